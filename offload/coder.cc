@@ -1,0 +1,137 @@
+#include "offload/coder.h"
+
+#include <array>
+#include <string>
+
+#include "dataplane/base/limits.h"
+
+namespace cw {
+namespace {
+
+/// Ids seen, each to be there once. Ids fit the shape, and the shape fits limits.h.
+class Seen {
+ public:
+  bool add(uint32_t id) {
+    const bool is_repair = (id & CW_REPAIR_ID) != 0;
+    const uint32_t number = id & ~CW_REPAIR_ID;
+    uint64_t& word = words_[is_repair ? 1 : 0][number / 64];
+    const uint64_t bit = uint64_t{1} << number % 64;
+    const bool is_new = (word & bit) == 0;
+    word |= bit;
+    return is_new;
+  }
+
+ private:
+  static_assert(limits::shards_per_block_max < 256);
+  std::array<std::array<uint64_t, 4>, 2> words_{};
+};
+
+CodeResult result_of(uint32_t said, uint32_t need) {
+  if (said == CW_DECODE_DONE) return {Coded::Done};
+  return said == CW_DECODE_NEED ? CodeResult{Coded::NeedMore, need} : CodeResult{Coded::Singular};
+}
+
+constexpr CodeResult malformed = {Coded::Malformed};
+
+}  // namespace
+
+Coder::Coder(const cw_codec_ops& ops, const CodeShape& shape, const cw_codec_sizes& sizes)
+    : ops_(&ops),
+      shape_(shape),
+      scratch_bytes_(sizes.scratch_bytes),
+      state_bytes_((ops.traits & CW_CODEC_IN_STEPS) != 0 ? sizes.state_bytes : 0),
+      table_(1, sizes.table_bytes + 1) {
+  const cw_shape asked = {sizeof asked, shape.k, shape.m, shape.shard_bytes};
+  ops.generate(&asked, table_.at(0));
+}
+
+Result<Coder> Coder::make(const cw_codec_ops& ops, const CodeShape& shape) {
+  const std::string name = ops.name;
+  if ((ops.traits & CW_CODEC_SLIDING) != 0) {
+    return failure("codec " + name + " slides: blocks need a block code such as rs or xor");
+  }
+  if (uint64_t{shape.k} + shape.m > limits::shards_per_block_max) {
+    return failure(
+        name + ": k = " + std::to_string(shape.k) + " and m = " + std::to_string(shape.m) +
+        " are too many together: k + m is at most " + std::to_string(limits::shards_per_block_max));
+  }
+  const cw_shape asked = {sizeof asked, shape.k, shape.m, shape.shard_bytes};
+  cw_codec_sizes sizes{};
+  char why[256] = "";
+  if (ops.sizes(&asked, &sizes, why, sizeof why) != 0) {
+    why[sizeof why - 1] = '\0';
+    return failure(why[0] != '\0' ? why : "codec " + name + " refused its shape without a reason");
+  }
+  for (const uint64_t bytes : {sizes.table_bytes, sizes.scratch_bytes, sizes.state_bytes}) {
+    if (bytes <= memory_max) continue;
+    return failure("codec " + name + " asks for " + std::to_string(bytes) + " bytes where " +
+                   std::to_string(memory_max) + " are the most: choose a smaller k, m or slot");
+  }
+  return Coder(ops, shape, sizes);
+}
+
+bool Coder::is_inside(uint32_t id) const {
+  return (id & CW_REPAIR_ID) != 0 ? (id & ~CW_REPAIR_ID) < shape_.m : id < shape_.k;
+}
+
+CodeResult Coder::encode(std::span<const cw_shard> data, std::span<const cw_shard> repair,
+                         void* scratch) const {
+  if (data.size() != shape_.k) return malformed;
+  for (uint32_t i = 0; i < shape_.k; ++i) {
+    if (data[i].id != i) return malformed;
+  }
+  Seen seen;
+  for (const cw_shard& shard : repair) {
+    if ((shard.id & CW_REPAIR_ID) == 0 || !is_inside(shard.id) || !seen.add(shard.id)) {
+      return malformed;
+    }
+  }
+  ops_->encode(table_.at(0), data.data(), repair.data(), static_cast<uint32_t>(repair.size()),
+               scratch);
+  return {};
+}
+
+CodeResult Coder::decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted,
+                         void* scratch) const {
+  Seen seen;
+  for (const cw_shard& shard : present) {
+    if (!is_inside(shard.id) || !seen.add(shard.id)) return malformed;
+  }
+  for (const cw_shard& shard : wanted) {
+    if ((shard.id & CW_REPAIR_ID) != 0 || !is_inside(shard.id) || !seen.add(shard.id)) {
+      return malformed;
+    }
+  }
+  uint32_t need = 0;
+  const uint32_t said =
+      ops_->decode(table_.at(0), present.data(), static_cast<uint32_t>(present.size()),
+                   wanted.data(), static_cast<uint32_t>(wanted.size()), scratch, &need);
+  return result_of(said, need);
+}
+
+void Coder::start(void* state) const {
+  CW_DCHECK(state_bytes_ > 0);
+  ops_->start(table_.at(0), state);
+}
+
+bool Coder::take(void* state, const cw_shard& shard) const {
+  CW_DCHECK(state_bytes_ > 0);
+  if (!is_inside(shard.id)) return false;
+  ops_->take(table_.at(0), state, &shard);
+  return true;
+}
+
+CodeResult Coder::give(void* state, std::span<const cw_shard> wanted) const {
+  CW_DCHECK(state_bytes_ > 0);
+  Seen seen;
+  for (const cw_shard& shard : wanted) {
+    const bool is_same_kind = ((shard.id ^ wanted[0].id) & CW_REPAIR_ID) == 0;
+    if (!is_same_kind || !is_inside(shard.id) || !seen.add(shard.id)) return malformed;
+  }
+  uint32_t need = 0;
+  const uint32_t said =
+      ops_->give(table_.at(0), state, wanted.data(), static_cast<uint32_t>(wanted.size()), &need);
+  return result_of(said, need);
+}
+
+}  // namespace cw

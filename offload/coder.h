@@ -1,0 +1,74 @@
+// A codec made ready for one shape: its table, and the check that stands between what the wire or
+// a policy named and what a codec may be asked.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/buffers.h"
+#include "dataplane/base/result.h"
+#include "dataplane/codec.h"
+
+namespace cw {
+
+struct CodeShape {
+  uint32_t k = 0, m = 0;
+  uint32_t shard_bytes = 0;  ///< a multiple of 64
+};
+
+enum class Coded : uint8_t {
+  Done,       ///< everything wanted is written
+  Singular,   ///< enough shards, but not the right ones: one more may help; nothing is written
+  NeedMore,   ///< `need` more at least; nothing is written
+  Malformed,  ///< ids outside the shape, twice there, or contradicting each other: not asked
+};
+struct CodeResult {
+  Coded coded = Coded::Done;
+  uint32_t need = 0;
+};
+
+/// Codes rows of one shape with one block code.
+///
+/// The table of functions must outlive this. Scratch and states are the caller's, of the sizes
+/// told, aligned to 64 bytes; scratch is zeroed before its first use here. Shards as codec.h asks.
+/// Thread: any, at the same time with scratch and states of their own. Cost: make() is slow and
+/// allocates, the rest does not.
+class Coder {
+ public:
+  /// Errors: the codec's own sentence about the shape; a sliding code; sizes beyond `memory_max`.
+  static Result<Coder> make(const cw_codec_ops& ops, const CodeShape& shape);
+
+  /// Of each kind of memory that a codec may ask for.
+  static constexpr uint64_t memory_max = uint64_t{1} << 30;
+
+  const cw_codec_ops& ops() const { return *ops_; }
+  const CodeShape& shape() const { return shape_; }
+  size_t scratch_bytes() const { return scratch_bytes_; }
+  /// 0: this codec does not work in steps.
+  size_t state_bytes() const { return state_bytes_; }
+
+  /// Writes `repair` from data 0 .. k-1, which are given in that order.
+  CodeResult encode(std::span<const cw_shard> data, std::span<const cw_shard> repair,
+                    void* scratch) const;
+  /// Writes `wanted`, data that is not present.
+  CodeResult decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted,
+                    void* scratch) const;
+
+  /// In steps; only where state_bytes() is not 0.
+  void start(void* state) const;
+  /// False, and nothing is taken, when the id lies outside the shape.
+  bool take(void* state, const cw_shard& shard) const;
+  /// `wanted`: repair only, or data only.
+  CodeResult give(void* state, std::span<const cw_shard> wanted) const;
+
+ private:
+  Coder(const cw_codec_ops& ops, const CodeShape& shape, const cw_codec_sizes& sizes);
+  bool is_inside(uint32_t id) const;
+
+  const cw_codec_ops* ops_;
+  CodeShape shape_;
+  size_t scratch_bytes_, state_bytes_;
+  Buffers table_;
+};
+
+}  // namespace cw
