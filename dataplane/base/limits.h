@@ -1,0 +1,38 @@
+// Every bound of the dataplane, in one place. Memory is allocated from these at start and never
+// grows. The static_asserts say which numbers depend on each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cw::limits {
+
+// Packets.
+inline constexpr size_t burst_packets_max = 64;
+inline constexpr size_t frame_bytes_max = 9216;   // a jumbo Ethernet frame without its FCS
+inline constexpr size_t headers_bytes_max = 128;  // Ethernet, 802.1Q, IPv6, UDP, BTH, RETH, ImmDt
+inline constexpr size_t trailer_bytes_max = 8;    // pad and ICRC
+inline constexpr size_t payload_bytes_min = 256;
+inline constexpr size_t payload_bytes_max = 8192;  // one slot
+static_assert(headers_bytes_max + payload_bytes_max + trailer_bytes_max <= frame_bytes_max);
+
+// A link.
+inline constexpr size_t paths_max = 16;
+inline constexpr size_t peers_max = 64;
+inline constexpr size_t qps_max = 64;         // SDR QPs of one link
+inline constexpr size_t channels_max = 16;    // transport QPs of one SDR QP and generation
+inline constexpr size_t generations_max = 4;  // lives of a message id that can be told apart
+static_assert((generations_max & (generations_max - 1)) == 0);
+
+// Messages.
+inline constexpr unsigned message_id_bits_max = 10;
+inline constexpr unsigned slot_bits_max = 24;
+inline constexpr size_t slots_per_message_max = size_t{1} << slot_bits_max;
+inline constexpr size_t shards_per_block_max = 255;  // k + m, the length of a code over GF(256)
+
+// Control.
+inline constexpr size_t control_bytes_max = 4096;  // one control packet, MAC included
+inline constexpr size_t note_bytes_max = 1024;     // one policy note
+static_assert(control_bytes_max <= payload_bytes_max);
+
+}  // namespace cw::limits

@@ -1,0 +1,204 @@
+#include "dataplane/core/pacer.h"
+
+#include <numeric>
+
+#include "dataplane/base/assert.h"
+
+namespace cw {
+namespace {
+
+constexpr uint64_t bit_ns_per_byte = 8ull * 1'000'000'000;
+
+bool is_overhead(Priority priority) {
+  return priority == Priority::Resend || priority == Priority::Repair;
+}
+
+constexpr Priority priorities[] = {Priority::Control, Priority::Resend, Priority::Data,
+                                   Priority::Repair};
+
+}  // namespace
+
+bool Pacer::ReadiesLater::operator()(const Item& a, const Item& b) const {
+  return a.not_before != b.not_before ? a.not_before > b.not_before : a.age > b.age;
+}
+
+bool Pacer::ExpiresLater::operator()(const Item& a, const Item& b) const {
+  return a.drop_after != b.drop_after ? a.drop_after > b.drop_after : a.age > b.age;
+}
+
+Pacer::Pacer(const PacerOptions& options)
+    : options_(options),
+      fifos_{Ring<Item>(options.capacity_packets[0]), Ring<Item>(1),
+             Ring<Item>(options.capacity_packets[2]), Ring<Item>(options.capacity_packets[3])},
+      resends_(options.capacity_packets[1]),
+      waiting_(std::accumulate(options.capacity_packets.begin(), options.capacity_packets.end(),
+                               size_t{0})) {
+  CW_ASSERT(options.overhead_ppm <= 1'000'000);
+  CW_ASSERT(options.overhead_burst_bytes >= limits::frame_bytes_max);
+  CW_ASSERT(options.horizon.ns() >= 0);
+  set_rate(options.rate);
+  if (options.overhead_ppm > 0) allowance_ = allowance_max();
+}
+
+void Pacer::set_rate(Rate rate) {
+  CW_ASSERT(rate.bps() > 0 && rate <= Rate::from_gbps(9'000));
+  // The rest counts in shares of the old rate; rounding it up costs a nanosecond once.
+  if (line_rest_ > 0) line_free_ += Duration::from_ns(1);
+  line_rest_ = 0;
+  options_.rate = rate;
+  burst_time_ = rate.time_for(Bytes(options_.burst_bytes));
+}
+
+size_t Pacer::free_packets(Priority priority) const {
+  return options_.capacity_packets[static_cast<size_t>(priority)] - queued_packets(priority);
+}
+
+bool Pacer::try_push(const Departure& departure, Instant now) {
+  const uint32_t bytes = departure.bytes + options_.packet_overhead_bytes;
+  CW_ASSERT(departure.bytes > 0 && bytes <= limits::frame_bytes_max);
+  if (free_packets(departure.priority) == 0) return false;
+  const Item item{departure.cookie,     pushed_++, departure.not_before,
+                  departure.drop_after, bytes,     departure.priority};
+  ++class_of(item.priority).packets;
+  if (item.not_before <= now) {
+    make_ready(item);
+  } else {
+    CW_ASSERT(waiting_.try_push(item));
+  }
+  return true;
+}
+
+void Pacer::make_ready(const Item& item) {
+  const bool is_taken = item.priority == Priority::Resend ? resends_.try_push(item)
+                                                          : fifo_of(item.priority).try_push(item);
+  CW_ASSERT(is_taken);
+  class_of(item.priority).bytes += item.bytes;
+}
+
+const Pacer::Item* Pacer::head_of(Priority priority) const {
+  if (priority == Priority::Resend) return resends_.is_empty() ? nullptr : &resends_.front();
+  const Ring<Item>& fifo = fifo_of(priority);
+  return fifo.is_empty() ? nullptr : &fifo.front();
+}
+
+Pacer::Item Pacer::pop(Priority priority) {
+  const Item item = priority == Priority::Resend ? resends_.pop() : fifo_of(priority).pop();
+  class_of(priority).bytes -= item.bytes;
+  --class_of(priority).packets;
+  return item;
+}
+
+// Has a head that the overhead budget lets pass.
+bool Pacer::is_allowed(Priority priority) const {
+  const Item* head = head_of(priority);
+  return head != nullptr && (!is_overhead(priority) || head->bytes * million <= allowance_);
+}
+
+// The item that would leave at `departure`, or null when none may.
+const Pacer::Item* Pacer::choose(Instant departure) const {
+  if (const Item* control = head_of(Priority::Control)) return control;
+  const Item* data = head_of(Priority::Data);
+  if (is_allowed(Priority::Resend)) {
+    const Item& resend = resends_.front();
+    const bool is_urgent = resend.drop_after - departure <= options_.resend_slack;
+    if (is_urgent || data == nullptr || resend.age < data->age) return &resend;
+  }
+  if (data != nullptr) return data;
+  return is_allowed(Priority::Repair) ? head_of(Priority::Repair) : nullptr;
+}
+
+Pacer::Counts Pacer::depart(Instant now, std::span<Departed> departed,
+                            std::span<uint64_t> expired) {
+  Counts counts;
+  while (!waiting_.is_empty() && waiting_.front().not_before <= now) make_ready(waiting_.pop());
+  const auto expire_head = [&](Priority priority) {
+    if (counts.expired == expired.size()) return false;
+    expired[counts.expired++] = pop(priority).cookie;
+    ++expired_;
+    return true;
+  };
+  for (const Priority priority : priorities) {
+    while (head_of(priority) != nullptr && head_of(priority)->drop_after < now) {
+      if (!expire_head(priority)) return counts;
+    }
+  }
+  earn_idle(now);
+  while (counts.departed < departed.size() && line_free_ <= now + options_.horizon) {
+    const Instant at = std::max(line_free_, now);
+    const Item* item = choose(at);
+    if (item == nullptr) break;
+    if (at > item->drop_after) {
+      if (!expire_head(item->priority)) break;
+      continue;
+    }
+    departed[counts.departed++] = {item->cookie, at};
+    ++departed_;
+    occupy_line(pop(item->priority), now);
+  }
+  return counts;
+}
+
+// The line is taken from the moment it was free, or, after an idle time, from as far back as the
+// burst allows. Departures of a burst then bear the same time while the line catches up.
+void Pacer::occupy_line(const Item& item, Instant now) {
+  if (line_free_ < now - burst_time_) {
+    line_free_ = now - burst_time_;
+    line_rest_ = 0;
+  }
+  const uint64_t bit_ns = item.bytes * bit_ns_per_byte + line_rest_;
+  line_free_ += Duration::from_ns(static_cast<int64_t>(bit_ns / options_.rate.bps()));
+  line_rest_ = bit_ns % options_.rate.bps();
+  idle_from_ = std::max(idle_from_, line_free_);
+  if (item.priority == Priority::Data) earn(item.bytes);
+  if (is_overhead(item.priority)) allowance_ -= item.bytes * million;
+  CW_DCHECK(allowance_ >= 0);
+}
+
+void Pacer::earn(uint64_t bytes) {
+  const int64_t earned = static_cast<int64_t>(bytes) * options_.overhead_ppm;
+  allowance_ = std::min(allowance_ + earned, allowance_max());
+}
+
+void Pacer::earn_idle(Instant until) {
+  if (until <= idle_from_) return;
+  if (allowance_ < allowance_max()) {
+    const auto idle_bit_ns =
+        static_cast<unsigned __int128>((until - idle_from_).ns()) * options_.rate.bps();
+    const auto earned = idle_bit_ns * options_.overhead_ppm / bit_ns_per_byte;
+    const auto missing = static_cast<uint64_t>(allowance_max() - allowance_);
+    allowance_ += static_cast<int64_t>(std::min<unsigned __int128>(earned, missing));
+  }
+  idle_from_ = until;
+}
+
+// When the overhead budget lets `item` pass if the line stays idle until then.
+Instant Pacer::allowed_at(const Item& item) const {
+  if (options_.overhead_ppm == 0) return Instant::never();
+  const int64_t missing = item.bytes * million - allowance_;
+  if (missing <= 0) return line_free_ - options_.horizon;
+  const auto per_bit_ns =
+      static_cast<unsigned __int128>(options_.rate.bps()) * options_.overhead_ppm;
+  const auto needed = static_cast<unsigned __int128>(missing) * bit_ns_per_byte;
+  return idle_from_ +
+         Duration::from_ns(static_cast<int64_t>((needed + per_bit_ns - 1) / per_bit_ns));
+}
+
+Instant Pacer::next_departure() const {
+  Instant next = waiting_.is_empty() ? Instant::never() : waiting_.front().not_before;
+  for (const Priority priority : priorities) {
+    const Item* head = head_of(priority);
+    if (head == nullptr) continue;
+    const bool may_leave = is_allowed(priority);
+    next = std::min(next, may_leave ? line_free_ - options_.horizon : allowed_at(*head));
+    if (head->drop_after < next) next = head->drop_after + Duration::from_ns(1);
+  }
+  return next;
+}
+
+Duration Pacer::backlog(Instant now) const {
+  const Bytes ahead = queued_bytes(Priority::Control) + queued_bytes(Priority::Resend) +
+                      queued_bytes(Priority::Data);
+  return std::max(line_free_ - now, Duration()) + options_.rate.time_for(ahead);
+}
+
+}  // namespace cw

@@ -1,0 +1,158 @@
+// What a link knows about each of its paths, measured by the core and independent of any policy:
+// round-trip time, loss with its confidence, length of loss bursts, and reordering. Numbers come in
+// from echo samples and PSN trackers; a report goes out, at most once per RTT, as a policy's facts.
+//
+// Thread: one, for everything here. Cost: a few additions per burst, no allocation.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "dataplane/base/units.h"
+#include "dataplane/core/psn_tracker.h"
+
+namespace cw {
+
+/// Round-trip time after RFC 6298, in integers, and its minimum over the last 10 to 20 seconds (so
+/// that a route that has become longer is believed in the end).
+class RttEstimator {
+ public:
+  static constexpr Duration min_window = Duration::from_s(10);
+
+  /// One echo sample; samples that are not positive are ignored.
+  void add(Duration sample, Instant now);
+
+  bool has_sample() const { return smoothed_.ns() > 0; }
+  Duration min() const;
+  Duration smoothed() const { return smoothed_; }
+  Duration variance() const { return variance_; }  ///< mean deviation
+  /// smoothed + 4 x variance, within [floor, ceiling]; `unknown` before the first sample.
+  Duration timeout(Duration floor, Duration ceiling, Duration unknown) const;
+
+ private:
+  Duration smoothed_, variance_;
+  Duration min_now_ = Duration::max(), min_before_ = Duration::max();
+  Instant window_start_;
+};
+
+/// A share with its 95 % confidence interval.
+struct Share {
+  double ratio = 0, low = 0, high = 1;
+};
+
+/// The interval in which the true share lies when `hits` of `trials` were seen: Wilson's score,
+/// sound for few trials and for shares near 0. No trials: anywhere in [0, 1].
+Share wilson_share(uint64_t hits, uint64_t trials);
+
+/// Loss over a sliding window of time, kept in eight parts so that the oldest eighth can leave.
+class LossEstimator {
+ public:
+  static constexpr size_t part_count = 8;
+
+  /// `window` is how far back the estimate looks, at least 8 ns.
+  explicit LossEstimator(Duration window = Duration::from_s(4));
+
+  void add_arrived(uint64_t packets, Instant now);
+  /// `bursts` is the number of unbroken runs that the lost packets came in.
+  void add_lost(uint64_t packets, uint64_t bursts, Instant now);
+  /// A packet that had been counted as lost has arrived after all.
+  void add_late(Instant now);
+
+  Share loss(Instant now) const;
+  /// Mean packets per burst; 0 while nothing was lost.
+  double burst_mean(Instant now) const;
+
+ private:
+  struct Part {
+    uint64_t arrived = 0, lost = 0, bursts = 0;
+  };
+  /// Hot: one comparison, but for the first packet of a part's time.
+  Part& part_at(Instant now) {
+    if (now >= newest_end_) advance_to(now);
+    return parts_[static_cast<size_t>(newest_) % part_count];
+  }
+  void advance_to(Instant now);
+  Part total(Instant now) const;
+  int64_t ordinal_of(Instant now) const { return now.ns() / part_time_.ns(); }
+
+  Duration part_time_;
+  int64_t newest_ = 0;  // ordinal of the newest part
+  Instant newest_end_;
+  std::array<Part, part_count> parts_{};
+};
+
+/// How long a gap of a path may stay open before it counts as lost. Grows at once when a packet
+/// comes after its gap was given up, shrinks slowly while none does, and stays between its floor
+/// and its ceiling.
+class ReorderBudget {
+ public:
+  /// So long without a late packet before it shrinks.
+  static constexpr Duration calm = Duration::from_s(2);
+
+  ReorderBudget(Duration floor, Duration ceiling);
+
+  Duration time() const { return time_; }
+  /// A gap was filled in time, after `behind`.
+  void on_reordered(Duration behind);
+  /// A packet came after it had been reported lost.
+  void on_late(Instant now);
+  /// Once per RTT or so.
+  void on_time(Instant now);
+  /// New bounds, when the RTT has been learnt.
+  void set_bounds(Duration floor, Duration ceiling);
+
+ private:
+  Duration floor_, ceiling_, time_;
+  Duration behind_max_{};  // since the last change; what shrinking must still cover
+  Instant changed_;
+  bool is_grown_ = false;
+};
+
+/// One path at one time, as a policy's `link` fact and the metrics show it.
+struct PathState {
+  Duration rtt_min, rtt_smoothed, rtt_variance;  ///< 0 before the first echo
+  Share loss;                                    ///< over the loss window
+  double burst_packets_mean = 0;
+  uint32_t reorder_packets_max = 0;  ///< since the path began
+  Duration reorder_budget;
+  /// Packets, since the path began, as PsnArrival::Kind tells them apart; bursts are runs of lost
+  /// ones.
+  uint64_t arrived = 0, lost = 0, bursts = 0, reordered = 0, late = 0;
+  uint64_t duplicates = 0, stale = 0;
+};
+
+/// Bounds of a path's estimators. A gap shorter than `reorder_floor` is never a loss; one open for
+/// `reorder_ceiling` always is.
+struct PathOptions {
+  Duration loss_window = Duration::from_s(4);
+  Duration reorder_floor = Duration::from_us(200);
+  Duration reorder_ceiling = Duration::from_ms(20);
+};
+
+/// Everything measured about one path; fed by the path's trackers (one per channel) and by echo.
+class PathEstimates {
+ public:
+  explicit PathEstimates(const PathOptions& options = {});
+
+  void on_rtt(Duration sample, Instant now) { rtt_.add(sample, now); }
+  /// Takes what PsnTracker::on_arrival() said about one packet.
+  void on_arrival(const PsnArrival& arrival, Instant now);
+  /// Takes one range that a tracker of this path reported.
+  void on_lost(const LostRange& range, Instant now);
+  void on_time(Instant now) { reorder_.on_time(now); }
+
+  const RttEstimator& rtt() const { return rtt_; }
+  /// What the path's trackers are settled with.
+  Duration reorder_time() const { return reorder_.time(); }
+  void set_reorder_bounds(Duration floor, Duration ceiling) { reorder_.set_bounds(floor, ceiling); }
+  PathState report(Instant now) const;
+
+ private:
+  RttEstimator rtt_;
+  LossEstimator loss_;
+  ReorderBudget reorder_;
+  PathState totals_;  // only its counts and the reorder maximum
+};
+
+}  // namespace cw

@@ -1,0 +1,70 @@
+// A worker: one thread's loop over its ports. One turn takes what has arrived, lets the rooms above
+// act, sends what is due and carries out at most one change from the control side. It makes no
+// system call of its own; what happens when there is nothing to do is idle.h's question.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/units.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/core/mailbox.h"
+#include "dataplane/core/station.h"
+#include "dataplane/port.h"
+
+namespace cw {
+
+/// Thread: one, except mailbox() and counters(), whose *_any_thread functions are for others.
+class Worker {
+ public:
+  /// A port and the station behind it; both outlive the worker.
+  struct Side {
+    Port* port = nullptr;
+    Station* station = nullptr;
+  };
+  static constexpr size_t sides_max = 4;
+
+  /// Serves 1 .. sides_max sides, in this order.
+  explicit Worker(std::span<const Side> sides);
+  /// Gives packets that no port has taken back to their ports.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// One turn at `now`, a fresh reading of the clock. Returns whether there was anything to do.
+  bool turn(Instant now);
+
+  /// When the next turn is needed if nothing arrives; past instants mean at once.
+  Instant next_wakeup() const;
+  /// Whoever lets time pass on purpose (a wait, the simulator's jump) says so, lest it count as a
+  /// pause of the machine.
+  void sleeps_until(Instant wake) { gaps_.sleeps_until(wake); }
+
+  Mailbox& mailbox() { return mailbox_; }
+  Counters& counters() { return counters_; }
+
+ private:
+  struct Lane {
+    Side side;
+    size_t held_count = 0;  // collected, not yet taken by the port; the oldest first
+    std::array<Packet*, limits::burst_packets_max> held{};
+  };
+
+  std::span<Lane> lanes() { return {lanes_.data(), lane_count_}; }
+  std::span<const Lane> lanes() const { return {lanes_.data(), lane_count_}; }
+  void notice_gap(Instant now);
+  size_t receive(Lane& lane, Instant now);
+  size_t send(Lane& lane, Instant now);
+  size_t run_change(Instant now);
+
+  std::array<Lane, sides_max> lanes_{};
+  size_t lane_count_ = 0;
+  GapDetector gaps_;
+  Mailbox mailbox_;
+  Counters counters_;
+};
+
+}  // namespace cw

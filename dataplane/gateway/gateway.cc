@@ -1,0 +1,285 @@
+#include "dataplane/gateway/gateway.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace cw::gateway {
+namespace {
+
+constexpr uint32_t no_lane = UINT32_MAX;
+
+sdr::Peer* find_peer(sdr::Endpoint& wan, uint16_t number) {
+  for (const auto& peer : wan.peers()) {
+    if (peer->number() == number) return peer.get();
+  }
+  return nullptr;
+}
+
+SlotReaderOptions reader_options(const ClassOptions& options, const sdr::StreamConfig& config) {
+  return {.messages = config.messages,
+          .data_slots_max = config.data_slots_max,
+          .payload_bytes_max = config.payload_bytes,
+          .stall = options.hold};
+}
+
+}  // namespace
+
+class Gateway::Receiving final : public Receives, public sdr::RecvEvents {
+ public:
+  explicit Receiving(sdr::RecvStream& stream) : stream_(stream) {}
+  void begin(Inbound& inbound) {
+    inbound_ = &inbound;
+    stream_.set_events(this);
+  }
+  /// Whether the epoch has ended since the last call.
+  bool take_reset() { return std::exchange(was_reset_, false); }
+
+  std::optional<sdr::RecvHandle> try_post(std::span<uint8_t> memory) override {
+    return stream_.try_post(memory);
+  }
+  void complete(sdr::RecvHandle handle, Instant now) override { stream_.complete(handle, now); }
+  bool is_marked(sdr::RecvHandle handle, uint32_t slot) const override {
+    return stream_.is_marked(handle, slot);
+  }
+  uint32_t payload_bytes() const override { return stream_.config().payload_bytes; }
+
+  void on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
+                 const uint64_t* placed, Instant now) override {
+    inbound_->on_placed(handle, word_first, word_end, placed, now);
+  }
+  void on_length(sdr::RecvHandle handle, uint32_t slots, Instant now) override {
+    inbound_->on_length(handle, slots, now);
+  }
+  void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) override {
+    inbound_->on_abandoned(handle, first, count, now);
+  }
+  void on_reset(Instant now) override {
+    was_reset_ = true;
+    inbound_->on_reset(now);
+  }
+
+ private:
+  sdr::RecvStream& stream_;
+  Inbound* inbound_ = nullptr;
+  bool was_reset_ = false;
+};
+
+// ---- making ----
+
+Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Port& lan,
+                                               sdr::Endpoint& wan, Counters& counters, Drops& drops,
+                                               Instant now) {
+  auto ingress = Ingress::make(options);
+  if (!ingress) return std::unexpected(ingress.error());
+  uint64_t link_bps = 0;
+  for (const PeerRoutes& each : options.peers) {
+    if (const sdr::Peer* peer = find_peer(wan, each.peer)) link_bps += peer->pacer().rate().bps();
+  }
+  // A quarter more than the links bring, so that a backlog shrinks and still comes at a pace.
+  const Rate release_rate = options.release_rate.bps() > 0
+                                ? options.release_rate
+                                : Rate::from_bps(std::max<uint64_t>(link_bps / 4 * 5, 1));
+  const size_t lane_count = options.peers.size() * options.classes.size();
+  const size_t frames_max = std::max<size_t>(lane_count, 1) * InboundOptions{}.frames_max;
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(options, std::move(*ingress), release_rate, frames_max, lan, counters, drops));
+  for (const PeerRoutes& each : options.peers) {
+    sdr::Peer* peer = find_peer(wan, each.peer);
+    if (peer == nullptr) return failure("peer \"" + each.name + "\" is not one of the WAN's");
+    gateway->first_lanes_.resize(std::max<size_t>(gateway->first_lanes_.size(), each.peer + 1u),
+                                 no_lane);
+    gateway->first_lanes_[each.peer] = static_cast<uint32_t>(gateway->lanes_.size());
+    for (size_t i = 0; i < options.classes.size(); ++i) {
+      const auto added =
+          gateway->add_lane(options.classes[i], static_cast<uint16_t>(i), each.peer, *peer);
+      if (!added) return std::unexpected(added.error());
+    }
+  }
+  gateway->refresh(now);
+  return gateway;
+}
+
+Gateway::Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate,
+                 size_t frames_max, Port& lan, Counters& counters, Drops& drops)
+    : ingress_(std::move(ingress)),
+      icmp_({}),
+      release_({.rate = release_rate,
+                .queue = options.lan_queue,
+                .decrement_ttl = options.decrement_ttl,
+                .frames_max = frames_max},
+               lan, counters, drops),
+      lan_(lan),
+      counters_(counters),
+      drops_(drops),
+      lan_mtu_(options.lan_mtu),
+      class_count_(options.classes.size()),
+      replies_(replies_max) {
+  lanes_.reserve(options.peers.size() * class_count_);
+}
+
+Gateway::~Gateway() {
+  while (!replies_.is_empty()) {
+    Packet* packet = replies_.pop();
+    lan_.give_back({&packet, 1});
+  }
+}
+
+Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index,
+                               uint16_t peer_number, sdr::Peer& peer) {
+  Lane lane;
+  lane.peer = &peer;
+  lane.peer_number = peer_number;
+  lane.class_index = class_index;
+  lane.weight = options.weight;
+  lane.sends = peer.send_stream(options.qp);
+  sdr::RecvStream* receives = peer.recv_stream(options.qp);
+  if (lane.sends == nullptr || receives == nullptr) {
+    return failure("class \"" + options.name + "\": its peer has no QP " +
+                   std::to_string(options.qp) + " for both directions");
+  }
+  auto out = SendLane::make(options, *lane.sends, counters_);
+  if (!out) return std::unexpected(out.error());
+  lane.out = std::make_unique<SendLane>(std::move(*out));
+  lane.receiving = std::make_unique<Receiving>(*receives);
+  InboundOptions inbound;
+  inbound.slots = reader_options(options, receives->config());
+  inbound.hold = options.hold;
+  auto in = Inbound::make(inbound, *lane.receiving, release_, drops_);
+  if (!in) return failure("class \"" + options.name + "\": " + in.error().sentence);
+  lane.in = std::move(*in);
+  lane.receiving->begin(*lane.in);
+  lanes_.push_back(std::move(lane));
+  return {};
+}
+
+// ---- from the LAN ----
+
+void Gateway::on_rx(std::span<Packet* const> packets, Instant now) {
+  counters_.add(Counter::lan_in, packets.size());
+  for (Packet* packet : packets) take({packet->data, packet->bytes}, now);
+  lan_.give_back(packets);
+}
+
+Gateway::Lane* Gateway::lane_of(const Admitted& admitted) {
+  return &lanes_[first_lanes_[admitted.peer] + admitted.class_index];
+}
+
+void Gateway::take(std::span<uint8_t> packet, Instant now) {
+  const auto admitted = ingress_.admit(packet);
+  if (!admitted) return refuse(admitted.error(), packet, now);
+  Lane* lane = lane_of(*admitted);
+  follow_epoch(*lane, now);
+  lane->has_sent = true;
+  if (const auto reason = lane->out->offer(*admitted, packet, now)) drops_.add(*reason);
+}
+
+void Gateway::refuse(DropReason reason, std::span<const uint8_t> packet, Instant now) {
+  drops_.add(reason);
+  const auto error = icmp_error_of(reason);
+  Packet* reply = nullptr;
+  if (!error || replies_.is_full() || lan_.take_burst({&reply, 1}) == 0) return;
+  reply->bytes = static_cast<uint32_t>(
+      icmp_.write(*error, packet, lan_mtu_, {reply->data, reply->bytes_max}, now));
+  if (reply->bytes == 0) return lan_.give_back({&reply, 1});
+  reply->payload = nullptr;
+  reply->payload_bytes = 0;
+  (void)replies_.try_push(reply);
+  counters_.add(Counter::icmp_sent);
+}
+
+// ---- time ----
+
+// An epoch ends and the next begins without anybody asking the LAN side; whoever uses a lane looks.
+void Gateway::follow_epoch(Lane& lane, Instant now) {
+  if (lane.receiving->take_reset() || !lane.sends->is_started()) lane.is_open = false;
+  if (lane.is_open || !lane.sends->is_started()) return;
+  lane.is_open = true;
+  lane.out->restart(now);
+}
+
+bool Gateway::on_time(Instant now) {
+  bool was_due = false;
+  for (Lane& lane : lanes_) {
+    follow_epoch(lane, now);
+    if (lane.is_open && lane.out->next_due() <= now) lane.out->on_time(now);
+    // Also where nothing came in this turn: what the end of an epoch took is counted with it.
+    if (const uint64_t lost = lane.out->end_turn(now)) drops_.add(DropReason::stream_broken, lost);
+    was_due |= std::exchange(lane.has_sent, false);
+    was_due |= lane.in->on_time(now);
+  }
+  if (refresh_due_ <= now) refresh(now);
+  return was_due;
+}
+
+// What a class may count on follows from who else has something to send, and the patience for a
+// silent stream from the way to its peer.
+void Gateway::refresh(Instant now) {
+  refresh_due_ = now + refresh_interval;
+  for (Lane& lane : lanes_) {
+    lane.out->set_rate(share_of(lane));
+    const Duration rtt = lane.peer->path_state(0, now).rtt_smoothed;
+    if (rtt > Duration()) lane.out->set_rtt(rtt);
+  }
+}
+
+Rate Gateway::share_of(const Lane& lane) const {
+  // The lanes of a peer lie in a row, in the order of the classes.
+  const std::span lanes(&lane - lane.class_index, class_count_);
+  uint64_t weights = lane.weight;
+  for (const Lane& other : lanes) {
+    if (&other != &lane && other.sends->waiting_bytes() > 0) weights += other.weight;
+  }
+  return Rate::from_bps(lane.peer->pacer().rate().bps() / weights * lane.weight);
+}
+
+Instant Gateway::next_wakeup() const {
+  if (!replies_.is_empty()) return Instant();
+  Instant next = release_.next_due();
+  for (const Lane& lane : lanes_) {
+    next = std::min(next, lane.in->next_due());
+    if (lane.is_open) next = std::min(next, lane.out->next_due());
+    if (lane.is_open && lane.sends->waiting_bytes() > 0) next = std::min(next, refresh_due_);
+  }
+  return next;
+}
+
+void Gateway::on_gap(Duration gap, Instant) {
+  for (Lane& lane : lanes_) {
+    lane.out->rebase(gap);
+    lane.in->rebase(gap);
+  }
+  release_.rebase(gap);
+}
+
+// ---- to the LAN ----
+
+size_t Gateway::collect(std::span<Packet*> out, Instant now) {
+  size_t count = 0;
+  while (count < out.size() && !replies_.is_empty()) out[count++] = replies_.pop();
+  return count + release_.collect(out.subspan(count), now);
+}
+
+// ---- for people ----
+
+bool Gateway::is_drained() const {
+  const auto is_idle = [](const Lane& lane) {
+    const InboundAccounts in = lane.in->accounts();
+    return (!lane.is_open || lane.sends->is_idle()) && in.held == 0 && in.queued == 0;
+  };
+  return std::ranges::all_of(lanes_, is_idle) && release_.queued_count() == 0;
+}
+
+LaneView Gateway::view(size_t index) const {
+  const Lane& lane = lanes_[index];
+  return {.peer = lane.peer_number,
+          .class_index = lane.class_index,
+          .is_open = lane.is_open,
+          .sent = lane.out->writer().sent_count(),
+          .lost = lane.out->writer().lost_count(),
+          .waiting_bytes = lane.sends->waiting_bytes(),
+          .queue_bytes_max = lane.out->queue_bytes_max(),
+          .inbound = lane.in->accounts()};
+}
+
+}  // namespace cw::gateway

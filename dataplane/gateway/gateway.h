@@ -1,0 +1,105 @@
+// The LAN side of a gateway: the station behind the LAN port. What hosts send goes into the streams
+// of the peer that is nearer to its target; what peers send comes out of their streams to the LAN.
+//
+//   LAN port -> Ingress -> SendLane (one per peer and class) -> sdr::SendStream -> ... -> WAN
+//   LAN port <- Release <- Inbound  (one per peer and class) <- sdr::RecvStream <- ... <- WAN
+//
+// The gateway never answers for a host, save that it says why a packet can go no further (ICMP): so
+// whatever a host believes delivered has been delivered by another host's own word.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/base/ring.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/core/station.h"
+#include "dataplane/gateway/icmp.h"
+#include "dataplane/gateway/inbound.h"
+#include "dataplane/gateway/ingress.h"
+#include "dataplane/gateway/options.h"
+#include "dataplane/gateway/release.h"
+#include "dataplane/gateway/send_lane.h"
+#include "dataplane/sdr/endpoint.h"
+
+namespace cw::gateway {
+
+/// What one class exchanges with one peer, now and since start.
+struct LaneView {
+  uint16_t peer = 0;         ///< its number at the WAN port
+  uint16_t class_index = 0;  ///< in GatewayOptions::classes
+  bool is_open = false;      ///< an epoch is in force
+  uint64_t sent = 0;         ///< frames given to the stream, whole
+  uint64_t lost = 0;         ///< frames whose slot the end of an epoch overtook
+  uint64_t waiting_bytes = 0, queue_bytes_max = 0;
+  InboundAccounts inbound;
+};
+
+/// Thread: one worker, whose first side it is, so that what a turn has taken leaves in that turn.
+class Gateway final : public Station {
+ public:
+  /// Every peer of the options must be one of `wan`, with one QP per class. All of them outlive the
+  /// gateway. Errors: those of the parts; a peer or QP that does not exist.
+  static Result<std::unique_ptr<Gateway>> make(const GatewayOptions& options, Port& lan,
+                                               sdr::Endpoint& wan, Counters& counters, Drops& drops,
+                                               Instant now);
+  ~Gateway() override;
+
+  void on_gap(Duration gap, Instant now) override;
+  void on_rx(std::span<Packet* const> packets, Instant now) override;
+  bool on_time(Instant now) override;
+  size_t collect(std::span<Packet*> out, Instant now) override;
+  Instant next_wakeup() const override;
+
+  /// Whether everything taken from the LAN is settled and everything from the WAN has left.
+  bool is_drained() const;
+  size_t lane_count() const { return lanes_.size(); }
+  LaneView view(size_t lane) const;
+
+ private:
+  /// One stream's receiving end, in the words of the reader.
+  class Receiving;
+  struct Lane {
+    sdr::Peer* peer = nullptr;
+    sdr::SendStream* sends = nullptr;
+    uint16_t peer_number = 0, class_index = 0;
+    uint32_t weight = 1;
+    bool is_open = false;   // restarted for the epoch in force
+    bool has_sent = false;  // something in this turn
+    std::unique_ptr<SendLane> out;
+    std::unique_ptr<Receiving> receiving;
+    std::unique_ptr<Inbound> in;
+  };
+  static constexpr Duration refresh_interval = Duration::from_ms(5);
+  static constexpr size_t replies_max = 64;
+
+  Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate, size_t frames_max,
+          Port& lan, Counters& counters, Drops& drops);
+  Result<void> add_lane(const ClassOptions& options, uint16_t class_index, uint16_t peer_number,
+                        sdr::Peer& peer);
+  Lane* lane_of(const Admitted& admitted);
+  void take(std::span<uint8_t> packet, Instant now);
+  void refuse(DropReason reason, std::span<const uint8_t> packet, Instant now);
+  void follow_epoch(Lane& lane, Instant now);
+  void refresh(Instant now);
+  Rate share_of(const Lane& lane) const;
+
+  Ingress ingress_;
+  IcmpErrors icmp_;
+  Release release_;
+  Port& lan_;
+  Counters& counters_;
+  Drops& drops_;
+  uint32_t lan_mtu_;
+  size_t class_count_;
+  std::vector<Lane> lanes_;            // by peer, then class
+  std::vector<uint32_t> first_lanes_;  // by peer number
+  Ring<Packet*> replies_;              // of ours, to hosts
+  Instant refresh_due_;
+};
+
+}  // namespace cw::gateway

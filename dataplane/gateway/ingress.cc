@@ -1,0 +1,61 @@
+#include "dataplane/gateway/ingress.h"
+
+#include <string>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/gateway/addresses.h"
+#include "dataplane/gateway/ip_packet.h"
+
+namespace cw::gateway {
+
+namespace {
+constexpr uint32_t lan_mtu_min = 576;  // every host must take as much over IPv4
+}  // namespace
+
+Result<Ingress> Ingress::make(const GatewayOptions& options) {
+  if (options.lan_mtu < lan_mtu_min || options.lan_mtu > limits::frame_bytes_max) {
+    return failure("lan_mtu is " + std::to_string(options.lan_mtu) + ": " +
+                   std::to_string(lan_mtu_min) + " to " + std::to_string(limits::frame_bytes_max));
+  }
+  auto classes = Classes::make(options.classes);
+  if (!classes) return std::unexpected(classes.error());
+  auto routes = Routes::make(options.peers);
+  if (!routes) return std::unexpected(routes.error());
+  return Ingress(options, std::move(*classes), std::move(*routes));
+}
+
+std::expected<Admitted, DropReason> Ingress::admit(std::span<uint8_t> packet) const {
+  const auto parsed = parse_ip_packet(packet);
+  if (!parsed) return std::unexpected(DropReason::lan_malformed);
+  if (!is_routable(parsed->source, parsed->target, parsed->is_v6)) {
+    return std::unexpected(DropReason::lan_unroutable);
+  }
+  const auto peer = routes_.find(parsed->target, parsed->is_v6);
+  if (!peer) return std::unexpected(DropReason::no_route);
+  if (parsed->bytes > lan_mtu_) return std::unexpected(DropReason::lan_too_big);
+  const auto index = classes_.class_of(*parsed);
+  if (!index) return std::unexpected(DropReason::no_class);
+  if (decrement_ttl_ && !try_decrement_ttl(packet)) return std::unexpected(DropReason::ttl_expired);
+  return Admitted{.peer = *peer,
+                  .class_index = *index,
+                  .bytes = parsed->bytes,
+                  .bucket = hash_.bucket_of(*parsed),
+                  .order = classes_.order_of(*index, *parsed),
+                  .ecn = parsed->ecn,
+                  .dscp = parsed->dscp};
+}
+
+std::optional<IcmpError> icmp_error_of(DropReason reason) {
+  switch (reason) {
+    case DropReason::lan_too_big:
+      return IcmpError::TooBig;
+    case DropReason::no_route:
+      return IcmpError::NoRoute;
+    case DropReason::ttl_expired:
+      return IcmpError::HopLimit;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace cw::gateway

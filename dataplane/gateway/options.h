@@ -1,0 +1,85 @@
+// What a gateway is made from: checked by whoever reads the config, plain data here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/units.h"
+
+namespace cw::gateway {
+
+/// Flows are told apart by the bucket that their hash falls into; its number is 16 bits of a frame.
+inline constexpr size_t bucket_count = 65'536;
+
+/// An IPv4 or IPv6 prefix; IPv4 uses the first four bytes.
+struct Prefix {
+  std::array<uint8_t, 16> address{};
+  uint8_t bits = 0;
+  bool is_v6 = false;
+};
+
+/// An inclusive range of UDP or TCP ports.
+struct PortRange {
+  uint16_t first = 0, last = 0xffff;
+};
+
+/// Kinds of packets that differ in how their order matters (protocol: "Order").
+enum class PacketKind : uint8_t {
+  Tcp,
+  Udp,
+  Icmp,
+  RoceRc,  ///< RoCEv2 reliable connection, requests and responses
+  RoceUd,  ///< RoCEv2 datagrams and congestion notifications
+  Other,
+};
+
+/// All that is set must hold.
+struct ClassMatch {
+  std::optional<PacketKind> kind;
+  std::optional<uint8_t> dscp;
+  std::optional<PortRange> source_ports, target_ports;
+  std::optional<Prefix> source, target;
+};
+
+/// What frames of a flow wait for.
+enum class OrderRule : uint8_t {
+  ByKind,  ///< TCP, RC and whatever is neither UDP, ICMP nor datagram: in turn; the others at once
+  Always,  ///< everything in turn
+  Never,   ///< everything at once
+};
+
+/// A class: which frames, on which SDR QP of every peer they travel, and what becomes of them when
+/// there is too much. The policy belongs to the QP (sdr::QpOptions).
+struct ClassOptions {
+  std::string name;
+  std::vector<ClassMatch> matches;  ///< any of them; none: every frame
+  uint16_t qp = 0;
+  uint32_t weight = 1;  ///< of the link's rate, when classes compete
+  OrderRule order = OrderRule::ByKind;
+  Duration hold = Duration::from_ms(250);  ///< a frame is given up when it is this old
+  Duration queue = Duration::from_ms(50);  ///< of frames that wait for the link, at most
+  bool mark = true;                        ///< CE above half of `queue`, for those who can
+};
+
+/// A peer gateway as the LAN side sees it.
+struct PeerRoutes {
+  uint16_t peer = 0;  ///< its number at the WAN port
+  std::string name;
+  std::vector<Prefix> routes;
+};
+
+struct GatewayOptions {
+  std::vector<ClassOptions> classes;  ///< the first that matches; the last should match everything
+  std::vector<PeerRoutes> peers;
+  uint32_t lan_mtu = 1500;     ///< largest IP packet taken from the LAN
+  bool decrement_ttl = false;  ///< false where the kernel routes, as on tun
+  Rate release_rate;           ///< of what leaves to the LAN; zero: 1.25 times the link's
+  Duration lan_queue = Duration::from_ms(10);  ///< then frames are dropped; CE above half of it
+  uint64_t hash_key[2] = {};                   ///< of the flow hash, secret
+};
+
+}  // namespace cw::gateway

@@ -1,0 +1,110 @@
+// The order of frames within their buckets. A frame is released at once when it waits for nothing
+// or for nothing more; else it is held until the frames before it are out, or the hole before it is
+// given up:
+//
+//   exactly   all that was sent before the frame has come or never will: so the hole stays one
+//   by time   the frame has been held for `hold`
+//   by need   memory is short: the frame that has been held longest goes first
+//
+// Giving up never breaks the order: the lower numbers of the bucket that are here leave first, and
+// those that come after that are late.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "dataplane/base/units.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/gateway/frames.h"
+
+namespace cw::gateway {
+
+/// Where frames go from the order.
+class OrderSink {
+ public:
+  virtual ~OrderSink() = default;
+  virtual void on_released(uint32_t frame, Instant now) = 0;
+  /// The frame has no place in the order any more: it is late, or the second of its number.
+  virtual void on_refused(uint32_t frame, DropReason reason) = 0;
+};
+
+struct OrderOptions {
+  uint32_t messages = 16;  ///< as of the reader
+  uint32_t data_slots_max = 2048;
+  Duration hold = Duration::from_ms(250);
+  /// Of every bucket in a new epoch. Zero, save where a test begins near the wrap.
+  BucketSeq first_seq;
+};
+
+/// Numbers passed over, by why; and frames held now.
+struct OrderCounts {
+  uint64_t missed_exactly = 0, missed_by_time = 0, missed_by_need = 0;
+  uint64_t held = 0;
+};
+
+/// Thread: one. Cost: O(1) per frame in order; a frame that comes out of it walks its bucket from
+/// the nearer end.
+class Order {
+ public:
+  Order(const OrderOptions& options, FrameTable& frames, OrderSink& sink);
+
+  /// A frame of the table whose `parsed` is set.
+  void take(uint32_t frame, Instant now);
+  /// All that was sent before the end of these slots has come or never will.
+  void on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end, Instant now);
+  /// Memory is short: gives up the oldest hole. False when there is none.
+  bool give_up_oldest(Instant now);
+  /// Gives up what has been held for too long.
+  bool on_time(Instant now);
+  Instant next_due() const;
+  void rebase(Duration shift);
+
+  /// Forgets everything, and calls `drop` with each frame that was held.
+  template <class Drop>
+  void reset(Drop&& drop) {
+    for (uint32_t frame = age_.first; frame != no_frame;) {
+      const uint32_t after = frames_.at(frame).in_age.after;
+      forget(frame);
+      drop(frame);
+      frame = after;
+    }
+    ++epoch_;
+  }
+
+  const OrderCounts& counts() const { return counts_; }
+
+ private:
+  struct Row {
+    uint32_t first = no_frame, last = no_frame;
+  };
+  struct Bucket {
+    uint64_t epoch = 0;  // whose the rest is; zero: nobody's
+    BucketSeq next;
+    Row held;  // by number; frames behind a number stand before the frame that bears it
+  };
+
+  void hold(uint32_t frame, Instant now);
+  bool try_insert(Bucket& bucket, uint32_t frame);
+  void run(Bucket& bucket, Instant now);
+  void give_up_before(uint32_t frame, uint64_t& missed, Instant now);
+  void release(uint32_t frame, Instant now);
+  void forget(uint32_t frame);
+  Bucket& bucket_of(const Frame& frame);
+  Row& slot_of(const ParsedFrame& frame) {
+    return slots_[size_t{frame.place} * options_.data_slots_max + frame.slot];
+  }
+  void link(Row& row, FrameLinks Frame::* links, uint32_t frame, uint32_t before);
+  void unlink(Row& row, FrameLinks Frame::* links, uint32_t frame);
+
+  const OrderOptions options_;
+  FrameTable& frames_;
+  OrderSink& sink_;
+  std::unique_ptr<Bucket[]> buckets_;
+  uint64_t epoch_ = 1;            // buckets of an earlier one begin anew when they are next used
+  std::unique_ptr<Row[]> slots_;  // frames held, by the slot in which they begin
+  Row age_;                       // frames held, the oldest first
+  OrderCounts counts_;
+};
+
+}  // namespace cw::gateway

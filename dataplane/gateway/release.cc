@@ -1,0 +1,156 @@
+#include "dataplane/gateway/release.h"
+
+#include <algorithm>
+#include <array>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/gateway/ip_packet.h"
+
+namespace cw::gateway {
+namespace {
+
+/// A port without packets has them all on their way: how soon to look again.
+constexpr Duration port_retry = Duration::from_us(50);
+
+/// The frame is one IP packet, as long as it says: what a LAN may be given.
+bool is_ip_packet(std::span<const uint8_t> frame) {
+  const auto length_at = [&](size_t at) { return size_t{frame[at]} << 8 | frame[at + 1]; };
+  const unsigned version = frame[0] >> 4;
+  const size_t header_bytes = (frame[0] & 15u) * 4;
+  if (version == 4) {
+    return header_bytes >= 20 && header_bytes <= frame.size() && length_at(2) == frame.size();
+  }
+  return version == 6 && frame.size() >= 40 && length_at(4) + 40 == frame.size();
+}
+
+uint8_t ecn_of(std::span<const uint8_t> frame) {
+  return frame[0] >> 4 == 4 ? frame[1] & 3 : frame[1] >> 4 & 3;
+}
+
+}  // namespace
+
+Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters, Drops& drops)
+    : options_(options),
+      lan_(lan),
+      counters_(counters),
+      drops_(drops),
+      at_once_(options.frames_max),
+      in_turn_(options.frames_max),
+      ready_(options.frames_max) {
+  CW_ASSERT(options.rate.bps() > 0);
+}
+
+// There are no more frames than tables have room for, so a row is never full.
+void Release::push(FrameSource& source, uint32_t frame, const ParsedFrame& parsed) {
+  const bool is_at_once = parsed.header.order == FrameOrder::AtOnce;
+  const Entry entry{&source, frame, parsed.header.bytes, parsed.is_marked, {}};
+  CW_ASSERT((is_at_once ? at_once_ : in_turn_).try_push(entry));
+}
+
+size_t Release::collect(std::span<Packet*> out, Instant now) {
+  pace(now);
+  expire(now);
+  size_t count = 0;
+  while (count < out.size() && !ready_.is_empty()) {
+    const size_t wanted = std::min(out.size() - count, ready_.count());
+    const size_t taken = lan_.take_burst(out.subspan(count, wanted));
+    if (taken == 0) {
+      retry_at_ = now + port_retry;
+      break;
+    }
+    const size_t written = write_burst(out.subspan(count, taken), now);
+    lan_.give_back(out.subspan(count + written, taken - written));
+    count += written;
+  }
+  return count;
+}
+
+// Frames of each turn bear its time: the queue behind the pacer begins with it.
+void Release::pace(Instant now) {
+  line_free_ = std::max(line_free_, now - options_.rate.time_for(Bytes(options_.burst_bytes)));
+  while (line_free_ <= now) {
+    Ring<Entry>& row = at_once_.is_empty() ? in_turn_ : at_once_;
+    if (row.is_empty()) return;
+    Entry entry = row.pop();
+    line_free_ += options_.rate.time_for(Bytes(entry.bytes));
+    entry.ready = now;
+    CW_ASSERT(ready_.try_push(entry));
+  }
+}
+
+void Release::expire(Instant now) {
+  while (!ready_.is_empty() && now - ready_.front().ready > options_.queue) {
+    drop(ready_.pop(), DropReason::lan_queue_full);
+  }
+}
+
+void Release::drop(const Entry& entry, DropReason reason) {
+  drops_.add(reason);
+  entry.source->on_dropped(entry.frame, reason);
+}
+
+// Fills the packets from the front; what is refused takes none.
+size_t Release::write_burst(std::span<Packet*> packets, Instant now) {
+  size_t written = 0;
+  while (written < packets.size() && !ready_.is_empty()) {
+    if (try_write(ready_.pop(), *packets[written], now)) ++written;
+  }
+  return written;
+}
+
+bool Release::try_write(const Entry& entry, Packet& packet, Instant now) {
+  if (entry.bytes > std::min(packet.bytes_max, lan_.facts().payload_max)) {
+    drop(entry, DropReason::frame_too_big);
+    return false;
+  }
+  entry.source->copy(entry.frame, packet.data);
+  const std::span<uint8_t> frame(packet.data, entry.bytes);
+  if (!is_ip_packet(frame)) {
+    drop(entry, DropReason::frame_malformed);
+    return false;
+  }
+  if (options_.decrement_ttl && !try_decrement_ttl(frame)) {
+    drop(entry, DropReason::ttl_expired);
+    return false;
+  }
+  mark(entry, frame, now);
+  packet.bytes = entry.bytes;
+  packet.payload = nullptr;
+  packet.payload_bytes = 0;
+  packet.at = now;
+  counters_.add(Counter::frames_out);
+  entry.source->on_out(entry.frame);
+  return true;
+}
+
+void Release::mark(const Entry& entry, std::span<uint8_t> frame, Instant now) {
+  const bool is_queue_long = options_.mark && (now - entry.ready) * 2 > options_.queue;
+  if (!entry.is_marked && !is_queue_long) return;
+  if (ecn_of(frame) == ecn_ce) return;
+  if (try_set_ce(frame)) return counters_.add(Counter::frames_marked);
+  if (entry.is_marked) counters_.add(Counter::marks_lost);
+}
+
+void Release::forget(const FrameSource& source) {
+  for (Ring<Entry>* row : std::array{&at_once_, &in_turn_, &ready_}) {
+    for (size_t left = row->count(); left > 0; --left) {
+      const Entry entry = row->pop();
+      if (entry.source == &source) {
+        drop(entry, DropReason::epoch_over);
+      } else {
+        CW_ASSERT(row->try_push(entry));
+      }
+    }
+  }
+}
+
+Instant Release::next_due() const {
+  if (!ready_.is_empty()) return retry_at_;
+  return at_once_.is_empty() && in_turn_.is_empty() ? Instant::never() : line_free_;
+}
+
+void Release::rebase(Duration shift) {
+  for (size_t i = 0; i < ready_.count(); ++i) ready_.at(i).ready += shift;
+}
+
+}  // namespace cw::gateway

@@ -1,0 +1,87 @@
+// What may leave to the LAN, and when. Frames of all streams stand in two rows, those that wait for
+// no order first; the pacer lets them through at `rate`; behind it they wait for the port, for a
+// bounded time, and only what the port has a packet for is copied out of the memory it arrived in.
+//
+//   streams -> at once --.
+//                        +- pacer -> waits for the port: marked, then dropped -> copied -> port
+//   streams -> in turn --'
+//
+// Congestion that the WAN marked on the packet of a frame's first slot is passed on to the frame
+// (RFC 6040); a sender marks its packets as capable only when every frame in them is, so a frame
+// that is not is delivered as it came, and counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/ring.h"
+#include "dataplane/base/units.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/gateway/frames.h"
+#include "dataplane/port.h"
+
+namespace cw::gateway {
+
+/// Whose frames they are. Each frame that was pushed comes back once, by on_out() or on_dropped().
+class FrameSource {
+ public:
+  virtual ~FrameSource() = default;
+  /// Copies the frame's IP packet, header.bytes long.
+  virtual void copy(uint32_t frame, uint8_t* out) = 0;
+  virtual void on_out(uint32_t frame) = 0;
+  virtual void on_dropped(uint32_t frame, DropReason reason) = 0;
+};
+
+struct ReleaseOptions {
+  Rate rate = Rate::from_gbps(1);
+  uint32_t burst_bytes = 64 << 10;         ///< that may leave at once after an idle time
+  Duration queue = Duration::from_ms(10);  ///< a frame waits for the port so long, and is dropped
+  bool mark = true;                        ///< CE above half of `queue`
+  bool decrement_ttl = false;              ///< one hop is taken off here
+  size_t frames_max = 65'536;              ///< of all streams together
+};
+
+/// Thread: one. Cost: O(1) per frame, plus the copy.
+class Release {
+ public:
+  Release(const ReleaseOptions& options, Port& lan, Counters& counters, Drops& drops);
+
+  void push(FrameSource& source, uint32_t frame, const ParsedFrame& parsed);
+  /// Fills `out` from the front with packets of the port, written and to be sent now.
+  size_t collect(std::span<Packet*> out, Instant now);
+  /// Drops what is queued of one stream, whose epoch is over.
+  void forget(const FrameSource& source);
+
+  void set_rate(Rate rate) { options_.rate = rate; }
+  Instant next_due() const;
+  void rebase(Duration shift);
+  size_t queued_count() const { return at_once_.count() + in_turn_.count() + ready_.count(); }
+
+ private:
+  struct Entry {
+    FrameSource* source = nullptr;
+    uint32_t frame = 0;
+    uint16_t bytes = 0;
+    bool is_marked = false;  // by the WAN
+    Instant ready;           // let through by the pacer
+  };
+
+  void pace(Instant now);
+  void expire(Instant now);
+  void drop(const Entry& entry, DropReason reason);
+  size_t write_burst(std::span<Packet*> packets, Instant now);
+  bool try_write(const Entry& entry, Packet& packet, Instant now);
+  void mark(const Entry& entry, std::span<uint8_t> frame, Instant now);
+
+  ReleaseOptions options_;
+  Port& lan_;
+  Counters& counters_;
+  Drops& drops_;
+  Ring<Entry> at_once_, in_turn_;
+  Ring<Entry> ready_;  // for the port
+  Instant line_free_;  // by the pacer
+  Instant retry_at_;   // the port had no packet; not asked again before
+};
+
+}  // namespace cw::gateway

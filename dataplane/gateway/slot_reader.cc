@@ -1,0 +1,320 @@
+#include "dataplane/gateway/slot_reader.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "dataplane/base/assert.h"
+#include "offload/bitmap.h"
+
+namespace cw::gateway {
+namespace {
+
+/// Slots that one frame can touch: the longest frame in the shortest slots, each but the last full.
+constexpr uint32_t frame_slots_max = (limits::frame_bytes_max + frame_header_bytes) /
+                                         (limits::payload_bytes_min - slot_header_bytes) +
+                                     2;
+
+}  // namespace
+
+SlotReader::SlotReader(const SlotReaderOptions& options, std::span<uint8_t> memory,
+                       Receives& receives, FrameSink& sink, Drops& drops)
+    : options_(options),
+      memory_(memory),
+      receives_(receives),
+      sink_(sink),
+      drops_(drops),
+      words_((options.data_slots_max + 63) / 64),
+      messages_(new Message[options.messages]()),
+      slots_(new Slot[size_t{options.messages} * options.data_slots_max]()),
+      known_(new uint64_t[size_t{options.messages} * words_]()),
+      posted_(options.messages) {
+  CW_ASSERT(memory.size() >= options.messages * options.message_bytes());
+}
+
+// ---- events -------------------------------------------------------------------------------------
+
+SlotReader::Message* SlotReader::find(sdr::RecvHandle handle) {
+  if (handle.place >= options_.messages) return nullptr;
+  Message& message = messages_[handle.place];
+  if (!message.is_posted || message.handle.seq != handle.seq) return nullptr;
+  payload_bytes_ = receives_.payload_bytes();
+  CW_ASSERT(payload_bytes_ <= options_.payload_bytes_max);
+  return &message;
+}
+
+void SlotReader::on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
+                           const uint64_t* placed, Instant now) {
+  Message* message = find(handle);
+  if (message == nullptr) return;
+  uint64_t* known = known_of(*message);
+  const uint32_t end = end_of(*message);
+  for (uint32_t word = word_first; word < word_end && word * 64 < end; ++word) {
+    uint64_t news = cw_bits_load(&placed[word]) & ~known[word];
+    // Bits beyond the end of a message mean nothing.
+    if (end - word * 64 < 64) news &= (uint64_t{1} << (end - word * 64)) - 1;
+    known[word] |= news;
+    for (; news != 0; news &= news - 1) {
+      read_slot(*message, word * 64 + static_cast<uint32_t>(std::countr_zero(news)), now);
+    }
+  }
+  advance_front(now);
+}
+
+void SlotReader::on_length(sdr::RecvHandle handle, uint32_t slots, Instant now) {
+  Message* message = find(handle);
+  if (message == nullptr || message->slots != unknown) return;
+  message->slots = std::min(slots, options_.data_slots_max);
+  advance_front(now);
+}
+
+void SlotReader::on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) {
+  Message* message = find(handle);
+  if (message == nullptr) return;
+  const uint64_t end = std::min<uint64_t>(uint64_t{first} + count, end_of(*message));
+  for (uint32_t slot = first; slot < end; ++slot) {
+    uint64_t& known = known_of(*message)[slot / 64];
+    const uint64_t bit = uint64_t{1} << slot % 64;
+    if ((known & bit) == 0) lose_slot(*message, slot);
+    known |= bit;
+  }
+  advance_front(now);
+}
+
+void SlotReader::on_reset() {
+  for (uint32_t place = 0; place < options_.messages; ++place) messages_[place].is_posted = false;
+  is_void_ = true;
+  front_ = 0;
+  front_slot_ = 0;
+  stalled_since_ = Instant::never();
+}
+
+// ---- slots --------------------------------------------------------------------------------------
+
+void SlotReader::read_slot(Message& message, uint32_t index, Instant now) {
+  const uint8_t* bytes = message.memory + size_t{index} * payload_bytes_;
+  const auto header = parse_slot_header({bytes, payload_bytes_});
+  if (!header || header->seq != message.handle.seq) {
+    drops_.add(header ? DropReason::slot_message : DropReason::slot_header);  // [C-46]
+    return lose_slot(message, index);
+  }
+  Slot& slot = slot_of(message, index);
+  slot.state = SlotState::Present;
+  slot.used = header->used_bytes;
+  slot.first = header->first_frame;
+  if (slot.waiting.start.slot != no_slot) {
+    --message.tails;
+    follow(message, slot.waiting, index, now);
+  }
+  if (slot.first != no_frame_start) read_frames(message, index, now);
+}
+
+void SlotReader::lose_slot(Message& message, uint32_t index) {
+  Slot& slot = slot_of(message, index);
+  slot.state = SlotState::Gone;
+  if (slot.waiting.start.slot == no_slot) return;
+  --message.tails;
+  drops_.add(DropReason::frame_partial);
+}
+
+// The frames that begin in a slot.
+void SlotReader::read_frames(Message& message, uint32_t index, Instant now) {
+  const Slot& slot = slot_of(message, index);
+  Spot at{index, slot.first};
+  while (at.offset < slot.used) {
+    const auto left = static_cast<uint16_t>(slot.used - at.offset);
+    if (left < frame_header_bytes) return follow(message, {at, left}, index + 1, now);
+    const auto header = header_at(message, at);
+    if (!header) return drops_.add(DropReason::frame_header);  // [C-48]
+    const uint32_t need = frame_header_bytes + header->bytes;
+    if (need > left) return follow(message, {at, left}, index + 1, now);
+    emit(message, at, *header, now);
+    at.offset = static_cast<uint16_t>(at.offset + need);
+  }
+}
+
+// Walks on with a frame that is not whole, from slot `index` on, until it is whole, impossible, or
+// waits for a slot.
+void SlotReader::follow(Message& message, Tail tail, uint32_t index, Instant now) {
+  for (;; ++index) {
+    if (index >= end_of(message)) return drops_.add(DropReason::frame_cut);  // [C-47]
+    if (index - tail.start.slot >= frame_slots_max) return drops_.add(DropReason::frame_tail);
+    Slot& slot = slot_of(message, index);
+    if (slot.state == SlotState::Gone) return drops_.add(DropReason::frame_partial);
+    if (slot.state == SlotState::Awaited) {
+      slot.waiting = tail;
+      ++message.tails;
+      return;
+    }
+    if (const auto reason = extend(message, tail, slot)) return drops_.add(*reason);
+    if (tail.got < frame_header_bytes) continue;
+    const FrameHeader header = *header_at(message, tail.start);
+    if (tail.got == frame_header_bytes + header.bytes) {
+      return emit(message, tail.start, header, now);
+    }
+  }
+}
+
+// Adds what a slot holds of the tail. Where a frame begins in the slot, the tail must end right
+// before it; where none does, the tail takes all that is used.
+std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail,
+                                             const Slot& slot) const {
+  const bool is_last = slot.first != no_frame_start;
+  const uint16_t room = is_last ? slot.first : slot.used;
+  const uint32_t got = tail.got + room;
+  if (got < frame_header_bytes) {
+    if (is_last) return DropReason::frame_tail;
+  } else {
+    const auto header = header_at(message, tail.start);
+    if (!header) return DropReason::frame_header;  // [C-48]
+    const uint32_t need = frame_header_bytes + header->bytes;
+    if (got > need || (is_last && got < need)) return DropReason::frame_tail;
+  }
+  tail.got = static_cast<uint16_t>(got);
+  return std::nullopt;
+}
+
+std::optional<FrameHeader> SlotReader::header_at(const Message& message, Spot spot) const {
+  uint8_t bytes[frame_header_bytes];
+  gather(message, spot, bytes, sizeof(bytes));
+  return parse_frame_header(bytes);
+}
+
+// All slots touched have been read, and hold so many bytes.
+void SlotReader::gather(const Message& message, Spot from, uint8_t* out, size_t count) const {
+  while (count > 0) {
+    const size_t here = std::min<size_t>(count, slot_of(message, from.slot).used - from.offset);
+    std::memcpy(out, bytes_of(message, from), here);
+    out += here;
+    count -= here;
+    from = {from.slot + 1, 0};
+  }
+}
+
+void SlotReader::emit(Message& message, Spot start, const FrameHeader& header, Instant now) {
+  Spot packet = start;
+  size_t skip = frame_header_bytes;
+  while (packet.offset + skip > slot_of(message, packet.slot).used) {
+    skip -= slot_of(message, packet.slot).used - packet.offset;
+    packet = {packet.slot + 1, 0};
+  }
+  packet.offset = static_cast<uint16_t>(packet.offset + skip);
+  const bool is_in_front = posted_.at(front_) == message.handle.place;
+  ++message.frames;
+  sink_.on_frame({.header = header,
+                  .seq = message.handle.seq,
+                  .place = message.handle.place,
+                  .slot = start.slot,
+                  .packet = packet,
+                  .is_marked = receives_.is_marked(message.handle, start.slot),
+                  .is_settled = is_in_front && start.slot < front_slot_},
+                 now);
+}
+
+void SlotReader::copy(const ParsedFrame& frame, uint8_t* out) const {
+  gather(messages_[frame.place], frame.packet, out, frame.header.bytes);
+}
+
+void SlotReader::done(const ParsedFrame& frame) {
+  Message& message = messages_[frame.place];
+  CW_ASSERT(message.is_posted && message.handle.seq == frame.seq && message.frames > 0);
+  --message.frames;
+}
+
+// ---- the front ----------------------------------------------------------------------------------
+
+void SlotReader::advance_front(Instant now) {
+  while (front_ < posted_.count()) {
+    Message& message = messages_[posted_.at(front_)];
+    const uint64_t* known = known_of(message);
+    const uint32_t end = end_of(message);
+    uint32_t slot = front_slot_;
+    while (slot < end && (known[slot / 64] >> slot % 64 & 1) != 0) {
+      const int run = std::countr_one(known[slot / 64] >> slot % 64);
+      slot = std::min(end, slot + static_cast<uint32_t>(run));
+    }
+    const uint32_t first = std::exchange(front_slot_, slot);
+    if (slot > first) sink_.on_settled(message.handle.place, first, slot, now);
+    if (message.slots == unknown || slot < end) return;
+    // What still waits, waits for slots that do not exist [C-47].
+    drops_.add(DropReason::frame_cut, std::exchange(message.tails, 0));
+    ++front_;
+    front_slot_ = 0;
+  }
+}
+
+// ---- messages -----------------------------------------------------------------------------------
+
+bool SlotReader::on_time(Instant now) {
+  bool has_work = false;
+  while (!posted_.is_empty() && (is_void_ || front_ > 0)) {
+    Message& message = messages_[posted_.front()];
+    if (!is_void_ && message.frames > 0) break;
+    message.is_posted = false;
+    receives_.complete(message.handle, now);
+    posted_.pop();
+    if (front_ > 0) --front_;
+    has_work = true;
+  }
+  is_void_ = false;
+  give_up_stalled(now);
+  return post_all() || has_work;
+}
+
+// Completion is in the order of messages, so that the memory of the oldest is always the next free.
+bool SlotReader::post_all() {
+  bool has_work = false;
+  while (posted_.count() < options_.messages) {
+    const size_t index = post_count_ % options_.messages;
+    const auto memory = memory_.subspan(index * options_.message_bytes(), options_.message_bytes());
+    const auto handle = receives_.try_post(memory);
+    if (!handle) break;
+    CW_ASSERT(handle->place < options_.messages && !messages_[handle->place].is_posted);
+    Message& message = messages_[handle->place];
+    message = {.handle = *handle, .memory = memory.data(), .is_posted = true};
+    std::fill_n(&slot_of(message, 0), options_.data_slots_max, Slot{});
+    std::fill_n(known_of(message), words_, 0);
+    CW_ASSERT(posted_.try_push(handle->place));
+    ++post_count_;
+    has_work = true;
+  }
+  return has_work;
+}
+
+// The sender has closed all messages that it may open, and the oldest has holes.
+void SlotReader::give_up_stalled(Instant now) {
+  const bool is_stalled = posted_.count() == options_.messages && front_ == 0 &&
+                          messages_[posted_.at(posted_.count() - 1)].slots != unknown;
+  if (!is_stalled) {
+    stalled_since_ = Instant::never();
+    return;
+  }
+  stalled_since_ = std::min(stalled_since_, now);
+  if (now - stalled_since_ < options_.stall) return;
+  stalled_since_ = Instant::never();
+  Message& message = messages_[posted_.front()];
+  // A length that was never heard is not waited for either.
+  if (message.slots == unknown) message.slots = options_.data_slots_max;
+  for (uint32_t slot = front_slot_; slot < message.slots; ++slot) {
+    uint64_t& known = known_of(message)[slot / 64];
+    const uint64_t bit = uint64_t{1} << slot % 64;
+    if ((known & bit) != 0) continue;
+    known |= bit;
+    lose_slot(message, slot);
+    ++stalled_slots_;
+  }
+  advance_front(now);
+}
+
+Instant SlotReader::next_due() const {
+  const bool is_any_done = is_void_ || (front_ > 0 && messages_[posted_.front()].frames == 0);
+  if (is_any_done) return Instant();
+  return stalled_since_ == Instant::never() ? stalled_since_ : stalled_since_ + options_.stall;
+}
+
+void SlotReader::rebase(Duration shift) {
+  if (stalled_since_ != Instant::never()) stalled_since_ += shift;
+}
+
+}  // namespace cw::gateway

@@ -1,0 +1,112 @@
+// Frames into slots: one stream's sending end (SPEC 7).
+//
+//   frames    |h|  frame 1  |h| frame 2 |h|        frame 3         |
+//   slots     |H|..............|H|..............|H|........|           the last one short
+//   message   '-------- one place of memory, slot s at s x payload_bytes --------'
+//
+// A frame may straddle slots, never messages: one that does not fit what is left of its message
+// ends it. A slot goes to the stream when it is full or its turn ends, so that a gateway delays a
+// frame by no more than its own turn; a message ends when it is full or nothing came for an RTT.
+//
+// Memory. The stream reads slots where they lie until it settles them, so each place of a message
+// has its own, taken at start and touched at once. A message is closed and forgotten in one breath;
+// the stream opens a place again only when nobody reads from it any more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "dataplane/base/result.h"
+#include "dataplane/base/units.h"
+#include "dataplane/sdr/send_stream.h"
+#include "dataplane/wire/slot.h"
+
+namespace cw::gateway {
+
+enum class Appended : uint8_t {
+  Taken,
+  NoRoom,  ///< all places of messages are in use: the receiver, or the link, is behind
+  Broken,  ///< there is no epoch, or its end came while the frame was being taken
+};
+
+class SlotWriter {
+ public:
+  /// For a stream that is appended slot by slot; it outlives the writer. No epoch need be in force.
+  /// Errors: messages too small for the largest frame in the smallest slots; no memory.
+  static Result<SlotWriter> make(sdr::SendStream& stream);
+
+  /// A new epoch: begins anew with what both ends agreed on. What was in an unfinished slot is
+  /// lost.
+  void restart(Instant now);
+  void set_rtt(Duration rtt) { silence_ = rtt; }
+  /// A pause of the machine was no silence of the hosts.
+  void rebase(Duration shift) { last_append_ += shift; }
+
+  /// Copies a frame into the stream; header.bytes are those of `packet`. `ecn` and `dscp` are the
+  /// packet's own; a slot shows the wire ECT only if all whose frames touch it would understand,
+  /// and a CE stays where it is. Cost: hot; one copy of the bytes, no allocation.
+  Appended append(const FrameHeader& header, std::span<const uint8_t> packet, uint8_t ecn,
+                  uint8_t dscp, Instant now);
+  /// The turn is over: what has been appended leaves, in a short slot if need be.
+  void end_turn(Instant now);
+  /// Ends a message whose stream has been silent for an RTT.
+  void on_time(Instant now);
+  Instant next_due() const { return handle_ ? last_append_ + silence_ : Instant::never(); }
+
+  /// Of frames that were taken: those given to the stream whole, and those whose last slot the
+  /// stream refused because its message was over. Taken = sent + lost + queued.
+  uint64_t sent_count() const { return sent_; }
+  uint64_t lost_count() const { return lost_; }
+  /// In the unfinished slot; none after end_turn().
+  uint64_t queued_count() const { return ends_in_slot_; }
+
+  /// Slot s of the message in place p: at (p x slots of a message + s) x payload bytes.
+  const uint8_t* memory() const { return memory_.get(); }
+  size_t memory_bytes() const { return memory_bytes_; }
+
+ private:
+  struct Marks {
+    uint8_t ecn = 0, dscp = 0;
+  };
+
+  SlotWriter(sdr::SendStream& stream, std::unique_ptr<uint8_t[]> memory, size_t memory_bytes)
+      : stream_(&stream), memory_(std::move(memory)), memory_bytes_(memory_bytes) {}
+
+  bool try_open();
+  void close(Instant now);
+  void abandon();
+  void begin_slot();
+  bool try_flush(Instant now);
+  bool try_write(const FrameHeader& header, std::span<const uint8_t> packet, Marks marks,
+                 Instant now);
+  bool try_put(std::span<const uint8_t> bytes, Marks marks, Instant now);
+  void touch(Marks marks);
+  size_t message_rest() const { return size_t{slots_max_ - slot_} * room_ - used_; }
+  uint8_t* slot_bytes() {
+    return &memory_[place_offset_ + size_t{slot_} * (slot_header_bytes + room_)];
+  }
+
+  sdr::SendStream* stream_;
+  std::unique_ptr<uint8_t[]> memory_;
+  size_t memory_bytes_ = 0;
+
+  std::optional<sdr::SendHandle> handle_;  // of the message under way
+  size_t place_offset_ = 0;                // of its memory
+  uint32_t slots_max_ = 0;
+  uint32_t room_ = 0;          // of a slot, behind its header
+  uint32_t slot_ = 0;          // under way
+  uint32_t used_ = 0;          // of its room
+  uint32_t ends_in_slot_ = 0;  // frames whose last byte lies in it
+  uint16_t first_frame_ = no_frame_start;
+  Marks marks_;
+  bool is_coded_ = false;
+  Instant last_append_;
+  Duration silence_ = Duration::from_ms(100);
+  uint64_t sent_ = 0, lost_ = 0;
+};
+
+}  // namespace cw::gateway

@@ -1,0 +1,451 @@
+/* DOOR to reliability: the plugin ABI. Plain C; the static and the loaded form of a policy are the
+ * same thing.
+ *
+ * A policy is told facts and answers with decisions. One instance serves one end (source or sink)
+ * of one stream. It runs on the worker that owns the stream, once per burst and message, never once
+ * per packet. It sees bitmaps and numbers, never payload; it has no clock, no I/O, no lock and no
+ * log, and it allocates in create() only. `now_ns` comes with every call and is the time of the
+ * turn; deadlines are absolute on that same clock.
+ *
+ * Words. A *message* is a window of slots with a 32-bit sequence. Its slot index space is cut at
+ * `data_slots_max`: data slots lie below, repair slots at and above it. A *range* is
+ * {first, count, stride}: slots first, first + stride, ...; a decision costs the same for one slot
+ * and for 300,000.
+ *
+ * Bounds. Every output is bounded. Decisions that do not fit are asked for again in the same turn:
+ * set out->more and the core calls resume() when it has taken what there was. Every decision has a
+ * quota per RTT (limits()); what exceeds it comes back as `refused`, and an instance that goes on
+ * is quarantined: its stream falls back to `passthrough`.
+ *
+ * Growing the ABI. New fields go to the end of a struct, new functions to the end of the table; the
+ * minor version rises, `size` tells the reader what the writer knew, and the loader fills what is
+ * missing with defaults. A changed meaning raises the major version, and the loader refuses.
+ * Structs that travel in arrays (cw_param, cw_path_facts, cw_decision) keep their size for a whole
+ * major. A policy that is newer than its core finds out from cw_env.size which fields it may read.
+ * tests/data/abi holds every size and offset; a changed layout must come with a changed version.
+ *
+ * Thread: all calls on one thread. Errors: only create() can fail. No exception may leave a
+ * function. */
+#ifndef CW_POLICY_H
+#define CW_POLICY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define CW_ABI_BYTES(type, bytes) static_assert(sizeof(type) == (bytes), "the ABI fixes this size")
+extern "C" {
+#else
+#define CW_ABI_BYTES(type, bytes) _Static_assert(sizeof(type) == (bytes), "the ABI fixes this size")
+#endif
+
+#define CW_POLICY_ABI_MAJOR 1u
+#define CW_POLICY_ABI_MINOR 0u
+#define CW_POLICY_ABI (CW_POLICY_ABI_MAJOR << 16 | CW_POLICY_ABI_MINOR)
+
+#define CW_UNKNOWN 0xffffffffu /* a count that is not known yet */
+#define CW_PATH_ANY 0xffffu    /* the core chooses */
+#define CW_PATHS_MAX 16u
+#define CW_NEVER_NS INT64_MAX
+
+struct cw_policy; /* an instance; its content is the policy's own */
+
+/* ---- parameters ---- */
+
+enum cw_param_type {
+  CW_PARAM_INT = 0,
+  CW_PARAM_REAL = 1,
+  CW_PARAM_DURATION = 2,
+  CW_PARAM_CHOICE = 3
+};
+
+/* A declared knob. One table drives validation, help, documentation and the fuzzer. */
+struct cw_param {
+  const char* name;     /* snake_case, as in the config file */
+  const char* unit;     /* "ns" for durations, "" for none */
+  const char* choices;  /* CW_PARAM_CHOICE: "rto|nack"; the value is the index. Otherwise null. */
+  const char* sentence; /* what it does, for a person */
+  uint32_t type;        /* enum cw_param_type */
+  uint32_t reserved;
+  double initial, min, max; /* durations in nanoseconds */
+};
+
+/* ---- what an instance is made for ---- */
+
+enum cw_role { CW_SOURCE = 0, CW_SINK = 1 };
+
+struct cw_env {
+  uint32_t size; /* of this struct, as the core knows it */
+  uint32_t role; /* enum cw_role */
+  uint32_t peers;
+  uint32_t messages;       /* open at once, at most */
+  uint32_t data_slots_max; /* D: data slots are [0, D), repair slots [D, D + repair_slots_max) */
+  uint32_t repair_slots_max;
+  uint32_t chunk_slots; /* data slots per chunk: the unit the user's bitmap shows */
+  uint32_t rows;        /* slots per chunk of a coded block; 0: the stream has no blocks */
+  uint32_t paths;
+  uint32_t note_bytes_max;
+  uint32_t payload_bytes;   /* of a full slot */
+  uint32_t slot_wire_bytes; /* of a full slot with all headers: what it costs the pacer */
+  uint64_t rate_bps;        /* of the link, as configured */
+  const double* params;     /* one value per declared parameter, checked and in order */
+};
+
+/* What a policy needs of the core; asked before create(), so it must be a pure function. */
+struct cw_policy_limits {
+  uint32_t m_cap; /* repair slots reserved per block */
+  uint32_t decisions_per_call;
+  uint32_t notes_per_rtt;
+  uint32_t reserved;
+  int64_t retain_ns;         /* how long the sender keeps a slot after it was first sent */
+  int64_t recovery_worst_ns; /* from loss to repaired, save for losses of losses */
+};
+
+/* ---- facts ---- */
+
+/* Every fact about a message carries its sequence and `state`: message_state_bytes of memory,
+ * zeroed at `opened` and kept by the core until `destroyed` of the message (finish, retired,
+ * abandoned). */
+
+enum cw_hint_kind { CW_HINT_NONE = 0, CW_HINT_BULK = 1, CW_HINT_STEP = 2 };
+
+struct cw_fact_opened {
+  uint32_t message;
+  uint32_t peer;
+  void* state;
+  uint32_t slots;      /* data slots in all, or CW_UNKNOWN until closed */
+  uint32_t hint_kind;  /* enum cw_hint_kind, from the application */
+  uint64_t hint_bytes; /* expected in this step */
+  int64_t deadline_ns; /* CW_NEVER_NS: none */
+  uint32_t hint_step;
+  uint32_t hint_last; /* 1: the last message of its step */
+};
+
+/* Source: data slots [first, first + count) may now be sent. */
+struct cw_fact_appended {
+  uint32_t message;
+  uint32_t first, count;
+  uint32_t reserved;
+  void* state;
+};
+
+/* Block b lies on the fixed grid at data slot b * k_max * rows_max; `slots` of it are in use, coded
+ * as k chunks of `rows`, with m repair chunks behind D. */
+struct cw_fact_block_closed {
+  uint32_t message;
+  uint32_t block, slots;
+  uint16_t rows;
+  uint8_t k, m;
+  void* state;
+};
+
+/* The message has `slots` data slots and there will be no more. At the source they are all
+ * appended; at the sink this is the sender's word, and holes below `slots` are really missing. */
+struct cw_fact_closed {
+  uint32_t message;
+  uint32_t slots;
+  void* state;
+};
+
+enum cw_send_kind { CW_SEND_DATA = 0, CW_SEND_RESEND = 1, CW_SEND_REPAIR = 2 };
+
+/* Source: these slots left the pacer. Timers for loss run from `departed_ns`, never from a
+ * decision. */
+struct cw_fact_sent {
+  uint32_t message;
+  uint32_t first, count, stride;
+  uint32_t psn_first; /* transmission number of the first; they count up by one (24 bits) */
+  uint16_t path;
+  uint16_t kind;       /* enum cw_send_kind */
+  int64_t departed_ns; /* of the last of them */
+  void* state;
+};
+
+enum cw_refusal {
+  CW_REFUSED_PATH = 1,    /* no such path, or it is down */
+  CW_REFUSED_EXPIRED = 2, /* drop_after had passed before it could leave */
+  CW_REFUSED_QUOTA = 3,
+  CW_REFUSED_RANGE = 4,   /* outside the message, or not appended */
+  CW_REFUSED_MESSAGE = 5, /* no such message is open */
+  CW_REFUSED_FULL = 6,    /* the core's queue for this is full; ask again later */
+  CW_REFUSED_CODEC = 7    /* no such codec */
+};
+
+struct cw_fact_refused {
+  uint32_t message;
+  uint32_t first, count, stride;
+  uint16_t decision; /* enum cw_decision_kind */
+  uint16_t reason;   /* enum cw_refusal */
+  uint32_t reserved;
+  void* state; /* null when the message is not open, and for CW_REFUSED_QUOTA: look it up */
+};
+
+/* Sink: slots of a message arrived in this burst. The bitmaps live in the core's arena and may be
+ * written by other cores meanwhile: read them with cw_word(). Bit s of `data` is slot s; bit r of
+ * `repair` is slot D + r. A set bit is a slot that is in place and readable. */
+struct cw_fact_arrived {
+  uint32_t message;
+  uint32_t word_first,
+      word_count;         /* the 64-bit words of `data` that changed, as a covering range */
+  uint32_t first_missing; /* lowest data slot not in place */
+  uint32_t highest;       /* highest data slot in place + 1; 0: none */
+  uint32_t slots;         /* data slots in all, or CW_UNKNOWN */
+  uint32_t duplicates;    /* arrivals in this burst that were already there */
+  uint32_t reserved;
+  uint16_t repair_word_first, repair_word_count;
+  uint16_t path; /* of the last of them */
+  uint16_t reserved2;
+  const uint64_t* data;
+  const uint64_t* repair; /* null when the stream has none */
+  void* state;
+};
+
+/* Sink: transmissions on this path are overdue beyond its reorder budget. Their numbers say how
+ * many; which slots is known (`message` valid) when the gap lies between two slots of one message.
+ */
+struct cw_fact_lost {
+  uint32_t message; /* CW_UNKNOWN: not known which */
+  uint32_t first, count;
+  uint16_t path;
+  uint16_t stride;
+  void* state; /* null when the message is not known */
+};
+
+/* Bytes from the other end's policy. Hostile: check every length and number. */
+struct cw_fact_note {
+  uint32_t peer;
+  uint32_t count;
+  const uint8_t* bytes;
+};
+
+enum cw_coded_result { CW_CODED_OK = 0, CW_CODED_SINGULAR = 1, CW_CODED_NEED_MORE = 2 };
+
+struct cw_fact_coded {
+  uint32_t message;
+  uint32_t block;
+  uint32_t result; /* enum cw_coded_result */
+  uint32_t need;   /* CW_CODED_NEED_MORE: this many more shards */
+  void* state;
+};
+
+/* The core gave the range up (hold, drain, memory); nothing of it needs to be retained or repaired.
+ */
+struct cw_fact_expired {
+  uint32_t message;
+  uint32_t first, count;
+  uint32_t reserved;
+  void* state;
+};
+
+struct cw_path_facts {
+  int64_t rtt_min_ns, rtt_smooth_ns, rtt_var_ns; /* 0: not measured yet */
+  double loss, loss_low, loss_high;              /* share of packets, with its 95 % interval */
+  double burst_mean;                             /* packets lost in a row, mean; 1 when unknown */
+  int64_t reorder_ns;                            /* how late a packet may come and not be lost */
+  int64_t queue_delay_ns;
+  uint32_t mtu;
+  uint32_t is_up;
+};
+
+struct cw_fact_link {
+  uint32_t paths;
+  uint32_t reserved;
+  uint64_t rate_bps;                /* what the pacer runs at now */
+  int64_t rtt_ns;                   /* smoothed, of the path most used; never 0 */
+  const struct cw_path_facts* path; /* `paths` of them */
+};
+
+struct cw_fact_budget {
+  int64_t backlog_ns;    /* how long what is queued needs to leave */
+  uint64_t slot_credit;  /* data slots that may still be sent */
+  uint64_t repair_bytes; /* what overhead_limit leaves for resends and repair */
+};
+
+/* ---- decisions ---- */
+
+enum cw_decision_kind {
+  CW_DECIDE_SEND = 1,
+  CW_DECIDE_CODE = 2,
+  CW_DECIDE_NOTE = 3,
+  CW_DECIDE_TIMER = 4,
+  CW_DECIDE_RELEASE = 5,
+  CW_DECIDE_FINISH = 6,
+  CW_DECIDE_LAYOUT = 7
+};
+
+enum cw_path_choice {
+  CW_CHOOSE_ANY = 0,
+  CW_CHOOSE_ID = 1,
+  CW_CHOOSE_NOT_LAST = 2,
+  CW_CHOOSE_SPREAD = 3
+};
+
+enum cw_priority { CW_PRIORITY_URGENT = 0, CW_PRIORITY_NORMAL = 1, CW_PRIORITY_SPARE = 2 };
+
+struct cw_send {
+  uint32_t message;
+  uint32_t first, count, stride; /* stride 1: a run */
+  uint16_t kind;                 /* enum cw_send_kind */
+  uint16_t path_choice;          /* enum cw_path_choice */
+  uint16_t path;                 /* CW_CHOOSE_ID */
+  uint16_t priority;             /* enum cw_priority, within its kind's class */
+  int64_t not_before_ns;         /* 0: at once */
+  int64_t drop_after_ns;         /* 0: when the core's hold ends */
+};
+
+/* Encode (source: repair slots of the block come into being) or decode (sink). */
+struct cw_code {
+  uint32_t message;
+  uint32_t block;
+  uint32_t slots;
+  uint16_t rows;
+  uint8_t k, m;
+  uint32_t codec; /* as numbered by the stream's configuration */
+  uint32_t row_first, row_count;
+};
+
+struct cw_note {
+  uint32_t peer;          /* CW_UNKNOWN: all */
+  uint32_t offset, count; /* bytes in out->note_bytes */
+  uint16_t path;          /* CW_PATH_ANY */
+  uint16_t repeat;        /* send it this many times, on different paths if there are */
+};
+
+struct cw_timer {
+  uint64_t cookie; /* comes back with `timer`; a later decision with it moves it */
+  int64_t at_ns;   /* CW_NEVER_NS: disarm */
+};
+
+/* Source: data slots below `up_to` (and all repair of blocks below it) need not be retained. They
+ * count as arrived: only slots at and above it grow too old and come back as `expired`. */
+struct cw_release {
+  uint32_t message;
+  uint32_t up_to;
+};
+
+enum cw_finish_status { CW_FINISH_OK = 0, CW_FINISH_GIVEN_UP = 1 };
+
+/* The range is settled: repaired or given up. A message is settled from its front: `first` must not
+ * lie beyond what is settled already. When all of it is, the message is over for the application.
+ */
+struct cw_finish {
+  uint32_t message;
+  uint32_t first, count; /* count CW_UNKNOWN: to the end of the message */
+  uint32_t status;       /* enum cw_finish_status */
+};
+
+/* Source: the shape of the blocks opened from now on. */
+struct cw_layout {
+  uint32_t codec;
+  uint16_t rows;
+  uint8_t k, m;
+};
+
+struct cw_decision {
+  uint32_t kind; /* enum cw_decision_kind */
+  uint32_t reserved;
+  union {
+    struct cw_send send;
+    struct cw_code code;
+    struct cw_note note;
+    struct cw_timer timer;
+    struct cw_release release;
+    struct cw_finish finish;
+    struct cw_layout layout;
+  } u;
+};
+
+/* Where an instance puts its decisions. The core owns it and empties it after every call. */
+struct cw_out {
+  struct cw_decision* decisions;
+  uint8_t* note_bytes;
+  uint32_t decision_count, decision_capacity;
+  uint32_t note_count, note_capacity; /* bytes of note_bytes used and usable */
+  uint32_t more;                      /* set by the policy: call resume() this turn */
+  uint32_t reserved;
+};
+
+/* Appends a decision; null when there is no room: keep what you wanted and set out->more. */
+static inline struct cw_decision* cw_decide(struct cw_out* out, uint32_t kind) {
+  struct cw_decision* d;
+  if (out->decision_count == out->decision_capacity) {
+    out->more = 1;
+    return NULL; /* NOLINT(modernize-use-nullptr): plain C */
+  }
+  d = &out->decisions[out->decision_count++];
+  d->kind = kind;
+  return d;
+}
+
+/* A word of a bitmap that other cores may be writing. What a set bit stands for is visible. */
+static inline uint64_t cw_word(const uint64_t* word) {
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* ---- the table ---- */
+
+struct cw_policy_ops {
+  uint32_t abi;     /* CW_POLICY_ABI the policy was compiled with */
+  uint32_t size;    /* sizeof this table as the policy knows it */
+  const char* name; /* snake_case, unique */
+  const char* version;
+  const char* summary; /* one sentence for a person */
+  const struct cw_param* params;
+  uint32_t param_count;
+  uint32_t wire_version;        /* of its notes: both ends must have the same */
+  uint32_t message_state_bytes; /* per open message, kept and zeroed by the core */
+  uint32_t reserved;
+
+  /* Pure: what this policy needs on such a link. Null: nothing. */
+  void (*limits)(const struct cw_env* env, const struct cw_fact_link* link,
+                 struct cw_policy_limits* limits);
+
+  /* Returns 0 and the instance, or a negative errno and a sentence in why. The only function that
+   * may allocate or fail. */
+  int (*create)(const struct cw_env* env, struct cw_policy** policy, char* why,
+                size_t why_capacity);
+  void (*destroy)(struct cw_policy* policy);
+
+  /* The facts; null where the policy does not care. */
+  void (*opened)(struct cw_policy*, const struct cw_fact_opened*, int64_t now_ns, struct cw_out*);
+  void (*appended)(struct cw_policy*, const struct cw_fact_appended*, int64_t now_ns,
+                   struct cw_out*);
+  void (*block_closed)(struct cw_policy*, const struct cw_fact_block_closed*, int64_t now_ns,
+                       struct cw_out*);
+  void (*closed)(struct cw_policy*, const struct cw_fact_closed*, int64_t now_ns, struct cw_out*);
+  void (*sent)(struct cw_policy*, const struct cw_fact_sent*, int64_t now_ns, struct cw_out*);
+  void (*refused)(struct cw_policy*, const struct cw_fact_refused*, int64_t now_ns, struct cw_out*);
+  void (*arrived)(struct cw_policy*, const struct cw_fact_arrived*, int64_t now_ns, struct cw_out*);
+  void (*lost)(struct cw_policy*, const struct cw_fact_lost*, int64_t now_ns, struct cw_out*);
+  void (*note)(struct cw_policy*, const struct cw_fact_note*, int64_t now_ns, struct cw_out*);
+  void (*coded)(struct cw_policy*, const struct cw_fact_coded*, int64_t now_ns, struct cw_out*);
+  void (*timer)(struct cw_policy*, uint64_t cookie, int64_t now_ns, struct cw_out*);
+  void (*expired)(struct cw_policy*, const struct cw_fact_expired*, int64_t now_ns, struct cw_out*);
+  void (*link)(struct cw_policy*, const struct cw_fact_link*, int64_t now_ns, struct cw_out*);
+  void (*budget)(struct cw_policy*, const struct cw_fact_budget*, int64_t now_ns, struct cw_out*);
+  /* A swap or shutdown: settle everything by `by_ns`, then the core gives up what is left. */
+  void (*drain)(struct cw_policy*, int64_t by_ns, int64_t now_ns, struct cw_out*);
+  /* Called after `more`; goes on where the last call ran out of room. */
+  void (*resume)(struct cw_policy*, int64_t now_ns, struct cw_out*);
+  /* The message is over and its `state` goes back: the last fact about it. */
+  void (*ended)(struct cw_policy*, uint32_t message, void* state, int64_t now_ns);
+};
+
+CW_ABI_BYTES(struct cw_param, 64);
+CW_ABI_BYTES(struct cw_env, 64);
+CW_ABI_BYTES(struct cw_policy_limits, 32);
+CW_ABI_BYTES(struct cw_fact_arrived, 64);
+CW_ABI_BYTES(struct cw_path_facts, 80);
+CW_ABI_BYTES(struct cw_decision, 48);
+CW_ABI_BYTES(struct cw_out, 40);
+CW_ABI_BYTES(struct cw_policy_ops, 216);
+#undef CW_ABI_BYTES
+
+/* The only symbol a plugin exports. */
+const struct cw_policy_ops* cw_policy_table(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,102 @@
+// DOOR to the wire. A port moves bursts of packets in and out and states what it can and cannot do;
+// it knows nothing of messages, policies or hosts.
+//
+// What a packet's bytes are depends on which side of the gateway the port is on:
+//
+//   WAN port   from the BTH to the last payload byte (pad included). Everything below the BTH
+//              (Ethernet, IP, UDP) and the ICRC behind the payload belong to the port: a kernel
+//              socket, a NIC or an RNIC each make them their own way.
+//   LAN port   one IP packet, from its IP header on.
+//
+// Ownership. A packet has exactly one owner. take_burst() and rx_burst() give packets to the
+// caller; tx_burst() and give_back() take them. What tx_burst() did not take stays the caller's.
+// Thread: all calls on the port's one worker. No call waits, allocates or locks. System calls: udp
+// one per burst and path that sends, tun one per packet or joined packet, none elsewhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/icrc_mode.h"
+#include "dataplane/base/units.h"
+
+namespace cw {
+
+/// One packet and its buffer, one segment, plus an optional external payload behind it.
+///
+/// The buffer belongs to the port that made the packet and lives as long as the port. Between
+/// `data` and the buffer's edges there is always room for the headers and trailers that the port
+/// adds: users write only [data, data + bytes_max).
+struct Packet {
+  uint8_t* data = nullptr;
+  uint32_t bytes = 0;      ///< used, from `data`
+  uint32_t bytes_max = 0;  ///< usable, from `data`
+
+  /// Bytes that follow `data` on the wire without being copied; null when there are none. Only for
+  /// ports whose facts say external_payload, and alive until the port gives the packet back.
+  const uint8_t* payload = nullptr;
+  uint32_t payload_bytes = 0;
+
+  /// CRC-32 (offload/crc32.h) of the RoCE payload, pad excluded, when has_payload_crc is set. Kept
+  /// with a retained slot, so that a resend costs only the CRC of its headers.
+  uint32_t payload_crc = 0;
+  bool has_payload_crc = false;
+
+  uint8_t ecn = 0;    ///< the two ECN bits of the outer IP header, in and out
+  uint8_t dscp = 0;   ///< the six DSCP bits, in and out
+  uint16_t peer = 0;  ///< which gateway it goes to or came from
+  uint16_t path = 0;  ///< which route of that peer; received: told by the outer addresses
+  Instant at;         ///< received: when it arrived. Sent: when it left the pacer.
+
+  void* port_data = nullptr;  ///< the port's own
+};
+
+/// What a port can do; constant for its life.
+struct PortFacts {
+  const char* name = "";     ///< as in the config file
+  uint32_t payload_max = 0;  ///< WAN: bytes behind BTH, RETH and immediate; LAN: MTU
+  uint16_t peers = 1;
+  uint16_t paths = 1;  ///< per peer
+  int wait_fd = -1;    ///< readable when rx_burst() would return something; -1: there is none
+  IcrcMode icrc = IcrcMode::Exact;  ///< which ICRC it writes and checks
+  bool external_payload = false;    ///< tx takes Packet::payload; rx may return it
+  bool places_payload = false;      ///< received payload is already at its RETH address
+  bool sees_psns = true;            ///< received packets carry the PSN of the wire
+};
+
+/// Counts since start; each only grows.
+struct PortCounters {
+  uint64_t rx_packets = 0, rx_bytes = 0;
+  uint64_t tx_packets = 0, tx_bytes = 0;
+  uint64_t rx_dropped = 0;    ///< arrived but thrown away below rx_burst() (ring full, no buffer)
+  uint64_t rx_malformed = 0;  ///< failed the port's own checks: outer headers, fragments, ICRC
+  uint64_t tx_refused = 0;    ///< not taken by tx_burst()
+  uint64_t system_calls = 0;
+};
+
+class Port {
+ public:
+  virtual ~Port() = default;
+
+  virtual const PortFacts& facts() const = 0;
+  virtual PortCounters counters() const = 0;
+
+  /// Fills `out` from the front with packets that have arrived; returns how many. They are the
+  /// caller's until handed to tx_burst() of the same port or to give_back(). Zero when the wire is
+  /// idle, which is not an error. `now` stamps packets of ports without a clock of their own.
+  virtual size_t rx_burst(std::span<Packet*> out, Instant now) = 0;
+
+  /// Sends packets from the front of `packets`; returns how many were taken. Those are the port's;
+  /// the rest stay the caller's, and the caller decides whether to try again next turn.
+  virtual size_t tx_burst(std::span<Packet* const> packets, Instant now) = 0;
+
+  /// Fills `out` with empty packets to be written and sent; returns how many there were. A short
+  /// count means that the port's buffers are all in flight.
+  virtual size_t take_burst(std::span<Packet*> out) = 0;
+
+  /// Returns packets unsent.
+  virtual void give_back(std::span<Packet* const> packets) = 0;
+};
+
+}  // namespace cw

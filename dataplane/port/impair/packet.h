@@ -1,0 +1,49 @@
+// How a verdict is carried out on a packet: shared by the simulator and the wrapper around ports.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/base/units.h"
+#include "dataplane/port.h"
+
+namespace cw {
+
+/// The identity by which TargetedLoss knows a packet and its resends again; 0: it has none.
+using PacketKey = uint64_t (*)(const Packet& packet);
+
+/// What the packet occupies on the wire, the layers below the port left out.
+inline Bytes wire_bytes(const Packet& packet) {
+  return Bytes(uint64_t{packet.bytes} + packet.payload_bytes);
+}
+
+/// Carries out Verdict::is_corrupted. False when the packet must be lost instead: because a
+/// checksum finds the damage out, or because the bit is not ours to flip (an external payload, or a
+/// header below the port).
+inline bool try_damage(Packet& packet, uint32_t bit, IcrcMode icrc) {
+  if (icrc != IcrcMode::None || bit / 8 >= packet.bytes) return false;
+  packet.data[bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
+  return true;
+}
+
+/// Carries out Verdict::is_marked; packets of transports that know no ECN stay as they are.
+inline void mark_congestion(Packet& packet) {
+  constexpr uint8_t congestion_experienced = 3;
+  if (packet.ecn != 0) packet.ecn = congestion_experienced;
+}
+
+/// Makes `target`, a packet of the same port, a copy of `source`. An external payload is shared.
+inline void copy_packet(const Packet& source, Packet& target) {
+  CW_ASSERT(source.bytes <= target.bytes_max);
+  uint8_t* const data = target.data;
+  const uint32_t bytes_max = target.bytes_max;
+  void* const port_data = target.port_data;
+  target = source;
+  target.data = data;
+  target.bytes_max = bytes_max;
+  target.port_data = port_data;
+  std::memcpy(data, source.data, source.bytes);
+}
+
+}  // namespace cw

@@ -1,0 +1,53 @@
+// One queue of a TUN device of the kernel: opened or made, and closed with the object. A device
+// that nobody made persistent is gone with its last queue.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "dataplane/base/result.h"
+
+namespace cw {
+
+struct TunDeviceOptions {
+  std::string name;          ///< at most 15 characters; empty: the kernel chooses, tun0 and so on
+  uint32_t mtu = 0;          ///< 0: leave it as it is, 1500 for a new device
+  bool multi_queue = false;  ///< further queues may join under the same name, and this one may
+  bool offload = true;       ///< checksums and segmentation are ours to do
+  bool up = true;            ///< set the interface up
+};
+
+/// Thread: one.
+class TunDevice {
+ public:
+  /// Errors: no TUN in this kernel; no right to it (the sentence names the capability and the way
+  /// without); the name is taken or no TUN device; the MTU cannot be had.
+  static Result<TunDevice> make(const TunDeviceOptions& options);
+
+  TunDevice(TunDevice&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)),
+        name_(std::move(other.name_)),
+        mtu_(other.mtu_),
+        has_offload_(other.has_offload_) {}
+  TunDevice& operator=(TunDevice&&) = delete;
+  ~TunDevice();
+
+  int fd() const { return fd_; }
+  const std::string& name() const { return name_; }
+  uint32_t mtu() const { return mtu_; }
+  /// Packets may come with checksums to finish, and TCP packets with many segments.
+  bool has_offload() const { return has_offload_; }
+
+ private:
+  explicit TunDevice(int fd) : fd_(fd) {}
+  Result<void> attach(const TunDeviceOptions& options);
+  Result<void> set_up(const TunDeviceOptions& options);
+
+  int fd_;
+  std::string name_;
+  uint32_t mtu_ = 0;
+  bool has_offload_ = false;
+};
+
+}  // namespace cw

@@ -1,0 +1,148 @@
+// The WAN port that needs no special rights or hardware: UDP sockets of the kernel.
+//
+//   path 0    socket bound to udp_port          all that arrives, and what path 0 sends
+//   path p    socket bound to udp_port + p      what path p sends
+//
+// Packets of every path go to the peer's first UDP port; the source port is what routers spread by,
+// and what the receiver knows the path from. So everything arrives at one socket, in one system
+// call per burst.
+//
+// The kernel chooses the IP identification after we have handed the packet over, hence the ICRC is
+// the pseudo one (SPEC 3.3) or none. Fragments never leave, and packets that are too big for their
+// way are lost and counted: the path MTU has shrunk, which probing finds out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/buffers.h"
+#include "dataplane/base/limits.h"
+#include "dataplane/base/pool.h"
+#include "dataplane/base/result.h"
+#include "dataplane/port.h"
+#include "dataplane/port/udp/udp_batch.h"
+#include "dataplane/port/udp/udp_socket.h"
+#include "dataplane/wire/icrc.h"
+
+namespace cw {
+
+struct UdpPeerOptions {
+  std::string address;                ///< IPv4 or IPv6; Packet::peer is its place in the list
+  uint16_t udp_port = roce_udp_port;  ///< the peer's own; its paths send from here upwards
+};
+
+struct UdpPortOptions {
+  std::string address;  ///< ours, when the machine has several; empty: any
+  uint16_t udp_port = roce_udp_port;
+  uint16_t paths = 1;  ///< UDP ports udp_port .. udp_port + paths - 1
+  std::vector<UdpPeerOptions> peers;
+
+  uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the routes' MTU may allow less
+  size_t packets = 4096;                                   ///< lent or free
+  uint32_t socket_buffer_bytes = 16 << 20;                 ///< each socket, each direction
+
+  IcrcMode icrc = IcrcMode::Pseudo;  ///< or None
+  Crc32Function crc32 = nullptr;     ///< required
+
+  bool gso = true;  ///< several packets in one message where the kernel can
+  bool gro = true;
+};
+
+/// What a person should know about the port and PortCounters do not say. Counts only grow.
+struct UdpPortStatus {
+  bool has_gso = false, has_gro = false;
+  uint32_t rx_buffer_bytes = 0, tx_buffer_bytes = 0;
+  /// The kernel granted less than socket_buffer_bytes: raise net.core.rmem_max and wmem_max, or
+  /// grant CAP_NET_ADMIN.
+  bool has_capped_buffers = false;
+
+  // These two are part of PortCounters::rx_malformed.
+  uint64_t rx_unknown = 0;    ///< packets from nobody in the list of peers
+  uint64_t rx_truncated = 0;  ///< packets longer than any of ours
+  uint64_t tx_messages = 0;   ///< what the kernel was given; one may carry many packets
+  uint64_t tx_unrouted = 0;   ///< packets for a peer or path that does not exist
+  uint64_t tx_too_big = 0;    ///< packets that the path MTU has become too small for
+  /// Packets the kernel would not send: no route, or, in bursts over several paths, no room.
+  uint64_t tx_lost = 0;
+  uint64_t icmp_errors = 0;  ///< such as "port unreachable": the other end does not listen (yet)
+};
+
+/// Thread: one.
+class UdpPort final : public Port {
+ public:
+  /// Errors name the key and the value to change.
+  static Result<std::unique_ptr<UdpPort>> make(const UdpPortOptions& options);
+  ~UdpPort() override;
+  UdpPort(const UdpPort&) = delete;
+  UdpPort& operator=(const UdpPort&) = delete;
+
+  const PortFacts& facts() const override { return facts_; }
+  PortCounters counters() const override { return counters_; }
+  UdpPortStatus status() const { return status_; }
+
+  size_t rx_burst(std::span<Packet*> out, Instant now) override;
+  /// A burst on one path stops where the socket is full. A burst over several paths is sent path by
+  /// path, and what a full socket has no room for is lost (tx_lost): the packets behind have left.
+  size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
+  size_t take_burst(std::span<Packet*> out) override;
+  void give_back(std::span<Packet* const> packets) override;
+
+ private:
+  struct Peer {
+    UdpAddress address;
+    SocketName name;
+    socklen_t name_bytes;
+  };
+  enum class SendEnd { All, Full, OneByOne };
+
+  UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets, std::vector<Peer> peers);
+
+  static Result<std::vector<Peer>> make_peers(const UdpPortOptions& options);
+  static Result<std::vector<UdpSocket>> make_sockets(const UdpPortOptions& options, int family);
+  void note_facts(const UdpPortOptions& options);
+  void note_buffers(const UdpPortOptions& options);
+  Result<int> make_wait_fd() const;
+
+  Packet* try_take();
+  bool try_receive();
+  void begin_arrival();
+  size_t unpack(std::span<Packet*> out, Instant now);
+  Packet* accept(std::span<const uint8_t> datagram, Instant now);
+  bool find_source(const SocketName& source);
+  void look_at_other_sockets();
+  void drain_errors(const UdpSocket& socket);
+
+  size_t send_some(std::span<Packet* const> packets);
+  size_t send_on_path(uint16_t path, std::span<Packet* const> packets);
+  SendEnd send_batch(const UdpSocket& socket, std::span<Packet* const> packets, size_t& sent);
+  SendEnd on_send_error(const UdpSocket& socket, int error, size_t message, bool& is_again);
+  void settle(std::span<Packet* const> packets, bool has_left);
+  bool has_route(const Packet& packet) const;
+  UdpDatagram datagram_of(Packet& packet);
+
+  PortFacts facts_;
+  PortCounters counters_;
+  UdpPortStatus status_;
+  Icrc icrc_;
+  Crc32Function crc32_;
+  std::vector<UdpSocket> sockets_;  // by path
+  std::vector<Peer> peers_;
+
+  uint32_t frame_bytes_;  // of a packet, without the room for pad and ICRC behind it
+  Pool<Packet> pool_;
+  Buffers buffers_;
+
+  UdpSendBatch sends_;
+  UdpRecvBatch recvs_;
+  size_t arrival_count_ = 0, arrival_next_ = 0;  // of recvs_: had, and unpacked so far
+  UdpArrival arrival_;                           // being unpacked; its bytes shrink
+  uint16_t arrival_peer_ = 0, arrival_path_ = 0;
+  uint32_t overflow_drops_ = 0;
+  size_t other_socket_ = 0;
+};
+
+}  // namespace cw

@@ -1,0 +1,149 @@
+// UdpPort on the way in: messages to packets.
+#include <ctime>  // for the next, which does not say so
+
+#include <linux/errqueue.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/port/udp/udp_port.h"
+
+namespace cw {
+namespace {
+
+constexpr int strays_max = 64;  // looked at in one call
+
+}  // namespace
+
+size_t UdpPort::rx_burst(std::span<Packet*> out, Instant now) {
+  size_t count = unpack(out, now);
+  if (count < out.size() && try_receive()) count += unpack(out.subspan(count), now);
+  return count;
+}
+
+/// There must be nothing left to unpack.
+bool UdpPort::try_receive() {
+  ++counters_.system_calls;
+  const int count = recvs_.receive(sockets_.front().fd());
+  arrival_next_ = 0;
+  arrival_count_ = count > 0 ? static_cast<size_t>(count) : 0;
+  if (count > 0) return true;
+  if (count != -EAGAIN) drain_errors(sockets_.front());
+  if (sockets_.size() > 1) look_at_other_sockets();
+  return false;
+}
+
+size_t UdpPort::unpack(std::span<Packet*> out, Instant now) {
+  size_t count = 0;
+  while (count < out.size()) {
+    if (arrival_.bytes.empty()) {
+      if (arrival_next_ == arrival_count_) break;
+      begin_arrival();
+      continue;
+    }
+    const auto datagram =
+        arrival_.bytes.first(std::min(arrival_.segment_bytes, arrival_.bytes.size()));
+    arrival_.bytes = arrival_.bytes.subspan(datagram.size());
+    if (Packet* packet = accept(datagram, now)) out[count++] = packet;
+  }
+  return count;
+}
+
+/// The next message: what holds for all its packets.
+void UdpPort::begin_arrival() {
+  arrival_ = recvs_.arrival(arrival_next_++);
+  counters_.rx_dropped += arrival_.overflow_drops - overflow_drops_;
+  overflow_drops_ = arrival_.overflow_drops;
+  const size_t segment = std::max<size_t>(arrival_.segment_bytes, 1);
+  const size_t packets = std::max<size_t>((arrival_.bytes.size() + segment - 1) / segment, 1);
+  arrival_.segment_bytes = segment;
+  if (arrival_.is_truncated) {
+    status_.rx_truncated += 1;
+  } else if (!find_source(*arrival_.source)) {
+    status_.rx_unknown += packets;
+  } else if (!arrival_.bytes.empty()) {
+    return;
+  }
+  counters_.rx_malformed += packets;
+  arrival_.bytes = {};
+}
+
+bool UdpPort::find_source(const SocketName& source) {
+  const UdpAddress address = read_socket_name(source);
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    const UdpAddress& peer = peers_[i].address;
+    const int path = address.udp_port - peer.udp_port;
+    if (path < 0 || path >= facts_.paths) continue;
+    if (address.ip != peer.ip || address.scope != peer.scope) continue;
+    arrival_peer_ = static_cast<uint16_t>(i);
+    arrival_path_ = static_cast<uint16_t>(path);
+    return true;
+  }
+  return false;
+}
+
+/// A packet with the datagram, or null when it is refused or there is no packet.
+Packet* UdpPort::accept(std::span<const uint8_t> datagram, Instant now) {
+  const bool is_too_long = datagram.size() > frame_bytes_ + icrc_bytes;
+  status_.rx_truncated += is_too_long;
+  if (is_too_long || datagram.size() < sizeof(Bth) + icrc_bytes || !icrc_.is_right({}, datagram)) {
+    ++counters_.rx_malformed;
+    return nullptr;
+  }
+  Packet* packet = try_take();
+  if (packet == nullptr) {
+    ++counters_.rx_dropped;
+    return nullptr;
+  }
+  packet->bytes = static_cast<uint32_t>(datagram.size() - icrc_bytes);
+  std::memcpy(packet->data, datagram.data(), packet->bytes);
+  packet->ecn = arrival_.tos & 3;
+  packet->dscp = arrival_.tos >> 2;
+  packet->peer = arrival_peer_;
+  packet->path = arrival_path_;
+  packet->at = now;
+  ++counters_.rx_packets;
+  counters_.rx_bytes += packet->bytes;
+  return packet;
+}
+
+/// The sockets of the paths behind the first only send. Strays and errors must not stay in them,
+/// or they would keep wait_fd readable. One socket per call, in turn.
+void UdpPort::look_at_other_sockets() {
+  other_socket_ = other_socket_ % (sockets_.size() - 1) + 1;
+  const UdpSocket& socket = sockets_[other_socket_];
+  uint8_t byte;
+  for (int i = 0; i < strays_max; ++i) {
+    ++counters_.system_calls;
+    if (recv(socket.fd(), &byte, sizeof byte, MSG_DONTWAIT) >= 0) {
+      ++status_.rx_unknown;
+      ++counters_.rx_malformed;
+      continue;
+    }
+    if (errno != EAGAIN) drain_errors(socket);
+    return;
+  }
+}
+
+/// Counts what the network has complained about.
+void UdpPort::drain_errors(const UdpSocket& socket) {
+  alignas(cmsghdr) uint8_t control[256];
+  for (int i = 0; i < strays_max; ++i) {
+    msghdr header{};
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    ++counters_.system_calls;
+    if (recvmsg(socket.fd(), &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+      const bool is_error = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+                            (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
+      if (!is_error) continue;
+      sock_extended_err error;
+      std::memcpy(&error, CMSG_DATA(c), sizeof error);
+      if (error.ee_origin != SO_EE_ORIGIN_LOCAL) ++status_.icmp_errors;
+    }
+  }
+}
+
+}  // namespace cw

@@ -1,0 +1,129 @@
+#include "dataplane/port/udp/udp_socket.h"
+
+#include <arpa/inet.h>
+#include <netinet/udp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace cw {
+namespace {
+
+bool set_option(int fd, int level, int name, int value) {
+  return setsockopt(fd, level, name, &value, sizeof value) == 0;
+}
+
+int option_of(int fd, int level, int name) {
+  int value = 0;
+  socklen_t bytes = sizeof value;
+  return getsockopt(fd, level, name, &value, &bytes) == 0 ? value : 0;
+}
+
+/// Beyond the limit of net.core.{r,w}mem_max where we may, up to it elsewhere.
+void enlarge_buffers(int fd, uint32_t bytes) {
+  const int wanted = static_cast<int>(std::min<uint32_t>(bytes, INT32_MAX / 2));
+  if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, wanted)) {
+    set_option(fd, SOL_SOCKET, SO_RCVBUF, wanted);
+  }
+  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, wanted)) {
+    set_option(fd, SOL_SOCKET, SO_SNDBUF, wanted);
+  }
+}
+
+/// A packet is never fragmented, on no way; its DSCP and ECN are told; errors of the network are
+/// queued, so that they can be counted. A socket of AF_INET6 has both families' options, for the
+/// IPv4 packets that it carries.
+bool set_ip_options(int fd, int family) {
+  bool is_done = set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
+                 set_option(fd, IPPROTO_IP, IP_RECVTOS, 1) &&
+                 set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
+  if (family == AF_INET6) {
+    is_done = is_done && set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) &&
+              set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+              set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1) &&
+              set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
+  }
+  return is_done;
+}
+
+std::string address_text(const UdpSocketOptions& options) {
+  SocketName name{};
+  char text[INET6_ADDRSTRLEN] = "";
+  write_socket_name(options.local, options.family, name);
+  const void* const ip =
+      options.family == AF_INET6 ? static_cast<const void*>(&name.v6.sin6_addr) : &name.v4.sin_addr;
+  inet_ntop(options.family, ip, text, sizeof(text));
+  return text;
+}
+
+std::string bind_sentence(const UdpSocketOptions& options, int error) {
+  const std::string number = std::to_string(options.local.udp_port);
+  switch (error) {
+    case EADDRINUSE:
+      return "udp_port: " + number +
+             " is taken by another program; stop it, or choose another udp_port here and in the "
+             "peer's list of peers";
+    case EACCES:
+      return "udp_port: " + number +
+             " is reserved; choose one from 1024 up, or grant CAP_NET_BIND_SERVICE";
+    case EADDRNOTAVAIL:
+      return "address: " + address_text(options) +
+             " is not one of this machine's; leave it out to listen on all of them";
+    default:
+      return "udp_port: cannot bind " + number + ": " + std::strerror(error);
+  }
+}
+
+}  // namespace
+
+Result<UdpSocket> UdpSocket::make(const UdpSocketOptions& options) {
+  UdpSocket made(socket(options.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (made.fd_ < 0) {
+    const bool is_v6 = options.family == AF_INET6;
+    return failure(std::string("cannot open an ") + (is_v6 ? "IPv6" : "IPv4") +
+                   " UDP socket: " + std::strerror(errno));
+  }
+  if (!set_ip_options(made.fd_, options.family)) {
+    return failure(std::string("cannot set up a UDP socket (path MTU, DSCP, errors): ") +
+                   std::strerror(errno));
+  }
+  enlarge_buffers(made.fd_, options.buffer_bytes);
+  set_option(made.fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);  // without it, rx_dropped knows less
+  if (options.gro) set_option(made.fd_, IPPROTO_UDP, UDP_GRO, 1);
+  SocketName name;
+  const socklen_t bytes = write_socket_name(options.local, options.family, name);
+  if (bind(made.fd_, &name.any, bytes) != 0) return failure(bind_sentence(options, errno));
+  return made;
+}
+
+UdpSocket::~UdpSocket() {
+  if (fd_ >= 0) close(fd_);
+}
+
+bool UdpSocket::has_gso() const { return set_option(fd_, IPPROTO_UDP, UDP_SEGMENT, 0); }
+bool UdpSocket::has_gro() const { return option_of(fd_, IPPROTO_UDP, UDP_GRO) != 0; }
+
+uint32_t UdpSocket::rx_buffer_bytes() const {
+  return static_cast<uint32_t>(option_of(fd_, SOL_SOCKET, SO_RCVBUF)) / 2;
+}
+uint32_t UdpSocket::tx_buffer_bytes() const {
+  return static_cast<uint32_t>(option_of(fd_, SOL_SOCKET, SO_SNDBUF)) / 2;
+}
+
+uint32_t route_mtu(const UdpAddress& peer) {
+  const int family = peer.is_v4() ? AF_INET : AF_INET6;
+  const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  SocketName name;
+  const socklen_t bytes = write_socket_name(peer, family, name);
+  int mtu = 0;
+  if (connect(fd, &name.any, bytes) == 0) {
+    mtu = peer.is_v4() ? option_of(fd, IPPROTO_IP, IP_MTU) : option_of(fd, IPPROTO_IPV6, IPV6_MTU);
+  }
+  close(fd);
+  return static_cast<uint32_t>(std::max(mtu, 0));
+}
+
+}  // namespace cw

@@ -1,0 +1,46 @@
+// One UDP socket of the port: opened with everything that its packets need, and closed with it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "dataplane/base/result.h"
+#include "dataplane/port/udp/udp_address.h"
+
+namespace cw {
+
+struct UdpSocketOptions {
+  int family = AF_INET;       ///< AF_INET6 takes IPv4 packets too
+  UdpAddress local;           ///< the address to be bound; all zeros: any
+  uint32_t buffer_bytes = 0;  ///< wanted for each direction
+  bool gro = false;
+};
+
+/// Owns its file descriptor. Thread: one.
+class UdpSocket {
+ public:
+  /// Errors: the address is not this machine's, or its UDP port is taken (the sentence names it and
+  /// the key udp_port); no permission for it; out of file descriptors.
+  static Result<UdpSocket> make(const UdpSocketOptions& options);
+
+  UdpSocket(UdpSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UdpSocket& operator=(UdpSocket&&) = delete;
+  ~UdpSocket();
+
+  int fd() const { return fd_; }
+  bool has_gso() const;  ///< the kernel knows of it; a device may still refuse
+  bool has_gro() const;
+  /// What the kernel granted; it doubles a request to pay for its own records.
+  uint32_t rx_buffer_bytes() const;
+  uint32_t tx_buffer_bytes() const;
+
+ private:
+  explicit UdpSocket(int fd) : fd_(fd) {}
+
+  int fd_;
+};
+
+/// The MTU of the route to `peer` as the kernel knows it now; 0 when there is no route.
+uint32_t route_mtu(const UdpAddress& peer);
+
+}  // namespace cw

@@ -1,0 +1,177 @@
+// UdpPort on the way out: packets to messages.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/port/udp/udp_port.h"
+
+namespace cw {
+
+size_t UdpPort::tx_burst(std::span<Packet* const> packets, Instant) {
+  size_t sent = 0;
+  while (sent < packets.size()) {
+    const auto rest = packets.subspan(sent);
+    const size_t count = std::min(rest.size(), limits::burst_packets_max);
+    const size_t taken = send_some(rest.first(count));
+    sent += taken;
+    if (taken < count) break;
+  }
+  counters_.tx_refused += packets.size() - sent;
+  return sent;
+}
+
+/// Sends one burst path by path; returns how many packets, from the front, are the port's.
+size_t UdpPort::send_some(std::span<Packet* const> packets) {
+  const auto is_astray = [this](const Packet* packet) { return !has_route(*packet); };
+  const uint16_t first_path = packets.front()->path;
+  const auto is_on_first = [first_path](const Packet* p) { return p->path == first_path; };
+  if (std::ranges::none_of(packets, is_astray) && std::ranges::all_of(packets, is_on_first)) {
+    return send_on_path(first_path, packets);
+  }
+
+  std::array<Packet*, limits::burst_packets_max> chosen;
+  for (uint16_t path = 0; path < facts_.paths; ++path) {
+    size_t count = 0;
+    for (Packet* packet : packets) {
+      if (packet->path == path && has_route(*packet)) chosen[count++] = packet;
+    }
+    const size_t sent = send_on_path(path, {chosen.data(), count});
+    status_.tx_lost += count - sent;
+    give_back(std::span(chosen).subspan(sent, count - sent));
+  }
+  for (Packet* packet : packets) {
+    if (has_route(*packet)) continue;
+    ++status_.tx_unrouted;
+    pool_.give_back(packet);
+  }
+  return packets.size();
+}
+
+bool UdpPort::has_route(const Packet& packet) const {
+  return packet.peer < peers_.size() && packet.path < facts_.paths;
+}
+
+/// Returns how many packets, from the front, have left or are lost for a reason that is counted;
+/// for the others the socket has no room.
+size_t UdpPort::send_on_path(uint16_t path, std::span<Packet* const> packets) {
+  size_t done = 0;
+  bool may_join = status_.has_gso;
+  while (done < packets.size()) {
+    const auto rest = packets.subspan(done);
+    sends_.clear();
+    for (Packet* packet : rest) sends_.append(datagram_of(*packet), may_join);
+    size_t sent = 0;
+    const SendEnd end = send_batch(sockets_[path], rest, sent);
+    done += sent;
+    if (end == SendEnd::OneByOne) may_join = false;
+    if (end == SendEnd::Full) break;
+  }
+  return done;
+}
+
+/// Sends the batch that was made from `packets`, and adds to `sent` those that are done with.
+UdpPort::SendEnd UdpPort::send_batch(const UdpSocket& socket, std::span<Packet* const> packets,
+                                     size_t& sent) {
+  const auto settle_message = [&](size_t message, bool has_left) {
+    const size_t count = sends_.packet_count(message);
+    settle(packets.subspan(sent, count), has_left);
+    sent += count;
+  };
+  bool is_again = false;
+  for (size_t message = 0; message < sends_.message_count();) {
+    const auto messages = sends_.messages_from(message);
+    ++counters_.system_calls;
+    const int count =
+        sendmmsg(socket.fd(), messages.data(), static_cast<unsigned>(messages.size()), 0);
+    if (count > 0) {
+      for (int i = 0; i < count; ++i) settle_message(message++, true);
+      status_.tx_messages += static_cast<uint64_t>(count);
+      is_again = false;
+      // The kernel forgets the error that ended a row; it may have been one of the network.
+      if (message < sends_.message_count()) drain_errors(socket);
+      continue;
+    }
+    const SendEnd end = on_send_error(socket, errno, message, is_again);
+    if (end != SendEnd::All) return end;
+    if (!is_again) settle_message(message++, false);
+  }
+  return SendEnd::All;
+}
+
+/// Judges why the kernel did not take `message`. Returns All when it is to be tried once more
+/// (`is_again`) or is lost, which has then been counted.
+UdpPort::SendEnd UdpPort::on_send_error(const UdpSocket& socket, int error, size_t message,
+                                        bool& is_again) {
+  const size_t packets = sends_.packet_count(message);
+  if (error == EAGAIN || error == ENOBUFS) return SendEnd::Full;
+  drain_errors(socket);
+  if (packets > 1 && (error == EIO || error == EMSGSIZE || error == EINVAL)) {
+    // EIO: the device cannot cut messages, nor will it learn to. The others: a segment is too big
+    // (EINVAL in older kernels); the shorter one that may be the last must not be lost with it.
+    if (error == EIO) status_.has_gso = false;
+    return SendEnd::OneByOne;
+  }
+  if (error == EMSGSIZE) {
+    status_.tx_too_big += packets;
+    is_again = false;
+    return SendEnd::All;
+  }
+  // Complaints about earlier packets are told on the next send, which they stop; the second time
+  // the message itself is meant.
+  is_again = !is_again;
+  if (!is_again) status_.tx_lost += packets;
+  return SendEnd::All;
+}
+
+void UdpPort::settle(std::span<Packet* const> packets, bool has_left) {
+  for (Packet* packet : packets) {
+    if (has_left) {
+      ++counters_.tx_packets;
+      counters_.tx_bytes += packet->bytes + packet->payload_bytes;
+    }
+    pool_.give_back(packet);
+  }
+}
+
+/// Where the packet's bytes lie. Pad, where the payload is elsewhere, and ICRC are written behind
+/// the packet's own bytes.
+UdpDatagram UdpPort::datagram_of(Packet& packet) {
+  CW_ASSERT(packet.bytes >= sizeof(Bth) && packet.bytes <= packet.bytes_max);
+  const bool is_split = packet.payload != nullptr;
+  const std::span<const uint8_t> own(packet.data, packet.bytes);
+  const std::span<const uint8_t> payload(packet.payload, is_split ? packet.payload_bytes : 0);
+  uint32_t icrc;
+  if (is_split) {
+    const uint32_t crc = packet.has_payload_crc || icrc_.mode() == IcrcMode::None
+                             ? packet.payload_crc
+                             : crc32_(0, payload.data(), payload.size());
+    icrc = icrc_.of({}, own, {.crc = crc, .bytes = payload.size()});
+  } else if (packet.has_payload_crc) {
+    const size_t header_bytes = opcode_table[packet.data[0]].header_bytes;
+    const size_t pad_bytes = packet.data[offsetof(Bth, flags)] >> Bth::pad_shift & 3;
+    CW_ASSERT(header_bytes >= sizeof(Bth) && header_bytes + pad_bytes <= own.size());
+    icrc = icrc_.of({}, own.first(header_bytes),
+                    {.crc = packet.payload_crc, .bytes = own.size() - header_bytes - pad_bytes});
+  } else {
+    icrc = icrc_.of({}, own);
+  }
+  const size_t pad_bytes = pad_bytes_for(payload.size());
+  uint8_t* trailer = packet.data + packet.bytes;
+  std::memset(trailer, 0, pad_bytes);
+  Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(trailer + pad_bytes, icrc_bytes));
+  const Peer& peer = peers_[packet.peer];
+  UdpDatagram datagram{.target = &peer.name,
+                       .target_bytes = peer.name_bytes,
+                       .headers = own,
+                       .payload = payload,
+                       .trailer = {trailer, pad_bytes + icrc_bytes},
+                       .tos = static_cast<uint8_t>(packet.dscp << 2 | (packet.ecn & 3))};
+  if (is_split) return datagram;
+  datagram.headers = {packet.data, packet.bytes + icrc_bytes};  // in one piece
+  datagram.trailer = {};
+  return datagram;
+}
+
+}  // namespace cw

@@ -1,0 +1,102 @@
+#include "dataplane/sdr/endpoint.h"
+
+#include <algorithm>
+
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr size_t packets_ahead = 6;
+
+DropReason reason_of(WireError error) {
+  switch (error) {
+#define CW_WIRE_ERROR(name, reason, sentence) \
+  case WireError::name:                       \
+    return DropReason::reason;
+#include "dataplane/wire/errors.def"
+#undef CW_WIRE_ERROR
+  }
+  return DropReason::wire_opcode;
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Port& port, Counters& counters, Drops& drops)
+    : port_(port), counters_(counters), drops_(drops) {}
+
+Result<Peer*> Endpoint::add_peer(const PeerOptions& options, Instant now) {
+  auto peer = Peer::make(options, port_, counters_, drops_, now);
+  if (!peer) return std::unexpected(peer.error());
+  if (by_number_.size() <= options.peer) by_number_.resize(options.peer + size_t{1});
+  by_number_[options.peer] = peer->get();
+  peers_.push_back(std::move(*peer));
+  return peers_.back().get();
+}
+
+void Endpoint::on_gap(Duration gap, Instant) {
+  for (const auto& peer : peers_) peer->rebase(gap);
+}
+
+Peer* Endpoint::peer_of(const Packet& packet) const {
+  return packet.peer < by_number_.size() ? by_number_[packet.peer] : nullptr;
+}
+
+void Endpoint::on_rx(std::span<Packet* const> packets, Instant now) {
+  // Headers lie where a NIC has put them, one cold line each: asked for a few packets ahead, their
+  // way from memory overlaps with work.
+  for (size_t i = 0; i < packets.size(); ++i) {
+    if (i + packets_ahead < packets.size()) __builtin_prefetch(packets[i + packets_ahead]->data);
+    on_packet(*packets[i], now);
+  }
+  for (const auto& peer : peers_) peer->flush_arrivals(now);
+  port_.give_back(packets);
+}
+
+void Endpoint::on_packet(const Packet& packet, Instant now) {
+  Peer* peer = peer_of(packet);
+  if (peer == nullptr) return drops_.add(DropReason::peer_unknown);
+  SlotWrite slot;
+  const std::span<const uint8_t> head(packet.data, packet.bytes);
+  if (!try_parse_slot_write(head, size_t{packet.bytes} + packet.payload_bytes, slot)) {
+    return on_other(*peer, packet, now);
+  }
+  // Carried by reference, or behind the headers.
+  const uint8_t* payload =
+      packet.payload != nullptr ? packet.payload : packet.data + slot_write_header_bytes;
+  peer->on_data(slot, payload, packet, now);
+}
+
+void Endpoint::on_other(Peer& peer, const Packet& packet, Instant now) {
+  const auto transport = parse_transport({packet.data, packet.bytes});
+  if (!transport) return drops_.add(reason_of(transport.error()));
+  const bool is_control = transport->opcode == opcode_ud_send_only &&
+                          transport->target_qp == control_qpn_default &&
+                          transport->datagram->queue_key == control_qkey;
+  if (!is_control) return drops_.add(DropReason::wire_opcode);
+  peer.on_control(transport->payload, packet.path, now);
+}
+
+bool Endpoint::on_time(Instant now) {
+  bool has_worked = false;
+  for (const auto& peer : peers_) has_worked |= peer->on_time(now);
+  return has_worked;
+}
+
+size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
+  size_t filled = 0;
+  for (size_t i = 0; i < peers_.size() && filled < out.size(); ++i) {
+    Peer& peer = *peers_[(first_ + i) % peers_.size()];
+    filled += peer.collect(out.subspan(filled), now);
+  }
+  if (!peers_.empty()) first_ = (first_ + 1) % peers_.size();
+  return filled;
+}
+
+Instant Endpoint::next_wakeup() const {
+  Instant due = Instant::never();
+  for (const auto& peer : peers_) due = std::min(due, peer->next_wakeup());
+  return due;
+}
+
+}  // namespace cw::sdr

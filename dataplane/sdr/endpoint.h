@@ -1,0 +1,46 @@
+// The SDR room as the worker sees it: the station behind a WAN port. It tells data from control,
+// finds the peer, and lets every peer have its turn at the port.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dataplane/core/counters.h"
+#include "dataplane/core/station.h"
+#include "dataplane/sdr/peer.h"
+
+namespace cw::sdr {
+
+/// Thread: one worker. Nothing allocates in a turn, except when a peer's epoch begins.
+class Endpoint final : public Station {
+ public:
+  /// `port` and the counters outlive the endpoint.
+  Endpoint(Port& port, Counters& counters, Drops& drops);
+
+  /// Before the first turn. Errors: as Peer::make().
+  Result<Peer*> add_peer(const PeerOptions& options, Instant now);
+
+  void on_gap(Duration gap, Instant now) override;
+  void on_rx(std::span<Packet* const> packets, Instant now) override;
+  bool on_time(Instant now) override;
+  size_t collect(std::span<Packet*> out, Instant now) override;
+  Instant next_wakeup() const override;
+
+  std::span<const std::unique_ptr<Peer>> peers() const { return peers_; }
+
+ private:
+  Peer* peer_of(const Packet& packet) const;
+  void on_packet(const Packet& packet, Instant now);
+  void on_other(Peer& peer, const Packet& packet, Instant now);
+
+  Port& port_;
+  Counters& counters_;
+  Drops& drops_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::vector<Peer*> by_number_;  // the port's number for a peer -> the peer
+  size_t first_ = 0;              // who is asked first for packets
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,49 @@
+// What an application says and hears about a message that it sends.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "dataplane/base/serial.h"
+#include "dataplane/base/units.h"
+#include "dataplane/policy.h"
+
+namespace cw::sdr {
+
+enum class MessageStatus : uint8_t { Open, Done, GivenUp, PeerLost };
+
+/// What the application may tell about a message when it opens it.
+struct MessageHint {
+  std::optional<uint32_t> immediate;
+  cw_hint_kind kind = CW_HINT_NONE;
+  uint64_t expected_bytes = 0;
+  uint32_t step = 0;
+  bool is_last = false;
+  Instant deadline = Instant::never();
+};
+
+/// Names a message for its application. Stale handles are harmless.
+struct SendHandle {
+  uint32_t place = UINT32_MAX;
+  MessageSeq seq;
+};
+
+/// A run of slots of a message and the memory they are read from, which stays the application's.
+struct SendExtent {
+  uint32_t first = 0, count = 0;
+  uint32_t told = 0;  ///< of them appended to the policy: those that credit covers
+  const uint8_t* memory = nullptr;
+  uint64_t bytes = 0;
+};
+
+/// The next slot of a message that is appended slot by slot. `memory` is base + slot x
+/// payload_bytes of the one piece of memory that the message lies in, and `bytes` is 1 to
+/// payload_bytes of it. Where blocks are coded, what lies behind `bytes` in the slot's place must
+/// be zeros: whoever ends a slot early writes them, once for that slot.
+struct SlotPiece {
+  const uint8_t* memory = nullptr;
+  uint16_t bytes = 0;
+  uint8_t ecn = 0, dscp = 0;  ///< of the packet that carries it
+};
+
+}  // namespace cw::sdr

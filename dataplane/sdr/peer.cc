@@ -1,0 +1,410 @@
+#include "dataplane/sdr/peer.h"
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr size_t lost_capacity = 256;
+constexpr uint8_t ecn_congestion = 3;
+constexpr size_t ahead_packets_min = 16, ahead_packets_max = 256;
+constexpr int64_t share_bytes = 1500;  // of the stream with the smallest weight, in each round
+constexpr int64_t debt_bytes_max = 256 * 1024;
+
+uint32_t wire_bytes(uint32_t payload) {
+  return static_cast<uint32_t>(slot_write_header_bytes + payload);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Peer>> Peer::make(const PeerOptions& options, Port& port, Counters& counters,
+                                         Drops& drops, Instant now) {
+  if (options.link.paths == 0 || options.link.paths > limits::paths_max) {
+    return failure("paths is " + std::to_string(options.link.paths) + " and must be 1 to " +
+                   std::to_string(limits::paths_max));
+  }
+  std::unique_ptr<Peer> peer(new Peer(options, port, counters, drops, now));
+  for (const QpOptions& qp : options.qps) {
+    if (const auto added = peer->add_qp(qp, now); !added) return std::unexpected(added.error());
+  }
+  return peer;
+}
+
+Peer::Peer(const PeerOptions& options, Port& port, Counters& counters, Drops& drops, Instant now)
+    : port_(port),
+      peer_(options.peer),
+      counters_(counters),
+      drops_(drops),
+      random_(options.link.random),
+      fallback_(options.fallback),
+      quota_(options.quota),
+      transmitter_(options.link.paths),
+      pacer_(options.pacer),
+      packet_overhead_bytes_(options.pacer.packet_overhead_bytes),
+      rate_control_(options.rate_control, options.pacer.rate),
+      link_(options.link, stream_configs_, *this, counters, drops, now),
+      payload_bytes_(options.link.payload_bytes),
+      paths_count_(options.link.paths),
+      paths_(options.link.paths, PathEstimates(options.link.path)),
+      trackers_(options.link.paths),
+      peer_reports_(options.link.paths),
+      peer_losses_(options.link.paths, LossEstimator(options.link.path.loss_window)),
+      lost_(lost_capacity),
+      link_told_(now),
+      control_(control_packets_max) {
+  apply_rate();
+}
+
+Peer::~Peer() {
+  while (!control_.is_empty()) {
+    Packet* packet = control_.pop();
+    port_.give_back({&packet, 1});
+  }
+}
+
+cw_env Peer::env_of(const QpOptions& qp, cw_role role) const {
+  cw_env env{};
+  env.size = sizeof(env);
+  env.role = role;
+  env.peers = 1;
+  env.messages = qp.stream.messages;
+  env.data_slots_max = qp.stream.data_slots_max;
+  env.repair_slots_max = qp.stream.repair_slots_max;
+  env.chunk_slots = qp.stream.chunk_slots;
+  env.rows = qp.stream.rows;
+  env.paths = paths_count_;
+  env.note_bytes_max =
+      static_cast<uint32_t>(std::min<size_t>(limits::note_bytes_max, payload_bytes_ / 2));
+  env.payload_bytes = payload_bytes_;
+  env.slot_wire_bytes = wire_bytes(payload_bytes_);
+  env.rate_bps = pacer_.rate().bps();
+  return env;
+}
+
+Result<void> Peer::check_qp(const QpOptions& qp) const {
+  if (const auto checked = check(qp.stream); !checked) return checked;
+  const std::string name = "qp " + std::to_string(qp.stream.qp);
+  const bool is_taken = std::ranges::any_of(
+      stream_configs_, [&](const StreamConfig& config) { return config.qp == qp.stream.qp; });
+  if (is_taken) return failure(name + " exists already");
+  if (qp.stream.qp >= limits::qps_max || stream_configs_.size() == limits::qps_max) {
+    return failure(name + " is one too many: a link has " + std::to_string(limits::qps_max) +
+                   " at most, numbered from 0");
+  }
+  if (qp.weight == 0 || qp.weight > weight_max) {
+    return failure(name + ": weight is " + std::to_string(qp.weight) + " and must be 1 to " +
+                   std::to_string(weight_max));
+  }
+  if (!link_.has_room_for(qp.stream)) {
+    return failure(name +
+                   ": the link's description has no room for it; use fewer channels, "
+                   "generations or QPs");
+  }
+  return {};
+}
+
+Result<void> Peer::add_qp(const QpOptions& qp, Instant now) {
+  if (const auto checked = check_qp(qp); !checked) return checked;
+  Qp made{.config = qp.stream, .send = nullptr, .recv = nullptr, .weight = qp.weight};
+  made.config.payload_bytes = payload_bytes_;
+  if (qp.send_enable) {
+    auto host = PolicyHost::make(qp.policy, fallback_, env_of(qp, CW_SOURCE), quota_, now);
+    if (!host) return std::unexpected(host.error());
+    SendStream::Options send = qp.send;
+    send.external_payload = port_.facts().external_payload;
+    made.send =
+        std::make_unique<SendStream>(made.config, send, std::move(*host), transmitter_, counters_);
+  }
+  if (qp.recv_enable) {
+    auto host = PolicyHost::make(qp.policy, fallback_, env_of(qp, CW_SINK), quota_, now);
+    if (!host) return std::unexpected(host.error());
+    made.recv = std::make_unique<RecvStream>(made.config, std::move(*host), counters_, drops_);
+  }
+  const auto index = static_cast<uint16_t>(qps_.size());
+  for (uint8_t generation = 0; generation < made.config.generations; ++generation) {
+    for (uint16_t channel = 0; channel < made.config.channels; ++channel) {
+      targets_.push_back({index, generation, channel});
+    }
+  }
+  trackers_.resize(std::max(trackers_.size(), size_t{made.config.channels} * paths_count_));
+  stream_configs_.push_back(made.config);
+  link_.add_pair_keys(pair_keys(made.config));
+  // The notes of both ends must be in one language.
+  link_.add_pair_keys(
+      {{"qp" + std::to_string(made.config.qp) + ".policy",
+        std::string(qp.policy.ops->name) + "/" + std::to_string(qp.policy.ops->wire_version)}});
+  weight_min_ = std::min(weight_min_, qp.weight);
+  qps_.push_back(std::move(made));
+  return {};
+}
+
+SendStream* Peer::send_stream(uint16_t qp) {
+  for (Qp& each : qps_) {
+    if (each.config.qp == qp) return each.send.get();
+  }
+  return nullptr;
+}
+
+RecvStream* Peer::recv_stream(uint16_t qp) {
+  for (Qp& each : qps_) {
+    if (each.config.qp == qp) return each.recv.get();
+  }
+  return nullptr;
+}
+
+// ---- packets in ----
+
+void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& packet,
+                   Instant now) {
+  const uint16_t path = packet.path;
+  if (!link_.is_up()) return drops_.add(DropReason::link_down);
+  if (path >= paths_count_) return drops_.add(DropReason::path_unknown);
+  const uint32_t index = slot.target_qp - qpn_base_;
+  if (index >= targets_.size()) return drops_.add(DropReason::qpn_unknown);
+  const Target& target = targets_[index];
+  RecvStream* stream = qps_[target.qp_index].recv.get();
+  if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
+  const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
+  const bool is_repeat = stream->has_key(slot.key) && track(slot.psn, parts, target, path, now);
+  has_arrivals_ = true;
+  stream->on_slot({.slot = slot,
+                   .parts = parts,
+                   .payload = payload,
+                   .channel = target.channel,
+                   .path = path,
+                   .generation = target.generation,
+                   .is_repeat = is_repeat,
+                   .is_marked = packet.ecn == ecn_congestion});
+}
+
+inline bool Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target,
+                        uint16_t path, Instant now) {
+  Tracked& tracked = trackers_[size_t{target.channel} * paths_count_ + path];
+  const PsnArrival arrival = tracked.psns.on_arrival(psn, now, lost_);
+  paths_[path].on_arrival(arrival, now);
+  if (arrival.kind != PsnArrival::Kind::Fresh) return arrival.kind == PsnArrival::Kind::Duplicate;
+  const Qp& qp = qps_[target.qp_index];
+  if (parts.id >= qp.config.messages) return false;
+  tracked.gaps.on_fresh(psn, {.qp_index = target.qp_index,
+                              .place = parts.id,
+                              .seq = qp.recv->seq_in(parts.id),
+                              .slot = parts.slot});
+  return false;
+}
+
+void Peer::flush_arrivals(Instant now) {
+  if (!has_arrivals_) return;
+  has_arrivals_ = false;
+  has_arrivals_since_report_ = true;
+  if (reports_due_ == Instant::never()) reports_due_ = now;
+  for (Qp& qp : qps_) {
+    if (qp.recv) qp.recv->flush_facts(now);
+  }
+}
+
+bool Peer::settle_gaps(Instant now) {
+  for (size_t i = 0; i < trackers_.size(); ++i) {
+    const Duration reorder = paths_[i % paths_count_].reorder_time();
+    if (trackers_[i].psns.next_settle(reorder) <= now) {
+      trackers_[i].psns.settle(now, reorder, lost_);
+    }
+  }
+  if (lost_.is_empty()) return false;
+  tell_lost(now);
+  return true;
+}
+
+void Peer::tell_lost(Instant now) {
+  while (!lost_.is_empty()) {
+    const LostRange range = lost_.pop();
+    const auto path = static_cast<uint16_t>(range.tracker % paths_count_);
+    paths_[path].on_lost(range, now);
+    const auto slots = trackers_[range.tracker].gaps.find(range.first, range.count);
+    if (slots) {
+      qps_[slots->qp_index].recv->on_lost(*slots, path, now);
+      continue;
+    }
+    for (Qp& qp : qps_) {
+      if (qp.recv) qp.recv->on_lost({.count = range.count}, path, now);
+    }
+  }
+}
+
+// ---- time ----
+
+bool Peer::on_time(Instant now) {
+  bool is_due = std::min({link_.next_due(), pacer_.next_departure(), reports_due_,
+                          rate_control_.next_due()}) <= now;
+  if (rate_control_.on_time(now)) apply_rate();
+  link_.on_time(now);
+  if (link_.is_up()) is_due |= run_streams(now);
+  if (is_due) write_envelopes(now);
+  return is_due;
+}
+
+// What is due, and nothing else: this runs in every turn.
+bool Peer::run_streams(Instant now) {
+  bool is_due = settle_gaps(now);
+  for (PathEstimates& path : paths_) path.on_time(now);
+  for (Qp& qp : qps_) {
+    if (qp.send && qp.send->next_due() <= now) {
+      qp.send->on_time(now);
+      is_due = true;
+    }
+    if (qp.recv && qp.recv->next_due() <= now) {
+      qp.recv->on_time(now);
+      is_due = true;
+    }
+    is_due |= has_notes(qp);
+  }
+  return is_due || has_ready();
+}
+
+Instant Peer::next_wakeup() const {
+  Instant due =
+      std::min({link_.next_due(), pacer_.next_departure(), reports_due_, rate_control_.next_due()});
+  if (!link_.is_up()) return due;
+  if (has_ready()) return Instant();
+  for (const Qp& qp : qps_) {
+    if (qp.send) due = std::min(due, qp.send->next_due());
+    if (qp.recv) due = std::min(due, qp.recv->next_due());
+    if (has_notes(qp)) return Instant();
+  }
+  for (size_t i = 0; i < trackers_.size(); ++i) {
+    const Duration reorder = paths_[i % paths_count_].reorder_time();
+    due = std::min(due, trackers_[i].psns.next_settle(reorder));
+  }
+  return due;
+}
+
+// What the outboxes hold and the pacer has room for: it comes to be after the pacer was fed.
+bool Peer::has_ready() const {
+  for (const Priority priority : {Priority::Resend, Priority::Data, Priority::Repair}) {
+    if (!has_room(priority)) continue;
+    const auto waits = [&](const Qp& qp) { return qp.send && qp.send->has_ready(priority); };
+    if (std::ranges::any_of(qps_, waits)) return true;
+  }
+  return false;
+}
+
+void Peer::rebase(Duration shift) {
+  link_.rebase(shift);
+  for (Qp& qp : qps_) {
+    if (qp.send) qp.send->rebase(shift);
+    if (qp.recv) qp.recv->rebase(shift);
+  }
+}
+
+// ---- packets out ----
+
+void Peer::set_rate(Rate rate) {
+  rate_control_.restart(rate);
+  apply_rate();
+}
+
+void Peer::apply_rate() {
+  const Rate rate = rate_control_.rate();
+  pacer_.set_rate(rate);
+  // A millisecond is enough to keep the line busy between two turns; what waits longer waits in the
+  // outboxes, where shares are decided and holds end.
+  const uint64_t ahead = rate.bps() / 1000 / 8 / wire_bytes(payload_bytes_);
+  ahead_packets_ = std::clamp<uint64_t>(ahead, ahead_packets_min, ahead_packets_max);
+}
+
+bool Peer::has_room(Priority priority) const {
+  return pacer_.queued_packets(priority) < ahead_packets_ && pacer_.free_packets(priority) > 0;
+}
+
+void Peer::feed_pacer(Instant now) {
+  feed_class(Priority::Resend, now);
+  feed_data(now);
+  feed_class(Priority::Repair, now);
+}
+
+// Resends and repair are taken in turn, and are on account of their stream's share.
+void Peer::feed_class(Priority priority, Instant now) {
+  size_t idle = 0;
+  while (idle < qps_.size() && has_room(priority)) {
+    class_turn_ = (class_turn_ + 1) % qps_.size();
+    Qp& qp = qps_[class_turn_];
+    const auto departure =
+        qp.send && qp.send->has_ready(priority) ? qp.send->take_ready(priority, now) : std::nullopt;
+    if (!departure) {
+      ++idle;
+      continue;
+    }
+    idle = 0;
+    qp.bytes_due = std::max(qp.bytes_due - departure->bytes, -debt_bytes_max);
+    CW_ASSERT(pacer_.try_push(*departure, now));
+  }
+}
+
+// Deficit round robin. A stream takes packets while it is owed bytes, the last of them on credit;
+// what is not wanted is not saved up.
+void Peer::feed_data(Instant now) {
+  size_t idle = 0;
+  while (idle < qps_.size() && has_room(Priority::Data)) {
+    Qp& qp = qps_[data_turn_];
+    const bool waits = qp.send && qp.send->has_ready(Priority::Data);
+    if (waits && !has_share_) qp.bytes_due += share_bytes * qp.weight / weight_min_;
+    has_share_ = true;
+    if (!waits || qp.bytes_due <= 0) {
+      qp.bytes_due = std::min<int64_t>(qp.bytes_due, 0);
+      idle = waits ? 0 : idle + 1;
+      data_turn_ = (data_turn_ + 1) % qps_.size();
+      has_share_ = false;
+      continue;
+    }
+    const auto departure = qp.send->take_ready(Priority::Data, now);
+    if (!departure) continue;  // it held only what has become pointless
+    idle = 0;
+    qp.bytes_due -= departure->bytes;
+    CW_ASSERT(pacer_.try_push(*departure, now));
+  }
+}
+
+size_t Peer::collect(std::span<Packet*> out, Instant now) {
+  feed_pacer(now);
+  if (pacer_.next_departure() > now) return 0;
+  std::array<Packet*, limits::burst_packets_max> empty;
+  const size_t room = std::min(out.size(), empty.size());
+  const size_t taken = port_.take_burst({empty.data(), room});
+  std::array<Departed, limits::burst_packets_max> departed;
+  std::array<uint64_t, limits::burst_packets_max> expired;
+  const Pacer::Counts counts = pacer_.depart(now, {departed.data(), taken}, expired);
+  size_t filled = 0, used = 0;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < counts.departed; ++i) {
+    const SendTicket ticket = SendTicket::unpacked(departed[i].cookie);
+    if (ticket.kind == SendTicket::kind_control) {
+      out[filled] = control_.pop();
+      out[filled++]->at = departed[i].at;
+      continue;
+    }
+    Packet& packet = *empty[used];
+    packet.peer = peer_;
+    if (!build(departed[i].cookie, packet, departed[i].at, now)) continue;
+    bytes += packet.bytes + packet.payload_bytes + packet_overhead_bytes_;
+    out[filled++] = empty[used++];
+  }
+  rate_control_.on_sent(used, bytes);
+  port_.give_back({empty.data() + used, taken - used});
+  for (size_t i = 0; i < counts.expired; ++i) {
+    const SendTicket ticket = SendTicket::unpacked(expired[i]);
+    if (SendStream* stream = send_stream(ticket.qp)) stream->on_expired(ticket);
+  }
+  for (Qp& qp : qps_) {
+    if (qp.send) qp.send->flush_facts(now);
+  }
+  return filled;
+}
+
+bool Peer::build(uint64_t cookie, Packet& packet, Instant at, Instant now) {
+  const SendTicket ticket = SendTicket::unpacked(cookie);
+  SendStream* stream = send_stream(ticket.qp);
+  return stream != nullptr && stream->build(ticket, packet, at, now);
+}
+
+}  // namespace cw::sdr

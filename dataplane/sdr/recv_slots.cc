@@ -1,0 +1,223 @@
+// The hot half of a receiving stream: a packet is checked, claimed, copied and placed, and what a
+// burst has changed is told to the policy, once per message.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/recv_stream.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr uint32_t only_partition = 0;
+
+DropReason reason_of(uint8_t refusal) {
+  switch (refusal) {
+    case CW_BITS_DUPLICATE:
+      return DropReason::packet_duplicate;
+    case CW_BITS_LATE:
+      return DropReason::generation_late;
+    default:
+      return DropReason::slot_range;
+  }
+}
+
+}  // namespace
+
+// A packet's way is one function to the machine: what it is cut into for the reader is `inline`.
+inline std::optional<DropReason> RecvStream::misfit(const SlotArrival& arrival,
+                                                    const ImmediateSplit::Parts& parts) const {
+  if (parts.id >= config_.messages || parts.slot >= config_.data_slots_max) {
+    return DropReason::slot_range;
+  }
+  if (arrival.slot.key != address_.data_key) return DropReason::key_stale;
+  const uint64_t expected = address_.data_base + parts.id * address_.data_window_bytes +
+                            uint64_t{parts.slot} * config_.payload_bytes;
+  if (arrival.slot.address != expected || arrival.slot.payload_bytes > config_.payload_bytes) {
+    return DropReason::window_misaligned;
+  }
+  const Message& message = messages_[parts.id];
+  if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
+  const uint64_t offset = uint64_t{parts.slot} * config_.payload_bytes;
+  const bool is_right_life = config_.generation_of(message.seq) == arrival.generation;
+  // A late packet is judged by its generation first: it may well not fit today's buffer.
+  if (is_right_life && offset + arrival.slot.payload_bytes > message.memory_bytes) {
+    return DropReason::slot_range;
+  }
+  if (!arrival.is_repeat) return std::nullopt;
+  // The second of a doubled packet can only find its slot taken. Where it does not, ids have come
+  // round since, and this is today's message of a place that it does not belong to.
+  const uint64_t* placed = cw_bits_data_words(arena_.get(), parts.id);
+  const bool is_placed = cw_bits_load(&placed[parts.slot / 64]) >> parts.slot % 64 & 1;
+  return is_placed ? std::nullopt : std::optional(DropReason::generation_late);
+}
+
+void RecvStream::on_slot(const SlotArrival& arrival) {
+  const ImmediateSplit::Parts& parts = arrival.parts;
+  if (const auto reason = misfit(arrival, parts)) return drops_.add(*reason);
+  Message& message = messages_[parts.id];
+  const uint8_t refusal = put_in_place(message, arrival, parts.slot);
+  if (refusal != CW_BITS_NONE) drops_.add(reason_of(refusal));
+  if (refusal == CW_BITS_DUPLICATE) ++message.duplicates;
+  if (refusal != CW_BITS_NONE && refusal != CW_BITS_DUPLICATE) return;
+  touch(message, parts.slot, arrival.path);
+  if (refusal == CW_BITS_NONE && events_ != nullptr) {
+    const uint64_t bit = uint64_t{1} << parts.slot % 64;
+    came_[word_of(parts.id, parts.slot)] |= bit;
+    if (arrival.is_marked) marked_[word_of(parts.id, parts.slot)] |= bit;
+  }
+  if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
+}
+
+inline void RecvStream::copy_slot(const Message& message, const SlotArrival& arrival,
+                                  uint32_t slot) const {
+  const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
+  const uint32_t bytes = arrival.slot.payload_bytes;
+  if (bytes > 0) std::memcpy(message.memory + offset, arrival.payload, bytes);
+  if (config_.rows == 0) return;
+  // A code counts a short slot as filled up with zeros.
+  const uint64_t end = std::min(offset + config_.payload_bytes, message.memory_bytes);
+  std::memset(message.memory + offset + bytes, 0, end - offset - bytes);
+}
+
+// Claim, copy, place: the bit is set once, by whoever copies.
+inline uint8_t RecvStream::put_in_place(Message& message, const SlotArrival& arrival,
+                                        uint32_t slot) {
+  cw_bits_record record{};
+  record.immediate = arrival.slot.immediate;
+  record.length = arrival.slot.payload_bytes;
+  record.channel = arrival.channel;
+  record.generation = arrival.generation;
+  record.kind = CW_BITS_PACKET;
+  cw_bits_spot spot;
+  const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
+  if (refusal != CW_BITS_NONE) return refusal;
+  copy_slot(message, arrival, slot);
+  cw_bits_event event;
+  if (cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event)) {
+    counters_.add(Counter::chunks_completed);
+  }
+  ++message.in_place;
+  message.highest = std::max(message.highest, slot + 1);
+  return CW_BITS_NONE;
+}
+
+inline void RecvStream::touch(Message& message, uint32_t slot, uint16_t path) {
+  const uint32_t word = slot / 64;
+  message.path = path;
+  if (!message.is_touched) {
+    message.is_touched = true;
+    message.word_first = word;
+    message.word_end = word + 1;
+    if (!message.is_queued) CW_ASSERT(touched_.try_push(place_of(message)));
+    message.is_queued = true;
+    return;
+  }
+  message.word_first = std::min(message.word_first, word);
+  message.word_end = std::max(message.word_end, word + 1);
+}
+
+void RecvStream::take_fragment(Message& message, uint32_t slot, uint32_t bits) {
+  if (config_.split.user_bits() == 0) return;
+  message.has_immediate = true;
+  if (message.is_closed) return;
+  message.immediate = config_.split.with_fragment(message.immediate, slot, bits);
+  message.fragment_mask |= 1u << config_.split.fragment_index(slot);
+}
+
+// ---- what the policy is told ----
+
+// In the order of sequences: whoever hears of a message knows that those before it were opened too,
+// even if every packet of theirs was lost so far.
+void RecvStream::open(const Message& message, Instant now) {
+  if (message.is_opened) return;
+  for (MessageSeq seq = retired_seq_; !seq.is_after(message.seq); ++seq) {
+    Message* each = find_live(seq);
+    if (each != nullptr && !each->is_opened) tell_opened(*each, now);
+  }
+}
+
+void RecvStream::tell_opened(Message& message, Instant now) {
+  message.is_opened = true;
+  ++open_count_;
+  make_clear_due(now + rtt_ / 4);
+  const uint32_t place = place_of(message);
+  policy_->zero_state(place);
+  cw_fact_opened fact{};
+  fact.message = message.seq.value();
+  fact.state = policy_->state_of(place);
+  fact.slots = message.slots;
+  fact.deadline_ns = CW_NEVER_NS;
+  policy_->opened(fact, now);
+}
+
+void RecvStream::flush_facts(Instant now) {
+  while (!touched_.is_empty()) {
+    const uint32_t place = touched_.pop();
+    Message& message = messages_[place];
+    message.is_queued = false;
+    if (!message.is_touched) continue;
+    message.is_touched = false;
+    open(message, now);
+    tell_arrived(message, now);
+    finish_if_over(message);
+    message.duplicates = 0;
+    if (events_ == nullptr) continue;
+    events_->on_placed(handle_of(message), message.word_first, message.word_end,
+                       &came_[word_of(place, 0)], now);
+  }
+  policy_->settle(now);
+}
+
+void RecvStream::tell_arrived(Message& message, Instant now) {
+  advance_first_missing(message);
+  const uint32_t place = place_of(message);
+  cw_fact_arrived fact{};
+  fact.message = message.seq.value();
+  fact.word_first = message.word_first;
+  fact.word_count = message.word_end - message.word_first;
+  fact.first_missing = message.first_missing;
+  fact.highest = message.highest;
+  fact.slots = message.slots;
+  fact.duplicates = message.duplicates;
+  fact.path = message.path;
+  fact.data = cw_bits_data_words(arena_.get(), place);
+  fact.state = policy_->state_of(place);
+  policy_->arrived(fact, now);
+}
+
+void RecvStream::advance_first_missing(Message& message) const {
+  const uint64_t* words = cw_bits_data_words(arena_.get(), place_of(message));
+  while (message.first_missing < message.highest) {
+    const uint32_t bit = message.first_missing % 64;
+    const uint64_t present = cw_bits_load(&words[message.first_missing / 64]) >> bit;
+    const auto run = static_cast<uint32_t>(std::countr_one(present));
+    message.first_missing += std::min(run, 64 - bit);
+    if (bit + run < 64) return;
+  }
+}
+
+void RecvStream::finish_if_over(Message& message) {
+  if (!message.is_closed || message.status != MessageStatus::Open) return;
+  if (message.in_place >= message.slots) {
+    message.status = MessageStatus::Done;
+    counters_.add(Counter::messages_received);
+  } else if (message.abandoned_end > 0 && !is_missing_from(message, message.abandoned_end)) {
+    message.status = MessageStatus::GivenUp;
+  }
+}
+
+/// Whether a slot at or beyond `slot` is not in place. The length must be known.
+bool RecvStream::is_missing_from(const Message& message, uint32_t slot) const {
+  const uint64_t* words = cw_bits_data_words(arena_.get(), place_of(message));
+  for (; slot < message.slots; slot = slot / 64 * 64 + 64) {
+    const uint64_t absent = ~cw_bits_load(&words[slot / 64]) >> slot % 64;
+    if (absent != 0 && slot + static_cast<uint32_t>(std::countr_zero(absent)) < message.slots) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,234 @@
+// The receiving end of a stream: posted receives in a row, packets put in place, bits set, and what
+// the sender must know of it (clear-to-send).
+//
+//   application:  try_post -> ... chunk bits ... -> complete
+//                    | arm                            | close
+//   arena:         free -> armed ----- claim, copy, place -----> closed -> free
+//
+// The i-th message of the sender lands in the i-th receive. A packet is trusted with nothing: its
+// key, its address and its immediate must all name the same slot of a message that is posted and of
+// the right life, or it is dropped for a counted reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dataplane/base/ring.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/sdr/gap_ledger.h"
+#include "dataplane/sdr/note_queue.h"
+#include "dataplane/sdr/policy_host.h"
+#include "dataplane/sdr/send_stream.h"
+#include "dataplane/sdr/stream_config.h"
+#include "dataplane/wire/control.h"
+#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/roce_inline.h"
+#include "offload/bitmap.h"
+
+namespace cw::sdr {
+
+struct RecvHandle {
+  uint32_t place = UINT32_MAX;
+  MessageSeq seq;
+};
+
+struct RecvInfo {
+  MessageStatus status = MessageStatus::Open;
+  std::optional<uint64_t> bytes;  ///< the message's length, once the sender has said
+  uint32_t slots_in_place = 0;
+  std::optional<bool> has_immediate;
+};
+
+/// One data packet, parsed, with where it came from.
+struct SlotArrival {
+  const SlotWrite& slot;
+  ImmediateSplit::Parts parts;  ///< of the slot's immediate, under the stream's split
+  const uint8_t* payload = nullptr;
+  uint16_t channel = 0;
+  uint16_t path = 0;
+  uint8_t generation = 0;
+  bool is_repeat = false;  ///< this very transmission has arrived before
+  bool is_marked = false;  ///< its packet met congestion (CE)
+};
+
+/// What an application is told that does not ask. Called when a burst is done or a record was read,
+/// never from within a call of a policy; any function of the stream may be called from there, and a
+/// message may be completed. It is over when info() says that its status is no longer Open: every
+/// slot is in place or abandoned, or its sender has given up the whole of it.
+class RecvEvents {
+ public:
+  /// Words [word_first, word_end) of a message's slots have changed, or may have: bit s % 64 of
+  /// placed[s / 64] says whether slot s is in place. A slot may come after it was abandoned.
+  virtual void on_placed(RecvHandle handle, uint32_t word_first, uint32_t word_end,
+                         const uint64_t* placed, Instant now) = 0;
+  /// The message has slots 0 .. slots - 1 and no more; once per message.
+  virtual void on_length(RecvHandle handle, uint32_t slots, Instant now) = 0;
+  /// Of these slots, those that are not in place will not be sent any more. `first + count` may lie
+  /// beyond the message's end; every slot is told at most once.
+  virtual void on_abandoned(RecvHandle handle, uint32_t first, uint32_t count, Instant now) = 0;
+  /// The epoch is over: all handles are void, all places are free, and sequences begin anew.
+  virtual void on_reset(Instant now) = 0;
+
+ protected:
+  ~RecvEvents() = default;
+};
+
+class RecvStream final : public PolicyActions {
+ public:
+  RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy, Counters& counters,
+             Drops& drops);
+
+  // ---- the application ----
+  /// Before the first receive is posted. With events, reset() frees all places by itself; without,
+  /// complete() does. Allocates two bits per slot.
+  void set_events(RecvEvents* events);
+  /// Whether the packet that brought this slot had met congestion; false without events.
+  bool is_marked(RecvHandle handle, uint32_t slot) const;
+  /// Offers memory for the next message; nothing when all places are taken. The memory is written
+  /// to until complete() returns.
+  std::optional<RecvHandle> try_post(std::span<uint8_t> memory);
+  RecvInfo info(RecvHandle handle) const;
+  /// Bit c of byte c / 8 is chunk c; empty for a stale handle. Live until complete().
+  std::span<const uint8_t> chunk_bitmap(RecvHandle handle) const;
+  /// Bit i of word w is slot w * 64 + i of the chunk; as far as `words` reach.
+  void slots_of_chunk(RecvHandle handle, uint64_t chunk, std::span<uint64_t> words) const;
+  std::optional<uint32_t> immediate(RecvHandle handle) const;
+  /// Ends the receive, whole or not. False for a stale handle.
+  bool complete(RecvHandle handle, Instant now);
+  bool is_idle() const { return posted_count_ == 0; }
+
+  // ---- the link ----
+  /// A new epoch: packets to `address` are this stream's.
+  void set_address(const StreamAddress& address) { address_ = address; }
+  bool has_key(uint32_t key) const {
+    return key == address_.data_key || key == address_.repair_key;
+  }
+  /// Both ends agree; slots are `payload_bytes` long. Clear-to-send may go out.
+  void start(uint32_t payload_bytes, Instant now);
+  /// The epoch is over: every receive fails as PeerLost, sequences begin anew.
+  void reset(Instant now);
+  /// Puts one slot in place, or drops it with a counted reason. Hot.
+  void on_slot(const SlotArrival& arrival);
+  void on_opened(const Opened& opened, Instant now);
+  void on_closed(const Closed& closed, Instant now);
+  void on_abandoned(const Abandoned& abandoned, Instant now);
+  void on_probe(Instant now);
+  void on_note(const Note& note, Instant now);
+  /// Transmissions on a path are overdue; seq is that of the place when it is known which slots.
+  void on_lost(const MissingSlots& slots, uint16_t path, Instant now);
+  void on_link(const cw_fact_link& fact, Instant now);
+  void on_time(Instant now) { policy_->on_time(now); }
+  Instant next_due() const { return std::min(policy_->next_due(), clear_due_); }
+  void rebase(Duration shift) { policy_->rebase(shift); }
+  /// Tells the policy what this burst brought: one fact per message.
+  void flush_facts(Instant now);
+  /// Which message is posted in a place; for finding the range of a gap.
+  MessageSeq seq_in(uint32_t place) const { return messages_[place].seq; }
+
+  /// Writes a clear-to-send when one is due. False when `writer` was too full.
+  bool offer(EnvelopeWriter& writer, Instant now);
+  bool has_offer(Instant now) const { return clear_due_ <= now; }
+
+  // ---- the policy ----
+  void on_send(const cw_send& send, Instant now) override;
+  void on_code(const cw_code& code, Instant now) override;
+  void on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant now) override;
+  void on_release(const cw_release& release, Instant now) override;
+  void on_finish(const cw_finish& finish, Instant now) override;
+  void on_layout(const cw_layout& layout, Instant now) override;
+  void on_quarantine(Instant now) override;
+
+  NoteQueue& notes() { return notes_; }
+  const StreamConfig& config() const { return config_; }
+  const PolicyHost& policy() const { return *policy_; }
+
+ private:
+  struct Message {
+    MessageSeq seq;
+    uint8_t* memory = nullptr;
+    uint64_t memory_bytes = 0;
+    bool is_posted = false;
+    bool is_opened = false;   // something of it has been heard
+    bool is_closed = false;   // its length is known
+    bool is_lost = false;     // its peer restarted: only complete() is left to do
+    bool is_touched = false;  // has facts of this burst
+    bool is_queued = false;   // and waits in `touched_`; outlives the message
+    bool has_immediate = false;
+    MessageStatus status = MessageStatus::Open;
+    uint16_t path = 0;           // of the last arrival
+    uint8_t fragments_seen = 0;  // of the immediate: one bit each, up to 8 fragments of 4 bits
+    uint32_t fragment_mask = 0;
+    uint32_t immediate = 0;
+    uint32_t slots = CW_UNKNOWN;
+    uint32_t in_place = 0;
+    uint32_t first_missing = 0;
+    uint32_t highest = 0;                   // + 1
+    uint32_t abandoned_end = 0;             // what is missing below will not come
+    uint32_t duplicates = 0;                // of this burst
+    uint32_t word_first = 0, word_end = 0;  // touched in this burst
+    uint64_t bytes = 0;
+  };
+  /// What the arena is made of: it must be aligned as the bitmap door says.
+  struct alignas(64) CacheLine {
+    uint8_t bytes[64];
+  };
+
+  Message* find(RecvHandle handle);
+  const Message* find(RecvHandle handle) const;
+  Message* find_live(MessageSeq seq);
+  Message* find_told(uint32_t seq);
+  uint32_t place_of(const Message& message) const {
+    return static_cast<uint32_t>(&message - messages_.get());
+  }
+  RecvHandle handle_of(const Message& message) const { return {place_of(message), message.seq}; }
+  std::optional<DropReason> misfit(const SlotArrival& arrival,
+                                   const ImmediateSplit::Parts& parts) const;
+  void begin_sequences();
+  void arm(const Message& message);
+  void run_control(const Message& message, uint8_t kind, uint32_t length);
+  uint8_t put_in_place(Message& message, const SlotArrival& arrival, uint32_t slot);
+  void copy_slot(const Message& message, const SlotArrival& arrival, uint32_t slot) const;
+  void touch(Message& message, uint32_t slot, uint16_t path);
+  size_t word_of(uint32_t place, uint32_t slot) const {
+    return size_t{place} * ((config_.data_slots_max + 63) / 64) + slot / 64;
+  }
+  void take_fragment(Message& message, uint32_t slot, uint32_t bits);
+  void tell_opened(Message& message, Instant now);
+  void tell_arrived(Message& message, Instant now);
+  void advance_first_missing(Message& message) const;
+  void finish_if_over(Message& message);
+  bool is_missing_from(const Message& message, uint32_t slot) const;
+  void open(const Message& message, Instant now);
+  void advance_sequences();
+  void make_clear_due(Instant at) { clear_due_ = std::min(clear_due_, at); }
+
+  StreamConfig config_;
+  std::unique_ptr<PolicyHost> policy_;
+  Counters& counters_;
+  Drops& drops_;
+  StreamAddress address_;
+  bool is_started_ = false;
+  RecvEvents* events_ = nullptr;
+
+  std::unique_ptr<Message[]> messages_;
+  std::unique_ptr<CacheLine[]> arena_;
+  Ring<uint32_t> touched_;  // places with facts of this burst
+  // With events. The arena's bits will not do: it fills up the last chunk.
+  std::vector<uint64_t> came_, marked_;
+
+  MessageSeq next_seq_;     // to be posted
+  MessageSeq retired_seq_;  // everything below is complete
+  MessageSeq heard_seq_;    // of everything below the length is known
+  uint64_t slot_limit_ = 0;
+  uint32_t posted_count_ = 0, open_count_ = 0;
+
+  NoteQueue notes_;
+  Duration rtt_ = Duration::from_ms(1);
+  Instant clear_due_ = Instant::never();
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,55 @@
+// What the SDK stands on and may not know by name: devices and policies. Whoever links the SDK (a
+// program, libcauseway, a test) defines platform(), and its table is the explicit list of both.
+//
+//     cw_context_create("udp:10.0.0.2", attr)  ->  the kind "udp" of the table opens "10.0.0.2"
+//
+// A table and not a call to register: there is no order of initialisation to get wrong and no state
+// to lock, and what a binary can do stands in one place.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "dataplane/base/result.h"
+#include "dataplane/base/units.h"
+#include "dataplane/policy.h"
+#include "dataplane/port.h"
+
+namespace cw::sdk {
+
+/// One end of one link, open: a port and what else a context takes from its surroundings.
+/// Thread: the context's.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// Lives as long as the device.
+  virtual Port& port() = 0;
+  /// The port's number for the gateway at the other end.
+  virtual uint16_t peer() const { return 0; }
+  /// What the pacer keeps to when the program does not say.
+  virtual Rate rate() const = 0;
+  /// The clock; read once per turn.
+  virtual Instant now() = 0;
+  /// 64 bits that nobody can guess, for keys and nonces. Not asked when the program gave a seed.
+  virtual uint64_t fresh_bits() = 0;
+};
+
+/// A kind of device. `rest` is what follows "kind:"; errors name it.
+struct DeviceKind {
+  std::string_view kind;
+  Result<std::unique_ptr<Device>> (*open)(std::string_view rest);
+};
+
+struct Platform {
+  std::span<const DeviceKind> devices;
+  /// The first is the fallback: the policy of QPs that name none, and of those whose own
+  /// misbehaved. There is at least one.
+  std::span<const cw_policy_ops* const> policies;
+};
+
+/// Defined by whoever links the SDK; the same at every call.
+const Platform& platform();
+
+}  // namespace cw::sdk

@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "dataplane/sdr/sdk/context.h"
+#include "dataplane/sdr/sdk/misuse.h"
+
+using namespace cw;
+using namespace cw::sdk;
+
+namespace {
+
+Sending* find(const cw_send_handle* handle) {
+  Sending* sending = Sendings::find(handle);
+  if (sending == nullptr) {
+    misuse("the send handle is null or gone: a poll has said that its message is over");
+  }
+  return sending;
+}
+
+int check_sender(const cw_qp* qp, const void* request, const void* handle) {
+  if (qp == nullptr) return misuse("the QP is null");
+  if (request == nullptr) return misuse("the work request is null");
+  if (handle == nullptr) return misuse("the place for the handle is null");
+  if (qp->send == nullptr) return misuse("QP %u was created without send_enable", qp->config.qp);
+  return CW_SUCCESS;
+}
+
+int check_opcode(uint32_t opcode) {
+  if (opcode <= CW_WR_WRITE_WITH_IMM) return CW_SUCCESS;
+  return misuse("opcode is %u and must be CW_WR_WRITE or CW_WR_WRITE_WITH_IMM", opcode);
+}
+
+/// Begins the next message. CW_RETRY when the link is down or all places are taken.
+int open(cw_qp& qp, uint32_t opcode, uint32_t imm, cw_send_handle** handle) {
+  if (!qp.context->is_up()) return CW_RETRY;
+  sdr::MessageHint hint;
+  if (opcode == CW_WR_WRITE_WITH_IMM) hint.immediate = imm;
+  const auto message = qp.send->try_open(hint);
+  if (!message) return CW_RETRY;
+  *handle = qp.sendings.lend(message->place);
+  qp.sendings.at(message->place) = {.qp = &qp, .message = *message};
+  return CW_SUCCESS;
+}
+
+/// The region counts the messages that use it, each once. False when the message has no room for
+/// another region.
+bool try_use(Sending& sending, Region* region) {
+  const std::span<Region*> regions = sending.qp->regions_of(sending);
+  const auto used = regions.first(sending.region_count);
+  if (std::ranges::find(used, region) != used.end()) return true;
+  if (sending.region_count == regions.size()) return false;
+  regions[sending.region_count++] = region;
+  ++region->uses;
+  return true;
+}
+
+void close(cw_send_handle* handle, Sending& sending) {
+  for (Region* region : sending.qp->regions_of(sending).first(sending.region_count)) {
+    --region->uses;
+  }
+  sending.qp->send->forget(sending.message);
+  Sendings::end(handle);
+}
+
+}  // namespace
+
+int cw_send_post(cw_qp* qp, const cw_send_wr* wr, cw_send_handle** handle) {
+  if (check_sender(qp, wr, handle) != CW_SUCCESS) return CW_ERROR;
+  if (check_opcode(wr->opcode) != CW_SUCCESS) return CW_ERROR;
+  if (wr->length > qp->config.message_bytes_max()) {
+    return misuse("the message has %llu bytes and may have %llu",
+                  static_cast<unsigned long long>(wr->length),
+                  static_cast<unsigned long long>(qp->config.message_bytes_max()));
+  }
+  Region* region = nullptr;
+  if (wr->length > 0) {
+    region = qp->context->find_region(wr->lkey, wr->address, wr->length);
+    if (region == nullptr) return CW_ERROR;
+  }
+  if (const int opened = open(*qp, wr->opcode, wr->imm, handle); opened != CW_SUCCESS) {
+    return opened;
+  }
+  Sending& sending = *Sendings::find(*handle);
+  if (region != nullptr) CW_ASSERT(try_use(sending, region));
+  CW_ASSERT(
+      qp->send->append(sending.message, 0, {static_cast<const uint8_t*>(wr->address), wr->length}));
+  CW_ASSERT(qp->send->close(sending.message));
+  sending.is_ended = true;
+  return CW_SUCCESS;
+}
+
+int cw_send_stream_start(cw_qp* qp, const cw_send_start_wr* wr, cw_send_handle** handle) {
+  if (check_sender(qp, wr, handle) != CW_SUCCESS) return CW_ERROR;
+  if (check_opcode(wr->opcode) != CW_SUCCESS) return CW_ERROR;
+  return open(*qp, wr->opcode, wr->imm, handle);
+}
+
+int cw_send_stream_continue(cw_send_handle* handle, const cw_send_continue_wr* wr) {
+  Sending* sending = find(handle);
+  if (sending == nullptr) return CW_ERROR;
+  if (wr == nullptr) return misuse("the work request is null");
+  if (sending->is_ended) return misuse("the message has been ended: nothing can be added to it");
+  const sdr::StreamConfig& config = sending->qp->config;
+  const uint64_t first = uint64_t{wr->remote_offset} * config.chunk_slots;
+  if (first >= config.data_slots_max) {
+    return misuse("remote_offset is chunk %u, and the largest message has %u chunks",
+                  wr->remote_offset, (config.data_slots_max - 1) / config.chunk_slots + 1);
+  }
+  if (wr->length == 0) return CW_SUCCESS;
+  Region* region = sending->qp->context->find_region(wr->lkey, wr->address, wr->length);
+  if (region == nullptr) return CW_ERROR;
+  sdr::SendStream& stream = *sending->qp->send;
+  if (stream.status(sending->message) != sdr::MessageStatus::Open) return CW_SUCCESS;
+  if (!try_use(*sending, region)) {
+    return misuse("a message may use %u regions: raise pieces_max", sending->qp->pieces_max);
+  }
+  const auto appended = stream.append(sending->message, static_cast<uint32_t>(first),
+                                      {static_cast<const uint8_t*>(wr->address), wr->length});
+  return appended ? CW_SUCCESS : misuse(appended.error());
+}
+
+int cw_send_stream_end(cw_send_handle* handle) {
+  Sending* sending = find(handle);
+  if (sending == nullptr) return CW_ERROR;
+  if (sending->is_ended) return misuse("the message has been ended before");
+  sdr::SendStream& stream = *sending->qp->send;
+  if (stream.status(sending->message) == sdr::MessageStatus::Open) {
+    if (const auto closed = stream.close(sending->message); !closed) return misuse(closed.error());
+  }
+  sending->is_ended = true;
+  return CW_SUCCESS;
+}
+
+int cw_send_cancel(cw_send_handle* handle) {
+  Sending* sending = find(handle);
+  if (sending == nullptr) return CW_ERROR;
+  sending->qp->send->cancel(sending->message, sending->qp->context->now);
+  sending->is_ended = true;
+  return CW_SUCCESS;
+}
+
+int cw_send_poll(cw_send_handle* handle, int* status) {
+  Sending* sending = find(handle);
+  if (sending == nullptr) return CW_ERROR;
+  if (status == nullptr) return misuse("the place for the status is null");
+  *status = static_cast<int>(sending->qp->send->status(sending->message));
+  if (*status != CW_STATUS_OPEN) close(handle, *sending);
+  return CW_SUCCESS;
+}
+
+static_assert(int(sdr::MessageStatus::Open) == CW_STATUS_OPEN);
+static_assert(int(sdr::MessageStatus::Done) == CW_STATUS_DONE);
+static_assert(int(sdr::MessageStatus::GivenUp) == CW_STATUS_GIVEN_UP);
+static_assert(int(sdr::MessageStatus::PeerLost) == CW_STATUS_PEER_LOST);

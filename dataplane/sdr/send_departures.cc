@@ -1,0 +1,276 @@
+// The wire's half of a sending stream: tickets become packets, departures become facts, and what
+// the receiver must know of a message becomes records.
+#include <algorithm>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/send_stream.h"
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr Duration probe_interval_max = Duration::from_s(1);
+constexpr uint8_t probe_doublings_max = 20;
+
+Counter counter_of(uint8_t kind) {
+  if (kind == CW_SEND_DATA) return Counter::data_sent;
+  return kind == CW_SEND_REPAIR ? Counter::repairs_sent : Counter::resends_sent;
+}
+
+}  // namespace
+
+// ---- the pacer ----
+
+uint16_t SendStream::life_of(MessageSeq seq) const {
+  const uint32_t life = lives_over_ + seq.value() / config_.messages;
+  return static_cast<uint16_t>(life & SendTicket::life_mask);
+}
+
+SendStream::Message* SendStream::find_ticket(const SendTicket& ticket) {
+  if (ticket.place >= config_.messages) return nullptr;
+  Message& message = messages_[ticket.place];
+  const bool is_wanted = message.life != Message::Life::Free && message.is_told &&
+                         life_of(message.seq) == ticket.life && !message.is_retired &&
+                         message.status == MessageStatus::Open;
+  return is_wanted ? &message : nullptr;
+}
+
+Instant SendStream::drop_after(const Message& message, const SendRange& range, Instant now) const {
+  if (!is_by_slot()) return range.drop_after;
+  return std::min(range.drop_after, hold_end(message, range.first, now));
+}
+
+std::optional<Departure> SendStream::take_ready(Priority priority, Instant now) {
+  while (!outbox_.is_empty(priority)) {
+    const SendRange& range = outbox_.front(priority);
+    const SendTicket ticket{.slot = range.first,
+                            .place = range.place,
+                            .qp = config_.qp,
+                            .life = range.life,
+                            .kind = range.kind,
+                            .path_choice = range.path_choice,
+                            .path = range.path};
+    const Message* message = find_ticket(ticket);
+    if (message == nullptr) {
+      outbox_.drop_front(priority);
+      continue;
+    }
+    if (ticket.slot < message->expired_end) {
+      outbox_.advance(priority);
+      continue;
+    }
+    const size_t payload = slot_bytes(*message, ticket.slot).size();
+    const Departure departure{
+        .cookie = ticket.packed(),
+        .bytes = static_cast<uint32_t>(slot_write_header_bytes + payload + pad_bytes_for(payload)),
+        .priority = priority,
+        .not_before = range.not_before,
+        .drop_after = drop_after(*message, range, now)};
+    outbox_.advance(priority);
+    return departure;
+  }
+  return std::nullopt;
+}
+
+const SendExtent* SendStream::extent_at(const Message& message, uint32_t slot) const {
+  for (const SendExtent& extent : extents_of(message)) {
+    if (slot - extent.first < extent.count) return &extent;
+  }
+  return nullptr;
+}
+
+std::span<const uint8_t> SendStream::slot_bytes(const Message& message, uint32_t slot) const {
+  if (is_by_slot()) {
+    if (slot >= message.slots) return {};
+    const SendExtent& all = extents_of(message).front();
+    return {all.memory + uint64_t{slot} * config_.payload_bytes,
+            slots_.at(place_of(message), slot).bytes};
+  }
+  const SendExtent* extent = extent_at(message, slot);
+  if (extent == nullptr) return {};
+  const uint64_t offset = uint64_t{slot - extent->first} * config_.payload_bytes;
+  const uint64_t count = std::min<uint64_t>(config_.payload_bytes, extent->bytes - offset);
+  return {extent->memory + offset, static_cast<size_t>(count)};
+}
+
+bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departed, Instant now) {
+  Message* message = find_ticket(ticket);
+  if (message == nullptr || !transmitter_.has_path()) return false;
+  const auto payload = slot_bytes(*message, ticket.slot);
+  if (payload.empty() || ticket.slot < message->expired_end) return false;
+  const auto channel = static_cast<uint16_t>(ticket.slot % config_.channels);
+  const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, message->last_path);
+  message->last_path = path;
+  const Psn psn = transmitter_.take_psn(channel, path);
+  packet.path = path;
+  packet.at = departed;
+  write_slot(packet, ticket, payload, psn);
+  counters_.add(counter_of(ticket.kind));
+  bool is_first = ticket.kind == CW_SEND_DATA;
+  if (is_by_slot()) is_first = try_take_off(*message, ticket.slot);
+  if (is_first) ++message->departed;
+  if (is_first && is_close_due(*message)) schedule_state(*message, now);
+  const SentRun one{.place = ticket.place,
+                    .life = ticket.life,
+                    .kind = ticket.kind,
+                    .first = ticket.slot,
+                    .count = 1,
+                    .stride = 1,
+                    .psn_first = psn,
+                    .departed = departed};
+  sent_runs_.add(path, one, [&](uint16_t of, const SentRun& run) { tell_sent(of, run, now); });
+  return true;
+}
+
+void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
+                            std::span<const uint8_t> payload, Psn psn) const {
+  const Message& message = messages_[ticket.place];
+  const auto payload_bytes = static_cast<uint32_t>(payload.size());
+  const uint32_t user = config_.split.fragment(message.hint.immediate.value_or(0), ticket.slot);
+  const SlotWrite slot{
+      .target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
+                                   static_cast<uint16_t>(ticket.slot % config_.channels)),
+      .psn = psn,
+      .address = address_.data_base + ticket.place * address_.data_window_bytes +
+                 uint64_t{ticket.slot} * config_.payload_bytes,
+      .key = address_.data_key,
+      .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
+      .payload_bytes = payload_bytes,
+      // Tells the receiver that the user bits mean something (SPEC 7.3).
+      .is_solicited = message.hint.immediate.has_value()};
+  const SlotEntry marks = is_by_slot() ? slots_.at(ticket.place, ticket.slot) : SlotEntry();
+  packet.ecn = marks.ecn;
+  packet.dscp = marks.dscp;
+  packet.bytes = static_cast<uint32_t>(encode_slot_write(slot, {packet.data, packet.bytes_max}));
+  const size_t pad = pad_bytes_for(payload_bytes);
+  if (options_.external_payload && pad == 0) {
+    packet.payload = payload.data();
+    packet.payload_bytes = payload_bytes;
+    return;
+  }
+  packet.payload = nullptr;
+  packet.payload_bytes = 0;
+  std::memcpy(packet.data + packet.bytes, payload.data(), payload_bytes);
+  std::memset(packet.data + packet.bytes + payload_bytes, 0, pad);
+  packet.bytes += payload_bytes + static_cast<uint32_t>(pad);
+}
+
+void SendStream::on_expired(const SendTicket& ticket) {
+  const Message* message = find_ticket(ticket);
+  if (message == nullptr) return;
+  counters_.add(Counter::sends_expired);
+  if (ticket.slot < message->expired_end) return;  // the policy has been told
+  cw_send send{};
+  send.message = message->seq.value();
+  send.first = ticket.slot;
+  send.count = send.stride = 1;
+  refuse(send, CW_REFUSED_EXPIRED);
+}
+
+void SendStream::tell_sent(uint16_t path, const SentRun& run, Instant now) {
+  const SendTicket ticket{.place = run.place, .life = run.life};
+  const Message* message = find_ticket(ticket);
+  if (message == nullptr) return;
+  policy_->sent({.message = message->seq.value(),
+                 .first = run.first,
+                 .count = run.count,
+                 .stride = run.stride,
+                 .psn_first = run.psn_first.value(),
+                 .path = path,
+                 .kind = run.kind,
+                 .departed_ns = run.departed.ns(),
+                 .state = policy_->state_of(run.place)},
+                now);
+}
+
+void SendStream::flush_facts(Instant now) {
+  sent_runs_.flush_all([&](uint16_t path, const SentRun& run) { tell_sent(path, run, now); });
+  policy_->settle(now);
+}
+
+// ---- state for the receiver ----
+
+bool SendStream::is_close_due(const Message& message) const {
+  // Not before the last data slot has left: the receiver takes a hole below CLOSED for a loss.
+  return message.is_close_told && message.departed >= message.slots;
+}
+
+void SendStream::schedule_state(Message& message, Instant at) {
+  message.state_due = at;
+  message.repeats = 0;
+  records_due_ = std::min(records_due_, at);
+}
+
+bool SendStream::try_write_abandoned(const Message& message, EnvelopeWriter& writer) const {
+  Abandoned record;
+  record.qp = config_.qp;
+  record.reason = message.is_abandoned ? AbandonReason::Finished : AbandonReason::Hold;
+  record.seq = message.seq;
+  record.slots = message.is_abandoned ? slots_unknown : message.expired_end;
+  return writer.try_add(record);
+}
+
+bool SendStream::try_write_state(const Message& message, EnvelopeWriter& writer) const {
+  if (is_close_due(message)) {
+    Closed record;
+    record.qp = config_.qp;
+    record.flags = message.hint.immediate ? Closed::has_immediate : 0;
+    record.seq = message.seq;
+    record.slots = message.slots;
+    record.message_bytes = message.bytes;
+    record.immediate = message.hint.immediate.value_or(0);
+    return writer.try_add(record);
+  }
+  Opened record;
+  record.qp = config_.qp;
+  record.seq = message.seq;
+  record.data_slots_max = config_.data_slots_max;
+  record.slots = message.life == Message::Life::Closed ? message.slots : slots_unknown;
+  record.rows = config_.rows;
+  record.k = config_.k;
+  record.m_cap = config_.m_cap;
+  return writer.try_add(record);
+}
+
+void SendStream::schedule_probe(Instant now) {
+  // After one RTT, then twice as long each time, up to a second [C-34].
+  const Duration interval = std::min(rtt_ * (int64_t{1} << probes_), probe_interval_max);
+  probe_due_ = now + std::max(rtt_, interval);
+}
+
+bool SendStream::offer(EnvelopeWriter& writer, Instant now) {
+  if (!is_started_) return true;
+  Instant next = Instant::never();
+  for (MessageSeq seq = retired_seq_; seq.is_before(told_seq_); ++seq) {
+    Message& message = messages_[config_.place_of(seq)];
+    if (message.seq != seq || message.is_retired) continue;
+    const bool has_gone = message.is_abandoned || message.expired_end > 0;
+    const bool is_heard = seq.is_before(heard_seq_);
+    if (is_heard && !has_gone) message.state_due = Instant::never();
+    if (message.state_due <= now) {
+      const bool is_state_due = !is_heard && !message.is_abandoned;
+      if (is_state_due && !try_write_state(message, writer)) return false;
+      if (has_gone && !try_write_abandoned(message, writer)) return false;
+      // Every RTT/4 at first, then ever less often, up to one RTT: the far end may be away [C-36].
+      const int64_t quarters = std::min(1 << std::min<int>(message.repeats / 4, 2), 4);
+      if (message.repeats < UINT8_MAX) ++message.repeats;
+      message.state_due = now + rtt_ * quarters / 4;
+      message.state_told = now;
+    }
+    next = std::min(next, message.state_due);
+  }
+  if (is_blocked() && probe_due_ <= now) {
+    Probe probe;
+    probe.qp = config_.qp;
+    probe.next_seq = next_seq_;
+    if (!writer.try_add(probe)) return false;
+    counters_.add(Counter::probes_sent);
+    if (probes_ < probe_doublings_max) ++probes_;
+    schedule_probe(now);
+  }
+  records_due_ = next;
+  return true;
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,241 @@
+// The sending end of a stream: messages in a row, their memory, the credit that the receiver gives,
+// and the decisions of the policy turned into packets.
+//
+//   application:  open -> append ... -> close          status -> forget
+//                    |       |            |               ^
+//   policy:       opened  appended      closed          finish
+//                            |
+//                         send(range) -> outbox -> pacer -> build() -> sent
+//
+// A message lives in the place `seq mod messages` from open() until the receiver has retired it and
+// the application has forgotten it; only then can seq + messages be opened. What the receiver must
+// know of a message (OPENED, CLOSED, ABANDONED) is state, repeated until clear-to-send covers it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "dataplane/base/result.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/core/pacer.h"
+#include "dataplane/port.h"
+#include "dataplane/sdr/message.h"
+#include "dataplane/sdr/note_queue.h"
+#include "dataplane/sdr/outbox.h"
+#include "dataplane/sdr/policy_host.h"
+#include "dataplane/sdr/sent_runs.h"
+#include "dataplane/sdr/slot_table.h"
+#include "dataplane/sdr/stream_config.h"
+#include "dataplane/sdr/transmitter.h"
+#include "dataplane/wire/control.h"
+#include "dataplane/wire/envelope.h"
+
+namespace cw::sdr {
+
+class SendStream final : public PolicyActions {
+ public:
+  struct Options {
+    uint16_t extents_max = 64;        ///< pieces of one message that do not continue each other
+    uint32_t outbox_ranges = 1024;    ///< per class
+    bool external_payload = false;    ///< the port sends payload from where it lies
+    bool slot_by_slot = false;        ///< messages grow by append_slot(), and any slot may be short
+    Duration hold = Duration::max();  ///< a slot leaves this long after its append, or never
+  };
+
+  SendStream(const StreamConfig& config, const Options& options, std::unique_ptr<PolicyHost> policy,
+             Transmitter& transmitter, Counters& counters);
+
+  // ---- the application ----
+  /// Begins the next message; nothing when all places are taken.
+  std::optional<SendHandle> try_open(const MessageHint& hint);
+  /// Adds `bytes` at slot `first`. The memory must stay as it is until status() is no longer Open.
+  /// Errors: overlap, too long, a short piece that is not the last, too many pieces, already
+  /// closed.
+  Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes);
+  /// Slot by slot: adds the next slot of the message, the first being slot 0. False when the stream
+  /// is not started (before that the size of a slot is not settled), when the message is no longer
+  /// open, and when it is full. Cost: no allocation, no search.
+  bool append_slot(SendHandle handle, const SlotPiece& piece, Instant now);
+  /// Slot by slot: bytes appended that have not left for the first time, of all messages.
+  uint64_t waiting_bytes() const { return waiting_bytes_; }
+  /// Nothing more will be appended. Errors: holes between the pieces.
+  Result<void> close(SendHandle handle);
+  MessageStatus status(SendHandle handle) const;
+  /// Gives up what has not been settled yet; the receiver is told.
+  void cancel(SendHandle handle, Instant now);
+  /// The application asks no more about this message.
+  void forget(SendHandle handle);
+  bool is_idle() const { return live_count_ == 0; }
+
+  // ---- the link ----
+  /// The epoch is in force: from here on packets go to `address`.
+  void start(const StreamAddress& address, uint32_t payload_bytes, Instant now);
+  /// The epoch is over: every message fails as PeerLost, sequences begin anew.
+  void reset(Instant now);
+  void on_clear_to_send(const ClearToSend& clear, Instant now);
+  void on_note(const Note& note, Instant now);
+  void on_link(const cw_fact_link& fact, Instant now);
+  /// Tells the policy what has been opened, appended and closed, as far as credit reaches, and lets
+  /// its timers fire.
+  void on_time(Instant now);
+  Instant next_due() const;
+  /// A pause of the machine moves timers. It makes no slot younger: hosts did not pause.
+  void rebase(Duration shift) { policy_->rebase(shift); }
+  /// Whether an epoch is in force; config().payload_bytes is then what both ends agreed on.
+  bool is_started() const { return is_started_; }
+
+  /// Writes state records that are due. False when `writer` was too full for one of them.
+  bool offer(EnvelopeWriter& writer, Instant now);
+  bool has_offer(Instant now) const { return offer_due() <= now; }
+
+  // ---- the pacer ----
+  bool has_ready(Priority priority) const { return is_started_ && !outbox_.is_empty(priority); }
+  /// The next packet-to-be of a class; nothing when the row holds only what has become pointless.
+  std::optional<Departure> take_ready(Priority priority, Instant now);
+  /// Fills `packet` with the slot that `ticket` names. False when that has become pointless.
+  bool build(const SendTicket& ticket, Packet& packet, Instant departed, Instant now);
+  /// The pacer could not let it go in time.
+  void on_expired(const SendTicket& ticket);
+  /// Tells the policy of this turn's departures and refusals.
+  void flush_facts(Instant now);
+
+  // ---- the policy ----
+  void on_send(const cw_send& send, Instant now) override;
+  void on_code(const cw_code& code, Instant now) override;
+  void on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant now) override;
+  void on_release(const cw_release& release, Instant now) override;
+  void on_finish(const cw_finish& finish, Instant now) override;
+  void on_layout(const cw_layout& layout, Instant now) override;
+  void on_quarantine(Instant now) override;
+
+  /// Notes of the policy that wait for an envelope.
+  NoteQueue& notes() { return notes_; }
+  const StreamConfig& config() const { return config_; }
+  const PolicyHost& policy() const { return *policy_; }
+
+ private:
+  struct Message {
+    enum class Life : uint8_t { Free, Open, Closed };
+    MessageSeq seq;
+    Life life = Life::Free;
+    MessageStatus status = MessageStatus::Open;
+    bool is_told = false;        // the policy knows it
+    bool is_close_told = false;  // and that it is complete
+    bool is_retired = false;     // the receiver has closed it
+    bool is_forgotten = false;   // the application has
+    bool is_abandoned = false;   // the receiver must hear that there is no more
+    bool has_holes = false;      // the policy has given up a part of it
+    bool needs_telling = false;  // something was appended or closed since
+    uint8_t repeats = 0;         // of its state
+    uint16_t extent_count = 0;
+    uint16_t last_path = UINT16_MAX;
+    uint32_t slots = 0;     // appended
+    uint32_t end = 0;       // highest slot appended + 1
+    uint32_t told = 0;      // data slots the policy knows
+    uint32_t departed = 0;  // data slots that left for the first time
+    uint32_t settled = 0;   // finished, from the front
+    uint32_t released = 0;  // the policy keeps none of the slots below
+    // Slots below are too old, or were released before: they leave no more [C-38].
+    uint32_t expired_end = 0, expired_told = 0;
+    uint64_t bytes = 0;
+    uint64_t waiting_bytes = 0;  // slot by slot: of slots that have not left yet
+    Instant state_due = Instant::never();
+    Instant state_told;
+    Instant drop_after = Instant::never();
+    MessageHint hint;
+  };
+
+  Message* find(SendHandle handle);
+  const Message* find(SendHandle handle) const;
+  /// The open message that a policy names; null when it names none.
+  Message* find_told(uint32_t seq);
+  Message* find_ticket(const SendTicket& ticket);
+  uint16_t life_of(MessageSeq seq) const;
+  uint32_t place_of(const Message& message) const {
+    return static_cast<uint32_t>(&message - messages_.get());
+  }
+  std::span<SendExtent> extents_of(const Message& message) const {
+    return {&extents_[place_of(message) * options_.extents_max], message.extent_count};
+  }
+  Result<void> check_piece(const Message& message, uint32_t first,
+                           std::span<const uint8_t> bytes) const;
+  SendExtent* extent_before(const Message& message, uint32_t first, const uint8_t* memory);
+  const SendExtent* extent_at(const Message& message, uint32_t slot) const;
+  std::span<const uint8_t> slot_bytes(const Message& message, uint32_t slot) const;
+
+  // Slot by slot (send_slots.cc).
+  bool is_by_slot() const { return !slots_.is_empty(); }
+  Instant hold_end(const Message& message, uint32_t slot, Instant now) const;
+  bool try_take_off(Message& message, uint32_t slot);
+  void stop_waiting(Message& message);
+  void expire(Instant now);
+  void expire_below(Message& message, uint32_t end, Instant now);
+  void tell_expired(Message& message, Instant now);
+  void settle_if_expired(Message& message, Instant now);
+  uint32_t hold_front(const Message& message) const {
+    return std::max(message.released, message.expired_end);
+  }
+
+  void begin_sequences();
+  void tell(Message& message, Instant now);
+  void tell_opened(Message& message, Instant now);
+  void tell_appended(Message& message, Instant now);
+  void settle(Message& message, MessageStatus status, Instant now);
+  void retire_below(MessageSeq seq, Instant now);
+  void retire(Message& message, Instant now);
+  void free_if_over(Message& message);
+  void refuse(const cw_send& send, cw_refusal reason);
+  void schedule_state(Message& message, Instant at);
+  void schedule_probe(Instant now);
+  bool try_write_state(const Message& message, EnvelopeWriter& writer) const;
+  bool try_write_abandoned(const Message& message, EnvelopeWriter& writer) const;
+  /// Something waits for credit, or for the receiver to close it: ask in case its word was lost.
+  bool is_blocked() const {
+    return told_seq_.is_before(next_seq_) || retired_seq_.is_before(told_seq_);
+  }
+  Instant offer_due() const {
+    return is_started_ && is_blocked() ? std::min(records_due_, probe_due_) : records_due_;
+  }
+  bool is_close_due(const Message& message) const;
+  Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
+  void write_slot(Packet& packet, const SendTicket& ticket, std::span<const uint8_t> payload,
+                  Psn psn) const;
+  void tell_sent(uint16_t path, const SentRun& run, Instant now);
+
+  StreamConfig config_;
+  Options options_;
+  std::unique_ptr<PolicyHost> policy_;
+  Transmitter& transmitter_;
+  Counters& counters_;
+  StreamAddress address_;
+  bool is_started_ = false;
+
+  std::unique_ptr<Message[]> messages_;
+  std::unique_ptr<SendExtent[]> extents_;
+  SlotTable slots_;  // slot by slot
+  uint64_t waiting_bytes_ = 0;
+  Instant hold_due_ = Instant::never();
+  MessageSeq next_seq_;       // to be opened by the application
+  MessageSeq told_seq_;       // to be told to the policy next
+  MessageSeq retired_seq_;    // everything below is over at the receiver
+  MessageSeq message_limit_;  // may be told below this
+  MessageSeq heard_seq_;      // state below this needs no repeating
+  uint64_t slot_limit_ = 0, slots_used_ = 0;
+  uint32_t live_count_ = 0;
+  uint32_t lives_over_ = 0;  // of a place, in former epochs: tickets under way name none of them
+  bool needs_telling_ = false;
+
+  Outbox outbox_;
+  SentRuns sent_runs_;
+  NoteQueue notes_;
+  Duration rtt_ = Duration::from_ms(1);
+  Instant records_due_ = Instant::never();
+  Instant probe_due_ = Instant::never();
+  uint8_t probes_ = 0;
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,59 @@
+// Departures of a turn, gathered into ranges: a policy hears of 64 packets in one fact, not in 64.
+// One run per path, because slots that take turns over the paths are one row with a stride on each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/serial.h"
+#include "dataplane/base/units.h"
+
+namespace cw::sdr {
+
+struct SentRun {
+  uint32_t place = 0;
+  uint16_t life = 0;
+  uint16_t kind = 0;
+  uint32_t first = 0, count = 0, stride = 1;
+  Psn psn_first;
+  Instant departed;
+
+  /// Takes one more slot into the run, or says that it does not continue it.
+  bool try_extend(const SentRun& one) {
+    if (one.place != place || one.life != life || one.kind != kind ||
+        one.psn_first != psn_first + count) {
+      return false;
+    }
+    if (count == 1 && one.first > first) stride = one.first - first;
+    if (one.first != first + stride * count) return false;
+    ++count;
+    departed = one.departed;
+    return true;
+  }
+};
+
+class SentRuns {
+ public:
+  /// Adds one departed slot. `flush` is called with the run of that path that had to end for it.
+  void add(uint16_t path, const SentRun& one, auto&& flush) {
+    SentRun& run = runs_[path];
+    if (run.count > 0 && run.try_extend(one)) return;
+    if (run.count > 0) flush(path, run);
+    run = one;
+  }
+  void flush_all(auto&& flush) {
+    for (uint16_t path = 0; path < limits::paths_max; ++path) {
+      if (runs_[path].count == 0) continue;
+      const SentRun run = runs_[path];
+      runs_[path].count = 0;
+      flush(path, run);
+    }
+  }
+  void clear() { runs_.fill({}); }
+
+ private:
+  std::array<SentRun, limits::paths_max> runs_{};
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,70 @@
+// What a stream that is appended slot by slot keeps of each slot: eight bytes, in place of a list
+// of pieces.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/base/units.h"
+#include "dataplane/sdr/message.h"
+
+namespace cw::sdr {
+
+/// Times count in steps of 1024 ns and wrap after six days: a slot is never that old.
+struct SlotEntry {
+  uint16_t bytes = 0;
+  uint8_t ecn : 2 = 0;
+  uint8_t dscp : 6 = 0;
+  bool is_off : 1 = false;  ///< has left once, or will never leave: nobody waits for it to
+  uint8_t steps_high : 7 = 0;
+  uint32_t steps_low = 0;
+
+  static SlotEntry make(const SlotPiece& piece, Instant appended) {
+    const uint64_t steps = steps_of(appended);
+    SlotEntry entry;
+    entry.bytes = piece.bytes;
+    entry.ecn = piece.ecn & 3;
+    entry.dscp = piece.dscp & 63;
+    entry.steps_high = static_cast<uint8_t>(steps >> 32 & 0x7f);
+    entry.steps_low = static_cast<uint32_t>(steps);
+    return entry;
+  }
+  /// Up to a step before it was, never after.
+  Instant appended(Instant now) const {
+    const uint64_t steps = uint64_t{steps_high} << 32 | steps_low;
+    const uint64_t age = (steps_of(now) - steps) & steps_mask;
+    return Instant::from_ns(static_cast<int64_t>(steps_of(now) - age) * step_ns);
+  }
+
+ private:
+  static constexpr int64_t step_ns = 1024;
+  static constexpr uint64_t steps_mask = (uint64_t{1} << 39) - 1;
+  static uint64_t steps_of(Instant at) { return static_cast<uint64_t>(at.ns()) / step_ns; }
+};
+static_assert(sizeof(SlotEntry) == 8);
+
+/// Thread: one. Memory: eight bytes for every slot of every place, from the start.
+class SlotTable {
+ public:
+  SlotTable() = default;
+  SlotTable(uint32_t places, uint32_t slots_max)
+      : slots_max_(slots_max), entries_(new SlotEntry[size_t{places} * slots_max]()) {}
+
+  bool is_empty() const { return entries_ == nullptr; }
+  SlotEntry& at(uint32_t place, uint32_t slot) {
+    CW_DCHECK(slot < slots_max_);
+    return entries_[size_t{place} * slots_max_ + slot];
+  }
+  const SlotEntry& at(uint32_t place, uint32_t slot) const {
+    return const_cast<SlotTable&>(*this).at(place, slot);
+  }
+
+ private:
+  uint32_t slots_max_ = 0;
+  std::unique_ptr<SlotEntry[]> entries_;
+};
+
+}  // namespace cw::sdr

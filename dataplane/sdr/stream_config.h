@@ -1,0 +1,75 @@
+// What both ends of a stream must know alike, and what follows from it by arithmetic: ids,
+// generations, the cut of the slot index space, windows. Travels as `[pair]` keys in the hello.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/result.h"
+#include "dataplane/base/serial.h"
+#include "dataplane/wire/immediate.h"
+
+namespace cw::sdr {
+
+/// One direction of one SDR QP.
+struct StreamConfig {
+  uint16_t qp = 0;
+  ImmediateSplit split = split_default;
+  uint32_t messages = 16;          ///< posted or in flight at once; ids in use are [0, messages)
+  uint32_t data_slots_max = 2048;  ///< D: data slots lie below, repair slots at and above
+  uint32_t repair_slots_max = 0;
+  uint32_t chunk_slots = 16;
+  uint16_t rows = 0;  ///< of a coded block's chunk; 0: no blocks
+  uint8_t k = 0;
+  uint16_t m_cap = 0;
+  /// Lives of an id that can be told apart. A packet may be overtaken by (generations - 2) round
+  /// trips; one that is later still may be taken for one of a new life, unless it is the second of
+  /// a double, which its PSN tells. Two need an ordered wire.
+  uint8_t generations = 4;
+  uint8_t channels = 1;
+  uint32_t payload_bytes = 1024;  ///< of a full slot; settled by the hello
+  /// Of an epoch's first message. Zero, save where a test begins near the wrap; equal at both ends.
+  MessageSeq first_seq;
+
+  /// A message's place: its id on the wire and its index in every table.
+  // Masks and shifts: messages and generations are powers of two, and a division per packet is what
+  // a packet's way notices.
+  uint32_t place_of(MessageSeq seq) const { return seq.value() & (messages - 1); }
+  /// Which life of its id a message is, modulo the lives that can be told apart.
+  uint8_t generation_of(MessageSeq seq) const {
+    return static_cast<uint8_t>(seq.value() >> std::countr_zero(messages) & (generations - 1u));
+  }
+  uint32_t slots_for(uint64_t bytes) const {
+    return static_cast<uint32_t>((bytes + payload_bytes - 1) / payload_bytes);
+  }
+  uint64_t message_bytes_max() const { return uint64_t{data_slots_max} * payload_bytes; }
+  uint64_t data_window_bytes() const { return message_bytes_max(); }
+  uint64_t repair_window_bytes() const { return uint64_t{repair_slots_max} * payload_bytes; }
+};
+
+/// Refuses what contradicts itself or the limits, in a sentence that names a split that would fit.
+Result<void> check(const StreamConfig& config);
+
+/// What both ends must have alike, by the name under which a person set it, and as text.
+using PairKeys = std::vector<std::pair<std::string, std::string>>;
+/// The `[pair]` keys of a stream, for the description.
+PairKeys pair_keys(const StreamConfig& config);
+
+/// Where packets of one direction of one SDR QP go: told by the receiver in its description.
+struct StreamAddress {
+  uint32_t qpn[limits::generations_max * limits::channels_max] = {};
+  uint32_t data_key = 0, repair_key = 0;
+  uint64_t data_base = 0, repair_base = 0;
+  uint64_t data_window_bytes = 0, repair_window_bytes = 0;  ///< per message id
+
+  uint32_t qpn_of(const StreamConfig& config, uint8_t generation, uint16_t channel) const {
+    return qpn[generation * config.channels + channel];
+  }
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,87 @@
+// What an end describes itself with (SPEC.md 5.3): the parts of DESCRIPTION, put together, are a
+// row of these items in the framing of record.h [C-21]. Walk it with
+//
+//   RecordReader items(bytes, DescriptionItems::types);
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "dataplane/base/endian.h"
+#include "dataplane/wire/fields.h"
+#include "dataplane/wire/record.h"
+#include "dataplane/wire/record_type.h"
+
+namespace cw {
+
+/// A key of [pair] and its value, so that both ends can name the one that differs.
+struct PairKeyItem {
+  static constexpr auto type = ItemType::PairKey;
+  static constexpr const char* name = "item_pair_key";
+
+  NamedText pair;
+
+  static void fields(auto& item, auto& wire) { wire(item.pair); }
+  bool is_valid() const { return pair.is_valid(); }
+  bool operator==(const PairKeyItem&) const = default;
+};
+
+/// The windows and transport QPs at which this end receives one SDR QP.
+struct QpItem {
+  static constexpr auto type = ItemType::Qp;
+  static constexpr const char* name = "item_qp";
+
+  uint16_t qp = 0;
+  uint8_t generations = 0;
+  uint8_t channels = 0;
+  uint32_t data_key = 0;  ///< RETH keys; random per epoch where software checks them
+  uint32_t repair_key = 0;
+  uint64_t data_base = 0;  ///< RETH address of slot 0 of message id 0
+  uint64_t repair_base = 0;
+  uint64_t data_window_bytes = 0;  ///< from one message id to the next
+  uint64_t repair_window_bytes = 0;
+  Row<be32> qpns;  ///< 24 bits each; of (generation, channel) at generation * channels + channel
+
+  static void fields(auto& item, auto& wire) {
+    wire(item.qp, item.generations, item.channels, item.data_key, item.repair_key);
+    wire(item.data_base, item.repair_base, item.data_window_bytes, item.repair_window_bytes);
+    wire(item.qpns);
+  }
+  bool is_valid() const {
+    const auto is_qpn = [](be32 qpn) { return qpn.host() < 1u << 24; };
+    return generations > 0 && channels > 0 && qpns.size() == size_t{generations} * channels &&
+           std::ranges::all_of(qpns, is_qpn);
+  }
+  bool operator==(const QpItem&) const = default;
+};
+
+/// What the site is called. Hostile: escape before printing.
+struct SiteItem {
+  static constexpr auto type = ItemType::Site;
+  static constexpr const char* name = "item_site";
+
+  std::string_view site;
+
+  static void fields(auto& item, auto& wire) { wire(item.site); }
+  bool is_valid() const { return true; }
+  bool operator==(const SiteItem&) const = default;
+};
+
+/// The policy that an SDR QP runs, with its parameters.
+struct PolicyItem {
+  static constexpr auto type = ItemType::Policy;
+  static constexpr const char* name = "item_policy";
+
+  uint16_t qp = 0;
+  NamedText policy;
+
+  static void fields(auto& item, auto& wire) { wire(item.qp, item.policy); }
+  bool is_valid() const { return policy.is_valid(); }
+  bool operator==(const PolicyItem&) const = default;
+};
+
+using DescriptionItems = RecordList<PairKeyItem, QpItem, SiteItem, PolicyItem>;
+
+}  // namespace cw

@@ -1,0 +1,30 @@
+// The numbers of records in envelopes and of items in descriptions; each a space of its own.
+#pragma once
+
+#include <cstdint>
+
+namespace cw {
+
+enum class RecordType : uint8_t {
+  Hello = 1,
+  Pad = 2,
+  Description = 3,
+  ClearToSend = 4,
+  Probe = 5,
+  Opened = 6,
+  BlockClosed = 7,
+  Closed = 8,
+  Abandoned = 9,
+  Note = 10,
+  Echo = 11,
+  PathReport = 12,
+  SwapPrepare = 13,
+  SwapReady = 14,
+  SwapBoundary = 15,
+  SwapAcknowledge = 16,
+  SwapCancel = 17,
+};
+
+enum class ItemType : uint8_t { PairKey = 1, Qp = 2, Site = 3, Policy = 4 };
+
+}  // namespace cw
