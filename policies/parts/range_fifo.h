@@ -1,0 +1,68 @@
+// Ranges of slots in the order in which something happened to them: left, came in, were asked for.
+// Whatever waits the same time for every entry (a timeout, a reorder budget) expires in this very
+// order, so one deadline, that of the front, stands for all of them.
+//
+// Neighbours that follow one another within `grain` become one entry that carries the later time:
+// an entry is never early, and late by at most the grain. The FIFO thereby holds bursts of time,
+// not slots, and costs the same for one slot and for 300,000.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "dataplane/base/units.h"
+#include "policies/parts/array.h"
+#include "policies/parts/bits.h"
+
+namespace cw::policy {
+
+class RangeFifo {
+ public:
+  struct Entry {
+    uint32_t message = 0;
+    SlotRun slots;
+    Instant at;        // of the last slot of the entry
+    Instant begun_at;  // of the first
+  };
+
+  explicit RangeFifo(size_t capacity) : entries_(capacity) {}
+
+  bool is_ready() const { return entries_.is_ready(); }
+  bool is_empty() const { return entries_.is_empty(); }
+  bool is_full() const { return entries_.is_full(); }
+  size_t count() const { return entries_.count(); }
+  size_t capacity() const { return entries_.capacity(); }
+
+  /// Times must not run backwards; one that does is taken as the latest known. False when full and
+  /// nothing could be joined.
+  bool try_push(uint32_t message, SlotRun slots, Instant at, Duration grain = {}) {
+    if (slots.is_empty()) return true;
+    if (!is_empty()) {
+      Entry& back = entries_.back();
+      at = std::max(at, back.at);
+      const bool joins =
+          back.message == message && back.slots.end == slots.first && at - back.begun_at <= grain;
+      if (joins) {
+        back.slots.end = slots.end;
+        back.at = at;
+        return true;
+      }
+    }
+    return entries_.try_push({message, slots, at, at});
+  }
+  /// The entry that has waited longest; its slots may be shortened from below as they are dealt
+  /// with.
+  Entry& front() { return entries_.front(); }
+  const Entry& back() { return entries_.back(); }
+  Entry pop() { return entries_.pop(); }
+
+  /// When the front has waited for `wait`; never when there is nothing.
+  Instant due(Duration wait) const {
+    return is_empty() ? Instant::never() : entries_.front().at + wait;
+  }
+
+ private:
+  Queue<Entry> entries_;
+};
+
+}  // namespace cw::policy

@@ -1,0 +1,20 @@
+// Every policy of this folder in its static form: the same table that its .so exports.
+#pragma once
+
+#include <array>
+
+#include "dataplane/policy.h"
+
+extern "C" {
+const cw_policy_ops* cw_policy_passthrough(void);
+const cw_policy_ops* cw_policy_go_back_n(void);
+const cw_policy_ops* cw_policy_selective_repeat(void);
+}
+
+namespace cw::policy {
+
+inline std::array<const cw_policy_ops*, 3> all() {
+  return {cw_policy_passthrough(), cw_policy_go_back_n(), cw_policy_selective_repeat()};
+}
+
+}  // namespace cw::policy

@@ -1,0 +1,103 @@
+// selective_repeat: resends what was lost, and only that.
+//
+// Idea. The sink writes down which slots it has; the source resends those that it lacks. Two ways
+// of finding a loss:
+//
+//   rto    The source alone. Every departed slot has one timeout, RTO = RTT + alpha x RTT. A slot
+//          that is lost k times comes k x RTO late (papers: "SR3" at alpha = 2).
+//   nack   The sink sees a hole below something that left later. Once the hole is older than the
+//          reorder budget it asks; the answer takes one RTT. A slot lost k times comes k x RTT late
+//          ("SR1"). The timeouts of `rto` run as well, for whatever asking cannot find.
+//
+// The shape is the same at both ends: things wait in the order in which they happened, and each
+// kind waits equally long, so every kind is one FIFO of ranges and one deadline
+// (parts/range_fifo.h).
+//
+//   source   departed  --RTO-->          resend what is neither acknowledged nor on its way
+//            fresh     --7/8 RTT min-->  a first transmission may now be known to be lost
+//            resent    --RTT + margin--> likewise a resend: nothing is resent twice within an RTT
+//            wanted    --at once-->      what a note asked for
+//   sink     suspected --budget-->       holes still there are losses: ask, and wait in
+//            asked     --RTT + margin--> still there: the resend was lost too, ask again
+//            tails     --budget + RTT/16 of silence--> a closed message has lost its last slots
+//
+// Notes (parts/note.h) are cumulative and carry windows of the bitmap; they go out every ack
+// interval while something comes in, at once when a message completes or a hole is to be asked for,
+// and name a complete message three times. A message with holes is reported at every interval until
+// they are filled, so a lost note costs one interval.
+//
+// Silence. When nothing at all has come back since the oldest outstanding slot left, the link may
+// be down: sixteen slots ask, with a doubling wait (up to 64 x RTO); everything else stays where it
+// is. The back-off persists until something sent for the first time after it is acknowledged
+// (Karn).
+//
+// States of a message. Source: open -> closed -> over (acknowledged or given up). Sink: open ->
+// over. Memory: 64 page places per message in the core's record, pages from one pool
+// (parts/slot_marks.h); a dry pool costs duplicates, never data.
+//
+// Parameters and the arithmetic of the defaults:
+//   detect = nack          one RTT per loss instead of three.
+//   alpha = 2              RTT + ack interval (RTT/4) + three lost notes + a queue of one RTT.
+//   ack_interval = RTT/4   four notes per RTT: at 25 ms and 100 Gbit/s, 76,000 slots in flight and
+//                          a loss of 1e-2 make 4 x 5.5 KB per RTT, 7 Mbit/s back for 100 Gbit/s.
+//   reorder_budget         what the link measures per path, the largest of them, plus the skew
+//                          between paths: a hole does not tell on which path its slot went.
+//   note_bytes = 1024      the most the core sends.
+//
+// Weaknesses. Every loss costs an RTT at the least: where loss times message size is above one
+// slot, coding is faster (issue of the coding policies). One sink per stream. With several paths
+// the budget is that of the slowest. A message whose acknowledgements are all lost is resent in
+// part until the core's clear-to-send says that it is retired.
+#include "policies/selective_repeat/sink.h"
+#include "policies/selective_repeat/source.h"
+
+namespace cw::policy::selective_repeat {
+namespace {
+
+struct SelectiveRepeat {
+  using Source = selective_repeat::Source;
+  using Sink = selective_repeat::Sink;
+  static constexpr const char* name = "selective_repeat";
+  static constexpr const char* version = "1.0";
+  static constexpr const char* summary =
+      "Resends exactly what was lost, found by timeout or by the receiver.";
+  static constexpr const auto& params = selective_repeat::params;
+  static constexpr uint32_t wire_version = note_layout::version;
+  static constexpr uint32_t message_state_bytes =
+      std::max(sizeof(SourceMessage), sizeof(SinkMessage));
+
+  static const char* refusal(const cw_env& env) {
+    if (env.peers != 1) return "serves one sink per stream; peers must be 1";
+    if (env.note_bytes_max < note_layout::bytes_min) return "notes of 31 bytes must be allowed";
+    return nullptr;
+  }
+
+  static void limits(const cw_env& env, const cw_fact_link& link, cw_policy_limits& limits) {
+    const Settings settings(env);
+    const LinkTiming timing = LinkTiming::from(link);
+    const Times times(settings, timing);
+    const Rate rate = Rate::from_bps(std::max(env.rate_bps, link.rate_bps));
+    const uint64_t slots = rate.bytes_in(timing.rtt).count() / std::max(env.slot_wire_bytes, 1u);
+    const uint64_t bitmap_notes = slots / 8 / (settings.note_bytes / 2) + 1;
+    const auto ticks =
+        static_cast<uint64_t>(timing.rtt / std::max(times.ack_interval, Duration::from_ns(1))) + 1;
+    const auto asks =
+        static_cast<uint64_t>(timing.rtt / std::max(times.nack_gap, Duration::from_ns(1)));
+    limits = {};
+    limits.decisions_per_call = 4096 + 2 * env.messages;
+    limits.notes_per_rtt = static_cast<uint32_t>(
+        std::min<uint64_t>((ticks + asks) * bitmap_notes + 2 * env.messages, UINT32_MAX));
+    const bool asks_first = settings.detect == Detect::Nack;
+    const Duration found =
+        asks_first ? timing.rtt / 2 + times.budget + times.tail_quiet : times.rto;
+    limits.recovery_worst_ns = (found + timing.rtt).ns();
+    limits.retain_ns = (times.rto * 2 + timing.rtt).ns();
+  }
+};
+
+static_assert(note_layout::bytes_min == 31);
+
+}  // namespace
+}  // namespace cw::policy::selective_repeat
+
+CW_POLICY(cw::policy::selective_repeat::SelectiveRepeat)

@@ -1,0 +1,297 @@
+#include "policies/selective_repeat/sink.h"
+
+#include <algorithm>
+
+namespace cw::policy::selective_repeat {
+namespace {
+
+// Holes under suspicion or asked for. When full, a hole is left to the source's timeout.
+constexpr size_t holes_max = 8'192;
+
+}  // namespace
+
+Sink::Sink(const cw_env& env)
+    : settings_(env),
+      times_(settings_, link_),
+      messages_(env.messages),
+      dirty_(2 * size_t{env.messages}),
+      reports_(2 * size_t{env.messages}),
+      finished_(2 * size_t{env.messages}),
+      completed_(std::max<size_t>(64, env.messages)),
+      suspected_(holes_max),
+      tails_(2 * size_t{env.messages}),
+      asked_(holes_max) {}
+
+bool Sink::is_ready() const {
+  return messages_.is_ready() && dirty_.is_ready() && reports_.is_ready() && finished_.is_ready() &&
+         completed_.is_ready() && suspected_.is_ready() && tails_.is_ready() && asked_.is_ready();
+}
+
+// ---- facts --------------------------------------------------------------------------------------
+
+void Sink::on_opened(const cw_fact_opened& fact, Instant now) {
+  SinkMessage& message = *state_of<SinkMessage>(fact);
+  message = {};
+  message.sequence = fact.message;
+  message.received.slots = fact.slots;
+  message.grown_at = now;
+  messages_.try_add(fact.message, &message);
+}
+
+void Sink::on_closed(const cw_fact_closed& fact, Instant now) {
+  SinkMessage& message = *state_of<SinkMessage>(fact);
+  if (message.is_over) return;
+  message.received.on_closed(fact.slots);
+  soil(message, now);
+  look_closer(message, now);
+}
+
+void Sink::on_arrived(const cw_fact_arrived& fact, Instant now) {
+  SinkMessage& message = *state_of<SinkMessage>(fact);
+  if (message.is_over) return;
+  if (fact.highest > message.received.highest) {
+    if (message.received.highest > 0)
+      message.silence = std::max(message.silence, now - message.grown_at);
+    message.grown_at = now;
+  }
+  message.received.on_arrived(fact);
+  soil(message, now);
+  look_closer(message, now);
+}
+
+/// The path's own numbers say that slots are overdue: no need to wait for the budget.
+void Sink::on_lost(const cw_fact_lost& fact, Instant now) {
+  SinkMessage* message = fact.message == CW_UNKNOWN ? nullptr : find_open(fact.message);
+  if (message == nullptr || settings_.detect == Detect::Rto) return;
+  const SlotRun known{fact.first, std::min(fact.first + fact.count, message->received.highest)};
+  if (known.end > message->overdue) ask(*message, message->received.holes(known), now);
+}
+
+void Sink::on_expired(const cw_fact_expired& fact, Instant now) {
+  SinkMessage* message = find_open(fact.message);
+  if (message == nullptr) return;
+  message->received.on_expired({fact.first, fact.first + fact.count});
+  look_closer(*message, now);
+}
+
+void Sink::on_link(const cw_fact_link& fact, Instant) {
+  link_ = LinkTiming::from(fact);
+  times_ = Times(settings_, link_);
+}
+
+void Sink::on_timer(uint64_t, Instant now) {
+  armed_at_ = Instant::never();
+  if (now >= give_up_at_) give_up_all();
+}
+
+void Sink::on_drain(Instant by, Instant now) {
+  give_up_at_ = by - std::min(link_.rtt / 8, (by - now) / 8);
+}
+
+void Sink::on_ended(uint32_t sequence, void*, Instant) { messages_.remove(sequence); }
+
+void Sink::look_closer(SinkMessage& message, Instant now) {
+  const Received& received = message.received;
+  if (received.is_complete()) return complete(message);
+  if (settings_.detect == Detect::Rto) return;
+  const SlotRun news{std::max(message.suspected_end, received.cumulative), received.highest};
+  // Without room the holes of these slots wait for the next arrival, or for the source's timeout.
+  const bool has_hole = !received.holes(news).is_empty();
+  if (!has_hole || suspected_.try_push(message.sequence, news, now, times_.budget / 8)) {
+    message.suspected_end = std::max(message.suspected_end, received.highest);
+  }
+  watch_tail(message, now);
+}
+
+void Sink::watch_tail(SinkMessage& message, Instant now) {
+  const SlotRun tail{message.received.highest, message.received.end()};
+  if (message.is_tail_watched || tail.is_empty()) return;
+  message.is_tail_watched = tails_.try_push(message.sequence, tail, now);
+}
+
+void Sink::complete(SinkMessage& message) {
+  message.is_over = true;
+  finished_.try_push(message.sequence);
+  if (completed_.is_full() && completed_.pop().left == tellings) --untold_;
+  completed_.try_push({message.sequence, tellings});
+  ++untold_;
+}
+
+void Sink::give_up_all() {
+  give_up_at_ = Instant::never();
+  messages_.for_each([this](SinkMessage& message) {
+    if (message.is_over) return;
+    message.is_over = message.was_given_up = true;
+    finished_.try_push(message.sequence);
+  });
+}
+
+SinkMessage* Sink::find_open(uint32_t sequence) const {
+  SinkMessage* message = messages_.find(sequence);
+  return message == nullptr || message->is_over ? nullptr : message;
+}
+
+// ---- losses -------------------------------------------------------------------------------------
+
+void Sink::find_losses(Instant now) {
+  while (std::max(suspected_.due(times_.budget), ask_from_) <= now && !suspected_.is_empty()) {
+    const RangeFifo::Entry entry = suspected_.pop();
+    SinkMessage* message = find_open(entry.message);
+    if (message != nullptr) ask(*message, message->received.holes(entry.slots), now);
+  }
+}
+
+/// A tail is lost when the message has been silent for a while, and for twice as long as it ever
+/// was before: CLOSED may overtake the last slots, and a busy pacer sends them now and then.
+void Sink::find_lost_tails(Instant now) {
+  while (tails_.due(times_.tail_quiet) <= now) {
+    const RangeFifo::Entry entry = tails_.pop();
+    SinkMessage* message = find_open(entry.message);
+    if (message == nullptr) continue;
+    const SlotRun tail{message->received.highest, message->received.end()};
+    const bool may_come =
+        now - message->grown_at < std::max(times_.tail_quiet, message->silence * 2);
+    message->is_tail_watched = may_come && tails_.try_push(entry.message, tail, now);
+    if (!may_come) {
+      message->suspected_end = std::max(message->suspected_end, tail.end);
+      ask(*message, message->received.holes(tail), now);
+    }
+  }
+}
+
+void Sink::ask_again(Instant now) {
+  while (asked_.due(times_.nack_repeat) <= now) {
+    const RangeFifo::Entry entry = asked_.pop();
+    SinkMessage* message = find_open(entry.message);
+    if (message != nullptr) ask(*message, message->received.holes(entry.slots), now);
+  }
+}
+
+void Sink::ask(SinkMessage& message, SlotRun slots, Instant now) {
+  if (slots.is_empty()) return;
+  message.overdue = std::max(message.overdue, slots.end);
+  asked_.try_push(message.sequence, slots, now);
+  report(message, slots);
+}
+
+// ---- reports ------------------------------------------------------------------------------------
+
+/// Every message that something has come for says all that it knows. One with holes says so at
+/// every tick until they are filled: the source must be able to tell loss from a dead link.
+void Sink::tick(Instant now) {
+  if (now < tick_at_) return;
+  tick_at_ = Instant::never();
+  tells_again_ = !completed_.is_empty();
+  for (size_t left = dirty_.count(); left > 0; --left) {
+    SinkMessage* message = messages_.find(dirty_.pop());
+    if (message == nullptr) continue;
+    message->is_dirty = false;
+    if (message->is_over) continue;
+    const Received& received = message->received;
+    report(*message, {received.cumulative, received.highest});
+    if (received.holes({received.cumulative, received.end()}).is_empty()) continue;
+    soil(*message, now);
+  }
+}
+
+void Sink::soil(SinkMessage& message, Instant now) {
+  if (!message.is_dirty) message.is_dirty = dirty_.try_push(message.sequence);
+  tick_at_ = std::min(tick_at_, now + times_.ack_interval);
+}
+
+void Sink::report(SinkMessage& message, SlotRun slots) {
+  SlotRun& all = message.report;
+  // Even a message without a window has a cumulative number to tell.
+  slots.end = std::max(slots.end, slots.first + 1);
+  all = all.is_empty() ? slots
+                       : SlotRun{std::min(all.first, slots.first), std::max(all.end, slots.end)};
+  if (!message.is_reporting) message.is_reporting = reports_.try_push(message.sequence);
+}
+
+bool Sink::write_notes(Out& out) {
+  while (untold_ > 0 || tells_again_ || !reports_.is_empty()) {
+    const std::span<uint8_t> space = out.note_space(settings_.note_bytes);
+    if (space.empty()) return false;
+    NoteWriter writer(space);
+    write_completed(writer);
+    while (!reports_.is_empty()) {
+      SinkMessage* message = find_open(reports_.front());
+      if (message != nullptr && !write_section(*message, writer)) break;
+      reports_.pop();
+    }
+    if (!writer.is_empty()) out.note(writer.used());
+  }
+  return true;
+}
+
+/// Names what is complete, each message in `tellings` notes, the untold ones for certain.
+void Sink::write_completed(NoteWriter& writer) {
+  if (untold_ == 0 && !tells_again_) return;
+  tells_again_ = false;
+  // At most half of a note, so that sections move on as well.
+  const size_t room = settings_.note_bytes / 2 / sizeof(be32);
+  const size_t count = std::min(completed_.count(), room);
+  for (size_t i = 0; i < count; ++i) {
+    Completed message = completed_.pop();
+    writer.completed(message.sequence);
+    if (message.left == tellings) --untold_;
+    if (--message.left > 0) completed_.try_push(message);
+  }
+}
+
+/// False when the section did not fit whole; what is left of it stays in message.report.
+bool Sink::write_section(SinkMessage& message, NoteWriter& writer) {
+  const Received& received = message.received;
+  const uint32_t first = std::max(message.report.first, received.cumulative) / 64;
+  const uint32_t end = (std::max(message.report.end, first * 64) + 63) / 64;
+  const Section section{message.sequence, received.cumulative, message.overdue, first, end - first};
+  const auto word_at = [&](uint32_t index) { return received.word(index); };
+  const uint32_t written = writer.section(section, word_at);
+  message.report.first = (first + written) * 64;
+  if (written < section.word_count) return false;
+  message.report = {};
+  message.is_reporting = false;
+  return true;
+}
+
+// ---- decisions ----------------------------------------------------------------------------------
+
+void Sink::decide(Instant now, Out& out) {
+  find_losses(now);
+  find_lost_tails(now);
+  ask_again(now);
+  tick(now);
+  if (!reports_.is_empty()) ask_from_ = now + times_.nack_gap;
+  if (finish(out) && write_notes(out)) {
+    if (!completed_.is_empty()) tick_at_ = std::min(tick_at_, now + times_.ack_interval);
+    arm(out);
+  }
+}
+
+bool Sink::finish(Out& out) {
+  while (!finished_.is_empty()) {
+    SinkMessage* message = messages_.find(finished_.front());
+    if (message != nullptr && !message->is_finished) {
+      const auto status = message->was_given_up ? CW_FINISH_GIVEN_UP : CW_FINISH_OK;
+      if (!out.finish(message->sequence, status)) return false;
+      message->is_finished = true;
+    }
+    finished_.pop();
+  }
+  return true;
+}
+
+/// What is over leaves no timer behind.
+void Sink::drop_stale(RangeFifo& fifo) {
+  while (!fifo.is_empty() && find_open(fifo.front().message) == nullptr) fifo.pop();
+}
+
+void Sink::arm(Out& out) {
+  for (RangeFifo* fifo : {&suspected_, &tails_, &asked_}) drop_stale(*fifo);
+  Instant at = std::min(
+      {tick_at_, tails_.due(times_.tail_quiet), asked_.due(times_.nack_repeat), give_up_at_});
+  if (!suspected_.is_empty()) at = std::min(at, std::max(suspected_.due(times_.budget), ask_from_));
+  if (at != armed_at_ && out.timer(0, at)) armed_at_ = at;
+}
+
+}  // namespace cw::policy::selective_repeat

@@ -1,0 +1,91 @@
+// The receiving end of selective_repeat; the idea is told in selective_repeat.cc.
+#pragma once
+
+#include "policies/parts/array.h"
+#include "policies/parts/messages.h"
+#include "policies/parts/range_fifo.h"
+#include "policies/parts/received.h"
+#include "policies/selective_repeat/settings.h"
+
+namespace cw::policy::selective_repeat {
+
+/// What the sink keeps of a message, in the core's memory.
+struct SinkMessage {
+  uint32_t sequence;
+  Received received;
+  SlotRun report;          // slots whose words the next notes carry; empty: none
+  uint32_t overdue;        // holes below are losses
+  uint32_t suspected_end;  // slots below have been put under suspicion, or are in place
+  Instant grown_at;        // when something beyond `highest` came last
+  Duration silence;        // the longest time between two such arrivals
+  bool is_dirty;           // waits in `dirty_` for the next report
+  bool is_reporting;       // waits in `reports_`
+  bool is_tail_watched;    // has an entry in `tails_`
+  bool is_over, is_finished;
+  bool was_given_up;
+};
+
+class Sink {
+ public:
+  explicit Sink(const cw_env& env);
+  bool is_ready() const;
+
+  void on_opened(const cw_fact_opened& fact, Instant now);
+  void on_closed(const cw_fact_closed& fact, Instant now);
+  void on_arrived(const cw_fact_arrived& fact, Instant now);
+  void on_lost(const cw_fact_lost& fact, Instant now);
+  void on_expired(const cw_fact_expired& fact, Instant now);
+  void on_link(const cw_fact_link& fact, Instant now);
+  void on_timer(uint64_t cookie, Instant now);
+  void on_drain(Instant by, Instant now);
+  void on_ended(uint32_t sequence, void* state, Instant now);
+  void decide(Instant now, Out& out);
+
+ private:
+  /// A message that is complete is named in this many notes.
+  static constexpr uint32_t tellings = 3;
+  struct Completed {
+    uint32_t sequence = 0;
+    uint32_t left = 0;
+  };
+
+  void look_closer(SinkMessage& message, Instant now);
+  void watch_tail(SinkMessage& message, Instant now);
+  void complete(SinkMessage& message);
+  void soil(SinkMessage& message, Instant now);
+  void tick(Instant now);
+  void find_losses(Instant now);
+  void find_lost_tails(Instant now);
+  void ask_again(Instant now);
+  void ask(SinkMessage& message, SlotRun slots, Instant now);
+  void report(SinkMessage& message, SlotRun slots);
+  void give_up_all();
+
+  bool finish(Out& out);
+  bool write_notes(Out& out);
+  void write_completed(NoteWriter& writer);
+  void drop_stale(RangeFifo& fifo);
+  bool write_section(SinkMessage& message, NoteWriter& writer);
+  void arm(Out& out);
+  SinkMessage* find_open(uint32_t sequence) const;
+
+  const Settings settings_;
+  LinkTiming link_;
+  Times times_;
+  Messages<SinkMessage> messages_;
+  Queue<uint32_t> dirty_;       // something came; reported at the next tick, oldest first
+  Queue<uint32_t> reports_;     // to be written now
+  Queue<uint32_t> finished_;    // to be settled with the core
+  Queue<Completed> completed_;  // to be told to the source, several times
+  RangeFifo suspected_;         // holes within their reorder budget
+  RangeFifo tails_;             // closed messages whose highest slots are not in place
+  RangeFifo asked_;             // holes that a note has asked for
+  uint32_t untold_ = 0;         // completed messages that no note has named yet
+  bool tells_again_ = false;    // a tick is due for those that were named before
+  Instant tick_at_ = Instant::never();
+  Instant ask_from_;  // not before: notes that ask keep a gap
+  Instant give_up_at_ = Instant::never();
+  Instant armed_at_ = Instant::never();
+};
+
+}  // namespace cw::policy::selective_repeat

@@ -1,0 +1,406 @@
+#include "policies/selective_repeat/source.h"
+
+#include <algorithm>
+
+namespace cw::policy::selective_repeat {
+namespace {
+
+// 128 bursts per RTT while one message flows; a row of small messages or of resends takes an entry
+// each. When it is full, ranges are swept together (sweep_oldest): later, never lost.
+constexpr size_t departures_max = 16'384;
+// A note of 1,024 bytes can name 4,000 separate holes. What does not fit is asked for again.
+constexpr size_t wanted_max = 4'096;
+constexpr size_t queue_max = 1'024;
+// Enough to be heard through 50 % loss, too little to flood a link that is down.
+constexpr uint32_t probe_slots = 16;
+
+}  // namespace
+
+Source::Source(const cw_env& env)
+    : settings_(env),
+      slots_max_(env.data_slots_max),
+      has_paths_(env.paths > 1),
+      times_(settings_, link_),
+      messages_(env.messages),
+      marks_(env.messages, env.data_slots_max),
+      unsent_(queue_max),
+      refused_(queue_max),
+      wanted_(wanted_max),
+      departed_(std::max<size_t>(departures_max, 4 * size_t{env.messages})),
+      fresh_(departures_max),
+      resent_(departures_max),
+      settled_(2 * size_t{env.messages}) {}
+
+bool Source::is_ready() const {
+  return messages_.is_ready() && marks_.is_ready() && unsent_.is_ready() && refused_.is_ready() &&
+         wanted_.is_ready() && departed_.is_ready() && fresh_.is_ready() && resent_.is_ready() &&
+         settled_.is_ready();
+}
+
+// ---- facts --------------------------------------------------------------------------------------
+
+void Source::on_opened(const cw_fact_opened& fact, Instant) {
+  SourceMessage& message = *state_of<SourceMessage>(fact);
+  message = {};
+  message.sequence = fact.message;
+  message.slots = CW_UNKNOWN;
+  messages_.try_add(fact.message, &message);
+}
+
+void Source::on_appended(const cw_fact_appended& fact, Instant now) {
+  SourceMessage& message = *state_of<SourceMessage>(fact);
+  const SlotRun slots{fact.first, fact.first + fact.count};
+  CW_ASSERT(slots.end <= slots_max_);
+  // Appended out of order: the sink may take the gap for a loss before we may send it.
+  marks_.set(message.marks, Young, {message.appended_end, slots.first});
+  message.appended_end = std::max(message.appended_end, slots.end);
+  if (unsent_.try_push(fact.message, slots, now, Duration::max())) return;
+  depart(fact.message, slots, now);  // treated as lost: the timeout sends it
+}
+
+void Source::on_closed(const cw_fact_closed& fact, Instant) {
+  SourceMessage& message = *state_of<SourceMessage>(fact);
+  message.slots = fact.slots;
+  if (message.cumulative >= message.slots) settle(message);
+}
+
+void Source::on_sent(const cw_fact_sent& fact, Instant) {
+  SourceMessage& message = *state_of<SourceMessage>(fact);
+  // Our sends are runs. A strided one is kept as the run that covers it.
+  const SlotRun slots{fact.first, fact.first + (fact.count - 1) * std::max(fact.stride, 1u) + 1};
+  if (message.is_over || fact.kind == CW_SEND_REPAIR || slots.end > slots_max_) return;
+  const Instant at = Instant::from_ns(fact.departed_ns);
+  // A slot below what has left before may be missed already, like one that is resent.
+  const bool is_in_order = fact.kind == CW_SEND_DATA && slots.first >= message.sent_end;
+  message.sent_end = std::max(message.sent_end, slots.end);
+  depart(fact.message, slots, at);
+  if (fact.kind == CW_SEND_DATA) {
+    back_off_.on_first_sent(fact.message, slots.end - 1);
+    marks_.set(message.marks, Young, slots);
+  }
+  RangeFifo& fifo = is_in_order ? fresh_ : resent_;
+  // Full: they count as old at once. A duplicate is cheaper than a slot nobody sends again.
+  if (!fifo.try_push(fact.message, slots, at, times_.grain)) {
+    marks_.clear(message.marks, Young, slots);
+  }
+}
+
+void Source::on_refused(const cw_fact_refused& fact, Instant now) {
+  if (fact.decision != CW_DECIDE_SEND || find_open(fact.message) == nullptr) return;
+  const bool is_hopeless = fact.reason == CW_REFUSED_EXPIRED || fact.reason == CW_REFUSED_RANGE ||
+                           fact.reason == CW_REFUSED_MESSAGE;
+  const SlotRun slots{fact.first, fact.first + fact.count};
+  if (is_hopeless || slots.end > slots_max_) return;
+  if (!refused_.try_push(fact.message, slots, now, times_.grain)) depart(fact.message, slots, now);
+}
+
+void Source::on_expired(const cw_fact_expired& fact, Instant) {
+  SourceMessage* message = find_open(fact.message);
+  if (message == nullptr) return;
+  const SlotRun slots{fact.first, std::min(fact.first + fact.count, slots_max_)};
+  marks_.set(message->marks, Acknowledged, slots);
+  // It may never have left; the sink counts it as settled all the same.
+  message->sent_end = std::max(message->sent_end, slots.end);
+  if (slots.first <= message->cumulative)
+    message->cumulative = std::max(message->cumulative, slots.end);
+  advance(*message);
+}
+
+void Source::on_link(const cw_fact_link& fact, Instant) {
+  link_ = LinkTiming::from(fact);
+  times_ = Times(settings_, link_);
+}
+
+void Source::on_timer(uint64_t, Instant now) {
+  armed_at_ = Instant::never();
+  if (now >= give_up_at_) give_up_all();
+}
+
+void Source::on_drain(Instant by, Instant now) {
+  // A little early, so that the answer is there before the core stops asking.
+  give_up_at_ = by - std::min(link_.rtt / 8, (by - now) / 8);
+}
+
+void Source::on_ended(uint32_t sequence, void* state, Instant) {
+  marks_.release_all(static_cast<SourceMessage*>(state)->marks);
+  messages_.remove(sequence);
+}
+
+// ---- what the sink says -------------------------------------------------------------------------
+
+void Source::on_note(const cw_fact_note& fact, Instant now) {
+  NoteReader reader({fact.bytes, fact.count});
+  uint32_t sequence = 0;
+  Section section;
+  bool made_sense = false;
+  while (reader.next_completed(sequence)) {
+    SourceMessage* message = find_open(sequence);
+    // A sink cannot know that it has everything before everything has left.
+    if (message == nullptr || message->slots == CW_UNKNOWN || message->sent_end < message->slots) {
+      continue;
+    }
+    message->cumulative = message->slots;
+    settle(*message);
+    made_sense = true;
+  }
+  while (reader.next_section(section)) {
+    read_section(section, reader);
+    made_sense |= find_open(section.message) != nullptr;
+  }
+  if (!made_sense) return;
+  if (is_silent() && back_off_.is_active()) hold_until_ = now + times_.ack_interval;
+  heard_at_ = now;
+  back_off_.on_heard([this](uint32_t m, uint32_t slot) { return is_acknowledged(m, slot); });
+}
+
+void Source::read_section(const Section& section, NoteReader& reader) {
+  SourceMessage* message = find_open(section.message);
+  const bool makes_sense = message != nullptr && section.cumulative <= message->sent_end &&
+                           section.word_first <= slots_max_ / 64;
+  if (makes_sense) message->cumulative = std::max(message->cumulative, section.cumulative);
+  for (uint32_t i = 0; i < section.word_count; ++i) {
+    uint64_t word = 0;
+    if (!reader.next_word(word)) break;
+    if (makes_sense) read_word(*message, section.word_first + i, word, section.overdue);
+  }
+  if (makes_sense) advance(*message);
+}
+
+void Source::read_word(SourceMessage& message, uint32_t index, uint64_t word, uint32_t overdue) {
+  const uint64_t valid = mask_of(index, message.cumulative, message.sent_end);
+  if (valid == 0) return;
+  marks_.set_word(message.marks, Acknowledged, index, word & valid);
+  if (settings_.detect == Detect::Rto) return;
+  const uint32_t end = std::min({overdue, message.sent_end, (index + 1) * 64});
+  const auto is_missed = [&](uint32_t) { return ~word & valid; };
+  for (SlotRun run = next_run(is_missed, index * 64, end); !run.is_empty();
+       run = next_run(is_missed, run.end, end)) {
+    wanted_.try_push(message.sequence, run, Instant(), Duration::max());
+  }
+}
+
+void Source::advance(SourceMessage& message) {
+  const auto acknowledged = [&](uint32_t i) { return marks_.word(message.marks, Acknowledged, i); };
+  message.cumulative = next_clear(acknowledged, message.cumulative,
+                                  std::max(message.cumulative, message.appended_end));
+  marks_.release_below(message.marks, message.cumulative);
+  if (message.slots != CW_UNKNOWN && message.cumulative >= message.slots) {
+    settle(message);
+  } else if (message.cumulative > message.released) {
+    queue(message);
+  }
+}
+
+void Source::settle(SourceMessage& message) {
+  message.is_over = true;
+  marks_.release_all(message.marks);
+  queue(message);
+}
+
+void Source::queue(SourceMessage& message) {
+  if (!message.is_queued) message.is_queued = settled_.try_push(message.sequence);
+}
+
+SourceMessage* Source::find_open(uint32_t sequence) const {
+  SourceMessage* message = messages_.find(sequence);
+  return message == nullptr || message->is_over ? nullptr : message;
+}
+
+bool Source::is_acknowledged(uint32_t sequence, uint32_t slot) const {
+  const SourceMessage* message = find_open(sequence);
+  if (message == nullptr || slot < message->cumulative) return true;
+  return (marks_.word(message->marks, Acknowledged, slot / 64) >> (slot % 64) & 1) != 0;
+}
+
+void Source::give_up_all() {
+  give_up_at_ = Instant::never();
+  messages_.for_each([this](SourceMessage& message) {
+    if (message.is_over) return;
+    message.was_given_up = true;
+    settle(message);
+  });
+}
+
+// ---- departures ---------------------------------------------------------------------------------
+
+void Source::depart(uint32_t message, SlotRun slots, Instant at) {
+  if (departed_.is_full()) sweep_oldest();
+  departed_.try_push(message, slots, at, times_.grain);
+}
+
+/// Makes room: the entries of a message are replaced by one that covers all of it that may be
+/// outstanding, with the time of the latest departure, which is late but safe.
+void Source::sweep_oldest() {
+  while (departed_.count() + 2 > departed_.capacity()) {
+    const RangeFifo::Entry entry = departed_.pop();
+    SourceMessage* message = find_open(entry.message);
+    if (message == nullptr) continue;
+    const bool is_covered = message->swept_at != Instant() && message->swept_at != entry.at;
+    if (is_covered) continue;
+    departed_.try_push(entry.message, {message->cumulative, message->appended_end}, entry.at);
+    message->swept_at = departed_.back().at;
+  }
+}
+
+/// Shortens the entry to its first slot that is not acknowledged; false when there is none.
+bool Source::drop_acknowledged(RangeFifo::Entry& entry) {
+  const SourceMessage* message = find_open(entry.message);
+  if (message == nullptr) return false;
+  const auto acknowledged = [&](uint32_t i) {
+    return marks_.word(message->marks, Acknowledged, i);
+  };
+  const uint32_t from = std::max(entry.slots.first, message->cumulative);
+  entry.slots.first = next_clear(acknowledged, from, std::max(from, entry.slots.end));
+  return !entry.slots.is_empty();
+}
+
+void Source::age(RangeFifo& fifo, Duration age, Instant now) {
+  while (fifo.due(age) <= now) {
+    const RangeFifo::Entry entry = fifo.pop();
+    SourceMessage* message = find_open(entry.message);
+    if (message == nullptr) continue;
+    marks_.clear(message->marks, Young, entry.slots);
+  }
+}
+
+/// Nothing has come back since the oldest outstanding slot left.
+bool Source::is_silent() const {
+  return !departed_.is_empty() && heard_at_ <= departed_.due(Duration());
+}
+
+Instant Source::overdue_at() const {
+  if (departed_.is_empty()) return Instant::never();
+  // Backed off only in silence: ordinary loss never waits longer than one RTO.
+  const Instant left = departed_.due(Duration());
+  if (is_silent()) return std::max(left, probed_at_) + back_off_.of(times_.rto);
+  return std::max(left + times_.rto, hold_until_);
+}
+
+// ---- decisions ----------------------------------------------------------------------------------
+
+void Source::decide(Instant now, Out& out) {
+  age(fresh_, times_.first_age, now);
+  age(resent_, times_.resent_age, now);
+  if (tell_settled(out) && send_unsent(out) && send_wanted(out) && retry_refused(now, out) &&
+      send_overdue(now, out)) {
+    arm(out);
+  }
+}
+
+bool Source::tell_settled(Out& out) {
+  while (!settled_.is_empty()) {
+    SourceMessage* message = messages_.find(settled_.front());
+    if (message != nullptr) {
+      if (message->cumulative > message->released) {
+        if (!out.release(message->sequence, message->cumulative)) return false;
+        message->released = message->cumulative;
+      }
+      if (message->is_over && !message->is_finished) {
+        const auto status = message->was_given_up ? CW_FINISH_GIVEN_UP : CW_FINISH_OK;
+        if (!out.finish(message->sequence, status)) return false;
+        message->is_finished = true;
+      }
+      message->is_queued = false;
+    }
+    settled_.pop();
+  }
+  return true;
+}
+
+bool Source::send(SourceMessage& message, SlotRun slots, bool is_first, Out& out) {
+  const bool avoids_path = !is_first && has_paths_;
+  const bool has_room = out.send(
+      {.message = message.sequence,
+       .first = slots.first,
+       .count = slots.count(),
+       .stride = 1,
+       .kind = static_cast<uint16_t>(is_first ? CW_SEND_DATA : CW_SEND_RESEND),
+       .path_choice = static_cast<uint16_t>(avoids_path ? CW_CHOOSE_NOT_LAST : CW_CHOOSE_ANY),
+       .path = 0,
+       .priority = static_cast<uint16_t>(is_first ? CW_PRIORITY_NORMAL : CW_PRIORITY_URGENT),
+       .not_before_ns = 0,
+       .drop_after_ns = 0});
+  if (has_room && !is_first) marks_.set(message.marks, Young, slots);
+  return has_room;
+}
+
+bool Source::send_unsent(Out& out) {
+  while (!unsent_.is_empty()) {
+    SourceMessage* message = find_open(unsent_.front().message);
+    if (message != nullptr && !send(*message, unsent_.front().slots, true, out)) return false;
+    unsent_.pop();
+  }
+  return true;
+}
+
+bool Source::retry_refused(Instant now, Out& out) {
+  while (refused_.due(times_.retry) <= now) {
+    RangeFifo::Entry& entry = refused_.front();
+    if (drop_acknowledged(entry)) {
+      SourceMessage& message = *find_open(entry.message);
+      if (!send(message, entry.slots, entry.slots.first >= message.sent_end, out)) return false;
+    }
+    refused_.pop();
+  }
+  return true;
+}
+
+bool Source::send_wanted(Out& out) {
+  while (!wanted_.is_empty()) {
+    RangeFifo::Entry& entry = wanted_.front();
+    SourceMessage* message = find_open(entry.message);
+    if (message != nullptr && !resend(entry, *message, out)) return false;
+    wanted_.pop();
+  }
+  return true;
+}
+
+/// Resends what of the entry is missing and not on its way; shortens the entry as it goes.
+bool Source::resend(RangeFifo::Entry& entry, SourceMessage& message, Out& out) {
+  const auto is_due = [&](uint32_t index) {
+    return ~(marks_.word(message.marks, Acknowledged, index) |
+             marks_.word(message.marks, Young, index));
+  };
+  entry.slots.first = std::max(entry.slots.first, message.cumulative);
+  for (;;) {
+    const SlotRun run = next_run(is_due, entry.slots.first, entry.slots.end);
+    if (run.is_empty()) return true;
+    if (!send(message, run, false, out)) return false;
+    entry.slots.first = run.end;
+  }
+}
+
+bool Source::send_overdue(Instant now, Out& out) {
+  while (!departed_.is_empty()) {
+    RangeFifo::Entry& entry = departed_.front();
+    if (!drop_acknowledged(entry)) {
+      departed_.pop();
+      continue;
+    }
+    if (overdue_at() > now) return true;
+    SourceMessage& message = *find_open(entry.message);
+    if (is_silent()) return probe(entry, message, now, out);
+    if (!resend(entry, message, out)) return false;
+    if (message.swept_at == entry.at) message.swept_at = Instant();
+    departed_.pop();
+  }
+  return true;
+}
+
+/// Nothing has come back since this entry left: the link may be down. A few slots ask whether it
+/// is; the rest waits, and every further question waits twice as long.
+bool Source::probe(const RangeFifo::Entry& entry, SourceMessage& message, Instant now, Out& out) {
+  const uint32_t first = entry.slots.first;
+  const SlotRun asked{first, std::min(entry.slots.end, first + probe_slots)};
+  if (!send(message, asked, false, out)) return false;
+  back_off_.on_timeout();
+  probed_at_ = now;
+  return true;
+}
+
+void Source::arm(Out& out) {
+  const Instant at = std::min({overdue_at(), refused_.due(times_.retry), give_up_at_});
+  if (at != armed_at_ && out.timer(0, at)) armed_at_ = at;
+}
+
+}  // namespace cw::policy::selective_repeat

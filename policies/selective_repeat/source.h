@@ -1,0 +1,101 @@
+// The sending end of selective_repeat; the idea is told in selective_repeat.cc.
+#pragma once
+
+#include "policies/parts/array.h"
+#include "policies/parts/messages.h"
+#include "policies/parts/range_fifo.h"
+#include "policies/parts/slot_marks.h"
+#include "policies/selective_repeat/settings.h"
+
+namespace cw::policy::selective_repeat {
+
+/// What the source keeps of a message, in the core's memory.
+struct SourceMessage {
+  uint32_t sequence;
+  uint32_t slots;         // CW_UNKNOWN until closed
+  uint32_t appended_end;  // slots beyond were never given to us; no note may speak of them
+  uint32_t sent_end;      // slots beyond have never left
+  uint32_t cumulative;    // the sink has every slot below
+  uint32_t released;      // what the core was told to release
+  bool is_over;           // settled: nothing of it is sent any more
+  bool is_finished;       // and the core was told
+  bool is_queued;         // waits in `settled_`
+  bool was_given_up;
+  Instant swept_at;  // time of its one covering entry in `departed_`; zero: none
+  SlotMarks::Map marks;
+};
+
+class Source {
+ public:
+  explicit Source(const cw_env& env);
+  bool is_ready() const;
+
+  void on_opened(const cw_fact_opened& fact, Instant now);
+  void on_appended(const cw_fact_appended& fact, Instant now);
+  void on_closed(const cw_fact_closed& fact, Instant now);
+  void on_sent(const cw_fact_sent& fact, Instant now);
+  void on_refused(const cw_fact_refused& fact, Instant now);
+  void on_note(const cw_fact_note& fact, Instant now);
+  void on_expired(const cw_fact_expired& fact, Instant now);
+  void on_link(const cw_fact_link& fact, Instant now);
+  void on_timer(uint64_t cookie, Instant now);
+  void on_drain(Instant by, Instant now);
+  void on_ended(uint32_t sequence, void* state, Instant now);
+  void decide(Instant now, Out& out);
+
+ private:
+  enum Mark : uint32_t {
+    Acknowledged = 0,
+    Young = 1  // on its way for less than an RTT, or not sent at all: nobody can know it lost
+  };
+
+  // Each returns false when the output is full.
+  bool tell_settled(Out& out);
+  bool send_unsent(Out& out);
+  bool retry_refused(Instant now, Out& out);
+  bool send_wanted(Out& out);
+  bool send_overdue(Instant now, Out& out);
+  bool probe(const RangeFifo::Entry& entry, SourceMessage& message, Instant now, Out& out);
+  bool resend(RangeFifo::Entry& entry, SourceMessage& message, Out& out);
+  bool send(SourceMessage& message, SlotRun slots, bool is_first, Out& out);
+  void arm(Out& out);
+
+  void age(RangeFifo& fifo, Duration age, Instant now);
+  void depart(uint32_t message, SlotRun slots, Instant at);
+  void sweep_oldest();
+  bool drop_acknowledged(RangeFifo::Entry& entry);
+  bool is_silent() const;
+  Instant overdue_at() const;
+  void give_up_all();
+
+  void read_section(const Section& section, NoteReader& reader);
+  void read_word(SourceMessage& message, uint32_t index, uint64_t word, uint32_t overdue);
+  void advance(SourceMessage& message);
+  void settle(SourceMessage& message);
+  void queue(SourceMessage& message);
+  SourceMessage* find_open(uint32_t sequence) const;
+  bool is_acknowledged(uint32_t sequence, uint32_t slot) const;
+
+  const Settings settings_;
+  const uint32_t slots_max_;
+  const bool has_paths_;
+  LinkTiming link_;
+  Times times_;
+  BackOff back_off_;
+  Messages<SourceMessage> messages_;
+  SlotMarks marks_;
+  RangeFifo unsent_;         // appended, not yet decided
+  RangeFifo refused_;        // the core would not take them
+  RangeFifo wanted_;         // the sink asked for them
+  RangeFifo departed_;       // every transmission, until acknowledged or overdue
+  RangeFifo fresh_;          // first transmissions, until their loss may be known
+  RangeFifo resent_;         // resends, likewise
+  Queue<uint32_t> settled_;  // messages whose release or finish the core has not been told
+  Instant heard_at_;         // the last note that made sense
+  Instant probed_at_;        // in silence: the last question
+  Instant hold_until_;       // after silence: until the sink's picture is in
+  Instant give_up_at_ = Instant::never();
+  Instant armed_at_ = Instant::never();
+};
+
+}  // namespace cw::policy::selective_repeat
