@@ -1,0 +1,19 @@
+// The life of a gateway's process: open, tell, watch, drain, leave.
+#pragma once
+
+#include "control/daemon/log.h"
+#include "control/gateway/plan.h"
+
+namespace cw::daemon {
+
+inline constexpr int exit_done = 0, exit_failed = 1, exit_refused = 2;
+
+/// Runs a gateway until a signal ends it; returns the exit code. Blocks the signals that it waits
+/// for, and writes lines to `log`.
+///
+///   SIGTERM, SIGINT   drain: take nothing more from the hosts, send what there is, leave the
+///                     links; a second one: at once
+///   SIGHUP, SIGUSR1   write the status file now, or the status to the log where there is no file
+int run(site::Plan plan, const Log& log);
+
+}  // namespace cw::daemon

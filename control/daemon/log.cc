@@ -1,0 +1,70 @@
+#include "control/daemon/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace cw::daemon {
+namespace {
+
+constexpr const char* text_pattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+constexpr const char* json_pattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})";
+
+spdlog::level::level_enum level_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::Debug:
+      return spdlog::level::debug;
+    case LogLevel::Info:
+      return spdlog::level::info;
+    case LogLevel::Warning:
+      return spdlog::level::warn;
+    case LogLevel::Error:
+      return spdlog::level::err;
+  }
+  return spdlog::level::off;
+}
+
+std::string text_of(const Fields& value) {
+  constexpr const char* bare_stops = " \"=\t\n";
+  if (!value.is_string()) return value.dump();
+  const auto& text = value.get_ref<const std::string&>();
+  const bool is_bare = !text.empty() && text.find_first_of(bare_stops) == std::string::npos;
+  return is_bare ? text : value.dump();
+}
+
+/// What the pattern leaves out of the object: its braces.
+std::string members_of(std::string_view event, const Fields& fields) {
+  Fields all = {{"event", event}};
+  all.update(fields);
+  const std::string text = all.dump(-1, ' ', false, Fields::error_handler_t::replace);
+  return text.substr(1, text.size() - 2);
+}
+
+}  // namespace
+
+std::string line_of(std::string_view event, const Fields& fields) {
+  std::string line(event);
+  for (const auto& [key, value] : fields.items()) line += " " + key + "=" + text_of(value);
+  return line;
+}
+
+Log::Log(LogLevel least, LogFormat format) : format_(format) {
+  auto logger = std::make_shared<spdlog::logger>("causewayd",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_level(level_of(least));
+  logger->set_pattern(format == LogFormat::Json ? json_pattern : text_pattern,
+                      spdlog::pattern_time_type::utc);
+  logger->flush_on(spdlog::level::debug);
+  spdlog::set_default_logger(logger);
+}
+
+void Log::event(LogLevel level, std::string_view event, const Fields& fields) const {
+  const auto at = level_of(level);
+  if (!spdlog::should_log(at)) return;
+  const std::string line =
+      format_ == LogFormat::Json ? members_of(event, fields) : line_of(event, fields);
+  spdlog::log(at, "{}", line);
+}
+
+}  // namespace cw::daemon

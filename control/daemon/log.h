@@ -1,0 +1,43 @@
+// The daemon's log: a line per event on standard error, never one per packet. An event has a name
+// and fields:
+//
+//   2026-11-21T12:00:00.000Z info up peer=north rtt_ms=24.8
+//   {"time":"2026-11-21T12:00:00.000Z","level":"info","event":"up","peer":"north","rtt_ms":24.8}
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "control/gateway/plan.h"
+
+namespace cw::daemon {
+
+using Fields = nlohmann::ordered_json;
+using site::LogFormat;
+using site::LogLevel;
+
+/// "up peer=north rtt_ms=24.8"; texts with spaces are quoted as in JSON.
+std::string line_of(std::string_view event, const Fields& fields);
+
+/// Thread: any.
+class Log {
+ public:
+  Log(LogLevel least, LogFormat format);
+
+  void event(LogLevel level, std::string_view event, const Fields& fields = Fields::object()) const;
+  void info(std::string_view name, const Fields& fields = Fields::object()) const {
+    event(LogLevel::Info, name, fields);
+  }
+  void warning(std::string_view name, const Fields& fields = Fields::object()) const {
+    event(LogLevel::Warning, name, fields);
+  }
+  void error(std::string_view name, const Fields& fields = Fields::object()) const {
+    event(LogLevel::Error, name, fields);
+  }
+
+ private:
+  LogFormat format_;
+};
+
+}  // namespace cw::daemon

@@ -1,0 +1,118 @@
+// causewayd: a gateway. Exit codes: 0 done; 1 what it needs cannot be had; 2 a mistake in the file
+// or the arguments.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <sstream>
+#include <string>
+
+#include "control/config/policy_keys.h"
+#include "control/config/read.h"
+#include "control/daemon/daemon.h"
+#include "control/daemon/log.h"
+#include "control/daemon/status.h"
+#include "policies/policies.h"
+
+namespace {
+
+using namespace cw;
+using namespace cw::daemon;
+
+constexpr const char* teaching = R"(
+The least that a file needs:
+
+    [wan]
+    rate = "500 Mbit/s"          # what this site sends at most
+
+    [pair]                       # the same at all sites
+    key_file = "pair.key"        # (umask 077; openssl rand -hex 32 > pair.key)
+    rtt = "25 ms"
+
+    [[peer]]
+    name = "north"
+    address = "203.0.113.2"
+    routes = ["10.2.0.0/16"]     # what lies behind it
+
+--list-keys shows every key, --check says whether a file is right and starts nothing.
+A gateway needs CAP_NET_ADMIN to make its TUN device, and gives it up then. SIGTERM drains.)";
+
+struct Arguments {
+  std::string file;
+  bool is_check = false, is_json = false, lists_keys = false, lists_policies = false;
+};
+
+int refuse(const std::string& sentences) {
+  std::fprintf(stderr, "%s\n", sentences.c_str());
+  return exit_refused;
+}
+
+int tell_mistakes(const std::string& sentences, bool is_json) {
+  if (!is_json) return refuse(sentences);
+  Json json = {{"ok", false}, {"mistakes", Json::array()}};
+  std::istringstream lines(sentences);
+  for (std::string line; std::getline(lines, line);) json["mistakes"].push_back(line);
+  std::printf("%s\n", json.dump(2).c_str());
+  return exit_refused;
+}
+
+int tell_plan(const site::Plan& plan, const Arguments& arguments) {
+  if (arguments.is_json) {
+    Json json = {{"ok", true}};
+    json.update(plan_json(plan));
+    std::printf("%s\n", json.dump(2).c_str());
+    return exit_done;
+  }
+  for (const std::string& warning : plan.warnings) std::printf("careful: %s\n", warning.c_str());
+  for (const site::ClassPlan& each : plan.classes) {
+    std::printf("class %s: %s, hold %.1f ms, a loss mended in %.1f ms\n", each.name.c_str(),
+                each.policy.c_str(), each.hold.ms(), each.recovery_worst.ms());
+  }
+  std::printf("%s is right: slots of %u bytes, at most %llu MiB of memory\n",
+              arguments.file.c_str(), plan.wan.payload_bytes_max,
+              static_cast<unsigned long long>(plan.memory.count() >> 20));
+  return exit_done;
+}
+
+int run(const Arguments& arguments) {
+  const auto text = config::text_of_file(arguments.file);
+  if (!text) return refuse(arguments.file + " cannot be read");
+  auto plan = site::read_plan(arguments.file, *text);
+  if (!plan) return tell_mistakes(plan.error().sentence, arguments.is_check && arguments.is_json);
+  if (arguments.is_check) return tell_plan(*plan, arguments);
+  const Log log(plan->log_level, arguments.is_json ? LogFormat::Json : plan->log_format);
+  return daemon::run(std::move(*plan), log);
+}
+
+int run_with(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("A gateway between sites: reliability for RDMA and any IP over a lossy long haul.",
+               "causewayd");
+  app.footer(teaching);
+  app.add_option("--config", arguments.file, "the gateway's file");
+  app.add_flag("--check", arguments.is_check, "say whether the file is right, and end");
+  app.add_flag("--json", arguments.is_json, "log lines, or what --check says, as JSON");
+  app.add_flag("--list-keys", arguments.lists_keys, "every key of a file");
+  app.add_flag("--list-policies", arguments.lists_policies, "every policy and its parameters");
+  app.set_version_flag("--version", CW_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? exit_done : exit_refused;
+  }
+  if (arguments.lists_keys) return std::printf("%s", site::all_keys().c_str()), exit_done;
+  if (arguments.lists_policies) {
+    return std::printf("%s", config::policies_text(policy::all()).c_str()), exit_done;
+  }
+  if (arguments.file.empty()) return refuse("which file? try causewayd --help");
+  return run(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_with(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "causewayd: %s\n", error.what());
+    return exit_failed;
+  }
+}

@@ -1,0 +1,15 @@
+// Rights are for opening ports; carrying packets needs none.
+#pragma once
+
+#include <string>
+
+#include "dataplane/base/result.h"
+
+namespace cw::daemon {
+
+/// Becomes `user`, if that is not empty, and gives every capability up, for good. Before other
+/// threads are made: a thread's capabilities are its own. Errors: no such user; no right to become
+/// it.
+Result<void> drop_privileges(const std::string& user);
+
+}  // namespace cw::daemon

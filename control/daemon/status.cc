@@ -1,0 +1,196 @@
+#include "control/daemon/status.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "control/gateway/prefix.h"
+#include "offload/crc32.h"
+
+namespace cw::daemon {
+namespace {
+
+using site::PeerView;
+using site::Plan;
+using site::SiteState;
+
+constexpr double million = 1e6;
+
+double mbps(Rate rate) { return static_cast<double>(rate.bps()) / million; }
+
+Json port_json(const PortCounters& port) {
+  return {{"rx_packets", port.rx_packets}, {"rx_bytes", port.rx_bytes},
+          {"tx_packets", port.tx_packets}, {"tx_bytes", port.tx_bytes},
+          {"rx_dropped", port.rx_dropped}, {"rx_malformed", port.rx_malformed},
+          {"tx_refused", port.tx_refused}, {"system_calls", port.system_calls}};
+}
+
+Json lan_json(const SiteState& state) {
+  Json json = {{"device", state.lan.name}};
+  json.update(port_json(state.lan_port));
+  json.update({{"rx_joined", state.lan.rx_joined},
+               {"rx_pieces", state.lan.rx_pieces},
+               {"tx_joined", state.lan.tx_joined},
+               {"tx_pieces", state.lan.tx_pieces},
+               {"tx_lost", state.lan.tx_lost},
+               {"device_errors", state.lan.device_errors}});
+  return json;
+}
+
+Json wan_json(const SiteState& state) {
+  Json json = port_json(state.wan_port);
+  json.update({{"rx_unknown", state.wan.rx_unknown},
+               {"rx_truncated", state.wan.rx_truncated},
+               {"tx_messages", state.wan.tx_messages},
+               {"tx_unrouted", state.wan.tx_unrouted},
+               {"tx_too_big", state.wan.tx_too_big},
+               {"tx_lost", state.wan.tx_lost},
+               {"icmp_errors", state.wan.icmp_errors},
+               {"socket_buffer_bytes", state.wan.rx_buffer_bytes}});
+  return json;
+}
+
+Json impaired_json(const SiteState& state) {
+  uint64_t packets = 0, lost = 0, copies = 0, corrupted = 0, marked = 0;
+  for (const ImpairmentCounters& path : state.impaired) {
+    packets += path.packets;
+    lost += path.lost_total();
+    copies += path.extra_copies;
+    corrupted += path.corrupted;
+    marked += path.marked;
+  }
+  return {{"packets", packets},
+          {"lost", lost},
+          {"copies", copies},
+          {"corrupted", corrupted},
+          {"marked", marked}};
+}
+
+Json path_json(const PathState& path) {
+  return {{"rtt_ms", path.rtt_smoothed.ms()}, {"rtt_min_ms", path.rtt_min.ms()},
+          {"loss", path.loss.ratio},          {"burst_packets", path.burst_packets_mean},
+          {"arrived", path.arrived},          {"lost", path.lost},
+          {"reordered", path.reordered},      {"late", path.late},
+          {"duplicates", path.duplicates}};
+}
+
+Json peer_json(const gateway::PeerRoutes& known, const std::string& address, const PeerView& peer) {
+  Json json = {{"name", known.name}, {"address", address}, {"link", peer.is_up ? "up" : "down"}};
+  if (!peer.is_up) json["why"] = peer.why;
+  json["rtt_ms"] = peer.rtt().ms();
+  json["rate_mbps"] = mbps(peer.rate);
+  json["backlog_ms"] = peer.backlog.ms();
+  for (const PathState& path : peer.paths) json["paths"].push_back(path_json(path));
+  return json;
+}
+
+Json inbound_json(const gateway::InboundAccounts& in) {
+  return {{"seen", in.seen},
+          {"out", in.out},
+          {"held", in.held},
+          {"queued", in.queued},
+          {"late", in.late()},
+          {"duplicate", in.duplicate()},
+          {"dropped", in.dropped.sum()},
+          {"missed", in.missed_exactly + in.missed_by_time + in.missed_by_need}};
+}
+
+/// Both ways of one class with one peer; frames, unless the name says otherwise.
+Json lane_json(const Plan& plan, const gateway::LaneView& lane) {
+  return {{"peer", plan.gateway.peers[lane.peer].name},
+          {"class", plan.classes[lane.class_index].name},
+          {"sent", lane.sent},
+          {"lost", lane.lost},
+          {"waiting_bytes", lane.waiting_bytes},
+          {"waiting_bytes_max", lane.queue_bytes_max},
+          {"received", inbound_json(lane.inbound)}};
+}
+
+Json counters_json(const SiteState& state) {
+  Json json = Json::object();
+  for (size_t i = 0; i < counter_count; ++i) {
+    const auto counter = static_cast<Counter>(i);
+    json[std::string(name_of(counter))] = state.worker[counter] + state.rooms[counter];
+  }
+  return json;
+}
+
+Json drops_json(const Drops::Snapshot& drops) {
+  Json json = Json::object();
+  for (size_t i = 0; i < drop_reason_count; ++i) {
+    const auto reason = static_cast<DropReason>(i);
+    if (drops[reason] == 0) continue;
+    json[std::string(name_of(reason))] = {{"count", drops[reason]},
+                                          {"sentence", sentence_of(reason)}};
+  }
+  return json;
+}
+
+}  // namespace
+
+Json status_of(const Plan& plan, const SiteState& state, const ProcessView& process) {
+  Json json = {{"site", plan.site},      {"version", CW_VERSION},        {"pid", getpid()},
+               {"state", process.state}, {"uptime_s", process.uptime_s}, {"cpu", process.cpu},
+               {"lan", lan_json(state)}, {"wan", wan_json(state)}};
+  if (!state.impaired.empty()) json["impair"] = impaired_json(state);
+  json["peers"] = Json::array();
+  for (size_t i = 0; i < state.peers.size(); ++i) {
+    json["peers"].push_back(
+        peer_json(plan.gateway.peers[i], plan.wan.peers[i].address, state.peers[i]));
+  }
+  json["classes"] = Json::array();
+  for (const gateway::LaneView& lane : state.lanes)
+    json["classes"].push_back(lane_json(plan, lane));
+  json["counters"] = counters_json(state);
+  json["drops"] = drops_json(state.drops);
+  return json;
+}
+
+Json plan_json(const Plan& plan) {
+  Json json = {{"site", plan.site},
+               {"memory_bytes", plan.memory.count()},
+               {"payload_bytes", plan.wan.payload_bytes_max},
+               {"crc32", cw_crc32_name()},
+               {"classes", Json::array()},
+               {"peers", Json::array()}};
+  for (const site::ClassPlan& each : plan.classes) {
+    json["classes"].push_back({{"name", each.name},
+                               {"policy", each.policy},
+                               {"hold_ms", each.hold.ms()},
+                               {"recovery_worst_ms", each.recovery_worst.ms()},
+                               {"messages", each.stream.messages},
+                               {"message_bytes", each.stream.message_bytes_max()}});
+  }
+  for (size_t i = 0; i < plan.peers.size(); ++i) {
+    Json routes = Json::array();
+    for (const auto& route : plan.gateway.peers[i].routes) {
+      routes.push_back(site::prefix_text(route));
+    }
+    json["peers"].push_back({{"name", plan.gateway.peers[i].name},
+                             {"address", plan.wan.peers[i].address},
+                             {"rate_mbps", mbps(plan.peers[i].pacer.rate)},
+                             {"routes", routes}});
+  }
+  json["warnings"] = plan.warnings;
+  return json;
+}
+
+Result<void> write_atomically(const std::string& path, const std::string& text) {
+  const std::string fresh = path + ".new";
+  const auto fail = [&](const std::string& what) {
+    return failure("site.status: " + what + ": " + std::strerror(errno));
+  };
+  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return fail("cannot write " + fresh);
+  const ssize_t written = write(fd, text.data(), text.size());
+  close(fd);
+  if (written != static_cast<ssize_t>(text.size())) return fail("cannot write " + fresh);
+  if (rename(fresh.c_str(), path.c_str()) != 0) return fail("cannot replace " + path);
+  return {};
+}
+
+}  // namespace cw::daemon

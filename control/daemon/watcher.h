@@ -1,0 +1,43 @@
+// Turns states of a site, seen some times a second, into log lines: one when something has changed,
+// a summary every ten seconds in which packets moved, and never one per packet.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/daemon/log.h"
+#include "control/gateway/plan.h"
+#include "control/gateway/site_state.h"
+
+namespace cw::daemon {
+
+class Watcher {
+ public:
+  static constexpr Duration summary_interval = Duration::from_s(10);
+  /// A link must have been down for the same reason for this long before the log says why.
+  static constexpr Duration why_patience = Duration::from_s(1);
+
+  /// Both outlive the watcher.
+  Watcher(const site::Plan& plan, const Log& log);
+
+  void look(const site::SiteState& state);
+
+ private:
+  struct Peer {
+    bool is_up = false, was_up = false, is_rtt_told = false;
+    std::string why, told;
+    Instant why_since;
+  };
+
+  void look_at(size_t index, const site::PeerView& view, Instant now);
+  void tell_down(Peer& peer, const std::string& name, const site::PeerView& view, Instant now);
+  void summarize(const site::SiteState& state);
+
+  const site::Plan& plan_;
+  const Log& log_;
+  std::vector<Peer> peers_;
+  site::SiteState last_;
+  bool has_last_ = false;
+};
+
+}  // namespace cw::daemon

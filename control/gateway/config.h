@@ -1,0 +1,135 @@
+// A gateway's file as it was written, key by key. What follows from it is plan.h's business.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/config/section.h"
+#include "control/gateway/key_file.h"
+#include "control/gateway/plan.h"
+#include "dataplane/gateway/options.h"
+#include "dataplane/policy.h"
+#include "dataplane/port/impair/impairment.h"
+
+namespace cw::site {
+
+struct SiteConfig {
+  std::string name;
+  std::optional<uint32_t> core;
+  IdlePolicy idle = IdlePolicy::Adaptive;
+  int nice = -10;
+  LogLevel log = LogLevel::Info;
+  LogFormat log_format = LogFormat::Text;
+  std::string user, status;
+  Bytes memory = Bytes(uint64_t{4} << 30);
+  std::vector<std::string> plugins;
+};
+
+struct LanConfig {
+  std::string device = "causeway0";
+  uint32_t mtu = 1500;
+  std::vector<std::string> addresses;
+  bool routes = true, offload = true;
+  Duration queue = Duration::from_ms(10);
+  Rate release_rate;  // zero: from pair.rate
+};
+
+struct WanConfig {
+  std::string address;
+  uint16_t udp_port = 4791, paths = 1;
+  Rate rate;
+  bool adapt = true;
+  double overhead_limit = 0.25;
+  bool is_impaired = false;
+  Impairment impairment;
+  uint64_t seed = 1;
+};
+
+struct PairConfig {
+  std::string key_file;
+  uint32_t mtu = 1500;
+  Duration rtt;
+  Rate rate;  // zero: wan.rate
+};
+
+struct PeerConfig {
+  std::string name, address;
+  uint16_t udp_port = 4791;
+  Rate rate;  // zero: a share of wan.rate
+  std::vector<std::string> route_texts;
+  std::vector<gateway::Prefix> routes;
+};
+
+struct ClassConfig {
+  std::string name;
+  std::vector<gateway::ClassMatch> matches;
+  bool is_for_all = true;  // no match was written
+  const cw_policy_ops* policy = nullptr;
+  std::vector<double> params;
+  uint32_t weight = 1;
+  gateway::OrderRule order = gateway::OrderRule::ByKind;
+  Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();
+  bool mark = true;
+  // Known when the class has been read; then none of the above is at its max() either.
+  Duration recovery_worst, retain;
+};
+
+/// Everything at once; lives while the file is read. Rows are stored by pointer, since keys are
+/// bound to their members.
+struct Config {
+  std::string folder;  ///< of the file: what relative paths begin at
+  SiteConfig site;
+  LanConfig lan;
+  WanConfig wan;
+  PairConfig pair;
+  std::vector<std::unique_ptr<PeerConfig>> peers;
+  std::vector<std::unique_ptr<ClassConfig>> classes;
+  std::vector<gateway::Prefix> lan_addresses;
+
+  std::unique_ptr<PairKey> key = std::make_unique<PairKey>();
+  std::unique_ptr<plugins::Registry> registry = std::make_unique<plugins::Registry>();
+  std::vector<plugins::PolicyRef> loaded;
+  std::vector<const cw_policy_ops*> policies;  ///< that `policy` may name
+  std::vector<std::string> warnings;
+
+  /// IPv6 between the gateways.
+  bool is_wan_v6() const;
+  /// The faster direction of a link.
+  Rate link_rate() const { return pair.rate == Rate() ? wan.rate : pair.rate; }
+  /// Of a full slot: what pair.mtu leaves.
+  uint32_t payload_bytes() const;
+  /// What the named file is, from where we stand.
+  std::string path_of(const std::string& file) const;
+};
+using ConfigPtr = std::shared_ptr<Config>;
+
+// ---- the keys; each complains in its own place --------------------------------------------------
+
+/// Declares everything that a file may hold.
+void declare(config::Section& file, const ConfigPtr& config);
+
+void declare_class(config::Section& row, ClassConfig& it, const ConfigPtr& config);
+/// The class that a file without any has.
+std::unique_ptr<ClassConfig> class_for_all();
+
+// ---- checks between keys ------------------------------------------------------------------------
+
+/// Settles hold, once everything else of the class is known, or says why it cannot be.
+void settle_hold(config::Section& row, ClassConfig& it, const Config& config);
+/// The peer, or class, and those before it.
+void check_peer(config::Section& row, const PeerConfig& it, const Config& config);
+void check_class(config::Section& row, const ClassConfig& it, const Config& config);
+/// All of them.
+void check_peers(config::Section& file, const Config& config);
+void check_classes(config::Section& file, const Config& config);
+/// Needs a config without mistakes so far.
+void check_memory(config::Section& file, const Config& config);
+
+/// "39.6 ms": a time as a sentence has it.
+std::string about(Duration time);
+std::string about(Rate rate);
+
+}  // namespace cw::site

@@ -1,0 +1,63 @@
+#include "control/gateway/derive.h"
+
+#include <algorithm>
+
+#include "dataplane/gateway/inbound.h"
+
+namespace cw::site {
+namespace {
+
+constexpr uint32_t messages = 64;
+constexpr uint32_t chunk_slots = 64;  // a word of the bitmap
+constexpr size_t port_packets = 4096;
+constexpr size_t impaired_packets_max = 1 << 20;
+
+}  // namespace
+
+Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config) {
+  sdr::StreamConfig stream;
+  stream.qp = qp;
+  stream.messages = messages;
+  stream.chunk_slots = chunk_slots;
+  stream.payload_bytes = config.payload_bytes();
+  const Duration life = std::max(it.hold, it.retain) + config.pair.rtt * 2;
+  const uint64_t bytes = config.link_rate().bytes_in(life).count() / (messages / 2);
+  const uint64_t slots = bytes / stream.payload_bytes / chunk_slots * chunk_slots + chunk_slots;
+  if (slots > stream.split.slots()) {
+    return failure("class \"" + it.name + "\": " + about(config.link_rate()) + " held for " +
+                   about(life) + " (hold and two pair.rtt) are more than messages can have; " +
+                   "lower hold or pair.rate");
+  }
+  stream.data_slots_max = static_cast<uint32_t>(slots);
+  if (const auto fits = sdr::check(stream); !fits) return std::unexpected(fits.error());
+  return stream;
+}
+
+Bytes memory_of(const Config& config) {
+  uint64_t per_peer = 0;
+  for (const auto& each : config.classes) {
+    const auto stream = stream_of(*each, 0, config);
+    if (!stream) continue;
+    gateway::InboundOptions inbound;
+    inbound.slots.messages = stream->messages;
+    inbound.slots.data_slots_max = stream->data_slots_max;
+    inbound.slots.payload_bytes_max = stream->payload_bytes;
+    per_peer += stream->messages * stream->message_bytes_max() + inbound.memory_bytes();
+  }
+  const uint64_t packets = port_packets + wan_packets(config);
+  return Bytes(per_peer * config.peers.size() + packets * limits::frame_bytes_max);
+}
+
+size_t impaired_packets(const Config& config) {
+  const Impairment& it = config.wan.impairment;
+  const Duration longest = it.delay + it.jitter_max + it.reorder_delay;
+  const uint64_t full = config.wan.rate.bytes_in(longest).count() / config.payload_bytes();
+  // Short packets are more than full ones.
+  return std::min<size_t>(4 * full + port_packets, impaired_packets_max);
+}
+
+size_t wan_packets(const Config& config) {
+  return port_packets + (config.wan.is_impaired ? impaired_packets(config) : 0);
+}
+
+}  // namespace cw::site

@@ -1,0 +1,23 @@
+// The numbers that nobody should have to write: how a class's messages are cut, and the memory that
+// all of it takes. Both sites come to the same ones, since all that goes in is [pair]'s.
+#pragma once
+
+#include "control/gateway/config.h"
+#include "dataplane/base/result.h"
+#include "dataplane/sdr/stream_config.h"
+
+namespace cw::site {
+
+/// Messages for a class: so many and so long that a place is free again before its turn comes, even
+/// when a hole in it was held for all of `hold` (twice that, for slots that leave short). Errors: a
+/// link too fast and long for the slots of a message.
+Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config);
+
+/// Frames in flight and held, both ways, and the ports' packets.
+Bytes memory_of(const Config& config);
+
+/// Packets that the WAN port needs: for bursts, and for what [wan.impair] delays.
+size_t wan_packets(const Config& config);
+size_t impaired_packets(const Config& config);
+
+}  // namespace cw::site

@@ -1,0 +1,227 @@
+#include "control/gateway/plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "control/config/policy_keys.h"
+#include "control/config/quantity.h"
+#include "control/config/read.h"
+#include "control/gateway/config.h"
+#include "control/gateway/derive.h"
+#include "dataplane/base/assert.h"
+#include "offload/crc32.h"
+#include "policies/policies.h"
+
+namespace cw::site {
+namespace {
+
+// Around each packet on an Ethernet wire, beyond what the port is given: preamble, Ethernet header,
+// frame check, gap; then IP, UDP and the ICRC.
+constexpr uint32_t ethernet_bytes = 8 + 14 + 4 + 12;
+constexpr uint32_t udp_and_icrc_bytes = 8 + 4;
+// The worker shares a core with others at times: what it was late for it may send at once.
+constexpr Duration burst_time = Duration::from_ms(1);
+constexpr Duration horizon = Duration::from_us(150);  // longer than a pause between turns
+constexpr uint64_t burst_bytes_min = 64 << 10, burst_bytes_max = 1 << 20;
+constexpr double release_factor = 1.25;
+constexpr double million = 1e6;
+
+TunPortOptions lan_options(const LanConfig& lan) {
+  TunPortOptions options;
+  options.device = {.name = lan.device, .mtu = lan.mtu, .offload = lan.offload};
+  return options;
+}
+
+UdpPortOptions wan_options(const Config& config) {
+  UdpPortOptions options;
+  options.address = config.wan.address;
+  options.udp_port = config.wan.udp_port;
+  options.paths = config.wan.paths;
+  options.payload_bytes_max = config.payload_bytes();
+  options.packets = wan_packets(config);
+  options.crc32 = cw_crc32;
+  for (const auto& peer : config.peers) {
+    options.peers.push_back({.address = peer->address, .udp_port = peer->udp_port});
+  }
+  return options;
+}
+
+std::optional<ImpairedPortOptions> impair_options(const Config& config) {
+  if (!config.wan.is_impaired) return std::nullopt;
+  ImpairedPortOptions options;
+  options.tx = config.wan.impairment;
+  options.seed = config.wan.seed;
+  options.held_packets_max = impaired_packets(config);
+  return options;
+}
+
+/// What is left of wan.rate goes to the peers that say nothing, in equal shares.
+Rate rate_of(const PeerConfig& peer, const Config& config) {
+  if (peer.rate != Rate()) return peer.rate;
+  uint64_t taken = 0, open = 0;
+  for (const auto& each : config.peers) {
+    taken += each->rate.bps();
+    open += each->rate == Rate() ? 1 : 0;
+  }
+  return Rate::from_bps((config.wan.rate.bps() - taken) / open);
+}
+
+PacerOptions pacer_options(const PeerConfig& peer, const Config& config) {
+  PacerOptions options;
+  options.rate = rate_of(peer, config);
+  options.packet_overhead_bytes =
+      ethernet_bytes + udp_and_icrc_bytes + (config.is_wan_v6() ? 40 : 20);
+  options.burst_bytes = static_cast<uint32_t>(
+      std::clamp(options.rate.bytes_in(burst_time).count(), burst_bytes_min, burst_bytes_max));
+  options.horizon = horizon;
+  options.overhead_ppm = static_cast<uint32_t>(std::lround(config.wan.overhead_limit * million));
+  // One round trip's losses may be mended at once.
+  const uint64_t saved =
+      options.rate.scaled(config.wan.overhead_limit).bytes_in(config.pair.rtt).count();
+  options.overhead_burst_bytes = static_cast<uint32_t>(
+      std::clamp<uint64_t>(saved, options.overhead_burst_bytes, UINT32_MAX / 2));
+  return options;
+}
+
+/// All that must be alike, as a person wrote it; first of all what the rest follows from.
+sdr::PairKeys pair_keys(const Config& config) {
+  std::string names;
+  for (const auto& each : config.classes) names += (names.empty() ? "" : ", ") + each->name;
+  sdr::PairKeys keys = {{"pair.mtu", std::to_string(config.pair.mtu)},
+                        {"pair.rtt", about(config.pair.rtt)},
+                        {"pair.rate", about(config.link_rate())},
+                        {"the row of classes", names}};
+  for (const auto& each : config.classes) {
+    const std::string name = "class." + each->name + ".";
+    keys.emplace_back(name + "policy", each->policy->name);
+    for (uint32_t i = 0; i < each->policy->param_count; ++i) {
+      const cw_param& param = each->policy->params[i];
+      keys.emplace_back(name + "params." + param.name, config::param_text(param, each->params[i]));
+    }
+    keys.emplace_back(name + "hold", about(each->hold));
+  }
+  return keys;
+}
+
+gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
+  gateway::ClassOptions options;
+  options.name = it.name;
+  options.matches = it.matches;
+  options.qp = qp;
+  options.weight = it.weight;
+  options.order = it.order;
+  options.hold = it.hold;
+  options.queue = it.queue;
+  options.mark = it.mark;
+  return options;
+}
+
+gateway::GatewayOptions gateway_options(const Config& config) {
+  gateway::GatewayOptions options;
+  for (size_t i = 0; i < config.classes.size(); ++i) {
+    options.classes.push_back(class_options(*config.classes[i], static_cast<uint16_t>(i)));
+  }
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    const PeerConfig& peer = *config.peers[i];
+    options.peers.push_back(
+        {.peer = static_cast<uint16_t>(i), .name = peer.name, .routes = peer.routes});
+  }
+  options.lan_mtu = config.lan.mtu;
+  options.lan_queue = config.lan.queue;
+  options.release_rate =
+      config.lan.release_rate != Rate()
+          ? config.lan.release_rate
+          : config.link_rate().scaled(release_factor * static_cast<double>(config.peers.size()));
+  CW_ASSERT(getentropy(options.hash_key, sizeof(options.hash_key)) == 0);
+  return options;
+}
+
+sdr::PeerOptions peer_options(size_t index, const Config& config, const Plan& plan) {
+  sdr::PeerOptions options;
+  options.peer = static_cast<uint16_t>(index);
+  options.link.site = config.site.name;
+  options.link.pair_keys = pair_keys(config);
+  options.link.key = {&plan.key->mac, cw_mac_compute};
+  options.link.payload_bytes = config.payload_bytes();
+  options.link.paths = config.wan.paths;
+  options.link.icrc_mode = static_cast<uint8_t>(plan.wan.icrc);
+  options.link.qps = static_cast<uint16_t>(plan.classes.size());
+  options.pacer = pacer_options(*config.peers[index], config);
+  options.rate_control.adapt = config.wan.adapt;
+  options.fallback = {cw_policy_passthrough(), {}};
+  for (size_t i = 0; i < plan.classes.size(); ++i) {
+    sdr::QpOptions qp;
+    qp.stream = plan.classes[i].stream;
+    qp.send.hold = plan.classes[i].hold;
+    qp.send.slot_by_slot = true;
+    qp.weight = config.classes[i]->weight;
+    qp.policy = {config.classes[i]->policy, plan.classes[i].params};
+    options.qps.push_back(qp);
+  }
+  return options;
+}
+
+/// Of a config without mistakes.
+Plan plan_of(Config& config) {
+  Plan plan;
+  plan.site = config.site.name;
+  plan.core = config.site.core;
+  plan.idle = config.site.idle;
+  plan.nice = config.site.nice;
+  plan.log_level = config.site.log;
+  plan.log_format = config.site.log_format;
+  plan.user = config.site.user;
+  plan.status_file = config.site.status;
+  plan.lan = lan_options(config.lan);
+  plan.lan_addresses = config.lan_addresses;
+  plan.wan = wan_options(config);
+  plan.impair = impair_options(config);
+  plan.rtt = config.pair.rtt;
+  plan.gateway = gateway_options(config);
+  plan.memory = memory_of(config);
+  plan.key = std::move(config.key);
+  plan.registry = std::move(config.registry);
+  plan.loaded = std::move(config.loaded);
+  plan.warnings = std::move(config.warnings);
+  for (size_t i = 0; i < config.classes.size(); ++i) {
+    const ClassConfig& it = *config.classes[i];
+    plan.classes.push_back({.name = it.name,
+                            .policy = it.policy->name,
+                            .params = it.params,
+                            .hold = it.hold,
+                            .recovery_worst = it.recovery_worst,
+                            .stream = *stream_of(it, static_cast<uint16_t>(i), config)});
+  }
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    plan.peers.push_back(peer_options(i, config, plan));
+    const auto& routes = config.peers[i]->routes;
+    if (config.lan.routes) {
+      plan.lan_routes.insert(plan.lan_routes.end(), routes.begin(), routes.end());
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+
+Result<Plan> read_plan(std::string_view file, std::string_view text) {
+  const auto config = std::make_shared<Config>();
+  config->folder = std::filesystem::path(file).parent_path().string();
+  config::Section schema;
+  declare(schema, config);
+  const config::Mistakes mistakes = config::read(schema, text);
+  if (!mistakes.empty()) return failure(config::to_text(mistakes, file));
+  return plan_of(*config);
+}
+
+std::string all_keys() {
+  const auto config = std::make_shared<Config>();
+  config::Section schema;
+  declare(schema, config);
+  return config::help(schema);
+}
+
+}  // namespace cw::site

@@ -1,0 +1,71 @@
+// A gateway's file, read, checked and turned into what the rooms are made from. Nothing has been
+// opened yet but the key, the plugins and the file itself: a plan is also what --check looks at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/gateway/key_file.h"
+#include "dataplane/base/result.h"
+#include "dataplane/core/idle.h"
+#include "dataplane/gateway/options.h"
+#include "dataplane/port/impair/impaired_port.h"
+#include "dataplane/port/tun/tun_port.h"
+#include "dataplane/port/udp/udp_port.h"
+#include "dataplane/sdr/peer.h"
+#include "plugins/registry.h"
+
+namespace cw::site {
+
+enum class LogLevel : uint8_t { Debug, Info, Warning, Error };
+enum class LogFormat : uint8_t { Text, Json };
+
+/// What a class came to, for a person.
+struct ClassPlan {
+  std::string name, policy;
+  std::vector<double> params;  ///< what PolicyChoice points to
+  Duration hold, recovery_worst;
+  sdr::StreamConfig stream;
+};
+
+/// Moves, and what points into it stays valid.
+struct Plan {
+  std::string site;
+  std::optional<uint32_t> core;
+  IdlePolicy idle = IdlePolicy::Adaptive;
+  int nice = -10;
+  LogLevel log_level = LogLevel::Info;
+  LogFormat log_format = LogFormat::Text;
+  std::string user, status_file;
+
+  TunPortOptions lan;
+  std::vector<gateway::Prefix> lan_addresses;
+  std::vector<gateway::Prefix> lan_routes;  ///< to be set towards the device
+  UdpPortOptions wan;
+  std::optional<ImpairedPortOptions> impair;
+  Duration rtt;  ///< as the file says
+
+  gateway::GatewayOptions gateway;
+  std::vector<ClassPlan> classes;       ///< by QP
+  std::vector<sdr::PeerOptions> peers;  ///< without their source of randomness
+  Bytes memory;                         ///< of frames and packets, all of it taken at start
+  std::vector<std::string> warnings;
+
+  // What the above points into.
+  std::unique_ptr<PairKey> key;
+  std::unique_ptr<plugins::Registry> registry;
+  std::vector<plugins::PolicyRef> loaded;
+};
+
+/// Reads the text of a gateway's file, called `file`. Errors: every mistake in it, one line each,
+/// as "file:line:column: sentence". Never throws.
+Result<Plan> read_plan(std::string_view file, std::string_view text);
+
+/// Every key: its default, what it accepts and what it does, as a file that could be edited.
+std::string all_keys();
+
+}  // namespace cw::site

@@ -1,0 +1,288 @@
+// The keys of a gateway's file but those of classes.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+#include "control/config/impairment_keys.h"
+#include "control/config/quantity.h"
+#include "control/gateway/config.h"
+#include "control/gateway/prefix.h"
+#include "dataplane/port/udp/udp_address.h"
+#include "dataplane/wire/roce_inline.h"
+#include "policies/policies.h"
+
+namespace cw::site {
+
+using config::Section;
+
+namespace {
+
+constexpr uint32_t mtu_max = limits::frame_bytes_max;
+constexpr uint32_t mtu_v6_min = 1280;
+
+std::string host_name() {
+  std::array<char, 65> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// ---- [site]
+
+void load_plugins(Section& section, Config& config) {
+  for (const cw_policy_ops* each : policy::all()) {
+    if (const auto added = config.registry->add(*each); !added) {
+      section.complain("plugins", added.error().sentence);
+    }
+    config.policies.push_back(each);
+  }
+  for (const std::string& file : config.site.plugins) {
+    auto loaded = config.registry->load(config.path_of(file));
+    if (!loaded) {
+      section.complain("plugins", "site.plugins: " + loaded.error().sentence);
+      continue;
+    }
+    config.policies.push_back(&loaded->table());
+    config.loaded.push_back(std::move(*loaded));
+  }
+}
+
+void check_site(Section& section, const SiteConfig& site) {
+  const auto cores = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
+  if (site.core && *site.core >= cores) {
+    section.complain("core", "site.core is " + std::to_string(*site.core) +
+                                 "; this machine has cores 0 to " + std::to_string(cores - 1));
+  }
+  if (!site.user.empty() && getpwnam(site.user.c_str()) == nullptr) {
+    section.complain("user", "site.user \"" + site.user +
+                                 "\" does not exist here; `useradd --system " + site.user +
+                                 "` makes it");
+  }
+  if (site.name.empty() || site.name.size() > 63) {
+    section.complain("name", "site.name must have 1 to 63 characters");
+  }
+}
+
+void declare_site(Section& section, const ConfigPtr& config) {
+  SiteConfig& site = config->site;
+  section.key("name", site.name, "What the other sites and the log call this one.");
+  section
+      .add({"core", config::Type::Integer,
+            [&site](const config::Value& value) {
+              site.core.reset();
+              if (!value.is_none) site.core = static_cast<uint32_t>(value.number);
+            },
+            "none", "The processor core that the packets' thread is bound to."})
+      .range(0, 4095)
+      .or_none();
+  section.choice("idle", site.idle, {"poll", "adaptive"},
+                 "With nothing to do: turn on, or sleep until a packet comes.");
+  section
+      .add({"nice", config::Type::Integer,
+            [&site](const config::Value& value) { site.nice = static_cast<int>(value.number); },
+            std::to_string(site.nice),
+            "How it gives way to other programs, below 0: they to it; where that is allowed."})
+      .range(-20, 19);
+  section.choice("log", site.log, {"debug", "info", "warning", "error"}, "The least that is told.");
+  section.choice("log_format", site.log_format, {"text", "json"},
+                 "Lines of key=value, or of one JSON object each.");
+  section.key("user", site.user, "Become this user when the ports are open; empty: do not.");
+  section.key("status", site.status,
+              "A file that says how the gateway is, as JSON, anew every second; empty: none.");
+  section.key("memory", site.memory, "The most that frames and packets may need.")
+      .range("16 MiB", "1024 GiB");
+  section.key("plugins", site.plugins, "Files of further policies, loaded at start.");
+  section.then([config](Section& here) {
+    load_plugins(here, *config);
+    check_site(here, config->site);
+  });
+}
+
+// ---- [lan]
+
+void check_lan(Section& section, Config& config) {
+  const LanConfig& lan = config.lan;
+  if (lan.device.empty() || lan.device.size() > 15 ||
+      lan.device.find_first_of(" /%") != std::string::npos) {
+    section.complain("device", "lan.device \"" + lan.device +
+                                   "\" is no name for an interface: 1 to 15 characters without "
+                                   "space, / and %");
+  }
+  for (const std::string& text : lan.addresses) {
+    const auto address = parse_interface_address(text);
+    if (!address) {
+      section.complain("addresses", "lan.addresses: " + address.error().sentence);
+      continue;
+    }
+    config.lan_addresses.push_back(*address);
+    if (address->is_v6 && lan.mtu < mtu_v6_min) {
+      section.complain("mtu", "lan.mtu is " + std::to_string(lan.mtu) + " and lan.addresses has " +
+                                  text + "; IPv6 needs an MTU of 1280 at least");
+    }
+  }
+}
+
+void declare_lan(Section& section, const ConfigPtr& config) {
+  LanConfig& lan = config->lan;
+  section.choice("port", size_t{0}, {"tun"}, "How packets of the hosts come in.", [](size_t) {});
+  section.key("device", lan.device, "The TUN device: made, or taken when it exists.");
+  section.key("mtu", lan.mtu, "The largest IP packet of a host.").range(68, mtu_max);
+  section.key("addresses", lan.addresses, "Given to the device, such as \"10.1.0.1/24\".");
+  section.key("routes", lan.routes,
+              "Whether the kernel is told to route the peers' prefixes here.");
+  section.key("offload", lan.offload, "Let the kernel hand over many segments at once.");
+  section.key("queue", lan.queue, "What waits for the hosts is dropped when it is this old.")
+      .range("1 ms", "1 s");
+  section
+      .key("release_rate", lan.release_rate,
+           "How fast packets go to the hosts at most; none: 1.25 times what the links carry.")
+      .or_none();
+  section.then([config](Section& here) { check_lan(here, *config); });
+}
+
+// ---- [wan]
+
+void check_address(Section& section, const std::string& text, const std::string& key) {
+  const auto address = parse_udp_address(text, 0, key.c_str());
+  if (!address) section.complain("address", address.error().sentence);
+}
+
+void declare_wan(Section& section, const ConfigPtr& config) {
+  WanConfig& wan = config->wan;
+  section.choice("port", size_t{0}, {"udp"}, "How packets reach the other sites.", [](size_t) {});
+  section.key("address", wan.address, "Ours, where this machine has several; empty: any.");
+  section.key("udp_port", wan.udp_port, "The first one; path p sends from udp_port + p.")
+      .range(1, 65535);
+  section.key("paths", wan.paths, "UDP ports to send from, so that routers spread packets.")
+      .range(1, limits::paths_max);
+  section.key("rate", wan.rate, "What this site sends at most, all headers included.").required();
+  section.key("adapt", wan.adapt, "Sends less while the link shows that it carries less.");
+  section
+      .ratio("overhead_limit", wan.overhead_limit,
+             "Resends and repair at most, as a share of the data.")
+      .range(0, 1);
+  Section& impair = section.table(
+      "impair", "For rehearsals: what happens to all that leaves here. Each site says its own.");
+  impair.key("seed", wan.seed, "Decides what chance decides.");
+  config::declare_impairment(impair, wan.impairment);
+  impair.then([&wan](Section& here) { wan.is_impaired = here.is_written(); });
+  section.then([config](Section& here) {
+    const WanConfig& it = config->wan;
+    if (!it.address.empty()) check_address(here, it.address, "wan.address");
+    if (it.udp_port + it.paths - 1 > UINT16_MAX) {
+      here.complain("paths", "wan.udp_port " + std::to_string(it.udp_port) +
+                                 " leaves no room for wan.paths " + std::to_string(it.paths) +
+                                 ": the last port is 65535");
+    }
+  });
+}
+
+// ---- [pair]
+
+void declare_pair(Section& section, const ConfigPtr& config) {
+  PairConfig& pair = config->pair;
+  section.key("key_file", pair.key_file, "The secret: 32 bytes or more, the same at all sites.")
+      .required();
+  section.key("rtt", pair.rtt, "The longest round trip between sites, as ping says it.")
+      .range("10 us", "2 s")
+      .required();
+  section.key("mtu", pair.mtu, "The largest IP packet that the way between sites carries.")
+      .range(576, mtu_max);
+  section.key("rate", pair.rate, "The fastest that one site sends to another; none: wan.rate.")
+      .or_none();
+  section.then([config](Section& here) {
+    if (config->pair.key_file.empty()) return;
+    const auto key = read_key_file(config->path_of(config->pair.key_file));
+    if (!key) return here.complain("key_file", "pair.key_file: " + key.error().sentence);
+    *config->key = *key;
+    if (!key->warning.empty()) config->warnings.push_back("pair.key_file: " + key->warning);
+  });
+}
+
+// ---- [[peer]]
+
+void read_routes(Section& row, PeerConfig& peer, const Config& config) {
+  for (const std::string& text : peer.route_texts) {
+    const auto prefix = parse_prefix(text);
+    if (!prefix) {
+      row.complain("routes", "peer.routes: " + prefix.error().sentence);
+      continue;
+    }
+    peer.routes.push_back(*prefix);
+    if (prefix->is_v6 && config.lan.mtu < mtu_v6_min) {
+      row.complain("routes", "peer.routes has " + text + " and lan.mtu is " +
+                                 std::to_string(config.lan.mtu) +
+                                 "; IPv6 needs an MTU of 1280 at least");
+    }
+  }
+}
+
+void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
+  row.key("name", peer.name, "What this site's log calls it.").required();
+  row.key("address", peer.address, "Its IP address.").required();
+  row.key("udp_port", peer.udp_port, "Its wan.udp_port.").range(1, 65535);
+  row.key("routes", peer.route_texts, "What lies behind it, such as \"10.2.0.0/16\".").required();
+  row.key("rate", peer.rate, "What it is sent at most; none: an equal share of wan.rate.")
+      .or_none();
+  row.then([config, &peer](Section& here) {
+    if (!peer.address.empty()) check_address(here, peer.address, "peer.address");
+    read_routes(here, peer, *config);
+    check_peer(here, peer, *config);
+  });
+}
+
+}  // namespace
+
+bool Config::is_wan_v6() const {
+  return !peers.empty() && peers.front()->address.find(':') != std::string::npos;
+}
+
+uint32_t Config::payload_bytes() const {
+  constexpr uint32_t udp_bytes = 8, icrc_bytes = 4;
+  const uint32_t ip_bytes = is_wan_v6() ? 40 : 20;
+  const auto around =
+      ip_bytes + udp_bytes + icrc_bytes + static_cast<uint32_t>(slot_write_header_bytes);
+  return std::min<uint32_t>((pair.mtu - around) / 4 * 4, limits::payload_bytes_max);
+}
+
+std::string Config::path_of(const std::string& file) const {
+  return (std::filesystem::path(folder) / file).string();
+}
+
+void declare(Section& file, const ConfigPtr& config) {
+  config->site.name = host_name();
+  declare_site(file.table("site",
+                          "This machine. [site], [lan] and [wan] are free: each site its "
+                          "own."),
+               config);
+  declare_lan(file.table("lan", "Towards the hosts."), config);
+  declare_wan(file.table("wan", "Towards the other sites."), config);
+  declare_pair(file.table("pair",
+                          "What all sites must have alike; so must every [[class]] with its "
+                          "name, policy, params and hold."),
+               config);
+  file.then([config](Section& here) {
+    here.rows("peer", "A site that this one talks to.", [config](Section& row, size_t) {
+      declare_peer(row, *config->peers.emplace_back(std::make_unique<PeerConfig>()), config);
+    });
+    here.rows("class",
+              "Which packets, and what is done for them; the first that matches. Without "
+              "any: one for all.",
+              [config](Section& row, size_t) {
+                declare_class(row, *config->classes.emplace_back(std::make_unique<ClassConfig>()),
+                              config);
+              });
+  });
+  file.then([config](Section& here) {
+    if (config->classes.empty()) {
+      config->classes.push_back(class_for_all());
+      settle_hold(here, *config->classes.front(), *config);
+    }
+    check_peers(here, *config);
+    check_classes(here, *config);
+    check_memory(here, *config);
+  });
+}
+
+}  // namespace cw::site

@@ -1,0 +1,185 @@
+#include "control/gateway/site.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <span>
+#include <string_view>
+
+#include "control/gateway/lan_setup.h"
+#include "dataplane/base/assert.h"
+
+namespace cw::site {
+namespace {
+
+// A kernel wakes us a few microseconds after a packet came; a call for a packet costs about one. So
+// little is spun, and where packets come in a row, turns are that far apart.
+constexpr Duration spin = Duration::from_us(20);
+constexpr Duration pause = Duration::from_us(50);
+
+uint64_t random_bits(void*) {
+  uint64_t bits = 0;
+  CW_ASSERT(getentropy(&bits, sizeof(bits)) == 0);
+  return bits;
+}
+
+/// Ports blame their own options; people know the keys of the file.
+std::string with_key(std::string_view table, const std::string& sentence) {
+  const size_t colon = sentence.find(": ");
+  const std::string option = sentence.substr(0, colon == std::string::npos ? 0 : colon);
+  const bool is_option = !option.empty() && std::ranges::all_of(option, [](unsigned char c) {
+    return std::islower(c) != 0 || c == '_';
+  });
+  if (!is_option) return std::string(table) + ": " + sentence;
+  const std::string key = option == "name" ? "device" : option;
+  return std::string(table) + "." + key + sentence.substr(colon);
+}
+
+/// Of the paths that have been measured.
+Duration shortest(std::span<const PathState> paths, Duration PathState::* time) {
+  Duration result;
+  for (const PathState& path : paths) {
+    if (path.*time == Duration()) continue;
+    if (result == Duration() || path.*time < result) result = path.*time;
+  }
+  return result;
+}
+
+}  // namespace
+
+Duration PeerView::rtt() const { return shortest(paths, &PathState::rtt_smoothed); }
+
+Duration PeerView::rtt_min() const { return shortest(paths, &PathState::rtt_min); }
+
+Site::Site(Plan plan) : plan_(std::move(plan)) {}
+
+Site::~Site() = default;
+
+Result<std::unique_ptr<Site>> Site::make(Plan plan) {
+  std::unique_ptr<Site> site(new Site(std::move(plan)));
+  if (const auto opened = site->open_ports(); !opened) return std::unexpected(opened.error());
+  if (const auto added = site->add_peers(); !added) return std::unexpected(added.error());
+  if (const auto added = site->add_gateway(); !added) return std::unexpected(added.error());
+  return site;
+}
+
+Result<void> Site::open_ports() {
+  auto udp = UdpPort::make(plan_.wan);
+  if (!udp) return failure(with_key("wan", udp.error().sentence));
+  udp_ = std::move(*udp);
+  if (udp_->facts().payload_max < plan_.wan.payload_bytes_max) {
+    return failure("pair.mtu: this machine's route to a peer carries packets that are " +
+                   std::to_string(plan_.wan.payload_bytes_max - udp_->facts().payload_max) +
+                   " bytes smaller; lower pair.mtu at all sites by that, or raise the MTU of the "
+                   "interface");
+  }
+  if (plan_.impair) impaired_.emplace(*udp_, *plan_.impair);
+
+  auto lan = TunPort::make(plan_.lan);
+  if (!lan) return failure(with_key("lan", lan.error().sentence));
+  lan_ = std::move(*lan);
+  valve_.emplace(*lan_);
+  return set_up_lan(lan_device(), plan_.lan_addresses, plan_.lan_routes);
+}
+
+Result<void> Site::add_peers() {
+  endpoint_.emplace(wan(), counters_, drops_);
+  for (sdr::PeerOptions& options : plan_.peers) {
+    options.link.random = {nullptr, random_bits};
+    options.link.sees_psns = wan().facts().sees_psns;
+    const auto added = endpoint_->add_peer(options, clock_.read());
+    if (!added) return failure("peer: " + added.error().sentence);
+  }
+  return {};
+}
+
+Result<void> Site::add_gateway() {
+  plan_.gateway.lan_mtu = lan_->facts().payload_max;
+  auto made =
+      gateway::Gateway::make(plan_.gateway, *valve_, *endpoint_, counters_, drops_, clock_.read());
+  if (!made) return failure(made.error().sentence);
+  gateway_ = std::move(*made);
+  // The hosts first: what a turn takes from them leaves in that turn.
+  const std::array sides = {Worker::Side{&*valve_, gateway_.get()},
+                            Worker::Side{&wan(), &*endpoint_}};
+  worker_.emplace(sides);
+  const std::array<Port*, 2> ports = {&wan(), lan_.get()};
+  idle_.emplace(IdleOptions{.policy = plan_.idle, .spin = spin, .pause = pause}, ports);
+  return {};
+}
+
+void Site::run(const std::atomic<bool>& stop) {
+  prctl(PR_SET_TIMERSLACK, 1);  // wake to the nanosecond
+  if (plan_.core) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(*plan_.core, &set);
+    // A core that this process may not use is no reason to carry nothing.
+    (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+  }
+  cw::run(*worker_, clock_, *idle_, stop);
+}
+
+void Site::ask(const std::function<void(Instant)>& change) {
+  constexpr Duration patience = Duration::from_ms(100);
+  const auto call = [](void* function, Instant now) {
+    (*static_cast<const std::function<void(Instant)>*>(function))(now);
+  };
+  const Change posted{call, const_cast<std::function<void(Instant)>*>(&change)};
+  auto ticket = worker_->mailbox().try_post_any_thread(posted);
+  CW_ASSERT(ticket);  // there is one asker, and it waits
+  do wake();
+  while (!worker_->mailbox().wait_any_thread(*ticket, patience));
+}
+
+SiteState Site::state() {
+  SiteState state;
+  ask([&](Instant now) { fill(state, now); });
+  return state;
+}
+
+// On the worker's thread, some times a second: what it allocates costs less than a lock would. All
+// of it is of one moment between two turns, so that accounts add up across rooms.
+void Site::fill(SiteState& state, Instant now) {
+  state.at = now;
+  state.drops = drops_.snapshot_any_thread();
+  state.rooms = counters_.snapshot_any_thread();
+  state.worker = worker_->counters().snapshot_any_thread();
+  state.lan_port = lan_->counters();
+  state.wan_port = udp_->counters();
+  state.lan = lan_->status();
+  state.wan = udp_->status();
+  if (impaired_) {
+    for (uint16_t path = 0; path < udp_->facts().paths; ++path) {
+      state.impaired.push_back(impaired_->tx_counters(path));
+    }
+  }
+  state.is_drained = valve_->is_shut() && gateway_->is_drained();
+  for (size_t i = 0; i < gateway_->lane_count(); ++i) state.lanes.push_back(gateway_->view(i));
+  for (const auto& peer : endpoint_->peers()) {
+    PeerView& view = state.peers.emplace_back();
+    view.is_up = peer->link().is_up();
+    if (!view.is_up) view.why = peer->link().why();
+    view.rate = peer->pacer().rate();
+    view.backlog = peer->pacer().backlog(now);
+    for (uint16_t path = 0; path < udp_->facts().paths; ++path) {
+      view.paths.push_back(peer->path_state(path, now));
+    }
+  }
+}
+
+void Site::stop_taking() {
+  ask([this](Instant) { valve_->shut(); });
+}
+
+void Site::leave() {
+  ask([this](Instant now) {
+    for (const auto& peer : endpoint_->peers()) peer->link().leave(now);
+  });
+}
+
+}  // namespace cw::site

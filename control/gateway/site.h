@@ -1,0 +1,73 @@
+// A gateway: its ports, rooms and worker, made from a plan, and what other threads may ask of it.
+//
+//   hosts <-> kernel <-> TunPort <-> Gateway <-> Endpoint <-> (ImpairedPort) <-> UdpPort <-> peers
+//                        '------------------- turned by one worker -----------------------'
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "control/gateway/plan.h"
+#include "control/gateway/site_state.h"
+#include "control/gateway/valve.h"
+#include "dataplane/base/result.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/core/idle.h"
+#include "dataplane/core/worker.h"
+#include "dataplane/gateway/gateway.h"
+#include "dataplane/port/impair/impaired_port.h"
+#include "dataplane/sdr/endpoint.h"
+
+namespace cw::site {
+
+class Site {
+ public:
+  /// Opens the ports, sets addresses and routes, and makes everything that a turn needs. Errors:
+  /// one sentence that names the key to change; nothing is left behind then.
+  static Result<std::unique_ptr<Site>> make(Plan plan);
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  const Plan& plan() const { return plan_; }
+  /// The device's name, which the kernel may have chosen.
+  std::string lan_device() const { return lan_->status().name; }
+
+  /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
+  void run(const std::atomic<bool>& stop);
+
+  // While another thread is in run():
+  SiteState state();
+  /// Takes no more packets from the hosts.
+  void stop_taking();
+  /// Ends all links and tells the peers, over the next few turns.
+  void leave();
+  void wake() { idle_->wake_any_thread(); }
+
+ private:
+  explicit Site(Plan plan);
+  Result<void> open_ports();
+  Result<void> add_peers();
+  Result<void> add_gateway();
+  Port& wan() { return impaired_ ? static_cast<Port&>(*impaired_) : *udp_; }
+  /// Lets the worker call `change` between two turns, and waits for that.
+  void ask(const std::function<void(Instant)>& change);
+  void fill(SiteState& state, Instant now);
+
+  Plan plan_;
+  MachineClock clock_;
+  Counters counters_;
+  Drops drops_;
+  std::unique_ptr<TunPort> lan_;
+  std::optional<Valve> valve_;  // before lan_
+  std::unique_ptr<UdpPort> udp_;
+  std::optional<ImpairedPort> impaired_;
+  std::optional<sdr::Endpoint> endpoint_;
+  std::unique_ptr<gateway::Gateway> gateway_;
+  std::optional<Worker> worker_;
+  std::optional<IdleWait> idle_;
+};
+
+}  // namespace cw::site

@@ -1,0 +1,43 @@
+// How a site is, at one moment: plain values, for the log and the status file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/core/counters.h"
+#include "dataplane/core/paths.h"
+#include "dataplane/gateway/gateway.h"
+#include "dataplane/port/impair/model.h"
+#include "dataplane/port/tun/tun_port.h"
+#include "dataplane/port/udp/udp_port.h"
+
+namespace cw::site {
+
+struct PeerView {
+  bool is_up = false;
+  std::string why;  ///< what is missing until it is up
+  std::vector<PathState> paths;
+  Rate rate;  ///< what it is sent at most, as of now
+  Duration backlog;
+
+  /// The shortest of its paths, smoothed; zero before the first echo.
+  Duration rtt() const;
+  /// The shortest of the last 10 to 20 seconds: what queues and a busy machine add is not in it.
+  Duration rtt_min() const;
+};
+
+struct SiteState {
+  Instant at;
+  Drops::Snapshot drops;
+  Counters::Snapshot worker, rooms;  ///< of the loop, and of what it turns
+  PortCounters lan_port, wan_port;
+  TunPortStatus lan;
+  UdpPortStatus wan;
+  std::vector<ImpairmentCounters> impaired;  ///< by path; empty without [wan.impair]
+  std::vector<PeerView> peers;               ///< in the order of the file
+  std::vector<gateway::LaneView> lanes;      ///< what each class exchanges with each peer
+  bool is_drained = false;                   ///< the hosts are shut off, and nothing is on its way
+};
+
+}  // namespace cw::site

@@ -1,0 +1,48 @@
+// A port whose arrivals can be shut off: what comes then stays where it is, in the kernel. This is
+// how a gateway stops taking packets from its hosts and goes on with those that it has.
+#pragma once
+
+#include <algorithm>
+
+#include "dataplane/port.h"
+
+namespace cw::site {
+
+/// Thread: the inner port's. Cost: one comparison per burst.
+class Valve final : public Port {
+ public:
+  /// More than the queue of a device holds, its joined packets taken apart: however fast packets go
+  /// on coming, this many are behind all that were there.
+  static constexpr size_t behind_max = 32'768;
+
+  /// `inner` outlives the valve.
+  explicit Valve(Port& inner) : inner_(inner) {}
+
+  /// Shuts behind the packets that are waiting now: hosts have sent them before.
+  void shut() { is_closing_ = true; }
+  bool is_shut() const { return is_shut_; }
+
+  const PortFacts& facts() const override { return inner_.facts(); }
+  PortCounters counters() const override { return inner_.counters(); }
+  size_t rx_burst(std::span<Packet*> out, Instant now) override {
+    if (is_shut_) return 0;
+    const size_t count = inner_.rx_burst(out, now);
+    if (is_closing_) {
+      left_ -= std::min(left_, count);
+      is_shut_ = count < out.size() || left_ == 0;
+    }
+    return count;
+  }
+  size_t tx_burst(std::span<Packet* const> packets, Instant now) override {
+    return inner_.tx_burst(packets, now);
+  }
+  size_t take_burst(std::span<Packet*> out) override { return inner_.take_burst(out); }
+  void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
+
+ private:
+  Port& inner_;
+  bool is_closing_ = false, is_shut_ = false;
+  size_t left_ = behind_max;
+};
+
+}  // namespace cw::site

@@ -1,0 +1,69 @@
+// What libcauseway comes with: the devices and policies that its cw_context_create() knows.
+//
+// "sim:0" and "sim:1" are two ends in one process, joined by a millisecond of lossless wire: enough
+// to try a program without a network. Real time passes.
+#include <sys/random.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/port/sim/network.h"
+#include "dataplane/sdr/sdk/platform.h"
+#include "policies/policies.h"
+
+namespace cw::sdk {
+namespace {
+using namespace literals;
+
+/// Made by the first context, and never freed: devices may live as long as the process.
+struct SimPair {
+  SimPair() : network({.seed = 1}), ports{&network.add_port(), &network.add_port()} {
+    network.advance_to(clock.read());
+    network.join(*ports[0], *ports[1], {.delay = 1_ms});
+  }
+  MonotonicClock clock;
+  SimNetwork network;
+  std::array<SimPort*, 2> ports;
+};
+
+class SimDevice final : public Device {
+ public:
+  SimDevice(SimPair& pair, size_t end) : pair_(pair), end_(end) {}
+  Port& port() override { return *pair_.ports[end_]; }
+  Rate rate() const override { return 10_Gbps; }
+  Instant now() override {
+    pair_.network.advance_to(pair_.clock.read());
+    return pair_.network.now();
+  }
+  uint64_t fresh_bits() override {
+    uint64_t bits = 0;
+    // Up to 256 bytes come whole once the pool is filled, which waiting ensures.
+    CW_ASSERT(getrandom(&bits, sizeof(bits), 0) == sizeof(bits));
+    return bits;
+  }
+
+ private:
+  SimPair& pair_;
+  size_t end_;
+};
+
+Result<std::unique_ptr<Device>> open_sim(std::string_view rest) {
+  static SimPair& pair = *new SimPair;
+  if (rest != "0" && rest != "1") {
+    return failure("sim:" + std::string(rest) + ": the two ends are sim:0 and sim:1");
+  }
+  return std::make_unique<SimDevice>(pair, rest == "0" ? 0 : 1);
+}
+
+}  // namespace
+
+const Platform& platform() {
+  static constexpr DeviceKind devices[] = {{"sim", open_sim}};
+  static const auto policies = policy::all();
+  static const Platform table{.devices = devices, .policies = policies};
+  return table;
+}
+
+}  // namespace cw::sdk

@@ -1,0 +1,78 @@
+#include "control/perf/end.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policies/policies.h"
+
+namespace cw::perf {
+namespace {
+
+// A turn over sockets of the kernel takes some ten microseconds, and comes late on a busy machine:
+// what the line could have carried meanwhile may leave at once.
+constexpr Duration pacer_horizon = Duration::from_us(20);
+constexpr Duration pacer_lag = Duration::from_ms(1);
+constexpr uint64_t pacer_burst_max = 256 << 10;
+constexpr uint32_t outbox_ranges = 1 << 14;
+
+PacerOptions pacer_options(const EndOptions& options) {
+  PacerOptions pacer;
+  pacer.rate = options.parameters.rate;
+  pacer.packet_overhead_bytes = options.packet_overhead_bytes;
+  pacer.burst_bytes =
+      static_cast<uint32_t>(std::min(pacer.rate.bytes_in(pacer_lag).count(), pacer_burst_max));
+  pacer.horizon = pacer_horizon;
+  pacer.overhead_ppm = static_cast<uint32_t>(std::lround(options.parameters.overhead * 1e6));
+  return pacer;
+}
+
+}  // namespace
+
+End::End(Port& port, plugins::PolicyRef policy, std::vector<double> params)
+    : port_(port),
+      policy_(std::move(policy)),
+      params_(std::move(params)),
+      endpoint_(port, counters_, drops_),
+      worker_(std::vector<Worker::Side>{{&port, &endpoint_}}) {}
+
+Result<std::unique_ptr<End>> End::make(Port& port, plugins::Registry& policies,
+                                       const EndOptions& options, Instant now) {
+  auto policy = policies.find(options.parameters.policy);
+  if (!policy) return failure("--policy: " + policy.error().sentence);
+  auto params = plugins::parse_params(policy->table(), options.parameters.settings);
+  if (!params) return failure("--policy-param: " + params.error().sentence);
+  std::unique_ptr<End> end(new End(port, std::move(*policy), std::move(*params)));
+  if (const auto joined = end->join(options, now); !joined) return std::unexpected(joined.error());
+  return end;
+}
+
+Result<void> End::join(const EndOptions& options, Instant now) {
+  const PortFacts& facts = port_.facts();
+  cw_mac_init(&key_, options.key.data(), options.key.size());
+  sdr::PeerOptions peer;
+  peer.peer = options.peer;
+  peer.link.site = options.role == Role::Sender ? "client" : "server";
+  peer.link.key = {&key_, cw_mac_compute};
+  peer.link.random = options.random;
+  peer.link.payload_bytes = options.parameters.payload_bytes;
+  peer.link.paths = facts.paths;
+  peer.link.icrc_mode = static_cast<uint8_t>(facts.icrc);
+  peer.link.sees_psns = facts.sees_psns;
+  peer.pacer = pacer_options(options);
+  peer.fallback = {cw_policy_passthrough(), {}};
+
+  sdr::QpOptions qp;
+  qp.stream = stream_config(options.parameters);
+  qp.send.extents_max = 1;
+  qp.send.outbox_ranges = outbox_ranges;
+  qp.policy = {&policy_.table(), params_};
+  qp.send_enable = options.role == Role::Sender;
+  qp.recv_enable = options.role == Role::Receiver;
+  peer.qps.push_back(qp);
+  const auto added = endpoint_.add_peer(peer, now);
+  if (!added) return std::unexpected(added.error());
+  peer_ = *added;
+  return {};
+}
+
+}  // namespace cw::perf

@@ -1,0 +1,65 @@
+// One end of a measurement: a worker and the SDR room over a port, with one QP. The port may be the
+// simulated one or a real one; the end does not know.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/perf/parameters.h"
+#include "dataplane/base/result.h"
+#include "dataplane/core/worker.h"
+#include "dataplane/port.h"
+#include "dataplane/sdr/endpoint.h"
+#include "offload/mac.h"
+#include "plugins/registry.h"
+
+namespace cw::perf {
+
+enum class Role : uint8_t { Sender, Receiver };
+
+/// Everything an end is made from besides its port.
+struct EndOptions {
+  Role role = Role::Sender;
+  uint16_t peer = 0;  ///< the port's number for the other end
+  Parameters parameters;
+  std::string key;  ///< shared by both ends
+  sdr::RandomSource random;
+  uint32_t packet_overhead_bytes = 0;  ///< what the layers below add to a packet
+};
+
+/// Thread: one. The port and the policies outlive it.
+class End {
+ public:
+  /// Errors: an unknown policy, a parameter it refuses, a stream that contradicts itself.
+  static Result<std::unique_ptr<End>> make(Port& port, plugins::Registry& policies,
+                                           const EndOptions& options, Instant now);
+
+  bool turn(Instant now) { return worker_.turn(now); }
+  Instant next_wakeup() const { return worker_.next_wakeup(); }
+  void sleeps_until(Instant wake) { worker_.sleeps_until(wake); }
+
+  sdr::Peer& peer() { return *peer_; }
+  const sdr::Peer& peer() const { return *peer_; }
+  Port& port() { return port_; }
+  uint64_t count_of(Counter counter) const { return counters_.read_any_thread(counter); }
+  const Drops& drops() const { return drops_; }
+  /// Packets and bytes at the port are counted by the worker.
+  uint64_t worker_count_of(Counter counter) { return worker_.counters().read_any_thread(counter); }
+
+ private:
+  End(Port& port, plugins::PolicyRef policy, std::vector<double> params);
+  Result<void> join(const EndOptions& options, Instant now);
+
+  Port& port_;
+  plugins::PolicyRef policy_;
+  std::vector<double> params_;
+  cw_mac key_;
+  Counters counters_;
+  Drops drops_;
+  sdr::Endpoint endpoint_;
+  Worker worker_;
+  sdr::Peer* peer_ = nullptr;
+};
+
+}  // namespace cw::perf

@@ -1,0 +1,261 @@
+#include "control/perf/options.h"
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "control/units/units.h"
+#include "control/wan/link_options.h"
+
+namespace cw::perf {
+namespace {
+
+constexpr const char* summary =
+    "Measures RDMA writes between two ends: how much, how many, how long each takes. The "
+    "long-haul\n"
+    "side of a gateway without the gateway: messages, a reliability policy, packets.";
+
+constexpr const char* lesson =
+    "The client decides what is measured and tells the server; the server needs no options but "
+    "the\n"
+    "ones that both must have alike: --udp-port, and --key-file and --plugin if they are used.\n"
+    "\n"
+    "A completion runs from the post of a message until the policy says that it is done. "
+    "Bandwidth\n"
+    "counts messages that arrived whole, from the first post to the last completion.\n"
+    "\n"
+    "Examples:\n"
+    "  causeway-perf server\n"
+    "  causeway-perf client 192.0.2.7 --size 1MiB --count 1000 --inflight 16 --rate 500Mbit/s\n"
+    "      on two machines; the server's UDP and TCP port 18515 must be open.\n"
+    "  causeway-perf client 192.0.2.7 --policy go_back_n --verify --json\n"
+    "      another policy; every byte is compared; one JSON object.\n"
+    "  causeway-perf client --port sim --rtt 25ms --loss 1% --seed 7 --rate 10Gbit/s\n"
+    "      both ends in this process, over a simulated link and in virtual time: the same figures\n"
+    "      for the same seed.\n"
+    "  causeway-perf client --port sim --gilbert 8,0.5% --policy selective_repeat\n"
+    "      --policy-param detect=nack\n"
+    "      loss in bursts of eight; a parameter of the policy.\n"
+    "\n"
+    "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it could not be\n"
+    "measured, or not to the end; 130 ended by Ctrl-C, after the report on what was measured.\n";
+
+// Whoever knows it may pretend to be the other end, and everybody does: --key-file is for networks
+// where that matters.
+constexpr const char* key_default = "causeway-perf measures in the open";
+constexpr size_t key_bytes_min = 16;
+constexpr uint32_t payload_of_sim = 4096;
+
+/// What CLI11 fills; units are read afterwards, so that mistakes are told in our words.
+struct Texts {
+  std::string op = "write", size = "64KiB", count = "1000", duration, in_flight = "16",
+              port = "udp";
+  std::string policy, rate = "1Gbit/s", overhead = "100%", payload, seed = "1", patience = "2s";
+  std::string udp_port = "18515", key_file, rtt;
+  std::vector<std::string> settings;
+  wan::LinkTexts link;
+};
+
+void add_shared_options(CLI::App& app, Texts& texts, Options& options) {
+  const auto add = [&](const char* name, std::string& text, const char* value, const char* what) {
+    app.add_option(name, text, what)->type_name(value)->group("Both ends alike");
+  };
+  add("--udp-port", texts.udp_port, "NUMBER", "The server's; its TCP port too (18515).");
+  add("--key-file", texts.key_file, "FILE", "A secret of 16 bytes or more; else a public one.");
+  add("--plugin", options.plugin, "FILE", "A policy as a shared object.");
+  app.add_flag("--json", options.is_json, "The report as one JSON object.");
+}
+
+void add_client_options(CLI::App& app, Texts& texts, Options& options) {
+  app.add_option("HOST", options.host, "Where the server runs; not with --port sim.");
+  const auto add = [&](const char* name, std::string& text, const char* value, const char* what) {
+    app.add_option(name, text, what)->type_name(value)->group("What is measured");
+  };
+  add("--op", texts.op, "OP", "write: one-sided writes (the only one).");
+  add("--size", texts.size, "SIZE", "Of one message (64KiB).");
+  add("--count", texts.count, "NUMBER", "Messages (1000).");
+  add("--duration", texts.duration, "TIME", "Post for so long instead of --count messages.");
+  add("--inflight", texts.in_flight, "NUMBER", "Posted and not yet done, at most (16).");
+  add("--policy", texts.policy, "NAME", "Reliability (selective_repeat, or that of --plugin).");
+  app.add_option("--policy-param", texts.settings, "A parameter of the policy; may be repeated.")
+      ->type_name("NAME=VALUE")
+      ->group("What is measured");
+  add("--port", texts.port, "udp|sim", "Real packets, or both ends in this process (udp).");
+  add("--rate", texts.rate, "RATE", "Of the sender, Ethernet headers included (1Gbit/s).");
+  add("--overhead", texts.overhead, "SHARE", "Resends and repair at most, of the data (100%).");
+  add("--payload", texts.payload, "SIZE", "Of a packet, at most (what the route's MTU allows).");
+  add("--patience", texts.patience, "TIME",
+      "A begun message that gains nothing for so long is taken with its holes (2s).");
+  add("--seed", texts.seed, "NUMBER", "Of the bytes, and of the simulated link (1).");
+  app.add_flag("--verify", options.parameters.verify, "Compare every byte at the server.")
+      ->group("What is measured");
+}
+
+bool is_of_simulation(std::string_view name) {
+  return name != "rate" && name != "queue" && name != "mark" && name != "mtu";
+}
+
+void add_link_options(CLI::App& app, Texts& texts) {
+  for (const wan::LinkOption& option : wan::link_options()) {
+    if (!is_of_simulation(option.name)) continue;
+    const auto store = [&texts, name = option.name](const std::string& text) {
+      texts.link[name] = text;
+    };
+    app.add_option_function<std::string>(std::string("--") + option.name, store, option.sentence)
+        ->type_name(option.value)
+        ->group("The simulated link, each way");
+  }
+  app.add_option("--rtt", texts.rtt, "Both ways together: half of it is each way's delay.")
+      ->type_name("TIME")
+      ->group("The simulated link, each way");
+}
+
+/// Stores a parsed value, or keeps the first sentence.
+template <class T, class Parsed>
+void read(T& target, const char* option, const Result<Parsed>& parsed, std::string& mistake) {
+  if (parsed) {
+    target = T(*parsed);
+  } else if (mistake.empty()) {
+    mistake = std::string(option) + ": " + parsed.error().sentence;
+  }
+}
+
+template <class T>
+Result<T> narrowed(const std::string& text) {
+  const auto count = parse_count(text);
+  if (!count) return std::unexpected(count.error());
+  if (*count > std::numeric_limits<T>::max()) return failure(text + " is too large");
+  return static_cast<T>(*count);
+}
+
+Result<plugins::Setting> setting_of(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    return failure("\"" + text + "\" is not of the form NAME=VALUE");
+  }
+  return plugins::Setting(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Result<std::string> key_of(const std::string& file) {
+  if (file.empty()) return key_default;
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << stream.rdbuf();
+  if (!stream) return failure(file + " cannot be read");
+  if (bytes.str().size() >= key_bytes_min) return bytes.str();
+  return failure(file + " has " + std::to_string(bytes.str().size()) + " bytes and must have " +
+                 std::to_string(key_bytes_min) + " at least");
+}
+
+void read_parameters(const Texts& texts, Parameters& it, std::string& mistake) {
+  it.op = texts.op;
+  it.policy = texts.policy;
+  read(it.size, "--size", parse_bytes(texts.size), mistake);
+  read(it.count, "--count", parse_count(texts.count), mistake);
+  if (!texts.duration.empty()) {
+    read(it.duration, "--duration", parse_duration(texts.duration), mistake);
+  }
+  read(it.in_flight, "--inflight", narrowed<uint32_t>(texts.in_flight), mistake);
+  read(it.rate, "--rate", parse_rate(texts.rate), mistake);
+  read(it.overhead, "--overhead", parse_share(texts.overhead), mistake);
+  read(it.patience, "--patience", parse_duration(texts.patience), mistake);
+  read(it.seed, "--seed", parse_count(texts.seed), mistake);
+  if (!texts.payload.empty()) {
+    Bytes payload;
+    read(payload, "--payload", parse_bytes(texts.payload), mistake);
+    it.payload_bytes = static_cast<uint32_t>(std::min<uint64_t>(payload.count(), UINT32_MAX));
+  }
+  for (const std::string& text : texts.settings) {
+    read(it.settings.emplace_back(), "--policy-param", setting_of(text), mistake);
+  }
+}
+
+Result<void> read_link(Texts& texts, Options& options) {
+  if (!texts.rtt.empty()) {
+    if (texts.link.contains("delay")) return failure("give --rtt or --delay, not both");
+    const auto rtt = parse_duration(texts.rtt);
+    if (!rtt) return failure("--rtt: " + rtt.error().sentence);
+    texts.link["delay"] = std::to_string(rtt->ns() / 2) + "ns";
+  }
+  if (options.mode != Mode::Simulation && !texts.link.empty()) {
+    return failure("--" + (texts.rtt.empty() ? texts.link.begin()->first : "rtt") +
+                   " describes the simulated link of --port sim; real packets are impaired by "
+                   "causeway-wan");
+  }
+  return {};
+}
+
+/// The client's mode, and that what was given fits it.
+Result<void> read_mode(const Texts& texts, Options& options) {
+  if (texts.port != "udp" && texts.port != "sim") {
+    return failure("--port is \"" + texts.port + "\" and must be udp or sim");
+  }
+  options.mode = texts.port == "sim" ? Mode::Simulation : Mode::Client;
+  if (options.mode == Mode::Client && options.host.empty()) {
+    return failure("where does the server run? causeway-perf client HOST; --help shows more");
+  }
+  if (options.mode == Mode::Simulation && !options.host.empty()) {
+    return failure("--port sim has both ends in this process: leave \"" + options.host + "\" out");
+  }
+  return {};
+}
+
+Result<void> read_client(Texts& texts, Options& options) {
+  if (const auto mode = read_mode(texts, options); !mode) return mode;
+  std::string mistake;
+  read_parameters(texts, options.parameters, mistake);
+  if (!mistake.empty()) return failure(mistake);
+  if (const auto link = read_link(texts, options); !link) return link;
+  const auto impairment = wan::make_impairment(texts.link);
+  if (!impairment) return failure(impairment.error().sentence);
+  options.impairment = *impairment;
+  Parameters checked = options.parameters;
+  if (checked.payload_bytes == 0) checked.payload_bytes = payload_of_sim;
+  if (options.mode == Mode::Simulation) options.parameters.payload_bytes = checked.payload_bytes;
+  return check(checked);
+}
+
+Result<void> read_shared(const Texts& texts, Options& options) {
+  std::string mistake;
+  read(options.udp_port, "--udp-port", narrowed<uint16_t>(texts.udp_port), mistake);
+  read(options.key, "--key-file", key_of(texts.key_file), mistake);
+  if (mistake.empty() && options.udp_port == 0) mistake = "--udp-port must be 1 to 65535";
+  if (!mistake.empty()) return failure(mistake);
+  return {};
+}
+
+}  // namespace
+
+Result<Options> parse_options(std::span<const char* const> arguments) {
+  Options options;
+  Texts texts;
+  CLI::App app(summary, "causeway-perf");
+  app.footer(lesson);
+  app.get_formatter()->column_width(34);
+  CLI::App* server = app.add_subcommand("server", "Waits for a client and takes its messages.");
+  CLI::App* client = app.add_subcommand("client", "Sends messages and reports.");
+  app.require_subcommand(1);
+  for (CLI::App* each : {server, client}) {
+    each->footer(lesson);
+    each->get_formatter()->column_width(34);
+    add_shared_options(*each, texts, options);
+  }
+  server->add_flag("--keep", options.serves_on, "Serve one client after the other.");
+  add_client_options(*client, texts, options);
+  add_link_options(*client, texts);
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    options.help = app.help();
+    return options;
+  } catch (const CLI::ParseError& error) {
+    return failure(std::string(error.what()) + "; --help shows every option");
+  }
+  if (const auto shared = read_shared(texts, options); !shared)
+    return std::unexpected(shared.error());
+  if (!client->parsed()) return options;
+  if (const auto read = read_client(texts, options); !read) return std::unexpected(read.error());
+  return options;
+}
+
+}  // namespace cw::perf

@@ -1,0 +1,33 @@
+// The command line of causeway-perf.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/perf/parameters.h"
+#include "dataplane/base/result.h"
+#include "dataplane/port/impair/impairment.h"
+
+namespace cw::perf {
+
+enum class Mode : uint8_t { Server, Client, Simulation };
+
+struct Options {
+  Mode mode = Mode::Server;
+  std::string host;           ///< of the server
+  Parameters parameters;      ///< the client's
+  uint16_t udp_port = 18515;  ///< of the server; also the TCP port of the rendezvous
+  std::string plugin;         ///< a policy's file; empty: none
+  std::string key;            ///< of the pair
+  Impairment impairment;      ///< of the simulated link, each way
+  bool is_json = false;
+  bool serves_on = false;  ///< after the first client
+  std::string help;        ///< not empty: print it and do nothing else
+};
+
+/// Never throws. The sentence names the option and what it accepts.
+Result<Options> parse_options(std::span<const char* const> arguments);
+
+}  // namespace cw::perf

@@ -1,0 +1,260 @@
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "control/perf/figures.h"
+#include "control/perf/measure.h"
+#include "dataplane/base/assert.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/core/idle.h"
+#include "dataplane/port/udp/udp_port.h"
+#include "offload/crc32.h"
+
+namespace cw::perf {
+namespace {
+
+constexpr Duration hello_patience = Duration::from_s(5);
+constexpr Duration up_patience = Duration::from_s(10);
+constexpr Duration report_patience = Duration::from_s(30);      // the server may wait for holes
+constexpr Duration interrupted_patience = Duration::from_s(2);  // a person waits
+constexpr Duration look_every = Duration::from_ms(5);           // into the rendezvous
+constexpr Duration leave_time = Duration::from_ms(20);
+constexpr uint32_t overhead_v4 = 14 + 20 + 8 + 4, overhead_v6 = 14 + 40 + 8 + 4;
+
+uint64_t fresh_bits(void*) {
+  uint64_t bits = 0;
+  // Up to 256 bytes come whole once the pool is filled, which waiting ensures.
+  CW_ASSERT(getrandom(&bits, sizeof(bits), 0) == sizeof(bits));
+  return bits;
+}
+
+/// A UDP port that nobody uses just now.
+uint16_t free_udp_port() {
+  sockaddr_in6 name{};
+  name.sin6_family = AF_INET6;
+  socklen_t bytes = sizeof(name);
+  const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const bool is_bound = bind(fd, reinterpret_cast<const sockaddr*>(&name), bytes) == 0 &&
+                        getsockname(fd, reinterpret_cast<sockaddr*>(&name), &bytes) == 0;
+  close(fd);
+  return is_bound ? ntohs(name.sin6_port) : uint16_t{0};
+}
+
+Result<std::unique_ptr<UdpPort>> make_port(uint16_t own, const std::string& address,
+                                           uint16_t other) {
+  UdpPortOptions options;
+  options.udp_port = own;
+  options.peers = {{.address = address, .udp_port = other}};
+  options.crc32 = cw_crc32;
+  return UdpPort::make(options);
+}
+
+/// An end over its socket, in real time.
+class LiveEnd {
+ public:
+  LiveEnd(std::unique_ptr<UdpPort> port) : port_(std::move(port)) {}
+
+  Result<void> join(plugins::Registry& policies, Role role, const Options& options,
+                    const Parameters& parameters, bool is_v6) {
+    EndOptions end;
+    end.role = role;
+    end.parameters = parameters;
+    end.key = options.key;
+    end.random = {nullptr, fresh_bits};
+    end.packet_overhead_bytes = is_v6 ? overhead_v6 : overhead_v4;
+    auto made = End::make(*port_, policies, end, now());
+    if (!made) return failure(made.error().sentence);
+    end_ = std::move(*made);
+    Port* const ports[] = {port_.get()};
+    idle_.emplace(IdleOptions{}, ports);
+    return {};
+  }
+
+  /// Turns the end and its program until `is_over`, asked after every turn.
+  template <class Program, class IsOver>
+  void turn_until(Program& program, IsOver is_over) {
+    while (true) {
+      const Instant now = this->now();
+      const bool has_moved = end_->turn(now);
+      const bool has_worked = program.turn(now) || has_moved;
+      if (is_over(now)) return;
+      const Instant next = std::min(end_->next_wakeup(), program.next_deadline());
+      const Instant wake = std::min(idle_->plan(has_worked, now, next), now + look_every);
+      if (wake <= now) continue;
+      end_->sleeps_until(wake);
+      idle_->wait(wake - now);
+    }
+  }
+
+  /// Tells the other end that this one goes.
+  void leave() {
+    end_->peer().link().leave(now());
+    for (const Instant end = now() + leave_time; now() < end;) end_->turn(now());
+  }
+
+  Instant now() const { return clock_.read(); }
+  End& end() { return *end_; }
+  const UdpPort& port() const { return *port_; }
+
+ private:
+  MonotonicClock clock_;
+  std::unique_ptr<UdpPort> port_;
+  std::unique_ptr<End> end_;
+  std::optional<IdleWait> idle_;
+};
+
+/// Looks into the rendezvous now and then: a look is a system call.
+class Ear {
+ public:
+  explicit Ear(Channel& channel) : channel_(channel) {}
+
+  std::optional<Json> listen(Instant now) {
+    if (now < next_) return std::nullopt;
+    next_ = now + look_every;
+    return channel_.try_receive();
+  }
+
+ private:
+  Channel& channel_;
+  Instant next_;
+};
+
+Json hello(const Parameters& parameters) { return {{"hello", json_of(parameters)}}; }
+Json refusal(const std::string& sentence) { return {{"refused", sentence}}; }
+
+/// The server agrees, or says why not.
+Result<void> introduce(Channel& channel, const Parameters& parameters, const StopFlag& stop) {
+  channel.send(hello(parameters));
+  const auto answer = channel.receive(hello_patience, stop);
+  if (!answer) return failure("no answer from the server: " + answer.error().sentence);
+  if (answer->contains("ready")) return {};
+  return failure("the server refuses: " + answer->value("refused", answer->dump()));
+}
+
+/// Why the sender's loop ended.
+struct Ending {
+  std::string error;  // it never came up
+  const char* word = ended_done;
+};
+
+Ending drive(Sender& sender, LiveEnd& live, Channel& channel, const Parameters& parameters,
+             const StopFlag& stop) {
+  Progress progress;
+  Ending ending;
+  Ear ear(channel);
+  const Instant start = live.now();
+  live.turn_until(sender, [&](Instant now) {
+    progress.show(sender, parameters, live.end(), now);
+    const auto word = ear.listen(now);
+    if (sender.posted() == 0 && now - start > up_patience) {
+      ending.error = "the link does not come up: " + live.end().peer().link().why();
+    } else if (sender.has_lost_peer() || word || channel.has_hung_up()) {
+      ending.word = ended_lost;
+    } else if (stop) {
+      ending.word = ended_interrupted;
+    } else {
+      return sender.is_done();
+    }
+    return true;
+  });
+  progress.clear();
+  return ending;
+}
+
+/// Null when the server has no more to say.
+Json ask_for_report(Sender& sender, LiveEnd& live, Channel& channel, bool is_whole) {
+  channel.send({{"finish", sender.posted()}, {"whole", is_whole}});
+  sender.stop_posting();
+  Json report;
+  Ear ear(channel);
+  const Instant end = live.now() + (is_whole ? report_patience : interrupted_patience);
+  live.turn_until(sender, [&](Instant now) {
+    if (auto word = ear.listen(now)) report = word->value("report", Json());
+    return report.is_object() || channel.has_hung_up() || now >= end;
+  });
+  return report;
+}
+
+/// What a client wants; the port towards it; and whether that can be.
+Result<Parameters> hear_hello(Channel& channel, const StopFlag& stop) {
+  auto hello = channel.receive(hello_patience, stop);
+  if (!hello) return failure("a client that says nothing: " + hello.error().sentence);
+  return parameters_of(hello->value("hello", Json::object()));
+}
+
+}  // namespace
+
+Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
+                           const StopFlag& stop) {
+  auto channel = connect_to(options.host, options.udp_port);
+  if (!channel) return std::unexpected(channel.error());
+  Parameters parameters = options.parameters;
+  parameters.client_udp_port = free_udp_port();
+  auto port = make_port(parameters.client_udp_port, channel->peer_address(), options.udp_port);
+  if (!port) return std::unexpected(port.error());
+  const uint32_t most = (*port)->facts().payload_max;
+  if (parameters.payload_bytes > most) {
+    return failure("--payload is " + std::to_string(parameters.payload_bytes) +
+                   " and the MTU of the route allows " + std::to_string(most));
+  }
+  if (parameters.payload_bytes == 0) parameters.payload_bytes = most / 4 * 4;
+  LiveEnd live(std::move(*port));
+  if (auto joined = live.join(policies, Role::Sender, options, parameters, channel->is_v6());
+      !joined) {
+    return failure(joined.error().sentence);
+  }
+  if (auto met = introduce(*channel, parameters, stop); !met) return failure(met.error().sentence);
+  const Payload payload(parameters.size, parameters.seed);
+  Sender sender(live.end().peer(), parameters, payload);
+  const Ending ending = drive(sender, live, *channel, parameters, stop);
+  if (!ending.error.empty()) return failure(ending.error);
+  const bool is_whole = ending.word == ended_done;
+  const Json server = ask_for_report(sender, live, *channel, is_whole);
+  const Json report =
+      report_of(parameters, sender, figures_of(live.end(), &live.port()), server, ending.word);
+  live.leave();
+  return Outcome{report, is_whole && server.is_object()};
+}
+
+Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registry& policies,
+                      const StopFlag& stop) {
+  const auto refuse = [&](const std::string& sentence) {
+    channel.send(refusal(sentence));
+    return failure(channel.peer_address() + ": " + sentence);
+  };
+  const auto parameters = hear_hello(channel, stop);
+  if (!parameters) return refuse(parameters.error().sentence);
+  auto port = make_port(options.udp_port, channel.peer_address(), parameters->client_udp_port);
+  if (!port) return refuse(port.error().sentence);
+  if (parameters->payload_bytes > (*port)->facts().payload_max) {
+    return refuse("--payload is " + std::to_string(parameters->payload_bytes) +
+                  " and the MTU of the server's route allows " +
+                  std::to_string((*port)->facts().payload_max));
+  }
+  LiveEnd live(std::move(*port));
+  if (auto joined = live.join(policies, Role::Receiver, options, *parameters, channel.is_v6());
+      !joined) {
+    return refuse(joined.error().sentence);
+  }
+  const Payload payload(parameters->size, parameters->seed);
+  Receiver receiver(live.end().peer(), *parameters, payload);
+  channel.send({{"ready", true}});
+
+  std::optional<uint64_t> finish;  // messages the client has posted, once it says so
+  Ear ear(channel);
+  live.turn_until(receiver, [&](Instant now) {
+    if (const auto word = ear.listen(now); word && word->contains("finish")) {
+      finish = word->value("whole", false) ? word->value("finish", uint64_t{0}) : 0;
+    }
+    return stop || channel.has_hung_up() || receiver.has_lost_peer() ||
+           (finish && receiver.received() >= *finish);
+  });
+  const Json figures = figures_of(receiver, live.end(), &live.port());
+  channel.send({{"report", figures}});
+  return Outcome{figures, finish.has_value() && !stop};
+}
+
+}  // namespace cw::perf

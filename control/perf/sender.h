@@ -1,0 +1,64 @@
+// The client's program: keeps messages in flight and measures how long each takes, from its post
+// until the policy says that it is done.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "control/perf/parameters.h"
+#include "control/sim/transfer.h"
+#include "dataplane/sdr/peer.h"
+
+namespace cw::perf {
+
+/// Acts after its end had its turn. Thread: one.
+class Sender {
+ public:
+  /// All three outlive the sender.
+  Sender(sdr::Peer& peer, const Parameters& parameters, const Payload& payload);
+
+  /// Returns whether anything was posted or completed.
+  bool turn(Instant now);
+  /// When a turn is needed even if the end has none.
+  Instant next_deadline() const { return Instant::never(); }
+  /// No more posts; what is in flight still counts when it completes.
+  void stop_posting() { is_stopped_ = true; }
+  bool is_done() const { return has_posted_all() && in_flight_.empty(); }
+
+  uint64_t posted() const { return posted_; }
+  uint64_t done() const { return times_.size(); }
+  uint64_t given_up() const { return given_up_; }  ///< by the policy, with holes
+  bool has_lost_peer() const { return has_lost_peer_; }
+  /// Of the messages that are done, in the order of completion.
+  std::span<const Duration> times() const { return times_; }
+  /// From the first post to the last completion.
+  Duration elapsed() const { return ended_ - started_; }
+  /// Since the first post; nothing before it.
+  Duration running(Instant now) const { return posted_ == 0 ? Duration() : now - started_; }
+
+ private:
+  struct Flight {
+    sdr::SendHandle handle;
+    Instant posted;
+  };
+
+  sdr::SendStream& stream() { return *peer_.send_stream(0); }
+  bool has_posted_all() const {
+    return is_stopped_ || (!parameters_.is_timed() && posted_ == parameters_.count);
+  }
+  size_t settle(Instant now);
+  size_t post(Instant now);
+
+  sdr::Peer& peer_;
+  const Parameters& parameters_;
+  const Payload& payload_;
+  bool is_stopped_ = false, has_lost_peer_ = false;
+  uint64_t posted_ = 0, given_up_ = 0;
+  Instant started_, ended_;
+  std::deque<Flight> in_flight_;
+  std::vector<Duration> times_;
+};
+
+}  // namespace cw::perf

@@ -1,0 +1,132 @@
+// causeway-sim: runs one scenario file. Exit codes: 0 done; 1 a byte was wrong; 2 a mistake in the
+// file or the arguments.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "control/config/policy_keys.h"
+#include "control/config/read.h"
+#include "control/sim/scenario.h"
+#include "control/sim/simulation.h"
+#include "policies/policies.h"
+
+namespace {
+
+constexpr int exit_mistake = 2;
+
+constexpr const char* teaching = R"(
+A scenario is a TOML file; every key has a default, so this one is complete:
+
+    [network]
+    delay = "12.5 ms"            # one way
+    there = { loss = "0.1 %" }   # data; the way back is clean
+
+    [policy]
+    name = "selective_repeat"
+    detect = "nack"
+
+    [workload]
+    messages = 1000
+    size_min = "2 MiB"
+    size_max = "2 MiB"
+
+The same file and seed give the same run, packet for packet: compare trace_hash.
+--list-keys shows every key, --list-policies every policy and its parameters.
+More examples: tests/sim/scenarios/.)";
+
+struct Arguments {
+  std::string file;
+  std::optional<uint64_t> seed;
+  bool as_json = false, lists_policies = false, lists_keys = false;
+};
+
+/// Says how far a long run is, on stderr: one line that is rewritten on a terminal, else a line
+/// every few seconds.
+class Progress {
+ public:
+  explicit Progress(uint64_t total) : total_(total) {}
+
+  void report(uint64_t finished) {
+    const double now = seconds();
+    if (now < next_) return;
+    next_ = now + (is_terminal_ ? 0.2 : 5);
+    std::fprintf(stderr, "%s%llu of %llu messages, %.0f/s%s", is_terminal_ ? "\r\x1b[K" : "",
+                 static_cast<unsigned long long>(finished), static_cast<unsigned long long>(total_),
+                 static_cast<double>(finished) / now, is_terminal_ ? "" : "\n");
+    is_shown_ = true;
+  }
+  void end() const {
+    if (is_shown_ && is_terminal_) std::fputs("\r\x1b[K", stderr);
+  }
+
+ private:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  uint64_t total_;
+  bool is_terminal_ = isatty(STDERR_FILENO) == 1;
+  bool is_shown_ = false;
+  double next_ = 2;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+int refuse(const std::string& sentences) {
+  std::fprintf(stderr, "%s\n", sentences.c_str());
+  return exit_mistake;
+}
+
+int run(const Arguments& arguments) {
+  const auto text = cw::config::text_of_file(arguments.file);
+  if (!text) return refuse(arguments.file + " cannot be read");
+  auto scenario = cw::read_scenario(arguments.file, *text);
+  if (!scenario) return refuse(scenario.error().sentence);
+  if (arguments.seed) scenario->run.seed = *arguments.seed;
+  const auto simulation = cw::Simulation::make(*scenario);
+  if (!simulation) return refuse(arguments.file + ": " + simulation.error().sentence);
+
+  Progress progress(scenario->workload.total() * scenario->receivers);
+  const cw::Report report =
+      (*simulation)->run([&](uint64_t finished) { progress.report(finished); });
+  progress.end();
+  std::printf("%s\n", (arguments.as_json ? to_json(report) : to_table(report)).c_str());
+  return report.bytes_wrong == 0 ? 0 : 1;
+}
+
+int serve(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Runs a scenario: real endpoints over a simulated network, under a virtual clock.",
+               "causeway-sim");
+  app.footer(teaching);
+  app.add_option("scenario", arguments.file, "the scenario, a TOML file");
+  app.add_option("--seed", arguments.seed, "instead of the file's");
+  app.add_flag("--json", arguments.as_json, "one JSON object instead of a table");
+  app.add_flag("--list-policies", arguments.lists_policies, "every policy and its parameters");
+  app.add_flag("--list-keys", arguments.lists_keys, "every key of a scenario file");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : exit_mistake;
+  }
+  if (arguments.lists_policies) {
+    return std::printf("%s", cw::config::policies_text(cw::policy::all()).c_str()), 0;
+  }
+  if (arguments.lists_keys) return std::printf("%s", cw::scenario_keys().c_str()), 0;
+  if (arguments.file.empty()) return refuse("which scenario? try causeway-sim --help");
+  return run(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return serve(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "causeway-sim: %s\n", error.what());
+    return exit_mistake;
+  }
+}

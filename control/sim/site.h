@@ -1,0 +1,56 @@
+// One end of a simulated link: a worker and the SDR room over a simulated port, as a gateway or an
+// SDK program has them over a real one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "control/sim/scenario.h"
+#include "dataplane/base/prng.h"
+#include "dataplane/base/result.h"
+#include "dataplane/core/worker.h"
+#include "dataplane/port/sim/sim_port.h"
+#include "dataplane/sdr/endpoint.h"
+#include "offload/mac.h"
+
+namespace cw {
+
+/// Sends or receives, never both. Thread: one.
+class Site {
+ public:
+  enum class Role { Sender, Receiver };
+
+  /// `port` and `scenario` outlive the site. `seed` decides the keys of its links.
+  Site(SimPort& port, const Scenario& scenario, Role role, uint64_t seed);
+
+  /// Before the first turn: the site at the other end, under the port's number for it. Errors: what
+  /// the stream or the policy refuses.
+  Result<sdr::Peer*> add_peer(uint16_t number, Instant now);
+
+  bool is_due(Instant now) const {
+    return port_.next_event() <= now || worker_.next_wakeup() <= now;
+  }
+  void turn(Instant now) {
+    worker_.sleeps_until(now);  // the simulator moved time on purpose
+    worker_.turn(now);
+  }
+  Instant next_wakeup() const { return worker_.next_wakeup(); }
+  uint64_t count_of(Counter counter) const { return counters_.read_any_thread(counter); }
+  const Drops& drops() const { return drops_; }
+
+ private:
+  static uint64_t draw(void* prng) { return static_cast<Prng*>(prng)->next(); }
+
+  SimPort& port_;
+  const Scenario& scenario_;
+  Role role_;
+  Prng prng_;
+  cw_mac key_;
+  Counters counters_;
+  Drops drops_;
+  sdr::Endpoint endpoint_;
+  Worker worker_;
+};
+
+}  // namespace cw

@@ -1,0 +1,101 @@
+// The program over two simulated sites: sends the workload's messages in a row, posts receives for
+// them, and measures.
+//
+//   post receives ahead -> open, append, close -> (the policy settles it) -> completion time
+//                       -> (every byte in place, or patience is over) -> compare, complete
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "control/sim/scenario.h"
+#include "dataplane/base/prng.h"
+#include "dataplane/sdr/peer.h"
+
+namespace cw {
+
+/// What every message is made of: random bytes, drawn once, never changed. Message i is a stretch
+/// that begins at a place of its own, so that bytes of another message or another slot are found
+/// out, and so that nothing that is still under way ever changes.
+class Payload {
+ public:
+  Payload(Bytes largest, uint64_t seed);
+  std::span<const uint8_t> of_message(uint64_t index, Bytes size) const;
+  /// Bytes of a receive that are not those of the message: in chunks that are said to be in place,
+  /// and, of a message that is said to be whole, everywhere.
+  uint64_t wrong_bytes(uint64_t index, Bytes size, std::span<const uint8_t> received, bool is_whole,
+                       const sdr::RecvStream& stream, sdr::RecvHandle handle) const;
+
+ private:
+  static constexpr size_t starts = 65521;  // a prime: neighbours begin far apart
+
+  std::vector<uint8_t> bytes_;
+};
+
+/// Both ends of one stream. Acts after the sites had their turns.
+class Transfer {
+ public:
+  Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario, const Payload& payload,
+           uint64_t seed);
+
+  void turn(Instant now);
+  /// When a turn is needed even if no site has one.
+  Instant next_deadline() const;
+
+  bool is_done() const { return received_ == workload_.total() && settled_ == workload_.total(); }
+  /// Messages that are over at both ends, warm-up included.
+  uint64_t finished_count() const { return std::min(received_, settled_); }
+
+  // ---- of the measured messages only
+  uint64_t completed() const { return completed_; }  ///< every byte was in place
+  Bytes bytes_completed() const { return bytes_completed_; }
+  uint64_t bytes_wrong() const { return bytes_wrong_; }
+  /// From open at the sender until its policy settled it (the final acknowledgement).
+  std::span<const Duration> completion_times() const { return completion_times_; }
+  Instant started() const { return started_; }  ///< open of the first one
+  Instant ended() const { return ended_; }      ///< the last one over at either end
+
+ private:
+  struct Sending {
+    uint64_t index = 0;
+    sdr::SendHandle handle;
+    Instant opened;
+  };
+  struct Receiving {
+    uint64_t index = 0;
+    sdr::RecvHandle handle;
+    std::vector<uint8_t> memory;
+    std::optional<Instant> heard;  // its first sign
+  };
+
+  sdr::SendStream& sends() { return *source_.send_stream(0); }
+  sdr::RecvStream& receives() { return *sink_.recv_stream(0); }
+  Bytes size_of(uint64_t index) const { return sizes_[index % sizes_.size()]; }
+  bool is_measured(uint64_t index) const { return index >= workload_.warm_up; }
+  void open_sends(Instant now);
+  void settle_sends(Instant now);
+  void post_receives();
+  void complete_receives(Instant now);
+  bool is_over(Receiving& receiving, const sdr::RecvInfo& info, Instant now) const;
+  void count(Receiving& receiving, const sdr::RecvInfo& info);
+
+  sdr::Peer& source_;
+  sdr::Peer& sink_;
+  const WorkloadScenario& workload_;
+  const Payload& payload_;
+  bool verifies_;
+  std::vector<Bytes> sizes_;  // of message i: sizes_[i mod their count]
+  uint64_t opened_ = 0, posted_ = 0, settled_ = 0, received_ = 0;
+  uint64_t completed_ = 0, bytes_wrong_ = 0;
+  Bytes bytes_completed_;
+  Instant started_, ended_;
+  std::deque<Sending> sending_;
+  std::deque<Receiving> receiving_;
+  std::vector<std::vector<uint8_t>> spare_;  // memory of receives that are over
+  std::vector<Duration> completion_times_;
+};
+
+}  // namespace cw
