@@ -1,0 +1,86 @@
+// Prints the paper's table beside what this program measures, as Markdown. Times in ms, with 95 %
+// confidence: of the mean by its standard error, of p99.9 by order statistics.
+//
+//   paper_table [--messages N] [--seed N]      4,000 messages per cell unless told
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "bench/policy/paper_model.h"
+#include "bench/policy/paper_run.h"
+
+namespace {
+
+struct Arguments {
+  uint64_t messages = 4000;
+  uint64_t seed = 1;
+};
+
+std::string percent(double ours, double model) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.2f %%", 100 * (ours / model - 1));
+  return text;
+}
+
+void print_row(const char* name, const cw::PaperCell& cell, const cw::PaperMoments& model,
+               double tail) {
+  const cw::CompletionTimes ours = cw::run_paper_cell(cell).completion;
+  std::printf("| %s | %u | %g | %.3f | %.3f ± %.3f | %s | %.2f | %.2f (%.2f to %.2f) | %s |\n",
+              name, cell.chunks, cell.loss, model.mean_ms, ours.mean, 1.96 * ours.mean_error,
+              percent(ours.mean, model.mean_ms).c_str(), tail, ours.p999, ours.p999_low,
+              ours.p999_high, percent(ours.p999, tail).c_str());
+  std::fflush(stdout);
+}
+
+void print_selective(const char* name, cw::PaperPolicy policy, double rto_ms, cw::PaperCell cell) {
+  const cw::PaperSetting setting{.chunks = cell.chunks, .loss = cell.loss, .rto_ms = rto_ms};
+  cell.policy = policy;
+  print_row(name, cell, cw::paper_moments(setting), cw::paper_quantile_ms(setting, 0.999));
+}
+
+void print_go_back_n(cw::PaperCell cell) {
+  cell.policy = cw::PaperPolicy::GoBackN;
+  const cw::CompletionTimes ours = cw::run_paper_cell(cell).completion;
+  std::printf("| go_back_n | %u | %g | | %.3f ± %.3f | | | %.2f (%.2f to %.2f) | |\n", cell.chunks,
+              cell.loss, ours.mean, 1.96 * ours.mean_error, ours.p999, ours.p999_low,
+              ours.p999_high);
+  std::fflush(stdout);
+}
+
+bool parse(int argc, char** argv, Arguments& arguments) {
+  for (int i = 1; i < argc; i += 2) {
+    if (i + 1 == argc) return false;
+    const uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--messages") == 0 && value > 0) {
+      arguments.messages = value;
+    } else if (std::strcmp(argv[i], "--seed") == 0) {
+      arguments.seed = value;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  if (!parse(argc, argv, arguments)) {
+    std::fprintf(stderr, "usage: paper_table [--messages N] [--seed N]\n");
+    return 2;
+  }
+  std::printf(
+      "| policy | chunks | loss | mean, model | mean, ours | | p99.9, model | p99.9, ours | |\n"
+      "|---|---|---|---|---|---|---|---|---|\n");
+  for (const uint32_t chunks : {2u, 512u, 2048u}) {
+    for (const double loss : {1e-5, 1e-4, 1e-3, 1e-2}) {
+      const cw::PaperCell cell{
+          .chunks = chunks, .loss = loss, .messages = arguments.messages, .seed = arguments.seed};
+      print_selective("SR3", cw::PaperPolicy::Sr3, 75, cell);
+      print_selective("SR1", cw::PaperPolicy::Sr1, 25, cell);
+      print_go_back_n(cell);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+#include "tests/conformance/candidate.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "policies/policies.h"
+
+namespace cw::conformance {
+namespace {
+
+constexpr double rto = 0, nack = 1;
+
+const Traits table[] = {
+    {.policy = "passthrough", .repairs = false},
+    // Every packet that overtakes another looks like a loss to it, and costs a window of resends.
+    {.policy = "go_back_n", .spurious_share_max = 12},
+    {.policy = "selective_repeat", .variant = "_rto", .params = {{"detect", rto}}},
+    {.policy = "selective_repeat", .variant = "_nack", .params = {{"detect", nack}}},
+};
+
+[[noreturn]] void give_up(const std::string& sentence) {
+  std::fprintf(stderr, "%s\n", sentence.c_str());
+  std::abort();
+}
+
+const cw_policy_ops* load(const std::string& path) {
+  // Never closed: the table is used until the program ends.
+  void* file = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (file == nullptr) give_up(dlerror());
+  const auto entry = reinterpret_cast<const cw_policy_ops* (*)()>(dlsym(file, "cw_policy_table"));
+  if (entry == nullptr) give_up(path + " does not export cw_policy_table");
+  return entry();
+}
+
+/// The one place where tables come from.
+const cw_policy_ops* table_of(const char* policy, Form form) {
+  if (form == Form::Loaded) return load(std::string(CW_PLUGIN_DIR) + "/" + policy + ".so");
+  for (const cw_policy_ops* ops : policy::all()) {
+    if (std::strcmp(ops->name, policy) == 0) return ops;
+  }
+  give_up(std::string("there is no policy ") + policy);
+}
+
+}  // namespace
+
+std::vector<double> Candidate::params() const {
+  std::vector<double> values;
+  for (uint32_t i = 0; i < ops->param_count; ++i) {
+    const auto wanted = traits.params.find(ops->params[i].name);
+    values.push_back(wanted == traits.params.end() ? ops->params[i].initial : wanted->second);
+  }
+  return values;
+}
+
+std::vector<Candidate> candidates() {
+  std::vector<Candidate> all;
+  for (const Traits& traits : table) {
+    const std::string name = std::string(traits.policy) + traits.variant;
+    all.push_back({name + "_static", table_of(traits.policy, Form::Static), traits});
+    all.push_back({name + "_loaded", table_of(traits.policy, Form::Loaded), traits});
+  }
+  return all;
+}
+
+}  // namespace cw::conformance

@@ -1,0 +1,37 @@
+// Who is tested: a policy, in one of its two forms, with what it promises beyond the ABI.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dataplane/policy.h"
+
+namespace cw::conformance {
+
+enum class Form { Static, Loaded };
+
+/// A row of the suite's table. What a policy does not promise is said here and nowhere else.
+struct Traits {
+  const char* policy;
+  const char* variant = "";                   ///< tells rows of one policy apart
+  std::map<std::string, double> params = {};  ///< by name; the others have their defaults
+  /// False: what is lost stays lost, by design, and delivery after loss is not asked for.
+  bool repairs = true;
+  /// Resends per data slot on paths of different lengths that lose nothing.
+  double spurious_share_max = 0;
+};
+
+struct Candidate {
+  std::string name;  ///< of the test
+  const cw_policy_ops* ops;
+  Traits traits;
+
+  /// One value per declared parameter, in order.
+  std::vector<double> params() const;
+};
+
+/// Every policy in every form.
+std::vector<Candidate> candidates();
+
+}  // namespace cw::conformance

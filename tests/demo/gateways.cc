@@ -1,0 +1,141 @@
+#include "tests/demo/gateways.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "control/config/quantity.h"
+#include "tests/lab/enclosure.h"
+
+namespace cw::demo {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+
+const std::string folder = lab::enclosure_folder;
+constexpr auto link_patience = std::chrono::seconds(15);
+constexpr auto look_every = milliseconds(50);
+constexpr auto status_every = milliseconds(1000);
+// The link's rate is of whole Ethernet frames, and so is a gateway's; a little stays free, lest a
+// queue builds up in front of a line that both fill to the last bit.
+constexpr double share_of_link = 0.98;
+
+void write_file(const std::string& name, const std::string& text) {
+  std::ofstream(folder + "/" + name) << text;
+}
+
+Json status_of(const char* name) {
+  std::ifstream stream(folder + "/" + name + ".json");
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+}
+
+bool is_up(const char* name) {
+  const Json status = status_of(name);
+  if (!status.is_object() || !status.contains("peers")) return false;
+  for (const Json& peer : status["peers"]) {
+    if (peer.value("link", "") != "up") return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& other,
+                      const char* name, const char* other_name, const Options& options) {
+  const auto text = [](config::Quantity quantity, double value) {
+    return "\"" + config::quantity_text(quantity, value) + "\"\n";
+  };
+  const Rate rate = options.rate.scaled(share_of_link);
+  const std::string mtu = "mtu = " + std::to_string(options.mtu) + "\n";
+  std::ostringstream file;
+  file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder << "/" << name << ".json\"\n\n"
+       << "[lan]\ndevice = \"causeway0\"\n"
+       << mtu << "\n[wan]\naddress = \"" << own.wan
+       << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))
+       << "\n[pair]\nkey_file = \"pair.key\"\nrtt = "
+       << text(config::Quantity::Duration, static_cast<double>(options.rtt.ns())) << mtu
+       << "\n[[peer]]\nname = \"" << other_name << "\"\naddress = \"" << other.wan
+       << "\"\nroutes = [\"" << other.prefix << "\", \"" << other.prefix_v6 << "\"]\n"
+       << "\n[[class]]\nname = \"everything\"\npolicy = \"" << options.policy << "\"\n";
+  return file.str();
+}
+
+GatewayCounts GatewayCounts::since(const GatewayCounts& earlier) const {
+  GatewayCounts added{.repaired = repaired - earlier.repaired,
+                      .given_up = given_up - earlier.given_up};
+  for (const auto& [name, count] : drops) {
+    const auto before = earlier.drops.find(name);
+    const uint64_t more = count - (before == earlier.drops.end() ? 0 : before->second);
+    if (more > 0) added.drops[name] = more;
+  }
+  return added;
+}
+
+Gateways::Gateways(const lab::Sites& sites, const Options& options, const std::string& program) {
+  umask(077);
+  write_file("pair.key", "the secret of a pair that lives for three minutes");
+  write_file("a.toml", config_of(lab::site_a, lab::site_b, "a", "b", options));
+  write_file("b.toml", config_of(lab::site_b, lab::site_a, "b", "a", options));
+  a_.emplace(sites.namespace_of(lab::At::GatewayA),
+             lab::Arguments{program, "--config", folder + "/a.toml"});
+  b_.emplace(sites.namespace_of(lab::At::GatewayB),
+             lab::Arguments{program, "--config", folder + "/b.toml"});
+  wait_for_link();
+}
+
+void Gateways::wait_for_link() {
+  const auto end = lab::Time::now() + link_patience;
+  while (!is_up("a") || !is_up("b")) {
+    check();
+    if (lab::Time::now() > end) {
+      throw std::runtime_error("the gateways' link does not come up:\n" + a_->err_so_far() +
+                               b_->err_so_far());
+    }
+    std::this_thread::sleep_for(look_every);
+  }
+}
+
+void Gateways::check() {
+  for (std::optional<lab::Program>* each : {&a_, &b_}) {
+    if ((*each)->has_ended()) {
+      const lab::Outcome outcome = (*each)->finish();
+      throw std::runtime_error("a gateway has ended, status " + std::to_string(outcome.status) +
+                               ":\n" + outcome.err);
+    }
+  }
+}
+
+GatewayCounts Gateways::counts() const {
+  std::this_thread::sleep_for(status_every + status_every / 5);
+  GatewayCounts counts;
+  uint64_t sent = 0, arrived = 0;  // frames
+  for (const char* name : {"a", "b"}) {
+    const Json status = status_of(name);
+    if (!status.is_object()) throw std::runtime_error("a gateway's status cannot be read");
+    const Json& counters = status.at("counters");
+    counts.repaired += counters.value("resends_sent", uint64_t{0});
+    for (const Json& lane : status.at("classes")) {
+      const Json& received = lane.at("received");
+      sent += lane.value("sent", uint64_t{0});
+      arrived += received.value("seen", uint64_t{0}) - received.value("duplicate", uint64_t{0});
+    }
+    for (const auto& [reason, drop] : status.at("drops").items()) {
+      counts.drops[reason] += drop.value("count", uint64_t{0});
+    }
+  }
+  counts.given_up = sent > arrived ? sent - arrived : 0;
+  return counts;
+}
+
+std::chrono::nanoseconds Gateways::processor_time() const {
+  return a_->processor_time() + b_->processor_time();
+}
+
+}  // namespace cw::demo

@@ -1,0 +1,49 @@
+// The two gateways: their config files, their programs, and what they count.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tests/demo/options.h"
+#include "tests/lab/sites.h"
+
+namespace cw::demo {
+
+/// Both gateways together, since their start.
+struct GatewayCounts {
+  uint64_t repaired = 0;                  ///< slots sent again, and repair slots used
+  uint64_t given_up = 0;                  ///< frames that never came
+  std::map<std::string, uint64_t> drops;  ///< by reason, those that happened
+
+  GatewayCounts since(const GatewayCounts& earlier) const;
+};
+
+/// A pair of running gateways; ends with this object.
+class Gateways {
+ public:
+  /// Writes the files, starts `program` with them and waits until the link is up. Throws what the
+  /// programs say when it does not come up.
+  Gateways(const lab::Sites& sites, const Options& options, const std::string& program);
+
+  /// As their status files say; those are written once a second, and this waits for the next. When
+  /// hosts are quiet, lest frames under way count as given up.
+  GatewayCounts counts() const;
+  /// Processor time of both since their start.
+  std::chrono::nanoseconds processor_time() const;
+  /// False when one of them has ended; what it said is then thrown by check().
+  void check();
+
+ private:
+  void wait_for_link();
+
+  std::optional<lab::Program> a_, b_;
+};
+
+/// What is written for site A or B: for the tests of the demo, too.
+std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& other,
+                      const char* name, const char* other_name, const Options& options);
+
+}  // namespace cw::demo

@@ -1,0 +1,177 @@
+// causeway-demo: two sites on one machine, with and without gateways. Exit codes: see --help.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "tests/demo/report.h"
+#include "tests/lab/enclosure.h"
+
+namespace {
+
+using namespace cw;
+using namespace cw::demo;
+using std::chrono::seconds;
+
+constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3;
+constexpr auto probe_time = seconds(4);
+constexpr auto file_patience = seconds(10);
+
+void say(const std::string& sentence) {
+  std::fprintf(stderr, "causeway-demo: %s\n", sentence.c_str());
+}
+
+/// One line per step on standard error; on a terminal the last one moves.
+class Steps {
+ public:
+  void begin(const std::string& what) {
+    what_ = what;
+    start_ = lab::Time::now();
+    if (is_terminal_) show("...");
+  }
+  void show(const std::string& how_far) const {
+    if (is_terminal_) std::fprintf(stderr, "\r\x1b[K%s  %s", what_.c_str(), how_far.c_str());
+  }
+  void end(const std::string& result) const {
+    const double took = std::chrono::duration<double>(lab::Time::now() - start_).count();
+    std::fprintf(stderr, "%s%-34s %s (%.0f s)\n", is_terminal_ ? "\r\x1b[K" : "", what_.c_str(),
+                 result.c_str(), took);
+  }
+
+ private:
+  bool is_terminal_ = isatty(STDERR_FILENO) == 1;
+  std::string what_;
+  lab::Time::time_point start_;
+};
+
+/// Programs lie beside this one.
+std::string program(const char* name) {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+std::string rate_text(double mbps) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.1f Mbit/s", mbps);
+  return text;
+}
+
+class Demo {
+ public:
+  explicit Demo(const Options& options) : sites_({.lan_mtu = options.mtu, .wan_mtu = options.mtu}) {
+    report_.options = options;
+  }
+
+  Report run() {
+    const auto start = lab::Time::now();
+    sites_.join(program("causeway-wan"), link());
+    sites_.route_beside();
+    steps_.begin("without gateways");
+    sites_.route_plainly();
+    report_.without = measure("without gateways: ", nullptr);
+    sites_.unroute();
+
+    steps_.begin("gateways");
+    Gateways gateways(sites_, report_.options, program("causewayd"));
+    steps_.end("the link between them is up");
+    steps_.begin("added latency");
+    report_.gateways.probes = probe(sites_, probe_time);
+    steps_.end(std::to_string(report_.gateways.probes.through.size()) + " packets");
+    report_.with = measure("with gateways: ", &gateways);
+    report_.gateways.all = gateways.counts();
+    gateways.check();
+
+    report_.emulator = sites_.part();
+    report_.is_void = nlohmann::json::parse(report_.emulator).value("void", false);
+    report_.seconds = std::chrono::duration<double>(lab::Time::now() - start).count();
+    return report_;
+  }
+
+ private:
+  lab::Arguments link() const {
+    const Options& it = report_.options;
+    lab::Arguments arguments{"--rtt", std::to_string(it.rtt.ns()) + "ns", "--rate",
+                             std::to_string(it.rate.bps()) + "bit/s", "--seed",
+                             std::to_string(it.seed),
+                             // Two cores carry all of this: nobody may wake for each frame.
+                             "--gather", "100us"};
+    const std::string loss = std::to_string(it.loss * 100) + "%";
+    if (it.loss > 0 && it.burst > 1) {
+      arguments.insert(arguments.end(), {"--gilbert", std::to_string(it.burst) + "," + loss});
+    } else if (it.loss > 0) {
+      arguments.insert(arguments.end(), {"--loss", loss});
+    }
+    return arguments;
+  }
+
+  /// The processors that the gateways keep busy while `body` runs; 0 without gateways.
+  template <class Body>
+  double cores_during(Gateways* gateways, Body body) {
+    const auto start = lab::Time::now();
+    const auto before = gateways ? gateways->processor_time() : std::chrono::nanoseconds();
+    body();
+    if (gateways == nullptr) return 0;
+    const std::chrono::duration<double> used = gateways->processor_time() - before;
+    return used / std::chrono::duration<double>(lab::Time::now() - start);
+  }
+
+  Half measure(const std::string& prefix, Gateways* gateways) {
+    const Options& options = report_.options;
+    const OnProgress progress = [&](const std::string& how_far) {
+      if (gateways) gateways->check();
+      steps_.show(how_far);
+    };
+    Half half;
+    steps_.begin(prefix + "TCP");
+    report_.gateways.cores_tcp =
+        cores_during(gateways, [&] { half.tcp = measure_tcp(sites_, options, progress); });
+    steps_.end(rate_text(half.tcp.mbps));
+    steps_.begin(prefix + "UDP");
+    const GatewayCounts before = gateways ? gateways->counts() : GatewayCounts();
+    report_.gateways.cores_udp =
+        cores_during(gateways, [&] { half.udp = measure_udp(sites_, options, progress); });
+    if (gateways) report_.gateways.during_udp = gateways->counts().since(before);
+    steps_.end(std::to_string(half.udp.lost) + " of " + std::to_string(half.udp.sent) + " lost");
+    steps_.begin(prefix + "file");
+    half.file = send_file(sites_, options.file, file_patience);
+    steps_.end(half.file.is_whole ? half.file.checksum.substr(0, 16) : "not in time");
+    steps_.begin(prefix + "messages");
+    half.messages = send_messages(sites_, options, program("causeway-perf"));
+    steps_.end(std::to_string(half.messages.whole) + " whole");
+    return half;
+  }
+
+  Report report_;
+  lab::Sites sites_;
+  Steps steps_;
+};
+
+int run(const Options& options) {
+  const Report report = Demo(options).run();
+  std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
+  return report.bytes_wrong() == 0 ? 0 : exit_wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = parse_options({argv, static_cast<size_t>(argc)});
+  if (!options) return say(options.error().sentence), exit_refused;
+  if (!options->help.empty()) {
+    std::fputs(options->help.c_str(), stdout);
+    return 0;
+  }
+  try {
+    return lab::run_enclosed([&] {
+      if (const std::string why_not = lab::obstacle(); !why_not.empty()) {
+        say(why_not);
+        return exit_failed;
+      }
+      return run(*options);
+    });
+  } catch (const std::exception& error) {
+    say(error.what());
+    return exit_failed;
+  }
+}

@@ -1,0 +1,115 @@
+#include "tests/demo/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "control/units/units.h"
+
+namespace cw::demo {
+namespace {
+
+constexpr const char* summary =
+    "Two sites on this machine, joined by a bad link; the same traffic with and without gateways.\n"
+    "Needs root, for network namespaces; leaves nothing behind.";
+
+constexpr const char* lesson =
+    "What you see:\n"
+    "  without   the hosts' packets are routed over the link as it is\n"
+    "  with      a gateway at each site carries them, and repairs what the link loses\n"
+    "TCP (CUBIC) and UDP are iperf3's. The file's checksum is compared at both ends. Messages are\n"
+    "causeway-perf's, sent once and never again: one lost packet spoils one. The added latency is\n"
+    "that of single packets through the gateways, against others beside them, at the same time "
+    "and\n"
+    "without other load; a repaired packet is late by the time of its repair.\n"
+    "\n"
+    "Examples:\n"
+    "  ./demo\n"
+    "  ./demo --rtt 100ms --loss 0.1% --policy go_back_n\n"
+    "  ./demo --loss 0% --seconds 10       what the gateways cost when nothing is lost\n"
+    "  ./demo --loss 1% --burst 8 --json   loss in bursts of eight; one JSON object\n"
+    "\n"
+    "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it could not be\n"
+    "measured; 128 and more: ended by a signal.\n";
+
+struct Texts {
+  std::string rtt = "25ms", loss = "1%", burst = "1", rate = "500Mbit/s", mtu = "1500", seed = "1";
+  std::string seconds = "30", warm_up = "2", udp_rate, file = "64MiB";
+};
+
+/// Stores a parsed value, or keeps the first sentence.
+template <class T, class Parsed>
+void read(T& target, const char* option, const Result<Parsed>& parsed, std::string& mistake) {
+  if (parsed) {
+    target = T(*parsed);
+  } else if (mistake.empty()) {
+    mistake = std::string(option) + ": " + parsed.error().sentence;
+  }
+}
+
+Result<uint32_t> number(const std::string& text, uint32_t min, uint32_t max) {
+  const auto count = parse_count(text);
+  if (count && *count >= min && *count <= max) return static_cast<uint32_t>(*count);
+  return failure("\"" + text + "\" is not a whole number from " + std::to_string(min) + " to " +
+                 std::to_string(max));
+}
+
+Result<Options> read_texts(const Texts& texts, Options options) {
+  std::string mistake;
+  read(options.rtt, "--rtt", parse_duration(texts.rtt), mistake);
+  read(options.loss, "--loss", parse_share(texts.loss), mistake);
+  read(options.burst, "--burst", parse_real(texts.burst), mistake);
+  read(options.rate, "--rate", parse_rate(texts.rate), mistake);
+  read(options.mtu, "--mtu", number(texts.mtu, 1280, 9000), mistake);
+  read(options.seed, "--seed", parse_count(texts.seed), mistake);
+  read(options.seconds, "--seconds", number(texts.seconds, 1, 3600), mistake);
+  read(options.warm_up, "--warm-up", number(texts.warm_up, 0, 60), mistake);
+  if (!texts.udp_rate.empty()) {
+    read(options.udp_rate, "--udp-rate", parse_rate(texts.udp_rate), mistake);
+  }
+  read(options.file, "--file", parse_bytes(texts.file), mistake);
+  if (!mistake.empty()) return failure(mistake);
+  if (options.loss >= 0.5) return failure("--loss: more than half is no link");
+  if (options.burst < 1) return failure("--burst: a mean burst has at least 1 packet");
+  if (options.rate < Rate::from_mbps(1)) return failure("--rate: at least 1Mbit/s");
+  if (options.rtt > Duration::from_s(2)) return failure("--rtt: at most 2s");
+  if (options.file.count() == 0 || options.file > Bytes(1 << 30)) {
+    return failure("--file: 1B to 1GiB");
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<Options> parse_options(std::span<const char* const> arguments) {
+  Options options;
+  Texts texts;
+  CLI::App app(summary, "causeway-demo");
+  app.footer(lesson);
+  const auto add = [&](const char* name, std::string& text, const char* value, const char* what,
+                       const char* group) {
+    app.add_option(name, text, what)->type_name(value)->group(group);
+  };
+  const char *const link = "The link, each way", *const run = "The run";
+  add("--rtt", texts.rtt, "TIME", "There and back (25ms).", link);
+  add("--loss", texts.loss, "SHARE", "Of all packets (1%).", link);
+  add("--burst", texts.burst, "NUMBER", "Packets lost in a row, on average (1).", link);
+  add("--rate", texts.rate, "RATE", "What it carries (500Mbit/s).", link);
+  add("--mtu", texts.mtu, "NUMBER", "Of the link and of the hosts (1500).", link);
+  add("--seed", texts.seed, "NUMBER", "Decides which packets are lost (1).", link);
+  add("--policy", options.policy, "NAME", "Of the gateways (selective_repeat).", run);
+  add("--seconds", texts.seconds, "NUMBER", "Of each TCP and UDP measurement (30).", run);
+  add("--warm-up", texts.warm_up, "NUMBER", "Seconds of TCP before it counts (2).", run);
+  add("--udp-rate", texts.udp_rate, "RATE", "Of UDP (four fifths of --rate).", run);
+  add("--file", texts.file, "SIZE", "Of the file (64MiB).", run);
+  app.add_flag("--json", options.is_json, "One JSON object instead of the table.")->group(run);
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    options.help = app.help();
+    return options;
+  } catch (const CLI::ParseError& error) {
+    return failure(std::string(error.what()) + "; --help shows every option");
+  }
+  return read_texts(texts, options);
+}
+
+}  // namespace cw::demo

@@ -1,0 +1,36 @@
+// The command line of causeway-demo.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "dataplane/base/units.h"
+
+namespace cw::demo {
+
+struct Options {
+  // The link, each way alike.
+  Duration rtt = Duration::from_ms(25);
+  double loss = 0.01;
+  double burst = 1;  ///< packets lost in a row, on average
+  Rate rate = Rate::from_mbps(500);
+  uint32_t mtu = 1500;
+  uint64_t seed = 1;
+
+  std::string policy = "selective_repeat";
+  uint32_t seconds = 30;  ///< of each measurement of TCP and UDP
+  uint32_t warm_up = 2;   ///< of TCP, not counted
+  Rate udp_rate;          ///< zero: four fifths of the link's
+  Bytes file = Bytes(64 << 20);
+  bool is_json = false;
+  std::string help;  ///< not empty: print it and do nothing else
+
+  Rate offered_udp() const { return udp_rate == Rate() ? rate.scaled(0.8) : udp_rate; }
+};
+
+/// Never throws. The sentence names the option and what it accepts.
+Result<Options> parse_options(std::span<const char* const> arguments);
+
+}  // namespace cw::demo

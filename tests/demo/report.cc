@@ -1,0 +1,143 @@
+#include "tests/demo/report.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "control/config/quantity.h"
+#include "control/units/text.h"
+
+namespace cw::demo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+using Count = unsigned long long;
+
+std::string row(const char* what, const std::string& without, const std::string& with) {
+  return text_of("  %-20s %28s %28s\n", what, without.c_str(), with.c_str());
+}
+
+std::string loss_text(const UdpResult& udp) {
+  return text_of("%llu of %llu (%.4g %%)", Count(udp.lost), Count(udp.sent), udp.loss() * 100);
+}
+
+std::string file_text(const FileResult& file) {
+  const double mib = static_cast<double>(file.bytes) / (1 << 20);
+  if (!file.is_whole) return text_of("only %.1f MiB in %.0f s", mib, file.seconds);
+  return text_of("%.2f s, %s", file.seconds, file.bytes_wrong == 0 ? "checksum equal" : "WRONG");
+}
+
+std::string messages_text(const MessageResult& messages) {
+  return text_of("%llu of %llu whole", Count(messages.whole), Count(messages.posted));
+}
+
+Json link_json(const Report& report) {
+  const Options& options = report.options;
+  Json link;
+  link["rtt_ms"] = options.rtt.ms();
+  link["loss"] = options.loss;
+  link["burst"] = options.burst;
+  link["rate_mbps"] = static_cast<double>(options.rate.bps()) * 1e-6;
+  link["mtu"] = options.mtu;
+  link["seed"] = options.seed;
+  link["void"] = report.is_void;
+  return link;
+}
+
+Json half_json(const Half& half) {
+  Json json;
+  json["tcp_mbps"] = half.tcp.mbps;
+  json["udp_loss"] = half.udp.loss();
+  json["udp_mbps"] = half.udp.mbps;
+  json["udp_sent"] = half.udp.sent;
+  json["udp_lost"] = half.udp.lost;
+  json["udp_lost_at_socket"] = half.udp.lost_at_socket;
+  json["udp_lost_at_interface"] = half.udp.lost_at_interface;
+  json["udp_too_late"] = half.udp.too_late;
+  json["file_seconds"] = half.file.seconds;
+  json["file_bytes"] = half.file.bytes;
+  json["file_whole"] = half.file.is_whole;
+  json["messages_posted"] = half.messages.posted;
+  json["messages_whole"] = half.messages.whole;
+  return json;
+}
+
+std::string drops_text(const GatewayCounts& counts) {
+  std::string text;
+  for (const auto& [name, count] : counts.drops) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string gateways_text(const GatewayFigures& it, const UdpResult& udp) {
+  std::string text;
+  text += text_of("  repaired %llu packets, gave up %llu frames\n", Count(it.all.repaired),
+                  Count(it.all.given_up));
+  text += text_of("  added latency           p50 %.0f us, p99 %.0f us (%zu packets)\n",
+                  it.probes.added_us(0.5), it.probes.added_us(0.99), it.probes.through.size());
+  text += text_of("  processors kept busy    %.2f under TCP, %.2f under UDP, both together\n",
+                  it.cores_tcp, it.cores_udp);
+  text +=
+      text_of("  UDP losses with         %llu at sockets, %llu at interfaces, %llu after the end\n",
+              Count(udp.lost_at_socket), Count(udp.lost_at_interface), Count(udp.too_late));
+  text += "  dropped by gateways     under UDP: " + drops_text(it.during_udp) + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string to_json(const Report& report) {
+  Json json;
+  json["link"] = link_json(report);
+  json["without"] = half_json(report.without);
+  Json with;
+  with["policy"] = report.options.policy;
+  with.update(half_json(report.with));
+  with["added_us_p50"] = report.gateways.probes.added_us(0.5);
+  with["added_us_p99"] = report.gateways.probes.added_us(0.99);
+  with["repaired"] = report.gateways.all.repaired;
+  with["given_up"] = report.gateways.all.given_up;
+  with["drops"] = report.gateways.all.drops;
+  with["udp_drops_at_gateways"] = report.gateways.during_udp.drops;
+  with["cores_tcp"] = report.gateways.cores_tcp;
+  with["cores_udp"] = report.gateways.cores_udp;
+  json["with"] = with;
+  json["bytes_wrong"] = report.bytes_wrong();
+  json["seconds"] = report.seconds;
+  return json.dump();
+}
+
+std::string to_table(const Report& report) {
+  const Options& options = report.options;
+  const auto rate = [](double mbps) { return text_of("%.1f Mbit/s", mbps); };
+  std::string text =
+      "\nA link of " +
+      config::quantity_text(config::Quantity::Rate, static_cast<double>(options.rate.bps())) +
+      " and " +
+      config::quantity_text(config::Quantity::Duration, static_cast<double>(options.rtt.ns())) +
+      text_of(" round trip that loses %g %% of all packets", options.loss * 100) +
+      (options.burst > 1 ? text_of(" in bursts of %g", options.burst) : "") + "\n\n";
+  const Half &without = report.without, &with = report.with;
+  text += row("", "without gateways", ("with, " + options.policy).c_str());
+  text += row("TCP (CUBIC) goodput", rate(without.tcp.mbps), rate(with.tcp.mbps));
+  text += row("UDP goodput", rate(without.udp.mbps), rate(with.udp.mbps));
+  text += row("UDP lost", loss_text(without.udp), loss_text(with.udp));
+  text +=
+      row(text_of("file of %g MiB", static_cast<double>(options.file.count()) / (1 << 20)).c_str(),
+          file_text(without.file), file_text(with.file));
+  text += row("messages of 64 KiB", messages_text(without.messages), messages_text(with.messages));
+  text += "\n" + gateways_text(report.gateways, with.udp);
+  if (report.is_void) {
+    text +=
+        "\n  VOID: the emulator was late; this machine is too busy for these figures to hold.\n";
+  }
+  text += text_of("\n%s, %.0f s in all\n",
+                  report.bytes_wrong() == 0
+                      ? "Every byte that arrived was right"
+                      : (std::to_string(report.bytes_wrong()) + " BYTES WERE WRONG").c_str(),
+                  report.seconds);
+  return text;
+}
+
+}  // namespace cw::demo

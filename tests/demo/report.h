@@ -1,0 +1,48 @@
+// What a run of the demo came to, for a person and for a program.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tests/demo/gateways.h"
+#include "tests/demo/options.h"
+#include "tests/demo/probes.h"
+#include "tests/demo/traffic.h"
+
+namespace cw::demo {
+
+/// The same traffic, one way or the other.
+struct Half {
+  TcpResult tcp;
+  UdpResult udp;
+  FileResult file;
+  MessageResult messages;
+  uint64_t bytes_wrong() const { return file.bytes_wrong + messages.bytes_wrong; }
+};
+
+/// What only gateways have.
+struct GatewayFigures {
+  Probes probes;
+  GatewayCounts all;  ///< over all measurements
+  GatewayCounts during_udp;
+  double cores_tcp = 0, cores_udp = 0;  ///< processors that both gateways together kept busy
+};
+
+struct Report {
+  Options options;
+  Half without, with;
+  GatewayFigures gateways;
+  /// The emulator says that it was too late for its figures to mean anything.
+  bool is_void = false;
+  std::string emulator;  ///< its own report
+  double seconds = 0;
+
+  uint64_t bytes_wrong() const { return without.bytes_wrong() + with.bytes_wrong(); }
+};
+
+/// One object on one line.
+std::string to_json(const Report& report);
+std::string to_table(const Report& report);
+
+}  // namespace cw::demo

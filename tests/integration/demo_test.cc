@@ -1,0 +1,117 @@
+// causeway-demo from its command line to its figures, and what is left of it.
+#include <gtest/gtest.h>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "tests/demo/gateways.h"
+#include "tests/lab/space.h"
+
+namespace cw::demo {
+namespace {
+
+// LeakSanitizer looks at a program from a helper process, which it cannot for one that lives in a
+// PID namespace of its own: it then ends with an error instead.
+[[maybe_unused]] const int is_leak_check_off = setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
+
+using Json = nlohmann::json;
+
+class DemoRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why_not = lab::obstacle();
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
+    here_.emplace(lab::Space::make());
+  }
+  lab::Outcome run(lab::Arguments options) const {
+    options.insert(options.begin(), CW_DEMO_PROGRAM);
+    return here_->run(options);
+  }
+  std::optional<lab::Space> here_;
+};
+
+std::set<std::string> keys_of(const Json& json) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.insert(key);
+  return keys;
+}
+
+bool holds_all(const Json& json, const std::set<std::string>& wanted) {
+  const std::set<std::string> keys = keys_of(json);
+  return std::ranges::includes(keys, wanted);
+}
+
+TEST_F(DemoRun, measures_with_and_without_gateways_and_every_byte_is_right) {
+  const lab::Outcome outcome =
+      run({"--seconds", "3", "--warm-up", "1", "--file", "4MiB", "--rate", "50Mbit/s", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_TRUE(holds_all(it, {"link", "without", "with", "bytes_wrong"})) << it;
+  EXPECT_TRUE(holds_all(it["without"], {"tcp_mbps", "udp_loss"})) << it;
+  EXPECT_TRUE(holds_all(it["with"], {"policy", "tcp_mbps", "udp_loss", "added_us_p50",
+                                     "added_us_p99", "repaired", "given_up"}))
+      << it;
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_EQ(it["with"]["policy"], "selective_repeat");
+  EXPECT_TRUE(it["with"]["file_whole"]);
+  // The link loses one in a hundred, which the gateways repair.
+  EXPECT_GT(it["without"]["udp_loss"], 0.005);
+  EXPECT_LT(it["with"]["udp_loss"], it["without"]["udp_loss"]);
+  EXPECT_GT(it["with"]["tcp_mbps"], it["without"]["tcp_mbps"]);
+  EXPECT_GT(it["with"]["repaired"], 0);
+  EXPECT_EQ(it["with"]["messages_whole"], it["with"]["messages_posted"]);
+  EXPECT_LT(it["without"]["messages_whole"], it["without"]["messages_posted"]);
+}
+
+TEST_F(DemoRun, says_what_is_wrong_with_its_options_and_its_gateways) {
+  const lab::Outcome options = run({"--loss", "much"});
+  EXPECT_EQ(options.status, 2);
+  EXPECT_NE(options.err.find("--loss: \"much\" is not a share"), std::string::npos) << options.err;
+  const lab::Outcome policy = run({"--seconds", "1", "--warm-up", "0", "--file", "1kB", "--loss",
+                                   "0%", "--policy", "no_such_policy"});
+  EXPECT_EQ(policy.status, 3);
+  EXPECT_NE(policy.err.find("no_such_policy"), std::string::npos) << policy.err;
+}
+
+TEST_F(DemoRun, shows_its_options) {
+  const lab::Outcome outcome = run({"--help"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find("./demo --rtt 100ms"), std::string::npos) << outcome.out;
+}
+
+/// The processes that run one of our programs as the demo starts them.
+int gateways_alive() {
+  int count = 0;
+  FILE* const list = popen("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '", "r");
+  std::string text;
+  for (int each; (each = fgetc(list)) != EOF;) text += static_cast<char>(each);
+  pclose(list);
+  const std::string ours = std::string(CW_DEMO_PROGRAM) + " --seconds 3599";
+  for (size_t at = 0; (at = text.find(ours, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST_F(DemoRun, is_gone_with_all_its_processes_when_it_is_killed) {
+  lab::Program program(here_->fd(), {CW_DEMO_PROGRAM, "--seconds", "3599"});
+  for (int i = 0; i < 500 && gateways_alive() < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  // The one that is seen, the one inside, and whoever it has begun to turn into another program.
+  EXPECT_GE(gateways_alive(), 2);
+  program.signal(SIGKILL);
+  program.finish();
+  for (int i = 0; i < 500 && gateways_alive() > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(gateways_alive(), 0);
+}
+
+}  // namespace
+}  // namespace cw::demo

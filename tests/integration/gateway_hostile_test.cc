@@ -1,0 +1,111 @@
+// Strangers at the WAN port: garbage, truncated, altered and replayed packets, as many as they can.
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/integration/two_gateways.h"
+#include "tests/lab/hostile.h"
+
+namespace cw::lab {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Json = nlohmann::json;
+
+constexpr uint64_t seed = 20261121;
+constexpr size_t hostile_frames = 6000;
+constexpr uint32_t flood_per_second = 100'000, replay_per_second = 10'000;
+
+class GatewayHostile : public TwoGateways {
+ protected:
+  struct Phase {
+    DatagramCounts honest;
+    double share = 0;  ///< of what was sent
+    double hostile_per_second = 0, cpu = 0;
+  };
+
+  Phase run_phase(Flood* flood, milliseconds time) {
+    Datagrams stream(sites(), {.per_second = 3000});
+    const uint64_t hostile_before = flood == nullptr ? 0 : flood->sent();
+    const auto cpu_before = b().program().processor_time();
+    const auto begin = Time::now();
+    stream.start();
+    std::this_thread::sleep_for(time);
+    const std::chrono::duration<double> passed = Time::now() - begin;
+    stream.stop();
+    Phase phase;
+    const std::chrono::duration<double> cpu = b().program().processor_time() - cpu_before;
+    phase.cpu = cpu.count() / passed.count();
+    if (flood != nullptr) {
+      phase.hostile_per_second =
+          static_cast<double>(flood->sent() - hostile_before) / passed.count();
+    }
+    stream.settle();
+    phase.honest = stream.counts();
+    phase.share =
+        static_cast<double>(phase.honest.arrived) / static_cast<double>(phase.honest.sent);
+    tell("at " + std::to_string(phase.hostile_per_second) + " hostile packets a second: " +
+         text_of(phase.honest) + "; gateway B used " + std::to_string(phase.cpu) + " of a core");
+    return phase;
+  }
+};
+
+TEST_F(GatewayHostile, strangers_neither_get_anything_in_nor_keep_others_out) {
+  build({}, {}, {"--rtt", "25ms", "--rate", "200Mbit/s"});
+  Recorder recorder(sites().space(At::Between), "ma");
+  const Phase quiet = run_phase(nullptr, seconds(2));
+  std::vector<Frame> heard = recorder.take();
+  tell(std::to_string(heard.size()) + " frames heard, seed " + std::to_string(seed));
+  const uint64_t memory_before = b().resident_kib();
+  Flood flood(sites().space(At::Between), "mb", make_hostile(heard, hostile_frames, seed),
+              flood_per_second);
+  std::this_thread::sleep_for(milliseconds(300));
+  const Phase flooded = run_phase(&flood, seconds(3));
+  flood.stop();
+  const uint64_t memory_after = b().resident_kib();
+  tell("memory of gateway B: " + std::to_string(memory_before) + " KiB before, " +
+       std::to_string(memory_after) + " KiB after");
+  const Json status = b().status();
+  tell("wan " + status["wan"].dump() + " drops " + status["drops"].dump());
+  EXPECT_TRUE(b().is_running());
+  EXPECT_TRUE(b().is_up());
+  for (const Phase* phase : {&quiet, &flooded}) expect_sound(phase->honest);
+  EXPECT_GT(flooded.hostile_per_second, 1000);
+  EXPECT_GE(flooded.share, 0.8 * quiet.share);
+  EXPECT_LE(memory_after, memory_before + 32 * 1024);
+  EXPECT_EQ(status["counters"]["epochs"], 1);
+  expect_all(exchange({}, milliseconds(500)));
+}
+
+// Of the epoch before, every packet as it was, from the first moment of the next one on.
+TEST_F(GatewayHostile, a_recording_of_an_earlier_life_is_worth_nothing) {
+  build({}, {}, {"--rtt", "25ms", "--rate", "200Mbit/s"});
+  Recorder recorder(sites().space(At::Between), "ma");
+  expect_all(exchange({}, milliseconds(600)));
+  std::vector<Frame> heard = make_replay(recorder.take());
+  ASSERT_GT(heard.size(), 500u);
+  b().kill();
+  const size_t count = heard.size();
+  Flood flood(sites().space(At::Between), "mb", std::move(heard), replay_per_second);
+  b().start();
+  Datagrams stream(sites(), {});
+  stream.start();
+  ASSERT_TRUE(stream.wait_for_arrival(b().ready_at(), seconds(2)));
+  const auto steady = Time::now();
+  std::this_thread::sleep_for(seconds(1));
+  stream.stop();
+  stream.settle();
+  flood.stop();
+  const DatagramCounts counts = stream.counts(steady, Time::time_point::max());
+  tell(std::to_string(count) + " packets replayed " + std::to_string(flood.sent() / count) +
+       " times: " + text_of(counts));
+  EXPECT_GT(flood.sent(), count);
+  expect_all(counts);
+  const Json drops = b().status()["drops"];
+  tell(drops.dump());
+  EXPECT_GT(drops["qpn_unknown"]["count"].get<uint64_t>(), 1000u);
+}
+
+}  // namespace
+}  // namespace cw::lab

@@ -1,0 +1,136 @@
+// causeway-perf between two processes: over the loopback interface, and between two hosts whose
+// link loses packets.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "tests/lab/lab.h"
+
+namespace cw::lab {
+namespace {
+
+using Json = nlohmann::json;
+
+Arguments operator+(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+const Arguments server{CW_PERF_PROGRAM, "server", "--json"};
+Arguments client(const char* host) { return {CW_PERF_PROGRAM, "client", host, "--json"}; }
+
+class Perf : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why_not = obstacle();
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
+    lab_.emplace();
+  }
+  void impair(const Arguments& how) {
+    wan_.emplace(lab_->namespace_of(Middle), Arguments{CW_WAN_PROGRAM, "ma", "mb"} + how);
+    ASSERT_TRUE(wan_->wait_for("ready")) << wan_->finish().err;
+  }
+  void serve(Place place, const Arguments& arguments = server) {
+    server_.emplace(lab_->namespace_of(place), arguments);
+    ASSERT_TRUE(server_->wait_for("ready")) << server_->finish().err;
+  }
+
+  std::optional<Lab> lab_;
+  std::optional<Program> wan_, server_;
+};
+
+TEST_F(Perf, a_thousand_messages_cross_the_loopback_unharmed) {
+  serve(HostA);
+  const Outcome outcome = lab_->run(
+      HostA, client("127.0.0.1") + Arguments{"--size", "64KiB", "--count", "1000", "--verify"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["done"], 1000);
+  EXPECT_EQ(it["arrived_whole"], 1000);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_TRUE(it["verified"]);
+  EXPECT_GT(it["bandwidth_mbps"], 0.0);
+  const Outcome served = server_->finish();
+  EXPECT_EQ(served.status, 0) << served.err;
+  EXPECT_EQ(Json::parse(served.out), it["server"]);
+}
+
+TEST_F(Perf, crosses_ipv6_too) {
+  serve(HostA);
+  const Outcome outcome = lab_->run(HostA, client("::1") + Arguments{"--count", "50", "--verify"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  EXPECT_EQ(Json::parse(outcome.out)["arrived_whole"], 50);
+}
+
+TEST_F(Perf, repairs_what_the_link_loses) {
+  impair({"--rtt", "10ms", "--loss", "1%", "--seed", "3"});
+  serve(HostB);
+  const Outcome outcome = lab_->run(
+      HostA, client(address_of_b) + Arguments{"--count", "200", "--rate", "200Mbit/s", "--verify"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["arrived_whole"], 200);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_GT(it["resends"], 20);  // of some 9,400 packets
+  EXPECT_GE(it["completion_us"]["p50"], 10'000.0);
+}
+
+TEST_F(Perf, tells_both_ends_why_keys_do_not_match) {
+  const auto key_file = testing::TempDir() + "perf_test_key";
+  std::ofstream(key_file) << "a secret that the client does not know";
+  serve(HostA, server + Arguments{"--key-file", key_file});
+  const Outcome outcome = lab_->run(HostA, client("127.0.0.1"));
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("the link does not come up"), std::string::npos) << outcome.err;
+  EXPECT_EQ(server_->finish().status, 3);
+}
+
+TEST_F(Perf, a_client_is_told_what_the_server_refuses) {
+  serve(HostA);
+  // Not a policy of the server, which has no such plugin.
+  const Outcome outcome =
+      lab_->run(HostA, client("127.0.0.1") + Arguments{"--policy-param", "nonsense=1"});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("nonsense"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Perf, says_that_no_server_is_there) {
+  const Outcome outcome = lab_->run(HostA, client("127.0.0.1"));
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("is `causeway-perf server` running there"), std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(Perf, reports_what_it_has_measured_when_it_is_interrupted) {
+  serve(HostA);
+  Program program(lab_->namespace_of(HostA),
+                  client("127.0.0.1") + Arguments{"--count", "100000000", "--verify"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  program.signal(SIGINT);
+  const Outcome outcome = program.finish();
+  EXPECT_EQ(outcome.status, 130) << outcome.err;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["ended"], "interrupted");
+  EXPECT_GT(it["done"], 0);
+  EXPECT_GT(it["arrived_whole"], 0);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_EQ(server_->finish().status, 0);  // it did what it was asked to
+}
+
+TEST_F(Perf, ends_soon_when_the_server_dies) {
+  serve(HostA);
+  Program program(lab_->namespace_of(HostA),
+                  client("127.0.0.1") + Arguments{"--count", "100000000"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  server_->signal(SIGKILL);
+  const Outcome outcome = program.finish();
+  EXPECT_EQ(outcome.status, 3) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["ended"], "the other end was lost");
+}
+
+}  // namespace
+}  // namespace cw::lab

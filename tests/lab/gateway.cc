@@ -1,0 +1,138 @@
+#include "tests/lab/gateway.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace cw::lab {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr auto look_every = milliseconds(2);
+constexpr auto status_patience = std::chrono::seconds(5);
+
+Json read_json(const std::string& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+}
+
+/// When a status was written, in its own words.
+double moment_of(const Json& status) {
+  return status.is_object() ? status.value("uptime_s", -1.0) : -1.0;
+}
+
+}  // namespace
+
+Folder::Folder() : path_("/tmp/causeway_lab_XXXXXX") {
+  if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no folder in /tmp");
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+void Folder::write(const std::string& name, const std::string& text) const {
+  std::ofstream(path(name)) << text;
+  chmod(path(name).c_str(), 0600);
+}
+
+std::string GatewayFile::text(bool is_a, const Folder& folder) const {
+  const SiteAddresses &own = is_a ? site_a : site_b, &other = is_a ? site_b : site_a;
+  const std::string name = is_a ? "a" : "b", other_name = is_a ? "b" : "a";
+  std::ostringstream file;
+  file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder.path(name) << ".json\"\n\n"
+       << "[lan]\ndevice = \"causeway0\"\nmtu = " << lan_mtu << "\n"
+       << lan_more << "\n[wan]\naddress = \"" << (is_wan_v6 ? own.wan_v6 : own.wan)
+       << "\"\nrate = \"" << rate << "\"\n"
+       << wan_more << "\n[pair]\nkey_file = \"" << key_file << "\"\nrtt = \"" << rtt
+       << "\"\nmtu = " << wan_mtu << "\n\n[[peer]]\nname = \"" << other_name << "\"\naddress = \""
+       << (is_wan_v6 ? other.wan_v6 : other.wan) << "\"\nroutes = [\"" << other.prefix << "\", \""
+       << other.prefix_v6 << "\"]\n\n"
+       << classes;
+  return file.str();
+}
+
+Gateway::Gateway(const Sites& sites, const Folder& folder, const std::string& program, bool is_a)
+    : sites_(sites),
+      folder_(folder),
+      program_path_(program),
+      name_(is_a ? "a" : "b"),
+      place_(is_a ? At::GatewayA : At::GatewayB),
+      is_a_(is_a) {}
+
+void Gateway::configure(const GatewayFile& file) const {
+  folder_.write(name_ + ".toml", file.text(is_a_, folder_));
+}
+
+void Gateway::start_in_vain() {
+  program_.reset();
+  program_.emplace(sites_.namespace_of(place_),
+                   Arguments{program_path_, "--config", folder_.path(name_ + ".toml")});
+}
+
+void Gateway::start() {
+  start_in_vain();
+  if (!program_->wait_for(" ready ")) throw std::runtime_error(program_->finish().err);
+  ready_at_ = Time::now();
+}
+
+Json Gateway::status() {
+  const std::string file = folder_.path(name_ + ".json");
+  const double before = moment_of(read_json(file));
+  program_->signal(SIGUSR1);
+  const auto end = Time::now() + status_patience;
+  while (Time::now() < end && !program_->has_ended()) {
+    const Json status = read_json(file);
+    if (moment_of(status) > before) return status;
+    std::this_thread::sleep_for(look_every);
+  }
+  throw std::runtime_error("no status of " + name_ + ": " + program_->err_so_far());
+}
+
+bool Gateway::is_up() {
+  const Json now = status();
+  for (const Json& peer : now.at("peers")) {
+    if (peer.at("link") != "up") return false;
+  }
+  return true;
+}
+
+bool Gateway::wait_up(milliseconds most) {
+  const auto end = Time::now() + most;
+  while (!is_up()) {
+    if (Time::now() > end) return false;
+    std::this_thread::sleep_for(look_every);
+  }
+  return true;
+}
+
+Outcome Gateway::stop() {
+  program_->signal(SIGTERM);
+  return program_->finish();
+}
+
+void Gateway::kill() {
+  program_->signal(SIGKILL);
+  program_->finish();
+}
+
+uint64_t Gateway::resident_kib() const {
+  std::ifstream stream("/proc/" + std::to_string(program_->pid()) + "/status");
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("VmRSS:")) return std::strtoull(line.c_str() + 6, nullptr, 10);
+  }
+  return 0;
+}
+
+}  // namespace cw::lab

@@ -1,0 +1,82 @@
+// causewayd at one of the lab's two sites: its file, its process, what it says of itself.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "tests/lab/program.h"
+#include "tests/lab/sites.h"
+
+namespace cw::lab {
+
+/// A folder of this process's own, gone with this object.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string path(const std::string& name) const { return path_ + "/" + name; }
+  /// Readable by nobody else.
+  void write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::string path_;
+};
+
+/// What most tests' files have in common; a file is what comes of it.
+struct GatewayFile {
+  std::string rate = "190 Mbit/s", rtt = "25 ms", key_file = "pair.key";
+  uint32_t lan_mtu = 1500, wan_mtu = 1500;
+  bool is_wan_v6 = false;
+  std::string lan_more, wan_more;  ///< further lines of these tables
+  std::string classes = "[[class]]\nname = \"all\"\n";
+
+  /// For site A, or for site B, with its status in `folder`.
+  std::string text(bool is_a, const Folder& folder) const;
+};
+
+/// Thread: one.
+class Gateway {
+ public:
+  using Json = nlohmann::json;
+
+  /// Writes NAME.toml into `folder`; nothing runs yet. All outlive the gateway.
+  Gateway(const Sites& sites, const Folder& folder, const std::string& program, bool is_a);
+
+  /// Writes its file, as it will be read at the next start.
+  void configure(const GatewayFile& file) const;
+  /// Starts it and waits for its `ready`; throws what it says when that does not come.
+  void start();
+  /// Starts it, whatever comes of it.
+  void start_in_vain();
+  bool is_running() { return program_ && !program_->has_ended(); }
+  /// As of now. Throws when there is none.
+  Json status();
+  bool is_up();
+  /// Waits until its link is up; false when it did not come up in time.
+  bool wait_up(std::chrono::milliseconds most = std::chrono::seconds(8));
+  /// Ends it by SIGTERM.
+  Outcome stop();
+  /// Ends it by SIGKILL.
+  void kill();
+  Program& program() { return *program_; }
+  /// When its `ready` was seen.
+  Time::time_point ready_at() const { return ready_at_; }
+  /// Kilobytes of memory that it occupies.
+  uint64_t resident_kib() const;
+
+ private:
+  const Sites& sites_;
+  const Folder& folder_;
+  std::string program_path_, name_;
+  At place_;
+  bool is_a_;
+  std::optional<Program> program_;
+  Time::time_point ready_at_;
+};
+
+}  // namespace cw::lab

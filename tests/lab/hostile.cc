@@ -1,0 +1,190 @@
+#include "tests/lab/hostile.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <span>
+#include <stdexcept>
+
+#include "dataplane/wire/icrc.h"
+#include "offload/crc32.h"
+
+namespace cw::lab {
+namespace {
+
+constexpr size_t ip_at = 14, udp_at = 34, payload_at = 42;
+constexpr size_t length_max = 1514;
+constexpr int socket_bytes = 64 << 20;
+
+int packet_socket(const Space& space, const std::string& interface) {
+  const int fd = space.raw_socket(AF_PACKET, htons(ETH_P_ALL));
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  sockaddr_ll name{};
+  name.sll_family = AF_PACKET;
+  name.sll_protocol = htons(ETH_P_ALL);
+  const bool is_found = ioctl(fd, SIOCGIFINDEX, &request) == 0;
+  name.sll_ifindex = request.ifr_ifindex;
+  if (!is_found || bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
+    close(fd);
+    throw std::runtime_error("no packet socket at " + interface);
+  }
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &socket_bytes, sizeof(socket_bytes));
+  setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &socket_bytes, sizeof(socket_bytes));
+  return fd;
+}
+
+void put16(Frame& frame, size_t at, size_t value) {
+  frame[at] = static_cast<uint8_t>(value >> 8);
+  frame[at + 1] = static_cast<uint8_t>(value);
+}
+
+/// Lengths and the IP checksum as they must be; without a UDP checksum.
+void finish(Frame& frame) {
+  put16(frame, ip_at + 2, frame.size() - ip_at);
+  put16(frame, udp_at + 4, frame.size() - udp_at);
+  put16(frame, udp_at + 6, 0);
+  put16(frame, ip_at + 10, 0);
+  uint32_t sum = 0;
+  for (size_t at = ip_at; at < udp_at; at += 2) sum += frame[at] << 8 | frame[at + 1];
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  put16(frame, ip_at + 10, ~sum & 0xffff);
+}
+
+bool is_udp(const Frame& frame) {
+  return frame.size() > payload_at + 16 && frame[12] == 0x08 && frame[13] == 0x00 &&
+         frame[ip_at] == 0x45 && frame[ip_at + 9] == IPPROTO_UDP;
+}
+
+class Maker {
+ public:
+  explicit Maker(uint64_t seed) : random_(seed) {}
+
+  Frame make(size_t kind, const Frame& heard) {
+    Frame frame = heard;
+    switch (kind % 6) {
+      case 0:
+        scramble_source(frame);
+        [[fallthrough]];
+      case 1:
+        frame.resize(payload_at + random_() % (length_max - payload_at));
+        std::generate(frame.begin() + payload_at, frame.end(), [this] { return random_(); });
+        break;
+      case 2:
+        frame.resize(payload_at + random_() % (frame.size() - payload_at));
+        break;
+      case 3:
+      case 4:
+        frame[payload_at + random_() % (frame.size() - payload_at)] ^= 1 << random_() % 8;
+        if (kind % 6 == 4) write_crc(frame);
+        break;
+      default:
+        break;
+    }
+    finish(frame);
+    return frame;
+  }
+
+ private:
+  void scramble_source(Frame& frame) {
+    put16(frame, udp_at, 1024 + random_() % 60000);
+    if (random_() % 2 == 0) frame[ip_at + 15] ^= 0x40;
+  }
+  void write_crc(Frame& frame) {
+    const std::span<uint8_t> transport(frame.data() + payload_at,
+                                       frame.size() - payload_at - icrc_bytes);
+    Icrc::write(icrc_.of({}, transport),
+                std::span<uint8_t, icrc_bytes>(transport.data() + transport.size(), icrc_bytes));
+  }
+
+  std::mt19937_64 random_;
+  Icrc icrc_{IcrcMode::Pseudo, cw_crc32, 1024};
+};
+
+}  // namespace
+
+Recorder::Recorder(const Space& space, const std::string& interface)
+    : fd_(packet_socket(space, interface)) {
+  const int on = 1;
+  setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
+}
+
+Recorder::~Recorder() { close(fd_); }
+
+std::vector<Frame> Recorder::take() {
+  std::vector<Frame> frames;
+  std::array<uint8_t, 65536> bytes;
+  for (ssize_t size; (size = recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT)) >= 0;) {
+    frames.emplace_back(bytes.data(), bytes.data() + size);
+  }
+  return frames;
+}
+
+std::vector<Frame> make_hostile(const std::vector<Frame>& heard, size_t count, uint64_t seed) {
+  std::vector<Frame> usable, made;
+  std::ranges::copy_if(heard, std::back_inserter(usable), is_udp);
+  if (usable.empty()) throw std::runtime_error("nothing was heard");
+  Maker maker(seed);
+  for (size_t i = 0; i < count; ++i) made.push_back(maker.make(i, usable[i % usable.size()]));
+  return made;
+}
+
+std::vector<Frame> make_replay(const std::vector<Frame>& heard) {
+  std::vector<Frame> usable;
+  std::ranges::copy_if(heard, std::back_inserter(usable), is_udp);
+  for (Frame& frame : usable) finish(frame);
+  return usable;
+}
+
+Flood::Flood(const Space& space, const std::string& interface, std::vector<Frame> frames,
+             uint32_t per_second)
+    : fd_(packet_socket(space, interface)), frames_(std::move(frames)), per_second_(per_second) {
+  const int on = 1;
+  setsockopt(fd_, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof(on));
+  thread_ = std::thread([this] { run(); });
+}
+
+Flood::~Flood() {
+  stop();
+  close(fd_);
+}
+
+void Flood::stop() {
+  is_over_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void Flood::run() {
+  constexpr size_t burst_max = 256;
+  constexpr std::chrono::milliseconds pause(1);
+  std::array<mmsghdr, burst_max> headers{};
+  std::array<iovec, burst_max> pieces{};
+  const auto begin = Time::now();
+  uint64_t passed = 0;  // due so far: sent, or too late
+  for (size_t next = 0; !is_over_;) {
+    const std::chrono::duration<double> time = Time::now() - begin;
+    const auto due = static_cast<uint64_t>(time.count() * per_second_);
+    const size_t count = std::min<uint64_t>(due - passed, burst_max);
+    passed = due - passed > 4 * burst_max ? due : passed + count;
+    for (size_t i = 0; i < count; ++i, next = (next + 1) % frames_.size()) {
+      pieces[i] = {frames_[next].data(), frames_[next].size()};
+      headers[i] = {};
+      headers[i].msg_hdr.msg_iov = &pieces[i];
+      headers[i].msg_hdr.msg_iovlen = 1;
+    }
+    const int taken = count == 0 ? 0 : sendmmsg(fd_, headers.data(), count, 0);
+    if (taken > 0) sent_ += static_cast<uint64_t>(taken);
+    if (count < burst_max) std::this_thread::sleep_for(pause);
+  }
+}
+
+}  // namespace cw::lab

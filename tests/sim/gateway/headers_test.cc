@@ -1,0 +1,173 @@
+// What becomes of the bits that routers change: hops, DSCP, ECN, on both sides of a WAN.
+#include <gtest/gtest.h>
+
+#include "dataplane/gateway/ip_packet.h"
+#include "tests/sim/gateway/two_sites.h"
+#include "tests/sim/tally_port.h"
+
+namespace cw::sim {
+namespace {
+
+using gateway::PacketKind;
+
+constexpr Duration one_way = Duration::from_ms(10);
+
+/// A WAN that marks what it may mark, or, not to be trusted, all.
+class MarkingPort final : public PortAround {
+ public:
+  MarkingPort(Port& inner, bool marks_all) : PortAround(inner), marks_all_(marks_all) {}
+  size_t rx_burst(std::span<Packet*> out, Instant now) override {
+    const size_t count = PortAround::rx_burst(out, now);
+    for (Packet* packet : out.first(count)) {
+      if (marks_all_ || packet->ecn != gateway::ecn_not_capable) packet->ecn = gateway::ecn_ce;
+    }
+    return count;
+  }
+
+ private:
+  bool marks_all_;
+};
+
+TwoSitesOptions marked(uint64_t seed, bool marks_all) {
+  TwoSitesOptions options{.seed = seed};
+  options.wan_around = [marks_all](int, Port& inner) {
+    return std::make_unique<MarkingPort>(inner, marks_all);
+  };
+  return options;
+}
+
+class GatewayHops : public testing::TestWithParam<bool> {};
+
+TEST_P(GatewayHops, are_one_per_gateway_and_the_last_is_told) {
+  const bool is_v6 = GetParam();
+  TwoSites sites({.seed = 41});
+  ASSERT_TRUE(sites.come_up());
+  for (uint8_t ttl = 1; ttl <= 5; ++ttl) {
+    sites.host(1).add_flow({.number = ttl,
+                            .bytes = 300,
+                            .packets = 5,
+                            .begin = sites.now(),
+                            .ttl = ttl,
+                            .is_v6 = is_v6});
+  }
+  sites.run_for(Duration::from_ms(500));
+  // One hop left does not pass the first gateway, two do not pass the second.
+  for (const uint16_t ttl : {1, 2}) EXPECT_EQ(sites.host(2).report(ttl).received, 0u) << ttl;
+  for (const uint16_t ttl : {3, 4, 5}) {
+    const FlowReport& report = sites.host(2).report(ttl);
+    EXPECT_EQ(report.received, 5u);
+    EXPECT_EQ(report.wrong, 0u);
+    EXPECT_EQ(report.ttl_min, ttl - 2);
+    EXPECT_EQ(report.ttl_max, ttl - 2);
+  }
+  for (const int site : {1, 2}) {
+    EXPECT_EQ(sites.gateway(site).drops().read_any_thread(DropReason::ttl_expired), 5u);
+  }
+  ASSERT_EQ(sites.host(1).foreign().size(), 5u);
+  for (const auto& reply : sites.host(1).foreign()) {
+    const auto parsed = gateway::parse_ip_packet(reply);
+    ASSERT_TRUE(parsed);
+    EXPECT_EQ(parsed->kind, PacketKind::Icmp);
+    EXPECT_EQ(reply[parsed->header_bytes], is_v6 ? 3 : 11);
+    EXPECT_EQ(reply[parsed->header_bytes + 1], 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, GatewayHops, testing::Bool(),
+                         [](const auto& each) { return each.param ? "ipv6" : "ipv4"; });
+
+/// A flow for each ECN and IP version, far enough apart that no two share a slot.
+void send_each_ecn(TwoSites& sites) {
+  for (const bool is_v6 : {false, true}) {
+    for (uint8_t ecn = 0; ecn < 4; ++ecn) {
+      sites.host(1).add_flow({.number = static_cast<uint16_t>(1 + ecn + (is_v6 ? 4 : 0)),
+                              .bytes = 500,
+                              .rate = Rate::from_mbps(1),
+                              .packets = 50,
+                              .begin = sites.now() + Duration::from_us(100 * ecn + 50 * is_v6),
+                              .dscp = static_cast<uint8_t>(10 + ecn),
+                              .ecn = ecn,
+                              .is_v6 = is_v6});
+    }
+  }
+  sites.run_for(Duration::from_s(1));
+}
+
+struct Seen {
+  uint64_t ecn[4];
+};
+
+void expect_each_ecn(TwoSites& sites, const Seen (&expected)[4]) {
+  for (uint16_t number = 1; number <= 8; ++number) {
+    SCOPED_TRACE(number);
+    const FlowReport& report = sites.host(2).report(number);
+    const Seen& seen = expected[(number - 1) % 4];
+    for (int ecn = 0; ecn < 4; ++ecn) EXPECT_EQ(report.ecn[ecn], seen.ecn[ecn]) << ecn;
+    EXPECT_EQ(report.wrong, 0u);
+    EXPECT_EQ(report.dscp_min, 10 + (number - 1) % 4);
+    EXPECT_EQ(report.dscp_max, 10 + (number - 1) % 4);
+  }
+}
+
+TEST(GatewayEcn, crosses_a_calm_wan_unchanged) {
+  TwoSites sites({.seed = 43});
+  ASSERT_TRUE(sites.come_up());
+  send_each_ecn(sites);
+  expect_each_ecn(sites, {{50, 0, 0, 0}, {0, 50, 0, 0}, {0, 0, 50, 0}, {0, 0, 0, 50}});
+  EXPECT_EQ(sites.gateway(2).counters().read_any_thread(Counter::marks_lost), 0u);
+}
+
+TEST(GatewayEcn, a_mark_of_the_wan_reaches_those_who_understand) {
+  TwoSites sites(marked(47, false));
+  ASSERT_TRUE(sites.come_up());
+  send_each_ecn(sites);
+  expect_each_ecn(sites, {{50, 0, 0, 0}, {0, 0, 0, 50}, {0, 0, 0, 50}, {0, 0, 0, 50}});
+  EXPECT_EQ(sites.gateway(2).counters().read_any_thread(Counter::marks_lost), 0u);
+  EXPECT_EQ(sites.gateway(2).counters().read_any_thread(Counter::frames_marked), 200u);
+}
+
+TEST(GatewayEcn, a_mark_on_what_is_not_capable_changes_nothing_and_is_counted) {
+  TwoSites sites(marked(53, true));
+  ASSERT_TRUE(sites.come_up());
+  send_each_ecn(sites);
+  expect_each_ecn(sites, {{50, 0, 0, 0}, {0, 0, 0, 50}, {0, 0, 0, 50}, {0, 0, 0, 50}});
+  EXPECT_EQ(sites.gateway(2).counters().read_any_thread(Counter::marks_lost), 100u);
+}
+
+// Twice the link's rate for a second: what waits is marked, then refused, and never waits long.
+TEST(GatewayQueue, is_marked_above_its_half_and_bounded_in_time) {
+  constexpr Duration queue = Duration::from_ms(40);
+  TwoSitesOptions options{.seed = 59, .rate = Rate::from_mbps(50)};
+  options.classes = {{.name = "all", .queue = queue}};
+  TwoSites sites(options);
+  ASSERT_TRUE(sites.come_up());
+  sites.run_for(one_way * 4);
+  for (const uint8_t ecn : {0, 2}) {
+    sites.host(1).add_flow({.number = static_cast<uint16_t>(1 + ecn),
+                            .rate = Rate::from_mbps(50),
+                            .packets = 6250,
+                            .begin = sites.now(),
+                            .ecn = ecn});
+  }
+  sites.run_for(Duration::from_s(3));
+  const Drops& drops = sites.gateway(1).drops();
+  EXPECT_GT(drops.read_any_thread(DropReason::wan_queue_full), 3000u);
+  EXPECT_EQ(sites.gateway(1).counters().read_any_thread(Counter::lan_in),
+            sites.gateway(1).counters().read_any_thread(Counter::lan_sent) +
+                drops.read_any_thread(DropReason::wan_queue_full));
+  const FlowReport& deaf = sites.host(2).report(1);
+  const FlowReport& capable = sites.host(2).report(3);
+  EXPECT_EQ(deaf.marked, 0u);
+  // The first half of the queue fills within 20 ms; from then on all are marked.
+  EXPECT_GT(capable.marked, capable.received * 9 / 10);
+  EXPECT_LT(capable.marked, capable.received);
+  EXPECT_EQ(sites.gateway(1).counters().read_any_thread(Counter::lan_marked), capable.marked);
+  for (const FlowReport* report : {&deaf, &capable}) {
+    EXPECT_LT(report->delay_max, one_way + queue + Duration::from_ms(2));
+    EXPECT_GT(report->delay_max, one_way + queue / 2);
+    EXPECT_EQ(report->wrong + report->doubled, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace cw::sim

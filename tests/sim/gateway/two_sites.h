@@ -1,0 +1,122 @@
+// Two sites as they are built between two datacenters, in one thread and virtual time: hosts, LAN
+// ports, gateways, WAN ports. All of it is the real code, save the wires.
+//
+//   host 1 -- LAN -- gateway 1 ===== WAN (impaired) ===== gateway 2 -- LAN -- host 2
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dataplane/core/worker.h"
+#include "dataplane/gateway/gateway.h"
+#include "dataplane/port/sim/network.h"
+#include "dataplane/sdr/endpoint.h"
+#include "offload/mac.h"
+#include "tests/sim/gateway/host.h"
+#include "tests/sim/stage.h"
+
+namespace cw::sim {
+
+/// Puts a port of a test's own around one of `site`'s; null: leaves it as it is.
+using PortWrap = std::function<std::unique_ptr<Port>(int site, Port& inner)>;
+
+struct TwoSitesOptions {
+  uint64_t seed = 1;
+  Impairment wan{.delay = Duration::from_ms(10)};  ///< each way
+  uint32_t payload_bytes = 1024;
+  Rate rate = Rate::from_mbps(500);
+  uint32_t messages = 16, message_slots = 512;
+  const cw_policy_ops* policy = nullptr;  ///< null: selective_repeat
+  std::vector<gateway::ClassOptions> classes{{.name = "all"}};
+  Duration lan_queue = Duration::from_ms(10);
+  uint32_t lan_mtu = 1500;
+  bool adapt = false;  ///< the rate follows what the link carries
+  PortWrap lan_around, wan_around;
+  /// Called before and after each turn of a gateway.
+  std::function<void(int site, bool is_before)> around_turn;
+};
+
+/// A peer as a gateway's WAN port numbers it, and the site behind it.
+struct FarSite {
+  uint16_t peer = 0;
+  uint8_t site = 2;
+};
+
+/// One gateway process: dies with its state, and a new one begins with a new seed.
+class GatewaySite final : public Actor {
+ public:
+  GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_sites,
+              const TwoSitesOptions& options, uint64_t seed, Instant now);
+
+  void turn(Instant now) override;
+  Instant next_deadline() const override { return worker_->next_wakeup(); }
+
+  sdr::Peer& peer(size_t index = 0) { return *endpoint_->peers()[index]; }
+  gateway::Gateway& gateway() { return *gateway_; }
+  const Drops& drops() const { return drops_; }
+  const Counters& counters() const { return counters_; }
+
+ private:
+  static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
+  sdr::PeerOptions peer_options(uint16_t far_peer, const TwoSitesOptions& options);
+
+  Prng prng_;
+  cw_mac mac_;
+  Counters counters_;
+  Drops drops_;
+  std::unique_ptr<sdr::Endpoint> endpoint_;
+  std::unique_ptr<gateway::Gateway> gateway_;
+  std::unique_ptr<Worker> worker_;
+  std::vector<double> params_;
+};
+
+class TwoSites {
+ public:
+  explicit TwoSites(const TwoSitesOptions& options);
+
+  Instant now() const { return network_.now(); }
+  Host& host(int site) { return *hosts_[site - 1]; }
+  GatewaySite& gateway(int site) { return *gateways_[site - 1]->site; }
+  SimNetwork& network() { return network_; }
+
+  void run_for(Duration time);
+  /// Until both links are up, a second at most.
+  bool come_up();
+  /// Another process in the place of this one: nothing of its state survives.
+  void restart(int site);
+  /// Both ways; packets under way keep their fate.
+  void set_wan(const Impairment& impairment);
+  /// The port below whatever is around it, and the far gateway's number there.
+  SimPort& wan_port(int site) { return *wan_[site - 1]; }
+  uint16_t far_peer(int site) const {
+    return site == 1 ? wan_peers_.of_first : wan_peers_.of_second;
+  }
+
+ private:
+  /// Keeps the actor's place on the stage while processes come and go.
+  struct Seat final : Actor {
+    void turn(Instant now) override;
+    Instant next_deadline() const override { return site->next_deadline(); }
+    const TwoSitesOptions* options = nullptr;
+    int number = 0;
+    std::unique_ptr<GatewaySite> site;
+  };
+  Port* around(const PortWrap& wrap, int site, Port& inner);
+  void start(int site);
+
+  TwoSitesOptions options_;
+  SimNetwork network_;
+  Stage stage_;
+  SimPort *lan_[2], *wan_[2];
+  Port *lan_used_[2], *wan_used_[2];
+  std::vector<std::unique_ptr<Port>> around_;
+  SimPeers wan_peers_;
+  std::unique_ptr<Host> hosts_[2];
+  std::unique_ptr<Seat> gateways_[2];
+  uint64_t lives_ = 0;
+};
+
+}  // namespace cw::sim

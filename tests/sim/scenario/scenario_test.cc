@@ -1,0 +1,188 @@
+// Every shipped scenario runs, gives the promised JSON, and the same one for the same seed; and
+// the program says what is wrong with a file.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "control/sim/scenario.h"
+#include "control/sim/simulation.h"
+
+namespace cw {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path folder = fs::path(CW_SOURCE_DIR) / "tests/sim/scenarios";
+
+std::vector<fs::path> files() {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".toml") found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+Scenario load(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  const auto scenario = read_scenario(file.string(), text.str());
+  EXPECT_TRUE(scenario) << scenario.error().sentence;
+  return *scenario;
+}
+
+nlohmann::json run(Scenario scenario, uint64_t seed) {
+  scenario.run.seed = seed;
+  const auto simulation = Simulation::make(scenario);
+  EXPECT_TRUE(simulation) << simulation.error().sentence;
+  return nlohmann::json::parse(to_json((*simulation)->run([](uint64_t) {})));
+}
+
+class Scenarios : public testing::TestWithParam<fs::path> {
+ protected:
+  Scenario few() const {
+    Scenario scenario = load(GetParam());
+    scenario.workload.messages = std::min<uint64_t>(scenario.workload.messages, 80);
+    return scenario;
+  }
+};
+
+TEST_P(Scenarios, completes_with_every_byte_right) {
+  const Scenario scenario = few();
+  const nlohmann::json json = run(scenario, 1);
+  std::set<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.insert(key);
+  EXPECT_EQ(keys, (std::set<std::string>{"policy", "seed", "messages", "completed", "completion_ms",
+                                         "goodput_gbps", "packets", "resent_packets",
+                                         "repair_packets", "lost_packets", "bytes_wrong",
+                                         "trace_hash", "virtual_seconds", "wall_seconds"}));
+  const uint64_t messages = scenario.workload.messages * scenario.receivers;
+  EXPECT_EQ(json["messages"], messages);
+  EXPECT_EQ(json["bytes_wrong"], 0);
+  if (json["policy"] == "passthrough") {
+    EXPECT_LT(json["completed"], messages);
+    EXPECT_GT(json["completed"], messages / 2);
+    return;
+  }
+  EXPECT_EQ(json["completed"], messages);
+  const auto& times = json["completion_ms"];
+  EXPECT_GT(times["p50"], 0);
+  EXPECT_LE(times["p50"], times["p99"]);
+  EXPECT_LE(times["p99"], times["p999"]);
+  EXPECT_GT(json["goodput_gbps"], 0);
+}
+
+TEST_P(Scenarios, takes_the_same_course_for_the_same_seed) {
+  const std::string first = run(few(), 7)["trace_hash"];
+  EXPECT_EQ(run(few(), 7)["trace_hash"], first);
+  EXPECT_NE(run(few(), 8)["trace_hash"], first);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Scenarios, testing::ValuesIn(files()),
+                         [](const auto& each) { return each.param.stem().string(); });
+
+TEST(Scenario, bytes_that_are_carried_and_bytes_that_are_lent_arrive_alike) {
+  Scenario scenario = load(folder / "uniform_loss.toml");
+  scenario.workload.messages = 100;
+  scenario.run.carry_bytes = true;
+  const nlohmann::json json = run(scenario, 1);
+  EXPECT_EQ(json["completed"], 100);
+  EXPECT_EQ(json["bytes_wrong"], 0);
+}
+
+TEST(Scenario, nothing_is_resent_on_a_perfect_wire) {
+  const nlohmann::json json = run(load(folder / "lossless.toml"), 3);
+  EXPECT_EQ(json["resent_packets"], 0);
+  EXPECT_EQ(json["lost_packets"], 0);
+}
+
+TEST(Scenario, skew_between_paths_and_reordering_cost_few_resends) {
+  for (const char* file : {"two_paths.toml", "reorder_duplicate.toml"}) {
+    const nlohmann::json json = run(load(folder / file), 1);
+    const double needless =
+        json["resent_packets"].get<double>() - json["lost_packets"].get<double>();
+    EXPECT_LT(needless, 0.005 * json["packets"].get<double>()) << file;
+  }
+}
+
+TEST(Scenario, go_back_n_collapses_where_selective_repeat_does_not) {
+  Scenario scenario = load(folder / "go_back_n_collapse.toml");
+  const nlohmann::json collapsed = run(scenario, 1);
+  const Scenario other = load(folder / "uniform_loss.toml");
+  scenario.policy = other.policy;
+  scenario.policy_params = other.policy_params;
+  const nlohmann::json kept = run(scenario, 1);
+  EXPECT_GT(kept["goodput_gbps"], 2 * collapsed["goodput_gbps"].get<double>());
+  EXPECT_GT(collapsed["resent_packets"], 100 * kept["resent_packets"].get<uint64_t>());
+}
+
+// ---- the program
+
+struct Outcome {
+  int code = -1;
+  std::string text;
+};
+
+Outcome program(const std::string& arguments) {
+  Outcome outcome;
+  FILE* pipe = popen((CW_SIM_PROGRAM " " + arguments + " 2>&1").c_str(), "r");
+  char part[4096];
+  while (const size_t count = fread(part, 1, sizeof(part), pipe)) outcome.text.append(part, count);
+  outcome.code = WEXITSTATUS(pclose(pipe));
+  return outcome;
+}
+
+// Named after the test: several run at once.
+std::string file_of(const std::string& text) {
+  const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+  const fs::path file = fs::path(testing::TempDir()) / ("causeway_sim." + name + ".toml");
+  std::ofstream(file) << text;
+  return file.string();
+}
+
+TEST(CausewaySim, prints_one_json_object_and_obeys_the_seed_it_is_given) {
+  const std::string file = file_of("[workload]\nmessages = 3\n[run]\nseed = 5\n");
+  const Outcome outcome = program(file + " --json --seed 9");
+  EXPECT_EQ(outcome.code, 0);
+  const nlohmann::json json = nlohmann::json::parse(outcome.text);
+  EXPECT_EQ(json["seed"], 9);
+  EXPECT_EQ(json["completed"], 3);
+  EXPECT_NE(program(file).text.find("3 of 3 completed"), std::string::npos);
+}
+
+TEST(CausewaySim, names_every_mistake_of_a_file_and_exits_with_2) {
+  const std::string file = file_of("[network]\nlos = 1\n[policy]\nalpha = 99\nalfa = 1\n");
+  const Outcome outcome = program(file);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.text, file + ":2:1: network.los is not known; did you mean loss?\n" + file +
+                              ":4:9: policy.alpha is 99; 0.5 to 32 is accepted\n" + file +
+                              ":5:1: policy.alfa is not known; did you mean alpha?\n");
+  EXPECT_EQ(program("/does/not/exist.toml").code, 2);
+  EXPECT_EQ(program("--nonsense").code, 2);
+  EXPECT_EQ(program("").code, 2);
+}
+
+TEST(CausewaySim, refuses_a_stream_that_does_not_fit) {
+  const Outcome outcome = program(file_of("[workload]\nsizes = ['2 GiB']\n"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.text.find("do not fit the split 10|18|4"), std::string::npos) << outcome.text;
+}
+
+TEST(CausewaySim, explains_itself) {
+  EXPECT_EQ(program("--help").code, 0);
+  EXPECT_NE(program("--list-policies").text.find("selective_repeat"), std::string::npos);
+  const std::string keys = program("--list-keys").text;
+  EXPECT_EQ(program(file_of(keys) + " --json").code, 0) << "the list of keys is itself a scenario";
+}
+
+}  // namespace
+}  // namespace cw

@@ -1,0 +1,240 @@
+// How far a sender may go, and who says so.
+#include <gtest/gtest.h>
+
+#include "tests/sim/sdr/pair.h"
+#include "tests/sim/sdr/transfer.h"
+
+namespace cw::sim {
+namespace {
+using namespace literals;
+
+PairOptions small_pair(uint64_t seed = 1) {
+  SiteOptions site;
+  site.policy = cw_policy_selective_repeat();
+  site.stream.data_slots_max = 64;
+  site.stream.messages = 8;
+  return {.seed = seed, .a = site, .b = site};
+}
+
+/// Two sites that are up, with an application of the test's own in place of the courier.
+struct Quiet {
+  explicit Quiet(WireScript of_a = {}, WireScript of_b = {})
+      : a_script(std::move(of_a)),
+        b_script(std::move(of_b)),
+        pair(small_pair(), a_script, b_script) {
+    pair.courier().stop();
+    pair.courier().post_nothing();
+    EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
+  }
+
+  sdr::SendHandle send(uint64_t slots) {
+    const auto handle = pair.a->sends().try_open({});
+    EXPECT_TRUE(handle);
+    EXPECT_TRUE(pair.a->sends().append(*handle, 0, {memory.data(), slots * 1024}));
+    EXPECT_TRUE(pair.a->sends().close(*handle));
+    return *handle;
+  }
+  sdr::RecvHandle post(uint64_t slots) {
+    receives.emplace_back(slots * 1024);
+    return *pair.b->receives().try_post(receives.back());
+  }
+  uint64_t slots_sent() const { return pair.a->counters().read_any_thread(Counter::data_sent); }
+  uint64_t probes() const { return pair.a->counters().read_any_thread(Counter::probes_sent); }
+  Instant now() { return pair.network().now(); }
+  sdr::MessageStatus status(sdr::SendHandle handle) { return pair.a->sends().status(handle); }
+  sdr::MessageStatus status(sdr::RecvHandle handle) {
+    return pair.b->receives().info(handle).status;
+  }
+
+  WireScript a_script, b_script;  // the pair's ports look them up
+  Pair pair;
+  std::vector<uint8_t> memory = std::vector<uint8_t>(64 * 1024, 7);
+  std::deque<std::vector<uint8_t>> receives;
+};
+
+ClearToSend limits_of(uint32_t retired, uint32_t messages, uint64_t slots) {
+  ClearToSend clear;
+  clear.retired_seq = clear.heard_seq = MessageSeq(retired);
+  clear.message_limit = MessageSeq(messages);
+  clear.slot_limit = slots;
+  return clear;
+}
+
+// [C-30]
+TEST(Credit, a_sender_uses_as_many_slots_and_messages_as_were_granted) {
+  Quiet quiet;
+  const auto first = quiet.send(20), second = quiet.send(20);
+  quiet.pair.run_for(1_s);
+  EXPECT_EQ(quiet.slots_sent(), 0u);
+  sdr::SendStream& sends = quiet.pair.a->sends();
+  sends.on_clear_to_send(limits_of(0, 1, 8), quiet.now());
+  quiet.pair.run_for(1_ms);
+  EXPECT_EQ(quiet.slots_sent(), 8u) << "slots are short";
+  sends.on_clear_to_send(limits_of(0, 1, 100), quiet.now());
+  quiet.pair.run_for(1_ms);
+  EXPECT_EQ(quiet.slots_sent(), 20u) << "messages are short";
+  sends.on_clear_to_send(limits_of(0, 2, 30), quiet.now());
+  quiet.pair.run_for(1_ms);
+  EXPECT_EQ(quiet.slots_sent(), 40u) << "a lower limit came late: the higher stands";
+  EXPECT_EQ(quiet.status(first), sdr::MessageStatus::Open);
+  // [C-31] The receiver closed the first whatever the policy heard; then an older word of it.
+  sends.on_clear_to_send(limits_of(1, 2, 100), quiet.now());
+  EXPECT_EQ(quiet.status(first), sdr::MessageStatus::Done);
+  sends.on_clear_to_send(limits_of(0, 2, 100), quiet.now());
+  EXPECT_EQ(quiet.status(first), sdr::MessageStatus::Done);
+  EXPECT_EQ(quiet.status(second), sdr::MessageStatus::Open);
+}
+
+TEST(Credit, a_clear_to_send_that_retires_what_was_never_opened_is_not_believed) {
+  Quiet quiet;
+  const auto message = quiet.send(4);
+  quiet.pair.a->sends().on_clear_to_send(limits_of(5, 6, 100), quiet.now());
+  EXPECT_EQ(quiet.status(message), sdr::MessageStatus::Open);
+}
+
+TEST(Credit, small_receives_grant_no_more_slots_than_they_hold) {
+  Quiet quiet;
+  quiet.send(20);
+  quiet.send(20);
+  quiet.post(20);
+  quiet.pair.run_for(100_ms);
+  EXPECT_EQ(quiet.slots_sent(), 20u);
+  quiet.post(20);
+  quiet.pair.run_for(1_s);
+  EXPECT_EQ(quiet.slots_sent(), 40u);
+}
+
+// [C-34]
+TEST(Credit, a_blocked_sender_probes_ever_less_often_and_goes_on_when_it_is_heard) {
+  bool is_deaf = true;
+  const WireScript calm;
+  WireScript deaf;
+  deaf.control = [&](const Packet&) { return is_deaf ? Fate::Lose : Fate::Pass; };
+  is_deaf = false;
+  Quiet quiet(calm, deaf);
+  is_deaf = true;
+  const auto message = quiet.send(4);
+  const auto receive = quiet.post(4);
+  quiet.pair.run_for(1_s);
+  // The RTT is 20 ms: at 20, 40, 80, 160, 320, 640 and 1000 ms after one another.
+  EXPECT_GE(quiet.probes(), 4u);
+  EXPECT_LE(quiet.probes(), 7u);
+  const uint64_t before = quiet.probes();
+  quiet.pair.run_for(5_s);
+  EXPECT_GE(quiet.probes() - before, 5u) << "never less often than once a second";
+  EXPECT_LE(quiet.probes() - before, 7u);
+  EXPECT_EQ(quiet.slots_sent(), 0u);
+  is_deaf = false;
+  quiet.pair.run_for(2_s);
+  EXPECT_EQ(quiet.status(receive), sdr::MessageStatus::Done);
+  EXPECT_NE(quiet.status(message), sdr::MessageStatus::PeerLost);
+}
+
+// [C-32]
+TEST(Credit, a_receiver_speaks_every_quarter_of_an_rtt_while_a_message_is_open) {
+  Quiet quiet;
+  const auto message = quiet.pair.a->sends().try_open({});
+  ASSERT_TRUE(message);
+  quiet.post(4);
+  quiet.pair.run_for(200_ms);
+  const auto clears = [&] {
+    return quiet.pair.b->counters().read_any_thread(Counter::clears_sent);
+  };
+  const uint64_t before = clears();
+  quiet.pair.run_for(200_ms);
+  EXPECT_NEAR(static_cast<double>(clears() - before), 40, 6) << "RTT 20 ms";
+}
+
+// [C-35]
+TEST(Credit, an_abandoned_message_is_retired_like_any_other) {
+  Quiet quiet;
+  for (int i = 0; i < 20; ++i) {
+    const auto receive = quiet.post(4);
+    const auto message = quiet.pair.a->sends().try_open({});
+    ASSERT_TRUE(message) << i;
+    quiet.pair.run_for(50_ms);
+    quiet.pair.a->sends().cancel(*message, quiet.now());
+    quiet.pair.run_for(50_ms);
+    ASSERT_EQ(quiet.status(receive), sdr::MessageStatus::GivenUp);
+    ASSERT_TRUE(quiet.pair.b->receives().complete(receive, quiet.now()));
+    quiet.pair.run_for(50_ms);
+    ASSERT_EQ(quiet.status(*message), sdr::MessageStatus::GivenUp);
+    quiet.pair.a->sends().forget(*message);
+  }
+}
+
+// [C-37] [C-39]
+TEST(Credit, the_first_of_two_contradicting_records_stands) {
+  Quiet quiet;
+  const auto receive = quiet.post(8);
+  sdr::RecvStream& receives = quiet.pair.b->receives();
+  const auto malformed = [&] { return quiet.pair.dropped_at_b(DropReason::record_body); };
+  Opened opened;
+  opened.data_slots_max = 32;
+  receives.on_opened(opened, quiet.now());
+  EXPECT_EQ(malformed(), 1u) << "another D";
+  Closed closed;
+  closed.slots = 2;
+  closed.message_bytes = 1500;
+  receives.on_closed(closed, quiet.now());
+  receives.on_closed(closed, quiet.now());
+  EXPECT_EQ(malformed(), 1u) << "said twice, it is the same";
+  closed.slots = 3;
+  closed.message_bytes = 2500;
+  receives.on_closed(closed, quiet.now());
+  EXPECT_EQ(malformed(), 2u);
+  EXPECT_EQ(receives.info(receive).bytes, 1500u);
+}
+
+// To refuse its CLOSED instead would keep the receive, and all behind it, open for ever.
+TEST(Credit, a_message_that_got_a_slot_beyond_its_end_is_given_up) {
+  Quiet quiet;
+  const auto receive = quiet.post(8);
+  const auto message = quiet.pair.a->sends().try_open({});
+  ASSERT_TRUE(message && quiet.pair.a->sends().append(*message, 0, {quiet.memory.data(), 4096}));
+  quiet.pair.run_for(50_ms);
+  Closed closed;
+  closed.slots = 2;
+  closed.message_bytes = 1500;
+  quiet.pair.b->receives().on_closed(closed, quiet.now());
+  EXPECT_EQ(quiet.status(receive), sdr::MessageStatus::GivenUp);
+  EXPECT_TRUE(quiet.pair.b->receives().complete(receive, quiet.now()));
+}
+
+// Ids come back in every life: 8 places and 4 generations, all in use, come round in some 16 ms,
+// while packets of that time ago keep coming. None of them may be taken for one of today's, neither
+// by its generation nor, when that is the same again, as a transmission not seen before.
+TEST(Credit, late_packets_of_older_generations_are_never_written) {
+  WireScript script;
+  script.delay = 15_ms;
+  uint64_t count = 0;
+  script.data = [&](const Packet&) { return ++count % 3 == 0 ? Fate::Double : Fate::Pass; };
+  PairOptions options = small_pair();
+  options.wire.delay = 2_ms;
+  options.courier = {.bytes_max = 20000, .in_flight = 8, .posted = 8};
+  Pair pair(options, script);
+  ASSERT_TRUE(pair.delivers(500, 60_s));
+  EXPECT_EQ(pair.courier().complaint(), "");
+  EXPECT_EQ(pair.courier().lost_sends(), 0u);
+  EXPECT_GT(pair.dropped_at_b(DropReason::generation_late), 0u);
+}
+
+TEST(Credit, chance_may_lose_double_and_reorder_every_clear_to_send) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Prng prng(seed);
+    const WireScript calm;
+    WireScript script;
+    script.delay = 50_ms;
+    script.control = [&](const Packet&) {
+      const uint64_t dice = prng.below(10);
+      return dice < 4 ? Fate::Lose : dice < 6 ? Fate::Double : dice < 8 ? Fate::Delay : Fate::Pass;
+    };
+    Pair pair(small_pair(seed), calm, script);
+    EXPECT_TRUE(pair.delivers(50, 30_s));
+    EXPECT_EQ(pair.courier().complaint(), "");
+  }
+}
+
+}  // namespace
+}  // namespace cw::sim

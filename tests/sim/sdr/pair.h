@@ -1,0 +1,129 @@
+// Two sites behind a scripted wire, either of which may be stopped and started at any turn.
+#pragma once
+
+#include <memory>
+
+#include "tests/sim/sdr/courier.h"
+#include "tests/sim/sdr/scripted_wire.h"
+
+namespace cw::sim {
+
+struct PairOptions {
+  uint64_t seed = 1;
+  SiteOptions a, b;
+  Impairment wire{.delay = Duration::from_ms(10)};
+  CourierOptions courier;
+};
+
+/// Two alike, small, under a policy that resends.
+inline PairOptions reliable_pair(uint64_t seed = 1) {
+  SiteOptions site;
+  site.policy = cw_policy_selective_repeat();
+  site.stream.data_slots_max = 64;
+  site.stream.messages = 8;
+  return {.seed = seed, .a = site, .b = site};
+}
+
+/// Messages go from a to b. Small, so that thousands of them can be lived through in a test.
+class Pair {
+ public:
+  Pair(const PairOptions& options, const WireScript& script) : Pair(options, script, script) {}
+  Pair(const PairOptions& options, const WireScript& a_script, const WireScript& b_script)
+      : options_(options),
+        network_({.seed = options.seed,
+                  .paths = options.a.paths,
+                  .port_packets = 512,
+                  .wire_packets = 2048,
+                  .payload_max = 1024}),
+        a_sim_(network_.add_port()),
+        b_sim_(network_.add_port()),
+        peers_(network_.join(a_sim_, b_sim_, options.wire)),
+        a_port_(a_sim_, a_script),
+        b_port_(b_sim_, b_script),
+        stage_(network_) {
+    restart_a();
+    restart_b();
+    stage_.add(a_turns_);
+    stage_.add(b_turns_);
+    stage_.add(a_port_);
+    stage_.add(b_port_);
+    stage_.add(courier_);
+  }
+
+  void restart_a() { restart(a, a_port_, peers_.of_first, options_.a, 1); }
+  void restart_b() { restart(b, b_port_, peers_.of_second, options_.b, 2); }
+  void restart_sender() {
+    courier_.sender_was_restarted();
+    restart_a();
+  }
+  void restart_receiver() {
+    courier_.receiver_was_restarted();
+    restart_b();
+  }
+
+  /// Whether it came to hold within `time`.
+  bool run_until(const std::function<bool()>& is_reached, Duration time) {
+    return stage_.run_until(is_reached, network_.now() + time) == StageEnd::Reached;
+  }
+  void run_for(Duration time) {
+    (void)stage_.run_until([] { return false; }, network_.now() + time);
+  }
+  bool are_up() const { return a->is_up() && b->is_up(); }
+  /// Whether `count` more messages get through.
+  bool delivers(uint64_t count, Duration time) {
+    const uint64_t goal = courier_.delivered_count() + count;
+    return run_until([&] { return courier_.delivered_count() >= goal; }, time);
+  }
+  uint64_t turn_count() const { return stage_.turn_count(); }
+  Courier& courier() { return courier_; }
+  SimNetwork& network() { return network_; }
+  Stage& stage() { return stage_; }
+  SimPort& a_sim() { return a_sim_; }
+  SimPort& b_sim() { return b_sim_; }
+  SimPeers peers() const { return peers_; }
+  /// Drops of one end, over all its lives.
+  uint64_t dropped_at_a(DropReason reason) const { return dropped(a_dropped_, *a, reason); }
+  uint64_t dropped_at_b(DropReason reason) const { return dropped(b_dropped_, *b, reason); }
+
+ private:
+  /// Gives turns to whatever site is behind the pointer now.
+  struct Turns final : Actor {
+    explicit Turns(std::unique_ptr<Site>& which) : site(which) {}
+    void turn(Instant now) override { site->turn(now); }
+    Instant next_deadline() const override { return site->next_deadline(); }
+    std::unique_ptr<Site>& site;
+  };
+  using Dropped = std::array<uint64_t, drop_reason_count>;
+
+  void restart(std::unique_ptr<Site>& site, Port& port, uint16_t peer, SiteOptions options,
+               uint64_t which) {
+    Dropped& total = which == 1 ? a_dropped_ : b_dropped_;
+    for (size_t i = 0; site && i < drop_reason_count; ++i) {
+      total[i] += site->drops().read_any_thread(static_cast<DropReason>(i));
+    }
+    options.seed = options_.seed * 1'000'003 + ++lives_ * 2 + which;
+    site.reset();
+    site = std::make_unique<Site>(port, peer, options, network_.now());
+  }
+  static uint64_t dropped(const Dropped& before, Site& site, DropReason reason) {
+    return before[static_cast<size_t>(reason)] + site.drops().read_any_thread(reason);
+  }
+
+  PairOptions options_;
+  SimNetwork network_;
+  SimPort &a_sim_, &b_sim_;
+  SimPeers peers_;
+  ScriptedPort a_port_, b_port_;
+
+ public:
+  std::unique_ptr<Site> a, b;  // their packets are the ports'
+
+ private:
+  uint64_t lives_ = 0;
+  Dropped a_dropped_{}, b_dropped_{};
+  Turns a_turns_{a}, b_turns_{b};
+  Courier courier_{a, b, options_.courier};
+  Stage stage_;
+};
+
+}  // namespace cw::sim

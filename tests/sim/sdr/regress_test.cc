@@ -1,0 +1,65 @@
+// Runs that once went wrong, each with what was wrong. They were found by the swarm and by the
+// stories; the story of a fixed fault stays here for good.
+#include <gtest/gtest.h>
+
+#include "tests/sim/sdr/story.h"
+
+namespace cw::sim {
+namespace {
+using namespace literals;
+
+// A probe that was due, without any record of state being due, was asked for and never sent: the
+// sender wanted a turn at once, for ever.
+TEST(Regress, a_sender_that_only_waits_probes_and_then_sleeps) {
+  // Holes stay, so that the receiver completes nothing and has nothing to say.
+  Story story({.site = site_under(cw_policy_passthrough()),
+               .transfer = {.messages = 20},
+               .wire = {.loss = 0.3, .delay = 5_ms}});
+  story.run_faults(2_s);
+  EXPECT_EQ(story.stage.complaint(), std::nullopt);
+  EXPECT_GE(story.a.counters().read_any_thread(Counter::probes_sent), 2u);
+  EXPECT_LT(story.stage.turn_count(), 20'000u);
+}
+
+// Echoes named one path and took another, so that all paths seemed equally long.
+TEST(Regress, every_path_is_measured_by_itself) {
+  SiteOptions site = site_under(cw_policy_selective_repeat());
+  site.paths = 3;
+  Story story({.site = site, .transfer = {.messages = 300}, .wire = {.delay = 5_ms}});
+  for (uint16_t path = 0; path < site.paths; ++path) {
+    story.set_forward(path, {.delay = 5_ms * (path + 1)});
+  }
+  story.run_faults(2_s);
+  for (uint16_t path = 0; path < site.paths; ++path) {
+    const Duration rtt = story.a.peer().path_state(path, story.network.now()).rtt_smoothed;
+    EXPECT_NEAR(rtt.ms(), 10 + 5 * path, 0.5) << "path " << path;
+  }
+}
+
+// A sink was told of messages in the order of their first packets. When all of one was lost and the
+// next arrived, go_back_n took the lost one for settled, and its receive waited for ever.
+TEST(Regress, a_message_of_which_nothing_arrived_is_missed_under_every_policy) {
+  for (const cw_policy_ops* policy : {cw_policy_go_back_n(), cw_policy_selective_repeat()}) {
+    Story story({.site = site_under(policy),
+                 .transfer = {.messages = 500, .bytes_of = [](uint64_t) { return uint64_t{100}; }},
+                 .wire = {.loss = 0.1, .delay = 2_ms}});
+    story.run_faults(20_s);
+    EXPECT_EQ(story.run_calm(), "") << policy->name;
+    EXPECT_EQ(story.transfer.whole_count(), 500u);
+  }
+}
+
+// Reports of all paths had to fit into one envelope; where they did not, the first ones were sent
+// again and again.
+TEST(Regress, reports_of_many_paths_fit_into_small_envelopes) {
+  SiteOptions site = site_under(cw_policy_selective_repeat());
+  site.paths = 16;
+  site.stream.payload_bytes = 256;
+  Story story({.site = site, .transfer = {.messages = 100}, .wire = {.delay = 5_ms}});
+  story.run_faults(2_s);
+  EXPECT_EQ(story.run_calm(), "");
+  EXPECT_LT(story.stage.turn_count(), 20'000u);
+}
+
+}  // namespace
+}  // namespace cw::sim

@@ -1,0 +1,59 @@
+#include "tests/sim/sdr/site.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace cw::sim {
+namespace {
+
+std::vector<double> params_of(const cw_policy_ops& policy, const std::vector<double>& wanted) {
+  std::vector<double> params = wanted;
+  for (size_t i = params.size(); i < policy.param_count; ++i) {
+    params.push_back(policy.params[i].initial);
+  }
+  return params;
+}
+
+}  // namespace
+
+Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
+    : port_(port), prng_(options.seed) {
+  const cw_policy_ops* policy = options.policy ? options.policy : cw_policy_passthrough();
+  params_ = params_of(*policy, options.policy_params);
+  cw_mac_init(&mac_, options.key.data(), options.key.size());
+
+  sdr::PeerOptions peer_options;
+  peer_options.peer = peer;
+  peer_options.link.site = "sim";
+  peer_options.link.pair_keys = options.pair_keys;
+  peer_options.link.key = {&mac_, cw_mac_compute};
+  peer_options.link.random = {&prng_, &Site::random};
+  peer_options.link.payload_bytes = options.stream.payload_bytes;
+  peer_options.link.paths = options.paths;
+  peer_options.pacer.rate = options.rate;
+  peer_options.rate_control.adapt = options.adapt;
+  peer_options.pacer.overhead_ppm = options.overhead_ppm;
+  peer_options.pacer.horizon = Duration::from_us(20);
+  peer_options.fallback = {cw_policy_passthrough(), {}};
+  for (size_t i = 0; i < options.weights.size(); ++i) {
+    sdr::QpOptions qp;
+    qp.stream = options.stream;
+    qp.stream.qp = static_cast<uint16_t>(i);
+    qp.send = options.send;
+    qp.policy = {policy, params_};
+    qp.weight = options.weights[i];
+    peer_options.qps.push_back(qp);
+  }
+
+  endpoint_ = std::make_unique<sdr::Endpoint>(port_, counters_, drops_);
+  const auto added = endpoint_->add_peer(peer_options, now);
+  if (!added) {
+    std::fprintf(stderr, "%s\n", added.error().sentence.c_str());
+    std::abort();
+  }
+  peer_ = *added;
+  const Worker::Side side{&port_, endpoint_.get()};
+  worker_ = std::make_unique<Worker>(std::span(&side, 1));
+}
+
+}  // namespace cw::sim

@@ -1,0 +1,71 @@
+// One end of a link, simulated or not: the real worker, the real SDR room, and a program on top
+// that sends or receives messages. Two sites and a SimNetwork are a whole Causeway without a wire.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "dataplane/core/worker.h"
+#include "dataplane/sdr/endpoint.h"
+#include "offload/mac.h"
+#include "policies/policies.h"
+#include "tests/sim/checkers/exactly_once.h"
+#include "tests/sim/checkers/no_wrong_byte.h"
+#include "tests/sim/stage.h"
+#include "tests/sim/tally_port.h"
+
+namespace cw::sim {
+
+/// What a site is made of; equal at both ends, save for the seed.
+struct SiteOptions {
+  uint64_t seed = 1;
+  const cw_policy_ops* policy = nullptr;  ///< null: passthrough
+  std::vector<double> policy_params;      ///< empty: the defaults
+  sdr::StreamConfig stream;
+  sdr::SendStream::Options send;
+  std::vector<uint32_t> weights{1};  ///< one QP for each, numbered from 0, all of them alike
+  Rate rate = Rate::from_gbps(1);
+  bool adapt = false;  ///< the rate, to what the link carries
+  uint16_t paths = 1;
+  uint32_t overhead_ppm = 1'000'000;
+  std::vector<std::pair<std::string, std::string>> pair_keys;
+  std::string key = "a shared secret of this pair";
+};
+
+/// The machine behind a port: turns when the stage says so.
+class Site final : public Actor {
+ public:
+  Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now);
+
+  void turn(Instant now) override {
+    worker_->sleeps_until(now);  // time was moved on purpose
+    worker_->turn(now);
+  }
+  Instant next_deadline() const override { return worker_->next_wakeup(); }
+
+  sdr::Peer& peer() { return *peer_; }
+  sdr::Endpoint& endpoint() { return *endpoint_; }
+  sdr::SendStream& sends(uint16_t qp = 0) { return *peer_->send_stream(qp); }
+  sdr::RecvStream& receives(uint16_t qp = 0) { return *peer_->recv_stream(qp); }
+  bool is_up() const { return peer_->link().is_up(); }
+  Counters& counters() { return counters_; }
+  Drops& drops() { return drops_; }
+  const TallyPort& port() const { return port_; }
+
+ private:
+  static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
+
+  TallyPort port_;
+  Prng prng_;
+  cw_mac mac_;
+  std::vector<double> params_;
+  Counters counters_;
+  Drops drops_;
+  std::unique_ptr<sdr::Endpoint> endpoint_;
+  sdr::Peer* peer_ = nullptr;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace cw::sim

@@ -1,0 +1,205 @@
+// Streams that are appended slot by slot, any of them short, over a wire that loses.
+#include <gtest/gtest.h>
+
+#include "tests/sim/sdr/slots_world.h"
+
+namespace cw::sim {
+namespace {
+using namespace literals;
+
+ClearToSend limits_of(uint32_t retired, uint32_t messages, uint64_t slots) {
+  ClearToSend clear;
+  clear.retired_seq = clear.heard_seq = MessageSeq(retired);
+  clear.message_limit = MessageSeq(messages);
+  clear.slot_limit = slots;
+  return clear;
+}
+
+TEST(Slots, arrive_once_and_whole_whatever_their_sizes_and_what_is_lost) {
+  for (const cw_policy_ops* policy : {cw_policy_selective_repeat(), cw_policy_go_back_n()}) {
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      SCOPED_TRACE(std::string(policy->name) + " seed " + std::to_string(seed));
+      PairOptions options = slots_pair(policy);
+      options.seed = seed;
+      options.wire = {.loss = 0.03, .duplicate = 0.02, .delay = 2_ms};
+      SlotsWorld world(options);
+      ASSERT_TRUE(world.comes_up());
+      Prng prng(seed);
+      ASSERT_TRUE(world.appends(2000, prng, 120_s)) << "places come free again";
+      EXPECT_TRUE(world.all_arrive(5_s));
+      EXPECT_EQ(world.sink->complaint(), "");
+      EXPECT_EQ(world.sink->given_up_count(), 0u);
+      EXPECT_EQ(world.sends().waiting_bytes(), 0u);
+      EXPECT_GT(world.count_at_a(Counter::resends_sent), 0u);
+    }
+  }
+}
+
+TEST(Slots, a_slot_leaves_alone_and_at_once_while_its_message_stays_open) {
+  SlotsWorld world(slots_pair());
+  ASSERT_TRUE(world.comes_up());
+  const Instant appended = world.now();
+  ASSERT_TRUE(world.append(100));
+  world.pair.run_for(40_ms);
+  ASSERT_TRUE(world.sink->arrival(1));
+  EXPECT_LE(*world.sink->arrival(1) - appended, 10_ms + 100_us) << "the wire's delay is 10 ms";
+  EXPECT_TRUE(world.source.is_in_message());
+  EXPECT_EQ(world.sink->completed_count(), 0u);
+}
+
+TEST(Slots, packets_bear_the_marks_of_their_slots_and_so_do_resends) {
+  std::vector<std::pair<uint8_t, uint8_t>> seen;
+  WireScript script;
+  uint64_t count = 0;
+  script.data = [&](const Packet& packet) {
+    seen.emplace_back(packet.ecn, packet.dscp);
+    return count++ < 3 ? Fate::Lose : Fate::Pass;
+  };
+  script.control = [&](const Packet& packet) {
+    EXPECT_EQ(packet.ecn, 0);
+    EXPECT_EQ(packet.dscp, 0);
+    return Fate::Pass;
+  };
+  SlotsWorld world(slots_pair(), script);
+  ASSERT_TRUE(world.comes_up());
+  ASSERT_TRUE(world.append(100, 2, 46));
+  ASSERT_TRUE(world.append(1024, 0, 0));
+  ASSERT_TRUE(world.append(9, 3, 63));
+  ASSERT_TRUE(world.all_arrive(2_s));
+  ASSERT_EQ(seen.size(), 6u) << "each was lost once";
+  for (size_t i = 0; i < 6; i += 3) {
+    EXPECT_EQ(seen[i], (std::pair<uint8_t, uint8_t>(2, 46)));
+    EXPECT_EQ(seen[i + 1], (std::pair<uint8_t, uint8_t>(0, 0)));
+    EXPECT_EQ(seen[i + 2], (std::pair<uint8_t, uint8_t>(3, 63)));
+  }
+  EXPECT_EQ(world.sink->marked(), std::set<uint32_t>{3}) << "the packet of slot 3 alone bore CE";
+  EXPECT_EQ(world.sink->complaint(), "");
+}
+
+TEST(Slots, waiting_bytes_are_those_that_have_not_left) {
+  PairOptions options = slots_pair();
+  options.a.rate = Rate::from_mbps(8);  // about a millisecond a slot
+  SlotsWorld world(options);
+  ASSERT_TRUE(world.comes_up());
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(world.append(1000));
+  EXPECT_EQ(world.sends().waiting_bytes(), 40'000u);
+  world.pair.run_for(20_ms);
+  EXPECT_NEAR(static_cast<double>(world.sends().waiting_bytes()), 21'000, 2000);
+  world.pair.run_for(60_ms);
+  EXPECT_EQ(world.sends().waiting_bytes(), 0u);
+  EXPECT_EQ(world.count_at_a(Counter::data_sent), 40u);
+}
+
+TEST(Slots, wait_for_credit_and_go_on_when_it_comes) {
+  bool is_deaf = false;
+  WireScript of_b;
+  of_b.control = [&](const Packet&) { return is_deaf ? Fate::Lose : Fate::Pass; };
+  SlotsWorld world(slots_pair(), {}, of_b);
+  ASSERT_TRUE(world.comes_up());
+  is_deaf = true;
+  uint32_t taken = 0;
+  while (taken < 1000 && world.append(300)) ++taken;
+  EXPECT_EQ(taken, 4 * 64u) << "every place is taken";
+  world.pair.run_for(1_s);
+  EXPECT_FALSE(world.append(300)) << "nobody says that one is free";
+  EXPECT_EQ(world.sink->arrived_count(), taken);
+  is_deaf = false;
+  world.pair.run_for(1200_ms);
+  EXPECT_TRUE(world.append(300));
+  EXPECT_TRUE(world.all_arrive(1_s));
+  EXPECT_EQ(world.sink->complaint(), "");
+}
+
+TEST(Slots, as_many_leave_as_are_granted) {
+  const WireScript calm;
+  Pair bare(slots_pair(), calm);  // nothing is posted: credit is given by hand
+  bare.courier().stop();
+  bare.courier().post_nothing();
+  ASSERT_TRUE(bare.run_until([&] { return bare.are_up(); }, 3_s));
+  SlotSource source(slots_pair().a.stream);
+  sdr::SendStream& sends = bare.a->sends();
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(source.append(sends, 200, bare.network().now()));
+  const auto sent = [&] { return bare.a->counters().read_any_thread(Counter::data_sent); };
+  bare.run_for(100_ms);
+  EXPECT_EQ(sent(), 0u);
+  sends.on_clear_to_send(limits_of(0, 1, 8), bare.network().now());
+  bare.run_for(5_ms);
+  EXPECT_EQ(sent(), 8u);
+  EXPECT_EQ(sends.waiting_bytes(), 12 * 200u);
+  sends.on_clear_to_send(limits_of(0, 1, 30), bare.network().now());
+  bare.run_for(5_ms);
+  EXPECT_EQ(sent(), 20u);
+  EXPECT_EQ(sends.waiting_bytes(), 0u);
+}
+
+TEST(Slots, are_not_taken_before_the_ends_agree_on_their_size) {
+  PairOptions options = slots_pair();
+  options.b.stream.payload_bytes = 512;
+  SlotsWorld world(options);
+  EXPECT_FALSE(world.sends().is_started());
+  EXPECT_FALSE(world.append(100));
+  ASSERT_TRUE(world.comes_up());
+  EXPECT_TRUE(world.sends().is_started());
+  EXPECT_EQ(world.sends().config().payload_bytes, 512u);
+  Prng prng(3);
+  ASSERT_TRUE(world.appends(500, prng, 20_s)) << "in the message that was opened before";
+  EXPECT_TRUE(world.all_arrive(2_s));
+  EXPECT_EQ(world.sink->complaint(), "");
+}
+
+TEST(Slots, a_full_message_a_closed_one_and_a_stale_handle_take_no_more) {
+  SlotsWorld world(slots_pair());
+  ASSERT_TRUE(world.comes_up());
+  std::vector<uint8_t> memory(64 * 1024);
+  const auto handle = world.sends().try_open({});
+  ASSERT_TRUE(handle);
+  for (uint32_t i = 0; i < 64; ++i) {
+    ASSERT_TRUE(world.sends().append_slot(*handle, {&memory[i * 1024], 8}, world.now()));
+  }
+  EXPECT_FALSE(world.sends().append_slot(*handle, {&memory[0], 8}, world.now())) << "full";
+  EXPECT_FALSE(world.sends().append(*handle, 0, {memory.data(), 8})) << "not the way of the stream";
+  ASSERT_TRUE(world.sends().close(*handle));
+  EXPECT_FALSE(world.sends().append_slot(*handle, {&memory[0], 8}, world.now())) << "closed";
+  world.sends().forget(*handle);
+  EXPECT_FALSE(world.sends().append_slot(*handle, {&memory[0], 8}, world.now())) << "forgotten";
+}
+
+// An epoch ends in the middle of everything; nothing of it is seen in the next.
+TEST(Slots, survive_a_restart_of_either_end) {
+  PairOptions options = slots_pair();
+  options.wire = {.loss = 0.05, .delay = 5_ms};
+  SlotsWorld world(options);
+  ASSERT_TRUE(world.comes_up());
+  Prng prng(9);
+  ASSERT_TRUE(world.appends(300, prng, 20_s));
+  const size_t before = world.sink->arrived_count();
+  world.pair.restart_a();
+  world.source.on_reset(world.sends());
+  ASSERT_TRUE(world.pair.run_until([&] { return world.sink->reset_count() == 1; }, 20_s));
+  ASSERT_TRUE(world.comes_up());
+  ASSERT_TRUE(world.appends(300, prng, 20_s));
+  world.source.close(world.sends());
+  ASSERT_TRUE(world.pair.run_until([&] { return world.sends().is_idle(); }, 10_s));
+  EXPECT_GE(world.sink->arrived_count(), before + 300);
+  EXPECT_EQ(world.sink->complaint(), "");
+
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(world.append(500));
+  EXPECT_GT(world.sends().waiting_bytes(), 0u);
+  world.sink.reset();
+  world.pair.restart_b();
+  world.sink = std::make_unique<SlotSink>(world.receives());
+  ASSERT_TRUE(world.pair.run_until([&] { return !world.sends().is_started(); }, 20_s));
+  EXPECT_EQ(world.sends().waiting_bytes(), 0u);
+  EXPECT_FALSE(world.append(500)) << "of the old epoch, or of none";
+  world.source.on_reset(world.sends());
+  ASSERT_TRUE(world.comes_up());
+  const uint32_t from = world.source.appended();
+  ASSERT_TRUE(world.appends(300, prng, 20_s));
+  world.source.close(world.sends());
+  ASSERT_TRUE(world.pair.run_until([&] { return world.sends().is_idle(); }, 10_s));
+  EXPECT_EQ(world.sink->arrived_count(), world.source.appended() - from);
+  EXPECT_EQ(world.sink->complaint(), "");
+}
+
+}  // namespace
+}  // namespace cw::sim

@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <regex>
+
+#include "tests/tidy/rules.h"
+
+namespace cw::tidy {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+/// What lies outside the project and may be included.
+enum class Outside {
+  Integers,  ///< <stdint.h> and <stddef.h>: a door in plain C
+  Sdk,       ///< <causeway/...> and the C standard library: code as a stranger writes it
+  Standard,  ///< the C and C++ standard libraries
+  System,    ///< also the operating system's headers
+  All,
+};
+
+/// A room or a single file. `*` stands for one folder name. A room may always include itself, the
+/// first entry that matches a path rules, and rooms to come are listed before they exist.
+struct Room {
+  std::string path;
+  Paths may_include;
+  Outside outside = Outside::Standard;
+};
+
+const Paths below_core = {"dataplane/base", "dataplane/wire", "dataplane/port.h"};
+const Paths doors_of_sdr = {"dataplane/policy.h", "dataplane/codec.h", "offload/bitmap.h",
+                            "offload/crc32.h", "offload/mac.h"};
+
+Paths operator+(Paths paths, const Paths& more) {
+  paths.insert(paths.end(), more.begin(), more.end());
+  return paths;
+}
+
+const Paths below_sdr = below_core + Paths{"dataplane/core"} + doors_of_sdr;
+
+const std::vector<Room>& rooms() {
+  static const std::vector<Room> table = {
+      {"dataplane/base", {}},
+      {"dataplane/wire", {"dataplane/base"}},
+      {"dataplane/port.h", {"dataplane/base"}},
+      {"dataplane/policy.h", {}, Outside::Integers},
+      {"dataplane/codec.h", {}, Outside::Integers},
+      {"dataplane/port/impair", below_core},
+      {"dataplane/port/sim", below_core + Paths{"dataplane/port/impair"}},
+      {"dataplane/port/*", below_core, Outside::System},
+      {"dataplane/core", below_core, Outside::System},
+      {"dataplane/sdr", below_sdr},
+      {"dataplane/gateway", below_sdr + Paths{"dataplane/sdr"}},
+      {"dataplane/collective", below_sdr + Paths{"dataplane/sdr"}},
+      {"policies/policies.h", {"dataplane/policy.h"}},
+      {"policies/parts", {"dataplane/policy.h", "dataplane/base"}},
+      {"policies/*", {"dataplane/policy.h", "dataplane/base", "policies/parts"}},
+      {"plugins/example", {}, Outside::Sdk},
+      {"plugins", {"dataplane/policy.h", "dataplane/codec.h", "dataplane/base"}, Outside::System},
+      {"offload/bitmap.h", {}, Outside::Integers},
+      {"offload/bitmap.c", {"offload/bitmap.h", "offload/bitmap_arena.h"}, Outside::Integers},
+      {"offload/bitmap_arena.h", {"offload/bitmap.h"}, Outside::Integers},
+      {"offload/crc32.h", {}, Outside::Integers},
+      {"offload/mac.h", {}, Outside::Integers},
+      {"offload", {"dataplane/base", "dataplane/codec.h"}, Outside::System},
+      {"control", {"dataplane", "policies", "plugins", "offload", "control"}, Outside::All},
+      {"tests",
+       {"dataplane", "policies", "plugins", "offload", "control", "tests", "bench"},
+       Outside::All},
+      {"bench",
+       {"dataplane", "policies", "plugins", "offload", "control", "tests", "bench"},
+       Outside::All},
+  };
+  return table;
+}
+
+/// Where a library's headers may appear, besides tests and bench.
+struct Vendor {
+  std::string headers;  ///< a prefix of the name between the angle brackets
+  Paths owners;
+};
+const std::vector<Vendor>& vendors() {
+  static const std::vector<Vendor> table = {
+      {"rte_", {"dataplane/port/dpdk"}},
+      {"infiniband/", {"dataplane/port/verbs"}},
+      {"rdma/", {"dataplane/port/verbs"}},
+      {"bpf/", {"dataplane/port/xdp"}},
+      {"xdp/", {"dataplane/port/xdp"}},
+      {"isa-l", {"offload"}},
+      {"zlib.h", {"offload"}},
+      {"openssl/", {"offload/mac.c"}},
+      {"immintrin.h", {"offload"}},
+      {"x86intrin.h", {"offload", "dataplane/core/clock.cc"}},
+      {"cpuid.h", {"offload", "dataplane/core/clock.cc"}},
+  };
+  return table;
+}
+
+constexpr std::array c_headers = {"assert.h",    "errno.h",   "inttypes.h", "limits.h",
+                                  "math.h",      "signal.h",  "stdalign.h", "stdarg.h",
+                                  "stdatomic.h", "stdbool.h", "stddef.h",   "stdint.h",
+                                  "stdio.h",     "stdlib.h",  "string.h",   "time.h"};
+
+constexpr std::array system_headers = {"arpa/",   "dirent.h", "dlfcn.h",   "elf.h",     "endian.h",
+                                       "link.h",  "fcntl.h",  "ifaddrs.h", "linux/",    "net/",
+                                       "netdb.h", "netinet/", "poll.h",    "pthread.h", "sched.h",
+                                       "sys/",    "syslog.h", "unistd.h"};
+
+bool is_standard(const std::string& name) {
+  return name.find_first_of("./") == std::string::npos ||
+         std::ranges::find(c_headers, name) != c_headers.end();
+}
+
+bool is_installed(const std::string& name) {
+  return name.starts_with("causeway/") || std::ranges::find(c_headers, name) != c_headers.end();
+}
+
+bool is_system(const std::string& name) {
+  return std::ranges::any_of(system_headers,
+                             [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
+/// The part of `path` that `pattern` covers, when it covers the whole path or a folder of it.
+std::optional<std::string> covered(const std::string& path, const std::string& pattern) {
+  const bool any_folder = pattern.ends_with("/*");
+  std::string prefix = any_folder ? pattern.substr(0, pattern.size() - 1) : pattern;
+  if (any_folder) {
+    const size_t slash = path.find('/', prefix.size());
+    if (!path.starts_with(prefix) || slash == std::string::npos) return std::nullopt;
+    prefix = path.substr(0, slash);
+  }
+  if (path == prefix || is_below(path, prefix)) return prefix;
+  return std::nullopt;
+}
+
+bool is_covered_by_any(const std::string& path, const Paths& patterns) {
+  return std::ranges::any_of(patterns,
+                             [&](const std::string& p) { return covered(path, p).has_value(); });
+}
+
+std::string joined(const Paths& paths) {
+  std::string text;
+  for (const std::string& path : paths) text += (text.empty() ? "" : ", ") + path;
+  return text.empty() ? "nothing else of the project" : text;
+}
+
+/// The advice against a project include, or none.
+std::optional<std::string> objection_inside(const std::string& name, const Room& room,
+                                            const std::string& own) {
+  static const std::regex from_root("^(dataplane|policies|plugins|control|offload|tests|bench)/");
+  if (!std::regex_search(name, from_root)) {
+    return "write the path of \"" + name + "\" from the repository root";
+  }
+  const bool is_own = name == own || is_below(name, own);
+  if (is_own || is_covered_by_any(name, room.may_include)) return std::nullopt;
+  return own + " may include itself and " + joined(room.may_include) + ", not \"" + name +
+         "\": pass what it needs as an argument, or move the code to the room that owns it";
+}
+
+/// The advice against a library include, or none.
+std::optional<std::string> objection_outside(const std::string& name, const std::string& path,
+                                             const Room& room, const std::string& own) {
+  const bool is_integers = name == "stdint.h" || name == "stddef.h";
+  if (room.outside == Outside::Integers) {
+    if (is_integers) return std::nullopt;
+    return "a door in plain C includes only <stdint.h> and <stddef.h>, not <" + name + ">";
+  }
+  if (room.outside == Outside::Sdk) {
+    if (is_installed(name)) return std::nullopt;
+    return "an example includes only <causeway/...> and the C library, not <" + name + ">";
+  }
+  if (is_covered_by_any(path, {"tests", "bench"})) return std::nullopt;
+  for (const Vendor& vendor : vendors()) {
+    if (!name.starts_with(vendor.headers)) continue;
+    if (is_covered_by_any(path, vendor.owners)) return std::nullopt;
+    return "<" + name + "> belongs to " + joined(vendor.owners) + ": go through its door";
+  }
+  if (room.outside == Outside::All || is_standard(name)) return std::nullopt;
+  if (room.outside == Outside::System && is_system(name)) return std::nullopt;
+  return own + " may not include <" + name + ">: drivers, offload and control own libraries";
+}
+
+}  // namespace
+
+Violations check_includes(const Files& files) {
+  Violations found;
+  for (const File& file : files) {
+    if (!is_cpp(file.path)) continue;
+    const auto room = std::ranges::find_if(
+        rooms(), [&](const Room& r) { return covered(file.path, r.path).has_value(); });
+    if (room == rooms().end()) {
+      found.push_back({file.path, 1, "include-table",
+                       "this folder is no room: give it a row in tests/tidy/includes.cc and in "
+                       "ARCHITECTURE.md, or move the file"});
+      continue;
+    }
+    const std::string own = *covered(file.path, room->path);
+    for (const Include& include : includes_of(file)) {
+      const auto objection = include.is_quoted
+                                 ? objection_inside(include.name, *room, own)
+                                 : objection_outside(include.name, file.path, *room, own);
+      if (objection) found.push_back({file.path, include.line, "include-table", *objection});
+    }
+  }
+  return found;
+}
+
+}  // namespace cw::tidy

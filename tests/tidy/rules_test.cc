@@ -1,0 +1,313 @@
+// The rules, each on strings: what it must catch and what it must let pass.
+#include "tests/tidy/rules.h"
+
+#include <gtest/gtest.h>
+
+namespace cw::tidy {
+namespace {
+
+std::vector<std::string> texts_of(const Violations& violations) {
+  std::vector<std::string> texts;
+  for (const Violation& violation : violations) texts.push_back(to_string(violation));
+  return texts;
+}
+
+/// What the rule says about one file; empty when it is content.
+template <class Rule>
+std::string verdict(Rule rule, const std::string& path, const std::string& text) {
+  std::string all;
+  for (const std::string& one : texts_of(rule({make_file(path, text)}))) all += one + "\n";
+  return all;
+}
+
+std::string include(const std::string& path, const std::string& name) {
+  return verdict(check_includes, path, "#include " + name + "\n");
+}
+
+TEST(Violation, prints_place_rule_and_advice) {
+  EXPECT_EQ(to_string({"a/b.cc", 7, "no-tabs", "use spaces"}), "a/b.cc:7: [no-tabs] use spaces");
+}
+
+// ---- the include table --------------------------------------------------------------------------
+
+TEST(IncludeTable, lets_every_room_include_what_lies_below_it) {
+  const std::pair<const char*, const char*> allowed[] = {
+      {"dataplane/base/ring.h", "\"dataplane/base/assert.h\""},
+      {"dataplane/base/ring.h", "<span>"},
+      {"dataplane/wire/roce.h", "\"dataplane/base/endian.h\""},
+      {"dataplane/port.h", "\"dataplane/base/units.h\""},
+      {"dataplane/port/udp/udp.cc", "<sys/socket.h>"},
+      {"dataplane/port/udp/udp.cc", "\"dataplane/port.h\""},
+      {"dataplane/port/sim/sim.h", "\"dataplane/port/impair/model.h\""},
+      {"dataplane/port/dpdk/dpdk.cc", "<rte_mbuf.h>"},
+      {"dataplane/port/verbs/verbs.cc", "<infiniband/verbs.h>"},
+      {"dataplane/core/worker.h", "\"dataplane/port.h\""},
+      {"dataplane/sdr/qp.cc", "\"offload/crc32.h\""},
+      {"dataplane/sdr/qp.cc", "\"dataplane/policy.h\""},
+      {"dataplane/gateway/lane.cc", "\"dataplane/sdr/sdr.h\""},
+      {"policies/fec/fec.cc", "\"policies/parts/rtt.h\""},
+      {"policies/fec/fec.cc", "\"policies/fec/matrix.h\""},
+      {"policies/policies.h", "\"dataplane/policy.h\""},
+      {"plugins/loader.cc", "<dlfcn.h>"},
+      {"plugins/registry.cc", "\"plugins/loader.h\""},
+      {"plugins/example/mine.c", "<causeway/policy.h>"},
+      {"plugins/example/mine.c", "<stdlib.h>"},
+      {"offload/crc32.c", "<isa-l/crc.h>"},
+      {"offload/mac.c", "<openssl/hmac.h>"},
+      {"offload/bitmap.h", "<stdint.h>"},
+      {"control/main.cc", "\"dataplane/port/sim/sim.h\""},
+      {"tests/unit/base/a_test.cc", "\"control/config/parse.h\""},
+      {"bench/micro/a_bench.cc", "\"tests/data.h\""},
+  };
+  for (const auto& [path, name] : allowed) EXPECT_EQ(include(path, name), "") << path;
+}
+
+TEST(IncludeTable, stops_every_include_that_points_up_or_aside) {
+  const std::pair<const char*, const char*> banned[] = {
+      {"dataplane/base/ring.h", "\"dataplane/port.h\""},
+      {"dataplane/base/ring.h", "<sys/mman.h>"},
+      {"dataplane/wire/roce.h", "\"offload/crc32.h\""},
+      {"dataplane/port.h", "\"dataplane/wire/roce.h\""},
+      {"dataplane/port/udp/udp.cc", "\"dataplane/port/sim/sim.h\""},
+      {"dataplane/port/udp/udp.cc", "\"dataplane/core/worker.h\""},
+      {"dataplane/core/worker.h", "\"dataplane/sdr/qp.h\""},
+      {"dataplane/core/worker.h", "\"dataplane/port/sim/sim.h\""},
+      {"dataplane/sdr/qp.cc", "\"policies/fec/fec.h\""},
+      {"dataplane/sdr/qp.cc", "\"offload/executor.h\""},
+      {"dataplane/gateway/lane.cc", "\"dataplane/collective/ring.h\""},
+      {"policies/fec/fec.cc", "\"policies/resend/resend.h\""},
+      {"policies/parts/rtt.h", "\"policies/fec/fec.h\""},
+      {"policies/fec/fec.cc", "\"policies/policies.h\""},
+      {"plugins/loader.cc", "\"policies/fec/fec.h\""},
+      {"plugins/loader.cc", "\"dataplane/sdr/policy_host.h\""},
+      {"plugins/example/mine.c", "\"dataplane/policy.h\""},
+      {"plugins/example/mine.c", "<unistd.h>"},
+      {"policies/fec/fec.cc", "<causeway/policy.h>"},
+      {"offload/pool.cc", "\"dataplane/core/worker.h\""},
+      {"dataplane/core/worker.h", "\"control/plan/plan.h\""},
+      {"dataplane/core/worker.h", "\"tests/data.h\""},
+      {"control/main.cc", "\"tests/data.h\""},
+  };
+  for (const auto& [path, name] : banned) EXPECT_NE(include(path, name), "") << path << name;
+}
+
+TEST(IncludeTable, keeps_each_vendor_in_its_own_driver) {
+  EXPECT_NE(include("dataplane/port/udp/udp.cc", "<rte_mbuf.h>"), "");
+  EXPECT_NE(include("dataplane/port/dpdk/dpdk.cc", "<infiniband/verbs.h>"), "");
+  EXPECT_NE(include("control/main.cc", "<rte_eal.h>"), "");
+  EXPECT_NE(include("offload/crc32.c", "<openssl/sha.h>"), "");
+  EXPECT_NE(include("dataplane/wire/roce.cc", "<zlib.h>"), "");
+  EXPECT_EQ(include("tests/unit/offload/crc32_test.cc", "<zlib.h>"), "");
+}
+
+TEST(IncludeTable, keeps_the_doors_plain_c) {
+  EXPECT_NE(include("dataplane/policy.h", "<string.h>"), "");
+  EXPECT_NE(include("dataplane/codec.h", "<cstdint>"), "");
+  EXPECT_NE(include("offload/mac.h", "<openssl/sha.h>"), "");
+  EXPECT_NE(include("offload/crc32.h", "\"dataplane/base/units.h\""), "");
+}
+
+TEST(IncludeTable, asks_for_paths_from_the_root_and_for_a_room) {
+  EXPECT_EQ(include("dataplane/base/ring.h", "\"assert.h\""),
+            "dataplane/base/ring.h:1: [include-table] write the path of \"assert.h\" from the "
+            "repository root\n");
+  EXPECT_NE(include("dataplane/misc/a.h", "<span>"), "");
+}
+
+TEST(IncludeTable, does_not_read_comments) {
+  EXPECT_EQ(verdict(check_includes, "dataplane/base/a.h", "// #include \"control/plan.h\"\n"), "");
+}
+
+// ---- banned calls -------------------------------------------------------------------------------
+
+std::string call(const std::string& code) {
+  return verdict(check_calls, "dataplane/core/worker.cc", code + "\n");
+}
+
+TEST(BannedCalls, are_caught_with_the_place_and_the_replacement) {
+  EXPECT_EQ(verdict(check_calls, "policies/fec/fec.cc", "int a;\nvoid* p = malloc(4);\n"),
+            "policies/fec/fec.cc:2: [no-allocation] `malloc` is not for this room: memory is taken "
+            "at start: a Pool, a Ring or a vector sized from limits in a constructor\n");
+  for (const char* const code :
+       {"std::free(p);", "::free (p);", "throw 1;", "try { f(); }", "std::mutex m;",
+        "std::lock_guard g(m);", "auto t = std::chrono::steady_clock::now();",
+        "clock_gettime(CLOCK_MONOTONIC, &t);", "t = time(nullptr);", "x = __rdtsc();",
+        "i = rand();", "std::random_device d;", "printf(\"x\");", "std::fprintf(stderr, \"x\");",
+        "std::cout << 1;", "usleep(1);", "std::this_thread::sleep_for(d);",
+        "std::this_thread::yield();"}) {
+    EXPECT_NE(call(code), "") << code;
+  }
+}
+
+TEST(BannedCalls, are_not_seen_where_there_are_none) {
+  for (const char* const code :
+       {"// malloc(4) and throw", "/* std::mutex */", "x = \"printf(%d)\";", "pool.free(p);",
+        "pool->free(p);", "Pool::free(p);", "int free_count = 0;", "Instant time;", "retry(2);",
+        "try_push(1);", "rate.time_for(b);", "std::snprintf(why, n, \"x\");", "strand(1);",
+        "const auto text = R\"(throw malloc(1))\";", "char c = '\"'; // rand()",
+        "int n = 1'000; // \"", "Duration time() const;", "Latch latch;"}) {
+    EXPECT_EQ(call(code), "") << code;
+  }
+}
+
+TEST(BannedCalls, concern_only_the_pure_rooms) {
+  const std::string code = "std::mutex m;\n";
+  for (const char* const path :
+       {"dataplane/port/sim/a.cc", "dataplane/port/impair/a.cc", "dataplane/sdr/a.h",
+        "dataplane/gateway/a.cc", "policies/x/a.cc"}) {
+    EXPECT_NE(verdict(check_calls, path, code), "") << path;
+  }
+  for (const char* const path : {"dataplane/port/udp/a.cc", "offload/a.cc", "control/a.cc",
+                                 "tests/unit/a.cc", "dataplane/core.cc"}) {
+    EXPECT_EQ(verdict(check_calls, path, code), "") << path;
+  }
+}
+
+TEST(BannedCalls, let_only_the_core_s_own_waiting_places_wait) {
+  const std::string code = "nanosleep(&pause, nullptr);\n";
+  EXPECT_EQ(verdict(check_calls, "dataplane/core/idle.cc", code), "");
+  EXPECT_NE(verdict(check_calls, "dataplane/core/worker.cc", code), "");
+  EXPECT_NE(verdict(check_calls, "dataplane/sdr/idle.cc", code), "");
+}
+
+TEST(BannedCalls, let_only_the_clock_read_the_clock) {
+  const std::string code = "auto t = std::chrono::steady_clock::now();\n";
+  EXPECT_EQ(verdict(check_calls, "dataplane/core/clock.cc", code), "");
+  EXPECT_NE(verdict(check_calls, "dataplane/core/clocks.cc", code), "");
+}
+
+// ---- shape --------------------------------------------------------------------------------------
+
+std::string shape(const std::string& path, const std::string& text) {
+  return verdict(check_shape, path, text);
+}
+
+TEST(Shape, bounds_lines_at_a_hundred_columns_not_bytes) {
+  EXPECT_EQ(shape("dataplane/base/a.h", std::string(100, 'x') + "\n"), "");
+  EXPECT_NE(shape("dataplane/base/a.h", std::string(101, 'x') + "\n"), "");
+  EXPECT_EQ(shape("dataplane/base/a.h", std::string(99, 'x') + "\u00b5\n"), "");
+  EXPECT_EQ(shape("README.md", std::string(101, 'x') + "\n"), "")
+      << "tables are as wide as they are";
+}
+
+TEST(Shape, bounds_files_by_their_kind) {
+  const auto lines = [](size_t count) {
+    std::string text;
+    for (size_t i = 0; i < count; ++i) text += "\n";
+    return text;
+  };
+  const std::pair<const char*, size_t> bounds[] = {{"control/a.cc", 500},
+                                                   {"dataplane/core/a.h", 250},
+                                                   {"dataplane/port.h", 150},
+                                                   {"dataplane/policy.h", 500}};
+  for (const auto& [path, most] : bounds) {
+    EXPECT_EQ(shape(path, lines(most)), "") << path;
+    EXPECT_NE(shape(path, lines(most + 1)), "") << path;
+  }
+}
+
+std::string function_of(size_t line_count) {
+  std::string text = "namespace cw {\nint f(int a,\n      int b) {\n";
+  for (size_t i = 0; i + 2 < line_count; ++i) text += "  if (a) { b = 1; }\n";
+  return text + "}\n}\n";
+}
+
+TEST(Shape, bounds_functions_at_seventy_lines) {
+  EXPECT_EQ(shape("control/a.cc", function_of(70)), "");
+  EXPECT_EQ(shape("control/a.cc", function_of(71)).substr(0, 33),
+            "control/a.cc:3: [function-length]");
+  EXPECT_EQ(shape("tests/a.cc", function_of(71)), "") << "tests may be long tables";
+}
+
+TEST(Shape, objects_to_tabs_and_unfinished_work) {
+  EXPECT_NE(shape("control/a.cc", "\tint a;\n"), "");
+  EXPECT_NE(shape("control/a.cc",
+                  "// TO"
+                  "DO: more\n"),
+            "");
+  EXPECT_NE(shape("README.md",
+                  "FIX"
+                  "ME\n"),
+            "");
+  EXPECT_EQ(shape("control/a.cc",
+                  "int TO"
+                  "DOS;\n"),
+            "");
+}
+
+TEST(Shape, wants_a_last_newline_and_executable_scripts) {
+  EXPECT_NE(shape("control/a.cc", "int a;"), "");
+  File script = make_file("check", "#!/bin/sh\n");
+  EXPECT_EQ(check_shape({script}).size(), 1u);
+  script.is_executable = true;
+  EXPECT_TRUE(check_shape({script}).empty());
+}
+
+// ---- promises -----------------------------------------------------------------------------------
+
+File reasons(const std::string& text) { return make_file("dataplane/core/drop_reasons.def", text); }
+File test_naming(const std::string& text) { return make_file("tests/unit/a_test.cc", text); }
+
+TEST(DropReasons, are_content_with_a_sentence_and_a_test_each) {
+  EXPECT_TRUE(check_drop_reasons({}).empty()) << "no list, no rule";
+  EXPECT_TRUE(check_drop_reasons({reasons("CW_DROP(wire_short, \"frame ends too early\")\n"),
+                                  test_naming("EXPECT_EQ(drops[wire_short], 1);\n")})
+                  .empty());
+}
+
+TEST(DropReasons, are_not_read_from_comments) {
+  EXPECT_TRUE(check_drop_reasons({reasons("// CW_DROP(name, sentence) each\n")}).empty());
+}
+
+TEST(DropReasons, come_from_the_tables_of_the_wire_too) {
+  const Files files = {
+      reasons("#define CW_WIRE_ERROR(enumerator, name, sentence) CW_DROP(name, sentence)\n"),
+      make_file("dataplane/wire/errors.def",
+                "CW_WIRE_ERROR(Short, wire_short,\n \"too short it is\")"),
+      make_file("dataplane/wire/control_errors.def",
+                "// CW_CONTROL_ERROR(name, enumerator, \"never read this\")\n"
+                "CW_CONTROL_ERROR(control_mac, Mac, \"its MAC is wrong\")"),
+      make_file("tests/data/packets/golden.txt", "expect wire_short\n")};
+  EXPECT_EQ(texts_of(check_drop_reasons(files)),
+            (std::vector<std::string>{"dataplane/wire/control_errors.def:2: [drop-reason] "
+                                      "control_mac: provoke it in a test that names it"}));
+}
+
+TEST(DropReasons, miss_a_sentence_a_test_or_a_difference) {
+  const File named = test_naming("wire_short\n");
+  EXPECT_EQ(check_drop_reasons({reasons("CW_DROP(wire_short, \"short\")"), named}).size(), 1u);
+  EXPECT_EQ(check_drop_reasons({reasons("CW_DROP(wire_short, \"\")"), named}).size(), 1u);
+  EXPECT_EQ(check_drop_reasons({reasons("CW_DROP(wire_short, \"ends too early\")"),
+                                test_naming("// wire_short\n")})
+                .size(),
+            1u)
+      << "a comment is no test";
+  const std::string twice = "CW_DROP(wire_short, \"ends too early\")\n";
+  EXPECT_EQ(check_drop_reasons({reasons(twice + twice), named}).size(), 2u);
+}
+
+File spec(const std::string& text) { return make_file("dataplane/wire/SPEC.md", text); }
+
+TEST(Citations, are_complete_when_code_or_a_test_names_every_rule) {
+  EXPECT_TRUE(check_citations({}).empty()) << "no specification, no rule";
+  EXPECT_TRUE(check_citations({spec("no ids yet\n"), test_naming("// [C-1]\n")}).empty());
+  EXPECT_TRUE(check_citations({spec("[C-1] MUST ...\n[D-12] MUST ...\n"),
+                               make_file("dataplane/wire/a.cc", "// SPEC [C-1]\n"),
+                               test_naming("// [D-12]\n")})
+                  .empty());
+}
+
+TEST(Citations, miss_a_rule_nobody_keeps_and_an_id_nobody_wrote) {
+  const Violations found =
+      check_citations({spec("x\n[C-1] MUST ...\n"), test_naming("a[0]\n// [C-2]\n")});
+  EXPECT_EQ(
+      texts_of(found),
+      (std::vector<std::string>{
+          "tests/unit/a_test.cc:2: [citation] [C-2] is not in SPEC.md: correct the id or "
+          "write the rule",
+          "dataplane/wire/SPEC.md:2: [citation] [C-1] is cited nowhere: name it where code or "
+          "a test keeps it"}));
+}
+
+}  // namespace
+}  // namespace cw::tidy

@@ -1,0 +1,46 @@
+#include "control/daemon/log.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+namespace cw::daemon {
+namespace {
+
+std::string logged(LogLevel least, LogFormat format, LogLevel level) {
+  testing::internal::CaptureStderr();
+  Log(least, format).event(level, "up", {{"peer", "north"}, {"rtt_ms", 24.5}});
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Log, quotes_what_would_be_taken_apart) {
+  EXPECT_EQ(line_of("down", {{"peer", "north"}, {"why", "no answer"}, {"count", 3}}),
+            "down peer=north why=\"no answer\" count=3");
+  EXPECT_EQ(line_of("x", {{"a", ""}, {"b", "c=d"}, {"e", "say \"f\""}, {"g", true}}),
+            "x a=\"\" b=\"c=d\" e=\"say \\\"f\\\"\" g=true");
+  EXPECT_EQ(line_of("ready", Fields::object()), "ready");
+}
+
+TEST(Log, writes_a_line_with_its_time_and_level) {
+  const std::regex line(
+      R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info up peer=north rtt_ms=24.5\n)");
+  const std::string text = logged(LogLevel::Info, LogFormat::Text, LogLevel::Info);
+  EXPECT_TRUE(std::regex_match(text, line)) << text;
+}
+
+TEST(Log, writes_an_object_a_line) {
+  const auto json = Fields::parse(logged(LogLevel::Info, LogFormat::Json, LogLevel::Warning));
+  EXPECT_EQ(json["level"], "warning");
+  EXPECT_EQ(json["event"], "up");
+  EXPECT_EQ(json["peer"], "north");
+  EXPECT_EQ(json["rtt_ms"], 24.5);
+}
+
+TEST(Log, writes_nothing_below_its_level) {
+  EXPECT_EQ(logged(LogLevel::Warning, LogFormat::Text, LogLevel::Info), "");
+  EXPECT_NE(logged(LogLevel::Warning, LogFormat::Text, LogLevel::Warning), "");
+  EXPECT_EQ(logged(LogLevel::Error, LogFormat::Text, LogLevel::Warning), "");
+}
+
+}  // namespace
+}  // namespace cw::daemon

@@ -1,0 +1,97 @@
+// What the log says of a site that changes, and that it says it once.
+#include "control/daemon/watcher.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+
+namespace cw::daemon {
+namespace {
+
+using namespace literals;
+
+site::Plan plan_of_one_peer() {
+  site::Plan plan;
+  plan.gateway.peers.push_back({.peer = 0, .name = "north", .routes = {}});
+  plan.peers.emplace_back();
+  plan.rtt = 20_ms;
+  return plan;
+}
+
+class Watching : public testing::Test {
+ protected:
+  Watching() {
+    state_.peers.push_back({.is_up = false, .why = "no answer", .paths = {}});
+    state_.peers[0].paths.emplace_back();
+    state_.at = Instant() + 1_s;
+  }
+
+  /// The lines that looking after `time` brings, without their times.
+  std::string after(Duration time) {
+    testing::internal::CaptureStderr();
+    state_.at += time;
+    watcher_.look(state_);
+    const std::string text = testing::internal::GetCapturedStderr();
+    return std::regex_replace(text, std::regex("(^|\n)\\S+Z "), "$1");
+  }
+  void set_up(Duration rtt) {
+    state_.peers[0].is_up = true;
+    state_.peers[0].rate = 500_Mbps;
+    state_.peers[0].paths[0].rtt_smoothed = state_.peers[0].paths[0].rtt_min = rtt;
+  }
+
+  site::Plan plan_ = plan_of_one_peer();
+  site::SiteState state_;
+  Log log_{LogLevel::Info, LogFormat::Text};
+  Watcher watcher_{plan_, log_};
+};
+
+TEST_F(Watching, says_why_a_link_is_not_up_once_it_has_been_so_for_a_while) {
+  EXPECT_EQ(after(0_ms), "");
+  EXPECT_EQ(after(500_ms), "");
+  EXPECT_EQ(after(600_ms), "warning waiting peer=north why=\"no answer\"\n");
+  EXPECT_EQ(after(5_s), "");
+  state_.peers[0].why = "pair.rtt is 1 here and 2 at the peer";
+  EXPECT_EQ(after(200_ms), "");
+  EXPECT_EQ(after(1_s),
+            "warning waiting peer=north why=\"pair.rtt is 1 here and 2 at the peer\"\n");
+}
+
+TEST_F(Watching, says_once_that_a_link_is_up_and_once_that_it_is_down) {
+  set_up(19_ms);
+  EXPECT_EQ(after(200_ms), "info up peer=north rtt_ms=19.0 rate_mbps=500.0\n");
+  EXPECT_EQ(after(200_ms), "");
+  state_.peers[0].is_up = false;
+  state_.peers[0].why = "the peer has left";
+  EXPECT_EQ(after(200_ms), "warning down peer=north why=\"the peer has left\"\n");
+  EXPECT_EQ(after(3_s), "");
+}
+
+TEST_F(Watching, warns_of_a_way_that_is_longer_than_the_file_says) {
+  set_up(25_ms);
+  EXPECT_EQ(after(200_ms), "info up peer=north rtt_ms=25.0 rate_mbps=500.0\n");
+  set_up(26_ms);
+  const std::string line = after(200_ms);
+  EXPECT_TRUE(
+      line.starts_with("warning rtt_above_plan peer=north rtt_min_ms=26.0 pair_rtt_ms=20.0"))
+      << line;
+  EXPECT_EQ(after(200_ms), "");
+}
+
+TEST_F(Watching, sums_up_every_ten_seconds_what_has_moved_and_nothing_else) {
+  set_up(19_ms);
+  after(0_ms);
+  EXPECT_EQ(after(11_s), "");
+  state_.lan_port.rx_packets = 1000;
+  state_.lan_port.rx_bytes = 1'250'000;
+  state_.drops.values[static_cast<size_t>(DropReason::peer_unknown)] = 3;
+  EXPECT_EQ(after(5_s), "");
+  EXPECT_EQ(after(5_s),
+            "info traffic from_hosts=1000 from_hosts_mbps=1.0 to_hosts=0 to_hosts_mbps=0.0 "
+            "sent_again=0 lost_on_the_way_here=0\ninfo dropped peer_unknown=3\n");
+  EXPECT_EQ(after(10_s), "");
+}
+
+}  // namespace
+}  // namespace cw::daemon

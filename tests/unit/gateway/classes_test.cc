@@ -1,0 +1,202 @@
+#include "dataplane/gateway/classes.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "dataplane/base/limits.h"
+#include "tests/unit/gateway/packets.h"
+
+namespace cw::gateway::test {
+namespace {
+
+ClassOptions class_with(std::string name, uint16_t qp, std::vector<ClassMatch> matches) {
+  ClassOptions options;
+  options.name = std::move(name);
+  options.qp = qp;
+  options.matches = std::move(matches);
+  return options;
+}
+Classes made(const std::vector<ClassOptions>& options) {
+  auto classes = Classes::make(options);
+  EXPECT_TRUE(classes.has_value()) << (classes ? "" : classes.error().sentence);
+  return classes ? *classes : Classes();
+}
+std::string sentence_of(const std::vector<ClassOptions>& options) {
+  const auto classes = Classes::make(options);
+  return classes ? "" : classes.error().sentence;
+}
+std::string sentence_of(const ClassMatch& match) {
+  return sentence_of({class_with("bulk", 0, {match})});
+}
+IpPacket parsed(const Shape& shape) { return parse_ip_packet(make_packet(shape)).value(); }
+
+TEST(Classes, the_first_that_matches_takes_the_packet) {
+  const Classes classes = made(
+      {class_with("rdma", 0, {{.kind = PacketKind::RoceRc}, {.dscp = 46}}),
+       class_with("bulk", 1, {{.kind = PacketKind::Tcp, .target_ports = PortRange{5201, 5210}}}),
+       class_with("rest", 2, {})});
+  EXPECT_EQ(classes.class_of(parsed({.payload = roce(0x04, 1)})), 0);
+  EXPECT_EQ(classes.class_of(parsed({.protocol = icmp, .dscp = 46})), 0);
+  const auto tcp_to = [&](uint16_t port) {
+    return classes.class_of(parsed({.protocol = tcp, .payload = ports(1, port)}));
+  };
+  EXPECT_EQ(tcp_to(5200), 2);
+  EXPECT_EQ(tcp_to(5201), 1);
+  EXPECT_EQ(tcp_to(5210), 1);
+  EXPECT_EQ(tcp_to(5211), 2);
+}
+
+TEST(Classes, a_packet_without_ports_matches_no_range_of_ports) {
+  const Classes classes = made({class_with("all", 0, {{.source_ports = PortRange{0, 65535}}})});
+  EXPECT_EQ(classes.class_of(parsed({.payload = ports(1, 2)})), 0);
+  EXPECT_EQ(classes.class_of(parsed({.protocol = icmp})), std::nullopt);
+  EXPECT_EQ(classes.class_of(parsed({.payload = ports(1, 2), .more_fragments = true})),
+            std::nullopt);
+}
+
+TEST(Classes, a_prefix_matches_its_ip_version_only) {
+  const Classes classes = made({class_with("v4", 0, {{.target = prefix(v4(0, 0, 0, 0), 0)}}),
+                                class_with("v6", 1, {{.source = prefix(v6({0x0a01}), 16, true)}})});
+  EXPECT_EQ(classes.class_of(parsed({})), 0);
+  EXPECT_EQ(classes.class_of(parsed({.is_v6 = true, .source = v6({0x0a01, 7})})), 1);
+  EXPECT_EQ(classes.class_of(parsed({.is_v6 = true, .source = v6({0x0a02})})), std::nullopt);
+}
+
+TEST(Classes, contradictions_are_named) {
+  EXPECT_EQ(sentence_of(std::vector<ClassOptions>{}),
+            "there is no class: at least one must take the traffic");
+  EXPECT_EQ(sentence_of({class_with("a", 0, {}), class_with("a", 1, {})}),
+            "two classes are called \"a\": give each its own name");
+  EXPECT_EQ(sentence_of({class_with("a", 4, {}), class_with("b", 4, {})}),
+            "classes \"a\" and \"b\" have the same qp, 4: each class needs its own");
+  EXPECT_EQ(sentence_of(ClassMatch{.dscp = 64}), "class \"bulk\": dscp is 64: 0 to 63");
+  EXPECT_EQ(sentence_of(ClassMatch{.target_ports = PortRange{9, 8}}),
+            "class \"bulk\": target_ports run from 9 to 8: the first must not be above the last");
+  EXPECT_EQ(sentence_of(ClassMatch{.source_ports = PortRange{9, 8}}),
+            "class \"bulk\": source_ports run from 9 to 8: the first must not be above the last");
+  EXPECT_EQ(sentence_of(ClassMatch{.source = prefix(v4(10, 0, 0, 0), 8),
+                                   .target = prefix(v6({0xfd00}), 8, true)}),
+            "class \"bulk\": source 10.0.0.0/8 and target fd00:0:0:0:0:0:0:0/8 are of two IP "
+            "versions: no packet has both");
+  EXPECT_EQ(sentence_of(ClassMatch{.source = prefix(v4(10, 0, 0, 1), 8)}),
+            "class \"bulk\": the prefix 10.0.0.1/8 has address bits behind its length: is "
+            "10.0.0.0/8 meant?");
+  std::vector<ClassOptions> many;
+  for (uint16_t i = 0; i <= limits::qps_max; ++i)
+    many.push_back(class_with(std::to_string(i), i, {}));
+  EXPECT_EQ(sentence_of(many), "there are 65 classes: 1 to 64");
+}
+
+TEST(Order, by_kind_keeps_what_its_protocol_needs) {
+  struct Row {
+    Shape shape;
+    FrameOrder order;
+  };
+  const auto of_roce = [](uint8_t opcode) { return Shape{.payload = roce(opcode, 1)}; };
+  const Row rows[] = {
+      {{.protocol = tcp}, FrameOrder::InTurn},
+      {of_roce(0x04), FrameOrder::InTurn},  // SEND
+      {of_roce(0x0c), FrameOrder::InTurn},  // READ request
+      {of_roce(0x10), FrameOrder::InTurn},  // READ response
+      {of_roce(0x12), FrameOrder::InTurn},  // ATOMIC acknowledge
+      {of_roce(0x11), FrameOrder::Behind},  // acknowledge
+      {of_roce(0x2a), FrameOrder::InTurn},  // UC: out of order is lost
+      {of_roce(0x64), FrameOrder::AtOnce},  // UD
+      {of_roce(0x81), FrameOrder::AtOnce},  // CNP
+      {of_roce(0xff), FrameOrder::InTurn},
+      {{.protocol = udp}, FrameOrder::AtOnce},
+      {{.protocol = udp, .more_fragments = true}, FrameOrder::AtOnce},
+      {{.protocol = icmp}, FrameOrder::AtOnce},
+      {{.is_v6 = true, .protocol = icmpv6}, FrameOrder::AtOnce},
+      {{.protocol = 50}, FrameOrder::InTurn},
+  };
+  std::vector<ClassOptions> options = {class_with("by kind", 0, {}), class_with("always", 1, {}),
+                                       class_with("never", 2, {})};
+  options[1].order = OrderRule::Always;
+  options[2].order = OrderRule::Never;
+  const Classes classes = made(options);
+  for (const Row& row : rows) {
+    const IpPacket packet = parsed(row.shape);
+    EXPECT_EQ(classes.order_of(0, packet), row.order) << &row - rows;
+    EXPECT_EQ(classes.order_of(1, packet), FrameOrder::InTurn);
+    EXPECT_EQ(classes.order_of(2, packet), FrameOrder::AtOnce);
+  }
+}
+
+bool naive_covers(const std::optional<Prefix>& prefix, const Address& address, bool is_v6) {
+  if (!prefix) return true;
+  if (prefix->is_v6 != is_v6) return false;
+  for (unsigned bit = 0; bit < prefix->bits; ++bit) {
+    const unsigned difference = prefix->address[bit / 8] ^ address[bit / 8];
+    if (difference >> (7 - bit % 8) & 1) return false;
+  }
+  return true;
+}
+bool naive_covers(const std::optional<PortRange>& range, const IpPacket& packet, uint16_t port) {
+  return !range || (packet.has_ports && port >= range->first && port <= range->last);
+}
+bool naive_holds(const ClassMatch& match, const IpPacket& packet) {
+  return (!match.kind || *match.kind == packet.kind) &&
+         (!match.dscp || *match.dscp == packet.dscp) &&
+         naive_covers(match.source_ports, packet, packet.source_port) &&
+         naive_covers(match.target_ports, packet, packet.target_port) &&
+         naive_covers(match.source, packet.source, packet.is_v6) &&
+         naive_covers(match.target, packet.target, packet.is_v6);
+}
+std::optional<uint16_t> naive_class_of(const std::vector<ClassOptions>& classes,
+                                       const IpPacket& packet) {
+  for (size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i].matches.empty()) return static_cast<uint16_t>(i);
+    for (const ClassMatch& match : classes[i].matches) {
+      if (naive_holds(match, packet)) return static_cast<uint16_t>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+Prefix any_prefix(Prng& prng, bool is_v6) {
+  Prefix any;
+  any.is_v6 = is_v6;
+  any.bits = static_cast<uint8_t>(prng.below(is_v6 ? 20 : 18));
+  for (unsigned i = 0; i < 3; ++i) any.address[i] = static_cast<uint8_t>(prng.below(3));
+  for (unsigned bit = any.bits; bit < 128; ++bit) {
+    any.address[bit / 8] &= static_cast<uint8_t>(~(0x80u >> bit % 8));
+  }
+  return any;
+}
+
+ClassMatch any_match(Prng& prng) {
+  ClassMatch match;
+  if (prng.chance(0.4)) match.kind = static_cast<PacketKind>(prng.below(6));
+  if (prng.chance(0.1)) match.dscp = static_cast<uint8_t>(prng.below(64));
+  const auto range = [&prng] {
+    const auto first = static_cast<uint16_t>(prng.below(5));
+    return PortRange{first, static_cast<uint16_t>(first + prng.below(4))};
+  };
+  if (prng.chance(0.2)) match.source_ports = range();
+  if (prng.chance(0.2)) match.target_ports = range();
+  const bool is_v6 = prng.chance(0.5);
+  if (prng.chance(0.2)) match.source = any_prefix(prng, is_v6);
+  if (prng.chance(0.2)) match.target = any_prefix(prng, is_v6);
+  return match;
+}
+
+RC_GTEST_PROP(Classes, choose_as_a_naive_reading_of_the_rules_does, (uint64_t seed)) {
+  Prng prng(seed);
+  std::vector<ClassOptions> options;
+  for (uint16_t i = 0; i < 1 + prng.below(5); ++i) {
+    std::vector<ClassMatch> matches;
+    for (size_t count = prng.below(8) == 0 ? 0 : 1 + prng.below(3); count > 0; --count) {
+      matches.push_back(any_match(prng));
+    }
+    options.push_back(class_with(std::to_string(i), i, std::move(matches)));
+  }
+  const Classes classes = made(options);
+  for (int i = 0; i < 50; ++i) {
+    const IpPacket packet = parsed(any_shape(prng));
+    RC_ASSERT(classes.class_of(packet) == naive_class_of(options, packet));
+  }
+}
+
+}  // namespace
+}  // namespace cw::gateway::test

@@ -1,0 +1,247 @@
+#include "dataplane/gateway/order.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/prng.h"
+
+namespace cw::gateway::test {
+namespace {
+
+using namespace cw::literals;
+
+constexpr uint16_t bucket = 40'000;
+
+/// Frames go by an id of the test, kept where the message's sequence is.
+struct Bench final : OrderSink {
+  explicit Bench(uint32_t first_seq = 0, size_t frames_max = 64)
+      : frames(frames_max),
+        order({.messages = 2,
+               .data_slots_max = 64,
+               .hold = 100_ms,
+               .first_seq = BucketSeq(first_seq)},
+              frames, *this) {}
+
+  void take(uint32_t id, uint32_t seq, FrameOrder kind = FrameOrder::InTurn, uint32_t slot = 0) {
+    take({.header = {20, bucket, seq, kind}, .seq = MessageSeq(id), .slot = slot});
+  }
+  void take(const ParsedFrame& parsed) {
+    Frame* frame = frames.try_take();
+    ASSERT_NE(frame, nullptr);
+    frame->parsed = parsed;
+    order.take(static_cast<uint32_t>(frames.index_of(frame)), now);
+  }
+  void on_released(uint32_t frame, Instant) override {
+    out.push_back(frames.at(frame).parsed.seq.value());
+    frames.give_back(&frames.at(frame));
+  }
+  void on_refused(uint32_t frame, DropReason reason) override {
+    refused.emplace_back(frames.at(frame).parsed.seq.value(), reason);
+    frames.give_back(&frames.at(frame));
+  }
+
+  using Ids = std::vector<uint32_t>;
+  Instant now = Instant::from_ns(1'000'000'000);
+  FrameTable frames;
+  Order order;
+  Ids out;
+  std::vector<std::pair<uint32_t, DropReason>> refused;
+};
+
+using Ids = Bench::Ids;
+using Refused = decltype(Bench::refused);
+
+TEST(Order, releases_in_turn_across_the_wrap) {
+  Bench bench(uint32_t{0} - 3);
+  for (const uint32_t step : {2u, 1u, 4u, 3u, 0u, 5u}) bench.take(step, step - 3);
+  EXPECT_EQ(bench.out, (Ids{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(bench.order.counts().held, 0u);
+}
+
+TEST(Order, at_once_waits_for_nothing) {
+  Bench bench;
+  bench.take(1, 5);
+  bench.take(2, 0, FrameOrder::AtOnce);
+  EXPECT_EQ(bench.out, (Ids{2}));
+}
+
+TEST(Order, behind_waits_for_lower_numbers_and_takes_none) {
+  Bench bench;
+  bench.take(10, 2, FrameOrder::Behind);
+  bench.take(11, 2, FrameOrder::Behind);
+  bench.take(12, 2);
+  bench.take(1, 1);
+  EXPECT_EQ(bench.out, Ids{});
+  bench.take(0, 0);
+  EXPECT_EQ(bench.out, (Ids{0, 1, 10, 11, 12}));
+  bench.take(13, 1, FrameOrder::Behind);  // long since
+  bench.take(14, 3, FrameOrder::Behind);  // just now
+  EXPECT_EQ(bench.out, (Ids{0, 1, 10, 11, 12, 13, 14}));
+}
+
+TEST(Order, buckets_do_not_wait_for_each_other) {
+  Bench bench;
+  bench.take(1, 1);
+  bench.take({.header = {20, bucket + 1, 0}, .seq = MessageSeq(2)});
+  EXPECT_EQ(bench.out, (Ids{2}));
+}
+
+TEST(Order, a_number_twice_is_a_duplicate_and_a_lower_one_late) {
+  Bench bench;
+  bench.take(1, 1);
+  bench.take(2, 1);
+  bench.take(3, 0);
+  bench.take(4, 1);
+  EXPECT_EQ(bench.out, (Ids{3, 1}));
+  EXPECT_EQ(bench.refused,
+            (Refused{{2, DropReason::frame_duplicate}, {4, DropReason::frame_late}}));
+}
+
+TEST(Order, a_hole_is_given_up_when_all_before_its_follower_is_settled) {
+  Bench bench;
+  bench.take(3, 3, FrameOrder::InTurn, 7);
+  bench.take(2, 2, FrameOrder::InTurn, 5);
+  bench.order.on_settled(0, 0, 5, bench.now);
+  EXPECT_EQ(bench.out, Ids{});
+  bench.order.on_settled(0, 5, 6, bench.now);
+  EXPECT_EQ(bench.out, (Ids{2, 3}));
+  EXPECT_EQ(bench.order.counts().missed_exactly, 2u);
+  bench.take(0, 0);
+  EXPECT_EQ(bench.refused, (Refused{{0, DropReason::frame_late}}));
+}
+
+TEST(Order, what_comes_from_behind_the_front_is_not_held) {
+  Bench bench;
+  bench.take(2, 2);
+  bench.take({.header = {20, bucket, 4}, .seq = MessageSeq(4), .is_settled = true});
+  EXPECT_EQ(bench.out, (Ids{2, 4}));
+  EXPECT_EQ(bench.order.counts().missed_exactly, 3u);
+}
+
+TEST(Order, a_frame_is_held_for_so_long_and_takes_the_lower_ones_along) {
+  Bench bench;
+  bench.take(5, 5);
+  EXPECT_EQ(bench.order.next_due(), bench.now + 100_ms);
+  bench.now += 60_ms;
+  bench.take(3, 3);
+  bench.take(8, 8);
+  EXPECT_FALSE(bench.order.on_time(bench.now + 39_ms));
+  EXPECT_TRUE(bench.order.on_time(bench.now + 40_ms));
+  EXPECT_EQ(bench.out, (Ids{3, 5}));
+  EXPECT_EQ(bench.order.counts().missed_by_time, 4u);
+  EXPECT_EQ(bench.order.next_due(), bench.now + 100_ms);
+  EXPECT_EQ(bench.order.counts().held, 1u);
+}
+
+TEST(Order, time_slept_is_not_time_held) {
+  Bench bench;
+  bench.take(5, 5);
+  bench.order.rebase(1_s);
+  EXPECT_FALSE(bench.order.on_time(bench.now + 1'099_ms));
+  EXPECT_TRUE(bench.order.on_time(bench.now + 1'100_ms));
+}
+
+TEST(Order, gives_up_the_oldest_when_asked) {
+  Bench bench;
+  EXPECT_FALSE(bench.order.give_up_oldest(bench.now));
+  bench.take(5, 5);
+  bench.take({.header = {20, bucket + 1, 1}, .seq = MessageSeq(7)});
+  EXPECT_TRUE(bench.order.give_up_oldest(bench.now));
+  EXPECT_EQ(bench.out, (Ids{5}));
+  EXPECT_EQ(bench.order.counts().missed_by_need, 5u);
+}
+
+TEST(Order, nothing_survives_a_reset) {
+  Bench bench(7);
+  bench.take(1, 9);
+  bench.take(2, 8);
+  Ids dropped;
+  bench.order.reset([&](uint32_t frame) {
+    dropped.push_back(bench.frames.at(frame).parsed.seq.value());
+    bench.frames.give_back(&bench.frames.at(frame));
+  });
+  EXPECT_EQ(dropped, (Ids{1, 2}));
+  EXPECT_EQ(bench.order.counts().held, 0u);
+  EXPECT_EQ(bench.order.next_due(), Instant::never());
+  bench.order.on_settled(0, 0, 64, bench.now);
+  bench.take(3, 7);
+  EXPECT_EQ(bench.out, (Ids{3}));
+}
+
+/// The same bucket as a sorted map, and the rules as sentences of the protocol.
+struct Model {
+  explicit Model(uint32_t first) : next(first) {}
+  void run() {
+    while (!held.empty() && held.begin()->first.first <= next) {
+      if (held.begin()->first.second == 1) ++next;
+      out.push_back(held.begin()->second);
+      held.erase(held.begin());
+    }
+  }
+  void take(uint32_t id, uint64_t seq, bool is_behind) {
+    if (!is_behind && seq < next) return void(++refused);
+    const std::pair<uint64_t, int> key{seq, is_behind ? 0 : 1};
+    if (!is_behind && held.contains(key)) return void(++refused);
+    held.emplace(key, id);
+    run();
+  }
+  void give_up(uint32_t id) {
+    while (std::ranges::find(out, id) == out.end()) {
+      next = held.begin()->first.first;
+      run();
+    }
+  }
+  uint64_t next;  // does not wrap
+  std::multimap<std::pair<uint64_t, int>, uint32_t> held;
+  Ids out;
+  size_t refused = 0;
+};
+
+/// Two buckets, numbers near the wrap, any order, holes given up at any time.
+RC_GTEST_PROP(Order, is_that_of_a_sorted_map, ()) {
+  const auto seed = *rc::gen::arbitrary<uint64_t>();
+  RC_LOG("seed " + std::to_string(seed));
+  Prng random(seed);
+  constexpr uint32_t first = uint32_t{0} - 3;
+  Bench bench(first, 400);
+  Model models[2] = {Model(first), Model(first)};
+  std::vector<std::pair<uint32_t, int>> age;  // id and bucket, as they were taken
+  for (uint32_t id = 0; id < 300; ++id) {
+    const int which = random.chance(0.5) ? 1 : 0;
+    Model& model = models[which];
+    const bool is_behind = random.chance(0.3);
+    const uint64_t seq = model.next + random.below(12) - (model.next > first + 2 ? 2 : 0);
+    model.take(id, seq, is_behind);
+    bench.take({.header = {20, static_cast<uint16_t>(bucket + which), static_cast<uint32_t>(seq),
+                           is_behind ? FrameOrder::Behind : FrameOrder::InTurn},
+                .seq = MessageSeq(id)});
+    age.emplace_back(id, which);
+    if (random.chance(0.1)) {
+      const auto is_held = [&](const auto& one) {
+        return std::ranges::any_of(models[one.second].held,
+                                   [&](const auto& held) { return held.second == one.first; });
+      };
+      const auto oldest = std::ranges::find_if(age, is_held);
+      RC_ASSERT(bench.order.give_up_oldest(bench.now) == (oldest != age.end()));
+      if (oldest != age.end()) models[oldest->second].give_up(oldest->first);
+    }
+    RC_ASSERT(bench.order.counts().held == models[0].held.size() + models[1].held.size());
+    RC_ASSERT(bench.refused.size() == models[0].refused + models[1].refused);
+  }
+  for (const Model& model : models) {
+    Ids out;
+    std::ranges::copy_if(bench.out, std::back_inserter(out), [&](uint32_t id) {
+      return std::ranges::find(model.out, id) != model.out.end();
+    });
+    RC_ASSERT(out == model.out);
+  }
+  RC_ASSERT(bench.frames.lent_count() == bench.order.counts().held);
+}
+
+}  // namespace
+}  // namespace cw::gateway::test

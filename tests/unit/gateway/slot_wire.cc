@@ -1,0 +1,135 @@
+#include "tests/unit/gateway/slot_wire.h"
+
+#include <span>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/wire/roce_inline.h"
+#include "policies/policies.h"
+
+namespace cw::gateway::test {
+namespace {
+
+constexpr uint64_t window_bytes = 1 << 28;
+
+sdr::StreamConfig config_of(const SlotWire::Shape& shape) {
+  sdr::StreamConfig config;
+  config.messages = shape.messages;
+  config.data_slots_max = shape.slots;
+  config.payload_bytes = shape.payload_bytes;
+  config.first_seq = MessageSeq(shape.first_seq);
+  if (shape.is_coded) config.rows = 1;
+  return config;
+}
+
+cw_env env_of(const sdr::StreamConfig& config) {
+  cw_env env{};
+  env.size = sizeof(env);
+  env.role = CW_SOURCE;
+  env.peers = 1;
+  env.messages = config.messages;
+  env.data_slots_max = config.data_slots_max;
+  env.chunk_slots = config.chunk_slots;
+  env.paths = 1;
+  env.payload_bytes = config.payload_bytes;
+  env.rate_bps = 1'000'000'000;
+  return env;
+}
+
+}  // namespace
+
+SlotWire::SlotWire(const Shape& shape) : config_(config_of(shape)) {
+  const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
+  auto host = sdr::PolicyHost::make(choice, choice, env_of(config_), {}, Instant());
+  CW_ASSERT(host);
+  sdr::SendStream::Options options;
+  options.slot_by_slot = true;
+  stream_ = std::make_unique<sdr::SendStream>(config_, options, std::move(*host), transmitter_,
+                                              counters_);
+}
+
+void SlotWire::start(uint32_t payload_bytes, Instant now) {
+  payload_bytes_ = payload_bytes;
+  slots_.clear();
+  sdr::StreamAddress address;
+  address.data_window_bytes = window_bytes;
+  stream_->start(address, payload_bytes, now);
+  retire_below(config_.first_seq, now);
+}
+
+void SlotWire::retire_below(MessageSeq seq, Instant now) {
+  ClearToSend clear;
+  clear.retired_seq = clear.heard_seq = seq;
+  clear.message_limit = seq + config_.messages;
+  clear.slot_limit = UINT64_MAX / 2;
+  stream_->on_clear_to_send(clear, now);
+}
+
+void SlotWire::cross(Instant now) {
+  stream_->on_time(now);
+  std::vector<uint8_t> buffer(limits::frame_bytes_max);
+  while (const auto departure = stream_->take_ready(Priority::Data, now)) {
+    Packet packet;
+    packet.data = buffer.data();
+    packet.bytes_max = static_cast<uint32_t>(buffer.size());
+    const auto ticket = sdr::SendTicket::unpacked(departure->cookie);
+    if (stream_->build(ticket, packet, now, now)) receive(packet);
+  }
+  stream_->flush_facts(now);
+}
+
+void SlotWire::receive(const Packet& packet) {
+  SlotWrite slot;
+  const std::span<const uint8_t> bytes(packet.data, packet.bytes);
+  CW_ASSERT(try_parse_slot_write(bytes, slot));
+  const auto payload = bytes.subspan(slot_write_header_bytes, slot.payload_bytes);
+  const auto header = parse_slot_header(payload);
+  if (!header) {
+    complaint_ = "a slot header that contradicts itself";
+    return;
+  }
+  const auto place = static_cast<uint32_t>(slot.address / window_bytes);
+  if (place != config_.place_of(header->seq)) complaint_ = "a slot of another message";
+  const auto index = static_cast<uint32_t>(slot.address % window_bytes / payload_bytes_);
+  const WireSlot kept{{payload.begin(), payload.end()}, packet.ecn, packet.dscp};
+  if (!slots_[header->seq.value()].emplace(index, kept).second) complaint_ = "a slot came twice";
+}
+
+std::vector<WireFrame> SlotWire::frames() {
+  std::vector<WireFrame> frames;
+  for (const auto& [seq, message] : slots_) read_message(message, frames);
+  return frames;
+}
+
+void SlotWire::read_message(const std::map<uint32_t, WireSlot>& message,
+                            std::vector<WireFrame>& frames) {
+  std::vector<uint8_t> bytes;
+  std::map<size_t, std::pair<size_t, uint16_t>> slots;  // where each begins, its use, its start
+  for (const auto& [index, slot] : message) {
+    if (index != slots.size()) complaint_ = "a message with a hole";
+    const auto header = parse_slot_header(slot.bytes);
+    slots[bytes.size()] = {header->used_bytes, header->first_frame};
+    bytes.insert(bytes.end(), slot.bytes.begin() + 8, slot.bytes.begin() + 8 + header->used_bytes);
+  }
+  std::map<size_t, uint16_t> first_frames;  // by where the slot begins, as the frames have it
+  for (size_t at = 0; at < bytes.size();) {
+    const auto slot = std::prev(slots.upper_bound(at));
+    first_frames.try_emplace(slot->first, static_cast<uint16_t>(at - slot->first));
+    if (bytes.size() - at < 8) break;
+    const auto header = parse_frame_header(std::span(bytes).subspan(at).first<8>());
+    if (!header || bytes.size() - at - 8 < header->bytes) {
+      complaint_ = "a frame that is none, or leaves its message";
+      return;
+    }
+    const auto begin = bytes.begin() + static_cast<long>(at) + 8;
+    frames.push_back({*header, {begin, begin + header->bytes}});
+    at += 8 + size_t{header->bytes};
+  }
+  for (const auto& [begin, said] : slots) {
+    const auto found = first_frames.find(begin);
+    const uint16_t first = found == first_frames.end() ? no_frame_start : found->second;
+    if (said.second != first) complaint_ = "a slot that points at no frame's start";
+    if (said.first == 0) complaint_ = "a slot without use";
+  }
+}
+
+}  // namespace cw::gateway::test

@@ -1,0 +1,67 @@
+// A real sending stream under `passthrough`, the wire behind it, and a reader of what came across
+// that knows the format from SPEC.md and nothing from the code that writes it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/core/counters.h"
+#include "dataplane/sdr/send_stream.h"
+#include "dataplane/wire/slot.h"
+
+namespace cw::gateway::test {
+
+struct WireSlot {
+  std::vector<uint8_t> bytes;
+  uint8_t ecn = 0, dscp = 0;
+};
+struct WireFrame {
+  FrameHeader header;
+  std::vector<uint8_t> bytes;
+  bool operator==(const WireFrame&) const = default;
+};
+
+class SlotWire {
+ public:
+  struct Shape {
+    uint32_t messages = 4;
+    uint32_t slots = 64;
+    uint32_t payload_bytes = 1024;
+    uint32_t first_seq = 0;
+    bool is_coded = false;
+  };
+  explicit SlotWire(const Shape& shape);
+
+  /// An epoch with slots of `payload_bytes`, and credit for everything.
+  void start(uint32_t payload_bytes, Instant now);
+  void stop(Instant now) { stream_->reset(now); }
+  /// Everything that waits crosses the wire; what crosses is kept in slots().
+  void cross(Instant now);
+  /// The receiver is done with every message below `seq`.
+  void retire_below(MessageSeq seq, Instant now);
+
+  sdr::SendStream& stream() { return *stream_; }
+  Counters& counters() { return counters_; }
+  /// By message sequence, then by slot; of this epoch.
+  const std::map<uint32_t, std::map<uint32_t, WireSlot>>& slots() const { return slots_; }
+  /// Of all slots so far, in order. What breaks the format is told in complaint().
+  std::vector<WireFrame> frames();
+  const std::string& complaint() const { return complaint_; }
+
+ private:
+  void receive(const Packet& packet);
+  void read_message(const std::map<uint32_t, WireSlot>& message, std::vector<WireFrame>& frames);
+
+  sdr::StreamConfig config_;
+  uint32_t payload_bytes_ = 0;
+  Counters counters_;
+  sdr::Transmitter transmitter_{1};
+  std::unique_ptr<sdr::SendStream> stream_;
+  std::map<uint32_t, std::map<uint32_t, WireSlot>> slots_;
+  std::string complaint_;
+};
+
+}  // namespace cw::gateway::test

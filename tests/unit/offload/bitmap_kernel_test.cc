@@ -1,0 +1,312 @@
+// The rules of the kernel, one at a time, for both variants and both ways to keep claims.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "dataplane/base/prng.h"
+#include "tests/unit/offload/arena.h"
+
+// For failure messages: kind and index say nearly everything.
+static bool operator==(const cw_bits_event& a, const cw_bits_event& b) {
+  return a.kind == b.kind && a.id == b.id && a.index == b.index && a.generation == b.generation &&
+         a.channel == b.channel;
+}
+static void PrintTo(const cw_bits_event& e, std::ostream* out) {
+  *out << "{kind " << int(e.kind) << " id " << e.id << " index " << e.index << " channel "
+       << e.channel << " generation " << int(e.generation) << "}";
+}
+
+namespace cw {
+namespace {
+
+using Events = std::vector<cw_bits_event>;
+using Slots = std::set<uint32_t>;
+
+struct Variant {
+  const char* name;
+  decltype(&cw_bits_run_lane) run;
+  decltype(&cw_bits_claim_lane) claim;
+  decltype(&cw_bits_place_lane) place;
+  uint8_t claimed_apart;
+};
+
+class Bitmap : public testing::TestWithParam<Variant> {
+ protected:
+  static cw_bits_limits limits() {
+    cw_bits_limits limits = small_limits;
+    limits.claimed_apart = GetParam().claimed_apart;
+    return limits;
+  }
+  Events run(const std::vector<cw_bits_record>& records, uint32_t partition = 0) {
+    Events events(records.size());
+    const auto done = GetParam().run(arena.get(), partition, records.data(),
+                                     uint32_t(records.size()), events.data(), events.size());
+    EXPECT_EQ(done.records, records.size());
+    events.resize(done.events);
+    return events;
+  }
+  Events run(const cw_bits_record& record) { return run(std::vector{record}); }
+
+  Arena arena{limits()};
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Bitmap,
+    testing::Values(
+        Variant{"lane", cw_bits_run_lane, cw_bits_claim_lane, cw_bits_place_lane, 0},
+        Variant{"lane_apart", cw_bits_run_lane, cw_bits_claim_lane, cw_bits_place_lane, 1},
+        Variant{"shared", cw_bits_run_shared, cw_bits_claim_shared, cw_bits_place_shared, 0},
+        Variant{"shared_apart", cw_bits_run_shared, cw_bits_claim_shared, cw_bits_place_shared, 1}),
+    [](const auto& variant) { return variant.param.name; });
+
+TEST_P(Bitmap, publishes_a_chunk_with_its_last_slot_and_not_before) {
+  run(arm(1, 0, {.data_slots = 12, .chunk_slots = 4}));
+  EXPECT_EQ(run({packet(1, 7), packet(1, 4), packet(1, 5)}), Events{});
+  EXPECT_EQ(arena.chunks(1), Slots{});
+  EXPECT_EQ(run(packet(1, 6, 0, 9)), (Events{{1, 1, 9, 0, CW_BITS_CHUNK}}));
+  EXPECT_EQ(arena.chunks(1), Slots{1});
+  EXPECT_EQ(arena.data(1), (Slots{4, 5, 6, 7}));
+}
+
+TEST_P(Bitmap, counts_a_slot_once_however_often_it_comes) {
+  run(arm(1, 0, {.data_slots = 12, .chunk_slots = 4}));
+  EXPECT_EQ(run({packet(1, 3), packet(1, 3), packet(1, 3), packet(1, 3)}),
+            (Events{{1, 3, 0, 0, CW_BITS_DUPLICATE},
+                    {1, 3, 0, 0, CW_BITS_DUPLICATE},
+                    {1, 3, 0, 0, CW_BITS_DUPLICATE}}));
+  EXPECT_EQ(arena.chunks(1), Slots{});
+}
+
+TEST_P(Bitmap, keeps_repair_slots_apart_from_data_and_out_of_chunks) {
+  run(arm(1, 0, {.data_slots = 100, .chunk_slots = 1, .cut = 200'000, .repair_slots = 30}));
+  EXPECT_EQ(run({packet(1, 200'000), packet(1, 200'029), packet(1, 200'029)}),
+            (Events{{1, 200'029, 0, 0, CW_BITS_DUPLICATE}}));
+  EXPECT_EQ(arena.repair(1), (Slots{0, 29}));
+  EXPECT_EQ(arena.data(1), Slots{});
+  EXPECT_EQ(arena.chunks(1), Slots{});
+}
+
+TEST_P(Bitmap, tells_slots_that_are_neither_data_nor_repair) {
+  run(arm(1, 0, {.data_slots = 100, .chunk_slots = 1, .cut = 110, .repair_slots = 30}));
+  for (const uint32_t slot : {100u, 109u, 140u, (1u << 18) - 1}) {
+    EXPECT_EQ(run(packet(1, slot)), (Events{{1, slot, 0, 0, CW_BITS_OUT_OF_RANGE}}));
+  }
+  EXPECT_EQ(run(packet(5, 0)), (Events{{5, 0, 0, 0, CW_BITS_OUT_OF_RANGE}}));
+  EXPECT_EQ(arena.data(1), Slots{});
+  EXPECT_EQ(arena.repair(1), Slots{});
+}
+
+TEST_P(Bitmap, tells_packets_of_another_generation_and_of_no_life_as_late) {
+  EXPECT_EQ(run(packet(2, 3)), (Events{{2, 3, 0, 0, CW_BITS_LATE}}));
+  run(arm(2, 1, {.data_slots = 10}));
+  EXPECT_EQ(run(packet(2, 3, 0)), (Events{{2, 3, 0, 0, CW_BITS_LATE}}));
+  EXPECT_EQ(run(control(CW_BITS_CLOSE, 2, 1)), (Events{{2, 0, 0, 1, CW_BITS_CLOSED}}));
+  EXPECT_EQ(run(packet(2, 3, 1)), (Events{{2, 3, 0, 1, CW_BITS_LATE}}));
+  EXPECT_EQ(arena.data(2), Slots{});
+}
+
+TEST_P(Bitmap, completes_a_short_last_chunk_when_the_length_becomes_known) {
+  run(arm(1, 0, {.data_slots = 100, .chunk_slots = 10}));
+  run({packet(1, 20), packet(1, 22), packet(1, 21)});
+  EXPECT_EQ(run(control(CW_BITS_LENGTH, 1, 0, 0, 23)), (Events{{1, 2, 0, 0, CW_BITS_CHUNK}}));
+  EXPECT_EQ(run(control(CW_BITS_LENGTH, 1, 0, 0, 23)), Events{});
+  EXPECT_EQ(arena.chunks(1), Slots{2});
+  EXPECT_EQ(run(packet(1, 23)), (Events{{1, 23, 0, 0, CW_BITS_OUT_OF_RANGE}}));
+}
+
+TEST_P(Bitmap, waits_for_the_rest_of_the_last_chunk_when_the_length_comes_first) {
+  run(arm(1, 0, {.data_slots = 100, .chunk_slots = 10}));
+  EXPECT_EQ(run(control(CW_BITS_LENGTH, 1, 0, 0, 2)), Events{});
+  EXPECT_EQ(run({packet(1, 1), packet(1, 0)}), (Events{{1, 0, 0, 0, CW_BITS_CHUNK}}));
+}
+
+TEST_P(Bitmap, does_not_count_a_slot_beyond_the_length_twice) {
+  run(arm(1, 0, {.data_slots = 100, .chunk_slots = 4}));
+  // Slot 3 should not have come; had the length counted it again, the chunk would be whole with
+  // slot 1 missing.
+  EXPECT_EQ(run({packet(1, 3), packet(1, 0), control(CW_BITS_LENGTH, 1, 0, 0, 2)}), Events{});
+  EXPECT_EQ(run(packet(1, 1)), (Events{{1, 0, 0, 0, CW_BITS_CHUNK}}));
+}
+
+TEST_P(Bitmap, has_a_shorter_last_chunk_when_the_armed_slots_are_no_whole_number_of_chunks) {
+  run(arm(1, 0, {.data_slots = 11, .chunk_slots = 4}));
+  EXPECT_EQ(run({packet(1, 8), packet(1, 10), packet(1, 9)}),
+            (Events{{1, 2, 0, 0, CW_BITS_CHUNK}}));
+  EXPECT_EQ(run(control(CW_BITS_LENGTH, 1, 0, 0, 11)), Events{});
+}
+
+TEST_P(Bitmap, takes_messages_of_no_length) {
+  EXPECT_EQ(run({arm(1, 0, {.data_slots = 20, .chunk_slots = 4}),
+                 control(CW_BITS_LENGTH, 1, 0, 0, 0), packet(1, 0)}),
+            (Events{{1, 0, 0, 0, CW_BITS_OUT_OF_RANGE}}));
+  EXPECT_EQ(run({arm(2, 0, {.data_slots = 0}), packet(2, 0)}),
+            (Events{{2, 0, 0, 0, CW_BITS_OUT_OF_RANGE}}));
+}
+
+TEST_P(Bitmap, counts_void_slots_as_in_and_their_packets_as_duplicates) {
+  run(arm(1, 0, {.data_slots = 150, .chunk_slots = 75}));
+  std::vector<cw_bits_record> packets;
+  for (uint32_t slot = 75; slot < 85; ++slot) packets.push_back(packet(1, slot));
+  EXPECT_EQ(run(packets), Events{});
+  EXPECT_EQ(run(control(CW_BITS_VOID, 1, 0, 86, 64)), Events{});
+  EXPECT_EQ(run(packet(1, 149)), (Events{{1, 149, 0, 0, CW_BITS_DUPLICATE}}));
+  // Overlaps what is in already; slot 85 is the last one missing.
+  EXPECT_EQ(run(control(CW_BITS_VOID, 1, 0, 80, 10)), (Events{{1, 1, 0, 0, CW_BITS_CHUNK}}));
+}
+
+TEST_P(Bitmap, refuses_control_records_that_make_no_sense) {
+  const auto is_refused = [&](const cw_bits_record& record) {
+    const Events events = run(record);
+    return events.size() == 1 && events[0].kind == CW_BITS_REFUSED &&
+           events[0].index == record.kind;
+  };
+  EXPECT_TRUE(is_refused(arm(1, 0, {.data_slots = 151})));
+  EXPECT_TRUE(is_refused(arm(1, 0, {.data_slots = 9, .chunk_slots = 0})));
+  EXPECT_TRUE(is_refused(arm(1, 0, {.data_slots = 9, .cut = 8, .repair_slots = 1})));
+  EXPECT_TRUE(is_refused(arm(1, 0, {.data_slots = 9, .cut = 9, .repair_slots = 38})));
+  EXPECT_TRUE(is_refused(arm(1, 0, {.data_slots = 9, .cut = (1 << 18) - 1, .repair_slots = 2})));
+  EXPECT_TRUE(is_refused(control(CW_BITS_LENGTH, 1, 0, 0, 0)));
+  EXPECT_TRUE(is_refused(control(CW_BITS_VOID, 1, 0, 0, 1)));
+  run(arm(1, 0, {.data_slots = 30, .chunk_slots = 4}));
+  EXPECT_TRUE(is_refused(arm(1, 0, {.data_slots = 30, .chunk_slots = 4})));
+  EXPECT_TRUE(is_refused(control(CW_BITS_CLOSE, 1, 1)));
+  EXPECT_TRUE(is_refused(control(CW_BITS_LENGTH, 1, 0, 0, 31)));
+  EXPECT_TRUE(is_refused(control(CW_BITS_VOID, 1, 0, 2, 3)));  // two chunks
+  EXPECT_TRUE(is_refused(control(CW_BITS_VOID, 1, 0, 29, 2)));
+  EXPECT_TRUE(is_refused(control(CW_BITS_VOID, 1, 0, 30, 1)));
+  EXPECT_TRUE(is_refused(control(CW_BITS_VOID, 1, 0, 3, 0)));
+  EXPECT_TRUE(is_refused(control(77, 1, 0)));
+  EXPECT_EQ(arena.data(1), Slots{});
+}
+
+TEST_P(Bitmap, stops_before_a_record_whose_event_would_not_fit) {
+  run(arm(1, 0, {.data_slots = 10, .chunk_slots = 1}));
+  const std::vector records = {packet(1, 0), packet(1, 1), packet(1, 2)};
+  Events events(3);
+  auto done = GetParam().run(arena.get(), 0, records.data(), 3, events.data(), 2);
+  EXPECT_EQ(done.records, 2u);
+  EXPECT_EQ(done.events, 2u);
+  EXPECT_EQ(arena.data(1), (Slots{0, 1}));
+  done = GetParam().run(arena.get(), 0, records.data() + 2, 1, events.data(), 0);
+  EXPECT_EQ(done.records, 0u);
+  EXPECT_EQ(arena.data(1), (Slots{0, 1}));
+}
+
+TEST_P(Bitmap, is_quiet_only_when_every_partition_has_closed) {
+  const std::vector arms = {arm(1, 0, {.data_slots = 10, .chunk_slots = 2})};
+  run(arms, 0);
+  run(arms, 1);
+  run({packet(1, 0)}, 0);
+  EXPECT_EQ(cw_bits_reset(arena.get(), 1), -1);
+  run({control(CW_BITS_CLOSE, 1, 0)}, 0);
+  EXPECT_EQ(cw_bits_reset(arena.get(), 1), -1);
+  EXPECT_EQ(run({packet(1, 1)}, 1), (Events{{1, 0, 0, 0, CW_BITS_CHUNK}}));
+  run({control(CW_BITS_CLOSE, 1, 0)}, 1);
+  EXPECT_EQ(arena.data(1), (Slots{0, 1}));
+  EXPECT_EQ(cw_bits_reset(arena.get(), 1), 0);
+  EXPECT_EQ(arena.data(1), Slots{});
+  EXPECT_EQ(arena.chunks(1), Slots{});
+  EXPECT_EQ(cw_bits_reset(arena.get(), 5), -1);
+}
+
+TEST_P(Bitmap, starts_a_new_life_without_a_trace_of_the_old_one) {
+  run({arm(1, 0, {.data_slots = 140, .chunk_slots = 7, .cut = 140, .repair_slots = 37}),
+       packet(1, 139), packet(1, 1), packet(1, 176), packet(1, 0),
+       control(CW_BITS_VOID, 1, 0, 2, 3), control(CW_BITS_LENGTH, 1, 0, 0, 131),
+       control(CW_BITS_CLOSE, 1, 0)});
+  ASSERT_EQ(cw_bits_reset(arena.get(), 1), 0);
+  EXPECT_EQ(arena.data(1), Slots{});
+  EXPECT_EQ(arena.repair(1), Slots{});
+  // Counts began at zero again: no chunk is whole before its last slot.
+  std::vector records = {arm(1, 1, {.data_slots = 150, .chunk_slots = 3})};
+  for (uint32_t slot = 0; slot < 150; ++slot) {
+    records.push_back(packet(1, slot, 0));  // of the old life
+    if (slot % 3 != 2) records.push_back(packet(1, slot, 1));
+  }
+  for (const auto& event : run(records)) EXPECT_EQ(event.kind, CW_BITS_LATE);
+  EXPECT_EQ(arena.chunks(1), Slots{});
+}
+
+TEST_P(Bitmap, shows_a_claimed_slot_only_when_it_is_placed) {
+  run(arm(1, 0, {.data_slots = 10, .chunk_slots = 1}));
+  const cw_bits_record slot = packet(1, 4, 0, 3);
+  cw_bits_spot spot;
+  cw_bits_event event;
+  ASSERT_EQ(GetParam().claim(arena.get(), 0, &slot, &spot), CW_BITS_NONE);
+  cw_bits_spot loser;
+  EXPECT_EQ(GetParam().claim(arena.get(), 0, &slot, &loser), CW_BITS_DUPLICATE);
+  EXPECT_EQ(arena.data(1), GetParam().claimed_apart ? Slots{} : Slots{4});
+  EXPECT_EQ(arena.chunks(1), Slots{});
+  ASSERT_EQ(GetParam().place(arena.get(), 0, &slot, &spot, &event), 1);
+  EXPECT_EQ(event, (cw_bits_event{1, 4, 3, 0, CW_BITS_CHUNK}));
+  EXPECT_EQ(arena.data(1), Slots{4});
+  EXPECT_EQ(arena.chunks(1), Slots{4});
+}
+
+TEST(BitmapDivision, is_exact_for_every_slot_and_chunk_size) {
+  cw_bits_limits limits = small_limits;
+  limits.ids = 1;
+  limits.slot_bits = 24;
+  limits.user_bits = 0;
+  limits.data_slots_max = 1 << 24;
+  limits.repair_slots_max = 0;
+  const Arena arena(limits);
+  Prng random(1);
+  for (uint8_t life = 0; life < 100; ++life) {
+    const auto chunk_slots = uint16_t(life < 40 ? life + 1 : random.between(41, 65535));
+    const uint32_t count = (1 << 24) / chunk_slots;
+    // The error grows with the slot: mostly the last chunks.
+    const uint32_t chunk = random.chance(0.7) ? count - 1 : uint32_t(random.below(count));
+    const uint32_t first = chunk * chunk_slots;
+    // All but the last slot of a chunk are void, then the last one comes: off by one in either
+    // direction, and the void is refused or another chunk is told.
+    std::vector records = {arm(0, life, {1 << 24, chunk_slots})};
+    records.push_back(control(CW_BITS_VOID, 0, life, 0, chunk_slots - 1));
+    records.back().immediate = first;
+    if (chunk_slots == 1) records.pop_back();
+    records.push_back(packet(0, 0, life));
+    records.back().immediate = first + chunk_slots - 1;
+    records.push_back(control(CW_BITS_CLOSE, 0, life));
+    cw_bits_event events[4];
+    const auto done = cw_bits_run_lane(arena.get(), 0, records.data(), records.size(), events, 4);
+    ASSERT_EQ(done.events, 2u) << chunk_slots;
+    ASSERT_EQ(events[0], (cw_bits_event{0, chunk, 0, life, CW_BITS_CHUNK})) << chunk_slots;
+    ASSERT_EQ(cw_bits_reset(arena.get(), 0), 0);
+  }
+}
+
+// Records of any bytes: what comes from the wire is hostile, and a kernel on a DPA has no net.
+RC_GTEST_PROP(BitmapRandom, never_writes_outside_of_its_arena, (uint64_t seed)) {
+  cw_bits_limits limits = small_limits;
+  limits.claimed_apart = seed & 1;
+  const size_t bytes = cw_bits_size(&limits);
+  constexpr size_t guard_bytes = 4096;
+  std::vector<char> memory(bytes + 2 * guard_bytes + 64, 0x5a);
+  const auto address = reinterpret_cast<uintptr_t>(memory.data());
+  char* start = memory.data() + guard_bytes + (64 - address % 64) % 64;
+  RC_ASSERT(cw_bits_init(start, &limits) == 0);
+
+  Prng random(seed);
+  for (int i = 0; i < 400; ++i) {
+    cw_bits_record r{};
+    r.immediate = immediate(uint32_t(random.below(7)), uint32_t(random.below(200)));
+    if (random.chance(0.1)) r.immediate = uint32_t(random.next());
+    r.length = uint32_t(random.below(160));
+    if (random.chance(0.1)) r.length = uint32_t(random.next());
+    r.repair_slots = uint32_t(random.chance(0.1) ? random.next() : random.below(40));
+    r.chunk_slots = uint16_t(random.chance(0.1) ? random.next() : random.below(70));
+    r.generation = uint8_t(random.below(2));
+    r.kind = uint8_t(random.below(8));
+    cw_bits_event event;
+    const auto run = random.chance(0.5) ? cw_bits_run_lane : cw_bits_run_shared;
+    RC_ASSERT(run(start, uint32_t(random.below(2)), &r, 1, &event, 1).records == 1);
+    cw_bits_reset(start, uint32_t(random.below(7)));
+  }
+  for (const char* c = memory.data(); c < start; ++c) RC_ASSERT(*c == 0x5a);
+  for (const char* c = start + bytes; c < memory.data() + memory.size(); ++c) RC_ASSERT(*c == 0x5a);
+}
+
+}  // namespace
+}  // namespace cw

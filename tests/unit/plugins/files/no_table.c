@@ -1,0 +1,3 @@
+#include "tests/unit/plugins/files/table.h"
+
+EXPORT_TABLE(NULL)

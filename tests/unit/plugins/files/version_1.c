@@ -1,0 +1,4 @@
+#include "tests/unit/plugins/files/table.h"
+
+static const struct cw_policy_ops table = {TABLE_FIELDS};
+EXPORT_TABLE(&table)

@@ -1,0 +1,337 @@
+#include "tests/unit/policies/scripted_host.h"
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+
+namespace cw::policy_test {
+
+Host::Host(const cw_policy_ops& ops, std::map<std::string, double> values, Line line,
+           uint32_t messages, uint32_t slots_max, uint32_t decision_capacity)
+    : line_(std::move(line)), ops_(ops), slots_max_(slots_max) {
+  for (uint32_t i = 0; i < ops.param_count; ++i) {
+    const auto value = values.find(ops.params[i].name);
+    params_.push_back(value == values.end() ? ops.params[i].initial : value->second);
+  }
+  for (uint32_t role : {CW_SOURCE, CW_SINK}) {
+    End& end = ends_[role];
+    end.env = make_env(role, messages);
+    end.decisions.resize(decision_capacity);
+    end.note_bytes.resize(4096);
+    char why[256] = "";
+    CW_ASSERT(ops.create(&end.env, &end.policy, why, sizeof why) == 0);
+  }
+  tell_link();
+}
+
+Host::~Host() {
+  for (End& end : ends_) ops_.destroy(end.policy);
+}
+
+// ---- what the application does -----------------------------------------------------------------
+void Host::open(uint32_t message) {
+  for (uint32_t role : {CW_SINK, CW_SOURCE}) {
+    End& end = ends_[role];
+    end.messages[message].state.assign(std::max(ops_.message_state_bytes, 1u), 0);
+    end.messages[message].bits.assign(slots_max_ / 64 + 1, 0);
+    cw_fact_opened fact{};
+    fact.message = message;
+    fact.state = end.messages[message].state.data();
+    fact.slots = CW_UNKNOWN;
+    fact.deadline_ns = CW_NEVER_NS;
+    tell(end, ops_.opened, fact);
+  }
+}
+
+void Host::append(uint32_t message, uint32_t first, uint32_t count) {
+  cw_fact_appended fact{message, first, count, 0, state(CW_SOURCE, message)};
+  tell(ends_[CW_SOURCE], ops_.appended, fact);
+}
+
+void Host::close(uint32_t message, uint32_t slots) {
+  cw_fact_closed fact{message, slots, state(CW_SOURCE, message)};
+  tell(ends_[CW_SOURCE], ops_.closed, fact);
+  at(std::max(now_, line_free_) + line_.rtt / 2, [=, this] { close_sink(message, slots); });
+}
+
+void Host::close_sink(uint32_t message, uint32_t slots) {
+  if (!ends_[CW_SINK].messages.contains(message)) return;
+  ends_[CW_SINK].messages[message].slots = slots;
+  cw_fact_closed at_sink{message, slots, state(CW_SINK, message)};
+  tell(ends_[CW_SINK], ops_.closed, at_sink);
+}
+
+void Host::send(uint32_t message, uint32_t slots) {
+  open(message);
+  append(message, 0, slots);
+  close(message, slots);
+}
+
+void Host::note(uint32_t role, const std::vector<uint8_t>& bytes) {
+  cw_fact_note fact{0, static_cast<uint32_t>(bytes.size()), bytes.data()};
+  tell(ends_[role], ops_.note, fact);
+}
+
+void Host::expire(uint32_t role, uint32_t message, uint32_t first, uint32_t count) {
+  cw_fact_expired fact{message, first, count, 0, state(role, message)};
+  tell(ends_[role], ops_.expired, fact);
+}
+
+void Host::lost(uint32_t message, uint32_t first, uint32_t count) {
+  cw_fact_lost fact{message, first, count, 0, 0, state(CW_SINK, message)};
+  tell(ends_[CW_SINK], ops_.lost, fact);
+}
+
+void Host::drain(Duration by) {
+  for (End& end : ends_) {
+    call(end, [&](cw_out* out) { ops_.drain(end.policy, (now_ + by).ns(), now_.ns(), out); });
+  }
+}
+
+// ---- time --------------------------------------------------------------------------------------
+void Host::run(Instant until) {
+  for (;;) {
+    Instant next = events_.empty() ? Instant::never() : events_.begin()->first;
+    for (End& end : ends_) {
+      for (auto& [cookie, when] : end.timers) next = std::min(next, when);
+    }
+    if (next > until || next == Instant::never()) break;
+    now_ = std::max(now_, next);
+    if (!events_.empty() && events_.begin()->first <= now_) {
+      const auto action = std::move(events_.begin()->second);
+      events_.erase(events_.begin());
+      action();
+    } else {
+      fire_timers();
+    }
+  }
+  if (until < Instant::from_ns(3'600'000'000'000)) now_ = std::max(now_, until);
+}
+
+// ---- what was seen -----------------------------------------------------------------------------
+std::vector<Transmission> Host::resent() const {
+  std::vector<Transmission> result;
+  for (const Transmission& t : sent) {
+    if (t.kind == CW_SEND_RESEND) result.push_back(t);
+  }
+  return result;
+}
+
+bool Host::has_timer() const {
+  for (const End& end : ends_) {
+    if (!end.timers.empty()) return true;
+  }
+  return false;
+}
+
+// ---- facts -------------------------------------------------------------------------------------
+cw_env Host::make_env(uint32_t role, uint32_t messages) const {
+  cw_env env{};
+  env.size = sizeof env;
+  env.role = role;
+  env.peers = 1;
+  env.messages = messages;
+  env.data_slots_max = slots_max_;
+  env.chunk_slots = 1;
+  env.paths = line_.paths;
+  env.note_bytes_max = 1024;
+  env.payload_bytes = 4096;
+  env.slot_wire_bytes = 4170;
+  env.rate_bps = 25'000'000'000;
+  env.params = params_.data();
+  return env;
+}
+
+void Host::tell_link() {
+  std::vector<cw_path_facts> paths(line_.paths);
+  for (uint32_t i = 0; i < line_.paths; ++i) {
+    const int64_t rtt = (line_.rtt + (i == 1 ? line_.skew : Duration())).ns();
+    paths[i].rtt_min_ns = paths[i].rtt_smooth_ns = rtt;
+    paths[i].reorder_ns = line_.reorder.ns();
+    paths[i].is_up = 1;
+  }
+  cw_fact_link fact{line_.paths, 0, 25'000'000'000, line_.rtt.ns(), paths.data()};
+  for (End& end : ends_) tell(end, ops_.link, fact);
+}
+
+void* Host::state(uint32_t role, uint32_t message) {
+  return ends_[role].messages.at(message).state.data();
+}
+
+void Host::call(End& end, const std::function<void(cw_out*)>& function) {
+  cw_out out{};
+  out.decisions = end.decisions.data();
+  out.decision_capacity = static_cast<uint32_t>(end.decisions.size());
+  out.note_bytes = end.note_bytes.data();
+  out.note_capacity = static_cast<uint32_t>(end.note_bytes.size());
+  function(&out);
+  std::vector<cw_decision> taken;
+  std::vector<std::vector<uint8_t>> notes_taken;
+  for (uint32_t rounds = 0;; ++rounds) {
+    CW_ASSERT(rounds < 200'000);
+    for (uint32_t i = 0; i < out.decision_count; ++i) {
+      const cw_decision& d = out.decisions[i];
+      taken.push_back(d);
+      if (d.kind != CW_DECIDE_NOTE) continue;
+      CW_ASSERT(d.u.note.offset + d.u.note.count <= out.note_count);
+      const uint8_t* bytes = out.note_bytes + d.u.note.offset;
+      notes_taken.emplace_back(bytes, bytes + d.u.note.count);
+    }
+    if (out.more == 0) break;
+    out.decision_count = out.note_count = out.more = 0;
+    ops_.resume(end.policy, now_.ns(), &out);
+  }
+  size_t next_note = 0;
+  for (const cw_decision& d : taken) {
+    ++decisions;
+    if (d.kind == CW_DECIDE_NOTE) {
+      act_note(end, notes_taken[next_note++]);
+    } else {
+      act(end, d);
+    }
+  }
+}
+
+// ---- decisions ---------------------------------------------------------------------------------
+void Host::act(End& end, const cw_decision& d) {
+  switch (d.kind) {
+    case CW_DECIDE_SEND:
+      return act_send(d.u.send);
+    case CW_DECIDE_RELEASE:
+      released_up_to = d.u.release.up_to;
+      return;
+    case CW_DECIDE_FINISH:
+      return act_finish(end, d.u.finish);
+    case CW_DECIDE_TIMER:
+      if (d.u.timer.at_ns == CW_NEVER_NS) {
+        end.timers.erase(d.u.timer.cookie);
+      } else {
+        end.timers[d.u.timer.cookie] = Instant::from_ns(d.u.timer.at_ns);
+      }
+      return;
+    default:
+      CW_ASSERT(false);
+  }
+}
+
+void Host::act_note(End& end, std::vector<uint8_t> bytes) {
+  const uint32_t to = &end == &ends_[CW_SOURCE] ? CW_SINK : CW_SOURCE;
+  note_bytes_sent += bytes.size();
+  if (line_.is_note_lost(notes++, to == CW_SOURCE)) return;
+  at(now_ + line_.rtt / 2, [this, to, bytes = std::move(bytes)] { note(to, bytes); });
+}
+
+void Host::act_finish(End& end, const cw_finish& finish) {
+  const bool is_source = &end == &ends_[CW_SOURCE];
+  CW_ASSERT(finish.first == 0 && finish.count == CW_UNKNOWN);
+  CW_ASSERT(end.messages.contains(finish.message));
+  (is_source ? finished_at_source : finished_at_sink)[finish.message] = now_;
+  (is_source ? status_at_source : status_at_sink)[finish.message] = finish.status;
+  at(now_, [this, &end, message = finish.message] { end_message(end, message); });
+  // Clear-to-send says which messages are retired; it is repeated until it gets through.
+  if (is_source) return;
+  at(now_ + line_.rtt * 20, [this, message = finish.message] {
+    if (!ends_[CW_SOURCE].messages.contains(message)) return;
+    finished_at_source[message] = now_;
+    end_message(ends_[CW_SOURCE], message);
+  });
+}
+
+void Host::end_message(End& end, uint32_t message) {
+  const auto open = end.messages.find(message);
+  if (open == end.messages.end()) return;
+  ops_.ended(end.policy, message, open->second.state.data(), now_.ns());
+  end.messages.erase(open);
+}
+
+void Host::act_send(const cw_send& send) {
+  CW_ASSERT(send.count > 0 && send.stride == 1);
+  CW_ASSERT(send.first + send.count <= slots_max_);
+  sends.push_back(send);
+  if (line_.is_refused(send)) {
+    at(now_, [this, send] { refuse(send, line_.refusal); });
+    return;
+  }
+  for (uint32_t first = 0; first < send.count; first += line_.burst) {
+    const uint32_t count = std::min(line_.burst, send.count - first);
+    line_free_ = std::max(line_free_, now_) + line_.slot_time * count;
+    const Instant departed = line_free_;
+    at(departed, [this, send, first, count] { depart(send, send.first + first, count); });
+  }
+}
+
+void Host::refuse(const cw_send& send, cw_refusal reason) {
+  if (ops_.refused == nullptr) return;
+  const bool has_state =
+      reason != CW_REFUSED_QUOTA && ends_[CW_SOURCE].messages.contains(send.message);
+  cw_fact_refused fact{send.message,
+                       send.first,
+                       send.count,
+                       1,
+                       CW_DECIDE_SEND,
+                       static_cast<uint16_t>(reason),
+                       0,
+                       has_state ? state(CW_SOURCE, send.message) : nullptr};
+  tell(ends_[CW_SOURCE], ops_.refused, fact);
+}
+
+// ---- the line ----------------------------------------------------------------------------------
+void Host::depart(const cw_send& send, uint32_t first, uint32_t count) {
+  if (!ends_[CW_SOURCE].messages.contains(send.message)) return;
+  std::map<Duration, std::vector<uint32_t>> arriving;
+  auto& attempts = ends_[CW_SOURCE].messages[send.message].attempts;
+  for (uint32_t slot = first; slot < first + count; ++slot) {
+    const Transmission t{send.message, slot, attempts[slot]++, send.kind, now_};
+    sent.push_back(t);
+    if (line_.is_lost(t)) continue;
+    arriving[line_.lateness(t)].push_back(slot);
+    if (line_.is_doubled(t)) arriving[line_.lateness(t) + line_.rtt / 64].push_back(slot);
+  }
+  for (auto& [late, slots] : arriving) {
+    at(now_ + line_.rtt / 2 + late,
+       [this, message = send.message, batch = std::move(slots)] { arrive(message, batch); });
+  }
+  cw_fact_sent fact{
+      send.message, first, count, 1, 0, 0, send.kind, now_.ns(), state(CW_SOURCE, send.message)};
+  tell(ends_[CW_SOURCE], ops_.sent, fact);
+}
+
+void Host::arrive(uint32_t sequence, const std::vector<uint32_t>& slots) {
+  End& sink = ends_[CW_SINK];
+  if (!sink.messages.contains(sequence)) return;
+  Message& message = sink.messages[sequence];
+  cw_fact_arrived fact{};
+  fact.message = sequence;
+  fact.word_first = slots.front() / 64;
+  fact.word_count = slots.back() / 64 - slots.front() / 64 + 1;
+  for (uint32_t slot : slots) {
+    uint64_t& word = message.bits[slot / 64];
+    const uint64_t bit = uint64_t{1} << (slot % 64);
+    fact.duplicates += (word & bit) != 0;
+    word |= bit;
+    message.highest = std::max(message.highest, slot + 1);
+    ++arrivals;
+  }
+  while ((message.bits[fact.first_missing / 64] >> (fact.first_missing % 64) & 1) != 0) {
+    ++fact.first_missing;
+  }
+  fact.highest = message.highest;
+  fact.slots = message.slots;
+  fact.data = message.bits.data();
+  fact.state = message.state.data();
+  tell(sink, ops_.arrived, fact);
+}
+
+void Host::fire_timers() {
+  for (End& end : ends_) {
+    for (auto& [cookie, when] : end.timers) {
+      if (when > now_) continue;
+      const uint64_t fired = cookie;
+      end.timers.erase(fired);
+      call(end, [&](cw_out* out) { ops_.timer(end.policy, fired, now_.ns(), out); });
+      return;
+    }
+  }
+}
+
+}  // namespace cw::policy_test

@@ -1,0 +1,128 @@
+// A small host for one policy: a source and a sink joined by a scripted line, in virtual time. It
+// keeps the core's side of the ABI (state, bitmaps, departures, timers, `more`) and lets a test say
+// which transmission is lost, late or doubled.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/policy.h"
+
+namespace cw::policy_test {
+
+struct Transmission {
+  uint32_t message, slot;
+  uint32_t attempt;  // 0: the first time this slot leaves
+  uint16_t kind;
+  Instant departed;
+};
+
+struct Line {
+  Duration rtt = Duration::from_ms(25);
+  Duration slot_time = Duration::from_us(1);
+  Duration reorder = {};  // what the link fact says of every path
+  uint32_t paths = 1;
+  Duration skew = {};   // the second path is this much slower
+  uint32_t burst = 32;  // slots per departure
+  std::function<bool(const Transmission&)> is_lost = [](auto&) { return false; };
+  std::function<Duration(const Transmission&)> lateness = [](auto&) { return Duration(); };
+  std::function<bool(const Transmission&)> is_doubled = [](auto&) { return false; };
+  std::function<bool(uint64_t, bool)> is_note_lost = [](uint64_t, bool) { return false; };
+  std::function<bool(const cw_send&)> is_refused = [](const cw_send&) { return false; };
+  cw_refusal refusal = CW_REFUSED_FULL;
+};
+
+class Host {
+ public:
+  Host(const cw_policy_ops& ops, std::map<std::string, double> values = {}, Line line = {},
+       uint32_t messages = 16, uint32_t slots_max = 4096, uint32_t decision_capacity = 64);
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  // ---- what the application does ----------------------------------------------------------------
+  void open(uint32_t message);
+  void append(uint32_t message, uint32_t first, uint32_t count);
+  /// CLOSED reaches the sink half an RTT after the last slot that was decided by now has left.
+  void close(uint32_t message, uint32_t slots);
+  void close_sink(uint32_t message, uint32_t slots);
+  void send(uint32_t message, uint32_t slots);
+  void note(uint32_t role, const std::vector<uint8_t>& bytes);
+  void expire(uint32_t role, uint32_t message, uint32_t first, uint32_t count);
+  void lost(uint32_t message, uint32_t first, uint32_t count);
+  /// As the core does it: nothing is said of the state when the message is not open, nor when the
+  /// refusal is for quota.
+  void refuse(const cw_send& send, cw_refusal reason);
+  void drain(Duration by);
+
+  // ---- time -------------------------------------------------------------------------------------
+  void at(Instant when, std::function<void()> action) { events_.emplace(when, std::move(action)); }
+  /// Runs until nothing is left to happen, or `until`.
+  void run(Instant until = Instant::from_ns(3'600'000'000'000));
+  Instant now() const { return now_; }
+
+  // ---- what was seen ----------------------------------------------------------------------------
+  std::vector<Transmission> sent;
+  std::map<uint32_t, Instant> finished_at_source, finished_at_sink;
+  std::map<uint32_t, uint32_t> status_at_source, status_at_sink;
+  std::vector<cw_send> sends;
+  uint64_t notes = 0, note_bytes_sent = 0, decisions = 0, arrivals = 0;
+  uint32_t released_up_to = 0;
+
+  std::vector<Transmission> resent() const;
+  bool has_timer() const;
+  size_t open_count(uint32_t role) const { return ends_[role].messages.size(); }
+
+ private:
+  struct Message {
+    std::vector<uint8_t> state;
+    std::vector<uint64_t> bits;
+    std::map<uint32_t, uint32_t> attempts;
+    uint32_t slots = CW_UNKNOWN;
+    uint32_t highest = 0;
+  };
+  struct End {
+    cw_env env{};
+    struct cw_policy* policy = nullptr;
+    std::map<uint32_t, Message> messages;
+    std::map<uint64_t, Instant> timers;
+    std::vector<cw_decision> decisions;
+    std::vector<uint8_t> note_bytes;
+  };
+
+  cw_env make_env(uint32_t role, uint32_t messages) const;
+  void tell_link();
+  void* state(uint32_t role, uint32_t message);
+
+  template <class Fact>
+  void tell(End& end, void (*function)(struct cw_policy*, const Fact*, int64_t, cw_out*),
+            const Fact& fact) {
+    if (function == nullptr) return;
+    call(end, [&](cw_out* out) { function(end.policy, &fact, now_.ns(), out); });
+  }
+  /// Calls into the policy, resumes it while it asks for more, and acts on what it decided.
+  void call(End& end, const std::function<void(cw_out*)>& function);
+  void act(End& end, const cw_decision& d);
+  void act_note(End& end, std::vector<uint8_t> bytes);
+  void act_finish(End& end, const cw_finish& finish);
+  void end_message(End& end, uint32_t message);
+  void act_send(const cw_send& send);
+  void depart(const cw_send& send, uint32_t first, uint32_t count);
+  void arrive(uint32_t sequence, const std::vector<uint32_t>& slots);
+  void fire_timers();
+
+  Line line_;
+  const cw_policy_ops& ops_;
+  uint32_t slots_max_;
+  std::vector<double> params_;
+  End ends_[2];
+  std::multimap<Instant, std::function<void()>> events_;
+  Instant now_ = Instant::from_ns(1'000'000);
+  Instant line_free_;
+};
+
+}  // namespace cw::policy_test

@@ -1,0 +1,47 @@
+// Two UDP ports that are each other's peer, on loopback, and packets for them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dataplane/port/udp/udp_port.h"
+#include "dataplane/wire/roce.h"
+#include "offload/crc32.h"
+
+namespace cw::test {
+
+/// The first of `count` UDP ports in a row that nobody has just now, at this address.
+uint16_t free_udp_ports(uint16_t count);
+
+inline UdpPortOptions udp_options(uint16_t own, uint16_t peers, const char* address) {
+  UdpPortOptions options;
+  options.address = address;
+  options.udp_port = own;
+  options.peers = {{.address = address, .udp_port = peers}};
+  options.packets = 256;
+  options.crc32 = cw_crc32;
+  return options;
+}
+
+struct UdpPair {
+  using Change = std::function<void(UdpPortOptions&)>;
+  explicit UdpPair(const char* address = "127.0.0.1", const Change& change = [](auto&) {});
+
+  uint16_t a_port, b_port;  ///< UDP ports
+  std::unique_ptr<UdpPort> a, b;
+};
+
+/// Takes a packet and makes it UC WRITE ONLY with immediate; byte i of the payload is seed + i.
+Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed);
+/// Whether `packet` is what make_packet() made.
+bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed);
+
+/// Waits on wait_fd until `count` packets have come, or half a second.
+std::vector<Packet*> receive(Port& port, size_t count);
+
+}  // namespace cw::test

@@ -1,0 +1,165 @@
+// The kernel's side of the policy door, against policies that misbehave.
+#include "dataplane/sdr/policy_host.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <vector>
+
+// What a policy of these tests is: whatever its functions say. One instance at a time.
+struct cw_policy {};
+
+namespace cw::sdr {
+namespace {
+
+cw_policy instance;
+int depth = 0, resumed = 0, refused = 0;
+std::vector<uint64_t> fired;
+
+int create(const cw_env*, cw_policy** policy, char*, size_t) {
+  *policy = &instance;
+  return 0;
+}
+int refuse_to_start(const cw_env*, cw_policy**, char* why, size_t capacity) {
+  std::snprintf(why, capacity, "k must not be zero");
+  return -22;
+}
+void destroy(cw_policy*) {}
+
+void send_forever(cw_policy*, const cw_fact_note*, int64_t, cw_out* out) {
+  EXPECT_EQ(depth++, 0) << "facts nest";
+  while (cw_decision* decision = cw_decide(out, CW_DECIDE_SEND)) decision->u.send = {};
+  out->more = 0;
+  --depth;
+}
+void count_refusal(cw_policy*, const cw_fact_refused* fact, int64_t, cw_out*) {
+  EXPECT_EQ(depth++, 0) << "facts nest";
+  EXPECT_EQ(fact->reason, CW_REFUSED_QUOTA);
+  ++refused;
+  --depth;
+}
+void ask_for_more(cw_policy*, const cw_fact_note*, int64_t, cw_out* out) { out->more = 1; }
+void ask_again(cw_policy*, int64_t, cw_out* out) {
+  ++resumed;
+  out->more = 1;
+}
+void arm(cw_policy*, const cw_fact_note* fact, int64_t, cw_out* out) {
+  cw_decision* decision = cw_decide(out, CW_DECIDE_TIMER);
+  decision->u.timer = {.cookie = fact->peer, .at_ns = static_cast<int64_t>(fact->count)};
+  if (fact->count == 0) decision->u.timer.at_ns = CW_NEVER_NS;
+}
+void fire(cw_policy*, uint64_t cookie, int64_t, cw_out*) { fired.push_back(cookie); }
+
+cw_policy_ops table() {
+  cw_policy_ops ops{};
+  ops.abi = CW_POLICY_ABI_MAJOR << 16;
+  ops.size = sizeof(ops);
+  ops.name = "of_a_test";
+  ops.create = create;
+  ops.destroy = destroy;
+  return ops;
+}
+
+struct Actions final : PolicyActions {
+  void on_send(const cw_send&, Instant) override { ++sends; }
+  void on_code(const cw_code&, Instant) override {}
+  void on_note(const cw_note&, std::span<const uint8_t>, Instant) override {}
+  void on_release(const cw_release&, Instant) override {}
+  void on_finish(const cw_finish&, Instant) override {}
+  void on_layout(const cw_layout&, Instant) override {}
+  void on_quarantine(Instant) override { ++quarantines; }
+  int sends = 0, quarantines = 0;
+};
+
+struct Hosted {
+  explicit Hosted(const cw_policy_ops& wanted, const PolicyQuota& quota = {})
+      : ops(wanted), fallback(table()) {
+    refused = resumed = 0;
+    fired.clear();
+    cw_env env{};
+    env.messages = 4;
+    host = std::move(*PolicyHost::make({&ops, {}}, {&fallback, {}}, env, quota, Instant()));
+    host->set_actions(&actions);
+  }
+  void note_at(int64_t ns, uint32_t peer = 0, uint32_t count = 0) {
+    host->note({.peer = peer, .count = count, .bytes = nullptr}, Instant::from_ns(ns));
+  }
+  cw_policy_ops ops, fallback;
+  Actions actions;
+  std::unique_ptr<PolicyHost> host;
+};
+
+std::string why_not(const cw_policy_ops& ops) {
+  const auto made = PolicyHost::make({&ops, {}}, {&ops, {}}, {.messages = 1}, {}, Instant());
+  return made ? "" : made.error().sentence;
+}
+
+TEST(PolicyHost, a_policy_that_does_not_start_says_why) {
+  cw_policy_ops ops = table();
+  ops.create = refuse_to_start;
+  EXPECT_EQ(why_not(ops), "policy of_a_test refused to start: k must not be zero");
+}
+
+TEST(PolicyHost, another_major_version_of_the_table_is_refused) {
+  cw_policy_ops ops = table();
+  ops.abi = (CW_POLICY_ABI_MAJOR + 1) << 16;
+  EXPECT_NE(why_not(ops).find("speaks ABI"), std::string::npos);
+}
+
+TEST(PolicyHost, a_table_of_an_older_minor_version_gets_functions_that_do_nothing) {
+  cw_policy_ops ops = table();
+  ops.timer = fire;
+  ops.size = offsetof(cw_policy_ops, timer);
+  const auto completed = complete_policy_table(ops);
+  ASSERT_TRUE(completed);
+  EXPECT_NE(completed->timer, fire) << "beyond what it says to have";
+  EXPECT_NE(completed->ended, nullptr);
+  Hosted hosted(ops);
+  hosted.note_at(1);
+  hosted.host->drain(Instant::from_ns(10), Instant::from_ns(2));
+}
+
+TEST(PolicyHost, what_exceeds_the_quota_is_refused_first_and_quarantined_if_it_goes_on) {
+  cw_policy_ops ops = table();
+  ops.note = send_forever;
+  ops.refused = count_refusal;
+  Hosted hosted(ops, {.decisions_per_rtt = 100, .strikes_max = 3});
+  hosted.note_at(0);
+  EXPECT_EQ(hosted.actions.sends, 100);
+  EXPECT_EQ(refused, 28);
+  for (int64_t ms = 1; ms < 10; ++ms) hosted.note_at(ms * 1'000'000);
+  EXPECT_TRUE(hosted.host->is_quarantined());
+  EXPECT_EQ(hosted.actions.quarantines, 1);
+}
+
+TEST(PolicyHost, a_policy_that_asks_for_more_without_end_is_quarantined) {
+  cw_policy_ops ops = table();
+  ops.note = ask_for_more;
+  ops.resume = ask_again;
+  Hosted hosted(ops);
+  hosted.note_at(0);
+  EXPECT_TRUE(hosted.host->is_quarantined());
+  EXPECT_LE(resumed, 1024);
+  hosted.host->restart(Instant::from_ns(1));
+  EXPECT_FALSE(hosted.host->is_quarantined()) << "a new epoch is a new start";
+}
+
+TEST(PolicyHost, timers_fire_move_and_are_disarmed) {
+  cw_policy_ops ops = table();
+  ops.note = arm;
+  ops.timer = fire;
+  Hosted hosted(ops);
+  hosted.note_at(0, 1, 1'000'000);
+  hosted.note_at(0, 2, 2'000'000);
+  hosted.note_at(0, 3, 3'000'000);
+  hosted.note_at(0, 1, 5'000'000);
+  hosted.note_at(0, 2, 0);
+  hosted.host->on_time(Instant::from_ns(4'500'000));
+  EXPECT_EQ(fired, (std::vector<uint64_t>{3}));
+  hosted.host->on_time(Instant::from_ns(9'000'000));
+  EXPECT_EQ(fired, (std::vector<uint64_t>{3, 1}));
+  EXPECT_EQ(hosted.host->next_due(), Instant::never());
+}
+
+}  // namespace
+}  // namespace cw::sdr

@@ -1,0 +1,65 @@
+// The files of configs/: each is right, and the complete ones have every key.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "control/gateway/plan.h"
+#include "tests/unit/site_config/folder.h"
+
+namespace cw::site {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path configs = fs::path(CW_SOURCE_DIR) / "configs";
+
+TEST(Configs, are_without_a_mistake) {
+  const Folder folder;
+  size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(configs)) {
+    if (entry.path().extension() != ".toml") continue;
+    ++count;
+    const auto plan = read_plan(entry.path().filename().string(), text_of(entry.path()));
+    EXPECT_TRUE(plan) << plan.error().sentence;
+    EXPECT_TRUE(plan && plan->warnings.empty());
+  }
+  EXPECT_EQ(count, 5u);
+}
+
+TEST(Configs, complete_ones_have_every_key) {
+  static const std::regex key("^([a-z_]+) = ");
+  for (const char* name : {"two-sites-a.toml", "two-sites-b.toml"}) {
+    const std::string text = text_of(configs / name);
+    std::istringstream lines(all_keys());
+    size_t count = 0;
+    for (std::string line; std::getline(lines, line);) {
+      std::smatch found;
+      if (line.starts_with("[class.params]")) break;  // those are a policy's own
+      if (!std::regex_search(line, found, key)) continue;
+      ++count;
+      const std::regex use("(^|[\n#{,]) *" + found.str(1) + " = ");
+      EXPECT_TRUE(std::regex_search(text, use)) << name << " has no " << found.str(1);
+    }
+    EXPECT_GT(count, 60u);
+  }
+}
+
+TEST(Configs, of_one_lab_agree_on_what_they_must) {
+  const Folder folder;
+  for (const char* pair : {"lab", "two-sites"}) {
+    const auto read = [&](const char* end) {
+      const std::string name = std::string(pair) + end;
+      return read_plan(name, text_of(configs / name));
+    };
+    const auto a = read("-a.toml"), b = read("-b.toml");
+    ASSERT_TRUE(a && b);
+    EXPECT_EQ(a->peers[0].link.pair_keys, b->peers[0].link.pair_keys);
+    EXPECT_EQ(a->wan.peers[0].address, b->wan.address);
+    EXPECT_EQ(b->wan.peers[0].address, a->wan.address);
+  }
+}
+
+}  // namespace
+}  // namespace cw::site

@@ -1,0 +1,244 @@
+// What a person may write into a gateway's file by mistake, and the exact sentence that says so.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "control/gateway/plan.h"
+#include "tests/unit/site_config/folder.h"
+
+namespace cw::site {
+namespace {
+
+std::string verdict(const std::string& text) {
+  const auto plan = read_plan("f", text);
+  return plan ? "" : plan.error().sentence;
+}
+
+struct Row {
+  const char *from, *to, *more;
+  const char* sentence;
+};
+
+constexpr const char* roce = "[[class]]\nname = 'rdma'\nmatch = [{kind = 'roce'}]\n";
+constexpr const char* rest = "[[class]]\nname = 'all'\n";
+
+void expect_all(std::initializer_list<Row> rows) {
+  const Folder folder;
+  folder.write("short.key", "0123456789\n");
+  for (const Row& row : rows) {
+    EXPECT_EQ(verdict(file_with(row.from, row.to, row.more)), row.sentence)
+        << row.from << " -> " << row.to << " " << row.more;
+  }
+}
+
+TEST(GatewayFile, without_a_mistake_is_taken) { expect_all({{"", "", "", ""}}); }
+
+TEST(GatewayFile, names_what_is_wrong_with_this_site) {
+  expect_all({
+      {"[site]", "[sight]", "",
+       "f:1:2: sight is not known; known here: site, lan, wan, pair, peer, class"},
+      {"[site]", "[site]\nidel = 'poll'", "", "f:2:1: site.idel is not known; did you mean idle?"},
+      {"[site]", "[site]\nidle = 'adaptiv'", "",
+       "f:2:8: site.idle is \"adaptiv\"; it must be \"poll\" or \"adaptive\": did you mean "
+       "\"adaptive\"?"},
+      {"[site]", "[site]\nuser = 'nobody-at-all'", "",
+       "f:2:8: site.user \"nobody-at-all\" does not exist here; `useradd --system nobody-at-all` "
+       "makes it"},
+      {"[site]", "[site]\nplugins = ['none.so']", "",
+       "f:2:11: site.plugins: plugin none.so cannot be opened: No such file or directory"},
+      {"name = \"south\"", "name = ''", "", "f:2:8: site.name must have 1 to 63 characters"},
+  });
+}
+
+TEST(GatewayFile, names_the_memory_that_is_needed) {
+  const Folder folder;
+  const auto plan = read_plan("f", file_with("", ""));
+  ASSERT_TRUE(plan);
+  const auto needed = std::to_string((plan->memory.count() + (1 << 20) - 1) >> 20);
+  EXPECT_EQ(verdict(file_with("[site]", "[site]\nmemory = '16 MiB'")),
+            "f:1:1: site.memory is 16 MiB and " + needed +
+                " MiB are needed: for 1 peer and 1 class, each way, twice what 1 Gbit/s carry in "
+                "hold and two pair.rtt; raise site.memory, or lower pair.rate or hold");
+  EXPECT_EQ(verdict(file_with("[site]", "[site]\nmemory = '" + needed + " MiB'")), "");
+}
+
+TEST(GatewayFile, names_the_cores_that_this_machine_has) {
+  const Folder folder;
+  const auto last = std::to_string(sysconf(_SC_NPROCESSORS_CONF) - 1);
+  EXPECT_EQ(verdict(file_with("[site]", "[site]\ncore = 4000")),
+            "f:2:8: site.core is 4000; this machine has cores 0 to " + last);
+  EXPECT_EQ(verdict(file_with("[site]", "[site]\ncore = " + last)), "");
+}
+
+TEST(GatewayFile, names_what_is_wrong_with_the_lan) {
+  expect_all({
+      {"[lan]", "[lan]\ndevice = 'a name that is long'", "",
+       "f:4:10: lan.device \"a name that is long\" is no name for an interface: 1 to 15 characters "
+       "without space, / and %"},
+      {"[lan]", "[lan]\nmtu = 65535", "", "f:4:7: lan.mtu is 65535; 68 to 9216 is accepted"},
+      {"10.1.0.1/24", "10.1.0/24", "",
+       "f:4:13: lan.addresses: \"10.1.0/24\" is no address prefix such as \"10.2.0.0/16\" or "
+       "\"2001:db8:2::/48\""},
+      {"10.1.0.1/24", "10.1.0.1/33", "",
+       "f:4:13: lan.addresses: \"10.1.0.1/33\" must end in /0 to /32"},
+      {"[\"10.1.0.1/24\"]", "['fd00::1/64']\nmtu = 1000", "",
+       "f:5:7: lan.mtu is 1000 and lan.addresses has fd00::1/64; IPv6 needs an MTU of 1280 at "
+       "least"},
+      {"[lan]", "[lan]\nport = 'dpdk'", "", "f:4:8: lan.port is \"dpdk\"; it must be \"tun\""},
+  });
+}
+
+TEST(GatewayFile, names_what_is_wrong_with_the_wan) {
+  expect_all({
+      {"rate = \"1 Gbit/s\"", "", "",
+       "f:5:1: wan.rate is missing; it is a rate such as \"10 Gbit/s\""},
+      {"1 Gbit/s", "1 Gbps", "",
+       "f:6:8: wan.rate is \"1 Gbps\"; it must be a rate such as \"10 Gbit/s\""},
+      {"[wan]", "[wan]\naddress = 'here'", "",
+       "f:6:11: wan.address: \"here\" is not an IP address, such as 192.0.2.1 or 2001:db8::1"},
+      {"[wan]", "[wan]\nudp_port = 65530\npaths = 8", "",
+       "f:7:9: wan.udp_port 65530 leaves no room for wan.paths 8: the last port is 65535"},
+      {"[wan]", "[wan]\noverhead_limit = '120 %'", "",
+       "f:6:18: wan.overhead_limit is \"120 %\"; 0 to 1 is accepted"},
+      {"[pair]", "[wan.impair]\nqueue_time = '5 ms'\n[pair]", "",
+       "f:7:1: wan.impair: queue_bytes, queue_time and mark_above need a rate; rate is 0 "
+       "(unlimited)"},
+  });
+}
+
+TEST(GatewayFile, names_what_is_wrong_with_the_pair) {
+  expect_all({
+      {"rtt = \"20 ms\"", "", "", "f:7:1: pair.rtt is missing; it is a duration such as \"25 ms\""},
+      {"rtt = \"20 ms\"", "rtt = 20", "",
+       "f:9:7: pair.rtt is 20; it must be a duration such as \"25 ms\""},
+      {"pair.key", "no.key", "",
+       "f:8:12: pair.key_file: no.key cannot be read (No such file or directory); `(umask 077; "
+       "openssl rand -hex 32 > no.key)` makes a key; the other site needs a copy"},
+      {"pair.key", "short.key", "",
+       "f:8:12: pair.key_file: short.key holds 10 bytes and must hold at least 32; `(umask 077; "
+       "openssl rand -hex 32 > short.key)` makes a key; the other site needs a copy"},
+      {"[pair]", "[pair]\nmtu = 200", "", "f:8:7: pair.mtu is 200; 576 to 9216 is accepted"},
+  });
+}
+
+TEST(GatewayFile, names_what_is_wrong_with_peers) {
+  constexpr const char* second = "[[peer]]\nname = 'east'\naddress = '192.0.2.3'\n";
+  const std::string overlap = std::string(second) + "routes = ['10.2.4.0/24']\n";
+  const std::string twice =
+      "[[peer]]\nname = 'north'\naddress = '192.0.2.2'\n"
+      "routes = ['10.3.0.0/16']\n";
+  const std::string fast = std::string(second) + "routes = ['10.3.0.0/16']\nrate = '1 Gbit/s'\n";
+  const std::string mixed =
+      "[[peer]]\nname = 'east'\naddress = '2001:db8::3'\nroutes = ['10.3.0.0/16']\n";
+  expect_all({
+      {"10.2.0.0/16", "10.2.1.0/16", "",
+       "f:13:10: peer.routes: \"10.2.1.0/16\" has bits set behind its prefix; \"10.2.0.0/16\" has "
+       "none"},
+      {"10.2.0.0/16", "10.2.0.0/40", "",
+       "f:13:10: peer.routes: \"10.2.0.0/40\" must end in /0 to /32"},
+      {"10.2.0.0/16", "10.0.0.0/8", "",
+       "f:13:10: peer \"north\": route 10.0.0.0/8 overlaps 10.1.0.1/24 of lan.addresses, which "
+       "lies on this side"},
+      {"10.2.0.0/16", "192.0.2.0/24", "",
+       "f:13:10: peer \"north\": route 192.0.2.0/24 holds the address 192.0.2.2 of peer \"north\", "
+       "so what is sent to that gateway would come back here; take it out, or set lan.routes = "
+       "false and route yourself"},
+      {"192.0.2.2", "north.example", "",
+       "f:12:11: peer.address: \"north.example\" is not an IP address, such as 192.0.2.1 or "
+       "2001:db8::1"},
+      {"", "", overlap.c_str(),
+       "f:17:10: peer \"east\": route 10.2.4.0/24 overlaps 10.2.0.0/16 of peer \"north\""},
+      {"", "", twice.c_str(),
+       "f:15:8: peer \"north\" is there twice; names must differ\nf:16:11: peer \"north\" and peer "
+       "\"north\" both have the address 192.0.2.2 and udp_port 4791"},
+      {"", "", fast.c_str(),
+       "f:10:1: the rates of all peers make 1 Gbit/s and must be below wan.rate 1 Gbit/s, since a "
+       "peer without a rate takes what is left"},
+      {"", "", mixed.c_str(),
+       "f:16:11: peer \"east\": 2001:db8::3 and 192.0.2.2 of peer \"north\" must be of one IP "
+       "version"},
+      {"[[peer]]\nname = \"north\"\naddress = \"192.0.2.2\"\nroutes = [\"10.2.0.0/16\"]\n", "", "",
+       "f:1:1: peer is missing; one [[peer]] at least says where packets go"},
+      {"[pair]", "[pair]\nrate = '100 Mbit/s'", "rate = '200 Mbit/s'\n",
+       "f:15:8: peer \"north\": rate is 200 Mbit/s and pair.rate 100 Mbit/s; pair.rate must be the "
+       "fastest"},
+      {"[wan]", "[wan]\naddress = 'fd00::1'", "",
+       "f:13:11: peer \"north\": 192.0.2.2 and wan.address fd00::1 must be of one IP version"},
+      {"[wan]", "[wan]\npaths = 4", "udp_port = 65534\n",
+       "f:15:12: peer \"north\": udp_port 65534 leaves no room for wan.paths 4: the last port is "
+       "65535"},
+  });
+}
+
+TEST(GatewayFile, names_what_is_wrong_with_classes) {
+  const auto with = [](const std::string& line, const std::string& more = "") {
+    return std::string(roce) + line + "\n" + more + rest;
+  };
+  const std::string
+      unknown = with("policy = 'selective_repaet'"),
+      param = with("params = { detetc = 'nack' }"), words = with("params = { detect = 'never' }"),
+      hold = with("params = { detect = 'nack' }\nhold = '60 ms'"),
+      slow = with("params = { detect = 'rto' }"),
+      impatient = "[[class]]\nname = 'all'\nhold = '30 ms'\nqueue = '10 ms'\n",
+      stuck = "[[class]]\nname = 'all'\npolicy = 'passthrough'\nhold = '20 ms'\nqueue = '30 ms'\n",
+      tcp = "[[class]]\nname = 'all'\nhost_timeout = '50 ms'\n", order = std::string(rest) + roce,
+      last = roce, twice = with("", roce),
+      weight = with("params = { detect = 'nack' }\nweight = 0"),
+      ports = "[[class]]\nname = 'a'\nmatch = [{ports = '90-80'}]\n" + std::string(rest),
+      icmp = "[[class]]\nname = 'a'\nmatch = [{kind = 'icmp', ports = '80'}]\n" + std::string(rest),
+      sides = "[[class]]\nname = 'a'\nmatch = [{ports = '80', source_ports = '1'}]\n" +
+              std::string(rest);
+  expect_all({
+      {"", "", unknown.c_str(),
+       "f:17:10: class.policy is \"selective_repaet\"; it must be \"passthrough\", \"go_back_n\" "
+       "or \"selective_repeat\": did you mean \"selective_repeat\"?"},
+      {"", "", param.c_str(), "f:17:12: class.params.detetc is not known; did you mean detect?"},
+      {"", "", words.c_str(),
+       "f:17:21: class.params.detect is \"never\"; it must be \"rto\" or \"nack\""},
+      {"", "", hold.c_str(),
+       "f:18:8: class \"rdma\": hold 60 ms, pair.rtt 20 ms and 5 ms of margin make 85 ms, but the "
+       "hosts give up after host_timeout 67.1 ms; hold may be 42.1 ms, or give the hosts' QPs "
+       "timeout 15 (perftest -u 15, NCCL_IB_TIMEOUT=15) and write host_timeout = \"134.2 ms\""},
+      {"", "", slow.c_str(),
+       "f:14:1: class \"rdma\": pair.rtt 20 ms, a loss mended by selective_repeat in 80 ms and 5 "
+       "ms of margin make 105 ms, but the hosts give up after host_timeout 67.1 ms; give the "
+       "hosts' QPs timeout 15 (perftest -u 15, NCCL_IB_TIMEOUT=15) and write host_timeout = "
+       "\"134.2 ms\""},
+      {"", "", impatient.c_str(),
+       "f:16:8: class \"all\": hold is 30 ms, but selective_repeat needs 31.7 ms to mend a loss "
+       "over pair.rtt 20 ms; raise hold, or take a policy that does not resend"},
+      {"", "", stuck.c_str(), "f:18:9: class \"all\": queue is 30 ms and must be below hold 20 ms"},
+      {"", "", tcp.c_str(),
+       "f:16:16: class \"all\": pair.rtt 20 ms, a loss mended by selective_repeat in 31.7 ms and 5 "
+       "ms of margin make 56.7 ms, but the hosts give up after host_timeout 50 ms; raise the "
+       "hosts' timeout above 56.7 ms, and host_timeout with it"},
+      {"", "", order.c_str(),
+       "f:14:1: class \"rdma\" is the last and has a match; packets that match nothing need a last "
+       "class without one\nf:17:8: class \"rdma\" would get nothing: class \"all\" before it has "
+       "no match and takes every packet"},
+      {"", "", last.c_str(),
+       "f:14:1: class \"rdma\" is the last and has a match; packets that match nothing need a last "
+       "class without one"},
+      {"", "", twice.c_str(), "f:19:8: class \"rdma\" is there twice; names must differ"},
+      {"", "", weight.c_str(), "f:18:10: class.weight is 0; 1 to 1000 is accepted"},
+      {"", "", ports.c_str(),
+       "f:16:19: class.match.ports: \"90-80\" is no range of ports such as \"5201\" or "
+       "\"5000-5999\""},
+      {"", "", icmp.c_str(),
+       "f:16:18: class.match.kind has no ports to match; \"tcp\" and \"udp\" have"},
+      {"", "", sides.c_str(),
+       "f:16:19: class.match.ports means either side; leave out source_ports and target_ports"},
+  });
+}
+
+TEST(GatewayFile, tells_every_mistake_at_once_in_the_order_of_the_file) {
+  const Folder folder;
+  EXPECT_EQ(verdict("[site]\nidel = 'poll'\n[wan]\nrate = 5\n[pair]\nkey_file = 'no'\n"),
+            "f:1:1: peer is missing; one [[peer]] at least says where packets go\nf:2:1: site.idel "
+            "is not known; did you mean idle?\nf:4:8: wan.rate is 5; it must be a rate such as "
+            "\"10 Gbit/s\"\nf:5:1: pair.rtt is missing; it is a duration such as \"25 "
+            "ms\"\nf:6:12: pair.key_file: no cannot be read (No such file or directory); `(umask "
+            "077; openssl rand -hex 32 > no)` makes a key; the other site needs a copy");
+}
+
+}  // namespace
+}  // namespace cw::site

@@ -1,0 +1,133 @@
+// What a gateway's file comes to.
+#include <gtest/gtest.h>
+
+#include "control/gateway/plan.h"
+#include "control/gateway/prefix.h"
+#include "tests/unit/site_config/folder.h"
+
+namespace cw::site {
+namespace {
+
+using namespace literals;
+
+Plan plan_of(const std::string& text) {
+  auto plan = read_plan("f", text);
+  EXPECT_TRUE(plan) << plan.error().sentence;
+  return plan ? std::move(*plan) : Plan();
+}
+
+TEST(Plan, of_the_least_file_has_one_class_for_all_packets) {
+  const Folder folder;
+  const Plan plan = plan_of(file_with("", ""));
+  ASSERT_EQ(plan.classes.size(), 1u);
+  EXPECT_EQ(plan.classes[0].policy, "selective_repeat");
+  EXPECT_EQ(plan.classes[0].hold, 250_ms);
+  ASSERT_EQ(plan.gateway.classes.size(), 1u);
+  EXPECT_TRUE(plan.gateway.classes[0].matches.empty());
+  EXPECT_EQ(plan.peers[0].qps[0].send.hold, 250_ms);
+  EXPECT_EQ(plan.peers[0].qps[0].policy.params[0], 1);
+  EXPECT_EQ(plan.peers[0].pacer.rate, 1_Gbps);
+  EXPECT_EQ(plan.gateway.release_rate, Rate::from_mbps(1250));
+  ASSERT_EQ(plan.lan_routes.size(), 1u);
+  EXPECT_EQ(prefix_text(plan.lan_routes[0]), "10.2.0.0/16");
+}
+
+TEST(Plan, fills_packets_as_far_as_the_way_allows) {
+  const Folder folder;
+  const auto payload = [](const char* mtu, const char* address) {
+    std::string text = file_with("rtt =", std::string("mtu = ") + mtu + "\nrtt =");
+    text.replace(text.find("192.0.2.2"), 9, address);
+    return plan_of(text).wan.payload_bytes_max;
+  };
+  EXPECT_EQ(payload("1500", "192.0.2.2"), 1500u - 20 - 8 - 32 - 4);
+  EXPECT_EQ(payload("1500", "2001:db8::2"), 1500u - 40 - 8 - 32 - 4);
+  EXPECT_EQ(payload("1282", "192.0.2.2"), 1280u - 64);
+  EXPECT_EQ(payload("9000", "192.0.2.2"), 8192u);
+}
+
+TEST(Plan, cuts_messages_so_that_a_place_is_free_again_in_time) {
+  const Folder folder;
+  for (const char* rate : {"1 Mbit/s", "500 Mbit/s", "10 Gbit/s"}) {
+    const Plan plan = plan_of(file_with("1 Gbit/s", rate, "[[class]]\nname='a'\nhold='400 ms'\n"));
+    const sdr::StreamConfig& stream = plan.classes[0].stream;
+    const Bytes needed = plan.peers[0].pacer.rate.bytes_in(400_ms + 20_ms * 2);
+    EXPECT_GE(stream.message_bytes_max() * stream.messages / 2, needed.count()) << rate;
+    EXPECT_EQ(stream.data_slots_max % 64, 0u);
+    EXPECT_TRUE(sdr::check(stream));
+  }
+}
+
+TEST(Plan, shares_the_rate_among_peers_that_do_not_say) {
+  const Folder folder;
+  const Plan plan = plan_of(file_with(
+      "", "",
+      "[[peer]]\nname='b'\naddress='192.0.2.3'\nroutes=['10.3.0.0/16']\nrate='400 Mbit/s'\n"
+      "[[peer]]\nname='c'\naddress='192.0.2.4'\nroutes=['10.4.0.0/16']\n"));
+  ASSERT_EQ(plan.peers.size(), 3u);
+  EXPECT_EQ(plan.peers[0].pacer.rate, 300_Mbps);
+  EXPECT_EQ(plan.peers[1].pacer.rate, 400_Mbps);
+  EXPECT_EQ(plan.peers[2].pacer.rate, 300_Mbps);
+  EXPECT_EQ(plan.gateway.peers[2].peer, 2);
+}
+
+TEST(Plan, holds_as_long_as_the_hosts_allow) {
+  const Folder folder;
+  const Plan plan = plan_of(file_with("", "",
+                                      "[[class]]\nname='rdma'\nmatch=[{kind='roce'}]\n"
+                                      "params={detect='nack'}\nqueue='5 ms'\n"
+                                      "[[class]]\nname='all'\nhost_timeout='200 ms'\n"));
+  EXPECT_EQ(plan.classes[0].hold, Duration::from_ns(67'108'864) - 20_ms - 5_ms);
+  EXPECT_EQ(plan.classes[1].hold, 200_ms - 20_ms - 5_ms);
+}
+
+TEST(Plan, matches_ports_of_either_side) {
+  const Folder folder;
+  const Plan plan = plan_of(file_with("", "",
+                                      "[[class]]\nname='a'\n"
+                                      "match=[{kind='tcp', ports='80-90', dscp=10}]\n"
+                                      "[[class]]\nname='all'\n"));
+  const auto& matches = plan.gateway.classes[0].matches;
+  ASSERT_EQ(matches.size(), 2u);
+  EXPECT_EQ(matches[0].source_ports->last, 90);
+  EXPECT_FALSE(matches[0].target_ports);
+  EXPECT_EQ(matches[1].target_ports->first, 80);
+  EXPECT_FALSE(matches[1].source_ports);
+  for (const auto& match : matches) {
+    EXPECT_EQ(match.kind, gateway::PacketKind::Tcp);
+    EXPECT_EQ(match.dscp, 10);
+  }
+}
+
+TEST(Plan, impairs_only_when_the_file_says_so) {
+  const Folder folder;
+  EXPECT_FALSE(plan_of(file_with("", "")).impair);
+  const Plan plan =
+      plan_of(file_with("[pair]", "[wan.impair]\nloss = '1 %'\ndelay = '10 ms'\n[pair]"));
+  ASSERT_TRUE(plan.impair);
+  EXPECT_EQ(plan.impair->tx.loss, 0.01);
+  EXPECT_EQ(plan.impair->rx.loss, 0);
+  EXPECT_GT(plan.wan.packets, plan.impair->held_packets_max);
+}
+
+TEST(Plan, finds_a_key_that_everybody_can_read) {
+  const Folder folder;
+  folder.write("pair.key", std::string(64, 'k'), 0644);
+  const Plan plan = plan_of(file_with("", ""));
+  ASSERT_EQ(plan.warnings.size(), 1u);
+  EXPECT_EQ(plan.warnings[0],
+            "pair.key_file: pair.key has mode 0644: everybody on this machine can read the key; "
+            "chmod 600 pair.key");
+}
+
+TEST(Plan, has_the_same_pair_values_on_both_sides_only_if_they_are_alike) {
+  const Folder folder;
+  const auto keys = [](const std::string& text) { return plan_of(text).peers[0].link.pair_keys; };
+  const auto here = keys(file_with("", ""));
+  EXPECT_EQ(here, keys(file_with("10.1.0.1/24", "10.3.0.1/24")));
+  EXPECT_NE(here, keys(file_with("20 ms", "21 ms")));
+  EXPECT_NE(here, keys(file_with("1 Gbit/s", "2 Gbit/s")));
+  EXPECT_NE(here, keys(file_with("", "", "[[class]]\nname='all'\nhold='300 ms'\n")));
+}
+
+}  // namespace
+}  // namespace cw::site

@@ -1,0 +1,134 @@
+// Random valid records of every type.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <concepts>
+#include <list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "dataplane/wire/control.h"
+#include "dataplane/wire/description.h"
+
+namespace cw::test {
+
+/// A codec that fills fields with random values; owns what the views among them point to.
+class FieldScrambler {
+ public:
+  void operator()(auto&&... field) { (add(field), ...); }
+
+ private:
+  template <WireInteger T>
+  void add(T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      value = static_cast<T>(*rc::gen::arbitrary<std::underlying_type_t<T>>());
+    } else {
+      value = *rc::gen::arbitrary<T>();
+    }
+  }
+  void add(MessageSeq& seq) { seq = MessageSeq(*rc::gen::arbitrary<uint32_t>()); }
+  template <size_t Count>
+  void add(const Zeros<Count>&) {}
+  void add(ZeroFill& fill) { fill.bytes = *rc::gen::inRange<uint16_t>(0, 2000); }
+  void add(std::string_view& text) {
+    texts_.push_back(*rc::gen::container<std::string>(rc::gen::inRange(' ', '~')));
+    text = texts_.back();
+  }
+  void add(NamedText& named) {
+    add(named.name);
+    add(named.text);
+  }
+  template <class Entry>
+  void add(Row<Entry>& row) {
+    const auto count = *rc::gen::inRange<size_t>(0, 20);
+    rows_.push_back(*rc::gen::container<std::vector<uint8_t>>(count * sizeof(Entry),
+                                                              rc::gen::arbitrary<uint8_t>()));
+    row = Row<Entry>(reinterpret_cast<const Entry*>(rows_.back().data()), count);
+  }
+
+  std::list<std::string> texts_;
+  std::list<std::vector<uint8_t>> rows_;
+};
+
+// What random values lack to be valid.
+inline void mend(auto&) {}
+inline void mend(Hello& hello) {
+  hello.control_qpn &= 0xffffff;
+  hello.payload_bytes &= 0xfffc;
+  hello.control_bytes &= 0xfffc;
+  hello.message_id_bits %= 11;
+  hello.slot_bits %= 23;
+  hello.immediate_bits = static_cast<uint8_t>(32 - hello.message_id_bits - hello.slot_bits);
+  hello.generations |= 1;
+  hello.channels |= 1;
+  hello.paths |= 1;
+  hello.state = static_cast<HelloState>(std::to_underlying(hello.state) % 3);
+  hello.icrc_mode %= 4;
+  hello.description_parts = static_cast<uint16_t>(1 + hello.description_parts % 32);
+}
+inline void mend(Description& part) {
+  part.parts = static_cast<uint16_t>(1 + part.parts % 32);
+  part.part %= part.parts;
+  part.bytes = Row<uint8_t>(part.bytes.data(), part.bytes.size() / 4 * 4);
+  part.part_bytes = static_cast<uint16_t>(part.bytes.size());
+}
+inline void mend(ClearToSend& clear) {
+  clear.message_limit = clear.retired_seq + clear.message_limit.value() / 2;
+  clear.heard_seq = clear.retired_seq + clear.heard_seq.value() / 2;
+  if (clear.heard_seq.is_after(clear.message_limit)) clear.heard_seq = clear.message_limit;
+}
+inline void mend(Opened& opened) {
+  opened.data_slots_max &= 0xffffff;
+  if (opened.slots != slots_unknown) opened.slots %= opened.data_slots_max + 1;
+  if (opened.k == 0 || opened.rows == 0) opened.k = 0, opened.rows = 0;
+}
+inline void mend(BlockClosed& closed) {
+  static constexpr ClosedBlock blocks[] = {{be32(7), be32(510), be16(2), 255, 0},
+                                           {be32(9), be32(0), be16(65535), 1, 254}};
+  closed.blocks = Row<ClosedBlock>(blocks, 1 + closed.blocks.size() % 2);
+}
+inline void mend(Closed& closed) {
+  closed.flags &= 1;
+  closed.slots &= 0xffffff;
+  if (closed.flags == 0) closed.immediate = 0;
+}
+inline void mend(Abandoned& abandoned) {
+  abandoned.first_slot &= 0xffffff;
+  abandoned.slots %= (1u << 24) - abandoned.first_slot + 1;
+}
+inline void mend(Note& note) { note.flags &= 1; }
+inline void mend(Echo& echo) {
+  echo.flags &= 1;
+  if (echo.flags == 0) echo.held_ns = 0;
+}
+inline void mend(NamedText& named) {
+  if (named.name.empty()) named.name = "x";
+}
+inline void mend(SwapPrepare& prepare) {
+  prepare.flags &= 1;
+  mend(prepare.policy);
+}
+inline void mend(PairKeyItem& item) { mend(item.pair); }
+inline void mend(PolicyItem& item) { mend(item.policy); }
+inline void mend(QpItem& item) {
+  static constexpr be32 qpns[64] = {be32(0xffffff), be32(1)};
+  item.generations = static_cast<uint8_t>(1 + item.generations % 4);
+  item.channels = static_cast<uint8_t>(1 + item.channels % 16);
+  item.qpns = Row<be32>(qpns, size_t{item.generations} * item.channels);
+}
+
+/// A random valid record; views in it point into `scrambler`.
+template <class Record>
+Record any_record(FieldScrambler& scrambler) {
+  Record record;
+  Record::fields(record, scrambler);
+  mend(record);
+  RC_ASSERT(record.is_valid());
+  return record;
+}
+
+}  // namespace cw::test

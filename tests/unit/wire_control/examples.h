@@ -1,0 +1,127 @@
+// The records inside the golden packets, as structs: what tests/data/packets/control.txt means.
+#pragma once
+
+#include "dataplane/wire/control.h"
+#include "dataplane/wire/description.h"
+
+namespace cw::test {
+
+inline constexpr Placement example_placements[] = {
+    {be32(0xfffffffe), be32(0x8001f00d), be64(0x00007f0012340000)},
+    {be32(0xffffffff), be32(0x8001f00e), be64(0x00007f0012380000)}};
+inline constexpr ClosedBlock example_blocks[] = {{be32(0), be32(64), be16(2), 32, 4},
+                                                 {be32(1), be32(5), be16(1), 5, 2}};
+inline constexpr be32 example_qpns[] = {be32(0x1000), be32(0x1001), be32(0x1002), be32(0x1003)};
+inline constexpr uint8_t example_note[] = {1, 2, 3, 4, 5};
+inline constexpr uint8_t example_part[] = {3, 0, 0, 4, 'b', 'e', 'r', 'n'};
+
+inline Hello example(Hello) {
+  return {.capabilities = Hello::sees_psns,
+          .control_qpn = 0x00ca05,
+          .payload_bytes = 1024,
+          .control_bytes = 1024,
+          .message_id_bits = 10,
+          .slot_bits = 18,
+          .immediate_bits = 4,
+          .generations = 2,
+          .channels = 4,
+          .paths = 2,
+          .qps = 3,
+          .state = HelloState::Trying,
+          .icrc_mode = 1,
+          .description_parts = 2,
+          .description_received = 0};
+}
+inline Pad example(Pad) { return {.fill = {12}}; }
+inline Description example(Description) {
+  return {.part = 1, .parts = 2, .part_bytes = 16, .bytes = example_part};
+}
+inline ClearToSend example(ClearToSend) {
+  return {.qp = 3,
+          .policy_epoch = 1,
+          .retired_seq = MessageSeq(0xfffffffe),
+          .message_limit = MessageSeq(6),
+          .heard_seq = MessageSeq(2),
+          .slot_limit = 0x100000200,
+          .placements = example_placements};
+}
+inline Probe example(Probe) { return {.qp = 3, .next_seq = MessageSeq(6)}; }
+inline Opened example(Opened) {
+  return {.qp = 3,
+          .policy_epoch = 1,
+          .seq = MessageSeq(5),
+          .data_slots_max = 0x30000,
+          .slots = slots_unknown,
+          .rows = 2,
+          .m_cap = 8,
+          .k = 32};
+}
+inline BlockClosed example(BlockClosed) {
+  return {.qp = 3, .seq = MessageSeq(5), .blocks = example_blocks};
+}
+inline Closed example(Closed) {
+  return {.qp = 3,
+          .flags = Closed::has_immediate,
+          .seq = MessageSeq(5),
+          .slots = 69,
+          .frames = 120,
+          .message_bytes = 70656,
+          .immediate = 0xfeedbeef};
+}
+inline Abandoned example(Abandoned) {
+  return {.qp = 3,
+          .reason = AbandonReason::Hold,
+          .seq = MessageSeq(5),
+          .first_slot = 64,
+          .slots = slots_unknown};
+}
+inline Note example(Note) {
+  return {.qp = 3, .policy_epoch = 1, .flags = Note::from_sink, .bytes = example_note};
+}
+inline Echo example(Echo) {
+  return {.flags = Echo::reply, .path = 2, .token = 0x0123456789abcdef, .held_ns = 12500};
+}
+inline PathReport example(PathReport) {
+  return {.path = 2,
+          .channels = 4,
+          .received = 1000000,
+          .lost = 37,
+          .reordered = 12,
+          .duplicates = 1,
+          .bursts = 3,
+          .reorder_depth_max = 9};
+}
+inline SwapPrepare example(SwapPrepare) {
+  return {.qp = 3,
+          .flags = SwapPrepare::source_is_receiver,
+          .swap_id = 41,
+          .policy = {"selective_repeat", "rto=1.5"}};
+}
+inline SwapReady example(SwapReady) {
+  return {.qp = 3, .status = 1, .swap_id = 41, .sentence = "no plugin selective_repeat"};
+}
+inline SwapBoundary example(SwapBoundary) {
+  return {.qp = 3, .policy_epoch = 2, .swap_id = 41, .boundary_seq = MessageSeq(4096)};
+}
+inline SwapAcknowledge example(SwapAcknowledge) {
+  return {.qp = 3, .policy_epoch = 2, .swap_id = 41, .boundary_seq = MessageSeq(4096)};
+}
+inline SwapCancel example(SwapCancel) { return {.qp = 3, .swap_id = 41, .sentence = "deadline"}; }
+
+inline PairKeyItem example(PairKeyItem) { return {.pair = {"message_bytes", "1 MiB"}}; }
+inline QpItem example(QpItem) {
+  return {.qp = 3,
+          .generations = 2,
+          .channels = 2,
+          .data_key = 0x5eedda7a,
+          .repair_key = 0x5eed4e9a,
+          .data_base = 0x1000000000,
+          .repair_base = 0x2000000000,
+          .data_window_bytes = 0x10000000,
+          .repair_window_bytes = 0x4000000,
+          .qpns = example_qpns};
+}
+inline SiteItem example(SiteItem) { return {.site = "zurich"}; }
+inline PolicyItem example(PolicyItem) { return {.qp = 3, .policy = {"erasure", "k=32 m=4"}}; }
+
+}  // namespace cw::test
