@@ -1,5 +1,6 @@
 #include "offload/coder.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -25,6 +26,21 @@ class Seen {
   static_assert(limits::shards_per_block_max < 256);
   std::array<std::array<uint64_t, 4>, 2> words_{};
 };
+
+/// Whether ids rise, the usual order of a row: none is then there twice, and none needs marking.
+bool do_rise(std::span<const cw_shard> shards) {
+  bool rise = true;
+  for (size_t i = 1; i < shards.size(); ++i) rise &= shards[i - 1].id < shards[i].id;
+  return rise;
+}
+
+/// Whether one of `some` is among `all`, both rising.
+bool do_meet(std::span<const cw_shard> some, std::span<const cw_shard> all) {
+  const auto is_there = [&](const cw_shard& shard) {
+    return std::ranges::binary_search(all, shard.id, {}, &cw_shard::id);
+  };
+  return std::ranges::any_of(some, is_there);
+}
 
 CodeResult result_of(uint32_t said, uint32_t need) {
   if (said == CW_DECODE_DONE) return {Coded::Done};
@@ -91,17 +107,22 @@ CodeResult Coder::encode(std::span<const cw_shard> data, std::span<const cw_shar
   return {};
 }
 
+bool Coder::are_inside(std::span<const cw_shard> shards) const {
+  return std::ranges::all_of(shards, [&](const cw_shard& shard) { return is_inside(shard.id); });
+}
+
+bool Coder::may_decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted) const {
+  const auto is_data = [&](const cw_shard& shard) { return shard.id < shape_.k; };
+  if (!are_inside(present) || !std::ranges::all_of(wanted, is_data)) return false;
+  if (do_rise(present) && do_rise(wanted)) return !do_meet(wanted, present);
+  Seen seen;
+  const auto is_new = [&](const cw_shard& shard) { return seen.add(shard.id); };
+  return std::ranges::all_of(present, is_new) && std::ranges::all_of(wanted, is_new);
+}
+
 CodeResult Coder::decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted,
                          void* scratch) const {
-  Seen seen;
-  for (const cw_shard& shard : present) {
-    if (!is_inside(shard.id) || !seen.add(shard.id)) return malformed;
-  }
-  for (const cw_shard& shard : wanted) {
-    if ((shard.id & CW_REPAIR_ID) != 0 || !is_inside(shard.id) || !seen.add(shard.id)) {
-      return malformed;
-    }
-  }
+  if (!may_decode(present, wanted)) return malformed;
   uint32_t need = 0;
   const uint32_t said =
       ops_->decode(table_.at(0), present.data(), static_cast<uint32_t>(present.size()),

@@ -64,6 +64,9 @@ class Coder {
  private:
   Coder(const cw_codec_ops& ops, const CodeShape& shape, const cw_codec_sizes& sizes);
   bool is_inside(uint32_t id) const;
+  bool are_inside(std::span<const cw_shard> shards) const;
+  /// Whether the ids fit the shape, each is there once, and nothing is wanted that is present.
+  bool may_decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted) const;
 
   const cw_codec_ops* ops_;
   CodeShape shape_;
