@@ -21,6 +21,9 @@ class Seen {
     word |= bit;
     return is_new;
   }
+  bool add(std::span<const cw_shard> shards) {
+    return std::ranges::all_of(shards, [&](const cw_shard& shard) { return add(shard.id); });
+  }
 
  private:
   static_assert(limits::shards_per_block_max < 256);
@@ -90,18 +93,20 @@ bool Coder::is_inside(uint32_t id) const {
   return (id & CW_REPAIR_ID) != 0 ? (id & ~CW_REPAIR_ID) < shape_.m : id < shape_.k;
 }
 
+bool Coder::may_encode(std::span<const cw_shard> data, std::span<const cw_shard> repair) const {
+  if (data.size() != shape_.k) return false;
+  uint32_t difference = 0;
+  for (uint32_t i = 0; i < shape_.k; ++i) difference |= data[i].id ^ i;
+  const auto is_repair = [&](const cw_shard& shard) {
+    return (shard.id & CW_REPAIR_ID) != 0 && is_inside(shard.id);
+  };
+  if (difference != 0 || !std::ranges::all_of(repair, is_repair)) return false;
+  return do_rise(repair) || Seen().add(repair);
+}
+
 CodeResult Coder::encode(std::span<const cw_shard> data, std::span<const cw_shard> repair,
                          void* scratch) const {
-  if (data.size() != shape_.k) return malformed;
-  for (uint32_t i = 0; i < shape_.k; ++i) {
-    if (data[i].id != i) return malformed;
-  }
-  Seen seen;
-  for (const cw_shard& shard : repair) {
-    if ((shard.id & CW_REPAIR_ID) == 0 || !is_inside(shard.id) || !seen.add(shard.id)) {
-      return malformed;
-    }
-  }
+  if (!may_encode(data, repair)) return malformed;
   ops_->encode(table_.at(0), data.data(), repair.data(), static_cast<uint32_t>(repair.size()),
                scratch);
   return {};
@@ -116,8 +121,7 @@ bool Coder::may_decode(std::span<const cw_shard> present, std::span<const cw_sha
   if (!are_inside(present) || !std::ranges::all_of(wanted, is_data)) return false;
   if (do_rise(present) && do_rise(wanted)) return !do_meet(wanted, present);
   Seen seen;
-  const auto is_new = [&](const cw_shard& shard) { return seen.add(shard.id); };
-  return std::ranges::all_of(present, is_new) && std::ranges::all_of(wanted, is_new);
+  return seen.add(present) && seen.add(wanted);
 }
 
 CodeResult Coder::decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted,

@@ -66,6 +66,7 @@ class Coder {
   bool is_inside(uint32_t id) const;
   bool are_inside(std::span<const cw_shard> shards) const;
   /// Whether the ids fit the shape, each is there once, and nothing is wanted that is present.
+  bool may_encode(std::span<const cw_shard> data, std::span<const cw_shard> repair) const;
   bool may_decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted) const;
 
   const cw_codec_ops* ops_;

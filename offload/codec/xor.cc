@@ -1,9 +1,7 @@
 // Interleaved parity: repair shard g is the sum of the data shards i with i mod m = g, so that a
 // burst of up to m lost shards in a row hits every group at most once. Each group repairs one loss.
 // A group without data (k < m, in a short block) has a repair shard of zeros.
-#include <algorithm>
 #include <cstring>
-#include <span>
 
 #include "offload/codec/ids.h"
 
@@ -20,32 +18,10 @@ struct alignas(64) Header {
   uint32_t group_size(uint32_t group) const { return group < k ? (k - group - 1) / m + 1 : 0; }
 };
 
-using Shards = std::span<const cw_shard>;
-
-/// The solution of the last ids; none when wanted_count is 0, as in zeroed memory.
-struct alignas(64) Solution {
-  uint32_t present_count, wanted_count;
-  std::array<uint32_t, shards_max> present, wanted;
-  std::array<uint8_t, shards_max> sources;  ///< places in `present`, by wanted shard
-  std::array<uint32_t, shards_max> end;     ///< of each wanted shard's sources
-
-  bool is_of(Shards there, Shards asked) const {
-    return are_same(there, present_count, present) && are_same(asked, wanted_count, wanted);
-  }
-  void remember(Shards there, Shards asked) {
-    present_count = static_cast<uint32_t>(there.size());
-    wanted_count = static_cast<uint32_t>(asked.size());
-    for (uint32_t i = 0; i < present_count; ++i) present[i] = there[i].id;
-    for (uint32_t i = 0; i < wanted_count; ++i) wanted[i] = asked[i].id;
-  }
-
- private:
-  static bool are_same(Shards shards, uint32_t count, const std::array<uint32_t, shards_max>& ids) {
-    if (shards.size() != count) return false;
-    uint32_t difference = 0;
-    for (uint32_t i = 0; i < count; ++i) difference |= shards[i].id ^ ids[i];
-    return difference == 0;
-  }
+/// The solution of the last row.
+struct Solution {
+  LastRow last;
+  std::array<uint32_t, shards_max> end;  ///< of each wanted shard's sources
 };
 
 /// One row in steps: per group the sum of what was taken of it, data and repair alike.
@@ -125,13 +101,13 @@ uint32_t solve(const Header& shape, Shards present, Shards wanted, Solution& sol
   uint32_t count = 0;
   for (uint32_t w = 0; w < wanted.size(); ++w) {
     const uint32_t group = shape.group_of(wanted[w].id);
-    solution.sources[count++] = repair[group];
+    solution.last.sources[count++] = repair[group];
     for (uint32_t i = group; i < shape.k; i += shape.m) {
-      if (i != wanted[w].id) solution.sources[count++] = data[i];
+      if (i != wanted[w].id) solution.last.sources[count++] = data[i];
     }
     solution.end[w] = count;
   }
-  solution.remember(present, wanted);
+  solution.last.remember(present, wanted);
   return CW_DECODE_DONE;
 }
 
@@ -139,12 +115,11 @@ uint32_t decode(const void* table, const cw_shard* present, uint32_t present_cou
                 const cw_shard* wanted, uint32_t wanted_count, void* scratch, uint32_t* need) {
   const Header& shape = *static_cast<const Header*>(table);
   Solution& solution = *static_cast<Solution*>(scratch);
-  // A row has no more shards than that.
-  const Shards there(present, std::min<uint32_t>(present_count, shards_max));
+  const Shards there = row_of(present, present_count);
   const Shards asked(wanted, wanted_count);
   *need = 0;
   if (wanted_count == 0) return CW_DECODE_DONE;
-  if (!solution.is_of(there, asked)) {
+  if (!solution.last.is_of(there, asked)) {
     const uint32_t result = solve(shape, there, asked, solution, need);
     if (result != CW_DECODE_DONE) return result;
   }
@@ -152,7 +127,7 @@ uint32_t decode(const void* table, const cw_shard* present, uint32_t present_cou
   for (uint32_t w = 0; w < wanted_count; ++w) {
     std::array<const uint8_t*, shards_max> sources;
     uint32_t count = 0;
-    while (next < solution.end[w]) sources[count++] = present[solution.sources[next++]].bytes;
+    while (next < solution.end[w]) sources[count++] = present[solution.last.sources[next++]].bytes;
     field_kernel().sum(shape.shard_bytes, count, sources.data(), wanted[w].bytes);
   }
   return CW_DECODE_DONE;
