@@ -1,13 +1,20 @@
-// The receiving end of selective_repeat; the idea is told in selective_repeat.cc.
+// The receiving end of whatever resends exactly what was lost; a row of FIFOs like its twin
+// (repeat_source.h):
+//
+//   suspected --budget-->       holes still there are losses: ask, and wait in
+//   asked     --RTT + margin--> still there: the resend was lost too, ask again
+//   tails     --budget + RTT/16 of silence--> a closed message has lost its last slots
 #pragma once
 
 #include "policies/parts/array.h"
 #include "policies/parts/messages.h"
+#include "policies/parts/note.h"
+#include "policies/parts/out.h"
 #include "policies/parts/range_fifo.h"
 #include "policies/parts/received.h"
-#include "policies/selective_repeat/settings.h"
+#include "policies/parts/repeat_times.h"
 
-namespace cw::policy::selective_repeat {
+namespace cw::policy {
 
 /// What the sink keeps of a message, in the core's memory.
 struct SinkMessage {
@@ -25,9 +32,9 @@ struct SinkMessage {
   bool was_given_up;
 };
 
-class Sink {
+class RepeatSink {
  public:
-  explicit Sink(const cw_env& env);
+  RepeatSink(const cw_env& env, const RepeatSettings& settings);
   bool is_ready() const;
 
   void on_opened(const cw_fact_opened& fact, Instant now);
@@ -69,9 +76,9 @@ class Sink {
   void arm(Out& out);
   SinkMessage* find_open(uint32_t sequence) const;
 
-  const Settings settings_;
+  const RepeatSettings settings_;
   LinkTiming link_;
-  Times times_;
+  RepeatTimes times_;
   Messages<SinkMessage> messages_;
   Queue<uint32_t> dirty_;       // something came; reported at the next tick, oldest first
   Queue<uint32_t> reports_;     // to be written now
@@ -88,4 +95,4 @@ class Sink {
   Instant armed_at_ = Instant::never();
 };
 
-}  // namespace cw::policy::selective_repeat
+}  // namespace cw::policy
