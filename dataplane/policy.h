@@ -12,6 +12,23 @@
  * {first, count, stride}: slots first, first + stride, ...; a decision costs the same for one slot
  * and for 300,000.
  *
+ * Codes. What is coded together is a *set*: {slot_first, rows, k, slots} says which data slots,
+ * {repair_first, m} which repair slots. Row r (0 <= r < rows) is coded by itself:
+ *   data shard c (c < k) of it is data slot slot_first + c * rows + r; zeros when c * rows + r is
+ *   not below `slots` (a short set), or where a slot is shorter than payload_bytes;
+ *   repair shard j (j < m) of it is repair slot repair_first + j * rows + r, counted from D: on the
+ *   wire, in ranges and in `repair` bits it is slot D + repair_first + j * rows + r.
+ * The shape holds when 1 <= rows <= cw_env.rows, 1 <= k <= cw_env.k, 1 <= m, k + m <= 255, rows *
+ * (k - 1) < slots <= rows * k, and all slots lie inside the message: data below what is appended
+ * (source) or D (sink), repair below repair_slots_max. The rest is the policy's affair: sets may
+ * overlap, and one set may be given more repair later by a code with the same {slot_first, rows, k,
+ * slots, repair_first} and, where the codec allows (rs does, xor does not), a larger m.
+ * A *block* is the ordinary set: blocks 0, 1, 2, ... follow each other through the message without
+ * holes. Block b begins where block b - 1 ends, at slot_first = b * cw_env.k * cw_env.rows as long
+ * as all before it were full and of the first layout; its repair slots begin at b * m_cap, of which
+ * it may use m_cap: m * rows <= m_cap. A block is full with rows * k slots; closed earlier, with n
+ * slots, its rows shrink first (rows' = ceil(n / k)) and then k (k' = ceil(n / rows')), m stays.
+ *
  * Bounds. Every output is bounded. Decisions that do not fit are asked for again in the same turn:
  * set out->more and the core calls resume() when it has taken what there was. Every decision has a
  * quota per RTT (limits()); what exceeds it comes back as `refused`, and an instance that goes on
@@ -40,7 +57,7 @@ extern "C" {
 #endif
 
 #define CW_POLICY_ABI_MAJOR 1u
-#define CW_POLICY_ABI_MINOR 0u
+#define CW_POLICY_ABI_MINOR 1u
 #define CW_POLICY_ABI (CW_POLICY_ABI_MAJOR << 16 | CW_POLICY_ABI_MINOR)
 
 #define CW_UNKNOWN 0xffffffffu /* a count that is not known yet */
@@ -89,16 +106,24 @@ struct cw_env {
   uint32_t slot_wire_bytes; /* of a full slot with all headers: what it costs the pacer */
   uint64_t rate_bps;        /* of the link, as configured */
   const double* params;     /* one value per declared parameter, checked and in order */
+  /* Since 1.1. */
+  uint32_t k;      /* data chunks of a block, and of any set, at most; 0 together with rows */
+  uint32_t m_cap;  /* repair slots reserved per block; repair_slots_max is a multiple of it */
+  uint32_t codecs; /* of the stream's configuration, numbered from 0 */
+  uint32_t reserved;
 };
 
 /* What a policy needs of the core; asked before create(), so it must be a pure function. */
 struct cw_policy_limits {
-  uint32_t m_cap; /* repair slots reserved per block */
+  uint32_t m_cap; /* repair slots reserved per block: most rows * m of a block */
   uint32_t decisions_per_call;
   uint32_t notes_per_rtt;
   uint32_t reserved;
   int64_t retain_ns;         /* how long the sender keeps a slot after it was first sent */
   int64_t recovery_worst_ns; /* from loss to repaired, save for losses of losses */
+  /* Since 1.1: the largest shape it will ask for, which becomes cw_env.rows and cw_env.k of its
+   * streams. 0: it does not code. */
+  uint32_t rows, k;
 };
 
 /* ---- facts ---- */
@@ -129,14 +154,22 @@ struct cw_fact_appended {
   void* state;
 };
 
-/* Block b lies on the fixed grid at data slot b * k_max * rows_max; `slots` of it are in use, coded
- * as k chunks of `rows`, with m repair chunks behind D. */
+/* Block `block` is complete: `slots` slots, coded as k chunks of `rows`, with m repair chunks; what
+ * comes next belongs to the next block. Source: the block is full, the message closed, or it grew
+ * too old; told once per block, in order, after `appended` of its slots and before `closed`. Sink:
+ * the sender's word, once per block, in any order, because records may be lost or overtake each
+ * other; it may come before or after any slot of the block. Data may fill the message before the
+ * sender says where a block ends: what is not covered by a block cannot be decoded yet. */
 struct cw_fact_block_closed {
   uint32_t message;
   uint32_t block, slots;
   uint16_t rows;
   uint8_t k, m;
   void* state;
+  /* Since 1.1: as in cw_code. */
+  uint32_t slot_first, repair_first;
+  uint32_t codec;
+  uint32_t reserved;
 };
 
 /* The message has `slots` data slots and there will be no more. At the source they are all
@@ -147,6 +180,7 @@ struct cw_fact_closed {
   void* state;
 };
 
+/* Repair: ranges of slots at and above D that were coded; others are refused (CW_REFUSED_RANGE). */
 enum cw_send_kind { CW_SEND_DATA = 0, CW_SEND_RESEND = 1, CW_SEND_REPAIR = 2 };
 
 /* Source: these slots left the pacer. Timers for loss run from `departed_ns`, never from a
@@ -173,9 +207,9 @@ enum cw_refusal {
 
 struct cw_fact_refused {
   uint32_t message;
-  uint32_t first, count, stride;
-  uint16_t decision; /* enum cw_decision_kind */
-  uint16_t reason;   /* enum cw_refusal */
+  uint32_t first, count, stride; /* of a send; first is the `block` of a code; else 0 */
+  uint16_t decision;             /* enum cw_decision_kind */
+  uint16_t reason;               /* enum cw_refusal */
   uint32_t reserved;
   void* state; /* null when the message is not open, and for CW_REFUSED_QUOTA: look it up */
 };
@@ -220,12 +254,21 @@ struct cw_fact_note {
 
 enum cw_coded_result { CW_CODED_OK = 0, CW_CODED_SINGULAR = 1, CW_CODED_NEED_MORE = 2 };
 
+/* A code decision is done; one fact for each that was not refused, unless the message is over
+ * before. Source: always OK, and the repair slots can be sent. Sink: OK means that no data slot of
+ * these rows is missing. Every row is worked on by itself: whatever the result, rows that could be
+ * rebuilt are in place, and `arrived` has told so before. NEED_MORE: some row has too few shards;
+ * `need` is how many more the worst of these rows needs at least. SINGULAR: no row has too few, but
+ * some row's are not the right ones (xor: two losses in a group). */
 struct cw_fact_coded {
   uint32_t message;
-  uint32_t block;
+  uint32_t block;  /* this and the following as in the decision */
   uint32_t result; /* enum cw_coded_result */
-  uint32_t need;   /* CW_CODED_NEED_MORE: this many more shards */
+  uint32_t need;   /* else 0 */
   void* state;
+  /* Since 1.1. */
+  uint32_t slot_first, repair_first;
+  uint32_t row_first, row_count;
 };
 
 /* The core gave the range up (hold, drain, memory); nothing of it needs to be retained or repaired.
@@ -293,15 +336,20 @@ struct cw_send {
   int64_t drop_after_ns;         /* 0: when the core's hold ends */
 };
 
-/* Encode (source: repair slots of the block come into being) or decode (sink). */
+/* Encode (source: repair slots of the set come into being, and may be sent from `coded` on) or
+ * decode (sink: rows with holes, from what is in place). The work of a decision may take turns and
+ * threads; it is done row by row in the order decided. Refused: CW_REFUSED_MESSAGE, _RANGE (the
+ * shape, or rows beyond it), _CODEC (no such codec, or it cannot code the shape), _FULL. */
 struct cw_code {
   uint32_t message;
-  uint32_t block;
+  uint32_t block; /* comes back with `coded`; means nothing else to the core */
   uint32_t slots;
   uint16_t rows;
   uint8_t k, m;
-  uint32_t codec; /* as numbered by the stream's configuration */
-  uint32_t row_first, row_count;
+  uint32_t codec;                /* as numbered by the stream's configuration */
+  uint32_t row_first, row_count; /* count CW_UNKNOWN: to the last row */
+  /* Since 1.1. A block's come with block_closed. */
+  uint32_t slot_first, repair_first;
 };
 
 struct cw_note {
@@ -334,7 +382,10 @@ struct cw_finish {
   uint32_t status;       /* enum cw_finish_status */
 };
 
-/* Source: the shape of the blocks opened from now on. */
+/* Source: the shape of the blocks opened from now on; a block that has slots keeps its own. Refused
+ * (CW_REFUSED_RANGE, _CODEC) when it does not hold or m * rows > m_cap; m may be 0: no repair.
+ * Until the first one blocks are k = cw_env.k, rows = cw_env.rows, m = m_cap / rows (k + m at most
+ * 255), codec 0. */
 struct cw_layout {
   uint32_t codec;
   uint16_t rows;
@@ -432,8 +483,8 @@ struct cw_policy_ops {
 };
 
 CW_ABI_BYTES(struct cw_param, 64);
-CW_ABI_BYTES(struct cw_env, 64);
-CW_ABI_BYTES(struct cw_policy_limits, 32);
+CW_ABI_BYTES(struct cw_env, 80);
+CW_ABI_BYTES(struct cw_policy_limits, 40);
 CW_ABI_BYTES(struct cw_fact_arrived, 64);
 CW_ABI_BYTES(struct cw_path_facts, 80);
 CW_ABI_BYTES(struct cw_decision, 48);

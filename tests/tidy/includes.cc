@@ -28,8 +28,9 @@ struct Room {
 };
 
 const Paths below_core = {"dataplane/base", "dataplane/wire", "dataplane/port.h"};
-const Paths doors_of_sdr = {"dataplane/policy.h", "dataplane/codec.h", "offload/bitmap.h",
-                            "offload/crc32.h", "offload/mac.h"};
+const Paths doors_of_sdr = {"dataplane/policy.h", "dataplane/codec.h",       "offload/bitmap.h",
+                            "offload/coder.h",    "offload/code_executor.h", "offload/crc32.h",
+                            "offload/mac.h"};
 
 Paths operator+(Paths paths, const Paths& more) {
   paths.insert(paths.end(), more.begin(), more.end());
