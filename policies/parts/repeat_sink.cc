@@ -14,11 +14,11 @@ RepeatSink::RepeatSink(const cw_env& env, const RepeatSettings& settings)
     : settings_(settings),
       times_(settings_, link_),
       messages_(env.messages),
+      suspected_(holes_max),
       dirty_(2 * size_t{env.messages}),
       reports_(2 * size_t{env.messages}),
       finished_(2 * size_t{env.messages}),
       completed_(std::max<size_t>(64, env.messages)),
-      suspected_(holes_max),
       tails_(2 * size_t{env.messages}),
       asked_(holes_max) {}
 
@@ -64,7 +64,7 @@ void RepeatSink::on_lost(const cw_fact_lost& fact, Instant now) {
   SinkMessage* message = fact.message == CW_UNKNOWN ? nullptr : find_open(fact.message);
   if (message == nullptr || !settings_.asks) return;
   const SlotRun known{fact.first, std::min(fact.first + fact.count, message->received.highest)};
-  if (known.end > message->overdue) ask(*message, message->received.holes(known), now);
+  if (known.end > message->overdue) doubt(*message, message->received.holes(known), now);
 }
 
 void RepeatSink::on_expired(const cw_fact_expired& fact, Instant now) {
@@ -91,20 +91,24 @@ void RepeatSink::on_drain(Instant by, Instant now) {
 void RepeatSink::on_ended(uint32_t sequence, void*, Instant) { messages_.remove(sequence); }
 
 void RepeatSink::look_closer(SinkMessage& message, Instant now) {
-  const Received& received = message.received;
-  if (received.is_complete()) return complete(message);
+  if (message.received.is_complete()) return complete(message);
   if (!settings_.asks) return;
+  suspect(message, now);
+  watch_tail(message, now);
+}
+
+void RepeatSink::suspect(SinkMessage& message, Instant now) {
+  const Received& received = message.received;
   const SlotRun news{std::max(message.suspected_end, received.cumulative), received.highest};
   // Without room the holes of these slots wait for the next arrival, or for the source's timeout.
   const bool has_hole = !received.holes(news).is_empty();
   if (!has_hole || suspected_.try_push(message.sequence, news, now, times_.budget / 8)) {
     message.suspected_end = std::max(message.suspected_end, received.highest);
   }
-  watch_tail(message, now);
 }
 
 void RepeatSink::watch_tail(SinkMessage& message, Instant now) {
-  const SlotRun tail{message.received.highest, message.received.end()};
+  const SlotRun tail = tail_of(message);
   if (message.is_tail_watched || tail.is_empty()) return;
   message.is_tail_watched = tails_.try_push(message.sequence, tail, now);
 }
@@ -137,7 +141,7 @@ void RepeatSink::find_losses(Instant now) {
   while (std::max(suspected_.due(times_.budget), ask_from_) <= now && !suspected_.is_empty()) {
     const RangeFifo::Entry entry = suspected_.pop();
     SinkMessage* message = find_open(entry.message);
-    if (message != nullptr) ask(*message, message->received.holes(entry.slots), now);
+    if (message != nullptr) doubt(*message, message->received.holes(entry.slots), now);
   }
 }
 
@@ -148,13 +152,15 @@ void RepeatSink::find_lost_tails(Instant now) {
     const RangeFifo::Entry entry = tails_.pop();
     SinkMessage* message = find_open(entry.message);
     if (message == nullptr) continue;
-    const SlotRun tail{message->received.highest, message->received.end()};
+    const SlotRun tail = tail_of(*message);
     const bool may_come =
         now - message->grown_at < std::max(times_.tail_quiet, message->silence * 2);
-    message->is_tail_watched = may_come && tails_.try_push(entry.message, tail, now);
+    message->is_tail_watched =
+        may_come && !tail.is_empty() && tails_.try_push(entry.message, tail, now);
     if (!may_come) {
       message->suspected_end = std::max(message->suspected_end, tail.end);
-      ask(*message, message->received.holes(tail), now);
+      on_silence(*message);
+      doubt(*message, message->received.holes(tail), now);
     }
   }
 }
@@ -163,7 +169,7 @@ void RepeatSink::ask_again(Instant now) {
   while (asked_.due(times_.nack_repeat) <= now) {
     const RangeFifo::Entry entry = asked_.pop();
     SinkMessage* message = find_open(entry.message);
-    if (message != nullptr) ask(*message, message->received.holes(entry.slots), now);
+    if (message != nullptr) doubt(*message, message->received.holes(entry.slots), now);
   }
 }
 
@@ -171,6 +177,10 @@ void RepeatSink::ask(SinkMessage& message, SlotRun slots, Instant now) {
   if (slots.is_empty()) return;
   message.overdue = std::max(message.overdue, slots.end);
   asked_.try_push(message.sequence, slots, now);
+  const SlotRun& wanted = message.wanted;
+  message.wanted = wanted.is_empty() ? slots
+                                     : SlotRun{std::min(wanted.first, slots.first),
+                                               std::max(wanted.end, slots.end)};
   report(message, slots);
 }
 
@@ -203,6 +213,7 @@ void RepeatSink::report(SinkMessage& message, SlotRun slots) {
   SlotRun& all = message.report;
   // Even a message without a window has a cumulative number to tell.
   slots.end = std::max(slots.end, slots.first + 1);
+  message.wanted_report = message.wanted;
   all = all.is_empty() ? slots
                        : SlotRun{std::min(all.first, slots.first), std::max(all.end, slots.end)};
   if (!message.is_reporting) message.is_reporting = reports_.try_push(message.sequence);
@@ -213,13 +224,14 @@ bool RepeatSink::write_notes(Out& out) {
     const std::span<uint8_t> space = out.note_space(settings_.note_bytes);
     if (space.empty()) return false;
     NoteWriter writer(space);
+    const uint16_t copies = untold_ > 0 ? settings_.note_copies : uint16_t{1};
     write_completed(writer);
     while (!reports_.is_empty()) {
       SinkMessage* message = find_open(reports_.front());
-      if (message != nullptr && !write_section(*message, writer)) break;
+      if (message != nullptr && !write_sections(*message, writer)) break;
       reports_.pop();
     }
-    if (!writer.is_empty()) out.note(writer.used());
+    if (!writer.is_empty()) out.note(writer.used(), copies);
   }
   return true;
 }
@@ -239,19 +251,42 @@ void RepeatSink::write_completed(NoteWriter& writer) {
   }
 }
 
-/// False when the section did not fit whole; what is left of it stays in message.report.
-bool RepeatSink::write_section(SinkMessage& message, NoteWriter& writer) {
+/// False when the sections did not fit whole; what is left of them stays in the message.
+bool RepeatSink::write_sections(SinkMessage& message, NoteWriter& writer) {
+  if (!message.report.is_empty() && !write_state(message, writer)) return false;
+  if (names_what_it_wants() && !write_wanted(message, writer)) return false;
+  message.is_reporting = false;
+  return true;
+}
+
+bool RepeatSink::write_state(SinkMessage& message, NoteWriter& writer) {
   const Received& received = message.received;
   const uint32_t first = std::max(message.report.first, received.cumulative) / 64;
   const uint32_t end = (std::max(message.report.end, first * 64) + 63) / 64;
-  const Section section{message.sequence, received.cumulative, message.overdue, first, end - first};
+  const uint32_t overdue = names_what_it_wants() ? 0 : message.overdue;
+  const Section section{message.sequence, received.cumulative, overdue, first, end - first};
   const auto word_at = [&](uint32_t index) { return received.word(index); };
   const uint32_t written = writer.section(section, word_at);
   message.report.first = (first + written) * 64;
   if (written < section.word_count) return false;
   message.report = {};
-  message.is_reporting = false;
   return true;
+}
+
+bool RepeatSink::write_wanted(SinkMessage& message, NoteWriter& writer) {
+  const Received& received = message.received;
+  const SlotRun slots = received.holes(message.wanted_report);
+  message.wanted_report = {};
+  if (slots.is_empty()) return true;
+  const uint32_t first = slots.first / 64, end = (slots.end + 63) / 64;
+  const Section section{message.sequence, received.cumulative, note_layout::wanted, first,
+                        end - first};
+  const auto word_at = [&](uint32_t index) {
+    return wanted_word(message, index) & ~received.word(index);
+  };
+  const uint32_t written = writer.section(section, word_at);
+  if (written < section.word_count) message.wanted_report = {(first + written) * 64, slots.end};
+  return written == section.word_count;
 }
 
 // ---- decisions ----------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ constexpr uint32_t probe_slots = 16;
 }  // namespace
 
 RepeatSource::RepeatSource(const cw_env& env, const RepeatSettings& settings)
-    : settings_(settings),
-      slots_max_(env.data_slots_max),
+    : times_(settings, link_),
       has_paths_(env.paths > 1),
-      times_(settings_, link_),
+      settings_(settings),
+      slots_max_(env.data_slots_max),
       messages_(env.messages),
       marks_(env.messages, env.data_slots_max),
       unsent_(queue_max),
@@ -158,10 +158,16 @@ void RepeatSource::read_section(const Section& section, NoteReader& reader) {
   const bool makes_sense = message != nullptr && section.cumulative <= message->sent_end &&
                            section.word_first <= slots_max_ / 64;
   if (makes_sense) message->cumulative = std::max(message->cumulative, section.cumulative);
+  const bool tells_wanted = section.overdue == note_layout::wanted;
   for (uint32_t i = 0; i < section.word_count; ++i) {
     uint64_t word = 0;
     if (!reader.next_word(word)) break;
-    if (makes_sense) read_word(*message, section.word_first + i, word, section.overdue);
+    if (!makes_sense) continue;
+    if (tells_wanted) {
+      want(*message, section.word_first + i, word);
+    } else {
+      read_word(*message, section.word_first + i, word, section.overdue);
+    }
   }
   if (makes_sense) advance(*message);
 }
@@ -172,10 +178,15 @@ void RepeatSource::read_word(SourceMessage& message, uint32_t index, uint64_t wo
   if (valid == 0) return;
   marks_.set_word(message.marks, Acknowledged, index, word & valid);
   if (!settings_.asks) return;
-  const uint32_t end = std::min({overdue, message.sent_end, (index + 1) * 64});
-  const auto is_missed = [&](uint32_t) { return ~word & valid; };
-  for (SlotRun run = next_run(is_missed, index * 64, end); !run.is_empty();
-       run = next_run(is_missed, run.end, end)) {
+  want(message, index, ~word & mask_of(index, 0, overdue));
+}
+
+void RepeatSource::want(SourceMessage& message, uint32_t index, uint64_t bits) {
+  bits &= mask_of(index, message.cumulative, message.sent_end);
+  const auto word_at = [&](uint32_t) { return bits; };
+  const uint32_t end = (index + 1) * 64;
+  for (SlotRun run = next_run(word_at, index * 64, end); !run.is_empty();
+       run = next_run(word_at, run.end, end)) {
     wanted_.try_push(message.sequence, run, Instant(), Duration::max());
   }
 }
@@ -216,10 +227,13 @@ bool RepeatSource::is_acknowledged(uint32_t sequence, uint32_t slot) const {
 void RepeatSource::give_up_all() {
   give_up_at_ = Instant::never();
   messages_.for_each([this](SourceMessage& message) {
-    if (message.is_over) return;
-    message.was_given_up = true;
-    settle(message);
+    if (!message.is_over) give_up(message);
   });
+}
+
+void RepeatSource::give_up(SourceMessage& message) {
+  message.was_given_up = true;
+  settle(message);
 }
 
 // ---- departures ---------------------------------------------------------------------------------

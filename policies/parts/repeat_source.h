@@ -54,6 +54,17 @@ class RepeatSource {
   void on_ended(uint32_t sequence, void* state, Instant now);
   void decide(Instant now, Out& out);
 
+ protected:
+  ~RepeatSource() = default;
+
+  SourceMessage* find_open(uint32_t sequence) const;
+  /// Settles a message that is open, unrepaired.
+  void give_up(SourceMessage& message);
+
+  LinkTiming link_;
+  RepeatTimes times_;
+  const bool has_paths_;
+
  private:
   enum Mark : uint32_t {
     Acknowledged = 0,
@@ -81,17 +92,14 @@ class RepeatSource {
 
   void read_section(const Section& section, NoteReader& reader);
   void read_word(SourceMessage& message, uint32_t index, uint64_t word, uint32_t overdue);
+  void want(SourceMessage& message, uint32_t index, uint64_t bits);
   void advance(SourceMessage& message);
   void settle(SourceMessage& message);
   void queue(SourceMessage& message);
-  SourceMessage* find_open(uint32_t sequence) const;
   bool is_acknowledged(uint32_t sequence, uint32_t slot) const;
 
   const RepeatSettings settings_;
   const uint32_t slots_max_;
-  const bool has_paths_;
-  LinkTiming link_;
-  RepeatTimes times_;
   BackOff back_off_;
   Messages<SourceMessage> messages_;
   SlotMarks marks_;

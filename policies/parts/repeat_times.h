@@ -13,9 +13,11 @@ struct RepeatSettings {
   Duration ack_interval;                            // zero: a quarter of the RTT
   Duration reorder_budget = Duration::from_ns(-1);  // negative: what the link measures
   uint32_t note_bytes = 1024;
+  uint16_t note_copies = 1;  // of a note that names complete messages
   // A hole is given so much longer, because something other than a resend may fill it.
   double patience_rtts = 0;
   uint64_t patience_bytes = 0;  // and the time that these take to leave
+  uint64_t repair_bytes = 0;    // what leaves until a code can repair a slot: timeouts wait for it
 };
 
 /// Recomputed with every `link` fact.
@@ -43,7 +45,7 @@ struct RepeatTimes {
     const Duration patience =
         link.rtt.scaled(settings.patience_rtts) + link.time_for(settings.patience_bytes);
     budget += patience;
-    rto = link.rto(settings.alpha) + patience;
+    rto = link.rto(settings.alpha) + patience + link.time_for(settings.repair_bytes);
     // CLOSED may overtake the last slots by the reorder budget, and by what still waits in the
     // sender's pacer; an RTT / 16 of silence tells a lost tail from one that is still coming.
     tail_quiet = budget + link.rtt / 16;
