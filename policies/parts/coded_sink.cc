@@ -63,7 +63,6 @@ void CodedSink::on_block_closed(const cw_fact_block_closed& fact, Instant now) {
   SunkBlock& block = block_of(message, fact.block);
   static_cast<Block&>(block) = told;
   message.blocks_end = std::max(message.blocks_end, fact.block + 1);
-  message.received.announced = std::max(message.received.announced, told.run().end);
   judge(message, fact.block);
   // Its holes may have been doubted before it was known what could repair them.
   const SlotRun doubted{told.slot_first, std::min(told.run().end, message.overdue)};
@@ -259,6 +258,8 @@ void CodedSink::doubt(SinkMessage& base, SlotRun slots, Instant now) {
   message.overdue = std::max(message.overdue, slots.end);
   // A block that was not told yet is doubted when it is.
   for_blocks(message, slots, [&](uint32_t, SunkBlock& block) {
+    message.received.announced =
+        std::max(message.received.announced, std::min(slots.end, block.run().end));
     if (coding_.waits) {
       message.repair_overdue =
           std::max(message.repair_overdue, block.repair_first + uint32_t{block.rows} * block.m);
@@ -275,6 +276,8 @@ void CodedSink::on_silence(SinkMessage& base) {
 
 SlotRun CodedSink::tail_of(const SinkMessage& message) const {
   if (!is_coded()) return RepeatSink::tail_of(message);
+  // That a block is closed does not say that it has left; that the message is does.
+  if (message.received.slots == CW_UNKNOWN) return {};
   return message.received.holes({message.received.cumulative, message.received.end()});
 }
 
@@ -331,7 +334,8 @@ void CodedSink::retry_refused(Instant now) {
   while (refused_.due(times_.nack_gap) <= now) {
     const RangeFifo::Entry entry = refused_.pop();
     CodedSinkMessage* message = find(entry.message);
-    if (message != nullptr) judge(*message, entry.slots.first);
+    if (message == nullptr) continue;
+    for (uint32_t i = entry.slots.first; i < entry.slots.end; ++i) judge(*message, i);
   }
 }
 

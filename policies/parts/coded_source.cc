@@ -142,9 +142,10 @@ bool CodedSource::encode(Instant now, Out& out) {
 
 bool CodedSource::retry_refused_codes(Instant now, Out& out) {
   while (refused_codes_.due(times_.nack_gap) <= now) {
-    const uint32_t cookie = refused_codes_.front().slots.first;
-    Work* work = find_work(cookie, refused_codes_.front().message);
-    if (work != nullptr) {
+    RangeFifo::Entry& entry = refused_codes_.front();
+    for (uint32_t& cookie = entry.slots.first; cookie < entry.slots.end; ++cookie) {
+      Work* work = find_work(cookie, entry.message);
+      if (work == nullptr) continue;
       if (work->is_decided) work->decided = work->refused = 0;
       work->is_decided = false;
       if (!encode_block(cookie, *work, out)) return false;

@@ -59,12 +59,14 @@ inline cw_policy_limits coding_limits(const CodingSettings& settings, const cw_e
   cw_policy_limits limits = repeat_limits(settings.repeat, env, link);
   const LinkTiming timing = LinkTiming::from(link);
   const RepeatTimes times(settings.repeat, timing);
-  // The first slot of a block waits for the rest of it, for repair that keeps its distance, and a
-  // budget longer for what of the repair does not come.
-  const Duration repaired =
-      times.budget + timing.rtt / 16 + timing.time_for(settings.block_bytes(env));
-  limits.recovery_worst_ns += repaired.ns();
-  limits.retain_ns += repaired.ns();
+  // The first slot of a block waits for the rest of it, for repair that keeps its distance, and for
+  // what of that may still come; a patience covers all of this.
+  const Duration distance = timing.rtt / 16;
+  const Duration repaired = timing.time_for(settings.block_bytes(env)) + distance;
+  limits.recovery_worst_ns = settings.waits
+                                 ? (timing.rtt / 2 + times.tail_quiet + distance + timing.rtt).ns()
+                                 : limits.recovery_worst_ns + repaired.ns();
+  limits.retain_ns += distance.ns();
   limits.decisions_per_call += 2 * blocks_per_call;
   limits.m_cap = settings.repair_slots();
   limits.rows = settings.rows;

@@ -17,7 +17,7 @@ struct Received {
   uint32_t cumulative;  // every slot below is settled
   uint32_t highest;     // the highest slot in place, plus one
   SlotRun given_up;
-  uint32_t announced;  // the sender has said that there are so many at least
+  uint32_t announced;  // so many have left, whatever came
 
   /// Bit s % 64 of word s / 64: slot s is in place or given up. Valid below end().
   uint64_t word(uint32_t index) const {

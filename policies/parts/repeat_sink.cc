@@ -64,7 +64,7 @@ void RepeatSink::on_lost(const cw_fact_lost& fact, Instant now) {
   SinkMessage* message = fact.message == CW_UNKNOWN ? nullptr : find_open(fact.message);
   if (message == nullptr || !settings_.asks) return;
   const SlotRun known{fact.first, std::min(fact.first + fact.count, message->received.highest)};
-  if (known.end > message->overdue) doubt(*message, message->received.holes(known), now);
+  if (known.end > message->overdue) doubt(*message, known, now);
 }
 
 void RepeatSink::on_expired(const cw_fact_expired& fact, Instant now) {
@@ -141,7 +141,7 @@ void RepeatSink::find_losses(Instant now) {
   while (std::max(suspected_.due(times_.budget), ask_from_) <= now && !suspected_.is_empty()) {
     const RangeFifo::Entry entry = suspected_.pop();
     SinkMessage* message = find_open(entry.message);
-    if (message != nullptr) doubt(*message, message->received.holes(entry.slots), now);
+    if (message != nullptr) doubt(*message, entry.slots, now);
   }
 }
 
@@ -160,7 +160,7 @@ void RepeatSink::find_lost_tails(Instant now) {
     if (!may_come) {
       message->suspected_end = std::max(message->suspected_end, tail.end);
       on_silence(*message);
-      doubt(*message, message->received.holes(tail), now);
+      doubt(*message, tail, now);
     }
   }
 }
@@ -169,7 +169,7 @@ void RepeatSink::ask_again(Instant now) {
   while (asked_.due(times_.nack_repeat) <= now) {
     const RangeFifo::Entry entry = asked_.pop();
     SinkMessage* message = find_open(entry.message);
-    if (message != nullptr) doubt(*message, message->received.holes(entry.slots), now);
+    if (message != nullptr) doubt(*message, entry.slots, now);
   }
 }
 

@@ -57,8 +57,10 @@ class RepeatSink {
 
   /// Slots may now be missing that were not before: puts them under suspicion.
   virtual void suspect(SinkMessage& message, Instant now);
-  /// Holes of these slots have waited for long enough: asks for them.
-  virtual void doubt(SinkMessage& message, SlotRun slots, Instant now) { ask(message, slots, now); }
+  /// Holes among these slots have waited for long enough: asks for them.
+  virtual void doubt(SinkMessage& message, SlotRun slots, Instant now) {
+    ask(message, message.received.holes(slots), now);
+  }
   /// Nothing has come for so long that nothing more is on its way: said before doubt().
   virtual void on_silence(SinkMessage&) {}
   /// What may be missing at the end although nothing later has come; empty: nothing.
