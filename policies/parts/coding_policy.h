@@ -11,10 +11,10 @@ namespace cw::policy {
 /// `Own::settings_of(const cw_env&)` makes the settings.
 template <class Own>
 struct CodingPolicy {
-  struct Source : CodedSource {
+  struct Source final : CodedSource {
     explicit Source(const cw_env& env) : CodedSource(env, Own::settings_of(env)) {}
   };
-  struct Sink : CodedSink {
+  struct Sink final : CodedSink {
     explicit Sink(const cw_env& env) : CodedSink(env, Own::settings_of(env)) {}
   };
   static constexpr const char* version = "1.0";

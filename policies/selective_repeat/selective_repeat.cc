@@ -56,10 +56,10 @@
 namespace cw::policy::selective_repeat {
 namespace {
 
-struct Source : RepeatSource {
+struct Source final : RepeatSource {
   explicit Source(const cw_env& env) : RepeatSource(env, settings_of(env)) {}
 };
-struct Sink : RepeatSink {
+struct Sink final : RepeatSink {
   explicit Sink(const cw_env& env) : RepeatSink(env, settings_of(env)) {}
 };
 
