@@ -72,6 +72,7 @@ class RepeatSink {
   virtual bool names_what_it_wants() const { return false; }
   virtual uint64_t wanted_word(const SinkMessage&, uint32_t) const { return 0; }
 
+  void complete(SinkMessage& message);
   void ask(SinkMessage& message, SlotRun slots, Instant now);
   void look_closer(SinkMessage& message, Instant now);
   void soil(SinkMessage& message, Instant now);
@@ -92,7 +93,6 @@ class RepeatSink {
   };
 
   void watch_tail(SinkMessage& message, Instant now);
-  void complete(SinkMessage& message);
   void tick(Instant now);
   void find_losses(Instant now);
   void find_lost_tails(Instant now);

@@ -139,6 +139,7 @@ TEST_P(EveryCodingPolicy, short_blocks_and_late_word_of_them_do_no_harm) {
     EXPECT_EQ(host.finished_at_source.count(7), 1u) << seed;
     EXPECT_EQ(host.status_at_sink[7], CW_FINISH_OK) << seed;
     EXPECT_GT(host.rebuilt, 0u) << seed;
+    EXPECT_EQ(host.codes_out_of_bounds + host.finished_with_holes, 0u) << seed;
     EXPECT_FALSE(host.has_timer()) << seed;
   }
 }

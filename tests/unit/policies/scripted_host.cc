@@ -250,6 +250,8 @@ void Host::act_finish(End& end, const cw_finish& finish) {
   const bool is_source = &end == &ends_[CW_SOURCE];
   CW_ASSERT(finish.first == 0 && finish.count == CW_UNKNOWN);
   CW_ASSERT(end.messages.contains(finish.message));
+  finished_with_holes +=
+      !is_source && finish.status == CW_FINISH_OK && has_holes(end.messages[finish.message]);
   (is_source ? finished_at_source : finished_at_sink)[finish.message] = now_;
   (is_source ? status_at_source : status_at_sink)[finish.message] = finish.status;
   at(now_, [this, &end, message = finish.message] { end_message(end, message); });
@@ -267,7 +269,10 @@ void Host::act_code(End& end, const cw_code& code) {
   const bool is_source = &end == &ends_[CW_SOURCE];
   CW_ASSERT(end.messages.contains(code.message));
   const uint32_t data_end = is_source ? end.messages[code.message].appended : slots_max_;
-  CW_ASSERT(ScriptedCodes::holds(code, end.env, data_end));
+  if (!ScriptedCodes::holds(code, end.env, data_end)) {
+    ++codes_out_of_bounds;
+    return;
+  }
   (is_source ? encodes : decodes).push_back(code);
   if (line_.is_code_refused(code)) {
     at(now_, [this, &end, code] {
@@ -365,6 +370,13 @@ void Host::link_says(double loss, double burst_mean) {
   line_.loss = loss;
   line_.burst_mean = burst_mean;
   tell_link();
+}
+
+bool Host::has_holes(const Message& message) {
+  for (uint32_t slot = 0; slot < message.slots; ++slot) {
+    if (message.slots == CW_UNKNOWN || !has_bit(message.bits, slot)) return true;
+  }
+  return false;
 }
 
 void Host::end_message(End& end, uint32_t message) {

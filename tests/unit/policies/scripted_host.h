@@ -84,11 +84,14 @@ class Host {
   std::vector<cw_code> encodes, decodes;
   std::vector<cw_layout> layouts;
   uint64_t rebuilt = 0;
+  uint64_t codes_out_of_bounds = 0;  // decisions that break the rule of policy.h; nothing is coded
+  uint64_t finished_with_holes = 0;  // messages that the sink called repaired
   uint64_t notes = 0, note_bytes_sent = 0, decisions = 0, arrivals = 0;
   uint32_t released_up_to = 0;
 
   std::vector<Transmission> resent() const;
   bool has_timer() const;
+  bool has_blocks() const { return needs_.k > 0; }
   size_t open_count(uint32_t role) const { return ends_[role].messages.size(); }
 
  private:
@@ -132,6 +135,7 @@ class Host {
   void act(End& end, const cw_decision& d);
   void act_note(End& end, std::vector<uint8_t> bytes);
   void act_finish(End& end, const cw_finish& finish);
+  static bool has_holes(const Message& message);
   void end_message(End& end, uint32_t message);
   void act_code(End& end, const cw_code& code);
   void encode(const cw_code& code);
