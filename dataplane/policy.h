@@ -18,8 +18,8 @@
  *   not below `slots` (a short set), or where a slot is shorter than payload_bytes;
  *   repair shard j (j < m) of it is repair slot repair_first + j * rows + r, counted from D: on the
  *   wire, in ranges and in `repair` bits it is slot D + repair_first + j * rows + r.
- * The shape holds when 1 <= rows <= cw_env.rows, 1 <= k <= cw_env.k, 1 <= m, k + m <= 255, rows *
- * (k - 1) < slots <= rows * k, and all slots lie inside the message: data below what is appended
+ * The shape holds when 1 <= rows <= cw_env.rows, 1 <= k <= cw_env.k, 1 <= m <= cw_env.m_cap, k + m
+ * <= 255, rows * (k - 1) < slots <= rows * k, and all slots lie inside the message: data below what is appended
  * (source) or D (sink), repair below repair_slots_max. The rest is the policy's affair: sets may
  * overlap, and one set may be given more repair later by a code with the same {slot_first, rows, k,
  * slots, repair_first} and, where the codec allows (rs does, xor does not), a larger m.

@@ -55,7 +55,15 @@ CodeExecutor::Bench::Bench(std::span<const Coder* const> coders) {
   for (const Coder* coder : coders) {
     const size_t bytes = coder->scratch_bytes() + 1;
     std::memset(scratch.emplace_back(1, bytes).at(0), 0, bytes);
+    versions.push_back(coder->version());
   }
+}
+
+void* CodeExecutor::Bench::scratch_for(const Coder& coder, size_t index) {
+  uint8_t* const bytes = scratch[index].at(0);
+  if (versions[index] != coder.version()) std::memset(bytes, 0, coder.scratch_bytes());
+  versions[index] = coder.version();
+  return bytes;
 }
 
 CodeExecutor::CodeExecutor(std::span<const Coder* const> coders, const CodeExecutorOptions& options)
@@ -97,7 +105,7 @@ uint64_t CodeExecutor::work_of(const CodeJob& job) const {
 
 CodeDone CodeExecutor::run(const CodeJob& job, Bench& bench) const {
   const Coder& coder = *coders_[job.coder];
-  void* const scratch = bench.scratch[job.coder].at(0);
+  void* const scratch = bench.scratch_for(coder, job.coder);
   return {job.cookie, job.is_decode ? coder.decode(job.inputs, job.outputs, scratch)
                                     : coder.encode(job.inputs, job.outputs, scratch)};
 }

@@ -48,7 +48,7 @@ struct CodeExecutorOptions {
 class CodeExecutor {
  public:
   /// Fails only when a thread cannot be made. A refused core is no failure. `coders` must outlive
-  /// the executor.
+  /// the executor; each may become another while no job of it is under way.
   static Result<std::unique_ptr<CodeExecutor>> make(std::span<const Coder* const> coders,
                                                     const CodeExecutorOptions& options);
   /// Waits until the threads have done what was submitted, and have ended.
@@ -73,6 +73,8 @@ class CodeExecutor {
   struct Bench {
     explicit Bench(std::span<const Coder* const> coders);
     std::vector<Buffers> scratch;
+    std::vector<uint32_t> versions;  // of the coders that the scratch was zeroed for
+    void* scratch_for(const Coder& coder, size_t index);
   };
   struct Worker;
 

@@ -1,5 +1,6 @@
 #include "offload/coder.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -31,21 +32,8 @@ CodeResult result_of(uint32_t said, uint32_t need) {
   return said == CW_DECODE_NEED ? CodeResult{Coded::NeedMore, need} : CodeResult{Coded::Singular};
 }
 
-constexpr CodeResult malformed = {Coded::Malformed};
-
-}  // namespace
-
-Coder::Coder(const cw_codec_ops& ops, const CodeShape& shape, const cw_codec_sizes& sizes)
-    : ops_(&ops),
-      shape_(shape),
-      scratch_bytes_(sizes.scratch_bytes),
-      state_bytes_((ops.traits & CW_CODEC_IN_STEPS) != 0 ? sizes.state_bytes : 0),
-      table_(1, sizes.table_bytes + 1) {
-  const cw_shape asked = {sizeof asked, shape.k, shape.m, shape.shard_bytes};
-  ops.generate(&asked, table_.at(0));
-}
-
-Result<Coder> Coder::make(const cw_codec_ops& ops, const CodeShape& shape) {
+/// What a codec needs for a shape, if it is one that can be coded here.
+Result<cw_codec_sizes> sizes_of(const cw_codec_ops& ops, const CodeShape& shape) {
   const std::string name = ops.name;
   if ((ops.traits & CW_CODEC_SLIDING) != 0) {
     return failure("codec " + name + " slides: blocks need a block code such as rs or xor");
@@ -63,11 +51,63 @@ Result<Coder> Coder::make(const cw_codec_ops& ops, const CodeShape& shape) {
     return failure(why[0] != '\0' ? why : "codec " + name + " refused its shape without a reason");
   }
   for (const uint64_t bytes : {sizes.table_bytes, sizes.scratch_bytes, sizes.state_bytes}) {
-    if (bytes <= memory_max) continue;
+    if (bytes <= Coder::memory_max) continue;
     return failure("codec " + name + " asks for " + std::to_string(bytes) + " bytes where " +
-                   std::to_string(memory_max) + " are the most: choose a smaller k, m or slot");
+                   std::to_string(Coder::memory_max) +
+                   " are the most: choose a smaller k, m or slot");
   }
-  return Coder(ops, shape, sizes);
+  return sizes;
+}
+
+constexpr CodeResult malformed = {Coded::Malformed};
+
+}  // namespace
+
+Coder::Coder(const cw_codec_ops& ops, const CodeShape& shape, const cw_codec_sizes& room)
+    : ops_(&ops),
+      shape_(shape),
+      table_bytes_(room.table_bytes),
+      scratch_bytes_(room.scratch_bytes),
+      state_bytes_((ops.traits & CW_CODEC_IN_STEPS) != 0 ? room.state_bytes : 0),
+      table_(1, room.table_bytes + 1) {}
+
+Result<Coder> Coder::make(const cw_codec_ops& ops, const CodeShape& shape) {
+  const auto sizes = sizes_of(ops, shape);
+  if (!sizes) return std::unexpected(sizes.error());
+  Coder coder(ops, shape, *sizes);
+  CW_ASSERT(coder.try_become(ops, shape));
+  return coder;
+}
+
+Result<Coder> Coder::make_room(std::span<const cw_codec_ops* const> codecs,
+                               const CodeShape& largest) {
+  cw_codec_sizes room{};
+  for (const cw_codec_ops* ops : codecs) {
+    for (uint32_t k = 1; k <= largest.k; ++k) {
+      for (uint32_t m = 1; m <= largest.m && k + m <= limits::shards_per_block_max; ++m) {
+        const auto sizes = sizes_of(*ops, {k, m, largest.shard_bytes});
+        if (!sizes) return std::unexpected(sizes.error());
+        room.table_bytes = std::max(room.table_bytes, sizes->table_bytes);
+        room.scratch_bytes = std::max(room.scratch_bytes, sizes->scratch_bytes);
+      }
+    }
+  }
+  CW_ASSERT(!codecs.empty());
+  return Coder(*codecs.front(), {}, room);
+}
+
+bool Coder::try_become(const cw_codec_ops& ops, const CodeShape& shape) {
+  const cw_shape asked = {sizeof asked, shape.k, shape.m, shape.shard_bytes};
+  cw_codec_sizes sizes{};
+  char why[256];
+  const bool has_room = ops.sizes(&asked, &sizes, why, sizeof why) == 0 &&
+                        sizes.table_bytes <= table_bytes_ && sizes.scratch_bytes <= scratch_bytes_;
+  if (!has_room) return false;
+  ops_ = &ops;
+  shape_ = shape;
+  ++version_;
+  ops.generate(&asked, table_.at(0));
+  return true;
 }
 
 bool Coder::is_inside(uint32_t id) const {

@@ -27,7 +27,8 @@ struct CodeResult {
   uint32_t need = 0;
 };
 
-/// Codes rows of one shape with one block code.
+/// Codes rows of one shape with one block code. One that was made with room for several codecs and
+/// shapes may become another between two jobs.
 ///
 /// The table of functions must outlive this. Scratch and states are the caller's, of the sizes
 /// told, aligned to 64 bytes; scratch is zeroed before its first use here. Shards as codec.h asks.
@@ -38,11 +39,22 @@ class Coder {
   /// Errors: the codec's own sentence about the shape; a sliding code; sizes beyond `memory_max`.
   static Result<Coder> make(const cw_codec_ops& ops, const CodeShape& shape);
 
+  /// One with memory for every shape up to `largest` of each of `codecs`; it has a shape only when
+  /// try_become() has given it one. Errors: as make(), of any of these shapes that a codec refuses.
+  static Result<Coder> make_room(std::span<const cw_codec_ops* const> codecs,
+                                 const CodeShape& largest);
+  /// Takes another shape, and a new version(). False when there is not the memory, or the codec
+  /// refuses; the coder is then as it was. No job may be under way. Cost: slow, but no allocation.
+  bool try_become(const cw_codec_ops& ops, const CodeShape& shape);
+  /// Scratch of another version must be zeroed before it is used.
+  uint32_t version() const { return version_; }
+
   /// Of each kind of memory that a codec may ask for.
   static constexpr uint64_t memory_max = uint64_t{1} << 30;
 
   const cw_codec_ops& ops() const { return *ops_; }
   const CodeShape& shape() const { return shape_; }
+  /// Enough for every shape that there is room for.
   size_t scratch_bytes() const { return scratch_bytes_; }
   /// 0: this codec does not work in steps.
   size_t state_bytes() const { return state_bytes_; }
@@ -62,12 +74,13 @@ class Coder {
   CodeResult give(void* state, std::span<const cw_shard> wanted) const;
 
  private:
-  Coder(const cw_codec_ops& ops, const CodeShape& shape, const cw_codec_sizes& sizes);
+  Coder(const cw_codec_ops& ops, const CodeShape& shape, const cw_codec_sizes& room);
   bool is_inside(uint32_t id) const;
 
   const cw_codec_ops* ops_;
   CodeShape shape_;
-  size_t scratch_bytes_, state_bytes_;
+  size_t table_bytes_, scratch_bytes_, state_bytes_;
+  uint32_t version_ = 0;
   Buffers table_;
 };
 

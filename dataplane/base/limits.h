@@ -29,6 +29,8 @@ inline constexpr unsigned message_id_bits_max = 10;
 inline constexpr unsigned slot_bits_max = 24;
 inline constexpr size_t slots_per_message_max = size_t{1} << slot_bits_max;
 inline constexpr size_t shards_per_block_max = 255;  // k + m, the length of a code over GF(256)
+inline constexpr size_t codecs_max = 4;              // of one stream
+inline constexpr uint64_t repair_bytes_max = uint64_t{1} << 30;  // of one stream, at each end
 
 // Control.
 inline constexpr size_t control_bytes_max = 4096;  // one control packet, MAC included

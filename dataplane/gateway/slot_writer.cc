@@ -64,6 +64,7 @@ Appended SlotWriter::append(const FrameHeader& header, std::span<const uint8_t> 
   // not concerned.
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (room_ == 0 || !stream_->is_started()) return Appended::Broken;
+    if (handle_) slots_end_ = std::min(slots_max_, stream_->slots_max(*handle_));
     if (handle_ && bytes > message_rest()) close(now);  // [C-47]
     if (!handle_ && !try_open()) return Appended::NoRoom;
     if (!try_write(header, packet, {outer_ecn_of(ecn), dscp}, now)) continue;
@@ -86,6 +87,7 @@ bool SlotWriter::try_open() {
   if (!handle_) return false;
   place_offset_ = size_t{handle_->place} * slots_max_ * (slot_header_bytes + room_);
   slot_ = 0;
+  slots_end_ = slots_max_;
   begin_slot();
   return true;
 }
@@ -124,7 +126,7 @@ bool SlotWriter::try_flush(Instant now) {
   }
   sent_ += ends_in_slot_;
   begin_slot();
-  if (++slot_ == slots_max_) close(now);
+  if (++slot_ >= slots_end_) close(now);
   return true;
 }
 

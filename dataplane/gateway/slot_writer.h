@@ -13,6 +13,7 @@
 // the stream opens a place again only when nobody reads from it any more.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -85,7 +86,9 @@ class SlotWriter {
                  Instant now);
   bool try_put(std::span<const uint8_t> bytes, Marks marks, Instant now);
   void touch(Marks marks);
-  size_t message_rest() const { return size_t{slots_max_ - slot_} * room_ - used_; }
+  size_t message_rest() const {
+    return size_t{slots_end_ - std::min(slot_, slots_end_)} * room_ - used_;
+  }
   uint8_t* slot_bytes() {
     return &memory_[place_offset_ + size_t{slot_} * (slot_header_bytes + room_)];
   }
@@ -97,6 +100,7 @@ class SlotWriter {
   std::optional<sdr::SendHandle> handle_;  // of the message under way
   size_t place_offset_ = 0;                // of its memory
   uint32_t slots_max_ = 0;
+  uint32_t slots_end_ = 0;     // of the message under way: blocks that end early make it shorter
   uint32_t room_ = 0;          // of a slot, behind its header
   uint32_t slot_ = 0;          // under way
   uint32_t used_ = 0;          // of its room

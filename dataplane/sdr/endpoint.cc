@@ -22,11 +22,11 @@ DropReason reason_of(WireError error) {
 
 }  // namespace
 
-Endpoint::Endpoint(Port& port, Counters& counters, Drops& drops)
-    : port_(port), counters_(counters), drops_(drops) {}
+Endpoint::Endpoint(Port& port, Counters& counters, Drops& drops, const CodingOptions& coding)
+    : port_(port), counters_(counters), drops_(drops), desk_(coding) {}
 
 Result<Peer*> Endpoint::add_peer(const PeerOptions& options, Instant now) {
-  auto peer = Peer::make(options, port_, counters_, drops_, now);
+  auto peer = Peer::make(options, port_, desk_, counters_, drops_, now);
   if (!peer) return std::unexpected(peer.error());
   if (by_number_.size() <= options.peer) by_number_.resize(options.peer + size_t{1});
   by_number_[options.peer] = peer->get();
@@ -78,7 +78,8 @@ void Endpoint::on_other(Peer& peer, const Packet& packet, Instant now) {
 }
 
 bool Endpoint::on_time(Instant now) {
-  bool has_worked = false;
+  desk_.begin_turn();
+  bool has_worked = desk_.poll();
   for (const auto& peer : peers_) has_worked |= peer->on_time(now);
   return has_worked;
 }
@@ -94,6 +95,7 @@ size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
 }
 
 Instant Endpoint::next_wakeup() const {
+  if (desk_.is_busy()) return Instant();
   Instant due = Instant::never();
   for (const auto& peer : peers_) due = std::min(due, peer->next_wakeup());
   return due;

@@ -9,6 +9,7 @@
 
 #include "dataplane/core/counters.h"
 #include "dataplane/core/station.h"
+#include "dataplane/sdr/code_desk.h"
 #include "dataplane/sdr/peer.h"
 
 namespace cw::sdr {
@@ -17,7 +18,9 @@ namespace cw::sdr {
 class Endpoint final : public Station {
  public:
   /// `port` and the counters outlive the endpoint.
-  Endpoint(Port& port, Counters& counters, Drops& drops);
+  Endpoint(Port& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
+  /// Waits for what its threads are coding.
+  ~Endpoint() { desk_.stop(); }
 
   /// Before the first turn. Errors: as Peer::make().
   Result<Peer*> add_peer(const PeerOptions& options, Instant now);
@@ -29,6 +32,7 @@ class Endpoint final : public Station {
   Instant next_wakeup() const override;
 
   std::span<const std::unique_ptr<Peer>> peers() const { return peers_; }
+  const CodeDesk& desk() const { return desk_; }
 
  private:
   Peer* peer_of(const Packet& packet) const;
@@ -38,6 +42,7 @@ class Endpoint final : public Station {
   Port& port_;
   Counters& counters_;
   Drops& drops_;
+  CodeDesk desk_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<Peer*> by_number_;  // the port's number for a peer -> the peer
   size_t first_ = 0;              // who is asked first for packets

@@ -30,6 +30,7 @@ class GapLedger {
     uint32_t place = 0;
     MessageSeq seq;
     uint32_t slot = 0;
+    bool is_repair = false;  ///< between data and repair lies no row of slots
   };
 
   /// A packet with the highest PSN yet.
@@ -65,7 +66,8 @@ class GapLedger {
 
   void remember(Psn psn, const Slot& slot) {
     const int64_t steps = last_psn_.distance_to(psn);
-    const bool is_same = slot.qp_index == last_.qp_index && slot.seq == last_.seq;
+    const bool is_same = slot.qp_index == last_.qp_index && slot.seq == last_.seq &&
+                         slot.is_repair == last_.is_repair;
     if (steps < 2 || !is_same || slot.slot <= last_.slot) return;
     const uint32_t span = slot.slot - last_.slot;
     if (span % steps != 0) return;

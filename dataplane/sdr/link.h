@@ -87,6 +87,7 @@ class LinkEvents {
   virtual void on_record(const ClearToSend& record, Instant now) = 0;
   virtual void on_record(const Probe& record, Instant now) = 0;
   virtual void on_record(const Opened& record, Instant now) = 0;
+  virtual void on_record(const BlockClosed& record, Instant now) = 0;
   virtual void on_record(const Closed& record, Instant now) = 0;
   virtual void on_record(const Abandoned& record, Instant now) = 0;
   virtual void on_record(const Note& record, Instant now) = 0;

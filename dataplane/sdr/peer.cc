@@ -19,21 +19,23 @@ uint32_t wire_bytes(uint32_t payload) {
 
 }  // namespace
 
-Result<std::unique_ptr<Peer>> Peer::make(const PeerOptions& options, Port& port, Counters& counters,
-                                         Drops& drops, Instant now) {
+Result<std::unique_ptr<Peer>> Peer::make(const PeerOptions& options, Port& port, CodeDesk& desk,
+                                         Counters& counters, Drops& drops, Instant now) {
   if (options.link.paths == 0 || options.link.paths > limits::paths_max) {
     return failure("paths is " + std::to_string(options.link.paths) + " and must be 1 to " +
                    std::to_string(limits::paths_max));
   }
-  std::unique_ptr<Peer> peer(new Peer(options, port, counters, drops, now));
+  std::unique_ptr<Peer> peer(new Peer(options, port, desk, counters, drops, now));
   for (const QpOptions& qp : options.qps) {
     if (const auto added = peer->add_qp(qp, now); !added) return std::unexpected(added.error());
   }
   return peer;
 }
 
-Peer::Peer(const PeerOptions& options, Port& port, Counters& counters, Drops& drops, Instant now)
+Peer::Peer(const PeerOptions& options, Port& port, CodeDesk& desk, Counters& counters, Drops& drops,
+           Instant now)
     : port_(port),
+      desk_(desk),
       peer_(options.peer),
       counters_(counters),
       drops_(drops),
@@ -74,6 +76,9 @@ cw_env Peer::env_of(const QpOptions& qp, cw_role role) const {
   env.repair_slots_max = qp.stream.repair_slots_max;
   env.chunk_slots = qp.stream.chunk_slots;
   env.rows = qp.stream.rows;
+  env.k = qp.stream.k;
+  env.m_cap = qp.stream.m_cap;
+  env.codecs = qp.stream.codec_count();
   env.paths = paths_count_;
   env.note_bytes_max =
       static_cast<uint32_t>(std::min<size_t>(limits::note_bytes_max, payload_bytes_ / 2));
@@ -109,18 +114,20 @@ Result<void> Peer::add_qp(const QpOptions& qp, Instant now) {
   if (const auto checked = check_qp(qp); !checked) return checked;
   Qp made{.config = qp.stream, .send = nullptr, .recv = nullptr, .weight = qp.weight};
   made.config.payload_bytes = payload_bytes_;
+  if (const auto reserved = desk_.reserve(made.config); !reserved) return reserved;
   if (qp.send_enable) {
     auto host = PolicyHost::make(qp.policy, fallback_, env_of(qp, CW_SOURCE), quota_, now);
     if (!host) return std::unexpected(host.error());
     SendStream::Options send = qp.send;
     send.external_payload = port_.facts().external_payload;
-    made.send =
-        std::make_unique<SendStream>(made.config, send, std::move(*host), transmitter_, counters_);
+    made.send = std::make_unique<SendStream>(made.config, send, std::move(*host), desk_,
+                                             transmitter_, counters_);
   }
   if (qp.recv_enable) {
     auto host = PolicyHost::make(qp.policy, fallback_, env_of(qp, CW_SINK), quota_, now);
     if (!host) return std::unexpected(host.error());
-    made.recv = std::make_unique<RecvStream>(made.config, std::move(*host), counters_, drops_);
+    made.recv =
+        std::make_unique<RecvStream>(made.config, std::move(*host), desk_, counters_, drops_);
   }
   const auto index = static_cast<uint16_t>(qps_.size());
   for (uint8_t generation = 0; generation < made.config.generations; ++generation) {
@@ -190,7 +197,8 @@ inline bool Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Targe
   tracked.gaps.on_fresh(psn, {.qp_index = target.qp_index,
                               .place = parts.id,
                               .seq = qp.recv->seq_in(parts.id),
-                              .slot = parts.slot});
+                              .slot = parts.slot,
+                              .is_repair = parts.slot >= qp.config.data_slots_max});
   return false;
 }
 

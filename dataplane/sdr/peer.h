@@ -53,7 +53,8 @@ struct PeerOptions {
 class Peer final : private LinkEvents {
  public:
   /// Errors: a stream config that contradicts itself, a policy that refuses to start.
-  static Result<std::unique_ptr<Peer>> make(const PeerOptions& options, Port& port,
+  /// `desk` is stopped before the peer ends.
+  static Result<std::unique_ptr<Peer>> make(const PeerOptions& options, Port& port, CodeDesk& desk,
                                             Counters& counters, Drops& drops, Instant now);
   /// One more QP, before the first turn. Errors: as make(); the peer is then as it was.
   Result<void> add_qp(const QpOptions& qp, Instant now);
@@ -109,7 +110,8 @@ class Peer final : private LinkEvents {
   static constexpr size_t envelopes_per_turn = 8;
   static constexpr uint32_t weight_max = 1000;
 
-  Peer(const PeerOptions& options, Port& port, Counters& counters, Drops& drops, Instant now);
+  Peer(const PeerOptions& options, Port& port, CodeDesk& desk, Counters& counters, Drops& drops,
+       Instant now);
   Result<void> check_qp(const QpOptions& qp) const;
   cw_env env_of(const QpOptions& qp, cw_role role) const;
 
@@ -121,6 +123,7 @@ class Peer final : private LinkEvents {
   void on_record(const ClearToSend& record, Instant now) override;
   void on_record(const Probe& record, Instant now) override;
   void on_record(const Opened& record, Instant now) override;
+  void on_record(const BlockClosed& record, Instant now) override;
   void on_record(const Closed& record, Instant now) override;
   void on_record(const Abandoned& record, Instant now) override;
   void on_record(const Note& record, Instant now) override;
@@ -156,6 +159,7 @@ class Peer final : private LinkEvents {
   bool build(uint64_t cookie, Packet& packet, Instant at, Instant now);
 
   Port& port_;
+  CodeDesk& desk_;
   uint16_t peer_;
   Counters& counters_;
   Drops& drops_;

@@ -79,6 +79,9 @@ void Peer::on_record(const Probe& record, Instant now) {
 void Peer::on_record(const Opened& record, Instant now) {
   if (RecvStream* stream = recv_stream(record.qp)) stream->on_opened(record, now);
 }
+void Peer::on_record(const BlockClosed& record, Instant now) {
+  if (RecvStream* stream = recv_stream(record.qp)) stream->on_block_closed(record, now);
+}
 void Peer::on_record(const Closed& record, Instant now) {
   if (RecvStream* stream = recv_stream(record.qp)) stream->on_closed(record, now);
 }

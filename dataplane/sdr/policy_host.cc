@@ -131,12 +131,13 @@ void PolicyHost::refuse(const cw_fact_refused& fact) {
   (void)refusals_.try_push(fact);
 }
 
-void PolicyHost::refuse(const cw_code& code, cw_refusal reason) {
+void PolicyHost::refuse(const cw_code& code, cw_refusal reason, void* state) {
   cw_fact_refused fact{};
   fact.message = code.message;
   fact.first = code.block;
   fact.count = fact.stride = 1;
   fact.decision = CW_DECIDE_CODE;
+  fact.state = state;
   fact.reason = static_cast<uint16_t>(reason);
   refuse(fact);
 }

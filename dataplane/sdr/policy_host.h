@@ -90,7 +90,7 @@ class PolicyHost {
   void drain(Instant by, Instant now);
   /// Queued: told after the call under way, or by the next settle().
   void refuse(const cw_fact_refused& fact);
-  void refuse(const cw_code& code, cw_refusal reason);
+  void refuse(const cw_code& code, cw_refusal reason, void* state);
   void settle(Instant now);
 
   /// Fires what is due. Bounded: at most `timers_per_turn` timers.

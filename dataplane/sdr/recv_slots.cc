@@ -48,20 +48,40 @@ inline std::optional<DropReason> RecvStream::misfit(const SlotArrival& arrival,
   if (!arrival.is_repeat) return std::nullopt;
   // The second of a doubled packet can only find its slot taken. Where it does not, ids have come
   // round since, and this is today's message of a place that it does not belong to.
-  const uint64_t* placed = cw_bits_data_words(arena_.get(), parts.id);
-  const bool is_placed = cw_bits_load(&placed[parts.slot / 64]) >> parts.slot % 64 & 1;
-  return is_placed ? std::nullopt : std::optional(DropReason::generation_late);
+  return is_placed(parts.id, parts.slot) ? std::nullopt
+                                         : std::optional(DropReason::generation_late);
+}
+
+std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
+                                                    const ImmediateSplit::Parts& parts) const {
+  const uint32_t slot = parts.slot - config_.data_slots_max;
+  if (parts.id >= config_.messages || slot >= config_.repair_slots_max) {
+    return DropReason::slot_range;
+  }
+  if (arrival.slot.key != address_.repair_key) return DropReason::key_stale;
+  const uint64_t expected = address_.repair_base + parts.id * address_.repair_window_bytes +
+                            uint64_t{slot} * config_.payload_bytes;
+  if (arrival.slot.address != expected || arrival.slot.payload_bytes > config_.payload_bytes) {
+    return DropReason::window_misaligned;
+  }
+  const Message& message = messages_[parts.id];
+  if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
+  // As for data: the second of a doubled packet finds its slot taken.
+  const bool is_stray = arrival.is_repeat && !has_repair(parts.id, slot);
+  return is_stray ? std::optional(DropReason::generation_late) : std::nullopt;
 }
 
 void RecvStream::on_slot(const SlotArrival& arrival) {
   const ImmediateSplit::Parts& parts = arrival.parts;
+  if (parts.slot >= config_.data_slots_max) return on_repair(arrival);
   if (const auto reason = misfit(arrival, parts)) return drops_.add(*reason);
   Message& message = messages_[parts.id];
-  const uint8_t refusal = put_in_place(message, arrival, parts.slot);
+  const uint8_t refusal = put_in_place(message, record_of(arrival), arrival.payload, parts.slot);
   if (refusal != CW_BITS_NONE) drops_.add(reason_of(refusal));
   if (refusal == CW_BITS_DUPLICATE) ++message.duplicates;
   if (refusal != CW_BITS_NONE && refusal != CW_BITS_DUPLICATE) return;
-  touch(message, parts.slot, arrival.path);
+  touch_slot(message, parts.slot);
+  message.path = arrival.path;
   if (refusal == CW_BITS_NONE && events_ != nullptr) {
     const uint64_t bit = uint64_t{1} << parts.slot % 64;
     came_[word_of(parts.id, parts.slot)] |= bit;
@@ -70,30 +90,58 @@ void RecvStream::on_slot(const SlotArrival& arrival) {
   if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
 }
 
-inline void RecvStream::copy_slot(const Message& message, const SlotArrival& arrival,
+// Into memory of the stream's own, never the application's [C-54].
+void RecvStream::on_repair(const SlotArrival& arrival) {
+  const ImmediateSplit::Parts& parts = arrival.parts;
+  if (const auto reason = repair_misfit(arrival, parts)) return drops_.add(*reason);
+  Message& message = messages_[parts.id];
+  const cw_bits_record record = record_of(arrival);
+  cw_bits_spot spot;
+  const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
+  if (refusal != CW_BITS_NONE) drops_.add(reason_of(refusal));
+  if (refusal == CW_BITS_DUPLICATE) ++message.duplicates;
+  if (refusal != CW_BITS_NONE) return;
+  const uint32_t slot = parts.slot - config_.data_slots_max;
+  const uint32_t bytes = arrival.slot.payload_bytes;
+  uint8_t* const to = repairs_.at(parts.id, slot);
+  std::memcpy(to, arrival.payload, bytes);
+  std::memset(to + bytes, 0, config_.shard_bytes() - bytes);
+  cw_bits_event event;
+  (void)cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event);
+  touch(message);
+  message.path = arrival.path;
+  message.repair_word_first = std::min(message.repair_word_first, slot / 64);
+  message.repair_word_end = std::max(message.repair_word_end, slot / 64 + 1);
+  if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
+}
+
+inline void RecvStream::copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                                   uint32_t slot) const {
   const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
-  const uint32_t bytes = arrival.slot.payload_bytes;
-  if (bytes > 0) std::memcpy(message.memory + offset, arrival.payload, bytes);
+  if (bytes > 0) std::memcpy(message.memory + offset, payload, bytes);
   if (config_.rows == 0) return;
   // A code counts a short slot as filled up with zeros.
   const uint64_t end = std::min(offset + config_.payload_bytes, message.memory_bytes);
   std::memset(message.memory + offset + bytes, 0, end - offset - bytes);
 }
 
-// Claim, copy, place: the bit is set once, by whoever copies.
-inline uint8_t RecvStream::put_in_place(Message& message, const SlotArrival& arrival,
-                                        uint32_t slot) {
+inline cw_bits_record RecvStream::record_of(const SlotArrival& arrival) const {
   cw_bits_record record{};
   record.immediate = arrival.slot.immediate;
   record.length = arrival.slot.payload_bytes;
   record.channel = arrival.channel;
   record.generation = arrival.generation;
   record.kind = CW_BITS_PACKET;
+  return record;
+}
+
+// Claim, copy, place: the bit is set once, by whoever copies.
+inline uint8_t RecvStream::put_in_place(Message& message, const cw_bits_record& record,
+                                        const uint8_t* payload, uint32_t slot) {
   cw_bits_spot spot;
   const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
   if (refusal != CW_BITS_NONE) return refusal;
-  copy_slot(message, arrival, slot);
+  copy_slot(message, payload, record.length, slot);
   cw_bits_event event;
   if (cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event)) {
     counters_.add(Counter::chunks_completed);
@@ -103,19 +151,36 @@ inline uint8_t RecvStream::put_in_place(Message& message, const SlotArrival& arr
   return CW_BITS_NONE;
 }
 
-inline void RecvStream::touch(Message& message, uint32_t slot, uint16_t path) {
-  const uint32_t word = slot / 64;
-  message.path = path;
-  if (!message.is_touched) {
-    message.is_touched = true;
-    message.word_first = word;
-    message.word_end = word + 1;
-    if (!message.is_queued) CW_ASSERT(touched_.try_push(place_of(message)));
-    message.is_queued = true;
-    return;
-  }
-  message.word_first = std::min(message.word_first, word);
-  message.word_end = std::max(message.word_end, word + 1);
+inline void RecvStream::touch(Message& message) {
+  if (message.is_touched) return;
+  message.is_touched = true;
+  message.word_first = message.repair_word_first = UINT32_MAX;
+  message.word_end = message.repair_word_end = 0;
+  if (!message.is_queued) CW_ASSERT(touched_.try_push(place_of(message)));
+  message.is_queued = true;
+}
+
+inline void RecvStream::touch_slot(Message& message, uint32_t slot) {
+  touch(message);
+  message.word_first = std::min(message.word_first, slot / 64);
+  message.word_end = std::max(message.word_end, slot / 64 + 1);
+}
+
+/// What a code has made of others: as if it had arrived, unless it has.
+void RecvStream::put_rebuilt(Message& message, uint32_t slot, const uint8_t* bytes) {
+  const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
+  if (offset >= message.memory_bytes) return;
+  const uint32_t place = place_of(message);
+  cw_bits_record record{};
+  record.immediate = config_.split.pack({place, slot, 0});
+  record.length = static_cast<uint32_t>(
+      std::min<uint64_t>(config_.payload_bytes, message.memory_bytes - offset));
+  record.generation = config_.generation_of(message.seq);
+  record.kind = CW_BITS_PACKET;
+  if (put_in_place(message, record, bytes, slot) != CW_BITS_NONE) return;
+  counters_.add(Counter::slots_rebuilt);
+  touch_slot(message, slot);
+  if (events_ != nullptr) came_[word_of(place, slot)] |= uint64_t{1} << slot % 64;
 }
 
 void RecvStream::take_fragment(Message& message, uint32_t slot, uint32_t bits) {
@@ -163,7 +228,7 @@ void RecvStream::flush_facts(Instant now) {
     tell_arrived(message, now);
     finish_if_over(message);
     message.duplicates = 0;
-    if (events_ == nullptr) continue;
+    if (events_ == nullptr || message.word_end == 0) continue;
     events_->on_placed(handle_of(message), message.word_first, message.word_end,
                        &came_[word_of(place, 0)], now);
   }
@@ -175,14 +240,22 @@ void RecvStream::tell_arrived(Message& message, Instant now) {
   const uint32_t place = place_of(message);
   cw_fact_arrived fact{};
   fact.message = message.seq.value();
-  fact.word_first = message.word_first;
-  fact.word_count = message.word_end - message.word_first;
+  if (message.word_end > 0) {
+    fact.word_first = message.word_first;
+    fact.word_count = message.word_end - message.word_first;
+  }
+  if (message.repair_word_end > 0) {
+    fact.repair_word_first = static_cast<uint16_t>(message.repair_word_first);
+    fact.repair_word_count =
+        static_cast<uint16_t>(message.repair_word_end - message.repair_word_first);
+  }
   fact.first_missing = message.first_missing;
   fact.highest = message.highest;
   fact.slots = message.slots;
   fact.duplicates = message.duplicates;
   fact.path = message.path;
   fact.data = cw_bits_data_words(arena_.get(), place);
+  if (is_coded()) fact.repair = cw_bits_repair_words(arena_.get(), place);
   fact.state = policy_->state_of(place);
   policy_->arrived(fact, now);
 }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t notes_capacity = 64;
 constexpr uint32_t only_partition = 0;
+constexpr size_t codes_capacity = 128;
 
 cw_bits_limits arena_limits(const StreamConfig& config) {
   return {.ids = config.messages,
@@ -27,13 +28,17 @@ cw_bits_limits arena_limits(const StreamConfig& config) {
 }  // namespace
 
 RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy,
-                       Counters& counters, Drops& drops)
+                       CodeDesk& desk, Counters& counters, Drops& drops)
     : config_(config),
       policy_(std::move(policy)),
+      desk_(desk),
       counters_(counters),
       drops_(drops),
       messages_(new Message[config.messages]()),
       touched_(config.messages),
+      blocks_(size_t{config.messages} * config.blocks_max()),
+      repairs_(config),
+      codes_(codes_capacity),
       notes_(notes_capacity) {
   const cw_bits_limits limits = arena_limits(config);
   const size_t bytes = cw_bits_size(&limits);
@@ -67,6 +72,7 @@ std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {
   for (auto* words : {&came_, &marked_}) {
     if (!words->empty()) std::fill_n(&(*words)[word_of(place, 0)], word_of(1, 0), 0);
   }
+  if (is_coded()) std::fill_n(&block_of(message, 0), config_.blocks_max(), CodedSet{});
   message.seq = next_seq_;
   message.memory = memory.data();
   message.memory_bytes = memory.size();
@@ -219,6 +225,7 @@ void RecvStream::reset(Instant now) {
   }
   begin_sequences();
   slot_limit_ = 0;
+  codes_.drop_all();
   notes_.clear();
   clear_due_ = Instant::never();
   policy_->restart(now);
@@ -256,6 +263,7 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
   // Any slot may be short, but none is empty.
   const bool is_sound = closed.slots >= config_.slots_for(closed.message_bytes) &&
                         closed.slots <= closed.message_bytes &&
+                        closed.slots >= message->blocks_end &&
                         closed.slots <= config_.data_slots_max;
   if (!is_sound) return drops_.add(DropReason::record_body);
   message->is_closed = true;
@@ -352,8 +360,6 @@ void RecvStream::on_send(const cw_send& send, Instant) {
                    .state = nullptr});
 }
 
-void RecvStream::on_code(const cw_code& code, Instant) { policy_->refuse(code, CW_REFUSED_CODEC); }
-
 void RecvStream::on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant) {
   if (!notes_.try_push(bytes, note.repeat)) counters_.add(Counter::notes_refused);
 }
@@ -374,11 +380,15 @@ void RecvStream::on_layout(const cw_layout&, Instant) {
 
 void RecvStream::on_quarantine(Instant now) {
   counters_.add(Counter::policies_quarantined);
+  codes_.drop_all();
   for (uint32_t place = 0; place < config_.messages; ++place) {
     Message& message = messages_[place];
     if (!message.is_posted || !message.is_opened || message.is_lost) continue;
     --open_count_;
     tell_opened(message, now);
+    for (uint32_t block = 0; block < config_.blocks_max(); ++block) {
+      if (block_of(message, block).slots > 0) tell_block(message, block, now);
+    }
   }
 }
 
@@ -391,10 +401,11 @@ void RecvStream::advance_sequences() {
   };
   while (retired_seq_.is_before(next_seq_) && is_complete(retired_seq_)) ++retired_seq_;
   if (heard_seq_.is_before(retired_seq_)) heard_seq_ = retired_seq_;
-  while (heard_seq_.is_before(next_seq_) &&
-         (is_complete(heard_seq_) || messages_[config_.place_of(heard_seq_)].is_closed)) {
-    ++heard_seq_;
-  }
+  const auto is_heard = [&](MessageSeq seq) {
+    const Message& message = messages_[config_.place_of(seq)];
+    return is_complete(seq) || (message.is_closed && has_blocks(message));
+  };
+  while (heard_seq_.is_before(next_seq_) && is_heard(heard_seq_)) ++heard_seq_;
 }
 
 bool RecvStream::offer(EnvelopeWriter& writer, Instant now) {

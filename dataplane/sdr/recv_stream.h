@@ -5,6 +5,9 @@
 //                    | arm                            | close
 //   arena:         free -> armed ----- claim, copy, place -----> closed -> free
 //
+// Repair slots of a coded stream go to memory of its own, never to the application's; a decode
+// decision of the policy puts the data slots in place that they make up for.
+//
 // The i-th message of the sender lands in the i-th receive. A packet is trusted with nothing: its
 // key, its address and its immediate must all name the same slot of a message that is posted and of
 // the right life, or it is dropped for a counted reason.
@@ -19,9 +22,12 @@
 
 #include "dataplane/base/ring.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/sdr/code_desk.h"
+#include "dataplane/sdr/code_queue.h"
 #include "dataplane/sdr/gap_ledger.h"
 #include "dataplane/sdr/note_queue.h"
 #include "dataplane/sdr/policy_host.h"
+#include "dataplane/sdr/repair_slots.h"
 #include "dataplane/sdr/send_stream.h"
 #include "dataplane/sdr/stream_config.h"
 #include "dataplane/wire/control.h"
@@ -77,10 +83,11 @@ class RecvEvents {
   ~RecvEvents() = default;
 };
 
-class RecvStream final : public PolicyActions {
+class RecvStream final : public PolicyActions, private CodeClient {
  public:
-  RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy, Counters& counters,
-             Drops& drops);
+  /// `desk` has been asked for room, and is stopped before the stream ends.
+  RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy, CodeDesk& desk,
+             Counters& counters, Drops& drops);
 
   // ---- the application ----
   /// Before the first receive is posted. With events, reset() frees all places by itself; without,
@@ -114,6 +121,7 @@ class RecvStream final : public PolicyActions {
   /// Puts one slot in place, or drops it with a counted reason. Hot.
   void on_slot(const SlotArrival& arrival);
   void on_opened(const Opened& opened, Instant now);
+  void on_block_closed(const BlockClosed& closed, Instant now);
   void on_closed(const Closed& closed, Instant now);
   void on_abandoned(const Abandoned& abandoned, Instant now);
   void on_probe(Instant now);
@@ -121,8 +129,11 @@ class RecvStream final : public PolicyActions {
   /// Transmissions on a path are overdue; seq is that of the place when it is known which slots.
   void on_lost(const MissingSlots& slots, uint16_t path, Instant now);
   void on_link(const cw_fact_link& fact, Instant now);
-  void on_time(Instant now) { policy_->on_time(now); }
-  Instant next_due() const { return std::min(policy_->next_due(), clear_due_); }
+  void on_time(Instant now);
+  Instant next_due() const {
+    const bool is_coding_due = !codes_.is_idle() || !touched_.is_empty();
+    return is_coding_due ? Instant() : std::min(policy_->next_due(), clear_due_);
+  }
   void rebase(Duration shift) { policy_->rebase(shift); }
   /// Tells the policy what this burst brought: one fact per message.
   void flush_facts(Instant now);
@@ -170,6 +181,8 @@ class RecvStream final : public PolicyActions {
     uint32_t abandoned_end = 0;             // what is missing below will not come
     uint32_t duplicates = 0;                // of this burst
     uint32_t word_first = 0, word_end = 0;  // touched in this burst
+    uint32_t repair_word_first = 0, repair_word_end = 0;
+    uint32_t blocks = 0, blocks_end = 0;  // known from the front, and the data slots they cover
     uint64_t bytes = 0;
   };
   /// What the arena is made of: it must be aligned as the bitmap door says.
@@ -187,12 +200,46 @@ class RecvStream final : public PolicyActions {
   RecvHandle handle_of(const Message& message) const { return {place_of(message), message.seq}; }
   std::optional<DropReason> misfit(const SlotArrival& arrival,
                                    const ImmediateSplit::Parts& parts) const;
+  std::optional<DropReason> repair_misfit(const SlotArrival& arrival,
+                                          const ImmediateSplit::Parts& parts) const;
+  void on_repair(const SlotArrival& arrival);
+  bool is_placed(uint32_t place, uint32_t slot) const {
+    const uint64_t* words = cw_bits_data_words(arena_.get(), place);
+    return (cw_bits_load(&words[slot / 64]) >> slot % 64 & 1) != 0;
+  }
+  bool has_repair(uint32_t place, uint32_t slot) const {
+    const uint64_t* words = cw_bits_repair_words(arena_.get(), place);
+    return (cw_bits_load(&words[slot / 64]) >> slot % 64 & 1) != 0;
+  }
+
+  // Coding (recv_code.cc).
+  bool is_coded() const { return config_.rows != 0; }
+  CodedSet& block_of(const Message& message, uint32_t block) {
+    return blocks_[size_t{place_of(message)} * config_.blocks_max() + block];
+  }
+  bool has_place(const Message& message, uint32_t block, const CodedSet& set);
+  bool try_take_block(Message& message, uint32_t block, const CodedSet& set, Instant now);
+  void tell_block(Message& message, uint32_t block, Instant now);
+  bool has_blocks(const Message& message) const {
+    return !is_coded() || message.blocks_end >= message.slots;
+  }
+  void on_row_coded(CodeRow& row, const CodeResult& result) override;
+  bool issue_row(CodeRequest& request);
+  /// How many shards are too few.
+  uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set) const;
+  void copy_shard(const Message& message, uint32_t slot, uint8_t* buffer) const;
+  void put_rebuilt(Message& message, uint32_t slot, const uint8_t* bytes);
+  void code_rows(Instant now);
   void begin_sequences();
   void arm(const Message& message);
   void run_control(const Message& message, uint8_t kind, uint32_t length);
-  uint8_t put_in_place(Message& message, const SlotArrival& arrival, uint32_t slot);
-  void copy_slot(const Message& message, const SlotArrival& arrival, uint32_t slot) const;
-  void touch(Message& message, uint32_t slot, uint16_t path);
+  uint8_t put_in_place(Message& message, const cw_bits_record& record, const uint8_t* payload,
+                       uint32_t slot);
+  cw_bits_record record_of(const SlotArrival& arrival) const;
+  void copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
+                 uint32_t slot) const;
+  void touch(Message& message);
+  void touch_slot(Message& message, uint32_t slot);
   size_t word_of(uint32_t place, uint32_t slot) const {
     return size_t{place} * ((config_.data_slots_max + 63) / 64) + slot / 64;
   }
@@ -208,6 +255,7 @@ class RecvStream final : public PolicyActions {
 
   StreamConfig config_;
   std::unique_ptr<PolicyHost> policy_;
+  CodeDesk& desk_;
   Counters& counters_;
   Drops& drops_;
   StreamAddress address_;
@@ -216,7 +264,10 @@ class RecvStream final : public PolicyActions {
 
   std::unique_ptr<Message[]> messages_;
   std::unique_ptr<CacheLine[]> arena_;
-  Ring<uint32_t> touched_;  // places with facts of this burst
+  Ring<uint32_t> touched_;        // places with facts of this burst
+  std::vector<CodedSet> blocks_;  // no slots: not known
+  RepairSlots repairs_;
+  CodeQueue codes_;
   // With events. The arena's bits will not do: it fills up the last chunk.
   std::vector<uint64_t> came_, marked_;
 

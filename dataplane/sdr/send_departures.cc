@@ -37,7 +37,7 @@ SendStream::Message* SendStream::find_ticket(const SendTicket& ticket) {
 }
 
 Instant SendStream::drop_after(const Message& message, const SendRange& range, Instant now) const {
-  if (!is_by_slot()) return range.drop_after;
+  if (!is_by_slot() || range.kind == CW_SEND_REPAIR) return range.drop_after;
   return std::min(range.drop_after, hold_end(message, range.first, now));
 }
 
@@ -60,7 +60,7 @@ std::optional<Departure> SendStream::take_ready(Priority priority, Instant now) 
       outbox_.advance(priority);
       continue;
     }
-    const size_t payload = slot_bytes(*message, ticket.slot).size();
+    const size_t payload = payload_of(*message, ticket).size();
     const Departure departure{
         .cookie = ticket.packed(),
         .bytes = static_cast<uint32_t>(slot_write_header_bytes + payload + pad_bytes_for(payload)),
@@ -97,7 +97,7 @@ std::span<const uint8_t> SendStream::slot_bytes(const Message& message, uint32_t
 bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departed, Instant now) {
   Message* message = find_ticket(ticket);
   if (message == nullptr || !transmitter_.has_path()) return false;
-  const auto payload = slot_bytes(*message, ticket.slot);
+  const auto payload = payload_of(*message, ticket);
   if (payload.empty() || ticket.slot < message->expired_end) return false;
   const auto channel = static_cast<uint16_t>(ticket.slot % config_.channels);
   const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, message->last_path);
@@ -108,7 +108,7 @@ bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departe
   write_slot(packet, ticket, payload, psn);
   counters_.add(counter_of(ticket.kind));
   bool is_first = ticket.kind == CW_SEND_DATA;
-  if (is_by_slot()) is_first = try_take_off(*message, ticket.slot);
+  if (is_by_slot() && !is_repair(ticket)) is_first = try_take_off(*message, ticket.slot);
   if (is_first) ++message->departed;
   if (is_first && is_close_due(*message)) schedule_state(*message, now);
   const SentRun one{.place = ticket.place,
@@ -123,6 +123,24 @@ bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departe
   return true;
 }
 
+uint64_t SendStream::address_of(const SendTicket& ticket) const {
+  if (!is_repair(ticket)) {
+    return address_.data_base + ticket.place * address_.data_window_bytes +
+           uint64_t{ticket.slot} * config_.payload_bytes;
+  }
+  return address_.repair_base + ticket.place * address_.repair_window_bytes +
+         uint64_t{ticket.slot - config_.data_slots_max} * config_.payload_bytes;  // SPEC [C-54]
+}
+
+/// A repair slot goes where the latest data goes, and answers to no host's congestion control.
+SlotEntry SendStream::marks_of(const Message& message, const SendTicket& ticket) const {
+  if (!is_by_slot()) return {};
+  if (!is_repair(ticket)) return slots_.at(ticket.place, ticket.slot);
+  SlotEntry marks = slots_.at(ticket.place, message.slots - 1);
+  marks.ecn = 0;
+  return marks;
+}
+
 void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
                             std::span<const uint8_t> payload, Psn psn) const {
   const Message& message = messages_[ticket.place];
@@ -132,14 +150,13 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
       .target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
                                    static_cast<uint16_t>(ticket.slot % config_.channels)),
       .psn = psn,
-      .address = address_.data_base + ticket.place * address_.data_window_bytes +
-                 uint64_t{ticket.slot} * config_.payload_bytes,
-      .key = address_.data_key,
+      .address = address_of(ticket),
+      .key = is_repair(ticket) ? address_.repair_key : address_.data_key,
       .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
       .payload_bytes = payload_bytes,
       // Tells the receiver that the user bits mean something (SPEC 7.3).
       .is_solicited = message.hint.immediate.has_value()};
-  const SlotEntry marks = is_by_slot() ? slots_.at(ticket.place, ticket.slot) : SlotEntry();
+  const SlotEntry marks = marks_of(message, ticket);
   packet.ecn = marks.ecn;
   packet.dscp = marks.dscp;
   packet.bytes = static_cast<uint32_t>(encode_slot_write(slot, {packet.data, packet.bytes_max}));
@@ -252,6 +269,7 @@ bool SendStream::offer(EnvelopeWriter& writer, Instant now) {
       const bool is_state_due = !is_heard && !message.is_abandoned;
       if (is_state_due && !try_write_state(message, writer)) return false;
       if (has_gone && !try_write_abandoned(message, writer)) return false;
+      if (is_state_due && !try_write_blocks(message, writer, now)) return false;
       // Every RTT/4 at first, then ever less often, up to one RTT: the far end may be away [C-36].
       const int64_t quarters = std::min(1 << std::min<int>(message.repeats / 4, 2), 4);
       if (message.repeats < UINT8_MAX) ++message.repeats;

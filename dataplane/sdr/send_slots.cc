@@ -12,6 +12,7 @@ bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant 
   Message* message = is_started_ ? find(handle) : nullptr;
   if (message == nullptr || message->life != Message::Life::Open) return false;
   if (message->slots == config_.data_slots_max) return false;
+  if (is_coded() && message->slots >= slots_covered(*message)) return false;
   CW_ASSERT(piece.bytes > 0 && piece.bytes <= config_.payload_bytes);
   SendExtent& all = extents_[size_t{handle.place} * options_.extents_max];
   if (message->extent_count == 0) {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t notes_capacity = 64;
 constexpr uint32_t lives_apart = 2;  // the lives of places that are open together
+constexpr size_t codes_capacity = 128;
 
 std::string number(uint64_t value) { return std::to_string(value); }
 
@@ -23,19 +24,29 @@ SendStream::Options settled(SendStream::Options options) {
 }  // namespace
 
 SendStream::SendStream(const StreamConfig& config, const Options& options,
-                       std::unique_ptr<PolicyHost> policy, Transmitter& transmitter,
+                       std::unique_ptr<PolicyHost> policy, CodeDesk& desk, Transmitter& transmitter,
                        Counters& counters)
     : config_(config),
       options_(settled(options)),
       policy_(std::move(policy)),
+      desk_(desk),
       transmitter_(transmitter),
       counters_(counters),
       messages_(new Message[config.messages]()),
       extents_(new SendExtent[size_t{config.messages} * options_.extents_max]()),
       slots_(options.slot_by_slot ? SlotTable(config.messages, config.data_slots_max)
                                   : SlotTable()),
+      blocks_(size_t{config.messages} * config.blocks_max()),
+      repairs_(config),
+      codes_(codes_capacity),
+      layout_full_{.codec = 0,
+                   .rows = config.rows,
+                   .k = config.k,
+                   .m = static_cast<uint8_t>(config.m_max(config.rows, config.k))},
+      block_age_(options.block_age),
       outbox_(options.outbox_ranges),
       notes_(notes_capacity) {
+  layout_ = layout_full_;
   policy_->set_actions(this);
   begin_sequences();
 }
@@ -46,6 +57,7 @@ std::optional<SendHandle> SendStream::try_open(const MessageHint& hint) {
   const uint32_t place = config_.place_of(next_seq_);
   Message& message = messages_[place];
   if (message.life != Message::Life::Free) return std::nullopt;
+  repairs_.clear(place, message.repair_end);
   message = Message{};
   message.seq = next_seq_;
   message.life = Message::Life::Open;
@@ -133,7 +145,9 @@ Result<void> SendStream::close(SendHandle handle) {
 
 MessageStatus SendStream::status(SendHandle handle) const {
   const Message* message = find(handle);
-  return message == nullptr ? MessageStatus::PeerLost : message->status;
+  if (message == nullptr) return MessageStatus::PeerLost;
+  // Its memory is still read from: who asks must not take it back yet.
+  return message->rows_coding > 0 ? MessageStatus::Open : message->status;
 }
 
 void SendStream::cancel(SendHandle handle, Instant now) {
@@ -187,6 +201,9 @@ void SendStream::reset(Instant now) {
   lives_over_ += next_seq_.value() / config_.messages + 1;
   begin_sequences();
   slot_limit_ = slots_used_ = 0;
+  codes_.drop_all();
+  layout_ = layout_full_;
+  blocks_due_ = Instant::never();
   outbox_.clear();
   notes_.clear();
   sent_runs_.clear();
@@ -236,6 +253,7 @@ void SendStream::on_link(const cw_fact_link& fact, Instant now) {
 void SendStream::on_time(Instant now) {
   if (!is_started_) return;
   if (hold_due_ <= now) expire(now);
+  if (blocks_due_ <= now) close_old_blocks(now);
   if (needs_telling_) {
     needs_telling_ = false;
     for (MessageSeq seq = retired_seq_; seq.is_before(next_seq_); ++seq) {
@@ -244,12 +262,13 @@ void SendStream::on_time(Instant now) {
     }
   }
   policy_->on_time(now);
+  code_rows(now);
 }
 
 Instant SendStream::next_due() const {
   if (!is_started_) return Instant::never();
-  if (needs_telling_) return Instant();
-  return std::min({policy_->next_due(), offer_due(), hold_due_});
+  if (needs_telling_ || is_coding_due()) return Instant();
+  return std::min({policy_->next_due(), offer_due(), hold_due_, blocks_due_});
 }
 
 // ---- what the policy is told ----
@@ -265,6 +284,7 @@ void SendStream::tell(Message& message, Instant now) {
   tell_expired(message, now);
   const bool is_all_told = message.told == message.slots;
   message.needs_telling |= !is_all_told;
+  cut_blocks(message, message.life == Message::Life::Closed && is_all_told, now);
   if (message.life == Message::Life::Closed && is_all_told && !message.is_close_told) {
     message.is_close_told = true;
     if (is_close_due(message)) schedule_state(message, now);
@@ -350,7 +370,7 @@ void SendStream::retire(Message& message, Instant now) {
 }
 
 void SendStream::free_if_over(Message& message) {
-  if (!message.is_retired || !message.is_forgotten) return;
+  if (!message.is_retired || !message.is_forgotten || message.rows_coding > 0) return;
   message.life = Message::Life::Free;
   --live_count_;
 }
@@ -379,18 +399,13 @@ void SendStream::on_send(const cw_send& send, Instant now) {
   const Message* message = find_told(send.message);
   if (message == nullptr) return refuse(send, CW_REFUSED_MESSAGE);
   if (message->status != MessageStatus::Open || send.count == 0) return;
-  const uint64_t stride = send.stride;
-  const uint64_t final_slot = send.first + stride * (send.count - 1);
-  const bool is_repair = send.kind == CW_SEND_REPAIR;
-  if (stride == 0 || final_slot >= message->end || is_repair || send.kind > CW_SEND_REPAIR ||
-      send.path_choice > CW_CHOOSE_SPREAD) {
+  if (!has_range(*message, send) || send.path_choice > CW_CHOOSE_SPREAD) {
     return refuse(send, CW_REFUSED_RANGE);
   }
   if (send.path_choice == CW_CHOOSE_ID && !transmitter_.is_up(send.path)) {
     return refuse(send, CW_REFUSED_PATH);
   }
-  const Instant drop_after =
-      send.drop_after_ns == 0 ? message->drop_after : Instant::from_ns(send.drop_after_ns);
+  const Instant drop_after = this->drop_after(*message, send, now);
   if (drop_after < now) return refuse(send, CW_REFUSED_EXPIRED);
   const SendRange range{.place = place_of(*message),
                         .life = life_of(message->seq),
@@ -405,7 +420,18 @@ void SendStream::on_send(const cw_send& send, Instant now) {
   if (!outbox_.try_push(range)) refuse(send, CW_REFUSED_FULL);
 }
 
-void SendStream::on_code(const cw_code& code, Instant) { policy_->refuse(code, CW_REFUSED_CODEC); }
+bool SendStream::has_range(const Message& message, const cw_send& send) const {
+  const uint64_t final_slot = send.first + uint64_t{send.stride} * (send.count - 1);
+  if (send.stride == 0 || send.kind > CW_SEND_REPAIR) return false;
+  return send.kind == CW_SEND_REPAIR ? has_repair(message, send) : final_slot < message.end;
+}
+
+Instant SendStream::drop_after(const Message& message, const cw_send& send, Instant now) const {
+  if (send.drop_after_ns != 0) return Instant::from_ns(send.drop_after_ns);
+  // Slot by slot data has its own; what is made of it is wanted for as long as a slot of today.
+  const bool holds = is_by_slot() && send.kind == CW_SEND_REPAIR && options_.hold < Duration::max();
+  return holds ? now + options_.hold : message.drop_after;
+}
 
 void SendStream::on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant) {
   if (!notes_.try_push(bytes, note.repeat)) counters_.add(Counter::notes_refused);
@@ -437,13 +463,11 @@ void SendStream::on_finish(const cw_finish& finish, Instant now) {
   }
 }
 
-void SendStream::on_layout(const cw_layout&, Instant) {
-  // A stream without blocks has no layout to change.
-}
-
 void SendStream::on_quarantine(Instant now) {
   counters_.add(Counter::policies_quarantined);
   outbox_.clear();
+  codes_.drop_all();
+  layout_ = layout_full_;
   // What waits in the pacer is the old instance's affair: a new life for every message disowns it.
   lives_over_ += lives_apart;
   for (MessageSeq seq = retired_seq_; seq.is_before(told_seq_); ++seq) {
@@ -452,6 +476,7 @@ void SendStream::on_quarantine(Instant now) {
     policy_->zero_state(config_.place_of(seq));
     message.is_close_told = false;
     message.settled = message.expired_told = 0;
+    message.blocks_told = 0;
     if (!is_by_slot()) message.departed = 0;
     for (SendExtent& extent : extents_of(message)) {
       slots_used_ -= extent.told;

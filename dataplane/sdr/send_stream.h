@@ -7,6 +7,13 @@
 //                            |
 //                         send(range) -> outbox -> pacer -> build() -> sent
 //
+// Where the stream is coded, the data slots that the policy knows are cut into blocks; a code
+// decision makes repair slots of them, row by row, and these may be sent:
+//
+//                       block_closed     coded
+//                            |             ^
+//                         code(set) -> code_desk -> repair slots
+//
 // A message lives in the place `seq mod messages` from open() until the receiver has retired it and
 // the application has forgotten it; only then can seq + messages be opened. What the receiver must
 // know of a message (OPENED, CLOSED, ABANDONED) is state, repeated until clear-to-send covers it.
@@ -18,15 +25,19 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/pacer.h"
 #include "dataplane/port.h"
+#include "dataplane/sdr/code_desk.h"
+#include "dataplane/sdr/code_queue.h"
 #include "dataplane/sdr/message.h"
 #include "dataplane/sdr/note_queue.h"
 #include "dataplane/sdr/outbox.h"
 #include "dataplane/sdr/policy_host.h"
+#include "dataplane/sdr/repair_slots.h"
 #include "dataplane/sdr/sent_runs.h"
 #include "dataplane/sdr/slot_table.h"
 #include "dataplane/sdr/stream_config.h"
@@ -36,7 +47,7 @@
 
 namespace cw::sdr {
 
-class SendStream final : public PolicyActions {
+class SendStream final : public PolicyActions, private CodeClient {
  public:
   struct Options {
     uint16_t extents_max = 64;        ///< pieces of one message that do not continue each other
@@ -44,10 +55,12 @@ class SendStream final : public PolicyActions {
     bool external_payload = false;    ///< the port sends payload from where it lies
     bool slot_by_slot = false;        ///< messages grow by append_slot(), and any slot may be short
     Duration hold = Duration::max();  ///< a slot leaves this long after its append, or never
+    Duration block_age = Duration::max();  ///< as set_block_age()
   };
 
+  /// `desk` has been asked for room, and is stopped before the stream ends.
   SendStream(const StreamConfig& config, const Options& options, std::unique_ptr<PolicyHost> policy,
-             Transmitter& transmitter, Counters& counters);
+             CodeDesk& desk, Transmitter& transmitter, Counters& counters);
 
   // ---- the application ----
   /// Begins the next message; nothing when all places are taken.
@@ -60,6 +73,12 @@ class SendStream final : public PolicyActions {
   /// is not started (before that the size of a slot is not settled), when the message is no longer
   /// open, and when it is full. Cost: no allocation, no search.
   bool append_slot(SendHandle handle, const SlotPiece& piece, Instant now);
+  /// How many slots the message may have in all: fewer than data_slots_max once blocks of it were
+  /// closed early, since their number is bounded. Changes between turns only.
+  uint32_t slots_max(SendHandle handle) const;
+  /// A block that has slots is closed when the policy has known the first of them for so long, or
+  /// when it is full or its message ends. Takes effect for blocks that are open.
+  void set_block_age(Duration age);
   /// Slot by slot: bytes appended that have not left for the first time, of all messages.
   uint64_t waiting_bytes() const { return waiting_bytes_; }
   /// Nothing more will be appended. Errors: holes between the pieces.
@@ -139,6 +158,15 @@ class SendStream final : public PolicyActions {
     uint32_t departed = 0;  // data slots that left for the first time
     uint32_t settled = 0;   // finished, from the front
     uint32_t released = 0;  // the policy keeps none of the slots below
+    // Coded: blocks closed, told to the policy and written into records; where the open one begins
+    // and what it is to be; repair slots that may have been claimed, rows at the desk.
+    uint32_t blocks = 0, blocks_told = 0, blocks_said = 0;
+    uint32_t block_first = 0;
+    bool has_open_block = false;
+    cw_layout layout{};
+    Instant block_opened, blocks_repeated;
+    uint32_t repair_end = 0;
+    uint32_t rows_coding = 0;
     // Slots below are too old, or were released before: they leave no more [C-38].
     uint32_t expired_end = 0, expired_told = 0;
     uint64_t bytes = 0;
@@ -167,6 +195,34 @@ class SendStream final : public PolicyActions {
   const SendExtent* extent_at(const Message& message, uint32_t slot) const;
   std::span<const uint8_t> slot_bytes(const Message& message, uint32_t slot) const;
 
+  // Blocks (send_blocks.cc).
+  bool is_coded() const { return config_.rows != 0; }
+  CodedSet& block_of(const Message& message, uint32_t block) {
+    return blocks_[size_t{place_of(message)} * config_.blocks_max() + block];
+  }
+  uint32_t told_front(const Message& message) const;
+  uint32_t slots_wanted(const Message& message) const;
+  uint64_t slots_covered(const Message& message, uint32_t open_slots) const;
+  uint64_t slots_covered(const Message& message) const;
+  void cut_blocks(Message& message, bool is_end, Instant now);
+  void open_block(Message& message, Instant now);
+  void close_block(Message& message, uint32_t slots, Instant now);
+  void tell_blocks(Message& message, uint32_t front, Instant now);
+  void close_old_blocks(Instant now);
+  bool try_write_blocks(Message& message, EnvelopeWriter& writer, Instant now);
+  // Repair (send_repair.cc).
+  void on_row_coded(CodeRow& row, const CodeResult& result) override;
+  bool issue_row(CodeRequest& request);
+  uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set);
+  const uint8_t* shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const;
+  void code_rows(Instant now);
+  bool is_coding_due() const { return !codes_.is_idle(); }
+  bool has_repair(const Message& message, const cw_send& send) const;
+  static bool is_repair(const SendTicket& ticket) { return ticket.kind == CW_SEND_REPAIR; }
+  uint64_t address_of(const SendTicket& ticket) const;
+  SlotEntry marks_of(const Message& message, const SendTicket& ticket) const;
+  std::span<const uint8_t> payload_of(const Message& message, const SendTicket& ticket) const;
+
   // Slot by slot (send_slots.cc).
   bool is_by_slot() const { return !slots_.is_empty(); }
   Instant hold_end(const Message& message, uint32_t slot, Instant now) const;
@@ -189,6 +245,8 @@ class SendStream final : public PolicyActions {
   void retire(Message& message, Instant now);
   void free_if_over(Message& message);
   void refuse(const cw_send& send, cw_refusal reason);
+  bool has_range(const Message& message, const cw_send& send) const;
+  Instant drop_after(const Message& message, const cw_send& send, Instant now) const;
   void schedule_state(Message& message, Instant at);
   void schedule_probe(Instant now);
   bool try_write_state(const Message& message, EnvelopeWriter& writer) const;
@@ -209,6 +267,7 @@ class SendStream final : public PolicyActions {
   StreamConfig config_;
   Options options_;
   std::unique_ptr<PolicyHost> policy_;
+  CodeDesk& desk_;
   Transmitter& transmitter_;
   Counters& counters_;
   StreamAddress address_;
@@ -217,6 +276,12 @@ class SendStream final : public PolicyActions {
   std::unique_ptr<Message[]> messages_;
   std::unique_ptr<SendExtent[]> extents_;
   SlotTable slots_;  // slot by slot
+  std::vector<CodedSet> blocks_;
+  RepairSlots repairs_;
+  CodeQueue codes_;
+  cw_layout layout_{}, layout_full_{};
+  Duration block_age_;
+  Instant blocks_due_ = Instant::never();
   uint64_t waiting_bytes_ = 0;
   Instant hold_due_ = Instant::never();
   MessageSeq next_seq_;       // to be opened by the application

@@ -20,7 +20,56 @@ std::string fitting_split(uint64_t ids, uint64_t slots) {
          " would fit";
 }
 
+/// Without its subject, the QP.
+Result<void> check_blocks(const StreamConfig& config) {
+  if ((config.rows == 0) != (config.k == 0)) {
+    return failure("rows and k belong together: both zero, or neither");
+  }
+  if (config.rows == 0) {
+    if (config.repair_slots_max == 0 && config.m_cap == 0) return {};
+    return failure("repair slots belong to blocks: rows and k say how large these are");
+  }
+  const uint64_t full = config.block_slots_max(), m_cap = config.m_cap;
+  const uint64_t blocks = (config.data_slots_max + full - 1) / full;
+  if (config.codec_count() == 0) return failure("blocks need a codec");
+  if (config.k >= limits::shards_per_block_max) {
+    return failure("k is " + number(config.k) + " and must be at most " +
+                   number(limits::shards_per_block_max - 1) + ", so that a repair chunk has room");
+  }
+  if (full > config.data_slots_max) {
+    return failure("a block of " + number(full) + " slots is larger than a message of " +
+                   number(config.data_slots_max) + ": lower k or rows, or raise the message size");
+  }
+  if (m_cap == 0 || config.repair_slots_max % m_cap != 0 ||
+      config.repair_slots_max / m_cap < blocks) {
+    return failure(number(config.repair_slots_max) + " repair slots do not give each of " +
+                   number(blocks) + " blocks " + number(std::max<uint64_t>(1, m_cap)) + ": " +
+                   number(blocks * std::max<uint64_t>(1, m_cap)) + " would");
+  }
+  const uint64_t bytes = config.messages * config.repair_window_bytes();
+  if (bytes > limits::repair_bytes_max) {
+    return failure("repair slots take " + number(bytes) + " bytes where " +
+                   number(limits::repair_bytes_max) +
+                   " are the most: lower m, messages or message size");
+  }
+  return {};
+}
+
 }  // namespace
+
+StreamConfig coded(StreamConfig config, const cw_policy_limits& needs,
+                   std::span<const cw_codec_ops* const> codecs) {
+  config.rows = static_cast<uint16_t>(needs.rows);
+  config.k = static_cast<uint8_t>(needs.k);
+  config.m_cap = static_cast<uint16_t>(needs.m_cap);
+  const uint32_t full = config.block_slots_max();
+  if (full == 0) return config;
+  const uint32_t blocks = (config.data_slots_max + full - 1) / full;
+  config.repair_slots_max = (blocks + 1) * config.m_cap;
+  std::ranges::copy(codecs.first(std::min(codecs.size(), config.codecs.size())),
+                    config.codecs.begin());
+  return config;
+}
 
 Result<void> check(const StreamConfig& config) {
   const std::string qp = "qp " + number(config.qp) + ": ";
@@ -51,8 +100,8 @@ Result<void> check(const StreamConfig& config) {
     return failure(qp + "a chunk of " + number(config.chunk_slots) + " slots is larger than " +
                    number(UINT16_MAX));
   }
-  if ((config.rows == 0) != (config.k == 0)) {
-    return failure(qp + "rows and k belong together: both zero, or neither");
+  if (const auto checked = check_blocks(config); !checked) {
+    return failure(qp + checked.error().sentence);
   }
   return {};
 }
@@ -74,6 +123,12 @@ PairKeys pair_keys(const StreamConfig& config) {
   add("generations", config.generations);
   add("channels", config.channels);
   add("first_seq", config.first_seq.value());
+  std::string codecs;
+  for (const cw_codec_ops* codec : config.codecs) {
+    if (codec == nullptr) break;
+    codecs += (codecs.empty() ? "" : ",") + (codec->name + ("/" + number(codec->wire_version)));
+  }
+  if (!codecs.empty()) keys.emplace_back("qp" + number(config.qp) + ".codecs", codecs);
   return keys;
 }
 

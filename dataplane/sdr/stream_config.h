@@ -2,9 +2,12 @@
 // generations, the cut of the slot index space, windows. Travels as `[pair]` keys in the hello.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,8 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/serial.h"
+#include "dataplane/codec.h"
+#include "dataplane/policy.h"
 #include "dataplane/wire/immediate.h"
 
 namespace cw::sdr {
@@ -22,11 +27,13 @@ struct StreamConfig {
   ImmediateSplit split = split_default;
   uint32_t messages = 16;          ///< posted or in flight at once; ids in use are [0, messages)
   uint32_t data_slots_max = 2048;  ///< D: data slots lie below, repair slots at and above
-  uint32_t repair_slots_max = 0;
+  uint32_t repair_slots_max = 0;   ///< m_cap for each block that a message may have
   uint32_t chunk_slots = 16;
-  uint16_t rows = 0;  ///< of a coded block's chunk; 0: no blocks
-  uint8_t k = 0;
-  uint16_t m_cap = 0;
+  uint16_t rows = 0;   ///< of a coded block's chunk, at most; 0: no blocks
+  uint8_t k = 0;       ///< data chunks of a coded block, at most
+  uint16_t m_cap = 0;  ///< repair slots reserved for each block
+  /// By which the numbers in decisions and records go; the first without an entry ends them.
+  std::array<const cw_codec_ops*, limits::codecs_max> codecs{};
   /// Lives of an id that can be told apart. A packet may be overtaken by (generations - 2) round
   /// trips; one that is later still may be taken for one of a new life, unless it is the second of
   /// a double, which its PSN tells. Two need an ordered wire.
@@ -44,6 +51,19 @@ struct StreamConfig {
   uint8_t generation_of(MessageSeq seq) const {
     return static_cast<uint8_t>(seq.value() >> std::countr_zero(messages) & (generations - 1u));
   }
+  uint32_t codec_count() const {
+    return static_cast<uint32_t>(std::ranges::find(codecs, nullptr) - codecs.begin());
+  }
+  /// Of a message, at most.
+  uint32_t blocks_max() const { return m_cap == 0 ? 0 : repair_slots_max / m_cap; }
+  uint32_t block_slots_max() const { return uint32_t{rows} * k; }
+  /// Repair chunks of a full block that m_cap has room for.
+  uint32_t m_max(uint32_t of_rows, uint32_t of_k) const {
+    const auto shards = static_cast<uint32_t>(limits::shards_per_block_max);
+    return of_rows == 0 ? 0 : std::min(m_cap / of_rows, shards - std::min(shards, of_k));
+  }
+  /// What one message's repair slots take, each in whole cache lines.
+  uint32_t shard_bytes() const { return (payload_bytes + 63) / 64 * 64; }
   uint32_t slots_for(uint64_t bytes) const {
     return static_cast<uint32_t>((bytes + payload_bytes - 1) / payload_bytes);
   }
@@ -51,6 +71,12 @@ struct StreamConfig {
   uint64_t data_window_bytes() const { return message_bytes_max(); }
   uint64_t repair_window_bytes() const { return uint64_t{repair_slots_max} * payload_bytes; }
 };
+
+/// The same stream, coded: with as many repair slots as its messages need when their blocks are
+/// full, and one block more, so that what is left can be closed early. `needs` is what the policy
+/// says of itself.
+StreamConfig coded(StreamConfig config, const cw_policy_limits& needs,
+                   std::span<const cw_codec_ops* const> codecs);
 
 /// Refuses what contradicts itself or the limits, in a sentence that names a split that would fit.
 Result<void> check(const StreamConfig& config);

@@ -70,9 +70,9 @@ struct Opened {
   MessageSeq seq;
   uint32_t data_slots_max = 0;  ///< D, where the index space is cut
   uint32_t slots = 0;           ///< data slots, or slots_unknown until CLOSED
-  uint16_t rows = 0;            ///< slots of a chunk in a full block
+  uint16_t rows = 0;            ///< slots of a chunk in the largest block
   uint16_t m_cap = 0;           ///< repair slots reserved per block
-  uint8_t k = 0;  ///< data chunks of a full block; with rows 0: the message is not coded
+  uint8_t k = 0;  ///< data chunks of the largest block; with rows 0: the message is not coded
 
   static void fields(auto& opened, auto& wire) {
     wire(opened.qp, opened.policy_epoch, opened.seq, opened.data_slots_max, opened.slots);
@@ -85,19 +85,23 @@ struct Opened {
   bool operator==(const Opened&) const = default;
 };
 
-/// What one block came to be: it may hold less than the grid of OPENED has room for.
+/// What one block came to be: it may hold less than the largest that OPENED speaks of.
 struct ClosedBlock {
-  be32 block, slots;  ///< its number; data slots used, from the block's place on the grid
+  be32 block, slot_first, slots;  ///< its number; data slots [slot_first, slot_first + slots)
   be16 rows;
   uint8_t k, m;
+  uint8_t codec;  ///< as numbered by the stream's [pair] keys
+  uint8_t reserved[3];
 
   bool is_valid() const {
     return rows.host() > 0 && k > 0 && k + m <= static_cast<int>(limits::shards_per_block_max) &&
-           slots.host() <= uint32_t{rows.host()} * k;
+           slots.host() <= uint32_t{rows.host()} * k &&
+           slot_first.host() <= limits::slots_per_message_max && reserved[0] == 0 &&
+           reserved[1] == 0 && reserved[2] == 0;
   }
   bool operator==(const ClosedBlock&) const = default;
 };
-static_assert(sizeof(ClosedBlock) == 12 && alignof(ClosedBlock) == 1);
+static_assert(sizeof(ClosedBlock) == 20 && alignof(ClosedBlock) == 1);
 
 /// Blocks of a message are complete at the sender; at least one entry.
 struct BlockClosed {

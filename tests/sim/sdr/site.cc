@@ -45,7 +45,7 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     peer_options.qps.push_back(qp);
   }
 
-  endpoint_ = std::make_unique<sdr::Endpoint>(port_, counters_, drops_);
+  endpoint_ = std::make_unique<sdr::Endpoint>(port_, counters_, drops_, options.coding);
   const auto added = endpoint_->add_peer(peer_options, now);
   if (!added) {
     std::fprintf(stderr, "%s\n", added.error().sentence.c_str());

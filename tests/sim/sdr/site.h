@@ -32,6 +32,7 @@ struct SiteOptions {
   uint32_t overhead_ppm = 1'000'000;
   std::vector<std::pair<std::string, std::string>> pair_keys;
   std::string key = "a shared secret of this pair";
+  sdr::CodingOptions coding;
 };
 
 /// The machine behind a port: turns when the stage says so.

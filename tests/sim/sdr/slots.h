@@ -31,6 +31,7 @@ class SlotSource {
   bool append(sdr::SendStream& stream, uint16_t bytes, Instant now, uint8_t ecn = 0,
               uint8_t dscp = 0) {
     const uint32_t payload = stream.config().payload_bytes;
+    if (handle_ && slots_ >= stream.slots_max(*handle_)) close(stream);
     if (!handle_) handle_ = stream.try_open({});
     if (!handle_) return false;
     uint8_t* slot = &memory_[handle_->place * config_.message_bytes_max() + slots_ * payload];

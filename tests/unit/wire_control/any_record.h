@@ -87,8 +87,9 @@ inline void mend(Opened& opened) {
   if (opened.k == 0 || opened.rows == 0) opened.k = 0, opened.rows = 0;
 }
 inline void mend(BlockClosed& closed) {
-  static constexpr ClosedBlock blocks[] = {{be32(7), be32(510), be16(2), 255, 0},
-                                           {be32(9), be32(0), be16(65535), 1, 254}};
+  static constexpr ClosedBlock blocks[] = {
+      {be32(7), be32(1 << 24), be32(510), be16(2), 255, 0, 255, {}},
+      {be32(9), be32(0), be32(0), be16(65535), 1, 254, 0, {}}};
   closed.blocks = Row<ClosedBlock>(blocks, 1 + closed.blocks.size() % 2);
 }
 inline void mend(Closed& closed) {

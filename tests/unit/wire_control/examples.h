@@ -9,8 +9,9 @@ namespace cw::test {
 inline constexpr Placement example_placements[] = {
     {be32(0xfffffffe), be32(0x8001f00d), be64(0x00007f0012340000)},
     {be32(0xffffffff), be32(0x8001f00e), be64(0x00007f0012380000)}};
-inline constexpr ClosedBlock example_blocks[] = {{be32(0), be32(64), be16(2), 32, 4},
-                                                 {be32(1), be32(5), be16(1), 5, 2}};
+inline constexpr ClosedBlock example_blocks[] = {
+    {be32(0), be32(0), be32(64), be16(2), 32, 4, 0, {}},
+    {be32(1), be32(64), be32(5), be16(1), 5, 2, 1, {}}};
 inline constexpr be32 example_qpns[] = {be32(0x1000), be32(0x1001), be32(0x1002), be32(0x1003)};
 inline constexpr uint8_t example_note[] = {1, 2, 3, 4, 5};
 inline constexpr uint8_t example_part[] = {3, 0, 0, 4, 'b', 'e', 'r', 'n'};

@@ -224,11 +224,14 @@ TEST(HostileRecord, a_message_fits_its_index_space) {
 }
 
 TEST(HostileRecord, a_closed_block_is_one_that_a_code_can_have) {
-  EXPECT_TRUE(is_refused_with<BlockClosed>(12, {0, 0, 0, 65}));  // more slots than k * rows
-  EXPECT_TRUE(is_refused_with<BlockClosed>(16, {0, 0}));         // rows 0
-  EXPECT_TRUE(is_refused_with<BlockClosed>(18, {0}));            // k 0
-  EXPECT_TRUE(is_refused_with<BlockClosed>(19, {224}));          // k + m = 256
-  EXPECT_FALSE(is_refused_with<BlockClosed>(19, {223}));
+  EXPECT_TRUE(is_refused_with<BlockClosed>(12, {1, 0, 0, 1}));   // begins beyond 24 bits
+  EXPECT_FALSE(is_refused_with<BlockClosed>(12, {1, 0, 0, 0}));  //
+  EXPECT_TRUE(is_refused_with<BlockClosed>(16, {0, 0, 0, 65}));  // more slots than k * rows
+  EXPECT_TRUE(is_refused_with<BlockClosed>(20, {0, 0}));         // rows 0
+  EXPECT_TRUE(is_refused_with<BlockClosed>(22, {0}));            // k 0
+  EXPECT_TRUE(is_refused_with<BlockClosed>(23, {224}));          // k + m = 256
+  EXPECT_FALSE(is_refused_with<BlockClosed>(23, {223}));
+  EXPECT_TRUE(is_refused_with<BlockClosed>(27, {1}));                          // reserved
   EXPECT_TRUE(is_refused<BlockClosed>({7, 0, 0, 8, 0, 3, 0, 0, 0, 0, 0, 5}));  // no block at all
 }
 
