@@ -29,15 +29,10 @@
 
 #include "dataplane/base/units.h"
 #include "dataplane/policy.h"
+#include "policies/parts/messages.h"
 #include "policies/parts/out.h"
 
 namespace cw::policy {
-
-/// The record that the core keeps for the message of a fact; null where the fact has none.
-template <class T, class Fact>
-T* state_of(const Fact& fact) {
-  return static_cast<T*>(fact.state);
-}
 
 /// One instance: the source or the sink of a policy, told apart by the role it was made for.
 template <class Policy>

@@ -51,6 +51,7 @@ class Queue {
   const T& front() const { return items_[head_ & (capacity() - 1)]; }
   T& back() { return items_[(tail_ - 1) & (capacity() - 1)]; }
   /// The `index`-th oldest item, below count().
+  T& at(size_t index) { return items_[(head_ + index) & (capacity() - 1)]; }
   const T& at(size_t index) const { return items_[(head_ + index) & (capacity() - 1)]; }
   /// False when full; the item then is not kept.
   bool try_push(const T& item) {

@@ -11,6 +11,12 @@
 
 namespace cw::policy {
 
+/// The record that the core keeps for the message of a fact; null where the fact has none.
+template <class T, class Fact>
+T* state_of(const Fact& fact) {
+  return static_cast<T*>(fact.state);
+}
+
 template <class State>
 class Messages {
  public:

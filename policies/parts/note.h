@@ -6,9 +6,11 @@
 //
 // All numbers are big-endian. Slots below `cumulative` are in place. Bit s of the window is slot s;
 // a set bit is in place, a clear bit below `overdue` is missed and wanted again, a clear bit above
-// it means nothing yet. The window comes in runs of up to 64 words that are all full, all empty, or
-// explicit: 76,000 slots in flight with a loss of 1e-4 take about 100 bytes, 300,000 slots that are
-// all missing 74, and no window takes more than 1.13 bits per slot.
+// it means nothing yet. A section whose `overdue` is `wanted` turns this around: a set bit is
+// missed and wanted again, a clear one means nothing; so says a sink that can do without some of
+// its holes. The window comes in runs of up to 64 words that are all full, all empty, or explicit:
+// 76,000 slots in flight with a loss of 1e-4 take about 100 bytes, 300,000 slots that are all
+// missing 74, and no window takes more than 1.13 bits per slot.
 //
 // The reader treats every byte as hostile: it never reads outside the note, and yields at most 64
 // words per byte. Whether numbers make sense for a message is checked by the caller.
@@ -28,6 +30,7 @@ inline constexpr uint8_t version = 1;
 inline constexpr uint32_t header_bytes = 4;
 inline constexpr uint32_t section_bytes = 18;
 inline constexpr uint32_t bytes_min = header_bytes + section_bytes + 1 + 8;
+inline constexpr uint32_t wanted = 0xffffffff;  // as `overdue`: the bits say what is wanted
 inline constexpr uint8_t empty_run = 0x00, full_run = 0x40, explicit_run = 0x80;
 inline constexpr uint8_t kind_mask = 0xc0, length_mask = 0x3f;
 }  // namespace note_layout

@@ -21,6 +21,16 @@ class Out {
     if (d != nullptr) d->u.send = send;
     return d != nullptr;
   }
+  bool code(const cw_code& code) {
+    cw_decision* d = cw_decide(&out_, CW_DECIDE_CODE);
+    if (d != nullptr) d->u.code = code;
+    return d != nullptr;
+  }
+  bool layout(const cw_layout& layout) {
+    cw_decision* d = cw_decide(&out_, CW_DECIDE_LAYOUT);
+    if (d != nullptr) d->u.layout = layout;
+    return d != nullptr;
+  }
   bool timer(uint64_t cookie, Instant at) {
     cw_decision* d = cw_decide(&out_, CW_DECIDE_TIMER);
     if (d != nullptr) d->u.timer = {.cookie = cookie, .at_ns = at.ns()};
@@ -46,11 +56,11 @@ class Out {
     if (!has_room) out_.more = 1;
     return has_room ? std::span(out_.note_bytes + out_.note_count, bytes) : std::span<uint8_t>();
   }
-  /// Sends the first `bytes` of the last note_space() to every peer.
-  void note(uint32_t bytes) {
+  /// Sends the first `bytes` of the last note_space() to every peer, so many times.
+  void note(uint32_t bytes, uint16_t copies = 1) {
     cw_decision* d = cw_decide(&out_, CW_DECIDE_NOTE);
     CW_ASSERT(d != nullptr && bytes <= out_.note_capacity - out_.note_count);
-    d->u.note = {CW_UNKNOWN, out_.note_count, bytes, CW_PATH_ANY, 1};
+    d->u.note = {CW_UNKNOWN, out_.note_count, bytes, CW_PATH_ANY, copies};
     out_.note_count += bytes;
   }
 

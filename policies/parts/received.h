@@ -17,14 +17,17 @@ struct Received {
   uint32_t cumulative;  // every slot below is settled
   uint32_t highest;     // the highest slot in place, plus one
   SlotRun given_up;
+  uint32_t announced;  // so many have left, whatever came
 
   /// Bit s % 64 of word s / 64: slot s is in place or given up. Valid below end().
   uint64_t word(uint32_t index) const {
     const uint64_t given = given_up.is_empty() ? 0 : mask_of(index, given_up.first, given_up.end);
     return given | (data == nullptr ? 0 : cw_word(&data[index]));
   }
-  /// The end of what may be asked for: known slots, or what has been seen.
-  uint32_t end() const { return slots != CW_UNKNOWN ? slots : std::max(highest, given_up.end); }
+  /// The end of what may be asked for: known slots, or what has been seen or heard of.
+  uint32_t end() const {
+    return slots != CW_UNKNOWN ? slots : std::max({highest, given_up.end, announced});
+  }
   bool is_complete() const { return slots != CW_UNKNOWN && cumulative >= slots; }
   /// The smallest run that covers all holes in [first, end).
   SlotRun holes(SlotRun range) const {

@@ -19,10 +19,12 @@ struct LinkTiming {
   Duration jitter;                            // four deviations of the worst path
   Duration reorder;                           // the largest reorder budget of a path
   Duration skew;                              // slowest path minus fastest
+  Rate rate;                                  // of the pacer; zero: not known
 
   /// Paths that are down or not yet measured do not count.
   static LinkTiming from(const cw_fact_link& link) {
     LinkTiming timing;
+    timing.rate = Rate::from_bps(link.rate_bps);
     // Fractions of the RTT are waiting times; none of them may become zero.
     const Duration least = Duration::from_us(1);
     timing.rtt = timing.rtt_min = std::max(Duration::from_ns(link.rtt_ns), least);
@@ -52,6 +54,11 @@ struct LinkTiming {
   /// RTO = RTT + alpha x RTT: alpha covers queues on the way and the time until an acknowledgement
   /// is written.
   Duration rto(double alpha) const { return rtt + rtt.scaled(alpha); }
+  /// How long `bytes` take to leave; nothing while the rate is not known. A second at most.
+  Duration time_for(uint64_t bytes) const {
+    if (rate.bps() == 0) return {};
+    return std::min(rate.time_for(Bytes(bytes)), Duration::from_s(1));
+  }
   /// How much later than one RTT an answer may come and still be on its way.
   Duration margin() const { return rtt / 32 + std::min(jitter, rtt / 2); }
 };

@@ -48,11 +48,20 @@
 // slot, coding is faster (issue of the coding policies). One sink per stream. With several paths
 // the budget is that of the slowest. A message whose acknowledgements are all lost is resent in
 // part until the core's clear-to-send says that it is retired.
-#include "policies/selective_repeat/sink.h"
-#include "policies/selective_repeat/source.h"
+#include "policies/parts/repeat_limits.h"
+#include "policies/parts/repeat_sink.h"
+#include "policies/parts/repeat_source.h"
+#include "policies/selective_repeat/settings.h"
 
 namespace cw::policy::selective_repeat {
 namespace {
+
+struct Source final : RepeatSource {
+  explicit Source(const cw_env& env) : RepeatSource(env, settings_of(env)) {}
+};
+struct Sink final : RepeatSink {
+  explicit Sink(const cw_env& env) : RepeatSink(env, settings_of(env)) {}
+};
 
 struct SelectiveRepeat {
   using Source = selective_repeat::Source;
@@ -73,25 +82,7 @@ struct SelectiveRepeat {
   }
 
   static void limits(const cw_env& env, const cw_fact_link& link, cw_policy_limits& limits) {
-    const Settings settings(env);
-    const LinkTiming timing = LinkTiming::from(link);
-    const Times times(settings, timing);
-    const Rate rate = Rate::from_bps(std::max(env.rate_bps, link.rate_bps));
-    const uint64_t slots = rate.bytes_in(timing.rtt).count() / std::max(env.slot_wire_bytes, 1u);
-    const uint64_t bitmap_notes = slots / 8 / (settings.note_bytes / 2) + 1;
-    const auto ticks =
-        static_cast<uint64_t>(timing.rtt / std::max(times.ack_interval, Duration::from_ns(1))) + 1;
-    const auto asks =
-        static_cast<uint64_t>(timing.rtt / std::max(times.nack_gap, Duration::from_ns(1)));
-    limits = {};
-    limits.decisions_per_call = 4096 + 2 * env.messages;
-    limits.notes_per_rtt = static_cast<uint32_t>(
-        std::min<uint64_t>((ticks + asks) * bitmap_notes + 2 * env.messages, UINT32_MAX));
-    const bool asks_first = settings.detect == Detect::Nack;
-    const Duration found =
-        asks_first ? timing.rtt / 2 + times.budget + times.tail_quiet : times.rto;
-    limits.recovery_worst_ns = (found + timing.rtt).ns();
-    limits.retain_ns = (times.rto * 2 + timing.rtt).ns();
+    limits = repeat_limits(settings_of(env), env, link);
   }
 };
 

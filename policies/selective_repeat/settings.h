@@ -1,15 +1,12 @@
-// The knobs of selective_repeat, and the times that follow from them and the link.
+// The knobs of selective_repeat.
 #pragma once
 
 #include <algorithm>
 
 #include "policies/parts/adapt.h"
-#include "policies/parts/note.h"
-#include "policies/parts/timing.h"
+#include "policies/parts/repeat_times.h"
 
 namespace cw::policy::selective_repeat {
-
-enum class Detect { Rto = 0, Nack = 1 };
 
 /// In the order of the parameter table.
 enum Param {
@@ -40,48 +37,16 @@ inline constexpr cw_param params[ParamCount] = {
      0, 1024, 64, 1024},
 };
 
-struct Settings {
-  Detect detect;
-  double alpha;
-  Duration ack_interval;    // zero: automatic
-  Duration reorder_budget;  // negative: automatic
-  uint32_t note_bytes;
-
-  explicit Settings(const cw_env& env)
-      : detect(env.params[DetectParam] >= 0.5 ? Detect::Nack : Detect::Rto),
-        alpha(env.params[AlphaParam]),
-        ack_interval(Duration::from_ns(static_cast<int64_t>(env.params[AckIntervalParam]))),
-        reorder_budget(Duration::from_ns(static_cast<int64_t>(env.params[ReorderBudgetParam]))),
-        note_bytes(
-            std::min(static_cast<uint32_t>(env.params[NoteBytesParam]), env.note_bytes_max)) {}
-};
-
-/// All waiting times. Recomputed with every `link` fact.
-struct Times {
-  Duration rto, ack_interval;
-  Duration budget;       // sink: a hole this old is a loss
-  Duration tail_quiet;   // sink: a closed message silent for this long has lost its tail
-  Duration nack_repeat;  // sink: a hole asked for and still open is asked for again
-  Duration nack_gap;     // sink: least time between two notes that ask
-  Duration first_age;    // source: nobody can have missed a slot that left later than this
-  Duration resent_age;   // source: nor one that was resent later than this
-  Duration grain;        // departures this close share an entry
-  Duration retry;        // source: a refused send is tried again
-
-  Times(const Settings& settings, const LinkTiming& link)
-      : rto(link.rto(settings.alpha)),
-        ack_interval(settings.ack_interval > Duration() ? settings.ack_interval : link.rtt / 4),
-        budget((settings.reorder_budget < Duration() ? link.reorder : settings.reorder_budget) +
-               link.skew),
-        // CLOSED may overtake the last slots by the reorder budget, and by what still waits in the
-        // sender's pacer; an RTT / 16 of silence tells a lost tail from one that is still coming.
-        tail_quiet(budget + link.rtt / 16),
-        nack_repeat(link.rtt + link.margin() + budget),
-        nack_gap(link.rtt / 64),
-        first_age(link.rtt_min - link.rtt_min / 8),
-        resent_age(link.rtt + link.margin() / 2 + link.skew),
-        grain(link.rtt / 128),
-        retry(link.rtt / 8) {}
-};
+inline RepeatSettings settings_of(const cw_env& env) {
+  const auto duration = [&](Param param) {
+    return Duration::from_ns(static_cast<int64_t>(env.params[param]));
+  };
+  return {.asks = env.params[DetectParam] >= 0.5,
+          .alpha = env.params[AlphaParam],
+          .ack_interval = duration(AckIntervalParam),
+          .reorder_budget = duration(ReorderBudgetParam),
+          .note_bytes =
+              std::min(static_cast<uint32_t>(env.params[NoteBytesParam]), env.note_bytes_max)};
+}
 
 }  // namespace cw::policy::selective_repeat

@@ -6,8 +6,9 @@ namespace cw::conformance {
 namespace {
 
 constexpr Verdict (*checks[])(const Candidate&, const Scale&) = {
-    check_no_loss,   check_loss_then_calm, check_same_seed, check_idle, check_hostile_notes,
-    check_destroyed, check_drain,          check_wrap,      check_skew, check_range_cost};
+    check_no_loss,   check_loss_then_calm, check_same_seed,  check_idle, check_hostile_notes,
+    check_destroyed, check_drain,          check_wrap,       check_skew, check_range_cost,
+    check_complete,  check_kept,           check_code_bounds};
 
 std::vector<Refusal> refusals_of(const cw_policy_ops& ops) {
   // A share of 1 % hides the few resends of a policy whose fault is another.

@@ -19,6 +19,13 @@ const Traits table[] = {
     {.policy = "go_back_n", .spurious_share_max = 12},
     {.policy = "selective_repeat", .variant = "_rto", .params = {{"detect", rto}}},
     {.policy = "selective_repeat", .variant = "_nack", .params = {{"detect", nack}}},
+    {.policy = "erasure"},
+    {.policy = "erasure", .variant = "_xor", .params = {{"codec", 1}, {"k", 16}, {"m", 4}}},
+    {.policy = "hybrid"},
+    {.policy = "hybrid",
+     .variant = "_small",
+     .params = {{"k", 8}, {"m", 1}, {"m_max", 2}, {"rows", 1}}},
+    {.policy = "layered_interleave"},
 };
 
 [[noreturn]] void give_up(const std::string& sentence) {

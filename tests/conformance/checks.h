@@ -25,6 +25,9 @@ enum class Property {
   SequencesWrap,
   SkewIsNotLoss,
   RangeCostsAsOne,
+  CompleteMeansWhole,
+  WhatArrivedIsKept,
+  CodesWithinBounds,
 };
 
 /// Why a policy was refused.
@@ -59,6 +62,10 @@ Verdict check_drain(const Candidate& candidate, const Scale& scale);
 Verdict check_wrap(const Candidate& candidate, const Scale& scale);
 Verdict check_skew(const Candidate& candidate, const Scale& scale);
 Verdict check_range_cost(const Candidate& candidate, const Scale& scale);
+// Of policies that code; of others nothing is asked.
+Verdict check_complete(const Candidate& candidate, const Scale& scale);
+Verdict check_kept(const Candidate& candidate, const Scale& scale);
+Verdict check_code_bounds(const Candidate& candidate, const Scale& scale);
 
 /// The tests: one per property and candidate.
 class EveryPolicy : public testing::TestWithParam<Candidate> {};

@@ -12,6 +12,7 @@ constexpr uint32_t slots_max = 1u << 19;
 /// Decisions of both ends for one message that leaves and arrives as one burst.
 uint64_t decisions_for(const Candidate& candidate, uint32_t slots, bool is_lost) {
   policy_test::Line line{.slot_time = 1_ns, .burst = many};
+  line.is_coded = false;  // a block is a thing of its own, and costs by itself
   line.is_lost = [=](const policy_test::Transmission&) { return is_lost; };
   policy_test::Host host(*candidate.ops, candidate.traits.params, line, 16, slots_max);
   host.send(7, slots);

@@ -2,6 +2,9 @@
 // not choose, with notes that nobody wrote. Facts keep the core's own promises (a message is opened
 // before it is spoken of, ranges lie inside it, bits are never taken back); notes promise nothing.
 //
+// A policy that codes gets blocks as its limits ask for, results of codes that were not asked for,
+// and refusals of those that were.
+//
 // Checked: no crash, every decision is well formed, `more` ends, and what is decided is bounded.
 //
 // CW_FUZZ_POLICY=name in the environment stays with one policy; otherwise the input chooses.
@@ -42,7 +45,9 @@ class Input {
 struct Message {
   std::vector<uint64_t> state;
   std::array<uint64_t, slots_max / 64 + 1> bits{};
+  std::array<uint64_t, slots_max * 4 / 64 + 1> repair{};
   uint32_t appended = 0, slots = CW_UNKNOWN, highest = 0;
+  uint32_t blocks = 0, blocks_end = 0;  // told, and where they end
 };
 
 class Driver {
@@ -52,7 +57,7 @@ class Driver {
       const cw_param& p = ops.params[i];
       params_.push_back(std::array{p.initial, p.min, p.max}[input.below(3)]);
     }
-    cw_env env{};
+    cw_env& env = env_;
     env.size = sizeof env;
     env.role = role;
     env.peers = 1;
@@ -65,19 +70,38 @@ class Driver {
     env.slot_wire_bytes = 4170;
     env.params = params_.data();
     decisions_.resize(1 + input.below(32));
-    char why[128];
-    CW_ASSERT(ops.create(&env, &policy_, why, sizeof why) == 0);
+    if (input.byte() % 4 != 0) set_up_codes();
+    // Extremes of parameters may contradict each other, and then there is a sentence.
+    char why[128] = "";
+    const int refusal = ops.create(&env, &policy_, why, sizeof why);
+    CW_ASSERT((refusal == 0) == (policy_ != nullptr) && (refusal == 0 || why[0] != 0));
   }
-  ~Driver() { ops_.destroy(policy_); }
+  ~Driver() {
+    if (policy_ != nullptr) ops_.destroy(policy_);
+  }
 
   void run() {
-    while (!input_.is_empty()) {
+    while (policy_ != nullptr && !input_.is_empty()) {
       now_ += int64_t{input_.byte()} * input_.byte() * 1000;
-      step(input_.byte() % 15);
+      step(input_.byte() % 18);
     }
   }
 
  private:
+  void set_up_codes() {
+    cw_path_facts path{};
+    const cw_fact_link link{1, 0, 1'000'000'000, 10'000'000, &path};
+    cw_policy_limits needs{};
+    if (ops_.limits != nullptr) ops_.limits(&env_, &link, &needs);
+    if (needs.k == 0) return;
+    env_.k = needs.k;
+    env_.rows = needs.rows;
+    env_.m_cap = needs.m_cap;
+    env_.codecs = 2;
+    const uint32_t block = needs.k * needs.rows;
+    env_.repair_slots_max = (slots_max + block - 1) / block * needs.m_cap;
+    if (env_.repair_slots_max > slots_max * 4) env_.k = env_.rows = env_.repair_slots_max = 0;
+  }
   void step(uint32_t kind) {
     if (messages_.empty() || kind == 0) return open();
     auto it = messages_.begin();
@@ -109,6 +133,12 @@ class Driver {
         return budget();
       case 13:
         return of_no_message();
+      case 14:
+        return close_block(it->first, it->second);
+      case 15:
+        return coded(it->first, it->second);
+      case 16:
+        return repair_arrived(it->first, it->second);
       default:
         return call([&](cw_out* out) { ops_.timer(policy_, 0, now_, out); });
     }
@@ -154,13 +184,61 @@ class Driver {
       message.bits[slot / 64] |= uint64_t{1} << (slot % 64);
       message.highest = std::max(message.highest, slot + 1);
     }
+    tell_arrived(message, fact);
+  }
+  void repair_arrived(uint32_t sequence, Message& message) {
+    if (env_.repair_slots_max == 0) return;
+    const uint32_t first = input_.below(env_.repair_slots_max);
+    const uint32_t end = std::min(first + 1 + input_.byte() % 64, env_.repair_slots_max);
+    for (uint32_t at = first; at < end; ++at) message.repair[at / 64] |= uint64_t{1} << at % 64;
+    cw_fact_arrived fact{};
+    fact.message = sequence;
+    fact.repair_word_first = static_cast<uint16_t>(first / 64);
+    fact.repair_word_count = static_cast<uint16_t>((end - 1) / 64 - first / 64 + 1);
+    tell_arrived(message, fact);
+  }
+  void tell_arrived(Message& message, cw_fact_arrived& fact) {
     while ((message.bits[fact.first_missing / 64] >> (fact.first_missing % 64) & 1) != 0)
       ++fact.first_missing;
     fact.highest = message.highest;
     fact.slots = message.slots;
     fact.data = message.bits.data();
+    fact.repair = env_.repair_slots_max > 0 ? message.repair.data() : nullptr;
     fact.state = message.state.data();
     tell(ops_.arrived, fact);
+  }
+  /// The next block, of any length up to a full one; or, at a sink, one further on.
+  void close_block(uint32_t sequence, Message& message) {
+    const uint32_t end = env_.role == CW_SOURCE ? message.appended : slots_max;
+    const uint32_t left = end - std::min(end, message.blocks_end);
+    if (env_.k == 0 || left == 0) return;
+    cw_fact_block_closed fact{};
+    fact.message = sequence;
+    fact.block = message.blocks++;
+    fact.slots = 1 + input_.below(std::min(left, env_.k * env_.rows));
+    const uint32_t rows = std::min(env_.rows, (fact.slots + env_.k - 1) / env_.k);
+    fact.rows = static_cast<uint16_t>(rows);
+    fact.k = static_cast<uint8_t>((fact.slots + rows - 1) / rows);
+    fact.m = static_cast<uint8_t>(env_.m_cap / env_.rows);
+    fact.slot_first = message.blocks_end;
+    fact.repair_first = fact.block * env_.m_cap;
+    fact.state = message.state.data();
+    message.blocks_end += fact.slots;
+    const bool fits = fact.repair_first + env_.m_cap <= env_.repair_slots_max;
+    if (fits && input_.byte() % 8 != 0) tell(ops_.block_closed, fact);
+  }
+  void coded(uint32_t sequence, Message& message) {
+    cw_fact_coded fact{};
+    fact.message = sequence;
+    fact.block = input_.byte() % 32;
+    fact.result = input_.byte() % 3;
+    fact.state = message.state.data();
+    if (input_.byte() % 4 == 0) {
+      tell(ops_.refused, cw_fact_refused{sequence, fact.block, 1, 1, CW_DECIDE_CODE,
+                                         CW_REFUSED_FULL, 0, message.state.data()});
+    } else {
+      tell(ops_.coded, fact);
+    }
   }
   void refused(uint32_t sequence, Message& message) {
     const uint32_t first = input_.below(message.appended);
@@ -254,7 +332,15 @@ class Driver {
   void check(const cw_decision& d, const cw_out& out, std::vector<uint32_t>& finished) const {
     if (d.kind == CW_DECIDE_SEND) {
       CW_ASSERT(messages_.contains(d.u.send.message) && d.u.send.count > 0);
-      CW_ASSERT(d.u.send.first + d.u.send.count <= slots_max);
+      const bool is_repair = d.u.send.kind == CW_SEND_REPAIR;
+      const uint32_t end = slots_max + (is_repair ? env_.repair_slots_max : 0);
+      CW_ASSERT(d.u.send.first + d.u.send.count <= end &&
+                is_repair == (d.u.send.first >= slots_max));
+    } else if (d.kind == CW_DECIDE_CODE) {
+      check_code(d.u.code);
+    } else if (d.kind == CW_DECIDE_LAYOUT) {
+      const cw_layout& it = d.u.layout;
+      CW_ASSERT(it.k <= env_.k && it.rows <= env_.rows && uint32_t{it.m} * it.rows <= env_.m_cap);
     } else if (d.kind == CW_DECIDE_NOTE) {
       CW_ASSERT(d.u.note.offset + d.u.note.count <= out.note_count && d.u.note.count <= 1024);
     } else if (d.kind == CW_DECIDE_FINISH) {
@@ -265,8 +351,19 @@ class Driver {
     }
   }
 
+  void check_code(const cw_code& it) const {
+    const uint32_t rows = it.rows, k = it.k, m = it.m;
+    CW_ASSERT(messages_.contains(it.message) && it.codec < env_.codecs);
+    CW_ASSERT(rows >= 1 && rows <= env_.rows && k >= 1 && k <= env_.k && m >= 1 && k + m <= 255);
+    CW_ASSERT(rows * (k - 1) < it.slots && it.slots <= rows * k);
+    CW_ASSERT(it.slot_first + it.slots <= slots_max);
+    CW_ASSERT(it.repair_first + rows * m <= env_.repair_slots_max);
+    CW_ASSERT(it.row_count == CW_UNKNOWN || it.row_first + it.row_count <= rows);
+  }
+
   const cw_policy_ops& ops_;
   Input& input_;
+  cw_env env_{};
   std::vector<double> params_;
   struct cw_policy* policy_ = nullptr;
   std::map<uint32_t, Message> messages_;

@@ -18,6 +18,9 @@ const cw_policy_ops* ignores_drains();
 const cw_policy_ops* compares_plainly();
 const cw_policy_ops* takes_skew_for_loss();
 const cw_policy_ops* counts_slots();
+const cw_policy_ops* trusts_in_numbers();
+const cw_policy_ops* throws_away();
+const cw_policy_ops* takes_blocks_for_full();
 
 struct Broken {
   const cw_policy_ops* (*table)();
@@ -36,6 +39,9 @@ inline constexpr Broken all[] = {
     {&compares_plainly, Property::SequencesWrap, "across the wrap"},
     {&takes_skew_for_loss, Property::SkewIsNotLoss, "resends per slot"},
     {&counts_slots, Property::RangeCostsAsOne, "decisions for 300000 slots"},
+    {&trusts_in_numbers, Property::CompleteMeansWhole, "called complete with holes"},
+    {&throws_away, Property::WhatArrivedIsKept, "had arrived"},
+    {&takes_blocks_for_full, Property::CodesWithinBounds, "break the rule"},
 };
 
 }  // namespace cw::conformance::broken

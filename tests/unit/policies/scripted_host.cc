@@ -13,6 +13,12 @@ Host::Host(const cw_policy_ops& ops, std::map<std::string, double> values, Line 
     const auto value = values.find(ops.params[i].name);
     params_.push_back(value == values.end() ? ops.params[i].initial : value->second);
   }
+  const cw_env bare = make_env(CW_SOURCE, messages);
+  cw_path_facts path{};
+  const cw_fact_link link{1, 0, bare.rate_bps, line_.rtt.ns(), &path};
+  if (line_.is_coded && ops.limits != nullptr) ops.limits(&bare, &link, &needs_);
+  layout_ = {0, static_cast<uint16_t>(needs_.rows), static_cast<uint8_t>(needs_.k),
+             static_cast<uint8_t>(needs_.rows == 0 ? 0 : needs_.m_cap / needs_.rows)};
   for (uint32_t role : {CW_SOURCE, CW_SINK}) {
     End& end = ends_[role];
     end.env = make_env(role, messages);
@@ -34,6 +40,7 @@ void Host::open(uint32_t message) {
     End& end = ends_[role];
     end.messages[message].state.assign(std::max(ops_.message_state_bytes, 1u), 0);
     end.messages[message].bits.assign(slots_max_ / 64 + 1, 0);
+    end.messages[message].repair.assign(end.env.repair_slots_max / 64 + 1, 0);
     cw_fact_opened fact{};
     fact.message = message;
     fact.state = end.messages[message].state.data();
@@ -46,9 +53,13 @@ void Host::open(uint32_t message) {
 void Host::append(uint32_t message, uint32_t first, uint32_t count) {
   cw_fact_appended fact{message, first, count, 0, state(CW_SOURCE, message)};
   tell(ends_[CW_SOURCE], ops_.appended, fact);
+  Message& filling = ends_[CW_SOURCE].messages[message];
+  filling.appended = std::max(filling.appended, first + count);
+  fill_blocks(message, false);
 }
 
 void Host::close(uint32_t message, uint32_t slots) {
+  fill_blocks(message, true);
   cw_fact_closed fact{message, slots, state(CW_SOURCE, message)};
   tell(ends_[CW_SOURCE], ops_.closed, fact);
   at(std::max(now_, line_free_) + line_.rtt / 2, [=, this] { close_sink(message, slots); });
@@ -139,6 +150,12 @@ cw_env Host::make_env(uint32_t role, uint32_t messages) const {
   env.slot_wire_bytes = 4170;
   env.rate_bps = 25'000'000'000;
   env.params = params_.data();
+  env.rows = needs_.rows;
+  env.k = needs_.k;
+  env.m_cap = needs_.m_cap;
+  env.codecs = 2;
+  const uint32_t block = std::max(env.rows * env.k, 1u);
+  env.repair_slots_max = (slots_max_ + block - 1) / block * env.m_cap;
   return env;
 }
 
@@ -149,6 +166,8 @@ void Host::tell_link() {
     paths[i].rtt_min_ns = paths[i].rtt_smooth_ns = rtt;
     paths[i].reorder_ns = line_.reorder.ns();
     paths[i].is_up = 1;
+    paths[i].loss = line_.loss;
+    paths[i].burst_mean = line_.burst_mean;
   }
   cw_fact_link fact{line_.paths, 0, 25'000'000'000, line_.rtt.ns(), paths.data()};
   for (End& end : ends_) tell(end, ops_.link, fact);
@@ -197,6 +216,12 @@ void Host::act(End& end, const cw_decision& d) {
   switch (d.kind) {
     case CW_DECIDE_SEND:
       return act_send(d.u.send);
+    case CW_DECIDE_CODE:
+      return act_code(end, d.u.code);
+    case CW_DECIDE_LAYOUT:
+      layouts.push_back(d.u.layout);
+      layout_ = d.u.layout;
+      return;
     case CW_DECIDE_RELEASE:
       released_up_to = d.u.release.up_to;
       return;
@@ -225,6 +250,8 @@ void Host::act_finish(End& end, const cw_finish& finish) {
   const bool is_source = &end == &ends_[CW_SOURCE];
   CW_ASSERT(finish.first == 0 && finish.count == CW_UNKNOWN);
   CW_ASSERT(end.messages.contains(finish.message));
+  finished_with_holes +=
+      !is_source && finish.status == CW_FINISH_OK && has_holes(end.messages[finish.message]);
   (is_source ? finished_at_source : finished_at_sink)[finish.message] = now_;
   (is_source ? status_at_source : status_at_sink)[finish.message] = finish.status;
   at(now_, [this, &end, message = finish.message] { end_message(end, message); });
@@ -237,21 +264,152 @@ void Host::act_finish(End& end, const cw_finish& finish) {
   });
 }
 
+// ---- codes -------------------------------------------------------------------------------------
+void Host::act_code(End& end, const cw_code& code) {
+  const bool is_source = &end == &ends_[CW_SOURCE];
+  CW_ASSERT(end.messages.contains(code.message));
+  const uint32_t data_end = is_source ? end.messages[code.message].appended : slots_max_;
+  if (!ScriptedCodes::holds(code, end.env, data_end)) {
+    ++codes_out_of_bounds;
+    return;
+  }
+  (is_source ? encodes : decodes).push_back(code);
+  if (line_.is_code_refused(code)) {
+    at(now_, [this, &end, code] {
+      if (!end.messages.contains(code.message)) return;
+      const cw_fact_refused fact{
+          code.message,   code.block,      1, 1,
+          CW_DECIDE_CODE, CW_REFUSED_FULL, 0, end.messages[code.message].state.data()};
+      tell(end, ops_.refused, fact);
+    });
+    return;
+  }
+  at(now_ + line_.code_time, [this, is_source, code] { is_source ? encode(code) : decode(code); });
+}
+
+void Host::encode(const cw_code& code) {
+  End& source = ends_[CW_SOURCE];
+  if (!source.messages.contains(code.message)) return;
+  source.messages[code.message].codes.encode(code);
+  tell_coded(source, code, CW_CODED_OK, 0);
+}
+
+void Host::decode(const cw_code& code) {
+  End& sink = ends_[CW_SINK];
+  if (!sink.messages.contains(code.message)) return;
+  const Message& message = sink.messages[code.message];
+  const ScriptedCodes& codes = codes_of(code.message);
+  const auto decoded = codes.decode(code, message.bits, message.repair);
+  rebuilt += decoded.rebuilt.size();
+  for (uint32_t slot : decoded.rebuilt) {
+    if (sink.messages.contains(code.message)) tell_arrived(code.message, {slot});
+  }
+  tell_coded(sink, code, decoded.result, decoded.need);
+}
+
+void Host::tell_coded(End& end, const cw_code& code, cw_coded_result result, uint32_t need) {
+  if (!end.messages.contains(code.message)) return;
+  cw_fact_coded fact{};
+  fact.message = code.message;
+  fact.block = code.block;
+  fact.result = result;
+  fact.need = need;
+  fact.state = end.messages[code.message].state.data();
+  fact.slot_first = code.slot_first;
+  fact.repair_first = code.repair_first;
+  fact.row_first = code.row_first;
+  fact.row_count = code.row_count;
+  tell(end, ops_.coded, fact);
+}
+
+/// Closes every block that is full, and at the end the last one.
+void Host::fill_blocks(uint32_t sequence, bool is_over) {
+  End& source = ends_[CW_SOURCE];
+  while (source.env.k > 0 && source.messages.contains(sequence)) {
+    Message& message = source.messages[sequence];
+    const uint32_t left = message.appended - message.closed_end;
+    if (left == 0) return;
+    if (message.layout.k == 0) message.layout = layout_;
+    const cw_layout shape = message.layout;
+    const uint32_t full = uint32_t{shape.k} * shape.rows;
+    if (left < full && !is_over) return;
+    const uint32_t slots = std::min(left, full);
+    const uint32_t rows = std::min<uint32_t>(shape.rows, (slots + shape.k - 1) / shape.k);
+    cw_fact_block_closed block{};
+    block.message = sequence;
+    block.block = static_cast<uint32_t>(message.blocks.size());
+    block.slots = slots;
+    block.rows = static_cast<uint16_t>(rows);
+    block.k = static_cast<uint8_t>((slots + rows - 1) / rows);
+    block.m = shape.m;
+    block.slot_first = message.closed_end;
+    block.repair_first = block.block * source.env.m_cap;
+    block.codec = shape.codec;
+    message.closed_end += slots;
+    message.layout = {};
+    message.blocks.push_back(block);
+    tell_block(sequence, block);
+  }
+}
+
+void Host::tell_block(uint32_t sequence, const cw_fact_block_closed& closed) {
+  cw_fact_block_closed block = closed;
+  block.state = state(CW_SOURCE, sequence);
+  tell(ends_[CW_SOURCE], ops_.block_closed, block);
+  at(now_ + line_.rtt / 2 + line_.block_lateness(block.block), [this, sequence, closed] {
+    if (!ends_[CW_SINK].messages.contains(sequence)) return;
+    cw_fact_block_closed heard = closed;
+    heard.state = state(CW_SINK, sequence);
+    tell(ends_[CW_SINK], ops_.block_closed, heard);
+  });
+}
+
+void Host::close_block(uint32_t message) { fill_blocks(message, true); }
+
+void Host::link_says(double loss, double burst_mean) {
+  line_.loss = loss;
+  line_.burst_mean = burst_mean;
+  tell_link();
+}
+
+bool Host::has_holes(const Message& message) {
+  for (uint32_t slot = 0; slot < message.slots; ++slot) {
+    if (message.slots == CW_UNKNOWN || !has_bit(message.bits, slot)) return true;
+  }
+  return false;
+}
+
 void Host::end_message(End& end, uint32_t message) {
   const auto open = end.messages.find(message);
   if (open == end.messages.end()) return;
+  // The sink may still decode what the source has done with.
+  if (&end == &ends_[CW_SOURCE]) ended_codes_[message] = std::move(open->second.codes);
   ops_.ended(end.policy, message, open->second.state.data(), now_.ns());
   end.messages.erase(open);
 }
 
 void Host::act_send(const cw_send& send) {
-  CW_ASSERT(send.count > 0 && send.stride == 1);
-  CW_ASSERT(send.first + send.count <= slots_max_);
-  sends.push_back(send);
+  const bool is_repair = send.kind == CW_SEND_REPAIR;
+  const uint32_t first = is_repair ? slots_max_ : 0;
+  const uint32_t count = is_repair ? ends_[CW_SOURCE].env.repair_slots_max : slots_max_;
+  CW_ASSERT(send.count > 0 && send.stride == 1 && send.first >= first);
+  CW_ASSERT(send.first + send.count <= first + count);
+  (is_repair ? repair_sends : sends).push_back(send);
   if (line_.is_refused(send)) {
     at(now_, [this, send] { refuse(send, line_.refusal); });
     return;
   }
+  const Instant from = std::max(now_, Instant::from_ns(send.not_before_ns));
+  if (from > now_) {
+    cw_send later = send;
+    later.not_before_ns = 0;
+    at(from, [this, later] { leave(later); });
+  } else {
+    leave(send);
+  }
+}
+
+void Host::leave(const cw_send& send) {
   for (uint32_t first = 0; first < send.count; first += line_.burst) {
     const uint32_t count = std::min(line_.burst, send.count - first);
     line_free_ = std::max(line_free_, now_) + line_.slot_time * count;
@@ -282,7 +440,10 @@ void Host::depart(const cw_send& send, uint32_t first, uint32_t count) {
   auto& attempts = ends_[CW_SOURCE].messages[send.message].attempts;
   for (uint32_t slot = first; slot < first + count; ++slot) {
     const Transmission t{send.message, slot, attempts[slot]++, send.kind, now_};
-    sent.push_back(t);
+    const bool is_repair = slot >= slots_max_;
+    if (is_repair)
+      CW_ASSERT(ends_[CW_SOURCE].messages[send.message].codes.is_encoded(slot - slots_max_));
+    (is_repair ? repairs : sent).push_back(t);
     if (line_.is_lost(t)) continue;
     arriving[line_.lateness(t)].push_back(slot);
     if (line_.is_doubled(t)) arriving[line_.lateness(t) + line_.rtt / 64].push_back(slot);
@@ -299,25 +460,38 @@ void Host::depart(const cw_send& send, uint32_t first, uint32_t count) {
 void Host::arrive(uint32_t sequence, const std::vector<uint32_t>& slots) {
   End& sink = ends_[CW_SINK];
   if (!sink.messages.contains(sequence)) return;
+  arrivals += slots.size();
+  tell_arrived(sequence, slots);
+}
+
+void Host::tell_arrived(uint32_t sequence, const std::vector<uint32_t>& slots) {
+  End& sink = ends_[CW_SINK];
   Message& message = sink.messages[sequence];
   cw_fact_arrived fact{};
   fact.message = sequence;
-  fact.word_first = slots.front() / 64;
-  fact.word_count = slots.back() / 64 - slots.front() / 64 + 1;
+  const bool is_repair = slots.front() >= slots_max_;
+  const uint32_t base = is_repair ? slots_max_ : 0;
+  const uint32_t word_first = (slots.front() - base) / 64;
+  const uint32_t word_count = (slots.back() - base) / 64 - word_first + 1;
   for (uint32_t slot : slots) {
-    uint64_t& word = message.bits[slot / 64];
-    const uint64_t bit = uint64_t{1} << (slot % 64);
+    uint64_t& word = (is_repair ? message.repair : message.bits)[(slot - base) / 64];
+    const uint64_t bit = uint64_t{1} << ((slot - base) % 64);
     fact.duplicates += (word & bit) != 0;
     word |= bit;
-    message.highest = std::max(message.highest, slot + 1);
-    ++arrivals;
+    if (!is_repair) message.highest = std::max(message.highest, slot + 1);
   }
-  while ((message.bits[fact.first_missing / 64] >> (fact.first_missing % 64) & 1) != 0) {
-    ++fact.first_missing;
+  if (is_repair) {
+    fact.repair_word_first = static_cast<uint16_t>(word_first);
+    fact.repair_word_count = static_cast<uint16_t>(word_count);
+  } else {
+    fact.word_first = word_first;
+    fact.word_count = word_count;
   }
+  while (has_bit(message.bits, fact.first_missing)) ++fact.first_missing;
   fact.highest = message.highest;
   fact.slots = message.slots;
   fact.data = message.bits.data();
+  fact.repair = sink.env.repair_slots_max > 0 ? message.repair.data() : nullptr;
   fact.state = message.state.data();
   tell(sink, ops_.arrived, fact);
 }

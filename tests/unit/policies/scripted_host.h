@@ -11,6 +11,7 @@
 
 #include "dataplane/base/units.h"
 #include "dataplane/policy.h"
+#include "tests/unit/policies/scripted_codes.h"
 
 namespace cw::policy_test {
 
@@ -34,6 +35,12 @@ struct Line {
   std::function<bool(uint64_t, bool)> is_note_lost = [](uint64_t, bool) { return false; };
   std::function<bool(const cw_send&)> is_refused = [](const cw_send&) { return false; };
   cw_refusal refusal = CW_REFUSED_FULL;
+  bool is_coded = true;             // for policies that code; false: they get no blocks
+  double loss = 0, burst_mean = 1;  // what the link fact says of every path
+  std::function<bool(const cw_code&)> is_code_refused = [](const cw_code&) { return false; };
+  Duration code_time = {};  // from a code decision to its result
+  /// How late the sink hears that a block is closed, beside half an RTT.
+  std::function<Duration(uint32_t)> block_lateness = [](uint32_t) { return Duration(); };
 };
 
 class Host {
@@ -58,6 +65,9 @@ class Host {
   /// refusal is for quota.
   void refuse(const cw_send& send, cw_refusal reason);
   void drain(Duration by);
+  /// Closes the block that is filling, as its age would.
+  void close_block(uint32_t message);
+  void link_says(double loss, double burst_mean);
 
   // ---- time -------------------------------------------------------------------------------------
   void at(Instant when, std::function<void()> action) { events_.emplace(when, std::move(action)); }
@@ -69,18 +79,29 @@ class Host {
   std::vector<Transmission> sent;
   std::map<uint32_t, Instant> finished_at_source, finished_at_sink;
   std::map<uint32_t, uint32_t> status_at_source, status_at_sink;
-  std::vector<cw_send> sends;
+  std::vector<Transmission> repairs;  // not in `sent`; their slots count from D
+  std::vector<cw_send> sends, repair_sends;
+  std::vector<cw_code> encodes, decodes;
+  std::vector<cw_layout> layouts;
+  uint64_t rebuilt = 0;
+  uint64_t codes_out_of_bounds = 0;  // decisions that break the rule of policy.h; nothing is coded
+  uint64_t finished_with_holes = 0;  // messages that the sink called repaired
   uint64_t notes = 0, note_bytes_sent = 0, decisions = 0, arrivals = 0;
   uint32_t released_up_to = 0;
 
   std::vector<Transmission> resent() const;
   bool has_timer() const;
+  bool has_blocks() const { return needs_.k > 0; }
   size_t open_count(uint32_t role) const { return ends_[role].messages.size(); }
 
  private:
   struct Message {
     std::vector<uint8_t> state;
-    std::vector<uint64_t> bits;
+    std::vector<uint64_t> bits, repair;
+    ScriptedCodes codes;                       // the source's
+    std::vector<cw_fact_block_closed> blocks;  // closed
+    uint32_t appended = 0, closed_end = 0;
+    cw_layout layout{};  // of the block that is filling
     std::map<uint32_t, uint32_t> attempts;
     uint32_t slots = CW_UNKNOWN;
     uint32_t highest = 0;
@@ -97,6 +118,11 @@ class Host {
   cw_env make_env(uint32_t role, uint32_t messages) const;
   void tell_link();
   void* state(uint32_t role, uint32_t message);
+  const ScriptedCodes& codes_of(uint32_t message) {
+    End& source = ends_[CW_SOURCE];
+    return source.messages.contains(message) ? source.messages[message].codes
+                                             : ended_codes_[message];
+  }
 
   template <class Fact>
   void tell(End& end, void (*function)(struct cw_policy*, const Fact*, int64_t, cw_out*),
@@ -109,13 +135,25 @@ class Host {
   void act(End& end, const cw_decision& d);
   void act_note(End& end, std::vector<uint8_t> bytes);
   void act_finish(End& end, const cw_finish& finish);
+  static bool has_holes(const Message& message);
   void end_message(End& end, uint32_t message);
+  void act_code(End& end, const cw_code& code);
+  void encode(const cw_code& code);
+  void decode(const cw_code& code);
+  void tell_coded(End& end, const cw_code& code, cw_coded_result result, uint32_t need);
+  void fill_blocks(uint32_t sequence, bool is_over);
+  void tell_block(uint32_t sequence, const cw_fact_block_closed& block);
+  void tell_arrived(uint32_t sequence, const std::vector<uint32_t>& slots);
   void act_send(const cw_send& send);
+  void leave(const cw_send& send);
   void depart(const cw_send& send, uint32_t first, uint32_t count);
   void arrive(uint32_t sequence, const std::vector<uint32_t>& slots);
   void fire_timers();
 
   Line line_;
+  cw_policy_limits needs_{};
+  cw_layout layout_{};
+  std::map<uint32_t, ScriptedCodes> ended_codes_;
   const cw_policy_ops& ops_;
   uint32_t slots_max_;
   std::vector<double> params_;

@@ -1,8 +1,8 @@
-#include "policies/selective_repeat/source.h"
+#include "policies/parts/repeat_source.h"
 
 #include <algorithm>
 
-namespace cw::policy::selective_repeat {
+namespace cw::policy {
 namespace {
 
 // 128 bursts per RTT while one message flows; a row of small messages or of resends takes an entry
@@ -16,11 +16,11 @@ constexpr uint32_t probe_slots = 16;
 
 }  // namespace
 
-Source::Source(const cw_env& env)
-    : settings_(env),
-      slots_max_(env.data_slots_max),
+RepeatSource::RepeatSource(const cw_env& env, const RepeatSettings& settings)
+    : times_(settings, link_),
       has_paths_(env.paths > 1),
-      times_(settings_, link_),
+      settings_(settings),
+      slots_max_(env.data_slots_max),
       messages_(env.messages),
       marks_(env.messages, env.data_slots_max),
       unsent_(queue_max),
@@ -31,7 +31,7 @@ Source::Source(const cw_env& env)
       resent_(departures_max),
       settled_(2 * size_t{env.messages}) {}
 
-bool Source::is_ready() const {
+bool RepeatSource::is_ready() const {
   return messages_.is_ready() && marks_.is_ready() && unsent_.is_ready() && refused_.is_ready() &&
          wanted_.is_ready() && departed_.is_ready() && fresh_.is_ready() && resent_.is_ready() &&
          settled_.is_ready();
@@ -39,7 +39,7 @@ bool Source::is_ready() const {
 
 // ---- facts --------------------------------------------------------------------------------------
 
-void Source::on_opened(const cw_fact_opened& fact, Instant) {
+void RepeatSource::on_opened(const cw_fact_opened& fact, Instant) {
   SourceMessage& message = *state_of<SourceMessage>(fact);
   message = {};
   message.sequence = fact.message;
@@ -47,7 +47,7 @@ void Source::on_opened(const cw_fact_opened& fact, Instant) {
   messages_.try_add(fact.message, &message);
 }
 
-void Source::on_appended(const cw_fact_appended& fact, Instant now) {
+void RepeatSource::on_appended(const cw_fact_appended& fact, Instant now) {
   SourceMessage& message = *state_of<SourceMessage>(fact);
   const SlotRun slots{fact.first, fact.first + fact.count};
   CW_ASSERT(slots.end <= slots_max_);
@@ -58,13 +58,13 @@ void Source::on_appended(const cw_fact_appended& fact, Instant now) {
   depart(fact.message, slots, now);  // treated as lost: the timeout sends it
 }
 
-void Source::on_closed(const cw_fact_closed& fact, Instant) {
+void RepeatSource::on_closed(const cw_fact_closed& fact, Instant) {
   SourceMessage& message = *state_of<SourceMessage>(fact);
   message.slots = fact.slots;
   if (message.cumulative >= message.slots) settle(message);
 }
 
-void Source::on_sent(const cw_fact_sent& fact, Instant) {
+void RepeatSource::on_sent(const cw_fact_sent& fact, Instant) {
   SourceMessage& message = *state_of<SourceMessage>(fact);
   // Our sends are runs. A strided one is kept as the run that covers it.
   const SlotRun slots{fact.first, fact.first + (fact.count - 1) * std::max(fact.stride, 1u) + 1};
@@ -85,7 +85,7 @@ void Source::on_sent(const cw_fact_sent& fact, Instant) {
   }
 }
 
-void Source::on_refused(const cw_fact_refused& fact, Instant now) {
+void RepeatSource::on_refused(const cw_fact_refused& fact, Instant now) {
   if (fact.decision != CW_DECIDE_SEND || find_open(fact.message) == nullptr) return;
   const bool is_hopeless = fact.reason == CW_REFUSED_EXPIRED || fact.reason == CW_REFUSED_RANGE ||
                            fact.reason == CW_REFUSED_MESSAGE;
@@ -94,7 +94,7 @@ void Source::on_refused(const cw_fact_refused& fact, Instant now) {
   if (!refused_.try_push(fact.message, slots, now, times_.grain)) depart(fact.message, slots, now);
 }
 
-void Source::on_expired(const cw_fact_expired& fact, Instant) {
+void RepeatSource::on_expired(const cw_fact_expired& fact, Instant) {
   SourceMessage* message = find_open(fact.message);
   if (message == nullptr) return;
   const SlotRun slots{fact.first, std::min(fact.first + fact.count, slots_max_)};
@@ -106,29 +106,29 @@ void Source::on_expired(const cw_fact_expired& fact, Instant) {
   advance(*message);
 }
 
-void Source::on_link(const cw_fact_link& fact, Instant) {
+void RepeatSource::on_link(const cw_fact_link& fact, Instant) {
   link_ = LinkTiming::from(fact);
-  times_ = Times(settings_, link_);
+  times_ = RepeatTimes(settings_, link_);
 }
 
-void Source::on_timer(uint64_t, Instant now) {
+void RepeatSource::on_timer(uint64_t, Instant now) {
   armed_at_ = Instant::never();
   if (now >= give_up_at_) give_up_all();
 }
 
-void Source::on_drain(Instant by, Instant now) {
+void RepeatSource::on_drain(Instant by, Instant now) {
   // A little early, so that the answer is there before the core stops asking.
   give_up_at_ = by - std::min(link_.rtt / 8, (by - now) / 8);
 }
 
-void Source::on_ended(uint32_t sequence, void* state, Instant) {
+void RepeatSource::on_ended(uint32_t sequence, void* state, Instant) {
   marks_.release_all(static_cast<SourceMessage*>(state)->marks);
   messages_.remove(sequence);
 }
 
 // ---- what the sink says -------------------------------------------------------------------------
 
-void Source::on_note(const cw_fact_note& fact, Instant now) {
+void RepeatSource::on_note(const cw_fact_note& fact, Instant now) {
   NoteReader reader({fact.bytes, fact.count});
   uint32_t sequence = 0;
   Section section;
@@ -153,33 +153,45 @@ void Source::on_note(const cw_fact_note& fact, Instant now) {
   back_off_.on_heard([this](uint32_t m, uint32_t slot) { return is_acknowledged(m, slot); });
 }
 
-void Source::read_section(const Section& section, NoteReader& reader) {
+void RepeatSource::read_section(const Section& section, NoteReader& reader) {
   SourceMessage* message = find_open(section.message);
   const bool makes_sense = message != nullptr && section.cumulative <= message->sent_end &&
                            section.word_first <= slots_max_ / 64;
   if (makes_sense) message->cumulative = std::max(message->cumulative, section.cumulative);
+  const bool tells_wanted = section.overdue == note_layout::wanted;
   for (uint32_t i = 0; i < section.word_count; ++i) {
     uint64_t word = 0;
     if (!reader.next_word(word)) break;
-    if (makes_sense) read_word(*message, section.word_first + i, word, section.overdue);
+    if (!makes_sense) continue;
+    if (tells_wanted) {
+      want(*message, section.word_first + i, word);
+    } else {
+      read_word(*message, section.word_first + i, word, section.overdue);
+    }
   }
   if (makes_sense) advance(*message);
 }
 
-void Source::read_word(SourceMessage& message, uint32_t index, uint64_t word, uint32_t overdue) {
+void RepeatSource::read_word(SourceMessage& message, uint32_t index, uint64_t word,
+                             uint32_t overdue) {
   const uint64_t valid = mask_of(index, message.cumulative, message.sent_end);
   if (valid == 0) return;
   marks_.set_word(message.marks, Acknowledged, index, word & valid);
-  if (settings_.detect == Detect::Rto) return;
-  const uint32_t end = std::min({overdue, message.sent_end, (index + 1) * 64});
-  const auto is_missed = [&](uint32_t) { return ~word & valid; };
-  for (SlotRun run = next_run(is_missed, index * 64, end); !run.is_empty();
-       run = next_run(is_missed, run.end, end)) {
+  if (!settings_.asks) return;
+  want(message, index, ~word & mask_of(index, 0, overdue));
+}
+
+void RepeatSource::want(SourceMessage& message, uint32_t index, uint64_t bits) {
+  bits &= mask_of(index, message.cumulative, message.sent_end);
+  const auto word_at = [&](uint32_t) { return bits; };
+  const uint32_t end = (index + 1) * 64;
+  for (SlotRun run = next_run(word_at, index * 64, end); !run.is_empty();
+       run = next_run(word_at, run.end, end)) {
     wanted_.try_push(message.sequence, run, Instant(), Duration::max());
   }
 }
 
-void Source::advance(SourceMessage& message) {
+void RepeatSource::advance(SourceMessage& message) {
   const auto acknowledged = [&](uint32_t i) { return marks_.word(message.marks, Acknowledged, i); };
   message.cumulative = next_clear(acknowledged, message.cumulative,
                                   std::max(message.cumulative, message.appended_end));
@@ -191,46 +203,49 @@ void Source::advance(SourceMessage& message) {
   }
 }
 
-void Source::settle(SourceMessage& message) {
+void RepeatSource::settle(SourceMessage& message) {
   message.is_over = true;
   marks_.release_all(message.marks);
   queue(message);
 }
 
-void Source::queue(SourceMessage& message) {
+void RepeatSource::queue(SourceMessage& message) {
   if (!message.is_queued) message.is_queued = settled_.try_push(message.sequence);
 }
 
-SourceMessage* Source::find_open(uint32_t sequence) const {
+SourceMessage* RepeatSource::find_open(uint32_t sequence) const {
   SourceMessage* message = messages_.find(sequence);
   return message == nullptr || message->is_over ? nullptr : message;
 }
 
-bool Source::is_acknowledged(uint32_t sequence, uint32_t slot) const {
+bool RepeatSource::is_acknowledged(uint32_t sequence, uint32_t slot) const {
   const SourceMessage* message = find_open(sequence);
   if (message == nullptr || slot < message->cumulative) return true;
   return (marks_.word(message->marks, Acknowledged, slot / 64) >> (slot % 64) & 1) != 0;
 }
 
-void Source::give_up_all() {
+void RepeatSource::give_up_all() {
   give_up_at_ = Instant::never();
   messages_.for_each([this](SourceMessage& message) {
-    if (message.is_over) return;
-    message.was_given_up = true;
-    settle(message);
+    if (!message.is_over) give_up(message);
   });
+}
+
+void RepeatSource::give_up(SourceMessage& message) {
+  message.was_given_up = true;
+  settle(message);
 }
 
 // ---- departures ---------------------------------------------------------------------------------
 
-void Source::depart(uint32_t message, SlotRun slots, Instant at) {
+void RepeatSource::depart(uint32_t message, SlotRun slots, Instant at) {
   if (departed_.is_full()) sweep_oldest();
   departed_.try_push(message, slots, at, times_.grain);
 }
 
 /// Makes room: the entries of a message are replaced by one that covers all of it that may be
 /// outstanding, with the time of the latest departure, which is late but safe.
-void Source::sweep_oldest() {
+void RepeatSource::sweep_oldest() {
   while (departed_.count() + 2 > departed_.capacity()) {
     const RangeFifo::Entry entry = departed_.pop();
     SourceMessage* message = find_open(entry.message);
@@ -243,7 +258,7 @@ void Source::sweep_oldest() {
 }
 
 /// Shortens the entry to its first slot that is not acknowledged; false when there is none.
-bool Source::drop_acknowledged(RangeFifo::Entry& entry) {
+bool RepeatSource::drop_acknowledged(RangeFifo::Entry& entry) {
   const SourceMessage* message = find_open(entry.message);
   if (message == nullptr) return false;
   const auto acknowledged = [&](uint32_t i) {
@@ -254,7 +269,7 @@ bool Source::drop_acknowledged(RangeFifo::Entry& entry) {
   return !entry.slots.is_empty();
 }
 
-void Source::age(RangeFifo& fifo, Duration age, Instant now) {
+void RepeatSource::age(RangeFifo& fifo, Duration age, Instant now) {
   while (fifo.due(age) <= now) {
     const RangeFifo::Entry entry = fifo.pop();
     SourceMessage* message = find_open(entry.message);
@@ -264,11 +279,11 @@ void Source::age(RangeFifo& fifo, Duration age, Instant now) {
 }
 
 /// Nothing has come back since the oldest outstanding slot left.
-bool Source::is_silent() const {
+bool RepeatSource::is_silent() const {
   return !departed_.is_empty() && heard_at_ <= departed_.due(Duration());
 }
 
-Instant Source::overdue_at() const {
+Instant RepeatSource::overdue_at() const {
   if (departed_.is_empty()) return Instant::never();
   // Backed off only in silence: ordinary loss never waits longer than one RTO.
   const Instant left = departed_.due(Duration());
@@ -278,7 +293,7 @@ Instant Source::overdue_at() const {
 
 // ---- decisions ----------------------------------------------------------------------------------
 
-void Source::decide(Instant now, Out& out) {
+void RepeatSource::decide(Instant now, Out& out) {
   age(fresh_, times_.first_age, now);
   age(resent_, times_.resent_age, now);
   if (tell_settled(out) && send_unsent(out) && send_wanted(out) && retry_refused(now, out) &&
@@ -287,7 +302,7 @@ void Source::decide(Instant now, Out& out) {
   }
 }
 
-bool Source::tell_settled(Out& out) {
+bool RepeatSource::tell_settled(Out& out) {
   while (!settled_.is_empty()) {
     SourceMessage* message = messages_.find(settled_.front());
     if (message != nullptr) {
@@ -307,7 +322,7 @@ bool Source::tell_settled(Out& out) {
   return true;
 }
 
-bool Source::send(SourceMessage& message, SlotRun slots, bool is_first, Out& out) {
+bool RepeatSource::send(SourceMessage& message, SlotRun slots, bool is_first, Out& out) {
   const bool avoids_path = !is_first && has_paths_;
   const bool has_room = out.send(
       {.message = message.sequence,
@@ -324,7 +339,7 @@ bool Source::send(SourceMessage& message, SlotRun slots, bool is_first, Out& out
   return has_room;
 }
 
-bool Source::send_unsent(Out& out) {
+bool RepeatSource::send_unsent(Out& out) {
   while (!unsent_.is_empty()) {
     SourceMessage* message = find_open(unsent_.front().message);
     if (message != nullptr && !send(*message, unsent_.front().slots, true, out)) return false;
@@ -333,7 +348,7 @@ bool Source::send_unsent(Out& out) {
   return true;
 }
 
-bool Source::retry_refused(Instant now, Out& out) {
+bool RepeatSource::retry_refused(Instant now, Out& out) {
   while (refused_.due(times_.retry) <= now) {
     RangeFifo::Entry& entry = refused_.front();
     if (drop_acknowledged(entry)) {
@@ -345,7 +360,7 @@ bool Source::retry_refused(Instant now, Out& out) {
   return true;
 }
 
-bool Source::send_wanted(Out& out) {
+bool RepeatSource::send_wanted(Out& out) {
   while (!wanted_.is_empty()) {
     RangeFifo::Entry& entry = wanted_.front();
     SourceMessage* message = find_open(entry.message);
@@ -356,7 +371,7 @@ bool Source::send_wanted(Out& out) {
 }
 
 /// Resends what of the entry is missing and not on its way; shortens the entry as it goes.
-bool Source::resend(RangeFifo::Entry& entry, SourceMessage& message, Out& out) {
+bool RepeatSource::resend(RangeFifo::Entry& entry, SourceMessage& message, Out& out) {
   const auto is_due = [&](uint32_t index) {
     return ~(marks_.word(message.marks, Acknowledged, index) |
              marks_.word(message.marks, Young, index));
@@ -370,7 +385,7 @@ bool Source::resend(RangeFifo::Entry& entry, SourceMessage& message, Out& out) {
   }
 }
 
-bool Source::send_overdue(Instant now, Out& out) {
+bool RepeatSource::send_overdue(Instant now, Out& out) {
   while (!departed_.is_empty()) {
     RangeFifo::Entry& entry = departed_.front();
     if (!drop_acknowledged(entry)) {
@@ -389,7 +404,8 @@ bool Source::send_overdue(Instant now, Out& out) {
 
 /// Nothing has come back since this entry left: the link may be down. A few slots ask whether it
 /// is; the rest waits, and every further question waits twice as long.
-bool Source::probe(const RangeFifo::Entry& entry, SourceMessage& message, Instant now, Out& out) {
+bool RepeatSource::probe(const RangeFifo::Entry& entry, SourceMessage& message, Instant now,
+                         Out& out) {
   const uint32_t first = entry.slots.first;
   const SlotRun asked{first, std::min(entry.slots.end, first + probe_slots)};
   if (!send(message, asked, false, out)) return false;
@@ -398,9 +414,9 @@ bool Source::probe(const RangeFifo::Entry& entry, SourceMessage& message, Instan
   return true;
 }
 
-void Source::arm(Out& out) {
+void RepeatSource::arm(Out& out) {
   const Instant at = std::min({overdue_at(), refused_.due(times_.retry), give_up_at_});
   if (at != armed_at_ && out.timer(0, at)) armed_at_ = at;
 }
 
-}  // namespace cw::policy::selective_repeat
+}  // namespace cw::policy

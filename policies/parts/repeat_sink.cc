@@ -1,8 +1,8 @@
-#include "policies/selective_repeat/sink.h"
+#include "policies/parts/repeat_sink.h"
 
 #include <algorithm>
 
-namespace cw::policy::selective_repeat {
+namespace cw::policy {
 namespace {
 
 // Holes under suspicion or asked for. When full, a hole is left to the source's timeout.
@@ -10,26 +10,26 @@ constexpr size_t holes_max = 8'192;
 
 }  // namespace
 
-Sink::Sink(const cw_env& env)
-    : settings_(env),
+RepeatSink::RepeatSink(const cw_env& env, const RepeatSettings& settings)
+    : settings_(settings),
       times_(settings_, link_),
       messages_(env.messages),
+      suspected_(holes_max),
       dirty_(2 * size_t{env.messages}),
       reports_(2 * size_t{env.messages}),
       finished_(2 * size_t{env.messages}),
       completed_(std::max<size_t>(64, env.messages)),
-      suspected_(holes_max),
       tails_(2 * size_t{env.messages}),
       asked_(holes_max) {}
 
-bool Sink::is_ready() const {
+bool RepeatSink::is_ready() const {
   return messages_.is_ready() && dirty_.is_ready() && reports_.is_ready() && finished_.is_ready() &&
          completed_.is_ready() && suspected_.is_ready() && tails_.is_ready() && asked_.is_ready();
 }
 
 // ---- facts --------------------------------------------------------------------------------------
 
-void Sink::on_opened(const cw_fact_opened& fact, Instant now) {
+void RepeatSink::on_opened(const cw_fact_opened& fact, Instant now) {
   SinkMessage& message = *state_of<SinkMessage>(fact);
   message = {};
   message.sequence = fact.message;
@@ -38,7 +38,7 @@ void Sink::on_opened(const cw_fact_opened& fact, Instant now) {
   messages_.try_add(fact.message, &message);
 }
 
-void Sink::on_closed(const cw_fact_closed& fact, Instant now) {
+void RepeatSink::on_closed(const cw_fact_closed& fact, Instant now) {
   SinkMessage& message = *state_of<SinkMessage>(fact);
   if (message.is_over) return;
   message.received.on_closed(fact.slots);
@@ -46,7 +46,7 @@ void Sink::on_closed(const cw_fact_closed& fact, Instant now) {
   look_closer(message, now);
 }
 
-void Sink::on_arrived(const cw_fact_arrived& fact, Instant now) {
+void RepeatSink::on_arrived(const cw_fact_arrived& fact, Instant now) {
   SinkMessage& message = *state_of<SinkMessage>(fact);
   if (message.is_over) return;
   if (fact.highest > message.received.highest) {
@@ -60,56 +60,60 @@ void Sink::on_arrived(const cw_fact_arrived& fact, Instant now) {
 }
 
 /// The path's own numbers say that slots are overdue: no need to wait for the budget.
-void Sink::on_lost(const cw_fact_lost& fact, Instant now) {
+void RepeatSink::on_lost(const cw_fact_lost& fact, Instant now) {
   SinkMessage* message = fact.message == CW_UNKNOWN ? nullptr : find_open(fact.message);
-  if (message == nullptr || settings_.detect == Detect::Rto) return;
+  if (message == nullptr || !settings_.asks) return;
   const SlotRun known{fact.first, std::min(fact.first + fact.count, message->received.highest)};
-  if (known.end > message->overdue) ask(*message, message->received.holes(known), now);
+  if (known.end > message->overdue) doubt(*message, known, now);
 }
 
-void Sink::on_expired(const cw_fact_expired& fact, Instant now) {
+void RepeatSink::on_expired(const cw_fact_expired& fact, Instant now) {
   SinkMessage* message = find_open(fact.message);
   if (message == nullptr) return;
   message->received.on_expired({fact.first, fact.first + fact.count});
   look_closer(*message, now);
 }
 
-void Sink::on_link(const cw_fact_link& fact, Instant) {
+void RepeatSink::on_link(const cw_fact_link& fact, Instant) {
   link_ = LinkTiming::from(fact);
-  times_ = Times(settings_, link_);
+  times_ = RepeatTimes(settings_, link_);
 }
 
-void Sink::on_timer(uint64_t, Instant now) {
+void RepeatSink::on_timer(uint64_t, Instant now) {
   armed_at_ = Instant::never();
   if (now >= give_up_at_) give_up_all();
 }
 
-void Sink::on_drain(Instant by, Instant now) {
+void RepeatSink::on_drain(Instant by, Instant now) {
   give_up_at_ = by - std::min(link_.rtt / 8, (by - now) / 8);
 }
 
-void Sink::on_ended(uint32_t sequence, void*, Instant) { messages_.remove(sequence); }
+void RepeatSink::on_ended(uint32_t sequence, void*, Instant) { messages_.remove(sequence); }
 
-void Sink::look_closer(SinkMessage& message, Instant now) {
+void RepeatSink::look_closer(SinkMessage& message, Instant now) {
+  if (message.received.is_complete()) return complete(message);
+  if (!settings_.asks) return;
+  suspect(message, now);
+  watch_tail(message, now);
+}
+
+void RepeatSink::suspect(SinkMessage& message, Instant now) {
   const Received& received = message.received;
-  if (received.is_complete()) return complete(message);
-  if (settings_.detect == Detect::Rto) return;
   const SlotRun news{std::max(message.suspected_end, received.cumulative), received.highest};
   // Without room the holes of these slots wait for the next arrival, or for the source's timeout.
   const bool has_hole = !received.holes(news).is_empty();
   if (!has_hole || suspected_.try_push(message.sequence, news, now, times_.budget / 8)) {
     message.suspected_end = std::max(message.suspected_end, received.highest);
   }
-  watch_tail(message, now);
 }
 
-void Sink::watch_tail(SinkMessage& message, Instant now) {
-  const SlotRun tail{message.received.highest, message.received.end()};
+void RepeatSink::watch_tail(SinkMessage& message, Instant now) {
+  const SlotRun tail = tail_of(message);
   if (message.is_tail_watched || tail.is_empty()) return;
   message.is_tail_watched = tails_.try_push(message.sequence, tail, now);
 }
 
-void Sink::complete(SinkMessage& message) {
+void RepeatSink::complete(SinkMessage& message) {
   message.is_over = true;
   finished_.try_push(message.sequence);
   if (completed_.is_full() && completed_.pop().left == tellings) --untold_;
@@ -117,7 +121,7 @@ void Sink::complete(SinkMessage& message) {
   ++untold_;
 }
 
-void Sink::give_up_all() {
+void RepeatSink::give_up_all() {
   give_up_at_ = Instant::never();
   messages_.for_each([this](SinkMessage& message) {
     if (message.is_over) return;
@@ -126,51 +130,57 @@ void Sink::give_up_all() {
   });
 }
 
-SinkMessage* Sink::find_open(uint32_t sequence) const {
+SinkMessage* RepeatSink::find_open(uint32_t sequence) const {
   SinkMessage* message = messages_.find(sequence);
   return message == nullptr || message->is_over ? nullptr : message;
 }
 
 // ---- losses -------------------------------------------------------------------------------------
 
-void Sink::find_losses(Instant now) {
+void RepeatSink::find_losses(Instant now) {
   while (std::max(suspected_.due(times_.budget), ask_from_) <= now && !suspected_.is_empty()) {
     const RangeFifo::Entry entry = suspected_.pop();
     SinkMessage* message = find_open(entry.message);
-    if (message != nullptr) ask(*message, message->received.holes(entry.slots), now);
+    if (message != nullptr) doubt(*message, entry.slots, now);
   }
 }
 
 /// A tail is lost when the message has been silent for a while, and for twice as long as it ever
 /// was before: CLOSED may overtake the last slots, and a busy pacer sends them now and then.
-void Sink::find_lost_tails(Instant now) {
+void RepeatSink::find_lost_tails(Instant now) {
   while (tails_.due(times_.tail_quiet) <= now) {
     const RangeFifo::Entry entry = tails_.pop();
     SinkMessage* message = find_open(entry.message);
     if (message == nullptr) continue;
-    const SlotRun tail{message->received.highest, message->received.end()};
+    const SlotRun tail = tail_of(*message);
     const bool may_come =
         now - message->grown_at < std::max(times_.tail_quiet, message->silence * 2);
-    message->is_tail_watched = may_come && tails_.try_push(entry.message, tail, now);
+    message->is_tail_watched =
+        may_come && !tail.is_empty() && tails_.try_push(entry.message, tail, now);
     if (!may_come) {
       message->suspected_end = std::max(message->suspected_end, tail.end);
-      ask(*message, message->received.holes(tail), now);
+      on_silence(*message);
+      doubt(*message, tail, now);
     }
   }
 }
 
-void Sink::ask_again(Instant now) {
+void RepeatSink::ask_again(Instant now) {
   while (asked_.due(times_.nack_repeat) <= now) {
     const RangeFifo::Entry entry = asked_.pop();
     SinkMessage* message = find_open(entry.message);
-    if (message != nullptr) ask(*message, message->received.holes(entry.slots), now);
+    if (message != nullptr) doubt(*message, entry.slots, now);
   }
 }
 
-void Sink::ask(SinkMessage& message, SlotRun slots, Instant now) {
+void RepeatSink::ask(SinkMessage& message, SlotRun slots, Instant now) {
   if (slots.is_empty()) return;
   message.overdue = std::max(message.overdue, slots.end);
   asked_.try_push(message.sequence, slots, now);
+  const SlotRun& wanted = message.wanted;
+  message.wanted = wanted.is_empty() ? slots
+                                     : SlotRun{std::min(wanted.first, slots.first),
+                                               std::max(wanted.end, slots.end)};
   report(message, slots);
 }
 
@@ -178,7 +188,7 @@ void Sink::ask(SinkMessage& message, SlotRun slots, Instant now) {
 
 /// Every message that something has come for says all that it knows. One with holes says so at
 /// every tick until they are filled: the source must be able to tell loss from a dead link.
-void Sink::tick(Instant now) {
+void RepeatSink::tick(Instant now) {
   if (now < tick_at_) return;
   tick_at_ = Instant::never();
   tells_again_ = !completed_.is_empty();
@@ -194,38 +204,40 @@ void Sink::tick(Instant now) {
   }
 }
 
-void Sink::soil(SinkMessage& message, Instant now) {
+void RepeatSink::soil(SinkMessage& message, Instant now) {
   if (!message.is_dirty) message.is_dirty = dirty_.try_push(message.sequence);
   tick_at_ = std::min(tick_at_, now + times_.ack_interval);
 }
 
-void Sink::report(SinkMessage& message, SlotRun slots) {
+void RepeatSink::report(SinkMessage& message, SlotRun slots) {
   SlotRun& all = message.report;
   // Even a message without a window has a cumulative number to tell.
   slots.end = std::max(slots.end, slots.first + 1);
+  message.wanted_report = message.wanted;
   all = all.is_empty() ? slots
                        : SlotRun{std::min(all.first, slots.first), std::max(all.end, slots.end)};
   if (!message.is_reporting) message.is_reporting = reports_.try_push(message.sequence);
 }
 
-bool Sink::write_notes(Out& out) {
+bool RepeatSink::write_notes(Out& out) {
   while (untold_ > 0 || tells_again_ || !reports_.is_empty()) {
     const std::span<uint8_t> space = out.note_space(settings_.note_bytes);
     if (space.empty()) return false;
     NoteWriter writer(space);
+    const uint16_t copies = untold_ > 0 ? settings_.note_copies : uint16_t{1};
     write_completed(writer);
     while (!reports_.is_empty()) {
       SinkMessage* message = find_open(reports_.front());
-      if (message != nullptr && !write_section(*message, writer)) break;
+      if (message != nullptr && !write_sections(*message, writer)) break;
       reports_.pop();
     }
-    if (!writer.is_empty()) out.note(writer.used());
+    if (!writer.is_empty()) out.note(writer.used(), copies);
   }
   return true;
 }
 
 /// Names what is complete, each message in `tellings` notes, the untold ones for certain.
-void Sink::write_completed(NoteWriter& writer) {
+void RepeatSink::write_completed(NoteWriter& writer) {
   if (untold_ == 0 && !tells_again_) return;
   tells_again_ = false;
   // At most half of a note, so that sections move on as well.
@@ -239,24 +251,47 @@ void Sink::write_completed(NoteWriter& writer) {
   }
 }
 
-/// False when the section did not fit whole; what is left of it stays in message.report.
-bool Sink::write_section(SinkMessage& message, NoteWriter& writer) {
+/// False when the sections did not fit whole; what is left of them stays in the message.
+bool RepeatSink::write_sections(SinkMessage& message, NoteWriter& writer) {
+  if (!message.report.is_empty() && !write_state(message, writer)) return false;
+  if (names_what_it_wants() && !write_wanted(message, writer)) return false;
+  message.is_reporting = false;
+  return true;
+}
+
+bool RepeatSink::write_state(SinkMessage& message, NoteWriter& writer) {
   const Received& received = message.received;
   const uint32_t first = std::max(message.report.first, received.cumulative) / 64;
   const uint32_t end = (std::max(message.report.end, first * 64) + 63) / 64;
-  const Section section{message.sequence, received.cumulative, message.overdue, first, end - first};
+  const uint32_t overdue = names_what_it_wants() ? 0 : message.overdue;
+  const Section section{message.sequence, received.cumulative, overdue, first, end - first};
   const auto word_at = [&](uint32_t index) { return received.word(index); };
   const uint32_t written = writer.section(section, word_at);
   message.report.first = (first + written) * 64;
   if (written < section.word_count) return false;
   message.report = {};
-  message.is_reporting = false;
   return true;
+}
+
+bool RepeatSink::write_wanted(SinkMessage& message, NoteWriter& writer) {
+  const Received& received = message.received;
+  const SlotRun slots = received.holes(message.wanted_report);
+  message.wanted_report = {};
+  if (slots.is_empty()) return true;
+  const uint32_t first = slots.first / 64, end = (slots.end + 63) / 64;
+  const Section section{message.sequence, received.cumulative, note_layout::wanted, first,
+                        end - first};
+  const auto word_at = [&](uint32_t index) {
+    return wanted_word(message, index) & ~received.word(index);
+  };
+  const uint32_t written = writer.section(section, word_at);
+  if (written < section.word_count) message.wanted_report = {(first + written) * 64, slots.end};
+  return written == section.word_count;
 }
 
 // ---- decisions ----------------------------------------------------------------------------------
 
-void Sink::decide(Instant now, Out& out) {
+void RepeatSink::decide(Instant now, Out& out) {
   find_losses(now);
   find_lost_tails(now);
   ask_again(now);
@@ -268,7 +303,7 @@ void Sink::decide(Instant now, Out& out) {
   }
 }
 
-bool Sink::finish(Out& out) {
+bool RepeatSink::finish(Out& out) {
   while (!finished_.is_empty()) {
     SinkMessage* message = messages_.find(finished_.front());
     if (message != nullptr && !message->is_finished) {
@@ -282,11 +317,11 @@ bool Sink::finish(Out& out) {
 }
 
 /// What is over leaves no timer behind.
-void Sink::drop_stale(RangeFifo& fifo) {
+void RepeatSink::drop_stale(RangeFifo& fifo) {
   while (!fifo.is_empty() && find_open(fifo.front().message) == nullptr) fifo.pop();
 }
 
-void Sink::arm(Out& out) {
+void RepeatSink::arm(Out& out) {
   for (RangeFifo* fifo : {&suspected_, &tails_, &asked_}) drop_stale(*fifo);
   Instant at = std::min(
       {tick_at_, tails_.due(times_.tail_quiet), asked_.due(times_.nack_repeat), give_up_at_});
@@ -294,4 +329,4 @@ void Sink::arm(Out& out) {
   if (at != armed_at_ && out.timer(0, at)) armed_at_ = at;
 }
 
-}  // namespace cw::policy::selective_repeat
+}  // namespace cw::policy

@@ -1,13 +1,24 @@
-// The sending end of selective_repeat; the idea is told in selective_repeat.cc.
+// The sending end of whatever resends exactly what was lost. Things wait in the order in which they
+// happened, and each kind waits equally long, so every kind is one FIFO of ranges and one deadline:
+//
+//   departed  --RTO-->          resend what is neither acknowledged nor on its way
+//   fresh     --7/8 RTT min-->  a first transmission may now be known to be lost
+//   resent    --RTT + margin--> likewise a resend: nothing is resent twice within an RTT
+//   wanted    --at once-->      what a note asked for
+//
+// When nothing at all has come back since the oldest outstanding slot left, the link may be down:
+// sixteen slots ask, with a doubling wait; everything else stays where it is.
 #pragma once
 
 #include "policies/parts/array.h"
 #include "policies/parts/messages.h"
+#include "policies/parts/note.h"
+#include "policies/parts/out.h"
 #include "policies/parts/range_fifo.h"
+#include "policies/parts/repeat_times.h"
 #include "policies/parts/slot_marks.h"
-#include "policies/selective_repeat/settings.h"
 
-namespace cw::policy::selective_repeat {
+namespace cw::policy {
 
 /// What the source keeps of a message, in the core's memory.
 struct SourceMessage {
@@ -25,9 +36,9 @@ struct SourceMessage {
   SlotMarks::Map marks;
 };
 
-class Source {
+class RepeatSource {
  public:
-  explicit Source(const cw_env& env);
+  RepeatSource(const cw_env& env, const RepeatSettings& settings);
   bool is_ready() const;
 
   void on_opened(const cw_fact_opened& fact, Instant now);
@@ -42,6 +53,17 @@ class Source {
   void on_drain(Instant by, Instant now);
   void on_ended(uint32_t sequence, void* state, Instant now);
   void decide(Instant now, Out& out);
+
+ protected:
+  ~RepeatSource() = default;
+
+  SourceMessage* find_open(uint32_t sequence) const;
+  /// Settles a message that is open, unrepaired.
+  void give_up(SourceMessage& message);
+
+  LinkTiming link_;
+  RepeatTimes times_;
+  const bool has_paths_;
 
  private:
   enum Mark : uint32_t {
@@ -70,17 +92,14 @@ class Source {
 
   void read_section(const Section& section, NoteReader& reader);
   void read_word(SourceMessage& message, uint32_t index, uint64_t word, uint32_t overdue);
+  void want(SourceMessage& message, uint32_t index, uint64_t bits);
   void advance(SourceMessage& message);
   void settle(SourceMessage& message);
   void queue(SourceMessage& message);
-  SourceMessage* find_open(uint32_t sequence) const;
   bool is_acknowledged(uint32_t sequence, uint32_t slot) const;
 
-  const Settings settings_;
+  const RepeatSettings settings_;
   const uint32_t slots_max_;
-  const bool has_paths_;
-  LinkTiming link_;
-  Times times_;
   BackOff back_off_;
   Messages<SourceMessage> messages_;
   SlotMarks marks_;
@@ -98,4 +117,4 @@ class Source {
   Instant armed_at_ = Instant::never();
 };
 
-}  // namespace cw::policy::selective_repeat
+}  // namespace cw::policy
