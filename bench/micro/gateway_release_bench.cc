@@ -83,7 +83,7 @@ struct Site {
         inbound->on_placed(handle, word, word + 1, placed.data(), now);
         left += leave();
       }
-      inbound->on_length(handle, lengths[m], now);
+      inbound->on_length(handle, {lengths[m]}, now);
     }
     posted.begin_epoch();
     inbound->on_reset(now);

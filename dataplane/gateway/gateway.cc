@@ -48,8 +48,8 @@ class Gateway::Receiving final : public Receives, public sdr::RecvEvents {
                  const uint64_t* placed, Instant now) override {
     inbound_->on_placed(handle, word_first, word_end, placed, now);
   }
-  void on_length(sdr::RecvHandle handle, uint32_t slots, Instant now) override {
-    inbound_->on_length(handle, slots, now);
+  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) override {
+    inbound_->on_length(handle, length, now);
   }
   void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) override {
     inbound_->on_abandoned(handle, first, count, now);

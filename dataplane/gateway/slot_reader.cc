@@ -62,10 +62,11 @@ void SlotReader::on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t
   advance_front(now);
 }
 
-void SlotReader::on_length(sdr::RecvHandle handle, uint32_t slots, Instant now) {
+void SlotReader::on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) {
   Message* message = find(handle);
   if (message == nullptr || message->slots != unknown) return;
-  message->slots = std::min(slots, options_.data_slots_max);
+  message->slots = std::min(length.slots, options_.data_slots_max);
+  message->said = length.frames;
   advance_front(now);
 }
 
@@ -202,6 +203,7 @@ void SlotReader::emit(Message& message, Spot start, const FrameHeader& header, I
   packet.offset = static_cast<uint16_t>(packet.offset + skip);
   const bool is_in_front = posted_.at(front_) == message.handle.place;
   ++message.frames;
+  ++message.whole;
   sink_.on_frame({.header = header,
                   .seq = message.handle.seq,
                   .place = message.handle.place,
@@ -239,6 +241,7 @@ void SlotReader::advance_front(Instant now) {
     if (message.slots == unknown || slot < end) return;
     // What still waits, waits for slots that do not exist [C-47].
     drops_.add(DropReason::frame_cut, std::exchange(message.tails, 0));
+    given_up_ += message.said - std::min(message.said, message.whole);
     ++front_;
     front_slot_ = 0;
   }

@@ -71,7 +71,7 @@ class SlotReader {
   // ---- events of the stream; stale handles are ignored ----
   void on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
                  const uint64_t* placed, Instant now);
-  void on_length(sdr::RecvHandle handle, uint32_t slots, Instant now);
+  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now);
   void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now);
   /// Every frame is void; done() is not to be called for any.
   void on_reset();
@@ -91,6 +91,8 @@ class SlotReader {
   uint32_t posted_count() const { return static_cast<uint32_t>(posted_.count()); }
   /// Slots given up because the sender was stalled.
   uint64_t stalled_slot_count() const { return stalled_slots_; }
+  /// Frames that messages were said to hold and that never became whole.
+  uint64_t given_up_count() const { return given_up_; }
 
  private:
   static constexpr uint32_t no_slot = UINT32_MAX, unknown = UINT32_MAX;
@@ -113,6 +115,8 @@ class SlotReader {
     uint32_t slots = unknown;  // its length
     uint32_t frames = 0;       // lent
     uint32_t tails = 0;        // that wait for a slot
+    uint32_t said = 0;         // frames in it, by its sender's word
+    uint32_t whole = 0;        // frames read so far
     bool is_posted = false;
   };
 
@@ -163,6 +167,7 @@ class SlotReader {
   bool is_void_ = false;  // what is posted is of an epoch that is over
   Instant stalled_since_ = Instant::never();
   uint64_t stalled_slots_ = 0;
+  uint64_t given_up_ = 0;
 };
 
 }  // namespace cw::gateway

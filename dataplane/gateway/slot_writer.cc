@@ -86,6 +86,7 @@ bool SlotWriter::try_open() {
   if (!handle_) return false;
   place_offset_ = size_t{handle_->place} * slots_max_ * (slot_header_bytes + room_);
   slot_ = 0;
+  frames_ = 0;
   begin_slot();
   return true;
 }
@@ -94,7 +95,7 @@ void SlotWriter::close(Instant now) {
   end_turn(now);
   if (!handle_) return;  // that slot was the last, or the message was over
   // Fails only for a message that is over, which needs no closing.
-  (void)stream_->close(*handle_);
+  (void)stream_->close(*handle_, frames_);
   stream_->forget(*handle_);
   handle_.reset();
 }
@@ -123,6 +124,7 @@ bool SlotWriter::try_flush(Instant now) {
     return false;
   }
   sent_ += ends_in_slot_;
+  frames_ += ends_in_slot_;
   begin_slot();
   if (++slot_ == slots_max_) close(now);
   return true;

@@ -256,6 +256,7 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
   // Any slot may be short, but none is empty.
   const bool is_sound = closed.slots >= config_.slots_for(closed.message_bytes) &&
                         closed.slots <= closed.message_bytes &&
+                        closed.frames <= closed.message_bytes &&
                         closed.slots <= config_.data_slots_max;
   if (!is_sound) return drops_.add(DropReason::record_body);
   message->is_closed = true;
@@ -279,7 +280,8 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
                      .state = policy_->state_of(place_of(*message))},
                     now);
   }
-  if (events_ != nullptr) events_->on_length(handle_of(*message), closed.slots, now);
+  if (events_ == nullptr) return;
+  events_->on_length(handle_of(*message), {closed.slots, closed.frames}, now);
 }
 
 void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {

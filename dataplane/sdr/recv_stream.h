@@ -36,6 +36,12 @@ struct RecvHandle {
   MessageSeq seq;
 };
 
+/// What the sender says of a message that is complete.
+struct MessageLength {
+  uint32_t slots = 0;
+  uint32_t frames = 0;  ///< of hosts in them; 0 where there are none, or its sender does not say
+};
+
 struct RecvInfo {
   MessageStatus status = MessageStatus::Open;
   std::optional<uint64_t> bytes;  ///< the message's length, once the sender has said
@@ -66,7 +72,7 @@ class RecvEvents {
   virtual void on_placed(RecvHandle handle, uint32_t word_first, uint32_t word_end,
                          const uint64_t* placed, Instant now) = 0;
   /// The message has slots 0 .. slots - 1 and no more; once per message.
-  virtual void on_length(RecvHandle handle, uint32_t slots, Instant now) = 0;
+  virtual void on_length(RecvHandle handle, MessageLength length, Instant now) = 0;
   /// Of these slots, those that are not in place will not be sent any more. `first + count` may lie
   /// beyond the message's end; every slot is told at most once.
   virtual void on_abandoned(RecvHandle handle, uint32_t first, uint32_t count, Instant now) = 0;

@@ -62,8 +62,9 @@ class SendStream final : public PolicyActions {
   bool append_slot(SendHandle handle, const SlotPiece& piece, Instant now);
   /// Slot by slot: bytes appended that have not left for the first time, of all messages.
   uint64_t waiting_bytes() const { return waiting_bytes_; }
-  /// Nothing more will be appended. Errors: holes between the pieces.
-  Result<void> close(SendHandle handle);
+  /// Nothing more will be appended; the receiver is told how many `frames` of hosts there are in
+  /// it. Errors: holes between the pieces.
+  Result<void> close(SendHandle handle, uint32_t frames = 0);
   MessageStatus status(SendHandle handle) const;
   /// Gives up what has not been settled yet; the receiver is told.
   void cancel(SendHandle handle, Instant now);
@@ -139,6 +140,7 @@ class SendStream final : public PolicyActions {
     uint32_t departed = 0;  // data slots that left for the first time
     uint32_t settled = 0;   // finished, from the front
     uint32_t released = 0;  // the policy keeps none of the slots below
+    uint32_t frames = 0;    // of hosts, told with its length
     // Slots below are too old, or were released before: they leave no more [C-38].
     uint32_t expired_end = 0, expired_told = 0;
     uint64_t bytes = 0;

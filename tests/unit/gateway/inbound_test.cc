@@ -184,7 +184,7 @@ class World {
       });
       if (lengths_[m] && *lengths_[m] <= age) {
         const auto slots = static_cast<uint32_t>(packer_->messages()[m].size());
-        inbound_->on_length(*handle, slots, now_);
+        inbound_->on_length(*handle, {slots}, now_);
         lengths_[m].reset();
       }
     }
