@@ -145,6 +145,7 @@ Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index
   InboundOptions inbound;
   inbound.slots = reader_options(options, receives->config());
   inbound.hold = options.hold;
+  inbound.first_message = receives->config().first_seq;
   auto in = Inbound::make(inbound, *lane.receiving, release_, drops_);
   if (!in) return failure("class \"" + options.name + "\": " + in.error().sentence);
   lane.in = std::move(*in);

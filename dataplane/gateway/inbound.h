@@ -22,6 +22,7 @@ struct InboundOptions {
   SlotReaderOptions slots;
   Duration hold = Duration::from_ms(250);
   BucketSeq first_seq;         ///< see OrderOptions
+  MessageSeq first_message;    ///< of every epoch
   size_t frames_max = 65'536;  ///< held or on their way out; what comes beyond is dropped
 
   /// What make() takes, about: to be compared with what the machine has.
