@@ -33,6 +33,7 @@ class Posted final : public Receives {
   }
   void complete(sdr::RecvHandle, Instant) override {}
   bool is_marked(sdr::RecvHandle, uint32_t) const override { return false; }
+  uint32_t slot_bytes(sdr::RecvHandle, uint32_t) const override { return payload_bytes(); }
   uint32_t payload_bytes() const override { return slots.payload_bytes_max; }
 
   void begin_epoch() { next_ = 0; }

@@ -42,6 +42,9 @@ class Gateway::Receiving final : public Receives, public sdr::RecvEvents {
   bool is_marked(sdr::RecvHandle handle, uint32_t slot) const override {
     return stream_.is_marked(handle, slot);
   }
+  uint32_t slot_bytes(sdr::RecvHandle handle, uint32_t slot) const override {
+    return stream_.slot_bytes(handle, slot);
+  }
   uint32_t payload_bytes() const override { return stream_.config().payload_bytes; }
 
   void on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,

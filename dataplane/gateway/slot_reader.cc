@@ -91,13 +91,25 @@ void SlotReader::on_reset() {
   stalled_since_ = Instant::never();
 }
 
+// What lies behind the bytes that came is of another message [C-45] [C-46].
+std::optional<DropReason> SlotReader::misfit(const Message& message,
+                                             const std::optional<SlotHeader>& header,
+                                             uint32_t came) {
+  if (came < slot_header_bytes) return DropReason::slot_short;
+  if (!header) return DropReason::slot_header;
+  if (header->used_bytes > came - slot_header_bytes) return DropReason::slot_short;
+  if (header->seq != message.handle.seq) return DropReason::slot_message;
+  return std::nullopt;
+}
+
 // ---- slots --------------------------------------------------------------------------------------
 
 void SlotReader::read_slot(Message& message, uint32_t index, Instant now) {
   const uint8_t* bytes = message.memory + size_t{index} * payload_bytes_;
   const auto header = parse_slot_header({bytes, payload_bytes_});
-  if (!header || header->seq != message.handle.seq) {
-    drops_.add(header ? DropReason::slot_message : DropReason::slot_header);  // [C-46]
+  const uint32_t came = receives_.slot_bytes(message.handle, index);
+  if (const auto reason = misfit(message, header, came)) {
+    drops_.add(*reason);
     return lose_slot(message, index);
   }
   Slot& slot = slot_of(message, index);

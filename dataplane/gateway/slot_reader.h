@@ -36,6 +36,8 @@ class Receives {
   virtual void complete(sdr::RecvHandle handle, Instant now) = 0;
   /// The packet that brought the slot had CE. Also from within events.
   virtual bool is_marked(sdr::RecvHandle handle, uint32_t slot) const = 0;
+  /// Bytes that came in the slot. Also from within events.
+  virtual uint32_t slot_bytes(sdr::RecvHandle handle, uint32_t slot) const = 0;
   /// Of a slot in this epoch; at most what the reader was made for. Also from within events.
   virtual uint32_t payload_bytes() const = 0;
 };
@@ -137,6 +139,8 @@ class SlotReader {
     return message.slots < options_.data_slots_max ? message.slots : options_.data_slots_max;
   }
 
+  static std::optional<DropReason> misfit(const Message& message,
+                                          const std::optional<SlotHeader>& header, uint32_t came);
   void read_slot(Message& message, uint32_t slot, Instant now);
   void lose_slot(Message& message, uint32_t slot);
   void read_frames(Message& message, uint32_t slot, Instant now);

@@ -90,10 +90,13 @@ class RecvStream final : public PolicyActions {
 
   // ---- the application ----
   /// Before the first receive is posted. With events, reset() frees all places by itself; without,
-  /// complete() does. Allocates two bits per slot.
+  /// complete() does. Allocates two bytes and two bits per slot.
   void set_events(RecvEvents* events);
   /// Whether the packet that brought this slot had met congestion; false without events.
   bool is_marked(RecvHandle handle, uint32_t slot) const;
+  /// Bytes that came in this slot's packet; behind them lies what lay there before. A slot that was
+  /// rebuilt is full. With events, and for a slot in place.
+  uint32_t slot_bytes(RecvHandle handle, uint32_t slot) const;
   /// Offers memory for the next message; nothing when all places are taken. The memory is written
   /// to until complete() returns.
   std::optional<RecvHandle> try_post(std::span<uint8_t> memory);
@@ -202,6 +205,7 @@ class RecvStream final : public PolicyActions {
   size_t word_of(uint32_t place, uint32_t slot) const {
     return size_t{place} * ((config_.data_slots_max + 63) / 64) + slot / 64;
   }
+  void note_arrival(const SlotArrival& arrival);
   void take_fragment(Message& message, uint32_t slot, uint32_t bits);
   void tell_opened(Message& message, Instant now);
   void tell_arrived(Message& message, Instant now);
@@ -225,6 +229,7 @@ class RecvStream final : public PolicyActions {
   Ring<uint32_t> touched_;  // places with facts of this burst
   // With events. The arena's bits will not do: it fills up the last chunk.
   std::vector<uint64_t> came_, marked_;
+  std::vector<uint16_t> short_by_;  // bytes that a slot's packet was shorter than a slot
 
   MessageSeq next_seq_;     // to be posted
   MessageSeq retired_seq_;  // everything below is complete

@@ -122,6 +122,26 @@ TEST(SlotReader, a_frame_header_may_straddle_at_every_byte) {
   }
 }
 
+// [C-45]
+TEST(SlotReader, a_slot_says_no_more_than_its_packet_brought) {
+  Bench bench;
+  for (int i = 0; i < 3; ++i) bench.add(200), bench.packer.end_slot();
+  const sdr::RecvHandle handle = bench.handle(0);
+  const auto& slots = bench.packer.messages()[0];
+  const auto place = [&](uint32_t slot, size_t bytes) {
+    bench.receives.place(handle.seq, slot, std::span(slots[slot]).first(bytes));
+  };
+  place(0, slot_header_bytes - 1);
+  place(1, slots[1].size() - 1);
+  place(2, slots[2].size());
+  bench.receives.flush(
+      [&](sdr::RecvHandle each, uint32_t first, uint32_t end, const uint64_t* placed) {
+        bench.reader.on_placed(each, first, end, placed, bench.now);
+      });
+  EXPECT_EQ(bench.count(), 1u);
+  EXPECT_EQ(bench.drops.read_any_thread(DropReason::slot_short), 2u);
+}
+
 TEST(SlotReader, a_message_that_nobody_reads_any_more_is_posted_anew) {
   Bench bench;
   bench.sink.keeps = true;
