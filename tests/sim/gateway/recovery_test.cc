@@ -151,6 +151,7 @@ TEST(GatewayAccounts, add_up_at_each_site_and_between_them) {
   EXPECT_EQ(counters.read_any_thread(Counter::lan_in),
             sender.sent + drops.read_any_thread(DropReason::peer_down) +
                 drops.read_any_thread(DropReason::wan_queue_full) +
+                drops.read_any_thread(DropReason::wan_places_full) +
                 drops.read_any_thread(DropReason::stream_broken));
   EXPECT_TRUE(receiver.is_balanced());
   EXPECT_EQ(receiver.held + receiver.queued, 0u);

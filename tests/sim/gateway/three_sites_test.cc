@@ -209,6 +209,7 @@ TEST(GatewayTriangle, a_site_that_dies_and_comes_back_disturbs_no_other_pair) {
     EXPECT_EQ(packets * 4, sites.view(site, 1 + site % 2).sent + sites.view(site, 3).sent +
                                drops.read_any_thread(DropReason::peer_down) +
                                drops.read_any_thread(DropReason::wan_queue_full) +
+                               drops.read_any_thread(DropReason::wan_places_full) +
                                drops.read_any_thread(DropReason::stream_broken));
     EXPECT_TRUE(sites.peer(site, 3).link().is_up());
   }
