@@ -33,6 +33,7 @@ class Posted final : public Receives {
   }
   void complete(sdr::RecvHandle, Instant) override {}
   bool is_marked(sdr::RecvHandle, uint32_t) const override { return false; }
+  uint32_t slot_bytes(sdr::RecvHandle, uint32_t) const override { return payload_bytes(); }
   uint32_t payload_bytes() const override { return slots.payload_bytes_max; }
 
   void begin_epoch() { next_ = 0; }
@@ -83,7 +84,7 @@ struct Site {
         inbound->on_placed(handle, word, word + 1, placed.data(), now);
         left += leave();
       }
-      inbound->on_length(handle, lengths[m], now);
+      inbound->on_length(handle, {lengths[m]}, now);
     }
     posted.begin_epoch();
     inbound->on_reset(now);

@@ -96,6 +96,7 @@ Json inbound_json(const gateway::InboundAccounts& in) {
           {"late", in.late()},
           {"duplicate", in.duplicate()},
           {"dropped", in.dropped.sum()},
+          {"given_up", in.given_up},
           {"missed", in.missed_exactly + in.missed_by_time + in.missed_by_need}};
 }
 

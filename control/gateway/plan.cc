@@ -174,7 +174,7 @@ Plan plan_of(Config& config) {
   plan.log_level = config.site.log;
   plan.log_format = config.site.log_format;
   plan.user = config.site.user;
-  plan.status_file = config.site.status;
+  if (!config.site.status.empty()) plan.status_file = config.path_of(config.site.status);
   plan.lan = lan_options(config.lan);
   plan.lan_addresses = config.lan_addresses;
   plan.wan = wan_options(config);

@@ -88,8 +88,10 @@ void declare_site(Section& section, const ConfigPtr& config) {
   section.choice("log_format", site.log_format, {"text", "json"},
                  "Lines of key=value, or of one JSON object each.");
   section.key("user", site.user, "Become this user when the ports are open; empty: do not.");
-  section.key("status", site.status,
-              "A file that says how the gateway is, as JSON, anew every second; empty: none.");
+  section.key(
+      "status", site.status,
+      "A file, named from this one's folder, that says how the gateway is, as JSON, anew every "
+      "second; empty: none.");
   section.key("memory", site.memory, "The most that frames and packets may need.")
       .range("16 MiB", "1024 GiB");
   section.key("plugins", site.plugins, "Files of further policies, loaded at start.");

@@ -42,14 +42,17 @@ class Gateway::Receiving final : public Receives, public sdr::RecvEvents {
   bool is_marked(sdr::RecvHandle handle, uint32_t slot) const override {
     return stream_.is_marked(handle, slot);
   }
+  uint32_t slot_bytes(sdr::RecvHandle handle, uint32_t slot) const override {
+    return stream_.slot_bytes(handle, slot);
+  }
   uint32_t payload_bytes() const override { return stream_.config().payload_bytes; }
 
   void on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
                  const uint64_t* placed, Instant now) override {
     inbound_->on_placed(handle, word_first, word_end, placed, now);
   }
-  void on_length(sdr::RecvHandle handle, uint32_t slots, Instant now) override {
-    inbound_->on_length(handle, slots, now);
+  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) override {
+    inbound_->on_length(handle, length, now);
   }
   void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) override {
     inbound_->on_abandoned(handle, first, count, now);
@@ -145,6 +148,7 @@ Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index
   InboundOptions inbound;
   inbound.slots = reader_options(options, receives->config());
   inbound.hold = options.hold;
+  inbound.first_message = receives->config().first_seq;
   auto in = Inbound::make(inbound, *lane.receiving, release_, drops_);
   if (!in) return failure("class \"" + options.name + "\": " + in.error().sentence);
   lane.in = std::move(*in);

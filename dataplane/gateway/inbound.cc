@@ -12,6 +12,11 @@ namespace {
 
 constexpr uint64_t memory_bytes_max = uint64_t{1} << 40;  // more than a machine has
 
+uint32_t slot_frames_max(const SlotReaderOptions& slots) {
+  constexpr uint32_t bytes_min = frame_header_bytes + frame_ip_bytes_min;
+  return slots.payload_bytes_max / bytes_min + 1;
+}
+
 }  // namespace
 
 uint64_t InboundOptions::memory_bytes() const {
@@ -45,8 +50,10 @@ Inbound::Inbound(const InboundOptions& options, std::unique_ptr<uint8_t[]> memor
       frames_(options.frames_max),
       order_({.messages = options.slots.messages,
               .data_slots_max = options.slots.data_slots_max,
+              .slot_frames_max = slot_frames_max(options.slots),
               .hold = options.hold,
-              .first_seq = options.first_seq},
+              .first_seq = options.first_seq,
+              .first_message = options.first_message},
              frames_, *this),
       reader_(options.slots,
               {memory_.get(), options.slots.messages * options.slots.message_bytes()}, receives,
@@ -80,6 +87,7 @@ InboundAccounts Inbound::accounts() const {
   all.missed_by_time = order.missed_by_time;
   all.missed_by_need = order.missed_by_need;
   all.stalled_slots = reader_.stalled_slot_count();
+  all.given_up = reader_.given_up_count();
   return all;
 }
 

@@ -22,6 +22,7 @@ struct InboundOptions {
   SlotReaderOptions slots;
   Duration hold = Duration::from_ms(250);
   BucketSeq first_seq;         ///< see OrderOptions
+  MessageSeq first_message;    ///< of every epoch
   size_t frames_max = 65'536;  ///< held or on their way out; what comes beyond is dropped
 
   /// What make() takes, about: to be compared with what the machine has.
@@ -39,8 +40,8 @@ class Inbound final : FrameSink, OrderSink, FrameSource {
                  const uint64_t* placed, Instant now) {
     reader_.on_placed(handle, word_first, word_end, placed, now);
   }
-  void on_length(sdr::RecvHandle handle, uint32_t slots, Instant now) {
-    reader_.on_length(handle, slots, now);
+  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) {
+    reader_.on_length(handle, length, now);
   }
   void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) {
     reader_.on_abandoned(handle, first, count, now);

@@ -24,21 +24,41 @@ Order::Order(const OrderOptions& options, FrameTable& frames, OrderSink& sink)
 
 Order::Bucket& Order::bucket_of(const Frame& frame) {
   Bucket& bucket = buckets_[frame.parsed.header.bucket];
-  if (bucket.epoch != epoch_) bucket = {epoch_, options_.first_seq, {}};
+  if (bucket.epoch != epoch_) bucket = {epoch_, options_.first_seq, {}, options_.first_message};
   return bucket;
+}
+
+/// Slots of the stream from the frame that the bucket has come to up to this one; below zero: it
+/// stands before that.
+int64_t Order::slots_between(const Bucket& bucket, const ParsedFrame& frame) const {
+  const int64_t messages = bucket.message.distance_to(frame.seq);
+  // No frame is older than the messages at hand: the bucket has slept for half of all sequences.
+  if (messages < -int64_t{options_.messages}) return INT32_MAX;
+  return messages * options_.data_slots_max + frame.slot - bucket.slot;
+}
+
+bool Order::is_too_far(const Bucket& bucket, const ParsedFrame& frame) const {
+  const int64_t ahead = bucket.next.distance_to(BucketSeq(frame.header.bucket_seq));
+  return ahead > 0 && ahead > (slots_between(bucket, frame) + 1) * options_.slot_frames_max;
 }
 
 void Order::take(uint32_t index, Instant now) {
   Frame& frame = frames_.at(index);
   if (frame.parsed.header.order == FrameOrder::AtOnce) return sink_.on_released(index, now);
   Bucket& bucket = bucket_of(frame);
+  if (is_too_far(bucket, frame.parsed)) {
+    return sink_.on_refused(index, DropReason::frame_ahead);  // [C-53]
+  }
   const int64_t ahead = bucket.next.distance_to(seq_of(frame));
   if (is_behind(frame)) {
     return ahead <= 0 ? sink_.on_released(index, now) : hold(index, now);
   }
-  if (ahead < 0) return sink_.on_refused(index, DropReason::frame_late);
   if (ahead > 0) return hold(index, now);
-  ++bucket.next;
+  // It stands further on: then the number that it would be late for was a lie [C-53].
+  if (ahead < 0 && slots_between(bucket, frame.parsed) <= 0) {
+    return sink_.on_refused(index, DropReason::frame_late);
+  }
+  go_to(bucket, seq_of(frame) + 1, frame.parsed);
   sink_.on_released(index, now);
   run(bucket, now);
 }
@@ -83,9 +103,15 @@ void Order::run(Bucket& bucket, Instant now) {
     const uint32_t index = bucket.held.first;
     const Frame& frame = frames_.at(index);
     if (bucket.next.is_before(seq_of(frame))) return;
-    if (!is_behind(frame)) ++bucket.next;
+    if (!is_behind(frame)) go_to(bucket, bucket.next + 1, frame.parsed);
     release(index, now);
   }
+}
+
+void Order::go_to(Bucket& bucket, BucketSeq next, const ParsedFrame& frame) {
+  bucket.next = next;
+  bucket.message = frame.seq;
+  bucket.slot = frame.slot;
 }
 
 // Releases everything in the bucket up to the frame, in order, passing over what is not there.
@@ -94,7 +120,7 @@ void Order::give_up_before(uint32_t index, uint64_t& missed, Instant now) {
   while (frames_.at(index).is_held) {
     const BucketSeq seq = seq_of(frames_.at(bucket.held.first));
     missed += static_cast<uint64_t>(bucket.next.distance_to(seq));
-    bucket.next = seq;
+    go_to(bucket, seq, frames_.at(bucket.held.first).parsed);
     run(bucket, now);
   }
 }

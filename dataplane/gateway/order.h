@@ -8,6 +8,10 @@
 //
 // Giving up never breaks the order: the lower numbers of the bucket that are here leave first, and
 // those that come after that are late.
+//
+// Numbers are a peer's word, and one that is far too high would leave all that follow behind. So
+// they are held against the stream: between two frames of a bucket lie no more frames than there is
+// room for, and what stands further on bears the higher number [C-53].
 #pragma once
 
 #include <cstddef>
@@ -32,9 +36,11 @@ class OrderSink {
 struct OrderOptions {
   uint32_t messages = 16;  ///< as of the reader
   uint32_t data_slots_max = 2048;
+  uint32_t slot_frames_max = 512;  ///< frames that can begin in one slot
   Duration hold = Duration::from_ms(250);
   /// Of every bucket in a new epoch. Zero, save where a test begins near the wrap.
   BucketSeq first_seq;
+  MessageSeq first_message;  ///< of every epoch
 };
 
 /// Numbers passed over, by why; and frames held now.
@@ -79,14 +85,19 @@ class Order {
     uint32_t first = no_frame, last = no_frame;
   };
   struct Bucket {
-    uint64_t epoch = 0;  // whose the rest is; zero: nobody's
+    uint32_t epoch = 0;  // whose the rest is; zero: nobody's
     BucketSeq next;
-    Row held;  // by number; frames behind a number stand before the frame that bears it
+    Row held;            // by number; frames behind a number stand before the frame that bears it
+    MessageSeq message;  // where the frame began that `next` follows from
+    uint32_t slot = 0;
   };
 
+  int64_t slots_between(const Bucket& bucket, const ParsedFrame& frame) const;
+  bool is_too_far(const Bucket& bucket, const ParsedFrame& frame) const;
   void hold(uint32_t frame, Instant now);
   bool try_insert(Bucket& bucket, uint32_t frame);
   void run(Bucket& bucket, Instant now);
+  static void go_to(Bucket& bucket, BucketSeq next, const ParsedFrame& frame);
   void give_up_before(uint32_t frame, uint64_t& missed, Instant now);
   void release(uint32_t frame, Instant now);
   void forget(uint32_t frame);
@@ -101,7 +112,7 @@ class Order {
   FrameTable& frames_;
   OrderSink& sink_;
   std::unique_ptr<Bucket[]> buckets_;
-  uint64_t epoch_ = 1;            // buckets of an earlier one begin anew when they are next used
+  uint32_t epoch_ = 1;            // buckets of an earlier one begin anew when they are next used
   std::unique_ptr<Row[]> slots_;  // frames held, by the slot in which they begin
   Row age_;                       // frames held, the oldest first
   OrderCounts counts_;

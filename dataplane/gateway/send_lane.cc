@@ -40,7 +40,7 @@ std::optional<DropReason> SendLane::offer(const Admitted& admitted, std::span<ui
   const FrameHeader header = sequences_.header_for(admitted.bytes, admitted.bucket, admitted.order);
   switch (writer_.append(header, packet.first(admitted.bytes), ecn, admitted.dscp, now)) {
     case Appended::NoRoom:
-      return DropReason::wan_queue_full;
+      return DropReason::wan_places_full;
     case Appended::Broken:
       return DropReason::stream_broken;
     case Appended::Taken:

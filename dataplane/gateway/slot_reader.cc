@@ -62,10 +62,11 @@ void SlotReader::on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t
   advance_front(now);
 }
 
-void SlotReader::on_length(sdr::RecvHandle handle, uint32_t slots, Instant now) {
+void SlotReader::on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) {
   Message* message = find(handle);
   if (message == nullptr || message->slots != unknown) return;
-  message->slots = std::min(slots, options_.data_slots_max);
+  message->slots = std::min(length.slots, options_.data_slots_max);
+  message->said = length.frames;
   advance_front(now);
 }
 
@@ -90,13 +91,25 @@ void SlotReader::on_reset() {
   stalled_since_ = Instant::never();
 }
 
+// What lies behind the bytes that came is of another message [C-45] [C-46].
+std::optional<DropReason> SlotReader::misfit(const Message& message,
+                                             const std::optional<SlotHeader>& header,
+                                             uint32_t came) {
+  if (came < slot_header_bytes) return DropReason::slot_short;
+  if (!header) return DropReason::slot_header;
+  if (header->used_bytes > came - slot_header_bytes) return DropReason::slot_short;
+  if (header->seq != message.handle.seq) return DropReason::slot_message;
+  return std::nullopt;
+}
+
 // ---- slots --------------------------------------------------------------------------------------
 
 void SlotReader::read_slot(Message& message, uint32_t index, Instant now) {
   const uint8_t* bytes = message.memory + size_t{index} * payload_bytes_;
   const auto header = parse_slot_header({bytes, payload_bytes_});
-  if (!header || header->seq != message.handle.seq) {
-    drops_.add(header ? DropReason::slot_message : DropReason::slot_header);  // [C-46]
+  const uint32_t came = receives_.slot_bytes(message.handle, index);
+  if (const auto reason = misfit(message, header, came)) {
+    drops_.add(*reason);
     return lose_slot(message, index);
   }
   Slot& slot = slot_of(message, index);
@@ -202,6 +215,7 @@ void SlotReader::emit(Message& message, Spot start, const FrameHeader& header, I
   packet.offset = static_cast<uint16_t>(packet.offset + skip);
   const bool is_in_front = posted_.at(front_) == message.handle.place;
   ++message.frames;
+  ++message.whole;
   sink_.on_frame({.header = header,
                   .seq = message.handle.seq,
                   .place = message.handle.place,
@@ -239,6 +253,7 @@ void SlotReader::advance_front(Instant now) {
     if (message.slots == unknown || slot < end) return;
     // What still waits, waits for slots that do not exist [C-47].
     drops_.add(DropReason::frame_cut, std::exchange(message.tails, 0));
+    given_up_ += message.said - std::min(message.said, message.whole);
     ++front_;
     front_slot_ = 0;
   }

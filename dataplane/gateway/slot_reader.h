@@ -36,6 +36,8 @@ class Receives {
   virtual void complete(sdr::RecvHandle handle, Instant now) = 0;
   /// The packet that brought the slot had CE. Also from within events.
   virtual bool is_marked(sdr::RecvHandle handle, uint32_t slot) const = 0;
+  /// Bytes that came in the slot. Also from within events.
+  virtual uint32_t slot_bytes(sdr::RecvHandle handle, uint32_t slot) const = 0;
   /// Of a slot in this epoch; at most what the reader was made for. Also from within events.
   virtual uint32_t payload_bytes() const = 0;
 };
@@ -71,7 +73,7 @@ class SlotReader {
   // ---- events of the stream; stale handles are ignored ----
   void on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
                  const uint64_t* placed, Instant now);
-  void on_length(sdr::RecvHandle handle, uint32_t slots, Instant now);
+  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now);
   void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now);
   /// Every frame is void; done() is not to be called for any.
   void on_reset();
@@ -91,6 +93,8 @@ class SlotReader {
   uint32_t posted_count() const { return static_cast<uint32_t>(posted_.count()); }
   /// Slots given up because the sender was stalled.
   uint64_t stalled_slot_count() const { return stalled_slots_; }
+  /// Frames that messages were said to hold and that never became whole.
+  uint64_t given_up_count() const { return given_up_; }
 
  private:
   static constexpr uint32_t no_slot = UINT32_MAX, unknown = UINT32_MAX;
@@ -113,6 +117,8 @@ class SlotReader {
     uint32_t slots = unknown;  // its length
     uint32_t frames = 0;       // lent
     uint32_t tails = 0;        // that wait for a slot
+    uint32_t said = 0;         // frames in it, by its sender's word
+    uint32_t whole = 0;        // frames read so far
     bool is_posted = false;
   };
 
@@ -133,6 +139,8 @@ class SlotReader {
     return message.slots < options_.data_slots_max ? message.slots : options_.data_slots_max;
   }
 
+  static std::optional<DropReason> misfit(const Message& message,
+                                          const std::optional<SlotHeader>& header, uint32_t came);
   void read_slot(Message& message, uint32_t slot, Instant now);
   void lose_slot(Message& message, uint32_t slot);
   void read_frames(Message& message, uint32_t slot, Instant now);
@@ -163,6 +171,7 @@ class SlotReader {
   bool is_void_ = false;  // what is posted is of an epoch that is over
   Instant stalled_since_ = Instant::never();
   uint64_t stalled_slots_ = 0;
+  uint64_t given_up_ = 0;
 };
 
 }  // namespace cw::gateway

@@ -88,6 +88,7 @@ bool SlotWriter::try_open() {
   place_offset_ = size_t{handle_->place} * slots_max_ * (slot_header_bytes + room_);
   slot_ = 0;
   slots_end_ = slots_max_;
+  frames_ = 0;
   begin_slot();
   return true;
 }
@@ -96,7 +97,7 @@ void SlotWriter::close(Instant now) {
   end_turn(now);
   if (!handle_) return;  // that slot was the last, or the message was over
   // Fails only for a message that is over, which needs no closing.
-  (void)stream_->close(*handle_);
+  (void)stream_->close(*handle_, frames_);
   stream_->forget(*handle_);
   handle_.reset();
 }
@@ -125,6 +126,7 @@ bool SlotWriter::try_flush(Instant now) {
     return false;
   }
   sent_ += ends_in_slot_;
+  frames_ += ends_in_slot_;
   begin_slot();
   if (++slot_ >= slots_end_) close(now);
   return true;

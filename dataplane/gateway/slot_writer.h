@@ -105,6 +105,7 @@ class SlotWriter {
   uint32_t slot_ = 0;          // under way
   uint32_t used_ = 0;          // of its room
   uint32_t ends_in_slot_ = 0;  // frames whose last byte lies in it
+  uint32_t frames_ = 0;        // in the slots before it
   uint16_t first_frame_ = no_frame_start;
   Marks marks_;
   bool is_coded_ = false;

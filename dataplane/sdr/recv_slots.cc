@@ -82,11 +82,7 @@ void RecvStream::on_slot(const SlotArrival& arrival) {
   if (refusal != CW_BITS_NONE && refusal != CW_BITS_DUPLICATE) return;
   touch_slot(message, parts.slot);
   message.path = arrival.path;
-  if (refusal == CW_BITS_NONE && events_ != nullptr) {
-    const uint64_t bit = uint64_t{1} << parts.slot % 64;
-    came_[word_of(parts.id, parts.slot)] |= bit;
-    if (arrival.is_marked) marked_[word_of(parts.id, parts.slot)] |= bit;
-  }
+  if (refusal == CW_BITS_NONE && events_ != nullptr) note_arrival(arrival);
   if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
 }
 
@@ -113,6 +109,16 @@ void RecvStream::on_repair(const SlotArrival& arrival) {
   message.repair_word_first = std::min(message.repair_word_first, slot / 64);
   message.repair_word_end = std::max(message.repair_word_end, slot / 64 + 1);
   if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
+}
+
+inline void RecvStream::note_arrival(const SlotArrival& arrival) {
+  const uint32_t slot = arrival.parts.slot;
+  const size_t word = word_of(arrival.parts.id, slot);
+  const uint64_t bit = uint64_t{1} << slot % 64;
+  came_[word] |= bit;
+  if (arrival.is_marked) marked_[word] |= bit;
+  const uint32_t short_by = config_.payload_bytes - arrival.slot.payload_bytes;
+  if (short_by > 0) short_by_[word * 64 + slot % 64] = static_cast<uint16_t>(short_by);
 }
 
 inline void RecvStream::copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,

@@ -57,11 +57,17 @@ void RecvStream::set_events(RecvEvents* events) {
   const size_t words = events == nullptr ? 0 : word_of(config_.messages, 0);
   came_.assign(words, 0);
   marked_.assign(words, 0);
+  short_by_.assign(words * 64, 0);
 }
 
 bool RecvStream::is_marked(RecvHandle handle, uint32_t slot) const {
   if (events_ == nullptr || slot >= config_.data_slots_max || find(handle) == nullptr) return false;
   return (marked_[word_of(handle.place, slot)] >> slot % 64 & 1) != 0;
+}
+
+uint32_t RecvStream::slot_bytes(RecvHandle handle, uint32_t slot) const {
+  CW_ASSERT(slot < config_.data_slots_max && handle.place < config_.messages);
+  return config_.payload_bytes - short_by_[word_of(handle.place, 0) * 64 + slot];
 }
 
 std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {
@@ -73,6 +79,7 @@ std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {
     if (!words->empty()) std::fill_n(&(*words)[word_of(place, 0)], word_of(1, 0), 0);
   }
   if (is_coded()) std::fill_n(&block_of(message, 0), config_.blocks_max(), CodedSet{});
+  if (!short_by_.empty()) std::fill_n(&short_by_[word_of(place, 0) * 64], word_of(1, 0) * 64, 0);
   message.seq = next_seq_;
   message.memory = memory.data();
   message.memory_bytes = memory.size();
@@ -264,6 +271,7 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
   const bool is_sound = closed.slots >= config_.slots_for(closed.message_bytes) &&
                         closed.slots <= closed.message_bytes &&
                         closed.slots >= message->blocks_end &&
+                        closed.frames <= closed.message_bytes &&
                         closed.slots <= config_.data_slots_max;
   if (!is_sound) return drops_.add(DropReason::record_body);
   message->is_closed = true;
@@ -287,7 +295,8 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
                      .state = policy_->state_of(place_of(*message))},
                     now);
   }
-  if (events_ != nullptr) events_->on_length(handle_of(*message), closed.slots, now);
+  if (events_ == nullptr) return;
+  events_->on_length(handle_of(*message), {closed.slots, closed.frames}, now);
 }
 
 void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {

@@ -42,6 +42,12 @@ struct RecvHandle {
   MessageSeq seq;
 };
 
+/// What the sender says of a message that is complete.
+struct MessageLength {
+  uint32_t slots = 0;
+  uint32_t frames = 0;  ///< of hosts in them; 0 where there are none, or its sender does not say
+};
+
 struct RecvInfo {
   MessageStatus status = MessageStatus::Open;
   std::optional<uint64_t> bytes;  ///< the message's length, once the sender has said
@@ -72,7 +78,7 @@ class RecvEvents {
   virtual void on_placed(RecvHandle handle, uint32_t word_first, uint32_t word_end,
                          const uint64_t* placed, Instant now) = 0;
   /// The message has slots 0 .. slots - 1 and no more; once per message.
-  virtual void on_length(RecvHandle handle, uint32_t slots, Instant now) = 0;
+  virtual void on_length(RecvHandle handle, MessageLength length, Instant now) = 0;
   /// Of these slots, those that are not in place will not be sent any more. `first + count` may lie
   /// beyond the message's end; every slot is told at most once.
   virtual void on_abandoned(RecvHandle handle, uint32_t first, uint32_t count, Instant now) = 0;
@@ -91,10 +97,13 @@ class RecvStream final : public PolicyActions, private CodeClient {
 
   // ---- the application ----
   /// Before the first receive is posted. With events, reset() frees all places by itself; without,
-  /// complete() does. Allocates two bits per slot.
+  /// complete() does. Allocates two bytes and two bits per slot.
   void set_events(RecvEvents* events);
   /// Whether the packet that brought this slot had met congestion; false without events.
   bool is_marked(RecvHandle handle, uint32_t slot) const;
+  /// Bytes that came in this slot's packet; behind them lies what lay there before. A slot that was
+  /// rebuilt is full. With events, and for a slot in place.
+  uint32_t slot_bytes(RecvHandle handle, uint32_t slot) const;
   /// Offers memory for the next message; nothing when all places are taken. The memory is written
   /// to until complete() returns.
   std::optional<RecvHandle> try_post(std::span<uint8_t> memory);
@@ -243,6 +252,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   size_t word_of(uint32_t place, uint32_t slot) const {
     return size_t{place} * ((config_.data_slots_max + 63) / 64) + slot / 64;
   }
+  void note_arrival(const SlotArrival& arrival);
   void take_fragment(Message& message, uint32_t slot, uint32_t bits);
   void tell_opened(Message& message, Instant now);
   void tell_arrived(Message& message, Instant now);
@@ -270,6 +280,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   CodeQueue codes_;
   // With events. The arena's bits will not do: it fills up the last chunk.
   std::vector<uint64_t> came_, marked_;
+  std::vector<uint16_t> short_by_;  // bytes that a slot's packet was shorter than a slot
 
   MessageSeq next_seq_;     // to be posted
   MessageSeq retired_seq_;  // everything below is complete

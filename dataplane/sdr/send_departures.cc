@@ -235,6 +235,7 @@ bool SendStream::try_write_state(const Message& message, EnvelopeWriter& writer)
     record.flags = message.hint.immediate ? Closed::has_immediate : 0;
     record.seq = message.seq;
     record.slots = message.slots;
+    record.frames = message.frames;
     record.message_bytes = message.bytes;
     record.immediate = message.hint.immediate.value_or(0);
     return writer.try_add(record);

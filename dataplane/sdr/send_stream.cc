@@ -129,7 +129,7 @@ Result<void> SendStream::append(SendHandle handle, uint32_t first, std::span<con
   return {};
 }
 
-Result<void> SendStream::close(SendHandle handle) {
+Result<void> SendStream::close(SendHandle handle, uint32_t frames) {
   Message* message = find(handle);
   if (message == nullptr || message->life != Message::Life::Open) {
     return failure("the message is not open: it was closed, cancelled or belongs to a lost peer");
@@ -139,6 +139,7 @@ Result<void> SendStream::close(SendHandle handle) {
                    number(message->end) + " slots were never appended");
   }
   message->life = Message::Life::Closed;
+  message->frames = frames;
   message->needs_telling = needs_telling_ = true;
   return {};
 }

@@ -81,8 +81,9 @@ class SendStream final : public PolicyActions, private CodeClient {
   void set_block_age(Duration age);
   /// Slot by slot: bytes appended that have not left for the first time, of all messages.
   uint64_t waiting_bytes() const { return waiting_bytes_; }
-  /// Nothing more will be appended. Errors: holes between the pieces.
-  Result<void> close(SendHandle handle);
+  /// Nothing more will be appended; the receiver is told how many `frames` of hosts there are in
+  /// it. Errors: holes between the pieces.
+  Result<void> close(SendHandle handle, uint32_t frames = 0);
   MessageStatus status(SendHandle handle) const;
   /// Gives up what has not been settled yet; the receiver is told.
   void cancel(SendHandle handle, Instant now);
@@ -167,6 +168,7 @@ class SendStream final : public PolicyActions, private CodeClient {
     Instant block_opened, blocks_repeated;
     uint32_t repair_end = 0;
     uint32_t rows_coding = 0;
+    uint32_t frames = 0;    // of hosts, told with its length
     // Slots below are too old, or were released before: they leave no more [C-38].
     uint32_t expired_end = 0, expired_told = 0;
     uint64_t bytes = 0;

@@ -116,7 +116,7 @@ class Driver {
   }
   void tell_length() {
     const sdr::RecvHandle handle = any_handle();
-    inbound_->on_length(handle, input_.byte() % 80, now_);
+    inbound_->on_length(handle, {input_.byte() % 80u, input_.byte()}, now_);
   }
   void abandon() {
     const sdr::RecvHandle handle = any_handle();

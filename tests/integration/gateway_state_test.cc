@@ -33,9 +33,9 @@ class GatewayState : public TwoGateways {
     EXPECT_EQ(number(status["lan"], "rx_packets"), number(counters, "lan_in"));
     EXPECT_EQ(number(counters, "lan_in"),
               number(counters, "lan_sent") +
-                  dropped(status,
-                          {"lan_malformed", "lan_unroutable", "no_route", "lan_too_big", "no_class",
-                           "ttl_expired", "peer_down", "wan_queue_full", "stream_broken"}));
+                  dropped(status, {"lan_malformed", "lan_unroutable", "no_route", "lan_too_big",
+                                   "no_class", "ttl_expired", "peer_down", "wan_queue_full",
+                                   "wan_places_full", "stream_broken"}));
     EXPECT_EQ(number(lane, "sent"), number(counters, "lan_sent"));
     const Json& in = lane["received"];
     EXPECT_EQ(number(in, "seen"), number(in, "out") + number(in, "held") + number(in, "queued") +

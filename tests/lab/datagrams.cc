@@ -59,14 +59,14 @@ void fill(std::vector<uint8_t>& bytes, uint64_t run, uint64_t number) {
 
 }  // namespace
 
-Datagrams::Datagrams(const Sites& sites, const DatagramsOptions& options)
+Datagrams::Datagrams(const Space& from, const Space& to, const DatagramsOptions& options)
     : options_(options),
       run_(mixed(static_cast<uint64_t>(Time::now().time_since_epoch().count()))) {
   const Name source = name_of(options.source, options.udp_port),
              target = name_of(options.target, options.udp_port);
   const int family = source.bytes.ss_family;
-  from_ = sites.space(options.from).socket(family, SOCK_DGRAM);
-  to_ = sites.space(options.to).socket(family, SOCK_DGRAM);
+  from_ = from.socket(family, SOCK_DGRAM);
+  to_ = to.socket(family, SOCK_DGRAM);
   set(to_, SOL_SOCKET, SO_RCVBUFFORCE, socket_bytes);
   set(from_, SOL_SOCKET, SO_SNDBUFFORCE, socket_bytes);
   const timeval patience{.tv_sec = 0, .tv_usec = 20'000};

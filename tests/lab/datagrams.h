@@ -35,7 +35,10 @@ struct DatagramCounts {
 /// Thread: one, besides its own two.
 class Datagrams {
  public:
-  Datagrams(const Sites& sites, const DatagramsOptions& options);
+  Datagrams(const Sites& sites, const DatagramsOptions& options)
+      : Datagrams(sites.space(options.from), sites.space(options.to), options) {}
+  /// Between hosts of another lab; `options` need not say where they are.
+  Datagrams(const Space& from, const Space& to, const DatagramsOptions& options);
   ~Datagrams();
   Datagrams(const Datagrams&) = delete;
   Datagrams& operator=(const Datagrams&) = delete;

@@ -64,20 +64,21 @@ std::string GatewayFile::text(bool is_a, const Folder& folder) const {
 }
 
 Gateway::Gateway(const Sites& sites, const Folder& folder, const std::string& program, bool is_a)
-    : sites_(sites),
-      folder_(folder),
-      program_path_(program),
-      name_(is_a ? "a" : "b"),
-      place_(is_a ? At::GatewayA : At::GatewayB),
-      is_a_(is_a) {}
+    : Gateway(sites.space(is_a ? At::GatewayA : At::GatewayB), folder, program, is_a ? "a" : "b") {}
+
+Gateway::Gateway(const Space& space, const Folder& folder, const std::string& program,
+                 const std::string& name)
+    : space_(space), folder_(folder), program_path_(program), name_(name) {}
 
 void Gateway::configure(const GatewayFile& file) const {
-  folder_.write(name_ + ".toml", file.text(is_a_, folder_));
+  configure(file.text(name_ == "a", folder_));
 }
+
+void Gateway::configure(const std::string& text) const { folder_.write(name_ + ".toml", text); }
 
 void Gateway::start_in_vain() {
   program_.reset();
-  program_.emplace(sites_.namespace_of(place_),
+  program_.emplace(space_.fd(),
                    Arguments{program_path_, "--config", folder_.path(name_ + ".toml")});
 }
 

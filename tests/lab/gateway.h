@@ -46,9 +46,14 @@ class Gateway {
 
   /// Writes NAME.toml into `folder`; nothing runs yet. All outlive the gateway.
   Gateway(const Sites& sites, const Folder& folder, const std::string& program, bool is_a);
+  /// One of another lab, in its namespace.
+  Gateway(const Space& space, const Folder& folder, const std::string& program,
+          const std::string& name);
 
   /// Writes its file, as it will be read at the next start.
   void configure(const GatewayFile& file) const;
+  /// The same, word by word; its status must be NAME.json in the folder.
+  void configure(const std::string& text) const;
   /// Starts it and waits for its `ready`; throws what it says when that does not come.
   void start();
   /// Starts it, whatever comes of it.
@@ -70,11 +75,9 @@ class Gateway {
   uint64_t resident_kib() const;
 
  private:
-  const Sites& sites_;
+  const Space& space_;
   const Folder& folder_;
   std::string program_path_, name_;
-  At place_;
-  bool is_a_;
   std::optional<Program> program_;
   Time::time_point ready_at_;
 };

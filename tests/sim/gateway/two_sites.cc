@@ -19,6 +19,10 @@ T must(Result<T> result) {
   std::abort();
 }
 
+const cw_policy_ops& policy_of(const TwoSitesOptions& options) {
+  return options.policy ? *options.policy : *cw_policy_selective_repeat();
+}
+
 std::vector<double> defaults_of(const cw_policy_ops& policy) {
   std::vector<double> params;
   for (uint32_t i = 0; i < policy.param_count; ++i) params.push_back(policy.params[i].initial);
@@ -39,7 +43,7 @@ std::vector<gateway::Prefix> nets_of(uint8_t site) {
 
 GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_sites,
                          const TwoSitesOptions& options, uint64_t seed, Instant now)
-    : prng_(seed) {
+    : prng_(seed), params_(defaults_of(policy_of(options))) {
   cw_mac_init(&mac_, secret.data(), secret.size());
   endpoint_ = std::make_unique<sdr::Endpoint>(wan, counters_, drops_);
   gateway::GatewayOptions gateway;
@@ -61,8 +65,6 @@ GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_site
 }
 
 sdr::PeerOptions GatewaySite::peer_options(uint16_t far_peer, const TwoSitesOptions& options) {
-  const cw_policy_ops* policy = options.policy ? options.policy : cw_policy_selective_repeat();
-  params_ = defaults_of(*policy);
   sdr::PeerOptions peer;
   peer.peer = far_peer;
   peer.link.site = "sim";
@@ -82,7 +84,7 @@ sdr::PeerOptions GatewaySite::peer_options(uint16_t far_peer, const TwoSitesOpti
     qp.send.slot_by_slot = true;
     qp.send.hold = each.hold;
     qp.weight = each.weight;
-    qp.policy = {policy, params_};
+    qp.policy = {&policy_of(options), params_};
     peer.qps.push_back(qp);
   }
   return peer;

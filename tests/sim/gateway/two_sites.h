@@ -70,7 +70,7 @@ class GatewaySite final : public Actor {
   std::unique_ptr<sdr::Endpoint> endpoint_;
   std::unique_ptr<gateway::Gateway> gateway_;
   std::unique_ptr<Worker> worker_;
-  std::vector<double> params_;
+  const std::vector<double> params_;  // of the policy; every peer's streams point here
 };
 
 class TwoSites {

@@ -90,10 +90,10 @@ class SlotSink final : public sdr::RecvEvents {
     }
     complete_if_over(handle, now);
   }
-  void on_length(sdr::RecvHandle handle, uint32_t slots, Instant now) override {
+  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) override {
     Received& message = received_[handle.place];
     if (message.slots) complain("length told twice");
-    message.slots = slots;
+    message.slots = length.slots;
     complete_if_over(handle, now);
   }
   void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) override {

@@ -53,6 +53,7 @@ TEST(Status, shows_links_classes_counters_and_the_drops_there_were) {
   state.peers[0].paths[0].rtt_smoothed = Duration::from_ms(30);
   state.peers[0].paths[1].rtt_smoothed = Duration::from_ms(25);
   state.lanes.emplace_back().sent = 7;
+  state.lanes[0].inbound.given_up = 2;
   state.drops.values[static_cast<size_t>(DropReason::peer_unknown)] = 3;
   state.rooms.values[static_cast<size_t>(Counter::data_sent)] = 5;
   state.worker.values[static_cast<size_t>(Counter::turns)] = 9;
@@ -67,6 +68,7 @@ TEST(Status, shows_links_classes_counters_and_the_drops_there_were) {
   EXPECT_EQ(json["peers"][0]["paths"].size(), 2u);
   EXPECT_EQ(json["classes"][0]["class"], "all");
   EXPECT_EQ(json["classes"][0]["sent"], 7);
+  EXPECT_EQ(json["classes"][0]["received"]["given_up"], 2);
   EXPECT_EQ(json["counters"]["data_sent"], 5);
   EXPECT_EQ(json["counters"]["turns"], 9);
   EXPECT_EQ(json["drops"].size(), 1u);

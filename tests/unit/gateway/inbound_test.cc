@@ -49,6 +49,7 @@ class World {
                       .stall = 3600_s};
     options_.hold = weather.hold;
     options_.first_seq = BucketSeq(first_bucket_seq);
+    options_.first_message = first_message;
     options_.frames_max = weather.frames_max;
     packer_.emplace(payload, slots, first_message);
     receives_.emplace(options_.slots, first_message);
@@ -184,7 +185,7 @@ class World {
       });
       if (lengths_[m] && *lengths_[m] <= age) {
         const auto slots = static_cast<uint32_t>(packer_->messages()[m].size());
-        inbound_->on_length(*handle, slots, now_);
+        inbound_->on_length(*handle, {slots}, now_);
         lengths_[m].reset();
       }
     }

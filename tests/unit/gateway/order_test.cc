@@ -17,18 +17,19 @@ using namespace cw::literals;
 
 constexpr uint16_t bucket = 40'000;
 
-/// Frames go by an id of the test, kept where the message's sequence is.
+/// Frames go by an id of the test, kept where no order looks.
 struct Bench final : OrderSink {
-  explicit Bench(uint32_t first_seq = 0, size_t frames_max = 64)
+  explicit Bench(uint32_t first_seq = 0, size_t frames_max = 64, uint32_t slot_frames_max = 1000)
       : frames(frames_max),
         order({.messages = 2,
                .data_slots_max = 64,
+               .slot_frames_max = slot_frames_max,
                .hold = 100_ms,
                .first_seq = BucketSeq(first_seq)},
               frames, *this) {}
 
   void take(uint32_t id, uint32_t seq, FrameOrder kind = FrameOrder::InTurn, uint32_t slot = 0) {
-    take({.header = {20, bucket, seq, kind}, .seq = MessageSeq(id), .slot = slot});
+    take({.header = {20, bucket, seq, kind}, .slot = slot, .packet = {.slot = id}});
   }
   void take(const ParsedFrame& parsed) {
     Frame* frame = frames.try_take();
@@ -37,11 +38,11 @@ struct Bench final : OrderSink {
     order.take(static_cast<uint32_t>(frames.index_of(frame)), now);
   }
   void on_released(uint32_t frame, Instant) override {
-    out.push_back(frames.at(frame).parsed.seq.value());
+    out.push_back(frames.at(frame).parsed.packet.slot);
     frames.give_back(&frames.at(frame));
   }
   void on_refused(uint32_t frame, DropReason reason) override {
-    refused.emplace_back(frames.at(frame).parsed.seq.value(), reason);
+    refused.emplace_back(frames.at(frame).parsed.packet.slot, reason);
     frames.give_back(&frames.at(frame));
   }
 
@@ -87,7 +88,7 @@ TEST(Order, behind_waits_for_lower_numbers_and_takes_none) {
 TEST(Order, buckets_do_not_wait_for_each_other) {
   Bench bench;
   bench.take(1, 1);
-  bench.take({.header = {20, bucket + 1, 0}, .seq = MessageSeq(2)});
+  bench.take({.header = {20, bucket + 1, 0}, .packet = {.slot = 2}});
   EXPECT_EQ(bench.out, (Ids{2}));
 }
 
@@ -118,7 +119,7 @@ TEST(Order, a_hole_is_given_up_when_all_before_its_follower_is_settled) {
 TEST(Order, what_comes_from_behind_the_front_is_not_held) {
   Bench bench;
   bench.take(2, 2);
-  bench.take({.header = {20, bucket, 4}, .seq = MessageSeq(4), .is_settled = true});
+  bench.take({.header = {20, bucket, 4}, .packet = {.slot = 4}, .is_settled = true});
   EXPECT_EQ(bench.out, (Ids{2, 4}));
   EXPECT_EQ(bench.order.counts().missed_exactly, 3u);
 }
@@ -150,10 +151,51 @@ TEST(Order, gives_up_the_oldest_when_asked) {
   Bench bench;
   EXPECT_FALSE(bench.order.give_up_oldest(bench.now));
   bench.take(5, 5);
-  bench.take({.header = {20, bucket + 1, 1}, .seq = MessageSeq(7)});
+  bench.take({.header = {20, bucket + 1, 1}, .packet = {.slot = 7}});
   EXPECT_TRUE(bench.order.give_up_oldest(bench.now));
   EXPECT_EQ(bench.out, (Ids{5}));
   EXPECT_EQ(bench.order.counts().missed_by_need, 5u);
+}
+
+// [C-53]
+TEST(Order, a_number_beyond_what_the_stream_can_hold_is_refused) {
+  Bench bench(0, 64, 10);
+  const auto in_slot = [&](uint32_t id, uint32_t seq, uint32_t message, uint32_t slot) {
+    bench.take({.header = {20, bucket, seq},
+                .seq = MessageSeq(message),
+                .slot = slot,
+                .packet = {.slot = id}});
+  };
+  in_slot(1, 0, 0, 2);
+  in_slot(2, 11, 0, 2);  // ten fit between
+  in_slot(3, 12, 0, 2);
+  in_slot(4, 21, 0, 3);
+  in_slot(5, 22, 0, 3);
+  in_slot(6, 1 + 63 * 10, 1, 0);  // the rest of a message, and a slot
+  in_slot(7, 2 + 63 * 10, 1, 0);
+  in_slot(8, 2, 0, 1);  // before the one that is out
+  EXPECT_EQ(bench.out, (Ids{1}));
+  EXPECT_EQ(bench.refused, (Refused{{3, DropReason::frame_ahead},
+                                    {5, DropReason::frame_ahead},
+                                    {7, DropReason::frame_ahead},
+                                    {8, DropReason::frame_ahead}}));
+}
+
+// [C-53]
+TEST(Order, a_number_that_was_a_lie_leaves_no_honest_frame_behind) {
+  Bench bench;
+  const auto in_slot = [&](uint32_t id, uint32_t seq, uint32_t slot) {
+    bench.take({.header = {20, bucket, seq}, .slot = slot, .packet = {.slot = id}});
+  };
+  in_slot(0, 0, 0);
+  in_slot(9, 900, 1);
+  EXPECT_TRUE(bench.order.on_time(bench.now + 100_ms));
+  in_slot(1, 1, 1);  // stands no later: late, as far as anybody can tell
+  in_slot(2, 2, 2);
+  in_slot(4, 4, 3);
+  in_slot(3, 3, 3);
+  EXPECT_EQ(bench.out, (Ids{0, 9, 2, 3, 4}));
+  EXPECT_EQ(bench.refused, (Refused{{1, DropReason::frame_late}}));
 }
 
 TEST(Order, nothing_survives_a_reset) {
@@ -162,7 +204,7 @@ TEST(Order, nothing_survives_a_reset) {
   bench.take(2, 8);
   Ids dropped;
   bench.order.reset([&](uint32_t frame) {
-    dropped.push_back(bench.frames.at(frame).parsed.seq.value());
+    dropped.push_back(bench.frames.at(frame).parsed.packet.slot);
     bench.frames.give_back(&bench.frames.at(frame));
   });
   EXPECT_EQ(dropped, (Ids{1, 2}));
@@ -219,7 +261,7 @@ RC_GTEST_PROP(Order, is_that_of_a_sorted_map, ()) {
     model.take(id, seq, is_behind);
     bench.take({.header = {20, static_cast<uint16_t>(bucket + which), static_cast<uint32_t>(seq),
                            is_behind ? FrameOrder::Behind : FrameOrder::InTurn},
-                .seq = MessageSeq(id)});
+                .packet = {.slot = id}});
     age.emplace_back(id, which);
     if (random.chance(0.1)) {
       const auto is_held = [&](const auto& one) {

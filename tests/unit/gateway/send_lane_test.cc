@@ -107,7 +107,21 @@ TEST(SendLane, refuses_when_no_message_can_be_opened) {
   Site site(options, {.messages = 2, .slots = 38, .payload_bytes = 256});
   EXPECT_EQ(site.offer(packet_of(9000)), std::nullopt);
   EXPECT_EQ(site.offer(packet_of(9000)), std::nullopt);
-  EXPECT_EQ(site.offer(packet_of(9000)), DropReason::wan_queue_full);
+  EXPECT_EQ(site.offer(packet_of(9000)), DropReason::wan_places_full);
+}
+
+// A slot counts as one, whatever is in it.
+TEST(SendLane, small_frames_one_by_one_use_up_messages_long_before_its_queue) {
+  ClassOptions options = class_of_a_tenth();
+  options.queue = 10_s;
+  Site site(options, {.messages = 2, .slots = 38, .payload_bytes = 256});
+  for (int i = 0; i < 2 * 38; ++i) {
+    EXPECT_EQ(site.offer(packet_of(40)), std::nullopt) << i;
+    site.end_turn();
+  }
+  EXPECT_EQ(site.offer(packet_of(40)), DropReason::wan_places_full);
+  EXPECT_LT(site.wire.stream().waiting_bytes(), site.lane.queue_bytes_max() / 100);
+  EXPECT_EQ(site.drops.read_any_thread(DropReason::wan_queue_full), 0u);
 }
 
 TEST(SendLane, marks_those_who_understand_above_half_of_its_queue) {
@@ -188,7 +202,7 @@ TEST(SendLane, its_accounts_add_up_whatever_happens) {
   site.end_turn();
   EXPECT_TRUE(site.adds_up());
   EXPECT_GT(site.count(Counter::lan_sent), 100u);
-  EXPECT_GT(site.drops.read_any_thread(DropReason::wan_queue_full), 100u);
+  EXPECT_GT(site.drops.read_any_thread(DropReason::wan_places_full), 100u);
   EXPECT_GT(site.drops.read_any_thread(DropReason::stream_broken), 1u);
 }
 

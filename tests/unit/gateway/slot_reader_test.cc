@@ -122,6 +122,26 @@ TEST(SlotReader, a_frame_header_may_straddle_at_every_byte) {
   }
 }
 
+// [C-45]
+TEST(SlotReader, a_slot_says_no_more_than_its_packet_brought) {
+  Bench bench;
+  for (int i = 0; i < 3; ++i) bench.add(200), bench.packer.end_slot();
+  const sdr::RecvHandle handle = bench.handle(0);
+  const auto& slots = bench.packer.messages()[0];
+  const auto place = [&](uint32_t slot, size_t bytes) {
+    bench.receives.place(handle.seq, slot, std::span(slots[slot]).first(bytes));
+  };
+  place(0, slot_header_bytes - 1);
+  place(1, slots[1].size() - 1);
+  place(2, slots[2].size());
+  bench.receives.flush(
+      [&](sdr::RecvHandle each, uint32_t first, uint32_t end, const uint64_t* placed) {
+        bench.reader.on_placed(each, first, end, placed, bench.now);
+      });
+  EXPECT_EQ(bench.count(), 1u);
+  EXPECT_EQ(bench.drops.read_any_thread(DropReason::slot_short), 2u);
+}
+
 TEST(SlotReader, a_message_that_nobody_reads_any_more_is_posted_anew) {
   Bench bench;
   bench.sink.keeps = true;
@@ -129,7 +149,7 @@ TEST(SlotReader, a_message_that_nobody_reads_any_more_is_posted_anew) {
   bench.packer.end_message();
   const MessageSeq seq = bench.packer.seq_of(0);
   bench.place(0, 0);
-  bench.reader.on_length(bench.handle(0), 1, bench.now);
+  bench.reader.on_length(bench.handle(0), {1}, bench.now);
   EXPECT_FALSE(bench.reader.on_time(bench.now));  // the frame is lent
   EXPECT_TRUE(bench.receives.is_open(seq));
   bench.reader.done(bench.sink.frames[0].frame);
@@ -151,7 +171,7 @@ TEST(SlotReader, a_message_without_a_length_is_kept) {
 
 TEST(SlotReader, an_empty_message_is_over_with_its_length) {
   Bench bench;
-  bench.reader.on_length(bench.handle(0), 0, bench.now);
+  bench.reader.on_length(bench.handle(0), {0}, bench.now);
   EXPECT_TRUE(bench.reader.on_time(bench.now));
   EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
 }
@@ -160,7 +180,7 @@ TEST(SlotReader, bits_beyond_the_end_of_a_message_mean_nothing) {
   Bench bench;
   const TestFrame frame = bench.add(50);
   bench.packer.end_message();
-  bench.reader.on_length(bench.handle(0), 1, bench.now);
+  bench.reader.on_length(bench.handle(0), {1}, bench.now);
   const sdr::RecvHandle handle = bench.handle(0);
   bench.receives.place(handle.seq, 0, bench.packer.messages()[0][0]);
   const std::vector<uint64_t> all(2, ~uint64_t{0});
@@ -275,9 +295,9 @@ TEST(SlotReader, a_frame_does_not_reach_beyond_its_message) {  // [C-47]
     Bench bench;
     bench.add(300);
     bench.packer.end_slot();
-    if (is_length_first) bench.reader.on_length(bench.handle(0), 1, bench.now);
+    if (is_length_first) bench.reader.on_length(bench.handle(0), {1}, bench.now);
     bench.place(0, 0);
-    if (!is_length_first) bench.reader.on_length(bench.handle(0), 1, bench.now);
+    if (!is_length_first) bench.reader.on_length(bench.handle(0), {1}, bench.now);
     EXPECT_EQ(bench.dropped(DropReason::frame_cut), 1u);
     EXPECT_TRUE(bench.reader.on_time(bench.now));
     EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
@@ -291,8 +311,8 @@ TEST(SlotReader, gives_up_the_holes_of_a_message_that_stalls_its_sender) {
   bench.add(50);
   bench.packer.end_message();
   bench.place(1, 0);
-  bench.reader.on_length(bench.handle(0), 1, bench.now);
-  bench.reader.on_length(bench.handle(1), 1, bench.now);
+  bench.reader.on_length(bench.handle(0), {1}, bench.now);
+  bench.reader.on_length(bench.handle(1), {1}, bench.now);
   bench.reader.on_time(bench.now);
   EXPECT_EQ(bench.reader.next_due(), bench.now + 10_ms);
   bench.reader.on_time(bench.now + 9_ms);
@@ -348,7 +368,7 @@ RC_GTEST_PROP(SlotReader, survives_slots_of_any_content, ()) {
       if (random.chance(0.05)) bench.reader.on_abandoned(bench.handle(message), slot, 1, {});
       bench.place_bytes(message, slot, bytes);
     }
-    bench.reader.on_length(bench.handle(message), static_cast<uint32_t>(random.below(70)), {});
+    bench.reader.on_length(bench.handle(message), {static_cast<uint32_t>(random.below(70))}, {});
     bench.reader.on_time({});
     RC_ASSERT(!bench.receives.is_open(bench.packer.seq_of(message)));
   }
@@ -393,7 +413,7 @@ RC_GTEST_PROP(SlotReader, every_frame_comes_whole_with_its_last_slot, ()) {
       }
       RC_ASSERT(bench.count() == expected);
     }
-    bench.reader.on_length(bench.handle(message), count, bench.now);
+    bench.reader.on_length(bench.handle(message), {count}, bench.now);
     bench.reader.on_time(bench.now);
   }
   RC_ASSERT(expected == frames.size());

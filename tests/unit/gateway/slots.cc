@@ -81,8 +81,8 @@ std::optional<sdr::RecvHandle> FakeReceives::try_post(std::span<uint8_t> memory)
   CW_ASSERT(memory.size() == options_.message_bytes());
   const size_t words = (options_.data_slots_max + 63) / 64;
   const sdr::RecvHandle handle{place, next_};
-  posted_[next_.value()] = {handle, memory, std::vector<uint64_t>(words),
-                            std::vector<uint64_t>(words)};
+  posted_[next_.value()] = {
+      handle, memory, std::vector<uint64_t>(words), std::vector<uint64_t>(words), {}};
   ++next_;
   return handle;
 }
@@ -100,6 +100,12 @@ bool FakeReceives::is_marked(sdr::RecvHandle handle, uint32_t slot) const {
   return it != posted_.end() && (it->second.marks[slot / 64] >> slot % 64 & 1) != 0;
 }
 
+uint32_t FakeReceives::slot_bytes(sdr::RecvHandle handle, uint32_t slot) const {
+  const auto& bytes = posted_.at(handle.seq.value()).bytes;
+  const auto it = bytes.find(slot);
+  return it == bytes.end() ? options_.payload_bytes_max : it->second;
+}
+
 std::optional<sdr::RecvHandle> FakeReceives::handle_of(MessageSeq seq) const {
   const auto it = posted_.find(seq.value());
   return it == posted_.end() ? std::nullopt : std::optional(it->second.handle);
@@ -112,6 +118,7 @@ void FakeReceives::place(MessageSeq seq, uint32_t slot, std::span<const uint8_t>
   const uint64_t bit = uint64_t{1} << slot % 64;
   if ((message.bits[slot / 64] & bit) == 0) {
     std::ranges::copy(bytes, message.memory.data() + size_t{slot} * options_.payload_bytes_max);
+    message.bytes[slot] = static_cast<uint32_t>(bytes.size());
     if (is_marked) message.marks[slot / 64] |= bit;
   }
   message.bits[slot / 64] |= bit;

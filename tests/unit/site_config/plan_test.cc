@@ -32,6 +32,19 @@ TEST(Plan, of_the_least_file_has_one_class_for_all_packets) {
   EXPECT_EQ(prefix_text(plan.lan_routes[0]), "10.2.0.0/16");
 }
 
+TEST(Plan, finds_the_files_that_it_names_beside_itself) {
+  const Folder folder;
+  const auto status = [&](const char* name) {
+    const std::string line = std::string("name = \"south\"\nstatus = \"") + name + "\"";
+    auto plan = read_plan(folder.path() + "/gateway.toml", file_with("name = \"south\"", line));
+    EXPECT_TRUE(plan) << plan.error().sentence;
+    return plan ? plan->status_file : "";
+  };
+  EXPECT_EQ(status("state.json"), folder.path() + "/state.json");
+  EXPECT_EQ(status("/run/state.json"), "/run/state.json");
+  EXPECT_EQ(status(""), "");
+}
+
 TEST(Plan, fills_packets_as_far_as_the_way_allows) {
   const Folder folder;
   const auto payload = [](const char* mtu, const char* address) {
