@@ -19,13 +19,17 @@ const Traits table[] = {
     {.policy = "go_back_n", .spurious_share_max = 12},
     {.policy = "selective_repeat", .variant = "_rto", .params = {{"detect", rto}}},
     {.policy = "selective_repeat", .variant = "_nack", .params = {{"detect", nack}}},
-    {.policy = "erasure"},
-    {.policy = "erasure", .variant = "_xor", .params = {{"codec", 1}, {"k", 16}, {"m", 4}}},
-    {.policy = "hybrid"},
+    {.policy = "erasure", .codes = true},
+    {.policy = "erasure",
+     .variant = "_xor",
+     .params = {{"codec", 1}, {"k", 16}, {"m", 4}},
+     .codes = true},
+    {.policy = "hybrid", .codes = true},
     {.policy = "hybrid",
      .variant = "_small",
-     .params = {{"k", 8}, {"m", 1}, {"m_max", 2}, {"rows", 1}}},
-    {.policy = "layered_interleave"},
+     .params = {{"k", 8}, {"m", 1}, {"m_max", 2}, {"rows", 1}},
+     .codes = true},
+    {.policy = "layered_interleave", .codes = true},
 };
 
 [[noreturn]] void give_up(const std::string& sentence) {

@@ -18,6 +18,8 @@ struct Traits {
   std::map<std::string, double> params = {};  ///< by name; the others have their defaults
   /// False: what is lost stays lost, by design, and delivery after loss is not asked for.
   bool repairs = true;
+  /// True: its stream has blocks, as its limits ask for.
+  bool codes = false;
   /// Resends per data slot on paths of different lengths that lose nothing.
   double spurious_share_max = 0;
 };

@@ -1,10 +1,28 @@
 #include "tests/conformance/story.h"
 
+#include "offload/codec/codecs.h"
+
 namespace cw::conformance {
 namespace {
 
 /// Of a policy that repairs nothing, the receiver takes what there is after a while.
 constexpr Duration patience = Duration::from_ms(50);
+
+cw_policy_limits needs_of(const Candidate& candidate, const sim::SiteOptions& site) {
+  cw_env env{};
+  env.size = sizeof(env);
+  env.messages = site.stream.messages;
+  env.data_slots_max = site.stream.data_slots_max;
+  env.note_bytes_max = static_cast<uint32_t>(limits::note_bytes_max);
+  env.slot_wire_bytes = site.stream.payload_bytes;
+  env.rate_bps = site.rate.bps();
+  env.params = site.policy_params.data();
+  cw_path_facts path{};
+  const cw_fact_link link{1, 0, env.rate_bps, Duration::from_ms(10).ns(), &path};
+  cw_policy_limits needs{};
+  candidate.ops->limits(&env, &link, &needs);
+  return needs;
+}
 
 sim::SiteOptions site_options(const Candidate& candidate, const StoryOptions& options,
                               uint64_t end) {
@@ -17,6 +35,9 @@ sim::SiteOptions site_options(const Candidate& candidate, const StoryOptions& op
   site.stream.messages = options.places;
   site.stream.data_slots_max = 256;
   site.stream.first_seq = options.first_seq;
+  if (candidate.traits.codes) {
+    site.stream = sdr::coded(site.stream, needs_of(candidate, site), code::all());
+  }
   return site;
 }
 
