@@ -21,6 +21,7 @@ namespace {
 /// both LANs.
 constexpr Duration margin = Duration::from_ms(5);
 constexpr Duration hold_default = Duration::from_ms(250);
+constexpr Duration block_age_default = Duration::from_ms(2);
 constexpr Duration queue_default = Duration::from_ms(50);
 
 // A QP's timeout is 4.096 us x 2^n.
@@ -115,9 +116,9 @@ std::string advice_for_hosts(Duration needed, const ClassConfig& it) {
 void check_hold(Section& row, ClassConfig& it, const Config& config) {
   const std::string name = "class \"" + it.name + "\": ";
   const std::string policy = it.policy->name;
-  if (it.hold < it.recovery_worst) {
+  if (it.hold < it.recovery_worst()) {
     row.complain("hold", name + "hold is " + about(it.hold) + ", but " + policy + " needs " +
-                             about(it.recovery_worst) + " to mend a loss over pair.rtt " +
+                             about(it.recovery_worst()) + " to mend a loss over pair.rtt " +
                              about(config.pair.rtt) +
                              "; raise hold, or take a policy that does not resend");
   }
@@ -126,6 +127,17 @@ void check_hold(Section& row, ClassConfig& it, const Config& config) {
     row.complain("queue", name + "queue is " + about(it.queue) + " and must be below hold " +
                               about(it.hold));
   }
+}
+
+// A frame that needs repair waits for its block to close, on top of the way there.
+void settle_block_age(Section& row, ClassConfig& it, const Config& config) {
+  const Duration most = config.pair.rtt / 10;
+  if (it.block_age == Duration::max()) it.block_age = std::min(block_age_default, most);
+  if (!has_only_roce(it) || it.block_age <= most) return;
+  row.complain("block_age", "class \"" + it.name + "\": block_age is " + about(it.block_age) +
+                                "; RC hosts wait in order for what is repaired, so at most a tenth "
+                                "of pair.rtt is accepted, " +
+                                about(most));
 }
 
 }  // namespace
@@ -145,22 +157,21 @@ std::string about(Rate rate) {
 
 void settle_hold(Section& row, ClassConfig& it, const Config& config) {
   if (config.pair.rtt == Duration() || it.policy == nullptr) return;  // told elsewhere
-  const cw_policy_limits needs = limits_of(*it.policy, it.params, config);
-  it.recovery_worst = Duration::from_ns(needs.recovery_worst_ns);
-  it.retain = Duration::from_ns(needs.retain_ns);
+  it.needs = limits_of(*it.policy, it.params, config);
+  settle_block_age(row, it, config);
   if (has_only_roce(it) && it.host_timeout == Duration::max()) {
     it.host_timeout = roce_timeout(roce_timeout_default);
   }
   if (it.host_timeout == Duration::max()) {
-    if (it.hold == Duration::max()) it.hold = std::max(hold_default, it.recovery_worst * 2);
+    if (it.hold == Duration::max()) it.hold = std::max(hold_default, it.recovery_worst() * 2);
     return check_hold(row, it, config);
   }
   const std::string name = "class \"" + it.name + "\": ";
-  const Duration rtt = config.pair.rtt, mended = rtt + it.recovery_worst + margin;
+  const Duration rtt = config.pair.rtt, mended = rtt + it.recovery_worst() + margin;
   if (mended >= it.host_timeout) {
     return row.complain("host_timeout",
                         name + "pair.rtt " + about(rtt) + ", a loss mended by " + it.policy->name +
-                            " in " + about(it.recovery_worst) + " and " + about(margin) +
+                            " in " + about(it.recovery_worst()) + " and " + about(margin) +
                             " of margin make " + about(mended) +
                             ", but the hosts give up after host_timeout " + about(it.host_timeout) +
                             "; " + advice_for_hosts(mended, it));
@@ -192,8 +203,12 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
     if (each == it.policy) initial = names.size();
     names.emplace_back(each->name);
   }
-  row.choice("policy", initial, names, "How losses are mended.",
-             [&it, config](size_t i) { it.policy = config->policies[i]; });
+  row.choice("policy", initial, names,
+             "How losses are mended; unless one is named, hybrid for a class of RoCE only.",
+             [&it, config](size_t i) {
+               it.policy = config->policies[i];
+               it.has_policy = true;
+             });
   row.key("weight", it.weight, "Its share of the link when classes compete.").range(1, 1000);
   row.choice("order", it.order, {"by_kind", "always", "never"},
              "Which packets of a flow wait for their elders: by_kind is all but UDP and ICMP.");
@@ -210,7 +225,13 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
       .range("1 ms", "10 s")
       .or_none();
   row.key("mark", it.mark, "Whether ECN says so above half of that.");
+  row.key("block_age", it.block_age,
+          "Where the policy codes: repair follows when the oldest packet without is this old; "
+          "none: a tenth of pair.rtt, but 2 ms at most.")
+      .range("10 us", "1 s")
+      .or_none();
   row.then([&it](Section& here) {
+    if (!it.has_policy && has_only_roce(it)) it.policy = cw_policy_hybrid();
     Section& params = here.table("params", "What the policy lets one choose.");
     config::declare_params(params, *it.policy, it.params);
   });

@@ -42,7 +42,7 @@ struct WanConfig {
   uint16_t udp_port = 4791, paths = 1;
   Rate rate;
   bool adapt = true;
-  double overhead_limit = 0.25;
+  std::optional<double> overhead_limit;
   bool is_impaired = false;
   Impairment impairment;
   uint64_t seed = 1;
@@ -68,13 +68,17 @@ struct ClassConfig {
   std::vector<gateway::ClassMatch> matches;
   bool is_for_all = true;  // no match was written
   const cw_policy_ops* policy = nullptr;
+  bool has_policy = false;  // one was written
   std::vector<double> params;
   uint32_t weight = 1;
   gateway::OrderRule order = gateway::OrderRule::ByKind;
   Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();
+  Duration block_age = Duration::max();
   bool mark = true;
   // Known when the class has been read; then none of the above is at its max() either.
-  Duration recovery_worst, retain;
+  cw_policy_limits needs{};
+  Duration recovery_worst() const { return Duration::from_ns(needs.recovery_worst_ns); }
+  Duration retain() const { return Duration::from_ns(needs.retain_ns); }
 };
 
 /// Everything at once; lives while the file is read. Rows are stored by pointer, since keys are
@@ -99,6 +103,8 @@ struct Config {
   bool is_wan_v6() const;
   /// The faster direction of a link.
   Rate link_rate() const { return pair.rate == Rate() ? wan.rate : pair.rate; }
+  /// Resends and repair per byte of data: as written, or what resends need and codes may take.
+  double overhead_limit() const;
   /// Of a full slot: what pair.mtu leaves.
   uint32_t payload_bytes() const;
   /// What the named file is, from where we stand.

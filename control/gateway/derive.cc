@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/gateway/inbound.h"
+#include "offload/codec/codecs.h"
 
 namespace cw::site {
 namespace {
@@ -20,7 +21,7 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
   stream.messages = messages;
   stream.chunk_slots = chunk_slots;
   stream.payload_bytes = config.payload_bytes();
-  const Duration life = std::max(it.hold, it.retain) + config.pair.rtt * 2;
+  const Duration life = std::max(it.hold, it.retain()) + config.pair.rtt * 2;
   const uint64_t bytes = config.link_rate().bytes_in(life).count() / (messages / 2);
   const uint64_t slots = bytes / stream.payload_bytes / chunk_slots * chunk_slots + chunk_slots;
   if (slots > stream.split.slots()) {
@@ -28,7 +29,10 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
                    about(life) + " (hold and two pair.rtt) are more than messages can have; " +
                    "lower hold or pair.rate");
   }
-  stream.data_slots_max = static_cast<uint32_t>(slots);
+  const uint64_t block_slots = uint64_t{it.needs.rows} * it.needs.k;
+  const uint64_t least = (block_slots + chunk_slots - 1) / chunk_slots * chunk_slots;
+  stream.data_slots_max = static_cast<uint32_t>(std::max(slots, least));
+  stream = sdr::coded(stream, it.needs, code::all());
   if (const auto fits = sdr::check(stream); !fits) return std::unexpected(fits.error());
   return stream;
 }
@@ -42,7 +46,9 @@ Bytes memory_of(const Config& config) {
     inbound.slots.messages = stream->messages;
     inbound.slots.data_slots_max = stream->data_slots_max;
     inbound.slots.payload_bytes_max = stream->payload_bytes;
-    per_peer += stream->messages * stream->message_bytes_max() + inbound.memory_bytes();
+    const uint64_t repair = uint64_t{stream->repair_slots_max} * stream->shard_bytes();
+    per_peer += stream->messages * (stream->message_bytes_max() + 2 * repair);
+    per_peer += inbound.memory_bytes();
   }
   const uint64_t packets = port_packets + wan_packets(config);
   return Bytes(per_peer * config.peers.size() + packets * limits::frame_bytes_max);

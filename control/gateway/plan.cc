@@ -77,10 +77,10 @@ PacerOptions pacer_options(const PeerConfig& peer, const Config& config) {
   options.burst_bytes = static_cast<uint32_t>(
       std::clamp(options.rate.bytes_in(burst_time).count(), burst_bytes_min, burst_bytes_max));
   options.horizon = horizon;
-  options.overhead_ppm = static_cast<uint32_t>(std::lround(config.wan.overhead_limit * million));
+  options.overhead_ppm = static_cast<uint32_t>(std::lround(config.overhead_limit() * million));
   // One round trip's losses may be mended at once.
   const uint64_t saved =
-      options.rate.scaled(config.wan.overhead_limit).bytes_in(config.pair.rtt).count();
+      options.rate.scaled(config.overhead_limit()).bytes_in(config.pair.rtt).count();
   options.overhead_burst_bytes = static_cast<uint32_t>(
       std::clamp<uint64_t>(saved, options.overhead_burst_bytes, UINT32_MAX / 2));
   return options;
@@ -115,6 +115,7 @@ gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
   options.order = it.order;
   options.hold = it.hold;
   options.queue = it.queue;
+  options.block_age = it.block_age;
   options.mark = it.mark;
   return options;
 }
@@ -192,7 +193,7 @@ Plan plan_of(Config& config) {
                             .policy = it.policy->name,
                             .params = it.params,
                             .hold = it.hold,
-                            .recovery_worst = it.recovery_worst,
+                            .recovery_worst = it.recovery_worst(),
                             .stream = *stream_of(it, static_cast<uint16_t>(i), config)});
   }
   for (size_t i = 0; i < config.peers.size(); ++i) {

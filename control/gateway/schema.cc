@@ -161,9 +161,16 @@ void declare_wan(Section& section, const ConfigPtr& config) {
   section.key("rate", wan.rate, "What this site sends at most, all headers included.").required();
   section.key("adapt", wan.adapt, "Sends less while the link shows that it carries less.");
   section
-      .ratio("overhead_limit", wan.overhead_limit,
-             "Resends and repair at most, as a share of the data.")
-      .range(0, 1);
+      .add({"overhead_limit", config::Type::Ratio,
+            [&wan](const config::Value& value) {
+              wan.overhead_limit.reset();
+              if (!value.is_none) wan.overhead_limit = value.number;
+            },
+            "none",
+            "Resends and repair at most, as a share of the data; none: 25 %, and what the classes' "
+            "codes take at most."})
+      .range(0, 1)
+      .or_none();
   Section& impair = section.table(
       "impair", "For rehearsals: what happens to all that leaves here. Each site says its own.");
   impair.key("seed", wan.seed, "Decides what chance decides.");
@@ -246,6 +253,16 @@ uint32_t Config::payload_bytes() const {
   const auto around =
       ip_bytes + udp_bytes + icrc_bytes + static_cast<uint32_t>(slot_write_header_bytes);
   return std::min<uint32_t>((pair.mtu - around) / 4 * 4, limits::payload_bytes_max);
+}
+
+double Config::overhead_limit() const {
+  constexpr double of_resends = 0.25;
+  double of_codes = 0;
+  for (const auto& it : classes) {
+    const double data = double{it->needs.rows} * it->needs.k;
+    if (data > 0) of_codes = std::max(of_codes, it->needs.m_cap / data);
+  }
+  return wan.overhead_limit.value_or(std::min(of_resends + of_codes, 1.0));
 }
 
 std::string Config::path_of(const std::string& file) const {

@@ -62,7 +62,9 @@ struct ClassOptions {
   OrderRule order = OrderRule::ByKind;
   Duration hold = Duration::from_ms(250);  ///< a frame is given up when it is this old
   Duration queue = Duration::from_ms(50);  ///< of frames that wait for the link, at most
-  bool mark = true;                        ///< CE above half of `queue`, for those who can
+  /// Where the policy codes: a block closes when its oldest slot is this old.
+  Duration block_age = Duration::from_ms(2);
+  bool mark = true;  ///< CE above half of `queue`, for those who can
 };
 
 /// A peer gateway as the LAN side sees it.

@@ -87,10 +87,44 @@ TEST(Plan, holds_as_long_as_the_hosts_allow) {
   const Folder folder;
   const Plan plan = plan_of(file_with("", "",
                                       "[[class]]\nname='rdma'\nmatch=[{kind='roce'}]\n"
-                                      "params={detect='nack'}\nqueue='5 ms'\n"
+                                      "policy='selective_repeat'\nparams={detect='nack'}\n"
+                                      "queue='5 ms'\n"
                                       "[[class]]\nname='all'\nhost_timeout='200 ms'\n"));
   EXPECT_EQ(plan.classes[0].hold, Duration::from_ns(67'108'864) - 20_ms - 5_ms);
   EXPECT_EQ(plan.classes[1].hold, 200_ms - 20_ms - 5_ms);
+}
+
+// RC hosts wait in order: what is repaired before anybody asks keeps them waiting least.
+TEST(Plan, codes_what_rdma_hosts_send) {
+  const Folder folder;
+  const Plan plan = plan_of(file_with("", "",
+                                      "[[class]]\nname='rdma'\nmatch=[{kind='roce'}]\n"
+                                      "[[class]]\nname='all'\n"));
+  EXPECT_EQ(plan.classes[0].policy, "hybrid");
+  EXPECT_EQ(plan.classes[1].policy, "selective_repeat");
+  const sdr::StreamConfig &rdma = plan.classes[0].stream, &all = plan.classes[1].stream;
+  EXPECT_EQ(rdma.k, 32);
+  EXPECT_EQ(rdma.block_slots_max(), 128u);
+  EXPECT_GE(rdma.blocks_max() * rdma.block_slots_max(), rdma.data_slots_max);
+  EXPECT_EQ(rdma.codec_count(), 2u);
+  EXPECT_EQ(all.repair_slots_max, 0u);
+  // A tenth of the round trip of 20 ms.
+  EXPECT_EQ(plan.gateway.classes[0].block_age, 2_ms);
+  EXPECT_TRUE(sdr::check(rdma));
+}
+
+TEST(Plan, lets_repair_take_what_the_codes_need) {
+  const Folder folder;
+  const auto overhead_of = [](const char* wan, const char* policy) {
+    return plan_of(file_with("[wan]", std::string("[wan]") + wan,
+                             std::string("[[class]]\nname='all'\npolicy='") + policy + "'\n"))
+        .peers[0]
+        .pacer.overhead_ppm;
+  };
+  EXPECT_EQ(overhead_of("", "selective_repeat"), 250'000u);
+  EXPECT_EQ(overhead_of("", "hybrid"), 500'000u);   // 8 of 32 besides
+  EXPECT_EQ(overhead_of("", "erasure"), 750'000u);  // 16 of 32
+  EXPECT_EQ(overhead_of("\noverhead_limit = '10 %'", "erasure"), 100'000u);
 }
 
 TEST(Plan, matches_ports_of_either_side) {
