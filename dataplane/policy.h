@@ -18,16 +18,16 @@
  *   not below `slots` (a short set), or where a slot is shorter than payload_bytes;
  *   repair shard j (j < m) of it is repair slot repair_first + j * rows + r, counted from D: on the
  *   wire, in ranges and in `repair` bits it is slot D + repair_first + j * rows + r.
- * The shape holds when 1 <= rows <= cw_env.rows, 1 <= k <= cw_env.k, 1 <= m <= cw_env.m_cap, k + m
- * <= 255, rows * (k - 1) < slots <= rows * k, and all slots lie inside the message: data below what is appended
- * (source) or D (sink), repair below repair_slots_max. The rest is the policy's affair: sets may
- * overlap, and one set may be given more repair later by a code with the same {slot_first, rows, k,
- * slots, repair_first} and, where the codec allows (rs does, xor does not), a larger m.
- * A *block* is the ordinary set: blocks 0, 1, 2, ... follow each other through the message without
- * holes. Block b begins where block b - 1 ends, at slot_first = b * cw_env.k * cw_env.rows as long
- * as all before it were full and of the first layout; its repair slots begin at b * m_cap, of which
- * it may use m_cap: m * rows <= m_cap. A block is full with rows * k slots; closed earlier, with n
- * slots, its rows shrink first (rows' = ceil(n / k)) and then k (k' = ceil(n / rows')), m stays.
+ * The shape holds when 1 <= rows <= cw_env.rows, 1 <= k <= cw_env.k, 1 <= m <= cw_env.m_cap,
+ * k + m <= 255, rows * (k - 1) < slots <= rows * k, and all slots lie inside the message: data
+ * below what is appended (source) or D (sink), repair below repair_slots_max. Sets may overlap. A
+ * repair slot comes into being once: the same set may be given more of them later by a larger m,
+ * where the codec allows (rs does, xor does not). A *block* is the ordinary set: blocks 0, 1, 2,
+ * ... follow each other through the message without holes. Block b begins where block b - 1 ends,
+ * at slot_first = b * cw_env.k * cw_env.rows as long as all before it were full and of the first
+ * layout; its repair slots begin at b * m_cap, and m * rows <= m_cap. A block is full with rows * k
+ * slots; closed earlier, with n slots, its rows shrink first (rows' = ceil(n / k)) and then k (k' =
+ * ceil(n / rows')), m stays.
  *
  * Bounds. Every output is bounded. Decisions that do not fit are asked for again in the same turn:
  * set out->more and the core calls resume() when it has taken what there was. Every decision has a
@@ -156,10 +156,8 @@ struct cw_fact_appended {
 
 /* Block `block` is complete: `slots` slots, coded as k chunks of `rows`, with m repair chunks; what
  * comes next belongs to the next block. Source: the block is full, the message closed, or it grew
- * too old; told once per block, in order, after `appended` of its slots and before `closed`. Sink:
- * the sender's word, once per block, in any order, because records may be lost or overtake each
- * other; it may come before or after any slot of the block. Data may fill the message before the
- * sender says where a block ends: what is not covered by a block cannot be decoded yet. */
+ * too old; in order, after `appended` of its slots and before `closed`. Sink: the sender's word,
+ * once per block, in any order, before or after any slot of the block. */
 struct cw_fact_block_closed {
   uint32_t message;
   uint32_t block, slots;
@@ -382,10 +380,10 @@ struct cw_finish {
   uint32_t status;       /* enum cw_finish_status */
 };
 
-/* Source: the shape of the blocks opened from now on; a block that has slots keeps its own. Refused
- * (CW_REFUSED_RANGE, _CODEC) when it does not hold or m * rows > m_cap; m may be 0: no repair.
- * Until the first one blocks are k = cw_env.k, rows = cw_env.rows, m = m_cap / rows (k + m at most
- * 255), codec 0. */
+/* Source: the shape of the blocks opened from now on; a block that has slots keeps its own, and a
+ * message whose blocks would not last to its end goes on with the first layout: k = cw_env.k, rows
+ * = cw_env.rows, m = m_cap / rows (k + m at most 255), codec 0. m may be 0: no repair. Refused when
+ * the shape does not hold or m * rows > m_cap (_RANGE), and without such a codec (_CODEC). */
 struct cw_layout {
   uint32_t codec;
   uint16_t rows;

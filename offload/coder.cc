@@ -21,11 +21,29 @@ class Seen {
     word |= bit;
     return is_new;
   }
+  bool add(std::span<const cw_shard> shards) {
+    return std::ranges::all_of(shards, [&](const cw_shard& shard) { return add(shard.id); });
+  }
 
  private:
   static_assert(limits::shards_per_block_max < 256);
   std::array<std::array<uint64_t, 4>, 2> words_{};
 };
+
+/// Whether ids rise, the usual order of a row: none is then there twice, and none needs marking.
+bool do_rise(std::span<const cw_shard> shards) {
+  bool rise = true;
+  for (size_t i = 1; i < shards.size(); ++i) rise &= shards[i - 1].id < shards[i].id;
+  return rise;
+}
+
+/// Whether one of `some` is among `all`, both rising.
+bool do_meet(std::span<const cw_shard> some, std::span<const cw_shard> all) {
+  const auto is_there = [&](const cw_shard& shard) {
+    return std::ranges::binary_search(all, shard.id, {}, &cw_shard::id);
+  };
+  return std::ranges::any_of(some, is_there);
+}
 
 CodeResult result_of(uint32_t said, uint32_t need) {
   if (said == CW_DECODE_DONE) return {Coded::Done};
@@ -114,34 +132,40 @@ bool Coder::is_inside(uint32_t id) const {
   return (id & CW_REPAIR_ID) != 0 ? (id & ~CW_REPAIR_ID) < shape_.m : id < shape_.k;
 }
 
+bool Coder::may_encode(std::span<const cw_shard> data, std::span<const cw_shard> repair) const {
+  if (data.size() != shape_.k) return false;
+  uint32_t difference = 0;
+  for (uint32_t i = 0; i < shape_.k; ++i) difference |= data[i].id ^ i;
+  const auto is_repair = [&](const cw_shard& shard) {
+    return (shard.id & CW_REPAIR_ID) != 0 && is_inside(shard.id);
+  };
+  if (difference != 0 || !std::ranges::all_of(repair, is_repair)) return false;
+  return do_rise(repair) || Seen().add(repair);
+}
+
 CodeResult Coder::encode(std::span<const cw_shard> data, std::span<const cw_shard> repair,
                          void* scratch) const {
-  if (data.size() != shape_.k) return malformed;
-  for (uint32_t i = 0; i < shape_.k; ++i) {
-    if (data[i].id != i) return malformed;
-  }
-  Seen seen;
-  for (const cw_shard& shard : repair) {
-    if ((shard.id & CW_REPAIR_ID) == 0 || !is_inside(shard.id) || !seen.add(shard.id)) {
-      return malformed;
-    }
-  }
+  if (!may_encode(data, repair)) return malformed;
   ops_->encode(table_.at(0), data.data(), repair.data(), static_cast<uint32_t>(repair.size()),
                scratch);
   return {};
 }
 
+bool Coder::are_inside(std::span<const cw_shard> shards) const {
+  return std::ranges::all_of(shards, [&](const cw_shard& shard) { return is_inside(shard.id); });
+}
+
+bool Coder::may_decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted) const {
+  const auto is_data = [&](const cw_shard& shard) { return shard.id < shape_.k; };
+  if (!are_inside(present) || !std::ranges::all_of(wanted, is_data)) return false;
+  if (do_rise(present) && do_rise(wanted)) return !do_meet(wanted, present);
+  Seen seen;
+  return seen.add(present) && seen.add(wanted);
+}
+
 CodeResult Coder::decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted,
                          void* scratch) const {
-  Seen seen;
-  for (const cw_shard& shard : present) {
-    if (!is_inside(shard.id) || !seen.add(shard.id)) return malformed;
-  }
-  for (const cw_shard& shard : wanted) {
-    if ((shard.id & CW_REPAIR_ID) != 0 || !is_inside(shard.id) || !seen.add(shard.id)) {
-      return malformed;
-    }
-  }
+  if (!may_decode(present, wanted)) return malformed;
   uint32_t need = 0;
   const uint32_t said =
       ops_->decode(table_.at(0), present.data(), static_cast<uint32_t>(present.size()),

@@ -76,6 +76,10 @@ class Coder {
  private:
   Coder(const cw_codec_ops& ops, const CodeShape& shape, const cw_codec_sizes& room);
   bool is_inside(uint32_t id) const;
+  bool are_inside(std::span<const cw_shard> shards) const;
+  /// Whether the ids fit the shape, each is there once, and nothing is wanted that is present.
+  bool may_encode(std::span<const cw_shard> data, std::span<const cw_shard> repair) const;
+  bool may_decode(std::span<const cw_shard> present, std::span<const cw_shard> wanted) const;
 
   const cw_codec_ops* ops_;
   CodeShape shape_;

@@ -36,6 +36,8 @@ struct SendTicket {
   uint16_t path_choice = 0;  // 2
   uint16_t path = 0;         // 4
 
+  constexpr bool is_repair() const { return kind == CW_SEND_REPAIR; }
+
   static constexpr uint16_t kind_control = 3;
   static constexpr uint16_t life_mask = 0xfff;
 

@@ -27,6 +27,7 @@
 #include "dataplane/sdr/gap_ledger.h"
 #include "dataplane/sdr/note_queue.h"
 #include "dataplane/sdr/policy_host.h"
+#include "dataplane/sdr/recv_message.h"
 #include "dataplane/sdr/repair_slots.h"
 #include "dataplane/sdr/send_stream.h"
 #include "dataplane/sdr/stream_config.h"
@@ -36,18 +37,6 @@
 #include "offload/bitmap.h"
 
 namespace cw::sdr {
-
-struct RecvHandle {
-  uint32_t place = UINT32_MAX;
-  MessageSeq seq;
-};
-
-struct RecvInfo {
-  MessageStatus status = MessageStatus::Open;
-  std::optional<uint64_t> bytes;  ///< the message's length, once the sender has said
-  uint32_t slots_in_place = 0;
-  std::optional<bool> has_immediate;
-};
 
 /// One data packet, parsed, with where it came from.
 struct SlotArrival {
@@ -59,28 +48,6 @@ struct SlotArrival {
   uint8_t generation = 0;
   bool is_repeat = false;  ///< this very transmission has arrived before
   bool is_marked = false;  ///< its packet met congestion (CE)
-};
-
-/// What an application is told that does not ask. Called when a burst is done or a record was read,
-/// never from within a call of a policy; any function of the stream may be called from there, and a
-/// message may be completed. It is over when info() says that its status is no longer Open: every
-/// slot is in place or abandoned, or its sender has given up the whole of it.
-class RecvEvents {
- public:
-  /// Words [word_first, word_end) of a message's slots have changed, or may have: bit s % 64 of
-  /// placed[s / 64] says whether slot s is in place. A slot may come after it was abandoned.
-  virtual void on_placed(RecvHandle handle, uint32_t word_first, uint32_t word_end,
-                         const uint64_t* placed, Instant now) = 0;
-  /// The message has slots 0 .. slots - 1 and no more; once per message.
-  virtual void on_length(RecvHandle handle, uint32_t slots, Instant now) = 0;
-  /// Of these slots, those that are not in place will not be sent any more. `first + count` may lie
-  /// beyond the message's end; every slot is told at most once.
-  virtual void on_abandoned(RecvHandle handle, uint32_t first, uint32_t count, Instant now) = 0;
-  /// The epoch is over: all handles are void, all places are free, and sequences begin anew.
-  virtual void on_reset(Instant now) = 0;
-
- protected:
-  ~RecvEvents() = default;
 };
 
 class RecvStream final : public PolicyActions, private CodeClient {
@@ -158,33 +125,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   const PolicyHost& policy() const { return *policy_; }
 
  private:
-  struct Message {
-    MessageSeq seq;
-    uint8_t* memory = nullptr;
-    uint64_t memory_bytes = 0;
-    bool is_posted = false;
-    bool is_opened = false;   // something of it has been heard
-    bool is_closed = false;   // its length is known
-    bool is_lost = false;     // its peer restarted: only complete() is left to do
-    bool is_touched = false;  // has facts of this burst
-    bool is_queued = false;   // and waits in `touched_`; outlives the message
-    bool has_immediate = false;
-    MessageStatus status = MessageStatus::Open;
-    uint16_t path = 0;           // of the last arrival
-    uint8_t fragments_seen = 0;  // of the immediate: one bit each, up to 8 fragments of 4 bits
-    uint32_t fragment_mask = 0;
-    uint32_t immediate = 0;
-    uint32_t slots = CW_UNKNOWN;
-    uint32_t in_place = 0;
-    uint32_t first_missing = 0;
-    uint32_t highest = 0;                   // + 1
-    uint32_t abandoned_end = 0;             // what is missing below will not come
-    uint32_t duplicates = 0;                // of this burst
-    uint32_t word_first = 0, word_end = 0;  // touched in this burst
-    uint32_t repair_word_first = 0, repair_word_end = 0;
-    uint32_t blocks = 0, blocks_end = 0;  // known from the front, and the data slots they cover
-    uint64_t bytes = 0;
-  };
+  using Message = RecvMessage;
   /// What the arena is made of: it must be aligned as the bitmap door says.
   struct alignas(64) CacheLine {
     uint8_t bytes[64];

@@ -108,7 +108,7 @@ bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departe
   write_slot(packet, ticket, payload, psn);
   counters_.add(counter_of(ticket.kind));
   bool is_first = ticket.kind == CW_SEND_DATA;
-  if (is_by_slot() && !is_repair(ticket)) is_first = try_take_off(*message, ticket.slot);
+  if (is_by_slot() && !ticket.is_repair()) is_first = try_take_off(*message, ticket.slot);
   if (is_first) ++message->departed;
   if (is_first && is_close_due(*message)) schedule_state(*message, now);
   const SentRun one{.place = ticket.place,
@@ -124,7 +124,7 @@ bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departe
 }
 
 uint64_t SendStream::address_of(const SendTicket& ticket) const {
-  if (!is_repair(ticket)) {
+  if (!ticket.is_repair()) {
     return address_.data_base + ticket.place * address_.data_window_bytes +
            uint64_t{ticket.slot} * config_.payload_bytes;
   }
@@ -135,7 +135,7 @@ uint64_t SendStream::address_of(const SendTicket& ticket) const {
 /// A repair slot goes where the latest data goes, and answers to no host's congestion control.
 SlotEntry SendStream::marks_of(const Message& message, const SendTicket& ticket) const {
   if (!is_by_slot()) return {};
-  if (!is_repair(ticket)) return slots_.at(ticket.place, ticket.slot);
+  if (!ticket.is_repair()) return slots_.at(ticket.place, ticket.slot);
   SlotEntry marks = slots_.at(ticket.place, message.slots - 1);
   marks.ecn = 0;
   return marks;
@@ -151,7 +151,7 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
                                    static_cast<uint16_t>(ticket.slot % config_.channels)),
       .psn = psn,
       .address = address_of(ticket),
-      .key = is_repair(ticket) ? address_.repair_key : address_.data_key,
+      .key = ticket.is_repair() ? address_.repair_key : address_.data_key,
       .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
       .payload_bytes = payload_bytes,
       // Tells the receiver that the user bits mean something (SPEC 7.3).
@@ -248,6 +248,14 @@ bool SendStream::try_write_state(const Message& message, EnvelopeWriter& writer)
   record.k = config_.k;
   record.m_cap = config_.m_cap;
   return writer.try_add(record);
+}
+
+bool SendStream::is_blocked() const {
+  return told_seq_.is_before(next_seq_) || retired_seq_.is_before(told_seq_);
+}
+
+Instant SendStream::offer_due() const {
+  return is_started_ && is_blocked() ? std::min(records_due_, probe_due_) : records_due_;
 }
 
 void SendStream::schedule_probe(Instant now) {

@@ -128,7 +128,7 @@ bool SendStream::has_repair(const Message& message, const cw_send& send) const {
 
 std::span<const uint8_t> SendStream::payload_of(const Message& message,
                                                 const SendTicket& ticket) const {
-  if (!is_repair(ticket)) return slot_bytes(message, ticket.slot);
+  if (!ticket.is_repair()) return slot_bytes(message, ticket.slot);
   const uint32_t slot = ticket.slot - config_.data_slots_max;
   return {repairs_.at(ticket.place, slot), repairs_.bytes(ticket.place, slot)};
 }

@@ -62,9 +62,9 @@ void SendStream::expire(Instant now) {
   for (MessageSeq seq = retired_seq_; seq.is_before(next_seq_); ++seq) {
     Message& message = messages_[config_.place_of(seq)];
     if (message.seq != seq || message.life == Message::Life::Free || message.is_retired) continue;
-    uint32_t front = hold_front(message);
+    uint32_t front = message.hold_front();
     while (front < message.slots && hold_end(message, front, now) <= now) ++front;
-    if (front > hold_front(message)) expire_below(message, front, now);
+    if (front > message.hold_front()) expire_below(message, front, now);
     if (front == message.slots) continue;
     hold_due_ = hold_end(message, front, now);
     return;
@@ -72,7 +72,7 @@ void SendStream::expire(Instant now) {
 }
 
 void SendStream::expire_below(Message& message, uint32_t end, Instant now) {
-  counters_.add(Counter::slots_abandoned, end - hold_front(message));
+  counters_.add(Counter::slots_abandoned, end - message.hold_front());
   for (uint32_t slot = message.expired_end; slot < end; ++slot) {
     if (try_take_off(message, slot)) ++message.departed;
   }
@@ -100,7 +100,7 @@ void SendStream::tell_expired(Message& message, Instant now) {
 /// A message of which nothing is left to repair is over, whatever its policy makes of it.
 void SendStream::settle_if_expired(Message& message, Instant now) {
   const bool is_over =
-      message.is_close_told && message.expired_end > 0 && hold_front(message) == message.slots;
+      message.is_close_told && message.expired_end > 0 && message.hold_front() == message.slots;
   if (is_over) settle(message, MessageStatus::GivenUp, now);
 }
 

@@ -7,12 +7,8 @@
 //                            |
 //                         send(range) -> outbox -> pacer -> build() -> sent
 //
-// Where the stream is coded, the data slots that the policy knows are cut into blocks; a code
-// decision makes repair slots of them, row by row, and these may be sent:
-//
-//                       block_closed     coded
-//                            |             ^
-//                         code(set) -> code_desk -> repair slots
+// Where the stream is coded, what the policy knows is cut into blocks, and a code decision makes
+// repair slots of a set of slots, row by row, which may then be sent.
 //
 // A message lives in the place `seq mod messages` from open() until the receiver has retired it and
 // the application has forgotten it; only then can seq + messages be opened. What the receiver must
@@ -33,11 +29,11 @@
 #include "dataplane/port.h"
 #include "dataplane/sdr/code_desk.h"
 #include "dataplane/sdr/code_queue.h"
-#include "dataplane/sdr/message.h"
 #include "dataplane/sdr/note_queue.h"
 #include "dataplane/sdr/outbox.h"
 #include "dataplane/sdr/policy_host.h"
 #include "dataplane/sdr/repair_slots.h"
+#include "dataplane/sdr/send_message.h"
 #include "dataplane/sdr/sent_runs.h"
 #include "dataplane/sdr/slot_table.h"
 #include "dataplane/sdr/stream_config.h"
@@ -49,14 +45,7 @@ namespace cw::sdr {
 
 class SendStream final : public PolicyActions, private CodeClient {
  public:
-  struct Options {
-    uint16_t extents_max = 64;        ///< pieces of one message that do not continue each other
-    uint32_t outbox_ranges = 1024;    ///< per class
-    bool external_payload = false;    ///< the port sends payload from where it lies
-    bool slot_by_slot = false;        ///< messages grow by append_slot(), and any slot may be short
-    Duration hold = Duration::max();  ///< a slot leaves this long after its append, or never
-    Duration block_age = Duration::max();  ///< as set_block_age()
-  };
+  using Options = SendOptions;
 
   /// `desk` has been asked for room, and is stopped before the stream ends.
   SendStream(const StreamConfig& config, const Options& options, std::unique_ptr<PolicyHost> policy,
@@ -137,45 +126,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   const PolicyHost& policy() const { return *policy_; }
 
  private:
-  struct Message {
-    enum class Life : uint8_t { Free, Open, Closed };
-    MessageSeq seq;
-    Life life = Life::Free;
-    MessageStatus status = MessageStatus::Open;
-    bool is_told = false;        // the policy knows it
-    bool is_close_told = false;  // and that it is complete
-    bool is_retired = false;     // the receiver has closed it
-    bool is_forgotten = false;   // the application has
-    bool is_abandoned = false;   // the receiver must hear that there is no more
-    bool has_holes = false;      // the policy has given up a part of it
-    bool needs_telling = false;  // something was appended or closed since
-    uint8_t repeats = 0;         // of its state
-    uint16_t extent_count = 0;
-    uint16_t last_path = UINT16_MAX;
-    uint32_t slots = 0;     // appended
-    uint32_t end = 0;       // highest slot appended + 1
-    uint32_t told = 0;      // data slots the policy knows
-    uint32_t departed = 0;  // data slots that left for the first time
-    uint32_t settled = 0;   // finished, from the front
-    uint32_t released = 0;  // the policy keeps none of the slots below
-    // Coded: blocks closed, told to the policy and written into records; where the open one begins
-    // and what it is to be; repair slots that may have been claimed, rows at the desk.
-    uint32_t blocks = 0, blocks_told = 0, blocks_said = 0;
-    uint32_t block_first = 0;
-    bool has_open_block = false;
-    cw_layout layout{};
-    Instant block_opened, blocks_repeated;
-    uint32_t repair_end = 0;
-    uint32_t rows_coding = 0;
-    // Slots below are too old, or were released before: they leave no more [C-38].
-    uint32_t expired_end = 0, expired_told = 0;
-    uint64_t bytes = 0;
-    uint64_t waiting_bytes = 0;  // slot by slot: of slots that have not left yet
-    Instant state_due = Instant::never();
-    Instant state_told;
-    Instant drop_after = Instant::never();
-    MessageHint hint;
-  };
+  using Message = SendMessage;
 
   Message* find(SendHandle handle);
   const Message* find(SendHandle handle) const;
@@ -218,7 +169,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   void code_rows(Instant now);
   bool is_coding_due() const { return !codes_.is_idle(); }
   bool has_repair(const Message& message, const cw_send& send) const;
-  static bool is_repair(const SendTicket& ticket) { return ticket.kind == CW_SEND_REPAIR; }
   uint64_t address_of(const SendTicket& ticket) const;
   SlotEntry marks_of(const Message& message, const SendTicket& ticket) const;
   std::span<const uint8_t> payload_of(const Message& message, const SendTicket& ticket) const;
@@ -232,9 +182,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   void expire_below(Message& message, uint32_t end, Instant now);
   void tell_expired(Message& message, Instant now);
   void settle_if_expired(Message& message, Instant now);
-  uint32_t hold_front(const Message& message) const {
-    return std::max(message.released, message.expired_end);
-  }
 
   void begin_sequences();
   void tell(Message& message, Instant now);
@@ -252,12 +199,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool try_write_state(const Message& message, EnvelopeWriter& writer) const;
   bool try_write_abandoned(const Message& message, EnvelopeWriter& writer) const;
   /// Something waits for credit, or for the receiver to close it: ask in case its word was lost.
-  bool is_blocked() const {
-    return told_seq_.is_before(next_seq_) || retired_seq_.is_before(told_seq_);
-  }
-  Instant offer_due() const {
-    return is_started_ && is_blocked() ? std::min(records_due_, probe_due_) : records_due_;
-  }
+  bool is_blocked() const;
+  Instant offer_due() const;
   bool is_close_due(const Message& message) const;
   Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
   void write_slot(Packet& packet, const SendTicket& ticket, std::span<const uint8_t> payload,

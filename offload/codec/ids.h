@@ -1,11 +1,13 @@
 // What the block codes share: ids against a shape, which shards are there, and their table's entry.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 
 #include "dataplane/codec.h"
 #include "offload/codec/field.h"
@@ -77,6 +79,40 @@ struct Present {
   }
   /// Whether `id` is data that may be asked for.
   bool lacks(uint32_t id, uint32_t k) const { return id < k && !data.has(id); }
+};
+
+using Shards = std::span<const cw_shard>;
+
+/// What may be of use among `count` shards: a row has no more than `shards_max`.
+inline Shards row_of(const cw_shard* shards, uint32_t count) {
+  return {shards, std::min<size_t>(count, shards_max)};
+}
+
+/// The ids of the last row that was solved, and where its sources lie, so that the next row with
+/// the same ids is not looked through again. In zeroed memory it is of no row.
+struct alignas(64) LastRow {
+  uint32_t present_count, wanted_count;
+  std::array<uint32_t, shards_max> present, wanted;
+  std::array<uint8_t, shards_max> sources;  ///< places among the present
+
+  bool is_of(Shards there, Shards asked) const {
+    return are_same(there, present_count, present) && are_same(asked, wanted_count, wanted);
+  }
+  /// As many as shards_max of each.
+  void remember(Shards there, Shards asked) {
+    present_count = static_cast<uint32_t>(there.size());
+    wanted_count = static_cast<uint32_t>(asked.size());
+    for (uint32_t i = 0; i < present_count; ++i) present[i] = there[i].id;
+    for (uint32_t i = 0; i < wanted_count; ++i) wanted[i] = asked[i].id;
+  }
+
+ private:
+  static bool are_same(Shards shards, uint32_t count, const std::array<uint32_t, shards_max>& ids) {
+    if (shards.size() != count) return false;
+    uint32_t difference = 0;
+    for (uint32_t i = 0; i < count; ++i) difference |= shards[i].id ^ ids[i];
+    return difference == 0;
+  }
 };
 
 }  // namespace cw::code

@@ -78,16 +78,10 @@ struct Table : Header {
   uint8_t* coefficients() { return reinterpret_cast<uint8_t*>(this + 1); }
 };
 
-/// The solution of the last ids; none when source_count is 0, as in zeroed memory.
-struct alignas(64) Solution {
-  uint32_t source_count, wanted_count;
-  uint8_t sources[shards_max + 1], wanted[shards_max + 1];
+/// The solution of the last row; the tables of its coefficients lie behind.
+struct Solution {
+  LastRow last;
   uint8_t* tables() { return reinterpret_cast<uint8_t*>(this + 1); }
-  bool is_of(Points s, Points w) const {
-    return source_count == s.size() && wanted_count == w.size() &&
-           std::memcmp(sources, s.data(), s.size()) == 0 &&
-           std::memcmp(wanted, w.data(), w.size()) == 0;
-  }
 };
 
 /// One row in steps: per repair shard the sum of what was taken of it, data and repair alike.
@@ -154,37 +148,33 @@ void encode(const void* memory, const cw_shard* data, const cw_shard* repair, ui
 struct Row {
   Present present;
   PointList sources, missing, repair, wanted;
-  std::array<const uint8_t*, shards_max> source_bytes;
   std::array<uint8_t*, shards_max> wanted_bytes;
-
-  void use(uint8_t point, const uint8_t* bytes) {
-    source_bytes[sources.count] = bytes;
-    sources.add(point);
-  }
 };
 
-/// Data first: only then is it known how many repair shards are used.
-void sort(const Header& shape, std::span<const cw_shard> present, Row& row) {
-  for (const cw_shard& shard : present) {
-    if (row.present.add(shard.id, shape.k, shape.m) && !is_repair(shard.id)) {
-      row.use(point_of(shard.id), shard.bytes);
-    }
+/// Data first: only then is it known how many repair shards are used. `places` are the sources'.
+void sort(const Header& shape, Shards present, Row& row, std::array<uint8_t, shards_max>& places) {
+  const auto use = [&](size_t place) {
+    places[row.sources.count] = static_cast<uint8_t>(place);
+    row.sources.add(point_of(present[place].id));
+  };
+  for (size_t i = 0; i < present.size(); ++i) {
+    const uint32_t id = present[i].id;
+    if (row.present.add(id, shape.k, shape.m) && !is_repair(id)) use(i);
   }
   for (uint32_t i = 0; i < shape.k; ++i) {
     if (!row.present.data.has(i)) row.missing.add(static_cast<uint8_t>(i));
   }
   ShardSet used;
-  for (const cw_shard& shard : present) {
-    if (row.repair.count == row.missing.count) break;
-    const uint32_t number = number_of(shard.id);
-    if (!is_repair(shard.id) || number >= shape.m || !used.add(number)) continue;
-    row.repair.add(point_of(shard.id));
-    row.use(point_of(shard.id), shard.bytes);
+  for (size_t i = 0; i < present.size() && row.repair.count < row.missing.count; ++i) {
+    const uint32_t number = number_of(present[i].id);
+    if (!is_repair(present[i].id) || number >= shape.m || !used.add(number)) continue;
+    row.repair.add(point_of(present[i].id));
+    use(i);
   }
 }
 
 /// False when something is wanted that is there, was named before, or never will be.
-bool want(const Header& shape, std::span<const cw_shard> wanted, Row& row) {
+bool want(const Header& shape, Shards wanted, Row& row) {
   ShardSet named;
   for (const cw_shard& shard : wanted) {
     if (!row.present.lacks(shard.id, shape.k) || !named.add(shard.id)) return false;
@@ -194,30 +184,44 @@ bool want(const Header& shape, std::span<const cw_shard> wanted, Row& row) {
   return true;
 }
 
-uint32_t decode(const void* memory, const cw_shard* present, uint32_t present_count,
-                const cw_shard* wanted, uint32_t wanted_count, void* scratch, uint32_t* need) {
-  const Table& table = *static_cast<const Table*>(memory);
+/// Remembers the coefficients of a row, and where its sources lie.
+uint32_t solve(const Table& table, Shards present, Shards wanted, Solution& solution,
+               uint32_t* need) {
   Row row;
-  *need = 0;
-  sort(table, {present, present_count}, row);
-  if (!want(table, {wanted, wanted_count}, row)) return CW_DECODE_SINGULAR;
-  if (wanted_count == 0) return CW_DECODE_DONE;
+  std::array<uint8_t, shards_max> places;
+  sort(table, present, row, places);
+  if (!want(table, wanted, row)) return CW_DECODE_SINGULAR;
   if (row.repair.count < row.missing.count) {
     *need = row.missing.count - row.repair.count;
     return CW_DECODE_NEED;
   }
+  std::array<uint8_t, shards_max*(shards_max + 1) / 4> coefficients;
+  solve(row.wanted, row.sources, row.missing, row.repair, coefficients.data());
+  field_kernel().tables(table.k, static_cast<uint32_t>(wanted.size()), coefficients.data(),
+                        solution.tables());
+  solution.last.sources = places;
+  solution.last.remember(present, wanted);
+  return CW_DECODE_DONE;
+}
+
+uint32_t decode(const void* memory, const cw_shard* present, uint32_t present_count,
+                const cw_shard* wanted, uint32_t wanted_count, void* scratch, uint32_t* need) {
+  const Table& table = *static_cast<const Table*>(memory);
   Solution& solution = *static_cast<Solution*>(scratch);
-  if (!solution.is_of(row.sources, row.wanted)) {
-    solution.source_count = row.sources.count;
-    solution.wanted_count = row.wanted.count;
-    std::memcpy(solution.sources, row.sources.points.data(), row.sources.count);
-    std::memcpy(solution.wanted, row.wanted.points.data(), row.wanted.count);
-    std::array<uint8_t, shards_max*(shards_max + 1) / 4> coefficients;
-    solve(row.wanted, row.sources, row.missing, row.repair, coefficients.data());
-    field_kernel().tables(table.k, wanted_count, coefficients.data(), solution.tables());
+  const Shards there = row_of(present, present_count);
+  const Shards asked(wanted, wanted_count);
+  *need = 0;
+  if (wanted_count == 0) return CW_DECODE_DONE;
+  if (!solution.last.is_of(there, asked)) {
+    const uint32_t result = solve(table, there, asked, solution, need);
+    if (result != CW_DECODE_DONE) return result;
   }
-  field_kernel().dot(table.shard_bytes, table.k, wanted_count, solution.tables(),
-                     row.source_bytes.data(), row.wanted_bytes.data());
+  std::array<const uint8_t*, shards_max> sources;
+  std::array<uint8_t*, shards_max> outputs;
+  for (uint32_t i = 0; i < table.k; ++i) sources[i] = present[solution.last.sources[i]].bytes;
+  for (uint32_t i = 0; i < wanted_count; ++i) outputs[i] = wanted[i].bytes;
+  field_kernel().dot(table.shard_bytes, table.k, wanted_count, solution.tables(), sources.data(),
+                     outputs.data());
   return CW_DECODE_DONE;
 }
 
@@ -245,8 +249,7 @@ void take(const void* memory, void* state_memory, const cw_shard* shard) {
 }
 
 /// Repair shards, each the sum of all data; CW_DECODE_NEED or _SINGULAR when one cannot be made.
-uint32_t can_give_repair(const Header& shape, const State& state, std::span<const cw_shard> wanted,
-                         uint32_t* need) {
+uint32_t can_give_repair(const Header& shape, const State& state, Shards wanted, uint32_t* need) {
   for (const cw_shard& shard : wanted) {
     const uint32_t number = number_of(shard.id);
     if (!is_repair(shard.id) || number >= shape.m) return CW_DECODE_SINGULAR;
@@ -256,8 +259,7 @@ uint32_t can_give_repair(const Header& shape, const State& state, std::span<cons
   return *need == 0 ? CW_DECODE_DONE : CW_DECODE_NEED;
 }
 
-uint32_t give_repair(const Header& shape, State& state, std::span<const cw_shard> wanted,
-                     uint32_t* need) {
+uint32_t give_repair(const Header& shape, State& state, Shards wanted, uint32_t* need) {
   const uint32_t result = can_give_repair(shape, state, wanted, need);
   if (result != CW_DECODE_DONE) return result;
   for (const cw_shard& shard : wanted) {
@@ -266,9 +268,9 @@ uint32_t give_repair(const Header& shape, State& state, std::span<const cw_shard
   return CW_DECODE_DONE;
 }
 
-uint32_t give_data(const Header& shape, State& state, std::span<const cw_shard> wanted,
-                   uint32_t* need) {
+uint32_t give_data(const Header& shape, State& state, Shards wanted, uint32_t* need) {
   Row row;
+  std::array<const uint8_t*, shards_max> sums;
   row.present = state.taken;
   if (!want(shape, wanted, row)) return CW_DECODE_SINGULAR;
   for (uint32_t i = 0; i < shape.k; ++i) {
@@ -276,7 +278,8 @@ uint32_t give_data(const Header& shape, State& state, std::span<const cw_shard> 
   }
   for (uint32_t j = 0; j < shape.m && row.repair.count < row.missing.count; ++j) {
     if (!state.taken.repair.has(j)) continue;
-    row.use(repair_point(j), state.sum(shape, j));
+    sums[row.sources.count] = state.sum(shape, j);
+    row.sources.add(repair_point(j));
     row.repair.add(repair_point(j));
   }
   *need = row.missing.count - row.repair.count;
@@ -289,7 +292,7 @@ uint32_t give_data(const Header& shape, State& state, std::span<const cw_shard> 
     const auto outputs = static_cast<uint32_t>(some.size());
     field_kernel().tables(row.sources.count, outputs, coefficients.data(), state.tables(shape));
     field_kernel().dot(shape.shard_bytes, row.sources.count, outputs, state.tables(shape),
-                       row.source_bytes.data(), row.wanted_bytes.data() + done);
+                       sums.data(), row.wanted_bytes.data() + done);
   }
   return CW_DECODE_DONE;
 }

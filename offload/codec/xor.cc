@@ -2,7 +2,6 @@
 // burst of up to m lost shards in a row hits every group at most once. Each group repairs one loss.
 // A group without data (k < m, in a short block) has a repair shard of zeros.
 #include <cstring>
-#include <span>
 
 #include "offload/codec/ids.h"
 
@@ -19,6 +18,12 @@ struct alignas(64) Header {
   uint32_t group_size(uint32_t group) const { return group < k ? (k - group - 1) / m + 1 : 0; }
 };
 
+/// The solution of the last row.
+struct Solution {
+  LastRow last;
+  std::array<uint32_t, shards_max> end;  ///< of each wanted shard's sources
+};
+
 /// One row in steps: per group the sum of what was taken of it, data and repair alike.
 struct alignas(64) State {
   Present taken;
@@ -30,7 +35,7 @@ struct alignas(64) State {
 int sizes(const cw_shape* shape, cw_codec_sizes* sizes, char* why, size_t capacity) {
   if (const int code = check_shape(name, *shape, why, capacity); code != 0) return code;
   sizes->table_bytes = sizeof(Header);
-  sizes->scratch_bytes = 0;
+  sizes->scratch_bytes = sizeof(Solution);
   sizes->state_bytes = sizeof(State) + uint64_t{shape->m} * shape->shard_bytes;
   return 0;
 }
@@ -47,8 +52,7 @@ uint32_t missing_in(const Header& shape, const Present& present, uint32_t group)
 
 /// Whether all of `wanted` can be made. NEED counts what the groups concerned lack at least;
 /// SINGULAR is said when there are k shards, only not the right ones.
-uint32_t can_make(const Header& shape, const Present& present, std::span<const cw_shard> wanted,
-                  uint32_t* need) {
+uint32_t can_make(const Header& shape, const Present& present, Shards wanted, uint32_t* need) {
   ShardSet named, groups;
   *need = 0;
   for (const cw_shard& shard : wanted) {
@@ -82,26 +86,49 @@ void encode(const void* table, const cw_shard* data, const cw_shard* repair, uin
   }
 }
 
-uint32_t decode(const void* table, const cw_shard* present, uint32_t present_count,
-                const cw_shard* wanted, uint32_t wanted_count, void*, uint32_t* need) {
-  const Header& shape = *static_cast<const Header*>(table);
+/// Remembers where the shards of the wanted groups lie among `present`.
+uint32_t solve(const Header& shape, Shards present, Shards wanted, Solution& solution,
+               uint32_t* need) {
   Present there;
-  std::array<const uint8_t*, shards_max> data, repair;
-  for (const cw_shard& shard : std::span(present, present_count)) {
-    if (!there.add(shard.id, shape.k, shape.m)) continue;
-    (is_repair(shard.id) ? repair : data)[number_of(shard.id)] = shard.bytes;
+  std::array<uint8_t, shards_max> data, repair;
+  for (uint32_t i = 0; i < present.size(); ++i) {
+    const uint32_t id = present[i].id;
+    if (!there.add(id, shape.k, shape.m)) continue;
+    (is_repair(id) ? repair : data)[number_of(id)] = static_cast<uint8_t>(i);
   }
-  const uint32_t result = can_make(shape, there, {wanted, wanted_count}, need);
+  const uint32_t result = can_make(shape, there, wanted, need);
   if (result != CW_DECODE_DONE) return result;
-  for (const cw_shard& shard : std::span(wanted, wanted_count)) {
-    const uint32_t group = shape.group_of(shard.id);
-    std::array<const uint8_t*, shards_max + 1> sources;
-    uint32_t count = 0;
-    sources[count++] = repair[group];
+  uint32_t count = 0;
+  for (uint32_t w = 0; w < wanted.size(); ++w) {
+    const uint32_t group = shape.group_of(wanted[w].id);
+    solution.last.sources[count++] = repair[group];
     for (uint32_t i = group; i < shape.k; i += shape.m) {
-      if (i != shard.id) sources[count++] = data[i];
+      if (i != wanted[w].id) solution.last.sources[count++] = data[i];
     }
-    field_kernel().sum(shape.shard_bytes, count, sources.data(), shard.bytes);
+    solution.end[w] = count;
+  }
+  solution.last.remember(present, wanted);
+  return CW_DECODE_DONE;
+}
+
+uint32_t decode(const void* table, const cw_shard* present, uint32_t present_count,
+                const cw_shard* wanted, uint32_t wanted_count, void* scratch, uint32_t* need) {
+  const Header& shape = *static_cast<const Header*>(table);
+  Solution& solution = *static_cast<Solution*>(scratch);
+  const Shards there = row_of(present, present_count);
+  const Shards asked(wanted, wanted_count);
+  *need = 0;
+  if (wanted_count == 0) return CW_DECODE_DONE;
+  if (!solution.last.is_of(there, asked)) {
+    const uint32_t result = solve(shape, there, asked, solution, need);
+    if (result != CW_DECODE_DONE) return result;
+  }
+  uint32_t next = 0;
+  for (uint32_t w = 0; w < wanted_count; ++w) {
+    std::array<const uint8_t*, shards_max> sources;
+    uint32_t count = 0;
+    while (next < solution.end[w]) sources[count++] = present[solution.last.sources[next++]].bytes;
+    field_kernel().sum(shape.shard_bytes, count, sources.data(), wanted[w].bytes);
   }
   return CW_DECODE_DONE;
 }
@@ -124,8 +151,7 @@ void take(const void* table, void* memory, const cw_shard* shard) {
   add_shard(shape.shard_bytes, shard->bytes, state.sum(shape, group));
 }
 
-uint32_t can_give_repair(const Header& shape, const Present& taken,
-                         std::span<const cw_shard> wanted, uint32_t* need) {
+uint32_t can_give_repair(const Header& shape, const Present& taken, Shards wanted, uint32_t* need) {
   for (const cw_shard& shard : wanted) {
     const uint32_t group = number_of(shard.id);
     if (!is_repair(shard.id) || group >= shape.m || taken.repair.has(group)) {
@@ -143,7 +169,7 @@ uint32_t give(const void* table, void* memory, const cw_shard* wanted, uint32_t 
   State& state = *static_cast<State*>(memory);
   *need = 0;
   if (wanted_count == 0) return CW_DECODE_DONE;
-  const std::span asked(wanted, wanted_count);
+  const Shards asked(wanted, wanted_count);
   const bool is_source = is_repair(wanted[0].id);
   const uint32_t result = is_source ? can_give_repair(shape, state.taken, asked, need)
                                     : can_make(shape, state.taken, asked, need);

@@ -46,9 +46,9 @@ class Steps {
   lab::Time::time_point start_;
 };
 
-/// Programs lie beside this one.
-std::string program(const char* name) {
-  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+/// Programs lie beside this one. To be asked for before other mounts hide where it came from.
+std::filesystem::path own_folder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
 }
 
 std::string rate_text(double mbps) {
@@ -59,7 +59,8 @@ std::string rate_text(double mbps) {
 
 class Demo {
  public:
-  explicit Demo(const Options& options) : sites_({.lan_mtu = options.mtu, .wan_mtu = options.mtu}) {
+  Demo(const Options& options, const std::filesystem::path& programs)
+      : programs_(programs), sites_({.lan_mtu = options.mtu, .wan_mtu = options.mtu}) {
     report_.options = options;
   }
 
@@ -142,13 +143,16 @@ class Demo {
     return half;
   }
 
+  std::string program(const char* name) const { return (programs_ / name).string(); }
+
+  std::filesystem::path programs_;
   Report report_;
   lab::Sites sites_;
   Steps steps_;
 };
 
-int run(const Options& options) {
-  const Report report = Demo(options).run();
+int run(const Options& options, const std::filesystem::path& programs) {
+  const Report report = Demo(options, programs).run();
   std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
   return report.bytes_wrong() == 0 ? 0 : exit_wrong;
 }
@@ -163,12 +167,13 @@ int main(int argc, char** argv) {
     return 0;
   }
   try {
+    const std::filesystem::path programs = own_folder();
     return lab::run_enclosed([&] {
       if (const std::string why_not = lab::obstacle(); !why_not.empty()) {
         say(why_not);
         return exit_failed;
       }
-      return run(*options);
+      return run(*options, programs);
     });
   } catch (const std::exception& error) {
     say(error.what());

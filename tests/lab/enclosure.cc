@@ -38,7 +38,9 @@ void must(bool has_worked, const char* what) {
 
 /// /proc as this process namespace sees it, and a folder in memory.
 void mount_own() {
-  must(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private mounts");
+  // "/" is no mount point of its own in a plain chroot.
+  must(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0,
+       "making mounts private (in a chroot: mount --bind its folder onto itself first)");
   must(mount("proc", "/proc", "proc", 0, nullptr) == 0, "mounting /proc");
   must(mount("causeway", enclosure_folder, "tmpfs", 0, "mode=0755") == 0, "mounting a tmpfs");
 }

@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <stdexcept>
 #include <thread>
 
@@ -30,6 +33,7 @@ constexpr auto look_every = std::chrono::milliseconds(2);
       dup2(err, 2) == 2) {
     execvp(pointers[0], pointers.data());
   }
+  dprintf(err, "cannot run %s: %s\n", pointers[0], std::strerror(errno));
   _exit(127);
 }
 

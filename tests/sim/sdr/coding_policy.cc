@@ -38,7 +38,8 @@ struct Knobs {
 
 struct Block {
   cw_fact_block_closed fact{};
-  bool is_known = false, is_coding = false, is_done = false;
+  bool is_known = false, is_done = false;
+  bool is_coding = false, has_news = false;  ///< a decode is under way, and more came meanwhile
 };
 
 /// What both ends are made of: decisions that wait for room, and the blocks of each message.
@@ -182,7 +183,9 @@ class Sink : public End {
   }
   void on_coded(const cw_fact_coded& fact, Instant) {
     log(coding_log().coded_at_sink, fact);
-    block_of(fact.message, fact.block).is_coding = false;
+    Block& block = block_of(fact.message, fact.block);
+    block.is_coding = false;
+    if (block.has_news) look_at(block);
   }
   void on_refused(const cw_fact_refused& fact, Instant) { log(coding_log().refused, fact); }
 
@@ -196,7 +199,9 @@ class Sink : public End {
   void look_at(Block& block) {
     const cw_fact_block_closed& fact = block.fact;
     const View& view = views_[fact.message % messages];
-    if (!block.is_known || block.is_coding || block.is_done || view.data == nullptr) return;
+    if (!block.is_known || block.is_done || view.data == nullptr) return;
+    block.has_news = block.is_coding;
+    if (block.is_coding) return;
     bool is_whole = true, can_code = false;
     for (uint32_t r = 0; r < fact.rows; ++r) {
       uint32_t missing = 0, repairs = 0;

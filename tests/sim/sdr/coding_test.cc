@@ -1,81 +1,20 @@
-// Erasure coding in the core: blocks are cut and told, repair slots made, sent and placed, rows
-// with holes rebuilt, and nobody's memory is touched too late.
+// Erasure coding in the core: blocks are cut and told, repair slots made, sent and placed, and rows
+// with holes rebuilt, whatever is lost.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <numeric>
+#include <functional>
 #include <set>
 #include <vector>
 
-#include "offload/codec/codecs.h"
 #include "tests/sim/checkers/heap_watch.h"
-#include "tests/sim/sdr/coding_policy.h"
+#include "tests/sim/sdr/coding_world.h"
 #include "tests/sim/sdr/slots_world.h"
-#include "tests/sim/sdr/story.h"
 
 namespace cw::sim {
 namespace {
 using namespace literals;
 
 constexpr uint32_t payload = 1024;
-
-sdr::StreamConfig coded_stream(const CodingKnobs& knobs, uint32_t data_slots_max) {
-  const cw_policy_limits needs{.m_cap = knobs.rows * knobs.m, .rows = knobs.rows, .k = knobs.k};
-  sdr::StreamConfig stream;
-  stream.messages = 8;
-  stream.data_slots_max = data_slots_max;
-  return sdr::coded(stream, needs, code::all());
-}
-
-SiteOptions coding_site(const CodingKnobs& knobs, uint32_t data_slots_max = 128) {
-  coding_log().clear();
-  SiteOptions site = site_under(coding_policy(), knobs.params());
-  site.stream = coded_stream(knobs, data_slots_max);
-  return site;
-}
-
-uint64_t count(Site& site, Counter counter) { return site.counters().read_any_thread(counter); }
-
-/// Which packets of a are lost: told the slot, counted from D for repair.
-using Loses = std::function<bool(uint32_t slot, bool is_repair)>;
-
-WireScript losing(const sdr::StreamConfig& stream, Loses loses) {
-  WireScript script;
-  script.data = [stream, loses = std::move(loses)](const Packet& packet) {
-    SlotWrite slot;
-    CW_ASSERT(try_parse_slot_write({packet.data, packet.bytes},
-                                   size_t{packet.bytes} + packet.payload_bytes, slot));
-    const uint32_t number = stream.split.unpack(slot.immediate).slot;
-    const bool is_repair = number >= stream.data_slots_max;
-    const uint32_t cut = is_repair ? stream.data_slots_max : 0;
-    return loses(number - cut, is_repair) ? Fate::Lose : Fate::Pass;
-  };
-  return script;
-}
-
-/// Two sites behind a scripted wire, and a program that checks every byte.
-struct World {
-  World(const SiteOptions& site, const TransferOptions& options, Loses loses = nullptr)
-      : a_script(loses ? losing(site.stream, std::move(loses)) : WireScript()),
-        pair({.a = site, .b = site, .wire = {.delay = 2_ms}}, a_script, b_script),
-        transfer(*pair.a, *pair.b, options) {
-    pair.courier().stop();
-    pair.courier().post_nothing();
-    pair.stage().add(transfer);
-    pair.stage().watch(transfer.no_wrong_byte());
-    pair.stage().watch(transfer.exactly_once());
-  }
-  bool is_done_within(Duration time) {
-    return pair.run_until([&] { return transfer.is_done(); }, time);
-  }
-  std::string complaint() { return pair.stage().final_complaint().value_or(""); }
-  uint64_t at_a(Counter counter) { return count(*pair.a, counter); }
-  uint64_t at_b(Counter counter) { return count(*pair.b, counter); }
-
-  WireScript a_script, b_script;  // the pair's ports look them up
-  Pair pair;
-  Transfer transfer;
-};
 
 // ---- every byte ---------------------------------------------------------------------------------
 
@@ -96,6 +35,244 @@ TEST(Coding, repair_alone_makes_every_message_of_every_size) {
     EXPECT_GT(world.at_a(Counter::data_sent), 900u);
     EXPECT_EQ(world.at_a(Counter::resends_sent), 0u);
   }
+}
+
+/// Losses, damage, copies and disorder at once.
+Impairment rough() {
+  Impairment wire{.loss = 0.03, .corrupt = 0.001, .duplicate = 0.01, .delay = 2_ms};
+  wire.jitter_max = 300_us;
+  wire.jitter_reorders = true;
+  return wire;
+}
+
+TEST(Coding, random_losses_in_messages_of_several_blocks_cost_few_resends) {
+  for (const uint32_t codec : {0u, 1u}) {
+    for (const uint64_t seed : {1, 2, 3}) {
+      const CodingKnobs knobs{.k = 8, .m = 3, .rows = 2, .codec = codec, .resend_ms = 200};
+      const auto sizes = [](uint64_t i) { return 1 + i * 7919 % (128 * payload); };
+      Story story({.seed = seed,
+                   .site = coding_site(knobs),
+                   .transfer = {.messages = 300, .bytes_of = sizes},
+                   .wire = rough()});
+      story.run_faults(100_s);
+      EXPECT_EQ(story.run_calm(), "") << "seed " << seed;
+      EXPECT_EQ(story.transfer.whole_count(), 300u);
+      EXPECT_GT(count(story.b, Counter::slots_rebuilt), 200u);
+      EXPECT_LT(story.resend_share(), codec == 0 ? 0.02 : 0.3);
+    }
+  }
+}
+
+TEST(Coding, pieces_in_any_order_are_cut_into_the_same_blocks) {
+  const CodingKnobs knobs{.k = 4, .m = 2, .rows = 2, .resend_ms = 200};
+  const auto sizes = [](uint64_t i) { return i * 104'729 % (128 * payload); };
+  Story story({.site = coding_site(knobs),
+               .transfer = {.messages = 60, .bytes_of = sizes, .pieces = 7, .seed = 3},
+               .wire = rough()});
+  story.run_faults(20_s);
+  EXPECT_EQ(story.run_calm(), "");
+  EXPECT_GT(count(story.b, Counter::slots_rebuilt), 20u);
+  for (const cw_fact_block_closed& block : coding_log().closed_at_source) {
+    EXPECT_TRUE(block.slots == 8 || block.slot_first + block.slots <= 128);
+    EXPECT_EQ(block.slot_first, block.block * 8) << "all before it were full";
+    EXPECT_EQ(block.repair_first, block.block * 4);
+  }
+}
+
+// ---- one block ----------------------------------------------------------------------------------
+
+cw_code code_of(const cw_fact_block_closed& block) {
+  cw_code code{};
+  code.message = block.message;
+  code.block = block.block;
+  code.slots = block.slots;
+  code.rows = block.rows;
+  code.k = block.k;
+  code.m = block.m;
+  code.codec = block.codec;
+  code.row_count = CW_UNKNOWN;
+  code.slot_first = block.slot_first;
+  code.repair_first = block.repair_first;
+  return code;
+}
+
+/// One message of one full block, of which `lost` data slots and `lost_repair` never come.
+struct OneBlock : World {
+  OneBlock(const CodingKnobs& knobs, std::set<uint32_t> lost, std::set<uint32_t> lost_repair = {})
+      : World(coding_site(knobs), {.messages = 1, .bytes_of = bytes_of(knobs)},
+              [lost, lost_repair](uint32_t slot, bool is_repair) {
+                return (is_repair ? lost_repair : lost).contains(slot);
+              }) {}
+  static std::function<uint64_t(uint64_t)> bytes_of(const CodingKnobs& knobs) {
+    return [slots = knobs.k * knobs.rows](uint64_t) { return uint64_t{slots} * payload; };
+  }
+  /// What a decode of the whole block says.
+  cw_fact_coded decoded() {
+    pair.run_for(300_ms);
+    CW_ASSERT(coding_log().closed_at_sink.size() == 1);
+    coding_log().coded_at_sink.clear();
+    pair.b->receives().on_code(code_of(coding_log().closed_at_sink[0]), pair.network().now());
+    pair.run_for(10_ms);
+    CW_ASSERT(coding_log().coded_at_sink.size() == 1);
+    return coding_log().coded_at_sink[0];
+  }
+};
+
+TEST(Coding, a_row_is_rebuilt_from_any_k_shards_and_others_wait_for_themselves) {
+  // Row 0 has slots 0, 2, .. 14 and repair 0, 2; row 1 the odd ones.
+  const CodingKnobs knobs{.k = 8, .m = 2, .rows = 2};
+  OneBlock world(knobs, {0, 14, 1, 3, 5});
+  const cw_fact_coded coded = world.decoded();
+  EXPECT_EQ(coded.result, unsigned{CW_CODED_NEED_MORE});
+  EXPECT_EQ(coded.need, 1u) << "row 1 lacks three and has two";
+  EXPECT_EQ(coded.row_count, 2u);
+  EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 2u) << "row 0 is whole";
+  EXPECT_FALSE(world.transfer.is_done());
+}
+
+TEST(Coding, repair_that_is_lost_counts_as_loss) {
+  OneBlock world({.k = 8, .m = 2, .rows = 2}, {0, 1}, {0});
+  EXPECT_TRUE(world.is_done_within(1_s)) << "one repair slot of each row is left";
+  OneBlock other({.k = 8, .m = 2, .rows = 2}, {0, 1}, {0, 2});
+  const cw_fact_coded coded = other.decoded();
+  EXPECT_EQ(coded.result, unsigned{CW_CODED_NEED_MORE});
+  EXPECT_EQ(coded.need, 1u);
+}
+
+TEST(Coding, a_code_that_is_not_mds_says_when_shards_are_enough_but_not_the_right_ones) {
+  // Row 0, groups of xor: shards 0, 2, 4, 6 and 1, 3, 5, 7. Shards 0 and 2 are of one group.
+  const CodingKnobs knobs{.k = 8, .m = 2, .rows = 1, .codec = 1};
+  OneBlock world(knobs, {0, 2});
+  EXPECT_EQ(world.decoded().result, unsigned{CW_CODED_SINGULAR});
+  OneBlock other(knobs, {0, 1});
+  EXPECT_TRUE(other.is_done_within(1_s));
+}
+
+TEST(Coding, more_repair_of_the_same_set_may_be_made_later) {
+  OneBlock world({.k = 8, .m = 4, .rows = 2, .is_grown = true}, {0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_TRUE(world.is_done_within(1_s));
+  EXPECT_EQ(coding_log().coded_at_source.size(), 2u);
+  EXPECT_EQ(world.at_a(Counter::repairs_sent), 8u) << "each repair slot is made once";
+}
+
+TEST(Coding, rows_can_be_coded_by_themselves) {
+  // Repair is made of row 1 only.
+  OneBlock world({.k = 8, .m = 2, .rows = 2, .row_first = 1}, {1, 3});
+  EXPECT_TRUE(world.is_done_within(1_s));
+  EXPECT_EQ(world.at_a(Counter::repairs_sent), 2u);
+}
+
+TEST(Coding, what_comes_after_it_was_rebuilt_is_a_duplicate) {
+  OneBlock world({.k = 8, .m = 2, .rows = 2, .resend_ms = 6}, {0});
+  world.pair.run_for(6_ms);
+  // The resend of what the wire does not lose finds everything in place.
+  EXPECT_TRUE(world.is_done_within(1_s));
+  EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 1u);
+  EXPECT_EQ(world.complaint(), "");
+}
+
+// ---- records ------------------------------------------------------------------------------------
+
+TEST(Coding, blocks_are_told_until_they_are_heard) {
+  uint64_t controls = 0;
+  const CodingKnobs knobs{.k = 4, .m = 2, .rows = 1};
+  World world(coding_site(knobs),
+              {.messages = 40, .bytes_of = [](uint64_t i) { return (1 + i * 7 % 100) * payload; }},
+              [](uint32_t slot, bool is_repair) { return !is_repair && slot % 4 == 1; });
+  // Every other control packet is lost, once the link is up.
+  ASSERT_TRUE(world.pair.run_until([&] { return world.pair.are_up(); }, 3_s));
+  world.a_script.control = [&](const Packet&) { return ++controls % 2 ? Fate::Lose : Fate::Pass; };
+  EXPECT_TRUE(world.is_done_within(20_s));
+  EXPECT_EQ(world.transfer.whole_count(), 40u);
+  EXPECT_EQ(world.complaint(), "");
+  std::set<std::pair<uint32_t, uint32_t>> told;
+  for (const auto& block : coding_log().closed_at_sink) {
+    EXPECT_TRUE(told.emplace(block.message, block.block).second) << "once per block";
+  }
+}
+
+// ---- slot by slot -------------------------------------------------------------------------------
+
+PairOptions coded_slots(const CodingKnobs& knobs, Duration age) {
+  PairOptions options = slots_pair(coding_policy());
+  options.wire.delay = 2_ms;
+  SiteOptions site = coding_site(knobs, 64);
+  site.stream.messages = 4;
+  site.send.slot_by_slot = true;
+  site.send.block_age = age;
+  options.a = options.b = site;
+  return options;
+}
+
+TEST(Coding, a_block_is_closed_when_it_grows_old_and_rows_shrink_first) {
+  const CodingKnobs knobs{.k = 4, .m = 2, .rows = 4};
+  SlotsWorld world(coded_slots(knobs, 1_ms));
+  ASSERT_TRUE(world.comes_up());
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(world.append(100));
+  world.pair.run_for(900_us);
+  EXPECT_TRUE(coding_log().closed_at_source.empty());
+  world.pair.run_for(200_us);
+  ASSERT_EQ(coding_log().closed_at_source.size(), 1u);
+  const cw_fact_block_closed& block = coding_log().closed_at_source[0];
+  EXPECT_EQ(block.slots, 6u);
+  EXPECT_EQ(block.rows, 2u);
+  EXPECT_EQ(block.k, 3u);
+  EXPECT_EQ(block.m, 2u);
+  ASSERT_TRUE(world.append(100));
+  world.pair.run_for(3_ms);
+  ASSERT_EQ(coding_log().closed_at_source.size(), 2u);
+  EXPECT_EQ(coding_log().closed_at_source[1].slot_first, 6u) << "no slot is left out";
+  EXPECT_EQ(coding_log().closed_at_source[1].rows, 1u);
+  EXPECT_EQ(coding_log().closed_at_source[1].k, 1u);
+}
+
+TEST(Coding, slots_of_any_size_are_rebuilt_and_told_whatever_their_blocks_are) {
+  for (const Duration age : {300_us, 5_ms}) {
+    for (const uint32_t codec : {0u, 1u}) {
+      const CodingKnobs knobs{.k = 4, .m = 2, .rows = 2, .codec = codec, .resend_ms = 100};
+      PairOptions options = coded_slots(knobs, age);
+      options.wire.loss = 0.05;
+      SlotsWorld world(options);
+      ASSERT_TRUE(world.comes_up());
+      Prng prng(7);
+      ASSERT_TRUE(world.appends(3000, prng, 100_s)) << "places come free again";
+      EXPECT_TRUE(world.all_arrive(10_s));
+      EXPECT_EQ(world.sink->complaint(), "");
+      EXPECT_EQ(world.sink->given_up_count(), 0u);
+      EXPECT_GT(count(*world.pair.b, Counter::slots_rebuilt), 100u);
+    }
+  }
+}
+
+// ---- steady state -------------------------------------------------------------------------------
+
+class WatchedSite final : public Actor {
+ public:
+  explicit WatchedSite(Site& site) : site_(site) {}
+  void turn(Instant now) override {
+    HeapWatch watch;
+    site_.turn(now);
+  }
+  Instant next_deadline() const override { return site_.next_deadline(); }
+
+ private:
+  Site& site_;
+};
+
+TEST(Coding, turns_that_code_allocate_nothing) {
+  const CodingKnobs knobs{.k = 8, .m = 3, .rows = 2, .resend_ms = 200};
+  const auto sizes = [](uint64_t i) { return i * 7919 % (128 * payload); };
+  Story story({.site = coding_site(knobs),
+               .transfer = {.messages = 1'000'000, .bytes_of = sizes},
+               .wire = rough()});
+  story.run_faults(100_ms);  // the epoch begins, and may allocate
+  WatchedSite a(story.a), b(story.b);
+  Stage stage(story.network, 1);
+  for (Actor* actor : std::initializer_list<Actor*>{&a, &b, &story.transfer}) stage.add(*actor);
+  const uint64_t before = HeapWatch::allocation_count();
+  stage.run_until([&] { return stage.turn_count() > 30'000; }, story.network.now() + 1000_s);
+  EXPECT_GT(count(story.b, Counter::slots_rebuilt), 300u);
+  EXPECT_EQ(HeapWatch::allocation_count() - before, 0u);
 }
 
 }  // namespace
