@@ -73,6 +73,14 @@ TEST_F(GatewayState, accounts_add_up_when_there_is_too_much) {
   EXPECT_EQ(counts.lost(), full + number(at_a["lan"], "rx_dropped"));
 }
 
+TEST_F(GatewayState, a_burst_of_the_hosts_waits_for_its_turn) {
+  build({}, {}, {"--rtt", "25ms"});
+  const Outcome outcome =
+      sites().space(At::GatewayA).run({"ip", "-o", "link", "show", "causeway0"});
+  // 190 Mbit/s for 10 ms, 128 bytes a packet; the kernel's own is 500.
+  EXPECT_NE(outcome.out.find("qlen 1855"), std::string::npos) << outcome.out;
+}
+
 // A rehearsal is a gateway like any other while nothing happens.
 TEST_F(GatewayState, a_rehearsal_is_no_less_idle) {
   build({}, {.wan_more = "impair = { delay = \"12 ms\", loss = \"1 %\" }\n"}, {"--rtt", "1ms"});
