@@ -170,6 +170,10 @@ TEST(Handshake, an_mtu_hole_keeps_the_link_down) {
     pair.run_for(3_s);
     EXPECT_FALSE(pair.a->is_up() || pair.b->is_up());
     EXPECT_GT(lost, 3u);
+    for (const auto* site : {&pair.a, &pair.b}) {
+      const std::string why = (*site)->peer().link().why();
+      EXPECT_NE(why.find("packets as long as pair.mtu"), std::string::npos) << why;
+    }
   }
 }
 
