@@ -97,6 +97,10 @@ class Port {
 
   /// Returns packets unsent.
   virtual void give_back(std::span<Packet* const> packets) = 0;
+
+  /// When rx_burst() or tx_burst() is to be called for the sake of packets that the port itself
+  /// keeps for a time, though nothing comes that would wake a waiter; past instants mean at once.
+  virtual Instant next_due() const { return Instant::never(); }
 };
 
 }  // namespace cw

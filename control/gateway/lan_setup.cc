@@ -114,6 +114,13 @@ std::string route_sentence(const std::string& route, const std::string& device, 
 
 }  // namespace
 
+void set_queue_length(const std::string& device, uint32_t packets) {
+  Request<ifinfomsg> request(RTM_NEWLINK, 0);
+  request.body().ifi_index = static_cast<int>(if_nametoindex(device.c_str()));
+  request.add(IFLA_TXQLEN, &packets, sizeof(packets));
+  (void)Netlink().ask(request);
+}
+
 Result<void> set_up_lan(const std::string& device, std::span<const Prefix> addresses,
                         std::span<const Prefix> routes) {
   if (addresses.empty() && routes.empty()) return {};

@@ -1,5 +1,5 @@
-// What `ip address add` and `ip route add` do, for the LAN device: over netlink, since a daemon
-// that holds CAP_NET_ADMIN does not give it to another program.
+// What `ip address add`, `ip route add` and `ip link set txqueuelen` do, for the LAN device: over
+// netlink, since a daemon that holds CAP_NET_ADMIN does not give it to another program.
 #pragma once
 
 #include <span>
@@ -9,6 +9,10 @@
 #include "dataplane/gateway/options.h"
 
 namespace cw::site {
+
+/// Lets the kernel keep so many packets for us until we read them; drops of more are not ours to
+/// count. Without the right to, it stays as it is: 500, or what the device's maker said.
+void set_queue_length(const std::string& device, uint32_t packets);
 
 /// Gives addresses to `device`, which is up, and routes prefixes to it; those that it has already
 /// stay. Errors: no right, an address or route that cannot be, a route that leads elsewhere.

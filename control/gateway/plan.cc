@@ -35,6 +35,14 @@ TunPortOptions lan_options(const LanConfig& lan) {
   return options;
 }
 
+/// What may wait in the kernel for a turn of ours: as many small packets as the links carry in
+/// lan.queue. A turn reads them all, so a long queue delays nobody; a class's own bounds that.
+uint32_t lan_queue_packets(const Config& config) {
+  constexpr uint64_t small_bytes = 128, packets_min = 1000, packets_max = 16'384;
+  const Bytes bytes = config.wan.rate.bytes_in(config.lan.queue);
+  return static_cast<uint32_t>(std::clamp(bytes.count() / small_bytes, packets_min, packets_max));
+}
+
 UdpPortOptions wan_options(const Config& config) {
   UdpPortOptions options;
   options.address = config.wan.address;
@@ -177,6 +185,7 @@ Plan plan_of(Config& config) {
   plan.user = config.site.user;
   if (!config.site.status.empty()) plan.status_file = config.path_of(config.site.status);
   plan.lan = lan_options(config.lan);
+  plan.lan_queue_packets = lan_queue_packets(config);
   plan.lan_addresses = config.lan_addresses;
   plan.wan = wan_options(config);
   plan.impair = impair_options(config);

@@ -43,6 +43,7 @@ struct Plan {
   std::string user, status_file;
 
   TunPortOptions lan;
+  uint32_t lan_queue_packets = 1000;  ///< that the kernel may keep for a turn
   std::vector<gateway::Prefix> lan_addresses;
   std::vector<gateway::Prefix> lan_routes;  ///< to be set towards the device
   UdpPortOptions wan;

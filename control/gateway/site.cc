@@ -83,6 +83,7 @@ Result<void> Site::open_ports() {
   if (!lan) return failure(with_key("lan", lan.error().sentence));
   lan_ = std::move(*lan);
   valve_.emplace(*lan_);
+  set_queue_length(lan_device(), plan_.lan_queue_packets);
   return set_up_lan(lan_device(), plan_.lan_addresses, plan_.lan_routes);
 }
 

@@ -314,8 +314,9 @@ bool Link::offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {
 }
 
 Duration Link::echo_interval() const {
-  return is_up_ ? std::clamp(rtt_, Duration::from_ms(5), Duration::from_ms(250))
-                : options_.hello_interval_min;
+  constexpr auto shortest = Duration::from_ms(5), longest = Duration::from_ms(250);
+  if (!is_up_) return options_.hello_interval_min;
+  return std::min(std::max(rtt_, shortest) * (int64_t{1} << quiet_echoes_), longest);
 }
 
 // An envelope takes one path, and echoes measure the path they take [C-41].
@@ -336,6 +337,12 @@ bool Link::offer_echoes(EnvelopeWriter& writer, Instant now) {
   question.path = echo_path_;
   question.token = static_cast<uint64_t>(now.ns());
   if (!writer.try_add(question)) return false;
+  if (has_data_ || !is_up_) {
+    quiet_echoes_ = 0;
+  } else if (quiet_echoes_ < quiet_echoes_max) {
+    ++quiet_echoes_;
+  }
+  has_data_ = false;
   echo_due_ = now + echo_interval();
   echo_path_ = static_cast<uint16_t>((echo_path_ + 1) % options_.paths);
   return true;

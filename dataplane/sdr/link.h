@@ -119,6 +119,14 @@ class Link {
   /// Whether the link itself has records to send, and when on_time() or offer() are due.
   bool has_offer(Instant now) const { return offer_due() <= now; }
   Instant next_due() const { return std::min(offer_due(), dead_due_); }
+  /// Data crosses, either way: while none does, echoes come ever less often, four times a second at
+  /// last. Hot.
+  void on_data(Instant now) {
+    has_data_ = true;
+    if (quiet_echoes_ == 0) return;
+    quiet_echoes_ = 0;
+    echo_due_ = std::min(echo_due_, now + echo_interval());
+  }
 
   // One envelope is made of these, in this order and at one instant.
   EnvelopeKind next_kind(Instant now) const;
@@ -146,6 +154,7 @@ class Link {
   static constexpr size_t part_bytes_max = 960;
   static constexpr size_t description_bytes_max = part_bytes_max * description_parts_max;
   static constexpr size_t echoes_max = 64;
+  static constexpr uint8_t quiet_echoes_max = 6;
   static constexpr uint16_t control_bytes_first = 256;  // before the peer's hello [C-9]
   static constexpr Duration answer_interval = Duration::from_ms(10);  // [C-27]
   static constexpr uint8_t goodbyes_max = 3;
@@ -229,6 +238,8 @@ class Link {
   Duration hello_interval_, unconfirmed_time_;
   Duration rtt_ = Duration::from_ms(100);
   uint16_t echo_path_ = 0, hello_path_ = 0;
+  bool has_data_ = false;     // since the last question
+  uint8_t quiet_echoes_ = 0;  // questions in a row without any, as far as they count
   Ring<PendingEcho> echoes_{echoes_max};
 };
 

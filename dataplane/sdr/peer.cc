@@ -206,6 +206,7 @@ void Peer::flush_arrivals(Instant now) {
   if (!has_arrivals_) return;
   has_arrivals_ = false;
   has_arrivals_since_report_ = true;
+  link_.on_data(now);
   if (reports_due_ == Instant::never()) reports_due_ = now;
   for (Qp& qp : qps_) {
     if (qp.recv) qp.recv->flush_facts(now);
@@ -398,6 +399,7 @@ size_t Peer::collect(std::span<Packet*> out, Instant now) {
     out[filled++] = empty[used++];
   }
   rate_control_.on_sent(used, bytes);
+  if (used > 0) link_.on_data(now);
   port_.give_back({empty.data() + used, taken - used});
   for (size_t i = 0; i < counts.expired; ++i) {
     const SendTicket ticket = SendTicket::unpacked(expired[i]);

@@ -73,6 +73,36 @@ TEST_F(GatewayState, accounts_add_up_when_there_is_too_much) {
   EXPECT_EQ(counts.lost(), full + number(at_a["lan"], "rx_dropped"));
 }
 
+TEST_F(GatewayState, a_burst_of_the_hosts_waits_for_its_turn) {
+  build({}, {}, {"--rtt", "25ms"});
+  const Outcome outcome =
+      sites().space(At::GatewayA).run({"ip", "-o", "link", "show", "causeway0"});
+  // 190 Mbit/s for 10 ms, 128 bytes a packet; the kernel's own is 500.
+  EXPECT_NE(outcome.out.find("qlen 1855"), std::string::npos) << outcome.out;
+}
+
+// A rehearsal is a gateway like any other while nothing happens.
+TEST_F(GatewayState, a_rehearsal_is_no_less_idle) {
+  build({}, {.wan_more = "impair = { delay = \"12 ms\", loss = \"1 %\" }\n"}, {"--rtt", "1ms"});
+  std::this_thread::sleep_for(milliseconds(300));
+  const auto begin = Time::now();
+  const auto before = a().program().processor_time();
+  std::this_thread::sleep_for(seconds(3));
+  const std::chrono::duration<double> passed = Time::now() - begin,
+                                      used = a().program().processor_time() - before;
+  tell("idle: " + std::to_string(100 * used.count() / passed.count()) + " % of a core");
+  EXPECT_LT(used.count() / passed.count(), 0.06);
+  Pings pings(sites().space(At::HostA), site_b.host);
+  size_t answered = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto time = pings.ping(100, seconds(1));
+    if (!time) continue;
+    ++answered;
+    EXPECT_GE(*time, milliseconds(25));
+  }
+  EXPECT_GE(answered, 9u);
+}
+
 TEST_F(GatewayState, an_idle_gateway_sleeps_and_wakes_for_a_packet) {
   build({}, {}, {"--rtt", "25ms"});
   std::this_thread::sleep_for(milliseconds(300));

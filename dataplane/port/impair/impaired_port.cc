@@ -29,9 +29,7 @@ ImpairedPort::ImpairedPort(Port& inner, const ImpairedPortOptions& options)
       key_(options.key),
       prng_(options.seed),
       rx_(make_direction(options.rx, options.held_packets_max, prng_)),
-      tx_(make_direction(options.tx, options.held_packets_max, prng_)) {
-  facts_.wait_fd = -1;
-}
+      tx_(make_direction(options.tx, options.held_packets_max, prng_)) {}
 
 ImpairedPort::~ImpairedPort() {
   for (Direction* direction : {&rx_, &tx_}) {
@@ -58,7 +56,7 @@ PortCounters ImpairedPort::counters() const {
   return counters;
 }
 
-Instant ImpairedPort::next_event() const {
+Instant ImpairedPort::next_due() const {
   return std::min(rx_.held.earliest(), tx_.held.earliest());
 }
 

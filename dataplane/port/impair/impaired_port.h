@@ -1,8 +1,9 @@
 // A port with a bad path in front of it: any driver, real time, the model of model.h. Packets that
 // the model delays stay packets of the inner port and are held here until their time.
 //
-// Drive it like any port; since a held packet wakes no file descriptor, facts().wait_fd is -1, and
-// whoever sleeps asks next_event(). Both directions move on rx_burst() and on tx_burst().
+// Drive it like any port. A held packet wakes no file descriptor: facts().wait_fd is the inner
+// port's, and whoever sleeps asks next_due() as well. Both directions move on rx_burst() and on
+// tx_burst().
 #pragma once
 
 #include <cstddef>
@@ -75,7 +76,7 @@ class ImpairedPort final : public Port {
   void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
 
   /// When a held packet is due; never when none is held.
-  Instant next_event() const;
+  Instant next_due() const override;
   size_t held_count() const { return rx_.held.count() + tx_.held.count(); }
   void set_rx_impairment(uint16_t path, const Impairment& impairment);
   void set_tx_impairment(uint16_t path, const Impairment& impairment);

@@ -170,6 +170,10 @@ TEST(Handshake, an_mtu_hole_keeps_the_link_down) {
     pair.run_for(3_s);
     EXPECT_FALSE(pair.a->is_up() || pair.b->is_up());
     EXPECT_GT(lost, 3u);
+    for (const auto* site : {&pair.a, &pair.b}) {
+      const std::string why = (*site)->peer().link().why();
+      EXPECT_NE(why.find("packets as long as pair.mtu"), std::string::npos) << why;
+    }
   }
 }
 
@@ -201,6 +205,27 @@ TEST(Handshake, each_path_is_measured_by_echoes_that_take_it) {
   const Instant now = pair.network().now();
   EXPECT_NEAR(static_cast<double>(pair.a->peer().path_state(0, now).rtt_smoothed.ns()), 20e6, 1e6);
   EXPECT_NEAR(static_cast<double>(pair.a->peer().path_state(1, now).rtt_smoothed.ns()), 60e6, 1e6);
+}
+
+TEST(Handshake, a_short_link_that_carries_nothing_is_asked_ever_less_often) {
+  PairOptions options = reliable_pair();
+  options.wire.delay = 50_us;
+  uint64_t controls = 0;
+  WireScript script;
+  script.control = [&](const Packet&) {
+    ++controls;
+    return Fate::Pass;
+  };
+  Pair pair(options, script);
+  ASSERT_TRUE(pair.delivers(1, 3_s));
+  pair.courier().stop();
+  pair.run_for(2_s);
+  const uint64_t before = controls;
+  pair.run_for(10_s);
+  // Four questions a second from each end, an answer each, a hello each, a hello a second.
+  EXPECT_LT(controls - before, 10u * 2 * 10);
+  EXPECT_GT(controls - before, 10u * 2 * 4);
+  EXPECT_TRUE(pair.are_up());
 }
 
 }  // namespace

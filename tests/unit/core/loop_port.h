@@ -51,6 +51,8 @@ class LoopPort final : public Port {
     }
     return count;
   }
+  Instant next_due() const override { return due; }
+  Instant due = Instant::never();
   void give_back(std::span<Packet* const> packets) override {
     for (Packet* packet : packets) pool_.give_back(packet);
   }

@@ -150,6 +150,8 @@ TEST(Worker, serves_every_side_and_wakes_for_the_earliest) {
   EXPECT_EQ(far.received.size(), 2u);
   EXPECT_EQ(near.received.size(), 2u);
   EXPECT_EQ(worker.next_wakeup(), at(5_ms));
+  wan.due = at(4_ms);
+  EXPECT_EQ(worker.next_wakeup(), at(4_ms)) << "a port that keeps packets for a time";
 }
 
 TEST(IdleWait, polls_when_told_to) {

@@ -53,7 +53,7 @@ TEST(ImpairedPort, holds_a_received_packet_until_its_time) {
   Wrapped wrapped({.rx = {.delay = 10_us}});
   Wrapped::send(wrapped.peer, 'x', at(0));
   EXPECT_EQ(Wrapped::receive(*wrapped.port, at(0)), "");
-  EXPECT_EQ(wrapped.port->next_event(), at(10'000));
+  EXPECT_EQ(wrapped.port->next_due(), at(10'000));
   EXPECT_EQ(Wrapped::receive(*wrapped.port, at(9'999)), "");
   EXPECT_EQ(Wrapped::receive(*wrapped.port, at(10'000)), "x");
   EXPECT_EQ(wrapped.inner.lent_count(), 0u);
