@@ -259,7 +259,7 @@ double Config::overhead_limit() const {
   constexpr double of_resends = 0.25;
   double of_codes = 0;
   for (const auto& it : classes) {
-    const double data = double{it->needs.rows} * it->needs.k;
+    const double data = it->needs.rows * static_cast<double>(it->needs.k);
     if (data > 0) of_codes = std::max(of_codes, it->needs.m_cap / data);
   }
   return wan.overhead_limit.value_or(std::min(of_resends + of_codes, 1.0));

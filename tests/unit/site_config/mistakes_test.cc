@@ -173,24 +173,32 @@ TEST(GatewayFile, names_what_is_wrong_with_classes) {
   const auto with = [](const std::string& line, const std::string& more = "") {
     return std::string(roce) + line + "\n" + more + rest;
   };
+  const auto resending = [&](const std::string& line) {
+    return with(line, "policy = 'selective_repeat'\n");
+  };
   const std::string
       unknown = with("policy = 'selective_repaet'"),
-      param = with("params = { detetc = 'nack' }"), words = with("params = { detect = 'never' }"),
-      hold = with("params = { detect = 'nack' }\nhold = '60 ms'"),
-      slow = with("params = { detect = 'rto' }"),
+      param = resending("params = { detetc = 'nack' }"),
+      words = resending("params = { detect = 'never' }"),
+      hold = resending("params = { detect = 'nack' }\nhold = '60 ms'"),
+      slow = resending("params = { detect = 'rto' }"), old = with("block_age = '3 ms'"),
       impatient = "[[class]]\nname = 'all'\nhold = '30 ms'\nqueue = '10 ms'\n",
       stuck = "[[class]]\nname = 'all'\npolicy = 'passthrough'\nhold = '20 ms'\nqueue = '30 ms'\n",
       tcp = "[[class]]\nname = 'all'\nhost_timeout = '50 ms'\n", order = std::string(rest) + roce,
-      last = roce, twice = with("", roce),
-      weight = with("params = { detect = 'nack' }\nweight = 0"),
+      last = roce, twice = with("", roce), weight = with("queue = '5 ms'\nweight = 0"),
       ports = "[[class]]\nname = 'a'\nmatch = [{ports = '90-80'}]\n" + std::string(rest),
       icmp = "[[class]]\nname = 'a'\nmatch = [{kind = 'icmp', ports = '80'}]\n" + std::string(rest),
       sides = "[[class]]\nname = 'a'\nmatch = [{ports = '80', source_ports = '1'}]\n" +
               std::string(rest);
   expect_all({
       {"", "", unknown.c_str(),
-       "f:17:10: class.policy is \"selective_repaet\"; it must be \"passthrough\", \"go_back_n\" "
-       "or \"selective_repeat\": did you mean \"selective_repeat\"?"},
+       "f:17:10: class.policy is \"selective_repaet\"; it must be \"passthrough\", \"go_back_n\", "
+       "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\": did you mean "
+       "\"selective_repeat\"?"},
+      {"", "", old.c_str(),
+       "f:17:13: class \"rdma\": block_age is 3 ms; RC hosts wait in order for what is repaired, "
+       "so "
+       "at most a tenth of pair.rtt is accepted, 2 ms"},
       {"", "", param.c_str(), "f:17:12: class.params.detetc is not known; did you mean detect?"},
       {"", "", words.c_str(),
        "f:17:21: class.params.detect is \"never\"; it must be \"rto\" or \"nack\""},
