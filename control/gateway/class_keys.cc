@@ -187,12 +187,13 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
            });
   std::vector<std::string> names;
   size_t initial = 0;
-  it.policy = cw_policy_selective_repeat();
+  const std::string_view own = cw_policy_selective_repeat()->name;
   for (const cw_policy_ops* each : config->policies) {
-    if (each == it.policy) initial = names.size();
+    if (each->name == own) initial = names.size();
     names.emplace_back(each->name);
   }
-  row.choice("policy", initial, names, "How losses are mended.",
+  it.policy = config->policies[initial];
+  row.choice("policy", initial, names, "How losses are mended; site.plugins brings more.",
              [&it, config](size_t i) { it.policy = config->policies[i]; });
   row.key("weight", it.weight, "Its share of the link when classes compete.").range(1, 1000);
   row.choice("order", it.order, {"by_kind", "always", "never"},
@@ -212,6 +213,10 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
   row.key("mark", it.mark, "Whether ECN says so above half of that.");
   row.then([&it](Section& here) {
     Section& params = here.table("params", "What the policy lets one choose.");
+    if (here.is_wrong("policy")) {
+      it.params = config::default_params(*it.policy);
+      return params.leave_rest();
+    }
     config::declare_params(params, *it.policy, it.params);
   });
   row.then([&it, config](Section& here) {
@@ -224,9 +229,7 @@ std::unique_ptr<ClassConfig> class_for_all() {
   auto it = std::make_unique<ClassConfig>();
   it->name = "all";
   it->policy = cw_policy_selective_repeat();
-  for (uint32_t i = 0; i < it->policy->param_count; ++i) {
-    it->params.push_back(it->policy->params[i].initial);
-  }
+  it->params = config::default_params(*it->policy);
   return it;
 }
 

@@ -35,7 +35,6 @@ void load_plugins(Section& section, Config& config) {
     if (const auto added = config.registry->add(*each); !added) {
       section.complain("plugins", added.error().sentence);
     }
-    config.policies.push_back(each);
   }
   for (const std::string& file : config.site.plugins) {
     auto loaded = config.registry->load(config.path_of(file));
@@ -43,9 +42,10 @@ void load_plugins(Section& section, Config& config) {
       section.complain("plugins", "site.plugins: " + loaded.error().sentence);
       continue;
     }
-    config.policies.push_back(&loaded->table());
-    config.loaded.push_back(std::move(*loaded));
   }
+  // The newest of each name: a file may replace what is built in.
+  config.loaded = config.registry->all();
+  for (const auto& ref : config.loaded) config.policies.push_back(&ref.table());
 }
 
 void check_site(Section& section, const SiteConfig& site) {
@@ -92,7 +92,8 @@ void declare_site(Section& section, const ConfigPtr& config) {
               "A file that says how the gateway is, as JSON, anew every second; empty: none.");
   section.key("memory", site.memory, "The most that frames and packets may need.")
       .range("16 MiB", "1024 GiB");
-  section.key("plugins", site.plugins, "Files of further policies, loaded at start.");
+  section.key("plugins", site.plugins,
+              "Files of further policies, loaded at start; `policy` may name them.");
   section.then([config](Section& here) {
     load_plugins(here, *config);
     check_site(here, config->site);
