@@ -125,6 +125,13 @@ std::vector<std::string_view> BasicRegistry<Ops>::names() const {
 }
 
 template <class Ops>
+std::vector<TableRef<Ops>> BasicRegistry<Ops>::all() {
+  std::vector<Ref> all;
+  for (const std::string_view name : names()) all.push_back(Ref(newest(name)->get()));
+  return all;
+}
+
+template <class Ops>
 typename BasicRegistry<Ops>::Entries::iterator BasicRegistry<Ops>::newest(std::string_view name) {
   const auto last = std::find_if(entries_.rbegin(), entries_.rend(),
                                  [name](const auto& entry) { return entry->name() == name; });

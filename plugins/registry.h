@@ -70,6 +70,8 @@ class BasicRegistry {
 
   /// Every name once, in the order in which they came.
   std::vector<std::string_view> names() const;
+  /// What find() gives for each of them, in that order.
+  std::vector<Ref> all();
 
  private:
   using Entries = std::vector<std::unique_ptr<RegistryEntry<Ops>>>;

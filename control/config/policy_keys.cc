@@ -49,7 +49,8 @@ void declare_policy(Section& section, std::span<const cw_policy_ops* const> know
   section.choice("name", initial, names, "Which policy.",
                  [&policy, known](size_t index) { policy = known[index]; });
   section.then([&policy, &params](Section& here) {
-    params.clear();
+    params = default_params(*policy);
+    if (here.is_wrong("name")) return here.leave_rest();
     declare_params(here, *policy, params);
   });
 }
@@ -61,6 +62,14 @@ void declare_params(Section& section, const cw_policy_ops& policy, std::vector<d
   for (uint32_t i = 0; i < policy.param_count; ++i) {
     declare_param(section, policy.params[i], params[i]);
   }
+}
+
+std::vector<double> default_params(const cw_policy_ops& policy) {
+  std::vector<double> params;
+  for (const cw_param& param : std::span(policy.params, policy.param_count)) {
+    params.push_back(param.initial);
+  }
+  return params;
 }
 
 std::string param_text(const cw_param& param, double value) {
@@ -81,7 +90,8 @@ std::string policies_text(std::span<const cw_policy_ops* const> known) {
     for (const cw_param& param : std::span(policy->params, policy->param_count)) {
       std::string name = param.name;
       name.resize(std::max<size_t>(name.size(), 16), ' ');
-      text.append("  ").append(name).append(" ").append(param.sentence).append("\n");
+      text.append("  ").append(name).append(" ").append(param.sentence);
+      text += " (" + param_text(param, param.initial) + "; " + plugins::accepted(param) + ")\n";
     }
   }
   return text;

@@ -21,7 +21,10 @@ void declare_policy(Section& section, std::span<const cw_policy_ops* const> know
 /// begin with it, the others with the policy's default.
 void declare_params(Section& section, const cw_policy_ops& policy, std::vector<double>& params);
 
-/// Every policy and its parameters, with their sentences, for a person.
+/// One value per declared parameter: its default.
+std::vector<double> default_params(const cw_policy_ops& policy);
+
+/// Every policy and its parameters, with their sentences, defaults and ranges, for a person.
 std::string policies_text(std::span<const cw_policy_ops* const> known);
 
 /// A parameter's value as a person writes it.

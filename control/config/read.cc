@@ -37,7 +37,12 @@ class Reader {
   void read_section(Section& section, const Node& table) {
     size_t keys = 0, tables = 0, rows = 0;
     do {
-      while (keys < section.keys().size()) read_key(section, section.keys()[keys++], table);
+      while (keys < section.keys().size()) {
+        const Key& key = section.keys()[keys++];
+        const size_t before = mistakes_.size();
+        read_key(section, key, table);
+        if (mistakes_.size() > before) section.note_wrong(key.name());
+      }
       while (tables < section.tables().size()) {
         read_table(section, section.tables()[tables++], table);
       }
@@ -49,7 +54,7 @@ class Reader {
       const Entry* entry = table.find(key);
       add(entry == nullptr ? table.place : entry->value.place, sentence);
     }
-    find_strangers(section, table);
+    if (!section.is_rest_left()) find_strangers(section, table);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "control/config/section.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -252,6 +253,10 @@ Section& Section::table(std::string name, std::string sentence) {
 void Section::rows(std::string name, std::string sentence,
                    std::function<void(Section&, size_t)> declare) {
   rows_.push_back({std::move(name), std::move(sentence), std::move(declare)});
+}
+
+bool Section::is_wrong(std::string_view key) const {
+  return std::ranges::find(wrong_, key) != wrong_.end();
 }
 
 bool Section::declare_more() {

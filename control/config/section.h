@@ -145,6 +145,13 @@ class Section {
   /// For `then`: whether the file has this table at all.
   bool is_written() const { return is_written_; }
   void note_written() { is_written_ = true; }
+  /// For `then`: whether the file gives this key a value that was refused.
+  bool is_wrong(std::string_view key) const;
+  void note_wrong(std::string key) { wrong_.push_back(std::move(key)); }
+  /// What else may stand here hangs on a value that was refused: it is not looked at, and nothing
+  /// is said about it.
+  void leave_rest() { is_rest_left_ = true; }
+  bool is_rest_left() const { return is_rest_left_; }
   /// The keys are those of another table; the help text then does not repeat them.
   void like(std::string path) { like_ = std::move(path); }
 
@@ -181,7 +188,8 @@ class Section {
   std::deque<Rows> rows_;
   std::deque<std::function<void(Section&)>> later_;
   std::vector<Complaint> complaints_;
-  bool is_written_ = false;
+  std::vector<std::string> wrong_;
+  bool is_written_ = false, is_rest_left_ = false;
 };
 
 }  // namespace cw::config

@@ -198,13 +198,14 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
            });
   std::vector<std::string> names;
   size_t initial = 0;
-  it.policy = cw_policy_selective_repeat();
+  it.policy = config->policy_called("selective_repeat");
   for (const cw_policy_ops* each : config->policies) {
     if (each == it.policy) initial = names.size();
     names.emplace_back(each->name);
   }
   row.choice("policy", initial, names,
-             "How losses are mended; unless one is named, hybrid for a class of RoCE only.",
+             "How losses are mended; site.plugins brings more. Unless one is named, hybrid for a "
+             "class of RoCE only.",
              [&it, config](size_t i) {
                it.policy = config->policies[i];
                it.has_policy = true;
@@ -230,9 +231,13 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
           "none: a tenth of pair.rtt, but 2 ms at most.")
       .range("10 us", "1 s")
       .or_none();
-  row.then([&it](Section& here) {
-    if (!it.has_policy && has_only_roce(it)) it.policy = cw_policy_hybrid();
+  row.then([&it, config](Section& here) {
+    if (!it.has_policy && has_only_roce(it)) it.policy = config->policy_called("hybrid");
     Section& params = here.table("params", "What the policy lets one choose.");
+    if (here.is_wrong("policy")) {
+      it.params = config::default_params(*it.policy);
+      return params.leave_rest();
+    }
     config::declare_params(params, *it.policy, it.params);
   });
   row.then([&it, config](Section& here) {
@@ -245,9 +250,7 @@ std::unique_ptr<ClassConfig> class_for_all() {
   auto it = std::make_unique<ClassConfig>();
   it->name = "all";
   it->policy = cw_policy_selective_repeat();
-  for (uint32_t i = 0; i < it->policy->param_count; ++i) {
-    it->params.push_back(it->policy->params[i].initial);
-  }
+  it->params = config::default_params(*it->policy);
   return it;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/config/section.h"
@@ -99,6 +100,8 @@ struct Config {
   std::vector<const cw_policy_ops*> policies;  ///< that `policy` may name
   std::vector<std::string> warnings;
 
+  /// The newest of this name, which is built in.
+  const cw_policy_ops* policy_called(std::string_view name) const;
   /// IPv6 between the gateways.
   bool is_wan_v6() const;
   /// The faster direction of a link.

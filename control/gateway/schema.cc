@@ -2,6 +2,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -9,6 +10,7 @@
 #include "control/config/quantity.h"
 #include "control/gateway/config.h"
 #include "control/gateway/prefix.h"
+#include "dataplane/base/assert.h"
 #include "dataplane/port/udp/udp_address.h"
 #include "dataplane/wire/roce_inline.h"
 #include "policies/policies.h"
@@ -35,7 +37,6 @@ void load_plugins(Section& section, Config& config) {
     if (const auto added = config.registry->add(*each); !added) {
       section.complain("plugins", added.error().sentence);
     }
-    config.policies.push_back(each);
   }
   for (const std::string& file : config.site.plugins) {
     auto loaded = config.registry->load(config.path_of(file));
@@ -43,9 +44,10 @@ void load_plugins(Section& section, Config& config) {
       section.complain("plugins", "site.plugins: " + loaded.error().sentence);
       continue;
     }
-    config.policies.push_back(&loaded->table());
-    config.loaded.push_back(std::move(*loaded));
   }
+  // The newest of each name: a file may replace what is built in.
+  config.loaded = config.registry->all();
+  for (const auto& ref : config.loaded) config.policies.push_back(&ref.table());
 }
 
 void check_site(Section& section, const SiteConfig& site) {
@@ -94,7 +96,8 @@ void declare_site(Section& section, const ConfigPtr& config) {
       "second; empty: none.");
   section.key("memory", site.memory, "The most that frames and packets may need.")
       .range("16 MiB", "1024 GiB");
-  section.key("plugins", site.plugins, "Files of further policies, loaded at start.");
+  section.key("plugins", site.plugins,
+              "Files of further policies, loaded at start; `policy` may name them.");
   section.then([config](Section& here) {
     load_plugins(here, *config);
     check_site(here, config->site);
@@ -242,6 +245,12 @@ void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
 }
 
 }  // namespace
+
+const cw_policy_ops* Config::policy_called(std::string_view name) const {
+  const auto found = std::ranges::find(policies, name, &cw_policy_ops::name);
+  CW_ASSERT(found != policies.end());
+  return *found;
+}
 
 bool Config::is_wan_v6() const {
   return !peers.empty() && peers.front()->address.find(':') != std::string::npos;

@@ -12,7 +12,7 @@
 #include "control/config/read.h"
 #include "control/sim/scenario.h"
 #include "control/sim/simulation.h"
-#include "policies/policies.h"
+#include "plugins/registry.h"
 
 namespace {
 
@@ -36,10 +36,12 @@ A scenario is a TOML file; every key has a default, so this one is complete:
 
 The same file and seed give the same run, packet for packet: compare trace_hash.
 --list-keys shows every key, --list-policies every policy and its parameters.
+A policy of your own:  causeway-sim --plugin build/mine.so scenario.toml
 More examples: tests/sim/scenarios/.)";
 
 struct Arguments {
   std::string file;
+  std::vector<std::string> plugins;
   std::optional<uint64_t> seed;
   bool as_json = false, lists_policies = false, lists_keys = false;
 };
@@ -80,10 +82,36 @@ int refuse(const std::string& sentences) {
   return exit_mistake;
 }
 
-int run(const Arguments& arguments) {
+/// The built-in policies and those of --plugin; the last file's is the default of a scenario.
+class Known {
+ public:
+  cw::Result<void> gather(const std::vector<std::string>& files) {
+    for (const cw_policy_ops* each : policies_.known) {
+      if (const auto added = registry_.add(*each); !added) return added;
+    }
+    const cw_policy_ops* last = policies_.initial;
+    for (const std::string& file : files) {
+      const auto loaded = registry_.load(file);
+      if (!loaded) return cw::failure("--plugin: " + loaded.error().sentence);
+      last = &loaded->table();
+    }
+    refs_ = registry_.all();
+    policies_ = {.known = {}, .initial = last};
+    for (const auto& ref : refs_) policies_.known.push_back(&ref.table());
+    return {};
+  }
+  const cw::Policies& policies() const { return policies_; }
+
+ private:
+  cw::plugins::Registry registry_;
+  std::vector<cw::plugins::PolicyRef> refs_;
+  cw::Policies policies_ = cw::Policies::built_in();
+};
+
+int run(const Arguments& arguments, const cw::Policies& policies) {
   const auto text = cw::config::text_of_file(arguments.file);
   if (!text) return refuse(arguments.file + " cannot be read");
-  auto scenario = cw::read_scenario(arguments.file, *text);
+  auto scenario = cw::read_scenario(arguments.file, *text, policies);
   if (!scenario) return refuse(scenario.error().sentence);
   if (arguments.seed) scenario->run.seed = *arguments.seed;
   const auto simulation = cw::Simulation::make(*scenario);
@@ -104,6 +132,10 @@ int serve(int argc, char** argv) {
   app.footer(teaching);
   app.add_option("scenario", arguments.file, "the scenario, a TOML file");
   app.add_option("--seed", arguments.seed, "instead of the file's");
+  app.add_option("--plugin", arguments.plugins,
+                 "a policy as a shared object; the default of [policy] name")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_flag("--json", arguments.as_json, "one JSON object instead of a table");
   app.add_flag("--list-policies", arguments.lists_policies, "every policy and its parameters");
   app.add_flag("--list-keys", arguments.lists_keys, "every key of a scenario file");
@@ -112,12 +144,17 @@ int serve(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : exit_mistake;
   }
-  if (arguments.lists_policies) {
-    return std::printf("%s", cw::config::policies_text(cw::policy::all()).c_str()), 0;
+  Known known;
+  if (const auto gathered = known.gather(arguments.plugins); !gathered) {
+    return refuse(gathered.error().sentence);
   }
-  if (arguments.lists_keys) return std::printf("%s", cw::scenario_keys().c_str()), 0;
+  const cw::Policies& policies = known.policies();
+  if (arguments.lists_policies) {
+    return std::printf("%s", cw::config::policies_text(policies.known).c_str()), 0;
+  }
+  if (arguments.lists_keys) return std::printf("%s", cw::scenario_keys(policies).c_str()), 0;
   if (arguments.file.empty()) return refuse("which scenario? try causeway-sim --help");
-  return run(arguments);
+  return run(arguments, policies);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ const std::array splits = {NamedSplit{"10|18|4", {10, 18, 4}}, NamedSplit{"8|22|
 /// The file's view of a scenario, while it is being read.
 struct Draft {
   Scenario& scenario;
+  const Policies& policies;
   PathScenario every_path;  // where each path begins
   Bytes payload = Bytes(4096), chunk = Bytes(4096), overhead_burst = Bytes(256 << 10);
   double overhead = 1;
@@ -198,17 +199,17 @@ void declare(Section& file, const DraftPtr& draft) {
   declare_stream(file.table("stream", "How messages are cut."), draft);
   declare_pacer(file.table("pacer", "The sender's budget."), draft);
   Section& policy = file.table("policy", "Reliability: a policy and its own parameters.");
-  static const auto known = policy::all();
-  config::declare_policy(policy, known, scenario.policy, scenario.policy_params);
+  config::declare_policy(policy, draft->policies.known, scenario.policy, scenario.policy_params);
   declare_workload(file.table("workload", "What is sent."), scenario.workload);
   declare_run(file.table("run", "How long and how exactly."), draft);
   file.then([draft](Section& here) { settle(draft->scenario, here); });
 }
 
-DraftPtr make_draft(Scenario& scenario) {
-  scenario.policy = cw_policy_selective_repeat();
+DraftPtr make_draft(Scenario& scenario, const Policies& policies) {
+  scenario.policy = policies.initial;
   scenario.pacer.rate = Rate::from_gbps(25);
-  return std::make_shared<Draft>(Draft{.scenario = scenario, .every_path = {}});
+  return std::make_shared<Draft>(
+      Draft{.scenario = scenario, .policies = policies, .every_path = {}});
 }
 
 }  // namespace
@@ -217,19 +218,25 @@ Bytes WorkloadScenario::largest() const {
   return sizes.empty() ? size_max : *std::ranges::max_element(sizes);
 }
 
-Result<Scenario> read_scenario(std::string_view file, std::string_view text) {
+Policies Policies::built_in() {
+  const auto all = policy::all();
+  return {.known = {all.begin(), all.end()}, .initial = cw_policy_selective_repeat()};
+}
+
+Result<Scenario> read_scenario(std::string_view file, std::string_view text,
+                               const Policies& policies) {
   Scenario scenario;
   Section schema;
-  declare(schema, make_draft(scenario));
+  declare(schema, make_draft(scenario, policies));
   const config::Mistakes mistakes = config::read(schema, text);
   if (!mistakes.empty()) return failure(config::to_text(mistakes, file));
   return scenario;
 }
 
-std::string scenario_keys() {
+std::string scenario_keys(const Policies& policies) {
   Scenario scenario;
   Section schema;
-  declare(schema, make_draft(scenario));
+  declare(schema, make_draft(scenario, policies));
   return config::help(schema);
 }
 

@@ -53,11 +53,20 @@ struct Scenario {
   RunScenario run;
 };
 
+/// What a file may name, and what it gets when it names none; the tables outlive the scenario.
+struct Policies {
+  std::vector<const cw_policy_ops*> known;
+  const cw_policy_ops* initial;  ///< one of `known`
+
+  static Policies built_in();
+};
+
 /// Reads the text of a scenario file. Errors: every mistake in it, one line each, as
 /// "file:line:column: sentence".
-Result<Scenario> read_scenario(std::string_view file, std::string_view text);
+Result<Scenario> read_scenario(std::string_view file, std::string_view text,
+                               const Policies& policies = Policies::built_in());
 
 /// Every key of a scenario file, for a person.
-std::string scenario_keys();
+std::string scenario_keys(const Policies& policies);
 
 }  // namespace cw

@@ -33,7 +33,7 @@ struct Candidate {
   std::vector<double> params() const;
 };
 
-/// Every policy in every form.
+/// Every policy in every form; or, when CAUSEWAY_PLUGIN names a file, the policy in it alone.
 std::vector<Candidate> candidates();
 
 }  // namespace cw::conformance

@@ -177,6 +177,23 @@ TEST(CausewaySim, refuses_a_stream_that_does_not_fit) {
   EXPECT_NE(outcome.text.find("do not fit the split 10|18|4"), std::string::npos) << outcome.text;
 }
 
+const std::string plugin = CW_PLUGIN_DIR "/go_back_n.so";
+
+TEST(CausewaySim, runs_a_policy_from_a_file) {
+  const std::string file = file_of("[policy]\nalpha = 3\n[workload]\nmessages = 3\n");
+  const Outcome outcome = program("--plugin " + plugin + " " + file + " --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_EQ(nlohmann::json::parse(outcome.text)["policy"], "go_back_n");
+  EXPECT_NE(program("--list-keys --plugin " + plugin).text.find("name = \"go_back_n\""),
+            std::string::npos);
+}
+
+TEST(CausewaySim, says_why_a_policy_is_not_loaded) {
+  const Outcome outcome = program("--plugin none.so");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.text, "--plugin: plugin none.so cannot be opened: No such file or directory\n");
+}
+
 TEST(CausewaySim, explains_itself) {
   EXPECT_EQ(program("--help").code, 0);
   EXPECT_NE(program("--list-policies").text.find("selective_repeat"), std::string::npos);

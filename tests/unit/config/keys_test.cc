@@ -103,6 +103,20 @@ TEST(PolicyKeys, a_wrong_parameter_is_told_like_a_wrong_key) {
             "\"selective_repeat\"");
 }
 
+TEST(PolicyKeys, nothing_is_said_about_parameters_of_a_policy_that_is_not_known) {
+  PolicyFile file;
+  EXPECT_EQ(file.read_text("name = 'mine'\ngap = 4\nalpha = 99\n"),
+            "f:1:8: name is \"mine\"; it must be \"passthrough\", \"go_back_n\" or "
+            "\"selective_repeat\"");
+  EXPECT_EQ(file.params.size(), file.policy->param_count);
+}
+
+TEST(PolicyKeys, the_list_for_a_person_has_defaults_and_ranges) {
+  const std::string text = policies_text(policy::all());
+  EXPECT_NE(text.find("(nack; rto or nack)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("(0 ns; 0 ns to 1 s)\n"), std::string::npos) << text;
+}
+
 std::string impairment(const std::string& text, Impairment& it) {
   Section file("wire", "wire", "A wire.");
   declare_impairment(file, it);

@@ -69,6 +69,17 @@ TEST(Registry, finds_the_newest_while_the_older_one_drains) {
   EXPECT_STREQ(registry.find("tried")->table().version, "2");
 }
 
+TEST(Registry, all_are_what_is_found_by_name) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(*cw_policy_passthrough()));
+  ASSERT_TRUE(registry.load(plugin("version_1")));
+  ASSERT_TRUE(registry.load(plugin("version_2")));
+  const std::vector<PolicyRef> all = registry.all();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_STREQ(all[0].table().name, "passthrough");
+  EXPECT_STREQ(all[1].table().version, "2");
+}
+
 TEST(Registry, goes_back_to_the_older_one_when_the_newest_is_unloaded) {
   Registry registry;
   ASSERT_TRUE(registry.load(plugin("version_1")));

@@ -69,6 +69,14 @@ TEST(GatewayFile, names_the_cores_that_this_machine_has) {
   EXPECT_EQ(verdict(file_with("[site]", "[site]\ncore = " + last)), "");
 }
 
+TEST(GatewayFile, says_nothing_about_parameters_of_a_policy_that_is_not_known) {
+  expect_all({
+      {"", "", "[[class]]\nname = 'all'\npolicy = 'mine'\nparams = { gap = 4, alpha = 99 }\n",
+       "f:16:10: class.policy is \"mine\"; it must be \"passthrough\", \"go_back_n\" or "
+       "\"selective_repeat\""},
+  });
+}
+
 TEST(GatewayFile, names_what_is_wrong_with_the_lan) {
   expect_all({
       {"[lan]", "[lan]\ndevice = 'a name that is long'", "",
