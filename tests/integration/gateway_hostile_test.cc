@@ -51,8 +51,10 @@ class GatewayHostile : public TwoGateways {
   }
 };
 
-TEST_F(GatewayHostile, strangers_neither_get_anything_in_nor_keep_others_out) {
-  build({}, {}, {"--rtt", "25ms", "--rate", "200Mbit/s"});
+class GatewayFlood : public GatewayHostile, public testing::WithParamInterface<bool> {};
+
+TEST_P(GatewayFlood, of_strangers_neither_gets_anything_in_nor_keeps_others_out) {
+  build({}, {.is_wan_v6 = GetParam()}, {"--rtt", "25ms", "--rate", "200Mbit/s"});
   Recorder recorder(sites().space(At::Between), "ma");
   const Phase quiet = run_phase(nullptr, seconds(2));
   std::vector<Frame> heard = recorder.take();
@@ -75,8 +77,14 @@ TEST_F(GatewayHostile, strangers_neither_get_anything_in_nor_keep_others_out) {
   EXPECT_GE(flooded.share, 0.8 * quiet.share);
   EXPECT_LE(memory_after, memory_before + 32 * 1024);
   EXPECT_EQ(status["counters"]["epochs"], 1);
+  // They got as far as a packet's own checks, and to those of its epoch.
+  EXPECT_GT(status["wan"]["rx_malformed"].get<uint64_t>(), 1000u);
+  EXPECT_FALSE(status["drops"].empty());
   expect_all(exchange({}, milliseconds(500)));
 }
+
+INSTANTIATE_TEST_SUITE_P(Over, GatewayFlood, testing::Bool(),
+                         [](const auto& each) { return each.param ? "ipv6" : "ipv4"; });
 
 // Of the epoch before, every packet as it was, from the first moment of the next one on.
 TEST_F(GatewayHostile, a_recording_of_an_earlier_life_is_worth_nothing) {

@@ -21,7 +21,7 @@
 namespace cw::lab {
 namespace {
 
-constexpr size_t ip_at = 14, udp_at = 34, payload_at = 42;
+constexpr size_t ip_at = 14;
 constexpr size_t length_max = 1514;
 constexpr int socket_bytes = 64 << 20;
 
@@ -48,21 +48,43 @@ void put16(Frame& frame, size_t at, size_t value) {
   frame[at + 1] = static_cast<uint8_t>(value);
 }
 
-/// Lengths and the IP checksum as they must be; without a UDP checksum.
-void finish(Frame& frame) {
-  put16(frame, ip_at + 2, frame.size() - ip_at);
-  put16(frame, udp_at + 4, frame.size() - udp_at);
-  put16(frame, udp_at + 6, 0);
-  put16(frame, ip_at + 10, 0);
+bool is_v6(const Frame& frame) { return frame[ip_at] >> 4 == 6; }
+size_t udp_at(const Frame& frame) { return ip_at + (is_v6(frame) ? 40 : 20); }
+size_t payload_at(const Frame& frame) { return udp_at(frame) + 8; }
+
+uint32_t sum_of(const Frame& frame, size_t first, size_t end) {
   uint32_t sum = 0;
-  for (size_t at = ip_at; at < udp_at; at += 2) sum += frame[at] << 8 | frame[at + 1];
+  for (size_t at = first; at < end; ++at) sum += frame[at] << (at % 2 == first % 2 ? 8 : 0);
+  return sum;
+}
+
+uint16_t folded(uint32_t sum) {
   while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  put16(frame, ip_at + 10, ~sum & 0xffff);
+  return static_cast<uint16_t>(~sum);
+}
+
+/// Lengths and checksums as they must be: over IPv4 without one of UDP, over IPv6 with it.
+void finish(Frame& frame) {
+  const size_t udp = udp_at(frame), udp_bytes = frame.size() - udp;
+  put16(frame, udp + 4, udp_bytes);
+  put16(frame, udp + 6, 0);
+  if (is_v6(frame)) {
+    put16(frame, ip_at + 4, udp_bytes);
+    const auto pseudo = static_cast<uint32_t>(udp_bytes + IPPROTO_UDP);
+    const uint16_t sum = folded(sum_of(frame, ip_at + 8, frame.size()) + pseudo);
+    return put16(frame, udp + 6, sum == 0 ? 0xffff : sum);
+  }
+  put16(frame, ip_at + 2, frame.size() - ip_at);
+  put16(frame, ip_at + 10, 0);
+  put16(frame, ip_at + 10, folded(sum_of(frame, ip_at, udp)));
 }
 
 bool is_udp(const Frame& frame) {
-  return frame.size() > payload_at + 16 && frame[12] == 0x08 && frame[13] == 0x00 &&
-         frame[ip_at] == 0x45 && frame[ip_at + 9] == IPPROTO_UDP;
+  if (frame.size() < ip_at + 40 + 8 + 16) return false;
+  const bool is_first_v6 = frame[12] == 0x86 && frame[13] == 0xdd && is_v6(frame);
+  if (is_first_v6) return frame[ip_at + 6] == IPPROTO_UDP;
+  return frame[12] == 0x08 && frame[13] == 0x00 && frame[ip_at] == 0x45 &&
+         frame[ip_at + 9] == IPPROTO_UDP;
 }
 
 class Maker {
@@ -71,20 +93,22 @@ class Maker {
 
   Frame make(size_t kind, const Frame& heard) {
     Frame frame = heard;
+    const auto begin = static_cast<ptrdiff_t>(payload_at(frame));
     switch (kind % 6) {
       case 0:
         scramble_source(frame);
         [[fallthrough]];
       case 1:
-        frame.resize(payload_at + random_() % (length_max - payload_at));
-        std::generate(frame.begin() + payload_at, frame.end(), [this] { return random_(); });
+        frame.resize(payload_at(frame) + random_() % (length_max - payload_at(frame)));
+        std::generate(frame.begin() + begin, frame.end(), [this] { return random_(); });
         break;
       case 2:
-        frame.resize(payload_at + random_() % (frame.size() - payload_at));
+        frame.resize(payload_at(frame) + random_() % (frame.size() - payload_at(frame)));
         break;
       case 3:
       case 4:
-        frame[payload_at + random_() % (frame.size() - payload_at)] ^= 1 << random_() % 8;
+        frame[payload_at(frame) + random_() % (frame.size() - payload_at(frame))] ^=
+            1 << random_() % 8;
         if (kind % 6 == 4) write_crc(frame);
         break;
       default:
@@ -96,12 +120,12 @@ class Maker {
 
  private:
   void scramble_source(Frame& frame) {
-    put16(frame, udp_at, 1024 + random_() % 60000);
-    if (random_() % 2 == 0) frame[ip_at + 15] ^= 0x40;
+    put16(frame, udp_at(frame), 1024 + random_() % 60000);
+    if (random_() % 2 == 0) frame[ip_at + (is_v6(frame) ? 23 : 15)] ^= 0x40;
   }
   void write_crc(Frame& frame) {
-    const std::span<uint8_t> transport(frame.data() + payload_at,
-                                       frame.size() - payload_at - icrc_bytes);
+    const std::span<uint8_t> transport(frame.data() + payload_at(frame),
+                                       frame.size() - payload_at(frame) - icrc_bytes);
     Icrc::write(icrc_.of({}, transport),
                 std::span<uint8_t, icrc_bytes>(transport.data() + transport.size(), icrc_bytes));
   }

@@ -31,7 +31,7 @@ class Recorder {
 };
 
 /// What a stranger may make of frames that it has heard: each kind in its turn, of the same length
-/// of list as wanted. Frames must be IPv4 UDP; their checksums are finished.
+/// of list as wanted. Of UDP over either IP; their checksums are finished.
 ///
 ///   garbage from anywhere, garbage in a peer's name, truncated ones, ones with a flipped bit, the
 ///   same with the packet's own CRC made right again, and ones as they were: replayed

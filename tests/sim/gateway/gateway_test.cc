@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "dataplane/wire/opcode.h"
 #include "tests/sim/gateway/two_sites.h"
+#include "tests/sim/tally_port.h"
 
 namespace cw::sim {
 namespace {
@@ -127,6 +129,86 @@ TEST(Gateway, a_lost_datagram_delays_no_other) {
   std::ranges::sort(report.delays);
   EXPECT_LT(report.delays[4500], one_way + Duration::from_ms(1));  // nine in ten know of nothing
   EXPECT_GT(report.delay_max, one_way * 2);                        // and some were lost
+}
+
+/// Loses the next data packet that comes when it is told to.
+class LosingPort final : public PortAround {
+ public:
+  LosingPort(Port& inner, bool& loses) : PortAround(inner), loses_(loses) {}
+  size_t rx_burst(std::span<Packet*> out, Instant now) override {
+    const size_t count = PortAround::rx_burst(out, now);
+    const auto is_data = [](const Packet* packet) {
+      return packet->data[0] != opcode_ud_send_only;
+    };
+    const auto packets = out.first(count);
+    const auto it = loses_ ? std::ranges::find_if(packets, is_data) : packets.end();
+    if (it == packets.end()) return count;
+    loses_ = false;
+    give_back({&*it, 1});
+    std::shift_left(it, packets.end(), 1);
+    return count - 1;
+  }
+
+ private:
+  bool& loses_;
+};
+
+/// A responder's READ responses and acknowledgements, to one QP of its requester.
+struct Responder {
+  static constexpr uint8_t read_response_only = 0x10, acknowledge = 0x11;
+  static constexpr uint16_t responses = 1, acks = 2;
+
+  Responder() : sites(options()) {
+    EXPECT_TRUE(sites.come_up());
+    sites.run_for(one_way * 4);
+  }
+  TwoSitesOptions options() {
+    TwoSitesOptions made{.seed = 41, .wan = {.delay = one_way}};
+    made.wan_around = [this](int site, Port& inner) -> std::unique_ptr<Port> {
+      if (site == 1) return nullptr;
+      return std::make_unique<LosingPort>(inner, loses);
+    };
+    return made;
+  }
+  void send(uint16_t number, uint8_t opcode, Duration after) {
+    FlowOptions options = flow(PacketKind::RoceRc, number, 1);
+    options.opcode = opcode;
+    options.target_qp = 77;
+    options.bytes = 200;
+    options.begin = sites.now() + after;
+    sites.host(1).add_flow(options);
+  }
+  const FlowReport& report(uint16_t number) { return sites.host(2).report(number); }
+
+  bool loses = true;
+  TwoSites sites;
+};
+
+TEST(GatewayOrder, an_acknowledgement_waits_for_the_read_response_before_it) {
+  Responder responder;
+  responder.send(Responder::responses, Responder::read_response_only, {});
+  responder.send(Responder::acks, Responder::acknowledge, Duration::from_ms(1));
+  responder.sites.run_for(one_way + Duration::from_ms(5));
+  EXPECT_FALSE(responder.loses);
+  EXPECT_EQ(responder.report(Responder::acks).received, 0u);
+  EXPECT_EQ(responder.sites.gateway(2).gateway().view(0).inbound.held, 1u);
+  responder.sites.run_for(Duration::from_s(1));
+  expect_whole(responder.report(Responder::responses), 1);
+  expect_whole(responder.report(Responder::acks), 1);
+  EXPECT_GE(responder.report(Responder::acks).last, responder.report(Responder::responses).last);
+  EXPECT_GT(responder.report(Responder::acks).delay_max, one_way * 2);
+}
+
+TEST(GatewayOrder, an_acknowledgement_waits_for_no_other) {
+  Responder responder;
+  responder.send(Responder::acks, Responder::acknowledge, {});
+  responder.send(Responder::acks + 1, Responder::acknowledge, Duration::from_ms(1));
+  responder.sites.run_for(Duration::from_s(1));
+  EXPECT_FALSE(responder.loses);
+  expect_whole(responder.report(Responder::acks), 1);
+  expect_whole(responder.report(Responder::acks + 1), 1);
+  EXPECT_GT(responder.report(Responder::acks).delay_max, one_way * 2);
+  EXPECT_LT(responder.report(Responder::acks + 1).delay_max, one_way + Duration::from_ms(1));
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ void write_headers(const FlowOptions& flow, uint64_t number, uint8_t* ip) {
   if (!is_roce(flow.kind)) return;
   // RDMA WRITE ONLY, UD SEND ONLY
   upper[8] = flow.opcode != 0 ? flow.opcode : flow.kind == PacketKind::RoceRc ? 0x0a : 0x64;
-  put16(upper + 14, flow.number);  // destination QP
+  put16(upper + 14, flow.target_qp != 0 ? flow.target_qp : flow.number);
 }
 
 void Host::turn(Instant now) {

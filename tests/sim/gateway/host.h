@@ -24,6 +24,7 @@ struct FlowOptions {
   uint8_t from = 1, to = 2;  ///< sites: addresses 10.<site>.0.1, fd00:<site>::1
   bool is_v6 = false;        ///< then at least 104 bytes
   uint8_t opcode = 0;        ///< of RoCE; zero: as the kind is usually
+  uint16_t target_qp = 0;    ///< of RoCE; zero: the flow's number
 };
 
 /// The headers and the first bytes that say what a packet is, as a host sends it. `ip` has room for
