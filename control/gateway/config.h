@@ -26,6 +26,7 @@ struct SiteConfig {
   LogFormat log_format = LogFormat::Text;
   std::string user, status;
   Bytes memory = Bytes(uint64_t{4} << 30);
+  uint8_t coding_threads = 0;
   std::vector<std::string> plugins;
 };
 

@@ -191,6 +191,7 @@ Plan plan_of(Config& config) {
   plan.impair = impair_options(config);
   plan.rtt = config.pair.rtt;
   plan.gateway = gateway_options(config);
+  plan.coding.executor.threads = config.site.coding_threads;
   plan.memory = memory_of(config);
   plan.key = std::move(config.key);
   plan.registry = std::move(config.registry);

@@ -51,6 +51,7 @@ struct Plan {
   Duration rtt;  ///< as the file says
 
   gateway::GatewayOptions gateway;
+  sdr::CodingOptions coding;
   std::vector<ClassPlan> classes;       ///< by QP
   std::vector<sdr::PeerOptions> peers;  ///< without their source of randomness
   Bytes memory;                         ///< of frames and packets, all of it taken at start

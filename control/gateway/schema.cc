@@ -96,6 +96,10 @@ void declare_site(Section& section, const ConfigPtr& config) {
       "second; empty: none.");
   section.key("memory", site.memory, "The most that frames and packets may need.")
       .range("16 MiB", "1024 GiB");
+  section
+      .key("coding_threads", site.coding_threads,
+           "Threads for coding that exceeds a turn; 0: it waits for further turns.")
+      .range(0, 16);
   section.key("plugins", site.plugins,
               "Files of further policies, loaded at start; `policy` may name them.");
   section.then([config](Section& here) {

@@ -88,7 +88,7 @@ Result<void> Site::open_ports() {
 }
 
 Result<void> Site::add_peers() {
-  endpoint_.emplace(wan(), counters_, drops_);
+  endpoint_.emplace(wan(), counters_, drops_, plan_.coding);
   for (sdr::PeerOptions& options : plan_.peers) {
     options.link.random = {nullptr, random_bits};
     options.link.sees_psns = wan().facts().sees_psns;
