@@ -36,7 +36,7 @@ Result<SlotWriter> SlotWriter::make(sdr::SendStream& stream) {
   }
   const size_t bytes = size_t{config.messages} * config.message_bytes_max();
   // Zeroed, so that its pages are there before the first frame.
-  std::unique_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[bytes]());
+  std::unique_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[bytes + line_bytes]());
   if (memory == nullptr) {
     return failure("no memory for " + std::to_string(config.messages) + " messages of " +
                    std::to_string(config.message_bytes_max()) + " bytes");

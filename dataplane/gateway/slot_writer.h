@@ -66,16 +66,20 @@ class SlotWriter {
   uint64_t queued_count() const { return ends_in_slot_; }
 
   /// Slot s of the message in place p: at (p x slots of a message + s) x payload bytes.
-  const uint8_t* memory() const { return memory_.get(); }
+  const uint8_t* memory() const { return first_; }
   size_t memory_bytes() const { return memory_bytes_; }
 
  private:
+  static constexpr size_t line_bytes = 64;
   struct Marks {
     uint8_t ecn = 0, dscp = 0;
   };
 
   SlotWriter(sdr::SendStream& stream, std::unique_ptr<uint8_t[]> memory, size_t memory_bytes)
-      : stream_(&stream), memory_(std::move(memory)), memory_bytes_(memory_bytes) {}
+      : stream_(&stream),
+        memory_(std::move(memory)),
+        first_(&memory_[line_bytes - reinterpret_cast<uintptr_t>(memory_.get()) % line_bytes]),
+        memory_bytes_(memory_bytes) {}
 
   bool try_open();
   void close(Instant now);
@@ -90,11 +94,12 @@ class SlotWriter {
     return size_t{slots_end_ - std::min(slot_, slots_end_)} * room_ - used_;
   }
   uint8_t* slot_bytes() {
-    return &memory_[place_offset_ + size_t{slot_} * (slot_header_bytes + room_)];
+    return &first_[place_offset_ + size_t{slot_} * (slot_header_bytes + room_)];
   }
 
   sdr::SendStream* stream_;
   std::unique_ptr<uint8_t[]> memory_;
+  uint8_t* first_;  // on a cache line: a code then reads slots where they lie
   size_t memory_bytes_ = 0;
 
   std::optional<sdr::SendHandle> handle_;  // of the message under way

@@ -6,6 +6,9 @@
 namespace cw::sdr {
 namespace {
 
+/// Of which a fact's 16 bits still name the words.
+constexpr uint32_t repair_slots_limit = UINT16_MAX * 64u;
+
 std::string number(uint64_t value) { return std::to_string(value); }
 
 /// The split with the fewest slot bits that holds this many ids and slots, as a sentence.
@@ -45,6 +48,10 @@ Result<void> check_blocks(const StreamConfig& config) {
     return failure(number(config.repair_slots_max) + " repair slots do not give each of " +
                    number(blocks) + " blocks " + number(std::max<uint64_t>(1, m_cap)) + ": " +
                    number(blocks * std::max<uint64_t>(1, m_cap)) + " would");
+  }
+  if (config.repair_slots_max > repair_slots_limit) {
+    return failure(number(config.repair_slots_max) + " repair slots are more than " +
+                   number(repair_slots_limit) + ": lower m or the message size");
   }
   const uint64_t bytes = config.messages * config.repair_window_bytes();
   if (bytes > limits::repair_bytes_max) {

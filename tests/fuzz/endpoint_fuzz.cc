@@ -4,7 +4,9 @@
 // afterwards messages get through again: at once if only slots were forged, and in the next epoch
 // if somebody with the key has spoken.
 //
-// An input is a row of packets: kind, byte count, bytes.
+// An input is a row of packets: kind, byte count, bytes. Where the first kind has its highest bit
+// set the stream is coded, and half of the slots are repair: what they make up may be wrong, but
+// not where it goes.
 #include <sanitizer/allocator_interface.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
+#include "tests/sim/sdr/coding_world.h"
 #include "tests/sim/sdr/intruder.h"
 
 namespace cw::sim {
@@ -20,7 +23,8 @@ using namespace literals;
 
 constexpr size_t packets_max = 16;
 constexpr size_t payload_bytes = 1024;
-constexpr uint32_t window_bytes = 64 * payload_bytes;
+constexpr uint32_t data_slots_max = 64;
+constexpr uint32_t window_bytes = data_slots_max * payload_bytes;
 
 /// Allocations while `is_watched`, and what is left of them.
 struct Heap {
@@ -83,8 +87,8 @@ struct Posted {
 
 class Story {
  public:
-  Story() : pair_(options(), script(), calm_) {
-    CW_ASSERT(pair_.delivers(1, 3_s));
+  explicit Story(bool is_coded) : is_coded_(is_coded), pair_(options(is_coded), script(), calm_) {
+    CW_ASSERT(pair_.delivers(is_coded ? 3 : 1, 3_s));
     pair_.courier().stop();
     pair_.courier().post_nothing();
     pair_.run_for(5_ms);
@@ -100,7 +104,8 @@ class Story {
       const auto kind = input.number<uint8_t>();
       Input packet = of(input.take(input.number<uint8_t>()));
       if (kind % 4 == 0) arrive(raw(packet));
-      if (kind % 4 == 1 || kind % 4 == 2) arrive(slot(packet));
+      const bool is_repair = is_coded_ && kind % 4 == 2;
+      if (kind % 4 == 1 || kind % 4 == 2) arrive(is_repair ? repair(packet) : slot(packet));
       if (kind % 4 == 3) arrive(control(packet));
     }
     pair_.run_for(1_ms);
@@ -120,10 +125,12 @@ class Story {
   }
 
  private:
-  static PairOptions options() {
+  static constexpr CodingKnobs knobs{.k = 2, .m = 2, .rows = 2, .resend_ms = 20};
+  static PairOptions options(bool is_coded) {
     SiteOptions site;
     site.policy = cw_policy_selective_repeat();
-    site.stream.data_slots_max = 64;
+    site.stream.data_slots_max = data_slots_max;
+    if (is_coded) site = coding_site(knobs, data_slots_max);
     site.stream.messages = 8;
     return {.a = site,
             .b = site,
@@ -131,7 +138,13 @@ class Story {
             .courier = {.in_flight = 1, .posted = 2}};
   }
   WireScript& script() {
-    script_.data = [this](const Packet& packet) { return recorded_.take_data(packet); };
+    script_.data = [this](const Packet& packet) {
+      SlotWrite slot;
+      const size_t bytes = size_t{packet.bytes} + packet.payload_bytes;
+      CW_ASSERT(try_parse_slot_write({packet.data, packet.bytes}, bytes, slot));
+      const bool is_repair = split_default.unpack(slot.immediate).slot >= data_slots_max;
+      return (is_repair ? recorded_repair_ : recorded_).take_data(packet);
+    };
     script_.control = [this](const Packet& packet) { return recorded_.take_control(packet); };
     return script_;
   }
@@ -160,6 +173,29 @@ class Story {
       if (wrong & 16) write.target_qp = input.number<uint32_t>() & 0xffffff;
       write.is_solicited = (wrong & 32) != 0;
     });
+  }
+  /// The sender's own repair, at any place, with any bytes.
+  PacketBytes repair(Input& input) const {
+    const auto wrong = input.number<uint8_t>();
+    const auto place = static_cast<uint32_t>(input.number<uint8_t>() % 9);
+    const uint32_t repair_max = pair_.b->receives().config().repair_slots_max;
+    const uint32_t slot = data_slots_max + input.number<uint8_t>() % (repair_max + 2);
+    PacketBytes bytes = repair_intruder_.slot([&](SlotWrite& write) {
+      const auto window = split_default.unpack(write.immediate);
+      write.target_qp += static_cast<uint32_t>(input.number<uint8_t>() % 8) - 4;
+      write.psn = write.psn + input.number<uint16_t>() % 4096;
+      write.address += (int64_t{place} - window.id) * repair_max * int64_t{payload_bytes} +
+                       (int64_t{slot} - window.slot) * int64_t{payload_bytes};
+      write.immediate = split_default.pack({place, slot, 5});
+      write.payload_bytes = input.number<uint16_t>() % (payload_bytes + 1);
+      if (wrong & 1) write.address += input.number<int64_t>();
+      if (wrong & 2) write.key = input.number<uint32_t>();
+      if (wrong & 4) write.immediate = input.number<uint32_t>();
+    });
+    const auto content = input.take(64);
+    std::copy_n(content.begin(), std::min(content.size(), bytes.size() - slot_write_header_bytes),
+                bytes.begin() + slot_write_header_bytes);
+    return bytes;
   }
   PacketBytes control(Input& input) {
     has_spoken_ = true;
@@ -213,20 +249,22 @@ class Story {
     for (const Posted& posted : posted_) CW_ASSERT(posted.is_intact());
   }
 
-  Recorded recorded_;
+  const bool is_coded_;
+  Recorded recorded_, recorded_repair_;
   WireScript script_, calm_;
   std::vector<uint8_t> message_ = std::vector<uint8_t>(2500, 0x3a);
   std::vector<Posted> posted_;
   bool has_spoken_ = false, is_last_whole_ = false;
   Pair pair_;
   Intruder intruder_{recorded_, SiteOptions().key};
+  Intruder repair_intruder_{recorded_repair_, SiteOptions().key};
 };
 
 }  // namespace
 }  // namespace cw::sim
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t count) {
-  cw::sim::Story story;
+  cw::sim::Story story(count > 0 && (data[0] & 0x80) != 0);
   story.attack({data, count});
   story.recover();
   return 0;

@@ -103,6 +103,8 @@ void make_endpoint_seeds(const fs::path& packets, const fs::path& folder) {
     ByteVector seed = {3, static_cast<uint8_t>(bytes.size() - header_bytes - mac_bytes)};
     seed.insert(seed.end(), bytes.begin() + header_bytes, bytes.end() - mac_bytes);
     write_seed(folder, packet.name, seed);
+    seed[0] |= 0x80;  // to a coded stream
+    write_seed(folder, packet.name + "_coded", seed);
   }
   ByteVector slots;
   for (const uint8_t wrong : {0, 1, 2, 4, 8, 16, 32}) {
@@ -111,6 +113,13 @@ void make_endpoint_seeds(const fs::path& packets, const fs::path& folder) {
     slots.insert(slots.end(), slot.begin(), slot.end());
   }
   write_seed(folder, "slots", slots);
+  // A block of four slots with two lost, then its repair: place 3 in some life.
+  ByteVector block = {0x83, 28, 7, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0, 3, 0,
+                      0,    0,  0, 0, 0, 0,  0, 0, 0, 4, 0, 2, 2, 2, 0};
+  for (const uint8_t slot : {0, 1, 2, 3}) {
+    block.insert(block.end(), {0x82, 9, 0, 3, slot, 5, 1, 0, 0, 4, 9});
+  }
+  write_seed(folder, "repair", block);
 }
 
 }  // namespace

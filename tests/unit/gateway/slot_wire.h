@@ -59,6 +59,7 @@ class SlotWire {
   uint32_t payload_bytes_ = 0;
   Counters counters_;
   sdr::Transmitter transmitter_{1};
+  sdr::CodeDesk desk_;
   std::unique_ptr<sdr::SendStream> stream_;
   std::map<uint32_t, std::map<uint32_t, WireSlot>> slots_;
   std::string complaint_;
