@@ -40,7 +40,7 @@
 // link their blocks leave more slowly than at full rate and the fallback comes early: the source
 // ignores what has not left or is on its way, so that costs notes, not slots. `codec = "xor"`
 // repairs one loss per group of k / m: cheap, and weak.
-#include "policies/parts/coding_policy.h"
+#include "policies/parts/coding/coding_policy.h"
 
 namespace cw::policy {
 namespace {

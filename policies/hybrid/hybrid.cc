@@ -30,7 +30,7 @@
 // Weaknesses. On a link that reorders more than it has measured, rows are asked for that would
 // still have come. A burst longer than m x rows costs an RTT, as with selective_repeat. Rows are
 // judged one by one; a message of many rows meets a bad one sooner.
-#include "policies/parts/coding_policy.h"
+#include "policies/parts/coding/coding_policy.h"
 
 namespace cw::policy {
 namespace {

@@ -12,13 +12,13 @@
 //   interleave 4   e f g h e f g h   a loss of 0, 1 and 2: e, f and g
 //
 // Layers help each other: a slot that one layer has rebuilt may be the second hole of a row in
-// another (peeling; parts/peeling.h). The sink decodes whatever row has one hole and its repair,
-// and looks again at the block when the result is there. What no order of layers can rebuild, even
-// if all repair still on its way arrives, is asked for at once, as in `hybrid`; nothing that
-// arrived is thrown away.
+// another (peeling; parts/coding/peeling.h). The sink decodes whatever row has one hole and its
+// repair, and looks again at the block when the result is there. What no order of layers can
+// rebuild, even if all repair still on its way arrives, is asked for at once, as in `hybrid`;
+// nothing that arrived is thrown away.
 //
 // States: those of `hybrid`. A block is r slots of the widest interleave, and every layer is woven
-// through it (parts/weave.h).
+// through it (parts/coding/weave.h).
 //
 // Parameters and the arithmetic of the defaults:
 //   r = 8, c = 3        3 repair slots for 8 data slots, as in the paper: 27 % of the line.
@@ -32,7 +32,7 @@
 // so the nearest layer waits for the widest: sets with small widths are for small messages.
 #include <array>
 
-#include "policies/parts/coding_policy.h"
+#include "policies/parts/coding/coding_policy.h"
 
 namespace cw::policy {
 namespace {

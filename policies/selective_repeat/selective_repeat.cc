@@ -48,9 +48,9 @@
 // slot, coding is faster (issue of the coding policies). One sink per stream. With several paths
 // the budget is that of the slowest. A message whose acknowledgements are all lost is resent in
 // part until the core's clear-to-send says that it is retired.
-#include "policies/parts/repeat_limits.h"
-#include "policies/parts/repeat_sink.h"
-#include "policies/parts/repeat_source.h"
+#include "policies/parts/repeat/repeat_limits.h"
+#include "policies/parts/repeat/repeat_sink.h"
+#include "policies/parts/repeat/repeat_source.h"
 #include "policies/selective_repeat/settings.h"
 
 namespace cw::policy::selective_repeat {

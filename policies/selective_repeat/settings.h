@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "policies/parts/adapt.h"
-#include "policies/parts/repeat_times.h"
+#include "policies/parts/repeat/repeat_times.h"
 
 namespace cw::policy::selective_repeat {
 

@@ -4,6 +4,7 @@
 
 #include "dataplane/base/prng.h"
 #include "tests/conformance/checks.h"
+#include "tests/conformance/story.h"
 #include "tests/unit/policies/scripted_host.h"
 
 namespace cw::conformance {
@@ -91,6 +92,49 @@ Verdict check_code_bounds(const Candidate& candidate, const Scale& run) {
   }
   return std::nullopt;
 }
+
+namespace {
+
+/// Over two sites that really code: messages of several blocks, losses of every kind.
+std::string rebuilt_by(const Candidate& candidate, const Impairment& wire) {
+  Story story(candidate, {.seed = 91,
+                          .messages = 60,
+                          .bytes_of = [](uint64_t i) { return 60'000 + i * 7919 % 200'000; },
+                          .wire = wire});
+  story.run_to_end(60_s);
+  if (const auto complaint = story.complaint_of_delivery()) return *complaint;
+  const auto at_source = [&](Counter counter) {
+    return story.source().counters().read_any_thread(counter);
+  };
+  const uint64_t rebuilt = story.sink().counters().read_any_thread(Counter::slots_rebuilt);
+  if (at_source(Counter::repairs_sent) == 0) return "no repair was sent";
+  if (rebuilt == 0) return "nothing was rebuilt";
+  if (story.quarantines() > 0) return "a policy was quarantined";
+  return "";
+}
+
+std::vector<Candidate> candidates_that_code() {
+  std::vector<Candidate> all = candidates();
+  std::erase_if(all, [](const Candidate& candidate) { return !candidate.traits.codes; });
+  return all;
+}
+
+class EveryCodingPolicy : public EveryPolicy {};
+INSTANTIATE_TEST_SUITE_P(Conformance, EveryCodingPolicy, testing::ValuesIn(candidates_that_code()),
+                         [](const auto& candidate) { return candidate.param.name; });
+
+TEST_P(EveryCodingPolicy, rebuilds_over_two_sites_what_is_lost_between_them) {
+  Impairment bursts{.delay = 5_ms};
+  bursts.gilbert_elliott = GilbertElliott::from_burst(6, 0.02);
+  Impairment disorder{.loss = 0.01, .duplicate = 0.02, .delay = 5_ms};
+  disorder.jitter_max = 1_ms;
+  disorder.jitter_reorders = true;
+  EXPECT_EQ(rebuilt_by(GetParam(), {.loss = 0.02, .delay = 5_ms}), "");
+  EXPECT_EQ(rebuilt_by(GetParam(), bursts), "");
+  EXPECT_EQ(rebuilt_by(GetParam(), disorder), "");
+}
+
+}  // namespace
 
 TEST_P(EveryPolicy, calls_nothing_complete_that_has_holes) {
   EXPECT_TRUE(accepts(check_complete(GetParam(), scale)));

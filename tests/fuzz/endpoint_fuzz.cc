@@ -85,9 +85,9 @@ struct Posted {
   sdr::RecvHandle handle;
 };
 
-class Story {
+class Siege {
  public:
-  explicit Story(bool is_coded) : is_coded_(is_coded), pair_(options(is_coded), script(), calm_) {
+  explicit Siege(bool is_coded) : is_coded_(is_coded), pair_(options(is_coded), script(), calm_) {
     CW_ASSERT(pair_.delivers(is_coded ? 3 : 1, 3_s));
     pair_.courier().stop();
     pair_.courier().post_nothing();
@@ -264,7 +264,7 @@ class Story {
 }  // namespace cw::sim
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t count) {
-  cw::sim::Story story(count > 0 && (data[0] & 0x80) != 0);
+  cw::sim::Siege story(count > 0 && (data[0] & 0x80) != 0);
   story.attack({data, count});
   story.recover();
   return 0;

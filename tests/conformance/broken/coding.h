@@ -2,7 +2,7 @@
 // repair slots per row, four rows.
 #pragma once
 
-#include "policies/parts/coding_policy.h"
+#include "policies/parts/coding/coding_policy.h"
 
 namespace cw::conformance::broken {
 

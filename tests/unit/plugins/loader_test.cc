@@ -42,7 +42,7 @@ TEST(Loader, says_in_one_sentence_why_a_plugin_is_refused) {
       {"variable", "exports no function cw_policy_table"},
       {"no_table", "gives no table from cw_policy_table"},
       {"wrong_major",
-       "speaks ABI 2.0 and this program 1.0: build it against this version's policy.h"},
+       "speaks ABI 2.1 and this program 1.1: build it against this version's policy.h"},
       {"stump", "has a table of 40 bytes, and even the oldest has 80"},
       {"undefined_symbol", "does not load: undefined symbol: from_nowhere"},
       {"bad_parameter", "has a parameter \"alpha\" that has a default outside its range, 0.5 to 8"},

@@ -182,11 +182,17 @@ TEST_P(EveryCodingPolicy, shards_keep_the_distance_of_a_burst) {
   Host host(ops(), params(), {.loss = 0.01, .burst_mean = 24});
   host.send(7, 128);
   host.run();
-  ASSERT_FALSE(host.repair_sends.empty());
-  int64_t before = 0;
-  for (const cw_send& send : host.repair_sends) {
-    EXPECT_GT(send.not_before_ns, before);
-    if (send.first != host.repair_sends.front().first) before = 0;
+  // 128 slots: one block of the layered, four of the others; every send is a shard of each row.
+  const bool is_layered = &ops() == cw_policy_layered_interleave();
+  const size_t shards = is_layered ? 3 : 2, rows = is_layered ? 16 : 4;
+  ASSERT_EQ(host.repair_sends.size(), (is_layered ? 1 : 4) * shards);
+  for (size_t i = 0; i < host.repair_sends.size(); ++i) {
+    EXPECT_EQ(host.repair_sends[i].count, rows);
+    if (i % shards == 0) continue;
+    const int64_t apart =
+        host.repair_sends[i].not_before_ns - host.repair_sends[i - 1].not_before_ns;
+    // A burst of 24 less the rows between them, at 25 Gbit/s.
+    EXPECT_NEAR(static_cast<double>(apart), (24.0 - rows) * 4170 * 8 / 25, 100);
   }
 }
 

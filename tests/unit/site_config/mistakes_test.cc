@@ -72,8 +72,8 @@ TEST(GatewayFile, names_the_cores_that_this_machine_has) {
 TEST(GatewayFile, says_nothing_about_parameters_of_a_policy_that_is_not_known) {
   expect_all({
       {"", "", "[[class]]\nname = 'all'\npolicy = 'mine'\nparams = { gap = 4, alpha = 99 }\n",
-       "f:16:10: class.policy is \"mine\"; it must be \"passthrough\", \"go_back_n\" or "
-       "\"selective_repeat\""},
+       "f:16:10: class.policy is \"mine\"; it must be \"passthrough\", \"go_back_n\", "
+       "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\""},
   });
 }
 

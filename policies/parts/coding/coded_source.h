@@ -13,9 +13,9 @@
 // The number of repair shards follows the loss that the link measures, between m and m_max.
 #pragma once
 
-#include "policies/parts/coding_settings.h"
-#include "policies/parts/redundancy.h"
-#include "policies/parts/repeat_source.h"
+#include "policies/parts/coding/coding_settings.h"
+#include "policies/parts/coding/redundancy.h"
+#include "policies/parts/repeat/repeat_source.h"
 
 namespace cw::policy {
 

@@ -1,4 +1,4 @@
-#include "policies/parts/coded_sink.h"
+#include "policies/parts/coding/coded_sink.h"
 
 #include <algorithm>
 

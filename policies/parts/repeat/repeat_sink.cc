@@ -1,4 +1,4 @@
-#include "policies/parts/repeat_sink.h"
+#include "policies/parts/repeat/repeat_sink.h"
 
 #include <algorithm>
 

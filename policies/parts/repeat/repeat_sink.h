@@ -12,7 +12,7 @@
 #include "policies/parts/out.h"
 #include "policies/parts/range_fifo.h"
 #include "policies/parts/received.h"
-#include "policies/parts/repeat_times.h"
+#include "policies/parts/repeat/repeat_times.h"
 
 namespace cw::policy {
 

@@ -15,7 +15,7 @@
 #include "policies/parts/note.h"
 #include "policies/parts/out.h"
 #include "policies/parts/range_fifo.h"
-#include "policies/parts/repeat_times.h"
+#include "policies/parts/repeat/repeat_times.h"
 #include "policies/parts/slot_marks.h"
 
 namespace cw::policy {

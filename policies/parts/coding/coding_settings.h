@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "policies/parts/coding/weave.h"
 #include "policies/parts/note.h"
-#include "policies/parts/repeat_limits.h"
-#include "policies/parts/weave.h"
+#include "policies/parts/repeat/repeat_limits.h"
 
 namespace cw::policy {
 

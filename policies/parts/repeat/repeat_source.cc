@@ -1,4 +1,4 @@
-#include "policies/parts/repeat_source.h"
+#include "policies/parts/repeat/repeat_source.h"
 
 #include <algorithm>
 

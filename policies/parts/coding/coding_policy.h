@@ -3,8 +3,8 @@
 #pragma once
 
 #include "policies/parts/adapt.h"
-#include "policies/parts/coded_sink.h"
-#include "policies/parts/coded_source.h"
+#include "policies/parts/coding/coded_sink.h"
+#include "policies/parts/coding/coded_source.h"
 
 namespace cw::policy {
 

@@ -17,9 +17,9 @@
 // the block is then repaired by resending alone.
 #pragma once
 
-#include "policies/parts/coding_settings.h"
-#include "policies/parts/peeling.h"
-#include "policies/parts/repeat_sink.h"
+#include "policies/parts/coding/coding_settings.h"
+#include "policies/parts/coding/peeling.h"
+#include "policies/parts/repeat/repeat_sink.h"
 #include "policies/parts/slot_marks.h"
 
 namespace cw::policy {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "policies/parts/repeat_times.h"
+#include "policies/parts/repeat/repeat_times.h"
 
 namespace cw::policy {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "policies/parts/array.h"
-#include "policies/parts/coding_settings.h"
+#include "policies/parts/coding/coding_settings.h"
 
 namespace cw::policy {
 

@@ -1,4 +1,4 @@
-#include "policies/parts/coded_source.h"
+#include "policies/parts/coding/coded_source.h"
 
 #include <algorithm>
 
