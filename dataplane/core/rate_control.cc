@@ -11,6 +11,8 @@ constexpr double loss_of_queue = 0.07;
 constexpr double loss_of_probe = 0.05;  // beyond what the cruise before it lost
 constexpr uint32_t congested_intervals = 2, queued_intervals = 8;
 constexpr uint32_t vain_drains_max = 2;
+constexpr uint32_t thin_intervals = 8, trial_intervals = 3;
+constexpr double trial_rest_max = 0.1;  // of loss that is taken for the line's own beside it
 constexpr int64_t cruise_units = 7;
 constexpr uint64_t packets_min = 16;  // that an interval must speak of
 constexpr Duration interval_min = Duration::from_ms(20);
@@ -97,7 +99,10 @@ void RateControl::judge(const Interval& interval, Instant now) {
   congested_ = is_congested ? congested_ + 1 : 0;
   if (!stands) vain_drains_ = 0;
   if (phase_ == Phase::Cruise) cruise_loss_ += (interval.loss - cruise_loss_) / 4;
-  if (congested_ < congested_intervals && queued_ < queued_intervals) return;
+  if (congested_ < congested_intervals && queued_ < queued_intervals) {
+    return judge_loss(interval, stands, now);
+  }
+  trial_loss_ = 0;
   // A queue that is as long after a drain as before it is none.
   const bool could_drain = carries_bps_ * drain_share >= static_cast<double>(options_.floor.bps());
   const bool was_vain =
@@ -106,6 +111,40 @@ void RateControl::judge(const Interval& interval, Instant now) {
   if (vain_drains_ == vain_drains_max) return accept_delay(interval.queue, now);
   cruise_loss_ = is_congested ? 0 : interval.loss;
   limit(interval.carried_bps, interval.queue, now);
+}
+
+void RateControl::judge_loss(const Interval& interval, bool is_queued, Instant now) {
+  if (phase_ == Phase::Cruise && trial_loss_ > 0) return judge_trial(interval, now);
+  const bool is_own = now < own_loss_until_ && interval.loss < own_loss_;
+  if (phase_ != Phase::Open || is_queued || is_own || interval.loss_low < loss_of_queue) {
+    thin_ = {};
+    return;
+  }
+  thin_.loss += interval.loss;
+  thin_.carried_bps += interval.carried_bps;
+  if (++thin_.intervals < thin_intervals) return;
+  trial_loss_ = thin_.loss / thin_intervals;
+  cruise_loss_ = 0;
+  limit(thin_.carried_bps / thin_intervals, Duration(), now);
+}
+
+// At what came, a policer loses nothing.
+void RateControl::judge_trial(const Interval& interval, Instant now) {
+  thin_.loss += interval.loss;
+  if (++thin_.intervals < trial_intervals) return;
+  const double loss = thin_.loss / trial_intervals;
+  const double tried = trial_loss_;
+  thin_ = {};
+  trial_loss_ = 0;
+  if (loss < tried / 2) {
+    // What the line itself loses came through the policer and did not arrive.
+    carries_bps_ /= 1 - std::min(loss, trial_rest_max);
+    cruise_loss_ = loss;
+    return;
+  }
+  own_loss_ = std::max(loss, tried) * 3 / 2;
+  own_loss_until_ = now + accepted_time;
+  open();
 }
 
 void RateControl::limit(double carried_bps, Duration queue, Instant now) {
@@ -130,12 +169,14 @@ void RateControl::open() {
   phase_ = Phase::Open;
   phase_end_ = Instant::never();
   congested_ = queued_ = vain_drains_ = 0;
+  thin_ = {};
 }
 
 void RateControl::enter(Phase phase, Duration time, Instant now) {
   phase_ = phase;
   phase_end_ = now + time;
   congested_ = queued_ = 0;
+  thin_ = {};
   if (phase == Phase::Cruise) {
     cruise_peak_ = Duration();
     blind_until_ = now + base_rtt() + options_.queue_min * 2;

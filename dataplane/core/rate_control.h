@@ -3,7 +3,7 @@
 // less, a queue stands in front of its bottleneck and what overflows is lost; what arrives
 // meanwhile is what it carries.
 //
-//            a queue stands, and what arrives is less than what leaves
+//            a queue stands, and what arrives is less than what leaves; or, on trial, much is lost
 //   open ------------------------------------------------------------> drain -> cruise
 //     ^                                                                          |  ^
 //     |   a probe passed, and the configured rate is reached                     v  |
@@ -14,6 +14,11 @@
 //   probe   1.25 of it for one unit; `dip` pays it back with 0.75, and one unit later its echo is
 //           in. A probe that found neither queue nor loss raises the estimate, and the next follows
 //           at once.
+//
+// A policer keeps no queue: what is too much for it is lost, and nothing is late. Its loss goes
+// when the rate falls; a line that merely loses does so at any rate. So much loss that stays puts
+// the rate on trial: should the first cruise still lose half as much, the loss is the line's own,
+// the rate is the configured one again, and loss like that is not tried again for a while.
 //
 // A unit is one RTT and at least as long as makes a probe's excess a queue that can be seen. A
 // delay that draining does not lower is a longer route and no queue: it becomes the new base. Bytes
@@ -85,6 +90,8 @@ class RateControl {
   bool measure(uint64_t arrived, uint64_t lost, Instant now, Interval& interval);
   void take_queue(Interval& interval);
   void judge(const Interval& interval, Instant now);
+  void judge_loss(const Interval& interval, bool is_queued, Instant now);
+  void judge_trial(const Interval& interval, Instant now);
   void judge_probe(Instant now);
   void limit(double carried_bps, Duration queue, Instant now);
   void accept_delay(Duration queue, Instant now);
@@ -113,6 +120,16 @@ class RateControl {
   Duration drained_queue_;  // what the last drain was to empty
   Duration accepted_;       // not a queue, though it looks like one
   Instant accepted_until_;
+
+  /// Of intervals in a row: how much was lost, and what came.
+  struct Losses {
+    uint32_t intervals = 0;
+    double loss = 0, carried_bps = 0;  ///< sums
+  };
+  Losses thin_;            // without a queue
+  double trial_loss_ = 0;  // that the rate was lowered for, on trial; zero: there is no trial
+  double own_loss_ = 0;    // the line's own, as a trial has shown
+  Instant own_loss_until_;
 
   // A probe is compared with the cruise before it.
   Duration cruise_peak_, probe_peak_;

@@ -67,6 +67,52 @@ TEST(RateOfALink, falls_to_what_it_carries_and_comes_back) {
   }
 }
 
+// A policer keeps no queue: what is too much is lost, and nothing is late.
+TEST(RateOfALink, falls_to_what_a_policer_lets_through_and_comes_back) {
+  for (const Duration rtt : {5_ms, 20_ms, 100_ms}) {
+    for (const double loss : {0.0, 0.05}) {
+      SCOPED_TRACE("rtt " + std::to_string(rtt.ms()) + " loss " + std::to_string(loss));
+      Loaded link(rtt);
+      (void)link.run(500_ms);
+      link.becomes({.rate = Rate::from_mbps(60), .queue_time = 1_ms, .loss = loss});
+      (void)link.run(2_s);
+      EXPECT_LT(link.rate(), 76e6) << "found; a probe may be under way";
+      const double carried = link.run(4_s);
+      EXPECT_GT(carried, 0.9 * 60e6 * (1 - loss));
+      link.becomes({});
+      (void)link.run(5_s);
+      EXPECT_EQ(link.rate(), 100e6);
+    }
+  }
+}
+
+TEST(RateOfALink, falls_to_what_a_queue_lets_through_though_packets_are_lost_besides) {
+  for (const Duration rtt : {5_ms, 20_ms, 100_ms}) {
+    SCOPED_TRACE("rtt " + std::to_string(rtt.ms()));
+    Loaded link(rtt);
+    (void)link.run(500_ms);
+    link.becomes({.rate = Rate::from_mbps(60), .queue_time = 50_ms, .loss = 0.05});
+    (void)link.run(2_s);
+    EXPECT_LT(link.rate(), 76e6) << "found; a probe may be under way";
+    EXPECT_GT(link.run(4_s), 0.9 * 60e6 * 0.95);
+  }
+}
+
+TEST(RateOfALink, tries_once_whether_much_loss_is_its_own_doing) {
+  for (const Duration rtt : {5_ms, 20_ms, 100_ms}) {
+    SCOPED_TRACE("rtt " + std::to_string(rtt.ms()));
+    Loaded link(rtt);
+    (void)link.run(500_ms);
+    link.becomes({.loss = 0.2});
+    double sum = 0;
+    for (int i = 0; i < 100; ++i) {
+      (void)link.run(100_ms);
+      sum += link.rate();
+    }
+    EXPECT_GT(sum / 100, 0.95 * 100e6);
+  }
+}
+
 TEST(RateOfALink, stands_where_packets_are_merely_lost) {
   const Impairment uniform{.loss = 0.05};
   const Impairment jitter{.loss = 0.05, .jitter_max = 8_ms};

@@ -112,9 +112,31 @@ TEST(RateControl, leaves_loss_without_a_queue_to_the_policies) {
   Line line(adapting, Duration::from_ms(20));
   for (const double loss : {0.05, 0.2, 0.0}) {
     line.loss = loss;
+    int below = 0;
     for (int i = 0; i < 40; ++i) {
       line.run(Duration::from_ms(100));
-      ASSERT_EQ(line.mbps(), 100) << loss;
+      below += line.mbps() < 100 ? 1 : 0;
+    }
+    EXPECT_EQ(line.mbps(), 100) << loss;
+    // Much of it is put on trial, once.
+    EXPECT_LE(below, loss > 0.1 ? 3 : 0) << loss;
+  }
+}
+
+TEST(RateControl, finds_a_policer_and_keeps_it_busy) {
+  for (const int64_t rtt_ms : {2, 20, 100}) {
+    for (const double loss : {0.0, 0.05}) {
+      SCOPED_TRACE(std::to_string(rtt_ms) + " ms, " + std::to_string(loss));
+      Line line(adapting, Duration::from_ms(rtt_ms));
+      line.queue_max = Duration::from_ms(1);
+      line.loss = loss;
+      line.carries_mbps = 60;
+      line.run(Duration::from_s(2));
+      EXPECT_TRUE(line.control.is_limited());
+      EXPECT_GT(line.carried_mbps(Duration::from_s(10)), 0.9 * 60 * (1 - loss));
+      line.carries_mbps = 1000;
+      line.run(Duration::from_s(5));
+      EXPECT_EQ(line.mbps(), 100);
     }
   }
 }
