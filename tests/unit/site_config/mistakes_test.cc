@@ -189,8 +189,9 @@ TEST(GatewayFile, names_what_is_wrong_with_classes) {
               std::string(rest);
   expect_all({
       {"", "", unknown.c_str(),
-       "f:17:10: class.policy is \"selective_repaet\"; it must be \"passthrough\", \"go_back_n\" "
-       "or \"selective_repeat\": did you mean \"selective_repeat\"?"},
+       "f:17:10: class.policy is \"selective_repaet\"; it must be \"passthrough\", \"go_back_n\", "
+       "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\": did you mean "
+       "\"selective_repeat\"?"},
       {"", "", param.c_str(), "f:17:12: class.params.detetc is not known; did you mean detect?"},
       {"", "", words.c_str(),
        "f:17:21: class.params.detect is \"never\"; it must be \"rto\" or \"nack\""},
