@@ -18,7 +18,7 @@ Complaint object_to_choices(const cw_param& param) {
   if (!is_bounded(param.choices, limits::sentence_bytes_max)) return "has no list of choices";
   const std::vector<std::string_view> words = choices_of(param);
   for (auto word = words.begin(); word != words.end(); ++word) {
-    if (!is_choice(*word)) return "has the choice \"" + std::string(*word) + "\"";
+    if (!is_snake_case(*word)) return "has the choice \"" + std::string(*word) + "\"";
     if (std::find(words.begin(), word, *word) != word) {
       return "has the choice \"" + std::string(*word) + "\" twice";
     }

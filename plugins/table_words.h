@@ -26,15 +26,10 @@ inline bool is_sentence(const char* text) {
   return is_bounded(text, limits::sentence_bytes_max) && *text != '\0';
 }
 
-inline bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-inline bool may_be_in_word(char c) { return is_lower(c) || (c >= '0' && c <= '9') || c == '_'; }
-
 inline bool is_snake_case(std::string_view name) {
-  return !name.empty() && is_lower(name.front()) && std::ranges::all_of(name, may_be_in_word);
-}
-/// Snake case, but it may begin with a digit: "1_4_16".
-inline bool is_choice(std::string_view word) {
-  return !word.empty() && word.front() != '_' && std::ranges::all_of(word, may_be_in_word);
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto may_follow = [&](char c) { return is_lower(c) || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && is_lower(name.front()) && std::ranges::all_of(name, may_follow);
 }
 
 inline bool is_name(const char* text) {

@@ -22,9 +22,10 @@
 //
 // Parameters and the arithmetic of the defaults:
 //   r = 8, c = 3        3 repair slots for 8 data slots, as in the paper: 27 % of the line.
-//   set = 1_4_16        bursts up to 16 slots. A block has 8 x 16 = 128 slots: 512 KiB at 4 KiB,
+//   set = narrow        1, 4, 16: bursts up to 16 slots. A block has 8 x 16 = 128 slots: 512 KiB at
+//   4 KiB,
 //                       8.4 ms at 500 Mbit/s, which is how long the widest layer takes.
-//                       1_8_64: 64 slots, blocks of 512. 1_20_40: the paper's.
+//                       wide: 1, 8, 64 and blocks of 512. paper: 1, 20, 40.
 //   alpha = 2, reorder_budget: as in `hybrid`.
 //
 // Weaknesses. XOR is weak against scattered loss: at 1e-2 a row of 9 has two holes once in 300, and
@@ -50,7 +51,7 @@ struct LayeredInterleave : CodingPolicy<LayeredInterleave> {
       {"r", "", nullptr, "Data slots per repair slot of a layer.", CW_PARAM_INT, 0, 8, 2, 128},
       {"c", "", nullptr, "Layers: repair slots that cover each data slot.", CW_PARAM_INT, 0, 3, 1,
        Weave::layers_max},
-      {"set", "", "1_4_16|1_8_64|1_20_40",
+      {"set", "", "narrow|wide|paper",
        "How far apart the slots of a row lie in each layer; the first c of them.", CW_PARAM_CHOICE,
        0, 0, 0, sets.size() - 1},
       {"alpha", "", nullptr, "Timeout of a departed slot: RTT + alpha x RTT, and a block.",

@@ -164,11 +164,16 @@ TEST(Coding, rows_can_be_coded_by_themselves) {
 }
 
 TEST(Coding, what_comes_after_it_was_rebuilt_is_a_duplicate) {
-  OneBlock world({.k = 8, .m = 2, .rows = 2, .resend_ms = 6}, {0});
-  world.pair.run_for(6_ms);
-  // The resend of what the wire does not lose finds everything in place.
+  // Slot 0 is rebuilt; the second block has lost too much, so that everything is sent again.
+  std::set<uint32_t> lost = {0, 16, 18, 20};
+  World world(coding_site({.k = 8, .m = 2, .rows = 2, .resend_ms = 20}),
+              {.messages = 1, .bytes_of = [](uint64_t) { return 32 * payload; }},
+              [&](uint32_t slot, bool is_repair) { return !is_repair && lost.erase(slot) > 0; });
   EXPECT_TRUE(world.is_done_within(1_s));
-  EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 1u);
+  EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 3u) << "slot 16 is what the others waited for";
+  EXPECT_EQ(world.at_a(Counter::resends_sent), 32u);
+  EXPECT_EQ(world.pair.dropped_at_b(DropReason::packet_duplicate), 16u)
+      << "slots 0 to 15; with the next the message is over";
   EXPECT_EQ(world.complaint(), "");
 }
 

@@ -99,8 +99,8 @@ TEST(PolicyKeys, a_wrong_parameter_is_told_like_a_wrong_key) {
             "f:2:1: detect is not known; known here: name, alpha");
   EXPECT_EQ(PolicyFile().read_text("alpha = 99\n"), "f:1:9: alpha is 99; 0.5 to 32 is accepted");
   EXPECT_EQ(PolicyFile().read_text("name = 'tcp'\n"),
-            "f:1:8: name is \"tcp\"; it must be \"passthrough\", \"go_back_n\" or "
-            "\"selective_repeat\"");
+            "f:1:8: name is \"tcp\"; it must be \"passthrough\", \"go_back_n\", "
+            "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\"");
 }
 
 TEST(PolicyKeys, nothing_is_said_about_parameters_of_a_policy_that_is_not_known) {
