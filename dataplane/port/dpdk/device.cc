@@ -49,6 +49,14 @@ uint32_t argument_of(const std::string& device, const std::string& key, uint32_t
   return static_cast<uint32_t>(std::strtoul(device.c_str() + at + key.size() + 2, nullptr, 10));
 }
 
+/// The room for a frame in rings of memory, which a packet's buffer must have too.
+uint32_t slot_bytes_of(const std::string& driver, const std::string& device) {
+  constexpr uint32_t usual = 2048;
+  if (driver == "net_af_packet") return argument_of(device, "framesz", usual);
+  if (driver == "net_memif") return argument_of(device, "bsize", usual);
+  return usual;
+}
+
 uint32_t kernel_mtu(const std::string& interface) {
   ifreq request{};
   interface.copy(request.ifr_name, IFNAMSIZ - 1);
@@ -143,9 +151,13 @@ Result<void> DpdkDevice::settle_mtu(const DpdkDeviceOptions& options) {
   if (!is_virtual(driver_)) {
     mtu_ = std::min({mtu_, uint32_t{info.max_mtu}, info.max_rx_pktlen - link_bytes_max + 4});
   }
+  if (driver_ == "net_memif") {
+    // Longer frames would take several slots, which 22.11 gets wrong: frames come twice (seen).
+    mtu_ = std::min(mtu_, slot_bytes_of(driver_, options.device) - link_bytes_max);
+  }
   if (driver_ == "net_af_packet") {
     constexpr uint32_t slot_header_bytes = 82;  // TPACKET2_HDRLEN and its alignment
-    const uint32_t frame_size = argument_of(options.device, "framesz", 2048);
+    const uint32_t frame_size = slot_bytes_of(driver_, options.device);
     if (mtu_ + link_bytes_max + slot_header_bytes > frame_size) {
       return failure("device: " + name_ + " has framesz=" + std::to_string(frame_size) +
                      ", too small for the MTU of " + interface_ + ", " + std::to_string(mtu_) +
@@ -183,8 +195,9 @@ Result<void> DpdkDevice::configure(const DpdkDeviceOptions& options) {
 }
 
 Result<void> DpdkDevice::make_pool(const DpdkDeviceOptions& options, size_t packets) {
-  const uint32_t data_bytes = std::max(options.packet_bytes + uint32_t{limits::trailer_bytes_max},
-                                       options.ip_bytes_max + link_bytes_max);
+  const uint32_t slot_bytes = slot_bytes_of(driver_, options.device);
+  const uint32_t data_bytes = std::max({options.packet_bytes + uint32_t{limits::trailer_bytes_max},
+                                        options.ip_bytes_max + link_bytes_max, slot_bytes});
   const auto room = static_cast<uint16_t>((RTE_PKTMBUF_HEADROOM + data_bytes + 63) / 64 * 64);
   const std::string name = "packets_" + std::to_string(id_);
   pool_ = rte_pktmbuf_pool_create(name.c_str(), static_cast<unsigned>(packets), mempool_cache,

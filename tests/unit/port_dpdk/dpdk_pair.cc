@@ -56,13 +56,15 @@ std::unique_ptr<DpdkWanPort> make_wan_port(const DpdkWanOptions& options) {
 
 DpdkPair::DpdkPair(const std::string& a_ip, const std::string& b_ip, const Change& change) {
   start_small_eal();
-  const std::string wire = ",bsize=2048,rsize=9,socket-abstract=no,socket=" + own_path("memif");
+  const std::string wire = ",bsize=9216,rsize=9,socket-abstract=no,socket=" + own_path("memif");
   auto a_options = wan_options("net_memif0,role=server" + wire, a_ip, b_ip);
   auto b_options = wan_options("net_memif1,role=client" + wire, b_ip, a_ip);
   change(a_options), change(b_options);
   a = make_wan_port(a_options);
   b = make_wan_port(b_options);
 }
+
+DpdkPair::~DpdkPair() { std::filesystem::remove(own_path("memif")); }
 
 bool DpdkPair::meet() {
   const Instant start = clock_now();

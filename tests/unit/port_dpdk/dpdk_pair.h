@@ -32,6 +32,8 @@ struct DpdkPair {
       const std::string& a_ip = "192.0.2.1", const std::string& b_ip = "192.0.2.2",
       const Change& change = [](auto&) {});
 
+  ~DpdkPair();
+
   /// Turns both until the next hops are known, or two seconds are over.
   bool meet();
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "dataplane/port/dpdk/device.h"
@@ -48,28 +49,38 @@ TEST(Eal, leaves_out_what_the_user_says_himself) {
   EXPECT_TRUE(has(eal_arguments({.core = 1}, 0), "-l"));
 }
 
+/// A process has one try: each of these has a process of its own.
+void expect_in_own_process(void (*test)()) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT((test(), std::exit(testing::Test::HasFailure())), testing::ExitedWithCode(0), "");
+}
+
 TEST(Eal, starts_once_keeps_the_threads_affinity_and_leaves_no_files) {
-  cpu_set_t before, after;
-  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
-  const auto first = start_eal({.memory_mib = 64});
-  ASSERT_TRUE(first.has_value()) << first.error().sentence;
-  ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
-  EXPECT_TRUE(CPU_EQUAL(&before, &after));
-  const auto second = start_eal({.arguments = {"--no-such-argument"}});
-  ASSERT_TRUE(second.has_value());
-  EXPECT_EQ(second->arguments, first->arguments);
-  for (const char* folder : {"/var/run/dpdk", "/tmp/dpdk"}) {
-    EXPECT_FALSE(
-        std::filesystem::exists(std::string(folder) + "/causeway-" + std::to_string(getpid())));
-  }
+  expect_in_own_process([] {
+    cpu_set_t before, after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    const auto first = start_eal({.memory_mib = 64});
+    ASSERT_TRUE(first.has_value()) << first.error().sentence;
+    ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+    const auto second = start_eal({.arguments = {"--no-such-argument"}});
+    ASSERT_TRUE(second.has_value());
+    EXPECT_EQ(second->arguments, first->arguments);
+    for (const std::string folder : {"/var/run/dpdk", "/tmp/dpdk"}) {
+      const std::string own = "/causeway-" + std::to_string(getpid());
+      EXPECT_FALSE(std::filesystem::exists(folder + own));
+    }
+  });
 }
 
 TEST(Eal, says_what_it_was_started_with_and_what_is_wrong) {
-  const auto started = start_eal({.arguments = {"--main-lcore", "999"}});
-  ASSERT_FALSE(started.has_value());
-  const std::string& sentence = started.error().sentence;
-  EXPECT_NE(sentence.find("--main-lcore 999"), std::string::npos) << sentence;
-  EXPECT_EQ(start_eal({}).error().sentence, sentence);  // and again: a process has one try
+  expect_in_own_process([] {
+    const auto started = start_eal({.arguments = {"--main-lcore", "999"}});
+    ASSERT_FALSE(started.has_value());
+    const std::string& sentence = started.error().sentence;
+    EXPECT_NE(sentence.find("--main-lcore 999"), std::string::npos) << sentence;
+    EXPECT_EQ(start_eal({}).error().sentence, sentence);
+  });
 }
 
 TEST(DpdkDevice, is_refused_with_the_reason) {

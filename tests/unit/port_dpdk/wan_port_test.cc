@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
 namespace cw::test {
@@ -77,6 +79,16 @@ TEST(DpdkWanPort, tells_paths_apart_by_their_udp_port) {
     EXPECT_EQ(received[0]->path, path);
     pair.b->give_back(received);
   }
+}
+
+TEST(DpdkWanPort, a_memif_carries_no_more_than_one_of_its_buffers_holds) {
+  start_small_eal();
+  const auto port = make_wan_port(
+      wan_options("net_memif0,role=server,socket-abstract=no,socket=" + own_path("memif"),
+                  "192.0.2.1", "192.0.2.2"));
+  EXPECT_LT(port->facts().payload_max, 2048u - 14 - 20 - 8 - 32 - 4);
+  EXPECT_GT(port->facts().payload_max, 1900u);
+  std::filesystem::remove(own_path("memif"));
 }
 
 TEST(DpdkWanPort, packets_without_a_next_hop_are_lost_and_counted) {
