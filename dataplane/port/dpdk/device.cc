@@ -7,10 +7,12 @@
 #include <rte_ethdev.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <semaphore>
 
@@ -42,11 +44,35 @@ std::string name_of(const std::string& device) {
   return lacks_domain ? "0000:" + name : name;
 }
 
-/// The number that stands behind "key=" in driver arguments.
-uint32_t argument_of(const std::string& device, const std::string& key, uint32_t otherwise) {
+/// What stands behind "key=" in driver arguments; empty: nothing.
+std::string argument_of(const std::string& device, const std::string& key) {
   const size_t at = device.find("," + key + "=");
-  if (at == std::string::npos) return otherwise;
-  return static_cast<uint32_t>(std::strtoul(device.c_str() + at + key.size() + 2, nullptr, 10));
+  if (at == std::string::npos) return {};
+  const size_t from = at + key.size() + 2;
+  return device.substr(from, device.find(',', from) - from);
+}
+uint32_t argument_of(const std::string& device, const std::string& key, uint32_t otherwise) {
+  const std::string text = argument_of(device, key);
+  return text.empty() ? otherwise : static_cast<uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
+}
+
+bool is_memif_server(const std::string& device) {
+  return device.starts_with("net_memif") && argument_of(device, "role") == "server";
+}
+
+/// The socket of a memif whose server was killed: nobody listens there, and nobody else could.
+void remove_stale_socket(const std::string& device) {
+  const std::string path = argument_of(device, "socket");
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof name.sun_path) return;
+  path.copy(name.sun_path, path.size());
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  const bool is_stale = connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 &&
+                        errno == ECONNREFUSED;
+  close(fd);
+  if (is_stale) unlink(path.c_str());
 }
 
 /// The room for a frame in rings of memory, which a packet's buffer must have too.
@@ -100,12 +126,19 @@ Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& op
   if (auto done = device->settle_mtu(options); !done) return std::unexpected(done.error());
   if (auto done = device->configure(options); !done) return std::unexpected(done.error());
   if (auto done = device->set_up_queues(options); !done) return std::unexpected(done.error());
-  if (const int error = rte_eth_dev_start(device->id_); error != 0) {
-    return refusal(device->name_, "does not start", error);
-  }
-  device->is_started_ = true;
+  if (auto done = device->open(); !done) return std::unexpected(done.error());
   rte_eth_allmulticast_enable(device->id_);  // for neighbour solicitations; many hear them anyway
   return device;
+}
+
+Result<void> DpdkDevice::open() {
+  const int error = rte_eth_dev_start(id_);
+  if (error == 0) {
+    state_ = State::Open;
+  } else if (!is_memif_client_) {  // whose other end may come later
+    return refusal(name_, "does not start", error);
+  }
+  return {};
 }
 
 /// Finds the device, which the EAL has probed when it is a PCI one, or has it made.
@@ -117,6 +150,7 @@ Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
                      " is not there for DPDK; `dpdk-devbind.py --status` shows which driver it is "
                      "bound to (mlx5: the kernel's own, others: vfio-pci)");
     }
+    if (is_memif_server(options.device)) remove_stale_socket(options.device);
     const int error = rte_dev_probe(options.device.c_str());
     if (error != 0 || rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
       return refusal("\"" + options.device + "\"", "cannot be had", error);
@@ -135,6 +169,7 @@ Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
       if_indextoname(info.if_index, interface.data()) != nullptr) {
     interface_ = interface.data();
   }
+  is_memif_client_ = driver_ == "net_memif" && !is_memif_server(options.device);
   rte_ether_addr mac{};
   rte_eth_macaddr_get(id_, &mac);
   std::copy_n(mac.addr_bytes, mac_.size(), mac_.begin());
@@ -221,6 +256,7 @@ Result<void> DpdkDevice::set_up_queues(const DpdkDeviceOptions& options) {
 }
 
 DpdkDevice::~DpdkDevice() {
+  rte_eal_alarm_cancel(call_reopen, this);
   if (is_attached_) run_on_interrupt_thread([this] { detach(); });
   rte_mempool_free(pool_);
 }
@@ -228,16 +264,31 @@ DpdkDevice::~DpdkDevice() {
 /// Where drivers have their events handled. A memif that is closed elsewhere while its other end
 /// hangs up is freed twice.
 void DpdkDevice::detach() {
-  if (is_started_) rte_eth_dev_stop(id_);
+  if (state_ == State::Open) rte_eth_dev_stop(id_);
   rte_eth_dev_info info{};
   const bool is_known = rte_eth_dev_info_get(id_, &info) == 0;
   rte_eth_dev_close(id_);
   if (is_ours_ && is_known && info.device != nullptr) rte_dev_remove(info.device);
 }
 
+// A memif server listens by itself; a client calls once, when it is started.
+void DpdkDevice::look_after(Instant now) {
+  if (!is_memif_client_ || now < reopen_due_) return;
+  reopen_due_ = now + Duration::from_s(1);
+  if (state_ == State::Opening || is_link_up()) return;
+  state_ = State::Opening;
+  if (rte_eal_alarm_set(1, call_reopen, this) != 0) state_ = State::Closed;
+}
+
+void DpdkDevice::reopen() {
+  rte_eth_dev_stop(id_);
+  state_ = rte_eth_dev_start(id_) == 0 ? State::Open : State::Closed;
+}
+
 // ---- packets ------------------------------------------------------------------------------------
 
 size_t DpdkDevice::rx_burst(std::span<Packet*> out) {
+  if (state_.load(std::memory_order_acquire) != State::Open) return 0;
   if (!has_thread_) {
     // A thread that DPDK knows takes packets from a store of its own, without a lock.
     if (rte_lcore_id() == LCORE_ID_ANY) rte_thread_register();
@@ -274,6 +325,7 @@ size_t DpdkDevice::rx_queue(uint16_t queue, std::span<Packet*> out) {
 }
 
 size_t DpdkDevice::tx_burst(std::span<Packet* const> packets) {
+  if (state_.load(std::memory_order_acquire) != State::Open) return 0;
   std::array<rte_mbuf*, limits::burst_packets_max> mbufs;
   const size_t count = std::min(packets.size(), mbufs.size());
   for (size_t i = 0; i < count; ++i) {
@@ -311,7 +363,8 @@ void DpdkDevice::give_back(std::span<Packet* const> packets) {
 
 bool DpdkDevice::is_link_up() const {
   rte_eth_link link{};
-  return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+  return state_ == State::Open && rte_eth_link_get_nowait(id_, &link) == 0 &&
+         link.link_status == RTE_ETH_LINK_UP;
 }
 
 DpdkDeviceCounters DpdkDevice::counters() const {

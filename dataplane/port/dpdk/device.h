@@ -4,6 +4,7 @@
 // A Packet lies in the private area of its mbuf, so that neither needs a table to find the other.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,26 +66,38 @@ class DpdkDevice {
   uint32_t mtu() const { return mtu_; }
   uint16_t queues() const { return queues_; }
 
+  /// To be called now and then: a memif whose other end was not there, or has gone, is opened anew
+  /// each second.
+  void look_after(Instant now);
+
   /// May be a system call; for now and then.
   bool is_link_up() const;
   DpdkDeviceCounters counters() const;
 
  private:
+  enum class State : uint8_t { Closed, Opening, Open };
+
   DpdkDevice() = default;
   Result<void> attach(const DpdkDeviceOptions& options);
   Result<void> configure(const DpdkDeviceOptions& options);
   Result<void> set_up_queues(const DpdkDeviceOptions& options);
   Result<void> make_pool(const DpdkDeviceOptions& options, size_t packets);
   Result<void> settle_mtu(const DpdkDeviceOptions& options);
+  Result<void> open();
   void detach();
+  void reopen();
+  static void call_reopen(void* device) { static_cast<DpdkDevice*>(device)->reopen(); }
   size_t rx_queue(uint16_t queue, std::span<Packet*> out);
 
   std::string name_, driver_, interface_;
   uint16_t id_ = 0, queues_ = 1, rx_descriptors_ = 0, tx_descriptors_ = 0;
-  bool is_attached_ = false, is_ours_ = false, is_started_ = false, has_thread_ = false;
+  bool is_attached_ = false, is_ours_ = false, has_thread_ = false;
+  bool is_memif_client_ = false;
+  std::atomic<State> state_ = State::Closed;  // Opening: EAL's interrupt thread has it
   uint16_t next_queue_ = 0;
   uint32_t mtu_ = 0, packet_bytes_ = 0;
   uint64_t rx_in_pieces_ = 0;
+  Instant reopen_due_;
   MacAddress mac_{};
   rte_mempool* pool_ = nullptr;
 };

@@ -1,13 +1,15 @@
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 
 namespace cw {
 namespace {
 
-constexpr uint32_t link_bytes = 14, udp_bytes = 8;
+constexpr uint32_t udp_bytes = 8;
+constexpr Duration look_every = Duration::from_ms(100);  // at the link and the next hops
 
 uint32_t ip_bytes_of(const HostAddress& address) { return address.is_v4() ? 20 : 40; }
 
@@ -253,8 +255,12 @@ void DpdkWanPort::on_other(std::span<const uint8_t> frame, Instant now) {
 }
 
 void DpdkWanPort::look_after_hops(Instant now) {
-  hops_due_ = now + Neighbour::ask_every;
+  hops_due_ = now + look_every;
+  device_->look_after(now);
+  const bool was_up = std::exchange(is_up_, device_->is_link_up());
+  if (!is_up_) return;
   for (Neighbour& hop : peers_.hops) {
+    if (!was_up) hop.doubt();
     if (hop.try_ask(now)) resolve(hop, now);
   }
 }

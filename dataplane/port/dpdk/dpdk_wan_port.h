@@ -124,6 +124,8 @@ class DpdkWanPort final : public Port {
   Peers peers_;
   size_t last_source_ = 0;  // of peers_: packets come in rows
   Instant hops_due_;
+  bool is_up_ = false;
+  bool is_full_ = false;  // the queue took nothing of the last burst
 };
 
 }  // namespace cw

@@ -14,7 +14,8 @@ size_t DpdkWanPort::tx_burst(std::span<Packet* const> packets, Instant) {
     // A row of packets that may leave, or of such that may not.
     const auto rest = packets.subspan(done);
     size_t count = 0;
-    while (count < std::min(rest.size(), limits::burst_packets_max) && may_leave(*rest[count])) {
+    const size_t most = is_full_ ? 1 : std::min(rest.size(), limits::burst_packets_max);
+    while (count < most && may_leave(*rest[count])) {
       ++count;
     }
     if (count == 0) {
@@ -24,6 +25,7 @@ size_t DpdkWanPort::tx_burst(std::span<Packet* const> packets, Instant) {
     }
     const size_t sent = send_some(rest.first(count));
     done += sent;
+    is_full_ = sent == 0;  // then one packet asks whether there is room again, not a whole burst
     if (sent < count) break;
   }
   counters_.tx_refused += packets.size() - done;

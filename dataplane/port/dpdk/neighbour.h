@@ -16,6 +16,7 @@ struct Neighbour {
   MacAddress mac{};
   bool is_known = false;
   bool is_fixed = false;  ///< as configured, never asked
+  bool is_doubted = false;
   bool has_asked = false;
   Instant heard, asked;
 
@@ -23,11 +24,17 @@ struct Neighbour {
     if (is_fixed) return;
     mac = from;
     is_known = true;
+    is_doubted = false;
     heard = now;
+  }
+  /// The cable may lead to another machine now: asks again at once.
+  void doubt() {
+    has_asked = false;
+    is_doubted = true;
   }
   /// Whether it is time to ask; taken as done.
   bool try_ask(Instant now) {
-    if (is_fixed || (is_known && now - heard < fresh_for)) return false;
+    if (is_fixed || (is_known && !is_doubted && now - heard < fresh_for)) return false;
     if (has_asked && now - asked < ask_every) return false;
     has_asked = true;
     asked = now;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
@@ -66,13 +67,15 @@ DpdkPair::DpdkPair(const std::string& a_ip, const std::string& b_ip, const Chang
 
 DpdkPair::~DpdkPair() { std::filesystem::remove(own_path("memif")); }
 
-bool DpdkPair::meet() {
+bool DpdkPair::meet(Duration patience) {
   const Instant start = clock_now();
   Packet* none = nullptr;
   while (clock_now() - start < patience) {
     a->rx_burst({&none, 1}, clock_now());
     b->rx_burst({&none, 1}, clock_now());
-    if (a->status().unresolved.empty() && b->status().unresolved.empty()) return true;
+    const DpdkWanStatus near = a->status(), far = b->status();
+    const bool is_joined = near.is_link_up && far.is_link_up;
+    if (is_joined && near.unresolved.empty() && far.unresolved.empty()) return true;
     usleep(1000);
   }
   return false;
@@ -106,6 +109,11 @@ bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed) {
     if (transport->payload[i] != static_cast<uint8_t>(seed + i)) return false;
   }
   return true;
+}
+
+void expect_in_own_process(void (*test)()) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT((test(), std::exit(testing::Test::HasFailure())), testing::ExitedWithCode(0), "");
 }
 
 std::vector<Packet*> receive(Port& port, size_t count) {

@@ -34,11 +34,14 @@ struct DpdkPair {
 
   ~DpdkPair();
 
-  /// Turns both until the next hops are known, or two seconds are over.
-  bool meet();
+  /// Turns both until the link is up and the next hops are known, or time is over.
+  bool meet(Duration patience = Duration::from_s(2));
 
   std::unique_ptr<DpdkWanPort> a, b;
 };
+
+/// For what a process can have only once, such as a start of the EAL.
+void expect_in_own_process(void (*test)());
 
 Instant clock_now();
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "dataplane/port/dpdk/device.h"
@@ -47,12 +46,6 @@ TEST(Eal, leaves_out_what_the_user_says_himself) {
   const auto cores = eal_arguments({.arguments = {"-l1", "--file-prefix=mine"}}, gibibyte);
   EXPECT_FALSE(has(cores, "-l") || has(cores, "--file-prefix"));
   EXPECT_TRUE(has(eal_arguments({.core = 1}, 0), "-l"));
-}
-
-/// A process has one try: each of these has a process of its own.
-void expect_in_own_process(void (*test)()) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT((test(), std::exit(testing::Test::HasFailure())), testing::ExitedWithCode(0), "");
 }
 
 TEST(Eal, starts_once_keeps_the_threads_affinity_and_leaves_no_files) {

@@ -106,7 +106,12 @@ TEST(Neighbour, is_asked_each_second_until_heard_and_again_when_stale) {
   EXPECT_FALSE(it.try_ask(now + 29_s));
   EXPECT_TRUE(it.try_ask(now + 30_s));
   EXPECT_TRUE(it.is_known);  // and used meanwhile
+  it.doubt();
+  EXPECT_TRUE(it.try_ask(now + 30_s));  // at once
+  EXPECT_FALSE(it.try_ask(now + 30_s));
+  EXPECT_TRUE(it.is_known);
   it.hear(near_mac, now + 31_s);
+  EXPECT_FALSE(it.try_ask(now + 32_s));
   EXPECT_EQ(it.mac, near_mac);
 }
 

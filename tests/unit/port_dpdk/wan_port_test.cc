@@ -2,6 +2,9 @@
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -89,6 +92,70 @@ TEST(DpdkWanPort, a_memif_carries_no_more_than_one_of_its_buffers_holds) {
   EXPECT_LT(port->facts().payload_max, 2048u - 14 - 20 - 8 - 32 - 4);
   EXPECT_GT(port->facts().payload_max, 1900u);
   std::filesystem::remove(own_path("memif"));
+}
+
+DpdkWanOptions end_of_wire(const std::string& file, bool is_server) {
+  const std::string wire = ",socket-abstract=no,socket=" + file;
+  return is_server ? wan_options("net_memif0,role=server" + wire, "192.0.2.1", "192.0.2.2")
+                   : wan_options("net_memif0,role=client" + wire, "192.0.2.2", "192.0.2.1");
+}
+
+/// A process that sends back the first 32 packets that come, and ends.
+pid_t start_echo(const std::string& file) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  start_small_eal();
+  const auto port = make_wan_port(end_of_wire(file, true));
+  for (size_t count = 0; count < 32;) {
+    const auto packets = receive(*port, 1);
+    if (!port->status().unresolved.empty()) {
+      port->give_back(packets);
+      continue;
+    }
+    count += port->tx_burst(packets, clock_now());
+  }
+  usleep(100'000);  // the ring is gone with us
+  _exit(0);
+}
+
+size_t echoed_by(DpdkWanPort& port) {
+  const Instant start = clock_now();
+  std::vector<Packet*> back;
+  while (back.size() < 32 && clock_now() - start < Duration::from_s(10)) {
+    Packet* packet = make_packet(port, 1000, 1);
+    if (port.tx_burst({&packet, 1}, clock_now()) == 0) port.give_back({&packet, 1});
+    Packet* answer = nullptr;
+    if (port.rx_burst({&answer, 1}, clock_now()) == 1) back.push_back(answer);
+    usleep(1000);
+  }
+  port.give_back(back);
+  return back.size();
+}
+
+TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
+  expect_in_own_process([] {
+    const std::string file = own_path("memif");
+    int orders[2];
+    ASSERT_EQ(pipe(orders), 0);
+    // Started before the EAL is, and sent on its way later: a process cannot be forked from it.
+    const pid_t starter = fork();
+    if (starter == 0) {
+      for (char order; read(orders[0], &order, 1) == 1;) {
+        waitpid(start_echo(file), nullptr, 0);
+      }
+      _exit(0);
+    }
+    start_small_eal();
+    const auto port = make_wan_port(end_of_wire(file, false));
+    EXPECT_FALSE(port->status().is_link_up);
+    for (int life = 0; life < 2; ++life) {
+      ASSERT_EQ(write(orders[1], "x", 1), 1);
+      EXPECT_EQ(echoed_by(*port), 32u) << life;
+    }
+    kill(starter, SIGKILL);
+    waitpid(starter, nullptr, 0);
+    std::filesystem::remove(file);
+  });
 }
 
 TEST(DpdkWanPort, packets_without_a_next_hop_are_lost_and_counted) {
