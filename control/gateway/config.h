@@ -26,6 +26,8 @@ struct SiteConfig {
   std::string user, status;
   Bytes memory = Bytes(uint64_t{4} << 30);
   std::vector<std::string> plugins;
+  std::vector<std::string> eal;
+  Bytes eal_memory = Bytes(UINT64_MAX);  // none: what the ports need
 };
 
 struct LanConfig {
@@ -38,6 +40,9 @@ struct LanConfig {
 };
 
 struct WanConfig {
+  WanKind port = WanKind::Udp;
+  std::string device;
+  uint16_t queues = 1;
   std::string address;
   uint16_t udp_port = 4791, paths = 1;
   Rate rate;
@@ -56,7 +61,7 @@ struct PairConfig {
 };
 
 struct PeerConfig {
-  std::string name, address;
+  std::string name, address, next_hop;
   uint16_t udp_port = 4791;
   Rate rate;  // zero: a share of wan.rate
   std::vector<std::string> route_texts;

@@ -45,7 +45,8 @@ Result<Wire> make_dpdk_wire(const DpdkLine& line) {
   const DpdkWanPort* const port = made->get();
   const auto lost = [port] {
     const DpdkWanStatus status = port->status();
-    return NamedCounts{{"port.tx_unresolved", status.tx_unresolved},
+    return NamedCounts{{"port.tx_link_down", status.tx_link_down},
+                       {"port.tx_unresolved", status.tx_unresolved},
                        {"port.tx_errors", status.counters.tx_errors},
                        {"port.rx_missed", status.counters.rx_missed},
                        {"port.rx_no_buffer", status.counters.rx_no_buffer}};

@@ -144,6 +144,7 @@ void DpdkWanPort::note_facts(const DpdkWanOptions& options) {
   facts_.peers = static_cast<uint16_t>(peers_.all.size());
   facts_.paths = options.paths;
   facts_.icrc = options.icrc;
+  is_up_ = device_->is_link_up();
   status_.device = device_->name();
   status_.driver = device_->driver();
   status_.interface = device_->interface();

@@ -57,6 +57,7 @@ struct DpdkWanStatus {
   uint64_t rx_other = 0;       ///< frames that are not ours: other protocols, other targets
   uint64_t rx_unknown = 0;     ///< RoCE from nobody in the list of peers; part of rx_malformed
   uint64_t tx_unrouted = 0;    ///< packets for a peer or path that does not exist
+  uint64_t tx_link_down = 0;   ///< packets that had no link to leave by
   uint64_t tx_unresolved = 0;  ///< packets whose next hop was not known
   std::vector<std::string> unresolved;  ///< the next hops that do not answer
 };
@@ -75,8 +76,8 @@ class DpdkWanPort final : public Port {
   DpdkWanStatus status() const;
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
-  /// A packet without a next hop is lost, with all the others the burst stops where the queue is
-  /// full.
+  /// A packet without a link or a next hop is lost; with all others the burst stops where the queue
+  /// is full.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   size_t take_burst(std::span<Packet*> out) override { return device_->take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { device_->give_back(packets); }
@@ -124,7 +125,7 @@ class DpdkWanPort final : public Port {
   Peers peers_;
   size_t last_source_ = 0;  // of peers_: packets come in rows
   Instant hops_due_;
-  bool is_up_ = false;
+  bool is_up_ = false;    // the link, when it was last looked at
   bool is_full_ = false;  // the queue took nothing of the last burst
 };
 

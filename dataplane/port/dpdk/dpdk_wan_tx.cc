@@ -37,6 +37,7 @@ bool DpdkWanPort::may_leave(const Packet& packet) {
   if (packet.peer >= peers_.all.size() || packet.path >= facts_.paths) {
     return ++status_.tx_unrouted, false;
   }
+  if (!is_up_) return ++status_.tx_link_down, false;
   if (peers_.hops[peers_.all[packet.peer].hop].is_known) return true;
   return ++status_.tx_unresolved, false;
 }

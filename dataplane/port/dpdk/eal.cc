@@ -122,6 +122,8 @@ Result<EalChoice> start(const EalOptions& options) {
                    advice_for(error, choice.has_hugepages));
   }
   remove_runtime_folder();
+  constexpr int info = 6;
+  if (options.log != nullptr) options.log(info, ("started with " + choice.arguments).c_str());
   return choice;
 }
 

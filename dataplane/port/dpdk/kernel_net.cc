@@ -18,6 +18,31 @@ namespace {
 int family_of(const HostAddress& host) { return host.is_v4() ? AF_INET : AF_INET6; }
 size_t ip_bytes(const HostAddress& host) { return host.is_v4() ? 4 : 16; }
 
+union SocketName {
+  sockaddr any;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+};
+socklen_t name_bytes(const HostAddress& host) {
+  return host.is_v4() ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+}
+/// `scope` is looked at for link-local addresses of IPv6 only.
+SocketName name_of(const HostAddress& host, uint16_t udp_port, uint32_t scope) {
+  SocketName name{};
+  if (host.is_v4()) {
+    name.v4.sin_family = AF_INET;
+    name.v4.sin_port = htons(udp_port);
+    std::memcpy(&name.v4.sin_addr, host.ip.data(), 4);
+  } else {
+    name.v6 = {};
+    name.v6.sin6_family = AF_INET6;
+    name.v6.sin6_port = htons(udp_port);
+    name.v6.sin6_scope_id = host.ip[0] == 0xfe && (host.ip[1] & 0xc0) == 0x80 ? scope : 0;
+    std::memcpy(&name.v6.sin6_addr, host.ip.data(), 16);
+  }
+  return name;
+}
+
 /// A netlink request: its header, a body, and one attribute that is an IP address.
 template <class Body>
 struct Request {
@@ -132,15 +157,15 @@ std::optional<MacAddress> KernelNet::mac_of(const HostAddress& neighbour) {
   return std::nullopt;
 }
 
-/// As if it had a packet for it.
+/// By a packet for it, to the UDP port where everybody discards: rtnetlink would want a right that
+/// a daemon has given up by now.
 void KernelNet::begin_resolving(const HostAddress& neighbour) {
-  Request<ndmsg> request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, NDA_DST, neighbour);
-  request.body.ndm_family = static_cast<unsigned char>(family_of(neighbour));
-  request.body.ndm_ifindex = index_;
-  request.body.ndm_flags = NTF_USE;
-  request.header.nlmsg_seq = ++sequence_;
+  constexpr uint16_t discard_port = 9;
+  constexpr uint8_t nothing[16] = {};
+  const SocketName name = name_of(neighbour, discard_port, static_cast<uint32_t>(index_));
+  const OwnedFd fd(socket(family_of(neighbour), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   [[maybe_unused]] const ssize_t sent =
-      send(fd_.get(), request.bytes().data(), request.bytes().size(), 0);
+      sendto(fd.get(), nothing, sizeof nothing, MSG_DONTWAIT, &name.any, name_bytes(neighbour));
 }
 
 Result<OwnedFd> silence_udp_port(const HostAddress& own, uint16_t udp_port) {
@@ -152,17 +177,8 @@ Result<OwnedFd> silence_udp_port(const HostAddress& own, uint16_t udp_port) {
       setsockopt(fd.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0) {
     return failure("udp_port: cannot take " + number + " from the kernel: " + std::strerror(errno));
   }
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(udp_port);
-  std::copy_n(own.ip.begin(), 16, v6.sin6_addr.s6_addr);
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(udp_port);
-  std::memcpy(&v4.sin_addr, own.ip.data(), 4);
-  const auto* const name =
-      own.is_v4() ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
-  if (bind(fd.get(), name, own.is_v4() ? sizeof v4 : sizeof v6) == 0) return fd;
+  const SocketName name = name_of(own, udp_port, 0);
+  if (bind(fd.get(), &name.any, name_bytes(own)) == 0) return fd;
   if (errno == EADDRNOTAVAIL) {
     return failure("address: " + text_of(own) +
                    " is not one of this machine's, and the kernel owns the device's interface; "

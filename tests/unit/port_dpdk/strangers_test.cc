@@ -130,6 +130,8 @@ TEST(DpdkStrangers, a_kernel_that_owns_the_interface_finds_the_next_hop_and_keep
     usleep(10'000);
   }
   ASSERT_TRUE(a->status().unresolved.empty());
+  far.enter();
+  const uint64_t complaints = kernel_count("IcmpOutDestUnreachs");
   std::vector<Packet*> packets;
   for (uint8_t i = 0; i < 50; ++i) packets.push_back(make_packet(*a, 1000, i));
   ASSERT_EQ(a->tx_burst(packets, clock_now()), packets.size());
@@ -137,8 +139,7 @@ TEST(DpdkStrangers, a_kernel_that_owns_the_interface_finds_the_next_hop_and_keep
   ASSERT_EQ(received.size(), packets.size());
   for (uint8_t i = 0; i < 50; ++i) EXPECT_TRUE(is_made_packet(*received[i], 1000, i));
   b->give_back(received);
-  far.enter();
-  EXPECT_EQ(kernel_count("IcmpOutDestUnreachs"), 0u);
+  EXPECT_EQ(kernel_count("IcmpOutDestUnreachs"), complaints);
 }
 
 TEST(DpdkStrangers, af_packet_frames_too_small_for_the_interface_are_refused_with_the_way_out) {

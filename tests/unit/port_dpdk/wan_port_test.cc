@@ -148,6 +148,9 @@ TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
     start_small_eal();
     const auto port = make_wan_port(end_of_wire(file, false));
     EXPECT_FALSE(port->status().is_link_up);
+    Packet* packet = make_packet(*port, 10, 1);
+    EXPECT_EQ(port->tx_burst({&packet, 1}, clock_now()), 1u);
+    EXPECT_EQ(port->status().tx_link_down, 1u);
     for (int life = 0; life < 2; ++life) {
       ASSERT_EQ(write(orders[1], "x", 1), 1);
       EXPECT_EQ(echoed_by(*port), 32u) << life;
