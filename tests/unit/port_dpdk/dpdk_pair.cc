@@ -16,7 +16,7 @@ namespace cw::test {
 namespace {
 using namespace literals;
 
-constexpr Duration patience = 2_s;
+constexpr Duration receive_patience = 2_s;
 
 }  // namespace
 
@@ -120,7 +120,7 @@ std::vector<Packet*> receive(Port& port, size_t count) {
   std::vector<Packet*> all;
   std::array<Packet*, limits::burst_packets_max> burst;
   const Instant start = clock_now();
-  while (all.size() < count && clock_now() - start < patience) {
+  while (all.size() < count && clock_now() - start < receive_patience) {
     const size_t got = port.rx_burst(burst, clock_now());
     all.insert(all.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(got));
     if (got == 0) usleep(100);
