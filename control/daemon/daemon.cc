@@ -70,6 +70,18 @@ bool is_forwarding() {
   return value != 0;
 }
 
+/// DPDK logs from threads of its own until the process ends.
+const Log* dpdk_log = nullptr;
+void tell_dpdk(int level, const char* line) {
+  constexpr int error = 3;  // syslog's
+  dpdk_log->event(level <= error ? LogLevel::Warning : LogLevel::Debug, "dpdk", {{"says", line}});
+}
+
+std::string wan_name(const site::Plan& plan) {
+  if (plan.wan_kind == site::WanKind::Dpdk) return "dpdk:" + plan.wan_over_dpdk.device;
+  return "udp:" + std::to_string(plan.wan.udp_port);
+}
+
 class Daemon {
  public:
   Daemon(std::unique_ptr<Site> site, const Signals& signals, const Log& log)
@@ -97,9 +109,14 @@ class Daemon {
     for (const std::string& warning : plan.warnings) log_.warning("careful", {{"what", warning}});
     log_.info("ready", {{"site", plan.site},
                         {"lan", site_->lan_device()},
-                        {"wan", "udp:" + std::to_string(plan.wan.udp_port)},
+                        {"wan", wan_name(plan)},
                         {"peers", plan.peers.size()},
                         {"pid", getpid()}});
+    if (site_->sleeps_in_steps()) {
+      log_.info("steps", {{"meaning",
+                           "a port has nothing to wait on: with nothing to do, packets are looked "
+                           "for in steps of up to 0.8 ms"}});
+    }
     if (!is_forwarding()) {
       log_.info("alone", {{"meaning",
                            "net.ipv4.ip_forward is 0: only this machine's own packets "
@@ -190,6 +207,8 @@ int run(site::Plan plan, const Log& log) {
   const Signals signals;
   // Threads made later have it too. Where it is not allowed, the gateway is like others.
   (void)setpriority(PRIO_PROCESS, 0, plan.nice);
+  dpdk_log = &log;
+  plan.eal.log = tell_dpdk;
   auto site = Site::make(std::move(plan));
   if (!site) return fail(site.error());
   if (const auto dropped = drop_privileges((*site)->plan().user); !dropped) {

@@ -41,8 +41,29 @@ Json lan_json(const SiteState& state) {
   return json;
 }
 
+Json wan_over_dpdk_json(const DpdkWanStatus& wan) {
+  return {{"device", wan.device},
+          {"driver", wan.driver},
+          {"interface", wan.interface},
+          {"is_link_up", wan.is_link_up},
+          {"unresolved", wan.unresolved},
+          {"rx_missed", wan.counters.rx_missed},
+          {"rx_no_buffer", wan.counters.rx_no_buffer},
+          {"rx_errors", wan.counters.rx_errors},
+          {"rx_other", wan.rx_other},
+          {"rx_unknown", wan.rx_unknown},
+          {"tx_errors", wan.counters.tx_errors},
+          {"tx_unrouted", wan.tx_unrouted},
+          {"tx_link_down", wan.tx_link_down},
+          {"tx_unresolved", wan.tx_unresolved}};
+}
+
 Json wan_json(const SiteState& state) {
   Json json = port_json(state.wan_port);
+  if (state.wan_over_dpdk) {
+    json.update(wan_over_dpdk_json(*state.wan_over_dpdk));
+    return json;
+  }
   json.update({{"rx_unknown", state.wan.rx_unknown},
                {"rx_truncated", state.wan.rx_truncated},
                {"tx_messages", state.wan.tx_messages},

@@ -28,6 +28,8 @@ struct SiteConfig {
   Bytes memory = Bytes(uint64_t{4} << 30);
   uint8_t coding_threads = 0;
   std::vector<std::string> plugins;
+  std::vector<std::string> eal;
+  Bytes eal_memory = Bytes(UINT64_MAX);  // none: what the ports need
 };
 
 struct LanConfig {
@@ -40,6 +42,9 @@ struct LanConfig {
 };
 
 struct WanConfig {
+  WanKind port = WanKind::Udp;
+  std::string device;
+  uint16_t queues = 1;
   std::string address;
   uint16_t udp_port = 4791, paths = 1;
   Rate rate;
@@ -58,7 +63,7 @@ struct PairConfig {
 };
 
 struct PeerConfig {
-  std::string name, address;
+  std::string name, address, next_hop;
   uint16_t udp_port = 4791;
   Rate rate;  // zero: a share of wan.rate
   std::vector<std::string> route_texts;

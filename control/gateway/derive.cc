@@ -62,6 +62,14 @@ size_t impaired_packets(const Config& config) {
   return std::min<size_t>(4 * full + port_packets, impaired_packets_max);
 }
 
+Bytes eal_memory_of(const Config& config) {
+  constexpr uint64_t descriptors = 1024, around_a_packet = 1024, eal_itself = 48 << 20;
+  // Buffers are at least 2 KiB; whoever has larger ones (bsize, framesz) says eal_memory.
+  const uint64_t room = std::max<uint64_t>(config.payload_bytes(), 2048) + around_a_packet;
+  const uint64_t packets = wan_packets(config) + (config.wan.queues + 2) * descriptors;
+  return Bytes(eal_itself + packets * room);
+}
+
 size_t wan_packets(const Config& config) {
   return port_packets + (config.wan.is_impaired ? impaired_packets(config) : 0);
 }

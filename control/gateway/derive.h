@@ -18,6 +18,8 @@ Bytes memory_of(const Config& config);
 
 /// Packets that the WAN port needs: for bursts, and for what [wan.impair] delays.
 size_t wan_packets(const Config& config);
+/// What DPDK takes for them and for its own.
+Bytes eal_memory_of(const Config& config);
 size_t impaired_packets(const Config& config);
 
 }  // namespace cw::site

@@ -51,9 +51,41 @@ UdpPortOptions wan_options(const Config& config) {
   options.payload_bytes_max = config.payload_bytes();
   options.packets = wan_packets(config);
   options.crc32 = cw_crc32;
+  if (config.wan.port == WanKind::Dpdk) options.icrc = IcrcMode::Exact;
   for (const auto& peer : config.peers) {
     options.peers.push_back({.address = peer->address, .udp_port = peer->udp_port});
   }
+  return options;
+}
+
+DpdkWanOptions dpdk_options(const Config& config, const UdpPortOptions& wan) {
+  DpdkWanOptions options;
+  options.device = config.wan.device;
+  options.queues = config.wan.queues;
+  options.address = wan.address;
+  options.udp_port = wan.udp_port;
+  options.paths = wan.paths;
+  options.payload_bytes_max = wan.payload_bytes_max;
+  options.packets = wan.packets;
+  options.icrc = wan.icrc;
+  options.crc32 = wan.crc32;
+  for (const auto& peer : config.peers) {
+    options.peers.push_back(
+        {.address = peer->address, .udp_port = peer->udp_port, .next_hop = peer->next_hop});
+  }
+  return options;
+}
+
+/// Without devices when no port is over DPDK.
+EalOptions eal_options(const Config& config) {
+  EalOptions options;
+  if (config.wan.port != WanKind::Dpdk) return options;
+  options.devices.push_back(config.wan.device);
+  options.arguments = config.site.eal;
+  options.core = config.site.core;
+  const bool is_given = config.site.eal_memory != Bytes(UINT64_MAX);
+  const Bytes memory = is_given ? config.site.eal_memory : eal_memory_of(config);
+  options.memory_mib = static_cast<uint32_t>(memory.count() >> 20);
   return options;
 }
 
@@ -187,7 +219,10 @@ Plan plan_of(Config& config) {
   plan.lan = lan_options(config.lan);
   plan.lan_queue_packets = lan_queue_packets(config);
   plan.lan_addresses = config.lan_addresses;
+  plan.wan_kind = config.wan.port;
   plan.wan = wan_options(config);
+  plan.wan_over_dpdk = dpdk_options(config, plan.wan);
+  plan.eal = eal_options(config);
   plan.impair = impair_options(config);
   plan.rtt = config.pair.rtt;
   plan.gateway = gateway_options(config);

@@ -13,6 +13,8 @@
 #include "dataplane/base/result.h"
 #include "dataplane/core/idle.h"
 #include "dataplane/gateway/options.h"
+#include "dataplane/port/dpdk/dpdk_wan_port.h"
+#include "dataplane/port/dpdk/eal.h"
 #include "dataplane/port/impair/impaired_port.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
@@ -23,6 +25,8 @@ namespace cw::site {
 
 enum class LogLevel : uint8_t { Debug, Info, Warning, Error };
 enum class LogFormat : uint8_t { Text, Json };
+
+enum class WanKind : uint8_t { Udp, Dpdk };
 
 /// What a class came to, for a person.
 struct ClassPlan {
@@ -46,7 +50,10 @@ struct Plan {
   uint32_t lan_queue_packets = 1000;  ///< that the kernel may keep for a turn
   std::vector<gateway::Prefix> lan_addresses;
   std::vector<gateway::Prefix> lan_routes;  ///< to be set towards the device
-  UdpPortOptions wan;
+  WanKind wan_kind = WanKind::Udp;
+  UdpPortOptions wan;            ///< of either kind: addresses, peers, sizes
+  DpdkWanOptions wan_over_dpdk;  ///< when it is that kind
+  EalOptions eal;                ///< no devices: DPDK is not started
   std::optional<ImpairedPortOptions> impair;
   Duration rtt;  ///< as the file says
 

@@ -11,6 +11,7 @@
 #include "control/gateway/config.h"
 #include "control/gateway/prefix.h"
 #include "dataplane/base/assert.h"
+#include "dataplane/port/dpdk/address.h"
 #include "dataplane/port/udp/udp_address.h"
 #include "dataplane/wire/roce_inline.h"
 #include "policies/policies.h"
@@ -102,6 +103,11 @@ void declare_site(Section& section, const ConfigPtr& config) {
       .range(0, 16);
   section.key("plugins", site.plugins,
               "Files of further policies, loaded at start; `policy` may name them.");
+  section.key("eal", site.eal, "Further arguments for DPDK, where a port is over it.");
+  section
+      .key("eal_memory", site.eal_memory, "What DPDK takes for packets; none: what its ports need.")
+      .range("32 MiB", "64 GiB")
+      .or_none();
   section.then([config](Section& here) {
     load_plugins(here, *config);
     check_site(here, config->site);
@@ -157,9 +163,32 @@ void check_address(Section& section, const std::string& text, const std::string&
   if (!address) section.complain("address", address.error().sentence);
 }
 
+void check_wan_port(Section& section, const WanConfig& wan) {
+  if (wan.port == WanKind::Udp) {
+    if (wan.device.empty()) return;
+    return section.complain("device",
+                            "wan.device is of wan.port \"dpdk\", and wan.port is \"udp\"");
+  }
+  if (wan.device.empty()) {
+    section.complain("port",
+                     "wan.port is \"dpdk\" and wan.device is missing; such as "
+                     "\"0000:3b:00.0\" or \"net_memif0,role=client\"");
+  }
+  if (wan.address.empty()) {
+    section.complain("port",
+                     "wan.port is \"dpdk\" and wan.address is missing: a NIC's own queues "
+                     "have no address but this");
+  }
+}
+
 void declare_wan(Section& section, const ConfigPtr& config) {
   WanConfig& wan = config->wan;
-  section.choice("port", size_t{0}, {"udp"}, "How packets reach the other sites.", [](size_t) {});
+  section.choice("port", wan.port, {"udp", "dpdk"},
+                 "How packets reach the other sites: sockets, or a NIC's own queues.");
+  section.key("device", wan.device,
+              "Of port dpdk, as DPDK writes it, such as \"0000:3b:00.0\" or "
+              "\"net_memif0,role=client\".");
+  section.key("queues", wan.queues, "Of port dpdk, to receive by.").range(1, 64);
   section.key("address", wan.address, "Ours, where this machine has several; empty: any.");
   section.key("udp_port", wan.udp_port, "The first one; path p sends from udp_port + p.")
       .range(1, 65535);
@@ -186,6 +215,7 @@ void declare_wan(Section& section, const ConfigPtr& config) {
   section.then([config](Section& here) {
     const WanConfig& it = config->wan;
     if (!it.address.empty()) check_address(here, it.address, "wan.address");
+    check_wan_port(here, it);
     if (it.udp_port + it.paths - 1 > UINT16_MAX) {
       here.complain("paths", "wan.udp_port " + std::to_string(it.udp_port) +
                                  " leaves no room for wan.paths " + std::to_string(it.paths) +
@@ -234,15 +264,32 @@ void read_routes(Section& row, PeerConfig& peer, const Config& config) {
   }
 }
 
+void check_next_hop(Section& row, const PeerConfig& peer, const WanConfig& wan) {
+  if (peer.next_hop.empty()) return;
+  const bool is_mac = looks_like_mac(peer.next_hop);
+  const auto mac = is_mac ? parse_mac(peer.next_hop, "peer.next_hop") : MacAddress{};
+  const auto router = is_mac ? HostAddress{} : parse_host_address(peer.next_hop, "peer.next_hop");
+  if (!mac) row.complain("next_hop", mac.error().sentence);
+  if (!router) row.complain("next_hop", router.error().sentence);
+  if (wan.port == WanKind::Udp) {
+    row.complain("next_hop",
+                 "peer.next_hop is for wan.port \"dpdk\"; the kernel routes what goes by "
+                 "sockets");
+  }
+}
+
 void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
   row.key("name", peer.name, "What this site's log calls it.").required();
   row.key("address", peer.address, "Its IP address.").required();
   row.key("udp_port", peer.udp_port, "Its wan.udp_port.").range(1, 65535);
+  row.key("next_hop", peer.next_hop,
+          "Over DPDK: the MAC, or the router's IP, that packets go to; empty: found out.");
   row.key("routes", peer.route_texts, "What lies behind it, such as \"10.2.0.0/16\".").required();
   row.key("rate", peer.rate, "What it is sent at most; none: an equal share of wan.rate.")
       .or_none();
   row.then([config, &peer](Section& here) {
     if (!peer.address.empty()) check_address(here, peer.address, "peer.address");
+    check_next_hop(here, peer, config->wan);
     read_routes(here, peer, *config);
     check_peer(here, peer, *config);
   });

@@ -35,6 +35,8 @@ std::string with_key(std::string_view table, const std::string& sentence) {
     return std::islower(c) != 0 || c == '_';
   });
   if (!is_option) return std::string(table) + ": " + sentence;
+  if (option.starts_with("eal")) return "site." + sentence;
+  if (option == "next_hop") return "peer." + sentence;
   const std::string key = option == "name" ? "device" : option;
   return std::string(table) + "." + key + sentence.substr(colon);
 }
@@ -68,16 +70,17 @@ Result<std::unique_ptr<Site>> Site::make(Plan plan) {
 }
 
 Result<void> Site::open_ports() {
-  auto udp = UdpPort::make(plan_.wan);
-  if (!udp) return failure(with_key("wan", udp.error().sentence));
-  udp_ = std::move(*udp);
-  if (udp_->facts().payload_max < plan_.wan.payload_bytes_max) {
+  auto opened = make_wan_port(plan_);
+  if (!opened) return failure(with_key("wan", opened.error().sentence));
+  wan_ = std::move(*opened);
+  const Port& port = *wan_.port;
+  if (port.facts().payload_max < plan_.wan.payload_bytes_max) {
     return failure("pair.mtu: this machine's route to a peer carries packets that are " +
-                   std::to_string(plan_.wan.payload_bytes_max - udp_->facts().payload_max) +
+                   std::to_string(plan_.wan.payload_bytes_max - port.facts().payload_max) +
                    " bytes smaller; lower pair.mtu at all sites by that, or raise the MTU of the "
                    "interface");
   }
-  if (plan_.impair) impaired_.emplace(*udp_, *plan_.impair);
+  if (plan_.impair) impaired_.emplace(*wan_.port, *plan_.impair);
 
   auto lan = TunPort::make(plan_.lan);
   if (!lan) return failure(with_key("lan", lan.error().sentence));
@@ -151,11 +154,10 @@ void Site::fill(SiteState& state, Instant now) {
   state.rooms = counters_.snapshot_any_thread();
   state.worker = worker_->counters().snapshot_any_thread();
   state.lan_port = lan_->counters();
-  state.wan_port = udp_->counters();
   state.lan = lan_->status();
-  state.wan = udp_->status();
+  wan_.fill(state);
   if (impaired_) {
-    for (uint16_t path = 0; path < udp_->facts().paths; ++path) {
+    for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {
       state.impaired.push_back(impaired_->tx_counters(path));
     }
   }
@@ -167,7 +169,7 @@ void Site::fill(SiteState& state, Instant now) {
     if (!view.is_up) view.why = peer->link().why();
     view.rate = peer->pacer().rate();
     view.backlog = peer->pacer().backlog(now);
-    for (uint16_t path = 0; path < udp_->facts().paths; ++path) {
+    for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {
       view.paths.push_back(peer->path_state(path, now));
     }
   }

@@ -1,6 +1,6 @@
 // A gateway: its ports, rooms and worker, made from a plan, and what other threads may ask of it.
 //
-//   hosts <-> kernel <-> TunPort <-> Gateway <-> Endpoint <-> (ImpairedPort) <-> UdpPort <-> peers
+//   hosts <-> kernel <-> TunPort <-> Gateway <-> Endpoint <-> (ImpairedPort) <-> WanPort <-> peers
 //                        '------------------- turned by one worker -----------------------'
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "control/gateway/plan.h"
 #include "control/gateway/site_state.h"
 #include "control/gateway/valve.h"
+#include "control/gateway/wan_port.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/core/idle.h"
@@ -44,6 +45,8 @@ class Site {
   void stop_taking();
   /// Ends all links and tells the peers, over the next few turns.
   void leave();
+  /// An idle worker looks for packets now and then, since not all ports can wake it.
+  bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }
   void wake() { idle_->wake_any_thread(); }
 
  private:
@@ -51,7 +54,7 @@ class Site {
   Result<void> open_ports();
   Result<void> add_peers();
   Result<void> add_gateway();
-  Port& wan() { return impaired_ ? static_cast<Port&>(*impaired_) : *udp_; }
+  Port& wan() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }
   /// Lets the worker call `change` between two turns, and waits for that.
   void ask(const std::function<void(Instant)>& change);
   void fill(SiteState& state, Instant now);
@@ -62,7 +65,7 @@ class Site {
   Drops drops_;
   std::unique_ptr<TunPort> lan_;
   std::optional<Valve> valve_;  // before lan_
-  std::unique_ptr<UdpPort> udp_;
+  WanPort wan_;
   std::optional<ImpairedPort> impaired_;
   std::optional<sdr::Endpoint> endpoint_;
   std::unique_ptr<gateway::Gateway> gateway_;

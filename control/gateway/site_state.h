@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/core/counters.h"
 #include "dataplane/core/paths.h"
 #include "dataplane/gateway/gateway.h"
+#include "dataplane/port/dpdk/dpdk_wan_port.h"
 #include "dataplane/port/impair/model.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
@@ -34,10 +36,11 @@ struct SiteState {
   PortCounters lan_port, wan_port;
   TunPortStatus lan;
   UdpPortStatus wan;
-  std::vector<ImpairmentCounters> impaired;  ///< by path; empty without [wan.impair]
-  std::vector<PeerView> peers;               ///< in the order of the file
-  std::vector<gateway::LaneView> lanes;      ///< what each class exchanges with each peer
-  bool is_drained = false;                   ///< the hosts are shut off, and nothing is on its way
+  std::optional<DpdkWanStatus> wan_over_dpdk;  ///< then `wan` is empty
+  std::vector<ImpairmentCounters> impaired;    ///< by path; empty without [wan.impair]
+  std::vector<PeerView> peers;                 ///< in the order of the file
+  std::vector<gateway::LaneView> lanes;        ///< what each class exchanges with each peer
+  bool is_drained = false;  ///< the hosts are shut off, and nothing is on its way
 };
 
 }  // namespace cw::site

@@ -14,7 +14,7 @@ namespace {
 constexpr Duration progress_every = Duration::from_s(1);
 
 /// Those that happened.
-Json drops_of(End& end, const UdpPort* udp) {
+Json drops_of(End& end, const NamedCounts& lost) {
   Json json = Json::object();
   for (size_t i = 0; i < drop_reason_count; ++i) {
     const auto reason = static_cast<DropReason>(i);
@@ -28,9 +28,7 @@ Json drops_of(End& end, const UdpPort* udp) {
   add("port.rx_dropped", port.rx_dropped);
   add("port.rx_malformed", port.rx_malformed);
   add("port.tx_refused", port.tx_refused);
-  if (udp == nullptr) return json;
-  add("port.tx_lost", udp->status().tx_lost);
-  add("port.tx_too_big", udp->status().tx_too_big);
+  for (const auto& [name, count] : lost) add(name, count);
   return json;
 }
 
@@ -55,19 +53,19 @@ std::string drops_text(const Json& drops) {
 
 }  // namespace
 
-Json figures_of(End& end, const UdpPort* udp) {
+Json figures_of(End& end, const NamedCounts& lost) {
   Json json;
   json["packets_sent"] = end.worker_count_of(Counter::tx_packets);
   json["packets_received"] = end.worker_count_of(Counter::rx_packets);
   json["resends"] = end.count_of(Counter::resends_sent);
   json["repairs"] = end.count_of(Counter::repairs_sent);
   json["quarantined"] = end.count_of(Counter::policies_quarantined);
-  json["drops"] = drops_of(end, udp);
+  json["drops"] = drops_of(end, lost);
   return json;
 }
 
-Json figures_of(const Receiver& receiver, End& end, const UdpPort* udp) {
-  Json json = figures_of(end, udp);
+Json figures_of(const Receiver& receiver, End& end, const NamedCounts& lost) {
+  Json json = figures_of(end, lost);
   json["whole"] = receiver.whole();
   json["incomplete"] = receiver.incomplete();
   json["bytes_wrong"] = receiver.bytes_wrong();

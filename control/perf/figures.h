@@ -8,15 +8,15 @@
 #include "control/perf/end.h"
 #include "control/perf/receiver.h"
 #include "control/perf/sender.h"
-#include "dataplane/port/udp/udp_port.h"
+#include "control/perf/wire.h"
 
 namespace cw::perf {
 
-/// What one end's machinery did: packets, resends, drops by reason and by the port. `udp` is null
-/// when the port is another one.
-Json figures_of(End& end, const UdpPort* udp);
+/// What one end's machinery did: packets, resends, drops by reason and by the port. `lost` is what
+/// the port counts besides.
+Json figures_of(End& end, const NamedCounts& lost);
 /// The same, and what became of the messages.
-Json figures_of(const Receiver& receiver, End& end, const UdpPort* udp);
+Json figures_of(const Receiver& receiver, End& end, const NamedCounts& lost);
 
 /// How a measurement ended; printed as it is.
 inline constexpr const char *ended_done = "done", *ended_interrupted = "interrupted",

@@ -1,4 +1,4 @@
-// The three ways to measure: both ends in this process, or one of them over UDP.
+// The three ways to measure: both ends in this process, or one of them over real packets.
 #pragma once
 
 #include <string>

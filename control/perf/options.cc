@@ -36,6 +36,12 @@ constexpr const char* lesson =
     "  causeway-perf client --port sim --gilbert 8,0.5% --policy selective_repeat\n"
     "      --policy-param detect=nack\n"
     "      loss in bursts of eight; a parameter of the policy.\n"
+    "  causeway-perf server --port dpdk --device net_memif0,role=server,socket=/run/wire\n"
+    "      --address 192.0.2.1 --peer 192.0.2.2\n"
+    "  causeway-perf client 127.0.0.1 --port dpdk --device "
+    "net_memif0,role=client,socket=/run/wire\n"
+    "      --address 192.0.2.2 --peer 192.0.2.1 --rate 20Gbit/s\n"
+    "      over a wire in memory; the ends meet by TCP as ever.\n"
     "\n"
     "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it could not be\n"
     "measured, or not to the end; 130 ended by Ctrl-C, after the report on what was measured.\n";
@@ -54,6 +60,7 @@ struct Texts {
   std::string udp_port = "18515", key_file, rtt;
   std::vector<std::string> settings;
   wan::LinkTexts link;
+  std::string server_port = "udp";
 };
 
 void add_shared_options(CLI::App& app, Texts& texts, Options& options) {
@@ -63,6 +70,15 @@ void add_shared_options(CLI::App& app, Texts& texts, Options& options) {
   add("--udp-port", texts.udp_port, "NUMBER", "The server's; its TCP port too (18515).");
   add("--key-file", texts.key_file, "FILE", "A secret of 16 bytes or more; else a public one.");
   add("--plugin", options.plugin, "FILE", "A policy as a shared object.");
+  const auto add_line = [&](const char* name, std::string& text, const char* value,
+                            const char* what) {
+    app.add_option(name, text, what)->type_name(value)->group("--port dpdk, each end its own");
+  };
+  add_line("--device", options.dpdk.device, "DEVICE", "As DPDK writes it: net_memif0,role=client");
+  add_line("--address", options.dpdk.address, "IP", "Ours on that line.");
+  add_line("--peer", options.dpdk.peer, "IP", "The other end's.");
+  add_line("--next-hop", options.dpdk.next_hop, "MAC|IP", "Else the kernel or ARP and ND tell.");
+  add_line("--eal", options.dpdk.eal, "ARGUMENTS", "Further ones of DPDK, in one word.");
   app.add_flag("--json", options.is_json, "The report as one JSON object.");
 }
 
@@ -80,7 +96,8 @@ void add_client_options(CLI::App& app, Texts& texts, Options& options) {
   app.add_option("--policy-param", texts.settings, "A parameter of the policy; may be repeated.")
       ->type_name("NAME=VALUE")
       ->group("What is measured");
-  add("--port", texts.port, "udp|sim", "Real packets, or both ends in this process (udp).");
+  add("--port", texts.port, "udp|dpdk|sim",
+      "Sockets, a NIC's own queues, or both ends in this process (udp).");
   add("--rate", texts.rate, "RATE", "Of the sender, Ethernet headers included (1Gbit/s).");
   add("--overhead", texts.overhead, "SHARE", "Resends and repair at most, of the data (100%).");
   add("--payload", texts.payload, "SIZE", "Of a packet, at most (what the route's MTU allows).");
@@ -187,8 +204,8 @@ Result<void> read_link(Texts& texts, Options& options) {
 
 /// The client's mode, and that what was given fits it.
 Result<void> read_mode(const Texts& texts, Options& options) {
-  if (texts.port != "udp" && texts.port != "sim") {
-    return failure("--port is \"" + texts.port + "\" and must be udp or sim");
+  if (texts.port != "udp" && texts.port != "dpdk" && texts.port != "sim") {
+    return failure("--port is \"" + texts.port + "\" and must be udp, dpdk or sim");
   }
   options.mode = texts.port == "sim" ? Mode::Simulation : Mode::Client;
   if (options.mode == Mode::Client && options.host.empty()) {
@@ -200,8 +217,26 @@ Result<void> read_mode(const Texts& texts, Options& options) {
   return {};
 }
 
+/// Whether the end is over DPDK, and that its line is whole then and not given otherwise.
+Result<void> read_line(const std::string& port, Options& options) {
+  const DpdkLine& line = options.dpdk;
+  options.is_over_dpdk = port == "dpdk";
+  const std::pair<const char*, const std::string*> needed[] = {
+      {"--device", &line.device}, {"--address", &line.address}, {"--peer", &line.peer}};
+  for (const auto& [name, text] : needed) {
+    if (options.is_over_dpdk && text->empty()) {
+      return failure(std::string("--port dpdk needs ") + name + "; --help shows an example");
+    }
+    if (!options.is_over_dpdk && !text->empty()) {
+      return failure(std::string(name) + " is of --port dpdk, and --port is " + port);
+    }
+  }
+  return {};
+}
+
 Result<void> read_client(Texts& texts, Options& options) {
   if (const auto mode = read_mode(texts, options); !mode) return mode;
+  if (const auto line = read_line(texts.port, options); !line) return line;
   std::string mistake;
   read_parameters(texts, options.parameters, mistake);
   if (!mistake.empty()) return failure(mistake);
@@ -241,6 +276,9 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
     add_shared_options(*each, texts, options);
   }
   server->add_flag("--keep", options.serves_on, "Serve one client after the other.");
+  server->add_option("--port", texts.server_port, "As the client's (udp).")
+      ->type_name("udp|dpdk")
+      ->group("Both ends alike");
   add_client_options(*client, texts, options);
   add_link_options(*client, texts);
   try {
@@ -253,7 +291,15 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   }
   if (const auto shared = read_shared(texts, options); !shared)
     return std::unexpected(shared.error());
-  if (!client->parsed()) return options;
+  if (!client->parsed()) {
+    if (texts.server_port != "udp" && texts.server_port != "dpdk") {
+      return failure("--port of a server is \"" + texts.server_port + "\" and must be udp or dpdk");
+    }
+    if (const auto line = read_line(texts.server_port, options); !line) {
+      return std::unexpected(line.error());
+    }
+    return options;
+  }
   if (const auto read = read_client(texts, options); !read) return std::unexpected(read.error());
   return options;
 }

@@ -14,6 +14,14 @@ namespace cw::perf {
 
 enum class Mode : uint8_t { Server, Client, Simulation };
 
+/// One end of a line over DPDK. Each end says its own.
+struct DpdkLine {
+  std::string device;         ///< as DPDK writes it
+  std::string address, peer;  ///< IP addresses on the line: ours, the other end's
+  std::string next_hop;       ///< a MAC or a router's IP; empty: found out
+  std::string eal;            ///< further arguments of DPDK
+};
+
 struct Options {
   Mode mode = Mode::Server;
   std::string host;           ///< of the server
@@ -21,7 +29,9 @@ struct Options {
   uint16_t udp_port = 18515;  ///< of the server; also the TCP port of the rendezvous
   std::string plugin;         ///< a policy's file; empty: none
   std::string key;            ///< of the pair
-  Impairment impairment;      ///< of the simulated link, each way
+  bool is_over_dpdk = false;
+  DpdkLine dpdk;
+  Impairment impairment;  ///< of the simulated link, each way
   bool is_json = false;
   bool serves_on = false;  ///< after the first client
   std::string help;        ///< not empty: print it and do nothing else

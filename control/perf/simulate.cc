@@ -106,8 +106,8 @@ class Simulation {
 
   Outcome outcome(const char* ended) {
     const bool is_stuck = !sender_->is_done() && ended == ended_done;
-    Json report = report_of(options_.parameters, *sender_, figures_of(*ends_[0], nullptr),
-                            figures_of(*receiver_, *ends_[1], nullptr),
+    Json report = report_of(options_.parameters, *sender_, figures_of(*ends_[0], {}),
+                            figures_of(*receiver_, *ends_[1], {}),
                             is_stuck ? "the policy waits for nothing" : ended);
     report["link"] = {{"packets", network_.counters().sent}, {"lost", network_.counters().lost}};
     // As text: 64 bits do not fit the numbers of every JSON reader.

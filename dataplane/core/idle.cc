@@ -10,7 +10,8 @@
 
 namespace cw {
 
-IdleWait::IdleWait(const IdleOptions& options, std::span<Port* const> ports) : options_(options) {
+IdleWait::IdleWait(const IdleOptions& options, std::span<Port* const> ports)
+    : options_(options), step_(options.step_first) {
   CW_ASSERT(ports.size() < fds_.size());
   CW_ASSERT(options.wait_max.ns() > 0 && options.wait_max < Duration::from_s(1));
   wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -33,14 +34,19 @@ IdleWait::~IdleWait() {
 
 Instant IdleWait::plan(bool has_worked, Instant now, Instant next_wakeup) {
   if (options_.policy == IdlePolicy::Poll) return now;
-  if (has_worked) last_work_ = now;
+  if (has_worked) {
+    last_work_ = now;
+    step_ = options_.step_first;
+  }
   is_pausing_ = has_worked && options_.pause > Duration();
   if (is_pausing_) return now + options_.pause;
   const Instant spin_end = now + options_.spin;
   const bool is_spinning = options_.pause == Duration() && now - last_work_ < options_.spin;
   if (is_spinning || next_wakeup <= spin_end) return now;
-  const Duration longest = sleeps_in_steps_ ? options_.step : options_.wait_max;
-  return std::min(now + longest, next_wakeup - options_.spin);
+  if (!sleeps_in_steps_) return std::min(now + options_.wait_max, next_wakeup - options_.spin);
+  const Instant wake = std::min(now + step_, next_wakeup - options_.spin);
+  step_ = std::min(step_ * 2, options_.step_max);
+  return wake;
 }
 
 void IdleWait::wait(Duration time) {

@@ -34,6 +34,26 @@ class Gateways : public TwoGateways {
 
 const Arguments bad_line{"--rtt", "25ms", "--loss", "1%", "--rate", "200Mbit/s"};
 
+#ifdef CW_HAVE_DPDK
+TEST_F(Gateways, carry_ping_and_udp_over_dpdk_and_a_line_that_loses) {
+  prepare({}, {}, bad_line);
+  for (const auto& [gateway, interface] : {std::pair(&a(), "wa"), std::pair(&b(), "wb")}) {
+    GatewayFile file;
+    file.wan_more = std::string("port = \"dpdk\"\ndevice = \"net_af_packet0,iface=") + interface +
+                    ",blocksz=65536,framesz=2048,framecnt=1024\"\n";
+    gateway->configure(file);
+    gateway->start();
+  }
+  for (Gateway* each : {&a(), &b()}) ASSERT_TRUE(each->wait_up()) << each->program().err_so_far();
+  Pings pings(sites().space(At::HostA), site_b.host);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(pings.ping(100, seconds(1))) << i;
+  expect_all(exchange({.per_second = 2000}, seconds(1)));
+  const Json wan = a().status()["wan"];
+  EXPECT_EQ(wan["driver"], "net_af_packet");
+  EXPECT_EQ(wan["rx_malformed"], 0);
+}
+#endif
+
 TEST_F(Gateways, carry_ping_and_udp_in_both_families_over_a_line_that_loses) {
   build({}, {}, bad_line);
   for (const char* target : {site_b.host, site_b.host_v6}) {

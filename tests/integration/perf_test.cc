@@ -2,6 +2,7 @@
 // link loses packets.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -65,6 +66,27 @@ TEST_F(Perf, crosses_ipv6_too) {
   ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
   EXPECT_EQ(Json::parse(outcome.out)["arrived_whole"], 50);
 }
+
+#ifdef CW_HAVE_DPDK
+Arguments memif(const char* role, const char* own, const char* peer) {
+  const std::string device = std::string("net_memif0,bsize=9216,socket=/tmp/causeway-perf-test-") +
+                             std::to_string(getpid()) + ",socket-abstract=no,role=" + role;
+  return {"--port", "dpdk", "--device", device, "--address", own, "--peer", peer};
+}
+
+TEST_F(Perf, crosses_a_wire_in_memory_over_dpdk) {
+  serve(HostA, server + memif("server", "192.0.2.1", "192.0.2.2"));
+  const Outcome outcome =
+      lab_->run(HostA, client("127.0.0.1") + memif("client", "192.0.2.2", "192.0.2.1") +
+                           Arguments{"--size", "64KiB", "--count", "1000", "--verify"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["arrived_whole"], 1000);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_EQ(it["payload"], 8192);
+  EXPECT_EQ(server_->finish().status, 0);
+}
+#endif
 
 TEST_F(Perf, repairs_what_the_link_loses) {
   impair({"--rtt", "10ms", "--loss", "1%", "--seed", "3"});

@@ -160,7 +160,7 @@ TEST(IdleWait, polls_when_told_to) {
 }
 
 TEST(IdleWait, spins_after_work_and_before_a_deadline_and_else_waits) {
-  const IdleOptions options{.spin = 100_us, .step = 50_us, .wait_max = 50_ms};
+  const IdleOptions options{.spin = 100_us, .wait_max = 50_ms};
   IdleWait idle(options, {});
   EXPECT_EQ(idle.plan(true, at(1_s), Instant::never()), at(1_s));
   EXPECT_EQ(idle.plan(false, at(1_s + 99_us), Instant::never()), at(1_s + 99_us));
@@ -181,9 +181,13 @@ TEST(IdleWait, lets_packets_gather_between_turns_that_find_some) {
 TEST(IdleWait, sleeps_in_steps_when_a_port_cannot_wake_it) {
   LoopPort port;
   Port* const ports[] = {&port};
-  IdleWait idle({.step = 50_us}, ports);
+  IdleWait idle({.step_first = 50_us, .step_max = 150_us}, ports);
   EXPECT_TRUE(idle.sleeps_in_steps());
-  EXPECT_EQ(idle.plan(false, at(2_s), Instant::never()), at(2_s + 50_us));
+  for (const Duration step : {50_us, 100_us, 150_us, 150_us}) {  // the longer, the less it costs
+    EXPECT_EQ(idle.plan(false, at(2_s), Instant::never()), at(2_s + step));
+  }
+  idle.plan(true, at(3_s), Instant::never());
+  EXPECT_EQ(idle.plan(false, at(4_s), Instant::never()), at(4_s + 50_us));
 }
 
 // Waits of up to 900 ms that end within a fraction of it must have been ended by something.

@@ -55,6 +55,19 @@ TEST(PerfOptions, the_simulated_link_is_described_as_that_of_causeway_wan) {
   EXPECT_DOUBLE_EQ(options->impairment.reorder, 0.02);
 }
 
+TEST(PerfOptions, each_end_of_a_line_over_dpdk_says_its_own) {
+  for (const char* line : {"client h", "server"}) {
+    const auto options = parse(std::string(line) +
+                               " --port dpdk --device net_memif0,role=client --address 192.0.2.2 "
+                               "--peer 192.0.2.1 --next-hop 02:00:00:00:00:01 --eal --no-huge");
+    ASSERT_TRUE(options) << options.error().sentence;
+    EXPECT_TRUE(options->is_over_dpdk);
+    EXPECT_EQ(options->dpdk.device, "net_memif0,role=client");
+    EXPECT_EQ(options->dpdk.peer, "192.0.2.1");
+    EXPECT_EQ(options->dpdk.eal, "--no-huge");
+  }
+}
+
 struct Mistake {
   const char* line;
   const char* sentence;  // a part of it
@@ -74,7 +87,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{"", "subcommand"}, Mistake{"client", "where does the server run?"},
         Mistake{"client h --port sim", "leave \"h\" out"},
-        Mistake{"client h --port rdma", "--port is \"rdma\" and must be udp or sim"},
+        Mistake{"client h --port rdma", "--port is \"rdma\" and must be udp, dpdk or sim"},
+        Mistake{"client h --port dpdk", "--port dpdk needs --device"},
+        Mistake{"server --port dpdk --device net_null0", "--port dpdk needs --address"},
+        Mistake{"client h --device net_null0", "--device is of --port dpdk, and --port is udp"},
+        Mistake{"server --port sim", "must be udp or dpdk"},
         Mistake{"client h --loss 1%", "--loss describes the simulated link"},
         Mistake{"client h --rtt 1ms", "--rtt describes the simulated link"},
         Mistake{"client --port sim --rtt 1ms --delay 1ms", "give --rtt or --delay, not both"},

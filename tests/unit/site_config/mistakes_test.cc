@@ -103,6 +103,14 @@ TEST(GatewayFile, names_what_is_wrong_with_the_wan) {
        "f:6:8: wan.rate is \"1 Gbps\"; it must be a rate such as \"10 Gbit/s\""},
       {"[wan]", "[wan]\naddress = 'here'", "",
        "f:6:11: wan.address: \"here\" is not an IP address, such as 192.0.2.1 or 2001:db8::1"},
+      {"[wan]", "[wan]\nport = 'dpdk'\ndevice = 'net_null0'", "",
+       "f:6:8: wan.port is \"dpdk\" and wan.address is missing: a NIC's own queues have no address "
+       "but this"},
+      {"[wan]", "[wan]\nport = 'dpdk'\naddress = '192.0.2.1'", "",
+       "f:6:8: wan.port is \"dpdk\" and wan.device is missing; such as \"0000:3b:00.0\" or "
+       "\"net_memif0,role=client\""},
+      {"[wan]", "[wan]\ndevice = 'net_null0'", "",
+       "f:6:10: wan.device is of wan.port \"dpdk\", and wan.port is \"udp\""},
       {"[wan]", "[wan]\nudp_port = 65530\npaths = 8", "",
        "f:7:9: wan.udp_port 65530 leaves no room for wan.paths 8: the last port is 65535"},
       {"[wan]", "[wan]\noverhead_limit = '120 %'", "",

@@ -36,10 +36,12 @@ inline ByteVector slice(std::span<const uint8_t> bytes, size_t offset, size_t co
 
 /// The frames of a capture, in its order.
 inline std::vector<ByteVector> read_capture(const std::string& path) {
-  constexpr uint32_t pcapng_magic = 0x0a0d0d0a, pcap_magic = 0xa1b2c3d4, packet_block = 6;
+  constexpr uint32_t pcapng_magic = 0x0a0d0d0a, packet_block = 6;
+  constexpr uint32_t pcap_magic = 0xa1b2c3d4, pcap_ns_magic = 0xa1b23c4d;
   const ByteVector file = read_file(path);
   std::vector<ByteVector> frames;
-  if (little_word_at(file, 0) == pcap_magic) {
+  if (const uint32_t magic = little_word_at(file, 0);
+      magic == pcap_magic || magic == pcap_ns_magic) {
     for (size_t at = 24; at < file.size(); at += 16 + frames.back().size()) {
       frames.push_back(slice(file, at + 16, little_word_at(file, at + 8)));
     }

@@ -7,11 +7,10 @@
 
 #include "control/perf/figures.h"
 #include "control/perf/measure.h"
+#include "control/perf/wire.h"
 #include "dataplane/base/assert.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/core/idle.h"
-#include "dataplane/port/udp/udp_port.h"
-#include "offload/crc32.h"
 
 namespace cw::perf {
 namespace {
@@ -43,32 +42,23 @@ uint16_t free_udp_port() {
   return is_bound ? ntohs(name.sin6_port) : uint16_t{0};
 }
 
-Result<std::unique_ptr<UdpPort>> make_port(uint16_t own, const std::string& address,
-                                           uint16_t other) {
-  UdpPortOptions options;
-  options.udp_port = own;
-  options.peers = {{.address = address, .udp_port = other}};
-  options.crc32 = cw_crc32;
-  return UdpPort::make(options);
-}
-
-/// An end over its socket, in real time.
+/// An end over its wire, in real time.
 class LiveEnd {
  public:
-  LiveEnd(std::unique_ptr<UdpPort> port) : port_(std::move(port)) {}
+  explicit LiveEnd(Wire wire) : wire_(std::move(wire)) {}
 
   Result<void> join(plugins::Registry& policies, Role role, const Options& options,
-                    const Parameters& parameters, bool is_v6) {
+                    const Parameters& parameters) {
     EndOptions end;
     end.role = role;
     end.parameters = parameters;
     end.key = options.key;
     end.random = {nullptr, fresh_bits};
-    end.packet_overhead_bytes = is_v6 ? overhead_v6 : overhead_v4;
-    auto made = End::make(*port_, policies, end, now());
+    end.packet_overhead_bytes = wire_.is_v6 ? overhead_v6 : overhead_v4;
+    auto made = End::make(*wire_.port, policies, end, now());
     if (!made) return failure(made.error().sentence);
     end_ = std::move(*made);
-    Port* const ports[] = {port_.get()};
+    Port* const ports[] = {wire_.port.get()};
     idle_.emplace(IdleOptions{}, ports);
     return {};
   }
@@ -97,11 +87,11 @@ class LiveEnd {
 
   Instant now() const { return clock_.read(); }
   End& end() { return *end_; }
-  const UdpPort& port() const { return *port_; }
+  const Wire& wire() const { return wire_; }
 
  private:
   MonotonicClock clock_;
-  std::unique_ptr<UdpPort> port_;
+  Wire wire_;
   std::unique_ptr<End> end_;
   std::optional<IdleWait> idle_;
 };
@@ -193,17 +183,17 @@ Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
   if (!channel) return std::unexpected(channel.error());
   Parameters parameters = options.parameters;
   parameters.client_udp_port = free_udp_port();
-  auto port = make_port(parameters.client_udp_port, channel->peer_address(), options.udp_port);
-  if (!port) return std::unexpected(port.error());
-  const uint32_t most = (*port)->facts().payload_max;
+  auto wire = make_wire(options, parameters.client_udp_port,
+                        {channel->peer_address(), options.udp_port, channel->is_v6()});
+  if (!wire) return std::unexpected(wire.error());
+  const uint32_t most = wire->port->facts().payload_max;
   if (parameters.payload_bytes > most) {
     return failure("--payload is " + std::to_string(parameters.payload_bytes) +
                    " and the MTU of the route allows " + std::to_string(most));
   }
   if (parameters.payload_bytes == 0) parameters.payload_bytes = most / 4 * 4;
-  LiveEnd live(std::move(*port));
-  if (auto joined = live.join(policies, Role::Sender, options, parameters, channel->is_v6());
-      !joined) {
+  LiveEnd live(std::move(*wire));
+  if (auto joined = live.join(policies, Role::Sender, options, parameters); !joined) {
     return failure(joined.error().sentence);
   }
   if (auto met = introduce(*channel, parameters, stop); !met) return failure(met.error().sentence);
@@ -213,8 +203,8 @@ Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
   if (!ending.error.empty()) return failure(ending.error);
   const bool is_whole = ending.word == ended_done;
   const Json server = ask_for_report(sender, live, *channel, is_whole);
-  const Json report =
-      report_of(parameters, sender, figures_of(live.end(), &live.port()), server, ending.word);
+  const Json report = report_of(parameters, sender, figures_of(live.end(), live.wire().lost()),
+                                server, ending.word);
   live.leave();
   return Outcome{report, is_whole && server.is_object()};
 }
@@ -227,16 +217,16 @@ Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registr
   };
   const auto parameters = hear_hello(channel, stop);
   if (!parameters) return refuse(parameters.error().sentence);
-  auto port = make_port(options.udp_port, channel.peer_address(), parameters->client_udp_port);
-  if (!port) return refuse(port.error().sentence);
-  if (parameters->payload_bytes > (*port)->facts().payload_max) {
+  auto wire = make_wire(options, options.udp_port,
+                        {channel.peer_address(), parameters->client_udp_port, channel.is_v6()});
+  if (!wire) return refuse(wire.error().sentence);
+  const uint32_t most = wire->port->facts().payload_max;
+  if (parameters->payload_bytes > most) {
     return refuse("--payload is " + std::to_string(parameters->payload_bytes) +
-                  " and the MTU of the server's route allows " +
-                  std::to_string((*port)->facts().payload_max));
+                  " and the MTU of the server's route allows " + std::to_string(most));
   }
-  LiveEnd live(std::move(*port));
-  if (auto joined = live.join(policies, Role::Receiver, options, *parameters, channel.is_v6());
-      !joined) {
+  LiveEnd live(std::move(*wire));
+  if (auto joined = live.join(policies, Role::Receiver, options, *parameters); !joined) {
     return refuse(joined.error().sentence);
   }
   const Payload payload(parameters->size, parameters->seed);
@@ -252,7 +242,7 @@ Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registr
     return stop || channel.has_hung_up() || receiver.has_lost_peer() ||
            (finish && receiver.received() >= *finish);
   });
-  const Json figures = figures_of(receiver, live.end(), &live.port());
+  const Json figures = figures_of(receiver, live.end(), live.wire().lost());
   channel.send({{"report", figures}});
   return Outcome{figures, finish.has_value() && !stop};
 }

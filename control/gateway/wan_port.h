@@ -1,0 +1,26 @@
+// The port towards the other sites, whichever kind the plan names.
+#pragma once
+
+#include <memory>
+
+#include "control/gateway/plan.h"
+#include "control/gateway/site_state.h"
+#include "dataplane/base/result.h"
+#include "dataplane/port.h"
+
+namespace cw::site {
+
+struct WanPort {
+  std::unique_ptr<Port> port;
+  // What it is, too; one of the two.
+  const UdpPort* udp = nullptr;
+  const DpdkWanPort* dpdk = nullptr;
+
+  void fill(SiteState& state) const;
+};
+
+/// Starts DPDK where it is needed. Errors: those of the ports, or that this build lacks DPDK; they
+/// begin with the port's own option.
+Result<WanPort> make_wan_port(const Plan& plan);
+
+}  // namespace cw::site

@@ -1,0 +1,69 @@
+#include "control/perf/wire.h"
+
+#include <iterator>
+#include <sstream>
+
+#include "dataplane/port/dpdk/dpdk_wan_port.h"
+#include "dataplane/port/dpdk/eal.h"
+#include "dataplane/port/udp/udp_port.h"
+#include "offload/crc32.h"
+
+namespace cw::perf {
+namespace {
+
+Result<Wire> make_udp_wire(uint16_t own_udp_port, const OtherEnd& other) {
+  UdpPortOptions options;
+  options.udp_port = own_udp_port;
+  options.peers = {{.address = other.address, .udp_port = other.udp_port}};
+  options.crc32 = cw_crc32;
+  auto made = UdpPort::make(options);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const UdpPort* const port = made->get();
+  const auto lost = [port] {
+    return NamedCounts{{"port.tx_lost", port->status().tx_lost},
+                       {"port.tx_too_big", port->status().tx_too_big}};
+  };
+  return Wire{std::move(*made), lost, other.is_v6};
+}
+
+#ifdef CW_HAVE_DPDK
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+Result<Wire> make_dpdk_wire(const DpdkLine& line) {
+  const auto eal = start_eal({.devices = {line.device}, .arguments = words_of(line.eal)});
+  if (!eal) return std::unexpected(eal.error());
+  DpdkWanOptions options;
+  options.device = line.device;
+  options.address = line.address;
+  options.peers = {{.address = line.peer, .next_hop = line.next_hop}};
+  options.crc32 = cw_crc32;
+  auto made = DpdkWanPort::make(options);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const DpdkWanPort* const port = made->get();
+  const auto lost = [port] {
+    const DpdkWanStatus status = port->status();
+    return NamedCounts{{"port.tx_link_down", status.tx_link_down},
+                       {"port.tx_unresolved", status.tx_unresolved},
+                       {"port.tx_errors", status.counters.tx_errors},
+                       {"port.rx_missed", status.counters.rx_missed},
+                       {"port.rx_no_buffer", status.counters.rx_no_buffer}};
+  };
+  return Wire{std::move(*made), lost, line.address.find(':') != std::string::npos};
+}
+#else
+Result<Wire> make_dpdk_wire(const DpdkLine&) {
+  return failure("--port dpdk: this program was built without DPDK");
+}
+#endif
+
+}  // namespace
+
+Result<Wire> make_wire(const Options& options, uint16_t own_udp_port, const OtherEnd& other) {
+  if (options.is_over_dpdk) return make_dpdk_wire(options.dpdk);
+  return make_udp_wire(own_udp_port, other);
+}
+
+}  // namespace cw::perf

@@ -1,0 +1,35 @@
+// The port of an end that sends real packets, whichever it is: UDP sockets, or NIC queues over
+// DPDK.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/perf/options.h"
+#include "dataplane/base/result.h"
+#include "dataplane/port.h"
+
+namespace cw::perf {
+
+using NamedCounts = std::vector<std::pair<const char*, uint64_t>>;
+
+struct Wire {
+  std::unique_ptr<Port> port;
+  std::function<NamedCounts()> lost;  ///< what PortCounters do not say
+  bool is_v6 = false;
+};
+
+/// The other end, as the rendezvous knows it; over DPDK the options know better.
+struct OtherEnd {
+  std::string address;
+  uint16_t udp_port = 0;
+  bool is_v6 = false;
+};
+
+/// Errors: those of the port; over DPDK also of starting it, or that this build lacks it.
+Result<Wire> make_wire(const Options& options, uint16_t own_udp_port, const OtherEnd& other);
+
+}  // namespace cw::perf

@@ -1,0 +1,28 @@
+// Addresses as people write them.
+#pragma once
+
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "dataplane/wire/frame.h"
+
+namespace cw {
+
+/// The address of a machine, of either IP version.
+struct HostAddress {
+  IpVersion version = IpVersion::V4;
+  IpAddress ip{};  ///< IPv4: the first four bytes
+
+  bool is_v4() const { return version == IpVersion::V4; }
+  bool operator==(const HostAddress&) const = default;
+};
+
+/// "192.0.2.1" or "2001:db8::1". `key` is what the sentence of an error blames.
+Result<HostAddress> parse_host_address(const std::string& text, const char* key);
+std::string text_of(const HostAddress& address);
+
+/// Whether it has the form of one, "02:00:00:00:00:01", right or wrong.
+bool looks_like_mac(const std::string& text);
+Result<MacAddress> parse_mac(const std::string& text, const char* key);
+
+}  // namespace cw

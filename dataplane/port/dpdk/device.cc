@@ -1,0 +1,379 @@
+#include "dataplane/port/dpdk/device.h"
+
+#include <net/if.h>
+#include <rte_alarm.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <semaphore>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/base/limits.h"
+#include "dataplane/port/dpdk/eal.h"
+#include "dataplane/port/dpdk/eal_log.h"
+#include "dataplane/port/dpdk/mbuf_inline.h"
+
+namespace cw {
+namespace {
+
+static_assert(RTE_PKTMBUF_HEADROOM >= outer_headers_bytes_max);
+
+constexpr uint32_t link_bytes_max = 14 + 4 + 4;  // Ethernet, 802.1Q, and an FCS some NICs leave
+constexpr unsigned mempool_cache = 256;          // packets that the worker takes without a lock
+
+/// Wires in software. The longest frame that they state is not the longest that they carry.
+bool is_virtual(const std::string& driver) {
+  constexpr const char* drivers[] = {"net_memif", "net_ring",      "net_null",  "net_pcap",
+                                     "net_tap",   "net_af_packet", "net_af_xdp"};
+  return std::ranges::find(drivers, driver) != std::end(drivers);
+}
+
+/// As DPDK names the device: what stands before the arguments, a PCI address with its domain.
+std::string name_of(const std::string& device) {
+  const std::string name = device.substr(0, device.find(','));
+  const bool lacks_domain = is_pci_device(device) && std::ranges::count(name, ':') == 1;
+  return lacks_domain ? "0000:" + name : name;
+}
+
+/// What stands behind "key=" in driver arguments; empty: nothing.
+std::string argument_of(const std::string& device, const std::string& key) {
+  const size_t at = device.find("," + key + "=");
+  if (at == std::string::npos) return {};
+  const size_t from = at + key.size() + 2;
+  return device.substr(from, device.find(',', from) - from);
+}
+uint32_t argument_of(const std::string& device, const std::string& key, uint32_t otherwise) {
+  const std::string text = argument_of(device, key);
+  return text.empty() ? otherwise : static_cast<uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
+}
+
+bool is_memif_server(const std::string& device) {
+  return device.starts_with("net_memif") && argument_of(device, "role") == "server";
+}
+
+/// The socket of a memif whose server was killed: nobody listens there, and nobody else could.
+void remove_stale_socket(const std::string& device) {
+  const std::string path = argument_of(device, "socket");
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof name.sun_path) return;
+  path.copy(name.sun_path, path.size());
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  const bool is_stale = connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 &&
+                        errno == ECONNREFUSED;
+  close(fd);
+  if (is_stale) unlink(path.c_str());
+}
+
+/// The room for a frame in rings of memory, which a packet's buffer must have too.
+uint32_t slot_bytes_of(const std::string& driver, const std::string& device) {
+  constexpr uint32_t usual = 2048;
+  if (driver == "net_af_packet") return argument_of(device, "framesz", usual);
+  if (driver == "net_memif") return argument_of(device, "bsize", usual);
+  return usual;
+}
+
+uint32_t kernel_mtu(const std::string& interface) {
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  const bool is_known = ioctl(fd, SIOCGIFMTU, &request) == 0;
+  close(fd);
+  return is_known ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+}
+
+/// What DPDK says of its failure; its log knows more than its error numbers.
+std::unexpected<Error> refusal(const std::string& device, const std::string& what, int error) {
+  const std::string logged = last_eal_error();
+  const char* const text = std::strerror(error < 0 ? -error : rte_errno);
+  return failure("device: " + device + " " + what + ": " + (logged.empty() ? text : logged));
+}
+
+/// Runs `work` there, and waits until it is done.
+template <class Work>
+void run_on_interrupt_thread(Work work) {
+  struct Errand {
+    Work work;
+    std::binary_semaphore done{0};
+  } errand{.work = std::move(work)};
+  const auto run = [](void* it) {
+    static_cast<Errand*>(it)->work();
+    static_cast<Errand*>(it)->done.release();
+  };
+  if (rte_eal_alarm_set(1, run, &errand) != 0) return errand.work();
+  errand.done.acquire();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& options) {
+  std::unique_ptr<DpdkDevice> device(new DpdkDevice);
+  eal_log::clear_error();
+  device->queues_ = options.queues;
+  device->packet_bytes_ = options.packet_bytes;
+  if (auto done = device->attach(options); !done) return std::unexpected(done.error());
+  if (auto done = device->settle_mtu(options); !done) return std::unexpected(done.error());
+  if (auto done = device->configure(options); !done) return std::unexpected(done.error());
+  if (auto done = device->set_up_queues(options); !done) return std::unexpected(done.error());
+  if (auto done = device->open(); !done) return std::unexpected(done.error());
+  rte_eth_allmulticast_enable(device->id_);  // for neighbour solicitations; many hear them anyway
+  return device;
+}
+
+Result<void> DpdkDevice::open() {
+  const int error = rte_eth_dev_start(id_);
+  if (error == 0) {
+    state_ = State::Open;
+  } else if (!is_memif_client_) {  // whose other end may come later
+    return refusal(name_, "does not start", error);
+  }
+  return {};
+}
+
+/// Finds the device, which the EAL has probed when it is a PCI one, or has it made.
+Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
+  name_ = name_of(options.device);
+  if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
+    if (is_pci_device(options.device)) {
+      return failure("device: " + name_ +
+                     " is not there for DPDK; `dpdk-devbind.py --status` shows which driver it is "
+                     "bound to (mlx5: the kernel's own, others: vfio-pci)");
+    }
+    if (is_memif_server(options.device)) remove_stale_socket(options.device);
+    const int error = rte_dev_probe(options.device.c_str());
+    if (error != 0 || rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
+      return refusal("\"" + options.device + "\"", "cannot be had", error);
+    }
+    is_ours_ = true;
+  }
+  is_attached_ = true;
+  rte_eth_dev_info info;
+  if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) {
+    return refusal(name_, "says nothing of itself", error);
+  }
+  driver_ = info.driver_name;
+  std::array<char, IF_NAMESIZE> interface{};
+  // A tap's interface is not this device but the other end of its cable.
+  if (info.if_index != 0 && driver_ != "net_tap" &&
+      if_indextoname(info.if_index, interface.data()) != nullptr) {
+    interface_ = interface.data();
+  }
+  is_memif_client_ = driver_ == "net_memif" && !is_memif_server(options.device);
+  rte_ether_addr mac{};
+  rte_eth_macaddr_get(id_, &mac);
+  std::copy_n(mac.addr_bytes, mac_.size(), mac_.begin());
+  return {};
+}
+
+Result<void> DpdkDevice::settle_mtu(const DpdkDeviceOptions& options) {
+  rte_eth_dev_info info;
+  rte_eth_dev_info_get(id_, &info);
+  mtu_ = options.ip_bytes_max;
+  if (const uint32_t mtu = interface_.empty() ? 0 : kernel_mtu(interface_); mtu != 0) {
+    mtu_ = std::min(mtu_, mtu);
+  }
+  if (!is_virtual(driver_)) {
+    mtu_ = std::min({mtu_, uint32_t{info.max_mtu}, info.max_rx_pktlen - link_bytes_max + 4});
+  }
+  if (driver_ == "net_memif") {
+    // Longer frames would take several slots, which 22.11 gets wrong: frames come twice (seen).
+    mtu_ = std::min(mtu_, slot_bytes_of(driver_, options.device) - link_bytes_max);
+  }
+  if (driver_ == "net_af_packet") {
+    constexpr uint32_t slot_header_bytes = 82;  // TPACKET2_HDRLEN and its alignment
+    const uint32_t frame_size = slot_bytes_of(driver_, options.device);
+    if (mtu_ + link_bytes_max + slot_header_bytes > frame_size) {
+      return failure("device: " + name_ + " has framesz=" + std::to_string(frame_size) +
+                     ", too small for the MTU of " + interface_ + ", " + std::to_string(mtu_) +
+                     "; framesz=16384,blocksz=65536 carries every MTU");
+    }
+  }
+  return {};
+}
+
+Result<void> DpdkDevice::configure(const DpdkDeviceOptions& options) {
+  rte_eth_dev_info info;
+  rte_eth_dev_info_get(id_, &info);
+  if (options.queues == 0 || options.queues > info.max_rx_queues) {
+    return failure("queues: " + std::to_string(options.queues) + " given, and " + name_ +
+                   " has 1 to " + std::to_string(info.max_rx_queues));
+  }
+  rte_eth_conf conf{};
+  if (!is_virtual(driver_)) conf.rxmode.mtu = mtu_;
+  const uint64_t hashes = info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
+  if (options.queues > 1 && hashes != 0) {
+    conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    conf.rx_adv_conf.rss_conf.rss_hf = hashes;  // with the UDP ports: a path keeps to a queue
+  }
+  conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  if (const int error = rte_eth_dev_configure(id_, options.queues, 1, &conf); error != 0) {
+    return refusal(name_, "cannot be configured", error);
+  }
+  rx_descriptors_ = tx_descriptors_ = options.descriptors;
+  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors_, &tx_descriptors_);
+      error != 0) {
+    return refusal(name_, "has no queues of " + std::to_string(options.descriptors), error);
+  }
+  return make_pool(options, options.packets + size_t{options.queues} * rx_descriptors_ +
+                                tx_descriptors_ + 2 * mempool_cache);
+}
+
+Result<void> DpdkDevice::make_pool(const DpdkDeviceOptions& options, size_t packets) {
+  const uint32_t slot_bytes = slot_bytes_of(driver_, options.device);
+  const uint32_t data_bytes = std::max({options.packet_bytes + uint32_t{limits::trailer_bytes_max},
+                                        options.ip_bytes_max + link_bytes_max, slot_bytes});
+  const auto room = static_cast<uint16_t>((RTE_PKTMBUF_HEADROOM + data_bytes + 63) / 64 * 64);
+  const std::string name = "packets_" + std::to_string(id_);
+  pool_ = rte_pktmbuf_pool_create(name.c_str(), static_cast<unsigned>(packets), mempool_cache,
+                                  packet_room_bytes, room, SOCKET_ID_ANY);
+  if (pool_ != nullptr) return {};
+  const uint64_t mebibytes = (packets * (room + packet_room_bytes + sizeof(rte_mbuf)) >> 20) + 1;
+  return failure("eal_memory: the packets of " + name_ + " need " + std::to_string(mebibytes) +
+                 " MiB, and DPDK has less left; raise eal_memory");
+}
+
+Result<void> DpdkDevice::set_up_queues(const DpdkDeviceOptions& options) {
+  const int found = rte_eth_dev_socket_id(id_);
+  const auto node = static_cast<unsigned>(found < 0 ? SOCKET_ID_ANY : found);
+  for (uint16_t queue = 0; queue < options.queues; ++queue) {
+    const int error = rte_eth_rx_queue_setup(id_, queue, rx_descriptors_, node, nullptr, pool_);
+    if (error != 0) return refusal(name_, "has no queue to receive by", error);
+  }
+  const int error = rte_eth_tx_queue_setup(id_, 0, tx_descriptors_, node, nullptr);
+  if (error != 0) return refusal(name_, "has no queue to send by", error);
+  return {};
+}
+
+DpdkDevice::~DpdkDevice() {
+  rte_eal_alarm_cancel(call_reopen, this);
+  if (is_attached_) run_on_interrupt_thread([this] { detach(); });
+  rte_mempool_free(pool_);
+}
+
+/// Where drivers have their events handled. A memif that is closed elsewhere while its other end
+/// hangs up is freed twice.
+void DpdkDevice::detach() {
+  if (state_ == State::Open) rte_eth_dev_stop(id_);
+  rte_eth_dev_info info{};
+  const bool is_known = rte_eth_dev_info_get(id_, &info) == 0;
+  rte_eth_dev_close(id_);
+  if (is_ours_ && is_known && info.device != nullptr) rte_dev_remove(info.device);
+}
+
+// A memif server listens by itself; a client calls once, when it is started.
+void DpdkDevice::look_after(Instant now) {
+  if (!is_memif_client_ || now < reopen_due_) return;
+  reopen_due_ = now + Duration::from_s(1);
+  if (state_ == State::Opening || is_link_up()) return;
+  state_ = State::Opening;
+  if (rte_eal_alarm_set(1, call_reopen, this) != 0) state_ = State::Closed;
+}
+
+void DpdkDevice::reopen() {
+  rte_eth_dev_stop(id_);
+  state_ = rte_eth_dev_start(id_) == 0 ? State::Open : State::Closed;
+}
+
+// ---- packets ------------------------------------------------------------------------------------
+
+size_t DpdkDevice::rx_burst(std::span<Packet*> out) {
+  if (state_.load(std::memory_order_acquire) != State::Open) return 0;
+  if (!has_thread_) {
+    // A thread that DPDK knows takes packets from a store of its own, without a lock.
+    if (rte_lcore_id() == LCORE_ID_ANY) rte_thread_register();
+    has_thread_ = true;
+  }
+  size_t count = 0;
+  for (uint16_t i = 0; i < queues_ && count < out.size(); ++i) {
+    count += rx_queue(next_queue_, out.subspan(count));
+    if (++next_queue_ == queues_) next_queue_ = 0;
+  }
+  return count;
+}
+
+size_t DpdkDevice::rx_queue(uint16_t queue, std::span<Packet*> out) {
+  std::array<rte_mbuf*, limits::burst_packets_max> mbufs;
+  const auto most = static_cast<uint16_t>(std::min(out.size(), mbufs.size()));
+  const uint16_t arrived = rte_eth_rx_burst(id_, queue, mbufs.data(), most);
+  size_t count = 0;
+  for (uint16_t i = 0; i < arrived; ++i) {
+    rte_mbuf* const mbuf = mbufs[i];
+    if (mbuf->nb_segs > 1 && rte_pktmbuf_linearize(mbuf) != 0) {
+      ++rx_in_pieces_;
+      rte_pktmbuf_free(mbuf);
+      continue;
+    }
+    Packet* const packet = packet_of(mbuf);
+    *packet = {};
+    packet->data = bytes_of(mbuf);
+    packet->bytes = mbuf->data_len;
+    packet->bytes_max = mbuf->buf_len - mbuf->data_off - uint32_t{limits::trailer_bytes_max};
+    out[count++] = packet;
+  }
+  return count;
+}
+
+size_t DpdkDevice::tx_burst(std::span<Packet* const> packets) {
+  if (state_.load(std::memory_order_acquire) != State::Open) return 0;
+  std::array<rte_mbuf*, limits::burst_packets_max> mbufs;
+  const size_t count = std::min(packets.size(), mbufs.size());
+  for (size_t i = 0; i < count; ++i) {
+    set_mbuf(*packets[i]);
+    mbufs[i] = mbuf_of(packets[i]);
+  }
+  return rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(count));
+}
+
+size_t DpdkDevice::take_burst(std::span<Packet*> out) {
+  std::array<rte_mbuf*, limits::burst_packets_max> mbufs;
+  size_t count = 0, part = mbufs.size();
+  while (count < out.size() && part > 0) {
+    part = std::min(out.size() - count, part);
+    if (rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), static_cast<unsigned>(part)) != 0) {
+      part /= 2;  // all or none: ask for less
+      continue;
+    }
+    for (size_t i = 0; i < part; ++i) {
+      Packet* const packet = packet_of(mbufs[i]);
+      *packet = {};
+      packet->data = bytes_of(mbufs[i]);
+      packet->bytes_max = packet_bytes_;
+      out[count++] = packet;
+    }
+  }
+  return count;
+}
+
+void DpdkDevice::give_back(std::span<Packet* const> packets) {
+  for (const Packet* packet : packets) rte_pktmbuf_free(mbuf_of(packet));
+}
+
+// ---- how it is ----------------------------------------------------------------------------------
+
+bool DpdkDevice::is_link_up() const {
+  rte_eth_link link{};
+  return state_ == State::Open && rte_eth_link_get_nowait(id_, &link) == 0 &&
+         link.link_status == RTE_ETH_LINK_UP;
+}
+
+DpdkDeviceCounters DpdkDevice::counters() const {
+  rte_eth_stats stats{};
+  if (rte_eth_stats_get(id_, &stats) != 0) return {};
+  return {.rx_missed = stats.imissed,
+          .rx_no_buffer = stats.rx_nombuf,
+          .rx_errors = stats.ierrors + rx_in_pieces_,
+          .tx_errors = stats.oerrors};
+}
+
+}  // namespace cw

@@ -1,0 +1,105 @@
+// One Ethernet device of DPDK with its queues and the buffers of its packets; what a NIC, a memif
+// and an af_packet socket have in common. The ports over it know frames, not drivers.
+//
+// A Packet lies in the private area of its mbuf, so that neither needs a table to find the other.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "dataplane/port.h"
+#include "dataplane/wire/frame.h"
+
+struct rte_mempool;
+
+namespace cw {
+
+struct DpdkDeviceOptions {
+  /// Driver arguments as DPDK writes them, "net_memif0,role=client,socket=/run/x.sock", or a PCI
+  /// address that start_eal() was told of.
+  std::string device;
+  uint16_t queues = 1;           ///< each way; packets spread over those that receive by their flow
+  uint16_t descriptors = 1024;   ///< of each queue, as far as the device allows
+  uint32_t ip_bytes_max = 1500;  ///< the longest IP packet to be carried
+  uint32_t packet_bytes = 0;     ///< room in a packet from Packet::data on
+  size_t packets = 4096;         ///< lent or free, besides those that fill the queues
+};
+
+/// Counts since start; each only grows. Told by the device a few times a second.
+struct DpdkDeviceCounters {
+  uint64_t rx_missed = 0;     ///< no free descriptor: the worker was too slow
+  uint64_t rx_no_buffer = 0;  ///< no free packet: too many are held above
+  uint64_t rx_errors = 0;     ///< wrong on the wire, or too long
+  uint64_t tx_errors = 0;     ///< taken by the device and not sent
+};
+
+/// Thread: one. The device is stopped, closed and detached with the object; packets that come from
+/// it must not outlive it.
+class DpdkDevice {
+ public:
+  /// Errors: no such device or driver, arguments it refuses, queues or MTU it does not have.
+  static Result<std::unique_ptr<DpdkDevice>> make(const DpdkDeviceOptions& options);
+  ~DpdkDevice();
+  DpdkDevice(const DpdkDevice&) = delete;
+  DpdkDevice& operator=(const DpdkDevice&) = delete;
+
+  /// Whole frames, from the Ethernet header on. A frame in several pieces is made one, or counted
+  /// as an error.
+  size_t rx_burst(std::span<Packet*> out);
+  /// Takes whole frames from the front; the rest found no room in the queue.
+  size_t tx_burst(std::span<Packet* const> packets);
+  /// Empty packets: `data` has limits::headers_bytes_max free before it and packet_bytes from it.
+  size_t take_burst(std::span<Packet*> out);
+  void give_back(std::span<Packet* const> packets);
+
+  const std::string& name() const { return name_; }      ///< "net_memif0"
+  const std::string& driver() const { return driver_; }  ///< "net_memif"
+  MacAddress mac() const { return mac_; }
+  /// The kernel's interface that this device shares; empty: the kernel does not know of it.
+  const std::string& interface() const { return interface_; }
+  /// The longest IP packet, as far as the device says.
+  uint32_t mtu() const { return mtu_; }
+  uint16_t queues() const { return queues_; }
+
+  /// To be called now and then: a memif whose other end was not there, or has gone, is opened anew
+  /// each second.
+  void look_after(Instant now);
+
+  /// May be a system call; for now and then.
+  bool is_link_up() const;
+  DpdkDeviceCounters counters() const;
+
+ private:
+  enum class State : uint8_t { Closed, Opening, Open };
+
+  DpdkDevice() = default;
+  Result<void> attach(const DpdkDeviceOptions& options);
+  Result<void> configure(const DpdkDeviceOptions& options);
+  Result<void> set_up_queues(const DpdkDeviceOptions& options);
+  Result<void> make_pool(const DpdkDeviceOptions& options, size_t packets);
+  Result<void> settle_mtu(const DpdkDeviceOptions& options);
+  Result<void> open();
+  void detach();
+  void reopen();
+  static void call_reopen(void* device) { static_cast<DpdkDevice*>(device)->reopen(); }
+  size_t rx_queue(uint16_t queue, std::span<Packet*> out);
+
+  std::string name_, driver_, interface_;
+  uint16_t id_ = 0, queues_ = 1, rx_descriptors_ = 0, tx_descriptors_ = 0;
+  bool is_attached_ = false, is_ours_ = false, has_thread_ = false;
+  bool is_memif_client_ = false;
+  std::atomic<State> state_ = State::Closed;  // Opening: EAL's interrupt thread has it
+  uint16_t next_queue_ = 0;
+  uint32_t mtu_ = 0, packet_bytes_ = 0;
+  uint64_t rx_in_pieces_ = 0;
+  Instant reopen_due_;
+  MacAddress mac_{};
+  rte_mempool* pool_ = nullptr;
+};
+
+}  // namespace cw

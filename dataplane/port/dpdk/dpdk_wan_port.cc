@@ -1,0 +1,287 @@
+#include "dataplane/port/dpdk/dpdk_wan_port.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dataplane/base/assert.h"
+
+namespace cw {
+namespace {
+
+constexpr uint32_t udp_bytes = 8;
+constexpr Duration look_every = Duration::from_ms(100);  // at the link and the next hops
+
+uint32_t ip_bytes_of(const HostAddress& address) { return address.is_v4() ? 20 : 40; }
+
+/// What the headers around it, its own, and the ICRC leave of an MTU.
+uint32_t payload_for(uint32_t mtu, const HostAddress& own) {
+  const uint32_t around = ip_bytes_of(own) + udp_bytes +
+                          opcode_table[opcode_uc_write_only_immediate].header_bytes + icrc_bytes;
+  return mtu > around ? (mtu - around) / 4 * 4 : 0;
+}
+
+uint32_t ip_packet_bytes(const DpdkWanOptions& options, const HostAddress& own) {
+  return ip_bytes_of(own) + udp_bytes + opcode_table[opcode_uc_write_only_immediate].header_bytes +
+         options.payload_bytes_max + icrc_bytes;
+}
+
+std::optional<Error> complaint_about(const DpdkWanOptions& options) {
+  const auto between = [](const char* key, size_t value, size_t least,
+                          size_t most) -> std::optional<Error> {
+    if (value >= least && value <= most) return std::nullopt;
+    return Error{std::string(key) + ": " + std::to_string(value) + " given, " +
+                 std::to_string(least) + " to " + std::to_string(most) + " accepted"};
+  };
+  CW_ASSERT(options.crc32 != nullptr && options.packets > 0);
+  if (auto e = between("peers", options.peers.size(), 1, limits::peers_max)) return e;
+  if (auto e = between("paths", options.paths, 1, limits::paths_max)) return e;
+  if (auto e = between("udp_port", options.udp_port, 1, size_t{UINT16_MAX} + 1 - options.paths)) {
+    return e;
+  }
+  if (auto e = between("payload_bytes_max", options.payload_bytes_max, limits::payload_bytes_min,
+                       limits::payload_bytes_max)) {
+    return e;
+  }
+  if (options.device.empty()) return Error{"device: missing; such as \"net_memif0,role=client\""};
+  if (options.icrc == IcrcMode::Hardware) return Error{"icrc: a plain NIC knows no ICRC"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& options) {
+  if (auto complaint = complaint_about(options)) return std::unexpected(std::move(*complaint));
+  const auto own = parse_host_address(options.address, "address");
+  if (!own) return std::unexpected(own.error());
+  auto device = DpdkDevice::make({
+      .device = options.device,
+      .queues = options.queues,
+      .descriptors = options.descriptors,
+      .ip_bytes_max = ip_packet_bytes(options, *own),
+      .packet_bytes = uint32_t{limits::headers_bytes_max} + options.payload_bytes_max,
+      .packets = options.packets,
+  });
+  if (!device) return std::unexpected(std::move(device.error()));
+  std::unique_ptr<DpdkWanPort> port(new DpdkWanPort(options, *own));
+  port->device_ = std::move(*device);
+  port->self_.mac = port->device_->mac();
+  if (auto done = port->join_kernel(options); !done) return std::unexpected(done.error());
+  auto peers = make_peers(options, *own, port->kernel_ ? &*port->kernel_ : nullptr);
+  if (!peers) return std::unexpected(std::move(peers.error()));
+  port->peers_ = std::move(*peers);
+  port->note_facts(options);
+  return port;
+}
+
+DpdkWanPort::DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own)
+    : self_{.ip = own},
+      udp_port_(options.udp_port),
+      icrc_(options.icrc, options.crc32, options.payload_bytes_max) {}
+
+/// Where the kernel owns the interface, it knows the way, and must not mind our packets.
+Result<void> DpdkWanPort::join_kernel(const DpdkWanOptions& options) {
+  if (device_->interface().empty()) return {};
+  auto kernel = KernelNet::make(device_->interface());
+  if (!kernel) return std::unexpected(std::move(kernel.error()));
+  kernel_.emplace(std::move(*kernel));
+  auto silence = silence_udp_port(self_.ip, options.udp_port);
+  if (!silence) return std::unexpected(std::move(silence.error()));
+  silence_ = std::move(*silence);
+  return {};
+}
+
+/// Whom packets for a peer are handed to.
+Result<Neighbour> DpdkWanPort::make_hop(const DpdkPeerOptions& peer, const HostAddress& address,
+                                        KernelNet* kernel) {
+  Neighbour hop{.ip = address};
+  if (looks_like_mac(peer.next_hop)) {
+    const auto mac = parse_mac(peer.next_hop, "next_hop");
+    if (!mac) return std::unexpected(mac.error());
+    hop.mac = *mac;
+    hop.is_known = hop.is_fixed = true;
+  } else if (!peer.next_hop.empty()) {
+    const auto router = parse_host_address(peer.next_hop, "next_hop");
+    if (!router) return std::unexpected(router.error());
+    if (router->version != address.version) {
+      return failure("next_hop: " + peer.next_hop + " and " + peer.address +
+                     " are not of one IP version");
+    }
+    hop.ip = *router;
+  } else if (kernel != nullptr) {
+    hop.ip = kernel->next_hop(address).value_or(address);
+  }
+  return hop;
+}
+
+Result<DpdkWanPort::Peers> DpdkWanPort::make_peers(const DpdkWanOptions& options,
+                                                   const HostAddress& own, KernelNet* kernel) {
+  Peers peers;
+  for (const DpdkPeerOptions& peer : options.peers) {
+    const auto address = parse_host_address(peer.address, "peers");
+    if (!address) return std::unexpected(address.error());
+    if (address->version != own.version) {
+      return failure("address: " + options.address + " and the peer " + peer.address +
+                     " are not of one IP version");
+    }
+    if (peer.udp_port == 0 || peer.udp_port + options.paths - 1 > UINT16_MAX) {
+      return failure("peers: the udp_port of " + peer.address + " leaves no room for " +
+                     std::to_string(options.paths) + " paths");
+    }
+    const auto hop = make_hop(peer, *address, kernel);
+    if (!hop) return std::unexpected(hop.error());
+    const auto same = [&hop](const Neighbour& it) { return !hop->is_fixed && it.ip == hop->ip; };
+    const auto found = std::ranges::find_if(peers.hops, same);
+    const auto index = static_cast<size_t>(found - peers.hops.begin());
+    if (found == peers.hops.end()) peers.hops.push_back(*hop);
+    peers.all.push_back({.address = *address, .udp_port = peer.udp_port, .hop = index});
+  }
+  return peers;
+}
+
+void DpdkWanPort::note_facts(const DpdkWanOptions& options) {
+  facts_.name = "dpdk";
+  facts_.payload_max = std::min(options.payload_bytes_max, payload_for(device_->mtu(), self_.ip));
+  facts_.peers = static_cast<uint16_t>(peers_.all.size());
+  facts_.paths = options.paths;
+  facts_.icrc = options.icrc;
+  is_up_ = device_->is_link_up();
+  status_.device = device_->name();
+  status_.driver = device_->driver();
+  status_.interface = device_->interface();
+  status_.mac = device_->mac();
+}
+
+PortCounters DpdkWanPort::counters() const {
+  const DpdkDeviceCounters device = device_->counters();
+  PortCounters sum = counters_;
+  sum.rx_dropped += device.rx_missed + device.rx_no_buffer;
+  sum.rx_malformed += device.rx_errors;
+  return sum;
+}
+
+DpdkWanStatus DpdkWanPort::status() const {
+  DpdkWanStatus now = status_;
+  now.is_link_up = device_->is_link_up();
+  now.counters = device_->counters();
+  for (const Neighbour& hop : peers_.hops) {
+    if (!hop.is_known) now.unresolved.push_back(text_of(hop.ip));
+  }
+  return now;
+}
+
+// ---- in -----------------------------------------------------------------------------------------
+
+size_t DpdkWanPort::rx_burst(std::span<Packet*> out, Instant now) {
+  if (now >= hops_due_) look_after_hops(now);
+  const size_t arrived = device_->rx_burst(out);
+  size_t count = 0;
+  for (size_t i = 0; i < arrived; ++i) {
+    Packet* const packet = out[i];
+    if (try_accept(*packet, now)) {
+      out[count++] = packet;
+    } else {
+      device_->give_back({&packet, 1});
+    }
+  }
+  return count;
+}
+
+/// Strips the frame to the transport packet when it is from a peer and right.
+bool DpdkWanPort::try_accept(Packet& packet, Instant now) {
+  const std::span<uint8_t> bytes(packet.data, packet.bytes);
+  const auto frame = parse_frame(bytes, FrameStart::Ethernet);
+  if (!frame) {
+    const WireError error = frame.error();
+    const bool is_other = error == WireError::FrameType || error == WireError::IpProtocol ||
+                          error == WireError::IpExtension;
+    if (is_other) return on_other(bytes, now), false;
+    return ++counters_.rx_malformed, false;
+  }
+  const FrameAddress& address = frame->address;
+  if (address.ip_version != self_.ip.version || address.target_ip != self_.ip.ip ||
+      address.target_udp_port != udp_port_) {
+    return ++status_.rx_other, false;
+  }
+  if (!find_source(address, packet)) {
+    ++status_.rx_unknown;
+    return ++counters_.rx_malformed, false;
+  }
+  if (frame->transport_bytes < sizeof(Bth) ||
+      !icrc_.is_right(frame->ip_and_udp_of(bytes), frame->covered_of(bytes))) {
+    return ++counters_.rx_malformed, false;
+  }
+  packet.data += frame->transport_offset;
+  packet.bytes_max -= frame->transport_offset;
+  packet.bytes = frame->transport_bytes;
+  packet.ecn = address.ecn;
+  packet.dscp = address.dscp;
+  packet.at = now;
+  ++counters_.rx_packets;
+  counters_.rx_bytes += packet.bytes;
+  return true;
+}
+
+/// Which peer and path the outer addresses belong to.
+bool DpdkWanPort::find_source(const FrameAddress& address, Packet& packet) {
+  const size_t count = peers_.all.size();
+  for (size_t i = 0; i < count; ++i) {
+    const size_t index = last_source_ + i < count ? last_source_ + i : last_source_ + i - count;
+    const Peer& peer = peers_.all[index];
+    const int path = address.source_udp_port - peer.udp_port;
+    if (path < 0 || path >= facts_.paths || address.source_ip != peer.address.ip) continue;
+    last_source_ = index;
+    packet.peer = static_cast<uint16_t>(index);
+    packet.path = static_cast<uint16_t>(path);
+    return true;
+  }
+  return false;
+}
+
+// ---- neighbours ---------------------------------------------------------------------------------
+
+/// A frame that is no UDP over IP. Where no kernel does, neighbours are listened to and answered.
+void DpdkWanPort::on_other(std::span<const uint8_t> frame, Instant now) {
+  ++status_.rx_other;
+  if (kernel_ || !may_be_neighbour_message(frame)) return;
+  const auto message = parse_neighbour_message(frame);
+  if (!message || message->sender.version != self_.ip.version) return;
+  for (Neighbour& hop : peers_.hops) {
+    if (hop.ip == message->sender) hop.hear(message->sender_mac, now);
+  }
+  if (!message->is_question || message->target != self_.ip || message->sender.ip == IpAddress{}) {
+    return;
+  }
+  uint8_t answer[neighbour_message_bytes_max];
+  send_frame({answer, encode_neighbour_answer(self_, *message, answer)});
+}
+
+void DpdkWanPort::look_after_hops(Instant now) {
+  hops_due_ = now + look_every;
+  device_->look_after(now);
+  const bool was_up = std::exchange(is_up_, device_->is_link_up());
+  if (!is_up_) return;
+  for (Neighbour& hop : peers_.hops) {
+    if (!was_up) hop.doubt();
+    if (hop.try_ask(now)) resolve(hop, now);
+  }
+}
+
+void DpdkWanPort::resolve(Neighbour& hop, Instant now) {
+  if (kernel_) {
+    if (const auto mac = kernel_->mac_of(hop.ip)) hop.hear(*mac, now);
+    return;
+  }
+  uint8_t question[neighbour_message_bytes_max];
+  send_frame({question, encode_neighbour_question(self_, hop.ip, question)});
+}
+
+/// Lost when there is no room; it is asked again.
+void DpdkWanPort::send_frame(std::span<const uint8_t> frame) {
+  Packet* packet = nullptr;
+  if (device_->take_burst({&packet, 1}) == 0) return;
+  std::ranges::copy(frame, packet->data);
+  packet->bytes = static_cast<uint32_t>(frame.size());
+  if (device_->tx_burst({&packet, 1}) == 0) device_->give_back({&packet, 1});
+}
+
+}  // namespace cw

@@ -1,0 +1,132 @@
+// The WAN port over queues of our own: whole RoCEv2 frames, Ethernet to ICRC, as an RNIC would send
+// them. The ICRC is the exact one, computed here.
+//
+// A path is a UDP source port, udp_port + path, and all goes to the peer's first, as over sockets
+// (udp_port.h). The next hop of a peer is a MAC address from the config, or found out: by the
+// kernel where it owns the interface, by ARP and ND of our own where it does not. Packets for a
+// peer whose next hop is not known yet are lost and counted.
+//
+// Header checksums are not left to the NIC: twenty bytes are summed sooner than that is arranged.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/result.h"
+#include "dataplane/port.h"
+#include "dataplane/port/dpdk/device.h"
+#include "dataplane/port/dpdk/kernel_net.h"
+#include "dataplane/port/dpdk/neighbour.h"
+#include "dataplane/port/dpdk/neighbour_message.h"
+#include "dataplane/wire/icrc.h"
+
+namespace cw {
+
+struct DpdkPeerOptions {
+  std::string address;                ///< Packet::peer is its place in the list
+  uint16_t udp_port = roce_udp_port;  ///< the peer's own; its paths send from here upwards
+  std::string next_hop;  ///< a MAC address, or a router's IP; empty: the route, or the peer itself
+};
+
+struct DpdkWanOptions {
+  std::string device;           ///< as DPDK writes it (device.h)
+  uint16_t queues = 1;          ///< to receive by
+  uint16_t descriptors = 1024;  ///< of each queue
+  std::string address;          ///< ours; required
+  uint16_t udp_port = roce_udp_port;
+  uint16_t paths = 1;
+  std::vector<DpdkPeerOptions> peers;
+
+  uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the device's MTU may allow less
+  size_t packets = 4096;                                   ///< lent or free
+  IcrcMode icrc = IcrcMode::Exact;  ///< or Pseudo, None: towards a peer over sockets
+  Crc32Function crc32 = nullptr;    ///< required
+};
+
+/// What a person should know about the port and PortCounters do not say. Counts only grow.
+struct DpdkWanStatus {
+  std::string device, driver;
+  std::string interface;  ///< of the kernel; empty: the device is all ours
+  MacAddress mac{};
+  bool is_link_up = false;
+  DpdkDeviceCounters counters;
+  uint64_t rx_other = 0;       ///< frames that are not ours: other protocols, other targets
+  uint64_t rx_unknown = 0;     ///< RoCE from nobody in the list of peers; part of rx_malformed
+  uint64_t tx_unrouted = 0;    ///< packets for a peer or path that does not exist
+  uint64_t tx_link_down = 0;   ///< packets that had no link to leave by
+  uint64_t tx_unresolved = 0;  ///< packets whose next hop was not known
+  std::vector<std::string> unresolved;  ///< the next hops that do not answer
+};
+
+/// Thread: one.
+class DpdkWanPort final : public Port {
+ public:
+  /// start_eal() comes first. Errors name the key and the value to change.
+  static Result<std::unique_ptr<DpdkWanPort>> make(const DpdkWanOptions& options);
+  DpdkWanPort(const DpdkWanPort&) = delete;
+  DpdkWanPort& operator=(const DpdkWanPort&) = delete;
+
+  const PortFacts& facts() const override { return facts_; }
+  /// Asks the device: for now and then.
+  PortCounters counters() const override;
+  DpdkWanStatus status() const;
+
+  size_t rx_burst(std::span<Packet*> out, Instant now) override;
+  /// A packet without a link or a next hop is lost; with all others the burst stops where the queue
+  /// is full.
+  size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
+  size_t take_burst(std::span<Packet*> out) override { return device_->take_burst(out); }
+  void give_back(std::span<Packet* const> packets) override { device_->give_back(packets); }
+
+ private:
+  struct Peer {
+    HostAddress address;
+    uint16_t udp_port = 0;
+    size_t hop = 0;  // of hops_
+  };
+  struct Peers {
+    std::vector<Peer> all;
+    std::vector<Neighbour> hops;  // fewer, when several peers are behind one router
+  };
+
+  DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own);
+  static Result<Neighbour> make_hop(const DpdkPeerOptions& peer, const HostAddress& address,
+                                    KernelNet* kernel);
+  static Result<Peers> make_peers(const DpdkWanOptions& options, const HostAddress& own,
+                                  KernelNet* kernel);
+  Result<void> join_kernel(const DpdkWanOptions& options);
+  void note_facts(const DpdkWanOptions& options);
+
+  bool try_accept(Packet& packet, Instant now);
+  bool find_source(const FrameAddress& address, Packet& packet);
+  void on_other(std::span<const uint8_t> frame, Instant now);
+  void look_after_hops(Instant now);
+  void resolve(Neighbour& hop, Instant now);
+  void send_frame(std::span<const uint8_t> frame);
+
+  bool may_leave(const Packet& packet);
+  size_t send_some(std::span<Packet* const> packets);
+  size_t wrap(Packet& packet);
+  uint32_t icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp) const;
+
+  PortFacts facts_;
+  PortCounters counters_;
+  DpdkWanStatus status_;
+  NeighbourSelf self_;
+  uint16_t udp_port_;
+  Icrc icrc_;
+  std::unique_ptr<DpdkDevice> device_;
+  std::optional<KernelNet> kernel_;
+  OwnedFd silence_;
+  Peers peers_;
+  size_t last_source_ = 0;  // of peers_: packets come in rows
+  Instant hops_due_;
+  bool is_up_ = false;    // the link, when it was last looked at
+  bool is_full_ = false;  // the queue took nothing of the last burst
+};
+
+}  // namespace cw

@@ -1,0 +1,108 @@
+// DpdkWanPort on the way out: transport packets to frames.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/port/dpdk/dpdk_wan_port.h"
+
+namespace cw {
+
+size_t DpdkWanPort::tx_burst(std::span<Packet* const> packets, Instant) {
+  size_t done = 0;
+  while (done < packets.size()) {
+    // A row of packets that may leave, or of such that may not.
+    const auto rest = packets.subspan(done);
+    size_t count = 0;
+    const size_t most = is_full_ ? 1 : std::min(rest.size(), limits::burst_packets_max);
+    while (count < most && may_leave(*rest[count])) {
+      ++count;
+    }
+    if (count == 0) {
+      device_->give_back(rest.first(1));
+      ++done;
+      continue;
+    }
+    const size_t sent = send_some(rest.first(count));
+    done += sent;
+    is_full_ = sent == 0;  // then one packet asks whether there is room again, not a whole burst
+    if (sent < count) break;
+  }
+  counters_.tx_refused += packets.size() - done;
+  return done;
+}
+
+/// False for a packet without a way, which is then counted as lost.
+bool DpdkWanPort::may_leave(const Packet& packet) {
+  if (packet.peer >= peers_.all.size() || packet.path >= facts_.paths) {
+    return ++status_.tx_unrouted, false;
+  }
+  if (!is_up_) return ++status_.tx_link_down, false;
+  if (peers_.hops[peers_.all[packet.peer].hop].is_known) return true;
+  return ++status_.tx_unresolved, false;
+}
+
+/// Makes frames of them; those that the device does not take become packets again.
+size_t DpdkWanPort::send_some(std::span<Packet* const> packets) {
+  std::array<uint8_t, limits::burst_packets_max> outer_bytes;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < packets.size(); ++i) {
+    outer_bytes[i] = static_cast<uint8_t>(wrap(*packets[i]));
+    bytes += packets[i]->bytes;
+  }
+  const size_t sent = device_->tx_burst(packets);
+  for (size_t i = 0; i < packets.size(); ++i) {
+    // What has been sent may be another's by now; only its length was noted.
+    if (i < sent) {
+      bytes -= outer_bytes[i] + icrc_bytes;
+      continue;
+    }
+    bytes -= packets[i]->bytes;
+    packets[i]->data += outer_bytes[i];
+    packets[i]->bytes -= static_cast<uint32_t>(outer_bytes[i] + icrc_bytes);
+  }
+  counters_.tx_packets += sent;
+  counters_.tx_bytes += bytes;
+  return sent;
+}
+
+/// Writes everything around the transport packet; returns how much stands before it.
+size_t DpdkWanPort::wrap(Packet& packet) {
+  CW_ASSERT(packet.bytes >= sizeof(Bth) && packet.bytes <= packet.bytes_max &&
+            packet.payload == nullptr);
+  const Peer& peer = peers_.all[packet.peer];
+  const auto source_port = static_cast<uint16_t>(udp_port_ + packet.path);
+  const FrameAddress address = {
+      .target_mac = peers_.hops[peer.hop].mac,
+      .source_mac = self_.mac,
+      .ip_version = self_.ip.version,
+      .source_ip = self_.ip.ip,
+      .target_ip = peer.address.ip,
+      .dscp = packet.dscp,
+      .ecn = packet.ecn,
+      .flow_label = source_port,  // SPEC 2.3
+      .source_udp_port = source_port,
+      .target_udp_port = peer.udp_port,
+  };
+  const size_t outer_bytes = outer_header_bytes(address, FrameStart::Ethernet);
+  const size_t link_bytes = link_header_bytes(address, FrameStart::Ethernet);
+  uint8_t* const front = packet.data - outer_bytes;
+  encode_outer_headers(address, FrameStart::Ethernet, packet.bytes, {front, outer_bytes});
+  const uint32_t icrc = icrc_of(packet, {front + link_bytes, outer_bytes - link_bytes});
+  Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(packet.data + packet.bytes, icrc_bytes));
+  packet.data = front;
+  packet.bytes += static_cast<uint32_t>(outer_bytes + icrc_bytes);
+  return outer_bytes;
+}
+
+uint32_t DpdkWanPort::icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp) const {
+  const std::span<const uint8_t> own(packet.data, packet.bytes);
+  if (!packet.has_payload_crc) return icrc_.of(ip_and_udp, own);
+  const size_t header_bytes = opcode_table[own[0]].header_bytes;
+  const size_t pad_bytes = own[offsetof(Bth, flags)] >> Bth::pad_shift & 3;
+  CW_ASSERT(header_bytes >= sizeof(Bth) && header_bytes + pad_bytes <= own.size());
+  return icrc_.of(ip_and_udp, own.first(header_bytes),
+                  {.crc = packet.payload_crc, .bytes = own.size() - header_bytes - pad_bytes});
+}
+
+}  // namespace cw

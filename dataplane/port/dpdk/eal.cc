@@ -1,0 +1,181 @@
+#include "dataplane/port/dpdk/eal.h"
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "dataplane/port/dpdk/eal_log.h"
+
+namespace cw {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What of the user's takes the place of which choice of ours.
+constexpr std::string_view memory_arguments[] = {"-m",           "--no-huge",    "--in-memory",
+                                                 "--huge-dir",   "--socket-mem", "--legacy-mem",
+                                                 "--huge-unlink"};
+constexpr std::string_view core_arguments[] = {"-l", "-c", "--lcores", "--main-lcore"};
+constexpr std::string_view pci_arguments[] = {"--no-pci", "-a", "--allow", "-b", "--block"};
+constexpr std::string_view prefix_arguments[] = {"--file-prefix"};
+
+template <size_t N>
+bool names_any(const std::vector<std::string>& arguments, const std::string_view (&names)[N]) {
+  const auto is_one = [](std::string_view argument, std::string_view name) {
+    return argument == name || (argument.starts_with(name) && argument.size() > name.size() &&
+                                (argument[name.size()] == '=' || !name.starts_with("--")));
+  };
+  return std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return std::ranges::any_of(names, [&](auto name) { return is_one(argument, name); });
+  });
+}
+
+/// The first processor that this thread may run on.
+uint32_t first_core() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(0, sizeof cores, &cores);
+  for (uint32_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &cores)) return core;
+  }
+  return 0;
+}
+
+/// In the size of pages that has most of them.
+uint64_t hugepage_bytes_free() {
+  uint64_t most = 0;
+  std::error_code ignored;
+  for (const auto& folder : fs::directory_iterator("/sys/kernel/mm/hugepages", ignored)) {
+    const std::string name = folder.path().filename().string();  // hugepages-2048kB
+    const uint64_t kilobytes = std::strtoull(name.c_str() + name.find('-') + 1, nullptr, 10);
+    uint64_t free_pages = 0;
+    std::ifstream(folder.path() / "free_hugepages") >> free_pages;
+    most = std::max(most, kilobytes * 1024 * free_pages);
+  }
+  return most;
+}
+
+/// Nothing in there is of use to a process that shares nothing; an empty folder of a dead process
+/// would stay for ever.
+void remove_runtime_folder() {
+  const fs::path folder = rte_eal_get_runtime_dir();
+  std::error_code ignored;
+  fs::remove(folder, ignored);  // only when empty
+  fs::remove(folder.parent_path(), ignored);
+}
+
+/// What to do about it, for the errors that people meet.
+std::string advice_for(int error, bool has_hugepages) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return "; run as root, or grant CAP_NET_ADMIN, CAP_NET_RAW and CAP_IPC_LOCK";
+    case ENOMEM:
+    case EAGAIN:
+      return has_hugepages
+                 ? "; `echo 512 > /proc/sys/vm/nr_hugepages` makes a GiB of hugepages, or "
+                   "add --no-huge to eal to do without"
+                 : "; eal_memory says how much is wanted";
+    case EINVAL:
+      return "; see eal, whose arguments are those of any DPDK program";
+    default:
+      return "";
+  }
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+Result<EalChoice> start(const EalOptions& options) {
+  if (!eal_log::open(options.log)) return failure("dpdk: no memory for its log");
+  std::vector<std::string> arguments = eal_arguments(options, hugepage_bytes_free());
+  EalChoice choice;
+  choice.has_hugepages = std::ranges::find(arguments, "--no-huge") == arguments.end();
+  choice.has_pci = std::ranges::find(arguments, "--no-pci") == arguments.end();
+  choice.arguments = joined(arguments);
+
+  std::string program = "causeway";
+  std::vector<char*> argv = {program.data()};
+  for (std::string& each : arguments) argv.push_back(each.data());
+  argv.push_back(nullptr);
+  cpu_set_t cores;
+  const bool has_cores = sched_getaffinity(0, sizeof cores, &cores) == 0;
+  const int taken = rte_eal_init(static_cast<int>(argv.size()) - 1, argv.data());
+  const int error = rte_errno;
+  // EAL binds its caller to the lcore; where threads run is not its affair.
+  if (has_cores) sched_setaffinity(0, sizeof cores, &cores);
+  if (taken < 0) {
+    return failure("dpdk does not start with \"" + choice.arguments +
+                   "\": " + (last_eal_error().empty() ? std::strerror(error) : last_eal_error()) +
+                   advice_for(error, choice.has_hugepages));
+  }
+  remove_runtime_folder();
+  constexpr int info = 6;
+  if (options.log != nullptr) options.log(info, ("started with " + choice.arguments).c_str());
+  return choice;
+}
+
+}  // namespace
+
+bool is_pci_device(const std::string& device) {
+  // [domain:]bus:slot.function, in hexadecimal digits
+  const std::string address = device.substr(0, device.find(','));
+  const size_t dot = address.rfind('.');
+  const auto colons = std::ranges::count(address, ':');
+  const bool is_hex = std::ranges::all_of(
+      address, [](unsigned char c) { return std::isxdigit(c) != 0 || c == ':' || c == '.'; });
+  return is_hex && dot != std::string::npos && (colons == 1 || colons == 2);
+}
+
+std::vector<std::string> eal_arguments(const EalOptions& options, uint64_t hugepage_bytes) {
+  std::vector<std::string> all;
+  const auto add = [&all](std::initializer_list<const char*> words) {
+    all.insert(all.end(), words.begin(), words.end());
+  };
+  if (!names_any(options.arguments, core_arguments)) {
+    const std::string core = std::to_string(options.core ? *options.core : first_core());
+    add({"-l", core.c_str()});
+  }
+  if (!names_any(options.arguments, memory_arguments)) {
+    const std::string wanted = std::to_string(options.memory_mib);
+    if (hugepage_bytes >= uint64_t{options.memory_mib} << 20) {
+      add({"--in-memory"});  // which excludes --no-huge, and says --no-shconf by itself
+    } else {
+      add({"--no-huge", "-m", wanted.c_str(), "--no-shconf"});
+    }
+  }
+  if (!names_any(options.arguments, prefix_arguments)) {
+    const std::string prefix = "causeway-" + std::to_string(getpid());
+    add({"--file-prefix", prefix.c_str()});
+  }
+  if (!names_any(options.arguments, pci_arguments)) {
+    for (const std::string& device : options.devices) {
+      if (is_pci_device(device)) add({"-a", device.c_str()});
+    }
+    if (std::ranges::none_of(options.devices, is_pci_device)) add({"--no-pci"});
+  }
+  add({"--no-telemetry"});
+  all.insert(all.end(), options.arguments.begin(), options.arguments.end());
+  return all;
+}
+
+Result<EalChoice> start_eal(const EalOptions& options) {
+  static const Result<EalChoice> started = start(options);
+  return started;
+}
+
+std::string last_eal_error() { return eal_log::last_error(); }
+
+}  // namespace cw

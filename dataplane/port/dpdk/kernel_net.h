@@ -1,0 +1,60 @@
+// What the kernel knows and does on an interface that it still owns while DPDK shares its packets
+// (af_packet, af_xdp, mlx5): routes and neighbours, asked by rtnetlink, and its answer to packets
+// that are not for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "dataplane/base/result.h"
+#include "dataplane/port/dpdk/address.h"
+
+namespace cw {
+
+/// A file descriptor, closed with the object.
+class OwnedFd {
+ public:
+  explicit OwnedFd(int fd = -1) : fd_(fd) {}
+  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OwnedFd& operator=(OwnedFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~OwnedFd();
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// Thread: one. Every question is two system calls and never waits: the kernel answers at once.
+class KernelNet {
+ public:
+  /// Errors: no such interface; no netlink.
+  static Result<KernelNet> make(const std::string& interface);
+
+  /// The machine that packets for `target` are handed to: a router, or itself. Nothing: there is no
+  /// route over this interface.
+  std::optional<HostAddress> next_hop(const HostAddress& target);
+  /// Nothing until the kernel has resolved it, which this begins.
+  std::optional<MacAddress> mac_of(const HostAddress& neighbour);
+
+ private:
+  KernelNet(OwnedFd fd, int index) : fd_(std::move(fd)), index_(index) {}
+  std::span<const uint8_t> ask(std::span<uint8_t> request);
+  void begin_resolving(const HostAddress& neighbour);
+
+  OwnedFd fd_;
+  int index_;
+  uint32_t sequence_ = 0;
+  alignas(8) uint8_t answer_[4096] = {};
+};
+
+/// Keeps the kernel from answering "port unreachable" to packets that it sees and we receive: a
+/// socket that takes them for it and keeps none. Errors: the UDP port is another program's.
+Result<OwnedFd> silence_udp_port(const HostAddress& own, uint16_t udp_port);
+
+}  // namespace cw

@@ -1,0 +1,131 @@
+#include "tests/unit/port_dpdk/dpdk_pair.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/core/clock.h"
+
+namespace cw::test {
+namespace {
+using namespace literals;
+
+constexpr Duration receive_patience = 2_s;
+
+}  // namespace
+
+Instant clock_now() {
+  static const MonotonicClock clock;
+  return clock.read();
+}
+
+EalChoice start_small_eal() {
+  const auto started = start_eal({.memory_mib = 192});
+  if (!started) throw std::runtime_error(started.error().sentence);
+  return *started;
+}
+
+std::string own_path(const std::string& name) {
+  return (std::filesystem::temp_directory_path() /
+          ("causeway-test-" + std::to_string(getpid()) + "-" + name))
+      .string();
+}
+
+DpdkWanOptions wan_options(const std::string& device, const std::string& own,
+                           const std::string& peer) {
+  DpdkWanOptions options;
+  options.device = device;
+  options.address = own;
+  options.peers = {{.address = peer}};
+  options.descriptors = 256;
+  options.packets = 512;
+  options.crc32 = cw_crc32;
+  return options;
+}
+
+std::unique_ptr<DpdkWanPort> make_wan_port(const DpdkWanOptions& options) {
+  auto port = DpdkWanPort::make(options);
+  if (!port) throw std::runtime_error(port.error().sentence);
+  return std::move(*port);
+}
+
+DpdkPair::DpdkPair(const std::string& a_ip, const std::string& b_ip, const Change& change) {
+  start_small_eal();
+  const std::string wire = ",bsize=9216,rsize=9,socket-abstract=no,socket=" + own_path("memif");
+  auto a_options = wan_options("net_memif0,role=server" + wire, a_ip, b_ip);
+  auto b_options = wan_options("net_memif1,role=client" + wire, b_ip, a_ip);
+  change(a_options), change(b_options);
+  a = make_wan_port(a_options);
+  b = make_wan_port(b_options);
+}
+
+DpdkPair::~DpdkPair() { std::filesystem::remove(own_path("memif")); }
+
+bool DpdkPair::meet(Duration patience) {
+  const Instant start = clock_now();
+  Packet* none = nullptr;
+  while (clock_now() - start < patience) {
+    a->rx_burst({&none, 1}, clock_now());
+    b->rx_burst({&none, 1}, clock_now());
+    const DpdkWanStatus near = a->status(), far = b->status();
+    const bool is_joined = near.is_link_up && far.is_link_up;
+    if (is_joined && near.unresolved.empty() && far.unresolved.empty()) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
+Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed) {
+  Packet* packet = nullptr;
+  if (port.take_burst({&packet, 1}) != 1) return nullptr;
+  std::vector<uint8_t> payload(payload_bytes);
+  for (size_t i = 0; i < payload_bytes; ++i) payload[i] = static_cast<uint8_t>(seed + i);
+  Transport transport;
+  transport.opcode = opcode_uc_write_only_immediate;
+  transport.rdma = RdmaTarget{.bytes = static_cast<uint32_t>(payload_bytes)};
+  transport.immediate = seed;
+  transport.payload = payload;
+  const size_t header_bytes =
+      encode_transport_headers(transport, {packet->data, packet->bytes_max});
+  const size_t pad = pad_bytes_for(payload_bytes);
+  std::ranges::copy(payload, packet->data + header_bytes);
+  std::memset(packet->data + header_bytes + payload_bytes, 0, pad);
+  packet->bytes = static_cast<uint32_t>(header_bytes + payload_bytes + pad);
+  return packet;
+}
+
+bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed) {
+  const auto transport = parse_transport({packet.data, packet.bytes});
+  if (!transport || transport->immediate != seed || transport->payload.size() != payload_bytes) {
+    return false;
+  }
+  for (size_t i = 0; i < payload_bytes; ++i) {
+    if (transport->payload[i] != static_cast<uint8_t>(seed + i)) return false;
+  }
+  return true;
+}
+
+void expect_in_own_process(void (*test)()) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT((test(), std::exit(testing::Test::HasFailure())), testing::ExitedWithCode(0), "");
+}
+
+std::vector<Packet*> receive(Port& port, size_t count) {
+  std::vector<Packet*> all;
+  std::array<Packet*, limits::burst_packets_max> burst;
+  const Instant start = clock_now();
+  while (all.size() < count && clock_now() - start < receive_patience) {
+    const size_t got = port.rx_burst(burst, clock_now());
+    all.insert(all.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(got));
+    if (got == 0) usleep(100);
+  }
+  return all;
+}
+
+}  // namespace cw::test

@@ -1,0 +1,55 @@
+// Two WAN ports over DPDK that are each other's peer, joined by a memif inside this process, and
+// packets for them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/port/dpdk/dpdk_wan_port.h"
+#include "dataplane/port/dpdk/eal.h"
+#include "dataplane/wire/roce.h"
+#include "offload/crc32.h"
+
+namespace cw::test {
+
+/// Starts the EAL of this process, small; throws what is wrong.
+EalChoice start_small_eal();
+
+/// A path in the temporary folder that no other process uses.
+std::string own_path(const std::string& name);
+
+DpdkWanOptions wan_options(const std::string& device, const std::string& own,
+                           const std::string& peer);
+std::unique_ptr<DpdkWanPort> make_wan_port(const DpdkWanOptions& options);
+
+struct DpdkPair {
+  using Change = std::function<void(DpdkWanOptions&)>;
+  explicit DpdkPair(
+      const std::string& a_ip = "192.0.2.1", const std::string& b_ip = "192.0.2.2",
+      const Change& change = [](auto&) {});
+
+  ~DpdkPair();
+
+  /// Turns both until the link is up and the next hops are known, or time is over.
+  bool meet(Duration patience = Duration::from_s(2));
+
+  std::unique_ptr<DpdkWanPort> a, b;
+};
+
+/// For what a process can have only once, such as a start of the EAL.
+void expect_in_own_process(void (*test)());
+
+Instant clock_now();
+
+/// Takes a packet and makes it UC WRITE ONLY with immediate; byte i of the payload is seed + i.
+Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed);
+/// Whether `packet` is what make_packet() made.
+bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed);
+/// Polls until `count` packets have come, or two seconds are over.
+std::vector<Packet*> receive(Port& port, size_t count);
+
+}  // namespace cw::test

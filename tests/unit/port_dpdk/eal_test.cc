@@ -1,0 +1,134 @@
+// The EAL: what is chosen for whom, and that nothing stays behind.
+#include "dataplane/port/dpdk/eal.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "dataplane/port/dpdk/device.h"
+#include "tests/unit/port_dpdk/dpdk_pair.h"
+
+namespace cw::test {
+namespace {
+
+constexpr uint64_t gibibyte = uint64_t{1} << 30;
+
+bool has(const std::vector<std::string>& arguments, const std::string& wanted) {
+  return std::ranges::find(arguments, wanted) != arguments.end();
+}
+
+TEST(Eal, takes_hugepages_where_enough_are_free_and_plain_memory_elsewhere) {
+  const EalOptions options{.memory_mib = 256};
+  const auto rich = eal_arguments(options, gibibyte), poor = eal_arguments(options, gibibyte / 8);
+  EXPECT_TRUE(has(rich, "--in-memory") && !has(rich, "--no-huge"));
+  EXPECT_TRUE(has(poor, "--no-huge") && has(poor, "256") && !has(poor, "--in-memory"));
+}
+
+TEST(Eal, looks_at_the_pci_bus_only_for_devices_that_are_named) {
+  EXPECT_TRUE(has(eal_arguments({.devices = {"net_memif0,role=client"}}, 0), "--no-pci"));
+  const auto pci = eal_arguments({.devices = {"0000:3b:00.0,dv_flow_en=1"}}, 0);
+  EXPECT_TRUE(has(pci, "-a") && has(pci, "0000:3b:00.0,dv_flow_en=1") && !has(pci, "--no-pci"));
+  for (const char* device : {"3b:00.1", "0000:3b:00.0", "3b:00.0,a=b"}) {
+    EXPECT_TRUE(is_pci_device(device)) << device;
+  }
+  for (const char* device : {"net_null0", "net_memif0,mac=02:00:00:00:00:01", "", "eth0.1"}) {
+    EXPECT_FALSE(is_pci_device(device)) << device;
+  }
+}
+
+TEST(Eal, leaves_out_what_the_user_says_himself) {
+  const auto memory = eal_arguments({.arguments = {"-m", "64", "--no-huge"}}, gibibyte);
+  EXPECT_FALSE(has(memory, "--in-memory"));
+  EXPECT_EQ(std::ranges::count(memory, "-m"), 1);
+  const auto cores = eal_arguments({.arguments = {"-l1", "--file-prefix=mine"}}, gibibyte);
+  EXPECT_FALSE(has(cores, "-l") || has(cores, "--file-prefix"));
+  EXPECT_TRUE(has(eal_arguments({.core = 1}, 0), "-l"));
+}
+
+TEST(Eal, starts_once_keeps_the_threads_affinity_and_leaves_no_files) {
+  expect_in_own_process([] {
+    cpu_set_t before, after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    const auto first = start_eal({.memory_mib = 64});
+    ASSERT_TRUE(first.has_value()) << first.error().sentence;
+    ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+    const auto second = start_eal({.arguments = {"--no-such-argument"}});
+    ASSERT_TRUE(second.has_value());
+    EXPECT_EQ(second->arguments, first->arguments);
+    for (const std::string folder : {"/var/run/dpdk", "/tmp/dpdk"}) {
+      const std::string own = "/causeway-" + std::to_string(getpid());
+      EXPECT_FALSE(std::filesystem::exists(folder + own));
+    }
+  });
+}
+
+TEST(Eal, says_what_it_was_started_with_and_what_is_wrong) {
+  expect_in_own_process([] {
+    const auto started = start_eal({.arguments = {"--main-lcore", "999"}});
+    ASSERT_FALSE(started.has_value());
+    const std::string& sentence = started.error().sentence;
+    EXPECT_NE(sentence.find("--main-lcore 999"), std::string::npos) << sentence;
+    EXPECT_EQ(start_eal({}).error().sentence, sentence);
+  });
+}
+
+TEST(DpdkDevice, is_refused_with_the_reason) {
+  start_small_eal();
+  const auto refused = [](DpdkDeviceOptions options) {
+    options.packet_bytes = 2048;
+    const auto made = DpdkDevice::make(options);
+    return made ? std::string() : made.error().sentence;
+  };
+  const std::string driver = refused({.device = "net_nothing0"});
+  EXPECT_TRUE(driver.starts_with("device: \"net_nothing0\" cannot be had")) << driver;
+  const std::string arguments = refused({.device = "net_memif0,role=onlooker"});
+  EXPECT_TRUE(arguments.starts_with("device: ")) << arguments;
+  const std::string pci = refused({.device = "0000:ff:1f.7"});
+  EXPECT_NE(pci.find("dpdk-devbind.py"), std::string::npos) << pci;
+  const std::string queues = refused({.device = "net_null0", .queues = 60000});
+  EXPECT_TRUE(queues.starts_with("queues: 60000 given")) << queues;
+  const std::string memory = refused({.device = "net_null0", .packets = 1'000'000});
+  EXPECT_TRUE(memory.starts_with("eal_memory: ")) << memory;
+}
+
+TEST(DpdkDevice, goes_with_its_object_and_may_come_again) {
+  start_small_eal();
+  for (int life = 0; life < 3; ++life) {
+    const auto device = DpdkDevice::make({.device = "net_null0", .packet_bytes = 2048});
+    ASSERT_TRUE(device.has_value()) << device.error().sentence;
+    EXPECT_EQ((*device)->driver(), "net_null");
+    EXPECT_TRUE((*device)->interface().empty());
+  }
+}
+
+TEST(DpdkDevice, lends_every_packet_once_and_gets_short_when_they_run_out) {
+  start_small_eal();
+  const auto made = DpdkDevice::make(
+      {.device = "net_null0", .descriptors = 64, .packet_bytes = 512, .packets = 300});
+  ASSERT_TRUE(made.has_value()) << made.error().sentence;
+  DpdkDevice& device = **made;
+  std::vector<Packet*> all(5000);
+  const size_t count = device.take_burst(all);
+  EXPECT_GE(count, 300u);
+  ASSERT_LT(count, all.size());
+  all.resize(count);
+  for (Packet* packet : all) {
+    EXPECT_EQ(packet->bytes_max, 512u);
+    packet->data[0] = packet->data[511] = 1;
+  }
+  std::vector<Packet*> sorted = all;
+  std::ranges::sort(sorted);
+  EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end());
+  Packet* more = nullptr;
+  EXPECT_EQ(device.take_burst({&more, 1}), 0u);
+  device.give_back(all);
+  EXPECT_EQ(device.take_burst(all), count);
+  device.give_back(all);
+}
+
+}  // namespace
+}  // namespace cw::test

@@ -1,0 +1,141 @@
+// ARP and ND: golden frames, hostile frames, and when to ask again.
+#include "dataplane/port/dpdk/neighbour.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "dataplane/port/dpdk/neighbour_message.h"
+
+namespace cw::test {
+namespace {
+using namespace literals;
+using Frame = std::vector<uint8_t>;
+
+constexpr MacAddress near_mac = {2, 0, 0, 0, 0, 1}, far_mac = {2, 0, 0, 0, 0, 2};
+
+HostAddress host(const char* text) { return *parse_host_address(text, "test"); }
+
+Frame question(const NeighbourSelf& self, const HostAddress& target) {
+  Frame frame(neighbour_message_bytes_max);
+  frame.resize(encode_neighbour_question(self, target, frame));
+  return frame;
+}
+Frame answer(const NeighbourSelf& self, const NeighbourMessage& to) {
+  Frame frame(neighbour_message_bytes_max);
+  frame.resize(encode_neighbour_answer(self, to, frame));
+  return frame;
+}
+
+TEST(Neighbour, arp_question_is_that_of_rfc_826) {
+  Frame expected = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,   0, 0, 0, 0, 1, 8, 6,  // Ethernet
+                    0,    1,    8,    0,    6,    4,    0,   1,                    // request
+                    2,    0,    0,    0,    0,    1,    192, 0, 2, 1,              // sender
+                    0,    0,    0,    0,    0,    0,    192, 0, 2, 2};             // target
+  expected.resize(60);
+  EXPECT_EQ(question({host("192.0.2.1"), near_mac}, host("192.0.2.2")), expected);
+}
+
+TEST(Neighbour, solicitation_goes_to_the_group_of_its_target_and_has_a_right_checksum) {
+  const Frame frame = question({host("fe80::1"), near_mac}, host("fe80::1:2:3"));
+  ASSERT_EQ(frame.size(), 86u);
+  EXPECT_TRUE(
+      std::equal(frame.begin(), frame.begin() + 6, Frame({0x33, 0x33, 0xff, 2, 0, 3}).begin()));
+  const auto message = parse_neighbour_message(frame);
+  ASSERT_TRUE(message.has_value());
+  EXPECT_TRUE(message->is_question);
+  EXPECT_EQ(message->sender, host("fe80::1"));
+  EXPECT_EQ(message->sender_mac, near_mac);
+  EXPECT_EQ(message->target, host("fe80::1:2:3"));
+}
+
+TEST(Neighbour, a_question_is_answered_and_the_answer_understood) {
+  for (const auto& [near, far] : {std::pair(host("192.0.2.1"), host("192.0.2.2")),
+                                  std::pair(host("2001:db8::1"), host("2001:db8::2"))}) {
+    const auto asked = parse_neighbour_message(question({near, near_mac}, far));
+    ASSERT_TRUE(asked.has_value());
+    const auto heard = parse_neighbour_message(answer({far, far_mac}, *asked));
+    ASSERT_TRUE(heard.has_value());
+    EXPECT_FALSE(heard->is_question);
+    EXPECT_EQ(heard->sender, far);
+    EXPECT_EQ(heard->sender_mac, far_mac);
+  }
+}
+
+TEST(Neighbour, no_group_address_is_taken_for_a_machine) {
+  Frame frame = question({host("192.0.2.1"), near_mac}, host("192.0.2.2"));
+  frame[22] |= 1;  // the sender's MAC
+  EXPECT_FALSE(parse_neighbour_message(frame).has_value());
+}
+
+TEST(Neighbour, a_solicitation_from_afar_or_with_a_wrong_checksum_is_ignored) {
+  const Frame right = question({host("fe80::1"), near_mac}, host("fe80::2"));
+  for (const size_t offset : {size_t{21}, size_t{57}, size_t{70}}) {  // hop limit, checksum, target
+    Frame wrong = right;
+    --wrong[offset];
+    EXPECT_FALSE(parse_neighbour_message(wrong).has_value()) << offset;
+  }
+}
+
+RC_GTEST_PROP(Neighbour, any_bytes_are_read_within_their_bounds, (const Frame& noise)) {
+  // Also behind right headers, so that the parsers get further than the first field.
+  const char* nears[] = {"192.0.2.1", "fe80::1"};
+  const char* fars[] = {"192.0.2.2", "fe80::2"};
+  const size_t kind = *rc::gen::inRange<size_t>(0, 2);
+  Frame frame = question({host(nears[kind]), near_mac}, host(fars[kind]));
+  for (size_t i = 0; i < noise.size() && i < frame.size(); ++i) {
+    if (noise[i] % 4 == 0) frame[i] = noise[i];
+  }
+  frame.resize(*rc::gen::inRange<size_t>(0, frame.size() + 1));
+  frame.shrink_to_fit();
+  const auto message = parse_neighbour_message(frame);
+  RC_ASSERT((!message || (message->sender_mac[0] & 1) == 0 || !message->sender.is_v4()));
+  parse_neighbour_message(noise);
+}
+
+TEST(Neighbour, is_asked_each_second_until_heard_and_again_when_stale) {
+  Neighbour it{.ip = host("192.0.2.2")};
+  Instant now = Instant::from_ns(5'000'000'000);
+  EXPECT_TRUE(it.try_ask(now));
+  EXPECT_FALSE(it.try_ask(now + 999_ms));
+  EXPECT_TRUE(it.try_ask(now += 1_s));
+  it.hear(far_mac, now);
+  EXPECT_TRUE(it.is_known);
+  EXPECT_FALSE(it.try_ask(now + 29_s));
+  EXPECT_TRUE(it.try_ask(now + 30_s));
+  EXPECT_TRUE(it.is_known);  // and used meanwhile
+  it.doubt();
+  EXPECT_TRUE(it.try_ask(now + 30_s));  // at once
+  EXPECT_FALSE(it.try_ask(now + 30_s));
+  EXPECT_TRUE(it.is_known);
+  it.hear(near_mac, now + 31_s);
+  EXPECT_FALSE(it.try_ask(now + 32_s));
+  EXPECT_EQ(it.mac, near_mac);
+}
+
+TEST(Neighbour, one_that_is_configured_is_never_asked_nor_changed_by_others) {
+  Neighbour it{.ip = host("192.0.2.2"), .mac = far_mac, .is_known = true, .is_fixed = true};
+  EXPECT_FALSE(it.try_ask(Instant::from_ns(1)));
+  it.hear(near_mac, Instant::from_ns(2));
+  EXPECT_EQ(it.mac, far_mac);
+}
+
+TEST(Address, is_read_as_people_write_it) {
+  EXPECT_EQ(text_of(host("2001:db8::1")), "2001:db8::1");
+  EXPECT_EQ(text_of(host("192.0.2.1")), "192.0.2.1");
+  for (const char* wrong : {"", "192.0.2", "gateway", "1::2::3", "192.0.2.1/24"}) {
+    EXPECT_FALSE(parse_host_address(wrong, "address").has_value()) << wrong;
+  }
+  EXPECT_EQ(*parse_mac("02:00:00:00:00:02", "next_hop"), far_mac);
+  for (const char* wrong :
+       {"03:00:00:00:00:02", "00:00:00:00:00:00", "2:0:0:0:0", "02:00:00:00:00:02x"}) {
+    const auto mac = parse_mac(wrong, "next_hop");
+    ASSERT_FALSE(mac.has_value()) << wrong;
+    EXPECT_TRUE(mac.error().sentence.starts_with("next_hop: ")) << mac.error().sentence;
+  }
+}
+
+}  // namespace
+}  // namespace cw::test

@@ -1,0 +1,173 @@
+// What others make of the frames: tshark, and a kernel that owns the interface.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/unit/port/network_space.h"
+#include "tests/unit/port_dpdk/dpdk_pair.h"
+#include "tests/unit/wire/capture.h"
+
+namespace cw::test {
+namespace {
+
+std::vector<std::string> output_of(const std::string& command) {
+  std::vector<std::string> lines;
+  FILE* const pipe = popen(command.c_str(), "r");
+  char line[1024];
+  while (pipe != nullptr && std::fgets(line, sizeof line, pipe) != nullptr) {
+    lines.emplace_back(line, std::string(line).find('\n'));
+  }
+  EXPECT_TRUE(pipe != nullptr && pclose(pipe) == 0) << command;
+  return lines;
+}
+
+/// Sends one packet of each size through a device that writes a capture; returns its path.
+std::string capture_of(const char* own, const char* peer, std::span<const size_t> sizes) {
+  start_small_eal();
+  const std::string in = own_path("in.pcap"), out = own_path("out.pcap");
+  write_capture(in, {});
+  auto options = wan_options("net_pcap0,rx_pcap=" + in + ",tx_pcap=" + out, own, peer);
+  options.peers[0].next_hop = "02:00:00:00:00:02";
+  options.paths = 2;
+  const auto port = make_wan_port(options);
+  for (const size_t size : sizes) {
+    Packet* packet = make_packet(*port, size, 1);
+    packet->path = 1;
+    packet->dscp = 26;
+    EXPECT_EQ(port->tx_burst({&packet, 1}, clock_now()), 1u);
+  }
+  std::filesystem::remove(in);
+  return out;
+}
+
+constexpr size_t sizes[] = {0, 1, 2, 3, 64, 1023, 1400, 4096, 8192};
+
+// SPEC 2.2, SPEC 2.3, SPEC 2.4, SPEC 3.2
+TEST(DpdkStrangers, every_frame_is_whole_and_its_icrc_is_the_exact_one) {
+  for (const bool is_v6 : {false, true}) {
+    const auto file = is_v6 ? capture_of("2001:db8::1", "2001:db8::2", sizes)
+                            : capture_of("192.0.2.1", "192.0.2.2", sizes);
+    const auto frames = read_capture(file);
+    ASSERT_EQ(frames.size(), std::size(sizes));
+    const Icrc icrc(IcrcMode::Exact, cw_crc32, 1024);
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const auto frame = parse_frame(frames[i], FrameStart::Ethernet);
+      ASSERT_TRUE(frame.has_value()) << i;
+      EXPECT_TRUE(icrc.is_right(frame->ip_and_udp_of(frames[i]), frame->covered_of(frames[i])));
+      EXPECT_EQ(frame->address.target_mac, (MacAddress{2, 0, 0, 0, 0, 2}));
+      EXPECT_EQ(frame->address.source_udp_port, roce_udp_port + 1);
+      EXPECT_EQ(frame->address.flow_label, is_v6 ? roce_udp_port + 1u : 0u);
+      EXPECT_EQ(frame->address.dscp, 26);
+      EXPECT_TRUE(frame->address.dont_fragment);
+    }
+    std::filesystem::remove(file);
+  }
+}
+
+TEST(DpdkStrangers, tshark_reads_roce_in_every_frame_and_finds_nothing_malformed) {
+  const std::string file = capture_of("192.0.2.1", "192.0.2.2", std::span(sizes).subspan(1));
+  const auto lines = output_of("tshark -r " + file +
+                               " -T fields -E separator=, -e ip.src -e ip.dst -e udp.dstport"
+                               " -e infiniband.bth.opcode -e infiniband.reth.dmalen"
+                               " -o ip.check_checksum:TRUE -e ip.checksum.status"
+                               " -e _ws.malformed 2>/dev/null");
+  ASSERT_EQ(lines.size(), std::size(sizes) - 1);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(lines[i], "192.0.2.1,192.0.2.2,4791,43," + std::to_string(sizes[i + 1]) + ",1,");
+  }
+  std::filesystem::remove(file);
+}
+
+// ---- af_packet ----------------------------------------------------------------------------------
+
+void run(const std::string& command) {
+  if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
+}
+
+std::string af_packet(int number, const std::string& interface) {
+  return "net_af_packet" + std::to_string(number) + ",iface=" + interface +
+         ",blocksz=65536,framesz=2048,framecnt=512";
+}
+
+DpdkWanOptions kernel_options(int number, const std::string& own, const std::string& peer) {
+  auto options = wan_options(af_packet(number, "v" + std::to_string(number)), own, peer);
+  options.payload_bytes_max = 1024;
+  return options;
+}
+
+/// Counts of a namespace's kernel, by the name that nstat has for them.
+uint64_t kernel_count(const std::string& name) {
+  const auto lines = output_of("nstat -asz " + name + " | awk '/^" + name + "/{print $2}'");
+  return lines.empty() ? 0 : std::strtoull(lines[0].c_str(), nullptr, 10);
+}
+
+TEST(DpdkStrangers, a_kernel_that_owns_the_interface_finds_the_next_hop_and_keeps_quiet) {
+  CW_NEEDS_NETWORK_SPACE();
+  start_small_eal();
+  NetworkSpace far;
+  const int far_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+  NetworkSpace near;
+  run("ip link add v0 mtu 1400 numrxqueues 1 type veth peer name v1 mtu 1400 netns /proc/" +
+      std::to_string(getpid()) + "/fd/" + std::to_string(far_fd));
+  close(far_fd);
+  run("ip addr add 192.0.2.1/24 dev v0 && ip link set v0 up && ip link set lo up");
+  far.enter();
+  run("ip addr add 192.0.2.2/24 dev v1 && ip link set v1 up && ip link set lo up");
+  const auto b = make_wan_port(kernel_options(1, "192.0.2.2", "192.0.2.1"));
+  near.enter();
+  const auto a = make_wan_port(kernel_options(0, "192.0.2.1", "192.0.2.2"));
+  EXPECT_EQ(a->status().interface, "v0");
+  EXPECT_EQ(a->facts().payload_max, 1024u);
+
+  const Instant start = clock_now();
+  Packet* none = nullptr;
+  while (!a->status().unresolved.empty() && clock_now() - start < Duration::from_s(5)) {
+    a->rx_burst({&none, 1}, clock_now());
+    usleep(10'000);
+  }
+  ASSERT_TRUE(a->status().unresolved.empty());
+  far.enter();
+  const uint64_t complaints = kernel_count("IcmpOutDestUnreachs");
+  std::vector<Packet*> packets;
+  for (uint8_t i = 0; i < 50; ++i) packets.push_back(make_packet(*a, 1000, i));
+  ASSERT_EQ(a->tx_burst(packets, clock_now()), packets.size());
+  const auto received = receive(*b, packets.size());
+  ASSERT_EQ(received.size(), packets.size());
+  for (uint8_t i = 0; i < 50; ++i) EXPECT_TRUE(is_made_packet(*received[i], 1000, i));
+  b->give_back(received);
+  EXPECT_EQ(kernel_count("IcmpOutDestUnreachs"), complaints);
+}
+
+TEST(DpdkStrangers, af_packet_frames_too_small_for_the_interface_are_refused_with_the_way_out) {
+  CW_NEEDS_NETWORK_SPACE();
+  start_small_eal();
+  NetworkSpace space;
+  run("ip link add v0 mtu 9000 type veth peer name v1 && ip addr add 192.0.2.1/24 dev v0");
+  auto options = wan_options(af_packet(0, "v0"), "192.0.2.1", "192.0.2.2");
+  const auto made = DpdkWanPort::make(options);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_NE(made.error().sentence.find("framesz=16384"), std::string::npos)
+      << made.error().sentence;
+}
+
+TEST(DpdkStrangers, a_udp_port_that_another_program_has_is_not_taken_from_it) {
+  CW_NEEDS_NETWORK_SPACE();
+  start_small_eal();
+  NetworkSpace space;
+  run("ip link add v0 mtu 1400 type veth peer name v1 && ip addr add 192.0.2.1/24 dev v0");
+  const auto first = silence_udp_port(*parse_host_address("192.0.2.1", "address"), roce_udp_port);
+  ASSERT_TRUE(first.has_value()) << first.error().sentence;
+  const auto made = DpdkWanPort::make(kernel_options(0, "192.0.2.1", "192.0.2.2"));
+  ASSERT_FALSE(made.has_value());
+  EXPECT_TRUE(made.error().sentence.starts_with("udp_port: ")) << made.error().sentence;
+  const auto absent = DpdkWanPort::make(kernel_options(0, "192.0.2.9", "192.0.2.2"));
+  ASSERT_FALSE(absent.has_value());
+  EXPECT_TRUE(absent.error().sentence.starts_with("address: ")) << absent.error().sentence;
+}
+
+}  // namespace
+}  // namespace cw::test

@@ -1,0 +1,249 @@
+// The WAN port over DPDK: what one end sends, the other must have, in frames that strangers read.
+#include "dataplane/port/dpdk/dpdk_wan_port.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/unit/port_dpdk/dpdk_pair.h"
+
+namespace cw::test {
+namespace {
+
+void expect_carried(DpdkWanPort& from, DpdkWanPort& to, size_t count, size_t payload_bytes) {
+  std::vector<Packet*> packets;
+  for (size_t i = 0; i < count; ++i) {
+    packets.push_back(make_packet(from, payload_bytes, static_cast<uint8_t>(i)));
+    packets.back()->dscp = 46;
+    packets.back()->ecn = 1;
+  }
+  ASSERT_EQ(from.tx_burst(packets, clock_now()), count);
+  const auto received = receive(to, count);
+  ASSERT_EQ(received.size(), count);
+  for (size_t i = 0; i < count; ++i) {
+    EXPECT_TRUE(is_made_packet(*received[i], payload_bytes, static_cast<uint8_t>(i))) << i;
+    EXPECT_EQ(received[i]->peer, 0);
+    EXPECT_EQ(received[i]->path, 0);
+    EXPECT_EQ(received[i]->dscp, 46);
+    EXPECT_EQ(received[i]->ecn, 1);
+  }
+  to.give_back(received);
+}
+
+void expect_every_size_both_ways(DpdkPair& pair) {
+  ASSERT_TRUE(pair.meet());
+  EXPECT_TRUE(pair.a->status().is_link_up);
+  for (const size_t payload_bytes : {0, 1, 2, 3, 4, 1023, 1400, 4096, 8192}) {
+    expect_carried(*pair.a, *pair.b, 32, payload_bytes);
+    expect_carried(*pair.b, *pair.a, 3, payload_bytes);
+  }
+  EXPECT_EQ(pair.b->counters().rx_malformed, 0u);
+  EXPECT_EQ(pair.b->counters().rx_packets, pair.a->counters().tx_packets);
+  EXPECT_EQ(pair.b->counters().rx_bytes, pair.a->counters().tx_bytes);
+  EXPECT_EQ(pair.b->counters().system_calls, 0u);
+}
+
+TEST(DpdkWanPort, carries_packets_of_every_size_both_ways_over_ipv4) {
+  DpdkPair pair;
+  expect_every_size_both_ways(pair);
+}
+
+TEST(DpdkWanPort, carries_packets_of_every_size_both_ways_over_ipv6) {
+  DpdkPair pair("2001:db8::1", "2001:db8::2");
+  expect_every_size_both_ways(pair);
+}
+
+TEST(DpdkWanPort, a_received_packet_may_be_sent_back) {
+  DpdkPair pair;
+  ASSERT_TRUE(pair.meet());
+  Packet* packet = make_packet(*pair.a, 1000, 7);
+  ASSERT_EQ(pair.a->tx_burst({&packet, 1}, clock_now()), 1u);
+  const auto there = receive(*pair.b, 1);
+  ASSERT_EQ(there.size(), 1u);
+  ASSERT_EQ(pair.b->tx_burst(there, clock_now()), 1u);
+  const auto back = receive(*pair.a, 1);
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_TRUE(is_made_packet(*back[0], 1000, 7));
+  pair.a->give_back(back);
+}
+
+TEST(DpdkWanPort, tells_paths_apart_by_their_udp_port) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", [](DpdkWanOptions& o) { o.paths = 4; });
+  ASSERT_TRUE(pair.meet());
+  for (uint16_t path = 0; path < 4; ++path) {
+    Packet* packet = make_packet(*pair.a, 100, 1);
+    packet->path = path;
+    ASSERT_EQ(pair.a->tx_burst({&packet, 1}, clock_now()), 1u);
+    const auto received = receive(*pair.b, 1);
+    ASSERT_EQ(received.size(), 1u);
+    EXPECT_EQ(received[0]->path, path);
+    pair.b->give_back(received);
+  }
+}
+
+TEST(DpdkWanPort, a_memif_carries_no_more_than_one_of_its_buffers_holds) {
+  start_small_eal();
+  const auto port = make_wan_port(
+      wan_options("net_memif0,role=server,socket-abstract=no,socket=" + own_path("memif"),
+                  "192.0.2.1", "192.0.2.2"));
+  EXPECT_LT(port->facts().payload_max, 2048u - 14 - 20 - 8 - 32 - 4);
+  EXPECT_GT(port->facts().payload_max, 1900u);
+  std::filesystem::remove(own_path("memif"));
+}
+
+DpdkWanOptions end_of_wire(const std::string& file, bool is_server) {
+  const std::string wire = ",socket-abstract=no,socket=" + file;
+  return is_server ? wan_options("net_memif0,role=server" + wire, "192.0.2.1", "192.0.2.2")
+                   : wan_options("net_memif0,role=client" + wire, "192.0.2.2", "192.0.2.1");
+}
+
+/// A process that sends back the first 32 packets that come, and ends.
+pid_t start_echo(const std::string& file) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  start_small_eal();
+  const auto port = make_wan_port(end_of_wire(file, true));
+  for (size_t count = 0; count < 32;) {
+    const auto packets = receive(*port, 1);
+    if (!port->status().unresolved.empty()) {
+      port->give_back(packets);
+      continue;
+    }
+    count += port->tx_burst(packets, clock_now());
+  }
+  usleep(100'000);  // the ring is gone with us
+  _exit(0);
+}
+
+size_t echoed_by(DpdkWanPort& port) {
+  const Instant start = clock_now();
+  std::vector<Packet*> back;
+  while (back.size() < 32 && clock_now() - start < Duration::from_s(10)) {
+    Packet* packet = make_packet(port, 1000, 1);
+    if (port.tx_burst({&packet, 1}, clock_now()) == 0) port.give_back({&packet, 1});
+    Packet* answer = nullptr;
+    if (port.rx_burst({&answer, 1}, clock_now()) == 1) back.push_back(answer);
+    usleep(1000);
+  }
+  port.give_back(back);
+  return back.size();
+}
+
+TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
+  expect_in_own_process([] {
+    const std::string file = own_path("memif");
+    int orders[2];
+    ASSERT_EQ(pipe(orders), 0);
+    // Started before the EAL is, and sent on its way later: a process cannot be forked from it.
+    const pid_t starter = fork();
+    if (starter == 0) {
+      for (char order; read(orders[0], &order, 1) == 1;) {
+        waitpid(start_echo(file), nullptr, 0);
+      }
+      _exit(0);
+    }
+    start_small_eal();
+    const auto port = make_wan_port(end_of_wire(file, false));
+    EXPECT_FALSE(port->status().is_link_up);
+    Packet* packet = make_packet(*port, 10, 1);
+    EXPECT_EQ(port->tx_burst({&packet, 1}, clock_now()), 1u);
+    EXPECT_EQ(port->status().tx_link_down, 1u);
+    for (int life = 0; life < 2; ++life) {
+      ASSERT_EQ(write(orders[1], "x", 1), 1);
+      EXPECT_EQ(echoed_by(*port), 32u) << life;
+    }
+    kill(starter, SIGKILL);
+    waitpid(starter, nullptr, 0);
+    std::filesystem::remove(file);
+  });
+}
+
+TEST(DpdkWanPort, packets_without_a_next_hop_are_lost_and_counted) {
+  start_small_eal();
+  const auto port = make_wan_port(wan_options("net_null0", "192.0.2.1", "192.0.2.2"));
+  Packet* packets[] = {make_packet(*port, 10, 1), make_packet(*port, 10, 2)};
+  packets[1]->peer = 9;
+  EXPECT_EQ(port->tx_burst(packets, clock_now()), 2u);
+  EXPECT_EQ(port->status().tx_unresolved, 1u);
+  EXPECT_EQ(port->status().tx_unrouted, 1u);
+  EXPECT_EQ(port->status().unresolved, std::vector<std::string>{"192.0.2.2"});
+  EXPECT_EQ(port->counters().tx_packets, 0u);
+}
+
+TEST(DpdkWanPort, what_a_full_queue_does_not_take_stays_the_callers_unharmed) {
+  DpdkPair pair;
+  ASSERT_TRUE(pair.meet());
+  std::vector<Packet*> taken;
+  std::vector<Packet*> left;
+  for (int round = 0; round < 100 && left.empty(); ++round) {
+    std::vector<Packet*> packets;
+    while (packets.size() < 64) {
+      Packet* packet = make_packet(*pair.a, 1400, static_cast<uint8_t>(packets.size()));
+      if (packet == nullptr) break;
+      packets.push_back(packet);
+    }
+    ASSERT_FALSE(packets.empty()) << "the queue is never full";
+    const size_t sent = pair.a->tx_burst(packets, clock_now());
+    left.assign(packets.begin() + static_cast<ptrdiff_t>(sent), packets.end());
+    for (size_t i = sent; i < packets.size(); ++i) {
+      EXPECT_TRUE(is_made_packet(*packets[i], 1400, static_cast<uint8_t>(i)));
+    }
+  }
+  ASSERT_FALSE(left.empty());
+  EXPECT_EQ(pair.a->counters().tx_refused, left.size());
+  const auto received = receive(*pair.b, pair.a->counters().tx_packets);
+  EXPECT_EQ(received.size(), pair.a->counters().tx_packets);
+  pair.b->give_back(received);
+  EXPECT_EQ(pair.a->tx_burst(left, clock_now()), left.size());  // there is room again
+}
+
+TEST(DpdkWanPort, hostile_frames_are_counted_and_go_no_further) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", [](DpdkWanOptions& o) {
+    if (o.address == "192.0.2.2") o.icrc = IcrcMode::Pseudo;  // wrong in the eyes of the other
+  });
+  ASSERT_TRUE(pair.meet());
+  Packet* packet = make_packet(*pair.b, 100, 1);
+  ASSERT_EQ(pair.b->tx_burst({&packet, 1}, clock_now()), 1u);
+  EXPECT_TRUE(receive(*pair.a, 1).empty());
+  EXPECT_EQ(pair.a->counters().rx_malformed, 1u);
+  EXPECT_EQ(pair.a->status().rx_unknown, 0u);
+}
+
+TEST(DpdkWanPort, packets_from_strangers_are_counted) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", [](DpdkWanOptions& o) {
+    if (o.address == "192.0.2.1") o.peers[0].udp_port = 9000;  // it waits for another source port
+  });
+  ASSERT_TRUE(pair.meet());
+  Packet* packet = make_packet(*pair.b, 100, 1);
+  ASSERT_EQ(pair.b->tx_burst({&packet, 1}, clock_now()), 1u);
+  EXPECT_TRUE(receive(*pair.a, 1).empty());
+  EXPECT_EQ(pair.a->status().rx_unknown, 1u);
+}
+
+TEST(DpdkWanPort, is_refused_with_the_key_that_is_wrong) {
+  start_small_eal();
+  const auto refused = [](const std::function<void(DpdkWanOptions&)>& change) {
+    auto options = wan_options("net_null0", "192.0.2.1", "192.0.2.2");
+    change(options);
+    const auto made = DpdkWanPort::make(options);
+    return made ? std::string("accepted")
+                : made.error().sentence.substr(0, made.error().sentence.find(':'));
+  };
+  EXPECT_EQ(refused([](auto& o) { o.address = "here"; }), "address");
+  EXPECT_EQ(refused([](auto& o) { o.address = "::1"; }), "address");
+  EXPECT_EQ(refused([](auto& o) { o.device.clear(); }), "device");
+  EXPECT_EQ(refused([](auto& o) { o.peers.clear(); }), "peers");
+  EXPECT_EQ(refused([](auto& o) { o.peers[0].address = "there"; }), "peers");
+  EXPECT_EQ(refused([](auto& o) { o.peers[0].next_hop = "01:00:00:00:00:00"; }), "next_hop");
+  EXPECT_EQ(refused([](auto& o) { o.peers[0].next_hop = "fe80::1"; }), "next_hop");
+  EXPECT_EQ(refused([](auto& o) { o.paths = 0; }), "paths");
+  EXPECT_EQ(refused([](auto& o) { o.udp_port = 65535, o.paths = 2; }), "udp_port");
+  EXPECT_EQ(refused([](auto& o) { o.payload_bytes_max = 100; }), "payload_bytes_max");
+  EXPECT_EQ(refused([](auto& o) { o.icrc = IcrcMode::Hardware; }), "icrc");
+}
+
+}  // namespace
+}  // namespace cw::test

@@ -1,0 +1,70 @@
+// Two whole ends of a link, worker to worker, over DPDK ports of this process and in real time.
+#include <gtest/gtest.h>
+
+#include "dataplane/port/impair/impaired_port.h"
+#include "tests/sim/sdr/transfer.h"
+#include "tests/unit/port_dpdk/dpdk_pair.h"
+
+namespace cw::test {
+namespace {
+using namespace literals;
+
+void expect_whole_transfer(Port& a_port, Port& b_port, sim::SiteOptions options) {
+  const Instant start = clock_now();
+  options.policy = cw_policy_selective_repeat();
+  sim::SiteOptions b_options = options;
+  b_options.seed = options.seed + 1;
+  sim::Site a(a_port, 0, options, start), b(b_port, 0, b_options, start);
+  const auto sizes = [](uint64_t i) { return i * 7919 % 40000; };
+  sim::Transfer transfer(a, b, {.messages = 1000, .bytes_of = sizes, .in_flight = 8});
+  while (!transfer.is_done() && clock_now() - start < 30_s) {
+    a.turn(clock_now());
+    b.turn(clock_now());
+    transfer.turn(clock_now());
+  }
+  EXPECT_TRUE(transfer.is_done()) << a.peer().link().why();
+  EXPECT_EQ(transfer.whole_count(), 1000u);
+  EXPECT_GT(transfer.bytes_checked(), 19'000'000u);
+  EXPECT_EQ(transfer.no_wrong_byte().final_verdict(), std::nullopt);
+  EXPECT_EQ(transfer.exactly_once().final_verdict(), std::nullopt);
+}
+
+sim::SiteOptions site_options(uint32_t payload_bytes, uint16_t paths) {
+  sim::SiteOptions options;
+  options.stream.payload_bytes = payload_bytes;
+  options.paths = paths;
+  return options;
+}
+
+void give_packets(DpdkWanOptions& options) { options.packets = 4096; }
+
+TEST(DpdkSdr, a_thousand_messages_cross_unharmed_over_ipv4) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", give_packets);
+  expect_whole_transfer(*pair.a, *pair.b, site_options(1400, 1));
+  EXPECT_EQ(pair.b->counters().rx_malformed, 0u);
+}
+
+TEST(DpdkSdr, a_thousand_messages_cross_unharmed_in_jumbo_frames_over_ipv6_and_three_paths) {
+  DpdkPair pair("2001:db8::1", "2001:db8::2", [](DpdkWanOptions& o) {
+    give_packets(o);
+    o.paths = 3;
+  });
+  expect_whole_transfer(*pair.a, *pair.b, site_options(8192, 3));
+  EXPECT_EQ(pair.b->counters().rx_malformed, 0u);
+}
+
+TEST(DpdkSdr, what_a_bad_path_loses_doubles_and_reorders_is_mended) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", give_packets);
+  Impairment bad;
+  bad.delay = 1_ms;
+  bad.loss = 0.02;
+  bad.duplicate = 0.02;
+  bad.reorder = 0.02;
+  bad.reorder_delay = 1_ms;
+  ImpairedPort a(*pair.a, {.tx = bad, .seed = 7, .held_packets_max = 2048});
+  expect_whole_transfer(a, *pair.b, site_options(1400, 1));
+  EXPECT_GT(a.tx_counters(0).lost_total(), 50u);
+}
+
+}  // namespace
+}  // namespace cw::test
