@@ -106,8 +106,8 @@ TEST(PolicyKeys, a_wrong_parameter_is_told_like_a_wrong_key) {
 TEST(PolicyKeys, nothing_is_said_about_parameters_of_a_policy_that_is_not_known) {
   PolicyFile file;
   EXPECT_EQ(file.read_text("name = 'mine'\ngap = 4\nalpha = 99\n"),
-            "f:1:8: name is \"mine\"; it must be \"passthrough\", \"go_back_n\" or "
-            "\"selective_repeat\"");
+            "f:1:8: name is \"mine\"; it must be \"passthrough\", \"go_back_n\", "
+            "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\"");
   EXPECT_EQ(file.params.size(), file.policy->param_count);
 }
 
