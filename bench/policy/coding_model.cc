@@ -31,9 +31,34 @@ double xor_failure(const CodingSetting& it) {
   return -std::expm1(all_well);
 }
 
+/// The probability that `data` and `repair` chunks together lack more than `repair` when each of
+/// the data has had `resends` tries more.
+double group_failure(uint32_t data, uint32_t repair, double loss, int resends) {
+  double sum = 0;
+  for (uint32_t lost = 1; lost <= data; ++lost) {
+    double repair_short = 0;
+    for (uint32_t i = lost > repair ? 0 : repair - lost + 1; i <= repair; ++i) {
+      repair_short += binomial(repair, i, loss);
+    }
+    sum += binomial(data, lost, std::pow(loss, resends + 1)) * repair_short;
+  }
+  return std::min(sum, 1.0);
+}
+
 uint32_t block_count(const CodingSetting& it) {
   CW_ASSERT(it.k > 0 && it.line.chunks % it.k == 0);
   return it.line.chunks / it.k;
+}
+
+/// The probability that a message is not whole after so many resends of what it lacks.
+double unfinished(const CodingSetting& it, int resends) {
+  double well = 0;  // as a logarithm
+  const uint32_t groups = it.code == PaperCode::Mds ? 1 : std::min(it.m, it.k);
+  for (uint32_t group = 0; group < groups; ++group) {
+    const uint32_t data = (it.k - group - 1) / groups + 1;
+    well += std::log1p(-group_failure(data, it.m / groups, it.line.loss, resends));
+  }
+  return -std::expm1(block_count(it) * well);
 }
 
 }  // namespace
@@ -62,6 +87,17 @@ double coding_mean_ms(const CodingSetting& it) {
     mean += share * (it.beta * it.line.rtt_ms + paper_moments(again).mean_ms);
   }
   return mean;
+}
+
+double keeping_mean_ms(const CodingSetting& it) {
+  const double repair = std::ceil(double(it.line.chunks) * it.m / it.k);
+  double mean = (it.line.chunks + repair) * it.line.inject_ms + it.line.rtt_ms +
+                fallback_probability(it) * (1 + it.beta) * it.line.rtt_ms;
+  for (int resends = 1;; ++resends) {
+    const double left = unfinished(it, resends);
+    mean += left * it.line.rto_ms;
+    if (left < 1e-9) return mean;
+  }
 }
 
 double chunk_loss(double loss, uint32_t packets) {

@@ -38,6 +38,11 @@ double fallback_probability(const CodingSetting& setting);
 /// E[T].
 double coding_mean_ms(const CodingSetting& setting);
 
+/// E[T] when a fallback throws nothing away: of a block that failed only the lost data is resent,
+/// and only until the code can do the rest. What is resent once more costs an RTO. Its injection
+/// counts for nothing.
+double keeping_mean_ms(const CodingSetting& setting);
+
 /// The probability that a chunk of `packets` packets is lost when each packet is with `loss`.
 double chunk_loss(double loss, uint32_t packets);
 

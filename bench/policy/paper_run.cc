@@ -2,9 +2,7 @@
 
 #include <string>
 
-#include "control/sim/scenario.h"
-#include "control/sim/simulation.h"
-#include "dataplane/base/assert.h"
+#include "bench/policy/scenario_run.h"
 
 namespace cw {
 namespace {
@@ -32,12 +30,6 @@ std::string text_of(const PaperCell& cell) {
 
 }  // namespace
 
-Report run_paper_cell(const PaperCell& cell) {
-  const auto scenario = read_scenario("cell", text_of(cell));
-  CW_ASSERT(scenario);
-  const auto simulation = Simulation::make(*scenario);
-  CW_ASSERT(simulation);
-  return (*simulation)->run([](uint64_t) {});
-}
+Report run_paper_cell(const PaperCell& cell) { return run_scenario(text_of(cell)); }
 
 }  // namespace cw

@@ -21,10 +21,11 @@ struct CompletionTimes {
 struct Report {
   std::string policy;
   uint64_t seed = 0;
-  uint64_t messages = 0;       ///< to be sent, warm-up excluded
-  uint64_t completed = 0;      ///< of them, received whole
-  CompletionTimes completion;  ///< of those that the sender's policy settled
-  double goodput_gbps = 0;     ///< bytes of completed messages over the time they took together
+  uint64_t messages = 0;                   ///< to be sent, warm-up excluded
+  uint64_t completed = 0;                  ///< of them, received whole
+  CompletionTimes completion;              ///< of those that the sender's policy settled
+  std::vector<Duration> completion_times;  ///< each of them, in no order
+  double goodput_gbps = 0;  ///< bytes of completed messages over the time they took together
   // Of the whole run, warm-up and control packets included.
   uint64_t packets = 0;
   uint64_t resent_packets = 0;

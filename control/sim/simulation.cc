@@ -127,7 +127,7 @@ Report Simulation::run(const std::function<void(uint64_t)>& on_progress) {
 
 Report Simulation::report() const {
   Report report;
-  std::vector<Duration> times;
+  std::vector<Duration>& times = report.completion_times;
   Instant started = Instant::never(), ended;
   Bytes bytes;
   for (const auto& transfer : transfers_) {
@@ -144,7 +144,7 @@ Report Simulation::report() const {
   report.policy = scenario_.policy->name;
   report.seed = scenario_.run.seed;
   report.virtual_seconds = (network_.now() - Instant()).seconds();
-  report.completion = CompletionTimes::of(std::move(times));
+  report.completion = CompletionTimes::of(times);
   if (ended > started) {
     report.goodput_gbps = static_cast<double>(bytes.count()) * 8e-9 / (ended - started).seconds();
   }

@@ -180,12 +180,13 @@ void SendStream::close_old_blocks(Instant now) {
 
 // ---- what the receiver is told ----
 
-// Entries that are new, with some before them; all of them once per RTT, until its clear-to-send
-// covers the message [C-36].
+// Entries that are new, with some before them; all of them every quarter of an RTT at first, like
+// the state they leave with [C-36]: until an entry arrives its block cannot be rebuilt, and what
+// its loss costs is this interval.
 bool SendStream::try_write_blocks(Message& message, EnvelopeWriter& writer, Instant now) {
   if (message.blocks == 0) return true;
   const bool has_news = message.blocks_said < message.blocks;
-  const bool is_round = message.blocks_said == 0 || now - message.blocks_repeated >= rtt_;
+  const bool is_round = message.blocks_said == 0 || now - message.blocks_repeated >= rtt_ / 4;
   if (!has_news && !is_round) return true;
   if (is_round) message.blocks_repeated = now;
   uint32_t block =

@@ -1,0 +1,66 @@
+#include "bench/policy/coding_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "bench/policy/scenario_run.h"
+#include "dataplane/base/assert.h"
+
+namespace cw {
+namespace {
+
+constexpr double rtt_ms = 25, slot_bits = 4096 * 8;
+
+std::string policy_text(const CodingCell& cell) {
+  const std::string m = std::to_string(cell.m);
+  return "[policy]\nname = 'erasure'\nk = " + std::to_string(cell.k) + "\nm = " + m +
+         "\nm_max = " + m + "\nrows = " + std::to_string(cell.rows) +
+         "\ncodec = " + (cell.code == PaperCode::Mds ? "'rs'" : "'xor'") + "\n";
+}
+
+std::string text_of(const CodingCell& cell) {
+  const auto kib = [](uint64_t slots) { return "'" + std::to_string(slots * 4) + " KiB'\n"; };
+  return "[network]\ndelay = '12.5 ms'\nthere = { loss = " + std::to_string(cell.loss) +
+         " }\n[stream]\nchunk = " + kib(cell.rows) + "[pacer]\nrate = '" +
+         std::to_string(cell.gbps) + " Gbit/s'\n" + policy_text(cell) +
+         "[workload]\nwarm_up = 8\nin_flight = 1\nposted = 4\nmessages = " +
+         std::to_string(cell.messages) + "\nsize_min = " + kib(cell.slots) +
+         "size_max = " + kib(cell.slots) + "[run]\nturn = '" + std::to_string(500 / cell.gbps) +
+         " us'\nverify = false\nlimit = '240 h'\nseed = " + std::to_string(cell.seed) + "\n";
+}
+
+}  // namespace
+
+CodingSetting coding_setting(const CodingCell& cell) {
+  return {.line = {.chunks = cell.slots,
+                   .loss = cell.loss,
+                   .inject_ms = slot_bits / (cell.gbps * 1e6),
+                   .rtt_ms = rtt_ms,
+                   .rto_ms = rtt_ms},
+          .code = cell.code,
+          .k = cell.k,
+          .m = cell.m};
+}
+
+CodingReport run_coding_cell(const CodingCell& cell) {
+  const CodingSetting it = coding_setting(cell);
+  CW_ASSERT(it.line.inject_ms * cell.slots * (cell.k + cell.m) / cell.k < rtt_ms / 2);
+  CodingReport result{.report = run_scenario(text_of(cell))};
+  const auto& times = result.report.completion_times;
+  result.settled = times.size();
+  result.fell_back = static_cast<uint64_t>(
+      std::ranges::count_if(times, [](Duration time) { return time.ms() > 2 * rtt_ms; }));
+  return result;
+}
+
+Interval share_interval(uint64_t hits, uint64_t tries, double z) {
+  const auto n = static_cast<double>(tries), share = static_cast<double>(hits) / n;
+  const double middle = (share + z * z / (2 * n)) / (1 + z * z / n);
+  const double half =
+      z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n);
+  // At its ends exact, which sums of rounded terms are not.
+  return {hits == 0 ? 0 : middle - half, hits == tries ? 1 : middle + half};
+}
+
+}  // namespace cw

@@ -1,0 +1,60 @@
+// Erasure coding over the simulator against its formulas, in small; bench/policy/coding_table is
+// the same in large.
+#include <gtest/gtest.h>
+
+#include "bench/policy/coding_run.h"
+
+namespace cw {
+namespace {
+
+/// The mean: 5 %, and five of its standard errors. The share that falls back: z = 5. One seed in
+/// two million exceeds either.
+void expect_model(const CodingCell& cell) {
+  SCOPED_TRACE(testing::Message() << "m " << cell.m << ", rows " << cell.rows << ", loss "
+                                  << cell.loss << ", seed " << cell.seed);
+  const CodingSetting setting = coding_setting(cell);
+  const CodingReport ours = run_coding_cell(cell);
+  EXPECT_EQ(ours.report.completed, cell.messages);
+  const CompletionTimes& times = ours.report.completion;
+  const double mean = keeping_mean_ms(setting);
+  EXPECT_NEAR(times.mean, mean, 0.05 * mean + 5 * times.mean_error);
+  const Interval share = share_interval(ours.fell_back, ours.settled, 5);
+  EXPECT_LE(share.low, fallback_probability(setting));
+  EXPECT_GE(share.high, fallback_probability(setting));
+}
+
+TEST(Coding, meets_the_formulas_where_nothing_falls_back) {
+  expect_model({.slots = 512, .loss = 1e-2, .messages = 200});
+  expect_model({.code = PaperCode::Xor, .slots = 512, .loss = 1e-4, .messages = 200});
+}
+
+TEST(Coding, meets_the_formulas_where_messages_fall_back) {
+  expect_model({.slots = 512, .loss = 1e-1, .messages = 200});
+  expect_model({.code = PaperCode::Xor, .slots = 512, .loss = 1e-2, .messages = 200});
+  expect_model({.code = PaperCode::Xor, .slots = 512, .loss = 1e-1, .messages = 100});
+}
+
+// A chunk of 16 packets is lost 8 times in 100 at this loss and MDS(32, 8) falls back; by rows it
+// does not notice.
+TEST(Coding, rows_hold_where_whole_chunks_fall_back) {
+  const double loss = 5e-3;
+  const CodingCell whole{.slots = 512, .loss = chunk_loss(loss, 16), .messages = 100};
+  const CodingCell rows{.slots = 8192, .rows = 16, .gbps = 400, .loss = loss, .messages = 20};
+  expect_model(whole);
+  expect_model(rows);
+  EXPECT_GT(run_coding_cell(whole).fell_back, 0u);
+  EXPECT_EQ(run_coding_cell(rows).fell_back, 0u);
+}
+
+// What a message's blocks are is told in control packets, which are lost like others. Until it is
+// told again nothing can be rebuilt.
+TEST(Coding, a_lost_description_costs_a_quarter_of_a_round_trip) {
+  const CodingReport ours = run_coding_cell({.slots = 512, .loss = 3e-2, .messages = 300});
+  EXPECT_EQ(ours.report.resent_packets, 0u);
+  uint64_t late = 0;
+  for (const Duration time : ours.report.completion_times) late += time.ms() > 25 * 1.6;
+  EXPECT_EQ(late, 0u);  // two lost in a row cost half of one, and 26 ms is the least
+}
+
+}  // namespace
+}  // namespace cw
