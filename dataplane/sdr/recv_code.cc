@@ -23,7 +23,7 @@ void RecvStream::on_block_closed(const BlockClosed& closed, Instant now) {
                        .k = entry.k,
                        .m = entry.m,
                        .codec = entry.codec};
-    if (!try_take_block(*message, block, set, now)) drops_.add(DropReason::record_body);  // [C-53]
+    if (!try_take_block(*message, block, set, now)) drops_.add(DropReason::record_body);  // [C-54]
   }
   advance_sequences();
   make_clear_due(now);

@@ -86,7 +86,7 @@ void RecvStream::on_slot(const SlotArrival& arrival) {
   if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
 }
 
-// Into memory of the stream's own, never the application's [C-54].
+// Into memory of the stream's own, never the application's [C-55].
 void RecvStream::on_repair(const SlotArrival& arrival) {
   const ImmediateSplit::Parts& parts = arrival.parts;
   if (const auto reason = repair_misfit(arrival, parts)) return drops_.add(*reason);

@@ -129,7 +129,7 @@ uint64_t SendStream::address_of(const SendTicket& ticket) const {
            uint64_t{ticket.slot} * config_.payload_bytes;
   }
   return address_.repair_base + ticket.place * address_.repair_window_bytes +
-         uint64_t{ticket.slot - config_.data_slots_max} * config_.payload_bytes;  // SPEC [C-54]
+         uint64_t{ticket.slot - config_.data_slots_max} * config_.payload_bytes;  // SPEC [C-55]
 }
 
 /// A repair slot goes where the latest data goes, and answers to no host's congestion control.

@@ -50,7 +50,7 @@ std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> byt
   FieldReader fields(bytes.first(envelope_header_bytes));
   Header::fields(header, fields);
   if (header.magic != magic) return std::unexpected(ControlError::Magic);
-  if (header.version != version) return std::unexpected(ControlError::Version);     // [C-51]
+  if (header.version != version) return std::unexpected(ControlError::Version);     // [C-52]
   if (header.length != bytes.size()) return std::unexpected(ControlError::Length);  // [C-5]
   if (!is_mac_right(bytes, key)) return std::unexpected(ControlError::Mac);
   if (header.flags != 0 || header.reserved != 0) return std::unexpected(ControlError::Reserved);

@@ -32,7 +32,7 @@ inline constexpr size_t envelope_bytes_max =
 static_assert(limits::control_bytes_max <= envelope_bytes_max);
 static_assert(envelope_bytes_max <= UINT16_MAX);
 
-/// HMAC-SHA-256 with its key, handed in (offload/mac.h) and never shown to anybody [C-50].
+/// HMAC-SHA-256 with its key, handed in (offload/mac.h) and never shown to anybody [C-51].
 /// `state` outlives whoever holds this.
 struct MacKey {
   const void* state = nullptr;

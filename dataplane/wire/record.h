@@ -68,7 +68,7 @@ class RecordReader {
 };
 
 /// Reads the body of a record whose type is Record's [C-15]; it is exactly as long as its fields
-/// [C-52]. Views in the result point into the
+/// [C-53]. Views in the result point into the
 /// packet.
 template <class Record>
 std::expected<Record, ControlError> parse(const RecordView& view) {
