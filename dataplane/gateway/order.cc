@@ -47,14 +47,14 @@ void Order::take(uint32_t index, Instant now) {
   if (frame.parsed.header.order == FrameOrder::AtOnce) return sink_.on_released(index, now);
   Bucket& bucket = bucket_of(frame);
   if (is_too_far(bucket, frame.parsed)) {
-    return sink_.on_refused(index, DropReason::frame_ahead);  // [C-50]
+    return sink_.on_refused(index, DropReason::frame_ahead);  // [C-49]
   }
   const int64_t ahead = bucket.next.distance_to(seq_of(frame));
   if (is_behind(frame)) {
     return ahead <= 0 ? sink_.on_released(index, now) : hold(index, now);
   }
   if (ahead > 0) return hold(index, now);
-  // It stands further on: then the number that it would be late for was a lie [C-50].
+  // It stands further on: then the number that it would be late for was a lie [C-49].
   if (ahead < 0 && slots_between(bucket, frame.parsed) <= 0) {
     return sink_.on_refused(index, DropReason::frame_late);
   }

@@ -11,7 +11,7 @@
 //
 // Numbers are a peer's word, and one that is far too high would leave all that follow behind. So
 // they are held against the stream: between two frames of a bucket lie no more frames than there is
-// room for, and what stands further on bears the higher number [C-50].
+// room for, and what stands further on bears the higher number [C-49].
 #pragma once
 
 #include <cstddef>

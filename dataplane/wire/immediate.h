@@ -3,7 +3,7 @@
 //   | message id | slot | user fragment |        most significant bit first
 //
 // and the application's own 32-bit immediate, which travels in fragments, one per slot: slot s
-// carries fragment s mod fragment_count(), fragment 0 being the least significant bits [C-49].
+// carries fragment s mod fragment_count(), fragment 0 being the least significant bits [C-50].
 #pragma once
 
 #include <cstdint>

@@ -157,7 +157,7 @@ TEST(Order, gives_up_the_oldest_when_asked) {
   EXPECT_EQ(bench.order.counts().missed_by_need, 5u);
 }
 
-// [C-50]
+// [C-49]
 TEST(Order, a_number_beyond_what_the_stream_can_hold_is_refused) {
   Bench bench(0, 64, 10);
   const auto in_slot = [&](uint32_t id, uint32_t seq, uint32_t message, uint32_t slot) {
@@ -181,7 +181,7 @@ TEST(Order, a_number_beyond_what_the_stream_can_hold_is_refused) {
                                     {8, DropReason::frame_ahead}}));
 }
 
-// [C-50]
+// [C-49]
 TEST(Order, a_number_that_was_a_lie_leaves_no_honest_frame_behind) {
   Bench bench;
   const auto in_slot = [&](uint32_t id, uint32_t seq, uint32_t slot) {
