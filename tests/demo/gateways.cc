@@ -121,6 +121,7 @@ GatewayCounts Gateways::counts() const {
     if (!status.is_object()) throw std::runtime_error("a gateway's status cannot be read");
     const Json& counters = status.at("counters");
     counts.repaired += counters.value("resends_sent", uint64_t{0});
+    counts.repaired += counters.value("slots_rebuilt", uint64_t{0});
     for (const Json& lane : status.at("classes")) {
       const Json& received = lane.at("received");
       sent += lane.value("sent", uint64_t{0});

@@ -14,7 +14,7 @@ namespace cw::demo {
 
 /// Both gateways together, since their start.
 struct GatewayCounts {
-  uint64_t repaired = 0;                  ///< slots sent again, and repair slots used
+  uint64_t repaired = 0;                  ///< slots sent again, and slots rebuilt from repair
   uint64_t given_up = 0;                  ///< frames that never came
   std::map<std::string, uint64_t> drops;  ///< by reason, those that happened
 

@@ -24,6 +24,7 @@ constexpr const char* lesson =
     "Examples:\n"
     "  ./demo\n"
     "  ./demo --rtt 100ms --loss 0.1% --policy go_back_n\n"
+    "  ./demo --rtt 20ms --policy hybrid       # repair that is sent before anybody asks\n"
     "  ./demo --loss 0% --seconds 10       what the gateways cost when nothing is lost\n"
     "  ./demo --loss 1% --burst 8 --json   loss in bursts of eight; one JSON object\n"
     "\n"
