@@ -14,7 +14,6 @@ using policy_test::Host;
 using policy_test::Line;
 using policy_test::Transmission;
 
-constexpr uint32_t slots_max = 4096;
 constexpr uint32_t message_slots = 700;
 
 /// Of a slot on its first way.
