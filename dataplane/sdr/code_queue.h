@@ -9,6 +9,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/coded_set.h"
+#include "offload/coder.h"
 
 namespace cw::sdr {
 

@@ -127,13 +127,16 @@ INSTANTIATE_TEST_SUITE_P(Mtu, GatewayLengths,
 
 struct Line {
   const char* name;
+  const char* policy;
   Arguments options;
   friend void PrintTo(const Line& it, std::ostream* out) { *out << it.name; }
 };
 class GatewayLines : public Gateways, public testing::WithParamInterface<Line> {};
 
 TEST_P(GatewayLines, lose_nothing) {
-  build({}, {}, GetParam().options);
+  const std::string classes =
+      std::string("[[class]]\nname = \"all\"\npolicy = \"") + GetParam().policy + "\"\n";
+  build({}, {.classes = classes}, GetParam().options);
   expect_all(exchange({.per_second = 6000}, seconds(2)));
   const Json line = Json::parse(sites().part());
   const Json& one_way = line["a_to_b"];
@@ -141,13 +144,22 @@ TEST_P(GatewayLines, lose_nothing) {
   EXPECT_GT(one_way["lost"]["total"].get<uint64_t>() + one_way.value("reordered", uint64_t{0}), 0u);
 }
 
+const Arguments bursts{"--rtt", "25ms", "--gilbert", "8,1%", "--rate", "200Mbit/s"};
+const Arguments one_percent{"--rtt", "25ms", "--loss", "1%"};
+
 INSTANTIATE_TEST_SUITE_P(
     All, GatewayLines,
-    testing::Values(Line{"bursts", {"--rtt", "25ms", "--gilbert", "8,1%", "--rate", "200Mbit/s"}},
-                    Line{"a_cloud", {"--rtt", "25ms", "--profile", "google:1%"}},
-                    Line{"reordering", {"--rtt", "25ms", "--loss", "0.5%", "--reorder", "5%,3ms"}},
+    testing::Values(Line{"bursts", "selective_repeat", bursts},
+                    Line{
+                        "a_cloud", "selective_repeat", {"--rtt", "25ms", "--profile", "google:1%"}},
+                    Line{"reordering",
+                         "selective_repeat",
+                         {"--rtt", "25ms", "--loss", "0.5%", "--reorder", "5%,3ms"}},
                     Line{"jitter",
-                         {"--rtt", "25ms", "--loss", "0.5%", "--jitter", "2ms,1ms,reorders"}}),
+                         "selective_repeat",
+                         {"--rtt", "25ms", "--loss", "0.5%", "--jitter", "2ms,1ms,reorders"}},
+                    Line{"erasure", "erasure", one_percent}, Line{"hybrid", "hybrid", one_percent},
+                    Line{"layered_bursts", "layered_interleave", bursts}),
     [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace

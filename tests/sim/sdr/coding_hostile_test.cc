@@ -418,8 +418,9 @@ TEST(HostileCoding, the_longest_turn_is_short_with_a_slow_codec_on_a_thread) {
               longest_us[1]);
   RecordProperty("inline_us", static_cast<int>(longest_us[0]));
   RecordProperty("thread_us", static_cast<int>(longest_us[1]));
-  EXPECT_GE(longest_us[0], 500) << "inline, a turn lasts as long as its rows";
-  EXPECT_LT(longest_us[1], 500) << "less than a single row";
+  // A ratio, since how fast the machine is says nothing: sanitizers alone make turns five times
+  // longer.
+  EXPECT_GT(longest_us[0], 2 * longest_us[1]) << "inline, a turn lasts as long as its rows";
 }
 
 }  // namespace
