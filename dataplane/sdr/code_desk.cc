@@ -36,6 +36,7 @@ Result<void> CodeDesk::build() {
   zeros_ = std::make_unique<Buffers>(1, largest_.shard_bytes);
   std::memset(zeros_->at(0), 0, largest_.shard_bytes);
   std::vector<const Coder*> coders;
+  coders.reserve(places_.size());
   for (const Place& place : places_) coders.push_back(&place.coder);
   CodeExecutorOptions options = options_.executor;
   options.jobs_max = std::max(options.jobs_max, options_.rows_max);

@@ -20,7 +20,7 @@ class Endpoint final : public Station {
   /// `port` and the counters outlive the endpoint.
   Endpoint(Port& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
   /// Waits for what its threads are coding.
-  ~Endpoint() { desk_.stop(); }
+  ~Endpoint() override { desk_.stop(); }
 
   /// Before the first turn. Errors: as Peer::make().
   Result<Peer*> add_peer(const PeerOptions& options, Instant now);

@@ -100,13 +100,13 @@ std::unexpected<Error> refusal(const std::string& device, const std::string& wha
   return failure("device: " + device + " " + what + ": " + (logged.empty() ? text : logged));
 }
 
-/// Runs `work` there, and waits until it is done.
+/// Runs `task` there, and waits until it is done.
 template <class Work>
-void run_on_interrupt_thread(Work work) {
+void run_on_interrupt_thread(Work task) {
   struct Errand {
     Work work;
     std::binary_semaphore done{0};
-  } errand{.work = std::move(work)};
+  } errand{.work = std::move(task)};
   const auto run = [](void* it) {
     static_cast<Errand*>(it)->work();
     static_cast<Errand*>(it)->done.release();

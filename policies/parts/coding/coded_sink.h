@@ -48,6 +48,9 @@ class CodedSink : public RepeatSink {
   void on_ended(uint32_t sequence, void* state, Instant now);
   void decide(Instant now, Out& out);
 
+ protected:
+  ~CodedSink() = default;
+
  private:
   static constexpr uint64_t timer_cookie = 1;  // 0 is RepeatSink's
 

@@ -28,6 +28,10 @@ struct CodingPolicy {
   static void limits(const cw_env& env, const cw_fact_link& link, cw_policy_limits& limits) {
     limits = coding_limits(Own::settings_of(env), env, link);
   }
+
+ private:
+  CodingPolicy() = default;
+  friend Own;
 };
 
 inline Duration duration_param(const cw_env& env, int param) {
