@@ -106,7 +106,7 @@ void run_on_interrupt_thread(Work task) {
   struct Errand {
     Work work;
     std::binary_semaphore done{0};
-  } errand{.work = std::move(task)};
+  } errand{.work = task};
   const auto run = [](void* it) {
     static_cast<Errand*>(it)->work();
     static_cast<Errand*>(it)->done.release();
