@@ -5,18 +5,12 @@
 //   coding_table [--messages N] [--seed N]      1,000 messages per cell unless told
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #include "bench/policy/coding_model.h"
 #include "bench/policy/coding_run.h"
+#include "bench/policy/run_size.h"
 
 namespace {
-
-struct Arguments {
-  uint64_t messages = 1000;
-  uint64_t seed = 1;
-};
 
 const char* name_of(cw::PaperCode code) { return code == cw::PaperCode::Mds ? "MDS" : "XOR"; }
 
@@ -36,7 +30,7 @@ void print_model_row(const cw::CodingCell& cell) {
   std::fflush(stdout);
 }
 
-void print_model_table(const Arguments& arguments) {
+void print_model_table(const cw::RunSize& size) {
   std::printf(
       "| code | chunks | loss | mean, paper's formula | mean, keeping | mean, ours | off paper | "
       "off keeping | fallback, model | fallback, ours | within |\n"
@@ -47,8 +41,8 @@ void print_model_table(const Arguments& arguments) {
         print_model_row({.code = code,
                          .slots = chunks,
                          .loss = loss,
-                         .messages = arguments.messages,
-                         .seed = arguments.seed});
+                         .messages = size.messages,
+                         .seed = size.seed});
       }
     }
   }
@@ -67,13 +61,13 @@ constexpr Headline headlines[] = {
     {2048, 0, 3e-3, 6.74, 11.55}, {2048, 0, 5e-3, 8.05, 14.19}, {2048, 0, 1e-2, 10.98, 19.47},
 };
 
-void print_headline(const Headline& it, const Arguments& arguments) {
+void print_headline(const Headline& it, const cw::RunSize& size) {
   const double loss = it.packet_loss > 0 ? cw::chunk_loss(it.packet_loss, 16) : it.loss;
   const cw::PaperSetting repeat{.chunks = it.chunks, .loss = loss};
   const double mean = cw::paper_moments(repeat).mean_ms;
   const double tail = cw::paper_quantile_ms(repeat, 0.999);
   const cw::CodingReport coded = cw::run_coding_cell(
-      {.slots = it.chunks, .loss = loss, .messages = arguments.messages, .seed = arguments.seed});
+      {.slots = it.chunks, .loss = loss, .messages = size.messages, .seed = size.seed});
   const cw::CompletionTimes& ours = coded.report.completion;
   std::printf(
       "| %u MiB | %g %s | %.2f | %.2f | %.4f | %.2f | %.2f | **%.2f** (%.2f) | "
@@ -84,11 +78,11 @@ void print_headline(const Headline& it, const Arguments& arguments) {
   std::fflush(stdout);
 }
 
-void print_headlines(const Arguments& arguments) {
+void print_headlines(const cw::RunSize& size) {
   std::printf(
       "\n| message | loss of a | mean SR3 | mean EC | EC fell back | p99.9 SR3 | p99.9 EC | "
       "SR3/EC mean (published) | p99.9 (published) |\n|---|---|---|---|---|---|---|---|---|\n");
-  for (const Headline& each : headlines) print_headline(each, arguments);
+  for (const Headline& each : headlines) print_headline(each, size);
 }
 
 void print_unit(const char* name, double packet_loss, const cw::CodingCell& cell) {
@@ -103,49 +97,34 @@ void print_unit(const char* name, double packet_loss, const cw::CodingCell& cell
 
 /// 128 MiB in chunks of 16 packets. Whole: a chunk is one slot, sixteen times as long, and lost
 /// when any of its packets is.
-void print_units(const Arguments& arguments) {
+void print_units(const cw::RunSize& size) {
   std::printf(
       "\n| packet loss | coded | fallback, model | fallback, ours | mean | p99 | resent per data "
       "|\n"
       "|---|---|---|---|---|---|---|\n");
-  const uint64_t messages = arguments.messages / 10 + 1;
+  const uint64_t messages = size.messages / 10 + 1;
   for (const double loss : {1e-3, 1e-2}) {
     print_unit("whole chunks", loss,
-               {.loss = cw::chunk_loss(loss, 16), .messages = messages, .seed = arguments.seed});
+               {.loss = cw::chunk_loss(loss, 16), .messages = messages, .seed = size.seed});
     print_unit("rows", loss,
                {.slots = 32768,
                 .rows = 16,
                 .gbps = 400,
                 .loss = loss,
                 .messages = messages,
-                .seed = arguments.seed});
+                .seed = size.seed});
   }
-}
-
-bool parse(int argc, char** argv, Arguments& arguments) {
-  for (int i = 1; i < argc; i += 2) {
-    if (i + 1 == argc) return false;
-    const uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
-    if (std::strcmp(argv[i], "--messages") == 0 && value > 0) {
-      arguments.messages = value;
-    } else if (std::strcmp(argv[i], "--seed") == 0) {
-      arguments.seed = value;
-    } else {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Arguments arguments;
-  if (!parse(argc, argv, arguments)) {
+  cw::RunSize size{.messages = 1000};
+  if (!cw::read_run_size({argv + 1, argv + argc}, size)) {
     std::fprintf(stderr, "usage: coding_table [--messages N] [--seed N]\n");
     return 2;
   }
-  print_model_table(arguments);
-  print_headlines(arguments);
-  print_units(arguments);
+  print_model_table(size);
+  print_headlines(size);
+  print_units(size);
 }

@@ -3,19 +3,13 @@
 //
 //   paper_table [--messages N] [--seed N]      4,000 messages per cell unless told
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "bench/policy/paper_model.h"
 #include "bench/policy/paper_run.h"
+#include "bench/policy/run_size.h"
 
 namespace {
-
-struct Arguments {
-  uint64_t messages = 4000;
-  uint64_t seed = 1;
-};
 
 std::string percent(double ours, double model) {
   char text[32];
@@ -48,26 +42,11 @@ void print_go_back_n(cw::PaperCell cell) {
   std::fflush(stdout);
 }
 
-bool parse(int argc, char** argv, Arguments& arguments) {
-  for (int i = 1; i < argc; i += 2) {
-    if (i + 1 == argc) return false;
-    const uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
-    if (std::strcmp(argv[i], "--messages") == 0 && value > 0) {
-      arguments.messages = value;
-    } else if (std::strcmp(argv[i], "--seed") == 0) {
-      arguments.seed = value;
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  Arguments arguments;
-  if (!parse(argc, argv, arguments)) {
+  cw::RunSize size{.messages = 4000};
+  if (!cw::read_run_size({argv + 1, argv + argc}, size)) {
     std::fprintf(stderr, "usage: paper_table [--messages N] [--seed N]\n");
     return 2;
   }
@@ -77,7 +56,7 @@ int main(int argc, char** argv) {
   for (const uint32_t chunks : {2u, 512u, 2048u}) {
     for (const double loss : {1e-5, 1e-4, 1e-3, 1e-2}) {
       const cw::PaperCell cell{
-          .chunks = chunks, .loss = loss, .messages = arguments.messages, .seed = arguments.seed};
+          .chunks = chunks, .loss = loss, .messages = size.messages, .seed = size.seed};
       print_selective("SR3", cw::PaperPolicy::Sr3, 75, cell);
       print_selective("SR1", cw::PaperPolicy::Sr1, 25, cell);
       print_go_back_n(cell);

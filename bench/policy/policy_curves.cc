@@ -4,13 +4,12 @@
 //
 //   policy_curves DIRECTORY [--messages N] [--seed N]      1,000 messages per point unless told
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "bench/policy/curve_run.h"
+#include "bench/policy/run_size.h"
 #include "bench/policy/svg_chart.h"
 
 namespace {
@@ -20,24 +19,13 @@ constexpr double held = 1.15;  // of p99 without loss
 
 struct Arguments {
   std::string directory;
-  uint64_t messages = 1000;
-  uint64_t seed = 1;
+  cw::RunSize size{.messages = 1000};
 };
 
 bool parse(int argc, char** argv, Arguments& arguments) {
-  if (argc < 2 || argc % 2 != 0) return false;
+  if (argc < 2) return false;
   arguments.directory = argv[1];
-  for (int i = 2; i < argc; i += 2) {
-    const uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
-    if (std::strcmp(argv[i], "--messages") == 0 && value > 0) {
-      arguments.messages = value;
-    } else if (std::strcmp(argv[i], "--seed") == 0) {
-      arguments.seed = value;
-    } else {
-      return false;
-    }
-  }
-  return true;
+  return cw::read_run_size({argv + 2, argv + argc}, arguments.size);
 }
 
 /// One policy under one loss model, at every loss.
@@ -55,8 +43,8 @@ Run run_policy(const cw::LossModel& model, const char* policy, double lossless_m
     const cw::CurvePoint point = cw::run_curve_cell({.model = &model,
                                                      .policy = policy,
                                                      .loss = loss,
-                                                     .messages = arguments.messages,
-                                                     .seed = arguments.seed});
+                                                     .messages = arguments.size.messages,
+                                                     .seed = arguments.size.seed});
     const cw::CompletionTimes& times = point.completion;
     csv << model.name << ',' << policy << ',' << loss << ',' << times.mean << ',' << times.p50
         << ',' << times.p99 << ',' << times.p999 << ',' << point.overhead << std::endl;
