@@ -1,7 +1,6 @@
 #include "dataplane/port/dpdk/device.h"
 
 #include <net/if.h>
-#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -14,7 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <semaphore>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
@@ -100,21 +99,6 @@ std::unexpected<Error> refusal(const std::string& device, const std::string& wha
   return failure("device: " + device + " " + what + ": " + (logged.empty() ? text : logged));
 }
 
-/// Runs `task` there, and waits until it is done.
-template <class Work>
-void run_on_interrupt_thread(Work task) {
-  struct Errand {
-    Work work;
-    std::binary_semaphore done{0};
-  } errand{.work = task};
-  const auto run = [](void* it) {
-    static_cast<Errand*>(it)->work();
-    static_cast<Errand*>(it)->done.release();
-  };
-  if (rte_eal_alarm_set(1, run, &errand) != 0) return errand.work();
-  errand.done.acquire();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& options) {
@@ -122,6 +106,9 @@ Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& op
   eal_log::clear_error();
   device->queues_ = options.queues;
   device->packet_bytes_ = options.packet_bytes;
+  auto call = InterruptCall::make([it = device.get()] { it->on_interrupt_thread(); });
+  if (!call) return std::unexpected(std::move(call.error()));
+  device->call_ = std::move(*call);
   if (auto done = device->attach(options); !done) return std::unexpected(done.error());
   if (auto done = device->settle_mtu(options); !done) return std::unexpected(done.error());
   if (auto done = device->configure(options); !done) return std::unexpected(done.error());
@@ -256,14 +243,30 @@ Result<void> DpdkDevice::set_up_queues(const DpdkDeviceOptions& options) {
 }
 
 DpdkDevice::~DpdkDevice() {
-  rte_eal_alarm_cancel(call_reopen, this);
-  if (is_attached_) run_on_interrupt_thread([this] { detach(); });
+  if (is_attached_) {
+    is_leaving_ = true;
+    call_->ask_and_wait();
+    call_->ask_and_wait();  // what is opened next shares no batch of events with what was closed
+  }
+  call_.reset();
   rte_mempool_free(pool_);
 }
 
-/// Where drivers have their events handled. A memif that is closed elsewhere while its other end
+/// Where drivers have their events handled: a memif that is closed elsewhere while its other end
 /// hangs up is freed twice.
+void DpdkDevice::on_interrupt_thread() {
+  if (is_leaving_) return detach();
+  if (state_ == State::Closing) {
+    rte_eth_dev_stop(id_);
+    state_ = State::Opening;
+    call_->ask();
+  } else if (state_ == State::Opening) {
+    state_ = rte_eth_dev_start(id_) == 0 ? State::Open : State::Closed;
+  }
+}
+
 void DpdkDevice::detach() {
+  if (!std::exchange(is_attached_, false)) return;
   if (state_ == State::Open) rte_eth_dev_stop(id_);
   rte_eth_dev_info info{};
   const bool is_known = rte_eth_dev_info_get(id_, &info) == 0;
@@ -273,16 +276,14 @@ void DpdkDevice::detach() {
 
 // A memif server listens by itself; a client calls once, when it is started.
 void DpdkDevice::look_after(Instant now) {
-  if (!is_memif_client_ || now < reopen_due_) return;
-  reopen_due_ = now + Duration::from_s(1);
-  if (state_ == State::Opening || is_link_up()) return;
-  state_ = State::Opening;
-  if (rte_eal_alarm_set(1, call_reopen, this) != 0) state_ = State::Closed;
-}
-
-void DpdkDevice::reopen() {
-  rte_eth_dev_stop(id_);
-  state_ = rte_eth_dev_start(id_) == 0 ? State::Open : State::Closed;
+  constexpr Duration patience = Duration::from_s(1);
+  if (!is_memif_client_) return;
+  if (reopen_due_ == Instant{}) reopen_due_ = now + patience;  // it has just been started
+  if (now < reopen_due_) return;
+  reopen_due_ = now + patience;
+  if (state_ == State::Closing || state_ == State::Opening || is_link_up()) return;
+  state_ = State::Closing;
+  call_->ask();
 }
 
 // ---- packets ------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
+#include "dataplane/port/dpdk/interrupt_call.h"
 #include "dataplane/wire/frame.h"
 
 struct rte_mempool;
@@ -75,7 +76,7 @@ class DpdkDevice {
   DpdkDeviceCounters counters() const;
 
  private:
-  enum class State : uint8_t { Closed, Opening, Open };
+  enum class State : uint8_t { Closed, Closing, Opening, Open };
 
   DpdkDevice() = default;
   Result<void> attach(const DpdkDeviceOptions& options);
@@ -85,15 +86,16 @@ class DpdkDevice {
   Result<void> settle_mtu(const DpdkDeviceOptions& options);
   Result<void> open();
   void detach();
-  void reopen();
-  static void call_reopen(void* device) { static_cast<DpdkDevice*>(device)->reopen(); }
+  void on_interrupt_thread();
   size_t rx_queue(uint16_t queue, std::span<Packet*> out);
 
   std::string name_, driver_, interface_;
   uint16_t id_ = 0, queues_ = 1, rx_descriptors_ = 0, tx_descriptors_ = 0;
   bool is_attached_ = false, is_ours_ = false, has_thread_ = false;
   bool is_memif_client_ = false;
-  std::atomic<State> state_ = State::Closed;  // Opening: EAL's interrupt thread has it
+  std::atomic<State> state_ = State::Closed;  // Closing, Opening: the interrupt thread has it
+  std::atomic<bool> is_leaving_ = false;
+  std::unique_ptr<InterruptCall> call_;
   uint16_t next_queue_ = 0;
   uint32_t mtu_ = 0, packet_bytes_ = 0;
   uint64_t rx_in_pieces_ = 0;

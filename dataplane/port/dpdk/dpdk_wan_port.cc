@@ -161,7 +161,7 @@ PortCounters DpdkWanPort::counters() const {
 
 DpdkWanStatus DpdkWanPort::status() const {
   DpdkWanStatus now = status_;
-  now.is_link_up = device_->is_link_up();
+  now.is_link_up = is_up_;  // what packets go by, not what the device has just learned
   now.counters = device_->counters();
   for (const Neighbour& hop : peers_.hops) {
     if (!hop.is_known) now.unresolved.push_back(text_of(hop.ip));
