@@ -251,6 +251,31 @@ TEST_F(Causewayd, checks_without_starting) {
   EXPECT_GE(Json::parse(bad.out)["mistakes"].size(), 3u);
 }
 
+TEST_F(Causewayd, says_what_of_this_machine_is_in_the_way) {
+  Arguments preflight = command("c", config_of(true));
+  preflight.insert(preflight.end(), {"--preflight", "--json"});
+  const auto& space = sites_->space(At::GatewayA);
+  const auto status_of = [](const Outcome& outcome, const std::string& name) {
+    for (const Json& each : Json::parse(outcome.out)) {
+      if (each.at("name") == name) return each.at("status").get<std::string>();
+    }
+    return std::string("no such finding");
+  };
+  const Outcome before = space.run(preflight);
+  EXPECT_EQ(status_of(before, "tun"), "ok") << before.out;
+  EXPECT_EQ(status_of(before, "rights"), "ok") << before.out;
+  EXPECT_EQ(status_of(before, "udp port"), "ok") << before.out;
+  start(a_, At::GatewayA, config_of(true));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  const Outcome after = space.run(preflight);
+  EXPECT_EQ(after.status, 1);
+  EXPECT_EQ(status_of(after, "udp port"), "problem") << after.out;
+  const Outcome machine = space.run({CW_DAEMON_PROGRAM, "--preflight"});
+  EXPECT_NE(machine.out.find("tun "), std::string::npos) << machine.out;
+  command("c", "[wan]\nrate = 1\n");
+  EXPECT_EQ(space.run(preflight).status, 2);
+}
+
 TEST_F(Causewayd, says_in_one_sentence_what_it_cannot_have) {
   const auto& space = sites_->space(At::GatewayA);
   start(a_, At::GatewayA, config_of(true));
