@@ -10,6 +10,7 @@
 #include "control/daemon/daemon.h"
 #include "control/daemon/log.h"
 #include "control/daemon/status.h"
+#include "control/preflight/preflight.h"
 #include "policies/policies.h"
 
 namespace {
@@ -32,12 +33,14 @@ The least that a file needs:
     address = "203.0.113.2"
     routes = ["10.2.0.0/16"]     # what lies behind it
 
---list-keys shows every key, --check says whether a file is right and starts nothing.
+--list-keys shows every key, --check says whether a file is right and starts nothing, --preflight
+says whether this machine is ready for it, or, without a file, for a gateway.
 A gateway needs CAP_NET_ADMIN to make its TUN device, and gives it up then. SIGTERM drains.)";
 
 struct Arguments {
   std::string file;
-  bool is_check = false, is_json = false, lists_keys = false, lists_policies = false;
+  bool is_check = false, is_preflight = false, is_json = false;
+  bool lists_keys = false, lists_policies = false;
 };
 
 int refuse(const std::string& sentences) {
@@ -72,11 +75,21 @@ int tell_plan(const site::Plan& plan, const Arguments& arguments) {
   return exit_done;
 }
 
+int tell_preflight(const site::Plan* plan, bool is_json) {
+  const auto findings = preflight::look_over(preflight::Machine(), plan);
+  const std::string text =
+      is_json ? preflight::json_of(findings).dump(2) + "\n" : preflight::text_of(findings);
+  std::printf("%s", text.c_str());
+  return preflight::has_problem(findings) ? exit_failed : exit_done;
+}
+
 int run(const Arguments& arguments) {
   const auto text = config::text_of_file(arguments.file);
   if (!text) return refuse(arguments.file + " cannot be read");
   auto plan = site::read_plan(arguments.file, *text);
-  if (!plan) return tell_mistakes(plan.error().sentence, arguments.is_check && arguments.is_json);
+  const bool only_looks = arguments.is_check || arguments.is_preflight;
+  if (!plan) return tell_mistakes(plan.error().sentence, only_looks && arguments.is_json);
+  if (arguments.is_preflight) return tell_preflight(&*plan, arguments.is_json);
   if (arguments.is_check) return tell_plan(*plan, arguments);
   const Log log(plan->log_level, arguments.is_json ? LogFormat::Json : plan->log_format);
   return daemon::run(std::move(*plan), log);
@@ -89,7 +102,9 @@ int run_with(int argc, char** argv) {
   app.footer(teaching);
   app.add_option("--config", arguments.file, "the gateway's file");
   app.add_flag("--check", arguments.is_check, "say whether the file is right, and end");
-  app.add_flag("--json", arguments.is_json, "log lines, or what --check says, as JSON");
+  app.add_flag("--preflight", arguments.is_preflight,
+               "say what of this machine is in the way, and what to do about it, and end");
+  app.add_flag("--json", arguments.is_json, "log lines, or what is said instead, as JSON");
   app.add_flag("--list-keys", arguments.lists_keys, "every key of a file");
   app.add_flag("--list-policies", arguments.lists_policies, "every policy and its parameters");
   app.set_version_flag("--version", CW_VERSION);
@@ -101,6 +116,9 @@ int run_with(int argc, char** argv) {
   if (arguments.lists_keys) return std::printf("%s", site::all_keys().c_str()), exit_done;
   if (arguments.lists_policies) {
     return std::printf("%s", config::policies_text(policy::all()).c_str()), exit_done;
+  }
+  if (arguments.file.empty() && arguments.is_preflight) {
+    return tell_preflight(nullptr, arguments.is_json);
   }
   if (arguments.file.empty()) return refuse("which file? try causewayd --help");
   return run(arguments);

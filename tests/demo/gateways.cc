@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 const std::string folder = lab::enclosure_folder;
-constexpr auto link_patience = std::chrono::seconds(15);
+constexpr auto link_patience = std::chrono::seconds(30);
 constexpr auto look_every = milliseconds(50);
 constexpr auto status_every = milliseconds(1000);
 // The link's rate is of whole Ethernet frames, and so is a gateway's; a little stays free, lest a

@@ -21,7 +21,7 @@ constexpr uint32_t headers_bytes = 20 + 8;  // of IPv4 and UDP
 constexpr uint64_t message_bytes = 64 << 10;
 constexpr uint64_t messages_max = 500;
 constexpr Duration messages_time = Duration::from_s(2);
-constexpr auto server_start = milliseconds(300);
+constexpr uint16_t iperf3_port = 5201;
 
 /// The first number of a file of the kernel's, in a namespace.
 uint64_t kernel_number(const lab::Space& space, const std::string& shell) {
@@ -49,7 +49,7 @@ lab::Outcome finish(lab::Program& client, seconds time, const OnProgress& progre
 Json run_iperf(const lab::Sites& sites, Arguments options, seconds time,
                const OnProgress& progress) {
   lab::Program server(sites.namespace_of(At::HostB), {"iperf3", "-s", "-1"});
-  std::this_thread::sleep_for(server_start);
+  sites.space(At::HostB).wait_for_listener(iperf3_port);
   Arguments arguments{"iperf3",
                       "-c",
                       lab::site_b.host,

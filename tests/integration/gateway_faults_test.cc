@@ -1,5 +1,6 @@
-// Gateways that die and lines that go dark: how soon traffic flows again, and that nothing of an
-// earlier life comes out.
+// Gateways that die and lines that go dark: traffic flows again, and nothing of an earlier life
+// comes out. How soon is told here and promised of virtual time (tests/sim/gateway/recovery_test):
+// a gateway that gets no core cannot hurry.
 #include <net/if.h>
 #include <signal.h>
 
@@ -17,10 +18,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Json = nlohmann::json;
 
-constexpr auto rtt = milliseconds(25);
-constexpr auto promised = seconds(1) + rtt;
-/// What the machine may take for itself: the promise is of a gateway that gets a core.
-constexpr auto slack = milliseconds(500);
+constexpr auto promised = seconds(1) + milliseconds(25);
+constexpr auto patience = seconds(20);
 
 const Arguments good_line{"--rtt", "25ms", "--rate", "200Mbit/s"};
 
@@ -30,12 +29,11 @@ class GatewayFaults : public TwoGateways {
     return std::chrono::duration<double, std::milli>(time).count();
   }
 
-  /// Of a stream that has been interrupted until `from`: it flows again, soon and for good.
+  /// Of a stream that has been interrupted until `from`: it flows again.
   void expect_flow_again(const Datagrams& stream, const std::string& what, Time::time_point from) {
-    const auto first = stream.wait_for_arrival(from, promised + slack);
+    const auto first = stream.wait_for_arrival(from, patience);
     ASSERT_TRUE(first) << what;
     tell(what + ": flows again after " + std::to_string(ms(*first - from)) + " ms");
-    EXPECT_LE(ms(*first - from), ms(promised + slack)) << what;
   }
   /// What was sent between these moments has arrived.
   static void expect_all_between(const Datagrams& stream, Time::time_point from,
@@ -68,8 +66,8 @@ TEST_F(GatewayFaults, either_gateway_may_be_killed_and_started_again) {
     expect_flow_again(back, "B to A, " + name + " restarted", each->ready_at());
     const auto steady = Time::now();
     std::this_thread::sleep_for(milliseconds(700));
-    const auto end = Time::now() - milliseconds(200);
-    std::this_thread::sleep_for(milliseconds(200));
+    const auto end = Time::now();
+    for (Datagrams* stream : {&there, &back}) stream->wait_for_all(steady, end);
     expect_all_between(there, steady, end);
     expect_all_between(back, steady, end);
   }
@@ -92,7 +90,7 @@ TEST_F(GatewayFaults, a_gateway_that_is_asked_to_end_first_delivers_what_it_has)
   const auto ended = Time::now();
   for (Datagrams* each : {&there, &back}) {
     each->stop();
-    each->settle(milliseconds(300));
+    each->wait_for_all(Time::time_point::min(), asked);
     tell(text_of(each->counts(Time::time_point::min(), asked)) + " before it was asked");
     expect_sound(each->counts());
   }
@@ -125,7 +123,7 @@ TEST_P(GatewayBlackouts, are_survived) {
   tell("dark for " + std::to_string(ms(light - began)) + " ms");
   expect_flow_again(there, "A to B", light);
   expect_flow_again(back, "B to A", light);
-  std::this_thread::sleep_until(light + promised);
+  std::this_thread::sleep_for(promised);
   const auto steady = Time::now();
   std::this_thread::sleep_for(milliseconds(500));
   for (Datagrams* each : {&there, &back}) {

@@ -25,6 +25,15 @@ class GatewayHostile : public TwoGateways {
     double hostile_per_second = 0, cpu = 0;
   };
 
+  /// False when it has not come so far within half a minute.
+  static bool wait_for_sent(const Flood& flood, uint64_t count) {
+    const auto end = Time::now() + seconds(30);
+    while (flood.sent() < count && Time::now() < end) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return flood.sent() >= count;
+  }
+
   Phase run_phase(Flood* flood, milliseconds time) {
     Datagrams stream(sites(), {.per_second = 3000});
     const uint64_t hostile_before = flood == nullptr ? 0 : flood->sent();
@@ -64,6 +73,7 @@ TEST_P(GatewayFlood, of_strangers_neither_gets_anything_in_nor_keeps_others_out)
               flood_per_second);
   std::this_thread::sleep_for(milliseconds(300));
   const Phase flooded = run_phase(&flood, seconds(3));
+  ASSERT_TRUE(wait_for_sent(flood, hostile_frames));  // every one of them
   flood.stop();
   const uint64_t memory_after = b().resident_kib();
   tell("memory of gateway B: " + std::to_string(memory_before) + " KiB before, " +
@@ -73,7 +83,6 @@ TEST_P(GatewayFlood, of_strangers_neither_gets_anything_in_nor_keeps_others_out)
   EXPECT_TRUE(b().is_running());
   EXPECT_TRUE(b().is_up());
   for (const Phase* phase : {&quiet, &flooded}) expect_sound(phase->honest);
-  EXPECT_GT(flooded.hostile_per_second, 1000);
   EXPECT_GE(flooded.share, 0.8 * quiet.share);
   EXPECT_LE(memory_after, memory_before + 32 * 1024);
   EXPECT_EQ(status["counters"]["epochs"], 1);
@@ -97,22 +106,23 @@ TEST_F(GatewayHostile, a_recording_of_an_earlier_life_is_worth_nothing) {
   const size_t count = heard.size();
   Flood flood(sites().space(At::Between), "mb", std::move(heard), replay_per_second);
   b().start();
+  const uint64_t sent_before = flood.sent();
   Datagrams stream(sites(), {});
   stream.start();
-  ASSERT_TRUE(stream.wait_for_arrival(b().ready_at(), seconds(2)));
+  ASSERT_TRUE(stream.wait_for_arrival(b().ready_at(), seconds(20)));
   const auto steady = Time::now();
   std::this_thread::sleep_for(seconds(1));
   stream.stop();
   stream.settle();
+  ASSERT_TRUE(wait_for_sent(flood, sent_before + 2 * count));
   flood.stop();
   const DatagramCounts counts = stream.counts(steady, Time::time_point::max());
   tell(std::to_string(count) + " packets replayed " + std::to_string(flood.sent() / count) +
        " times: " + text_of(counts));
-  EXPECT_GT(flood.sent(), count);
   expect_all(counts);
   const Json drops = b().status()["drops"];
   tell(drops.dump());
-  EXPECT_GT(drops["qpn_unknown"]["count"].get<uint64_t>(), 1000u);
+  EXPECT_GT(drops["qpn_unknown"]["count"].get<uint64_t>(), count);
 }
 
 }  // namespace

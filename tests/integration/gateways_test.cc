@@ -17,18 +17,24 @@ using Json = nlohmann::json;
 
 class Gateways : public TwoGateways {
  protected:
-  /// What one TCP connection of iperf3 from host A to host B carries, in Mbit/s.
-  double tcp_mbps(const char* target, const std::string& seconds_long) {
+  struct Tcp {
+    double bytes = 0, mbps = 0;
+  };
+  /// What one TCP connection of iperf3 from host A to host B carries, for so long or so much.
+  Tcp run_tcp(const char* source, const char* target, const Arguments& how_much) {
     Program server(sites().namespace_of(At::HostB), {"iperf3", "-s", "-1", "--forceflush"});
-    std::this_thread::sleep_for(milliseconds(300));
-    const Outcome outcome =
-        sites().space(At::HostA).run({"iperf3", "-c", target, "-C", "cubic", "-t", seconds_long,
-                                      "--json", "--connect-timeout", "3000"});
+    sites().space(At::HostB).wait_for_listener(5201);
+    Arguments client{
+        "iperf3", "-B", source, "-c", target, "-C", "cubic", "--json", "--connect-timeout",
+        "20000"};
+    client.insert(client.end(), how_much.begin(), how_much.end());
+    const Outcome outcome = sites().space(At::HostA).run(client);
     const Json report = Json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
-    if (outcome.status != 0 || !report.is_object()) return 0;
-    const double mbps = report["end"]["sum_received"]["bits_per_second"].get<double>() * 1e-6;
-    tell(std::string("TCP to ") + target + ": " + std::to_string(mbps) + " Mbit/s");
-    return mbps;
+    if (outcome.status != 0 || !report.is_object()) return {};
+    const Json& received = report["end"]["sum_received"];
+    const Tcp tcp{received["bytes"], received["bits_per_second"].get<double>() * 1e-6};
+    tell(std::string("TCP to ") + target + ": " + std::to_string(tcp.mbps) + " Mbit/s");
+    return tcp;
   }
 };
 
@@ -46,7 +52,7 @@ TEST_F(Gateways, carry_ping_and_udp_over_dpdk_and_a_line_that_loses) {
   }
   for (Gateway* each : {&a(), &b()}) ASSERT_TRUE(each->wait_up()) << each->program().err_so_far();
   Pings pings(sites().space(At::HostA), site_b.host);
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(pings.ping(100, seconds(1))) << i;
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(pings.ping(100, seconds(10))) << i;
   expect_all(exchange({.per_second = 2000}, seconds(1)));
   const Json wan = a().status()["wan"];
   EXPECT_EQ(wan["driver"], "net_af_packet");
@@ -59,7 +65,7 @@ TEST_F(Gateways, carry_ping_and_udp_in_both_families_over_a_line_that_loses) {
   for (const char* target : {site_b.host, site_b.host_v6}) {
     Pings pings(sites().space(At::HostA), target);
     for (int i = 0; i < 20; ++i) {
-      const auto time = pings.ping(100, seconds(1));
+      const auto time = pings.ping(100, seconds(10));
       ASSERT_TRUE(time) << target << ", ping " << i;
       EXPECT_GE(*time, milliseconds(25));
     }
@@ -72,18 +78,21 @@ TEST_F(Gateways, carry_ping_and_udp_in_both_families_over_a_line_that_loses) {
 }
 
 // At 1 % loss and 25 ms, CUBIC alone comes to 6 Mbit/s. What the gateways make of it is measured on
-// a quiet machine; here it must only be out of the loss's reach.
+// a quiet machine; here it must only be more than over the same line without them.
 TEST_F(Gateways, carry_tcp_in_both_families_as_if_nothing_were_lost) {
   build({}, {}, bad_line);
-  for (const char* target : {site_b.host, site_b.host_v6}) {
-    EXPECT_GT(tcp_mbps(target, "2"), 12) << target;
-  }
+  sites().route_beside();
+  const Arguments a_while{"-t", "3"};
+  const Tcp plain = run_tcp(site_a.beside, site_b.beside, a_while);
+  EXPECT_GT(plain.bytes, 0);
+  EXPECT_GT(run_tcp(site_a.host, site_b.host, a_while).mbps, 1.2 * plain.mbps);
+  EXPECT_GT(run_tcp(site_a.host_v6, site_b.host_v6, a_while).mbps, 1.2 * plain.mbps);
 }
 
 TEST_F(Gateways, carry_two_hundred_connections_at_once) {
   build({}, {}, bad_line);
   const ConnectionCounts counts =
-      run_connections(sites(), {.connections = 200, .bytes = 20'000}, seconds(10));
+      run_connections(sites(), {.connections = 200, .bytes = 20'000}, seconds(60));
   tell(std::to_string(counts.whole) + " connections whole, " + std::to_string(counts.failed) +
        " failed");
   EXPECT_EQ(counts.whole, 200u);
@@ -114,7 +123,7 @@ TEST_P(GatewayLengths, carry_packets_of_every_length_that_the_lan_allows) {
                        .bytes = lan_mtu - 48,
                        .per_second = 500},
                       milliseconds(400)));
-  EXPECT_GT(tcp_mbps(site_b.host, "1"), 2);
+  EXPECT_GE(run_tcp(site_a.host, site_b.host, {"-n", "8M"}).bytes, 1e6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Mtu, GatewayLengths,
@@ -134,8 +143,8 @@ struct Line {
 class GatewayLines : public Gateways, public testing::WithParamInterface<Line> {};
 
 TEST_P(GatewayLines, lose_nothing) {
-  const std::string classes =
-      std::string("[[class]]\nname = \"all\"\npolicy = \"") + GetParam().policy + "\"\n";
+  const std::string classes = std::string("[[class]]\nname = \"all\"\npolicy = \"") +
+                              GetParam().policy + "\"\n" + patient_class;
   build({}, {.classes = classes}, GetParam().options);
   expect_all(exchange({.per_second = 6000}, seconds(2)));
   const Json line = Json::parse(sites().part());

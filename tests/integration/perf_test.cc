@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
+#include <string>
 
 #include "tests/lab/lab.h"
 
@@ -34,6 +34,15 @@ class Perf : public testing::Test {
   void impair(const Arguments& how) {
     wan_.emplace(lab_->namespace_of(Middle), Arguments{CW_WAN_PROGRAM, "ma", "mb"} + how);
     ASSERT_TRUE(wan_->wait_for("ready")) << wan_->finish().err;
+  }
+  /// Waits until the client's data is under way on a host's loopback interface.
+  void wait_for_traffic(Place place) const {
+    const std::string wait =
+        "for i in $(seq 1000); do "
+        "[ $(ip -s -s link show lo | awk 'f {print $1; exit} /TX:/ {f = 1}') -gt 30000000 ] && "
+        "exit; "
+        "sleep 0.03; done; exit 1";
+    ASSERT_EQ(lab_->run(place, {"sh", "-c", wait}).status, 0);
   }
   void serve(Place place, const Arguments& arguments = server) {
     server_.emplace(lab_->namespace_of(place), arguments);
@@ -102,13 +111,14 @@ TEST_F(Perf, repairs_what_the_link_loses) {
 }
 
 TEST_F(Perf, tells_both_ends_why_keys_do_not_match) {
-  const auto key_file = testing::TempDir() + "perf_test_key";
+  const auto key_file = testing::TempDir() + "perf_test_key_" + std::to_string(getpid());
   std::ofstream(key_file) << "a secret that the client does not know";
   serve(HostA, server + Arguments{"--key-file", key_file});
   const Outcome outcome = lab_->run(HostA, client("127.0.0.1"));
   EXPECT_EQ(outcome.status, 3);
   EXPECT_NE(outcome.err.find("the link does not come up"), std::string::npos) << outcome.err;
   EXPECT_EQ(server_->finish().status, 3);
+  unlink(key_file.c_str());
 }
 
 TEST_F(Perf, a_client_is_told_what_the_server_refuses) {
@@ -131,7 +141,7 @@ TEST_F(Perf, reports_what_it_has_measured_when_it_is_interrupted) {
   serve(HostA);
   Program program(lab_->namespace_of(HostA),
                   client("127.0.0.1") + Arguments{"--count", "100000000", "--verify"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  wait_for_traffic(HostA);
   program.signal(SIGINT);
   const Outcome outcome = program.finish();
   EXPECT_EQ(outcome.status, 130) << outcome.err;
@@ -147,7 +157,7 @@ TEST_F(Perf, ends_soon_when_the_server_dies) {
   serve(HostA);
   Program program(lab_->namespace_of(HostA),
                   client("127.0.0.1") + Arguments{"--count", "100000000"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  wait_for_traffic(HostA);
   server_->signal(SIGKILL);
   const Outcome outcome = program.finish();
   EXPECT_EQ(outcome.status, 3) << outcome.err;

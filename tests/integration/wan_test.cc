@@ -64,7 +64,7 @@ class Talker {
     }
   }
   /// The next packet's number; nothing when none comes in time.
-  std::optional<uint32_t> next_number(milliseconds most = milliseconds(300)) {
+  std::optional<uint32_t> next_number(milliseconds most = milliseconds(2000)) {
     const timeval timeout{most.count() / 1000, most.count() % 1000 * 1000};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     uint32_t number = 0;
@@ -144,7 +144,8 @@ TEST_F(Wan, carries_everything_in_order_when_told_nothing) {
 TEST_F(Wan, delays_a_round_trip_by_twice_the_delay) {
   start({"--delay", "10ms"});
   auto best = milliseconds(1000) + Time::duration();
-  for (uint32_t i = 0; i < 20; ++i) {
+  // A busy machine adds to most of them, and not to all.
+  for (uint32_t i = 0; i < 20 || (i < 500 && best >= milliseconds(25)); ++i) {
     const auto sent = Time::now();
     a_->send_number(i);
     ASSERT_EQ(b_->next_number(), i);
@@ -190,10 +191,10 @@ TEST_F(Wan, duplicates_and_damages) {
 }
 
 TEST_F(Wan, passes_nothing_while_the_link_is_dead) {
-  start({"--blackout", "0s,1s"});
+  start({"--blackout", "0s,6s"});
   a_->send_numbers(100);
   EXPECT_EQ(b_->next_number(milliseconds(100)), std::nullopt);
-  std::this_thread::sleep_for(milliseconds(1000));
+  std::this_thread::sleep_for(milliseconds(6000));
   a_->send_number(1000);
   EXPECT_EQ(b_->next_number(), 1000u);
   EXPECT_EQ(stop()["a_to_b"]["lost"]["blackout"], 100);
@@ -202,17 +203,18 @@ TEST_F(Wan, passes_nothing_while_the_link_is_dead) {
 TEST_F(Wan, paces_to_the_rate_and_drops_and_marks_at_the_queue) {
   start({"--rate", "8Mbit/s", "--queue", "50ms", "--a-to-b.mark", "10ms"});
   a_->set(IPPROTO_IP, IP_TOS, 2);  // ECN-capable
+  constexpr uint64_t all = 2000;
   const auto sent = Time::now();
-  for (uint32_t i = 0; i < 200; ++i) a_->send_number(i, 958);  // frames of 1000 bytes: 1 ms each
+  for (uint32_t i = 0; i < all; ++i) a_->send_number(i, 958);  // frames of 1000 bytes: 1 ms each
   uint64_t count = 0;
   Time::duration last{};
   for (; b_->next_number(); ++count) last = Time::now() - sent;
   // The queue takes 50 at once, and more if this process was interrupted while it sent.
   EXPECT_GE(count, 50u);
-  EXPECT_LT(count, 200u);
+  EXPECT_LT(count, all);
   EXPECT_GE(last, milliseconds(count));
   const Json it = stop()["a_to_b"];
-  EXPECT_EQ(it["lost"]["queue_full"], 200 - count);
+  EXPECT_EQ(it["lost"]["queue_full"], all - count);
   EXPECT_GE(it["marked"], 20);
   EXPECT_LE(it["marked"], count - 10);  // the first ones did not wait for so long
   EXPECT_LE(it["queue_max_us"], 50'000.0);
@@ -240,7 +242,7 @@ TEST_F(Wan, finishes_checksums_that_hosts_left_to_their_cards) {
   const auto to = address(address_of_b);
   ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
   ASSERT_EQ(listen(listener, 1), 0);
-  const timeval patience{2, 0};
+  const timeval patience{20, 0};
   setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   EXPECT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
   close(client);

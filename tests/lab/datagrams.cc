@@ -163,6 +163,11 @@ void Datagrams::settle(milliseconds quiet) const {
   }
 }
 
+void Datagrams::wait_for_all(Time::time_point from, Time::time_point to) const {
+  const auto end = Time::now() + std::chrono::seconds(10);
+  while (counts(from, to).lost() > 0 && Time::now() < end) std::this_thread::sleep_for(look_every);
+}
+
 DatagramCounts Datagrams::counts() const {
   return counts(Time::time_point::min(), Time::time_point::max());
 }

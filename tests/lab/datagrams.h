@@ -48,7 +48,9 @@ class Datagrams {
   /// Ends sending; what is under way may still arrive.
   void stop();
   /// Waits until all that was sent has arrived, or nothing has for `quiet`.
-  void settle(std::chrono::milliseconds quiet = std::chrono::milliseconds(600)) const;
+  void settle(std::chrono::milliseconds quiet = std::chrono::seconds(4)) const;
+  /// Waits until all that was sent in this time has arrived, ten seconds at most.
+  void wait_for_all(Time::time_point from, Time::time_point to) const;
 
   /// All, or what was sent from one moment on and the kernel had before another.
   DatagramCounts counts() const;

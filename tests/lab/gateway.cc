@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr auto look_every = milliseconds(2);
-constexpr auto status_patience = std::chrono::seconds(5);
+constexpr auto status_patience = std::chrono::seconds(30);
 
 Json read_json(const std::string& file) {
   std::ifstream stream(file);
@@ -88,7 +88,13 @@ void Gateway::start() {
   ready_at_ = Time::now();
 }
 
+// The next one may have been looked up before we asked, and written since.
 Json Gateway::status() {
+  next_status();
+  return next_status();
+}
+
+Json Gateway::next_status() {
   const std::string file = folder_.path(name_ + ".json");
   const double before = moment_of(read_json(file));
   program_->signal(SIGUSR1);

@@ -57,6 +57,17 @@ void Space::must(const std::string& lines) const {
   if (outcome.status != 0) throw std::runtime_error(lines + ": " + outcome.err);
 }
 
+void Space::wait_for_listener(uint16_t tcp_port) const {
+  const Arguments look{"ss", "-Hltn", "sport = :" + std::to_string(tcp_port)};
+  const auto end = Time::now() + std::chrono::seconds(20);
+  while (run(look).out.empty()) {
+    if (Time::now() > end) {
+      throw std::runtime_error("nobody listens on TCP port " + std::to_string(tcp_port));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 int Space::socket(int family, int type) const { return open_socket(family, type, 0); }
 
 int Space::raw_socket(int family, int protocol) const {

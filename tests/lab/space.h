@@ -2,6 +2,7 @@
 // so that nothing is left behind however this process ends.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,8 @@ class Space {
   Outcome run(const Arguments& arguments) const;
   /// Runs lines of shell; throws with their standard error when one fails.
   void must(const std::string& lines) const;
+  /// Waits until a program there listens; throws when none does within twenty seconds.
+  void wait_for_listener(uint16_t tcp_port) const;
   /// A socket that lives there; throws when there is none.
   int socket(int family, int type) const;
   /// One that speaks a protocol below UDP and TCP, or that takes whole frames.

@@ -190,7 +190,8 @@ TEST(IdleWait, sleeps_in_steps_when_a_port_cannot_wake_it) {
   EXPECT_EQ(idle.plan(false, at(4_s), Instant::never()), at(4_s + 50_us));
 }
 
-// Waits of up to 900 ms that end within a fraction of it must have been ended by something.
+// A wait of 900 ms that is over sooner must have been ended by something. A busy machine may keep
+// us from noticing once, not ten times in a row.
 TEST(IdleWait, a_packet_or_a_post_ends_the_wait) {
   int pipe_fds[2];
   ASSERT_EQ(pipe(pipe_fds), 0);
@@ -198,14 +199,21 @@ TEST(IdleWait, a_packet_or_a_post_ends_the_wait) {
   Port* const ports[] = {&port};
   IdleWait idle({.wait_max = 900_ms}, ports);
   const MonotonicClock clock;
-  const Instant start = clock.read();
-  idle.wake_any_thread();
-  idle.wait(900_ms);
-  ASSERT_EQ(write(pipe_fds[1], "x", 1), 1);
-  idle.wait(900_ms);
-  EXPECT_LT(clock.read() - start, 900_ms);
-  char byte;
-  ASSERT_EQ(read(pipe_fds[0], &byte, 1), 1);
+  const auto is_over_soon = [&](auto wake, auto forget) {
+    for (int i = 0; i < 10; ++i) {
+      const Instant start = clock.read();
+      wake();
+      idle.wait(900_ms);
+      const bool is_soon = clock.read() - start < 900_ms;
+      forget();
+      if (is_soon) return true;
+    }
+    return false;
+  };
+  char byte = 'x';
+  EXPECT_TRUE(is_over_soon([&] { idle.wake_any_thread(); }, [] {}));
+  EXPECT_TRUE(is_over_soon([&] { ASSERT_EQ(write(pipe_fds[1], &byte, 1), 1); },
+                           [&] { ASSERT_EQ(read(pipe_fds[0], &byte, 1), 1); }));
   const Instant quiet = clock.read();
   idle.wait(20_ms);
   EXPECT_GE(clock.read() - quiet, 20_ms) << "a wake-up counts once";
@@ -224,7 +232,7 @@ TEST(IdleWait, a_running_worker_waits_when_idle_and_wakes_for_a_change) {
   const auto ticket = one.worker.mailbox().try_post_any_thread(
       {[](void* count, Instant) { ++*static_cast<int*>(count); }, &runs});
   idle.wake_any_thread();
-  EXPECT_TRUE(one.worker.mailbox().wait_any_thread(*ticket, 10_s));
+  EXPECT_TRUE(one.worker.mailbox().wait_any_thread(*ticket, 50_s));
   EXPECT_EQ(runs, 1);
   stop = true;
   idle.wake_any_thread();

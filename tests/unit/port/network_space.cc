@@ -92,7 +92,7 @@ void set_ipv6(const std::string& interface, const char* address) {
   name.sin6_family = AF_INET6;
   name.sin6_addr = request.address;
   const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     if (bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0) break;
     usleep(10'000);
   }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <thread>
@@ -117,10 +118,10 @@ sockaddr_storage name_of(const char* address, uint16_t number, socklen_t& bytes)
   return name;
 }
 
-/// A socket in the thread's namespace that gives up waiting after five seconds.
+/// A socket in the thread's namespace that gives up waiting after twenty seconds.
 int open_socket(const sockaddr_storage& name, int type) {
   const int fd = socket(name.ss_family, type, 0);
-  const timeval patience{5, 0};
+  const timeval patience{20, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   return fd;
@@ -229,9 +230,12 @@ TEST(TunPort, needs_few_system_calls_per_megabyte_of_iperf3) {
   for (const bool offload : {false, true}) {
     TwoSites sites(offload);
     const pid_t server = start_program([&] { sites.enter_b(); }, {"iperf3", "-s", "-1"});
-    usleep(300'000);
-    const int code = wait_for_end(
-        start_program([&] { sites.enter_a(); }, {"iperf3", "-c", "10.9.0.2", "-t", "2"}));
+    int code = 1;  // until the server listens
+    for (int i = 0; i < 100 && code == 1; ++i) {
+      usleep(100'000);
+      code = wait_for_end(
+          start_program([&] { sites.enter_a(); }, {"iperf3", "-c", "10.9.0.2", "-t", "2"}));
+    }
     kill(server, SIGTERM);
     wait_for_end(server);
     if (code == 127) GTEST_SKIP() << "needs iperf3";
@@ -307,7 +311,8 @@ TEST(TunPort, reflects_a_ping) {
   // We stand for 10.9.0.2 by turning addresses round: our kernel answers itself, through us.
   TunPort* const only = port.get();
   bool has_answer = false;
-  for (int i = 0; i < 200 && !has_answer; ++i) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!has_answer && std::chrono::steady_clock::now() < end) {
     Burst burst;
     const size_t count = port->rx_burst(burst, Instant());
     for (size_t p = 0; p < count; ++p) {
@@ -350,10 +355,14 @@ TEST(TunPort, reads_nothing_without_a_free_packet_and_loses_nothing_by_it) {
   EXPECT_EQ(port->rx_burst(burst, Instant()), 0u);
   port->give_back(all);
   size_t datagrams = 0;
-  const size_t count = port->rx_burst(burst, Instant());
-  for (size_t i = 0; i < count; ++i) datagrams += burst[i]->bytes == 29;
+  TunPort* const only = port.get();
+  for (int i = 0; i < 2000 && datagrams < 10; ++i) {
+    const size_t count = port->rx_burst(burst, Instant());
+    for (size_t p = 0; p < count; ++p) datagrams += burst[p]->bytes == 29;
+    port->give_back({burst.data(), count});
+    if (count == 0) wait_for({&only, 1});
+  }
   EXPECT_EQ(datagrams, 10u);
-  port->give_back({burst.data(), count});
   close(fd);
 }
 

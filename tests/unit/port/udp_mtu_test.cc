@@ -36,9 +36,9 @@ TEST(UdpPortMtu, counts_packets_that_have_become_too_big_and_sends_the_others) {
     const auto received = receive(*pair.b, 6);
     ASSERT_EQ(received.size(), 6u);
     for (const Packet* packet : received) EXPECT_EQ(packet->bytes, 1432u);
-    EXPECT_TRUE(receive(*pair.a, 1).empty());
+    EXPECT_TRUE(receive_in_vain(*pair.a).empty());
     const uint64_t calls = pair.a->counters().system_calls;
-    receive(*pair.a, 1);
+    receive_in_vain(*pair.a);
     EXPECT_LT(pair.a->counters().system_calls - calls, 200u) << "errors keep waking the port";
   }
 }

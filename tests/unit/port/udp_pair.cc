@@ -1,14 +1,35 @@
 #include "tests/unit/port/udp_pair.h"
 
 #include <poll.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 namespace cw::test {
 namespace {
+
+using std::chrono::milliseconds;
+
+/// What has been sent over loopback is there at once, unless this machine is busy.
+constexpr auto patience = milliseconds(10'000);
+
+void read_into(std::vector<Packet*>& all, Port& port, milliseconds most,
+               const std::function<bool()>& is_over) {
+  std::array<Packet*, limits::burst_packets_max> burst;
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (!is_over() && std::chrono::steady_clock::now() < end) {
+    const size_t got = port.rx_burst(burst, Instant());
+    all.insert(all.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(got));
+    if (got > 0 || is_over()) continue;
+    pollfd ready{port.facts().wait_fd, POLLIN, 0};
+    poll(&ready, 1, 10);
+  }
+}
 
 bool is_free(uint16_t number) {
   const int fd = socket(AF_INET6, SOCK_DGRAM, 0);
@@ -20,13 +41,32 @@ bool is_free(uint16_t number) {
   return is_bound;
 }
 
+// Below the kernel's own, which begin at 32768.
+constexpr uint16_t udp_port_first = 20000, udp_ports_each = 40, places = 300;
+
+/// Tests run side by side, other trees' too: each process has UDP ports of its own as long as it
+/// lives, by a name that the kernel gives to one of them.
+uint16_t own_place() {
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  for (uint16_t i = 0; i < places; ++i) {
+    const auto place = static_cast<uint16_t>((getpid() + i) % places);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    const std::string text = "causeway_test_udp_ports_" + std::to_string(place);
+    text.copy(name.sun_path + 1, sizeof name.sun_path - 1);  // behind a zero: in no folder
+    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&name), bytes) == 0) return place;
+  }
+  throw std::runtime_error("no UDP ports for this test");
+}
+
 }  // namespace
 
-// Tests run side by side: each process looks in a place of its own.
 uint16_t free_udp_ports(uint16_t count) {
-  static uint16_t next = static_cast<uint16_t>(20000 + getpid() % 500 * 20);
+  static const auto first = static_cast<uint16_t>(udp_port_first + own_place() * udp_ports_each);
+  static uint16_t next = first;
   for (uint16_t free_count = 0; free_count < count;) {
-    if (next > 31000) next = 20000;
+    if (next >= first + udp_ports_each) next = first, free_count = 0;
     free_count = is_free(next++) ? static_cast<uint16_t>(free_count + 1) : uint16_t{0};
   }
   return static_cast<uint16_t>(next - count);
@@ -76,15 +116,19 @@ bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed) {
 
 std::vector<Packet*> receive(Port& port, size_t count) {
   std::vector<Packet*> all;
-  std::array<Packet*, limits::burst_packets_max> burst;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
-  while (all.size() < count && std::chrono::steady_clock::now() < deadline) {
-    const size_t got = port.rx_burst(burst, Instant());
-    all.insert(all.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(got));
-    if (got > 0) continue;
-    pollfd ready{port.facts().wait_fd, POLLIN, 0};
-    poll(&ready, 1, 10);
-  }
+  read_into(all, port, patience, [&] { return all.size() >= count; });
+  return all;
+}
+
+std::vector<Packet*> receive_until(Port& port, const std::function<bool()>& is_over) {
+  std::vector<Packet*> all;
+  read_into(all, port, patience, is_over);
+  return all;
+}
+
+std::vector<Packet*> receive_in_vain(Port& port) {
+  std::vector<Packet*> all;
+  read_into(all, port, milliseconds(500), [] { return false; });
   return all;
 }
 

@@ -41,7 +41,11 @@ Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed);
 /// Whether `packet` is what make_packet() made.
 bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed);
 
-/// Waits on wait_fd until `count` packets have come, or half a second.
+/// Waits on wait_fd until `count` packets have come; ten seconds at most.
 std::vector<Packet*> receive(Port& port, size_t count);
+/// The same, until `is_over`: for what leaves a count behind and no packet.
+std::vector<Packet*> receive_until(Port& port, const std::function<bool()>& is_over);
+/// Reads for half a second in which nothing should come.
+std::vector<Packet*> receive_in_vain(Port& port);
 
 }  // namespace cw::test

@@ -16,7 +16,17 @@ namespace cw::test {
 namespace {
 using namespace literals;
 
-constexpr Duration receive_patience = 2_s;
+constexpr Duration patience = 20_s;
+
+void read_into(std::vector<Packet*>& all, Port& port, const std::function<bool()>& is_over) {
+  std::array<Packet*, limits::burst_packets_max> burst;
+  const Instant start = clock_now();
+  while (!is_over() && clock_now() - start < patience) {
+    const size_t got = port.rx_burst(burst, clock_now());
+    all.insert(all.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(got));
+    if (got == 0) usleep(100);
+  }
+}
 
 }  // namespace
 
@@ -67,10 +77,10 @@ DpdkPair::DpdkPair(const std::string& a_ip, const std::string& b_ip, const Chang
 
 DpdkPair::~DpdkPair() { std::filesystem::remove(own_path("memif")); }
 
-bool DpdkPair::meet(Duration patience) {
+bool DpdkPair::meet(Duration most) {
   const Instant start = clock_now();
   Packet* none = nullptr;
-  while (clock_now() - start < patience) {
+  while (clock_now() - start < most) {
     a->rx_burst({&none, 1}, clock_now());
     b->rx_burst({&none, 1}, clock_now());
     const DpdkWanStatus near = a->status(), far = b->status();
@@ -118,13 +128,13 @@ void expect_in_own_process(void (*test)()) {
 
 std::vector<Packet*> receive(Port& port, size_t count) {
   std::vector<Packet*> all;
-  std::array<Packet*, limits::burst_packets_max> burst;
-  const Instant start = clock_now();
-  while (all.size() < count && clock_now() - start < receive_patience) {
-    const size_t got = port.rx_burst(burst, clock_now());
-    all.insert(all.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(got));
-    if (got == 0) usleep(100);
-  }
+  read_into(all, port, [&] { return all.size() >= count; });
+  return all;
+}
+
+std::vector<Packet*> receive_until(Port& port, const std::function<bool()>& is_over) {
+  std::vector<Packet*> all;
+  read_into(all, port, is_over);
   return all;
 }
 

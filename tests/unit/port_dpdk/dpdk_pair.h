@@ -35,7 +35,7 @@ struct DpdkPair {
   ~DpdkPair();
 
   /// Turns both until the link is up and the next hops are known, or time is over.
-  bool meet(Duration patience = Duration::from_s(2));
+  bool meet(Duration most = Duration::from_s(20));
 
   std::unique_ptr<DpdkWanPort> a, b;
 };
@@ -49,7 +49,9 @@ Instant clock_now();
 Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed);
 /// Whether `packet` is what make_packet() made.
 bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed);
-/// Polls until `count` packets have come, or two seconds are over.
+/// Polls until `count` packets have come; twenty seconds at most.
 std::vector<Packet*> receive(Port& port, size_t count);
+/// The same, until `is_over`: for what leaves a count behind and no packet.
+std::vector<Packet*> receive_until(Port& port, const std::function<bool()>& is_over);
 
 }  // namespace cw::test

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <span>
 
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
@@ -100,28 +102,40 @@ DpdkWanOptions end_of_wire(const std::string& file, bool is_server) {
                    : wan_options("net_memif0,role=client" + wire, "192.0.2.2", "192.0.2.1");
 }
 
-/// A process that sends back the first 32 packets that come, and ends.
+/// A process that sends back what comes, until it is killed or we end.
 pid_t start_echo(const std::string& file) {
   const pid_t child = fork();
   if (child != 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   start_small_eal();
   const auto port = make_wan_port(end_of_wire(file, true));
-  for (size_t count = 0; count < 32;) {
+  while (true) {
     const auto packets = receive(*port, 1);
-    if (!port->status().unresolved.empty()) {
-      port->give_back(packets);
-      continue;
-    }
-    count += port->tx_burst(packets, clock_now());
+    const bool has_way = port->status().unresolved.empty();
+    const size_t sent = has_way ? port->tx_burst(packets, clock_now()) : 0;
+    port->give_back(std::span(packets).subspan(sent));
   }
-  usleep(100'000);  // the ring is gone with us
+}
+
+/// Starts an echo at every `s` that is written to `orders` and kills it at every `k`.
+[[noreturn]] void start_echoes(const std::string& file, int orders) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pid_t echo = -1;
+  for (char order; read(orders, &order, 1) == 1;) {
+    if (order == 's') {
+      echo = start_echo(file);
+    } else {
+      kill(echo, SIGKILL);
+      waitpid(echo, nullptr, 0);
+    }
+  }
   _exit(0);
 }
 
 size_t echoed_by(DpdkWanPort& port) {
   const Instant start = clock_now();
   std::vector<Packet*> back;
-  while (back.size() < 32 && clock_now() - start < Duration::from_s(10)) {
+  while (back.size() < 32 && clock_now() - start < Duration::from_s(30)) {
     Packet* packet = make_packet(port, 1000, 1);
     if (port.tx_burst({&packet, 1}, clock_now()) == 0) port.give_back({&packet, 1});
     Packet* answer = nullptr;
@@ -132,6 +146,18 @@ size_t echoed_by(DpdkWanPort& port) {
   return back.size();
 }
 
+/// Looks seldom meanwhile: DPDK 22.11 unmaps a memif whose other end has died without asking who is
+/// receiving from it at that moment.
+bool wait_for_link_down(DpdkWanPort& port) {
+  const Instant start = clock_now();
+  while (port.status().is_link_up && clock_now() - start < Duration::from_s(20)) {
+    usleep(20'000);
+    Packet* late = nullptr;
+    if (port.rx_burst({&late, 1}, clock_now()) == 1) port.give_back({&late, 1});
+  }
+  return !port.status().is_link_up;
+}
+
 TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
   expect_in_own_process([] {
     const std::string file = own_path("memif");
@@ -139,12 +165,7 @@ TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
     ASSERT_EQ(pipe(orders), 0);
     // Started before the EAL is, and sent on its way later: a process cannot be forked from it.
     const pid_t starter = fork();
-    if (starter == 0) {
-      for (char order; read(orders[0], &order, 1) == 1;) {
-        waitpid(start_echo(file), nullptr, 0);
-      }
-      _exit(0);
-    }
+    if (starter == 0) start_echoes(file, orders[0]);
     start_small_eal();
     const auto port = make_wan_port(end_of_wire(file, false));
     EXPECT_FALSE(port->status().is_link_up);
@@ -152,8 +173,10 @@ TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
     EXPECT_EQ(port->tx_burst({&packet, 1}, clock_now()), 1u);
     EXPECT_EQ(port->status().tx_link_down, 1u);
     for (int life = 0; life < 2; ++life) {
-      ASSERT_EQ(write(orders[1], "x", 1), 1);
+      ASSERT_EQ(write(orders[1], "s", 1), 1);
       EXPECT_EQ(echoed_by(*port), 32u) << life;
+      ASSERT_EQ(write(orders[1], "k", 1), 1);
+      EXPECT_TRUE(wait_for_link_down(*port)) << life;
     }
     kill(starter, SIGKILL);
     waitpid(starter, nullptr, 0);
@@ -207,7 +230,8 @@ TEST(DpdkWanPort, hostile_frames_are_counted_and_go_no_further) {
   ASSERT_TRUE(pair.meet());
   Packet* packet = make_packet(*pair.b, 100, 1);
   ASSERT_EQ(pair.b->tx_burst({&packet, 1}, clock_now()), 1u);
-  EXPECT_TRUE(receive(*pair.a, 1).empty());
+  const auto is_counted = [&] { return pair.a->counters().rx_malformed > 0; };
+  EXPECT_TRUE(receive_until(*pair.a, is_counted).empty());
   EXPECT_EQ(pair.a->counters().rx_malformed, 1u);
   EXPECT_EQ(pair.a->status().rx_unknown, 0u);
 }
@@ -219,7 +243,8 @@ TEST(DpdkWanPort, packets_from_strangers_are_counted) {
   ASSERT_TRUE(pair.meet());
   Packet* packet = make_packet(*pair.b, 100, 1);
   ASSERT_EQ(pair.b->tx_burst({&packet, 1}, clock_now()), 1u);
-  EXPECT_TRUE(receive(*pair.a, 1).empty());
+  const auto is_counted = [&] { return pair.a->status().rx_unknown > 0; };
+  EXPECT_TRUE(receive_until(*pair.a, is_counted).empty());
   EXPECT_EQ(pair.a->status().rx_unknown, 1u);
 }
 

@@ -1,0 +1,120 @@
+// What the kernel grants: the TUN device, rights, UDP ports, room for packets that wait.
+#include <string>
+
+#include "control/preflight/checks.h"
+#include "control/preflight/routes.h"
+
+namespace cw::preflight {
+namespace {
+
+bool has_lan_device(const Machine& machine, const Needs& needs) {
+  return machine.has("sys/class/net/" + needs.lan_device);
+}
+
+void check_tun(const Machine& machine, const Needs&, std::vector<Finding>& findings) {
+  if (machine.has("dev/net/tun")) {
+    findings.push_back({"tun", Status::Ok, "/dev/net/tun is there", ""});
+    return;
+  }
+  findings.push_back({"tun", Status::Problem, "/dev/net/tun is not there: no way to the hosts",
+                      "`modprobe tun`; in a container, give it the device /dev/net/tun"});
+}
+
+struct Wanted {
+  Right right;
+  const char *name, *what;
+  bool is_wanted;
+};
+
+void check_rights(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
+  const bool shares = needs.driver == "net_af_packet" || needs.driver == "net_af_xdp";
+  const bool has_device = has_lan_device(machine, needs);
+  const Wanted all[] = {
+      {Right::NetAdmin, "CAP_NET_ADMIN", "make the LAN device and its routes", true},
+      {Right::NetRaw, "CAP_NET_RAW", "share the interface with DPDK", shares},
+      {Right::SysNice, "CAP_SYS_NICE", "go before other programs (site.nice)", needs.nice < 0}};
+  size_t missing = 0;
+  for (const Wanted& each : all) {
+    if (!each.is_wanted || has_right(machine, each.right)) continue;
+    ++missing;
+    const bool can_do_without =
+        each.right == Right::SysNice || (each.right == Right::NetAdmin && has_device);
+    const std::string name = each.name;
+    findings.push_back(
+        {"rights", can_do_without ? Status::Note : Status::Problem,
+         name + " is missing: no right to " + each.what,
+         "run as root, or AmbientCapabilities=" + name + " in the unit" +
+             (each.right == Right::NetAdmin && !has_device
+                  ? ", or `ip tuntap add dev " + needs.lan_device + " mode tun user USER`"
+                  : "")});
+  }
+  if (missing == 0) findings.push_back({"rights", Status::Ok, "all that is needed", ""});
+}
+
+void check_udp_ports(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
+  size_t taken = 0;
+  for (uint32_t number = needs.udp_port; number < needs.udp_port + uint32_t{needs.paths};
+       ++number) {
+    if (!is_udp_port_taken(machine, needs.address, static_cast<uint16_t>(number))) continue;
+    ++taken;
+    const std::string text = std::to_string(number);
+    findings.push_back({"udp port", needs.has_file ? Status::Problem : Status::Note,
+                        text + " is another program's, or a gateway runs here already",
+                        "`ss -ulpn sport = :" + text + "` names it; stop it, or set wan.udp_port"});
+  }
+  if (taken > 0) return;
+  const std::string last = std::to_string(needs.udp_port + needs.paths - 1);
+  findings.push_back({"udp port", Status::Ok,
+                      std::to_string(needs.udp_port) +
+                          (needs.paths > 1 ? " to " + last + " are free" : " is free"),
+                      ""});
+}
+
+void check_buffers(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
+  if (!needs.over_udp) {
+    findings.push_back({"socket buffers", Status::Ok, "not needed: wan.port is \"dpdk\"", ""});
+    return;
+  }
+  if (has_right(machine, Right::NetAdmin)) {
+    findings.push_back({"socket buffers", Status::Ok, "as large as wanted, by CAP_NET_ADMIN", ""});
+    return;
+  }
+  size_t short_ones = 0;
+  for (const char* name : {"rmem_max", "wmem_max"}) {
+    const auto most = machine.number(std::string("proc/sys/net/core/") + name);
+    if (!most || static_cast<uint64_t>(*most) >= needs.socket_bytes) continue;
+    ++short_ones;
+    const std::string key = std::string("net.core.") + name;
+    findings.push_back({"socket buffers", Status::Note,
+                        key + " is " + std::to_string(*most) + ", and " +
+                            std::to_string(needs.socket_bytes) + " are wanted: bursts are lost",
+                        "`sysctl -w " + key + "=" + std::to_string(needs.socket_bytes) + "`"});
+  }
+  if (short_ones == 0) findings.push_back({"socket buffers", Status::Ok, "large enough", ""});
+}
+
+void check_lan_queue(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
+  const auto length = machine.number("sys/class/net/" + needs.lan_device + "/tx_queue_len");
+  if (!length || has_right(machine, Right::NetAdmin)) {
+    findings.push_back(
+        {"lan queue", Status::Ok, needs.lan_device + " gets the queue it needs", ""});
+    return;
+  }
+  const bool is_long = *length >= needs.lan_queue_packets;
+  const std::string wanted = std::to_string(needs.lan_queue_packets);
+  findings.push_back(
+      {"lan queue", is_long ? Status::Ok : Status::Note,
+       needs.lan_device + " keeps " + std::to_string(*length) + " packets for us; " + wanted +
+           " are wanted",
+       is_long ? "" : "`ip link set dev " + needs.lan_device + " txqueuelen " + wanted + "`"});
+}
+
+}  // namespace
+
+std::span<const Check> kernel_checks() {
+  static constexpr Check all[] = {check_tun, check_rights, check_udp_ports, check_buffers,
+                                  check_lan_queue};
+  return all;
+}
+
+}  // namespace cw::preflight
