@@ -34,7 +34,7 @@ perf::StopFlag stop = false;
 
 struct Asked {
   std::vector<std::string> policies{"selective_repeat", "erasure", "hybrid"};
-  std::string messages = "5000", block = "100", warm_up = "100";
+  uint64_t messages = 5000, block = 100, warm_up = 100;
   std::string size = "1MiB", rtt = "20ms", rate = "500Mbit/s", loss = "1%", seed = "1";
   std::string burst;
   bool is_json = false;
@@ -59,33 +59,32 @@ std::string lossless(const Asked& asked) { return asked.burst.empty() ? "loss=" 
 
 Result<perf::Options> client_options(const Asked& asked, const std::string& policy,
                                      const std::string& control) {
-  const Arguments arguments{
-      "causeway-perf",
-      "client",
-      lab::address_of_b,
-      "--policy",
-      policy,
-      "--size",
-      asked.size,
-      "--count",
-      std::to_string(std::stoull(asked.messages) + std::stoull(asked.warm_up)),
-      "--inflight",
-      "1",
-      "--rate",
-      asked.rate,
-      "--verify",
-      "--seed",
-      asked.seed,
-      "--wan",
-      control,
-      "--phase",
-      lossless(asked),
-      "--phase",
-      lossy(asked),
-      "--phase-messages",
-      asked.block,
-      "--warm-up",
-      asked.warm_up};
+  const Arguments arguments{"causeway-perf",
+                            "client",
+                            lab::address_of_b,
+                            "--policy",
+                            policy,
+                            "--size",
+                            asked.size,
+                            "--count",
+                            std::to_string(asked.messages + asked.warm_up),
+                            "--inflight",
+                            "1",
+                            "--rate",
+                            asked.rate,
+                            "--verify",
+                            "--seed",
+                            asked.seed,
+                            "--wan",
+                            control,
+                            "--phase",
+                            lossless(asked),
+                            "--phase",
+                            lossy(asked),
+                            "--phase-messages",
+                            std::to_string(asked.block),
+                            "--warm-up",
+                            std::to_string(asked.warm_up)};
   std::vector<const char*> words;
   for (const std::string& argument : arguments) words.push_back(argument.c_str());
   return perf::parse_options(words);
@@ -167,12 +166,13 @@ int run(const Asked& asked) {
   stop_on_signals();
   if (!asked.is_json) {
     std::printf(
-        "%s of %s over %s and %s; blocks of %s without loss and with %s\n"
+        "%llu of %s over %s and %s; blocks of %llu without loss and with %s\n"
         "ms from post until the sender knows that all has arrived\n\n"
         "%-18s %26s   %26s   %s\n%-18s %8s %8s %8s   %8s %8s %8s   %6s %6s %6s   messages\n",
-        asked.messages.c_str(), asked.size.c_str(), asked.rtt.c_str(), asked.rate.c_str(),
-        asked.block.c_str(), lossy(asked).c_str(), "", "lossless", "lossy", "ratio", "policy",
-        "p50", "p99", "p99.9", "p50", "p99", "p99.9", "p50", "p99", "p99.9");
+        static_cast<unsigned long long>(asked.messages), asked.size.c_str(), asked.rtt.c_str(),
+        asked.rate.c_str(), static_cast<unsigned long long>(asked.block), lossy(asked).c_str(), "",
+        "lossless", "lossy", "ratio", "policy", "p50", "p99", "p99.9", "p50", "p99", "p99.9", "p50",
+        "p99", "p99.9");
     std::fflush(stdout);
   }
   for (const std::string& policy : asked.policies) {
@@ -184,7 +184,7 @@ int run(const Asked& asked) {
 
 void declare(CLI::App& app, Asked& asked) {
   app.add_option("POLICY", asked.policies, "Which, one after the other.");
-  const auto add = [&](const char* name, std::string& text, const char* value, const char* what) {
+  const auto add = [&](const char* name, auto& text, const char* value, const char* what) {
     app.add_option(name, text, what)->type_name(value);
   };
   add("--messages", asked.messages, "NUMBER", "Of both halves together (5000).");
