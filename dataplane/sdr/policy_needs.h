@@ -13,7 +13,7 @@ namespace cw::sdr {
 /// The link as far as it is known. What a stream's blocks look like depends on the parameters of
 /// the policies here and not on the link; how long they retain does.
 struct LinkGuess {
-  Rate rate;
+  Rate rate = Rate::from_gbps(1);
   Duration rtt = Duration::from_ns(1);
   uint32_t paths = 1;
 };
