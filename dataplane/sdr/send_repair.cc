@@ -7,6 +7,18 @@
 #include "dataplane/sdr/send_stream.h"
 
 namespace cw::sdr {
+namespace {
+
+/// Whether all repair of a row is there or being made. A row too long for a turn is made in
+/// several.
+bool is_claimed(const RepairSlots& repairs, uint32_t place, const CodedSet& set, uint32_t row) {
+  for (uint32_t j = 0; j < set.m; ++j) {
+    if (!repairs.is_claimed(place, set.repair_of(j, row))) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 void SendStream::on_code(const cw_code& code, Instant) {
   const Message* message = find_told(code.message);
@@ -62,26 +74,17 @@ bool SendStream::issue_row(CodeRequest& request) {
     repairs_.claim(row->place, slot, bytes);
     message->repair_end = std::max(message->repair_end, slot + 1);
   }
-  request.row_next += is_claimed(row->place, set, row->row);
+  request.row_next += is_claimed(repairs_, row->place, set, row->row);
   ++request.under_way;
   // Its memory, and its place, stay until the row is back.
   ++message->rows_coding;
   return true;
 }
 
-/// Whether all repair of a row is there or being made. A row too long for a turn is made in
-/// several.
-bool SendStream::is_claimed(uint32_t place, const CodedSet& set, uint32_t row) const {
-  for (uint32_t j = 0; j < set.m; ++j) {
-    if (!repairs_.is_claimed(place, set.repair_of(j, row))) return false;
-  }
-  return true;
-}
-
-/// Data of a row, and those of its repair slots that are not there yet, `outputs_max` at most.
+/// Data of a row, and those of its repair slots that are not there yet, `most` at most.
 /// Returns how many bytes in front of their zeros the longest data slot has.
 uint32_t SendStream::fill_row(CodeRow& row, const Message& message, const CodedSet& set,
-                              uint32_t outputs_max) {
+                              uint32_t most) {
   size_t bytes = 1;
   for (uint32_t c = 0; c < set.k; ++c) {
     if (!set.has_shard(c, row.row)) {
@@ -92,7 +95,7 @@ uint32_t SendStream::fill_row(CodeRow& row, const Message& message, const CodedS
     row.add_input(c, shard_of(slot, desk_.buffer(row, c)));
     bytes = std::max(bytes, slot.size());
   }
-  for (uint32_t j = 0; j < set.m && row.output_count < outputs_max; ++j) {
+  for (uint32_t j = 0; j < set.m && row.output_count < most; ++j) {
     const uint32_t slot = set.repair_of(j, row.row);
     if (repairs_.is_claimed(row.place, slot)) continue;
     row.add_output(CW_REPAIR_ID | j, repairs_.at(row.place, slot));

@@ -175,6 +175,13 @@ TEST_F(Sdk, qps_refuse_what_contradicts_itself) {
   refused([](cw_qp_attr& q) { q.number = 1; }, "before its context turns");
 }
 
+TEST_F(Sdk, an_older_program_is_not_coded_whatever_lies_behind_its_attributes) {
+  cw_qp_attr attr = qp_attr();
+  attr.size = offsetof(cw_qp_attr, coding);
+  attr.coding = 77;
+  EXPECT_NE(cw_qp_create(a, &attr), nullptr) << cw_last_error();
+}
+
 TEST_F(Sdk, ends_that_differ_do_not_come_up_and_say_why) {
   cw_qp_attr attr = qp_attr();
   ASSERT_NE(cw_qp_create(a, &attr), nullptr);

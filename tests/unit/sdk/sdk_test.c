@@ -370,24 +370,6 @@ static void an_old_block_is_closed_before_the_message_ends(void) {
   end_pair(&p);
 }
 
-/* A program that was compiled before there was coding. */
-static void an_older_program_is_not_coded(void) {
-  cw_qp_attr attr = small_chunks();
-  attr.size = offsetof(cw_qp_attr, coding);
-  attr.coding = 77; /* whatever lies behind */
-  CHECK((attr.policy = cw_policy_find("erasure")) != NULL);
-  pair p = new_pair_with(0.02, attr);
-  come_up(&p);
-  cw_recv_handle* r = post(&p, 0, buffer_bytes);
-  cw_send_handle* s = send_at(&p, 0, buffer_bytes, NULL);
-  run(&p, 500 * ms);
-  CHECK(send_status(s) == CW_STATUS_DONE);
-  CHECK(sim_rebuilt(p.receiver) == 0);
-  CHECK(sim_resends(p.sender) > 5);
-  CHECK_OK(cw_recv_complete(r));
-  end_pair(&p);
-}
-
 static void cancelled_message_uses_up_its_receive(void) {
   pair p = new_pair();
   come_up(&p);
@@ -504,7 +486,6 @@ int main(void) {
       STORY(long_message_split_and_four_channels_under_loss),
       STORY(losses_are_rebuilt_by_code),
       STORY(an_old_block_is_closed_before_the_message_ends),
-      STORY(an_older_program_is_not_coded),
       STORY(cancelled_message_uses_up_its_receive),
       STORY(peer_restarts),
       STORY(places_run_out_and_come_back),
