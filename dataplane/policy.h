@@ -141,7 +141,7 @@ struct cw_fact_opened {
   uint32_t slots;      /* data slots in all, or CW_UNKNOWN until closed */
   uint32_t hint_kind;  /* enum cw_hint_kind, from the application */
   uint64_t hint_bytes; /* expected in this step */
-  int64_t deadline_ns; /* CW_NEVER_NS: none */
+  int64_t deadline_ns; /* source: what is not settled by then is of no use; CW_NEVER_NS: none */
   uint32_t hint_step;
   uint32_t hint_last; /* 1: the last message of its step */
 };

@@ -103,6 +103,12 @@ uint64_t CodeExecutor::work_of(const CodeJob& job) const {
   return std::max<uint64_t>(1, bytes * job.inputs.size() * job.outputs.size());
 }
 
+uint32_t CodeExecutor::outputs_max(const CodeShape& shape) const {
+  if (!workers_.empty()) return shape.m;
+  const uint64_t fits = options_.turn_work_max / (uint64_t{shape.k} * shape.shard_bytes);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(fits, 1, shape.m));
+}
+
 CodeDone CodeExecutor::run(const CodeJob& job, Bench& bench) const {
   const Coder& coder = *coders_[job.coder];
   void* const scratch = bench.scratch_for(coder, job.coder);
@@ -116,6 +122,8 @@ bool CodeExecutor::try_inline(const CodeJob& job) {
   const bool is_alone = workers_.empty() && work_left_ == options_.turn_work_max;
   if ((work > work_left_ && !is_alone) || own_done_.is_full()) return false;
   work_left_ -= std::min(work, work_left_);
+  turn_work_ += work;
+  turn_work_highest_ = std::max(turn_work_highest_, turn_work_);
   own_done_.try_push(run(job, own_));
   ++inline_count_;
   return true;

@@ -11,6 +11,7 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/sdk/platform.h"
+#include "offload/codec/codecs.h"
 #include "policies/policies.h"
 
 namespace cw::sdk {
@@ -62,7 +63,8 @@ Result<std::unique_ptr<Device>> open_sim(std::string_view rest) {
 const Platform& platform() {
   static constexpr DeviceKind devices[] = {{"sim", open_sim}};
   static const auto policies = policy::all();
-  static const Platform table{.devices = devices, .policies = policies};
+  static const auto codecs = code::all();
+  static const Platform table{.devices = devices, .policies = policies, .codecs = codecs};
   return table;
 }
 

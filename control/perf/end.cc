@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dataplane/sdr/policy_needs.h"
+#include "offload/codec/codecs.h"
 #include "policies/policies.h"
 
 namespace cw::perf {
@@ -24,6 +26,15 @@ PacerOptions pacer_options(const EndOptions& options) {
   pacer.horizon = pacer_horizon;
   pacer.overhead_ppm = static_cast<uint32_t>(std::lround(options.parameters.overhead * 1e6));
   return pacer;
+}
+
+/// With blocks where the policy wants them. A message shorter than a block is still given one.
+sdr::StreamConfig coded_stream(const Parameters& parameters, const cw_policy_ops& policy,
+                               std::span<const double> params) {
+  sdr::StreamConfig stream = stream_config(parameters);
+  const auto needs = sdr::needs_of({&policy, params}, stream, {.rate = parameters.rate});
+  stream.data_slots_max = std::max(stream.data_slots_max, needs.rows * needs.k);
+  return fit_split(sdr::coded(stream, needs, code::all()));
 }
 
 }  // namespace
@@ -62,7 +73,7 @@ Result<void> End::join(const EndOptions& options, Instant now) {
   peer.fallback = {cw_policy_passthrough(), {}};
 
   sdr::QpOptions qp;
-  qp.stream = stream_config(options.parameters);
+  qp.stream = coded_stream(options.parameters, policy_.table(), params_);
   qp.send.extents_max = 1;
   qp.send.outbox_ranges = outbox_ranges;
   qp.policy = {&policy_.table(), params_};

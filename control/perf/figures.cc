@@ -32,8 +32,7 @@ Json drops_of(End& end, const NamedCounts& lost) {
   return json;
 }
 
-Json completion_of(const Sender& sender) {
-  std::vector<Duration> times(sender.times().begin(), sender.times().end());
+Json completion_of(std::vector<Duration> times) {
   const double max = times.empty() ? 0 : std::ranges::max(times).us();
   const CompletionTimes of = CompletionTimes::of(std::move(times));
   return {{"mean", of.mean * 1e3},
@@ -41,6 +40,39 @@ Json completion_of(const Sender& sender) {
           {"p99", of.p99 * 1e3},
           {"p999", of.p999 * 1e3},
           {"max", max}};
+}
+
+/// Of each setting its figures, and how they compare with those of the first.
+Json phases_of(const Sender& sender) {
+  Json phases = Json::array();
+  const auto& settings = sender.phases().options().settings;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    std::vector<Duration> times = sender.times_of_phase(i);
+    Json phase{{"link", settings[i]}, {"done", times.size()}};
+    phase["completion_us"] = completion_of(std::move(times));
+    const Json& first = i == 0 ? phase : phases[0];
+    Json over;
+    for (const char* name : {"p50", "p99", "p999"}) {
+      const double least = first["completion_us"][name].get<double>();
+      over[name] = least > 0 ? phase["completion_us"][name].get<double>() / least : 0;
+    }
+    phase["over_first"] = over;
+    phases.push_back(std::move(phase));
+  }
+  return phases;
+}
+
+std::string phases_text(const Json& phases) {
+  std::string text;
+  for (const Json& phase : phases) {
+    const Json &times = phase.at("completion_us"), &over = phase.at("over_first");
+    text += text_of("  %-16s p50 %.0f us (x%.3f), p99 %.0f (x%.3f), p99.9 %.0f (x%.3f), %d done\n",
+                    phase.at("link").get<std::string>().c_str(), times.at("p50").get<double>(),
+                    over.at("p50").get<double>(), times.at("p99").get<double>(),
+                    over.at("p99").get<double>(), times.at("p999").get<double>(),
+                    over.at("p999").get<double>(), phase.at("done").get<int>());
+  }
+  return text;
 }
 
 std::string drops_text(const Json& drops) {
@@ -95,7 +127,8 @@ Json report_of(const Parameters& parameters, const Sender& sender, const Json& c
   json["seconds"] = seconds;
   json["bandwidth_mbps"] = seconds > 0 ? bytes * 8e-6 / seconds : 0;
   json["messages_per_second"] = seconds > 0 ? static_cast<double>(whole) / seconds : 0;
-  json["completion_us"] = completion_of(sender);
+  json["completion_us"] = completion_of({sender.times().begin(), sender.times().end()});
+  if (sender.phases().options().has_any()) json["phases"] = phases_of(sender);
   json["resends"] = client.at("resends");
   json["repairs"] = client.at("repairs");
   json["verified"] = parameters.verify && server.is_object();
@@ -123,6 +156,7 @@ std::string table_of(const Json& it) {
                   real("messages_per_second"), real("seconds"));
   text += text_of("completion  p50 %.0f us, p99 %.0f, p99.9 %.0f, max %.0f, mean %.0f\n", us("p50"),
                   us("p99"), us("p999"), us("max"), us("mean"));
+  if (it.contains("phases")) text += phases_text(it.at("phases"));
   text += text_of("repaired    %llu resends, %llu repair packets\n", count("resends"),
                   count("repairs"));
   text += "drops       client: " + drops_text(it.at("client").at("drops")) + "\n";

@@ -36,6 +36,10 @@ constexpr const char* lesson =
     "  causeway-perf client --port sim --gilbert 8,0.5% --policy selective_repeat\n"
     "      --policy-param detect=nack\n"
     "      loss in bursts of eight; a parameter of the policy.\n"
+    "  causeway-perf client 192.0.2.7 --inflight 1 --size 1MiB --wan /run/wan\n"
+    "      --phase loss=0% --phase loss=1%\n"
+    "      a hundred messages without loss, a hundred with, and so on; the link between is\n"
+    "      causeway-wan's, on this machine, and figures come for each setting.\n"
     "  causeway-perf server --port dpdk --device net_memif0,role=server,socket=/run/wire\n"
     "      --address 192.0.2.1 --peer 192.0.2.2\n"
     "  causeway-perf client 127.0.0.1 --port dpdk --device "
@@ -58,6 +62,7 @@ struct Texts {
               port = "udp";
   std::string policy, rate = "1Gbit/s", overhead = "100%", payload, seed = "1", patience = "2s";
   std::string udp_port = "18515", key_file, rtt;
+  std::string phase_messages = "100", warm_up = "0";
   std::vector<std::string> settings;
   wan::LinkTexts link;
   std::string server_port = "udp";
@@ -106,6 +111,23 @@ void add_client_options(CLI::App& app, Texts& texts, Options& options) {
   add("--seed", texts.seed, "NUMBER", "Of the bytes, and of the simulated link (1).");
   app.add_flag("--verify", options.parameters.verify, "Compare every byte at the server.")
       ->group("What is measured");
+}
+
+void add_phase_options(CLI::App& app, Texts& texts, Options& options) {
+  const char* const group = "A link that changes: blocks of messages on one warm stream";
+  app.add_option("--wan", options.phases.wan, "The socket of causeway-wan --control.")
+      ->type_name("PATH")
+      ->group(group);
+  app.add_option("--phase", options.phases.settings,
+                 "What the link is told, as in loss=1%; given again: in turn.")
+      ->type_name("SETTING")
+      ->group(group);
+  app.add_option("--phase-messages", texts.phase_messages, "In a row under one setting (100).")
+      ->type_name("NUMBER")
+      ->group(group);
+  app.add_option("--warm-up", texts.warm_up, "Messages before the first block (0).")
+      ->type_name("NUMBER")
+      ->group(group);
 }
 
 bool is_of_simulation(std::string_view name) {
@@ -234,12 +256,27 @@ Result<void> read_line(const std::string& port, Options& options) {
   return {};
 }
 
+Result<void> read_phases(const Texts& texts, Options& options) {
+  PhaseOptions& it = options.phases;
+  std::string mistake;
+  read(it.messages, "--phase-messages", parse_count(texts.phase_messages), mistake);
+  read(it.warm_up, "--warm-up", parse_count(texts.warm_up), mistake);
+  if (it.messages == 0) mistake = "--phase-messages is 0 and must be 1 at least";
+  if (it.wan.empty() == it.has_any()) mistake = "--wan and --phase belong together";
+  if (it.has_any() && options.mode == Mode::Simulation) {
+    mistake = "--phase changes the link of causeway-wan, which --port sim has none of";
+  }
+  if (!mistake.empty()) return failure(mistake);
+  return {};
+}
+
 Result<void> read_client(Texts& texts, Options& options) {
   if (const auto mode = read_mode(texts, options); !mode) return mode;
   if (const auto line = read_line(texts.port, options); !line) return line;
   std::string mistake;
   read_parameters(texts, options.parameters, mistake);
   if (!mistake.empty()) return failure(mistake);
+  if (const auto phases = read_phases(texts, options); !phases) return phases;
   if (const auto link = read_link(texts, options); !link) return link;
   const auto impairment = wan::make_impairment(texts.link);
   if (!impairment) return failure(impairment.error().sentence);
@@ -281,6 +318,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
       ->group("Both ends alike");
   add_client_options(*client, texts, options);
   add_link_options(*client, texts);
+  add_phase_options(*client, texts, options);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForHelp&) {

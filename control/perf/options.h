@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/perf/parameters.h"
+#include "control/perf/phases.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port/impair/impairment.h"
 
@@ -32,6 +33,7 @@ struct Options {
   bool is_over_dpdk = false;
   DpdkLine dpdk;
   Impairment impairment;  ///< of the simulated link, each way
+  PhaseOptions phases;    ///< of a client over real packets
   bool is_json = false;
   bool serves_on = false;  ///< after the first client
   std::string help;        ///< not empty: print it and do nothing else

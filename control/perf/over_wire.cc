@@ -141,6 +141,8 @@ Ending drive(Sender& sender, LiveEnd& live, Channel& channel, const Parameters& 
     const auto word = ear.listen(now);
     if (sender.posted() == 0 && now - start > up_patience) {
       ending.error = "the link does not come up: " + live.end().peer().link().why();
+    } else if (!sender.mistake().empty()) {
+      ending.error = sender.mistake();
     } else if (sender.has_lost_peer() || word || channel.has_hung_up()) {
       ending.word = ended_lost;
     } else if (stop) {
@@ -198,7 +200,7 @@ Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
   }
   if (auto met = introduce(*channel, parameters, stop); !met) return failure(met.error().sentence);
   const Payload payload(parameters.size, parameters.seed);
-  Sender sender(live.end().peer(), parameters, payload);
+  Sender sender(live.end().peer(), parameters, payload, options.phases);
   const Ending ending = drive(sender, live, *channel, parameters, stop);
   if (!ending.error.empty()) return failure(ending.error);
   const bool is_whole = ending.word == ended_done;

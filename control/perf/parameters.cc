@@ -58,8 +58,13 @@ sdr::StreamConfig stream_config(const Parameters& parameters) {
   config.data_slots_max = static_cast<uint32_t>(slots_of(parameters));
   config.chunk_slots = chunk_slots;
   config.payload_bytes = parameters.payload_bytes;
+  return fit_split(config);
+}
+
+sdr::StreamConfig fit_split(sdr::StreamConfig config) {
   const auto id_bits = std::max(1u, unsigned(std::bit_width(config.messages - 1)));
-  const auto slot_bits = std::max(1u, unsigned(std::bit_width(config.data_slots_max - 1)));
+  const uint32_t slots = config.data_slots_max + config.repair_slots_max;
+  const auto slot_bits = std::max(1u, unsigned(std::bit_width(slots - 1)));
   if (ImmediateSplit::can_be(id_bits, slot_bits, 32 - id_bits - slot_bits)) {
     config.split = ImmediateSplit(id_bits, slot_bits, 32 - id_bits - slot_bits);
   }

@@ -40,6 +40,8 @@ Result<void> check(const Parameters& parameters);
 
 /// How the messages are cut. The parameters have been checked.
 sdr::StreamConfig stream_config(const Parameters& parameters);
+/// The split of the immediate that leaves the most to the user; as it was when there is none.
+sdr::StreamConfig fit_split(sdr::StreamConfig config);
 
 Json json_of(const Parameters& parameters);
 /// Errors: what is missing, of another type, or refused by check().

@@ -1,5 +1,5 @@
 // The client's program: keeps messages in flight and measures how long each takes, from its post
-// until the policy says that it is done.
+// until the policy says that it is done: whole at the other end, and the word of that back here.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/perf/parameters.h"
+#include "control/perf/phases.h"
 #include "control/sim/transfer.h"
 #include "dataplane/sdr/peer.h"
 
@@ -17,7 +18,8 @@ namespace cw::perf {
 class Sender {
  public:
   /// All three outlive the sender.
-  Sender(sdr::Peer& peer, const Parameters& parameters, const Payload& payload);
+  Sender(sdr::Peer& peer, const Parameters& parameters, const Payload& payload,
+         PhaseOptions phases = {});
 
   /// Returns whether anything was posted or completed.
   bool turn(Instant now);
@@ -33,6 +35,11 @@ class Sender {
   bool has_lost_peer() const { return has_lost_peer_; }
   /// Of the messages that are done, in the order of completion.
   std::span<const Duration> times() const { return times_; }
+  const Phases& phases() const { return phases_; }
+  /// Of the messages of one phase's setting.
+  std::vector<Duration> times_of_phase(size_t setting) const;
+  /// Why the link did not change; empty: it did, and always.
+  const std::string& mistake() const { return mistake_; }
   /// From the first post to the last completion.
   Duration elapsed() const { return ended_ - started_; }
   /// Since the first post; nothing before it.
@@ -42,6 +49,7 @@ class Sender {
   struct Flight {
     sdr::SendHandle handle;
     Instant posted;
+    uint64_t index = 0;
   };
 
   sdr::SendStream& stream() { return *peer_.send_stream(0); }
@@ -50,6 +58,7 @@ class Sender {
   }
   size_t settle(Instant now);
   size_t post(Instant now);
+  bool try_begin_phase();
 
   sdr::Peer& peer_;
   const Parameters& parameters_;
@@ -59,6 +68,10 @@ class Sender {
   Instant started_, ended_;
   std::deque<Flight> in_flight_;
   std::vector<Duration> times_;
+  std::vector<int> phase_of_;  // of each time
+  Phases phases_;
+  bool is_in_phase_ = false;  // that of the next message
+  std::string mistake_;
 };
 
 }  // namespace cw::perf

@@ -8,8 +8,7 @@
 #include "control/config/impairment_keys.h"
 #include "control/config/policy_keys.h"
 #include "control/config/read.h"
-#include "dataplane/sdr/policy_host.h"
-#include "dataplane/wire/roce_inline.h"
+#include "dataplane/sdr/policy_needs.h"
 #include "offload/codec/codecs.h"
 #include "policies/policies.h"
 
@@ -150,34 +149,12 @@ void declare_run(Section& section, const DraftPtr& draft) {
   section.key("verify", run.verify, "Compare every byte that is said to be in place.");
 }
 
-/// What the policy needs of its stream, for a round trip as the file has it.
-cw_policy_limits needs_of(const Scenario& scenario) {
-  cw_policy_limits needs{};
-  const auto table = sdr::complete_policy_table(*scenario.policy);
-  if (!table) return needs;
-  cw_env env{};
-  env.size = sizeof(env);
-  env.role = CW_SOURCE;
-  env.peers = 1;
-  env.messages = scenario.stream.messages;
-  env.data_slots_max = scenario.stream.data_slots_max;
-  env.chunk_slots = scenario.stream.chunk_slots;
-  env.paths = static_cast<uint32_t>(scenario.paths.size());
-  env.note_bytes_max = static_cast<uint32_t>(limits::note_bytes_max);
-  env.payload_bytes = scenario.stream.payload_bytes;
-  env.slot_wire_bytes = env.payload_bytes + static_cast<uint32_t>(slot_write_header_bytes);
-  env.rate_bps = scenario.pacer.rate.bps();
-  env.params = scenario.policy_params.data();
+/// For a round trip as the file has it.
+sdr::LinkGuess guess_of(const Scenario& scenario) {
   const PathScenario& first = scenario.paths.front();
-  cw_path_facts path{};
-  path.is_up = 1;
-  cw_fact_link link{};
-  link.paths = 1;
-  link.rate_bps = env.rate_bps;
-  link.rtt_ns = std::max<int64_t>((first.there.delay + first.back.delay).ns(), 1);
-  link.path = &path;
-  table->limits(&env, &link, &needs);
-  return needs;
+  return {.rate = scenario.pacer.rate,
+          .rtt = first.there.delay + first.back.delay,
+          .paths = static_cast<uint32_t>(scenario.paths.size())};
 }
 
 /// What follows from several tables.
@@ -187,7 +164,8 @@ void settle(Scenario& scenario, Section& file) {
   sdr::StreamConfig& stream = scenario.stream;
   stream.data_slots_max = std::max(1u, stream.slots_for(scenario.workload.largest().count()));
   if (stream.chunk_slots == 0 || scenario.paths.empty()) return;  // that was complained about
-  stream = sdr::coded(stream, needs_of(scenario), code::all());
+  const sdr::PolicyChoice policy{scenario.policy, scenario.policy_params};
+  stream = sdr::coded(stream, sdr::needs_of(policy, stream, guess_of(scenario)), code::all());
   if (const auto fits = sdr::check(stream); !fits) {
     file.complain("stream", "stream: " + fits.error().sentence);
   }

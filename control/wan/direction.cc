@@ -14,6 +14,11 @@ uint8_t* append(uint8_t* out, std::span<const uint8_t> bytes) {
   return out + bytes.size();
 }
 
+size_t copies_max(const Impairment& impairment, const DirectionLimits& limits) {
+  if (limits.may_change) return impairment_copies_max;
+  return impairment.duplicate > 0 ? impairment.copies_max : 1;
+}
+
 uint8_t* append16(uint8_t* out, uint16_t value) {
   *out++ = static_cast<uint8_t>(value >> 8);
   *out++ = static_cast<uint8_t>(value);
@@ -27,7 +32,7 @@ Direction::Direction(const Impairment& impairment, Prng prng, DirectionLimits li
     : model_(impairment, prng),
       impairs_arp_(impairs_arp),
       arena_(limits.frames_max, limits.frame_bytes_max),
-      queue_(limits.frames_max * (impairment.duplicate > 0 ? impairment.copies_max : 1)) {}
+      queue_(limits.frames_max * copies_max(impairment, limits)) {}
 
 void Direction::admit(const Arrival& arrival) {
   ++counters_.received;

@@ -43,8 +43,9 @@ struct DirectionCounters {
 };
 
 struct DirectionLimits {
-  size_t frames_max;       ///< held at a time
-  size_t frame_bytes_max;  ///< with room for a VLAN tag
+  size_t frames_max;        ///< held at a time
+  size_t frame_bytes_max;   ///< with room for a VLAN tag
+  bool may_change = false;  ///< change() may be called, and may ask for any number of copies
 };
 
 class Direction {
@@ -58,6 +59,9 @@ class Direction {
 
   /// Takes a copy of the frame and holds it until its time, or loses it.
   void admit(const Arrival& arrival);
+
+  /// Frames from now on meet another link; those that are held keep their time.
+  void change(const Impairment& impairment) { model_.change(impairment); }
 
   Instant next_due() const { return queue_.earliest(); }
   /// Takes frames whose time has come, earliest first; each must then be settled in one of the

@@ -11,9 +11,10 @@
 namespace cw::wan {
 namespace {
 
-constexpr size_t arrivals_max = 256;                     // per turn and side
-constexpr Duration sleep_max = Duration::from_ms(50);    // a stop is noticed at least so often
-constexpr Duration full_pause = Duration::from_us(100);  // until a full interface is tried again
+constexpr size_t arrivals_max = 256;                      // per turn and side
+constexpr Duration sleep_max = Duration::from_ms(50);     // a stop is noticed at least so often
+constexpr Duration control_every = Duration::from_ms(1);  // a look costs a system call
+constexpr Duration full_pause = Duration::from_us(100);   // until a full interface is tried again
 
 Duration wall_clock() {
   timespec time;
@@ -25,7 +26,8 @@ DirectionLimits limits_of(const Options& options, const std::array<Interface, 2>
   const size_t frame_bytes =
       std::max(interfaces[0].mtu, interfaces[1].mtu) + ethernet_header_bytes + 2 * vlan_tag_bytes;
   const size_t frames = options.memory.count() / 2 / (frame_bytes + sizeof(ReleaseQueue::Entry));
-  return {.frames_max = frames, .frame_bytes_max = frame_bytes};
+  return {
+      .frames_max = frames, .frame_bytes_max = frame_bytes, .may_change = !options.control.empty()};
 }
 
 }  // namespace
@@ -48,11 +50,18 @@ Result<std::unique_ptr<Forwarder>> Forwarder::make(const Options& options) {
   if (!a) return failure(a.error().sentence);
   auto b = open(interfaces[1]);
   if (!b) return failure(b.error().sentence);
+  std::optional<ControlSocket> control;
+  if (!options.control.empty()) {
+    auto opened = ControlSocket::open(options.control);
+    if (!opened) return failure("--control: " + opened.error().sentence);
+    control.emplace(std::move(*opened));
+  }
   return std::unique_ptr<Forwarder>(
-      new Forwarder(options, interfaces, std::move(*a), std::move(*b)));
+      new Forwarder(options, interfaces, std::move(*a), std::move(*b), std::move(control)));
 }
 
-Forwarder::Forwarder(const Options& options, std::array<Interface, 2> interfaces, Side a, Side b)
+Forwarder::Forwarder(const Options& options, std::array<Interface, 2> interfaces, Side a, Side b,
+                     std::optional<ControlSocket> control)
     : options_(options),
       start_(clock_.read()),
       sides_{std::move(a), std::move(b)},
@@ -62,12 +71,16 @@ Forwarder::Forwarder(const Options& options, std::array<Interface, 2> interfaces
         const auto& of = options.directions;
         return {Direction(of[0].impairment, prng.split(), limits, options.impairs_arp),
                 Direction(of[1].impairment, prng.split(), limits, options.impairs_arp)};
-      }()) {}
+      }()),
+      link_(options.directions),
+      control_(std::move(control)) {}
 
 Progress Forwarder::progress() const {
   return {.elapsed = now() - Instant(),
           .directions = {&directions_[0], &directions_[1]},
-          .lateness = &lateness_};
+          .lateness = &lateness_,
+          .link = &link_,
+          .changes = changes_};
 }
 
 void Forwarder::run(const std::atomic<bool>& stop, const Watcher& watcher) {
@@ -77,6 +90,7 @@ void Forwarder::run(const std::atomic<bool>& stop, const Watcher& watcher) {
       options_.duration == Duration::max() ? Instant::never() : Instant() + options_.duration;
   Instant next_report = is_watched ? Instant() + options_.stats_every : Instant::never();
   for (Instant time = now(); time < end && !stop.load(std::memory_order_relaxed); time = now()) {
+    serve(time);
     size_t moved = admit_burst(0, time) + admit_burst(1, time);
     moved += send_due(0, time) + send_due(1, time);
     if (time >= next_report) {
@@ -91,6 +105,23 @@ void Forwarder::run(const std::atomic<bool>& stop, const Watcher& watcher) {
     }
   }
   collect_missed();
+}
+
+void Forwarder::serve(Instant now) {
+  if (!control_ || now < control_due_) return;
+  control_due_ = now + control_every;
+  while (const auto request = control_->try_receive()) control_->answer(change(*request));
+}
+
+/// Returns the answer.
+std::string Forwarder::change(const std::string& request) {
+  if (request.find_first_not_of(" \t\r") == std::string::npos) return settings_of(link_) + "ok\n";
+  const auto made = changed(link_, request);
+  if (!made) return "error: " + made.error().sentence + "\n";
+  link_ = *made;
+  for (size_t i = 0; i < 2; ++i) directions_[i].change(link_[i].impairment);
+  ++changes_;
+  return "ok\n";
 }
 
 /// From the wall clock, in which the kernel stamps arrivals, to the link's.
@@ -159,11 +190,14 @@ void Forwarder::wait(Instant now, Instant until) {
   const Instant wake = std::min({until, now + sleep_max, due});
   const Duration sleep = wake - now - options_.spin;
   if (sleep <= Duration()) return;
-  std::array<pollfd, 2> fds{pollfd{sides_[0].input.fd(), POLLIN, 0},
-                            pollfd{sides_[1].input.fd(), POLLIN, 0}};
+  // The kernel skips a negative one.
+  std::array<pollfd, 3> fds{pollfd{sides_[0].input.fd(), POLLIN, 0},
+                            pollfd{sides_[1].input.fd(), POLLIN, 0},
+                            pollfd{control_ ? control_->fd() : -1, POLLIN, 0}};
   const timespec timeout{0, static_cast<long>(sleep.ns())};
   if (ppoll(fds.data(), fds.size(), &timeout, nullptr) <= 0) return;
-  for (const pollfd& fd : fds) {
+  if (fds[2].revents != 0) control_due_ = now;
+  for (const pollfd& fd : std::span(fds).first(2)) {
     if ((fd.revents & POLLERR) == 0) continue;
     int error = 0;  // an interface went down; asking clears it, and it may come up again
     socklen_t bytes = sizeof(error);

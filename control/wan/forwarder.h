@@ -6,7 +6,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "control/wan/control_socket.h"
 #include "control/wan/direction.h"
 #include "control/wan/lateness.h"
 #include "control/wan/options.h"
@@ -21,6 +23,8 @@ struct Progress {
   Duration elapsed;
   std::array<const Direction*, 2> directions;  ///< A to B, B to A
   const Lateness* lateness;
+  const BothDirections* link;  ///< as it is now
+  uint64_t changes;            ///< of the link since it began
 };
 
 class Forwarder {
@@ -40,7 +44,8 @@ class Forwarder {
     FrameInput input;
     FrameOutput output;
   };
-  Forwarder(const Options& options, std::array<Interface, 2> interfaces, Side a, Side b);
+  Forwarder(const Options& options, std::array<Interface, 2> interfaces, Side a, Side b,
+            std::optional<ControlSocket> control);
 
   Instant now() const { return Instant() + (clock_.read() - start_); }
   size_t admit_burst(size_t direction, Instant now);
@@ -48,6 +53,8 @@ class Forwarder {
   void settle(Direction& direction, std::span<const Direction::Due> due,
               const FrameOutput::Sent& sent);
   Duration wall_offset() const;
+  void serve(Instant now);
+  std::string change(const std::string& request);
   void collect_missed();
   void gather() const;
   void wait(Instant now, Instant until);
@@ -57,6 +64,10 @@ class Forwarder {
   Instant start_;
   std::array<Side, 2> sides_;
   std::array<Direction, 2> directions_;
+  BothDirections link_;
+  uint64_t changes_ = 0;
+  std::optional<ControlSocket> control_;
+  Instant control_due_;
   std::array<Instant, 2> latest_arrival_{};
   bool is_output_full_ = false;
   Lateness lateness_;

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <optional>
 #include <span>
+#include <string_view>
 
+#include "control/wan/control_socket.h"
 #include "control/wan/forwarder.h"
 #include "control/wan/offloads.h"
 #include "control/wan/options.h"
@@ -107,9 +109,23 @@ int run(const Options& options) {
   return 0;
 }
 
+/// `causeway-wan set PATH OPTION=VALUE ...`
+int set(std::span<char* const> words) {
+  if (words.empty()) return say("set what? causeway-wan set PATH loss=1%"), exit_refused;
+  std::string request;
+  for (const char* word : words.subspan(1)) request += std::string(word) + " ";
+  const auto answer = ask(words[0], request);
+  if (!answer) return say(answer.error().sentence), exit_failed;
+  std::fputs(answer->c_str(), stdout);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "set") {
+    return set(std::span(argv, static_cast<size_t>(argc)).subspan(2));
+  }
   const auto options = parse_options({argv, static_cast<size_t>(argc)});
   if (!options) {
     say(options.error().sentence);

@@ -21,6 +21,12 @@ constexpr const char* lesson =
     "Give the two interfaces no addresses, and turn the offloads of the hosts' own ends off:\n"
     "  ethtool -K HOST_IF tx off tso off gso off gro off tx-udp-segmentation off\n"
     "\n"
+    "With --control PATH the link can be changed while it runs. A line holds any number of the\n"
+    "link's options without dashes, and is answered; what is under way keeps its fate:\n"
+    "  causeway-wan set PATH loss=1% a-to-b.rate=100Mbit/s   or  echo loss=1% | nc -U PATH\n"
+    "  causeway-wan set PATH loss=                           takes an option back\n"
+    "  causeway-wan set PATH                                 shows them\n"
+    "\n"
     "Examples:\n"
     "  causeway-wan va vb --rtt 25ms --rate 500Mbit/s --loss 1% --seconds 30 --json\n"
     "      500 Mbit/s and 12.5 ms each way; one packet in a hundred is lost; ends by itself and\n"
@@ -68,6 +74,10 @@ void add_run_options(CLI::App& app, Texts& texts, Options& options) {
   add("--seconds", texts.seconds, "NUMBER", "End after so long (until SIGINT or SIGTERM).");
   add("--seed", texts.seed, "NUMBER", "Decides everything that chance decides (1).");
   add("--stats-every", texts.stats_every, "TIME", "Live counters on standard error.");
+  app.add_option("--control", options.control,
+                 "A socket to change the link by while it runs; see below.")
+      ->type_name("PATH")
+      ->group("The run");
   add("--memory", texts.memory, "SIZE", "For frames under way, both directions (256MiB).");
   add("--spin", texts.spin, "TIME", "Wake so much early and spin for the rest (0us).");
   add("--gather", texts.gather, "TIME",

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "control/wan/link_options.h"
+#include "control/wan/link_change.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 
@@ -14,21 +14,16 @@ namespace cw::wan {
 
 inline constexpr const char* direction_names[2] = {"a_to_b", "b_to_a"};
 
-/// What one direction was told.
-struct DirectionOptions {
-  LinkTexts texts;
-  Impairment impairment;
-};
-
 struct Options {
   std::array<std::string, 2> interfaces;
-  std::array<DirectionOptions, 2> directions;  ///< A to B, B to A
+  BothDirections directions;
   uint64_t seed = 1;
   Duration duration = Duration::max();
   Duration stats_every = {};  ///< zero: no live counters
   Duration spin = {};         ///< wake so much early and spin for the rest
   Duration gather = {};       ///< let frames gather so long before looking again
   Bytes memory;
+  std::string control;  ///< path of the socket that changes the link; empty: none
   bool is_json = false;
   bool impairs_arp = false;
   bool fixes_offloads = false;

@@ -115,8 +115,9 @@ std::string json_report(const Options& options, const Progress& progress) {
   json["seed"] = options.seed;
   json["interfaces"] = options.interfaces;
   for (size_t i = 0; i < 2; ++i) {
-    json["link"][direction_names[i]] = Json(options.directions[i].texts);
+    json["link"][direction_names[i]] = Json((*progress.link)[i].texts);
   }
+  json["link"]["changes"] = progress.changes;
   json["link"]["impair_arp"] = options.impairs_arp;
   return json.dump() + "\n";
 }

@@ -91,6 +91,8 @@ class CodeDesk {
   /// As long and as zero.
   const uint8_t* zeros() const { return zeros_->at(0); }
 
+  /// How many repair shards of a row to submit at once, so that no turn is long for it.
+  uint32_t outputs_max(const CodeShape& shape) const { return executor_->outputs_max(shape); }
   /// False, and the row stays the caller's, when this turn can compute no more of this shape.
   bool try_submit(CodeRow& row, CodeClient& client, const cw_codec_ops& ops,
                   const CodeShape& shape);

@@ -102,7 +102,21 @@ typedef struct cw_qp_attr {
   uint32_t policy_param_count;        /* how many policy_params there are */
   const struct cw_policy_ops* policy; /* null: the fallback, which repairs nothing */
   const double* policy_params;        /* in the order declared; those left out are the defaults */
+
+  /* Behind here since version 2 of this struct. */
+  uint32_t coding;       /* enum cw_coding */
+  uint32_t reserved_2;   /* 0 */
+  uint64_t block_age_ns; /* a block of a streamed message that has waited so long is closed as it
+                            is; 0: when it is full, or its message ends */
 } cw_qp_attr;
+
+/* Without blocks a policy that codes only resends. With them its parameters say what blocks look
+ * like (k, m, rows, codec), and so must be the same at both ends, and a message must be able to
+ * hold one block. Repair slots take memory and slot bits besides the data's. */
+enum cw_coding {
+  CW_CODING_NONE = 0,
+  CW_CODING_AS_POLICY = 1 /* as the policy asks; an error under one that does not code */
+};
 
 /* Both ends create their QPs before they turn for the first time, with the same attributes save for
  * send_enable, recv_enable, pieces_max and the policy's parameters. A QP lives as long as its

@@ -7,6 +7,18 @@
 #include "dataplane/sdr/send_stream.h"
 
 namespace cw::sdr {
+namespace {
+
+/// Whether all repair of a row is there or being made. A row too long for a turn is made in
+/// several.
+bool is_claimed(const RepairSlots& repairs, uint32_t place, const CodedSet& set, uint32_t row) {
+  for (uint32_t j = 0; j < set.m; ++j) {
+    if (!repairs.is_claimed(place, set.repair_of(j, row))) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 void SendStream::on_code(const cw_code& code, Instant) {
   const Message* message = find_told(code.message);
@@ -49,8 +61,8 @@ bool SendStream::issue_row(CodeRequest& request) {
   row->place = place_of(*message);
   row->row = request.row_next;
   row->is_decode = false;
-  const uint32_t bytes = fill_row(*row, *message, set);
   const CodeShape shape{set.k, set.m, config_.shard_bytes()};
+  const uint32_t bytes = fill_row(*row, *message, set, desk_.outputs_max(shape));
   const bool is_there = row->output_count == 0;
   if (is_there || !desk_.try_submit(*row, *this, *config_.codecs[set.codec], shape)) {
     desk_.give_back(*row);
@@ -62,16 +74,17 @@ bool SendStream::issue_row(CodeRequest& request) {
     repairs_.claim(row->place, slot, bytes);
     message->repair_end = std::max(message->repair_end, slot + 1);
   }
-  ++request.row_next;
+  request.row_next += is_claimed(repairs_, row->place, set, row->row);
   ++request.under_way;
   // Its memory, and its place, stay until the row is back.
   ++message->rows_coding;
   return true;
 }
 
-/// Data of a row, and those of its repair slots that are not there yet. Returns how many bytes in
-/// front of their zeros the longest data slot has.
-uint32_t SendStream::fill_row(CodeRow& row, const Message& message, const CodedSet& set) {
+/// Data of a row, and those of its repair slots that are not there yet, `most` at most.
+/// Returns how many bytes in front of their zeros the longest data slot has.
+uint32_t SendStream::fill_row(CodeRow& row, const Message& message, const CodedSet& set,
+                              uint32_t most) {
   size_t bytes = 1;
   for (uint32_t c = 0; c < set.k; ++c) {
     if (!set.has_shard(c, row.row)) {
@@ -82,7 +95,7 @@ uint32_t SendStream::fill_row(CodeRow& row, const Message& message, const CodedS
     row.add_input(c, shard_of(slot, desk_.buffer(row, c)));
     bytes = std::max(bytes, slot.size());
   }
-  for (uint32_t j = 0; j < set.m; ++j) {
+  for (uint32_t j = 0; j < set.m && row.output_count < most; ++j) {
     const uint32_t slot = set.repair_of(j, row.row);
     if (repairs_.is_claimed(row.place, slot)) continue;
     row.add_output(CW_REPAIR_ID | j, repairs_.at(row.place, slot));

@@ -165,7 +165,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   // Repair (send_repair.cc).
   void on_row_coded(CodeRow& row, const CodeResult& result) override;
   bool issue_row(CodeRequest& request);
-  uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set);
+  uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set, uint32_t most);
   const uint8_t* shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const;
   void code_rows(Instant now);
   bool is_coding_due() const { return !codes_.is_idle(); }

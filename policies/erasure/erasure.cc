@@ -38,8 +38,11 @@
 // Weaknesses. Redundancy is paid for whether something is lost or not. A row beyond repair waits
 // for its fallback even when that is plain before (`hybrid` does not wait). When messages share the
 // link their blocks leave more slowly than at full rate and the fallback comes early: the source
-// ignores what has not left or is on its way, so that costs notes, not slots. `codec = "xor"`
-// repairs one loss per group of k / m: cheap, and weak.
+// ignores what has not left or is on its way, so that costs notes, not slots. A message appended
+// whole has all its data in front of all its repair (data goes first): where its blocks take longer
+// than the fallback, those in front are resent in part. 1 MiB in slots of 1,400 bytes at 500
+// Mbit/s, 20 ms and 1 %: 2.7 resends of 749 slots, with nothing won or lost in time; `hybrid`
+// resends none. `codec = "xor"` repairs one loss per group of k / m: cheap, and weak.
 #include "policies/parts/coding/coding_policy.h"
 
 namespace cw::policy {

@@ -28,8 +28,11 @@
 //   reorder_budget      what the link measures, plus the skew between paths.
 //
 // Weaknesses. On a link that reorders more than it has measured, rows are asked for that would
-// still have come. A burst longer than m x rows costs an RTT, as with selective_repeat. Rows are
-// judged one by one; a message of many rows meets a bad one sooner.
+// still have come. A burst longer than m x rows costs an RTT, as with selective_repeat: with m = 3
+// that is one of more than 12 slots, and so most long ones (15) of the cloud profiles. m follows
+// the share of lost slots, with bursts as clusters; sized for bursts that are rare it would be a
+// tax on every packet, which `erasure` is there to pay. Rows are judged one by one; a message of
+// many rows meets a bad one sooner.
 #include "policies/parts/coding/coding_policy.h"
 
 namespace cw::policy {

@@ -63,8 +63,9 @@ Json run_iperf(const lab::Sites& sites, Arguments options, seconds time,
   const lab::Outcome outcome = finish(client, time, progress);
   const Json report = Json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
   if (outcome.status != 0 || !report.is_object()) {
-    throw std::runtime_error("iperf3: " + (report.is_object() ? report.value("error", outcome.err)
-                                                              : outcome.out + outcome.err));
+    throw std::runtime_error(
+        "iperf3 ended with status " + std::to_string(outcome.status) + ": " +
+        (report.is_object() ? report.value("error", outcome.err) : outcome.out + outcome.err));
   }
   return report;
 }
@@ -135,14 +136,19 @@ MessageResult send_messages(const lab::Sites& sites, const Options& options,
   const uint64_t fitting = rate.bytes_in(messages_time).count() / message_bytes;
   const uint64_t messages = std::clamp<uint64_t>(fitting, 20, messages_max);
   lab::Program server(sites.namespace_of(At::HostB), {program, "server", "--json"});
-  if (!server.wait_for("ready")) throw std::runtime_error(server.finish().err);
+  if (!server.wait_for("ready")) {
+    throw std::runtime_error("causeway-perf's server does not start: " + server.finish().err);
+  }
   const lab::Outcome outcome = sites.space(At::HostA).run(
       {program, "client", lab::site_b.host, "--policy", "passthrough", "--count",
        std::to_string(messages), "--size", std::to_string(message_bytes), "--inflight", "32",
        "--patience", "300ms", "--rate", std::to_string(rate.bps()) + "bit/s", "--verify",
        "--json"});
   const Json report = Json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
-  if (!report.is_object()) throw std::runtime_error("causeway-perf: " + outcome.err);
+  if (!report.is_object()) {
+    throw std::runtime_error("causeway-perf ended with status " + std::to_string(outcome.status) +
+                             " and no figures: " + outcome.err);
+  }
   return {.posted = report.at("posted").get<uint64_t>(),
           .whole = report.at("arrived_whole").get<uint64_t>(),
           .bytes_wrong = report.at("bytes_wrong").get<uint64_t>()};

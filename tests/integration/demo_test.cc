@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -126,6 +127,38 @@ TEST_F(DemoRun, is_gone_with_all_its_processes_when_it_is_killed) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(gateways_alive(), 0);
+}
+
+/// The first child of a process; 0 while it has none.
+pid_t child_of(pid_t parent) {
+  const std::string number = std::to_string(parent);
+  pid_t child = 0;
+  std::ifstream("/proc/" + number + "/task/" + number + "/children") >> child;
+  return child;
+}
+
+TEST_F(DemoRun, says_why_when_it_ends_without_figures) {
+  lab::Program ended(here_->fd(), {CW_DEMO_PROGRAM, "--seconds", "3599"});
+  for (int i = 0; i < 500 && gateways_alive() < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ended.signal(SIGTERM);
+  const lab::Outcome outcome = ended.finish();
+  EXPECT_EQ(outcome.status, 128 + SIGTERM);
+  EXPECT_NE(outcome.err.find("ended by SIGTERM"), std::string::npos) << outcome.err;
+
+  // As the kernel does when memory is short.
+  lab::Program killed(here_->fd(), {CW_DEMO_PROGRAM, "--seconds", "3599"});
+  pid_t inside = 0;
+  for (int i = 0; i < 500 && (inside = child_of(killed.pid())) == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ASSERT_GT(inside, 0);
+  kill(inside, SIGKILL);
+  const lab::Outcome lost = killed.finish();
+  EXPECT_EQ(lost.status, 128 + SIGKILL);
+  EXPECT_NE(lost.err.find("killed before it was done"), std::string::npos) << lost.err;
 }
 
 }  // namespace

@@ -110,6 +110,41 @@ TEST_F(Perf, repairs_what_the_link_loses) {
   EXPECT_GE(it["completion_us"]["p50"], 10'000.0);
 }
 
+TEST_F(Perf, changes_the_link_between_blocks_of_messages) {
+  const std::string control = testing::TempDir() + "perf_test_control";
+  impair({"--rtt", "10ms", "--json", "--control", control});
+  serve(HostB);
+  const Arguments phases{
+      "--wan",   control,     "--phase", "loss=0%",  "--phase", "loss=5%", "--phase-messages",
+      "10",      "--warm-up", "5",       "--policy", "hybrid",  "--rate",  "200Mbit/s",
+      "--count", "45",        "--verify"};
+  const Outcome outcome = lab_->run(HostA, client(address_of_b) + phases);
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["arrived_whole"], 45);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_GT(it["repairs"], 0);
+  ASSERT_EQ(it["phases"].size(), 2u);
+  EXPECT_EQ(it["phases"][0]["link"], "loss=0%");
+  for (const Json& phase : it["phases"]) {
+    EXPECT_EQ(phase["done"], 20) << phase;
+    EXPECT_GE(phase["completion_us"]["p50"], 10'000.0);
+  }
+  EXPECT_EQ(it["phases"][0]["over_first"]["p99"], 1.0);
+  wan_->signal(SIGTERM);
+  const Json link = Json::parse(wan_->finish().out);
+  EXPECT_EQ(link["link"]["changes"], 5);  // the warm-up and four blocks
+  EXPECT_GT(link["a_to_b"]["lost"]["uniform"], 0);
+}
+
+TEST_F(Perf, says_that_nobody_changes_the_link) {
+  serve(HostA);
+  const Outcome outcome =
+      lab_->run(HostA, client("127.0.0.1") + Arguments{"--wan", "/nowhere", "--phase", "loss=1%"});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_NE(outcome.err.find("--phase: /nowhere"), std::string::npos) << outcome.err;
+}
+
 TEST_F(Perf, tells_both_ends_why_keys_do_not_match) {
   const auto key_file = testing::TempDir() + "perf_test_key_" + std::to_string(getpid());
   std::ofstream(key_file) << "a secret that the client does not know";

@@ -190,6 +190,36 @@ TEST_F(Wan, duplicates_and_damages) {
   EXPECT_GE(report["b_to_a"]["corrupted"], 100);
 }
 
+TEST_F(Wan, changes_while_it_runs) {
+  const std::string path = testing::TempDir() + "wan_test_control";
+  start({"--rtt", "2ms", "--control", path});
+  const auto set = [&](const Arguments& words) {
+    Arguments arguments{CW_WAN_PROGRAM, "set", path};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    return lab_->run(HostA, arguments);  // a path knows no namespaces
+  };
+  const auto arrivals = [&] {
+    a_->send_numbers(200);
+    return b_->drain().size();
+  };
+  EXPECT_EQ(arrivals(), 200u);
+  EXPECT_EQ(set({"a-to-b.loss=100%"}).status, 0);
+  EXPECT_EQ(arrivals(), 0u);
+  const Outcome refused = set({"loss=0%", "delay=soon"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("delay"), std::string::npos) << refused.err;
+  EXPECT_EQ(arrivals(), 0u);  // a line fails as a whole
+  EXPECT_EQ(set({"loss=0%", "duplicate=100%,4"}).status, 0);
+  EXPECT_EQ(arrivals(), 800u);
+  EXPECT_EQ(set({}).out,
+            "a-to-b.delay=1000000ns\na-to-b.duplicate=100%,4\na-to-b.loss=0%\n"
+            "b-to-a.delay=1000000ns\nb-to-a.duplicate=100%,4\nb-to-a.loss=0%\n");
+  const Json report = stop();
+  EXPECT_EQ(report["link"]["changes"], 2);
+  EXPECT_EQ(report["a_to_b"]["lost"]["uniform"], 400);
+  EXPECT_EQ(access(path.c_str(), F_OK), -1);
+}
+
 TEST_F(Wan, passes_nothing_while_the_link_is_dead) {
   start({"--blackout", "0s,6s"});
   a_->send_numbers(100);

@@ -23,7 +23,14 @@ constexpr int exit_failed = 3;
 
 pid_t inside = -1;
 
-[[noreturn]] void end_at_once(int number) { _exit(128 + number); }
+/// Says so first: whoever waits for figures would otherwise see nothing at all.
+[[noreturn]] void end_at_once(int number) {
+  const char* const sentence = number == SIGINT    ? "ended by SIGINT before it was done\n"
+                               : number == SIGTERM ? "ended by SIGTERM before it was done\n"
+                                                   : "ended by SIGHUP before it was done\n";
+  [[maybe_unused]] const ssize_t count = write(STDERR_FILENO, sentence, std::strlen(sentence));
+  _exit(128 + number);
+}
 void pass_on(int number) { kill(inside, number); }
 
 void on_signals(void (*handler)(int)) {
@@ -83,6 +90,11 @@ int run_enclosed(const std::function<int()>& work) {
   on_signals(pass_on);
   int status = 0;
   while (waitpid(inside, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) {
+    std::fprintf(stderr, "killed before it was done, by signal %d (%s)%s\n", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)),
+                 WTERMSIG(status) == SIGKILL ? ": by somebody, or for want of memory" : "");
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

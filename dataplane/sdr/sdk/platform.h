@@ -13,6 +13,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
+#include "dataplane/codec.h"
 #include "dataplane/policy.h"
 #include "dataplane/port.h"
 
@@ -47,6 +48,8 @@ struct Platform {
   /// The first is the fallback: the policy of QPs that name none, and of those whose own
   /// misbehaved. There is at least one.
   std::span<const cw_policy_ops* const> policies;
+  /// By their numbers on the wire; none: no QP of this program is coded.
+  std::span<const cw_codec_ops* const> codecs = {};
 };
 
 /// Defined by whoever links the SDK; the same at every call.

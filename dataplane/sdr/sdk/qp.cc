@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstddef>
 
+#include "dataplane/sdr/policy_needs.h"
 #include "dataplane/sdr/sdk/attributes.h"
 #include "dataplane/sdr/sdk/context.h"
 
@@ -13,6 +15,7 @@ constexpr uint64_t message_bytes_default = 8 << 20;
 constexpr uint32_t chunk_slots_default = 16;
 constexpr uint32_t generations_default = 4;
 constexpr uint32_t pieces_default = 64;
+constexpr uint64_t block_age_ns_max = 3'600'000'000'000;
 constexpr uint32_t pieces_limit = UINT16_MAX;
 // Every piece is a range in the outbox until its first packet leaves.
 constexpr size_t outbox_ranges_min = 1024, outbox_ranges_max = 1 << 14;
@@ -58,6 +61,10 @@ Result<void> check_numbers(const cw_qp_attr& attr, const cw_context& context) {
     return failure("message_bytes_max is " + number(attr.message_bytes_max) + " and may be " +
                    number(limits::slots_per_message_max * payload));
   }
+  if (attr.block_age_ns > block_age_ns_max) {
+    return failure("block_age_ns is " + number(attr.block_age_ns) + " and may be " +
+                   number(block_age_ns_max));
+  }
   if (attr.pieces_max > pieces_limit) {
     return failure("pieces_max is " + number(attr.pieces_max) + " and may be " +
                    number(pieces_limit));
@@ -76,6 +83,21 @@ sdr::StreamConfig config_of(const cw_qp_attr& attr, uint32_t payload) {
   config.channels = attr.channels;
   config.payload_bytes = payload;
   return config;
+}
+
+Result<sdr::StreamConfig> coded(const sdr::StreamConfig& config, const cw_qp_attr& attr,
+                                std::span<const double> params) {
+  if (attr.coding == CW_CODING_NONE) return config;
+  if (attr.coding != CW_CODING_AS_POLICY) {
+    return failure("coding is " + std::to_string(attr.coding) + " and must be " +
+                   std::to_string(CW_CODING_NONE) + " or " + std::to_string(CW_CODING_AS_POLICY));
+  }
+  const cw_policy_limits needs = sdr::needs_of({attr.policy, params}, config, {});
+  if (needs.rows == 0) {
+    return failure("policy " + std::string(attr.policy->name) + " does not code: coding must be " +
+                   std::to_string(CW_CODING_NONE));
+  }
+  return sdr::coded(config, needs, platform().codecs);
 }
 
 sdr::QpOptions options_of(const cw_qp_attr& attr, const cw_qp& qp) {
@@ -97,11 +119,15 @@ Result<std::unique_ptr<cw_qp>> make_qp(cw_context& context, cw_qp_attr& attr) {
   if (const auto checked = check_numbers(attr, context); !checked) {
     return std::unexpected(checked.error());
   }
-  const sdr::StreamConfig config = config_of(attr, payload);
-  if (const auto checked = check(config); !checked) return std::unexpected(checked.error());
+  const sdr::StreamConfig plain = config_of(attr, payload);
+  if (const auto checked = check(plain); !checked) return std::unexpected(checked.error());
   if (attr.policy == nullptr) attr.policy = platform().policies.front();
   auto params = params_of(*attr.policy, {attr.policy_params, attr.policy_param_count});
   if (!params) return std::unexpected(params.error());
+  const auto whole = coded(plain, attr, *params);
+  if (!whole) return std::unexpected(whole.error());
+  const sdr::StreamConfig config = *whole;
+  if (const auto checked = check(config); !checked) return std::unexpected(checked.error());
   std::unique_ptr<cw_qp> qp(new cw_qp{.context = &context,
                                       .config = config,
                                       .pieces_max = attr.pieces_max,
@@ -112,6 +138,9 @@ Result<std::unique_ptr<cw_qp>> make_qp(cw_context& context, cw_qp_attr& attr) {
   }
   qp->send = context.peer->send_stream(config.qp);
   qp->recv = context.peer->recv_stream(config.qp);
+  if (qp->send != nullptr && attr.block_age_ns > 0) {
+    qp->send->set_block_age(Duration::from_ns(static_cast<int64_t>(attr.block_age_ns)));
+  }
   return qp;
 }
 
@@ -140,7 +169,7 @@ Result<std::vector<double>> cw::sdk::params_of(const cw_policy_ops& ops,
 
 cw_qp* cw_qp_create(cw_context* context, const cw_qp_attr* given) {
   if (context == nullptr) return misuse("the context is null"), nullptr;
-  auto attr = copy_attributes(given, sizeof(cw_qp_attr), "cw_qp_attr");
+  auto attr = copy_attributes(given, offsetof(cw_qp_attr, coding), "cw_qp_attr");
   if (!attr) return nullptr;
   auto qp = make_qp(*context, *attr);
   if (!qp) return misuse(qp.error()), nullptr;

@@ -44,7 +44,10 @@ void RepeatSource::on_opened(const cw_fact_opened& fact, Instant) {
   message = {};
   message.sequence = fact.message;
   message.slots = CW_UNKNOWN;
-  messages_.try_add(fact.message, &message);
+  message.deadline = Instant::from_ns(fact.deadline_ns);
+  if (messages_.try_add(fact.message, &message)) {
+    deadline_next_ = std::min(deadline_next_, message.deadline);
+  }
 }
 
 void RepeatSource::on_appended(const cw_fact_appended& fact, Instant now) {
@@ -114,6 +117,7 @@ void RepeatSource::on_link(const cw_fact_link& fact, Instant) {
 void RepeatSource::on_timer(uint64_t, Instant now) {
   armed_at_ = Instant::never();
   if (now >= give_up_at_) give_up_all();
+  if (now >= deadline_next_) give_up_late(now);
 }
 
 void RepeatSource::on_drain(Instant by, Instant now) {
@@ -122,7 +126,10 @@ void RepeatSource::on_drain(Instant by, Instant now) {
 }
 
 void RepeatSource::on_ended(uint32_t sequence, void* state, Instant) {
-  marks_.release_all(static_cast<SourceMessage*>(state)->marks);
+  SourceMessage& message = *static_cast<SourceMessage*>(state);
+  marks_.release_all(message.marks);
+  message.is_over = true;
+  forget_deadline(message);
   messages_.remove(sequence);
 }
 
@@ -205,6 +212,7 @@ void RepeatSource::advance(SourceMessage& message) {
 
 void RepeatSource::settle(SourceMessage& message) {
   message.is_over = true;
+  forget_deadline(message);
   marks_.release_all(message.marks);
   queue(message);
 }
@@ -228,6 +236,21 @@ void RepeatSource::give_up_all() {
   give_up_at_ = Instant::never();
   messages_.for_each([this](SourceMessage& message) {
     if (!message.is_over) give_up(message);
+  });
+}
+
+void RepeatSource::give_up_late(Instant now) {
+  messages_.for_each([&](SourceMessage& message) {
+    if (!message.is_over && message.deadline <= now) give_up(message);
+  });
+}
+
+/// A message that is over waits for nothing; the next deadline is another's.
+void RepeatSource::forget_deadline(const SourceMessage& message) {
+  if (message.deadline == Instant::never() || message.deadline > deadline_next_) return;
+  deadline_next_ = Instant::never();
+  messages_.for_each([&](const SourceMessage& other) {
+    if (!other.is_over) deadline_next_ = std::min(deadline_next_, other.deadline);
   });
 }
 
@@ -415,7 +438,8 @@ bool RepeatSource::probe(const RangeFifo::Entry& entry, SourceMessage& message, 
 }
 
 void RepeatSource::arm(Out& out) {
-  const Instant at = std::min({overdue_at(), refused_.due(times_.retry), give_up_at_});
+  const Instant at =
+      std::min({overdue_at(), refused_.due(times_.retry), give_up_at_, deadline_next_});
   if (at != armed_at_ && out.timer(0, at)) armed_at_ = at;
 }
 

@@ -6,6 +6,8 @@
 //   resent    --RTT + margin--> likewise a resend: nothing is resent twice within an RTT
 //   wanted    --at once-->      what a note asked for
 //
+// A message that has a deadline, and is not settled by then, is given up.
+//
 // When nothing at all has come back since the oldest outstanding slot left, the link may be down:
 // sixteen slots ask, with a doubling wait; everything else stays where it is.
 #pragma once
@@ -33,6 +35,7 @@ struct SourceMessage {
   bool is_queued;         // waits in `settled_`
   bool was_given_up;
   Instant swept_at;  // time of its one covering entry in `departed_`; zero: none
+  Instant deadline;  // what is not settled by then is given up
   SlotMarks::Map marks;
 };
 
@@ -89,6 +92,8 @@ class RepeatSource {
   bool is_silent() const;
   Instant overdue_at() const;
   void give_up_all();
+  void give_up_late(Instant now);
+  void forget_deadline(const SourceMessage& message);
 
   void read_section(const Section& section, NoteReader& reader);
   void read_word(SourceMessage& message, uint32_t index, uint64_t word, uint32_t overdue);
@@ -114,6 +119,7 @@ class RepeatSource {
   Instant probed_at_;        // in silence: the last question
   Instant hold_until_;       // after silence: until the sink's picture is in
   Instant give_up_at_ = Instant::never();
+  Instant deadline_next_ = Instant::never();  // of the messages that are open
   Instant armed_at_ = Instant::never();
 };
 

@@ -80,6 +80,23 @@ TEST(Coding, pieces_in_any_order_are_cut_into_the_same_blocks) {
   }
 }
 
+TEST(Coding, a_row_too_long_for_a_turn_is_encoded_in_several) {
+  const CodingKnobs knobs{.k = 32, .m = 8, .rows = 4};
+  SiteOptions site = coding_site(knobs);
+  constexpr uint64_t output_work = 32 * payload, row_work = 8 * output_work;
+  site.coding.executor.turn_work_max = 3 * output_work;
+  const auto lost = [](uint32_t slot, bool is_repair) { return !is_repair && slot % 16 == 3; };
+  World world(site, {.messages = 3, .bytes_of = [](uint64_t) { return 128 * payload; }}, lost);
+  EXPECT_TRUE(world.is_done_within(5_s));
+  EXPECT_EQ(world.complaint(), "");
+  EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 3 * 8u);
+  EXPECT_EQ(world.at_a(Counter::resends_sent), 0u);
+  const CodeExecutor& executor = *world.pair.a->endpoint().desk().executor();
+  EXPECT_EQ(executor.turn_work_highest(), 3 * output_work);
+  EXPECT_LT(executor.turn_work_highest(), row_work);
+  EXPECT_EQ(executor.inline_count(), 3 * 4 * 3u);  // messages, rows, and three jobs of a row
+}
+
 // ---- one block ----------------------------------------------------------------------------------
 
 cw_code code_of(const cw_fact_block_closed& block) {

@@ -55,6 +55,22 @@ TEST(PerfOptions, the_simulated_link_is_described_as_that_of_causeway_wan) {
   EXPECT_DOUBLE_EQ(options->impairment.reorder, 0.02);
 }
 
+TEST(PerfOptions, a_link_that_changes_is_described_by_its_settings) {
+  const auto options = parse(
+      "client h --wan /run/wan --phase loss=0% --phase loss=1% --phase-messages 7 --warm-up 3");
+  ASSERT_TRUE(options) << options.error().sentence;
+  const Phases phases(options->phases);
+  for (const uint64_t begin : {0u, 3u, 10u, 17u}) EXPECT_TRUE(phases.begins_at(begin)) << begin;
+  for (const uint64_t within : {1u, 2u, 4u, 9u, 11u}) EXPECT_FALSE(phases.begins_at(within));
+  const std::pair<uint64_t, int> settings[] = {{0, -1}, {2, -1}, {3, 0}, {9, 0}, {10, 1}, {17, 0}};
+  for (const auto& [index, setting] : settings) EXPECT_EQ(phases.of(index), setting) << index;
+  EXPECT_FALSE(Phases({}).begins_at(0));
+  EXPECT_FALSE(parse("client h --wan /run/wan"));
+  EXPECT_FALSE(parse("client h --phase loss=1%"));
+  EXPECT_FALSE(parse("client h --wan /run/wan --phase loss=1% --phase-messages 0"));
+  EXPECT_FALSE(parse("client --port sim --wan /run/wan --phase loss=1%"));
+}
+
 TEST(PerfOptions, each_end_of_a_line_over_dpdk_says_its_own) {
   for (const char* line : {"client h", "server"}) {
     const auto options = parse(std::string(line) +

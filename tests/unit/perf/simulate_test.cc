@@ -49,6 +49,26 @@ TEST(PerfSimulation, a_seed_decides_everything) {
   EXPECT_NE(first["trace_hash"], measure(arguments + "8")["trace_hash"]);
 }
 
+TEST(PerfSimulation, a_policy_that_codes_gets_its_blocks_and_resends_nearly_nothing) {
+  for (const char* policy : {"erasure", "hybrid", "layered_interleave"}) {
+    const Json it = measure(
+        "--rtt 20ms --loss 1% --rate 500Mbit/s --size 1MiB --inflight 1 "
+        "--count 30 --verify --policy " +
+        std::string(policy));
+    EXPECT_EQ(it["arrived_whole"], 30) << policy;
+    EXPECT_EQ(it["bytes_wrong"], 0) << policy;
+    EXPECT_GT(it["repairs"], 30 * 256 / 32) << policy;  // a shard of each row of 32
+    EXPECT_LT(it["resends"], 30) << policy;             // 77 slots were lost
+  }
+}
+
+TEST(PerfSimulation, a_message_shorter_than_a_block_is_coded_too) {
+  const Json it = measure("--rtt 20ms --loss 5% --size 1KiB --count 300 --verify --policy erasure");
+  EXPECT_EQ(it["arrived_whole"], 300);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_GE(it["repairs"], 300);
+}
+
 TEST(PerfSimulation, a_perfect_link_carries_the_rate_and_resends_nothing) {
   const Json it = measure("--rtt 1ms --rate 500Mbit/s --size 1MiB --count 100");
   EXPECT_EQ(it["resends"], 0);

@@ -381,6 +381,33 @@ TEST(Erasure, a_resend_lets_the_code_do_the_rest) {
   EXPECT_LT(completion(host, 7), 100_ms);
 }
 
+TEST_P(EveryCodingPolicy, what_is_not_settled_by_its_deadline_is_given_up) {
+  Host host(ops(), params(),
+            {.is_lost = [](auto& t) { return t.slot == 5 || t.slot >= slots_max; }});
+  host.deadline = Instant::from_ns(1'000'000) + 300_ms;
+  host.send(7, 128);
+  host.deadline = Instant::from_ns(1'000'000) + 200_ms;
+  host.send(8, 128);
+  host.deadline = Instant::never();
+  host.send(9, 4);
+  host.run(Instant::from_ns(1'000'000'000));
+  for (const auto& [message, late] : {std::pair{7u, 300_ms}, std::pair{8u, 200_ms}}) {
+    EXPECT_EQ(host.status_at_source[message], CW_FINISH_GIVEN_UP);
+    EXPECT_EQ(host.finished_at_source[message], Instant::from_ns(1'000'000) + late);
+  }
+  EXPECT_EQ(host.status_at_source[9], CW_FINISH_OK);
+}
+
+TEST_P(EveryCodingPolicy, a_deadline_that_is_met_costs_nothing_and_leaves_no_timer) {
+  Host host(ops(), params());
+  host.deadline = Instant::from_ns(1'000'000) + 300_ms;
+  host.send(7, 128);
+  host.run();
+  EXPECT_EQ(host.status_at_source[7], CW_FINISH_OK);
+  EXPECT_LT(completion(host, 7), 30_ms);
+  EXPECT_FALSE(host.has_timer());
+}
+
 TEST(Erasure, gives_a_message_up_when_its_deadline_is_over) {
   std::map<std::string, double> params = small;
   params["deadline"] = 0.4e9;

@@ -45,7 +45,7 @@ void Host::open(uint32_t message) {
     fact.message = message;
     fact.state = end.messages[message].state.data();
     fact.slots = CW_UNKNOWN;
-    fact.deadline_ns = CW_NEVER_NS;
+    fact.deadline_ns = role == CW_SOURCE ? deadline.ns() : CW_NEVER_NS;
     tell(end, ops_.opened, fact);
   }
 }

@@ -74,6 +74,8 @@ class Host {
   /// Runs until nothing is left to happen, or `until`.
   void run(Instant until = Instant::from_ns(3'600'000'000'000));
   Instant now() const { return now_; }
+  /// Of the messages that are opened from now on, as their application wants it.
+  Instant deadline = Instant::never();
 
   // ---- what was seen ----------------------------------------------------------------------------
   std::vector<Transmission> sent;

@@ -152,6 +152,14 @@ TEST_F(Sdk, qps_refuse_what_contradicts_itself) {
   refused([](cw_qp_attr& q) { q.channels = 17; }, "channels is 17");
   refused([](cw_qp_attr& q) { q.generations = 3; }, "generations is 3");
   refused([](cw_qp_attr& q) { q.pieces_max = 1 << 16; }, "pieces_max is 65536");
+  refused([](cw_qp_attr& q) { q.coding = 2; }, "coding is 2 and must be 0 or 1");
+  refused([](cw_qp_attr& q) { q.coding = 1; }, "policy passthrough does not code");
+  refused([](cw_qp_attr& q) { q.block_age_ns = UINT64_MAX; }, "block_age_ns is");
+  refused(
+      [](cw_qp_attr& q) {
+        q.policy = cw_policy_find("erasure"), q.coding = 1, q.message_bytes_max = 100 << 10;
+      },
+      "a block of 128 slots is larger than a message of 100");
   const double number = std::nan("");
   const auto* policy = cw_policy_find("selective_repeat");
   ASSERT_NE(policy, nullptr);
@@ -165,6 +173,13 @@ TEST_F(Sdk, qps_refuse_what_contradicts_itself) {
   refused([](cw_qp_attr&) {}, "qp 0 exists already");
   cw_context_turn(a);
   refused([](cw_qp_attr& q) { q.number = 1; }, "before its context turns");
+}
+
+TEST_F(Sdk, an_older_program_is_not_coded_whatever_lies_behind_its_attributes) {
+  cw_qp_attr attr = qp_attr();
+  attr.size = offsetof(cw_qp_attr, coding);
+  attr.coding = 77;
+  EXPECT_NE(cw_qp_create(a, &attr), nullptr) << cw_last_error();
 }
 
 TEST_F(Sdk, ends_that_differ_do_not_come_up_and_say_why) {

@@ -316,6 +316,60 @@ static void long_message_split_and_four_channels_under_loss(void) {
   end_pair(&p);
 }
 
+/* Blocks as the policy's parameters say, which are k, m, m_max, rows: one block a message. */
+static void losses_are_rebuilt_by_code(void) {
+  const double params[] = {32, 8, 8, 32};
+  cw_qp_attr attr = small_chunks();
+  CHECK((attr.policy = cw_policy_find("erasure")) != NULL);
+  attr.policy_params = params;
+  attr.policy_param_count = 4;
+  attr.coding = CW_CODING_AS_POLICY;
+  pair p = new_pair_with(0.02, attr);
+  come_up(&p);
+  for (int i = 0; i < 10; ++i) {
+    memset(p.target, 0xee, buffer_bytes);
+    cw_recv_handle* r = post(&p, 0, buffer_bytes);
+    cw_send_handle* s = send_at(&p, 0, buffer_bytes, NULL);
+    run(&p, 100 * ms);
+    CHECK(send_status(s) == CW_STATUS_DONE);
+    CHECK(recv_info(r).status == CW_STATUS_DONE);
+    CHECK(memcmp(p.source, p.target, buffer_bytes) == 0);
+    CHECK_OK(cw_recv_complete(r));
+  }
+  CHECK(sim_rebuilt(p.receiver) > 100); /* of 205 lost */
+  CHECK(sim_resends(p.sender) < 20);
+  end_pair(&p);
+}
+
+/* A block that is not full, and waits for no more: its last piece is lost, and comes back. */
+static void an_old_block_is_closed_before_the_message_ends(void) {
+  const double params[] = {16, 4, 4, 1};
+  cw_qp_attr attr = small_chunks();
+  CHECK((attr.policy = cw_policy_find("erasure")) != NULL);
+  attr.policy_params = params;
+  attr.policy_param_count = 4;
+  attr.coding = CW_CODING_AS_POLICY;
+  attr.block_age_ns = 1 * ms;
+  pair p = new_pair_with(0, attr);
+  come_up(&p);
+  cw_recv_handle* r = post(&p, 0, buffer_bytes);
+  run(&p, 20 * ms);
+  cw_send_handle* s = start(&p);
+  sim_set_wire(0.1, 5 * ms);
+  for (uint32_t i = 0; i < 40; ++i) {
+    add_chunk(&p, s, i, chunk);
+    run(&p, 3 * ms);
+  }
+  run(&p, 10 * ms);
+  CHECK(sim_rebuilt(p.receiver) > 5); /* the message is open still */
+  CHECK_OK(cw_send_stream_end(s));
+  run(&p, 500 * ms);
+  CHECK(send_status(s) == CW_STATUS_DONE);
+  CHECK(memcmp(p.source, p.target, 40 * chunk) == 0);
+  CHECK_OK(cw_recv_complete(r));
+  end_pair(&p);
+}
+
 static void cancelled_message_uses_up_its_receive(void) {
   pair p = new_pair();
   come_up(&p);
@@ -430,6 +484,8 @@ int main(void) {
       STORY(early_completion),
       STORY(bitmap_and_expansion_under_loss),
       STORY(long_message_split_and_four_channels_under_loss),
+      STORY(losses_are_rebuilt_by_code),
+      STORY(an_old_block_is_closed_before_the_message_ends),
       STORY(cancelled_message_uses_up_its_receive),
       STORY(peer_restarts),
       STORY(places_run_out_and_come_back),

@@ -7,6 +7,7 @@
 
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/sdk/context.h"
+#include "offload/codec/codecs.h"
 #include "policies/policies.h"
 
 namespace cw::sdk {
@@ -61,7 +62,8 @@ Instant wake_of(cw_context* context, Instant now) {
 const Platform& platform() {
   static constexpr DeviceKind devices[] = {{"sim", open_sim}};
   static const auto policies = policy::all();
-  static const Platform table{.devices = devices, .policies = policies};
+  static const auto codecs = code::all();
+  static const Platform table{.devices = devices, .policies = policies, .codecs = codecs};
   return table;
 }
 
@@ -98,6 +100,10 @@ void sim_run(cw_context* first, cw_context* second, int64_t ns) {
 uint64_t sim_late_packets(const cw_context* context) {
   return context->drops.read_any_thread(DropReason::generation_late) +
          context->drops.read_any_thread(DropReason::message_not_open);
+}
+
+uint64_t sim_rebuilt(const cw_context* context) {
+  return context->counters.read_any_thread(Counter::slots_rebuilt);
 }
 
 uint64_t sim_resends(const cw_context* context) {

@@ -19,6 +19,8 @@ void sim_set_wire(double loss, int64_t delay_ns);
 void sim_run(cw_context* first, cw_context* second, int64_t ns);
 /* Packets that a context has dropped because their message was over. */
 uint64_t sim_late_packets(const cw_context* context);
+/* Slots that a context has rebuilt by code. */
+uint64_t sim_rebuilt(const cw_context* context);
 /* Slots that a context has sent again. */
 uint64_t sim_resends(const cw_context* context);
 

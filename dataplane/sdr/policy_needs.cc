@@ -1,0 +1,39 @@
+#include "dataplane/sdr/policy_needs.h"
+
+#include <algorithm>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw::sdr {
+
+cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream,
+                          const LinkGuess& guess) {
+  cw_policy_limits needs{};
+  const auto table = complete_policy_table(*policy.ops);
+  if (!table) return needs;
+  cw_env env{};
+  env.size = sizeof(env);
+  env.role = CW_SOURCE;
+  env.peers = 1;
+  env.messages = stream.messages;
+  env.data_slots_max = stream.data_slots_max;
+  env.chunk_slots = stream.chunk_slots;
+  env.paths = guess.paths;
+  env.note_bytes_max = static_cast<uint32_t>(limits::note_bytes_max);
+  env.payload_bytes = stream.payload_bytes;
+  env.slot_wire_bytes = env.payload_bytes + static_cast<uint32_t>(slot_write_header_bytes);
+  env.rate_bps = guess.rate.bps();
+  env.params = policy.params.data();
+  cw_path_facts path{};
+  path.is_up = 1;
+  cw_fact_link link{};
+  link.paths = 1;
+  link.rate_bps = env.rate_bps;
+  link.rtt_ns = std::max<int64_t>(guess.rtt.ns(), 1);
+  link.path = &path;
+  table->limits(&env, &link, &needs);
+  return needs;
+}
+
+}  // namespace cw::sdr

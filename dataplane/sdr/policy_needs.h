@@ -1,0 +1,25 @@
+// What a policy needs of a stream, asked before there is a link.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/units.h"
+#include "dataplane/policy.h"
+#include "dataplane/sdr/policy_host.h"
+#include "dataplane/sdr/stream_config.h"
+
+namespace cw::sdr {
+
+/// The link as far as it is known. What a stream's blocks look like depends on the parameters of
+/// the policies here and not on the link; how long they retain does.
+struct LinkGuess {
+  Rate rate = Rate::from_gbps(1);
+  Duration rtt = Duration::from_ns(1);
+  uint32_t paths = 1;
+};
+
+/// All zeros for a policy that says nothing. Cost: slow.
+cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream,
+                          const LinkGuess& link);
+
+}  // namespace cw::sdr
