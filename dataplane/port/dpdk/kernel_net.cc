@@ -121,12 +121,23 @@ std::span<const uint8_t> KernelNet::ask(std::span<uint8_t> request) {
   return {};
 }
 
-std::optional<HostAddress> KernelNet::next_hop(const HostAddress& target) {
+/// The kernel's route, its body at least; empty: it has none.
+std::span<const uint8_t> KernelNet::route_to(const HostAddress& target) {
   Request<rtmsg> request(RTM_GETROUTE, 0, RTA_DST, target);
   request.body.rtm_family = static_cast<unsigned char>(family_of(target));
   request.body.rtm_dst_len = static_cast<unsigned char>(ip_bytes(target) * 8);
   const auto answer = ask(request.bytes());
-  if (answer.size() < NLMSG_LENGTH(sizeof(rtmsg))) return std::nullopt;
+  return answer.size() < NLMSG_LENGTH(sizeof(rtmsg)) ? std::span<const uint8_t>() : answer;
+}
+
+bool KernelNet::is_local(const HostAddress& address) {
+  const auto route = route_to(address);
+  return !route.empty() && body_of<rtmsg>(route).rtm_type == RTN_LOCAL;
+}
+
+std::optional<HostAddress> KernelNet::next_hop(const HostAddress& target) {
+  const auto answer = route_to(target);
+  if (answer.empty()) return std::nullopt;
   const auto device = attribute_of<rtmsg>(answer, RTA_OIF);
   int index = 0;
   if (device.size() == sizeof index) std::memcpy(&index, device.data(), sizeof index);

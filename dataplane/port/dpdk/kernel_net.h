@@ -39,12 +39,15 @@ class KernelNet {
   /// The machine that packets for `target` are handed to: a router, or itself. Nothing: there is no
   /// route over this interface.
   std::optional<HostAddress> next_hop(const HostAddress& target);
+  /// Whether the kernel takes packets for this address itself.
+  bool is_local(const HostAddress& address);
   /// Nothing until the kernel has resolved it, which this begins.
   std::optional<MacAddress> mac_of(const HostAddress& neighbour);
 
  private:
   KernelNet(OwnedFd fd, int index) : fd_(std::move(fd)), index_(index) {}
   std::span<const uint8_t> ask(std::span<uint8_t> request);
+  std::span<const uint8_t> route_to(const HostAddress& target);
   void begin_resolving(const HostAddress& neighbour);
 
   OwnedFd fd_;
