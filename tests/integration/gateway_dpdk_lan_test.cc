@@ -96,6 +96,7 @@ class GatewaysOverDpdk : public TwoGateways {
       expect_pings(target);
     }
     expect_pings(site_a.gateway);  // the kernel's answer
+    expect_pings(site_a.wan);      // and for an address of its other interface
     expect_all(exchange({.per_second = 500}, seconds(1)));
     expect_all(exchange({.source = site_a.host_v6, .target = site_b.host_v6, .per_second = 500},
                         seconds(1)));

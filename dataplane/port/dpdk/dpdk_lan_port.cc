@@ -90,6 +90,7 @@ DpdkLanPort::DpdkLanPort(const DpdkLanOptions& options)
 /// frames as well.
 Result<void> DpdkLanPort::join_kernel(bool silences_kernel) {
   const std::string& interface = device_->interface();
+  for (const LanAddress& it : addresses_) local_.push_back(it.ip);
   if (device_->driver() != "net_af_packet" || interface.empty()) return {};
   auto kernel = KernelNet::make(interface);
   if (!kernel) return std::unexpected(std::move(kernel.error()));
@@ -101,6 +102,7 @@ Result<void> DpdkLanPort::join_kernel(bool silences_kernel) {
                    "; `ip address add " + text + " dev " + interface + "` gives it one");
   }
   kernel_.emplace(std::move(*kernel));
+  local_ = kernel_addresses();
   if (!silences_kernel) return {};
   auto silence = silence_forwarding(interface);
   if (!silence) return std::unexpected(std::move(silence.error()));
@@ -137,8 +139,8 @@ DpdkLanStatus DpdkLanPort::status() const {
   return now;
 }
 
-bool DpdkLanPort::is_own(const HostAddress& host) const {
-  return std::ranges::any_of(addresses_, [&](const LanAddress& it) { return it.ip == host; });
+bool DpdkLanPort::is_local(const HostAddress& host) const {
+  return std::ranges::find(local_, host) != local_.end();
 }
 
 /// The address of ours whose prefix the host lies in; null: it is behind a router.
@@ -219,7 +221,7 @@ DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, bool is_for_group, Inst
   if (ends->bytes > ip.size()) return ++counters_.rx_malformed, Fate::Dropped;
   learn(ends->source, mac_at({packet.data, header_bytes}, source_offset), now);
   packet.bytes = header_bytes + ends->bytes;  // Ethernet pads short frames
-  if (is_own(ends->target)) return on_local(packet);
+  if (is_local(ends->target)) return on_local(packet);
   packet.data += header_bytes;
   packet.bytes -= header_bytes;
   packet.bytes_max -= header_bytes;
@@ -252,11 +254,11 @@ DpdkLanPort::Fate DpdkLanPort::on_local(Packet& packet) {
 void DpdkLanPort::on_neighbour(const NeighbourMessage& message, Instant now) {
   ++status_.rx_neighbour;
   const bool says_who = is_host(message.sender);
-  if (says_who && !is_own(message.sender) &&
+  if (says_who && !is_local(message.sender) &&
       (link_to(message.sender) != nullptr || neighbours_.find(message.sender) != nullptr)) {
     neighbours_.take(message.sender).hear(message.sender_mac, now);
   }
-  if (kernel_ || !message.is_question || !says_who || !is_own(message.target)) return;
+  if (kernel_ || !message.is_question || !says_who || !is_local(message.target)) return;
   uint8_t answer[neighbour_message_bytes_max];
   const NeighbourSelf self = {message.target, mac_};
   send_message({answer, encode_neighbour_answer(self, message, answer)});
@@ -265,7 +267,7 @@ void DpdkLanPort::on_neighbour(const NeighbourMessage& message, Instant now) {
 /// By a packet that is passing. It is not believed against what was heard lately: that is for ARP
 /// and ND to say.
 void DpdkLanPort::learn(const HostAddress& host, const MacAddress& mac, Instant now) {
-  if (!is_routable_host(host) || is_own(host)) return;
+  if (!is_routable_host(host) || is_local(host)) return;
   if (kernel_ && link_to(host) == nullptr) return;  // the kernel knows the router
   Neighbour& it = neighbours_.take(host);
   if (it.is_known && it.mac != mac && now - it.heard < Neighbour::fresh_for) return;

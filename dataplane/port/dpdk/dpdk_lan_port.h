@@ -62,7 +62,7 @@ struct DpdkLanStatus {
   uint64_t rx_group = 0;         ///< IP to a broadcast or multicast address
   uint64_t rx_other = 0;         ///< neither IP nor ARP
   uint64_t rx_neighbour = 0;     ///< ARP and ND
-  uint64_t rx_local = 0;         ///< for an address of ours
+  uint64_t rx_local = 0;         ///< for an address of ours, or of the kernel's at start
   uint64_t rx_joined = 0;        ///< of several segments: offloads at the host or here are on
   uint64_t rx_finished = 0;      ///< whose open checksum was finished; they went on
   uint64_t echoes_answered = 0;  ///< of rx_local
@@ -112,7 +112,7 @@ class DpdkLanPort final : public Port {
   void on_neighbour(const NeighbourMessage& message, Instant now);
   void learn(const HostAddress& host, const MacAddress& mac, Instant now);
   void look_after(Instant now);
-  bool is_own(const HostAddress& host) const;
+  bool is_local(const HostAddress& host) const;
   const LanAddress* link_to(const HostAddress& host) const;
 
   Row wrap_row(std::span<Packet* const> packets, Instant now);
@@ -128,6 +128,7 @@ class DpdkLanPort final : public Port {
   PortCounters counters_;
   DpdkLanStatus status_;
   std::vector<LanAddress> addresses_;
+  std::vector<HostAddress> local_;  // these, and where a kernel sees the frames all of its own
   MacAddress mac_{};
   uint16_t vlan_;
   std::unique_ptr<DpdkDevice> device_;

@@ -1,5 +1,6 @@
 #include "dataplane/port/dpdk/kernel_net.h"
 
+#include <ifaddrs.h>
 #include <linux/filter.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -177,6 +178,30 @@ void KernelNet::begin_resolving(const HostAddress& neighbour) {
   const OwnedFd fd(socket(family_of(neighbour), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   [[maybe_unused]] const ssize_t sent =
       sendto(fd.get(), nothing, sizeof nothing, MSG_DONTWAIT, &name.any, name_bytes(neighbour));
+}
+
+std::vector<HostAddress> kernel_addresses() {
+  std::vector<HostAddress> all;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return all;
+  for (const ifaddrs* it = first; it != nullptr; it = it->ifa_next) {
+    if (it->ifa_addr == nullptr) continue;
+    SocketName name{};
+    HostAddress host;
+    if (it->ifa_addr->sa_family == AF_INET) {
+      std::memcpy(&name, it->ifa_addr, sizeof name.v4);
+      std::memcpy(host.ip.data(), &name.v4.sin_addr, 4);
+    } else if (it->ifa_addr->sa_family == AF_INET6) {
+      std::memcpy(&name, it->ifa_addr, sizeof name.v6);
+      host.version = IpVersion::V6;
+      std::memcpy(host.ip.data(), &name.v6.sin6_addr, 16);
+    } else {
+      continue;
+    }
+    all.push_back(host);
+  }
+  freeifaddrs(first);
+  return all;
 }
 
 Result<OwnedFd> silence_udp_port(const HostAddress& own, uint16_t udp_port) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/port/dpdk/address.h"
@@ -55,6 +56,9 @@ class KernelNet {
   uint32_t sequence_ = 0;
   alignas(8) uint8_t answer_[4096] = {};
 };
+
+/// All addresses that the kernel has on any interface, as of now.
+std::vector<HostAddress> kernel_addresses();
 
 /// Keeps the kernel from answering "port unreachable" to packets that it sees and we receive: a
 /// socket that takes them for it and keeps none. Errors: the UDP port is another program's.
