@@ -11,13 +11,6 @@
 
 namespace cw {
 
-namespace limits {
-inline constexpr size_t neighbours_max = 4096;  // hosts of a LAN, of which a port knows the MAC
-inline constexpr size_t lan_addresses_max = 16;
-inline constexpr uint32_t questions_per_second_max = 200;  // for MAC addresses
-static_assert((neighbours_max & (neighbours_max - 1)) == 0);
-}  // namespace limits
-
 /// Thread: one. Cost: hot; a lookup reads one set of a few neighbours, nothing allocates.
 class NeighbourTable {
  public:

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/port/dpdk/lan_frame.h"
 #include "dataplane/wire/checksum.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
