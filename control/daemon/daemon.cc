@@ -117,7 +117,7 @@ class Daemon {
                            "a port has nothing to wait on: with nothing to do, packets are looked "
                            "for in steps of up to 0.8 ms"}});
     }
-    if (!is_forwarding()) {
+    if (plan.lan_kind == site::LanKind::Tun && !is_forwarding()) {
       log_.info("alone", {{"meaning",
                            "net.ipv4.ip_forward is 0: only this machine's own packets "
                            "cross, none of hosts behind it"}});

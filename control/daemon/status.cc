@@ -29,7 +29,42 @@ Json port_json(const PortCounters& port) {
           {"tx_refused", port.tx_refused}, {"system_calls", port.system_calls}};
 }
 
+Json device_json(const DpdkDeviceCounters& device) {
+  return {{"rx_missed", device.rx_missed},
+          {"rx_no_buffer", device.rx_no_buffer},
+          {"rx_errors", device.rx_errors},
+          {"tx_errors", device.tx_errors}};
+}
+
+Json lan_over_dpdk_json(const DpdkLanStatus& lan) {
+  Json json = {{"device", lan.device},
+               {"driver", lan.driver},
+               {"interface", lan.interface},
+               {"is_link_up", lan.is_link_up},
+               {"neighbours", lan.neighbours},
+               {"rx_not_ours", lan.rx_not_ours},
+               {"rx_vlan", lan.rx_vlan},
+               {"rx_group", lan.rx_group},
+               {"rx_other", lan.rx_other},
+               {"rx_neighbour", lan.rx_neighbour},
+               {"rx_local", lan.rx_local},
+               {"rx_joined", lan.rx_joined},
+               {"rx_finished", lan.rx_finished},
+               {"echoes_answered", lan.echoes_answered},
+               {"questions", lan.questions},
+               {"tx_link_down", lan.tx_link_down},
+               {"tx_unresolved", lan.tx_unresolved},
+               {"tx_unrouted", lan.tx_unrouted}};
+  json.update(device_json(lan.counters));
+  return json;
+}
+
 Json lan_json(const SiteState& state) {
+  if (state.lan_over_dpdk) {
+    Json json = port_json(state.lan_port);
+    json.update(lan_over_dpdk_json(*state.lan_over_dpdk));
+    return json;
+  }
   Json json = {{"device", state.lan.name}};
   json.update(port_json(state.lan_port));
   json.update({{"rx_joined", state.lan.rx_joined},
@@ -42,20 +77,18 @@ Json lan_json(const SiteState& state) {
 }
 
 Json wan_over_dpdk_json(const DpdkWanStatus& wan) {
-  return {{"device", wan.device},
-          {"driver", wan.driver},
-          {"interface", wan.interface},
-          {"is_link_up", wan.is_link_up},
-          {"unresolved", wan.unresolved},
-          {"rx_missed", wan.counters.rx_missed},
-          {"rx_no_buffer", wan.counters.rx_no_buffer},
-          {"rx_errors", wan.counters.rx_errors},
-          {"rx_other", wan.rx_other},
-          {"rx_unknown", wan.rx_unknown},
-          {"tx_errors", wan.counters.tx_errors},
-          {"tx_unrouted", wan.tx_unrouted},
-          {"tx_link_down", wan.tx_link_down},
-          {"tx_unresolved", wan.tx_unresolved}};
+  Json json = {{"device", wan.device},
+               {"driver", wan.driver},
+               {"interface", wan.interface},
+               {"is_link_up", wan.is_link_up},
+               {"unresolved", wan.unresolved},
+               {"rx_other", wan.rx_other},
+               {"rx_unknown", wan.rx_unknown},
+               {"tx_unrouted", wan.tx_unrouted},
+               {"tx_link_down", wan.tx_link_down},
+               {"tx_unresolved", wan.tx_unresolved}};
+  json.update(device_json(wan.counters));
+  return json;
 }
 
 Json wan_json(const SiteState& state) {

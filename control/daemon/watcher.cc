@@ -112,8 +112,23 @@ void Watcher::summarize(const SiteState& state) {
   if (counted(Counter::policies_quarantined) > 0) {
     log_.error("policy_quarantined", {{"count", counted(Counter::policies_quarantined)}});
   }
+  tell_joined(state);
   const uint64_t gaps = since(state.worker[Counter::time_gaps], last_.worker[Counter::time_gaps]);
   if (gaps > 0) log_.warning("paused", {{"times", gaps}, {"meaning", "this machine stood still"}});
+}
+
+/// Frames of several segments, which a LAN over DPDK cannot take: a mistake that looks like a very
+/// slow TCP.
+void Watcher::tell_joined(const SiteState& state) {
+  if (!state.lan_over_dpdk || !last_.lan_over_dpdk) return;
+  const uint64_t joined = state.lan_over_dpdk->rx_joined - last_.lan_over_dpdk->rx_joined;
+  if (joined == 0) return;
+  log_.warning("joined", {{"frames", joined},
+                          {"meaning", "hosts hand over several segments as one, which are lost"},
+                          {"advice",
+                           "ethtool -K: tso off gso off at a host behind a veth, gro off lro off "
+                           "for " +
+                               state.lan_over_dpdk->interface}});
 }
 
 }  // namespace cw::daemon

@@ -32,6 +32,7 @@ class Watcher {
   void look_at(size_t index, const site::PeerView& view, Instant now);
   void tell_down(Peer& peer, const std::string& name, const site::PeerView& view, Instant now);
   void summarize(const site::SiteState& state);
+  void tell_joined(const site::SiteState& state);
 
   const site::Plan& plan_;
   const Log& log_;

@@ -32,8 +32,17 @@ struct SiteConfig {
   Bytes eal_memory = Bytes(UINT64_MAX);  // none: what the ports need
 };
 
+/// What [lan] and [wan] have alike where their port is over DPDK.
+struct DpdkConfig {
+  uint16_t queues = 1, descriptors = 1024;
+};
+
 struct LanConfig {
-  std::string device = "causeway0";
+  LanKind port = LanKind::Tun;
+  std::string device = tun_device;
+  static constexpr const char* tun_device = "causeway0";
+  DpdkConfig dpdk;
+  uint16_t vlan = 0;
   uint32_t mtu = 1500;
   std::vector<std::string> addresses;
   bool routes = true, offload = true;
@@ -44,7 +53,7 @@ struct LanConfig {
 struct WanConfig {
   WanKind port = WanKind::Udp;
   std::string device;
-  uint16_t queues = 1;
+  DpdkConfig dpdk;
   std::string address;
   uint16_t udp_port = 4791, paths = 1;
   Rate rate;

@@ -13,6 +13,14 @@ constexpr uint32_t chunk_slots = 64;  // a word of the bitmap
 constexpr size_t port_packets = 4096;
 constexpr size_t impaired_packets_max = 1 << 20;
 
+/// Of a port's packets and descriptors. Buffers are at least 2 KiB; whoever has larger ones (bsize,
+/// framesz) says eal_memory.
+uint64_t eal_bytes_of(const DpdkConfig& port, size_t packets, uint32_t packet_bytes) {
+  constexpr uint64_t around_a_packet = 1024, cached = 512;
+  const uint64_t room = std::max<uint64_t>(packet_bytes, 2048) + around_a_packet;
+  return (packets + cached + (port.queues + 1u) * uint64_t{port.descriptors}) * room;
+}
+
 }  // namespace
 
 Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config) {
@@ -50,8 +58,11 @@ Bytes memory_of(const Config& config) {
     per_peer += stream->messages * (stream->message_bytes_max() + 2 * repair);
     per_peer += inbound.memory_bytes();
   }
-  const uint64_t packets = port_packets + wan_packets(config);
-  return Bytes(per_peer * config.peers.size() + packets * limits::frame_bytes_max);
+  uint64_t packets = 0;  // outside of DPDK's memory
+  if (config.lan.port == LanKind::Tun) packets += lan_packets(config);
+  if (config.wan.port == WanKind::Udp) packets += wan_packets(config);
+  return Bytes(per_peer * config.peers.size() + packets * limits::frame_bytes_max +
+               eal_memory_of(config).count());
 }
 
 size_t impaired_packets(const Config& config) {
@@ -62,16 +73,23 @@ size_t impaired_packets(const Config& config) {
   return std::min<size_t>(4 * full + port_packets, impaired_packets_max);
 }
 
-Bytes eal_memory_of(const Config& config) {
-  constexpr uint64_t descriptors = 1024, around_a_packet = 1024, eal_itself = 48 << 20;
-  // Buffers are at least 2 KiB; whoever has larger ones (bsize, framesz) says eal_memory.
-  const uint64_t room = std::max<uint64_t>(config.payload_bytes(), 2048) + around_a_packet;
-  const uint64_t packets = wan_packets(config) + (config.wan.queues + 2) * descriptors;
-  return Bytes(eal_itself + packets * room);
-}
+size_t lan_packets(const Config&) { return port_packets; }
 
 size_t wan_packets(const Config& config) {
   return port_packets + (config.wan.is_impaired ? impaired_packets(config) : 0);
+}
+
+Bytes eal_memory_of(const Config& config) {
+  const bool is_for_lan = config.lan.port == LanKind::Dpdk;
+  const bool is_for_wan = config.wan.port == WanKind::Dpdk;
+  if (!is_for_lan && !is_for_wan) return {};
+  if (config.site.eal_memory != Bytes(UINT64_MAX)) return config.site.eal_memory;
+  uint64_t bytes = 48 << 20;  // its own
+  if (is_for_lan) bytes += eal_bytes_of(config.lan.dpdk, lan_packets(config), config.lan.mtu);
+  if (is_for_wan) {
+    bytes += eal_bytes_of(config.wan.dpdk, wan_packets(config), config.payload_bytes());
+  }
+  return Bytes(bytes);
 }
 
 }  // namespace cw::site

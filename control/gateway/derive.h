@@ -16,9 +16,12 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
 /// Frames in flight and held, both ways, and the ports' packets.
 Bytes memory_of(const Config& config);
 
+/// Packets that the LAN port needs, for bursts.
+size_t lan_packets(const Config& config);
 /// Packets that the WAN port needs: for bursts, and for what [wan.impair] delays.
 size_t wan_packets(const Config& config);
-/// What DPDK takes for them and for its own.
+/// What DPDK takes for the packets of its ports and for its own, or what the file says; zero: no
+/// port is over it.
 Bytes eal_memory_of(const Config& config);
 size_t impaired_packets(const Config& config);
 

@@ -58,10 +58,27 @@ UdpPortOptions wan_options(const Config& config) {
   return options;
 }
 
-DpdkWanOptions dpdk_options(const Config& config, const UdpPortOptions& wan) {
+DpdkLanOptions lan_over_dpdk_options(const Config& config) {
+  DpdkLanOptions options;
+  options.device = config.lan.device;
+  options.queues = config.lan.dpdk.queues;
+  options.descriptors = config.lan.dpdk.descriptors;
+  options.mtu = config.lan.mtu;
+  options.vlan = config.lan.vlan;
+  options.silences_kernel = config.lan.routes;
+  options.packets = lan_packets(config);
+  for (const gateway::Prefix& it : config.lan_addresses) {
+    const IpVersion version = it.is_v6 ? IpVersion::V6 : IpVersion::V4;
+    options.addresses.push_back({.ip = {version, it.address}, .bits = it.bits});
+  }
+  return options;
+}
+
+DpdkWanOptions wan_over_dpdk_options(const Config& config, const UdpPortOptions& wan) {
   DpdkWanOptions options;
   options.device = config.wan.device;
-  options.queues = config.wan.queues;
+  options.queues = config.wan.dpdk.queues;
+  options.descriptors = config.wan.dpdk.descriptors;
   options.address = wan.address;
   options.udp_port = wan.udp_port;
   options.paths = wan.paths;
@@ -79,13 +96,11 @@ DpdkWanOptions dpdk_options(const Config& config, const UdpPortOptions& wan) {
 /// Without devices when no port is over DPDK.
 EalOptions eal_options(const Config& config) {
   EalOptions options;
-  if (config.wan.port != WanKind::Dpdk) return options;
-  options.devices.push_back(config.wan.device);
+  if (config.lan.port == LanKind::Dpdk) options.devices.push_back(config.lan.device);
+  if (config.wan.port == WanKind::Dpdk) options.devices.push_back(config.wan.device);
   options.arguments = config.site.eal;
   options.core = config.site.core;
-  const bool is_given = config.site.eal_memory != Bytes(UINT64_MAX);
-  const Bytes memory = is_given ? config.site.eal_memory : eal_memory_of(config);
-  options.memory_mib = static_cast<uint32_t>(memory.count() >> 20);
+  options.memory_mib = static_cast<uint32_t>(eal_memory_of(config).count() >> 20);
   return options;
 }
 
@@ -216,12 +231,14 @@ Plan plan_of(Config& config) {
   plan.log_format = config.site.log_format;
   plan.user = config.site.user;
   if (!config.site.status.empty()) plan.status_file = config.path_of(config.site.status);
+  plan.lan_kind = config.lan.port;
   plan.lan = lan_options(config.lan);
   plan.lan_queue_packets = lan_queue_packets(config);
   plan.lan_addresses = config.lan_addresses;
+  plan.lan_over_dpdk = lan_over_dpdk_options(config);
   plan.wan_kind = config.wan.port;
   plan.wan = wan_options(config);
-  plan.wan_over_dpdk = dpdk_options(config, plan.wan);
+  plan.wan_over_dpdk = wan_over_dpdk_options(config, plan.wan);
   plan.eal = eal_options(config);
   plan.impair = impair_options(config);
   plan.rtt = config.pair.rtt;

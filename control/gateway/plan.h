@@ -13,6 +13,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/core/idle.h"
 #include "dataplane/gateway/options.h"
+#include "dataplane/port/dpdk/dpdk_lan_port.h"
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
 #include "dataplane/port/dpdk/eal.h"
 #include "dataplane/port/impair/impaired_port.h"
@@ -26,6 +27,7 @@ namespace cw::site {
 enum class LogLevel : uint8_t { Debug, Info, Warning, Error };
 enum class LogFormat : uint8_t { Text, Json };
 
+enum class LanKind : uint8_t { Tun, Dpdk };
 enum class WanKind : uint8_t { Udp, Dpdk };
 
 /// What a class came to, for a person.
@@ -46,10 +48,12 @@ struct Plan {
   LogFormat log_format = LogFormat::Text;
   std::string user, status_file;
 
-  TunPortOptions lan;
+  LanKind lan_kind = LanKind::Tun;
+  TunPortOptions lan;                 ///< when it is that kind, as are the next three
   uint32_t lan_queue_packets = 1000;  ///< that the kernel may keep for a turn
   std::vector<gateway::Prefix> lan_addresses;
   std::vector<gateway::Prefix> lan_routes;  ///< to be set towards the device
+  DpdkLanOptions lan_over_dpdk;             ///< when it is that kind
   WanKind wan_kind = WanKind::Udp;
   UdpPortOptions wan;            ///< of either kind: addresses, peers, sizes
   DpdkWanOptions wan_over_dpdk;  ///< when it is that kind
@@ -61,7 +65,7 @@ struct Plan {
   sdr::CodingOptions coding;
   std::vector<ClassPlan> classes;       ///< by QP
   std::vector<sdr::PeerOptions> peers;  ///< without their source of randomness
-  Bytes memory;                         ///< of frames and packets, all of it taken at start
+  Bytes memory;  ///< of frames and packets and what DPDK takes, all of it at start
   std::vector<std::string> warnings;
 
   // What the above points into.

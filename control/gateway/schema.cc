@@ -114,16 +114,52 @@ void declare_site(Section& section, const ConfigPtr& config) {
   });
 }
 
+// ---- ports over DPDK
+
+void declare_dpdk(Section& section, DpdkConfig& port) {
+  section.key("queues", port.queues, "Of port dpdk, to receive by.").range(1, 64);
+  section.key("descriptors", port.descriptors, "Of port dpdk, of each queue.").range(64, 8192);
+}
+
+std::string device_missing(const std::string& table) {
+  return table + ".port is \"dpdk\" and " + table +
+         ".device is missing; such as \"0000:3b:00.0\" or \"net_memif0,role=client\"";
+}
+
 // ---- [lan]
 
-void check_lan(Section& section, Config& config) {
-  const LanConfig& lan = config.lan;
+void check_lan_port(Section& section, const LanConfig& lan) {
+  if (lan.port == LanKind::Dpdk) {
+    if (lan.device.empty() || lan.device == LanConfig::tun_device) {
+      section.complain("port", device_missing("lan"));
+    }
+    if (lan.addresses.empty()) {
+      section.complain("port",
+                       "lan.port is \"dpdk\" and lan.addresses is missing: hosts need an address "
+                       "to send their packets to");
+    } else if (lan.addresses.size() > limits::lan_addresses_max) {
+      section.complain("addresses", std::to_string(lan.addresses.size()) +
+                                        " lan.addresses are too many for lan.port \"dpdk\"; at "
+                                        "most " +
+                                        std::to_string(limits::lan_addresses_max) +
+                                        " are accepted");
+    }
+    return;
+  }
   if (lan.device.empty() || lan.device.size() > 15 ||
       lan.device.find_first_of(" /%") != std::string::npos) {
     section.complain("device", "lan.device \"" + lan.device +
                                    "\" is no name for an interface: 1 to 15 characters without "
                                    "space, / and %");
   }
+  if (lan.vlan != 0) {
+    section.complain("vlan", "lan.vlan is of lan.port \"dpdk\", and lan.port is \"tun\"");
+  }
+}
+
+void check_lan(Section& section, Config& config) {
+  const LanConfig& lan = config.lan;
+  check_lan_port(section, lan);
   for (const std::string& text : lan.addresses) {
     const auto address = parse_interface_address(text);
     if (!address) {
@@ -140,12 +176,21 @@ void check_lan(Section& section, Config& config) {
 
 void declare_lan(Section& section, const ConfigPtr& config) {
   LanConfig& lan = config->lan;
-  section.choice("port", size_t{0}, {"tun"}, "How packets of the hosts come in.", [](size_t) {});
-  section.key("device", lan.device, "The TUN device: made, or taken when it exists.");
+  section.choice(
+      "port", lan.port, {"tun", "dpdk"},
+      "How packets of the hosts come in: by the kernel's routing, or a NIC's own queues.");
+  section.key("device", lan.device,
+              "The TUN device: made, or taken when it exists; of port dpdk, as DPDK writes it.");
+  declare_dpdk(section, lan.dpdk);
+  section.key("vlan", lan.vlan, "Of port dpdk: the tag of the hosts' frames; 0: none.")
+      .range(0, 4094);
   section.key("mtu", lan.mtu, "The largest IP packet of a host.").range(68, mtu_max);
-  section.key("addresses", lan.addresses, "Given to the device, such as \"10.1.0.1/24\".");
-  section.key("routes", lan.routes,
-              "Whether the kernel is told to route the peers' prefixes here.");
+  section.key("addresses", lan.addresses,
+              "Ours, such as \"10.1.0.1/24\"; given to the TUN device.");
+  section.key(
+      "routes", lan.routes,
+      "Whether the kernel is told to route the peers' prefixes here; of port dpdk: to keep its "
+      "hands off what hosts send.");
   section.key("offload", lan.offload, "Let the kernel hand over many segments at once.");
   section.key("queue", lan.queue, "What waits for the hosts is dropped when it is this old.")
       .range("1 ms", "1 s");
@@ -170,15 +215,24 @@ void check_wan_port(Section& section, const WanConfig& wan) {
                             "wan.device is of wan.port \"dpdk\", and wan.port is \"udp\"");
   }
   if (wan.device.empty()) {
-    section.complain("port",
-                     "wan.port is \"dpdk\" and wan.device is missing; such as "
-                     "\"0000:3b:00.0\" or \"net_memif0,role=client\"");
+    section.complain("port", device_missing("wan"));
   }
   if (wan.address.empty()) {
     section.complain("port",
                      "wan.port is \"dpdk\" and wan.address is missing: a NIC's own queues "
                      "have no address but this");
   }
+}
+
+/// What stands before a device's arguments is its name, and DPDK has one of each.
+void check_devices(Section& section, const Config& config) {
+  if (config.lan.port != LanKind::Dpdk || config.wan.port != WanKind::Dpdk) return;
+  const auto name_of = [](const std::string& device) { return device.substr(0, device.find(',')); };
+  const std::string name = name_of(config.wan.device);
+  if (name.empty() || name != name_of(config.lan.device)) return;
+  section.complain("device", "wan.device and lan.device are both called " + name +
+                                 "; two devices of DPDK need two names, such as net_af_packet0 and "
+                                 "net_af_packet1");
 }
 
 void declare_wan(Section& section, const ConfigPtr& config) {
@@ -188,7 +242,7 @@ void declare_wan(Section& section, const ConfigPtr& config) {
   section.key("device", wan.device,
               "Of port dpdk, as DPDK writes it, such as \"0000:3b:00.0\" or "
               "\"net_memif0,role=client\".");
-  section.key("queues", wan.queues, "Of port dpdk, to receive by.").range(1, 64);
+  declare_dpdk(section, wan.dpdk);
   section.key("address", wan.address, "Ours, where this machine has several; empty: any.");
   section.key("udp_port", wan.udp_port, "The first one; path p sends from udp_port + p.")
       .range(1, 65535);
@@ -216,6 +270,7 @@ void declare_wan(Section& section, const ConfigPtr& config) {
     const WanConfig& it = config->wan;
     if (!it.address.empty()) check_address(here, it.address, "wan.address");
     check_wan_port(here, it);
+    check_devices(here, *config);
     if (it.udp_port + it.paths - 1 > UINT16_MAX) {
       here.complain("paths", "wan.udp_port " + std::to_string(it.udp_port) +
                                  " leaves no room for wan.paths " + std::to_string(it.paths) +

@@ -82,10 +82,11 @@ Result<void> Site::open_ports() {
   }
   if (plan_.impair) impaired_.emplace(*wan_.port, *plan_.impair);
 
-  auto lan = TunPort::make(plan_.lan);
+  auto lan = make_lan_port(plan_);
   if (!lan) return failure(with_key("lan", lan.error().sentence));
   lan_ = std::move(*lan);
-  valve_.emplace(*lan_);
+  valve_.emplace(*lan_.port);
+  if (lan_.tun == nullptr) return {};
   set_queue_length(lan_device(), plan_.lan_queue_packets);
   return set_up_lan(lan_device(), plan_.lan_addresses, plan_.lan_routes);
 }
@@ -102,7 +103,7 @@ Result<void> Site::add_peers() {
 }
 
 Result<void> Site::add_gateway() {
-  plan_.gateway.lan_mtu = lan_->facts().payload_max;
+  plan_.gateway.lan_mtu = lan_.port->facts().payload_max;
   auto made =
       gateway::Gateway::make(plan_.gateway, *valve_, *endpoint_, counters_, drops_, clock_.read());
   if (!made) return failure(made.error().sentence);
@@ -111,7 +112,7 @@ Result<void> Site::add_gateway() {
   const std::array sides = {Worker::Side{&*valve_, gateway_.get()},
                             Worker::Side{&wan(), &*endpoint_}};
   worker_.emplace(sides);
-  const std::array<Port*, 2> ports = {&wan(), lan_.get()};
+  const std::array<Port*, 2> ports = {&wan(), lan_.port.get()};
   idle_.emplace(IdleOptions{.policy = plan_.idle, .spin = spin, .pause = pause}, ports);
   return {};
 }
@@ -153,8 +154,7 @@ void Site::fill(SiteState& state, Instant now) {
   state.drops = drops_.snapshot_any_thread();
   state.rooms = counters_.snapshot_any_thread();
   state.worker = worker_->counters().snapshot_any_thread();
-  state.lan_port = lan_->counters();
-  state.lan = lan_->status();
+  lan_.fill(state);
   wan_.fill(state);
   if (impaired_) {
     for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {

@@ -1,7 +1,7 @@
 // A gateway: its ports, rooms and worker, made from a plan, and what other threads may ask of it.
 //
-//   hosts <-> kernel <-> TunPort <-> Gateway <-> Endpoint <-> (ImpairedPort) <-> WanPort <-> peers
-//                        '------------------- turned by one worker -----------------------'
+//            hosts <-> LanPort <-> Gateway <-> Endpoint <-> (ImpairedPort) <-> WanPort <-> peers
+//                      '--------------------- turned by one worker -----------------------'
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "control/gateway/lan_port.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site_state.h"
 #include "control/gateway/valve.h"
@@ -34,7 +35,7 @@ class Site {
 
   const Plan& plan() const { return plan_; }
   /// The device's name, which the kernel may have chosen.
-  std::string lan_device() const { return lan_->status().name; }
+  std::string lan_device() const { return lan_.device(); }
 
   /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
   void run(const std::atomic<bool>& stop);
@@ -63,7 +64,7 @@ class Site {
   MachineClock clock_;
   Counters counters_;
   Drops drops_;
-  std::unique_ptr<TunPort> lan_;
+  LanPort lan_;
   std::optional<Valve> valve_;  // before lan_
   WanPort wan_;
   std::optional<ImpairedPort> impaired_;

@@ -9,6 +9,7 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/core/paths.h"
 #include "dataplane/gateway/gateway.h"
+#include "dataplane/port/dpdk/dpdk_lan_port.h"
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
 #include "dataplane/port/impair/model.h"
 #include "dataplane/port/tun/tun_port.h"
@@ -35,6 +36,7 @@ struct SiteState {
   Counters::Snapshot worker, rooms;  ///< of the loop, and of what it turns
   PortCounters lan_port, wan_port;
   TunPortStatus lan;
+  std::optional<DpdkLanStatus> lan_over_dpdk;  ///< then `lan` is empty
   UdpPortStatus wan;
   std::optional<DpdkWanStatus> wan_over_dpdk;  ///< then `wan` is empty
   std::vector<ImpairmentCounters> impaired;    ///< by path; empty without [wan.impair]

@@ -1,5 +1,7 @@
 #include "control/gateway/wan_port.h"
 
+#include "control/gateway/dpdk.h"
+
 namespace cw::site {
 namespace {
 
@@ -20,11 +22,7 @@ Result<WanPort> make_dpdk(const Plan& plan) {
   return WanPort{.port = std::move(*made), .dpdk = dpdk};
 }
 #else
-Result<WanPort> make_dpdk(const Plan&) {
-  return failure(
-      "port: \"dpdk\" is not in this program, which was built without DPDK; build it "
-      "where libdpdk-dev is installed, or take \"udp\"");
-}
+Result<WanPort> make_dpdk(const Plan&) { return without_dpdk("udp"); }
 #endif
 
 }  // namespace

@@ -24,6 +24,12 @@ inline constexpr size_t channels_max = 16;    // transport QPs of one SDR QP and
 inline constexpr size_t generations_max = 4;  // lives of a message id that can be told apart
 static_assert((generations_max & (generations_max - 1)) == 0);
 
+// A LAN whose Ethernet a port speaks itself.
+inline constexpr size_t neighbours_max = 4096;  // hosts, of which it knows the MAC
+inline constexpr size_t lan_addresses_max = 16;
+inline constexpr uint32_t questions_per_second_max = 200;  // for MAC addresses
+static_assert((neighbours_max & (neighbours_max - 1)) == 0);
+
 // Messages.
 inline constexpr unsigned message_id_bits_max = 10;
 inline constexpr unsigned slot_bits_max = 24;

@@ -4,6 +4,7 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -90,6 +91,12 @@ uint32_t kernel_mtu(const std::string& interface) {
   const bool is_known = ioctl(fd, SIOCGIFMTU, &request) == 0;
   close(fd);
   return is_known ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+}
+
+/// The frame as it was on the wire: in one piece, and with the tag that some drivers take out.
+bool try_restore(rte_mbuf** mbuf) {
+  if ((*mbuf)->nb_segs > 1 && rte_pktmbuf_linearize(*mbuf) != 0) return false;
+  return ((*mbuf)->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0 || rte_vlan_insert(mbuf) == 0;
 }
 
 /// What DPDK says of its failure; its log knows more than its error numbers.
@@ -309,8 +316,8 @@ size_t DpdkDevice::rx_queue(uint16_t queue, std::span<Packet*> out) {
   const uint16_t arrived = rte_eth_rx_burst(id_, queue, mbufs.data(), most);
   size_t count = 0;
   for (uint16_t i = 0; i < arrived; ++i) {
-    rte_mbuf* const mbuf = mbufs[i];
-    if (mbuf->nb_segs > 1 && rte_pktmbuf_linearize(mbuf) != 0) {
+    rte_mbuf* mbuf = mbufs[i];
+    if (!try_restore(&mbuf)) {
       ++rx_in_pieces_;
       rte_pktmbuf_free(mbuf);
       continue;

@@ -108,7 +108,7 @@ class DpdkWanPort final : public Port {
   void resolve(Neighbour& hop, Instant now);
   void send_frame(std::span<const uint8_t> frame);
 
-  bool may_leave(const Packet& packet);
+  uint64_t* obstacle_to(const Packet& packet);
   size_t send_some(std::span<Packet* const> packets);
   size_t wrap(Packet& packet);
   uint32_t icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp) const;

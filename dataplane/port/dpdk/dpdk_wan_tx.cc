@@ -15,10 +15,11 @@ size_t DpdkWanPort::tx_burst(std::span<Packet* const> packets, Instant) {
     const auto rest = packets.subspan(done);
     size_t count = 0;
     const size_t most = is_full_ ? 1 : std::min(rest.size(), limits::burst_packets_max);
-    while (count < most && may_leave(*rest[count])) {
+    while (count < most && obstacle_to(*rest[count]) == nullptr) {
       ++count;
     }
     if (count == 0) {
+      ++*obstacle_to(*rest.front());
       device_->give_back(rest.first(1));
       ++done;
       continue;
@@ -32,14 +33,14 @@ size_t DpdkWanPort::tx_burst(std::span<Packet* const> packets, Instant) {
   return done;
 }
 
-/// False for a packet without a way, which is then counted as lost.
-bool DpdkWanPort::may_leave(const Packet& packet) {
+/// The count of those that are lost for the same reason; null for a packet that has a way.
+uint64_t* DpdkWanPort::obstacle_to(const Packet& packet) {
   if (packet.peer >= peers_.all.size() || packet.path >= facts_.paths) {
-    return ++status_.tx_unrouted, false;
+    return &status_.tx_unrouted;
   }
-  if (!is_up_) return ++status_.tx_link_down, false;
-  if (peers_.hops[peers_.all[packet.peer].hop].is_known) return true;
-  return ++status_.tx_unresolved, false;
+  if (!is_up_) return &status_.tx_link_down;
+  if (peers_.hops[peers_.all[packet.peer].hop].is_known) return nullptr;
+  return &status_.tx_unresolved;
 }
 
 /// Makes frames of them; those that the device does not take become packets again.

@@ -1,5 +1,6 @@
 #include "dataplane/port/dpdk/kernel_net.h"
 
+#include <ifaddrs.h>
 #include <linux/filter.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -121,12 +122,23 @@ std::span<const uint8_t> KernelNet::ask(std::span<uint8_t> request) {
   return {};
 }
 
-std::optional<HostAddress> KernelNet::next_hop(const HostAddress& target) {
+/// The kernel's route, its body at least; empty: it has none.
+std::span<const uint8_t> KernelNet::route_to(const HostAddress& target) {
   Request<rtmsg> request(RTM_GETROUTE, 0, RTA_DST, target);
   request.body.rtm_family = static_cast<unsigned char>(family_of(target));
   request.body.rtm_dst_len = static_cast<unsigned char>(ip_bytes(target) * 8);
   const auto answer = ask(request.bytes());
-  if (answer.size() < NLMSG_LENGTH(sizeof(rtmsg))) return std::nullopt;
+  return answer.size() < NLMSG_LENGTH(sizeof(rtmsg)) ? std::span<const uint8_t>() : answer;
+}
+
+bool KernelNet::is_local(const HostAddress& address) {
+  const auto route = route_to(address);
+  return !route.empty() && body_of<rtmsg>(route).rtm_type == RTN_LOCAL;
+}
+
+std::optional<HostAddress> KernelNet::next_hop(const HostAddress& target) {
+  const auto answer = route_to(target);
+  if (answer.empty()) return std::nullopt;
   const auto device = attribute_of<rtmsg>(answer, RTA_OIF);
   int index = 0;
   if (device.size() == sizeof index) std::memcpy(&index, device.data(), sizeof index);
@@ -166,6 +178,30 @@ void KernelNet::begin_resolving(const HostAddress& neighbour) {
   const OwnedFd fd(socket(family_of(neighbour), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   [[maybe_unused]] const ssize_t sent =
       sendto(fd.get(), nothing, sizeof nothing, MSG_DONTWAIT, &name.any, name_bytes(neighbour));
+}
+
+std::vector<HostAddress> kernel_addresses() {
+  std::vector<HostAddress> all;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return all;
+  for (const ifaddrs* it = first; it != nullptr; it = it->ifa_next) {
+    if (it->ifa_addr == nullptr) continue;
+    SocketName name{};
+    HostAddress host;
+    if (it->ifa_addr->sa_family == AF_INET) {
+      std::memcpy(&name, it->ifa_addr, sizeof name.v4);
+      std::memcpy(host.ip.data(), &name.v4.sin_addr, 4);
+    } else if (it->ifa_addr->sa_family == AF_INET6) {
+      std::memcpy(&name, it->ifa_addr, sizeof name.v6);
+      host.version = IpVersion::V6;
+      std::memcpy(host.ip.data(), &name.v6.sin6_addr, 16);
+    } else {
+      continue;
+    }
+    all.push_back(host);
+  }
+  freeifaddrs(first);
+  return all;
 }
 
 Result<OwnedFd> silence_udp_port(const HostAddress& own, uint16_t udp_port) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/port/dpdk/address.h"
@@ -39,12 +40,15 @@ class KernelNet {
   /// The machine that packets for `target` are handed to: a router, or itself. Nothing: there is no
   /// route over this interface.
   std::optional<HostAddress> next_hop(const HostAddress& target);
+  /// Whether the kernel takes packets for this address itself.
+  bool is_local(const HostAddress& address);
   /// Nothing until the kernel has resolved it, which this begins.
   std::optional<MacAddress> mac_of(const HostAddress& neighbour);
 
  private:
   KernelNet(OwnedFd fd, int index) : fd_(std::move(fd)), index_(index) {}
   std::span<const uint8_t> ask(std::span<uint8_t> request);
+  std::span<const uint8_t> route_to(const HostAddress& target);
   void begin_resolving(const HostAddress& neighbour);
 
   OwnedFd fd_;
@@ -52,6 +56,9 @@ class KernelNet {
   uint32_t sequence_ = 0;
   alignas(8) uint8_t answer_[4096] = {};
 };
+
+/// All addresses that the kernel has on any interface, as of now.
+std::vector<HostAddress> kernel_addresses();
 
 /// Keeps the kernel from answering "port unreachable" to packets that it sees and we receive: a
 /// socket that takes them for it and keeps none. Errors: the UDP port is another program's.

@@ -93,5 +93,17 @@ TEST_F(Watching, sums_up_every_ten_seconds_what_has_moved_and_nothing_else) {
   EXPECT_EQ(after(10_s), "");
 }
 
+TEST_F(Watching, says_what_to_do_about_frames_of_several_segments) {
+  set_up(20_ms);
+  state_.lan_over_dpdk = DpdkLanStatus{.interface = "eth1"};
+  after(0_ms);
+  state_.lan_over_dpdk->rx_joined = 7;
+  const std::string told = after(Watcher::summary_interval);
+  EXPECT_TRUE(told.starts_with("warning joined frames=7 meaning=\"hosts hand over several "))
+      << told;
+  EXPECT_NE(told.find("gro off lro off for eth1"), std::string::npos) << told;
+  EXPECT_EQ(after(Watcher::summary_interval), "");
+}
+
 }  // namespace
 }  // namespace cw::daemon

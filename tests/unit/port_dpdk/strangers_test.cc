@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
+#include "dataplane/port/dpdk/dpdk_lan_port.h"
 #include "tests/unit/port/network_space.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 #include "tests/unit/wire/capture.h"
@@ -152,6 +155,40 @@ TEST(DpdkStrangers, af_packet_frames_too_small_for_the_interface_are_refused_wit
   ASSERT_FALSE(made.has_value());
   EXPECT_NE(made.error().sentence.find("framesz=16384"), std::string::npos)
       << made.error().sentence;
+}
+
+/// A kernel takes the tag out of a frame before it shows it to a packet socket.
+TEST(DpdkStrangers, a_tag_that_the_kernel_took_out_is_in_its_place_again) {
+  CW_NEEDS_NETWORK_SPACE();
+  start_small_eal();
+  NetworkSpace space;
+  run("ip link add v0 type veth peer name v1 && ip addr add 10.1.0.1/24 dev v0 && "
+      "ip link set v0 up && ip link set v1 up");
+  DpdkLanOptions options;
+  options.device = af_packet(0, "v0");
+  options.addresses = {{*parse_host_address("10.1.0.1", "test"), 24}};
+  options.vlan = 7;
+  options.packets = 512;
+  auto port = DpdkLanPort::make(options);
+  ASSERT_TRUE(port.has_value()) << port.error().sentence;
+  auto far = DpdkDevice::make({.device = af_packet(1, "v1"), .packet_bytes = 1500, .packets = 512});
+  ASSERT_TRUE(far.has_value()) << far.error().sentence;
+
+  std::vector<uint8_t> ip(40, 5);  // 10.1.0.2 to 10.2.0.2
+  const uint8_t header[] = {0x45, 0, 0, 40, 0, 0, 0, 0, 64, 200, 0, 0, 10, 1, 0, 2, 10, 2, 0, 2};
+  std::ranges::copy(header, ip.begin());
+  std::array<uint8_t, 18> link = {0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x81, 0, 0, 7, 8, 0};
+  std::ranges::copy((*port)->status().mac, link.begin());
+  Packet* packet = nullptr;
+  ASSERT_EQ((*far)->take_burst({&packet, 1}), 1u);
+  std::ranges::copy(link, packet->data);
+  std::ranges::copy(ip, packet->data + link.size());
+  packet->bytes = static_cast<uint32_t>(link.size() + ip.size());
+  ASSERT_EQ((*far)->tx_burst({&packet, 1}), 1u);
+  const auto received = receive(**port, 1);
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_TRUE(std::ranges::equal(std::span(received[0]->data, received[0]->bytes), ip));
+  (*port)->give_back(received);
 }
 
 TEST(DpdkStrangers, a_udp_port_that_another_program_has_is_not_taken_from_it) {

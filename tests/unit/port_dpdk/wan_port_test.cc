@@ -184,6 +184,19 @@ TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
   });
 }
 
+TEST(DpdkWanPort, a_packet_without_a_way_behind_others_is_counted_once) {
+  start_small_eal();
+  auto options = wan_options("net_null0", "192.0.2.1", "192.0.2.2");
+  options.peers[0].next_hop = "02:00:00:00:00:02";
+  const auto port = make_wan_port(options);
+  Packet* packets[3];
+  for (Packet*& each : packets) each = make_packet(*port, 10, 1);
+  packets[1]->path = 9;
+  EXPECT_EQ(port->tx_burst(packets, clock_now()), 3u);
+  EXPECT_EQ(port->status().tx_unrouted, 1u);
+  EXPECT_EQ(port->counters().tx_packets, 2u);
+}
+
 TEST(DpdkWanPort, packets_without_a_next_hop_are_lost_and_counted) {
   start_small_eal();
   const auto port = make_wan_port(wan_options("net_null0", "192.0.2.1", "192.0.2.2"));

@@ -25,7 +25,7 @@ TEST(Configs, are_without_a_mistake) {
     EXPECT_TRUE(plan) << plan.error().sentence;
     EXPECT_TRUE(plan && plan->warnings.empty());
   }
-  EXPECT_EQ(count, 10u);
+  EXPECT_EQ(count, 12u);
 }
 
 TEST(Configs, complete_ones_have_every_key) {
@@ -48,7 +48,7 @@ TEST(Configs, complete_ones_have_every_key) {
 
 TEST(Configs, of_one_lab_agree_on_what_they_must) {
   const Folder folder;
-  for (const char* pair : {"lab", "two-sites"}) {
+  for (const char* pair : {"lab", "two-sites", "dpdk-memif", "dpdk-lan"}) {
     const auto read = [&](const char* end) {
       const std::string name = std::string(pair) + end;
       return read_plan(name, text_of(configs / name));

@@ -91,7 +91,25 @@ TEST(GatewayFile, names_what_is_wrong_with_the_lan) {
       {"[\"10.1.0.1/24\"]", "['fd00::1/64']\nmtu = 1000", "",
        "f:5:7: lan.mtu is 1000 and lan.addresses has fd00::1/64; IPv6 needs an MTU of 1280 at "
        "least"},
-      {"[lan]", "[lan]\nport = 'dpdk'", "", "f:4:8: lan.port is \"dpdk\"; it must be \"tun\""},
+      {"[lan]", "[lan]\nport = 'udp'", "",
+       "f:4:8: lan.port is \"udp\"; it must be \"tun\" or \"dpdk\""},
+      {"[lan]", "[lan]\nport = 'dpdk'", "",
+       "f:4:8: lan.port is \"dpdk\" and lan.device is missing; such as \"0000:3b:00.0\" or "
+       "\"net_memif0,role=client\""},
+      {"[lan]\naddresses = [\"10.1.0.1/24\"]", "[lan]\nport = 'dpdk'\ndevice = 'net_null0'", "",
+       "f:4:8: lan.port is \"dpdk\" and lan.addresses is missing: hosts need an address to send "
+       "their packets to"},
+      {"[lan]", "[lan]\nvlan = 7", "",
+       "f:4:8: lan.vlan is of lan.port \"dpdk\", and lan.port is \"tun\""},
+      {"[lan]", "[lan]\nvlan = 4095", "", "f:4:8: lan.vlan is 4095; 0 to 4094 is accepted"},
+      {"[lan]", "[lan]\ndescriptors = 1", "",
+       "f:4:15: lan.descriptors is 1; 64 to 8192 is accepted"},
+      {"[wan]",
+       "port = 'dpdk'\ndevice = 'net_null0,copy=1'\n[wan]\nport = 'dpdk'\naddress = "
+       "'192.0.2.1'\ndevice = 'net_null0'",
+       "",
+       "f:10:10: wan.device and lan.device are both called net_null0; two devices of DPDK need two "
+       "names, such as net_af_packet0 and net_af_packet1"},
   });
 }
 

@@ -113,6 +113,34 @@ TEST(Plan, codes_what_rdma_hosts_send) {
   EXPECT_TRUE(sdr::check(rdma));
 }
 
+TEST(Plan, starts_dpdk_with_the_devices_of_both_sides_and_counts_its_memory) {
+  const Folder folder;
+  const std::string lan =
+      "eal_memory = '96 MiB'\n[lan]\nport = 'dpdk'\nvlan = 7\ndescriptors = 256\n"
+      "device = 'net_memif0,role=server'";
+  const Plan none = plan_of(file_with("", ""));
+  const Plan one = plan_of(file_with("[lan]", lan));
+  EXPECT_TRUE(none.eal.devices.empty());
+  EXPECT_EQ(one.eal.devices, std::vector<std::string>{"net_memif0,role=server"});
+  EXPECT_EQ(one.eal.memory_mib, 96u);
+  EXPECT_EQ(one.lan_kind, LanKind::Dpdk);
+  EXPECT_EQ(one.lan_over_dpdk.vlan, 7);
+  EXPECT_EQ(one.lan_over_dpdk.descriptors, 256);
+  ASSERT_EQ(one.lan_over_dpdk.addresses.size(), 1u);
+  EXPECT_EQ(text_of(one.lan_over_dpdk.addresses[0].ip), "10.1.0.1");
+  EXPECT_EQ(one.lan_over_dpdk.addresses[0].bits, 24);
+  // The LAN port's packets are in there, and no longer beside it.
+  const uint64_t beside = 4096 * limits::frame_bytes_max;
+  EXPECT_EQ(one.memory.count(), none.memory.count() - beside + (96 << 20));
+
+  std::string text = file_with("[lan]", lan);
+  text.replace(text.find("[wan]"), 5,
+               "[wan]\nport = 'dpdk'\naddress = '192.0.2.1'\ndevice = 'net_memif1'\n");
+  const Plan both = plan_of(text);
+  EXPECT_EQ(both.eal.devices, (std::vector<std::string>{"net_memif0,role=server", "net_memif1"}));
+  EXPECT_EQ(both.memory.count(), none.memory.count() - 2 * beside + (96 << 20));
+}
+
 TEST(Plan, lets_repair_take_what_the_codes_need) {
   const Folder folder;
   const auto overhead_of = [](const char* wan, const char* policy) {

@@ -1,0 +1,277 @@
+#include "dataplane/port/dpdk/dpdk_lan_port.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/port/dpdk/echo.h"
+#include "dataplane/port/dpdk/kernel_ingress.h"
+#include "dataplane/port/dpdk/lan_frame.h"
+#include "dataplane/port/dpdk/open_checksum.h"
+
+namespace cw {
+namespace {
+
+using namespace lan_frame;
+
+constexpr Duration look_every = Duration::from_ms(100);  // at the link; then questions are new
+
+struct HashKey {
+  uint64_t words[2];
+};
+HashKey random_key() {
+  HashKey key;
+  CW_ASSERT(getentropy(key.words, sizeof key.words) == 0);
+  return key;
+}
+
+std::optional<Error> complaint_about(const DpdkLanOptions& options) {
+  CW_ASSERT(options.packets > 0);
+  if (options.device.empty()) {
+    return Error{"device: missing; such as \"0000:3b:00.0\" or \"net_af_packet0,iface=eth1\""};
+  }
+  if (options.addresses.empty() || options.addresses.size() > limits::lan_addresses_max) {
+    return Error{"addresses: " + std::to_string(options.addresses.size()) + " given, 1 to " +
+                 std::to_string(limits::lan_addresses_max) +
+                 " accepted: hosts need one of ours to send their packets to"};
+  }
+  if (options.vlan > vlan_max) {
+    return Error{"vlan: " + std::to_string(options.vlan) + " given, 0 to " +
+                 std::to_string(vlan_max) + " accepted"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool LanAddress::is_on_link(const HostAddress& host) const {
+  if (host.version != ip.version) return false;
+  const size_t whole = bits / 8u;
+  if (!std::equal(host.ip.begin(), host.ip.begin() + whole, ip.ip.begin())) return false;
+  const auto mask = static_cast<uint8_t>(0xff00 >> bits % 8);
+  return mask == 0 || (host.ip[whole] & mask) == (ip.ip[whole] & mask);
+}
+
+Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make(const DpdkLanOptions& options) {
+  if (auto complaint = complaint_about(options)) return std::unexpected(std::move(*complaint));
+  auto device = DpdkDevice::make({
+      .device = options.device,
+      .queues = options.queues,
+      .descriptors = options.descriptors,
+      .ip_bytes_max = options.mtu,
+      .packet_bytes = options.mtu,
+      .packets = options.packets,
+  });
+  if (!device) return std::unexpected(std::move(device.error()));
+  if ((*device)->mtu() < options.mtu) {
+    return failure("mtu: " + std::to_string(options.mtu) + " given, and " + (*device)->name() +
+                   " carries " + std::to_string((*device)->mtu()) +
+                   "; lower it, or raise that of the interface (memif: bsize)");
+  }
+  std::unique_ptr<DpdkLanPort> port(new DpdkLanPort(options));
+  port->device_ = std::move(*device);
+  if (auto done = port->join_kernel(options.silences_kernel); !done) {
+    return std::unexpected(done.error());
+  }
+  port->facts_.payload_max = options.mtu;
+  port->note_facts();
+  return port;
+}
+
+DpdkLanPort::DpdkLanPort(const DpdkLanOptions& options)
+    : addresses_(options.addresses),
+      vlan_(options.vlan),
+      neighbours_(limits::neighbours_max, random_key().words) {}
+
+/// Of the drivers that share an interface with the kernel, only a packet socket leaves it the
+/// frames as well.
+Result<void> DpdkLanPort::join_kernel(bool silences_kernel) {
+  const std::string& interface = device_->interface();
+  for (const LanAddress& it : addresses_) local_.push_back(it.ip);
+  if (device_->driver() != "net_af_packet" || interface.empty()) return {};
+  auto kernel = KernelNet::make(interface);
+  if (!kernel) return std::unexpected(std::move(kernel.error()));
+  for (const LanAddress& address : addresses_) {
+    if (kernel->is_local(address.ip)) continue;
+    const std::string text = text_of(address.ip) + "/" + std::to_string(address.bits);
+    return failure("addresses: " + text +
+                   " is not one of this machine's, whose kernel answers on " + interface +
+                   "; `ip address add " + text + " dev " + interface + "` gives it one");
+  }
+  kernel_.emplace(std::move(*kernel));
+  local_ = kernel_addresses();
+  if (!silences_kernel) return {};
+  auto silence = silence_forwarding(interface);
+  if (!silence) return std::unexpected(std::move(silence.error()));
+  silence_ = std::move(*silence);
+  return {};
+}
+
+void DpdkLanPort::note_facts() {
+  facts_.name = "dpdk";
+  facts_.icrc = IcrcMode::None;
+  facts_.sees_psns = false;
+  mac_ = device_->mac();
+  is_up_ = device_->is_link_up();
+  has_open_checksums_ = !device_->interface().empty();
+  status_.device = device_->name();
+  status_.driver = device_->driver();
+  status_.interface = device_->interface();
+  status_.mac = mac_;
+}
+
+PortCounters DpdkLanPort::counters() const {
+  const DpdkDeviceCounters device = device_->counters();
+  PortCounters sum = counters_;
+  sum.rx_dropped += device.rx_missed + device.rx_no_buffer;
+  sum.rx_malformed += device.rx_errors;
+  return sum;
+}
+
+DpdkLanStatus DpdkLanPort::status() const {
+  DpdkLanStatus now = status_;
+  now.is_link_up = is_up_;  // what packets go by, not what the device has just learned
+  now.counters = device_->counters();
+  now.neighbours = neighbours_.known_count();
+  return now;
+}
+
+bool DpdkLanPort::is_local(const HostAddress& host) const {
+  return std::ranges::find(local_, host) != local_.end();
+}
+
+/// The address of ours whose prefix the host lies in; null: it is behind a router.
+const LanAddress* DpdkLanPort::link_to(const HostAddress& host) const {
+  const auto found =
+      std::ranges::find_if(addresses_, [&](const LanAddress& it) { return it.is_on_link(host); });
+  return found == addresses_.end() ? nullptr : &*found;
+}
+
+// ---- in -----------------------------------------------------------------------------------------
+
+size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
+  if (now >= look_due_) look_after(now);
+  const size_t arrived = device_->rx_burst(out);
+  size_t count = 0;
+  for (size_t i = 0; i < arrived; ++i) {
+    Packet* const packet = out[i];
+    const Fate fate = accept(*packet, now);
+    if (fate == Fate::Taken) out[count++] = packet;
+    if (fate == Fate::Dropped) device_->give_back({&packet, 1});
+  }
+  return count;
+}
+
+void DpdkLanPort::look_after(Instant now) {
+  look_due_ = now + look_every;
+  questions_left_ = limits::questions_per_second_max / 10;
+  static_assert(look_every == Duration::from_s(1) / 10);
+  device_->look_after(now);
+  const bool was_up = std::exchange(is_up_, device_->is_link_up());
+  if (is_up_ && !was_up) neighbours_.doubt_all();  // the cable may lead elsewhere now
+}
+
+/// Strips the frame to its IP packet when it is a host's and for others than us.
+DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
+  if (packet.bytes < header_bytes) return ++counters_.rx_malformed, Fate::Dropped;
+  if (!try_untag(packet)) return Fate::Dropped;
+  const std::span<const uint8_t> frame(packet.data, packet.bytes);
+  const bool is_for_group = (frame[target_offset] & 1) != 0;
+  if (mac_at(frame, source_offset) == mac_ || (frame[source_offset] & 1) != 0 ||
+      (!is_for_group && mac_at(frame, target_offset) != mac_)) {
+    return ++status_.rx_not_ours, Fate::Dropped;
+  }
+  if (may_be_neighbour_message(frame)) {
+    if (const auto message = parse_neighbour_message(frame)) {
+      on_neighbour(*message, now);
+      return Fate::Dropped;
+    }
+  }
+  const uint16_t type = type_of(frame);
+  if (type == type_ipv4 || type == type_ipv6) return accept_ip(packet, is_for_group, now);
+  return ++status_.rx_other, Fate::Dropped;
+}
+
+/// Takes the tag out of a frame of our VLAN. A tag that names none has a priority only.
+bool DpdkLanPort::try_untag(Packet& packet) {
+  uint16_t id = 0;
+  const std::span<uint8_t> frame(packet.data, packet.bytes);
+  const bool is_tagged = type_of(frame) == type_vlan && frame.size() >= header_bytes + tag_bytes;
+  if (is_tagged) id = vlan_of(frame);
+  if (id != vlan_) return ++status_.rx_vlan, false;
+  if (!is_tagged) return true;
+  std::memmove(packet.data + tag_bytes, packet.data, type_offset);
+  packet.data += tag_bytes;
+  packet.bytes -= static_cast<uint32_t>(tag_bytes);
+  packet.bytes_max -= static_cast<uint32_t>(tag_bytes);
+  return true;
+}
+
+DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, bool is_for_group, Instant now) {
+  if (is_for_group) return ++status_.rx_group, Fate::Dropped;
+  const std::span<uint8_t> ip(packet.data + header_bytes, packet.bytes - header_bytes);
+  const auto ends = ends_of(ip);
+  if (!ends) return ++counters_.rx_malformed, Fate::Dropped;
+  // A kernel's interface hands over what its hosts have not cut into segments yet.
+  const bool is_long = ends->bytes > ip.size() || ends->bytes > facts_.payload_max;
+  if (is_long && has_open_checksums_) return ++status_.rx_joined, Fate::Dropped;
+  if (ends->bytes > ip.size()) return ++counters_.rx_malformed, Fate::Dropped;
+  learn(ends->source, mac_at({packet.data, header_bytes}, source_offset), now);
+  packet.bytes = header_bytes + ends->bytes;  // Ethernet pads short frames
+  if (is_local(ends->target)) return on_local(packet);
+  packet.data += header_bytes;
+  packet.bytes -= header_bytes;
+  packet.bytes_max -= header_bytes;
+  if (has_open_checksums_ && finish_open_checksum({packet.data, packet.bytes})) {
+    ++status_.rx_finished;
+  }
+  packet.at = now;
+  ++counters_.rx_packets;
+  counters_.rx_bytes += packet.bytes;
+  return Fate::Taken;
+}
+
+/// For ourselves: a ping, or nothing that we would know of.
+DpdkLanPort::Fate DpdkLanPort::on_local(Packet& packet) {
+  ++status_.rx_local;
+  if (kernel_ || !try_answer_echo({packet.data + header_bytes, packet.bytes - header_bytes})) {
+    return Fate::Dropped;
+  }
+  const std::span<const uint8_t> frame(packet.data, packet.bytes);
+  const uint16_t type = type_of(frame);
+  const MacAddress asker = mac_at(frame, source_offset);
+  packet.data = put_link_header(packet.data + header_bytes, asker, type);
+  packet.bytes += static_cast<uint32_t>(link_bytes() - header_bytes);
+  Packet* const answer = &packet;
+  if (device_->tx_burst({&answer, 1}) == 0) return Fate::Dropped;
+  ++status_.echoes_answered;
+  return Fate::Answered;
+}
+
+void DpdkLanPort::on_neighbour(const NeighbourMessage& message, Instant now) {
+  ++status_.rx_neighbour;
+  const bool says_who = is_host(message.sender);
+  if (says_who && !is_local(message.sender) &&
+      (link_to(message.sender) != nullptr || neighbours_.find(message.sender) != nullptr)) {
+    neighbours_.take(message.sender).hear(message.sender_mac, now);
+  }
+  if (kernel_ || !message.is_question || !says_who || !is_local(message.target)) return;
+  uint8_t answer[neighbour_message_bytes_max];
+  const NeighbourSelf self = {message.target, mac_};
+  send_message({answer, encode_neighbour_answer(self, message, answer)});
+}
+
+/// By a packet that is passing. It is not believed against what was heard lately: that is for ARP
+/// and ND to say.
+void DpdkLanPort::learn(const HostAddress& host, const MacAddress& mac, Instant now) {
+  if (!is_routable_host(host) || is_local(host)) return;
+  if (kernel_ && link_to(host) == nullptr) return;  // the kernel knows the router
+  Neighbour& it = neighbours_.take(host);
+  if (it.is_known && it.mac != mac && now - it.heard < Neighbour::fresh_for) return;
+  it.hear(mac, now);
+}
+
+}  // namespace cw

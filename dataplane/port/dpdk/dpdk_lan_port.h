@@ -1,0 +1,145 @@
+// The LAN port over queues of our own: frames of hosts on an Ethernet, of which a gateway sees the
+// IP packets.
+//
+//   hosts -> [Ethernet (802.1Q) IP ..]  -> for our MAC? ARP, ND, ping? -> IP packet -> gateway
+//   hosts <- [Ethernet (802.1Q) IP ..]  <- MAC of the next hop         <- IP packet <- gateway
+//
+// Whose MAC a packet leaves for is learned from what hosts send, asked for by ARP and ND on the
+// prefixes of our own addresses, and where a kernel sees the same frames (net_af_packet), found in
+// its routes and neighbours. A packet whose next hop is not known yet is lost and counted.
+//
+// Where a kernel sees them, it answers ARP, ND and pings for our addresses, which it must have, and
+// is kept from forwarding the rest (kernel_ingress.h). Elsewhere the port answers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/result.h"
+#include "dataplane/port.h"
+#include "dataplane/port/dpdk/device.h"
+#include "dataplane/port/dpdk/kernel_net.h"
+#include "dataplane/port/dpdk/neighbour_message.h"
+#include "dataplane/port/dpdk/neighbour_table.h"
+
+namespace cw {
+
+/// An address of ours, and how many of its bits all hosts on the wire have alike.
+struct LanAddress {
+  HostAddress ip;
+  uint8_t bits = 0;
+
+  bool is_on_link(const HostAddress& host) const;
+};
+
+struct DpdkLanOptions {
+  std::string device;                 ///< as DPDK writes it (device.h)
+  uint16_t queues = 1;                ///< to receive by
+  uint16_t descriptors = 1024;        ///< of each queue
+  std::vector<LanAddress> addresses;  ///< one at least
+  uint32_t mtu = 1500;                ///< the device's must not be less
+  uint16_t vlan = 0;                  ///< of the hosts' frames; 0: they have no tag
+  /// Where a kernel sees the frames: keep it from forwarding them. False: the user has.
+  bool silences_kernel = true;
+  size_t packets = 4096;  ///< lent or free
+};
+
+/// What a person should know about the port and PortCounters do not say. Counts only grow, and are
+/// of frames.
+struct DpdkLanStatus {
+  std::string device, driver;
+  std::string interface;  ///< of the kernel; empty: the device is all ours
+  MacAddress mac{};
+  bool is_link_up = false;
+  DpdkDeviceCounters counters;
+  size_t neighbours = 0;         ///< whose MAC is known now
+  uint64_t rx_not_ours = 0;      ///< for another machine, or sent from here
+  uint64_t rx_vlan = 0;          ///< with another tag, or without ours
+  uint64_t rx_group = 0;         ///< IP to a broadcast or multicast address
+  uint64_t rx_other = 0;         ///< neither IP nor ARP
+  uint64_t rx_neighbour = 0;     ///< ARP and ND
+  uint64_t rx_local = 0;         ///< for an address of ours, or of the kernel's at start
+  uint64_t rx_joined = 0;        ///< of several segments: offloads at the host or here are on
+  uint64_t rx_finished = 0;      ///< whose open checksum was finished; they went on
+  uint64_t echoes_answered = 0;  ///< of rx_local
+  uint64_t questions = 0;        ///< for a MAC
+  uint64_t tx_link_down = 0;     ///< packets that had no link to leave by
+  uint64_t tx_unresolved = 0;    ///< packets whose next hop was not known
+  uint64_t tx_unrouted = 0;      ///< packets for nobody who was heard of or could be asked for
+};
+
+/// Thread: one.
+class DpdkLanPort final : public Port {
+ public:
+  /// start_eal() comes first. Errors name the key and the value to change.
+  static Result<std::unique_ptr<DpdkLanPort>> make(const DpdkLanOptions& options);
+  DpdkLanPort(const DpdkLanPort&) = delete;
+  DpdkLanPort& operator=(const DpdkLanPort&) = delete;
+
+  const PortFacts& facts() const override { return facts_; }
+  /// Asks the device: for now and then.
+  PortCounters counters() const override;
+  DpdkLanStatus status() const;
+
+  size_t rx_burst(std::span<Packet*> out, Instant now) override;
+  /// A packet without a link or a next hop is lost; with all others the burst stops where the queue
+  /// is full. A question for a next hop is a few system calls where the kernel is asked, some
+  /// hundred times a second at most.
+  size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
+  size_t take_burst(std::span<Packet*> out) override { return device_->take_burst(out); }
+  void give_back(std::span<Packet* const> packets) override { device_->give_back(packets); }
+
+ private:
+  enum class Fate : uint8_t { Taken, Dropped, Answered };
+  enum class Way : uint8_t { Open, LinkDown, Unresolved, Unrouted };
+  struct Row {
+    size_t count = 0;       // of packets that are frames now
+    Way after = Way::Open;  // of the packet that follows
+  };
+
+  explicit DpdkLanPort(const DpdkLanOptions& options);
+  Result<void> join_kernel(bool silences_kernel);
+  void note_facts();
+
+  Fate accept(Packet& packet, Instant now);
+  bool try_untag(Packet& packet);
+  Fate accept_ip(Packet& packet, bool is_for_group, Instant now);
+  Fate on_local(Packet& packet);
+  void on_neighbour(const NeighbourMessage& message, Instant now);
+  void learn(const HostAddress& host, const MacAddress& mac, Instant now);
+  void look_after(Instant now);
+  bool is_local(const HostAddress& host) const;
+  const LanAddress* link_to(const HostAddress& host) const;
+
+  Row wrap_row(std::span<Packet* const> packets, Instant now);
+  Way try_wrap(Packet& packet, Instant now);
+  void count_lost(Way why);
+  const Neighbour* find_hop(const HostAddress& target, Instant now);
+  void resolve(Neighbour& hop, const LanAddress* link, Instant now);
+  void send_message(std::span<const uint8_t> frame);
+  uint8_t* put_link_header(uint8_t* ip, const MacAddress& target, uint16_t type) const;
+  size_t link_bytes() const { return vlan_ == 0 ? 14 : 18; }
+
+  PortFacts facts_;
+  PortCounters counters_;
+  DpdkLanStatus status_;
+  std::vector<LanAddress> addresses_;
+  std::vector<HostAddress> local_;  // these, and where a kernel sees the frames all of its own
+  MacAddress mac_{};
+  uint16_t vlan_;
+  std::unique_ptr<DpdkDevice> device_;
+  std::optional<KernelNet> kernel_;  // where it sees the frames
+  OwnedFd silence_;
+  bool has_open_checksums_ = false;
+  NeighbourTable neighbours_;
+  uint32_t questions_left_ = 0;  // until look_due_
+  Instant look_due_;
+  bool is_up_ = false;    // the link, when it was last looked at
+  bool is_full_ = false;  // the queue took nothing of the last burst
+};
+
+}  // namespace cw

@@ -1,0 +1,122 @@
+// DpdkLanPort on the way out: IP packets to frames, and whose MAC they are for.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/port/dpdk/dpdk_lan_port.h"
+#include "dataplane/port/dpdk/lan_frame.h"
+
+namespace cw {
+
+using namespace lan_frame;
+
+size_t DpdkLanPort::tx_burst(std::span<Packet* const> packets, Instant now) {
+  size_t done = 0;
+  while (done < packets.size()) {
+    const auto rest = packets.subspan(done);
+    const Row row = wrap_row(rest, now);
+    uint64_t bytes = 0;
+    for (Packet* packet : rest.first(row.count)) bytes += packet->bytes - link_bytes();
+    const size_t sent = row.count == 0 ? 0 : device_->tx_burst(rest.first(row.count));
+    for (Packet* packet : rest.first(row.count).subspan(sent)) {
+      packet->data += link_bytes();
+      packet->bytes -= static_cast<uint32_t>(link_bytes());
+      bytes -= packet->bytes;
+    }
+    done += sent;
+    counters_.tx_packets += sent;
+    counters_.tx_bytes += bytes;
+    is_full_ = sent < row.count && sent == 0;  // then one packet asks whether there is room again
+    if (sent < row.count) break;
+    if (row.after == Way::Open) continue;
+    count_lost(row.after);
+    device_->give_back(rest.subspan(row.count, 1));
+    ++done;
+  }
+  counters_.tx_refused += packets.size() - done;
+  return done;
+}
+
+/// Makes frames of packets from the front, up to one that has no way.
+DpdkLanPort::Row DpdkLanPort::wrap_row(std::span<Packet* const> packets, Instant now) {
+  Row row;
+  const size_t most = is_full_ ? 1 : std::min(packets.size(), limits::burst_packets_max);
+  while (row.count < most) {
+    row.after = try_wrap(*packets[row.count], now);
+    if (row.after != Way::Open) break;
+    ++row.count;
+  }
+  return row;
+}
+
+DpdkLanPort::Way DpdkLanPort::try_wrap(Packet& packet, Instant now) {
+  CW_ASSERT(packet.payload == nullptr && packet.bytes <= packet.bytes_max);
+  if (!is_up_) return Way::LinkDown;
+  const auto ends = ends_of({packet.data, packet.bytes});
+  if (!ends || !is_routable_host(ends->target)) return Way::Unrouted;
+  const Neighbour* const hop = find_hop(ends->target, now);
+  if (hop == nullptr) return Way::Unrouted;
+  if (!hop->is_known) return Way::Unresolved;
+  packet.data =
+      put_link_header(packet.data, hop->mac, ends->target.is_v4() ? type_ipv4 : type_ipv6);
+  packet.bytes += static_cast<uint32_t>(link_bytes());
+  return Way::Open;
+}
+
+void DpdkLanPort::count_lost(Way why) {
+  if (why == Way::LinkDown) ++status_.tx_link_down;
+  if (why == Way::Unresolved) ++status_.tx_unresolved;
+  if (why == Way::Unrouted) ++status_.tx_unrouted;
+}
+
+/// Null: nobody has heard of it, and nobody could be asked. Asks when it is time to.
+const Neighbour* DpdkLanPort::find_hop(const HostAddress& target, Instant now) {
+  const LanAddress* const link = link_to(target);
+  Neighbour* hop = neighbours_.find(target);
+  if (link == nullptr && !kernel_) return hop;
+  if (hop == nullptr && questions_left_ > 0) hop = &neighbours_.take(target);
+  if (hop != nullptr && questions_left_ > 0 && hop->try_ask(now)) resolve(*hop, link, now);
+  static constexpr Neighbour unknown;
+  return hop != nullptr ? hop : &unknown;
+}
+
+void DpdkLanPort::resolve(Neighbour& hop, const LanAddress* link, Instant now) {
+  --questions_left_;
+  ++status_.questions;
+  if (kernel_) {
+    const auto router = kernel_->next_hop(hop.ip);
+    const auto mac = router ? kernel_->mac_of(*router) : std::nullopt;
+    if (mac) hop.hear(*mac, now);
+    return;
+  }
+  uint8_t question[neighbour_message_bytes_max];
+  send_message({question, encode_neighbour_question({link->ip, mac_}, hop.ip, question)});
+}
+
+/// An untagged frame of ARP or ND, tagged like all others. Lost when there is no room; it is asked
+/// again.
+void DpdkLanPort::send_message(std::span<const uint8_t> frame) {
+  Packet* packet = nullptr;
+  if (device_->take_burst({&packet, 1}) == 0) return;
+  const auto content = frame.subspan(header_bytes);
+  std::ranges::copy(content, packet->data);
+  packet->data = put_link_header(packet->data, mac_at(frame, target_offset), type_of(frame));
+  packet->bytes = static_cast<uint32_t>(link_bytes() + content.size());
+  if (device_->tx_burst({&packet, 1}) == 0) device_->give_back({&packet, 1});
+}
+
+/// Before the IP header; returns where the frame begins.
+uint8_t* DpdkLanPort::put_link_header(uint8_t* ip, const MacAddress& target, uint16_t type) const {
+  uint8_t* const front = ip - link_bytes();
+  std::ranges::copy(target, front + target_offset);
+  std::ranges::copy(mac_, front + source_offset);
+  ip_layout::store16(ip - sizeof type, type);
+  if (vlan_ != 0) {
+    ip_layout::store16(front + type_offset, type_vlan);
+    ip_layout::store16(front + header_bytes, vlan_);
+  }
+  return front;
+}
+
+}  // namespace cw

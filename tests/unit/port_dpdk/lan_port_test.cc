@@ -1,0 +1,401 @@
+// The LAN port over DPDK, against a wire that whole frames are put on and read from.
+#include "dataplane/port/dpdk/dpdk_lan_port.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/port/dpdk/lan_frame.h"
+#include "dataplane/wire/checksum.h"
+#include "tests/unit/port_dpdk/dpdk_pair.h"
+
+namespace cw::test {
+namespace {
+using namespace literals;
+using Bytes = std::vector<uint8_t>;
+
+constexpr MacAddress host_mac = {2, 0, 0, 0, 0, 9}, other_mac = {2, 0, 0, 0, 0, 8};
+constexpr Duration patience = 5_s;
+
+HostAddress host(const char* text) { return *parse_host_address(text, "test"); }
+
+DpdkLanOptions lan_options(const std::string& device) {
+  DpdkLanOptions options;
+  options.device = device;
+  options.addresses = {{host("10.1.0.1"), 24}, {host("2001:db8::1"), 64}};
+  options.descriptors = 256;
+  options.packets = 512;
+  return options;
+}
+
+Bytes ip_packet(const HostAddress& source, const HostAddress& target, const Bytes& content,
+                uint8_t protocol = 200) {
+  using namespace ip_layout;
+  const bool is_v4 = source.is_v4();
+  const size_t header_bytes = is_v4 ? v4::bytes : v6::bytes;
+  Bytes packet(header_bytes);
+  packet[0] = is_v4 ? 0x45 : 0x60;
+  store16(&packet[is_v4 ? v4::total_length : v6::payload_length],
+          content.size() + (is_v4 ? v4::bytes : 0));
+  packet[is_v4 ? v4::protocol : v6::next_header] = protocol;
+  packet[is_v4 ? v4::ttl : v6::next_header + 1] = 64;
+  const size_t half = is_v4 ? 4 : 16;
+  uint8_t* const addresses = &packet[is_v4 ? v4::addresses : v6::addresses];
+  std::copy_n(source.ip.begin(), half, addresses);
+  std::copy_n(target.ip.begin(), half, addresses + half);
+  if (is_v4) store16(&packet[v4::checksum], static_cast<uint16_t>(~sum_of(packet)));
+  packet.insert(packet.end(), content.begin(), content.end());
+  return packet;
+}
+
+Bytes frame_of(const MacAddress& target, const MacAddress& source, const Bytes& ip,
+               uint16_t vlan = 0) {
+  Bytes frame(target.begin(), target.end());
+  frame.insert(frame.end(), source.begin(), source.end());
+  if (vlan != 0) {
+    frame.insert(frame.end(),
+                 {0x81, 0, static_cast<uint8_t>(vlan >> 8), static_cast<uint8_t>(vlan)});
+  }
+  const uint16_t type = ip[0] >> 4 == 4 ? 0x0800 : 0x86dd;
+  frame.insert(frame.end(), {static_cast<uint8_t>(type >> 8), static_cast<uint8_t>(type)});
+  frame.insert(frame.end(), ip.begin(), ip.end());
+  return frame;
+}
+
+/// A port and the far end of its wire, a memif.
+struct Wire {
+  using Change = std::function<void(DpdkLanOptions&)>;
+  explicit Wire(const Change& change = [](auto&) {}) {
+    start_small_eal();
+    const std::string wire = ",bsize=4096,rsize=9,socket-abstract=no,socket=" + own_path("lan");
+    auto options = lan_options("net_memif0,role=server" + wire);
+    change(options);
+    auto made = DpdkLanPort::make(options);
+    if (!made) throw std::runtime_error(made.error().sentence);
+    port = std::move(*made);
+    auto device = DpdkDevice::make({.device = "net_memif1,role=client" + wire,
+                                    .descriptors = 256,
+                                    .ip_bytes_max = 2000,
+                                    .packet_bytes = 2000,
+                                    .packets = 512});
+    if (!device) throw std::runtime_error(device.error().sentence);
+    far = std::move(*device);
+    const Instant start = clock_now();
+    while (!(port->status().is_link_up && far->is_link_up()) && clock_now() - start < patience) {
+      turn();
+      usleep(1000);
+    }
+  }
+  ~Wire() {
+    port->give_back(taken);
+    std::filesystem::remove(own_path("lan"));
+  }
+
+  /// What the port has for the gateway, and what it has put on the wire, since the last turn.
+  void turn() {
+    std::array<Packet*, limits::burst_packets_max> burst;
+    const size_t came = port->rx_burst(burst, clock_now());
+    taken.insert(taken.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(came));
+    const size_t left = far->rx_burst(burst);
+    for (size_t i = 0; i < left; ++i) {
+      sent.emplace_back(burst[i]->data, burst[i]->data + burst[i]->bytes);
+    }
+    far->give_back({burst.data(), left});
+  }
+  template <class Condition>
+  bool turn_until(Condition is_met) {
+    const Instant start = clock_now();
+    while (!is_met()) {
+      if (clock_now() - start > patience) return false;
+      turn();
+    }
+    return true;
+  }
+
+  void put(const Bytes& frame) {
+    Packet* packet = nullptr;
+    ASSERT_EQ(far->take_burst({&packet, 1}), 1u);
+    ASSERT_LE(frame.size(), packet->bytes_max);
+    std::ranges::copy(frame, packet->data);
+    packet->bytes = static_cast<uint32_t>(frame.size());
+    ASSERT_EQ(far->tx_burst({&packet, 1}), 1u);
+  }
+  /// Puts it on the wire behind an honest packet, whose arrival shows that it has been dealt with.
+  void put_and_pass(const Bytes& frame) {
+    const size_t before = taken.size();
+    put(frame);
+    put(frame_of(mac(), other_mac, ip_packet(host("10.1.0.200"), host("10.2.0.1"), {42})));
+    ASSERT_TRUE(turn_until([&] { return taken.size() > before; }));
+  }
+  /// From the gateway to a host.
+  bool send(const Bytes& ip) {
+    Packet* packet = nullptr;
+    if (port->take_burst({&packet, 1}) != 1) return false;
+    std::ranges::copy(ip, packet->data);
+    packet->bytes = static_cast<uint32_t>(ip.size());
+    return port->tx_burst({&packet, 1}, clock_now()) == 1;
+  }
+  Bytes taken_bytes(size_t i) const { return {taken[i]->data, taken[i]->data + taken[i]->bytes}; }
+  MacAddress mac() const { return port->status().mac; }
+  DpdkLanStatus status() const { return port->status(); }
+
+  std::unique_ptr<DpdkLanPort> port;
+  std::unique_ptr<DpdkDevice> far;
+  std::vector<Packet*> taken;
+  std::vector<Bytes> sent;
+};
+
+const char* const own[] = {"10.1.0.1", "2001:db8::1"};
+const char* const hosts[] = {"10.1.0.2", "2001:db8::2"};
+const char* const remotes[] = {"10.2.0.2", "2001:db8:2::2"};
+
+void expect_carried_both_ways(uint16_t vlan) {
+  Wire wire([vlan](auto& options) { options.vlan = vlan; });
+  size_t count = 0;
+  for (const size_t version : {0, 1}) {
+    for (const size_t content_bytes : {0, 1, 2, 63, 1000, 1400}) {
+      const Bytes content(content_bytes, static_cast<uint8_t>(content_bytes));
+      const Bytes out = ip_packet(host(hosts[version]), host(remotes[version]), content);
+      Bytes frame = frame_of(wire.mac(), host_mac, out, vlan);
+      if (frame.size() < ethernet_bytes_min) frame.resize(ethernet_bytes_min);  // as NICs pad
+      wire.put(frame);
+      ASSERT_TRUE(wire.turn_until([&] { return wire.taken.size() > count; }));
+      EXPECT_EQ(wire.taken_bytes(count), out);
+      // And back, to the MAC that was just heard of.
+      const Bytes back = ip_packet(host(remotes[version]), host(hosts[version]), content);
+      ASSERT_TRUE(wire.send(back));
+      ASSERT_TRUE(wire.turn_until([&] { return wire.sent.size() > count; }));
+      EXPECT_EQ(wire.sent[count], frame_of(host_mac, wire.mac(), back, vlan));
+      ++count;
+    }
+  }
+  EXPECT_EQ(wire.port->counters().rx_packets, count);
+  EXPECT_EQ(wire.port->counters().tx_packets, count);
+  EXPECT_EQ(wire.port->counters().tx_bytes, wire.port->counters().rx_bytes);
+  EXPECT_EQ(wire.status().questions, 0u);
+}
+
+TEST(DpdkLanPort, carries_ip_packets_both_ways_byte_by_byte) { expect_carried_both_ways(0); }
+
+TEST(DpdkLanPort, speaks_with_the_tag_of_its_vlan_and_hears_no_other) {
+  expect_carried_both_ways(100);
+  Wire wire([](auto& options) { options.vlan = 100; });
+  const Bytes ip = ip_packet(host(hosts[0]), host(remotes[0]), {1});
+  wire.put(frame_of(wire.mac(), host_mac, ip, 101));
+  wire.put(frame_of(wire.mac(), host_mac, ip));
+  ASSERT_TRUE(wire.turn_until([&] { return wire.status().rx_vlan == 2; }));
+  EXPECT_TRUE(wire.taken.empty());
+}
+
+TEST(DpdkLanPort, answers_who_has_our_address_and_pings) {
+  Wire wire;
+  for (const size_t version : {0, 1}) {
+    const NeighbourSelf self = {host(hosts[version]), host_mac};
+    Bytes question(neighbour_message_bytes_max);
+    question.resize(encode_neighbour_question(self, host(own[version]), question));
+    wire.put(question);
+    ASSERT_TRUE(wire.turn_until([&] { return !wire.sent.empty(); }));
+    const auto answer = parse_neighbour_message(wire.sent[0]);
+    ASSERT_TRUE(answer && !answer->is_question);
+    EXPECT_EQ(answer->sender, host(own[version]));
+    EXPECT_EQ(answer->sender_mac, wire.mac());
+    wire.sent.clear();
+
+    const uint8_t request = version == 0 ? 8 : 128, reply = version == 0 ? 0 : 129;
+    const Bytes ping = ip_packet(host(hosts[version]), host(own[version]),
+                                 {request, 0, 1, 2, 3, 4, 5, 6}, version == 0 ? 1 : 58);
+    wire.put(frame_of(wire.mac(), host_mac, ping));
+    ASSERT_TRUE(wire.turn_until([&] { return !wire.sent.empty(); }));
+    EXPECT_EQ(lan_frame::mac_at(wire.sent[0], 0), host_mac);
+    EXPECT_EQ(wire.sent[0][14 + ping.size() - 8], reply);
+    wire.sent.clear();
+  }
+  EXPECT_EQ(wire.status().echoes_answered, 2u);
+  EXPECT_EQ(wire.status().rx_local, 2u);
+  EXPECT_TRUE(wire.taken.empty());
+}
+
+TEST(DpdkLanPort, loses_what_has_no_known_next_hop_and_asks_once_a_second) {
+  Wire wire;
+  for (const size_t version : {0, 1}) {
+    const Bytes ip = ip_packet(host(remotes[version]), host(hosts[version]), {1, 2, 3});
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(wire.send(ip));
+    ASSERT_TRUE(wire.turn_until([&] { return !wire.sent.empty(); }));
+    const auto question = parse_neighbour_message(wire.sent[0]);
+    ASSERT_TRUE(question && question->is_question);
+    EXPECT_EQ(question->target, host(hosts[version]));
+    EXPECT_EQ(question->sender, host(own[version]));
+    EXPECT_LE(wire.sent.size(), 2u);  // a slow machine may have come to the next second
+
+    Bytes answer(neighbour_message_bytes_max);
+    answer.resize(encode_neighbour_answer({host(hosts[version]), host_mac}, *question, answer));
+    wire.put_and_pass(answer);
+    wire.sent.clear();
+    ASSERT_TRUE(wire.send(ip));
+    ASSERT_TRUE(wire.turn_until([&] { return !wire.sent.empty(); }));
+    EXPECT_EQ(wire.sent[0], frame_of(host_mac, wire.mac(), ip));
+    wire.sent.clear();
+  }
+  EXPECT_EQ(wire.status().tx_unresolved, 20u);
+  ASSERT_TRUE(wire.send(ip_packet(host(remotes[0]), host("10.9.9.9"), {})));
+  EXPECT_EQ(wire.status().tx_unrouted, 1u);  // behind a router that nobody has heard of
+}
+
+TEST(DpdkLanPort, asks_for_a_bounded_number_of_hosts_in_a_second) {
+  Wire wire;
+  for (int i = 2; i < 202; ++i) {
+    const std::string target = "10.1.0." + std::to_string(i);
+    ASSERT_TRUE(wire.send(ip_packet(host(remotes[0]), host(target.c_str()), {})));
+  }
+  const DpdkLanStatus status = wire.status();
+  EXPECT_EQ(status.tx_unresolved, 200u);
+  // Nobody turned meanwhile: what one look allows.
+  EXPECT_EQ(status.questions, limits::questions_per_second_max / 10);
+}
+
+TEST(DpdkLanPort, sends_the_others_of_a_burst_and_counts_who_was_lost_once) {
+  Wire wire;
+  wire.put_and_pass(
+      frame_of(wire.mac(), host_mac, ip_packet(host(hosts[0]), host(remotes[0]), {})));
+  const char* const targets[] = {hosts[0], "10.1.0.77", hosts[0], "10.9.9.9", "10.9.9.9", hosts[0]};
+  std::vector<Packet*> burst(std::size(targets));
+  ASSERT_EQ(wire.port->take_burst(burst), burst.size());
+  std::vector<Bytes> expected;
+  for (size_t i = 0; i < burst.size(); ++i) {
+    const Bytes ip = ip_packet(host(remotes[0]), host(targets[i]), Bytes(40, uint8_t(i)));
+    std::ranges::copy(ip, burst[i]->data);
+    burst[i]->bytes = static_cast<uint32_t>(ip.size());
+    if (targets[i] == hosts[0]) expected.push_back(frame_of(host_mac, wire.mac(), ip));
+  }
+  EXPECT_EQ(wire.port->tx_burst(burst, clock_now()), burst.size());
+  std::vector<Bytes> ips;
+  ASSERT_TRUE(wire.turn_until([&] {
+    ips.clear();
+    std::ranges::copy_if(wire.sent, std::back_inserter(ips),
+                         [](const Bytes& f) { return lan_frame::type_of(f) == 0x0800; });
+    return ips.size() == 3;
+  }));
+  EXPECT_EQ(ips, expected);
+  EXPECT_EQ(wire.status().tx_unresolved, 1u);
+  EXPECT_EQ(wire.status().tx_unrouted, 2u);
+  EXPECT_EQ(wire.port->counters().tx_packets, 3u);
+}
+
+TEST(DpdkLanPort, reaches_who_is_behind_a_router_by_whom_it_heard_it_from) {
+  Wire wire;
+  wire.put_and_pass(
+      frame_of(wire.mac(), host_mac, ip_packet(host("10.5.5.5"), host(remotes[0]), {})));
+  const Bytes ip = ip_packet(host(remotes[0]), host("10.5.5.5"), {1});
+  ASSERT_TRUE(wire.send(ip));
+  ASSERT_TRUE(wire.turn_until([&] { return !wire.sent.empty(); }));
+  EXPECT_EQ(wire.sent[0], frame_of(host_mac, wire.mac(), ip));
+}
+
+TEST(DpdkLanPort, does_not_believe_a_packet_against_what_was_heard_lately) {
+  Wire wire;
+  const Bytes ip = ip_packet(host(hosts[0]), host(remotes[0]), {});
+  wire.put_and_pass(frame_of(wire.mac(), host_mac, ip));
+  wire.put_and_pass(frame_of(wire.mac(), other_mac, ip));  // in its name
+  const Bytes back = ip_packet(host(remotes[0]), host(hosts[0]), {1});
+  ASSERT_TRUE(wire.send(back));
+  ASSERT_TRUE(wire.turn_until([&] { return !wire.sent.empty(); }));
+  EXPECT_EQ(wire.sent[0], frame_of(host_mac, wire.mac(), back));
+}
+
+TEST(DpdkLanPort, counts_by_name_what_is_not_for_it) {
+  Wire wire;
+  const Bytes ip = ip_packet(host(hosts[0]), host(remotes[0]), {1});
+  const auto frame = [&](const MacAddress& target, const MacAddress& source) {
+    return frame_of(target, source, ip);
+  };
+  const MacAddress all = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  wire.put_and_pass(frame(other_mac, host_mac));
+  wire.put_and_pass(frame(wire.mac(), wire.mac()));
+  wire.put_and_pass(frame(wire.mac(), all));
+  EXPECT_EQ(wire.status().rx_not_ours, 3u);
+  wire.put_and_pass(frame(all, host_mac));
+  EXPECT_EQ(wire.status().rx_group, 1u);
+  wire.put_and_pass(frame_of(wire.mac(), host_mac, ip, 7));
+  EXPECT_EQ(wire.status().rx_vlan, 1u);
+  Bytes other = frame(wire.mac(), host_mac);
+  other[12] = 0x88;
+  wire.put_and_pass(other);
+  EXPECT_EQ(wire.status().rx_other, 1u);
+  wire.put_and_pass(frame_of(wire.mac(), host_mac, ip_packet(host(hosts[0]), host(own[0]), {1})));
+  EXPECT_EQ(wire.status().rx_local, 1u);
+  Bytes cut = frame(wire.mac(), host_mac);
+  cut.pop_back();
+  wire.put_and_pass(cut);
+  EXPECT_EQ(wire.port->counters().rx_malformed, 1u);
+  wire.put_and_pass(Bytes(13, 0));
+  EXPECT_EQ(wire.port->counters().rx_malformed, 2u);
+}
+
+/// Puts some frame on the wire that is nearly right, or not at all.
+void put_any_frame(Wire& wire) {
+  const Bytes good[] = {
+      frame_of(wire.mac(), host_mac, ip_packet(host(hosts[0]), host(remotes[0]), Bytes(30))),
+      frame_of(wire.mac(), host_mac, ip_packet(host(hosts[1]), host(own[1]), Bytes(30), 58), 5)};
+  Bytes frame = good[*rc::gen::inRange<size_t>(0, 2)];
+  const auto noise = *rc::gen::arbitrary<Bytes>();
+  for (size_t i = 0; i < noise.size() && i < frame.size(); ++i) {
+    if (noise[i] % 3 == 0) frame[(noise[i] * 7 + i) % frame.size()] = noise[i];
+  }
+  frame.resize(*rc::gen::inRange<size_t>(1, frame.size() + 1));
+  wire.put(frame);
+}
+
+TEST(DpdkLanPort, gives_each_hostile_frame_one_fate) {
+  Wire wire;
+  const auto count = [&] {
+    const DpdkLanStatus s = wire.status();
+    const PortCounters c = wire.port->counters();
+    return c.rx_packets + c.rx_malformed + s.rx_not_ours + s.rx_vlan + s.rx_group + s.rx_other +
+           s.rx_neighbour + s.rx_local + s.rx_joined;
+  };
+  EXPECT_TRUE(rc::check("one fate", [&] {
+    const uint64_t before = count();
+    put_any_frame(wire);
+    RC_ASSERT(wire.turn_until([&] { return count() != before; }));
+    RC_ASSERT(count() == before + 1);
+    wire.port->give_back(wire.taken);
+    wire.taken.clear();
+    wire.sent.clear();
+  }));
+  EXPECT_LE(wire.status().neighbours, limits::neighbours_max);
+}
+
+TEST(DpdkLanPort, says_in_a_sentence_what_it_cannot_have) {
+  start_small_eal();
+  const auto sentence = [](const Wire::Change& change) {
+    auto options = lan_options("net_null0");
+    change(options);
+    const auto made = DpdkLanPort::make(options);
+    return made ? "" : made.error().sentence;
+  };
+  EXPECT_EQ(sentence([](auto& o) { o.device = ""; }),
+            "device: missing; such as \"0000:3b:00.0\" or \"net_af_packet0,iface=eth1\"");
+  EXPECT_EQ(
+      sentence([](auto& o) { o.addresses.clear(); }),
+      "addresses: 0 given, 1 to 16 accepted: hosts need one of ours to send their packets to");
+  EXPECT_EQ(sentence([](auto& o) { o.vlan = 4095; }), "vlan: 4095 given, 0 to 4094 accepted");
+  EXPECT_EQ(
+      sentence([](auto& o) {
+        o.device = "net_memif9,role=server,socket-abstract=no,socket=" + own_path("short");
+        o.mtu = 4000;
+      }),
+      "mtu: 4000 given, and net_memif9 carries 2026; lower it, or raise that of the interface "
+      "(memif: bsize)");
+}
+
+}  // namespace
+}  // namespace cw::test
