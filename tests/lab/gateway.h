@@ -32,6 +32,7 @@ struct GatewayFile {
   std::string rate = "190 Mbit/s", rtt = "25 ms", key_file = "pair.key";
   uint32_t lan_mtu = 1500, wan_mtu = 1500;
   bool is_wan_v6 = false;
+  bool is_over_dpdk = false;       ///< the WAN port, by net_af_packet; else sockets
   std::string lan_more, wan_more;  ///< further lines of these tables
   std::string classes = "[[class]]\nname = \"all\"\n";
 
