@@ -45,6 +45,15 @@ bool is_up(const char* name) {
   return true;
 }
 
+/// The frames of a cable in a ring that is shared with the kernel, one queue. Such a ring's places
+/// are equal powers of two, so that a link of jumbo frames costs eight times the memory.
+std::string dpdk_keys(const char* interface, uint32_t mtu) {
+  constexpr uint32_t around = 14 + 82, small = 2048;  // Ethernet's header; the ring's own
+  const bool is_small = mtu + around <= small;
+  return std::string("port = \"dpdk\"\ndevice = \"net_af_packet0,iface=") + interface +
+         ",qpairs=1,blocksz=65536,framecnt=2048,framesz=" + (is_small ? "2048" : "16384") + "\"\n";
+}
+
 }  // namespace
 
 std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& other,
@@ -55,10 +64,12 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
   const Rate rate = options.rate.scaled(share_of_link);
   const std::string mtu = "mtu = " + std::to_string(options.mtu) + "\n";
   std::ostringstream file;
-  file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder << "/" << name << ".json\"\n\n"
-       << "[lan]\ndevice = \"causeway0\"\n"
-       << mtu << "\n[wan]\naddress = \"" << own.wan
-       << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))
+  file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
+       << (options.is_over_dpdk ? "eal_memory = \"320 MiB\"\n" : "")
+       << "\n[lan]\ndevice = \"causeway0\"\n"
+       << mtu << "\n[wan]\n"
+       << (options.is_over_dpdk ? dpdk_keys(own.wan_interface, options.mtu) : "") << "address = \""
+       << own.wan << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))
        << "\n[pair]\nkey_file = \"pair.key\"\nrtt = "
        << text(config::Quantity::Duration, static_cast<double>(options.rtt.ns())) << mtu
        << "\n[[peer]]\nname = \"" << other_name << "\"\naddress = \"" << other.wan

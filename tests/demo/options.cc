@@ -25,6 +25,8 @@ constexpr const char* lesson =
     "  ./demo\n"
     "  ./demo --rtt 100ms --loss 0.1% --policy go_back_n\n"
     "  ./demo --rtt 20ms --policy hybrid       # repair that is sent before anybody asks\n"
+    "  ./demo --wan dpdk                   whole RoCEv2 frames, through DPDK and a ring that is\n"
+    "                                      shared with the kernel (net_af_packet): any --mtu\n"
     "  ./demo --loss 0% --seconds 10       what the gateways cost when nothing is lost\n"
     "  ./demo --loss 1% --burst 8 --json   loss in bursts of eight; one JSON object\n"
     "\n"
@@ -33,7 +35,7 @@ constexpr const char* lesson =
 
 struct Texts {
   std::string rtt = "25ms", loss = "1%", burst = "1", rate = "500Mbit/s", mtu = "1500", seed = "1";
-  std::string seconds = "30", warm_up = "2", udp_rate, file = "64MiB";
+  std::string wan = "udp", seconds = "30", warm_up = "2", udp_rate, file = "64MiB";
 };
 
 /// Stores a parsed value, or keeps the first sentence.
@@ -67,7 +69,11 @@ Result<Options> read_texts(const Texts& texts, Options options) {
     read(options.udp_rate, "--udp-rate", parse_rate(texts.udp_rate), mistake);
   }
   read(options.file, "--file", parse_bytes(texts.file), mistake);
+  options.is_over_dpdk = texts.wan == "dpdk";
   if (!mistake.empty()) return failure(mistake);
+  if (!options.is_over_dpdk && texts.wan != "udp") {
+    return failure("--wan: \"" + texts.wan + "\" is no port; udp and dpdk are");
+  }
   if (options.loss >= 0.5) return failure("--loss: more than half is no link");
   if (options.burst < 1) return failure("--burst: a mean burst has at least 1 packet");
   if (options.rate < Rate::from_mbps(1)) return failure("--rate: at least 1Mbit/s");
@@ -97,6 +103,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--mtu", texts.mtu, "NUMBER", "Of the link and of the hosts (1500).", link);
   add("--seed", texts.seed, "NUMBER", "Decides which packets are lost (1).", link);
   add("--policy", options.policy, "NAME", "Of the gateways (selective_repeat).", run);
+  add("--wan", texts.wan, "udp|dpdk", "The gateways' port to the link (udp).", run);
   add("--seconds", texts.seconds, "NUMBER", "Of each TCP and UDP measurement (30).", run);
   add("--warm-up", texts.warm_up, "NUMBER", "Seconds of TCP before it counts (2).", run);
   add("--udp-rate", texts.udp_rate, "RATE", "Of UDP (four fifths of --rate).", run);

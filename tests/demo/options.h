@@ -20,9 +20,10 @@ struct Options {
   uint64_t seed = 1;
 
   std::string policy = "selective_repeat";
-  uint32_t seconds = 30;  ///< of each measurement of TCP and UDP
-  uint32_t warm_up = 2;   ///< of TCP, not counted
-  Rate udp_rate;          ///< zero: four fifths of the link's
+  bool is_over_dpdk = false;  ///< the gateways' WAN ports; else sockets
+  uint32_t seconds = 30;      ///< of each measurement of TCP and UDP
+  uint32_t warm_up = 2;       ///< of TCP, not counted
+  Rate udp_rate;              ///< zero: four fifths of the link's
   Bytes file = Bytes(64 << 20);
   bool is_json = false;
   std::string help;  ///< not empty: print it and do nothing else

@@ -86,10 +86,29 @@ TEST_F(DemoRun, measures_with_and_without_gateways_and_every_byte_is_right) {
   EXPECT_LT(it["without"]["messages_whole"], it["without"]["messages_posted"]);
 }
 
+#ifdef CW_HAVE_DPDK
+TEST_F(DemoRun, measures_gateways_over_dpdk_and_every_byte_is_right) {
+  const lab::Outcome outcome = run({"--wan", "dpdk", "--seconds", "3", "--warm-up", "1", "--file",
+                                    "4MiB", "--rate", "50Mbit/s", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_EQ(it["with"]["wan"], "dpdk");
+  EXPECT_TRUE(it["with"]["file_whole"]);
+  EXPECT_LT(it["with"]["udp_loss"], it["without"]["udp_loss"]);
+  EXPECT_GT(it["with"]["tcp_mbps"], it["without"]["tcp_mbps"]);
+  EXPECT_GT(it["with"]["repaired"], 0);
+}
+#endif
+
 TEST_F(DemoRun, says_what_is_wrong_with_its_options_and_its_gateways) {
   const lab::Outcome options = run({"--loss", "much"});
   EXPECT_EQ(options.status, 2);
   EXPECT_NE(options.err.find("--loss: \"much\" is not a share"), std::string::npos) << options.err;
+  const lab::Outcome wan = run({"--wan", "tin"});
+  EXPECT_EQ(wan.status, 2);
+  EXPECT_NE(wan.err.find("--wan: \"tin\" is no port; udp and dpdk are"), std::string::npos)
+      << wan.err;
   const lab::Outcome policy = run({"--seconds", "1", "--warm-up", "0", "--file", "1kB", "--loss",
                                    "0%", "--policy", "no_such_policy"});
   EXPECT_EQ(policy.status, 3);

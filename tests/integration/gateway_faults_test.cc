@@ -50,9 +50,12 @@ constexpr DatagramsOptions from_b{.from = At::HostB,
                                   .target = site_a.host,
                                   .udp_port = 7001};
 
+class GatewayKills : public GatewayFaults, public testing::WithParamInterface<Wan> {};
+
 // Both ways, since a gateway that was killed leaves what it had received as well.
-TEST_F(GatewayFaults, either_gateway_may_be_killed_and_started_again) {
-  build({}, {}, {"--rtt", "25ms", "--loss", "1%", "--rate", "200Mbit/s"});
+TEST_P(GatewayKills, either_gateway_may_be_killed_and_started_again) {
+  build({}, {.is_over_dpdk = GetParam() == Wan::Dpdk},
+        {"--rtt", "25ms", "--loss", "1%", "--rate", "200Mbit/s"});
   Datagrams there(sites(), {}), back(sites(), from_b);
   there.start();
   back.start();
@@ -79,6 +82,9 @@ TEST_F(GatewayFaults, either_gateway_may_be_killed_and_started_again) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Over, GatewayKills, testing::ValuesIn(every_wan()),
+                         [](const auto& each) { return name_of(each.param); });
+
 TEST_F(GatewayFaults, a_gateway_that_is_asked_to_end_first_delivers_what_it_has) {
   build({}, {}, good_line);
   Datagrams there(sites(), {.per_second = 8000}), back(sites(), from_b);
@@ -104,13 +110,21 @@ TEST_F(GatewayFaults, a_gateway_that_is_asked_to_end_first_delivers_what_it_has)
 struct Blackout {
   const char* name;
   milliseconds length;
+  Wan wan = Wan::Sockets;
   friend void PrintTo(const Blackout& it, std::ostream* out) { *out << it.name; }
 };
 class GatewayBlackouts : public GatewayFaults, public testing::WithParamInterface<Blackout> {};
 
+std::vector<Blackout> blackouts() {
+  std::vector<Blackout> all = {{"100_ms", milliseconds(100)}, {"1_s", milliseconds(1000)}};
+#ifdef CW_HAVE_DPDK
+  all.push_back({"1_s_over_dpdk", milliseconds(1000), Wan::Dpdk});
+#endif
+  return all;
+}
+
 TEST_P(GatewayBlackouts, are_survived) {
-  const milliseconds length = GetParam().length;
-  build({}, {}, good_line);
+  build({}, {.is_over_dpdk = GetParam().wan == Wan::Dpdk}, good_line);
   Datagrams there(sites(), {}), back(sites(), from_b);
   there.start();
   back.start();
@@ -141,9 +155,7 @@ TEST_P(GatewayBlackouts, are_survived) {
   EXPECT_EQ(status["counters"]["epochs"], 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, GatewayBlackouts,
-                         testing::Values(Blackout{"100_ms", milliseconds(100)},
-                                         Blackout{"1_s", milliseconds(1000)}),
+INSTANTIATE_TEST_SUITE_P(Of, GatewayBlackouts, testing::ValuesIn(blackouts()),
                          [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace

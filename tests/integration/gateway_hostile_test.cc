@@ -16,6 +16,8 @@ using Json = nlohmann::json;
 constexpr uint64_t seed = 20261121;
 constexpr size_t hostile_frames = 6000;
 constexpr uint32_t flood_per_second = 100'000, replay_per_second = 10'000;
+/// Over DPDK they do not end in a socket but come through a ring that everybody shares.
+constexpr uint32_t flood_per_second_over_dpdk = 30'000;
 
 class GatewayHostile : public TwoGateways {
  protected:
@@ -60,17 +62,33 @@ class GatewayHostile : public TwoGateways {
   }
 };
 
-class GatewayFlood : public GatewayHostile, public testing::WithParamInterface<bool> {};
+struct Flooded {
+  const char* name;
+  bool is_v6 = false;
+  Wan wan = Wan::Sockets;
+  friend void PrintTo(const Flooded& it, std::ostream* out) { *out << it.name; }
+};
+class GatewayFlood : public GatewayHostile, public testing::WithParamInterface<Flooded> {};
+
+std::vector<Flooded> floods() {
+  std::vector<Flooded> all = {{"ipv4"}, {"ipv6", true}};
+#ifdef CW_HAVE_DPDK
+  all.push_back({"dpdk", false, Wan::Dpdk});
+#endif
+  return all;
+}
 
 TEST_P(GatewayFlood, of_strangers_neither_gets_anything_in_nor_keeps_others_out) {
-  build({}, {.is_wan_v6 = GetParam()}, {"--rtt", "25ms", "--rate", "200Mbit/s"});
+  const bool is_over_dpdk = GetParam().wan == Wan::Dpdk;
+  build({}, {.is_wan_v6 = GetParam().is_v6, .is_over_dpdk = is_over_dpdk},
+        {"--rtt", "25ms", "--rate", "200Mbit/s"});
   Recorder recorder(sites().space(At::Between), "ma");
   const Phase quiet = run_phase(nullptr, seconds(2));
   std::vector<Frame> heard = recorder.take();
   tell(std::to_string(heard.size()) + " frames heard, seed " + std::to_string(seed));
   const uint64_t memory_before = b().resident_kib();
   Flood flood(sites().space(At::Between), "mb", make_hostile(heard, hostile_frames, seed),
-              flood_per_second);
+              is_over_dpdk ? flood_per_second_over_dpdk : flood_per_second);
   std::this_thread::sleep_for(milliseconds(300));
   const Phase flooded = run_phase(&flood, seconds(3));
   ASSERT_TRUE(wait_for_sent(flood, hostile_frames));  // every one of them
@@ -92,12 +110,14 @@ TEST_P(GatewayFlood, of_strangers_neither_gets_anything_in_nor_keeps_others_out)
   expect_all(exchange({}, milliseconds(500)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, GatewayFlood, testing::Bool(),
-                         [](const auto& each) { return each.param ? "ipv6" : "ipv4"; });
+INSTANTIATE_TEST_SUITE_P(Over, GatewayFlood, testing::ValuesIn(floods()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+class GatewayReplay : public GatewayHostile, public testing::WithParamInterface<Wan> {};
 
 // Of the epoch before, every packet as it was, from the first moment of the next one on.
-TEST_F(GatewayHostile, a_recording_of_an_earlier_life_is_worth_nothing) {
-  build({}, {}, {"--rtt", "25ms", "--rate", "200Mbit/s"});
+TEST_P(GatewayReplay, of_an_earlier_life_is_worth_nothing) {
+  build({}, {.is_over_dpdk = GetParam() == Wan::Dpdk}, {"--rtt", "25ms", "--rate", "200Mbit/s"});
   Recorder recorder(sites().space(At::Between), "ma");
   expect_all(exchange({}, milliseconds(600)));
   std::vector<Frame> heard = make_replay(recorder.take());
@@ -124,6 +144,9 @@ TEST_F(GatewayHostile, a_recording_of_an_earlier_life_is_worth_nothing) {
   tell(drops.dump());
   EXPECT_GT(drops["qpn_unknown"]["count"].get<uint64_t>(), count);
 }
+
+INSTANTIATE_TEST_SUITE_P(Over, GatewayReplay, testing::ValuesIn(every_wan()),
+                         [](const auto& each) { return name_of(each.param); });
 
 }  // namespace
 }  // namespace cw::lab

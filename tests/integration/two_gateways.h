@@ -9,12 +9,25 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/lab/datagrams.h"
 #include "tests/lab/gateway.h"
 #include "tests/lab/sites.h"
 
 namespace cw::lab {
+
+/// Of a test with parameters: the WAN ports that are built in.
+enum class Wan { Sockets, Dpdk };
+inline std::vector<Wan> every_wan() {
+#ifdef CW_HAVE_DPDK
+  return {Wan::Sockets, Wan::Dpdk};
+#else
+  return {Wan::Sockets};
+#endif
+}
+inline std::string name_of(Wan wan) { return wan == Wan::Dpdk ? "dpdk" : "sockets"; }
+inline void PrintTo(Wan wan, std::ostream* out) { *out << name_of(wan); }
 
 class TwoGateways : public testing::Test {
  protected:

@@ -31,6 +31,11 @@ double moment_of(const Json& status) {
   return status.is_object() ? status.value("uptime_s", -1.0) : -1.0;
 }
 
+std::string dpdk_keys(const std::string& interface) {
+  return "port = \"dpdk\"\ndevice = \"net_af_packet0,iface=" + interface +
+         ",qpairs=1,blocksz=65536,framesz=2048,framecnt=2048\"\n";
+}
+
 }  // namespace
 
 Folder::Folder() : path_("/tmp/causeway_lab_XXXXXX") {
@@ -55,8 +60,9 @@ std::string GatewayFile::text(bool is_a, const Folder& folder) const {
        << "[lan]\ndevice = \"causeway0\"\nmtu = " << lan_mtu << "\n"
        << lan_more << "\n[wan]\naddress = \"" << (is_wan_v6 ? own.wan_v6 : own.wan)
        << "\"\nrate = \"" << rate << "\"\n"
-       << wan_more << "\n[pair]\nkey_file = \"" << key_file << "\"\nrtt = \"" << rtt
-       << "\"\nmtu = " << wan_mtu << "\n\n[[peer]]\nname = \"" << other_name << "\"\naddress = \""
+       << (is_over_dpdk ? dpdk_keys(own.wan_interface) : "") << wan_more
+       << "\n[pair]\nkey_file = \"" << key_file << "\"\nrtt = \"" << rtt << "\"\nmtu = " << wan_mtu
+       << "\n\n[[peer]]\nname = \"" << other_name << "\"\naddress = \""
        << (is_wan_v6 ? other.wan_v6 : other.wan) << "\"\nroutes = [\"" << other.prefix << "\", \""
        << other.prefix_v6 << "\"]\n\n"
        << classes;

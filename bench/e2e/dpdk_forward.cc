@@ -1,0 +1,273 @@
+// dpdk_forward: what a pair of gateways costs over DPDK, beside testpmd with the same devices.
+//
+//   forward   LAN A is a file that never ends (net_pcap, infinite_rx), LAN B takes everything
+//             (net_null), and a memif joins the two: frames per second that come out.
+//   latency   the LANs are cables of two hosts (net_af_packet): one way, at a thousand packets a
+//             second, and what testpmd's way takes.
+//   cost      processor time of both gateways at 500 Mbit/s, per gigabyte.
+//   idle      what an idle pair costs, and how long the first packet after a pause waits.
+//
+// Baseline and gateways take turns in rounds; ratios are of one round, and the median is told. Exit
+// codes: 0 done, 1 less than half of testpmd's frames, 2 arguments, 3 it cannot be measured here.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "bench/e2e/hosts.h"
+#include "bench/e2e/pair.h"
+#include "dataplane/wire/checksum.h"
+#include "tests/lab/enclosure.h"
+
+namespace {
+
+using namespace cw;
+using namespace cw::bench;
+using Json = nlohmann::json;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr int exit_slow = 1, exit_refused = 2, exit_failed = 3;
+constexpr double ratio_wanted = 0.5;
+
+struct Arguments {
+  unsigned rounds = 5, seconds = 3, frame_bytes = 1400;
+  bool is_json = false;
+  std::vector<std::string> parts = {"forward", "latency", "cost", "idle"};
+};
+
+void say(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+// ---- frames per second --------------------------------------------------------------------------
+
+void put16(std::string& out, unsigned value) {
+  out += static_cast<char>(value >> 8);
+  out += static_cast<char>(value);
+}
+
+/// UDP over IPv4 from 10.1.0.2 to 10.2.0.2, of one of many flows.
+std::string frame_of(unsigned flow, unsigned bytes) {
+  constexpr unsigned link_bytes = 14, ip_bytes = 20;
+  std::string ip("\x45\0", 2);
+  put16(ip, bytes - link_bytes);
+  put16(ip, flow);
+  ip += std::string("\0\0\x40\x11\0\0\x0a\1\0\2\x0a\2\0\2", 14);
+  const std::span header(reinterpret_cast<const uint8_t*>(ip.data()), ip.size());
+  const auto sum = static_cast<uint16_t>(~sum_of(header));
+  ip[10] = static_cast<char>(sum >> 8);
+  ip[11] = static_cast<char>(sum);
+  put16(ip, 4000 + flow);
+  put16(ip, 5000);
+  put16(ip, bytes - link_bytes - ip_bytes);
+  put16(ip, 0);
+  std::string frame("\2\0\0\0\0\1\2\0\0\0\0\2\x08\0", link_bytes);
+  frame += ip;
+  frame.resize(bytes, 'x');
+  return frame;
+}
+
+void write_capture(const std::string& path, unsigned bytes) {
+  constexpr unsigned flows = 64;
+  std::ofstream file(path, std::ios::binary);
+  const auto put = [&file](std::initializer_list<uint32_t> words) {
+    for (const uint32_t word : words) file.write(reinterpret_cast<const char*>(&word), 4);
+  };
+  put({0xa1b2c3d4, 4u << 16 | 2, 0, 0, 65535, 1});
+  for (unsigned flow = 0; flow < flows; ++flow) {
+    put({0, 0, bytes, bytes});
+    file << frame_of(flow, bytes);
+  }
+}
+
+struct Contender {
+  const char* name;
+  GatewaySetup setup;
+  bool must_reach = false;  // half of the baseline
+};
+
+std::vector<Contender> contenders() {
+  // 64 messages of 1 MiB: slots are kept in memory that is written anew every 64 MiB.
+  const GatewaySetup plain{.policy = "passthrough"};
+  const GatewaySetup retaining{.policy = "selective_repeat"};
+  const GatewaySetup coding{.policy = "erasure", .params = "[class.params]\nk = 32\nm = 4\n"};
+  return {{"passthrough", plain, true},
+          {"selective_repeat", retaining, true},
+          {"erasure (32,4), inline", coding, false}};
+}
+
+Json measure_forwarding(const Arguments& arguments, const std::string& gateway) {
+  const lab::Space space = lab::Space::make();
+  const std::string capture = std::string(lab::enclosure_folder) + "/frames.pcap";
+  write_capture(capture, arguments.frame_bytes);
+  const Ends ends{.space_a = space.fd(),
+                  .space_b = space.fd(),
+                  .lan_a = "net_pcap0,rx_pcap=" + capture + ",infinite_rx=1",
+                  .lan_b = "net_null0,no-rx=1"};
+  std::vector<double> baseline;
+  const std::vector<Contender> all = contenders();
+  std::vector<std::vector<double>> rates(all.size()), ratios(all.size());
+  for (unsigned round = 1; round <= arguments.rounds; ++round) {
+    baseline.push_back(start_testpmd(ends)->frames_per_second(arguments.seconds));
+    std::string line = "forward, round " + std::to_string(round) + ": testpmd " +
+                       std::to_string(baseline.back() * 1e-6) + " Mpps";
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto pair = start_gateways(ends, all[i].setup, gateway);
+      rates[i].push_back(pair->frames_per_second(arguments.seconds));
+      ratios[i].push_back(rates[i].back() / baseline.back());
+      line += std::string(", ") + all[i].name + " " + std::to_string(ratios[i].back());
+    }
+    say(line);
+  }
+  Json result = {{"frame_bytes", arguments.frame_bytes}, {"testpmd_pps", median(baseline)}};
+  for (size_t i = 0; i < all.size(); ++i) {
+    result["gateways"].push_back({{"policy", all[i].name},
+                                  {"pps", median(rates[i])},
+                                  {"ratio", median(ratios[i])},
+                                  {"ratios", ratios[i]},
+                                  {"must_reach", all[i].must_reach ? ratio_wanted : 0}});
+  }
+  return result;
+}
+
+// ---- hosts --------------------------------------------------------------------------------------
+
+Json latency_of(const Hosts& hosts, Pair& pair, microseconds interval, milliseconds time) {
+  const Latencies all = hosts.probe(interval, time);
+  pair.check();
+  return {{"p50_us", all.quantile(0.5)},
+          {"p99_us", all.quantile(0.99)},
+          {"max_us", all.quantile(1)},
+          {"lost", all.sent - all.us.size()}};
+}
+
+GatewaySetup at_ease() {
+  GatewaySetup setup{.policy = "selective_repeat", .rate = "1 Gbit/s", .hold = "20 ms"};
+  setup.polls = false;
+  return setup;
+}
+
+Json measure_latency(const Arguments& arguments, const Hosts& hosts, const std::string& gateway) {
+  const milliseconds time(arguments.seconds * 1000);
+  constexpr microseconds interval(1000);
+  GatewaySetup polling = at_ease();
+  polling.polls = true;
+  Json result;
+  std::array<std::vector<double>, 2> added;
+  for (unsigned round = 1; round <= arguments.rounds; ++round) {
+    const auto run = [&](std::unique_ptr<Pair> pair) {
+      return latency_of(hosts, *pair, interval, time);
+    };
+    const Json testpmd = run(start_testpmd(hosts.ends()));
+    const Json ours = run(start_gateways(hosts.ends(), polling, gateway));
+    const Json sleeping = run(start_gateways(hosts.ends(), at_ease(), gateway));
+    for (const size_t i : {0, 1}) {
+      const char* const key = i == 0 ? "p50_us" : "p99_us";
+      added[i].push_back(ours.at(key).get<double>() - testpmd.at(key).get<double>());
+    }
+    result["rounds"].push_back({{"testpmd", testpmd}, {"polling", ours}, {"sleeping", sleeping}});
+    say("latency, round " + std::to_string(round) + ": " + result["rounds"].back().dump());
+  }
+  result["added_p50_us"] = median(added[0]);
+  result["added_p99_us"] = median(added[1]);
+  return result;
+}
+
+Json measure_cost(const Arguments& arguments, const Hosts& hosts, const std::string& gateway) {
+  constexpr uint64_t rate = 500'000'000;
+  std::vector<double> costs;
+  for (unsigned round = 1; round <= arguments.rounds; ++round) {
+    const auto pair = start_gateways(hosts.ends(), at_ease(), gateway);
+    const double before = pair->processor_seconds();
+    const uint64_t bytes = hosts.stream(rate, milliseconds(arguments.seconds * 1000));
+    costs.push_back((pair->processor_seconds() - before) / (static_cast<double>(bytes) * 1e-9));
+    pair->check();
+    say("cost, round " + std::to_string(round) + ": " + std::to_string(costs.back()) + " s/GB");
+  }
+  return {{"rate_mbps", rate / 1'000'000}, {"processor_seconds_per_gb", median(costs)}};
+}
+
+Json measure_idle(const Arguments& arguments, const Hosts& hosts, const std::string& gateway) {
+  const auto pair = start_gateways(hosts.ends(), at_ease(), gateway);
+  const double before = pair->processor_seconds();
+  std::this_thread::sleep_for(std::chrono::seconds(arguments.seconds));
+  const double cores = (pair->processor_seconds() - before) / arguments.seconds / 2;
+  Json result = latency_of(hosts, *pair, milliseconds(50), milliseconds(arguments.seconds * 1000));
+  result["cores_each"] = cores;
+  say("idle: " + result.dump());
+  return result;
+}
+
+// ---- all of it ----------------------------------------------------------------------------------
+
+bool is_fast_enough(const Json& report) {
+  if (!report.contains("forward")) return true;
+  const Json& gateways = report.at("forward").at("gateways");
+  return std::ranges::all_of(gateways, [](const Json& each) {
+    return each.at("ratio").get<double>() >= each.at("must_reach").get<double>();
+  });
+}
+
+void print(const Json& report, bool is_json) {
+  std::printf("%s\n", is_json ? report.dump().c_str() : report.dump(2).c_str());
+  std::fflush(stdout);
+}
+
+int run(const Arguments& arguments, const std::string& gateway) {
+  Json report;
+  const auto wants = [&](const char* part) {
+    return std::ranges::find(arguments.parts, part) != arguments.parts.end();
+  };
+  if (wants("forward")) report["forward"] = measure_forwarding(arguments, gateway);
+  if (wants("latency") || wants("cost") || wants("idle")) {
+    const Hosts hosts;
+    if (wants("latency")) report["latency"] = measure_latency(arguments, hosts, gateway);
+    if (wants("cost")) report["cost"] = measure_cost(arguments, hosts, gateway);
+    if (wants("idle")) report["idle"] = measure_idle(arguments, hosts, gateway);
+  }
+  print(report, arguments.is_json);
+  return is_fast_enough(report) ? 0 : exit_slow;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("What a pair of gateways costs over DPDK, beside testpmd with the same devices.",
+               "dpdk_forward");
+  app.add_option("--rounds", arguments.rounds, "of everything")->check(CLI::Range(1, 100));
+  app.add_option("--seconds", arguments.seconds, "of each measurement")->check(CLI::Range(1, 60));
+  app.add_option("--frame", arguments.frame_bytes, "bytes, Ethernet header included")
+      ->check(CLI::Range(60, 1514));
+  app.add_option("--part", arguments.parts, "forward, latency, cost, idle; all when not given")
+      ->check(CLI::IsMember({"forward", "latency", "cost", "idle"}));
+  app.add_flag("--json", arguments.is_json, "the report on one line");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : exit_refused;
+  }
+  try {
+    const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    if (const std::string why = lab::obstacle(); !why.empty()) throw std::runtime_error(why);
+    return lab::run_enclosed([&] {
+      try {
+        return run(arguments, (folder / "dpdk_gateway").string());
+      } catch (const std::exception& error) {
+        return say(std::string("dpdk_forward: ") + error.what()), exit_failed;
+      }
+    });
+  } catch (const std::exception& error) {
+    return say(std::string("dpdk_forward: ") + error.what()), exit_failed;
+  }
+}

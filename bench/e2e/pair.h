@@ -1,0 +1,51 @@
+// Two processes that forward from a LAN device over a memif to another LAN device: testpmd's, or
+// two gateways. Each is bound to a core of its own; what else runs on the machine comes after them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tests/lab/program.h"
+#include "tests/lab/space.h"
+
+namespace cw::bench {
+
+/// What the pair is between.
+struct Ends {
+  int space_a = -1, space_b = -1;  ///< network namespaces
+  std::string lan_a, lan_b;        ///< DPDK devices
+  std::string lan_mtu = "1500";
+};
+
+/// How gateways are made; nothing of it concerns testpmd.
+struct GatewaySetup {
+  std::string policy = "passthrough";
+  std::string params;  ///< lines of TOML below the class
+  std::string rate = "40 Gbit/s";
+  std::string hold = "5 ms";
+  bool polls = true;  ///< else it sleeps when there is nothing to do
+  unsigned coding_threads = 0;
+};
+
+class Pair {
+ public:
+  virtual ~Pair() = default;
+  /// Frames per second that came out at B, over the last `seconds` seconds: the median of each.
+  virtual double frames_per_second(unsigned seconds) = 0;
+  /// Both processes together, since their start.
+  double processor_seconds() const;
+  /// Throws what a process said when it has ended.
+  void check();
+
+ protected:
+  std::optional<lab::Program> a_, b_;
+};
+
+/// Throws when testpmd is not there, or a process does not start.
+std::unique_ptr<Pair> start_testpmd(const Ends& ends);
+/// `program` is the gateway's; returns when the link is up.
+std::unique_ptr<Pair> start_gateways(const Ends& ends, const GatewaySetup& setup,
+                                     const std::string& program);
+
+}  // namespace cw::bench
