@@ -1,0 +1,57 @@
+// Two real RDMA hosts, each in a virtual machine, and what lies between them: nothing but the bad
+// line, or a gateway at each site.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tests/lab/gateway.h"
+#include "tests/lab/sites.h"
+#include "tests/lab/virtual_host.h"
+
+namespace cw::lab {
+
+struct RdmaLine {
+  std::string rtt = "20ms", loss = "0%", rate = "500Mbit/s";
+  std::string burst;  ///< "N": the loss comes in bursts of N packets on average
+};
+
+struct RdmaPrograms {
+  std::string emulator, daemon, guest;  ///< causeway-wan, causewayd; make_guest's folder
+};
+
+/// Thread: one.
+class RdmaSites {
+ public:
+  /// Starts the machines; wait_ready() tells when they are up. `mtu` is of LAN and WAN.
+  RdmaSites(const RdmaPrograms& programs, uint32_t mtu);
+  void wait_ready();
+
+  VirtualHost& host_a() { return a_host_; }
+  VirtualHost& host_b() { return b_host_; }
+  Gateway& gateway_a() { return a_; }
+  Gateway& gateway_b() { return b_; }
+  const Sites& sites() const { return sites_; }
+
+  /// The line from now on; whoever is between the hosts stays there.
+  void set_line(const RdmaLine& line);
+  /// The gateways' kernels route; nobody repairs anything.
+  void route_plainly();
+  /// Gateways of ours, whose policy for everything is `policy`; fresh ones.
+  void route_by_gateways(const std::string& policy, const RdmaLine& line);
+
+ private:
+  void unroute();
+
+  enum class Route { None, Plain, Gateways };
+  RdmaPrograms programs_;
+  uint32_t mtu_;
+  Sites sites_;
+  Folder folder_;
+  Gateway a_, b_;
+  VirtualHost a_host_, b_host_;
+  Route route_ = Route::None;
+  bool has_line_ = false;
+};
+
+}  // namespace cw::lab
