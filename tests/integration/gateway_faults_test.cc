@@ -124,6 +124,7 @@ std::vector<Blackout> blackouts() {
 }
 
 TEST_P(GatewayBlackouts, are_survived) {
+  const milliseconds length = GetParam().length;
   build({}, {.is_over_dpdk = GetParam().wan == Wan::Dpdk}, good_line);
   Datagrams there(sites(), {}), back(sites(), from_b);
   there.start();

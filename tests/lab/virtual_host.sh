@@ -1,5 +1,6 @@
-# What a virtual host does: it becomes an RDMA host as /desk/settings says, and runs the scripts that
-# are put on the desk, each in its own process: N.sh to N.out, N.err and, when it has ended, N.status.
+# What a virtual host does: it becomes an RDMA host as /desk/settings says, and runs the scripts
+# that are put on the desk, each in its own process: N.sh to N.out, N.err and, when it has ended,
+# N.status.
 . /desk/settings
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
 exec </dev/null

@@ -54,6 +54,10 @@ void show(const char* title, const Outcome& outcome) {
 }
 
 int run(const Options& options, const std::filesystem::path& programs) {
+  if (!std::filesystem::exists(options.guest + "/made")) {
+    throw std::runtime_error("--guest: nothing was made in " + options.guest +
+                             "; tests/lab/make_guest " + options.guest + " does");
+  }
   RdmaSites sites(
       {(programs / "causeway-wan").string(), (programs / "causewayd").string(), options.guest},
       options.mtu);
