@@ -121,6 +121,7 @@ Rate rate_of(const PeerConfig& peer, const Config& config) {
     taken += each->rate.bps();
     open += each->rate == Rate() ? 1 : 0;
   }
+  CW_ASSERT(open > 0);  // this one
   return Rate::from_bps((config.wan.rate.bps() - taken) / open);
 }
 
