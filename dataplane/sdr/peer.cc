@@ -80,8 +80,7 @@ cw_env Peer::env_of(const QpOptions& qp, cw_role role) const {
   env.m_cap = qp.stream.m_cap;
   env.codecs = qp.stream.codec_count();
   env.paths = paths_count_;
-  env.note_bytes_max =
-      static_cast<uint32_t>(std::min<size_t>(limits::note_bytes_max, payload_bytes_ / 2));
+  env.note_bytes_max = note_bytes_for(payload_bytes_);
   env.payload_bytes = payload_bytes_;
   env.slot_wire_bytes = wire_bytes(payload_bytes_);
   env.rate_bps = pacer_.rate().bps();

@@ -72,6 +72,11 @@ struct StreamConfig {
   uint64_t repair_window_bytes() const { return uint64_t{repair_slots_max} * payload_bytes; }
 };
 
+/// Of one policy note, at most, where a full slot has so many bytes.
+inline uint32_t note_bytes_for(uint32_t payload_bytes) {
+  return std::min(static_cast<uint32_t>(limits::note_bytes_max), payload_bytes / 2);
+}
+
 /// The same stream, coded: with as many repair slots as its messages need when their blocks are
 /// full, and one block more, so that what is left can be closed early. `needs` is what the policy
 /// says of itself.
