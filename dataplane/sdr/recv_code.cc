@@ -80,6 +80,7 @@ void RecvStream::on_code(const cw_code& code, Instant) {
 
 void RecvStream::on_time(Instant now) {
   policy_->on_time(now);
+  if (!touched_.is_empty()) flush_facts(now);  // of a policy replaced since the last burst
   if (is_coded()) code_rows(now);
 }
 

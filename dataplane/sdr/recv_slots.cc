@@ -172,6 +172,14 @@ inline void RecvStream::touch_slot(Message& message, uint32_t slot) {
   message.word_end = std::max(message.word_end, slot / 64 + 1);
 }
 
+/// All that is in place is told once more.
+void RecvStream::touch_all(Message& message) {
+  touch(message);
+  message.word_first = message.repair_word_first = 0;
+  message.word_end = (message.highest + 63) / 64;
+  message.repair_word_end = (config_.repair_slots_max + 63) / 64;
+}
+
 /// What a code has made of others: as if it had arrived, unless it has.
 void RecvStream::put_rebuilt(Message& message, uint32_t slot, const uint8_t* bytes) {
   const uint64_t offset = uint64_t{slot} * config_.payload_bytes;

@@ -268,11 +268,10 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
     return is_same ? void() : drops_.add(DropReason::record_body);
   }
   // Any slot may be short, but none is empty.
-  const bool is_sound = closed.slots >= config_.slots_for(closed.message_bytes) &&
-                        closed.slots <= closed.message_bytes &&
-                        closed.slots >= message->blocks_end &&
-                        closed.frames <= closed.message_bytes &&
-                        closed.slots <= config_.data_slots_max;
+  const bool is_sound =
+      closed.slots >= config_.slots_for(closed.message_bytes) &&
+      closed.slots <= closed.message_bytes && closed.slots >= message->blocks_end &&
+      closed.frames <= closed.message_bytes && closed.slots <= config_.data_slots_max;
   if (!is_sound) return drops_.add(DropReason::record_body);
   message->is_closed = true;
   message->slots = closed.slots;
@@ -398,6 +397,7 @@ void RecvStream::on_quarantine(Instant now) {
     for (uint32_t block = 0; block < config_.blocks_max(); ++block) {
       if (block_of(message, block).slots > 0) tell_block(message, block, now);
     }
+    touch_all(message);
   }
 }
 

@@ -183,6 +183,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                  uint32_t slot) const;
   void touch(Message& message);
+  void touch_all(Message& message);
   void touch_slot(Message& message, uint32_t slot);
   size_t word_of(uint32_t place, uint32_t slot) const {
     return size_t{place} * ((config_.data_slots_max + 63) / 64) + slot / 64;

@@ -35,6 +35,7 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
   peer_options.pacer.overhead_ppm = options.overhead_ppm;
   peer_options.pacer.horizon = Duration::from_us(20);
   peer_options.fallback = {cw_policy_passthrough(), {}};
+  if (options.fallback != nullptr) peer_options.fallback = {options.fallback, params_};
   for (size_t i = 0; i < options.weights.size(); ++i) {
     sdr::QpOptions qp;
     qp.stream = options.stream;

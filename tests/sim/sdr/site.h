@@ -23,6 +23,8 @@ struct SiteOptions {
   uint64_t seed = 1;
   const cw_policy_ops* policy = nullptr;  ///< null: passthrough
   std::vector<double> policy_params;      ///< empty: the defaults
+  /// What a quarantined policy is replaced by, with the same parameters; null: passthrough.
+  const cw_policy_ops* fallback = nullptr;
   sdr::StreamConfig stream;
   sdr::SendStream::Options send;
   std::vector<uint32_t> weights{1};  ///< one QP for each, numbered from 0, all of them alike
