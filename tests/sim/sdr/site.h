@@ -35,6 +35,9 @@ struct SiteOptions {
   std::vector<std::pair<std::string, std::string>> pair_keys;
   std::string key = "a shared secret of this pair";
   sdr::CodingOptions coding;
+  /// Turns follow a real clock: a gap between two of them is a pause of the machine, not the
+  /// stage's doing.
+  bool in_real_time = false;
 };
 
 /// The machine behind a port: turns when the stage says so.
@@ -43,7 +46,7 @@ class Site final : public Actor {
   Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now);
 
   void turn(Instant now) override {
-    worker_->sleeps_until(now);  // time was moved on purpose
+    if (!in_real_time_) worker_->sleeps_until(now);  // time was moved on purpose
     worker_->turn(now);
   }
   Instant next_deadline() const override { return worker_->next_wakeup(); }
@@ -60,6 +63,7 @@ class Site final : public Actor {
  private:
   static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
 
+  bool in_real_time_;
   TallyPort port_;
   Prng prng_;
   cw_mac mac_;
