@@ -1,10 +1,12 @@
 // Two real RDMA hosts, each in a virtual machine, and what lies between them: nothing but the bad
-// line, or a gateway at each site.
+// line, or a gateway at each site. Made inside an enclosure (tests/lab/enclosure.h), where its
+// files are.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "tests/lab/enclosure.h"
 #include "tests/lab/gateway.h"
 #include "tests/lab/sites.h"
 #include "tests/lab/virtual_host.h"
@@ -14,7 +16,15 @@ namespace cw::lab {
 struct RdmaLine {
   std::string rtt = "20ms", loss = "0%", rate = "500Mbit/s";
   std::string burst;  ///< "N": the loss comes in bursts of N packets on average
+  Arguments more;     ///< further options of causeway-wan
 };
+
+/// Of the hosts' QPs as RdmaSites' gateways are told: perftest's `-u 18`.
+inline constexpr const char* rdma_host_timeout = "1.07 s";
+
+/// Rows of a gateway's file: a class for RC, whose hosts wait for rdma_host_timeout, and one for
+/// all else; both have `policy`, and room for packets while the machine is busy.
+std::string rdma_classes(const std::string& policy);
 
 struct RdmaPrograms {
   std::string emulator, daemon, guest;  ///< causeway-wan, causewayd; make_guest's folder
@@ -39,6 +49,8 @@ class RdmaSites {
   void route_plainly();
   /// Gateways of ours, whose policy for everything is `policy`; fresh ones.
   void route_by_gateways(const std::string& policy, const RdmaLine& line);
+  /// The same with a file's other keys; its MTUs and what it says of the line do not count.
+  void route_by_gateways(GatewayFile file, const RdmaLine& line);
 
  private:
   void unroute();
@@ -47,7 +59,7 @@ class RdmaSites {
   RdmaPrograms programs_;
   uint32_t mtu_;
   Sites sites_;
-  Folder folder_;
+  Folder folder_{enclosure_folder};
   Gateway a_, b_;
   VirtualHost a_host_, b_host_;
   Route route_ = Route::None;
