@@ -38,8 +38,8 @@ std::string dpdk_keys(const std::string& interface) {
 
 }  // namespace
 
-Folder::Folder() : path_("/tmp/causeway_lab_XXXXXX") {
-  if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no folder in /tmp");
+Folder::Folder(const std::string& where) : path_(where + "/causeway_lab_XXXXXX") {
+  if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no folder in " + where);
 }
 
 Folder::~Folder() {

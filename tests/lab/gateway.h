@@ -11,10 +11,11 @@
 
 namespace cw::lab {
 
-/// A folder of this process's own, gone with this object.
+/// A folder of this process's own, gone with this object. Whoever is killed at once, as work in an
+/// enclosure is, takes it with him when it lies in the enclosure's.
 class Folder {
  public:
-  Folder();
+  explicit Folder(const std::string& where = "/tmp");
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;

@@ -54,13 +54,12 @@ void show(const char* title, const Outcome& outcome) {
 }
 
 int run(const Options& options, const std::filesystem::path& programs) {
-  if (!std::filesystem::exists(options.guest + "/made")) {
-    throw std::runtime_error("--guest: nothing was made in " + options.guest +
-                             "; tests/lab/make_guest " + options.guest + " does");
+  if (const std::string why = rdma_obstacle(options.guest); !why.empty()) {
+    throw std::runtime_error(why);
   }
-  RdmaSites sites(
-      {(programs / "causeway-wan").string(), (programs / "causewayd").string(), options.guest},
-      options.mtu);
+  RdmaSites sites({(programs / "causeway-wan").string(), (programs / "causewayd").string(),
+                   options.guest, enclosure_folder},
+                  options.mtu);
   sites.set_line(options.line);
   std::fprintf(stderr, "two machines start...\n");
   sites.wait_ready();
