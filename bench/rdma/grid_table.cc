@@ -176,8 +176,12 @@ std::string page_of(const Results& results, const std::string& command) {
       "Processors of the hosts are emulated: bandwidths compare with each other and with nothing\n"
       "else, and a few percent between neighbours are the machine's. What hosts sent again is the\n"
       "growth of rcvd_seq_err, out_of_seq_request, duplicate_request and completer_retry_err at\n"
-      "both, all rounds together. Figures are medians of rounds, in each of which everybody took\n"
-      "his turn. `1%/8` is 1 % in bursts of 8 on average.\n\n"
+      "both, all rounds together; soft-RoCE does not restart its timer when it is answered, so "
+      "that a\n"
+      "QP that always waits, as in the latency test, sends one packet again per timeout on any "
+      "line.\n"
+      "Figures are medians of rounds, in each of which everybody took his turn. `1%/8` is 1 % in\n"
+      "bursts of 8 on average.\n\n"
       "```\n" +
       command + "\n```\n\n" + commits_text(results) +
       "\n## What is asked for\n\n"

@@ -215,11 +215,12 @@ class Grid {
   void tell(const Cell& cell, const Sample& sample, size_t done, size_t all) const {
     const double passed = std::chrono::duration<double>(lab::Time::now() - start_).count();
     const double left = passed / static_cast<double>(done) * static_cast<double>(all - done);
-    const std::string figure =
-        !sample.failure.empty() ? sample.failure
-        : sample.mbps > 0
-            ? text_of("%.2f Mbit/s", sample.mbps)
-            : text_of("p50 %.2f ms, p99 %.2f ms", sample.p50_us * 1e-3, sample.p99_us * 1e-3);
+    const bool is_latency = find_operation(cell.operation)->is_latency;
+    std::string figure = text_of("%.2f Mbit/s", sample.mbps);
+    if (is_latency) {
+      figure = text_of("p50 %.2f ms, p99 %.2f ms", sample.p50_us * 1e-3, sample.p99_us * 1e-3);
+    }
+    if (!sample.failure.empty()) figure = sample.failure;
     say(text_of("%zu of %zu, %.0f min left: %s, loss %s, %s, %s: ", done, all, left / 60,
                 cell.rtt.c_str(), cell.loss.c_str(), cell.policy.c_str(), cell.operation.c_str()) +
         figure + text_of(", sent again %llu", static_cast<unsigned long long>(sample.retransmits)));
@@ -307,8 +308,7 @@ int main(int argc, char** argv) {
       return run(asked, *results,
                  {.emulator = (programs / "causeway-wan").string(),
                   .daemon = (programs / "causewayd").string(),
-                  .guest = asked.guest,
-                  .work = lab::enclosure_folder},
+                  .guest = asked.guest},
                  command_of(argc, argv));
     });
   } catch (const std::exception& error) {

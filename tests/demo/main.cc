@@ -139,8 +139,7 @@ int run_rdma(const Options& options, const std::filesystem::path& programs) {
   const RdmaReport report = measure_rdma(options,
                                          {.emulator = (programs / "causeway-wan").string(),
                                           .daemon = (programs / "causewayd").string(),
-                                          .guest = guest,
-                                          .work = lab::enclosure_folder},
+                                          .guest = guest},
                                          steps);
   std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
   return 0;

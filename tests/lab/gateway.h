@@ -11,8 +11,7 @@
 
 namespace cw::lab {
 
-/// A folder of this process's own, gone with this object. Whoever is killed at once, as work in an
-/// enclosure is, takes it with him when it lies in the enclosure's.
+/// A folder of this process's own, gone with this object.
 class Folder {
  public:
   explicit Folder(const std::string& where = "/tmp");

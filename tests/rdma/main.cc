@@ -57,9 +57,9 @@ int run(const Options& options, const std::filesystem::path& programs) {
   if (const std::string why = rdma_obstacle(options.guest); !why.empty()) {
     throw std::runtime_error(why);
   }
-  RdmaSites sites({(programs / "causeway-wan").string(), (programs / "causewayd").string(),
-                   options.guest, enclosure_folder},
-                  options.mtu);
+  RdmaSites sites(
+      {(programs / "causeway-wan").string(), (programs / "causewayd").string(), options.guest},
+      options.mtu);
   sites.set_line(options.line);
   std::fprintf(stderr, "two machines start...\n");
   sites.wait_ready();

@@ -40,7 +40,6 @@ RdmaSites::RdmaSites(const RdmaPrograms& programs, uint32_t mtu)
     : programs_(programs),
       mtu_(mtu),
       sites_({.lan_mtu = mtu, .wan_mtu = mtu}),
-      folder_(programs.work),
       a_(sites_, folder_, programs.daemon, true),
       b_(sites_, folder_, programs.daemon, false),
       a_host_(sites_, true, folder_, programs.guest, mtu),

@@ -1,10 +1,12 @@
 // Two real RDMA hosts, each in a virtual machine, and what lies between them: nothing but the bad
-// line, or a gateway at each site.
+// line, or a gateway at each site. Made inside an enclosure (tests/lab/enclosure.h), where its
+// files are.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "tests/lab/enclosure.h"
 #include "tests/lab/gateway.h"
 #include "tests/lab/sites.h"
 #include "tests/lab/virtual_host.h"
@@ -18,7 +20,6 @@ struct RdmaLine {
 
 struct RdmaPrograms {
   std::string emulator, daemon, guest;  ///< causeway-wan, causewayd; make_guest's folder
-  std::string work = "/tmp";            ///< where files go
 };
 
 /// What this machine lacks for virtual hosts that start from `guest`, and how to get it; empty when
@@ -52,7 +53,7 @@ class RdmaSites {
   RdmaPrograms programs_;
   uint32_t mtu_;
   Sites sites_;
-  Folder folder_;
+  Folder folder_{enclosure_folder};
   Gateway a_, b_;
   VirtualHost a_host_, b_host_;
   Route route_ = Route::None;
