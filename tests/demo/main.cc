@@ -1,12 +1,12 @@
 // causeway-demo: two sites on one machine, with and without gateways. Exit codes: see --help.
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tests/demo/rdma.h"
 #include "tests/demo/report.h"
+#include "tests/demo/steps.h"
 #include "tests/lab/enclosure.h"
 
 namespace {
@@ -22,29 +22,6 @@ constexpr auto file_patience = seconds(10);
 void say(const std::string& sentence) {
   std::fprintf(stderr, "causeway-demo: %s\n", sentence.c_str());
 }
-
-/// One line per step on standard error; on a terminal the last one moves.
-class Steps {
- public:
-  void begin(const std::string& what) {
-    what_ = what;
-    start_ = lab::Time::now();
-    if (is_terminal_) show("...");
-  }
-  void show(const std::string& how_far) const {
-    if (is_terminal_) std::fprintf(stderr, "\r\x1b[K%s  %s", what_.c_str(), how_far.c_str());
-  }
-  void end(const std::string& result) const {
-    const double took = std::chrono::duration<double>(lab::Time::now() - start_).count();
-    std::fprintf(stderr, "%s%-34s %s (%.0f s)\n", is_terminal_ ? "\r\x1b[K" : "", what_.c_str(),
-                 result.c_str(), took);
-  }
-
- private:
-  bool is_terminal_ = isatty(STDERR_FILENO) == 1;
-  std::string what_;
-  lab::Time::time_point start_;
-};
 
 /// Programs lie beside this one. To be asked for before other mounts hide where it came from.
 std::filesystem::path own_folder() {
@@ -151,7 +128,25 @@ class Demo {
   Steps steps_;
 };
 
+int run_rdma(const Options& options, const std::filesystem::path& programs) {
+  const std::string guest =
+      options.guest.empty() ? (programs.parent_path() / "guest").string() : options.guest;
+  if (const std::string why_not = lab::rdma_obstacle(guest); !why_not.empty()) {
+    say(why_not);
+    return exit_failed;
+  }
+  Steps steps;
+  const RdmaReport report = measure_rdma(options,
+                                         {.emulator = (programs / "causeway-wan").string(),
+                                          .daemon = (programs / "causewayd").string(),
+                                          .guest = guest},
+                                         steps);
+  std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
+  return 0;
+}
+
 int run(const Options& options, const std::filesystem::path& programs) {
+  if (options.is_rdma) return run_rdma(options, programs);
   const Report report = Demo(options, programs).run();
   std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
   return report.bytes_wrong() == 0 ? 0 : exit_wrong;

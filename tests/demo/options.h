@@ -25,6 +25,10 @@ struct Options {
   uint32_t warm_up = 2;       ///< of TCP, not counted
   Rate udp_rate;              ///< zero: four fifths of the link's
   Bytes file = Bytes(64 << 20);
+
+  bool is_rdma = false;  ///< real RDMA hosts instead of TCP, UDP, a file and messages
+  uint32_t rounds = 3;   ///< of RDMA measurements
+  std::string guest;     ///< what RDMA hosts start from; empty: beside the programs
   bool is_json = false;
   std::string help;  ///< not empty: print it and do nothing else
 

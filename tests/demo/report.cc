@@ -87,6 +87,15 @@ std::string gateways_text(const GatewayFigures& it, const UdpResult& udp) {
 
 }  // namespace
 
+std::string link_text(const Options& options) {
+  return "A link of " +
+         config::quantity_text(config::Quantity::Rate, static_cast<double>(options.rate.bps())) +
+         " and " +
+         config::quantity_text(config::Quantity::Duration, static_cast<double>(options.rtt.ns())) +
+         text_of(" round trip that loses %g %% of all packets", options.loss * 100) +
+         (options.burst > 1 ? text_of(" in bursts of %g", options.burst) : "");
+}
+
 std::string to_json(const Report& report) {
   Json json;
   json["link"] = link_json(report);
@@ -112,13 +121,7 @@ std::string to_json(const Report& report) {
 std::string to_table(const Report& report) {
   const Options& options = report.options;
   const auto rate = [](double mbps) { return text_of("%.1f Mbit/s", mbps); };
-  std::string text =
-      "\nA link of " +
-      config::quantity_text(config::Quantity::Rate, static_cast<double>(options.rate.bps())) +
-      " and " +
-      config::quantity_text(config::Quantity::Duration, static_cast<double>(options.rtt.ns())) +
-      text_of(" round trip that loses %g %% of all packets", options.loss * 100) +
-      (options.burst > 1 ? text_of(" in bursts of %g", options.burst) : "") + "\n\n";
+  std::string text = "\n" + link_text(options) + "\n\n";
   const Half &without = report.without, &with = report.with;
   text += row("", "without gateways", ("with, " + options.policy).c_str());
   text += row("TCP (CUBIC) goodput", rate(without.tcp.mbps), rate(with.tcp.mbps));

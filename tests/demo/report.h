@@ -41,6 +41,8 @@ struct Report {
   uint64_t bytes_wrong() const { return without.bytes_wrong() + with.bytes_wrong(); }
 };
 
+/// The link, as a person would tell it.
+std::string link_text(const Options& options);
 /// One object on one line.
 std::string to_json(const Report& report);
 std::string to_table(const Report& report);

@@ -109,6 +109,12 @@ TEST_F(DemoRun, says_what_is_wrong_with_its_options_and_its_gateways) {
   EXPECT_EQ(wan.status, 2);
   EXPECT_NE(wan.err.find("--wan: \"tin\" is no port; udp and dpdk are"), std::string::npos)
       << wan.err;
+  const lab::Outcome rdma = run({"--rdma", "--file", "1kB"});
+  EXPECT_EQ(rdma.status, 2);
+  EXPECT_NE(rdma.err.find("--file has no meaning with --rdma"), std::string::npos) << rdma.err;
+  const lab::Outcome guest = run({"--rdma", "--guest", "/no/such/folder"});
+  EXPECT_EQ(guest.status, 3);
+  EXPECT_NE(guest.err.find("virtual hosts"), std::string::npos) << guest.err;
   const lab::Outcome policy = run({"--seconds", "1", "--warm-up", "0", "--file", "1kB", "--loss",
                                    "0%", "--policy", "no_such_policy"});
   EXPECT_EQ(policy.status, 3);

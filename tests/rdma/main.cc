@@ -54,9 +54,8 @@ void show(const char* title, const Outcome& outcome) {
 }
 
 int run(const Options& options, const std::filesystem::path& programs) {
-  if (!std::filesystem::exists(options.guest + "/made")) {
-    throw std::runtime_error("--guest: nothing was made in " + options.guest +
-                             "; tests/lab/make_guest " + options.guest + " does");
+  if (const std::string why = rdma_obstacle(options.guest); !why.empty()) {
+    throw std::runtime_error(why);
   }
   RdmaSites sites(
       {(programs / "causeway-wan").string(), (programs / "causewayd").string(), options.guest},

@@ -1,8 +1,40 @@
 #include "tests/rdma/rdma_sites.h"
 
+#include <filesystem>
 #include <stdexcept>
 
 namespace cw::lab {
+namespace {
+
+struct Needed {
+  const char *program, *package;
+};
+constexpr Needed needed[] = {{"qemu-system-x86_64", "qemu-system-x86"},
+                             {"modprobe", "kmod"},
+                             {"rdma", "iproute2"},
+                             {"ibv_devinfo", "ibverbs-utils"},
+                             {"rping", "rdmacm-utils"},
+                             {"ib_write_bw", "perftest"}};
+
+bool is_installed(const std::string& program) {
+  for (const char* const folder : {"/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/"}) {
+    if (std::filesystem::exists(folder + program)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string rdma_obstacle(const std::string& guest) {
+  std::string missing;
+  for (const Needed& each : needed) {
+    if (!is_installed(each.program)) missing += std::string(" ") + each.package;
+  }
+  if (!missing.empty()) return "virtual hosts need more programs: apt-get install" + missing;
+  if (std::filesystem::exists(guest + "/made")) return {};
+  return "virtual hosts have nothing to start from in " + guest + ": tests/lab/make_guest " +
+         guest + " makes it";
+}
 
 std::string rdma_classes(const std::string& policy) {
   const std::string patient = "queue = \"500 ms\"\npolicy = \"" + policy + "\"\n";

@@ -30,6 +30,10 @@ struct RdmaPrograms {
   std::string emulator, daemon, guest;  ///< causeway-wan, causewayd; make_guest's folder
 };
 
+/// What this machine lacks for virtual hosts that start from `guest`, and how to get it; empty when
+/// nothing.
+std::string rdma_obstacle(const std::string& guest);
+
 /// Thread: one.
 class RdmaSites {
  public:

@@ -25,7 +25,7 @@ TEST(Configs, are_without_a_mistake) {
     EXPECT_TRUE(plan) << plan.error().sentence;
     EXPECT_TRUE(plan && plan->warnings.empty());
   }
-  EXPECT_EQ(count, 12u);
+  EXPECT_EQ(count, 13u);
 }
 
 TEST(Configs, complete_ones_have_every_key) {

@@ -1,0 +1,95 @@
+#include "tests/rdma/perftest.h"
+
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+namespace cw::lab {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr double bits_per_mib = 8 << 20;
+constexpr auto server_patience = seconds(30);
+
+/// The numbers of the line below the table's head; empty when there is no such line.
+std::vector<double> row_of(const std::string& printed) {
+  std::istringstream lines(printed);
+  std::vector<double> row;
+  bool is_below = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (is_below) {
+      std::istringstream fields(line);
+      for (double each; fields >> each;) row.push_back(each);
+      return row;
+    }
+    is_below = line.find("#bytes") != std::string::npos;
+  }
+  return row;
+}
+
+/// Listens by TCP, or by rdma_cm with -R.
+constexpr const char* server_listens =
+    "for ((i = 0; i < 500; ++i)); do\n"
+    "  grep -qs ':4853 00000000:0000 0A' /proc/net/tcp && exit\n"
+    "  rdma resource show cm_id | grep -q LISTEN && exit\n"
+    "  sleep 0.05\n"
+    "done\n"
+    "exit 1\n";
+
+/// Ends by itself, however slow the line is, and can be ended: its number is left behind.
+std::string bounded(const std::string& command, seconds most) {
+  return "echo $$ >/run/perftest\nexec timeout -s KILL " + std::to_string(most.count()) + " " +
+         command + " -d rx0 -F";
+}
+constexpr const char* end_it = "kill $(cat /run/perftest)";
+
+uint64_t retransmits_of(RdmaSites& sites) {
+  return sites.host_a().retransmits() + sites.host_b().retransmits();
+}
+
+}  // namespace
+
+std::optional<Bandwidth> parse_bandwidth(const std::string& printed) {
+  const std::vector<double> row = row_of(printed);
+  constexpr size_t columns = 5;  // bytes, messages, peak, average in MiB/s, millions a second
+  if (row.size() != columns || printed.find("BW average[MB/sec]") == std::string::npos) return {};
+  const double mib = row[3] * bits_per_mib * 1e-6, messages = row[4] * 1e6 * row[0] * 8e-6;
+  // Printed are hundredths of a MiB and whole messages: for small ones the latter are finer.
+  const bool is_small = row[0] < 0.01 * (1 << 20);
+  return Bandwidth{.message_bytes = static_cast<uint64_t>(row[0]),
+                   .messages = static_cast<uint64_t>(row[1]),
+                   .mbps = is_small ? messages : mib};
+}
+
+std::optional<Latency> parse_latency(const std::string& printed) {
+  const std::vector<double> row = row_of(printed);
+  constexpr size_t columns = 9;  // bytes, messages, min, max, typical, mean, deviation, 99, 99.9 %
+  if (row.size() != columns || printed.find("t_typical[usec]") == std::string::npos) return {};
+  return Latency{.messages = static_cast<uint64_t>(row[1]), .p50_us = row[4], .p99_us = row[7]};
+}
+
+PerftestRun run_perftest(RdmaSites& sites, const std::string& command, seconds most) {
+  const uint64_t before = retransmits_of(sites);
+  const int b = sites.host_b().start(bounded(command, most));
+  const Outcome listens = sites.host_b().run(server_listens, server_patience);
+  if (listens.status != 0) {
+    throw std::runtime_error(
+        command + ": host B does not listen: " + sites.host_b().finish(b, most + seconds(5)).err);
+  }
+  const Outcome asking =
+      sites.host_a().run(bounded(command, most) + " " + site_b.host, most + seconds(5));
+  // A server whose client is gone would answer the next one.
+  if (asking.status != 0) sites.host_b().run(end_it, server_patience);
+  const Outcome answering = sites.host_b().finish(b, most + seconds(5));
+  if (asking.status != 0 || answering.status != 0) {
+    throw std::runtime_error(command + ": host A, status " + std::to_string(asking.status) + ": " +
+                             asking.err + " host B, status " + std::to_string(answering.status) +
+                             ": " + answering.err);
+  }
+  return {asking.out, answering.out, retransmits_of(sites) - before};
+}
+
+std::string for_seconds(uint32_t measured) { return " -f 1 -D " + std::to_string(measured + 2); }
+
+}  // namespace cw::lab

@@ -1,0 +1,67 @@
+#include "tests/demo/options.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cw::demo {
+namespace {
+
+Result<Options> parsed(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "causeway-demo");
+  return parse_options(arguments);
+}
+
+TEST(DemoOptions, rdma_has_defaults_of_its_own) {
+  const auto plain = parsed({}), rdma = parsed({"--rdma"});
+  ASSERT_TRUE(plain && rdma);
+  EXPECT_FALSE(plain->is_rdma);
+  EXPECT_EQ(plain->rtt, Duration::from_ms(25));
+  EXPECT_EQ(plain->policy, "selective_repeat");
+  EXPECT_EQ(plain->seconds, 30);
+  EXPECT_TRUE(rdma->is_rdma);
+  EXPECT_EQ(rdma->rtt, Duration::from_ms(20));
+  EXPECT_EQ(rdma->policy, "hybrid");
+  EXPECT_EQ(rdma->seconds, 3);
+  EXPECT_EQ(rdma->rounds, 3);
+}
+
+TEST(DemoOptions, rdma_takes_what_is_said_of_the_link_and_the_run) {
+  const auto it = parsed({"--rdma", "--rtt", "60ms", "--loss", "3%", "--burst", "8", "--policy",
+                          "erasure", "--seconds", "5", "--rounds", "1", "--mtu", "4200", "--guest",
+                          "/somewhere", "--json"});
+  ASSERT_TRUE(it) << it.error().sentence;
+  EXPECT_EQ(it->rtt, Duration::from_ms(60));
+  EXPECT_DOUBLE_EQ(it->loss, 0.03);
+  EXPECT_EQ(it->policy, "erasure");
+  EXPECT_EQ(it->seconds, 5);
+  EXPECT_EQ(it->rounds, 1);
+  EXPECT_EQ(it->mtu, 4200);
+  EXPECT_EQ(it->guest, "/somewhere");
+  EXPECT_TRUE(it->is_json);
+}
+
+TEST(DemoOptions, options_of_the_other_demo_are_refused_in_one_sentence) {
+  for (const char* const each : {"--wan", "--seed", "--warm-up", "--udp-rate", "--file"}) {
+    const auto it = parsed({"--rdma", each, "1"});
+    ASSERT_FALSE(it) << each;
+    EXPECT_EQ(it.error().sentence,
+              std::string(each) + " has no meaning with --rdma; leave one of them out");
+  }
+  for (const char* const each : {"--rounds", "--guest"}) {
+    const auto it = parsed({each, "1"});
+    ASSERT_FALSE(it) << each;
+    EXPECT_EQ(it.error().sentence, std::string(each) + " is for --rdma only; add it");
+  }
+}
+
+TEST(DemoOptions, numbers_have_bounds) {
+  const auto none = parsed({"--rdma", "--rounds", "0"});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().sentence, "--rounds: \"0\" is not a whole number from 1 to 100");
+  EXPECT_FALSE(parsed({"--rdma", "--rounds", "101"}));
+  EXPECT_TRUE(parsed({"--rdma", "--rounds", "100"}));
+}
+
+}  // namespace
+}  // namespace cw::demo
