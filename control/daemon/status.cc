@@ -29,19 +29,22 @@ Json port_json(const PortCounters& port) {
           {"tx_refused", port.tx_refused}, {"system_calls", port.system_calls}};
 }
 
-Json device_json(const DpdkDeviceCounters& device) {
-  return {{"rx_missed", device.rx_missed},
-          {"rx_no_buffer", device.rx_no_buffer},
-          {"rx_errors", device.rx_errors},
-          {"tx_errors", device.tx_errors}};
+Json device_json(const DpdkDeviceStatus& device) {
+  return {{"device", device.name},
+          {"driver", device.driver},
+          {"interface", device.interface},
+          {"is_link_up", device.is_link_up},
+          {"queues", device.queues},
+          {"queues_max", device.queues_max},
+          {"has_rss", device.has_rss},
+          {"rx_missed", device.counters.rx_missed},
+          {"rx_no_buffer", device.counters.rx_no_buffer},
+          {"rx_errors", device.counters.rx_errors},
+          {"tx_errors", device.counters.tx_errors}};
 }
 
 Json lan_over_dpdk_json(const DpdkLanStatus& lan) {
-  Json json = {{"device", lan.device},
-               {"driver", lan.driver},
-               {"interface", lan.interface},
-               {"is_link_up", lan.is_link_up},
-               {"neighbours", lan.neighbours},
+  Json json = {{"neighbours", lan.neighbours},
                {"rx_not_ours", lan.rx_not_ours},
                {"rx_vlan", lan.rx_vlan},
                {"rx_group", lan.rx_group},
@@ -55,7 +58,7 @@ Json lan_over_dpdk_json(const DpdkLanStatus& lan) {
                {"tx_link_down", lan.tx_link_down},
                {"tx_unresolved", lan.tx_unresolved},
                {"tx_unrouted", lan.tx_unrouted}};
-  json.update(device_json(lan.counters));
+  json.update(device_json(lan.device));
   return json;
 }
 
@@ -77,17 +80,10 @@ Json lan_json(const SiteState& state) {
 }
 
 Json wan_over_dpdk_json(const DpdkWanStatus& wan) {
-  Json json = {{"device", wan.device},
-               {"driver", wan.driver},
-               {"interface", wan.interface},
-               {"is_link_up", wan.is_link_up},
-               {"unresolved", wan.unresolved},
-               {"rx_other", wan.rx_other},
-               {"rx_unknown", wan.rx_unknown},
-               {"tx_unrouted", wan.tx_unrouted},
-               {"tx_link_down", wan.tx_link_down},
-               {"tx_unresolved", wan.tx_unresolved}};
-  json.update(device_json(wan.counters));
+  Json json = {{"unresolved", wan.unresolved},     {"rx_other", wan.rx_other},
+               {"rx_unknown", wan.rx_unknown},     {"tx_unrouted", wan.tx_unrouted},
+               {"tx_link_down", wan.tx_link_down}, {"tx_unresolved", wan.tx_unresolved}};
+  json.update(device_json(wan.device));
   return json;
 }
 

@@ -128,7 +128,7 @@ void Watcher::tell_joined(const SiteState& state) {
                           {"advice",
                            "ethtool -K: tso off gso off at a host behind a veth, gro off lro off "
                            "for " +
-                               state.lan_over_dpdk->interface}});
+                               state.lan_over_dpdk->device.interface}});
 }
 
 }  // namespace cw::daemon

@@ -47,9 +47,9 @@ Result<Wire> make_dpdk_wire(const DpdkLine& line) {
     const DpdkWanStatus status = port->status();
     return NamedCounts{{"port.tx_link_down", status.tx_link_down},
                        {"port.tx_unresolved", status.tx_unresolved},
-                       {"port.tx_errors", status.counters.tx_errors},
-                       {"port.rx_missed", status.counters.rx_missed},
-                       {"port.rx_no_buffer", status.counters.rx_no_buffer}};
+                       {"port.tx_errors", status.device.counters.tx_errors},
+                       {"port.rx_missed", status.device.counters.rx_missed},
+                       {"port.rx_no_buffer", status.device.counters.rx_no_buffer}};
   };
   return Wire{std::move(*made), lost, line.address.find(':') != std::string::npos};
 }

@@ -204,10 +204,12 @@ Result<void> DpdkDevice::configure(const DpdkDeviceOptions& options) {
     return failure("queues: " + std::to_string(options.queues) + " given, and " + name_ +
                    " has 1 to " + std::to_string(info.max_rx_queues));
   }
+  queues_max_ = info.max_rx_queues;
   rte_eth_conf conf{};
   if (!is_virtual(driver_)) conf.rxmode.mtu = mtu_;
   const uint64_t hashes = info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
-  if (options.queues > 1 && hashes != 0) {
+  has_rss_ = hashes != 0;
+  if (options.queues > 1 && has_rss_) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf = hashes;  // with the UDP ports: a path keeps to a queue
   }
@@ -377,6 +379,24 @@ bool DpdkDevice::is_link_up() const {
   rte_eth_link link{};
   return state_ == State::Open && rte_eth_link_get_nowait(id_, &link) == 0 &&
          link.link_status == RTE_ETH_LINK_UP;
+}
+
+DpdkDeviceStatus DpdkDevice::status() const {
+  return {.name = name_,
+          .driver = driver_,
+          .interface = interface_,
+          .mac = mac_,
+          .is_link_up = is_link_up(),
+          .queues = queues_,
+          .queues_max = queues_max_,
+          .has_rss = has_rss_,
+          .counters = counters()};
+}
+
+void DpdkDevice::add_counts(PortCounters& sum) const {
+  const DpdkDeviceCounters device = counters();
+  sum.rx_dropped += device.rx_missed + device.rx_no_buffer;
+  sum.rx_malformed += device.rx_errors;
 }
 
 DpdkDeviceCounters DpdkDevice::counters() const {

@@ -40,6 +40,18 @@ struct DpdkDeviceCounters {
   uint64_t tx_errors = 0;     ///< taken by the device and not sent
 };
 
+/// What a person should know of a device.
+struct DpdkDeviceStatus {
+  std::string name;       ///< "net_memif0"
+  std::string driver;     ///< "net_memif"
+  std::string interface;  ///< of the kernel, shared with it; empty: the device is all ours
+  MacAddress mac{};
+  bool is_link_up = false;
+  uint16_t queues = 1, queues_max = 1;  ///< to receive by: in use, and offered
+  bool has_rss = false;  ///< spreads packets over its queues by addresses or UDP ports
+  DpdkDeviceCounters counters;
+};
+
 /// Thread: one. The device is stopped, closed and detached with the object; packets that come from
 /// it must not outlive it.
 class DpdkDevice {
@@ -74,7 +86,9 @@ class DpdkDevice {
 
   /// May be a system call; for now and then.
   bool is_link_up() const;
-  DpdkDeviceCounters counters() const;
+  DpdkDeviceStatus status() const;
+  /// Adds to a port's own what the device has counted.
+  void add_counts(PortCounters& sum) const;
 
  private:
   enum class State : uint8_t { Closed, Closing, Opening, Open };
@@ -87,11 +101,13 @@ class DpdkDevice {
   Result<void> settle_mtu(const DpdkDeviceOptions& options);
   Result<void> open();
   void detach();
+  DpdkDeviceCounters counters() const;
   void on_interrupt_thread();
   size_t rx_queue(uint16_t queue, std::span<Packet*> out);
 
   std::string name_, driver_, interface_;
-  uint16_t id_ = 0, queues_ = 1, rx_descriptors_ = 0, tx_descriptors_ = 0;
+  uint16_t id_ = 0, queues_ = 1, queues_max_ = 1, rx_descriptors_ = 0, tx_descriptors_ = 0;
+  bool has_rss_ = false;
   bool is_attached_ = false, is_ours_ = false, has_thread_ = false;
   bool is_memif_client_ = false;
   std::atomic<State> state_ = State::Closed;  // Closing, Opening: the interrupt thread has it

@@ -117,24 +117,18 @@ void DpdkLanPort::note_facts() {
   mac_ = device_->mac();
   is_up_ = device_->is_link_up();
   has_open_checksums_ = !device_->interface().empty();
-  status_.device = device_->name();
-  status_.driver = device_->driver();
-  status_.interface = device_->interface();
-  status_.mac = mac_;
 }
 
 PortCounters DpdkLanPort::counters() const {
-  const DpdkDeviceCounters device = device_->counters();
   PortCounters sum = counters_;
-  sum.rx_dropped += device.rx_missed + device.rx_no_buffer;
-  sum.rx_malformed += device.rx_errors;
+  device_->add_counts(sum);
   return sum;
 }
 
 DpdkLanStatus DpdkLanPort::status() const {
   DpdkLanStatus now = status_;
-  now.is_link_up = is_up_;  // what packets go by, not what the device has just learned
-  now.counters = device_->counters();
+  now.device = device_->status();
+  now.device.is_link_up = is_up_;  // what packets go by, not what the device has just learned
   now.neighbours = neighbours_.known_count();
   return now;
 }

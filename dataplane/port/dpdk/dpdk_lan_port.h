@@ -51,11 +51,7 @@ struct DpdkLanOptions {
 /// What a person should know about the port and PortCounters do not say. Counts only grow, and are
 /// of frames.
 struct DpdkLanStatus {
-  std::string device, driver;
-  std::string interface;  ///< of the kernel; empty: the device is all ours
-  MacAddress mac{};
-  bool is_link_up = false;
-  DpdkDeviceCounters counters;
+  DpdkDeviceStatus device;
   size_t neighbours = 0;         ///< whose MAC is known now
   uint64_t rx_not_ours = 0;      ///< for another machine, or sent from here
   uint64_t rx_vlan = 0;          ///< with another tag, or without ours

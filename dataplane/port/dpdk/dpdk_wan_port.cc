@@ -145,24 +145,18 @@ void DpdkWanPort::note_facts(const DpdkWanOptions& options) {
   facts_.paths = options.paths;
   facts_.icrc = options.icrc;
   is_up_ = device_->is_link_up();
-  status_.device = device_->name();
-  status_.driver = device_->driver();
-  status_.interface = device_->interface();
-  status_.mac = device_->mac();
 }
 
 PortCounters DpdkWanPort::counters() const {
-  const DpdkDeviceCounters device = device_->counters();
   PortCounters sum = counters_;
-  sum.rx_dropped += device.rx_missed + device.rx_no_buffer;
-  sum.rx_malformed += device.rx_errors;
+  device_->add_counts(sum);
   return sum;
 }
 
 DpdkWanStatus DpdkWanPort::status() const {
   DpdkWanStatus now = status_;
-  now.is_link_up = is_up_;  // what packets go by, not what the device has just learned
-  now.counters = device_->counters();
+  now.device = device_->status();
+  now.device.is_link_up = is_up_;  // what packets go by, not what the device has just learned
   for (const Neighbour& hop : peers_.hops) {
     if (!hop.is_known) now.unresolved.push_back(text_of(hop.ip));
   }
@@ -173,6 +167,7 @@ DpdkWanStatus DpdkWanPort::status() const {
 
 size_t DpdkWanPort::rx_burst(std::span<Packet*> out, Instant now) {
   if (now >= hops_due_) look_after_hops(now);
+  try_flush();
   const size_t arrived = device_->rx_burst(out);
   size_t count = 0;
   for (size_t i = 0; i < arrived; ++i) {
@@ -259,7 +254,7 @@ void DpdkWanPort::look_after_hops(Instant now) {
   hops_due_ = now + look_every;
   device_->look_after(now);
   const bool was_up = std::exchange(is_up_, device_->is_link_up());
-  if (!is_up_) return;
+  if (!is_up_) return drop_frames();
   for (Neighbour& hop : peers_.hops) {
     if (!was_up) hop.doubt();
     if (hop.try_ask(now)) resolve(hop, now);

@@ -9,6 +9,7 @@
 // Header checksums are not left to the NIC: twenty bytes are summed sooner than that is arranged.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,11 +50,7 @@ struct DpdkWanOptions {
 
 /// What a person should know about the port and PortCounters do not say. Counts only grow.
 struct DpdkWanStatus {
-  std::string device, driver;
-  std::string interface;  ///< of the kernel; empty: the device is all ours
-  MacAddress mac{};
-  bool is_link_up = false;
-  DpdkDeviceCounters counters;
+  DpdkDeviceStatus device;
   uint64_t rx_other = 0;       ///< frames that are not ours: other protocols, other targets
   uint64_t rx_unknown = 0;     ///< RoCE from nobody in the list of peers; part of rx_malformed
   uint64_t tx_unrouted = 0;    ///< packets for a peer or path that does not exist
@@ -67,6 +64,7 @@ class DpdkWanPort final : public Port {
  public:
   /// start_eal() comes first. Errors name the key and the value to change.
   static Result<std::unique_ptr<DpdkWanPort>> make(const DpdkWanOptions& options);
+  ~DpdkWanPort() override;
   DpdkWanPort(const DpdkWanPort&) = delete;
   DpdkWanPort& operator=(const DpdkWanPort&) = delete;
 
@@ -76,11 +74,12 @@ class DpdkWanPort final : public Port {
   DpdkWanStatus status() const;
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
-  /// A packet without a link or a next hop is lost; with all others the burst stops where the queue
-  /// is full.
+  /// A packet without a link or a next hop is lost. Where the queue is full, up to a burst of
+  /// frames that are made already stays in the port, and what follows is the caller's.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   size_t take_burst(std::span<Packet*> out) override { return device_->take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { device_->give_back(packets); }
+  Instant next_due() const override { return made_count_ > 0 ? Instant() : Instant::never(); }
 
  private:
   struct Peer {
@@ -109,8 +108,11 @@ class DpdkWanPort final : public Port {
   void send_frame(std::span<const uint8_t> frame);
 
   uint64_t* obstacle_to(const Packet& packet);
-  size_t send_some(std::span<Packet* const> packets);
-  size_t wrap(Packet& packet);
+  bool try_flush();
+  void drop_frames();
+  size_t make_frames(std::span<Packet* const> packets);
+  std::span<Packet* const> made() const { return {made_.data() + made_first_, made_count_}; }
+  void wrap(Packet& packet);
   uint32_t icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp) const;
 
   PortFacts facts_;
@@ -125,8 +127,10 @@ class DpdkWanPort final : public Port {
   Peers peers_;
   size_t last_source_ = 0;  // of peers_: packets come in rows
   Instant hops_due_;
-  bool is_up_ = false;    // the link, when it was last looked at
-  bool is_full_ = false;  // the queue took nothing of the last burst
+  bool is_up_ = false;  // the link, when it was last looked at
+  // Frames that the device has not taken yet. None is made twice, and none behind them.
+  std::array<Packet*, limits::burst_packets_max> made_{};
+  size_t made_first_ = 0, made_count_ = 0;
 };
 
 }  // namespace cw

@@ -1,6 +1,5 @@
 // DpdkWanPort on the way out: transport packets to frames.
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "dataplane/base/assert.h"
@@ -8,29 +7,41 @@
 
 namespace cw {
 
+DpdkWanPort::~DpdkWanPort() {
+  if (device_) device_->give_back(made());
+}
+
 size_t DpdkWanPort::tx_burst(std::span<Packet* const> packets, Instant) {
   size_t done = 0;
-  while (done < packets.size()) {
-    // A row of packets that may leave, or of such that may not.
-    const auto rest = packets.subspan(done);
-    size_t count = 0;
-    const size_t most = is_full_ ? 1 : std::min(rest.size(), limits::burst_packets_max);
-    while (count < most && obstacle_to(*rest[count]) == nullptr) {
-      ++count;
-    }
-    if (count == 0) {
-      ++*obstacle_to(*rest.front());
-      device_->give_back(rest.first(1));
+  while (done < packets.size() && try_flush()) {
+    Packet& packet = *packets[done];
+    if (uint64_t* const lost = obstacle_to(packet)) {
+      ++*lost;
+      device_->give_back(packets.subspan(done, 1));
       ++done;
       continue;
     }
-    const size_t sent = send_some(rest.first(count));
-    done += sent;
-    is_full_ = sent == 0;  // then one packet asks whether there is room again, not a whole burst
-    if (sent < count) break;
+    done += make_frames(packets.subspan(done));
   }
+  try_flush();
   counters_.tx_refused += packets.size() - done;
   return done;
+}
+
+/// Whether the device has taken all frames.
+bool DpdkWanPort::try_flush() {
+  if (made_count_ == 0) return true;
+  const size_t sent = device_->tx_burst(made());
+  made_first_ += sent;
+  made_count_ -= sent;
+  return made_count_ == 0;
+}
+
+/// Without a link nothing leaves, and what comes with the next one is not for the same ears.
+void DpdkWanPort::drop_frames() {
+  status_.tx_link_down += made_count_;
+  device_->give_back(made());
+  made_count_ = 0;
 }
 
 /// The count of those that are lost for the same reason; null for a packet that has a way.
@@ -43,32 +54,23 @@ uint64_t* DpdkWanPort::obstacle_to(const Packet& packet) {
   return &status_.tx_unresolved;
 }
 
-/// Makes frames of them; those that the device does not take become packets again.
-size_t DpdkWanPort::send_some(std::span<Packet* const> packets) {
-  std::array<uint8_t, limits::burst_packets_max> outer_bytes;
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < packets.size(); ++i) {
-    outer_bytes[i] = static_cast<uint8_t>(wrap(*packets[i]));
-    bytes += packets[i]->bytes;
+/// Of packets from the front, up to one that may not leave; returns how many.
+size_t DpdkWanPort::make_frames(std::span<Packet* const> packets) {
+  CW_ASSERT(made_count_ == 0);
+  made_first_ = 0;
+  while (made_count_ < std::min(packets.size(), made_.size())) {
+    Packet& packet = *packets[made_count_];
+    if (obstacle_to(packet) != nullptr) break;
+    ++counters_.tx_packets;
+    counters_.tx_bytes += packet.bytes;
+    wrap(packet);
+    made_[made_count_++] = &packet;
   }
-  const size_t sent = device_->tx_burst(packets);
-  for (size_t i = 0; i < packets.size(); ++i) {
-    // What has been sent may be another's by now; only its length was noted.
-    if (i < sent) {
-      bytes -= outer_bytes[i] + icrc_bytes;
-      continue;
-    }
-    bytes -= packets[i]->bytes;
-    packets[i]->data += outer_bytes[i];
-    packets[i]->bytes -= static_cast<uint32_t>(outer_bytes[i] + icrc_bytes);
-  }
-  counters_.tx_packets += sent;
-  counters_.tx_bytes += bytes;
-  return sent;
+  return made_count_;
 }
 
-/// Writes everything around the transport packet; returns how much stands before it.
-size_t DpdkWanPort::wrap(Packet& packet) {
+/// Writes everything around the transport packet.
+void DpdkWanPort::wrap(Packet& packet) {
   CW_ASSERT(packet.bytes >= sizeof(Bth) && packet.bytes <= packet.bytes_max &&
             packet.payload == nullptr);
   const Peer& peer = peers_.all[packet.peer];
@@ -93,7 +95,6 @@ size_t DpdkWanPort::wrap(Packet& packet) {
   Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(packet.data + packet.bytes, icrc_bytes));
   packet.data = front;
   packet.bytes += static_cast<uint32_t>(outer_bytes + icrc_bytes);
-  return outer_bytes;
 }
 
 uint32_t DpdkWanPort::icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp) const {

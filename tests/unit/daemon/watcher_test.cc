@@ -95,7 +95,7 @@ TEST_F(Watching, sums_up_every_ten_seconds_what_has_moved_and_nothing_else) {
 
 TEST_F(Watching, says_what_to_do_about_frames_of_several_segments) {
   set_up(20_ms);
-  state_.lan_over_dpdk = DpdkLanStatus{.interface = "eth1"};
+  state_.lan_over_dpdk = DpdkLanStatus{.device = {.interface = "eth1"}};
   after(0_ms);
   state_.lan_over_dpdk->rx_joined = 7;
   const std::string told = after(Watcher::summary_interval);

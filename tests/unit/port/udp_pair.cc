@@ -84,36 +84,6 @@ UdpPair::UdpPair(const char* address, const Change& change) {
   a = std::move(*a_made), b = std::move(*b_made);
 }
 
-Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed) {
-  Packet* packet = nullptr;
-  if (port.take_burst({&packet, 1}) != 1) return nullptr;
-  std::vector<uint8_t> payload(payload_bytes);
-  for (size_t i = 0; i < payload_bytes; ++i) payload[i] = static_cast<uint8_t>(seed + i);
-  Transport transport;
-  transport.opcode = opcode_uc_write_only_immediate;
-  transport.rdma = RdmaTarget{.bytes = static_cast<uint32_t>(payload_bytes)};
-  transport.immediate = seed;
-  transport.payload = payload;
-  const size_t header_bytes =
-      encode_transport_headers(transport, {packet->data, packet->bytes_max});
-  const size_t pad = pad_bytes_for(payload_bytes);
-  std::copy(payload.begin(), payload.end(), packet->data + header_bytes);
-  std::memset(packet->data + header_bytes + payload_bytes, 0, pad);
-  packet->bytes = static_cast<uint32_t>(header_bytes + payload_bytes + pad);
-  return packet;
-}
-
-bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed) {
-  const auto transport = parse_transport({packet.data, packet.bytes});
-  if (!transport || transport->immediate != seed || transport->payload.size() != payload_bytes) {
-    return false;
-  }
-  for (size_t i = 0; i < payload_bytes; ++i) {
-    if (transport->payload[i] != static_cast<uint8_t>(seed + i)) return false;
-  }
-  return true;
-}
-
 std::vector<Packet*> receive(Port& port, size_t count) {
   std::vector<Packet*> all;
   read_into(all, port, patience, [&] { return all.size() >= count; });

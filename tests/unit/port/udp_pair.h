@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "dataplane/port/udp/udp_port.h"
-#include "dataplane/wire/roce.h"
 #include "offload/crc32.h"
+#include "tests/unit/port/made_packet.h"
 
 namespace cw::test {
 
@@ -35,11 +35,6 @@ struct UdpPair {
   uint16_t a_port, b_port;  ///< UDP ports
   std::unique_ptr<UdpPort> a, b;
 };
-
-/// Takes a packet and makes it UC WRITE ONLY with immediate; byte i of the payload is seed + i.
-Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed);
-/// Whether `packet` is what make_packet() made.
-bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed);
 
 /// Waits on wait_fd until `count` packets have come; ten seconds at most.
 std::vector<Packet*> receive(Port& port, size_t count);

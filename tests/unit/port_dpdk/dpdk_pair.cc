@@ -84,41 +84,11 @@ bool DpdkPair::meet(Duration most) {
     a->rx_burst({&none, 1}, clock_now());
     b->rx_burst({&none, 1}, clock_now());
     const DpdkWanStatus near = a->status(), far = b->status();
-    const bool is_joined = near.is_link_up && far.is_link_up;
+    const bool is_joined = near.device.is_link_up && far.device.is_link_up;
     if (is_joined && near.unresolved.empty() && far.unresolved.empty()) return true;
     usleep(1000);
   }
   return false;
-}
-
-Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed) {
-  Packet* packet = nullptr;
-  if (port.take_burst({&packet, 1}) != 1) return nullptr;
-  std::vector<uint8_t> payload(payload_bytes);
-  for (size_t i = 0; i < payload_bytes; ++i) payload[i] = static_cast<uint8_t>(seed + i);
-  Transport transport;
-  transport.opcode = opcode_uc_write_only_immediate;
-  transport.rdma = RdmaTarget{.bytes = static_cast<uint32_t>(payload_bytes)};
-  transport.immediate = seed;
-  transport.payload = payload;
-  const size_t header_bytes =
-      encode_transport_headers(transport, {packet->data, packet->bytes_max});
-  const size_t pad = pad_bytes_for(payload_bytes);
-  std::ranges::copy(payload, packet->data + header_bytes);
-  std::memset(packet->data + header_bytes + payload_bytes, 0, pad);
-  packet->bytes = static_cast<uint32_t>(header_bytes + payload_bytes + pad);
-  return packet;
-}
-
-bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed) {
-  const auto transport = parse_transport({packet.data, packet.bytes});
-  if (!transport || transport->immediate != seed || transport->payload.size() != payload_bytes) {
-    return false;
-  }
-  for (size_t i = 0; i < payload_bytes; ++i) {
-    if (transport->payload[i] != static_cast<uint8_t>(seed + i)) return false;
-  }
-  return true;
 }
 
 void expect_in_own_process(void (*test)()) {

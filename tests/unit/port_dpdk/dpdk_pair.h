@@ -11,8 +11,8 @@
 
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
 #include "dataplane/port/dpdk/eal.h"
-#include "dataplane/wire/roce.h"
 #include "offload/crc32.h"
+#include "tests/unit/port/made_packet.h"
 
 namespace cw::test {
 
@@ -45,10 +45,6 @@ void expect_in_own_process(void (*test)());
 
 Instant clock_now();
 
-/// Takes a packet and makes it UC WRITE ONLY with immediate; byte i of the payload is seed + i.
-Packet* make_packet(Port& port, size_t payload_bytes, uint8_t seed);
-/// Whether `packet` is what make_packet() made.
-bool is_made_packet(const Packet& packet, size_t payload_bytes, uint8_t seed);
 /// Polls until `count` packets have come; twenty seconds at most.
 std::vector<Packet*> receive(Port& port, size_t count);
 /// The same, until `is_over`: for what leaves a count behind and no packet.

@@ -90,7 +90,8 @@ struct Wire {
     if (!device) throw std::runtime_error(device.error().sentence);
     far = std::move(*device);
     const Instant start = clock_now();
-    while (!(port->status().is_link_up && far->is_link_up()) && clock_now() - start < patience) {
+    while (!(port->status().device.is_link_up && far->is_link_up()) &&
+           clock_now() - start < patience) {
       turn();
       usleep(1000);
     }
@@ -145,7 +146,7 @@ struct Wire {
     return port->tx_burst({&packet, 1}, clock_now()) == 1;
   }
   Bytes taken_bytes(size_t i) const { return {taken[i]->data, taken[i]->data + taken[i]->bytes}; }
-  MacAddress mac() const { return port->status().mac; }
+  MacAddress mac() const { return port->status().device.mac; }
   DpdkLanStatus status() const { return port->status(); }
 
   std::unique_ptr<DpdkLanPort> port;

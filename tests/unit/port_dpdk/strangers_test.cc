@@ -123,7 +123,7 @@ TEST(DpdkStrangers, a_kernel_that_owns_the_interface_finds_the_next_hop_and_keep
   const auto b = make_wan_port(kernel_options(1, "192.0.2.2", "192.0.2.1"));
   near.enter();
   const auto a = make_wan_port(kernel_options(0, "192.0.2.1", "192.0.2.2"));
-  EXPECT_EQ(a->status().interface, "v0");
+  EXPECT_EQ(a->status().device.interface, "v0");
   EXPECT_EQ(a->facts().payload_max, 1024u);
 
   const Instant start = clock_now();
@@ -178,7 +178,7 @@ TEST(DpdkStrangers, a_tag_that_the_kernel_took_out_is_in_its_place_again) {
   const uint8_t header[] = {0x45, 0, 0, 40, 0, 0, 0, 0, 64, 200, 0, 0, 10, 1, 0, 2, 10, 2, 0, 2};
   std::ranges::copy(header, ip.begin());
   std::array<uint8_t, 18> link = {0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x81, 0, 0, 7, 8, 0};
-  std::ranges::copy((*port)->status().mac, link.begin());
+  std::ranges::copy((*port)->status().device.mac, link.begin());
   Packet* packet = nullptr;
   ASSERT_EQ((*far)->take_burst({&packet, 1}), 1u);
   std::ranges::copy(link, packet->data);

@@ -37,7 +37,7 @@ void expect_carried(DpdkWanPort& from, DpdkWanPort& to, size_t count, size_t pay
 
 void expect_every_size_both_ways(DpdkPair& pair) {
   ASSERT_TRUE(pair.meet());
-  EXPECT_TRUE(pair.a->status().is_link_up);
+  EXPECT_TRUE(pair.a->status().device.is_link_up);
   for (const size_t payload_bytes : {0, 1, 2, 3, 4, 1023, 1400, 4096, 8192}) {
     expect_carried(*pair.a, *pair.b, 32, payload_bytes);
     expect_carried(*pair.b, *pair.a, 3, payload_bytes);
@@ -150,12 +150,12 @@ size_t echoed_by(DpdkWanPort& port) {
 /// receiving from it at that moment.
 bool wait_for_link_down(DpdkWanPort& port) {
   const Instant start = clock_now();
-  while (port.status().is_link_up && clock_now() - start < Duration::from_s(20)) {
+  while (port.status().device.is_link_up && clock_now() - start < Duration::from_s(20)) {
     usleep(20'000);
     Packet* late = nullptr;
     if (port.rx_burst({&late, 1}, clock_now()) == 1) port.give_back({&late, 1});
   }
-  return !port.status().is_link_up;
+  return !port.status().device.is_link_up;
 }
 
 TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
@@ -168,7 +168,7 @@ TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
     if (starter == 0) start_echoes(file, orders[0]);
     start_small_eal();
     const auto port = make_wan_port(end_of_wire(file, false));
-    EXPECT_FALSE(port->status().is_link_up);
+    EXPECT_FALSE(port->status().device.is_link_up);
     Packet* packet = make_packet(*port, 10, 1);
     EXPECT_EQ(port->tx_burst({&packet, 1}, clock_now()), 1u);
     EXPECT_EQ(port->status().tx_link_down, 1u);
@@ -209,8 +209,14 @@ TEST(DpdkWanPort, packets_without_a_next_hop_are_lost_and_counted) {
   EXPECT_EQ(port->counters().tx_packets, 0u);
 }
 
+uint64_t crc_count = 0;
+uint32_t counted_crc32(uint32_t crc, const void* bytes, size_t count) {
+  ++crc_count;
+  return cw_crc32(crc, bytes, count);
+}
+
 TEST(DpdkWanPort, what_a_full_queue_does_not_take_stays_the_callers_unharmed) {
-  DpdkPair pair;
+  DpdkPair pair("192.0.2.1", "192.0.2.2", [](auto& o) { o.crc32 = counted_crc32; });
   ASSERT_TRUE(pair.meet());
   std::vector<Packet*> taken;
   std::vector<Packet*> left;
@@ -230,7 +236,16 @@ TEST(DpdkWanPort, what_a_full_queue_does_not_take_stays_the_callers_unharmed) {
   }
   ASSERT_FALSE(left.empty());
   EXPECT_EQ(pair.a->counters().tx_refused, left.size());
-  const auto received = receive(*pair.b, pair.a->counters().tx_packets);
+  // No frame is made again, nor made for a queue that will not take it.
+  const uint64_t crcs = crc_count;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(pair.a->tx_burst(left, clock_now()), 0u);
+  EXPECT_EQ(crc_count, crcs);
+  EXPECT_EQ(pair.a->next_due(), Instant()) << "it keeps some itself";
+  auto received = receive(*pair.b, 1);
+  EXPECT_EQ(pair.a->rx_burst({}, clock_now()), 0u);
+  EXPECT_EQ(pair.a->next_due(), Instant::never());
+  const auto rest = receive(*pair.b, pair.a->counters().tx_packets - received.size());
+  received.insert(received.end(), rest.begin(), rest.end());
   EXPECT_EQ(received.size(), pair.a->counters().tx_packets);
   pair.b->give_back(received);
   EXPECT_EQ(pair.a->tx_burst(left, clock_now()), left.size());  // there is room again
