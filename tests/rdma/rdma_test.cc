@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/lab/enclosure.h"
@@ -82,19 +83,22 @@ class Rdma : public testing::Test {
   static void SetUpTestSuite() {
     if (!obstacle().empty()) return;
     const auto begin = Time::now();
-    sites_ = std::make_unique<RdmaSites>(
+    auto sites = std::make_unique<RdmaSites>(
         RdmaPrograms{CW_WAN_PROGRAM, CW_DAEMON_PROGRAM, CW_GUEST_FOLDER}, 1500);
-    sites_->wait_ready();
+    sites->wait_ready();
+    sites_ = std::move(sites);
     tell("two machines started in " + seconds_since(begin));
   }
   static void TearDownTestSuite() { sites_.reset(); }
 
   void SetUp() override {
     if (!obstacle().empty()) GTEST_SKIP() << obstacle();
+    ASSERT_NE(sites_, nullptr) << "the machines have not started";
     begin_ = Time::now();
   }
 
   void TearDown() override {
+    if (!sites_) return;
     tell(seconds_since(begin_));
     if (!HasFailure()) return;
     for (Gateway* each : {&sites_->gateway_a(), &sites_->gateway_b()}) {
