@@ -34,7 +34,7 @@ double moment_of(const Json& status) {
 /// `device` is the driver with its number: two of one process are told apart by it.
 std::string dpdk_keys(const std::string& device, const std::string& interface, uint32_t mtu) {
   const char* const frames =
-      mtu <= 1900 ? "framesz=2048,framecnt=2048" : "framesz=16384,framecnt=512";
+      mtu <= 1900 ? "framesz=2048,framecnt=2048" : "framesz=8192,framecnt=512";
   return "port = \"dpdk\"\ndevice = \"" + device + ",iface=" + interface +
          ",qpairs=1,blocksz=65536," + frames + "\"\n";
 }
@@ -65,7 +65,8 @@ std::string GatewayFile::text(bool is_a, const Folder& folder) const {
   const SiteAddresses &own = is_a ? site_a : site_b, &other = is_a ? site_b : site_a;
   const std::string name = is_a ? "a" : "b", other_name = is_a ? "b" : "a";
   std::ostringstream file;
-  file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder.path(name) << ".json\"\n\n"
+  file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder.path(name) << ".json\"\n"
+       << site_more << "\n"
        << "[lan]\n"
        << lan_keys(*this, own) << "mtu = " << lan_mtu << "\n"
        << lan_more << "\n[wan]\naddress = \"" << (is_wan_v6 ? own.wan_v6 : own.wan)

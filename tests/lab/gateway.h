@@ -39,7 +39,7 @@ struct GatewayFile {
   bool is_lan_over_dpdk = false;  ///< the same of the LAN port; else tun
   /// Further lines of these tables. What a test calls lost is lost by the line: where a busy
   /// machine keeps everybody waiting, packets are neither too old nor too many for a while.
-  std::string lan_more = "queue = \"100 ms\"\n", wan_more;
+  std::string lan_more = "queue = \"100 ms\"\n", wan_more, site_more;
   std::string classes = std::string("[[class]]\nname = \"all\"\n") + patient_class;
 
   /// For site A, or for site B, with its status in `folder`.

@@ -43,6 +43,10 @@ std::string bridge_lines(const std::string& cable, uint32_t mtu) {
 std::string settings(const std::string& guest, const SiteAddresses& site, uint32_t mtu) {
   std::ostringstream lines;
   std::string kernel = read_file(guest + "/made");
+  if (kernel.empty()) {
+    throw std::runtime_error("no virtual host in " + guest + ": tests/lab/make_guest " + guest +
+                             " makes it");
+  }
   if (!kernel.empty() && kernel.back() == '\n') kernel.pop_back();
   lines << "guest=" << guest << "\nkernel=" << kernel << "\nmtu=" << mtu
         << "\naddress=" << site.host << "\naddress_v6=" << site.host_v6

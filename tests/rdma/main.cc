@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <stdexcept>
 
 #include "tests/lab/enclosure.h"
 #include "tests/rdma/rdma_sites.h"

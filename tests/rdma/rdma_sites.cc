@@ -102,6 +102,8 @@ void RdmaSites::route_by_gateways(GatewayFile file, const RdmaLine& line) {
   file.rate = line.rate;
   file.rtt = line.rtt;
   file.lan_mtu = file.wan_mtu = mtu_;
+  // Buffers of net_af_packet that are larger than the usual 2 KiB are the user's to count.
+  if (file.is_lan_over_dpdk && mtu_ > 1500) file.site_more += "eal_memory = \"256 MiB\"\n";
   for (Gateway* each : {&a_, &b_}) {
     each->configure(file);
     each->start();

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/lab/enclosure.h"
@@ -79,22 +80,30 @@ constexpr auto patience = seconds(10);
 
 class Rdma : public testing::Test {
  protected:
+  // A suite that throws here would be skipped, and nobody would miss it.
   static void SetUpTestSuite() {
     if (!obstacle().empty()) return;
     const auto begin = Time::now();
-    sites_ = std::make_unique<RdmaSites>(
-        RdmaPrograms{CW_WAN_PROGRAM, CW_DAEMON_PROGRAM, CW_GUEST_FOLDER}, 1500);
-    sites_->wait_ready();
-    tell("two machines started in " + seconds_since(begin));
+    try {
+      auto sites = std::make_unique<RdmaSites>(
+          RdmaPrograms{CW_WAN_PROGRAM, CW_DAEMON_PROGRAM, CW_GUEST_FOLDER}, 1500);
+      sites->wait_ready();
+      sites_ = std::move(sites);
+      tell("two machines started in " + seconds_since(begin));
+    } catch (const std::exception& error) {
+      why_not_ = error.what();
+    }
   }
   static void TearDownTestSuite() { sites_.reset(); }
 
   void SetUp() override {
     if (!obstacle().empty()) GTEST_SKIP() << obstacle();
+    ASSERT_TRUE(sites_) << why_not_;
     begin_ = Time::now();
   }
 
   void TearDown() override {
+    if (!sites_) return;
     tell(seconds_since(begin_));
     if (!HasFailure()) return;
     for (Gateway* each : {&sites_->gateway_a(), &sites_->gateway_b()}) {
@@ -196,6 +205,7 @@ class Rdma : public testing::Test {
 
  private:
   static inline std::unique_ptr<RdmaSites> sites_;
+  static inline std::string why_not_;
   Time::time_point begin_;
   uint64_t retransmits_before_ = 0;
 };
