@@ -129,7 +129,7 @@ struct cw_policy_limits {
 /* ---- facts ---- */
 
 /* Every fact about a message carries its sequence and `state`: message_state_bytes of memory,
- * zeroed at `opened` and kept by the core until `destroyed` of the message (finish, retired,
+ * zeroed at `opened` and kept by the core until `ended` of the message (finish, retired,
  * abandoned). */
 
 enum cw_hint_kind { CW_HINT_NONE = 0, CW_HINT_BULK = 1, CW_HINT_STEP = 2 };

@@ -2,18 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "bench/e2e/pair.h"
-#include "tests/lab/sites.h"
+#include "tests/lab/one_way.h"
 
 namespace cw::bench {
 
-/// One-way times in microseconds, sorted; lost ones are missing.
-struct Latencies {
-  std::vector<double> us;
+struct Probed {
+  lab::Latencies latencies;
   uint64_t sent = 0;
-  double quantile(double q) const;
 };
 
 class Hosts {
@@ -24,7 +21,7 @@ class Hosts {
   /// The gateways' ends of the hosts' cables, as af_packet devices.
   Ends ends() const;
   /// Single datagrams from A to B: from the call of the kernel to the kernel's time of arrival.
-  Latencies probe(std::chrono::microseconds interval, std::chrono::milliseconds time) const;
+  Probed probe(std::chrono::microseconds interval, std::chrono::milliseconds time) const;
   /// A steady stream of datagrams of `bytes` each; returns how many bytes of UDP were sent.
   uint64_t stream(uint64_t bits_per_second, std::chrono::milliseconds time) const;
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "control/config/policy_keys.h"
 #include "control/config/read.h"
@@ -83,12 +84,22 @@ int tell_preflight(const site::Plan* plan, bool is_json) {
   return preflight::has_problem(findings) ? exit_failed : exit_done;
 }
 
+/// Those of the file's plugins too.
+int tell_policies(plugins::Registry& registry) {
+  const auto refs = registry.all();
+  std::vector<const cw_policy_ops*> known;
+  for (const plugins::PolicyRef& each : refs) known.push_back(&each.table());
+  std::printf("%s", config::policies_text(known).c_str());
+  return exit_done;
+}
+
 int run(const Arguments& arguments) {
   const auto text = config::text_of_file(arguments.file);
   if (!text) return refuse(arguments.file + " cannot be read");
   auto plan = site::read_plan(arguments.file, *text);
   const bool only_looks = arguments.is_check || arguments.is_preflight;
   if (!plan) return tell_mistakes(plan.error().sentence, only_looks && arguments.is_json);
+  if (arguments.lists_policies) return tell_policies(*plan->registry);
   if (arguments.is_preflight) return tell_preflight(&*plan, arguments.is_json);
   if (arguments.is_check) return tell_plan(*plan, arguments);
   const Log log(plan->log_level, arguments.is_json ? LogFormat::Json : plan->log_format);
@@ -106,7 +117,8 @@ int run_with(int argc, char** argv) {
                "say what of this machine is in the way, and what to do about it, and end");
   app.add_flag("--json", arguments.is_json, "log lines, or what is said instead, as JSON");
   app.add_flag("--list-keys", arguments.lists_keys, "every key of a file");
-  app.add_flag("--list-policies", arguments.lists_policies, "every policy and its parameters");
+  app.add_flag("--list-policies", arguments.lists_policies,
+               "every policy and its parameters; with a file, those of its plugins too");
   app.set_version_flag("--version", CW_VERSION);
   try {
     app.parse(argc, argv);
@@ -114,7 +126,7 @@ int run_with(int argc, char** argv) {
     return app.exit(error) == 0 ? exit_done : exit_refused;
   }
   if (arguments.lists_keys) return std::printf("%s", site::all_keys().c_str()), exit_done;
-  if (arguments.lists_policies) {
+  if (arguments.lists_policies && arguments.file.empty()) {
     return std::printf("%s", config::policies_text(policy::all()).c_str()), exit_done;
   }
   if (arguments.file.empty() && arguments.is_preflight) {

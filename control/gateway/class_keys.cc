@@ -5,8 +5,9 @@
 
 #include "control/config/policy_keys.h"
 #include "control/gateway/config.h"
-#include "control/gateway/limits_of.h"
+#include "control/gateway/derive.h"
 #include "control/gateway/prefix.h"
+#include "dataplane/sdr/policy_needs.h"
 #include "policies/policies.h"
 
 namespace cw::site {
@@ -157,7 +158,10 @@ std::string about(Rate rate) {
 
 void settle_hold(Section& row, ClassConfig& it, const Config& config) {
   if (config.pair.rtt == Duration() || it.policy == nullptr) return;  // told elsewhere
-  it.needs = limits_of(*it.policy, it.params, config);
+  if (config.link_rate() != Rate()) {
+    it.needs = sdr::needs_of({it.policy, it.params}, outline_of(config),
+                             {.rate = config.link_rate(), .rtt = config.pair.rtt});
+  }
   settle_block_age(row, it, config);
   if (has_only_roce(it) && it.host_timeout == Duration::max()) {
     it.host_timeout = roce_timeout(roce_timeout_default);

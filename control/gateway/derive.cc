@@ -23,12 +23,17 @@ uint64_t eal_bytes_of(const DpdkConfig& port, size_t packets, uint32_t packet_by
 
 }  // namespace
 
-Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config) {
+sdr::StreamConfig outline_of(const Config& config) {
   sdr::StreamConfig stream;
-  stream.qp = qp;
   stream.messages = messages;
   stream.chunk_slots = chunk_slots;
   stream.payload_bytes = config.payload_bytes();
+  return stream;
+}
+
+Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config) {
+  sdr::StreamConfig stream = outline_of(config);
+  stream.qp = qp;
   const Duration life = std::max(it.hold, it.retain()) + config.pair.rtt * 2;
   const uint64_t bytes = config.link_rate().bytes_in(life).count() / (messages / 2);
   const uint64_t slots = bytes / stream.payload_bytes / chunk_slots * chunk_slots + chunk_slots;

@@ -8,6 +8,9 @@
 
 namespace cw::site {
 
+/// What every class's messages have in common.
+sdr::StreamConfig outline_of(const Config& config);
+
 /// Messages for a class: so many and so long that a place is free again before its turn comes, even
 /// when a hole in it was held for all of `hold` (twice that, for slots that leave short). Errors: a
 /// link too fast and long for the slots of a message.

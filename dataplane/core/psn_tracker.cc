@@ -5,11 +5,16 @@
 namespace cw {
 
 void PsnTracker::restart(Psn expected) {
-  highest_ = expected - 1;
+  reach(expected - 1);
   stale_run_ = 0;
   gap_count_ = 0;
   // What was sent before is no loss of this life; should it turn up, it counts as a duplicate.
   arrived_.fill(~uint64_t{0});
+}
+
+void PsnTracker::reach(Psn psn) {
+  reached_ += (uint64_t{psn.value()} - highest_.value()) & (Psn::space - 1);
+  highest_ = psn;
 }
 
 bool PsnTracker::has(Psn psn) const {
@@ -30,7 +35,7 @@ PsnArrival PsnTracker::on_arrival(Psn psn, Instant now, Ring<LostRange>& lost) {
   stale_run_ = 0;
   if (step > window_psns) {
     jump(psn, static_cast<uint32_t>(step), lost);
-    return {};
+    return {.number = reached_};
   }
   // A gap that leaves the window is settled while its bits still tell what arrived.
   while (gap_count_ > 0 && gaps_[0].first.distance_to(psn) >= window_psns) settle_first(true, lost);
@@ -41,25 +46,33 @@ PsnArrival PsnTracker::on_arrival(Psn psn, Instant now, Ring<LostRange>& lost) {
     if (gap_count_ == gaps_max) settle_first(true, lost);
     gaps_[gap_count_++] = {highest_ + 1, skipped, skipped, now};
   }
-  highest_ = psn;
-  return {};
+  reach(psn);
+  return {.number = reached_};
 }
 
 PsnArrival PsnTracker::on_older(Psn psn, uint32_t depth, Instant now) {
-  if (depth >= window_psns) {
-    if (++stale_run_ < stale_run_max) return {PsnArrival::Kind::Stale, depth, {}};
-    restart(psn);
-    highest_ = psn;
-    return {};
-  }
+  if (depth >= window_psns) return on_stale(psn, depth, now);
   stale_run_ = 0;
-  if (has(psn)) return {PsnArrival::Kind::Duplicate, depth, {}};
+  const uint64_t number = reached_ - depth;
+  if (has(psn)) return {PsnArrival::Kind::Duplicate, depth, {}, number};
   set(psn, true);
   Gap* gap = gap_of(psn);
-  if (gap == nullptr) return {PsnArrival::Kind::Late, depth, {}};
+  if (gap == nullptr) return {PsnArrival::Kind::Late, depth, {}, number};
   const Duration behind = now - gap->opened;
   if (--gap->missing == 0) remove(gap);
-  return {PsnArrival::Kind::Reordered, depth, behind};
+  return {PsnArrival::Kind::Reordered, depth, behind, number};
+}
+
+PsnArrival PsnTracker::on_stale(Psn psn, uint32_t depth, Instant now) {
+  if (now - stale_last_ > stale_pause_max) stale_run_ = 0;
+  if (stale_run_ == 0) stale_since_ = now;
+  stale_last_ = now;
+  if (++stale_run_ < stale_run_max || now - stale_since_ < stale_time_min) {
+    return {PsnArrival::Kind::Stale, depth, {}, reached_ - depth};
+  }
+  restart(psn);
+  reach(psn);
+  return {.number = reached_};
 }
 
 // More was skipped than the window remembers: one burst of loss, by arithmetic.
@@ -68,7 +81,7 @@ void PsnTracker::jump(Psn psn, uint32_t step, Ring<LostRange>& lost) {
   report(highest_ + 1, step - 1, true, lost);
   arrived_.fill(0);
   set(psn, true);
-  highest_ = psn;
+  reach(psn);
 }
 
 void PsnTracker::settle(Instant now, Duration reorder_time, Ring<LostRange>& lost) {

@@ -42,6 +42,9 @@ struct PsnArrival {
   Kind kind = Kind::Fresh;
   uint32_t depth = 0;  ///< Reordered, Late: how many PSNs it is behind the highest
   Duration behind{};   ///< Reordered: how long its gap had been open
+  /// The PSN counted on without its wrap; above zero. A tracker that starts again goes on above
+  /// every number that it has told.
+  uint64_t number = 0;
 };
 
 /// Thread: one. Cost: no allocation; an in-order packet is a bit and two comparisons.
@@ -49,9 +52,12 @@ class PsnTracker {
  public:
   static constexpr uint32_t window_psns = 4096;
   static constexpr size_t gaps_max = 64;
-  /// This many stale PSNs in a row mean that the peer, or a forged jump, has moved the numbers:
-  /// the tracker then starts again from what it sees.
+  /// This many stale PSNs in a row, over so long a time and never so far apart, mean that a forged
+  /// jump has moved the numbers: the tracker then starts again from what it sees. What a device
+  /// hands over again is a burst, and shorter.
   static constexpr uint32_t stale_run_max = 64;
+  static constexpr Duration stale_time_min = Duration::from_ms(500);
+  static constexpr Duration stale_pause_max = Duration::from_s(10);
   static_assert(Psn::space % window_psns == 0, "a PSN's place in the window survives the wrap");
   static_assert(window_psns < Psn::window_max);
 
@@ -91,7 +97,9 @@ class PsnTracker {
 
   bool has(Psn psn) const;
   void set(Psn psn, bool arrived);
+  void reach(Psn psn);
   PsnArrival on_older(Psn psn, uint32_t depth, Instant now);
+  PsnArrival on_stale(Psn psn, uint32_t depth, Instant now);
   void jump(Psn psn, uint32_t step, Ring<LostRange>& lost);
   bool settle_first(bool must, Ring<LostRange>& lost);
   bool report(Psn first, uint32_t count, bool must, Ring<LostRange>& lost);
@@ -100,7 +108,9 @@ class PsnTracker {
 
   uint32_t tag_;
   Psn highest_;
+  uint64_t reached_ = Psn::space;  // its number; never goes back
   uint32_t stale_run_ = 0;
+  Instant stale_since_, stale_last_;
   uint64_t lost_count_ = 0, lost_range_count_ = 0, unreported_count_ = 0;
   std::array<uint64_t, window_psns / word_bits> arrived_{};  // one bit per PSN up to highest_
   std::array<Gap, gaps_max> gaps_{};                         // oldest first, hence lowest first

@@ -24,6 +24,20 @@ struct CodedSet {
   static CodedSet of(const cw_code& code) {
     return {code.slot_first, code.slots, code.repair_first, code.rows, code.k, code.m, code.codec};
   }
+  /// What a policy is told of it, as a block of a message.
+  cw_fact_block_closed closed(uint32_t message, uint32_t block, void* state) const {
+    return {.message = message,
+            .block = block,
+            .slots = slots,
+            .rows = rows,
+            .k = k,
+            .m = m,
+            .state = state,
+            .slot_first = slot_first,
+            .repair_first = repair_first,
+            .codec = codec,
+            .reserved = 0};
+  }
   uint32_t slots_end() const { return slot_first + slots; }
   /// Whether the row has that data shard; else it counts as zeros.
   bool has_shard(uint32_t c, uint32_t row) const { return c * rows + row < slots; }

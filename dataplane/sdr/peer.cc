@@ -80,8 +80,7 @@ cw_env Peer::env_of(const QpOptions& qp, cw_role role) const {
   env.m_cap = qp.stream.m_cap;
   env.codecs = qp.stream.codec_count();
   env.paths = paths_count_;
-  env.note_bytes_max =
-      static_cast<uint32_t>(std::min<size_t>(limits::note_bytes_max, payload_bytes_ / 2));
+  env.note_bytes_max = note_bytes_for(payload_bytes_);
   env.payload_bytes = payload_bytes_;
   env.slot_wire_bytes = wire_bytes(payload_bytes_);
   env.rate_bps = pacer_.rate().bps();
@@ -174,7 +173,7 @@ void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
   RecvStream* stream = qps_[target.qp_index].recv.get();
   if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
   const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
-  const bool is_repeat = stream->has_key(slot.key) && track(slot.psn, parts, target, path, now);
+  const uint64_t number = stream->has_key(slot.key) ? track(slot.psn, parts, target, path, now) : 0;
   has_arrivals_ = true;
   stream->on_slot({.slot = slot,
                    .parts = parts,
@@ -182,24 +181,25 @@ void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
                    .channel = target.channel,
                    .path = path,
                    .generation = target.generation,
-                   .is_repeat = is_repeat,
+                   .number = number,
                    .is_marked = packet.ecn == ecn_congestion});
 }
 
-inline bool Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target,
-                        uint16_t path, Instant now) {
+inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target,
+                            uint16_t path, Instant now) {
   Tracked& tracked = trackers_[size_t{target.channel} * paths_count_ + path];
   const PsnArrival arrival = tracked.psns.on_arrival(psn, now, lost_);
   paths_[path].on_arrival(arrival, now);
-  if (arrival.kind != PsnArrival::Kind::Fresh) return arrival.kind == PsnArrival::Kind::Duplicate;
   const Qp& qp = qps_[target.qp_index];
-  if (parts.id >= qp.config.messages) return false;
+  if (arrival.kind != PsnArrival::Kind::Fresh || parts.id >= qp.config.messages) {
+    return arrival.number;
+  }
   tracked.gaps.on_fresh(psn, {.qp_index = target.qp_index,
                               .place = parts.id,
                               .seq = qp.recv->seq_in(parts.id),
                               .slot = parts.slot,
                               .is_repair = parts.slot >= qp.config.data_slots_max});
-  return false;
+  return arrival.number;
 }
 
 void Peer::flush_arrivals(Instant now) {

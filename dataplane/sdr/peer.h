@@ -130,9 +130,9 @@ class Peer final : private LinkEvents {
   void on_record(const PathReport& record, Instant now) override;
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
 
-  /// Whether this very transmission has arrived before.
-  bool track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target, uint16_t path,
-             Instant now);
+  /// The transmission's number (PsnArrival).
+  uint64_t track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target, uint16_t path,
+                 Instant now);
   bool settle_gaps(Instant now);
   void tell_lost(Instant now);
   void tell_link(Instant now);

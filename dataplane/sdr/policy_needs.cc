@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataplane/base/limits.h"
+#include "dataplane/core/paths.h"
 #include "dataplane/wire/roce_inline.h"
 
 namespace cw::sdr {
@@ -20,17 +20,19 @@ cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream
   env.data_slots_max = stream.data_slots_max;
   env.chunk_slots = stream.chunk_slots;
   env.paths = guess.paths;
-  env.note_bytes_max = static_cast<uint32_t>(limits::note_bytes_max);
   env.payload_bytes = stream.payload_bytes;
+  env.note_bytes_max = note_bytes_for(stream.payload_bytes);
   env.slot_wire_bytes = env.payload_bytes + static_cast<uint32_t>(slot_write_header_bytes);
   env.rate_bps = guess.rate.bps();
   env.params = policy.params.data();
   cw_path_facts path{};
+  path.rtt_min_ns = path.rtt_smooth_ns = std::max<int64_t>(guess.rtt.ns(), 1);
+  path.reorder_ns = PathOptions().reorder_floor.ns();
   path.is_up = 1;
   cw_fact_link link{};
   link.paths = 1;
   link.rate_bps = env.rate_bps;
-  link.rtt_ns = std::max<int64_t>(guess.rtt.ns(), 1);
+  link.rtt_ns = path.rtt_smooth_ns;
   link.path = &path;
   table->limits(&env, &link, &needs);
   return needs;

@@ -60,19 +60,8 @@ bool RecvStream::try_take_block(Message& message, uint32_t block, const CodedSet
 }
 
 void RecvStream::tell_block(Message& message, uint32_t block, Instant now) {
-  const CodedSet& set = block_of(message, block);
-  policy_->block_closed({.message = message.seq.value(),
-                         .block = block,
-                         .slots = set.slots,
-                         .rows = set.rows,
-                         .k = set.k,
-                         .m = set.m,
-                         .state = policy_->state_of(place_of(message)),
-                         .slot_first = set.slot_first,
-                         .repair_first = set.repair_first,
-                         .codec = set.codec,
-                         .reserved = 0},
-                        now);
+  void* const state = policy_->state_of(place_of(message));
+  policy_->block_closed(block_of(message, block).closed(message.seq.value(), block, state), now);
 }
 
 // ---- rows ----
@@ -91,6 +80,7 @@ void RecvStream::on_code(const cw_code& code, Instant) {
 
 void RecvStream::on_time(Instant now) {
   policy_->on_time(now);
+  if (!touched_.is_empty()) flush_facts(now);  // of a policy replaced since the last burst
   if (is_coded()) code_rows(now);
 }
 

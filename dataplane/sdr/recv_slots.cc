@@ -45,11 +45,8 @@ inline std::optional<DropReason> RecvStream::misfit(const SlotArrival& arrival,
   if (is_right_life && offset + arrival.slot.payload_bytes > message.memory_bytes) {
     return DropReason::slot_range;
   }
-  if (!arrival.is_repeat) return std::nullopt;
-  // The second of a doubled packet can only find its slot taken. Where it does not, ids have come
-  // round since, and this is today's message of a place that it does not belong to.
-  return is_placed(parts.id, parts.slot) ? std::nullopt
-                                         : std::optional(DropReason::generation_late);
+  if (is_of_an_older_life(arrival)) return DropReason::generation_late;
+  return std::nullopt;
 }
 
 std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
@@ -66,13 +63,25 @@ std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
   }
   const Message& message = messages_[parts.id];
   if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
-  // As for data: the second of a doubled packet finds its slot taken.
-  const bool is_stray = arrival.is_repeat && !has_repair(parts.id, slot);
-  return is_stray ? std::optional(DropReason::generation_late) : std::nullopt;
+  if (is_of_an_older_life(arrival)) return DropReason::generation_late;
+  return std::nullopt;
+}
+
+inline void RecvStream::note_number(const SlotArrival& arrival) {
+  uint64_t& highest = numbers_[arrival.channel * limits::paths_max + arrival.path];
+  highest = std::max(highest, arrival.number);
+}
+
+/// Ids and generations have come round since it was sent. Told by what came on its channel and
+/// path: the packet itself, or one that was sent later [C-56].
+inline bool RecvStream::is_of_an_older_life(const SlotArrival& arrival) const {
+  const size_t way = arrival.channel * limits::paths_max + arrival.path;
+  return arrival.number <= numbers_before_[arrival.generation][way] && arrival.number > 0;
 }
 
 void RecvStream::on_slot(const SlotArrival& arrival) {
   const ImmediateSplit::Parts& parts = arrival.parts;
+  note_number(arrival);
   if (parts.slot >= config_.data_slots_max) return on_repair(arrival);
   if (const auto reason = misfit(arrival, parts)) return drops_.add(*reason);
   Message& message = messages_[parts.id];
@@ -170,6 +179,14 @@ inline void RecvStream::touch_slot(Message& message, uint32_t slot) {
   touch(message);
   message.word_first = std::min(message.word_first, slot / 64);
   message.word_end = std::max(message.word_end, slot / 64 + 1);
+}
+
+/// All that is in place is told once more.
+void RecvStream::touch_all(Message& message) {
+  touch(message);
+  message.word_first = message.repair_word_first = 0;
+  message.word_end = (message.highest + 63) / 64;
+  message.repair_word_end = (config_.repair_slots_max + 63) / 64;
 }
 
 /// What a code has made of others: as if it had arrived, unless it has.

@@ -84,6 +84,7 @@ std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {
   message.memory = memory.data();
   message.memory_bytes = memory.size();
   message.is_posted = true;
+  if (place == 0) begin_life(config_.generation_of(message.seq));
   arm(message);
   ++next_seq_;
   ++posted_count_;
@@ -244,7 +245,18 @@ void RecvStream::reset(Instant now) {
   events_->on_reset(now);
 }
 
-void RecvStream::begin_sequences() { next_seq_ = retired_seq_ = heard_seq_ = config_.first_seq; }
+void RecvStream::begin_sequences() {
+  next_seq_ = retired_seq_ = heard_seq_ = config_.first_seq;
+  numbers_ = {};
+  numbers_before_ = {};
+}
+
+/// A round of all places begins, and its sender cannot know so yet: its packets bear higher numbers
+/// than any that has come. Those of the last round with this generation are all sent, or told to
+/// end. One generation alone has its last round still under way. [C-56]
+void RecvStream::begin_life(uint8_t generation) {
+  if (config_.generations > 1) numbers_before_[generation] = numbers_;
+}
 
 void RecvStream::on_opened(const Opened& opened, Instant now) {
   Message* message = find_live(opened.seq);
@@ -268,11 +280,10 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
     return is_same ? void() : drops_.add(DropReason::record_body);
   }
   // Any slot may be short, but none is empty.
-  const bool is_sound = closed.slots >= config_.slots_for(closed.message_bytes) &&
-                        closed.slots <= closed.message_bytes &&
-                        closed.slots >= message->blocks_end &&
-                        closed.frames <= closed.message_bytes &&
-                        closed.slots <= config_.data_slots_max;
+  const bool is_sound =
+      closed.slots >= config_.slots_for(closed.message_bytes) &&
+      closed.slots <= closed.message_bytes && closed.slots >= message->blocks_end &&
+      closed.frames <= closed.message_bytes && closed.slots <= config_.data_slots_max;
   if (!is_sound) return drops_.add(DropReason::record_body);
   message->is_closed = true;
   message->slots = closed.slots;
@@ -398,6 +409,7 @@ void RecvStream::on_quarantine(Instant now) {
     for (uint32_t block = 0; block < config_.blocks_max(); ++block) {
       if (block_of(message, block).slots > 0) tell_block(message, block, now);
     }
+    touch_all(message);
   }
 }
 

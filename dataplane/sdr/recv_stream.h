@@ -46,7 +46,7 @@ struct SlotArrival {
   uint16_t channel = 0;
   uint16_t path = 0;
   uint8_t generation = 0;
-  bool is_repeat = false;  ///< this very transmission has arrived before
+  uint64_t number = 0;     ///< of the transmission on its channel and path (PsnArrival)
   bool is_marked = false;  ///< its packet met congestion (CE)
 };
 
@@ -142,6 +142,9 @@ class RecvStream final : public PolicyActions, private CodeClient {
     return static_cast<uint32_t>(&message - messages_.get());
   }
   RecvHandle handle_of(const Message& message) const { return {place_of(message), message.seq}; }
+  void begin_life(uint8_t generation);
+  bool is_of_an_older_life(const SlotArrival& arrival) const;
+  void note_number(const SlotArrival& arrival);
   std::optional<DropReason> misfit(const SlotArrival& arrival,
                                    const ImmediateSplit::Parts& parts) const;
   std::optional<DropReason> repair_misfit(const SlotArrival& arrival,
@@ -183,6 +186,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                  uint32_t slot) const;
   void touch(Message& message);
+  void touch_all(Message& message);
   void touch_slot(Message& message, uint32_t slot);
   size_t word_of(uint32_t place, uint32_t slot) const {
     return size_t{place} * ((config_.data_slots_max + 63) / 64) + slot / 64;
@@ -216,6 +220,12 @@ class RecvStream final : public PolicyActions, private CodeClient {
   // With events. The arena's bits will not do: it fills up the last chunk.
   std::vector<uint64_t> came_, marked_;
   std::vector<uint16_t> short_by_;  // bytes that a slot's packet was shorter than a slot
+
+  // By channel and path: the highest number that has come, and what it was when the lives that now
+  // have a generation began.
+  using Numbers = std::array<uint64_t, limits::channels_max * limits::paths_max>;
+  Numbers numbers_{};
+  std::array<Numbers, limits::generations_max> numbers_before_{};
 
   MessageSeq next_seq_;     // to be posted
   MessageSeq retired_seq_;  // everything below is complete

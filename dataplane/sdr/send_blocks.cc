@@ -134,18 +134,8 @@ void SendStream::tell_blocks(Message& message, uint32_t front, Instant now) {
     const CodedSet& set = block_of(message, block);
     if (set.slots_end() > front) return;
     ++message.blocks_told;
-    policy_->block_closed({.message = message.seq.value(),
-                           .block = block,
-                           .slots = set.slots,
-                           .rows = set.rows,
-                           .k = set.k,
-                           .m = set.m,
-                           .state = policy_->state_of(place_of(message)),
-                           .slot_first = set.slot_first,
-                           .repair_first = set.repair_first,
-                           .codec = set.codec,
-                           .reserved = 0},
-                          now);
+    void* const state = policy_->state_of(place_of(message));
+    policy_->block_closed(set.closed(message.seq.value(), block, state), now);
   }
 }
 

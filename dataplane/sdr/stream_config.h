@@ -34,9 +34,10 @@ struct StreamConfig {
   uint16_t m_cap = 0;  ///< repair slots reserved for each block
   /// By which the numbers in decisions and records go; the first without an entry ends them.
   std::array<const cw_codec_ops*, limits::codecs_max> codecs{};
-  /// Lives of an id that can be told apart. A packet may be overtaken by (generations - 2) round
-  /// trips; one that is later still may be taken for one of a new life, unless it is the second of
-  /// a double, which its PSN tells. Two need an ordered wire.
+  /// Lives of an id that can be told apart. A packet that is older is told by its PSN, as far as
+  /// PSNs go (2^23): it, or one sent later on its channel and path, had come before the life began.
+  /// A path that keeps everything back may do so for (generations - 2) round trips of the others.
+  /// Two need an ordered wire; one, one that doubles nothing either.
   uint8_t generations = 4;
   uint8_t channels = 1;
   uint32_t payload_bytes = 1024;  ///< of a full slot; settled by the hello
@@ -71,6 +72,11 @@ struct StreamConfig {
   uint64_t data_window_bytes() const { return message_bytes_max(); }
   uint64_t repair_window_bytes() const { return uint64_t{repair_slots_max} * payload_bytes; }
 };
+
+/// Of one policy note, at most, where a full slot has so many bytes.
+inline uint32_t note_bytes_for(uint32_t payload_bytes) {
+  return std::min(static_cast<uint32_t>(limits::note_bytes_max), payload_bytes / 2);
+}
 
 /// The same stream, coded: with as many repair slots as its messages need when their blocks are
 /// full, and one block more, so that what is left can be closed early. `needs` is what the policy

@@ -1,5 +1,6 @@
 #include "tests/conformance/story.h"
 
+#include "dataplane/sdr/policy_needs.h"
 #include "offload/codec/codecs.h"
 
 namespace cw::conformance {
@@ -7,22 +8,6 @@ namespace {
 
 /// Of a policy that repairs nothing, the receiver takes what there is after a while.
 constexpr Duration patience = Duration::from_ms(50);
-
-cw_policy_limits needs_of(const Candidate& candidate, const sim::SiteOptions& site) {
-  cw_env env{};
-  env.size = sizeof(env);
-  env.messages = site.stream.messages;
-  env.data_slots_max = site.stream.data_slots_max;
-  env.note_bytes_max = static_cast<uint32_t>(limits::note_bytes_max);
-  env.slot_wire_bytes = site.stream.payload_bytes;
-  env.rate_bps = site.rate.bps();
-  env.params = site.policy_params.data();
-  cw_path_facts path{};
-  const cw_fact_link link{1, 0, env.rate_bps, Duration::from_ms(10).ns(), &path};
-  cw_policy_limits needs{};
-  candidate.ops->limits(&env, &link, &needs);
-  return needs;
-}
 
 sim::SiteOptions site_options(const Candidate& candidate, const StoryOptions& options,
                               uint64_t end) {
@@ -36,7 +21,10 @@ sim::SiteOptions site_options(const Candidate& candidate, const StoryOptions& op
   site.stream.data_slots_max = 256;
   site.stream.first_seq = options.first_seq;
   if (candidate.traits.codes) {
-    site.stream = sdr::coded(site.stream, needs_of(candidate, site), code::all());
+    const sdr::LinkGuess link{.rate = site.rate, .rtt = Duration::from_ms(10)};
+    site.stream = sdr::coded(site.stream,
+                             sdr::needs_of({candidate.ops, site.policy_params}, site.stream, link),
+                             code::all());
   }
   return site;
 }

@@ -55,7 +55,7 @@ class Demo {
     steps_.end("the link between them is up");
     steps_.begin("added latency");
     report_.gateways.probes = probe(sites_, probe_time);
-    steps_.end(std::to_string(report_.gateways.probes.through.size()) + " packets");
+    steps_.end(std::to_string(report_.gateways.probes.through.us.size()) + " packets");
     report_.with = measure("with gateways: ", &gateways);
     report_.gateways.all = gateways.counts();
     gateways.check();

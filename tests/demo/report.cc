@@ -75,7 +75,7 @@ std::string gateways_text(const GatewayFigures& it, const UdpResult& udp) {
   text += text_of("  repaired %llu packets, gave up %llu frames\n", Count(it.all.repaired),
                   Count(it.all.given_up));
   text += text_of("  added latency           p50 %.0f us, p99 %.0f us (%zu packets)\n",
-                  it.probes.added_us(0.5), it.probes.added_us(0.99), it.probes.through.size());
+                  it.probes.added_us(0.5), it.probes.added_us(0.99), it.probes.through.us.size());
   text += text_of("  processors kept busy    %.2f under TCP, %.2f under UDP, both together\n",
                   it.cores_tcp, it.cores_udp);
   text +=

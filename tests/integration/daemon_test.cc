@@ -251,6 +251,19 @@ TEST_F(Causewayd, checks_without_starting) {
   EXPECT_GE(Json::parse(bad.out)["mistakes"].size(), 3u);
 }
 
+TEST_F(Causewayd, lists_the_policies_of_the_files_plugins_too) {
+  const std::string plugins = "[site]\nplugins = ['" CW_PLUGIN "']\n";
+  Arguments list = command("c", replaced(config_of(true), "[site]\n", plugins));
+  list.push_back("--list-policies");
+  const auto& space = sites_->space(At::GatewayA);
+  const Outcome of_file = space.run(list);
+  EXPECT_EQ(of_file.status, 0) << of_file.err;
+  const Outcome built_in = space.run({CW_DAEMON_PROGRAM, "--list-policies"});
+  EXPECT_TRUE(of_file.out.starts_with(built_in.out)) << of_file.out;
+  EXPECT_NE(of_file.out.find("\ntried"), std::string::npos) << of_file.out;
+  EXPECT_EQ(built_in.out.find("\ntried"), std::string::npos);
+}
+
 TEST_F(Causewayd, says_what_of_this_machine_is_in_the_way) {
   Arguments preflight = command("c", config_of(true));
   preflight.insert(preflight.end(), {"--preflight", "--json"});

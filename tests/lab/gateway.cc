@@ -31,9 +31,18 @@ double moment_of(const Json& status) {
   return status.is_object() ? status.value("uptime_s", -1.0) : -1.0;
 }
 
-std::string dpdk_keys(const std::string& interface) {
-  return "port = \"dpdk\"\ndevice = \"net_af_packet0,iface=" + interface +
-         ",qpairs=1,blocksz=65536,framesz=2048,framecnt=2048\"\n";
+/// `device` is the driver with its number: two of one process are told apart by it.
+std::string dpdk_keys(const std::string& device, const std::string& interface, uint32_t mtu) {
+  const char* const frames =
+      mtu <= 1900 ? "framesz=2048,framecnt=2048" : "framesz=16384,framecnt=512";
+  return "port = \"dpdk\"\ndevice = \"" + device + ",iface=" + interface +
+         ",qpairs=1,blocksz=65536," + frames + "\"\n";
+}
+
+std::string lan_keys(const GatewayFile& file, const SiteAddresses& own) {
+  if (!file.is_lan_over_dpdk) return "device = \"causeway0\"\n";
+  return dpdk_keys("net_af_packet1", own.lan_interface, file.lan_mtu) + "addresses = [\"" +
+         own.gateway + "/24\", \"" + own.gateway_v6 + "/64\"]\n";
 }
 
 }  // namespace
@@ -57,10 +66,11 @@ std::string GatewayFile::text(bool is_a, const Folder& folder) const {
   const std::string name = is_a ? "a" : "b", other_name = is_a ? "b" : "a";
   std::ostringstream file;
   file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder.path(name) << ".json\"\n\n"
-       << "[lan]\ndevice = \"causeway0\"\nmtu = " << lan_mtu << "\n"
+       << "[lan]\n"
+       << lan_keys(*this, own) << "mtu = " << lan_mtu << "\n"
        << lan_more << "\n[wan]\naddress = \"" << (is_wan_v6 ? own.wan_v6 : own.wan)
        << "\"\nrate = \"" << rate << "\"\n"
-       << (is_over_dpdk ? dpdk_keys(own.wan_interface) : "") << wan_more
+       << (is_over_dpdk ? dpdk_keys("net_af_packet0", own.wan_interface, wan_mtu) : "") << wan_more
        << "\n[pair]\nkey_file = \"" << key_file << "\"\nrtt = \"" << rtt << "\"\nmtu = " << wan_mtu
        << "\n\n[[peer]]\nname = \"" << other_name << "\"\naddress = \""
        << (is_wan_v6 ? other.wan_v6 : other.wan) << "\"\nroutes = [\"" << other.prefix << "\", \""
@@ -83,9 +93,10 @@ void Gateway::configure(const GatewayFile& file) const {
 void Gateway::configure(const std::string& text) const { folder_.write(name_ + ".toml", text); }
 
 void Gateway::start_in_vain() {
+  Arguments arguments{program_path_, "--config", folder_.path(name_ + ".toml")};
+  if (is_urgent_) arguments.insert(arguments.begin(), {"chrt", "--fifo", "1"});
   program_.reset();
-  program_.emplace(space_.fd(),
-                   Arguments{program_path_, "--config", folder_.path(name_ + ".toml")});
+  program_.emplace(space_.fd(), arguments);
 }
 
 void Gateway::start() {

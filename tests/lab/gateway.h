@@ -35,7 +35,8 @@ struct GatewayFile {
   std::string rate = "190 Mbit/s", rtt = "25 ms", key_file = "pair.key";
   uint32_t lan_mtu = 1500, wan_mtu = 1500;
   bool is_wan_v6 = false;
-  bool is_over_dpdk = false;  ///< the WAN port, by net_af_packet; else sockets
+  bool is_over_dpdk = false;      ///< the WAN port, by net_af_packet; else sockets
+  bool is_lan_over_dpdk = false;  ///< the same of the LAN port; else tun
   /// Further lines of these tables. What a test calls lost is lost by the line: where a busy
   /// machine keeps everybody waiting, packets are neither too old nor too many for a while.
   std::string lan_more = "queue = \"100 ms\"\n", wan_more;
@@ -64,6 +65,9 @@ class Gateway {
   void start();
   /// Starts it, whatever comes of it.
   void start_in_vain();
+  /// From the next start on it goes before every program that is not real-time, as one that has
+  /// cores to itself.
+  void be_urgent() { is_urgent_ = true; }
   bool is_running() { return program_ && !program_->has_ended(); }
   /// As of now or later. Throws when there is none.
   Json status();
@@ -86,6 +90,7 @@ class Gateway {
   const Space& space_;
   const Folder& folder_;
   std::string program_path_, name_;
+  bool is_urgent_ = false;
   std::optional<Program> program_;
   Time::time_point ready_at_;
 };

@@ -36,14 +36,14 @@ struct SiteAddresses {
   const char *gateway, *host, *beside, *prefix;
   const char *gateway_v6, *host_v6, *beside_v6, *prefix_v6;
   const char *wan, *wan_v6;
-  const char* wan_interface;
+  const char *wan_interface, *lan_interface;
 };
 inline constexpr SiteAddresses site_a{"10.1.0.1",  "10.1.0.2",  "10.1.0.3",  "10.1.0.0/24",
                                       "fd00:1::1", "fd00:1::2", "fd00:1::3", "fd00:1::/64",
-                                      "192.0.2.1", "fd00:9::1", "wa"};
+                                      "192.0.2.1", "fd00:9::1", "wa",        "la"};
 inline constexpr SiteAddresses site_b{"10.2.0.1",  "10.2.0.2",  "10.2.0.3",  "10.2.0.0/24",
                                       "fd00:2::1", "fd00:2::2", "fd00:2::3", "fd00:2::/64",
-                                      "192.0.2.2", "fd00:9::2", "wb"};
+                                      "192.0.2.2", "fd00:9::2", "wb",        "lb"};
 
 /// Thread: one.
 class Sites {

@@ -131,6 +131,15 @@ Outcome VirtualHost::finish(int number, std::chrono::seconds most) {
   return outcome;
 }
 
+bool VirtualHost::wait_for_listeners(unsigned count, std::chrono::seconds most) {
+  // Programs take their time to start there: the second look only where the first is not enough.
+  const std::string enough = " >= " + std::to_string(count) + "))";
+  const std::string look = "until tcp=$(cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A '); ((tcp" +
+                           enough + " || ((tcp + $(rdma resource show cm_id | grep -c LISTEN)" +
+                           enough + "; do sleep 0.1; done";
+  return run(look, most).status == 0;
+}
+
 uint64_t VirtualHost::counter(const std::string& name) {
   const Outcome outcome =
       run("cat /sys/class/infiniband/rx0/ports/1/hw_counters/" + name, std::chrono::seconds(30));

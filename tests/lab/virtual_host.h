@@ -36,6 +36,9 @@ class VirtualHost {
     return finish(start(script), most);
   }
 
+  /// Waits until so many of its programs listen, by TCP or rdma_cm; false: not in time.
+  bool wait_for_listeners(unsigned count, std::chrono::seconds most = std::chrono::seconds(60));
+
   /// A counter of its RDMA device, by the name of its file in hw_counters.
   uint64_t counter(const std::string& name);
   /// What its QPs had to send again, or asked to have sent again.

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
-#include <thread>
 
 #include "tests/lab/enclosure.h"
 #include "tests/rdma/rdma_sites.h"
@@ -26,8 +25,9 @@ struct Options {
 
 constexpr const char* summary =
     "Two virtual machines with soft-RoCE behind two gateways and a bad link; runs a command in "
-    "each.\nHost A is 10.1.0.2, host B 10.2.0.2. The command at B begins a second before A's and "
-    "ends with\nit.";
+    "each.\nHost A is 10.1.0.2, host B 10.2.0.2. The command at A begins when B's listens, or "
+    "after "
+    "ten\nseconds; B's ends with it.";
 constexpr const char* examples =
     "Examples:\n"
     "  rdma-lab --on-b 'ib_write_bw -d rx0' --on-a 'ib_write_bw -d rx0 10.2.0.2' --loss 1%\n"
@@ -70,7 +70,7 @@ int run(const Options& options, const std::filesystem::path& programs) {
   }
   std::fprintf(stderr, "commands run...\n");
   const int b = sites.host_b().start(options.on_b);
-  std::this_thread::sleep_for(seconds(1));
+  sites.host_b().wait_for_listeners(1, seconds(10));
   const Outcome a = sites.host_a().run(options.on_a, seconds(options.patience));
   show("host A", a);
   show("host B", sites.host_b().finish(b, seconds(2)));

@@ -36,6 +36,13 @@ std::string rdma_obstacle(const std::string& guest) {
          guest + " makes it";
 }
 
+std::string rdma_classes(const std::string& policy) {
+  const std::string patient = "queue = \"500 ms\"\npolicy = \"" + policy + "\"\n";
+  return "[[class]]\nname = \"rc\"\nhost_timeout = \"" + std::string(rdma_host_timeout) + "\"\n" +
+         patient + "[[class.match]]\nkind = \"roce\"\n\n[[class]]\nname = \"rest\"\n" +
+         "hold = \"1 s\"\n" + patient;
+}
+
 RdmaSites::RdmaSites(const RdmaPrograms& programs, uint32_t mtu)
     : programs_(programs),
       mtu_(mtu),
@@ -44,6 +51,9 @@ RdmaSites::RdmaSites(const RdmaPrograms& programs, uint32_t mtu)
       b_(sites_, folder_, programs.daemon, false),
       a_host_(sites_, true, folder_, programs.guest, mtu),
       b_host_(sites_, false, folder_, programs.guest, mtu) {
+  // Two machines whose processors are emulated would leave the gateways less than they need.
+  a_.be_urgent();
+  b_.be_urgent();
   folder_.write("pair.key", "a secret of thirty-two bytes or more, and nobody else's");
 }
 
@@ -60,6 +70,7 @@ void RdmaSites::set_line(const RdmaLine& line) {
   } else {
     options.insert(options.end(), {"--loss", line.loss});
   }
+  options.insert(options.end(), line.more.begin(), line.more.end());
   sites_.join(programs_.emulator, options);
   has_line_ = true;
 }
@@ -81,13 +92,16 @@ void RdmaSites::route_plainly() {
 }
 
 void RdmaSites::route_by_gateways(const std::string& policy, const RdmaLine& line) {
-  unroute();
   GatewayFile file;
+  file.classes = policy == "default" ? "" : rdma_classes(policy);
+  route_by_gateways(file, line);
+}
+
+void RdmaSites::route_by_gateways(GatewayFile file, const RdmaLine& line) {
+  unroute();
   file.rate = line.rate;
   file.rtt = line.rtt;
   file.lan_mtu = file.wan_mtu = mtu_;
-  file.classes = "[[class]]\nname = \"everything\"\npolicy = \"" + policy + "\"\n";
-  if (policy == "default") file.classes.clear();
   for (Gateway* each : {&a_, &b_}) {
     each->configure(file);
     each->start();

@@ -16,7 +16,15 @@ namespace cw::lab {
 struct RdmaLine {
   std::string rtt = "20ms", loss = "0%", rate = "500Mbit/s";
   std::string burst;  ///< "N": the loss comes in bursts of N packets on average
+  Arguments more;     ///< further options of causeway-wan
 };
+
+/// Of the hosts' QPs as RdmaSites' gateways are told: perftest's `-u 18`.
+inline constexpr const char* rdma_host_timeout = "1.07 s";
+
+/// Rows of a gateway's file: a class for RC, whose hosts wait for rdma_host_timeout, and one for
+/// all else; both have `policy`, and room for packets while the machine is busy.
+std::string rdma_classes(const std::string& policy);
 
 struct RdmaPrograms {
   std::string emulator, daemon, guest;  ///< causeway-wan, causewayd; make_guest's folder
@@ -45,6 +53,8 @@ class RdmaSites {
   void route_plainly();
   /// Gateways of ours, whose policy for everything is `policy`; fresh ones.
   void route_by_gateways(const std::string& policy, const RdmaLine& line);
+  /// The same with a file's other keys; its MTUs and what it says of the line do not count.
+  void route_by_gateways(GatewayFile file, const RdmaLine& line);
 
  private:
   void unroute();

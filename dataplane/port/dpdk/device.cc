@@ -163,6 +163,7 @@ Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
       if_indextoname(info.if_index, interface.data()) != nullptr) {
     interface_ = interface.data();
   }
+  if (driver_ == "net_memif") gate_ = std::make_unique<MemifGate>();
   is_memif_client_ = driver_ == "net_memif" && !is_memif_server(options.device);
   rte_ether_addr mac{};
   rte_eth_macaddr_get(id_, &mac);
@@ -302,6 +303,8 @@ size_t DpdkDevice::rx_burst(std::span<Packet*> out) {
     if (rte_lcore_id() == LCORE_ID_ANY) rte_thread_register();
     has_thread_ = true;
   }
+  const MemifGate::Burst burst(gate_.get());
+  if (!burst.is_open()) return 0;
   size_t count = 0;
   for (uint16_t i = 0; i < queues_ && count < out.size(); ++i) {
     count += rx_queue(next_queue_, out.subspan(count));
@@ -340,7 +343,8 @@ size_t DpdkDevice::tx_burst(std::span<Packet* const> packets) {
     set_mbuf(*packets[i]);
     mbufs[i] = mbuf_of(packets[i]);
   }
-  return rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(count));
+  const MemifGate::Burst burst(gate_.get());
+  return burst.is_open() ? rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(count)) : 0;
 }
 
 size_t DpdkDevice::take_burst(std::span<Packet*> out) {

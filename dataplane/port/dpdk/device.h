@@ -14,6 +14,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
 #include "dataplane/port/dpdk/interrupt_call.h"
+#include "dataplane/port/dpdk/memif_gate.h"
 #include "dataplane/wire/frame.h"
 
 struct rte_mempool;
@@ -96,6 +97,7 @@ class DpdkDevice {
   std::atomic<State> state_ = State::Closed;  // Closing, Opening: the interrupt thread has it
   std::atomic<bool> is_leaving_ = false;
   std::unique_ptr<InterruptCall> call_;
+  std::unique_ptr<MemifGate> gate_;  // null: no memif
   uint16_t next_queue_ = 0;
   uint32_t mtu_ = 0, packet_bytes_ = 0;
   uint64_t rx_in_pieces_ = 0;

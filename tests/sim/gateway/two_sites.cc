@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "dataplane/sdr/policy_needs.h"
 #include "offload/codec/codecs.h"
 #include "policies/policies.h"
 
@@ -28,31 +29,6 @@ std::vector<double> defaults_of(const cw_policy_ops& policy) {
   std::vector<double> params;
   for (uint32_t i = 0; i < policy.param_count; ++i) params.push_back(policy.params[i].initial);
   return params;
-}
-
-/// What a policy asks of its streams on this link.
-cw_policy_limits needs_of(const cw_policy_ops& policy, std::span<const double> params,
-                          const TwoSitesOptions& options) {
-  cw_policy_limits needs{};
-  if (policy.limits == nullptr) return needs;
-  cw_env env{};
-  env.size = sizeof(env);
-  env.messages = options.messages;
-  env.data_slots_max = options.message_slots;
-  env.payload_bytes = env.slot_wire_bytes = options.payload_bytes;
-  env.note_bytes_max = options.payload_bytes / 2;
-  env.paths = env.peers = 1;
-  env.rate_bps = options.rate.bps();
-  env.params = params.data();
-  cw_path_facts path{};
-  path.rtt_min_ns = path.rtt_smooth_ns = (options.wan.delay * 2).ns();
-  cw_fact_link link{};
-  link.paths = 1;
-  link.rate_bps = env.rate_bps;
-  link.rtt_ns = path.rtt_smooth_ns;
-  link.path = &path;
-  policy.limits(&env, &link, &needs);
-  return needs;
 }
 
 std::vector<gateway::Prefix> nets_of(uint8_t site) {
@@ -112,7 +88,8 @@ sdr::PeerOptions GatewaySite::peer_options(uint16_t far_peer, const TwoSitesOpti
     qp.send.hold = each.hold;
     qp.weight = each.weight;
     qp.policy = {&policy_of(options), params_};
-    qp.stream = sdr::coded(qp.stream, needs_of(policy_of(options), params_, options), code::all());
+    const sdr::LinkGuess link{.rate = options.rate, .rtt = options.wan.delay * 2};
+    qp.stream = sdr::coded(qp.stream, sdr::needs_of(qp.policy, qp.stream, link), code::all());
     peer.qps.push_back(qp);
   }
   return peer;

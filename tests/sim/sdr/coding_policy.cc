@@ -310,9 +310,48 @@ constexpr cw_policy_ops ops = {.abi = CW_POLICY_ABI,
                                .resume = resume,
                                .ended = ended};
 
+// ---- one that does not know when it has enough ----
+
+struct Appetite {
+  cw_role role = CW_SOURCE;
+  uint32_t facts_left = 0;
+} appetite;
+
+void grow_hungry(cw_policy* policy, cw_role role, cw_out& out) {
+  const bool is_source = own(policy).source != nullptr;
+  if (role != appetite.role || is_source != (role == CW_SOURCE)) return;
+  if (appetite.facts_left > 0) --appetite.facts_left;
+  if (appetite.facts_left == 0) out.more = 1;
+}
+void appended_or_more(cw_policy* policy, const cw_fact_appended* fact, int64_t now, cw_out* out) {
+  appended(policy, fact, now, out);
+  grow_hungry(policy, CW_SOURCE, *out);
+}
+void arrived_or_more(cw_policy* policy, const cw_fact_arrived* fact, int64_t now, cw_out* out) {
+  arrived(policy, fact, now, out);
+  grow_hungry(policy, CW_SINK, *out);
+}
+void resume_or_more(cw_policy* policy, int64_t now, cw_out* out) {
+  resume(policy, now, out);
+  if (appetite.facts_left == 0) out->more = 1;
+}
+
 }  // namespace
 
 const cw_policy_ops* coding_policy() { return &ops; }
+
+const cw_policy_ops* insatiable_policy(cw_role role, uint32_t facts) {
+  appetite = {role, facts};
+  static const cw_policy_ops insatiable = [] {
+    cw_policy_ops it = ops;
+    it.name = "insatiable_for_tests";
+    it.appended = appended_or_more;
+    it.arrived = arrived_or_more;
+    it.resume = resume_or_more;
+    return it;
+  }();
+  return &insatiable;
+}
 
 CodingLog& coding_log() {
   static CodingLog log;

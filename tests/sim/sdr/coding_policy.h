@@ -23,6 +23,10 @@ struct CodingKnobs {
 
 const cw_policy_ops* coding_policy();
 
+/// The same, until its so manieth `appended` (at a source) or `arrived` (at a sink); from then on
+/// it never has enough of deciding.
+const cw_policy_ops* insatiable_policy(cw_role role, uint32_t facts);
+
 /// What all instances of coding_policy() have heard, since it was last made empty.
 struct CodingLog {
   std::vector<cw_fact_block_closed> closed_at_source, closed_at_sink;

@@ -214,6 +214,68 @@ TEST(Coding, blocks_are_told_until_they_are_heard) {
   }
 }
 
+// ---- a policy replaced in the middle of it ----
+
+/// Ten messages, of whose blocks every row loses two slots for ever: only a code brings it.
+/// The policy of one end is replaced at its so manieth fact.
+struct Replaced : World {
+  Replaced(cw_role role, uint32_t facts, CodingKnobs knobs = {.resend_ms = 100},
+           uint32_t blocks = 8)
+      : World(site_of(role, facts, knobs),
+              {.messages = 10, .bytes_of = [=](uint64_t) { return blocks * 16 * payload; }},
+              [](uint32_t slot, bool is_repair) { return !is_repair && slot % 16 < 4; }) {}
+
+  static SiteOptions site_of(cw_role role, uint32_t facts, const CodingKnobs& knobs) {
+    SiteOptions site = coding_site(knobs);
+    site.policy = insatiable_policy(role, facts);
+    site.fallback = coding_policy();
+    return site;
+  }
+};
+
+/// A message and a block of which a fact says something for the second time.
+bool has_double(const std::vector<cw_fact_block_closed>& facts) {
+  std::set<std::pair<uint32_t, uint32_t>> told;
+  return std::ranges::any_of(facts, [&](const cw_fact_block_closed& fact) {
+    return !told.emplace(fact.message, fact.block).second;
+  });
+}
+
+TEST(Coding, a_source_that_is_replaced_hears_of_every_block_again) {
+  for (const uint32_t facts : {1, 2, 5, 10}) {
+    Replaced world(CW_SOURCE, facts);
+    EXPECT_TRUE(world.is_done_within(20_s)) << facts << " facts";
+    EXPECT_EQ(world.complaint(), "");
+    EXPECT_EQ(world.at_a(Counter::policies_quarantined), 1u);
+    EXPECT_EQ(world.transfer.whole_count(), 10u);
+    EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 10 * 32u);
+    EXPECT_EQ(has_double(coding_log().closed_at_source), facts > 1);
+  }
+}
+
+TEST(Coding, a_sink_that_is_replaced_hears_of_every_block_and_slot_again) {
+  for (const uint32_t facts : {1, 2, 5, 60, 190}) {
+    Replaced world(CW_SINK, facts);
+    EXPECT_TRUE(world.is_done_within(20_s)) << facts << " facts";
+    EXPECT_EQ(world.complaint(), "");
+    EXPECT_EQ(world.at_b(Counter::policies_quarantined), 1u);
+    EXPECT_EQ(world.transfer.whole_count(), 10u);
+    EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 10 * 32u);
+  }
+}
+
+TEST(Coding, a_sink_replaced_by_the_last_slot_that_comes_rebuilds_all_the_same) {
+  // Nothing is sent twice, so nothing but what is told again lets the new instance know.
+  uint32_t facts = 1;
+  for (bool is_replaced = true; is_replaced; ++facts) {
+    Replaced world(CW_SINK, facts, {.resend_ms = 0}, 1);
+    EXPECT_TRUE(world.is_done_within(2_s)) << facts << " facts";
+    EXPECT_EQ(world.transfer.whole_count(), 10u);
+    is_replaced = world.at_b(Counter::policies_quarantined) > 0;
+  }
+  EXPECT_GT(facts, 100u);
+}
+
 // ---- slot by slot -------------------------------------------------------------------------------
 
 PairOptions coded_slots(const CodingKnobs& knobs, Duration age) {

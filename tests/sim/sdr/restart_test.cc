@@ -209,6 +209,38 @@ TEST(Restart, a_round_trip_far_longer_than_guessed_keeps_no_link_down) {
   }
 }
 
+/// Of ends that start apart, so that one is often waiting for the other.
+PairOptions uneven_pair(uint64_t seed) {
+  PairOptions options = reliable_pair(seed);
+  options.wire.jitter_max = 20_ms;
+  options.a.in_real_time = options.b.in_real_time = true;
+  return options;
+}
+
+// An unconfirmed epoch is given up after a few hundred milliseconds [C-29]. Where the machine slept
+// through them, one end's receives would be lost before anything was sent to them.
+TEST(Restart, a_pause_of_the_machine_at_any_turn_of_coming_up_ends_no_epoch) {
+  const WireScript script;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    uint64_t turns = 0;
+    {
+      Pair pair(uneven_pair(seed), script);
+      ASSERT_TRUE(pair.delivers(1, 3_s));
+      turns = pair.turn_count();
+    }
+    for (uint64_t turn = 1; turn <= turns; ++turn) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + " turn " + std::to_string(turn));
+      Pair pair(uneven_pair(seed), script);
+      run_turns(pair, turn);
+      pair.network().advance_to(pair.network().now() + 450_ms);
+      ASSERT_TRUE(pair.delivers(5, 5_s));
+      ASSERT_EQ(pair.a->counters().read_any_thread(Counter::epochs), 1u);
+      ASSERT_EQ(pair.b->counters().read_any_thread(Counter::epochs), 1u);
+      ASSERT_EQ(pair.courier().lost_sends() + pair.courier().lost_receives(), 0u);
+    }
+  }
+}
+
 // [C-27] A replayed first hello costs an answer, and at most one in ten milliseconds. [C-26]
 TEST(Restart, recorded_hellos_change_nothing_and_are_answered_sparingly) {
   std::vector<std::vector<uint8_t>> recorded;

@@ -17,7 +17,7 @@ std::vector<double> params_of(const cw_policy_ops& policy, const std::vector<dou
 }  // namespace
 
 Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
-    : port_(port), prng_(options.seed) {
+    : in_real_time_(options.in_real_time), port_(port), prng_(options.seed) {
   const cw_policy_ops* policy = options.policy ? options.policy : cw_policy_passthrough();
   params_ = params_of(*policy, options.policy_params);
   cw_mac_init(&mac_, options.key.data(), options.key.size());
@@ -35,6 +35,7 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
   peer_options.pacer.overhead_ppm = options.overhead_ppm;
   peer_options.pacer.horizon = Duration::from_us(20);
   peer_options.fallback = {cw_policy_passthrough(), {}};
+  if (options.fallback != nullptr) peer_options.fallback = {options.fallback, params_};
   for (size_t i = 0; i < options.weights.size(); ++i) {
     sdr::QpOptions qp;
     qp.stream = options.stream;

@@ -23,6 +23,8 @@ struct SiteOptions {
   uint64_t seed = 1;
   const cw_policy_ops* policy = nullptr;  ///< null: passthrough
   std::vector<double> policy_params;      ///< empty: the defaults
+  /// What a quarantined policy is replaced by, with the same parameters; null: passthrough.
+  const cw_policy_ops* fallback = nullptr;
   sdr::StreamConfig stream;
   sdr::SendStream::Options send;
   std::vector<uint32_t> weights{1};  ///< one QP for each, numbered from 0, all of them alike
@@ -33,6 +35,9 @@ struct SiteOptions {
   std::vector<std::pair<std::string, std::string>> pair_keys;
   std::string key = "a shared secret of this pair";
   sdr::CodingOptions coding;
+  /// Turns follow a real clock: a gap between two of them is a pause of the machine, not the
+  /// stage's doing.
+  bool in_real_time = false;
 };
 
 /// The machine behind a port: turns when the stage says so.
@@ -41,7 +46,7 @@ class Site final : public Actor {
   Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now);
 
   void turn(Instant now) override {
-    worker_->sleeps_until(now);  // time was moved on purpose
+    if (!in_real_time_) worker_->sleeps_until(now);  // time was moved on purpose
     worker_->turn(now);
   }
   Instant next_deadline() const override { return worker_->next_wakeup(); }
@@ -58,6 +63,7 @@ class Site final : public Actor {
  private:
   static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
 
+  bool in_real_time_;
   TallyPort port_;
   Prng prng_;
   cw_mac mac_;

@@ -81,10 +81,12 @@ void Transfer::append_pieces(Sending& sending) {
 
 void Transfer::settle_sends(Instant now) {
   for (auto sending = sending_.begin(); sending != sending_.end();) {
-    if (from_.sends().status(sending->handle) == sdr::MessageStatus::Open) {
+    const sdr::MessageStatus status = from_.sends().status(sending->handle);
+    if (status == sdr::MessageStatus::Open) {
       ++sending;
       continue;
     }
+    CW_ASSERT(status != sdr::MessageStatus::PeerLost);
     completions_.push_back(now - sending->opened);
     from_.sends().forget(sending->handle);
     sending = sending_.erase(sending);
@@ -125,6 +127,8 @@ void Transfer::complete_receives(Instant now) {
 }
 
 void Transfer::check(const Receiving& receiving, const sdr::RecvInfo& info) {
+  // The i-th receive takes the i-th message of an epoch; where one may end, see courier.h.
+  CW_ASSERT(info.status != sdr::MessageStatus::PeerLost);
   const bool is_whole = info.status == sdr::MessageStatus::Done;
   whole_ += is_whole;
   const uint64_t bytes = options_.bytes_of(receiving.message);

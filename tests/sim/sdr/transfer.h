@@ -1,5 +1,6 @@
 // A program over two sites: sends messages of given sizes in a row, posts receives for them, and
-// holds every byte, every completion and every age against the checkers.
+// holds every byte, every completion and every age against the checkers. Within one epoch: the end
+// of it is an assertion here, and courier.h's business.
 #pragma once
 
 #include <cstdint>

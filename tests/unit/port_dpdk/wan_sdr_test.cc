@@ -2,35 +2,16 @@
 #include <gtest/gtest.h>
 
 #include "dataplane/port/impair/impaired_port.h"
-#include "tests/sim/sdr/transfer.h"
+#include "tests/unit/port/live_transfer.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
 namespace cw::test {
 namespace {
 using namespace literals;
 
-void expect_whole_transfer(Port& a_port, Port& b_port, sim::SiteOptions options) {
-  const Instant start = clock_now();
-  options.policy = cw_policy_selective_repeat();
-  sim::SiteOptions b_options = options;
-  b_options.seed = options.seed + 1;
-  sim::Site a(a_port, 0, options, start), b(b_port, 0, b_options, start);
-  const auto sizes = [](uint64_t i) { return i * 7919 % 40000; };
-  sim::Transfer transfer(a, b, {.messages = 1000, .bytes_of = sizes, .in_flight = 8});
-  while (!transfer.is_done() && clock_now() - start < 100_s) {
-    a.turn(clock_now());
-    b.turn(clock_now());
-    transfer.turn(clock_now());
-  }
-  EXPECT_TRUE(transfer.is_done()) << a.peer().link().why();
-  EXPECT_EQ(transfer.whole_count(), 1000u);
-  EXPECT_GT(transfer.bytes_checked(), 19'000'000u);
-  EXPECT_EQ(transfer.no_wrong_byte().final_verdict(), std::nullopt);
-  EXPECT_EQ(transfer.exactly_once().final_verdict(), std::nullopt);
-}
-
 sim::SiteOptions site_options(uint32_t payload_bytes, uint16_t paths) {
   sim::SiteOptions options;
+  options.policy = cw_policy_selective_repeat();
   options.stream.payload_bytes = payload_bytes;
   options.paths = paths;
   return options;

@@ -1,0 +1,112 @@
+#include "tests/lab/one_way.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+namespace cw::lab {
+namespace {
+
+constexpr uint16_t udp_port = 7007;
+constexpr int send_room = 4 << 20;
+
+struct Probe {
+  int64_t sent_ns = 0;
+  uint8_t filling[92] = {};
+};
+
+int64_t ns_of(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+int64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return ns_of(time);
+}
+
+sockaddr_in name_of(const char* address) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(udp_port);
+  inet_pton(AF_INET, address, &name.sin_addr);
+  return name;
+}
+
+bool has_arrival(const cmsghdr* header) {
+  return header != nullptr && header->cmsg_level == SOL_SOCKET &&
+         header->cmsg_type == SCM_TIMESTAMPNS;
+}
+
+}  // namespace
+
+double Latencies::quantile(double q) const {
+  if (us.empty()) return 0;
+  const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(us.size())));
+  return us[std::clamp<size_t>(rank, 1, us.size()) - 1];
+}
+
+OneWay::OneWay(const Sites& sites, const char* source, const char* target)
+    : from_(sites.space(At::HostA).socket(AF_INET, SOCK_DGRAM)),
+      to_(sites.space(At::HostB).socket(AF_INET, SOCK_DGRAM)) {
+  const auto own = name_of(source), other = name_of(target);
+  const int on = 1;
+  setsockopt(from_, SOL_SOCKET, SO_SNDBUFFORCE, &send_room, sizeof(send_room));
+  const bool is_ready =
+      bind(from_, reinterpret_cast<const sockaddr*>(&own), sizeof(own)) == 0 &&
+      bind(to_, reinterpret_cast<const sockaddr*>(&other), sizeof(other)) == 0 &&
+      connect(from_, reinterpret_cast<const sockaddr*>(&other), sizeof(other)) == 0 &&
+      setsockopt(to_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) == 0;
+  if (is_ready) return;
+  close(from_);
+  close(to_);
+  throw std::runtime_error("no sockets for probes");
+}
+
+OneWay::~OneWay() {
+  close(from_);
+  close(to_);
+}
+
+void OneWay::send_probe() const {
+  Probe probe;
+  probe.sent_ns = now_ns();
+  [[maybe_unused]] const ssize_t count = ::send(from_, &probe, sizeof(probe), 0);
+}
+
+bool OneWay::send(std::span<const uint8_t> bytes) const {
+  return ::send(from_, bytes.data(), bytes.size(), 0) >= 0;
+}
+
+void OneWay::receive() {
+  Probe probe;
+  iovec piece{&probe, sizeof(probe)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
+  while (true) {
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t count = recvmsg(to_, &message, MSG_DONTWAIT | MSG_TRUNC);
+    if (count < 0) return;
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (count != sizeof(probe) || !has_arrival(header)) continue;
+    timespec arrived{};
+    std::memcpy(&arrived, CMSG_DATA(header), sizeof(arrived));
+    times_us_.push_back(static_cast<double>(ns_of(arrived) - probe.sent_ns) * 1e-3);
+  }
+}
+
+Latencies OneWay::latencies() const {
+  Latencies sorted{times_us_};
+  std::ranges::sort(sorted.us);
+  return sorted;
+}
+
+}  // namespace cw::lab

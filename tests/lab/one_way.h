@@ -1,0 +1,46 @@
+// One-way times between the two hosts of a lab.
+//
+// Both hosts share this machine's clock. A datagram bears the time at which it was handed to the
+// kernel, and the receiving kernel's time of arrival is compared with it, so that nobody's waking
+// up is measured but that of what lies between.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tests/lab/sites.h"
+
+namespace cw::lab {
+
+/// In microseconds, sorted; lost ones are missing.
+struct Latencies {
+  std::vector<double> us;
+  /// By nearest rank; 0 of none.
+  double quantile(double q) const;
+};
+
+/// UDP from host A to host B. Thread: one.
+class OneWay {
+ public:
+  /// By two addresses of the hosts. Throws where there are no such sockets.
+  OneWay(const Sites& sites, const char* source, const char* target);
+  ~OneWay();
+  OneWay(const OneWay&) = delete;
+  OneWay& operator=(const OneWay&) = delete;
+
+  /// A datagram of 100 bytes that bears the time. One that cannot be sent is one that is lost.
+  void send_probe() const;
+  /// Any other datagram; false: the kernel takes none now.
+  bool send(std::span<const uint8_t> bytes) const;
+  /// Takes all that has arrived; other datagrams than probes are thrown away.
+  void receive();
+  /// What has been received so far.
+  Latencies latencies() const;
+
+ private:
+  int from_ = -1, to_ = -1;
+  std::vector<double> times_us_;
+};
+
+}  // namespace cw::lab

@@ -1,0 +1,285 @@
+// Real RDMA hosts that know nothing of us, 20 ms apart behind two gateways: their programs end
+// well, every byte is right, and the hosts' RDMA devices have nothing to send again. Nothing here
+// depends on how fast an emulated processor is.
+//
+// The machines are started once, for all cases; each case has fresh gateways.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/lab/enclosure.h"
+#include "tests/rdma/rdma_sites.h"
+
+namespace cw::lab {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Json = nlohmann::json;
+
+/// What runs at both hosts: `at_a` begins when `at_b` listens. Lines of bash.
+struct Talk {
+  std::string at_b, at_a;
+  unsigned listeners = 1;
+  bool says_the_same = false;  ///< both print one thing, of what was sent and of what came
+};
+
+/// perftest's `program`, whose QPs have the timeout that the gateways are told of.
+Talk perftest(const std::string& program, const std::string& options) {
+  const std::string server = program + " -d rx0 -F -u 18 " + options;
+  return {server, server + " 10.2.0.2"};
+}
+
+/// WRITEs, READs and ATOMICs mixed, and every byte of them compared.
+Talk contents(unsigned rounds) {
+  return {CW_CONTENTS_PROGRAM, CW_CONTENTS_PROGRAM " 10.2.0.2 " + std::to_string(rounds)};
+}
+
+/// A file by librdmacm's rcopy, whose server does not end by itself.
+Talk rcopy(unsigned bytes) {
+  return {
+      .at_b = "rcopy >/tmp/log & busybox nc -l -p 5002 </dev/null; kill %1; sha256sum </tmp/came",
+      .at_a = "head -c " + std::to_string(bytes) +
+              " /dev/urandom >/tmp/sent; "
+              "rcopy /tmp/sent 10.2.0.2:/tmp/came >/tmp/log; "
+              ": >/dev/tcp/10.2.0.2/5002; sha256sum </tmp/sent",
+      .listeners = 2,
+      .says_the_same = true};
+}
+
+Talk tcp_file(unsigned bytes) {
+  return {.at_b = "busybox nc -l -p 5000 </dev/null | sha256sum",
+          .at_a = "head -c " + std::to_string(bytes) +
+                  " /dev/urandom >/tmp/file; "
+                  "sha256sum </tmp/file; cat /tmp/file >/dev/tcp/10.2.0.2/5000",
+          .says_the_same = true};
+}
+
+/// A line, its echo, the next line: as somebody types.
+const Talk typing{"busybox nc -l -p 5001 -e cat",
+                  "exec 3<>/dev/tcp/10.2.0.2/5001; for i in {1..30}; do echo \"line $i\" >&3; "
+                  "read -r -t 10 -u 3 back; [[ $back == \"line $i\" ]]; done"};
+
+/// Gives up in the machine itself, so that nothing of it is there when the next case begins.
+std::string within(seconds most, const std::string& lines) {
+  return "exec timeout " + std::to_string(most.count()) + " bash -ec \"$(cat <<'END'\n" + lines +
+         "\nEND\n)\"\n";
+}
+
+const RdmaLine one_percent{.loss = "1%"};
+constexpr auto patience = seconds(10);
+
+class Rdma : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (!obstacle().empty()) return;
+    const auto begin = Time::now();
+    sites_ = std::make_unique<RdmaSites>(
+        RdmaPrograms{CW_WAN_PROGRAM, CW_DAEMON_PROGRAM, CW_GUEST_FOLDER}, 1500);
+    sites_->wait_ready();
+    tell("two machines started in " + seconds_since(begin));
+  }
+  static void TearDownTestSuite() { sites_.reset(); }
+
+  void SetUp() override {
+    if (!obstacle().empty()) GTEST_SKIP() << obstacle();
+    begin_ = Time::now();
+  }
+
+  void TearDown() override {
+    tell(seconds_since(begin_));
+    if (!HasFailure()) return;
+    for (Gateway* each : {&sites_->gateway_a(), &sites_->gateway_b()}) {
+      if (each->is_running()) std::cerr << each->status().dump() << "\n";
+    }
+  }
+
+  /// Fresh gateways over this line; counting begins.
+  void join(const std::string& policy, const RdmaLine& line = one_percent,
+            const GatewayFile& more = {}) {
+    sites_->set_line(line);
+    GatewayFile file = more;
+    file.classes = rdma_classes(policy);
+    sites_->route_by_gateways(file, line);
+    retransmits_before_ = retransmits();
+  }
+
+  struct Running {
+    Talk talk;
+    int at_b = 0, at_a = 0;
+  };
+
+  std::vector<Running> start(const std::vector<Talk>& talks, seconds most) {
+    std::vector<Running> all;
+    unsigned listeners = 0;
+    for (const Talk& each : talks) {
+      all.push_back({each, b().start(within(most, each.at_b))});
+      listeners += each.listeners;
+    }
+    if (!b().wait_for_listeners(listeners)) {
+      throw std::runtime_error("nobody listens at host B: " + b().finish(all[0].at_b, {}).err);
+    }
+    for (Running& each : all) each.at_a = a().start(within(most, each.talk.at_a));
+    return all;
+  }
+
+  static void expect_good_end(const std::vector<Running>& all, seconds most) {
+    const auto begin = Time::now();
+    for (const Running& each : all) {
+      const Outcome at_a = a().finish(each.at_a, most + patience);
+      const Outcome at_b = b().finish(each.at_b, most + patience);
+      tell(seconds_since(begin) + ": " + each.talk.at_a.substr(0, each.talk.at_a.find(' ')));
+      EXPECT_EQ(at_a.status, 0) << each.talk.at_a << "\n" << at_a.out << at_a.err;
+      EXPECT_EQ(at_b.status, 0) << each.talk.at_b << "\n" << at_b.out << at_b.err;
+      if (each.talk.says_the_same) {
+        EXPECT_EQ(at_a.out, at_b.out);
+      }
+    }
+  }
+
+  /// Runs all of these at the same time: each ends well, at both hosts.
+  void expect_good_end(const std::vector<Talk>& talks, seconds most = seconds(60)) {
+    expect_good_end(start(talks, most), most);
+  }
+
+  /// The line has lost packets since join(), and no host has missed one.
+  void expect_all_mended() {
+    uint64_t mended = 0;
+    for (Gateway* each : {&sites_->gateway_a(), &sites_->gateway_b()}) {
+      const Json status = each->status(), counters = status["counters"];
+      mended +=
+          counters["resends_sent"].get<uint64_t>() + counters["slots_rebuilt"].get<uint64_t>();
+      for (const Json& one : status["classes"]) {
+        EXPECT_EQ(one["received"]["missed"], 0) << one.dump();
+        EXPECT_EQ(one["received"]["dropped"], 0) << one.dump();
+      }
+    }
+    EXPECT_GT(mended, 0u);
+  }
+  /// Nor has one sent again, or asked for it.
+  void expect_no_host_retransmitted() {
+    expect_all_mended();
+    EXPECT_EQ(retransmits() - retransmits_before_, 0u);
+  }
+
+  static void wait_for_round(int number, unsigned round) {
+    const std::string line = "\n" + std::to_string(round) + " rounds";
+    const auto end = Time::now() + seconds(60);
+    while (("\n" + a().out_so_far(number)).find(line) == std::string::npos) {
+      if (Time::now() > end || a().has_ended(number)) {
+        throw std::runtime_error("round " + std::to_string(round) + " does not come");
+      }
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+  }
+
+  static uint64_t retransmits() { return a().retransmits() + b().retransmits(); }
+
+  static VirtualHost& a() { return sites_->host_a(); }
+  static VirtualHost& b() { return sites_->host_b(); }
+  static RdmaSites& sites() { return *sites_; }
+
+  static std::string seconds_since(Time::time_point begin) {
+    const auto time = std::chrono::duration_cast<milliseconds>(Time::now() - begin);
+    return std::to_string(time.count() / 1000) + "." + std::to_string(time.count() / 100 % 10) +
+           " s";
+  }
+  static void tell(const std::string& text) { std::cout << "             " << text << "\n"; }
+
+ private:
+  static inline std::unique_ptr<RdmaSites> sites_;
+  Time::time_point begin_;
+  uint64_t retransmits_before_ = 0;
+};
+
+TEST_F(Rdma, writes_lose_nothing_at_one_percent) {
+  join("hybrid");
+  expect_good_end({perftest("ib_write_bw", "-n 100")});
+  expect_no_host_retransmitted();
+}
+
+TEST_F(Rdma, sends_of_eight_qps_lose_nothing) {
+  join("erasure");
+  expect_good_end({perftest("ib_send_bw", "-q 8 -s 16384 -n 50")});
+  expect_no_host_retransmitted();
+}
+
+// An acknowledgement that passes the response to an outstanding READ makes the requester send
+// again.
+TEST_F(Rdma, reads_and_atomics_keep_their_order_over_a_line_that_reorders) {
+  RdmaLine line = one_percent;
+  line.more = {"--reorder", "5%,3ms"};
+  join("hybrid", line);
+  expect_good_end({perftest("ib_read_bw", "-n 60")});
+  expect_good_end({perftest("ib_atomic_bw", "-n 500")});
+  expect_good_end({contents(1000)});
+  expect_no_host_retransmitted();
+}
+
+// Their servers wait for every message: one that is lost never ends.
+TEST_F(Rdma, uc_and_ud_arrive_whole) {
+  join("hybrid");
+  expect_good_end({perftest("ib_send_bw", "-c UC -s 4096 -n 500"),
+                   perftest("ib_send_bw", "-c UD -p 18516 -s 1024 -r 600 -n 500")});
+  expect_no_host_retransmitted();
+}
+
+// rxe lets rping wait for a timeout now and then even where nothing is lost.
+TEST_F(Rdma, rdma_cm_connects_and_rcopy_copies) {
+  join("selective_repeat");
+  expect_good_end({{"rping -s -V -S 2000 -C 10", "rping -c -a 10.2.0.2 -V -S 2000 -C 10"}});
+  expect_good_end({{"udaddy", "udaddy -s 10.2.0.2"}});
+  expect_good_end({perftest("ib_write_bw", "-R -n 50")});
+  expect_good_end({rcopy(3'000'000)});
+  expect_all_mended();
+}
+
+TEST_F(Rdma, share_a_line_with_datagrams_tcp_and_somebody_who_types) {
+  join("hybrid");
+  expect_good_end({perftest("ib_write_bw", "-n 60"),
+                   perftest("ib_send_bw", "-c UD -p 18516 -s 1024 -r 600 -n 500"),
+                   tcp_file(2'000'000), typing});
+  expect_no_host_retransmitted();
+}
+
+TEST_F(Rdma, survive_either_gateways_death_without_a_wrong_byte) {
+  constexpr auto most = seconds(100);
+  join("hybrid");
+  const auto all = start({contents(1500), rcopy(3'000'000)}, most);
+  unsigned rounds = 0;
+  for (Gateway* each : {&sites().gateway_a(), &sites().gateway_b()}) {
+    rounds += 300;
+    wait_for_round(all[0].at_a, rounds);
+    each->kill();
+    std::this_thread::sleep_for(milliseconds(300));
+    each->start();
+  }
+  expect_good_end(all, most);
+}
+
+#ifdef CW_HAVE_DPDK
+TEST_F(Rdma, writes_lose_nothing_behind_lan_ports_of_dpdk_when_losses_come_in_bursts) {
+  GatewayFile file;
+  file.is_lan_over_dpdk = true;
+  join("hybrid", {.loss = "1%", .burst = "8"}, file);
+  expect_good_end({perftest("ib_write_bw", "-n 100"), contents(500)});
+  expect_no_host_retransmitted();
+}
+#endif
+
+}  // namespace
+}  // namespace cw::lab
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (!cw::lab::obstacle().empty()) return RUN_ALL_TESTS();
+  return cw::lab::run_enclosed([] { return RUN_ALL_TESTS(); });
+}

@@ -1,0 +1,64 @@
+// A network that keeps packets for hours and hands them over again, or for the first time: ids and
+// generations come round, transmission numbers do not for a long while.
+#include <gtest/gtest.h>
+
+#include "tests/sim/sdr/intruder.h"
+
+namespace cw::sim {
+namespace {
+using namespace literals;
+
+/// Everything that the sender ever sent; a few of it were not let through at first.
+struct Archive {
+  explicit Archive(uint64_t seed) : prng(seed) {
+    script.data = [this](const Packet& packet) {
+      kept.emplace_back(packet.data, packet.data + packet.bytes);
+      kept.back().insert(kept.back().end(), packet.payload, packet.payload + packet.payload_bytes);
+      return prng.below(50) == 0 ? Fate::Lose : Fate::Pass;
+    };
+  }
+  const PacketBytes& any() { return kept[prng.below(kept.size())]; }
+
+  Prng prng;
+  WireScript script;
+  std::vector<PacketBytes> kept;
+};
+
+PairOptions small_pair(uint64_t seed) {
+  PairOptions options = reliable_pair(seed);
+  options.wire.delay = 2_ms;
+  options.courier = {.bytes_max = 20'000, .in_flight = 8, .posted = 8};
+  return options;
+}
+
+/// Messages flow, and now and then `burst` packets of any age come back.
+void expect_unharmed(uint64_t seed, size_t burst, Duration pause) {
+  SCOPED_TRACE("seed " + std::to_string(seed) + " burst " + std::to_string(burst));
+  Archive archive(seed);
+  const WireScript calm;
+  Pair pair(small_pair(seed), archive.script, calm);
+  ASSERT_TRUE(pair.delivers(20, 3_s));
+  const Instant end = pair.network().now() + 3_s;
+  while (pair.network().now() < end) {
+    for (size_t i = 0; i < burst; ++i) inject(pair, archive.any());
+    pair.run_for(pause);
+  }
+  EXPECT_TRUE(pair.delivers(50, 5_s));
+  EXPECT_EQ(pair.courier().complaint(), "");
+  EXPECT_EQ(pair.courier().lost_sends(), 0u);
+  EXPECT_GT(pair.courier().delivered_count(), 2000u) << "rounds of 32 messages";
+  EXPECT_GT(pair.dropped_at_b(DropReason::generation_late), 1000u);
+}
+
+// [C-56]
+TEST(OldPackets, single_ones_of_any_age_are_never_written) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) expect_unharmed(seed, 1, 1_ms);
+}
+
+// A ring of old descriptors read again: nothing new comes in between.
+TEST(OldPackets, a_row_of_them_is_not_taken_for_a_sender_that_has_begun_anew) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) expect_unharmed(seed, 200, 100_ms);
+}
+
+}  // namespace
+}  // namespace cw::sim
