@@ -23,18 +23,43 @@ using std::chrono::seconds;
 constexpr int exit_missed = 1, exit_refused = 2, exit_failed = 3;
 constexpr auto run_patience = seconds(90);
 
+using Texts = std::vector<std::string>;
+
+const Texts all_policies = {"plain",   "passthrough", "go_back_n",         "selective_repeat",
+                            "erasure", "hybrid",      "layered_interleave"};
+const Texts all_losses = {"0%", "0.1%", "1%", "1%/8", "3%"};
+
+/// Every one of these with every other, in so many rounds.
+struct Part {
+  Texts rtts = {"1ms", "20ms", "60ms"}, losses = all_losses, policies = all_policies;
+  Texts operations = {"write", "latency"};
+  uint32_t rounds = 1;
+};
+
+/// A quarter of an hour of a machine that does nothing else, the most telling first.
+std::vector<Part> quick_parts() {
+  const Texts rtt = {"20ms"}, few = {"0%", "1%"}, write = {"write"};
+  return {
+      {rtt, few, {"plain", "passthrough", "erasure", "hybrid"}, write, 5},
+      {rtt, all_losses, all_policies, write, 1},
+      {rtt, few, all_policies, {"latency"}, 1},
+      {rtt,
+       {"1%"},
+       {"plain", "hybrid"},
+       {"write_8qp", "write_cm", "read", "send", "send_ud", "atomic"},
+       1},
+      {{"1ms", "60ms"}, few, {"plain", "passthrough", "hybrid"}, write, 1},
+  };
+}
+
 struct Asked {
   std::string folder, guest, commit = "unknown", rate = "500Mbit/s";
-  std::vector<std::string> rtts = {"1ms", "20ms", "60ms"};
-  std::vector<std::string> losses = {"0%", "0.1%", "1%", "1%/8", "3%"};
-  std::vector<std::string> policies = {
-      "plain",   "passthrough", "go_back_n",         "selective_repeat",
-      "erasure", "hybrid",      "layered_interleave"};
-  std::vector<std::string> operations = {"write", "latency"};
-  uint32_t rounds = 1, seconds = 3, mtu = 1500;
+  Part part;
+  uint32_t seconds = 3, mtu = 1500;
   bool is_quick = false, is_fresh = false, only_prints = false;
 
   std::string json() const { return folder + "/rdma.json"; }
+  std::vector<Part> parts() const { return is_quick ? quick_parts() : std::vector<Part>{part}; }
 };
 
 void say(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
@@ -49,31 +74,27 @@ void declare(CLI::App& app, Asked& asked) {
   const auto add = [&](const char* name, auto& target, const std::string& what) {
     return app.add_option(name, target, what);
   };
-  add("--rtt", asked.rtts, "Round trips (1ms,20ms,60ms).")->delimiter(',');
-  add("--loss", asked.losses, "Losses; 1%/8: in bursts of 8 (0%,0.1%,1%,1%/8,3%).")->delimiter(',');
-  add("--policy", asked.policies, "plain: no gateways; else of the gateways (all).")
+  add("--rtt", asked.part.rtts, "Round trips (1ms,20ms,60ms).")->delimiter(',');
+  add("--loss", asked.part.losses, "Losses; 1%/8: in bursts of 8 (0%,0.1%,1%,1%/8,3%).")
       ->delimiter(',');
-  add("--op", asked.operations, "Operations (write,latency), of " + names + ".")->delimiter(',');
-  add("--rounds", asked.rounds, "Until each cell has so many runs (1).")->check(CLI::Range(1, 100));
+  add("--policy", asked.part.policies, "plain: no gateways; else of the gateways (all).")
+      ->delimiter(',');
+  add("--op", asked.part.operations, "Operations (write,latency), of " + names + ".")
+      ->delimiter(',');
+  add("--rounds", asked.part.rounds, "Until each cell has so many runs (1).")
+      ->check(CLI::Range(1, 100));
   add("--seconds", asked.seconds, "Of each measurement of bandwidth (3).")
       ->check(CLI::Range(1, 600));
   add("--mtu", asked.mtu, "Everywhere (1500).")->check(CLI::Range(1280, 9000));
   add("--rate", asked.rate, "Of the link (500Mbit/s).");
   add("--guest", asked.guest, "What make_guest made (build/guest).");
   add("--commit", asked.commit, "What was built, for the results.");
-  app.add_flag("--quick", asked.is_quick,
-               "What decides what is promised: 20ms, 0% and 1%, plain, passthrough, erasure and "
-               "hybrid, writes, five rounds.");
+  app.add_flag(
+      "--quick", asked.is_quick,
+      "Instead of these lists, the most telling quarter of an hour: what is promised first, "
+      "in five rounds.");
   app.add_flag("--fresh", asked.is_fresh, "Forget earlier results.");
   app.add_flag("--print", asked.only_prints, "Measure nothing; make the page anew.");
-}
-
-void take_quick(Asked& asked) {
-  asked.rtts = {"20ms"};
-  asked.losses = {"0%", "1%"};
-  asked.policies = {"plain", "passthrough", "erasure", "hybrid"};
-  asked.operations = {"write"};
-  asked.rounds = 5;
 }
 
 lab::RdmaLine line_of(const Asked& asked, const std::string& rtt, const std::string& loss) {
@@ -86,16 +107,16 @@ lab::RdmaLine line_of(const Asked& asked, const std::string& rtt, const std::str
 
 /// What is wrong with the lists; empty when nothing.
 std::string mistake_of(const Asked& asked) {
-  for (const std::string& each : asked.rtts) {
+  for (const std::string& each : asked.part.rtts) {
     if (const auto time = parse_duration(each); !time) return "--rtt: " + time.error().sentence;
   }
-  for (const std::string& each : asked.losses) {
+  for (const std::string& each : asked.part.losses) {
     const lab::RdmaLine line = line_of(asked, "1ms", each);
     if (const auto loss = parse_share(line.loss); !loss) return "--loss: " + loss.error().sentence;
     if (line.burst.empty()) continue;
     if (const auto mean = parse_real(line.burst); !mean) return "--loss: " + mean.error().sentence;
   }
-  for (const std::string& each : asked.operations) {
+  for (const std::string& each : asked.part.operations) {
     if (find_operation(each) == nullptr) return "--op: \"" + each + "\" is none; see --help";
   }
   if (const auto rate = parse_rate(asked.rate); !rate) return "--rate: " + rate.error().sentence;
@@ -115,51 +136,58 @@ class Grid {
     sites_.set_line(line_of(asked_, "1ms", "0%"));
     sites_.wait_ready();
     start_ = lab::Time::now();
-    walk([&](const Cell& cell) {
-      route(cell);
-      sites_.set_line(line_of(asked_, cell.rtt, cell.loss));
-      const Sample sample = measure(cell);
-      results_.add(cell, sample);
-      save();
-      tell(cell, sample, ++done_, all);
-    });
+    for (const Part& part : asked_.parts()) {
+      walk(part, [&](const Cell& cell) {
+        route(cell);
+        sites_.set_line(line_of(asked_, cell.rtt, cell.loss));
+        const Sample sample = measure(cell);
+        results_.add(cell, sample);
+        save();
+        tell(cell, sample, ++done_, all);
+      });
+    }
   }
 
  private:
   /// Visits what is left to measure, in the order of rounds: neighbours in time are to be compared.
   template <class Visit>
-  void walk(Visit visit) {
-    for (const std::string& rtt : asked_.rtts) {
-      for (uint32_t round = 1; round <= asked_.rounds; ++round) {
-        for (const std::string& policy : asked_.policies) {
+  void walk(const Part& part, Visit visit) {
+    for (const std::string& rtt : part.rtts) {
+      for (uint32_t round = 1; round <= part.rounds; ++round) {
+        for (const std::string& policy : part.policies) {
           routed_.clear();
-          walk_lines(rtt, policy, round, visit);
+          for_each_cell(part, rtt, policy, [&](const Cell& cell) {
+            if (results_.count(cell) < round) visit(cell);
+          });
         }
       }
     }
   }
+
   template <class Visit>
-  void walk_lines(const std::string& rtt, const std::string& policy, uint32_t round, Visit visit) {
-    for (const std::string& loss : asked_.losses) {
-      for (const std::string& operation : asked_.operations) {
-        const Cell cell{asked_.mtu, rtt, loss, policy, operation};
-        if (results_.count(cell) < round) visit(cell);
+  void for_each_cell(const Part& part, const std::string& rtt, const std::string& policy,
+                     Visit visit) const {
+    for (const std::string& loss : part.losses) {
+      for (const std::string& operation : part.operations) {
+        visit(Cell{asked_.mtu, rtt, loss, policy, operation});
       }
     }
   }
 
   size_t to_do() const {
-    size_t count = 0;
-    for (const std::string& rtt : asked_.rtts) {
-      for (const std::string& policy : asked_.policies) {
-        for (const std::string& loss : asked_.losses) {
-          for (const std::string& operation : asked_.operations) {
-            const size_t has = results_.count({asked_.mtu, rtt, loss, policy, operation});
-            count += asked_.rounds - std::min<size_t>(asked_.rounds, has);
-          }
+    std::map<Cell, size_t> wanted;
+    for (const Part& part : asked_.parts()) {
+      for (const std::string& rtt : part.rtts) {
+        for (const std::string& policy : part.policies) {
+          for_each_cell(part, rtt, policy, [&](const Cell& cell) {
+            wanted[cell] = std::max<size_t>(wanted[cell], part.rounds);
+          });
         }
       }
     }
+    size_t count = 0;
+    for (const auto& [cell, rounds] : wanted)
+      count += rounds - std::min(rounds, results_.count(cell));
     return count;
   }
 
@@ -292,7 +320,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : exit_refused;
   }
-  if (asked.is_quick) take_quick(asked);
   if (const std::string why = mistake_of(asked); !why.empty()) return refuse(why, exit_refused);
   try {
     const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
