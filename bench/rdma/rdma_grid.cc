@@ -209,7 +209,7 @@ class Grid {
         operation.command + (operation.is_latency ? "" : lab::for_seconds(asked_.seconds));
     try {
       const lab::PerftestRun run =
-          lab::run_perftest(sites_, command, run_patience + seconds(asked_.seconds));
+          lab::run_perftest_with_figures(sites_, command, run_patience + seconds(asked_.seconds));
       Sample sample{.retransmits = run.retransmits, .commit = asked_.commit};
       read_figures(operation, run, sample);
       return sample;

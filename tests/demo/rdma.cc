@@ -69,9 +69,9 @@ class RdmaDemo {
     steps_.begin(step.what);
     sites_.set_line(step.line);
     const uint32_t seconds = report_.options.seconds;
-    const lab::PerftestRun run =
-        lab::run_perftest(sites_, "ib_write_bw" + step.timeout + lab::for_seconds(seconds),
-                          run_patience + std::chrono::seconds(seconds));
+    const lab::PerftestRun run = lab::run_perftest_with_figures(
+        sites_, "ib_write_bw" + step.timeout + lab::for_seconds(seconds),
+        run_patience + std::chrono::seconds(seconds));
     const auto row = lab::parse_bandwidth(run.host_a);
     if (!row) throw std::runtime_error("ib_write_bw printed no bandwidth: " + run.host_a);
     way.mbps.push_back(row->mbps);

@@ -51,6 +51,17 @@ TEST(Perftest, latency_is_the_median_and_the_99th_percentile) {
   EXPECT_DOUBLE_EQ(row->p99_us, 22772.06);
 }
 
+TEST(Perftest, messages_in_no_time_are_no_bandwidth_and_none_at_all_are) {
+  const std::string head = " #bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]\n";
+  EXPECT_FALSE(parse_bandwidth(head + " 65536 78 0.00 0.00 0.000000\n"));
+  const auto none = parse_bandwidth(head + " 65536 0 0.00 0.00 0.000000\n");
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->mbps, 0);
+  EXPECT_FALSE(
+      parse_latency(" #bytes #iterations t_min[usec] t_typical[usec]\n"
+                    " 2 200 inf inf inf inf -nan inf inf\n"));
+}
+
 TEST(Perftest, what_holds_no_row_of_that_kind_has_no_figures) {
   EXPECT_FALSE(parse_bandwidth(""));
   EXPECT_FALSE(parse_bandwidth("Couldn't connect to 10.2.0.2:18515\n"));
