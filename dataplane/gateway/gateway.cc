@@ -175,7 +175,8 @@ void Gateway::take(std::span<uint8_t> packet, Instant now) {
   Lane* lane = lane_of(*admitted);
   follow_epoch(*lane, now);
   lane->has_sent = true;
-  if (const auto reason = lane->out->offer(*admitted, packet, now)) drops_.add(*reason);
+  DropReason why{};
+  if (!lane->out->try_offer(*admitted, packet, now, why)) drops_.add(why);
 }
 
 void Gateway::refuse(DropReason reason, std::span<const uint8_t> packet, Instant now) {

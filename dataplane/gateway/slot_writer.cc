@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <string>
 
 #include "dataplane/base/assert.h"
@@ -35,12 +34,12 @@ Result<SlotWriter> SlotWriter::make(sdr::SendStream& stream) {
                    " bytes needs " + std::to_string(slots_min) + " of the smallest");
   }
   const size_t bytes = size_t{config.messages} * config.message_bytes_max();
-  // Zeroed, so that its pages are there before the first frame.
-  std::unique_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[bytes + line_bytes]());
+  LargeMemory memory = make_large_memory(bytes);
   if (memory == nullptr) {
     return failure("no memory for " + std::to_string(config.messages) + " messages of " +
                    std::to_string(config.message_bytes_max()) + " bytes");
   }
+  std::memset(memory.get(), 0, bytes);  // so that its pages are there before the first frame
   SlotWriter made(stream, std::move(memory), bytes);
   made.slots_max_ = config.data_slots_max;
   made.is_coded_ = config.rows != 0;
@@ -111,8 +110,20 @@ void SlotWriter::abandon() {
 
 void SlotWriter::begin_slot() {
   used_ = 0;
+  prefetch_next();
   ends_in_slot_ = 0;
   first_frame_ = no_frame_start;
+}
+
+// The slot behind this one: it was last written a round of all messages ago.
+void SlotWriter::prefetch_next() const {
+  if (!handle_) return;
+  const uint8_t* const next = slot_bytes() + slot_header_bytes + room_;
+  const uint8_t* const end =
+      std::min<const uint8_t*>(next + slot_header_bytes + room_, first_ + memory_bytes_);
+  for (const uint8_t* line = next; line < end; line += line_bytes) {
+    __builtin_prefetch(line, /*rw=*/1, /*locality=*/2);
+  }
 }
 
 bool SlotWriter::try_flush(Instant now) {

@@ -23,6 +23,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
+#include "dataplane/core/large_memory.h"
 #include "dataplane/sdr/send_stream.h"
 #include "dataplane/wire/slot.h"
 
@@ -75,16 +76,17 @@ class SlotWriter {
     uint8_t ecn = 0, dscp = 0;
   };
 
-  SlotWriter(sdr::SendStream& stream, std::unique_ptr<uint8_t[]> memory, size_t memory_bytes)
+  SlotWriter(sdr::SendStream& stream, LargeMemory memory, size_t memory_bytes)
       : stream_(&stream),
         memory_(std::move(memory)),
-        first_(&memory_[line_bytes - reinterpret_cast<uintptr_t>(memory_.get()) % line_bytes]),
+        first_(memory_.get()),
         memory_bytes_(memory_bytes) {}
 
   bool try_open();
   void close(Instant now);
   void abandon();
   void begin_slot();
+  void prefetch_next() const;
   bool try_flush(Instant now);
   bool try_write(const FrameHeader& header, std::span<const uint8_t> packet, Marks marks,
                  Instant now);
@@ -93,12 +95,12 @@ class SlotWriter {
   size_t message_rest() const {
     return size_t{slots_end_ - std::min(slot_, slots_end_)} * room_ - used_;
   }
-  uint8_t* slot_bytes() {
+  uint8_t* slot_bytes() const {
     return &first_[place_offset_ + size_t{slot_} * (slot_header_bytes + room_)];
   }
 
   sdr::SendStream* stream_;
-  std::unique_ptr<uint8_t[]> memory_;
+  LargeMemory memory_;
   uint8_t* first_;  // on a cache line: a code then reads slots where they lie
   size_t memory_bytes_ = 0;
 

@@ -180,6 +180,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   uint8_t put_in_place(Message& message, const cw_bits_record& record, const uint8_t* payload,
                        uint32_t slot);
   cw_bits_record record_of(const SlotArrival& arrival) const;
+  void prefetch(const Message& message, uint64_t offset) const;
   void copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                  uint32_t slot) const;
   void touch(Message& message);

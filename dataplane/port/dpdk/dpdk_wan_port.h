@@ -110,8 +110,10 @@ class DpdkWanPort final : public Port {
 
   uint64_t* obstacle_to(const Packet& packet);
   size_t send_some(std::span<Packet* const> packets);
-  size_t wrap(Packet& packet);
-  uint32_t icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp) const;
+  size_t put_headers(Packet& packet);
+  void put_icrc(Packet& packet, size_t outer_bytes);
+  uint32_t icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp,
+                   std::span<const uint8_t> own) const;
 
   PortFacts facts_;
   PortCounters counters_;

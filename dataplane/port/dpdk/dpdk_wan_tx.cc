@@ -48,9 +48,12 @@ size_t DpdkWanPort::send_some(std::span<Packet* const> packets) {
   std::array<uint8_t, limits::burst_packets_max> outer_bytes;
   uint64_t bytes = 0;
   for (size_t i = 0; i < packets.size(); ++i) {
-    outer_bytes[i] = static_cast<uint8_t>(wrap(*packets[i]));
-    bytes += packets[i]->bytes;
+    outer_bytes[i] = static_cast<uint8_t>(put_headers(*packets[i]));
+    bytes += packets[i]->bytes + icrc_bytes;
   }
+  // In a loop of its own: headers are read here as they were not written, which takes time as long
+  // as they have just been.
+  for (size_t i = 0; i < packets.size(); ++i) put_icrc(*packets[i], outer_bytes[i]);
   const size_t sent = device_->tx_burst(packets);
   for (size_t i = 0; i < packets.size(); ++i) {
     // What has been sent may be another's by now; only its length was noted.
@@ -67,8 +70,8 @@ size_t DpdkWanPort::send_some(std::span<Packet* const> packets) {
   return sent;
 }
 
-/// Writes everything around the transport packet; returns how much stands before it.
-size_t DpdkWanPort::wrap(Packet& packet) {
+/// Writes everything before the transport packet; returns how much that is.
+size_t DpdkWanPort::put_headers(Packet& packet) {
   CW_ASSERT(packet.bytes >= sizeof(Bth) && packet.bytes <= packet.bytes_max &&
             packet.payload == nullptr);
   const Peer& peer = peers_.all[packet.peer];
@@ -86,18 +89,24 @@ size_t DpdkWanPort::wrap(Packet& packet) {
       .target_udp_port = peer.udp_port,
   };
   const size_t outer_bytes = outer_header_bytes(address, FrameStart::Ethernet);
-  const size_t link_bytes = link_header_bytes(address, FrameStart::Ethernet);
   uint8_t* const front = packet.data - outer_bytes;
   encode_outer_headers(address, FrameStart::Ethernet, packet.bytes, {front, outer_bytes});
-  const uint32_t icrc = icrc_of(packet, {front + link_bytes, outer_bytes - link_bytes});
-  Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(packet.data + packet.bytes, icrc_bytes));
   packet.data = front;
-  packet.bytes += static_cast<uint32_t>(outer_bytes + icrc_bytes);
+  packet.bytes += static_cast<uint32_t>(outer_bytes);
   return outer_bytes;
 }
 
-uint32_t DpdkWanPort::icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp) const {
-  const std::span<const uint8_t> own(packet.data, packet.bytes);
+void DpdkWanPort::put_icrc(Packet& packet, size_t outer_bytes) {
+  constexpr size_t link_bytes = 14;
+  const std::span<const uint8_t> frame(packet.data, packet.bytes);
+  const uint32_t icrc = icrc_of(packet, frame.subspan(link_bytes, outer_bytes - link_bytes),
+                                frame.subspan(outer_bytes));
+  Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(packet.data + packet.bytes, icrc_bytes));
+  packet.bytes += icrc_bytes;
+}
+
+uint32_t DpdkWanPort::icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp,
+                              std::span<const uint8_t> own) const {
   if (!packet.has_payload_crc) return icrc_.of(ip_and_udp, own);
   const size_t header_bytes = opcode_table[own[0]].header_bytes;
   const size_t pad_bytes = own[offsetof(Bth, flags)] >> Bth::pad_shift & 3;
