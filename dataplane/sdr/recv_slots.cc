@@ -158,6 +158,7 @@ inline uint8_t RecvStream::put_in_place(Message& message, const cw_bits_record& 
   cw_bits_spot spot;
   const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
   if (refusal != CW_BITS_NONE) return refusal;
+  if (message.memory == nullptr) message.memory = message.lender->lend(handle_of(message));
   copy_slot(message, payload, record.length, slot);
   cw_bits_event event;
   if (cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event)) {
