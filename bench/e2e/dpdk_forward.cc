@@ -1,7 +1,9 @@
 // dpdk_forward: what a pair of gateways costs over DPDK, beside testpmd with the same devices.
 //
 //   forward   LAN A is a file that never ends (net_pcap, infinite_rx), LAN B takes everything
-//             (net_null), and a memif joins the two: frames per second that come out.
+//             (net_null), and a memif joins the two: frames per second that come out. A gateway
+//             sends to hosts that it has heard, so its LAN B is a file with one frame (net_pcap
+//             without a file to write to), which throws away as well.
 //   latency   the LANs are cables of two hosts (net_af_packet): one way, at a thousand packets a
 //             second, and what testpmd's way takes.
 //   cost      processor time of both gateways at 500 Mbit/s, per gigabyte.
@@ -56,13 +58,16 @@ void put16(std::string& out, unsigned value) {
   out += static_cast<char>(value);
 }
 
-/// UDP over IPv4 from 10.1.0.2 to 10.2.0.2, of one of many flows.
-std::string frame_of(unsigned flow, unsigned bytes) {
+/// UDP over IPv4 from a host of one site (1 or 2) to the other's, of one of many flows.
+std::string frame_of(char from, unsigned flow, unsigned bytes) {
   constexpr unsigned link_bytes = 14, ip_bytes = 20;
   std::string ip("\x45\0", 2);
   put16(ip, bytes - link_bytes);
   put16(ip, flow);
-  ip += std::string("\0\0\x40\x11\0\0\x0a\1\0\2\x0a\2\0\2", 14);
+  ip += std::string("\0\0\x40\x11\0\0", 6);
+  for (const char site : {from, static_cast<char>(3 - from)}) {
+    ip += std::string({'\x0a', site, '\0', '\2'});
+  }
   const std::span header(reinterpret_cast<const uint8_t*>(ip.data()), ip.size());
   const auto sum = static_cast<uint16_t>(~sum_of(header));
   ip[10] = static_cast<char>(sum >> 8);
@@ -71,14 +76,14 @@ std::string frame_of(unsigned flow, unsigned bytes) {
   put16(ip, 5000);
   put16(ip, bytes - link_bytes - ip_bytes);
   put16(ip, 0);
-  std::string frame("\2\0\0\0\0\1\2\0\0\0\0\2\x08\0", link_bytes);
+  // To the address of every process's first net_pcap.
+  std::string frame("\2pcap\0\2\0\0\0\0\2\x08\0", link_bytes);
   frame += ip;
   frame.resize(bytes, 'x');
   return frame;
 }
 
-void write_capture(const std::string& path, unsigned bytes) {
-  constexpr unsigned flows = 64;
+void write_capture(const std::string& path, char from, unsigned flows, unsigned bytes) {
   std::ofstream file(path, std::ios::binary);
   const auto put = [&file](std::initializer_list<uint32_t> words) {
     for (const uint32_t word : words) file.write(reinterpret_cast<const char*>(&word), 4);
@@ -86,7 +91,7 @@ void write_capture(const std::string& path, unsigned bytes) {
   put({0xa1b2c3d4, 4u << 16 | 2, 0, 0, 65535, 1});
   for (unsigned flow = 0; flow < flows; ++flow) {
     put({0, 0, bytes, bytes});
-    file << frame_of(flow, bytes);
+    file << frame_of(from, flow, bytes);
   }
 }
 
@@ -97,7 +102,7 @@ struct Contender {
 };
 
 std::vector<Contender> contenders() {
-  // 64 messages of 1 MiB: slots are kept in memory that is written anew every 64 MiB.
+  // 64 messages of 1 MiB each.
   const GatewaySetup plain{.policy = "passthrough"};
   const GatewaySetup retaining{.policy = "selective_repeat"};
   const GatewaySetup coding{.policy = "erasure", .params = "[class.params]\nk = 32\nm = 4\n"};
@@ -109,11 +114,14 @@ std::vector<Contender> contenders() {
 Json measure_forwarding(const Arguments& arguments, const std::string& gateway) {
   const lab::Space space = lab::Space::make();
   const std::string capture = std::string(lab::enclosure_folder) + "/frames.pcap";
-  write_capture(capture, arguments.frame_bytes);
+  const std::string host = std::string(lab::enclosure_folder) + "/host.pcap";
+  write_capture(capture, 1, 64, arguments.frame_bytes);
+  write_capture(host, 2, 1, 60);
   const Ends ends{.space_a = space.fd(),
                   .space_b = space.fd(),
                   .lan_a = "net_pcap0,rx_pcap=" + capture + ",infinite_rx=1",
-                  .lan_b = "net_null0,no-rx=1"};
+                  .lan_b = "net_null0,no-rx=1",
+                  .lan_b_heard = "net_pcap0,rx_pcap=" + host};
   std::vector<double> baseline;
   const std::vector<Contender> all = contenders();
   std::vector<std::vector<double>> rates(all.size()), ratios(all.size());
@@ -168,7 +176,9 @@ Json measure_latency(const Arguments& arguments, const Hosts& hosts, const std::
     const auto run = [&](std::unique_ptr<Pair> pair) {
       return latency_of(hosts, *pair, interval, time);
     };
+    hosts.aim_at_each_other();
     const Json testpmd = run(start_testpmd(hosts.ends()));
+    hosts.aim_at_gateways();
     const Json ours = run(start_gateways(hosts.ends(), polling, gateway));
     const Json sleeping = run(start_gateways(hosts.ends(), at_ease(), gateway));
     for (const size_t i : {0, 1}) {
@@ -262,7 +272,7 @@ int main(int argc, char** argv) {
     if (const std::string why = lab::obstacle(); !why.empty()) throw std::runtime_error(why);
     return lab::run_enclosed([&] {
       try {
-        return run(arguments, (folder / "dpdk_gateway").string());
+        return run(arguments, (folder / "causewayd").string());
       } catch (const std::exception& error) {
         return say(std::string("dpdk_forward: ") + error.what()), exit_failed;
       }

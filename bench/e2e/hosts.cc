@@ -16,13 +16,21 @@ constexpr size_t datagram_bytes = 1358;  // frames of 1400 bytes
 
 }  // namespace
 
-// Frames bear the far host's address already, which testpmd does not change, and no kernel between
-// takes for its own; and checksums that are finished, since no kernel would do it on the way.
+// Frames bear checksums that are finished, since no kernel would do it on the way.
 Hosts::Hosts() : sites_({.lan_offloads = false}) {
-  sites_.space(At::HostA).must(
-      "ethtool -K va tx off; ip neigh replace 10.1.0.1 lladdr 02:00:00:00:00:04 dev va");
-  sites_.space(At::HostB).must(
-      "ethtool -K vb tx off; ip neigh replace 10.2.0.1 lladdr 02:00:00:00:00:01 dev vb");
+  sites_.space(At::HostA).must("ethtool -K va tx off");
+  sites_.space(At::HostB).must("ethtool -K vb tx off");
+}
+
+// sites.cc numbers the interfaces' addresses: va, la, wa, vb, lb, wb.
+void Hosts::aim_at_each_other() const {
+  sites_.space(At::HostA).must("ip neigh replace 10.1.0.1 lladdr 02:00:00:00:00:04 dev va");
+  sites_.space(At::HostB).must("ip neigh replace 10.2.0.1 lladdr 02:00:00:00:00:01 dev vb");
+}
+
+void Hosts::aim_at_gateways() const {
+  sites_.space(At::HostA).must("ip neigh replace 10.1.0.1 lladdr 02:00:00:00:00:02 dev va");
+  sites_.space(At::HostB).must("ip neigh replace 10.2.0.1 lladdr 02:00:00:00:00:05 dev vb");
 }
 
 Ends Hosts::ends() const {

@@ -18,6 +18,10 @@ class Hosts {
   /// Throws where the lab cannot be made.
   Hosts();
 
+  /// Whom frames are addressed to: testpmd passes them on as they are, and a gateway takes its own.
+  /// The gateways, at first.
+  void aim_at_each_other() const;
+  void aim_at_gateways() const;
   /// The gateways' ends of the hosts' cables, as af_packet devices.
   Ends ends() const;
   /// Single datagrams from A to B: from the call of the kernel to the kernel's time of arrival.

@@ -83,34 +83,39 @@ class Testpmd final : public Pair {
   }
 
   // Its statistics of each second, of its first port: what came in by the memif.
-  double frames_per_second(unsigned count) override {
-    const size_t before = b_->out_so_far().size();
-    std::this_thread::sleep_for(seconds(count + 1));
-    check();
-    std::istringstream lines(b_->out_so_far().substr(before));
+  std::vector<double> take_rates() override {
+    const std::string all = b_->out_so_far();
+    std::istringstream lines(all.substr(read_));
+    read_ = all.size();
     std::vector<double> rates;
-    bool is_first_port = false;
     for (std::string line; std::getline(lines, line);) {
       if (line.find("NIC statistics for port") != std::string::npos) {
-        is_first_port = line.find("port 0") != std::string::npos;
+        is_first_port_ = line.find("port 0") != std::string::npos;
       }
       const size_t at = line.find("Rx-pps:");
-      if (is_first_port && at != std::string::npos) rates.push_back(std::stod(line.substr(at + 7)));
+      if (is_first_port_ && at != std::string::npos)
+        rates.push_back(std::stod(line.substr(at + 7)));
     }
-    return median(rates);
+    return rates;
   }
+
+ private:
+  size_t read_ = 0;
+  bool is_first_port_ = false;
 };
 
 // ---- gateways -----------------------------------------------------------------------------------
 
-std::string config_of(bool is_a, const GatewaySetup& setup, const std::string& mtu) {
+std::string config_of(bool is_a, const GatewaySetup& setup, const std::string& lan) {
   const auto pick = [is_a](const char* a, const char* b) { return std::string(is_a ? a : b); };
   std::ostringstream file;
   file << "[site]\nname = \"" << pick("a", "b") << "\"\nidle = \""
        << (setup.polls ? "poll" : "adaptive") << "\"\nlog = \"warning\"\ncore = " << pick("0", "1")
-       << "\ncoding_threads = " << setup.coding_threads
-       << "\n\n[lan]\nroutes = false\nmtu = " << mtu << "\n\n[wan]\nport = \"dpdk\"\ndevice = \""
-       << memif << pick("client", "server") << "\"\naddress = \"192.0.2." << pick("1", "2")
+       << "\ncoding_threads = " << setup.coding_threads << "\nstatus = \"" << folder << "/"
+       << pick("a", "b") << ".json\"\n\n[lan]\nport = \"dpdk\"\ndevice = \"" << lan
+       << "\"\naddresses = [\"10." << pick("1", "2")
+       << ".0.1/24\"]\nmtu = 1500\n\n[wan]\nport = \"dpdk\"\ndevice = \"" << memif
+       << pick("client", "server") << "\"\naddress = \"192.0.2." << pick("1", "2")
        << "\"\nrate = \"" << setup.rate
        << "\"\nadapt = false\n\n[pair]\nkey_file = \"pair.key\"\nrtt = \"1 ms\"\nmtu = 1500\n\n"
        << "[[peer]]\nname = \"" << pick("b", "a") << "\"\naddress = \"192.0.2." << pick("2", "1")
@@ -125,44 +130,67 @@ void write_file(const std::string& name, const std::string& text) {
   std::ofstream(folder + "/" + name) << text;
 }
 
+/// What causewayd wrote last; nothing before it has written.
+nlohmann::json status_of(const std::string& site) {
+  std::ifstream file(folder + "/" + site + ".json");
+  return nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+}
+
 class Gateways final : public Pair {
  public:
   Gateways(const Ends& ends, const GatewaySetup& setup, const std::string& program) {
     umask(077);
-    unlink((folder + "/pair.sock").c_str());
+    for (const char* left : {"pair.sock", "a.json", "b.json"})
+      unlink((folder + "/" + left).c_str());
     write_file("pair.key", "the secret of a pair that is measured\n");
-    write_file("a.toml", config_of(true, setup, ends.lan_mtu));
-    write_file("b.toml", config_of(false, setup, ends.lan_mtu));
-    b_.emplace(ends.space_b, before_others({program, folder + "/b.toml", ends.lan_b}));
-    a_.emplace(ends.space_a, before_others({program, folder + "/a.toml", ends.lan_a}));
+    write_file("a.toml", config_of(true, setup, ends.lan_a));
+    write_file("b.toml",
+               config_of(false, setup, ends.lan_b_heard.empty() ? ends.lan_b : ends.lan_b_heard));
+    b_.emplace(ends.space_b, before_others({program, "--config", folder + "/b.toml"}));
+    a_.emplace(ends.space_a, before_others({program, "--config", folder + "/a.toml"}));
     const auto end = lab::Time::now() + patience;
-    while (a_->out_so_far().find("\"is_up\":true") == std::string::npos) {
+    while (!is_up()) {
       check();
       if (lab::Time::now() > end) throw std::runtime_error("the gateways' link does not come up");
       std::this_thread::sleep_for(milliseconds(50));
     }
   }
 
-  double frames_per_second(unsigned count) override {
-    const size_t before = b_->out_so_far().size();
-    std::this_thread::sleep_for(seconds(count + 1));
-    check();
-    std::istringstream lines(b_->out_so_far().substr(before));
-    std::vector<double> rates;
-    double seconds_before = 0, frames_before = 0;
-    for (std::string line; std::getline(lines, line);) {
-      const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-      if (!json.is_object()) continue;
-      const double at = json.at("seconds"), frames = json.at("counters").value("frames_out", 0.0);
-      if (seconds_before > 0) rates.push_back((frames - frames_before) / (at - seconds_before));
-      seconds_before = at;
-      frames_before = frames;
-    }
-    return median(rates);
+  // Its status is written each second.
+  std::vector<double> take_rates() override {
+    const auto status = status_of("b");
+    if (!status.is_object() || !status.contains("counters")) return {};
+    const double at = status.at("uptime_s"), frames = status.at("counters").at("frames_out");
+    if (at == at_) return {};
+    const double rate = (frames - frames_) / (at - at_);
+    at_ = at;
+    frames_ = frames;
+    return {rate};
   }
+
+ private:
+  static bool is_up() {
+    const auto status = status_of("a");
+    return status.is_object() && status.contains("peers") &&
+           status.at("peers").at(0).at("link") == "up";
+  }
+
+  double at_ = 0, frames_ = 0;
 };
 
 }  // namespace
+
+double Pair::frames_per_second(unsigned count) {
+  const auto end = lab::Time::now() + seconds(count + 1);
+  (void)take_rates();
+  std::vector<double> rates;
+  while (lab::Time::now() < end) {
+    std::this_thread::sleep_for(milliseconds(50));
+    check();
+    for (const double rate : take_rates()) rates.push_back(rate);
+  }
+  return median(rates);
+}
 
 double Pair::processor_seconds() const {
   const auto both = a_->processor_time() + b_->processor_time();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/lab/program.h"
 #include "tests/lab/space.h"
@@ -15,7 +16,8 @@ namespace cw::bench {
 struct Ends {
   int space_a = -1, space_b = -1;  ///< network namespaces
   std::string lan_a, lan_b;        ///< DPDK devices
-  std::string lan_mtu = "1500";
+  /// Of gateway B, when not empty: one that it hears a host on, whom it could not send to else.
+  std::string lan_b_heard;
 };
 
 /// How gateways are made; nothing of it concerns testpmd.
@@ -31,20 +33,23 @@ struct GatewaySetup {
 class Pair {
  public:
   virtual ~Pair() = default;
-  /// Frames per second that came out at B, over the last `seconds` seconds: the median of each.
-  virtual double frames_per_second(unsigned seconds) = 0;
+  /// Frames per second that come out at B from now on: the median of so many seconds.
+  double frames_per_second(unsigned seconds);
   /// Both processes together, since their start.
   double processor_seconds() const;
   /// Throws what a process said when it has ended.
   void check();
 
  protected:
+  /// Of the seconds that have ended since the last call.
+  virtual std::vector<double> take_rates() = 0;
+
   std::optional<lab::Program> a_, b_;
 };
 
 /// Throws when testpmd is not there, or a process does not start.
 std::unique_ptr<Pair> start_testpmd(const Ends& ends);
-/// `program` is the gateway's; returns when the link is up.
+/// `program` is causewayd; returns when the link is up.
 std::unique_ptr<Pair> start_gateways(const Ends& ends, const GatewaySetup& setup,
                                      const std::string& program);
 

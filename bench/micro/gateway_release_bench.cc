@@ -24,10 +24,10 @@ constexpr uint32_t burst = 64;
 /// A stream whose messages hold the same bytes in each epoch.
 class Posted final : public Receives {
  public:
-  std::optional<sdr::RecvHandle> try_post(std::span<uint8_t> memory) override {
+  std::optional<sdr::RecvHandle> try_post(sdr::RecvMemory& lender, uint64_t) override {
     if (next_ == slots.messages) return std::nullopt;
-    memory_[next_] = memory.data();
     const sdr::RecvHandle handle{next_, MessageSeq(next_)};
+    lender_ = &lender;
     ++next_;
     return handle;
   }
@@ -37,16 +37,27 @@ class Posted final : public Receives {
   uint32_t payload_bytes() const override { return slots.payload_bytes_max; }
 
   void begin_epoch() { next_ = 0; }
+  /// Each message gets the same memory every time: what came back last is lent first.
+  void take_memory() {
+    for (uint32_t i = 0; i < slots.messages; ++i) {
+      const uint32_t m = is_first_ ? i : slots.messages - 1 - i;
+      memory_[m] = lender_->lend({m, MessageSeq(m)});
+    }
+    is_first_ = false;
+  }
   uint8_t* memory(uint32_t message) const { return memory_[message]; }
 
  private:
   uint32_t next_ = 0;
+  bool is_first_ = true;
+  sdr::RecvMemory* lender_ = nullptr;
   std::array<uint8_t*, slots.messages> memory_{};
 };
 
 struct Site {
   explicit Site(size_t frame_bytes) {
     inbound->on_time(now);
+    posted.take_memory();
     Prng random(1);
     const test::ByteRow packet = test::ip_packet(random, frame_bytes);
     test::Packer packer(slots.payload_bytes_max, slots.data_slots_max);
@@ -89,6 +100,7 @@ struct Site {
     posted.begin_epoch();
     inbound->on_reset(now);
     inbound->on_time(now);
+    posted.take_memory();
     return left;
   }
   size_t leave() {

@@ -50,7 +50,10 @@ class Ring {
   /// Takes the oldest item; the ring must not be empty.
   T pop() {
     CW_ASSERT(!is_empty());
-    return std::move(slots_[head_++ & mask_]);
+    T& item = slots_[head_++ & mask_];
+    // Begins anew in front: a row that is short stays in few cache lines, however long it may get.
+    if (is_empty()) clear();
+    return std::move(item);
   }
   /// Forgets all items. They are overwritten by later pushes, not destroyed now.
   void clear() { head_ = tail_; }

@@ -50,9 +50,22 @@ size_t Worker::receive(Lane& lane, Instant now) {
   return count;
 }
 
+// More leaves than comes: else a queue that once built up would stay as long as packets come in
+// full bursts.
+size_t Worker::send(Lane& lane, Instant now) {
+  constexpr int bursts_max = 2;
+  size_t work = 0;
+  for (int i = 0; i < bursts_max; ++i) {
+    const size_t done = send_burst(lane, now);
+    work += done;
+    if (done < limits::burst_packets_max || lane.held_count > 0) break;
+  }
+  return work;
+}
+
 // What the port did not take stays ours and goes first next turn. The room above is asked only for
 // what there is room to hold, so nothing is ever collected without a place to wait.
-size_t Worker::send(Lane& lane, Instant now) {
+size_t Worker::send_burst(Lane& lane, Instant now) {
   const std::span<Packet*> room = std::span(lane.held).subspan(lane.held_count);
   const size_t collected = lane.side.station->collect(room, now);
   CW_ASSERT(collected <= room.size());

@@ -58,6 +58,7 @@ class Worker {
   void notice_gap(Instant now);
   size_t receive(Lane& lane, Instant now);
   size_t send(Lane& lane, Instant now);
+  size_t send_burst(Lane& lane, Instant now);
   size_t run_change(Instant now);
 
   std::array<Lane, sides_max> lanes_{};

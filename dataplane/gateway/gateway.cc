@@ -35,8 +35,8 @@ class Gateway::Receiving final : public Receives, public sdr::RecvEvents {
   /// Whether the epoch has ended since the last call.
   bool take_reset() { return std::exchange(was_reset_, false); }
 
-  std::optional<sdr::RecvHandle> try_post(std::span<uint8_t> memory) override {
-    return stream_.try_post(memory);
+  std::optional<sdr::RecvHandle> try_post(sdr::RecvMemory& lender, uint64_t bytes) override {
+    return stream_.try_post(lender, bytes);
   }
   void complete(sdr::RecvHandle handle, Instant now) override { stream_.complete(handle, now); }
   bool is_marked(sdr::RecvHandle handle, uint32_t slot) const override {
@@ -175,7 +175,8 @@ void Gateway::take(std::span<uint8_t> packet, Instant now) {
   Lane* lane = lane_of(*admitted);
   follow_epoch(*lane, now);
   lane->has_sent = true;
-  if (const auto reason = lane->out->offer(*admitted, packet, now)) drops_.add(*reason);
+  DropReason why{};
+  if (!lane->out->try_offer(*admitted, packet, now, why)) drops_.add(why);
 }
 
 void Gateway::refuse(DropReason reason, std::span<const uint8_t> packet, Instant now) {

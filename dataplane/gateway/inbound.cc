@@ -1,7 +1,6 @@
 #include "dataplane/gateway/inbound.h"
 
 #include <algorithm>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -30,8 +29,8 @@ Result<std::unique_ptr<Inbound>> Inbound::make(const InboundOptions& options, Re
                                                Release& release, Drops& drops) {
   const uint64_t bytes = options.slots.messages * options.slots.message_bytes();
   // Not touched before a slot arrives there.
-  std::unique_ptr<uint8_t[]> memory;
-  if (bytes <= memory_bytes_max) memory.reset(new (std::nothrow) uint8_t[bytes]);
+  LargeMemory memory;
+  if (bytes <= memory_bytes_max) memory = make_large_memory(bytes);
   if (!memory) {
     return failure("no memory for " + std::to_string(options.slots.messages) + " messages of " +
                    std::to_string(options.slots.message_bytes()) +
@@ -41,8 +40,8 @@ Result<std::unique_ptr<Inbound>> Inbound::make(const InboundOptions& options, Re
       new Inbound(options, std::move(memory), receives, release, drops));
 }
 
-Inbound::Inbound(const InboundOptions& options, std::unique_ptr<uint8_t[]> memory,
-                 Receives& receives, Release& release, Drops& drops)
+Inbound::Inbound(const InboundOptions& options, LargeMemory memory, Receives& receives,
+                 Release& release, Drops& drops)
     : frames_low_(options.frames_max / 8),
       memory_(std::move(memory)),
       release_(release),

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "dataplane/base/result.h"
+#include "dataplane/core/large_memory.h"
 #include "dataplane/gateway/accounts.h"
 #include "dataplane/gateway/frames.h"
 #include "dataplane/gateway/order.h"
@@ -59,8 +60,8 @@ class Inbound final : FrameSink, OrderSink, FrameSource {
   size_t frames_lent() const { return frames_.lent_count(); }
 
  private:
-  Inbound(const InboundOptions& options, std::unique_ptr<uint8_t[]> memory, Receives& receives,
-          Release& release, Drops& drops);
+  Inbound(const InboundOptions& options, LargeMemory memory, Receives& receives, Release& release,
+          Drops& drops);
 
   void on_frame(const ParsedFrame& parsed, Instant now) override;
   void on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end, Instant now) override {
@@ -75,7 +76,7 @@ class Inbound final : FrameSink, OrderSink, FrameSource {
   void give_back(uint32_t frame);
 
   const size_t frames_low_;  // free frames below which holes are given up early
-  std::unique_ptr<uint8_t[]> memory_;
+  LargeMemory memory_;
   Release& release_;
   Drops& drops_;
   FrameTable frames_;

@@ -154,16 +154,22 @@ void set_traffic_class(std::span<uint8_t> packet, uint8_t clear, uint8_t set) {
 
 }  // namespace
 
+// Filled where the caller will read it: a copy would be read wider than it has just been written,
+// and wait for the stores of the packet before.
 std::optional<IpPacket> parse_ip_packet(Bytes bytes) {
-  if (bytes.empty() || bytes.size() > limits::frame_bytes_max) return std::nullopt;
-  IpPacket packet;
+  std::optional<IpPacket> parsed;
+  if (bytes.empty() || bytes.size() > limits::frame_bytes_max) return parsed;
+  IpPacket& packet = parsed.emplace();
   const int version = bytes[0] >> 4;
   const bool is_sound = version == 4   ? parse_v4(bytes, packet)
                         : version == 6 ? parse_v6(bytes, packet)
                                        : false;
-  if (!is_sound) return std::nullopt;
-  read_upper(bytes.first(packet.bytes).subspan(packet.header_bytes), packet);
-  return packet;
+  if (is_sound) {
+    read_upper(bytes.first(packet.bytes).subspan(packet.header_bytes), packet);
+  } else {
+    parsed.reset();
+  }
+  return parsed;
 }
 
 bool try_decrement_ttl(std::span<uint8_t> packet) {

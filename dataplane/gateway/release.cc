@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/gateway/ip_packet.h"
@@ -11,6 +12,8 @@ namespace {
 
 /// A port without packets has them all on their way: how soon to look again.
 constexpr Duration port_retry = Duration::from_us(50);
+/// What is longer was an idle time, or a pause of the machine.
+constexpr Duration turn_max = Duration::from_us(200);
 
 /// The frame is one IP packet, as long as it says: what a LAN may be given.
 bool is_ip_packet(std::span<const uint8_t> frame) {
@@ -65,9 +68,13 @@ size_t Release::collect(std::span<Packet*> out, Instant now) {
   return count;
 }
 
-// Frames of each turn bear its time: the queue behind the pacer begins with it.
+// Frames of each turn bear its time: the queue behind the pacer begins with it. What the line could
+// have carried during the turn before may still leave, however long that took; only idle time is
+// worth no more than a burst.
 void Release::pace(Instant now) {
-  line_free_ = std::max(line_free_, now - options_.rate.time_for(Bytes(options_.burst_bytes)));
+  const Instant last = std::exchange(paced_at_, now);
+  const Instant before = now - last <= turn_max ? last : now;
+  line_free_ = std::max(line_free_, before - options_.rate.time_for(Bytes(options_.burst_bytes)));
   while (line_free_ <= now) {
     Ring<Entry>& row = at_once_.is_empty() ? in_turn_ : at_once_;
     if (row.is_empty()) return;

@@ -81,6 +81,7 @@ class Release {
   Ring<Entry> at_once_, in_turn_;
   Ring<Entry> ready_;  // for the port
   Instant line_free_;  // by the pacer
+  Instant paced_at_;   // last asked
   Instant retry_at_;   // the port had no packet; not asked again before
 };
 

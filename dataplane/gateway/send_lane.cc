@@ -28,11 +28,12 @@ void SendLane::set_rate(Rate rate) {
   queue_bytes_max_ = std::max(rate.bytes_in(queue_).count(), bytes_min);
 }
 
-std::optional<DropReason> SendLane::offer(const Admitted& admitted, std::span<uint8_t> packet,
-                                          Instant now) {
-  if (!stream_->is_started()) return DropReason::peer_down;
+bool SendLane::try_offer(const Admitted& admitted, std::span<uint8_t> packet, Instant now,
+                         DropReason& why) {
+  const auto refuse = [&why](DropReason reason) { return why = reason, false; };
+  if (!stream_->is_started()) return refuse(DropReason::peer_down);
   const uint64_t waiting = stream_->waiting_bytes();
-  if (waiting >= queue_bytes_max_) return DropReason::wan_queue_full;
+  if (waiting >= queue_bytes_max_) return refuse(DropReason::wan_queue_full);
   uint8_t ecn = admitted.ecn;
   if (marks_ && waiting >= queue_bytes_max_ / 2 && ecn != ecn_ce && try_set_ce(packet)) {
     ecn = ecn_ce;
@@ -41,14 +42,14 @@ std::optional<DropReason> SendLane::offer(const Admitted& admitted, std::span<ui
   const FrameHeader header = sequences_.header_for(admitted.bytes, admitted.bucket, admitted.order);
   switch (writer_.append(header, packet.first(admitted.bytes), ecn, admitted.dscp, now)) {
     case Appended::NoRoom:
-      return DropReason::wan_places_full;
+      return refuse(DropReason::wan_places_full);
     case Appended::Broken:
-      return DropReason::stream_broken;
+      return refuse(DropReason::stream_broken);
     case Appended::Taken:
       break;
   }
   sequences_.take(header);
-  return std::nullopt;
+  return true;
 }
 
 uint64_t SendLane::end_turn(Instant now) {

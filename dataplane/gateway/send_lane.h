@@ -29,7 +29,7 @@ class SendLane {
   void rebase(Duration shift) { writer_.rebase(shift); }
 
   /// Takes a frame, or says why not. Marks CE in place when much waits. Cost: hot; one copy.
-  std::optional<DropReason> offer(const Admitted& admitted, std::span<uint8_t> packet, Instant now);
+  bool try_offer(const Admitted& admitted, std::span<uint8_t> packet, Instant now, DropReason& why);
   /// Returns how many frames, taken before, were lost since the last call because their message
   /// was over: to be counted as DropReason::stream_broken.
   uint64_t end_turn(Instant now);

@@ -21,7 +21,6 @@ constexpr uint32_t frame_slots_max = (limits::frame_bytes_max + frame_header_byt
 SlotReader::SlotReader(const SlotReaderOptions& options, std::span<uint8_t> memory,
                        Receives& receives, FrameSink& sink, Drops& drops)
     : options_(options),
-      memory_(memory),
       receives_(receives),
       sink_(sink),
       drops_(drops),
@@ -31,6 +30,9 @@ SlotReader::SlotReader(const SlotReaderOptions& options, std::span<uint8_t> memo
       known_(new uint64_t[size_t{options.messages} * words_]()),
       posted_(options.messages) {
   CW_ASSERT(memory.size() >= options.messages * options.message_bytes());
+  for (size_t i = options.messages; i-- > 0;) {
+    unused_.push_back(memory.data() + i * options.message_bytes());
+  }
 }
 
 // ---- events -------------------------------------------------------------------------------------
@@ -268,6 +270,7 @@ bool SlotReader::on_time(Instant now) {
     if (!is_void_ && message.frames > 0) break;
     message.is_posted = false;
     receives_.complete(message.handle, now);
+    if (message.memory != nullptr) unused_.push_back(message.memory);
     posted_.pop();
     if (front_ > 0) --front_;
     has_work = true;
@@ -277,21 +280,27 @@ bool SlotReader::on_time(Instant now) {
   return post_all() || has_work;
 }
 
-// Completion is in the order of messages, so that the memory of the oldest is always the next free.
+// There is memory for as many messages as are posted; most of it is seldom touched, since few of
+// them have slots at a time.
+uint8_t* SlotReader::lend(sdr::RecvHandle handle) {
+  Message& message = messages_[handle.place];
+  CW_ASSERT(message.is_posted && message.memory == nullptr && !unused_.empty());
+  message.memory = unused_.back();
+  unused_.pop_back();
+  return message.memory;
+}
+
 bool SlotReader::post_all() {
   bool has_work = false;
   while (posted_.count() < options_.messages) {
-    const size_t index = post_count_ % options_.messages;
-    const auto memory = memory_.subspan(index * options_.message_bytes(), options_.message_bytes());
-    const auto handle = receives_.try_post(memory);
+    const auto handle = receives_.try_post(*this, options_.message_bytes());
     if (!handle) break;
     CW_ASSERT(handle->place < options_.messages && !messages_[handle->place].is_posted);
     Message& message = messages_[handle->place];
-    message = {.handle = *handle, .memory = memory.data(), .is_posted = true};
+    message = {.handle = *handle, .is_posted = true};
     std::fill_n(&slot_of(message, 0), options_.data_slots_max, Slot{});
     std::fill_n(known_of(message), words_, 0);
     CW_ASSERT(posted_.try_push(handle->place));
-    ++post_count_;
     has_work = true;
   }
   return has_work;

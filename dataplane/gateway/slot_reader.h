@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "dataplane/base/ring.h"
 #include "dataplane/core/counters.h"
@@ -32,7 +33,7 @@ namespace cw::gateway {
 class Receives {
  public:
   virtual ~Receives() = default;
-  virtual std::optional<sdr::RecvHandle> try_post(std::span<uint8_t> memory) = 0;
+  virtual std::optional<sdr::RecvHandle> try_post(sdr::RecvMemory& lender, uint64_t bytes) = 0;
   virtual void complete(sdr::RecvHandle handle, Instant now) = 0;
   /// The packet that brought the slot had CE. Also from within events.
   virtual bool is_marked(sdr::RecvHandle handle, uint32_t slot) const = 0;
@@ -64,7 +65,7 @@ struct SlotReaderOptions {
   uint64_t message_bytes() const { return uint64_t{data_slots_max} * payload_bytes_max; }
 };
 
-class SlotReader {
+class SlotReader final : sdr::RecvMemory {
  public:
   /// `memory` is of messages x message_bytes() and lives as long as the reader, like the others.
   SlotReader(const SlotReaderOptions& options, std::span<uint8_t> memory, Receives& receives,
@@ -113,15 +114,16 @@ class SlotReader {
   };
   struct Message {
     sdr::RecvHandle handle;
-    uint8_t* memory = nullptr;
-    uint32_t slots = unknown;  // its length
-    uint32_t frames = 0;       // lent
-    uint32_t tails = 0;        // that wait for a slot
-    uint32_t said = 0;         // frames in it, by its sender's word
-    uint32_t whole = 0;        // frames read so far
+    uint8_t* memory = nullptr;  // lent when the first slot comes
+    uint32_t slots = unknown;   // its length
+    uint32_t frames = 0;        // lent
+    uint32_t tails = 0;         // that wait for a slot
+    uint32_t said = 0;          // frames in it, by its sender's word
+    uint32_t whole = 0;         // frames read so far
     bool is_posted = false;
   };
 
+  uint8_t* lend(sdr::RecvHandle handle) override;
   Message* find(sdr::RecvHandle handle);
   Slot& slot_of(const Message& message, uint32_t slot) {
     return slots_[size_t{message.handle.place} * options_.data_slots_max + slot];
@@ -154,7 +156,7 @@ class SlotReader {
   bool post_all();
 
   const SlotReaderOptions options_;
-  std::span<uint8_t> memory_;
+  std::vector<uint8_t*> unused_;  // memory of messages; what was used last goes first
   Receives& receives_;
   FrameSink& sink_;
   Drops& drops_;
@@ -167,7 +169,6 @@ class SlotReader {
   Ring<uint32_t> posted_;                // places, the oldest message first
   size_t front_ = 0;                     // index into posted_
   uint32_t front_slot_ = 0;
-  uint64_t post_count_ = 0;
   bool is_void_ = false;  // what is posted is of an epoch that is over
   Instant stalled_since_ = Instant::never();
   uint64_t stalled_slots_ = 0;

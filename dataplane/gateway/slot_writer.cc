@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <string>
 
 #include "dataplane/base/assert.h"
@@ -34,24 +33,33 @@ Result<SlotWriter> SlotWriter::make(sdr::SendStream& stream) {
                    " slots: a frame of " + std::to_string(limits::frame_bytes_max) +
                    " bytes needs " + std::to_string(slots_min) + " of the smallest");
   }
-  const size_t bytes = size_t{config.messages} * config.message_bytes_max();
-  // Zeroed, so that its pages are there before the first frame.
-  std::unique_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[bytes + line_bytes]());
+  const size_t message_bytes =
+      (config.message_bytes_max() + line_bytes - 1) / line_bytes * line_bytes;
+  const size_t bytes = config.messages * message_bytes;
+  LargeMemory memory = make_large_memory(bytes);
   if (memory == nullptr) {
     return failure("no memory for " + std::to_string(config.messages) + " messages of " +
                    std::to_string(config.message_bytes_max()) + " bytes");
   }
-  SlotWriter made(stream, std::move(memory), bytes);
+  std::memset(memory.get(), 0, bytes);  // so that its pages are there before the first frame
+  SlotWriter made(stream, std::move(memory), message_bytes);
   made.slots_max_ = config.data_slots_max;
   made.is_coded_ = config.rows != 0;
   return made;
+}
+
+SlotWriter::SlotWriter(sdr::SendStream& stream, LargeMemory memory, size_t message_bytes)
+    : stream_(&stream), memory_(std::move(memory)), message_bytes_(message_bytes) {
+  for (size_t place = 0; place < stream.config().messages; ++place) {
+    places_.push_back(memory_.get() + place * message_bytes);
+  }
 }
 
 void SlotWriter::restart(Instant now) {
   abandon();
   const sdr::StreamConfig& config = stream_->config();
   CW_ASSERT(config.payload_bytes >= limits::payload_bytes_min);
-  CW_ASSERT(config.messages * config.message_bytes_max() <= memory_bytes_);
+  CW_ASSERT(config.messages == places_.size() && config.message_bytes_max() <= message_bytes_);
   room_ = config.payload_bytes - static_cast<uint32_t>(slot_header_bytes);
   last_append_ = now;
 }
@@ -85,12 +93,24 @@ void SlotWriter::on_time(Instant now) {
 bool SlotWriter::try_open() {
   handle_ = stream_->try_open({});
   if (!handle_) return false;
-  place_offset_ = size_t{handle_->place} * slots_max_ * (slot_header_bytes + room_);
+  take_warm_memory(handle_->place);
   slot_ = 0;
   slots_end_ = slots_max_;
   frames_ = 0;
   begin_slot();
   return true;
+}
+
+// What is long unused has left the caches, and a copy into it takes several times as long.
+void SlotWriter::take_warm_memory(uint32_t place) {
+  const size_t count = places_.size();
+  for (size_t before = 1; before < count; ++before) {
+    const auto other = static_cast<uint32_t>((place + count - before) % count);
+    if (!stream_->is_free(other)) continue;
+    std::swap(places_[place], places_[other]);
+    break;
+  }
+  message_ = places_[place];
 }
 
 void SlotWriter::close(Instant now) {
@@ -111,8 +131,20 @@ void SlotWriter::abandon() {
 
 void SlotWriter::begin_slot() {
   used_ = 0;
+  prefetch_next();
   ends_in_slot_ = 0;
   first_frame_ = no_frame_start;
+}
+
+// The slot behind this one.
+void SlotWriter::prefetch_next() const {
+  if (!handle_) return;
+  const uint8_t* const next = slot_bytes() + slot_header_bytes + room_;
+  const uint8_t* const end =
+      std::min<const uint8_t*>(next + slot_header_bytes + room_, message_ + message_bytes_);
+  for (const uint8_t* line = next; line < end; line += line_bytes) {
+    __builtin_prefetch(line, /*rw=*/1, /*locality=*/2);
+  }
 }
 
 bool SlotWriter::try_flush(Instant now) {

@@ -2,15 +2,16 @@
 //
 //   frames    |h|  frame 1  |h| frame 2 |h|        frame 3         |
 //   slots     |H|..............|H|..............|H|........|           the last one short
-//   message   '-------- one place of memory, slot s at s x payload_bytes --------'
+//   message   '-------- one piece of memory, slot s at s x payload_bytes --------'
 //
 // A frame may straddle slots, never messages: one that does not fit what is left of its message
 // ends it. A slot goes to the stream when it is full or its turn ends, so that a gateway delays a
 // frame by no more than its own turn; a message ends when it is full or nothing came for an RTT.
 //
-// Memory. The stream reads slots where they lie until it settles them, so each place of a message
-// has its own, taken at start and touched at once. A message is closed and forgotten in one breath;
-// the stream opens a place again only when nobody reads from it any more.
+// Memory. The stream reads slots where they lie until it settles them, so there is a piece for each
+// place of a message, taken at start and touched at once. A message is closed and forgotten in one
+// breath; the stream opens a place again only when nobody reads from it any more. Places take
+// turns, and their memory does not: a message gets what was last used of all that is free.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +21,11 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
+#include "dataplane/core/large_memory.h"
 #include "dataplane/sdr/send_stream.h"
 #include "dataplane/wire/slot.h"
 
@@ -65,9 +68,8 @@ class SlotWriter {
   /// In the unfinished slot; none after end_turn().
   uint64_t queued_count() const { return ends_in_slot_; }
 
-  /// Slot s of the message in place p: at (p x slots of a message + s) x payload bytes.
-  const uint8_t* memory() const { return first_; }
-  size_t memory_bytes() const { return memory_bytes_; }
+  /// Of the message in a place: slot s at s x payload bytes.
+  const uint8_t* memory_of(uint32_t place) const { return places_[place]; }
 
  private:
   static constexpr size_t line_bytes = 64;
@@ -75,16 +77,14 @@ class SlotWriter {
     uint8_t ecn = 0, dscp = 0;
   };
 
-  SlotWriter(sdr::SendStream& stream, std::unique_ptr<uint8_t[]> memory, size_t memory_bytes)
-      : stream_(&stream),
-        memory_(std::move(memory)),
-        first_(&memory_[line_bytes - reinterpret_cast<uintptr_t>(memory_.get()) % line_bytes]),
-        memory_bytes_(memory_bytes) {}
+  SlotWriter(sdr::SendStream& stream, LargeMemory memory, size_t message_bytes);
 
   bool try_open();
+  void take_warm_memory(uint32_t place);
   void close(Instant now);
   void abandon();
   void begin_slot();
+  void prefetch_next() const;
   bool try_flush(Instant now);
   bool try_write(const FrameHeader& header, std::span<const uint8_t> packet, Marks marks,
                  Instant now);
@@ -93,17 +93,15 @@ class SlotWriter {
   size_t message_rest() const {
     return size_t{slots_end_ - std::min(slot_, slots_end_)} * room_ - used_;
   }
-  uint8_t* slot_bytes() {
-    return &first_[place_offset_ + size_t{slot_} * (slot_header_bytes + room_)];
-  }
+  uint8_t* slot_bytes() const { return &message_[size_t{slot_} * (slot_header_bytes + room_)]; }
 
   sdr::SendStream* stream_;
-  std::unique_ptr<uint8_t[]> memory_;
-  uint8_t* first_;  // on a cache line: a code then reads slots where they lie
-  size_t memory_bytes_ = 0;
+  LargeMemory memory_;
+  std::vector<uint8_t*> places_;  // on cache lines: a code then reads slots where they lie
+  size_t message_bytes_;
 
   std::optional<sdr::SendHandle> handle_;  // of the message under way
-  size_t place_offset_ = 0;                // of its memory
+  uint8_t* message_ = nullptr;             // its memory
   uint32_t slots_max_ = 0;
   uint32_t slots_end_ = 0;     // of the message under way: blocks that end early make it shorter
   uint32_t room_ = 0;          // of a slot, behind its header

@@ -35,9 +35,15 @@ class GapLedger {
 
   /// A packet with the highest PSN yet.
   void on_fresh(Psn psn, const Slot& slot) {
-    if (has_last_) remember(psn, slot);
+    if (has_last_ && last_psn_.distance_to(psn) > 1) remember(psn, slot);
     last_psn_ = psn;
-    last_ = slot;
+    // One by one: as a whole it would be read wider than it has just been written, and wait for
+    // every store before that.
+    last_.qp_index = slot.qp_index;
+    last_.place = slot.place;
+    last_.seq = slot.seq;
+    last_.slot = slot.slot;
+    last_.is_repair = slot.is_repair;
     has_last_ = true;
   }
   /// What transmissions first .. first + count - 1 carried, if the ledger can tell.

@@ -52,9 +52,22 @@ class RecvEvents {
   ~RecvEvents() = default;
 };
 
+/// Lends messages their memory when something of them comes, so that few of many places are in use,
+/// and the same ones again and again.
+class RecvMemory {
+ public:
+  /// As many bytes as were posted, written to until the message is completed; once per message,
+  /// from within a burst. No function of the stream may be called.
+  virtual uint8_t* lend(RecvHandle handle) = 0;
+
+ protected:
+  ~RecvMemory() = default;
+};
+
 /// One place of a receiving stream.
 struct RecvMessage {
   MessageSeq seq;
+  RecvMemory* lender = nullptr;  // asked once, while there is no memory
   uint8_t* memory = nullptr;
   uint64_t memory_bytes = 0;
   bool is_posted = false;

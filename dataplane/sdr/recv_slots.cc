@@ -130,10 +130,21 @@ inline void RecvStream::note_arrival(const SlotArrival& arrival) {
   if (short_by > 0) short_by_[word * 64 + slot % 64] = static_cast<uint16_t>(short_by);
 }
 
+// Slots come in order mostly, and the memory of a message was last used a round of all of them ago:
+// a copy into it would wait for every line.
+inline void RecvStream::prefetch(const Message& message, uint64_t offset) const {
+  constexpr uint64_t line_bytes = 64;
+  const uint64_t end = std::min(offset + config_.payload_bytes, message.memory_bytes);
+  for (uint64_t at = offset; at < end; at += line_bytes) {
+    __builtin_prefetch(message.memory + at, /*rw=*/1, /*locality=*/2);
+  }
+}
+
 inline void RecvStream::copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                                   uint32_t slot) const {
   const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
   if (bytes > 0) std::memcpy(message.memory + offset, payload, bytes);
+  prefetch(message, offset + 2 * config_.payload_bytes);
   if (config_.rows == 0) return;
   // A code counts a short slot as filled up with zeros.
   const uint64_t end = std::min(offset + config_.payload_bytes, message.memory_bytes);
@@ -156,6 +167,7 @@ inline uint8_t RecvStream::put_in_place(Message& message, const cw_bits_record& 
   cw_bits_spot spot;
   const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
   if (refusal != CW_BITS_NONE) return refusal;
+  if (message.memory == nullptr) message.memory = message.lender->lend(handle_of(message));
   copy_slot(message, payload, record.length, slot);
   cw_bits_event event;
   if (cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event)) {

@@ -71,25 +71,44 @@ uint32_t RecvStream::slot_bytes(RecvHandle handle, uint32_t slot) const {
 }
 
 std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {
-  const uint32_t place = config_.place_of(next_seq_);
-  Message& message = messages_[place];
-  if (message.is_posted) return std::nullopt;
+  Message* const message = try_take_place();
+  if (message == nullptr) return std::nullopt;
+  message->memory = memory.data();
+  message->memory_bytes = memory.size();
+  return post(*message);
+}
+
+std::optional<RecvHandle> RecvStream::try_post(RecvMemory& lender, uint64_t bytes) {
+  Message* const message = try_take_place();
+  if (message == nullptr) return std::nullopt;
+  message->lender = &lender;
+  message->memory_bytes = bytes;
+  return post(*message);
+}
+
+/// The next place, forgetting what was in it; null while it is in use.
+RecvStream::Message* RecvStream::try_take_place() {
+  Message& message = messages_[config_.place_of(next_seq_)];
+  if (message.is_posted) return nullptr;
   message = Message{.is_queued = message.is_queued};
+  return &message;
+}
+
+RecvHandle RecvStream::post(Message& message) {
+  const uint32_t place = place_of(message);
   for (auto* words : {&came_, &marked_}) {
     if (!words->empty()) std::fill_n(&(*words)[word_of(place, 0)], word_of(1, 0), 0);
   }
   if (is_coded()) std::fill_n(&block_of(message, 0), config_.blocks_max(), CodedSet{});
   if (!short_by_.empty()) std::fill_n(&short_by_[word_of(place, 0) * 64], word_of(1, 0) * 64, 0);
   message.seq = next_seq_;
-  message.memory = memory.data();
-  message.memory_bytes = memory.size();
   message.is_posted = true;
   if (place == 0) begin_life(config_.generation_of(message.seq));
   arm(message);
   ++next_seq_;
   ++posted_count_;
   make_clear_due(Instant());
-  return RecvHandle{place, message.seq};
+  return handle_of(message);
 }
 
 RecvInfo RecvStream::info(RecvHandle handle) const {

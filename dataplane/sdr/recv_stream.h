@@ -68,6 +68,9 @@ class RecvStream final : public PolicyActions, private CodeClient {
   /// Offers memory for the next message; nothing when all places are taken. The memory is written
   /// to until complete() returns.
   std::optional<RecvHandle> try_post(std::span<uint8_t> memory);
+  /// The same, with `bytes` of memory that are asked for when something comes. `lender` lives until
+  /// complete() returns.
+  std::optional<RecvHandle> try_post(RecvMemory& lender, uint64_t bytes);
   RecvInfo info(RecvHandle handle) const;
   /// Bit c of byte c / 8 is chunk c; empty for a stale handle. Live until complete().
   std::span<const uint8_t> chunk_bitmap(RecvHandle handle) const;
@@ -178,11 +181,14 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void put_rebuilt(Message& message, uint32_t slot, const uint8_t* bytes);
   void code_rows(Instant now);
   void begin_sequences();
+  Message* try_take_place();
+  RecvHandle post(Message& message);
   void arm(const Message& message);
   void run_control(const Message& message, uint8_t kind, uint32_t length);
   uint8_t put_in_place(Message& message, const cw_bits_record& record, const uint8_t* payload,
                        uint32_t slot);
   cw_bits_record record_of(const SlotArrival& arrival) const;
+  void prefetch(const Message& message, uint64_t offset) const;
   void copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                  uint32_t slot) const;
   void touch(Message& message);

@@ -79,6 +79,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// The application asks no more about this message.
   void forget(SendHandle handle);
   bool is_idle() const { return live_count_ == 0; }
+  /// Nobody reads what the message in this place was made of any more.
+  bool is_free(uint32_t place) const { return messages_[place].life == Message::Life::Free; }
 
   // ---- the link ----
   /// The epoch is in force: from here on packets go to `address`.

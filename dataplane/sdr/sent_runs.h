@@ -21,12 +21,12 @@ struct SentRun {
 
   /// Takes one more slot into the run, or says that it does not continue it.
   bool try_extend(const SentRun& one) {
-    if (one.place != place || one.life != life || one.kind != kind ||
-        one.psn_first != psn_first + count) {
-      return false;
-    }
-    if (count == 1 && one.first > first) stride = one.first - first;
-    if (one.first != first + stride * count) return false;
+    // Neighbours are not compared one after the other: GCC 12 would read them as one, wider than
+    // they have just been written.
+    if (one.place != place || one.psn_first != psn_first + count || one.life != life) return false;
+    const uint32_t step = count == 1 && one.first > first ? one.first - first : stride;
+    if (one.first != first + step * count || one.kind != kind) return false;
+    stride = step;
     ++count;
     departed = one.departed;
     return true;

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace cw {
 namespace {
@@ -19,6 +20,27 @@ constexpr uint16_t folded(uint64_t sum) {
   return static_cast<uint16_t>(sum);
 }
 
+template <class Word>
+uint64_t word_at(const uint8_t* bytes) {
+  Word word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+/// Fewer than 16 bytes. In steps of fixed size: what memcpy() has put together from pieces could
+/// not be read again at once.
+uint64_t rest_of(std::span<const uint8_t> bytes) {
+  const uint8_t* at = bytes.data();
+  uint64_t sum = 0;
+  if ((bytes.size() & 8) != 0) sum = word_at<uint64_t>(std::exchange(at, at + 8));
+  if ((bytes.size() & 4) != 0)
+    sum = add_with_carry(sum, word_at<uint32_t>(std::exchange(at, at + 4)));
+  if ((bytes.size() & 2) != 0)
+    sum = add_with_carry(sum, word_at<uint16_t>(std::exchange(at, at + 2)));
+  if ((bytes.size() & 1) == 0) return sum;
+  return add_with_carry(sum, std::endian::native == std::endian::little ? *at : uint64_t{*at} << 8);
+}
+
 }  // namespace
 
 // The one's complement sum does not mind the order of the bytes in a word, as long as it is the
@@ -32,9 +54,7 @@ uint16_t sum_of(std::span<const uint8_t> bytes) {
     even = add_with_carry(even, words[0]);
     odd = add_with_carry(odd, words[1]);
   }
-  uint64_t rest[2] = {};
-  if (i < bytes.size()) std::memcpy(rest, bytes.data() + i, bytes.size() - i);
-  even = add_with_carry(add_with_carry(even, odd), add_with_carry(rest[0], rest[1]));
+  even = add_with_carry(add_with_carry(even, odd), rest_of(bytes.subspan(i)));
   const uint16_t sum = folded(even);
   return std::endian::native == std::endian::little ? std::byteswap(sum) : sum;
 }

@@ -69,22 +69,23 @@ inline bool try_parse_slot_write(std::span<const uint8_t> bytes, SlotWrite& slot
 /// Writes the headers; payload and pad_bytes_for() zeros follow wherever the caller keeps them.
 /// Returns slot_write_header_bytes; `out` holds at least as many. Cost: hot.
 inline size_t encode_slot_write(const SlotWrite& slot, std::span<uint8_t> out) {
-  const auto pad = static_cast<uint8_t>(-slot.payload_bytes & 3);
-  const detail::SlotWriteHeaders headers = {
-      .bth = {.opcode = opcode_uc_write_only_immediate,
-              .flags = static_cast<uint8_t>((slot.is_solicited ? Bth::solicited : 0) |
-                                            Bth::migrated | pad << Bth::pad_shift),
-              .partition_key = be16(default_partition_key),
-              .congestion = 0,
-              .target_qp = be24(slot.target_qp),
-              .ack_request = 0,
-              .psn = be24(slot.psn.value())},
-      .reth = {be64(slot.address), be32(slot.key), be32(slot.payload_bytes)},
-      .immediate = {be32(slot.immediate)},
+  CW_DCHECK(out.size() >= slot_write_header_bytes);
+  const uint32_t pad = -slot.payload_bytes & 3;
+  const uint32_t flags =
+      (slot.is_solicited ? Bth::solicited : 0u) | Bth::migrated | pad << Bth::pad_shift;
+  // Word by word: what is put together field by field elsewhere would be read wider than it was
+  // written, and wait for the stores of the packet before.
+  const auto put = [&](size_t index, uint32_t high, uint32_t low) {
+    const be64 word(uint64_t{high} << 32 | low);
+    std::memcpy(&out[index * sizeof(word)], &word, sizeof(word));
   };
-  CW_DCHECK(out.size() >= sizeof(headers));
-  std::memcpy(out.data(), &headers, sizeof(headers));
-  return sizeof(headers);
+  put(0, uint32_t{opcode_uc_write_only_immediate} << 24 | flags << 16 | default_partition_key,
+      slot.target_qp & 0xffffff);
+  put(1, slot.psn.value(), static_cast<uint32_t>(slot.address >> 32));
+  put(2, static_cast<uint32_t>(slot.address), slot.key);
+  put(3, slot.payload_bytes, slot.immediate);
+  static_assert(slot_write_header_bytes == 4 * sizeof(be64));
+  return slot_write_header_bytes;
 }
 
 }  // namespace cw

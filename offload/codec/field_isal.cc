@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "offload/codec/field.h"
+#include "offload/wide_registers.h"
 
 namespace cw::code {
 namespace {
@@ -19,6 +20,7 @@ void dot(uint32_t bytes, uint32_t source_count, uint32_t output_count, const uin
   ec_encode_data(static_cast<int>(bytes), static_cast<int>(source_count),
                  static_cast<int>(output_count), const_cast<uint8_t*>(tables),
                  const_cast<uint8_t**>(sources), const_cast<uint8_t**>(outputs));
+  cw_leave_wide_registers();
 }
 
 void add(uint32_t bytes, uint32_t source_count, uint32_t output_count, uint32_t s,
@@ -27,6 +29,7 @@ void add(uint32_t bytes, uint32_t source_count, uint32_t output_count, uint32_t 
                         static_cast<int>(output_count), static_cast<int>(s),
                         const_cast<uint8_t*>(tables), const_cast<uint8_t*>(source),
                         const_cast<uint8_t**>(outputs));
+  cw_leave_wide_registers();
 }
 
 void sum(uint32_t bytes, uint32_t source_count, const uint8_t* const* sources, uint8_t* output) {
@@ -40,6 +43,7 @@ void sum(uint32_t bytes, uint32_t source_count, const uint8_t* const* sources, u
   for (uint32_t s = 0; s < source_count; ++s) shards[s] = const_cast<uint8_t*>(sources[s]);
   shards[source_count] = output;
   xor_gen(static_cast<int>(source_count + 1), static_cast<int>(bytes), shards);
+  cw_leave_wide_registers();
 }
 
 }  // namespace

@@ -330,6 +330,7 @@ size_t DpdkDevice::rx_queue(uint16_t queue, std::span<Packet*> out) {
     Packet* const packet = packet_of(mbuf);
     *packet = {};
     packet->data = bytes_of(mbuf);
+    rte_prefetch0(packet->data);
     packet->bytes = mbuf->data_len;
     packet->bytes_max = mbuf->buf_len - mbuf->data_off - uint32_t{limits::trailer_bytes_max};
     out[count++] = packet;

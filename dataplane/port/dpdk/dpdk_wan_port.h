@@ -112,8 +112,10 @@ class DpdkWanPort final : public Port {
   void drop_frames();
   size_t make_frames(std::span<Packet* const> packets);
   std::span<Packet* const> made() const { return {made_.data() + made_first_, made_count_}; }
-  void wrap(Packet& packet);
-  uint32_t icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp) const;
+  size_t put_headers(Packet& packet);
+  void put_icrc(Packet& packet, size_t outer_bytes);
+  uint32_t icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp,
+                   std::span<const uint8_t> own) const;
 
   PortFacts facts_;
   PortCounters counters_;

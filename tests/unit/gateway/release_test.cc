@@ -92,6 +92,17 @@ TEST(Release, a_burst_may_leave_after_an_idle_time) {
   EXPECT_EQ(bench.collect().size(), 3u);  // since the line was free, a millisecond ago
 }
 
+TEST(Release, what_comes_in_long_turns_leaves_with_them) {
+  // In 60 us the line carries 80 such frames, and a burst is 20.
+  Bench bench({.rate = Rate::from_gbps(16), .burst_bytes = 30'000});
+  bench.collect();
+  for (int turn = 0; turn < 10; ++turn) {
+    bench.now += 60_us;
+    for (int i = 0; i < 64; ++i) bench.push(1500);
+    EXPECT_EQ(bench.collect().size(), 64u) << turn;
+  }
+}
+
 TEST(Release, what_the_port_has_no_packet_for_waits_and_is_dropped_in_the_end) {
   Bench bench;
   bench.lan.lock(8);

@@ -37,9 +37,10 @@ struct Site {
     admitted.bucket = bucket;
     admitted.order = order;
     admitted.ecn = parse_ip_packet(packet)->ecn;
-    const auto reason = lane.offer(admitted, packet, start);
-    if (reason) drops.add(*reason);
-    return reason;
+    DropReason why{};
+    if (lane.try_offer(admitted, packet, start, why)) return std::nullopt;
+    drops.add(why);
+    return why;
   }
   void end_turn() { drops.add(DropReason::stream_broken, lane.end_turn(start)); }
   uint64_t count(Counter counter) { return wire.counters().read_any_thread(counter); }
@@ -165,7 +166,9 @@ TEST(SendLane, takes_nothing_for_a_peer_that_is_down) {
   SlotWire wire({});
   SendLane lane = SendLane::make(class_of_a_tenth(), wire.stream(), wire.counters()).value();
   ByteVector packet = packet_of(100);
-  EXPECT_EQ(lane.offer({.bytes = 100}, packet, start), DropReason::peer_down);
+  DropReason why{};
+  EXPECT_FALSE(lane.try_offer({.bytes = 100}, packet, start, why));
+  EXPECT_EQ(why, DropReason::peer_down);
 }
 
 TEST(SendLane, counts_what_an_epochs_end_takes_with_it) {

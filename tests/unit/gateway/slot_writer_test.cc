@@ -230,7 +230,7 @@ TEST(SlotWriter, of_a_coded_stream_leaves_zeros_behind_a_short_slot) {
   way.arrived();
   const auto& [seq, message] = *way.wire.slots().rbegin();
   EXPECT_EQ(seq, 8u);
-  const uint8_t* const memory = way.writer.memory();
+  const uint8_t* const memory = way.writer.memory_of(0);
   EXPECT_TRUE(std::all_of(memory + 8 + 28, memory + 1024, [](uint8_t byte) { return byte == 0; }));
 }
 

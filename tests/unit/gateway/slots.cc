@@ -73,16 +73,16 @@ void Packer::add(TestFrame& frame) {
   frame.slot_last = static_cast<uint32_t>(messages_.back().size());
 }
 
-std::optional<sdr::RecvHandle> FakeReceives::try_post(std::span<uint8_t> memory) {
+std::optional<sdr::RecvHandle> FakeReceives::try_post(sdr::RecvMemory& lender, uint64_t bytes) {
   const uint32_t place = next_.value() % options_.messages;
   for (const auto& [seq, message] : posted_) {
     if (message.handle.place == place) return std::nullopt;
   }
-  CW_ASSERT(memory.size() == options_.message_bytes());
+  CW_ASSERT(bytes == options_.message_bytes());
   const size_t words = (options_.data_slots_max + 63) / 64;
   const sdr::RecvHandle handle{place, next_};
   posted_[next_.value()] = {
-      handle, memory, std::vector<uint64_t>(words), std::vector<uint64_t>(words), {}};
+      handle, &lender, nullptr, std::vector<uint64_t>(words), std::vector<uint64_t>(words), {}};
   ++next_;
   return handle;
 }
@@ -91,7 +91,8 @@ void FakeReceives::complete(sdr::RecvHandle handle, Instant) {
   const auto it = posted_.find(handle.seq.value());
   if (it == posted_.end()) return;
   // Whoever still reads there reads nonsense.
-  std::ranges::fill(it->second.memory, 0xee);
+  uint8_t* const memory = it->second.memory;
+  if (memory != nullptr) std::fill_n(memory, options_.message_bytes(), 0xee);
   posted_.erase(it);
 }
 
@@ -117,7 +118,8 @@ void FakeReceives::place(MessageSeq seq, uint32_t slot, std::span<const uint8_t>
   CW_ASSERT(slot < options_.data_slots_max && bytes.size() <= options_.payload_bytes_max);
   const uint64_t bit = uint64_t{1} << slot % 64;
   if ((message.bits[slot / 64] & bit) == 0) {
-    std::ranges::copy(bytes, message.memory.data() + size_t{slot} * options_.payload_bytes_max);
+    if (message.memory == nullptr) message.memory = message.lender->lend(message.handle);
+    std::ranges::copy(bytes, message.memory + size_t{slot} * options_.payload_bytes_max);
     message.bytes[slot] = static_cast<uint32_t>(bytes.size());
     if (is_marked) message.marks[slot / 64] |= bit;
   }

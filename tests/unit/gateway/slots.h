@@ -61,7 +61,7 @@ class FakeReceives final : public Receives {
   FakeReceives(const SlotReaderOptions& options, MessageSeq first_seq = {})
       : options_(options), next_(first_seq), first_(first_seq) {}
 
-  std::optional<sdr::RecvHandle> try_post(std::span<uint8_t> memory) override;
+  std::optional<sdr::RecvHandle> try_post(sdr::RecvMemory& lender, uint64_t bytes) override;
   void complete(sdr::RecvHandle handle, Instant now) override;
   bool is_marked(sdr::RecvHandle handle, uint32_t slot) const override;
   uint32_t slot_bytes(sdr::RecvHandle handle, uint32_t slot) const override;
@@ -89,7 +89,8 @@ class FakeReceives final : public Receives {
  private:
   struct Message {
     sdr::RecvHandle handle;
-    std::span<uint8_t> memory;
+    sdr::RecvMemory* lender = nullptr;
+    uint8_t* memory = nullptr;
     std::vector<uint64_t> bits, marks;
     std::map<uint32_t, uint32_t> bytes;  // by slot
     uint32_t word_first = UINT32_MAX, word_end = 0;
