@@ -75,6 +75,7 @@ size_t DpdkWanPort::make_frames(std::span<Packet* const> packets) {
 }
 
 /// Writes everything before the transport packet; returns how much that is.
+size_t DpdkWanPort::put_headers(Packet& packet) {
   CW_ASSERT(packet.bytes >= sizeof(Bth) && packet.bytes <= packet.bytes_max &&
             packet.payload == nullptr);
   const Peer& peer = peers_.all[packet.peer];
