@@ -227,9 +227,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   CodeQueue codes_;
   cw_layout layout_{}, layout_full_{};
   Duration block_age_;
-  Instant blocks_due_ = Instant::never();
+  Instant blocks_due_ = Instant::never(), hold_due_ = Instant::never();
   uint64_t waiting_bytes_ = 0;
-  Instant hold_due_ = Instant::never();
   MessageSeq next_seq_;       // to be opened by the application
   MessageSeq told_seq_;       // to be told to the policy next
   MessageSeq retired_seq_;    // everything below is over at the receiver
@@ -244,8 +243,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   SentRuns sent_runs_;
   NoteQueue notes_;
   Duration rtt_ = Duration::from_ms(1);
-  Instant records_due_ = Instant::never();
-  Instant probe_due_ = Instant::never();
+  Instant records_due_ = Instant::never(), probe_due_ = Instant::never();
   uint8_t probes_ = 0;
 };
 

@@ -25,7 +25,8 @@ const std::vector<Ban>& bans() {
   static const std::vector<Ban> table = {
       {"no-allocation",
        {"malloc(", "calloc(", "realloc(", "free(", "aligned_alloc(", "posix_memalign(", "strdup("},
-       "memory is taken at start: a Pool, a Ring or a vector sized from limits in a constructor"},
+       "memory is taken at start: a Pool, a Ring or a vector sized from limits in a constructor",
+       {"dataplane/core/large_memory."}},
       {"no-throw",
        {"throw", "try", "catch"},
        "return a count, a Result (cold paths), or drop with a counted reason"},

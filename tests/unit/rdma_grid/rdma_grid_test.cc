@@ -1,8 +1,10 @@
 // What bench/rdma keeps between runs, and what it says of it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "bench/rdma/grid_table.h"
 #include "bench/rdma/operations.h"
@@ -13,7 +15,7 @@ namespace {
 
 class RdmaGrid : public testing::Test {
  protected:
-  std::string path_ = testing::TempDir() + "causeway_rdma_grid.json";
+  std::string path_ = testing::TempDir() + "causeway_rdma_grid_" + std::to_string(getpid()) + ".json";
   void SetUp() override { std::filesystem::remove(path_); }
   void TearDown() override { std::filesystem::remove(path_); }
 };
