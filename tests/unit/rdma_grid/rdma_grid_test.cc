@@ -15,7 +15,8 @@ namespace {
 
 class RdmaGrid : public testing::Test {
  protected:
-  std::string path_ = testing::TempDir() + "causeway_rdma_grid_" + std::to_string(getpid()) + ".json";
+  std::string path_ =
+      testing::TempDir() + "causeway_rdma_grid_" + std::to_string(getpid()) + ".json";
   void SetUp() override { std::filesystem::remove(path_); }
   void TearDown() override { std::filesystem::remove(path_); }
 };
