@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 
 namespace cw::wan {
@@ -43,7 +44,7 @@ class Control : public testing::Test {
     return fd;
   }
 
-  std::string path_ = testing::TempDir() + "control_socket_test";
+  std::string path_ = testing::TempDir() + "control_" + std::to_string(getpid());
 };
 
 TEST_F(Control, a_line_is_asked_and_answered) {
