@@ -27,11 +27,15 @@ class ChoosyPort final : public PortAround {
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override {
     const size_t count = PortAround::rx_burst(out, now);
-    const auto packets = out.first(count);
-    const auto kept = std::ranges::stable_partition(
-        packets, [this](const Packet* packet) { return !is_lost(*packet); });
-    give_back(kept);
-    return count - kept.size();
+    size_t kept = 0;
+    for (Packet*& packet : out.first(count)) {
+      if (is_lost(*packet)) {
+        give_back({&packet, 1});
+      } else {
+        out[kept++] = packet;
+      }
+    }
+    return kept;
   }
 
  private:
