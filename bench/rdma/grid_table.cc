@@ -53,8 +53,8 @@ struct Table {
 std::vector<Table> tables_of(const Results& results) {
   std::vector<Table> tables;
   for (const auto& [cell, samples] : results.cells()) {
-    auto found = std::ranges::find_if(tables, [&cell = cell](const Table& it) {
-      return it.mtu == cell.mtu && it.operation == cell.operation && it.rtt == cell.rtt;
+    auto found = std::ranges::find_if(tables, [&shown = cell](const Table& it) {
+      return it.mtu == shown.mtu && it.operation == shown.operation && it.rtt == shown.rtt;
     });
     if (found == tables.end()) {
       found = tables.insert(tables.end(), {cell.mtu, cell.operation, cell.rtt, {}, {}});
