@@ -88,6 +88,7 @@ int tell_preflight(const site::Plan* plan, bool is_json) {
 int tell_policies(plugins::Registry& registry) {
   const auto refs = registry.all();
   std::vector<const cw_policy_ops*> known;
+  known.reserve(refs.size());
   for (const plugins::PolicyRef& each : refs) known.push_back(&each.table());
   std::printf("%s", config::policies_text(known).c_str());
   return exit_done;
