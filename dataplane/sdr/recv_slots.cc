@@ -130,8 +130,8 @@ inline void RecvStream::note_arrival(const SlotArrival& arrival) {
   if (short_by > 0) short_by_[word * 64 + slot % 64] = static_cast<uint16_t>(short_by);
 }
 
-// Slots come in order mostly, and the memory of a message was last used a round of all of them ago:
-// a copy into it would wait for every line.
+// Slots come in order mostly, and memory that a program posted may be cold: a copy into it would
+// wait for every line.
 inline void RecvStream::prefetch(const Message& message, uint64_t offset) const {
   constexpr uint64_t line_bytes = 64;
   const uint64_t end = std::min(offset + config_.payload_bytes, message.memory_bytes);

@@ -231,6 +231,13 @@ struct Replaced : World {
     site.fallback = coding_policy();
     return site;
   }
+
+  void expect_all_rebuilt() {
+    EXPECT_TRUE(is_done_within(20_s));
+    EXPECT_EQ(complaint(), "");
+    EXPECT_EQ(transfer.whole_count(), 10u);
+    EXPECT_EQ(at_b(Counter::slots_rebuilt), 10 * 32u);
+  }
 };
 
 /// A message and a block of which a fact says something for the second time.
@@ -243,24 +250,20 @@ bool has_double(const std::vector<cw_fact_block_closed>& facts) {
 
 TEST(Coding, a_source_that_is_replaced_hears_of_every_block_again) {
   for (const uint32_t facts : {1, 2, 5, 10}) {
+    SCOPED_TRACE(facts);
     Replaced world(CW_SOURCE, facts);
-    EXPECT_TRUE(world.is_done_within(20_s)) << facts << " facts";
-    EXPECT_EQ(world.complaint(), "");
+    world.expect_all_rebuilt();
     EXPECT_EQ(world.at_a(Counter::policies_quarantined), 1u);
-    EXPECT_EQ(world.transfer.whole_count(), 10u);
-    EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 10 * 32u);
     EXPECT_EQ(has_double(coding_log().closed_at_source), facts > 1);
   }
 }
 
 TEST(Coding, a_sink_that_is_replaced_hears_of_every_block_and_slot_again) {
   for (const uint32_t facts : {1, 2, 5, 60, 190}) {
+    SCOPED_TRACE(facts);
     Replaced world(CW_SINK, facts);
-    EXPECT_TRUE(world.is_done_within(20_s)) << facts << " facts";
-    EXPECT_EQ(world.complaint(), "");
+    world.expect_all_rebuilt();
     EXPECT_EQ(world.at_b(Counter::policies_quarantined), 1u);
-    EXPECT_EQ(world.transfer.whole_count(), 10u);
-    EXPECT_EQ(world.at_b(Counter::slots_rebuilt), 10 * 32u);
   }
 }
 
