@@ -11,6 +11,8 @@ namespace {
 
 /// Room below which no QP number is drawn: QP 0 and 1 belong to management.
 constexpr uint32_t qpn_first = 0x000100;
+/// Of path reports: what is told of a short RTT costs as much as its data, and as the echoes.
+constexpr Duration report_interval_min = Duration::from_ms(5);
 
 }  // namespace
 
@@ -262,7 +264,7 @@ bool Peer::offer_path_reports(EnvelopeWriter& writer, Instant now) {
   // Again when something has arrived, at most once per RTT.
   const Duration rtt = paths_.front().rtt().smoothed();
   reports_due_ =
-      has_arrivals_since_report_ ? now + std::max(rtt, Duration::from_ms(1)) : Instant::never();
+      has_arrivals_since_report_ ? now + std::max(rtt, report_interval_min) : Instant::never();
   has_arrivals_since_report_ = false;
   return true;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/repeat_after.h"
 
 namespace cw::sdr {
 namespace {
@@ -458,8 +459,12 @@ bool RecvStream::offer(EnvelopeWriter& writer, Instant now) {
   clear.slot_limit = slot_limit_;
   if (!writer.try_add(clear)) return false;
   counters_.add(Counter::clears_sent);
-  // On each change, and every quarter of an RTT while something is open [C-32].
-  clear_due_ = open_count_ > 0 ? now + rtt_ / 4 : Instant::never();
+  if (clear != clear_said_) {
+    clear_said_ = clear;
+    clear_repeats_ = 0;
+  }
+  clear_due_ = open_count_ > 0 ? now + repeat_after(rtt_, clear_repeats_) : Instant::never();
+  if (clear_repeats_ < UINT8_MAX) ++clear_repeats_;
   return true;
 }
 

@@ -242,6 +242,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   NoteQueue notes_;
   Duration rtt_ = Duration::from_ms(1);
   Instant clear_due_ = Instant::never();
+  ClearToSend clear_said_;
+  uint8_t clear_repeats_ = 0;  // of it
 };
 
 }  // namespace cw::sdr

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/repeat_after.h"
 #include "dataplane/sdr/send_stream.h"
 #include "dataplane/wire/roce_inline.h"
 
@@ -279,10 +280,8 @@ bool SendStream::offer(EnvelopeWriter& writer, Instant now) {
       if (is_state_due && !try_write_state(message, writer)) return false;
       if (has_gone && !try_write_abandoned(message, writer)) return false;
       if (is_state_due && !try_write_blocks(message, writer, now)) return false;
-      // Every RTT/4 at first, then ever less often, up to one RTT: the far end may be away [C-36].
-      const int64_t quarters = std::min(1 << std::min<int>(message.repeats / 4, 2), 4);
+      message.state_due = now + repeat_after(rtt_, message.repeats);
       if (message.repeats < UINT8_MAX) ++message.repeats;
-      message.state_due = now + rtt_ * quarters / 4;
       message.state_told = now;
     }
     next = std::min(next, message.state_due);

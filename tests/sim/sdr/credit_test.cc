@@ -1,6 +1,7 @@
 // How far a sender may go, and who says so.
 #include <gtest/gtest.h>
 
+#include "dataplane/sdr/repeat_after.h"
 #include "tests/sim/sdr/pair.h"
 #include "tests/sim/sdr/transfer.h"
 
@@ -131,18 +132,32 @@ TEST(Credit, a_blocked_sender_probes_ever_less_often_and_goes_on_when_it_is_hear
 }
 
 // [C-32]
-TEST(Credit, a_receiver_speaks_every_quarter_of_an_rtt_while_a_message_is_open) {
+TEST(Credit, a_receiver_says_what_is_new_again_soon_and_then_ever_less_often) {
   Quiet quiet;
   const auto message = quiet.pair.a->sends().try_open({});
   ASSERT_TRUE(message);
   quiet.post(4);
-  quiet.pair.run_for(200_ms);
-  const auto clears = [&] {
-    return quiet.pair.b->counters().read_any_thread(Counter::clears_sent);
+  quiet.pair.run_for(400_ms);
+  const auto clears_in = [&](Duration time) {
+    const Counters& counters = quiet.pair.b->counters();
+    const uint64_t before = counters.read_any_thread(Counter::clears_sent);
+    quiet.pair.run_for(time);
+    return static_cast<double>(counters.read_any_thread(Counter::clears_sent) - before);
   };
-  const uint64_t before = clears();
-  quiet.pair.run_for(200_ms);
-  EXPECT_NEAR(static_cast<double>(clears() - before), 40, 6) << "RTT 20 ms";
+  EXPECT_NEAR(clears_in(400_ms), 20, 4) << "nothing is new: one per RTT of 20 ms";
+  quiet.post(4);
+  EXPECT_NEAR(clears_in(20_ms), 5, 1) << "one at once, and one every quarter of an RTT";
+  EXPECT_NEAR(clears_in(400_ms), 22, 5);
+}
+
+// [C-32] [C-36]
+TEST(Credit, what_is_said_again_is_said_at_most_fifty_times_a_second_on_a_short_link) {
+  for (const Duration rtt : {100_us, 1_ms, 20_ms, 100_ms}) {
+    EXPECT_EQ(sdr::repeat_after(rtt, 0), rtt / 4);
+    EXPECT_EQ(sdr::repeat_after(rtt, 3), rtt / 4);
+    EXPECT_EQ(sdr::repeat_after(rtt, 4), rtt / 2);
+    EXPECT_EQ(sdr::repeat_after(rtt, UINT8_MAX), std::max(rtt, 20_ms));
+  }
 }
 
 // [C-35]
