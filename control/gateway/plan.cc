@@ -24,7 +24,13 @@ constexpr uint32_t ethernet_bytes = 8 + 14 + 4 + 12;
 constexpr uint32_t udp_and_icrc_bytes = 8 + 4;
 // The worker shares a core with others at times: what it was late for it may send at once.
 constexpr Duration burst_time = Duration::from_ms(1);
-constexpr Duration horizon = Duration::from_us(150);  // longer than a pause between turns
+// A packet that crosses a long link may wait a little for others; who is a tenth of an RTT late on
+// a short one may not wait longer.
+constexpr Duration gather_min = Duration::from_us(50), gather_max = Duration::from_us(200);
+constexpr Duration late = Duration::from_us(100);  // a turn, and how late the kernel wakes
+Duration gather_of(const Config& config) {
+  return std::clamp(config.pair.rtt / 10, gather_min, gather_max);
+}
 constexpr uint64_t burst_bytes_min = 64 << 10, burst_bytes_max = 1 << 20;
 constexpr double release_factor = 1.25;
 constexpr double million = 1e6;
@@ -132,7 +138,7 @@ PacerOptions pacer_options(const PeerConfig& peer, const Config& config) {
       ethernet_bytes + udp_and_icrc_bytes + (config.is_wan_v6() ? 40 : 20);
   options.burst_bytes = static_cast<uint32_t>(
       std::clamp(options.rate.bytes_in(burst_time).count(), burst_bytes_min, burst_bytes_max));
-  options.horizon = horizon;
+  options.horizon = gather_of(config) + late;
   options.overhead_ppm = static_cast<uint32_t>(std::lround(config.overhead_limit() * million));
   // One round trip's losses may be mended at once.
   const uint64_t saved =
@@ -243,6 +249,7 @@ Plan plan_of(Config& config) {
   plan.eal = eal_options(config);
   plan.impair = impair_options(config);
   plan.rtt = config.pair.rtt;
+  plan.gather = gather_of(config);
   plan.gateway = gateway_options(config);
   plan.coding.executor.threads = config.site.coding_threads;
   plan.memory = memory_of(config);

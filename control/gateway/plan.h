@@ -43,6 +43,7 @@ struct Plan {
   std::string site;
   std::optional<uint32_t> core;
   IdlePolicy idle = IdlePolicy::Adaptive;
+  Duration gather;  ///< between turns while packets come in a row
   int nice = -10;
   LogLevel log_level = LogLevel::Info;
   LogFormat log_format = LogFormat::Text;

@@ -17,9 +17,8 @@ namespace cw::site {
 namespace {
 
 // A kernel wakes us a few microseconds after a packet came; a call for a packet costs about one. So
-// little is spun, and where packets come in a row, turns are that far apart.
+// little is spun, and where packets come in a row, turns are apart (`gather` of the plan).
 constexpr Duration spin = Duration::from_us(20);
-constexpr Duration pause = Duration::from_us(50);
 
 uint64_t random_bits(void*) {
   uint64_t bits = 0;
@@ -113,7 +112,7 @@ Result<void> Site::add_gateway() {
                             Worker::Side{&wan(), &*endpoint_}};
   worker_.emplace(sides);
   const std::array<Port*, 2> ports = {&wan(), lan_.port.get()};
-  idle_.emplace(IdleOptions{.policy = plan_.idle, .spin = spin, .pause = pause}, ports);
+  idle_.emplace(IdleOptions{.policy = plan_.idle, .spin = spin, .pause = plan_.gather}, ports);
   return {};
 }
 

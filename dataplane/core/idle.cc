@@ -9,6 +9,12 @@
 #include "dataplane/base/assert.h"
 
 namespace cw {
+namespace {
+
+/// What is further apart does not come in a row: a pause would gather nothing, and cost a turn.
+constexpr int64_t pauses_in_a_row = 4;
+
+}  // namespace
 
 IdleWait::IdleWait(const IdleOptions& options, std::span<Port* const> ports)
     : options_(options), step_(options.step_first) {
@@ -34,11 +40,11 @@ IdleWait::~IdleWait() {
 
 Instant IdleWait::plan(bool has_worked, Instant now, Instant next_wakeup) {
   if (options_.policy == IdlePolicy::Poll) return now;
+  is_pausing_ = has_worked && now - last_work_ < options_.pause * pauses_in_a_row;
   if (has_worked) {
     last_work_ = now;
     step_ = options_.step_first;
   }
-  is_pausing_ = has_worked && options_.pause > Duration();
   if (is_pausing_) return now + options_.pause;
   const Instant spin_end = now + options_.spin;
   const bool is_spinning = options_.pause == Duration() && now - last_work_ < options_.spin;

@@ -29,9 +29,9 @@ struct IdleOptions {
   /// Keeps turning this long after the last work, and whenever the next deadline is nearer than
   /// this: the kernel wakes some ten microseconds late.
   Duration spin = Duration::from_us(100);
-  /// After a turn that found work, lets packets gather so long before the next turn: where turns
-  /// cost system calls, ten packets a turn are far cheaper than one. The first packet after an idle
-  /// time never waits. Zero: spins instead.
+  /// Where packets come in a row, lets them gather so long between two turns: where turns cost
+  /// system calls, ten packets a turn are far cheaper than one. The first packet after an idle
+  /// time never waits, nor do those that come one by one. Zero: spins instead.
   Duration pause{};
   /// Sleeps when a port has no wait_fd: the first one after work, and the longest. A step of 50 us
   /// costs a third of a core, one of 800 us a twentieth, and with it nothing waits for a
@@ -76,7 +76,7 @@ void run(Worker& worker, const C& clock, IdleWait& idle, const std::atomic<bool>
     const Instant now = clock.read();
     const bool has_worked = worker.turn(now);
     const Instant wake = idle.plan(has_worked, now, worker.next_wakeup());
-    if (wake <= now) continue;
+    if (wake <= now || worker.is_behind()) continue;
     worker.counters().add(Counter::waits);
     worker.sleeps_until(wake);
     idle.wait(wake - now);

@@ -20,6 +20,7 @@ Worker::~Worker() {
 
 bool Worker::turn(Instant now) {
   size_t work = 0;
+  is_behind_ = false;
   notice_gap(now);
   for (Lane& lane : lanes()) work += receive(lane, now);               // port -> room above
   for (Lane& lane : lanes()) work += lane.side.station->on_time(now);  // due timers
@@ -42,6 +43,7 @@ size_t Worker::receive(Lane& lane, Instant now) {
   const size_t count = lane.side.port->rx_burst(burst, now);
   CW_ASSERT(count <= burst.size());
   if (count == 0) return 0;
+  is_behind_ |= count == burst.size();
   uint64_t bytes = 0;
   for (size_t i = 0; i < count; ++i) bytes += burst[i]->bytes + burst[i]->payload_bytes;
   counters_.add(Counter::rx_packets, count);

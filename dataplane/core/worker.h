@@ -37,6 +37,8 @@ class Worker {
   /// One turn at `now`, a fresh reading of the clock. Returns whether there was anything to do.
   bool turn(Instant now);
 
+  /// Whether a port gave all that a turn takes: there may be more, and nothing left to gather.
+  bool is_behind() const { return is_behind_; }
   /// When the next turn is needed if nothing arrives; past instants mean at once.
   Instant next_wakeup() const;
   /// Whoever lets time pass on purpose (a wait, the simulator's jump) says so, lest it count as a
@@ -63,6 +65,7 @@ class Worker {
 
   std::array<Lane, sides_max> lanes_{};
   size_t lane_count_ = 0;
+  bool is_behind_ = false;
   GapDetector gaps_;
   Mailbox mailbox_;
   Counters counters_;

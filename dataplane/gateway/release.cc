@@ -13,7 +13,7 @@ namespace {
 /// A port without packets has them all on their way: how soon to look again.
 constexpr Duration port_retry = Duration::from_us(50);
 /// What is longer was an idle time, or a pause of the machine.
-constexpr Duration turn_max = Duration::from_us(200);
+constexpr Duration turn_max = Duration::from_us(400);
 
 /// The frame is one IP packet, as long as it says: what a LAN may be given.
 bool is_ip_packet(std::span<const uint8_t> frame) {

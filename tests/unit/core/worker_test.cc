@@ -101,6 +101,17 @@ TEST(Worker, a_port_that_takes_nothing_makes_the_room_above_wait) {
   EXPECT_EQ(one.port.lent_count(), limits::burst_packets_max);
 }
 
+TEST(Worker, is_behind_after_a_turn_in_which_a_port_filled_it) {
+  OneSide one;
+  one.station.to_send = limits::burst_packets_max + 1;
+  one.worker.turn(at(1_ms));
+  EXPECT_FALSE(one.worker.is_behind());
+  one.worker.turn(at(2_ms));
+  EXPECT_TRUE(one.worker.is_behind());
+  one.worker.turn(at(3_ms));
+  EXPECT_FALSE(one.worker.is_behind());
+}
+
 TEST(Worker, gives_held_packets_back_when_it_ends) {
   LoopPort port;
   DiaryStation station(port);
@@ -171,11 +182,19 @@ TEST(IdleWait, spins_after_work_and_before_a_deadline_and_else_waits) {
 
 TEST(IdleWait, lets_packets_gather_between_turns_that_find_some) {
   IdleWait idle({.spin = 20_us, .pause = 50_us, .wait_max = 50_ms}, {});
-  EXPECT_EQ(idle.plan(true, at(1_s), Instant::never()), at(1_s + 50_us));
+  EXPECT_EQ(idle.plan(true, at(1_s), Instant::never()), at(1_s + 50_ms)) << "the first alone";
   EXPECT_EQ(idle.plan(true, at(1_s + 50_us), at(1_s + 60_us)), at(1_s + 100_us));
   // A turn that found nothing ends it: from now on the next packet wakes at once.
   EXPECT_EQ(idle.plan(false, at(1_s + 100_us), Instant::never()), at(1_s + 50_ms + 100_us));
   EXPECT_EQ(idle.plan(false, at(1_s + 100_us), at(1_s + 110_us)), at(1_s + 100_us));
+}
+
+// A pause that gathers nothing costs as much as the packet's own turn.
+TEST(IdleWait, does_not_pause_for_packets_that_come_one_by_one) {
+  IdleWait idle({.spin = 20_us, .pause = 50_us, .wait_max = 50_ms}, {});
+  for (Instant now = at(1_s); now < at(1_s + 10_ms); now += 250_us) {
+    EXPECT_EQ(idle.plan(true, now, Instant::never()), now + 50_ms);
+  }
 }
 
 TEST(IdleWait, sleeps_in_steps_when_a_port_cannot_wake_it) {
