@@ -23,6 +23,9 @@ namespace {
 constexpr Duration margin = Duration::from_ms(5);
 constexpr Duration hold_default = Duration::from_ms(250);
 constexpr Duration block_age_default = Duration::from_ms(2);
+// A block costs repair and a record however little is in it: more than 2,000 a second tax the hosts
+// more than the time that they save.
+constexpr Duration block_age_least = Duration::from_us(500);
 constexpr Duration queue_default = Duration::from_ms(50);
 
 // A QP's timeout is 4.096 us x 2^n.
@@ -130,15 +133,16 @@ void check_hold(Section& row, ClassConfig& it, const Config& config) {
   }
 }
 
-// A frame that needs repair waits for its block to close, on top of the way there.
+// A frame that needs repair waits for its block to close, on top of the way there; longer than half
+// an RTT it might as well be asked for.
 void settle_block_age(Section& row, ClassConfig& it, const Config& config) {
-  const Duration most = config.pair.rtt / 10;
+  const Duration rtt = config.pair.rtt,
+                 most = std::max(rtt / 10, std::min(rtt / 2, block_age_least));
   if (it.block_age == Duration::max()) it.block_age = std::min(block_age_default, most);
   if (!has_only_roce(it) || it.block_age <= most) return;
   row.complain("block_age", "class \"" + it.name + "\": block_age is " + about(it.block_age) +
-                                "; RC hosts wait in order for what is repaired, so at most a tenth "
-                                "of pair.rtt is accepted, " +
-                                about(most));
+                                "; RC hosts wait in order for what is repaired, so over pair.rtt " +
+                                about(rtt) + " at most " + about(most) + " is accepted");
 }
 
 }  // namespace
@@ -232,7 +236,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
   row.key("mark", it.mark, "Whether ECN says so above half of that.");
   row.key("block_age", it.block_age,
           "Where the policy codes: repair follows when the oldest packet without is this old; "
-          "none: a tenth of pair.rtt, but 2 ms at most.")
+          "none: a tenth of pair.rtt, from 0.5 ms (half of a shorter one) to 2 ms.")
       .range("10 us", "1 s")
       .or_none();
   row.then([&it, config](Section& here) {

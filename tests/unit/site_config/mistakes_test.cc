@@ -231,7 +231,7 @@ TEST(GatewayFile, names_what_is_wrong_with_classes) {
        "\"selective_repeat\"?"},
       {"", "", old.c_str(),
        "f:17:13: class \"rdma\": block_age is 3 ms; RC hosts wait in order for what is repaired, "
-       "so at most a tenth of pair.rtt is accepted, 2 ms"},
+       "so over pair.rtt 20 ms at most 2 ms is accepted"},
       {"", "", param.c_str(), "f:17:12: class.params.detetc is not known; did you mean detect?"},
       {"", "", words.c_str(),
        "f:17:21: class.params.detect is \"never\"; it must be \"rto\" or \"nack\""},

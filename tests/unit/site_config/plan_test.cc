@@ -113,6 +113,33 @@ TEST(Plan, codes_what_rdma_hosts_send) {
   EXPECT_TRUE(sdr::check(rdma));
 }
 
+// On a short link a block would hold a packet or two, and cost as many again.
+TEST(Plan, closes_no_more_blocks_than_two_thousand_a_second) {
+  const Folder folder;
+  const auto age_at = [](const std::string& rtt) {
+    const Plan plan = plan_of(file_with("rtt =", "rtt = " + rtt + " #",
+                                        "[[class]]\nname='rdma'\nmatch=[{kind='roce'}]\n"
+                                        "[[class]]\nname='all'\n"));
+    return plan.gateway.classes[0].block_age;
+  };
+  EXPECT_EQ(age_at("'0.6 ms'"), 300_us) << "half an RTT: longer, and asking would be as quick";
+  EXPECT_EQ(age_at("'1 ms'"), 500_us);
+  EXPECT_EQ(age_at("'10 ms'"), 1_ms);
+}
+
+// What gathers waits, and a tenth of a round trip is what may be waited for.
+TEST(Plan, lets_packets_gather_as_the_round_trip_allows) {
+  const Folder folder;
+  const auto gather_at = [](const std::string& rtt) {
+    const Plan plan = plan_of(file_with("rtt =", "rtt = " + rtt + " #"));
+    EXPECT_GT(plan.peers[0].pacer.horizon, plan.gather) << "else line time is lost";
+    return plan.gather;
+  };
+  EXPECT_EQ(gather_at("'0.1 ms'"), 50_us);
+  EXPECT_EQ(gather_at("'1 ms'"), 100_us);
+  EXPECT_EQ(gather_at("'20 ms'"), 200_us);
+}
+
 TEST(Plan, starts_dpdk_with_the_devices_of_both_sides_and_counts_its_memory) {
   const Folder folder;
   const std::string lan =
