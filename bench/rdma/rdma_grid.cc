@@ -105,6 +105,12 @@ lab::RdmaLine line_of(const Asked& asked, const std::string& rtt, const std::str
   return line;
 }
 
+std::string joined(const Texts& texts) {
+  std::string all;
+  for (const std::string& each : texts) all += (all.empty() ? "" : ", ") + each;
+  return all;
+}
+
 /// What is wrong with the lists; empty when nothing.
 std::string mistake_of(const Asked& asked) {
   for (const std::string& each : asked.part.rtts) {
@@ -118,6 +124,11 @@ std::string mistake_of(const Asked& asked) {
   }
   for (const std::string& each : asked.part.operations) {
     if (find_operation(each) == nullptr) return "--op: \"" + each + "\" is none; see --help";
+  }
+  for (const std::string& each : asked.part.policies) {
+    if (!std::ranges::count(all_policies, each)) {
+      return "--policy: \"" + each + "\" is none; there are " + joined(all_policies);
+    }
   }
   if (const auto rate = parse_rate(asked.rate); !rate) return "--rate: " + rate.error().sentence;
   return {};

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "control/units/units.h"
+#include "policies/policies.h"
 
 namespace cw::demo {
 namespace {
@@ -87,6 +88,16 @@ Result<uint32_t> number(const std::string& text, uint32_t min, uint32_t max) {
                  std::to_string(max));
 }
 
+/// Whether that is none of the gateways' own; what there is otherwise.
+std::string unknown_policy(const std::string& name) {
+  std::string all;
+  for (const cw_policy_ops* each : policy::all()) {
+    if (name == each->name) return {};
+    all += (all.empty() ? "" : ", ") + std::string(each->name);
+  }
+  return "--policy: \"" + name + "\" is none; there are " + all;
+}
+
 Result<Options> read_texts(const Texts& texts, Options options) {
   std::string mistake;
   read(options.rtt, "--rtt", parse_duration(texts.rtt), mistake);
@@ -107,6 +118,7 @@ Result<Options> read_texts(const Texts& texts, Options options) {
   if (!options.is_over_dpdk && texts.wan != "udp") {
     return failure("--wan: \"" + texts.wan + "\" is no port; udp and dpdk are");
   }
+  if (const std::string why = unknown_policy(options.policy); !why.empty()) return failure(why);
   if (options.loss >= 0.5) return failure("--loss: more than half is no link");
   if (options.burst < 1) return failure("--burst: a mean burst has at least 1 packet");
   if (options.rate < Rate::from_mbps(1)) return failure("--rate: at least 1Mbit/s");

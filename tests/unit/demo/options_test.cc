@@ -55,6 +55,15 @@ TEST(DemoOptions, options_of_the_other_demo_are_refused_in_one_sentence) {
   }
 }
 
+TEST(DemoOptions, a_policy_is_one_that_the_gateways_have) {
+  const auto none = parsed({"--rdma", "--policy", "hybird"});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().sentence,
+            "--policy: \"hybird\" is none; there are passthrough, go_back_n, selective_repeat, "
+            "erasure, hybrid, layered_interleave");
+  EXPECT_TRUE(parsed({"--policy", "erasure"}));
+}
+
 TEST(DemoOptions, numbers_have_bounds) {
   const auto none = parsed({"--rdma", "--rounds", "0"});
   ASSERT_FALSE(none);
