@@ -61,10 +61,10 @@ class Release {
  private:
   struct Entry {
     FrameSource* source = nullptr;
-    // One word, since a row's items are read whole: wider than three that have just been written.
-    uint64_t frame : 32 = 0, bytes : 16 = 0;
-    uint64_t is_marked : 1 = 0;  // by the WAN
-    Instant ready;               // let through by the pacer
+    uint32_t frame = 0;
+    uint16_t bytes = 0;
+    bool is_marked = false;  // by the WAN
+    Instant ready;           // let through by the pacer
   };
 
   void pace(Instant now);
