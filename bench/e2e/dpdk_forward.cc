@@ -18,13 +18,12 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "bench/e2e/capture.h"
 #include "bench/e2e/hosts.h"
 #include "bench/e2e/pair.h"
-#include "dataplane/wire/checksum.h"
 #include "tests/lab/enclosure.h"
 
 namespace {
@@ -53,48 +52,6 @@ double median(std::vector<double> values) {
 
 // ---- frames per second --------------------------------------------------------------------------
 
-void put16(std::string& out, unsigned value) {
-  out += static_cast<char>(value >> 8);
-  out += static_cast<char>(value);
-}
-
-/// UDP over IPv4 from a host of one site (1 or 2) to the other's, of one of many flows.
-std::string frame_of(char from, unsigned flow, unsigned bytes) {
-  constexpr unsigned link_bytes = 14, ip_bytes = 20;
-  std::string ip("\x45\0", 2);
-  put16(ip, bytes - link_bytes);
-  put16(ip, flow);
-  ip += std::string("\0\0\x40\x11\0\0", 6);
-  for (const char site : {from, static_cast<char>(3 - from)}) {
-    ip += std::string({'\x0a', site, '\0', '\2'});
-  }
-  const std::span header(reinterpret_cast<const uint8_t*>(ip.data()), ip.size());
-  const auto sum = static_cast<uint16_t>(~sum_of(header));
-  ip[10] = static_cast<char>(sum >> 8);
-  ip[11] = static_cast<char>(sum);
-  put16(ip, 4000 + flow);
-  put16(ip, 5000);
-  put16(ip, bytes - link_bytes - ip_bytes);
-  put16(ip, 0);
-  // To the address of every process's first net_pcap.
-  std::string frame("\2pcap\0\2\0\0\0\0\2\x08\0", link_bytes);
-  frame += ip;
-  frame.resize(bytes, 'x');
-  return frame;
-}
-
-void write_capture(const std::string& path, char from, unsigned flows, unsigned bytes) {
-  std::ofstream file(path, std::ios::binary);
-  const auto put = [&file](std::initializer_list<uint32_t> words) {
-    for (const uint32_t word : words) file.write(reinterpret_cast<const char*>(&word), 4);
-  };
-  put({0xa1b2c3d4, 4u << 16 | 2, 0, 0, 65535, 1});
-  for (unsigned flow = 0; flow < flows; ++flow) {
-    put({0, 0, bytes, bytes});
-    file << frame_of(from, flow, bytes);
-  }
-}
-
 struct Contender {
   const char* name;
   GatewaySetup setup;
@@ -115,8 +72,8 @@ Json measure_forwarding(const Arguments& arguments, const std::string& gateway) 
   const lab::Space space = lab::Space::make();
   const std::string capture = std::string(lab::enclosure_folder) + "/frames.pcap";
   const std::string host = std::string(lab::enclosure_folder) + "/host.pcap";
-  write_capture(capture, 1, 64, arguments.frame_bytes);
-  write_capture(host, 2, 1, 60);
+  write_capture(capture, {.flows = 64, .bytes = arguments.frame_bytes});
+  write_capture(host, {.from = 2});
   const Ends ends{.space_a = space.fd(),
                   .space_b = space.fd(),
                   .lan_a = "net_pcap0,rx_pcap=" + capture + ",infinite_rx=1",

@@ -106,26 +106,6 @@ class Testpmd final : public Pair {
 
 // ---- gateways -----------------------------------------------------------------------------------
 
-std::string config_of(bool is_a, const GatewaySetup& setup, const std::string& lan) {
-  const auto pick = [is_a](const char* a, const char* b) { return std::string(is_a ? a : b); };
-  std::ostringstream file;
-  file << "[site]\nname = \"" << pick("a", "b") << "\"\nidle = \""
-       << (setup.polls ? "poll" : "adaptive") << "\"\nlog = \"warning\"\ncore = " << pick("0", "1")
-       << "\ncoding_threads = " << setup.coding_threads << "\nstatus = \"" << folder << "/"
-       << pick("a", "b") << ".json\"\n\n[lan]\nport = \"dpdk\"\ndevice = \"" << lan
-       << "\"\naddresses = [\"10." << pick("1", "2")
-       << ".0.1/24\"]\nmtu = 1500\n\n[wan]\nport = \"dpdk\"\ndevice = \"" << memif
-       << pick("client", "server") << "\"\naddress = \"192.0.2." << pick("1", "2")
-       << "\"\nrate = \"" << setup.rate
-       << "\"\nadapt = false\n\n[pair]\nkey_file = \"pair.key\"\nrtt = \"1 ms\"\nmtu = 1500\n\n"
-       << "[[peer]]\nname = \"" << pick("b", "a") << "\"\naddress = \"192.0.2." << pick("2", "1")
-       << "\"\nroutes = [\"10." << pick("2", "1") << ".0.0/16\"]\n\n"
-       << "[[class]]\nname = \"all\"\npolicy = \"" << setup.policy << "\"\nhold = \"" << setup.hold
-       << "\"\nqueue = \"1 ms\"\n"
-       << setup.params;
-  return file.str();
-}
-
 void write_file(const std::string& name, const std::string& text) {
   std::ofstream(folder + "/" + name) << text;
 }
@@ -143,9 +123,9 @@ class Gateways final : public Pair {
     for (const char* left : {"pair.sock", "a.json", "b.json"})
       unlink((folder + "/" + left).c_str());
     write_file("pair.key", "the secret of a pair that is measured\n");
-    write_file("a.toml", config_of(true, setup, ends.lan_a));
-    write_file("b.toml",
-               config_of(false, setup, ends.lan_b_heard.empty() ? ends.lan_b : ends.lan_b_heard));
+    const std::string& lan_b = ends.lan_b_heard.empty() ? ends.lan_b : ends.lan_b_heard;
+    write_file("a.toml", gateway_file(Side::A, setup, {ends.lan_a, memif + "client"}, folder));
+    write_file("b.toml", gateway_file(Side::B, setup, {lan_b, memif + "server"}, folder));
     b_.emplace(ends.space_b, before_others({program, "--config", folder + "/b.toml"}));
     a_.emplace(ends.space_a, before_others({program, "--config", folder + "/a.toml"}));
     const auto end = lab::Time::now() + patience;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/e2e/gateway_file.h"
 #include "tests/lab/program.h"
 #include "tests/lab/space.h"
 
@@ -18,16 +19,6 @@ struct Ends {
   std::string lan_a, lan_b;        ///< DPDK devices
   /// Of gateway B, when not empty: one that it hears a host on, whom it could not send to else.
   std::string lan_b_heard;
-};
-
-/// How gateways are made; nothing of it concerns testpmd.
-struct GatewaySetup {
-  std::string policy = "passthrough";
-  std::string params;  ///< lines of TOML below the class
-  std::string rate = "40 Gbit/s";
-  std::string hold = "5 ms";
-  bool polls = true;  ///< else it sleeps when there is nothing to do
-  unsigned coding_threads = 0;
 };
 
 class Pair {

@@ -39,8 +39,10 @@ class Site {
 
   /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
   void run(const std::atomic<bool>& stop);
+  /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
+  bool turn(Instant now) { return worker_->turn(now); }
 
-  // While another thread is in run():
+  // While another thread is in run(), or turns:
   SiteState state();
   /// Takes no more packets from the hosts.
   void stop_taking();

@@ -46,8 +46,12 @@ Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters, D
 // There are no more frames than tables have room for, so a row is never full.
 void Release::push(FrameSource& source, uint32_t frame, const ParsedFrame& parsed) {
   const bool is_at_once = parsed.header.order == FrameOrder::AtOnce;
-  const Entry entry{&source, frame, parsed.header.bytes, parsed.is_marked, {}};
-  CW_ASSERT((is_at_once ? at_once_ : in_turn_).try_push(entry));
+  // Written where it lies: a copy would be read wider than it was written.
+  Entry& entry = (is_at_once ? at_once_ : in_turn_).grow();
+  entry.source = &source;
+  entry.frame = frame;
+  entry.bytes = parsed.header.bytes;
+  entry.is_marked = parsed.is_marked;
 }
 
 size_t Release::collect(std::span<Packet*> out, Instant now) {

@@ -140,11 +140,13 @@ void SlotReader::read_frames(Message& message, uint32_t index, Instant now) {
   while (at.offset < slot.used) {
     const auto left = static_cast<uint16_t>(slot.used - at.offset);
     if (left < frame_header_bytes) return follow(message, {at, left}, index + 1, now);
-    const auto header = header_at(message, at);
-    if (!header) return drops_.add(DropReason::frame_header);  // [C-48]
-    const uint32_t need = frame_header_bytes + header->bytes;
-    if (need > left) return follow(message, {at, left}, index + 1, now);
-    emit(message, at, *header, now);
+    ParsedFrame frame;
+    if (!try_read_header(message, at, frame.header)) {
+      return drops_.add(DropReason::frame_header);  // [C-48]
+    }
+    const auto need = static_cast<uint16_t>(frame_header_bytes + frame.header.bytes);
+    if (need > left) return follow(message, {at, left, need}, index + 1, now);
+    emit(message, at, frame, now);
     at.offset = static_cast<uint16_t>(at.offset + need);
   }
 }
@@ -163,11 +165,11 @@ void SlotReader::follow(Message& message, Tail tail, uint32_t index, Instant now
       return;
     }
     if (const auto reason = extend(message, tail, slot)) return drops_.add(*reason);
-    if (tail.got < frame_header_bytes) continue;
-    const FrameHeader header = *header_at(message, tail.start);
-    if (tail.got == frame_header_bytes + header.bytes) {
-      return emit(message, tail.start, header, now);
-    }
+    if (tail.need == 0 || tail.got < tail.need) continue;
+    ParsedFrame frame;
+    const bool is_sound = try_read_header(message, tail.start, frame.header);
+    CW_ASSERT(is_sound);  // it was when the tail began
+    return emit(message, tail.start, frame, now);
   }
 }
 
@@ -178,22 +180,35 @@ std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail,
   const bool is_last = slot.first != no_frame_start;
   const uint16_t room = is_last ? slot.first : slot.used;
   const uint32_t got = tail.got + room;
-  if (got < frame_header_bytes) {
-    if (is_last) return DropReason::frame_tail;
-  } else {
-    const auto header = header_at(message, tail.start);
-    if (!header) return DropReason::frame_header;  // [C-48]
-    const uint32_t need = frame_header_bytes + header->bytes;
-    if (got > need || (is_last && got < need)) return DropReason::frame_tail;
+  if (tail.need == 0 && got >= frame_header_bytes) {
+    FrameHeader header;
+    if (!try_read_header(message, tail.start, header)) return DropReason::frame_header;  // [C-48]
+    tail.need = static_cast<uint16_t>(frame_header_bytes + header.bytes);
   }
+  const bool is_too_long = tail.need > 0 && got > tail.need;
+  if (is_too_long || (is_last && (tail.need == 0 || got < tail.need)))
+    return DropReason::frame_tail;
   tail.got = static_cast<uint16_t>(got);
   return std::nullopt;
 }
 
-std::optional<FrameHeader> SlotReader::header_at(const Message& message, Spot spot) const {
+// Into its place, field by field: what is handed back whole is read wider than it was written.
+inline bool SlotReader::try_read_header(const Message& message, Spot spot,
+                                        FrameHeader& header) const {
   uint8_t bytes[frame_header_bytes];
-  gather(message, spot, bytes, sizeof(bytes));
-  return parse_frame_header(bytes);
+  const uint8_t* at = bytes_of(message, spot);
+  if (slot_of(message, spot.slot).used - spot.offset < int{frame_header_bytes}) {
+    gather(message, spot, bytes, sizeof(bytes));
+    at = bytes;
+  }
+  const auto parsed =
+      parse_frame_header(std::span<const uint8_t, frame_header_bytes>(at, frame_header_bytes));
+  if (!parsed) return false;
+  header.bytes = parsed->bytes;
+  header.bucket = parsed->bucket;
+  header.bucket_seq = parsed->bucket_seq;
+  header.order = parsed->order;
+  return true;
 }
 
 // All slots touched have been read, and hold so many bytes.
@@ -207,7 +222,7 @@ void SlotReader::gather(const Message& message, Spot from, uint8_t* out, size_t 
   }
 }
 
-void SlotReader::emit(Message& message, Spot start, const FrameHeader& header, Instant now) {
+void SlotReader::emit(Message& message, Spot start, ParsedFrame& frame, Instant now) {
   Spot packet = start;
   size_t skip = frame_header_bytes;
   while (packet.offset + skip > slot_of(message, packet.slot).used) {
@@ -218,14 +233,13 @@ void SlotReader::emit(Message& message, Spot start, const FrameHeader& header, I
   const bool is_in_front = posted_.at(front_) == message.handle.place;
   ++message.frames;
   ++message.whole;
-  sink_.on_frame({.header = header,
-                  .seq = message.handle.seq,
-                  .place = message.handle.place,
-                  .slot = start.slot,
-                  .packet = packet,
-                  .is_marked = receives_.is_marked(message.handle, start.slot),
-                  .is_settled = is_in_front && start.slot < front_slot_},
-                 now);
+  frame.seq = message.handle.seq;
+  frame.place = message.handle.place;
+  frame.slot = start.slot;
+  frame.packet = packet;
+  frame.is_marked = receives_.is_marked(message.handle, start.slot);
+  frame.is_settled = is_in_front && start.slot < front_slot_;
+  sink_.on_frame(frame, now);
 }
 
 void SlotReader::copy(const ParsedFrame& frame, uint8_t* out) const {

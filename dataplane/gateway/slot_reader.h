@@ -104,8 +104,9 @@ class SlotReader final : sdr::RecvMemory {
 
   /// A frame that goes on in slots that have not come yet.
   struct Tail {
-    Spot start;        // of its header
-    uint16_t got = 0;  // bytes of header and packet before the slot that it waits for
+    Spot start;         // of its header
+    uint16_t got = 0;   // bytes of header and packet before the slot that it waits for
+    uint16_t need = 0;  // in all; zero while the header is not whole
   };
   struct Slot {
     Tail waiting{.start = {.slot = no_slot}};  // for this one
@@ -148,9 +149,9 @@ class SlotReader final : sdr::RecvMemory {
   void read_frames(Message& message, uint32_t slot, Instant now);
   void follow(Message& message, Tail tail, uint32_t slot, Instant now);
   std::optional<DropReason> extend(const Message& message, Tail& tail, const Slot& slot) const;
-  std::optional<FrameHeader> header_at(const Message& message, Spot spot) const;
+  bool try_read_header(const Message& message, Spot spot, FrameHeader& header) const;
   void gather(const Message& message, Spot from, uint8_t* out, size_t count) const;
-  void emit(Message& message, Spot start, const FrameHeader& header, Instant now);
+  void emit(Message& message, Spot start, ParsedFrame& frame, Instant now);
   void advance_front(Instant now);
   void give_up_stalled(Instant now);
   bool post_all();

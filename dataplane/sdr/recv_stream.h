@@ -41,7 +41,9 @@ namespace cw::sdr {
 /// One data packet, parsed, with where it came from.
 struct SlotArrival {
   const SlotWrite& slot;
-  ImmediateSplit::Parts parts;  ///< of the slot's immediate, under the stream's split
+  /// Of the slot's immediate, under the stream's split. Not copied: it would be read wider than it
+  /// has just been written, and wait for all stores of the slot before.
+  const ImmediateSplit::Parts& parts;
   const uint8_t* payload = nullptr;
   uint16_t channel = 0;
   uint16_t path = 0;

@@ -153,8 +153,8 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
       .psn = psn,
       .address = address_of(ticket),
       .key = ticket.is_repair() ? address_.repair_key : address_.data_key,
-      .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
       .payload_bytes = payload_bytes,
+      .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
       // Tells the receiver that the user bits mean something (SPEC 7.3).
       .is_solicited = message.hint.immediate.has_value()};
   const SlotEntry marks = marks_of(message, ticket);

@@ -28,6 +28,30 @@ TEST(Ring, carries_items_that_can_only_be_moved) {
   EXPECT_TRUE(ring.is_empty());
 }
 
+TEST(Ring, begins_anew_in_front_whenever_it_is_empty) {
+  Ring<int> ring(8);
+  EXPECT_TRUE(ring.try_push(1));
+  const int* const front = &ring.front();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(&ring.front(), front);
+    EXPECT_TRUE(ring.try_push(2));
+    ring.pop();
+    EXPECT_NE(&ring.front(), front);  // not before it is empty
+    ring.pop();
+    EXPECT_TRUE(ring.try_push(1));
+  }
+}
+
+TEST(Ring, grows_by_an_item_that_is_written_where_it_lies) {
+  Ring<int> ring(2);
+  ring.grow() = 1;
+  ring.grow() = 2;
+  EXPECT_TRUE(ring.is_full());
+  EXPECT_EQ(ring.pop(), 1);
+  ring.drop_front();
+  EXPECT_TRUE(ring.is_empty());
+}
+
 TEST(RingDeathTest, popping_from_an_empty_ring_stops_the_program) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   Ring<int> ring(1);

@@ -92,6 +92,31 @@ TEST(SlotReader, reads_the_frames_of_one_slot_in_their_order) {
   EXPECT_EQ(bench.sink.frames[1].frame.header, second.header);
 }
 
+TEST(SlotReader, lends_the_memory_that_was_used_last_first) {
+  Bench bench({.messages = 4, .data_slots_max = 70, .payload_bytes_max = 256, .stall = 10_ms});
+  for (int i = 0; i < 4; ++i) bench.add(100), bench.packer.end_message();
+  const auto message_in = [&](size_t part) {
+    const size_t at = part * bench.options.message_bytes();
+    const auto header = parse_slot_header(std::span(bench.memory).subspan(at, 256));
+    return header ? header->seq.value() : UINT32_MAX;
+  };
+  const auto end = [&](uint32_t message) {
+    bench.reader.on_length(bench.handle(message), {.slots = 1, .frames = 1}, bench.now);
+    bench.reader.on_time(bench.now);
+  };
+  // given: two messages with memory, whatever their order, that end one after the other
+  bench.place(1, 0), bench.place(0, 0);
+  EXPECT_EQ(message_in(0), 1u);
+  EXPECT_EQ(message_in(1), 0u);
+  end(0), end(1);
+  // expect: the next gets what the last to end has left, and nobody gets what was never used
+  bench.place(2, 0), bench.place(3, 0);
+  EXPECT_EQ(message_in(0), 2u);
+  EXPECT_EQ(message_in(1), 3u);
+  const auto rest = std::span(bench.memory).subspan(2 * bench.options.message_bytes());
+  EXPECT_TRUE(std::ranges::all_of(rest, [](uint8_t byte) { return byte == 0xdd; }));
+}
+
 TEST(SlotReader, joins_a_frame_from_slots_in_any_order) {
   std::vector<uint32_t> order = {0, 1, 2, 3};
   do {

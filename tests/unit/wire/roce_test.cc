@@ -79,8 +79,8 @@ RC_GTEST_PROP(SlotWrite, short_cut_and_general_way_write_the_same_bytes,
                           .psn = Psn(*rc::gen::arbitrary<uint32_t>()),
                           .address = *rc::gen::arbitrary<uint64_t>(),
                           .key = *rc::gen::arbitrary<uint32_t>(),
-                          .immediate = *rc::gen::arbitrary<uint32_t>(),
                           .payload_bytes = bytes,
+                          .immediate = *rc::gen::arbitrary<uint32_t>(),
                           .is_solicited = *rc::gen::arbitrary<bool>()};
   Transport packet;
   packet.opcode = opcode_uc_write_only_immediate;

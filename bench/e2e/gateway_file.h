@@ -1,0 +1,31 @@
+// The file of a gateway that is measured.
+#pragma once
+
+#include <string>
+
+namespace cw::bench {
+
+/// How gateways are made.
+struct GatewaySetup {
+  std::string policy = "passthrough";
+  std::string params;  ///< lines of TOML below the class
+  std::string rate = "40 Gbit/s";
+  std::string hold = "5 ms";
+  bool polls = true;  ///< else it sleeps when there is nothing to do
+  unsigned coding_threads = 0;
+};
+
+/// DPDK's names of what it is between.
+struct Devices {
+  std::string lan, wan;
+};
+
+/// Of the two sites: hosts of A, 10.1.0.0/24, send to hosts of B, 10.2.0.0/24.
+enum class Side { A, B };
+
+/// TOML; it names the secret "pair.key", beside the file, and the status "a.json" or "b.json" in
+/// `folder`.
+std::string gateway_file(Side side, const GatewaySetup& setup, const Devices& devices,
+                         const std::string& folder);
+
+}  // namespace cw::bench
