@@ -35,6 +35,12 @@ class Ring {
     slots_[tail_++ & mask_] = std::move(item);
     return true;
   }
+  /// A new youngest item for the caller to write where it lies, with what a former one has left in
+  /// it; the ring must not be full. Valid until its pop.
+  T& grow() {
+    CW_ASSERT(!is_full());
+    return slots_[tail_++ & mask_];
+  }
   /// The oldest item; the ring must not be empty. Valid until the next pop.
   T& front() { return at(0); }
   const T& front() const { return at(0); }
@@ -49,14 +55,19 @@ class Ring {
   }
   /// Takes the oldest item; the ring must not be empty.
   T pop() {
-    CW_ASSERT(!is_empty());
-    T& item = slots_[head_++ & mask_];
-    // Begins anew in front: a row that is short stays in few cache lines, however long it may get.
-    if (is_empty()) clear();
+    T& item = front();
+    drop_front();
     return std::move(item);
   }
+  /// Forgets the oldest item; the ring must not be empty.
+  void drop_front() {
+    CW_ASSERT(!is_empty());
+    ++head_;
+    // Begins anew in front: a row that is short stays in few cache lines, however long it may get.
+    if (is_empty()) clear();
+  }
   /// Forgets all items. They are overwritten by later pushes, not destroyed now.
-  void clear() { head_ = tail_; }
+  void clear() { head_ = tail_ = 0; }
 
  private:
   size_t head_ = 0, tail_ = 0;

@@ -33,9 +33,7 @@ NeighbourTable::NeighbourTable(size_t count, const uint64_t (&key)[2])
 }
 
 Neighbour* NeighbourTable::set_of(const HostAddress& ip) {
-  uint64_t words[2];
-  static_assert(sizeof words == sizeof ip.ip);
-  std::memcpy(words, ip.ip.data(), sizeof words);
+  const auto words = halves_of(ip.ip);
   const uint64_t hash = mixed(mixed(words[0] ^ key_[0]) ^ words[1] ^ key_[1]);
   return &all_[hash % (all_.size() / ways) * ways];
 }
