@@ -44,6 +44,10 @@ inline IpAddress ipv6_at(const uint8_t* from) {
 inline std::array<uint64_t, 2> halves_of(const IpAddress& address) {
   return std::bit_cast<std::array<uint64_t, 2>>(address);
 }
+inline bool is_unspecified(const IpAddress& address) {
+  const auto halves = halves_of(address);
+  return (halves[0] | halves[1]) == 0;
+}
 
 /// Where the bytes of a frame begin.
 enum class FrameStart : uint8_t { Ethernet, Ip };

@@ -72,7 +72,7 @@ inline std::optional<Ends> ends_of(std::span<const uint8_t> ip) {
 
 /// Whether it can be the address of one machine.
 inline bool is_host(const HostAddress& it) {
-  if (it.ip == IpAddress{}) return false;
+  if (is_unspecified(it.ip)) return false;
   return it.is_v4() ? it.ip[0] != 0 && it.ip[0] != 127 && it.ip[0] < 224 : it.ip[0] != 0xff;
 }
 /// And one that packets from elsewhere are sent to.

@@ -16,7 +16,7 @@ uint64_t mixed(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-bool is_free(const Neighbour& it) { return it.ip.ip == IpAddress{}; }
+bool is_free(const Neighbour& it) { return is_unspecified(it.ip.ip); }
 
 /// Who loses its place first: nobody, then who never answered, then who was heard longest ago.
 bool is_rather_lost(const Neighbour& a, const Neighbour& b) {
@@ -45,7 +45,7 @@ Neighbour* NeighbourTable::in(Neighbour* set, const HostAddress& ip) {
 }
 
 Neighbour& NeighbourTable::take(const HostAddress& ip) {
-  CW_DCHECK(ip.ip != IpAddress{});
+  CW_DCHECK(!is_unspecified(ip.ip));
   Neighbour* const set = set_of(ip);
   if (Neighbour* const found = in(set, ip)) return *found;
   Neighbour& place = *std::min_element(set, set + ways, is_rather_lost);
