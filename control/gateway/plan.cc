@@ -75,7 +75,7 @@ DpdkLanOptions lan_over_dpdk_options(const Config& config) {
   options.packets = lan_packets(config);
   for (const gateway::Prefix& it : config.lan_addresses) {
     const IpVersion version = it.is_v6 ? IpVersion::V6 : IpVersion::V4;
-    options.addresses.push_back({.ip = {version, it.address}, .bits = it.bits});
+    options.addresses.push_back({.ip = {it.address, version}, .bits = it.bits});
   }
   return options;
 }

@@ -57,10 +57,26 @@ bool Pacer::try_push(const Departure& departure, Instant now) {
   const uint32_t bytes = departure.bytes + options_.packet_overhead_bytes;
   CW_ASSERT(departure.bytes > 0 && bytes <= limits::frame_bytes_max);
   if (free_packets(departure.priority) == 0) return false;
-  const Item item{departure.cookie,     pushed_++, departure.not_before,
-                  departure.drop_after, bytes,     departure.priority};
-  ++class_of(item.priority).packets;
-  if (item.not_before <= now) {
+  const auto fill = [&](Item& item) {
+    item.cookie = departure.cookie;
+    item.age = pushed_++;
+    item.not_before = departure.not_before;
+    item.drop_after = departure.drop_after;
+    item.bytes = bytes;
+    item.priority = departure.priority;
+  };
+  ++class_of(departure.priority).packets;
+  const bool is_ready = departure.not_before <= now;
+  if (is_ready && departure.priority != Priority::Resend) {
+    // Nearly all: made where it waits. Put together elsewhere and copied, it would be read wider
+    // than it had just been written, and wait for every store before it.
+    fill(fifo_of(departure.priority).grow());
+    class_of(departure.priority).bytes += bytes;
+    return true;
+  }
+  Item item;
+  fill(item);
+  if (is_ready) {
     make_ready(item);
   } else {
     CW_ASSERT(waiting_.try_push(item));
@@ -81,11 +97,16 @@ const Pacer::Item* Pacer::head_of(Priority priority) const {
   return fifo.is_empty() ? nullptr : &fifo.front();
 }
 
-Pacer::Item Pacer::pop(Priority priority) {
-  const Item item = priority == Priority::Resend ? resends_.pop() : fifo_of(priority).pop();
-  class_of(priority).bytes -= item.bytes;
+/// The head of a class has been dealt with.
+void Pacer::take_off(const Item& head) {
+  const Priority priority = head.priority;
+  class_of(priority).bytes -= head.bytes;
   --class_of(priority).packets;
-  return item;
+  if (priority == Priority::Resend) {
+    (void)resends_.pop();
+  } else {
+    fifo_of(priority).drop_front();
+  }
 }
 
 // Has a head that the overhead budget lets pass.
@@ -113,7 +134,9 @@ Pacer::Counts Pacer::depart(Instant now, std::span<Departed> departed,
   while (!waiting_.is_empty() && waiting_.front().not_before <= now) make_ready(waiting_.pop());
   const auto expire_head = [&](Priority priority) {
     if (counts.expired == expired.size()) return false;
-    expired[counts.expired++] = pop(priority).cookie;
+    const Item& head = *head_of(priority);
+    expired[counts.expired++] = head.cookie;
+    take_off(head);
     ++expired_;
     return true;
   };
@@ -133,7 +156,8 @@ Pacer::Counts Pacer::depart(Instant now, std::span<Departed> departed,
     }
     departed[counts.departed++] = {item->cookie, at};
     ++departed_;
-    occupy_line(pop(item->priority), now);
+    occupy_line(*item, now);
+    take_off(*item);
   }
   return counts;
 }

@@ -139,7 +139,7 @@ class Pacer {
   }
   void make_ready(const Item& item);
   const Item* head_of(Priority priority) const;
-  Item pop(Priority priority);
+  void take_off(const Item& head);
   bool is_allowed(Priority priority) const;
   const Item* choose(Instant departure) const;
   Instant allowed_at(const Item& item) const;

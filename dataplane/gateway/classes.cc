@@ -51,11 +51,6 @@ Result<void> check_unique(const std::vector<ClassOptions>& classes) {
 
 }  // namespace
 
-Classes::Half Classes::half_of(const std::array<uint8_t, 16>& address) {
-  const Key128 key = key_of<Key128>(address);
-  return {static_cast<uint64_t>(key >> 64), static_cast<uint64_t>(key)};
-}
-
 Classes::AddressRule Classes::address_rule_of(const Prefix& prefix) {
   // IPv4 lies in the first four of the sixteen bytes, so its prefix counts from the same end.
   const Key128 mask = mask_of<Key128>(prefix.bits);
@@ -102,7 +97,7 @@ Result<Classes> Classes::make(const std::vector<ClassOptions>& classes) {
   return made;
 }
 
-std::optional<uint16_t> Classes::class_of(const IpPacket& packet) const {
+uint16_t Classes::class_of(const IpPacket& packet) const {
   const auto kind = static_cast<unsigned>(packet.kind);
   const unsigned version = packet.is_v6 ? 1 : 0;
   const Half source = half_of(packet.source), target = half_of(packet.target);
@@ -117,7 +112,7 @@ std::optional<uint16_t> Classes::class_of(const IpPacket& packet) const {
                        rule.target.holds(target);
     if (holds) return rule.class_index;
   }
-  return std::nullopt;
+  return none;
 }
 
 FrameOrder Classes::order_of(uint16_t index, const IpPacket& packet) const {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -22,8 +21,10 @@ class Classes {
   /// fulfil (empty range of ports, DSCP above 63, prefixes of two IP versions, a wrong prefix).
   static Result<Classes> make(const std::vector<ClassOptions>& classes);
 
-  /// The index of the first class with a match; nothing when there is none. Cost: hot.
-  std::optional<uint16_t> class_of(const IpPacket& packet) const;
+  static constexpr uint16_t none = UINT16_MAX;
+
+  /// The index of the first class with a match, or `none`. Cost: hot.
+  uint16_t class_of(const IpPacket& packet) const;
   /// What a frame of the class at `index` waits for.
   FrameOrder order_of(uint16_t index, const IpPacket& packet) const;
 
@@ -49,7 +50,10 @@ class Classes {
     AddressRule source, target;
   };
 
-  static Half half_of(const std::array<uint8_t, 16>& address);
+  static Half half_of(const IpAddress& address) {
+    const Key128 key = key_of<Key128>(address);
+    return {static_cast<uint64_t>(key >> 64), static_cast<uint64_t>(key)};
+  }
   static AddressRule address_rule_of(const Prefix& prefix);
   static Result<Rule> compile(const ClassMatch& match);
 

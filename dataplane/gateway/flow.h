@@ -9,6 +9,7 @@
 //   fragments, all else       nothing more
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -66,16 +67,13 @@ class FlowHash {
 
   /// Cost: hot, two words hashed for IPv4, five for IPv6.
   uint16_t bucket_of(const IpPacket& packet) const {
-    uint64_t words[5];
-    words[0] = name_behind_addresses(packet);
-    if (!packet.is_v6) {
-      std::memcpy(&words[1], packet.source.data(), 4);
-      std::memcpy(reinterpret_cast<uint8_t*>(&words[1]) + 4, packet.target.data(), 4);
-      return static_cast<uint16_t>(hash_(std::span(words, 2)));
-    }
-    std::memcpy(&words[1], packet.source.data(), 16);
-    std::memcpy(&words[3], packet.target.data(), 16);
-    return static_cast<uint16_t>(hash_(words));
+    const uint64_t name = name_behind_addresses(packet);
+    const auto source = halves_of(packet.source), target = halves_of(packet.target);
+    // Of IPv4 the other halves are zero.
+    const std::array v4{name, source[0] | target[0] << 32};
+    if (!packet.is_v6) return static_cast<uint16_t>(hash_(v4));
+    const std::array v6{name, source[0], source[1], target[0], target[1]};
+    return static_cast<uint16_t>(hash_(v6));
   }
 
  private:

@@ -165,18 +165,18 @@ void Gateway::on_rx(std::span<Packet* const> packets, Instant now) {
   lan_.give_back(packets);
 }
 
-Gateway::Lane* Gateway::lane_of(const Admitted& admitted) {
-  return &lanes_[first_lanes_[admitted.peer] + admitted.class_index];
+Gateway::Lane& Gateway::lane_of(const Admitted& admitted) {
+  return lanes_[first_lanes_[admitted.peer] + admitted.class_index];
 }
 
 void Gateway::take(std::span<uint8_t> packet, Instant now) {
-  const auto admitted = ingress_.admit(packet);
-  if (!admitted) return refuse(admitted.error(), packet, now);
-  Lane* lane = lane_of(*admitted);
-  follow_epoch(*lane, now);
-  lane->has_sent = true;
+  Admitted admitted;
   DropReason why{};
-  if (!lane->out->try_offer(*admitted, packet, now, why)) drops_.add(why);
+  if (!ingress_.try_admit(packet, admitted, why)) return refuse(why, packet, now);
+  Lane& lane = lane_of(admitted);
+  follow_epoch(lane, now);
+  lane.has_sent = true;
+  if (!lane.out->try_offer(admitted, packet, now, why)) drops_.add(why);
 }
 
 void Gateway::refuse(DropReason reason, std::span<const uint8_t> packet, Instant now) {

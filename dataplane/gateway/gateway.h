@@ -81,7 +81,7 @@ class Gateway final : public Station {
           Port& lan, Counters& counters, Drops& drops);
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, uint16_t peer_number,
                         sdr::Peer& peer);
-  Lane* lane_of(const Admitted& admitted);
+  Lane& lane_of(const Admitted& admitted);
   void take(std::span<uint8_t> packet, Instant now);
   void refuse(DropReason reason, std::span<const uint8_t> packet, Instant now);
   void follow_epoch(Lane& lane, Instant now);

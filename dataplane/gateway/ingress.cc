@@ -24,25 +24,27 @@ Result<Ingress> Ingress::make(const GatewayOptions& options) {
   return Ingress(options, std::move(*classes), std::move(*routes));
 }
 
-std::expected<Admitted, DropReason> Ingress::admit(std::span<uint8_t> packet) const {
+bool Ingress::try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const {
+  const auto refuse = [&why](DropReason reason) { return why = reason, false; };
   const auto parsed = parse_ip_packet(packet);
-  if (!parsed) return std::unexpected(DropReason::lan_malformed);
+  if (!parsed) return refuse(DropReason::lan_malformed);
   if (!is_routable(parsed->source, parsed->target, parsed->is_v6)) {
-    return std::unexpected(DropReason::lan_unroutable);
+    return refuse(DropReason::lan_unroutable);
   }
   const auto peer = routes_.find(parsed->target, parsed->is_v6);
-  if (!peer) return std::unexpected(DropReason::no_route);
-  if (parsed->bytes > lan_mtu_) return std::unexpected(DropReason::lan_too_big);
-  const auto index = classes_.class_of(*parsed);
-  if (!index) return std::unexpected(DropReason::no_class);
-  if (decrement_ttl_ && !try_decrement_ttl(packet)) return std::unexpected(DropReason::ttl_expired);
-  return Admitted{.peer = *peer,
-                  .class_index = *index,
-                  .bytes = parsed->bytes,
-                  .bucket = hash_.bucket_of(*parsed),
-                  .order = classes_.order_of(*index, *parsed),
-                  .ecn = parsed->ecn,
-                  .dscp = parsed->dscp};
+  if (!peer) return refuse(DropReason::no_route);
+  if (parsed->bytes > lan_mtu_) return refuse(DropReason::lan_too_big);
+  const uint16_t index = classes_.class_of(*parsed);
+  if (index == Classes::none) return refuse(DropReason::no_class);
+  if (decrement_ttl_ && !try_decrement_ttl(packet)) return refuse(DropReason::ttl_expired);
+  admitted.peer = *peer;
+  admitted.class_index = index;
+  admitted.bytes = parsed->bytes;
+  admitted.bucket = hash_.bucket_of(*parsed);
+  admitted.order = classes_.order_of(index, *parsed);
+  admitted.ecn = parsed->ecn;
+  admitted.dscp = parsed->dscp;
+  return true;
 }
 
 std::optional<IcmpError> icmp_error_of(DropReason reason) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <span>
 #include <utility>
@@ -35,9 +34,10 @@ class Ingress {
   /// Errors: those of Classes and Routes, and an MTU that is no frame's.
   static Result<Ingress> make(const GatewayOptions& options);
 
-  /// Looks at one packet, and takes one hop off it where the options say so. What is refused has
-  /// not been changed. Cost: hot; no allocation.
-  std::expected<Admitted, DropReason> admit(std::span<uint8_t> packet) const;
+  /// Looks at one packet, and takes one hop off it where the options say so; false with the reason
+  /// when it goes nowhere, and then it has not been changed. Cost: hot; no allocation, and the
+  /// result is written once, where the caller reads it.
+  bool try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const;
 
  private:
   Ingress(const GatewayOptions& options, Classes classes, Routes routes)

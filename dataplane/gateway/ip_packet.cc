@@ -42,8 +42,8 @@ bool parse_v4(Bytes bytes, IpPacket& packet) {
   const uint16_t flags = load16(bytes, v4::fragment);
   packet.is_later_fragment = (flags & v4_fragment_offset) != 0;
   packet.is_fragment = (flags & (v4_fragment_offset | v4_more_fragments)) != 0;
-  std::memcpy(packet.source.data(), bytes.data() + v4::addresses, 4);
-  std::memcpy(packet.target.data(), bytes.data() + v4::addresses + 4, 4);
+  packet.source = ipv4_at(bytes.data() + v4::addresses);
+  packet.target = ipv4_at(bytes.data() + v4::addresses + 4);
   return true;
 }
 
@@ -86,8 +86,8 @@ bool parse_v6(Bytes bytes, IpPacket& packet) {
   packet.dscp = first >> 6 & 0x3f;
   packet.ecn = first >> 4 & 3;
   packet.ttl = bytes[7];
-  std::memcpy(packet.source.data(), bytes.data() + v6::addresses, 16);
-  std::memcpy(packet.target.data(), bytes.data() + v6::addresses + 16, 16);
+  packet.source = ipv6_at(bytes.data() + v6::addresses);
+  packet.target = ipv6_at(bytes.data() + v6::addresses + 16);
   return step_over_extensions(bytes.first(total), packet);
 }
 

@@ -2,36 +2,26 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <string>
 
 #include "dataplane/base/endian.h"
 #include "dataplane/base/result.h"
 #include "dataplane/gateway/options.h"
+#include "dataplane/wire/ip_layout.h"
 
 namespace cw::gateway {
 
 using Key32 = uint32_t;
 using Key128 = unsigned __int128;
 
-namespace detail {
-struct AddressWords {
-  be32 first, others[3];
-};
-struct AddressHalves {
-  be64 high, low;
-};
-}  // namespace detail
-
 /// The first sizeof(Key) bytes of an address, the first of them highest. Cost: hot.
 template <class Key>
 Key key_of(const std::array<uint8_t, 16>& address) {
   if constexpr (sizeof(Key) == sizeof(Key32)) {
-    return std::bit_cast<detail::AddressWords>(address).first.host();
+    return ip_layout::load<be32>(address.data());
   } else {
-    const auto halves = std::bit_cast<detail::AddressHalves>(address);
-    return Key{halves.high.host()} << 64 | halves.low.host();
+    return Key{ip_layout::load<be64>(address.data())} << 64 | ip_layout::load<be64>(&address[8]);
   }
 }
 

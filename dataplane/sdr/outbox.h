@@ -81,9 +81,9 @@ class Outbox {
   void advance(Priority priority) {
     SendRange& range = row(priority).front();
     range.first += range.stride;
-    if (--range.count == 0) row(priority).pop();
+    if (--range.count == 0) row(priority).drop_front();
   }
-  void drop_front(Priority priority) { row(priority).pop(); }
+  void drop_front(Priority priority) { row(priority).drop_front(); }
   void clear() {
     for (auto& ranges : rows_) ranges.clear();
   }

@@ -143,6 +143,7 @@ Result<void> Peer::add_qp(const QpOptions& qp, Instant now) {
         std::string(qp.policy.ops->name) + "/" + std::to_string(qp.policy.ops->wire_version)}});
   weight_min_ = std::min(weight_min_, qp.weight);
   qps_.push_back(std::move(made));
+  for (Qp& each : qps_) each.share_bytes = share_bytes * each.weight / weight_min_;
   return {};
 }
 
@@ -357,7 +358,7 @@ void Peer::feed_data(Instant now) {
   while (idle < qps_.size() && has_room(Priority::Data)) {
     Qp& qp = qps_[data_turn_];
     const bool waits = qp.send && qp.send->has_ready(Priority::Data);
-    if (waits && !has_share_) qp.bytes_due += share_bytes * qp.weight / weight_min_;
+    if (waits && !has_share_) qp.bytes_due += qp.share_bytes;
     has_share_ = true;
     if (!waits || qp.bytes_due <= 0) {
       qp.bytes_due = std::min<int64_t>(qp.bytes_due, 0);

@@ -94,7 +94,8 @@ class Peer final : private LinkEvents {
     std::unique_ptr<SendStream> send;
     std::unique_ptr<RecvStream> recv;
     uint32_t weight = 1;
-    int64_t bytes_due = 0;  // of its share; negative: it has had more
+    int64_t share_bytes = 0;  // of each round, by its weight
+    int64_t bytes_due = 0;    // of its share; negative: it has had more
   };
   /// What one QP number of ours stands for.
   struct Target {

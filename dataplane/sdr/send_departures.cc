@@ -24,7 +24,7 @@ Counter counter_of(uint8_t kind) {
 // ---- the pacer ----
 
 uint16_t SendStream::life_of(MessageSeq seq) const {
-  const uint32_t life = lives_over_ + seq.value() / config_.messages;
+  const uint32_t life = lives_over_ + config_.round_of(seq);
   return static_cast<uint16_t>(life & SendTicket::life_mask);
 }
 
@@ -100,7 +100,7 @@ bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departe
   if (message == nullptr || !transmitter_.has_path()) return false;
   const auto payload = payload_of(*message, ticket);
   if (payload.empty() || ticket.slot < message->expired_end) return false;
-  const auto channel = static_cast<uint16_t>(ticket.slot % config_.channels);
+  const auto channel = config_.channel_of(ticket.slot);
   const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, message->last_path);
   message->last_path = path;
   const Psn psn = transmitter_.take_psn(channel, path);
@@ -146,17 +146,18 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
                             std::span<const uint8_t> payload, Psn psn) const {
   const Message& message = messages_[ticket.place];
   const auto payload_bytes = static_cast<uint32_t>(payload.size());
-  const uint32_t user = config_.split.fragment(message.hint.immediate.value_or(0), ticket.slot);
+  const auto& immediate = message.hint.immediate;
+  const uint32_t user = immediate ? config_.split.fragment(*immediate, ticket.slot) : 0;
   const SlotWrite slot{
       .target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
-                                   static_cast<uint16_t>(ticket.slot % config_.channels)),
+                                   config_.channel_of(ticket.slot)),
       .psn = psn,
       .address = address_of(ticket),
       .key = ticket.is_repair() ? address_.repair_key : address_.data_key,
       .payload_bytes = payload_bytes,
       .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
       // Tells the receiver that the user bits mean something (SPEC 7.3).
-      .is_solicited = message.hint.immediate.has_value()};
+      .is_solicited = immediate.has_value()};
   const SlotEntry marks = marks_of(message, ticket);
   packet.ecn = marks.ecn;
   packet.dscp = marks.dscp;

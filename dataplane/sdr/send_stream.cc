@@ -199,7 +199,7 @@ void SendStream::reset(Instant now) {
   // A message of the old epoch that its application still holds keeps its place, so sequences begin
   // again below: the handle's own sequence tells them apart as long as it is not reused.
   CW_ASSERT(config_.messages > 0);
-  lives_over_ += next_seq_.value() / config_.messages + 1;
+  lives_over_ += config_.round_of(next_seq_) + 1;
   begin_sequences();
   slot_limit_ = slots_used_ = 0;
   codes_.drop_all();

@@ -48,9 +48,16 @@ struct StreamConfig {
   // Masks and shifts: messages and generations are powers of two, and a division per packet is what
   // a packet's way notices.
   uint32_t place_of(MessageSeq seq) const { return seq.value() & (messages - 1); }
+  /// Times that `seq` has come round: how many messages were in its place before it.
+  uint32_t round_of(MessageSeq seq) const { return seq.value() >> std::countr_zero(messages); }
+  /// A division only where nothing cheaper does: this is asked for every packet.
+  uint16_t channel_of(uint32_t slot) const {
+    return static_cast<uint16_t>(std::has_single_bit(channels) ? slot & (channels - 1u)
+                                                               : slot % channels);
+  }
   /// Which life of its id a message is, modulo the lives that can be told apart.
   uint8_t generation_of(MessageSeq seq) const {
-    return static_cast<uint8_t>(seq.value() >> std::countr_zero(messages) & (generations - 1u));
+    return static_cast<uint8_t>(round_of(seq) & (generations - 1u));
   }
   uint32_t codec_count() const {
     return static_cast<uint32_t>(std::ranges::find(codecs, nullptr) - codecs.begin());

@@ -31,9 +31,8 @@ class Transmitter {
   uint16_t choose(uint16_t choice, uint16_t wanted, uint16_t last) {
     if (choice == CW_CHOOSE_ID && is_up(wanted)) return wanted;
     uint16_t path = next_up(turn_);
-    if (choice == CW_CHOOSE_NOT_LAST && path == last)
-      path = next_up(static_cast<uint16_t>(path + 1));
-    turn_ = static_cast<uint16_t>((path + 1) % paths_);
+    if (choice == CW_CHOOSE_NOT_LAST && path == last) path = next_up(after(path));
+    turn_ = after(path);
     return path;
   }
   Psn take_psn(uint16_t channel, uint16_t path) {
@@ -48,11 +47,16 @@ class Transmitter {
   }
 
  private:
+  // Not by a remainder: a division for each packet takes longer than all else here.
+  uint16_t after(uint16_t path) const {
+    return path + 1 == paths_ ? uint16_t{0} : static_cast<uint16_t>(path + 1);
+  }
   uint16_t next_up(uint16_t from) const {
-    for (uint16_t i = 0; i < paths_; ++i) {
-      const auto path = static_cast<uint16_t>((from + i) % paths_);
+    uint16_t path = from;
+    do {
       if (up_ >> path & 1) return path;
-    }
+      path = after(path);
+    } while (path != from);
     return 0;
   }
 

@@ -52,6 +52,8 @@ Header read_at(std::span<const uint8_t> bytes, size_t offset) {
   return header;
 }
 
+// Headers are written field by field where they go: put together elsewhere and copied, they would
+// be read wider than they had just been written, which waits for every store before them.
 template <class Header>
 size_t write_at(std::span<uint8_t> out, size_t offset, const Header& header) {
   std::memcpy(out.data() + offset, &header, sizeof(header));
@@ -83,30 +85,34 @@ size_t encode_link(const FrameAddress& address, std::span<uint8_t> out) {
   const bool is_v4 = address.ip_version == IpVersion::V4;
   const be16 type(is_v4 ? type_ipv4 : type_ipv6);
   const be16 first_type = address.vlan ? be16(type_vlan) : type;
-  const size_t end = write_at(out, 0, Ethernet{address.target_mac, address.source_mac, first_type});
+  size_t end = write_at(out, 0, address.target_mac);
+  end = write_at(out, end, address.source_mac);
+  end = write_at(out, end, first_type);
   return address.vlan ? write_at(out, end, VlanTag{be16(*address.vlan), type}) : end;
 }
 
 size_t encode_ipv4(const FrameAddress& address, size_t ip_bytes, std::span<uint8_t> out,
                    size_t offset) {
-  Ipv4 ip = {
-      .version_length = 0x45,
-      .traffic_class = static_cast<uint8_t>(address.dscp << 2 | (address.ecn & 3)),
-      .total_bytes = be16(static_cast<uint16_t>(ip_bytes)),
-      .identification = be16(address.identification),
-      .fragment = be16(address.dont_fragment ? dont_fragment : uint16_t{0}),
-      .time_to_live = address.hop_limit,
-      .protocol = protocol_udp,
-      .checksum = be16(0),
-      .source = {},
-      .target = {},
-  };
-  std::copy_n(address.source_ip.begin(), 4, ip.source);
-  std::copy_n(address.target_ip.begin(), 4, ip.target);
-  uint8_t bytes[sizeof(ip)];
-  std::memcpy(bytes, &ip, sizeof(ip));
-  ip.checksum = ipv4_checksum(bytes);
-  return write_at(out, offset, ip);
+  constexpr uint8_t version_length = 0x45;
+  const auto traffic_class = static_cast<uint8_t>(address.dscp << 2 | (address.ecn & 3));
+  const be16 first(static_cast<uint16_t>(version_length << 8 | traffic_class));
+  const be16 total_bytes(static_cast<uint16_t>(ip_bytes)), identification(address.identification);
+  const be16 fragment(address.dont_fragment ? dont_fragment : uint16_t{0});
+  const be16 life(static_cast<uint16_t>(address.hop_limit << 8 | protocol_udp));
+  const auto source = std::span(address.source_ip).first(4);
+  const auto target = std::span(address.target_ip).first(4);
+  uint64_t sum = sum_of(target, sum_of(source, 0));
+  for (const be16 field : {first, total_bytes, identification, fragment, life}) {
+    sum = sum_of(field, sum);
+  }
+  size_t end = write_at(out, offset, first);
+  end = write_at(out, end, total_bytes);
+  end = write_at(out, end, identification);
+  end = write_at(out, end, fragment);
+  end = write_at(out, end, life);
+  end = write_at(out, end, checksum_of(sum));
+  end = write_at(out, end, read_at<uint32_t>(source, 0));
+  return write_at(out, end, read_at<uint32_t>(target, 0));
 }
 
 size_t encode_ipv6(const FrameAddress& address, size_t ip_bytes, std::span<uint8_t> out,
@@ -255,9 +261,10 @@ size_t encode_outer_headers(const FrameAddress& address, FrameStart start, size_
   CW_ASSERT(ip_bytes <= 0xffff && out.size() >= outer_header_bytes(address, start));
   size_t end = start == FrameStart::Ethernet ? encode_link(address, out) : 0;
   end = is_v4 ? encode_ipv4(address, ip_bytes, out, end) : encode_ipv6(address, ip_bytes, out, end);
-  return write_at(out, end,
-                  Udp{be16(address.source_udp_port), be16(address.target_udp_port),
-                      be16(static_cast<uint16_t>(udp_bytes)), be16(0)});
+  end = write_at(out, end, be16(address.source_udp_port));
+  end = write_at(out, end, be16(address.target_udp_port));
+  end = write_at(out, end, be16(static_cast<uint16_t>(udp_bytes)));
+  return write_at(out, end, be16(0));
 }
 
 void write_udp_checksum(std::span<uint8_t> ip_packet, std::span<const uint8_t> middle,

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <expected>
 #include <optional>
 #include <span>
@@ -24,6 +26,28 @@ using MacAddress = std::array<uint8_t, 6>;
 using IpAddress = std::array<uint8_t, 16>;  ///< IPv4: the first four bytes, the others zero
 
 enum class IpVersion : uint8_t { V4 = 4, V6 = 6 };
+
+/// Reads an address of a header: 4 or 16 bytes from `from`. In one piece, as it is compared and
+/// looked up: what is read wider than it was written waits for every store before it.
+inline IpAddress ipv4_at(const uint8_t* from) {
+  using Words [[gnu::vector_size(sizeof(IpAddress))]] = uint32_t;
+  uint32_t first;
+  std::memcpy(&first, from, sizeof first);
+  return std::bit_cast<IpAddress>(Words{first});
+}
+inline IpAddress ipv6_at(const uint8_t* from) {
+  IpAddress address;
+  std::memcpy(address.data(), from, sizeof address);
+  return address;
+}
+/// Its two halves, as the machine reads them: whoever compares addresses compares numbers.
+inline std::array<uint64_t, 2> halves_of(const IpAddress& address) {
+  return std::bit_cast<std::array<uint64_t, 2>>(address);
+}
+inline bool is_unspecified(const IpAddress& address) {
+  const auto halves = halves_of(address);
+  return (halves[0] | halves[1]) == 0;
+}
 
 /// Where the bytes of a frame begin.
 enum class FrameStart : uint8_t { Ethernet, Ip };

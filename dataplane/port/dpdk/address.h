@@ -10,11 +10,14 @@ namespace cw {
 
 /// The address of a machine, of either IP version.
 struct HostAddress {
-  IpVersion version = IpVersion::V4;
   IpAddress ip{};  ///< IPv4: the first four bytes
+  IpVersion version = IpVersion::V4;
 
   bool is_v4() const { return version == IpVersion::V4; }
-  bool operator==(const HostAddress&) const = default;
+  bool operator==(const HostAddress& other) const {
+    const auto a = halves_of(ip), b = halves_of(other.ip);
+    return a[0] == b[0] && a[1] == b[1] && version == other.version;
+  }
 };
 
 /// "192.0.2.1" or "2001:db8::1". `key` is what the sentence of an error blames.

@@ -174,8 +174,8 @@ DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
   if (!try_untag(packet)) return Fate::Dropped;
   const std::span<const uint8_t> frame(packet.data, packet.bytes);
   const bool is_for_group = (frame[target_offset] & 1) != 0;
-  if (mac_at(frame, source_offset) == mac_ || (frame[source_offset] & 1) != 0 ||
-      (!is_for_group && mac_at(frame, target_offset) != mac_)) {
+  if (is_mac_at(frame, source_offset, mac_) || (frame[source_offset] & 1) != 0 ||
+      (!is_for_group && !is_mac_at(frame, target_offset, mac_))) {
     return ++status_.rx_not_ours, Fate::Dropped;
   }
   if (may_be_neighbour_message(frame)) {

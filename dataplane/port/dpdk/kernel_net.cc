@@ -145,7 +145,7 @@ std::optional<HostAddress> KernelNet::next_hop(const HostAddress& target) {
   if (index != index_ || body_of<rtmsg>(answer).rtm_type != RTN_UNICAST) return std::nullopt;
   const auto gateway = attribute_of<rtmsg>(answer, RTA_GATEWAY);
   if (gateway.size() != ip_bytes(target)) return target;
-  HostAddress hop{.version = target.version};
+  HostAddress hop{.ip = {}, .version = target.version};
   std::ranges::copy(gateway, hop.ip.begin());
   return hop;
 }

@@ -96,9 +96,9 @@ std::optional<NeighbourMessage> parse(std::span<const uint8_t> bytes) {
   const auto link = link_option(options, is_question ? option_source_link : option_target_link);
   const IpAddress& speaker = is_question ? frame.source_ip : frame.about;
   return NeighbourMessage{.is_question = is_question,
-                          .sender = {IpVersion::V6, speaker},
+                          .sender = {speaker, IpVersion::V6},
                           .sender_mac = link ? *link : frame.source,
-                          .target = {IpVersion::V6, frame.about}};
+                          .target = {frame.about, IpVersion::V6}};
 }
 
 size_t encode_question(const NeighbourSelf& self, const HostAddress& target,

@@ -16,7 +16,7 @@ uint64_t mixed(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-bool is_free(const Neighbour& it) { return it.ip.ip == IpAddress{}; }
+bool is_free(const Neighbour& it) { return is_unspecified(it.ip.ip); }
 
 /// Who loses its place first: nobody, then who never answered, then who was heard longest ago.
 bool is_rather_lost(const Neighbour& a, const Neighbour& b) {
@@ -33,9 +33,7 @@ NeighbourTable::NeighbourTable(size_t count, const uint64_t (&key)[2])
 }
 
 Neighbour* NeighbourTable::set_of(const HostAddress& ip) {
-  uint64_t words[2];
-  static_assert(sizeof words == sizeof ip.ip);
-  std::memcpy(words, ip.ip.data(), sizeof words);
+  const auto words = halves_of(ip.ip);
   const uint64_t hash = mixed(mixed(words[0] ^ key_[0]) ^ words[1] ^ key_[1]);
   return &all_[hash % (all_.size() / ways) * ways];
 }
@@ -47,7 +45,7 @@ Neighbour* NeighbourTable::in(Neighbour* set, const HostAddress& ip) {
 }
 
 Neighbour& NeighbourTable::take(const HostAddress& ip) {
-  CW_DCHECK(ip.ip != IpAddress{});
+  CW_DCHECK(!is_unspecified(ip.ip));
   Neighbour* const set = set_of(ip);
   if (Neighbour* const found = in(set, ip)) return *found;
   Neighbour& place = *std::min_element(set, set + ways, is_rather_lost);

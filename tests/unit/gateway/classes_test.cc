@@ -49,9 +49,9 @@ TEST(Classes, the_first_that_matches_takes_the_packet) {
 TEST(Classes, a_packet_without_ports_matches_no_range_of_ports) {
   const Classes classes = made({class_with("all", 0, {{.source_ports = PortRange{0, 65535}}})});
   EXPECT_EQ(classes.class_of(parsed({.payload = ports(1, 2)})), 0);
-  EXPECT_EQ(classes.class_of(parsed({.protocol = icmp})), std::nullopt);
+  EXPECT_EQ(classes.class_of(parsed({.protocol = icmp})), Classes::none);
   EXPECT_EQ(classes.class_of(parsed({.payload = ports(1, 2), .more_fragments = true})),
-            std::nullopt);
+            Classes::none);
 }
 
 TEST(Classes, a_prefix_matches_its_ip_version_only) {
@@ -59,7 +59,7 @@ TEST(Classes, a_prefix_matches_its_ip_version_only) {
                                 class_with("v6", 1, {{.source = prefix(v6({0x0a01}), 16, true)}})});
   EXPECT_EQ(classes.class_of(parsed({})), 0);
   EXPECT_EQ(classes.class_of(parsed({.is_v6 = true, .source = v6({0x0a01, 7})})), 1);
-  EXPECT_EQ(classes.class_of(parsed({.is_v6 = true, .source = v6({0x0a02})})), std::nullopt);
+  EXPECT_EQ(classes.class_of(parsed({.is_v6 = true, .source = v6({0x0a02})})), Classes::none);
 }
 
 TEST(Classes, contradictions_are_named) {
@@ -143,7 +143,7 @@ bool naive_holds(const ClassMatch& match, const IpPacket& packet) {
          naive_covers(match.source, packet.source, packet.is_v6) &&
          naive_covers(match.target, packet.target, packet.is_v6);
 }
-std::optional<uint16_t> naive_class_of(const std::vector<ClassOptions>& classes,
+uint16_t naive_class_of(const std::vector<ClassOptions>& classes,
                                        const IpPacket& packet) {
   for (size_t i = 0; i < classes.size(); ++i) {
     if (classes[i].matches.empty()) return static_cast<uint16_t>(i);
@@ -151,7 +151,7 @@ std::optional<uint16_t> naive_class_of(const std::vector<ClassOptions>& classes,
       if (naive_holds(match, packet)) return static_cast<uint16_t>(i);
     }
   }
-  return std::nullopt;
+  return Classes::none;
 }
 
 Prefix any_prefix(Prng& prng, bool is_v6) {
