@@ -77,11 +77,6 @@ void tell_dpdk(int level, const char* line) {
   dpdk_log->event(level <= error ? LogLevel::Warning : LogLevel::Debug, "dpdk", {{"says", line}});
 }
 
-std::string wan_name(const site::Plan& plan) {
-  if (plan.wan_kind == site::WanKind::Dpdk) return "dpdk:" + plan.wan_over_dpdk.device;
-  return "udp:" + std::to_string(plan.wan.udp_port);
-}
-
 class Daemon {
  public:
   Daemon(std::unique_ptr<Site> site, const Signals& signals, const Log& log)
@@ -109,9 +104,14 @@ class Daemon {
     for (const std::string& warning : plan.warnings) log_.warning("careful", {{"what", warning}});
     log_.info("ready", {{"site", plan.site},
                         {"lan", site_->lan_device()},
-                        {"wan", wan_name(plan)},
+                        {"wan", site_->wan_device()},
                         {"peers", plan.peers.size()},
                         {"pid", getpid()}});
+    if (const auto eal = site_->eal()) {
+      log_.info("dpdk", {{"memory", eal->has_hugepages ? "hugepages" : "plain"},
+                         {"pci", eal->has_pci},
+                         {"arguments", eal->arguments}});
+    }
     if (site_->sleeps_in_steps()) {
       log_.info("steps", {{"meaning",
                            "a port has nothing to wait on: with nothing to do, packets are looked "

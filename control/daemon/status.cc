@@ -37,6 +37,7 @@ Json device_json(const DpdkDeviceStatus& device) {
           {"queues", device.queues},
           {"queues_max", device.queues_max},
           {"has_rss", device.has_rss},
+          {"rx_of_queue", device.rx_of_queue},
           {"rx_missed", device.counters.rx_missed},
           {"rx_no_buffer", device.counters.rx_no_buffer},
           {"rx_errors", device.counters.rx_errors},

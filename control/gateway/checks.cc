@@ -5,6 +5,7 @@
 #include "control/gateway/config.h"
 #include "control/gateway/derive.h"
 #include "control/gateway/prefix.h"
+#include "dataplane/port/dpdk/device_text.h"
 
 namespace cw::site {
 
@@ -99,6 +100,27 @@ void check_peer(Section& row, const PeerConfig& it, const Config& config) {
   if (config.pair.rate != Rate() && it.rate > config.pair.rate) {
     row.complain("rate", named(it) + ": rate is " + about(it.rate) + " and pair.rate " +
                              about(config.pair.rate) + "; pair.rate must be the fastest");
+  }
+}
+
+void check_device_mtus(Section& file, const Config& config) {
+  const auto check = [&](const char* table, const std::string& device, const char* key,
+                         uint32_t mtu) {
+    const uint32_t most = slot_mtu_of(complete_device(device, mtu, 1));
+    if (mtu <= most) return;
+    const bool is_memif = device_driver(device) == "net_memif";
+    file.complain(table, std::string(table) + ".device: " + device_name(device) + " has " +
+                             (is_memif ? "bsize=" : "framesz=") +
+                             std::to_string(slot_bytes_of(device)) + ", which carries packets of " +
+                             std::to_string(most) + " bytes, and " + key + " is " +
+                             std::to_string(mtu) + "; leave it out to have it chosen" +
+                             (is_memif ? ", at both ends" : ""));
+  };
+  if (config.wan.port == WanKind::Dpdk) {
+    check("wan", config.wan.device, "pair.mtu", config.pair.mtu);
+  }
+  if (config.lan.port == LanKind::Dpdk) {
+    check("lan", config.lan.device, "lan.mtu", config.lan.mtu);
   }
 }
 

@@ -146,6 +146,8 @@ void settle_hold(config::Section& row, ClassConfig& it, const Config& config);
 /// The peer, or class, and those before it.
 void check_peer(config::Section& row, const PeerConfig& it, const Config& config);
 void check_class(config::Section& row, const ClassConfig& it, const Config& config);
+/// Whether packets fit into the rings of the ports over DPDK.
+void check_device_mtus(config::Section& file, const Config& config);
 /// All of them.
 void check_peers(config::Section& file, const Config& config);
 void check_classes(config::Section& file, const Config& config);

@@ -29,7 +29,7 @@ Result<LanPort> make_dpdk(const Plan&) { return without_dpdk("tun"); }
 
 std::string LanPort::device() const {
 #ifdef CW_HAVE_DPDK
-  if (dpdk != nullptr) return "dpdk:" + dpdk->status().device.name;
+  if (dpdk != nullptr) return "dpdk:" + dpdk->status().device.text;
 #endif
   return tun->status().name;
 }

@@ -17,7 +17,7 @@ struct LanPort {
   const TunPort* tun = nullptr;
   const DpdkLanPort* dpdk = nullptr;
 
-  /// As the kernel has chosen, or "dpdk:" and DPDK's name.
+  /// As the kernel has chosen, or "dpdk:" and the device with what was chosen for the user.
   std::string device() const;
   void fill(SiteState& state) const;
 };

@@ -12,6 +12,7 @@
 #include "control/gateway/prefix.h"
 #include "dataplane/base/assert.h"
 #include "dataplane/port/dpdk/address.h"
+#include "dataplane/port/dpdk/device_text.h"
 #include "dataplane/port/udp/udp_address.h"
 #include "dataplane/wire/roce_inline.h"
 #include "policies/policies.h"
@@ -121,6 +122,12 @@ void declare_dpdk(Section& section, DpdkConfig& port) {
   section.key("descriptors", port.descriptors, "Of port dpdk, of each queue.").range(64, 8192);
 }
 
+/// What is wrong with the text itself; what the machine lacks for it, the port says at its start.
+void check_device(Section& section, const std::string& table, const std::string& device) {
+  const std::string mistake = mistake_in_device(device);
+  if (!mistake.empty()) section.complain("device", table + ".device: " + mistake);
+}
+
 std::string device_missing(const std::string& table) {
   return table + ".port is \"dpdk\" and " + table +
          ".device is missing; such as \"0000:3b:00.0\" or \"net_memif0,role=client\"";
@@ -132,6 +139,8 @@ void check_lan_port(Section& section, const LanConfig& lan) {
   if (lan.port == LanKind::Dpdk) {
     if (lan.device.empty() || lan.device == LanConfig::tun_device) {
       section.complain("port", device_missing("lan"));
+    } else {
+      check_device(section, "lan", lan.device);
     }
     if (lan.addresses.empty()) {
       section.complain("port",
@@ -216,6 +225,8 @@ void check_wan_port(Section& section, const WanConfig& wan) {
   }
   if (wan.device.empty()) {
     section.complain("port", device_missing("wan"));
+  } else {
+    check_device(section, "wan", wan.device);
   }
   if (wan.address.empty()) {
     section.complain("port",
@@ -227,12 +238,21 @@ void check_wan_port(Section& section, const WanConfig& wan) {
 /// What stands before a device's arguments is its name, and DPDK has one of each.
 void check_devices(Section& section, const Config& config) {
   if (config.lan.port != LanKind::Dpdk || config.wan.port != WanKind::Dpdk) return;
-  const auto name_of = [](const std::string& device) { return device.substr(0, device.find(',')); };
-  const std::string name = name_of(config.wan.device);
-  if (name.empty() || name != name_of(config.lan.device)) return;
-  section.complain("device", "wan.device and lan.device are both called " + name +
-                                 "; two devices of DPDK need two names, such as net_af_packet0 and "
-                                 "net_af_packet1");
+  const std::string name = device_name(config.wan.device);
+  const std::string interface = device_argument(config.wan.device, "iface");
+  const bool is_xdp = device_driver(config.wan.device) == "net_af_xdp" ||
+                      device_driver(config.lan.device) == "net_af_xdp";
+  if (!name.empty() && name == device_name(config.lan.device)) {
+    section.complain(
+        "device", "wan.device and lan.device are both called " + name +
+                      (is_pci_device(name) ? "; one NIC is one device, and each side needs its own"
+                                           : "; two devices of DPDK need two names, such as "
+                                             "net_af_packet0 and net_af_packet1"));
+  } else if (is_xdp && interface == device_argument(config.lan.device, "iface")) {
+    section.complain("device", "wan.device and lan.device both take " + interface +
+                                   ", of which net_af_xdp takes every packet; give each side an "
+                                   "interface of its own");
+  }
 }
 
 void declare_wan(Section& section, const ConfigPtr& config) {
@@ -413,6 +433,7 @@ void declare(Section& file, const ConfigPtr& config) {
       config->classes.push_back(class_for_all());
       settle_hold(here, *config->classes.front(), *config);
     }
+    check_device_mtus(here, *config);
     check_peers(here, *config);
     check_classes(here, *config);
     check_memory(here, *config);

@@ -90,6 +90,15 @@ Result<void> Site::open_ports() {
   return set_up_lan(lan_device(), plan_.lan_addresses, plan_.lan_routes);
 }
 
+std::optional<EalChoice> Site::eal() const {
+#ifdef CW_HAVE_DPDK
+  if (wan_.dpdk == nullptr && lan_.dpdk == nullptr) return std::nullopt;
+  return start_eal(plan_.eal).value();  // it runs, or there would be no port
+#else
+  return std::nullopt;
+#endif
+}
+
 Result<void> Site::add_peers() {
   endpoint_.emplace(wan(), counters_, drops_, plan_.coding);
   for (sdr::PeerOptions& options : plan_.peers) {

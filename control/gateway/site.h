@@ -36,6 +36,9 @@ class Site {
   const Plan& plan() const { return plan_; }
   /// The device's name, which the kernel may have chosen.
   std::string lan_device() const { return lan_.device(); }
+  std::string wan_device() const { return wan_.device(plan_); }
+  /// How DPDK was started; nothing: no port is over it.
+  std::optional<EalChoice> eal() const;
 
   /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
   void run(const std::atomic<bool>& stop);

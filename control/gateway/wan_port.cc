@@ -27,6 +27,13 @@ Result<WanPort> make_dpdk(const Plan&) { return without_dpdk("udp"); }
 
 }  // namespace
 
+std::string WanPort::device(const Plan& plan) const {
+#ifdef CW_HAVE_DPDK
+  if (dpdk != nullptr) return "dpdk:" + dpdk->status().device.text;
+#endif
+  return "udp:" + std::to_string(plan.wan.udp_port);
+}
+
 void WanPort::fill(SiteState& state) const {
   state.wan_port = port->counters();
   if (udp != nullptr) state.wan = udp->status();

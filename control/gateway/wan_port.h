@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "control/gateway/plan.h"
 #include "control/gateway/site_state.h"
@@ -16,6 +17,8 @@ struct WanPort {
   const UdpPort* udp = nullptr;
   const DpdkWanPort* dpdk = nullptr;
 
+  /// "udp:" and its port, or "dpdk:" and the device with what was chosen for the user.
+  std::string device(const Plan& plan) const;
   void fill(SiteState& state) const;
 };
 

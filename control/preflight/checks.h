@@ -10,23 +10,26 @@
 
 namespace cw::preflight {
 
-/// A NIC, by either or both of its names; neither: a wire in memory.
+/// A NIC, by either or both of its names, and what is wanted of it.
 struct Nic {
   std::string interface, pci;
+  bool is_dpdks = false;  ///< else packets reach it by the kernel
+  std::string driver;     ///< of DPDK, which shares the interface; empty: the device is DPDK's own
+  uint32_t mtu = 1500;    ///< of the longest IP packet
   std::string text() const { return interface.empty() ? pci : interface; }
 };
 
 /// What the gateway needs; without a file, what one usually does.
 struct Needs {
   bool has_file = false;
-  bool over_udp = true, over_dpdk = true;  ///< one of them, or, without a file, perhaps either
-  std::string driver;                      ///< of DPDK: "net_memif"; empty: that of a PCI device
-  std::vector<Nic> nics;                   ///< towards the other sites
+  bool over_udp = true, over_tun = true;  ///< the ports; without a file, perhaps any
+  bool over_dpdk = true;                  ///< either of them, or both
+  std::vector<std::string> drivers;       ///< of DPDK's devices in software
+  std::vector<Nic> nics;                  ///< the WAN's first
   std::optional<uint32_t> core;
   bool polls = false;
   int nice = -10;
   uint64_t hugepage_bytes = uint64_t{256} << 20;
-  uint32_t mtu = 1500;  ///< of the longest IP packet between sites
   std::string address;  ///< ours; empty: any
   uint16_t udp_port = 4791, paths = 1;
   uint64_t socket_bytes = uint64_t{16} << 20;
@@ -36,7 +39,7 @@ struct Needs {
 
 Needs needs_of(const Machine& machine, const site::Plan* plan);
 
-enum class Right : uint8_t { NetAdmin = 12, NetRaw = 13, IpcLock = 14, SysNice = 23 };
+enum class Right : uint8_t { NetAdmin = 12, NetRaw = 13, IpcLock = 14, SysNice = 23, Bpf = 39 };
 /// Whether this process has it.
 bool has_right(const Machine& machine, Right right);
 /// The kernel's driver of a NIC, "vfio-pci"; empty: none, or no PCI device.

@@ -1,4 +1,5 @@
 // What the kernel grants: the TUN device, rights, UDP ports, room for packets that wait.
+#include <algorithm>
 #include <string>
 
 #include "control/preflight/checks.h"
@@ -11,7 +12,15 @@ bool has_lan_device(const Machine& machine, const Needs& needs) {
   return machine.has("sys/class/net/" + needs.lan_device);
 }
 
-void check_tun(const Machine& machine, const Needs&, std::vector<Finding>& findings) {
+bool has_driver(const Needs& needs, const char* driver) {
+  return std::ranges::find(needs.drivers, driver) != needs.drivers.end();
+}
+
+void check_tun(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
+  if (!needs.over_tun && !has_driver(needs, "net_tap")) {
+    findings.push_back({"tun", Status::Ok, "not needed: lan.port is \"dpdk\"", ""});
+    return;
+  }
   if (machine.has("dev/net/tun")) {
     findings.push_back({"tun", Status::Ok, "/dev/net/tun is there", ""});
     return;
@@ -27,10 +36,14 @@ struct Wanted {
 };
 
 void check_rights(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
-  const bool shares = needs.driver == "net_af_packet" || needs.driver == "net_af_xdp";
-  const bool has_device = has_lan_device(machine, needs);
+  const bool shares_by_xdp = has_driver(needs, "net_af_xdp");
+  const bool shares = shares_by_xdp || has_driver(needs, "net_af_packet");
+  const bool has_device = needs.over_tun && has_lan_device(machine, needs);
   const Wanted all[] = {
-      {Right::NetAdmin, "CAP_NET_ADMIN", "make the LAN device and its routes", true},
+      {Right::NetAdmin, "CAP_NET_ADMIN",
+       needs.over_tun ? "make the LAN device and its routes" : "have an interface for the hosts",
+       true},
+      {Right::Bpf, "CAP_BPF", "load net_af_xdp's program", shares_by_xdp},
       {Right::NetRaw, "CAP_NET_RAW", "share the interface with DPDK", shares},
       {Right::SysNice, "CAP_SYS_NICE", "go before other programs (site.nice)", needs.nice < 0}};
   size_t missing = 0;
@@ -44,7 +57,7 @@ void check_rights(const Machine& machine, const Needs& needs, std::vector<Findin
         {"rights", can_do_without ? Status::Note : Status::Problem,
          name + " is missing: no right to " + each.what,
          "run as root, or AmbientCapabilities=" + name + " in the unit" +
-             (each.right == Right::NetAdmin && !has_device
+             (each.right == Right::NetAdmin && needs.over_tun && !has_device
                   ? ", or `ip tuntap add dev " + needs.lan_device + " mode tun user USER`"
                   : "")});
   }
@@ -94,6 +107,10 @@ void check_buffers(const Machine& machine, const Needs& needs, std::vector<Findi
 }
 
 void check_lan_queue(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
+  if (!needs.over_tun) {
+    findings.push_back({"lan queue", Status::Ok, "not needed: lan.port is \"dpdk\"", ""});
+    return;
+  }
   const auto length = machine.number("sys/class/net/" + needs.lan_device + "/tx_queue_len");
   if (!length || has_right(machine, Right::NetAdmin)) {
     findings.push_back(

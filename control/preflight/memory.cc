@@ -46,7 +46,7 @@ Hugepages hugepages_of(const Machine& machine, const Needs& needs) {
 
 void check_hugepages(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   if (!needs.over_dpdk) {
-    findings.push_back({"hugepages", Status::Ok, "not needed: wan.port is \"udp\"", ""});
+    findings.push_back({"hugepages", Status::Ok, "not needed: no port is \"dpdk\"", ""});
     return;
   }
   const Hugepages free = hugepages_of(machine, needs);

@@ -2,49 +2,51 @@
 
 #include "control/preflight/checks.h"
 #include "control/preflight/routes.h"
+#include "dataplane/port/dpdk/device_text.h"
 #include "dataplane/wire/roce_inline.h"
 
 namespace cw::preflight {
 namespace {
 
-/// What stands behind "key=" in DPDK's device arguments.
-std::string argument_of(const std::string& device, const std::string& key) {
-  const size_t at = device.find("," + key + "=");
-  if (at == std::string::npos) return {};
-  const size_t from = at + key.size() + 2;
-  return device.substr(from, device.find(',', from) - from);
-}
-
 Nic nic_at(const Machine& machine, const std::string& pci) {
   const auto interfaces = machine.names("sys/bus/pci/devices/" + pci + "/net");
-  return {.interface = interfaces.empty() ? "" : interfaces.front(), .pci = pci};
+  Nic nic;
+  if (!interfaces.empty()) nic.interface = interfaces.front();
+  nic.pci = pci;
+  return nic;
 }
 
 Nic nic_of(const Machine& machine, const std::string& interface) {
   const std::string device = "sys/class/net/" + interface + "/device";
   const bool is_pci = machine.link(device + "/subsystem") == "pci";
-  return {.interface = interface, .pci = is_pci ? machine.link(device) : ""};
+  Nic nic;
+  nic.interface = interface;
+  if (is_pci) nic.pci = machine.link(device);
+  return nic;
 }
 
-void add_dpdk(const Machine& machine, const std::string& device, Needs& needs) {
-  const std::string name = device.substr(0, device.find(','));
-  if (name.starts_with("net_")) {
-    needs.driver = name.substr(0, name.find_last_not_of("0123456789") + 1);
-    const std::string interface = argument_of(device, "iface");
-    if (!interface.empty()) needs.nics.push_back(nic_of(machine, interface));
-    return;
-  }
-  const bool has_domain = std::ranges::count(name, ':') == 2;
-  needs.nics.push_back(nic_at(machine, has_domain ? name : "0000:" + name));
+void add_dpdk(const Machine& machine, const std::string& device, uint32_t mtu, Needs& needs) {
+  const std::string driver = device_driver(device), interface = device_argument(device, "iface");
+  const bool is_in_software = !is_pci_device(device);
+  if (is_in_software) needs.drivers.push_back(driver);
+  // The interface of a tap is made with it.
+  if (is_in_software && (interface.empty() || driver == "net_tap")) return;
+  Nic nic = is_in_software ? nic_of(machine, interface) : nic_at(machine, device_name(device));
+  nic.is_dpdks = true;
+  nic.driver = driver;
+  nic.mtu = mtu;
+  needs.nics.push_back(nic);
 }
 
 /// The interfaces that packets to the peers leave by.
-void add_routed(const Machine& machine, const UdpPortOptions& wan, Needs& needs) {
+void add_routed(const Machine& machine, const UdpPortOptions& wan, uint32_t mtu, Needs& needs) {
   for (const UdpPeerOptions& peer : wan.peers) {
     const std::string interface = interface_towards(machine, peer.address);
     const bool is_known =
         std::ranges::any_of(needs.nics, [&](const Nic& nic) { return nic.interface == interface; });
-    if (!interface.empty() && !is_known) needs.nics.push_back(nic_of(machine, interface));
+    if (interface.empty() || is_known) continue;
+    needs.nics.push_back(nic_of(machine, interface));
+    needs.nics.back().mtu = mtu;
   }
 }
 
@@ -73,21 +75,24 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
     return needs;
   }
   needs.has_file = true;
-  needs.over_dpdk = plan->wan_kind == site::WanKind::Dpdk;
-  needs.over_udp = !needs.over_dpdk;
+  needs.over_udp = plan->wan_kind == site::WanKind::Udp;
+  needs.over_tun = plan->lan_kind == site::LanKind::Tun;
+  needs.over_dpdk = !needs.over_udp || !needs.over_tun;
   needs.core = plan->core;
   needs.polls = plan->idle == IdlePolicy::Poll;
   needs.nice = plan->nice;
   needs.hugepage_bytes = uint64_t{plan->eal.memory_mib} << 20;
-  needs.mtu = mtu_of(plan->wan);
   needs.address = plan->wan.address;
   needs.udp_port = plan->wan.udp_port;
   needs.paths = plan->wan.paths;
   needs.socket_bytes = plan->wan.socket_buffer_bytes;
   needs.lan_device = plan->lan.device.name;
   needs.lan_queue_packets = plan->lan_queue_packets;
-  if (needs.over_dpdk) add_dpdk(machine, plan->wan_over_dpdk.device, needs);
-  if (needs.over_udp) add_routed(machine, plan->wan, needs);
+  const uint32_t mtu = mtu_of(plan->wan);
+  if (needs.over_udp) add_routed(machine, plan->wan, mtu, needs);
+  if (!needs.over_udp) add_dpdk(machine, plan->wan_over_dpdk.device, mtu, needs);
+  const DpdkLanOptions& lan = plan->lan_over_dpdk;
+  if (!needs.over_tun) add_dpdk(machine, lan.device, lan.mtu, needs);
   return needs;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "control/preflight/checks.h"
+#include "dataplane/port/dpdk/kernel_interface.h"
 #include "dataplane/wire/roce.h"
 
 namespace cw::preflight {
@@ -54,13 +55,13 @@ Finding pci_finding(const Machine& machine, const Needs& needs, const Nic& nic) 
                                            "\" to share it")};
 }
 
-Finding shared_finding(const Machine& machine, const Nic& nic, const std::string& driver) {
+Finding shared_finding(const Machine& machine, const Nic& nic) {
   if (!machine.has("sys/class/net/" + nic.interface)) {
     return {"nic", Status::Problem, "there is no interface " + nic.interface,
             "`ip link` lists those there are"};
   }
-  return {"nic", Status::Ok, nic.interface + " stays the kernel's, and DPDK shares it by " + driver,
-          ""};
+  return {"nic", Status::Ok,
+          nic.interface + " stays the kernel's, and DPDK shares it by " + nic.driver, ""};
 }
 
 /// Without a file: what could be done with it.
@@ -77,7 +78,7 @@ Finding choice_finding(const Machine& machine, const Needs& needs, const Nic& ni
 
 void check_nic(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   if (needs.nics.empty()) {
-    const std::string found = !needs.driver.empty() ? needs.driver + " needs no NIC"
+    const std::string found = !needs.drivers.empty() ? needs.drivers.front() + " needs no NIC"
                               : needs.has_file
                                   ? "the kernel's routing table names no interface to the peers"
                                   : "no interface has hardware behind it";
@@ -88,31 +89,28 @@ void check_nic(const Machine& machine, const Needs& needs, std::vector<Finding>&
   for (const Nic& nic : needs.nics) {
     if (!needs.has_file) {
       findings.push_back(choice_finding(machine, needs, nic));
-    } else if (needs.over_udp) {
+    } else if (!nic.is_dpdks) {
       findings.push_back({"nic", Status::Ok, "the kernel reaches peers by " + nic.interface, ""});
     } else {
-      findings.push_back(needs.driver.empty() ? pci_finding(machine, needs, nic)
-                                              : shared_finding(machine, nic, needs.driver));
+      findings.push_back(nic.driver.empty() ? pci_finding(machine, needs, nic)
+                                            : shared_finding(machine, nic));
     }
   }
 }
-
-constexpr int64_t af_xdp_mtu_max = 3498;
 
 void check_mtu(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   for (const Nic& nic : needs.nics) {
     const auto mtu = machine.number("sys/class/net/" + nic.interface + "/mtu");
     if (nic.interface.empty() || !mtu) continue;  // a device without the kernel takes what we say
     const std::string found = nic.interface + " has an MTU of " + std::to_string(*mtu) +
-                              "; packets between sites have up to " + std::to_string(needs.mtu) +
-                              " bytes";
+                              "; packets have up to " + std::to_string(nic.mtu) + " bytes";
     const std::string set = "`ip link set dev " + nic.interface + " mtu ";
-    if (*mtu < needs.mtu) {
+    if (*mtu < nic.mtu) {
       findings.push_back({"mtu", needs.has_file ? Status::Problem : Status::Note, found,
-                          set + std::to_string(needs.mtu) + "`, or lower pair.mtu at all sites"});
-    } else if (needs.driver == "net_af_xdp" && *mtu > af_xdp_mtu_max) {
-      findings.push_back(
-          {"mtu", Status::Problem, found + "; net_af_xdp takes at most 3498", set + "3498`"});
+                          set + std::to_string(nic.mtu) + "`, or lower pair.mtu at all sites"});
+    } else if (nic.driver == "net_af_xdp" && *mtu > int64_t{af_xdp_mtu_max}) {
+      findings.push_back({"mtu", Status::Problem, found + "; net_af_xdp takes at most 3498",
+                          set + "3498`, at the other end of a veth too"});
     } else {
       findings.push_back({"mtu", Status::Ok, found, ""});
     }

@@ -1,5 +1,4 @@
 // A large file from host to host, over one TCP connection.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -52,14 +51,6 @@ void write_random(const std::string& path, uint64_t bytes) {
   if (!file) throw std::runtime_error(path + " cannot be written");
 }
 
-sockaddr_in target_name() {
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(tcp_port);
-  inet_pton(AF_INET, lab::site_b.host, &name.sin_addr);
-  return name;
-}
-
 /// CUBIC, whatever this machine's default is: what most machines use.
 void use_cubic(int socket) {
   const std::string name = "cubic";
@@ -71,7 +62,7 @@ void use_cubic(int socket) {
 
 /// Sends the file until it is through or the other side has had enough.
 void send_all(int socket, int file, uint64_t bytes) {
-  const auto name = target_name();
+  const auto name = lab::socket_name(lab::site_b.host, tcp_port);
   if (connect(socket, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0) {
     for (off_t at = 0; static_cast<uint64_t>(at) < bytes;) {
       if (sendfile(socket, file, &at, bytes - static_cast<uint64_t>(at)) <= 0) break;
@@ -129,7 +120,7 @@ FileResult send_file(const lab::Sites& sites, Bytes size, std::chrono::seconds m
   const Fd sender(sites.space(At::HostA).socket(AF_INET, SOCK_STREAM));
   const Fd from(open(original.c_str(), O_RDONLY | O_CLOEXEC));
   const Fd to(open(copy.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const auto name = target_name();
+  const auto name = lab::socket_name(lab::site_b.host, tcp_port);
   const int on = 1;
   use_cubic(sender);
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));

@@ -1,5 +1,4 @@
 // causewayd as a process: what it carries, what it says, what it refuses, and what it leaves.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -110,7 +109,7 @@ class Causewayd : public testing::Test {
 class Host {
  public:
   Host(const Sites& sites, At place, const char* address)
-      : fd_(sites.space(place).socket(AF_INET, SOCK_DGRAM)), name_(name_of(address)) {
+      : fd_(sites.space(place).socket(AF_INET, SOCK_DGRAM)), name_(socket_name(address, 7000)) {
     EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&name_), sizeof(name_)), 0);
     const timeval most{.tv_sec = 20, .tv_usec = 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
@@ -130,14 +129,6 @@ class Host {
   }
 
  private:
-  static sockaddr_in name_of(const char* address) {
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_port = htons(7000);
-    inet_pton(AF_INET, address, &name.sin_addr);
-    return name;
-  }
-
   int fd_;
   sockaddr_in name_;
 };

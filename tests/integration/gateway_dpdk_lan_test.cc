@@ -3,10 +3,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 
-#include "tests/integration/two_gateways.h"
-#include "tests/lab/pings.h"
+#include "tests/integration/hosts_of_two_gateways.h"
 
 namespace cw::lab {
 namespace {
@@ -16,14 +14,13 @@ using std::chrono::seconds;
 using Json = nlohmann::json;
 
 constexpr const char* good_line[] = {"--rtt", "10ms", "--rate", "200Mbit/s"};
-constexpr auto host_patience = seconds(5);
 
 std::string af_packet(int number, const std::string& interface) {
   return "port = \"dpdk\"\ndevice = \"net_af_packet" + std::to_string(number) +
          ",iface=" + interface + ",blocksz=65536,framesz=2048,framecnt=1024\"\n";
 }
 
-class GatewaysOverDpdk : public TwoGateways {
+class GatewaysOverDpdk : public HostsOfTwoGateways {
  protected:
   struct Site {
     Gateway& gateway;
@@ -50,20 +47,6 @@ class GatewaysOverDpdk : public TwoGateways {
     }
   }
 
-  /// The first packets to a host are lost while its gateway asks where it is.
-  bool meet(const char* target) {
-    Pings pings(sites().space(At::HostA), target);
-    for (int i = 0; i < 20; ++i) {
-      if (pings.ping(100, seconds(1))) return true;
-    }
-    return false;
-  }
-
-  void expect_pings(const char* target) {
-    Pings pings(sites().space(At::HostA), target);
-    for (int i = 0; i < 20; ++i) EXPECT_TRUE(pings.ping(100, host_patience)) << target << " " << i;
-  }
-
   /// Packets that a gateway's kernel has passed on, or told somebody that it does not.
   uint64_t meddled(At place) {
     const Outcome outcome = sites().space(place).run(
@@ -72,22 +55,6 @@ class GatewaysOverDpdk : public TwoGateways {
          "IcmpOutRedirects Icmp6OutDestUnreachs Icmp6OutRedirects | "
          "awk '!/^#/{sum += $2} END {print sum + 0}'"});
     return std::strtoull(outcome.out.c_str(), nullptr, 10);
-  }
-
-  /// One TCP connection of iperf3 from host A to host B, in Mbit/s.
-  double tcp_mbps() {
-    Program server(sites().namespace_of(At::HostB), {"iperf3", "-s", "-1", "--forceflush"});
-    const auto end = Time::now() + seconds(20);
-    while (server.out_so_far().find("listening") == std::string::npos && Time::now() < end) {
-      std::this_thread::sleep_for(milliseconds(10));
-    }
-    const Outcome outcome = sites().space(At::HostA).run(
-        {"iperf3", "-c", site_b.host, "-t", "2", "--json", "--connect-timeout", "5000"});
-    const Json report = Json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
-    if (outcome.status != 0 || !report.is_object()) return 0;
-    const double mbps = report["end"]["sum_received"]["bits_per_second"].get<double>() * 1e-6;
-    tell("TCP: " + std::to_string(mbps) + " Mbit/s");
-    return mbps;
   }
 
   void expect_hosts_served() {

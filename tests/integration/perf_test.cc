@@ -97,6 +97,36 @@ TEST_F(Perf, crosses_a_wire_in_memory_over_dpdk) {
 }
 #endif
 
+#ifdef CW_HAVE_DPDK
+// Both ends are on one machine with a cable between, which its kernel would not send anything over.
+TEST_F(Perf, crosses_a_cable_of_the_kernels_over_dpdk) {
+  const char* const cable =
+      "ip link add xa address 02:00:00:00:01:01 numrxqueues 1 numtxqueues 1 type veth "
+      "peer name xb address 02:00:00:00:01:02 numrxqueues 1 numtxqueues 1; "
+      "ip addr add 192.0.2.1/32 dev xa; ip addr add 192.0.2.2/32 dev xb; "
+      "ip link set xa up; ip link set xb up";
+  ASSERT_EQ(lab_->run(HostA, {"sh", "-ec", cable}).status, 0);
+  const auto end = [](const std::string& driver, bool is_a) {
+    return Arguments{"--port",     "dpdk",
+                     "--device",   driver + ",iface=" + (is_a ? "xa" : "xb"),
+                     "--address",  is_a ? "192.0.2.1" : "192.0.2.2",
+                     "--peer",     is_a ? "192.0.2.2" : "192.0.2.1",
+                     "--next-hop", is_a ? "02:00:00:00:01:02" : "02:00:00:00:01:01"};
+  };
+  for (const char* driver : {"net_af_packet0", "net_af_xdp0"}) {
+    serve(HostA, server + end(driver, true));
+    const Outcome outcome =
+        lab_->run(HostA, client("127.0.0.1") + end(driver, false) +
+                             Arguments{"--size", "64KiB", "--count", "500", "--verify"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+    const Json it = Json::parse(outcome.out);
+    EXPECT_EQ(it["arrived_whole"], 500) << driver;
+    EXPECT_EQ(it["bytes_wrong"], 0);
+    EXPECT_EQ(server_->finish().status, 0);
+  }
+}
+#endif
+
 TEST_F(Perf, repairs_what_the_link_loses) {
   impair({"--rtt", "10ms", "--loss", "1%", "--seed", "3"});
   serve(HostB);

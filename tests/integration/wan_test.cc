@@ -1,7 +1,5 @@
 // causeway-wan between two hosts: what it is told is what they see, and its accounts add up.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,20 +24,12 @@ using std::chrono::milliseconds;
 
 constexpr uint16_t udp_port = 7000;
 
-sockaddr_in address(const char* host) {
-  sockaddr_in made{};
-  made.sin_family = AF_INET;
-  made.sin_port = htons(udp_port);
-  inet_pton(AF_INET, host, &made.sin_addr);
-  return made;
-}
-
 /// A UDP socket on one host that talks to the other.
 class Talker {
  public:
   Talker(const Lab& lab, Place place) : fd_(lab.socket(place, SOCK_DGRAM)) {
-    const auto own = address(place == HostA ? address_of_a : address_of_b);
-    const auto other = address(place == HostA ? address_of_b : address_of_a);
+    const auto own = socket_name(place == HostA ? address_of_a : address_of_b, udp_port);
+    const auto other = socket_name(place == HostA ? address_of_b : address_of_a, udp_port);
     EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof(own)), 0);
     EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&other), sizeof(other)), 0);
     set(SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20);
@@ -269,7 +259,7 @@ TEST_F(Wan, finishes_checksums_that_hosts_left_to_their_cards) {
   start({"--rtt", "2ms"});
   const int listener = lab_->socket(HostB, SOCK_STREAM);
   const int client = lab_->socket(HostA, SOCK_STREAM);
-  const auto to = address(address_of_b);
+  const auto to = socket_name(address_of_b, udp_port);
   ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
   ASSERT_EQ(listen(listener, 1), 0);
   const timeval patience{20, 0};

@@ -39,10 +39,22 @@ std::string dpdk_keys(const std::string& device, const std::string& interface, u
          ",qpairs=1,blocksz=65536," + frames + "\"\n";
 }
 
+std::string device_keys(const std::string& device) {
+  return "port = \"dpdk\"\ndevice = \"" + device + "\"\n";
+}
+
 std::string lan_keys(const GatewayFile& file, const SiteAddresses& own) {
-  if (!file.is_lan_over_dpdk) return "device = \"causeway0\"\n";
-  return dpdk_keys("net_af_packet1", own.lan_interface, file.lan_mtu) + "addresses = [\"" +
-         own.gateway + "/24\", \"" + own.gateway_v6 + "/64\"]\n";
+  const bool is_over_dpdk = file.is_lan_over_dpdk || !file.lan_device.empty();
+  if (!is_over_dpdk) return "device = \"causeway0\"\n";
+  return (file.lan_device.empty() ? dpdk_keys("net_af_packet1", own.lan_interface, file.lan_mtu)
+                                  : device_keys(file.lan_device)) +
+         "addresses = [\"" + own.gateway + "/24\", \"" + own.gateway_v6 + "/64\"]\n";
+}
+
+std::string wan_keys(const GatewayFile& file, const SiteAddresses& own) {
+  if (!file.wan_device.empty()) return device_keys(file.wan_device);
+  if (!file.is_over_dpdk) return {};
+  return dpdk_keys("net_af_packet0", own.wan_interface, file.wan_mtu);
 }
 
 }  // namespace
@@ -71,11 +83,10 @@ std::string GatewayFile::text(bool is_a, const Folder& folder) const {
        << lan_keys(*this, own) << "mtu = " << lan_mtu << "\n"
        << lan_more << "\n[wan]\naddress = \"" << (is_wan_v6 ? own.wan_v6 : own.wan)
        << "\"\nrate = \"" << rate << "\"\n"
-       << (is_over_dpdk ? dpdk_keys("net_af_packet0", own.wan_interface, wan_mtu) : "") << wan_more
-       << "\n[pair]\nkey_file = \"" << key_file << "\"\nrtt = \"" << rtt << "\"\nmtu = " << wan_mtu
-       << "\n\n[[peer]]\nname = \"" << other_name << "\"\naddress = \""
-       << (is_wan_v6 ? other.wan_v6 : other.wan) << "\"\nroutes = [\"" << other.prefix << "\", \""
-       << other.prefix_v6 << "\"]\n\n"
+       << wan_keys(*this, own) << wan_more << "\n[pair]\nkey_file = \"" << key_file
+       << "\"\nrtt = \"" << rtt << "\"\nmtu = " << wan_mtu << "\n\n[[peer]]\nname = \""
+       << other_name << "\"\naddress = \"" << (is_wan_v6 ? other.wan_v6 : other.wan)
+       << "\"\nroutes = [\"" << other.prefix << "\", \"" << other.prefix_v6 << "\"]\n\n"
        << classes;
   return file.str();
 }

@@ -35,8 +35,9 @@ struct GatewayFile {
   std::string rate = "190 Mbit/s", rtt = "25 ms", key_file = "pair.key";
   uint32_t lan_mtu = 1500, wan_mtu = 1500;
   bool is_wan_v6 = false;
-  bool is_over_dpdk = false;      ///< the WAN port, by net_af_packet; else sockets
-  bool is_lan_over_dpdk = false;  ///< the same of the LAN port; else tun
+  bool is_over_dpdk = false;           ///< the WAN port, by net_af_packet; else sockets
+  bool is_lan_over_dpdk = false;       ///< the same of the LAN port; else tun
+  std::string wan_device, lan_device;  ///< other devices of DPDK; then these ports are over it
   /// Further lines of these tables. What a test calls lost is lost by the line: where a busy
   /// machine keeps everybody waiting, packets are neither too old nor too many for a while.
   std::string lan_more = "queue = \"100 ms\"\n", wan_more, site_more;

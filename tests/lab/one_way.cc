@@ -1,7 +1,5 @@
 #include "tests/lab/one_way.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,14 +28,6 @@ int64_t now_ns() {
   return ns_of(time);
 }
 
-sockaddr_in name_of(const char* address) {
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(udp_port);
-  inet_pton(AF_INET, address, &name.sin_addr);
-  return name;
-}
-
 bool has_arrival(const cmsghdr* header) {
   return header != nullptr && header->cmsg_level == SOL_SOCKET &&
          header->cmsg_type == SCM_TIMESTAMPNS;
@@ -54,7 +44,7 @@ double Latencies::quantile(double q) const {
 OneWay::OneWay(const Sites& sites, const char* source, const char* target)
     : from_(sites.space(At::HostA).socket(AF_INET, SOCK_DGRAM)),
       to_(sites.space(At::HostB).socket(AF_INET, SOCK_DGRAM)) {
-  const auto own = name_of(source), other = name_of(target);
+  const auto own = socket_name(source, udp_port), other = socket_name(target, udp_port);
   const int on = 1;
   setsockopt(from_, SOL_SOCKET, SO_SNDBUFFORCE, &send_room, sizeof(send_room));
   const bool is_ready =

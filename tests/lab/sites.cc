@@ -39,7 +39,8 @@ std::string cable(const std::string& near, const std::string& far, const Space& 
   const auto mac = [](const std::string& name) {
     return name.starts_with("m") ? std::string() : " address " + mac_of(name);
   };
-  const std::string length = " mtu " + std::to_string(mtu);
+  // One queue each way: what an XDP program at either end can do with.
+  const std::string length = " mtu " + std::to_string(mtu) + " numrxqueues 1 numtxqueues 1";
   return "ip link add name " + near + mac(near) + length + " type veth peer name " + far +
          mac(far) + length + " netns " + space.path() + "; ";
 }

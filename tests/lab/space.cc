@@ -1,5 +1,6 @@
 #include "tests/lab/space.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -33,6 +34,14 @@ std::string obstacle() {
   if (fd < 0) return "needs the right to make network namespaces";
   close(fd);
   return {};
+}
+
+sockaddr_in socket_name(const char* address, uint16_t port) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  inet_pton(AF_INET, address, &name.sin_addr);
+  return name;
 }
 
 Space Space::make() {

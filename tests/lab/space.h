@@ -2,6 +2,8 @@
 // so that nothing is left behind however this process ends.
 #pragma once
 
+#include <netinet/in.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,6 +14,9 @@ namespace cw::lab {
 
 /// Why this machine cannot make a lab; empty when it can.
 std::string obstacle();
+
+/// What bind() and connect() are told: an IPv4 address and a port.
+sockaddr_in socket_name(const char* address, uint16_t port);
 
 /// Owns a namespace. Thread: any, one at a time.
 class Space {

@@ -5,7 +5,6 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -18,8 +17,10 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
+#include "dataplane/port/dpdk/device_text.h"
 #include "dataplane/port/dpdk/eal.h"
 #include "dataplane/port/dpdk/eal_log.h"
+#include "dataplane/port/dpdk/kernel_interface.h"
 #include "dataplane/port/dpdk/mbuf_inline.h"
 
 namespace cw {
@@ -27,8 +28,7 @@ namespace {
 
 static_assert(RTE_PKTMBUF_HEADROOM >= outer_headers_bytes_max);
 
-constexpr uint32_t link_bytes_max = 14 + 4 + 4;  // Ethernet, 802.1Q, and an FCS some NICs leave
-constexpr unsigned mempool_cache = 256;          // packets that the worker takes without a lock
+constexpr unsigned mempool_cache = 256;  // packets that the worker takes without a lock
 
 /// Wires in software. The longest frame that they state is not the longest that they carry.
 bool is_virtual(const std::string& driver) {
@@ -37,32 +37,13 @@ bool is_virtual(const std::string& driver) {
   return std::ranges::find(drivers, driver) != std::end(drivers);
 }
 
-/// As DPDK names the device: what stands before the arguments, a PCI address with its domain.
-std::string name_of(const std::string& device) {
-  const std::string name = device.substr(0, device.find(','));
-  const bool lacks_domain = is_pci_device(device) && std::ranges::count(name, ':') == 1;
-  return lacks_domain ? "0000:" + name : name;
-}
-
-/// What stands behind "key=" in driver arguments; empty: nothing.
-std::string argument_of(const std::string& device, const std::string& key) {
-  const size_t at = device.find("," + key + "=");
-  if (at == std::string::npos) return {};
-  const size_t from = at + key.size() + 2;
-  return device.substr(from, device.find(',', from) - from);
-}
-uint32_t argument_of(const std::string& device, const std::string& key, uint32_t otherwise) {
-  const std::string text = argument_of(device, key);
-  return text.empty() ? otherwise : static_cast<uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
-}
-
 bool is_memif_server(const std::string& device) {
-  return device.starts_with("net_memif") && argument_of(device, "role") == "server";
+  return device.starts_with("net_memif") && device_argument(device, "role") == "server";
 }
 
 /// The socket of a memif whose server was killed: nobody listens there, and nobody else could.
 void remove_stale_socket(const std::string& device) {
-  const std::string path = argument_of(device, "socket");
+  const std::string path = device_argument(device, "socket");
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof name.sun_path) return;
@@ -75,22 +56,9 @@ void remove_stale_socket(const std::string& device) {
   if (is_stale) unlink(path.c_str());
 }
 
-/// The room for a frame in rings of memory, which a packet's buffer must have too.
-uint32_t slot_bytes_of(const std::string& driver, const std::string& device) {
-  constexpr uint32_t usual = 2048;
-  if (driver == "net_af_packet") return argument_of(device, "framesz", usual);
-  if (driver == "net_memif") return argument_of(device, "bsize", usual);
-  return usual;
-}
-
-uint32_t kernel_mtu(const std::string& interface) {
-  ifreq request{};
-  interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  const bool is_known = ioctl(fd, SIOCGIFMTU, &request) == 0;
-  close(fd);
-  return is_known ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+/// Drivers that want a queue to send by beside each to receive by. We send by the first.
+bool has_queue_pairs(const std::string& driver) {
+  return driver == "net_tap" || driver == "net_af_xdp";
 }
 
 /// The frame as it was on the wire: in one piece, and with the tag that some drivers take out.
@@ -99,18 +67,47 @@ bool try_restore(rte_mbuf** mbuf) {
   return ((*mbuf)->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0 || rte_vlan_insert(mbuf) == 0;
 }
 
+std::string advice_for(const std::string& device) {
+  const std::string driver = device_driver(device);
+  if (driver == "net_af_xdp") {
+    return "; it takes CAP_BPF and CAP_NET_ADMIN, and an interface without another's XDP program: "
+           "`ip link set dev " +
+           device_argument(device, "iface") + " xdp off`";
+  }
+  if (driver == "net_tap") {
+    return "; it takes CAP_NET_ADMIN, and an interface that exists already must be made by `ip "
+           "tuntap add dev NAME mode tap multi_queue` and be no other program's";
+  }
+  if (driver == "net_memif") {
+    return "; socket= must lie in a folder that is there and that we may write to, and be no other "
+           "program's";
+  }
+  if (!is_virtual(driver)) return "; `ls /usr/lib/*/dpdk/pmds-*` lists the drivers that there are";
+  return {};
+}
+
 /// What DPDK says of its failure; its log knows more than its error numbers.
 std::unexpected<Error> refusal(const std::string& device, const std::string& what, int error) {
-  const std::string logged = last_eal_error();
+  const std::string logged = eal_log::first_error();
   const char* const text = std::strerror(error < 0 ? -error : rte_errno);
-  return failure("device: " + device + " " + what + ": " + (logged.empty() ? text : logged));
+  return failure("device: " + device_name(device) + " " + what + ": " +
+                 (logged.empty() ? text : logged) + advice_for(device));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& options) {
+Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& asked) {
+  if (auto mistake = mistake_in_device(asked.device); !mistake.empty()) {
+    return failure("device: " + mistake);
+  }
+  if (auto obstacle = obstacle_to_device(asked.device, asked.queues); !obstacle.empty()) {
+    return failure("device: " + obstacle);
+  }
+  DpdkDeviceOptions options = asked;
+  options.device = complete_device(asked.device, asked.ip_bytes_max, asked.queues);
   std::unique_ptr<DpdkDevice> device(new DpdkDevice);
   eal_log::clear_error();
+  device->text_ = options.device;
   device->queues_ = options.queues;
   device->packet_bytes_ = options.packet_bytes;
   auto call = InterruptCall::make([it = device.get()] { it->on_interrupt_thread(); });
@@ -119,6 +116,7 @@ Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& op
   if (auto done = device->attach(options); !done) return std::unexpected(done.error());
   if (auto done = device->settle_mtu(options); !done) return std::unexpected(done.error());
   if (auto done = device->configure(options); !done) return std::unexpected(done.error());
+  if (auto done = device->tell_mtu(); !done) return std::unexpected(done.error());
   if (auto done = device->set_up_queues(options); !done) return std::unexpected(done.error());
   if (auto done = device->open(); !done) return std::unexpected(done.error());
   rte_eth_allmulticast_enable(device->id_);  // for neighbour solicitations; many hear them anyway
@@ -130,14 +128,14 @@ Result<void> DpdkDevice::open() {
   if (error == 0) {
     state_ = State::Open;
   } else if (!is_memif_client_) {  // whose other end may come later
-    return refusal(name_, "does not start", error);
+    return refusal(text_, "does not start", error);
   }
   return {};
 }
 
 /// Finds the device, which the EAL has probed when it is a PCI one, or has it made.
 Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
-  name_ = name_of(options.device);
+  name_ = device_name(options.device);
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
     if (is_pci_device(options.device)) {
       return failure("device: " + name_ +
@@ -147,14 +145,15 @@ Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
     if (is_memif_server(options.device)) remove_stale_socket(options.device);
     const int error = rte_dev_probe(options.device.c_str());
     if (error != 0 || rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
-      return refusal("\"" + options.device + "\"", "cannot be had", error);
+      return refusal(text_, "cannot be had", error);
     }
     is_ours_ = true;
   }
   is_attached_ = true;
+  eal_log::clear_error();  // a tap is had after a few
   rte_eth_dev_info info;
   if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) {
-    return refusal(name_, "says nothing of itself", error);
+    return refusal(text_, "says nothing of itself", error);
   }
   driver_ = info.driver_name;
   std::array<char, IF_NAMESIZE> interface{};
@@ -168,6 +167,8 @@ Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
   rte_ether_addr mac{};
   rte_eth_macaddr_get(id_, &mac);
   std::copy_n(mac.addr_bytes, mac_.size(), mac_.begin());
+  // The driver gives the kernel's end of a tap the same: a bridge would keep our frames to itself.
+  if (driver_ == "net_tap") mac_[0] |= 2, mac_[5] ^= 1;
   return {};
 }
 
@@ -181,20 +182,22 @@ Result<void> DpdkDevice::settle_mtu(const DpdkDeviceOptions& options) {
   if (!is_virtual(driver_)) {
     mtu_ = std::min({mtu_, uint32_t{info.max_mtu}, info.max_rx_pktlen - link_bytes_max + 4});
   }
-  if (driver_ == "net_memif") {
-    // Longer frames would take several slots, which 22.11 gets wrong: frames come twice (seen).
-    mtu_ = std::min(mtu_, slot_bytes_of(driver_, options.device) - link_bytes_max);
+  const uint32_t slot_mtu = slot_mtu_of(options.device);
+  if (driver_ == "net_af_packet" && mtu_ > slot_mtu) {
+    return failure("device: " + name_ +
+                   " has framesz=" + std::to_string(slot_bytes_of(options.device)) +
+                   ", too small for the MTU of " + interface_ + ", " + std::to_string(mtu_) +
+                   "; framesz=16384,blocksz=65536 carries every MTU");
   }
-  if (driver_ == "net_af_packet") {
-    constexpr uint32_t slot_header_bytes = 82;  // TPACKET2_HDRLEN and its alignment
-    const uint32_t frame_size = slot_bytes_of(driver_, options.device);
-    if (mtu_ + link_bytes_max + slot_header_bytes > frame_size) {
-      return failure("device: " + name_ + " has framesz=" + std::to_string(frame_size) +
-                     ", too small for the MTU of " + interface_ + ", " + std::to_string(mtu_) +
-                     "; framesz=16384,blocksz=65536 carries every MTU");
-    }
-  }
+  mtu_ = std::min(mtu_, slot_mtu);
   return {};
+}
+
+/// A tap's other end is the kernel's, which sends what its MTU lets it.
+Result<void> DpdkDevice::tell_mtu() const {
+  if (driver_ != "net_tap") return {};
+  const int error = rte_eth_dev_set_mtu(id_, static_cast<uint16_t>(mtu_));
+  return error == 0 ? Result<void>() : refusal(text_, "does not take the MTU", error);
 }
 
 Result<void> DpdkDevice::configure(const DpdkDeviceOptions& options) {
@@ -214,20 +217,21 @@ Result<void> DpdkDevice::configure(const DpdkDeviceOptions& options) {
     conf.rx_adv_conf.rss_conf.rss_hf = hashes;  // with the UDP ports: a path keeps to a queue
   }
   conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
-  if (const int error = rte_eth_dev_configure(id_, options.queues, 1, &conf); error != 0) {
-    return refusal(name_, "cannot be configured", error);
+  tx_queues_ = has_queue_pairs(driver_) ? options.queues : 1;
+  if (const int error = rte_eth_dev_configure(id_, options.queues, tx_queues_, &conf); error != 0) {
+    return refusal(text_, "cannot be configured", error);
   }
   rx_descriptors_ = tx_descriptors_ = options.descriptors;
   if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors_, &tx_descriptors_);
       error != 0) {
-    return refusal(name_, "has no queues of " + std::to_string(options.descriptors), error);
+    return refusal(text_, "has no queues of " + std::to_string(options.descriptors), error);
   }
   return make_pool(options, options.packets + size_t{options.queues} * rx_descriptors_ +
                                 tx_descriptors_ + 2 * mempool_cache);
 }
 
 Result<void> DpdkDevice::make_pool(const DpdkDeviceOptions& options, size_t packets) {
-  const uint32_t slot_bytes = slot_bytes_of(driver_, options.device);
+  const uint32_t slot_bytes = slot_bytes_of(options.device);
   const uint32_t data_bytes = std::max({options.packet_bytes + uint32_t{limits::trailer_bytes_max},
                                         options.ip_bytes_max + link_bytes_max, slot_bytes});
   const auto room = static_cast<uint16_t>((RTE_PKTMBUF_HEADROOM + data_bytes + 63) / 64 * 64);
@@ -245,10 +249,12 @@ Result<void> DpdkDevice::set_up_queues(const DpdkDeviceOptions& options) {
   const auto node = static_cast<unsigned>(found < 0 ? SOCKET_ID_ANY : found);
   for (uint16_t queue = 0; queue < options.queues; ++queue) {
     const int error = rte_eth_rx_queue_setup(id_, queue, rx_descriptors_, node, nullptr, pool_);
-    if (error != 0) return refusal(name_, "has no queue to receive by", error);
+    if (error != 0) return refusal(text_, "has no queue to receive by", error);
   }
-  const int error = rte_eth_tx_queue_setup(id_, 0, tx_descriptors_, node, nullptr);
-  if (error != 0) return refusal(name_, "has no queue to send by", error);
+  for (uint16_t queue = 0; queue < tx_queues_; ++queue) {
+    const int error = rte_eth_tx_queue_setup(id_, queue, tx_descriptors_, node, nullptr);
+    if (error != 0) return refusal(text_, "has no queue to send by", error);
+  }
   return {};
 }
 
@@ -384,6 +390,7 @@ bool DpdkDevice::is_link_up() const {
 
 DpdkDeviceStatus DpdkDevice::status() const {
   return {.name = name_,
+          .text = text_,
           .driver = driver_,
           .interface = interface_,
           .mac = mac_,
@@ -391,6 +398,7 @@ DpdkDeviceStatus DpdkDevice::status() const {
           .queues = queues_,
           .queues_max = queues_max_,
           .has_rss = has_rss_,
+          .rx_of_queue = rx_of_queue(),
           .counters = counters()};
 }
 
@@ -398,6 +406,12 @@ void DpdkDevice::add_counts(PortCounters& sum) const {
   const DpdkDeviceCounters device = counters();
   sum.rx_dropped += device.rx_missed + device.rx_no_buffer;
   sum.rx_malformed += device.rx_errors;
+}
+
+std::vector<uint64_t> DpdkDevice::rx_of_queue() const {
+  rte_eth_stats stats{};
+  if (queues_ > RTE_ETHDEV_QUEUE_STAT_CNTRS || rte_eth_stats_get(id_, &stats) != 0) return {};
+  return {stats.q_ipackets, stats.q_ipackets + queues_};
 }
 
 DpdkDeviceCounters DpdkDevice::counters() const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
@@ -22,7 +23,7 @@ struct rte_mempool;
 namespace cw {
 
 struct DpdkDeviceOptions {
-  /// Driver arguments as DPDK writes them, "net_memif0,role=client,socket=/run/x.sock", or a PCI
+  /// As people write it (device_text.h), "net_memif0,role=client,socket=/run/x.sock", or a PCI
   /// address that start_eal() was told of.
   std::string device;
   uint16_t queues = 1;           ///< each way; packets spread over those that receive by their flow
@@ -43,12 +44,14 @@ struct DpdkDeviceCounters {
 /// What a person should know of a device.
 struct DpdkDeviceStatus {
   std::string name;       ///< "net_memif0"
+  std::string text;       ///< as DPDK was told of it, with what was chosen for the user
   std::string driver;     ///< "net_memif"
   std::string interface;  ///< of the kernel, shared with it; empty: the device is all ours
   MacAddress mac{};
   bool is_link_up = false;
   uint16_t queues = 1, queues_max = 1;  ///< to receive by: in use, and offered
-  bool has_rss = false;  ///< spreads packets over its queues by addresses or UDP ports
+  bool has_rss = false;               ///< spreads packets over its queues by addresses or UDP ports
+  std::vector<uint64_t> rx_of_queue;  ///< frames that came by each; empty: the device does not say
   DpdkDeviceCounters counters;
 };
 
@@ -76,6 +79,9 @@ class DpdkDevice {
   MacAddress mac() const { return mac_; }
   /// The kernel's interface that this device shares; empty: the kernel does not know of it.
   const std::string& interface() const { return interface_; }
+  /// Whether the kernel gets all frames besides us, and answers ARP, ND and pings with what it
+  /// learns of them; of all drivers that share an interface with it, a packet socket alone.
+  bool is_heard_by_kernel() const { return driver_ == "net_af_packet" && !interface_.empty(); }
   /// The longest IP packet, as far as the device says.
   uint32_t mtu() const { return mtu_; }
   uint16_t queues() const { return queues_; }
@@ -99,14 +105,17 @@ class DpdkDevice {
   Result<void> set_up_queues(const DpdkDeviceOptions& options);
   Result<void> make_pool(const DpdkDeviceOptions& options, size_t packets);
   Result<void> settle_mtu(const DpdkDeviceOptions& options);
+  Result<void> tell_mtu() const;
   Result<void> open();
   void detach();
   DpdkDeviceCounters counters() const;
+  std::vector<uint64_t> rx_of_queue() const;
   void on_interrupt_thread();
   size_t rx_queue(uint16_t queue, std::span<Packet*> out);
 
-  std::string name_, driver_, interface_;
-  uint16_t id_ = 0, queues_ = 1, queues_max_ = 1, rx_descriptors_ = 0, tx_descriptors_ = 0;
+  std::string name_, text_, driver_, interface_;
+  uint16_t id_ = 0, queues_ = 1, tx_queues_ = 1, queues_max_ = 1, rx_descriptors_ = 0,
+           tx_descriptors_ = 0;
   bool has_rss_ = false;
   bool is_attached_ = false, is_ours_ = false, has_thread_ = false;
   bool is_memif_client_ = false;

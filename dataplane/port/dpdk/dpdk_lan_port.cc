@@ -86,12 +86,10 @@ DpdkLanPort::DpdkLanPort(const DpdkLanOptions& options)
       vlan_(options.vlan),
       neighbours_(limits::neighbours_max, random_key().words) {}
 
-/// Of the drivers that share an interface with the kernel, only a packet socket leaves it the
-/// frames as well.
 Result<void> DpdkLanPort::join_kernel(bool silences_kernel) {
   const std::string& interface = device_->interface();
   for (const LanAddress& it : addresses_) local_.push_back(it.ip);
-  if (device_->driver() != "net_af_packet" || interface.empty()) return {};
+  if (!device_->is_heard_by_kernel()) return {};
   auto kernel = KernelNet::make(interface);
   if (!kernel) return std::unexpected(std::move(kernel.error()));
   for (const LanAddress& address : addresses_) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/port/dpdk/kernel_interface.h"
 
 namespace cw {
 namespace {
@@ -49,10 +50,14 @@ std::optional<Error> complaint_about(const DpdkWanOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& options) {
-  if (auto complaint = complaint_about(options)) return std::unexpected(std::move(*complaint));
-  const auto own = parse_host_address(options.address, "address");
+Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& asked) {
+  if (auto complaint = complaint_about(asked)) return std::unexpected(std::move(*complaint));
+  const auto own = parse_host_address(asked.address, "address");
   if (!own) return std::unexpected(own.error());
+  DpdkWanOptions options = asked;
+  // Buffers of what cannot cross are a waste; net_af_xdp has none that are longer than a page.
+  const uint32_t payload_most = payload_for(shared_mtu(asked.device), *own);
+  options.payload_bytes_max = std::min(asked.payload_bytes_max, payload_most);
   auto device = DpdkDevice::make({
       .device = options.device,
       .queues = options.queues,
@@ -78,12 +83,15 @@ DpdkWanPort::DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own)
       udp_port_(options.udp_port),
       icrc_(options.icrc, options.crc32, options.payload_bytes_max) {}
 
-/// Where the kernel owns the interface, it knows the way, and must not mind our packets.
+/// Where the kernel owns the interface, it knows the routes. Where it hears the frames too, it
+/// knows the neighbours, and must not mind our packets.
 Result<void> DpdkWanPort::join_kernel(const DpdkWanOptions& options) {
   if (device_->interface().empty()) return {};
   auto kernel = KernelNet::make(device_->interface());
   if (!kernel) return std::unexpected(std::move(kernel.error()));
   kernel_.emplace(std::move(*kernel));
+  kernel_answers_ = device_->is_heard_by_kernel();
+  if (!kernel_answers_) return {};
   auto silence = silence_udp_port(self_.ip, options.udp_port);
   if (!silence) return std::unexpected(std::move(silence.error()));
   silence_ = std::move(*silence);
@@ -234,10 +242,11 @@ bool DpdkWanPort::find_source(const FrameAddress& address, Packet& packet) {
 
 // ---- neighbours ---------------------------------------------------------------------------------
 
-/// A frame that is no UDP over IP. Where no kernel does, neighbours are listened to and answered.
+/// A frame that is no UDP over IP. Where no kernel hears it, neighbours are listened to and
+/// answered.
 void DpdkWanPort::on_other(std::span<const uint8_t> frame, Instant now) {
   ++status_.rx_other;
-  if (kernel_ || !may_be_neighbour_message(frame)) return;
+  if (kernel_answers_ || !may_be_neighbour_message(frame)) return;
   const auto message = parse_neighbour_message(frame);
   if (!message || message->sender.version != self_.ip.version) return;
   for (Neighbour& hop : peers_.hops) {
@@ -262,7 +271,7 @@ void DpdkWanPort::look_after_hops(Instant now) {
 }
 
 void DpdkWanPort::resolve(Neighbour& hop, Instant now) {
-  if (kernel_) {
+  if (kernel_answers_) {
     if (const auto mac = kernel_->mac_of(hop.ip)) hop.hear(*mac, now);
     return;
   }

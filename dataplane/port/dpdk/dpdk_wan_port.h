@@ -2,9 +2,10 @@
 // them. The ICRC is the exact one, computed here.
 //
 // A path is a UDP source port, udp_port + path, and all goes to the peer's first, as over sockets
-// (udp_port.h). The next hop of a peer is a MAC address from the config, or found out: by the
-// kernel where it owns the interface, by ARP and ND of our own where it does not. Packets for a
-// peer whose next hop is not known yet are lost and counted.
+// (udp_port.h). The next hop of a peer is a MAC address from the config, or found out: a router
+// that the kernel's routes name, where it owns the interface, or the peer itself; whose MAC the
+// kernel knows where it hears the frames too (net_af_packet), and ARP and ND of our own elsewhere.
+// Packets for a peer whose next hop is not known yet are lost and counted.
 //
 // Header checksums are not left to the NIC: twenty bytes are summed sooner than that is arranged.
 #pragma once
@@ -124,7 +125,8 @@ class DpdkWanPort final : public Port {
   uint16_t udp_port_;
   Icrc icrc_;
   std::unique_ptr<DpdkDevice> device_;
-  std::optional<KernelNet> kernel_;
+  std::optional<KernelNet> kernel_;  // where it owns the interface
+  bool kernel_answers_ = false;      // ARP and ND, and it resolves next hops
   OwnedFd silence_;
   Peers peers_;
   size_t last_source_ = 0;  // of peers_: packets come in rows

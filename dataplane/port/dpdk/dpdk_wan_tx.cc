@@ -101,7 +101,8 @@ size_t DpdkWanPort::put_headers(Packet& packet) {
 }
 
 void DpdkWanPort::put_icrc(Packet& packet, size_t outer_bytes) {
-  constexpr size_t link_bytes = 14;
+  constexpr size_t link_bytes =
+      link_header_bytes(FrameAddress(), FrameStart::Ethernet);  // untagged
   const std::span<const uint8_t> frame(packet.data, packet.bytes);
   const uint32_t icrc = icrc_of(packet, frame.subspan(link_bytes, outer_bytes - link_bytes),
                                 frame.subspan(outer_bytes));

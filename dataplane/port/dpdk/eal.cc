@@ -1,18 +1,20 @@
 #include "dataplane/port/dpdk/eal.h"
 
+#include <fcntl.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 
+#include "dataplane/port/dpdk/device_text.h"
 #include "dataplane/port/dpdk/eal_log.h"
 
 namespace cw {
@@ -74,22 +76,49 @@ void remove_runtime_folder() {
 }
 
 /// What to do about it, for the errors that people meet.
-std::string advice_for(int error, bool has_hugepages) {
+std::string advice_for(int error, bool lacks_hugepages) {
+  if (lacks_hugepages) {
+    return "; `echo 512 > /proc/sys/vm/nr_hugepages` makes a GiB of hugepages, or leave out of "
+           "eal what asks for them";
+  }
   switch (error) {
     case EACCES:
     case EPERM:
       return "; run as root, or grant CAP_NET_ADMIN, CAP_NET_RAW and CAP_IPC_LOCK";
     case ENOMEM:
     case EAGAIN:
-      return has_hugepages
-                 ? "; `echo 512 > /proc/sys/vm/nr_hugepages` makes a GiB of hugepages, or "
-                   "add --no-huge to eal to do without"
-                 : "; eal_memory says how much is wanted";
+      return "; eal_memory says how much is wanted";
     case EINVAL:
-      return "; see eal, whose arguments are those of any DPDK program";
+      return "; see eal, whose arguments are those of any DPDK program (`dpdk-testpmd --help`)";
     default:
       return "";
   }
+}
+
+/// DPDK prints all of its options where one is wrong, which hides the sentence about it.
+class SilentOutput {
+ public:
+  SilentOutput() : kept_(dup(STDOUT_FILENO)) {
+    std::fflush(stdout);
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(nowhere, STDOUT_FILENO);
+    close(nowhere);
+  }
+  ~SilentOutput() {
+    std::fflush(stdout);
+    dup2(kept_, STDOUT_FILENO);
+    close(kept_);
+  }
+  SilentOutput(const SilentOutput&) = delete;
+  SilentOutput& operator=(const SilentOutput&) = delete;
+
+ private:
+  int kept_;
+};
+
+int init_eal(std::vector<char*>& argv) {
+  const SilentOutput silent;
+  return rte_eal_init(static_cast<int>(argv.size()) - 1, argv.data());
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -112,14 +141,17 @@ Result<EalChoice> start(const EalOptions& options) {
   argv.push_back(nullptr);
   cpu_set_t cores;
   const bool has_cores = sched_getaffinity(0, sizeof cores, &cores) == 0;
-  const int taken = rte_eal_init(static_cast<int>(argv.size()) - 1, argv.data());
+  const int taken = init_eal(argv);
   const int error = rte_errno;
   // EAL binds its caller to the lcore; where threads run is not its affair.
   if (has_cores) sched_setaffinity(0, sizeof cores, &cores);
   if (taken < 0) {
+    const std::string logged = eal_log::first_error();
+    const bool lacks_hugepages =
+        choice.has_hugepages && hugepage_bytes_free() < uint64_t{options.memory_mib} << 20;
     return failure("dpdk does not start with \"" + choice.arguments +
-                   "\": " + (last_eal_error().empty() ? std::strerror(error) : last_eal_error()) +
-                   advice_for(error, choice.has_hugepages));
+                   "\": " + (logged.empty() ? std::strerror(error) : logged) +
+                   advice_for(error, lacks_hugepages));
   }
   remove_runtime_folder();
   constexpr int info = 6;
@@ -128,16 +160,6 @@ Result<EalChoice> start(const EalOptions& options) {
 }
 
 }  // namespace
-
-bool is_pci_device(const std::string& device) {
-  // [domain:]bus:slot.function, in hexadecimal digits
-  const std::string address = device.substr(0, device.find(','));
-  const size_t dot = address.rfind('.');
-  const auto colons = std::ranges::count(address, ':');
-  const bool is_hex = std::ranges::all_of(
-      address, [](unsigned char c) { return std::isxdigit(c) != 0 || c == ':' || c == '.'; });
-  return is_hex && dot != std::string::npos && (colons == 1 || colons == 2);
-}
 
 std::vector<std::string> eal_arguments(const EalOptions& options, uint64_t hugepage_bytes) {
   std::vector<std::string> all;
@@ -175,7 +197,5 @@ Result<EalChoice> start_eal(const EalOptions& options) {
   static const Result<EalChoice> started = start(options);
   return started;
 }
-
-std::string last_eal_error() { return eal_log::last_error(); }
 
 }  // namespace cw

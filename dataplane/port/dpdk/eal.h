@@ -47,10 +47,4 @@ Result<EalChoice> start_eal(const EalOptions& options);
 /// hugepages; without the program's name.
 std::vector<std::string> eal_arguments(const EalOptions& options, uint64_t hugepage_bytes_free);
 
-/// "0000:3b:00.0" or "3b:00.0", with or without arguments behind a comma.
-bool is_pci_device(const std::string& device);
-
-/// The last error that DPDK has logged since start; empty: none. For the sentence of an Error.
-std::string last_eal_error();
-
 }  // namespace cw

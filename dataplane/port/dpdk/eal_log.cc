@@ -31,7 +31,7 @@ ssize_t write_line(void*, const char* text, size_t bytes) {
   const std::string line(text, length);
   const int level = rte_log_cur_msg_loglevel();
   const std::lock_guard lock(state().mutex);
-  if (level <= static_cast<int>(RTE_LOG_ERR)) state().error = line;
+  if (level <= static_cast<int>(RTE_LOG_ERR) && state().error.empty()) state().error = line;
   // Levels count from 1 here and from 0 in syslog.
   if (state().log != nullptr) state().log(level - 1, line.c_str());
   return static_cast<ssize_t>(bytes);
@@ -49,7 +49,7 @@ bool open(EalLog log) {
   return rte_openlog_stream(stream) == 0;
 }
 
-std::string last_error() {
+std::string first_error() {
   const std::lock_guard lock(state().mutex);
   return state().error;
 }

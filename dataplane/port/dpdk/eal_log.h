@@ -10,9 +10,10 @@ namespace cw::eal_log {
 
 /// Takes the log over, from before rte_eal_init() to the process's end. False: there is no memory.
 bool open(EalLog log);
-/// The last line of level error or worse; empty: none yet. Thread: any.
-std::string last_error();
-/// Forgets it.
+/// The first line of level error or worse, whose consequences the others tell; empty: none yet.
+/// Thread: any.
+std::string first_error();
+/// Forgets it: what follows is about something else.
 void clear_error();
 
 }  // namespace cw::eal_log

@@ -1,6 +1,6 @@
-// What the kernel knows and does on an interface that it still owns while DPDK shares its packets
-// (af_packet, af_xdp, mlx5): routes and neighbours, asked by rtnetlink, and its answer to packets
-// that are not for it.
+// What the kernel knows and does on an interface that it still owns while DPDK has its packets
+// (af_packet, af_xdp, mlx5): routes, asked by rtnetlink; and where it hears the packets besides us
+// (af_packet), neighbours, and its answer to packets that are not for it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What machines of one Ethernet ask each other: who has this IP address, and which MAC is that?
 // ARP for IPv4 (arp.cc, RFC 826), Neighbour Discovery for IPv6 (nd.cc, RFC 4861). A port speaks
-// them where no kernel owns the interface.
+// them where no kernel hears what they say.
 //
 // Pure functions over whole frames, from the Ethernet header on, untagged. Thread: any.
 #pragma once

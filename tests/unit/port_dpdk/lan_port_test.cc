@@ -391,7 +391,8 @@ TEST(DpdkLanPort, says_in_a_sentence_what_it_cannot_have) {
   EXPECT_EQ(sentence([](auto& o) { o.vlan = 4095; }), "vlan: 4095 given, 0 to 4094 accepted");
   EXPECT_EQ(
       sentence([](auto& o) {
-        o.device = "net_memif9,role=server,socket-abstract=no,socket=" + own_path("short");
+        o.device =
+            "net_memif9,role=server,bsize=2048,socket-abstract=no,socket=" + own_path("short");
         o.mtu = 4000;
       }),
       "mtu: 4000 given, and net_memif9 carries 2026; lower it, or raise that of the interface "

@@ -150,7 +150,7 @@ TEST(DpdkStrangers, af_packet_frames_too_small_for_the_interface_are_refused_wit
   start_small_eal();
   NetworkSpace space;
   run("ip link add v0 mtu 9000 type veth peer name v1 && ip addr add 192.0.2.1/24 dev v0");
-  auto options = wan_options(af_packet(0, "v0"), "192.0.2.1", "192.0.2.2");
+  auto options = wan_options("net_af_packet0,iface=v0,framesz=4096", "192.0.2.1", "192.0.2.2");
   const auto made = DpdkWanPort::make(options);
   ASSERT_FALSE(made.has_value());
   EXPECT_NE(made.error().sentence.find("framesz=16384"), std::string::npos)

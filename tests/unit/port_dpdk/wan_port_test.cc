@@ -88,9 +88,9 @@ TEST(DpdkWanPort, tells_paths_apart_by_their_udp_port) {
 
 TEST(DpdkWanPort, a_memif_carries_no_more_than_one_of_its_buffers_holds) {
   start_small_eal();
-  const auto port = make_wan_port(
-      wan_options("net_memif0,role=server,socket-abstract=no,socket=" + own_path("memif"),
-                  "192.0.2.1", "192.0.2.2"));
+  const auto port = make_wan_port(wan_options(
+      "net_memif0,role=server,bsize=2048,socket-abstract=no,socket=" + own_path("memif"),
+      "192.0.2.1", "192.0.2.2"));
   EXPECT_LT(port->facts().payload_max, 2048u - 14 - 20 - 8 - 32 - 4);
   EXPECT_GT(port->facts().payload_max, 1900u);
   std::filesystem::remove(own_path("memif"));

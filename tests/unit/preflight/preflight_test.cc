@@ -144,6 +144,33 @@ TEST(Preflight, finds_nothing_where_all_is_well) {
   EXPECT_FALSE(has_problem(look(laid, over_pci)));
 }
 
+std::vector<Finding> look_with_lan(const Laid& laid, const std::string& device) {
+  const site::Folder folder;
+  const std::string lan = "[lan]\nport = \"dpdk\"\ndevice = \"" + device + "\"";
+  const auto plan = site::read_plan(folder.path() + "/south.toml", site::file_with("[lan]", lan));
+  EXPECT_TRUE(plan) << (plan ? "" : plan.error().sentence);
+  return look_over(laid.machine(), &*plan);
+}
+
+TEST(Preflight, looks_at_a_lan_over_dpdk_too) {
+  const Laid laid;
+  laid.remove("dev/net/tun");
+  const auto found = look_with_lan(laid, "net_af_packet0,iface=eth2");
+  expect(found, "tun", Status::Ok, "not needed");
+  expect(found, "lan queue", Status::Ok, "not needed");
+  expect(found, "hugepages", Status::Ok, "DPDK wants");
+  expect(found, "nic", Status::Problem, "there is no interface eth2");
+  laid.put("sys/class/net/eth2/mtu", "1400\n");
+  expect(look_with_lan(laid, "net_af_packet0,iface=eth2"), "mtu", Status::Problem,
+         "eth2 has an MTU of 1400");
+  laid.put("sys/class/net/eth2/mtu", "9000\n");
+  expect(look_with_lan(laid, "net_af_xdp0,iface=eth2"), "mtu", Status::Problem,
+         "net_af_xdp takes at most 3498");
+  expect(look_with_lan(laid, "net_tap0"), "tun", Status::Problem, "/dev/net/tun is not there");
+  laid.put("proc/self/status", no_rights);
+  expect(look_with_lan(laid, "net_af_xdp0,iface=eth2"), "rights", Status::Problem, "CAP_NET_ADMIN");
+}
+
 TEST(Preflight, counts_free_hugepages_where_the_nic_is) {
   const Laid laid;
   expect(look(laid, over_udp), "hugepages", Status::Ok, "not needed");

@@ -139,6 +139,74 @@ TEST(GatewayFile, names_what_is_wrong_with_the_wan) {
   });
 }
 
+/// The sentence about a wan.device, behind its place.
+std::string of_device(const std::string& device, const std::string& more = {}) {
+  const std::string found =
+      verdict(file_with("[wan]", "[wan]\nport = 'dpdk'\naddress = '192.0.2.1'\n" + more +
+                                     "device = '" + device + "'"));
+  const size_t key = found.find("wan.");
+  return key == std::string::npos ? found : found.substr(key);
+}
+
+TEST(GatewayFile, names_what_is_wrong_with_the_text_of_a_device) {
+  const Folder folder;
+  const std::pair<const char*, const char*> cases[] = {
+      {"eth0",
+       "wan.device: \"eth0\" is no device of DPDK's; an interface of the kernel is written "
+       "\"net_af_packet0,iface=eth0\", a NIC of our own by its PCI address, which "
+       "`dpdk-devbind.py --status` tells"},
+      {"net_af_packet0",
+       "wan.device: net_af_packet needs an interface of the kernel's: "
+       "\"net_af_packet0,iface=eth1\"; `ip link` lists them"},
+      {"net_af_xdp0,interface=eth1",
+       "wan.device: net_af_xdp has no argument \"interface\"; it has iface start_queue queue_count "
+       "shared_umem xdp_prog busy_budget force_copy"},
+      {"net_memif0,role", "wan.device: net_memif: the argument role has no value; role=.."},
+      {"net_memif0,role=onlooker",
+       "wan.device: net_memif: role=onlooker is neither server nor client; each wire has one of "
+       "each"},
+      {"net_tap0,iface=a-name-that-is-long",
+       "wan.device: iface=a-name-that-is-long is no name for an interface: 1 to 15 characters"},
+      {"net_af_packet0,iface=e,blocksz=5000",
+       "wan.device: net_af_packet: blocksz=5000 is no multiple of a page, 4096"},
+      {"net_af_packet0,iface=e,framesz=8192",
+       "wan.device: net_af_packet: framesz=8192 must be a multiple of 16 and fit into "
+       "blocksz=4096; framesz=16384,blocksz=65536 carries every MTU"},
+      {"net_memif0,role=client,bsize=1024",
+       "wan.device: net_memif0 has bsize=1024, which carries packets of 1002 bytes, and pair.mtu "
+       "is "
+       "1500; leave it out to have it chosen, at both ends"},
+      {"net_af_packet0,iface=e,blocksz=4096,framesz=1024",
+       "wan.device: net_af_packet0 has framesz=1024, which carries packets of 920 bytes, and "
+       "pair.mtu is 1500; leave it out to have it chosen"},
+  };
+  for (const auto& [device, sentence] : cases) EXPECT_EQ(of_device(device), sentence);
+  for (const char* right : {"net_memif0,role=client", "0000:3b:00.0,dv_flow_en=1", "3b:00.0",
+                            "net_af_xdp0,iface=eth1", "net_tap0", "net_something_new0,a=b"}) {
+    EXPECT_EQ(of_device(right), "") << right;
+  }
+}
+
+TEST(GatewayFile, gives_each_side_a_device_of_its_own) {
+  const auto both = [](const std::string& lan, const std::string& wan) {
+    const std::string found =
+        verdict(file_with("[wan]", "port = 'dpdk'\ndevice = '" + lan +
+                                       "'\n[wan]\nport = 'dpdk'\naddress = '192.0.2.1'\n"
+                                       "device = '" +
+                                       wan + "'"));
+    const size_t key = found.find("wan.");
+    return key == std::string::npos ? found : found.substr(key);
+  };
+  const Folder folder;
+  EXPECT_EQ(both("3b:00.0", "0000:3b:00.0"),
+            "wan.device and lan.device are both called 0000:3b:00.0; one NIC is one device, and "
+            "each side needs its own");
+  EXPECT_EQ(both("net_af_packet0,iface=e", "net_af_xdp0,iface=e"),
+            "wan.device and lan.device both take e, of which net_af_xdp takes every packet; give "
+            "each side an interface of its own");
+  EXPECT_EQ(both("net_af_packet0,iface=e", "net_af_packet1,iface=f"), "");
+}
+
 TEST(GatewayFile, names_what_is_wrong_with_the_pair) {
   expect_all({
       {"rtt = \"20 ms\"", "", "", "f:7:1: pair.rtt is missing; it is a duration such as \"25 ms\""},

@@ -1,0 +1,114 @@
+#include "dataplane/port/dpdk/kernel_interface.h"
+
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "dataplane/port/dpdk/device_text.h"
+
+namespace cw {
+namespace {
+
+bool try_ask(unsigned long what, ifreq& request) {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const bool is_answered = ioctl(fd, what, &request) == 0;
+  close(fd);
+  return is_answered;
+}
+
+ifreq request_for(const std::string& interface) {
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  return request;
+}
+
+/// Zero, or why the kernel does not give us such a socket.
+int socket_error(int family) {
+  const int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, 0);
+  const int error = fd < 0 ? errno : 0;
+  if (fd >= 0) close(fd);
+  return error;
+}
+
+std::string obstacle_to_socket(const std::string& name, int family) {
+  const int error = socket_error(family);
+  if (error == 0) return {};
+  if (error == EPERM || error == EACCES) {
+    return name +
+           " needs rights that this process lacks; run as root, or grant CAP_NET_RAW, "
+           "CAP_NET_ADMIN and, for net_af_xdp, CAP_BPF";
+  }
+  return name + " is not to be had from this kernel: " + std::strerror(error) +
+         "; net_af_packet asks for least";
+}
+
+std::string obstacle_to_xdp(const std::string& device, uint16_t queues) {
+  const std::string interface = device_argument(device, "iface");
+  if (const uint32_t mtu = kernel_mtu(interface); mtu > af_xdp_mtu_max) {
+    return interface + " has an MTU of " + std::to_string(mtu) +
+           ", and net_af_xdp takes at most 3498; `ip link set dev " + interface +
+           " mtu 3498`, at the other end of a veth too, and lower the MTU in the file";
+  }
+  const uint32_t spread = kernel_rx_queues(interface);
+  const bool is_steered = !device_argument(device, "queue_count").empty();
+  if (spread <= queues || is_steered) return {};
+  return interface + " spreads packets over " + std::to_string(spread) +
+         " queues, and net_af_xdp would hear " + std::to_string(queues) + "; `ethtool -L " +
+         interface + " combined " + std::to_string(queues) + "` (a veth: rx 1 tx 1, at both ends)";
+}
+
+std::string obstacle_to_tap(const std::string& name) {
+  const int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+  const int error = fd < 0 ? errno : 0;
+  if (fd >= 0) close(fd);
+  if (error == 0) return {};
+  if (error == ENOENT) return name + " needs /dev/net/tun, which is not there; `modprobe tun`";
+  return name + " cannot open /dev/net/tun: " + std::strerror(error) +
+         "; run as root, or grant CAP_NET_ADMIN";
+}
+
+}  // namespace
+
+uint32_t kernel_mtu(const std::string& interface) {
+  ifreq request = request_for(interface);
+  return try_ask(SIOCGIFMTU, request) ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+}
+
+uint32_t kernel_rx_queues(const std::string& interface) {
+  ethtool_channels channels{};
+  channels.cmd = ETHTOOL_GCHANNELS;
+  ifreq request = request_for(interface);
+  request.ifr_data = reinterpret_cast<char*>(&channels);
+  return try_ask(SIOCETHTOOL, request) ? channels.combined_count + channels.rx_count : 1;
+}
+
+uint32_t shared_mtu(const std::string& device) {
+  const std::string driver = device_driver(device);
+  const bool is_shared = driver == "net_af_packet" || driver == "net_af_xdp";
+  const uint32_t mtu = is_shared ? kernel_mtu(device_argument(device, "iface")) : 0;
+  return mtu == 0 ? UINT32_MAX : mtu;
+}
+
+std::string obstacle_to_device(const std::string& device, uint16_t queues) {
+  const std::string name = device_name(device), driver = device_driver(device);
+  if (driver == "net_tap") return obstacle_to_tap(name);
+  const bool is_xdp = driver == "net_af_xdp";
+  if (!is_xdp && driver != "net_af_packet") return {};
+  const std::string interface = device_argument(device, "iface");
+  if (if_nametoindex(interface.c_str()) == 0) {
+    return "the kernel has no interface " + interface +
+           " here; `ip link` lists them, those of this network namespace";
+  }
+  const std::string obstacle = obstacle_to_socket(name, is_xdp ? AF_XDP : AF_PACKET);
+  return obstacle.empty() && is_xdp ? obstacle_to_xdp(device, queues) : obstacle;
+}
+
+}  // namespace cw

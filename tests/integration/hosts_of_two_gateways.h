@@ -1,0 +1,48 @@
+// What hosts behind two gateways try: pings, and TCP.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "tests/integration/two_gateways.h"
+#include "tests/lab/pings.h"
+
+namespace cw::lab {
+
+class HostsOfTwoGateways : public TwoGateways {
+ protected:
+  /// The first packets to a host are lost while its gateway asks where it is.
+  bool meet(const char* target) {
+    Pings pings(sites().space(At::HostA), target);
+    for (int i = 0; i < 20; ++i) {
+      if (pings.ping(100, std::chrono::seconds(1))) return true;
+    }
+    return false;
+  }
+
+  void expect_pings(const char* target) {
+    Pings pings(sites().space(At::HostA), target);
+    for (int i = 0; i < 20; ++i)
+      EXPECT_TRUE(pings.ping(100, std::chrono::seconds(5))) << target << " " << i;
+  }
+
+  /// One TCP connection of iperf3 from host A to host B, in Mbit/s.
+  double tcp_mbps() {
+    Program server(sites().namespace_of(At::HostB), {"iperf3", "-s", "-1", "--forceflush"});
+    const auto end = Time::now() + std::chrono::seconds(20);
+    while (server.out_so_far().find("listening") == std::string::npos && Time::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const Outcome outcome = sites().space(At::HostA).run(
+        {"iperf3", "-c", site_b.host, "-t", "2", "--json", "--connect-timeout", "5000"});
+    const auto report = nlohmann::json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+    if (outcome.status != 0 || !report.is_object()) return 0;
+    const double mbps = report["end"]["sum_received"]["bits_per_second"].get<double>() * 1e-6;
+    tell("TCP: " + std::to_string(mbps) + " Mbit/s");
+    return mbps;
+  }
+};
+
+}  // namespace cw::lab
