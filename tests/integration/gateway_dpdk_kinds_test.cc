@@ -338,9 +338,11 @@ class MoreHugepages {
 };
 
 TEST_F(GatewaysOf, take_hugepages_where_there_are_enough_and_do_without_elsewhere) {
-  constexpr uint64_t wanted = 320;
+  constexpr uint64_t wanted = 320, needed = 128;  // more than needed: other tests may take some
   const MoreHugepages more(wanted);
-  if (MoreHugepages::free() < wanted) GTEST_SKIP() << "this machine grants no hugepages";
+  // A machine may grant none, and then both do without.
+  const uint64_t before = MoreHugepages::free();
+  const bool has_enough = before >= needed;
   prepare_strangers();
   start_both([&](GatewayFile& file, const SiteAddresses& own) {
     const bool is_a = &own == &site_a;
@@ -351,8 +353,9 @@ TEST_F(GatewaysOf, take_hugepages_where_there_are_enough_and_do_without_elsewher
   ASSERT_TRUE(meet(site_b.host));
   expect_pings(site_b.host);
   expect_all(exchange({.per_second = 500}, seconds(1)));
-  EXPECT_LT(MoreHugepages::free(), wanted);
-  EXPECT_NE(a().program().err_so_far().find("dpdk memory=hugepages"), std::string::npos)
+  const char* const of_a = has_enough ? "dpdk memory=hugepages" : "dpdk memory=plain";
+  EXPECT_NE(a().program().err_so_far().find(of_a), std::string::npos)
+      << before << " pages were free\n"
       << a().program().err_so_far();
   EXPECT_NE(b().program().err_so_far().find("dpdk memory=plain"), std::string::npos);
 }
