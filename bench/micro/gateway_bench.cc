@@ -118,8 +118,10 @@ void admit(benchmark::State& state) {
   const auto ingress = Ingress::make(make_options(static_cast<size_t>(state.range(2))));
   CW_ASSERT(ingress);
   run(state, packets, [&](std::span<uint8_t> packet) {
-    const auto admitted = ingress->admit(packet);
-    if (!admitted) state.SkipWithError("a good packet was refused");
+    Admitted admitted;
+    DropReason why{};
+    const bool may_cross = ingress->try_admit(packet, admitted, why);
+    if (!may_cross) state.SkipWithError("a good packet was refused");
     benchmark::DoNotOptimize(admitted);
   });
 }

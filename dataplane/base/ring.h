@@ -55,6 +55,7 @@ class Ring {
   }
   /// Takes the oldest item; the ring must not be empty.
   T pop() {
+    CW_ASSERT(!is_empty());
     T& item = front();
     drop_front();
     return std::move(item);

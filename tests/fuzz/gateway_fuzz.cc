@@ -68,13 +68,14 @@ void run_admit(ByteVector bytes, const Ingress& ingress) {
   static IcmpErrors errors({.per_second = 1'000'000'000, .burst = 1'000'000});
   static Instant now;
   const ByteVector before = bytes;
-  const auto admitted = ingress.admit(bytes);
-  if (admitted) {
-    CW_ASSERT(admitted->bytes <= bytes.size() && admitted->class_index < 3 && admitted->peer < 2);
+  Admitted admitted;
+  DropReason why{};
+  if (ingress.try_admit(bytes, admitted, why)) {
+    CW_ASSERT(admitted.bytes <= bytes.size() && admitted.class_index < 3 && admitted.peer < 2);
     return;
   }
   CW_ASSERT(bytes == before);
-  const auto error = icmp_error_of(admitted.error());
+  const auto error = icmp_error_of(why);
   ByteVector out(icmp_bytes_max);
   now += Duration::from_us(1);
   const size_t written = error ? errors.write(*error, bytes, 1400, out, now) : 0;
