@@ -43,7 +43,9 @@ class Turns {
   std::array<site::Site*, 2> sites_;
   const Setup setup_;
   MachineClock clock_;
-  Instant now_;  // of whose turn it is, as are the figures
+  // Of whose turn it is, as are the figures.
+  Instant now_;
+  bool is_measured_ = false;
   std::atomic<unsigned> whose_ = 0;
   std::atomic<size_t> left_ = 0;  // pairs of turns to be measured
   std::array<std::vector<double>, 2> ns_;

@@ -41,8 +41,7 @@ namespace cw::sdr {
 /// One data packet, parsed, with where it came from.
 struct SlotArrival {
   const SlotWrite& slot;
-  /// Of the slot's immediate, under the stream's split. Not copied: it would be read wider than it
-  /// has just been written, and wait for all stores of the slot before.
+  /// Of its immediate, under the stream's split. No copy: reading it would wait for all stores.
   const ImmediateSplit::Parts& parts;
   const uint8_t* payload = nullptr;
   uint16_t channel = 0;

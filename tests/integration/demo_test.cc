@@ -117,7 +117,7 @@ TEST_F(DemoRun, says_what_is_wrong_with_its_options_and_its_gateways) {
   EXPECT_NE(guest.err.find("virtual hosts"), std::string::npos) << guest.err;
   const lab::Outcome policy = run({"--seconds", "1", "--warm-up", "0", "--file", "1kB", "--loss",
                                    "0%", "--policy", "no_such_policy"});
-  EXPECT_EQ(policy.status, 3);
+  EXPECT_EQ(policy.status, 2);
   EXPECT_NE(policy.err.find("no_such_policy"), std::string::npos) << policy.err;
 }
 
