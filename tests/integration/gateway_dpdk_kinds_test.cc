@@ -149,12 +149,14 @@ TEST_P(GatewaysOnTheWire, send_rocev2_only_with_the_exact_icrc) {
     right += icrc.is_right(frame->ip_and_udp_of(bytes), frame->covered_of(bytes)) ? 1 : 0;
     from_a += frame->address.source_ip[3] == 1 ? 1 : 0;  // 192.0.2.1
   }
-  tell(std::to_string(frames.size()) + " frames, " + std::to_string(from_a) + " from A");
+  // Kernels say a word of their own now and then, and a capture begins before its filter holds.
+  const size_t all = lines_of(file, "udp.dstport == 4791");
+  tell(std::to_string(all) + " frames, " + std::to_string(from_a) + " from A");
   EXPECT_GT(from_a, 100u);
-  EXPECT_GT(frames.size() - from_a, 10u);
-  EXPECT_EQ(right, frames.size());
+  EXPECT_GT(all - from_a, 10u);
+  EXPECT_EQ(right, all);
   EXPECT_EQ(lines_of(file, "infiniband.bth && !_ws.malformed && ip.checksum.status == \"Good\""),
-            frames.size());
+            all);
 }
 
 // ---- net_tap: an interface that the kernel sees as one more cable, here in a bridge -------------
