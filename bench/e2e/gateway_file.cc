@@ -4,6 +4,12 @@
 
 namespace cw::bench {
 
+std::string memif_room(unsigned mtu) {
+  constexpr unsigned link_bytes = 14, default_bytes = 2048, unit = 1024;
+  if (mtu + link_bytes <= default_bytes) return "";
+  return ",bsize=" + std::to_string((mtu + link_bytes + unit - 1) / unit * unit);
+}
+
 std::string gateway_file(Side side, const GatewaySetup& setup, const Devices& devices,
                          const std::string& folder) {
   const auto pick = [side](const char* a, const char* b) {
@@ -17,7 +23,8 @@ std::string gateway_file(Side side, const GatewaySetup& setup, const Devices& de
        << "\"\naddresses = [\"10." << pick("1", "2")
        << ".0.1/24\"]\nmtu = 1500\n\n[wan]\nport = \"dpdk\"\ndevice = \"" << devices.wan
        << "\"\naddress = \"192.0.2." << pick("1", "2") << "\"\nrate = \"" << setup.rate
-       << "\"\nadapt = false\n\n[pair]\nkey_file = \"pair.key\"\nrtt = \"1 ms\"\nmtu = 1500\n\n"
+       << "\"\nadapt = false\n\n[pair]\nkey_file = \"pair.key\"\nrtt = \"1 ms\"\nmtu = "
+       << devices.wan_mtu << "\n\n"
        << "[[peer]]\nname = \"" << pick("b", "a") << "\"\naddress = \"192.0.2." << pick("2", "1")
        << "\"\nroutes = [\"10." << pick("2", "1") << ".0.0/16\"]\n\n"
        << "[[class]]\nname = \"all\"\npolicy = \"" << setup.policy << "\"\nhold = \"" << setup.hold

@@ -18,7 +18,11 @@ struct GatewaySetup {
 /// DPDK's names of what it is between.
 struct Devices {
   std::string lan, wan;
+  unsigned wan_mtu = 1500;
 };
+
+/// Of a memif whose buffers hold an IP packet of `mtu` bytes: ",bsize=...", when it is no default.
+std::string memif_room(unsigned mtu);
 
 /// Of the two sites: hosts of A, 10.1.0.0/24, send to hosts of B, 10.2.0.0/24.
 enum class Side { A, B };

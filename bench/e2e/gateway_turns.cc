@@ -35,7 +35,7 @@ constexpr int exit_refused = 2, exit_failed = 3;
 
 struct Arguments {
   std::vector<std::string> policies = {"passthrough", "selective_repeat", "erasure"};
-  unsigned rounds = 5, frame_bytes = 1400, coding_threads = 0;
+  unsigned rounds = 5, frame_bytes = 1400, coding_threads = 0, wan_mtu = 1500;
   size_t turns = 10'000;
   std::string counted = "receiver", rate = "40 Gbit/s";
   bool is_json = false;
@@ -61,13 +61,15 @@ class Folder {
   fs::path path_;
 };
 
-std::unique_ptr<site::Site> make_site(Side side, const GatewaySetup& setup, const Folder& folder) {
-  const std::string memif = ",socket-abstract=no,socket=" + (folder / "memif");
+std::unique_ptr<site::Site> make_site(Side side, const GatewaySetup& setup, unsigned wan_mtu,
+                                      const Folder& folder) {
+  const std::string memif =
+      ",socket-abstract=no,socket=" + (folder / "memif") + memif_room(wan_mtu);
   const Devices devices =
       side == Side::A ? Devices{"net_pcap1,infinite_rx=1,rx_pcap=" + (folder / "frames.pcap"),
-                                "net_memif1,role=client" + memif}
+                                "net_memif1,role=client" + memif, wan_mtu}
                       : Devices{"net_pcap0,rx_pcap=" + (folder / "host.pcap"),
-                                "net_memif0,role=server" + memif};
+                                "net_memif0,role=server" + memif, wan_mtu};
   auto plan =
       site::read_plan(folder / "gateway.toml", gateway_file(side, setup, devices, folder.string()));
   if (!plan) throw std::runtime_error(plan.error().sentence);
@@ -110,7 +112,8 @@ Json measure(const std::string& policy, const Arguments& arguments, const Folder
   write_captures(arguments.frame_bytes, folder);
   const GatewaySetup setup = setup_of(policy, arguments);
   // Within a process memif wants its server first.
-  const auto b = make_site(Side::B, setup, folder), a = make_site(Side::A, setup, folder);
+  const auto b = make_site(Side::B, setup, arguments.wan_mtu, folder);
+  const auto a = make_site(Side::A, setup, arguments.wan_mtu, folder);
   const unsigned second = arguments.coding_threads > 0 ? 0 : 1;  // else coding has no core
   Turns turns({a.get(), b.get()},
               {.cores = {0, second}, .counted = arguments.counted == "sender" ? 0u : 1u});
@@ -161,6 +164,8 @@ int main(int argc, char** argv) {
   app.add_option("--coding-threads", arguments.coding_threads,
                  "of each gateway; both then share a core, and coding has the other")
       ->check(CLI::Range(0, 1));
+  app.add_option("--wan-mtu", arguments.wan_mtu, "of the memif between them")
+      ->check(CLI::Range(1280, 9000));
   app.add_option("--rate", arguments.rate, "of the line, such as \"2 Gbit/s\"");
   app.add_option("--count", arguments.counted, "whose turns are counted_turn()")
       ->check(CLI::IsMember({"sender", "receiver"}));

@@ -21,8 +21,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 const std::string folder = lab::enclosure_folder;
-const std::string memif = "net_memif0,socket=" + folder + "/pair.sock,socket-abstract=no,role=";
 constexpr auto patience = seconds(20);
+
+std::string memif(const char* role, const Ends& ends) {
+  return "net_memif0,socket=" + folder + "/pair.sock,socket-abstract=no,role=" + role +
+         memif_room(ends.wan_mtu);
+}
 
 /// In a session of its own, which the kernel's autogroups share the machine among.
 lab::Arguments before_others(lab::Arguments command) {
@@ -75,9 +79,9 @@ lab::Arguments testpmd(unsigned core, const std::string& first, const std::strin
 class Testpmd final : public Pair {
  public:
   explicit Testpmd(const Ends& ends) {
-    b_.emplace(ends.space_b, testpmd(1, memif + "server", ends.lan_b));
+    b_.emplace(ends.space_b, testpmd(1, memif("server", ends), ends.lan_b));
     std::this_thread::sleep_for(milliseconds(1500));
-    a_.emplace(ends.space_a, testpmd(0, ends.lan_a, memif + "client"));
+    a_.emplace(ends.space_a, testpmd(0, ends.lan_a, memif("client", ends)));
     std::this_thread::sleep_for(milliseconds(1500));
     check();
   }
@@ -124,8 +128,10 @@ class Gateways final : public Pair {
       unlink((folder + "/" + left).c_str());
     write_file("pair.key", "the secret of a pair that is measured\n");
     const std::string& lan_b = ends.lan_b_heard.empty() ? ends.lan_b : ends.lan_b_heard;
-    write_file("a.toml", gateway_file(Side::A, setup, {ends.lan_a, memif + "client"}, folder));
-    write_file("b.toml", gateway_file(Side::B, setup, {lan_b, memif + "server"}, folder));
+    write_file("a.toml", gateway_file(Side::A, setup,
+                                      {ends.lan_a, memif("client", ends), ends.wan_mtu}, folder));
+    write_file("b.toml",
+               gateway_file(Side::B, setup, {lan_b, memif("server", ends), ends.wan_mtu}, folder));
     b_.emplace(ends.space_b, before_others({program, "--config", folder + "/b.toml"}));
     a_.emplace(ends.space_a, before_others({program, "--config", folder + "/a.toml"}));
     const auto end = lab::Time::now() + patience;

@@ -19,6 +19,7 @@ struct Ends {
   std::string lan_a, lan_b;        ///< DPDK devices
   /// Of gateway B, when not empty: one that it hears a host on, whom it could not send to else.
   std::string lan_b_heard;
+  unsigned wan_mtu = 1500;
 };
 
 class Pair {
