@@ -19,15 +19,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Json = nlohmann::json;
 
-constexpr const char* good_line[] = {"--rtt", "10ms", "--rate", "200Mbit/s"};
-
 class GatewaysOf : public HostsOfTwoGateways {
  protected:
   using Change = std::function<void(GatewayFile&, const SiteAddresses&)>;
 
   /// The lab, with nobody told beforehand where the gateways are.
   void prepare_strangers() {
-    prepare({.lan_offloads = false}, {}, {std::begin(good_line), std::end(good_line)});
+    prepare_for_dpdk();
     for (const At place : {At::HostA, At::HostB}) {
       sites().space(place).must("ip neigh flush nud permanent; ip -6 neigh flush nud permanent");
     }

@@ -13,8 +13,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Json = nlohmann::json;
 
-constexpr const char* good_line[] = {"--rtt", "10ms", "--rate", "200Mbit/s"};
-
 std::string af_packet(int number, const std::string& interface) {
   return "port = \"dpdk\"\ndevice = \"net_af_packet" + std::to_string(number) +
          ",iface=" + interface + ",blocksz=65536,framesz=2048,framecnt=1024\"\n";
@@ -28,9 +26,8 @@ class GatewaysOverDpdk : public HostsOfTwoGateways {
     std::string lan, wan;
   };
 
-  /// Hosts with offloads off, as the port needs them; checksums stay open.
   void build_dpdk(bool is_wan_too) {
-    prepare({.lan_offloads = false}, {}, {std::begin(good_line), std::end(good_line)});
+    prepare_for_dpdk();
     for (const Site& site : {Site{a(), site_a, "la", "wa"}, Site{b(), site_b, "lb", "wb"}}) {
       GatewayFile file;
       std::string text = file.text(&site.addresses == &site_a, folder());
@@ -114,7 +111,7 @@ TEST_F(GatewaysOverDpdk, leave_the_kernel_as_it_was_however_they_end) {
 }
 
 TEST_F(GatewaysOverDpdk, say_which_address_the_kernel_lacks) {
-  prepare({.lan_offloads = false}, {}, {std::begin(good_line), std::end(good_line)});
+  prepare_for_dpdk();
   std::string text = GatewayFile().text(true, folder());
   const std::string tun = "device = \"causeway0\"\n";
   text.replace(text.find(tun), tun.size(), af_packet(0, "la") + "addresses = [\"10.1.0.9/24\"]\n");
