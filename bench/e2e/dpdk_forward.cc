@@ -23,6 +23,7 @@
 #include <thread>
 
 #include "bench/e2e/capture.h"
+#include "bench/e2e/forward_report.h"
 #include "bench/e2e/hosts.h"
 #include "bench/e2e/pair.h"
 #include "tests/lab/enclosure.h"
@@ -194,7 +195,7 @@ bool is_fast_enough(const Json& report) {
 }
 
 void print(const Json& report, bool is_json) {
-  std::printf("%s\n", is_json ? report.dump().c_str() : report.dump(2).c_str());
+  std::printf("%s\n", is_json ? report.dump().c_str() : forward_report(report).c_str());
   std::fflush(stdout);
 }
 
@@ -234,7 +235,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1280, 9000));
   app.add_option("--part", arguments.parts, "forward, latency, cost, idle; all when not given")
       ->check(CLI::IsMember({"forward", "latency", "cost", "idle"}));
-  app.add_flag("--json", arguments.is_json, "the report on one line");
+  app.add_flag("--json", arguments.is_json, "the report on one line; else it is Markdown");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
