@@ -115,7 +115,7 @@ void run(benchmark::State& state, Packets& packets, Step step) {
 
 void admit(benchmark::State& state) {
   Packets packets(static_cast<size_t>(state.range(0)), state.range(1) == 6);
-  const auto ingress = Ingress::make(make_options(static_cast<size_t>(state.range(2))));
+  auto ingress = Ingress::make(make_options(static_cast<size_t>(state.range(2))));
   CW_ASSERT(ingress);
   run(state, packets, [&](std::span<uint8_t> packet) {
     Admitted admitted;

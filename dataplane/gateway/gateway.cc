@@ -161,22 +161,56 @@ Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index
 
 void Gateway::on_rx(std::span<Packet* const> packets, Instant now) {
   counters_.add(Counter::lan_in, packets.size());
-  for (Packet* packet : packets) take({packet->data, packet->bytes}, now);
+  for (auto rest = packets; !rest.empty();) {
+    const size_t count = std::min(rest.size(), offers_.size());
+    take(rest.first(count), now);
+    rest = rest.subspan(count);
+  }
   lan_.give_back(packets);
+}
+
+// First all headers, then all copies: a hop that was just taken off a header has then left the
+// store buffer before the header is copied in wider pieces. Lane by lane as far as neighbours
+// share one.
+void Gateway::take(std::span<Packet* const> packets, Instant now) {
+  for (std::span<const Offer> rest = admit(packets, now); !rest.empty();) {
+    const auto is_elsewhere = [&first = rest.front().how](const Offer& other) {
+      return other.how.peer != first.peer || other.how.class_index != first.class_index;
+    };
+    const auto end = std::ranges::find_if(rest, is_elsewhere);
+    const auto count = static_cast<size_t>(end - rest.begin());
+    offer_row(rest.first(count), now);
+    rest = rest.subspan(count);
+  }
+}
+
+std::span<Gateway::Offer> Gateway::admit(std::span<Packet* const> packets, Instant now) {
+  size_t count = 0;
+  for (Packet* packet : packets) {
+    Offer& offer = offers_[count];
+    offer.packet = {packet->data, packet->bytes};
+    DropReason why{};
+    if (ingress_.try_admit(offer.packet, offer.how, why)) {
+      ++count;
+    } else {
+      refuse(why, offer.packet, now);
+    }
+  }
+  return {offers_.data(), count};
+}
+
+void Gateway::offer_row(std::span<const Offer> row, Instant now) {
+  Lane& lane = lane_of(row.front().how);
+  follow_epoch(lane, now);
+  lane.has_sent = true;
+  for (const Offer& offer : row) {
+    DropReason why{};
+    if (!lane.out->try_offer(offer.how, offer.packet, now, why)) drops_.add(why);
+  }
 }
 
 Gateway::Lane& Gateway::lane_of(const Admitted& admitted) {
   return lanes_[first_lanes_[admitted.peer] + admitted.class_index];
-}
-
-void Gateway::take(std::span<uint8_t> packet, Instant now) {
-  Admitted admitted;
-  DropReason why{};
-  if (!ingress_.try_admit(packet, admitted, why)) return refuse(why, packet, now);
-  Lane& lane = lane_of(admitted);
-  follow_epoch(lane, now);
-  lane.has_sent = true;
-  if (!lane.out->try_offer(admitted, packet, now, why)) drops_.add(why);
 }
 
 void Gateway::refuse(DropReason reason, std::span<const uint8_t> packet, Instant now) {

@@ -8,12 +8,14 @@
 // whatever a host believes delivered has been delivered by another host's own word.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/ring.h"
 #include "dataplane/core/counters.h"
@@ -76,13 +78,20 @@ class Gateway final : public Station {
   };
   static constexpr Duration refresh_interval = Duration::from_ms(5);
   static constexpr size_t replies_max = 64;
+  /// A packet from the LAN that may cross.
+  struct Offer {
+    std::span<uint8_t> packet;
+    Admitted how;
+  };
 
   Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate, size_t frames_max,
           Port& lan, Counters& counters, Drops& drops);
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, uint16_t peer_number,
                         sdr::Peer& peer);
   Lane& lane_of(const Admitted& admitted);
-  void take(std::span<uint8_t> packet, Instant now);
+  void take(std::span<Packet* const> packets, Instant now);
+  std::span<Offer> admit(std::span<Packet* const> packets, Instant now);
+  void offer_row(std::span<const Offer> row, Instant now);
   void refuse(DropReason reason, std::span<const uint8_t> packet, Instant now);
   void follow_epoch(Lane& lane, Instant now);
   void refresh(Instant now);
@@ -98,7 +107,8 @@ class Gateway final : public Station {
   size_t class_count_;
   std::vector<Lane> lanes_;            // by peer, then class
   std::vector<uint32_t> first_lanes_;  // by peer number
-  Ring<Packet*> replies_;              // of ours, to hosts
+  std::array<Offer, limits::burst_packets_max> offers_;
+  Ring<Packet*> replies_;  // of ours, to hosts
   Instant refresh_due_;
 };
 

@@ -24,7 +24,40 @@ Result<Ingress> Ingress::make(const GatewayOptions& options) {
   return Ingress(options, std::move(*classes), std::move(*routes));
 }
 
-bool Ingress::try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const {
+bool Ingress::try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) {
+  const bool has_room =
+      packet.size() >= PlainV4::bytes_min && packet.size() <= limits::frame_bytes_max;
+  if (has_room && packet[0] >> 4 == 4) {
+    return try_admit_plain(PlainV4{packet.data()}, known_v4_, packet, admitted, why);
+  }
+  if (has_room && packet[0] >> 4 == 6 && packet.size() >= PlainV6::bytes_min) {
+    return try_admit_plain(PlainV6{packet.data()}, known_v6_, packet, admitted, why);
+  }
+  return try_admit_any(packet, admitted, why);
+}
+
+template <class Plain>
+bool Ingress::try_admit_plain(Plain plain, Known<Plain>& known, std::span<uint8_t> packet,
+                              Admitted& admitted, DropReason& why) {
+  const size_t bytes = plain.bytes();
+  const bool may_cross = plain.is_plain() && bytes <= packet.size() && bytes <= lan_mtu_ &&
+                         plain.is_sound() && (!decrement_ttl_ || plain.ttl() > 1);
+  if (!may_cross) return try_admit_any(packet, admitted, why);
+  const auto name = plain.name();
+  if (const FlowRoute* const route = known.find(name)) {
+    if (decrement_ttl_) (void)try_decrement_ttl(packet);
+    static_cast<FlowRoute&>(admitted) = *route;
+    admitted.bytes = static_cast<uint16_t>(bytes);
+    admitted.ecn = plain.ecn();
+    admitted.dscp = plain.dscp();
+    return true;
+  }
+  if (!try_admit_any(packet, admitted, why)) return false;
+  known.keep(name, admitted);
+  return true;
+}
+
+bool Ingress::try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const {
   const auto refuse = [&why](DropReason reason) { return why = reason, false; };
   const auto parsed = parse_ip_packet(packet);
   if (!parsed) return refuse(DropReason::lan_malformed);

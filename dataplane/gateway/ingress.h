@@ -2,30 +2,42 @@
 // goes to, or the reason why it goes nowhere. What follows per peer and class is send_lane.h.
 //
 //   parse -> may it be routed -> route -> small enough -> class -> hops left -> bucket, order
+//
+// All of it follows from a few words of a packet's headers (plain_packet.h) and from options that
+// never change. So what was worked out for them is kept, and the next packet of the flow needs only
+// what is its own: length, checksum, hops. Only who may cross is kept; who may not, or who is not
+// plain, goes the whole row each time, which knows the reason.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
+#include "dataplane/base/memo.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/gateway/classes.h"
 #include "dataplane/gateway/flow.h"
 #include "dataplane/gateway/icmp.h"
 #include "dataplane/gateway/options.h"
+#include "dataplane/gateway/plain_packet.h"
 #include "dataplane/gateway/routes.h"
 
 namespace cw::gateway {
 
-/// A packet that may cross, and how.
-struct Admitted {
+/// How all packets of a flow cross that are alike.
+struct FlowRoute {
   uint16_t peer = 0;         ///< its number at the WAN port
   uint16_t class_index = 0;  ///< in GatewayOptions::classes
-  uint16_t bytes = 0;        ///< of the frame: the IP packet without padding of the link
   uint16_t bucket = 0;
   FrameOrder order = FrameOrder::InTurn;
+};
+
+/// A packet that may cross, and how.
+struct Admitted : FlowRoute {
+  uint16_t bytes = 0;  ///< of the frame: the IP packet without padding of the link
   uint8_t ecn = 0, dscp = 0;
 };
 
@@ -35,11 +47,21 @@ class Ingress {
   static Result<Ingress> make(const GatewayOptions& options);
 
   /// Looks at one packet, and takes one hop off it where the options say so; false with the reason
-  /// when it goes nowhere, and then it has not been changed. Cost: hot; no allocation, and the
-  /// result is written once, where the caller reads it.
-  bool try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const;
+  /// when it goes nowhere, and then it has not been changed. Thread: one. Cost: hot; no allocation,
+  /// and the result is written once, where the caller reads it.
+  bool try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why);
 
  private:
+  template <class Plain>
+  using Known = Memo<std::tuple_size_v<typename Plain::Name>, FlowRoute>;
+  /// Of flows, or halves of them, that send by turns; 32 bytes each, 56 over IPv6.
+  static constexpr size_t known_max = 4096;
+
+  template <class Plain>
+  bool try_admit_plain(Plain plain, Known<Plain>& known, std::span<uint8_t> packet,
+                       Admitted& admitted, DropReason& why);
+  bool try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const;
+
   Ingress(const GatewayOptions& options, Classes classes, Routes routes)
       : classes_(std::move(classes)),
         routes_(std::move(routes)),
@@ -52,6 +74,8 @@ class Ingress {
   FlowHash hash_;
   uint32_t lan_mtu_;
   bool decrement_ttl_;
+  Known<PlainV4> known_v4_{known_max};
+  Known<PlainV6> known_v6_{known_max};
 };
 
 /// What the sender of a packet refused for `reason` should hear; nothing for most.

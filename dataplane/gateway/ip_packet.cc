@@ -17,8 +17,7 @@ using namespace ip_layout;
 using Bytes = std::span<const uint8_t>;
 
 constexpr uint8_t protocol_icmp = 1, protocol_icmpv6 = 58;
-constexpr uint8_t hop_by_hop = 0, routing = 43, fragment = 44, authentication = 51, options = 60,
-                  mobility = 135, identity = 139, shim = 140;
+constexpr uint8_t fragment = 44, authentication = 51;
 // RFC 8200 has each header at most once, save two of options; more is somebody searching for
 // limits.
 constexpr int extension_headers_max = 8;
@@ -47,17 +46,12 @@ bool parse_v4(Bytes bytes, IpPacket& packet) {
   return true;
 }
 
-bool is_extension(uint8_t next) {
-  return next == hop_by_hop || next == routing || next == fragment || next == authentication ||
-         next == options || next == mobility || next == identity || next == shim;
-}
-
 /// Steps over extension headers, up to the first of a fragmented packet's own. `bytes` ends with
 /// the IP packet.
 bool step_over_extensions(Bytes bytes, IpPacket& packet) {
   size_t at = v6::bytes;
   uint8_t next = bytes[v6::next_header];
-  for (int count = 0; is_extension(next) && !packet.is_fragment; ++count) {
+  for (int count = 0; is_ipv6_extension(next) && !packet.is_fragment; ++count) {
     if (count == extension_headers_max || bytes.size() - at < 8) return false;
     size_t step = (size_t{bytes[at + 1]} + 1) * 8;
     if (next == authentication) step = (size_t{bytes[at + 1]} + 2) * 4;

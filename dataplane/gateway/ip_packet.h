@@ -44,6 +44,14 @@ struct IpPacket {
   bool is_roce_acknowledgement() const { return is_roce && roce().is_pure_acknowledgement(); }
 };
 
+/// Whether what follows is an extension header of IPv6.
+constexpr bool is_ipv6_extension(uint8_t next) {
+  constexpr uint8_t hop_by_hop = 0, routing = 43, fragment = 44, authentication = 51, options = 60,
+                    mobility = 135, identity = 139, shim = 140;
+  return next == hop_by_hop || next == routing || next == fragment || next == authentication ||
+         next == options || next == mobility || next == identity || next == shim;
+}
+
 /// Reads one packet of at most limits::frame_bytes_max. Nothing when it is no IP packet, is shorter
 /// than it says, its IPv4 header checksum is wrong, or its IPv6 extension headers run beyond its
 /// end or are more than a packet can need. Cost: hot; no byte is copied but the addresses.

@@ -1,12 +1,23 @@
 // Addresses as people write them.
 #pragma once
 
+#include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "dataplane/base/result.h"
 #include "dataplane/wire/frame.h"
 
 namespace cw {
+
+/// A MAC as a number: comparing two costs less than a call that compares six bytes.
+inline uint64_t number_of(const MacAddress& mac) {
+  uint32_t high;
+  uint16_t low;
+  std::memcpy(&high, mac.data(), sizeof high);
+  std::memcpy(&low, mac.data() + sizeof high, sizeof low);
+  return uint64_t{high} << 16 | low;
+}
 
 /// The address of a machine, of either IP version.
 struct HostAddress {

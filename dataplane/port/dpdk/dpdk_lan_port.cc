@@ -170,6 +170,7 @@ void DpdkLanPort::look_after(Instant now) {
 DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
   if (packet.bytes < header_bytes) return ++counters_.rx_malformed, Fate::Dropped;
   if (!try_untag(packet)) return Fate::Dropped;
+  if (try_accept_known(packet, now)) return Fate::Taken;
   const std::span<const uint8_t> frame(packet.data, packet.bytes);
   const bool is_for_group = (frame[target_offset] & 1) != 0;
   if (is_mac_at(frame, source_offset, mac_) || (frame[source_offset] & 1) != 0 ||
@@ -211,19 +212,63 @@ DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, bool is_for_group, Inst
   const bool is_long = ends->bytes > ip.size() || ends->bytes > facts_.payload_max;
   if (is_long && has_open_checksums_) return ++status_.rx_joined, Fate::Dropped;
   if (ends->bytes > ip.size()) return ++counters_.rx_malformed, Fate::Dropped;
-  learn(ends->source, mac_at({packet.data, header_bytes}, source_offset), now);
-  packet.bytes = header_bytes + ends->bytes;  // Ethernet pads short frames
-  if (is_local(ends->target)) return on_local(packet);
+  Neighbour* const sender =
+      learn(ends->source, mac_at({packet.data, header_bytes}, source_offset), now);
+  if (is_local(ends->target)) {
+    packet.bytes = header_bytes + ends->bytes;  // Ethernet pads short frames
+    return on_local(packet);
+  }
+  if (ends->source.is_v4()) {
+    ipv4_pairs_.keep(ipv4_pair_of(packet.data), sender);
+  } else {
+    ipv6_pairs_.keep(ipv6_pair_of(packet.data), sender);
+  }
+  deliver(packet, ends->bytes, now);
+  return Fate::Taken;
+}
+
+void DpdkLanPort::deliver(Packet& packet, uint32_t bytes, Instant now) {
   packet.data += header_bytes;
-  packet.bytes -= header_bytes;
+  packet.bytes = bytes;
   packet.bytes_max -= header_bytes;
   if (has_open_checksums_ && finish_open_checksum({packet.data, packet.bytes})) {
     ++status_.rx_finished;
   }
   packet.at = now;
   ++counters_.rx_packets;
-  counters_.rx_bytes += packet.bytes;
-  return Fate::Taken;
+  counters_.rx_bytes += bytes;
+}
+
+/// As accept_ip() would, of a pair that has been there. False: it has not, or something is unusual,
+/// and nothing has been changed.
+bool DpdkLanPort::try_accept_known(Packet& packet, Instant now) {
+  using namespace ip_layout;
+  if (packet.bytes < header_bytes + v6::bytes) return false;
+  const uint8_t* const frame = packet.data;
+  const uint8_t* const ip = frame + header_bytes;
+  if (ip[0] >> 4 == 4) {
+    const HostAddress source{ipv4_at(ip + v4::addresses), IpVersion::V4};
+    const uint32_t bytes = load<be16>(ip + v4::total_length);
+    Neighbour* const* const sender = ipv4_pairs_.find(ipv4_pair_of(frame));
+    return bytes >= v4::bytes && try_accept_from(sender, source, packet, bytes, now);
+  }
+  if (ip[0] >> 4 != 6 || may_be_neighbour_message({frame, packet.bytes})) return false;
+  const HostAddress source{ipv6_at(ip + v6::addresses), IpVersion::V6};
+  const uint32_t bytes = v6::bytes + load<be16>(ip + v6::payload_length);
+  Neighbour* const* const sender = ipv6_pairs_.find(ipv6_pair_of(frame));
+  return try_accept_from(sender, source, packet, bytes, now);
+}
+
+bool DpdkLanPort::try_accept_from(Neighbour* const* sender, const HostAddress& source,
+                                  Packet& packet, uint32_t bytes, Instant now) {
+  if (sender == nullptr) return false;
+  if (bytes > packet.bytes - header_bytes || bytes > facts_.payload_max) return false;
+  if (Neighbour* const it = *sender) {
+    if (it->ip != source) return false;  // its place has been taken since
+    it->overhear(mac_at({packet.data, header_bytes}, source_offset), now);
+  }
+  deliver(packet, bytes, now);
+  return true;
 }
 
 /// For ourselves: a ping, or nothing that we would know of.
@@ -256,14 +301,13 @@ void DpdkLanPort::on_neighbour(const NeighbourMessage& message, Instant now) {
   send_message({answer, encode_neighbour_answer(self, message, answer)});
 }
 
-/// By a packet that is passing. It is not believed against what was heard lately: that is for ARP
-/// and ND to say.
-void DpdkLanPort::learn(const HostAddress& host, const MacAddress& mac, Instant now) {
-  if (!is_routable_host(host) || is_local(host)) return;
-  if (kernel_ && link_to(host) == nullptr) return;  // the kernel knows the router
+/// By a packet that is passing. Null: nothing is learned from this host's.
+Neighbour* DpdkLanPort::learn(const HostAddress& host, const MacAddress& mac, Instant now) {
+  if (!is_routable_host(host) || is_local(host)) return nullptr;
+  if (kernel_ && link_to(host) == nullptr) return nullptr;  // the kernel knows the router
   Neighbour& it = neighbours_.take(host);
-  if (it.is_known && it.mac != mac && now - it.heard < Neighbour::fresh_for) return;
-  it.hear(mac, now);
+  it.overhear(mac, now);
+  return &it;
 }
 
 }  // namespace cw

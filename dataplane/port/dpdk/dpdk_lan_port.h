@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/base/memo.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
 #include "dataplane/port/dpdk/device.h"
@@ -97,16 +98,22 @@ class DpdkLanPort final : public Port {
     Way after = Way::Open;  // of the packet that follows
   };
 
+  static constexpr size_t pairs_max = 4096;
+
   explicit DpdkLanPort(const DpdkLanOptions& options);
   Result<void> join_kernel(bool silences_kernel);
   void note_facts();
 
   Fate accept(Packet& packet, Instant now);
   bool try_untag(Packet& packet);
+  bool try_accept_known(Packet& packet, Instant now);
+  bool try_accept_from(Neighbour* const* sender, const HostAddress& source, Packet& packet,
+                       uint32_t bytes, Instant now);
   Fate accept_ip(Packet& packet, bool is_for_group, Instant now);
+  void deliver(Packet& packet, uint32_t bytes, Instant now);
   Fate on_local(Packet& packet);
   void on_neighbour(const NeighbourMessage& message, Instant now);
-  void learn(const HostAddress& host, const MacAddress& mac, Instant now);
+  Neighbour* learn(const HostAddress& host, const MacAddress& mac, Instant now);
   void look_after(Instant now);
   bool is_local(const HostAddress& host) const;
   const LanAddress* link_to(const HostAddress& host) const;
@@ -132,6 +139,10 @@ class DpdkLanPort final : public Port {
   OwnedFd silence_;
   bool has_open_checksums_ = false;
   NeighbourTable neighbours_;
+  /// Of pairs of hosts whose frames were taken: where the sender is learned, if it is. It is asked
+  /// whose place that is now; all else follows from what never changes.
+  Memo<3, Neighbour*> ipv4_pairs_{pairs_max};
+  Memo<6, Neighbour*> ipv6_pairs_{pairs_max};
   uint32_t questions_left_ = 0;  // until look_due_
   Instant look_due_;
   bool is_up_ = false;    // the link, when it was last looked at

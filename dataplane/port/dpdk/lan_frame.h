@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,23 +20,22 @@ inline constexpr uint32_t header_bytes = 14, tag_bytes = 4;
 inline constexpr uint16_t type_ipv4 = 0x0800, type_vlan = 0x8100, type_ipv6 = 0x86dd;
 inline constexpr uint16_t vlan_max = 4094;
 
+/// As the machine reads it.
+inline uint64_t word_at(const uint8_t* from) {
+  uint64_t word;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+
 // ---- of a frame that holds header_bytes; vlan_of(): and tag_bytes
 
 inline MacAddress mac_at(std::span<const uint8_t> frame, size_t offset) {
   MacAddress mac;
-  std::copy_n(&frame[offset], mac.size(), mac.begin());
+  std::memcpy(mac.data(), &frame[offset], sizeof mac);
   return mac;
 }
-/// Whether `mac` stands there. By numbers, which costs less than a call that compares six bytes.
 inline bool is_mac_at(std::span<const uint8_t> frame, size_t offset, const MacAddress& mac) {
-  const auto number_at = [](const uint8_t* from) {
-    uint32_t high;
-    uint16_t low;
-    std::memcpy(&high, from, sizeof high);
-    std::memcpy(&low, from + sizeof high, sizeof low);
-    return uint64_t{high} << 16 | low;
-  };
-  return number_at(&frame[offset]) == number_at(mac.data());
+  return number_of(mac_at(frame, offset)) == number_of(mac);
 }
 inline uint16_t type_of(std::span<const uint8_t> frame) {
   return ip_layout::load<be16>(&frame[type_offset]);
@@ -43,6 +43,20 @@ inline uint16_t type_of(std::span<const uint8_t> frame) {
 inline uint16_t vlan_of(std::span<const uint8_t> frame) {
   return ip_layout::load<be16>(&frame[header_bytes]) & 0xfff;
 }
+
+// ---- of a frame with an IPv4 or an IPv6 header
+
+/// Which host sends to which, and by which machines: the link's header and both addresses.
+inline std::array<uint64_t, 3> ipv4_pair_of(const uint8_t* frame) {
+  const uint8_t* const addresses = frame + header_bytes + ip_layout::v4::addresses;
+  return {word_at(frame), word_at(frame + source_offset), word_at(addresses)};
+}
+inline std::array<uint64_t, 6> ipv6_pair_of(const uint8_t* frame) {
+  const uint8_t* const addresses = frame + header_bytes + ip_layout::v6::addresses;
+  return {word_at(frame),         word_at(frame + source_offset), word_at(addresses),
+          word_at(addresses + 8), word_at(addresses + 16),        word_at(addresses + 24)};
+}
+static_assert(source_offset + sizeof(uint64_t) == header_bytes);
 
 // ---- of an IP packet
 

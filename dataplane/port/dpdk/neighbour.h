@@ -27,6 +27,12 @@ struct Neighbour {
     is_doubted = false;
     heard = now;
   }
+  /// By a packet that is passing. It is not believed against what was heard lately: that is for ARP
+  /// and ND to say.
+  void overhear(const MacAddress& from, Instant now) {
+    if (is_known && number_of(mac) != number_of(from) && now - heard < fresh_for) return;
+    hear(from, now);
+  }
   /// The cable may lead to another machine now: asks again at once.
   void doubt() {
     has_asked = false;

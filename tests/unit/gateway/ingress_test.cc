@@ -1,9 +1,16 @@
 #include "dataplane/gateway/ingress.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <expected>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "dataplane/base/limits.h"
+#include "dataplane/base/prng.h"
 #include "tests/unit/gateway/packets.h"
 
 namespace cw::gateway::test {
@@ -27,7 +34,7 @@ Ingress made(const GatewayOptions& options = options_of_two_peers()) {
   EXPECT_TRUE(ingress.has_value()) << (ingress ? "" : ingress.error().sentence);
   return *ingress;
 }
-std::expected<Admitted, DropReason> admit(const Ingress& ingress, ByteVector& packet) {
+std::expected<Admitted, DropReason> admit(auto&& ingress, ByteVector& packet) {
   Admitted admitted;
   DropReason why{};
   if (!ingress.try_admit(packet, admitted, why)) return std::unexpected(why);
@@ -61,7 +68,7 @@ TEST(Ingress, tells_where_a_packet_goes_and_how) {
 TEST(Ingress, takes_one_hop_where_it_is_the_router) {
   GatewayOptions options = options_of_two_peers();
   options.decrement_ttl = true;
-  const Ingress ingress = made(options);
+  Ingress ingress = made(options);
   ByteVector packet = make_packet({.target = v4(10, 3, 0, 1), .ttl = 2});
   ASSERT_TRUE(admit(ingress, packet).has_value());
   EXPECT_EQ(packet, make_packet({.target = v4(10, 3, 0, 1), .ttl = 1}));
@@ -121,6 +128,94 @@ TEST(Ingress, an_mtu_that_is_no_frames_is_named) {
   EXPECT_EQ(Ingress::make(options).error().sentence, "lan_mtu is 9217: 576 to 9216");
   options.lan_mtu = 575;
   EXPECT_EQ(Ingress::make(options).error().sentence, "lan_mtu is 575: 576 to 9216");
+}
+
+// ---- what was worked out before ----
+
+/// Rules that look at everything, of which the last does not take everything.
+GatewayOptions options_that_look_at_everything(bool decrement_ttl) {
+  GatewayOptions options;
+  const auto add = [&options](std::vector<ClassMatch> matches) {
+    const auto qp = static_cast<uint16_t>(options.classes.size());
+    options.classes.push_back(
+        {.name = std::to_string(qp), .matches = std::move(matches), .qp = qp});
+  };
+  add({{.dscp = 8}, {.kind = PacketKind::Udp, .dscp = 9}});
+  add({{.source_ports = PortRange{1, 2}, .target_ports = PortRange{2, 4}}});
+  add({{.source = prefix(v4(1, 1, 0, 0), 16)}, {.target = prefix(v6({0x0101}), 16, true)}});
+  add({{.kind = PacketKind::RoceRc}, {.kind = PacketKind::RoceUd}, {.kind = PacketKind::Tcp}});
+  add({{.kind = PacketKind::Udp}, {.source = prefix(v4(2, 0, 0, 0), 8)}});
+  options.peers = {{0, "a", {prefix(v4(0, 0, 0, 0), 1), prefix(v6({}), 1, true)}},
+                   {1, "b", {prefix(v4(1, 0, 0, 0), 8), prefix(v6({0x0100}), 8, true)}}};
+  options.lan_mtu = 576;
+  options.decrement_ttl = decrement_ttl;
+  return options;
+}
+
+ByteVector any_packet(Prng& prng) {
+  Shape shape = any_shape(prng, 700);
+  if (prng.chance(0.8)) {
+    shape.option_words = 0;
+    shape.extensions.clear();
+    shape.fragment_offset = 0;
+    shape.more_fragments = false;
+  }
+  if (prng.chance(0.5)) shape.dscp = static_cast<uint8_t>(8 + prng.below(2));
+  return make_packet(shape);
+}
+
+/// Changes a bit or a byte of the headers, or where the packet ends.
+void change(ByteVector& packet, Prng& prng) {
+  const size_t at = prng.below(std::min<size_t>(packet.size(), 64));
+  if (prng.chance(0.2)) packet[packet[0] >> 4 == 4 ? 8 : 7] = static_cast<uint8_t>(prng.below(3));
+  if (prng.chance(0.5)) packet[at] ^= static_cast<uint8_t>(1 << prng.below(8));
+  if (prng.chance(0.2)) packet[at] = static_cast<uint8_t>(prng.next());
+  if (prng.chance(0.1)) packet.resize(1 + prng.below(packet.size() + 40));
+  const size_t header = packet[0] % 16u * 4u;
+  if (packet[0] >> 4 != 4 || header < 20 || packet.size() < header || prng.chance(0.2)) return;
+  packet[10] = packet[11] = 0;
+  const auto checksum = static_cast<uint16_t>(~plain_sum(std::span(packet).first(header)));
+  packet[10] = static_cast<uint8_t>(checksum >> 8);
+  packet[11] = static_cast<uint8_t>(checksum);
+}
+
+bool is_same(const Admitted& a, const Admitted& b) {
+  return a.peer == b.peer && a.class_index == b.class_index && a.bucket == b.bucket &&
+         a.order == b.order && a.bytes == b.bytes && a.ecn == b.ecn && a.dscp == b.dscp;
+}
+
+RC_GTEST_PROP(Ingress, says_of_a_packet_what_it_would_have_said_if_none_had_come_before,
+              (uint64_t seed)) {
+  Prng prng(seed);
+  const Ingress fresh = made(options_that_look_at_everything(prng.chance(0.5)));
+  Ingress seasoned = fresh;
+  std::vector<ByteVector> packets;
+  for (int i = 0; i < 4; ++i) packets.push_back(any_packet(prng));
+  for (int i = 0; i < 60; ++i) {
+    ByteVector packet = packets[prng.below(packets.size())];
+    if (prng.chance(0.7)) change(packet, prng);
+    ByteVector twin = packet;
+    const auto admitted = admit(seasoned, packet);
+    const auto expected = admit(Ingress(fresh), twin);
+    RC_ASSERT(admitted.has_value() == expected.has_value());
+    RC_ASSERT(packet == twin);
+    if (admitted) {
+      RC_ASSERT(is_same(*admitted, *expected));
+    } else {
+      RC_ASSERT(admitted.error() == expected.error());
+    }
+  }
+}
+
+TEST(Ingress, knows_a_jumbo_frame_from_one_with_too_much_padding) {
+  GatewayOptions options = options_of_two_peers();
+  options.lan_mtu = limits::frame_bytes_max;
+  Ingress ingress = made(options);
+  ByteVector packet = make_packet({.payload = ByteVector(limits::frame_bytes_max - 20)});
+  EXPECT_TRUE(admit(ingress, packet).has_value());
+  EXPECT_TRUE(admit(ingress, packet).has_value());
+  packet.push_back(0);
+  EXPECT_EQ(admit(ingress, packet).error(), DropReason::lan_malformed);
 }
 
 }  // namespace
