@@ -267,7 +267,8 @@ TEST(DpdkLanPort, sends_the_others_of_a_burst_and_counts_who_was_lost_once) {
   Wire wire;
   wire.put_and_pass(
       frame_of(wire.mac(), host_mac, ip_packet(host(hosts[0]), host(remotes[0]), {})));
-  const char* const targets[] = {hosts[0], "10.1.0.77", hosts[0], "10.9.9.9", "10.9.9.9", hosts[0]};
+  const char* const targets[] = {"0.0.0.0",  hosts[0],   "10.1.0.77", hosts[0],
+                                 "10.9.9.9", "10.9.9.9", hosts[0]};
   std::vector<Packet*> burst(std::size(targets));
   ASSERT_EQ(wire.port->take_burst(burst), burst.size());
   std::vector<Bytes> expected;
@@ -287,8 +288,35 @@ TEST(DpdkLanPort, sends_the_others_of_a_burst_and_counts_who_was_lost_once) {
   }));
   EXPECT_EQ(ips, expected);
   EXPECT_EQ(wire.status().tx_unresolved, 1u);
-  EXPECT_EQ(wire.status().tx_unrouted, 2u);
+  EXPECT_EQ(wire.status().tx_unrouted, 3u);
   EXPECT_EQ(wire.port->counters().tx_packets, 3u);
+}
+
+TEST(DpdkLanPort, sends_each_of_a_burst_to_its_own_host) {
+  Wire wire;
+  const auto mac_of = [](size_t i) { return MacAddress{2, 0, 0, 0, 1, uint8_t(i)}; };
+  const char* const targets[] = {"10.1.0.5", "10.1.0.5", "10.1.0.6", "2001:db8::5", "10.1.0.5"};
+  for (size_t i = 0; i < std::size(targets); ++i) {
+    const size_t version = host(targets[i]).is_v4() ? 0 : 1;
+    const size_t first = std::ranges::find(targets, std::string(targets[i])) - targets;
+    wire.put_and_pass(frame_of(wire.mac(), mac_of(first),
+                               ip_packet(host(targets[i]), host(remotes[version]), {})));
+  }
+  std::vector<Packet*> burst(std::size(targets));
+  ASSERT_EQ(wire.port->take_burst(burst), burst.size());
+  std::vector<Bytes> expected;
+  for (size_t i = 0; i < burst.size(); ++i) {
+    const size_t version = host(targets[i]).is_v4() ? 0 : 1;
+    const size_t first = std::ranges::find(targets, std::string(targets[i])) - targets;
+    const Bytes ip = ip_packet(host(remotes[version]), host(targets[i]), Bytes(40, uint8_t(i)));
+    std::ranges::copy(ip, burst[i]->data);
+    burst[i]->bytes = static_cast<uint32_t>(ip.size());
+    expected.push_back(frame_of(mac_of(first), wire.mac(), ip));
+  }
+  wire.sent.clear();
+  EXPECT_EQ(wire.port->tx_burst(burst, clock_now()), burst.size());
+  ASSERT_TRUE(wire.turn_until([&] { return wire.sent.size() >= expected.size(); }));
+  EXPECT_EQ(wire.sent, expected);
 }
 
 TEST(DpdkLanPort, reaches_who_is_behind_a_router_by_whom_it_heard_it_from) {
