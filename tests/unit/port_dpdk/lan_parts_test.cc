@@ -8,7 +8,6 @@
 #include <map>
 #include <vector>
 
-#include "dataplane/port/dpdk/dpdk_lan_port.h"
 #include "dataplane/port/dpdk/echo.h"
 #include "dataplane/port/dpdk/lan_frame.h"
 #include "dataplane/port/dpdk/neighbour_table.h"
@@ -31,31 +30,6 @@ HostAddress host(uint32_t number) {
 }
 MacAddress mac(uint32_t number) {
   return {2, 0, 0, 0, static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)};
-}
-
-// ---- who is on the link
-
-bool has_bit(const HostAddress& it, unsigned bit) { return it.ip[bit / 8] >> (7 - bit % 8) & 1; }
-
-RC_GTEST_PROP(LanAddress, has_on_its_link_who_begins_with_the_same_bits, ()) {
-  const bool is_v4 = *rc::gen::arbitrary<bool>();
-  const unsigned bits_max = is_v4 ? 32 : 128;
-  LanAddress own;
-  own.ip.version = is_v4 ? IpVersion::V4 : IpVersion::V6;
-  own.bits = static_cast<uint8_t>(*rc::gen::inRange(0u, bits_max + 1));
-  for (unsigned i = 0; i < bits_max / 8; ++i) own.ip.ip[i] = *rc::gen::arbitrary<uint8_t>();
-  HostAddress other = own.ip;
-  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
-    const unsigned bit = *rc::gen::inRange(0u, bits_max);
-    other.ip[bit / 8] ^= static_cast<uint8_t>(0x80 >> bit % 8);
-  }
-  bool is_alike = true;
-  for (unsigned bit = 0; bit < own.bits; ++bit) {
-    is_alike &= has_bit(own.ip, bit) == has_bit(other, bit);
-  }
-  RC_ASSERT(own.is_on_link(other) == is_alike);
-  other.version = is_v4 ? IpVersion::V6 : IpVersion::V4;
-  RC_ASSERT(!own.is_on_link(other));
 }
 
 // ---- the table
