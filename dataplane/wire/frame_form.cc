@@ -33,9 +33,7 @@ void put_mask(bool is_v4, std::span<uint8_t> mask) {
 }  // namespace
 
 FrameForm::FrameForm(const FrameAddress& address)
-    : word_count_(address.ip_version == IpVersion::V4 ? 4 : words_max),
-      transport_offset_(0),
-      is_v4_(address.ip_version == IpVersion::V4) {
+    : transport_offset_(0), is_v4_(address.ip_version == IpVersion::V4) {
   FrameAddress form = address;
   form.vlan.reset();
   transport_offset_ = static_cast<uint32_t>(outer_header_bytes(form, FrameStart::Ethernet));

@@ -44,7 +44,7 @@ class FrameForm {
   using Word = uint64_t;
   static constexpr size_t link_bytes = 14, udp_bytes = 8, ipv4_bytes = 20;
   static constexpr size_t words_offset = 8;  // the first word that is not all MAC addresses
-  static constexpr size_t words_max = 7;
+  static constexpr size_t words_max = 7;     // of IPv6; four of IPv4
 
   template <class T>
   static T load(const uint8_t* from) {
@@ -55,14 +55,15 @@ class FrameForm {
   static bool is_ipv4_sum_right(const uint8_t* ip);
 
   std::array<Word, words_max> same_{}, mask_{};
-  uint32_t word_count_, transport_offset_;
+  uint32_t transport_offset_;
   bool is_v4_;
 };
 
 /// The Internet checksum does not depend on byte order, and folds at the end.
 inline bool FrameForm::is_ipv4_sum_right(const uint8_t* ip) {
-  uint64_t sum = 0;
-  for (size_t i = 0; i < ipv4_bytes; i += 4) sum += load<uint32_t>(ip + i);
+  const Word first = load<Word>(ip), second = load<Word>(ip + 8);
+  uint64_t sum = load<uint32_t>(ip + 16);
+  sum += (first & 0xffffffff) + (first >> 32) + (second & 0xffffffff) + (second >> 32);
   sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
   return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
@@ -71,10 +72,11 @@ inline bool FrameForm::try_read(std::span<const uint8_t> bytes, FormedFrame& fra
   if (bytes.size() < transport_offset_ + sizeof(Bth) + icrc_bytes) return false;
   const uint8_t* const ip = bytes.data() + link_bytes;
   const uint8_t* const udp = bytes.data() + transport_offset_ - udp_bytes;
-  Word wrong = 0;
-  for (size_t i = 0; i < word_count_; ++i) {
-    wrong |= (load<Word>(bytes.data() + words_offset + i * sizeof(Word)) ^ same_[i]) & mask_[i];
-  }
+  const auto differ = [&](size_t i) {
+    return (load<Word>(bytes.data() + words_offset + i * sizeof(Word)) ^ same_[i]) & mask_[i];
+  };
+  Word wrong = differ(0) | differ(1) | differ(2) | differ(3);
+  if (!is_v4_) wrong |= differ(4) | differ(5) | differ(6);
   const uint32_t ip_payload_bytes =
       is_v4_ ? load<be16>(ip + 2).host() - uint32_t{ipv4_bytes} : load<be16>(ip + 4).host();
   const uint32_t udp_packet_bytes = load<be16>(udp + 4).host();

@@ -219,26 +219,29 @@ bool DpdkWanPort::try_accept(Packet& packet, Instant now) {
 
 /// The same as try_read(), sooner, of what it accepts nearly always. Frames come in rows.
 inline bool DpdkWanPort::try_read_formed(Packet& packet, Inside& inside) {
-  const std::span<const uint8_t> bytes(packet.data, packet.bytes);
-  const size_t count = peers_.all.size();
-  for (size_t i = 0, index = last_source_; i < count; ++i, ++index) {
-    if (index == count) index = 0;
-    const Peer& peer = peers_.all[index];
-    FormedFrame frame;
-    if (!peer.form.try_read(bytes, frame)) continue;
-    const int path = frame.source_udp_port - peer.udp_port;
-    if (path < 0 || path >= facts_.paths) continue;
+  if (try_read_of(last_source_, packet, inside)) return true;
+  for (size_t index = 0; index < peers_.all.size(); ++index) {
+    if (!try_read_of(index, packet, inside)) continue;
     last_source_ = index;
-    packet.peer = static_cast<uint16_t>(index);
-    packet.path = static_cast<uint16_t>(path);
-    packet.ecn = frame.ecn;
-    packet.dscp = frame.dscp;
-    inside.ip_offset = static_cast<uint32_t>(peer.form.ip_offset());
-    inside.transport_offset = static_cast<uint32_t>(peer.form.transport_offset());
-    inside.transport_bytes = frame.transport_bytes;
     return true;
   }
   return false;
+}
+
+inline bool DpdkWanPort::try_read_of(size_t index, Packet& packet, Inside& inside) {
+  const Peer& peer = peers_.all[index];
+  FormedFrame frame;
+  if (!peer.form.try_read({packet.data, packet.bytes}, frame)) return false;
+  const int path = frame.source_udp_port - peer.udp_port;
+  if (path < 0 || path >= facts_.paths) return false;
+  packet.peer = static_cast<uint16_t>(index);
+  packet.path = static_cast<uint16_t>(path);
+  packet.ecn = frame.ecn;
+  packet.dscp = frame.dscp;
+  inside.ip_offset = static_cast<uint32_t>(peer.form.ip_offset());
+  inside.transport_offset = static_cast<uint32_t>(peer.form.transport_offset());
+  inside.transport_bytes = frame.transport_bytes;
+  return true;
 }
 
 bool DpdkWanPort::try_read(Packet& packet, Inside& inside, Instant now) {

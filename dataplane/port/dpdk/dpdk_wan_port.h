@@ -110,6 +110,7 @@ class DpdkWanPort final : public Port {
   };
   bool try_accept(Packet& packet, Instant now);
   bool try_read_formed(Packet& packet, Inside& inside);
+  bool try_read_of(size_t peer, Packet& packet, Inside& inside);
   bool try_read(Packet& packet, Inside& inside, Instant now);
   bool find_source(const FrameAddress& address, Packet& packet);
   void on_other(std::span<const uint8_t> frame, Instant now);
