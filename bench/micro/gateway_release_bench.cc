@@ -32,8 +32,10 @@ class Posted final : public Receives {
     return handle;
   }
   void complete(sdr::RecvHandle, Instant) override {}
-  bool is_marked(sdr::RecvHandle, uint32_t) const override { return false; }
-  uint32_t slot_bytes(sdr::RecvHandle, uint32_t) const override { return payload_bytes(); }
+  /// All whole, none of them marked.
+  sdr::SlotArrivals arrivals(sdr::RecvHandle) const override {
+    return {marked_.data(), short_by_.data(), payload_bytes()};
+  }
   uint32_t payload_bytes() const override { return slots.payload_bytes_max; }
 
   void begin_epoch() { next_ = 0; }
@@ -52,6 +54,8 @@ class Posted final : public Receives {
   bool is_first_ = true;
   sdr::RecvMemory* lender_ = nullptr;
   std::array<uint8_t*, slots.messages> memory_{};
+  std::array<uint64_t, slots.data_slots_max / 64> marked_{};
+  std::array<uint16_t, slots.data_slots_max> short_by_{};
 };
 
 struct Site {

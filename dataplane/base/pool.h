@@ -46,8 +46,9 @@ class Pool {
   }
   /// The object's place in the pool, below capacity(); stable for the pool's life.
   size_t index_of(const T* object) const {
-    CW_ASSERT(object >= objects_.get() && object < objects_.get() + capacity_);
-    return static_cast<size_t>(object - objects_.get());
+    const auto index = static_cast<size_t>(object - objects_.get());
+    CW_ASSERT(index < capacity_);
+    return index;
   }
   T& at(size_t index) {
     CW_DCHECK(index < capacity_);

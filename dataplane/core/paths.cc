@@ -73,8 +73,6 @@ LossEstimator::Part LossEstimator::total(Instant now) const {
   return sum;
 }
 
-void LossEstimator::add_arrived(uint64_t packets, Instant now) { part_at(now).arrived += packets; }
-
 void LossEstimator::add_lost(uint64_t packets, uint64_t bursts, Instant now) {
   Part& part = part_at(now);
   part.lost += packets;

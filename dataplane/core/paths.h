@@ -53,7 +53,7 @@ class LossEstimator {
   /// `window` is how far back the estimate looks, at least 8 ns.
   explicit LossEstimator(Duration window = Duration::from_s(4));
 
-  void add_arrived(uint64_t packets, Instant now);
+  void add_arrived(uint64_t packets, Instant now) { part_at(now).arrived += packets; }
   /// `bursts` is the number of unbroken runs that the lost packets came in.
   void add_lost(uint64_t packets, uint64_t bursts, Instant now);
   /// A packet that had been counted as lost has arrived after all.
@@ -138,6 +138,11 @@ class PathEstimates {
   void on_rtt(Duration sample, Instant now) { rtt_.add(sample, now); }
   /// Takes what PsnTracker::on_arrival() said about one packet.
   void on_arrival(const PsnArrival& arrival, Instant now);
+  /// The same for a packet that came right behind the one before.
+  void on_next(Instant now) {
+    loss_.add_arrived(1, now);
+    ++totals_.arrived;
+  }
   /// Takes one range that a tracker of this path reported.
   void on_lost(const LostRange& range, Instant now);
   void on_time(Instant now) { reorder_.on_time(now); }

@@ -72,6 +72,20 @@ class PsnTracker {
   /// now, before their budget, and appended to `lost`.
   PsnArrival on_arrival(Psn psn, Instant now, Ring<LostRange>& lost);
 
+  /// Takes the PSN right behind the highest while no gap is open, as on_arrival() would: Fresh,
+  /// number reached(). False for any other, and nothing has happened.
+  bool try_next(Psn psn) {
+    if (psn != highest_ + 1 || gap_count_ > 0) return false;
+    stale_run_ = 0;
+    const uint32_t place = psn.value() % window_psns;
+    arrived_[place / word_bits] |= uint64_t{1} << place % word_bits;
+    ++reached_;
+    highest_ = psn;
+    return true;
+  }
+  /// The number of the highest PSN.
+  uint64_t reached() const { return reached_; }
+
   /// Appends to `lost` what is still missing from gaps opened at least `reorder_time` ago. Stops
   /// when `lost` is full; the rest comes with the next call.
   void settle(Instant now, Duration reorder_time, Ring<LostRange>& lost);

@@ -39,11 +39,8 @@ class Gateway::Receiving final : public Receives, public sdr::RecvEvents {
     return stream_.try_post(lender, bytes);
   }
   void complete(sdr::RecvHandle handle, Instant now) override { stream_.complete(handle, now); }
-  bool is_marked(sdr::RecvHandle handle, uint32_t slot) const override {
-    return stream_.is_marked(handle, slot);
-  }
-  uint32_t slot_bytes(sdr::RecvHandle handle, uint32_t slot) const override {
-    return stream_.slot_bytes(handle, slot);
+  sdr::SlotArrivals arrivals(sdr::RecvHandle handle) const override {
+    return stream_.arrivals(handle);
   }
   uint32_t payload_bytes() const override { return stream_.config().payload_bytes; }
 

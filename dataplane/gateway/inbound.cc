@@ -93,18 +93,21 @@ InboundAccounts Inbound::accounts() const {
 // ---- the reader tells ---------------------------------------------------------------------------
 
 // What is given up early leaves the table by and by, at the pace of the LAN; so it is early.
-void Inbound::on_frame(const ParsedFrame& parsed, Instant now) {
+Frame* Inbound::try_take(Instant now) {
   ++accounts_.seen;
   if (frames_.free_count() <= frames_low_) order_.give_up_oldest(now);
-  Frame* frame = frames_.try_take();
+  Frame* const frame = frames_.try_take();
   if (frame == nullptr) {
     drops_.add(DropReason::hold_memory);
     count_drop(DropReason::hold_memory);
-    return reader_.done(parsed);
+    return nullptr;
   }
-  frame->parsed = parsed;
   frame->is_held = false;
-  order_.take(static_cast<uint32_t>(frames_.index_of(frame)), now);
+  return frame;
+}
+
+void Inbound::on_frame(Frame& frame, Instant now) {
+  order_.take(static_cast<uint32_t>(frames_.index_of(&frame)), now);
 }
 
 // ---- the order tells ----------------------------------------------------------------------------

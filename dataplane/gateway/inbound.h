@@ -63,7 +63,8 @@ class Inbound final : FrameSink, OrderSink, FrameSource {
   Inbound(const InboundOptions& options, LargeMemory memory, Receives& receives, Release& release,
           Drops& drops);
 
-  void on_frame(const ParsedFrame& parsed, Instant now) override;
+  Frame* try_take(Instant now) override;
+  void on_frame(Frame& frame, Instant now) override;
   void on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end, Instant now) override {
     order_.on_settled(place, slot_first, slot_end, now);
   }

@@ -6,6 +6,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/gateway/ip_packet.h"
+#include "dataplane/wire/ip_layout.h"
 
 namespace cw::gateway {
 namespace {
@@ -17,7 +18,7 @@ constexpr Duration turn_max = Duration::from_us(400);
 
 /// The frame is one IP packet, as long as it says: what a LAN may be given.
 bool is_ip_packet(std::span<const uint8_t> frame) {
-  const auto length_at = [&](size_t at) { return size_t{frame[at]} << 8 | frame[at + 1]; };
+  const auto length_at = [&](size_t at) { return size_t{ip_layout::load<be16>(&frame[at])}; };
   const unsigned version = frame[0] >> 4;
   const size_t header_bytes = (frame[0] & 15u) * 4;
   if (version == 4) {
@@ -37,6 +38,7 @@ Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters, D
       lan_(lan),
       counters_(counters),
       drops_(drops),
+      lan_bytes_max_(lan.facts().payload_max),
       at_once_(options.frames_max),
       in_turn_(options.frames_max),
       ready_(options.frames_max) {
@@ -79,14 +81,25 @@ void Release::pace(Instant now) {
   const Instant last = std::exchange(paced_at_, now);
   const Instant before = now - last <= turn_max ? last : now;
   line_free_ = std::max(line_free_, before - options_.rate.time_for(Bytes(options_.burst_bytes)));
-  while (line_free_ <= now) {
-    Ring<Entry>& row = at_once_.is_empty() ? in_turn_ : at_once_;
-    if (row.is_empty()) return;
-    Entry entry = row.pop();
-    line_free_ += options_.rate.time_for(Bytes(entry.bytes));
-    entry.ready = now;
-    CW_ASSERT(ready_.try_push(entry));
-  }
+  if (line_free_ > now || (at_once_.is_empty() && in_turn_.is_empty())) return;
+  // The last may be on credit. By bytes: a division per turn, not one per frame.
+  const uint64_t allowed = options_.rate.bytes_in(now - line_free_).count();
+  uint64_t bytes = 0;
+  while (bytes <= allowed && !at_once_.is_empty()) bytes += let_through(at_once_, now);
+  while (bytes <= allowed && !in_turn_.is_empty()) bytes += let_through(in_turn_, now);
+  line_free_ += options_.rate.time_for(Bytes(bytes));
+}
+
+inline uint32_t Release::let_through(Ring<Entry>& row, Instant now) {
+  const Entry& entry = row.front();
+  Entry& ready = ready_.grow();
+  ready.source = entry.source;
+  ready.frame = entry.frame;
+  ready.bytes = entry.bytes;
+  ready.is_marked = entry.is_marked;
+  ready.ready = now;
+  row.drop_front();
+  return ready.bytes;
 }
 
 void Release::expire(Instant now) {
@@ -104,13 +117,15 @@ void Release::drop(const Entry& entry, DropReason reason) {
 size_t Release::write_burst(std::span<Packet*> packets, Instant now) {
   size_t written = 0;
   while (written < packets.size() && !ready_.is_empty()) {
-    if (try_write(ready_.pop(), *packets[written], now)) ++written;
+    if (try_write(ready_.front(), *packets[written], now)) ++written;
+    ready_.drop_front();
   }
+  counters_.add(Counter::frames_out, written);
   return written;
 }
 
-bool Release::try_write(const Entry& entry, Packet& packet, Instant now) {
-  if (entry.bytes > std::min(packet.bytes_max, lan_.facts().payload_max)) {
+inline bool Release::try_write(const Entry& entry, Packet& packet, Instant now) {
+  if (entry.bytes > std::min(packet.bytes_max, lan_bytes_max_)) {
     drop(entry, DropReason::frame_too_big);
     return false;
   }
@@ -129,12 +144,11 @@ bool Release::try_write(const Entry& entry, Packet& packet, Instant now) {
   packet.payload = nullptr;
   packet.payload_bytes = 0;
   packet.at = now;
-  counters_.add(Counter::frames_out);
   entry.source->on_out(entry.frame);
   return true;
 }
 
-void Release::mark(const Entry& entry, std::span<uint8_t> frame, Instant now) {
+inline void Release::mark(const Entry& entry, std::span<uint8_t> frame, Instant now) {
   const bool is_queue_long = options_.mark && (now - entry.ready) * 2 > options_.queue;
   if (!entry.is_marked && !is_queue_long) return;
   if (ecn_of(frame) == ecn_ce) return;

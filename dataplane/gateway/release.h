@@ -68,6 +68,7 @@ class Release {
   };
 
   void pace(Instant now);
+  uint32_t let_through(Ring<Entry>& row, Instant now);
   void expire(Instant now);
   void drop(const Entry& entry, DropReason reason);
   size_t write_burst(std::span<Packet*> packets, Instant now);
@@ -78,6 +79,7 @@ class Release {
   Port& lan_;
   Counters& counters_;
   Drops& drops_;
+  uint32_t lan_bytes_max_;  // of a frame
   Ring<Entry> at_once_, in_turn_;
   Ring<Entry> ready_;  // for the port
   Instant line_free_;  // by the pacer

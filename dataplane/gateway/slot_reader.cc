@@ -50,6 +50,9 @@ void SlotReader::on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t
                            const uint64_t* placed, Instant now) {
   Message* message = find(handle);
   if (message == nullptr) return;
+  arrivals_ = receives_.arrivals(handle);
+  const bool is_in_front = front_ < posted_.count() && posted_.at(front_) == handle.place;
+  settled_end_ = is_in_front ? front_slot_ : 0;
   uint64_t* known = known_of(*message);
   const uint32_t end = end_of(*message);
   for (uint32_t word = word_first; word < word_end && word * 64 < end; ++word) {
@@ -94,35 +97,42 @@ void SlotReader::on_reset() {
 }
 
 // What lies behind the bytes that came is of another message [C-45] [C-46].
-std::optional<DropReason> SlotReader::misfit(const Message& message,
-                                             const std::optional<SlotHeader>& header,
-                                             uint32_t came) {
+DropReason SlotReader::misfit(const std::optional<SlotHeader>& header, uint32_t came) {
   if (came < slot_header_bytes) return DropReason::slot_short;
   if (!header) return DropReason::slot_header;
   if (header->used_bytes > came - slot_header_bytes) return DropReason::slot_short;
-  if (header->seq != message.handle.seq) return DropReason::slot_message;
-  return std::nullopt;
+  return DropReason::slot_message;
 }
 
 // ---- slots --------------------------------------------------------------------------------------
 
-void SlotReader::read_slot(Message& message, uint32_t index, Instant now) {
-  const uint8_t* bytes = message.memory + size_t{index} * payload_bytes_;
-  const auto header = parse_slot_header({bytes, payload_bytes_});
-  const uint32_t came = receives_.slot_bytes(message.handle, index);
-  if (const auto reason = misfit(message, header, came)) {
-    drops_.add(*reason);
+inline void SlotReader::read_slot(Message& message, uint32_t index, Instant now) {
+  const auto header =
+      parse_slot_header({message.memory + size_t{index} * payload_bytes_, payload_bytes_});
+  const uint32_t came = arrivals_.bytes(index);
+  const bool is_right =
+      header && header->seq == message.handle.seq && slot_header_bytes + header->used_bytes <= came;
+  if (!is_right) {
+    drops_.add(misfit(header, came));
     return lose_slot(message, index);
   }
   Slot& slot = slot_of(message, index);
   slot.state = SlotState::Present;
   slot.used = header->used_bytes;
   slot.first = header->first_frame;
-  if (slot.waiting.start.slot != no_slot) {
-    --message.tails;
-    follow(message, slot.waiting, index, now);
-  }
+  if (slot.waiting.start.slot != no_slot) resume(message, index, now);
   if (slot.first != no_frame_start) read_frames(message, index, now);
+}
+
+// The frame that waited for a slot. Most end in it, right before the next.
+inline void SlotReader::resume(Message& message, uint32_t index, Instant now) {
+  --message.tails;
+  const Slot& slot = slot_of(message, index);
+  static_assert(no_frame_start + 1 > UINT16_MAX, "then nothing fits");
+  if (slot.waiting.got + slot.first == slot.waiting.need) {
+    return emit(message, slot.waiting.start, now);
+  }
+  follow(message, slot.waiting, index, now);
 }
 
 void SlotReader::lose_slot(Message& message, uint32_t index) {
@@ -134,21 +144,36 @@ void SlotReader::lose_slot(Message& message, uint32_t index) {
 }
 
 // The frames that begin in a slot.
-void SlotReader::read_frames(Message& message, uint32_t index, Instant now) {
+inline void SlotReader::read_frames(Message& message, uint32_t index, Instant now) {
   const Slot& slot = slot_of(message, index);
   Spot at{index, slot.first};
   while (at.offset < slot.used) {
     const auto left = static_cast<uint16_t>(slot.used - at.offset);
     if (left < frame_header_bytes) return follow(message, {at, left}, index + 1, now);
-    ParsedFrame frame;
-    if (!try_read_header(message, at, frame.header)) {
-      return drops_.add(DropReason::frame_header);  // [C-48]
-    }
-    const auto need = static_cast<uint16_t>(frame_header_bytes + frame.header.bytes);
-    if (need > left) return follow(message, {at, left, need}, index + 1, now);
-    emit(message, at, frame, now);
+    const uint16_t need = bytes_needed_by(message, at);
+    if (need == 0) return drops_.add(DropReason::frame_header);  // [C-48]
+    if (need > left) return begin_tail(message, {at, left, need}, now);
+    emit(message, at, now);
     at.offset = static_cast<uint16_t>(at.offset + need);
   }
+}
+
+// Behind the slot of a tail comes mostly one that has not arrived.
+inline void SlotReader::begin_tail(Message& message, const Tail& tail, Instant now) {
+  const uint32_t next = tail.start.slot + 1;
+  if (next < end_of(message) && slot_of(message, next).state == SlotState::Awaited) {
+    return await(message, slot_of(message, next), tail);
+  }
+  follow(message, tail, next, now);
+}
+
+// Field by field, as they are read: as a whole they would be read wider than they were written.
+inline void SlotReader::await(Message& message, Slot& slot, const Tail& tail) {
+  slot.waiting.start.slot = tail.start.slot;
+  slot.waiting.start.offset = tail.start.offset;
+  slot.waiting.got = tail.got;
+  slot.waiting.need = tail.need;
+  ++message.tails;
 }
 
 // Walks on with a frame that is not whole, from slot `index` on, until it is whole, impossible, or
@@ -159,17 +184,9 @@ void SlotReader::follow(Message& message, Tail tail, uint32_t index, Instant now
     if (index - tail.start.slot >= frame_slots_max) return drops_.add(DropReason::frame_tail);
     Slot& slot = slot_of(message, index);
     if (slot.state == SlotState::Gone) return drops_.add(DropReason::frame_partial);
-    if (slot.state == SlotState::Awaited) {
-      slot.waiting = tail;
-      ++message.tails;
-      return;
-    }
+    if (slot.state == SlotState::Awaited) return await(message, slot, tail);
     if (const auto reason = extend(message, tail, slot)) return drops_.add(*reason);
-    if (tail.need == 0 || tail.got < tail.need) continue;
-    ParsedFrame frame;
-    const bool is_sound = try_read_header(message, tail.start, frame.header);
-    CW_ASSERT(is_sound);  // it was when the tail began
-    return emit(message, tail.start, frame, now);
+    if (tail.need > 0 && tail.got == tail.need) return emit(message, tail.start, now);
   }
 }
 
@@ -181,9 +198,8 @@ std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail,
   const uint16_t room = is_last ? slot.first : slot.used;
   const uint32_t got = tail.got + room;
   if (tail.need == 0 && got >= frame_header_bytes) {
-    FrameHeader header;
-    if (!try_read_header(message, tail.start, header)) return DropReason::frame_header;  // [C-48]
-    tail.need = static_cast<uint16_t>(frame_header_bytes + header.bytes);
+    tail.need = bytes_needed_by(message, tail.start);
+    if (tail.need == 0) return DropReason::frame_header;  // [C-48]
   }
   const bool is_too_long = tail.need > 0 && got > tail.need;
   if (is_too_long || (is_last && (tail.need == 0 || got < tail.need)))
@@ -192,54 +208,68 @@ std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail,
   return std::nullopt;
 }
 
-// Into its place, field by field: what is handed back whole is read wider than it was written.
-inline bool SlotReader::try_read_header(const Message& message, Spot spot,
-                                        FrameHeader& header) const {
-  uint8_t bytes[frame_header_bytes];
-  const uint8_t* at = bytes_of(message, spot);
-  if (slot_of(message, spot.slot).used - spot.offset < int{frame_header_bytes}) {
-    gather(message, spot, bytes, sizeof(bytes));
-    at = bytes;
+// Where a frame's header lies in one piece: in its slot, or else in `pieces`.
+inline const uint8_t* SlotReader::header_at(const Message& message, Spot spot,
+                                            FrameHeaderBytes& pieces) const {
+  if (slot_of(message, spot.slot).used - spot.offset >= int{frame_header_bytes}) {
+    return bytes_of(message, spot);
   }
-  const auto parsed =
-      parse_frame_header(std::span<const uint8_t, frame_header_bytes>(at, frame_header_bytes));
-  if (!parsed) return false;
-  header.bytes = parsed->bytes;
-  header.bucket = parsed->bucket;
-  header.bucket_seq = parsed->bucket_seq;
-  header.order = parsed->order;
-  return true;
+  gather(message, spot, pieces.data(), pieces.size());
+  return pieces.data();
+}
+
+// Of header and packet together; zero: there is no such frame.
+inline uint16_t SlotReader::bytes_needed_by(const Message& message, Spot spot) const {
+  FrameHeaderBytes pieces;
+  const auto header = parse_frame_header(std::span<const uint8_t, frame_header_bytes>(
+      header_at(message, spot, pieces), frame_header_bytes));
+  return header ? static_cast<uint16_t>(frame_header_bytes + header->bytes) : 0;
 }
 
 // All slots touched have been read, and hold so many bytes.
 void SlotReader::gather(const Message& message, Spot from, uint8_t* out, size_t count) const {
-  while (count > 0) {
-    const size_t here = std::min<size_t>(count, slot_of(message, from.slot).used - from.offset);
-    std::memcpy(out, bytes_of(message, from), here);
+  const Slot* slot = &slot_of(message, from.slot);
+  const uint8_t* at = bytes_of(message, from);
+  size_t here = slot->used - from.offset;
+  while (here < count) {
+    std::memcpy(out, at, here);
     out += here;
     count -= here;
-    from = {from.slot + 1, 0};
+    here = (++slot)->used;
+    at = bytes_of(message, {++from.slot, 0});
   }
+  std::memcpy(out, at, count);
 }
 
-void SlotReader::emit(Message& message, Spot start, ParsedFrame& frame, Instant now) {
-  Spot packet = start;
-  size_t skip = frame_header_bytes;
-  while (packet.offset + skip > slot_of(message, packet.slot).used) {
-    skip -= slot_of(message, packet.slot).used - packet.offset;
-    packet = {packet.slot + 1, 0};
-  }
-  packet.offset = static_cast<uint16_t>(packet.offset + skip);
-  const bool is_in_front = posted_.at(front_) == message.handle.place;
-  ++message.frames;
+// Written where it will be read, header and all.
+void SlotReader::emit(Message& message, Spot start, Instant now) {
   ++message.whole;
+  Frame* const place = sink_.try_take(now);
+  if (place == nullptr) return;
+  ParsedFrame& frame = place->parsed;
+  ++message.frames;
+  FrameHeaderBytes pieces;
+  const auto header = parse_frame_header(std::span<const uint8_t, frame_header_bytes>(
+      header_at(message, start, pieces), frame_header_bytes));
+  CW_ASSERT(header);  // it was sound when it was first read
+  frame.header.bytes = header->bytes;
+  frame.header.bucket = header->bucket;
+  frame.header.bucket_seq = header->bucket_seq;
+  frame.header.order = header->order;
   frame.seq = message.handle.seq;
   frame.place = message.handle.place;
   frame.slot = start.slot;
-  frame.packet = packet;
-  frame.is_marked = receives_.is_marked(message.handle, start.slot);
-  frame.is_settled = is_in_front && start.slot < front_slot_;
-  sink_.on_frame(frame, now);
+  put_behind_header(message, start, frame.packet);
+  frame.is_marked = arrivals_.is_marked(start.slot);
+  frame.is_settled = start.slot < settled_end_;
+  sink_.on_frame(*place, now);
+}
+
+inline void SlotReader::put_behind_header(const Message& message, Spot start, Spot& packet) const {
+  uint32_t slot = start.slot, offset = start.offset + uint32_t{frame_header_bytes};
+  for (; offset > slot_of(message, slot).used; ++slot) offset -= slot_of(message, slot).used;
+  packet.slot = slot;
+  packet.offset = static_cast<uint16_t>(offset);
 }
 
 void SlotReader::copy(const ParsedFrame& frame, uint8_t* out) const {
@@ -311,8 +341,9 @@ bool SlotReader::post_all() {
     if (!handle) break;
     CW_ASSERT(handle->place < options_.messages && !messages_[handle->place].is_posted);
     Message& message = messages_[handle->place];
-    message = {.handle = *handle, .is_posted = true};
-    std::fill_n(&slot_of(message, 0), options_.data_slots_max, Slot{});
+    Slot* const row = &slots_[size_t{handle->place} * options_.data_slots_max];
+    message = {.handle = *handle, .row = row, .is_posted = true};
+    std::fill_n(row, options_.data_slots_max, Slot{});
     std::fill_n(known_of(message), words_, 0);
     CW_ASSERT(posted_.try_push(handle->place));
     has_work = true;

@@ -15,6 +15,7 @@
 // at the next slot in which a frame begins [C-46] [C-47] [C-48].
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,10 +36,8 @@ class Receives {
   virtual ~Receives() = default;
   virtual std::optional<sdr::RecvHandle> try_post(sdr::RecvMemory& lender, uint64_t bytes) = 0;
   virtual void complete(sdr::RecvHandle handle, Instant now) = 0;
-  /// The packet that brought the slot had CE. Also from within events.
-  virtual bool is_marked(sdr::RecvHandle handle, uint32_t slot) const = 0;
-  /// Bytes that came in the slot. Also from within events.
-  virtual uint32_t slot_bytes(sdr::RecvHandle handle, uint32_t slot) const = 0;
+  /// How the slots of a message have come. Also from within events; valid until they are over.
+  virtual sdr::SlotArrivals arrivals(sdr::RecvHandle handle) const = 0;
   /// Of a slot in this epoch; at most what the reader was made for. Also from within events.
   virtual uint32_t payload_bytes() const = 0;
 };
@@ -47,8 +46,11 @@ class Receives {
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  /// A frame is whole. Its bytes stay where they are until SlotReader::done().
-  virtual void on_frame(const ParsedFrame& frame, Instant now) = 0;
+  /// A frame is whole. Returns a place for it; null: there is none, and the frame is lost.
+  virtual Frame* try_take(Instant now) = 0;
+  /// `parsed` of what try_take() has just returned is written. The frame's bytes stay where they
+  /// are until SlotReader::done().
+  virtual void on_frame(Frame& frame, Instant now) = 0;
   /// The front has passed these slots: no frame that begins at or before them is still to come,
   /// save the last, when it straddles (it then bears is_settled).
   virtual void on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end, Instant now) = 0;
@@ -100,6 +102,7 @@ class SlotReader final : sdr::RecvMemory {
  private:
   static constexpr uint32_t no_slot = UINT32_MAX, unknown = UINT32_MAX;
 
+  using FrameHeaderBytes = std::array<uint8_t, frame_header_bytes>;
   enum class SlotState : uint8_t { Awaited, Present, Gone };
 
   /// A frame that goes on in slots that have not come yet.
@@ -115,6 +118,7 @@ class SlotReader final : sdr::RecvMemory {
   };
   struct Message {
     sdr::RecvHandle handle;
+    Slot* row = nullptr;        // its slots
     uint8_t* memory = nullptr;  // lent when the first slot comes
     uint32_t slots = unknown;   // its length
     uint32_t frames = 0;        // lent
@@ -126,12 +130,7 @@ class SlotReader final : sdr::RecvMemory {
 
   uint8_t* lend(sdr::RecvHandle handle) override;
   Message* find(sdr::RecvHandle handle);
-  Slot& slot_of(const Message& message, uint32_t slot) {
-    return slots_[size_t{message.handle.place} * options_.data_slots_max + slot];
-  }
-  const Slot& slot_of(const Message& message, uint32_t slot) const {
-    return slots_[size_t{message.handle.place} * options_.data_slots_max + slot];
-  }
+  static Slot& slot_of(const Message& message, uint32_t slot) { return message.row[slot]; }
   uint64_t* known_of(const Message& message) {
     return &known_[size_t{message.handle.place} * words_];
   }
@@ -142,16 +141,20 @@ class SlotReader final : sdr::RecvMemory {
     return message.slots < options_.data_slots_max ? message.slots : options_.data_slots_max;
   }
 
-  static std::optional<DropReason> misfit(const Message& message,
-                                          const std::optional<SlotHeader>& header, uint32_t came);
-  void read_slot(Message& message, uint32_t slot, Instant now);
+  static DropReason misfit(const std::optional<SlotHeader>& header, uint32_t came);
+  void read_slot(Message& message, uint32_t index, Instant now);
+  void resume(Message& message, uint32_t index, Instant now);
   void lose_slot(Message& message, uint32_t slot);
-  void read_frames(Message& message, uint32_t slot, Instant now);
-  void follow(Message& message, Tail tail, uint32_t slot, Instant now);
+  void read_frames(Message& message, uint32_t index, Instant now);
+  void begin_tail(Message& message, const Tail& tail, Instant now);
+  static void await(Message& message, Slot& slot, const Tail& tail);
+  void follow(Message& message, Tail tail, uint32_t index, Instant now);
   std::optional<DropReason> extend(const Message& message, Tail& tail, const Slot& slot) const;
-  bool try_read_header(const Message& message, Spot spot, FrameHeader& header) const;
+  const uint8_t* header_at(const Message& message, Spot spot, FrameHeaderBytes& pieces) const;
+  uint16_t bytes_needed_by(const Message& message, Spot spot) const;
   void gather(const Message& message, Spot from, uint8_t* out, size_t count) const;
-  void emit(Message& message, Spot start, ParsedFrame& frame, Instant now);
+  void emit(Message& message, Spot start, Instant now);
+  void put_behind_header(const Message& message, Spot start, Spot& packet) const;
   void advance_front(Instant now);
   void give_up_stalled(Instant now);
   bool post_all();
@@ -162,7 +165,10 @@ class SlotReader final : sdr::RecvMemory {
   FrameSink& sink_;
   Drops& drops_;
   uint32_t payload_bytes_ = 0;
-  uint32_t words_;  // of bits per message
+  // Of the message whose slots are being read.
+  sdr::SlotArrivals arrivals_;
+  uint32_t settled_end_ = 0;  // the front has passed the slots before
+  uint32_t words_;            // of bits per message
 
   std::unique_ptr<Message[]> messages_;  // by place
   std::unique_ptr<Slot[]> slots_;        // by place and slot

@@ -131,7 +131,7 @@ Result<void> Peer::add_qp(const QpOptions& qp, Instant now) {
   const auto index = static_cast<uint16_t>(qps_.size());
   for (uint8_t generation = 0; generation < made.config.generations; ++generation) {
     for (uint16_t channel = 0; channel < made.config.channels; ++channel) {
-      targets_.push_back({index, generation, channel});
+      targets_.push_back({made.recv.get(), index, channel, generation});
     }
   }
   trackers_.resize(std::max(trackers_.size(), size_t{made.config.channels} * paths_count_));
@@ -171,7 +171,7 @@ void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
   const uint32_t index = slot.target_qp - qpn_base_;
   if (index >= targets_.size()) return drops_.add(DropReason::qpn_unknown);
   const Target& target = targets_[index];
-  RecvStream* stream = qps_[target.qp_index].recv.get();
+  RecvStream* const stream = target.recv;
   if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
   const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
   const uint64_t number = stream->has_key(slot.key) ? track(slot.psn, parts, target, path, now) : 0;
@@ -189,18 +189,22 @@ void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
 inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target,
                             uint16_t path, Instant now) {
   Tracked& tracked = trackers_[size_t{target.channel} * paths_count_ + path];
-  const PsnArrival arrival = tracked.psns.on_arrival(psn, now, lost_);
-  paths_[path].on_arrival(arrival, now);
-  const Qp& qp = qps_[target.qp_index];
-  if (arrival.kind != PsnArrival::Kind::Fresh || parts.id >= qp.config.messages) {
-    return arrival.number;
+  if (tracked.psns.try_next(psn)) {
+    paths_[path].on_next(now);
+  } else {
+    const PsnArrival arrival = tracked.psns.on_arrival(psn, now, lost_);
+    paths_[path].on_arrival(arrival, now);
+    if (arrival.kind != PsnArrival::Kind::Fresh) return arrival.number;
   }
-  tracked.gaps.on_fresh(psn, {.qp_index = target.qp_index,
-                              .place = parts.id,
-                              .seq = qp.recv->seq_in(parts.id),
-                              .slot = parts.slot,
-                              .is_repair = parts.slot >= qp.config.data_slots_max});
-  return arrival.number;
+  const StreamConfig& config = target.recv->config();
+  if (parts.id < config.messages) {
+    tracked.gaps.on_fresh(psn, {.qp_index = target.qp_index,
+                                .place = parts.id,
+                                .seq = target.recv->seq_in(parts.id),
+                                .slot = parts.slot,
+                                .is_repair = parts.slot >= config.data_slots_max});
+  }
+  return tracked.psns.reached();
 }
 
 void Peer::flush_arrivals(Instant now) {

@@ -99,9 +99,10 @@ class Peer final : private LinkEvents {
   };
   /// What one QP number of ours stands for.
   struct Target {
+    RecvStream* recv = nullptr;  // null: not for this direction
     uint16_t qp_index = 0;
-    uint8_t generation = 0;
     uint16_t channel = 0;
+    uint8_t generation = 0;
   };
   struct Tracked {
     PsnTracker psns;

@@ -23,6 +23,17 @@ struct MessageLength {
   uint32_t frames = 0;  ///< of hosts in them; 0 where there are none, or its sender does not say
 };
 
+/// How the packets of a message's slots were, for slots in place.
+struct SlotArrivals {
+  const uint64_t* marked = nullptr;    ///< bit s % 64 of word s / 64: slot s had met congestion
+  const uint16_t* short_by = nullptr;  ///< bytes that its packet was shorter than a slot
+  uint32_t payload_bytes = 0;          ///< of a whole slot
+
+  bool is_marked(uint32_t slot) const { return (marked[slot / 64] >> slot % 64 & 1) != 0; }
+  /// Behind them lies what lay there before. A slot that was rebuilt is full.
+  uint32_t bytes(uint32_t slot) const { return payload_bytes - short_by[slot]; }
+};
+
 struct RecvInfo {
   MessageStatus status = MessageStatus::Open;
   std::optional<uint64_t> bytes;  ///< the message's length, once the sender has said

@@ -61,14 +61,12 @@ void RecvStream::set_events(RecvEvents* events) {
   short_by_.assign(words * 64, 0);
 }
 
-bool RecvStream::is_marked(RecvHandle handle, uint32_t slot) const {
-  if (events_ == nullptr || slot >= config_.data_slots_max || find(handle) == nullptr) return false;
-  return (marked_[word_of(handle.place, slot)] >> slot % 64 & 1) != 0;
-}
-
-uint32_t RecvStream::slot_bytes(RecvHandle handle, uint32_t slot) const {
-  CW_ASSERT(slot < config_.data_slots_max && handle.place < config_.messages);
-  return config_.payload_bytes - short_by_[word_of(handle.place, 0) * 64 + slot];
+SlotArrivals RecvStream::arrivals(RecvHandle handle) const {
+  CW_ASSERT(events_ != nullptr && handle.place < config_.messages);
+  const size_t first = word_of(handle.place, 0);
+  return {.marked = &marked_[first],
+          .short_by = &short_by_[first * 64],
+          .payload_bytes = config_.payload_bytes};
 }
 
 std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {

@@ -61,11 +61,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   /// Before the first receive is posted. With events, reset() frees all places by itself; without,
   /// complete() does. Allocates two bytes and two bits per slot.
   void set_events(RecvEvents* events);
-  /// Whether the packet that brought this slot had met congestion; false without events.
-  bool is_marked(RecvHandle handle, uint32_t slot) const;
-  /// Bytes that came in this slot's packet; behind them lies what lay there before. A slot that was
-  /// rebuilt is full. With events, and for a slot in place.
-  uint32_t slot_bytes(RecvHandle handle, uint32_t slot) const;
+  /// With events; of a place in use, until complete().
+  SlotArrivals arrivals(RecvHandle handle) const;
   /// Offers memory for the next message; nothing when all places are taken. The memory is written
   /// to until complete() returns.
   std::optional<RecvHandle> try_post(std::span<uint8_t> memory);

@@ -44,22 +44,28 @@ static_assert(sizeof(SlotWriteHeaders) == slot_write_header_bytes);
 inline bool try_parse_slot_write(std::span<const uint8_t> head, size_t packet_bytes,
                                  SlotWrite& slot) {
   if (head.size() < slot_write_header_bytes) return false;
-  detail::SlotWriteHeaders headers;
-  std::memcpy(&headers, head.data(), sizeof(headers));
-  const Bth& bth = headers.bth;
-  slot.target_qp = bth.target_qp.host();
-  slot.psn = Psn(bth.psn.host());
-  slot.address = headers.reth.address.host();
-  slot.key = headers.reth.key.host();
-  slot.payload_bytes = headers.reth.bytes.host();
-  slot.immediate = headers.immediate.value.host();
-  slot.is_solicited = bth.flags & Bth::solicited;
+  // Word by word, as encode_slot_write() has them.
+  const auto word_at = [&](size_t index) {
+    be64 word;
+    std::memcpy(&word, &head[index * sizeof(word)], sizeof(word));
+    return word.host();
+  };
+  const uint64_t first = word_at(0), second = word_at(1), third = word_at(2), last = word_at(3);
+  const auto opcode = static_cast<uint32_t>(first >> 56);
+  const auto flags = static_cast<uint32_t>(first >> 48);
+  slot.target_qp = first & 0xffffff;
+  slot.psn = Psn(second >> 32 & 0xffffff);
+  slot.address = second << 32 | third >> 32;
+  slot.key = static_cast<uint32_t>(third);
+  slot.payload_bytes = static_cast<uint32_t>(last >> 32);
+  slot.immediate = static_cast<uint32_t>(last);
+  slot.is_solicited = (flags & Bth::solicited) != 0;
   const uint64_t pad = -uint64_t{slot.payload_bytes} & 3;
   const uint64_t expected_bytes = slot_write_header_bytes + uint64_t{slot.payload_bytes} + pad;
   const auto wrong_flags =
-      (bth.flags ^ pad << Bth::pad_shift) & (3u << Bth::pad_shift | Bth::version_mask);
+      (flags ^ pad << Bth::pad_shift) & (3u << Bth::pad_shift | Bth::version_mask);
   // One branch for all that may be wrong: it is never taken on a healthy wire.
-  return ((bth.opcode ^ opcode_uc_write_only_immediate) | wrong_flags |
+  return ((opcode ^ opcode_uc_write_only_immediate) | wrong_flags |
           (packet_bytes ^ expected_bytes)) == 0;
 }
 

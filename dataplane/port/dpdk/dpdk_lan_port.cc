@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -49,10 +51,14 @@ std::optional<Error> complaint_about(const DpdkLanOptions& options) {
 
 bool LanAddress::is_on_link(const HostAddress& host) const {
   if (host.version != ip.version) return false;
-  const size_t whole = bits / 8u;
-  if (!std::equal(host.ip.begin(), host.ip.begin() + whole, ip.ip.begin())) return false;
-  const auto mask = static_cast<uint8_t>(0xff00 >> bits % 8);
-  return mask == 0 || (host.ip[whole] & mask) == (ip.ip[whole] & mask);
+  // By numbers: as bytes, most of a packet's next hop would be this.
+  const auto a = std::bit_cast<std::array<be64, 2>>(host.ip);
+  const auto b = std::bit_cast<std::array<be64, 2>>(ip.ip);
+  const auto is_alike = [](be64 left, be64 right, unsigned from_front) {
+    return from_front == 0 || (left.host() ^ right.host()) >> (64 - from_front) == 0;
+  };
+  const unsigned first = std::min<unsigned>(bits, 64);
+  return is_alike(a[0], b[0], first) && is_alike(a[1], b[1], bits - first);
 }
 
 Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make(const DpdkLanOptions& options) {

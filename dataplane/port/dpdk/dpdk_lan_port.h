@@ -12,6 +12,7 @@
 // is kept from forwarding the rest (kernel_ingress.h). Elsewhere the port answers.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -119,7 +120,15 @@ class DpdkLanPort final : public Port {
   const LanAddress* link_to(const HostAddress& host) const;
 
   Row wrap_row(std::span<Packet* const> packets, Instant now);
-  Way try_wrap(Packet& packet, Instant now);
+  /// How packets for a host go.
+  struct Hop {
+    bool is_known = false;
+    HostAddress target;
+    // What stands before the IP packet, up to its end: tagged or not, it is written in one go.
+    std::array<uint8_t, 24> header{};
+  };
+  Way try_wrap(Packet& packet, Hop& hop, Instant now);
+  Way find_way(const HostAddress& target, Hop& hop, Instant now);
   void count_lost(Way why);
   const Neighbour* find_hop(const HostAddress& target, Instant now);
   void resolve(Neighbour& hop, const LanAddress* link, Instant now);

@@ -41,26 +41,43 @@ size_t DpdkLanPort::tx_burst(std::span<Packet* const> packets, Instant now) {
 /// Makes frames of packets from the front, up to one that has no way.
 DpdkLanPort::Row DpdkLanPort::wrap_row(std::span<Packet* const> packets, Instant now) {
   Row row;
+  Hop hop;
   const size_t most = is_full_ ? 1 : std::min(packets.size(), limits::burst_packets_max);
   while (row.count < most) {
-    row.after = try_wrap(*packets[row.count], now);
+    row.after = try_wrap(*packets[row.count], hop, now);
     if (row.after != Way::Open) break;
     ++row.count;
   }
   return row;
 }
 
-DpdkLanPort::Way DpdkLanPort::try_wrap(Packet& packet, Instant now) {
+/// `hop` is that of the packet before: many in a row go to the same.
+DpdkLanPort::Way DpdkLanPort::try_wrap(Packet& packet, Hop& hop, Instant now) {
   CW_ASSERT(packet.payload == nullptr && packet.bytes <= packet.bytes_max);
-  if (!is_up_) return Way::LinkDown;
   const auto ends = ends_of({packet.data, packet.bytes});
-  if (!ends || !is_routable_host(ends->target)) return Way::Unrouted;
-  const Neighbour* const hop = find_hop(ends->target, now);
-  if (hop == nullptr) return Way::Unrouted;
-  if (!hop->is_known) return Way::Unresolved;
-  packet.data =
-      put_link_header(packet.data, hop->mac, ends->target.is_v4() ? type_ipv4 : type_ipv6);
+  if (!ends) return is_up_ ? Way::Unrouted : Way::LinkDown;
+  if (!hop.is_known || hop.target != ends->target) {
+    const Way way = find_way(ends->target, hop, now);
+    if (way != Way::Open) return way;
+  }
+  static_assert(sizeof hop.header <= limits::headers_bytes_max);
+  packet.data -= link_bytes();
   packet.bytes += static_cast<uint32_t>(link_bytes());
+  std::memcpy(packet.data + link_bytes() - hop.header.size(), hop.header.data(), hop.header.size());
+  return Way::Open;
+}
+
+/// Fills `hop` when the way is open.
+DpdkLanPort::Way DpdkLanPort::find_way(const HostAddress& target, Hop& hop, Instant now) {
+  if (!is_up_) return Way::LinkDown;
+  if (!is_routable_host(target)) return Way::Unrouted;
+  const Neighbour* const neighbour = find_hop(target, now);
+  if (neighbour == nullptr) return Way::Unrouted;
+  if (!neighbour->is_known) return Way::Unresolved;
+  put_link_header(hop.header.data() + hop.header.size(), neighbour->mac,
+                  target.is_v4() ? type_ipv4 : type_ipv6);
+  hop.target = target;
+  hop.is_known = true;
   return Way::Open;
 }
 

@@ -24,6 +24,7 @@
 #include "dataplane/port/dpdk/kernel_net.h"
 #include "dataplane/port/dpdk/neighbour.h"
 #include "dataplane/port/dpdk/neighbour_message.h"
+#include "dataplane/wire/frame_form.h"
 #include "dataplane/wire/icrc.h"
 
 namespace cw {
@@ -87,6 +88,7 @@ class DpdkWanPort final : public Port {
     HostAddress address;
     uint16_t udp_port = 0;
     size_t hop = 0;  // of hops_
+    FrameForm form;  // of what it sends us
   };
   struct Peers {
     std::vector<Peer> all;
@@ -101,7 +103,15 @@ class DpdkWanPort final : public Port {
   Result<void> join_kernel(const DpdkWanOptions& options);
   void note_facts(const DpdkWanOptions& options);
 
+  /// Where a frame's transport packet lies.
+  struct Inside {
+    uint32_t ip_offset = 0, transport_offset = 0;
+    uint32_t transport_bytes = 0;  // without the ICRC
+  };
   bool try_accept(Packet& packet, Instant now);
+  bool try_read_formed(Packet& packet, Inside& inside);
+  bool try_read_of(size_t peer, Packet& packet, Inside& inside);
+  bool try_read(Packet& packet, Inside& inside, Instant now);
   bool find_source(const FrameAddress& address, Packet& packet);
   void on_other(std::span<const uint8_t> frame, Instant now);
   void look_after_hops(Instant now);

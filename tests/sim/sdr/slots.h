@@ -159,7 +159,7 @@ class SlotSink final : public sdr::RecvEvents {
       if (bytes[i] != (label.number & 0xff)) return complain("a wrong byte");
     }
     if (!arrivals_.emplace(label.number, now).second) return complain("a slot came twice");
-    if (stream_.is_marked(handle, slot)) marked_.insert(label.number);
+    if (stream_.arrivals(handle).is_marked(slot)) marked_.insert(label.number);
   }
   uint64_t base_of(sdr::RecvHandle handle) const {
     return handle.place * config_.message_bytes_max();

@@ -239,6 +239,34 @@ RC_GTEST_PROP(PsnTrackerProperty, agrees_with_sets, (uint64_t seed)) {
   RC_ASSERT(!testing::Test::HasFailure());
 }
 
+// The short way of the packet that comes in order is the long way, step by step.
+RC_GTEST_PROP(PsnTrackerProperty, goes_the_same_whether_the_next_is_asked_for_or_not, ()) {
+  PsnTracker asked(3, Psn(0)), plain(3, Psn(0));
+  Ring<LostRange> asked_lost(8), plain_lost(8);
+  uint64_t psn = *rc::gen::element(uint64_t{0}, uint64_t{Psn::space - 20});
+  Instant now = at(0_us);
+  for (int i = *rc::gen::inRange(1, 200); i > 0; --i) {
+    psn += *rc::gen::weightedElement<uint64_t>({{20, 1}, {2, 3}, {1, 5000}, {2, Psn::space - 2}});
+    now += Duration::from_us(*rc::gen::inRange(0, 300));
+    const PsnArrival arrival = plain.on_arrival(Psn(psn), now, plain_lost);
+    if (asked.try_next(Psn(psn))) {
+      RC_ASSERT(arrival.kind == Kind::Fresh);
+      RC_ASSERT(asked.reached() == arrival.number);
+    } else {
+      const PsnArrival other = asked.on_arrival(Psn(psn), now, asked_lost);
+      RC_ASSERT((other.kind == arrival.kind && other.number == arrival.number &&
+                 other.depth == arrival.depth && other.behind == arrival.behind));
+    }
+    asked.settle(now, budget, asked_lost), plain.settle(now, budget, plain_lost);
+    while (!plain_lost.is_empty()) {
+      const LostRange a = asked_lost.pop(), b = plain_lost.pop();
+      RC_ASSERT((a.tracker == b.tracker && a.first == b.first && a.count == b.count));
+    }
+    RC_ASSERT(asked_lost.is_empty());
+    RC_ASSERT((asked.next_settle(budget) == plain.next_settle(budget)));
+  }
+}
+
 TEST(PsnTracker, hostile_psns_cost_no_more_than_one_window_each) {
   Prng prng(3);
   PsnTracker tracker(0, Psn(0));

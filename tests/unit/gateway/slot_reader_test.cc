@@ -21,7 +21,9 @@ struct Collected final : FrameSink {
     ParsedFrame frame;
     ByteRow packet;
   };
-  void on_frame(const ParsedFrame& frame, Instant) override {
+  Frame* try_take(Instant) override { return is_full ? nullptr : &taken; }
+  void on_frame(Frame& whole, Instant) override {
+    const ParsedFrame& frame = whole.parsed;
     ByteRow packet(frame.header.bytes);
     reader->copy(frame, packet.data());
     frames.push_back({frame, packet});
@@ -32,7 +34,8 @@ struct Collected final : FrameSink {
     settled.emplace_back(place, slot_first, slot_end);
   }
   SlotReader* reader = nullptr;
-  bool keeps = false;
+  bool keeps = false, is_full = false;
+  Frame taken;
   std::vector<One> frames;
   std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> settled;
 };
@@ -90,6 +93,23 @@ TEST(SlotReader, reads_the_frames_of_one_slot_in_their_order) {
   EXPECT_EQ(bench.sink.frames[0].packet, first.packet);
   EXPECT_EQ(bench.sink.frames[1].packet, second.packet);
   EXPECT_EQ(bench.sink.frames[1].frame.header, second.header);
+}
+
+TEST(SlotReader, goes_on_behind_a_frame_that_nobody_has_room_for) {
+  Bench bench;
+  bench.add(100), bench.add(300);
+  bench.packer.end_message();
+  bench.sink.is_full = true;
+  bench.place(0, 0);
+  EXPECT_EQ(bench.count(), 0u);
+  bench.sink.is_full = false;
+  bench.place(0, 1);
+  ASSERT_EQ(bench.count(), 1u);
+  // expect: it came whole, so it is none of those given up, and nothing of it is lent
+  bench.reader.on_length(bench.handle(0), {.slots = 2, .frames = 2}, bench.now);
+  EXPECT_EQ(bench.reader.given_up_count(), 0u);
+  EXPECT_TRUE(bench.reader.on_time(bench.now));
+  EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
 }
 
 TEST(SlotReader, lends_the_memory_that_was_used_last_first) {

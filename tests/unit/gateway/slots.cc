@@ -81,8 +81,11 @@ std::optional<sdr::RecvHandle> FakeReceives::try_post(sdr::RecvMemory& lender, u
   CW_ASSERT(bytes == options_.message_bytes());
   const size_t words = (options_.data_slots_max + 63) / 64;
   const sdr::RecvHandle handle{place, next_};
-  posted_[next_.value()] = {
-      handle, &lender, nullptr, std::vector<uint64_t>(words), std::vector<uint64_t>(words), {}};
+  posted_[next_.value()] = {.handle = handle,
+                            .lender = &lender,
+                            .bits = std::vector<uint64_t>(words),
+                            .marks = std::vector<uint64_t>(words),
+                            .short_by = std::vector<uint16_t>(words * 64)};
   ++next_;
   return handle;
 }
@@ -96,15 +99,9 @@ void FakeReceives::complete(sdr::RecvHandle handle, Instant) {
   posted_.erase(it);
 }
 
-bool FakeReceives::is_marked(sdr::RecvHandle handle, uint32_t slot) const {
-  const auto it = posted_.find(handle.seq.value());
-  return it != posted_.end() && (it->second.marks[slot / 64] >> slot % 64 & 1) != 0;
-}
-
-uint32_t FakeReceives::slot_bytes(sdr::RecvHandle handle, uint32_t slot) const {
-  const auto& bytes = posted_.at(handle.seq.value()).bytes;
-  const auto it = bytes.find(slot);
-  return it == bytes.end() ? options_.payload_bytes_max : it->second;
+sdr::SlotArrivals FakeReceives::arrivals(sdr::RecvHandle handle) const {
+  const Message& message = posted_.at(handle.seq.value());
+  return {message.marks.data(), message.short_by.data(), options_.payload_bytes_max};
 }
 
 std::optional<sdr::RecvHandle> FakeReceives::handle_of(MessageSeq seq) const {
@@ -120,7 +117,7 @@ void FakeReceives::place(MessageSeq seq, uint32_t slot, std::span<const uint8_t>
   if ((message.bits[slot / 64] & bit) == 0) {
     if (message.memory == nullptr) message.memory = message.lender->lend(message.handle);
     std::ranges::copy(bytes, message.memory + size_t{slot} * options_.payload_bytes_max);
-    message.bytes[slot] = static_cast<uint32_t>(bytes.size());
+    message.short_by[slot] = static_cast<uint16_t>(options_.payload_bytes_max - bytes.size());
     if (is_marked) message.marks[slot / 64] |= bit;
   }
   message.bits[slot / 64] |= bit;

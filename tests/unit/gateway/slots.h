@@ -63,8 +63,7 @@ class FakeReceives final : public Receives {
 
   std::optional<sdr::RecvHandle> try_post(sdr::RecvMemory& lender, uint64_t bytes) override;
   void complete(sdr::RecvHandle handle, Instant now) override;
-  bool is_marked(sdr::RecvHandle handle, uint32_t slot) const override;
-  uint32_t slot_bytes(sdr::RecvHandle handle, uint32_t slot) const override;
+  sdr::SlotArrivals arrivals(sdr::RecvHandle handle) const override;
   uint32_t payload_bytes() const override { return options_.payload_bytes_max; }
 
   bool is_open(MessageSeq seq) const { return posted_.contains(seq.value()); }
@@ -92,7 +91,7 @@ class FakeReceives final : public Receives {
     sdr::RecvMemory* lender = nullptr;
     uint8_t* memory = nullptr;
     std::vector<uint64_t> bits, marks;
-    std::map<uint32_t, uint32_t> bytes;  // by slot
+    std::vector<uint16_t> short_by;  // by slot
     uint32_t word_first = UINT32_MAX, word_end = 0;
   };
   SlotReaderOptions options_;

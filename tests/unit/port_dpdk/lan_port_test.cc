@@ -185,6 +185,33 @@ void expect_carried_both_ways(uint16_t vlan) {
   EXPECT_EQ(wire.status().questions, 0u);
 }
 
+bool has_bit(const HostAddress& it, unsigned bit) { return it.ip[bit / 8] >> (7 - bit % 8) & 1; }
+
+void expect_prefix_decides() {
+  const bool is_v4 = *rc::gen::arbitrary<bool>();
+  const unsigned bits_max = is_v4 ? 32 : 128;
+  LanAddress ours;
+  ours.ip.version = is_v4 ? IpVersion::V4 : IpVersion::V6;
+  ours.bits = static_cast<uint8_t>(*rc::gen::inRange(0u, bits_max + 1));
+  for (unsigned i = 0; i < bits_max / 8; ++i) ours.ip.ip[i] = *rc::gen::arbitrary<uint8_t>();
+  HostAddress other = ours.ip;
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+    const unsigned bit = *rc::gen::inRange(0u, bits_max);
+    other.ip[bit / 8] ^= static_cast<uint8_t>(0x80 >> bit % 8);
+  }
+  bool is_alike = true;
+  for (unsigned bit = 0; bit < ours.bits; ++bit) {
+    is_alike &= has_bit(ours.ip, bit) == has_bit(other, bit);
+  }
+  RC_ASSERT(ours.is_on_link(other) == is_alike);
+  other.version = is_v4 ? IpVersion::V6 : IpVersion::V4;
+  RC_ASSERT(!ours.is_on_link(other));
+}
+
+TEST(LanAddress, has_on_its_link_who_begins_with_the_same_bits) {
+  EXPECT_TRUE(rc::check("the prefix decides", expect_prefix_decides));
+}
+
 TEST(DpdkLanPort, carries_ip_packets_both_ways_byte_by_byte) { expect_carried_both_ways(0); }
 
 TEST(DpdkLanPort, speaks_with_the_tag_of_its_vlan_and_hears_no_other) {
@@ -267,7 +294,8 @@ TEST(DpdkLanPort, sends_the_others_of_a_burst_and_counts_who_was_lost_once) {
   Wire wire;
   wire.put_and_pass(
       frame_of(wire.mac(), host_mac, ip_packet(host(hosts[0]), host(remotes[0]), {})));
-  const char* const targets[] = {hosts[0], "10.1.0.77", hosts[0], "10.9.9.9", "10.9.9.9", hosts[0]};
+  const char* const targets[] = {"0.0.0.0",  hosts[0],   "10.1.0.77", hosts[0],
+                                 "10.9.9.9", "10.9.9.9", hosts[0]};
   std::vector<Packet*> burst(std::size(targets));
   ASSERT_EQ(wire.port->take_burst(burst), burst.size());
   std::vector<Bytes> expected;
@@ -287,8 +315,35 @@ TEST(DpdkLanPort, sends_the_others_of_a_burst_and_counts_who_was_lost_once) {
   }));
   EXPECT_EQ(ips, expected);
   EXPECT_EQ(wire.status().tx_unresolved, 1u);
-  EXPECT_EQ(wire.status().tx_unrouted, 2u);
+  EXPECT_EQ(wire.status().tx_unrouted, 3u);
   EXPECT_EQ(wire.port->counters().tx_packets, 3u);
+}
+
+TEST(DpdkLanPort, sends_each_of_a_burst_to_its_own_host) {
+  Wire wire;
+  const auto mac_of = [](size_t i) { return MacAddress{2, 0, 0, 0, 1, uint8_t(i)}; };
+  const char* const targets[] = {"10.1.0.5", "10.1.0.5", "10.1.0.6", "2001:db8::5", "10.1.0.5"};
+  for (size_t i = 0; i < std::size(targets); ++i) {
+    const size_t version = host(targets[i]).is_v4() ? 0 : 1;
+    const size_t first = std::ranges::find(targets, std::string(targets[i])) - targets;
+    wire.put_and_pass(frame_of(wire.mac(), mac_of(first),
+                               ip_packet(host(targets[i]), host(remotes[version]), {})));
+  }
+  std::vector<Packet*> burst(std::size(targets));
+  ASSERT_EQ(wire.port->take_burst(burst), burst.size());
+  std::vector<Bytes> expected;
+  for (size_t i = 0; i < burst.size(); ++i) {
+    const size_t version = host(targets[i]).is_v4() ? 0 : 1;
+    const size_t first = std::ranges::find(targets, std::string(targets[i])) - targets;
+    const Bytes ip = ip_packet(host(remotes[version]), host(targets[i]), Bytes(40, uint8_t(i)));
+    std::ranges::copy(ip, burst[i]->data);
+    burst[i]->bytes = static_cast<uint32_t>(ip.size());
+    expected.push_back(frame_of(mac_of(first), wire.mac(), ip));
+  }
+  wire.sent.clear();
+  EXPECT_EQ(wire.port->tx_burst(burst, clock_now()), burst.size());
+  ASSERT_TRUE(wire.turn_until([&] { return wire.sent.size() >= expected.size(); }));
+  EXPECT_EQ(wire.sent, expected);
 }
 
 TEST(DpdkLanPort, reaches_who_is_behind_a_router_by_whom_it_heard_it_from) {
