@@ -30,6 +30,11 @@ class Heap {
     CW_DCHECK(!is_empty());
     return items_[0];
   }
+  /// To be changed in nothing that would make it come after another.
+  T& front() {
+    CW_DCHECK(!is_empty());
+    return items_[0];
+  }
   /// Takes the first; the heap must not be empty. Cost: O(log n).
   T pop() {
     CW_ASSERT(!is_empty());

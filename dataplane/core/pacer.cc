@@ -45,6 +45,7 @@ void Pacer::set_rate(Rate rate) {
   // The rest counts in shares of the old rate; rounding it up costs a nanosecond once.
   if (line_rest_ > 0) line_free_ += Duration::from_ns(1);
   line_rest_ = 0;
+  line_time_ = {};
   options_.rate = rate;
   burst_time_ = rate.time_for(Bytes(options_.burst_bytes));
 }
@@ -55,32 +56,35 @@ size_t Pacer::free_packets(Priority priority) const {
 
 bool Pacer::try_push(const Departure& departure, Instant now) {
   const uint32_t bytes = departure.bytes + options_.packet_overhead_bytes;
-  CW_ASSERT(departure.bytes > 0 && bytes <= limits::frame_bytes_max);
-  if (free_packets(departure.priority) == 0) return false;
+  CW_ASSERT(departure.bytes > 0 && bytes <= limits::frame_bytes_max && departure.count > 0);
+  if (free_packets(departure.priority) < departure.count) return false;
   const auto fill = [&](Item& item) {
     item.cookie = departure.cookie;
-    item.age = pushed_++;
+    item.age = pushed_;
     item.not_before = departure.not_before;
     item.drop_after = departure.drop_after;
+    item.cookie_step = departure.cookie_step;
+    item.count = departure.count;
     item.bytes = bytes;
     item.priority = departure.priority;
   };
-  ++class_of(departure.priority).packets;
+  class_of(departure.priority).packets += departure.count;
   const bool is_ready = departure.not_before <= now;
   if (is_ready && departure.priority != Priority::Resend) {
     // Nearly all: made where it waits. Put together elsewhere and copied, it would be read wider
     // than it had just been written, and wait for every store before it.
     fill(fifo_of(departure.priority).grow());
-    class_of(departure.priority).bytes += bytes;
-    return true;
-  }
-  Item item;
-  fill(item);
-  if (is_ready) {
-    make_ready(item);
+    class_of(departure.priority).bytes += uint64_t{bytes} * departure.count;
   } else {
-    CW_ASSERT(waiting_.try_push(item));
+    Item item;
+    fill(item);
+    if (is_ready) {
+      make_ready(item);
+    } else {
+      CW_ASSERT(waiting_.try_push(item));
+    }
   }
+  pushed_ += departure.count;
   return true;
 }
 
@@ -88,7 +92,7 @@ void Pacer::make_ready(const Item& item) {
   const bool is_taken = item.priority == Priority::Resend ? resends_.try_push(item)
                                                           : fifo_of(item.priority).try_push(item);
   CW_ASSERT(is_taken);
-  class_of(item.priority).bytes += item.bytes;
+  class_of(item.priority).bytes += uint64_t{item.bytes} * item.count;
 }
 
 const Pacer::Item* Pacer::head_of(Priority priority) const {
@@ -97,12 +101,15 @@ const Pacer::Item* Pacer::head_of(Priority priority) const {
   return fifo.is_empty() ? nullptr : &fifo.front();
 }
 
-/// The head of a class has been dealt with.
-void Pacer::take_off(const Item& head) {
-  const Priority priority = head.priority;
+/// The first packet of a class has been dealt with.
+void Pacer::take_off(Priority priority) {
+  const bool is_resend = priority == Priority::Resend;
+  // What is left of a row is older than all behind it, as it was.
+  Item& head = is_resend ? resends_.front() : fifo_of(priority).front();
   class_of(priority).bytes -= head.bytes;
   --class_of(priority).packets;
-  if (priority == Priority::Resend) {
+  if (head.try_advance()) return;
+  if (is_resend) {
     (void)resends_.pop();
   } else {
     fifo_of(priority).drop_front();
@@ -134,9 +141,8 @@ Pacer::Counts Pacer::depart(Instant now, std::span<Departed> departed,
   while (!waiting_.is_empty() && waiting_.front().not_before <= now) make_ready(waiting_.pop());
   const auto expire_head = [&](Priority priority) {
     if (counts.expired == expired.size()) return false;
-    const Item& head = *head_of(priority);
-    expired[counts.expired++] = head.cookie;
-    take_off(head);
+    expired[counts.expired++] = head_of(priority)->cookie;
+    take_off(priority);
     ++expired_;
     return true;
   };
@@ -157,7 +163,7 @@ Pacer::Counts Pacer::depart(Instant now, std::span<Departed> departed,
     departed[counts.departed++] = {item->cookie, at};
     ++departed_;
     occupy_line(*item, now);
-    take_off(*item);
+    take_off(item->priority);
   }
   return counts;
 }
@@ -169,13 +175,26 @@ void Pacer::occupy_line(const Item& item, Instant now) {
     line_free_ = now - burst_time_;
     line_rest_ = 0;
   }
-  const uint64_t bit_ns = item.bytes * bit_ns_per_byte + line_rest_;
-  line_free_ += Duration::from_ns(static_cast<int64_t>(bit_ns / options_.rate.bps()));
-  line_rest_ = bit_ns % options_.rate.bps();
+  const LineTime& time = line_time_of(item.bytes);
+  line_free_ += Duration::from_ns(static_cast<int64_t>(time.whole_ns));
+  line_rest_ += time.rest;
+  if (line_rest_ >= options_.rate.bps()) {
+    line_rest_ -= options_.rate.bps();
+    line_free_ += Duration::from_ns(1);
+  }
   idle_from_ = std::max(idle_from_, line_free_);
   if (item.priority == Priority::Data) earn(item.bytes);
   if (is_overhead(item.priority)) allowance_ -= item.bytes * million;
   CW_DCHECK(allowance_ >= 0);
+}
+
+// A division per packet is what its departure would take longest for.
+const Pacer::LineTime& Pacer::line_time_of(uint32_t bytes) {
+  if (line_time_.bytes != bytes) {
+    const uint64_t bit_ns = bytes * bit_ns_per_byte;
+    line_time_ = {bytes, bit_ns / options_.rate.bps(), bit_ns % options_.rate.bps()};
+  }
+  return line_time_;
 }
 
 void Pacer::earn(uint64_t bytes) {

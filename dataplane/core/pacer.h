@@ -38,10 +38,13 @@ namespace cw {
 enum class Priority : uint8_t { Control, Resend, Data, Repair };
 inline constexpr size_t priority_count = 4;
 
-/// What wants to leave. The cookie is the owner's; the pacer never looks into it.
+/// What wants to leave: a packet, or a row of packets alike, which is the same as one after the
+/// other. The cookie is the owner's; the pacer never looks into it.
 struct Departure {
   uint64_t cookie = 0;
-  uint32_t bytes = 0;  ///< of the packet as the port gets it; 1 .. limits::frame_bytes_max
+  uint32_t cookie_step = 0;  ///< from one packet of the row to the next
+  uint32_t count = 1;        ///< packets in the row, above 0
+  uint32_t bytes = 0;        ///< of each as the port gets it; 1 .. limits::frame_bytes_max
   Priority priority = Priority::Data;
   Instant not_before{};                   ///< waits until then without blocking others
   Instant drop_after = Instant::never();  ///< the last instant at which it may leave
@@ -67,13 +70,13 @@ struct PacerOptions {
   std::array<uint32_t, priority_count> capacity_packets{256, 4096, 4096, 4096};  ///< by Priority
 };
 
-/// Thread: one. Cost: nothing allocates after construction; data O(1) per packet, resends and items
-/// with a not_before O(log n).
+/// Thread: one. Cost: nothing allocates after construction; data O(1) per row and packet, resends
+/// and items with a not_before O(log n) per row.
 class Pacer {
  public:
   explicit Pacer(const PacerOptions& options);
 
-  /// Takes one item, or returns false when its class is full (waiting items count).
+  /// Takes a row, or returns false when its class has no room for all of it (waiting ones count).
   bool try_push(const Departure& item, Instant now);
 
   struct Counts {
@@ -113,12 +116,26 @@ class Pacer {
  private:
   static constexpr int64_t million = 1'000'000;
 
+  // A row, of which the first packet is next.
   struct Item {
     uint64_t cookie = 0;
-    uint64_t age = 0;  // counts pushes
+    uint64_t age = 0;  // counts packets pushed
     Instant not_before, drop_after;
-    uint32_t bytes = 0;  // on the wire
+    uint32_t cookie_step = 0, count = 0;
+    uint32_t bytes = 0;  // of each, on the wire
     Priority priority = Priority::Data;
+
+    /// Takes the first packet off. False when there is no other.
+    bool try_advance() {
+      cookie += cookie_step;
+      ++age;
+      return --count > 0;
+    }
+  };
+  /// What a packet takes of the line: most are as long as the one before.
+  struct LineTime {
+    uint32_t bytes = 0;
+    uint64_t whole_ns = 0, rest = 0;  // the rest in shares of the rate
   };
   struct ReadiesLater {
     bool operator()(const Item& a, const Item& b) const;
@@ -139,7 +156,7 @@ class Pacer {
   }
   void make_ready(const Item& item);
   const Item* head_of(Priority priority) const;
-  void take_off(const Item& head);
+  void take_off(Priority priority);
   bool is_allowed(Priority priority) const;
   const Item* choose(Instant departure) const;
   Instant allowed_at(const Item& item) const;
@@ -147,6 +164,7 @@ class Pacer {
   void earn_idle(Instant until);
   void earn(uint64_t bytes);
   void occupy_line(const Item& item, Instant now);
+  const LineTime& line_time_of(uint32_t bytes);
 
   PacerOptions options_;
   Duration burst_time_;  // how far the line may lag behind now
@@ -154,6 +172,7 @@ class Pacer {
   // the rest is what makes a long row of departures exact.
   Instant line_free_;
   uint64_t line_rest_ = 0;
+  LineTime line_time_;
   Instant idle_from_;      // line time before it has been accounted for in the allowance
   int64_t allowance_ = 0;  // millionths of a byte
 

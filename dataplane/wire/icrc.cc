@@ -47,9 +47,12 @@ constexpr size_t absent_lrh_bytes = 8;  // SPEC 3.2: an InfiniBand header that E
 constexpr size_t ipv4_header_bytes_max = 60;
 constexpr size_t udp_header_bytes = 8;
 constexpr size_t pseudo_ones = absent_lrh_bytes + 20 + udp_header_bytes;  // SPEC 3.3
-constexpr size_t transport_headers_bytes_max = 64;
-constexpr size_t head_bytes_max =
-    absent_lrh_bytes + ipv4_header_bytes_max + udp_header_bytes + transport_headers_bytes_max;
+
+// A CRC begins with four bytes of ones in its register: with the first four of data they make
+// zeros, which zeros in the register may stand for.
+constexpr uint32_t crc_of_four_ones = ~uint32_t{0};
+constexpr size_t ones_left = absent_lrh_bytes - 4;
+static_assert(ones_left == sizeof(uint32_t));
 
 /// SPEC 3.2: what routers and congestion marking may change on the way.
 void mask_outer_headers(std::span<uint8_t> ip_and_udp) {
@@ -66,44 +69,52 @@ void mask_outer_headers(std::span<uint8_t> ip_and_udp) {
   std::fill_n(ip_and_udp.end() - 2, 2, ones);  // UDP checksum
 }
 
+// ---- the congestion byte ------------------------------------------------------------------------
+
 constexpr size_t congestion_offset = offsetof(Bth, congestion);
 
-// ---- the head of most packets, in registers -----------------------------------------------------
+constexpr uint32_t over_x(uint32_t a) {
+  const uint32_t low = a >> 31;
+  return (a ^ (polynomial & -low)) << 1 | low;
+}
+static_assert(over_x(times_x(polynomial)) == polynomial);
+
+/// What the CRC before a BTH must be changed by, for its fifth byte to count as `change` more.
+constexpr uint32_t change_before(uint8_t change) {
+  uint32_t a = change;
+  for (size_t bit = 0; bit < 8 * congestion_offset; ++bit) a = over_x(a);
+  return a;
+}
+constexpr uint32_t ones_before = change_before(0xff);
+
+// ---- the outer headers of most packets, in registers --------------------------------------------
 
 constexpr size_t plain_outer_bytes = 20 + udp_header_bytes;  // IPv4 without options
-constexpr size_t plain_head_bytes = absent_lrh_bytes + plain_outer_bytes + sizeof(Bth);
-static_assert(plain_head_bytes == 3 * 16);
+constexpr size_t plain_head_bytes = ones_left + plain_outer_bytes;
+static_assert(plain_head_bytes == 2 * 16);
 
-using Words = uint64_t __attribute__((vector_size(16)));
+using Words = uint32_t __attribute__((vector_size(16)));
 
 constexpr auto plain_mask = [] {
   std::array<uint8_t, plain_head_bytes> mask{};
-  for (const size_t at : {1, 8, 10, 11, 26, 27}) mask[absent_lrh_bytes + at] = 0xff;
-  for (size_t at = 0; at < absent_lrh_bytes; ++at) mask[at] = 0xff;
-  mask[absent_lrh_bytes + plain_outer_bytes + congestion_offset] = 0xff;
+  for (const size_t at : {1, 8, 10, 11, 26, 27}) mask[ones_left + at] = 0xff;
   return mask;
 }();
 
-bool is_plain(std::span<const uint8_t> ip_and_udp, std::span<const uint8_t> transport_headers) {
-  return ip_and_udp.size() == plain_outer_bytes && ip_and_udp[0] >> 4 == 4 &&
-         transport_headers.size() == sizeof(Bth) &&
-         transport_headers.data() == ip_and_udp.data() + plain_outer_bytes;
+template <class T>
+T load(const uint8_t* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
 }
 
-Words words_at(const uint8_t* bytes) {
-  Words words;
-  std::memcpy(&words, bytes, sizeof words);
-  return words;
-}
-
-/// Fills `head` from `ip_and_udp` and the BTH behind it. In pieces as wide as a CRC reads them: it
-/// would wait for others.
-void put_plain_head(const uint8_t* ip_and_udp, std::array<uint8_t, plain_head_bytes>& head) {
-  uint64_t first = 0;
-  std::memcpy(&first, ip_and_udp, sizeof first);
-  const Words pieces[3] = {Words{0, first}, words_at(ip_and_udp + 8), words_at(ip_and_udp + 24)};
-  for (size_t i = 0; i < 3; ++i) {
-    const Words piece = pieces[i] | words_at(plain_mask.data() + 16 * i);
+/// Fills `head` in pieces as wide as a CRC reads them: it would wait for others.
+void put_plain_head(const uint8_t* ip, std::array<uint8_t, plain_head_bytes>& head) {
+  const Words pieces[2] = {
+      {~uint32_t{0}, load<uint32_t>(ip), load<uint32_t>(ip + 4), load<uint32_t>(ip + 8)},
+      load<Words>(ip + 12)};
+  for (size_t i = 0; i < 2; ++i) {
+    const Words piece = pieces[i] | load<Words>(plain_mask.data() + 16 * i);
     std::memcpy(head.data() + 16 * i, &piece, sizeof piece);
   }
 }
@@ -124,47 +135,43 @@ Crc32Shift::Crc32Shift(size_t zero_bytes) : zero_bytes_(zero_bytes) {
 }
 
 Icrc::Icrc(IcrcMode mode, Crc32Function crc32, size_t full_payload_bytes)
-    : mode_(mode), crc32_(crc32), pseudo_seed_(0), full_shift_(full_payload_bytes) {
+    : mode_(mode), crc32_(crc32), pseudo_start_(0), full_shift_(full_payload_bytes) {
   std::array<uint8_t, pseudo_ones> ones;
   ones.fill(0xff);
-  pseudo_seed_ = crc32_(0, ones.data(), ones.size());
+  pseudo_start_ = crc32_(0, ones.data(), ones.size()) ^ ones_before;
 }
 
-/// The CRC of everything through `transport_headers`, which begin with the BTH.
-uint32_t Icrc::crc_of_head(std::span<const uint8_t> ip_and_udp,
-                           std::span<const uint8_t> transport_headers) const {
-  if (mode_ == IcrcMode::Exact && is_plain(ip_and_udp, transport_headers)) {
+uint32_t Icrc::start(std::span<const uint8_t> ip_and_udp) const {
+  if (mode_ != IcrcMode::Exact) return pseudo_start_;
+  if (ip_and_udp.size() == plain_outer_bytes && ip_and_udp[0] >> 4 == 4) {
     alignas(16) std::array<uint8_t, plain_head_bytes> plain;
     put_plain_head(ip_and_udp.data(), plain);
-    return crc32_(0, plain.data(), plain.size());
+    return crc32_(crc_of_four_ones, plain.data(), plain.size()) ^ ones_before;
   }
-  std::array<uint8_t, head_bytes_max> head;
-  const bool is_exact = mode_ == IcrcMode::Exact;
-  const size_t outer_bytes = is_exact ? absent_lrh_bytes + ip_and_udp.size() : 0;
-  const size_t bytes = outer_bytes + transport_headers.size();
-  CW_ASSERT(bytes <= head.size() && transport_headers.size() >= sizeof(Bth));
-  if (is_exact) {
-    std::fill_n(head.begin(), absent_lrh_bytes, 0xff);
-    std::memcpy(head.data() + absent_lrh_bytes, ip_and_udp.data(), ip_and_udp.size());
-    mask_outer_headers(std::span(head).subspan(absent_lrh_bytes, ip_and_udp.size()));
-  }
-  std::memcpy(head.data() + outer_bytes, transport_headers.data(), transport_headers.size());
-  head[outer_bytes + congestion_offset] = 0xff;
-  return crc32_(is_exact ? 0 : pseudo_seed_, head.data(), bytes);
+  std::array<uint8_t, ones_left + ipv4_header_bytes_max + udp_header_bytes> head;
+  CW_ASSERT(ip_and_udp.size() <= head.size() - ones_left);
+  std::fill_n(head.begin(), ones_left, 0xff);
+  std::memcpy(head.data() + ones_left, ip_and_udp.data(), ip_and_udp.size());
+  mask_outer_headers(std::span(head).subspan(ones_left, ip_and_udp.size()));
+  return crc32_(crc_of_four_ones, head.data(), ones_left + ip_and_udp.size()) ^ ones_before;
 }
 
-uint32_t Icrc::of(std::span<const uint8_t> ip_and_udp, std::span<const uint8_t> transport) const {
-  if (!is_computed()) return 0;
+/// The CRC of everything through `transport`, which begins with the BTH.
+uint32_t Icrc::crc_from(uint32_t start, std::span<const uint8_t> transport) const {
   CW_ASSERT(transport.size() >= sizeof(Bth));
-  const uint32_t crc = crc_of_head(ip_and_udp, transport.first(sizeof(Bth)));
-  const auto rest = transport.subspan(sizeof(Bth));
-  return crc32_(crc, rest.data(), rest.size());
+  // Zero in nearly every packet.
+  if (const uint8_t marked = transport[congestion_offset]) start ^= change_before(marked);
+  return crc32_(start, transport.data(), transport.size());
 }
 
-uint32_t Icrc::of(std::span<const uint8_t> ip_and_udp, std::span<const uint8_t> transport_headers,
-                  KnownPayload payload) const {
+uint32_t Icrc::finish(uint32_t start, std::span<const uint8_t> transport) const {
+  return is_computed() ? crc_from(start, transport) : 0;
+}
+
+uint32_t Icrc::finish(uint32_t start, std::span<const uint8_t> transport_headers,
+                      KnownPayload payload) const {
   if (!is_computed()) return 0;
-  const uint32_t head = crc_of_head(ip_and_udp, transport_headers);
+  const uint32_t head = crc_from(start, transport_headers);
   const uint32_t shifted = payload.bytes == full_shift_.zero_bytes()
                                ? full_shift_(head)
                                : shift_crc32(head, payload.bytes);
@@ -178,13 +185,7 @@ bool Icrc::is_right(std::span<const uint8_t> ip_and_udp, std::span<const uint8_t
   if (!is_computed()) return true;  // SPEC 3.4, SPEC 3.5
   if (covered.size() < sizeof(Bth) + icrc_bytes) return false;
   const auto transport = covered.first(covered.size() - icrc_bytes);
-  uint8_t expected[icrc_bytes];
-  write(of(ip_and_udp, transport), expected);
-  return std::memcmp(expected, covered.data() + transport.size(), icrc_bytes) == 0;
-}
-
-void Icrc::write(uint32_t icrc, std::span<uint8_t, icrc_bytes> out) {
-  for (size_t i = 0; i < icrc_bytes; ++i) out[i] = static_cast<uint8_t>(icrc >> 8 * i);
+  return of(ip_and_udp, transport) == read(covered.last<icrc_bytes>());
 }
 
 }  // namespace cw

@@ -5,13 +5,19 @@
 //
 //   crc(head | payload) = shift(crc(head), payload bytes) ^ crc(payload)
 //
+// Nor are the outer headers read for every packet: those that go one way differ in lengths at most,
+// and so begin alike. One byte of the BTH counts as ones; since CRCs are linear, what comes before
+// it makes up for it, and no header is copied to be masked.
+//
 // The CRC-32 itself is handed in (offload/crc32.h has the fastest), so that packet code depends on
 // no library. Thread: any, all objects being constant once made. Nothing allocates.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "dataplane/base/icrc_mode.h"
@@ -59,30 +65,51 @@ class Icrc {
 
   IcrcMode mode() const { return mode_; }
 
-  /// The ICRC of a packet in one piece. `ip_and_udp` is everything from the IP header through the
-  /// UDP header, not looked at in mode Pseudo; `transport` everything from BTH through pad.
-  uint32_t of(std::span<const uint8_t> ip_and_udp, std::span<const uint8_t> transport) const;
+  /// What the ICRCs of packets with these outer headers begin with: equal where addresses, ports
+  /// and lengths are. `ip_and_udp` is everything from the IP header through the UDP header, not
+  /// looked at in mode Pseudo.
+  uint32_t start(std::span<const uint8_t> ip_and_udp) const;
 
-  /// The same for a payload that lies elsewhere and is not read again: `transport_headers`, at
-  /// most 64 bytes, ends where the payload would begin. The pad is taken as zeros.
+  /// The ICRC of a packet in one piece; `transport` is everything from BTH through pad.
+  uint32_t finish(uint32_t start, std::span<const uint8_t> transport) const;
+  uint32_t of(std::span<const uint8_t> ip_and_udp, std::span<const uint8_t> transport) const {
+    return finish(start(ip_and_udp), transport);
+  }
+
+  /// The same for a payload that lies elsewhere and is not read again: `transport_headers` ends
+  /// where the payload would begin. The pad is taken as zeros.
+  uint32_t finish(uint32_t start, std::span<const uint8_t> transport_headers,
+                  KnownPayload payload) const;
   uint32_t of(std::span<const uint8_t> ip_and_udp, std::span<const uint8_t> transport_headers,
-              KnownPayload payload) const;
+              KnownPayload payload) const {
+    return finish(start(ip_and_udp), transport_headers, payload);
+  }
 
   /// Whether the four bytes that end `covered`, which is a transport packet and its ICRC, are
   /// right.
   bool is_right(std::span<const uint8_t> ip_and_udp, std::span<const uint8_t> covered) const;
 
   /// Writes `icrc` as it lies on the wire, least significant byte first.
-  static void write(uint32_t icrc, std::span<uint8_t, icrc_bytes> out);
+  static void write(uint32_t icrc, std::span<uint8_t, icrc_bytes> out) {
+    const uint32_t wire = on_wire(icrc);
+    std::memcpy(out.data(), &wire, sizeof wire);
+  }
+  static uint32_t read(std::span<const uint8_t, icrc_bytes> from) {
+    uint32_t wire;
+    std::memcpy(&wire, from.data(), sizeof wire);
+    return on_wire(wire);
+  }
 
  private:
+  static constexpr uint32_t on_wire(uint32_t icrc) {
+    return std::endian::native == std::endian::little ? icrc : std::byteswap(icrc);
+  }
   bool is_computed() const { return mode_ == IcrcMode::Exact || mode_ == IcrcMode::Pseudo; }
-  uint32_t crc_of_head(std::span<const uint8_t> ip_and_udp,
-                       std::span<const uint8_t> transport_headers) const;
+  uint32_t crc_from(uint32_t start, std::span<const uint8_t> transport) const;
 
   IcrcMode mode_;
   Crc32Function crc32_;
-  uint32_t pseudo_seed_;  ///< the CRC of the ones that stand for the outer headers
+  uint32_t pseudo_start_;
   Crc32Shift full_shift_;
 };
 

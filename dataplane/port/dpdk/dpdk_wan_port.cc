@@ -163,6 +163,7 @@ void DpdkWanPort::note_facts(const DpdkWanOptions& options) {
   facts_.peers = static_cast<uint16_t>(peers_.all.size());
   facts_.paths = options.paths;
   facts_.icrc = options.icrc;
+  routes_.resize(size_t{facts_.peers} * facts_.paths);
   is_up_ = device_->is_link_up();
 }
 

@@ -26,6 +26,7 @@
 #include "dataplane/port/dpdk/neighbour_message.h"
 #include "dataplane/wire/frame_form.h"
 #include "dataplane/wire/icrc.h"
+#include "dataplane/wire/outer_headers.h"
 
 namespace cw {
 
@@ -94,6 +95,15 @@ class DpdkWanPort final : public Port {
     std::vector<Peer> all;
     std::vector<Neighbour> hops;  // fewer, when several peers are behind one router
   };
+  /// What stands before the packets of one path to one peer.
+  struct Route {
+    OuterHeaders headers;
+    MacAddress hop_mac{};  // in them
+    bool is_made = false;
+    // Of the packet before: most are as long, and their ICRCs begin alike.
+    size_t transport_bytes = 0;
+    uint32_t icrc_start = 0;
+  };
 
   DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own);
   static Result<Neighbour> make_hop(const DpdkPeerOptions& peer, const HostAddress& address,
@@ -123,10 +133,11 @@ class DpdkWanPort final : public Port {
   void drop_frames();
   size_t make_frames(std::span<Packet* const> packets);
   std::span<Packet* const> made() const { return {made_.data() + made_first_, made_count_}; }
-  size_t put_headers(Packet& packet);
-  void put_icrc(Packet& packet, size_t outer_bytes);
-  uint32_t icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp,
-                   std::span<const uint8_t> own) const;
+  Route& route_of(const Packet& packet);
+  OuterHeaders make_headers(const Peer& peer, uint16_t path) const;
+  void make_row(Route& route, std::span<Packet* const> row);
+  void wrap(Route& route, Packet& packet) const;
+  uint32_t icrc_of(uint32_t start, const Packet& packet) const;
 
   PortFacts facts_;
   PortCounters counters_;
@@ -139,7 +150,8 @@ class DpdkWanPort final : public Port {
   bool kernel_answers_ = false;      // ARP and ND, and it resolves next hops
   OwnedFd silence_;
   Peers peers_;
-  size_t last_source_ = 0;  // of peers_: packets come in rows
+  std::vector<Route> routes_;  // by peer * paths + path
+  size_t last_source_ = 0;     // of peers_: packets come in rows
   Instant hops_due_;
   bool is_up_ = false;  // the link, when it was last looked at
   // Frames that the device has not taken yet. None is made twice, and none behind them.

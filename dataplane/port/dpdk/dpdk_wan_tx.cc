@@ -1,12 +1,24 @@
-// DpdkWanPort on the way out: transport packets to frames.
+// DpdkWanPort on the way out: transport packets to frames, a row of one peer and path at a time.
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
 
 namespace cw {
+namespace {
+
+/// Packets from the front that go the same way.
+std::span<Packet* const> row_at_front(std::span<Packet* const> packets) {
+  const Packet& first = *packets.front();
+  size_t count = 1;
+  while (count < packets.size() && packets[count]->peer == first.peer &&
+         packets[count]->path == first.path) {
+    ++count;
+  }
+  return packets.first(count);
+}
+
+}  // namespace
 
 DpdkWanPort::~DpdkWanPort() {
   if (device_) device_->give_back(made());
@@ -14,16 +26,7 @@ DpdkWanPort::~DpdkWanPort() {
 
 size_t DpdkWanPort::tx_burst(std::span<Packet* const> packets, Instant) {
   size_t done = 0;
-  while (done < packets.size() && try_flush()) {
-    Packet& packet = *packets[done];
-    if (uint64_t* const lost = obstacle_to(packet)) {
-      ++*lost;
-      device_->give_back(packets.subspan(done, 1));
-      ++done;
-      continue;
-    }
-    done += make_frames(packets.subspan(done));
-  }
+  while (done < packets.size() && try_flush()) done += make_frames(packets.subspan(done));
   try_flush();
   counters_.tx_refused += packets.size() - done;
   return done;
@@ -55,69 +58,84 @@ uint64_t* DpdkWanPort::obstacle_to(const Packet& packet) {
   return &status_.tx_unresolved;
 }
 
-/// Of packets from the front, up to one that may not leave; returns how many.
+/// Of packets from the front, as many as there is room for; what has no way is lost. Returns how
+/// many.
 size_t DpdkWanPort::make_frames(std::span<Packet* const> packets) {
   CW_ASSERT(made_count_ == 0);
   made_first_ = 0;
-  std::array<uint8_t, limits::burst_packets_max> outer_bytes;
-  while (made_count_ < std::min(packets.size(), made_.size())) {
-    Packet& packet = *packets[made_count_];
-    if (obstacle_to(packet) != nullptr) break;
-    ++counters_.tx_packets;
-    counters_.tx_bytes += packet.bytes;
-    outer_bytes[made_count_] = static_cast<uint8_t>(put_headers(packet));
-    made_[made_count_++] = &packet;
+  const auto burst = packets.first(std::min(packets.size(), made_.size()));
+  for (size_t done = 0; done < burst.size();) {
+    const auto row = row_at_front(burst.subspan(done));
+    if (uint64_t* const lost = obstacle_to(*row.front())) {
+      *lost += row.size();
+      device_->give_back(row);
+    } else {
+      make_row(route_of(*row.front()), row);
+    }
+    done += row.size();
   }
-  // In a loop of its own: headers are read here as they were not written, which takes time as long
-  // as they have just been.
-  for (size_t i = 0; i < made_count_; ++i) put_icrc(*made_[i], outer_bytes[i]);
-  return made_count_;
+  return burst.size();
 }
 
-/// Writes everything before the transport packet; returns how much that is.
-size_t DpdkWanPort::put_headers(Packet& packet) {
-  CW_ASSERT(packet.bytes >= sizeof(Bth) && packet.bytes <= packet.bytes_max &&
-            packet.payload == nullptr);
+DpdkWanPort::Route& DpdkWanPort::route_of(const Packet& packet) {
+  Route& route = routes_[size_t{packet.peer} * facts_.paths + packet.path];
   const Peer& peer = peers_.all[packet.peer];
-  const auto source_port = static_cast<uint16_t>(udp_port_ + packet.path);
-  const FrameAddress address = {
+  const MacAddress& mac = peers_.hops[peer.hop].mac;
+  if (!route.is_made || route.hop_mac != mac) {
+    route = {.headers = make_headers(peer, packet.path), .hop_mac = mac, .is_made = true};
+  }
+  return route;
+}
+
+OuterHeaders DpdkWanPort::make_headers(const Peer& peer, uint16_t path) const {
+  const auto source_port = static_cast<uint16_t>(udp_port_ + path);
+  return OuterHeaders({
       .target_mac = peers_.hops[peer.hop].mac,
       .source_mac = self_.mac,
       .ip_version = self_.ip.version,
       .source_ip = self_.ip.ip,
       .target_ip = peer.address.ip,
-      .dscp = packet.dscp,
-      .ecn = packet.ecn,
       .flow_label = source_port,  // SPEC 2.3
       .source_udp_port = source_port,
       .target_udp_port = peer.udp_port,
-  };
-  const size_t outer_bytes = outer_header_bytes(address, FrameStart::Ethernet);
-  uint8_t* const front = packet.data - outer_bytes;
-  encode_outer_headers(address, FrameStart::Ethernet, packet.bytes, {front, outer_bytes});
+  });
+}
+
+void DpdkWanPort::make_row(Route& route, std::span<Packet* const> row) {
+  for (Packet* const packet : row) {
+    CW_ASSERT(packet->bytes >= sizeof(Bth) && packet->bytes <= packet->bytes_max &&
+              packet->payload == nullptr);
+    counters_.tx_bytes += packet->bytes;
+    wrap(route, *packet);
+    made_[made_count_++] = packet;
+  }
+  counters_.tx_packets += row.size();
+}
+
+/// Puts everything around the transport packet.
+void DpdkWanPort::wrap(Route& route, Packet& packet) const {
+  const OuterHeaders& headers = route.headers;
+  uint8_t* const front = packet.data - headers.bytes();
+  headers.write(front, packet.bytes, packet.dscp, packet.ecn);
+  if (packet.bytes != route.transport_bytes) {
+    route.transport_bytes = packet.bytes;
+    route.icrc_start = icrc_.start(headers.ip_and_udp_of(front));
+  }
+  const std::span<uint8_t, icrc_bytes> end(packet.data + packet.bytes, icrc_bytes);
+  Icrc::write(icrc_of(route.icrc_start, packet), end);
   packet.data = front;
-  packet.bytes += static_cast<uint32_t>(outer_bytes);
-  return outer_bytes;
+  packet.bytes += static_cast<uint32_t>(headers.bytes() + icrc_bytes);
 }
 
-void DpdkWanPort::put_icrc(Packet& packet, size_t outer_bytes) {
-  constexpr size_t link_bytes =
-      link_header_bytes(FrameAddress(), FrameStart::Ethernet);  // untagged
-  const std::span<const uint8_t> frame(packet.data, packet.bytes);
-  const uint32_t icrc = icrc_of(packet, frame.subspan(link_bytes, outer_bytes - link_bytes),
-                                frame.subspan(outer_bytes));
-  Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(packet.data + packet.bytes, icrc_bytes));
-  packet.bytes += icrc_bytes;
-}
-
-uint32_t DpdkWanPort::icrc_of(const Packet& packet, std::span<const uint8_t> ip_and_udp,
-                              std::span<const uint8_t> own) const {
-  if (!packet.has_payload_crc) return icrc_.of(ip_and_udp, own);
-  const size_t header_bytes = opcode_table[own[0]].header_bytes;
-  const size_t pad_bytes = own[offsetof(Bth, flags)] >> Bth::pad_shift & 3;
-  CW_ASSERT(header_bytes >= sizeof(Bth) && header_bytes + pad_bytes <= own.size());
-  return icrc_.of(ip_and_udp, own.first(header_bytes),
-                  {.crc = packet.payload_crc, .bytes = own.size() - header_bytes - pad_bytes});
+uint32_t DpdkWanPort::icrc_of(uint32_t start, const Packet& packet) const {
+  const std::span<const uint8_t> transport(packet.data, packet.bytes);
+  if (!packet.has_payload_crc) return icrc_.finish(start, transport);
+  const size_t header_bytes = opcode_table[transport[0]].header_bytes;
+  const size_t pad_bytes = transport[offsetof(Bth, flags)] >> Bth::pad_shift & 3;
+  CW_ASSERT(header_bytes >= sizeof(Bth) && header_bytes + pad_bytes <= transport.size());
+  const size_t payload_bytes = transport.size() - header_bytes - pad_bytes;
+  return icrc_.finish(start, transport.first(header_bytes),
+                      {.crc = packet.payload_crc, .bytes = payload_bytes});
 }
 
 }  // namespace cw

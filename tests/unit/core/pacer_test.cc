@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/prng.h"
@@ -301,6 +302,59 @@ void check_random_run(uint64_t seed) {
       ASSERT_LE(bytes, options.rate.bytes_in(window).count() + options.burst_bytes + 1);
       bytes += wire(departed[i]);
     }
+  }
+}
+
+Departure any_row(Prng& prng, uint64_t cookie, Instant now) {
+  Departure row{.cookie = cookie << 32,
+                .cookie_step = static_cast<uint32_t>(prng.between(0, 3)),
+                .count = static_cast<uint32_t>(prng.between(1, 9)),
+                .bytes = static_cast<uint32_t>(prng.between(1, 3) * 500),
+                .priority = static_cast<Priority>(prng.below(4))};
+  if (prng.chance(0.3)) row.not_before = now + Duration::from_us(int64_t(prng.below(9)));
+  if (prng.chance(0.5)) row.drop_after = now + Duration::from_us(int64_t(prng.below(9)));
+  return row;
+}
+
+void push_one_by_one(Pacer& pacer, Departure row, Instant now) {
+  for (uint32_t left = std::exchange(row.count, 1); left > 0; --left) {
+    ASSERT_TRUE(pacer.try_push(row, now));
+    row.cookie += row.cookie_step;
+  }
+}
+
+bool is_same(const Left& a, const Left& b) {
+  const auto alike = [](const Departed& x, const Departed& y) {
+    return x.cookie == y.cookie && x.at == y.at;
+  };
+  return a.expired == b.expired && std::ranges::equal(a.departed, b.departed, alike);
+}
+
+// Two pacers, one given rows and one the same packets: nobody behind them can tell which.
+RC_GTEST_PROP(PacerProperty, a_row_is_its_packets_one_after_the_other, (uint64_t seed)) {
+  Prng prng(seed);
+  const PacerOptions options{.rate = Rate::from_bps(prng.between(1'000'000'000, 20'000'000'000)),
+                             .packet_overhead_bytes = 24,
+                             .burst_bytes = 3000,
+                             .horizon = 2_us,
+                             .overhead_burst_bytes = 20'000,
+                             .capacity_packets = {20, 20, 40, 20}};
+  Pacer rows(options), singles(options);
+  Instant now;
+  for (uint64_t turn = 0; turn < 200; ++turn) {
+    const Departure row = any_row(prng, turn, now);
+    const bool has_room = rows.free_packets(row.priority) >= row.count;
+    RC_ASSERT(rows.try_push(row, now) == has_room);
+    if (has_room) push_one_by_one(singles, row, now);
+    RC_ASSERT(is_same(depart_all(rows, now), depart_all(singles, now)));
+    RC_ASSERT(rows.next_departure() == singles.next_departure());
+    RC_ASSERT(rows.backlog(now) == singles.backlog(now));
+    RC_ASSERT(rows.pushed_count() == singles.pushed_count());
+    if (prng.chance(0.05)) {
+      rows.set_rate(rows.rate() == options.rate ? 3_Gbps : options.rate);
+      singles.set_rate(rows.rate());
+    }
+    now += Duration::from_ns(int64_t(prng.below(4000)));
   }
 }
 

@@ -92,6 +92,52 @@ TEST(Icrc, known_payload_of_a_full_slot_gives_the_icrc_of_one_pass) {
   }
 }
 
+/// SPEC 3.2, as it stands there: every byte that counts as ones written as such.
+uint32_t plain_icrc(const Parts& parts) {
+  const bool is_v4 = parts.ip_and_udp[0] >> 4 == 4;
+  ByteVector covered(8, 0xff);
+  covered.insert(covered.end(), parts.ip_and_udp.begin(), parts.ip_and_udp.end());
+  const size_t bth = covered.size();
+  covered.insert(covered.end(), parts.transport.begin(), parts.transport.end());
+  covered[8] = static_cast<uint8_t>(is_v4 ? covered[8] : covered[8] | 0x0f);
+  for (const size_t at :
+       is_v4 ? std::vector<size_t>{1, 8, 10, 11} : std::vector<size_t>{1, 2, 3, 7}) {
+    covered[8 + at] = 0xff;
+  }
+  covered[bth - 2] = covered[bth - 1] = covered[bth + 4] = 0xff;
+  return plain_crc32(covered);
+}
+
+// SPEC 3.2: marked for congestion or not.
+RC_GTEST_PROP(Icrc, exact_icrc_is_the_one_of_the_specification,
+              (const ByteVector& payload, uint8_t congestion)) {
+  FrameAddress address;
+  address.ip_version = *rc::gen::element(IpVersion::V4, IpVersion::V6);
+  address.dscp = *rc::gen::inRange<uint8_t>(0, 64);
+  address.source_udp_port = *rc::gen::arbitrary<uint16_t>();
+  Parts parts = make_parts(address, payload);
+  const auto bth = parts.transport.data() - parts.frame.data();
+  parts.frame[static_cast<size_t>(bth) + 4] = congestion;
+  RC_ASSERT(exact_icrc().of(parts.ip_and_udp, parts.transport) == plain_icrc(parts));
+}
+
+// What DSCP, ECN and hops say is not covered; lengths and ports are.
+TEST(Icrc, packets_of_one_way_and_length_begin_alike) {
+  FrameAddress address, marked, elsewhere;
+  marked.dscp = 5;
+  marked.ecn = 3;
+  marked.hop_limit = 7;
+  elsewhere.source_udp_port = 77;
+  const ByteVector payload(16, 9), longer(20, 9);
+  const auto start_of = [](const FrameAddress& of, const ByteVector& bytes) {
+    const Parts parts = make_parts(of, bytes);
+    return exact_icrc().start(parts.ip_and_udp);
+  };
+  EXPECT_EQ(start_of(address, payload), start_of(marked, payload));
+  EXPECT_NE(start_of(address, payload), start_of(address, longer));
+  EXPECT_NE(start_of(address, payload), start_of(elsewhere, payload));
+}
+
 // SPEC 3.3: 36 ones, the BTH with its fifth byte as ones, the rest; whatever the outer headers are.
 TEST(Icrc, pseudo_icrc_does_not_depend_on_the_outer_headers) {
   const Icrc icrc(IcrcMode::Pseudo, cw_crc32, 4096);
