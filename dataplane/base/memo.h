@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/assert.h"
@@ -32,9 +33,7 @@ class Memo {
   /// Null: not known. Until the next keep().
   const Answer* find(const Question& question) const {
     const Entry& entry = entries_[place_of(question)];
-    uint64_t difference = 0;
-    for (size_t i = 0; i < Words; ++i) difference |= entry.question[i] ^ question[i];
-    return difference == 0 ? &entry.answer : nullptr;
+    return is_same(entry.question, question, all_words) ? &entry.answer : nullptr;
   }
   void keep(const Question& question, const Answer& answer) {
     entries_[place_of(question)] = {question, answer};
@@ -46,11 +45,21 @@ class Memo {
     Answer answer{};
   };
 
+  // Written out word by word, which loops at -O2 are not: a question then stays in registers.
+  static constexpr auto all_words = std::make_index_sequence<Words>();
+  template <size_t... I>
+  static bool is_same(const Question& a, const Question& b, std::index_sequence<I...>) {
+    return (... | (a[I] ^ b[I])) == 0;
+  }
+  template <size_t... I>
+  static uint64_t hash_of(const Question& question, std::index_sequence<I...>) {
+    uint64_t hash = 0;
+    (..., (hash = (hash ^ question[I]) * 0x9e3779b97f4a7c15));
+    return hash;
+  }
   /// The highest bits of a product hang on all bits of what was multiplied.
   size_t place_of(const Question& question) const {
-    uint64_t hash = 0;
-    for (const uint64_t word : question) hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-    return static_cast<size_t>(hash >> shift_);
+    return static_cast<size_t>(hash_of(question, all_words) >> shift_);
   }
 
   int shift_;

@@ -10,6 +10,13 @@ namespace cw::gateway {
 
 namespace {
 constexpr uint32_t lan_mtu_min = 576;  // every host must take as much over IPv4
+
+/// Whether it is of the right version and holds what makes a packet plain.
+template <class Plain>
+bool is_roomy(std::span<const uint8_t> packet) {
+  return packet.size() >= Plain::bytes_min && packet.size() <= limits::frame_bytes_max &&
+         packet[0] >> 4 == Plain::version;
+}
 }  // namespace
 
 Result<Ingress> Ingress::make(const GatewayOptions& options) {
@@ -25,35 +32,35 @@ Result<Ingress> Ingress::make(const GatewayOptions& options) {
 }
 
 bool Ingress::try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) {
-  const bool has_room =
-      packet.size() >= PlainV4::bytes_min && packet.size() <= limits::frame_bytes_max;
-  if (has_room && packet[0] >> 4 == 4) {
-    return try_admit_plain(PlainV4{packet.data()}, known_v4_, packet, admitted, why);
-  }
-  if (has_room && packet[0] >> 4 == 6 && packet.size() >= PlainV6::bytes_min) {
-    return try_admit_plain(PlainV6{packet.data()}, known_v6_, packet, admitted, why);
-  }
-  return try_admit_any(packet, admitted, why);
+  const bool is_known =
+      is_roomy<PlainV4>(packet)   ? try_recall(PlainV4{packet.data()}, known_v4_, packet, admitted)
+      : is_roomy<PlainV6>(packet) ? try_recall(PlainV6{packet.data()}, known_v6_, packet, admitted)
+                                  : false;
+  return is_known || try_admit_new(packet, admitted, why);
 }
 
+/// False, and nothing changed: the packet is the first of its flow, or not as usual.
 template <class Plain>
-bool Ingress::try_admit_plain(Plain plain, Known<Plain>& known, std::span<uint8_t> packet,
-                              Admitted& admitted, DropReason& why) {
+inline bool Ingress::try_recall(Plain plain, const Known<Plain>& known, std::span<uint8_t> packet,
+                                Admitted& admitted) const {
   const size_t bytes = plain.bytes();
-  const bool may_cross = plain.is_plain() && bytes <= packet.size() && bytes <= lan_mtu_ &&
-                         plain.is_sound() && (!decrement_ttl_ || plain.ttl() > 1);
-  if (!may_cross) return try_admit_any(packet, admitted, why);
-  const auto name = plain.name();
-  if (const FlowRoute* const route = known.find(name)) {
-    if (decrement_ttl_) (void)try_decrement_ttl(packet);
-    static_cast<FlowRoute&>(admitted) = *route;
-    admitted.bytes = static_cast<uint16_t>(bytes);
-    admitted.ecn = plain.ecn();
-    admitted.dscp = plain.dscp();
-    return true;
+  if (!plain.is_plain() || bytes > packet.size() || bytes > lan_mtu_ || !plain.is_sound()) {
+    return false;
   }
+  const FlowRoute* const route = known.find(plain.name());
+  if (route == nullptr || (decrement_ttl_ && !try_decrement_ttl(packet))) return false;
+  static_cast<FlowRoute&>(admitted) = *route;
+  admitted.bytes = static_cast<uint16_t>(bytes);
+  admitted.ecn = plain.ecn();
+  return true;
+}
+
+bool Ingress::try_admit_new(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) {
   if (!try_admit_any(packet, admitted, why)) return false;
-  known.keep(name, admitted);
+  const PlainV4 plain_v4{packet.data()};
+  const PlainV6 plain_v6{packet.data()};
+  if (is_roomy<PlainV4>(packet) && plain_v4.is_plain()) known_v4_.keep(plain_v4.name(), admitted);
+  if (is_roomy<PlainV6>(packet) && plain_v6.is_plain()) known_v6_.keep(plain_v6.name(), admitted);
   return true;
 }
 

@@ -33,12 +33,14 @@ struct FlowRoute {
   uint16_t class_index = 0;  ///< in GatewayOptions::classes
   uint16_t bucket = 0;
   FrameOrder order = FrameOrder::InTurn;
+  uint8_t dscp = 0;
 };
+static_assert(sizeof(FlowRoute) == sizeof(uint64_t));  // copied in one piece
 
 /// A packet that may cross, and how.
 struct Admitted : FlowRoute {
   uint16_t bytes = 0;  ///< of the frame: the IP packet without padding of the link
-  uint8_t ecn = 0, dscp = 0;
+  uint8_t ecn = 0;
 };
 
 class Ingress {
@@ -58,8 +60,9 @@ class Ingress {
   static constexpr size_t known_max = 4096;
 
   template <class Plain>
-  bool try_admit_plain(Plain plain, Known<Plain>& known, std::span<uint8_t> packet,
-                       Admitted& admitted, DropReason& why);
+  bool try_recall(Plain plain, const Known<Plain>& known, std::span<uint8_t> packet,
+                  Admitted& admitted) const;
+  bool try_admit_new(std::span<uint8_t> packet, Admitted& admitted, DropReason& why);
   bool try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const;
 
   Ingress(const GatewayOptions& options, Classes classes, Routes routes)

@@ -52,8 +52,9 @@ static_assert(upper_bytes == ip_layout::tcp::bytes &&
 
 }  // namespace plain
 
-/// `at` holds bytes_min, and the four highest bits are 4.
+/// `at` holds bytes_min.
 struct PlainV4 {
+  static constexpr uint8_t version = 4;
   static constexpr size_t bytes_min = ip_layout::v4::bytes + plain::upper_bytes;
   using Name = std::array<uint64_t, 3>;
 
@@ -66,24 +67,26 @@ struct PlainV4 {
   }
   Name name() const {
     using namespace ip_layout;
-    const auto words = plain::words_of(at[0], dscp(), at[v4::protocol], at + v4::bytes);
+    const auto words = plain::words_of(version, dscp(), at[v4::protocol], at + v4::bytes);
     return {words[0], words[1], plain::word_at<uint64_t>(at + v4::addresses)};
   }
   size_t bytes() const { return ip_layout::load<be16>(at + ip_layout::v4::total_length); }
   uint8_t ecn() const { return at[ip_layout::v4::tos] & 3; }
   uint8_t dscp() const { return at[ip_layout::v4::tos] >> 2; }
-  uint8_t ttl() const { return at[ip_layout::v4::ttl]; }
   /// The sum of the header's words, in whatever order of bytes, is a multiple of 0xffff; it is
   /// never zero.
   bool is_sound() const {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < ip_layout::v4::bytes; i += 4) sum += plain::word_at<uint32_t>(at + i);
+    const auto word = [this](size_t offset) {
+      return uint64_t{plain::word_at<uint32_t>(at + offset)};
+    };
+    const uint64_t sum = word(0) + word(4) + word(8) + word(12) + word(16);
     return sum % 0xffff == 0;
   }
 };
 
-/// `at` holds bytes_min, and the four highest bits are 6.
+/// `at` holds bytes_min.
 struct PlainV6 {
+  static constexpr uint8_t version = 6;
   static constexpr size_t bytes_min = ip_layout::v6::bytes + plain::upper_bytes;
   using Name = std::array<uint64_t, 6>;
 
@@ -94,7 +97,7 @@ struct PlainV6 {
   }
   Name name() const {
     using namespace ip_layout;
-    const auto words = plain::words_of(6, dscp(), at[v6::next_header], at + v6::bytes);
+    const auto words = plain::words_of(version, dscp(), at[v6::next_header], at + v6::bytes);
     const auto address = [this](size_t i) {
       return plain::word_at<uint64_t>(at + v6::addresses + 8 * i);
     };
@@ -105,7 +108,6 @@ struct PlainV6 {
   }
   uint8_t ecn() const { return at[1] >> 4 & 3; }
   uint8_t dscp() const { return static_cast<uint8_t>((at[0] << 2 | at[1] >> 6) & 0x3f); }
-  uint8_t ttl() const { return at[7]; }
   static constexpr bool is_sound() { return true; }
 };
 

@@ -67,15 +67,21 @@ void SlotWriter::restart(Instant now) {
 Appended SlotWriter::append(const FrameHeader& header, std::span<const uint8_t> packet, uint8_t ecn,
                             uint8_t dscp, Instant now) {
   CW_DCHECK(packet.size() == header.bytes);
+  const Marks marks{outer_ecn_of(ecn), dscp};
   const size_t bytes = frame_header_bytes + packet.size();
   // A message may be over before it is full, when its receiver has given it up; the next one is
   // not concerned.
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (room_ == 0 || !stream_->is_started()) return Appended::Broken;
-    if (handle_) slots_end_ = std::min(slots_max_, stream_->slots_max(*handle_));
+    if (handle_ && !std::exchange(is_end_known_, true)) {
+      slots_end_ = std::min(slots_max_, stream_->slots_max(*handle_));
+    }
     if (handle_ && bytes > message_rest()) close(now);  // [C-47]
-    if (!handle_ && !try_open()) return Appended::NoRoom;
-    if (!try_write(header, packet, {outer_ecn_of(ecn), dscp}, now)) continue;
+    if (!handle_) {
+      if (!try_open()) return Appended::NoRoom;
+      is_end_known_ = false;
+    }
+    if (!try_write(header, packet, marks, now)) continue;
     last_append_ = now;
     return Appended::Taken;
   }
@@ -84,6 +90,7 @@ Appended SlotWriter::append(const FrameHeader& header, std::span<const uint8_t> 
 
 void SlotWriter::end_turn(Instant now) {
   if (handle_ && used_ > 0) try_flush(now);
+  is_end_known_ = false;  // it changes between turns
 }
 
 void SlotWriter::on_time(Instant now) {

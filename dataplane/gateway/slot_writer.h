@@ -104,6 +104,7 @@ class SlotWriter {
   uint8_t* message_ = nullptr;             // its memory
   uint32_t slots_max_ = 0;
   uint32_t slots_end_ = 0;     // of the message under way: blocks that end early make it shorter
+  bool is_end_known_ = false;  // asked for in this turn
   uint32_t room_ = 0;          // of a slot, behind its header
   uint32_t slot_ = 0;          // under way
   uint32_t used_ = 0;          // of its room

@@ -172,6 +172,60 @@ void DpdkLanPort::look_after(Instant now) {
   if (is_up_ && !was_up) neighbours_.doubt_all();  // the cable may lead elsewhere now
 }
 
+/// Takes the tag out of a frame of our VLAN. A tag that names none has a priority only.
+inline bool DpdkLanPort::try_untag(Packet& packet) {
+  uint16_t id = 0;
+  const std::span<uint8_t> frame(packet.data, packet.bytes);
+  const bool is_tagged = type_of(frame) == type_vlan && frame.size() >= header_bytes + tag_bytes;
+  if (is_tagged) id = vlan_of(frame);
+  if (id != vlan_) return ++status_.rx_vlan, false;
+  if (!is_tagged) return true;
+  std::memmove(packet.data + tag_bytes, packet.data, type_offset);
+  packet.data += tag_bytes;
+  packet.bytes -= static_cast<uint32_t>(tag_bytes);
+  packet.bytes_max -= static_cast<uint32_t>(tag_bytes);
+  return true;
+}
+
+inline void DpdkLanPort::deliver(Packet& packet, uint32_t bytes, Instant now) {
+  packet.data += header_bytes;
+  packet.bytes = bytes;
+  packet.bytes_max -= header_bytes;
+  if (has_open_checksums_ && finish_open_checksum({packet.data, packet.bytes})) {
+    ++status_.rx_finished;
+  }
+  packet.at = now;
+  ++counters_.rx_packets;
+  counters_.rx_bytes += bytes;
+}
+
+/// As accept_ip() would, of a pair that has been there. False: it has not, or something is unusual,
+/// and nothing has been changed.
+inline bool DpdkLanPort::try_accept_known(Packet& packet, Instant now) {
+  using namespace ip_layout;
+  if (packet.bytes < header_bytes + v6::bytes) return false;
+  const uint8_t* const frame = packet.data;
+  const uint8_t* const ip = frame + header_bytes;
+  Neighbour* const* sender = nullptr;
+  uint32_t bytes = 0;
+  if (ip[0] >> 4 == 4) {
+    sender = ipv4_pairs_.find(ipv4_pair_of(frame));
+    bytes = load<be16>(ip + v4::total_length);
+    if (bytes < v4::bytes) return false;
+  } else if (ip[0] >> 4 == 6 && !may_be_neighbour_message({frame, packet.bytes})) {
+    sender = ipv6_pairs_.find(ipv6_pair_of(frame));
+    bytes = v6::bytes + load<be16>(ip + v6::payload_length);
+  }
+  if (sender == nullptr) return false;
+  if (bytes > packet.bytes - header_bytes || bytes > facts_.payload_max) return false;
+  if (Neighbour* const it = *sender) {
+    if (!is_source_of(ip, it->ip)) return false;  // its place has been taken since
+    it->overhear(mac_at({frame, header_bytes}, source_offset), now);
+  }
+  deliver(packet, bytes, now);
+  return true;
+}
+
 /// Strips the frame to its IP packet when it is a host's and for others than us.
 DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
   if (packet.bytes < header_bytes) return ++counters_.rx_malformed, Fate::Dropped;
@@ -192,21 +246,6 @@ DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
   const uint16_t type = type_of(frame);
   if (type == type_ipv4 || type == type_ipv6) return accept_ip(packet, is_for_group, now);
   return ++status_.rx_other, Fate::Dropped;
-}
-
-/// Takes the tag out of a frame of our VLAN. A tag that names none has a priority only.
-bool DpdkLanPort::try_untag(Packet& packet) {
-  uint16_t id = 0;
-  const std::span<uint8_t> frame(packet.data, packet.bytes);
-  const bool is_tagged = type_of(frame) == type_vlan && frame.size() >= header_bytes + tag_bytes;
-  if (is_tagged) id = vlan_of(frame);
-  if (id != vlan_) return ++status_.rx_vlan, false;
-  if (!is_tagged) return true;
-  std::memmove(packet.data + tag_bytes, packet.data, type_offset);
-  packet.data += tag_bytes;
-  packet.bytes -= static_cast<uint32_t>(tag_bytes);
-  packet.bytes_max -= static_cast<uint32_t>(tag_bytes);
-  return true;
 }
 
 DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, bool is_for_group, Instant now) {
@@ -231,50 +270,6 @@ DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, bool is_for_group, Inst
   }
   deliver(packet, ends->bytes, now);
   return Fate::Taken;
-}
-
-void DpdkLanPort::deliver(Packet& packet, uint32_t bytes, Instant now) {
-  packet.data += header_bytes;
-  packet.bytes = bytes;
-  packet.bytes_max -= header_bytes;
-  if (has_open_checksums_ && finish_open_checksum({packet.data, packet.bytes})) {
-    ++status_.rx_finished;
-  }
-  packet.at = now;
-  ++counters_.rx_packets;
-  counters_.rx_bytes += bytes;
-}
-
-/// As accept_ip() would, of a pair that has been there. False: it has not, or something is unusual,
-/// and nothing has been changed.
-bool DpdkLanPort::try_accept_known(Packet& packet, Instant now) {
-  using namespace ip_layout;
-  if (packet.bytes < header_bytes + v6::bytes) return false;
-  const uint8_t* const frame = packet.data;
-  const uint8_t* const ip = frame + header_bytes;
-  if (ip[0] >> 4 == 4) {
-    const HostAddress source{ipv4_at(ip + v4::addresses), IpVersion::V4};
-    const uint32_t bytes = load<be16>(ip + v4::total_length);
-    Neighbour* const* const sender = ipv4_pairs_.find(ipv4_pair_of(frame));
-    return bytes >= v4::bytes && try_accept_from(sender, source, packet, bytes, now);
-  }
-  if (ip[0] >> 4 != 6 || may_be_neighbour_message({frame, packet.bytes})) return false;
-  const HostAddress source{ipv6_at(ip + v6::addresses), IpVersion::V6};
-  const uint32_t bytes = v6::bytes + load<be16>(ip + v6::payload_length);
-  Neighbour* const* const sender = ipv6_pairs_.find(ipv6_pair_of(frame));
-  return try_accept_from(sender, source, packet, bytes, now);
-}
-
-bool DpdkLanPort::try_accept_from(Neighbour* const* sender, const HostAddress& source,
-                                  Packet& packet, uint32_t bytes, Instant now) {
-  if (sender == nullptr) return false;
-  if (bytes > packet.bytes - header_bytes || bytes > facts_.payload_max) return false;
-  if (Neighbour* const it = *sender) {
-    if (it->ip != source) return false;  // its place has been taken since
-    it->overhear(mac_at({packet.data, header_bytes}, source_offset), now);
-  }
-  deliver(packet, bytes, now);
-  return true;
 }
 
 /// For ourselves: a ping, or nothing that we would know of.

@@ -108,8 +108,6 @@ class DpdkLanPort final : public Port {
   Fate accept(Packet& packet, Instant now);
   bool try_untag(Packet& packet);
   bool try_accept_known(Packet& packet, Instant now);
-  bool try_accept_from(Neighbour* const* sender, const HostAddress& source, Packet& packet,
-                       uint32_t bytes, Instant now);
   Fate accept_ip(Packet& packet, bool is_for_group, Instant now);
   void deliver(Packet& packet, uint32_t bytes, Instant now);
   Fate on_local(Packet& packet);

@@ -84,6 +84,15 @@ inline std::optional<Ends> ends_of(std::span<const uint8_t> ip) {
   return ends;
 }
 
+/// Whether `host` is the source of an IP packet of either version that holds a header of it.
+inline bool is_source_of(const uint8_t* ip, const HostAddress& host) {
+  using namespace ip_layout;
+  if (ip[0] >> 4 != static_cast<uint8_t>(host.version)) return false;
+  if (host.is_v4()) return std::memcmp(ip + v4::addresses, host.ip.data(), 4) == 0;
+  const auto halves = halves_of(host.ip);
+  return word_at(ip + v6::addresses) == halves[0] && word_at(ip + v6::addresses + 8) == halves[1];
+}
+
 /// Whether it can be the address of one machine.
 inline bool is_host(const HostAddress& it) {
   if (is_unspecified(it.ip)) return false;
