@@ -16,6 +16,8 @@ constexpr Duration port_retry = Duration::from_us(50);
 /// What is longer was an idle time, or a pause of the machine.
 constexpr Duration turn_max = Duration::from_us(400);
 
+constexpr size_t packets_ahead = 2;
+
 /// The frame is one IP packet, as long as it says: what a LAN may be given.
 bool is_ip_packet(std::span<const uint8_t> frame) {
   const auto length_at = [&](size_t at) { return size_t{ip_layout::load<be16>(&frame[at])}; };
@@ -117,6 +119,9 @@ void Release::drop(const Entry& entry, DropReason reason) {
 size_t Release::write_burst(std::span<Packet*> packets, Instant now) {
   size_t written = 0;
   while (written < packets.size() && !ready_.is_empty()) {
+    if (written + packets_ahead < packets.size()) {
+      __builtin_prefetch(packets[written + packets_ahead], /*rw=*/1);
+    }
     if (try_write(ready_.front(), *packets[written], now)) ++written;
     ready_.drop_front();
   }

@@ -162,6 +162,10 @@ inline void SlotReader::read_frames(Message& message, uint32_t index, Instant no
 inline void SlotReader::begin_tail(Message& message, const Tail& tail, Instant now) {
   const uint32_t next = tail.start.slot + 1;
   if (next < end_of(message) && slot_of(message, next).state == SlotState::Awaited) {
+    // If it has, it is read next: its header, and that of the frame behind this one.
+    const auto offset = static_cast<uint16_t>(tail.need - tail.got);
+    __builtin_prefetch(bytes_of(message, {next, 0}) - slot_header_bytes);
+    __builtin_prefetch(bytes_of(message, {next, offset}));
     return await(message, slot_of(message, next), tail);
   }
   follow(message, tail, next, now);

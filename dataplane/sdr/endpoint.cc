@@ -43,10 +43,15 @@ Peer* Endpoint::peer_of(const Packet& packet) const {
 }
 
 void Endpoint::on_rx(std::span<Packet* const> packets, Instant now) {
-  // Headers lie where a NIC has put them, one cold line each: asked for a few packets ahead, their
-  // way from memory overlaps with work.
+  // Headers lie where a NIC has put them, in a cold line or two: asked for a few packets ahead,
+  // their way from memory overlaps with work.
   for (size_t i = 0; i < packets.size(); ++i) {
-    if (i + packets_ahead < packets.size()) __builtin_prefetch(packets[i + packets_ahead]->data);
+    if (i + 2 * packets_ahead < packets.size()) __builtin_prefetch(packets[i + 2 * packets_ahead]);
+    if (i + packets_ahead < packets.size()) {
+      const uint8_t* const headers = packets[i + packets_ahead]->data;
+      __builtin_prefetch(headers);
+      __builtin_prefetch(headers + slot_write_header_bytes);
+    }
     on_packet(*packets[i], now);
   }
   for (const auto& peer : peers_) peer->flush_arrivals(now);

@@ -6,28 +6,30 @@ namespace cw {
 namespace {
 
 constexpr size_t link_bytes = 14, type_offset = 12;
-constexpr uint8_t may_differ_in_fragment = 0xc0;  // its reserved bit, and don't fragment
+constexpr uint8_t open_in_fragment = 0xc0;  // its reserved bit, and don't fragment
 
 /// Ones where frames of one form are alike.
 void put_mask(bool is_v4, std::span<uint8_t> mask) {
-  const auto free = [&](size_t from, size_t count) { std::fill_n(mask.begin() + from, count, 0); };
+  const auto may_differ = [&](size_t from, size_t count) {
+    std::fill_n(mask.begin() + from, count, 0);
+  };
   std::ranges::fill(mask, 0xff);
-  free(0, type_offset);
+  may_differ(0, type_offset);
   constexpr size_t ip = link_bytes;
   if (is_v4) {
-    free(ip + 1, 1);  // DSCP, ECN
-    free(ip + 2, 4);  // length, identification
-    mask[ip + 6] = uint8_t(~may_differ_in_fragment);
-    free(ip + 8, 1);   // time to live
-    free(ip + 10, 2);  // checksum
+    may_differ(ip + 1, 1);  // DSCP, ECN
+    may_differ(ip + 2, 4);  // length, identification
+    mask[ip + 6] = uint8_t(~open_in_fragment);
+    may_differ(ip + 8, 1);   // time to live
+    may_differ(ip + 10, 2);  // checksum
   } else {
-    mask[ip] = 0xf0;  // of version, class and label the version
-    free(ip + 1, 5);  // and the length
-    free(ip + 7, 1);  // hop limit
+    mask[ip] = 0xf0;        // of version, class and label the version
+    may_differ(ip + 1, 5);  // and the length
+    may_differ(ip + 7, 1);  // hop limit
   }
   const size_t udp = ip + (is_v4 ? 20 : 40);
-  free(udp, 2);      // source port
-  free(udp + 4, 4);  // length, checksum
+  may_differ(udp, 2);      // source port
+  may_differ(udp + 4, 4);  // length, checksum
 }
 
 }  // namespace

@@ -11,6 +11,10 @@ namespace cw {
 
 using namespace lan_frame;
 
+namespace {
+constexpr size_t packets_ahead = 4;
+}
+
 size_t DpdkLanPort::tx_burst(std::span<Packet* const> packets, Instant now) {
   size_t done = 0;
   while (done < packets.size()) {
@@ -44,6 +48,13 @@ DpdkLanPort::Row DpdkLanPort::wrap_row(std::span<Packet* const> packets, Instant
   Hop hop;
   const size_t most = is_full_ ? 1 : std::min(packets.size(), limits::burst_packets_max);
   while (row.count < most) {
+    // Written a burst ago, and meanwhile out of the nearest cache.
+    if (row.count + 2 * packets_ahead < most) {
+      __builtin_prefetch(packets[row.count + 2 * packets_ahead], /*rw=*/1);
+    }
+    if (row.count + packets_ahead < most) {
+      __builtin_prefetch(packets[row.count + packets_ahead]->data, /*rw=*/1);
+    }
     row.after = try_wrap(*packets[row.count], hop, now);
     if (row.after != Way::Open) break;
     ++row.count;

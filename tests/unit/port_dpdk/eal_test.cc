@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "dataplane/port/dpdk/device.h"
@@ -95,6 +96,20 @@ TEST(DpdkDevice, is_refused_with_the_reason) {
   EXPECT_TRUE(queues.starts_with("queues: 60000 given")) << queues;
   const std::string memory = refused({.device = "net_null0", .packets = 1'000'000});
   EXPECT_TRUE(memory.starts_with("eal_memory: ")) << memory;
+}
+
+// A cache holds a few lines of each remainder by 4 KiB: packets that begin alike would throw each
+// other out.
+TEST(DpdkDevice, spreads_its_packets_over_the_lines_of_a_cache) {
+  start_small_eal();
+  auto made = DpdkDevice::make({.device = "net_null0", .packet_bytes = 1500, .packets = 512});
+  ASSERT_TRUE(made) << made.error().sentence;
+  std::array<Packet*, limits::burst_packets_max> packets;
+  ASSERT_EQ((*made)->take_burst(packets), packets.size());
+  std::array<size_t, 64> of_place{};
+  for (const Packet* packet : packets) ++of_place[reinterpret_cast<uintptr_t>(packet) / 64 % 64];
+  EXPECT_LE(*std::ranges::max_element(of_place), 8u);
+  (*made)->give_back(packets);
 }
 
 TEST(DpdkDevice, goes_with_its_object_and_may_come_again) {

@@ -1,0 +1,38 @@
+#include "dataplane/port/dpdk/packet_pool.h"
+
+#include <rte_eal.h>
+#include <rte_mbuf_pool_ops.h>
+
+#include "dataplane/port/dpdk/mbuf_inline.h"
+
+namespace cw {
+namespace {
+
+/// What rte_pktmbuf_pool_create() does, with a flag that it does not take.
+rte_mempool* make_packed(const PacketPoolOptions& options) {
+  const auto bytes = static_cast<unsigned>(sizeof(rte_mbuf) + packet_room_bytes);
+  rte_mempool* const pool = rte_mempool_create_empty(
+      options.name.c_str(), options.packets, bytes + options.room_bytes, options.cache_packets,
+      sizeof(rte_pktmbuf_pool_private), SOCKET_ID_ANY, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+  if (pool == nullptr) return nullptr;
+  rte_pktmbuf_pool_private sizes = {
+      .mbuf_data_room_size = options.room_bytes, .mbuf_priv_size = packet_room_bytes, .flags = 0};
+  rte_pktmbuf_pool_init(pool, &sizes);
+  if (rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr) != 0 ||
+      rte_mempool_populate_default(pool) < 0) {
+    rte_mempool_free(pool);
+    return nullptr;
+  }
+  rte_mempool_obj_iter(pool, rte_pktmbuf_init, nullptr);
+  return pool;
+}
+
+}  // namespace
+
+rte_mempool* make_packet_pool(const PacketPoolOptions& options) {
+  if (options.crosses_pages && !rte_eal_has_hugepages()) return make_packed(options);
+  return rte_pktmbuf_pool_create(options.name.c_str(), options.packets, options.cache_packets,
+                                 packet_room_bytes, options.room_bytes, SOCKET_ID_ANY);
+}
+
+}  // namespace cw
