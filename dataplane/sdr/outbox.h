@@ -28,7 +28,7 @@ struct SendRange {
 
 /// One packet to be, packed into the pacer's cookie.
 struct SendTicket {
-  uint32_t slot = 0;         // 24 bits
+  uint32_t slot = 0;         // 24 bits, the lowest: packed, slots are as far apart as they are
   uint32_t place = 0;        // 10
   uint16_t qp = 0;           // 6
   uint16_t life = 0;         // 12 bits of it
@@ -77,11 +77,12 @@ class Outbox {
   bool is_empty(Priority priority) const { return rows_[static_cast<size_t>(priority)].is_empty(); }
   /// The range whose first slot goes next; the row must not be empty.
   const SendRange& front(Priority priority) { return row(priority).front(); }
-  /// Takes the first slot off the front range.
-  void advance(Priority priority) {
+  /// Takes `count` slots off the front range, which has as many.
+  void advance(Priority priority, uint32_t count) {
     SendRange& range = row(priority).front();
-    range.first += range.stride;
-    if (--range.count == 0) row(priority).drop_front();
+    range.first += range.stride * count;
+    range.count -= count;
+    if (range.count == 0) row(priority).drop_front();
   }
   void drop_front(Priority priority) { row(priority).drop_front(); }
   void clear() {

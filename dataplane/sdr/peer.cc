@@ -327,8 +327,10 @@ void Peer::apply_rate() {
   ahead_packets_ = std::clamp<uint64_t>(ahead, ahead_packets_min, ahead_packets_max);
 }
 
-bool Peer::has_room(Priority priority) const {
-  return pacer_.queued_packets(priority) < ahead_packets_ && pacer_.free_packets(priority) > 0;
+size_t Peer::room(Priority priority) const {
+  const size_t queued = pacer_.queued_packets(priority);
+  return queued < ahead_packets_ ? std::min(ahead_packets_ - queued, pacer_.free_packets(priority))
+                                 : 0;
 }
 
 void Peer::feed_pacer(Instant now) {
@@ -356,27 +358,40 @@ void Peer::feed_class(Priority priority, Instant now) {
 }
 
 // Deficit round robin. A stream takes packets while it is owed bytes, the last of them on credit;
-// what is not wanted is not saved up.
+// what is not wanted is not saved up. One that waits alone takes what there is room for at once.
 void Peer::feed_data(Instant now) {
+  const auto waits = [](const Qp& qp) { return qp.send && qp.send->has_ready(Priority::Data); };
+  const bool is_alone = std::ranges::count_if(qps_, waits) == 1;
   size_t idle = 0;
-  while (idle < qps_.size() && has_room(Priority::Data)) {
+  while (idle < qps_.size()) {
+    const auto room = static_cast<uint32_t>(this->room(Priority::Data));
+    if (room == 0) break;
     Qp& qp = qps_[data_turn_];
-    const bool waits = qp.send && qp.send->has_ready(Priority::Data);
-    if (waits && !has_share_) qp.bytes_due += qp.share_bytes;
+    const bool is_waiting = waits(qp);
+    if (is_waiting && !has_share_) qp.bytes_due += qp.share_bytes;
     has_share_ = true;
-    if (!waits || qp.bytes_due <= 0) {
+    if (!is_waiting || qp.bytes_due <= 0) {
       qp.bytes_due = std::min<int64_t>(qp.bytes_due, 0);
-      idle = waits ? 0 : idle + 1;
+      idle = is_waiting ? 0 : idle + 1;
       data_turn_ = (data_turn_ + 1) % qps_.size();
       has_share_ = false;
       continue;
     }
-    const auto departure = qp.send->take_ready(Priority::Data, now);
-    if (!departure) continue;  // it held only what has become pointless
+    const RowLimit most{.packets = room, .bytes = is_alone ? INT64_MAX : qp.bytes_due};
+    const auto row = qp.send->take_ready(Priority::Data, now, most);
+    if (!row) continue;  // it held only what has become pointless
     idle = 0;
-    qp.bytes_due -= departure->bytes;
-    CW_ASSERT(pacer_.try_push(*departure, now));
+    qp.bytes_due -= int64_t{row->bytes} * row->count;
+    if (is_alone) give_rounds(qp, row->bytes);
+    CW_ASSERT(pacer_.try_push(*row, now));
   }
+}
+
+// What a row alone has cost more than was owed, rounds would have given: before its final packet
+// too, something was owed.
+void Peer::give_rounds(Qp& qp, int64_t final_bytes) {
+  const int64_t missing = -(qp.bytes_due + final_bytes);
+  if (missing >= 0) qp.bytes_due += (missing / qp.share_bytes + 1) * qp.share_bytes;
 }
 
 size_t Peer::collect(std::span<Packet*> out, Instant now) {

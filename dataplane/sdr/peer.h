@@ -157,7 +157,9 @@ class Peer final : private LinkEvents {
   void feed_pacer(Instant now);
   void feed_class(Priority priority, Instant now);
   void feed_data(Instant now);
-  bool has_room(Priority priority) const;
+  size_t room(Priority priority) const;
+  bool has_room(Priority priority) const { return room(priority) > 0; }
+  static void give_rounds(Qp& qp, int64_t final_bytes);
   bool build(uint64_t cookie, Packet& packet, Instant at, Instant now);
 
   Port& port_;

@@ -42,7 +42,29 @@ Instant SendStream::drop_after(const Message& message, const SendRange& range, I
   return std::min(range.drop_after, hold_end(message, range.first, now));
 }
 
-std::optional<Departure> SendStream::take_ready(Priority priority, Instant now) {
+/// How many slots of the range, from its first on, make packets that differ in their slot only.
+uint32_t SendStream::count_alike(const Message& message, const SendRange& range,
+                                 uint32_t most) const {
+  if (range.kind == CW_SEND_REPAIR) return 1;
+  const uint32_t end = std::min(range.count, most);
+  uint32_t count = 1;
+  if (is_by_slot()) {
+    const SlotEntry& first = slots_.at(range.place, range.first);
+    const auto slot = [&] { return range.first + count * range.stride; };
+    while (count < end && slots_.at(range.place, slot()).is_alike(first)) ++count;
+    return count;
+  }
+  const SendExtent* const extent = extent_at(message, range.first);
+  if (extent == nullptr) return 1;
+  // All that lie in it and are full; the range's first alone may not be.
+  const auto full = static_cast<uint32_t>(extent->bytes / config_.payload_bytes);
+  const uint32_t first = range.first - extent->first;
+  if (first >= full) return 1;
+  return std::min(end, (full - first - 1) / range.stride + 1);
+}
+
+std::optional<Departure> SendStream::take_ready(Priority priority, Instant now,
+                                                const RowLimit& most) {
   while (!outbox_.is_empty(priority)) {
     const SendRange& range = outbox_.front(priority);
     const SendTicket ticket{.slot = range.first,
@@ -58,17 +80,19 @@ std::optional<Departure> SendStream::take_ready(Priority priority, Instant now) 
       continue;
     }
     if (ticket.slot < message->expired_end) {
-      outbox_.advance(priority);
+      outbox_.advance(priority, 1);
       continue;
     }
-    const size_t payload = payload_of(*message, ticket).size();
-    const Departure departure{
-        .cookie = ticket.packed(),
-        .bytes = static_cast<uint32_t>(slot_write_header_bytes + payload + pad_bytes_for(payload)),
-        .priority = priority,
-        .not_before = range.not_before,
-        .drop_after = drop_after(*message, range, now)};
-    outbox_.advance(priority);
+    const auto payload = static_cast<uint32_t>(payload_of(*message, ticket).size());
+    const uint32_t bytes = slot_write_header_bytes + payload + pad_bytes_for(payload);
+    const Departure departure{.cookie = ticket.packed(),
+                              .cookie_step = range.stride,
+                              .count = count_alike(*message, range, most.packets_of(bytes)),
+                              .bytes = bytes,
+                              .priority = priority,
+                              .not_before = range.not_before,
+                              .drop_after = drop_after(*message, range, now)};
+    outbox_.advance(priority, departure.count);
     return departure;
   }
   return std::nullopt;
@@ -148,16 +172,15 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
   const auto payload_bytes = static_cast<uint32_t>(payload.size());
   const auto& immediate = message.hint.immediate;
   const uint32_t user = immediate ? config_.split.fragment(*immediate, ticket.slot) : 0;
-  const SlotWrite slot{
-      .target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
-                                   config_.channel_of(ticket.slot)),
-      .psn = psn,
-      .address = address_of(ticket),
-      .key = ticket.is_repair() ? address_.repair_key : address_.data_key,
-      .payload_bytes = payload_bytes,
-      .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
-      // Tells the receiver that the user bits mean something (SPEC 7.3).
-      .is_solicited = immediate.has_value()};
+  const SlotWrite slot{.target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
+                                                    config_.channel_of(ticket.slot)),
+                       .psn = psn,
+                       .address = address_of(ticket),
+                       .key = ticket.is_repair() ? address_.repair_key : address_.data_key,
+                       .payload_bytes = payload_bytes,
+                       .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
+                       // Tells the receiver that the user bits mean something (SPEC 7.3).
+                       .is_solicited = immediate.has_value()};
   const SlotEntry marks = marks_of(message, ticket);
   packet.ecn = marks.ecn;
   packet.dscp = marks.dscp;

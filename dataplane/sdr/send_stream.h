@@ -43,6 +43,19 @@
 
 namespace cw::sdr {
 
+/// What a stream may have of the pacer at once: so many packets, of which the last may exceed the
+/// bytes.
+struct RowLimit {
+  uint32_t packets = 1;
+  int64_t bytes = INT64_MAX;
+
+  /// How many packets of so many bytes these are; `bytes` is above 0.
+  uint32_t packets_of(uint32_t packet_bytes) const {
+    if (bytes >= int64_t{packets} * packet_bytes) return packets;
+    return static_cast<uint32_t>((bytes + packet_bytes - 1) / packet_bytes);
+  }
+};
+
 class SendStream final : public PolicyActions, private CodeClient {
  public:
   using Options = SendOptions;
@@ -105,8 +118,9 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   // ---- the pacer ----
   bool has_ready(Priority priority) const { return is_started_ && !outbox_.is_empty(priority); }
-  /// The next packet-to-be of a class; nothing when the row holds only what has become pointless.
-  std::optional<Departure> take_ready(Priority priority, Instant now);
+  /// The next packets-to-be of a class, at least one, that are alike and within `most`; nothing
+  /// when the row holds only what has become pointless.
+  std::optional<Departure> take_ready(Priority priority, Instant now, const RowLimit& most = {});
   /// Fills `packet` with the slot that `ticket` names. False when that has become pointless.
   bool build(const SendTicket& ticket, Packet& packet, Instant departed, Instant now);
   /// The pacer could not let it go in time.
@@ -205,6 +219,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool is_blocked() const;
   Instant offer_due() const;
   bool is_close_due(const Message& message) const;
+  uint32_t count_alike(const Message& message, const SendRange& range, uint32_t most) const;
   Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
   void write_slot(Packet& packet, const SendTicket& ticket, std::span<const uint8_t> payload,
                   Psn psn) const;

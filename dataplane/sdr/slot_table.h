@@ -32,6 +32,10 @@ struct SlotEntry {
     entry.steps_low = static_cast<uint32_t>(steps);
     return entry;
   }
+  /// Whether it is as long and as old.
+  bool is_alike(const SlotEntry& other) const {
+    return bytes == other.bytes && steps_low == other.steps_low && steps_high == other.steps_high;
+  }
   /// Up to a step before it was, never after.
   Instant appended(Instant now) const {
     const uint64_t steps = uint64_t{steps_high} << 32 | steps_low;

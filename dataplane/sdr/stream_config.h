@@ -50,10 +50,11 @@ struct StreamConfig {
   uint32_t place_of(MessageSeq seq) const { return seq.value() & (messages - 1); }
   /// Times that `seq` has come round: how many messages were in its place before it.
   uint32_t round_of(MessageSeq seq) const { return seq.value() >> std::countr_zero(messages); }
-  /// A division only where nothing cheaper does: this is asked for every packet.
+  /// A division only where nothing cheaper does: this is asked for every packet. Nor are bits
+  /// counted, which calls a function where the processor's own way may not be used.
   uint16_t channel_of(uint32_t slot) const {
-    return static_cast<uint16_t>(std::has_single_bit(channels) ? slot & (channels - 1u)
-                                                               : slot % channels);
+    const uint32_t mask = channels - 1u;
+    return static_cast<uint16_t>((channels & mask) == 0 ? slot & mask : slot % channels);
   }
   /// Which life of its id a message is, modulo the lives that can be told apart.
   uint8_t generation_of(MessageSeq seq) const {
