@@ -5,6 +5,8 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_mempool.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,6 +31,33 @@ namespace {
 static_assert(RTE_PKTMBUF_HEADROOM >= outer_headers_bytes_max);
 
 constexpr unsigned mempool_cache = 256;  // packets that the worker takes without a lock
+
+/// As rte_pktmbuf_pool_create() makes it, but without holes between packets where a device has no
+/// need of physical addresses: else, without hugepages, each packet takes pages of its own, and all
+/// of them share a few sets of the caches.
+rte_mempool* make_packet_pool(const std::string& name, size_t packets, uint16_t room) {
+  const unsigned flags =
+      rte_eal_iova_mode() == RTE_IOVA_VA ? unsigned{RTE_MEMPOOL_F_NO_IOVA_CONTIG} : 0;
+  const auto element_bytes =
+      static_cast<unsigned>(sizeof(rte_mbuf) + packet_room_bytes + size_t{room});
+  rte_mempool* const pool = rte_mempool_create_empty(
+      name.c_str(), static_cast<unsigned>(packets), element_bytes, mempool_cache,
+      sizeof(rte_pktmbuf_pool_private), SOCKET_ID_ANY, flags);
+  if (pool == nullptr) return nullptr;
+  rte_pktmbuf_pool_private about{};
+  about.mbuf_data_room_size = room;
+  about.mbuf_priv_size = packet_room_bytes;
+  rte_pktmbuf_pool_init(pool, &about);
+  const bool has_ops =
+      rte_mempool_set_ops_byname(pool, getenv("OPS") ? getenv("OPS") : rte_mbuf_best_mempool_ops(),
+                                 nullptr) == 0;
+  if (!has_ops || rte_mempool_populate_default(pool) < 0) {
+    rte_mempool_free(pool);
+    return nullptr;
+  }
+  rte_mempool_obj_iter(pool, rte_pktmbuf_init, nullptr);
+  return pool;
+}
 
 /// Wires in software. The longest frame that they state is not the longest that they carry.
 bool is_virtual(const std::string& driver) {
@@ -216,7 +245,10 @@ Result<void> DpdkDevice::configure(const DpdkDeviceOptions& options) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf = hashes;  // with the UDP ports: a path keeps to a queue
   }
-  conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  // Which takes every packet for the driver's alone.
+  if (!options.shares) {
+    conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  }
   tx_queues_ = has_queue_pairs(driver_) ? options.queues : 1;
   if (const int error = rte_eth_dev_configure(id_, options.queues, tx_queues_, &conf); error != 0) {
     return refusal(text_, "cannot be configured", error);
@@ -236,8 +268,7 @@ Result<void> DpdkDevice::make_pool(const DpdkDeviceOptions& options, size_t pack
                                         options.ip_bytes_max + link_bytes_max, slot_bytes});
   const auto room = static_cast<uint16_t>((RTE_PKTMBUF_HEADROOM + data_bytes + 63) / 64 * 64);
   const std::string name = "packets_" + std::to_string(id_);
-  pool_ = rte_pktmbuf_pool_create(name.c_str(), static_cast<unsigned>(packets), mempool_cache,
-                                  packet_room_bytes, room, SOCKET_ID_ANY);
+  pool_ = make_packet_pool(name, packets, room);
   if (pool_ != nullptr) return {};
   const uint64_t mebibytes = (packets * (room + packet_room_bytes + sizeof(rte_mbuf)) >> 20) + 1;
   return failure("eal_memory: the packets of " + name_ + " need " + std::to_string(mebibytes) +
@@ -378,6 +409,14 @@ size_t DpdkDevice::take_burst(std::span<Packet*> out) {
 
 void DpdkDevice::give_back(std::span<Packet* const> packets) {
   for (const Packet* packet : packets) rte_pktmbuf_free(mbuf_of(packet));
+}
+
+void DpdkDevice::share(std::span<Packet* const> packets) {
+  for (const Packet* packet : packets) rte_mbuf_refcnt_update(mbuf_of(packet), 1);
+}
+
+bool DpdkDevice::is_shared(const Packet& packet) const {
+  return rte_mbuf_refcnt_read(mbuf_of(&packet)) > 1;
 }
 
 // ---- how it is ----------------------------------------------------------------------------------
