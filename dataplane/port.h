@@ -8,8 +8,11 @@
 //              socket, a NIC or an RNIC each make them their own way.
 //   LAN port   one IP packet, from its IP header on.
 //
-// Ownership. A packet has exactly one owner. take_burst() and rx_burst() give packets to the
-// caller; tx_burst() and give_back() take them. What tx_burst() did not take stays the caller's.
+// Ownership. A packet has one owner. take_burst() and rx_burst() give packets to the caller;
+// tx_burst() and give_back() take them. What tx_burst() did not take stays the caller's. Whoever
+// wants to keep what a packet says makes it have one owner more, by share(): it is then handed in
+// as often as it has owners, sent by one and given back by another, and the port has it back when
+// the last has.
 // Thread: all calls on the port's one worker. No call waits, allocates or locks. System calls: udp
 // one per burst and path that sends, tun one per packet or joined packet, none elsewhere.
 #pragma once
@@ -36,6 +39,8 @@ struct Packet {
   /// Bytes that follow `data` on the wire without being copied; null when there are none. Only for
   /// ports whose facts say external_payload, and alive until the port gives the packet back.
   const uint8_t* payload = nullptr;
+  /// Its owner's: where those of its bytes begin that are kept when it is sent, which moves `data`.
+  uint8_t* slot = nullptr;
   uint32_t payload_bytes = 0;
 
   /// CRC-32 (offload/crc32.h) of the RoCE payload, pad excluded, when has_payload_crc is set. Kept
@@ -43,14 +48,16 @@ struct Packet {
   uint32_t payload_crc = 0;
   bool has_payload_crc = false;
 
-  uint8_t ecn = 0;    ///< the two ECN bits of the outer IP header, in and out
-  uint8_t dscp = 0;   ///< the six DSCP bits, in and out
-  uint16_t peer = 0;  ///< which gateway it goes to or came from
-  uint16_t path = 0;  ///< which route of that peer; received: told by the outer addresses
-  Instant at;         ///< received: when it arrived. Sent: when it left the pacer.
+  uint8_t ecn = 0;          ///< the two ECN bits of the outer IP header, in and out
+  uint8_t dscp = 0;         ///< the six DSCP bits, in and out
+  uint8_t more_owners = 0;  ///< the port's own: besides the first, where it counts them here
+  uint16_t peer = 0;        ///< which gateway it goes to or came from
+  uint16_t path = 0;        ///< which route of that peer; received: told by the outer addresses
+  Instant at;               ///< received: when it arrived. Sent: when it left the pacer.
 
   void* port_data = nullptr;  ///< the port's own
 };
+static_assert(sizeof(void*) != 8 || sizeof(Packet) == 64, "one cache line");
 
 /// What a port can do; constant for its life.
 struct PortFacts {
@@ -58,6 +65,7 @@ struct PortFacts {
   uint32_t payload_max = 0;  ///< WAN: bytes behind BTH, RETH and immediate; LAN: MTU
   uint16_t peers = 1;
   uint16_t paths = 1;  ///< per peer
+  size_t packets = 0;  ///< it has to lend, at most; 0: it does not say
   int wait_fd = -1;    ///< readable when rx_burst() would return something; -1: there is none
   IcrcMode icrc = IcrcMode::Exact;  ///< which ICRC it writes and checks
   bool external_payload = false;    ///< tx takes Packet::payload; rx may return it
@@ -95,8 +103,16 @@ class Port {
   /// count means that the port's buffers are all in flight.
   virtual size_t take_burst(std::span<Packet*> out) = 0;
 
-  /// Returns packets unsent.
+  /// Returns packets unsent; of a shared one its owner's part.
   virtual void give_back(std::span<Packet* const> packets) = 0;
+
+  /// Gives each packet one more owner, of those that take_burst() lent. WAN ports only.
+  virtual void share(std::span<Packet* const> packets) {
+    for (Packet* packet : packets) ++packet->more_owners;
+  }
+  /// Whether anybody but the caller, who is one, owns the packet: if so, neither it nor its bytes
+  /// may change, save that the port itself writes around them, on their way.
+  virtual bool is_shared(const Packet& packet) const { return packet.more_owners > 0; }
 
   /// When rx_burst() or tx_burst() is to be called for the sake of packets that the port itself
   /// keeps for a time, though nothing comes that would wake a waiter; past instants mean at once.

@@ -16,9 +16,15 @@ constexpr size_t impaired_packets_max = 1 << 20;
 /// Of a port's packets and descriptors. Buffers are at least 2 KiB; whoever has larger ones (bsize,
 /// framesz) says eal_memory.
 uint64_t eal_bytes_of(const DpdkConfig& port, size_t packets, uint32_t packet_bytes) {
-  constexpr uint64_t around_a_packet = 1024, cached = 512;
+  constexpr uint64_t around_a_packet = 640, cached = 512;
   const uint64_t room = std::max<uint64_t>(packet_bytes, 2048) + around_a_packet;
   return (packets + cached + (port.queues + 1u) * uint64_t{port.descriptors}) * room;
+}
+
+/// Of the WAN port over sockets, headers and all.
+uint64_t socket_bytes_of(size_t packets, uint32_t payload_bytes) {
+  constexpr uint64_t around_a_payload = 320;
+  return packets * (payload_bytes + around_a_payload);
 }
 
 }  // namespace
@@ -60,14 +66,15 @@ Bytes memory_of(const Config& config) {
     inbound.slots.data_slots_max = stream->data_slots_max;
     inbound.slots.payload_bytes_max = stream->payload_bytes;
     const uint64_t repair = uint64_t{stream->repair_slots_max} * stream->shard_bytes();
-    per_peer += stream->messages * (stream->message_bytes_max() + 2 * repair);
+    per_peer += stream->messages * 2 * repair;
     per_peer += inbound.memory_bytes();
   }
-  uint64_t packets = 0;  // outside of DPDK's memory
-  if (config.lan.port == LanKind::Tun) packets += lan_packets(config);
-  if (config.wan.port == WanKind::Udp) packets += wan_packets(config);
-  return Bytes(per_peer * config.peers.size() + packets * limits::frame_bytes_max +
-               eal_memory_of(config).count());
+  uint64_t ports = eal_memory_of(config).count();
+  if (config.lan.port == LanKind::Tun) ports += lan_packets(config) * limits::frame_bytes_max;
+  if (config.wan.port == WanKind::Udp) {
+    ports += socket_bytes_of(wan_packets(config), config.payload_bytes());
+  }
+  return Bytes(per_peer * config.peers.size() + ports);
 }
 
 size_t impaired_packets(const Config& config) {
@@ -81,7 +88,17 @@ size_t impaired_packets(const Config& config) {
 size_t lan_packets(const Config&) { return port_packets; }
 
 size_t wan_packets(const Config& config) {
-  return port_packets + (config.wan.is_impaired ? impaired_packets(config) : 0);
+  return port_packets + slot_packets(config) +
+         (config.wan.is_impaired ? impaired_packets(config) : 0);
+}
+
+size_t slot_packets(const Config& config) {
+  size_t per_peer = 0;
+  for (const auto& each : config.classes) {
+    const auto stream = stream_of(*each, 0, config);
+    if (stream) per_peer += size_t{stream->messages} * stream->data_slots_max;
+  }
+  return per_peer * config.peers.size();
 }
 
 Bytes eal_memory_of(const Config& config) {

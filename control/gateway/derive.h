@@ -16,13 +16,15 @@ sdr::StreamConfig outline_of(const Config& config);
 /// link too fast and long for the slots of a message.
 Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config);
 
-/// Frames in flight and held, both ways, and the ports' packets.
+/// Frames in flight and held, both ways: those sent in the WAN port's packets, with all its others.
 Bytes memory_of(const Config& config);
 
 /// Packets that the LAN port needs, for bursts.
 size_t lan_packets(const Config& config);
-/// Packets that the WAN port needs: for bursts, and for what [wan.impair] delays.
+/// Packets that the WAN port needs: for bursts, for what [wan.impair] delays, and for slots.
 size_t wan_packets(const Config& config);
+/// For all slots that its streams may keep.
+size_t slot_packets(const Config& config);
 /// What DPDK takes for the packets of its ports and for its own, or what the file says; zero: no
 /// port is over it.
 Bytes eal_memory_of(const Config& config);

@@ -33,33 +33,16 @@ Result<SlotWriter> SlotWriter::make(sdr::SendStream& stream) {
                    " slots: a frame of " + std::to_string(limits::frame_bytes_max) +
                    " bytes needs " + std::to_string(slots_min) + " of the smallest");
   }
-  const size_t message_bytes =
-      (config.message_bytes_max() + line_bytes - 1) / line_bytes * line_bytes;
-  const size_t bytes = config.messages * message_bytes;
-  LargeMemory memory = make_large_memory(bytes);
-  if (memory == nullptr) {
-    return failure("no memory for " + std::to_string(config.messages) + " messages of " +
-                   std::to_string(config.message_bytes_max()) + " bytes");
-  }
-  std::memset(memory.get(), 0, bytes);  // so that its pages are there before the first frame
-  SlotWriter made(stream, std::move(memory), message_bytes);
-  made.slots_max_ = config.data_slots_max;
-  made.is_coded_ = config.rows != 0;
-  return made;
+  return SlotWriter(stream);
 }
 
-SlotWriter::SlotWriter(sdr::SendStream& stream, LargeMemory memory, size_t message_bytes)
-    : stream_(&stream), memory_(std::move(memory)), message_bytes_(message_bytes) {
-  for (size_t place = 0; place < stream.config().messages; ++place) {
-    places_.push_back(memory_.get() + place * message_bytes);
-  }
-}
+SlotWriter::SlotWriter(sdr::SendStream& stream)
+    : stream_(&stream), slots_max_(stream.config().data_slots_max) {}
 
 void SlotWriter::restart(Instant now) {
   abandon();
   const sdr::StreamConfig& config = stream_->config();
   CW_ASSERT(config.payload_bytes >= limits::payload_bytes_min);
-  CW_ASSERT(config.messages == places_.size() && config.message_bytes_max() <= message_bytes_);
   room_ = config.payload_bytes - static_cast<uint32_t>(slot_header_bytes);
   last_append_ = now;
 }
@@ -81,6 +64,7 @@ Appended SlotWriter::append(const FrameHeader& header, std::span<const uint8_t> 
       if (!try_open()) return Appended::NoRoom;
       is_end_known_ = false;
     }
+    if (!has_packets(bytes)) return Appended::NoRoom;
     if (!try_write(header, packet, marks, now)) continue;
     last_append_ = now;
     return Appended::Taken;
@@ -100,7 +84,6 @@ void SlotWriter::on_time(Instant now) {
 bool SlotWriter::try_open() {
   handle_ = stream_->try_open({});
   if (!handle_) return false;
-  take_warm_memory(handle_->place);
   slot_ = 0;
   slots_end_ = slots_max_;
   frames_ = 0;
@@ -108,16 +91,10 @@ bool SlotWriter::try_open() {
   return true;
 }
 
-// What is long unused has left the caches, and a copy into it takes several times as long.
-void SlotWriter::take_warm_memory(uint32_t place) {
-  const size_t count = places_.size();
-  for (size_t before = 1; before < count; ++before) {
-    const auto other = static_cast<uint32_t>((place + count - before) % count);
-    if (!stream_->is_free(other)) continue;
-    std::swap(places_[place], places_[other]);
-    break;
-  }
-  message_ = places_[place];
+/// For all that does not fit the slot under way.
+bool SlotWriter::has_packets(size_t bytes) const {
+  const size_t here = memory_ == nullptr ? 0 : room_ - used_;
+  return bytes <= here || stream_->has_packets((bytes - here + room_ - 1) / room_);
 }
 
 void SlotWriter::close(Instant now) {
@@ -137,28 +114,21 @@ void SlotWriter::abandon() {
 }
 
 void SlotWriter::begin_slot() {
+  memory_ = nullptr;
   used_ = 0;
-  prefetch_next();
   ends_in_slot_ = 0;
   first_frame_ = no_frame_start;
 }
 
-// The slot behind this one.
-void SlotWriter::prefetch_next() const {
-  if (!handle_) return;
-  const uint8_t* const next = slot_bytes() + slot_header_bytes + room_;
-  const uint8_t* const end =
-      std::min<const uint8_t*>(next + slot_header_bytes + room_, message_ + message_bytes_);
-  for (const uint8_t* line = next; line < end; line += line_bytes) {
-    __builtin_prefetch(line, /*rw=*/1, /*locality=*/2);
-  }
+/// Where the next byte of the slot under way goes.
+uint8_t* SlotWriter::put_at() {
+  if (memory_ == nullptr) memory_ = stream_->slot_memory();
+  return memory_ + slot_header_bytes + used_;
 }
 
 bool SlotWriter::try_flush(Instant now) {
-  uint8_t* slot = slot_bytes();
-  encode_slot_header({handle_->seq, static_cast<uint16_t>(used_), first_frame_}, slot);
-  if (is_coded_) std::memset(slot + slot_header_bytes + used_, 0, room_ - used_);
-  const sdr::SlotPiece piece{slot, static_cast<uint16_t>(slot_header_bytes + used_), marks_.ecn,
+  encode_slot_header({handle_->seq, static_cast<uint16_t>(used_), first_frame_}, memory_);
+  const sdr::SlotPiece piece{static_cast<uint16_t>(slot_header_bytes + used_), marks_.ecn,
                              marks_.dscp};
   if (!stream_->append_slot(*handle_, piece, now)) {
     abandon();
@@ -185,7 +155,7 @@ bool SlotWriter::try_write(const FrameHeader& header, std::span<const uint8_t> p
   const size_t bytes = frame_header_bytes + packet.size();
   if (bytes <= room_ - used_) {
     touch(marks);
-    uint8_t* at = slot_bytes() + slot_header_bytes + used_;
+    uint8_t* const at = put_at();
     encode_frame_header(header, at);
     std::memcpy(at + frame_header_bytes, packet.data(), packet.size());
     used_ += static_cast<uint32_t>(bytes);
@@ -204,7 +174,7 @@ bool SlotWriter::try_put(std::span<const uint8_t> bytes, Marks marks, Instant no
     if (used_ == room_ && !try_flush(now)) return false;
     touch(marks);
     const size_t count = std::min<size_t>(bytes.size(), room_ - used_);
-    std::memcpy(slot_bytes() + slot_header_bytes + used_, bytes.data(), count);
+    std::memcpy(put_at(), bytes.data(), count);
     used_ += static_cast<uint32_t>(count);
     bytes = bytes.subspan(count);
   }

@@ -2,30 +2,25 @@
 //
 //   frames    |h|  frame 1  |h| frame 2 |h|        frame 3         |
 //   slots     |H|..............|H|..............|H|........|           the last one short
-//   message   '-------- one piece of memory, slot s at s x payload_bytes --------'
+//   packets   each slot is written where it is sent from
 //
 // A frame may straddle slots, never messages: one that does not fit what is left of its message
 // ends it. A slot goes to the stream when it is full or its turn ends, so that a gateway delays a
 // frame by no more than its own turn; a message ends when it is full or nothing came for an RTT.
 //
-// Memory. The stream reads slots where they lie until it settles them, so there is a piece for each
-// place of a message, taken at start and touched at once. A message is closed and forgotten in one
-// breath; the stream opens a place again only when nobody reads from it any more. Places take
-// turns, and their memory does not: a message gets what was last used of all that is free.
+// Memory is the WAN port's packets, which the stream keeps until nobody reads a slot any more; a
+// frame is taken when there are packets for all of it. A message is closed and forgotten in one
+// breath.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
-#include "dataplane/core/large_memory.h"
 #include "dataplane/sdr/send_stream.h"
 #include "dataplane/wire/slot.h"
 
@@ -33,14 +28,14 @@ namespace cw::gateway {
 
 enum class Appended : uint8_t {
   Taken,
-  NoRoom,  ///< all places of messages are in use: the receiver, or the link, is behind
+  NoRoom,  ///< all places of messages, or packets, are in use: the receiver or the link is behind
   Broken,  ///< there is no epoch, or its end came while the frame was being taken
 };
 
 class SlotWriter {
  public:
   /// For a stream that is appended slot by slot; it outlives the writer. No epoch need be in force.
-  /// Errors: messages too small for the largest frame in the smallest slots; no memory.
+  /// Errors: messages too small for the largest frame in the smallest slots.
   static Result<SlotWriter> make(sdr::SendStream& stream);
 
   /// A new epoch: begins anew with what both ends agreed on. What was in an unfinished slot is
@@ -68,23 +63,19 @@ class SlotWriter {
   /// In the unfinished slot; none after end_turn().
   uint64_t queued_count() const { return ends_in_slot_; }
 
-  /// Of the message in a place: slot s at s x payload bytes.
-  const uint8_t* memory_of(uint32_t place) const { return places_[place]; }
-
  private:
-  static constexpr size_t line_bytes = 64;
   struct Marks {
     uint8_t ecn = 0, dscp = 0;
   };
 
-  SlotWriter(sdr::SendStream& stream, LargeMemory memory, size_t message_bytes);
+  explicit SlotWriter(sdr::SendStream& stream);
 
   bool try_open();
-  void take_warm_memory(uint32_t place);
+  bool has_packets(size_t bytes) const;
   void close(Instant now);
   void abandon();
   void begin_slot();
-  void prefetch_next() const;
+  uint8_t* put_at();
   bool try_flush(Instant now);
   bool try_write(const FrameHeader& header, std::span<const uint8_t> packet, Marks marks,
                  Instant now);
@@ -93,26 +84,20 @@ class SlotWriter {
   size_t message_rest() const {
     return size_t{slots_end_ - std::min(slot_, slots_end_)} * room_ - used_;
   }
-  uint8_t* slot_bytes() const { return &message_[size_t{slot_} * (slot_header_bytes + room_)]; }
 
   sdr::SendStream* stream_;
-  LargeMemory memory_;
-  std::vector<uint8_t*> places_;  // on cache lines: a code then reads slots where they lie
-  size_t message_bytes_;
-
   std::optional<sdr::SendHandle> handle_;  // of the message under way
-  uint8_t* message_ = nullptr;             // its memory
   uint32_t slots_max_ = 0;
   uint32_t slots_end_ = 0;     // of the message under way: blocks that end early make it shorter
   bool is_end_known_ = false;  // asked for in this turn
   uint32_t room_ = 0;          // of a slot, behind its header
   uint32_t slot_ = 0;          // under way
+  uint8_t* memory_ = nullptr;  // its own; null while nothing is used
   uint32_t used_ = 0;          // of its room
   uint32_t ends_in_slot_ = 0;  // frames whose last byte lies in it
   uint32_t frames_ = 0;        // in the slots before it
   uint16_t first_frame_ = no_frame_start;
   Marks marks_;
-  bool is_coded_ = false;
   Instant last_append_;
   Duration silence_ = Duration::from_ms(100);
   uint64_t sent_ = 0, lost_ = 0;

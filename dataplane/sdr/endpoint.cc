@@ -23,10 +23,10 @@ DropReason reason_of(WireError error) {
 }  // namespace
 
 Endpoint::Endpoint(Port& port, Counters& counters, Drops& drops, const CodingOptions& coding)
-    : port_(port), counters_(counters), drops_(drops), desk_(coding) {}
+    : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {}
 
 Result<Peer*> Endpoint::add_peer(const PeerOptions& options, Instant now) {
-  auto peer = Peer::make(options, port_, desk_, counters_, drops_, now);
+  auto peer = Peer::make(options, port_, stock_, desk_, counters_, drops_, now);
   if (!peer) return std::unexpected(peer.error());
   if (by_number_.size() <= options.peer) by_number_.resize(options.peer + size_t{1});
   by_number_[options.peer] = peer->get();
@@ -96,6 +96,11 @@ size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
     filled += peer.collect(out.subspan(filled), now);
   }
   if (!peers_.empty()) first_ = (first_ + 1) % peers_.size();
+  if (filled == 0) {
+    stock_.rest();
+  } else {
+    stock_.flush();
+  }
   return filled;
 }
 

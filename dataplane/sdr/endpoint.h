@@ -10,6 +10,7 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/core/station.h"
 #include "dataplane/sdr/code_desk.h"
+#include "dataplane/sdr/packet_stock.h"
 #include "dataplane/sdr/peer.h"
 
 namespace cw::sdr {
@@ -33,6 +34,7 @@ class Endpoint final : public Station {
 
   std::span<const std::unique_ptr<Peer>> peers() const { return peers_; }
   const CodeDesk& desk() const { return desk_; }
+  const PacketStock& stock() const { return stock_; }
 
  private:
   Peer* peer_of(const Packet& packet) const;
@@ -43,6 +45,7 @@ class Endpoint final : public Station {
   Counters& counters_;
   Drops& drops_;
   CodeDesk desk_;
+  PacketStock stock_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<Peer*> by_number_;  // the port's number for a peer -> the peer
   size_t first_ = 0;              // who is asked first for packets

@@ -28,7 +28,8 @@ struct SendHandle {
   MessageSeq seq;
 };
 
-/// A run of slots of a message and the memory they are read from, which stays the application's.
+/// A run of slots of a message and the memory they are read from, which stays the application's;
+/// slot by slot there is none, and slots lie in packets.
 struct SendExtent {
   uint32_t first = 0, count = 0;
   uint32_t told = 0;  ///< of them appended to the policy: those that credit covers
@@ -36,13 +37,9 @@ struct SendExtent {
   uint64_t bytes = 0;
 };
 
-/// The next slot of a message that is appended slot by slot. `memory` is base + slot x
-/// payload_bytes of the one piece of memory that the message lies in, and `bytes` is 1 to
-/// payload_bytes of it. Where blocks are coded, what lies behind `bytes` in the slot's place must
-/// be zeros: whoever ends a slot early writes them, once for that slot.
+/// The next slot of a message that is appended slot by slot: what was written to slot_memory().
 struct SlotPiece {
-  const uint8_t* memory = nullptr;
-  uint16_t bytes = 0;
+  uint16_t bytes = 0;         ///< 1 to payload_bytes of it
   uint8_t ecn = 0, dscp = 0;  ///< of the packet that carries it
 };
 

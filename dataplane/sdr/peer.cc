@@ -19,22 +19,24 @@ uint32_t wire_bytes(uint32_t payload) {
 
 }  // namespace
 
-Result<std::unique_ptr<Peer>> Peer::make(const PeerOptions& options, Port& port, CodeDesk& desk,
-                                         Counters& counters, Drops& drops, Instant now) {
+Result<std::unique_ptr<Peer>> Peer::make(const PeerOptions& options, Port& port, PacketStock& stock,
+                                         CodeDesk& desk, Counters& counters, Drops& drops,
+                                         Instant now) {
   if (options.link.paths == 0 || options.link.paths > limits::paths_max) {
     return failure("paths is " + std::to_string(options.link.paths) + " and must be 1 to " +
                    std::to_string(limits::paths_max));
   }
-  std::unique_ptr<Peer> peer(new Peer(options, port, desk, counters, drops, now));
+  std::unique_ptr<Peer> peer(new Peer(options, port, stock, desk, counters, drops, now));
   for (const QpOptions& qp : options.qps) {
     if (const auto added = peer->add_qp(qp, now); !added) return std::unexpected(added.error());
   }
   return peer;
 }
 
-Peer::Peer(const PeerOptions& options, Port& port, CodeDesk& desk, Counters& counters, Drops& drops,
-           Instant now)
+Peer::Peer(const PeerOptions& options, Port& port, PacketStock& stock, CodeDesk& desk,
+           Counters& counters, Drops& drops, Instant now)
     : port_(port),
+      stock_(stock),
       desk_(desk),
       peer_(options.peer),
       counters_(counters),
@@ -119,7 +121,7 @@ Result<void> Peer::add_qp(const QpOptions& qp, Instant now) {
     if (!host) return std::unexpected(host.error());
     SendStream::Options send = qp.send;
     send.external_payload = port_.facts().external_payload;
-    made.send = std::make_unique<SendStream>(made.config, send, std::move(*host), desk_,
+    made.send = std::make_unique<SendStream>(made.config, send, std::move(*host), desk_, stock_,
                                              transmitter_, counters_);
   }
   if (qp.recv_enable) {
@@ -397,13 +399,12 @@ void Peer::give_rounds(Qp& qp, int64_t final_bytes) {
 size_t Peer::collect(std::span<Packet*> out, Instant now) {
   feed_pacer(now);
   if (pacer_.next_departure() > now) return 0;
-  std::array<Packet*, limits::burst_packets_max> empty;
-  const size_t room = std::min(out.size(), empty.size());
-  const size_t taken = port_.take_burst({empty.data(), room});
+  // Whether a packet of the stock is needed is not known before, and what departs must leave.
+  const size_t room = stock_.fill(std::min(out.size(), limits::burst_packets_max));
   std::array<Departed, limits::burst_packets_max> departed;
   std::array<uint64_t, limits::burst_packets_max> expired;
-  const Pacer::Counts counts = pacer_.depart(now, {departed.data(), taken}, expired);
-  size_t filled = 0, used = 0;
+  const Pacer::Counts counts = pacer_.depart(now, {departed.data(), room}, expired);
+  size_t filled = 0, sent = 0;
   uint64_t bytes = 0;
   for (size_t i = 0; i < counts.departed; ++i) {
     const SendTicket ticket = SendTicket::unpacked(departed[i].cookie);
@@ -412,15 +413,15 @@ size_t Peer::collect(std::span<Packet*> out, Instant now) {
       out[filled++]->at = departed[i].at;
       continue;
     }
-    Packet& packet = *empty[used];
-    packet.peer = peer_;
-    if (!build(departed[i].cookie, packet, departed[i].at, now)) continue;
-    bytes += packet.bytes + packet.payload_bytes + packet_overhead_bytes_;
-    out[filled++] = empty[used++];
+    Packet* const packet = build(ticket, departed[i].at, now);
+    if (packet == nullptr) continue;
+    packet->peer = peer_;
+    bytes += packet->bytes + packet->payload_bytes + packet_overhead_bytes_;
+    out[filled++] = packet;
+    ++sent;
   }
-  rate_control_.on_sent(used, bytes);
-  if (used > 0) link_.on_data(now);
-  port_.give_back({empty.data() + used, taken - used});
+  rate_control_.on_sent(sent, bytes);
+  if (sent > 0) link_.on_data(now);
   for (size_t i = 0; i < counts.expired; ++i) {
     const SendTicket ticket = SendTicket::unpacked(expired[i]);
     if (SendStream* stream = send_stream(ticket.qp)) stream->on_expired(ticket);
@@ -431,10 +432,9 @@ size_t Peer::collect(std::span<Packet*> out, Instant now) {
   return filled;
 }
 
-bool Peer::build(uint64_t cookie, Packet& packet, Instant at, Instant now) {
-  const SendTicket ticket = SendTicket::unpacked(cookie);
+Packet* Peer::build(const SendTicket& ticket, Instant at, Instant now) {
   SendStream* stream = send_stream(ticket.qp);
-  return stream != nullptr && stream->build(ticket, packet, at, now);
+  return stream == nullptr ? nullptr : stream->build(ticket, at, now);
 }
 
 }  // namespace cw::sdr

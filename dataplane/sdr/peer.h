@@ -23,6 +23,7 @@
 #include "dataplane/port.h"
 #include "dataplane/sdr/gap_ledger.h"
 #include "dataplane/sdr/link.h"
+#include "dataplane/sdr/packet_stock.h"
 #include "dataplane/sdr/recv_stream.h"
 #include "dataplane/sdr/send_stream.h"
 #include "dataplane/sdr/transmitter.h"
@@ -53,9 +54,10 @@ struct PeerOptions {
 class Peer final : private LinkEvents {
  public:
   /// Errors: a stream config that contradicts itself, a policy that refuses to start.
-  /// `desk` is stopped before the peer ends.
-  static Result<std::unique_ptr<Peer>> make(const PeerOptions& options, Port& port, CodeDesk& desk,
-                                            Counters& counters, Drops& drops, Instant now);
+  /// `desk` is stopped before the peer ends; `stock` is of `port` and outlives the peer.
+  static Result<std::unique_ptr<Peer>> make(const PeerOptions& options, Port& port,
+                                            PacketStock& stock, CodeDesk& desk, Counters& counters,
+                                            Drops& drops, Instant now);
   /// One more QP, before the first turn. Errors: as make(); the peer is then as it was.
   Result<void> add_qp(const QpOptions& qp, Instant now);
 
@@ -112,8 +114,8 @@ class Peer final : private LinkEvents {
   static constexpr size_t envelopes_per_turn = 8;
   static constexpr uint32_t weight_max = 1000;
 
-  Peer(const PeerOptions& options, Port& port, CodeDesk& desk, Counters& counters, Drops& drops,
-       Instant now);
+  Peer(const PeerOptions& options, Port& port, PacketStock& stock, CodeDesk& desk,
+       Counters& counters, Drops& drops, Instant now);
   Result<void> check_qp(const QpOptions& qp) const;
   cw_env env_of(const QpOptions& qp, cw_role role) const;
 
@@ -160,9 +162,10 @@ class Peer final : private LinkEvents {
   size_t room(Priority priority) const;
   bool has_room(Priority priority) const { return room(priority) > 0; }
   static void give_rounds(Qp& qp, int64_t final_bytes);
-  bool build(uint64_t cookie, Packet& packet, Instant at, Instant now);
+  Packet* build(const SendTicket& ticket, Instant at, Instant now);
 
   Port& port_;
+  PacketStock& stock_;
   CodeDesk& desk_;
   uint16_t peer_;
   Counters& counters_;

@@ -84,6 +84,10 @@ std::optional<Departure> SendStream::take_ready(Priority priority, Instant now,
       continue;
     }
     const auto payload = static_cast<uint32_t>(payload_of(*message, ticket).size());
+    if (payload == 0) {  // settled since
+      outbox_.advance(priority, 1);
+      continue;
+    }
     const uint32_t bytes = slot_write_header_bytes + payload + pad_bytes_for(payload);
     const Departure departure{.cookie = ticket.packed(),
                               .cookie_step = range.stride,
@@ -108,9 +112,9 @@ const SendExtent* SendStream::extent_at(const Message& message, uint32_t slot) c
 std::span<const uint8_t> SendStream::slot_bytes(const Message& message, uint32_t slot) const {
   if (is_by_slot()) {
     if (slot >= message.slots) return {};
-    const SendExtent& all = extents_of(message).front();
-    return {all.memory + uint64_t{slot} * config_.payload_bytes,
-            slots_.at(place_of(message), slot).bytes};
+    const SlotEntry& entry = slots_.at(place_of(message), slot);
+    if (entry.packet == nullptr) return {};
+    return {entry.packet->slot, entry.bytes};
   }
   const SendExtent* extent = extent_at(message, slot);
   if (extent == nullptr) return {};
@@ -119,15 +123,16 @@ std::span<const uint8_t> SendStream::slot_bytes(const Message& message, uint32_t
   return {extent->memory + offset, static_cast<size_t>(count)};
 }
 
-bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departed, Instant now) {
+Packet* SendStream::build(const SendTicket& ticket, Instant departed, Instant now) {
   Message* message = find_ticket(ticket);
-  if (message == nullptr || !transmitter_.has_path()) return false;
+  if (message == nullptr || !transmitter_.has_path()) return nullptr;
   const auto payload = payload_of(*message, ticket);
-  if (payload.empty() || ticket.slot < message->expired_end) return false;
+  if (payload.empty() || ticket.slot < message->expired_end) return nullptr;
   const auto channel = config_.channel_of(ticket.slot);
   const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, message->last_path);
   message->last_path = path;
   const Psn psn = transmitter_.take_psn(channel, path);
+  Packet& packet = packet_for(ticket);
   packet.path = path;
   packet.at = departed;
   write_slot(packet, ticket, payload, psn);
@@ -145,7 +150,7 @@ bool SendStream::build(const SendTicket& ticket, Packet& packet, Instant departe
                     .psn_first = psn,
                     .departed = departed};
   sent_runs_.add(path, one, [&](uint16_t of, const SentRun& run) { tell_sent(of, run, now); });
-  return true;
+  return &packet;
 }
 
 uint64_t SendStream::address_of(const SendTicket& ticket) const {
@@ -186,6 +191,12 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
   packet.dscp = marks.dscp;
   packet.bytes = static_cast<uint32_t>(encode_slot_write(slot, {packet.data, packet.bytes_max}));
   const size_t pad = pad_bytes_for(payload_bytes);
+  if (packet.slot == payload.data()) {
+    packet.bytes += payload_bytes;
+    std::memset(packet.data + packet.bytes, 0, pad);
+    packet.bytes += static_cast<uint32_t>(pad);
+    return;
+  }
   if (options_.external_payload && pad == 0) {
     packet.payload = payload.data();
     packet.payload_bytes = payload_bytes;

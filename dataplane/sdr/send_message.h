@@ -41,6 +41,7 @@ struct SendMessage {
   uint32_t departed = 0;  // data slots that left for the first time
   uint32_t settled = 0;   // finished, from the front
   uint32_t released = 0;  // the policy keeps none of the slots below
+  uint32_t given_up = 0;  // slot by slot: and nor does the stream of those below here
   // Coded: blocks closed, told to the policy and written into records; where the open one begins
   // and what it is to be; repair slots that may have been claimed, rows at the desk.
   uint32_t blocks = 0, blocks_told = 0, blocks_said = 0;

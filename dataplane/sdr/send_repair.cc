@@ -106,10 +106,9 @@ uint32_t SendStream::fill_row(CodeRow& row, const Message& message, const CodedS
 /// The slot as a codec wants it: where it lies if it can be, else copied to `buffer`.
 const uint8_t* SendStream::shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const {
   const size_t shard_bytes = config_.shard_bytes();
-  // Slot by slot there are zeros behind a short one (SlotPiece).
-  const size_t readable = is_by_slot() ? config_.payload_bytes : slot.size();
+  // Behind a short one in its packet there is what the port wrote.
   const bool is_aligned = reinterpret_cast<uintptr_t>(slot.data()) % 64 == 0;
-  if (is_aligned && readable == shard_bytes) return slot.data();
+  if (is_aligned && slot.size() == shard_bytes) return slot.data();
   std::memcpy(buffer, slot.data(), slot.size());
   std::memset(buffer + slot.size(), 0, shard_bytes - slot.size());
   return buffer;

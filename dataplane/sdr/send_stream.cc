@@ -24,12 +24,13 @@ SendStream::Options settled(SendStream::Options options) {
 }  // namespace
 
 SendStream::SendStream(const StreamConfig& config, const Options& options,
-                       std::unique_ptr<PolicyHost> policy, CodeDesk& desk, Transmitter& transmitter,
-                       Counters& counters)
+                       std::unique_ptr<PolicyHost> policy, CodeDesk& desk, PacketStock& stock,
+                       Transmitter& transmitter, Counters& counters)
     : config_(config),
       options_(settled(options)),
       policy_(std::move(policy)),
       desk_(desk),
+      stock_(stock),
       transmitter_(transmitter),
       counters_(counters),
       messages_(new Message[config.messages]()),
@@ -371,6 +372,7 @@ void SendStream::retire(Message& message, Instant now) {
 }
 
 void SendStream::free_if_over(Message& message) {
+  give_up_slots(message);
   if (!message.is_retired || !message.is_forgotten || message.rows_coding > 0) return;
   message.life = Message::Life::Free;
   --live_count_;
@@ -439,11 +441,12 @@ void SendStream::on_note(const cw_note& note, std::span<const uint8_t> bytes, In
 }
 
 void SendStream::on_release(const cw_release& release, Instant) {
-  // The memory is the application's, and goes back as a whole, by finish. What is released does not
-  // grow too old.
+  // An application's memory goes back as a whole, by finish. What is released does not grow too
+  // old.
   Message* message = find_told(release.message);
   if (message == nullptr) return;
   message->released = std::max(message->released, std::min(release.up_to, message->slots));
+  give_up_slots(*message);
 }
 
 void SendStream::on_finish(const cw_finish& finish, Instant now) {
@@ -462,6 +465,7 @@ void SendStream::on_finish(const cw_finish& finish, Instant now) {
     const bool is_whole = !message->has_holes && message->expired_end == 0;
     settle(*message, is_whole ? MessageStatus::Done : MessageStatus::GivenUp, now);
   }
+  give_up_slots(*message);
 }
 
 void SendStream::on_quarantine(Instant now) {
@@ -477,6 +481,8 @@ void SendStream::on_quarantine(Instant now) {
     policy_->zero_state(config_.place_of(seq));
     message.is_close_told = false;
     message.settled = message.expired_told = 0;
+    // What nobody can send again, the new instance is not to wait for.
+    message.expired_end = std::max(message.expired_end, message.given_up);
     message.blocks_told = 0;
     if (!is_by_slot()) message.departed = 0;
     for (SendExtent& extent : extents_of(message)) {

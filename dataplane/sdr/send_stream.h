@@ -31,6 +31,7 @@
 #include "dataplane/sdr/code_queue.h"
 #include "dataplane/sdr/note_queue.h"
 #include "dataplane/sdr/outbox.h"
+#include "dataplane/sdr/packet_stock.h"
 #include "dataplane/sdr/policy_host.h"
 #include "dataplane/sdr/repair_slots.h"
 #include "dataplane/sdr/send_message.h"
@@ -62,7 +63,9 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   /// `desk` has been asked for room, and is stopped before the stream ends.
   SendStream(const StreamConfig& config, const Options& options, std::unique_ptr<PolicyHost> policy,
-             CodeDesk& desk, Transmitter& transmitter, Counters& counters);
+             CodeDesk& desk, PacketStock& stock, Transmitter& transmitter, Counters& counters);
+  /// Gives up the packets of its slots.
+  ~SendStream();
 
   // ---- the application ----
   /// Begins the next message; nothing when all places are taken.
@@ -71,6 +74,11 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// Errors: overlap, too long, a short piece that is not the last, too many pieces, already
   /// closed.
   Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes);
+  /// Slot by slot: whether the port has packets for `count` slots more, 64 at most.
+  bool has_packets(size_t count) { return stock_.has_room(count); }
+  /// Memory for the next slot, of whichever message; has_packets() has said so. It is the stream's,
+  /// of payload_bytes, and the same until append_slot() has taken it.
+  uint8_t* slot_memory();
   /// Slot by slot: adds the next slot of the message, the first being slot 0. False when the stream
   /// is not started (before that the size of a slot is not settled), when the message is no longer
   /// open, and when it is full. Cost: no allocation, no search.
@@ -92,8 +100,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// The application asks no more about this message.
   void forget(SendHandle handle);
   bool is_idle() const { return live_count_ == 0; }
-  /// Nobody reads what the message in this place was made of any more.
-  bool is_free(uint32_t place) const { return messages_[place].life == Message::Life::Free; }
 
   // ---- the link ----
   /// The epoch is in force: from here on packets go to `address`.
@@ -121,8 +127,9 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// The next packets-to-be of a class, at least one, that are alike and within `most`; nothing
   /// when the row holds only what has become pointless.
   std::optional<Departure> take_ready(Priority priority, Instant now, const RowLimit& most = {});
-  /// Fills `packet` with the slot that `ticket` names. False when that has become pointless.
-  bool build(const SendTicket& ticket, Packet& packet, Instant departed, Instant now);
+  /// A packet of the slot that `ticket` names, to be sent: the one that the slot lies in, or one of
+  /// the stock, which has one at hand. Null when that has become pointless.
+  Packet* build(const SendTicket& ticket, Instant departed, Instant now);
   /// The pacer could not let it go in time.
   void on_expired(const SendTicket& ticket);
   /// Tells the policy of this turn's departures and refusals.
@@ -192,6 +199,9 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   // Slot by slot (send_slots.cc).
   bool is_by_slot() const { return !slots_.is_empty(); }
+  Packet& packet_for(const SendTicket& ticket);
+  uint32_t unread_front(const Message& message) const;
+  void give_up_slots(Message& message);
   Instant hold_end(const Message& message, uint32_t slot, Instant now) const;
   bool try_take_off(Message& message, uint32_t slot);
   void stop_waiting(Message& message);
@@ -229,6 +239,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   Options options_;
   std::unique_ptr<PolicyHost> policy_;
   CodeDesk& desk_;
+  PacketStock& stock_;
   Transmitter& transmitter_;
   Counters& counters_;
   StreamAddress address_;
@@ -236,7 +247,8 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   std::unique_ptr<Message[]> messages_;
   std::unique_ptr<SendExtent[]> extents_;
-  SlotTable slots_;  // slot by slot
+  SlotTable slots_;          // slot by slot
+  Packet* blank_ = nullptr;  // of the next slot
   std::vector<CodedSet> blocks_;
   RepairSlots repairs_;
   CodeQueue codes_;

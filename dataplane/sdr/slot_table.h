@@ -1,5 +1,5 @@
-// What a stream that is appended slot by slot keeps of each slot: eight bytes, in place of a list
-// of pieces.
+// What a stream that is appended slot by slot keeps of each slot: sixteen bytes, in place of a list
+// of pieces, and the packet that it lies in.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/units.h"
+#include "dataplane/port.h"
 #include "dataplane/sdr/message.h"
 
 namespace cw::sdr {
@@ -21,8 +22,9 @@ struct SlotEntry {
   bool is_off : 1 = false;  ///< has left once, or will never leave: nobody waits for it to
   uint8_t steps_high : 7 = 0;
   uint32_t steps_low = 0;
+  Packet* packet = nullptr;  ///< null: nobody will read the slot again
 
-  static SlotEntry make(const SlotPiece& piece, Instant appended) {
+  static SlotEntry make(const SlotPiece& piece, Packet* packet, Instant appended) {
     const uint64_t steps = steps_of(appended);
     SlotEntry entry;
     entry.bytes = piece.bytes;
@@ -30,6 +32,7 @@ struct SlotEntry {
     entry.dscp = piece.dscp & 63;
     entry.steps_high = static_cast<uint8_t>(steps >> 32 & 0x7f);
     entry.steps_low = static_cast<uint32_t>(steps);
+    entry.packet = packet;
     return entry;
   }
   /// Whether it is as long and as old.
@@ -48,9 +51,9 @@ struct SlotEntry {
   static constexpr uint64_t steps_mask = (uint64_t{1} << 39) - 1;
   static uint64_t steps_of(Instant at) { return static_cast<uint64_t>(at.ns()) / step_ns; }
 };
-static_assert(sizeof(SlotEntry) == 8);
+static_assert(sizeof(SlotEntry) == 16);
 
-/// Thread: one. Memory: eight bytes for every slot of every place, from the start.
+/// Thread: one. Memory: sixteen bytes for every slot of every place, from the start.
 class SlotTable {
  public:
   SlotTable() = default;

@@ -48,6 +48,13 @@ class Out {
     return d != nullptr;
   }
 
+  /// Settles its slots below `up_to`, as all before them are.
+  bool finish_below(uint32_t message, uint32_t up_to) {
+    cw_decision* d = cw_decide(&out_, CW_DECIDE_FINISH);
+    if (d != nullptr) d->u.finish = {message, 0, up_to, CW_FINISH_OK};
+    return d != nullptr;
+  }
+
   /// Room for a note of up to `bytes`; empty (and asked for again) when there is less. Fill it,
   /// then call note(): nothing else may be decided in between.
   std::span<uint8_t> note_space(uint32_t bytes) {

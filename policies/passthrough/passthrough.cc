@@ -4,7 +4,8 @@
 // was quarantined: it keeps traffic moving and asks for nothing.
 //
 // Source. A slot is done when it has left, and a message is settled when it is closed and all of it
-// has left or was given up. Nothing is released before, because nothing is known to have arrived:
+// has left or was given up; what is in front is settled before, turn by turn, so that nobody keeps
+// it. Nothing is released before, because nothing is known to have arrived:
 // where slots are held for a time only, the core tells the sink at its end. Sink. A message is
 // settled when every slot is in place; one with holes stays until the core gives them up. There are
 // no notes and no timers.
@@ -28,6 +29,7 @@ struct Message {
   uint32_t sequence;
   uint32_t left;      // source: slots that have left or were refused
   uint32_t up_to;     // source: the end of the last slot that has left or was given up
+  uint32_t settled;   // source: the core has been told of those below
   Received received;  // sink
   bool is_touched;    // waits in `touched_`
   bool is_finished;
@@ -130,8 +132,14 @@ class Source : public End {
     message.up_to = slots.end;
   }
   static bool settle(Message& message, Out& out) {
-    if (message.is_finished || message.left < message.received.slots) return true;
-    return message.is_finished = out.finish(message.sequence, CW_FINISH_OK);
+    if (message.is_finished) return true;
+    if (message.left >= message.received.slots) {
+      return message.is_finished = out.finish(message.sequence, CW_FINISH_OK);
+    }
+    if (message.settled == message.up_to) return true;
+    if (!out.finish_below(message.sequence, message.up_to)) return false;
+    message.settled = message.up_to;
+    return true;
   }
 };
 

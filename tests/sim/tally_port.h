@@ -23,6 +23,8 @@ class PortAround : public Port {
   }
   size_t take_burst(std::span<Packet*> out) override { return inner_.take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
+  void share(std::span<Packet* const> packets) override { inner_.share(packets); }
+  bool is_shared(const Packet& packet) const override { return inner_.is_shared(packet); }
 
  private:
   Port& inner_;
@@ -52,13 +54,18 @@ class TallyPort final : public PortAround {
     PortAround::give_back(packets);
   }
 
+  void share(std::span<Packet* const> packets) override {
+    shared_ += packets.size();
+    PortAround::share(packets);
+  }
+
   uint64_t sent() const { return sent_; }
   uint64_t received() const { return received_; }
-  /// Packets in the user's hands now.
-  uint64_t held() const { return taken_ + received_ - sent_ - given_back_; }
+  /// Packets in the user's hands now, as often as he owns them.
+  uint64_t held() const { return taken_ + received_ + shared_ - sent_ - given_back_; }
 
  private:
-  uint64_t sent_ = 0, received_ = 0, taken_ = 0, given_back_ = 0;
+  uint64_t sent_ = 0, received_ = 0, taken_ = 0, given_back_ = 0, shared_ = 0;
 };
 
 }  // namespace cw::sim

@@ -5,6 +5,8 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_mempool.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -233,7 +235,10 @@ Result<void> DpdkDevice::configure(const DpdkDeviceOptions& options) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf = hashes;  // with the UDP ports: a path keeps to a queue
   }
-  conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  // Which takes every packet for the driver's alone.
+  if (!options.shares) {
+    conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  }
   tx_queues_ = has_queue_pairs(driver_) ? options.queues : 1;
   if (const int error = rte_eth_dev_configure(id_, options.queues, tx_queues_, &conf); error != 0) {
     return refusal(text_, "cannot be configured", error);
@@ -402,6 +407,14 @@ size_t DpdkDevice::take_burst(std::span<Packet*> out) {
 
 void DpdkDevice::give_back(std::span<Packet* const> packets) {
   for (const Packet* packet : packets) rte_pktmbuf_free(mbuf_of(packet));
+}
+
+void DpdkDevice::share(std::span<Packet* const> packets) {
+  for (const Packet* packet : packets) rte_mbuf_refcnt_update(mbuf_of(packet), 1);
+}
+
+bool DpdkDevice::is_shared(const Packet& packet) const {
+  return rte_mbuf_refcnt_read(mbuf_of(&packet)) > 1;
 }
 
 // ---- how it is ----------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ struct DpdkDeviceOptions {
   uint32_t ip_bytes_max = 1500;  ///< the longest IP packet to be carried
   uint32_t packet_bytes = 0;     ///< room in a packet from Packet::data on
   size_t packets = 4096;         ///< lent or free, besides those that fill the queues
+  bool shares = false;           ///< packets may be share()d
 };
 
 /// Counts since start; each only grows. Told by the device a few times a second.
@@ -73,6 +74,9 @@ class DpdkDevice {
   /// Empty packets: `data` has limits::headers_bytes_max free before it and packet_bytes from it.
   size_t take_burst(std::span<Packet*> out);
   void give_back(std::span<Packet* const> packets);
+  /// As Port's.
+  void share(std::span<Packet* const> packets);
+  bool is_shared(const Packet& packet) const;
 
   const std::string& name() const { return name_; }      ///< "net_memif0"
   const std::string& driver() const { return driver_; }  ///< "net_memif"

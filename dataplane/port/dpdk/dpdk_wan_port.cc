@@ -73,6 +73,7 @@ Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& ask
       .ip_bytes_max = ip_packet_bytes(options, *own),
       .packet_bytes = uint32_t{limits::headers_bytes_max} + options.payload_bytes_max,
       .packets = options.packets,
+      .shares = true,
   });
   if (!device) return std::unexpected(std::move(device.error()));
   std::unique_ptr<DpdkWanPort> port(new DpdkWanPort(options, *own));
@@ -162,6 +163,7 @@ void DpdkWanPort::note_facts(const DpdkWanOptions& options) {
   facts_.payload_max = std::min(options.payload_bytes_max, payload_for(device_->mtu(), self_.ip));
   facts_.peers = static_cast<uint16_t>(peers_.all.size());
   facts_.paths = options.paths;
+  facts_.packets = options.packets;
   facts_.icrc = options.icrc;
   routes_.resize(size_t{facts_.peers} * facts_.paths);
   is_up_ = device_->is_link_up();

@@ -82,6 +82,8 @@ class DpdkWanPort final : public Port {
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   size_t take_burst(std::span<Packet*> out) override { return device_->take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { device_->give_back(packets); }
+  void share(std::span<Packet* const> packets) override { device_->share(packets); }
+  bool is_shared(const Packet& packet) const override { return device_->is_shared(packet); }
   Instant next_due() const override { return made_count_ > 0 ? Instant() : Instant::never(); }
 
  private:

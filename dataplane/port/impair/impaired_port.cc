@@ -108,8 +108,7 @@ void ImpairedPort::admit(Direction& direction, Packet* packet, Instant now, size
   ImpairmentModel& model = direction.paths[packet->path];
   const uint64_t key = key_ == nullptr ? 0 : key_(*packet);
   const Verdict verdict = model.on_packet(wire_bytes(*packet), now, key);
-  const bool is_damaged =
-      verdict.is_corrupted && !try_damage(*packet, verdict.corrupt_bit, facts_.icrc);
+  const bool is_damaged = verdict.is_corrupted && !try_damage_own(packet, verdict.corrupt_bit);
   direction.damaged += is_damaged;
   if (verdict.copies == 0 || is_damaged) {
     inner_.give_back({&packet, 1});
@@ -122,6 +121,19 @@ void ImpairedPort::admit(Direction& direction, Packet* packet, Instant now, size
         direction.held.free_count() > reserved && try_hold_copy(direction, *packet, verdict.at[i]);
     copies_missed_ += !is_held;
   }
+}
+
+/// What the sender keeps must stay whole: of a shared packet a copy is damaged, and held instead.
+bool ImpairedPort::try_damage_own(Packet*& packet, uint32_t bit) {
+  if (facts_.icrc != IcrcMode::None || !inner_.is_shared(*packet)) {
+    return try_damage(*packet, bit, facts_.icrc);
+  }
+  Packet* copy = nullptr;
+  if (inner_.take_burst({&copy, 1}) == 0) return false;
+  copy_packet(*packet, *copy);
+  inner_.give_back({&packet, 1});
+  packet = copy;
+  return try_damage(*packet, bit, facts_.icrc);
 }
 
 bool ImpairedPort::try_hold_copy(Direction& direction, const Packet& packet, Instant at) {

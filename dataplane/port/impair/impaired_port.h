@@ -74,6 +74,8 @@ class ImpairedPort final : public Port {
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   size_t take_burst(std::span<Packet*> out) override { return inner_.take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
+  void share(std::span<Packet* const> packets) override { inner_.share(packets); }
+  bool is_shared(const Packet& packet) const override { return inner_.is_shared(packet); }
 
   /// When a held packet is due; never when none is held.
   Instant next_due() const override;
@@ -94,6 +96,7 @@ class ImpairedPort final : public Port {
   Direction make_direction(const Impairment& impairment, size_t held_max, Prng& prng) const;
   void admit_burst(Direction& direction, std::span<Packet* const> packets, Instant now);
   void admit(Direction& direction, Packet* packet, Instant now, size_t reserved);
+  bool try_damage_own(Packet*& packet, uint32_t bit);
   bool try_hold_copy(Direction& direction, const Packet& packet, Instant at);
   void send_due(Instant now);
 

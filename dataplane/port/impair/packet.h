@@ -40,6 +40,8 @@ inline void copy_packet(const Packet& source, Packet& target) {
   const uint32_t bytes_max = target.bytes_max;
   void* const port_data = target.port_data;
   target = source;
+  target.slot = nullptr;
+  target.more_owners = 0;
   target.data = data;
   target.bytes_max = bytes_max;
   target.port_data = port_data;

@@ -48,7 +48,14 @@ class FramePool {
     frame->is_damaged = false;
     return frame;
   }
-  void give_back(SimFrame* frame) { pool_.give_back(frame); }
+  /// From one of its owners; the last of them gives the frame itself.
+  void give_back(SimFrame* frame) {
+    if (frame->packet.more_owners > 0) {
+      --frame->packet.more_owners;
+      return;
+    }
+    pool_.give_back(frame);
+  }
 
   size_t lent_count() const { return pool_.lent_count(); }
   size_t capacity() const { return pool_.capacity(); }

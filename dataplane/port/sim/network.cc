@@ -10,7 +10,8 @@ namespace cw {
 SimNetwork::SimNetwork(const SimOptions& options)
     : options_(options),
       prng_(options.seed),
-      wire_(options.wire_packets, size_t{options.headers_bytes} + options.payload_max) {
+      wire_(options.wire_packets, size_t{options.headers_bytes} + options.payload_max),
+      copies_(1, size_t{options.headers_bytes} + options.payload_max) {
   CW_ASSERT(options.paths > 0);
 }
 
@@ -80,7 +81,7 @@ const ImpairmentCounters& SimNetwork::counters_of(SimPort& source, SimRoute rout
   return link_of(source, route).model.counters();
 }
 
-/// Takes the packet out of `frame`, which the port then has back.
+/// Takes the packet out of `frame`, which the port then has back; or a copy, when it is shared.
 void SimNetwork::carry(SimLink* link, SimFrame& frame, Instant now) {
   ++counters_.sent;
   if (link == nullptr) {
@@ -93,17 +94,25 @@ void SimNetwork::carry(SimLink* link, SimFrame& frame, Instant now) {
   const Verdict verdict = link->model.on_packet(bytes, now, key);
   trace(*link, packet, now, verdict);
   if (verdict.copies == 0) return;
+  if (packet.more_owners == 0) return carry_off(*link, frame, verdict);
+  SimFrame* const copy = copies_.try_take();
+  copy_packet(packet, copy->packet);
+  carry_off(*link, *copy, verdict);
+  copies_.give_back(copy);
+}
 
+void SimNetwork::carry_off(SimLink& link, SimFrame& frame, const Verdict& verdict) {
+  Packet& packet = frame.packet;
   if (options_.carry_bytes && packet.payload_bytes > 0) append_payload(packet);
   if (verdict.is_corrupted) {
     frame.is_damaged = !try_damage(packet, verdict.corrupt_bit, options_.icrc);
   }
   if (verdict.is_marked) mark_congestion(packet);
-  packet.peer = link->source_peer;
-  packet.path = link->path;
+  packet.peer = link.source_peer;
+  packet.path = link.path;
   packet.has_payload_crc = false;
   for (size_t i = 0; i < verdict.copies; ++i) {
-    launch(*link, frame, verdict.at[i], i + 1 == verdict.copies);
+    launch(link, frame, verdict.at[i], i + 1 == verdict.copies);
   }
 }
 

@@ -120,6 +120,7 @@ class SimNetwork {
 
   // For the ports:
   void carry(SimLink* link, SimFrame& frame, Instant now);
+  void carry_off(SimLink& link, SimFrame& frame, const Verdict& verdict);
   void append_payload(Packet& packet) const;
   void launch(SimLink& link, SimFrame& frame, Instant at, bool is_final_copy);
   void trace(const SimLink& link, const Packet& packet, Instant now, const Verdict& verdict);
@@ -128,6 +129,7 @@ class SimNetwork {
   Prng prng_;
   Instant now_;
   FramePool wire_;
+  FramePool copies_;  // one: of a packet that its sender keeps, on its way to the wire
   std::vector<std::unique_ptr<SimPort>> ports_;
   std::vector<std::unique_ptr<SimLink>> links_;
   SimCounters counters_;

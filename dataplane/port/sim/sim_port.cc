@@ -19,6 +19,7 @@ SimPort::SimPort(SimNetwork& network, const SimOptions& options)
   facts_.payload_max = options.payload_max;
   facts_.peers = 0;  // join() counts them
   facts_.paths = options.paths;
+  facts_.packets = options.port_packets;
   facts_.icrc = options.icrc;
   facts_.external_payload = true;
 }

@@ -136,6 +136,7 @@ void UdpPort::note_facts(const UdpPortOptions& options) {
   }
   facts_.peers = static_cast<uint16_t>(peers_.size());
   facts_.paths = options.paths;
+  facts_.packets = options.packets;
   facts_.icrc = options.icrc;
   facts_.external_payload = true;
 }
@@ -184,7 +185,16 @@ size_t UdpPort::take_burst(std::span<Packet*> out) {
 }
 
 void UdpPort::give_back(std::span<Packet* const> packets) {
-  for (Packet* packet : packets) pool_.give_back(packet);
+  for (Packet* packet : packets) release(packet);
+}
+
+/// By one of its owners.
+void UdpPort::release(Packet* packet) {
+  if (packet->more_owners > 0) {
+    --packet->more_owners;
+  } else {
+    pool_.give_back(packet);
+  }
 }
 
 }  // namespace cw

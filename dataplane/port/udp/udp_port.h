@@ -108,6 +108,7 @@ class UdpPort final : public Port {
   Result<int> make_wait_fd() const;
 
   Packet* try_take();
+  void release(Packet* packet);
   bool try_receive();
   void begin_arrival();
   size_t unpack(std::span<Packet*> out, Instant now);

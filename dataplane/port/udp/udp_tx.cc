@@ -44,7 +44,7 @@ size_t UdpPort::send_some(std::span<Packet* const> packets) {
   for (Packet* packet : packets) {
     if (has_route(*packet)) continue;
     ++status_.tx_unrouted;
-    pool_.give_back(packet);
+    release(packet);
   }
   return packets.size();
 }
@@ -131,7 +131,7 @@ void UdpPort::settle(std::span<Packet* const> packets, bool has_left) {
       ++counters_.tx_packets;
       counters_.tx_bytes += packet->bytes + packet->payload_bytes;
     }
-    pool_.give_back(packet);
+    release(packet);
   }
 }
 

@@ -29,7 +29,9 @@ uint16_t flow_number(PacketKind kind, int from, int to) {
 class Triangle {
  public:
   explicit Triangle(const TwoSitesOptions& options)
-      : options_(options), network_({.seed = options.seed, .wire_packets = 65536}) {
+      : options_(options),
+        network_(
+            {.seed = options.seed, .port_packets = packets_of(options, 2), .wire_packets = 65536}) {
     for (int i = 0; i < 3; ++i) {
       SimPort& host_port = network_.add_port();
       lan_[i] = &network_.add_port();

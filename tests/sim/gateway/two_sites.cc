@@ -43,6 +43,11 @@ std::vector<gateway::Prefix> nets_of(uint8_t site) {
 
 }  // namespace
 
+size_t packets_of(const TwoSitesOptions& options, size_t peers) {
+  constexpr size_t besides = 4096;
+  return besides + peers * options.classes.size() * options.messages * options.message_slots;
+}
+
 GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_sites,
                          const TwoSitesOptions& options, uint64_t seed, Instant now)
     : prng_(seed), params_(defaults_of(policy_of(options))) {
@@ -102,7 +107,10 @@ void GatewaySite::turn(Instant now) {
 
 TwoSites::TwoSites(const TwoSitesOptions& options)
     : options_(options),
-      network_({.seed = options.seed, .wire_packets = 65536, .payload_max = 9216}),
+      network_({.seed = options.seed,
+                .port_packets = packets_of(options),
+                .wire_packets = 65536,
+                .payload_max = 9216}),
       stage_(network_, options.seed) {
   for (int i = 0; i < 2; ++i) {
     SimPort& host_port = network_.add_port();

@@ -40,6 +40,9 @@ struct TwoSitesOptions {
   std::function<void(int site, bool is_before)> around_turn;
 };
 
+/// Of a WAN port: what its streams may keep, and more.
+size_t packets_of(const TwoSitesOptions& options, size_t peers = 1);
+
 /// A peer as a gateway's WAN port numbers it, and the site behind it.
 struct FarSite {
   uint16_t peer = 0;

@@ -13,6 +13,7 @@ struct PairOptions {
   SiteOptions a, b;
   Impairment wire{.delay = Duration::from_ms(10)};
   CourierOptions courier;
+  size_t packets = 0;  ///< of each port; 0: 512, and all that streams may keep
 };
 
 /// Two alike, small, under a policy that resends.
@@ -32,7 +33,7 @@ class Pair {
       : options_(options),
         network_({.seed = options.seed,
                   .paths = options.a.paths,
-                  .port_packets = 512,
+                  .port_packets = packets_of(options),
                   .wire_packets = 2048,
                   .payload_max = 1024}),
         a_sim_(network_.add_port()),
@@ -79,6 +80,7 @@ class Pair {
   SimNetwork& network() { return network_; }
   Stage& stage() { return stage_; }
   SimPort& a_sim() { return a_sim_; }
+  const ScriptedPort& a_port() const { return a_port_; }
   SimPort& b_sim() { return b_sim_; }
   SimPeers peers() const { return peers_; }
   /// Drops of one end, over all its lives.
@@ -87,6 +89,13 @@ class Pair {
 
  private:
   /// Gives turns to whatever site is behind the pointer now.
+  static size_t packets_of(const PairOptions& options) {
+    if (options.packets > 0) return options.packets;
+    const SiteOptions& site = options.a;
+    const size_t slots = site.weights.size() * site.stream.messages * site.stream.data_slots_max;
+    return 512 + (site.send.slot_by_slot ? slots : 0);
+  }
+
   struct Turns final : Actor {
     explicit Turns(std::unique_ptr<Site>& which) : site(which) {}
     void turn(Instant now) override { site->turn(now); }

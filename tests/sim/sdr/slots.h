@@ -1,6 +1,6 @@
-// Both ends of a stream as a gateway uses it: messages that grow slot by slot out of memory that
-// belongs to their place, closed and forgotten in one breath, and a receiver that is told and does
-// not ask. Every slot says who it is, so that wrong, stale and doubled bytes are seen.
+// Both ends of a stream as a gateway uses it: messages that grow slot by slot, closed and forgotten
+// in one breath, and a receiver that is told and does not ask. Every slot says who it is, so that
+// wrong, stale and doubled bytes are seen.
 #pragma once
 
 #include <cstring>
@@ -24,25 +24,22 @@ struct SlotLabel {
 /// Thread: the test's. The stream may be replaced (a restart): it is asked for each time.
 class SlotSource {
  public:
-  explicit SlotSource(const sdr::StreamConfig& config)
-      : config_(config),
-        memory_(line_bytes + config.messages * config.message_bytes_max()),
-        first_(line_bytes - reinterpret_cast<uintptr_t>(memory_.data()) % line_bytes) {}
+  explicit SlotSource(const sdr::StreamConfig& config) : config_(config) {}
 
-  /// Appends one slot of `bytes`; false when there is no place for it.
+  /// Appends one slot of `bytes`; false when there is no place, or no packet, for it.
   bool append(sdr::SendStream& stream, uint16_t bytes, Instant now, uint8_t ecn = 0,
               uint8_t dscp = 0) {
     const uint32_t payload = stream.config().payload_bytes;
     if (handle_ && slots_ >= stream.slots_max(*handle_)) close(stream);
     if (!handle_) handle_ = stream.try_open({});
     if (!handle_) return false;
-    uint8_t* slot =
-        &memory_[first_ + handle_->place * config_.message_bytes_max() + slots_ * payload];
-    if (config_.rows != 0) std::memset(slot, 0, payload);
+    if (!stream.has_packets(1)) return false;
+    uint8_t* const slot = stream.slot_memory();
+    std::memset(slot, 0xee, payload);  // what lies behind a short one is nobody's
     const SlotLabel label{number_ + 1, bytes, life_};
     std::memset(slot, static_cast<int>(label.number & 0xff), bytes);
     std::memcpy(slot, &label, sizeof(label));
-    if (!stream.append_slot(*handle_, {slot, bytes, ecn, dscp}, now)) return false;
+    if (!stream.append_slot(*handle_, {bytes, ecn, dscp}, now)) return false;
     ++number_;
     if (++slots_ == config_.data_slots_max) close(stream);
     return true;
@@ -66,11 +63,7 @@ class SlotSource {
   bool is_in_message() const { return handle_.has_value(); }
 
  private:
-  static constexpr size_t line_bytes = 64;
-
   const sdr::StreamConfig config_;
-  std::vector<uint8_t> memory_;
-  size_t first_;  // slots begin on a cache line: a code then reads them where they lie
   std::optional<sdr::SendHandle> handle_;
   uint32_t slots_ = 0, number_ = 0;
   uint16_t life_ = 0;

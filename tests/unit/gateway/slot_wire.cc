@@ -36,16 +36,28 @@ cw_env env_of(const sdr::StreamConfig& config) {
   return env;
 }
 
+SimOptions network_of(const SlotWire::Shape& shape) {
+  constexpr size_t besides = 4096;
+  const size_t enough = size_t{shape.messages} * shape.slots + besides;
+  return {.port_packets = shape.packets > 0 ? shape.packets : enough,
+          .wire_packets = 1,
+          .payload_max = static_cast<uint32_t>(limits::payload_bytes_max)};
+}
+
 }  // namespace
 
-SlotWire::SlotWire(const Shape& shape) : config_(config_of(shape)) {
+SlotWire::SlotWire(const Shape& shape)
+    : config_(config_of(shape)),
+      network_(network_of(shape)),
+      port_(network_.add_port()),
+      stock_(port_) {
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
   auto host = sdr::PolicyHost::make(choice, choice, env_of(config_), {}, Instant());
   CW_ASSERT(host);
   sdr::SendStream::Options options;
   options.slot_by_slot = true;
   CW_ASSERT(desk_.reserve(config_));
-  stream_ = std::make_unique<sdr::SendStream>(config_, options, std::move(*host), desk_,
+  stream_ = std::make_unique<sdr::SendStream>(config_, options, std::move(*host), desk_, stock_,
                                               transmitter_, counters_);
 }
 
@@ -68,15 +80,15 @@ void SlotWire::retire_below(MessageSeq seq, Instant now) {
 
 void SlotWire::cross(Instant now) {
   stream_->on_time(now);
-  std::vector<uint8_t> buffer(limits::frame_bytes_max);
   while (const auto departure = stream_->take_ready(Priority::Data, now)) {
-    Packet packet;
-    packet.data = buffer.data();
-    packet.bytes_max = static_cast<uint32_t>(buffer.size());
-    const auto ticket = sdr::SendTicket::unpacked(departure->cookie);
-    if (stream_->build(ticket, packet, now, now)) receive(packet);
+    CW_ASSERT(stock_.fill(1) == 1);
+    Packet* const packet = stream_->build(sdr::SendTicket::unpacked(departure->cookie), now, now);
+    if (packet == nullptr) continue;
+    receive(*packet);
+    port_.give_back({&packet, 1});  // has left
   }
   stream_->flush_facts(now);
+  stock_.rest();
 }
 
 void SlotWire::receive(const Packet& packet) {

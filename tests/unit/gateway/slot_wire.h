@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "dataplane/core/counters.h"
+#include "dataplane/port/sim/network.h"
+#include "dataplane/sdr/packet_stock.h"
 #include "dataplane/sdr/send_stream.h"
 #include "dataplane/wire/slot.h"
 
@@ -32,6 +34,7 @@ class SlotWire {
     uint32_t payload_bytes = 1024;
     uint32_t first_seq = 0;
     bool is_coded = false;
+    size_t packets = 0;  // of the port; 0: enough
   };
   explicit SlotWire(const Shape& shape);
 
@@ -44,6 +47,8 @@ class SlotWire {
   void retire_below(MessageSeq seq, Instant now);
 
   sdr::SendStream& stream() { return *stream_; }
+  /// Packets that the stream keeps.
+  size_t kept_count() const { return stock_.kept_count(); }
   Counters& counters() { return counters_; }
   /// By message sequence, then by slot; of this epoch.
   const std::map<uint32_t, std::map<uint32_t, WireSlot>>& slots() const { return slots_; }
@@ -60,6 +65,9 @@ class SlotWire {
   Counters counters_;
   sdr::Transmitter transmitter_{1};
   sdr::CodeDesk desk_;
+  SimNetwork network_;
+  SimPort& port_;
+  sdr::PacketStock stock_;
   std::unique_ptr<sdr::SendStream> stream_;
   std::map<uint32_t, std::map<uint32_t, WireSlot>> slots_;
   std::string complaint_;

@@ -217,21 +217,28 @@ TEST(SlotWriter, a_message_that_its_receiver_ended_early_takes_nothing_else_with
   EXPECT_EQ(way.wire.frames(), (std::vector{frame_of(100, 1), frame_of(2000, 3)}));
 }
 
-TEST(SlotWriter, of_a_coded_stream_leaves_zeros_behind_a_short_slot) {
-  Way way({.payload_bytes = 1024, .is_coded = true});
-  for (uint32_t i = 0; i < 8 * 64; ++i) {  // twice through all places
-    way.append(frame_of(900, i));
-    way.writer.end_turn(start);
-    way.wire.cross(start);
-    way.wire.retire_below(MessageSeq(i / 64), start);
-  }
-  const WireFrame small = frame_of(20, 1);
-  way.append(small);
+TEST(SlotWriter, keeps_packets_until_nobody_reads_their_slots) {
+  Way way({.messages = 2, .slots = 38, .payload_bytes = 256});
+  way.append(frame_of(9216, 1));
+  EXPECT_EQ(way.wire.kept_count(), 38u);
   way.arrived();
-  const auto& [seq, message] = *way.wire.slots().rbegin();
-  EXPECT_EQ(seq, 8u);
-  const uint8_t* const memory = way.writer.memory_of(0);
-  EXPECT_TRUE(std::all_of(memory + 8 + 28, memory + 1024, [](uint8_t byte) { return byte == 0; }));
+  EXPECT_EQ(way.wire.kept_count(), 0u) << "what has left is not sent again under passthrough";
+  way.append(frame_of(100, 2));
+  EXPECT_EQ(way.wire.kept_count(), 1u);
+  way.wire.stop(start);
+  way.writer.end_turn(start);
+  EXPECT_EQ(way.wire.kept_count(), 1u) << "for the next slot, whichever epoch it is of";
+}
+
+TEST(SlotWriter, takes_a_frame_only_when_there_are_packets_for_all_of_it) {
+  Way way({.messages = 2, .slots = 120, .payload_bytes = 256, .packets = 80});
+  EXPECT_EQ(way.append(frame_of(9216, 1)), Appended::Taken);
+  EXPECT_EQ(way.append(frame_of(9216, 2)), Appended::NoRoom) << "a quarter is not for slots";
+  EXPECT_EQ(way.append(frame_of(100, 3)), Appended::Taken);
+  EXPECT_EQ(way.arrived(), (std::vector{frame_of(9216, 1), frame_of(100, 3)}));
+  EXPECT_EQ(way.append(frame_of(9216, 4)), Appended::Taken) << "they came back";
+  EXPECT_EQ(way.arrived().size(), 3u);
+  EXPECT_EQ(way.wire.complaint(), "");
 }
 
 TEST(SlotWriter, messages_too_small_for_a_frame_are_named) {

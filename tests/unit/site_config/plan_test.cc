@@ -165,7 +165,8 @@ TEST(Plan, starts_dpdk_with_the_devices_of_both_sides_and_counts_its_memory) {
                "[wan]\nport = 'dpdk'\naddress = '192.0.2.1'\ndevice = 'net_memif1'\n");
   const Plan both = plan_of(text);
   EXPECT_EQ(both.eal.devices, (std::vector<std::string>{"net_memif0,role=server", "net_memif1"}));
-  EXPECT_EQ(both.memory.count(), none.memory.count() - 2 * beside + (96 << 20));
+  const uint64_t packets = none.wan.packets * (none.wan.payload_bytes_max + 320);
+  EXPECT_EQ(both.memory.count(), none.memory.count() - beside - packets + (96 << 20));
 }
 
 TEST(Plan, lets_repair_take_what_the_codes_need) {
