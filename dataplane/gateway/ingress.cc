@@ -33,16 +33,16 @@ Result<Ingress> Ingress::make(const GatewayOptions& options) {
 
 bool Ingress::try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) {
   const bool is_known =
-      is_roomy<PlainV4>(packet)   ? try_recall(PlainV4{packet.data()}, known_v4_, packet, admitted)
-      : is_roomy<PlainV6>(packet) ? try_recall(PlainV6{packet.data()}, known_v6_, packet, admitted)
-                                  : false;
+      (is_roomy<PlainV4>(packet) && try_recall<PlainV4>(known_v4_, packet, admitted)) ||
+      (is_roomy<PlainV6>(packet) && try_recall<PlainV6>(known_v6_, packet, admitted));
   return is_known || try_admit_new(packet, admitted, why);
 }
 
 /// False, and nothing changed: the packet is the first of its flow, or not as usual.
 template <class Plain>
-inline bool Ingress::try_recall(Plain plain, const Known<Plain>& known, std::span<uint8_t> packet,
+inline bool Ingress::try_recall(const Known<Plain>& known, std::span<uint8_t> packet,
                                 Admitted& admitted) const {
+  const Plain plain{packet.data()};
   const size_t bytes = plain.bytes();
   if (!plain.is_plain() || bytes > packet.size() || bytes > lan_mtu_ || !plain.is_sound()) {
     return false;

@@ -60,8 +60,8 @@ class Ingress {
   static constexpr size_t known_max = 4096;
 
   template <class Plain>
-  bool try_recall(Plain plain, const Known<Plain>& known, std::span<uint8_t> packet,
-                  Admitted& admitted) const;
+  [[gnu::always_inline]] bool try_recall(const Known<Plain>& known, std::span<uint8_t> packet,
+                                         Admitted& admitted) const;
   bool try_admit_new(std::span<uint8_t> packet, Admitted& admitted, DropReason& why);
   bool try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const;
 

@@ -150,28 +150,6 @@ const LanAddress* DpdkLanPort::link_to(const HostAddress& host) const {
 
 // ---- in -----------------------------------------------------------------------------------------
 
-size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
-  if (now >= look_due_) look_after(now);
-  const size_t arrived = device_->rx_burst(out);
-  size_t count = 0;
-  for (size_t i = 0; i < arrived; ++i) {
-    Packet* const packet = out[i];
-    const Fate fate = accept(*packet, now);
-    if (fate == Fate::Taken) out[count++] = packet;
-    if (fate == Fate::Dropped) device_->give_back({&packet, 1});
-  }
-  return count;
-}
-
-void DpdkLanPort::look_after(Instant now) {
-  look_due_ = now + look_every;
-  questions_left_ = limits::questions_per_second_max / 10;
-  static_assert(look_every == Duration::from_s(1) / 10);
-  device_->look_after(now);
-  const bool was_up = std::exchange(is_up_, device_->is_link_up());
-  if (is_up_ && !was_up) neighbours_.doubt_all();  // the cable may lead elsewhere now
-}
-
 /// Takes the tag out of a frame of our VLAN. A tag that names none has a priority only.
 inline bool DpdkLanPort::try_untag(Packet& packet) {
   uint16_t id = 0;
@@ -227,10 +205,35 @@ inline bool DpdkLanPort::try_accept_known(Packet& packet, Instant now) {
 }
 
 /// Strips the frame to its IP packet when it is a host's and for others than us.
-DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
+inline DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
   if (packet.bytes < header_bytes) return ++counters_.rx_malformed, Fate::Dropped;
   if (!try_untag(packet)) return Fate::Dropped;
-  if (try_accept_known(packet, now)) return Fate::Taken;
+  return try_accept_known(packet, now) ? Fate::Taken : accept_new(packet, now);
+}
+
+size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
+  if (now >= look_due_) look_after(now);
+  const size_t arrived = device_->rx_burst(out);
+  size_t count = 0;
+  for (size_t i = 0; i < arrived; ++i) {
+    Packet* const packet = out[i];
+    const Fate fate = accept(*packet, now);
+    if (fate == Fate::Taken) out[count++] = packet;
+    if (fate == Fate::Dropped) device_->give_back({&packet, 1});
+  }
+  return count;
+}
+
+void DpdkLanPort::look_after(Instant now) {
+  look_due_ = now + look_every;
+  questions_left_ = limits::questions_per_second_max / 10;
+  static_assert(look_every == Duration::from_s(1) / 10);
+  device_->look_after(now);
+  const bool was_up = std::exchange(is_up_, device_->is_link_up());
+  if (is_up_ && !was_up) neighbours_.doubt_all();  // the cable may lead elsewhere now
+}
+
+DpdkLanPort::Fate DpdkLanPort::accept_new(Packet& packet, Instant now) {
   const std::span<const uint8_t> frame(packet.data, packet.bytes);
   const bool is_for_group = (frame[target_offset] & 1) != 0;
   if (is_mac_at(frame, source_offset, mac_) || (frame[source_offset] & 1) != 0 ||

@@ -106,6 +106,7 @@ class DpdkLanPort final : public Port {
   void note_facts();
 
   Fate accept(Packet& packet, Instant now);
+  Fate accept_new(Packet& packet, Instant now);
   bool try_untag(Packet& packet);
   bool try_accept_known(Packet& packet, Instant now);
   Fate accept_ip(Packet& packet, bool is_for_group, Instant now);
