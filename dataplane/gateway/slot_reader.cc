@@ -1,6 +1,7 @@
 #include "dataplane/gateway/slot_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -212,21 +213,20 @@ std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail,
   return std::nullopt;
 }
 
-// Where a frame's header lies in one piece: in its slot, or else in `pieces`.
-inline const uint8_t* SlotReader::header_at(const Message& message, Spot spot,
-                                            FrameHeaderBytes& pieces) const {
-  if (slot_of(message, spot.slot).used - spot.offset >= int{frame_header_bytes}) {
-    return bytes_of(message, spot);
+// Of a frame in slots that have been read; nothing when there can be no such frame.
+inline std::optional<FrameHeader> SlotReader::header_at(const Message& message, Spot spot) const {
+  std::array<uint8_t, frame_header_bytes> pieces;
+  const uint8_t* at = bytes_of(message, spot);
+  if (slot_of(message, spot.slot).used - spot.offset < int{frame_header_bytes}) {
+    gather(message, spot, pieces.data(), pieces.size());
+    at = pieces.data();
   }
-  gather(message, spot, pieces.data(), pieces.size());
-  return pieces.data();
+  return parse_frame_header(std::span<const uint8_t, frame_header_bytes>(at, frame_header_bytes));
 }
 
 // Of header and packet together; zero: there is no such frame.
 inline uint16_t SlotReader::bytes_needed_by(const Message& message, Spot spot) const {
-  FrameHeaderBytes pieces;
-  const auto header = parse_frame_header(std::span<const uint8_t, frame_header_bytes>(
-      header_at(message, spot, pieces), frame_header_bytes));
+  const auto header = header_at(message, spot);
   return header ? static_cast<uint16_t>(frame_header_bytes + header->bytes) : 0;
 }
 
@@ -252,9 +252,7 @@ void SlotReader::emit(Message& message, Spot start, Instant now) {
   if (place == nullptr) return;
   ParsedFrame& frame = place->parsed;
   ++message.frames;
-  FrameHeaderBytes pieces;
-  const auto header = parse_frame_header(std::span<const uint8_t, frame_header_bytes>(
-      header_at(message, start, pieces), frame_header_bytes));
+  const auto header = header_at(message, start);
   CW_ASSERT(header);  // it was sound when it was first read
   frame.header.bytes = header->bytes;
   frame.header.bucket = header->bucket;

@@ -15,7 +15,6 @@
 // at the next slot in which a frame begins [C-46] [C-47] [C-48].
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -102,7 +101,6 @@ class SlotReader final : sdr::RecvMemory {
  private:
   static constexpr uint32_t no_slot = UINT32_MAX, unknown = UINT32_MAX;
 
-  using FrameHeaderBytes = std::array<uint8_t, frame_header_bytes>;
   enum class SlotState : uint8_t { Awaited, Present, Gone };
 
   /// A frame that goes on in slots that have not come yet.
@@ -150,7 +148,7 @@ class SlotReader final : sdr::RecvMemory {
   static void await(Message& message, Slot& slot, const Tail& tail);
   void follow(Message& message, Tail tail, uint32_t index, Instant now);
   std::optional<DropReason> extend(const Message& message, Tail& tail, const Slot& slot) const;
-  const uint8_t* header_at(const Message& message, Spot spot, FrameHeaderBytes& pieces) const;
+  std::optional<FrameHeader> header_at(const Message& message, Spot spot) const;
   uint16_t bytes_needed_by(const Message& message, Spot spot) const;
   void gather(const Message& message, Spot from, uint8_t* out, size_t count) const;
   void emit(Message& message, Spot start, Instant now);

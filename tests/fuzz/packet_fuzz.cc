@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/wire/frame.h"
+#include "dataplane/wire/frame_form.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/crc32.h"
@@ -77,6 +77,19 @@ void check_frame_again(const Frame& frame, FrameStart start, Bytes bytes) {
   CW_ASSERT(headers == given);
 }
 
+/// A form reads what its parser reads, save what is tagged, has options, or holds no BTH.
+void check_form(const Frame& frame, Bytes bytes) {
+  const FrameForm form(frame.address);
+  FormedFrame formed;
+  const bool is_plain =
+      frame.transport_offset == form.transport_offset() && frame.transport_bytes >= sizeof(Bth);
+  CW_ASSERT(form.try_read(bytes, formed) == is_plain);
+  if (!is_plain) return;
+  CW_ASSERT(formed.transport_bytes == frame.transport_bytes);
+  CW_ASSERT(formed.source_udp_port == frame.address.source_udp_port);
+  CW_ASSERT(formed.dscp == frame.address.dscp && formed.ecn == frame.address.ecn);
+}
+
 void run_frame(Bytes bytes, FrameStart start) {
   static const Icrc exact(IcrcMode::Exact, cw_crc32, 1024);
   static const Icrc pseudo(IcrcMode::Pseudo, cw_crc32, 1024);
@@ -85,6 +98,7 @@ void run_frame(Bytes bytes, FrameStart start) {
   const Bytes covered = frame->covered_of(bytes), outer = frame->ip_and_udp_of(bytes);
   CW_ASSERT(is_inside(covered, bytes) && is_inside(outer, bytes));
   check_frame_again(*frame, start, bytes);
+  if (start == FrameStart::Ethernet) check_form(*frame, bytes);
   exact.is_right(outer, covered);
   pseudo.is_right(outer, covered);
   run_transport(frame->transport_of(bytes));
