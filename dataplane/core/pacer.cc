@@ -102,7 +102,7 @@ const Pacer::Item* Pacer::head_of(Priority priority) const {
 }
 
 /// The first packet of a class has been dealt with.
-void Pacer::take_off(Priority priority) {
+inline void Pacer::take_off(Priority priority) {
   const bool is_resend = priority == Priority::Resend;
   // What is left of a row is older than all behind it, as it was.
   Item& head = is_resend ? resends_.front() : fifo_of(priority).front();
@@ -133,6 +133,40 @@ const Pacer::Item* Pacer::choose(Instant departure) const {
   }
   if (data != nullptr) return data;
   return is_allowed(Priority::Repair) ? head_of(Priority::Repair) : nullptr;
+}
+
+// The line is taken from the moment it was free, or, after an idle time, from as far back as the
+// burst allows. Departures of a burst then bear the same time while the line catches up.
+inline void Pacer::occupy_line(const Item& item, Instant now) {
+  if (line_free_ < now - burst_time_) {
+    line_free_ = now - burst_time_;
+    line_rest_ = 0;
+  }
+  const LineTime& time = line_time_of(item.bytes);
+  line_free_ += Duration::from_ns(static_cast<int64_t>(time.whole_ns));
+  line_rest_ += time.rest;
+  if (line_rest_ >= options_.rate.bps()) {
+    line_rest_ -= options_.rate.bps();
+    line_free_ += Duration::from_ns(1);
+  }
+  idle_from_ = std::max(idle_from_, line_free_);
+  if (item.priority == Priority::Data) earn(item.bytes);
+  if (is_overhead(item.priority)) allowance_ -= item.bytes * million;
+  CW_DCHECK(allowance_ >= 0);
+}
+
+// A division per packet is what its departure would take longest for.
+const Pacer::LineTime& Pacer::line_time_of(uint32_t bytes) {
+  if (line_time_.bytes != bytes) {
+    const uint64_t bit_ns = bytes * bit_ns_per_byte;
+    line_time_ = {bytes, bit_ns / options_.rate.bps(), bit_ns % options_.rate.bps()};
+  }
+  return line_time_;
+}
+
+void Pacer::earn(uint64_t bytes) {
+  const int64_t earned = static_cast<int64_t>(bytes) * options_.overhead_ppm;
+  allowance_ = std::min(allowance_ + earned, allowance_max());
 }
 
 Pacer::Counts Pacer::depart(Instant now, std::span<Departed> departed,
@@ -166,40 +200,6 @@ Pacer::Counts Pacer::depart(Instant now, std::span<Departed> departed,
     take_off(item->priority);
   }
   return counts;
-}
-
-// The line is taken from the moment it was free, or, after an idle time, from as far back as the
-// burst allows. Departures of a burst then bear the same time while the line catches up.
-void Pacer::occupy_line(const Item& item, Instant now) {
-  if (line_free_ < now - burst_time_) {
-    line_free_ = now - burst_time_;
-    line_rest_ = 0;
-  }
-  const LineTime& time = line_time_of(item.bytes);
-  line_free_ += Duration::from_ns(static_cast<int64_t>(time.whole_ns));
-  line_rest_ += time.rest;
-  if (line_rest_ >= options_.rate.bps()) {
-    line_rest_ -= options_.rate.bps();
-    line_free_ += Duration::from_ns(1);
-  }
-  idle_from_ = std::max(idle_from_, line_free_);
-  if (item.priority == Priority::Data) earn(item.bytes);
-  if (is_overhead(item.priority)) allowance_ -= item.bytes * million;
-  CW_DCHECK(allowance_ >= 0);
-}
-
-// A division per packet is what its departure would take longest for.
-const Pacer::LineTime& Pacer::line_time_of(uint32_t bytes) {
-  if (line_time_.bytes != bytes) {
-    const uint64_t bit_ns = bytes * bit_ns_per_byte;
-    line_time_ = {bytes, bit_ns / options_.rate.bps(), bit_ns % options_.rate.bps()};
-  }
-  return line_time_;
-}
-
-void Pacer::earn(uint64_t bytes) {
-  const int64_t earned = static_cast<int64_t>(bytes) * options_.overhead_ppm;
-  allowance_ = std::min(allowance_ + earned, allowance_max());
 }
 
 void Pacer::earn_idle(Instant until) {

@@ -1,6 +1,6 @@
 // What a stream's policy has decided to send and the pacer has not asked for yet: ranges of slots,
-// in the order decided, one row per priority. A range of 300,000 slots is one entry; its packets
-// come into being one by one, as the pacer lets them go.
+// in the order decided, one row per priority. A range of 300,000 slots is one entry; the pacer is
+// given rows of it, and packets come into being one by one, as it lets them go.
 #pragma once
 
 #include <array>
@@ -58,6 +58,19 @@ struct SendTicket {
 };
 static_assert(limits::slot_bits_max <= 24 && limits::message_id_bits_max <= 10);
 static_assert(limits::qps_max <= 64 && limits::paths_max <= 16);
+
+/// What a stream may have of the pacer at once: so many packets, of which the last may exceed the
+/// bytes.
+struct RowLimit {
+  uint32_t packets = 1;
+  int64_t bytes = INT64_MAX;
+
+  /// How many packets of so many bytes these are; `bytes` is above 0.
+  uint32_t packets_of(uint32_t packet_bytes) const {
+    if (bytes >= int64_t{packets} * packet_bytes) return packets;
+    return static_cast<uint32_t>((bytes + packet_bytes - 1) / packet_bytes);
+  }
+};
 
 /// Thread: one. Nothing allocates after construction.
 class Outbox {

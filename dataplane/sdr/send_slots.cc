@@ -42,7 +42,8 @@ bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant 
   message->bytes += piece.bytes;
   message->waiting_bytes += piece.bytes;
   waiting_bytes_ += piece.bytes;
-  hold_due_ = std::min(hold_due_, hold_end(*message, slot, now));
+  // Whatever waits already is older.
+  if (hold_due_ == Instant::never()) hold_due_ = hold_end(*message, slot, now);
   message->needs_telling = needs_telling_ = true;
   return true;
 }

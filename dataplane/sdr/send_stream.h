@@ -15,7 +15,6 @@
 // know of a message (OPENED, CLOSED, ABANDONED) is state, repeated until clear-to-send covers it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,19 +42,6 @@
 #include "dataplane/wire/envelope.h"
 
 namespace cw::sdr {
-
-/// What a stream may have of the pacer at once: so many packets, of which the last may exceed the
-/// bytes.
-struct RowLimit {
-  uint32_t packets = 1;
-  int64_t bytes = INT64_MAX;
-
-  /// How many packets of so many bytes these are; `bytes` is above 0.
-  uint32_t packets_of(uint32_t packet_bytes) const {
-    if (bytes >= int64_t{packets} * packet_bytes) return packets;
-    return static_cast<uint32_t>((bytes + packet_bytes - 1) / packet_bytes);
-  }
-};
 
 class SendStream final : public PolicyActions, private CodeClient {
  public:
@@ -124,8 +110,7 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   // ---- the pacer ----
   bool has_ready(Priority priority) const { return is_started_ && !outbox_.is_empty(priority); }
-  /// The next packets-to-be of a class, at least one, that are alike and within `most`; nothing
-  /// when the row holds only what has become pointless.
+  /// The next packets-to-be of a class that are alike; nothing when all has become pointless.
   std::optional<Departure> take_ready(Priority priority, Instant now, const RowLimit& most = {});
   /// A packet of the slot that `ticket` names, to be sent: the one that the slot lies in, or one of
   /// the stock, which has one at hand. Null when that has become pointless.

@@ -85,6 +85,43 @@ TEST(DpdkStrangers, tshark_reads_roce_in_every_frame_and_finds_nothing_malformed
   std::filesystem::remove(file);
 }
 
+ByteVector answer_of(const HostAddress& who, const MacAddress& mac, const HostAddress& asked_by) {
+  ByteVector frame(neighbour_message_bytes_max);
+  const NeighbourMessage question{.is_question = true, .sender = asked_by, .target = who};
+  frame.resize(encode_neighbour_answer({.ip = who, .mac = mac}, question, frame));
+  return frame;
+}
+
+// Headers are made once, for a next hop that may be another one day.
+TEST(DpdkStrangers, frames_go_to_the_next_hop_that_was_heard_last) {
+  start_small_eal();
+  constexpr MacAddress macs[] = {{2, 0, 0, 0, 0, 7}, {2, 0, 0, 0, 0, 8}};
+  const auto own = *parse_host_address("192.0.2.1", ""),
+             peer = *parse_host_address("192.0.2.2", "");
+  const std::string in = own_path("in.pcap"), out = own_path("out.pcap");
+  const ByteVector answers[] = {answer_of(peer, macs[0], own), answer_of(peer, macs[1], own)};
+  write_capture(in, answers);
+  {
+    const auto port = make_wan_port(
+        wan_options("net_pcap0,rx_pcap=" + in + ",tx_pcap=" + out, "192.0.2.1", "192.0.2.2"));
+    for (size_t i = 0; i < std::size(macs); ++i) {
+      Packet* arrived = nullptr;
+      EXPECT_EQ(port->rx_burst({&arrived, 1}, clock_now()), 0u);  // the port's own affair
+      Packet* packet = make_packet(*port, 64, 1);
+      EXPECT_EQ(port->tx_burst({&packet, 1}, clock_now()), 1u);
+    }
+    EXPECT_EQ(port->status().tx_unresolved, 0u);
+  }
+  std::vector<MacAddress> targets;
+  for (const ByteVector& bytes : read_capture(out)) {
+    const auto frame = parse_frame(bytes, FrameStart::Ethernet);
+    if (frame) targets.push_back(frame->address.target_mac);
+  }
+  EXPECT_EQ(targets, (std::vector<MacAddress>{macs[0], macs[1]}));
+  std::filesystem::remove(in);
+  std::filesystem::remove(out);
+}
+
 // ---- af_packet ----------------------------------------------------------------------------------
 
 void run(const std::string& command) {
