@@ -159,13 +159,23 @@ bool SlotWriter::try_write(const FrameHeader& header, std::span<const uint8_t> p
     encode_frame_header(header, at);
     std::memcpy(at + frame_header_bytes, packet.data(), packet.size());
     used_ += static_cast<uint32_t>(bytes);
-  } else {
-    uint8_t encoded[frame_header_bytes];
-    encode_frame_header(header, encoded);
-    if (!try_put(encoded, marks, now) || !try_put(packet, marks, now)) return false;
+  } else if (!try_put_header(header, marks, now) || !try_put(packet, marks, now)) {
+    return false;
   }
   ++ends_in_slot_;
   if (used_ == room_) try_flush(now);
+  return true;
+}
+
+bool SlotWriter::try_put_header(const FrameHeader& header, Marks marks, Instant now) {
+  if (room_ - used_ < frame_header_bytes) {
+    uint8_t encoded[frame_header_bytes];
+    encode_frame_header(header, encoded);
+    return try_put(encoded, marks, now);
+  }
+  touch(marks);
+  encode_frame_header(header, slot_bytes() + slot_header_bytes + used_);
+  used_ += static_cast<uint32_t>(frame_header_bytes);
   return true;
 }
 

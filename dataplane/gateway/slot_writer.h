@@ -79,6 +79,7 @@ class SlotWriter {
   bool try_flush(Instant now);
   bool try_write(const FrameHeader& header, std::span<const uint8_t> packet, Marks marks,
                  Instant now);
+  bool try_put_header(const FrameHeader& header, Marks marks, Instant now);
   bool try_put(std::span<const uint8_t> bytes, Marks marks, Instant now);
   void touch(Marks marks);
   size_t message_rest() const {
