@@ -32,10 +32,11 @@ class OuterHeaders {
     return {front + link_bytes, bytes() - link_bytes};
   }
 
-  /// Writes what encode_outer_headers() would, `bytes()` at `front`.    Cost: hot.
+  /// Writes what encode_outer_headers() would, bytes() at `front`, within its bounds.
+  /// Cost: hot.
   void write(uint8_t* front, size_t transport_bytes, uint8_t dscp, uint8_t ecn) const {
     const size_t udp_bytes = ip_layout::udp::bytes + transport_bytes + icrc_bytes;
-    CW_DCHECK(udp_bytes + ip_layout::v6::bytes <= 0xffff);
+    CW_DCHECK(bytes() - link_bytes + transport_bytes + icrc_bytes <= 0xffff);
     const auto traffic_class = static_cast<uint8_t>(dscp << 2 | (ecn & 3));
     if (is_v4_) {
       write_v4(front, udp_bytes, traffic_class);
