@@ -48,9 +48,7 @@ rte_mempool* make_packet_pool(const std::string& name, size_t packets, uint16_t 
   about.mbuf_data_room_size = room;
   about.mbuf_priv_size = packet_room_bytes;
   rte_pktmbuf_pool_init(pool, &about);
-  const bool has_ops =
-      rte_mempool_set_ops_byname(pool, getenv("OPS") ? getenv("OPS") : rte_mbuf_best_mempool_ops(),
-                                 nullptr) == 0;
+  const bool has_ops = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr) == 0;
   if (!has_ops || rte_mempool_populate_default(pool) < 0) {
     rte_mempool_free(pool);
     return nullptr;
