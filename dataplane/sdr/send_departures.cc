@@ -132,13 +132,14 @@ Packet* SendStream::build(const SendTicket& ticket, Instant departed, Instant no
   const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, message->last_path);
   message->last_path = path;
   const Psn psn = transmitter_.take_psn(channel, path);
-  Packet& packet = packet_for(ticket);
+  const bool is_slot = is_by_slot() && !ticket.is_repair();
+  Packet& packet = is_slot ? slots_.packet_for(ticket.place, ticket.slot) : stock_.take();
   packet.path = path;
   packet.at = departed;
   write_slot(packet, ticket, payload, psn);
   counters_.add(counter_of(ticket.kind));
   bool is_first = ticket.kind == CW_SEND_DATA;
-  if (is_by_slot() && !ticket.is_repair()) is_first = try_take_off(*message, ticket.slot);
+  if (is_slot) is_first = try_take_off(*message, ticket.slot);
   if (is_first) ++message->departed;
   if (is_first && is_close_due(*message)) schedule_state(*message, now);
   const SentRun one{.place = ticket.place,

@@ -63,6 +63,12 @@ struct SendMessage {
 
   /// Of the slots below nobody wants to know how old they are.
   uint32_t hold_front() const { return std::max(released, expired_end); }
+  bool is_over() const { return status != MessageStatus::Open || is_retired; }
+  /// Slots below are neither sent again nor coded: of a coded message a row may be made of any.
+  uint32_t unread_front(bool is_coded) const {
+    if (is_over()) return slots;
+    return is_coded ? 0 : std::max(settled, hold_front());
+  }
 };
 
 }  // namespace cw::sdr

@@ -8,35 +8,20 @@
 
 namespace cw::sdr {
 
-SendStream::~SendStream() {
-  if (blank_ != nullptr) stock_.give_up(*blank_);
-  for (uint32_t place = 0; is_by_slot() && place < config_.messages; ++place) {
-    for (uint32_t slot = 0; slot < config_.data_slots_max; ++slot) {
-      if (Packet* const packet = slots_.at(place, slot).packet) stock_.give_up(*packet);
-    }
-  }
-  stock_.flush();
-}
-
-uint8_t* SendStream::slot_memory() {
-  if (blank_ == nullptr) blank_ = &stock_.keep();
-  return blank_->slot;
-}
-
 bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant now) {
   CW_ASSERT(is_by_slot());
   Message* message = is_started_ ? find(handle) : nullptr;
   if (message == nullptr || message->life != Message::Life::Open) return false;
   if (message->slots == config_.data_slots_max) return false;
   if (is_coded() && message->slots >= slots_covered(*message)) return false;
-  CW_ASSERT(piece.bytes > 0 && piece.bytes <= config_.payload_bytes && blank_ != nullptr);
+  CW_ASSERT(piece.bytes > 0 && piece.bytes <= config_.payload_bytes);
   SendExtent& all = extents_[size_t{handle.place} * options_.extents_max];
   if (message->extent_count == 0) {
     all = {};
     message->extent_count = 1;
   }
   const uint32_t slot = message->slots++;
-  slots_.at(handle.place, slot) = SlotEntry::make(piece, std::exchange(blank_, nullptr), now);
+  slots_.put(handle.place, slot, piece, now);
   all.count = message->end = message->slots;
   all.bytes += piece.bytes;
   message->bytes += piece.bytes;
@@ -50,32 +35,24 @@ bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant 
 
 // ---- packets of slots ----
 
-/// The packet that the slot lies in, where nobody else has it; else an empty one, to be copied
-/// into.
-Packet& SendStream::packet_for(const SendTicket& ticket) {
-  if (!is_by_slot() || ticket.is_repair()) return stock_.take();
-  const SlotEntry& entry = slots_.at(ticket.place, ticket.slot);
-  if (entry.is_off && stock_.is_shared(*entry.packet)) return stock_.take();
-  stock_.share(*entry.packet);
-  return *entry.packet;
-}
-
-/// Slots below are neither sent again nor coded.
-uint32_t SendStream::unread_front(const Message& message) const {
-  if (message.status != MessageStatus::Open || message.is_retired) return message.slots;
-  if (is_coded()) return 0;  // a row may be made of any
-  return std::max(message.settled, message.hold_front());
-}
-
 void SendStream::give_up_slots(Message& message) {
   if (!is_by_slot() || message.rows_coding > 0) return;
-  const bool is_over = message.status != MessageStatus::Open || message.is_retired;
-  const uint32_t front = unread_front(message);
+  const uint32_t front = message.unread_front(is_coded());
   for (; message.given_up < front; ++message.given_up) {
     SlotEntry& entry = slots_.at(place_of(message), message.given_up);
-    if (!is_over && !entry.is_off) return;  // settled, as its policy says, and has still to leave
+    if (!message.is_over() && !entry.is_off)
+      return;  // settled, as its policy says, and has still to leave
     stock_.give_up(*std::exchange(entry.packet, nullptr));
   }
+}
+
+void SendStream::on_release(const cw_release& release, Instant) {
+  // An application's memory goes back as a whole, by finish. What is released does not grow too
+  // old.
+  Message* message = find_told(release.message);
+  if (message == nullptr) return;
+  message->released = std::max(message->released, std::min(release.up_to, message->slots));
+  give_up_slots(*message);
 }
 
 /// When `slot` is too old to be sent.

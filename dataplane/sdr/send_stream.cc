@@ -35,8 +35,7 @@ SendStream::SendStream(const StreamConfig& config, const Options& options,
       counters_(counters),
       messages_(new Message[config.messages]()),
       extents_(new SendExtent[size_t{config.messages} * options_.extents_max]()),
-      slots_(options.slot_by_slot ? SlotTable(config.messages, config.data_slots_max)
-                                  : SlotTable()),
+      slots_(options.slot_by_slot ? config.messages : 0, config.data_slots_max, stock),
       blocks_(size_t{config.messages} * config.blocks_max()),
       repairs_(config),
       codes_(codes_capacity),
@@ -269,7 +268,7 @@ void SendStream::on_time(Instant now) {
 
 Instant SendStream::next_due() const {
   if (!is_started_) return Instant::never();
-  if (needs_telling_ || is_coding_due()) return Instant();
+  if (needs_telling_ || !codes_.is_idle()) return Instant();
   return std::min({policy_->next_due(), offer_due(), hold_due_, blocks_due_});
 }
 
@@ -438,15 +437,6 @@ Instant SendStream::drop_after(const Message& message, const cw_send& send, Inst
 
 void SendStream::on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant) {
   if (!notes_.try_push(bytes, note.repeat)) counters_.add(Counter::notes_refused);
-}
-
-void SendStream::on_release(const cw_release& release, Instant) {
-  // An application's memory goes back as a whole, by finish. What is released does not grow too
-  // old.
-  Message* message = find_told(release.message);
-  if (message == nullptr) return;
-  message->released = std::max(message->released, std::min(release.up_to, message->slots));
-  give_up_slots(*message);
 }
 
 void SendStream::on_finish(const cw_finish& finish, Instant now) {

@@ -50,21 +50,17 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// `desk` has been asked for room, and is stopped before the stream ends.
   SendStream(const StreamConfig& config, const Options& options, std::unique_ptr<PolicyHost> policy,
              CodeDesk& desk, PacketStock& stock, Transmitter& transmitter, Counters& counters);
-  /// Gives up the packets of its slots.
-  ~SendStream();
 
   // ---- the application ----
   /// Begins the next message; nothing when all places are taken.
   std::optional<SendHandle> try_open(const MessageHint& hint);
   /// Adds `bytes` at slot `first`. The memory must stay as it is until status() is no longer Open.
-  /// Errors: overlap, too long, a short piece that is not the last, too many pieces, already
-  /// closed.
+  /// Errors: overlap, too long, a short piece that is not the last, too many pieces, closed.
   Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes);
   /// Slot by slot: whether the port has packets for `count` slots more, 64 at most.
   bool has_packets(size_t count) { return stock_.has_room(count); }
-  /// Memory for the next slot, of whichever message; has_packets() has said so. It is the stream's,
-  /// of payload_bytes, and the same until append_slot() has taken it.
-  uint8_t* slot_memory();
+  /// Memory for the next slot: the stream's, of payload_bytes, until append_slot() has taken it.
+  uint8_t* slot_memory() { return slots_.memory(); }
   /// Slot by slot: adds the next slot of the message, the first being slot 0. False when the stream
   /// is not started (before that the size of a slot is not settled), when the message is no longer
   /// open, and when it is full. Cost: no allocation, no search.
@@ -95,8 +91,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   void on_clear_to_send(const ClearToSend& clear, Instant now);
   void on_note(const Note& note, Instant now);
   void on_link(const cw_fact_link& fact, Instant now);
-  /// Tells the policy what has been opened, appended and closed, as far as credit reaches, and lets
-  /// its timers fire.
+  /// Tells the policy what is new, as far as credit reaches, and lets its timers fire.
   void on_time(Instant now);
   Instant next_due() const;
   /// A pause of the machine moves timers. It makes no slot younger: hosts did not pause.
@@ -112,8 +107,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool has_ready(Priority priority) const { return is_started_ && !outbox_.is_empty(priority); }
   /// The next packets-to-be of a class that are alike; nothing when all has become pointless.
   std::optional<Departure> take_ready(Priority priority, Instant now, const RowLimit& most = {});
-  /// A packet of the slot that `ticket` names, to be sent: the one that the slot lies in, or one of
-  /// the stock, which has one at hand. Null when that has become pointless.
+  /// The ticket's slot to be sent: its own packet, or one at hand. Null: that has become pointless.
   Packet* build(const SendTicket& ticket, Instant departed, Instant now);
   /// The pacer could not let it go in time.
   void on_expired(const SendTicket& ticket);
@@ -176,7 +170,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set, uint32_t most);
   const uint8_t* shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const;
   void code_rows(Instant now);
-  bool is_coding_due() const { return !codes_.is_idle(); }
   bool has_repair(const Message& message, const cw_send& send) const;
   uint64_t address_of(const SendTicket& ticket) const;
   SlotEntry marks_of(const Message& message, const SendTicket& ticket) const;
@@ -184,8 +177,6 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   // Slot by slot (send_slots.cc).
   bool is_by_slot() const { return !slots_.is_empty(); }
-  Packet& packet_for(const SendTicket& ticket);
-  uint32_t unread_front(const Message& message) const;
   void give_up_slots(Message& message);
   Instant hold_end(const Message& message, uint32_t slot, Instant now) const;
   bool try_take_off(Message& message, uint32_t slot);
@@ -232,8 +223,7 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   std::unique_ptr<Message[]> messages_;
   std::unique_ptr<SendExtent[]> extents_;
-  SlotTable slots_;          // slot by slot
-  Packet* blank_ = nullptr;  // of the next slot
+  SlotTable slots_;  // slot by slot
   std::vector<CodedSet> blocks_;
   RepairSlots repairs_;
   CodeQueue codes_;
@@ -247,10 +237,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   MessageSeq message_limit_;  // may be told below this
   MessageSeq heard_seq_;      // state below this needs no repeating
   uint64_t slot_limit_ = 0, slots_used_ = 0;
-  uint32_t live_count_ = 0;
-  uint32_t lives_over_ = 0;  // of a place, in former epochs: tickets under way name none of them
+  uint32_t live_count_ = 0, lives_over_ = 0;  // the latter of a place, in former epochs
   bool needs_telling_ = false;
-
   Outbox outbox_;
   SentRuns sent_runs_;
   NoteQueue notes_;

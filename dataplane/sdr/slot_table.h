@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port.h"
 #include "dataplane/sdr/message.h"
+#include "dataplane/sdr/packet_stock.h"
 
 namespace cw::sdr {
 
@@ -35,9 +37,10 @@ struct SlotEntry {
     entry.packet = packet;
     return entry;
   }
-  /// Whether it is as long and as old.
+  /// Whether it is as long and as old, and still there.
   bool is_alike(const SlotEntry& other) const {
-    return bytes == other.bytes && steps_low == other.steps_low && steps_high == other.steps_high;
+    return packet != nullptr && bytes == other.bytes && steps_low == other.steps_low &&
+           steps_high == other.steps_high;
   }
   /// Up to a step before it was, never after.
   Instant appended(Instant now) const {
@@ -56,9 +59,22 @@ static_assert(sizeof(SlotEntry) == 16);
 /// Thread: one. Memory: sixteen bytes for every slot of every place, from the start.
 class SlotTable {
  public:
-  SlotTable() = default;
-  SlotTable(uint32_t places, uint32_t slots_max)
-      : slots_max_(slots_max), entries_(new SlotEntry[size_t{places} * slots_max]()) {}
+  /// Empty for no places.
+  SlotTable(uint32_t places, uint32_t slots_max, PacketStock& stock)
+      : stock_(stock),
+        slots_max_(slots_max),
+        count_(size_t{places} * slots_max),
+        entries_(count_ > 0 ? new SlotEntry[count_]() : nullptr) {}
+  /// Gives up the packets of its slots.
+  ~SlotTable() {
+    if (blank_ != nullptr) stock_.give_up(*blank_);
+    for (const SlotEntry& entry : std::span(entries_.get(), count_)) {
+      if (entry.packet != nullptr) stock_.give_up(*entry.packet);
+    }
+    stock_.flush();
+  }
+  SlotTable(const SlotTable&) = delete;
+  SlotTable& operator=(const SlotTable&) = delete;
 
   bool is_empty() const { return entries_ == nullptr; }
   SlotEntry& at(uint32_t place, uint32_t slot) {
@@ -69,9 +85,30 @@ class SlotTable {
     return const_cast<SlotTable&>(*this).at(place, slot);
   }
 
+  /// Memory for the next slot, until put(); the stock has room.
+  uint8_t* memory() {
+    if (blank_ == nullptr) blank_ = &stock_.keep();
+    return blank_->slot;
+  }
+  /// What was written to memory().
+  void put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now) {
+    CW_ASSERT(blank_ != nullptr);
+    at(place, slot) = SlotEntry::make(piece, std::exchange(blank_, nullptr), now);
+  }
+  /// To send the slot by: the packet that it lies in, where nobody else has it, else an empty one.
+  Packet& packet_for(uint32_t place, uint32_t slot) {
+    const SlotEntry& entry = at(place, slot);
+    if (entry.is_off && stock_.is_shared(*entry.packet)) return stock_.take();
+    stock_.share(*entry.packet);
+    return *entry.packet;
+  }
+
  private:
-  uint32_t slots_max_ = 0;
+  PacketStock& stock_;
+  uint32_t slots_max_;
+  size_t count_;
   std::unique_ptr<SlotEntry[]> entries_;
+  Packet* blank_ = nullptr;  // of the next slot, whichever it will be
 };
 
 }  // namespace cw::sdr

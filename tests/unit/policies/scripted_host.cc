@@ -249,8 +249,11 @@ void Host::act_note(End& end, std::vector<uint8_t> bytes) {
 
 void Host::act_finish(End& end, const cw_finish& finish) {
   const bool is_source = &end == &ends_[CW_SOURCE];
-  CW_ASSERT(finish.first == 0 && finish.count == CW_UNKNOWN);
-  CW_ASSERT(end.messages.contains(finish.message));
+  CW_ASSERT(finish.first == 0 && end.messages.contains(finish.message));
+  if (finish.count != CW_UNKNOWN) {  // its front, which nobody need keep
+    CW_ASSERT(is_source && finish.status == CW_FINISH_OK);
+    return;
+  }
   finished_with_holes +=
       !is_source && finish.status == CW_FINISH_OK && has_holes(end.messages[finish.message]);
   (is_source ? finished_at_source : finished_at_sink)[finish.message] = now_;

@@ -86,6 +86,24 @@ TEST(SimPort, sends_the_same_packet_on_that_it_received) {
   EXPECT_EQ(pair.a.lent_count() + pair.b.lent_count(), 0u);
 }
 
+TEST(SimPort, what_its_sender_keeps_is_not_damaged_on_the_way) {
+  Pair pair({.corrupt = 1}, {.icrc = IcrcMode::None});
+  Packet* packet = nullptr;
+  ASSERT_EQ(pair.a.take_burst({&packet, 1}), 1u);
+  std::memcpy(packet->data, "hello", 5);
+  packet->bytes = 5;
+  pair.a.share({&packet, 1});
+  ASSERT_EQ(pair.a.tx_burst({&packet, 1}, at(0)), 1u);
+  EXPECT_FALSE(pair.a.is_shared(*packet));
+  const Texts arrived = pair.receive(pair.b);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_NE(arrived[0], "hello");
+  EXPECT_EQ(std::memcmp(packet->data, "hello", 5), 0);
+  EXPECT_EQ(pair.a.lent_count(), 1u);
+  pair.a.give_back({&packet, 1});
+  EXPECT_EQ(pair.a.lent_count(), 0u);
+}
+
 TEST(SimPort, each_direction_is_a_way_of_its_own) {
   Pair pair({.delay = 10_us});
   pair.network.set_impairment(pair.b, {}, {.delay = 30_us});

@@ -44,6 +44,18 @@ TEST(UdpPort, carries_packets_of_every_size_both_ways_over_ipv4_and_ipv6) {
   }
 }
 
+TEST(UdpPort, a_packet_may_be_kept_and_sent_again) {
+  UdpPair pair;
+  expect_kept_and_given_back(*pair.a, [&](Packet& packet) {
+    Packet* const one = &packet;
+    ASSERT_EQ(pair.a->tx_burst({&one, 1}, Instant()), 1u);
+    const auto received = receive(*pair.b, 1);
+    ASSERT_EQ(received.size(), 1u);
+    EXPECT_TRUE(is_made_packet(*received[0], 1400, 7));
+    pair.b->give_back(received);
+  });
+}
+
 TEST(UdpPort, serves_peers_of_both_ip_versions_at_once) {
   const uint16_t a_port = free_udp_ports(1), b_port = free_udp_ports(1), c_port = free_udp_ports(1);
   UdpPortOptions options = udp_options(a_port, b_port, "127.0.0.1");

@@ -72,6 +72,19 @@ TEST(DpdkWanPort, a_received_packet_may_be_sent_back) {
   pair.a->give_back(back);
 }
 
+TEST(DpdkWanPort, a_packet_may_be_kept_and_sent_again) {
+  DpdkPair pair;
+  ASSERT_TRUE(pair.meet());
+  expect_kept_and_given_back(*pair.a, [&](Packet& packet) {
+    Packet* const one = &packet;
+    ASSERT_EQ(pair.a->tx_burst({&one, 1}, clock_now()), 1u);
+    const auto received = receive(*pair.b, 1);
+    ASSERT_EQ(received.size(), 1u);
+    EXPECT_TRUE(is_made_packet(*received[0], 1400, 7));
+    pair.b->give_back(received);
+  });
+}
+
 TEST(DpdkWanPort, tells_paths_apart_by_their_udp_port) {
   DpdkPair pair("192.0.2.1", "192.0.2.2", [](DpdkWanOptions& o) { o.paths = 4; });
   ASSERT_TRUE(pair.meet());
