@@ -174,7 +174,7 @@ bool SlotWriter::try_put_header(const FrameHeader& header, Marks marks, Instant 
     return try_put(encoded, marks, now);
   }
   touch(marks);
-  encode_frame_header(header, slot_bytes() + slot_header_bytes + used_);
+  encode_frame_header(header, put_at());
   used_ += static_cast<uint32_t>(frame_header_bytes);
   return true;
 }
