@@ -184,6 +184,7 @@ gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
 
 gateway::GatewayOptions gateway_options(const Config& config) {
   gateway::GatewayOptions options;
+  options.decrement_ttl = config.lan.port == LanKind::Dpdk;  // else the kernel has done it
   for (size_t i = 0; i < config.classes.size(); ++i) {
     options.classes.push_back(class_options(*config.classes[i], static_cast<uint16_t>(i)));
   }

@@ -94,6 +94,20 @@ TEST_F(GatewaysOverDpdk, carry_them_with_both_sides_over_dpdk) {
   EXPECT_EQ(status["lan"]["driver"], "net_af_packet");
 }
 
+// Else two gateways whose routes cross would pass a packet to and fro for ever.
+TEST_F(GatewaysOverDpdk, take_a_hop_each_off_a_packet) {
+  build_dpdk(/*is_wan_too=*/false);
+  for (const char* target : {site_b.host, site_b.host_v6}) {
+    ASSERT_TRUE(meet(target)) << target;
+    const auto arrives = [&](const char* hops) {
+      return sites().space(At::HostA).run({"ping", "-c1", "-W2", "-t", hops, target}).status == 0;
+    };
+    EXPECT_TRUE(arrives("3")) << target;
+    EXPECT_FALSE(arrives("2")) << target;
+    EXPECT_FALSE(arrives("1")) << target;
+  }
+}
+
 TEST_F(GatewaysOverDpdk, leave_the_kernel_as_it_was_however_they_end) {
   build_dpdk(false);
   ASSERT_TRUE(meet(site_b.host));

@@ -41,7 +41,7 @@ bool is_virtual(const std::string& driver) {
 }
 
 /// Whether its packets may lie across two pages: drivers that copy. net_af_xdp's kernel does not.
-bool takes_packets_anywhere(const std::string& driver) {
+bool copies_packets(const std::string& driver) {
   return is_virtual(driver) && driver != "net_af_xdp";
 }
 
@@ -262,7 +262,7 @@ Result<void> DpdkDevice::make_pool(const DpdkDeviceOptions& options, size_t pack
                             .packets = static_cast<unsigned>(packets),
                             .room_bytes = room,
                             .cache_packets = mempool_cache,
-                            .crosses_pages = takes_packets_anywhere(driver_)});
+                            .is_copied = copies_packets(driver_)});
   if (pool_ != nullptr) return {};
   const uint64_t mebibytes = (packets * (room + packet_room_bytes + sizeof(rte_mbuf)) >> 20) + 1;
   return failure("eal_memory: the packets of " + name_ + " need " + std::to_string(mebibytes) +

@@ -13,14 +13,16 @@ struct PacketPoolOptions {
   unsigned packets = 0;
   uint16_t room_bytes = 0;     ///< for bytes, headroom included
   unsigned cache_packets = 0;  ///< that a thread takes without a lock
-  bool crosses_pages = false;  ///< a packet may lie across two pages of 4 KiB: no NIC reads it
+  bool is_copied = false;      ///< the driver copies packets: no NIC, and no kernel, reads them
 };
 
 /// Null: DPDK has no memory left for it. Freed by rte_mempool_free().
 ///
 /// DPDK keeps what a NIC might read within one page. Where pages are of 4 KiB, that gives each
 /// packet a page of its own: the first lines of all packets then share a few places of the nearest
-/// cache, and none is there when it is needed. So packets that may cross pages lie side by side.
+/// cache, and none is there when it is needed. So packets that are copied lie side by side. They
+/// are lent last in, first out, being warm then; net_af_xdp hears nothing with a pool of that
+/// order.
 rte_mempool* make_packet_pool(const PacketPoolOptions& options);
 
 }  // namespace cw
