@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/gateway/inbound.h"
+#include "dataplane/port/dpdk/device_text.h"
 #include "offload/codec/codecs.h"
 
 namespace cw::site {
@@ -14,10 +15,12 @@ constexpr size_t port_packets = 4096;
 constexpr size_t impaired_packets_max = 1 << 20;
 
 /// Of a port's packets and descriptors. Buffers are at least 2 KiB; whoever has larger ones (bsize,
-/// framesz) says eal_memory.
-uint64_t eal_bytes_of(const DpdkConfig& port, size_t packets, uint32_t packet_bytes) {
-  constexpr uint64_t around_a_packet = 640, cached = 512;
-  const uint64_t room = std::max<uint64_t>(packet_bytes, 2048) + around_a_packet;
+/// framesz) says eal_memory. Without hugepages what is not copied has a page of its own.
+uint64_t eal_bytes_of(const std::string& device, const DpdkConfig& port, size_t packets,
+                      uint32_t packet_bytes) {
+  constexpr uint64_t around_a_packet = 768, cached = 512, page_bytes = 4096;
+  uint64_t room = std::max<uint64_t>(packet_bytes, 2048) + around_a_packet;
+  if (!copies_packets(device)) room = std::max(room, page_bytes);
   return (packets + cached + (port.queues + 1u) * uint64_t{port.descriptors}) * room;
 }
 
@@ -107,9 +110,12 @@ Bytes eal_memory_of(const Config& config) {
   if (!is_for_lan && !is_for_wan) return {};
   if (config.site.eal_memory != Bytes(UINT64_MAX)) return config.site.eal_memory;
   uint64_t bytes = 48 << 20;  // its own
-  if (is_for_lan) bytes += eal_bytes_of(config.lan.dpdk, lan_packets(config), config.lan.mtu);
+  if (is_for_lan) {
+    bytes += eal_bytes_of(config.lan.device, config.lan.dpdk, lan_packets(config), config.lan.mtu);
+  }
   if (is_for_wan) {
-    bytes += eal_bytes_of(config.wan.dpdk, wan_packets(config), config.payload_bytes());
+    bytes += eal_bytes_of(config.wan.device, config.wan.dpdk, wan_packets(config),
+                          config.payload_bytes());
   }
   return Bytes(bytes);
 }

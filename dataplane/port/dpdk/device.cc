@@ -34,15 +34,8 @@ static_assert(RTE_PKTMBUF_HEADROOM >= outer_headers_bytes_max);
 constexpr unsigned mempool_cache = 256;  // packets that the worker takes without a lock
 
 /// Wires in software. The longest frame that they state is not the longest that they carry.
-bool is_virtual(const std::string& driver) {
-  constexpr const char* drivers[] = {"net_memif", "net_ring",      "net_null",  "net_pcap",
-                                     "net_tap",   "net_af_packet", "net_af_xdp"};
-  return std::ranges::find(drivers, driver) != std::end(drivers);
-}
-
-/// Whether its packets may lie across two pages: drivers that copy. net_af_xdp's kernel does not.
-bool copies_packets(const std::string& driver) {
-  return is_virtual(driver) && driver != "net_af_xdp";
+bool is_virtual(const std::string& device) {
+  return copies_packets(device) || device_driver(device) == "net_af_xdp";
 }
 
 bool is_memif_server(const std::string& device) {

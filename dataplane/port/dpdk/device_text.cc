@@ -168,6 +168,12 @@ uint32_t device_argument(const std::string& device, const std::string& key, uint
   return text.empty() ? otherwise : static_cast<uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
 }
 
+bool copies_packets(const std::string& device) {
+  constexpr const char* drivers[] = {"net_memif", "net_ring", "net_null",
+                                     "net_pcap",  "net_tap",  "net_af_packet"};
+  return std::ranges::find(drivers, device_driver(device)) != std::end(drivers);
+}
+
 uint32_t slot_bytes_of(const std::string& device) {
   const std::string driver = device_driver(device);
   if (driver == "net_af_packet") return device_argument(device, "framesz", slot_bytes_usual);

@@ -21,6 +21,9 @@ std::string device_driver(const std::string& device);
 std::string device_argument(const std::string& device, const std::string& key);
 uint32_t device_argument(const std::string& device, const std::string& key, uint32_t otherwise);
 
+/// Whether its driver copies packets, so that neither a NIC nor a kernel reads them where they lie.
+bool copies_packets(const std::string& device);
+
 /// Around an IP packet: Ethernet, 802.1Q, and an FCS that some NICs leave.
 inline constexpr uint32_t link_bytes_max = 14 + 4 + 4;
 
