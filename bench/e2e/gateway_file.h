@@ -9,8 +9,8 @@ namespace cw::bench {
 struct GatewaySetup {
   std::string policy = "passthrough";
   std::string params;  ///< lines of TOML below the class
-  std::string rate = "40 Gbit/s";
-  std::string hold = "5 ms";
+  std::string rate = "60 Gbit/s";  ///< more than comes through
+  std::string hold = "2.6 ms";     ///< with it 64 messages of 1 MiB
   bool polls = true;  ///< else it sleeps when there is nothing to do
   unsigned coding_threads = 0;
 };
