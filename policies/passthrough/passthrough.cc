@@ -136,9 +136,12 @@ class Source : public End {
     if (message.left >= message.received.slots) {
       return message.is_finished = out.finish(message.sequence, CW_FINISH_OK);
     }
-    if (message.settled == message.up_to) return true;
-    if (!out.finish_below(message.sequence, message.up_to)) return false;
-    message.settled = message.up_to;
+    // Not what lies before a slot that was given up, and has still to leave: with all of it settled
+    // the message would be over.
+    const uint32_t front = std::min(message.left, message.up_to);
+    if (message.settled == front) return true;
+    if (!out.finish_below(message.sequence, front)) return false;
+    message.settled = front;
     return true;
   }
 };

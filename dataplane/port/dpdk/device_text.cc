@@ -169,9 +169,9 @@ uint32_t device_argument(const std::string& device, const std::string& key, uint
 }
 
 bool copies_packets(const std::string& device) {
-  constexpr const char* drivers[] = {"net_memif", "net_ring", "net_null",
+  constexpr const char* copying[] = {"net_memif", "net_ring", "net_null",
                                      "net_pcap",  "net_tap",  "net_af_packet"};
-  return std::ranges::find(drivers, device_driver(device)) != std::end(drivers);
+  return std::ranges::find(copying, device_driver(device)) != std::end(copying);
 }
 
 uint32_t slot_bytes_of(const std::string& device) {
