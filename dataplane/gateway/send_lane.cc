@@ -12,7 +12,7 @@ Result<SendLane> SendLane::make(const ClassOptions& options, sdr::SendStream& st
   auto writer = SlotWriter::make(stream);
   if (!writer) return failure("class \"" + options.name + "\": " + writer.error().sentence);
   stream.set_block_age(options.block_age);
-  SendLane lane(options, stream, std::move(*writer), counters);
+  SendLane lane(options, stream, *writer, counters);
   lane.set_rate(Rate());
   return lane;
 }

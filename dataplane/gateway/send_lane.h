@@ -40,11 +40,11 @@ class SendLane {
   uint64_t queue_bytes_max() const { return queue_bytes_max_; }
 
  private:
-  SendLane(const ClassOptions& options, sdr::SendStream& stream, SlotWriter writer,
+  SendLane(const ClassOptions& options, sdr::SendStream& stream, const SlotWriter& writer,
            Counters& counters)
       : stream_(&stream),
         counters_(&counters),
-        writer_(std::move(writer)),
+        writer_(writer),
         queue_(options.queue),
         marks_(options.mark) {}
 
