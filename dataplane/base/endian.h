@@ -10,6 +10,16 @@
 
 namespace cw {
 
+/// What lies there, of whatever alignment: a big-endian integer below, or one as the machine has
+/// it.
+template <class T>
+T read_at(const uint8_t* from) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
 /// `Size` bytes of a big-endian unsigned integer that fits `Host`.
 template <class Host, size_t Size>
 class BigEndian {

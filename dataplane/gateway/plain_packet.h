@@ -13,21 +13,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "dataplane/gateway/ip_packet.h"
+#include "dataplane/wire/checksum.h"
 #include "dataplane/wire/ip_layout.h"
 #include "dataplane/wire/roce.h"
 
 namespace cw::gateway {
 namespace plain {
-
-template <class Word>
-Word word_at(const uint8_t* from) {
-  Word word;
-  std::memcpy(&word, from, sizeof word);
-  return word;
-}
 
 /// What of a BTH counts.
 inline constexpr auto bth_mask = std::bit_cast<uint64_t>(
@@ -40,9 +33,9 @@ inline std::array<uint64_t, 2> words_of(uint8_t version, uint8_t dscp, uint8_t p
   const uint64_t ip = uint64_t{version} << 56 | uint64_t{dscp} << 48 | uint64_t{protocol} << 40;
   const bool is_udp = protocol == protocol_udp;
   if (!is_udp && protocol != protocol_tcp) return {ip, 0};
-  const uint64_t ip_and_ports = ip | word_at<uint32_t>(upper);
+  const uint64_t ip_and_ports = ip | read_at<uint32_t>(upper);
   const bool may_be_roce = is_udp && load<be16>(upper + 2) == roce_udp_port;
-  return {ip_and_ports, may_be_roce ? word_at<uint64_t>(upper + udp::bytes) & bth_mask : 0};
+  return {ip_and_ports, may_be_roce ? read_at<uint64_t>(upper + udp::bytes) & bth_mask : 0};
 }
 
 /// Behind IP: a TCP header, or those of UDP and RoCE.
@@ -68,20 +61,12 @@ struct PlainV4 {
   Name name() const {
     using namespace ip_layout;
     const auto words = plain::words_of(version, dscp(), at[v4::protocol], at + v4::bytes);
-    return {words[0], words[1], plain::word_at<uint64_t>(at + v4::addresses)};
+    return {words[0], words[1], read_at<uint64_t>(at + v4::addresses)};
   }
   size_t bytes() const { return ip_layout::load<be16>(at + ip_layout::v4::total_length); }
   uint8_t ecn() const { return at[ip_layout::v4::tos] & 3; }
   uint8_t dscp() const { return at[ip_layout::v4::tos] >> 2; }
-  /// The sum of the header's words, in whatever order of bytes, is a multiple of 0xffff; it is
-  /// never zero.
-  bool is_sound() const {
-    const auto word = [this](size_t offset) {
-      return uint64_t{plain::word_at<uint32_t>(at + offset)};
-    };
-    const uint64_t sum = word(0) + word(4) + word(8) + word(12) + word(16);
-    return sum % 0xffff == 0;
-  }
+  bool is_sound() const { return is_ipv4_header_sound(at); }
 };
 
 /// `at` holds bytes_min.
@@ -98,9 +83,7 @@ struct PlainV6 {
   Name name() const {
     using namespace ip_layout;
     const auto words = plain::words_of(version, dscp(), at[v6::next_header], at + v6::bytes);
-    const auto address = [this](size_t i) {
-      return plain::word_at<uint64_t>(at + v6::addresses + 8 * i);
-    };
+    const auto address = [this](size_t i) { return read_at<uint64_t>(at + v6::addresses + 8 * i); };
     return {words[0], words[1], address(0), address(1), address(2), address(3)};
   }
   size_t bytes() const {

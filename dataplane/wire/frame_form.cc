@@ -1,11 +1,11 @@
 #include "dataplane/wire/frame_form.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cw {
 namespace {
 
-constexpr size_t link_bytes = 14, type_offset = 12;
 constexpr uint8_t open_in_fragment = 0xc0;  // its reserved bit, and don't fragment
 
 /// Ones where frames of one form are alike.
@@ -14,22 +14,23 @@ void put_mask(bool is_v4, std::span<uint8_t> mask) {
     std::fill_n(mask.begin() + from, count, 0);
   };
   std::ranges::fill(mask, 0xff);
-  may_differ(0, type_offset);
-  constexpr size_t ip = link_bytes;
+  using namespace ip_layout;
+  const size_t ip = link_header_bytes({}, FrameStart::Ethernet);
+  may_differ(0, ip - 2);  // MACs; not the type
   if (is_v4) {
-    may_differ(ip + 1, 1);  // DSCP, ECN
-    may_differ(ip + 2, 4);  // length, identification
-    mask[ip + 6] = uint8_t(~open_in_fragment);
-    may_differ(ip + 8, 1);   // time to live
-    may_differ(ip + 10, 2);  // checksum
+    may_differ(ip + v4::tos, 1);
+    may_differ(ip + v4::total_length, 4);  // and the identification
+    mask[ip + v4::fragment] = uint8_t(~open_in_fragment);
+    may_differ(ip + v4::ttl, 1);
+    may_differ(ip + v4::checksum, 2);
   } else {
-    mask[ip] = 0xf0;        // of version, class and label the version
-    may_differ(ip + 1, 5);  // and the length
-    may_differ(ip + 7, 1);  // hop limit
+    mask[ip] = 0xf0;                          // of version, class and label the version
+    may_differ(ip + 1, 5);                    // and the length
+    may_differ(ip + v6::next_header + 1, 1);  // hop limit
   }
-  const size_t udp = ip + (is_v4 ? 20 : 40);
-  may_differ(udp, 2);      // source port
-  may_differ(udp + 4, 4);  // length, checksum
+  const size_t ports = ip + (is_v4 ? v4::bytes : v6::bytes);
+  may_differ(ports, 2);                // source port
+  may_differ(ports + udp::length, 4);  // and the checksum
 }
 
 }  // namespace

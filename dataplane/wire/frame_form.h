@@ -12,10 +12,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
+#include "dataplane/wire/checksum.h"
 #include "dataplane/wire/frame.h"
+#include "dataplane/wire/ip_layout.h"
 
 namespace cw {
 
@@ -42,53 +43,39 @@ class FrameForm {
 
  private:
   using Word = uint64_t;
-  static constexpr size_t link_bytes = 14, udp_bytes = 8, ipv4_bytes = 20;
+  static constexpr size_t link_bytes = link_header_bytes({}, FrameStart::Ethernet);
   static constexpr size_t words_offset = 8;  // the first word that is not all MAC addresses
   static constexpr size_t words_max = 7;     // of IPv6; four of IPv4
-
-  template <class T>
-  static T load(const uint8_t* from) {
-    T value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  static bool is_ipv4_sum_right(const uint8_t* ip);
 
   std::array<Word, words_max> same_{}, mask_{};
   uint32_t transport_offset_;
   bool is_v4_;
 };
 
-/// The Internet checksum does not depend on byte order, and folds at the end.
-inline bool FrameForm::is_ipv4_sum_right(const uint8_t* ip) {
-  const Word first = load<Word>(ip), second = load<Word>(ip + 8);
-  uint64_t sum = load<uint32_t>(ip + 16);
-  sum += (first & 0xffffffff) + (first >> 32) + (second & 0xffffffff) + (second >> 32);
-  sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-  return (sum & 0xffff) + (sum >> 16) == 0xffff;
-}
-
 inline bool FrameForm::try_read(std::span<const uint8_t> bytes, FormedFrame& frame) const {
   if (bytes.size() < transport_offset_ + sizeof(Bth) + icrc_bytes) return false;
   const uint8_t* const ip = bytes.data() + link_bytes;
-  const uint8_t* const udp = bytes.data() + transport_offset_ - udp_bytes;
+  const uint8_t* const udp = bytes.data() + transport_offset_ - ip_layout::udp::bytes;
   const auto differ = [&](size_t i) {
-    return (load<Word>(bytes.data() + words_offset + i * sizeof(Word)) ^ same_[i]) & mask_[i];
+    return (read_at<Word>(bytes.data() + words_offset + i * sizeof(Word)) ^ same_[i]) & mask_[i];
   };
   Word wrong = differ(0) | differ(1) | differ(2) | differ(3);
   if (!is_v4_) wrong |= differ(4) | differ(5) | differ(6);
   const uint32_t ip_payload_bytes =
-      is_v4_ ? load<be16>(ip + 2).host() - uint32_t{ipv4_bytes} : load<be16>(ip + 4).host();
-  const uint32_t udp_packet_bytes = load<be16>(udp + 4).host();
+      is_v4_
+          ? ip_layout::load<be16>(ip + ip_layout::v4::total_length) - uint32_t{ip_layout::v4::bytes}
+          : ip_layout::load<be16>(ip + ip_layout::v6::payload_length);
+  const uint32_t udp_packet_bytes = ip_layout::load<be16>(udp + ip_layout::udp::length);
   if ((wrong | (ip_payload_bytes ^ udp_packet_bytes)) != 0) return false;
-  const size_t around = transport_offset_ - udp_bytes;
-  if (udp_packet_bytes < udp_bytes + sizeof(Bth) + icrc_bytes ||
-      udp_packet_bytes > bytes.size() - around || (is_v4_ && !is_ipv4_sum_right(ip))) {
+  const size_t around = transport_offset_ - ip_layout::udp::bytes;
+  if (udp_packet_bytes < ip_layout::udp::bytes + sizeof(Bth) + icrc_bytes ||
+      udp_packet_bytes > bytes.size() - around || (is_v4_ && !is_ipv4_header_sound(ip))) {
     return false;
   }
-  const unsigned traffic_class = is_v4_ ? ip[1] : load<be16>(ip).host() >> 4 & 0xff;
-  frame.transport_bytes = udp_packet_bytes - uint32_t{udp_bytes + icrc_bytes};
-  frame.source_udp_port = load<be16>(udp).host();
+  const unsigned traffic_class =
+      is_v4_ ? ip[ip_layout::v4::tos] : ip_layout::load<be16>(ip) >> 4 & 0xff;
+  frame.transport_bytes = udp_packet_bytes - uint32_t{ip_layout::udp::bytes + icrc_bytes};
+  frame.source_udp_port = ip_layout::load<be16>(udp);
   frame.dscp = static_cast<uint8_t>(traffic_class >> 2);
   frame.ecn = traffic_class & 3;
   return true;

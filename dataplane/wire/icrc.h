@@ -95,9 +95,7 @@ class Icrc {
     std::memcpy(out.data(), &wire, sizeof wire);
   }
   static uint32_t read(std::span<const uint8_t, icrc_bytes> from) {
-    uint32_t wire;
-    std::memcpy(&wire, from.data(), sizeof wire);
-    return on_wire(wire);
+    return on_wire(read_at<uint32_t>(from.data()));
   }
 
  private:

@@ -30,9 +30,7 @@ inline constexpr size_t bytes = 8, length = 4, checksum = 6;
 
 template <class BigEndian>
 auto load(const uint8_t* from) {
-  BigEndian value;
-  std::memcpy(&value, from, sizeof value);
-  return value.host();
+  return read_at<BigEndian>(from).host();
 }
 inline void store16(uint8_t* to, size_t value) {
   const be16 field(static_cast<uint16_t>(value));

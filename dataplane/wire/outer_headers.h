@@ -46,7 +46,7 @@ class OuterHeaders {
   }
 
  private:
-  static constexpr size_t link_bytes = 14;
+  static constexpr size_t link_bytes = link_header_bytes({}, FrameStart::Ethernet);
   static constexpr size_t v4_bytes = link_bytes + ip_layout::v4::bytes + ip_layout::udp::bytes;
   static constexpr size_t v6_bytes = link_bytes + ip_layout::v6::bytes + ip_layout::udp::bytes;
 

@@ -46,9 +46,7 @@ inline bool try_parse_slot_write(std::span<const uint8_t> head, size_t packet_by
   if (head.size() < slot_write_header_bytes) return false;
   // Word by word, as encode_slot_write() has them.
   const auto word_at = [&](size_t index) {
-    be64 word;
-    std::memcpy(&word, &head[index * sizeof(word)], sizeof(word));
-    return word.host();
+    return read_at<be64>(&head[index * sizeof(be64)]).host();
   };
   const uint64_t first = word_at(0), second = word_at(1), third = word_at(2), last = word_at(3);
   const auto opcode = static_cast<uint32_t>(first >> 56);

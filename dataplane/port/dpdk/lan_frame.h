@@ -20,13 +20,6 @@ inline constexpr uint32_t header_bytes = 14, tag_bytes = 4;
 inline constexpr uint16_t type_ipv4 = 0x0800, type_vlan = 0x8100, type_ipv6 = 0x86dd;
 inline constexpr uint16_t vlan_max = 4094;
 
-/// As the machine reads it.
-inline uint64_t word_at(const uint8_t* from) {
-  uint64_t word;
-  std::memcpy(&word, from, sizeof word);
-  return word;
-}
-
 // ---- of a frame that holds header_bytes; vlan_of(): and tag_bytes
 
 inline MacAddress mac_at(std::span<const uint8_t> frame, size_t offset) {
@@ -49,12 +42,14 @@ inline uint16_t vlan_of(std::span<const uint8_t> frame) {
 /// Which host sends to which, and by which machines: the link's header and both addresses.
 inline std::array<uint64_t, 3> ipv4_pair_of(const uint8_t* frame) {
   const uint8_t* const addresses = frame + header_bytes + ip_layout::v4::addresses;
-  return {word_at(frame), word_at(frame + source_offset), word_at(addresses)};
+  return {read_at<uint64_t>(frame), read_at<uint64_t>(frame + source_offset),
+          read_at<uint64_t>(addresses)};
 }
 inline std::array<uint64_t, 6> ipv6_pair_of(const uint8_t* frame) {
   const uint8_t* const addresses = frame + header_bytes + ip_layout::v6::addresses;
-  return {word_at(frame),         word_at(frame + source_offset), word_at(addresses),
-          word_at(addresses + 8), word_at(addresses + 16),        word_at(addresses + 24)};
+  return {read_at<uint64_t>(frame),          read_at<uint64_t>(frame + source_offset),
+          read_at<uint64_t>(addresses),      read_at<uint64_t>(addresses + 8),
+          read_at<uint64_t>(addresses + 16), read_at<uint64_t>(addresses + 24)};
 }
 static_assert(source_offset + sizeof(uint64_t) == header_bytes);
 
@@ -90,7 +85,8 @@ inline bool is_source_of(const uint8_t* ip, const HostAddress& host) {
   if (ip[0] >> 4 != static_cast<uint8_t>(host.version)) return false;
   if (host.is_v4()) return std::memcmp(ip + v4::addresses, host.ip.data(), 4) == 0;
   const auto halves = halves_of(host.ip);
-  return word_at(ip + v6::addresses) == halves[0] && word_at(ip + v6::addresses + 8) == halves[1];
+  return read_at<uint64_t>(ip + v6::addresses) == halves[0] &&
+         read_at<uint64_t>(ip + v6::addresses + 8) == halves[1];
 }
 
 /// Whether it can be the address of one machine.

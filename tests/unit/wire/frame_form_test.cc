@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/ip_layout.h"
 #include "tests/unit/wire/packets.h"
 
 namespace cw::test {
@@ -98,13 +100,10 @@ TEST(FrameForm, says_what_the_parser_says_whichever_byte_is_another) {
 
 /// Makes the IPv4 checksum right again.
 void mend_checksum(ByteVector& frame) {
-  constexpr size_t ip = 14, checksum = ip + 10;
-  frame[checksum] = frame[checksum + 1] = 0;
-  uint32_t sum = 0;
-  for (size_t i = ip; i < ip + 20; i += 2) sum += uint32_t{frame[i]} << 8 | frame[i + 1];
-  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
-  frame[checksum] = static_cast<uint8_t>(~sum >> 8);
-  frame[checksum + 1] = static_cast<uint8_t>(~sum);
+  using namespace ip_layout;
+  uint8_t* const ip = &frame[link_header_bytes({}, FrameStart::Ethernet)];
+  store16(ip + v4::checksum, 0);
+  store16(ip + v4::checksum, static_cast<uint16_t>(~sum_of({ip, v4::bytes})));
 }
 
 // Fragments, options, lengths that do not agree, other protocols, ports and addresses.
