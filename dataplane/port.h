@@ -59,6 +59,14 @@ struct Packet {
 };
 static_assert(sizeof(void*) != 8 || sizeof(Packet) == 64, "one cache line");
 
+/// Takes one owner off a packet whose owners are counted in it; false, and nothing has happened,
+/// when its caller is the only one.
+inline bool try_leave(Packet& packet) {
+  if (packet.more_owners == 0) return false;
+  --packet.more_owners;
+  return true;
+}
+
 /// What a port can do; constant for its life.
 struct PortFacts {
   const char* name = "";     ///< as in the config file

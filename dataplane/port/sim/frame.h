@@ -50,11 +50,7 @@ class FramePool {
   }
   /// From one of its owners; the last of them gives the frame itself.
   void give_back(SimFrame* frame) {
-    if (frame->packet.more_owners > 0) {
-      --frame->packet.more_owners;
-      return;
-    }
-    pool_.give_back(frame);
+    if (!try_leave(frame->packet)) pool_.give_back(frame);
   }
 
   size_t lent_count() const { return pool_.lent_count(); }

@@ -190,11 +190,7 @@ void UdpPort::give_back(std::span<Packet* const> packets) {
 
 /// By one of its owners.
 void UdpPort::release(Packet* packet) {
-  if (packet->more_owners > 0) {
-    --packet->more_owners;
-  } else {
-    pool_.give_back(packet);
-  }
+  if (!try_leave(*packet)) pool_.give_back(packet);
 }
 
 }  // namespace cw
