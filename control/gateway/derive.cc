@@ -90,18 +90,19 @@ size_t impaired_packets(const Config& config) {
 
 size_t lan_packets(const Config&) { return port_packets; }
 
-size_t wan_packets(const Config& config) {
-  return port_packets + slot_packets(config) +
-         (config.wan.is_impaired ? impaired_packets(config) : 0);
-}
-
-size_t slot_packets(const Config& config) {
+/// For all slots that the WAN port's streams may keep.
+static size_t slot_packets(const Config& config) {
   size_t per_peer = 0;
   for (const auto& each : config.classes) {
     const auto stream = stream_of(*each, 0, config);
     if (stream) per_peer += size_t{stream->messages} * stream->data_slots_max;
   }
   return per_peer * config.peers.size();
+}
+
+size_t wan_packets(const Config& config) {
+  return port_packets + slot_packets(config) +
+         (config.wan.is_impaired ? impaired_packets(config) : 0);
 }
 
 Bytes eal_memory_of(const Config& config) {

@@ -23,8 +23,6 @@ Bytes memory_of(const Config& config);
 size_t lan_packets(const Config& config);
 /// Packets that the WAN port needs: for bursts, for what [wan.impair] delays, and for slots.
 size_t wan_packets(const Config& config);
-/// For all slots that its streams may keep.
-size_t slot_packets(const Config& config);
 /// What DPDK takes for the packets of its ports and for its own, or what the file says; zero: no
 /// port is over it.
 Bytes eal_memory_of(const Config& config);

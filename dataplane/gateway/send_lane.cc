@@ -1,6 +1,7 @@
 #include "dataplane/gateway/send_lane.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "dataplane/base/limits.h"
 #include "dataplane/gateway/ip_packet.h"

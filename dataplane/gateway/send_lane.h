@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"

@@ -40,8 +40,8 @@ void SendStream::give_up_slots(Message& message) {
   const uint32_t front = message.unread_front(is_coded());
   for (; message.given_up < front; ++message.given_up) {
     SlotEntry& entry = slots_.at(place_of(message), message.given_up);
-    if (!message.is_over() && !entry.is_off)
-      return;  // settled, as its policy says, and has still to leave
+    // Settled, as its policy says, and has still to leave.
+    if (!message.is_over() && !entry.is_off) return;
     stock_.give_up(*std::exchange(entry.packet, nullptr));
   }
 }

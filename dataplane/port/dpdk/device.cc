@@ -5,7 +5,6 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
-#include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 #include <sys/socket.h>
 #include <sys/un.h>
