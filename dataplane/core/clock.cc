@@ -84,8 +84,8 @@ void VirtualClock::advance_to(Instant now) {
 }
 
 Duration GapDetector::observe(Instant now) {
-  const Duration over = now - expected_;
-  const bool is_gap = has_reading_ && over > gap_min;
+  const Duration over = now - expected_ - turn_max;
+  const bool is_gap = has_reading_ && over > Duration();
   has_reading_ = true;
   expected_ = now;
   return is_gap ? over : Duration();

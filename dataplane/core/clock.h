@@ -54,13 +54,17 @@ class VirtualClock {
 
 static_assert(Clock<MonotonicClock> && Clock<MachineClock> && Clock<VirtualClock>);
 
-/// Notices that the machine was paused (a stopped virtual machine, a suspended laptop, a debugger):
-/// more than `gap_min` passed between two readings although nobody meant to sleep that long.
+/// Notices that this thread stood still (the processor was another's, a stopped virtual machine, a
+/// suspended laptop, a debugger): more than `turn_max` passed between two readings although nobody
+/// meant to sleep that long. What came meanwhile waits unread, so nothing is late for not having
+/// been seen.
 class GapDetector {
  public:
-  static constexpr Duration gap_min = Duration::from_ms(100);
+  /// The longest turn. Where all turns are longer, as under an emulator, it is what time goes on by.
+  static constexpr Duration turn_max = Duration::from_ms(2);
 
-  /// Takes each reading; returns how long the pause was, by which timers are to be moved, or zero.
+  /// Takes each reading; returns what of the time since the last is a pause, by which timers are to
+  /// be moved, or zero.
   Duration observe(Instant now);
 
   /// Tells that time until `wake` passes on purpose (a wait, a jump of the simulator).

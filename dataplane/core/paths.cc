@@ -109,11 +109,13 @@ ReorderBudget::ReorderBudget(Duration floor, Duration ceiling)
 
 void ReorderBudget::on_reordered(Duration behind) { behind_max_ = std::max(behind_max_, behind); }
 
-void ReorderBudget::on_late(Instant now) {
+void ReorderBudget::on_late(Duration behind, Instant now) {
+  const Duration needed = behind + behind / 4;
   // Packets that are late together say the same thing; it is heard once.
-  if (is_grown_ && now - changed_ < time_) return;
+  const bool is_heard = is_grown_ && now - changed_ < time_;
+  if (is_heard && needed <= time_) return;
   is_grown_ = true;
-  time_ = std::min(time_ * 2, ceiling_);
+  time_ = std::min(is_heard ? needed : std::max(time_ * 2, needed), ceiling_);
   changed_ = now;
 }
 
@@ -134,7 +136,9 @@ void ReorderBudget::set_bounds(Duration floor, Duration ceiling) {
 }
 
 PathEstimates::PathEstimates(const PathOptions& options)
-    : loss_(options.loss_window), reorder_(options.reorder_floor, options.reorder_ceiling) {}
+    : options_(options),
+      loss_(options.loss_window),
+      reorder_(options.reorder_floor, options.reorder_ceiling) {}
 
 void PathEstimates::on_arrival(const PsnArrival& arrival, Instant now) {
   switch (arrival.kind) {
@@ -146,7 +150,7 @@ void PathEstimates::on_arrival(const PsnArrival& arrival, Instant now) {
       return;
     case PsnArrival::Kind::Late:
       ++totals_.late;
-      reorder_.on_late(now);
+      reorder_.on_late(arrival.behind, now);
       loss_.add_late(now);
       break;
     case PsnArrival::Kind::Reordered:
@@ -175,7 +179,7 @@ PathState PathEstimates::report(Instant now) const {
   report.rtt_variance = rtt_.variance();
   report.loss = loss_.loss(now);
   report.burst_packets_mean = loss_.burst_mean(now);
-  report.reorder_budget = reorder_.time();
+  report.reorder_budget = reorder_time();
   return report;
 }
 

@@ -5,6 +5,7 @@
 // Thread: one, for everything here. Cost: a few additions per burst, no allocation.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -82,9 +83,9 @@ class LossEstimator {
   std::array<Part, part_count> parts_{};
 };
 
-/// How long a gap of a path may stay open before it counts as lost. Grows at once when a packet
-/// comes after its gap was given up, shrinks slowly while none does, and stays between its floor
-/// and its ceiling.
+/// How long a gap of a path may stay open before it counts as lost. Grows at once to what a packet
+/// needed that came after its gap was given up, shrinks slowly while none does, and stays between
+/// its floor and its ceiling.
 class ReorderBudget {
  public:
   /// So long without a late packet before it shrinks.
@@ -95,8 +96,9 @@ class ReorderBudget {
   Duration time() const { return time_; }
   /// A gap was filled in time, after `behind`.
   void on_reordered(Duration behind);
-  /// A packet came after it had been reported lost.
-  void on_late(Instant now);
+  /// A packet came after it had been reported lost, `behind` after its gap was opened; zero: nobody
+  /// knows.
+  void on_late(Duration behind, Instant now);
   /// Once per RTT or so.
   void on_time(Instant now);
   /// New bounds, when the RTT has been learnt.
@@ -123,7 +125,7 @@ struct PathState {
 };
 
 /// Bounds of a path's estimators. A gap shorter than `reorder_floor` is never a loss; one open for
-/// `reorder_ceiling` always is.
+/// `reorder_ceiling`, or one and a half round trips where these are longer, always is.
 struct PathOptions {
   Duration loss_window = Duration::from_s(4);
   Duration reorder_floor = Duration::from_us(200);
@@ -135,7 +137,11 @@ class PathEstimates {
  public:
   explicit PathEstimates(const PathOptions& options = {});
 
-  void on_rtt(Duration sample, Instant now) { rtt_.add(sample, now); }
+  void on_rtt(Duration sample, Instant now) {
+    rtt_.add(sample, now);
+    reorder_.set_bounds(options_.reorder_floor, std::max(options_.reorder_ceiling, rtt_.smoothed() +
+                                                                               rtt_.smoothed() / 2));
+  }
   /// Takes what PsnTracker::on_arrival() said about one packet.
   void on_arrival(const PsnArrival& arrival, Instant now);
   /// The same for a packet that came right behind the one before.
@@ -148,12 +154,15 @@ class PathEstimates {
   void on_time(Instant now) { reorder_.on_time(now); }
 
   const RttEstimator& rtt() const { return rtt_; }
-  /// What the path's trackers are settled with.
-  Duration reorder_time() const { return reorder_.time(); }
-  void set_reorder_bounds(Duration floor, Duration ceiling) { reorder_.set_bounds(floor, ceiling); }
+  /// What the path's trackers are settled with. Who has not been seen to overtake may still do so
+  /// where round trips differ: until that shows, they say by how much.
+  Duration reorder_time() const {
+    return std::max(reorder_.time(), std::min(rtt_.variance() * 2, rtt_.smoothed() / 2));
+  }
   PathState report(Instant now) const;
 
  private:
+  PathOptions options_;
   RttEstimator rtt_;
   LossEstimator loss_;
   ReorderBudget reorder_;

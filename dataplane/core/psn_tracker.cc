@@ -8,6 +8,7 @@ void PsnTracker::restart(Psn expected) {
   reach(expected - 1);
   stale_run_ = 0;
   gap_count_ = 0;
+  gone_ = {};
   // What was sent before is no loss of this life; should it turn up, it counts as a duplicate.
   arrived_.fill(~uint64_t{0});
 }
@@ -42,12 +43,22 @@ PsnArrival PsnTracker::on_arrival(Psn psn, Instant now, Ring<LostRange>& lost) {
   const auto skipped = static_cast<uint32_t>(step - 1);
   for (uint32_t i = 1; i <= skipped; ++i) set(highest_ + i, false);
   set(psn, true);
-  if (skipped > 0) {
-    if (gap_count_ == gaps_max) settle_first(true, lost);
-    gaps_[gap_count_++] = {highest_ + 1, skipped, skipped, now};
-  }
+  if (skipped > 0) open_gap(psn, skipped, now, lost);
   reach(psn);
   return {.number = reached_};
+}
+
+void PsnTracker::open_gap(Psn psn, uint32_t skipped, Instant now, Ring<LostRange>& lost) {
+  if (gap_count_ > 0) {
+    Gap& newest = gaps_[gap_count_ - 1];
+    if (now - newest.opened < joined_within_) {
+      newest.count = static_cast<uint32_t>(newest.first.distance_to(psn));
+      newest.missing += skipped;
+      return;
+    }
+  }
+  if (gap_count_ == gaps_max) settle_first(true, lost);
+  gaps_[gap_count_++] = {highest_ + 1, skipped, skipped, now};
 }
 
 PsnArrival PsnTracker::on_older(Psn psn, uint32_t depth, Instant now) {
@@ -57,7 +68,7 @@ PsnArrival PsnTracker::on_older(Psn psn, uint32_t depth, Instant now) {
   if (has(psn)) return {PsnArrival::Kind::Duplicate, depth, {}, number};
   set(psn, true);
   Gap* gap = gap_of(psn);
-  if (gap == nullptr) return {PsnArrival::Kind::Late, depth, {}, number};
+  if (gap == nullptr) return {PsnArrival::Kind::Late, depth, since_lost(psn, now), number};
   const Duration behind = now - gap->opened;
   if (--gap->missing == 0) remove(gap);
   return {PsnArrival::Kind::Reordered, depth, behind, number};
@@ -78,13 +89,14 @@ PsnArrival PsnTracker::on_stale(Psn psn, uint32_t depth, Instant now) {
 // More was skipped than the window remembers: one burst of loss, by arithmetic.
 void PsnTracker::jump(Psn psn, uint32_t step, Ring<LostRange>& lost) {
   while (gap_count_ > 0) settle_first(true, lost);
-  report(highest_ + 1, step - 1, true, lost);
+  report({highest_ + 1, step - 1, step - 1, Instant()}, step - 1, true, lost);
   arrived_.fill(0);
   set(psn, true);
   reach(psn);
 }
 
 void PsnTracker::settle(Instant now, Duration reorder_time, Ring<LostRange>& lost) {
+  joined_within_ = reorder_time / joined_share;
   while (gap_count_ > 0 && now - gaps_[0].opened >= reorder_time) {
     if (!settle_first(false, lost)) return;
   }
@@ -103,18 +115,22 @@ bool PsnTracker::settle_first(bool must, Ring<LostRange>& lost) {
     while (has(gap.first + present)) ++present;
     uint32_t run = 0;
     while (present + run < gap.count && !has(gap.first + present + run)) ++run;
-    if (!report(gap.first + present, run, must, lost)) return false;
-    gap.first = gap.first + present + run;
-    gap.count -= present + run;
+    gap.first = gap.first + present;
+    gap.count -= present;
+    if (!report(gap, run, must, lost)) return false;
+    gap.first = gap.first + run;
+    gap.count -= run;
     gap.missing -= run;
   }
   remove(&gap);
   return true;
 }
 
-bool PsnTracker::report(Psn first, uint32_t count, bool must, Ring<LostRange>& lost) {
-  const bool is_carried = lost.try_push({tag_, first, count});
+/// The first `count` of a gap.
+bool PsnTracker::report(const Gap& gap, uint32_t count, bool must, Ring<LostRange>& lost) {
+  const bool is_carried = lost.try_push({tag_, gap.first, count});
   if (!is_carried && !must) return false;
+  gone_[gone_next_++ % gaps_max] = {gap.first, count, count, gap.opened};
   lost_count_ += count;
   ++lost_range_count_;
   if (!is_carried) unreported_count_ += count;
@@ -128,6 +144,15 @@ PsnTracker::Gap* PsnTracker::gap_of(Psn psn) {
     if (offset >= 0) return offset < gaps_[i].count ? &gaps_[i] : nullptr;
   }
   return nullptr;
+}
+
+/// How long ago a gap was opened that has been reported: by so much was its reorder time too short.
+Duration PsnTracker::since_lost(Psn psn, Instant now) const {
+  for (const Gap& gap : gone_) {
+    const int64_t offset = gap.first.distance_to(psn);
+    if (offset >= 0 && offset < gap.count && gap.opened != Instant()) return now - gap.opened;
+  }
+  return {};
 }
 
 void PsnTracker::remove(Gap* gap) {

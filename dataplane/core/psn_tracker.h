@@ -41,7 +41,7 @@ struct PsnArrival {
   };
   Kind kind = Kind::Fresh;
   uint32_t depth = 0;  ///< Reordered, Late: how many PSNs it is behind the highest
-  Duration behind{};   ///< Reordered: how long its gap had been open
+  Duration behind{};   ///< Reordered, Late: how long ago its gap was opened; Late: zero: long ago
   /// The PSN counted on without its wrap; above zero. A tracker that starts again goes on above
   /// every number that it has told.
   uint64_t number = 0;
@@ -101,6 +101,10 @@ class PsnTracker {
   uint64_t unreported_count() const { return unreported_count_; }
 
  private:
+  // What is skipped while the newest gap is this much younger than the reorder time joins it: a
+  // path that reorders much has gaps between all its packets.
+  static constexpr int64_t joined_share = 32;
+
   struct Gap {
     Psn first;
     uint32_t count = 0;    // from the first PSN missing at its opening to the last
@@ -116,8 +120,10 @@ class PsnTracker {
   PsnArrival on_stale(Psn psn, uint32_t depth, Instant now);
   void jump(Psn psn, uint32_t step, Ring<LostRange>& lost);
   bool settle_first(bool must, Ring<LostRange>& lost);
-  bool report(Psn first, uint32_t count, bool must, Ring<LostRange>& lost);
+  bool report(const Gap& gap, uint32_t count, bool must, Ring<LostRange>& lost);
+  void open_gap(Psn psn, uint32_t skipped, Instant now, Ring<LostRange>& lost);
   Gap* gap_of(Psn psn);
+  Duration since_lost(Psn psn, Instant now) const;
   void remove(Gap* gap);
 
   uint32_t tag_;
@@ -129,6 +135,9 @@ class PsnTracker {
   std::array<uint64_t, window_psns / word_bits> arrived_{};  // one bit per PSN up to highest_
   std::array<Gap, gaps_max> gaps_{};                         // oldest first, hence lowest first
   size_t gap_count_ = 0;
+  Duration joined_within_;            // by the reorder time that settle() was last called with
+  std::array<Gap, gaps_max> gone_{};  // reported last, in a row that goes round
+  size_t gone_next_ = 0;
 };
 
 }  // namespace cw

@@ -17,7 +17,7 @@ class Station {
  public:
   virtual ~Station() = default;
 
-  /// The machine was paused for `gap` until `now`: armed timers and deadlines are to be moved later
+  /// This thread stood still for `gap` until `now`: armed timers and deadlines are to be moved later
   /// by it, nothing is to be given up for the time slept. Comes before anything else of its turn.
   virtual void on_gap(Duration gap, Instant now) = 0;
 

@@ -34,8 +34,8 @@ Result<Peer*> Endpoint::add_peer(const PeerOptions& options, Instant now) {
   return peers_.back().get();
 }
 
-void Endpoint::on_gap(Duration gap, Instant) {
-  for (const auto& peer : peers_) peer->rebase(gap);
+void Endpoint::on_gap(Duration gap, Instant now) {
+  for (const auto& peer : peers_) peer->rebase(gap, now);
 }
 
 Peer* Endpoint::peer_of(const Packet& packet) const {

@@ -141,7 +141,8 @@ class Link {
   /// Ends the epoch here at once, and tells the peer. This link stays down: a later life is
   /// another Link.
   void leave(Instant now);
-  void rebase(Duration shift);
+  /// This thread stood still for `shift` until `now`.
+  void rebase(Duration shift, Instant now);
 
   bool is_up() const { return is_up_; }
   bool is_in_force() const { return exchange_.is_in_force(); }
@@ -156,6 +157,7 @@ class Link {
   static constexpr size_t echoes_max = 64;
   static constexpr uint8_t quiet_echoes_max = 6;
   static constexpr uint16_t control_bytes_first = 256;  // before the peer's hello [C-9]
+  static constexpr Duration catching_up = Duration::from_ms(1);  // with what waited meanwhile
   static constexpr Duration answer_interval = Duration::from_ms(10);  // [C-27]
   static constexpr uint8_t goodbyes_max = 3;
 
@@ -172,6 +174,7 @@ class Link {
   void end_epoch(Instant now);
   void on_hello(const Hello& hello, Instant now);
   void on_description(const Description& part, Instant now);
+  bool may_have_waited(Instant now);
   void on_echo(const Echo& echo, uint16_t path, Instant now);
   void read_description();
   void read_item(const PairKeyItem& item);
@@ -237,6 +240,8 @@ class Link {
   Instant dead_due_ = Instant::never();
   Duration hello_interval_, unconfirmed_time_;
   Duration rtt_ = Duration::from_ms(100);
+  Instant awake_since_;  // the end of the last pause
+  uint32_t echoes_waited_ = 0;
   uint16_t echo_path_ = 0, hello_path_ = 0;
   bool has_data_ = false;     // since the last question
   uint8_t quiet_echoes_ = 0;  // questions in a row without any, as far as they count

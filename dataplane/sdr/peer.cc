@@ -194,7 +194,7 @@ inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const T
   if (tracked.psns.try_next(psn)) {
     paths_[path].on_next(now);
   } else {
-    const PsnArrival arrival = tracked.psns.on_arrival(psn, now, lost_);
+    const PsnArrival arrival = tracked.psns.on_arrival(psn, awake(now), lost_);
     paths_[path].on_arrival(arrival, now);
     if (arrival.kind != PsnArrival::Kind::Fresh) return arrival.number;
   }
@@ -223,8 +223,8 @@ void Peer::flush_arrivals(Instant now) {
 bool Peer::settle_gaps(Instant now) {
   for (size_t i = 0; i < trackers_.size(); ++i) {
     const Duration reorder = paths_[i % paths_count_].reorder_time();
-    if (trackers_[i].psns.next_settle(reorder) <= now) {
-      trackers_[i].psns.settle(now, reorder, lost_);
+    if (trackers_[i].psns.next_settle(reorder) <= awake(now)) {
+      trackers_[i].psns.settle(awake(now), reorder, lost_);
     }
   }
   if (lost_.is_empty()) return false;
@@ -290,7 +290,8 @@ Instant Peer::next_wakeup() const {
   }
   for (size_t i = 0; i < trackers_.size(); ++i) {
     const Duration reorder = paths_[i % paths_count_].reorder_time();
-    due = std::min(due, trackers_[i].psns.next_settle(reorder));
+    const Instant settles = trackers_[i].psns.next_settle(reorder);
+    if (settles != Instant::never()) due = std::min(due, settles + slept_);
   }
   return due;
 }
@@ -305,8 +306,9 @@ bool Peer::has_ready() const {
   return false;
 }
 
-void Peer::rebase(Duration shift) {
-  link_.rebase(shift);
+void Peer::rebase(Duration shift, Instant now) {
+  link_.rebase(shift, now);
+  slept_ += shift;
   for (Qp& qp : qps_) {
     if (qp.send) qp.send->rebase(shift);
     if (qp.recv) qp.recv->rebase(shift);

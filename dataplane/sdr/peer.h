@@ -73,7 +73,7 @@ class Peer final : private LinkEvents {
   /// Fills `out` with packets that leave now.
   size_t collect(std::span<Packet*> out, Instant now);
   Instant next_wakeup() const;
-  void rebase(Duration shift);
+  void rebase(Duration shift, Instant now);
 
   Link& link() { return link_; }
   const Link& link() const { return link_; }
@@ -135,6 +135,8 @@ class Peer final : private LinkEvents {
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
 
   /// The transmission's number (PsnArrival).
+  /// The time by which gaps of PSNs age: it stands still while this thread does.
+  Instant awake(Instant now) const { return now - slept_; }
   uint64_t track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target, uint16_t path,
                  Instant now);
   bool settle_gaps(Instant now);
@@ -191,6 +193,7 @@ class Peer final : private LinkEvents {
   std::vector<PathReport> peer_reports_;  // what the peer saw of our packets, by path
   std::vector<LossEstimator> peer_losses_;
   Ring<LostRange> lost_;
+  Duration slept_;  // since the beginning
   Instant link_told_;
   Instant reports_due_ = Instant::never();
   uint16_t reported_paths_ = 0;  // of this round: one envelope need not hold all

@@ -110,7 +110,19 @@ void PolicyHost::zero_state(size_t index) {
 }
 
 void PolicyHost::ended(uint32_t message, size_t index, Instant now) {
-  ops_.ended(policy_, message, state_of(index), now.ns());
+  ops_.ended(policy_, message, state_of(index), inside(now).ns());
+}
+
+void PolicyHost::opened(const cw_fact_opened& fact, Instant now) {
+  cw_fact_opened moved = fact;
+  moved.deadline_ns = inside(Instant::from_ns(fact.deadline_ns)).ns();
+  tell(ops_.opened, moved, now);
+}
+
+void PolicyHost::sent(const cw_fact_sent& fact, Instant now) {
+  cw_fact_sent moved = fact;
+  moved.departed_ns = inside(Instant::from_ns(fact.departed_ns)).ns();
+  tell(ops_.sent, moved, now);
 }
 
 void PolicyHost::link(const cw_fact_link& fact, Instant now) {
@@ -121,7 +133,7 @@ void PolicyHost::link(const cw_fact_link& fact, Instant now) {
 
 void PolicyHost::drain(Instant by, Instant now) {
   CW_ASSERT(!is_acting_);
-  ops_.drain(policy_, by.ns(), now.ns(), &out_);
+  ops_.drain(policy_, inside(by).ns(), inside(now).ns(), &out_);
   act(now);
 }
 
@@ -149,10 +161,10 @@ void PolicyHost::settle(Instant now) {
 void PolicyHost::on_time(Instant now) {
   std::array<uint64_t, 32> due;
   for (size_t fired = 0; fired < timers_per_turn;) {
-    const size_t count = timers_.advance(now, due);
+    const size_t count = timers_.advance(inside(now), due);
     for (size_t i = 0; i < count; ++i) {
       timer_handles_.remove(due[i]);
-      ops_.timer(policy_, due[i], now.ns(), &out_);
+      ops_.timer(policy_, due[i], inside(now).ns(), &out_);
       act(now);
     }
     fired += count;
@@ -172,9 +184,9 @@ void PolicyHost::act(Instant now) {
     if (round == rounds_max) break;
     if (!refusals_.is_empty()) {
       const cw_fact_refused fact = refusals_.pop();
-      ops_.refused(policy_, &fact, now.ns(), &out_);
+      ops_.refused(policy_, &fact, inside(now).ns(), &out_);
     } else if (asks_for_more) {
-      ops_.resume(policy_, now.ns(), &out_);
+      ops_.resume(policy_, inside(now).ns(), &out_);
     } else {
       break;
     }
@@ -195,7 +207,7 @@ void PolicyHost::act_on(const cw_decision& decision, Instant now) {
   if (!is_within_quota(decision, now)) return refuse_for_quota(decision);
   switch (decision.kind) {
     case CW_DECIDE_SEND:
-      return actions_->on_send(decision.u.send, now);
+      return act_on_send(decision.u.send, now);
     case CW_DECIDE_CODE:
       return actions_->on_code(decision.u.code, now);
     case CW_DECIDE_NOTE: {
@@ -214,6 +226,18 @@ void PolicyHost::act_on(const cw_decision& decision, Instant now) {
     default:
       ++refused_count_;
   }
+}
+
+void PolicyHost::act_on_send(const cw_send& send, Instant now) {
+  if (send.not_before_ns == 0 && send.drop_after_ns == 0) return actions_->on_send(send, now);
+  // Zero says none of either.
+  const auto moved_ns = [&](int64_t ns) {
+    return ns == 0 ? ns : outside(Instant::from_ns(ns)).ns();
+  };
+  cw_send moved = send;
+  moved.not_before_ns = moved_ns(send.not_before_ns);
+  moved.drop_after_ns = moved_ns(send.drop_after_ns);
+  actions_->on_send(moved, now);
 }
 
 bool PolicyHost::is_within_quota(const cw_decision& decision, Instant now) {
@@ -253,7 +277,7 @@ void PolicyHost::set_timer(const cw_timer& timer, Instant now) {
   }
   if (timer.at_ns == CW_NEVER_NS) return;
   const TimerHandle handle =
-      timers_.arm(timer.cookie, std::max(Instant::from_ns(timer.at_ns), now));
+      timers_.arm(timer.cookie, std::max(Instant::from_ns(timer.at_ns), inside(now)));
   if (handle.is_none() || !timer_handles_.try_set(timer.cookie, handle)) {
     cw_decision decision{};
     decision.kind = CW_DECIDE_TIMER;
@@ -264,7 +288,7 @@ void PolicyHost::set_timer(const cw_timer& timer, Instant now) {
 void PolicyHost::destroy_instance(Instant now) {
   ops_.destroy(policy_);
   policy_ = nullptr;
-  timers_ = TimerWheel(timers_for(env_), now);
+  timers_ = TimerWheel(timers_for(env_), inside(now));
   timer_handles_ = CookieMap<TimerHandle>(timers_for(env_));
   refusals_.clear();
   out_.decision_count = out_.note_count = out_.more = 0;

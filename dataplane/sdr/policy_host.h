@@ -1,6 +1,9 @@
 // The kernel's side of the policy door: one instance of a policy, its timers, its quotas. It gives
 // the instance facts and hands its decisions to the stream that it serves.
 //
+// The instance's clock stands still while this thread does: what came meanwhile has not been seen
+// yet, and no policy is to take it for lost. Every time that crosses this door is moved by that.
+//
 // A policy is not trusted to be right, only to be in this process: its decisions are counted per
 // RTT, what exceeds the quota is refused, and an instance that keeps exceeding it is replaced by
 // the fallback (`passthrough`). The stream then tells the new instance the whole story again.
@@ -73,13 +76,13 @@ class PolicyHost {
   // within
   //      an action: the call into the policy that is under way must end first
   //      --------------------------
-  void opened(const cw_fact_opened& fact, Instant now) { tell(ops_.opened, fact, now); }
+  void opened(const cw_fact_opened& fact, Instant now);
   void appended(const cw_fact_appended& fact, Instant now) { tell(ops_.appended, fact, now); }
   void block_closed(const cw_fact_block_closed& fact, Instant now) {
     tell(ops_.block_closed, fact, now);
   }
   void closed(const cw_fact_closed& fact, Instant now) { tell(ops_.closed, fact, now); }
-  void sent(const cw_fact_sent& fact, Instant now) { tell(ops_.sent, fact, now); }
+  void sent(const cw_fact_sent& fact, Instant now);
   void arrived(const cw_fact_arrived& fact, Instant now) { tell(ops_.arrived, fact, now); }
   void lost(const cw_fact_lost& fact, Instant now) { tell(ops_.lost, fact, now); }
   void note(const cw_fact_note& fact, Instant now) { tell(ops_.note, fact, now); }
@@ -95,9 +98,9 @@ class PolicyHost {
 
   /// Fires what is due. Bounded: at most `timers_per_turn` timers.
   void on_time(Instant now);
-  Instant next_due() const { return timers_.next_due(); }
-  /// A pause of the machine: nothing falls due for the time slept.
-  void rebase(Duration shift) { timers_.rebase(shift); }
+  Instant next_due() const { return outside(timers_.next_due()); }
+  /// This thread stood still: nothing falls due for that time.
+  void rebase(Duration shift) { slept_ += shift; }
 
   // ---- per-message memory of the policy ----
   /// The state of the message in place `index` (below env.messages); null when the policy keeps
@@ -128,12 +131,19 @@ class PolicyHost {
   void tell(void (*function)(cw_policy*, const Fact*, int64_t, cw_out*), const Fact& fact,
             Instant now) {
     CW_ASSERT(!is_acting_);
-    function(policy_, &fact, now.ns(), &out_);
+    function(policy_, &fact, inside(now).ns(), &out_);
     act(now);
+  }
+  /// A time of ours as the instance reads it, and one of the instance's as we do.
+  Instant inside(Instant at) const { return at == Instant::never() ? at : at - slept_; }
+  Instant outside(Instant at) const {
+    const int64_t room = Instant::never().ns() - slept_.ns();
+    return at.ns() >= room ? Instant::never() : at + slept_;
   }
   void act(Instant now);
   void take_decisions(Instant now);
   void act_on(const cw_decision& decision, Instant now);
+  void act_on_send(const cw_send& send, Instant now);
   bool is_within_quota(const cw_decision& decision, Instant now);
   void refuse_for_quota(const cw_decision& decision);
   void set_timer(const cw_timer& timer, Instant now);
@@ -156,6 +166,7 @@ class PolicyHost {
   TimerWheel timers_;
   CookieMap<TimerHandle> timer_handles_;
 
+  Duration slept_;  // since the beginning
   size_t state_stride_ = 0;
   std::unique_ptr<uint64_t[]> state_;
 

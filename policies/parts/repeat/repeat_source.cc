@@ -13,6 +13,9 @@ constexpr size_t wanted_max = 4'096;
 constexpr size_t queue_max = 1'024;
 // Enough to be heard through 50 % loss, too little to flood a link that is down.
 constexpr uint32_t probe_slots = 16;
+// Four round trips of them.
+constexpr size_t witnesses_max = 64;
+constexpr int64_t witnesses_per_rtt = 16;
 
 }  // namespace
 
@@ -29,12 +32,13 @@ RepeatSource::RepeatSource(const cw_env& env, const RepeatSettings& settings)
       departed_(std::max<size_t>(departures_max, 4 * size_t{env.messages})),
       fresh_(departures_max),
       resent_(departures_max),
-      settled_(2 * size_t{env.messages}) {}
+      settled_(2 * size_t{env.messages}),
+      witnesses_(witnesses_max) {}
 
 bool RepeatSource::is_ready() const {
   return messages_.is_ready() && marks_.is_ready() && unsent_.is_ready() && refused_.is_ready() &&
          wanted_.is_ready() && departed_.is_ready() && fresh_.is_ready() && resent_.is_ready() &&
-         settled_.is_ready();
+         settled_.is_ready() && witnesses_.is_ready();
 }
 
 // ---- facts --------------------------------------------------------------------------------------
@@ -79,6 +83,7 @@ void RepeatSource::on_sent(const cw_fact_sent& fact, Instant) {
   depart(fact.message, slots, at);
   if (fact.kind == CW_SEND_DATA) {
     back_off_.on_first_sent(fact.message, slots.end - 1);
+    witness(fact.message, slots.end - 1, at);
     marks_.set(message.marks, Young, slots);
   }
   RangeFifo& fifo = is_in_order ? fresh_ : resent_;
@@ -155,8 +160,7 @@ void RepeatSource::on_note(const cw_fact_note& fact, Instant now) {
     made_sense |= find_open(section.message) != nullptr;
   }
   if (!made_sense) return;
-  if (is_silent() && back_off_.is_active()) hold_until_ = now + times_.ack_interval;
-  heard_at_ = now;
+  hear_witnesses(now);
   back_off_.on_heard([this](uint32_t m, uint32_t slot) { return is_acknowledged(m, slot); });
 }
 
@@ -301,17 +305,48 @@ void RepeatSource::age(RangeFifo& fifo, Duration age, Instant now) {
   }
 }
 
-/// Nothing has come back since the oldest outstanding slot left.
-bool RepeatSource::is_silent() const {
-  return !departed_.is_empty() && heard_at_ <= departed_.due(Duration());
+/// Full: there are younger ones than these for long enough.
+void RepeatSource::witness(uint32_t message, uint32_t slot, Instant at) {
+  const bool is_due = witnesses_.is_empty() ||
+                      at - witnesses_.back().at >= link_.rtt / witnesses_per_rtt;
+  if (!is_due) return;
+  if (witnesses_.is_full()) witnesses_.pop();
+  witnesses_.try_push({message, slot, at});
 }
 
+void RepeatSource::hear_witnesses(Instant now) {
+  for (size_t i = witnesses_.count(); i-- > 0;) {
+    const Witness& it = witnesses_.at(i);
+    if (!is_acknowledged(it.message, it.slot)) continue;
+    heard_.left = std::max(heard_.left, it.at);
+    for (; i != SIZE_MAX; --i) witnesses_.pop();
+    break;
+  }
+  // What leaves last has no younger witness.
+  if (!departed_.is_empty()) {
+    const RangeFifo::Entry& youngest = departed_.back();
+    const bool has_come = is_acknowledged(youngest.message, youngest.slots.end - 1);
+    if (has_come) heard_.left = std::max(heard_.left, youngest.at);
+  }
+  heard_.heard = now;
+}
+
+/// The sink tells what it has in several notes, and one that is lost comes again a tick later.
+void RepeatSource::ripen(Instant now) {
+  if (ripening_.left <= proven_ && heard_.left > proven_) ripening_ = heard_;
+  if (now < ripening_.heard + times_.ack_interval) return;
+  proven_ = std::max(proven_, ripening_.left);
+}
+
+/// When the oldest entry is to be sent again, as it is proven lost, or to be asked about.
 Instant RepeatSource::overdue_at() const {
   if (departed_.is_empty()) return Instant::never();
-  // Backed off only in silence: ordinary loss never waits longer than one RTO.
   const Instant left = departed_.due(Duration());
-  if (is_silent()) return std::max(left, probed_at_) + back_off_.of(times_.rto);
-  return std::max(left + times_.rto, hold_until_);
+  const Instant overdue = left + times_.rto;
+  if (is_proven(left)) return overdue;
+  const bool is_ripening = left + link_.skew < ripening_.left;
+  if (is_ripening) return std::max(overdue, ripening_.heard + times_.ack_interval);
+  return std::max(left, probed_at_) + back_off_.of(times_.rto);
 }
 
 // ---- decisions ----------------------------------------------------------------------------------
@@ -319,6 +354,7 @@ Instant RepeatSource::overdue_at() const {
 void RepeatSource::decide(Instant now, Out& out) {
   age(fresh_, times_.first_age, now);
   age(resent_, times_.resent_age, now);
+  ripen(now);
   if (tell_settled(out) && send_unsent(out) && send_wanted(out) && retry_refused(now, out) &&
       send_overdue(now, out)) {
     arm(out);
@@ -416,8 +452,8 @@ bool RepeatSource::send_overdue(Instant now, Out& out) {
       continue;
     }
     if (overdue_at() > now) return true;
+    if (!is_proven(entry.at)) return probe(now, out);
     SourceMessage& message = *find_open(entry.message);
-    if (is_silent()) return probe(entry, message, now, out);
     if (!resend(entry, message, out)) return false;
     if (message.swept_at == entry.at) message.swept_at = Instant();
     departed_.pop();
@@ -425,13 +461,20 @@ bool RepeatSource::send_overdue(Instant now, Out& out) {
   return true;
 }
 
-/// Nothing has come back since this entry left: the link may be down. A few slots ask whether it
-/// is; the rest waits, and every further question waits twice as long.
-bool RepeatSource::probe(const RangeFifo::Entry& entry, SourceMessage& message, Instant now,
-                         Out& out) {
-  const uint32_t first = entry.slots.first;
-  const SlotRun asked{first, std::min(entry.slots.end, first + probe_slots)};
-  if (!send(message, asked, false, out)) return false;
+/// Nothing says whether the oldest entry was lost: the end of a row may be, or the link be down.
+/// The youngest slots ask, since their arrival speaks for all before; the rest waits, and every
+/// further question waits twice as long.
+bool RepeatSource::probe(Instant now, Out& out) {
+  const RangeFifo::Entry youngest = departed_.back();
+  SourceMessage* message = find_open(youngest.message);
+  const RangeFifo::Entry& asking = message != nullptr ? youngest : departed_.front();
+  if (message == nullptr) message = find_open(asking.message);
+  const SlotRun& slots = asking.slots;
+  const SlotRun asked{std::max(slots.first, slots.end - std::min(slots.end, probe_slots)),
+                      slots.end};
+  if (!send(*message, asked, false, out)) return false;
+  if (witnesses_.is_full()) witnesses_.pop();
+  witnesses_.try_push({asking.message, slots.end - 1, asking.at});
   back_off_.on_timeout();
   probed_at_ = now;
   return true;

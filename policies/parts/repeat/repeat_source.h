@@ -8,8 +8,12 @@
 //
 // A message that has a deadline, and is not settled by then, is given up.
 //
-// When nothing at all has come back since the oldest outstanding slot left, the link may be down:
-// sixteen slots ask, with a doubling wait; everything else stays where it is.
+// A timeout alone proves nothing: the far end may have stood still, or the route have grown. What
+// left before something that has been acknowledged, by more than packets overtake each other, was
+// lost (RFC 8985, section 3); of nothing else is that known. So every sixteenth of an RTT a slot
+// that leaves becomes a witness, and a slot that is overdue is sent again once a younger witness has
+// arrived. Until then sixteen slots ask, the youngest, with a doubling wait; everything else stays
+// where it is.
 #pragma once
 
 #include "policies/parts/array.h"
@@ -69,6 +73,15 @@ class RepeatSource {
   const bool has_paths_;
 
  private:
+  /// A slot that left then.
+  struct Witness {
+    uint32_t message = 0, slot = 0;
+    Instant at;
+  };
+  /// Something that left then has arrived, as was heard then.
+  struct Proof {
+    Instant left, heard;
+  };
   enum Mark : uint32_t {
     Acknowledged = 0,
     Young = 1  // on its way for less than an RTT, or not sent at all: nobody can know it lost
@@ -80,7 +93,7 @@ class RepeatSource {
   bool retry_refused(Instant now, Out& out);
   bool send_wanted(Out& out);
   bool send_overdue(Instant now, Out& out);
-  bool probe(const RangeFifo::Entry& entry, SourceMessage& message, Instant now, Out& out);
+  bool probe(Instant now, Out& out);
   bool resend(RangeFifo::Entry& entry, SourceMessage& message, Out& out);
   bool send(SourceMessage& message, SlotRun slots, bool is_first, Out& out);
   void arm(Out& out);
@@ -89,7 +102,10 @@ class RepeatSource {
   void depart(uint32_t message, SlotRun slots, Instant at);
   void sweep_oldest();
   bool drop_acknowledged(RangeFifo::Entry& entry);
-  bool is_silent() const;
+  void witness(uint32_t message, uint32_t slot, Instant at);
+  void hear_witnesses(Instant now);
+  void ripen(Instant now);
+  bool is_proven(Instant left) const { return left + link_.skew < proven_; }
   Instant overdue_at() const;
   void give_up_all();
   void give_up_late(Instant now);
@@ -115,9 +131,11 @@ class RepeatSource {
   RangeFifo fresh_;          // first transmissions, until their loss may be known
   RangeFifo resent_;         // resends, likewise
   Queue<uint32_t> settled_;  // messages whose release or finish the core has not been told
-  Instant heard_at_;         // the last note that made sense
-  Instant probed_at_;        // in silence: the last question
-  Instant hold_until_;       // after silence: until the sink's picture is in
+  Queue<Witness> witnesses_;  // oldest first
+  Proof heard_;               // the youngest
+  Proof ripening_;            // the notes that came with it may still be on their way
+  Instant proven_;            // whatever left before has arrived or was lost, but for overtaking
+  Instant probed_at_;         // the last question
   Instant give_up_at_ = Instant::never();
   Instant deadline_next_ = Instant::never();  // of the messages that are open
   Instant armed_at_ = Instant::never();

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "dataplane/sdr/policy_needs.h"
 #include "offload/codec/codecs.h"
@@ -100,8 +101,8 @@ sdr::PeerOptions GatewaySite::peer_options(uint16_t far_peer, const TwoSitesOpti
   return peer;
 }
 
-void GatewaySite::turn(Instant now) {
-  worker_->sleeps_until(now);  // time was moved on purpose
+void GatewaySite::turn_after_pause(Instant meant, Instant now) {
+  worker_->sleeps_until(meant);  // time was moved on purpose
   worker_->turn(now);
 }
 
@@ -140,8 +141,9 @@ Port* TwoSites::around(const PortWrap& wrap, int site, Port& inner) {
 }
 
 void TwoSites::Seat::turn(Instant now) {
+  if (now < wakes_at) return;
   if (options->around_turn) options->around_turn(number, true);
-  site->turn(now);
+  site->turn_after_pause(std::min(std::exchange(paused_at, Instant::never()), now), now);
   if (options->around_turn) options->around_turn(number, false);
 }
 

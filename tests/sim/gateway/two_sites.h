@@ -4,6 +4,7 @@
 //   host 1 -- LAN -- gateway 1 ===== WAN (impaired) ===== gateway 2 -- LAN -- host 2
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,7 +56,9 @@ class GatewaySite final : public Actor {
   GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_sites,
               const TwoSitesOptions& options, uint64_t seed, Instant now);
 
-  void turn(Instant now) override;
+  void turn(Instant now) override { turn_after_pause(now, now); }
+  /// The first one since `meant`, when the last one was to be followed by another.
+  void turn_after_pause(Instant meant, Instant now);
   Instant next_deadline() const override { return worker_->next_wakeup(); }
 
   sdr::Peer& peer(size_t index = 0) { return *endpoint_->peers()[index]; }
@@ -91,6 +94,8 @@ class TwoSites {
   bool come_up();
   /// Another process in the place of this one: nothing of its state survives.
   void restart(int site);
+  /// The site's gateway stands still from now on: what comes for it waits at its ports.
+  void pause(int site, Duration time) { gateways_[site - 1]->stand_still(now(), time); }
   /// Both ways; packets under way keep their fate.
   void set_wan(const Impairment& impairment);
   /// The port below whatever is around it, and the far gateway's number there.
@@ -103,9 +108,16 @@ class TwoSites {
   /// Keeps the actor's place on the stage while processes come and go.
   struct Seat final : Actor {
     void turn(Instant now) override;
-    Instant next_deadline() const override { return site->next_deadline(); }
+    Instant next_deadline() const override {
+      return std::max(site->next_deadline(), wakes_at);
+    }
     const TwoSitesOptions* options = nullptr;
     int number = 0;
+    void stand_still(Instant now, Duration time) {
+      paused_at = now;
+      wakes_at = now + time;
+    }
+    Instant paused_at = Instant::never(), wakes_at;  // the first turn from the latter on comes late
     std::unique_ptr<GatewaySite> site;
   };
   Port* around(const PortWrap& wrap, int site, Port& inner);
