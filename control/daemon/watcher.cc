@@ -113,8 +113,16 @@ void Watcher::summarize(const SiteState& state) {
     log_.error("policy_quarantined", {{"count", counted(Counter::policies_quarantined)}});
   }
   tell_joined(state);
-  const uint64_t gaps = since(state.worker[Counter::time_gaps], last_.worker[Counter::time_gaps]);
-  if (gaps > 0) log_.warning("paused", {{"times", gaps}, {"meaning", "this machine stood still"}});
+  // Pauses of milliseconds are a busy machine's everyday life.
+  constexpr uint64_t worth_telling_ms = 100;
+  const auto told = [&](Counter counter) {
+    return since(state.worker[counter], last_.worker[counter]);
+  };
+  const uint64_t paused_ms = told(Counter::time_gap_us) / 1000;
+  if (paused_ms < worth_telling_ms) return;
+  log_.warning("paused", {{"times", told(Counter::time_gaps)},
+                          {"ms", paused_ms},
+                          {"meaning", "this machine stood still"}});
 }
 
 /// Frames of several segments, which a LAN over DPDK cannot take: a mistake that looks like a very

@@ -9,6 +9,7 @@ constexpr double drain_share = 0.75, cruise_share = 0.97, probe_share = 1.25;
 /// More than policies are there for, and less than what a queue loses that is 8 % short of a line.
 constexpr double loss_of_queue = 0.07;
 constexpr double loss_of_probe = 0.05;  // beyond what the cruise before it lost
+constexpr double share_of_all = 0.95;   // what merely loses a little arrives as a whole
 constexpr uint32_t congested_intervals = 2, queued_intervals = 8;
 constexpr uint32_t vain_drains_max = 2;
 constexpr uint32_t thin_intervals = 8, trial_intervals = 3;
@@ -65,6 +66,7 @@ bool RateControl::measure(uint64_t arrived, uint64_t lost, Instant now, Interval
   }
   const bool is_measured = has_judged_ && !is_idle;
   if (is_measured) {
+    interval.sent_bps = static_cast<double>(sent_bytes_) * 8 / elapsed.seconds();
     interval.carried_bps = static_cast<double>(came) * packet_bytes_ * 8 / elapsed.seconds();
     const Share loss = wilson_share(gone, came + gone);
     interval.loss = loss.ratio;
@@ -95,11 +97,11 @@ void RateControl::judge(const Interval& interval, Instant now) {
   const bool is_route = now < accepted_until_ && interval.queue < accepted_;
   const bool stands = interval.queue > options_.queue_min && !is_route;
   const bool is_congested = stands && interval.loss_low > loss_of_queue;
-  queued_ = interval.is_sure && stands ? queued_ + 1 : 0;
+  queued_ = interval.is_sure && stands ? queued_.with(interval) : Queued();
   congested_ = is_congested ? congested_ + 1 : 0;
   if (!stands) vain_drains_ = 0;
   if (phase_ == Phase::Cruise) cruise_loss_ += (interval.loss - cruise_loss_) / 4;
-  if (congested_ < congested_intervals && queued_ < queued_intervals) {
+  if (congested_ < congested_intervals && queued_.intervals < queued_intervals) {
     return judge_loss(interval, stands, now);
   }
   trial_loss_ = 0;
@@ -110,7 +112,12 @@ void RateControl::judge(const Interval& interval, Instant now) {
   vain_drains_ = was_vain ? vain_drains_ + 1 : 0;
   if (vain_drains_ == vain_drains_max) return accept_delay(interval.queue, now);
   cruise_loss_ = is_congested ? 0 : interval.loss;
-  limit(interval.carried_bps, interval.queue, now);
+  limit(carried_with_queue(interval, is_congested), interval.queue, now);
+}
+
+double RateControl::carried_with_queue(const Interval& interval, bool is_congested) const {
+  const bool all_came = queued_.carried_bps > queued_.sent_bps * share_of_all;
+  return all_came && !is_congested ? static_cast<double>(rate().bps()) : interval.carried_bps;
 }
 
 void RateControl::judge_loss(const Interval& interval, bool is_queued, Instant now) {
@@ -168,14 +175,16 @@ void RateControl::accept_delay(Duration queue, Instant now) {
 void RateControl::open() {
   phase_ = Phase::Open;
   phase_end_ = Instant::never();
-  congested_ = queued_ = vain_drains_ = 0;
+  congested_ = vain_drains_ = 0;
+  queued_ = {};
   thin_ = {};
 }
 
 void RateControl::enter(Phase phase, Duration time, Instant now) {
   phase_ = phase;
   phase_end_ = now + time;
-  congested_ = queued_ = 0;
+  congested_ = 0;
+  queued_ = {};
   thin_ = {};
   if (phase == Phase::Cruise) {
     cruise_peak_ = Duration();

@@ -9,6 +9,10 @@
 //     |   a probe passed, and the configured rate is reached                     v  |
 //     +----------------------------------------------------------- dip <----- probe
 //
+// A queue may also stand though all that leaves arrives: what a pause of either end or of the line
+// left behind. Then what was sent is no measure of what the link carries; the queue is drained, and
+// the rate stands.
+//
 //   drain   0.75 of what the link carries, for as long as the queue needs to run empty
 //   cruise  0.97 of it, eight units long
 //   probe   1.25 of it for one unit; `dip` pays it back with 0.75, and one unit later its echo is
@@ -79,7 +83,7 @@ class RateControl {
   };
   /// What lies between two judgements.
   struct Interval {
-    double carried_bps = 0;
+    double sent_bps = 0, carried_bps = 0;
     double loss = 0, loss_low = 0;  ///< and with 95 % confidence, at least
     Duration queue;                 ///< that stood all the time
     bool is_sure = false;           ///< and it is more than what RTTs vary by
@@ -93,6 +97,7 @@ class RateControl {
   void judge_loss(const Interval& interval, bool is_queued, Instant now);
   void judge_trial(const Interval& interval, Instant now);
   void judge_probe(Instant now);
+  double carried_with_queue(const Interval& interval, bool is_congested) const;
   void limit(double carried_bps, Duration queue, Instant now);
   void accept_delay(Duration queue, Instant now);
   void enter(Phase phase, Duration time, Instant now);
@@ -115,7 +120,17 @@ class RateControl {
   bool has_judged_ = false;
   double packet_bytes_ = 0;
 
-  uint32_t congested_ = 0, queued_ = 0;  // intervals in a row
+  /// Intervals in a row with a queue.
+  struct Queued {
+    uint32_t intervals = 0;
+    double sent_bps = 0, carried_bps = 0;  ///< sums
+
+    Queued with(const Interval& next) const {
+      return {intervals + 1, sent_bps + next.sent_bps, carried_bps + next.carried_bps};
+    }
+  };
+  Queued queued_;
+  uint32_t congested_ = 0;  // intervals in a row
   uint32_t vain_drains_ = 0;
   Duration drained_queue_;  // what the last drain was to empty
   Duration accepted_;       // not a queue, though it looks like one

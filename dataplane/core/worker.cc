@@ -35,6 +35,7 @@ void Worker::notice_gap(Instant now) {
   const Duration gap = gaps_.observe(now);
   if (gap == Duration()) return;
   counters_.add(Counter::time_gaps);
+  counters_.add(Counter::time_gap_us, static_cast<uint64_t>(gap.ns() / 1000));
   for (Lane& lane : lanes()) lane.side.station->on_gap(gap, now);
 }
 

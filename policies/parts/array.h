@@ -50,6 +50,7 @@ class Queue {
   T& front() { return items_[head_ & (capacity() - 1)]; }
   const T& front() const { return items_[head_ & (capacity() - 1)]; }
   T& back() { return items_[(tail_ - 1) & (capacity() - 1)]; }
+  const T& back() const { return items_[(tail_ - 1) & (capacity() - 1)]; }
   /// The `index`-th oldest item, below count().
   T& at(size_t index) { return items_[(head_ + index) & (capacity() - 1)]; }
   const T& at(size_t index) const { return items_[(head_ + index) & (capacity() - 1)]; }

@@ -23,6 +23,7 @@ class RangeFifo {
     SlotRun slots;
     Instant at;        // of the last slot of the entry
     Instant begun_at;  // of the first
+    uint8_t kind = 0;  // the owner's; only alike ones become one
   };
 
   explicit RangeFifo(size_t capacity) : entries_(capacity) {}
@@ -35,25 +36,26 @@ class RangeFifo {
 
   /// Times must not run backwards; one that does is taken as the latest known. False when full and
   /// nothing could be joined.
-  bool try_push(uint32_t message, SlotRun slots, Instant at, Duration grain = {}) {
+  bool try_push(uint32_t message, SlotRun slots, Instant at, Duration grain = {},
+                uint8_t kind = 0) {
     if (slots.is_empty()) return true;
     if (!is_empty()) {
       Entry& back = entries_.back();
       at = std::max(at, back.at);
-      const bool joins =
-          back.message == message && back.slots.end == slots.first && at - back.begun_at <= grain;
+      const bool joins = back.message == message && back.kind == kind &&
+                         back.slots.end == slots.first && at - back.begun_at <= grain;
       if (joins) {
         back.slots.end = slots.end;
         back.at = at;
         return true;
       }
     }
-    return entries_.try_push({message, slots, at, at});
+    return entries_.try_push({message, slots, at, at, kind});
   }
   /// The entry that has waited longest; its slots may be shortened from below as they are dealt
   /// with.
   Entry& front() { return entries_.front(); }
-  const Entry& back() { return entries_.back(); }
+  const Entry& back() const { return entries_.back(); }
   Entry pop() { return entries_.pop(); }
 
   /// When the front has waited for `wait`; never when there is nothing.

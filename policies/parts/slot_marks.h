@@ -1,4 +1,4 @@
-// Two marks per slot for many messages, in bounded memory.
+// Three marks per slot for many messages, in bounded memory.
 //
 // A bitmap for every slot of every open message would be 1024 x 2^18 bits: 32 MiB for a stream that
 // keeps perhaps 80,000 slots in flight. So marks come in pages from one pool. A message has 64 page
@@ -8,7 +8,7 @@
 //
 // Page: max(512, D / 64) slots. Pool: 2^22 slots, but at least two pages per message and never more
 // than 64: 2^22 slots of 4 KiB are 400 Gbit/s for 340 ms. At D = 2^18 and 1024 messages: 2,048
-// pages of 1 KiB (two marks), 2 MiB.
+// pages of 1.5 KiB (three marks), 3 MiB.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace cw::policy {
 class SlotMarks {
  public:
   static constexpr uint32_t pages_per_message = 64;
-  static constexpr uint32_t marks = 2;
+  static constexpr uint32_t marks = 3;
 
   /// The pages of one message; zeroed means none. Lives in the message's state.
   struct Map {

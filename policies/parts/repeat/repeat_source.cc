@@ -62,7 +62,7 @@ void RepeatSource::on_appended(const cw_fact_appended& fact, Instant now) {
   marks_.set(message.marks, Young, {message.appended_end, slots.first});
   message.appended_end = std::max(message.appended_end, slots.end);
   if (unsent_.try_push(fact.message, slots, now, Duration::max())) return;
-  depart(fact.message, slots, now);  // treated as lost: the timeout sends it
+  depart(fact.message, slots, now, Any);  // treated as lost: the timeout sends it
 }
 
 void RepeatSource::on_closed(const cw_fact_closed& fact, Instant) {
@@ -78,12 +78,13 @@ void RepeatSource::on_sent(const cw_fact_sent& fact, Instant) {
   if (message.is_over || fact.kind == CW_SEND_REPAIR || slots.end > slots_max_) return;
   const Instant at = Instant::from_ns(fact.departed_ns);
   // A slot below what has left before may be missed already, like one that is resent.
-  const bool is_in_order = fact.kind == CW_SEND_DATA && slots.first >= message.sent_end;
+  const bool is_first = fact.kind == CW_SEND_DATA;
+  const bool is_in_order = is_first && slots.first >= message.sent_end;
   message.sent_end = std::max(message.sent_end, slots.end);
-  depart(fact.message, slots, at);
-  if (fact.kind == CW_SEND_DATA) {
+  depart(fact.message, slots, at, is_first ? First : Any);
+  witness(fact.message, slots.end - 1, at);
+  if (is_first) {
     back_off_.on_first_sent(fact.message, slots.end - 1);
-    witness(fact.message, slots.end - 1, at);
     marks_.set(message.marks, Young, slots);
   }
   RangeFifo& fifo = is_in_order ? fresh_ : resent_;
@@ -99,7 +100,8 @@ void RepeatSource::on_refused(const cw_fact_refused& fact, Instant now) {
                            fact.reason == CW_REFUSED_MESSAGE;
   const SlotRun slots{fact.first, fact.first + fact.count};
   if (is_hopeless || slots.end > slots_max_) return;
-  if (!refused_.try_push(fact.message, slots, now, times_.grain)) depart(fact.message, slots, now);
+  if (refused_.try_push(fact.message, slots, now, times_.grain)) return;
+  depart(fact.message, slots, now, Any);
 }
 
 void RepeatSource::on_expired(const cw_fact_expired& fact, Instant) {
@@ -265,9 +267,9 @@ void RepeatSource::give_up(SourceMessage& message) {
 
 // ---- departures ---------------------------------------------------------------------------------
 
-void RepeatSource::depart(uint32_t message, SlotRun slots, Instant at) {
+void RepeatSource::depart(uint32_t message, SlotRun slots, Instant at, Departure what) {
   if (departed_.is_full()) sweep_oldest();
-  departed_.try_push(message, slots, at, times_.grain);
+  departed_.try_push(message, slots, at, times_.grain, what);
 }
 
 /// Makes room: the entries of a message are replaced by one that covers all of it that may be
@@ -279,7 +281,8 @@ void RepeatSource::sweep_oldest() {
     if (message == nullptr) continue;
     const bool is_covered = message->swept_at != Instant() && message->swept_at != entry.at;
     if (is_covered) continue;
-    departed_.try_push(entry.message, {message->cumulative, message->appended_end}, entry.at);
+    departed_.try_push(entry.message, {message->cumulative, message->appended_end}, entry.at, {},
+                       Any);
     message->swept_at = departed_.back().at;
   }
 }
@@ -344,9 +347,10 @@ Instant RepeatSource::overdue_at() const {
   const Instant left = departed_.due(Duration());
   const Instant overdue = left + times_.rto;
   if (is_proven(left)) return overdue;
-  const bool is_ripening = left + link_.skew < ripening_.left;
+  const bool is_ripening = left + link_.skew <= ripening_.left;
   if (is_ripening) return std::max(overdue, ripening_.heard + times_.ack_interval);
-  return std::max(left, probed_at_) + back_off_.of(times_.rto);
+  // What left later asks as well.
+  return std::max(departed_.back().at, probed_at_) + back_off_.of(times_.rto);
 }
 
 // ---- decisions ----------------------------------------------------------------------------------
@@ -394,7 +398,10 @@ bool RepeatSource::send(SourceMessage& message, SlotRun slots, bool is_first, Ou
        .priority = static_cast<uint16_t>(is_first ? CW_PRIORITY_NORMAL : CW_PRIORITY_URGENT),
        .not_before_ns = 0,
        .drop_after_ns = 0});
-  if (has_room && !is_first) marks_.set(message.marks, Young, slots);
+  if (has_room && !is_first) {
+    marks_.set(message.marks, Young, slots);
+    marks_.set(message.marks, Again, slots);
+  }
   return has_room;
 }
 
@@ -423,17 +430,19 @@ bool RepeatSource::send_wanted(Out& out) {
   while (!wanted_.is_empty()) {
     RangeFifo::Entry& entry = wanted_.front();
     SourceMessage* message = find_open(entry.message);
-    if (message != nullptr && !resend(entry, *message, out)) return false;
+    if (message != nullptr && !resend(entry, *message, false, out)) return false;
     wanted_.pop();
   }
   return true;
 }
 
 /// Resends what of the entry is missing and not on its way; shortens the entry as it goes.
-bool RepeatSource::resend(RangeFifo::Entry& entry, SourceMessage& message, Out& out) {
+bool RepeatSource::resend(RangeFifo::Entry& entry, SourceMessage& message, bool spares_again,
+                          Out& out) {
   const auto is_due = [&](uint32_t index) {
     return ~(marks_.word(message.marks, Acknowledged, index) |
-             marks_.word(message.marks, Young, index));
+             marks_.word(message.marks, Young, index) |
+             (spares_again ? marks_.word(message.marks, Again, index) : 0));
   };
   entry.slots.first = std::max(entry.slots.first, message.cumulative);
   for (;;) {
@@ -454,7 +463,7 @@ bool RepeatSource::send_overdue(Instant now, Out& out) {
     if (overdue_at() > now) return true;
     if (!is_proven(entry.at)) return probe(now, out);
     SourceMessage& message = *find_open(entry.message);
-    if (!resend(entry, message, out)) return false;
+    if (!resend(entry, message, entry.kind == First, out)) return false;
     if (message.swept_at == entry.at) message.swept_at = Instant();
     departed_.pop();
   }
@@ -462,22 +471,25 @@ bool RepeatSource::send_overdue(Instant now, Out& out) {
 }
 
 /// Nothing says whether the oldest entry was lost: the end of a row may be, or the link be down.
-/// The youngest slots ask, since their arrival speaks for all before; the rest waits, and every
-/// further question waits twice as long.
+/// Its first slots ask, and the youngest, since their arrival speaks for all before; the rest waits,
+/// and while nothing at all is heard every further question waits twice as long.
 bool RepeatSource::probe(Instant now, Out& out) {
-  const RangeFifo::Entry youngest = departed_.back();
-  SourceMessage* message = find_open(youngest.message);
-  const RangeFifo::Entry& asking = message != nullptr ? youngest : departed_.front();
-  if (message == nullptr) message = find_open(asking.message);
-  const SlotRun& slots = asking.slots;
-  const SlotRun asked{std::max(slots.first, slots.end - std::min(slots.end, probe_slots)),
-                      slots.end};
-  if (!send(*message, asked, false, out)) return false;
-  if (witnesses_.is_full()) witnesses_.pop();
-  witnesses_.try_push({asking.message, slots.end - 1, asking.at});
-  back_off_.on_timeout();
+  const RangeFifo::Entry oldest = departed_.front(), youngest = departed_.back();
+  const uint32_t first = oldest.slots.first, end = youngest.slots.end;
+  if (!ask(oldest.message, {first, std::min(oldest.slots.end, first + probe_slots / 2)}, out) ||
+      !ask(youngest.message, {std::max(youngest.slots.first, end - std::min(end, probe_slots / 2)),
+                              end}, out)) {
+    return false;
+  }
+  if (heard_.heard <= youngest.at) back_off_.on_timeout();
   probed_at_ = now;
   return true;
+}
+
+bool RepeatSource::ask(uint32_t sequence, SlotRun slots, Out& out) {
+  SourceMessage* message = find_open(sequence);
+  RangeFifo::Entry entry{.message = sequence, .slots = slots};
+  return message == nullptr || resend(entry, *message, false, out);
 }
 
 void RepeatSource::arm(Out& out) {

@@ -12,8 +12,8 @@
 // left before something that has been acknowledged, by more than packets overtake each other, was
 // lost (RFC 8985, section 3); of nothing else is that known. So every sixteenth of an RTT a slot
 // that leaves becomes a witness, and a slot that is overdue is sent again once a younger witness has
-// arrived. Until then sixteen slots ask, the youngest, with a doubling wait; everything else stays
-// where it is.
+// arrived. When the youngest is overdue and none has, sixteen slots ask, with a doubling wait;
+// everything else stays where it is.
 #pragma once
 
 #include "policies/parts/array.h"
@@ -84,8 +84,11 @@ class RepeatSource {
   };
   enum Mark : uint32_t {
     Acknowledged = 0,
-    Young = 1  // on its way for less than an RTT, or not sent at all: nobody can know it lost
+    Young = 1,  // on its way for less than an RTT, or not sent at all: nobody can know it lost
+    Again = 2   // sent again: its first departure says nothing more
   };
+  /// What an entry of `departed_` speaks of.
+  enum Departure : uint8_t { First, Any };
 
   // Each returns false when the output is full.
   bool tell_settled(Out& out);
@@ -94,18 +97,19 @@ class RepeatSource {
   bool send_wanted(Out& out);
   bool send_overdue(Instant now, Out& out);
   bool probe(Instant now, Out& out);
-  bool resend(RangeFifo::Entry& entry, SourceMessage& message, Out& out);
+  bool ask(uint32_t sequence, SlotRun slots, Out& out);
+  bool resend(RangeFifo::Entry& entry, SourceMessage& message, bool spares_again, Out& out);
   bool send(SourceMessage& message, SlotRun slots, bool is_first, Out& out);
   void arm(Out& out);
 
   void age(RangeFifo& fifo, Duration age, Instant now);
-  void depart(uint32_t message, SlotRun slots, Instant at);
+  void depart(uint32_t message, SlotRun slots, Instant at, Departure what);
   void sweep_oldest();
   bool drop_acknowledged(RangeFifo::Entry& entry);
   void witness(uint32_t message, uint32_t slot, Instant at);
   void hear_witnesses(Instant now);
   void ripen(Instant now);
-  bool is_proven(Instant left) const { return left + link_.skew < proven_; }
+  bool is_proven(Instant left) const { return left + link_.skew <= proven_; }
   Instant overdue_at() const;
   void give_up_all();
   void give_up_late(Instant now);

@@ -34,23 +34,31 @@ TEST(MachineClock, never_goes_back_and_agrees_with_the_monotonic_clock) {
   EXPECT_LT(middle, high + 1_ms);
 }
 
-TEST(GapDetector, only_more_than_a_tenth_of_a_second_is_a_gap) {
+TEST(GapDetector, what_exceeds_a_long_turn_is_a_gap) {
   GapDetector gaps;
   EXPECT_EQ(gaps.observe(at(5_s)), 0_ns) << "the first reading has no predecessor";
-  EXPECT_EQ(gaps.observe(at(5_s + 100_ms)), 0_ns);
-  EXPECT_EQ(gaps.observe(at(5_s + 200_ms + 1_ns)), 100_ms + 1_ns);
-  EXPECT_EQ(gaps.observe(at(5_s + 201_ms)), 0_ns);
+  EXPECT_EQ(gaps.observe(at(5_s + 2_ms)), 0_ns);
+  EXPECT_EQ(gaps.observe(at(5_s + 4_ms + 1_ns)), 1_ns);
+  EXPECT_EQ(gaps.observe(at(5_s + 54_ms)), 48_ms - 1_ns);
+  EXPECT_EQ(gaps.observe(at(5_s + 55_ms)), 0_ns);
+}
+
+TEST(GapDetector, time_goes_on_where_all_turns_are_long) {
+  GapDetector gaps;
+  Duration slept;
+  for (int turn = 0; turn <= 100; ++turn) slept += gaps.observe(at(10_ms * turn));
+  EXPECT_EQ(slept, 800_ms) << "of a second";
 }
 
 TEST(GapDetector, time_slept_on_purpose_is_no_gap_but_oversleeping_is) {
   GapDetector gaps;
   gaps.observe(at(0_s));
   gaps.sleeps_until(at(10_s));
-  EXPECT_EQ(gaps.observe(at(10_s + 50_ms)), 0_ns);
+  EXPECT_EQ(gaps.observe(at(10_s + 1_ms)), 0_ns);
   gaps.sleeps_until(at(20_s));
   EXPECT_EQ(gaps.observe(at(15_s)), 0_ns) << "woken early by a packet";
   gaps.sleeps_until(at(16_s));
-  EXPECT_EQ(gaps.observe(at(18_s)), 2_s);
+  EXPECT_EQ(gaps.observe(at(18_s)), 1998_ms);
 }
 
 }  // namespace

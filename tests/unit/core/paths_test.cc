@@ -97,16 +97,28 @@ TEST(LossEstimator, the_interval_holds_the_true_share_about_as_often_as_it_says)
 
 TEST(ReorderBudget, grows_once_per_lateness_up_to_its_ceiling) {
   ReorderBudget budget(1_ms, 10_ms);
-  budget.on_late(at(1_s));
-  budget.on_late(at(1_s));
+  budget.on_late({}, at(1_s));
+  budget.on_late({}, at(1_s));
   EXPECT_EQ(budget.time(), 2_ms);
-  for (int i = 0; i < 10; ++i) budget.on_late(at(2_s) + 100_ms * i);
+  for (int i = 0; i < 10; ++i) budget.on_late({}, at(2_s) + 100_ms * i);
   EXPECT_EQ(budget.time(), 10_ms);
+}
+
+TEST(ReorderBudget, grows_at_once_to_what_a_late_packet_needed) {
+  ReorderBudget budget(1_ms, 30_ms);
+  budget.on_late(8_ms, at(1_s));
+  EXPECT_EQ(budget.time(), 10_ms);
+  budget.on_late(16_ms, at(1_s + 1_ms));
+  EXPECT_EQ(budget.time(), 20_ms) << "later still, and heard though the last was just now";
+  budget.on_late(17_ms, at(1_s + 2_ms));
+  EXPECT_GE(budget.time(), 20_ms);
+  budget.on_late(100_ms, at(2_s));
+  EXPECT_EQ(budget.time(), 30_ms);
 }
 
 TEST(ReorderBudget, shrinks_in_calm_but_not_below_what_packets_need) {
   ReorderBudget budget(1_ms, 64_ms);
-  for (int i = 0; i < 6; ++i) budget.on_late(at(1_s + 100_ms * i));
+  for (int i = 0; i < 6; ++i) budget.on_late({}, at(1_s + 100_ms * i));
   EXPECT_EQ(budget.time(), 64_ms);
   for (int i = 0; i < 1000; ++i) {
     budget.on_reordered(4_ms);

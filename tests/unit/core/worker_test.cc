@@ -142,10 +142,11 @@ TEST(Worker, tells_of_a_pause_before_anything_else_and_knows_a_planned_sleep) {
   OneSide one;
   one.worker.turn(at(0_s));
   one.worker.turn(at(3_s));
-  EXPECT_EQ(one.station.diary, "tc gap3000tc ");
+  EXPECT_EQ(one.station.diary, "tc gap2998tc ");
   one.worker.sleeps_until(at(8_s));
   one.worker.turn(at(8_s));
   EXPECT_EQ(one.count(Counter::time_gaps), 1u);
+  EXPECT_EQ(one.count(Counter::time_gap_us), 2'998'000u);
 }
 
 TEST(Worker, serves_every_side_and_wakes_for_the_earliest) {
