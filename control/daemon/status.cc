@@ -100,6 +100,7 @@ Json wan_json(const SiteState& state) {
                {"tx_unrouted", state.wan.tx_unrouted},
                {"tx_too_big", state.wan.tx_too_big},
                {"tx_lost", state.wan.tx_lost},
+               {"tx_kept", state.wan.tx_kept},
                {"icmp_errors", state.wan.icmp_errors},
                {"socket_buffer_bytes", state.wan.rx_buffer_bytes}});
   return json;

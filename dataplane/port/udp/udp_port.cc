@@ -7,11 +7,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/port/udp/route_mtu.h"
+
 namespace cw {
 namespace {
 
 constexpr size_t gro_message_bytes = 65536;  // no UDP packet is longer, nor what the kernel joins
 constexpr size_t gro_messages = 32;
+/// Some bursts: the other paths go on for as long as a full one has room for its share of them.
+constexpr size_t kept_packets_max = 4 * limits::burst_packets_max;
 
 std::optional<Error> complaint_about(const UdpPortOptions& options) {
   const auto complain = [](std::string sentence) { return Error{std::move(sentence)}; };
@@ -122,6 +126,8 @@ UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
       buffers_(options.packets, frame_bytes_ + limits::trailer_bytes_max),
       recvs_(options.gro ? gro_messages : limits::burst_packets_max,
              options.gro ? gro_message_bytes : frame_bytes_ + limits::trailer_bytes_max) {
+  kept_.reserve(options.paths);
+  for (uint16_t path = 0; path < options.paths; ++path) kept_.emplace_back(kept_packets_max);
   note_facts(options);
   note_buffers(options);
 }

@@ -40,7 +40,4 @@ class UdpSocket {
   int fd_;
 };
 
-/// The MTU of the route to `peer` as the kernel knows it now; 0 when there is no route.
-uint32_t route_mtu(const UdpAddress& peer);
-
 }  // namespace cw
