@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t gro_message_bytes = 65536;  // no UDP packet is longer, nor what the kernel joins
 constexpr size_t gro_messages = 32;
+/// Of sockets that only send: enough for complaints of the network.
+constexpr uint32_t stray_buffer_bytes = 64 << 10;
 /// Some bursts: the other paths go on for as long as a full one has room for its share of them.
 constexpr size_t kept_packets_max = 4 * limits::burst_packets_max;
 
@@ -105,10 +107,12 @@ Result<std::vector<UdpSocket>> UdpPort::make_sockets(const UdpPortOptions& optio
   if (!local) return std::unexpected(local.error());
   for (uint16_t path = 0; path < options.paths; ++path) {
     local->udp_port = static_cast<uint16_t>(options.udp_port + path);
-    auto socket = UdpSocket::make({.family = family,
-                                   .local = *local,
-                                   .buffer_bytes = options.socket_buffer_bytes,
-                                   .gro = options.gro});
+    auto socket = UdpSocket::make(
+        {.family = family,
+         .local = *local,
+         .rx_buffer_bytes = path == 0 ? options.socket_buffer_bytes : stray_buffer_bytes,
+         .tx_buffer_bytes = options.socket_buffer_bytes,
+         .gro = options.gro});
     if (!socket) return std::unexpected(std::move(socket.error()));
     sockets.push_back(std::move(*socket));
   }

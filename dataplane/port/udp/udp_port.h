@@ -45,7 +45,7 @@ struct UdpPortOptions {
 
   uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the routes' MTU may allow less
   size_t packets = 4096;                                   ///< lent or free
-  uint32_t socket_buffer_bytes = 16 << 20;                 ///< each socket, each direction
+  uint32_t socket_buffer_bytes = 16 << 20;  ///< each way; paths behind the first receive nothing
 
   IcrcMode icrc = IcrcMode::Pseudo;  ///< or None
   Crc32Function crc32 = nullptr;     ///< required

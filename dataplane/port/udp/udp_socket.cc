@@ -22,14 +22,13 @@ int option_of(int fd, int level, int name) {
 }
 
 /// Beyond the limit of net.core.{r,w}mem_max where we may, up to it elsewhere.
-void enlarge_buffers(int fd, uint32_t bytes) {
-  const int wanted = static_cast<int>(std::min<uint32_t>(bytes, INT32_MAX / 2));
-  if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, wanted)) {
-    set_option(fd, SOL_SOCKET, SO_RCVBUF, wanted);
-  }
-  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, wanted)) {
-    set_option(fd, SOL_SOCKET, SO_SNDBUF, wanted);
-  }
+void set_buffers(int fd, const UdpSocketOptions& options) {
+  const auto wanted = [](uint32_t bytes) {
+    return static_cast<int>(std::min<uint32_t>(bytes, INT32_MAX / 2));
+  };
+  const int rx = wanted(options.rx_buffer_bytes), tx = wanted(options.tx_buffer_bytes);
+  if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, rx)) set_option(fd, SOL_SOCKET, SO_RCVBUF, rx);
+  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, tx)) set_option(fd, SOL_SOCKET, SO_SNDBUF, tx);
 }
 
 /// A packet is never fragmented, on no way, and never held to be too big for its path because an
@@ -90,7 +89,7 @@ Result<UdpSocket> UdpSocket::make(const UdpSocketOptions& options) {
     return failure(std::string("cannot set up a UDP socket (path MTU, DSCP, errors): ") +
                    std::strerror(errno));
   }
-  enlarge_buffers(made.fd_, options.buffer_bytes);
+  set_buffers(made.fd_, options);
   set_option(made.fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);  // without it, rx_dropped knows less
   if (options.gro) set_option(made.fd_, IPPROTO_UDP, UDP_GRO, 1);
   SocketName name;

@@ -47,7 +47,8 @@ void UdpPort::send_kept() {
 /// Sends one burst; returns how many packets, from the front, are the port's.
 size_t UdpPort::send_some(std::span<Packet* const> packets) {
   const auto has_way = [this](const Packet* packet) { return has_route(*packet); };
-  if (facts_.paths == 1 && std::ranges::all_of(packets, has_way)) return send_on_path(0, packets);
+  const bool is_plain = facts_.paths == 1 && kept_.front().is_empty();
+  if (is_plain && std::ranges::all_of(packets, has_way)) return send_on_path(0, packets);
   return send_or_keep(packets.first(room_for(packets)));
 }
 
