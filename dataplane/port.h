@@ -19,8 +19,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/base/icrc_mode.h"
 #include "dataplane/base/units.h"
 
@@ -37,7 +39,8 @@ struct Packet {
   uint32_t bytes_max = 0;  ///< usable, from `data`
 
   /// Bytes that follow `data` on the wire without being copied; null when there are none. Only for
-  /// ports whose facts say external_payload, and alive until the port gives the packet back.
+  /// ports whose facts say external_payload, and alive until tx_burst() returns: whoever keeps the
+  /// packet for longer, refused or taken, takes them in by own_payload().
   const uint8_t* payload = nullptr;
   /// Its owner's: where those of its bytes begin that are kept when it is sent, which moves `data`.
   uint8_t* slot = nullptr;
@@ -58,6 +61,20 @@ struct Packet {
   void* port_data = nullptr;  ///< the port's own
 };
 static_assert(sizeof(void*) != 8 || sizeof(Packet) == 64, "one cache line");
+
+/// Moves what lies elsewhere into the packet, pad included: for whoever keeps a packet beyond the
+/// call that handed it over. The memory of an external payload may be used anew by then.
+inline void own_payload(Packet& packet) {
+  if (packet.payload == nullptr) return;
+  const uint32_t pad_bytes = -packet.payload_bytes & 3;
+  CW_ASSERT(uint64_t{packet.bytes} + packet.payload_bytes + pad_bytes <= packet.bytes_max);
+  std::memcpy(packet.data + packet.bytes, packet.payload, packet.payload_bytes);
+  packet.bytes += packet.payload_bytes;
+  std::memset(packet.data + packet.bytes, 0, pad_bytes);
+  packet.bytes += pad_bytes;
+  packet.payload = nullptr;
+  packet.payload_bytes = 0;
+}
 
 /// Takes one owner off a packet whose owners are counted in it; false, and nothing has happened,
 /// when its caller is the only one.

@@ -147,6 +147,7 @@ class Daemon {
     const Duration cpu = cpu_time(worker_clock_);
     process_.uptime_s = (now - started_).seconds();
     process_.cpu = (cpu - status_cpu_).seconds() / std::max(1e-3, (now - status_at_).seconds());
+    process_.alarms = watcher_.alarms();
     status_at_ = now;
     status_cpu_ = cpu;
     if (file.empty() && !is_asked) return;

@@ -100,6 +100,7 @@ Json wan_json(const SiteState& state) {
                {"tx_unrouted", state.wan.tx_unrouted},
                {"tx_too_big", state.wan.tx_too_big},
                {"tx_lost", state.wan.tx_lost},
+               {"tx_kept", state.wan.tx_kept},
                {"icmp_errors", state.wan.icmp_errors},
                {"socket_buffer_bytes", state.wan.rx_buffer_bytes}});
   return json;
@@ -135,7 +136,11 @@ Json peer_json(const gateway::PeerRoutes& known, const std::string& address, con
   json["rtt_ms"] = peer.rtt().ms();
   json["rate_mbps"] = mbps(peer.rate);
   json["backlog_ms"] = peer.backlog.ms();
-  for (const PathState& path : peer.paths) json["paths"].push_back(path_json(path));
+  for (size_t i = 0; i < peer.paths.size(); ++i) {
+    Json path = path_json(peer.paths[i]);
+    path["is_too_small"] = (peer.too_small_paths >> i & 1) != 0;
+    json["paths"].push_back(path);
+  }
   return json;
 }
 
@@ -188,6 +193,7 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
   Json json = {{"site", plan.site},      {"version", CW_VERSION},        {"pid", getpid()},
                {"state", process.state}, {"uptime_s", process.uptime_s}, {"cpu", process.cpu},
                {"lan", lan_json(state)}, {"wan", wan_json(state)}};
+  json["alarms"] = process.alarms;
   if (!state.impaired.empty()) json["impair"] = impaired_json(state);
   json["peers"] = Json::array();
   for (size_t i = 0; i < state.peers.size(); ++i) {

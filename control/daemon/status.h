@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "control/gateway/plan.h"
 #include "control/gateway/site_state.h"
@@ -16,7 +17,8 @@ using Json = nlohmann::ordered_json;
 struct ProcessView {
   std::string state = "running";  ///< or "draining"
   double uptime_s = 0;
-  double cpu = 0;  ///< of one core, the packets' thread, since the last status
+  double cpu = 0;                   ///< of one core, the packets' thread, since the last status
+  std::vector<std::string> alarms;  ///< what is wrong now and needs a person; see Watcher
 };
 
 Json status_of(const site::Plan& plan, const site::SiteState& state, const ProcessView& process);

@@ -14,6 +14,15 @@ using site::SiteState;
 /// A measured time may exceed the one in the file by so much before it is worth a word.
 constexpr double rtt_slack = 1.25;
 
+constexpr const char* too_small_meaning =
+    "packets as long as pair.mtu are lost on it, short ones are not";
+constexpr const char* too_small_advice =
+    "find what has become smaller on the way, or lower pair.mtu at all sites";
+constexpr const char* too_big_meaning =
+    "packets are lost here because the MTU of the WAN interface has become smaller than they are";
+constexpr const char* too_big_advice =
+    "raise the MTU of the interface again, or lower pair.mtu at all sites";
+
 double rounded(double value) { return std::round(value * 100) / 100; }
 
 double mbps(uint64_t bytes, Duration time) {
@@ -36,7 +45,11 @@ Watcher::Watcher(const site::Plan& plan, const Log& log)
 
 void Watcher::look(const SiteState& state) {
   CW_ASSERT(state.peers.size() == peers_.size());
-  for (size_t i = 0; i < state.peers.size(); ++i) look_at(i, state.peers[i], state.at);
+  for (size_t i = 0; i < state.peers.size(); ++i) {
+    look_at(i, state.peers[i], state.at);
+    look_at_sizes(i, state.peers[i]);
+  }
+  look_at_interface(state);
   if (!has_last_) {
     has_last_ = true;
     last_ = state;
@@ -52,7 +65,7 @@ void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
   const std::string& name = plan_.gateway.peers[index].name;
   if (!view.is_up) return tell_down(peer, name, view, now);
   if (!peer.is_up) {
-    peer = {.is_up = true, .was_up = true, .why = {}, .told = {}};
+    peer = {.is_up = true, .was_up = true, .too_small_paths = 0, .why = {}, .told = {}};
     log_.info("up", {{"peer", name},
                      {"rtt_ms", rounded(view.rtt().ms())},
                      {"rate_mbps", rounded(static_cast<double>(view.rate.bps()) / 1e6)}});
@@ -66,6 +79,52 @@ void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
                                      "raise pair.rtt at all sites: hold and memory "
                                      "follow from it"}});
   }
+}
+
+void Watcher::look_at_sizes(size_t index, const PeerView& view) {
+  Peer& peer = peers_[index];
+  // Of a link that is down it is not known any more, and "down" has been told.
+  const uint32_t changed = view.is_up ? peer.too_small_paths ^ view.too_small_paths : 0;
+  peer.too_small_paths = view.too_small_paths;
+  const std::string& name = plan_.gateway.peers[index].name;
+  for (size_t path = 0; path < view.paths.size(); ++path) {
+    if ((changed >> path & 1) == 0) continue;
+    if ((view.too_small_paths >> path & 1) == 0) {
+      log_.info("path_fits", {{"peer", name}, {"path", path}});
+      continue;
+    }
+    log_.warning("path_too_small", {{"peer", name},
+                                    {"path", path},
+                                    {"meaning", too_small_meaning},
+                                    {"advice", too_small_advice}});
+  }
+}
+
+/// One line when the count begins to grow, one when it has not for a while.
+void Watcher::look_at_interface(const SiteState& state) {
+  const bool grows = state.wan.tx_too_big > too_big_count_;
+  too_big_count_ = state.wan.tx_too_big;
+  if (grows) too_big_at_ = state.at;
+  if (grows && !is_too_big_) {
+    is_too_big_ = true;
+    log_.warning("too_big", {{"meaning", too_big_meaning}, {"advice", too_big_advice}});
+  } else if (is_too_big_ && state.at - too_big_at_ >= summary_interval) {
+    is_too_big_ = false;
+    log_.info("too_big_no_more", {{"packets", too_big_count_}});
+  }
+}
+
+std::vector<std::string> Watcher::alarms() const {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    for (size_t path = 0; path < limits::paths_max; ++path) {
+      if ((peers_[i].too_small_paths >> path & 1) == 0) continue;
+      all.push_back("path " + std::to_string(path) + " to " + plan_.gateway.peers[i].name + ": " +
+                    too_small_meaning + "; " + too_small_advice);
+    }
+  }
+  if (is_too_big_) all.push_back(std::string(too_big_meaning) + "; " + too_big_advice);
+  return all;
 }
 
 void Watcher::tell_down(Peer& peer, const std::string& name, const PeerView& view, Instant now) {

@@ -22,9 +22,14 @@ class Watcher {
 
   void look(const site::SiteState& state);
 
+  /// What is wrong as of the last look and does not mend itself, a sentence each: the log has told
+  /// each once, as a warning, and tells once when it is over.
+  std::vector<std::string> alarms() const;
+
  private:
   struct Peer {
     bool is_up = false, was_up = false, is_rtt_told = false;
+    uint32_t too_small_paths = 0;
     std::string why, told;
     Instant why_since;
   };
@@ -33,10 +38,15 @@ class Watcher {
   void tell_down(Peer& peer, const std::string& name, const site::PeerView& view, Instant now);
   void summarize(const site::SiteState& state);
   void tell_joined(const site::SiteState& state);
+  void look_at_sizes(size_t index, const site::PeerView& view);
+  void look_at_interface(const site::SiteState& state);
 
   const site::Plan& plan_;
   const Log& log_;
   std::vector<Peer> peers_;
+  uint64_t too_big_count_ = 0;  // as of the last look
+  Instant too_big_at_;          // when it last grew
+  bool is_too_big_ = false;
   site::SiteState last_;
   bool has_last_ = false;
 };

@@ -175,6 +175,7 @@ void Site::fill(SiteState& state, Instant now) {
     PeerView& view = state.peers.emplace_back();
     view.is_up = peer->link().is_up();
     if (!view.is_up) view.why = peer->link().why();
+    if (view.is_up) view.too_small_paths = peer->link().sizes().too_small();
     view.rate = peer->pacer().rate();
     view.backlog = peer->pacer().backlog(now);
     for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {

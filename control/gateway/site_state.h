@@ -21,7 +21,8 @@ struct PeerView {
   bool is_up = false;
   std::string why;  ///< what is missing until it is up
   std::vector<PathState> paths;
-  Rate rate;  ///< what it is sent at most, as of now
+  uint32_t too_small_paths = 0;  ///< one bit for each on which packets of full size are lost
+  Rate rate;                     ///< what it is sent at most, as of now
   Duration backlog;
 
   /// The shortest of its paths, smoothed; zero before the first echo.

@@ -66,8 +66,9 @@ size_t Worker::send(Lane& lane, Instant now) {
   return work;
 }
 
-// What the port did not take stays ours and goes first next turn. The room above is asked only for
-// what there is room to hold, so nothing is ever collected without a place to wait.
+// What the port did not take stays ours and goes first next turn; by then what it says must lie in
+// it, for the room above may have made something else of its memory. The room above is asked only
+// for what there is room to hold, so nothing is ever collected without a place to wait.
 size_t Worker::send_burst(Lane& lane, Instant now) {
   const std::span<Packet*> room = std::span(lane.held).subspan(lane.held_count);
   const size_t collected = lane.side.station->collect(room, now);
@@ -86,6 +87,7 @@ size_t Worker::send_burst(Lane& lane, Instant now) {
   lane.held_count -= taken;
   for (size_t i = 0; i < lane.held_count; ++i) {
     bytes -= lane.held[i]->bytes + lane.held[i]->payload_bytes;
+    own_payload(*lane.held[i]);
   }
   counters_.add(Counter::tx_packets, taken);
   counters_.add(Counter::tx_bytes, bytes);

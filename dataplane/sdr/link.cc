@@ -30,9 +30,9 @@ Link::Link(const LinkOptions& options, const std::vector<StreamConfig>& streams,
       drops_(drops),
       exchange_(options.random.fresh()),
       peer_description_(description_bytes_max),
+      sizes_(options.paths, options.probe_interval),
       hello_due_(now),
       echo_due_(Instant::never()),
-      probe_due_(now),
       hello_interval_(options.hello_interval_min),
       unconfirmed_time_(options.unconfirmed_time) {}
 
@@ -190,7 +190,7 @@ void Link::come_up(Instant now) {
   const bool is_ready = has_hello_ && is_description_read_ && mismatch_.empty() && has_rtt_;
   if (is_up_ || !is_ready) return;
   is_up_ = true;
-  probe_due_ = now + options_.probe_interval / options_.paths;
+  sizes_.restart(now);
   hello_due_ = now;
   events_.on_up(peer_addresses_, std::min(options_.payload_bytes, peer_payload_bytes_), now);
 }
@@ -219,6 +219,7 @@ void Link::on_echo(const Echo& echo, uint16_t path, Instant now) {
     unconfirmed_time_ = options_.unconfirmed_time;
     dead_due_ = now + silence_max();
   }
+  sizes_.on_answer(echo.path, echo.token, now);
   events_.on_rtt(echo.path, sample, now);
   come_up(now);
 }
@@ -229,14 +230,14 @@ Instant Link::offer_due() const {
   if (is_leaving_) return hello_due_;
   if (!exchange_.is_in_force()) return std::min(hello_due_, answer_due_);
   if (!echoes_.is_empty() || wants_parts()) return Instant();
-  return std::min({hello_due_, answer_due_, echo_due_});
+  const Instant due = std::min({hello_due_, answer_due_, echo_due_});
+  return is_up_ ? std::min(due, sizes_.due()) : due;
 }
 
 EnvelopeKind Link::next_kind(Instant now) const {
   if (answer_due_ <= now) return EnvelopeKind::Answer;
-  const bool needs_full_size = !is_up_ || probe_due_ <= now;
   const bool is_alone = !exchange_.is_in_force() || is_leaving_;
-  if (is_alone || (hello_due_ <= now && needs_full_size)) return EnvelopeKind::Hello;
+  if (is_alone || (is_up_ ? sizes_.due() : hello_due_) <= now) return EnvelopeKind::Hello;
   return EnvelopeKind::Records;
 }
 
@@ -246,7 +247,7 @@ size_t Link::next_bytes_max(Instant now) const {
 }
 
 std::optional<uint16_t> Link::next_path(Instant now) const {
-  if (next_kind(now) == EnvelopeKind::Hello) return hello_path_;
+  if (next_kind(now) == EnvelopeKind::Hello) return is_up_ ? sizes_.path() : hello_path_;
   if (next_kind(now) == EnvelopeKind::Answer) return std::nullopt;
   if (!echoes_.is_empty()) return echoes_.front().came_by;
   return echo_due_ <= now ? std::optional(echo_path_) : std::nullopt;
@@ -264,7 +265,10 @@ EnvelopeHeader Link::next_header(EnvelopeKind kind) {
 
 bool Link::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {
   if (kind == EnvelopeKind::Answer) return offer_answer(writer, now);
-  if (kind == EnvelopeKind::Hello) return hello_due_ > now || offer_hello(kind, writer, now);
+  if (kind == EnvelopeKind::Hello) {
+    const bool is_due = is_up_ || hello_due_ <= now;
+    return !is_due || offer_hello(kind, writer, now);
+  }
   if (!offer_echoes(writer, now) || (wants_parts() && !offer_description(writer))) return false;
   return hello_due_ > now || offer_hello(kind, writer, now);
 }
@@ -308,16 +312,26 @@ bool Link::offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {
   said.description_received = peer_parts_received_;
   if (!writer.try_add(said)) return false;
   if (kind == EnvelopeKind::Hello) {
+    if (is_up_ && !offer_long_question(writer, now)) return false;
     if (writer.body_room() > 0) {
       (void)writer.try_add(Pad{{static_cast<uint16_t>(writer.body_room())}});
     }
     hello_path_ = static_cast<uint16_t>((hello_path_ + 1) % options_.paths);
-    if (is_up_) probe_due_ = now + options_.probe_interval / options_.paths;
   }
   counters_.add(Counter::hellos_sent);
   hello_due_ = now + (is_up_ ? options_.keepalive : hello_interval_);
   hello_interval_ = std::min(hello_interval_ * 2, options_.hello_interval_max);
   if (is_leaving_ && ++goodbyes_ == goodbyes_max) hello_due_ = Instant::never();
+  return true;
+}
+
+/// Whoever answers has had a packet of full size by this path.
+bool Link::offer_long_question(EnvelopeWriter& writer, Instant now) {
+  Echo question;
+  question.path = sizes_.path();
+  question.token = PathSizes::long_token(now);
+  if (!writer.try_add(question)) return false;
+  sizes_.on_asked(now);
   return true;
 }
 
@@ -343,7 +357,7 @@ bool Link::offer_echoes(EnvelopeWriter& writer, Instant now) {
   if (echo_due_ > now || echo_path_ != path) return true;
   Echo question;
   question.path = echo_path_;
-  question.token = static_cast<uint64_t>(now.ns());
+  question.token = PathSizes::short_token(now);
   if (!writer.try_add(question)) return false;
   if (has_data_ || !is_up_) {
     quiet_echoes_ = 0;
@@ -368,9 +382,10 @@ void Link::leave(Instant now) {
 
 void Link::rebase(Duration shift, Instant now) {
   awake_since_ = now;
-  for (Instant* due : {&hello_due_, &echo_due_, &probe_due_, &dead_due_}) {
+  for (Instant* due : {&hello_due_, &echo_due_, &dead_due_}) {
     if (*due != Instant::never()) *due += shift;
   }
+  sizes_.rebase(shift);
 }
 
 std::string Link::why() const {

@@ -23,6 +23,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/paths.h"
+#include "dataplane/sdr/path_sizes.h"
 #include "dataplane/sdr/stream_config.h"
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/description.h"
@@ -59,7 +60,7 @@ struct LinkOptions {
   Duration hello_interval_min = Duration::from_ms(20);  ///< while not up, doubling up to ...
   Duration hello_interval_max = Duration::from_ms(500);
   Duration keepalive = Duration::from_s(1);        ///< while up
-  Duration probe_interval = Duration::from_s(60);  ///< of a full-size hello on each path, while up
+  Duration probe_interval = Duration::from_s(10);  ///< of a full-size hello on each path, while up
   Duration dead_time = Duration::from_s(15);  ///< of silence, after which the epoch ends [C-29]
   /// The same for an epoch in which no echo has come back: plus an RTT, and doubling from one such
   /// epoch to the next [C-29].
@@ -146,6 +147,7 @@ class Link {
 
   bool is_up() const { return is_up_; }
   bool is_in_force() const { return exchange_.is_in_force(); }
+  const PathSizes& sizes() const { return sizes_; }
   uint32_t control_qpn() const { return peer_control_qpn_; }
   const MacKey& key() const { return options_.key; }
   /// What is missing until the link is up, for a person; empty when it is.
@@ -193,6 +195,7 @@ class Link {
   bool wants_parts() const { return has_hello_ && parts_due_; }
   bool offer_answer(EnvelopeWriter& writer, Instant now);
   bool offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
+  bool offer_long_question(EnvelopeWriter& writer, Instant now);
   bool offer_description(EnvelopeWriter& writer);
   bool offer_echoes(EnvelopeWriter& writer, Instant now);
   Hello hello(HelloState state) const;
@@ -236,7 +239,8 @@ class Link {
   std::string mismatch_;  // the first one found; empty: both ends agree
   std::string parting_;   // how the last epoch ended
 
-  Instant hello_due_, echo_due_, probe_due_;
+  PathSizes sizes_;
+  Instant hello_due_, echo_due_;
   Instant dead_due_ = Instant::never();
   Duration hello_interval_, unconfirmed_time_;
   Duration rtt_ = Duration::from_ms(100);

@@ -141,6 +141,7 @@ class Peer final : private LinkEvents {
                  Instant now);
   bool settle_gaps(Instant now);
   void tell_lost(Instant now);
+  void avoid_small_paths();
   void tell_link(Instant now);
   cw_fact_link link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const;
 

@@ -55,6 +55,7 @@ void Peer::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
 
 void Peer::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes, Instant now) {
   payload_bytes_ = payload_bytes;
+  avoid_small_paths();
   rate_control_.restart(rate_control_.configured());
   apply_rate();
   tell_link(now);
@@ -118,10 +119,20 @@ void Peer::on_record(const PathReport& record, Instant now) {
 }
 
 void Peer::on_rtt(uint16_t path, Duration sample, Instant now) {
+  avoid_small_paths();
   paths_[path].on_rtt(sample, now);
   rate_control_.on_rtt(path, sample, now);
   // At most once per RTT; the first sample comes before the streams start.
   if (link_.is_up() && now - link_told_ >= sample) tell_link(now);
+}
+
+/// Data takes the paths that carry it, unless none does.
+void Peer::avoid_small_paths() {
+  const uint32_t small = link_.sizes().too_small();
+  const bool is_any_fit = small != (uint32_t{1} << paths_count_) - 1;
+  for (uint16_t path = 0; path < paths_count_; ++path) {
+    transmitter_.set_up(path, !is_any_fit || (small >> path & 1) == 0);
+  }
 }
 
 cw_fact_link Peer::link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const {
@@ -212,8 +223,10 @@ bool Peer::try_write_envelope(Instant now) {
   return true;
 }
 
+/// What asks about a path takes it, also where data does not.
 uint16_t Peer::choose_path(std::optional<uint16_t> wanted) {
-  return transmitter_.choose(wanted ? CW_CHOOSE_ID : CW_CHOOSE_ANY, wanted.value_or(0), 0);
+  if (wanted && *wanted < paths_count_) return *wanted;
+  return transmitter_.choose(CW_CHOOSE_ANY, 0, 0);
 }
 
 /// False when something found no room: another envelope is wanted.

@@ -134,6 +134,46 @@ class Maker {
   Icrc icrc_{IcrcMode::Pseudo, cw_crc32, 1024};
 };
 
+struct Complaint {
+  uint8_t type, code;
+  uint16_t mtu = 0;
+};
+constexpr std::array<Complaint, 6> complaints_v4{
+    {{3, 4, 576}, {3, 1}, {3, 3}, {3, 13}, {4, 0}, {11, 0}}};
+constexpr std::array<Complaint, 6> complaints_v6{
+    {{2, 0, 1280}, {1, 0}, {1, 1}, {1, 4}, {3, 0}, {4, 0}}};
+
+/// Quotes the IP header and that of UDP; comes from the sender's own prefix, host part 77.
+Frame complaint_about(const Frame& frame, const Complaint& kind) {
+  const bool v6 = is_v6(frame);
+  const size_t ip_bytes = v6 ? 40 : 20, address_bytes = v6 ? 16 : 4, source_at = v6 ? 8 : 12;
+  const auto ip = frame.begin() + ip_at;
+  Frame made(frame.begin() + 6, frame.begin() + 12);  // to who sent it
+  made.insert(made.end(), {2, 0, 0, 0, 0, 77});
+  made.insert(made.end(), frame.begin() + 12, ip + static_cast<ptrdiff_t>(ip_bytes));
+  made.insert(made.end(), {kind.type, kind.code, 0, 0, 0, 0, 0, 0});
+  put16(made, made.size() - 2, kind.mtu);
+  made.insert(made.end(), ip, ip + static_cast<ptrdiff_t>(ip_bytes + 8));
+  const size_t source = ip_at + source_at, icmp = ip_at + ip_bytes;
+  std::copy_n(ip + static_cast<ptrdiff_t>(source_at), address_bytes,
+              made.begin() + static_cast<ptrdiff_t>(source + address_bytes));
+  made[source + address_bytes - 1] = 77;
+  uint32_t pseudo = 0;
+  if (v6) {
+    made[ip_at + 6] = IPPROTO_ICMPV6;
+    put16(made, ip_at + 4, made.size() - icmp);
+    pseudo =
+        sum_of(made, source, icmp) + static_cast<uint32_t>(made.size() - icmp) + IPPROTO_ICMPV6;
+  } else {
+    made[ip_at + 9] = IPPROTO_ICMP;
+    put16(made, ip_at + 2, made.size() - ip_at);
+    put16(made, ip_at + 10, 0);
+    put16(made, ip_at + 10, folded(sum_of(made, ip_at, icmp)));
+  }
+  put16(made, icmp + 2, folded(sum_of(made, icmp, made.size()) + pseudo));
+  return made;
+}
+
 }  // namespace
 
 Recorder::Recorder(const Space& space, const std::string& interface)
@@ -167,6 +207,24 @@ std::vector<Frame> make_replay(const std::vector<Frame>& heard) {
   std::ranges::copy_if(heard, std::back_inserter(usable), is_udp);
   for (Frame& frame : usable) finish(frame);
   return usable;
+}
+
+std::vector<Frame> make_complaints(const std::vector<Frame>& heard) {
+  std::vector<Frame> first_of_port, made;
+  for (const Frame& frame : heard) {
+    if (!is_udp(frame)) continue;
+    const bool is_known = std::ranges::any_of(first_of_port, [&](const Frame& known) {
+      return std::equal(known.begin() + udp_at(known), known.begin() + udp_at(known) + 2,
+                        frame.begin() + udp_at(frame));
+    });
+    if (!is_known) first_of_port.push_back(frame);
+  }
+  for (const Frame& frame : first_of_port) {
+    const auto& kinds = is_v6(frame) ? complaints_v6 : complaints_v4;
+    for (const Complaint& kind : kinds) made.push_back(complaint_about(frame, kind));
+  }
+  if (made.empty()) throw std::runtime_error("nothing was heard");
+  return made;
 }
 
 Flood::Flood(const Space& space, const std::string& interface, std::vector<Frame> frames,

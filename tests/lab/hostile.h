@@ -40,6 +40,11 @@ std::vector<Frame> make_hostile(const std::vector<Frame>& heard, size_t count, u
 /// The frames as they were heard, their checksums finished.
 std::vector<Frame> make_replay(const std::vector<Frame>& heard);
 
+/// For whoever sent these frames: what a third host of his segment says of them by ICMP, who knows
+/// only their addresses and UDP ports. For each of his source ports and each kind of complaint one:
+/// "fragmentation needed" ("packet too big") first, everything else that stops a socket behind it.
+std::vector<Frame> make_complaints(const std::vector<Frame>& heard);
+
 /// Sends frames out of an interface, round and round, at a rate, in a thread of its own.
 class Flood {
  public:

@@ -57,7 +57,7 @@ PortCounters ImpairedPort::counters() const {
 }
 
 Instant ImpairedPort::next_due() const {
-  return std::min(rx_.held.earliest(), tx_.held.earliest());
+  return std::min({rx_.held.earliest(), tx_.held.earliest(), inner_.next_due()});
 }
 
 void ImpairedPort::set_rx_impairment(uint16_t path, const Impairment& impairment) {
@@ -87,6 +87,7 @@ size_t ImpairedPort::rx_burst(std::span<Packet*> out, Instant now) {
 size_t ImpairedPort::tx_burst(std::span<Packet* const> packets, Instant now) {
   send_due(now);
   const size_t taken = std::min(packets.size(), tx_.held.free_count());
+  for (Packet* packet : packets.first(taken)) own_payload(*packet);
   admit_burst(tx_, packets.first(taken), now);
   refused_ += packets.size() - taken;
   send_due(now);

@@ -7,11 +7,17 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/port/udp/route_mtu.h"
+
 namespace cw {
 namespace {
 
 constexpr size_t gro_message_bytes = 65536;  // no UDP packet is longer, nor what the kernel joins
 constexpr size_t gro_messages = 32;
+/// Of sockets that only send: enough for complaints of the network.
+constexpr uint32_t stray_buffer_bytes = 64 << 10;
+/// Some bursts: the other paths go on for as long as a full one has room for its share of them.
+constexpr size_t kept_packets_max = 4 * limits::burst_packets_max;
 
 std::optional<Error> complaint_about(const UdpPortOptions& options) {
   const auto complain = [](std::string sentence) { return Error{std::move(sentence)}; };
@@ -101,10 +107,12 @@ Result<std::vector<UdpSocket>> UdpPort::make_sockets(const UdpPortOptions& optio
   if (!local) return std::unexpected(local.error());
   for (uint16_t path = 0; path < options.paths; ++path) {
     local->udp_port = static_cast<uint16_t>(options.udp_port + path);
-    auto socket = UdpSocket::make({.family = family,
-                                   .local = *local,
-                                   .buffer_bytes = options.socket_buffer_bytes,
-                                   .gro = options.gro});
+    auto socket = UdpSocket::make(
+        {.family = family,
+         .local = *local,
+         .rx_buffer_bytes = path == 0 ? options.socket_buffer_bytes : stray_buffer_bytes,
+         .tx_buffer_bytes = options.socket_buffer_bytes,
+         .gro = options.gro});
     if (!socket) return std::unexpected(std::move(socket.error()));
     sockets.push_back(std::move(*socket));
   }
@@ -122,6 +130,8 @@ UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
       buffers_(options.packets, frame_bytes_ + limits::trailer_bytes_max),
       recvs_(options.gro ? gro_messages : limits::burst_packets_max,
              options.gro ? gro_message_bytes : frame_bytes_ + limits::trailer_bytes_max) {
+  kept_.reserve(options.paths);
+  for (uint16_t path = 0; path < options.paths; ++path) kept_.emplace_back(kept_packets_max);
   note_facts(options);
   note_buffers(options);
 }

@@ -8,8 +8,9 @@
 // call per burst.
 //
 // The kernel chooses the IP identification after we have handed the packet over, hence the ICRC is
-// the pseudo one (SPEC 3.3) or none. Fragments never leave, and packets that are too big for their
-// way are lost and counted: the path MTU has shrunk, which probing finds out.
+// the pseudo one (SPEC 3.3) or none. Fragments never leave, and packets that are too big for the
+// interface are lost and counted. What ICMP packets say is counted and changes nothing, since they
+// can be forged: a path that has become too small is found out by probing (SPEC [C-10]).
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/pool.h"
 #include "dataplane/base/result.h"
+#include "dataplane/base/ring.h"
 #include "dataplane/port.h"
 #include "dataplane/port/udp/udp_batch.h"
 #include "dataplane/port/udp/udp_socket.h"
@@ -43,7 +45,7 @@ struct UdpPortOptions {
 
   uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the routes' MTU may allow less
   size_t packets = 4096;                                   ///< lent or free
-  uint32_t socket_buffer_bytes = 16 << 20;                 ///< each socket, each direction
+  uint32_t socket_buffer_bytes = 16 << 20;  ///< each way; paths behind the first receive nothing
 
   IcrcMode icrc = IcrcMode::Pseudo;  ///< or None
   Crc32Function crc32 = nullptr;     ///< required
@@ -65,10 +67,10 @@ struct UdpPortStatus {
   uint64_t rx_truncated = 0;  ///< packets longer than any of ours
   uint64_t tx_messages = 0;   ///< what the kernel was given; one may carry many packets
   uint64_t tx_unrouted = 0;   ///< packets for a peer or path that does not exist
-  uint64_t tx_too_big = 0;    ///< packets that the path MTU has become too small for
-  /// Packets the kernel would not send: no route, or, in bursts over several paths, no room.
-  uint64_t tx_lost = 0;
-  uint64_t icmp_errors = 0;  ///< such as "port unreachable": the other end does not listen (yet)
+  uint64_t tx_too_big = 0;    ///< packets that the interface's MTU has become too small for
+  uint64_t tx_lost = 0;       ///< packets that the kernel would not send: no route, say
+  uint64_t tx_kept = 0;       ///< packets that waited in the port for their path's socket
+  uint64_t icmp_errors = 0;   ///< complaints of the network, or of who forges them
 };
 
 /// Thread: one.
@@ -85,11 +87,13 @@ class UdpPort final : public Port {
   UdpPortStatus status() const { return status_; }
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
-  /// A burst on one path stops where the socket is full. A burst over several paths is sent path by
-  /// path, and what a full socket has no room for is lost (tx_lost): the packets behind have left.
+  /// With one path a burst stops where the socket is full. With several it is sent path by path,
+  /// and what a full socket has no room for waits in the port while the others go on; a burst stops
+  /// at the first packet for which there is no room there either.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   size_t take_burst(std::span<Packet*> out) override;
   void give_back(std::span<Packet* const> packets) override;
+  Instant next_due() const override;
 
  private:
   struct Peer {
@@ -97,7 +101,12 @@ class UdpPort final : public Port {
     SocketName name;
     socklen_t name_bytes;
   };
-  enum class SendEnd { All, Full, OneByOne };
+  enum class SendEnd { All, Again, Full, OneByOne };
+  /// Of one message.
+  struct SendTries {
+    int count = 0;
+    int unexplained = 0;  ///< that no complaint of the network was found for
+  };
 
   UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets, std::vector<Peer> peers);
 
@@ -115,12 +124,16 @@ class UdpPort final : public Port {
   Packet* accept(std::span<const uint8_t> datagram, Instant now);
   bool find_source(const SocketName& source);
   void look_at_other_sockets();
-  void drain_errors(const UdpSocket& socket);
+  size_t drain_errors(const UdpSocket& socket);
 
+  void send_kept();
   size_t send_some(std::span<Packet* const> packets);
+  size_t send_or_keep(std::span<Packet* const> packets);
+  size_t room_for(std::span<Packet* const> packets) const;
+  void keep(uint16_t path, std::span<Packet* const> packets);
   size_t send_on_path(uint16_t path, std::span<Packet* const> packets);
   SendEnd send_batch(const UdpSocket& socket, std::span<Packet* const> packets, size_t& sent);
-  SendEnd on_send_error(const UdpSocket& socket, int error, size_t message, bool& is_again);
+  SendEnd on_send_error(const UdpSocket& socket, int error, size_t message, SendTries& tries);
   void settle(std::span<Packet* const> packets, bool has_left);
   bool has_route(const Packet& packet) const;
   UdpDatagram datagram_of(Packet& packet);
@@ -138,6 +151,7 @@ class UdpPort final : public Port {
   Buffers buffers_;
 
   UdpSendBatch sends_;
+  std::vector<Ring<Packet*>> kept_;  // by path: taken, and not yet by the socket
   UdpRecvBatch recvs_;
   size_t arrival_count_ = 0, arrival_next_ = 0;  // of recvs_: had, and unpacked so far
   UdpArrival arrival_;                           // being unpacked; its bytes shrink

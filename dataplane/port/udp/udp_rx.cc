@@ -12,24 +12,32 @@
 namespace cw {
 namespace {
 
-constexpr int strays_max = 64;  // looked at in one call
+constexpr int strays_max = 64;        // looked at in one call
+constexpr int complaints_max = 4096;  // the same; more are told the next time
+constexpr int tries_max = 4;          // to receive, as often as a complaint comes between
 
 }  // namespace
 
 size_t UdpPort::rx_burst(std::span<Packet*> out, Instant now) {
+  send_kept();
   size_t count = unpack(out, now);
   if (count < out.size() && try_receive()) count += unpack(out.subspan(count), now);
   return count;
 }
 
-/// There must be nothing left to unpack.
+/// There must be nothing left to unpack. A complaint of the network comes before what has arrived.
 bool UdpPort::try_receive() {
-  ++counters_.system_calls;
-  const int count = recvs_.receive(sockets_.front().fd());
-  arrival_next_ = 0;
-  arrival_count_ = count > 0 ? static_cast<size_t>(count) : 0;
-  if (count > 0) return true;
-  if (count != -EAGAIN) drain_errors(sockets_.front());
+  arrival_next_ = arrival_count_ = 0;
+  for (int i = 0; i < tries_max; ++i) {
+    ++counters_.system_calls;
+    const int count = recvs_.receive(sockets_.front().fd());
+    if (count > 0) {
+      arrival_count_ = static_cast<size_t>(count);
+      return true;
+    }
+    if (count == -EAGAIN) break;
+    drain_errors(sockets_.front());
+  }
   if (sockets_.size() > 1) look_at_other_sockets();
   return false;
 }
@@ -126,24 +134,28 @@ void UdpPort::look_at_other_sockets() {
   }
 }
 
-/// Counts what the network has complained about.
-void UdpPort::drain_errors(const UdpSocket& socket) {
+/// Counts what the network has complained about; returns how often. While something is left the
+/// socket stays marked, so that the next call on it fails and leads here.
+size_t UdpPort::drain_errors(const UdpSocket& socket) {
   alignas(cmsghdr) uint8_t control[256];
-  for (int i = 0; i < strays_max; ++i) {
+  size_t complaints = 0;
+  for (int i = 0; i < complaints_max; ++i) {
     msghdr header{};
     header.msg_control = control;
     header.msg_controllen = sizeof control;
     ++counters_.system_calls;
-    if (recvmsg(socket.fd(), &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
+    if (recvmsg(socket.fd(), &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) break;
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
       const bool is_error = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
                             (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
       if (!is_error) continue;
       sock_extended_err error;
       std::memcpy(&error, CMSG_DATA(c), sizeof error);
-      if (error.ee_origin != SO_EE_ORIGIN_LOCAL) ++status_.icmp_errors;
+      complaints += error.ee_origin != SO_EE_ORIGIN_LOCAL;
     }
   }
+  status_.icmp_errors += complaints;
+  return complaints;
 }
 
 }  // namespace cw

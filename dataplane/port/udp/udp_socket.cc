@@ -22,26 +22,26 @@ int option_of(int fd, int level, int name) {
 }
 
 /// Beyond the limit of net.core.{r,w}mem_max where we may, up to it elsewhere.
-void enlarge_buffers(int fd, uint32_t bytes) {
-  const int wanted = static_cast<int>(std::min<uint32_t>(bytes, INT32_MAX / 2));
-  if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, wanted)) {
-    set_option(fd, SOL_SOCKET, SO_RCVBUF, wanted);
-  }
-  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, wanted)) {
-    set_option(fd, SOL_SOCKET, SO_SNDBUF, wanted);
-  }
+void set_buffers(int fd, const UdpSocketOptions& options) {
+  const auto wanted = [](uint32_t bytes) {
+    return static_cast<int>(std::min<uint32_t>(bytes, INT32_MAX / 2));
+  };
+  const int rx = wanted(options.rx_buffer_bytes), tx = wanted(options.tx_buffer_bytes);
+  if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, rx)) set_option(fd, SOL_SOCKET, SO_RCVBUF, rx);
+  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, tx)) set_option(fd, SOL_SOCKET, SO_SNDBUF, tx);
 }
 
-/// A packet is never fragmented, on no way; its DSCP and ECN are told; errors of the network are
-/// queued, so that they can be counted. A socket of AF_INET6 has both families' options, for the
-/// IPv4 packets that it carries.
+/// A packet is never fragmented, on no way, and never held to be too big for its path because an
+/// ICMP packet says so: anybody can send one. Its DSCP and ECN are told; errors of the network are
+/// queued, so that they can be counted, and with them goes that a full queue of the interface is
+/// told. A socket of AF_INET6 has both families' options, for the IPv4 packets that it carries.
 bool set_ip_options(int fd, int family) {
-  bool is_done = set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
+  bool is_done = set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) &&
                  set_option(fd, IPPROTO_IP, IP_RECVTOS, 1) &&
                  set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
   if (family == AF_INET6) {
     is_done = is_done && set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) &&
-              set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+              set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE) &&
               set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1) &&
               set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
   }
@@ -89,7 +89,7 @@ Result<UdpSocket> UdpSocket::make(const UdpSocketOptions& options) {
     return failure(std::string("cannot set up a UDP socket (path MTU, DSCP, errors): ") +
                    std::strerror(errno));
   }
-  enlarge_buffers(made.fd_, options.buffer_bytes);
+  set_buffers(made.fd_, options);
   set_option(made.fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);  // without it, rx_dropped knows less
   if (options.gro) set_option(made.fd_, IPPROTO_UDP, UDP_GRO, 1);
   SocketName name;
@@ -110,20 +110,6 @@ uint32_t UdpSocket::rx_buffer_bytes() const {
 }
 uint32_t UdpSocket::tx_buffer_bytes() const {
   return static_cast<uint32_t>(option_of(fd_, SOL_SOCKET, SO_SNDBUF)) / 2;
-}
-
-uint32_t route_mtu(const UdpAddress& peer) {
-  const int family = peer.is_v4() ? AF_INET : AF_INET6;
-  const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  SocketName name;
-  const socklen_t bytes = write_socket_name(peer, family, name);
-  int mtu = 0;
-  if (connect(fd, &name.any, bytes) == 0) {
-    mtu = peer.is_v4() ? option_of(fd, IPPROTO_IP, IP_MTU) : option_of(fd, IPPROTO_IPV6, IPV6_MTU);
-  }
-  close(fd);
-  return static_cast<uint32_t>(std::max(mtu, 0));
 }
 
 }  // namespace cw

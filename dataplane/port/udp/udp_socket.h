@@ -10,9 +10,9 @@
 namespace cw {
 
 struct UdpSocketOptions {
-  int family = AF_INET;       ///< AF_INET6 takes IPv4 packets too
-  UdpAddress local;           ///< the address to be bound; all zeros: any
-  uint32_t buffer_bytes = 0;  ///< wanted for each direction
+  int family = AF_INET;                               ///< AF_INET6 takes IPv4 packets too
+  UdpAddress local;                                   ///< the address to be bound; all zeros: any
+  uint32_t rx_buffer_bytes = 0, tx_buffer_bytes = 0;  ///< wanted
   bool gro = false;
 };
 
@@ -39,8 +39,5 @@ class UdpSocket {
 
   int fd_;
 };
-
-/// The MTU of the route to `peer` as the kernel knows it now; 0 when there is no route.
-uint32_t route_mtu(const UdpAddress& peer);
 
 }  // namespace cw

@@ -10,6 +10,7 @@
 namespace cw {
 
 size_t UdpPort::tx_burst(std::span<Packet* const> packets, Instant) {
+  send_kept();
   size_t sent = 0;
   while (sent < packets.size()) {
     const auto rest = packets.subspan(sent);
@@ -22,24 +23,57 @@ size_t UdpPort::tx_burst(std::span<Packet* const> packets, Instant) {
   return sent;
 }
 
-/// Sends one burst path by path; returns how many packets, from the front, are the port's.
-size_t UdpPort::send_some(std::span<Packet* const> packets) {
-  const auto is_astray = [this](const Packet* packet) { return !has_route(*packet); };
-  const uint16_t first_path = packets.front()->path;
-  const auto is_on_first = [first_path](const Packet* p) { return p->path == first_path; };
-  if (std::ranges::none_of(packets, is_astray) && std::ranges::all_of(packets, is_on_first)) {
-    return send_on_path(first_path, packets);
-  }
+Instant UdpPort::next_due() const {
+  const bool is_kept =
+      std::ranges::any_of(kept_, [](const Ring<Packet*>& each) { return !each.is_empty(); });
+  return is_kept ? Instant() : Instant::never();
+}
 
+/// Tries again, each path in its order.
+void UdpPort::send_kept() {
+  for (uint16_t path = 0; path < facts_.paths; ++path) {
+    Ring<Packet*>& kept = kept_[path];
+    while (!kept.is_empty()) {
+      std::array<Packet*, limits::burst_packets_max> oldest;
+      const size_t count = std::min(kept.count(), oldest.size());
+      for (size_t i = 0; i < count; ++i) oldest[i] = kept.at(i);
+      const size_t sent = send_on_path(path, {oldest.data(), count});
+      for (size_t i = 0; i < sent; ++i) kept.pop();
+      if (sent < count) break;
+    }
+  }
+}
+
+/// Sends one burst; returns how many packets, from the front, are the port's.
+size_t UdpPort::send_some(std::span<Packet* const> packets) {
+  const auto has_way = [this](const Packet* packet) { return has_route(*packet); };
+  const bool is_plain = facts_.paths == 1 && kept_.front().is_empty();
+  if (is_plain && std::ranges::all_of(packets, has_way)) return send_on_path(0, packets);
+  return send_or_keep(packets.first(room_for(packets)));
+}
+
+/// How many packets from the front have a place, even if no socket takes any.
+size_t UdpPort::room_for(std::span<Packet* const> packets) const {
+  std::array<size_t, limits::paths_max> wanted{};
+  for (size_t i = 0; i < packets.size(); ++i) {
+    const Packet& packet = *packets[i];
+    if (!has_route(packet)) continue;
+    const Ring<Packet*>& kept = kept_[packet.path];
+    if (kept.count() + wanted[packet.path]++ == kept.capacity()) return i;
+  }
+  return packets.size();
+}
+
+/// Sends path by path, in order on each. There is a place for all of them.
+size_t UdpPort::send_or_keep(std::span<Packet* const> packets) {
   std::array<Packet*, limits::burst_packets_max> chosen;
   for (uint16_t path = 0; path < facts_.paths; ++path) {
     size_t count = 0;
     for (Packet* packet : packets) {
-      if (packet->path == path && has_route(*packet)) chosen[count++] = packet;
+      if (has_route(*packet) && packet->path == path) chosen[count++] = packet;
     }
-    const size_t sent = send_on_path(path, {chosen.data(), count});
-    status_.tx_lost += count - sent;
-    give_back(std::span(chosen).subspan(sent, count - sent));
+    const auto all = std::span<Packet* const>(chosen).first(count);
+    keep(path, all.subspan(kept_[path].is_empty() ? send_on_path(path, all) : 0));
   }
   for (Packet* packet : packets) {
     if (has_route(*packet)) continue;
@@ -47,6 +81,14 @@ size_t UdpPort::send_some(std::span<Packet* const> packets) {
     release(packet);
   }
   return packets.size();
+}
+
+void UdpPort::keep(uint16_t path, std::span<Packet* const> packets) {
+  for (Packet* packet : packets) {
+    own_payload(*packet);
+    CW_ASSERT(kept_[path].try_push(packet));
+  }
+  status_.tx_kept += packets.size();
 }
 
 bool UdpPort::has_route(const Packet& packet) const {
@@ -79,7 +121,7 @@ UdpPort::SendEnd UdpPort::send_batch(const UdpSocket& socket, std::span<Packet* 
     settle(packets.subspan(sent, count), has_left);
     sent += count;
   };
-  bool is_again = false;
+  SendTries tries;
   for (size_t message = 0; message < sends_.message_count();) {
     const auto messages = sends_.messages_from(message);
     ++counters_.system_calls;
@@ -88,40 +130,39 @@ UdpPort::SendEnd UdpPort::send_batch(const UdpSocket& socket, std::span<Packet* 
     if (count > 0) {
       for (int i = 0; i < count; ++i) settle_message(message++, true);
       status_.tx_messages += static_cast<uint64_t>(count);
-      is_again = false;
+      tries = {};
       // The kernel forgets the error that ended a row; it may have been one of the network.
       if (message < sends_.message_count()) drain_errors(socket);
       continue;
     }
-    const SendEnd end = on_send_error(socket, errno, message, is_again);
+    const SendEnd end = on_send_error(socket, errno, message, tries);
+    if (end == SendEnd::Again) continue;
     if (end != SendEnd::All) return end;
-    if (!is_again) settle_message(message++, false);
+    settle_message(message++, false);
+    tries = {};
   }
   return SendEnd::All;
 }
 
-/// Judges why the kernel did not take `message`. Returns All when it is to be tried once more
-/// (`is_again`) or is lost, which has then been counted.
+/// Judges why the kernel did not take `message`. All: it is lost, which has been counted.
+///
+/// What the network, or who plays it, has complained of stops the next send, whatever that is; so a
+/// message is meant only when nobody has complained. Errors without a complaint come twice, since
+/// one may have been read before the socket was marked with it.
 UdpPort::SendEnd UdpPort::on_send_error(const UdpSocket& socket, int error, size_t message,
-                                        bool& is_again) {
-  const size_t packets = sends_.packet_count(message);
+                                        SendTries& tries) {
+  constexpr int tries_max = 64, unexplained_max = 2;
   if (error == EAGAIN || error == ENOBUFS) return SendEnd::Full;
-  drain_errors(socket);
+  if (drain_errors(socket) == 0) ++tries.unexplained;
+  if (++tries.count < tries_max && tries.unexplained < unexplained_max) return SendEnd::Again;
+  const size_t packets = sends_.packet_count(message);
   if (packets > 1 && (error == EIO || error == EMSGSIZE || error == EINVAL)) {
     // EIO: the device cannot cut messages, nor will it learn to. The others: a segment is too big
     // (EINVAL in older kernels); the shorter one that may be the last must not be lost with it.
     if (error == EIO) status_.has_gso = false;
     return SendEnd::OneByOne;
   }
-  if (error == EMSGSIZE) {
-    status_.tx_too_big += packets;
-    is_again = false;
-    return SendEnd::All;
-  }
-  // Complaints about earlier packets are told on the next send, which they stop; the second time
-  // the message itself is meant.
-  is_again = !is_again;
-  if (!is_again) status_.tx_lost += packets;
+  (error == EMSGSIZE ? status_.tx_too_big : status_.tx_lost) += packets;
   return SendEnd::All;
 }
 

@@ -93,6 +93,45 @@ TEST_F(Watching, sums_up_every_ten_seconds_what_has_moved_and_nothing_else) {
   EXPECT_EQ(after(10_s), "");
 }
 
+TEST_F(Watching, says_once_that_a_path_has_become_too_small_and_once_that_it_fits) {
+  set_up(20_ms);
+  state_.peers[0].paths.resize(2);
+  after(0_ms);
+  EXPECT_TRUE(watcher_.alarms().empty());
+  state_.peers[0].too_small_paths = 2;
+  const std::string told = after(200_ms);
+  EXPECT_TRUE(
+      told.starts_with("warning path_too_small peer=north path=1 meaning=\"packets as long "))
+      << told;
+  EXPECT_EQ(after(1_s), "");
+  ASSERT_EQ(watcher_.alarms().size(), 1u);
+  EXPECT_TRUE(watcher_.alarms()[0].starts_with("path 1 to north: packets as long as pair.mtu"))
+      << watcher_.alarms()[0];
+  state_.peers[0].too_small_paths = 0;
+  EXPECT_EQ(after(200_ms), "info path_fits peer=north path=1\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+  // A link that ends takes what was known of its paths with it.
+  state_.peers[0].too_small_paths = 1;
+  after(200_ms);
+  state_.peers[0] = {.is_up = false, .why = "silent", .paths = state_.peers[0].paths};
+  EXPECT_EQ(after(200_ms), "warning down peer=north why=silent\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
+TEST_F(Watching, says_once_that_the_interface_has_become_too_small) {
+  set_up(20_ms);
+  after(0_ms);
+  for (int i = 0; i < 5; ++i) {
+    state_.wan.tx_too_big += 100;
+    const std::string told = after(1_s);
+    EXPECT_EQ(told.starts_with("warning too_big meaning="), i == 0) << told;
+    EXPECT_EQ(watcher_.alarms().size(), 1u);
+  }
+  EXPECT_EQ(after(9_s), "");
+  EXPECT_EQ(after(1_s), "info too_big_no_more packets=500\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
 TEST_F(Watching, says_what_to_do_about_frames_of_several_segments) {
   set_up(20_ms);
   state_.lan_over_dpdk = DpdkLanStatus{.device = {.interface = "eth1"}};

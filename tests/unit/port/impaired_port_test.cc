@@ -69,6 +69,24 @@ TEST(ImpairedPort, holds_a_sent_packet_until_its_time) {
   EXPECT_EQ(wrapped.inner.lent_count(), 0u);
 }
 
+// The memory behind it may be used anew by then.
+TEST(ImpairedPort, a_packet_that_it_holds_has_its_payload_in_itself) {
+  Wrapped wrapped({.tx = {.delay = 10_us}});
+  std::string elsewhere = "abcd";
+  Packet* packet = nullptr;
+  ASSERT_EQ(wrapped.port->take_burst({&packet, 1}), 1u);
+  packet->bytes = 4;
+  packet->payload = reinterpret_cast<const uint8_t*>(elsewhere.data());
+  packet->payload_bytes = 4;
+  ASSERT_EQ(wrapped.port->tx_burst({&packet, 1}, at(0)), 1u);
+  elsewhere = "wxyz";
+  Wrapped::receive(*wrapped.port, at(10'000));
+  ASSERT_EQ(wrapped.peer.rx_burst({&packet, 1}, at(10'000)), 1u);
+  ASSERT_EQ(packet->bytes, 8u);
+  EXPECT_EQ(std::string(packet->data + 4, packet->data + 8), "abcd");
+  wrapped.peer.give_back({&packet, 1});
+}
+
 TEST(ImpairedPort, equal_times_keep_the_order_of_arrival) {
   Wrapped wrapped({.rx = {.delay = 1_us}});
   for (const char letter : std::string("abcdefgh")) Wrapped::send(wrapped.peer, letter, at(0));
@@ -202,10 +220,23 @@ class ReluctantPort final : public Port {
   }
   size_t take_burst(std::span<Packet*> out) override { return inner_.take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
+  Instant next_due() const override { return due; }
+
+  Instant due = Instant::never();
 
  private:
   Port& inner_;
 };
+
+TEST(ImpairedPort, is_due_when_the_inner_port_is) {
+  SimNetwork network({});
+  SimPort& inner = network.add_port();
+  ReluctantPort reluctant(inner);
+  ImpairedPort port(reluctant, {});
+  EXPECT_EQ(port.next_due(), Instant::never());
+  reluctant.due = at(7);
+  EXPECT_EQ(port.next_due(), at(7));
+}
 
 TEST(ImpairedPort, what_the_inner_port_does_not_take_stays_held) {
   SimNetwork network({});

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <system_error>
 
 namespace cw::test {
@@ -50,6 +52,16 @@ NetworkSpace::NetworkSpace() {
 NetworkSpace::~NetworkSpace() { close(fd_); }
 
 void NetworkSpace::enter() const { must(setns(fd_, CLONE_NEWNET), "setns"); }
+
+std::string NetworkSpace::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
+}
+
+void run_ip(const std::string& arguments) {
+  if (std::system(("ip " + arguments).c_str()) != 0) {
+    throw std::runtime_error("ip " + arguments + " failed");
+  }
+}
 
 void set_up(const std::string& interface) {
   ifreq request = request_for(interface);

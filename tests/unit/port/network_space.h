@@ -19,6 +19,8 @@ class NetworkSpace {
   static bool may_unshare();
   /// Moves the calling thread into it.
   void enter() const;
+  /// How `ip link .. netns` finds it.
+  std::string path() const;
 
  private:
   int fd_ = -1;
@@ -26,6 +28,7 @@ class NetworkSpace {
 
 // On an interface of the namespace that the thread is in:
 void set_up(const std::string& interface);
+void run_ip(const std::string& arguments);  ///< the program of iproute2
 void set_mtu(const std::string& interface, uint32_t mtu);
 void set_ipv4(const std::string& interface, const char* address);  ///< with a mask of 24 bits
 void set_ipv6(const std::string& interface, const char* address);  ///< with a prefix of 64 bits

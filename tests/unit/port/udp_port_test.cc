@@ -299,6 +299,18 @@ TEST(UdpPort, errors_do_not_keep_an_idle_port_awake) {
   EXPECT_LT(pair.a->counters().system_calls - calls, 200u);
 }
 
+// Memory of the kernel, which all sockets of a machine share.
+TEST(UdpPort, keeps_little_of_what_strangers_send_where_nothing_should_come) {
+  UdpPair pair("127.0.0.1", [](UdpPortOptions& o) { o.paths = 2; });
+  Stranger stranger(free_udp_ports(1), static_cast<uint16_t>(pair.b_port + 1));
+  constexpr int many = 2000;
+  for (int i = 0; i < many; ++i) stranger.send(std::vector<uint8_t>(1000, 7));
+  EXPECT_TRUE(receive_in_vain(*pair.b).empty());
+  EXPECT_GT(pair.b->status().rx_unknown, 0u);
+  EXPECT_LT(pair.b->status().rx_unknown, many / 5);
+  expect_carried(*pair.a, *pair.b, 64, 1024);
+}
+
 TEST(UdpPort, loses_packets_for_nobody_with_a_count) {
   UdpPair pair;
   std::array<Packet*, 3> packets;
