@@ -190,9 +190,10 @@ RecvStream::Message* RecvStream::find_told(uint32_t seq) {
 }
 
 void RecvStream::arm(const Message& message) {
+  // A receive of no bytes has no slot; its message is whole when its length is known.
   const uint32_t slots =
       config_.slots_for(std::min(message.memory_bytes, config_.message_bytes_max()));
-  run_control(message, CW_BITS_ARM, std::max(1u, slots));
+  run_control(message, CW_BITS_ARM, slots);
   // Each slot has its place in its own message's memory, so what is granted is there [C-33].
   slot_limit_ += slots;
 }
