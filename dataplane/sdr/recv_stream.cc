@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/repeat_after.h"
@@ -349,14 +350,20 @@ void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {
   } else if (message->status == MessageStatus::Open) {
     message->status = MessageStatus::GivenUp;
   }
-  if (first >= end) return;
-  policy_->expired({.message = abandoned.seq.value(),
-                    .first = first,
-                    .count = end - first,
-                    .reserved = 0,
-                    .state = policy_->state_of(place_of(*message))},
-                   now);
-  if (events_ != nullptr) events_->on_abandoned(handle_of(*message), first, end - first, now);
+  // A sender that gives all of it up has no length to tell any more.
+  const bool is_cut = abandoned.slots == slots_unknown && !message->is_closed &&
+                      !std::exchange(message->is_cut, true);
+  const uint32_t count = end - std::min(first, end);
+  if (count > 0) {
+    policy_->expired({.message = abandoned.seq.value(),
+                      .first = first,
+                      .count = count,
+                      .reserved = 0,
+                      .state = policy_->state_of(place_of(*message))},
+                     now);
+  }
+  if (events_ == nullptr || (count == 0 && !is_cut)) return;
+  events_->on_abandoned(handle_of(*message), first, is_cut ? CW_UNKNOWN : count, now);
 }
 
 void RecvStream::on_probe(Instant now) { make_clear_due(now); }

@@ -125,10 +125,14 @@ TEST(HostileCoding, repair_slots_must_name_their_window_key_and_place) {
       drops_of(DropReason::window_misaligned, [](SlotWrite& slot) { slot.address += payload; }),
       1u);
   EXPECT_EQ(drops_of(DropReason::slot_range,
-                     [&](SlotWrite& slot) { slot.immediate = split.pack({0, end, 0}); }),
+                     [&](SlotWrite& slot) {
+                       slot.immediate = split.pack({0, end, 0});
+                     }),
             1u);
   EXPECT_EQ(drops_of(DropReason::slot_range,
-                     [&](SlotWrite& slot) { slot.immediate = split.pack({8, end - 1, 0}); }),
+                     [&](SlotWrite& slot) {
+                       slot.immediate = split.pack({8, end - 1, 0});
+                     }),
             1u);
   EXPECT_EQ(drops_of(DropReason::generation_late, [](SlotWrite&) {}) +
                 drops_of(DropReason::message_not_open, [](SlotWrite&) {}),
@@ -330,6 +334,7 @@ TEST(HostileCoding, a_message_that_ends_under_the_codec_keeps_its_memory_until_t
   ASSERT_EQ(at_gate, 1u);
   stream.cancel(*handle, pair.network().now());
   EXPECT_EQ(stream.status(*handle), sdr::MessageStatus::Open) << "a codec still reads its memory";
+  EXPECT_FALSE(stream.is_growing(*handle));
   turns = 0;
   (void)pair.run_until([&] { return ++turns > 1000; }, 1_s);
   EXPECT_EQ(stream.status(*handle), sdr::MessageStatus::Open);
