@@ -104,6 +104,7 @@ struct RecvMessage {
   uint32_t word_first = 0, word_end = 0;  // touched in this burst
   uint32_t repair_word_first = 0, repair_word_end = 0;
   uint32_t blocks = 0, blocks_end = 0;  // known from the front, and the data slots they cover
+  uint32_t blocks_reach = 0;            // the same of all that are known
   uint64_t bytes = 0;
 };
 

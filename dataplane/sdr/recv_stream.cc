@@ -301,8 +301,8 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
   }
   // Any slot may be short, but none is empty.
   const bool is_sound =
-      closed.slots >= config_.slots_for(closed.message_bytes) &&
-      closed.slots <= closed.message_bytes && closed.slots >= message->blocks_end &&
+      uint64_t{closed.slots} * config_.payload_bytes >= closed.message_bytes &&
+      closed.slots <= closed.message_bytes && closed.slots >= message->blocks_reach &&
       closed.frames <= closed.message_bytes && closed.slots <= config_.data_slots_max;
   if (!is_sound) return drops_.add(DropReason::record_body);
   message->is_closed = true;

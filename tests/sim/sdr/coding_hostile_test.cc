@@ -92,6 +92,55 @@ TEST(HostileCoding, decodes_of_what_a_peer_has_made_up_stay_inside_their_message
   EXPECT_EQ(coding_log().coded_at_sink[0].block, 9u);
 }
 
+// [C-54], said the other way round.
+TEST(HostileCoding, a_message_that_would_be_shorter_than_its_blocks_is_refused) {
+  Posted world;
+  ASSERT_TRUE(world.takes(entry(2, 16, 4, 1, 4, 2))) << "those before it are not known yet";
+  const uint64_t dropped = drops_at_b(world, DropReason::record_body);
+  Closed closed{.seq = MessageSeq(7), .slots = 17, .message_bytes = 17 * payload};
+  world.pair.b->receives().on_closed(closed, world.pair.network().now());
+  EXPECT_EQ(drops_at_b(world, DropReason::record_body), dropped + 1);
+  closed.slots = 20;
+  closed.message_bytes = 20 * payload;
+  world.pair.b->receives().on_closed(closed, world.pair.network().now());
+  EXPECT_EQ(drops_at_b(world, DropReason::record_body), dropped + 1);
+}
+
+/// Must not be asked for memory.
+struct NoLender final : sdr::RecvMemory {
+  uint8_t* lend(sdr::RecvHandle) override {
+    ADD_FAILURE() << "nothing has come";
+    return nullptr;
+  }
+};
+
+// Slots behind the end count as placed when the length is known. Here nothing has come, and so the
+// message has no memory yet.
+TEST(HostileCoding, a_decode_reads_nothing_behind_the_end_of_a_message) {
+  WireScript script;
+  const SiteOptions site = coding_site(small);
+  Pair pair({.a = site, .b = site, .wire = {.delay = 2_ms}}, script);
+  pair.courier().stop();
+  pair.courier().post_nothing();
+  ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
+  NoLender lender;
+  sdr::RecvStream& stream = pair.b->receives();
+  ASSERT_TRUE(stream.try_post(lender, 128 * payload));
+  stream.on_closed({.slots = 17, .message_bytes = 17 * payload}, pair.network().now());
+  coding_log().coded_at_sink.clear();
+  stream.on_code({.slots = 4,
+                  .rows = 1,
+                  .k = 4,
+                  .m = 2,
+                  .row_count = CW_UNKNOWN,
+                  .slot_first = 16,
+                  .repair_first = 8},
+                 pair.network().now());
+  pair.run_for(1_ms);
+  ASSERT_EQ(coding_log().coded_at_sink.size(), 1u);
+  EXPECT_EQ(coding_log().coded_at_sink[0].need, 1u) << "all but slot 16 are zeros";
+}
+
 // ---- repair slots from the wire -----------------------------------------------------------------
 
 TEST(HostileCoding, repair_slots_must_name_their_window_key_and_place) {
