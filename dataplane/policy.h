@@ -359,7 +359,7 @@ struct cw_note {
 
 struct cw_timer {
   uint64_t cookie; /* comes back with `timer`; a later decision with it moves it */
-  int64_t at_ns;   /* CW_NEVER_NS: disarm */
+  int64_t at_ns;   /* CW_NEVER_NS: disarm. What is past is due in the next turn */
 };
 
 /* Source: data slots below `up_to` (and all repair of blocks below it) need not be retained. They

@@ -86,6 +86,8 @@ void SlotReader::on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t c
     if ((known & bit) == 0) lose_slot(*message, slot);
     known |= bit;
   }
+  // Its length will not be told: it is as long as it could be.
+  if (count == CW_UNKNOWN) message->slots = end_of(*message);
   advance_front(now);
 }
 

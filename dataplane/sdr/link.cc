@@ -53,8 +53,15 @@ void Link::on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now
 
 void Link::on_stranger(const Envelope& envelope, Instant now) {
   if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
-  stranger_ = envelope.header.sender_nonce;
-  if (answer_due_ == Instant::never()) answer_due_ = std::max(now, answer_allowed_);
+  // Hellos of former lives may be said again and again. One that was never answered goes first, so
+  // that they do not take every answer from a peer that lives [C-27].
+  const uint64_t stranger = envelope.header.sender_nonce;
+  const bool is_first = answer_due_ == Instant::never();
+  const auto was_answered = [&](uint64_t nonce) {
+    return std::ranges::find(answered_, nonce) != answered_.end();
+  };
+  if (is_first || !was_answered(stranger) || was_answered(stranger_)) stranger_ = stranger;
+  if (is_first) answer_due_ = std::max(now, answer_allowed_);
 }
 
 void Link::begin_epoch(Instant now) {
@@ -139,9 +146,9 @@ void Link::on_hello(const Hello& hello, Instant now) {
   if (hello.control_bytes < control_bytes_first) return;
   peer_control_qpn_ = hello.control_qpn;
   peer_payload_bytes_ = hello.payload_bytes;
-  peer_control_bytes_ = hello.control_bytes;
-  // Parts keep their size within an epoch [C-20].
+  // Parts keep their size within an epoch [C-20], and an envelope its room for one [C-9].
   if (!has_hello_) {
+    peer_control_bytes_ = hello.control_bytes;
     part_bytes_ = part_bytes_for(std::min(control_bytes(), peer_control_bytes_));
   }
   if (part_count() > description_parts_max) {
@@ -208,10 +215,11 @@ void Link::on_echo(const Echo& echo, uint16_t path, Instant now) {
     (void)echoes_.try_push({echo.path, path, echo.token, now});
     return;
   }
-  const auto asked = Instant::from_ns(static_cast<int64_t>(echo.token));
   if (may_have_waited(now)) return;
-  const Duration sample = now - asked - Duration::from_ns(static_cast<int64_t>(echo.held_ns));
-  // The token is ours and came back under a MAC, but a pause of the machine may have moved time.
+  // The token was ours, but a pause of the machine may have moved time, and a peer may lie.
+  const auto clock = static_cast<uint64_t>(now.ns());
+  if (echo.token > clock || echo.held_ns > clock - echo.token) return;
+  const auto sample = Duration::from_ns(static_cast<int64_t>(clock - echo.token - echo.held_ns));
   if (sample <= Duration() || sample > Duration::from_s(10) || echo.path >= options_.paths) return;
   rtt_ = has_rtt_ ? (rtt_ * 7 + sample) / 8 : sample;
   if (!has_rtt_) {
@@ -300,6 +308,7 @@ bool Link::offer_answer(EnvelopeWriter& writer, Instant now) {
     (void)writer.try_add(Pad{{static_cast<uint16_t>(writer.body_room())}});
   }
   counters_.add(Counter::hellos_sent);
+  answered_[answered_next_++ % answered_max] = stranger_;
   answer_due_ = Instant::never();
   answer_allowed_ = now + answer_interval;
   return true;

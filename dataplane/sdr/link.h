@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -162,6 +163,7 @@ class Link {
   static constexpr Duration catching_up = Duration::from_ms(1);  // with what waited meanwhile
   static constexpr Duration answer_interval = Duration::from_ms(10);  // [C-27]
   static constexpr uint8_t goodbyes_max = 3;
+  static constexpr size_t answered_max = 64;
 
   struct PendingEcho {
     uint16_t path = 0;     // as the asker calls it
@@ -216,6 +218,8 @@ class Link {
   EpochExchange exchange_;
   uint64_t sequence_ = 0;
   uint64_t stranger_ = 0;
+  std::array<uint64_t, answered_max> answered_{};  // strangers, of late
+  size_t answered_next_ = 0;
   Instant answer_due_ = Instant::never(), answer_allowed_;
   uint8_t goodbyes_ = 0;  // hellos that said that this end leaves
   bool is_up_ = false, has_hello_ = false, has_rtt_ = false, is_leaving_ = false;

@@ -158,17 +158,15 @@ void PolicyHost::settle(Instant now) {
   if (!refusals_.is_empty() && !is_acting_) act(now);
 }
 
+// One by one: what a firing decides may move or disarm every other timer, due or not, and may even
+// replace the instance.
 void PolicyHost::on_time(Instant now) {
-  std::array<uint64_t, 32> due;
-  for (size_t fired = 0; fired < timers_per_turn;) {
-    const size_t count = timers_.advance(inside(now), due);
-    for (size_t i = 0; i < count; ++i) {
-      timer_handles_.remove(due[i]);
-      ops_.timer(policy_, due[i], inside(now).ns(), &out_);
-      act(now);
-    }
-    fired += count;
-    if (count < due.size()) return;
+  uint64_t due = 0;
+  for (size_t fired = 0; fired < timers_per_turn; ++fired) {
+    if (timers_.advance(inside(now), {&due, 1}) == 0) return;
+    timer_handles_.remove(due);
+    ops_.timer(policy_, due, inside(now).ns(), &out_);
+    act(now);
   }
 }
 
@@ -276,13 +274,15 @@ void PolicyHost::set_timer(const cw_timer& timer, Instant now) {
     timer_handles_.remove(timer.cookie);
   }
   if (timer.at_ns == CW_NEVER_NS) return;
-  const TimerHandle handle =
-      timers_.arm(timer.cookie, std::max(Instant::from_ns(timer.at_ns), inside(now)));
-  if (handle.is_none() || !timer_handles_.try_set(timer.cookie, handle)) {
+  // Never for the turn that arms it: a firing that arms its own timer again would not end.
+  const Instant at = std::max(Instant::from_ns(timer.at_ns), inside(now) + Duration::from_ns(1));
+  const TimerHandle handle = timers_.arm(timer.cookie, at);
+  if (handle.is_none()) {
     cw_decision decision{};
     decision.kind = CW_DECIDE_TIMER;
-    refuse_for_quota(decision);
+    return refuse_for_quota(decision);
   }
+  CW_ASSERT(timer_handles_.try_set(timer.cookie, handle));  // as many as are armed
 }
 
 void PolicyHost::destroy_instance(Instant now) {

@@ -52,6 +52,7 @@ bool RecvStream::try_take_block(Message& message, uint32_t block, const CodedSet
   if (known.slots > 0) return known == set;  // the first stands [C-39]
   if (!has_place(message, block, set)) return false;
   known = set;
+  message.blocks_reach = std::max(message.blocks_reach, set.slots_end());
   while (message.blocks < config_.blocks_max() && block_of(message, message.blocks).slots > 0) {
     message.blocks_end = block_of(message, message.blocks++).slots_end();
   }
@@ -154,9 +155,10 @@ uint32_t RecvStream::fill_row(CodeRow& row, const Message& message, const CodedS
 
 void RecvStream::copy_shard(const Message& message, uint32_t slot, uint8_t* buffer) const {
   const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
-  // A slot behind the message's end may count as placed, and has no memory.
-  const uint64_t rest = message.memory_bytes - std::min(offset, message.memory_bytes);
-  const uint64_t bytes = std::min<uint64_t>(config_.payload_bytes, rest);
+  // A slot behind the message's end may count as placed; it has no bytes, and the message, of which
+  // nothing else may have come, perhaps no memory.
+  const uint64_t end = slot < message.slots ? message.memory_bytes : 0;
+  const uint64_t bytes = std::min<uint64_t>(config_.payload_bytes, end - std::min(offset, end));
   if (bytes > 0) std::memcpy(buffer, message.memory + offset, bytes);
   std::memset(buffer + bytes, 0, config_.shard_bytes() - bytes);
 }

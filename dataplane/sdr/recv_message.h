@@ -54,7 +54,8 @@ class RecvEvents {
   /// The message has slots 0 .. slots - 1 and no more; once per message.
   virtual void on_length(RecvHandle handle, MessageLength length, Instant now) = 0;
   /// Of these slots, those that are not in place will not be sent any more. `first + count` may lie
-  /// beyond the message's end; every slot is told at most once.
+  /// beyond the message's end; every slot is told at most once. `count` CW_UNKNOWN: all from
+  /// `first` on, and how many slots the message was to have nobody will say.
   virtual void on_abandoned(RecvHandle handle, uint32_t first, uint32_t count, Instant now) = 0;
   /// The epoch is over: all handles are void, all places are free, and sequences begin anew.
   virtual void on_reset(Instant now) = 0;
@@ -84,6 +85,7 @@ struct RecvMessage {
   bool is_posted = false;
   bool is_opened = false;   // something of it has been heard
   bool is_closed = false;   // its length is known
+  bool is_cut = false;      // given up before that
   bool is_lost = false;     // its peer restarted: only complete() is left to do
   bool is_touched = false;  // has facts of this burst
   bool is_queued = false;   // and waits in `touched_`; outlives the message
@@ -102,6 +104,7 @@ struct RecvMessage {
   uint32_t word_first = 0, word_end = 0;  // touched in this burst
   uint32_t repair_word_first = 0, repair_word_end = 0;
   uint32_t blocks = 0, blocks_end = 0;  // known from the front, and the data slots they cover
+  uint32_t blocks_reach = 0;            // the same of all that are known
   uint64_t bytes = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/repeat_after.h"
@@ -190,9 +191,10 @@ RecvStream::Message* RecvStream::find_told(uint32_t seq) {
 }
 
 void RecvStream::arm(const Message& message) {
+  // A receive of no bytes has no slot; its message is whole when its length is known.
   const uint32_t slots =
       config_.slots_for(std::min(message.memory_bytes, config_.message_bytes_max()));
-  run_control(message, CW_BITS_ARM, std::max(1u, slots));
+  run_control(message, CW_BITS_ARM, slots);
   // Each slot has its place in its own message's memory, so what is granted is there [C-33].
   slot_limit_ += slots;
 }
@@ -299,8 +301,8 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
   }
   // Any slot may be short, but none is empty.
   const bool is_sound =
-      closed.slots >= config_.slots_for(closed.message_bytes) &&
-      closed.slots <= closed.message_bytes && closed.slots >= message->blocks_end &&
+      uint64_t{closed.slots} * config_.payload_bytes >= closed.message_bytes &&
+      closed.slots <= closed.message_bytes && closed.slots >= message->blocks_reach &&
       closed.frames <= closed.message_bytes && closed.slots <= config_.data_slots_max;
   if (!is_sound) return drops_.add(DropReason::record_body);
   message->is_closed = true;
@@ -348,14 +350,20 @@ void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {
   } else if (message->status == MessageStatus::Open) {
     message->status = MessageStatus::GivenUp;
   }
-  if (first >= end) return;
-  policy_->expired({.message = abandoned.seq.value(),
-                    .first = first,
-                    .count = end - first,
-                    .reserved = 0,
-                    .state = policy_->state_of(place_of(*message))},
-                   now);
-  if (events_ != nullptr) events_->on_abandoned(handle_of(*message), first, end - first, now);
+  // A sender that gives all of it up has no length to tell any more.
+  const bool is_cut = abandoned.slots == slots_unknown && !message->is_closed &&
+                      !std::exchange(message->is_cut, true);
+  const uint32_t count = end - std::min(first, end);
+  if (count > 0) {
+    policy_->expired({.message = abandoned.seq.value(),
+                      .first = first,
+                      .count = count,
+                      .reserved = 0,
+                      .state = policy_->state_of(place_of(*message))},
+                     now);
+  }
+  if (events_ == nullptr || (count == 0 && !is_cut)) return;
+  events_->on_abandoned(handle_of(*message), first, is_cut ? CW_UNKNOWN : count, now);
 }
 
 void RecvStream::on_probe(Instant now) { make_clear_due(now); }

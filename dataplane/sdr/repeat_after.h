@@ -12,6 +12,10 @@ namespace cw::sdr {
 /// that is longer: the far end may be away, and a short RTT is no reason to speak more than the
 /// data does [C-32] [C-36]. `repeats`: how often it has been said.
 inline Duration repeat_after(Duration rtt, uint8_t repeats) {
+  // An RTT is what a peer makes it. Shorter ones there are none, and what is said again at once is
+  // said without end.
+  constexpr auto rtt_min = Duration::from_us(10);
+  rtt = std::max(rtt, rtt_min);
   constexpr auto longest_of_short = Duration::from_ms(20);
   constexpr int doublings_max = 20, times_each = 4;
   const int64_t factor = int64_t{1} << std::min(repeats / times_each, doublings_max);

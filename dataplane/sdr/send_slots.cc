@@ -66,6 +66,7 @@ bool SendStream::try_take_off(Message& message, uint32_t slot) {
   SlotEntry& entry = slots_.at(place_of(message), slot);
   if (entry.is_off) return false;
   entry.is_off = true;
+  if (message.is_over()) return true;  // then it waits no more
   message.waiting_bytes -= entry.bytes;
   waiting_bytes_ -= entry.bytes;
   return true;
@@ -85,6 +86,7 @@ void SendStream::expire(Instant now) {
   for (MessageSeq seq = retired_seq_; seq.is_before(next_seq_); ++seq) {
     Message& message = messages_[config_.place_of(seq)];
     if (message.seq != seq || message.life == Message::Life::Free || message.is_retired) continue;
+    if (message.is_abandoned) continue;  // all of it, whatever its age
     uint32_t front = message.hold_front();
     while (front < message.slots && hold_end(message, front, now) <= now) ++front;
     if (front > message.hold_front()) expire_below(message, front, now);

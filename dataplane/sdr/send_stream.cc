@@ -151,10 +151,14 @@ MessageStatus SendStream::status(SendHandle handle) const {
   return message->rows_coding > 0 ? MessageStatus::Open : message->status;
 }
 
+bool SendStream::is_growing(SendHandle handle) const {
+  const Message* message = find(handle);
+  return message != nullptr && message->life == Message::Life::Open;
+}
+
 void SendStream::cancel(SendHandle handle, Instant now) {
   Message* message = find(handle);
   if (message == nullptr || message->status != MessageStatus::Open) return;
-  message->life = Message::Life::Closed;
   message->has_holes = true;
   settle(*message, MessageStatus::GivenUp, now);
 }
@@ -342,6 +346,8 @@ void SendStream::tell_appended(Message& message, Instant now) {
 void SendStream::settle(Message& message, MessageStatus status, Instant now) {
   if (message.status != MessageStatus::Open) return;
   message.status = status;
+  // Also when it was given up while its application still wrote to it, which goes on in the next.
+  message.life = Message::Life::Closed;
   stop_waiting(message);
   // From now on no ticket of it is honoured: what is abandoned is not sent again [C-38].
   message.is_abandoned =

@@ -73,10 +73,10 @@ class SendStream final : public PolicyActions, private CodeClient {
   void set_block_age(Duration age);
   /// Slot by slot: bytes appended that have not left for the first time, of all messages.
   uint64_t waiting_bytes() const { return waiting_bytes_; }
-  /// Nothing more will be appended; the receiver is told how many `frames` of hosts there are in
-  /// it. Errors: holes between the pieces.
+  /// Nothing more is appended; the receiver hears of `frames` of hosts in it. Errors: holes.
   Result<void> close(SendHandle handle, uint32_t frames = 0);
   MessageStatus status(SendHandle handle) const;
+  bool is_growing(SendHandle handle) const;  ///< neither closed nor over
   /// Gives up what has not been settled yet; the receiver is told.
   void cancel(SendHandle handle, Instant now);
   /// The application asks no more about this message.

@@ -109,7 +109,7 @@ int cw_send_stream_continue(cw_send_handle* handle, const cw_send_continue_wr* w
   Region* region = sending->qp->context->find_region(wr->lkey, wr->address, wr->length);
   if (region == nullptr) return CW_ERROR;
   sdr::SendStream& stream = *sending->qp->send;
-  if (stream.status(sending->message) != sdr::MessageStatus::Open) return CW_SUCCESS;
+  if (!stream.is_growing(sending->message)) return CW_SUCCESS;  // it is over
   if (!try_use(*sending, region)) {
     return misuse("a message may use %u regions: raise pieces_max", sending->qp->pieces_max);
   }
@@ -123,7 +123,7 @@ int cw_send_stream_end(cw_send_handle* handle) {
   if (sending == nullptr) return CW_ERROR;
   if (sending->is_ended) return misuse("the message has been ended before");
   sdr::SendStream& stream = *sending->qp->send;
-  if (stream.status(sending->message) == sdr::MessageStatus::Open) {
+  if (stream.is_growing(sending->message)) {
     if (const auto closed = stream.close(sending->message); !closed) return misuse(closed.error());
   }
   sending->is_ended = true;

@@ -290,8 +290,9 @@ void CodedSink::doubt_block(CodedSinkMessage& message, SunkBlock& block, SlotRun
   if (holes.is_empty()) return;
   if (block.is_distrusted) return want(message, holes, now);
   bits_.take(block.run(), [&](uint32_t i) { return message.received.word(i); });
-  for (uint32_t slot = message.overdue; slot < block.run().end; ++slot) {
-    if (slot >= block.slot_first) bits_.set(slot);
+  for (uint32_t slot = std::max(message.overdue, block.slot_first); slot < block.run().end;
+       ++slot) {
+    bits_.set(slot);
   }
   peel(coding_.weave, block, coding_.codec, bits_, [&](uint32_t index) {
     return index >= message.repair_overdue || has_repair(message, index);

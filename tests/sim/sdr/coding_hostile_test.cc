@@ -92,6 +92,55 @@ TEST(HostileCoding, decodes_of_what_a_peer_has_made_up_stay_inside_their_message
   EXPECT_EQ(coding_log().coded_at_sink[0].block, 9u);
 }
 
+// [C-54], said the other way round.
+TEST(HostileCoding, a_message_that_would_be_shorter_than_its_blocks_is_refused) {
+  Posted world;
+  ASSERT_TRUE(world.takes(entry(2, 16, 4, 1, 4, 2))) << "those before it are not known yet";
+  const uint64_t dropped = drops_at_b(world, DropReason::record_body);
+  Closed closed{.seq = MessageSeq(7), .slots = 17, .message_bytes = 17 * payload};
+  world.pair.b->receives().on_closed(closed, world.pair.network().now());
+  EXPECT_EQ(drops_at_b(world, DropReason::record_body), dropped + 1);
+  closed.slots = 20;
+  closed.message_bytes = 20 * payload;
+  world.pair.b->receives().on_closed(closed, world.pair.network().now());
+  EXPECT_EQ(drops_at_b(world, DropReason::record_body), dropped + 1);
+}
+
+/// Must not be asked for memory.
+struct NoLender final : sdr::RecvMemory {
+  uint8_t* lend(sdr::RecvHandle) override {
+    ADD_FAILURE() << "nothing has come";
+    return nullptr;
+  }
+};
+
+// Slots behind the end count as placed when the length is known. Here nothing has come, and so the
+// message has no memory yet.
+TEST(HostileCoding, a_decode_reads_nothing_behind_the_end_of_a_message) {
+  WireScript script;
+  const SiteOptions site = coding_site(small);
+  Pair pair({.a = site, .b = site, .wire = {.delay = 2_ms}}, script);
+  pair.courier().stop();
+  pair.courier().post_nothing();
+  ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
+  NoLender lender;
+  sdr::RecvStream& stream = pair.b->receives();
+  ASSERT_TRUE(stream.try_post(lender, 128 * payload));
+  stream.on_closed({.slots = 17, .message_bytes = 17 * payload}, pair.network().now());
+  coding_log().coded_at_sink.clear();
+  stream.on_code({.slots = 4,
+                  .rows = 1,
+                  .k = 4,
+                  .m = 2,
+                  .row_count = CW_UNKNOWN,
+                  .slot_first = 16,
+                  .repair_first = 8},
+                 pair.network().now());
+  pair.run_for(1_ms);
+  ASSERT_EQ(coding_log().coded_at_sink.size(), 1u);
+  EXPECT_EQ(coding_log().coded_at_sink[0].need, 1u) << "all but slot 16 are zeros";
+}
+
 // ---- repair slots from the wire -----------------------------------------------------------------
 
 TEST(HostileCoding, repair_slots_must_name_their_window_key_and_place) {
@@ -125,10 +174,14 @@ TEST(HostileCoding, repair_slots_must_name_their_window_key_and_place) {
       drops_of(DropReason::window_misaligned, [](SlotWrite& slot) { slot.address += payload; }),
       1u);
   EXPECT_EQ(drops_of(DropReason::slot_range,
-                     [&](SlotWrite& slot) { slot.immediate = split.pack({0, end, 0}); }),
+                     [&](SlotWrite& slot) {
+                       slot.immediate = split.pack({0, end, 0});
+                     }),
             1u);
   EXPECT_EQ(drops_of(DropReason::slot_range,
-                     [&](SlotWrite& slot) { slot.immediate = split.pack({8, end - 1, 0}); }),
+                     [&](SlotWrite& slot) {
+                       slot.immediate = split.pack({8, end - 1, 0});
+                     }),
             1u);
   EXPECT_EQ(drops_of(DropReason::generation_late, [](SlotWrite&) {}) +
                 drops_of(DropReason::message_not_open, [](SlotWrite&) {}),
@@ -330,6 +383,7 @@ TEST(HostileCoding, a_message_that_ends_under_the_codec_keeps_its_memory_until_t
   ASSERT_EQ(at_gate, 1u);
   stream.cancel(*handle, pair.network().now());
   EXPECT_EQ(stream.status(*handle), sdr::MessageStatus::Open) << "a codec still reads its memory";
+  EXPECT_FALSE(stream.is_growing(*handle));
   turns = 0;
   (void)pair.run_until([&] { return ++turns > 1000; }, 1_s);
   EXPECT_EQ(stream.status(*handle), sdr::MessageStatus::Open);

@@ -162,5 +162,29 @@ TEST(Hold, ends_messages_that_credit_never_reached) {
   EXPECT_EQ(world.sink->complaint(), "");
 }
 
+/// Gives a message up as soon as it has a slot.
+void give_up(cw_policy*, const cw_fact_appended* fact, int64_t, cw_out* out) {
+  cw_decide(out, CW_DECIDE_FINISH)->u.finish = {fact->message, 0, CW_UNKNOWN, CW_FINISH_GIVEN_UP};
+}
+
+// Its slots wait for nothing any more, and their hold ends before the far end has heard of it.
+TEST(Hold, does_not_end_what_was_given_up_before) {
+  cw_policy_ops policy = *cw_policy_selective_repeat();
+  policy.appended = give_up;
+  SlotsWorld world(holding(5_ms, &policy));
+  ASSERT_TRUE(world.comes_up());
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(world.append(400));
+    ASSERT_TRUE(world.append(400));
+    world.pair.run_for(15_ms);
+    EXPECT_EQ(world.sends().waiting_bytes(), 0u);
+    EXPECT_FALSE(world.append(400)) << "it is over";
+    world.source.on_reset(world.sends());
+  }
+  EXPECT_TRUE(world.pair.run_until([&] { return world.sends().is_idle(); }, 1_s));
+  EXPECT_EQ(world.count_at_a(Counter::data_sent), 0u);
+  EXPECT_EQ(world.count_at_a(Counter::slots_abandoned), 0u);
+}
+
 }  // namespace
 }  // namespace cw::sim

@@ -276,5 +276,29 @@ TEST(Restart, recorded_hellos_change_nothing_and_are_answered_sparingly) {
   EXPECT_EQ(pair.courier().lost_sends() > 0, true) << "of the restart, none of the replays";
 }
 
+// [C-27] Nor do they keep a peer from being answered that has just begun a new life.
+TEST(Restart, recorded_hellos_do_not_keep_a_new_life_out) {
+  std::vector<uint8_t> recorded;
+  WireScript of_a, of_b;
+  of_b.control = [&](const Packet& packet) {
+    if (recorded.empty()) recorded.assign(packet.data, packet.data + packet.bytes);
+    return Fate::Pass;
+  };
+  Pair pair(reliable_pair(), of_a, of_b);
+  ASSERT_TRUE(pair.delivers(5, 3_s));
+  pair.restart_receiver();
+  ASSERT_TRUE(pair.delivers(5, 3_s));
+  const auto replay_for = [&](Duration time) {
+    for (const Instant end = pair.network().now() + time; pair.network().now() < end;) {
+      inject(pair, pair.b_sim(), pair.peers().of_second, recorded);
+      pair.run_for(200_us);
+    }
+  };
+  replay_for(103_ms);  // so that no hello comes just when an answer is due
+  pair.restart_receiver();
+  replay_for(150_ms);
+  EXPECT_TRUE(pair.are_up()) << "seven round trips";
+}
+
 }  // namespace
 }  // namespace cw::sim

@@ -99,7 +99,8 @@ class SlotSink final : public sdr::RecvEvents {
   void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) override {
     Received& message = received_[handle.place];
     if (first != message.abandoned_end) complain("abandoned twice, or with a hole");
-    message.abandoned_end = first + count;
+    message.abandoned_end = count == CW_UNKNOWN ? config_.data_slots_max : first + count;
+    if (count == CW_UNKNOWN && !message.slots) message.slots = config_.data_slots_max;
     complete_if_over(handle, now);
   }
   void on_reset(Instant) override {

@@ -261,6 +261,20 @@ TEST(SlotReader, a_frame_that_loses_a_slot_is_given_up_whichever_comes_first) {
   }
 }
 
+TEST(SlotReader, a_message_that_is_given_up_to_its_end_waits_for_no_length) {
+  Bench bench;
+  for (int i = 0; i < 3; ++i) bench.add(200), bench.packer.end_slot();
+  bench.place(0, 0);
+  bench.reader.on_abandoned(bench.handle(0), 0, 70, bench.now);
+  bench.reader.on_time(bench.now);
+  EXPECT_TRUE(bench.receives.is_open(MessageSeq(0))) << "its slots were too old, its length comes";
+  bench.reader.on_abandoned(bench.handle(0), 70, CW_UNKNOWN, bench.now);
+  bench.reader.on_time(bench.now);
+  EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
+  EXPECT_TRUE(bench.receives.is_open(MessageSeq(2)));
+  EXPECT_EQ(bench.count(), 1u);
+}
+
 TEST(SlotReader, a_frame_from_behind_the_front_knows_that_all_before_it_is_settled) {
   Bench bench;
   bench.add(300);

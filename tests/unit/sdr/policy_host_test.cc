@@ -50,6 +50,19 @@ void arm(cw_policy*, const cw_fact_note* fact, int64_t, cw_out* out) {
 }
 void fire(cw_policy*, uint64_t cookie, int64_t, cw_out*) { fired.push_back(cookie); }
 
+/// What the timer with cookie 1 does to that with cookie 2, at each firing.
+int64_t second_at = CW_NEVER_NS;
+void fire_and_move(cw_policy*, uint64_t cookie, int64_t, cw_out* out) {
+  fired.push_back(cookie);
+  if (cookie != 1) return;
+  cw_decide(out, CW_DECIDE_TIMER)->u.timer = {.cookie = 2, .at_ns = second_at};
+}
+void fire_and_arm_again(cw_policy*, uint64_t cookie, int64_t now_ns, cw_out* out) {
+  fired.push_back(cookie);
+  cw_decide(out, CW_DECIDE_TIMER)->u.timer = {.cookie = cookie, .at_ns = now_ns};
+}
+void fire_without_end(cw_policy*, uint64_t, int64_t, cw_out* out) { out->more = 1; }
+
 cw_policy_ops table() {
   cw_policy_ops ops{};
   ops.abi = CW_POLICY_ABI_MAJOR << 16;
@@ -159,6 +172,64 @@ TEST(PolicyHost, timers_fire_move_and_are_disarmed) {
   hosted.host->on_time(Instant::from_ns(9'000'000));
   EXPECT_EQ(fired, (std::vector<uint64_t>{3, 1}));
   EXPECT_EQ(hosted.host->next_due(), Instant::never());
+}
+
+TEST(PolicyHost, of_two_timers_that_are_due_the_first_may_move_the_second) {
+  constexpr int64_t due = 1'000'000, later = 5'000'000;
+  cw_policy_ops ops = table();
+  ops.note = arm;
+  ops.timer = fire_and_move;
+  Hosted hosted(ops);
+  hosted.note_at(0, 1, due);
+  hosted.note_at(0, 2, due);
+  second_at = later;
+  hosted.host->on_time(Instant::from_ns(due + 1'000'000));
+  EXPECT_EQ(fired, (std::vector<uint64_t>{1})) << "the second is not due any more";
+  hosted.note_at(due + 1'000'000, 2, 0);
+  EXPECT_EQ(hosted.host->next_due(), Instant::never()) << "and can be disarmed";
+  hosted.host->on_time(Instant::from_ns(later + 1'000'000));
+  EXPECT_EQ(fired, (std::vector<uint64_t>{1}));
+}
+
+TEST(PolicyHost, of_two_timers_that_are_due_the_first_may_disarm_the_second) {
+  cw_policy_ops ops = table();
+  ops.note = arm;
+  ops.timer = fire_and_move;
+  Hosted hosted(ops);
+  hosted.note_at(0, 1, 1'000'000);
+  hosted.note_at(0, 2, 1'000'000);
+  second_at = CW_NEVER_NS;
+  hosted.host->on_time(Instant::from_ns(2'000'000));
+  EXPECT_EQ(fired, (std::vector<uint64_t>{1}));
+  EXPECT_EQ(hosted.host->next_due(), Instant::never());
+}
+
+TEST(PolicyHost, what_took_over_hears_nothing_of_timers_that_are_not_its_own) {
+  cw_policy_ops ops = table();
+  ops.note = arm;
+  ops.timer = fire_without_end;
+  ops.resume = ask_again;
+  Hosted hosted(ops);
+  hosted.note_at(0, 1, 1'000'000);
+  hosted.note_at(0, 2, 1'000'000);
+  hosted.fallback.timer = fire;
+  hosted.host->on_time(Instant::from_ns(2'000'000));
+  EXPECT_TRUE(hosted.host->is_quarantined());
+  EXPECT_EQ(fired, std::vector<uint64_t>{});
+}
+
+// Neither a timer of the past nor one of this very instant, be it the first of a tick.
+TEST(PolicyHost, a_timer_that_its_own_firing_arms_is_for_a_later_turn) {
+  cw_policy_ops ops = table();
+  ops.note = arm;
+  ops.timer = fire_and_arm_again;
+  Hosted hosted(ops);
+  const int64_t tick = int64_t{1} << 20;  // a whole number of the wheel's
+  hosted.note_at(0, 1, tick);
+  for (int64_t turn = 0; turn < 4; ++turn) {
+    hosted.host->on_time(Instant::from_ns(tick * (turn + 1)));
+    EXPECT_EQ(fired.size(), static_cast<size_t>(turn + 1));
+  }
 }
 
 }  // namespace

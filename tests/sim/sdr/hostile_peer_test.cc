@@ -1,0 +1,172 @@
+// A peer that has the key, and lies: what it says may cost it its own messages, and nobody a crash,
+// a turn that does not end, or memory that is not its own.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "dataplane/sdr/repeat_after.h"
+#include "tests/sim/sdr/intruder.h"
+
+namespace cw::sim {
+namespace {
+using namespace literals;
+
+constexpr uint32_t payload = 1024, slots_max = 64;
+
+/// A pair that is up, of which a is the liar; all messages are the test's own.
+struct Liar {
+  explicit Liar(const PairOptions& options = reliable_pair()) : pair(options, script(), b_script) {
+    pair.courier().stop();
+    pair.courier().post_nothing();
+    EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
+  }
+  WireScript& script() {
+    a_script.data = [this](const Packet& packet) { return recorded.take_data(packet); };
+    a_script.control = [this](const Packet& packet) {
+      recorded.take_control(packet);
+      return is_mute ? Fate::Lose : Fate::Pass;
+    };
+    return a_script;
+  }
+  sdr::RecvStream& receives() { return pair.b->receives(); }
+  /// One that arrives, so that a slot has been recorded.
+  void send_one_slot() {
+    static std::array<uint8_t, payload> from, to;
+    ASSERT_TRUE(receives().try_post(to));
+    const auto sending = pair.a->sends().try_open({});
+    ASSERT_TRUE(sending && pair.a->sends().append(*sending, 0, from));
+    ASSERT_TRUE(pair.a->sends().close(*sending));
+    pair.run_for(200_ms);
+    ASSERT_FALSE(recorded.data.empty());
+  }
+  template <class... Records>
+  void say(const Records&... records) {
+    EnvelopeHeader header = intruder.header();
+    header.sequence += ++sequences_ * 100;
+    inject(pair, intruder.control(header, [&](EnvelopeWriter& writer) {
+      EXPECT_TRUE((writer.try_add(records) && ...));
+    }));
+  }
+  uint64_t count_at_b(Counter counter) { return pair.b->counters().read_any_thread(counter); }
+
+  Recorded recorded;
+  bool is_mute = false;  ///< the real a, to b
+  WireScript a_script, b_script;
+  Pair pair;
+  Intruder intruder{recorded, SiteOptions().key};
+
+ private:
+  uint64_t sequences_ = 0;
+};
+
+/// A slot of message `place` of the first round.
+PacketBytes slot_of(const Liar& liar, uint32_t place, uint32_t slot, uint32_t bytes) {
+  return liar.intruder.slot([&](SlotWrite& write) {
+    write.psn = write.psn + 1;
+    write.address += int64_t{place} * slots_max * payload + slot * payload;
+    write.immediate = split_default.pack({place, slot, 0});
+    write.payload_bytes = bytes;
+  });
+}
+
+// Nobody lends it memory: it has no slot, not even an empty one.
+TEST(HostilePeer, a_receive_of_no_bytes_takes_no_slot) {
+  Liar liar;
+  liar.send_one_slot();
+  const auto empty = liar.receives().try_post(std::span<uint8_t>());
+  ASSERT_TRUE(empty && empty->place == 1);
+  for (const uint32_t bytes : {0u, 1u}) {
+    inject(liar.pair, slot_of(liar, 1, 0, bytes));
+    liar.pair.run_for(20_ms);
+  }
+  EXPECT_EQ(liar.pair.dropped_at_b(DropReason::slot_range), 2u);
+  EXPECT_EQ(liar.receives().info(*empty).slots_in_place, 0u);
+}
+
+TEST(HostilePeer, a_message_of_no_bytes_is_whole_when_its_length_is_known) {
+  Liar liar;
+  const auto receiving = liar.receives().try_post(std::span<uint8_t>());
+  sdr::SendStream& sends = liar.pair.a->sends();
+  const auto sending = sends.try_open({.immediate = 7});
+  ASSERT_TRUE(receiving && sending && sends.close(*sending));
+  liar.pair.run_for(200_ms);
+  EXPECT_EQ(liar.receives().info(*receiving).status, sdr::MessageStatus::Done);
+  EXPECT_EQ(liar.receives().info(*receiving).bytes, 0u);
+  EXPECT_EQ(liar.receives().immediate(*receiving), 7u);
+  EXPECT_TRUE(liar.receives().complete(*receiving, liar.pair.network().now()));
+  EXPECT_TRUE(
+      liar.pair.run_until([&] { return sends.status(*sending) == sdr::MessageStatus::Done; }, 1_s));
+}
+
+TEST(HostilePeer, a_length_that_its_slots_cannot_hold_is_refused) {
+  Liar liar;
+  std::array<uint8_t, 4 * payload> memory;
+  const auto receiving = liar.receives().try_post(memory);
+  ASSERT_TRUE(receiving);
+  for (const uint64_t bytes : {uint64_t{payload} + 1, uint64_t{payload} << 32, UINT64_MAX}) {
+    const uint64_t dropped = liar.pair.dropped_at_b(DropReason::record_body);
+    liar.receives().on_closed({.slots = 1, .message_bytes = bytes}, liar.pair.network().now());
+    EXPECT_EQ(liar.pair.dropped_at_b(DropReason::record_body), dropped + 1) << bytes;
+  }
+  EXPECT_EQ(liar.receives().info(*receiving).status, sdr::MessageStatus::Open);
+}
+
+// Its description was cut into parts that envelopes had room for.
+TEST(HostilePeer, a_hello_that_takes_room_back_keeps_nobody_busy) {
+  PairOptions options = reliable_pair();
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "key" + std::to_string(i);
+    options.a.pair_keys.emplace_back(name, std::string(40, 'x'));
+    options.b.pair_keys.emplace_back(name, std::string(40, 'x'));
+  }
+  Liar liar(options);
+  const uint64_t hellos = liar.count_at_b(Counter::controls_received);
+  Hello hello;
+  hello.control_qpn = 0xca05;
+  hello.payload_bytes = payload;
+  hello.control_bytes = 256;
+  hello.message_id_bits = 10, hello.slot_bits = 18, hello.immediate_bits = 4;
+  hello.generations = 4;
+  hello.channels = hello.paths = 1, hello.qps = 1;
+  hello.state = HelloState::HasProvenYou;
+  hello.description_parts = 1;
+  liar.say(hello);
+  liar.pair.run_for(15_ms);
+  ASSERT_GT(liar.count_at_b(Counter::controls_received), hellos);
+  const uint64_t turns = liar.pair.turn_count();
+  liar.pair.run_for(100_ms);
+  EXPECT_LT(liar.pair.turn_count() - turns, 1000u);
+}
+
+// Sums of them would leave the range of times.
+TEST(HostilePeer, an_answer_to_what_was_never_asked_measures_nothing) {
+  Liar liar;
+  const Duration rtt = liar.pair.b->peer().path_state(0, {}).rtt_smoothed;
+  for (const uint64_t token : {uint64_t{1} << 63, UINT64_MAX, uint64_t{INT64_MAX}, uint64_t{0}}) {
+    for (const uint64_t held : {uint64_t{0}, uint64_t{1} << 63, UINT64_MAX}) {
+      if (token == 0 && held == 0) continue;  // that is a long time ago
+      liar.say(Echo{.flags = Echo::reply, .token = token, .held_ns = held});
+      liar.pair.run_for(1_ms);
+    }
+  }
+  liar.pair.run_for(100_ms);
+  EXPECT_TRUE(liar.pair.are_up());
+  EXPECT_NEAR(liar.pair.b->peer().path_state(0, liar.pair.network().now()).rtt_smoothed.ms(),
+              rtt.ms(), 1);
+}
+
+// A peer says what its RTT is by how it answers.
+TEST(HostilePeer, an_rtt_of_nothing_makes_nobody_speak_without_pause) {
+  Instant at;
+  for (uint8_t repeats = 0; repeats < 100; ++repeats) {
+    const Duration pause = sdr::repeat_after(1_ns, repeats);
+    ASSERT_GE(pause, 1_us);
+    at += pause;
+  }
+  EXPECT_GT(at, Instant() + 100_ms) << "and ever more seldom";
+}
+
+}  // namespace
+}  // namespace cw::sim
