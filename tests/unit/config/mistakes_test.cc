@@ -92,6 +92,21 @@ TEST(Mistakes, a_syntax_error_is_told_alone) {
   EXPECT_NE(verdict(std::string("a = '\xff'\n")), "");
 }
 
+TEST(Mistakes, are_told_of_what_no_key_begins_with) {
+  EXPECT_EQ(verdict("[~link]").substr(0, 14), "f:1:2: syntax:");
+}
+
+TEST(Mistakes, are_told_of_keys_of_more_parts_than_a_stack_holds) {
+  std::string parts;
+  for (int i = 0; i < 200'000; ++i) parts += "a.";
+  EXPECT_EQ(verdict(parts + "b = 1"), "f:1:512: syntax: a key has 256 parts at most");
+  EXPECT_EQ(verdict("x = 1\n[ " + parts + "b]").substr(0, 6), "f:2:51");
+  // Neither a list of addresses nor dots in a remark.
+  std::string many = "# " + std::string(80, '.') + "\nx = [";
+  for (int i = 0; i < 200; ++i) many += "\"10.1.2.3/32\", ";
+  EXPECT_EQ(verdict(many + "]").find("parts"), std::string::npos);
+}
+
 TEST(Mistakes, what_is_wrong_is_not_stored) {
   Everything values;
   Section file;
