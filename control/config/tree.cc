@@ -1,8 +1,7 @@
 #include "control/config/tree.h"
 
 #include <algorithm>
-#include <cctype>
-#include <optional>
+#include <utility>
 
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
@@ -10,6 +9,7 @@
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
 
+#include "control/config/hard_to_parse.h"
 #include "control/config/quantity.h"
 
 namespace cw::config {
@@ -59,23 +59,6 @@ Node node_of(const toml::node& from) {
   return node;
 }
 
-/// Where a key of too many parts is: each is a table in the one before, and a walk through them a
-/// call in a call. The library bounds tables that lie in values, and not these.
-std::optional<Place> place_of_deep_key(std::string_view text) {
-  constexpr uint32_t parts_max = 256;
-  Place place{1, 0};
-  uint32_t dots = 0;
-  for (const char each : text) {
-    ++place.column;
-    const bool is_in_key = std::isalnum(static_cast<unsigned char>(each)) != 0 ||
-                           std::string_view("._- \t\"'").contains(each);
-    dots = is_in_key ? dots + (each == '.' ? 1 : 0) : 0;
-    if (dots >= parts_max) return place;
-    if (each == '\n') place = {place.line + 1, 0};
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 const Entry* Node::find(std::string_view name) const {
@@ -104,9 +87,7 @@ std::string Node::shown() const {
 }
 
 std::expected<Node, Mistake> parse_toml(std::string_view text) {
-  if (const auto deep = place_of_deep_key(text)) {
-    return std::unexpected(Mistake{*deep, "syntax: a key has 256 parts at most"});
-  }
+  if (auto hard = first_hard_to_parse(text)) return std::unexpected(std::move(*hard));
   try {
     Node root;
     take_entries(toml::parse(text), root);
