@@ -155,8 +155,8 @@ Files read_tree(const std::string& root) {
     for (auto entry = begin(walk); entry != end(walk); ++entry) {
       const fs::path& path = entry->path();
       // Of the data only what people read: descriptions of packets, which name drop reasons.
-      const bool is_data = std::ranges::any_of(data_folders, [&](const char* folder) {
-        return path.string().starts_with((fs::path(root) / folder).string());
+      const bool is_data = std::ranges::any_of(data_folders, [&](const char* data) {
+        return path.string().starts_with((fs::path(root) / data).string());
       });
       if (is_generated(path)) {
         entry.disable_recursion_pending();
