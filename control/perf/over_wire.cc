@@ -8,6 +8,7 @@
 #include "control/perf/figures.h"
 #include "control/perf/measure.h"
 #include "control/perf/wire.h"
+#include "control/perf/words.h"
 #include "dataplane/base/assert.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/core/idle.h"
@@ -112,16 +113,12 @@ class Ear {
   Instant next_;
 };
 
-Json hello(const Parameters& parameters) { return {{"hello", json_of(parameters)}}; }
-Json refusal(const std::string& sentence) { return {{"refused", sentence}}; }
-
 /// The server agrees, or says why not.
 Result<void> introduce(Channel& channel, const Parameters& parameters, const StopFlag& stop) {
   channel.send(hello(parameters));
   const auto answer = channel.receive(hello_patience, stop);
   if (!answer) return failure("no answer from the server: " + answer.error().sentence);
-  if (answer->contains("ready")) return {};
-  return failure("the server refuses: " + answer->value("refused", answer->dump()));
+  return consent_in(*answer);
 }
 
 /// Why the sender's loop ended.
@@ -158,23 +155,23 @@ Ending drive(Sender& sender, LiveEnd& live, Channel& channel, const Parameters& 
 
 /// Null when the server has no more to say.
 Json ask_for_report(Sender& sender, LiveEnd& live, Channel& channel, bool is_whole) {
-  channel.send({{"finish", sender.posted()}, {"whole", is_whole}});
+  channel.send(finish(sender.posted(), is_whole));
   sender.stop_posting();
-  Json report;
+  Json figures;
   Ear ear(channel);
   const Instant end = live.now() + (is_whole ? report_patience : interrupted_patience);
   live.turn_until(sender, [&](Instant now) {
-    if (auto word = ear.listen(now)) report = word->value("report", Json());
-    return report.is_object() || channel.has_hung_up() || now >= end;
+    if (const auto word = ear.listen(now)) figures = figures_in(*word);
+    return figures.is_object() || channel.has_hung_up() || now >= end;
   });
-  return report;
+  return figures;
 }
 
 /// What a client wants; the port towards it; and whether that can be.
 Result<Parameters> hear_hello(Channel& channel, const StopFlag& stop) {
   auto hello = channel.receive(hello_patience, stop);
   if (!hello) return failure("a client that says nothing: " + hello.error().sentence);
-  return parameters_of(hello->value("hello", Json::object()));
+  return parameters_in(*hello);
 }
 
 }  // namespace
@@ -233,20 +230,19 @@ Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registr
   }
   const Payload payload(parameters->size, parameters->seed);
   Receiver receiver(live.end().peer(), *parameters, payload);
-  channel.send({{"ready", true}});
+  channel.send(ready());
 
-  std::optional<uint64_t> finish;  // messages the client has posted, once it says so
+  std::optional<uint64_t> awaited;  // messages, once the client says how many it has posted
   Ear ear(channel);
   live.turn_until(receiver, [&](Instant now) {
-    if (const auto word = ear.listen(now); word && word->contains("finish")) {
-      finish = word->value("whole", false) ? word->value("finish", uint64_t{0}) : 0;
-    }
+    const auto word = ear.listen(now);
+    if (const auto posted = word ? finish_in(*word) : std::nullopt) awaited = posted;
     return stop || channel.has_hung_up() || receiver.has_lost_peer() ||
-           (finish && receiver.received() >= *finish);
+           (awaited && receiver.received() >= *awaited);
   });
   const Json figures = figures_of(receiver, live.end(), live.wire().lost());
-  channel.send({{"report", figures}});
-  return Outcome{figures, finish.has_value() && !stop};
+  channel.send(report(figures));
+  return Outcome{figures, awaited.has_value() && !stop};
 }
 
 }  // namespace cw::perf

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/base/units.h"
 
 namespace cw::perf {
 namespace {
@@ -12,6 +15,7 @@ namespace {
 constexpr uint32_t in_flight_max = 256;
 constexpr uint64_t memory_max = uint64_t{4} << 30;  // of the receives posted ahead
 constexpr uint64_t rate_bps_max = 9'000'000'000'000;
+constexpr Duration patience_max = Duration::from_s(24 * 3600);
 constexpr uint32_t chunk_slots = 16;
 
 std::string number(uint64_t value) { return std::to_string(value); }
@@ -21,6 +25,18 @@ uint32_t places(const Parameters& parameters) { return std::bit_ceil(parameters.
 
 uint64_t slots_of(const Parameters& parameters) {
   return (parameters.size.count() - 1) / parameters.payload_bytes + 1;
+}
+
+/// A whole number, which T must hold: the library would cut what does not fit.
+template <class T>
+T whole(const Json& json, const char* key) {
+  const Json& value = json.at(key);
+  if (!value.is_number_integer())
+    throw std::runtime_error(std::string(key) + " is no whole number");
+  const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.get<uint64_t>())
+                                               : std::in_range<T>(value.get<int64_t>());
+  if (!fits) throw std::runtime_error(std::string(key) + " is " + value.dump());
+  return value.get<T>();
 }
 
 }  // namespace
@@ -48,7 +64,9 @@ Result<void> check(const Parameters& it) {
                    number(rate_bps_max));
   }
   if (!(it.overhead >= 0 && it.overhead <= 1)) return failure("--overhead must be 0% to 100%");
-  if (it.patience <= Duration()) return failure("--patience must be longer than nothing");
+  if (it.patience <= Duration() || it.patience > patience_max) {
+    return failure("--patience must be longer than nothing and 24 h at most");
+  }
   return sdr::check(stream_config(it));
 }
 
@@ -94,20 +112,20 @@ Result<Parameters> parameters_of(const Json& json) {
   Parameters it;
   try {
     json.at("op").get_to(it.op);
-    it.size = Bytes(json.at("size").get<uint64_t>());
-    json.at("count").get_to(it.count);
-    it.duration = Duration::from_ns(json.at("duration_ns").get<int64_t>());
-    json.at("inflight").get_to(it.in_flight);
+    it.size = Bytes(whole<uint64_t>(json, "size"));
+    it.count = whole<uint64_t>(json, "count");
+    it.duration = Duration::from_ns(whole<int64_t>(json, "duration_ns"));
+    it.in_flight = whole<uint32_t>(json, "inflight");
     json.at("policy").get_to(it.policy);
     json.at("policy_params").get_to(it.settings);
-    it.rate = Rate::from_bps(json.at("rate_bps").get<uint64_t>());
+    it.rate = Rate::from_bps(whole<uint64_t>(json, "rate_bps"));
     json.at("overhead").get_to(it.overhead);
-    json.at("payload").get_to(it.payload_bytes);
-    json.at("seed").get_to(it.seed);
+    it.payload_bytes = whole<uint32_t>(json, "payload");
+    it.seed = whole<uint64_t>(json, "seed");
     json.at("verify").get_to(it.verify);
-    it.patience = Duration::from_ns(json.at("patience_ns").get<int64_t>());
-    json.at("client_udp_port").get_to(it.client_udp_port);
-  } catch (const Json::exception& error) {
+    it.patience = Duration::from_ns(whole<int64_t>(json, "patience_ns"));
+    it.client_udp_port = whole<uint16_t>(json, "client_udp_port");
+  } catch (const std::exception& error) {
     return failure(std::string("the client speaks another language: ") + error.what());
   }
   if (const auto checked = check(it); !checked) return failure(checked.error().sentence);

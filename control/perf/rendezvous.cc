@@ -13,10 +13,11 @@
 #include <memory>
 #include <utility>
 
+#include "control/perf/words.h"
+
 namespace cw::perf {
 namespace {
 
-constexpr size_t line_bytes_max = 64 << 10;
 constexpr int poll_ms = 50;
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
@@ -58,7 +59,7 @@ int listen_on(const addrinfo& address) {
 Channel::Channel(Channel&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       has_hung_up_(other.has_hung_up_),
-      read_(std::move(other.read_)) {}
+      lines_(std::move(other.lines_)) {}
 
 Channel::~Channel() {
   if (fd_ >= 0) close(fd_);
@@ -81,7 +82,7 @@ std::string Channel::peer_address() const {
 bool Channel::is_v6() const { return peer_address().find(':') != std::string::npos; }
 
 bool Channel::send(const Json& json) {
-  const std::string line = json.dump() + "\n";
+  const std::string line = line_of(json);
   size_t sent = 0;
   while (sent < line.size()) {
     const ssize_t count = ::send(fd_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
@@ -97,26 +98,25 @@ bool Channel::send(const Json& json) {
 
 void Channel::read_some() {
   std::array<char, 4096> bytes;
-  while (read_.size() <= line_bytes_max) {
+  while (!lines_.is_full()) {
     const ssize_t count = recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) {
       has_hung_up_ = true;
       return;
     }
-    read_.append(bytes.data(), static_cast<size_t>(count));
+    lines_.take({bytes.data(), static_cast<size_t>(count)});
   }
-  has_hung_up_ = true;  // no line of ours is so long
+  if (!lines_.has_next()) has_hung_up_ = true;  // no line of ours is so long
 }
 
 std::optional<Json> Channel::try_receive() {
   if (!has_hung_up_) read_some();
-  const size_t end = read_.find('\n');
-  if (end == std::string::npos) return std::nullopt;
-  Json json = Json::parse(read_.substr(0, end), nullptr, /*allow_exceptions=*/false);
-  read_.erase(0, end + 1);
-  if (!json.is_object()) has_hung_up_ = true;  // a stranger
-  return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
+  const auto line = lines_.next();
+  if (!line) return std::nullopt;
+  auto word = word_in(*line);
+  if (!word) has_hung_up_ = true;  // a stranger
+  return word;
 }
 
 Result<Json> Channel::receive(Duration patience, const StopFlag& stop) {

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "control/perf/parameters.h"
+#include "control/units/lines.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 
@@ -49,9 +50,11 @@ class Channel {
  private:
   void read_some();
 
+  static constexpr size_t line_bytes_max = 64 << 10;
+
   int fd_ = -1;
   bool has_hung_up_ = false;
-  std::string read_;
+  Lines lines_{line_bytes_max};
 };
 
 /// Errors: no such host; nobody listens there.

@@ -14,7 +14,7 @@
 namespace cw::wan {
 namespace {
 
-constexpr size_t line_bytes_max = 4096;
+constexpr size_t answer_bytes = 4096;  // read at once
 constexpr timeval answer_patience{1, 0};
 constexpr std::string_view ok = "ok\n", error_prefix = "error: ";
 
@@ -51,7 +51,7 @@ const sockaddr* as_address(const sockaddr_un& name) {
 
 /// A socket that nobody listens at any more is in the way of the next.
 Result<void> clear(const std::string& path, const sockaddr_un& name) {
-  struct stat found{};
+  struct stat found {};
   if (lstat(path.c_str(), &found) != 0) return {};
   if (!S_ISSOCK(found.st_mode)) return failure(path + " is there and no socket");
   const Socket knock(SOCK_NONBLOCK);
@@ -69,7 +69,7 @@ bool is_over(const std::string& answer) {
 /// What the link says to one line.
 Result<std::string> hear(int fd) {
   std::string answer;
-  std::array<char, line_bytes_max> bytes;
+  std::array<char, answer_bytes> bytes;
   while (!is_over(answer)) {
     const ssize_t count = recv(fd, bytes.data(), bytes.size(), 0);
     if (count <= 0) return failure("the link does not answer");
@@ -98,7 +98,7 @@ ControlSocket::ControlSocket(ControlSocket&& other) noexcept
     : listener_(std::exchange(other.listener_, -1)),
       peer_(std::exchange(other.peer_, -1)),
       path_(std::move(other.path_)),
-      read_(std::move(other.read_)) {}
+      lines_(std::move(other.lines_)) {}
 
 ControlSocket::~ControlSocket() {
   hang_up();
@@ -110,26 +110,21 @@ ControlSocket::~ControlSocket() {
 void ControlSocket::hang_up() {
   if (peer_ >= 0) close(peer_);
   peer_ = -1;
-  read_.clear();
+  lines_.clear();
 }
 
 std::optional<std::string> ControlSocket::try_receive() {
   if (peer_ < 0) peer_ = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (peer_ < 0) return std::nullopt;
-  if (read_.find('\n') == std::string::npos) {
+  if (!lines_.has_next()) {
     std::array<char, line_bytes_max> bytes;
     const ssize_t count = recv(peer_, bytes.data(), bytes.size(), 0);
     const bool is_idle = count < 0 && (errno == EAGAIN || errno == EINTR);
-    if (count > 0) read_.append(bytes.data(), static_cast<size_t>(count));
+    if (count > 0) lines_.take({bytes.data(), static_cast<size_t>(count)});
     if (count <= 0 && !is_idle) hang_up();
   }
-  const size_t end = read_.find('\n');
-  if (end == std::string::npos) {
-    if (read_.size() > line_bytes_max) hang_up();
-    return std::nullopt;
-  }
-  std::string line = read_.substr(0, end);
-  read_.erase(0, end + 1);
+  auto line = lines_.next();
+  if (!line && lines_.is_full()) hang_up();
   return line;
 }
 

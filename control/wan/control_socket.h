@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/units/lines.h"
 #include "dataplane/base/result.h"
 
 namespace cw::wan {
@@ -35,8 +36,11 @@ class ControlSocket {
   ControlSocket(int listener, std::string path) : listener_(listener), path_(std::move(path)) {}
   void hang_up();
 
+  static constexpr size_t line_bytes_max = 4096;
+
   int listener_ = -1, peer_ = -1;
-  std::string path_, read_;
+  std::string path_;
+  Lines lines_{line_bytes_max};
 };
 
 /// Asks the link behind `path` to change; returns its settings when nothing is asked for. Waits for

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array top_folders = {"dataplane", "policies", "plugins", "control", "offload",
                                     "tests",     "bench",    "configs", ".ci"};
-constexpr std::string_view data_folder = "tests/data";
+constexpr std::array data_folders = {"tests/data", "tests/fuzz/corpus"};
 
 File read_file(const fs::path& root, const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -155,7 +155,9 @@ Files read_tree(const std::string& root) {
     for (auto entry = begin(walk); entry != end(walk); ++entry) {
       const fs::path& path = entry->path();
       // Of the data only what people read: descriptions of packets, which name drop reasons.
-      const bool is_data = path.string().starts_with((fs::path(root) / data_folder).string());
+      const bool is_data = std::ranges::any_of(data_folders, [&](const char* data) {
+        return path.string().starts_with((fs::path(root) / data).string());
+      });
       if (is_generated(path)) {
         entry.disable_recursion_pending();
       } else if (entry->is_regular_file() && (!is_data || path.extension() == ".txt")) {

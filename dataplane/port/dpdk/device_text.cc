@@ -43,7 +43,7 @@ bool has_word(std::string_view words, std::string_view wanted) {
 
 /// What is between the commas behind the name, one after the other; false: there is no more.
 bool next_argument(const std::string& device, size_t& at, std::string& argument) {
-  if (at >= device.size()) return false;
+  if (at > device.size()) return false;
   const size_t end = std::min(device.find(',', at), device.size());
   argument = device.substr(at, end - at);
   at = end + 1;

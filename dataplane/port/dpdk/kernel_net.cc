@@ -67,29 +67,6 @@ struct Request {
 static_assert(sizeof(Request<rtmsg>) == NLMSG_LENGTH(sizeof(rtmsg)) + RTA_LENGTH(16));
 static_assert(sizeof(Request<ndmsg>) == NLMSG_LENGTH(sizeof(ndmsg)) + RTA_LENGTH(16));
 
-/// The content of the attribute `type` behind the body of a message; empty: there is none.
-template <class Body>
-std::span<const uint8_t> attribute_of(std::span<const uint8_t> message, uint16_t type) {
-  size_t at = NLMSG_LENGTH(sizeof(Body));
-  while (at + sizeof(rtattr) <= message.size()) {
-    rtattr attribute;
-    std::memcpy(&attribute, message.data() + at, sizeof attribute);
-    if (attribute.rta_len < sizeof attribute || at + attribute.rta_len > message.size()) break;
-    if (attribute.rta_type == type) {
-      return message.subspan(at + RTA_LENGTH(0), attribute.rta_len - RTA_LENGTH(0));
-    }
-    at += RTA_ALIGN(attribute.rta_len);
-  }
-  return {};
-}
-
-template <class Body>
-Body body_of(std::span<const uint8_t> message) {
-  Body body;
-  std::memcpy(&body, message.data() + NLMSG_HDRLEN, sizeof body);
-  return body;
-}
-
 }  // namespace
 
 OwnedFd::~OwnedFd() {
@@ -112,61 +89,38 @@ std::span<const uint8_t> KernelNet::ask(std::span<uint8_t> request) {
   // Late answers to earlier questions come first.
   for (int i = 0; i < 8; ++i) {
     const ssize_t bytes = recv(fd_.get(), answer_, sizeof answer_, 0);
-    if (bytes < static_cast<ssize_t>(sizeof(nlmsghdr))) return {};
-    nlmsghdr answer;
-    std::memcpy(&answer, answer_, sizeof answer);
-    if (answer.nlmsg_seq != sequence_ || answer.nlmsg_len > static_cast<size_t>(bytes)) continue;
-    if (answer.nlmsg_type == NLMSG_ERROR || answer.nlmsg_type == NLMSG_DONE) return {};
-    return {answer_, answer.nlmsg_len};
+    if (bytes <= 0) return {};
+    const auto message = kernel_answer({answer_, static_cast<size_t>(bytes)}, sequence_);
+    if (message) return *message;
   }
   return {};
 }
 
-/// The kernel's route, its body at least; empty: it has none.
-std::span<const uint8_t> KernelNet::route_to(const HostAddress& target) {
+std::optional<KernelRoute> KernelNet::route_to(const HostAddress& target) {
   Request<rtmsg> request(RTM_GETROUTE, 0, RTA_DST, target);
   request.body.rtm_family = static_cast<unsigned char>(family_of(target));
   request.body.rtm_dst_len = static_cast<unsigned char>(ip_bytes(target) * 8);
-  const auto answer = ask(request.bytes());
-  return answer.size() < NLMSG_LENGTH(sizeof(rtmsg)) ? std::span<const uint8_t>() : answer;
+  return parse_kernel_route(ask(request.bytes()), target.version);
 }
 
 bool KernelNet::is_local(const HostAddress& address) {
   const auto route = route_to(address);
-  return !route.empty() && body_of<rtmsg>(route).rtm_type == RTN_LOCAL;
+  return route && route->is_local;
 }
 
 std::optional<HostAddress> KernelNet::next_hop(const HostAddress& target) {
-  const auto answer = route_to(target);
-  if (answer.empty()) return std::nullopt;
-  const auto device = attribute_of<rtmsg>(answer, RTA_OIF);
-  int index = 0;
-  if (device.size() == sizeof index) std::memcpy(&index, device.data(), sizeof index);
-  if (index != index_ || body_of<rtmsg>(answer).rtm_type != RTN_UNICAST) return std::nullopt;
-  const auto gateway = attribute_of<rtmsg>(answer, RTA_GATEWAY);
-  if (gateway.size() != ip_bytes(target)) return target;
-  HostAddress hop{.ip = {}, .version = target.version};
-  std::ranges::copy(gateway, hop.ip.begin());
-  return hop;
+  const auto route = route_to(target);
+  if (!route || !route->is_to_host || route->interface != index_) return std::nullopt;
+  return route->router.value_or(target);
 }
 
 std::optional<MacAddress> KernelNet::mac_of(const HostAddress& neighbour) {
   Request<ndmsg> request(RTM_GETNEIGH, 0, NDA_DST, neighbour);
   request.body.ndm_family = static_cast<unsigned char>(family_of(neighbour));
   request.body.ndm_ifindex = index_;
-  const auto answer = ask(request.bytes());
-  constexpr uint16_t usable = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT;
-  if (answer.size() >= NLMSG_LENGTH(sizeof(ndmsg))) {
-    const uint16_t state = body_of<ndmsg>(answer).ndm_state;
-    const auto link = attribute_of<ndmsg>(answer, NDA_LLADDR);
-    MacAddress mac;
-    if (state != NUD_REACHABLE && state != NUD_PERMANENT) begin_resolving(neighbour);
-    if ((state & usable) == 0 || link.size() != mac.size()) return std::nullopt;
-    std::ranges::copy(link, mac.begin());
-    return mac;
-  }
-  begin_resolving(neighbour);
-  return std::nullopt;
+  const auto known = parse_kernel_neighbour(ask(request.bytes()));
+  if (!known || !known->is_sure) begin_resolving(neighbour);
+  return known ? known->mac : std::nullopt;
 }
 
 /// By a packet for it, to the UDP port where everybody discards: rtnetlink would want a right that

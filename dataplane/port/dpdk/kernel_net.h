@@ -12,6 +12,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/port/dpdk/address.h"
+#include "dataplane/port/dpdk/kernel_answer.h"
 
 namespace cw {
 
@@ -48,7 +49,7 @@ class KernelNet {
  private:
   KernelNet(OwnedFd fd, int index) : fd_(std::move(fd)), index_(index) {}
   std::span<const uint8_t> ask(std::span<uint8_t> request);
-  std::span<const uint8_t> route_to(const HostAddress& target);
+  std::optional<KernelRoute> route_to(const HostAddress& target);
   void begin_resolving(const HostAddress& neighbour);
 
   OwnedFd fd_;

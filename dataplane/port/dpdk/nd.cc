@@ -94,10 +94,12 @@ std::optional<NeighbourMessage> parse(std::span<const uint8_t> bytes) {
   }
   const auto options = bytes.subspan(icmp_offset + icmp_bytes_min, length - icmp_bytes_min);
   const auto link = link_option(options, is_question ? option_source_link : option_target_link);
+  const MacAddress& mac = link ? *link : frame.source;
+  if ((mac[0] & 1) != 0) return std::nullopt;
   const IpAddress& speaker = is_question ? frame.source_ip : frame.about;
   return NeighbourMessage{.is_question = is_question,
                           .sender = {speaker, IpVersion::V6},
-                          .sender_mac = link ? *link : frame.source,
+                          .sender_mac = mac,
                           .target = {frame.about, IpVersion::V6}};
 }
 

@@ -92,6 +92,33 @@ TEST(Mistakes, a_syntax_error_is_told_alone) {
   EXPECT_NE(verdict(std::string("a = '\xff'\n")), "");
 }
 
+TEST(Mistakes, are_told_of_what_no_key_begins_with) {
+  EXPECT_EQ(verdict("[~link]").substr(0, 14), "f:1:2: syntax:");
+}
+
+TEST(Mistakes, are_told_of_keys_of_more_parts_than_a_stack_holds) {
+  std::string parts;
+  for (int i = 0; i < 200'000; ++i) parts += "a.";
+  EXPECT_EQ(verdict(parts + "b = 1"), "f:1:512: syntax: a key has 256 parts at most");
+  EXPECT_EQ(verdict("x = 1\n[ " + parts + "b]"), "f:2:514: syntax: a key has 256 parts at most");
+  // Neither addresses nor dots in a remark or in quotes.
+  std::string many = "# " + std::string(300, '.') + "\nx = '" + std::string(300, '.') + "'\ny = [";
+  for (int i = 0; i < 200; ++i) many += "\"10.1.2.3/32\", ";
+  EXPECT_EQ(verdict(many + "]").find("parts"), std::string::npos);
+}
+
+TEST(Mistakes, are_told_of_letters_that_the_library_cannot_tell_from_spaces) {
+  const std::string why = ": syntax: letters beyond ASCII must be in quotes, or behind #";
+  EXPECT_EQ(verdict("x = 1\n  \u02daor = 2"), "f:2:3" + why);
+  EXPECT_EQ(verdict("x = \"\u00e4\" \u00e4"), "f:1:9" + why);
+  EXPECT_EQ(verdict("x = '''\n'\u00e4'\n''' # \u00e4\n\u00e4"), "f:4:1" + why);
+  EXPECT_EQ(verdict("x = \"\"\"\\\u00e4\"\"\""),
+            "f:1:8: syntax: a letter beyond ASCII needs no \\ before it");
+  for (const char* fine : {"\ufeffx = 1", "x = \"\\\"\u00e4\"", "x = 1 # \u00e4", "'\u00e4' = 1"}) {
+    EXPECT_EQ(verdict(fine).find("ASCII"), std::string::npos) << fine;
+  }
+}
+
 TEST(Mistakes, what_is_wrong_is_not_stored) {
   Everything values;
   Section file;

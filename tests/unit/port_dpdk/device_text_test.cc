@@ -45,6 +45,13 @@ TEST(DeviceText, keeps_what_the_user_says) {
   }
 }
 
+TEST(DeviceText, has_an_argument_behind_every_comma) {
+  EXPECT_EQ(mistake_in_device("net_memif0,role=client"), "");
+  for (const char* wrong : {"net_memif0,role=client,", "net_memif0,,role=client", "net_memif0,"}) {
+    EXPECT_TRUE(mistake_in_device(wrong).starts_with("net_memif has no argument \"\"")) << wrong;
+  }
+}
+
 TEST(KernelInterface, knows_its_mtu_and_says_when_there_is_none) {
   EXPECT_EQ(kernel_mtu("no-such-one"), 0u);
   EXPECT_GE(kernel_mtu("lo"), 576u);
