@@ -121,7 +121,8 @@ Result<void> introduce(Channel& channel, const Parameters& parameters, const Sto
   const auto answer = channel.receive(hello_patience, stop);
   if (!answer) return failure("no answer from the server: " + answer.error().sentence);
   if (answer->contains("ready")) return {};
-  return failure("the server refuses: " + answer->value("refused", answer->dump()));
+  return failure("the server refuses: " +
+                 value_of<std::string>(*answer, "refused").value_or(answer->dump()));
 }
 
 /// Why the sender's loop ended.
@@ -239,7 +240,8 @@ Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registr
   Ear ear(channel);
   live.turn_until(receiver, [&](Instant now) {
     if (const auto word = ear.listen(now); word && word->contains("finish")) {
-      finish = word->value("whole", false) ? word->value("finish", uint64_t{0}) : 0;
+      const bool is_whole = value_of<bool>(*word, "whole").value_or(false);
+      finish = is_whole ? value_of<uint64_t>(*word, "finish").value_or(0) : 0;
     }
     return stop || channel.has_hung_up() || receiver.has_lost_peer() ||
            (finish && receiver.received() >= *finish);

@@ -13,6 +13,7 @@ constexpr uint32_t in_flight_max = 256;
 constexpr uint64_t memory_max = uint64_t{4} << 30;  // of the receives posted ahead
 constexpr uint64_t rate_bps_max = 9'000'000'000'000;
 constexpr uint32_t chunk_slots = 16;
+constexpr Duration patience_max = Duration::from_s(24 * 3600);  // it is added to a time
 
 std::string number(uint64_t value) { return std::to_string(value); }
 
@@ -48,7 +49,9 @@ Result<void> check(const Parameters& it) {
                    number(rate_bps_max));
   }
   if (!(it.overhead >= 0 && it.overhead <= 1)) return failure("--overhead must be 0% to 100%");
-  if (it.patience <= Duration()) return failure("--patience must be longer than nothing");
+  if (it.patience <= Duration() || it.patience > patience_max) {
+    return failure("--patience must be longer than nothing and at most a day");
+  }
   return sdr::check(stream_config(it));
 }
 
