@@ -79,10 +79,16 @@ std::unique_ptr<site::Site> make_site(Side side, const GatewaySetup& setup, unsi
   return std::move(*made);
 }
 
-bool is_up(site::Site& site) { return site.state().peers.at(0).is_up; }
+site::SiteState state_of(site::Site& site) {
+  auto state = site.state(Duration::from_s(10));
+  if (!state) throw std::runtime_error("a gateway does not turn");
+  return std::move(*state);
+}
+
+bool is_up(site::Site& site) { return state_of(site).peers.at(0).is_up; }
 
 double frames_out(site::Site& site) {
-  return static_cast<double>(site.state().rooms.values[static_cast<size_t>(Counter::frames_out)]);
+  return static_cast<double>(state_of(site).rooms.values[static_cast<size_t>(Counter::frames_out)]);
 }
 
 void wait_until_up(site::Site& a, site::Site& b) {

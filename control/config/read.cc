@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <tuple>
 
 #include "control/config/nearest.h"
@@ -111,6 +109,9 @@ class Reader {
     const bool is_none = key.has_none() && node.kind == Node::Kind::Text && node.text == "none";
     if (is_none) return key.store({.is_none = true});
     const auto value = value_of(key, node);
+    if (value && has_control_character(value->text)) {
+      return add(node.place, path + " holds a control character, which no text may");
+    }
     if (!value) {
       return add(node.place,
                  path + " is " + node.shown() + "; it must be " + accepted(key) + hint(key, node));
@@ -143,6 +144,11 @@ class Reader {
       default:
         return quantity_from(*quantity_of(key.type()), node);
     }
+  }
+
+  /// They would end a name early, or write into the log what nobody logged.
+  static bool has_control_character(std::string_view text) {
+    return std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; });
   }
 
   static std::optional<Value> choice_of(const Key& key, const Node& node) {
@@ -199,14 +205,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::optional<std::string> text_of_file(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) return std::nullopt;
-  return text.str();
-}
 
 Mistakes read(Section& file, std::string_view text) {
   const auto root = parse_toml(text);

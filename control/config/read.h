@@ -14,9 +14,6 @@ namespace cw::config {
 
 using Mistakes = std::vector<Mistake>;
 
-/// A file's content; nothing when it cannot be read.
-std::optional<std::string> text_of_file(const std::string& file);
-
 /// Stores every value that is right and returns every mistake, in the order of the file. A syntax
 /// error is the only one then, and nothing is stored. Use the variables only if there are none.
 /// `file` may only be read once. Never throws.

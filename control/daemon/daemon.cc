@@ -1,20 +1,23 @@
 #include "control/daemon/daemon.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <future>
+#include <optional>
 #include <thread>
 
 #include "control/daemon/notify.h"
 #include "control/daemon/privileges.h"
+#include "control/daemon/signals.h"
 #include "control/daemon/status.h"
 #include "control/daemon/watcher.h"
 #include "control/gateway/site.h"
@@ -30,37 +33,19 @@ constexpr Duration status_interval = Duration::from_s(1);
 constexpr Duration drain_look_interval = Duration::from_ms(10);
 constexpr Duration drain_slack = Duration::from_ms(500);
 constexpr Duration goodbye_time = Duration::from_ms(150);  // some hellos that say so
-
-timespec timespec_of(Duration time) {
-  return {time.ns() / 1'000'000'000, time.ns() % 1'000'000'000};
-}
+/// A row of SIGHUPs is one request now and then: each costs the packets' thread a copy.
+constexpr Duration asked_interval = Duration::from_ms(10);
+/// What a turn never takes, unless nobody gets a processor.
+constexpr Duration answer_patience = Duration::from_ms(200);
+/// So long without a turn, and it is told: a busy machine may keep a thread waiting for less.
+constexpr Duration stuck_after = Duration::from_s(2);
+constexpr Duration end_patience = Duration::from_s(2);
 
 Duration cpu_time(clockid_t clock) {
   timespec time{};
   if (clock_gettime(clock, &time) != 0) return {};
   return Duration::from_s(time.tv_sec) + Duration::from_ns(time.tv_nsec);
 }
-
-/// The signals that end or ask, taken one at a time instead of interrupting.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&set_, number);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    signal(SIGPIPE, SIG_IGN);
-  }
-  /// The number of one that came, or zero after `time`.
-  int wait(Duration time) const {
-    const timespec patience = timespec_of(std::max(time, Duration()));
-    const int number = sigtimedwait(&set_, nullptr, &patience);
-    return number > 0 ? number : 0;
-  }
-  static bool is_end(int number) { return number == SIGTERM || number == SIGINT; }
-
- private:
-  sigset_t set_;
-};
 
 /// Whether this machine passes packets of others on: else a gateway carries its own alone.
 bool is_forwarding() {
@@ -79,21 +64,30 @@ void tell_dpdk(int level, const char* line) {
 
 class Daemon {
  public:
-  Daemon(std::unique_ptr<Site> site, const Signals& signals, const Log& log)
+  Daemon(std::unique_ptr<Site> site, Signals& signals, const Log& log)
       : site_(std::move(site)), signals_(signals), log_(log), watcher_(site_->plan(), log) {}
 
   int run() {
-    started_ = status_at_ = clock_.read();
-    std::thread worker([this] { site_->run(stop_); });
+    started_ = status_at_ = answered_ = watchdog_at_ = clock_.read();
+    signals_.leaves_behind(site_->plan().status_file);
+    signals_.started();
+    std::thread worker([this] {
+      site_->run(stop_);
+      ended_.set_value();
+    });
     pthread_setname_np(worker.native_handle(), "packets");
     pthread_getcpuclockid(worker.native_handle(), &worker_clock_);
     tell_ready();
     const bool is_hasty = watch();
-    if (!is_hasty) site_->leave(), signals_.wait(goodbye_time);
+    if (!is_hasty && site_->leave(answer_patience)) signals_.wait_for_end(goodbye_time);
     stop_ = true;
     site_->wake();
-    worker.join();
+    const auto patience =
+        std::chrono::nanoseconds((is_stuck() ? answer_patience : end_patience).ns());
+    const bool has_ended = ended_.get_future().wait_for(patience) == std::future_status::ready;
     if (!site_->plan().status_file.empty()) unlink(site_->plan().status_file.c_str());
+    if (!has_ended) end_by_force();
+    worker.join();
     log_.info("stopped");
     return exit_done;
   }
@@ -128,17 +122,70 @@ class Daemon {
   /// Until the end; says whether it was wanted at once.
   bool watch() {
     while (true) {
-      const int number = signals_.wait(look_interval);
-      look(number == SIGHUP || number == SIGUSR1);
+      int number = signals_.wait(look_interval);
+      const bool is_asked = number != 0 && !Signals::is_end(number);
+      look(is_asked);
+      if (is_asked) number = signals_.wait_for_end(asked_interval);
       if (Signals::is_end(number)) return !drain();
     }
   }
 
-  SiteState look(bool is_asked) {
-    SiteState state = site_->state();
-    watcher_.look(state);
-    if (is_asked || clock_.read() - status_at_ >= status_interval) tell_status(state, is_asked);
-    return state;
+  /// Says whether all that was taken from the hosts has gone.
+  bool look(bool is_asked) {
+    auto state = site_->state(answer_patience);
+    const bool has_answer = state.has_value();
+    if (has_answer) {
+      last_ = std::move(*state);
+      watcher_.look(last_);
+      feed_watchdog();
+    }
+    tell_stuck(has_answer);
+    if (is_asked || clock_.read() - status_at_ >= status_interval) tell_status(last_, is_asked);
+    return has_answer && last_.is_drained;
+  }
+
+  bool is_stuck() const { return !process_.stuck_since.empty(); }
+
+  /// A manager that wants to know hears of it while packets are carried, and only then.
+  void feed_watchdog() {
+    const Instant now = clock_.read();
+    if (!watchdog_ || now < watchdog_at_) return;
+    watchdog_at_ = now + *watchdog_;
+    notify_manager("WATCHDOG=1");
+  }
+
+  void tell_stuck(bool has_answer) {
+    const Instant now = clock_.read();
+    const Duration silence = now - answered_;
+    if (has_answer) {
+      answered_ = now;
+      answered_text_ = utc_now();
+      cpu_answered_ = cpu_time(worker_clock_);
+      if (!is_stuck()) return;
+      process_.stuck_since.clear();
+      log_.warning("worker_turns", {{"after_s", std::round(silence.seconds() * 10) / 10}});
+      notify_manager("STATUS=carrying packets for " + site_->plan().site);
+    } else if (!is_stuck() && silence >= stuck_after) {
+      process_.stuck_since = answered_text_.empty() ? utc_now() : answered_text_;
+      const double cpu = (cpu_time(worker_clock_) - cpu_answered_).seconds() / silence.seconds();
+      log_.error("worker_stuck",
+                 {{"since", process_.stuck_since},
+                  {"cpu", std::round(cpu * 100) / 100},
+                  {"meaning", "the packets' thread does not turn, and no packet is carried"},
+                  {"plugins", site_->plan().plugins},
+                  {"advice",
+                   "a policy may stand in a fact: with cpu near 1 it loops; take its plugin out. "
+                   "With cpu near 0 it waits, or other programs keep the processor"}});
+      notify_manager("STATUS=worker stuck since " + process_.stuck_since);
+      tell_status(last_, /*is_asked=*/false);
+    }
+  }
+
+  /// What the kernel has of this process goes with it: devices, addresses, routes, sockets.
+  [[noreturn]] void end_by_force() {
+    log_.error("ended_by_force",
+               {{"why", "the packets' thread does not turn"}, {"exit_code", exit_forced}});
+    _exit(exit_forced);
   }
 
   void tell_status(const SiteState& state, bool is_asked) {
@@ -151,9 +198,12 @@ class Daemon {
     status_at_ = now;
     status_cpu_ = cpu;
     if (file.empty() && !is_asked) return;
-    const Json json = status_of(site_->plan(), state, process_);
+    ProcessView process = process_;
+    if (is_stuck()) process.state = "worker stuck";
+    const Json json = status_of(site_->plan(), state, process);
     if (file.empty()) return log_.info("status", json);
-    const auto written = write_atomically(file, json.dump(2) + "\n");
+    const auto written =
+        write_atomically(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     if (!written && !is_status_failing_) {
       log_.error("no_status", {{"why", written.error().sentence}});
     }
@@ -172,28 +222,32 @@ class Daemon {
     process_.state = "draining";
     log_.info("draining", {{"at_most_ms", std::llround((latest - clock_.read()).ms())}});
     notify_manager("STOPPING=1\nSTATUS=draining");
-    site_->stop_taking();
+    site_->stop_taking(answer_patience);
     const auto is_done = [&] {
-      const bool is_drained = look(false).is_drained;
+      const bool is_drained = look(false);
       const Instant now = clock_.read();
       return now >= latest || (is_drained && now >= earliest);
     };
     while (!is_done()) {
-      if (Signals::is_end(signals_.wait(drain_look_interval))) return false;
+      if (signals_.wait_for_end(drain_look_interval) != 0) return false;
     }
     return true;
   }
 
   std::unique_ptr<Site> site_;
-  const Signals& signals_;
+  Signals& signals_;
   const Log& log_;
   Watcher watcher_;
   MonotonicClock clock_;
+  const std::optional<Duration> watchdog_ = watchdog_interval();
   std::atomic<bool> stop_ = false;
+  std::promise<void> ended_;  // the packets' thread
   clockid_t worker_clock_{};
   ProcessView process_;
-  Instant started_, status_at_;
-  Duration status_cpu_;
+  SiteState last_;
+  Instant started_, status_at_, watchdog_at_, answered_;
+  std::string answered_text_;
+  Duration status_cpu_, cpu_answered_;
   bool is_status_failing_ = false;
 };
 
@@ -205,7 +259,7 @@ int fail(const Error& error) {
 }  // namespace
 
 int run(site::Plan plan, const Log& log) {
-  const Signals signals;
+  Signals signals(exit_forced);
   // Threads made later have it too. Where it is not allowed, the gateway is like others.
   (void)setpriority(PRIO_PROCESS, 0, plan.nice);
   dpdk_log = &log;
@@ -217,7 +271,9 @@ int run(site::Plan plan, const Log& log) {
   }
   const std::string& status = (*site)->plan().status_file;
   if (!status.empty()) {
-    if (const auto written = write_atomically(status, "{\"state\":\"starting\"}\n"); !written) {
+    if (const auto written =
+            write_atomically(status, status_at_start((*site)->plan()).dump() + "\n");
+        !written) {
       return fail(written.error());
     }
   }

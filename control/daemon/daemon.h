@@ -7,12 +7,14 @@
 namespace cw::daemon {
 
 inline constexpr int exit_done = 0, exit_failed = 1, exit_refused = 2;
+/// Told to end, and the packets' thread does not turn, or whoever would end it stands.
+inline constexpr int exit_forced = 3;
 
 /// Runs a gateway until a signal ends it; returns the exit code. Blocks the signals that it waits
 /// for, and writes lines to `log`.
 ///
 ///   SIGTERM, SIGINT   drain: take nothing more from the hosts, send what there is, leave the
-///                     links; a second one: at once
+///                     links; a second one: at once, by _exit(exit_forced) where nothing else helps
 ///   SIGHUP, SIGUSR1   write the status file now, or the status to the log where there is no file
 int run(site::Plan plan, const Log& log);
 

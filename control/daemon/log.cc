@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace cw::daemon {
@@ -26,11 +27,12 @@ spdlog::level::level_enum level_of(LogLevel level) {
 }
 
 std::string text_of(const Fields& value) {
-  constexpr const char* bare_stops = " \"=\t\n";
-  if (!value.is_string()) return value.dump();
+  if (!value.is_string()) return value.dump(-1, ' ', false, Fields::error_handler_t::replace);
   const auto& text = value.get_ref<const std::string&>();
-  const bool is_bare = !text.empty() && text.find_first_of(bare_stops) == std::string::npos;
-  return is_bare ? text : value.dump();
+  const auto is_bare = [](unsigned char c) { return c > ' ' && c < 127 && c != '"' && c != '='; };
+  if (!text.empty() && std::ranges::all_of(text, is_bare)) return text;
+  // Names of interfaces and files may be any bytes.
+  return value.dump(-1, ' ', false, Fields::error_handler_t::replace);
 }
 
 /// What the pattern leaves out of the object: its braces.

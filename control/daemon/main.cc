@@ -1,13 +1,13 @@
 // causewayd: a gateway. Exit codes: 0 done; 1 what it needs cannot be had; 2 a mistake in the file
-// or the arguments.
+// or the arguments; 3 ended by force.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "control/config/file.h"
 #include "control/config/policy_keys.h"
-#include "control/config/read.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/log.h"
 #include "control/daemon/status.h"
@@ -20,7 +20,7 @@ using namespace cw;
 using namespace cw::daemon;
 
 constexpr const char* teaching = R"(
-The least that a file needs:
+The least that a file needs, where this site's name is the machine's:
 
     [wan]
     rate = "500 Mbit/s"          # what this site sends at most
@@ -30,7 +30,7 @@ The least that a file needs:
     rtt = "25 ms"
 
     [[peer]]
-    name = "north"
+    name = "north"               # its own name: that of the machine, or its site.name
     address = "203.0.113.2"
     routes = ["10.2.0.0/16"]     # what lies behind it
 
@@ -96,7 +96,7 @@ int tell_policies(plugins::Registry& registry) {
 
 int run(const Arguments& arguments) {
   const auto text = config::text_of_file(arguments.file);
-  if (!text) return refuse(arguments.file + " cannot be read");
+  if (!text) return refuse(text.error().sentence);
   auto plan = site::read_plan(arguments.file, *text);
   const bool only_looks = arguments.is_check || arguments.is_preflight;
   if (!plan) return tell_mistakes(plan.error().sentence, only_looks && arguments.is_json);

@@ -2,12 +2,19 @@
 // socket that NOTIFY_SOCKET names.
 #pragma once
 
+#include <optional>
 #include <string_view>
+
+#include "dataplane/base/units.h"
 
 namespace cw::daemon {
 
 /// "READY=1", "STOPPING=1", "STATUS=..."; nothing when nobody asked to be told. False when it could
 /// not be told.
 bool notify_manager(std::string_view state);
+
+/// How often the manager wants to hear "WATCHDOG=1" of this process, half of what it waits for
+/// (sd_watchdog_enabled(3)); nothing: it does not ask.
+std::optional<Duration> watchdog_interval();
 
 }  // namespace cw::daemon

@@ -31,6 +31,8 @@ Result<void> become(const std::string& user) {
   return {};
 }
 
+}  // namespace
+
 Result<void> give_capabilities_up() {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
@@ -40,8 +42,6 @@ Result<void> give_capabilities_up() {
   }
   return {};
 }
-
-}  // namespace
 
 Result<void> drop_privileges(const std::string& user) {
   if (!user.empty()) {

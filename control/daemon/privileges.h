@@ -12,4 +12,7 @@ namespace cw::daemon {
 /// it.
 Result<void> drop_privileges(const std::string& user);
 
+/// The second half of it alone, for the thread that calls.
+Result<void> give_capabilities_up();
+
 }  // namespace cw::daemon

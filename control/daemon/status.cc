@@ -4,9 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
+#include <string_view>
 
 #include "control/gateway/prefix.h"
 #include "offload/crc32.h"
@@ -187,12 +191,54 @@ Json drops_json(const Drops::Snapshot& drops) {
   return json;
 }
 
+/// Since the machine was started, as /proc/uptime counts.
+double machine_uptime_s() {
+  timespec up{};
+  clock_gettime(CLOCK_BOOTTIME, &up);
+  return std::round(static_cast<double>(up.tv_sec) * 100 + static_cast<double>(up.tv_nsec) / 1e7) /
+         100;
+}
+
+/// Whose it is, and when it was written: by a clock that may be set, and by one that may not.
+Json moment_json(const Plan& plan, const std::string& state) {
+  return {{"site", plan.site}, {"version", CW_VERSION}, {"pid", getpid()},
+          {"state", state},    {"written", utc_now()},  {"machine_uptime_s", machine_uptime_s()}};
+}
+
+/// A full disk takes a part first and says why with the rest.
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
 }  // namespace
 
+std::string utc_now() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 40> text{};
+  const size_t used = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text.data() + used, text.size() - used, ".%03dZ",
+                static_cast<int>(now.tv_nsec / 1'000'000));
+  return text.data();
+}
+
+Json status_at_start(const Plan& plan) { return moment_json(plan, "starting"); }
+
 Json status_of(const Plan& plan, const SiteState& state, const ProcessView& process) {
-  Json json = {{"site", plan.site},      {"version", CW_VERSION},        {"pid", getpid()},
-               {"state", process.state}, {"uptime_s", process.uptime_s}, {"cpu", process.cpu},
-               {"lan", lan_json(state)}, {"wan", wan_json(state)}};
+  Json json = moment_json(plan, process.state);
+  if (!process.stuck_since.empty()) json["stuck_since"] = process.stuck_since;
+  json.update({{"uptime_s", process.uptime_s},
+               {"cpu", process.cpu},
+               {"lan", lan_json(state)},
+               {"wan", wan_json(state)}});
   json["alarms"] = process.alarms;
   if (!state.impaired.empty()) json["impair"] = impaired_json(state);
   json["peers"] = Json::array();
@@ -239,15 +285,19 @@ Json plan_json(const Plan& plan) {
 
 Result<void> write_atomically(const std::string& path, const std::string& text) {
   const std::string fresh = path + ".new";
-  const auto fail = [&](const std::string& what) {
-    return failure("site.status: " + what + ": " + std::strerror(errno));
+  const auto fail = [&](const std::string& what, int error) {
+    unlink(fresh.c_str());
+    return failure("site.status: " + what + ": " + std::strerror(error));
   };
-  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return fail("cannot write " + fresh);
-  const ssize_t written = write(fd, text.data(), text.size());
+  // Always a file of our own: what a killed gateway left, or a stranger put there, is not written
+  // to.
+  unlink(fresh.c_str());
+  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (fd < 0) return fail("cannot write " + fresh, errno);
+  const int error = write_all(fd, text) ? 0 : errno;
   close(fd);
-  if (written != static_cast<ssize_t>(text.size())) return fail("cannot write " + fresh);
-  if (rename(fresh.c_str(), path.c_str()) != 0) return fail("cannot replace " + path);
+  if (error != 0) return fail("cannot write " + fresh, error);
+  if (rename(fresh.c_str(), path.c_str()) != 0) return fail("cannot replace " + path, errno);
   return {};
 }
 

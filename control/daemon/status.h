@@ -15,12 +15,20 @@ using Json = nlohmann::ordered_json;
 
 /// What only the process knows of itself.
 struct ProcessView {
-  std::string state = "running";  ///< or "draining"
+  std::string state = "running";  ///< or "draining", or "worker stuck"
+  std::string stuck_since;        ///< the packets' thread does not turn; a time, empty: it does
   double uptime_s = 0;
   double cpu = 0;                   ///< of one core, the packets' thread, since the last status
   std::vector<std::string> alarms;  ///< what is wrong now and needs a person; see Watcher
 };
 
+/// "2026-11-22T12:00:00.000Z", now, by this machine's clock.
+std::string utc_now();
+
+/// What the file says before there is a site.
+Json status_at_start(const site::Plan& plan);
+
+/// While the packets' thread does not turn, `state` is the last that it gave.
 Json status_of(const site::Plan& plan, const site::SiteState& state, const ProcessView& process);
 
 /// What a plan came to, for --check --json.

@@ -79,6 +79,9 @@ void check_rates(Section& file, const Config& config) {
 }  // namespace
 
 void check_peer(Section& row, const PeerConfig& it, const Config& config) {
+  if (it.name == config.site.name) {
+    row.complain("name", named(it) + " has this site's own name; names of sites must differ");
+  }
   for (const auto& other : config.peers) {
     if (config.lan.routes) check_loop(row, it, *other);
     if (other.get() == &it) break;

@@ -1,13 +1,14 @@
 #include "control/gateway/key_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
+
+#include "control/config/file.h"
 
 namespace cw::site {
 namespace {
@@ -33,20 +34,17 @@ std::string mode_text(mode_t mode) {
 }  // namespace
 
 Result<PairKey> read_key_file(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    const std::string why = std::strerror(errno);
-    return failure(path + " cannot be read (" + why + "); " + how_to_make(path));
-  }
   std::array<char, 4096> bytes{};
-  struct stat about{};
-  const bool is_known = fstat(fd, &about) == 0;
-  const ssize_t count = read(fd, bytes.data(), bytes.size());
-  const int error = errno;
-  close(fd);
-  if (count < 0) return failure(path + " cannot be read (" + std::strerror(error) + ")");
+  const auto count = config::read_file(path, bytes);
+  if (!count) {
+    explicit_bzero(bytes.data(), bytes.size());
+    const bool is_missing = access(path.c_str(), F_OK) != 0;
+    return failure(count.error().sentence + (is_missing ? "; " + how_to_make(path) : ""));
+  }
+  struct stat about {};
+  const bool is_known = stat(path.c_str(), &about) == 0;
 
-  const std::string_view key = trimmed({bytes.data(), static_cast<size_t>(count)});
+  const std::string_view key = trimmed({bytes.data(), *count});
   if (key.size() < key_bytes_min) {
     explicit_bzero(bytes.data(), bytes.size());
     return failure(path + " holds " + std::to_string(key.size()) +

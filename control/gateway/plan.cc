@@ -207,6 +207,8 @@ sdr::PeerOptions peer_options(size_t index, const Config& config, const Plan& pl
   sdr::PeerOptions options;
   options.peer = static_cast<uint16_t>(index);
   options.link.site = config.site.name;
+  options.link.peer_site = config.peers[index]->name;
+  options.link.peer_address = config.peers[index]->address;
   options.link.pair_keys = pair_keys(config);
   options.link.key = {&plan.key->mac, cw_mac_compute};
   options.link.payload_bytes = config.payload_bytes();
@@ -254,6 +256,7 @@ Plan plan_of(Config& config) {
   plan.gateway = gateway_options(config);
   plan.coding.executor.threads = config.site.coding_threads;
   plan.memory = memory_of(config);
+  plan.plugins = config.site.plugins;
   plan.key = std::move(config.key);
   plan.registry = std::move(config.registry);
   plan.loaded = std::move(config.loaded);

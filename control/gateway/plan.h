@@ -68,6 +68,7 @@ struct Plan {
   std::vector<sdr::PeerOptions> peers;  ///< without their source of randomness
   Bytes memory;  ///< of frames and packets and what DPDK takes, all of it at start
   std::vector<std::string> warnings;
+  std::vector<std::string> plugins;  ///< the files of further policies
 
   // What the above points into.
   std::unique_ptr<PairKey> key;

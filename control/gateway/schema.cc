@@ -25,6 +25,7 @@ namespace {
 
 constexpr uint32_t mtu_max = limits::frame_bytes_max;
 constexpr uint32_t mtu_v6_min = 1280;
+constexpr size_t site_name_bytes_max = 63;
 
 std::string host_name() {
   std::array<char, 65> name{};
@@ -63,14 +64,14 @@ void check_site(Section& section, const SiteConfig& site) {
                                  "\" does not exist here; `useradd --system " + site.user +
                                  "` makes it");
   }
-  if (site.name.empty() || site.name.size() > 63) {
+  if (site.name.empty() || site.name.size() > site_name_bytes_max) {
     section.complain("name", "site.name must have 1 to 63 characters");
   }
 }
 
 void declare_site(Section& section, const ConfigPtr& config) {
   SiteConfig& site = config->site;
-  section.key("name", site.name, "What the other sites and the log call this one.");
+  section.key("name", site.name, "What the other sites call this one, as their peer.name.");
   section
       .add({"core", config::Type::Integer,
             [&site](const config::Value& value) {
@@ -354,7 +355,8 @@ void check_next_hop(Section& row, const PeerConfig& peer, const WanConfig& wan) 
 }
 
 void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
-  row.key("name", peer.name, "What this site's log calls it.").required();
+  row.key("name", peer.name, "What it calls itself, its site.name; else no traffic flows.")
+      .required();
   row.key("address", peer.address, "Its IP address.").required();
   row.key("udp_port", peer.udp_port, "Its wan.udp_port.").range(1, 65535);
   row.key("next_hop", peer.next_hop,
@@ -363,6 +365,9 @@ void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
   row.key("rate", peer.rate, "What it is sent at most; none: an equal share of wan.rate.")
       .or_none();
   row.then([config, &peer](Section& here) {
+    if (peer.name.empty() || peer.name.size() > site_name_bytes_max) {
+      here.complain("name", "peer.name must have 1 to 63 characters, as that site's site.name");
+    }
     if (!peer.address.empty()) check_address(here, peer.address, "peer.address");
     check_next_hop(here, peer, config->wan);
     read_routes(here, peer, *config);

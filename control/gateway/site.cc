@@ -41,7 +41,7 @@ std::string with_key(std::string_view table, const std::string& sentence) {
 }
 
 /// Of the paths that have been measured.
-Duration shortest(std::span<const PathState> paths, Duration PathState::* time) {
+Duration shortest(std::span<const PathState> paths, Duration PathState::*time) {
   Duration result;
   for (const PathState& path : paths) {
     if (path.*time == Duration()) continue;
@@ -137,22 +137,36 @@ void Site::run(const std::atomic<bool>& stop) {
   cw::run(*worker_, clock_, *idle_, stop);
 }
 
-void Site::ask(const std::function<void(Instant)>& change) {
-  constexpr Duration patience = Duration::from_ms(100);
-  const auto call = [](void* function, Instant now) {
-    (*static_cast<const std::function<void(Instant)>*>(function))(now);
+bool Site::ask(std::function<void(Instant)> change, Duration patience) {
+  const auto call = [](void* question, Instant now) {
+    static_cast<const Question*>(question)->change(now);
   };
-  const Change posted{call, const_cast<std::function<void(Instant)>*>(&change)};
-  auto ticket = worker_->mailbox().try_post_any_thread(posted);
-  CW_ASSERT(ticket);  // there is one asker, and it waits
-  do wake();
-  while (!worker_->mailbox().wait_any_thread(*ticket, patience));
+  Question& question = *asked_.emplace_back(std::make_unique<Question>());
+  question.change = std::move(change);
+  const auto ticket = worker_->mailbox().try_post_any_thread({call, &question});
+  CW_ASSERT(ticket);  // one asker, who asks for little before it has been answered
+  question.ticket = *ticket;
+  return settle(patience);
 }
 
-SiteState Site::state() {
-  SiteState state;
-  ask([&](Instant now) { fill(state, now); });
-  return state;
+bool Site::settle(Duration patience) {
+  constexpr Duration step = Duration::from_ms(100);  // a wake-up may come just before the sleep
+  for (Duration left = patience; !asked_.empty(); left = left - step) {
+    wake();
+    const bool is_done =
+        worker_->mailbox().wait_any_thread(asked_.back()->ticket, std::min(left, step));
+    if (is_done) asked_.clear();
+    if (is_done || left <= step) break;
+  }
+  return asked_.empty();
+}
+
+std::optional<SiteState> Site::state(Duration patience) {
+  // No question on top of an open one: it would only be answered late.
+  if (!settle(patience)) return std::nullopt;
+  auto state = std::make_shared<SiteState>();
+  if (!ask([this, state](Instant now) { fill(*state, now); }, patience)) return std::nullopt;
+  return std::move(*state);
 }
 
 // On the worker's thread, some times a second: what it allocates costs less than a lock would. All
@@ -184,14 +198,15 @@ void Site::fill(SiteState& state, Instant now) {
   }
 }
 
-void Site::stop_taking() {
-  ask([this](Instant) { valve_->shut(); });
+bool Site::stop_taking(Duration patience) {
+  return ask([this](Instant) { valve_->shut(); }, patience);
 }
 
-void Site::leave() {
-  ask([this](Instant now) {
+bool Site::leave(Duration patience) {
+  const auto leave = [this](Instant now) {
     for (const auto& peer : endpoint_->peers()) peer->link().leave(now);
-  });
+  };
+  return ask(leave, patience);
 }
 
 }  // namespace cw::site

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "control/gateway/lan_port.h"
 #include "control/gateway/plan.h"
@@ -45,12 +46,14 @@ class Site {
   /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
   bool turn(Instant now) { return worker_->turn(now); }
 
-  // While another thread is in run(), or turns:
-  SiteState state();
-  /// Takes no more packets from the hosts.
-  void stop_taking();
-  /// Ends all links and tells the peers, over the next few turns.
-  void leave();
+  // While another thread is in run(), or turns. They wait for its next turn, and no longer than
+  // `patience`, since a policy may stand in a fact forever. Thread: one.
+  /// Nothing when there was no turn.
+  std::optional<SiteState> state(Duration patience);
+  /// Takes no more packets from the hosts. False: there was no turn; from the next one on.
+  bool stop_taking(Duration patience);
+  /// Ends all links and tells the peers, over the next few turns. False: as above.
+  bool leave(Duration patience);
   /// An idle worker looks for packets now and then, since not all ports can wake it.
   bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }
   void wake() { idle_->wake_any_thread(); }
@@ -61,9 +64,18 @@ class Site {
   Result<void> add_peers();
   Result<void> add_gateway();
   Port& wan() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }
-  /// Lets the worker call `change` between two turns, and waits for that.
-  void ask(const std::function<void(Instant)>& change);
+  /// Lets the worker call `change` between two turns, and waits for that. False: it will, but has
+  /// not yet.
+  bool ask(std::function<void(Instant)> change, Duration patience);
+  /// Waits until all that was asked has been done.
+  bool settle(Duration patience);
   void fill(SiteState& state, Instant now);
+
+  /// Lives until the worker has called it.
+  struct Question {
+    std::function<void(Instant)> change;
+    Mailbox::Ticket ticket = 0;
+  };
 
   Plan plan_;
   MachineClock clock_;
@@ -77,6 +89,7 @@ class Site {
   std::unique_ptr<gateway::Gateway> gateway_;
   std::optional<Worker> worker_;
   std::optional<IdleWait> idle_;
+  std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
 };
 
 }  // namespace cw::site

@@ -1,9 +1,8 @@
 #include "control/perf/options.h"
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <sstream>
 
+#include "control/config/file.h"
 #include "control/units/units.h"
 #include "control/wan/link_options.h"
 
@@ -177,12 +176,9 @@ Result<plugins::Setting> setting_of(const std::string& text) {
 
 Result<std::string> key_of(const std::string& file) {
   if (file.empty()) return key_default;
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << stream.rdbuf();
-  if (!stream) return failure(file + " cannot be read");
-  if (bytes.str().size() >= key_bytes_min) return bytes.str();
-  return failure(file + " has " + std::to_string(bytes.str().size()) + " bytes and must have " +
+  auto key = config::text_of_file(file);
+  if (!key || key->size() >= key_bytes_min) return key;
+  return failure(file + " has " + std::to_string(key->size()) + " bytes and must have " +
                  std::to_string(key_bytes_min) + " at least");
 }
 

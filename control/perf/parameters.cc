@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t in_flight_max = 256;
 constexpr uint64_t memory_max = uint64_t{4} << 30;  // of the receives posted ahead
 constexpr uint64_t rate_bps_max = 9'000'000'000'000;
-constexpr Duration patience_max = Duration::from_s(24 * 3600);
+constexpr Duration patience_max = Duration::from_s(24 * 3600);  // it is added to a time
 constexpr uint32_t chunk_slots = 16;
 
 std::string number(uint64_t value) { return std::to_string(value); }

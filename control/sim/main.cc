@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "control/config/file.h"
 #include "control/config/policy_keys.h"
-#include "control/config/read.h"
 #include "control/sim/scenario.h"
 #include "control/sim/simulation.h"
 #include "plugins/registry.h"
@@ -110,7 +110,7 @@ class Known {
 
 int run(const Arguments& arguments, const cw::Policies& policies) {
   const auto text = cw::config::text_of_file(arguments.file);
-  if (!text) return refuse(arguments.file + " cannot be read");
+  if (!text) return refuse(text.error().sentence);
   auto scenario = cw::read_scenario(arguments.file, *text, policies);
   if (!scenario) return refuse(scenario.error().sentence);
   if (arguments.seed) scenario->run.seed = *arguments.seed;

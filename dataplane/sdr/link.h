@@ -48,8 +48,10 @@ struct RandomSource {
 
 /// What this end tells the other about itself.
 struct LinkOptions {
-  std::string site;
-  PairKeys pair_keys;  ///< of `[pair]`, must agree
+  std::string site;          ///< what this end is called; empty: it does not say
+  std::string peer_site;     ///< what the other must be called; empty: this end does not ask
+  std::string peer_address;  ///< where it is, for sentences
+  PairKeys pair_keys;        ///< of `[pair]`, must agree
   MacKey key;
   RandomSource random;
   uint32_t payload_bytes = 1024;  ///< the largest slot this end can take
@@ -183,6 +185,8 @@ class Link {
   void read_description();
   void read_item(const PairKeyItem& item);
   void read_item(const QpItem& item);
+  void read_item(const SiteItem& item);
+  void read_item(const PeerItem& item);
   void come_up(Instant now);
   std::string misfit(const Hello& hello) const;
   void write_description(const std::vector<StreamAddress>& addresses);

@@ -16,6 +16,17 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+/// The peer as sentences name it.
+std::string told_peer(const LinkOptions& options) {
+  std::string text = "the peer";
+  if (!options.peer_site.empty()) text = "peer \"" + options.peer_site + "\"";
+  return options.peer_address.empty() ? text : text + " at " + options.peer_address;
+}
+
+bool try_write_names(RecordWriter& writer, const LinkOptions& options) {
+  return writer.try_add(SiteItem{options.site}) && writer.try_add(PeerItem{options.peer_site});
+}
+
 }  // namespace
 
 size_t Link::part_bytes_for(size_t envelope_bytes) {
@@ -117,6 +128,24 @@ void Link::read_item(const QpItem& item) {
   mismatch_ = "the peer has a QP " + std::to_string(item.qp) + " and this end does not";
 }
 
+// All sites may share a key, so who answers at an address need not be who was meant
+// (SPEC 5.3).
+void Link::read_item(const SiteItem& item) {
+  const bool is_said = !item.site.empty() && !options_.peer_site.empty();
+  if (!is_said || item.site == options_.peer_site || !mismatch_.empty()) return;
+  const std::string theirs = "\"" + printable(item.site) + "\"";
+  mismatch_ = told_peer(options_) + " says it is site " + theirs +
+              "; correct its address, or name the peer " + theirs + " if that is who was meant";
+}
+
+void Link::read_item(const PeerItem& item) {
+  const bool is_said = !item.peer.empty() && !options_.site.empty();
+  if (!is_said || item.peer == options_.site || !mismatch_.empty()) return;
+  mismatch_ = told_peer(options_) + " takes this site for \"" + printable(item.peer) +
+              "\", and it is \"" + options_.site +
+              "\"; correct the address or the name in its list of peers";
+}
+
 // ---- ours ----
 
 bool Link::try_write_stream(RecordWriter& writer, const StreamConfig& stream,
@@ -141,7 +170,7 @@ bool Link::try_write_stream(RecordWriter& writer, const StreamConfig& stream,
 bool Link::has_room_for(const StreamConfig& stream) const {
   std::vector<uint8_t> bytes(part_bytes_for(control_bytes()) * description_parts_max);
   RecordWriter writer(bytes);
-  bool fits = writer.try_add(SiteItem{options_.site});
+  bool fits = try_write_names(writer, options_);
   for (const auto& [key, value] : options_.pair_keys) {
     fits = fits && writer.try_add(PairKeyItem{{key, value}});
   }
@@ -155,7 +184,7 @@ bool Link::has_room_for(const StreamConfig& stream) const {
 void Link::write_description(const std::vector<StreamAddress>& addresses) {
   std::vector<uint8_t> bytes(description_bytes_max);
   RecordWriter writer(bytes);
-  bool fits = writer.try_add(SiteItem{options_.site});
+  bool fits = try_write_names(writer, options_);
   for (const auto& [key, value] : options_.pair_keys) {
     fits &= writer.try_add(PairKeyItem{{key, value}});
   }

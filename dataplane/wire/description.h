@@ -69,6 +69,18 @@ struct SiteItem {
   bool operator==(const SiteItem&) const = default;
 };
 
+/// What this end takes the other for, by the other's SITE. Hostile: escape before printing.
+struct PeerItem {
+  static constexpr auto type = ItemType::Peer;
+  static constexpr const char* name = "item_peer";
+
+  std::string_view peer;
+
+  static void fields(auto& item, auto& wire) { wire(item.peer); }
+  bool is_valid() const { return true; }
+  bool operator==(const PeerItem&) const = default;
+};
+
 /// The policy that an SDR QP runs, with its parameters.
 struct PolicyItem {
   static constexpr auto type = ItemType::Policy;
@@ -82,6 +94,6 @@ struct PolicyItem {
   bool operator==(const PolicyItem&) const = default;
 };
 
-using DescriptionItems = RecordList<PairKeyItem, QpItem, SiteItem, PolicyItem>;
+using DescriptionItems = RecordList<PairKeyItem, QpItem, SiteItem, PolicyItem, PeerItem>;
 
 }  // namespace cw

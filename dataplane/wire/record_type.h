@@ -25,6 +25,6 @@ enum class RecordType : uint8_t {
   SwapCancel = 17,
 };
 
-enum class ItemType : uint8_t { PairKey = 1, Qp = 2, Site = 3, Policy = 4 };
+enum class ItemType : uint8_t { PairKey = 1, Qp = 2, Site = 3, Policy = 4, Peer = 5 };
 
 }  // namespace cw

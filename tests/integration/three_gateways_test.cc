@@ -30,7 +30,8 @@ struct Way {
   std::unique_ptr<Datagrams> stream;
 };
 
-class ThreeGateways : public testing::Test {
+/// Three sites, configured, none of them running.
+class ThreeSites : public testing::Test {
  protected:
   void SetUp() override {
     const std::string why_not = obstacle();
@@ -42,17 +43,23 @@ class ThreeGateways : public testing::Test {
                                                     std::to_string(site)));
       gateway(site).configure(text_of_site(site));
     }
-    for (const auto& each : gateways_) each->start();
-    for (const auto& each : gateways_) ASSERT_TRUE(each->wait_up()) << each->program().err_so_far();
   }
   void TearDown() override {
     if (!HasFailure()) return;
     for (const auto& each : gateways_) std::cerr << each->program().err_so_far() << "\n";
   }
 
+  void start_all() {
+    for (const auto& each : gateways_) each->start();
+  }
+  void wait_all_up() {
+    for (const auto& each : gateways_) ASSERT_TRUE(each->wait_up()) << each->program().err_so_far();
+  }
+
   Gateway& gateway(int site) { return *gateways_[static_cast<size_t>(site - 1)]; }
 
-  std::string text_of_site(int site) const {
+  /// With `swaps`, it has the addresses of the two others for each other's.
+  std::string text_of_site(int site, bool swaps = false) const {
     std::ostringstream file;
     file << "[site]\nname = \"" << site << "\"\nstatus = \"" << folder_.path(std::to_string(site))
          << ".json\"\n[wan]\naddress = \"" << Triangle::wan_address(site)
@@ -63,7 +70,8 @@ class ThreeGateways : public testing::Test {
          << patient_class;
     for (int far = 1; far <= Triangle::site_count; ++far) {
       if (far == site) continue;
-      file << "[[peer]]\nname = \"" << far << "\"\naddress = \"" << Triangle::wan_address(far)
+      const int at = swaps ? 6 - site - far : far;
+      file << "[[peer]]\nname = \"" << far << "\"\naddress = \"" << Triangle::wan_address(at)
            << "\"\nroutes = [\"" << Triangle::prefix(far) << "\"]\n";
     }
     return file.str();
@@ -114,6 +122,43 @@ class ThreeGateways : public testing::Test {
   std::optional<Triangle> lab_;
   std::vector<std::unique_ptr<Gateway>> gateways_;
 };
+
+/// The same, running, with all links up.
+class ThreeGateways : public ThreeSites {
+ protected:
+  void SetUp() override {
+    ThreeSites::SetUp();
+    if (IsSkipped()) return;
+    start_all();
+    wait_all_up();
+  }
+};
+
+TEST_F(ThreeSites, whose_addresses_one_has_swapped_stay_apart_and_both_ends_say_why) {
+  gateway(1).configure(text_of_site(1, /*swaps=*/true));
+  start_all();
+  const struct {
+    int site;
+    const char* sentence;
+  } rows[] = {
+      {1, R"(peer \"2\" at 192.0.2.3 says it is site \"3\")"},
+      {1, R"(peer \"3\" at 192.0.2.2 says it is site \"2\")"},
+      {2, R"(peer \"1\" at 192.0.2.1 takes this site for \"3\", and it is \"2\")"},
+      {3, R"(peer \"1\" at 192.0.2.1 takes this site for \"2\", and it is \"3\")"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_TRUE(gateway(row.site).program().wait_for(row.sentence)) << row.sentence;
+  }
+  for (const int site : {1, 2, 3}) {
+    const Json status = gateway(site).status();
+    for (const Json& peer : status["peers"]) {
+      const bool is_wrong = site == 1 || peer["name"] == "1";
+      EXPECT_EQ(peer["link"], is_wrong ? "down" : "up") << site << peer;
+      if (!is_wrong) continue;
+      EXPECT_NE(peer.value("why", "").find("site"), std::string::npos) << peer;
+    }
+  }
+}
 
 TEST_F(ThreeGateways, carry_all_six_ways_at_once_and_account_for_each_peer) {
   std::vector<Way> ways = send_all_ways();

@@ -46,6 +46,11 @@ std::string obstacle_to_socket(const std::string& name, int family) {
            " needs rights that this process lacks; run as root, or grant CAP_NET_RAW, "
            "CAP_NET_ADMIN and, for net_af_xdp, CAP_BPF";
   }
+  if (error == EAFNOSUPPORT) {
+    return name +
+           " may not open its sockets: this kernel lacks them, or the unit that this runs in "
+           "restricts them; configs/causewayd.service.d has a drop-in for it";
+  }
   return name + " is not to be had from this kernel: " + std::strerror(error) +
          "; net_af_packet asks for least";
 }

@@ -46,6 +46,7 @@ QP = record(2, struct.pack(">HBBIIQQQQ", 3, 2, 2, 0x5EEDDA7A, 0x5EED4E9A, 0x1000
                            0x2000000000, 0x10000000, 0x4000000)
             + struct.pack(">IIII", 0x001000, 0x001001, 0x001002, 0x001003))
 SITE = record(3, b"zurich")
+PEER = record(5, b"geneva")
 POLICY = record(4, struct.pack(">H", 3) + b"erasure\0" + b"k=32 m=4")
 
 GOLDEN = [
@@ -86,6 +87,7 @@ GOLDEN = [
      envelope(description(PAIR_KEY))),
     ("item_qp", "a description of one item: two generations of two channels", envelope(description(QP))),
     ("item_site", "a description of one item: the name of the site", envelope(description(SITE))),
+    ("item_peer", "a description of one item: what the other site is taken for", envelope(description(PEER))),
     ("item_policy", "a description of one item: a policy with its parameters",
      envelope(description(POLICY))),
     ("empty", "no record at all: a sign of life", envelope(b"")),

@@ -119,6 +119,38 @@ TEST(Handshake, streams_of_another_shape_are_named_as_pair_keys_are) {
   EXPECT_EQ(why.b, "qp0.messages is 16 here and 8 at the peer: [pair] keys must be equal");
 }
 
+TEST(Handshake, a_site_that_is_not_the_one_meant_is_named_at_both_ends) {
+  PairOptions options = reliable_pair();
+  options.a.name = "north", options.a.peer_name = "south";
+  options.b.name = "east", options.b.peer_name = "north";
+  const Complaints why = why_down(options);
+  EXPECT_EQ(why.a,
+            "peer \"south\" says it is site \"east\"; correct its address, or name the peer "
+            "\"east\" if that is who was meant");
+  EXPECT_EQ(why.b,
+            "peer \"north\" takes this site for \"south\", and it is \"east\"; correct the "
+            "address or the name in its list of peers");
+}
+
+TEST(Handshake, an_end_without_names_says_none_and_asks_for_none) {
+  PairOptions options = reliable_pair();
+  options.a.name = "north", options.a.peer_name = "south";
+  options.b.name.clear();
+  const WireScript script;
+  Pair pair(options, script);
+  EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 5_s)) << pair.a->peer().link().why();
+}
+
+// A name comes from outside, and ends up in a log.
+TEST(Handshake, a_site_with_a_hostile_name_is_named_without_its_bytes) {
+  PairOptions options = reliable_pair();
+  options.a.peer_name = "south";
+  options.b.name = std::string("a\nb\x1b[2J") + std::string(500, 'x');
+  const Complaints why = why_down(options);
+  EXPECT_TRUE(why.a.starts_with("peer \"south\" says it is site \"a?b?[2Jxxx")) << why.a;
+  EXPECT_LT(why.a.size(), 400u);
+}
+
 // [C-18]
 TEST(Handshake, a_hello_that_does_not_fit_is_named_with_both_values) {
   PairOptions options = reliable_pair();

@@ -24,7 +24,8 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
 
   sdr::PeerOptions peer_options;
   peer_options.peer = peer;
-  peer_options.link.site = "sim";
+  peer_options.link.site = options.name;
+  peer_options.link.peer_site = options.peer_name;
   peer_options.link.pair_keys = options.pair_keys;
   peer_options.link.key = {&mac_, cw_mac_compute};
   peer_options.link.random = {&prng_, &Site::random};

@@ -32,6 +32,7 @@ struct SiteOptions {
   bool adapt = false;  ///< the rate, to what the link carries
   uint16_t paths = 1;
   uint32_t overhead_ppm = 1'000'000;
+  std::string name = "sim", peer_name;  ///< its own, and what it takes the other for
   std::vector<std::pair<std::string, std::string>> pair_keys;
   std::string key = "a shared secret of this pair";
   sdr::CodingOptions coding;

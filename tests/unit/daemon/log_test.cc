@@ -21,6 +21,12 @@ TEST(Log, quotes_what_would_be_taken_apart) {
   EXPECT_EQ(line_of("ready", Fields::object()), "ready");
 }
 
+// A kernel lets an interface be called nearly anything.
+TEST(Log, takes_any_bytes_and_gives_a_terminal_none_to_obey) {
+  EXPECT_EQ(line_of("x", {{"a", "\xff b"}, {"c", "d\x1b[2J"}}),
+            "x a=\"\xef\xbf\xbd b\" c=\"d\\u001b[2J\"");
+}
+
 TEST(Log, writes_a_line_with_its_time_and_level) {
   const std::regex line(
       R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info up peer=north rtt_ms=24.5\n)");

@@ -1,10 +1,13 @@
 #include "control/daemon/status.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 namespace cw::daemon {
@@ -35,6 +38,74 @@ TEST(Status, says_which_file_cannot_be_written) {
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().sentence,
             "site.status: cannot write /nowhere/status.json.new: No such file or directory");
+}
+
+/// What this process may write into a file.
+class FileSizeMost {
+ public:
+  explicit FileSizeMost(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit most{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &most);
+  }
+  ~FileSizeMost() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeMost(const FileSizeMost&) = delete;
+  FileSizeMost& operator=(const FileSizeMost&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Status, keeps_the_old_file_and_says_why_when_the_new_one_cannot_be_whole) {
+  const std::string path = testing::TempDir() + "status_full_" + std::to_string(getpid());
+  ASSERT_TRUE(write_atomically(path, "old"));
+  {
+    const FileSizeMost most(10);
+    const auto written = write_atomically(path, std::string(100, 'x'));
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().sentence,
+              "site.status: cannot write " + path + ".new: File too large");
+  }
+  EXPECT_EQ(text_of(path), "old");
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  unlink(path.c_str());
+}
+
+TEST(Status, leaves_nothing_when_a_folder_is_in_its_place) {
+  const std::string path = testing::TempDir() + "status_folder_" + std::to_string(getpid());
+  std::filesystem::create_directory(path);
+  const auto written = write_atomically(path, "text");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().sentence, "site.status: cannot replace " + path + ": Is a directory");
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  std::filesystem::remove(path);
+}
+
+// In a folder that others may write to, such as /tmp.
+TEST(Status, does_not_write_where_a_stranger_has_put_a_link) {
+  const std::string path = testing::TempDir() + "status_link_" + std::to_string(getpid());
+  std::ofstream(path + ".precious") << "precious";
+  ASSERT_EQ(symlink((path + ".precious").c_str(), (path + ".new").c_str()), 0);
+  EXPECT_TRUE(write_atomically(path, "text"));
+  EXPECT_EQ(text_of(path), "text");
+  EXPECT_EQ(text_of(path + ".precious"), "precious");
+  for (const char* end : {"", ".precious", ".new"}) unlink((path + end).c_str());
+}
+
+TEST(Status, bears_the_time_it_was_written) {
+  const std::string now = utc_now();
+  const Json json =
+      status_of(site::Plan(), site::SiteState(), {.state = "worker stuck", .stuck_since = now});
+  static const std::regex iso(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)");
+  EXPECT_TRUE(std::regex_match(json["written"].get<std::string>(), iso)) << json["written"];
+  EXPECT_GE(json["written"], now);
+  EXPECT_EQ(json["stuck_since"], now);
+  std::ifstream uptime("/proc/uptime");
+  double seconds = 0;
+  uptime >> seconds;
+  EXPECT_NEAR(json["machine_uptime_s"].get<double>(), seconds, 60);
+  EXPECT_EQ(status_at_start(site::Plan())["state"], "starting");
 }
 
 site::Plan plan_of_one_peer() {

@@ -122,7 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"client h --rate fast", "--rate: \"fast\" is not a rate"},
         Mistake{"client h --duration 0s", "--duration must be longer"},
         Mistake{"client h --policy-param window", "\"window\" is not of the form NAME=VALUE"},
-        Mistake{"client h --key-file /none", "--key-file: /none cannot be read"},
+        Mistake{"client h --key-file /none",
+                "--key-file: /none cannot be read (No such file or directory)"},
         Mistake{"client h --key-file /dev/null", "has 0 bytes and must have 16 at least"},
         Mistake{"server --udp-port 0", "--udp-port must be 1 to 65535"},
         Mistake{"server --count 3", "--help shows every option"}));

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "control/perf/rendezvous.h"
 #include "dataplane/base/limits.h"
 
 namespace cw::perf {
@@ -47,6 +48,22 @@ TEST(PerfParameters, are_checked_where_they_are_heard) {
   const auto heard = parameters_of(greedy);
   ASSERT_FALSE(heard);
   EXPECT_NE(heard.error().sentence.find("--size"), std::string::npos) << heard.error().sentence;
+  Json endless = json_of(example());
+  endless["patience_ns"] = INT64_MAX;
+  EXPECT_FALSE(parameters_of(endless));
+}
+
+// A stranger's {"finish":"soon"} ended a server with --keep by an exception.
+TEST(PerfRendezvous, takes_values_of_the_kind_they_should_be_and_no_others) {
+  const Json said = Json::parse(R"({"finish": 7, "whole": true, "refused": "why", "wrong": -1})");
+  EXPECT_EQ(value_of<uint64_t>(said, "finish"), 7u);
+  EXPECT_EQ(value_of<bool>(said, "whole"), true);
+  EXPECT_EQ(value_of<std::string>(said, "refused"), "why");
+  for (const char* name : {"whole", "refused", "wrong", "nothing"}) {
+    EXPECT_EQ(value_of<uint64_t>(said, name), std::nullopt) << name;
+  }
+  EXPECT_EQ(value_of<bool>(said, "finish"), std::nullopt);
+  EXPECT_EQ(value_of<std::string>(said, "finish"), std::nullopt);
 }
 
 RC_GTEST_PROP(PerfParameters, that_pass_the_check_make_a_stream_that_holds_what_is_in_flight, ()) {

@@ -244,6 +244,12 @@ TEST(GatewayFile, names_what_is_wrong_with_peers) {
        "f:13:10: peer \"north\": route 192.0.2.0/24 holds the address 192.0.2.2 of peer \"north\", "
        "so what is sent to that gateway would come back here; take it out, or set lan.routes = "
        "false and route yourself"},
+      {"name = \"north\"", "name = ''", "",
+       "f:11:8: peer.name must have 1 to 63 characters, as that site's site.name"},
+      {"name = \"north\"", "name = 'south'", "",
+       "f:11:8: peer \"south\" has this site's own name; names of sites must differ"},
+      {"name = \"north\"", "name = \"no\\u001bth\"", "",
+       "f:11:8: peer.name holds a control character, which no text may"},
       {"192.0.2.2", "north.example", "",
        "f:12:11: peer.address: \"north.example\" is not an IP address, such as 192.0.2.1 or "
        "2001:db8::1"},

@@ -123,6 +123,7 @@ inline QpItem example(QpItem) {
           .qpns = example_qpns};
 }
 inline SiteItem example(SiteItem) { return {.site = "zurich"}; }
+inline PeerItem example(PeerItem) { return {.peer = "geneva"}; }
 inline PolicyItem example(PolicyItem) { return {.qp = 3, .policy = {"erasure", "k=32 m=4"}}; }
 
 }  // namespace cw::test
