@@ -15,9 +15,9 @@ using Json = nlohmann::json;
 
 constexpr uint64_t seed = 20261121;
 constexpr size_t hostile_frames = 6000;
-constexpr uint32_t flood_per_second = 100'000, replay_per_second = 10'000;
+constexpr uint32_t flood_per_second = 20'000, replay_per_second = 10'000;
 /// Over DPDK they do not end in a socket but come through a ring that everybody shares.
-constexpr uint32_t flood_per_second_over_dpdk = 30'000;
+constexpr uint32_t flood_per_second_over_dpdk = 20'000;
 
 class GatewayHostile : public TwoGateways {
  protected:
