@@ -4,10 +4,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "plugins/loader.h"
-#include "policies/policies.h"
 
 namespace cw::conformance {
 namespace {
@@ -38,7 +36,10 @@ const Traits table[] = {
   std::abort();
 }
 
-const cw_policy_ops* load(const std::string& path) {
+/// The file of a policy; that the static library is the same is shown beside it
+/// (tests/unit/policies/plugin_test).
+const cw_policy_ops* load(const char* policy) {
+  const std::string path = std::string(CW_PLUGIN_DIR) + "/" + policy + ".so";
   // Never closed: the table is used until the program ends.
   void* file = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) give_up(dlerror());
@@ -59,15 +60,6 @@ Candidate stranger(const char* path) {
   return {ops.name, &ops, Traits{.policy = ops.name}};
 }
 
-/// The one place where tables come from.
-const cw_policy_ops* table_of(const char* policy, Form form) {
-  if (form == Form::Loaded) return load(std::string(CW_PLUGIN_DIR) + "/" + policy + ".so");
-  for (const cw_policy_ops* ops : policy::all()) {
-    if (std::strcmp(ops->name, policy) == 0) return ops;
-  }
-  give_up(std::string("there is no policy ") + policy);
-}
-
 }  // namespace
 
 std::vector<double> Candidate::params() const {
@@ -83,9 +75,7 @@ std::vector<Candidate> candidates() {
   if (const char* path = std::getenv("CAUSEWAY_PLUGIN")) return {stranger(path)};
   std::vector<Candidate> all;
   for (const Traits& traits : table) {
-    const std::string name = std::string(traits.policy) + traits.variant;
-    all.push_back({name + "_static", table_of(traits.policy, Form::Static), traits});
-    all.push_back({name + "_loaded", table_of(traits.policy, Form::Loaded), traits});
+    all.push_back({std::string(traits.policy) + traits.variant, load(traits.policy), traits});
   }
   return all;
 }

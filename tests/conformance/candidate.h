@@ -1,4 +1,4 @@
-// Who is tested: a policy, in one of its two forms, with what it promises beyond the ABI.
+// Who is tested: a policy, with what it promises beyond the ABI.
 #pragma once
 
 #include <map>
@@ -8,8 +8,6 @@
 #include "dataplane/policy.h"
 
 namespace cw::conformance {
-
-enum class Form { Static, Loaded };
 
 /// A row of the suite's table. What a policy does not promise is said here and nowhere else.
 struct Traits {
@@ -33,7 +31,7 @@ struct Candidate {
   std::vector<double> params() const;
 };
 
-/// Every policy in every form; or, when CAUSEWAY_PLUGIN names a file, the policy in it alone.
+/// Every policy, as a file; or, when CAUSEWAY_PLUGIN names a file, the policy in it alone.
 std::vector<Candidate> candidates();
 
 }  // namespace cw::conformance

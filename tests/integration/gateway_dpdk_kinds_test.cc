@@ -362,7 +362,7 @@ TEST_F(GatewaysOf, take_hugepages_where_there_are_enough_and_do_without_elsewher
 
 // ---- idle ---------------------------------------------------------------------------------------
 
-TEST_F(GatewaysOf, with_nothing_to_do_step_seldom_and_use_little_of_a_core) {
+TEST_F(GatewaysOf, with_nothing_to_do_step_seldom) {
   prepare_strangers();
   start_both([](GatewayFile& file, const SiteAddresses& own) {
     file.wan_device = std::string("net_af_packet0,iface=") + own.wan_interface;
@@ -370,16 +370,12 @@ TEST_F(GatewaysOf, with_nothing_to_do_step_seldom_and_use_little_of_a_core) {
   });
   const auto turns = [this] { return a().status()["counters"]["turns"].get<double>(); };
   const double before = turns();
-  const auto cpu_before = a().program().processor_time();
   const auto start = Time::now();
   std::this_thread::sleep_for(seconds(3));
-  const std::chrono::duration<double> cpu = a().program().processor_time() - cpu_before;
   const std::chrono::duration<double> wall = Time::now() - start;
   const double per_second = (turns() - before) / wall.count();
-  tell(std::to_string(per_second) + " turns per second, " +
-       std::to_string(100 * cpu.count() / wall.count()) + " % of a core");
+  tell(std::to_string(per_second) + " turns per second");
   EXPECT_LT(per_second, 2500);
-  EXPECT_LT(cpu.count() / wall.count(), 0.10);
   EXPECT_NE(a().program().err_so_far().find("steps meaning="), std::string::npos);
 }
 

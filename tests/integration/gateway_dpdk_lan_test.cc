@@ -99,12 +99,14 @@ TEST_F(GatewaysOverDpdk, take_a_hop_each_off_a_packet) {
   build_dpdk(/*is_wan_too=*/false);
   for (const char* target : {site_b.host, site_b.host_v6}) {
     ASSERT_TRUE(meet(target)) << target;
-    const auto arrives = [&](const char* hops) {
-      return sites().space(At::HostA).run({"ping", "-c1", "-W2", "-t", hops, target}).status == 0;
+    Pings pings(sites().space(At::HostA), target);
+    const auto arrives = [&](int hops) {
+      pings.set_hops(hops);
+      return pings.ping(100, seconds(2)).has_value();
     };
-    EXPECT_TRUE(arrives("3")) << target;
-    EXPECT_FALSE(arrives("2")) << target;
-    EXPECT_FALSE(arrives("1")) << target;
+    EXPECT_TRUE(arrives(3)) << target;
+    EXPECT_FALSE(arrives(2)) << target;
+    EXPECT_FALSE(arrives(1)) << target;
   }
 }
 

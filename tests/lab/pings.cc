@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace cw::lab {
@@ -42,6 +43,12 @@ Pings::Pings(const Space& from, const char* target)
 }
 
 Pings::~Pings() { close(fd_); }
+
+void Pings::set_hops(int hops) {
+  const int status = is_v6_ ? setsockopt(fd_, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops, sizeof(hops))
+                            : setsockopt(fd_, IPPROTO_IP, IP_TTL, &hops, sizeof(hops));
+  if (status != 0) throw std::runtime_error("no ping of " + std::to_string(hops) + " hops");
+}
 
 std::optional<Time::duration> Pings::ping(size_t bytes, std::chrono::milliseconds most) {
   const size_t ip_bytes = is_v6_ ? 40 : 20;

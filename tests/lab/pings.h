@@ -18,6 +18,9 @@ class Pings {
   Pings(const Pings&) = delete;
   Pings& operator=(const Pings&) = delete;
 
+  /// How many routers may pass on what is sent from now on; the system's choice before.
+  void set_hops(int hops);
+
   /// Sends one and waits for its answer; nothing when none came in time. A packet of `bytes` with
   /// its IP header, 36 (56) at least.
   std::optional<Time::duration> ping(size_t bytes, std::chrono::milliseconds most);

@@ -1,5 +1,6 @@
 #include "tests/lab/virtual_host.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -48,6 +49,8 @@ std::string settings(const std::string& guest, const SiteAddresses& site, uint32
                              " makes it");
   }
   if (!kernel.empty() && kernel.back() == '\n') kernel.pop_back();
+  // It finds its programs where this machine does.
+  lines << "path=" << std::getenv("PATH") << "\n";
   lines << "guest=" << guest << "\nkernel=" << kernel << "\nmtu=" << mtu
         << "\naddress=" << site.host << "\naddress_v6=" << site.host_v6
         << "\ngateway=" << site.gateway << "\ngateway_v6=" << site.gateway_v6 << "\n";

@@ -2,7 +2,7 @@
 # that are put on the desk, each in its own process: N.sh to N.out, N.err and, when it has ended,
 # N.status.
 . /desk/settings
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
+export PATH=$path HOME=/tmp
 exec </dev/null
 
 mount -t tmpfs tmpfs /run

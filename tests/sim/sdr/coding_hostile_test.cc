@@ -2,8 +2,6 @@
 // policies that name what is not there, applications that end messages under way, slow codecs.
 #include <gtest/gtest.h>
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -411,70 +409,6 @@ TEST(HostileCoding, an_end_that_goes_waits_for_its_codec_and_another_begins_anew
   }
   EXPECT_TRUE(pair.delivers(20, 20_s));
   EXPECT_EQ(pair.courier().complaint(), "");
-}
-
-// ---- measured -----------------------------------------------------------------------------------
-
-/// Of this thread: what others make it wait for does not count.
-std::chrono::nanoseconds cpu_time() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-void burning_encode(const void* table, const cw_shard* data, const cw_shard* repair, uint32_t count,
-                    void* scratch) {
-  const auto end = cpu_time() + std::chrono::microseconds(500);
-  while (cpu_time() < end) continue;
-  cw_codec_rs()->encode(table, data, repair, count, scratch);
-}
-
-class TimedSite final : public Actor {
- public:
-  explicit TimedSite(Site& site) : site_(site) {}
-  void turn(Instant now) override {
-    const auto begin = cpu_time();
-    site_.turn(now);
-    times_.push_back(cpu_time() - begin);
-  }
-  Instant next_deadline() const override { return site_.next_deadline(); }
-  double longest_us() const {
-    return std::chrono::duration<double, std::micro>(*std::ranges::max_element(times_)).count();
-  }
-
- private:
-  Site& site_;
-  std::vector<std::chrono::nanoseconds> times_;
-};
-
-TEST(HostileCoding, the_longest_turn_is_short_with_a_slow_codec_on_a_thread) {
-  static cw_codec_ops burning = *cw_codec_rs();
-  burning.encode = burning_encode;
-  double longest_us[2];
-  for (const size_t threads : {size_t{0}, size_t{1}}) {
-    SiteOptions site = coding_site({.k = 8, .m = 4, .rows = 2, .resend_ms = 50});
-    site.stream.codecs[0] = &burning;
-    site.coding.executor.threads = threads;
-    if (threads > 0) site.coding.executor.turn_work_max = 0;
-    Story story({.site = site,
-                 .transfer = {.messages = 20, .bytes_of = [](uint64_t) { return 128 * payload; }},
-                 .wire = {.delay = 2_ms}});
-    TimedSite a(story.a);
-    Stage stage(story.network, 1);
-    for (Actor* actor : std::initializer_list<Actor*>{&a, &story.b, &story.transfer}) {
-      stage.add(*actor);
-    }
-    stage.run_until([&] { return story.transfer.is_done(); }, story.network.now() + 10_s);
-    EXPECT_TRUE(story.transfer.is_done());
-    longest_us[threads] = a.longest_us();
-  }
-  std::printf("a turn of 500 us per row: inline %.0f us, on a thread %.0f us\n", longest_us[0],
-              longest_us[1]);
-  RecordProperty("inline_us", static_cast<int>(longest_us[0]));
-  RecordProperty("thread_us", static_cast<int>(longest_us[1]));
-  // A ratio, since how fast the machine is says nothing: sanitizers alone make turns five times
-  // longer.
-  EXPECT_GT(longest_us[0], 2 * longest_us[1]) << "inline, a turn lasts as long as its rows";
 }
 
 }  // namespace
