@@ -157,10 +157,10 @@ StoryOptions swarm_story(uint64_t seed) {
 std::string describe(const StoryOptions& story) {
   const sdr::StreamConfig& stream = story.site.stream;
   std::ostringstream text;
-  text << "seed " << story.seed << ": " << story.site.policy->name << ", " << story.site.paths
-       << " paths of " << story.wire.delay.us() << " us, " << story.site.rate.bps() / 1'000'000
-       << " Mbit/s, " << story.transfer.messages << " messages up to " << stream.data_slots_max
-       << " x " << stream.payload_bytes << " bytes, " << stream.messages << " ids, "
+  text << story.site.policy->name << ", " << story.site.paths << " paths of "
+       << story.wire.delay.us() << " us, " << story.site.rate.bps() / 1'000'000 << " Mbit/s, "
+       << story.transfer.messages << " messages up to " << stream.data_slots_max << " x "
+       << stream.payload_bytes << " bytes, " << stream.messages << " ids, "
        << int{stream.generations} << " generations, " << int{stream.channels}
        << " channels, chunks of " << stream.chunk_slots << ", " << story.transfer.in_flight
        << " in flight, " << story.transfer.posted << " posted, loss " << story.wire.loss

@@ -18,7 +18,7 @@ TEST_P(Swarm, survives_whatever_the_seeds_of_this_shard_bring) {
   uint64_t packets = 0;
   for (uint64_t seed = GetParam() + 1; packets < shard_packets; seed += shards) {
     const SwarmRun run = run_swarm(seed);
-    ASSERT_EQ(run.complaint, "") << describe(swarm_story(seed));
+    ASSERT_EQ(run.complaint, "") << "seed " << seed << ": " << describe(swarm_story(seed));
     packets += run.faulty_packets;
   }
   std::printf("%llu packets under faults\n", static_cast<unsigned long long>(packets));
