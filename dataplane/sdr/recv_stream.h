@@ -78,6 +78,9 @@ class RecvStream final : public PolicyActions, private CodeClient {
   /// Ends the receive, whole or not. False for a stale handle.
   bool complete(RecvHandle handle, Instant now);
   bool is_idle() const { return posted_count_ == 0; }
+  /// Receives whose status has left Open, since the stream was made: while it stays, no info()
+  /// needs to be asked for that.
+  uint64_t over_count() const { return over_count_; }
 
   // ---- the link ----
   /// A new epoch: packets to `address` are this stream's.
@@ -201,6 +204,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void tell_arrived(Message& message, Instant now);
   void advance_first_missing(Message& message) const;
   void finish_if_over(Message& message);
+  void end_with(Message& message, MessageStatus status);
   bool is_missing_from(const Message& message, uint32_t slot) const;
   void open(const Message& message, Instant now);
   void advance_sequences();
@@ -236,6 +240,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   MessageSeq heard_seq_;    // of everything below the length is known
   uint64_t slot_limit_ = 0;
   uint32_t posted_count_ = 0, open_count_ = 0;
+  uint64_t over_count_ = 0;
 
   NoteQueue notes_;
   Duration rtt_ = Duration::from_ms(1);
