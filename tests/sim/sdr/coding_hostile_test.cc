@@ -125,10 +125,14 @@ TEST(HostileCoding, repair_slots_must_name_their_window_key_and_place) {
       drops_of(DropReason::window_misaligned, [](SlotWrite& slot) { slot.address += payload; }),
       1u);
   EXPECT_EQ(drops_of(DropReason::slot_range,
-                     [&](SlotWrite& slot) { slot.immediate = split.pack({0, end, 0}); }),
+                     [&](SlotWrite& slot) {
+                       slot.immediate = split.pack({0, end, 0});
+                     }),
             1u);
   EXPECT_EQ(drops_of(DropReason::slot_range,
-                     [&](SlotWrite& slot) { slot.immediate = split.pack({8, end - 1, 0}); }),
+                     [&](SlotWrite& slot) {
+                       slot.immediate = split.pack({8, end - 1, 0});
+                     }),
             1u);
   EXPECT_EQ(drops_of(DropReason::generation_late, [](SlotWrite&) {}) +
                 drops_of(DropReason::message_not_open, [](SlotWrite&) {}),
