@@ -212,12 +212,13 @@ inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const T
 void Peer::flush_arrivals(Instant now) {
   if (!has_arrivals_) return;
   has_arrivals_ = false;
-  has_arrivals_since_report_ = true;
-  link_.on_data(now);
-  if (reports_due_ == Instant::never()) reports_due_ = now;
   for (Qp& qp : qps_) {
     if (qp.recv) qp.recv->flush_facts(now);
   }
+  if (!link_.is_up()) return;  // the same burst has ended the epoch: nobody would hear of it
+  has_arrivals_since_report_ = true;
+  link_.on_data(now);
+  if (reports_due_ == Instant::never()) reports_due_ = now;
 }
 
 bool Peer::settle_gaps(Instant now) {

@@ -36,6 +36,16 @@ class Wiretap final : public PortAround {
       : PortAround(port), port_(port), prng_(seed), kept_max_(kept_max) {}
 
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
+  size_t rx_burst(std::span<Packet*> out, Instant now) override {
+    const size_t count = PortAround::rx_burst(out, now);
+    for (const Packet* packet : out.first(count)) {
+      goes_back_ |= packet->at < latest_;
+      latest_ = packet->at;
+    }
+    return count;
+  }
+  /// Whether a packet has come with an earlier stamp than one before it.
+  bool goes_back() const { return goes_back_; }
   /// Any packet of any age, or null.
   const Kept* any() { return kept_.empty() ? nullptr : &kept_[prng_.below(kept_.size())]; }
   /// Puts a packet on the wire; false when there is none to put it in.
@@ -48,6 +58,8 @@ class Wiretap final : public PortAround {
   size_t kept_max_;
   std::vector<Kept> kept_;
   uint64_t seen_ = 0, injected_ = 0;
+  Instant latest_;
+  bool goes_back_ = false;
 };
 
 class Stranger final : public Actor {

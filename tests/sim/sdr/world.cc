@@ -62,8 +62,9 @@ World::World(const WorldOptions& options)
   stage_.add(stranger_);
   memory_.warm_up_ends();
   for (Checker* checker : courier_.checkers()) stage_.watch(*checker);
-  for (Checker* checker : std::initializer_list<Checker*>{
-           &conservation_, &memory_, &at_rest_, &clock_, &turns_, &epochs_, &converged_}) {
+  for (Checker* checker :
+       std::initializer_list<Checker*>{&conservation_, &memory_, &at_rest_, &arrivals_, &clock_,
+                                       &turns_, &epochs_, &converged_}) {
     stage_.watch(*checker);
   }
 }
@@ -125,6 +126,8 @@ std::string World::run_calm() {
   run_for(options_.calm_max + Duration::from_s(1),
           [&] { return converged_.settled_at().has_value(); });
   courier_.check_graves();
+  if (a_.tap.goes_back() || b_.tap.goes_back())
+    arrivals_.broken("a packet came before one that came earlier");
   if (restarts_ == 0 && courier_.lost_sends() + courier_.lost_receives() > 0) {
     epochs_.broken("an epoch ended though neither site was restarted");
   }

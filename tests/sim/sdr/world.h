@@ -110,6 +110,7 @@ class World {
   Conservation conservation_;
   BoundedMemory memory_;
   Promise at_rest_{"nothing kept"};
+  Promise arrivals_{"order of time"};
   ClockMonotone clock_;
   FewTurns turns_;
   Promise epochs_{"epochs last"};
