@@ -78,8 +78,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   /// Ends the receive, whole or not. False for a stale handle.
   bool complete(RecvHandle handle, Instant now);
   bool is_idle() const { return posted_count_ == 0; }
-  /// Receives whose status has left Open, since the stream was made: while it stays, no info()
-  /// needs to be asked for that.
+  /// Receives whose status has left Open so far: while it stays, info() has nothing new on that.
   uint64_t over_count() const { return over_count_; }
 
   // ---- the link ----
@@ -238,9 +237,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   MessageSeq next_seq_;     // to be posted
   MessageSeq retired_seq_;  // everything below is complete
   MessageSeq heard_seq_;    // of everything below the length is known
-  uint64_t slot_limit_ = 0;
+  uint64_t slot_limit_ = 0, over_count_ = 0;
   uint32_t posted_count_ = 0, open_count_ = 0;
-  uint64_t over_count_ = 0;
 
   NoteQueue notes_;
   Duration rtt_ = Duration::from_ms(1);

@@ -27,11 +27,12 @@ cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
   const auto room"
   TO "  }
   const auto room"
-  FOUND_BY "one epoch")
+  FOUND_BY "one epoch"
+  PACKETS 2000000)
 cw_swarm_mutant(ends_an_epoch_after_a_short_silence SWARM sdr_swarm
   SOURCE dataplane/sdr/link.cc
   FROM "if (dead_due_ > now) return;"
-  TO "if (dead_due_ > now + Duration::from_ms(14'900)) return;"
+  TO "if (dead_due_ > now + Duration::from_ms(14'970)) return;"
   FOUND_BY "epochs last")
 cw_swarm_mutant(writes_to_the_receive_before SWARM sdr_swarm
   SOURCE dataplane/sdr/recv_stream.cc
@@ -43,14 +44,11 @@ cw_swarm_mutant(writes_to_the_receive_before SWARM sdr_swarm
   before = message->memory;
 "
   FOUND_BY "memory given back")
-cw_swarm_mutant(never_settles_the_fourth_message SWARM sdr_swarm
+cw_swarm_mutant(never_says_that_the_fourth_message_is_over SWARM sdr_swarm
   SOURCE dataplane/sdr/send_stream.cc
-  FROM "  Message* message = find_told(finish.message);
-  if (message == nullptr ||"
-  TO "  Message* message = find_told(finish.message);
-  if (message == nullptr || finish.message == 3 ||"
-  FOUND_BY "nothing starves"
-  PACKETS 100000)
+  FROM "return message->rows_coding > 0 ?"
+  TO "return message->rows_coding > 0 || message->seq.value() == 3 ?"
+  FOUND_BY "nothing starves")
 cw_swarm_mutant(loses_a_packet_of_a_long_burst SWARM sdr_swarm
   SOURCE dataplane/sdr/endpoint.cc
   FROM "port_.give_back(packets);"
@@ -69,8 +67,8 @@ cw_swarm_mutant(wants_turns_while_a_message_is_open SWARM sdr_swarm
   TO "if (needs_telling_ || live_count_ > 0) return Instant();"
   FOUND_BY "few turns"
   PACKETS 100000)
-cw_swarm_mutant(settles_a_slot_early SWARM sdr_swarm
-  SOURCE dataplane/sdr/send_stream.cc
-  FROM "if (message->is_close_told && message->settled == message->end) {"
-  TO "if (message->is_close_told && message->settled + 1 >= message->end) {"
+cw_swarm_mutant(keeps_at_hand_what_it_does_not_need SWARM sdr_swarm
+  SOURCE dataplane/sdr/endpoint.cc
+  FROM "stock_.rest();"
+  TO "stock_.flush();"
   FOUND_BY converged)

@@ -5,8 +5,8 @@
 namespace {
 
 constexpr const char* about =
-    R"(Draws worlds of two SDR sites and the wire between them, and lives through each in virtual time:
-first with every fault that was drawn, then in calm, in which everything must settle.
+    R"(Draws worlds of two SDR sites and the wire between them, and lives through each in virtual
+time: first with every fault that was drawn, then in calm, in which everything must settle.
 
 Drawn are policy and parameters, blocks, the cut of messages, paths, rates; losses, bursts,
 blackouts, jitter, reordering, copies, damage, short queues; crashes and restarts of either end,
@@ -20,6 +20,7 @@ ends that stand still; a stranger who replays what went by, however old, and for
   nothing starves    no message is open for longer than 100 s
   bounded memory     packets lent to a site stay few
   nothing kept       a site that is gone keeps no packet
+  order of time      packets come in the order of their arrival
   clock monotone     time never goes back
   few turns          nobody asks for turns without end
   converged          everything settles in the calm)";
