@@ -87,10 +87,14 @@ void Simulation::turn(Instant now) {
   for (const auto& site : sites_) {
     if (site->is_due(now)) site->turn(now);
   }
-  for (const auto& transfer : transfers_) transfer->turn(now);
+  for (size_t i = 0; i < transfers_.size(); ++i) {
+    if (!transfers_[i]->turn(now)) continue;
+    sites_.front()->forget_wakeup();
+    sites_[i + 1]->forget_wakeup();
+  }
 }
 
-Instant Simulation::next_event() const {
+Instant Simulation::next_event() {
   Instant next = network_.next_event();
   for (const auto& site : sites_) next = std::min(next, site->next_wakeup());
   for (const auto& transfer : transfers_) next = std::min(next, transfer->next_deadline());

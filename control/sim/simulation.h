@@ -30,7 +30,7 @@ class Simulation {
   Result<void> join();
   void shape(SimPort& sender, SimPort& receiver, SimPeers peers);
   void turn(Instant now);
-  Instant next_event() const;
+  Instant next_event();
   bool is_done() const;
   uint64_t finished_count() const;
   Report report() const;

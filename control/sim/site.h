@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "control/sim/scenario.h"
@@ -28,14 +29,19 @@ class Site {
   /// the stream or the policy refuses.
   Result<sdr::Peer*> add_peer(uint16_t number, Instant now);
 
-  bool is_due(Instant now) const {
-    return port_.next_event() <= now || worker_.next_wakeup() <= now;
-  }
+  bool is_due(Instant now) { return port_.next_event() <= now || next_wakeup() <= now; }
   void turn(Instant now) {
+    forget_wakeup();
     worker_.sleeps_until(now);  // the simulator moved time on purpose
     worker_.turn(now);
   }
-  Instant next_wakeup() const { return worker_.next_wakeup(); }
+  /// Asked of the worker once after each turn, and after forget_wakeup().
+  Instant next_wakeup() {
+    if (!wakeup_) wakeup_ = worker_.next_wakeup();
+    return *wakeup_;
+  }
+  /// Whoever has done something with a stream of this site says so.
+  void forget_wakeup() { wakeup_.reset(); }
   uint64_t count_of(Counter counter) const { return counters_.read_any_thread(counter); }
   const Drops& drops() const { return drops_; }
 
@@ -51,6 +57,7 @@ class Site {
   Drops drops_;
   sdr::Endpoint endpoint_;
   Worker worker_;
+  std::optional<Instant> wakeup_;
 };
 
 }  // namespace cw

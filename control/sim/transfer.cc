@@ -64,6 +64,8 @@ Transfer::Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario,
                    const Payload& payload, uint64_t seed)
     : source_(source),
       sink_(sink),
+      sends_(*source.send_stream(0)),
+      receives_(*sink.recv_stream(0)),
       workload_(scenario.workload),
       payload_(payload),
       verifies_(scenario.run.verify),
@@ -72,12 +74,14 @@ Transfer::Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario,
   completion_times_.reserve(workload_.messages);
 }
 
-void Transfer::turn(Instant now) {
-  complete_receives(now);
+bool Transfer::turn(Instant now) {
+  const uint64_t before = deeds();
+  if (may_be_over()) complete_receives(now);
   post_receives();
   settle_sends(now);
   // A receive that is posted before its message opens never makes it wait for credit.
   if (source_.link().is_up() && sink_.link().is_up()) open_sends(now);
+  return deeds() != before;
 }
 
 Instant Transfer::next_deadline() const {
@@ -91,11 +95,11 @@ Instant Transfer::next_deadline() const {
 
 void Transfer::open_sends(Instant now) {
   while (opened_ < workload_.total() && sending_.size() < workload_.in_flight) {
-    const auto handle = sends().try_open({.immediate = static_cast<uint32_t>(opened_)});
+    const auto handle = sends_.try_open({.immediate = static_cast<uint32_t>(opened_)});
     if (!handle) return;
     const auto bytes = payload_.of_message(opened_, size_of(opened_));
-    CW_ASSERT(sends().append(*handle, 0, bytes));
-    CW_ASSERT(sends().close(*handle));
+    CW_ASSERT(sends_.append(*handle, 0, bytes));
+    CW_ASSERT(sends_.close(*handle));
     if (opened_ == workload_.warm_up) started_ = now;
     sending_.push_back({opened_++, *handle, now});
   }
@@ -103,7 +107,7 @@ void Transfer::open_sends(Instant now) {
 
 void Transfer::settle_sends(Instant now) {
   for (auto sending = sending_.begin(); sending != sending_.end();) {
-    if (sends().status(sending->handle) == sdr::MessageStatus::Open) {
+    if (sends_.status(sending->handle) == sdr::MessageStatus::Open) {
       ++sending;
       continue;
     }
@@ -111,7 +115,7 @@ void Transfer::settle_sends(Instant now) {
       completion_times_.push_back(now - sending->opened);
       ended_ = now;
     }
-    sends().forget(sending->handle);
+    sends_.forget(sending->handle);
     ++settled_;
     sending = sending_.erase(sending);
   }
@@ -120,11 +124,16 @@ void Transfer::settle_sends(Instant now) {
 void Transfer::post_receives() {
   while (posted_ < workload_.total() && receiving_.size() < workload_.posted) {
     if (spare_.empty()) spare_.emplace_back(workload_.largest().count());
-    const auto handle = receives().try_post(spare_.back());
+    const auto handle = receives_.try_post(spare_.back());
     if (!handle) return;
     receiving_.push_back({posted_++, *handle, std::move(spare_.back()), std::nullopt});
     spare_.pop_back();
   }
+}
+
+/// Whether any receive is worth a look.
+bool Transfer::may_be_over() const {
+  return workload_.patience != Duration::max() || receives_.over_count() != over_seen_;
 }
 
 bool Transfer::is_over(Receiving& receiving, const sdr::RecvInfo& info, Instant now) const {
@@ -135,8 +144,9 @@ bool Transfer::is_over(Receiving& receiving, const sdr::RecvInfo& info, Instant 
 }
 
 void Transfer::complete_receives(Instant now) {
+  over_seen_ = receives_.over_count();
   for (auto receiving = receiving_.begin(); receiving != receiving_.end();) {
-    const sdr::RecvInfo info = receives().info(receiving->handle);
+    const sdr::RecvInfo info = receives_.info(receiving->handle);
     if (!is_over(*receiving, info, now)) {
       ++receiving;
       continue;
@@ -145,7 +155,7 @@ void Transfer::complete_receives(Instant now) {
       count(*receiving, info);
       ended_ = now;
     }
-    CW_ASSERT(receives().complete(receiving->handle, now));
+    CW_ASSERT(receives_.complete(receiving->handle, now));
     spare_.push_back(std::move(receiving->memory));
     ++received_;
     receiving = receiving_.erase(receiving);
@@ -160,7 +170,7 @@ void Transfer::count(Receiving& receiving, const sdr::RecvInfo& info) {
   }
   if (!verifies_) return;
   bytes_wrong_ += payload_.wrong_bytes(receiving.index, size_of(receiving.index), receiving.memory,
-                                       is_whole, receives(), receiving.handle);
+                                       is_whole, receives_, receiving.handle);
 }
 
 }  // namespace cw

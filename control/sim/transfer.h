@@ -41,7 +41,8 @@ class Transfer {
   Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario, const Payload& payload,
            uint64_t seed);
 
-  void turn(Instant now);
+  /// Whether it did anything with the streams.
+  bool turn(Instant now);
   /// When a turn is needed even if no site has one.
   Instant next_deadline() const;
 
@@ -71,24 +72,28 @@ class Transfer {
     std::optional<Instant> heard;  // its first sign
   };
 
-  sdr::SendStream& sends() { return *source_.send_stream(0); }
-  sdr::RecvStream& receives() { return *sink_.recv_stream(0); }
   Bytes size_of(uint64_t index) const { return sizes_[index % sizes_.size()]; }
   bool is_measured(uint64_t index) const { return index >= workload_.warm_up; }
   void open_sends(Instant now);
   void settle_sends(Instant now);
+  bool may_be_over() const;
   void post_receives();
   void complete_receives(Instant now);
   bool is_over(Receiving& receiving, const sdr::RecvInfo& info, Instant now) const;
   void count(Receiving& receiving, const sdr::RecvInfo& info);
 
+  uint64_t deeds() const { return opened_ + posted_ + settled_ + received_; }
+
   sdr::Peer& source_;
   sdr::Peer& sink_;
+  sdr::SendStream& sends_;
+  sdr::RecvStream& receives_;
   const WorkloadScenario& workload_;
   const Payload& payload_;
   bool verifies_;
   std::vector<Bytes> sizes_;  // of message i: sizes_[i mod their count]
   uint64_t opened_ = 0, posted_ = 0, settled_ = 0, received_ = 0;
+  uint64_t over_seen_ = 0;  // of the receiving stream's over_count()
   uint64_t completed_ = 0, bytes_wrong_ = 0;
   Bytes bytes_completed_;
   Instant started_, ended_;

@@ -103,6 +103,8 @@ class Pacer {
   Bytes queued_bytes(Priority priority) const { return Bytes(class_of(priority).bytes); }
   /// Items of one class, waiting ones included.
   size_t queued_packets(Priority priority) const { return class_of(priority).packets; }
+  /// Of all classes.
+  size_t queued_packets() const { return pushed_ - departed_ - expired_; }
   /// Room left in one class, in packets.
   size_t free_packets(Priority priority) const;
   /// Wire bytes of resends and repair that may leave at once.

@@ -31,8 +31,10 @@ PacketStock::~PacketStock() {
 
 size_t PacketStock::refill(size_t count) {
   count = std::min(count, capacity);
-  // More than that where there is room: one by one they cost more.
-  const size_t room = std::max(count, limits::burst_packets_max) - count_;
+  // More than that where there is room, since one by one they cost more; but who sends a packet now
+  // and then would only give them back.
+  batch_ = std::min(2 * batch_, limits::burst_packets_max);
+  const size_t room = std::max(count, batch_) - count_;
   count_ += port_.take_burst(std::span(at_hand_).subspan(count_, room));
   return std::min(count, count_);
 }
@@ -61,6 +63,7 @@ void PacketStock::flush() {
 
 void PacketStock::rest() {
   flush();
+  batch_ = batch_min;
   if (count_ == 0) return;
   port_.give_back(std::span(at_hand_).first(count_));
   count_ = 0;

@@ -66,11 +66,14 @@ class PacketStock {
   void rest();
 
  private:
+  static constexpr size_t batch_min = 4;
+
   size_t refill(size_t count);
 
   Port& port_;
   size_t kept_ = 0, kept_max_;
   size_t count_ = 0, given_up_count_ = 0;
+  size_t batch_ = batch_min;  // to be asked for; doubles until nothing is sent
   std::array<Packet*, capacity> at_hand_;
   std::array<Packet*, limits::burst_packets_max> given_up_;
 };

@@ -212,12 +212,13 @@ inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const T
 void Peer::flush_arrivals(Instant now) {
   if (!has_arrivals_) return;
   has_arrivals_ = false;
-  has_arrivals_since_report_ = true;
-  link_.on_data(now);
-  if (reports_due_ == Instant::never()) reports_due_ = now;
   for (Qp& qp : qps_) {
     if (qp.recv) qp.recv->flush_facts(now);
   }
+  if (!link_.is_up()) return;  // the same burst has ended the epoch: nobody would hear of it
+  has_arrivals_since_report_ = true;
+  link_.on_data(now);
+  if (reports_due_ == Instant::never()) reports_due_ = now;
 }
 
 bool Peer::settle_gaps(Instant now) {
@@ -298,10 +299,11 @@ Instant Peer::next_wakeup() const {
 
 // What the outboxes hold and the pacer has room for: it comes to be after the pacer was fed.
 bool Peer::has_ready() const {
-  for (const Priority priority : {Priority::Resend, Priority::Data, Priority::Repair}) {
-    if (!has_room(priority)) continue;
-    const auto waits = [&](const Qp& qp) { return qp.send && qp.send->has_ready(priority); };
-    if (std::ranges::any_of(qps_, waits)) return true;
+  for (const Qp& qp : qps_) {
+    if (!qp.send) continue;
+    for (const Priority priority : {Priority::Resend, Priority::Data, Priority::Repair}) {
+      if (qp.send->has_ready(priority) && has_room(priority)) return true;
+    }
   }
   return false;
 }
@@ -402,7 +404,8 @@ size_t Peer::collect(std::span<Packet*> out, Instant now) {
   feed_pacer(now);
   if (pacer_.next_departure() > now) return 0;
   // Whether a packet of the stock is needed is not known before, and what departs must leave.
-  const size_t room = stock_.fill(std::min(out.size(), limits::burst_packets_max));
+  const size_t most = std::min({out.size(), limits::burst_packets_max, pacer_.queued_packets()});
+  const size_t room = stock_.fill(most);
   std::array<Departed, limits::burst_packets_max> departed;
   std::array<uint64_t, limits::burst_packets_max> expired;
   const Pacer::Counts counts = pacer_.depart(now, {departed.data(), room}, expired);

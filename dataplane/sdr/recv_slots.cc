@@ -309,11 +309,18 @@ void RecvStream::advance_first_missing(Message& message) const {
 void RecvStream::finish_if_over(Message& message) {
   if (!message.is_closed || message.status != MessageStatus::Open) return;
   if (message.in_place >= message.slots) {
-    message.status = MessageStatus::Done;
+    end_with(message, MessageStatus::Done);
     counters_.add(Counter::messages_received);
   } else if (message.abandoned_end > 0 && !is_missing_from(message, message.abandoned_end)) {
-    message.status = MessageStatus::GivenUp;
+    end_with(message, MessageStatus::GivenUp);
   }
+}
+
+/// The first to be said stands.
+void RecvStream::end_with(Message& message, MessageStatus status) {
+  if (message.status != MessageStatus::Open) return;
+  message.status = status;
+  ++over_count_;
 }
 
 /// Whether a slot at or beyond `slot` is not in place. The length must be known.

@@ -249,7 +249,7 @@ void RecvStream::reset(Instant now) {
     run_control(message, CW_BITS_CLOSE, 0);
     message.is_lost = true;
     message.is_opened = message.is_touched = false;
-    if (message.status == MessageStatus::Open) message.status = MessageStatus::PeerLost;
+    end_with(message, MessageStatus::PeerLost);
   }
   begin_sequences();
   slot_limit_ = 0;
@@ -317,7 +317,7 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
   if (is_too_long || closed.slots < message->highest) {
     // Longer than its receive: what fits is there, and the rest has nowhere to go. Or a slot is in
     // place that it does not have: a stray packet was taken for one of its own, and more may be.
-    message->status = MessageStatus::GivenUp;
+    end_with(*message, MessageStatus::GivenUp);
   } else {
     run_control(*message, CW_BITS_LENGTH, closed.slots);
     finish_if_over(*message);
@@ -347,8 +347,8 @@ void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {
   if (is_front) message->abandoned_end = std::max(first, end);
   if (is_front && abandoned.slots != slots_unknown) {
     finish_if_over(*message);
-  } else if (message->status == MessageStatus::Open) {
-    message->status = MessageStatus::GivenUp;
+  } else {
+    end_with(*message, MessageStatus::GivenUp);
   }
   // A sender that gives all of it up has no length to tell any more.
   const bool is_cut = abandoned.slots == slots_unknown && !message->is_closed &&
@@ -417,7 +417,7 @@ void RecvStream::on_release(const cw_release&, Instant) {
 void RecvStream::on_finish(const cw_finish& finish, Instant) {
   Message* message = find_told(finish.message);
   if (message == nullptr || finish.status == CW_FINISH_OK) return;
-  if (message->status == MessageStatus::Open) message->status = MessageStatus::GivenUp;
+  end_with(*message, MessageStatus::GivenUp);
 }
 
 void RecvStream::on_layout(const cw_layout&, Instant) {

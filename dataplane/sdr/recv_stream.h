@@ -78,6 +78,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   /// Ends the receive, whole or not. False for a stale handle.
   bool complete(RecvHandle handle, Instant now);
   bool is_idle() const { return posted_count_ == 0; }
+  /// Receives whose status has left Open so far: while it stays, info() has nothing new on that.
+  uint64_t over_count() const { return over_count_; }
 
   // ---- the link ----
   /// A new epoch: packets to `address` are this stream's.
@@ -201,6 +203,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void tell_arrived(Message& message, Instant now);
   void advance_first_missing(Message& message) const;
   void finish_if_over(Message& message);
+  void end_with(Message& message, MessageStatus status);
   bool is_missing_from(const Message& message, uint32_t slot) const;
   void open(const Message& message, Instant now);
   void advance_sequences();
@@ -234,7 +237,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   MessageSeq next_seq_;     // to be posted
   MessageSeq retired_seq_;  // everything below is complete
   MessageSeq heard_seq_;    // of everything below the length is known
-  uint64_t slot_limit_ = 0;
+  uint64_t slot_limit_ = 0, over_count_ = 0;
   uint32_t posted_count_ = 0, open_count_ = 0;
 
   NoteQueue notes_;

@@ -31,7 +31,7 @@ SimLink* SimPort::link_to(const Packet& packet) const {
 
 size_t SimPort::rx_burst(std::span<Packet*> out, Instant now) {
   size_t count = 0;
-  while (count < out.size() && arrivals_.earliest() <= now) {
+  while (count < out.size() && next_event() <= now) {
     SimFrame* arrived = arrivals_.pop();
     if (SimFrame* accepted = accept(*arrived)) out[count++] = &accepted->packet;
     network_.wire_.give_back(arrived);

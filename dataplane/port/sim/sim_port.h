@@ -1,6 +1,7 @@
 // The in-memory twin of every driver: a port whose wire is a SimNetwork.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,7 +34,9 @@ class SimPort final : public Port {
   void give_back(std::span<Packet* const> packets) override;
 
   /// When rx_burst() will next have something; never when nothing is on its way here.
-  Instant next_event() const { return arrivals_.earliest(); }
+  Instant next_event() const { return std::max(arrivals_.earliest(), still_until_); }
+  /// The machine behind the port stands still: what arrives until then waits.
+  void stand_still_until(Instant t) { still_until_ = t; }
   /// Packets that the port's user holds; the rest of the set is free.
   size_t lent_count() const { return frames_.lent_count(); }
 
@@ -48,6 +51,7 @@ class SimPort final : public Port {
   PortCounters counters_;
   FramePool frames_;
   Arrivals arrivals_;
+  Instant still_until_;
   std::vector<SimLink*> links_;  // [peer * paths + path]; null: no such route
 };
 

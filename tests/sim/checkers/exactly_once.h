@@ -1,7 +1,9 @@
-// Every message that was opened is finished, once; none that was not.
+// Every message that was opened is finished, once; none that was not. Whoever may lose a message,
+// as a sender that restarts, excuses it: it may then still be finished, once.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -14,31 +16,49 @@ class ExactlyOnce final : public Checker {
   const char* name() const override { return "exactly once"; }
 
   void opened(uint64_t message) {
-    if (!is_finished_.emplace(message, false).second) {
+    if (!states_.emplace(message, State::Open).second) {
       complain("message " + std::to_string(message) + " was opened twice");
     }
     ++open_count_;
   }
   void finished(uint64_t message) {
-    const auto found = is_finished_.find(message);
-    if (found == is_finished_.end()) {
+    const auto found = states_.find(message);
+    if (found == states_.end()) {
       complain("message " + std::to_string(message) + " was finished and never opened");
-    } else if (found->second) {
+    } else if (found->second == State::Finished) {
       complain("message " + std::to_string(message) + " was finished twice");
     } else {
-      found->second = true;
-      --open_count_;
+      open_count_ -= found->second == State::Open;
+      found->second = State::Finished;
     }
+  }
+  void excused(uint64_t message) {
+    State& state = states_.at(message);
+    if (state != State::Open) return;
+    state = State::Excused;
+    --open_count_;
+  }
+
+  /// Whether any is neither finished nor excused.
+  bool has_open() const { return open_count_ > 0; }
+  std::optional<uint64_t> first_open() const {
+    std::optional<uint64_t> first;
+    for (const auto& [message, state] : states_) {
+      if (state == State::Open && (!first || message < *first)) first = message;
+    }
+    return first;
   }
 
   std::optional<std::string> final_verdict() const override {
     if (verdict() || open_count_ == 0) return verdict();
-    return std::to_string(open_count_) + " of " + std::to_string(is_finished_.size()) +
+    return std::to_string(open_count_) + " of " + std::to_string(states_.size()) +
            " messages were never finished";
   }
 
  private:
-  std::unordered_map<uint64_t, bool> is_finished_;
+  enum class State : uint8_t { Open, Excused, Finished };
+
+  std::unordered_map<uint64_t, State> states_;
   uint64_t open_count_ = 0;
 };
 

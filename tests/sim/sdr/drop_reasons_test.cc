@@ -57,8 +57,9 @@ TEST(DropReasons, of_slots_are_provoked) {
   expect_slot(DropReason::window_misaligned, [](SlotWrite& slot) { slot.address += 4; });
   // The message it was a slot of is over: its place holds a later life.
   expect_slot(DropReason::generation_late, [](SlotWrite&) {});
-  expect_slot(DropReason::slot_range,
-              [](SlotWrite& slot) { slot.immediate = split_default.pack({1023, 0, 0}); });
+  expect_slot(DropReason::slot_range, [](SlotWrite& slot) {
+    slot.immediate = split_default.pack({1023, 0, 0});
+  });
 }
 
 TEST(DropReasons, of_slots_that_come_twice_or_have_no_receive_are_provoked) {

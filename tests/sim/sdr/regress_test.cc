@@ -2,6 +2,7 @@
 // stories; the story of a fixed fault stays here for good.
 #include <gtest/gtest.h>
 
+#include "tests/sim/sdr/intruder.h"
 #include "tests/sim/sdr/story.h"
 
 namespace cw::sim {
@@ -59,6 +60,29 @@ TEST(Regress, reports_of_many_paths_fit_into_small_envelopes) {
   story.run_faults(2_s);
   EXPECT_EQ(story.run_calm(), "");
   EXPECT_LT(story.stage.turn_count(), 20'000u);
+}
+
+// Seed 476 of the swarm. Data of the old epoch, then what begins the new one, in one burst: when
+// the burst was done, path reports were due for the data, the link was down and could not say them,
+// and the receiver wanted a turn at once until it was up again.
+TEST(Regress, an_epoch_that_ends_within_a_burst_leaves_nobody_wanting_turns_at_once) {
+  Recorded recorded;
+  bool is_new_life = false;
+  Pair* running = nullptr;
+  WireScript script;
+  script.data = [&](const Packet& packet) { return recorded.take_data(packet); };
+  script.control = [&](const Packet&) {
+    if (is_new_life) inject(*running, recorded.data);
+    return Fate::Pass;
+  };
+  Pair pair(reliable_pair(), script, {});
+  running = &pair;
+  ASSERT_TRUE(pair.delivers(10, 3_s));
+  pair.restart_sender();
+  is_new_life = true;
+  const uint64_t before = pair.turn_count();
+  ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
+  EXPECT_LT(pair.turn_count() - before, 1000u);
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ class Site final : public Actor {
     if (!in_real_time_) worker_->sleeps_until(now);  // time was moved on purpose
     worker_->turn(now);
   }
+  /// Time has passed and nobody knew that it would.
+  void turn_after_pause(Instant now) { worker_->turn(now); }
   Instant next_deadline() const override { return worker_->next_wakeup(); }
 
   sdr::Peer& peer() { return *peer_; }

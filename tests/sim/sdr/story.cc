@@ -40,7 +40,8 @@ Story::Story(const StoryOptions& story_options)
   stage.add(transfer);
   transfer.tell_ages_to(ages_);
   for (const Site* site : {&a, &b}) {
-    memory_.add_gauge("packets lent", [site] { return site->port().held(); }, packets_lent_max);
+    memory_.add_gauge(
+        "packets lent", [site] { return site->port().held(); }, packets_lent_max);
   }
   memory_.warm_up_ends();
   for (Checker* checker : std::initializer_list<Checker*>{&conservation_, &transfer.exactly_once(),

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "dataplane/base/prng.h"
+#include "dataplane/sdr/policy_needs.h"
+#include "offload/codec/codecs.h"
 
 namespace cw::sim {
 namespace {
@@ -72,31 +77,48 @@ Impairment draw_wire(Prng& prng, Rate paced) {
   return wire;
 }
 
-void draw_policy(Prng& prng, StoryOptions& story) {
-  switch (prng.below(8)) {
-    case 0:
-    case 1:
-    case 2:
-      story.site.policy = cw_policy_selective_repeat();
-      story.site.policy_params = {0};  // rto
-      return;
-    case 3:
-    case 4:
-    case 5:
-      story.site.policy = cw_policy_selective_repeat();
-      story.site.policy_params = {1};  // nack
-      return;
-    case 6:
-      story.site.policy = cw_policy_go_back_n();
-      return;
-    default:
-      story.site.policy = cw_policy_passthrough();
-      story.transfer.patience = between(prng, 1_ms, 100_ms);
-  }
+const cw_policy_ops* draw_policy(Prng& prng) {
+  constexpr std::array<const cw_policy_ops* (*)(), 10> weighted{
+      cw_policy_selective_repeat, cw_policy_selective_repeat,
+      cw_policy_selective_repeat, cw_policy_erasure,
+      cw_policy_erasure,          cw_policy_hybrid,
+      cw_policy_hybrid,           cw_policy_layered_interleave,
+      cw_policy_go_back_n,        cw_policy_passthrough};
+  return pick(prng, weighted)();
 }
 
-void draw_stream(Prng& prng, StoryOptions& story) {
-  sdr::StreamConfig& stream = story.site.stream;
+/// Its parameters: the defaults, save for small blocks, of which a message has several.
+std::vector<double> draw_params(Prng& prng, const cw_policy_ops& policy) {
+  const double k = pick(prng, std::array{2.0, 4.0, 8.0, 16.0});
+  const double m = static_cast<double>(prng.between(1, static_cast<uint64_t>(k)));
+  const double rows = static_cast<double>(prng.between(1, 4));
+  const std::vector<std::pair<std::string_view, double>> drawn{
+      {"k", k},
+      {"m", m},
+      {"m_max", prng.chance(0.5) ? 0 : m},
+      {"rows", rows},
+      {"r", k},
+      {"c", static_cast<double>(prng.between(1, 3))},
+      {"detect", double(prng.chance(0.5))}};
+  std::vector<double> params;
+  for (uint32_t i = 0; i < policy.param_count; ++i) {
+    const auto is_it = [&](const auto& each) { return each.first == policy.params[i].name; };
+    const auto found = std::ranges::find_if(drawn, is_it);
+    params.push_back(found == drawn.end() ? policy.params[i].initial : found->second);
+  }
+  return params;
+}
+
+/// Blocks as the policy wants them, in messages that have room for one at least.
+void make_coded(SiteOptions& site) {
+  const sdr::PolicyChoice policy{site.policy, site.policy_params};
+  const cw_policy_limits needs = sdr::needs_of(policy, site.stream, {});
+  if (needs.rows == 0) return;
+  site.stream.data_slots_max = std::max(site.stream.data_slots_max, needs.rows * needs.k);
+  site.stream = sdr::coded(site.stream, needs, code::all());
+}
+
+void draw_stream(Prng& prng, sdr::StreamConfig& stream) {
   const std::array<ImmediateSplit, 4> splits{
       split_default, split_long_messages, {6, 18, 8}, {8, 24, 0}};
   stream.split = pick(prng, splits);
@@ -108,88 +130,129 @@ void draw_stream(Prng& prng, StoryOptions& story) {
   if (prng.chance(0.3)) stream.first_seq = MessageSeq() - static_cast<uint32_t>(prng.below(50));
 }
 
-/// Messages are so many that every story makes about the same number of packets.
-void draw_transfer(Prng& prng, StoryOptions& story) {
-  constexpr uint64_t slots_wanted = 15'000;
-  const uint64_t bytes_max = story.site.stream.message_bytes_max();
+/// Messages are so many that every world makes about the same number of packets.
+CourierOptions draw_courier(Prng& prng, const SiteOptions& site) {
+  constexpr uint64_t slots_wanted = 12'000;
+  CourierOptions courier;
+  courier.bytes_max = site.stream.message_bytes_max();
   const uint64_t salt = prng.next();
-  const bool small = prng.chance(0.2);
-  const uint64_t range = small ? std::min<uint64_t>(bytes_max, 3000) : bytes_max;
-  story.transfer.bytes_of = [salt, range](uint64_t i) { return Prng(salt + i).below(range + 1); };
-  const uint64_t mean = std::max<uint64_t>(1, range / story.site.stream.payload_bytes / 2);
-  story.transfer.messages = std::min<uint64_t>(slots_wanted / mean, 3000);
-  story.transfer.in_flight = static_cast<uint32_t>(prng.between(1, story.site.stream.messages));
-  story.transfer.posted = static_cast<uint32_t>(prng.between(1, story.site.stream.messages));
-  if (prng.chance(0.3)) story.transfer.pieces = static_cast<uint32_t>(prng.between(2, 64));
-  story.transfer.seed = prng.next();
+  const uint64_t range =
+      prng.chance(0.2) ? std::min<uint64_t>(courier.bytes_max, 3000) : courier.bytes_max;
+  courier.bytes_of = [salt, range](uint64_t i) { return Prng(salt + i).below(range + 1); };
+  const uint64_t mean = std::max<uint64_t>(1, range / site.stream.payload_bytes / 2);
+  courier.messages = std::min<uint64_t>(slots_wanted / mean, 3000);
+  courier.in_flight = prng.between(1, site.stream.messages);
+  courier.posted = prng.between(1, site.stream.messages);
+  if (prng.chance(0.3)) courier.pieces = static_cast<uint32_t>(prng.between(2, 64));
+  if (site.policy == cw_policy_passthrough()) courier.patience = between(prng, 1_ms, 100_ms);
+  courier.seed = prng.next();
+  return courier;
+}
+
+/// Ends that crash, start anew, or stand still.
+std::vector<Blow> draw_blows(Prng& prng) {
+  std::vector<Blow> blows;
+  if (!prng.chance(0.4)) return blows;
+  for (uint64_t left = prng.between(1, 6); left > 0; --left) {
+    Blow blow{.after = between(prng, 1_us, 300_ms)};
+    blow.what = prng.chance(0.6) ? Blow::What::Restart : Blow::What::Pause;
+    const uint64_t who = prng.between(1, 3);
+    blow.hits_sender = (who & 1) != 0;
+    blow.hits_receiver = (who & 2) != 0;
+    blow.pause = between(prng, 1_ms, 300_ms);
+    blows.push_back(blow);
+  }
+  return blows;
+}
+
+StrangerOptions draw_stranger(Prng& prng) {
+  StrangerOptions stranger{.seed = prng.next()};
+  if (!prng.chance(0.4)) return stranger;
+  stranger.interval = between(prng, 100_us, 10_ms);
+  stranger.forges = prng.uniform();
+  stranger.row_max = static_cast<uint32_t>(prng.between(1, 100));
+  return stranger;
 }
 
 /// For what is left over when the calm begins: a few round trips per message after message, and
 /// what a timeout that has doubled all the way may add once.
-Duration calm_needed(const StoryOptions& story) {
-  const uint32_t at_once = std::min(story.transfer.in_flight, story.transfer.posted);
-  const auto rounds = static_cast<int64_t>(story.transfer.messages / at_once + 1);
-  return 30_s + story.wire.delay * 2 * 4 * rounds;
+Duration calm_needed(const WorldOptions& world) {
+  const size_t at_once = std::min(world.courier.in_flight, world.courier.posted);
+  const auto rounds = static_cast<int64_t>(world.courier.messages / at_once + 1);
+  return 30_s + world.back.delay * 2 * 4 * rounds;
 }
 
 }  // namespace
 
-StoryOptions swarm_story(uint64_t seed) {
+WorldOptions swarm_world(uint64_t seed) {
   Prng prng(seed);
-  StoryOptions story;
-  story.seed = seed;
-  story.payload_max = 2048;
-  story.site.paths = pick(prng, std::array<uint16_t, 4>{1, 1, 2, 4});
-  story.site.rate = Rate::from_mbps(prng.between(100, 5'000));
-  draw_policy(prng, story);
-  draw_stream(prng, story);
-  draw_transfer(prng, story);
-  story.wire = draw_wire(prng, story.site.rate);
+  WorldOptions world;
+  world.seed = seed;
+  SiteOptions& site = world.site;
+  site.paths = pick(prng, std::array<uint16_t, 4>{1, 1, 2, 4});
+  site.rate = Rate::from_mbps(prng.between(100, 5'000));
+  site.policy = draw_policy(prng);
+  site.policy_params = draw_params(prng, *site.policy);
+  draw_stream(prng, site.stream);
+  make_coded(site);
+  world.courier = draw_courier(prng, site);
+  world.back = draw_wire(prng, site.rate);
+  world.wires.assign(site.paths, world.back);
+  // Paths differ by up to a quarter of their length.
+  for (uint16_t path = 1; path < site.paths; ++path) {
+    world.wires[path].delay = world.back.delay + between(prng, 0_ns, world.back.delay / 4);
+  }
+  world.blows = draw_blows(prng);
+  world.stranger = draw_stranger(prng);
   // Two generations are enough only where nothing overtakes (stream_config.h).
-  const bool is_orderly = story.site.paths == 1 && !story.wire.jitter_reorders &&
-                          story.wire.reorder == 0 && story.wire.duplicate == 0;
-  story.site.stream.generations = is_orderly && prng.chance(0.5) ? 2 : 4;
-  story.calm_max = calm_needed(story);
-  story.age_max = 100_s;
-  return story;
+  const bool is_orderly = site.paths == 1 && !world.back.jitter_reorders &&
+                          world.back.reorder == 0 && world.back.duplicate == 0 &&
+                          world.stranger.interval == Duration::max();
+  site.stream.generations = is_orderly && prng.chance(0.5) ? 2 : 4;
+  world.calm_from = world.courier.messages * 3 / 4;
+  world.calm_max = calm_needed(world);
+  return world;
 }
 
-std::string describe(const StoryOptions& story) {
-  const sdr::StreamConfig& stream = story.site.stream;
+std::string describe(const WorldOptions& world) {
+  const sdr::StreamConfig& stream = world.site.stream;
+  const CourierOptions& courier = world.courier;
   std::ostringstream text;
-  text << "seed " << story.seed << ": " << story.site.policy->name << ", " << story.site.paths
-       << " paths of " << story.wire.delay.us() << " us, " << story.site.rate.bps() / 1'000'000
-       << " Mbit/s, " << story.transfer.messages << " messages up to " << stream.data_slots_max
-       << " x " << stream.payload_bytes << " bytes, " << stream.messages << " ids, "
+  text << world.site.policy->name << ", " << world.site.paths << " paths of "
+       << world.back.delay.us() << " us, " << world.site.rate.bps() / 1'000'000 << " Mbit/s, "
+       << courier.messages << " messages up to " << stream.data_slots_max << " x "
+       << stream.payload_bytes << " bytes, " << stream.messages << " ids, "
        << int{stream.generations} << " generations, " << int{stream.channels}
-       << " channels, chunks of " << stream.chunk_slots << ", " << story.transfer.in_flight
-       << " in flight, " << story.transfer.posted << " posted, loss " << story.wire.loss
-       << ", patience " << story.transfer.patience.ms() << " ms";
+       << " channels, chunks of " << stream.chunk_slots << ", " << courier.in_flight
+       << " in flight, " << courier.posted << " posted, loss " << world.back.loss;
+  if (stream.k > 0) {
+    text << ", blocks of " << stream.rows << " x " << int{stream.k} << " + " << stream.m_cap;
+  }
+  if (courier.pieces > 1) text << ", " << courier.pieces << " pieces";
+  if (courier.patience != Duration::max()) text << ", patience " << courier.patience.ms() << " ms";
+  for (const Blow& blow : world.blows) {
+    text << ", after " << blow.after.us() << " us "
+         << (blow.hits_sender && blow.hits_receiver ? "both"
+             : blow.hits_sender                     ? "sender"
+                                                    : "receiver");
+    if (blow.what == Blow::What::Restart) text << " restarted";
+    if (blow.what == Blow::What::Pause) text << " still for " << blow.pause.ms() << " ms";
+  }
+  if (world.stranger.interval != Duration::max()) {
+    text << ", a stranger every " << world.stranger.interval.us() << " us";
+  }
   return text.str();
 }
 
-SwarmRun run_swarm(uint64_t seed) {
-  const StoryOptions options = swarm_story(seed);
-  Story story(options);
-  // Paths differ by up to a quarter of their length.
-  Prng prng(~seed);
-  for (uint16_t path = 1; path < options.site.paths; ++path) {
-    Impairment wire = options.wire;
-    wire.delay = wire.delay + between(prng, 0_ns, wire.delay / 4);
-    story.set_forward(path, wire);
-  }
-  const uint64_t most = options.transfer.messages * 3 / 4;
-  story.run_faults(100_s, [&] { return story.transfer.received_count() >= most; });
+SwarmRun run_swarm(const WorldOptions& options) {
+  World world(options);
+  world.run_faults();
   SwarmRun run;
-  run.faulty_packets = story.packets();
-  run.complaint = story.run_calm();
-  run.packets = story.packets();
-  run.trace_hash = story.network.trace_hash();
-  const bool repairs = options.site.policy != cw_policy_passthrough();
-  if (repairs && run.complaint.empty() &&
-      story.transfer.whole_count() != options.transfer.messages) {
-    run.complaint = "only " + std::to_string(story.transfer.whole_count()) + " arrived whole";
-  }
+  run.faulty_packets = world.packets();
+  run.complaint = world.run_calm();
+  run.packets = world.packets();
+  run.turns = world.turn_count();
+  run.trace_hash = world.trace_hash();
   return run;
 }
 

@@ -1,39 +1,67 @@
-// The swarm: seed after seed, until so many packets have crossed a bad wire. CW_SWARM_PACKETS is
-// what one shard simulates: a million in optimised builds, few where every access is checked.
+// The swarm's own promises: a seed is a run, and every fault it draws comes about. The runs
+// themselves are sdr_swarm's.
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <set>
 
 #include "tests/sim/sdr/swarm.h"
 
 namespace cw::sim {
 namespace {
 
-constexpr uint64_t shards = 10;
-constexpr uint64_t shard_packets = CW_SWARM_PACKETS;
-
-class Swarm : public testing::TestWithParam<uint64_t> {};
-
-TEST_P(Swarm, survives_whatever_the_seeds_of_this_shard_bring) {
-  uint64_t packets = 0;
-  for (uint64_t seed = GetParam() + 1; packets < shard_packets; seed += shards) {
-    const SwarmRun run = run_swarm(seed);
-    ASSERT_EQ(run.complaint, "") << describe(swarm_story(seed));
-    packets += run.faulty_packets;
-  }
-  std::printf("%llu packets under faults\n", static_cast<unsigned long long>(packets));
-}
-
-INSTANTIATE_TEST_SUITE_P(Shards, Swarm, testing::Range(uint64_t{0}, shards));
-
 TEST(SwarmSeed, same_seed_is_the_same_run_to_the_last_packet) {
   for (const uint64_t seed : {1, 2, 3}) {
     const SwarmRun first = run_swarm(seed);
     const SwarmRun second = run_swarm(seed);
+    EXPECT_EQ(first.complaint, "") << describe(swarm_world(seed));
     EXPECT_EQ(first.trace_hash, second.trace_hash);
     EXPECT_EQ(first.packets, second.packets);
     EXPECT_NE(first.trace_hash, run_swarm(seed + 100).trace_hash);
   }
+}
+
+TEST(SwarmSeed, a_hundred_draw_every_policy_and_every_kind_of_fault) {
+  std::set<const cw_policy_ops*> policies;
+  std::set<bool> coded, restarted, paused, strangers, two_generations, streamed;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const WorldOptions world = swarm_world(seed);
+    const auto strikes = [&](Blow::What what) {
+      return std::ranges::any_of(world.blows, [&](const Blow& blow) { return blow.what == what; });
+    };
+    policies.insert(world.site.policy);
+    coded.insert(world.site.stream.k > 0);
+    restarted.insert(strikes(Blow::What::Restart));
+    paused.insert(strikes(Blow::What::Pause));
+    strangers.insert(world.stranger.interval != Duration::max());
+    two_generations.insert(world.site.stream.generations == 2);
+    streamed.insert(world.courier.pieces > 1);
+    EXPECT_TRUE(sdr::check(world.site.stream)) << "seed " << seed;
+  }
+  EXPECT_EQ(policies.size(), policy::all().size());
+  for (const auto& each : {coded, restarted, paused, strangers, two_generations, streamed}) {
+    EXPECT_EQ(each.size(), 2u) << "once and again, and not always";
+  }
+}
+
+// Without these a run would not be what it is described as.
+TEST(SwarmSeed, faults_leave_their_marks_in_what_the_sites_count) {
+  uint64_t restarts = 0, injected = 0, rebuilt = 0, late = 0, stale = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    World world(swarm_world(seed));
+    world.run_faults();
+    EXPECT_EQ(world.run_calm(), "") << "seed " << seed;
+    restarts += world.restart_count();
+    injected += world.injected_count();
+    rebuilt += world.count(Counter::slots_rebuilt);
+    late += world.dropped(DropReason::generation_late);
+    stale += world.dropped(DropReason::key_stale) + world.dropped(DropReason::epoch_stale);
+  }
+  EXPECT_GT(restarts, 20u);
+  EXPECT_GT(injected, 1000u);
+  EXPECT_GT(rebuilt, 1000u);
+  EXPECT_GT(late, 100u);
+  EXPECT_GT(stale, 1000u);
 }
 
 }  // namespace

@@ -42,28 +42,13 @@ void Transfer::open_sends(Instant now) {
     const auto handle = from_.sends().try_open(hint);
     if (!handle) return;
     Sending sending{next_send_, *handle, std::make_unique_for_overwrite<uint8_t[]>(bytes + 1), now,
-                    cut(bytes)};
+                    cut_pieces(from_.sends().config(), bytes, options_.pieces, prng_)};
     fill_pattern({sending.memory.get(), bytes}, stream, next_send_, 0);
     if (ages_ != nullptr) ages_->opened(next_send_, now);
     once_.opened(next_send_++);
     append_pieces(sending);
     sending_.push_back(std::move(sending));
   }
-}
-
-/// Whole slots each, save for the one that ends the message; in the order of appending reversed.
-std::vector<Transfer::Piece> Transfer::cut(uint64_t bytes) {
-  const sdr::StreamConfig& config = from_.sends().config();
-  const uint32_t slots = config.slots_for(bytes);
-  const uint32_t step = std::max(1u, (slots + options_.pieces - 1) / options_.pieces);
-  std::vector<Piece> pieces;
-  for (uint32_t slot = 0; slot < slots; slot += step) {
-    const uint64_t offset = uint64_t{slot} * config.payload_bytes;
-    const uint64_t count = uint64_t{step} * config.payload_bytes;
-    pieces.push_back({slot, offset, std::min(count, bytes - offset)});
-  }
-  for (size_t i = pieces.size(); i > 1; --i) std::swap(pieces[i - 1], pieces[prng_.below(i)]);
-  return pieces;
 }
 
 void Transfer::append_pieces(Sending& sending) {

@@ -14,6 +14,7 @@
 #include "tests/sim/checkers/exactly_once.h"
 #include "tests/sim/checkers/no_wrong_byte.h"
 #include "tests/sim/checkers/nothing_starves.h"
+#include "tests/sim/sdr/pieces.h"
 #include "tests/sim/sdr/site.h"
 
 namespace cw::sim {
@@ -53,10 +54,6 @@ class Transfer final : public Actor {
   NoWrongByte& no_wrong_byte() { return bytes_; }
 
  private:
-  struct Piece {
-    uint32_t slot = 0;
-    uint64_t offset = 0, bytes = 0;
-  };
   struct Sending {
     uint64_t message = 0;
     sdr::SendHandle handle;
@@ -74,7 +71,6 @@ class Transfer final : public Actor {
   };
 
   void open_sends(Instant now);
-  std::vector<Piece> cut(uint64_t bytes);
   void append_pieces(Sending& sending);
   void settle_sends(Instant now);
   void post_receives();
