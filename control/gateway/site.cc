@@ -190,7 +190,8 @@ void Site::fill(SiteState& state, Instant now) {
       state.impaired.push_back(impaired_->tx_counters(path));
     }
   }
-  state.is_drained = valve_->is_shut() && gateway_->is_drained();
+  state.is_quiet = gateway_->is_drained();
+  state.is_drained = valve_->is_shut() && state.is_quiet;
   for (size_t i = 0; i < gateway_->lane_count(); ++i) state.lanes.push_back(gateway_->view(i));
   for (const auto& peer : endpoint_->peers()) {
     PeerView& view = state.peers.emplace_back();

@@ -104,6 +104,7 @@ void SiteSeat::start(uint64_t seed, Instant now) {
                           .random = {&prng_, &SiteSeat::random}};
   site_ = must(site::Site::make(std::move(plan), std::move(ground)));
   ++lives_;
+  lan_at_start_ = options_.lan->counters();
   last_work_ = not_before_ = paused_until_ = now;
   pause_began_ = Instant::never();
 }
@@ -132,7 +133,9 @@ void SiteSeat::turn(Instant now) {
   // What was waited for on purpose is no pause; the rest of the time is.
   site_->sleeps_until(std::min({now, waits_until(), pause_began_}));
   pause_began_ = Instant::never();
+  if (options_.turns != nullptr) options_.turns->before_turn(options_.number);
   const bool has_worked = site_->turn(now);
+  if (options_.turns != nullptr) options_.turns->after_turn(options_.number);
   // As IdleWait has it: the first packet after an idle time never waits.
   const bool in_a_row = has_worked && now - last_work_ < site_->plan().gather * 4;
   if (has_worked) last_work_ = now;

@@ -21,6 +21,14 @@ class WanTap {
   virtual void on_received(int site, const Packet& packet, Instant now) = 0;
 };
 
+/// Is called around each turn of a gateway.
+class TurnWatch {
+ public:
+  virtual ~TurnWatch() = default;
+  virtual void before_turn(int site) = 0;
+  virtual void after_turn(int site) = 0;
+};
+
 class SiteSeat {
  public:
   /// `file` is the site's configuration; all ports outlive the seat.
@@ -30,6 +38,7 @@ class SiteSeat {
     SimPort* lan = nullptr;
     SimPort* wan = nullptr;
     WanTap* tap = nullptr;
+    TurnWatch* turns = nullptr;
   };
   explicit SiteSeat(const Options& options);
 
@@ -49,6 +58,8 @@ class SiteSeat {
   SimPort& wan_port() { return *options_.wan; }
   SimPort& lan_port() { return *options_.lan; }
   uint64_t lives() const { return lives_; }
+  /// What the LAN port had counted when this life began.
+  const PortCounters& lan_at_start() const { return lan_at_start_; }
   /// Packets that came while no process was there.
   uint64_t lost_count() const { return lost_; }
 
@@ -61,6 +72,7 @@ class SiteSeat {
   Prng prng_;
   std::unique_ptr<site::Site> site_;
   uint64_t lives_ = 0, lost_ = 0;
+  PortCounters lan_at_start_;
   Instant last_work_, not_before_;
   Instant pause_began_ = Instant::never(), paused_until_;
 };

@@ -67,7 +67,8 @@ Sites::Sites(const SitesOptions& options)
                                                      .file = options.files[index(site)],
                                                      .lan = &lan,
                                                      .wan = wan_ports_.back(),
-                                                     .tap = options.tap}));
+                                                     .tap = options.tap,
+                                                     .turns = options.turns}));
   }
   // In this order every port numbers its peers as the site's file does.
   for (int first = 1; first <= count; ++first) {

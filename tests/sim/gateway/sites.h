@@ -46,6 +46,7 @@ struct SitesOptions {
   size_t wire_packets = 65'536;                    ///< under way at once; more are lost
   bool has_hosts = true;                           ///< one at each site; else whoever is added
   WanTap* tap = nullptr;
+  TurnWatch* turns = nullptr;
 };
 
 /// One direction of one path between two sites.
