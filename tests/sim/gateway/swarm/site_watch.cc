@@ -93,8 +93,9 @@ void SiteWatch::check_memory(int site, const site::SiteState& state) {
   if (lent > most) complain("memory", site, against(lent, "WAN packets lent", most, "planned"));
   const size_t ups = static_cast<size_t>(
       std::ranges::count_if(state.peers, [](const auto& peer) { return peer.is_up; }));
-  // Memory is taken when an epoch begins and when a link comes up.
-  const bool is_same = state.rooms[Counter::epochs] == seen.epochs && ups == seen.ups;
+  // Memory is taken when an epoch begins, and until its link is up.
+  const bool is_same =
+      state.rooms[Counter::epochs] == seen.epochs && ups == seen.ups && ups == state.peers.size();
   if (is_same && seen.allocations != seen.allocations_told) {
     complain("memory", site,
              std::to_string(seen.allocations - seen.allocations_told) +
@@ -156,6 +157,14 @@ std::string SiteWatch::unsettled() {
     if (!state.is_quiet) return who + " has messages open";
   }
   return "";
+}
+
+std::string SiteWatch::rates(int site) {
+  std::string text;
+  for (const site::PeerView& peer : sites_->state(site).peers) {
+    text += (text.empty() ? "" : " and ") + std::to_string(peer.rate.bps() / 1000) + " kbit/s";
+  }
+  return text;
 }
 
 void SiteWatch::complain(const char* checker, int site, const std::string& what) {

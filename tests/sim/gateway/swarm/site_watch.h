@@ -31,6 +31,8 @@ class SiteWatch final : public Checker, public TurnWatch {
   /// Whether everybody has settled what he took; else, who has not.
   bool is_settled() { return unsettled().empty(); }
   std::string unsettled();
+  /// What it sends its peers at most, for a person.
+  std::string rates(int site);
   /// Whether no epoch has ended at any site.
   bool has_first_epochs();
 

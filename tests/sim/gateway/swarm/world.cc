@@ -102,7 +102,7 @@ void add_faults(Prng& prng, SwarmWorld& world, FaultKind kind, Duration longest)
 void draw_faults(Prng& prng, SwarmWorld& world) {
   if (prng.chance(0.35)) add_faults(prng, world, FaultKind::Pause, 150_ms);
   if (prng.chance(0.3)) add_faults(prng, world, FaultKind::Crash, 300_ms);
-  if (prng.chance(0.3)) add_faults(prng, world, FaultKind::Blackout, 400_ms);
+  if (prng.chance(0.3)) add_faults(prng, world, FaultKind::Blackout, 1500_ms);
   if (prng.chance(0.2)) add_faults(prng, world, FaultKind::Longer, 1_ms);
   std::ranges::sort(world.faults, {}, &Fault::at);
   for (const Fault& fault : world.faults) {
@@ -206,9 +206,10 @@ bool SwarmWorld::promises_few_resends() const {
          wan.jitter_max + wan.reorder_delay <= one_way * 2;
 }
 
-// The sender gives up what is older than hold, and the receiver what it has held for so long; then
-// there are the queues and the way itself.
-Duration SwarmWorld::age_max() const { return hold_max * 2 + delay_max + pause_max + 100_ms; }
+// Nothing leaves that is older than hold; then there are the way itself, and its queues.
+Duration SwarmWorld::age_max() const {
+  return hold_max + delay_max + one_way * 2 + pause_max + 20_ms;
+}
 
 Duration SwarmWorld::recovery_max() const { return 1_s + one_way * 2 * 20; }
 
@@ -224,8 +225,8 @@ SwarmWorld draw_world(uint64_t seed) {
   draw_text(prng, world);
   draw_faults(prng, world);
   draw_talks(prng, world);
-  world.delay_max = world.one_way + world.wan.jitter_max + world.wan.reorder_delay +
-                    std::min(world.wan.queue_time, 1_s);
+  world.delay_max = world.one_way + world.wan.jitter_max + world.wan.reorder_delay;
+  if (world.wan.rate > Rate()) world.delay_max += world.wan.queue_time;
   return world;
 }
 
