@@ -15,11 +15,6 @@ cw_swarm_mutant(credit_is_granted_twice SWARM gateway_swarm FOUND_BY credit
   FROM "slot_limit_ += slots;"
   TO "slot_limit_ += 2 * slots;")
 
-cw_swarm_mutant(slots_used_do_not_count SWARM gateway_swarm FOUND_BY credit
-  SOURCE dataplane/sdr/send_stream.cc
-  FROM "slot_limit_ - std::min(slots_used_, slot_limit_)"
-  TO "slot_limit_")
-
 cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
   SOURCE dataplane/gateway/order.cc
   FROM "if (bucket.next.is_before(seq_of(frame))) return;"
@@ -58,4 +53,4 @@ cw_swarm_mutant(strangers_get_no_answer SWARM gateway_swarm FOUND_BY recovery
 cw_swarm_mutant(messages_never_end SWARM gateway_swarm FOUND_BY liveness
   SOURCE dataplane/gateway/slot_writer.cc
   FROM "if (next_due() <= now) close(now);"
-  TO "(void)now;")
+  TO "if (next_due() <= now) last_append_ = now;")
