@@ -164,8 +164,8 @@ void Life::prove_recovery() {
         if (from == to) continue;
         Talk talk{.style = style_of(each.name), .number = ++number, .from = from, .to = to};
         talk.bytes = 500;
-        talk.rate =
-            Rate::from_bps(8 * talk.bytes * 1'000'000'000 / static_cast<uint64_t>(apart.ns()));
+        talk.rate = Rate::from_bps(uint64_t{8} * talk.bytes * 1'000'000'000 /
+                                   static_cast<uint64_t>(apart.ns()));
         talk.begin = sites_.now();
         talk.frames = frames;
         talk.window = frames;

@@ -50,7 +50,11 @@ void Talker::add(const Talk& talk) {
 }
 
 void Talker::fall_silent() {
-  for (Sender& sender : senders_) sender.talk.frames = std::min(sender.talk.frames, sender.next);
+  for (Sender& sender : senders_) {
+    sender.talk.frames = std::min(sender.talk.frames, sender.next);
+    // Windows that go back again and again could fill the line for ever.
+    sender.talk.rate = Rate::from_bps(sender.talk.rate.bps() / 8);
+  }
 }
 
 bool Talker::is_done() const { return std::ranges::none_of(senders_, &Sender::is_outstanding); }

@@ -37,7 +37,7 @@ class Talker final : public Actor {
 
   /// At the talkers of both ends.
   void add(const Talk& talk);
-  /// Nothing new from here on; what is outstanding is brought to its end.
+  /// Nothing new from here on; what is outstanding is brought to its end, unhurriedly.
   void fall_silent();
   /// Whether every reliable talk knows all of its frames acknowledged.
   bool is_done() const;
