@@ -53,7 +53,7 @@ function(cw_swarm_mutant name)
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/mutants)
 
   add_test(NAME ${M_SWARM}.mutant.${name}
-    COMMAND ${program} --seed ${M_SEED} --packets ${M_PACKETS} --first)
+    COMMAND ${program} --seed ${M_SEED} --packets ${M_PACKETS})
   set_tests_properties(${M_SWARM}.mutant.${name} PROPERTIES LABELS swarm TIMEOUT 300
     PASS_REGULAR_EXPRESSION "run [0-9]+: ${M_FOUND_BY}: ")
 endfunction()

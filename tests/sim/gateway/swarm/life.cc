@@ -149,6 +149,11 @@ void Life::calm_down() {
     talker(site).fall_silent();
   }
   run_to(sites_.now() + world_.recovery_max());
+  // At a rate that is low yet, windows of hosts take their time.
+  const auto is_done = [](const auto& each) { return each->is_done(); };
+  for (const Instant end = sites_.now() + 60_s; sites_.now() < end;) {
+    if (std::ranges::all_of(talkers_, is_done) || !run_to(sites_.now() + 10_ms)) return;
+  }
 }
 
 void Life::prove_recovery() {
