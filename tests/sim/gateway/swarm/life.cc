@@ -188,7 +188,10 @@ void Life::prove_recovery() {
   if (!run_to(sites_.now() + time)) return;
   for (const Talk& talk : proofs) {
     const uint64_t arrived = ledger_.arrived_since(talk.number, 0);
-    if (arrived == frames || (!rates_recover && watch_.is_slowed(talk.from, talk.to))) continue;
+    // Answers come the other way.
+    const bool is_slowed =
+        watch_.is_slowed(talk.from, talk.to) || watch_.is_slowed(talk.to, talk.from);
+    if (arrived == frames || (is_slowed && !rates_recover)) continue;
     verdicts_.complain_of(
         "recovery", std::to_string(world_.recovery_max().ms()) + " ms after the faults, site " +
                         std::to_string(talk.from) + " to " + std::to_string(talk.to) + ": " +
