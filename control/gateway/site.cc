@@ -63,9 +63,27 @@ Site::~Site() = default;
 Result<std::unique_ptr<Site>> Site::make(Plan plan) {
   std::unique_ptr<Site> site(new Site(std::move(plan)));
   if (const auto opened = site->open_ports(); !opened) return std::unexpected(opened.error());
-  if (const auto added = site->add_peers(); !added) return std::unexpected(added.error());
-  if (const auto added = site->add_gateway(); !added) return std::unexpected(added.error());
+  site->clock_.emplace();
+  const auto made = site->furnish(site->clock_->read(), {nullptr, random_bits});
+  if (!made) return std::unexpected(made.error());
   return site;
+}
+
+Result<std::unique_ptr<Site>> Site::make(Plan plan, SiteGround ground) {
+  std::unique_ptr<Site> site(new Site(std::move(plan)));
+  site->wan_.port = std::move(ground.wan);
+  site->lan_.port = std::move(ground.lan);
+  const auto made = site->furnish(ground.now, ground.random);
+  if (!made) return std::unexpected(made.error());
+  return site;
+}
+
+/// What stands on the ports.
+Result<void> Site::furnish(Instant now, const sdr::RandomSource& random) {
+  if (plan_.impair) impaired_.emplace(*wan_.port, *plan_.impair);
+  valve_.emplace(*lan_.port);
+  if (const auto added = add_peers(now, random); !added) return added;
+  return add_gateway(now);
 }
 
 Result<void> Site::open_ports() {
@@ -79,12 +97,10 @@ Result<void> Site::open_ports() {
                    " bytes smaller; lower pair.mtu at all sites by that, or raise the MTU of the "
                    "interface");
   }
-  if (plan_.impair) impaired_.emplace(*wan_.port, *plan_.impair);
 
   auto lan = make_lan_port(plan_);
   if (!lan) return failure(with_key("lan", lan.error().sentence));
   lan_ = std::move(*lan);
-  valve_.emplace(*lan_.port);
   if (lan_.tun == nullptr) return {};
   set_queue_length(lan_device(), plan_.lan_queue_packets);
   return set_up_lan(lan_device(), plan_.lan_addresses, plan_.lan_routes);
@@ -99,21 +115,20 @@ std::optional<EalChoice> Site::eal() const {
 #endif
 }
 
-Result<void> Site::add_peers() {
+Result<void> Site::add_peers(Instant now, const sdr::RandomSource& random) {
   endpoint_.emplace(wan(), counters_, drops_, plan_.coding);
   for (sdr::PeerOptions& options : plan_.peers) {
-    options.link.random = {nullptr, random_bits};
+    options.link.random = random;
     options.link.sees_psns = wan().facts().sees_psns;
-    const auto added = endpoint_->add_peer(options, clock_.read());
+    const auto added = endpoint_->add_peer(options, now);
     if (!added) return failure("peer: " + added.error().sentence);
   }
   return {};
 }
 
-Result<void> Site::add_gateway() {
+Result<void> Site::add_gateway(Instant now) {
   plan_.gateway.lan_mtu = lan_.port->facts().payload_max;
-  auto made =
-      gateway::Gateway::make(plan_.gateway, *valve_, *endpoint_, counters_, drops_, clock_.read());
+  auto made = gateway::Gateway::make(plan_.gateway, *valve_, *endpoint_, counters_, drops_, now);
   if (!made) return failure(made.error().sentence);
   gateway_ = std::move(*made);
   // The hosts first: what a turn takes from them leaves in that turn.
@@ -134,7 +149,7 @@ void Site::run(const std::atomic<bool>& stop) {
     // A core that this process may not use is no reason to carry nothing.
     (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
   }
-  cw::run(*worker_, clock_, *idle_, stop);
+  cw::run(*worker_, *clock_, *idle_, stop);
 }
 
 bool Site::ask(std::function<void(Instant)> change, Duration patience) {
@@ -169,6 +184,12 @@ std::optional<SiteState> Site::state(Duration patience) {
   return std::move(*state);
 }
 
+SiteState Site::state(Instant now) {
+  SiteState state;
+  fill(state, now);
+  return state;
+}
+
 // On the worker's thread, some times a second: what it allocates costs less than a lock would. All
 // of it is of one moment between two turns, so that accounts add up across rooms.
 void Site::fill(SiteState& state, Instant now) {
@@ -183,7 +204,8 @@ void Site::fill(SiteState& state, Instant now) {
       state.impaired.push_back(impaired_->tx_counters(path));
     }
   }
-  state.is_drained = valve_->is_shut() && gateway_->is_drained();
+  state.is_quiet = gateway_->is_drained();
+  state.is_drained = valve_->is_shut() && state.is_quiet;
   for (size_t i = 0; i < gateway_->lane_count(); ++i) state.lanes.push_back(gateway_->view(i));
   for (const auto& peer : endpoint_->peers()) {
     PeerView& view = state.peers.emplace_back();

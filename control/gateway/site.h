@@ -25,11 +25,20 @@
 
 namespace cw::site {
 
+/// What a site stands on where that is no machine: a simulation's ports, time and chance.
+struct SiteGround {
+  std::unique_ptr<Port> lan, wan;
+  Instant now;
+  sdr::RandomSource random;  ///< lives longer than the site
+};
+
 class Site {
  public:
   /// Opens the ports, sets addresses and routes, and makes everything that a turn needs. Errors:
   /// one sentence that names the key to change; nothing is left behind then.
   static Result<std::unique_ptr<Site>> make(Plan plan);
+  /// The same between ports that are there already; run() is not for such a site.
+  static Result<std::unique_ptr<Site>> make(Plan plan, SiteGround ground);
   ~Site();
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
@@ -45,6 +54,11 @@ class Site {
   void run(const std::atomic<bool>& stop);
   /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
   bool turn(Instant now) { return worker_->turn(now); }
+  /// When he must if nothing comes; and that he lets time pass on purpose, which is no pause.
+  Instant next_wakeup() const { return worker_->next_wakeup(); }
+  void sleeps_until(Instant wake) { worker_->sleeps_until(wake); }
+  /// How the site is, between two turns of his.
+  SiteState state(Instant now);
 
   // While another thread is in run(), or turns. They wait for its next turn, and no longer than
   // `patience`, since a policy may stand in a fact forever. Thread: one.
@@ -61,8 +75,9 @@ class Site {
  private:
   explicit Site(Plan plan);
   Result<void> open_ports();
-  Result<void> add_peers();
-  Result<void> add_gateway();
+  Result<void> furnish(Instant now, const sdr::RandomSource& random);
+  Result<void> add_peers(Instant now, const sdr::RandomSource& random);
+  Result<void> add_gateway(Instant now);
   Port& wan() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }
   /// Lets the worker call `change` between two turns, and waits for that. False: it will, but has
   /// not yet.
@@ -78,7 +93,7 @@ class Site {
   };
 
   Plan plan_;
-  MachineClock clock_;
+  std::optional<MachineClock> clock_;  // none: somebody else's time
   Counters counters_;
   Drops drops_;
   LanPort lan_;

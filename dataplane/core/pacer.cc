@@ -149,8 +149,10 @@ inline void Pacer::occupy_line(const Item& item, Instant now) {
     line_rest_ -= options_.rate.bps();
     line_free_ += Duration::from_ns(1);
   }
-  idle_from_ = std::max(idle_from_, line_free_);
-  if (item.priority == Priority::Data) earn(item.bytes);
+  // Line time that was accounted for as idle, before a burst caught up with it, is not twice.
+  const bool is_fresh = line_free_ > idle_from_;
+  if (is_fresh) idle_from_ = line_free_;
+  if (item.priority == Priority::Data && is_fresh) earn(item.bytes);
   if (is_overhead(item.priority)) allowance_ -= item.bytes * million;
   CW_DCHECK(allowance_ >= 0);
 }

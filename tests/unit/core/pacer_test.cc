@@ -207,6 +207,26 @@ TEST(Pacer, the_last_losses_are_mended_on_an_idle_line_at_the_same_share) {
   EXPECT_EQ(left.departed[29].at, at(9_us) + 11_us * 20);
 }
 
+// A turn every 50 us hands over what the line could have carried since the last one, in one burst.
+TEST(Pacer, a_line_that_a_burst_catches_up_with_was_not_idle_too) {
+  PacerOptions options = options_8_gbps();
+  options.burst_bytes = 100'000;
+  options.overhead_ppm = 100'000;
+  options.overhead_burst_bytes = 10'000;
+  options.capacity_packets = {64, 64, 64, 64};
+  Pacer pacer(options);
+  uint64_t data = 0, overhead = 0;
+  for (Instant now = at(1_ms); now < at(21_ms); now += 50_us) {
+    for (int i = 0; i < 40; ++i) (void)pacer.try_push(item(0), now);
+    while (pacer.try_push(item(1, Priority::Resend), now)) continue;
+    for (const uint64_t is_overhead : depart_all(pacer, now).cookies()) {
+      (is_overhead ? overhead : data) += 1000;
+    }
+  }
+  EXPECT_GT(data, 15'000'000u);
+  EXPECT_LE(overhead, 20'000'000 / 10 + 2 * 10'000);  // what the line carries in 20 ms
+}
+
 TEST(Pacer, without_an_overhead_budget_resends_expire_and_data_flows) {
   PacerOptions options = options_8_gbps();
   options.overhead_ppm = 0;

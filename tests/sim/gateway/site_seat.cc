@@ -1,0 +1,152 @@
+#include "tests/sim/gateway/site_seat.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "dataplane/base/assert.h"
+#include "tests/sim/tally_port.h"
+
+namespace cw::sim {
+namespace {
+
+template <class T>
+T must(Result<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "%s\n", result.error().sentence.c_str());
+  std::abort();
+}
+
+/// Where the files of all sites lie: nothing is there but the key.
+class Folder {
+ public:
+  Folder() {
+    std::string path = (std::filesystem::temp_directory_path() / "causeway-sites-XXXXXX").string();
+    CW_ASSERT(mkdtemp(path.data()) != nullptr);
+    path_ = path;
+    const auto key = path_ / "key";
+    std::ofstream(key) << "the secret of all simulated sites, long enough\n";
+    std::filesystem::permissions(key, std::filesystem::perms::owner_read);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string file() const { return (path_ / "site.toml").string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A simulated port that says of itself what the plan's own would.
+class SitePort : public PortAround {
+ public:
+  SitePort(SimPort& inner, uint32_t payload_max, size_t packets)
+      : PortAround(inner), facts_(inner.facts()) {
+    facts_.payload_max = payload_max;
+    facts_.packets = packets;
+  }
+  const PortFacts& facts() const override { return facts_; }
+
+ private:
+  PortFacts facts_;
+};
+
+class TappedPort final : public SitePort {
+ public:
+  TappedPort(const SitePort& port, int site, WanTap* tap)
+      : SitePort(port), site_(site), tap_(tap) {}
+
+  size_t rx_burst(std::span<Packet*> out, Instant now) override {
+    const size_t count = SitePort::rx_burst(out, now);
+    if (tap_ == nullptr) return count;
+    for (const Packet* packet : out.first(count)) tap_->on_received(site_, *packet, now);
+    return count;
+  }
+  size_t tx_burst(std::span<Packet* const> packets, Instant now) override {
+    if (tap_ != nullptr) {
+      for (const Packet* packet : packets) tap_->on_sent(site_, *packet, now);
+    }
+    return SitePort::tx_burst(packets, now);
+  }
+
+ private:
+  int site_;
+  WanTap* tap_;
+};
+
+}  // namespace
+
+site::Plan plan_of(const std::string& file) {
+  static const Folder folder;
+  return must(site::read_plan(folder.file(), file));
+}
+
+SiteSeat::SiteSeat(const Options& options) : options_(options), prng_(0) {}
+
+void SiteSeat::start(uint64_t seed, Instant now) {
+  CW_ASSERT(!is_alive());
+  prng_ = Prng(seed);
+  site::Plan plan = plan_of(options_.file);
+  for (uint64_t& word : plan.gateway.hash_key) word = prng_.next();
+  const SitePort wan(*options_.wan, plan.wan.payload_bytes_max, plan.wan.packets);
+  site::SiteGround ground{.lan = std::make_unique<SitePort>(*options_.lan, plan.gateway.lan_mtu,
+                                                            options_.lan->facts().packets),
+                          .wan = std::make_unique<TappedPort>(wan, options_.number, options_.tap),
+                          .now = now,
+                          .random = {&prng_, &SiteSeat::random}};
+  site_ = must(site::Site::make(std::move(plan), std::move(ground)));
+  ++lives_;
+  lan_at_start_ = options_.lan->counters();
+  last_work_ = not_before_ = paused_until_ = now;
+  pause_began_ = Instant::never();
+}
+
+void SiteSeat::crash(Instant now) {
+  site_.reset();
+  throw_away(*options_.lan, now);
+  throw_away(*options_.wan, now);
+}
+
+void SiteSeat::throw_away(SimPort& port, Instant now) {
+  std::array<Packet*, limits::burst_packets_max> burst;
+  while (const size_t count = port.rx_burst(burst, now)) {
+    lost_ += count;
+    port.give_back({burst.data(), count});
+  }
+}
+
+void SiteSeat::pause(Instant now, Duration time) {
+  pause_began_ = std::min(pause_began_, now);
+  paused_until_ = std::max(paused_until_, now + time);
+}
+
+void SiteSeat::turn(Instant now) {
+  if (!is_alive()) return crash(now);
+  // What was waited for on purpose is no pause; the rest of the time is.
+  site_->sleeps_until(std::min({now, waits_until(), pause_began_}));
+  pause_began_ = Instant::never();
+  if (options_.turns != nullptr) options_.turns->before_turn(options_.number);
+  const bool has_worked = site_->turn(now);
+  if (options_.turns != nullptr) options_.turns->after_turn(options_.number);
+  // As IdleWait has it: the first packet after an idle time never waits.
+  const bool in_a_row = has_worked && now - last_work_ < site_->plan().gather * 4;
+  if (has_worked) last_work_ = now;
+  not_before_ = in_a_row ? now + site_->plan().gather : now;
+}
+
+Instant SiteSeat::waits_until() const {
+  const Instant arrival = std::min(options_.lan->next_event(), options_.wan->next_event());
+  return std::max(std::min(arrival, is_alive() ? site_->next_wakeup() : arrival), not_before_);
+}
+
+Instant SiteSeat::due() const { return std::max(waits_until(), paused_until_); }
+
+}  // namespace cw::sim

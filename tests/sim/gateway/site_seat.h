@@ -1,0 +1,84 @@
+// The machine that a gateway of a simulation runs on: when its thread gets a turn, when it stands
+// still, and its processes as they come and go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "control/gateway/site.h"
+#include "dataplane/base/prng.h"
+#include "dataplane/port/sim/sim_port.h"
+
+namespace cw::sim {
+
+/// Sees what gateways give to the WAN and get from it, at their side of the port.
+class WanTap {
+ public:
+  virtual ~WanTap() = default;
+  virtual void on_sent(int site, const Packet& packet, Instant now) = 0;
+  virtual void on_received(int site, const Packet& packet, Instant now) = 0;
+};
+
+/// Is called around each turn of a gateway.
+class TurnWatch {
+ public:
+  virtual ~TurnWatch() = default;
+  virtual void before_turn(int site) = 0;
+  virtual void after_turn(int site) = 0;
+};
+
+class SiteSeat {
+ public:
+  /// `file` is the site's configuration; all ports outlive the seat.
+  struct Options {
+    int number = 1;
+    std::string file;
+    SimPort* lan = nullptr;
+    SimPort* wan = nullptr;
+    WanTap* tap = nullptr;
+    TurnWatch* turns = nullptr;
+  };
+  explicit SiteSeat(const Options& options);
+
+  /// A process begins.
+  void start(uint64_t seed, Instant now);
+  void crash(Instant now);
+  void pause(Instant now, Duration time);
+  bool is_alive() const { return site_ != nullptr; }
+  bool is_paused(Instant now) const { return now < paused_until_; }
+  site::Site& site() { return *site_; }
+  const site::Plan& plan() const { return site_->plan(); }
+
+  void turn(Instant now);
+  /// When it gets its next turn, as causewayd's loop waits: packets that come in a row gather.
+  Instant due() const;
+
+  SimPort& wan_port() { return *options_.wan; }
+  SimPort& lan_port() { return *options_.lan; }
+  uint64_t lives() const { return lives_; }
+  /// What the LAN port had counted when this life began.
+  const PortCounters& lan_at_start() const { return lan_at_start_; }
+  /// Packets that came while no process was there.
+  uint64_t lost_count() const { return lost_; }
+
+ private:
+  static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
+  Instant waits_until() const;
+  void throw_away(SimPort& port, Instant now);
+
+  Options options_;
+  Prng prng_;
+  std::unique_ptr<site::Site> site_;
+  uint64_t lives_ = 0, lost_ = 0;
+  PortCounters lan_at_start_;
+  Instant last_work_, not_before_;
+  Instant pause_began_ = Instant::never(), paused_until_;
+};
+
+/// Reads a site's file as the daemon does, beside the key that all sites share; aborts with the
+/// sentence of one that is wrong.
+site::Plan plan_of(const std::string& file);
+
+}  // namespace cw::sim

@@ -1,0 +1,237 @@
+#include "tests/sim/gateway/swarm/life.h"
+
+#include <algorithm>
+
+namespace cw::sim {
+namespace {
+using namespace literals;
+
+/// Resends beyond true losses, as promised: so many of the losses, or of all slots.
+constexpr double of_losses = 0.05, of_slots = 0.001;
+constexpr uint64_t of_few = 20;  // where both are next to nothing
+/// Whether that is held against the gateways: it is not kept yet.
+constexpr bool holds_to_resends = false;
+
+/// Whether a rate that fell for what is over by now is no excuse: it still is one.
+constexpr bool rates_recover = false;
+
+constexpr uint16_t first_proof = 0x2000;
+
+int key_of(const WanRoute& route) { return (route.from * 10 + route.to) * 100 + route.path; }
+
+FrameLedger::Rules rules_of(const SwarmWorld& world) {
+  return {.age_max = world.age_max(), .is_exact = world.is_exact()};
+}
+
+/// What takes a frame to a class, if only by being nothing else.
+TalkStyle style_of(const std::string& class_name) {
+  if (class_name == "rdma") return TalkStyle::Rc;
+  return class_name == "datagrams" ? TalkStyle::Udp : TalkStyle::Tcp;
+}
+
+}  // namespace
+
+Life::Life(const SwarmWorld& world)
+    : world_(world),
+      ledger_(rules_of(world), verdicts_),
+      wan_(verdicts_),
+      watch_(wan_, verdicts_),
+      intruder_(world.intruder, world.seed + 17),
+      sites_(options()) {
+  wan_.begin(sites_);
+  watch_.begin(sites_);
+  sites_.watch(verdicts_);
+  sites_.watch(watch_);
+  for (int site = 1; site <= sites_.count(); ++site) {
+    talkers_.push_back(std::make_unique<Talker>(sites_, site, ledger_));
+    sites_.add_host(site, *talkers_.back());
+  }
+  for (const Talk& talk : world_.talks) {
+    talker(talk.from).add(talk);
+    talker(talk.to).add(talk);
+  }
+  plan_faults();
+}
+
+SitesOptions Life::options() {
+  return {.seed = world_.seed,
+          .files = site_files(world_.sites, world_.text),
+          .wan = world_.wan,
+          .icrc = world_.delivers_damage ? IcrcMode::None : IcrcMode::Exact,
+          .has_hosts = false,
+          .tap = this,
+          .turns = &watch_};
+}
+
+void Life::on_sent(int site, const Packet& packet, Instant now) {
+  wan_.on_sent(site, packet, now);
+  const uint64_t before = HeapWatch::allocation_count();
+  const int to = packet.peer + 1 < site ? packet.peer + 1 : packet.peer + 2;
+  intruder_.hear({site, to, packet.path}, packet);
+  watch_.forgive(HeapWatch::allocation_count() - before);
+}
+
+// ---- faults
+
+void Life::plan_faults() {
+  for (const Fault& fault : world_.faults) {
+    events_.emplace(fault.at, [this, &fault] { begin(fault); });
+  }
+}
+
+void Life::begin(const Fault& fault) {
+  const Instant now = sites_.now();
+  const int site = fault.route.from;
+  switch (fault.kind) {
+    case FaultKind::Pause:
+      return sites_.pause(site, fault.length);
+    case FaultKind::Crash:
+      if (!sites_.seat(site).is_alive()) return;
+      sites_.crash(site);
+      events_.emplace(now + fault.length, [this, site] { sites_.start(site); });
+      return;
+    case FaultKind::Blackout:
+      return change(fault, [&](Impairment& wan) {
+        wan.blackout = {.start = now, .length = fault.length, .period = {}};
+      });
+    case FaultKind::Longer:
+      return change(fault, [&](Impairment& wan) { wan = fault.wan; });
+  }
+}
+
+/// Both ways, by one path or by all.
+void Life::change(const Fault& fault, const std::function<void(Impairment&)>& how) {
+  const uint16_t first = fault.is_all_paths ? 0 : fault.route.path;
+  const uint16_t end = fault.is_all_paths ? sites_.paths() : static_cast<uint16_t>(first + 1);
+  for (uint16_t path = first; path < end; ++path) {
+    for (const WanRoute& route : {WanRoute{fault.route.from, fault.route.to, path},
+                                  WanRoute{fault.route.to, fault.route.from, path}}) {
+      Impairment& wan = routes_.try_emplace(key_of(route), world_.wan).first->second;
+      how(wan);
+      sites_.set_wan(route, wan);
+    }
+  }
+}
+
+/// False when somebody complained.
+bool Life::run_to(Instant end) {
+  const auto act = [this] {
+    intruder_.speak(sites_);
+    while (!events_.empty() && events_.begin()->first <= sites_.now()) {
+      const auto event = events_.extract(events_.begin());
+      event.mapped()();
+    }
+    return false;
+  };
+  while (verdicts_.is_clean() && sites_.now() < end) {
+    const Instant next = events_.empty() ? end : std::min(events_.begin()->first, end);
+    sites_.run_until(act, std::max(next, sites_.now()));
+  }
+  return verdicts_.is_clean();
+}
+
+// ---- the acts
+
+std::string Life::live() {
+  live_with_faults();
+  if (verdicts_.is_clean()) calm_down();
+  if (verdicts_.is_clean()) prove_recovery();
+  if (verdicts_.is_clean()) prove_liveness();
+  if (verdicts_.is_clean()) check_resends();
+  return sites_.final_complaint().value_or("");
+}
+
+void Life::live_with_faults() { run_to(Instant() + world_.faults_time); }
+
+void Life::calm_down() {
+  intruder_.fall_silent();
+  events_.clear();
+  sites_.set_wan({.delay = world_.one_way});
+  for (int site = 1; site <= sites_.count(); ++site) {
+    if (!sites_.seat(site).is_alive()) sites_.start(site);
+    talker(site).fall_silent();
+  }
+  run_to(sites_.now() + world_.recovery_max());
+  // At a rate that is low yet, windows of hosts take their time.
+  const auto is_done = [](const auto& each) { return each->is_done(); };
+  for (const Instant end = sites_.now() + 60_s; sites_.now() < end;) {
+    if (std::ranges::all_of(talkers_, is_done) || !run_to(sites_.now() + 10_ms)) return;
+  }
+}
+
+void Life::prove_recovery() {
+  constexpr uint64_t frames = 30;
+  // Next to nothing, even at the least rate that there is: how fast a rate that was right for a
+  // line which is another now grows again is not the question here.
+  const Duration apart = 10_ms * static_cast<int64_t>(world_.classes.size());
+  uint16_t number = first_proof;
+  std::vector<Talk> proofs;
+  for (int from = 1; from <= sites_.count(); ++from) {
+    for (int to = 1; to <= sites_.count(); ++to) {
+      for (const ClassWorld& each : world_.classes) {
+        if (from == to) continue;
+        Talk talk{.style = style_of(each.name), .number = ++number, .from = from, .to = to};
+        talk.bytes = 500;
+        talk.rate = Rate::from_bps(uint64_t{8} * talk.bytes * 1'000'000'000 /
+                                   static_cast<uint64_t>(apart.ns()));
+        talk.begin = sites_.now();
+        talk.frames = frames;
+        talk.window = frames;
+        talk.timeout = 3_s;  // nobody asks twice before it is judged
+        talker(from).add(talk);
+        talker(to).add(talk);
+        proofs.push_back(talk);
+      }
+    }
+  }
+  const Duration time = apart * static_cast<int64_t>(frames) + world_.one_way * 3 + 60_ms;
+  if (!run_to(sites_.now() + time)) return;
+  for (const Talk& talk : proofs) {
+    const uint64_t arrived = ledger_.arrived_since(talk.number, 0);
+    // Answers come the other way.
+    const bool is_slowed =
+        watch_.is_slowed(talk.from, talk.to) || watch_.is_slowed(talk.to, talk.from);
+    if (arrived == frames || (is_slowed && !rates_recover)) continue;
+    verdicts_.complain_of(
+        "recovery", std::to_string(world_.recovery_max().ms()) + " ms after the faults, site " +
+                        std::to_string(talk.from) + " to " + std::to_string(talk.to) + ": " +
+                        std::to_string(arrived) + " of " + std::to_string(frames) +
+                        " frames arrived within " + std::to_string(time.ms()) + " ms, at " +
+                        watch_.rates(talk.from) + "; " + watch_.unsettled());
+  }
+}
+
+void Life::prove_liveness() {
+  const auto is_over = [this] {
+    return std::ranges::all_of(talkers_, [](const auto& each) { return each->is_done(); }) &&
+           watch_.is_settled();
+  };
+  constexpr Duration patience = 10_s;
+  const Instant end = sites_.now() + patience;
+  while (sites_.now() < end && !is_over()) {
+    if (!run_to(sites_.now() + 10_ms)) return;
+  }
+  if (!is_over()) {
+    return verdicts_.complain_of(
+        "liveness", "nobody sends anything new for " + std::to_string(patience.seconds()) +
+                        " s, and still not all is settled: " + watch_.unsettled());
+  }
+  if (world_.is_exact() && watch_.has_first_epochs()) watch_.check_between_sites();
+}
+
+void Life::check_resends() {
+  if (!holds_to_resends || !world_.promises_few_resends()) return;
+  for (size_t i = 0; i < world_.classes.size(); ++i) {
+    if (!world_.classes[i].mends_by_need()) continue;
+    const WanWatch::Totals totals = wan_.totals(i);
+    const auto most = std::max(of_losses * static_cast<double>(totals.lost),
+                               of_slots * static_cast<double>(totals.sent));
+    if (totals.arrived_again <= static_cast<uint64_t>(most) + of_few) continue;
+    verdicts_.complain_of(
+        "resends", std::to_string(totals.arrived_again) + " of " + std::to_string(totals.resent) +
+                       " resends were for nothing; class " + world_.classes[i].name + " lost " +
+                       std::to_string(totals.lost) + " slots of " + std::to_string(totals.sent));
+  }
+}
+
+}  // namespace cw::sim

@@ -1,0 +1,180 @@
+#include "tests/sim/gateway/swarm/site_watch.h"
+
+#include <algorithm>
+
+namespace cw::sim {
+namespace {
+
+constexpr Duration interval = Duration::from_ms(5);
+
+/// A packet of the LAN that went no further.
+uint64_t turned_away(const Drops::Snapshot& drops) {
+  uint64_t total = 0;
+  for (const DropReason reason :
+       {DropReason::lan_malformed, DropReason::lan_unroutable, DropReason::no_route,
+        DropReason::lan_too_big, DropReason::no_class, DropReason::ttl_expired,
+        DropReason::peer_down, DropReason::wan_queue_full, DropReason::wan_places_full,
+        DropReason::stream_broken}) {
+    total += drops[reason];
+  }
+  return total;
+}
+
+std::string against(uint64_t left, const char* what_left, uint64_t right, const char* what_right) {
+  return std::to_string(left) + " " + what_left + " and " + std::to_string(right) + " " +
+         what_right;
+}
+
+}  // namespace
+
+void SiteWatch::begin(Sites& sites) {
+  sites_ = &sites;
+  seen_.resize(static_cast<size_t>(sites.count()) + 1);
+}
+
+void SiteWatch::before_turn(int) {
+  heap_.emplace();
+  allocations_before_ = allocation_count();
+}
+
+void SiteWatch::after_turn(int site) {
+  seen_[static_cast<size_t>(site)].allocations += allocation_count() - allocations_before_;
+  heap_.reset();
+}
+
+void SiteWatch::on_turn(Instant now) {
+  if (now < due_) return;
+  due_ = now + interval;
+  for (int site = 1; site <= sites_->count(); ++site) {
+    if (!sites_->seat(site).is_alive()) continue;
+    note_life(site);
+    const site::SiteState state = sites_->state(site);
+    check_accounts(site, state);
+    check_memory(site, state);
+  }
+}
+
+void SiteWatch::note_life(int site) {
+  SiteSeat& seat = sites_->seat(site);
+  Seen& seen = seen_[static_cast<size_t>(site)];
+  if (seen.life == seat.lives()) return;
+  seen.life = seat.lives();
+  seen.epochs = UINT64_MAX;  // of no process
+}
+
+void SiteWatch::check_accounts(int site, const site::SiteState& state) {
+  const PortCounters& before = sites_->seat(site).lan_at_start();
+  const PortCounters lan = sites_->seat(site).lan_port().counters();
+  const uint64_t in = lan.rx_packets - before.rx_packets;
+  const uint64_t out = lan.tx_packets - before.tx_packets;
+  const uint64_t taken = state.rooms[Counter::lan_sent] + turned_away(state.drops);
+  if (in != state.rooms[Counter::lan_in] || in != taken) {
+    complain("conservation", site,
+             against(in, "packets came from the LAN", taken, "were sent on or dropped"));
+  }
+  uint64_t lanes_out = 0;
+  for (const gateway::LaneView& lane : state.lanes) {
+    lanes_out += lane.inbound.out;
+    if (lane.inbound.is_balanced()) continue;
+    complain("conservation", site,
+             against(lane.inbound.seen, "frames seen", lane.inbound.out,
+                     "out, and the rest is not accounted for"));
+  }
+  const uint64_t given = lanes_out + state.rooms[Counter::icmp_sent];
+  if (out != given) {
+    complain("conservation", site, against(given, "packets for the LAN", out, "came there"));
+  }
+}
+
+void SiteWatch::check_memory(int site, const site::SiteState& state) {
+  SiteSeat& seat = sites_->seat(site);
+  Seen& seen = seen_[static_cast<size_t>(site)];
+  const size_t lent = seat.wan_port().lent_count(), most = seat.plan().wan.packets;
+  if (lent > most) complain("memory", site, against(lent, "WAN packets lent", most, "planned"));
+  const size_t ups = static_cast<size_t>(
+      std::ranges::count_if(state.peers, [](const auto& peer) { return peer.is_up; }));
+  // Memory is taken when an epoch begins, and until its link is up.
+  const bool is_same =
+      state.rooms[Counter::epochs] == seen.epochs && ups == seen.ups && ups == state.peers.size();
+  if (is_same && seen.allocations != seen.allocations_told) {
+    complain("memory", site,
+             std::to_string(seen.allocations - seen.allocations_told) +
+                 " allocations in turns without a new epoch");
+  }
+  seen.allocations_told = seen.allocations;
+  seen.epochs = state.rooms[Counter::epochs];
+  seen.ups = ups;
+}
+
+void SiteWatch::check_between_sites() {
+  const auto number = [](int from, int to) {
+    return static_cast<size_t>(to < from ? to - 1 : to - 2);
+  };
+  for (int from = 1; from <= sites_->count(); ++from) {
+    const site::SiteState source = sites_->state(from);
+    const size_t classes = source.lanes.size() / source.peers.size();
+    for (int to = 1; to <= sites_->count(); ++to) {
+      if (to == from) continue;
+      const site::SiteState target = sites_->state(to);
+      for (size_t i = 0; i < classes; ++i) {
+        const uint64_t sent = source.lanes[number(from, to) * classes + i].sent;
+        const auto& in = target.lanes[number(to, from) * classes + i].inbound;
+        if (sent == in.seen + in.given_up) continue;
+        complain("conservation", to,
+                 "of class " + std::to_string(i) + " site " + std::to_string(from) + " sent " +
+                     against(sent, "frames; here", in.seen, "were seen, and given up ") +
+                     std::to_string(in.given_up));
+      }
+    }
+  }
+}
+
+bool SiteWatch::has_first_epochs() {
+  for (int site = 1; site <= sites_->count(); ++site) {
+    const site::SiteState state = sites_->state(site);
+    if (sites_->seat(site).lives() != 1) return false;
+    if (state.rooms[Counter::epochs] != state.peers.size()) return false;
+  }
+  return true;
+}
+
+std::string SiteWatch::unsettled() {
+  for (int site = 1; site <= sites_->count(); ++site) {
+    const std::string who = "site " + std::to_string(site);
+    if (!sites_->seat(site).is_alive()) return who + " is dead";
+    const site::SiteState state = sites_->state(site);
+    for (const site::PeerView& peer : state.peers) {
+      if (!peer.is_up) return who + " is down: " + peer.why;
+    }
+    for (const gateway::LaneView& lane : state.lanes) {
+      const uint64_t rest = lane.inbound.held + lane.inbound.queued;
+      if (!lane.is_open || rest + lane.waiting_bytes > 0) {
+        return who + ", class " + std::to_string(lane.class_index) + " to peer " +
+               std::to_string(lane.peer) + " holds " + std::to_string(rest) + " frames, and " +
+               std::to_string(lane.waiting_bytes) + " bytes wait" + (lane.is_open ? "" : ", shut");
+      }
+    }
+    if (!state.is_quiet) return who + " has messages open";
+  }
+  return "";
+}
+
+std::string SiteWatch::rates(int site) {
+  std::string text;
+  for (const site::PeerView& peer : sites_->state(site).peers) {
+    text += (text.empty() ? "" : " and ") + std::to_string(peer.rate.bps() / 1000) + " kbit/s";
+  }
+  return text;
+}
+
+bool SiteWatch::is_slowed(int from, int to) {
+  const auto number = static_cast<size_t>(to < from ? to - 1 : to - 2);
+  const Rate planned = sites_->seat(from).plan().peers[number].pacer.rate;
+  return sites_->state(from).peers[number].rate < planned.scaled(0.2);
+}
+
+void SiteWatch::complain(const char* checker, int site, const std::string& what) {
+  verdicts_.complain_of(checker, "site " + std::to_string(site) + ": " + what);
+}
+
+}  // namespace cw::sim

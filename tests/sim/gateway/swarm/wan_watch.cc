@@ -1,0 +1,221 @@
+#include "tests/sim/gateway/swarm/wan_watch.h"
+
+#include <algorithm>
+
+#include "dataplane/wire/description.h"
+#include "dataplane/wire/roce.h"
+#include "tests/sim/checkers/heap_watch.h"
+
+namespace cw::sim {
+namespace {
+
+/// Calls the function for its type, and nothing for others.
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+  void operator()(const auto&) const {}
+};
+
+bool is_slot(const Packet& packet, SlotWrite& slot) {
+  return try_parse_slot_write({packet.data, packet.bytes},
+                              size_t{packet.bytes} + packet.payload_bytes, slot);
+}
+
+}  // namespace
+
+void LeakyBucket::pour(uint64_t bytes, Rate rate, Instant now) {
+  const Duration passed = std::max(now - at_, Duration());
+  level_ = std::max(0.0, level_ - static_cast<double>(rate.bps()) / 8 * passed.seconds());
+  level_ += static_cast<double>(bytes);
+  at_ = std::max(at_, now);
+}
+
+// ---- one stream ---------------------------------------------------------------------------------
+
+SlotWatch::SlotWatch(const sdr::StreamConfig& config) : config_(config), lives_(config.messages) {}
+
+void SlotWatch::reset() {
+  lives_.assign(config_.messages, {});
+  lives_begun_ = slots_used_ = slot_limit_ = message_limit_ = 0;
+}
+
+SlotWatch::Kind SlotWatch::on_sent(const SlotWrite& slot) {
+  const uint32_t index = config_.split.unpack(slot.immediate).slot;
+  if (index >= config_.data_slots_max) return Kind::Repair;
+  Life& life = life_of(slot);
+  if (life.qpn != slot.target_qp) {
+    life = {slot.target_qp, std::vector<bool>(config_.data_slots_max),
+            std::vector<uint32_t>(config_.data_slots_max, none)};
+    ++lives_begun_;
+  }
+  ++sent;
+  if (life.sent[index]) return ++resent, Kind::Resend;
+  life.sent[index] = true;
+  ++slots_used_;
+  return Kind::Data;
+}
+
+void SlotWatch::on_arrived(const SlotWrite& slot) {
+  const uint32_t index = config_.split.unpack(slot.immediate).slot;
+  Life& life = life_of(slot);
+  if (index >= config_.data_slots_max || life.qpn != slot.target_qp) return;
+  uint32_t& psn = life.psns[index];
+  if (psn == none) {
+    psn = slot.psn.value();
+    ++arrived;
+  } else if (psn != slot.psn.value()) {
+    ++arrived_again;
+  }
+}
+
+std::string SlotWatch::on_clear(const ClearToSend& clear) {
+  slot_limit_ = std::max(slot_limit_, clear.slot_limit);
+  message_limit_ = std::max(message_limit_, clear.message_limit.value());
+  const uint32_t at_once = clear.message_limit.value() - clear.retired_seq.value();
+  if (at_once > config_.messages) {
+    return std::to_string(at_once) + " messages may be open at once, of a pool of " +
+           std::to_string(config_.messages);
+  }
+  const uint64_t slots = uint64_t{clear.message_limit.value()} * config_.data_slots_max;
+  if (clear.slot_limit <= slots) return {};
+  return std::to_string(clear.slot_limit) + " slots may be used, and " + std::to_string(slots) +
+         " are all that its messages have";
+}
+
+std::string SlotWatch::overdraft() const {
+  if (slots_used_ > slot_limit_) {
+    return std::to_string(slots_used_) + " slots used, of " + std::to_string(slot_limit_);
+  }
+  if (lives_begun_ <= message_limit_) return {};
+  return std::to_string(lives_begun_) + " messages begun, of " + std::to_string(message_limit_);
+}
+
+// ---- all of them --------------------------------------------------------------------------------
+
+void WanWatch::begin(Sites& sites) {
+  mac_ = sites.seat(1).plan().key->mac;
+  for (int from = 1; from <= sites.count(); ++from) {
+    for (const sdr::PeerOptions& peer : sites.seat(from).plan().peers) {
+      Way& made = ways_[from * 100 + site_behind(from, peer.peer)];
+      made.pacer = peer.pacer;
+      made.keys.resize(peer.qps.size());
+      for (const sdr::QpOptions& qp : peer.qps) made.streams.emplace_back(qp.stream);
+    }
+  }
+}
+
+void WanWatch::on_sent(int site, const Packet& packet, Instant now) {
+  const uint64_t before = HeapWatch::allocation_count();
+  watch_sent(site, packet, now);
+  allocations_ += HeapWatch::allocation_count() - before;
+}
+
+void WanWatch::watch_sent(int site, const Packet& packet, Instant now) {
+  const int to = site_behind(site, packet.peer);
+  SlotWrite slot;
+  if (!is_slot(packet, slot)) {
+    check_line(site, to, packet, false, now);
+    return on_control(site, to, packet);
+  }
+  Way& here = way(site, to);
+  const auto stream = here.streams_by_qpn.find(slot.target_qp);
+  if (stream == here.streams_by_qpn.end()) return check_line(site, to, packet, false, now);
+  SlotWatch& watch = here.streams[stream->second];
+  const auto kind = watch.on_sent(slot);
+  check_line(site, to, packet, kind != SlotWatch::Kind::Data, now);
+  if (const auto what = watch.overdraft(); !what.empty()) complain("credit", site, to, what);
+}
+
+void WanWatch::on_received(int site, const Packet& packet, Instant) {
+  SlotWrite slot;
+  if (!is_slot(packet, slot)) return;
+  Way& there = way(site_behind(site, packet.peer), site);
+  const auto stream = there.streams_by_qpn.find(slot.target_qp);
+  if (stream != there.streams_by_qpn.end()) there.streams[stream->second].on_arrived(slot);
+}
+
+void WanWatch::on_control(int from, int to, const Packet& packet) {
+  const auto transport = parse_transport({packet.data, packet.bytes});
+  if (!transport) return complain("wire", from, to, "a packet that is none");
+  const auto envelope = open_envelope(transport->payload, {&mac_, cw_mac_compute});
+  if (!envelope) return complain("wire", from, to, "an envelope that is none");
+  Way& back = way(to, from);
+  if (back.receiver_nonce != envelope->header.sender_nonce) {
+    // Answers to strangers have nonces of their own, and describe nothing.
+    back.parts.clear();
+    back.receiver_nonce = envelope->header.sender_nonce;
+  }
+  RecordReader reader = envelope->reader();
+  while (const auto record = reader.next()) {
+    ControlRecords::visit(*record, Overloaded{[&](const Description& part) { on_part(back, part); },
+                                              [&](const ClearToSend& clear) {
+                                                if (clear.qp >= back.streams.size()) return;
+                                                const auto what =
+                                                    back.streams[clear.qp].on_clear(clear);
+                                                if (!what.empty())
+                                                  complain("credit", from, to, what);
+                                              }});
+  }
+}
+
+void WanWatch::on_part(Way& back, const Description& part) {
+  std::vector<uint8_t>& bytes = back.parts[part.part];
+  bytes.assign(part.bytes.begin(), part.bytes.end());
+  if (back.parts.size() != part.parts) return;
+  std::vector<uint8_t> all;
+  for (const auto& [number, each] : back.parts) all.insert(all.end(), each.begin(), each.end());
+  RecordReader items(all, DescriptionItems::types);
+  while (const auto item = items.next()) {
+    DescriptionItems::visit(*item, Overloaded{[&](const QpItem& qp) { on_item(back, qp); }});
+  }
+}
+
+void WanWatch::on_item(Way& back, const QpItem& item) {
+  if (item.qp >= back.streams.size() || back.keys[item.qp] == item.data_key) return;
+  back.keys[item.qp] = item.data_key;
+  back.streams[item.qp].reset();
+  std::erase_if(back.streams_by_qpn, [&](const auto& each) { return each.second == item.qp; });
+  for (const be32 qpn : item.qpns) back.streams_by_qpn[qpn.host()] = item.qp;
+}
+
+/// Departures are stamped, up to a horizon ahead of the turn.
+void WanWatch::check_line(int from, int to, const Packet& packet, bool is_overhead, Instant now) {
+  Way& here = way(from, to);
+  const PacerOptions& pacer = here.pacer;
+  const uint64_t bytes = packet.bytes + packet.payload_bytes + pacer.packet_overhead_bytes;
+  const uint64_t slack = 2 * (pacer.packet_overhead_bytes + limits::frame_bytes_max);
+  const Instant at = std::max(now, packet.at);
+  here.line.pour(bytes, pacer.rate, at);
+  if (here.line.bytes() > pacer.burst_bytes + slack) {
+    complain("rate", from, to,
+             std::to_string(here.line.bytes()) + " bytes ahead of " +
+                 std::to_string(pacer.rate.bps()) + " bit/s, of a burst of " +
+                 std::to_string(pacer.burst_bytes));
+  }
+  if (!is_overhead) return;
+  here.overhead.pour(bytes, pacer.rate.scaled(pacer.overhead_ppm / 1e6), at);
+  if (here.overhead.bytes() <= pacer.overhead_burst_bytes + slack) return;
+  complain("overhead", from, to,
+           std::to_string(here.overhead.bytes()) + " bytes of resends and repair ahead of " +
+               std::to_string(pacer.overhead_ppm) + " ppm, of a burst of " +
+               std::to_string(pacer.overhead_burst_bytes));
+}
+
+void WanWatch::complain(const char* checker, int from, int to, const std::string& what) {
+  verdicts_.complain_of(checker,
+                        "site " + std::to_string(from) + " to " + std::to_string(to) + ": " + what);
+}
+
+WanWatch::Totals WanWatch::totals(size_t class_index) const {
+  Totals totals;
+  for (const auto& [number, each] : ways_) {
+    const SlotWatch& stream = each.streams[class_index];
+    totals.sent += stream.sent;
+    totals.resent += stream.resent;
+    totals.lost += stream.sent - std::min(stream.sent, stream.arrived + stream.arrived_again);
+    totals.arrived_again += stream.arrived_again;
+  }
+  return totals;
+}
+
+}  // namespace cw::sim

@@ -1,0 +1,108 @@
+// Listens at the WAN ports of all gateways, with the key, and holds what they send against what
+// they may: credit, rate, overhead_limit, and how many resends were for nothing. It trusts no
+// counter of theirs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "dataplane/sdr/peer.h"
+#include "dataplane/wire/envelope.h"
+#include "tests/sim/gateway/sites.h"
+#include "tests/sim/gateway/swarm/verdicts.h"
+
+namespace cw::sim {
+
+/// A bucket that leaks at a rate: how far somebody is ahead of it.
+class LeakyBucket {
+ public:
+  void pour(uint64_t bytes, Rate rate, Instant now);
+  uint64_t bytes() const { return static_cast<uint64_t>(level_); }
+
+ private:
+  double level_ = 0;
+  Instant at_;
+};
+
+/// What one SDR QP carries one way, slot by slot.
+class SlotWatch {
+ public:
+  enum class Kind : uint8_t { Data, Resend, Repair };
+  explicit SlotWatch(const sdr::StreamConfig& config);
+
+  /// The receiver has begun anew.
+  void reset();
+  Kind on_sent(const SlotWrite& slot);
+  void on_arrived(const SlotWrite& slot);
+  /// Nothing, or how the receiver promises what it does not have.
+  std::string on_clear(const ClearToSend& clear);
+  /// Nothing, or how the sender uses what it was not given.
+  std::string overdraft() const;
+
+  const sdr::StreamConfig& config() const { return config_; }
+  uint64_t sent = 0, resent = 0;            ///< slots of data
+  uint64_t arrived = 0, arrived_again = 0;  ///< each transmission once
+
+ private:
+  struct Life {
+    uint32_t qpn = UINT32_MAX;
+    std::vector<bool> sent;
+    std::vector<uint32_t> psns;  // by which a slot came; none: not yet
+  };
+  static constexpr uint32_t none = UINT32_MAX;
+  Life& life_of(const SlotWrite& slot) {
+    return lives_[config_.split.unpack(slot.immediate).id % config_.messages];
+  }
+
+  sdr::StreamConfig config_;
+  std::vector<Life> lives_;
+  uint64_t lives_begun_ = 0, slots_used_ = 0;
+  uint64_t slot_limit_ = 0;
+  uint32_t message_limit_ = 0;
+};
+
+class WanWatch final : public WanTap {
+ public:
+  struct Totals {
+    uint64_t sent = 0, resent = 0, lost = 0, arrived_again = 0;
+  };
+  explicit WanWatch(Verdicts& verdicts) : verdicts_(verdicts) {}
+  /// `sites` are those that it taps; before their first turn.
+  void begin(Sites& sites);
+
+  void on_sent(int site, const Packet& packet, Instant now) override;
+  void on_received(int site, const Packet& packet, Instant now) override;
+  /// Of one class, over all links.
+  Totals totals(size_t class_index) const;
+  /// Its own, in turns of gateways.
+  uint64_t allocation_count() const { return allocations_; }
+
+ private:
+  /// One site's sending to another.
+  struct Way {
+    PacerOptions pacer;
+    std::vector<SlotWatch> streams;
+    std::map<uint32_t, size_t> streams_by_qpn;
+    std::vector<uint32_t> keys;  // by which the receiver knows the streams
+    LeakyBucket line, overhead;
+    uint64_t receiver_nonce = 0;
+    std::map<uint16_t, std::vector<uint8_t>> parts;  // of the receiver's description
+  };
+  Way& way(int from, int to) { return ways_.at(from * 100 + to); }
+  static int site_behind(int site, uint16_t peer) { return peer + 1 < site ? peer + 1 : peer + 2; }
+  void watch_sent(int site, const Packet& packet, Instant now);
+  void on_control(int from, int to, const Packet& packet);
+  void on_part(Way& back, const Description& part);
+  void on_item(Way& back, const QpItem& item);
+  void check_line(int from, int to, const Packet& packet, bool is_overhead, Instant now);
+  void complain(const char* checker, int from, int to, const std::string& what);
+
+  Verdicts& verdicts_;
+  cw_mac mac_{};
+  std::map<int, Way> ways_;
+  uint64_t allocations_ = 0;
+};
+
+}  // namespace cw::sim

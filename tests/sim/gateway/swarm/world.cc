@@ -1,0 +1,263 @@
+#include "tests/sim/gateway/swarm/world.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "dataplane/base/prng.h"
+
+namespace cw::sim {
+namespace {
+using namespace literals;
+
+template <class Value, size_t Count>
+Value pick(Prng& prng, const std::array<Value, Count>& values) {
+  return values[prng.below(Count)];
+}
+
+Duration between(Prng& prng, Duration low, Duration high) {
+  return Duration::from_ns(static_cast<int64_t>(
+      prng.between(static_cast<uint64_t>(low.ns()), static_cast<uint64_t>(high.ns()))));
+}
+
+Instant within(Prng& prng, Duration time) { return Instant() + between(prng, 0_ns, time); }
+
+// ---- wires
+
+void draw_losses(Prng& prng, Impairment& wan) {
+  if (prng.chance(0.5)) wan.loss = prng.uniform() * pick(prng, std::array{0.002, 0.01, 0.04});
+  if (prng.chance(0.25)) {
+    wan.gilbert_elliott =
+        GilbertElliott::from_burst(1 + prng.uniform() * 30, prng.uniform() * 0.02);
+  }
+  if (prng.chance(0.25)) {
+    wan.bursts.loss = prng.uniform() * 0.02;
+    wan.bursts.profile = burst_profiles[prng.below(std::size(burst_profiles))];
+  }
+}
+
+void draw_disorder(Prng& prng, Impairment& wan) {
+  if (prng.chance(0.4)) {
+    wan.jitter_max = between(prng, 1_us, wan.delay * 2);
+    wan.jitter_reorders = prng.chance(0.5);
+  }
+  if (prng.chance(0.3)) {
+    wan.reorder = prng.uniform() * 0.03;
+    wan.reorder_delay = between(prng, 1_us, wan.delay * 3 / 2);
+  }
+  if (prng.chance(0.3)) {
+    wan.duplicate = prng.uniform() * 0.05;
+    wan.copies_max = static_cast<uint32_t>(prng.between(2, impairment_copies_max));
+  }
+  if (prng.chance(0.3)) wan.corrupt = prng.uniform() * 0.005;
+}
+
+/// A line that is narrower than what the gateway believes, with a queue in front of it.
+void draw_line(Prng& prng, const SwarmWorld& world, Impairment& wan) {
+  if (!prng.chance(0.25)) return;
+  wan.rate = world.rate.scaled((0.6 + prng.uniform()) / world.paths);
+  wan.queue_time = between(prng, 2_ms, 40_ms);
+  if (prng.chance(0.5)) wan.mark_above = wan.queue_time / 2;
+}
+
+void draw_wan(Prng& prng, SwarmWorld& world) {
+  world.one_way = between(prng, 500_us, 30_ms);
+  world.wan.delay = world.one_way;
+  draw_losses(prng, world.wan);
+  draw_disorder(prng, world.wan);
+  draw_line(prng, world, world.wan);
+  world.delivers_damage = world.wan.corrupt > 0 && prng.chance(0.4);
+  if (prng.chance(0.15)) world.intruder.replays = 0.001 + prng.uniform() * 0.02;
+  if (prng.chance(0.1)) world.intruder.forges = 0.0005 + prng.uniform() * 0.01;
+}
+
+// ---- what gets worse for a time
+
+WanRoute draw_route(Prng& prng, const SwarmWorld& world) {
+  const auto sites = static_cast<uint64_t>(world.sites);
+  WanRoute route;
+  route.from = static_cast<int>(prng.between(1, sites));
+  route.to = static_cast<int>(prng.between(1, sites - 1));
+  if (route.to >= route.from) ++route.to;
+  route.path = static_cast<uint16_t>(prng.below(world.paths));
+  return route;
+}
+
+void add_faults(Prng& prng, SwarmWorld& world, FaultKind kind, Duration longest) {
+  for (uint64_t i = prng.between(1, 4); i > 0; --i) {
+    Fault fault{.kind = kind,
+                .at = within(prng, world.faults_time * 9 / 10),
+                .length = between(prng, longest / 20, longest),
+                .route = draw_route(prng, world),
+                .is_all_paths = prng.chance(0.5),
+                .wan = world.wan};
+    // pair.rtt is the longest that is promised.
+    fault.wan.delay = between(prng, world.one_way / 2, world.one_way);
+    fault.wan.jitter_max = std::min(fault.wan.jitter_max, fault.wan.delay);
+    fault.wan.reorder_delay = std::min(fault.wan.reorder_delay, fault.wan.delay);
+    world.faults.push_back(fault);
+  }
+}
+
+void draw_faults(Prng& prng, SwarmWorld& world) {
+  if (prng.chance(0.35)) add_faults(prng, world, FaultKind::Pause, 150_ms);
+  if (prng.chance(0.3)) add_faults(prng, world, FaultKind::Crash, 300_ms);
+  if (prng.chance(0.3)) add_faults(prng, world, FaultKind::Blackout, 1500_ms);
+  if (prng.chance(0.2)) add_faults(prng, world, FaultKind::Longer, 1_ms);
+  std::ranges::sort(world.faults, {}, &Fault::at);
+  for (const Fault& fault : world.faults) {
+    if (fault.kind == FaultKind::Pause) world.pause_max += fault.length;
+  }
+}
+
+// ---- configuration
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+std::string ns_text(Duration time) { return quoted(std::to_string(time.ns()) + " ns"); }
+
+std::string params_of(Prng& prng, const std::string& policy) {
+  const bool is_coded = policy == "erasure" || policy == "hybrid";
+  if (!is_coded || prng.chance(0.4)) return "";
+  const uint64_t k = prng.between(4, 32);
+  return "params = { k = " + std::to_string(k) +
+         ", m = " + std::to_string(prng.between(1, std::max<uint64_t>(k / 4, 1))) + " }\n";
+}
+
+void add_class(Prng& prng, SwarmWorld& world, const std::string& name, const std::string& match) {
+  const std::array<std::string, 6> policies{"selective_repeat", "selective_repeat", "hybrid",
+                                            "erasure",          "passthrough",      "go_back_n"};
+  const std::string policy =
+      prng.chance(0.08) ? std::string("layered_interleave") : pick(prng, policies);
+  std::string text = "[[class]]\nname = " + quoted(name) + "\npolicy = " + quoted(policy) + "\n" +
+                     "hold = " + ns_text(world.hold_max) + "\n";
+  if (!match.empty()) text += "match = [{ kind = " + quoted(match) + " }]\n";
+  if (match == "roce") text += "host_timeout = \"10 s\"\n";
+  if (prng.chance(0.3)) text += "weight = " + std::to_string(prng.between(1, 9)) + "\n";
+  if (prng.chance(0.3)) text += "queue = " + ns_text(between(prng, 5_ms, 100_ms)) + "\n";
+  text += params_of(prng, policy);
+  world.text.classes += text;
+  world.classes.push_back({name, policy});
+}
+
+void draw_text(Prng& prng, SwarmWorld& world) {
+  SiteText& text = world.text;
+  text.rate = std::to_string(world.rate.bps()) + " bit/s";
+  text.rtt = std::to_string((world.one_way * 2).ns()) + " ns";
+  text.wan = "paths = " + std::to_string(world.paths) + "\n";
+  if (prng.chance(0.3)) {
+    text.wan += "overhead_limit = " + std::to_string(0.05 + prng.uniform() * 0.5) + "\n";
+  }
+  if (prng.chance(0.3)) text.wan += "adapt = false\n";
+  const uint32_t mtu = pick(prng, std::array<uint32_t, 4>{1500, 1500, 700, 4200});
+  text.pair = "mtu = " + std::to_string(mtu) + "\n";
+  text.lan =
+      "mtu = " + std::to_string(pick(prng, std::array<uint32_t, 3>{1500, 1500, 4200})) + "\n";
+  world.hold_max = between(prng, 300_ms, 600_ms) + world.one_way * 20;
+  if (prng.chance(0.5)) add_class(prng, world, "rdma", "roce");
+  if (prng.chance(0.5)) add_class(prng, world, "datagrams", "udp");
+  add_class(prng, world, "all", "");
+}
+
+// ---- hosts
+
+void draw_talks(Prng& prng, SwarmWorld& world) {
+  uint16_t number = 0;
+  for (int from = 1; from <= world.sites; ++from) {
+    for (int to = 1; to <= world.sites; ++to) {
+      if (from == to) continue;
+      const uint64_t count = prng.between(1, 3);
+      const Rate share = Rate::from_bps(world.rate.bps() / static_cast<uint64_t>(world.sites - 1));
+      for (uint64_t i = 0; i < count; ++i) {
+        Talk talk;
+        talk.style = static_cast<TalkStyle>(prng.below(3));
+        talk.number = ++number;
+        talk.from = from, talk.to = to;
+        talk.is_v6 = prng.chance(0.3);
+        const uint32_t least = frame_bytes_min(talk.is_v6);
+        talk.bytes = static_cast<uint32_t>(prng.chance(0.5) ? prng.between(least, 1500)
+                                                            : prng.between(1000, 1500));
+        talk.rate = share.scaled((0.1 + prng.uniform() * 0.9) / static_cast<double>(count));
+        talk.begin = within(prng, world.faults_time / 4);
+        talk.window = static_cast<uint32_t>(prng.between(8, 300));
+        talk.timeout = world.one_way * 8 + between(prng, 50_ms, 500_ms);
+        world.talks.push_back(talk);
+      }
+    }
+  }
+}
+
+const char* name_of(FaultKind kind) {
+  constexpr std::array<const char*, 4> names{"pauses", "crashes", "blackouts", "other ways"};
+  return names[static_cast<size_t>(kind)];
+}
+
+}  // namespace
+
+bool SwarmWorld::has(FaultKind kind) const {
+  return std::ranges::any_of(faults, [kind](const Fault& fault) { return fault.kind == kind; });
+}
+
+bool SwarmWorld::promises_few_resends() const {
+  const auto is_promised = [](const Fault& fault) {
+    return fault.kind == FaultKind::Longer ||
+           (fault.kind == FaultKind::Pause && fault.length <= 50_ms);
+  };
+  return is_exact() && intruder.replays == 0 && std::ranges::all_of(faults, is_promised) &&
+         wan.jitter_max + wan.reorder_delay <= one_way * 2;
+}
+
+// Nothing leaves that is older than hold; what is behind it in its order may wait for its being
+// given up, and then there are the way itself and its queues.
+Duration SwarmWorld::age_max() const {
+  return hold_max * 3 / 2 + delay_max + one_way * 2 + pause_max + 20_ms;
+}
+
+Duration SwarmWorld::recovery_max() const { return 1_s + one_way * 2 * 20; }
+
+SwarmWorld draw_world(uint64_t seed) {
+  Prng prng(seed * 0x9e3779b97f4a7c15 + 1);
+  SwarmWorld world;
+  world.seed = seed;
+  world.sites = pick(prng, std::array{2, 2, 2, 2, 2, 3, 4});
+  world.paths = pick(prng, std::array<uint16_t, 4>{1, 1, 2, 4});
+  world.rate = Rate::from_mbps(prng.between(20, 250));
+  world.faults_time = between(prng, 700_ms, 2500_ms);
+  draw_wan(prng, world);
+  draw_text(prng, world);
+  draw_faults(prng, world);
+  draw_talks(prng, world);
+  world.delay_max = world.one_way + world.wan.jitter_max + world.wan.reorder_delay;
+  if (world.wan.rate > Rate()) world.delay_max += world.wan.queue_time;
+  return world;
+}
+
+std::string describe(const SwarmWorld& world) {
+  std::ostringstream text;
+  text << world.sites << " sites of " << world.rate.bps() / 1'000'000 << " Mbit/s, " << world.paths
+       << " paths of " << world.one_way.ms() << " ms; classes";
+  for (const ClassWorld& each : world.classes) text << ' ' << each.name << '=' << each.policy;
+  text << "; " << world.talks.size() << " talks for " << world.faults_time.ms() << " ms";
+  const Impairment& wan = world.wan;
+  text << "; loss " << wan.loss;
+  if (wan.gilbert_elliott.to_bad > 0) text << ", in bursts " << wan.gilbert_elliott.mean_loss();
+  if (wan.bursts.loss > 0) text << ", as " << wan.bursts.profile.name << ' ' << wan.bursts.loss;
+  if (wan.jitter_max > Duration()) {
+    text << ", jitter " << wan.jitter_max.ms() << (wan.jitter_reorders ? " ms reordering" : " ms");
+  }
+  if (wan.reorder > 0) text << ", reordered by " << wan.reorder_delay.ms() << " ms";
+  if (wan.duplicate > 0) text << ", doubled " << wan.duplicate;
+  if (wan.corrupt > 0) text << ", damaged" << (world.delivers_damage ? " and delivered" : "");
+  if (wan.rate > Rate()) {
+    text << ", line " << wan.rate.bps() / 1'000'000 << " Mbit/s a path, queue "
+         << wan.queue_time.ms() << " ms";
+  }
+  for (const auto kind :
+       {FaultKind::Pause, FaultKind::Crash, FaultKind::Blackout, FaultKind::Longer}) {
+    if (world.has(kind)) text << ", " << name_of(kind);
+  }
+  if (world.intruder.replays > 0) text << ", replays";
+  if (world.intruder.forges > 0) text << ", forges";
+  return text.str();
+}
+
+}  // namespace cw::sim

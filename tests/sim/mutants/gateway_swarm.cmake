@@ -1,0 +1,56 @@
+# One mistake in the real code for each checker of gateway_swarm, which that checker must find.
+
+cw_swarm_mutant(pacer_hurries SWARM gateway_swarm FOUND_BY rate
+  SOURCE dataplane/core/pacer.cc
+  FROM "static_cast<int64_t>(time.whole_ns)"
+  TO "static_cast<int64_t>(time.whole_ns / 2)")
+
+cw_swarm_mutant(overhead_is_free SWARM gateway_swarm FOUND_BY overhead
+  SOURCE dataplane/core/pacer.cc
+  FROM "if (is_overhead(item.priority)) allowance_ -= item.bytes * million;"
+  TO "")
+
+cw_swarm_mutant(credit_is_granted_twice SWARM gateway_swarm FOUND_BY credit
+  SOURCE dataplane/sdr/recv_stream.cc
+  FROM "slot_limit_ += slots;"
+  TO "slot_limit_ += 2 * slots;")
+
+cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
+  SOURCE dataplane/gateway/order.cc
+  FROM "if (bucket.next.is_before(seq_of(frame))) return;"
+  TO "")
+
+cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age PACKETS 8000000
+  SOURCE dataplane/sdr/send_slots.cc
+  FROM "appended(now) + options_.hold;"
+  TO "appended(now) + options_.hold * 10;")
+
+cw_swarm_mutant(a_list_grows SWARM gateway_swarm FOUND_BY memory
+  SOURCE dataplane/gateway/gateway.cc
+  FROM "if (refresh_due_ <= now) refresh(now);"
+  TO "if (static std::vector<Instant> all; refresh_due_ <= now) refresh(now), all.push_back(now);")
+
+cw_swarm_mutant(a_refusal_is_not_counted SWARM gateway_swarm FOUND_BY conservation
+  SOURCE dataplane/gateway/gateway.cc
+  FROM "if (!lane.out->try_offer(offer.how, offer.packet, now, why)) drops_.add(why);"
+  TO "(void)lane.out->try_offer(offer.how, offer.packet, now, why);")
+
+cw_swarm_mutant(what_is_given_up_is_not_counted SWARM gateway_swarm FOUND_BY conservation
+  SOURCE dataplane/gateway/slot_reader.cc
+  FROM "given_up_ += message.said - std::min(message.said, message.whole);"
+  TO "")
+
+cw_swarm_mutant(an_envelope_is_too_long SWARM gateway_swarm FOUND_BY wire
+  SOURCE dataplane/wire/envelope.cc
+  FROM "(static_cast<uint16_t>(bytes));"
+  TO "(static_cast<uint16_t>(bytes + 4));")
+
+cw_swarm_mutant(strangers_get_no_answer SWARM gateway_swarm FOUND_BY recovery
+  SOURCE dataplane/sdr/link.cc
+  FROM "if (answer_due_ == Instant::never()) answer_due_ = std::max(now, answer_allowed_);"
+  TO "")
+
+cw_swarm_mutant(messages_never_end SWARM gateway_swarm FOUND_BY liveness
+  SOURCE dataplane/gateway/slot_writer.cc
+  FROM "if (next_due() <= now) close(now);"
+  TO "if (next_due() <= now) last_append_ = now;")
