@@ -365,7 +365,7 @@ void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
   row.key("rate", peer.rate, "What it is sent at most; none: an equal share of wan.rate.")
       .or_none();
   row.then([config, &peer](Section& here) {
-    if (peer.name.empty() || peer.name.size() > site_name_bytes_max) {
+    if (!here.is_wrong("name") && (peer.name.empty() || peer.name.size() > site_name_bytes_max)) {
       here.complain("name", "peer.name must have 1 to 63 characters, as that site's site.name");
     }
     if (!peer.address.empty()) check_address(here, peer.address, "peer.address");

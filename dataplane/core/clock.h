@@ -60,7 +60,7 @@ static_assert(Clock<MonotonicClock> && Clock<MachineClock> && Clock<VirtualClock
 /// been seen.
 class GapDetector {
  public:
-  /// The longest turn. Where all turns are longer, as under an emulator, it is what time goes on by.
+  /// The longest turn. Where all are longer, as under an emulator, it is what time goes on by.
   static constexpr Duration turn_max = Duration::from_ms(2);
 
   /// Takes each reading; returns what of the time since the last is a pause, by which timers are to

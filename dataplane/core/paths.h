@@ -139,8 +139,8 @@ class PathEstimates {
 
   void on_rtt(Duration sample, Instant now) {
     rtt_.add(sample, now);
-    reorder_.set_bounds(options_.reorder_floor, std::max(options_.reorder_ceiling, rtt_.smoothed() +
-                                                                               rtt_.smoothed() / 2));
+    const Duration longest = rtt_.smoothed() + rtt_.smoothed() / 2;
+    reorder_.set_bounds(options_.reorder_floor, std::max(options_.reorder_ceiling, longest));
   }
   /// Takes what PsnTracker::on_arrival() said about one packet.
   void on_arrival(const PsnArrival& arrival, Instant now);

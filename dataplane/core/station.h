@@ -17,8 +17,9 @@ class Station {
  public:
   virtual ~Station() = default;
 
-  /// This thread stood still for `gap` until `now`: armed timers and deadlines are to be moved later
-  /// by it, nothing is to be given up for the time slept. Comes before anything else of its turn.
+  /// This thread stood still for `gap` until `now`: armed timers and deadlines are to be moved
+  /// later by it, nothing is to be given up for the time slept. Comes before anything else of its
+  /// turn.
   virtual void on_gap(Duration gap, Instant now) = 0;
 
   /// Packets have arrived (at least one, in the order of arrival). They are the station's from now

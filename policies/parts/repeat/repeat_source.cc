@@ -77,8 +77,8 @@ void RepeatSource::on_sent(const cw_fact_sent& fact, Instant) {
   const SlotRun slots{fact.first, fact.first + (fact.count - 1) * std::max(fact.stride, 1u) + 1};
   if (message.is_over || fact.kind == CW_SEND_REPAIR || slots.end > slots_max_) return;
   const Instant at = Instant::from_ns(fact.departed_ns);
-  // A slot below what has left before may be missed already, like one that is resent.
   const bool is_first = fact.kind == CW_SEND_DATA;
+  // A slot below what has left before may be missed already, like one that is resent.
   const bool is_in_order = is_first && slots.first >= message.sent_end;
   message.sent_end = std::max(message.sent_end, slots.end);
   depart(fact.message, slots, at, is_first ? First : Any);
@@ -310,9 +310,8 @@ void RepeatSource::age(RangeFifo& fifo, Duration age, Instant now) {
 
 /// Full: there are younger ones than these for long enough.
 void RepeatSource::witness(uint32_t message, uint32_t slot, Instant at) {
-  const bool is_due = witnesses_.is_empty() ||
-                      at - witnesses_.back().at >= link_.rtt / witnesses_per_rtt;
-  if (!is_due) return;
+  const Duration apart = link_.rtt / witnesses_per_rtt;
+  if (!witnesses_.is_empty() && at - witnesses_.back().at < apart) return;
   if (witnesses_.is_full()) witnesses_.pop();
   witnesses_.try_push({message, slot, at});
 }
@@ -328,8 +327,8 @@ void RepeatSource::hear_witnesses(Instant now) {
   // What leaves last has no younger witness.
   if (!departed_.is_empty()) {
     const RangeFifo::Entry& youngest = departed_.back();
-    const bool has_come = is_acknowledged(youngest.message, youngest.slots.end - 1);
-    if (has_come) heard_.left = std::max(heard_.left, youngest.at);
+    const bool came = is_acknowledged(youngest.message, youngest.slots.end - 1);
+    if (came) heard_.left = std::max(heard_.left, youngest.at);
   }
   heard_.heard = now;
 }
@@ -471,8 +470,8 @@ bool RepeatSource::send_overdue(Instant now, Out& out) {
 }
 
 /// Nothing says whether the oldest entry was lost: the end of a row may be, or the link be down.
-/// Its first slots ask, and the youngest, since their arrival speaks for all before; the rest waits,
-/// and while nothing at all is heard every further question waits twice as long.
+/// Its first slots ask, and the youngest, whose arrival speaks for all before; the rest waits, and
+/// while nothing is heard every further question waits twice as long.
 bool RepeatSource::probe(Instant now, Out& out) {
   const RangeFifo::Entry oldest = departed_.front(), youngest = departed_.back();
   const uint32_t first = oldest.slots.first, end = youngest.slots.end;

@@ -11,8 +11,8 @@
 // A timeout alone proves nothing: the far end may have stood still, or the route have grown. What
 // left before something that has been acknowledged, by more than packets overtake each other, was
 // lost (RFC 8985, section 3); of nothing else is that known. So every sixteenth of an RTT a slot
-// that leaves becomes a witness, and a slot that is overdue is sent again once a younger witness has
-// arrived. When the youngest is overdue and none has, sixteen slots ask, with a doubling wait;
+// that leaves becomes a witness, and a slot that is overdue is sent again once a younger witness
+// has arrived. When the youngest is overdue and none has, sixteen slots ask, with a doubling wait;
 // everything else stays where it is.
 #pragma once
 

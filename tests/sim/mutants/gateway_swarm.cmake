@@ -48,7 +48,7 @@ cw_swarm_mutant(an_envelope_is_too_long SWARM gateway_swarm FOUND_BY wire
 cw_swarm_mutant(strangers_get_no_answer SWARM gateway_swarm FOUND_BY recovery
   SOURCE dataplane/sdr/link.cc
   FROM "if (is_first) answer_due_ = std::max(now, answer_allowed_);"
-  TO "")
+  TO "if (is_first) answer_due_ = now + Duration::from_s(3600);")
 
 cw_swarm_mutant(messages_never_end SWARM gateway_swarm FOUND_BY liveness
   SOURCE dataplane/gateway/slot_writer.cc

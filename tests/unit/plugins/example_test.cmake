@@ -14,6 +14,6 @@ file(REMOVE_RECURSE ${FOLDER})
 file(COPY ${EXAMPLE}/ DESTINATION ${FOLDER}/source)
 run(${CMAKE_COMMAND} --install ${BUILD} --component sdk_headers --prefix ${FOLDER}/installed)
 run(${CMAKE_COMMAND} -S ${FOLDER}/source -B ${FOLDER}/build -DCMAKE_C_COMPILER=${COMPILER}
-  -DCMAKE_C_FLAGS=-Werror -DCAUSEWAY_INCLUDE=${FOLDER}/installed/include)
+  -G Ninja -DCMAKE_C_FLAGS=-Werror -DCAUSEWAY_INCLUDE=${FOLDER}/installed/include)
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${PROGRAM} ${FOLDER}/build/every_twice.so)

@@ -74,13 +74,14 @@ Instant Talker::Sender::next_deadline() const {
 void Talker::Sender::on_ack(uint64_t word, Instant now) {
   if (talk.style == TalkStyle::Rc) {
     const uint64_t position = word & ~nak;
+    if (position > sent_end) return;  // damaged: nobody can have that
     if (position > acked) progress = now;
     acked = std::max(acked, position);
     next = (word & nak) != 0 ? acked : std::max(next, acked);
     return;
   }
   const uint64_t high = word >> 32, missing = high - (word & 0xffff'ffff);
-  if (high <= acked) return;
+  if (high <= acked || high > sent_end) return;
   const auto fresh = static_cast<double>(high - acked);
   acked = std::min(high, next);
   progress = now;
@@ -165,6 +166,7 @@ void Talker::turn(Instant now) {
       if (!try_send(each.headers, text, now)) break;
       if (!each.is_outstanding()) each.progress = now;
       ++each.frames, ++each.next;
+      each.sent_end = std::max(each.sent_end, each.next);
       each.due = std::max(each.due, now - Duration::from_ms(2)) +
                  each.talk.rate.time_for(Bytes(each.talk.bytes));
     }

@@ -52,6 +52,7 @@ class Talker final : public Actor {
     Instant due;
     uint32_t frames = 0;           // sent, again or not
     uint64_t next = 0, acked = 0;  // positions
+    uint64_t sent_end = 0;         // the highest `next` yet
     uint64_t lost = 0, recover = 0;
     double window = 10, threshold = 1e9;
     Instant progress;
