@@ -178,6 +178,12 @@ void WanWatch::on_item(Way& back, const QpItem& item) {
   for (const be32 qpn : item.qpns) back.streams_by_qpn[qpn.host()] = item.qp;
 }
 
+void WanWatch::on_crash(int site) {
+  for (auto& [number, each] : ways_) {
+    if (number / 100 == site) each.line = each.overhead = LeakyBucket();
+  }
+}
+
 /// Departures are stamped, up to a horizon ahead of the turn.
 void WanWatch::check_line(int from, int to, const Packet& packet, bool is_overhead, Instant now) {
   Way& here = way(from, to);

@@ -74,6 +74,8 @@ class WanWatch final : public WanTap {
 
   void on_sent(int site, const Packet& packet, Instant now) override;
   void on_received(int site, const Packet& packet, Instant now) override;
+  /// The next process there has spent nothing yet.
+  void on_crash(int site);
   /// Of one class, over all links.
   Totals totals(size_t class_index) const;
   /// Its own, in turns of gateways.
