@@ -93,7 +93,7 @@ class Link {
   static constexpr size_t description_bytes_max = part_bytes_max * description_parts_max;
   static constexpr size_t echoes_max = 64;
   static constexpr uint8_t quiet_echoes_max = 6;
-  static constexpr uint16_t control_bytes_first = 256;  // before the peer's hello [C-9]
+  static constexpr uint16_t control_bytes_first = 256;           // before the peer's hello [C-9]
   static constexpr Duration catching_up = Duration::from_ms(1);  // with what waited meanwhile
   static constexpr Duration answer_interval = Duration::from_ms(10);  // [C-27]
   static constexpr uint8_t goodbyes_max = 3;

@@ -16,7 +16,7 @@ namespace cw::policy {
 template <class T>
 class Array {
  public:
-  explicit Array(size_t count) : items_(new(std::nothrow) T[count]()), count_(count) {}
+  explicit Array(size_t count) : items_(new (std::nothrow) T[count]()), count_(count) {}
 
   bool is_ready() const { return items_ != nullptr; }
   size_t count() const { return count_; }

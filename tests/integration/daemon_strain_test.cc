@@ -8,6 +8,10 @@
 
 #include "tests/integration/daemon_lab.h"
 
+#ifndef __has_feature  // GCC 12
+#define __has_feature(feature) 0
+#endif
+
 namespace cw::lab {
 namespace {
 
@@ -109,6 +113,8 @@ TEST_F(CausewaydUnderStrain, goes_on_when_a_policy_does_and_tells_its_manager_me
   close(fd);
 }
 
+// ThreadSanitizer holds a signal back until the call that it meets is over, and this one never is.
+#if !__has_feature(thread_sanitizer)
 // Whoever reads the log may stand still: the pipe is full, and every line waits.
 TEST_F(CausewaydUnderStrain, ends_when_told_twice_though_nobody_reads_its_log) {
   ASSERT_EQ(mkfifo("log", 0600), 0);
@@ -137,6 +143,7 @@ TEST_F(CausewaydUnderStrain, ends_when_told_twice_though_nobody_reads_its_log) {
   EXPECT_EQ(end_of(*a_), 3);
   close(log);
 }
+#endif
 
 TEST_F(CausewaydUnderStrain, hears_the_end_among_thousands_of_other_signals) {
   start(a_, At::GatewayA, config_of(true));

@@ -476,8 +476,8 @@ bool RepeatSource::probe(Instant now, Out& out) {
   const RangeFifo::Entry oldest = departed_.front(), youngest = departed_.back();
   const uint32_t first = oldest.slots.first, end = youngest.slots.end;
   if (!ask(oldest.message, {first, std::min(oldest.slots.end, first + probe_slots / 2)}, out) ||
-      !ask(youngest.message, {std::max(youngest.slots.first, end - std::min(end, probe_slots / 2)),
-                              end}, out)) {
+      !ask(youngest.message,
+           {std::max(youngest.slots.first, end - std::min(end, probe_slots / 2)), end}, out)) {
     return false;
   }
   if (heard_.heard <= youngest.at) back_off_.on_timeout();

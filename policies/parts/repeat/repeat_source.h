@@ -128,13 +128,13 @@ class RepeatSource {
   BackOff back_off_;
   Messages<SourceMessage> messages_;
   SlotMarks marks_;
-  RangeFifo unsent_;         // appended, not yet decided
-  RangeFifo refused_;        // the core would not take them
-  RangeFifo wanted_;         // the sink asked for them
-  RangeFifo departed_;       // every transmission, until acknowledged or overdue
-  RangeFifo fresh_;          // first transmissions, until their loss may be known
-  RangeFifo resent_;         // resends, likewise
-  Queue<uint32_t> settled_;  // messages whose release or finish the core has not been told
+  RangeFifo unsent_;          // appended, not yet decided
+  RangeFifo refused_;         // the core would not take them
+  RangeFifo wanted_;          // the sink asked for them
+  RangeFifo departed_;        // every transmission, until acknowledged or overdue
+  RangeFifo fresh_;           // first transmissions, until their loss may be known
+  RangeFifo resent_;          // resends, likewise
+  Queue<uint32_t> settled_;   // messages whose release or finish the core has not been told
   Queue<Witness> witnesses_;  // oldest first
   Proof heard_;               // the youngest
   Proof ripening_;            // the notes that came with it may still be on their way

@@ -45,6 +45,9 @@ struct RepeatTimes {
     const Duration patience =
         link.rtt.scaled(settings.patience_rtts) + link.time_for(settings.patience_bytes);
     budget += patience;
+    // Whoever waits for repair may ask for what nothing later has been seen of: a block that is
+    // told closed while it still waits in the pacer.
+    if (patience > Duration()) first_age = link.rtt;
     rto = link.rto(settings.alpha) + patience + link.time_for(settings.repair_bytes);
     // CLOSED may overtake the last slots by the reorder budget, and by what still waits in the
     // sender's pacer; an RTT / 16 of silence tells a lost tail from one that is still coming.

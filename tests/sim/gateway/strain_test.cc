@@ -23,10 +23,10 @@ struct Strain {
   const cw_policy_ops* (*policy)() = cw_policy_selective_repeat;
   double overhead = 0;  ///< repair slots for each data slot
   double loss = 0;
-  Duration jitter{};            ///< uniform, and packets pass each other
-  int pausing_site = 0;         ///< stands still for `pause` every second
+  Duration jitter{};     ///< uniform, and packets pass each other
+  int pausing_site = 0;  ///< stands still for `pause` every second
   Duration pause{};
-  Duration grows_by{};          ///< of the way there, in mid-stream
+  Duration grows_by{};  ///< of the way there, in mid-stream
   uint64_t seed = 1;
 
   friend void PrintTo(const Strain& it, std::ostream* out) { *out << it.name; }

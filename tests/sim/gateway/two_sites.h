@@ -108,9 +108,7 @@ class TwoSites {
   /// Keeps the actor's place on the stage while processes come and go.
   struct Seat final : Actor {
     void turn(Instant now) override;
-    Instant next_deadline() const override {
-      return std::max(site->next_deadline(), wakes_at);
-    }
+    Instant next_deadline() const override { return std::max(site->next_deadline(), wakes_at); }
     const TwoSitesOptions* options = nullptr;
     int number = 0;
     void stand_still(Instant now, Duration time) {
