@@ -13,7 +13,8 @@
 // kind waits equally long, so every kind is one FIFO of ranges and one deadline
 // (parts/range_fifo.h).
 //
-//   source   departed  --RTO-->          resend what is neither acknowledged nor on its way
+//   source   departed  --RTO-->          resend what is neither acknowledged nor on its way, once
+//                                        something that left later has arrived
 //            fresh     --7/8 RTT min-->  a first transmission may now be known to be lost
 //            resent    --RTT + margin--> likewise a resend: nothing is resent twice within an RTT
 //            wanted    --at once-->      what a note asked for
@@ -26,10 +27,11 @@
 // and name a complete message three times. A message with holes is reported at every interval until
 // they are filled, so a lost note costs one interval.
 //
-// Silence. When nothing at all has come back since the oldest outstanding slot left, the link may
-// be down: sixteen slots ask, with a doubling wait (up to 64 x RTO); everything else stays where it
-// is. The back-off persists until something sent for the first time after it is acknowledged
-// (Karn).
+// Silence. A timeout alone is no proof of a loss: a far end that stood still answers late. When the
+// youngest slot is overdue and nothing that left later than the oldest has arrived, sixteen slots
+// ask, and as long as nothing at all is heard with a doubling wait (up to 64 x RTO); everything
+// else stays where it is. The back-off persists until something sent for the first time after it is
+// acknowledged (Karn).
 //
 // States of a message. Source: open -> closed -> over (acknowledged or given up). Sink: open ->
 // over. Memory: 64 page places per message in the core's record, pages from one pool
