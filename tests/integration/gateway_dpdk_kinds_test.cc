@@ -108,15 +108,18 @@ TEST_F(GatewaysOf, over_af_xdp_may_be_killed_and_started_anew) {
 
 class GatewaysOnTheWire : public GatewaysOf, public testing::WithParamInterface<const char*> {
  protected:
-  /// All that gateways say to each other meanwhile.
+  /// What gateways say to each other while they work, again and again until there is enough of it:
+  /// on a busy machine it takes a while until a capture has begun at both interfaces.
   template <class Work>
   std::string capture(Work work) {
     const std::string file = folder().path("wire.pcapng");
     Program tshark(sites().namespace_of(At::Between),
-                   {"tshark", "-q", "-i", "ma", "-i", "mb", "-w", file, "-f", "udp port 4791"});
+                   {"tshark", "-q", "-i", "ma", "-i", "mb", "-c", "800", "-w", file, "-f",
+                    "udp port 4791"});
     EXPECT_TRUE(tshark.wait_for("Capturing on")) << tshark.err_so_far();
-    work();
-    tshark.signal(SIGINT);
+    for (int again = 0; again < 20 && !tshark.has_ended(); ++again) work();
+    EXPECT_TRUE(tshark.has_ended()) << tshark.err_so_far();
+    if (!tshark.has_ended()) tshark.signal(SIGINT);
     tshark.finish();
     return file;
   }
