@@ -75,7 +75,8 @@ TEST(Regress, an_epoch_that_ends_within_a_burst_leaves_nobody_wanting_turns_at_o
     if (is_new_life) inject(*running, recorded.data);
     return Fate::Pass;
   };
-  Pair pair(reliable_pair(), script, {});
+  const WireScript calm;
+  Pair pair(reliable_pair(), script, calm);
   running = &pair;
   ASSERT_TRUE(pair.delivers(10, 3_s));
   pair.restart_sender();

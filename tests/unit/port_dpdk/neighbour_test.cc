@@ -108,7 +108,7 @@ RC_GTEST_PROP(Neighbour, any_bytes_are_read_within_their_bounds, (const Frame& n
   frame.resize(*rc::gen::inRange<size_t>(0, frame.size() + 1));
   frame.shrink_to_fit();
   const auto message = parse_neighbour_message(frame);
-  RC_ASSERT(!message || (message->sender_mac[0] & 1) == 0);
+  RC_ASSERT((!message || (message->sender_mac[0] & 1) == 0));
   parse_neighbour_message(noise);
 }
 
