@@ -67,12 +67,9 @@ std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
   return std::nullopt;
 }
 
-/// A number that no other reaches proves nothing: one damaged packet would make all that follow it
-/// look old.
 inline void RecvStream::note_number(const SlotArrival& arrival) {
-  const size_t way = arrival.channel * limits::paths_max + arrival.path;
-  numbers_[way] = std::max(numbers_[way], std::min(highest_[way], arrival.number));
-  highest_[way] = std::max(highest_[way], arrival.number);
+  uint64_t& highest = numbers_[arrival.channel * limits::paths_max + arrival.path];
+  highest = std::max(highest, arrival.number);
 }
 
 /// Ids and generations have come round since it was sent. Told by what came on its channel and

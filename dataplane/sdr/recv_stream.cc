@@ -267,7 +267,7 @@ void RecvStream::reset(Instant now) {
 
 void RecvStream::begin_sequences() {
   next_seq_ = retired_seq_ = heard_seq_ = config_.first_seq;
-  highest_ = numbers_ = {};
+  numbers_ = {};
   numbers_before_ = {};
 }
 

@@ -228,10 +228,10 @@ class RecvStream final : public PolicyActions, private CodeClient {
   std::vector<uint64_t> came_, marked_;
   std::vector<uint16_t> short_by_;  // bytes that a slot's packet was shorter than a slot
 
-  // By channel and path: the highest number that has come, the one below it, and what the latter
-  // was when the lives that now have a generation began.
+  // By channel and path: the highest number that has come, and what it was when the lives that now
+  // have a generation began.
   using Numbers = std::array<uint64_t, limits::channels_max * limits::paths_max>;
-  Numbers highest_{}, numbers_{};
+  Numbers numbers_{};
   std::array<Numbers, limits::generations_max> numbers_before_{};
 
   MessageSeq next_seq_;     // to be posted

@@ -60,28 +60,5 @@ TEST(OldPackets, a_row_of_them_is_not_taken_for_a_sender_that_has_begun_anew) {
   for (uint64_t seed = 1; seed <= 5; ++seed) expect_unharmed(seed, 200, 100_ms);
 }
 
-/// As it is, but that its PSN lies ahead of all that was sent.
-PacketBytes from_the_future(PacketBytes packet) {
-  constexpr size_t psn_at = 9, ahead = 4000;
-  const uint32_t psn =
-      (packet[psn_at] << 16 | packet[psn_at + 1] << 8 | packet[psn_at + 2]) + ahead;
-  for (const int shift : {16, 8, 0}) {
-    packet[psn_at + static_cast<size_t>(16 - shift) / 8] = static_cast<uint8_t>(psn >> shift);
-  }
-  return packet;
-}
-
-// One damaged or forged number: packets that follow are not older for it.
-TEST(OldPackets, one_number_of_the_future_makes_nothing_look_old) {
-  Archive archive(7);
-  const WireScript calm;
-  Pair pair(small_pair(7), archive.script, calm);
-  ASSERT_TRUE(pair.delivers(20, 3_s));
-  inject(pair, from_the_future(archive.kept.back()));
-  EXPECT_TRUE(pair.delivers(200, 5_s)) << "rounds of 32 messages";
-  EXPECT_EQ(pair.courier().complaint(), "");
-  EXPECT_LE(pair.dropped_at_b(DropReason::generation_late), 1u) << "that one";
-}
-
 }  // namespace
 }  // namespace cw::sim
