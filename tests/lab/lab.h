@@ -21,6 +21,8 @@ class Lab {
   Lab();
 
   int namespace_of(Place place) const { return spaces_[place].fd(); }
+  /// For `ip link ... netns PATH`.
+  std::string path_of(Place place) const { return spaces_[place].path(); }
   /// Runs a program to its end.
   Outcome run(Place place, const Arguments& arguments) const {
     return spaces_[place].run(arguments);
