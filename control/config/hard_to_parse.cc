@@ -6,8 +6,10 @@ namespace cw::config {
 namespace {
 
 constexpr uint32_t key_parts_max = 256;
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 bool is_ascii(char each) { return static_cast<unsigned char>(each) < 0x80; }
+bool continues_letter(char each) { return (static_cast<unsigned char>(each) & 0xc0) == 0x80; }
 bool is_in_key(char each) {
   return std::isalnum(static_cast<unsigned char>(each)) != 0 ||
          std::string_view("._- \t\"'").contains(each);
@@ -17,7 +19,6 @@ bool is_in_key(char each) {
 class Walk {
  public:
   explicit Walk(std::string_view text) : text_(text) {
-    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
     if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
   }
 
@@ -63,10 +64,9 @@ class Walk {
 
   const char* skip(size_t count) {
     for (const char each : text_.substr(0, count)) {
-      const bool continues = (static_cast<unsigned char>(each) & 0xc0) == 0x80;
       if (is_after_line_) place_ = {place_.line + 1, 0};
       is_after_line_ = each == '\n';
-      place_.column += continues ? 0 : 1;
+      place_.column += continues_letter(each) ? 0 : 1;
     }
     text_.remove_prefix(count);
     return nullptr;
@@ -81,5 +81,19 @@ class Walk {
 }  // namespace
 
 std::optional<Mistake> first_hard_to_parse(std::string_view text) { return Walk(text).first(); }
+
+std::string in_ascii(std::string_view text) {
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  std::string made;
+  made.reserve(text.size());
+  for (const char each : text) {
+    if (is_ascii(each)) {
+      made += each;
+    } else if (!continues_letter(each)) {
+      made += 'x';
+    }
+  }
+  return made;
+}
 
 }  // namespace cw::config

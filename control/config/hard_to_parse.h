@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "control/config/tree.h"
@@ -13,5 +14,8 @@ namespace cw::config {
 /// many parts, each of which is a table in the one before, so that a walk through them is a call in
 /// a call. Nothing: neither is there, before the first mistake at least.
 std::optional<Mistake> first_hard_to_parse(std::string_view text);
+
+/// The text with an x for each letter beyond ASCII: what is wrong with it is at the same place.
+std::string in_ascii(std::string_view text);
 
 }  // namespace cw::config

@@ -119,6 +119,15 @@ TEST(Mistakes, are_told_of_letters_that_the_library_cannot_tell_from_spaces) {
   }
 }
 
+// Quotes where none may be: the library takes what follows for a part of the number.
+TEST(Mistakes, are_told_of_numbers_with_such_letters_before_the_library_asks_what_they_are) {
+  for (const char* text : {"k = 6666';\ufedf_", "k = 6666';\ufede", "k = +1_'\u00e4'",
+                           "k = +='\u00e4'", "k = [1,\n+['\u00e4']", "k = .\"\u00e4\""}) {
+    EXPECT_EQ(verdict(text).substr(0, 2), "f:") << text;
+    EXPECT_NE(verdict(text).find("syntax:"), std::string::npos) << verdict(text);
+  }
+}
+
 TEST(Mistakes, what_is_wrong_is_not_stored) {
   Everything values;
   Section file;
