@@ -10,6 +10,7 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 bool is_ascii(char each) { return static_cast<unsigned char>(each) < 0x80; }
 bool continues_letter(char each) { return (static_cast<unsigned char>(each) & 0xc0) == 0x80; }
+bool is_space(char each) { return std::isspace(static_cast<unsigned char>(each)) != 0; }
 bool is_in_key(char each) {
   return std::isalnum(static_cast<unsigned char>(each)) != 0 ||
          std::string_view("._- \t\"'").contains(each);
@@ -44,6 +45,7 @@ class Walk {
     const std::string_view three = text_.substr(0, 3);
     const bool is_long = three == R"(""")" || three == "'''";
     quote_ = is_long ? three : text_.substr(0, 1);
+    joins_lines_ = false;
     return skip(quote_.size());
   }
   const char* step_remark() {
@@ -55,6 +57,10 @@ class Walk {
     if (is_escape && !is_ascii(text_[1])) {
       return skip(1), "syntax: a letter beyond ASCII needs no \\ before it";
     }
+    if (joins_lines_ && !is_ascii(text_[0])) {
+      return skip(1), "syntax: a line that \\ joins to the one before must begin with ASCII";
+    }
+    joins_lines_ = is_space(text_[is_escape ? 1 : 0]) && (is_escape || joins_lines_);
     if (is_escape) return skip(2);
     const bool is_end = text_.starts_with(quote_);
     const size_t count = is_end ? quote_.size() : 1;
@@ -76,6 +82,7 @@ class Walk {
   Place place_{1, 0};              // of what was skipped last
   uint32_t dots_ = 0;              // of this key
   bool is_remark_ = false, is_after_line_ = false;
+  bool joins_lines_ = false;  // behind a \ that ends a line
 };
 
 }  // namespace

@@ -114,7 +114,10 @@ TEST(Mistakes, are_told_of_letters_that_the_library_cannot_tell_from_spaces) {
   EXPECT_EQ(verdict("x = '''\n'\u00e4'\n''' # \u00e4\n\u00e4"), "f:4:1" + why);
   EXPECT_EQ(verdict("x = \"\"\"\\\u00e4\"\"\""),
             "f:1:8: syntax: a letter beyond ASCII needs no \\ before it");
-  for (const char* fine : {"\ufeffx = 1", "x = \"\\\"\u00e4\"", "x = 1 # \u00e4", "'\u00e4' = 1"}) {
+  EXPECT_EQ(verdict("x = \"\"\"a\\  \n\n \ufede\"\"\""),
+            "f:3:2: syntax: a line that \\ joins to the one before must begin with ASCII");
+  for (const char* fine : {"\ufeffx = 1", "x = \"\"\"\\\n a\u00e4\n\u00e4\"\"\"",
+                           "x = \"\\\"\u00e4\"", "x = 1 # \u00e4", "'\u00e4' = 1"}) {
     EXPECT_EQ(verdict(fine).find("ASCII"), std::string::npos) << fine;
   }
 }
