@@ -176,7 +176,7 @@ void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
   RecvStream* const stream = target.recv;
   if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
   const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
-  const uint64_t number = stream->has_key(slot.key) ? track(slot.psn, parts, target, path, now) : 0;
+  if (stream->has_key(slot.key)) track(slot.psn, parts, target, path, now);
   has_arrivals_ = true;
   stream->on_slot({.slot = slot,
                    .parts = parts,
@@ -184,19 +184,18 @@ void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
                    .channel = target.channel,
                    .path = path,
                    .generation = target.generation,
-                   .number = number,
                    .is_marked = packet.ecn == ecn_congestion});
 }
 
-inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target,
-                            uint16_t path, Instant now) {
+inline void Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target,
+                        uint16_t path, Instant now) {
   Tracked& tracked = trackers_[size_t{target.channel} * paths_count_ + path];
   if (tracked.psns.try_next(psn)) {
     paths_[path].on_next(now);
   } else {
     const PsnArrival arrival = tracked.psns.on_arrival(psn, awake(now), lost_);
     paths_[path].on_arrival(arrival, now);
-    if (arrival.kind != PsnArrival::Kind::Fresh) return arrival.number;
+    if (arrival.kind != PsnArrival::Kind::Fresh) return;
   }
   const StreamConfig& config = target.recv->config();
   if (parts.id < config.messages) {
@@ -206,7 +205,6 @@ inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const T
                                 .slot = parts.slot,
                                 .is_repair = parts.slot >= config.data_slots_max});
   }
-  return tracked.psns.reached();
 }
 
 void Peer::flush_arrivals(Instant now) {

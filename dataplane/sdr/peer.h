@@ -134,11 +134,10 @@ class Peer final : private LinkEvents {
   void on_record(const PathReport& record, Instant now) override;
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
 
-  /// The transmission's number (PsnArrival).
   /// The time by which gaps of PSNs age: it stands still while this thread does.
   Instant awake(Instant now) const { return now - slept_; }
-  uint64_t track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target, uint16_t path,
-                 Instant now);
+  void track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target, uint16_t path,
+             Instant now);
   bool settle_gaps(Instant now);
   void tell_lost(Instant now);
   void avoid_small_paths();

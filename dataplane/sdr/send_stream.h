@@ -171,7 +171,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   const uint8_t* shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const;
   void code_rows(Instant now);
   bool has_repair(const Message& message, const cw_send& send) const;
-  uint64_t address_of(const SendTicket& ticket) const;
+  uint64_t address_of(const Message& message, const SendTicket& ticket) const;
   SlotEntry marks_of(const Message& message, const SendTicket& ticket) const;
   std::span<const uint8_t> payload_of(const Message& message, const SendTicket& ticket) const;
 

@@ -16,8 +16,8 @@ cw_swarm_mutant(confuses_two_immediates SWARM sdr_swarm
   FOUND_BY "exactly once")
 cw_swarm_mutant(believes_packets_of_old_lives SWARM sdr_swarm
   SOURCE dataplane/sdr/recv_slots.cc
-  FROM "return arrival.number <= numbers_before_[arrival.generation][way] && arrival.number > 0;"
-  TO "return arrival.number == UINT64_MAX && way > 0;"
+  FROM "if (arrival.slot.address == expected) return std::nullopt;"
+  TO "if (arrival.slot.address - expected != 1) return std::nullopt;"
   FOUND_BY "no wrong byte"
   PACKETS 4000000)
 cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
