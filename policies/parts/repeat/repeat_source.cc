@@ -471,15 +471,22 @@ bool RepeatSource::send_overdue(Instant now, Out& out) {
 
 /// Nothing says whether the oldest entry was lost: the end of a row may be, or the link be down.
 /// Its first slots ask, and the youngest, whose arrival speaks for all before; the rest waits, and
-/// while nothing is heard every further question waits twice as long.
+/// while nothing is heard every further question waits twice as long. What has asked waits by its
+/// new departure and the next question is the next slots': of a message that is complete at the
+/// sink nobody need answer any more.
 bool RepeatSource::probe(Instant now, Out& out) {
-  const RangeFifo::Entry oldest = departed_.front(), youngest = departed_.back();
-  const uint32_t first = oldest.slots.first, end = youngest.slots.end;
-  if (!ask(oldest.message, {first, std::min(oldest.slots.end, first + probe_slots / 2)}, out) ||
+  RangeFifo::Entry& oldest = departed_.front();
+  const RangeFifo::Entry youngest = departed_.back();
+  const uint32_t asked_end = std::min(oldest.slots.end, oldest.slots.first + probe_slots / 2);
+  const uint32_t end = youngest.slots.end;
+  if (!ask(oldest.message, {oldest.slots.first, asked_end}, out) ||
       !ask(youngest.message,
            {std::max(youngest.slots.first, end - std::min(end, probe_slots / 2)), end}, out)) {
     return false;
   }
+  SourceMessage& message = *find_open(oldest.message);
+  if (message.swept_at == oldest.at) message.swept_at = Instant();  // it covers no longer all
+  oldest.slots.first = asked_end;
   if (heard_.heard <= youngest.at) back_off_.on_timeout();
   probed_at_ = now;
   return true;
