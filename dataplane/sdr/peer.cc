@@ -250,13 +250,14 @@ void Peer::tell_lost(Instant now) {
 // ---- time ----
 
 bool Peer::on_time(Instant now) {
-  bool is_due = std::min({link_.next_due(), pacer_.next_departure(), reports_due_,
-                          rate_control_.next_due()}) <= now;
+  bool is_due =
+      std::min({link_.next_due(), pacer_.next_departure(), rate_control_.next_due()}) <= now;
   if (rate_control_.on_time(now)) apply_rate();
   link_.on_time(now);
   if (link_.is_up()) is_due |= run_streams(now);
-  if (is_due) write_envelopes(now);
-  return is_due;
+  if (!has_room_for_envelope() || !has_offer(now)) return is_due;
+  write_envelopes(now);
+  return true;
 }
 
 // What is due, and nothing else: this runs in every turn.
@@ -272,20 +273,19 @@ bool Peer::run_streams(Instant now) {
       qp.recv->on_time(now);
       is_due = true;
     }
-    is_due |= has_notes(qp);
   }
   return is_due || has_ready();
 }
 
 Instant Peer::next_wakeup() const {
-  Instant due =
-      std::min({link_.next_due(), pacer_.next_departure(), reports_due_, rate_control_.next_due()});
+  Instant due = std::min({link_.next_due(), pacer_.next_departure(), rate_control_.next_due()});
+  // What is to be said waits with the envelopes that are written already.
+  if (has_room_for_envelope()) due = std::min(due, offer_due());
   if (!link_.is_up()) return due;
   if (has_ready()) return Instant();
   for (const Qp& qp : qps_) {
     if (qp.send) due = std::min(due, qp.send->next_due());
     if (qp.recv) due = std::min(due, qp.recv->next_due());
-    if (has_notes(qp)) return Instant();
   }
   for (size_t i = 0; i < trackers_.size(); ++i) {
     const Duration reorder = paths_[i % paths_count_].reorder_time();

@@ -149,7 +149,11 @@ class Peer final : private LinkEvents {
     return (qp.send && !qp.send->notes().is_empty()) || (qp.recv && !qp.recv->notes().is_empty());
   }
   bool has_ready() const;
-  bool has_offer(Instant now) const;
+  Instant offer_due() const;
+  bool has_offer(Instant now) const { return offer_due() <= now; }
+  bool has_room_for_envelope() const {
+    return !control_.is_full() && pacer_.free_packets(Priority::Control) > 0;
+  }
   void write_envelopes(Instant now);
   bool fill_envelope(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
   uint16_t choose_path(std::optional<uint16_t> wanted);

@@ -104,7 +104,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void on_time(Instant now);
   Instant next_due() const {
     const bool is_coding_due = !codes_.is_idle() || !touched_.is_empty();
-    return is_coding_due ? Instant() : std::min(policy_->next_due(), clear_due_);
+    return is_coding_due ? Instant() : policy_->next_due();
   }
   void rebase(Duration shift) { policy_->rebase(shift); }
   /// Tells the policy what this burst brought: one fact per message.
@@ -114,7 +114,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
 
   /// Writes a clear-to-send when one is due. False when `writer` was too full.
   bool offer(EnvelopeWriter& writer, Instant now);
-  bool has_offer(Instant now) const { return clear_due_ <= now; }
+  Instant offer_due() const { return clear_due_; }
 
   // ---- the policy ----
   void on_send(const cw_send& send, Instant now) override;

@@ -102,6 +102,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// Writes state records that are due. False when `writer` was too full for one of them.
   bool offer(EnvelopeWriter& writer, Instant now);
   bool has_offer(Instant now) const { return offer_due() <= now; }
+  Instant offer_due() const;
 
   // ---- the pacer ----
   bool has_ready(Priority priority) const { return is_started_ && !outbox_.is_empty(priority); }
@@ -203,7 +204,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool try_write_abandoned(const Message& message, EnvelopeWriter& writer) const;
   /// Something waits for credit, or for the receiver to close it: ask in case its word was lost.
   bool is_blocked() const;
-  Instant offer_due() const;
   bool is_close_due(const Message& message) const;
   uint32_t count_alike(const Message& message, const SendRange& range, uint32_t most) const;
   Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
