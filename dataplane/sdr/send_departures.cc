@@ -244,8 +244,10 @@ void SendStream::flush_facts(Instant now) {
 // ---- state for the receiver ----
 
 bool SendStream::is_close_due(const Message& message) const {
-  // Not before the last data slot has left: the receiver takes a hole below CLOSED for a loss.
-  return message.is_close_told && message.departed >= message.slots;
+  // Not before the last data slot has left: the receiver takes a hole below CLOSED for a loss. Of a
+  // message that is settled none will: it was sent again before it was its turn.
+  const bool is_settled = message.status != MessageStatus::Open;
+  return message.is_close_told && (is_settled || message.departed >= message.slots);
 }
 
 void SendStream::schedule_state(Message& message, Instant at) {
