@@ -6,9 +6,9 @@
 #   FROM stands in SOURCE (from the project's root, a .cc or .c) exactly once, else configuring
 #   fails; with TO in its place the swarm must tell a violation by FOUND_BY, the checker's name,
 #   before so many packets have crossed, and ends there: seeds and packets are the same on every
-#   machine, and a budget that is never used costs nothing. The program is build/mutants/SWARM_NAME, its test
-#   SWARM.mutant.NAME. SWARM is an executable whose libraries bring SOURCE: what a program defines
-#   itself is not taken from a library.
+#   machine, and a budget that is never used costs nothing. The program is
+#   build/mutants/SWARM_NAME, its test SWARM.mutant.NAME. SWARM is an executable whose libraries
+#   bring SOURCE: what a program defines itself is not taken from a library.
 function(cw_swarm_mutant name)
   # This form alone leaves the semicolons of a text alone.
   cmake_parse_arguments(PARSE_ARGV 1 M "" "SWARM;SOURCE;FROM;TO;FOUND_BY;SEED;PACKETS" "")
