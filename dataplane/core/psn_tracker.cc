@@ -5,17 +5,12 @@
 namespace cw {
 
 void PsnTracker::restart(Psn expected) {
-  reach(expected - 1);
+  highest_ = expected - 1;
   stale_run_ = 0;
   gap_count_ = 0;
   gone_ = {};
   // What was sent before is no loss of this life; should it turn up, it counts as a duplicate.
   arrived_.fill(~uint64_t{0});
-}
-
-void PsnTracker::reach(Psn psn) {
-  reached_ += (uint64_t{psn.value()} - highest_.value()) & (Psn::space - 1);
-  highest_ = psn;
 }
 
 bool PsnTracker::has(Psn psn) const {
@@ -36,7 +31,7 @@ PsnArrival PsnTracker::on_arrival(Psn psn, Instant now, Ring<LostRange>& lost) {
   stale_run_ = 0;
   if (step > window_psns) {
     jump(psn, static_cast<uint32_t>(step), lost);
-    return {.number = reached_};
+    return {};
   }
   // A gap that leaves the window is settled while its bits still tell what arrived.
   while (gap_count_ > 0 && gaps_[0].first.distance_to(psn) >= window_psns) settle_first(true, lost);
@@ -44,8 +39,8 @@ PsnArrival PsnTracker::on_arrival(Psn psn, Instant now, Ring<LostRange>& lost) {
   for (uint32_t i = 1; i <= skipped; ++i) set(highest_ + i, false);
   set(psn, true);
   if (skipped > 0) open_gap(psn, skipped, now, lost);
-  reach(psn);
-  return {.number = reached_};
+  highest_ = psn;
+  return {};
 }
 
 void PsnTracker::open_gap(Psn psn, uint32_t skipped, Instant now, Ring<LostRange>& lost) {
@@ -64,14 +59,13 @@ void PsnTracker::open_gap(Psn psn, uint32_t skipped, Instant now, Ring<LostRange
 PsnArrival PsnTracker::on_older(Psn psn, uint32_t depth, Instant now) {
   if (depth >= window_psns) return on_stale(psn, depth, now);
   stale_run_ = 0;
-  const uint64_t number = reached_ - depth;
-  if (has(psn)) return {PsnArrival::Kind::Duplicate, depth, {}, number};
+  if (has(psn)) return {PsnArrival::Kind::Duplicate, depth, {}};
   set(psn, true);
   Gap* gap = gap_of(psn);
-  if (gap == nullptr) return {PsnArrival::Kind::Late, depth, since_lost(psn, now), number};
+  if (gap == nullptr) return {PsnArrival::Kind::Late, depth, since_lost(psn, now)};
   const Duration behind = now - gap->opened;
   if (--gap->missing == 0) remove(gap);
-  return {PsnArrival::Kind::Reordered, depth, behind, number};
+  return {PsnArrival::Kind::Reordered, depth, behind};
 }
 
 PsnArrival PsnTracker::on_stale(Psn psn, uint32_t depth, Instant now) {
@@ -79,11 +73,10 @@ PsnArrival PsnTracker::on_stale(Psn psn, uint32_t depth, Instant now) {
   if (stale_run_ == 0) stale_since_ = now;
   stale_last_ = now;
   if (++stale_run_ < stale_run_max || now - stale_since_ < stale_time_min) {
-    return {PsnArrival::Kind::Stale, depth, {}, reached_ - depth};
+    return {PsnArrival::Kind::Stale, depth, {}};
   }
-  restart(psn);
-  reach(psn);
-  return {.number = reached_};
+  restart(psn + 1);
+  return {};
 }
 
 // More was skipped than the window remembers: one burst of loss, by arithmetic.
@@ -92,7 +85,7 @@ void PsnTracker::jump(Psn psn, uint32_t step, Ring<LostRange>& lost) {
   report({highest_ + 1, step - 1, step - 1, Instant()}, step - 1, true, lost);
   arrived_.fill(0);
   set(psn, true);
-  reach(psn);
+  highest_ = psn;
 }
 
 void PsnTracker::settle(Instant now, Duration reorder_time, Ring<LostRange>& lost) {

@@ -42,9 +42,6 @@ struct PsnArrival {
   Kind kind = Kind::Fresh;
   uint32_t depth = 0;  ///< Reordered, Late: how many PSNs it is behind the highest
   Duration behind{};   ///< Reordered, Late: how long ago its gap was opened; Late: zero: long ago
-  /// The PSN counted on without its wrap; above zero. A tracker that starts again goes on above
-  /// every number that it has told.
-  uint64_t number = 0;
 };
 
 /// Thread: one. Cost: no allocation; an in-order packet is a bit and two comparisons.
@@ -72,19 +69,16 @@ class PsnTracker {
   /// now, before their budget, and appended to `lost`.
   PsnArrival on_arrival(Psn psn, Instant now, Ring<LostRange>& lost);
 
-  /// Takes the PSN right behind the highest while no gap is open, as on_arrival() would: Fresh,
-  /// number reached(). False for any other, and nothing has happened.
+  /// Takes the PSN right behind the highest while no gap is open, as on_arrival() would: Fresh.
+  /// False for any other, and nothing has happened.
   bool try_next(Psn psn) {
     if (psn != highest_ + 1 || gap_count_ > 0) return false;
     stale_run_ = 0;
     const uint32_t place = psn.value() % window_psns;
     arrived_[place / word_bits] |= uint64_t{1} << place % word_bits;
-    ++reached_;
     highest_ = psn;
     return true;
   }
-  /// The number of the highest PSN.
-  uint64_t reached() const { return reached_; }
 
   /// Appends to `lost` what is still missing from gaps opened at least `reorder_time` ago. Stops
   /// when `lost` is full; the rest comes with the next call.
@@ -115,7 +109,6 @@ class PsnTracker {
 
   bool has(Psn psn) const;
   void set(Psn psn, bool arrived);
-  void reach(Psn psn);
   PsnArrival on_older(Psn psn, uint32_t depth, Instant now);
   PsnArrival on_stale(Psn psn, uint32_t depth, Instant now);
   void jump(Psn psn, uint32_t step, Ring<LostRange>& lost);
@@ -128,7 +121,6 @@ class PsnTracker {
 
   uint32_t tag_;
   Psn highest_;
-  uint64_t reached_ = Psn::space;  // its number; never goes back
   uint32_t stale_run_ = 0;
   Instant stale_since_, stale_last_;
   uint64_t lost_count_ = 0, lost_range_count_ = 0, unreported_count_ = 0;

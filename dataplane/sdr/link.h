@@ -52,9 +52,10 @@ class Link {
 
   /// Ends an epoch that has fallen silent.
   void on_time(Instant now);
-  /// Whether the link itself has records to send, and when on_time() or offer() are due.
+  /// Whether the link itself has records to send, and when on_time() and offer() are due.
   bool has_offer(Instant now) const { return offer_due() <= now; }
-  Instant next_due() const { return std::min(offer_due(), dead_due_); }
+  Instant next_due() const { return dead_due_; }
+  Instant offer_due() const;
   /// Data crosses, either way: while none does, echoes come ever less often, four times a second at
   /// last. Hot.
   void on_data(Instant now) {
@@ -129,7 +130,6 @@ class Link {
   static size_t part_bytes_for(size_t envelope_bytes);
   size_t part_count() const { return (description_.size() + part_bytes_ - 1) / part_bytes_; }
 
-  Instant offer_due() const;
   bool wants_parts() const { return has_hello_ && parts_due_; }
   bool offer_answer(EnvelopeWriter& writer, Instant now);
   bool offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);

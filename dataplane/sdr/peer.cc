@@ -176,7 +176,7 @@ void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
   RecvStream* const stream = target.recv;
   if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
   const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
-  const uint64_t number = stream->has_key(slot.key) ? track(slot.psn, parts, target, path, now) : 0;
+  if (stream->has_key(slot.key)) track(slot.psn, parts, target, path, now);
   has_arrivals_ = true;
   stream->on_slot({.slot = slot,
                    .parts = parts,
@@ -184,19 +184,18 @@ void Peer::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
                    .channel = target.channel,
                    .path = path,
                    .generation = target.generation,
-                   .number = number,
                    .is_marked = packet.ecn == ecn_congestion});
 }
 
-inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target,
-                            uint16_t path, Instant now) {
+inline void Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target,
+                        uint16_t path, Instant now) {
   Tracked& tracked = trackers_[size_t{target.channel} * paths_count_ + path];
   if (tracked.psns.try_next(psn)) {
     paths_[path].on_next(now);
   } else {
     const PsnArrival arrival = tracked.psns.on_arrival(psn, awake(now), lost_);
     paths_[path].on_arrival(arrival, now);
-    if (arrival.kind != PsnArrival::Kind::Fresh) return arrival.number;
+    if (arrival.kind != PsnArrival::Kind::Fresh) return;
   }
   const StreamConfig& config = target.recv->config();
   if (parts.id < config.messages) {
@@ -206,7 +205,6 @@ inline uint64_t Peer::track(Psn psn, const ImmediateSplit::Parts& parts, const T
                                 .slot = parts.slot,
                                 .is_repair = parts.slot >= config.data_slots_max});
   }
-  return tracked.psns.reached();
 }
 
 void Peer::flush_arrivals(Instant now) {
@@ -252,13 +250,14 @@ void Peer::tell_lost(Instant now) {
 // ---- time ----
 
 bool Peer::on_time(Instant now) {
-  bool is_due = std::min({link_.next_due(), pacer_.next_departure(), reports_due_,
-                          rate_control_.next_due()}) <= now;
+  bool is_due =
+      std::min({link_.next_due(), pacer_.next_departure(), rate_control_.next_due()}) <= now;
   if (rate_control_.on_time(now)) apply_rate();
   link_.on_time(now);
   if (link_.is_up()) is_due |= run_streams(now);
-  if (is_due) write_envelopes(now);
-  return is_due;
+  if (!has_room_for_envelope() || !has_offer(now)) return is_due;
+  write_envelopes(now);
+  return true;
 }
 
 // What is due, and nothing else: this runs in every turn.
@@ -274,20 +273,19 @@ bool Peer::run_streams(Instant now) {
       qp.recv->on_time(now);
       is_due = true;
     }
-    is_due |= has_notes(qp);
   }
   return is_due || has_ready();
 }
 
 Instant Peer::next_wakeup() const {
-  Instant due =
-      std::min({link_.next_due(), pacer_.next_departure(), reports_due_, rate_control_.next_due()});
+  Instant due = std::min({link_.next_due(), pacer_.next_departure(), rate_control_.next_due()});
+  // What is to be said waits with the envelopes that are written already.
+  if (has_room_for_envelope()) due = std::min(due, offer_due());
   if (!link_.is_up()) return due;
   if (has_ready()) return Instant();
   for (const Qp& qp : qps_) {
     if (qp.send) due = std::min(due, qp.send->next_due());
     if (qp.recv) due = std::min(due, qp.recv->next_due());
-    if (has_notes(qp)) return Instant();
   }
   for (size_t i = 0; i < trackers_.size(); ++i) {
     const Duration reorder = paths_[i % paths_count_].reorder_time();

@@ -134,11 +134,10 @@ class Peer final : private LinkEvents {
   void on_record(const PathReport& record, Instant now) override;
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
 
-  /// The transmission's number (PsnArrival).
   /// The time by which gaps of PSNs age: it stands still while this thread does.
   Instant awake(Instant now) const { return now - slept_; }
-  uint64_t track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target, uint16_t path,
-                 Instant now);
+  void track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target, uint16_t path,
+             Instant now);
   bool settle_gaps(Instant now);
   void tell_lost(Instant now);
   void avoid_small_paths();
@@ -150,7 +149,11 @@ class Peer final : private LinkEvents {
     return (qp.send && !qp.send->notes().is_empty()) || (qp.recv && !qp.recv->notes().is_empty());
   }
   bool has_ready() const;
-  bool has_offer(Instant now) const;
+  Instant offer_due() const;
+  bool has_offer(Instant now) const { return offer_due() <= now; }
+  bool has_room_for_envelope() const {
+    return !control_.is_full() && pacer_.free_packets(Priority::Control) > 0;
+  }
   void write_envelopes(Instant now);
   bool fill_envelope(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
   uint16_t choose_path(std::optional<uint16_t> wanted);

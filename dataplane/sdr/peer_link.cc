@@ -173,14 +173,16 @@ void Peer::tell_link(Instant now) {
 
 // ---- envelopes ----
 
-bool Peer::has_offer(Instant now) const {
-  if (link_.has_offer(now)) return true;
-  if (!link_.is_up()) return false;
-  const auto offers = [&](const Qp& qp) {
-    return (qp.send && qp.send->has_offer(now)) || (qp.recv && qp.recv->has_offer(now)) ||
-           has_notes(qp);
-  };
-  return reports_due_ <= now || std::ranges::any_of(qps_, offers);
+Instant Peer::offer_due() const {
+  Instant due = link_.offer_due();
+  if (!link_.is_up()) return due;
+  due = std::min(due, reports_due_);
+  for (const Qp& qp : qps_) {
+    if (has_notes(qp)) return Instant();
+    if (qp.send) due = std::min(due, qp.send->offer_due());
+    if (qp.recv) due = std::min(due, qp.recv->offer_due());
+  }
+  return due;
 }
 
 void Peer::write_envelopes(Instant now) {
@@ -190,7 +192,7 @@ void Peer::write_envelopes(Instant now) {
 }
 
 bool Peer::try_write_envelope(Instant now) {
-  if (control_.is_full() || pacer_.free_packets(Priority::Control) == 0) return false;
+  if (!has_room_for_envelope()) return false;
   Packet* packet = nullptr;
   if (port_.take_burst({&packet, 1}) == 0) return false;
   const EnvelopeKind kind = link_.next_kind(now);

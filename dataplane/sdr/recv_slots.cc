@@ -26,26 +26,31 @@ DropReason reason_of(uint8_t refusal) {
 }  // namespace
 
 // A packet's way is one function to the machine: what it is cut into for the reader is `inline`.
+
+/// The address names one message of all: where ids have come round, it is that of another [C-56].
+inline std::optional<DropReason> RecvStream::misplaced(const SlotArrival& arrival,
+                                                       uint64_t expected,
+                                                       uint64_t window_bytes) const {
+  if (arrival.slot.payload_bytes > config_.payload_bytes) return DropReason::window_misaligned;
+  if (arrival.slot.address == expected) return std::nullopt;
+  const auto apart = static_cast<int64_t>(expected - arrival.slot.address);
+  const auto round_bytes = static_cast<int64_t>(config_.messages * window_bytes);
+  return apart % round_bytes == 0 ? DropReason::generation_late : DropReason::window_misaligned;
+}
+
 inline std::optional<DropReason> RecvStream::misfit(const SlotArrival& arrival,
                                                     const ImmediateSplit::Parts& parts) const {
   if (parts.id >= config_.messages || parts.slot >= config_.data_slots_max) {
     return DropReason::slot_range;
   }
   if (arrival.slot.key != address_.data_key) return DropReason::key_stale;
-  const uint64_t expected = address_.data_base + parts.id * address_.data_window_bytes +
-                            uint64_t{parts.slot} * config_.payload_bytes;
-  if (arrival.slot.address != expected || arrival.slot.payload_bytes > config_.payload_bytes) {
-    return DropReason::window_misaligned;
-  }
   const Message& message = messages_[parts.id];
-  if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
   const uint64_t offset = uint64_t{parts.slot} * config_.payload_bytes;
-  const bool is_right_life = config_.generation_of(message.seq) == arrival.generation;
-  // A late packet is judged by its generation first: it may well not fit today's buffer.
-  if (is_right_life && offset + arrival.slot.payload_bytes > message.memory_bytes) {
-    return DropReason::slot_range;
-  }
-  if (is_of_an_older_life(arrival)) return DropReason::generation_late;
+  const uint64_t expected = address_.data_at(message.seq, offset);
+  // A late packet is judged by its life first: it may well not fit today's buffer.
+  if (const auto reason = misplaced(arrival, expected, address_.data_window_bytes)) return reason;
+  if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
+  if (offset + arrival.slot.payload_bytes > message.memory_bytes) return DropReason::slot_range;
   return std::nullopt;
 }
 
@@ -56,32 +61,17 @@ std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
     return DropReason::slot_range;
   }
   if (arrival.slot.key != address_.repair_key) return DropReason::key_stale;
-  const uint64_t expected = address_.repair_base + parts.id * address_.repair_window_bytes +
-                            uint64_t{slot} * config_.payload_bytes;
-  if (arrival.slot.address != expected || arrival.slot.payload_bytes > config_.payload_bytes) {
-    return DropReason::window_misaligned;
-  }
   const Message& message = messages_[parts.id];
+  const uint64_t expected = address_.repair_at(message.seq, uint64_t{slot} * config_.payload_bytes);
+  if (const auto reason = misplaced(arrival, expected, address_.repair_window_bytes)) {
+    return reason;
+  }
   if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
-  if (is_of_an_older_life(arrival)) return DropReason::generation_late;
   return std::nullopt;
-}
-
-inline void RecvStream::note_number(const SlotArrival& arrival) {
-  uint64_t& highest = numbers_[arrival.channel * limits::paths_max + arrival.path];
-  highest = std::max(highest, arrival.number);
-}
-
-/// Ids and generations have come round since it was sent. Told by what came on its channel and
-/// path: the packet itself, or one that was sent later [C-56].
-inline bool RecvStream::is_of_an_older_life(const SlotArrival& arrival) const {
-  const size_t way = arrival.channel * limits::paths_max + arrival.path;
-  return arrival.number <= numbers_before_[arrival.generation][way] && arrival.number > 0;
 }
 
 void RecvStream::on_slot(const SlotArrival& arrival) {
   const ImmediateSplit::Parts& parts = arrival.parts;
-  note_number(arrival);
   if (parts.slot >= config_.data_slots_max) return on_repair(arrival);
   if (const auto reason = misfit(arrival, parts)) return drops_.add(*reason);
   Message& message = messages_[parts.id];

@@ -103,7 +103,6 @@ RecvHandle RecvStream::post(Message& message) {
   if (!short_by_.empty()) std::fill_n(&short_by_[word_of(place, 0) * 64], word_of(1, 0) * 64, 0);
   message.seq = next_seq_;
   message.is_posted = true;
-  if (place == 0) begin_life(config_.generation_of(message.seq));
   arm(message);
   ++next_seq_;
   ++posted_count_;
@@ -265,18 +264,7 @@ void RecvStream::reset(Instant now) {
   events_->on_reset(now);
 }
 
-void RecvStream::begin_sequences() {
-  next_seq_ = retired_seq_ = heard_seq_ = config_.first_seq;
-  numbers_ = {};
-  numbers_before_ = {};
-}
-
-/// A round of all places begins, and its sender cannot know so yet: its packets bear higher numbers
-/// than any that has come. Those of the last round with this generation are all sent, or told to
-/// end. One generation alone has its last round still under way. [C-56]
-void RecvStream::begin_life(uint8_t generation) {
-  if (config_.generations > 1) numbers_before_[generation] = numbers_;
-}
+void RecvStream::begin_sequences() { next_seq_ = retired_seq_ = heard_seq_ = config_.first_seq; }
 
 void RecvStream::on_opened(const Opened& opened, Instant now) {
   Message* message = find_live(opened.seq);

@@ -47,7 +47,6 @@ struct SlotArrival {
   uint16_t channel = 0;
   uint16_t path = 0;
   uint8_t generation = 0;
-  uint64_t number = 0;     ///< of the transmission on its channel and path (PsnArrival)
   bool is_marked = false;  ///< its packet met congestion (CE)
 };
 
@@ -105,7 +104,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void on_time(Instant now);
   Instant next_due() const {
     const bool is_coding_due = !codes_.is_idle() || !touched_.is_empty();
-    return is_coding_due ? Instant() : std::min(policy_->next_due(), clear_due_);
+    return is_coding_due ? Instant() : policy_->next_due();
   }
   void rebase(Duration shift) { policy_->rebase(shift); }
   /// Tells the policy what this burst brought: one fact per message.
@@ -115,7 +114,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
 
   /// Writes a clear-to-send when one is due. False when `writer` was too full.
   bool offer(EnvelopeWriter& writer, Instant now);
-  bool has_offer(Instant now) const { return clear_due_ <= now; }
+  Instant offer_due() const { return clear_due_; }
 
   // ---- the policy ----
   void on_send(const cw_send& send, Instant now) override;
@@ -145,9 +144,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
     return static_cast<uint32_t>(&message - messages_.get());
   }
   RecvHandle handle_of(const Message& message) const { return {place_of(message), message.seq}; }
-  void begin_life(uint8_t generation);
-  bool is_of_an_older_life(const SlotArrival& arrival) const;
-  void note_number(const SlotArrival& arrival);
+  std::optional<DropReason> misplaced(const SlotArrival& arrival, uint64_t expected,
+                                      uint64_t window_bytes) const;
   std::optional<DropReason> misfit(const SlotArrival& arrival,
                                    const ImmediateSplit::Parts& parts) const;
   std::optional<DropReason> repair_misfit(const SlotArrival& arrival,
@@ -227,12 +225,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
   // With events. The arena's bits will not do: it fills up the last chunk.
   std::vector<uint64_t> came_, marked_;
   std::vector<uint16_t> short_by_;  // bytes that a slot's packet was shorter than a slot
-
-  // By channel and path: the highest number that has come, and what it was when the lives that now
-  // have a generation began.
-  using Numbers = std::array<uint64_t, limits::channels_max * limits::paths_max>;
-  Numbers numbers_{};
-  std::array<Numbers, limits::generations_max> numbers_before_{};
 
   MessageSeq next_seq_;     // to be posted
   MessageSeq retired_seq_;  // everything below is complete

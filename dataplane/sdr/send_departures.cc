@@ -154,13 +154,11 @@ Packet* SendStream::build(const SendTicket& ticket, Instant departed, Instant no
   return &packet;
 }
 
-uint64_t SendStream::address_of(const SendTicket& ticket) const {
-  if (!ticket.is_repair()) {
-    return address_.data_base + ticket.place * address_.data_window_bytes +
-           uint64_t{ticket.slot} * config_.payload_bytes;
-  }
-  return address_.repair_base + ticket.place * address_.repair_window_bytes +
-         uint64_t{ticket.slot - config_.data_slots_max} * config_.payload_bytes;  // SPEC [C-55]
+uint64_t SendStream::address_of(const Message& message, const SendTicket& ticket) const {
+  const uint32_t first = ticket.is_repair() ? config_.data_slots_max : 0;
+  const uint64_t offset = uint64_t{ticket.slot - first} * config_.payload_bytes;
+  return ticket.is_repair() ? address_.repair_at(message.seq, offset)  // SPEC [C-55]
+                            : address_.data_at(message.seq, offset);
 }
 
 /// A repair slot goes where the latest data goes, and answers to no host's congestion control.
@@ -181,7 +179,7 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
   const SlotWrite slot{.target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
                                                     config_.channel_of(ticket.slot)),
                        .psn = psn,
-                       .address = address_of(ticket),
+                       .address = address_of(message, ticket),
                        .key = ticket.is_repair() ? address_.repair_key : address_.data_key,
                        .payload_bytes = payload_bytes,
                        .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
@@ -246,8 +244,10 @@ void SendStream::flush_facts(Instant now) {
 // ---- state for the receiver ----
 
 bool SendStream::is_close_due(const Message& message) const {
-  // Not before the last data slot has left: the receiver takes a hole below CLOSED for a loss.
-  return message.is_close_told && message.departed >= message.slots;
+  // Not before the last data slot has left: the receiver takes a hole below CLOSED for a loss. Of a
+  // message that is settled none will: it was sent again before it was its turn.
+  const bool is_settled = message.status != MessageStatus::Open;
+  return message.is_close_told && (is_settled || message.departed >= message.slots);
 }
 
 void SendStream::schedule_state(Message& message, Instant at) {

@@ -102,6 +102,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// Writes state records that are due. False when `writer` was too full for one of them.
   bool offer(EnvelopeWriter& writer, Instant now);
   bool has_offer(Instant now) const { return offer_due() <= now; }
+  Instant offer_due() const;
 
   // ---- the pacer ----
   bool has_ready(Priority priority) const { return is_started_ && !outbox_.is_empty(priority); }
@@ -171,7 +172,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   const uint8_t* shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const;
   void code_rows(Instant now);
   bool has_repair(const Message& message, const cw_send& send) const;
-  uint64_t address_of(const SendTicket& ticket) const;
+  uint64_t address_of(const Message& message, const SendTicket& ticket) const;
   SlotEntry marks_of(const Message& message, const SendTicket& ticket) const;
   std::span<const uint8_t> payload_of(const Message& message, const SendTicket& ticket) const;
 
@@ -203,7 +204,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool try_write_abandoned(const Message& message, EnvelopeWriter& writer) const;
   /// Something waits for credit, or for the receiver to close it: ask in case its word was lost.
   bool is_blocked() const;
-  Instant offer_due() const;
   bool is_close_due(const Message& message) const;
   uint32_t count_alike(const Message& message, const SendRange& range, uint32_t most) const;
   Instant drop_after(const Message& message, const SendRange& range, Instant now) const;

@@ -34,10 +34,8 @@ struct StreamConfig {
   uint16_t m_cap = 0;  ///< repair slots reserved for each block
   /// By which the numbers in decisions and records go; the first without an entry ends them.
   std::array<const cw_codec_ops*, limits::codecs_max> codecs{};
-  /// Lives of an id that can be told apart. A packet that is older is told by its PSN, as far as
-  /// PSNs go (2^23): it, or one sent later on its channel and path, had come before the life began.
-  /// A path that keeps everything back may do so for (generations - 2) round trips of the others.
-  /// Two need an ordered wire; one, one that doubles nothing either.
+  /// Lives of an id that have QP numbers of their own, for devices that place packets by these
+  /// alone. Here a packet's address says of which message it is, however old it is [C-56].
   uint8_t generations = 4;
   uint8_t channels = 1;
   uint32_t payload_bytes = 1024;  ///< of a full slot; settled by the hello
@@ -105,8 +103,15 @@ struct StreamAddress {
   uint32_t qpn[limits::generations_max * limits::channels_max] = {};
   uint32_t data_key = 0, repair_key = 0;
   uint64_t data_base = 0, repair_base = 0;
-  uint64_t data_window_bytes = 0, repair_window_bytes = 0;  ///< per message id
+  uint64_t data_window_bytes = 0, repair_window_bytes = 0;  ///< from one message to the next
 
+  /// What a packet of a message names, modulo 2^64: ids come round, addresses do not [C-56].
+  uint64_t data_at(MessageSeq seq, uint64_t offset) const {
+    return data_base + seq.value() * data_window_bytes + offset;
+  }
+  uint64_t repair_at(MessageSeq seq, uint64_t offset) const {
+    return repair_base + seq.value() * repair_window_bytes + offset;
+  }
   uint32_t qpn_of(const StreamConfig& config, uint8_t generation, uint16_t channel) const {
     return qpn[generation * config.channels + channel];
   }

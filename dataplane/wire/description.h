@@ -38,9 +38,9 @@ struct QpItem {
   uint8_t channels = 0;
   uint32_t data_key = 0;  ///< RETH keys; random per epoch where software checks them
   uint32_t repair_key = 0;
-  uint64_t data_base = 0;  ///< RETH address of slot 0 of message id 0
+  uint64_t data_base = 0;  ///< RETH address of slot 0 of message 0
   uint64_t repair_base = 0;
-  uint64_t data_window_bytes = 0;  ///< from one message id to the next
+  uint64_t data_window_bytes = 0;  ///< from one message to the next
   uint64_t repair_window_bytes = 0;
   Row<be32> qpns;  ///< 24 bits each; of (generation, channel) at generation * channels + channel
 

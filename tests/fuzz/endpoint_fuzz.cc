@@ -23,7 +23,7 @@ using namespace literals;
 
 constexpr size_t packets_max = 16;
 constexpr size_t payload_bytes = 1024;
-constexpr uint32_t data_slots_max = 64;
+constexpr uint32_t data_slots_max = 64, messages = 8;
 constexpr uint32_t window_bytes = data_slots_max * payload_bytes;
 
 /// Allocations while `is_watched`, and what is left of them.
@@ -131,7 +131,7 @@ class Siege {
     site.policy = cw_policy_selective_repeat();
     site.stream.data_slots_max = data_slots_max;
     if (is_coded) site = coding_site(knobs, data_slots_max);
-    site.stream.messages = 8;
+    site.stream.messages = messages;
     return {.a = site,
             .b = site,
             .wire = {.delay = Duration::from_us(100)},
@@ -148,6 +148,10 @@ class Siege {
     script_.control = [this](const Packet& packet) { return recorded_.take_control(packet); };
     return script_;
   }
+  /// From the message with an id to the next in a place.
+  static int64_t messages_to(uint32_t place, uint32_t id) {
+    return (place + messages - id) % messages;
+  }
   static Input of(std::span<const uint8_t> bytes) { return {bytes.data(), bytes.size()}; }
 
   PacketBytes raw(Input& input) const {
@@ -162,7 +166,7 @@ class Siege {
       const auto window = split_default.unpack(write.immediate);
       write.target_qp += static_cast<uint32_t>(input.number<uint8_t>() % 8) - 4;
       write.psn = write.psn + input.number<uint16_t>() % 4096;
-      write.address += (int64_t{place} - window.id) * window_bytes +
+      write.address += messages_to(place, window.id) * window_bytes +
                        (int64_t{slot} - window.slot) * int64_t{payload_bytes};
       write.immediate = split_default.pack({place, slot, 5});
       write.payload_bytes = input.number<uint16_t>() % (payload_bytes + 1);
@@ -184,7 +188,7 @@ class Siege {
       const auto window = split_default.unpack(write.immediate);
       write.target_qp += static_cast<uint32_t>(input.number<uint8_t>() % 8) - 4;
       write.psn = write.psn + input.number<uint16_t>() % 4096;
-      write.address += (int64_t{place} - window.id) * repair_max * int64_t{payload_bytes} +
+      write.address += messages_to(place, window.id) * repair_max * int64_t{payload_bytes} +
                        (int64_t{slot} - window.slot) * int64_t{payload_bytes};
       write.immediate = split_default.pack({place, slot, 5});
       write.payload_bytes = input.number<uint16_t>() % (payload_bytes + 1);

@@ -11,8 +11,9 @@ constexpr size_t departures_max = 16'384;
 // A note of 1,024 bytes can name 4,000 separate holes. What does not fit is asked for again.
 constexpr size_t wanted_max = 4'096;
 constexpr size_t queue_max = 1'024;
-// Enough to be heard through 50 % loss, too little to flood a link that is down.
-constexpr uint32_t probe_slots = 16;
+// The oldest and the youngest: enough to be heard through 50 % loss, too little to flood a link
+// that is down.
+constexpr uint32_t probe_slots = 8;
 // Four round trips of them.
 constexpr size_t witnesses_max = 64;
 constexpr int64_t witnesses_per_rtt = 16;
@@ -223,10 +224,6 @@ void RepeatSource::settle(SourceMessage& message) {
   queue(message);
 }
 
-void RepeatSource::queue(SourceMessage& message) {
-  if (!message.is_queued) message.is_queued = settled_.try_push(message.sequence);
-}
-
 SourceMessage* RepeatSource::find_open(uint32_t sequence) const {
   SourceMessage* message = messages_.find(sequence);
   return message == nullptr || message->is_over ? nullptr : message;
@@ -258,11 +255,6 @@ void RepeatSource::forget_deadline(const SourceMessage& message) {
   messages_.for_each([&](const SourceMessage& other) {
     if (!other.is_over) deadline_next_ = std::min(deadline_next_, other.deadline);
   });
-}
-
-void RepeatSource::give_up(SourceMessage& message) {
-  message.was_given_up = true;
-  settle(message);
 }
 
 // ---- departures ---------------------------------------------------------------------------------
@@ -471,15 +463,20 @@ bool RepeatSource::send_overdue(Instant now, Out& out) {
 
 /// Nothing says whether the oldest entry was lost: the end of a row may be, or the link be down.
 /// Its first slots ask, and the youngest, whose arrival speaks for all before; the rest waits, and
-/// while nothing is heard every further question waits twice as long.
+/// while nothing is heard every further question waits twice as long. The next one is about the
+/// next slots: of a message that is complete at the sink nobody need answer any more.
 bool RepeatSource::probe(Instant now, Out& out) {
-  const RangeFifo::Entry oldest = departed_.front(), youngest = departed_.back();
-  const uint32_t first = oldest.slots.first, end = youngest.slots.end;
-  if (!ask(oldest.message, {first, std::min(oldest.slots.end, first + probe_slots / 2)}, out) ||
-      !ask(youngest.message,
-           {std::max(youngest.slots.first, end - std::min(end, probe_slots / 2)), end}, out)) {
+  RangeFifo::Entry& oldest = departed_.front();
+  const RangeFifo::Entry youngest = departed_.back();
+  const SlotRun last = youngest.slots;
+  const uint32_t asked_end = std::min(oldest.slots.end, oldest.slots.first + probe_slots);
+  if (!ask(oldest.message, {oldest.slots.first, asked_end}, out) ||
+      !ask(youngest.message, {last.end - std::min(last.count(), probe_slots), last.end}, out)) {
     return false;
   }
+  SourceMessage& message = *find_open(oldest.message);
+  if (message.swept_at == oldest.at) message.swept_at = Instant();  // it covers no longer all
+  oldest.slots.first = asked_end;  // they wait by their new departure
   if (heard_.heard <= youngest.at) back_off_.on_timeout();
   probed_at_ = now;
   return true;

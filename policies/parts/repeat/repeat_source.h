@@ -66,7 +66,10 @@ class RepeatSource {
 
   SourceMessage* find_open(uint32_t sequence) const;
   /// Settles a message that is open, unrepaired.
-  void give_up(SourceMessage& message);
+  void give_up(SourceMessage& message) {
+    message.was_given_up = true;
+    settle(message);
+  }
 
   LinkTiming link_;
   RepeatTimes times_;
@@ -120,7 +123,9 @@ class RepeatSource {
   void want(SourceMessage& message, uint32_t index, uint64_t bits);
   void advance(SourceMessage& message);
   void settle(SourceMessage& message);
-  void queue(SourceMessage& message);
+  void queue(SourceMessage& message) {
+    if (!message.is_queued) message.is_queued = settled_.try_push(message.sequence);
+  }
   bool is_acknowledged(uint32_t sequence, uint32_t slot) const;
 
   const RepeatSettings settings_;

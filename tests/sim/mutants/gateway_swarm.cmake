@@ -20,7 +20,7 @@ cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
   FROM "if (bucket.next.is_before(seq_of(frame))) return;"
   TO "")
 
-cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age PACKETS 8000000
+cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age
   SOURCE dataplane/sdr/send_slots.cc
   FROM "appended(now) + options_.hold;"
   TO "appended(now) + options_.hold * 10;")

@@ -5,9 +5,10 @@
 #                 [SEED n] [PACKETS n]):
 #   FROM stands in SOURCE (from the project's root, a .cc or .c) exactly once, else configuring
 #   fails; with TO in its place the swarm must tell a violation by FOUND_BY, the checker's name,
-#   before so many packets have crossed. The program is build/mutants/SWARM_NAME, its test
-#   SWARM.mutant.NAME. SWARM is an executable whose libraries bring SOURCE: what a program defines
-#   itself is not taken from a library.
+#   before so many packets have crossed, and ends there: seeds and packets are the same on every
+#   machine, and a budget that is never used costs nothing. The program is
+#   build/mutants/SWARM_NAME, its test SWARM.mutant.NAME. SWARM is an executable whose libraries
+#   bring SOURCE: what a program defines itself is not taken from a library.
 function(cw_swarm_mutant name)
   # This form alone leaves the semicolons of a text alone.
   cmake_parse_arguments(PARSE_ARGV 1 M "" "SWARM;SOURCE;FROM;TO;FOUND_BY;SEED;PACKETS" "")
@@ -20,7 +21,7 @@ function(cw_swarm_mutant name)
     set(M_SEED 1)
   endif()
   if(NOT M_PACKETS)
-    set(M_PACKETS 1000000)
+    set(M_PACKETS 20000000)
   endif()
   set(original ${CMAKE_SOURCE_DIR}/${M_SOURCE})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${original})
@@ -53,7 +54,7 @@ function(cw_swarm_mutant name)
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/mutants)
 
   add_test(NAME ${M_SWARM}.mutant.${name}
-    COMMAND ${program} --seed ${M_SEED} --packets ${M_PACKETS})
+    COMMAND ${program} --seed ${M_SEED} --packets ${M_PACKETS} --until ${M_FOUND_BY})
   set_tests_properties(${M_SWARM}.mutant.${name} PROPERTIES LABELS swarm TIMEOUT 300
     PASS_REGULAR_EXPRESSION "run [0-9]+: ${M_FOUND_BY}: ")
 endfunction()

@@ -16,10 +16,9 @@ cw_swarm_mutant(confuses_two_immediates SWARM sdr_swarm
   FOUND_BY "exactly once")
 cw_swarm_mutant(believes_packets_of_old_lives SWARM sdr_swarm
   SOURCE dataplane/sdr/recv_slots.cc
-  FROM "return arrival.number <= numbers_before_[arrival.generation][way] && arrival.number > 0;"
-  TO "return arrival.number == UINT64_MAX && way > 0;"
-  FOUND_BY "no wrong byte"
-  PACKETS 4000000)
+  FROM "if (arrival.slot.address == expected) return std::nullopt;"
+  TO "if (arrival.slot.address - expected != 1) return std::nullopt;"
+  FOUND_BY "no wrong byte")
 cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
   SOURCE dataplane/sdr/peer_link.cc
   FROM "    if (qp.recv) qp.recv->reset(now);
@@ -27,8 +26,7 @@ cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
   const auto room"
   TO "  }
   const auto room"
-  FOUND_BY "one epoch"
-  PACKETS 2000000)
+  FOUND_BY "one epoch")
 cw_swarm_mutant(ends_an_epoch_after_a_short_silence SWARM sdr_swarm
   SOURCE dataplane/sdr/link.cc
   FROM "if (dead_due_ > now) return;"
@@ -65,8 +63,7 @@ cw_swarm_mutant(wants_turns_while_a_message_is_open SWARM sdr_swarm
   SOURCE dataplane/sdr/send_stream.cc
   FROM "if (needs_telling_ || !codes_.is_idle()) return Instant();"
   TO "if (needs_telling_ || live_count_ > 0) return Instant();"
-  FOUND_BY "few turns"
-  PACKETS 100000)
+  FOUND_BY "few turns")
 cw_swarm_mutant(keeps_at_hand_what_it_does_not_need SWARM sdr_swarm
   SOURCE dataplane/sdr/endpoint.cc
   FROM "stock_.rest();"

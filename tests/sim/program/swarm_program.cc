@@ -31,6 +31,7 @@ struct Arguments {
   uint64_t packets = 1'000'000;
   uint64_t runs = 0;
   bool as_json = false, is_first_enough = false, describes = false;
+  std::string until;  // the checker whose violation is the end; empty: any twenty
 };
 
 struct Tally {
@@ -114,6 +115,13 @@ extern "C" void on_stop(int signal) {
   _exit(exit_violation);
 }
 
+/// Whether nothing that is still to come is wanted.
+bool is_enough(const Arguments& arguments, const Tally& tally, const std::string& violation) {
+  if (arguments.is_first_enough) return true;
+  if (!arguments.until.empty()) return violation.starts_with(arguments.until + ": ");
+  return tally.violations.size() == violations_max;
+}
+
 int run_all(const SwarmProgram& program, const Arguments& arguments) {
   Tally tally;
   current = {&arguments, &tally, &program, arguments.seed};
@@ -129,7 +137,7 @@ int run_all(const SwarmProgram& program, const Arguments& arguments) {
     tally.packets += outcome.packets;
     if (outcome.violation.empty()) continue;
     add_violation(outcome.violation);
-    if (arguments.is_first_enough || tally.violations.size() == violations_max) break;
+    if (is_enough(arguments, tally, outcome.violation)) break;
   }
   progress.end();
   tell(arguments, tally);
@@ -159,6 +167,8 @@ int serve(int argc, char** argv, const SwarmProgram& program) {
       ->capture_default_str();
   app.add_option("--runs", arguments.runs, "so many runs instead");
   app.add_flag("--first", arguments.is_first_enough, "the first violation is the end");
+  app.add_option("--until", arguments.until,
+                 "ends with the first violation that this checker tells, and not for others");
   app.add_flag("--describe", arguments.describes, "the world of --seed in words; nothing is run");
   app.add_flag("--json", arguments.as_json, "one JSON object instead of text");
   try {

@@ -363,5 +363,24 @@ TEST(Coding, turns_that_code_allocate_nothing) {
   EXPECT_EQ(HeapWatch::allocation_count() - before, 0u);
 }
 
+// Seed 100904 of the swarm. What the receiver must hear of many small blocks was due faster than
+// the pacer lets envelopes go; while its queue was full, the sender wanted a turn at once, for
+// ever.
+TEST(Coding, a_sender_whose_envelopes_wait_for_the_pacer_waits_too) {
+  SiteOptions site = coding_site({.k = 2, .m = 2}, 188);
+  site.rate = Rate::from_mbps(283);
+  site.stream.messages = 32;
+  site.stream.payload_bytes = 300;
+  Story story({.site = site,
+               .transfer = {.messages = 64,
+                            .bytes_of = [](uint64_t) { return uint64_t{188 * 300}; },
+                            .in_flight = 16,
+                            .posted = 32},
+               .wire = {.delay = 150_us}});
+  story.run_faults(2_s);
+  EXPECT_EQ(story.run_calm(), "");
+  EXPECT_LT(story.stage.turn_count(), 3 * story.packets());
+}
+
 }  // namespace
 }  // namespace cw::sim

@@ -37,10 +37,12 @@ void Courier::sender_was_restarted() {
   sender_epochs_ += 1'000'000;
 }
 
+/// Gone with it is what lay there whole, though its sender heard so: who does not know its length
+/// yet delivers nothing.
 void Courier::receiver_was_restarted() {
   for (Receiving& receiving : receiving_) bury(std::move(receiving.memory));
   receiving_.clear();
-  excuse_empty();
+  for (uint64_t number = 0; number < next_; ++number) once_.excused(number);
   receiver_epochs_ += 1'000'000;
 }
 

@@ -69,13 +69,13 @@ TEST(DropReasons, of_slots_that_come_twice_or_have_no_receive_are_provoked) {
   ASSERT_TRUE(try_parse_slot_write(stakeout.recorded.data, last));
   const auto parts = split_default.unpack(last.immediate);
   uint64_t doubles = 0, closed = 0;
-  // Lives are told by the QP number and places by the id: one of all these is open now.
-  for (uint32_t life = 0; life < 8; ++life) {
+  // Lives are told by the QP number and the address, places by the id: one of these is open now.
+  for (int32_t life = -3; life < 5; ++life) {
     for (uint32_t place = 0; place < 8; ++place) {
       const PacketBytes bytes = stakeout.intruder.slot([&](SlotWrite& slot) {
-        slot.target_qp = last.target_qp - 3 + life;
-        slot.psn = last.psn + 1 + life * 8 + place;  // sent in the life that it names
-        slot.address += (int64_t{place} - parts.id) * window - int64_t{parts.slot} * 1024;
+        slot.target_qp += static_cast<uint32_t>(life);
+        const int64_t messages = int64_t{life} * 8 + place - parts.id;
+        slot.address += messages * window - int64_t{parts.slot} * 1024;
         slot.immediate = split_default.pack({place, 0, 0});
       });
       closed += stakeout.drops_of(DropReason::message_not_open, bytes);

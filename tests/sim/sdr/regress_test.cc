@@ -86,5 +86,34 @@ TEST(Regress, an_epoch_that_ends_within_a_burst_leaves_nobody_wanting_turns_at_o
   EXPECT_LT(pair.turn_count() - before, 1000u);
 }
 
+/// passthrough, but that what it sends is sent again, as if the first of each were still to leave.
+const cw_policy_ops* passthrough_again() {
+  static const cw_policy_ops ops = [] {
+    cw_policy_ops made = *cw_policy_passthrough();
+    made.appended = [](cw_policy* policy, const cw_fact_appended* fact, int64_t now, cw_out* out) {
+      cw_policy_passthrough()->appended(policy, fact, now, out);
+      for (uint32_t i = 0; i < out->decision_count; ++i) {
+        if (out->decisions[i].kind == CW_DECIDE_SEND) {
+          out->decisions[i].u.send.kind = CW_SEND_RESEND;
+        }
+      }
+    };
+    return made;
+  }();
+  return &ops;
+}
+
+// Seed 901223 of the swarm. go_back_n sent again what had not left yet, all of it arrived, and the
+// message was settled with a slot still to leave for the first time. CLOSED waited for that slot,
+// which nobody sends of a message that is over, and the receiver waited for CLOSED.
+TEST(Regress, a_message_that_is_settled_before_it_has_left_is_closed_all_the_same) {
+  Story story({.site = site_under(passthrough_again()),
+               .transfer = {.messages = 20},
+               .wire = {.delay = 5_ms}});
+  story.run_faults(2_s);
+  EXPECT_EQ(story.run_calm(), "");
+  EXPECT_EQ(story.transfer.whole_count(), 20u);
+}
+
 }  // namespace
 }  // namespace cw::sim

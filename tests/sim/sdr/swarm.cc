@@ -159,7 +159,7 @@ std::vector<Blow> draw_blows(Prng& prng) {
     const uint64_t who = prng.between(1, 3);
     blow.hits_sender = (who & 1) != 0;
     blow.hits_receiver = (who & 2) != 0;
-    blow.pause = between(prng, 1_ms, 50_ms);
+    blow.pause = between(prng, 1_ms, 300_ms);
     blows.push_back(blow);
   }
   return blows;

@@ -101,8 +101,7 @@ void SlotWire::receive(const Packet& packet) {
     complaint_ = "a slot header that contradicts itself";
     return;
   }
-  const auto place = static_cast<uint32_t>(slot.address / window_bytes);
-  if (place != config_.place_of(header->seq)) complaint_ = "a slot of another message";
+  if (slot.address / window_bytes != header->seq.value()) complaint_ = "a slot of another message";
   const auto index = static_cast<uint32_t>(slot.address % window_bytes / payload_bytes_);
   const WireSlot kept{{payload.begin(), payload.end()}, packet.ecn, packet.dscp};
   if (!slots_[header->seq.value()].emplace(index, kept).second) complaint_ = "a slot came twice";

@@ -213,6 +213,19 @@ TEST(SelectiveRepeatRto, every_loss_of_a_slot_costs_one_more_rto) {
   EXPECT_LE(host.resent()[2].departed - departure_of(host, 50), 75_ms * 3 + 1_ms);
 }
 
+// Seed 101135 of the SDR swarm: the first and the last message are complete and told so three times
+// in vain, and what the core says of them waits for the second.
+TEST(SelectiveRepeatRto, a_message_between_two_that_nobody_answers_for_is_asked_about_too) {
+  const Host* self = nullptr;
+  Host host(policy(), {{"detect", rto}},
+            {.is_lost = [](auto& t) { return t.message == 8 && t.attempt == 0; },
+             .is_note_lost = [&](uint64_t, bool) { return self->now() < Instant() + 60_ms; }});
+  self = &host;
+  for (uint32_t m = 7; m < 10; ++m) host.send(m, 1);
+  host.run(Instant() + 500_ms);
+  EXPECT_EQ(host.finished_at_sink.size(), 3u);
+}
+
 TEST(SelectiveRepeatNack, a_lost_slot_is_resent_one_rtt_after_it_left) {
   Host host(policy(), {{"detect", nack}, {"reorder_budget", 0}}, {.is_lost = losing(50)});
   host.send(7, 200);
