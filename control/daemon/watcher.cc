@@ -70,14 +70,26 @@ void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
                      {"rtt_ms", rounded(view.rtt().ms())},
                      {"rate_mbps", rounded(static_cast<double>(view.rate.bps()) / 1e6)}});
   }
-  if (!peer.is_rtt_told && view.rtt_min() > plan_.rtt.scaled(rtt_slack)) {
+  look_at_rtt(peer, view, name);
+}
+
+void Watcher::look_at_rtt(Peer& peer, const PeerView& view, const std::string& name) {
+  const Duration rtt = view.rtt_min();
+  if (!peer.is_rtt_told && rtt > plan_.rtt.scaled(rtt_slack)) {
     peer.is_rtt_told = true;
-    log_.warning("rtt_above_plan", {{"peer", name},
-                                    {"rtt_min_ms", rounded(view.rtt_min().ms())},
-                                    {"pair_rtt_ms", rounded(plan_.rtt.ms())},
-                                    {"advice",
-                                     "raise pair.rtt at all sites: hold and memory "
-                                     "follow from it"}});
+    log_.info("rtt_above_plan",
+              {{"peer", name},
+               {"rtt_min_ms", rounded(rtt.ms())},
+               {"pair_rtt_ms", rounded(plan_.rtt.ms())},
+               {"advice", "write it as pair.rtt at all sites: host_timeout is checked with that"}});
+  }
+  if (!peer.is_rtt_max_told && rtt > plan_.rtt_max) {
+    peer.is_rtt_max_told = true;
+    log_.warning("rtt_above_max",
+                 {{"peer", name},
+                  {"rtt_min_ms", rounded(rtt.ms())},
+                  {"pair_rtt_max_ms", rounded(plan_.rtt_max.ms())},
+                  {"advice", "raise pair.rtt at all sites: hold and memory follow from it"}});
   }
 }
 

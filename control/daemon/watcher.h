@@ -28,7 +28,7 @@ class Watcher {
 
  private:
   struct Peer {
-    bool is_up = false, was_up = false, is_rtt_told = false;
+    bool is_up = false, was_up = false, is_rtt_told = false, is_rtt_max_told = false;
     uint32_t too_small_paths = 0;
     std::string why, told;
     Instant why_since;
@@ -38,6 +38,7 @@ class Watcher {
   void tell_down(Peer& peer, const std::string& name, const site::PeerView& view, Instant now);
   void summarize(const site::SiteState& state);
   void tell_joined(const site::SiteState& state);
+  void look_at_rtt(Peer& peer, const site::PeerView& view, const std::string& name);
   void look_at_sizes(size_t index, const site::PeerView& view);
   void look_at_interface(const site::SiteState& state);
 

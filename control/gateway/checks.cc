@@ -163,7 +163,29 @@ void check_classes(Section& file, const Config& config) {
   }
 }
 
-void check_memory(Section& file, const Config& config) {
+static bool fits(Config& config, Duration rtt_max) {
+  config.pair.rtt_max = rtt_max;
+  for (const auto& each : config.classes) {
+    if (each->holds_by_default) each->hold = hold_of(*each, config);
+  }
+  return memory_of(config) <= config.site.memory;
+}
+
+/// The longest pair.rtt_max that site.memory has room for, about; zero: pair.rtt is too long.
+static Duration fitting_rtt_max(Config& config) {
+  const Duration asked = config.pair.rtt_max, rtt = config.pair.rtt;
+  Duration most = fits(config, rtt) ? rtt : Duration();
+  for (Duration above = asked; most != Duration() && above - most > rtt / 16;) {
+    const Duration middle = most + (above - most) / 2;
+    (fits(config, middle) ? most : above) = middle;
+  }
+  fits(config, asked);
+  // As a person writes it.
+  const Duration unit = most < Duration::from_ms(1) ? Duration::from_us(1) : Duration::from_ms(1);
+  return std::max(unit * (most / unit), std::min(most, rtt));
+}
+
+void check_memory(Section& file, Config& config) {
   if (config.pair.rtt == Duration() || config.link_rate() == Rate() || config.peers.empty()) return;
   for (const auto& each : config.classes) {
     if (each->hold == Duration::max()) return;  // told already
@@ -179,12 +201,17 @@ void check_memory(Section& file, const Config& config) {
   const auto count = [](size_t n, const char* one, const char* several) {
     return std::to_string(n) + (n == 1 ? one : several);
   };
-  file.complain("site", "site.memory is " + text(config.site.memory) + " and " + text(needed) +
-                            " are needed: for " + count(config.peers.size(), " peer", " peers") +
-                            " and " + count(config.classes.size(), " class", " classes") +
-                            ", each way, twice what " + about(config.link_rate()) +
-                            " carry in hold and two pair.rtt; raise site.memory, or lower "
-                            "pair.rate or hold");
+  const Duration fitting = fitting_rtt_max(config);
+  file.complain(
+      "site",
+      "site.memory is " + text(config.site.memory) + " and " + text(needed) + " are needed: for " +
+          count(config.peers.size(), " peer", " peers") + " and " +
+          count(config.classes.size(), " class", " classes") + ", each way, twice what " +
+          about(config.link_rate()) + " carry in hold and two pair.rtt_max of " +
+          about(config.pair.rtt_max) + "; raise site.memory, or lower " +
+          (fitting == Duration() ? ""
+                                 : "pair.rtt_max at all sites (" + about(fitting) + " fits), ") +
+          "pair.rate or hold");
 }
 
 }  // namespace cw::site

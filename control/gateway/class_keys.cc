@@ -160,18 +160,27 @@ std::string about(Rate rate) {
   return config::quantity_text(config::Quantity::Rate, static_cast<double>(rate.bps()));
 }
 
+static cw_policy_limits needs_at(Duration rtt, const ClassConfig& it, const Config& config) {
+  if (config.link_rate() == Rate()) return {};
+  return sdr::needs_of({it.policy, it.params}, outline_of(config),
+                       {.rate = config.link_rate(), .rtt = rtt});
+}
+
+Duration hold_of(const ClassConfig& it, const Config& config) {
+  const cw_policy_limits needs = needs_at(config.pair.rtt_max, it, config);
+  return std::max(hold_default, Duration::from_ns(needs.recovery_worst_ns) * 2);
+}
+
 void settle_hold(Section& row, ClassConfig& it, const Config& config) {
   if (config.pair.rtt == Duration() || it.policy == nullptr) return;  // told elsewhere
-  if (config.link_rate() != Rate()) {
-    it.needs = sdr::needs_of({it.policy, it.params}, outline_of(config),
-                             {.rate = config.link_rate(), .rtt = config.pair.rtt});
-  }
+  it.needs = needs_at(config.pair.rtt, it, config);
   settle_block_age(row, it, config);
   if (has_only_roce(it) && it.host_timeout == Duration::max()) {
     it.host_timeout = roce_timeout(roce_timeout_default);
   }
   if (it.host_timeout == Duration::max()) {
-    if (it.hold == Duration::max()) it.hold = std::max(hold_default, it.recovery_worst() * 2);
+    it.holds_by_default = it.hold == Duration::max();
+    if (it.holds_by_default) it.hold = hold_of(it, config);
     return check_hold(row, it, config);
   }
   const std::string name = "class \"" + it.name + "\": ";
@@ -222,7 +231,8 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
   row.choice("order", it.order, {"by_kind", "always", "never"},
              "Which packets of a flow wait for their elders: by_kind is all but UDP and ICMP.");
   row.key("hold", it.hold,
-          "A packet is given up when it is this old; none: what host_timeout leaves, or 250 ms.")
+          "A packet is given up when it is this old; none: what host_timeout leaves, or 250 ms, or "
+          "twice what mending a loss takes over pair.rtt_max.")
       .range("1 ms", "60 s")
       .or_none();
   row.key("host_timeout", it.host_timeout,

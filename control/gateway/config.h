@@ -68,7 +68,8 @@ struct PairConfig {
   std::string key_file;
   uint32_t mtu = 1500;
   Duration rtt;
-  Rate rate;  // zero: wan.rate
+  Duration rtt_max = Duration::max();  // known when [pair] has been read
+  Rate rate;                           // zero: wan.rate
 };
 
 struct PeerConfig {
@@ -84,7 +85,8 @@ struct ClassConfig {
   std::vector<gateway::ClassMatch> matches;
   bool is_for_all = true;  // no match was written
   const cw_policy_ops* policy = nullptr;
-  bool has_policy = false;  // one was written
+  bool has_policy = false;        // one was written
+  bool holds_by_default = false;  // hold is hold_of()
   std::vector<double> params;
   uint32_t weight = 1;
   gateway::OrderRule order = gateway::OrderRule::ByKind;
@@ -141,6 +143,8 @@ std::unique_ptr<ClassConfig> class_for_all();
 
 // ---- checks between keys ------------------------------------------------------------------------
 
+/// Of a class without hold and host_timeout: room for a second loss over the longest route.
+Duration hold_of(const ClassConfig& it, const Config& config);
 /// Settles hold, once everything else of the class is known, or says why it cannot be.
 void settle_hold(config::Section& row, ClassConfig& it, const Config& config);
 /// The peer, or class, and those before it.
@@ -151,8 +155,8 @@ void check_device_mtus(config::Section& file, const Config& config);
 /// All of them.
 void check_peers(config::Section& file, const Config& config);
 void check_classes(config::Section& file, const Config& config);
-/// Needs a config without mistakes so far.
-void check_memory(config::Section& file, const Config& config);
+/// Needs a config without mistakes so far, and leaves it as it was.
+void check_memory(config::Section& file, Config& config);
 
 /// "39.6 ms": a time as a sentence has it.
 std::string about(Duration time);

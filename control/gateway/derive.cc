@@ -40,16 +40,22 @@ sdr::StreamConfig outline_of(const Config& config) {
   return stream;
 }
 
+/// From when a slot is written until the place of its message is free. Over the longest route a
+/// slot is kept for no longer than hold, which is all that the gateway promises.
+static Duration life_of(const ClassConfig& it, const Config& config) {
+  return std::max(it.hold + config.pair.rtt_max * 2, it.retain() + config.pair.rtt * 2);
+}
+
 Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config) {
   sdr::StreamConfig stream = outline_of(config);
   stream.qp = qp;
-  const Duration life = std::max(it.hold, it.retain()) + config.pair.rtt * 2;
+  const Duration life = life_of(it, config);
   const uint64_t bytes = config.link_rate().bytes_in(life).count() / (messages / 2);
   const uint64_t slots = bytes / stream.payload_bytes / chunk_slots * chunk_slots + chunk_slots;
   if (slots > stream.split.slots()) {
     return failure("class \"" + it.name + "\": " + about(config.link_rate()) + " held for " +
-                   about(life) + " (hold and two pair.rtt) are more than messages can have; " +
-                   "lower hold or pair.rate");
+                   about(life) + " (hold and two pair.rtt_max) are more than messages can have; " +
+                   "lower hold, pair.rtt_max or pair.rate");
   }
   const uint64_t block_slots = uint64_t{it.needs.rows} * it.needs.k;
   const uint64_t least = (block_slots + chunk_slots - 1) / chunk_slots * chunk_slots;

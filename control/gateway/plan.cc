@@ -142,7 +142,7 @@ PacerOptions pacer_options(const PeerConfig& peer, const Config& config) {
   options.overhead_ppm = static_cast<uint32_t>(std::lround(config.overhead_limit() * million));
   // One round trip's losses may be mended at once.
   const uint64_t saved =
-      options.rate.scaled(config.overhead_limit()).bytes_in(config.pair.rtt).count();
+      options.rate.scaled(config.overhead_limit()).bytes_in(config.pair.rtt_max).count();
   options.overhead_burst_bytes = static_cast<uint32_t>(
       std::clamp<uint64_t>(saved, options.overhead_burst_bytes, UINT32_MAX / 2));
   return options;
@@ -154,6 +154,7 @@ sdr::PairKeys pair_keys(const Config& config) {
   for (const auto& each : config.classes) names += (names.empty() ? "" : ", ") + each->name;
   sdr::PairKeys keys = {{"pair.mtu", std::to_string(config.pair.mtu)},
                         {"pair.rtt", about(config.pair.rtt)},
+                        {"pair.rtt_max", about(config.pair.rtt_max)},
                         {"pair.rate", about(config.link_rate())},
                         {"the row of classes", names}};
   for (const auto& each : config.classes) {
@@ -252,6 +253,7 @@ Plan plan_of(Config& config) {
   plan.eal = eal_options(config);
   plan.impair = impair_options(config);
   plan.rtt = config.pair.rtt;
+  plan.rtt_max = config.pair.rtt_max;
   plan.gather = gather_of(config);
   plan.gateway = gateway_options(config);
   plan.coding.executor.threads = config.site.coding_threads;

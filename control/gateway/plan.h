@@ -60,7 +60,7 @@ struct Plan {
   DpdkWanOptions wan_over_dpdk;  ///< when it is that kind
   EalOptions eal;                ///< no devices: DPDK is not started
   std::optional<ImpairedPortOptions> impair;
-  Duration rtt;  ///< as the file says
+  Duration rtt, rtt_max;  ///< as the file says
 
   gateway::GatewayOptions gateway;
   sdr::CodingOptions coding;

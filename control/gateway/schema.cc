@@ -302,6 +302,9 @@ void declare_wan(Section& section, const ConfigPtr& config) {
 
 // ---- [pair]
 
+// A route around another ocean; a queue that stands in front of a line.
+constexpr int64_t rtt_max_factor = 4;
+
 void declare_pair(Section& section, const ConfigPtr& config) {
   PairConfig& pair = config->pair;
   section.key("key_file", pair.key_file, "The secret: 32 bytes or more, the same at all sites.")
@@ -309,10 +312,22 @@ void declare_pair(Section& section, const ConfigPtr& config) {
   section.key("rtt", pair.rtt, "The longest round trip between sites, as ping says it.")
       .range("10 us", "2 s")
       .required();
+  section
+      .key("rtt_max", pair.rtt_max,
+           "The longest that there is memory for, should routes grow; none: four times rtt.")
+      .range("10 us", "8 s")
+      .or_none();
   section.key("mtu", pair.mtu, "The largest IP packet that the way between sites carries.")
       .range(576, mtu_max);
   section.key("rate", pair.rate, "The fastest that one site sends to another; none: wan.rate.")
       .or_none();
+  section.then([&pair](Section& here) {
+    if (pair.rtt_max == Duration::max()) pair.rtt_max = pair.rtt * rtt_max_factor;
+    if (pair.rtt_max >= pair.rtt) return;
+    here.complain("rtt_max", "pair.rtt_max is " + about(pair.rtt_max) + " and pair.rtt " +
+                                 about(pair.rtt) + "; rtt_max must be at least as long");
+    pair.rtt_max = pair.rtt;
+  });
   section.then([config](Section& here) {
     if (config->pair.key_file.empty()) return;
     const auto key = read_key_file(config->path_of(config->pair.key_file));

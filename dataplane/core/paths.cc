@@ -17,7 +17,9 @@ void RttEstimator::add(Duration sample, Instant now) {
     const Duration deviation = std::max(smoothed_ - sample, sample - smoothed_);
     variance_ += (deviation - variance_) / 4;
     smoothed_ += (sample - smoothed_) / 8;
+    smoothed_ = std::max(smoothed_, std::min({sample, before_[0], before_[1]}));
   }
+  before_ = {sample, before_[0]};
   if (now - window_start_ >= min_window) {
     min_before_ = now - window_start_ < min_window * 2 ? min_now_ : Duration::max();
     min_now_ = Duration::max();

@@ -16,7 +16,9 @@
 namespace cw {
 
 /// Round-trip time after RFC 6298, in integers, and its minimum over the last 10 to 20 seconds (so
-/// that a route that has become longer is believed in the end).
+/// that a route that has become longer is believed in the end). One that has become longer counts
+/// whole once three samples in a row say so: by eighths it takes a second, in which whatever waits
+/// for an answer gives up too early.
 class RttEstimator {
  public:
   static constexpr Duration min_window = Duration::from_s(10);
@@ -33,6 +35,7 @@ class RttEstimator {
 
  private:
   Duration smoothed_, variance_;
+  std::array<Duration, 2> before_{};  // the last samples, the youngest first
   Duration min_now_ = Duration::max(), min_before_ = Duration::max();
   Instant window_start_;
 };

@@ -99,16 +99,17 @@ void RateControl::judge(const Interval& interval, Instant now) {
   const bool is_congested = stands && interval.loss_low > loss_of_queue;
   queued_ = interval.is_sure && stands ? queued_.with(interval) : Queued();
   congested_ = is_congested ? congested_ + 1 : 0;
-  if (!stands) vain_drains_ = 0;
+  if (!stands) vain_drains_ = 0, drained_queue_ = Duration();
   if (phase_ == Phase::Cruise) cruise_loss_ += (interval.loss - cruise_loss_) / 4;
   if (congested_ < congested_intervals && queued_.intervals < queued_intervals) {
     return judge_loss(interval, stands, now);
   }
   trial_loss_ = 0;
-  // A queue that is as long after a drain as before it is none.
+  // A queue that is as long after a drain as before it is none, be it that a probe has passed
+  // since.
   const bool could_drain = carries_bps_ * drain_share >= static_cast<double>(options_.floor.bps());
-  const bool was_vain =
-      phase_ == Phase::Cruise && could_drain && interval.queue > drained_queue_ * 3 / 4;
+  const bool was_drained = drained_queue_ > Duration() && could_drain;
+  const bool was_vain = was_drained && interval.queue > drained_queue_ * 3 / 4;
   vain_drains_ = was_vain ? vain_drains_ + 1 : 0;
   if (vain_drains_ == vain_drains_max) return accept_delay(interval.queue, now);
   cruise_loss_ = is_congested ? 0 : interval.loss;
@@ -169,13 +170,15 @@ void RateControl::accept_delay(Duration queue, Instant now) {
   accepted_ = queue + queue / 4;
   accepted_until_ = now + accepted_time;
   for (Path& path : paths_) path.rtt = RttEstimator();
+  vain_drains_ = 0;
+  drained_queue_ = Duration();
   open();
 }
 
 void RateControl::open() {
   phase_ = Phase::Open;
   phase_end_ = Instant::never();
-  congested_ = vain_drains_ = 0;
+  congested_ = 0;
   queued_ = {};
   thin_ = {};
 }

@@ -83,7 +83,7 @@ void RepeatSource::on_sent(const cw_fact_sent& fact, Instant) {
   const bool is_in_order = is_first && slots.first >= message.sent_end;
   message.sent_end = std::max(message.sent_end, slots.end);
   depart(fact.message, slots, at, is_first ? First : Any);
-  witness(fact.message, slots.end - 1, at);
+  witness({fact.message, slots.end - 1, at, is_first});
   if (is_first) {
     back_off_.on_first_sent(fact.message, slots.end - 1);
     marks_.set(message.marks, Young, slots);
@@ -224,11 +224,6 @@ void RepeatSource::settle(SourceMessage& message) {
   queue(message);
 }
 
-SourceMessage* RepeatSource::find_open(uint32_t sequence) const {
-  SourceMessage* message = messages_.find(sequence);
-  return message == nullptr || message->is_over ? nullptr : message;
-}
-
 bool RepeatSource::is_acknowledged(uint32_t sequence, uint32_t slot) const {
   const SourceMessage* message = find_open(sequence);
   if (message == nullptr || slot < message->cumulative) return true;
@@ -301,17 +296,23 @@ void RepeatSource::age(RangeFifo& fifo, Duration age, Instant now) {
 }
 
 /// Full: there are younger ones than these for long enough.
-void RepeatSource::witness(uint32_t message, uint32_t slot, Instant at) {
+void RepeatSource::witness(const Witness& witness) {
+  if (witness.is_first) first_sent_ = witness.at;
+  if (witness.at < first_sent_ + link_.rtt && !witness.is_first) return;
   const Duration apart = link_.rtt / witnesses_per_rtt;
-  if (!witnesses_.is_empty() && at - witnesses_.back().at < apart) return;
+  if (!witnesses_.is_empty() && witness.at - witnesses_.back().at < apart) return;
   if (witnesses_.is_full()) witnesses_.pop();
-  witnesses_.try_push({message, slot, at});
+  witnesses_.try_push(witness);
 }
 
 void RepeatSource::hear_witnesses(Instant now) {
   for (size_t i = witnesses_.count(); i-- > 0;) {
-    const Witness& it = witnesses_.at(i);
+    Witness& it = witnesses_.at(i);
     if (!is_acknowledged(it.message, it.slot)) continue;
+    if (!could_have_come(it, now)) {
+      it.at = Instant();  // nor later: it is not known which of them came
+      continue;
+    }
     heard_.left = std::max(heard_.left, it.at);
     for (; i != SIZE_MAX; --i) witnesses_.pop();
     break;
@@ -319,7 +320,8 @@ void RepeatSource::hear_witnesses(Instant now) {
   // What leaves last has no younger witness.
   if (!departed_.is_empty()) {
     const RangeFifo::Entry& youngest = departed_.back();
-    const bool came = is_acknowledged(youngest.message, youngest.slots.end - 1);
+    const bool came =
+        youngest.kind == First && is_acknowledged(youngest.message, youngest.slots.end - 1);
     if (came) heard_.left = std::max(heard_.left, youngest.at);
   }
   heard_.heard = now;

@@ -13,7 +13,9 @@
 // lost (RFC 8985, section 3); of nothing else is that known. So every sixteenth of an RTT a slot
 // that leaves becomes a witness, and a slot that is overdue is sent again once a younger witness
 // has arrived. When the youngest is overdue and none has, sixteen slots ask, with a doubling wait;
-// everything else stays where it is.
+// everything else stays where it is. What is sent again is a witness only where nothing new leaves,
+// and not when it is acknowledged sooner than it can have arrived: then it was late, and came the
+// first time.
 #pragma once
 
 #include "policies/parts/array.h"
@@ -64,7 +66,10 @@ class RepeatSource {
  protected:
   ~RepeatSource() = default;
 
-  SourceMessage* find_open(uint32_t sequence) const;
+  SourceMessage* find_open(uint32_t sequence) const {
+    SourceMessage* message = messages_.find(sequence);
+    return message == nullptr || message->is_over ? nullptr : message;
+  }
   /// Settles a message that is open, unrepaired.
   void give_up(SourceMessage& message) {
     message.was_given_up = true;
@@ -80,6 +85,7 @@ class RepeatSource {
   struct Witness {
     uint32_t message = 0, slot = 0;
     Instant at;
+    bool is_first = true;
   };
   /// Something that left then has arrived, as was heard then.
   struct Proof {
@@ -109,7 +115,10 @@ class RepeatSource {
   void depart(uint32_t message, SlotRun slots, Instant at, Departure what);
   void sweep_oldest();
   bool drop_acknowledged(RangeFifo::Entry& entry);
-  void witness(uint32_t message, uint32_t slot, Instant at);
+  void witness(const Witness& witness);
+  bool could_have_come(const Witness& witness, Instant now) const {
+    return witness.is_first || now - witness.at >= link_.rtt - link_.rtt / 8;
+  }
   void hear_witnesses(Instant now);
   void ripen(Instant now);
   bool is_proven(Instant left) const { return left + link_.skew <= proven_; }
@@ -141,6 +150,7 @@ class RepeatSource {
   RangeFifo resent_;          // resends, likewise
   Queue<uint32_t> settled_;   // messages whose release or finish the core has not been told
   Queue<Witness> witnesses_;  // oldest first
+  Instant first_sent_;        // something left for the first time, lately
   Proof heard_;               // the youngest
   Proof ripening_;            // the notes that came with it may still be on their way
   Instant proven_;            // whatever left before has arrived or was lost, but for overtaking

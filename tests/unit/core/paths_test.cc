@@ -29,6 +29,21 @@ TEST(RttEstimator, further_samples_count_an_eighth_and_a_quarter) {
   EXPECT_EQ(rtt.smoothed(), 21_ms) << "a sample that is not positive says nothing";
 }
 
+TEST(RttEstimator, a_longer_route_counts_whole_after_three_samples) {
+  RttEstimator rtt;
+  Instant now;
+  for (int i = 0; i < 8; ++i) rtt.add(20_ms, now = now + 10_ms);
+  rtt.add(50_ms, now = now + 10_ms);  // half of it had left before
+  rtt.add(80_ms, now = now + 10_ms);
+  EXPECT_LT(rtt.smoothed(), 32_ms);
+  rtt.add(80_ms, now = now + 10_ms);
+  EXPECT_EQ(rtt.smoothed(), 50_ms);
+  rtt.add(80_ms, now = now + 10_ms);
+  EXPECT_EQ(rtt.smoothed(), 80_ms);
+  rtt.add(20_ms, now = now + 10_ms);
+  EXPECT_GT(rtt.smoothed(), 70_ms) << "a shorter one may be chance: nobody gives up too early";
+}
+
 TEST(RttEstimator, the_minimum_is_forgotten_when_the_route_has_become_longer) {
   RttEstimator rtt;
   rtt.add(10_ms, at(0_s));

@@ -16,6 +16,7 @@ site::Plan plan_of_one_peer() {
   plan.gateway.peers.push_back({.peer = 0, .name = "north", .routes = {}});
   plan.peers.emplace_back();
   plan.rtt = 20_ms;
+  plan.rtt_max = 80_ms;
   return plan;
 }
 
@@ -68,14 +69,20 @@ TEST_F(Watching, says_once_that_a_link_is_up_and_once_that_it_is_down) {
   EXPECT_EQ(after(3_s), "");
 }
 
-TEST_F(Watching, warns_of_a_way_that_is_longer_than_the_file_says) {
+TEST_F(Watching, tells_of_a_way_that_is_longer_than_the_file_says_and_warns_where_memory_ends) {
   set_up(25_ms);
   EXPECT_EQ(after(200_ms), "info up peer=north rtt_ms=25.0 rate_mbps=500.0\n");
   set_up(26_ms);
   const std::string line = after(200_ms);
-  EXPECT_TRUE(
-      line.starts_with("warning rtt_above_plan peer=north rtt_min_ms=26.0 pair_rtt_ms=20.0"))
+  EXPECT_TRUE(line.starts_with("info rtt_above_plan peer=north rtt_min_ms=26.0 pair_rtt_ms=20.0"))
       << line;
+  set_up(80_ms);
+  EXPECT_EQ(after(200_ms), "");
+  set_up(81_ms);
+  const std::string warning = after(200_ms);
+  EXPECT_TRUE(
+      warning.starts_with("warning rtt_above_max peer=north rtt_min_ms=81.0 pair_rtt_max_ms=80.0"))
+      << warning;
   EXPECT_EQ(after(200_ms), "");
 }
 

@@ -226,6 +226,16 @@ TEST(SelectiveRepeatRto, a_message_between_two_that_nobody_answers_for_is_asked_
   EXPECT_EQ(host.finished_at_sink.size(), 3u);
 }
 
+// The acknowledgement of what left at first, and was late, says nothing of what was sent again.
+TEST(SelectiveRepeatRto, a_question_is_not_answered_by_what_was_late) {
+  Host host(policy(), {{"detect", rto}},
+            {.slot_time = 20_us, .lateness = [](auto&) { return 120_ms; }});
+  host.send(7, 3000);
+  host.run();
+  EXPECT_LE(host.resent().size(), 32u) << "3,000 were on their way, and none was lost";
+  EXPECT_EQ(host.finished_at_source.count(7), 1u);
+}
+
 TEST(SelectiveRepeatNack, a_lost_slot_is_resent_one_rtt_after_it_left) {
   Host host(policy(), {{"detect", nack}, {"reorder_budget", 0}}, {.is_lost = losing(50)});
   host.send(7, 200);

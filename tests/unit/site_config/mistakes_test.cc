@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <regex>
+
 #include "control/gateway/plan.h"
 #include "tests/unit/site_config/folder.h"
 
@@ -57,8 +59,24 @@ TEST(GatewayFile, names_the_memory_that_is_needed) {
   EXPECT_EQ(verdict(file_with("[site]", "[site]\nmemory = '16 MiB'")),
             "f:1:1: site.memory is 16 MiB and " + needed +
                 " MiB are needed: for 1 peer and 1 class, each way, twice what 1 Gbit/s carry in "
-                "hold and two pair.rtt; raise site.memory, or lower pair.rate or hold");
+                "hold and two pair.rtt_max of 80 ms; raise site.memory, or lower pair.rate or "
+                "hold");
   EXPECT_EQ(verdict(file_with("[site]", "[site]\nmemory = '" + needed + " MiB'")), "");
+}
+
+TEST(GatewayFile, names_the_longest_route_that_memory_is_enough_for) {
+  const Folder folder;
+  const auto verdict_at = [](const char* rtt_max) {
+    const std::string text = file_with("rtt =", std::string("rtt_max = ") + rtt_max + "\nrtt =");
+    return verdict("[site]\nmemory = '240 MiB'\n" + text.substr(text.find('\n') + 1));
+  };
+  const std::string sentence = verdict_at("'80 ms'");
+  static const std::regex fitting(
+      "pair.rtt_max of 80 ms; raise site.memory, or lower "
+      "pair.rtt_max at all sites \\(([0-9]+ ms) fits\\), pair.rate or");
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(sentence, found, fitting)) << sentence;
+  EXPECT_EQ(verdict_at(("'" + found.str(1) + "'").c_str()), "");
 }
 
 TEST(GatewayFile, names_the_cores_that_this_machine_has) {
@@ -210,6 +228,10 @@ TEST(GatewayFile, gives_each_side_a_device_of_its_own) {
 TEST(GatewayFile, names_what_is_wrong_with_the_pair) {
   expect_all({
       {"rtt = \"20 ms\"", "", "", "f:7:1: pair.rtt is missing; it is a duration such as \"25 ms\""},
+      {"rtt = \"20 ms\"", "rtt = '20 ms'\nrtt_max = '15 ms'", "",
+       "f:10:11: pair.rtt_max is 15 ms and pair.rtt 20 ms; rtt_max must be at least as long"},
+      {"rtt = \"20 ms\"", "rtt = '20 ms'\nrtt_max = '9 s'", "",
+       "f:10:11: pair.rtt_max is \"9 s\"; 10 us to 8 s is accepted"},
       {"rtt = \"20 ms\"", "rtt = 20", "",
        "f:9:7: pair.rtt is 20; it must be a duration such as \"25 ms\""},
       {"pair.key", "no.key", "",

@@ -21,10 +21,11 @@ TEST(Plan, of_the_least_file_has_one_class_for_all_packets) {
   const Plan plan = plan_of(file_with("", ""));
   ASSERT_EQ(plan.classes.size(), 1u);
   EXPECT_EQ(plan.classes[0].policy, "selective_repeat");
-  EXPECT_EQ(plan.classes[0].hold, 250_ms);
+  EXPECT_EQ(plan.rtt_max, 80_ms);
+  EXPECT_GE(plan.classes[0].hold, 250_ms);
   ASSERT_EQ(plan.gateway.classes.size(), 1u);
   EXPECT_TRUE(plan.gateway.classes[0].matches.empty());
-  EXPECT_EQ(plan.peers[0].qps[0].send.hold, 250_ms);
+  EXPECT_EQ(plan.peers[0].qps[0].send.hold, plan.classes[0].hold);
   EXPECT_EQ(plan.peers[0].qps[0].policy.params[0], 1);
   EXPECT_EQ(plan.peers[0].pacer.rate, 1_Gbps);
   EXPECT_EQ(plan.gateway.release_rate, Rate::from_mbps(1250));
@@ -56,6 +57,25 @@ TEST(Plan, fills_packets_as_far_as_the_way_allows) {
   EXPECT_EQ(payload("1500", "2001:db8::2"), 1500u - 40 - 8 - 32 - 4);
   EXPECT_EQ(payload("1282", "192.0.2.2"), 1280u - 64);
   EXPECT_EQ(payload("9000", "192.0.2.2"), 8192u);
+}
+
+// A route may grow to pair.rtt_max: losses are mended there as well, and there is room meanwhile.
+TEST(Plan, has_time_and_memory_for_the_longest_route) {
+  const Folder folder;
+  const auto plan_at = [](const std::string& rtt, const std::string& rtt_max) {
+    return plan_of(file_with("rtt = \"20 ms\"", "rtt = " + rtt + "\nrtt_max = " + rtt_max));
+  };
+  EXPECT_EQ(plan_at("'20 ms'", "'none'").rtt_max, 80_ms);
+  EXPECT_EQ(plan_at("'20 ms'", "'20 ms'").classes[0].hold, 250_ms);
+  for (const char* rtt_max : {"'100 ms'", "'200 ms'", "'400 ms'"}) {
+    const Plan plan = plan_at("'100 ms'", rtt_max);
+    const sdr::StreamConfig& stream = plan.classes[0].stream;
+    // A loss is asked for after a round trip and a half, and so is the loss of what was sent again.
+    EXPECT_GE(plan.classes[0].hold, plan.rtt_max * 5 / 2);
+    const Bytes needed = plan.peers[0].pacer.rate.bytes_in(plan.classes[0].hold + plan.rtt_max * 2);
+    EXPECT_GE(stream.message_bytes_max() * stream.messages / 2, needed.count());
+  }
+  EXPECT_GT(plan_at("'20 ms'", "'80 ms'").memory, plan_at("'20 ms'", "'40 ms'").memory);
 }
 
 TEST(Plan, cuts_messages_so_that_a_place_is_free_again_in_time) {
@@ -228,6 +248,8 @@ TEST(Plan, has_the_same_pair_values_on_both_sides_only_if_they_are_alike) {
   const auto here = keys(file_with("", ""));
   EXPECT_EQ(here, keys(file_with("10.1.0.1/24", "10.3.0.1/24")));
   EXPECT_NE(here, keys(file_with("20 ms", "21 ms")));
+  EXPECT_EQ(here, keys(file_with("rtt =", "rtt_max = '80 ms'\nrtt =")));
+  EXPECT_NE(here, keys(file_with("rtt =", "rtt_max = '81 ms'\nrtt =")));
   EXPECT_NE(here, keys(file_with("1 Gbit/s", "2 Gbit/s")));
   EXPECT_NE(here, keys(file_with("", "", "[[class]]\nname='all'\nhold='300 ms'\n")));
 }
