@@ -308,11 +308,10 @@ void RepeatSource::age(RangeFifo& fifo, Duration age, Instant now) {
   }
 }
 
-/// Full: there are younger ones than these for long enough.
 void RepeatSource::witness(uint32_t message, uint32_t slot, Instant at) {
   const Duration apart = link_.rtt / witnesses_per_rtt;
   if (!witnesses_.is_empty() && at - witnesses_.back().at < apart) return;
-  if (witnesses_.is_full()) witnesses_.pop();
+  if (witnesses_.is_full()) witnesses_.pop();  // there are younger ones for long enough
   witnesses_.try_push({message, slot, at});
 }
 
@@ -493,7 +492,7 @@ bool RepeatSource::ask(uint32_t sequence, SlotRun slots, Out& out) {
 
 void RepeatSource::arm(Out& out) {
   const Instant at =
-      std::min({overdue_at(), refused_.due(times_.retry), give_up_at_, deadline_next_});
+      earliest(overdue_at(), refused_.due(times_.retry), give_up_at_, deadline_next_);
   if (at != armed_at_ && out.timer(0, at)) armed_at_ = at;
 }
 
