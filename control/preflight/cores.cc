@@ -10,7 +10,7 @@ namespace {
 const std::string cpus = "sys/devices/system/cpu/";
 
 bool is_in(const Machine& machine, const std::string& file, uint32_t core) {
-  return std::ranges::count(numbers_of(machine.text(cpus + file)), core) > 0;
+  return has_number(machine.text(cpus + file), core);
 }
 
 void check_isolated(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
@@ -75,7 +75,7 @@ void check_numa(const Machine& machine, const Needs& needs, std::vector<Finding>
     const std::string cores = cores_of_node(machine, *node);
     const std::string found =
         nic.text() + " is at node " + std::to_string(*node) + ", which has cores " + cores;
-    const bool is_near = !needs.core || std::ranges::count(numbers_of(cores), *needs.core) > 0;
+    const bool is_near = !needs.core || has_number(cores, *needs.core);
     findings.push_back(
         {"numa", is_near ? Status::Ok : Status::Note,
          found + (is_near ? "" : "; core " + std::to_string(*needs.core) + " is far from it"),

@@ -62,8 +62,8 @@ bool Machine::has_library(std::string_view name) const {
   return std::ranges::any_of(folders, [&](const auto& each) { return is_in("usr/lib/" + each); });
 }
 
-std::vector<uint32_t> numbers_of(std::string_view list) {
-  std::vector<uint32_t> all;
+// A range is never written out: it may be of any length, where somebody wrote the kernel's line.
+bool has_number(std::string_view list, uint32_t number) {
   std::istringstream stream{std::string(list)};
   for (std::string part; std::getline(stream, part, ',');) {
     uint32_t first = 0;
@@ -72,9 +72,9 @@ std::vector<uint32_t> numbers_of(std::string_view list) {
     if (read.ec != std::errc()) continue;
     uint32_t final = first;
     if (read.ptr != end && *read.ptr == '-') std::from_chars(read.ptr + 1, end, final);
-    for (uint32_t each = first; each <= final; ++each) all.push_back(each);
+    if (first <= number && number <= final) return true;
   }
-  return all;
+  return false;
 }
 
 std::vector<std::string> words_of(const std::string& line) {

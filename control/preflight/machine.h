@@ -34,8 +34,8 @@ class Machine {
   std::filesystem::path root_;
 };
 
-/// "0-2,5" as the kernel writes sets of processors.
-std::vector<uint32_t> numbers_of(std::string_view list);
+/// Whether a set of processors as the kernel writes it has one: "0-2,5" has 0, 1, 2 and 5.
+bool has_number(std::string_view list, uint32_t number);
 
 std::vector<std::string> words_of(const std::string& line);
 

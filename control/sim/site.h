@@ -29,12 +29,15 @@ class Site {
   /// the stream or the policy refuses.
   Result<sdr::Peer*> add_peer(uint16_t number, Instant now);
 
-  bool is_due(Instant now) { return port_.next_event() <= now || next_wakeup() <= now; }
-  void turn(Instant now) {
+  void turn_if_due(Instant now) {
+    had_turn_ = port_.next_event() <= now || next_wakeup() <= now;
+    if (!had_turn_) return;
     forget_wakeup();
     worker_.sleeps_until(now);  // the simulator moved time on purpose
     worker_.turn(now);
   }
+  /// Whether it had a turn when it was last asked to: else its streams are as they were.
+  bool had_turn() const { return had_turn_; }
   /// Asked of the worker once after each turn, and after forget_wakeup().
   Instant next_wakeup() {
     if (!wakeup_) wakeup_ = worker_.next_wakeup();
@@ -58,6 +61,7 @@ class Site {
   sdr::Endpoint endpoint_;
   Worker worker_;
   std::optional<Instant> wakeup_;
+  bool had_turn_ = false;
 };
 
 }  // namespace cw

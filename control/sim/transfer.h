@@ -41,8 +41,12 @@ class Transfer {
   Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario, const Payload& payload,
            uint64_t seed);
 
+  /// Which of the two sites have just had a turn.
+  struct Turned {
+    bool source, sink;
+  };
   /// Whether it did anything with the streams.
-  bool turn(Instant now);
+  bool turn(Instant now, Turned turned);
   /// When a turn is needed even if no site has one.
   Instant next_deadline() const;
 

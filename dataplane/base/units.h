@@ -73,6 +73,13 @@ class Instant {
   int64_t ns_ = 0;
 };
 
+/// Of several. Without the list that std::min takes, which GCC 12 puts into memory and walks.
+template <class... Others>
+constexpr Instant earliest(Instant first, Others... others) {
+  ((first = others < first ? others : first), ...);
+  return first;
+}
+
 /// A count of bytes.
 class Bytes {
  public:

@@ -50,10 +50,6 @@ void Pacer::set_rate(Rate rate) {
   burst_time_ = rate.time_for(Bytes(options_.burst_bytes));
 }
 
-size_t Pacer::free_packets(Priority priority) const {
-  return options_.capacity_packets[static_cast<size_t>(priority)] - queued_packets(priority);
-}
-
 bool Pacer::try_push(const Departure& departure, Instant now) {
   const uint32_t bytes = departure.bytes + options_.packet_overhead_bytes;
   CW_ASSERT(departure.bytes > 0 && bytes <= limits::frame_bytes_max && departure.count > 0);
@@ -229,6 +225,7 @@ Instant Pacer::allowed_at(const Item& item) const {
 }
 
 Instant Pacer::next_departure() const {
+  if (queued_packets() == 0) return Instant::never();
   Instant next = waiting_.is_empty() ? Instant::never() : waiting_.front().not_before;
   for (const Priority priority : priorities) {
     const Item* head = head_of(priority);

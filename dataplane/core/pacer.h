@@ -106,7 +106,9 @@ class Pacer {
   /// Of all classes.
   size_t queued_packets() const { return pushed_ - departed_ - expired_; }
   /// Room left in one class, in packets.
-  size_t free_packets(Priority priority) const;
+  size_t free_packets(Priority priority) const {
+    return options_.capacity_packets[static_cast<size_t>(priority)] - queued_packets(priority);
+  }
   /// Wire bytes of resends and repair that may leave at once.
   Bytes overhead_allowance() const { return Bytes(static_cast<uint64_t>(allowance_) / million); }
 

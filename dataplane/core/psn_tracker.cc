@@ -140,10 +140,13 @@ PsnTracker::Gap* PsnTracker::gap_of(Psn psn) {
 }
 
 /// How long ago a gap was opened that has been reported: by so much was its reorder time too short.
+/// Newest first, hence highest first: what is late is mostly late by little.
 Duration PsnTracker::since_lost(Psn psn, Instant now) const {
-  for (const Gap& gap : gone_) {
+  for (size_t i = 1; i <= gaps_max; ++i) {
+    const Gap& gap = gone_[(gone_next_ - i) % gaps_max];
     const int64_t offset = gap.first.distance_to(psn);
-    if (offset >= 0 && offset < gap.count && gap.opened != Instant()) return now - gap.opened;
+    if (offset < 0) continue;
+    return offset < gap.count && gap.opened != Instant() ? now - gap.opened : Duration();
   }
   return {};
 }

@@ -84,6 +84,7 @@ class PsnTracker {
   /// when `lost` is full; the rest comes with the next call.
   void settle(Instant now, Duration reorder_time, Ring<LostRange>& lost);
 
+  bool has_gaps() const { return gap_count_ > 0; }
   /// When settle() will next have a gap to look at; never() when there is none.
   Instant next_settle(Duration reorder_time) const;
 

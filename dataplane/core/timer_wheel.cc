@@ -75,16 +75,10 @@ size_t TimerWheel::advance(Instant now, std::span<uint64_t> due) {
   return count;
 }
 
-Instant TimerWheel::next_due() const {
-  if (armed_count_ == 0) return Instant::never();
+Instant TimerWheel::first_due() const {
   const uint64_t ns = slots_[first_slot()].tick_min << tick_shift_;
   const uint64_t room = static_cast<uint64_t>(Instant::never().ns() - origin_ns_);
   return ns >= room ? Instant::never() : Instant::from_ns(origin_ns_ + static_cast<int64_t>(ns));
-}
-
-void TimerWheel::rebase(Duration shift) {
-  CW_ASSERT(shift.ns() >= 0);
-  origin_ns_ += shift.ns();
 }
 
 // Puts a timer where the highest bit in which its tick differs from the current one says.

@@ -60,11 +60,7 @@ class TimerWheel {
   /// When advance() will next have something to hand out; never() when no timer is armed. Exact,
   /// except that after a cancel it may be too early (and then right again after advancing to it).
   /// Cost: O(1).
-  Instant next_due() const;
-
-  /// Moves every armed timer later by `shift` (not negative): after a pause of the machine, nothing
-  /// falls due for the time slept. Cost: O(1).
-  void rebase(Duration shift);
+  Instant next_due() const { return armed_count_ == 0 ? Instant::never() : first_due(); }
 
  private:
   static constexpr unsigned level_bits = 6;
@@ -92,13 +88,14 @@ class TimerWheel {
   void link(uint32_t index);
   void unlink(uint32_t index);
   void release(uint32_t index);
+  Instant first_due() const;
   unsigned first_slot() const;
   uint64_t start_tick(unsigned slot) const;
   void cascade(unsigned slot);
 
   size_t capacity_, armed_count_ = 0;
   unsigned tick_shift_;
-  int64_t origin_ns_;  // tick 0; moves with rebase()
+  int64_t origin_ns_;  // tick 0
   uint64_t tick_ = 0;  // everything before it has fired
   uint32_t free_first_ = 0;
   std::array<uint64_t, level_count> occupied_{};  // one bit per slot

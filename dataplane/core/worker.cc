@@ -105,7 +105,7 @@ Instant Worker::next_wakeup() const {
   Instant next = Instant::never();
   for (const Lane& lane : lanes()) {
     if (lane.held_count > 0) return Instant();
-    next = std::min({next, lane.side.station->next_wakeup(), lane.side.port->next_due()});
+    next = earliest(next, lane.side.station->next_wakeup(), lane.side.port->next_due());
   }
   return next;
 }

@@ -22,7 +22,7 @@ uint64_t InboundOptions::memory_bytes() const {
   // Per slot: its payload, what the reader keeps of it, and its row in the order.
   const uint64_t slot_bytes = slots.payload_bytes_max + 32;
   return slots.messages * uint64_t{slots.data_slots_max} * slot_bytes + frames_max * sizeof(Frame) +
-         bucket_count * 24;
+         bucket_count * 28;
 }
 
 Result<std::unique_ptr<Inbound>> Inbound::make(const InboundOptions& options, Receives& receives,
@@ -45,6 +45,7 @@ Inbound::Inbound(const InboundOptions& options, LargeMemory memory, Receives& re
     : frames_low_(options.frames_max / 8),
       memory_(std::move(memory)),
       release_(release),
+      out_(*this, options.frames_max),
       drops_(drops),
       frames_(options.frames_max),
       order_({.messages = options.slots.messages,
@@ -59,7 +60,7 @@ Inbound::Inbound(const InboundOptions& options, LargeMemory memory, Receives& re
               *this, drops) {}
 
 void Inbound::on_reset(Instant) {
-  release_.forget(*this);
+  release_.forget(out_);
   order_.reset([&](uint32_t frame) { on_refused(frame, DropReason::epoch_over); });
   reader_.on_reset();
   CW_ASSERT(frames_.lent_count() == 0);
@@ -113,7 +114,7 @@ void Inbound::on_frame(Frame& frame, Instant now) {
 // ---- the order tells ----------------------------------------------------------------------------
 
 void Inbound::on_released(uint32_t frame, Instant) {
-  release_.push(*this, frame, frames_.at(frame).parsed);
+  release_.push(out_, frame, frames_.at(frame).parsed);
 }
 
 void Inbound::on_refused(uint32_t frame, DropReason reason) {

@@ -79,6 +79,7 @@ class Inbound final : FrameSink, OrderSink, FrameSource {
   const size_t frames_low_;  // free frames below which holes are given up early
   LargeMemory memory_;
   Release& release_;
+  Release::Lane out_;
   Drops& drops_;
   FrameTable frames_;
   Order order_;

@@ -1,19 +1,6 @@
 #include "dataplane/gateway/order.h"
 
-#include "dataplane/base/assert.h"
-
 namespace cw::gateway {
-namespace {
-
-BucketSeq seq_of(const Frame& frame) { return BucketSeq(frame.parsed.header.bucket_seq); }
-bool is_behind(const Frame& frame) { return frame.parsed.header.order == FrameOrder::Behind; }
-
-/// Where a frame stands in its bucket's row: by number, those behind a number before its bearer.
-int64_t rank_of(const Frame& frame, BucketSeq next) {
-  return next.distance_to(seq_of(frame)) * 2 + (is_behind(frame) ? 0 : 1);
-}
-
-}  // namespace
 
 Order::Order(const OrderOptions& options, FrameTable& frames, OrderSink& sink)
     : options_(options),
@@ -24,50 +11,71 @@ Order::Order(const OrderOptions& options, FrameTable& frames, OrderSink& sink)
 
 Order::Bucket& Order::bucket_of(const Frame& frame) {
   Bucket& bucket = buckets_[frame.parsed.header.bucket];
-  if (bucket.epoch != epoch_) bucket = {epoch_, options_.first_seq, {}, options_.first_message};
+  if (bucket.epoch != epoch_) {
+    bucket = {epoch_, {options_.first_seq, options_.first_message, 0}, {}};
+  }
   return bucket;
 }
 
-/// Slots of the stream from the frame that the bucket has come to up to this one; below zero: it
+/// Slots of the stream from the frame that the front has come to up to this one; below zero: it
 /// stands before that.
-int64_t Order::slots_between(const Bucket& bucket, const ParsedFrame& frame) const {
-  const int64_t messages = bucket.message.distance_to(frame.seq);
+int64_t Order::slots_between(const Front& front, const ParsedFrame& frame) const {
+  const int64_t messages = front.message.distance_to(frame.seq);
   // No frame is older than the messages at hand: the bucket has slept for half of all sequences.
   if (messages < -int64_t{options_.messages}) return INT32_MAX;
-  return messages * options_.data_slots_max + frame.slot - bucket.slot;
+  return messages * options_.data_slots_max + frame.slot - front.slot;
 }
 
-bool Order::is_too_far(const Bucket& bucket, const ParsedFrame& frame) const {
-  const int64_t ahead = bucket.next.distance_to(BucketSeq(frame.header.bucket_seq));
-  return ahead > 0 && ahead > (slots_between(bucket, frame) + 1) * options_.slot_frames_max;
+bool Order::is_too_far(const Front& front, const ParsedFrame& frame) const {
+  const int64_t ahead = front.next.distance_to(BucketSeq(frame.header.bucket_seq));
+  return ahead > 0 && ahead > (slots_between(front, frame) + 1) * options_.slot_frames_max;
+}
+
+// One number that is wrong can be anywhere. Several that go on from each other, as far apart as
+// their slots have room for, are where their stream is.
+bool Order::is_astray(const ParsedFrame& frame) {
+  const BucketSeq seq(frame.header.bucket_seq);
+  Doubt& doubt = doubts_[frame.header.bucket % doubt_count];
+  const bool is_ours = doubt.epoch == epoch_ && doubt.bucket == frame.header.bucket;
+  const bool goes_on =
+      is_ours && !seq.is_before(doubt.front.next) && !is_too_far(doubt.front, frame);
+  const auto agreeing = static_cast<uint16_t>(goes_on ? doubt.agreeing + 1 : 1);
+  doubt = {epoch_, frame.header.bucket, agreeing, {seq + 1, frame.seq, frame.slot}};
+  return agreeing >= agreeing_min;
+}
+
+// What is held there waits for numbers that nobody will send.
+void Order::follow(Bucket& bucket, const ParsedFrame& frame, Instant now) {
+  while (!bucket.held.is_empty()) release(bucket, now);
+  go_to(bucket.front, BucketSeq(frame.header.bucket_seq), frame);
 }
 
 void Order::take(uint32_t index, Instant now) {
   Frame& frame = frames_.at(index);
   if (frame.parsed.header.order == FrameOrder::AtOnce) return sink_.on_released(index, now);
   Bucket& bucket = bucket_of(frame);
-  if (is_too_far(bucket, frame.parsed)) {
-    return sink_.on_refused(index, DropReason::frame_ahead);  // [C-49]
+  if (is_too_far(bucket.front, frame.parsed)) {
+    if (!is_astray(frame.parsed))
+      return sink_.on_refused(index, DropReason::frame_ahead);  // [C-49]
+    follow(bucket, frame.parsed, now);
   }
-  const int64_t ahead = bucket.next.distance_to(seq_of(frame));
+  const int64_t ahead = bucket.front.next.distance_to(seq_of(frame));
   if (is_behind(frame)) {
     return ahead <= 0 ? sink_.on_released(index, now) : hold(index, now);
   }
   if (ahead > 0) return hold(index, now);
   // It stands further on: then the number that it would be late for was a lie [C-49].
-  if (ahead < 0 && slots_between(bucket, frame.parsed) <= 0) {
+  if (ahead < 0 && slots_between(bucket.front, frame.parsed) <= 0) {
     return sink_.on_refused(index, DropReason::frame_late);
   }
-  go_to(bucket, seq_of(frame) + 1, frame.parsed);
+  go_to(bucket.front, seq_of(frame) + 1, frame.parsed);
   sink_.on_released(index, now);
   run(bucket, now);
 }
 
 void Order::hold(uint32_t index, Instant now) {
   Frame& frame = frames_.at(index);
-  if (!try_insert(bucket_of(frame), index)) {
-    return sink_.on_refused(index, DropReason::frame_duplicate);
-  }
+  bucket_of(frame).held.push(frames_, index, counts_.compared);
   frame.is_held = true;
   frame.arrived = now;
   ++counts_.held;
@@ -77,50 +85,25 @@ void Order::hold(uint32_t index, Instant now) {
   if (frame.parsed.is_settled) give_up_before(index, counts_.missed_exactly, now);
 }
 
-// Most frames come in order, and stand last; what was sent again usually stands near the front.
-// False when the number is taken.
-bool Order::try_insert(Bucket& bucket, uint32_t index) {
-  const int64_t rank = rank_of(frames_.at(index), bucket.next);
-  const auto rank_at = [&](uint32_t other) { return rank_of(frames_.at(other), bucket.next); };
-  uint32_t before = bucket.held.last, after = bucket.held.first;
-  while (before != no_frame && rank_at(before) > rank) {
-    if (rank_at(after) > rank) {
-      before = frames_.at(after).in_bucket.before;
-      break;
-    }
-    before = frames_.at(before).in_bucket.before;
-    after = frames_.at(after).in_bucket.after;
-  }
-  const bool is_numbered = !is_behind(frames_.at(index));
-  if (is_numbered && before != no_frame && rank_at(before) == rank) return false;
-  link(bucket.held, &Frame::in_bucket, index, before);
-  return true;
-}
-
 // Releases what waits for nothing more.
 void Order::run(Bucket& bucket, Instant now) {
-  while (bucket.held.first != no_frame) {
-    const uint32_t index = bucket.held.first;
-    const Frame& frame = frames_.at(index);
-    if (bucket.next.is_before(seq_of(frame))) return;
-    if (!is_behind(frame)) go_to(bucket, bucket.next + 1, frame.parsed);
-    release(index, now);
+  while (!bucket.held.is_empty()) {
+    if (bucket.front.next.is_before(seq_of(frames_.at(bucket.held.front(frames_))))) return;
+    release(bucket, now);
   }
 }
 
-void Order::go_to(Bucket& bucket, BucketSeq next, const ParsedFrame& frame) {
-  bucket.next = next;
-  bucket.message = frame.seq;
-  bucket.slot = frame.slot;
+void Order::go_to(Front& front, BucketSeq next, const ParsedFrame& frame) {
+  front = {next, frame.seq, frame.slot};
 }
 
 // Releases everything in the bucket up to the frame, in order, passing over what is not there.
 void Order::give_up_before(uint32_t index, uint64_t& missed, Instant now) {
   Bucket& bucket = bucket_of(frames_.at(index));
   while (frames_.at(index).is_held) {
-    const BucketSeq seq = seq_of(frames_.at(bucket.held.first));
-    missed += static_cast<uint64_t>(bucket.next.distance_to(seq));
-    go_to(bucket, seq, frames_.at(bucket.held.first).parsed);
+    const Frame& first = frames_.at(bucket.held.front(frames_));
+    missed += static_cast<uint64_t>(bucket.front.next.distance_to(seq_of(first)));
+    go_to(bucket.front, seq_of(first), first.parsed);
     run(bucket, now);
   }
 }
@@ -161,22 +144,30 @@ void Order::rebase(Duration shift) {
   }
 }
 
-// The sink may give the frame back to the table at once, so it is told last.
-void Order::release(uint32_t index, Instant now) {
+// The lowest of the bucket. A second one of its number shows only now. The sink may give the frame
+// back to the table at once, so it is told last.
+void Order::release(Bucket& bucket, Instant now) {
+  const uint32_t index = bucket.held.front(frames_);
+  bucket.held.pop_front(frames_, counts_.compared);
   forget(index);
+  const Frame& frame = frames_.at(index);
+  if (is_behind(frame)) return sink_.on_released(index, now);
+  if (seq_of(frame).is_before(bucket.front.next)) {
+    return sink_.on_refused(index, DropReason::frame_duplicate);
+  }
+  go_to(bucket.front, seq_of(frame) + 1, frame.parsed);
   sink_.on_released(index, now);
 }
 
 void Order::forget(uint32_t index) {
   Frame& frame = frames_.at(index);
-  unlink(bucket_of(frame).held, &Frame::in_bucket, index);
   unlink(age_, &Frame::in_age, index);
   unlink(slot_of(frame.parsed), &Frame::in_slot, index);
   frame.is_held = false;
   --counts_.held;
 }
 
-void Order::link(Row& row, FrameLinks Frame::* links, uint32_t index, uint32_t before) {
+void Order::link(Row& row, FrameLinks Frame::*links, uint32_t index, uint32_t before) {
   FrameLinks& own = frames_.at(index).*links;
   own.before = before;
   own.after = before == no_frame ? row.first : (frames_.at(before).*links).after;
@@ -184,7 +175,7 @@ void Order::link(Row& row, FrameLinks Frame::* links, uint32_t index, uint32_t b
   (own.after == no_frame ? row.last : (frames_.at(own.after).*links).before) = index;
 }
 
-void Order::unlink(Row& row, FrameLinks Frame::* links, uint32_t index) {
+void Order::unlink(Row& row, FrameLinks Frame::*links, uint32_t index) {
   const FrameLinks own = frames_.at(index).*links;
   (own.before == no_frame ? row.first : (frames_.at(own.before).*links).after) = own.after;
   (own.after == no_frame ? row.last : (frames_.at(own.after).*links).before) = own.before;

@@ -11,9 +11,12 @@
 //
 // Numbers are a peer's word, and one that is far too high would leave all that follow behind. So
 // they are held against the stream: between two frames of a bucket lie no more frames than there is
-// room for, and what stands further on bears the higher number [C-49].
+// room for, and what stands further on bears the higher number [C-49]. A bucket that was led astray
+// all the same refuses what is true; so when several frames in a row that are too far for it agree
+// with each other, it goes to where they are.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +24,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/gateway/frames.h"
+#include "dataplane/gateway/held_row.h"
 
 namespace cw::gateway {
 
@@ -29,7 +33,7 @@ class OrderSink {
  public:
   virtual ~OrderSink() = default;
   virtual void on_released(uint32_t frame, Instant now) = 0;
-  /// The frame has no place in the order any more: it is late, or the second of its number.
+  /// The frame has no place in the order: it is late, too far ahead, or the second of its number.
   virtual void on_refused(uint32_t frame, DropReason reason) = 0;
 };
 
@@ -47,10 +51,10 @@ struct OrderOptions {
 struct OrderCounts {
   uint64_t missed_exactly = 0, missed_by_time = 0, missed_by_need = 0;
   uint64_t held = 0;
+  uint64_t compared = 0;  ///< pairs of frames, to find the place of one: what numbers have cost
 };
 
-/// Thread: one. Cost: O(1) per frame in order; a frame that comes out of it walks its bucket from
-/// the nearer end.
+/// Thread: one. Cost: O(1) per frame in order, O(log n) per frame of n that come out of it.
 class Order {
  public:
   Order(const OrderOptions& options, FrameTable& frames, OrderSink& sink);
@@ -69,13 +73,13 @@ class Order {
   /// Forgets everything, and calls `drop` with each frame that was held.
   template <class Drop>
   void reset(Drop&& drop) {
+    ++epoch_;  // and with it what buckets hold
     for (uint32_t frame = age_.first; frame != no_frame;) {
       const uint32_t after = frames_.at(frame).in_age.after;
       forget(frame);
       drop(frame);
       frame = after;
     }
-    ++epoch_;
   }
 
   const OrderCounts& counts() const { return counts_; }
@@ -84,35 +88,50 @@ class Order {
   struct Row {
     uint32_t first = no_frame, last = no_frame;
   };
-  struct Bucket {
-    uint32_t epoch = 0;  // whose the rest is; zero: nobody's
+  /// How far a row of numbers has come.
+  struct Front {
     BucketSeq next;
-    Row held;            // by number; frames behind a number stand before the frame that bears it
     MessageSeq message;  // where the frame began that `next` follows from
     uint32_t slot = 0;
   };
+  struct Bucket {
+    uint32_t epoch = 0;  // whose the rest is; zero: nobody's
+    Front front;
+    HeldRow held;
+  };
+  /// What a bucket refused last for being too far ahead.
+  struct Doubt {
+    uint32_t epoch = 0;
+    uint16_t bucket = 0;
+    uint16_t agreeing = 0;  // frames in a row
+    Front front;            // behind the last of them
+  };
+  static constexpr size_t doubt_count = 256;  // buckets share them
+  static constexpr uint16_t agreeing_min = 4;
 
-  int64_t slots_between(const Bucket& bucket, const ParsedFrame& frame) const;
-  bool is_too_far(const Bucket& bucket, const ParsedFrame& frame) const;
+  int64_t slots_between(const Front& front, const ParsedFrame& frame) const;
+  bool is_too_far(const Front& front, const ParsedFrame& frame) const;
+  bool is_astray(const ParsedFrame& frame);
+  void follow(Bucket& bucket, const ParsedFrame& frame, Instant now);
   void hold(uint32_t frame, Instant now);
-  bool try_insert(Bucket& bucket, uint32_t frame);
   void run(Bucket& bucket, Instant now);
-  static void go_to(Bucket& bucket, BucketSeq next, const ParsedFrame& frame);
+  static void go_to(Front& front, BucketSeq next, const ParsedFrame& frame);
   void give_up_before(uint32_t frame, uint64_t& missed, Instant now);
-  void release(uint32_t frame, Instant now);
+  void release(Bucket& bucket, Instant now);
   void forget(uint32_t frame);
   Bucket& bucket_of(const Frame& frame);
   Row& slot_of(const ParsedFrame& frame) {
     return slots_[size_t{frame.place} * options_.data_slots_max + frame.slot];
   }
-  void link(Row& row, FrameLinks Frame::* links, uint32_t frame, uint32_t before);
-  void unlink(Row& row, FrameLinks Frame::* links, uint32_t frame);
+  void link(Row& row, FrameLinks Frame::*links, uint32_t frame, uint32_t before);
+  void unlink(Row& row, FrameLinks Frame::*links, uint32_t frame);
 
   const OrderOptions options_;
   FrameTable& frames_;
   OrderSink& sink_;
   std::unique_ptr<Bucket[]> buckets_;
-  uint32_t epoch_ = 1;            // buckets of an earlier one begin anew when they are next used
+  uint32_t epoch_ = 1;  // buckets of an earlier one begin anew when they are next used
+  std::array<Doubt, doubt_count> doubts_{};
   std::unique_ptr<Row[]> slots_;  // frames held, by the slot in which they begin
   Row age_;                       // frames held, the oldest first
   OrderCounts counts_;

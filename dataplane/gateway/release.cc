@@ -16,6 +16,9 @@ constexpr Duration port_retry = Duration::from_us(50);
 /// What is longer was an idle time, or a pause of the machine.
 constexpr Duration turn_max = Duration::from_us(400);
 
+/// Of a lane in each round: as much as one frame may have, so that each round has one of it.
+constexpr int64_t share_bytes = limits::frame_bytes_max;
+
 constexpr size_t packets_ahead = 2;
 
 /// The frame is one IP packet, as long as it says: what a LAN may be given.
@@ -41,21 +44,23 @@ Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters, D
       counters_(counters),
       drops_(drops),
       lan_bytes_max_(lan.facts().payload_max),
-      at_once_(options.frames_max),
-      in_turn_(options.frames_max),
       ready_(options.frames_max) {
   CW_ASSERT(options.rate.bps() > 0);
 }
 
 // There are no more frames than tables have room for, so a row is never full.
-void Release::push(FrameSource& source, uint32_t frame, const ParsedFrame& parsed) {
+void Release::push(Lane& lane, uint32_t frame, const ParsedFrame& parsed) {
   const bool is_at_once = parsed.header.order == FrameOrder::AtOnce;
   // Written where it lies: a copy would be read wider than it was written.
-  Entry& entry = (is_at_once ? at_once_ : in_turn_).grow();
-  entry.source = &source;
-  entry.frame = frame;
-  entry.bytes = parsed.header.bytes;
-  entry.is_marked = parsed.is_marked;
+  Waiting& waiting = (is_at_once ? lane.at_once_ : lane.in_turn_).grow();
+  waiting.frame = frame;
+  waiting.bytes = parsed.header.bytes;
+  waiting.is_marked = parsed.is_marked;
+  ++waiting_;
+  if (lane.next_ != nullptr) return;
+  lane.bytes_due_ = share_bytes;
+  lane.next_ = last_ == nullptr ? &lane : std::exchange(last_->next_, &lane);
+  last_ = &lane;
 }
 
 size_t Release::collect(std::span<Packet*> out, Instant now) {
@@ -83,25 +88,44 @@ void Release::pace(Instant now) {
   const Instant last = std::exchange(paced_at_, now);
   const Instant before = now - last <= turn_max ? last : now;
   line_free_ = std::max(line_free_, before - options_.rate.time_for(Bytes(options_.burst_bytes)));
-  if (line_free_ > now || (at_once_.is_empty() && in_turn_.is_empty())) return;
+  if (line_free_ > now || waiting_ == 0) return;
   // The last may be on credit. By bytes: a division per turn, not one per frame.
   const uint64_t allowed = options_.rate.bytes_in(now - line_free_).count();
   uint64_t bytes = 0;
-  while (bytes <= allowed && !at_once_.is_empty()) bytes += let_through(at_once_, now);
-  while (bytes <= allowed && !in_turn_.is_empty()) bytes += let_through(in_turn_, now);
+  while (bytes <= allowed && last_ != nullptr) {
+    Lane& lane = *last_->next_;
+    bytes += let_through(lane, now);
+    if (lane.is_empty()) {
+      leave(*last_);
+    } else if (lane.bytes_due_ <= 0) {  // the last frame was on credit
+      lane.bytes_due_ += share_bytes;
+      last_ = &lane;
+    }
+  }
   line_free_ += options_.rate.time_for(Bytes(bytes));
 }
 
-inline uint32_t Release::let_through(Ring<Entry>& row, Instant now) {
-  const Entry& entry = row.front();
+inline uint32_t Release::let_through(Lane& lane, Instant now) {
+  Ring<Waiting>& row = lane.at_once_.is_empty() ? lane.in_turn_ : lane.at_once_;
+  const Waiting& waiting = row.front();
   Entry& ready = ready_.grow();
-  ready.source = entry.source;
-  ready.frame = entry.frame;
-  ready.bytes = entry.bytes;
-  ready.is_marked = entry.is_marked;
+  ready.source = &lane.source_;
+  ready.frame = waiting.frame;
+  ready.bytes = waiting.bytes;
+  ready.is_marked = waiting.is_marked;
   ready.ready = now;
   row.drop_front();
+  --waiting_;
+  lane.bytes_due_ -= ready.bytes;
   return ready.bytes;
+}
+
+// The lane behind `before` has no more frames.
+void Release::leave(Lane& before) {
+  Lane& lane = *before.next_;
+  before.next_ = lane.next_;
+  lane.next_ = nullptr;  // also where it was alone
+  if (last_ == &lane) last_ = &before == &lane ? nullptr : &before;
 }
 
 void Release::expire(Instant now) {
@@ -113,6 +137,14 @@ void Release::expire(Instant now) {
 void Release::drop(const Entry& entry, DropReason reason) {
   drops_.add(reason);
   entry.source->on_dropped(entry.frame, reason);
+}
+
+void Release::drop_all(Lane& lane) {
+  for (Ring<Waiting>* row : {&lane.at_once_, &lane.in_turn_}) {
+    for (; !row->is_empty(); --waiting_) {
+      drop({.source = &lane.source_, .frame = row->pop().frame}, DropReason::epoch_over);
+    }
+  }
 }
 
 // Fills the packets from the front; what is refused takes none.
@@ -161,22 +193,26 @@ inline void Release::mark(const Entry& entry, std::span<uint8_t> frame, Instant 
   if (entry.is_marked) counters_.add(Counter::marks_lost);
 }
 
-void Release::forget(const FrameSource& source) {
-  for (Ring<Entry>* row : std::array{&at_once_, &in_turn_, &ready_}) {
-    for (size_t left = row->count(); left > 0; --left) {
-      const Entry entry = row->pop();
-      if (entry.source == &source) {
-        drop(entry, DropReason::epoch_over);
-      } else {
-        CW_ASSERT(row->try_push(entry));
-      }
+void Release::forget(Lane& lane) {
+  if (lane.next_ != nullptr) {
+    drop_all(lane);
+    Lane* before = &lane;
+    while (before->next_ != &lane) before = before->next_;
+    leave(*before);
+  }
+  for (size_t left = ready_.count(); left > 0; --left) {
+    const Entry entry = ready_.pop();
+    if (entry.source == &lane.source_) {
+      drop(entry, DropReason::epoch_over);
+    } else {
+      CW_ASSERT(ready_.try_push(entry));
     }
   }
 }
 
 Instant Release::next_due() const {
   if (!ready_.is_empty()) return retry_at_;
-  return at_once_.is_empty() && in_turn_.is_empty() ? Instant::never() : line_free_;
+  return waiting_ == 0 ? Instant::never() : line_free_;
 }
 
 void Release::rebase(Duration shift) {

@@ -1,10 +1,13 @@
-// What may leave to the LAN, and when. Frames of all streams stand in two rows, those that wait for
-// no order first; the pacer lets them through at `rate`; behind it they wait for the port, for a
+// What may leave to the LAN, and when. Frames of each stream stand in a lane of two rows, those
+// that wait for no order first; the pacer lets them through at `rate`, lane by lane in turn, so
+// that no stream can take more than its share from another; behind it they wait for the port, for a
 // bounded time, and only what the port has a packet for is copied out of the memory it arrived in.
 //
-//   streams -> at once --.
-//                        +- pacer -> waits for the port: marked, then dropped -> copied -> port
-//   streams -> in turn --'
+//   stream -> at once --.
+//                       +- lane --.
+//   stream -> in turn --'         |
+//                         lane ---+- pacer -> waits for the port: marked, then dropped -> copied
+//                         lane ---'
 //
 // Congestion that the WAN marked on the packet of a frame's first slot is passed on to the frame
 // (RFC 6040); a sender marks its packets as capable only when every frame in them is, so a frame
@@ -45,30 +48,39 @@ struct ReleaseOptions {
 /// Thread: one. Cost: O(1) per frame, plus the copy.
 class Release {
  public:
+  class Lane;
+
   Release(const ReleaseOptions& options, Port& lan, Counters& counters, Drops& drops);
 
-  void push(FrameSource& source, uint32_t frame, const ParsedFrame& parsed);
+  void push(Lane& lane, uint32_t frame, const ParsedFrame& parsed);
   /// Fills `out` from the front with packets of the port, written and to be sent now.
   size_t collect(std::span<Packet*> out, Instant now);
   /// Drops what is queued of one stream, whose epoch is over.
-  void forget(const FrameSource& source);
+  void forget(Lane& lane);
 
   void set_rate(Rate rate) { options_.rate = rate; }
   Instant next_due() const;
   void rebase(Duration shift);
-  size_t queued_count() const { return at_once_.count() + in_turn_.count() + ready_.count(); }
+  size_t queued_count() const { return waiting_ + ready_.count(); }
 
  private:
+  struct Waiting {
+    uint32_t frame = 0;
+    uint16_t bytes = 0;
+    bool is_marked = false;  // by the WAN
+  };
   struct Entry {
     FrameSource* source = nullptr;
     uint32_t frame = 0;
     uint16_t bytes = 0;
-    bool is_marked = false;  // by the WAN
-    Instant ready;           // let through by the pacer
+    bool is_marked = false;
+    Instant ready;  // let through by the pacer
   };
 
   void pace(Instant now);
-  uint32_t let_through(Ring<Entry>& row, Instant now);
+  uint32_t let_through(Lane& lane, Instant now);
+  void leave(Lane& before);
+  void drop_all(Lane& lane);
   void expire(Instant now);
   void drop(const Entry& entry, DropReason reason);
   size_t write_burst(std::span<Packet*> packets, Instant now);
@@ -80,11 +92,33 @@ class Release {
   Counters& counters_;
   Drops& drops_;
   uint32_t lan_bytes_max_;  // of a frame
-  Ring<Entry> at_once_, in_turn_;
-  Ring<Entry> ready_;  // for the port
-  Instant line_free_;  // by the pacer
-  Instant paced_at_;   // last asked
-  Instant retry_at_;   // the port had no packet; not asked again before
+  Lane* last_ =
+      nullptr;          // of the lanes with frames, in a circle: behind it stands whose turn it is
+  size_t waiting_ = 0;  // frames in lanes
+  Ring<Entry> ready_;   // for the port
+  Instant line_free_;   // by the pacer
+  Instant paced_at_;    // last asked
+  Instant retry_at_;    // the port had no packet; not asked again before
+};
+
+/// What one stream has waiting. Its owner forgets it before either of them ends.
+class Release::Lane {
+ public:
+  /// Of at most `frames_max`, which come back to `source`.
+  Lane(FrameSource& source, size_t frames_max)
+      : source_(source), at_once_(frames_max), in_turn_(frames_max) {}
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+ private:
+  friend class Release;
+
+  bool is_empty() const { return at_once_.is_empty() && in_turn_.is_empty(); }
+
+  FrameSource& source_;
+  Ring<Waiting> at_once_, in_turn_;
+  Lane* next_ = nullptr;   // in the circle; null: not in it
+  int64_t bytes_due_ = 0;  // of its share; negative: it has had more
 };
 
 }  // namespace cw::gateway

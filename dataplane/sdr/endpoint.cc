@@ -91,11 +91,12 @@ bool Endpoint::on_time(Instant now) {
 
 size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
   size_t filled = 0;
-  for (size_t i = 0; i < peers_.size() && filled < out.size(); ++i) {
-    Peer& peer = *peers_[(first_ + i) % peers_.size()];
-    filled += peer.collect(out.subspan(filled), now);
+  const auto next = [this](size_t place) { return place + 1 < peers_.size() ? place + 1 : 0; };
+  size_t place = first_;
+  for (size_t i = 0; i < peers_.size() && filled < out.size(); ++i, place = next(place)) {
+    filled += peers_[place]->collect(out.subspan(filled), now);
   }
-  if (!peers_.empty()) first_ = (first_ + 1) % peers_.size();
+  first_ = next(first_);
   if (filled == 0) {
     stock_.rest();
   } else {

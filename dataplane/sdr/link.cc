@@ -238,8 +238,8 @@ Instant Link::offer_due() const {
   if (is_leaving_) return hello_due_;
   if (!exchange_.is_in_force()) return std::min(hello_due_, answer_due_);
   if (!echoes_.is_empty() || wants_parts()) return Instant();
-  const Instant due = std::min({hello_due_, answer_due_, echo_due_});
-  return is_up_ ? std::min(due, sizes_.due()) : due;
+  const Instant due = earliest(hello_due_, answer_due_, echo_due_);
+  return is_up_ ? earliest(due, sizes_.due()) : due;
 }
 
 EnvelopeKind Link::next_kind(Instant now) const {

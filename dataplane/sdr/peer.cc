@@ -220,10 +220,11 @@ void Peer::flush_arrivals(Instant now) {
 }
 
 bool Peer::settle_gaps(Instant now) {
-  for (size_t i = 0; i < trackers_.size(); ++i) {
-    const Duration reorder = paths_[i % paths_count_].reorder_time();
-    if (trackers_[i].psns.next_settle(reorder) <= awake(now)) {
-      trackers_[i].psns.settle(awake(now), reorder, lost_);
+  for (Tracked& tracked : trackers_) {
+    if (!tracked.psns.has_gaps()) continue;
+    const Duration reorder = reorder_time_of(tracked);
+    if (tracked.psns.next_settle(reorder) <= awake(now)) {
+      tracked.psns.settle(awake(now), reorder, lost_);
     }
   }
   if (lost_.is_empty()) return false;
@@ -250,8 +251,7 @@ void Peer::tell_lost(Instant now) {
 // ---- time ----
 
 bool Peer::on_time(Instant now) {
-  bool is_due =
-      std::min({link_.next_due(), pacer_.next_departure(), rate_control_.next_due()}) <= now;
+  bool is_due = own_due() <= now;
   if (rate_control_.on_time(now)) apply_rate();
   link_.on_time(now);
   if (link_.is_up()) is_due |= run_streams(now);
@@ -277,8 +277,13 @@ bool Peer::run_streams(Instant now) {
   return is_due || has_ready();
 }
 
+// Of what is no stream's.
+Instant Peer::own_due() const {
+  return earliest(link_.next_due(), pacer_.next_departure(), rate_control_.next_due());
+}
+
 Instant Peer::next_wakeup() const {
-  Instant due = std::min({link_.next_due(), pacer_.next_departure(), rate_control_.next_due()});
+  Instant due = own_due();
   // What is to be said waits with the envelopes that are written already.
   if (has_room_for_envelope()) due = std::min(due, offer_due());
   if (!link_.is_up()) return due;
@@ -287,10 +292,9 @@ Instant Peer::next_wakeup() const {
     if (qp.send) due = std::min(due, qp.send->next_due());
     if (qp.recv) due = std::min(due, qp.recv->next_due());
   }
-  for (size_t i = 0; i < trackers_.size(); ++i) {
-    const Duration reorder = paths_[i % paths_count_].reorder_time();
-    const Instant settles = trackers_[i].psns.next_settle(reorder);
-    if (settles != Instant::never()) due = std::min(due, settles + slept_);
+  for (const Tracked& tracked : trackers_) {
+    if (!tracked.psns.has_gaps()) continue;
+    due = std::min(due, tracked.psns.next_settle(reorder_time_of(tracked)) + slept_);
   }
   return due;
 }
@@ -347,8 +351,7 @@ void Peer::feed_pacer(Instant now) {
 void Peer::feed_class(Priority priority, Instant now) {
   size_t idle = 0;
   while (idle < qps_.size() && has_room(priority)) {
-    class_turn_ = (class_turn_ + 1) % qps_.size();
-    Qp& qp = qps_[class_turn_];
+    Qp& qp = qps_[class_turn_ = next_turn(class_turn_)];
     const auto departure =
         qp.send && qp.send->has_ready(priority) ? qp.send->take_ready(priority, now) : std::nullopt;
     if (!departure) {
@@ -377,7 +380,7 @@ void Peer::feed_data(Instant now) {
     if (!is_waiting || qp.bytes_due <= 0) {
       qp.bytes_due = std::min<int64_t>(qp.bytes_due, 0);
       idle = is_waiting ? 0 : idle + 1;
-      data_turn_ = (data_turn_ + 1) % qps_.size();
+      data_turn_ = next_turn(data_turn_);
       has_share_ = false;
       continue;
     }
@@ -404,19 +407,17 @@ size_t Peer::collect(std::span<Packet*> out, Instant now) {
   // Whether a packet of the stock is needed is not known before, and what departs must leave.
   const size_t most = std::min({out.size(), limits::burst_packets_max, pacer_.queued_packets()});
   const size_t room = stock_.fill(most);
-  std::array<Departed, limits::burst_packets_max> departed;
-  std::array<uint64_t, limits::burst_packets_max> expired;
-  const Pacer::Counts counts = pacer_.depart(now, {departed.data(), room}, expired);
+  const Pacer::Counts counts = pacer_.depart(now, std::span(departed_).first(room), expired_);
   size_t filled = 0, sent = 0;
   uint64_t bytes = 0;
   for (size_t i = 0; i < counts.departed; ++i) {
-    const SendTicket ticket = SendTicket::unpacked(departed[i].cookie);
+    const SendTicket ticket = SendTicket::unpacked(departed_[i].cookie);
     if (ticket.kind == SendTicket::kind_control) {
       out[filled] = control_.pop();
-      out[filled++]->at = departed[i].at;
+      out[filled++]->at = departed_[i].at;
       continue;
     }
-    Packet* const packet = build(ticket, departed[i].at, now);
+    Packet* const packet = build(ticket, departed_[i].at, now);
     if (packet == nullptr) continue;
     packet->peer = peer_;
     bytes += packet->bytes + packet->payload_bytes + packet_overhead_bytes_;
@@ -426,7 +427,7 @@ size_t Peer::collect(std::span<Packet*> out, Instant now) {
   rate_control_.on_sent(sent, bytes);
   if (sent > 0) link_.on_data(now);
   for (size_t i = 0; i < counts.expired; ++i) {
-    const SendTicket ticket = SendTicket::unpacked(expired[i]);
+    const SendTicket ticket = SendTicket::unpacked(expired_[i]);
     if (SendStream* stream = send_stream(ticket.qp)) stream->on_expired(ticket);
   }
   for (Qp& qp : qps_) {

@@ -138,12 +138,16 @@ class Peer final : private LinkEvents {
   Instant awake(Instant now) const { return now - slept_; }
   void track(Psn psn, const ImmediateSplit::Parts& parts, const Target& target, uint16_t path,
              Instant now);
+  Duration reorder_time_of(const Tracked& tracked) const {
+    return paths_[static_cast<size_t>(&tracked - trackers_.data()) % paths_count_].reorder_time();
+  }
   bool settle_gaps(Instant now);
   void tell_lost(Instant now);
   void avoid_small_paths();
   void tell_link(Instant now);
   cw_fact_link link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const;
 
+  Instant own_due() const;
   bool run_streams(Instant now);
   static bool has_notes(const Qp& qp) {
     return (qp.send && !qp.send->notes().is_empty()) || (qp.recv && !qp.recv->notes().is_empty());
@@ -167,6 +171,7 @@ class Peer final : private LinkEvents {
   void feed_data(Instant now);
   size_t room(Priority priority) const;
   bool has_room(Priority priority) const { return room(priority) > 0; }
+  size_t next_turn(size_t turn) const { return turn + 1 == qps_.size() ? 0 : turn + 1; }
   static void give_rounds(Qp& qp, int64_t final_bytes);
   Packet* build(const SendTicket& ticket, Instant at, Instant now);
 
@@ -203,6 +208,9 @@ class Peer final : private LinkEvents {
   uint16_t reported_paths_ = 0;  // of this round: one envelope need not hold all
   bool has_arrivals_ = false, has_arrivals_since_report_ = false;
 
+  // What leaves in a turn; here, since on the stack they would be zeroed in each.
+  std::array<Departed, limits::burst_packets_max> departed_;
+  std::array<uint64_t, limits::burst_packets_max> expired_;
   Ring<Packet*> control_;     // written, in the pacer's queue
   size_t ahead_packets_ = 0;  // of a class, at the pacer; the rest stays in the outboxes
   size_t class_turn_ = 0;     // which stream is asked first

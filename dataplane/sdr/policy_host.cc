@@ -113,16 +113,14 @@ void PolicyHost::ended(uint32_t message, size_t index, Instant now) {
   ops_.ended(policy_, message, state_of(index), inside(now).ns());
 }
 
-void PolicyHost::opened(const cw_fact_opened& fact, Instant now) {
-  cw_fact_opened moved = fact;
-  moved.deadline_ns = inside(Instant::from_ns(fact.deadline_ns)).ns();
-  tell(ops_.opened, moved, now);
+void PolicyHost::opened(cw_fact_opened fact, Instant now) {
+  fact.deadline_ns = inside(Instant::from_ns(fact.deadline_ns)).ns();
+  tell(ops_.opened, fact, now);
 }
 
-void PolicyHost::sent(const cw_fact_sent& fact, Instant now) {
-  cw_fact_sent moved = fact;
-  moved.departed_ns = inside(Instant::from_ns(fact.departed_ns)).ns();
-  tell(ops_.sent, moved, now);
+void PolicyHost::sent(cw_fact_sent fact, Instant now) {
+  fact.departed_ns = inside(Instant::from_ns(fact.departed_ns)).ns();
+  tell(ops_.sent, fact, now);
 }
 
 void PolicyHost::link(const cw_fact_link& fact, Instant now) {

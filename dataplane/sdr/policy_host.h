@@ -76,13 +76,13 @@ class PolicyHost {
   // within
   //      an action: the call into the policy that is under way must end first
   //      --------------------------
-  void opened(const cw_fact_opened& fact, Instant now);
+  void opened(cw_fact_opened fact, Instant now);
   void appended(const cw_fact_appended& fact, Instant now) { tell(ops_.appended, fact, now); }
   void block_closed(const cw_fact_block_closed& fact, Instant now) {
     tell(ops_.block_closed, fact, now);
   }
   void closed(const cw_fact_closed& fact, Instant now) { tell(ops_.closed, fact, now); }
-  void sent(const cw_fact_sent& fact, Instant now);
+  void sent(cw_fact_sent fact, Instant now);
   void arrived(const cw_fact_arrived& fact, Instant now) { tell(ops_.arrived, fact, now); }
   void lost(const cw_fact_lost& fact, Instant now) { tell(ops_.lost, fact, now); }
   void note(const cw_fact_note& fact, Instant now) { tell(ops_.note, fact, now); }

@@ -30,28 +30,21 @@ void RecvStream::on_block_closed(const BlockClosed& closed, Instant now) {
 }
 
 /// Whether a block can be what the sender says, as far as others are known.
-bool RecvStream::has_place(const Message& message, uint32_t block, const CodedSet& set) {
+bool RecvStream::has_place(const Message& message, uint32_t block, const CodedSet& set) const {
   const uint32_t slots_end = message.is_closed ? message.slots : config_.data_slots_max;
   const bool is_inside = uint64_t{set.slot_first} + set.slots <= slots_end &&
                          uint32_t{set.rows} * set.m <= config_.m_cap;
   if (!has_shape(config_, set) || set.codec >= config_.codec_count() || !is_inside) return false;
-  if (block == 0 && set.slot_first != 0) return false;
-  if (block > 0) {
-    const CodedSet& before = block_of(message, block - 1);
-    if (before.slots > 0 && before.slots_end() != set.slot_first) return false;
-  }
-  if (block + 1 == config_.blocks_max()) return true;
-  const CodedSet& behind = block_of(message, block + 1);
-  return behind.slots == 0 || behind.slot_first == set.slots_end();
+  return blocks_.has_room_for(place_of(message), block, set);
 }
 
 bool RecvStream::try_take_block(Message& message, uint32_t block, const CodedSet& set,
                                 Instant now) {
   if (block >= config_.blocks_max()) return false;
-  CodedSet& known = block_of(message, block);
+  const CodedSet& known = block_of(message, block);
   if (known.slots > 0) return known == set;  // the first stands [C-39]
   if (!has_place(message, block, set)) return false;
-  known = set;
+  blocks_.set(place_of(message), block, set);
   message.blocks_reach = std::max(message.blocks_reach, set.slots_end());
   while (message.blocks < config_.blocks_max() && block_of(message, message.blocks).slots > 0) {
     message.blocks_end = block_of(message, message.blocks++).slots_end();

@@ -38,7 +38,7 @@ RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> p
       drops_(drops),
       messages_(new Message[config.messages]()),
       touched_(config.messages),
-      blocks_(size_t{config.messages} * config.blocks_max()),
+      blocks_(config.messages, config.blocks_max()),
       repairs_(config),
       codes_(codes_capacity),
       notes_(notes_capacity) {
@@ -99,7 +99,7 @@ RecvHandle RecvStream::post(Message& message) {
   for (auto* words : {&came_, &marked_}) {
     if (!words->empty()) std::fill_n(&(*words)[word_of(place, 0)], word_of(1, 0), 0);
   }
-  if (is_coded()) std::fill_n(&block_of(message, 0), config_.blocks_max(), CodedSet{});
+  if (is_coded()) blocks_.forget(place);
   if (!short_by_.empty()) std::fill_n(&short_by_[word_of(place, 0) * 64], word_of(1, 0) * 64, 0);
   message.seq = next_seq_;
   message.is_posted = true;

@@ -18,13 +18,13 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "dataplane/base/ring.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/sdr/code_desk.h"
 #include "dataplane/sdr/code_queue.h"
 #include "dataplane/sdr/gap_ledger.h"
+#include "dataplane/sdr/known_blocks.h"
 #include "dataplane/sdr/note_queue.h"
 #include "dataplane/sdr/policy_host.h"
 #include "dataplane/sdr/recv_message.h"
@@ -162,10 +162,10 @@ class RecvStream final : public PolicyActions, private CodeClient {
 
   // Coding (recv_code.cc).
   bool is_coded() const { return config_.rows != 0; }
-  CodedSet& block_of(const Message& message, uint32_t block) {
-    return blocks_[size_t{place_of(message)} * config_.blocks_max() + block];
+  const CodedSet& block_of(const Message& message, uint32_t block) const {
+    return blocks_.at(place_of(message), block);
   }
-  bool has_place(const Message& message, uint32_t block, const CodedSet& set);
+  bool has_place(const Message& message, uint32_t block, const CodedSet& set) const;
   bool try_take_block(Message& message, uint32_t block, const CodedSet& set, Instant now);
   void tell_block(Message& message, uint32_t block, Instant now);
   bool has_blocks(const Message& message) const {
@@ -218,8 +218,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
 
   std::unique_ptr<Message[]> messages_;
   std::unique_ptr<CacheLine[]> arena_;
-  Ring<uint32_t> touched_;        // places with facts of this burst
-  std::vector<CodedSet> blocks_;  // no slots: not known
+  Ring<uint32_t> touched_;  // places with facts of this burst
+  KnownBlocks blocks_;
   RepairSlots repairs_;
   CodeQueue codes_;
   // With events. The arena's bits will not do: it fills up the last chunk.

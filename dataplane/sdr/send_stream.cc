@@ -273,7 +273,7 @@ void SendStream::on_time(Instant now) {
 Instant SendStream::next_due() const {
   if (!is_started_) return Instant::never();
   if (needs_telling_ || !codes_.is_idle()) return Instant();
-  return std::min({policy_->next_due(), hold_due_, blocks_due_});
+  return earliest(policy_->next_due(), hold_due_, blocks_due_);
 }
 
 // ---- what the policy is told ----

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "dataplane/base/limits.h"
@@ -41,19 +42,26 @@ class SentRuns {
     if (run.count > 0 && run.try_extend(one)) return;
     if (run.count > 0) flush(path, run);
     run = one;
+    open_ |= uint32_t{1} << path;
   }
   void flush_all(auto&& flush) {
-    for (uint16_t path = 0; path < limits::paths_max; ++path) {
-      if (runs_[path].count == 0) continue;
+    while (open_ != 0) {
+      const auto path = static_cast<uint16_t>(std::countr_zero(open_));
+      open_ &= open_ - 1;
       const SentRun run = runs_[path];
       runs_[path].count = 0;
       flush(path, run);
     }
   }
-  void clear() { runs_.fill({}); }
+  void clear() {
+    runs_.fill({});
+    open_ = 0;
+  }
 
  private:
   std::array<SentRun, limits::paths_max> runs_{};
+  uint32_t open_ = 0;  // paths with a run
+  static_assert(limits::paths_max <= 32);
 };
 
 }  // namespace cw::sdr

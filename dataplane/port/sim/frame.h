@@ -12,7 +12,7 @@
 
 namespace cw {
 
-struct SimFrame {
+struct alignas(64) SimFrame {
   Packet packet;  // packet.port_data is the frame
   uint8_t* buffer = nullptr;
 
@@ -48,6 +48,16 @@ class FramePool {
     frame->is_damaged = false;
     return frame;
   }
+  /// A frame with the packet of another, which is left to be given back; or null when all are lent.
+  SimFrame* try_move(SimFrame& source) {
+    SimFrame* frame = pool_.try_take();
+    if (frame == nullptr) return nullptr;
+    std::swap(source.buffer, frame->buffer);
+    frame->packet = source.packet;
+    frame->packet.port_data = frame;
+    frame->is_damaged = source.is_damaged;
+    return frame;
+  }
   /// From one of its owners; the last of them gives the frame itself.
   void give_back(SimFrame* frame) {
     if (!try_leave(frame->packet)) pool_.give_back(frame);
@@ -67,13 +77,5 @@ class FramePool {
   Pool<SimFrame> pool_;
   std::unique_ptr<uint8_t[]> bytes_;
 };
-
-/// Moves the packet and its bytes from one frame to another; `source` is left to be given back.
-inline void move_packet(SimFrame& source, SimFrame& target) {
-  std::swap(source.buffer, target.buffer);
-  target.packet = source.packet;
-  target.packet.port_data = &target;
-  target.is_damaged = source.is_damaged;
-}
 
 }  // namespace cw

@@ -125,14 +125,12 @@ void SimNetwork::append_payload(Packet& packet) const {
 }
 
 void SimNetwork::launch(SimLink& link, SimFrame& frame, Instant at, bool is_final_copy) {
-  SimFrame* flight = wire_.try_take();
+  SimFrame* flight = is_final_copy ? wire_.try_move(frame) : wire_.try_take();
   if (flight == nullptr) {
     ++counters_.wire_full;
     return;
   }
-  if (is_final_copy) {
-    move_packet(frame, *flight);
-  } else {
+  if (!is_final_copy) {
     copy_packet(frame.packet, flight->packet);
     flight->is_damaged = frame.is_damaged;
   }

@@ -46,13 +46,12 @@ SimFrame* SimPort::accept(SimFrame& arrived) {
     ++network_.counters_.rx_damaged;
     return nullptr;
   }
-  SimFrame* frame = frames_.try_take();
+  SimFrame* frame = frames_.try_move(arrived);
   if (frame == nullptr) {
     ++counters_.rx_dropped;
     ++network_.counters_.rx_no_packet;
     return nullptr;
   }
-  move_packet(arrived, *frame);
   ++counters_.rx_packets;
   counters_.rx_bytes += frame->packet.bytes + frame->packet.payload_bytes;
   ++network_.counters_.delivered;

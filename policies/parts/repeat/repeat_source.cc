@@ -295,13 +295,12 @@ void RepeatSource::age(RangeFifo& fifo, Duration age, Instant now) {
   }
 }
 
-/// Full: there are younger ones than these for long enough.
 void RepeatSource::witness(const Witness& witness) {
   if (witness.is_first) first_sent_ = witness.at;
   if (witness.at < first_sent_ + link_.rtt && !witness.is_first) return;
   const Duration apart = link_.rtt / witnesses_per_rtt;
   if (!witnesses_.is_empty() && witness.at - witnesses_.back().at < apart) return;
-  if (witnesses_.is_full()) witnesses_.pop();
+  if (witnesses_.is_full()) witnesses_.pop();  // there are younger ones for long enough
   witnesses_.try_push(witness);
 }
 
@@ -492,7 +491,7 @@ bool RepeatSource::ask(uint32_t sequence, SlotRun slots, Out& out) {
 
 void RepeatSource::arm(Out& out) {
   const Instant at =
-      std::min({overdue_at(), refused_.due(times_.retry), give_up_at_, deadline_next_});
+      earliest(overdue_at(), refused_.due(times_.retry), give_up_at_, deadline_next_);
   if (at != armed_at_ && out.timer(0, at)) armed_at_ = at;
 }
 

@@ -17,7 +17,7 @@ cw_swarm_mutant(credit_is_granted_twice SWARM gateway_swarm FOUND_BY credit
 
 cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
   SOURCE dataplane/gateway/order.cc
-  FROM "if (bucket.next.is_before(seq_of(frame))) return;"
+  FROM "if (bucket.front.next.is_before(seq_of(frames_.at(bucket.held.front(frames_))))) return;"
   TO "")
 
 cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age

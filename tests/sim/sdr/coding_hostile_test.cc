@@ -74,6 +74,21 @@ TEST(HostileCoding, blocks_that_cannot_be_are_refused_and_counted) {
       << "a message that is not there: no matter";
 }
 
+TEST(HostileCoding, blocks_leave_room_for_those_that_are_not_known_yet) {
+  Posted world;
+  EXPECT_TRUE(world.takes(entry(5, 40, 8, 2, 4, 2)));
+  EXPECT_FALSE(world.takes(entry(9, 42, 8, 2, 4, 2))) << "overlap beyond unknown blocks";
+  EXPECT_FALSE(world.takes(entry(9, 50, 8, 2, 4, 2))) << "three blocks between, two slots";
+  EXPECT_TRUE(world.takes(entry(9, 51, 8, 2, 4, 2)));
+  EXPECT_FALSE(world.takes(entry(3, 32, 8, 2, 4, 2))) << "a block between, no slot";
+  EXPECT_FALSE(world.takes(entry(3, 2, 8, 2, 4, 2))) << "three blocks before, two slots";
+  EXPECT_TRUE(world.takes(entry(3, 31, 8, 2, 4, 2)));
+  EXPECT_FALSE(world.takes(entry(7, 48, 3, 1, 3, 2))) << "two more besides it, no slot";
+  EXPECT_TRUE(world.takes(entry(7, 49, 1, 1, 1, 2)));
+  EXPECT_FALSE(world.takes(entry(4, 39, 2, 1, 2, 2)));
+  EXPECT_TRUE(world.takes(entry(4, 39, 1, 1, 1, 2)));
+}
+
 TEST(HostileCoding, decodes_of_what_a_peer_has_made_up_stay_inside_their_message) {
   Posted world;
   ASSERT_TRUE(world.takes(entry(0, 0, 8, 2, 4, 2)));

@@ -10,20 +10,11 @@
 #include "dataplane/base/prng.h"
 #include "dataplane/sdr/policy_needs.h"
 #include "offload/codec/codecs.h"
+#include "tests/sim/program/draws.h"
 
 namespace cw::sim {
 namespace {
 using namespace literals;
-
-template <class Value, size_t Count>
-Value pick(Prng& prng, const std::array<Value, Count>& values) {
-  return values[prng.below(Count)];
-}
-
-Duration between(Prng& prng, Duration low, Duration high) {
-  return Duration::from_ns(static_cast<int64_t>(
-      prng.between(static_cast<uint64_t>(low.ns()), static_cast<uint64_t>(high.ns()))));
-}
 
 void draw_losses(Prng& prng, Impairment& wire) {
   if (prng.chance(0.6)) wire.loss = prng.uniform() * 0.03;

@@ -84,17 +84,6 @@ TEST(TimerWheel, the_end_of_time_is_not_too_far) {
   EXPECT_TRUE(wheel.cancel(last));
 }
 
-TEST(TimerWheel, rebase_moves_every_timer_by_the_pause) {
-  TimerWheel wheel(4);
-  wheel.arm(1, at(50_ms));
-  advance_all(wheel, at(10_ms));
-  wheel.rebase(500_ms);  // the machine slept from 10 ms to 510 ms
-  EXPECT_TRUE(advance_all(wheel, at(549_ms)).empty());
-  wheel.arm(2, at(560_ms));
-  EXPECT_EQ(advance_all(wheel, at(551_ms)), std::vector<uint64_t>{1});
-  EXPECT_EQ(advance_all(wheel, at(561_ms)), std::vector<uint64_t>{2});
-}
-
 // The reference: a multimap by tick. Ops are drawn from a seed, so that a failure shrinks to it.
 void compare_with_multimap(uint64_t seed, size_t ops) {
   Prng prng(seed);

@@ -198,6 +198,54 @@ TEST(Order, a_number_that_was_a_lie_leaves_no_honest_frame_behind) {
   EXPECT_EQ(bench.refused, (Refused{{1, DropReason::frame_late}}));
 }
 
+// [C-49]
+TEST(Order, a_bucket_that_a_damaged_number_has_led_astray_comes_back) {
+  Bench bench(1000, 64, 10);
+  const auto in_slot = [&](uint32_t id, uint32_t seq, uint32_t slot) {
+    bench.take({.header = {20, bucket, seq}, .slot = slot, .packet = {.slot = id}});
+  };
+  in_slot(1, 1000, 0);
+  in_slot(2, 1001, 1);
+  in_slot(99, 5, 2);  // low, and further on: believed
+  in_slot(98, 8, 2);  // held
+  for (uint32_t i = 3; i < 10; ++i) in_slot(i, 999 + i, i);
+  EXPECT_EQ(bench.out, (Ids{1, 2, 99, 98, 6, 7, 8, 9}));
+  EXPECT_EQ(bench.refused, (Refused{{3, DropReason::frame_ahead},
+                                    {4, DropReason::frame_ahead},
+                                    {5, DropReason::frame_ahead}}));
+}
+
+// [C-49]
+TEST(Order, numbers_that_do_not_agree_lead_nowhere) {
+  Bench bench(0, 64, 10);
+  const auto in_slot = [&](uint32_t id, uint32_t seq, uint32_t slot) {
+    bench.take({.header = {20, bucket, seq}, .slot = slot, .packet = {.slot = id}});
+  };
+  for (uint32_t i = 0; i < 20; ++i) {
+    in_slot(i, i, i);
+    in_slot(99, 1'000'000 - i * 30'000, i);  // never far enough apart
+    in_slot(99, 5'000'000 + i * 100, i);     // nor near enough
+  }
+  EXPECT_EQ(bench.out.size(), 20u);
+  EXPECT_EQ(bench.refused.size(), 40u);
+}
+
+TEST(Order, no_numbers_make_it_walk) {
+  constexpr uint32_t third = 1000;
+  Bench bench(0, 4 * third, 10 * third);
+  const auto take_row = [&](uint32_t from) {
+    for (uint32_t seq = from; seq < from + third; ++seq) bench.take(seq, seq);
+  };
+  take_row(1);
+  take_row(1 + 2 * third);
+  take_row(1 + third);  // each of them in the midst of all
+  bench.take(0, 0);
+  EXPECT_EQ(bench.out.size(), 3 * third + 1);
+  EXPECT_TRUE(std::ranges::is_sorted(bench.out));
+  // Sixteen for each, where a walk from the nearer end takes a thousand.
+  EXPECT_LT(bench.order.counts().compared, 16 * 3 * third);
+}
+
 TEST(Order, nothing_survives_a_reset) {
   Bench bench(7);
   bench.take(1, 9);
@@ -220,27 +268,34 @@ struct Model {
   explicit Model(uint32_t first) : next(first) {}
   void run() {
     while (!held.empty() && held.begin()->first.first <= next) {
-      if (held.begin()->first.second == 1) ++next;
-      out.push_back(held.begin()->second);
+      const auto [seq, is_numbered] = held.begin()->first;
       held.erase(held.begin());
+      if (is_numbered == 1 && seq < next) {
+        ++refused;  // the second of its number
+        continue;
+      }
+      next += is_numbered == 1;
+      out.push_back({seq, is_numbered});
     }
   }
   void take(uint32_t id, uint64_t seq, bool is_behind) {
     if (!is_behind && seq < next) return void(++refused);
-    const std::pair<uint64_t, int> key{seq, is_behind ? 0 : 1};
-    if (!is_behind && held.contains(key)) return void(++refused);
-    held.emplace(key, id);
+    held.emplace(Key{seq, is_behind ? 0 : 1}, id);
     run();
   }
   void give_up(uint32_t id) {
-    while (std::ranges::find(out, id) == out.end()) {
+    while (holds(id)) {
       next = held.begin()->first.first;
       run();
     }
   }
-  uint64_t next;  // does not wrap
-  std::multimap<std::pair<uint64_t, int>, uint32_t> held;
-  Ids out;
+  bool holds(uint32_t id) const {
+    return std::ranges::any_of(held, [&](const auto& one) { return one.second == id; });
+  }
+  using Key = std::pair<uint64_t, int>;  // a number; 0: behind it
+  uint64_t next;                         // does not wrap
+  std::multimap<Key, uint32_t> held;
+  std::vector<Key> out;
   size_t refused = 0;
 };
 
@@ -253,6 +308,7 @@ RC_GTEST_PROP(Order, is_that_of_a_sorted_map, ()) {
   Bench bench(first, 400);
   Model models[2] = {Model(first), Model(first)};
   std::vector<std::pair<uint32_t, int>> age;  // id and bucket, as they were taken
+  std::map<uint32_t, Model::Key> keys[2];
   for (uint32_t id = 0; id < 300; ++id) {
     const int which = random.chance(0.5) ? 1 : 0;
     Model& model = models[which];
@@ -263,11 +319,9 @@ RC_GTEST_PROP(Order, is_that_of_a_sorted_map, ()) {
                            is_behind ? FrameOrder::Behind : FrameOrder::InTurn},
                 .packet = {.slot = id}});
     age.emplace_back(id, which);
+    keys[which].emplace(id, Model::Key{seq, is_behind ? 0 : 1});
     if (random.chance(0.1)) {
-      const auto is_held = [&](const auto& one) {
-        return std::ranges::any_of(models[one.second].held,
-                                   [&](const auto& held) { return held.second == one.first; });
-      };
+      const auto is_held = [&](const auto& one) { return models[one.second].holds(one.first); };
       const auto oldest = std::ranges::find_if(age, is_held);
       RC_ASSERT(bench.order.give_up_oldest(bench.now) == (oldest != age.end()));
       if (oldest != age.end()) models[oldest->second].give_up(oldest->first);
@@ -275,12 +329,12 @@ RC_GTEST_PROP(Order, is_that_of_a_sorted_map, ()) {
     RC_ASSERT(bench.order.counts().held == models[0].held.size() + models[1].held.size());
     RC_ASSERT(bench.refused.size() == models[0].refused + models[1].refused);
   }
-  for (const Model& model : models) {
-    Ids out;
-    std::ranges::copy_if(bench.out, std::back_inserter(out), [&](uint32_t id) {
-      return std::ranges::find(model.out, id) != model.out.end();
-    });
-    RC_ASSERT(out == model.out);
+  for (int which = 0; which < 2; ++which) {
+    std::vector<Model::Key> out;
+    for (const uint32_t id : bench.out) {
+      if (keys[which].contains(id)) out.push_back(keys[which].at(id));
+    }
+    RC_ASSERT(out == models[which].out);
   }
   RC_ASSERT(bench.frames.lent_count() == bench.order.counts().held);
 }

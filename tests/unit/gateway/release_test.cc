@@ -35,7 +35,7 @@ struct Bench {
   void push(ByteRow packet, FrameOrder order = FrameOrder::InTurn, bool is_marked = false) {
     const auto bytes = static_cast<uint16_t>(packet.size());
     source.packets.push_back(std::move(packet));
-    release.push(source, static_cast<uint32_t>(source.packets.size() - 1),
+    release.push(lane, static_cast<uint32_t>(source.packets.size() - 1),
                  {.header = {bytes, 0, 0, order}, .is_marked = is_marked});
   }
   void push(size_t bytes, FrameOrder order = FrameOrder::InTurn) {
@@ -51,6 +51,7 @@ struct Bench {
   Counters counters;
   Drops drops;
   Source source;
+  Release::Lane lane{source, 64};
   Release release;
 };
 
@@ -214,16 +215,50 @@ TEST(Release, what_the_lan_cannot_take_is_dropped_and_costs_no_packet) {
   EXPECT_EQ(bench.lan.free_count(), 8u);
 }
 
+TEST(Release, a_stream_that_floods_takes_no_share_from_others) {
+  Bench bench(slow);
+  Source other;
+  Release::Lane lane(other, 64);
+  for (int i = 0; i < 60; ++i) bench.push(1500, FrameOrder::AtOnce);
+  for (uint32_t i = 0; i < 30; ++i) {
+    other.packets.push_back(ip_packet(bench.random, 1500));
+    bench.release.push(lane, i, {.header = {1500}});
+  }
+  for (int i = 0; i < 40; ++i, bench.now += 1_ms) bench.collect();
+  EXPECT_NEAR(static_cast<double>(other.out.size()), 20, 6);  // rounds are of six frames
+  EXPECT_EQ(bench.source.out.size() + other.out.size(), 40u);
+  // What is not wanted is not saved up, and nobody waits for it.
+  for (int i = 0; i < 50; ++i, bench.now += 1_ms) bench.collect();
+  EXPECT_EQ(other.out.size(), 30u);
+  EXPECT_EQ(bench.source.out.size(), 60u);
+  EXPECT_EQ(bench.release.next_due(), Instant::never());
+}
+
+TEST(Release, shares_are_of_bytes_not_of_frames) {
+  Bench bench(slow);
+  Source other;
+  Release::Lane lane(other, 64);
+  for (int i = 0; i < 10; ++i) bench.push(1500);
+  for (uint32_t i = 0; i < 60; ++i) {
+    other.packets.push_back(ip_packet(bench.random, 300));
+    bench.release.push(lane, i, {.header = {300}});
+  }
+  for (int i = 0; i < 65; ++i, bench.now += 200_us) bench.collect();
+  EXPECT_NEAR(static_cast<double>(other.out.size()), 31, 1);
+  EXPECT_NEAR(static_cast<double>(bench.source.out.size()), 7, 1);
+}
+
 TEST(Release, forgets_one_source_and_keeps_the_order_of_the_others) {
   Bench bench(slow);
   Source other;
+  Release::Lane lane(other, 64);
   other.packets = {ip_packet(bench.random, 700), ip_packet(bench.random, 800)};
   bench.push(1500);
-  bench.release.push(other, 0, {.header = {700}});
+  bench.release.push(lane, 0, {.header = {700}});
   bench.push(1500);
-  bench.release.push(other, 1, {.header = {800}});
+  bench.release.push(lane, 1, {.header = {800}});
   bench.push(100, FrameOrder::AtOnce);
-  bench.release.forget(bench.source);
+  bench.release.forget(bench.lane);
   EXPECT_EQ(bench.source.dropped, (Dropped{{2, DropReason::epoch_over},
                                            {0, DropReason::epoch_over},
                                            {1, DropReason::epoch_over}}));

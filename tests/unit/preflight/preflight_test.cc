@@ -354,8 +354,22 @@ TEST(Preflight, is_told_as_an_aligned_list_and_as_json) {
 }
 
 TEST(Machine, reads_sets_of_processors) {
-  EXPECT_EQ(numbers_of("0-2,5"), (std::vector<uint32_t>{0, 1, 2, 5}));
-  EXPECT_EQ(numbers_of(""), std::vector<uint32_t>{});
+  const auto numbers_in = [](std::string_view list) {
+    std::vector<uint32_t> all;
+    for (uint32_t number = 0; number < 10; ++number) {
+      if (has_number(list, number)) all.push_back(number);
+    }
+    return all;
+  };
+  EXPECT_EQ(numbers_in("0-2,5"), (std::vector<uint32_t>{0, 1, 2, 5}));
+  EXPECT_EQ(numbers_in(""), std::vector<uint32_t>{});
+  EXPECT_EQ(numbers_in("7-3,x,2-"), std::vector<uint32_t>{2});
+  // Nothing is written out: that would be sixteen gigabytes.
+  EXPECT_TRUE(has_number("0-4294967295", UINT32_MAX));
+}
+
+TEST(Machine, what_is_no_number_of_a_processor_is_in_no_set) {
+  EXPECT_FALSE(has_number("0-99999999999", 5));
 }
 
 }  // namespace

@@ -203,11 +203,6 @@ void Life::prove_recovery() {
 }
 
 void Life::prove_liveness() {
-  // A damaged number of a frame shuts its bucket to all that follow (`frame_ahead`): hosts whose
-  // packets fall into it are not served again before the next epoch.
-  if (world_.delivers_damage) {
-    for (const auto& each : talkers_) each->hang_up();
-  }
   const auto is_over = [this] {
     return std::ranges::all_of(talkers_, [](const auto& each) { return each->is_done(); }) &&
            watch_.is_settled();

@@ -57,10 +57,6 @@ void Talker::fall_silent() {
   }
 }
 
-void Talker::hang_up() {
-  for (Sender& sender : senders_) sender.acked = sender.next = sender.talk.frames;
-}
-
 bool Talker::is_done() const { return std::ranges::none_of(senders_, &Sender::is_outstanding); }
 
 bool Talker::Sender::may_send() const {

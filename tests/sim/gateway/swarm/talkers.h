@@ -39,8 +39,6 @@ class Talker final : public Actor {
   void add(const Talk& talk);
   /// Nothing new from here on; what is outstanding is brought to its end, unhurriedly.
   void fall_silent();
-  /// What is outstanding stays so.
-  void hang_up();
   /// Whether every reliable talk knows all of its frames acknowledged.
   bool is_done() const;
 

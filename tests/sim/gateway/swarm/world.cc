@@ -5,20 +5,11 @@
 #include <sstream>
 
 #include "dataplane/base/prng.h"
+#include "tests/sim/program/draws.h"
 
 namespace cw::sim {
 namespace {
 using namespace literals;
-
-template <class Value, size_t Count>
-Value pick(Prng& prng, const std::array<Value, Count>& values) {
-  return values[prng.below(Count)];
-}
-
-Duration between(Prng& prng, Duration low, Duration high) {
-  return Duration::from_ns(static_cast<int64_t>(
-      prng.between(static_cast<uint64_t>(low.ns()), static_cast<uint64_t>(high.ns()))));
-}
 
 Instant within(Prng& prng, Duration time) { return Instant() + between(prng, 0_ns, time); }
 
