@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "control/units/units.h"
+#include "dataplane/sdr/policy_needs.h"
 #include "policies/policies.h"
 
 namespace cw::demo {
@@ -50,6 +51,19 @@ struct Texts {
   std::string rtt = "25ms", loss = "1%", burst = "1", rate = "500Mbit/s", mtu = "1500", seed = "1";
   std::string wan = "udp", seconds = "30", warm_up = "2", udp_rate, file = "64MiB", rounds = "3";
 };
+
+/// Of each data slot, the most that a policy of this name sends as repair.
+double repair_share(const std::string& name) {
+  for (const cw_policy_ops* each : policy::all()) {
+    if (name != each->name) continue;
+    std::vector<double> params;
+    for (uint32_t i = 0; i < each->param_count; ++i) params.push_back(each->params[i].initial);
+    const cw_policy_limits needs = sdr::needs_of({each, params}, {}, {});
+    const uint32_t data = uint32_t{needs.rows} * needs.k;
+    return data == 0 ? 0 : static_cast<double>(needs.m_cap) / data;
+  }
+  return 0;
+}
 
 /// What differs before anybody has said anything.
 void take_defaults_of_rdma(const CLI::App& app, Texts& texts, Options& options) {
@@ -131,6 +145,11 @@ Result<Options> read_texts(const Texts& texts, Options options) {
 
 }  // namespace
 
+Rate Options::offered_udp() const {
+  constexpr double share = 0.8;
+  return udp_rate == Rate() ? rate.scaled(share / (1 + repair_share(policy))) : udp_rate;
+}
+
 Result<Options> parse_options(std::span<const char* const> arguments) {
   Options options;
   Texts texts;
@@ -153,7 +172,8 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--seconds", texts.seconds, "NUMBER", "Of each measurement of bandwidth (30; 3 with --rdma).",
       run);
   add("--warm-up", texts.warm_up, "NUMBER", "Seconds of TCP before it counts (2).", run);
-  add("--udp-rate", texts.udp_rate, "RATE", "Of UDP (four fifths of --rate).", run);
+  add("--udp-rate", texts.udp_rate, "RATE", "Of UDP (four fifths of what repair leaves of --rate).",
+      run);
   add("--file", texts.file, "SIZE", "Of the file (64MiB).", run);
   app.add_flag("--rdma", options.is_rdma, "Two real RDMA hosts instead of all this.")->group(run);
   add("--rounds", texts.rounds, "NUMBER", "With --rdma: of each measurement (3).", run);

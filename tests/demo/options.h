@@ -23,7 +23,7 @@ struct Options {
   bool is_over_dpdk = false;  ///< the gateways' WAN ports; else sockets
   uint32_t seconds = 30;      ///< of each measurement of TCP and UDP
   uint32_t warm_up = 2;       ///< of TCP, not counted
-  Rate udp_rate;              ///< zero: four fifths of the link's
+  Rate udp_rate;              ///< zero: see offered_udp()
   Bytes file = Bytes(64 << 20);
 
   bool is_rdma = false;  ///< real RDMA hosts instead of TCP, UDP, a file and messages
@@ -32,7 +32,9 @@ struct Options {
   bool is_json = false;
   std::string help;  ///< not empty: print it and do nothing else
 
-  Rate offered_udp() const { return udp_rate == Rate() ? rate.scaled(0.8) : udp_rate; }
+  /// Unless it was said: four fifths of what the policy's repair leaves of the link, however much
+  /// of it the link's loss calls for.
+  Rate offered_udp() const;
 };
 
 /// Never throws. The sentence names the option and what it accepts.

@@ -41,6 +41,8 @@ Json link_json(const Report& report) {
   link["mtu"] = options.mtu;
   link["seed"] = options.seed;
   link["void"] = report.is_void;
+  link["void_because"] = report.void_because;
+  link["emulator_late_us_p99"] = report.emulator_late_us;
   return link;
 }
 
@@ -78,14 +80,22 @@ std::string gateways_text(const GatewayFigures& it, const UdpResult& udp) {
                   it.probes.added_us(0.5), it.probes.added_us(0.99), it.probes.through.us.size());
   text += text_of("  processors kept busy    %.2f under TCP, %.2f under UDP, both together\n",
                   it.cores_tcp, it.cores_udp);
-  text +=
-      text_of("  UDP losses with         %llu at sockets, %llu at interfaces, %llu after the end\n",
-              Count(udp.lost_at_socket), Count(udp.lost_at_interface), Count(udp.too_late));
+  text += text_of(
+      "  UDP with                lost %llu at sockets, %llu at interfaces; %llu came after "
+      "iperf3's end\n",
+      Count(udp.lost_at_socket), Count(udp.lost_at_interface), Count(udp.too_late));
   text += "  dropped by gateways     under UDP: " + drops_text(it.during_udp) + "\n";
   return text;
 }
 
 }  // namespace
+
+void read_emulator(Report& report) {
+  const Json it = Json::parse(report.emulator);
+  report.is_void = it.value("void", false);
+  report.void_because = it.value("void_because", "");
+  report.emulator_late_us = it.at("lateness_us").value("p99", 0.0);
+}
 
 std::string link_text(const Options& options) {
   return "A link of " +
@@ -114,6 +124,7 @@ std::string to_json(const Report& report) {
   with["cores_udp"] = report.gateways.cores_udp;
   json["with"] = with;
   json["bytes_wrong"] = report.bytes_wrong();
+  json["udp_offered_mbps"] = static_cast<double>(report.options.offered_udp().bps()) * 1e-6;
   json["seconds"] = report.seconds;
   return json.dump();
 }
@@ -125,6 +136,8 @@ std::string to_table(const Report& report) {
   const Half &without = report.without, &with = report.with;
   text += row("", "without gateways", ("with, " + options.policy).c_str());
   text += row("TCP (CUBIC) goodput", rate(without.tcp.mbps), rate(with.tcp.mbps));
+  const double offered = static_cast<double>(options.offered_udp().bps()) * 1e-6;
+  text += row("UDP offered", rate(offered), rate(offered));
   text += row("UDP goodput", rate(without.udp.mbps), rate(with.udp.mbps));
   text += row("UDP lost", loss_text(without.udp), loss_text(with.udp));
   text +=
@@ -133,9 +146,9 @@ std::string to_table(const Report& report) {
   text += row("messages of 64 KiB", messages_text(without.messages), messages_text(with.messages));
   text += "\n" + gateways_text(report.gateways, with.udp);
   if (report.is_void) {
-    text +=
-        "\n  VOID: the emulator was late; this machine is too busy for these figures to hold.\n";
+    text += "\n  VOID: " + report.void_because + "\n";
   }
+  text += text_of("  emulator late           p99 %.0f us\n", report.emulator_late_us);
   text += text_of("\n%s, %.0f s in all\n",
                   report.bytes_wrong() == 0
                       ? "Every byte that arrived was right"

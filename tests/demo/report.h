@@ -35,11 +35,16 @@ struct Report {
   GatewayFigures gateways;
   /// The emulator says that it was too late for its figures to mean anything.
   bool is_void = false;
-  std::string emulator;  ///< its own report
+  std::string void_because;     ///< what was late or lost, and by how much
+  double emulator_late_us = 0;  ///< at the 99th percentile
+  std::string emulator;         ///< its own report
   double seconds = 0;
 
   uint64_t bytes_wrong() const { return without.bytes_wrong() + with.bytes_wrong(); }
 };
+
+/// Takes what it says of itself from the emulator's report.
+void read_emulator(Report& report);
 
 /// The link, as a person would tell it.
 std::string link_text(const Options& options);

@@ -122,11 +122,15 @@ UdpResult measure_udp(const lab::Sites& sites, const Options& options, const OnP
   const Json& sum = report.at("end").at("sum");
   UdpResult result;
   result.sent = sum.at("packets").get<uint64_t>();
-  result.lost = static_cast<uint64_t>(std::max<int64_t>(sum.at("lost_packets").get<int64_t>(), 0));
-  result.mbps = sum.at("bits_per_second").get<double>() * 1e-6 * (1 - result.loss());
+  const auto missed =
+      static_cast<uint64_t>(std::max<int64_t>(sum.at("lost_packets").get<int64_t>(), 0));
+  // iperf3 closes its socket as soon as its client says so: what is mended meanwhile still comes.
+  result.too_late = std::min(unheard(sites) - unheard_before, missed);
+  result.lost = missed - result.too_late;
+  result.mbps = sum.at("bits_per_second").get<double>() * 1e-6 *
+                (1 - static_cast<double>(missed) / static_cast<double>(result.sent));
   result.lost_at_socket = socket_drops(sites) - socket_before;
   result.lost_at_interface = interface_drops(sites) - interface_before;
-  result.too_late = unheard(sites) - unheard_before;
   return result;
 }
 

@@ -24,10 +24,10 @@ TcpResult measure_tcp(const lab::Sites& sites, const Options& options, const OnP
 /// Where datagrams were lost, as far as the hosts can see.
 struct UdpResult {
   double mbps = 0;
-  uint64_t sent = 0, lost = 0;
+  uint64_t sent = 0, lost = 0;     ///< never came to host B, or found no room in its socket
   uint64_t lost_at_socket = 0;     ///< of `lost`: the receiving program's socket was full
   uint64_t lost_at_interface = 0;  ///< of `lost`: interfaces of hosts and gateways
-  uint64_t too_late = 0;           ///< of `lost`: they came when the program had closed its socket
+  uint64_t too_late = 0;           ///< came when the program had closed its socket; not in `lost`
   double loss() const {
     return sent == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(sent);
   }

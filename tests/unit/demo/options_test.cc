@@ -55,6 +55,18 @@ TEST(DemoOptions, options_of_the_other_demo_are_refused_in_one_sentence) {
   }
 }
 
+TEST(DemoOptions, datagrams_leave_room_for_the_repair_of_the_policy) {
+  const auto offered_mbps = [](std::vector<const char*> arguments) {
+    const auto it = parsed(std::move(arguments));
+    return it ? static_cast<double>(it->offered_udp().bps()) / 1e6 : 0;
+  };
+  EXPECT_NEAR(offered_mbps({}), 400, 0.1) << "four fifths of the link";
+  // At most 8 repair slots for 32 of data, and 16 for 32.
+  EXPECT_NEAR(offered_mbps({"--policy", "hybrid"}), 320, 0.1);
+  EXPECT_NEAR(offered_mbps({"--policy", "erasure", "--rate", "100Mbit/s"}), 53.3, 0.1);
+  EXPECT_NEAR(offered_mbps({"--policy", "erasure", "--udp-rate", "77Mbit/s"}), 77, 0.1);
+}
+
 TEST(DemoOptions, a_policy_is_one_that_the_gateways_have) {
   const auto none = parsed({"--rdma", "--policy", "hybird"});
   ASSERT_FALSE(none);
