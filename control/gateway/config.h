@@ -91,7 +91,7 @@ struct ClassConfig {
   Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();
   Duration block_age = Duration::max();
   bool mark = true;
-  // Known when the class has been read; then none of the above is at its max() either.
+  // Known when the class has been read; then none of the above is at its max() either, save queue.
   cw_policy_limits needs{};
   Duration recovery_worst() const { return Duration::from_ns(needs.recovery_worst_ns); }
   Duration retain() const { return Duration::from_ns(needs.retain_ns); }

@@ -176,7 +176,7 @@ gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
   options.weight = it.weight;
   options.order = it.order;
   options.hold = it.hold;
-  options.queue = it.queue;
+  if (it.queue != Duration::max()) options.queue = it.queue;
   options.block_age = it.block_age;
   options.mark = it.mark;
   return options;

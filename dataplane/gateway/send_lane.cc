@@ -24,9 +24,21 @@ void SendLane::restart(Instant now) {
 }
 
 void SendLane::set_rate(Rate rate) {
+  rate_ = rate;
+  size_queue();
+}
+
+void SendLane::set_rtt(Duration rtt) {
+  writer_.set_rtt(rtt);
+  rtt_ = rtt;
+  size_queue();
+}
+
+void SendLane::size_queue() {
   // However slow the link: a few frames must fit, or none ever gets through.
   constexpr uint64_t bytes_min = 4 * limits::frame_bytes_max;
-  queue_bytes_max_ = std::max(rate.bytes_in(queue_).count(), bytes_min);
+  const Duration most = queue_.value_or(queue_by_rtt(rtt_, hold_));
+  queue_bytes_max_ = std::max(rate_.bytes_in(most).count(), bytes_min);
 }
 
 bool SendLane::try_offer(const Admitted& admitted, std::span<uint8_t> packet, Instant now,

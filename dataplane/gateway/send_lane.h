@@ -24,7 +24,7 @@ class SendLane {
   void restart(Instant now);
   /// The part of the link's rate that the class may count on: decides how many bytes `queue` is.
   void set_rate(Rate rate);
-  void set_rtt(Duration rtt) { writer_.set_rtt(rtt); }
+  void set_rtt(Duration rtt);
   void rebase(Duration shift) { writer_.rebase(shift); }
 
   /// Takes a frame, or says why not. Marks CE in place when much waits. Cost: hot; one copy.
@@ -45,13 +45,17 @@ class SendLane {
         counters_(&counters),
         writer_(writer),
         queue_(options.queue),
+        hold_(options.hold),
         marks_(options.mark) {}
+  void size_queue();
 
   sdr::SendStream* stream_;
   Counters* counters_;
   SlotWriter writer_;
   BucketSequences sequences_;
-  Duration queue_;
+  std::optional<Duration> queue_;
+  Duration hold_, rtt_;
+  Rate rate_;
   bool marks_;
   uint64_t queue_bytes_max_ = 0;
   uint64_t sent_told_ = 0, lost_told_ = 0;
