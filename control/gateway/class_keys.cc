@@ -229,10 +229,12 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
       .or_none();
   row.key("queue", it.queue,
           "What may wait for the link; none: two RTTs as measured, at least 50 ms, at most half of "
-          "hold.")
+          "hold. Senders of a queue that stands are told long before.")
       .range("1 ms", "10 s")
       .or_none();
-  row.key("mark", it.mark, "Whether ECN says so above half of that.");
+  row.key("mark", it.mark, "Whether ECN tells them, where they understand it, and not a drop.");
+  row.key("fair", it.fair,
+          "Whether flows of the class take turns, and who sends little goes first.");
   row.key("block_age", it.block_age,
           "Where the policy codes: repair follows when the oldest packet without is this old; "
           "none: a tenth of pair.rtt, from 0.5 ms (half of a shorter one) to 2 ms.")

@@ -63,9 +63,11 @@ struct ClassOptions {
   OrderRule order = OrderRule::ByKind;
   Duration hold = Duration::from_ms(250);  ///< a frame is given up when it is this old
   std::optional<Duration> queue;  ///< of frames that wait for the link, at most; none: by the RTT
+  Bytes queue_memory = Bytes(8 << 20);  ///< of those beyond what the stream has at hand
+  bool fair = false;                    ///< flows take turns
   /// Where the policy codes: a block closes when its oldest slot is this old.
   Duration block_age = Duration::from_ms(2);
-  bool mark = true;  ///< CE above half of `queue`, for those who can
+  bool mark = true;  ///< CE in place of an early drop, for those who can
 };
 
 /// What may wait for the link where a class does not say. Who is told by loss gives up three tenths

@@ -1,10 +1,11 @@
-// What a sender that is told of congestion by loss gets through two gateways. Virtual time: every
-// figure is exact for its seed.
+// What senders that are told of congestion by loss get through two gateways, and what their queue
+// does to others. Virtual time: every figure is exact for its seed.
 #include "tests/sim/gateway/tcp.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <deque>
 #include <ostream>
 #include <string>
 
@@ -86,6 +87,50 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(each.param.policy) + "_" + std::to_string(each.param.rtt_ms) + "_ms_" +
              std::to_string(static_cast<int>(each.param.loss * 1000)) + "_in_1000";
     });
+
+struct Flow {
+  Flow(const TcpOptions& options, Sites& sites) : sender(options), receiver(options) {
+    sites.host(1).run(sender);
+    sites.host(2).run(receiver);
+  }
+  TcpSender sender;
+  TcpReceiver receiver;
+};
+
+// Eight flows that always have more, and one that sends little.
+TEST(GatewayFair, flows_share_alike_and_who_sends_little_does_not_wait) {
+  SiteText text{.rate = "100 Mbit/s"};
+  text.classes = "[[class]]\nname = \"all\"\nfair = true\n";
+  Sites sites({.seed = 4, .files = site_files(2, text), .wan = {.delay = Duration::from_ms(10)}});
+  ASSERT_TRUE(sites.come_up());
+  sites.run_for(Duration::from_ms(100));
+  std::deque<Flow> flows;
+  for (uint16_t i = 0; i < 8; ++i) {
+    const auto number = static_cast<uint16_t>(100 + i);
+    flows.emplace_back(TcpOptions{.number = number, .begin = sites.now()}, sites);
+  }
+  FlowOptions little{.bytes = 200, .rate = Rate::from_bps(160'000), .packets = 1000};
+  little.begin = sites.now();
+  sites.host(1).add_flow(little);
+  sites.run_for(Duration::from_s(2));
+  uint64_t before[8];
+  for (size_t i = 0; i < 8; ++i) before[i] = flows[i].receiver.good_bytes();
+  sites.run_for(Duration::from_s(8));
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    const auto bytes = static_cast<double>(flows[i].receiver.good_bytes() - before[i]);
+    sum += bytes;
+    squares += bytes * bytes;
+  }
+  const double jain = sum * sum / 8 / squares;
+  const FlowReport& report = sites.host(2).report(1);
+  std::printf("Jain's index %.3f, %.1f Mbit/s, at most %.1f ms for who sends little\n", jain,
+              sum / 1e6, report.delay_max.ms());
+  EXPECT_GT(jain, 0.95);
+  EXPECT_GT(sum / 1e6, 85) << "of 92 that headers leave";
+  EXPECT_GE(report.received, 990u);
+  EXPECT_LT(report.delay_max, Duration::from_ms(10 + 5));
+}
 
 }  // namespace
 }  // namespace cw::sim
