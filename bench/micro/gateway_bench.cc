@@ -137,7 +137,7 @@ void write_slots(benchmark::State& state) {
   uint32_t number = 0;
   run(state, packets, [&](std::span<uint8_t> packet) {
     const FrameHeader header{static_cast<uint16_t>(packet.size()), 1, ++number};
-    if (writer.append(header, packet, 0, 0, now) == Appended::Taken) return;
+    if (writer.append(header, packet, {.since = now}, now) == Appended::Taken) return;
     // All places are used up: a new epoch, which costs little once in thousands of frames.
     wire.stop(now);
     wire.start(shape.payload_bytes, now);

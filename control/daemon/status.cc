@@ -166,6 +166,7 @@ Json lane_json(const Plan& plan, const gateway::LaneView& lane) {
           {"class", plan.classes[lane.class_index].name},
           {"sent", lane.sent},
           {"lost", lane.lost},
+          {"waiting", lane.waiting},
           {"waiting_bytes", lane.waiting_bytes},
           {"waiting_bytes_max", lane.queue_bytes_max},
           {"received", inbound_json(lane.inbound)}};

@@ -26,7 +26,6 @@ constexpr Duration block_age_default = Duration::from_ms(2);
 // A block costs repair and a record however little is in it: more than 2,000 a second tax the hosts
 // more than the time that they save.
 constexpr Duration block_age_least = Duration::from_us(500);
-constexpr Duration queue_default = Duration::from_ms(50);
 
 // A QP's timeout is 4.096 us x 2^n.
 constexpr unsigned roce_timeout_default = 14;
@@ -126,8 +125,7 @@ void check_hold(Section& row, ClassConfig& it, const Config& config) {
                              about(config.pair.rtt) +
                              "; raise hold, or take a policy that does not resend");
   }
-  if (it.queue == Duration::max()) it.queue = std::min(queue_default, it.hold / 2);
-  if (it.queue >= it.hold) {
+  if (it.queue != Duration::max() && it.queue >= it.hold) {
     row.complain("queue", name + "queue is " + about(it.queue) + " and must be below hold " +
                               about(it.hold));
   }
@@ -240,10 +238,13 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
       .range("1 ms", "60 s")
       .or_none();
   row.key("queue", it.queue,
-          "What waits for the link is dropped when it is this old; none: 50 ms, or half of hold.")
+          "What may wait for the link; none: two RTTs as measured, at least 50 ms, at most half of "
+          "hold. Senders of a queue that stands are told long before.")
       .range("1 ms", "10 s")
       .or_none();
-  row.key("mark", it.mark, "Whether ECN says so above half of that.");
+  row.key("mark", it.mark, "Whether ECN tells them, where they understand it, and not a drop.");
+  row.key("fair", it.fair,
+          "Whether flows of the class take turns, and who sends little goes first.");
   row.key("block_age", it.block_age,
           "Where the policy codes: repair follows when the oldest packet without is this old; "
           "none: a tenth of pair.rtt, from 0.5 ms (half of a shorter one) to 2 ms.")

@@ -92,8 +92,12 @@ struct ClassConfig {
   gateway::OrderRule order = gateway::OrderRule::ByKind;
   Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();
   Duration block_age = Duration::max();
-  bool mark = true;
-  // Known when the class has been read; then none of the above is at its max() either.
+  bool mark = true, fair = false;
+  /// The most that may wait when the RTT has grown to four times pair.rtt.
+  Duration queue_worst(Duration rtt) const {
+    return queue != Duration::max() ? queue : gateway::queue_by_rtt(rtt * 4, hold);
+  }
+  // Known when the class has been read; then none of the above is at its max() either, save queue.
   cw_policy_limits needs{};
   Duration recovery_worst() const { return Duration::from_ns(needs.recovery_worst_ns); }
   Duration retain() const { return Duration::from_ns(needs.retain_ns); }

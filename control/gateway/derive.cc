@@ -65,6 +65,12 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
   return stream;
 }
 
+Bytes queue_memory_of(const ClassConfig& it, const Config& config) {
+  // Notes before frames take a quarter, where those are not small.
+  const Duration worst = it.queue_worst(config.pair.rtt);
+  return config.link_rate().bytes_in(worst + worst / 4) + Bytes(64 << 10);
+}
+
 Bytes memory_of(const Config& config) {
   uint64_t per_peer = 0;
   for (const auto& each : config.classes) {
@@ -77,6 +83,7 @@ Bytes memory_of(const Config& config) {
     const uint64_t repair = uint64_t{stream->repair_slots_max} * stream->shard_bytes();
     per_peer += stream->messages * 2 * repair;
     per_peer += inbound.memory_bytes();
+    per_peer += queue_memory_of(*each, config).count();
   }
   uint64_t ports = eal_memory_of(config).count();
   if (config.lan.port == LanKind::Tun) ports += lan_packets(config) * limits::frame_bytes_max;

@@ -169,7 +169,7 @@ sdr::PairKeys pair_keys(const Config& config) {
   return keys;
 }
 
-gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
+gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp, const Config& config) {
   gateway::ClassOptions options;
   options.name = it.name;
   options.matches = it.matches;
@@ -177,7 +177,9 @@ gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
   options.weight = it.weight;
   options.order = it.order;
   options.hold = it.hold;
-  options.queue = it.queue;
+  if (it.queue != Duration::max()) options.queue = it.queue;
+  options.queue_memory = queue_memory_of(it, config);
+  options.fair = it.fair;
   options.block_age = it.block_age;
   options.mark = it.mark;
   return options;
@@ -187,7 +189,7 @@ gateway::GatewayOptions gateway_options(const Config& config) {
   gateway::GatewayOptions options;
   options.decrement_ttl = config.lan.port == LanKind::Dpdk;  // else the kernel has done it
   for (size_t i = 0; i < config.classes.size(); ++i) {
-    options.classes.push_back(class_options(*config.classes[i], static_cast<uint16_t>(i)));
+    options.classes.push_back(class_options(*config.classes[i], static_cast<uint16_t>(i), config));
   }
   for (size_t i = 0; i < config.peers.size(); ++i) {
     const PeerConfig& peer = *config.peers[i];

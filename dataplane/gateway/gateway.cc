@@ -138,7 +138,7 @@ Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index
     return failure("class \"" + options.name + "\": its peer has no QP " +
                    std::to_string(options.qp) + " for both directions");
   }
-  auto out = SendLane::make(options, *lane.sends, counters_);
+  auto out = SendLane::make(options, *lane.sends, counters_, drops_);
   if (!out) return std::unexpected(out.error());
   lane.out = std::make_unique<SendLane>(std::move(*out));
   lane.receiving = std::make_unique<Receiving>(*receives);
@@ -238,9 +238,10 @@ bool Gateway::on_time(Instant now) {
   bool was_due = false;
   for (Lane& lane : lanes_) {
     follow_epoch(lane, now);
+    lane.out->send_waiting(now);
     if (lane.is_open && lane.out->next_due() <= now) lane.out->on_time(now);
     // Also where nothing came in this turn: what the end of an epoch took is counted with it.
-    if (const uint64_t lost = lane.out->end_turn(now)) drops_.add(DropReason::stream_broken, lost);
+    lane.out->end_turn(now);
     was_due |= std::exchange(lane.has_sent, false);
     was_due |= lane.in->on_time(now);
   }
@@ -253,7 +254,7 @@ bool Gateway::on_time(Instant now) {
 void Gateway::refresh(Instant now) {
   refresh_due_ = now + refresh_interval;
   for (Lane& lane : lanes_) {
-    lane.out->set_rate(share_of(lane));
+    lane.out->set_rate(share_of(lane), lane.peer->pacer().rate());
     const Duration rtt = lane.peer->path_state(0, now).rtt_smoothed;
     if (rtt > Duration()) lane.out->set_rtt(rtt);
   }
@@ -264,7 +265,7 @@ Rate Gateway::share_of(const Lane& lane) const {
   const std::span lanes(&lane - lane.class_index, class_count_);
   uint64_t weights = lane.weight;
   for (const Lane& other : lanes) {
-    if (&other != &lane && other.sends->waiting_bytes() > 0) weights += other.weight;
+    if (&other != &lane && !other.out->is_idle()) weights += other.weight;
   }
   return Rate::from_bps(lane.peer->pacer().rate().bps() / weights * lane.weight);
 }
@@ -275,14 +276,15 @@ Instant Gateway::next_wakeup() const {
   for (const Lane& lane : lanes_) {
     next = std::min(next, lane.in->next_due());
     if (lane.is_open) next = std::min(next, lane.out->next_due());
-    if (lane.is_open && lane.sends->waiting_bytes() > 0) next = std::min(next, refresh_due_);
+    if (lane.is_open && !lane.out->is_idle()) next = std::min(next, refresh_due_);
+    if (lane.is_open && lane.out->is_hungry()) return Instant();
   }
   return next;
 }
 
-void Gateway::on_gap(Duration gap, Instant) {
+void Gateway::on_gap(Duration gap, Instant now) {
   for (Lane& lane : lanes_) {
-    lane.out->rebase(gap);
+    lane.out->on_gap(gap, now);
     lane.in->rebase(gap);
   }
   release_.rebase(gap);
@@ -301,7 +303,8 @@ size_t Gateway::collect(std::span<Packet*> out, Instant now) {
 bool Gateway::is_drained() const {
   const auto is_idle = [](const Lane& lane) {
     const InboundAccounts in = lane.in->accounts();
-    return (!lane.is_open || lane.sends->is_idle()) && in.held == 0 && in.queued == 0;
+    const bool is_sent = !lane.is_open || (lane.out->is_idle() && lane.sends->is_idle());
+    return is_sent && in.held == 0 && in.queued == 0;
   };
   return std::ranges::all_of(lanes_, is_idle) && release_.queued_count() == 0;
 }
@@ -313,7 +316,8 @@ LaneView Gateway::view(size_t index) const {
           .is_open = lane.is_open,
           .sent = lane.out->writer().sent_count(),
           .lost = lane.out->writer().lost_count(),
-          .waiting_bytes = lane.sends->waiting_bytes(),
+          .waiting = lane.out->queue().frames() + lane.out->writer().queued_count(),
+          .waiting_bytes = lane.out->waiting_bytes(),
           .queue_bytes_max = lane.out->queue_bytes_max(),
           .inbound = lane.in->accounts()};
 }

@@ -37,6 +37,7 @@ struct LaneView {
   bool is_open = false;      ///< an epoch is in force
   uint64_t sent = 0;         ///< frames given to the stream, whole
   uint64_t lost = 0;         ///< frames whose slot the end of an epoch overtook
+  uint64_t waiting = 0;      ///< frames that have no whole slot yet
   uint64_t waiting_bytes = 0, queue_bytes_max = 0;
   InboundAccounts inbound;
 };

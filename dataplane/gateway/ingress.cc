@@ -83,7 +83,8 @@ bool Ingress::try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropR
   admitted.bucket = hash_.bucket_of(*parsed);
   admitted.order = classes_.order_of(index, *parsed);
   admitted.ecn = parsed->ecn;
-  admitted.dscp = parsed->dscp;
+  admitted.dscp = parsed->dscp & 63;
+  admitted.goes_back = parsed->kind == PacketKind::RoceRc;
   return true;
 }
 

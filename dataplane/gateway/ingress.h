@@ -33,7 +33,9 @@ struct FlowRoute {
   uint16_t class_index = 0;  ///< in GatewayOptions::classes
   uint16_t bucket = 0;
   FrameOrder order = FrameOrder::InTurn;
-  uint8_t dscp = 0;
+  uint8_t dscp : 6 = 0;
+  /// Whoever sent it sends all again from a lost packet on, and slows down for a mark only.
+  bool goes_back : 1 = false;
 };
 static_assert(sizeof(FlowRoute) == sizeof(uint64_t));  // copied in one piece
 

@@ -1,6 +1,7 @@
 // What a gateway is made from: checked by whoever reads the config, plain data here.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -61,11 +62,21 @@ struct ClassOptions {
   uint32_t weight = 1;  ///< of the link's rate, when classes compete
   OrderRule order = OrderRule::ByKind;
   Duration hold = Duration::from_ms(250);  ///< a frame is given up when it is this old
-  Duration queue = Duration::from_ms(50);  ///< of frames that wait for the link, at most
+  std::optional<Duration> queue;  ///< of frames that wait for the link, at most; none: by the RTT
+  Bytes queue_memory = Bytes(8 << 20);  ///< of those beyond what the stream has at hand
+  bool fair = false;                    ///< flows take turns
   /// Where the policy codes: a block closes when its oldest slot is this old.
   Duration block_age = Duration::from_ms(2);
-  bool mark = true;  ///< CE above half of `queue`, for those who can
+  bool mark = true;  ///< CE in place of an early drop, for those who can
 };
+
+/// What may wait for the link where a class does not say. Who is told by loss gives up three tenths
+/// of its window, and what a policy mends comes an RTT later, all of the row behind it at once:
+/// only who had as much waiting fills the line meanwhile. Never so long that it is too old to be
+/// mended.
+constexpr Duration queue_by_rtt(Duration rtt, Duration hold) {
+  return std::min(std::max(rtt * 2, Duration::from_ms(50)), hold / 2);
+}
 
 /// A peer gateway as the LAN side sees it.
 struct PeerRoutes {

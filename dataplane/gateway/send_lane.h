@@ -1,5 +1,13 @@
 // The second half of a frame's way to the WAN: what one class sends to one peer. Numbers the frames
-// of each bucket, keeps what waits for the link within the class's `queue`, and fills slots.
+// of each bucket and fills slots, as long as the stream has little waiting; what is more waits
+// here, where it can still be marked, dropped or overtaken.
+//
+//   frame -- nothing waits ------------------------------> slot writer -> stream: `ahead`, 3 ms
+//        \-- FrameQueue: one row, or one per flow -- Codel --^
+//
+// How much may wait follows from the measured RTT, and half of it may stand: CUBIC gives up three
+// tenths of its window, and acknowledgements stop for an RTT while others wait in order for what is
+// mended. What stands because the gateway itself stood still does not count.
 #pragma once
 
 #include <cstdint>
@@ -9,51 +17,83 @@
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/gateway/flow.h"
+#include "dataplane/gateway/frame_queue.h"
 #include "dataplane/gateway/ingress.h"
 #include "dataplane/gateway/slot_writer.h"
+#include "dataplane/gateway/standstill.h"
 
 namespace cw::gateway {
 
+/// What a class may wait for, by the RTT to its peer.
+struct QueueTimes {
+  Duration most;
+  CodelLimits codel;
+
+  /// `queue`: most, where the class says so.
+  static QueueTimes of(const ClassOptions& options, Duration rtt);
+};
+
 class SendLane {
  public:
-  /// `stream` and `counters` outlive the lane. Errors: those of SlotWriter.
+  /// `stream`, `counters` and `drops` outlive the lane. Errors: those of SlotWriter.
   static Result<SendLane> make(const ClassOptions& options, sdr::SendStream& stream,
-                               Counters& counters);
+                               Counters& counters, Drops& drops);
 
-  /// An epoch is in force: numbers begin anew.
+  /// An epoch is in force: numbers begin anew. What waits is sent in it.
   void restart(Instant now);
-  /// The part of the link's rate that the class may count on: decides how many bytes `queue` is.
-  void set_rate(Rate rate);
-  void set_rtt(Duration rtt) { writer_.set_rtt(rtt); }
-  void rebase(Duration shift) { writer_.rebase(shift); }
+  /// The part of the link's rate that the class may count on, and all of it.
+  void set_rate(Rate share, Rate line);
+  void set_rtt(Duration rtt);
+  /// The gateway stood still: that was no silence of the hosts, and what came meanwhile no queue.
+  void on_gap(Duration gap, Instant now) {
+    writer_.rebase(gap);
+    standstill_.add(gap, times_.most, now);
+  }
 
-  /// Takes a frame, or says why not. Marks CE in place when much waits. Cost: hot; one copy.
+  /// Takes a frame, or says why not. Cost: hot; one copy, and one more of a frame that must wait.
   bool try_offer(const Admitted& admitted, std::span<uint8_t> packet, Instant now, DropReason& why);
-  /// Returns how many frames, taken before, were lost since the last call because their message
-  /// was over: to be counted as DropReason::stream_broken.
-  uint64_t end_turn(Instant now);
+  /// What waits goes to the stream, as far as that has room. Marks CE in place.
+  void send_waiting(Instant now);
+  void end_turn(Instant now);
   void on_time(Instant now) { writer_.on_time(now); }
   Instant next_due() const { return writer_.next_due(); }
+  /// Frames wait, and the stream will soon have nothing to send.
+  bool is_hungry() const;
 
   const SlotWriter& writer() const { return writer_; }
+  const FrameQueue& queue() const { return queue_; }
+  bool is_idle() const { return queue_.is_empty() && stream_->waiting_bytes() == 0; }
+  /// Here and in the stream.
+  uint64_t waiting_bytes() const { return queue_.bytes() + stream_->waiting_bytes(); }
   uint64_t queue_bytes_max() const { return queue_bytes_max_; }
 
  private:
   SendLane(const ClassOptions& options, sdr::SendStream& stream, const SlotWriter& writer,
-           Counters& counters)
-      : stream_(&stream),
-        counters_(&counters),
-        writer_(writer),
-        queue_(options.queue),
-        marks_(options.mark) {}
+           Counters& counters, Drops& drops);
+
+  Appended append(const Admitted& how, std::span<const uint8_t> packet, Instant since, Instant now);
+  bool try_wait(const Admitted& how, std::span<const uint8_t> packet, Instant now);
+  bool try_send_next(Instant now);
+  bool may_leave(WaitingFrame& frame, Instant now);
+  void drop_next(DropReason reason);
+  bool try_mark(WaitingFrame& frame);
+  DropReason reason_when_full() const {
+    return has_places_ ? DropReason::wan_queue_full : DropReason::wan_places_full;
+  }
+  void size_queue();
 
   sdr::SendStream* stream_;
   Counters* counters_;
+  Drops* drops_;
   SlotWriter writer_;
   BucketSequences sequences_;
-  Duration queue_;
-  bool marks_;
-  uint64_t queue_bytes_max_ = 0;
+  FrameQueue queue_;
+  Standstill standstill_;
+  ClassOptions options_;
+  QueueTimes times_;
+  Rate share_, line_;
+  uint64_t queue_bytes_max_ = 0, ahead_bytes_max_ = 0;
+  bool has_places_ = true;  // of messages, when a frame was last written
   uint64_t sent_told_ = 0, lost_told_ = 0;
 };
 

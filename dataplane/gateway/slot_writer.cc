@@ -47,10 +47,10 @@ void SlotWriter::restart(Instant now) {
   last_append_ = now;
 }
 
-Appended SlotWriter::append(const FrameHeader& header, std::span<const uint8_t> packet, uint8_t ecn,
-                            uint8_t dscp, Instant now) {
+Appended SlotWriter::append(const FrameHeader& header, std::span<const uint8_t> packet,
+                            FrameMarks marks, Instant now) {
   CW_DCHECK(packet.size() == header.bytes);
-  const Marks marks{outer_ecn_of(ecn), dscp};
+  marks.ecn = outer_ecn_of(marks.ecn);
   const size_t bytes = frame_header_bytes + packet.size();
   // A message may be over before it is full, when its receiver has given it up; the next one is
   // not concerned.
@@ -130,7 +130,7 @@ bool SlotWriter::try_flush(Instant now) {
   encode_slot_header({handle_->seq, static_cast<uint16_t>(used_), first_frame_}, memory_);
   const sdr::SlotPiece piece{static_cast<uint16_t>(slot_header_bytes + used_), marks_.ecn,
                              marks_.dscp};
-  if (!stream_->append_slot(*handle_, piece, now)) {
+  if (!stream_->append_slot(*handle_, piece, marks_.since)) {
     abandon();
     return false;
   }
@@ -141,7 +141,7 @@ bool SlotWriter::try_flush(Instant now) {
   return true;
 }
 
-void SlotWriter::touch(Marks marks) {
+void SlotWriter::touch(FrameMarks marks) {
   if (used_ > 0) {
     marks_.ecn = joint_ecn(marks_.ecn, marks.ecn);
   } else {
@@ -149,8 +149,8 @@ void SlotWriter::touch(Marks marks) {
   }
 }
 
-bool SlotWriter::try_write(const FrameHeader& header, std::span<const uint8_t> packet, Marks marks,
-                           Instant now) {
+bool SlotWriter::try_write(const FrameHeader& header, std::span<const uint8_t> packet,
+                           FrameMarks marks, Instant now) {
   if (first_frame_ == no_frame_start) first_frame_ = static_cast<uint16_t>(used_);
   const size_t bytes = frame_header_bytes + packet.size();
   if (bytes <= room_ - used_) {
@@ -167,7 +167,7 @@ bool SlotWriter::try_write(const FrameHeader& header, std::span<const uint8_t> p
   return true;
 }
 
-bool SlotWriter::try_put_header(const FrameHeader& header, Marks marks, Instant now) {
+bool SlotWriter::try_put_header(const FrameHeader& header, FrameMarks marks, Instant now) {
   if (room_ - used_ < frame_header_bytes) {
     uint8_t encoded[frame_header_bytes];
     encode_frame_header(header, encoded);
@@ -179,7 +179,7 @@ bool SlotWriter::try_put_header(const FrameHeader& header, Marks marks, Instant 
   return true;
 }
 
-bool SlotWriter::try_put(std::span<const uint8_t> bytes, Marks marks, Instant now) {
+bool SlotWriter::try_put(std::span<const uint8_t> bytes, FrameMarks marks, Instant now) {
   while (!bytes.empty()) {
     if (used_ == room_ && !try_flush(now)) return false;
     touch(marks);

@@ -32,6 +32,12 @@ enum class Appended : uint8_t {
   Broken,  ///< there is no epoch, or its end came while the frame was being taken
 };
 
+/// What a slot takes over from its frames.
+struct FrameMarks {
+  uint8_t ecn = 0, dscp = 0;
+  Instant since;  ///< when it came from its host: what it may be held for counts from there
+};
+
 class SlotWriter {
  public:
   /// For a stream that is appended slot by slot; it outlives the writer. No epoch need be in force.
@@ -45,11 +51,11 @@ class SlotWriter {
   /// A pause of the machine was no silence of the hosts.
   void rebase(Duration shift) { last_append_ += shift; }
 
-  /// Copies a frame into the stream; header.bytes are those of `packet`. `ecn` and `dscp` are the
-  /// packet's own; a slot shows the wire ECT only if all whose frames touch it would understand,
-  /// and a CE stays where it is. Cost: hot; one copy of the bytes, no allocation.
-  Appended append(const FrameHeader& header, std::span<const uint8_t> packet, uint8_t ecn,
-                  uint8_t dscp, Instant now);
+  /// Copies a frame into the stream; header.bytes are those of `packet`, and `marks` its own. A
+  /// slot shows the wire ECT only if all whose frames touch it would understand, and a CE stays
+  /// where it is; it is as old as its first frame. Cost: hot; one copy of the bytes, no allocation.
+  Appended append(const FrameHeader& header, std::span<const uint8_t> packet, FrameMarks marks,
+                  Instant now);
   /// The turn is over: what has been appended leaves, in a short slot if need be.
   void end_turn(Instant now);
   /// Ends a message whose stream has been silent for an RTT.
@@ -64,10 +70,6 @@ class SlotWriter {
   uint64_t queued_count() const { return ends_in_slot_; }
 
  private:
-  struct Marks {
-    uint8_t ecn = 0, dscp = 0;
-  };
-
   explicit SlotWriter(sdr::SendStream& stream);
 
   bool try_open();
@@ -77,11 +79,11 @@ class SlotWriter {
   void begin_slot();
   uint8_t* put_at();
   bool try_flush(Instant now);
-  bool try_write(const FrameHeader& header, std::span<const uint8_t> packet, Marks marks,
+  bool try_write(const FrameHeader& header, std::span<const uint8_t> packet, FrameMarks marks,
                  Instant now);
-  bool try_put_header(const FrameHeader& header, Marks marks, Instant now);
-  bool try_put(std::span<const uint8_t> bytes, Marks marks, Instant now);
-  void touch(Marks marks);
+  bool try_put_header(const FrameHeader& header, FrameMarks marks, Instant now);
+  bool try_put(std::span<const uint8_t> bytes, FrameMarks marks, Instant now);
+  void touch(FrameMarks marks);
   size_t message_rest() const {
     return size_t{slots_end_ - std::min(slot_, slots_end_)} * room_ - used_;
   }
@@ -98,7 +100,7 @@ class SlotWriter {
   uint32_t ends_in_slot_ = 0;  // frames whose last byte lies in it
   uint32_t frames_ = 0;        // in the slots before it
   uint16_t first_frame_ = no_frame_start;
-  Marks marks_;
+  FrameMarks marks_;
   Instant last_append_;
   Duration silence_ = Duration::from_ms(100);
   uint64_t sent_ = 0, lost_ = 0;

@@ -35,9 +35,11 @@ class GatewayState : public TwoGateways {
     EXPECT_EQ(number(status["lan"], "rx_packets"), number(counters, "lan_in"));
     EXPECT_EQ(number(counters, "lan_in"),
               number(counters, "lan_sent") +
-                  dropped(status, {"lan_malformed", "lan_unroutable", "no_route", "lan_too_big",
-                                   "no_class", "ttl_expired", "peer_down", "wan_queue_full",
-                                   "wan_places_full", "stream_broken"}));
+                  dropped(status,
+                          {"lan_malformed", "lan_unroutable", "no_route", "lan_too_big", "no_class",
+                           "ttl_expired", "peer_down", "wan_queue_full", "wan_queue_codel",
+                           "wan_queue_old", "wan_places_full", "stream_broken"}) +
+                  number(lane, "waiting"));
     EXPECT_EQ(number(lane, "sent"), number(counters, "lan_sent"));
     const Json& in = lane["received"];
     EXPECT_EQ(number(in, "seen"), number(in, "out") + number(in, "held") + number(in, "queued") +
@@ -82,7 +84,7 @@ TEST_F(GatewayState, accounts_add_up_when_there_is_too_much) {
   const Json at_a = a().status(), at_b = b().status();
   expect_balanced(at_a);
   expect_balanced(at_b);
-  const uint64_t full = dropped(at_a, {"wan_queue_full"});
+  const uint64_t full = dropped(at_a, {"wan_queue_full", "wan_queue_codel"});
   tell(std::to_string(full) + " refused by A's queue");
   EXPECT_GT(full, 0u);
   const Json &sent = at_a["classes"][0], &received = at_b["classes"][0]["received"];

@@ -134,8 +134,9 @@ TEST(GatewayEcn, a_mark_on_what_is_not_capable_changes_nothing_and_is_counted) {
   EXPECT_EQ(sites.gateway(2).counters().read_any_thread(Counter::marks_lost), 100u);
 }
 
-// Twice the link's rate for a second: what waits is marked, then refused, and never waits long.
-TEST(GatewayQueue, is_marked_above_its_half_and_bounded_in_time) {
+// Twice the link's rate for a second: those who wait are told, then what comes is refused, and
+// nobody ever waits long.
+TEST(GatewayQueue, is_told_early_and_bounded_in_time) {
   constexpr Duration queue = Duration::from_ms(40);
   TwoSitesOptions options{.seed = 59, .rate = Rate::from_mbps(50)};
   options.classes = {{.name = "all", .queue = queue}};
@@ -144,26 +145,27 @@ TEST(GatewayQueue, is_marked_above_its_half_and_bounded_in_time) {
   sites.run_for(one_way * 4);
   for (const uint8_t ecn : {0, 2}) {
     sites.host(1).add_flow({.number = static_cast<uint16_t>(1 + ecn),
-                            .rate = Rate::from_mbps(50),
+                            .rate = Rate::from_mbps(48 + 2 * ecn),  // never in step
                             .packets = 6250,
                             .begin = sites.now(),
                             .ecn = ecn});
   }
   sites.run_for(Duration::from_s(3));
   const Drops& drops = sites.gateway(1).drops();
-  EXPECT_GT(drops.read_any_thread(DropReason::wan_queue_full), 3000u);
+  const uint64_t full = drops.read_any_thread(DropReason::wan_queue_full);
+  const uint64_t early = drops.read_any_thread(DropReason::wan_queue_codel);
+  EXPECT_GT(full, 3000u) << "neither slows down";
+  EXPECT_GT(early, 0u);
   EXPECT_EQ(sites.gateway(1).counters().read_any_thread(Counter::lan_in),
-            sites.gateway(1).counters().read_any_thread(Counter::lan_sent) +
-                drops.read_any_thread(DropReason::wan_queue_full));
+            sites.gateway(1).counters().read_any_thread(Counter::lan_sent) + full + early);
   const FlowReport& deaf = sites.host(2).report(1);
   const FlowReport& capable = sites.host(2).report(3);
   EXPECT_EQ(deaf.marked, 0u);
-  // The first half of the queue fills within 20 ms; from then on all are marked.
-  EXPECT_GT(capable.marked, capable.received * 9 / 10);
+  EXPECT_GT(capable.marked, 0u);
   EXPECT_LT(capable.marked, capable.received);
   EXPECT_EQ(sites.gateway(1).counters().read_any_thread(Counter::lan_marked), capable.marked);
   for (const FlowReport* report : {&deaf, &capable}) {
-    EXPECT_LT(report->delay_max, one_way + queue + Duration::from_ms(2));
+    EXPECT_LT(report->delay_max, one_way + queue + Duration::from_ms(3));
     EXPECT_GT(report->delay_max, one_way + queue / 2);
     EXPECT_EQ(report->wrong + report->doubled, 0u);
   }

@@ -116,6 +116,28 @@ void Host::turn(Instant now) {
       flow.due += flow.options.rate.time_for(Bytes(flow.options.bytes));
     }
   }
+  for (HostProgram* program : programs_) {
+    while (try_send(*program, now)) {
+    }
+  }
+}
+
+bool Host::try_send(HostProgram& program, Instant now) {
+  Packet* packet = nullptr;
+  if (port_.take_burst({&packet, 1}) == 0) return false;
+  packet->bytes = static_cast<uint32_t>(program.write_next({packet->data, packet->bytes_max}, now));
+  if (packet->bytes > 0) return try_send(*packet, now);
+  port_.give_back({&packet, 1});
+  return false;
+}
+
+bool Host::try_send(Packet& packet, Instant now) {
+  packet.peer = gateway_;
+  packet.path = 0;
+  Packet* const one = &packet;
+  if (port_.tx_burst({&one, 1}, now) == 1) return true;
+  port_.give_back({&one, 1});
+  return false;
 }
 
 bool Host::try_send(Flow& flow, Instant now) {
@@ -131,18 +153,15 @@ bool Host::try_send(Flow& flow, Instant now) {
     ip[i] = pattern(options.number, flow.sent, i);
   }
   packet->bytes = options.bytes;
-  packet->peer = gateway_;
-  packet->path = 0;
-  if (port_.tx_burst({&packet, 1}, now) == 0) {
-    port_.give_back({&packet, 1});
-    return false;
-  }
+  if (!try_send(*packet, now)) return false;
   ++flow.sent;
   ++sent_;
   return true;
 }
 
 void Host::take(const Packet& packet, Instant now) {
+  const auto is_taker = [&](HostProgram* program) { return program->try_take(packet, now); };
+  if (std::ranges::any_of(programs_, is_taker)) return;
   Story story{};
   const size_t story_at = ip_bytes_of(packet.data[0] >> 4 == 6) + upper_bytes;
   if (packet.bytes >= story_at + sizeof(story)) {
@@ -184,6 +203,7 @@ Instant Host::next_deadline() const {
   for (const Flow& flow : flows_) {
     if (flow.sent < flow.options.packets) next = std::min(next, flow.due);
   }
+  for (const HostProgram* program : programs_) next = std::min(next, program->next_due());
   return next;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "dataplane/gateway/options.h"
@@ -47,12 +48,25 @@ struct FlowReport {
   std::vector<Instant> arrivals;  ///< beside `delays`
 };
 
+/// What else a host runs: takes its own packets and writes more whenever it likes.
+class HostProgram {
+ public:
+  virtual ~HostProgram() = default;
+  /// False: the packet is somebody else's.
+  virtual bool try_take(const Packet& packet, Instant now) = 0;
+  /// Writes the next IP packet and returns its bytes; 0: none now.
+  virtual size_t write_next(std::span<uint8_t> ip, Instant now) = 0;
+  virtual Instant next_due() const = 0;
+};
+
 class Host final : public Actor {
  public:
   /// `gateway` is the port's number for it.
   Host(Port& port, uint16_t gateway) : port_(port), gateway_(gateway) {}
 
   void add_flow(const FlowOptions& flow) { flows_.push_back({flow, flow.begin, 0}); }
+  /// `program` outlives the host's turns.
+  void run(HostProgram& program) { programs_.push_back(&program); }
   /// Ends what has not been sent of all flows.
   void stop() { flows_.clear(); }
 
@@ -76,10 +90,13 @@ class Host final : public Actor {
 
   void take(const Packet& packet, Instant now);
   bool try_send(Flow& flow, Instant now);
+  bool try_send(HostProgram& program, Instant now);
+  bool try_send(Packet& packet, Instant now);
 
   Port& port_;
   uint16_t gateway_;
   std::vector<Flow> flows_;
+  std::vector<HostProgram*> programs_;
   std::map<uint16_t, FlowReport> reports_;
   uint64_t sent_ = 0, received_ = 0, foreign_ = 0;
   std::vector<std::vector<uint8_t>> foreign_packets_;

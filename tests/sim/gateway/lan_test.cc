@@ -174,7 +174,7 @@ TEST(GatewayMemory, runs_short_and_gives_up_the_oldest_holes) {
   loses = true;
   sites.host(1).add_flow({.kind = PacketKind::Tcp,
                           .bytes = 84,
-                          .rate = Rate::from_mbps(200),
+                          .rate = Rate::from_mbps(400),
                           .packets = 100'000,
                           .begin = sites.now()});
   sites.run_for(Duration::from_s(4));

@@ -23,8 +23,8 @@ ClassOptions class_of_a_tenth() {
 
 struct Site {
   explicit Site(const ClassOptions& options = class_of_a_tenth(), const SlotWire::Shape& shape = {})
-      : wire(shape), lane(SendLane::make(options, wire.stream(), wire.counters()).value()) {
-    lane.set_rate(80_Mbps);
+      : wire(shape), lane(SendLane::make(options, wire.stream(), wire.counters(), drops).value()) {
+    lane.set_rate(80_Mbps, 80_Mbps);
     wire.start(shape.payload_bytes, start);
     lane.restart(start);
   }
@@ -42,17 +42,21 @@ struct Site {
     drops.add(why);
     return why;
   }
-  void end_turn() { drops.add(DropReason::stream_broken, lane.end_turn(start)); }
+  void end_turn(Instant now = start) {
+    lane.send_waiting(now);
+    lane.end_turn(now);
+  }
+  uint64_t dropped(DropReason reason) { return drops.read_any_thread(reason); }
   uint64_t count(Counter counter) { return wire.counters().read_any_thread(counter); }
-  /// in = sent + refused + queued
+  /// in = sent + dropped + waiting
   bool adds_up() {
     return count(Counter::lan_in) == count(Counter::lan_sent) + drops.snapshot_any_thread().sum() +
-                                         lane.writer().queued_count();
+                                         lane.writer().queued_count() + lane.queue().frames();
   }
 
   SlotWire wire;
-  SendLane lane;
   Drops drops;
+  SendLane lane;
 };
 
 ByteVector packet_of(size_t bytes, uint8_t ecn = 0) {
@@ -84,87 +88,129 @@ TEST(SendLane, numbers_the_frames_of_each_bucket) {
   EXPECT_EQ(site.wire.frames().at(0).header.bucket_seq, 0u) << "a new epoch counts anew";
 }
 
-TEST(SendLane, refuses_beyond_its_queue_and_keeps_the_numbers_whole) {
+TEST(SendLane, keeps_little_in_the_stream_and_no_more_than_queue_allows) {
   Site site;
   EXPECT_EQ(site.lane.queue_bytes_max(), 100'000u);
-  uint32_t taken = 0;
-  while (!site.offer(packet_of(1000))) {
-    ++taken;
+  for (int i = 0; i < 200; ++i) {
+    const auto why = site.offer(packet_of(1000));
+    EXPECT_EQ(why.value_or(DropReason::no_class),
+              i < 99 ? DropReason::no_class : DropReason::wan_queue_full);
     site.end_turn();
   }
-  EXPECT_EQ(taken, 99u) << "of 1016 bytes each in a slot of its own";
-  EXPECT_EQ(site.drops.read_any_thread(DropReason::wan_queue_full), 1u);
+  EXPECT_EQ(site.wire.stream().waiting_bytes(), 30 * 1016u) << "3 ms, the last of it begun";
+  EXPECT_LE(site.lane.waiting_bytes(), 100'000u);
+  EXPECT_EQ(site.dropped(DropReason::wan_queue_full), 200u - 30 - 69);
+  EXPECT_TRUE(site.adds_up());
+  for (int i = 0; i < 4; ++i) {
+    site.wire.cross(start);
+    site.end_turn();
+  }
   site.wire.cross(start);
-  EXPECT_EQ(site.offer(packet_of(1000)), std::nullopt);
-  site.end_turn();
-  site.wire.cross(start);
-  EXPECT_EQ(site.wire.frames().back().header.bucket_seq, 99u) << "the refused one took none";
+  EXPECT_EQ(site.wire.frames().back().header.bucket_seq, 98u) << "in the order in which they came";
+  EXPECT_TRUE(site.lane.is_idle());
   EXPECT_TRUE(site.adds_up());
 }
 
-TEST(SendLane, refuses_when_no_message_can_be_opened) {
-  ClassOptions options = class_of_a_tenth();
-  options.queue = 10_s;
-  Site site(options, {.messages = 2, .slots = 38, .payload_bytes = 256});
-  EXPECT_EQ(site.offer(packet_of(9000)), std::nullopt);
-  EXPECT_EQ(site.offer(packet_of(9000)), std::nullopt);
-  EXPECT_EQ(site.offer(packet_of(9000)), DropReason::wan_places_full);
-}
-
 // A slot counts as one, whatever is in it.
-TEST(SendLane, small_frames_one_by_one_use_up_messages_long_before_its_queue) {
+TEST(SendLane, small_frames_one_by_one_use_up_messages_and_wait) {
   ClassOptions options = class_of_a_tenth();
   options.queue = 10_s;
+  options.queue_memory = Bytes(0);  // that is, of one large frame
   Site site(options, {.messages = 2, .slots = 38, .payload_bytes = 256});
-  for (int i = 0; i < 2 * 38; ++i) {
-    EXPECT_EQ(site.offer(packet_of(40)), std::nullopt) << i;
+  for (int i = 0; i < 2 * 38 + 100; ++i) {
+    site.offer(packet_of(40));
     site.end_turn();
   }
-  EXPECT_EQ(site.offer(packet_of(40)), DropReason::wan_places_full);
-  EXPECT_LT(site.wire.stream().waiting_bytes(), site.lane.queue_bytes_max() / 100);
-  EXPECT_EQ(site.drops.read_any_thread(DropReason::wan_queue_full), 0u);
+  EXPECT_EQ(site.lane.queue().frames(), 96u) << "3 units of 32 bytes each, of 289";
+  EXPECT_EQ(site.dropped(DropReason::wan_places_full), 4u);
+  EXPECT_EQ(site.dropped(DropReason::wan_queue_full), 0u);
+  EXPECT_FALSE(site.lane.is_hungry()) << "who is short of places is not waiting for a turn";
+  EXPECT_TRUE(site.adds_up());
 }
 
-TEST(SendLane, marks_those_who_understand_above_half_of_its_queue) {
-  Site site;
-  for (int i = 0; i < 49; ++i) {
-    site.offer(packet_of(1000, ecn_ect0));
-    site.end_turn();
-  }
-  EXPECT_EQ(site.count(Counter::lan_marked), 0u);
-  for (int i = 0; i < 2; ++i) {
-    site.offer(packet_of(1000, ecn_ect0));
-    site.end_turn();
-  }
-  EXPECT_EQ(site.count(Counter::lan_marked), 1u) << "the 51st met 49,784 and 50,800 bytes";
-  site.offer(packet_of(1000));
-  site.offer(packet_of(1000, ecn_ce));
-  EXPECT_EQ(site.count(Counter::lan_marked), 1u) << "not capable, or marked before";
+ClassOptions patient() {
+  ClassOptions options = class_of_a_tenth();
+  options.queue = 100_ms;
+  options.hold = 10_s;
+  return options;
+}
+
+TEST(SendLane, drops_what_waits_in_a_queue_that_is_too_old) {
+  ClassOptions options = patient();
+  options.hold = 50_ms;
+  Site site(options);
+  for (int i = 0; i < 40; ++i) site.offer(packet_of(1000));
   site.end_turn();
+  const uint64_t waiting = site.lane.queue().frames();
+  EXPECT_EQ(waiting, 9u);
   site.wire.cross(start);
-  const auto frames = site.wire.frames();
-  EXPECT_EQ(frames.at(49).bytes, packet_of(1000, ecn_ect0));
-  EXPECT_EQ(frames.at(50).bytes, packet_of(1000, ecn_ce));
-  EXPECT_EQ(frames.at(51).bytes, packet_of(1000));
+  site.end_turn(start + 50_ms);
+  EXPECT_EQ(site.dropped(DropReason::wan_queue_old), waiting);
+  EXPECT_TRUE(site.adds_up());
+}
+
+/// A queue that stands for as long as it is looked at: 20 ms of frames that came at once, and as
+/// many come as leave.
+void stand_for(Site& site, Duration time, uint8_t ecn, bool goes_back) {
+  const auto offer = [&](Instant now) {
+    ByteVector packet = packet_of(1000, ecn);
+    Admitted how;
+    how.bytes = 1000;
+    how.ecn = ecn;
+    how.goes_back = goes_back;
+    DropReason why{};
+    site.wire.counters().add(Counter::lan_in);
+    EXPECT_TRUE(site.lane.try_offer(how, packet, now, why));
+  };
+  for (int i = 0; i < 700; ++i) offer(start);
+  for (Instant now = start; now < start + time; now += 3_ms) {
+    site.wire.cross(now);
+    for (int i = 0; i < 31; ++i) offer(now);
+    site.end_turn(now);
+    site.wire.retire_below(MessageSeq(0), now);
+  }
+}
+
+TEST(SendLane, tells_senders_of_a_queue_that_stands) {
+  const SlotWire::Shape large{.messages = 64, .slots = 1024};
+  Site deaf(patient(), large), capable(patient(), large), going_back(patient(), large);
+  stand_for(deaf, 400_ms, ecn_not_capable, false);
+  stand_for(capable, 400_ms, ecn_ect0, false);
+  stand_for(going_back, 400_ms, ecn_not_capable, true);
+  EXPECT_GT(deaf.dropped(DropReason::wan_queue_codel), 3u);
+  EXPECT_EQ(deaf.count(Counter::lan_marked), 0u);
+  EXPECT_EQ(capable.dropped(DropReason::wan_queue_codel), 0u);
+  EXPECT_GT(capable.count(Counter::lan_marked), 3u);
+  EXPECT_EQ(going_back.dropped(DropReason::wan_queue_codel), 0u) << "it would all come again";
+  for (Site* site : {&deaf, &capable, &going_back}) EXPECT_TRUE(site->adds_up());
+}
+
+TEST(SendLane, tells_nobody_of_what_stands_because_the_gateway_did) {
+  Site site(patient(), {.messages = 64, .slots = 1024});
+  site.lane.on_gap(100_ms, start);
+  stand_for(site, 400_ms, ecn_ect0, false);
+  EXPECT_EQ(site.count(Counter::lan_marked), 0u);
 }
 
 TEST(SendLane, marks_nobody_where_the_class_says_so) {
-  ClassOptions options = class_of_a_tenth();
+  ClassOptions options = patient();
   options.mark = false;
-  Site site(options);
-  while (!site.offer(packet_of(1000, ecn_ect0))) site.end_turn();
+  Site site(options, {.messages = 64, .slots = 1024});
+  stand_for(site, 400_ms, ecn_ect0, false);
   EXPECT_EQ(site.count(Counter::lan_marked), 0u);
+  EXPECT_GT(site.dropped(DropReason::wan_queue_codel), 3u);
 }
 
 TEST(SendLane, a_slow_link_still_has_room_for_a_few_frames) {
   Site site;
-  site.lane.set_rate(Rate::from_bps(1000));
+  site.lane.set_rate(Rate::from_bps(1000), Rate::from_bps(1000));
   EXPECT_EQ(site.lane.queue_bytes_max(), 4u * 9216);
 }
 
 TEST(SendLane, takes_nothing_for_a_peer_that_is_down) {
   SlotWire wire({});
-  SendLane lane = SendLane::make(class_of_a_tenth(), wire.stream(), wire.counters()).value();
+  Drops drops;
+  SendLane lane = SendLane::make(class_of_a_tenth(), wire.stream(), wire.counters(), drops).value();
   ByteVector packet = packet_of(100);
   DropReason why{};
   EXPECT_FALSE(lane.try_offer({.bytes = 100}, packet, start, why));
@@ -196,8 +242,9 @@ TEST(SendLane, its_accounts_add_up_whatever_happens) {
       ASSERT_TRUE(site.adds_up()) << i;
     }
     if (prng.chance(0.2)) site.wire.cross(start);
-    if (prng.chance(0.01)) {
+    if (prng.chance(0.05)) {
       site.wire.stop(start);
+      if (prng.chance(0.5)) site.end_turn();
       site.wire.start(512, start);
       site.lane.restart(start);
     }
@@ -207,6 +254,7 @@ TEST(SendLane, its_accounts_add_up_whatever_happens) {
   EXPECT_GT(site.count(Counter::lan_sent), 100u);
   EXPECT_GT(site.drops.read_any_thread(DropReason::wan_places_full), 100u);
   EXPECT_GT(site.drops.read_any_thread(DropReason::stream_broken), 1u);
+  EXPECT_GT(site.drops.read_any_thread(DropReason::peer_down), 1u);
 }
 
 }  // namespace

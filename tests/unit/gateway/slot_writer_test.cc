@@ -31,7 +31,7 @@ struct Way {
     writer.restart(start);
   }
   Appended append(const WireFrame& frame, uint8_t ecn = 0, uint8_t dscp = 0, Instant now = start) {
-    return writer.append(frame.header, frame.bytes, ecn, dscp, now);
+    return writer.append(frame.header, frame.bytes, {ecn, dscp, now}, now);
   }
   /// Everything appended so far arrives.
   std::vector<WireFrame> arrived(Instant now = start) {
@@ -178,12 +178,12 @@ TEST(SlotWriter, without_an_epoch_takes_nothing) {
   SlotWire wire({});
   SlotWriter writer = SlotWriter::make(wire.stream()).value();
   const WireFrame frame = frame_of(100);
-  EXPECT_EQ(writer.append(frame.header, frame.bytes, 0, 0, start), Appended::Broken);
+  EXPECT_EQ(writer.append(frame.header, frame.bytes, {.since = start}, start), Appended::Broken);
   wire.start(1024, start);
   writer.restart(start);
-  EXPECT_EQ(writer.append(frame.header, frame.bytes, 0, 0, start), Appended::Taken);
+  EXPECT_EQ(writer.append(frame.header, frame.bytes, {.since = start}, start), Appended::Taken);
   wire.stop(start);
-  EXPECT_EQ(writer.append(frame.header, frame.bytes, 0, 0, start), Appended::Broken);
+  EXPECT_EQ(writer.append(frame.header, frame.bytes, {.since = start}, start), Appended::Broken);
   writer.end_turn(start);
   EXPECT_EQ(writer.lost_count(), 1u) << "the first was in an unfinished slot";
   EXPECT_EQ(writer.sent_count(), 0u);

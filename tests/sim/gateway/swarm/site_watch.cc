@@ -13,8 +13,8 @@ uint64_t turned_away(const Drops::Snapshot& drops) {
   for (const DropReason reason :
        {DropReason::lan_malformed, DropReason::lan_unroutable, DropReason::no_route,
         DropReason::lan_too_big, DropReason::no_class, DropReason::ttl_expired,
-        DropReason::peer_down, DropReason::wan_queue_full, DropReason::wan_places_full,
-        DropReason::stream_broken}) {
+        DropReason::peer_down, DropReason::wan_queue_full, DropReason::wan_queue_codel,
+        DropReason::wan_queue_old, DropReason::wan_places_full, DropReason::stream_broken}) {
     total += drops[reason];
   }
   return total;
@@ -67,10 +67,11 @@ void SiteWatch::check_accounts(int site, const site::SiteState& state) {
   const PortCounters lan = sites_->seat(site).lan_port().counters();
   const uint64_t in = lan.rx_packets - before.rx_packets;
   const uint64_t out = lan.tx_packets - before.tx_packets;
-  const uint64_t taken = state.rooms[Counter::lan_sent] + turned_away(state.drops);
+  uint64_t taken = state.rooms[Counter::lan_sent] + turned_away(state.drops);
+  for (const gateway::LaneView& lane : state.lanes) taken += lane.waiting;
   if (in != state.rooms[Counter::lan_in] || in != taken) {
     complain("conservation", site,
-             against(in, "packets came from the LAN", taken, "were sent on or dropped"));
+             against(in, "packets came from the LAN", taken, "were sent on or dropped, or wait"));
   }
   uint64_t lanes_out = 0;
   for (const gateway::LaneView& lane : state.lanes) {
