@@ -70,7 +70,7 @@ void Order::take(uint32_t index, Instant now) {
   }
   go_to(bucket.front, seq_of(frame) + 1, frame.parsed);
   sink_.on_released(index, now);
-  run(bucket, now);
+  if (!bucket.held.is_empty()) run(bucket, now);
 }
 
 void Order::hold(uint32_t index, Instant now) {
@@ -94,7 +94,9 @@ void Order::run(Bucket& bucket, Instant now) {
 }
 
 void Order::go_to(Front& front, BucketSeq next, const ParsedFrame& frame) {
-  front = {next, frame.seq, frame.slot};
+  front.next = next;
+  front.message = frame.seq;
+  front.slot = frame.slot;
 }
 
 // Releases everything in the bucket up to the frame, in order, passing over what is not there.

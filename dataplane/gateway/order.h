@@ -111,8 +111,8 @@ class Order {
 
   int64_t slots_between(const Front& front, const ParsedFrame& frame) const;
   bool is_too_far(const Front& front, const ParsedFrame& frame) const;
-  bool is_astray(const ParsedFrame& frame);
-  void follow(Bucket& bucket, const ParsedFrame& frame, Instant now);
+  [[gnu::cold]] bool is_astray(const ParsedFrame& frame);
+  [[gnu::cold]] void follow(Bucket& bucket, const ParsedFrame& frame, Instant now);
   void hold(uint32_t frame, Instant now);
   void run(Bucket& bucket, Instant now);
   static void go_to(Front& front, BucketSeq next, const ParsedFrame& frame);
