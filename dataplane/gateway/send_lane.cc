@@ -16,7 +16,8 @@ constexpr uint64_t ahead_bytes_min = 2 * limits::frame_bytes_max;
 }  // namespace
 
 QueueTimes QueueTimes::of(const ClassOptions& options, Duration rtt) {
-  constexpr Duration interval_min = Duration::from_ms(100);
+  // Repair that must be repaired itself stops a flow for two RTTs: one of these is to be within.
+  constexpr Duration interval_min = Duration::from_ms(200);
   const Duration most = options.queue.value_or(queue_by_rtt(rtt, options.hold));
   return {.most = most, .codel = {.target = most / 2, .interval = std::max(rtt * 6, interval_min)}};
 }

@@ -64,7 +64,7 @@ TEST_P(GatewayTcp, one_cubic_flow_fills_the_line) {
   TcpReceiver receiver(options);
   sites.host(1).run(sender);
   sites.host(2).run(receiver);
-  constexpr Duration start = Duration::from_s(4), time = Duration::from_s(12);
+  constexpr Duration start = Duration::from_s(8), time = Duration::from_s(10);
   sites.run_for(start);
   const uint64_t before = receiver.good_bytes();
   sites.run_for(time);

@@ -174,9 +174,9 @@ void stand_for(Site& site, Duration time, uint8_t ecn, bool goes_back) {
 TEST(SendLane, tells_senders_of_a_queue_that_stands) {
   const SlotWire::Shape large{.messages = 64, .slots = 1024};
   Site deaf(patient(), large), capable(patient(), large), going_back(patient(), large);
-  stand_for(deaf, 400_ms, ecn_not_capable, false);
-  stand_for(capable, 400_ms, ecn_ect0, false);
-  stand_for(going_back, 400_ms, ecn_not_capable, true);
+  stand_for(deaf, 900_ms, ecn_not_capable, false);
+  stand_for(capable, 900_ms, ecn_ect0, false);
+  stand_for(going_back, 900_ms, ecn_not_capable, true);
   EXPECT_GT(deaf.dropped(DropReason::wan_queue_codel), 3u);
   EXPECT_EQ(deaf.count(Counter::lan_marked), 0u);
   EXPECT_EQ(capable.dropped(DropReason::wan_queue_codel), 0u);
@@ -188,7 +188,7 @@ TEST(SendLane, tells_senders_of_a_queue_that_stands) {
 TEST(SendLane, tells_nobody_of_what_stands_because_the_gateway_did) {
   Site site(patient(), {.messages = 64, .slots = 1024});
   site.lane.on_gap(100_ms, start);
-  stand_for(site, 400_ms, ecn_ect0, false);
+  stand_for(site, 900_ms, ecn_ect0, false);
   EXPECT_EQ(site.count(Counter::lan_marked), 0u);
 }
 
@@ -196,7 +196,7 @@ TEST(SendLane, marks_nobody_where_the_class_says_so) {
   ClassOptions options = patient();
   options.mark = false;
   Site site(options, {.messages = 64, .slots = 1024});
-  stand_for(site, 400_ms, ecn_ect0, false);
+  stand_for(site, 900_ms, ecn_ect0, false);
   EXPECT_EQ(site.count(Counter::lan_marked), 0u);
   EXPECT_GT(site.dropped(DropReason::wan_queue_codel), 3u);
 }
