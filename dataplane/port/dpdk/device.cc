@@ -76,7 +76,8 @@ std::string advice_for(const std::string& device) {
   }
   if (driver == "net_af_packet") {
     return "; it takes CAP_NET_RAW; where PACKET_FANOUT is refused, another process of this "
-           "network namespace has the same fanout group (process id XOR interface index): start again";
+           "network namespace has the same fanout group (process id XOR interface index): start "
+           "again";
   }
   if (driver == "net_tap") {
     return "; it takes CAP_NET_ADMIN, and an interface that exists already must be made by `ip "

@@ -17,8 +17,8 @@ cw_swarm_mutant(credit_is_granted_twice SWARM gateway_swarm FOUND_BY credit
 
 cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
   SOURCE dataplane/gateway/order.cc
-  FROM "if (bucket.front.next.is_before(seq_of(frames_.at(bucket.held.front(frames_))))) return;"
-  TO "")
+  FROM "if (ahead > 0) return hold(index, now);"
+  TO "if (ahead > 0) return sink_.on_released(index, now);")
 
 cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age
   SOURCE dataplane/sdr/send_slots.cc

@@ -13,7 +13,7 @@ constexpr uint64_t of_few = 20;  // where both are next to nothing
 constexpr bool holds_to_resends = false;
 
 /// Whether a rate that fell for what is over by now is no excuse: it still is one.
-constexpr bool rates_recover = false;
+constexpr bool rates_recover = true;
 
 constexpr uint16_t first_proof = 0x2000;
 
