@@ -93,9 +93,9 @@ struct ClassConfig {
   Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();
   Duration block_age = Duration::max();
   bool mark = true, fair = false;
-  /// The most that may wait when the RTT has grown to four times pair.rtt.
-  Duration queue_worst(Duration rtt) const {
-    return queue != Duration::max() ? queue : gateway::queue_by_rtt(rtt * 4, hold);
+  /// The most that may wait when the RTT has grown to pair.rtt_max.
+  Duration queue_worst(Duration rtt_max) const {
+    return queue != Duration::max() ? queue : gateway::queue_by_rtt(rtt_max, hold);
   }
   // Known when the class has been read; then none of the above is at its max() either, save queue.
   cw_policy_limits needs{};

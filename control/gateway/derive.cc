@@ -67,7 +67,7 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
 
 Bytes queue_memory_of(const ClassConfig& it, const Config& config) {
   // Notes before frames take a quarter, where those are not small.
-  const Duration worst = it.queue_worst(config.pair.rtt);
+  const Duration worst = it.queue_worst(config.pair.rtt_max);
   return config.link_rate().bytes_in(worst + worst / 4) + Bytes(64 << 10);
 }
 

@@ -72,10 +72,10 @@ struct ClassOptions {
 
 /// What may wait for the link where a class does not say. Who is told by loss gives up three tenths
 /// of its window, and what a policy mends comes an RTT later, all of the row behind it at once:
-/// only who had as much waiting fills the line meanwhile. Never so long that it is too old to be
-/// mended.
+/// two RTTs are one of his, and only who had as much waiting as is on the way fills the line
+/// meanwhile; half of the queue may stand. Never so long that it is too old to be mended.
 constexpr Duration queue_by_rtt(Duration rtt, Duration hold) {
-  return std::min(std::max(rtt * 2, Duration::from_ms(50)), hold / 2);
+  return std::min(std::max(rtt * 4, Duration::from_ms(50)), hold / 2);
 }
 
 /// A peer gateway as the LAN side sees it.
