@@ -237,10 +237,9 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
           "When the hosts send again by themselves; none: not known, for RoCE 67.1 ms.")
       .range("1 ms", "60 s")
       .or_none();
-  row.key(
-         "queue", it.queue,
-         "What may wait for the link; none: four RTTs as measured, 50 ms at least, half of hold at "
-          "most.")
+  row.key("queue", it.queue,
+          "What may wait for the link; none: four RTTs as measured, from 50 ms to half of hold. "
+          "Senders of a queue that stands are told long before.")
       .range("1 ms", "10 s")
       .or_none();
   row.key("mark", it.mark, "Whether ECN tells them, where they understand it, and not a drop.");
