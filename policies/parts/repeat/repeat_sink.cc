@@ -59,8 +59,10 @@ void RepeatSink::on_arrived(const cw_fact_arrived& fact, Instant now) {
   look_closer(message, now);
 }
 
-/// The path's own numbers say that slots are overdue: no need to wait for the budget.
+/// The path's own numbers say that slots are overdue: no need to wait for the budget, unless slots
+/// before them may still be on their way by a slower path, which whoever asks would ask for too.
 void RepeatSink::on_lost(const cw_fact_lost& fact, Instant now) {
+  if (link_.skew > Duration()) return;
   SinkMessage* message = fact.message == CW_UNKNOWN ? nullptr : find_open(fact.message);
   if (message == nullptr || !settings_.asks) return;
   const SlotRun known{fact.first, std::min(fact.first + fact.count, message->received.highest)};

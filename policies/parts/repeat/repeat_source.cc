@@ -16,7 +16,6 @@ constexpr size_t queue_max = 1'024;
 constexpr uint32_t probe_slots = 8;
 // Four round trips of them.
 constexpr size_t witnesses_max = 64;
-constexpr int64_t witnesses_per_rtt = 16;
 
 }  // namespace
 
@@ -74,9 +73,18 @@ void RepeatSource::on_closed(const cw_fact_closed& fact, Instant) {
 
 void RepeatSource::on_sent(const cw_fact_sent& fact, Instant) {
   SourceMessage& message = *state_of<SourceMessage>(fact);
-  // Our sends are runs. A strided one is kept as the run that covers it.
-  const SlotRun slots{fact.first, fact.first + (fact.count - 1) * std::max(fact.stride, 1u) + 1};
+  const uint32_t stride = std::max(fact.stride, 1u);
+  const SlotRun slots{fact.first, fact.first + (fact.count - 1) * stride + 1};
   if (message.is_over || fact.kind == CW_SEND_REPAIR || slots.end > slots_max_) return;
+  // New ones take turns over the paths: kept as the run that covers them. What lies between two
+  // that were sent again left at another time.
+  if (fact.kind == CW_SEND_DATA || stride == 1) return left(message, fact, slots);
+  for (uint32_t slot = slots.first; slot < slots.end; slot += stride) {
+    left(message, fact, {slot, slot + 1});
+  }
+}
+
+void RepeatSource::left(SourceMessage& message, const cw_fact_sent& fact, SlotRun slots) {
   const Instant at = Instant::from_ns(fact.departed_ns);
   const bool is_first = fact.kind == CW_SEND_DATA;
   // A slot below what has left before may be missed already, like one that is resent.
@@ -90,7 +98,7 @@ void RepeatSource::on_sent(const cw_fact_sent& fact, Instant) {
   }
   RangeFifo& fifo = is_in_order ? fresh_ : resent_;
   // Full: they count as old at once. A duplicate is cheaper than a slot nobody sends again.
-  if (!fifo.try_push(fact.message, slots, at, times_.grain)) {
+  if (!fifo.try_push(fact.message, slots, at, times_.grain, is_first ? First : Any)) {
     marks_.clear(message.marks, Young, slots);
   }
 }
@@ -250,99 +258,6 @@ void RepeatSource::forget_deadline(const SourceMessage& message) {
   messages_.for_each([&](const SourceMessage& other) {
     if (!other.is_over) deadline_next_ = std::min(deadline_next_, other.deadline);
   });
-}
-
-// ---- departures ---------------------------------------------------------------------------------
-
-void RepeatSource::depart(uint32_t message, SlotRun slots, Instant at, Departure what) {
-  if (departed_.is_full()) sweep_oldest();
-  departed_.try_push(message, slots, at, times_.grain, what);
-}
-
-/// Makes room: the entries of a message are replaced by one that covers all of it that may be
-/// outstanding, with the time of the latest departure, which is late but safe.
-void RepeatSource::sweep_oldest() {
-  while (departed_.count() + 2 > departed_.capacity()) {
-    const RangeFifo::Entry entry = departed_.pop();
-    SourceMessage* message = find_open(entry.message);
-    if (message == nullptr) continue;
-    const bool is_covered = message->swept_at != Instant() && message->swept_at != entry.at;
-    if (is_covered) continue;
-    departed_.try_push(entry.message, {message->cumulative, message->appended_end}, entry.at, {},
-                       Any);
-    message->swept_at = departed_.back().at;
-  }
-}
-
-/// Shortens the entry to its first slot that is not acknowledged; false when there is none.
-bool RepeatSource::drop_acknowledged(RangeFifo::Entry& entry) {
-  const SourceMessage* message = find_open(entry.message);
-  if (message == nullptr) return false;
-  const auto acknowledged = [&](uint32_t i) {
-    return marks_.word(message->marks, Acknowledged, i);
-  };
-  const uint32_t from = std::max(entry.slots.first, message->cumulative);
-  entry.slots.first = next_clear(acknowledged, from, std::max(from, entry.slots.end));
-  return !entry.slots.is_empty();
-}
-
-void RepeatSource::age(RangeFifo& fifo, Duration age, Instant now) {
-  while (fifo.due(age) <= now) {
-    const RangeFifo::Entry entry = fifo.pop();
-    SourceMessage* message = find_open(entry.message);
-    if (message == nullptr) continue;
-    marks_.clear(message->marks, Young, entry.slots);
-  }
-}
-
-void RepeatSource::witness(const Witness& witness) {
-  if (witness.is_first) first_sent_ = witness.at;
-  if (witness.at < first_sent_ + link_.rtt && !witness.is_first) return;
-  const Duration apart = link_.rtt / witnesses_per_rtt;
-  if (!witnesses_.is_empty() && witness.at - witnesses_.back().at < apart) return;
-  if (witnesses_.is_full()) witnesses_.pop();  // there are younger ones for long enough
-  witnesses_.try_push(witness);
-}
-
-void RepeatSource::hear_witnesses(Instant now) {
-  for (size_t i = witnesses_.count(); i-- > 0;) {
-    Witness& it = witnesses_.at(i);
-    if (!is_acknowledged(it.message, it.slot)) continue;
-    if (!could_have_come(it, now)) {
-      it.at = Instant();  // nor later: it is not known which of them came
-      continue;
-    }
-    heard_.left = std::max(heard_.left, it.at);
-    for (; i != SIZE_MAX; --i) witnesses_.pop();
-    break;
-  }
-  // What leaves last has no younger witness.
-  if (!departed_.is_empty()) {
-    const RangeFifo::Entry& youngest = departed_.back();
-    const bool came =
-        youngest.kind == First && is_acknowledged(youngest.message, youngest.slots.end - 1);
-    if (came) heard_.left = std::max(heard_.left, youngest.at);
-  }
-  heard_.heard = now;
-}
-
-/// The sink tells what it has in several notes, and one that is lost comes again a tick later.
-void RepeatSource::ripen(Instant now) {
-  if (ripening_.left <= proven_ && heard_.left > proven_) ripening_ = heard_;
-  if (now < ripening_.heard + times_.ack_interval) return;
-  proven_ = std::max(proven_, ripening_.left);
-}
-
-/// When the oldest entry is to be sent again, as it is proven lost, or to be asked about.
-Instant RepeatSource::overdue_at() const {
-  if (departed_.is_empty()) return Instant::never();
-  const Instant left = departed_.due(Duration());
-  const Instant overdue = left + times_.rto;
-  if (is_proven(left)) return overdue;
-  const bool is_ripening = left + link_.skew <= ripening_.left;
-  if (is_ripening) return std::max(overdue, ripening_.heard + times_.ack_interval);
-  // What left later asks as well.
-  return std::max(departed_.back().at, probed_at_) + back_off_.of(times_.rto);
 }
 
 // ---- decisions ----------------------------------------------------------------------------------

@@ -112,6 +112,7 @@ class RepeatSource {
   void arm(Out& out);
 
   void age(RangeFifo& fifo, Duration age, Instant now);
+  void left(SourceMessage& message, const cw_fact_sent& fact, SlotRun slots);
   void depart(uint32_t message, SlotRun slots, Instant at, Departure what);
   void sweep_oldest();
   bool drop_acknowledged(RangeFifo::Entry& entry);

@@ -82,6 +82,30 @@ TEST_P(LongerRoute, costs_no_frame_and_few_resends) {
   EXPECT_LE(resent, lost + std::max(lost / 20, slots / 1000)) << drops;
 }
 
+// What is lost of the faster way is known before what left earlier has come by the slower one.
+TEST(UnlikeWays, cost_few_resends) {
+  SiteText text;
+  text.wan = "paths = 2\n";
+  text.classes = "[[class]]\nname = \"all\"\npolicy = \"selective_repeat\"\n";
+  Sites sites({.seed = 1, .files = site_files(2, text), .wan = line_of(Duration::from_ms(13))});
+  for (const WanRoute& way : {WanRoute{1, 2, 0}, WanRoute{2, 1, 0}}) {
+    sites.set_wan(way, line_of(Duration::from_ms(9)));
+  }
+  ASSERT_TRUE(sites.come_up(Duration::from_s(5)));
+  FlowOptions flow{.kind = PacketKind::Udp, .bytes = frame_bytes, .rate = Rate::from_mbps(200)};
+  flow.begin = sites.now();
+  flow.packets = flow.rate.bytes_in(stream_time).count() / frame_bytes;
+  sites.host(1).add_flow(flow);
+  sites.run_for(stream_time * 2);
+
+  const site::SiteState near = sites.state(1);
+  const uint64_t lost =
+      sites.wan_counters({1, 2, 0}).lost_total() + sites.wan_counters({1, 2, 1}).lost_total();
+  EXPECT_EQ(sites.host(2).report(1).received, flow.packets);
+  EXPECT_GT(lost, 100u);
+  EXPECT_LE(near.rooms[Counter::resends_sent], lost + lost / 20);
+}
+
 std::vector<Route> routes() {
   std::vector<Route> rows;
   const auto ms = [](int count) { return Duration::from_ms(count); };

@@ -54,3 +54,9 @@ cw_swarm_mutant(messages_never_end SWARM gateway_swarm FOUND_BY liveness
   SOURCE dataplane/gateway/slot_writer.cc
   FROM "if (next_due() <= now) close(now);"
   TO "if (next_due() <= now) last_append_ = now;")
+
+cw_swarm_mutant(who_asks_does_not_wait_for_slower_paths SWARM gateway_swarm FOUND_BY resends
+  SEED 190
+  SOURCE policies/parts/repeat/repeat_sink.cc
+  FROM "if (link_.skew > Duration()) return;"
+  TO "")

@@ -168,12 +168,6 @@ std::string SiteWatch::rates(int site) {
   return text;
 }
 
-bool SiteWatch::is_slowed(int from, int to) {
-  const auto number = static_cast<size_t>(to < from ? to - 1 : to - 2);
-  const Rate planned = sites_->seat(from).plan().peers[number].pacer.rate;
-  return sites_->state(from).peers[number].rate < planned.scaled(0.2);
-}
-
 void SiteWatch::complain(const char* checker, int site, const std::string& what) {
   verdicts_.complain_of(checker, "site " + std::to_string(site) + ": " + what);
 }

@@ -33,8 +33,6 @@ class SiteWatch final : public Checker, public TurnWatch {
   std::string unsettled();
   /// What it sends its peers at most, for a person.
   std::string rates(int site);
-  /// Whether that is less than a fifth of what its file says.
-  bool is_slowed(int from, int to);
   /// Whether no epoch has ended at any site.
   bool has_first_epochs();
 
