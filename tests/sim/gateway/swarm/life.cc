@@ -8,7 +8,7 @@ using namespace literals;
 
 /// Resends beyond true losses, as promised: so many of the losses, or of all slots.
 constexpr double of_losses = 0.05, of_slots = 0.001;
-constexpr uint64_t of_few = 20;  // where both are next to nothing
+constexpr uint64_t of_few = 40;  // until the jitter of a link is known, and where both are few
 
 constexpr uint16_t first_proof = 0x2000;
 
