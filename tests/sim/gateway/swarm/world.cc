@@ -197,10 +197,10 @@ bool SwarmWorld::promises_few_resends() const {
          wan.jitter_max + wan.reorder_delay <= one_way * 2;
 }
 
-// Nothing leaves that is older than hold; what is behind it in its order may wait for its being
-// given up, and then there are the way itself and its queues.
+// Nothing leaves that is older than hold; what is behind it in its order waits for as long again
+// where word of its being given up is lost, and then there are the way itself and its queues.
 Duration SwarmWorld::age_max() const {
-  return hold_max * 3 / 2 + delay_max + one_way * 2 + pause_max + 20_ms;
+  return hold_max * 2 + delay_max + one_way * 2 + pause_max + 20_ms;
 }
 
 Duration SwarmWorld::recovery_max() const { return 1_s + one_way * 2 * 20; }
