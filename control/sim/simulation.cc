@@ -85,10 +85,8 @@ void Simulation::shape(SimPort& sender, SimPort& receiver, SimPeers peers) {
 
 void Simulation::turn(Instant now) {
   for (const auto& site : sites_) site->turn_if_due(now);
-  const Site& source = *sites_.front();
   for (size_t i = 0; i < transfers_.size(); ++i) {
-    const Site& sink = *sites_[i + 1];
-    if (!transfers_[i]->turn(now, {source.had_turn(), sink.had_turn()})) continue;
+    if (!transfers_[i]->turn(now, sites_.front()->had_turn())) continue;
     sites_.front()->forget_wakeup();
     sites_[i + 1]->forget_wakeup();
   }

@@ -74,11 +74,11 @@ Transfer::Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario,
   completion_times_.reserve(workload_.messages);
 }
 
-bool Transfer::turn(Instant now, Turned turned) {
+bool Transfer::turn(Instant now, bool source_turned) {
   const uint64_t before = deeds();
   if (may_be_over()) complete_receives(now);
   post_receives();
-  if (turned.source) settle_sends(now);
+  if (source_turned) settle_sends(now);
   // A receive that is posted before its message opens never makes it wait for credit.
   if (source_.link().is_up() && sink_.link().is_up()) open_sends(now);
   return deeds() != before;

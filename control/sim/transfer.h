@@ -41,12 +41,9 @@ class Transfer {
   Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario, const Payload& payload,
            uint64_t seed);
 
-  /// Which of the two sites have just had a turn.
-  struct Turned {
-    bool source, sink;
-  };
-  /// Whether it did anything with the streams.
-  bool turn(Instant now, Turned turned);
+  /// `source_turned`: it has just had a turn, else its sends are as they were. Whether it did
+  /// anything with the streams.
+  bool turn(Instant now, bool source_turned);
   /// When a turn is needed even if no site has one.
   Instant next_deadline() const;
 

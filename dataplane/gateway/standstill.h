@@ -11,9 +11,6 @@ namespace cw::gateway {
 
 class Standstill {
  public:
-  /// Shorter is an ordinary turn.
-  static constexpr Duration least = Duration::from_ms(2);
-
   void add(Duration pause, Duration most, Instant now) {
     rest_ = std::min(rest(now) + pause, most);
     from_ = now;

@@ -10,8 +10,6 @@ constexpr int64_t witnesses_per_rtt = 16;
 
 }  // namespace
 
-// ---- departures ---------------------------------------------------------------------------------
-
 void RepeatSource::depart(uint32_t message, SlotRun slots, Instant at, Departure what) {
   if (departed_.is_full()) sweep_oldest();
   departed_.try_push(message, slots, at, times_.grain, what);
