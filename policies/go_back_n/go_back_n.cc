@@ -15,8 +15,9 @@
 // waiting for the slot it has asked for.
 //
 // Parameters: alpha = 2, the timeout as in selective_repeat. Acknowledgements go at once when a
-// message is whole, and every RTT/8 otherwise. Between two askings lies at least 7/8 of the fastest
-// RTT, the soonest that an answer can be missed.
+// message is whole, and every RTT/8 otherwise. The sink asks 32 times per RTT at most, and not for
+// what has come while it waited: slots that only overtook each other are no loss. The source goes
+// back once in 7/8 of the fastest RTT, the soonest that an answer can be missed.
 //
 // Weaknesses, which are the point: one loss costs a bandwidth-delay product of resends, so goodput
 // falls as 1 / (1 + loss x slots in flight); reordering looks like loss. One thing flatters it: RC
@@ -38,6 +39,7 @@ namespace cw::policy {
 namespace {
 
 constexpr uint8_t note_version = 2;
+constexpr uint32_t ticks_per_rtt = 8, askings_per_rtt = 32;
 
 enum class Kind : uint8_t { Acknowledge = 0, GoBack = 1 };
 
@@ -338,7 +340,7 @@ class Sink : public End {
     Message& message = *state_of<Message>(fact);
     message.received.on_arrived(fact);
     look_whether_whole(message);
-    tick_at_ = std::min(tick_at_, now + link_.rtt / 8);
+    tick_at_ = std::min(tick_at_, now + link_.rtt / ticks_per_rtt);
     look_for_gap(message);
   }
   void on_expired(const cw_fact_expired& fact, Instant) {
@@ -352,8 +354,9 @@ class Sink : public End {
       tick_at_ = Instant::never();
       must_tell_ = true;
     }
-    if (!finish(out) || !tell(out)) return;
-    arm(tick_at_, out);
+    asks_ = asks_ && is_before(whole_, asked_end_);  // or what was only late has come
+    if (!finish(out) || !tell(now, out)) return;
+    arm(asks_ ? std::min(tick_at_, ask_not_before_) : tick_at_, out);
   }
 
  private:
@@ -396,15 +399,20 @@ class Sink : public End {
     return a.message == b.message ? a.slot < b.slot
                                   : MessageSeq(a.message).is_before(MessageSeq(b.message));
   }
-  bool tell(Out& out) {
-    if (!must_tell_ && !asks_) return true;
+  bool tell(Instant now, Out& out) {
+    const bool asks = asks_ && ask_not_before_ <= now;
+    if (!must_tell_ && !asks) return true;
     const std::span<uint8_t> space = out.note_space(sizeof(Note));
     if (space.empty()) return false;
-    const Note note{note_version, asks_ ? Kind::GoBack : Kind::Acknowledge, be32(first_.value()),
+    const Note note{note_version, asks ? Kind::GoBack : Kind::Acknowledge, be32(first_.value()),
                     be32(whole_.message), be32(whole_.slot)};
     std::memcpy(space.data(), &note, sizeof note);
     out.note(sizeof note);
-    must_tell_ = asks_ = false;
+    must_tell_ = false;
+    if (asks) {
+      asks_ = false;
+      ask_not_before_ = now + link_.rtt / askings_per_rtt;
+    }
     return true;
   }
 
@@ -414,6 +422,7 @@ class Sink : public End {
   bool has_opened_ = false;
   bool must_tell_ = false, asks_ = false;
   Instant tick_at_ = Instant::never();
+  Instant ask_not_before_;
 };
 
 struct GoBackN {
@@ -438,7 +447,7 @@ struct GoBackN {
     const LinkTiming timing = LinkTiming::from(link);
     limits = {};
     limits.decisions_per_call = 1024 + 2 * env.messages;
-    limits.notes_per_rtt = 64 + env.messages;
+    limits.notes_per_rtt = ticks_per_rtt + askings_per_rtt + 2 * env.messages;
     limits.recovery_worst_ns = (timing.rto(env.params[0]) + timing.rtt).ns();
     limits.retain_ns = (timing.rto(env.params[0]) * 2 + timing.rtt).ns();
   }

@@ -242,10 +242,17 @@ TEST_F(Rdma, uc_and_ud_arrive_whole) {
   expect_no_host_retransmitted();
 }
 
+// Ten rounds, each told when its bytes have been compared. The exit status is not asked: a thread
+// of rping may come back to its channel when that is closed, and then calls a good end a failure
+// (rdma-core's pull request 1622; Debian 12 has 44.0).
+std::string ten_rounds(const std::string& rping) {
+  return "test $(" + rping + " -v -V -S 2000 -C 10 | grep -c 'ping data: ') = 10";
+}
+
 // rxe lets rping wait for a timeout now and then even where nothing is lost.
 TEST_F(Rdma, rdma_cm_connects_and_rcopy_copies) {
   join("selective_repeat");
-  expect_good_end({{"rping -s -V -S 2000 -C 10", "rping -c -a 10.2.0.2 -V -S 2000 -C 10"}});
+  expect_good_end({{ten_rounds("rping -s"), ten_rounds("rping -c -a 10.2.0.2")}});
   expect_good_end({{"udaddy", "udaddy -s 10.2.0.2"}});
   expect_good_end({perftest("ib_write_bw", "-R -n 50")});
   expect_good_end({rcopy(3'000'000)});

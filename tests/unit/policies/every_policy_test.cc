@@ -203,6 +203,24 @@ TEST_P(EveryPolicy, limits_are_a_pure_function_with_room_for_what_it_does) {
   EXPECT_EQ(first.notes_per_rtt > 0, repairs());
 }
 
+// The core takes no more notes than were asked for, and quarantines who goes on.
+TEST_P(EveryPolicy, notes_stay_within_what_was_asked_for_whatever_the_order) {
+  Prng prng(14);
+  const Duration rtt = 25_ms;
+  Host host(ops(), {},
+            {.rtt = rtt,
+             .slot_time = 20_us,
+             .burst = 1,
+             .lateness = [&](auto&) { return 30_us * static_cast<int64_t>(prng.below(3)); }},
+            64);
+  for (uint32_t m = 0; m < 32; ++m) host.send(m, 400);
+  for (int round = 0; round < 12; ++round) {
+    const uint64_t before = host.notes;
+    host.run(host.now() + rtt);
+    EXPECT_LE(host.notes - before, host.notes_per_rtt()) << "round " << round;
+  }
+}
+
 TEST_P(EveryPolicy, parameters_are_declared_in_full) {
   for (uint32_t i = 0; i < ops().param_count; ++i) {
     const cw_param& param = ops().params[i];

@@ -3,6 +3,7 @@
 // which transmission is lost, late or doubled.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -94,6 +95,8 @@ class Host {
   std::vector<Transmission> resent() const;
   bool has_timer() const;
   bool has_blocks() const { return needs_.k > 0; }
+  /// What the policy has said it needs, and the core never grants less than 16.
+  uint32_t notes_per_rtt() const { return std::max(needs_.notes_per_rtt, 16u); }
   size_t open_count(uint32_t role) const { return ends_[role].messages.size(); }
 
  private:

@@ -100,7 +100,9 @@ void SiteWatch::check_memory(int site, const site::SiteState& state) {
   if (is_same && seen.allocations != seen.allocations_told) {
     complain("memory", site,
              std::to_string(seen.allocations - seen.allocations_told) +
-                 " allocations in turns without a new epoch");
+                 " allocations in turns without a new epoch, " +
+                 std::to_string(state.rooms[Counter::policies_quarantined]) +
+                 " policies quarantined");
   }
   seen.allocations_told = seen.allocations;
   seen.epochs = state.rooms[Counter::epochs];
