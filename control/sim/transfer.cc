@@ -70,6 +70,7 @@ Transfer::Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario,
       payload_(payload),
       verifies_(scenario.run.verify),
       sizes_(sizes_for(scenario.workload, seed)),
+      spare_(workload_.posted, std::vector<uint8_t>(workload_.largest().count())),
       completion_times_() {
   completion_times_.reserve(workload_.messages);
 }
@@ -123,7 +124,6 @@ void Transfer::settle_sends(Instant now) {
 
 void Transfer::post_receives() {
   while (posted_ < workload_.total() && receiving_.size() < workload_.posted) {
-    if (spare_.empty()) spare_.emplace_back(workload_.largest().count());
     const auto handle = receives_.try_post(spare_.back());
     if (!handle) return;
     receiving_.push_back({posted_++, *handle, std::move(spare_.back()), std::nullopt});

@@ -350,10 +350,13 @@ void Peer::feed_pacer(Instant now) {
 // Resends and repair are taken in turn, and are on account of their stream's share.
 void Peer::feed_class(Priority priority, Instant now) {
   size_t idle = 0;
-  while (idle < qps_.size() && has_room(priority)) {
-    Qp& qp = qps_[class_turn_ = next_turn(class_turn_)];
-    const auto departure =
-        qp.send && qp.send->has_ready(priority) ? qp.send->take_ready(priority, now) : std::nullopt;
+  while (idle < qps_.size()) {
+    const size_t turn = next_turn(class_turn_);
+    Qp& qp = qps_[turn];
+    const bool is_ready = qp.send && qp.send->has_ready(priority);
+    if (is_ready && !has_room(priority)) return;
+    class_turn_ = turn;
+    const auto departure = is_ready ? qp.send->take_ready(priority, now) : std::nullopt;
     if (!departure) {
       ++idle;
       continue;

@@ -186,8 +186,8 @@ Instant Peer::offer_due() const {
 }
 
 void Peer::write_envelopes(Instant now) {
-  for (size_t i = 0; i < envelopes_per_turn && has_offer(now); ++i) {
-    if (!try_write_envelope(now)) return;
+  for (size_t i = 0; i < envelopes_per_turn; ++i) {
+    if (!try_write_envelope(now) || !has_offer(now)) return;
   }
 }
 
