@@ -51,8 +51,9 @@ std::string settings(const std::string& guest, const SiteAddresses& site, uint32
   if (!kernel.empty() && kernel.back() == '\n') kernel.pop_back();
   // It finds its programs where this machine does.
   lines << "path=" << std::getenv("PATH") << "\n";
-  lines << "guest=" << guest << "\nkernel=" << kernel << "\nmtu=" << mtu
-        << "\naddress=" << site.host << "\naddress_v6=" << site.host_v6
+  // Its working directory is another.
+  lines << "guest=" << std::filesystem::absolute(guest).string() << "\nkernel=" << kernel
+        << "\nmtu=" << mtu << "\naddress=" << site.host << "\naddress_v6=" << site.host_v6
         << "\ngateway=" << site.gateway << "\ngateway_v6=" << site.gateway_v6 << "\n";
   return lines.str();
 }
