@@ -20,6 +20,13 @@ constexpr Duration interval_min = Duration::from_ms(20);
 constexpr Duration accepted_time = Duration::from_s(30);
 constexpr Duration drain_max = Duration::from_s(2);
 
+/// Envelopes alone want a megabit, and with what is to be acknowledged more of them. Where they
+/// fill the line no probe finds room in it, and the rate never rises again.
+Rate least(const RateControlOptions& options, Rate configured) {
+  const Rate for_envelopes = std::min(Rate::from_mbps(2), configured.scaled(0.25));
+  return std::max({options.floor, for_envelopes, configured.scaled(1.0 / 16)});
+}
+
 }  // namespace
 
 void RateControl::restart(Rate configured) {
@@ -107,7 +114,8 @@ void RateControl::judge(const Interval& interval, Instant now) {
   trial_loss_ = 0;
   // A queue that is as long after a drain as before it is none, be it that a probe has passed
   // since.
-  const bool could_drain = carries_bps_ * drain_share >= static_cast<double>(options_.floor.bps());
+  const auto floor = static_cast<double>(least(options_, configured_).bps());
+  const bool could_drain = carries_bps_ * drain_share >= floor;
   const bool was_drained = drained_queue_ > Duration() && could_drain;
   const bool was_vain = was_drained && interval.queue > drained_queue_ * 3 / 4;
   vain_drains_ = was_vain ? vain_drains_ + 1 : 0;
@@ -156,7 +164,7 @@ void RateControl::judge_trial(const Interval& interval, Instant now) {
 }
 
 void RateControl::limit(double carried_bps, Duration queue, Instant now) {
-  const auto floor = static_cast<double>(options_.floor.bps());
+  const auto floor = static_cast<double>(least(options_, configured_).bps());
   const auto ceiling = static_cast<double>(configured_.bps());
   carries_bps_ = std::clamp(carried_bps, std::min(floor, ceiling), ceiling);
   drained_queue_ = queue;
@@ -247,7 +255,7 @@ void RateControl::judge_probe(Instant now) {
 
 Rate RateControl::share(double factor) const {
   const auto wanted = static_cast<uint64_t>(carries_bps_ * factor);
-  return std::min(configured_, std::max(Rate::from_bps(wanted), options_.floor));
+  return std::min(configured_, std::max(Rate::from_bps(wanted), least(options_, configured_)));
 }
 
 Rate RateControl::rate() const {

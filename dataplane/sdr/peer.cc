@@ -417,6 +417,7 @@ size_t Peer::collect(std::span<Packet*> out, Instant now) {
     const SendTicket ticket = SendTicket::unpacked(departed_[i].cookie);
     if (ticket.kind == SendTicket::kind_control) {
       out[filled] = control_.pop();
+      bytes += out[filled]->bytes + packet_overhead_bytes_;  // a part of what data costs
       out[filled++]->at = departed_[i].at;
       continue;
     }

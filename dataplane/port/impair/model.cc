@@ -34,6 +34,8 @@ ImpairmentModel::ImpairmentModel(const Impairment& impairment, Prng prng)
 
 void ImpairmentModel::change(const Impairment& impairment) {
   CW_ASSERT(validate(impairment).has_value());
+  // A path that became shorter may overtake the old one; the same one, rid of its jitter, does not.
+  if (impairment.delay != options_.delay) latest_arrival_ = {};
   options_ = impairment;
   event_probability_ = options_.bursts.event_probability();
   // A limit of more than 2^40 bytes is none: at the lowest valid rate its time would overflow.
@@ -41,14 +43,15 @@ void ImpairmentModel::change(const Impairment& impairment) {
   queue_drain_ = options_.rate > Rate() && is_limited ? options_.rate.time_for(options_.queue_bytes)
                                                       : Duration::max();
   line_remainder_ = 0;
-  latest_arrival_ = {};  // a path that became shorter is allowed to overtake the old one
 }
 
+// A burst counts packets: where few come it would outlive the faults that it belongs to.
 ImpairmentModel::Losses ImpairmentModel::draw_losses(uint64_t key) {
-  return {.targeted = targets_.hits(options_.targeted, key),
-          .uniform = options_.loss > 0 && uniform_.chance(options_.loss),
-          .gilbert_elliott = gilbert_elliott_.loses_next(options_.gilbert_elliott),
-          .burst = bursts_.loses_next(options_.bursts, event_probability_)};
+  return {
+      .targeted = targets_.hits(options_.targeted, key),
+      .uniform = options_.loss > 0 && uniform_.chance(options_.loss),
+      .gilbert_elliott = gilbert_elliott_.loses_next(options_.gilbert_elliott),
+      .burst = event_probability_ > 0 && bursts_.loses_next(options_.bursts, event_probability_)};
 }
 
 LossCause ImpairmentModel::entry_loss(Bytes bytes, Instant now, bool is_targeted) const {

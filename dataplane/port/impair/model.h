@@ -63,7 +63,8 @@ class ImpairmentModel {
   Verdict on_packet(Bytes bytes, Instant now, uint64_t key = 0);
 
   /// The path changes. The queue, the generators and the counters go on, so that faults can end
-  /// without a new wire; packets that entered earlier keep their verdict.
+  /// without a new wire; packets that entered earlier keep their verdict. Those that follow keep
+  /// behind them unless the delay is another or jitter reorders.
   void change(const Impairment& impairment);
 
   const Impairment& impairment() const { return options_; }

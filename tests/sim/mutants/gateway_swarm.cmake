@@ -55,8 +55,7 @@ cw_swarm_mutant(messages_never_end SWARM gateway_swarm FOUND_BY liveness
   FROM "if (next_due() <= now) close(now);"
   TO "if (next_due() <= now) last_append_ = now;")
 
-cw_swarm_mutant(who_asks_does_not_wait_for_slower_paths SWARM gateway_swarm FOUND_BY resends
-  SEED 190
-  SOURCE policies/parts/repeat/repeat_sink.cc
-  FROM "if (link_.skew > Duration()) return;"
+cw_swarm_mutant(what_is_on_its_way_is_sent_again SWARM gateway_swarm FOUND_BY resends
+  SOURCE policies/parts/repeat/repeat_source.cc
+  FROM "marks_.word(message.marks, Young, index) |"
   TO "")

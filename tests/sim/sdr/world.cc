@@ -96,6 +96,8 @@ void World::strike(const Blow& blow) {
   for (End* end : {&a_, &b_}) {
     if (!(end == &a_ ? blow.hits_sender : blow.hits_receiver)) continue;
     if (blow.what == Blow::What::Pause) {
+      // An epoch that nobody has confirmed lives through 300 ms, and two pauses in one are longer.
+      if (end->resumes_at && *end->resumes_at > network_.now()) continue;
       end->resumes_at = network_.now() + blow.pause;
       end->port.stand_still_until(*end->resumes_at);
       continue;

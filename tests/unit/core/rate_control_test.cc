@@ -180,6 +180,18 @@ TEST(RateControl, never_goes_below_its_floor) {
   EXPECT_TRUE(line.control.is_limited());
 }
 
+// Where envelopes fill the line, no probe finds room in it, and the rate never rises again.
+TEST(RateControl, keeps_room_for_envelopes) {
+  Line line({.adapt = true}, Duration::from_ms(20));
+  line.carries_mbps = 1;
+  double least = line.mbps();
+  for (int i = 0; i < 300; ++i) {
+    line.run(Duration::from_ms(10));
+    least = std::min(least, line.mbps());
+  }
+  EXPECT_NEAR(least, 100.0 / 16, 0.01);
+}
+
 TEST(RateControl, that_does_not_adapt_is_fixed) {
   Line line({}, Duration::from_ms(20));
   line.carries_mbps = 10;

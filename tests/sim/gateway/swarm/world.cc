@@ -90,12 +90,28 @@ void add_faults(Prng& prng, SwarmWorld& world, FaultKind kind, Duration longest)
   }
 }
 
+/// The same ways, the shorter ones first.
+void let_ways_grow(SwarmWorld& world) {
+  std::vector<Duration> delays{world.one_way};
+  for (const Fault& fault : world.faults) {
+    if (fault.kind == FaultKind::Longer) delays.push_back(fault.wan.delay);
+  }
+  std::ranges::sort(delays);
+  auto next = delays.begin();
+  world.wan.delay = *next++;
+  for (Fault& fault : world.faults) {
+    if (fault.kind == FaultKind::Longer) fault.wan.delay = *next++;
+  }
+  world.ways_only_grow = true;
+}
+
 void draw_faults(Prng& prng, SwarmWorld& world) {
   if (prng.chance(0.35)) add_faults(prng, world, FaultKind::Pause, 150_ms);
   if (prng.chance(0.3)) add_faults(prng, world, FaultKind::Crash, 300_ms);
   if (prng.chance(0.3)) add_faults(prng, world, FaultKind::Blackout, 1500_ms);
   if (prng.chance(0.2)) add_faults(prng, world, FaultKind::Longer, 1_ms);
   std::ranges::sort(world.faults, {}, &Fault::at);
+  if (Prng(world.seed).chance(0.5)) let_ways_grow(world);
   for (const Fault& fault : world.faults) {
     if (fault.kind == FaultKind::Pause) world.pause_max += fault.length;
   }
@@ -189,18 +205,23 @@ bool SwarmWorld::has(FaultKind kind) const {
 }
 
 bool SwarmWorld::promises_few_resends() const {
-  const auto is_promised = [](const Fault& fault) {
-    return fault.kind == FaultKind::Longer ||
+  // Who comes by a shorter way overtakes, by all that jitter holds up in its order as well.
+  const bool may_overtake =
+      !ways_only_grow || (wan.jitter_max > Duration() && !wan.jitter_reorders);
+  const auto is_promised = [&](const Fault& fault) {
+    return (fault.kind == FaultKind::Longer && !may_overtake) ||
            (fault.kind == FaultKind::Pause && fault.length <= 50_ms);
   };
   return is_exact() && intruder.replays == 0 && std::ranges::all_of(faults, is_promised) &&
-         wan.jitter_max + wan.reorder_delay <= one_way * 2;
+         wan.jitter_max + wan.reorder_delay <= wan.delay * 2;
 }
 
 // Nothing leaves that is older than hold; what is behind it in its order waits for as long again
-// where word of its being given up is lost, and then there are the way itself and its queues.
+// where word of its being given up is lost, once more where that happens again at the other end of
+// a blackout, and then there are the way itself and its queues.
 Duration SwarmWorld::age_max() const {
-  return hold_max * 2 + delay_max + one_way * 2 + pause_max + 20_ms;
+  const int64_t holds = has(FaultKind::Blackout) ? 3 : 2;
+  return hold_max * holds + delay_max + one_way * 2 + pause_max + 20_ms;
 }
 
 Duration SwarmWorld::recovery_max() const { return 1_s + one_way * 2 * 20; }

@@ -47,7 +47,8 @@ struct SwarmWorld {
   SiteText text;
   std::vector<ClassWorld> classes;
   Rate rate;
-  Duration one_way;
+  Duration one_way;             ///< of the longest way
+  bool ways_only_grow = false;  ///< else another way may be shorter than the one before
   uint16_t paths = 1;
   Impairment wan;  ///< while the faults last
   std::vector<Fault> faults;
