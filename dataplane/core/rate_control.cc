@@ -23,7 +23,7 @@ constexpr Duration drain_max = Duration::from_s(2);
 /// Envelopes alone want a megabit, and with what is to be acknowledged more of them. Where they
 /// fill the line no probe finds room in it, and the rate never rises again.
 Rate least(const RateControlOptions& options, Rate configured) {
-  const Rate for_envelopes = std::min(Rate::from_mbps(2), configured.scaled(0.25));
+  const Rate for_envelopes = std::min(Rate::from_mbps(4), configured.scaled(0.25));
   return std::max({options.floor, for_envelopes, configured.scaled(1.0 / 16)});
 }
 

@@ -43,7 +43,7 @@ namespace cw {
 
 struct RateControlOptions {
   bool adapt = false;                         ///< false: the configured rate, whatever happens
-  Rate floor = Rate::from_mbps(1);            ///< never slower
+  Rate floor = Rate::from_mbps(1);            ///< never slower, nor than envelopes need
   Duration queue_min = Duration::from_ms(4);  ///< a shorter delay is no queue
   Duration unit_min = Duration::from_ms(40);  ///< of a probe; a quarter of it is the queue it makes
 };

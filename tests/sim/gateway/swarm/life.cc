@@ -134,6 +134,7 @@ std::string Life::live() {
   if (verdicts_.is_clean()) prove_recovery();
   if (verdicts_.is_clean()) prove_liveness();
   if (verdicts_.is_clean()) check_resends();
+  if (verdicts_.is_clean() && world_.is_exact()) watch_.check_policies();
   return sites_.final_complaint().value_or("");
 }
 
@@ -216,7 +217,8 @@ void Life::check_resends() {
   if (!world_.promises_few_resends()) return;
   // The jitter of a link is known when it has been seen, an RTT later.
   constexpr uint64_t slot_bytes = 1400;
-  const Duration rtt = world_.one_way * 2;
+  const Duration queue = world_.wan.rate > Rate() ? world_.wan.queue_time : Duration();
+  const Duration rtt = world_.one_way * 2 + queue;
   const uint64_t few = std::max(of_few, world_.rate.bytes_in(rtt).count() / slot_bytes /
                                             static_cast<uint64_t>(world_.sites - 1));
   for (size_t i = 0; i < world_.classes.size(); ++i) {

@@ -94,19 +94,27 @@ void SiteWatch::check_memory(int site, const site::SiteState& state) {
   if (lent > most) complain("memory", site, against(lent, "WAN packets lent", most, "planned"));
   const size_t ups = static_cast<size_t>(
       std::ranges::count_if(state.peers, [](const auto& peer) { return peer.is_up; }));
-  // Memory is taken when an epoch begins, and until its link is up.
-  const bool is_same =
-      state.rooms[Counter::epochs] == seen.epochs && ups == seen.ups && ups == state.peers.size();
+  // Memory is taken when an epoch begins, and until its link is up; and when a policy is replaced.
+  const uint64_t quarantined = state.rooms[Counter::policies_quarantined];
+  const bool is_same = state.rooms[Counter::epochs] == seen.epochs && ups == seen.ups &&
+                       ups == state.peers.size() && quarantined == seen.quarantined;
   if (is_same && seen.allocations != seen.allocations_told) {
     complain("memory", site,
              std::to_string(seen.allocations - seen.allocations_told) +
-                 " allocations in turns without a new epoch, " +
-                 std::to_string(state.rooms[Counter::policies_quarantined]) +
-                 " policies quarantined");
+                 " allocations in turns without a new epoch");
   }
   seen.allocations_told = seen.allocations;
   seen.epochs = state.rooms[Counter::epochs];
   seen.ups = ups;
+  seen.quarantined = quarantined;
+}
+
+void SiteWatch::check_policies() {
+  for (int site = 1; site <= sites_->count(); ++site) {
+    const uint64_t quarantined = seen_[static_cast<size_t>(site)].quarantined;
+    if (quarantined == 0) continue;
+    complain("memory", site, std::to_string(quarantined) + " policies were quarantined");
+  }
 }
 
 void SiteWatch::check_between_sites() {

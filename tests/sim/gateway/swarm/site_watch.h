@@ -28,6 +28,8 @@ class SiteWatch final : public Checker, public TurnWatch {
   /// When everything is quiet: what one site sent has come out at another, or was given up there
   /// for a counted reason. Only where no epoch has ended and nobody lied.
   void check_between_sites();
+  /// Where nobody lied no policy has gone beyond what it was granted.
+  void check_policies();
   /// Whether everybody has settled what he took; else, who has not.
   bool is_settled() { return unsettled().empty(); }
   std::string unsettled();
@@ -39,7 +41,7 @@ class SiteWatch final : public Checker, public TurnWatch {
  private:
   struct Seen {
     uint64_t life = 0;
-    uint64_t allocations = 0, allocations_told = 0, epochs = 0;
+    uint64_t allocations = 0, allocations_told = 0, epochs = 0, quarantined = 0;
     size_t ups = 0;
   };
   uint64_t allocation_count() const {
