@@ -56,7 +56,7 @@ class RateControl {
   /// A new epoch, or a new configured rate: everything is learnt anew.
   void restart(Rate configured);
 
-  /// Packets of data have left.
+  /// Packets of data have left; `bytes` are theirs and those of envelopes.
   void on_sent(uint64_t packets, uint64_t bytes) {
     sent_packets_ += packets;
     sent_bytes_ += bytes;

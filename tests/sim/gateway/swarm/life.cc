@@ -215,7 +215,8 @@ void Life::prove_liveness() {
 
 void Life::check_resends() {
   if (!world_.promises_few_resends()) return;
-  // The jitter of a link is known when it has been seen, an RTT later.
+  // What leaves in an RTT is looser than the promise. Some worlds need it until jitter has been
+  // seen (7005580), others go on asking for nothing to their end (3247, bench/report/swarm.md).
   constexpr uint64_t slot_bytes = 1400;
   const Duration queue = world_.wan.rate > Rate() ? world_.wan.queue_time : Duration();
   const Duration rtt = world_.one_way * 2 + queue;

@@ -217,8 +217,8 @@ bool SwarmWorld::promises_few_resends() const {
 }
 
 // Nothing leaves that is older than hold; what is behind it in its order waits for as long again
-// where word of its being given up is lost, once more where that happens again at the other end of
-// a blackout, and then there are the way itself and its queues.
+// where word of its being given up is lost, and then there are the way itself and its queues. Of
+// blackouts a third time is what was seen (7003502), not what follows from anything.
 Duration SwarmWorld::age_max() const {
   const int64_t holds = has(FaultKind::Blackout) ? 3 : 2;
   return hold_max * holds + delay_max + one_way * 2 + pause_max + 20_ms;
