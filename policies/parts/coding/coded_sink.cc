@@ -238,22 +238,24 @@ bool CodedSink::rebuild_block(Rebuild& work, CodedSinkMessage& message, Out& out
 
 // ---- what cannot --------------------------------------------------------------------------------
 
+/// Where waiting for repair is the rule, patience begins with each slot: a block that closed of age
+/// is short, and what later ones hold may leave long after it. Of the block that the highest slot
+/// belongs to all that was told has left.
 void CodedSink::suspect(SinkMessage& base, Instant now) {
   if (!is_coded() || !coding_.waits) return RepeatSink::suspect(base, now);
-  // The patience of a block begins with its first slot.
-  const uint32_t full = block_slots_max_;
-  const uint32_t end = std::min((base.received.highest + full - 1) / full * full, slots_max_);
-  const SlotRun news{base.suspected_end, end};
-  if (suspected_.try_push(base.sequence, news, now, times_.budget / 8)) {
-    base.suspected_end = std::max(base.suspected_end, end);
+  auto& message = static_cast<CodedSinkMessage&>(base);
+  uint32_t end = message.received.highest;
+  for_blocks(message, {std::max(end, 1u) - 1, end},
+             [&](uint32_t, const SunkBlock& block) { end = std::max(end, block.run().end); });
+  const SlotRun news{message.suspected_end, end};
+  if (suspected_.try_push(message.sequence, news, now, times_.nack_gap)) {
+    message.suspected_end = std::max(message.suspected_end, end);
   }
 }
 
 void CodedSink::doubt(SinkMessage& base, SlotRun slots, Instant now) {
   if (!is_coded()) return RepeatSink::doubt(base, slots, now);
   auto& message = static_cast<CodedSinkMessage&>(base);
-  // What comes of a block whose patience is over is suspected anew.
-  message.suspected_end = std::min(message.suspected_end, message.received.end());
   if (slots.is_empty()) return;
   message.overdue = std::max(message.overdue, slots.end);
   // A block that was not told yet is doubted when it is.
@@ -281,15 +283,32 @@ SlotRun CodedSink::tail_of(const SinkMessage& message) const {
   return message.received.holes({message.received.cumulative, message.received.end()});
 }
 
-/// Asks for those of the doubted slots that the block's repair can no longer rebuild.
+/// Asks for those of the doubted slots that the block's repair can no longer rebuild, and for those
+/// before them that it could when they were doubted.
 void CodedSink::doubt_block(CodedSinkMessage& message, SunkBlock& block, SlotRun slots,
                             Instant now) {
   judge(message, static_cast<uint32_t>(&block - &block_of(message, 0)));
-  slots = {std::max(slots.first, block.slot_first), std::min(slots.end, block.run().end)};
-  const SlotRun holes = slots.is_empty() ? SlotRun() : message.received.holes(slots);
+  const SlotRun doubted{block.slot_first, std::min(slots.end, block.run().end)};
+  const SlotRun holes = doubted.is_empty() ? SlotRun() : message.received.holes(doubted);
   if (holes.is_empty()) return;
-  if (block.is_distrusted) return want(message, holes, now);
+  take_hopes(message, block);
+  const auto is_asked_for = [&](uint32_t slot) {
+    if (bits_.has(slot)) return false;
+    return slot >= slots.first || !is_wanted(message, slot);
+  };
+  for (uint32_t slot = holes.first; slot < holes.end; ++slot) {
+    if (!is_asked_for(slot)) continue;
+    uint32_t end = slot + 1;
+    while (end < holes.end && is_asked_for(end)) ++end;
+    want(message, {slot, end}, now);
+    slot = end;
+  }
+}
+
+/// Fills in what of a block is there, may still come, or can be rebuilt from these.
+void CodedSink::take_hopes(const CodedSinkMessage& message, const SunkBlock& block) {
   bits_.take(block.run(), [&](uint32_t i) { return message.received.word(i); });
+  if (block.is_distrusted) return;
   for (uint32_t slot = std::max(message.overdue, block.slot_first); slot < block.run().end;
        ++slot) {
     bits_.set(slot);
@@ -297,13 +316,10 @@ void CodedSink::doubt_block(CodedSinkMessage& message, SunkBlock& block, SlotRun
   peel(coding_.weave, block, coding_.codec, bits_, [&](uint32_t index) {
     return index >= message.repair_overdue || has_repair(message, index);
   });
-  for (uint32_t slot = holes.first; slot < holes.end; ++slot) {
-    if (bits_.has(slot)) continue;
-    uint32_t end = slot + 1;
-    while (end < holes.end && !bits_.has(end)) ++end;
-    want(message, {slot, end}, now);
-    slot = end;
-  }
+}
+
+bool CodedSink::is_wanted(const CodedSinkMessage& message, uint32_t slot) const {
+  return (wanted_.word(message.wanted_marks, 0, slot / 64) >> slot % 64 & 1) != 0;
 }
 
 void CodedSink::want(CodedSinkMessage& message, SlotRun slots, Instant now) {

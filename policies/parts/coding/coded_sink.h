@@ -85,7 +85,9 @@ class CodedSink : public RepeatSink {
   void note_repair(CodedSinkMessage& message, const cw_fact_arrived& fact, Instant now);
   void judge(CodedSinkMessage& message, uint32_t index);
   void doubt_block(CodedSinkMessage& message, SunkBlock& block, SlotRun slots, Instant now);
+  void take_hopes(const CodedSinkMessage& message, const SunkBlock& block);
   void want(CodedSinkMessage& message, SlotRun slots, Instant now);
+  bool is_wanted(const CodedSinkMessage& message, uint32_t slot) const;
   void find_lost_repair(Instant now);
   void retry_refused(Instant now);
   bool rebuild(Out& out);

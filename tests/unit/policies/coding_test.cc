@@ -381,6 +381,24 @@ TEST(Erasure, a_resend_lets_the_code_do_the_rest) {
   EXPECT_LT(completion(host, 7), 100_ms);
 }
 
+// Blocks that close of age are shorter than a full one: what a full one would still hold has not
+// left yet when the first of them has waited for long enough.
+TEST_P(EveryCodingPolicy, what_comes_slowly_and_overtakes_is_not_asked_for) {
+  const auto lateness = [](auto& t) { return Duration::from_ms(t.slot * 7 % 5 * 2); };
+  Host host(ops(), params(), {.reorder = 10_ms, .lateness = lateness});
+  host.open(7);
+  for (uint32_t slot = 0; slot < 60; ++slot) {
+    host.at(Instant::from_ns(1'000'000) + Duration::from_ms(slot * 2), [&, slot] {
+      host.append(7, slot, 1);
+      if (slot % 2 == 1) host.close_block(7);
+      if (slot == 59) host.close(7, 60);
+    });
+  }
+  host.run();
+  EXPECT_EQ(host.finished_at_source.size(), 1u);
+  EXPECT_EQ(host.resent().size(), 0u);
+}
+
 TEST_P(EveryCodingPolicy, what_is_not_settled_by_its_deadline_is_given_up) {
   Host host(ops(), params(),
             {.is_lost = [](auto& t) { return t.slot == 5 || t.slot >= slots_max; }});
