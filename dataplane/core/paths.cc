@@ -109,15 +109,23 @@ ReorderBudget::ReorderBudget(Duration floor, Duration ceiling)
   CW_ASSERT(floor.ns() > 0 && floor <= ceiling);
 }
 
-void ReorderBudget::on_reordered(Duration behind) { behind_max_ = std::max(behind_max_, behind); }
+void ReorderBudget::on_reordered(Duration behind, Instant now) {
+  behind_max_ = std::max(behind_max_, behind);
+  // It came in time by what round trips said then; they may say less when the next one comes.
+  grow_to(behind + behind / 4, now);
+}
 
 void ReorderBudget::on_late(Duration behind, Instant now) {
   const Duration needed = behind + behind / 4;
   // Packets that are late together say the same thing; it is heard once.
   const bool is_heard = is_grown_ && now - changed_ < time_;
-  if (is_heard && needed <= time_) return;
+  grow_to(is_heard ? needed : std::max(time_ * 2, needed), now);
+}
+
+void ReorderBudget::grow_to(Duration needed, Instant now) {
+  if (needed <= time_) return;
   is_grown_ = true;
-  time_ = std::min(is_heard ? needed : std::max(time_ * 2, needed), ceiling_);
+  time_ = std::min(needed, ceiling_);
   changed_ = now;
 }
 
@@ -157,7 +165,7 @@ void PathEstimates::on_arrival(const PsnArrival& arrival, Instant now) {
       break;
     case PsnArrival::Kind::Reordered:
       ++totals_.reordered;
-      reorder_.on_reordered(arrival.behind);
+      reorder_.on_reordered(arrival.behind, now);
       loss_.add_arrived(1, now);
       break;
     case PsnArrival::Kind::Fresh:

@@ -87,8 +87,8 @@ class LossEstimator {
 };
 
 /// How long a gap of a path may stay open before it counts as lost. Grows at once to what a packet
-/// needed that came after its gap was given up, shrinks slowly while none does, and stays between
-/// its floor and its ceiling.
+/// needed, and to twice what it was if that came after its gap was given up; shrinks slowly while
+/// packets need less, and stays between its floor and its ceiling.
 class ReorderBudget {
  public:
   /// So long without a late packet before it shrinks.
@@ -98,7 +98,7 @@ class ReorderBudget {
 
   Duration time() const { return time_; }
   /// A gap was filled in time, after `behind`.
-  void on_reordered(Duration behind);
+  void on_reordered(Duration behind, Instant now);
   /// A packet came after it had been reported lost, `behind` after its gap was opened; zero: nobody
   /// knows.
   void on_late(Duration behind, Instant now);
@@ -108,6 +108,8 @@ class ReorderBudget {
   void set_bounds(Duration floor, Duration ceiling);
 
  private:
+  void grow_to(Duration needed, Instant now);
+
   Duration floor_, ceiling_, time_;
   Duration behind_max_{};  // since the last change; what shrinking must still cover
   Instant changed_;
@@ -158,9 +160,9 @@ class PathEstimates {
 
   const RttEstimator& rtt() const { return rtt_; }
   /// What the path's trackers are settled with. Who has not been seen to overtake may still do so
-  /// where round trips differ: until that shows, they say by how much.
+  /// where round trips differ: until that shows, they say by how much; after one of them, by all.
   Duration reorder_time() const {
-    return std::max(reorder_.time(), std::min(rtt_.variance() * 2, rtt_.smoothed() / 2));
+    return std::max(reorder_.time(), std::min(rtt_.variance() * 2, rtt_.smoothed()));
   }
   PathState report(Instant now) const;
 

@@ -131,12 +131,22 @@ TEST(ReorderBudget, grows_at_once_to_what_a_late_packet_needed) {
   EXPECT_EQ(budget.time(), 30_ms);
 }
 
+TEST(ReorderBudget, grows_to_what_came_in_time_needed) {
+  ReorderBudget budget(1_ms, 30_ms);
+  budget.on_reordered(8_ms, at(1_s));
+  EXPECT_EQ(budget.time(), 10_ms);
+  budget.on_reordered(2_ms, at(2_s));
+  EXPECT_EQ(budget.time(), 10_ms);
+  budget.on_reordered(100_ms, at(3_s));
+  EXPECT_EQ(budget.time(), 30_ms);
+}
+
 TEST(ReorderBudget, shrinks_in_calm_but_not_below_what_packets_need) {
   ReorderBudget budget(1_ms, 64_ms);
   for (int i = 0; i < 6; ++i) budget.on_late({}, at(1_s + 100_ms * i));
   EXPECT_EQ(budget.time(), 64_ms);
   for (int i = 0; i < 1000; ++i) {
-    budget.on_reordered(4_ms);
+    budget.on_reordered(4_ms, at(2_s + 100_ms * i));
     budget.on_time(at(2_s + 100_ms * i));
   }
   EXPECT_EQ(budget.time(), 6_ms);
