@@ -7,13 +7,22 @@
 
 namespace cw::policy {
 
+/// Notes that the words of what leaves in an RTT take: how many may report at once, a `nack_gap`
+/// apart. What is open may be many times as much; the rest of it waits for the next gap.
+inline uint32_t notes_per_report(const RepeatSettings& settings, Rate configured,
+                                 uint32_t slot_wire_bytes, const LinkTiming& link) {
+  const uint64_t bytes = std::max(configured, link.rate).bytes_in(link.rtt).count();
+  const uint64_t slots = bytes / std::max(slot_wire_bytes, 1u);
+  return static_cast<uint32_t>(
+      std::min<uint64_t>(slots / 8 / (settings.note_bytes / 2) + 1, UINT16_MAX));
+}
+
 inline cw_policy_limits repeat_limits(const RepeatSettings& settings, const cw_env& env,
                                       const cw_fact_link& link) {
   const LinkTiming timing = LinkTiming::from(link);
   const RepeatTimes times(settings, timing);
-  const Rate rate = Rate::from_bps(std::max(env.rate_bps, link.rate_bps));
-  const uint64_t slots = rate.bytes_in(timing.rtt).count() / std::max(env.slot_wire_bytes, 1u);
-  const uint64_t bitmap_notes = slots / 8 / (settings.note_bytes / 2) + 1;
+  const uint64_t each =
+      notes_per_report(settings, Rate::from_bps(env.rate_bps), env.slot_wire_bytes, timing);
   const auto ticks =
       static_cast<uint64_t>(timing.rtt / std::max(times.ack_interval, Duration::from_ns(1))) + 1;
   const auto asks =
@@ -21,7 +30,7 @@ inline cw_policy_limits repeat_limits(const RepeatSettings& settings, const cw_e
   cw_policy_limits limits{};
   limits.decisions_per_call = 4096 + 2 * env.messages;
   limits.notes_per_rtt = static_cast<uint32_t>(
-      std::min<uint64_t>((ticks + asks) * bitmap_notes + 2 * env.messages, UINT32_MAX));
+      std::min<uint64_t>((ticks + asks) * each + 2 * env.messages, UINT32_MAX));
   const Duration found =
       settings.asks ? timing.rtt / 2 + times.budget + times.tail_quiet : times.rto;
   limits.recovery_worst_ns = (found + timing.rtt).ns();

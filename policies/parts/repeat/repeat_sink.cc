@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policies/parts/repeat/repeat_limits.h"
+
 namespace cw::policy {
 namespace {
 
@@ -12,6 +14,8 @@ constexpr size_t holes_max = 8'192;
 
 RepeatSink::RepeatSink(const cw_env& env, const RepeatSettings& settings)
     : settings_(settings),
+      rate_(Rate::from_bps(env.rate_bps)),
+      slot_wire_bytes_(env.slot_wire_bytes),
       times_(settings_, link_),
       messages_(env.messages),
       suspected_(holes_max),
@@ -79,6 +83,7 @@ void RepeatSink::on_expired(const cw_fact_expired& fact, Instant now) {
 void RepeatSink::on_link(const cw_fact_link& fact, Instant) {
   link_ = LinkTiming::from(fact);
   times_ = RepeatTimes(settings_, link_);
+  notes_per_report_ = notes_per_report(settings_, rate_, slot_wire_bytes_, link_);
 }
 
 void RepeatSink::on_timer(uint64_t, Instant now) {
@@ -140,7 +145,7 @@ SinkMessage* RepeatSink::find_open(uint32_t sequence) const {
 // ---- losses -------------------------------------------------------------------------------------
 
 void RepeatSink::find_losses(Instant now) {
-  while (std::max(suspected_.due(times_.budget), ask_from_) <= now && !suspected_.is_empty()) {
+  while (std::max(suspected_.due(times_.budget), report_from_) <= now && !suspected_.is_empty()) {
     const RangeFifo::Entry entry = suspected_.pop();
     SinkMessage* message = find_open(entry.message);
     if (message != nullptr) doubt(*message, entry.slots, now);
@@ -221,21 +226,31 @@ void RepeatSink::report(SinkMessage& message, SlotRun slots) {
   if (!message.is_reporting) message.is_reporting = reports_.try_push(message.sequence);
 }
 
-bool RepeatSink::write_notes(Out& out) {
-  while (untold_ > 0 || tells_again_ || !reports_.is_empty()) {
+bool RepeatSink::write_notes(Instant now, Out& out) {
+  uint32_t left = report_from_ <= now ? notes_per_report_ : 0;
+  const auto has_report = [&] { return left > 0 && !reports_.is_empty(); };
+  while (untold_ > 0 || tells_again_ || has_report()) {
     const std::span<uint8_t> space = out.note_space(settings_.note_bytes);
     if (space.empty()) return false;
     NoteWriter writer(space);
     const uint16_t copies = untold_ > 0 ? settings_.note_copies : uint16_t{1};
     write_completed(writer);
-    while (!reports_.is_empty()) {
-      SinkMessage* message = find_open(reports_.front());
-      if (message != nullptr && !write_sections(*message, writer)) break;
-      reports_.pop();
+    if (has_report()) {
+      write_reports(writer);
+      report_from_ = now + times_.nack_gap;
+      --left;
     }
     if (!writer.is_empty()) out.note(writer.used(), copies);
   }
   return true;
+}
+
+void RepeatSink::write_reports(NoteWriter& writer) {
+  while (!reports_.is_empty()) {
+    SinkMessage* message = find_open(reports_.front());
+    if (message != nullptr && !write_sections(*message, writer)) return;
+    reports_.pop();
+  }
 }
 
 /// Names what is complete, each message in `tellings` notes, the untold ones for certain.
@@ -298,8 +313,7 @@ void RepeatSink::decide(Instant now, Out& out) {
   find_lost_tails(now);
   ask_again(now);
   tick(now);
-  if (!reports_.is_empty()) ask_from_ = now + times_.nack_gap;
-  if (finish(out) && write_notes(out)) {
+  if (finish(out) && write_notes(now, out)) {
     if (!completed_.is_empty()) tick_at_ = std::min(tick_at_, now + times_.ack_interval);
     arm(out);
   }
@@ -327,7 +341,9 @@ void RepeatSink::arm(Out& out) {
   for (RangeFifo* fifo : {&suspected_, &tails_, &asked_}) drop_stale(*fifo);
   Instant at = std::min(
       {tick_at_, tails_.due(times_.tail_quiet), asked_.due(times_.nack_repeat), give_up_at_});
-  if (!suspected_.is_empty()) at = std::min(at, std::max(suspected_.due(times_.budget), ask_from_));
+  if (!suspected_.is_empty())
+    at = std::min(at, std::max(suspected_.due(times_.budget), report_from_));
+  if (!reports_.is_empty()) at = std::min(at, report_from_);
   if (at != armed_at_ && out.timer(0, at)) armed_at_ = at;
 }
 

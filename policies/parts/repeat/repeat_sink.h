@@ -79,6 +79,8 @@ class RepeatSink {
   SinkMessage* find_open(uint32_t sequence) const;
 
   const RepeatSettings settings_;
+  const Rate rate_;  // as configured
+  const uint32_t slot_wire_bytes_;
   LinkTiming link_;
   RepeatTimes times_;
   Messages<SinkMessage> messages_;
@@ -101,7 +103,8 @@ class RepeatSink {
   void give_up_all();
 
   bool finish(Out& out);
-  bool write_notes(Out& out);
+  bool write_notes(Instant now, Out& out);
+  void write_reports(NoteWriter& writer);
   void write_completed(NoteWriter& writer);
   void drop_stale(RangeFifo& fifo);
   bool write_sections(SinkMessage& message, NoteWriter& writer);
@@ -118,7 +121,8 @@ class RepeatSink {
   uint32_t untold_ = 0;         // completed messages that no note has named yet
   bool tells_again_ = false;    // a tick is due for those that were named before
   Instant tick_at_ = Instant::never();
-  Instant ask_from_;  // not before: notes that ask keep a gap
+  Instant report_from_;  // not before: reports keep a gap, and so many notes each
+  uint32_t notes_per_report_ = 1;
   Instant give_up_at_ = Instant::never();
   Instant armed_at_ = Instant::never();
 };

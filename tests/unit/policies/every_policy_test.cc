@@ -221,6 +221,23 @@ TEST_P(EveryPolicy, notes_stay_within_what_was_asked_for_whatever_the_order) {
   }
 }
 
+// What is open and has holes is then many times what leaves in an RTT.
+TEST_P(EveryPolicy, notes_stay_within_what_was_asked_for_when_much_is_open_and_torn) {
+  Prng prng(15);
+  const Duration rtt = 25_ms;
+  Host host(ops(), {},
+            {.rtt = rtt,
+             .slot_time = 5_us,
+             .is_lost = [&](const Transmission& t) { return prng.chance(t.attempt < 4 ? 0.4 : 0); }},
+            64);
+  for (uint32_t m = 0; m < 48; ++m) host.send(m, 1400);
+  for (int round = 0; round < 20; ++round) {
+    const uint64_t before = host.notes;
+    host.run(host.now() + rtt);
+    EXPECT_LE(host.notes - before, host.notes_per_rtt()) << "round " << round;
+  }
+}
+
 TEST_P(EveryPolicy, parameters_are_declared_in_full) {
   for (uint32_t i = 0; i < ops().param_count; ++i) {
     const cw_param& param = ops().params[i];
