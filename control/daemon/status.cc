@@ -157,6 +157,7 @@ Json inbound_json(const gateway::InboundAccounts& in) {
           {"duplicate", in.duplicate()},
           {"dropped", in.dropped.sum()},
           {"given_up", in.given_up},
+          {"unheard_messages", in.unheard_messages},
           {"missed", in.missed_exactly + in.missed_by_time + in.missed_by_need}};
 }
 

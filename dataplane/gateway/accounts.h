@@ -18,7 +18,8 @@ struct InboundAccounts {
   uint64_t missed_by_time = 0;  ///< frames behind them had been held for too long
   uint64_t missed_by_need = 0;  ///< frames behind them were holding memory
   uint64_t given_up = 0;        ///< never seen: their slots were too old, or their message was cut
-  uint64_t stalled_slots = 0;   ///< given up so that the sender could go on
+  uint64_t unheard_messages = 0;  ///< over before it was heard how many frames they held
+  uint64_t stalled_slots = 0;     ///< given up so that the sender could go on
 
   uint64_t late() const { return dropped[DropReason::frame_late]; }
   uint64_t duplicate() const { return dropped[DropReason::frame_duplicate]; }

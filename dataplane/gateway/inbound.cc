@@ -88,6 +88,7 @@ InboundAccounts Inbound::accounts() const {
   all.missed_by_need = order.missed_by_need;
   all.stalled_slots = reader_.stalled_slot_count();
   all.given_up = reader_.given_up_count();
+  all.unheard_messages = reader_.unheard_count();
   return all;
 }
 

@@ -70,8 +70,8 @@ void SlotReader::on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t
 
 void SlotReader::on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) {
   Message* message = find(handle);
-  if (message == nullptr || message->slots != unknown) return;
-  message->slots = std::min(length.slots, options_.data_slots_max);
+  if (message == nullptr || message->said != unknown) return;
+  if (message->slots == unknown) message->slots = std::min(length.slots, options_.data_slots_max);
   message->said = length.frames;
   advance_front(now);
 }
@@ -303,10 +303,18 @@ void SlotReader::advance_front(Instant now) {
     if (message.slots == unknown || slot < end) return;
     // What still waits, waits for slots that do not exist [C-47].
     drops_.add(DropReason::frame_cut, std::exchange(message.tails, 0));
-    given_up_ += message.said - std::min(message.said, message.whole);
+    count_given_up(message);
     ++front_;
     front_slot_ = 0;
   }
+}
+
+void SlotReader::count_given_up(const Message& message) {
+  if (message.said == unknown) {
+    ++unheard_;
+    return;
+  }
+  given_up_ += message.said - std::min(message.said, message.whole);
 }
 
 // ---- messages -----------------------------------------------------------------------------------

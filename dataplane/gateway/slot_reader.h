@@ -97,6 +97,8 @@ class SlotReader final : sdr::RecvMemory {
   uint64_t stalled_slot_count() const { return stalled_slots_; }
   /// Frames that messages were said to hold and that never became whole.
   uint64_t given_up_count() const { return given_up_; }
+  /// Messages that were over before their sender's word was heard.
+  uint64_t unheard_count() const { return unheard_; }
 
  private:
   static constexpr uint32_t no_slot = UINT32_MAX, unknown = UINT32_MAX;
@@ -121,7 +123,7 @@ class SlotReader final : sdr::RecvMemory {
     uint32_t slots = unknown;   // its length
     uint32_t frames = 0;        // lent
     uint32_t tails = 0;         // that wait for a slot
-    uint32_t said = 0;          // frames in it, by its sender's word
+    uint32_t said = unknown;    // frames in it, by its sender's word
     uint32_t whole = 0;         // frames read so far
     bool is_posted = false;
   };
@@ -155,6 +157,7 @@ class SlotReader final : sdr::RecvMemory {
   void put_behind_header(const Message& message, Spot start, Spot& packet) const;
   void advance_front(Instant now);
   void give_up_stalled(Instant now);
+  void count_given_up(const Message& message);
   bool post_all();
 
   const SlotReaderOptions options_;
@@ -177,7 +180,7 @@ class SlotReader final : sdr::RecvMemory {
   bool is_void_ = false;  // what is posted is of an epoch that is over
   Instant stalled_since_ = Instant::never();
   uint64_t stalled_slots_ = 0;
-  uint64_t given_up_ = 0;
+  uint64_t given_up_ = 0, unheard_ = 0;
 };
 
 }  // namespace cw::gateway

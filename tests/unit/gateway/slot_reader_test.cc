@@ -275,6 +275,15 @@ TEST(SlotReader, a_message_that_is_given_up_to_its_end_waits_for_no_length) {
   EXPECT_EQ(bench.count(), 1u);
 }
 
+TEST(SlotReader, a_message_over_before_its_length_is_heard_is_counted_as_such) {
+  Bench bench;
+  for (int i = 0; i < 3; ++i) bench.add(200), bench.packer.end_slot();
+  bench.place(0, 0);
+  bench.reader.on_abandoned(bench.handle(0), 0, CW_UNKNOWN, bench.now);
+  EXPECT_EQ(bench.reader.unheard_count(), 1u);
+  EXPECT_EQ(bench.reader.given_up_count(), 0u);
+}
+
 TEST(SlotReader, a_frame_from_behind_the_front_knows_that_all_before_it_is_settled) {
   Bench bench;
   bench.add(300);
