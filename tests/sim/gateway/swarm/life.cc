@@ -213,15 +213,22 @@ void Life::prove_liveness() {
   if (world_.is_exact() && watch_.has_first_epochs()) watch_.check_between_sites();
 }
 
+/// One of several ways that grows looks like loss until something comes by it: slots that left by
+/// it meanwhile, while what left after them came by another.
+uint64_t Life::slots_of_growing_ways() const {
+  constexpr uint64_t slot_bytes = 1400;
+  uint64_t slots = 0;
+  for (const Fault& fault : world_.faults) {
+    if (fault.kind != FaultKind::Longer || fault.is_all_paths || world_.paths < 2) continue;
+    const Duration growth = std::max(fault.wan.delay - world_.wan.delay, Duration());
+    slots += world_.rate.bytes_in(growth).count() / slot_bytes / world_.paths;
+  }
+  return slots;
+}
+
 void Life::check_resends() {
   if (!world_.promises_few_resends()) return;
-  // What leaves in an RTT is looser than the promise. Some worlds need it until jitter has been
-  // seen (7005580), others go on asking for nothing to their end (3247, bench/report/swarm.md).
-  constexpr uint64_t slot_bytes = 1400;
-  const Duration queue = world_.wan.rate > Rate() ? world_.wan.queue_time : Duration();
-  const Duration rtt = world_.one_way * 2 + queue;
-  const uint64_t few = std::max(of_few, world_.rate.bytes_in(rtt).count() / slot_bytes /
-                                            static_cast<uint64_t>(world_.sites - 1));
+  const uint64_t few = of_few + slots_of_growing_ways();
   for (size_t i = 0; i < world_.classes.size(); ++i) {
     if (!world_.classes[i].mends_by_need()) continue;
     const WanWatch::Totals totals = wan_.totals(i);

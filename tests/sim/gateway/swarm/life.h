@@ -42,6 +42,7 @@ class Life final : private WanTap {
   /// Everything flows again: of every class, from everybody to everybody.
   void prove_recovery();
   void prove_liveness();
+  uint64_t slots_of_growing_ways() const;
   void check_resends();
   Talker& talker(int site) { return *talkers_[static_cast<size_t>(site - 1)]; }
 

@@ -217,10 +217,10 @@ bool SwarmWorld::promises_few_resends() const {
 }
 
 // Nothing leaves that is older than hold; what is behind it in its order waits for as long again
-// where word of its being given up is lost, and then there are the way itself and its queues. Of
-// blackouts a third time is what was seen (7003502), not what follows from anything.
+// where word of its being given up is lost, and then there are the way itself and its queues. Who
+// replays may bring what a blackout took, until the receiver hears that it was given up (7003502).
 Duration SwarmWorld::age_max() const {
-  const int64_t holds = has(FaultKind::Blackout) ? 3 : 2;
+  const int64_t holds = has(FaultKind::Blackout) && intruder.replays > 0 ? 3 : 2;
   return hold_max * holds + delay_max + one_way * 2 + pause_max + 20_ms;
 }
 
