@@ -8,7 +8,7 @@
 //   source   block closed --encode--> data has left --> repair leaves, a burst apart
 //   sink     row has k of k + m   --> decode; what is rebuilt counts as arrived
 //            all is in place      --> "complete", the positive note, three times
-//            first slot of a block --fallback--> name the slots of the rows that are beyond repair;
+//            a slot or a later one --fallback--> name those of rows that are beyond repair;
 //                                     the source resends those and only those
 //
 // Nothing that has arrived is thrown away in a fallback: of a row that lacks e slots and has r

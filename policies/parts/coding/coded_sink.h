@@ -7,8 +7,9 @@
 //   at once    A repair slot is given up a reorder budget after a later one came, and with it the
 //              data of its block that has not come. A hole that no row can solve any more, even if
 //              all repair still on its way arrives, is asked for; the others wait for their repair.
-//   patient    When the patience of a hole's block is over nothing more is expected of it: what
-//              cannot be solved with what is in place is asked for.
+//   patient    Patience with a hole begins when a later slot comes, or all of its block is told.
+//              When it is over no more repair is expected: what cannot be solved with what is in
+//              place, and with slots that are waited for still, is asked for.
 //
 // What has arrived is never thrown away: a slot that was asked for is a hole less for its row, and
 // the row is solved as soon as that is enough.

@@ -225,11 +225,8 @@ TEST_P(EveryPolicy, notes_stay_within_what_was_asked_for_whatever_the_order) {
 TEST_P(EveryPolicy, notes_stay_within_what_was_asked_for_when_much_is_open_and_torn) {
   Prng prng(15);
   const Duration rtt = 25_ms;
-  Host host(ops(), {},
-            {.rtt = rtt,
-             .slot_time = 5_us,
-             .is_lost = [&](const Transmission& t) { return prng.chance(t.attempt < 4 ? 0.4 : 0); }},
-            64);
+  const auto is_lost = [&](const Transmission& t) { return t.attempt < 4 && prng.chance(0.4); };
+  Host host(ops(), {}, {.rtt = rtt, .slot_time = 5_us, .is_lost = is_lost}, 64);
   for (uint32_t m = 0; m < 48; ++m) host.send(m, 1400);
   for (int round = 0; round < 20; ++round) {
     const uint64_t before = host.notes;
