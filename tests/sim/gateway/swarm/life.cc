@@ -8,7 +8,7 @@ using namespace literals;
 
 /// Resends beyond true losses, as promised: so many of the losses, or of all slots.
 constexpr double of_losses = 0.05, of_slots = 0.001;
-constexpr uint64_t of_few = 40;  // where both are few
+constexpr uint64_t of_few = 20;  // per link, which learns of its line: where both are few
 
 constexpr uint16_t first_proof = 0x2000;
 
@@ -213,22 +213,24 @@ void Life::prove_liveness() {
   if (world_.is_exact() && watch_.has_first_epochs()) watch_.check_between_sites();
 }
 
-/// One of several ways that grows looks like loss until something comes by it: slots that left by
-/// it meanwhile, while what left after them came by another.
+/// One of several ways that grows looks like loss, as what left later comes by another, until the
+/// first echo is back by it: slots that left by it meanwhile, at both ends.
 uint64_t Life::slots_of_growing_ways() const {
   constexpr uint64_t slot_bytes = 1400;
   uint64_t slots = 0;
   for (const Fault& fault : world_.faults) {
     if (fault.kind != FaultKind::Longer || fault.is_all_paths || world_.paths < 2) continue;
-    const Duration growth = std::max(fault.wan.delay - world_.wan.delay, Duration());
-    slots += world_.rate.bytes_in(growth).count() / slot_bytes / world_.paths;
+    const Duration rtt = world_.wan.delay * 2;
+    const Duration unknown = rtt + std::max(fault.wan.delay - world_.wan.delay, Duration());
+    slots += 2 * world_.rate.bytes_in(unknown).count() / slot_bytes / world_.paths;
   }
   return slots;
 }
 
 void Life::check_resends() {
   if (!world_.promises_few_resends()) return;
-  const uint64_t few = of_few + slots_of_growing_ways();
+  const uint64_t links = static_cast<uint64_t>(world_.sites) * (world_.sites - 1);
+  const uint64_t few = of_few * links + slots_of_growing_ways();
   for (size_t i = 0; i < world_.classes.size(); ++i) {
     if (!world_.classes[i].mends_by_need()) continue;
     const WanWatch::Totals totals = wan_.totals(i);
