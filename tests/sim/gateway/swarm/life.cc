@@ -214,10 +214,14 @@ void Life::prove_liveness() {
 }
 
 /// One of several ways that grows looks like loss, as what left later comes by another, until the
-/// first echo is back by it: slots that left by it meanwhile, at both ends.
+/// first echo is back by it: slots that left by it meanwhile, at both ends. And a line's queue may
+/// fill in less than the echo takes to tell of it: slots that it holds.
 uint64_t Life::slots_of_growing_ways() const {
   constexpr uint64_t slot_bytes = 1400;
   uint64_t slots = 0;
+  if (world_.wan.rate > Rate()) {
+    slots += world_.wan.rate.bytes_in(world_.wan.queue_time).count() / slot_bytes;
+  }
   for (const Fault& fault : world_.faults) {
     if (fault.kind != FaultKind::Longer || fault.is_all_paths || world_.paths < 2) continue;
     const Duration rtt = world_.wan.delay * 2;
