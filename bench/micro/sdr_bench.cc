@@ -19,11 +19,10 @@
 #include <vector>
 
 #include "dataplane/port/sim/network.h"
-#include "dataplane/sdr/endpoint.h"
+#include "dataplane/sdr/assembly.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/crc32.h"
-#include "offload/mac.h"
 #include "policies/policies.h"
 #include "tests/sim/tally_port.h"
 
@@ -58,13 +57,12 @@ class KeepingPort final : public sim::PortAround {
 /// One end of the link.
 struct End {
   End(SimPort& sim_port, uint16_t peer_number, uint64_t seed, Instant now)
-      : port(sim_port), prng(seed), endpoint(port, counters, drops) {
-    const char key[] = "a shared secret of this pair";
-    cw_mac_init(&mac, reinterpret_cast<const uint8_t*>(key), sizeof key);
+      : port(sim_port), prng(seed), sdr(port, {&prng, draw}) {
+    const char secret[] = "a shared secret of this pair";
+    cw_mac key;
+    cw_mac_init(&key, secret, sizeof secret);
     sdr::PeerOptions options;
     options.peer = peer_number;
-    options.link.key = {&mac, cw_mac_compute};
-    options.link.random = {&prng, [](void* state) { return static_cast<Prng*>(state)->next(); }};
     options.link.payload_bytes = slot_bytes;
     options.pacer.rate = Rate::from_gbps(9'000);
     options.pacer.horizon = 10_us;
@@ -74,19 +72,18 @@ struct End {
     qp.stream.data_slots_max = message_slots;
     qp.policy = {cw_policy_passthrough(), {}};
     options.qps.push_back(qp);
-    peer = *endpoint.add_peer(options, now);
+    peer = *sdr.add_peer(options, key, now);
   }
   size_t collect(std::span<Packet*> out, Instant now) {
-    endpoint.on_time(now);
-    return endpoint.collect(out, now);
+    sdr.endpoint().on_time(now);
+    return sdr.endpoint().collect(out, now);
   }
+
+  static uint64_t draw(void* prng) { return static_cast<Prng*>(prng)->next(); }
 
   KeepingPort port;
   Prng prng;
-  cw_mac mac;
-  Counters counters;
-  Drops drops;
-  sdr::Endpoint endpoint;
+  sdr::Assembly sdr;
   sdr::Peer* peer = nullptr;
 };
 
@@ -133,7 +130,7 @@ class Bench {
       for (size_t j = 0; j < burst.size(); ++j) {
         before(*(burst[j] = &packets_[i + j]));
       }
-      b_.endpoint.on_rx(burst, network_.now());
+      b_.sdr.endpoint().on_rx(burst, network_.now());
     }
     const double seconds = (cpu_seconds() - start) / round_packets;
     b_.port.keeps = false;
@@ -174,7 +171,7 @@ class Bench {
     b_.port.tx_burst({out.data(), b_.collect(out, now)}, now);
     network_.advance_to(now + 1_us);
     const size_t back = a_.port.rx_burst(out, network_.now());
-    a_.endpoint.on_rx({out.data(), back}, network_.now());
+    a_.sdr.endpoint().on_rx({out.data(), back}, network_.now());
     const size_t there = b_.port.rx_burst(out, network_.now());
     for (size_t i = 0; i < there; ++i) take(out[i], with_payload);
   }
@@ -182,7 +179,7 @@ class Bench {
     SlotWrite slot;
     const size_t bytes = size_t{packet->bytes} + packet->payload_bytes;
     if (!try_parse_slot_write({packet->data, packet->bytes}, bytes, slot)) {
-      return b_.endpoint.on_rx({&packet, 1}, network_.now());
+      return b_.sdr.endpoint().on_rx({&packet, 1}, network_.now());
     }
     Packet& kept = packets_[filled_];
     kept = *packet;

@@ -213,10 +213,8 @@ sdr::PeerOptions peer_options(size_t index, const Config& config, const Plan& pl
   options.link.peer_site = config.peers[index]->name;
   options.link.peer_address = config.peers[index]->address;
   options.link.pair_keys = pair_keys(config);
-  options.link.key = {&plan.key->mac, cw_mac_compute};
   options.link.payload_bytes = config.payload_bytes();
   options.link.paths = config.wan.paths;
-  options.link.icrc_mode = static_cast<uint8_t>(plan.wan.icrc);
   options.link.qps = static_cast<uint16_t>(plan.classes.size());
   options.pacer = pacer_options(*config.peers[index], config);
   options.rate_control.adapt = config.wan.adapt;

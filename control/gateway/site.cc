@@ -116,11 +116,9 @@ std::optional<EalChoice> Site::eal() const {
 }
 
 Result<void> Site::add_peers(Instant now, const sdr::RandomSource& random) {
-  endpoint_.emplace(wan(), counters_, drops_, plan_.coding);
-  for (sdr::PeerOptions& options : plan_.peers) {
-    options.link.random = random;
-    options.link.sees_psns = wan().facts().sees_psns;
-    const auto added = endpoint_->add_peer(options, now);
+  sdr_.emplace(wan(), random, plan_.coding);
+  for (const sdr::PeerOptions& options : plan_.peers) {
+    const auto added = sdr_->add_peer(options, plan_.key->mac, now);
     if (!added) return failure("peer: " + added.error().sentence);
   }
   return {};
@@ -128,13 +126,12 @@ Result<void> Site::add_peers(Instant now, const sdr::RandomSource& random) {
 
 Result<void> Site::add_gateway(Instant now) {
   plan_.gateway.lan_mtu = lan_.port->facts().payload_max;
-  auto made = gateway::Gateway::make(plan_.gateway, *valve_, *endpoint_, counters_, drops_, now);
+  auto made = gateway::Gateway::make(plan_.gateway, *valve_, sdr_->endpoint(), sdr_->counters(),
+                                     sdr_->drops(), now);
   if (!made) return failure(made.error().sentence);
   gateway_ = std::move(*made);
   // The hosts first: what a turn takes from them leaves in that turn.
-  const std::array sides = {Worker::Side{&*valve_, gateway_.get()},
-                            Worker::Side{&wan(), &*endpoint_}};
-  worker_.emplace(sides);
+  sdr_->begin(std::array{Worker::Side{&*valve_, gateway_.get()}});
   const std::array<Port*, 2> ports = {&wan(), lan_.port.get()};
   idle_.emplace(IdleOptions{.policy = plan_.idle, .spin = spin, .pause = plan_.gather}, ports);
   return {};
@@ -149,7 +146,7 @@ void Site::run(const std::atomic<bool>& stop) {
     // A core that this process may not use is no reason to carry nothing.
     (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
   }
-  cw::run(*worker_, *clock_, *idle_, stop);
+  cw::run(sdr_->worker(), *clock_, *idle_, stop);
 }
 
 bool Site::ask(std::function<void(Instant)> change, Duration patience) {
@@ -158,7 +155,7 @@ bool Site::ask(std::function<void(Instant)> change, Duration patience) {
   };
   Question& question = *asked_.emplace_back(std::make_unique<Question>());
   question.change = std::move(change);
-  const auto ticket = worker_->mailbox().try_post_any_thread({call, &question});
+  const auto ticket = sdr_->worker().mailbox().try_post_any_thread({call, &question});
   CW_ASSERT(ticket);  // one asker, who asks for little before it has been answered
   question.ticket = *ticket;
   return settle(patience);
@@ -169,7 +166,7 @@ bool Site::settle(Duration patience) {
   for (Duration left = patience; !asked_.empty(); left = left - step) {
     wake();
     const bool is_done =
-        worker_->mailbox().wait_any_thread(asked_.back()->ticket, std::min(left, step));
+        sdr_->worker().mailbox().wait_any_thread(asked_.back()->ticket, std::min(left, step));
     if (is_done) asked_.clear();
     if (is_done || left <= step) break;
   }
@@ -194,9 +191,9 @@ SiteState Site::state(Instant now) {
 // of it is of one moment between two turns, so that accounts add up across rooms.
 void Site::fill(SiteState& state, Instant now) {
   state.at = now;
-  state.drops = drops_.snapshot_any_thread();
-  state.rooms = counters_.snapshot_any_thread();
-  state.worker = worker_->counters().snapshot_any_thread();
+  state.drops = sdr_->drops().snapshot_any_thread();
+  state.rooms = sdr_->counters().snapshot_any_thread();
+  state.worker = sdr_->worker().counters().snapshot_any_thread();
   lan_.fill(state);
   wan_.fill(state);
   if (impaired_) {
@@ -207,7 +204,7 @@ void Site::fill(SiteState& state, Instant now) {
   state.is_quiet = gateway_->is_drained();
   state.is_drained = valve_->is_shut() && state.is_quiet;
   for (size_t i = 0; i < gateway_->lane_count(); ++i) state.lanes.push_back(gateway_->view(i));
-  for (const auto& peer : endpoint_->peers()) {
+  for (const auto& peer : sdr_->endpoint().peers()) {
     PeerView& view = state.peers.emplace_back();
     view.is_up = peer->link().is_up();
     if (!view.is_up) view.why = peer->link().why();
@@ -226,7 +223,7 @@ bool Site::stop_taking(Duration patience) {
 
 bool Site::leave(Duration patience) {
   const auto leave = [this](Instant now) {
-    for (const auto& peer : endpoint_->peers()) peer->link().leave(now);
+    for (const auto& peer : sdr_->endpoint().peers()) peer->link().leave(now);
   };
   return ask(leave, patience);
 }

@@ -18,10 +18,9 @@
 #include "dataplane/base/result.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/core/idle.h"
-#include "dataplane/core/worker.h"
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/impair/impaired_port.h"
-#include "dataplane/sdr/endpoint.h"
+#include "dataplane/sdr/assembly.h"
 
 namespace cw::site {
 
@@ -53,10 +52,10 @@ class Site {
   /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
   void run(const std::atomic<bool>& stop);
   /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
-  bool turn(Instant now) { return worker_->turn(now); }
+  bool turn(Instant now) { return sdr_->worker().turn(now); }
   /// When he must if nothing comes; and that he lets time pass on purpose, which is no pause.
-  Instant next_wakeup() const { return worker_->next_wakeup(); }
-  void sleeps_until(Instant wake) { worker_->sleeps_until(wake); }
+  Instant next_wakeup() const { return sdr_->worker().next_wakeup(); }
+  void sleeps_until(Instant wake) { sdr_->worker().sleeps_until(wake); }
   /// How the site is, between two turns of his.
   SiteState state(Instant now);
 
@@ -94,15 +93,12 @@ class Site {
 
   Plan plan_;
   std::optional<MachineClock> clock_;  // none: somebody else's time
-  Counters counters_;
-  Drops drops_;
   LanPort lan_;
   std::optional<Valve> valve_;  // before lan_
   WanPort wan_;
   std::optional<ImpairedPort> impaired_;
-  std::optional<sdr::Endpoint> endpoint_;
   std::unique_ptr<gateway::Gateway> gateway_;
-  std::optional<Worker> worker_;
+  std::optional<sdr::Assembly> sdr_;  // goes first: its worker gives packets back
   std::optional<IdleWait> idle_;
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
 };

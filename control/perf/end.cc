@@ -39,12 +39,14 @@ sdr::StreamConfig coded_stream(const Parameters& parameters, const cw_policy_ops
 
 }  // namespace
 
-End::End(Port& port, plugins::PolicyRef policy, std::vector<double> params)
+End::End(Port& port, plugins::PolicyRef policy, std::vector<double> params,
+         const sdr::RandomSource& random)
     : port_(port),
       policy_(std::move(policy)),
       params_(std::move(params)),
-      endpoint_(port, counters_, drops_),
-      worker_(std::vector<Worker::Side>{{&port, &endpoint_}}) {}
+      sdr_(port, random) {
+  sdr_.begin();
+}
 
 Result<std::unique_ptr<End>> End::make(Port& port, plugins::Registry& policies,
                                        const EndOptions& options, Instant now) {
@@ -52,23 +54,19 @@ Result<std::unique_ptr<End>> End::make(Port& port, plugins::Registry& policies,
   if (!policy) return failure("--policy: " + policy.error().sentence);
   auto params = plugins::parse_params(policy->table(), options.parameters.settings);
   if (!params) return failure("--policy-param: " + params.error().sentence);
-  std::unique_ptr<End> end(new End(port, std::move(*policy), std::move(*params)));
+  std::unique_ptr<End> end(new End(port, std::move(*policy), std::move(*params), options.random));
   if (const auto joined = end->join(options, now); !joined) return std::unexpected(joined.error());
   return end;
 }
 
 Result<void> End::join(const EndOptions& options, Instant now) {
-  const PortFacts& facts = port_.facts();
-  cw_mac_init(&key_, options.key.data(), options.key.size());
+  cw_mac key;
+  cw_mac_init(&key, options.key.data(), options.key.size());
   sdr::PeerOptions peer;
   peer.peer = options.peer;
   peer.link.site = options.role == Role::Sender ? "client" : "server";
-  peer.link.key = {&key_, cw_mac_compute};
-  peer.link.random = options.random;
   peer.link.payload_bytes = options.parameters.payload_bytes;
-  peer.link.paths = facts.paths;
-  peer.link.icrc_mode = static_cast<uint8_t>(facts.icrc);
-  peer.link.sees_psns = facts.sees_psns;
+  peer.link.paths = port_.facts().paths;
   peer.pacer = pacer_options(options);
   peer.fallback = {cw_policy_passthrough(), {}};
 
@@ -80,7 +78,7 @@ Result<void> End::join(const EndOptions& options, Instant now) {
   qp.send_enable = options.role == Role::Sender;
   qp.recv_enable = options.role == Role::Receiver;
   peer.qps.push_back(qp);
-  const auto added = endpoint_.add_peer(peer, now);
+  const auto added = sdr_.add_peer(peer, key, now);
   if (!added) return std::unexpected(added.error());
   peer_ = *added;
   return {};

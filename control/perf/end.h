@@ -8,10 +8,8 @@
 
 #include "control/perf/parameters.h"
 #include "dataplane/base/result.h"
-#include "dataplane/core/worker.h"
 #include "dataplane/port.h"
-#include "dataplane/sdr/endpoint.h"
-#include "offload/mac.h"
+#include "dataplane/sdr/assembly.h"
 #include "plugins/registry.h"
 
 namespace cw::perf {
@@ -35,30 +33,29 @@ class End {
   static Result<std::unique_ptr<End>> make(Port& port, plugins::Registry& policies,
                                            const EndOptions& options, Instant now);
 
-  bool turn(Instant now) { return worker_.turn(now); }
-  Instant next_wakeup() const { return worker_.next_wakeup(); }
-  void sleeps_until(Instant wake) { worker_.sleeps_until(wake); }
+  bool turn(Instant now) { return sdr_.worker().turn(now); }
+  Instant next_wakeup() const { return sdr_.worker().next_wakeup(); }
+  void sleeps_until(Instant wake) { sdr_.worker().sleeps_until(wake); }
 
   sdr::Peer& peer() { return *peer_; }
   const sdr::Peer& peer() const { return *peer_; }
   Port& port() { return port_; }
-  uint64_t count_of(Counter counter) const { return counters_.read_any_thread(counter); }
-  const Drops& drops() const { return drops_; }
+  uint64_t count_of(Counter counter) const { return sdr_.counters().read_any_thread(counter); }
+  const Drops& drops() const { return sdr_.drops(); }
   /// Packets and bytes at the port are counted by the worker.
-  uint64_t worker_count_of(Counter counter) { return worker_.counters().read_any_thread(counter); }
+  uint64_t worker_count_of(Counter counter) {
+    return sdr_.worker().counters().read_any_thread(counter);
+  }
 
  private:
-  End(Port& port, plugins::PolicyRef policy, std::vector<double> params);
+  End(Port& port, plugins::PolicyRef policy, std::vector<double> params,
+      const sdr::RandomSource& random);
   Result<void> join(const EndOptions& options, Instant now);
 
   Port& port_;
   plugins::PolicyRef policy_;
   std::vector<double> params_;
-  cw_mac key_;
-  Counters counters_;
-  Drops drops_;
-  sdr::Endpoint endpoint_;
-  Worker worker_;
+  sdr::Assembly sdr_;
   sdr::Peer* peer_ = nullptr;
 };
 

@@ -17,17 +17,14 @@ Site::Site(SimPort& port, const Scenario& scenario, Role role, uint64_t seed)
       scenario_(scenario),
       role_(role),
       prng_(seed),
-      endpoint_(port, counters_, drops_),
-      worker_(std::vector<Worker::Side>{{&port, &endpoint_}}) {
-  cw_mac_init(&key_, pair_key.data(), pair_key.size());
+      sdr_(port, {&prng_, &Site::draw}) {
+  sdr_.begin();
 }
 
 Result<sdr::Peer*> Site::add_peer(uint16_t number, Instant now) {
   sdr::PeerOptions options;
   options.peer = number;
   options.link.site = role_ == Role::Sender ? "sender" : "receiver";
-  options.link.key = {&key_, cw_mac_compute};
-  options.link.random = {&prng_, &Site::draw};
   options.link.payload_bytes = scenario_.stream.payload_bytes;
   options.link.paths = static_cast<uint16_t>(scenario_.paths.size());
   options.pacer = scenario_.pacer;
@@ -39,7 +36,9 @@ Result<sdr::Peer*> Site::add_peer(uint16_t number, Instant now) {
   qp.send_enable = role_ == Role::Sender;
   qp.recv_enable = role_ == Role::Receiver;
   options.qps.push_back(qp);
-  return endpoint_.add_peer(options, now);
+  cw_mac key;
+  cw_mac_init(&key, pair_key.data(), pair_key.size());
+  return sdr_.add_peer(options, key, now);
 }
 
 }  // namespace cw

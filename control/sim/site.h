@@ -10,10 +10,8 @@
 #include "control/sim/scenario.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/base/result.h"
-#include "dataplane/core/worker.h"
 #include "dataplane/port/sim/sim_port.h"
-#include "dataplane/sdr/endpoint.h"
-#include "offload/mac.h"
+#include "dataplane/sdr/assembly.h"
 
 namespace cw {
 
@@ -33,20 +31,20 @@ class Site {
     had_turn_ = port_.next_event() <= now || next_wakeup() <= now;
     if (!had_turn_) return;
     forget_wakeup();
-    worker_.sleeps_until(now);  // the simulator moved time on purpose
-    worker_.turn(now);
+    sdr_.worker().sleeps_until(now);  // the simulator moved time on purpose
+    sdr_.worker().turn(now);
   }
   /// Whether it had a turn when it was last asked to: else its streams are as they were.
   bool had_turn() const { return had_turn_; }
   /// Asked of the worker once after each turn, and after forget_wakeup().
   Instant next_wakeup() {
-    if (!wakeup_) wakeup_ = worker_.next_wakeup();
+    if (!wakeup_) wakeup_ = sdr_.worker().next_wakeup();
     return *wakeup_;
   }
   /// Whoever has done something with a stream of this site says so.
   void forget_wakeup() { wakeup_.reset(); }
-  uint64_t count_of(Counter counter) const { return counters_.read_any_thread(counter); }
-  const Drops& drops() const { return drops_; }
+  uint64_t count_of(Counter counter) const { return sdr_.counters().read_any_thread(counter); }
+  const Drops& drops() const { return sdr_.drops(); }
 
  private:
   static uint64_t draw(void* prng) { return static_cast<Prng*>(prng)->next(); }
@@ -55,11 +53,7 @@ class Site {
   const Scenario& scenario_;
   Role role_;
   Prng prng_;
-  cw_mac key_;
-  Counters counters_;
-  Drops drops_;
-  sdr::Endpoint endpoint_;
-  Worker worker_;
+  sdr::Assembly sdr_;
   std::optional<Instant> wakeup_;
   bool had_turn_ = false;
 };

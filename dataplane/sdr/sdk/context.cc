@@ -83,9 +83,8 @@ cw_context::cw_context(std::unique_ptr<Device> opened, const cw_device_attr& att
       qps_max(attr.qps_max),
       regions(attr.regions_max),
       free_regions(attr.regions_max),
-      endpoint(device->port(), counters, drops),
-      worker(std::array{Worker::Side{&device->port(), &endpoint}}) {
-  cw_mac_init(&mac, attr.key, attr.key_bytes);
+      sdr(device->port(), {this, fresh_bits}) {
+  sdr.begin();
   for (uint32_t index = 0; index < attr.regions_max; ++index) {
     CW_ASSERT(free_regions.try_push(index));
   }
@@ -99,21 +98,18 @@ Result<void> cw_context::open(const cw_device_attr& attr) {
   auto params = params_of(*fallback, {});
   if (!params) return std::unexpected(params.error());
   fallback_params = std::move(*params);
-  const PortFacts& facts = device->port().facts();
   sdr::PeerOptions options;
   options.peer = device->peer();
   options.link.site = "sdk";
   options.link.pair_keys = {{"payload_bytes", std::to_string(attr.payload_bytes)}};
-  options.link.key = {&mac, cw_mac_compute};
-  options.link.random = {this, fresh_bits};
   options.link.payload_bytes = attr.payload_bytes;
-  options.link.paths = facts.paths;
-  options.link.icrc_mode = static_cast<uint8_t>(facts.icrc);
-  options.link.sees_psns = facts.sees_psns;
+  options.link.paths = device->port().facts().paths;
   options.pacer.rate = attr.rate_bps == 0 ? device->rate() : Rate::from_bps(attr.rate_bps);
   options.pacer.horizon = pacer_horizon;
   options.fallback = {fallback, fallback_params};
-  const auto added = endpoint.add_peer(options, now);
+  cw_mac key;
+  cw_mac_init(&key, attr.key, attr.key_bytes);
+  const auto added = sdr.add_peer(options, key, now);
   if (!added) return std::unexpected(added.error());
   peer = *added;
   return {};
@@ -146,13 +142,13 @@ int cw_context_turn(cw_context* context) {
   if (context == nullptr) return misuse("the context is null"), -1;
   context->has_turned = true;
   context->now = context->device->now();
-  return context->worker.turn(context->now);
+  return context->sdr.worker().turn(context->now);
 }
 
 int64_t cw_context_idle_ns(cw_context* context) {
   if (context == nullptr) return misuse("the context is null"), 0;
-  const Instant wake = context->worker.next_wakeup();
-  context->worker.sleeps_until(wake);
+  const Instant wake = context->sdr.worker().next_wakeup();
+  context->sdr.worker().sleeps_until(wake);
   if (wake == Instant::never()) return INT64_MAX;
   return std::max<int64_t>((wake - context->device->now()).ns(), 0);
 }

@@ -8,12 +8,10 @@
 
 #include "dataplane/base/prng.h"
 #include "dataplane/base/ring.h"
-#include "dataplane/core/worker.h"
-#include "dataplane/sdr/endpoint.h"
+#include "dataplane/sdr/assembly.h"
 #include "dataplane/sdr/sdk/handles.h"
 #include "dataplane/sdr/sdk/platform.h"
 #include "dataplane/sdr/sdr.h"
-#include "offload/mac.h"
 
 namespace cw::sdk {
 
@@ -92,7 +90,6 @@ struct cw_context {
   std::unique_ptr<cw::sdk::Device> device;
   cw::Prng prng;
   bool is_seeded;
-  cw_mac mac;
   cw::Instant now;  // of the latest turn
   bool has_turned = false;
   std::string why;
@@ -103,9 +100,6 @@ struct cw_context {
   cw::sdk::Regions regions;
   cw::Ring<uint32_t> free_regions;  // the longest free first, so that a stale key stays stale long
 
-  cw::Counters counters;
-  cw::Drops drops;
-  cw::sdr::Endpoint endpoint;
   cw::sdr::Peer* peer = nullptr;
-  cw::Worker worker;  // goes first: it gives packets back to the port
+  cw::sdr::Assembly sdr;
 };

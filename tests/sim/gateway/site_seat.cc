@@ -48,10 +48,11 @@ class Folder {
 /// A simulated port that says of itself what the plan's own would.
 class SitePort : public PortAround {
  public:
-  SitePort(SimPort& inner, uint32_t payload_max, size_t packets)
+  SitePort(SimPort& inner, uint32_t payload_max, size_t packets, IcrcMode icrc)
       : PortAround(inner), facts_(inner.facts()) {
     facts_.payload_max = payload_max;
     facts_.packets = packets;
+    facts_.icrc = icrc;
   }
   const PortFacts& facts() const override { return facts_; }
 
@@ -96,9 +97,11 @@ void SiteSeat::start(uint64_t seed, Instant now) {
   prng_ = Prng(seed);
   site::Plan plan = plan_of(options_.file);
   for (uint64_t& word : plan.gateway.hash_key) word = prng_.next();
-  const SitePort wan(*options_.wan, plan.wan.payload_bytes_max, plan.wan.packets);
+  const SitePort wan(*options_.wan, plan.wan.payload_bytes_max, plan.wan.packets,
+                     plan.wan.icrc);
   site::SiteGround ground{.lan = std::make_unique<SitePort>(*options_.lan, plan.gateway.lan_mtu,
-                                                            options_.lan->facts().packets),
+                                                            options_.lan->facts().packets,
+                                                            IcrcMode::None),
                           .wan = std::make_unique<TappedPort>(wan, options_.number, options_.tap),
                           .now = now,
                           .random = {&prng_, &SiteSeat::random}};

@@ -52,12 +52,13 @@ size_t packets_of(const TwoSitesOptions& options, size_t peers) {
 GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_sites,
                          const TwoSitesOptions& options, uint64_t seed, Instant now)
     : prng_(seed), params_(defaults_of(policy_of(options))) {
-  cw_mac_init(&mac_, secret.data(), secret.size());
-  endpoint_ = std::make_unique<sdr::Endpoint>(wan, counters_, drops_);
+  cw_mac key;
+  cw_mac_init(&key, secret.data(), secret.size());
+  sdr_.emplace(wan, sdr::RandomSource{&prng_, &GatewaySite::random});
   gateway::GatewayOptions gateway;
   gateway.classes = options.classes;
   for (const FarSite& far : far_sites) {
-    must(endpoint_->add_peer(peer_options(far.peer, options), now));
+    must(sdr_->add_peer(peer_options(far.peer, options), key, now));
     gateway.peers.push_back(
         {.peer = far.peer, .name = std::to_string(far.site), .routes = nets_of(far.site)});
   }
@@ -66,18 +67,15 @@ GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_site
   gateway.lan_queue = options.lan_queue;
   gateway.hash_key[0] = prng_.next();
   gateway.hash_key[1] = prng_.next();
-  gateway_ = must(gateway::Gateway::make(gateway, lan, *endpoint_, counters_, drops_, now));
-  const std::array<Worker::Side, 2> sides{
-      {{.port = &lan, .station = gateway_.get()}, {.port = &wan, .station = endpoint_.get()}}};
-  worker_ = std::make_unique<Worker>(sides);
+  gateway_ = must(gateway::Gateway::make(gateway, lan, sdr_->endpoint(), sdr_->counters(),
+                                         sdr_->drops(), now));
+  sdr_->begin(std::array{Worker::Side{.port = &lan, .station = gateway_.get()}});
 }
 
 sdr::PeerOptions GatewaySite::peer_options(uint16_t far_peer, const TwoSitesOptions& options) {
   sdr::PeerOptions peer;
   peer.peer = far_peer;
   peer.link.site = "sim";
-  peer.link.key = {&mac_, cw_mac_compute};
-  peer.link.random = {&prng_, &GatewaySite::random};
   peer.link.payload_bytes = options.payload_bytes;
   peer.pacer.rate = options.rate;
   peer.pacer.horizon = Duration::from_us(20);
@@ -102,8 +100,8 @@ sdr::PeerOptions GatewaySite::peer_options(uint16_t far_peer, const TwoSitesOpti
 }
 
 void GatewaySite::turn_after_pause(Instant meant, Instant now) {
-  worker_->sleeps_until(meant);  // time was moved on purpose
-  worker_->turn(now);
+  sdr_->worker().sleeps_until(meant);  // time was moved on purpose
+  sdr_->worker().turn(now);
 }
 
 TwoSites::TwoSites(const TwoSitesOptions& options)

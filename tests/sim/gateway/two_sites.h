@@ -11,11 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/core/worker.h"
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/sim/network.h"
-#include "dataplane/sdr/endpoint.h"
-#include "offload/mac.h"
+#include "dataplane/sdr/assembly.h"
 #include "tests/sim/gateway/host.h"
 #include "tests/sim/stage.h"
 
@@ -59,24 +57,20 @@ class GatewaySite final : public Actor {
   void turn(Instant now) override { turn_after_pause(now, now); }
   /// The first one since `meant`, when the last one was to be followed by another.
   void turn_after_pause(Instant meant, Instant now);
-  Instant next_deadline() const override { return worker_->next_wakeup(); }
+  Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
 
-  sdr::Peer& peer(size_t index = 0) { return *endpoint_->peers()[index]; }
+  sdr::Peer& peer(size_t index = 0) { return *sdr_->endpoint().peers()[index]; }
   gateway::Gateway& gateway() { return *gateway_; }
-  const Drops& drops() const { return drops_; }
-  const Counters& counters() const { return counters_; }
+  const Drops& drops() const { return sdr_->drops(); }
+  const Counters& counters() const { return sdr_->counters(); }
 
  private:
   static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
   sdr::PeerOptions peer_options(uint16_t far_peer, const TwoSitesOptions& options);
 
   Prng prng_;
-  cw_mac mac_;
-  Counters counters_;
-  Drops drops_;
-  std::unique_ptr<sdr::Endpoint> endpoint_;
   std::unique_ptr<gateway::Gateway> gateway_;
-  std::unique_ptr<Worker> worker_;
+  std::optional<sdr::Assembly> sdr_;
   const std::vector<double> params_;  // of the policy; every peer's streams point here
 };
 

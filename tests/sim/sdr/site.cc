@@ -20,15 +20,14 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     : in_real_time_(options.in_real_time), port_(port), prng_(options.seed) {
   const cw_policy_ops* policy = options.policy ? options.policy : cw_policy_passthrough();
   params_ = params_of(*policy, options.policy_params);
-  cw_mac_init(&mac_, options.key.data(), options.key.size());
+  cw_mac key;
+  cw_mac_init(&key, options.key.data(), options.key.size());
 
   sdr::PeerOptions peer_options;
   peer_options.peer = peer;
   peer_options.link.site = options.name;
   peer_options.link.peer_site = options.peer_name;
   peer_options.link.pair_keys = options.pair_keys;
-  peer_options.link.key = {&mac_, cw_mac_compute};
-  peer_options.link.random = {&prng_, &Site::random};
   peer_options.link.payload_bytes = options.stream.payload_bytes;
   peer_options.link.paths = options.paths;
   peer_options.pacer.rate = options.rate;
@@ -47,15 +46,14 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     peer_options.qps.push_back(qp);
   }
 
-  endpoint_ = std::make_unique<sdr::Endpoint>(port_, counters_, drops_, options.coding);
-  const auto added = endpoint_->add_peer(peer_options, now);
+  sdr_.emplace(port_, sdr::RandomSource{&prng_, &Site::random}, options.coding);
+  const auto added = sdr_->add_peer(peer_options, key, now);
   if (!added) {
     std::fprintf(stderr, "%s\n", added.error().sentence.c_str());
     std::abort();
   }
   peer_ = *added;
-  const Worker::Side side{&port_, endpoint_.get()};
-  worker_ = std::make_unique<Worker>(std::span(&side, 1));
+  sdr_->begin();
 }
 
 }  // namespace cw::sim

@@ -7,9 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "dataplane/core/worker.h"
-#include "dataplane/sdr/endpoint.h"
-#include "offload/mac.h"
+#include "dataplane/sdr/assembly.h"
 #include "policies/policies.h"
 #include "tests/sim/checkers/exactly_once.h"
 #include "tests/sim/checkers/no_wrong_byte.h"
@@ -47,20 +45,20 @@ class Site final : public Actor {
   Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now);
 
   void turn(Instant now) override {
-    if (!in_real_time_) worker_->sleeps_until(now);  // time was moved on purpose
-    worker_->turn(now);
+    if (!in_real_time_) sdr_->worker().sleeps_until(now);  // time was moved on purpose
+    sdr_->worker().turn(now);
   }
   /// Time has passed and nobody knew that it would.
-  void turn_after_pause(Instant now) { worker_->turn(now); }
-  Instant next_deadline() const override { return worker_->next_wakeup(); }
+  void turn_after_pause(Instant now) { sdr_->worker().turn(now); }
+  Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
 
   sdr::Peer& peer() { return *peer_; }
-  sdr::Endpoint& endpoint() { return *endpoint_; }
+  sdr::Endpoint& endpoint() { return sdr_->endpoint(); }
   sdr::SendStream& sends(uint16_t qp = 0) { return *peer_->send_stream(qp); }
   sdr::RecvStream& receives(uint16_t qp = 0) { return *peer_->recv_stream(qp); }
   bool is_up() const { return peer_->link().is_up(); }
-  Counters& counters() { return counters_; }
-  Drops& drops() { return drops_; }
+  Counters& counters() { return sdr_->counters(); }
+  Drops& drops() { return sdr_->drops(); }
   const TallyPort& port() const { return port_; }
 
  private:
@@ -69,13 +67,9 @@ class Site final : public Actor {
   bool in_real_time_;
   TallyPort port_;
   Prng prng_;
-  cw_mac mac_;
   std::vector<double> params_;
-  Counters counters_;
-  Drops drops_;
-  std::unique_ptr<sdr::Endpoint> endpoint_;
+  std::optional<sdr::Assembly> sdr_;
   sdr::Peer* peer_ = nullptr;
-  std::unique_ptr<Worker> worker_;
 };
 
 }  // namespace cw::sim

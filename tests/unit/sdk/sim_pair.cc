@@ -98,14 +98,14 @@ void sim_run(cw_context* first, cw_context* second, int64_t ns) {
 }
 
 uint64_t sim_late_packets(const cw_context* context) {
-  return context->drops.read_any_thread(DropReason::generation_late) +
-         context->drops.read_any_thread(DropReason::message_not_open);
+  return context->sdr.drops().read_any_thread(DropReason::generation_late) +
+         context->sdr.drops().read_any_thread(DropReason::message_not_open);
 }
 
 uint64_t sim_rebuilt(const cw_context* context) {
-  return context->counters.read_any_thread(Counter::slots_rebuilt);
+  return context->sdr.counters().read_any_thread(Counter::slots_rebuilt);
 }
 
 uint64_t sim_resends(const cw_context* context) {
-  return context->counters.read_any_thread(Counter::resends_sent);
+  return context->sdr.counters().read_any_thread(Counter::resends_sent);
 }

@@ -1,0 +1,54 @@
+// The one way to put SDR on a port: an endpoint, the keys of its links, what all of it counts, and
+// the worker that gives it turns. Gateway, SDK, perf, simulator, tests and benches stand on one.
+//
+//     Assembly site(port, random);
+//     Peer* peer = *site.add_peer(options, key, now);
+//     site.begin();
+//     while (...) site.worker().turn(clock.read());
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+
+#include "dataplane/base/result.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/core/worker.h"
+#include "dataplane/sdr/endpoint.h"
+#include "offload/mac.h"
+
+namespace cw::sdr {
+
+/// Thread: the worker's, except for what counters and the worker's mailbox let others do.
+class Assembly {
+ public:
+  /// `port` outlives it. `random` draws the nonces and keys of all links.
+  Assembly(Port& port, const RandomSource& random, const CodingOptions& coding = {});
+
+  /// The link to one more peer. What the port decides of `options` (ICRC, numbers) it decides here;
+  /// `key`, the pair's, is copied. Errors: as Endpoint::add_peer().
+  Result<Peer*> add_peer(PeerOptions options, const cw_mac& key, Instant now);
+
+  /// Before the first turn. `others` are served before the endpoint, in each turn.
+  void begin(std::span<const Worker::Side> others = {});
+
+  Worker& worker() { return *worker_; }
+  const Worker& worker() const { return *worker_; }
+  Endpoint& endpoint() { return endpoint_; }
+  const Endpoint& endpoint() const { return endpoint_; }
+  Counters& counters() { return counters_; }
+  const Counters& counters() const { return counters_; }
+  Drops& drops() { return drops_; }
+  const Drops& drops() const { return drops_; }
+
+ private:
+  Port& port_;
+  RandomSource random_;
+  std::deque<cw_mac> keys_;  // links point at them
+  Counters counters_;
+  Drops drops_;
+  Endpoint endpoint_;
+  std::optional<Worker> worker_;  // goes first: it gives packets back
+};
+
+}  // namespace cw::sdr
