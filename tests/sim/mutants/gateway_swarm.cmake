@@ -59,9 +59,3 @@ cw_swarm_mutant(what_is_on_its_way_is_sent_again SWARM gateway_swarm FOUND_BY re
   SOURCE policies/parts/repeat/repeat_source.cc
   FROM "marks_.word(message.marks, Young, index) |"
   TO "")
-
-cw_swarm_mutant(who_asks_does_not_wait_for_slower_paths SWARM gateway_swarm FOUND_BY resends
-  SEED 2172
-  SOURCE policies/parts/repeat/repeat_sink.cc
-  FROM "if (link_.skew > Duration()) return;"
-  TO "")
