@@ -237,7 +237,7 @@ bool Peer::fill_envelope(EnvelopeKind kind, EnvelopeWriter& writer, Instant now)
   if (kind != EnvelopeKind::Records || !link_.is_up()) return true;
   for (Qp& qp : qps_) {
     if (qp.recv && !qp.recv->offer(writer, now)) return false;
-    if (qp.send && qp.send->has_offer(now) && !qp.send->offer(writer, now)) return false;
+    if (qp.send && !qp.send->offer(writer, now)) return false;
     if (!offer_notes(writer, qp)) return false;
   }
   return offer_path_reports(writer, now);

@@ -22,4 +22,7 @@ inline Duration repeat_after(Duration rtt, uint8_t repeats) {
   return std::min(rtt / 4 * factor, std::max(rtt, longest_of_short));
 }
 
+/// What is said again by then goes with what is said now: fewer envelopes for as many words.
+inline Instant taken_along(Instant now, Duration rtt) { return now + rtt / 8; }
+
 }  // namespace cw::sdr

@@ -303,7 +303,7 @@ void SendStream::schedule_probe(Instant now) {
 }
 
 bool SendStream::offer(EnvelopeWriter& writer, Instant now) {
-  if (!is_started_) return true;
+  if (!is_started_ || offer_due() > taken_along(now, rtt_)) return true;
   Instant next = Instant::never();
   for (MessageSeq seq = retired_seq_; seq.is_before(told_seq_); ++seq) {
     Message& message = messages_[config_.place_of(seq)];
@@ -311,12 +311,13 @@ bool SendStream::offer(EnvelopeWriter& writer, Instant now) {
     const bool has_gone = message.is_abandoned || message.expired_end > 0;
     const bool is_heard = seq.is_before(heard_seq_);
     if (is_heard && !has_gone) message.state_due = Instant::never();
-    if (message.state_due <= now) {
+    // What is said again soon goes with what is said now, and is said as often as if it had not.
+    if (message.state_due <= (message.repeats > 0 ? taken_along(now, rtt_) : now)) {
       const bool is_state_due = !is_heard && !message.is_abandoned;
       if (is_state_due && !try_write_state(message, writer)) return false;
       if (has_gone && !try_write_abandoned(message, writer)) return false;
       if (is_state_due && !try_write_blocks(message, writer, now)) return false;
-      message.state_due = now + repeat_after(rtt_, message.repeats);
+      message.state_due = std::max(message.state_due, now) + repeat_after(rtt_, message.repeats);
       if (message.repeats < UINT8_MAX) ++message.repeats;
       message.state_told = now;
     }

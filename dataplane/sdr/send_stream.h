@@ -101,7 +101,6 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   /// Writes state records that are due. False when `writer` was too full for one of them.
   bool offer(EnvelopeWriter& writer, Instant now);
-  bool has_offer(Instant now) const { return offer_due() <= now; }
   Instant offer_due() const;
 
   // ---- the pacer ----
