@@ -1,12 +1,14 @@
 #include "control/perf/sender.h"
 
-#include "dataplane/base/assert.h"
-
 namespace cw::perf {
 
 Sender::Sender(sdr::Peer& peer, const Parameters& parameters, const Payload& payload,
                PhaseOptions phases)
-    : peer_(peer), parameters_(parameters), payload_(payload), phases_(std::move(phases)) {}
+    : peer_(peer),
+      parameters_(parameters),
+      payload_(payload),
+      source_({.in_flight = parameters.in_flight}),
+      phases_(std::move(phases)) {}
 
 std::vector<Duration> Sender::times_of_phase(size_t setting) const {
   std::vector<Duration> times;
@@ -17,54 +19,40 @@ std::vector<Duration> Sender::times_of_phase(size_t setting) const {
 }
 
 bool Sender::turn(Instant now) {
-  const size_t settled = settle(now);
-  if (posted_ > 0 && now - started_ >= parameters_.duration) stop_posting();
+  const size_t settled = source_.settle(
+      stream(), [&](const auto& sending, auto status) { count(sending, status, now); });
+  if (posted() > 0 && now - started_ >= parameters_.duration) stop_posting();
   return settled + post(now) > 0;
 }
 
-size_t Sender::settle(Instant now) {
-  size_t count = 0;
-  for (auto flight = in_flight_.begin(); flight != in_flight_.end();) {
-    const sdr::MessageStatus status = stream().status(flight->handle);
-    if (status == sdr::MessageStatus::Open) {
-      ++flight;
-      continue;
-    }
-    if (status == sdr::MessageStatus::Done) {
-      times_.push_back(now - flight->posted);
-      phase_of_.push_back(phases_.of(flight->index));
-    }
-    if (status == sdr::MessageStatus::GivenUp) ++given_up_;
-    if (status == sdr::MessageStatus::PeerLost) has_lost_peer_ = true;
-    ended_ = now;
-    stream().forget(flight->handle);
-    flight = in_flight_.erase(flight);
-    ++count;
+void Sender::count(const SourcePump::Sending& sending, sdr::MessageStatus status, Instant now) {
+  if (status == sdr::MessageStatus::Done) {
+    times_.push_back(now - sending.opened);
+    phase_of_.push_back(phases_.of(sending.index));
   }
-  return count;
+  given_up_ += status == sdr::MessageStatus::GivenUp;
+  has_lost_peer_ |= status == sdr::MessageStatus::PeerLost;
+  ended_ = now;
 }
 
 size_t Sender::post(Instant now) {
-  size_t count = 0;
-  while (!has_posted_all() && in_flight_.size() < parameters_.in_flight && peer_.link().is_up()) {
-    if (!try_begin_phase()) break;
-    const auto handle = stream().try_open({});
-    if (!handle) break;
+  const uint64_t before = posted();
+  const auto make = [&](uint64_t index) {
+    if (index == 0) started_ = ended_ = now;
     is_in_phase_ = false;
-    CW_ASSERT(stream().append(*handle, 0, payload_.of_message(posted_, parameters_.size)));
-    CW_ASSERT(stream().close(*handle));
-    in_flight_.push_back({*handle, now, posted_});
-    if (posted_++ == 0) started_ = ended_ = now;
-    ++count;
+    return SourcePump::Message{payload_.of_message(index, parameters_.size)};
+  };
+  while (!has_posted_all() && peer_.link().is_up() && try_begin_phase()) {
+    if (source_.open(stream(), now, posted() + 1, make) == 0) break;
   }
-  return count;
+  return posted() - before;
 }
 
 /// False while the next message must wait: what is in flight belongs to the phase before.
 bool Sender::try_begin_phase() {
-  if (is_in_phase_ || !phases_.begins_at(posted_)) return true;
-  if (!in_flight_.empty()) return false;
-  if (const auto entered = phases_.enter(posted_); !entered) mistake_ = entered.error().sentence;
+  if (is_in_phase_ || !phases_.begins_at(posted())) return true;
+  if (!source_.in_flight().empty()) return false;
+  if (const auto entered = phases_.enter(posted()); !entered) mistake_ = entered.error().sentence;
   if (!mistake_.empty()) stop_posting();
   is_in_phase_ = mistake_.empty();
   return is_in_phase_;

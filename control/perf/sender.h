@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <vector>
 
 #include "control/perf/parameters.h"
 #include "control/perf/phases.h"
+#include "control/pump/pump.h"
 #include "control/sim/transfer.h"
 #include "dataplane/sdr/peer.h"
 
@@ -27,9 +27,9 @@ class Sender {
   Instant next_deadline() const { return Instant::never(); }
   /// No more posts; what is in flight still counts when it completes.
   void stop_posting() { is_stopped_ = true; }
-  bool is_done() const { return has_posted_all() && in_flight_.empty(); }
+  bool is_done() const { return has_posted_all() && source_.in_flight().empty(); }
 
-  uint64_t posted() const { return posted_; }
+  uint64_t posted() const { return source_.opened_count(); }
   uint64_t done() const { return times_.size(); }
   uint64_t given_up() const { return given_up_; }  ///< by the policy, with holes
   bool has_lost_peer() const { return has_lost_peer_; }
@@ -43,20 +43,14 @@ class Sender {
   /// From the first post to the last completion.
   Duration elapsed() const { return ended_ - started_; }
   /// Since the first post; nothing before it.
-  Duration running(Instant now) const { return posted_ == 0 ? Duration() : now - started_; }
+  Duration running(Instant now) const { return posted() == 0 ? Duration() : now - started_; }
 
  private:
-  struct Flight {
-    sdr::SendHandle handle;
-    Instant posted;
-    uint64_t index = 0;
-  };
-
   sdr::SendStream& stream() { return *peer_.send_stream(0); }
   bool has_posted_all() const {
-    return is_stopped_ || (!parameters_.is_timed() && posted_ == parameters_.count);
+    return is_stopped_ || (!parameters_.is_timed() && posted() == parameters_.count);
   }
-  size_t settle(Instant now);
+  void count(const SourcePump::Sending& sending, sdr::MessageStatus status, Instant now);
   size_t post(Instant now);
   bool try_begin_phase();
 
@@ -64,9 +58,9 @@ class Sender {
   const Parameters& parameters_;
   const Payload& payload_;
   bool is_stopped_ = false, has_lost_peer_ = false;
-  uint64_t posted_ = 0, given_up_ = 0;
+  uint64_t given_up_ = 0;
   Instant started_, ended_;
-  std::deque<Flight> in_flight_;
+  SourcePump source_;
   std::vector<Duration> times_;
   std::vector<int> phase_of_;  // of each time
   Phases phases_;

@@ -1,16 +1,13 @@
-// The program over two simulated sites: sends the workload's messages in a row, posts receives for
-// them, and measures.
-//
-//   post receives ahead -> open, append, close -> (the policy settles it) -> completion time
-//                       -> (every byte in place, or patience is over) -> compare, complete
+// The program over two simulated sites: pumps the workload's messages through a stream, compares
+// what came, and measures.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "control/pump/pump.h"
 #include "control/sim/scenario.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/sdr/peer.h"
@@ -24,10 +21,9 @@ class Payload {
  public:
   Payload(Bytes largest, uint64_t seed);
   std::span<const uint8_t> of_message(uint64_t index, Bytes size) const;
-  /// Bytes of a receive that are not those of the message: in chunks that are said to be in place,
+  /// Bytes of a receive that are not those of its message: in chunks that are said to be in place,
   /// and, of a message that is said to be whole, everywhere.
-  uint64_t wrong_bytes(uint64_t index, Bytes size, std::span<const uint8_t> received, bool is_whole,
-                       const sdr::RecvStream& stream, sdr::RecvHandle handle) const;
+  uint64_t wrong_bytes(const SinkPump::Over& over, Bytes size) const;
 
  private:
   static constexpr size_t starts = 65521;  // a prime: neighbours begin far apart
@@ -45,11 +41,11 @@ class Transfer {
   /// anything with the streams.
   bool turn(Instant now, bool source_turned);
   /// When a turn is needed even if no site has one.
-  Instant next_deadline() const;
+  Instant next_deadline() const { return sink_.next_deadline(); }
 
-  bool is_done() const { return received_ == workload_.total() && settled_ == workload_.total(); }
+  bool is_done() const { return finished_count() == workload_.total(); }
   /// Messages that are over at both ends, warm-up included.
-  uint64_t finished_count() const { return std::min(received_, settled_); }
+  uint64_t finished_count() const { return std::min(sink_.over_count(), source_.over_count()); }
 
   // ---- of the measured messages only
   uint64_t completed() const { return completed_; }  ///< every byte was in place
@@ -61,46 +57,26 @@ class Transfer {
   Instant ended() const { return ended_; }      ///< the last one over at either end
 
  private:
-  struct Sending {
-    uint64_t index = 0;
-    sdr::SendHandle handle;
-    Instant opened;
-  };
-  struct Receiving {
-    uint64_t index = 0;
-    sdr::RecvHandle handle;
-    std::vector<uint8_t> memory;
-    std::optional<Instant> heard;  // its first sign
-  };
-
   Bytes size_of(uint64_t index) const { return sizes_[index % sizes_.size()]; }
   bool is_measured(uint64_t index) const { return index >= workload_.warm_up; }
-  void open_sends(Instant now);
-  void settle_sends(Instant now);
-  bool may_be_over() const;
-  void post_receives();
-  void complete_receives(Instant now);
-  bool is_over(Receiving& receiving, const sdr::RecvInfo& info, Instant now) const;
-  void count(Receiving& receiving, const sdr::RecvInfo& info);
+  size_t open_sends(Instant now);
+  size_t settle_sends(Instant now);
+  size_t take_receives(Instant now);
+  void count(const SinkPump::Over& over);
 
-  uint64_t deeds() const { return opened_ + posted_ + settled_ + received_; }
-
-  sdr::Peer& source_;
-  sdr::Peer& sink_;
+  sdr::Peer& from_;
+  sdr::Peer& to_;
   sdr::SendStream& sends_;
   sdr::RecvStream& receives_;
   const WorkloadScenario& workload_;
   const Payload& payload_;
   bool verifies_;
   std::vector<Bytes> sizes_;  // of message i: sizes_[i mod their count]
-  uint64_t opened_ = 0, posted_ = 0, settled_ = 0, received_ = 0;
-  uint64_t over_seen_ = 0;  // of the receiving stream's over_count()
+  SourcePump source_;
+  SinkPump sink_;
   uint64_t completed_ = 0, bytes_wrong_ = 0;
   Bytes bytes_completed_;
   Instant started_, ended_;
-  std::deque<Sending> sending_;
-  std::deque<Receiving> receiving_;
-  std::vector<std::vector<uint8_t>> spare_;  // memory of receives that are over
   std::vector<Duration> completion_times_;
 };
 

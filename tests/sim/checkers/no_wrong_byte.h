@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tests/sim/checkers/checker.h"
 
@@ -32,6 +33,13 @@ inline void fill_pattern(std::span<uint8_t> out, uint64_t stream, uint64_t messa
     std::memcpy(out.data() + done, reinterpret_cast<const uint8_t*>(&word) + skipped, count);
     done += count;
   }
+}
+
+/// A whole message in memory of its own, so that who reads it too late is seen.
+inline std::vector<uint8_t> pattern_of(uint64_t stream, uint64_t message, uint64_t bytes) {
+  std::vector<uint8_t> memory(bytes);
+  fill_pattern(memory, stream, message, 0);
+  return memory;
 }
 
 class NoWrongByte final : public Checker {

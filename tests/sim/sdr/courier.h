@@ -4,21 +4,21 @@
 // is written to memory that was given back, and every handle of a lost epoch says so.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "control/pump/pump.h"
 #include "tests/sim/checkers/exactly_once.h"
 #include "tests/sim/checkers/no_wrong_byte.h"
 #include "tests/sim/checkers/nothing_starves.h"
 #include "tests/sim/checkers/promise.h"
-#include "tests/sim/sdr/pieces.h"
 #include "tests/sim/sdr/site.h"
 
 namespace cw::sim {
@@ -39,11 +39,12 @@ struct CourierOptions {
 /// Acts after the sites of its stage.
 class Courier final : public Actor {
  public:
-  Courier(std::unique_ptr<Site>& from, std::unique_ptr<Site>& to, const CourierOptions& options)
-      : from_(from), to_(to), options_(options), prng_(options.seed) {}
+  Courier(std::unique_ptr<Site>& from, std::unique_ptr<Site>& to, const CourierOptions& options);
 
   void turn(Instant now) override;
-  Instant next_deadline() const override;
+  Instant next_deadline() const override {
+    return std::min(source_.next_deadline(), sink_.next_deadline());
+  }
 
   /// A site was destroyed: its handles are gone with it.
   void sender_was_restarted();
@@ -51,14 +52,14 @@ class Courier final : public Actor {
   /// Nothing more is sent.
   void stop() { is_stopped_ = true; }
   /// No receives either: the test has its own.
-  void post_nothing() { options_.posted = 0; }
-  bool is_idle() const { return sending_.empty(); }
+  void post_nothing() { posts_nothing_ = true; }
+  bool is_idle() const { return source_.in_flight().empty(); }
   /// All messages were sent, and each is delivered or excused.
   bool is_done() const {
-    return next_ == options_.messages && sending_.empty() && !once_.has_open();
+    return sent_count() == options_.messages && is_idle() && !once_.has_open();
   }
 
-  uint64_t sent_count() const { return next_; }
+  uint64_t sent_count() const { return source_.opened_count(); }
   uint64_t delivered_count() const { return delivered_; }
   uint64_t lost_sends() const { return lost_sends_; }
   uint64_t lost_receives() const { return lost_receives_; }
@@ -72,19 +73,6 @@ class Courier final : public Actor {
   void check_graves();
 
  private:
-  struct Sending {
-    uint64_t number = 0;
-    sdr::SendHandle handle;
-    std::unique_ptr<uint8_t[]> memory;
-    std::vector<Piece> pieces;  // still to be appended, the next one last
-    bool is_closed = false;
-  };
-  struct Receiving {
-    uint64_t epoch = 0;
-    sdr::RecvHandle handle;
-    std::unique_ptr<uint8_t[]> memory;
-    std::optional<Instant> first_heard;
-  };
   static constexpr uint8_t buried = 0xee;
   static constexpr size_t graves_max = 256;
   static constexpr uint64_t graves_bytes_max = 8 << 20;
@@ -93,30 +81,25 @@ class Courier final : public Actor {
   uint64_t bytes_of(uint64_t number) const {
     return options_.bytes_of ? options_.bytes_of(number) : number * 1237 % (options_.bytes_max + 1);
   }
-  bool has_patience() const { return options_.patience != Duration::max(); }
   void excuse_empty();
-  void send(Instant now);
-  void settle(const Sending& sending, sdr::MessageStatus status);
-  void open(Instant now, sdr::SendHandle handle);
-  void append_pieces(Sending& sending);
   void receive(Instant now);
-  bool is_over(Receiving& receiving, const sdr::RecvInfo& info, Instant now) const;
-  void deliver(const Receiving& receiving, const sdr::RecvInfo& info);
-  bool is_of_this_epoch(const Receiving& receiving, uint64_t number);
-  void take_part(const Receiving& receiving);
-  void bury(std::unique_ptr<uint8_t[]> memory);
+  void send(Instant now);
+  void settle(uint64_t number, sdr::MessageStatus status);
+  void take(const SinkPump::Over& over);
+  void deliver(const SinkPump::Over& over, uint64_t number);
+  bool is_of_this_epoch(const SinkPump::Over& over, uint64_t number);
+  void bury(std::vector<uint8_t> memory);
 
   std::unique_ptr<Site>&from_, &to_;
   CourierOptions options_;
-  Prng prng_;
-  bool is_stopped_ = false;
-  uint64_t next_ = 0, delivered_ = 0, lost_sends_ = 0, lost_receives_ = 0;
+  bool is_stopped_ = false, posts_nothing_ = false;
+  uint64_t delivered_ = 0, lost_sends_ = 0, lost_receives_ = 0;
   uint64_t sender_epochs_ = 0, receiver_epochs_ = 0;  // of sites that are gone
-  std::vector<uint64_t> epoch_of_;                    // by number: the sender's when it was opened
+  std::vector<uint64_t> opened_in_, posted_in_;       // by number: the epoch of their end
   std::map<uint64_t, uint64_t> told_;  // the receiver's epoch -> the sender's, as deliveries showed
-  std::deque<Sending> sending_;
-  std::deque<Receiving> receiving_;
-  std::deque<std::unique_ptr<uint8_t[]>> graves_;
+  SourcePump source_;
+  SinkPump sink_;
+  std::deque<std::vector<uint8_t>> graves_;
   ExactlyOnce once_;
   NoWrongByte bytes_;
   NothingStarves ages_{age_max};

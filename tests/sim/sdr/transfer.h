@@ -3,18 +3,15 @@
 // of it is an assertion here, and courier.h's business.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <vector>
 
-#include "dataplane/base/prng.h"
+#include "control/pump/pump.h"
 #include "tests/sim/checkers/exactly_once.h"
 #include "tests/sim/checkers/no_wrong_byte.h"
 #include "tests/sim/checkers/nothing_starves.h"
-#include "tests/sim/sdr/pieces.h"
 #include "tests/sim/sdr/site.h"
 
 namespace cw::sim {
@@ -38,10 +35,14 @@ class Transfer final : public Actor {
   Transfer(Site& from, Site& to, const TransferOptions& options);
 
   void turn(Instant now) override;
-  Instant next_deadline() const override;
+  Instant next_deadline() const override {
+    return std::min(source_.next_deadline(), sink_.next_deadline());
+  }
 
-  bool is_done() const { return received_ == options_.messages && sending_.empty(); }
-  uint64_t received_count() const { return received_; }
+  bool is_done() const {
+    return received_count() == options_.messages && source_.in_flight().empty();
+  }
+  uint64_t received_count() const { return sink_.over_count(); }
   uint64_t whole_count() const { return whole_; }
   uint64_t bytes_checked() const { return bytes_.byte_count(); }
   /// From open to settled at the sender, in order of settling.
@@ -54,38 +55,14 @@ class Transfer final : public Actor {
   NoWrongByte& no_wrong_byte() { return bytes_; }
 
  private:
-  struct Sending {
-    uint64_t message = 0;
-    sdr::SendHandle handle;
-    std::unique_ptr<uint8_t[]> memory;
-    Instant opened;
-    std::vector<Piece> pieces;  // still to be appended, the next one last
-    bool is_closed = false;
-  };
-  struct Receiving {
-    uint64_t message = 0;
-    sdr::RecvHandle handle;
-    std::unique_ptr<uint8_t[]> memory;
-    uint64_t memory_bytes = 0;
-    std::optional<Instant> first_heard;
-  };
-
-  void open_sends(Instant now);
-  void append_pieces(Sending& sending);
-  void settle_sends(Instant now);
-  void post_receives();
-  void complete_receives(Instant now);
-  bool is_over(Receiving& receiving, const sdr::RecvInfo& info, Instant now) const;
-  void check(const Receiving& receiving, const sdr::RecvInfo& info);
+  void take(const SinkPump::Over& over);
 
   Site& from_;
   Site& to_;
   TransferOptions options_;
-  Prng prng_;
-  uint64_t next_send_ = 0, next_post_ = 0, received_ = 0, whole_ = 0;
-  uint64_t bytes_max_ = 0;
-  std::deque<Sending> sending_;
-  std::deque<Receiving> receiving_;
+  SourcePump source_;
+  SinkPump sink_;
+  uint64_t whole_ = 0;
   std::vector<Duration> completions_;
   ExactlyOnce once_;
   NothingStarves* ages_ = nullptr;
