@@ -57,7 +57,7 @@ class KeepingPort final : public sim::PortAround {
 /// One end of the link.
 struct End {
   End(SimPort& sim_port, uint16_t peer_number, uint64_t seed, Instant now)
-      : port(sim_port), prng(seed), sdr(port, {&prng, draw}) {
+      : port(sim_port), prng(seed), sdr(port, sdr::RandomSource::of(prng)) {
     const char secret[] = "a shared secret of this pair";
     cw_mac key;
     cw_mac_init(&key, secret, sizeof secret);
@@ -78,8 +78,6 @@ struct End {
     sdr.endpoint().on_time(now);
     return sdr.endpoint().collect(out, now);
   }
-
-  static uint64_t draw(void* prng) { return static_cast<Prng*>(prng)->next(); }
 
   KeepingPort port;
   Prng prng;

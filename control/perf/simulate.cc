@@ -12,8 +12,6 @@ constexpr uint32_t packet_overhead_bytes = 14 + 20 + 8 + 4;
 constexpr Duration turn_time = Duration::from_us(20);
 constexpr Duration up_patience = Duration::from_s(60);
 
-uint64_t draw(void* prng) { return static_cast<Prng*>(prng)->next(); }
-
 /// Whatever the line can hold in the longest delay, twice over, and more than a burst of control.
 size_t wire_packets(const Options& options) {
   const Impairment& link = options.impairment;
@@ -79,7 +77,7 @@ class Simulation {
     options.peer = peer;
     options.parameters = options_.parameters;
     options.key = options_.key;
-    options.random = {&prngs_[ends_.size()], draw};
+    options.random = sdr::RandomSource::of(prngs_[ends_.size()]);
     options.packet_overhead_bytes = packet_overhead_bytes;
     auto end = End::make(port, policies, options, network_.now());
     if (!end) return failure(end.error().sentence);

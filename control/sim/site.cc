@@ -17,7 +17,7 @@ Site::Site(SimPort& port, const Scenario& scenario, Role role, uint64_t seed)
       scenario_(scenario),
       role_(role),
       prng_(seed),
-      sdr_(port, {&prng_, &Site::draw}) {
+      sdr_(port, sdr::RandomSource::of(prng_)) {
   sdr_.begin();
 }
 

@@ -47,8 +47,6 @@ class Site {
   const Drops& drops() const { return sdr_.drops(); }
 
  private:
-  static uint64_t draw(void* prng) { return static_cast<Prng*>(prng)->next(); }
-
   SimPort& port_;
   const Scenario& scenario_;
   Role role_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/prng.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/paths.h"
 #include "dataplane/sdr/stream_config.h"
@@ -20,6 +21,10 @@ struct RandomSource {
   void* state = nullptr;
   uint64_t (*next)(void* state) = nullptr;
 
+  /// From a seed; `prng` lives longer.
+  static RandomSource of(Prng& prng) {
+    return {&prng, [](void* state) { return static_cast<Prng*>(state)->next(); }};
+  }
   uint64_t fresh() const {
     uint64_t bits = 0;
     while (bits == 0) bits = next(state);

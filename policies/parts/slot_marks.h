@@ -48,6 +48,9 @@ class SlotMarks {
     const uint16_t page = map.page[index / page_words_];
     return page == 0 ? 0 : words_[at(page, mark, index)];
   }
+  bool has(const Map& map, uint32_t mark, uint32_t slot) const {
+    return (word(map, mark, slot / 64) >> slot % 64 & 1) != 0;
+  }
   bool has_page(const Map& map, uint32_t index) const { return map.page[index / page_words_] != 0; }
 
   /// Slots for which no page can be had stay unmarked.

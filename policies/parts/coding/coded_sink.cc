@@ -294,7 +294,7 @@ void CodedSink::doubt_block(CodedSinkMessage& message, SunkBlock& block, SlotRun
   take_hopes(message, block);
   const auto is_asked_for = [&](uint32_t slot) {
     if (bits_.has(slot)) return false;
-    return slot >= slots.first || !is_wanted(message, slot);
+    return slot >= slots.first || !wanted_.has(message.wanted_marks, 0, slot);
   };
   for (uint32_t slot = holes.first; slot < holes.end; ++slot) {
     if (!is_asked_for(slot)) continue;
@@ -316,10 +316,6 @@ void CodedSink::take_hopes(const CodedSinkMessage& message, const SunkBlock& blo
   peel(coding_.weave, block, coding_.codec, bits_, [&](uint32_t index) {
     return index >= message.repair_overdue || has_repair(message, index);
   });
-}
-
-bool CodedSink::is_wanted(const CodedSinkMessage& message, uint32_t slot) const {
-  return (wanted_.word(message.wanted_marks, 0, slot / 64) >> slot % 64 & 1) != 0;
 }
 
 void CodedSink::want(CodedSinkMessage& message, SlotRun slots, Instant now) {

@@ -88,7 +88,6 @@ class CodedSink : public RepeatSink {
   void doubt_block(CodedSinkMessage& message, SunkBlock& block, SlotRun slots, Instant now);
   void take_hopes(const CodedSinkMessage& message, const SunkBlock& block);
   void want(CodedSinkMessage& message, SlotRun slots, Instant now);
-  bool is_wanted(const CodedSinkMessage& message, uint32_t slot) const;
   void find_lost_repair(Instant now);
   void retry_refused(Instant now);
   bool rebuild(Out& out);

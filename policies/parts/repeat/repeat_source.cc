@@ -235,7 +235,7 @@ void RepeatSource::settle(SourceMessage& message) {
 bool RepeatSource::is_acknowledged(uint32_t sequence, uint32_t slot) const {
   const SourceMessage* message = find_open(sequence);
   if (message == nullptr || slot < message->cumulative) return true;
-  return (marks_.word(message->marks, Acknowledged, slot / 64) >> (slot % 64) & 1) != 0;
+  return marks_.has(message->marks, Acknowledged, slot);
 }
 
 void RepeatSource::give_up_all() {

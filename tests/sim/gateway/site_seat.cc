@@ -97,14 +97,13 @@ void SiteSeat::start(uint64_t seed, Instant now) {
   prng_ = Prng(seed);
   site::Plan plan = plan_of(options_.file);
   for (uint64_t& word : plan.gateway.hash_key) word = prng_.next();
-  const SitePort wan(*options_.wan, plan.wan.payload_bytes_max, plan.wan.packets,
-                     plan.wan.icrc);
-  site::SiteGround ground{.lan = std::make_unique<SitePort>(*options_.lan, plan.gateway.lan_mtu,
-                                                            options_.lan->facts().packets,
-                                                            IcrcMode::None),
-                          .wan = std::make_unique<TappedPort>(wan, options_.number, options_.tap),
-                          .now = now,
-                          .random = {&prng_, &SiteSeat::random}};
+  const SitePort wan(*options_.wan, plan.wan.payload_bytes_max, plan.wan.packets, plan.wan.icrc);
+  site::SiteGround ground{
+      .lan = std::make_unique<SitePort>(*options_.lan, plan.gateway.lan_mtu,
+                                        options_.lan->facts().packets, IcrcMode::None),
+      .wan = std::make_unique<TappedPort>(wan, options_.number, options_.tap),
+      .now = now,
+      .random = sdr::RandomSource::of(prng_)};
   site_ = must(site::Site::make(std::move(plan), std::move(ground)));
   ++lives_;
   lan_at_start_ = options_.lan->counters();

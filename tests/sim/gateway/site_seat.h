@@ -64,7 +64,6 @@ class SiteSeat {
   uint64_t lost_count() const { return lost_; }
 
  private:
-  static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
   Instant waits_until() const;
   void throw_away(SimPort& port, Instant now);
 

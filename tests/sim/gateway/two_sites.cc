@@ -54,7 +54,7 @@ GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_site
     : prng_(seed), params_(defaults_of(policy_of(options))) {
   cw_mac key;
   cw_mac_init(&key, secret.data(), secret.size());
-  sdr_.emplace(wan, sdr::RandomSource{&prng_, &GatewaySite::random});
+  sdr_.emplace(wan, sdr::RandomSource::of(prng_));
   gateway::GatewayOptions gateway;
   gateway.classes = options.classes;
   for (const FarSite& far : far_sites) {
@@ -67,8 +67,8 @@ GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_site
   gateway.lan_queue = options.lan_queue;
   gateway.hash_key[0] = prng_.next();
   gateway.hash_key[1] = prng_.next();
-  gateway_ = must(gateway::Gateway::make(gateway, lan, sdr_->endpoint(), sdr_->counters(),
-                                         sdr_->drops(), now));
+  gateway_ = must(
+      gateway::Gateway::make(gateway, lan, sdr_->endpoint(), sdr_->counters(), sdr_->drops(), now));
   sdr_->begin(std::array{Worker::Side{.port = &lan, .station = gateway_.get()}});
 }
 

@@ -65,7 +65,6 @@ class GatewaySite final : public Actor {
   const Counters& counters() const { return sdr_->counters(); }
 
  private:
-  static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
   sdr::PeerOptions peer_options(uint16_t far_peer, const TwoSitesOptions& options);
 
   Prng prng_;

@@ -46,7 +46,7 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     peer_options.qps.push_back(qp);
   }
 
-  sdr_.emplace(port_, sdr::RandomSource{&prng_, &Site::random}, options.coding);
+  sdr_.emplace(port_, sdr::RandomSource::of(prng_), options.coding);
   const auto added = sdr_->add_peer(peer_options, key, now);
   if (!added) {
     std::fprintf(stderr, "%s\n", added.error().sentence.c_str());

@@ -62,8 +62,6 @@ class Site final : public Actor {
   const TallyPort& port() const { return port_; }
 
  private:
-  static uint64_t random(void* state) { return static_cast<Prng*>(state)->next(); }
-
   bool in_real_time_;
   TallyPort port_;
   Prng prng_;

@@ -26,7 +26,7 @@ uint64_t wrong_bytes(const std::string& policy, double loss, uint64_t sent_seed,
   options.parameters.patience = 20_ms;
   options.key = "of this test and nobody else's";
   Prng prng(1);
-  options.random = {&prng, [](void* state) { return static_cast<Prng*>(state)->next(); }};
+  options.random = sdr::RandomSource::of(prng);
 
   SimNetwork network({.seed = 3});
   SimPort &near = network.add_port(), &far = network.add_port();

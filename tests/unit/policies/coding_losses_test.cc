@@ -5,17 +5,12 @@
 #include <set>
 
 #include "dataplane/base/prng.h"
-#include "policies/policies.h"
 #include "tests/unit/policies/scripted_host.h"
+#include "tests/unit/policies/small_codes.h"
 
 namespace cw::policy_test {
 namespace {
 using namespace literals;
-
-constexpr uint32_t slots_max = 4096;
-// 8 data slots and 2 repair slots per row, 4 rows: blocks of 32.
-const std::map<std::string, double> small = {{"k", 8}, {"m", 2}, {"m_max", 2}, {"rows", 4}};
-const std::map<std::string, double> small_layers = {{"r", 8}, {"c", 3}, {"set", 0}};
 
 /// Of a message of 128 slots: the data and the repair that are lost the first time.
 struct Losses {
@@ -41,9 +36,7 @@ Losses some_losses(uint32_t repair_slots) {
 }
 
 std::set<uint32_t> resent_after(const cw_policy_ops& ops, const Losses& losses) {
-  const bool is_layered = &ops == cw_policy_layered_interleave();
-  Host lossy(ops, is_layered ? small_layers : small,
-             {.reorder = 50_us, .burst = 4, .is_lost = losses});
+  Host lossy(ops, params_of(&ops), {.reorder = 50_us, .burst = 4, .is_lost = losses});
   lossy.send(7, 128);
   lossy.run();
   RC_ASSERT(lossy.finished_at_source.count(7) == 1u);

@@ -5,21 +5,12 @@
 #include <set>
 
 #include "dataplane/base/prng.h"
-#include "policies/policies.h"
 #include "tests/unit/policies/scripted_host.h"
+#include "tests/unit/policies/small_codes.h"
 
 namespace cw::policy_test {
 namespace {
 using namespace literals;
-
-constexpr uint32_t slots_max = 4096;
-// 8 data slots and 2 repair slots per row, 4 rows: blocks of 32.
-const std::map<std::string, double> small = {{"k", 8}, {"m", 2}, {"m_max", 2}, {"rows", 4}};
-const std::map<std::string, double> small_layers = {{"r", 8}, {"c", 3}, {"set", 0}};
-
-std::map<std::string, double> params_of(const cw_policy_ops* ops) {
-  return ops == cw_policy_layered_interleave() ? small_layers : small;
-}
 
 class EveryCodingPolicy : public testing::TestWithParam<const cw_policy_ops*> {
  protected:

@@ -216,7 +216,7 @@ void Life::prove_liveness() {
 /// One of several ways that grows looks like loss, as what left later comes by another, until the
 /// first echo is back by it: slots that left by it meanwhile, at both ends. And a line's queue may
 /// fill in less than the echo takes to tell of it: slots that it holds.
-uint64_t Life::slots_of_growing_ways() const {
+uint64_t Life::slots_taken_for_lost() const {
   constexpr uint64_t slot_bytes = 1400;
   uint64_t slots = 0;
   if (world_.wan.rate > Rate()) {
@@ -234,7 +234,7 @@ uint64_t Life::slots_of_growing_ways() const {
 void Life::check_resends() {
   if (!world_.promises_few_resends()) return;
   const uint64_t links = static_cast<uint64_t>(world_.sites) * (world_.sites - 1);
-  const uint64_t few = of_few * links + slots_of_growing_ways();
+  const uint64_t few = of_few * links + slots_taken_for_lost();
   for (size_t i = 0; i < world_.classes.size(); ++i) {
     if (!world_.classes[i].mends_by_need()) continue;
     const WanWatch::Totals totals = wan_.totals(i);
