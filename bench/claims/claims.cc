@@ -16,12 +16,11 @@ using namespace cw::claims;
 
 constexpr int exit_failed = 3, exit_skipped = 77;
 
-int run(const Effort& effort, bool is_json) {
+int run(const Effort& effort, const std::string& folder, bool is_json) {
   if (const std::string why_not = cw::lab::obstacle(); !why_not.empty()) {
     std::fprintf(stderr, "claims: skipped: %s\n", why_not.c_str());
     return exit_skipped;
   }
-  const std::string folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   Figures figures;
   const auto add = [&](const char* name, const Figures& more) {
     std::fprintf(stderr, "%s\n", name);
@@ -46,7 +45,9 @@ int main(int argc, char** argv) {
   app.add_flag("--quick", is_quick, "A little of everything: to see that it works.");
   CLI11_PARSE(app, argc, argv);
   try {
-    return cw::lab::run_enclosed([&] { return run(is_quick ? quick : Effort(), is_json); });
+    // In there the path is one of mounts outside, and in a chroot leads nowhere.
+    const std::string folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    return cw::lab::run_enclosed([&] { return run(is_quick ? quick : Effort(), folder, is_json); });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "claims: %s\n", error.what());
     return exit_failed;
