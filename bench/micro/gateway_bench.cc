@@ -131,7 +131,7 @@ void write_slots(benchmark::State& state) {
   const test::SlotWire::Shape shape{
       .messages = 16, .slots = 1024, .payload_bytes = static_cast<uint32_t>(state.range(1))};
   test::SlotWire wire(shape);
-  SlotWriter writer = SlotWriter::make(wire.stream()).value();
+  SlotWriter writer = SlotWriter::make(wire.source()).value();
   wire.start(shape.payload_bytes, now);
   writer.restart(now);
   uint32_t number = 0;

@@ -61,9 +61,9 @@ struct End {
     const char secret[] = "a shared secret of this pair";
     cw_mac key;
     cw_mac_init(&key, secret, sizeof secret);
-    sdr::PeerOptions options;
+    sdr::LinkOptions options;
     options.peer = peer_number;
-    options.link.payload_bytes = slot_bytes;
+    options.control.payload_bytes = slot_bytes;
     options.pacer.rate = Rate::from_gbps(9'000);
     options.pacer.horizon = 10_us;
     options.fallback = {cw_policy_passthrough(), {}};
@@ -72,7 +72,7 @@ struct End {
     qp.stream.data_slots_max = message_slots;
     qp.policy = {cw_policy_passthrough(), {}};
     options.qps.push_back(qp);
-    peer = *sdr.add_peer(options, key, now);
+    link = *sdr.add_link(options, key, now);
   }
   size_t collect(std::span<Packet*> out, Instant now) {
     sdr.endpoint().on_time(now);
@@ -82,7 +82,7 @@ struct End {
   KeepingPort port;
   Prng prng;
   sdr::Assembly sdr;
-  sdr::Peer* peer = nullptr;
+  sdr::Link* link = nullptr;
 };
 
 class Bench {
@@ -98,7 +98,7 @@ class Bench {
         source_(size_t{message_slots} * slot_bytes, 0xa5),
         target_(size_t{round_packets} * slot_bytes),
         packets_(round_packets) {
-    while (!a_.peer->link().is_up() || !b_.peer->link().is_up()) exchange();
+    while (!a_.link->is_up() || !b_.link->is_up()) exchange();
   }
 
   /// Has the ring full of the packets of the next messages, with receives posted for them. Returns
@@ -106,10 +106,10 @@ class Bench {
   double fill(bool with_payload) {
     for (uint32_t i = 0; i < messages; ++i) {
       uint8_t* memory = &target_[size_t{i} * message_slots * slot_bytes];
-      receives_[i] = *b_.peer->recv_stream(0)->try_post({memory, message_slots * slot_bytes});
-      sends_[i] = *a_.peer->send_stream(0)->try_open({});
-      CW_ASSERT(a_.peer->send_stream(0)->append(sends_[i], 0, source_));
-      CW_ASSERT(a_.peer->send_stream(0)->close(sends_[i]));
+      receives_[i] = *b_.link->sink(0).try_post({memory, message_slots * slot_bytes});
+      sends_[i] = *a_.link->source(0).try_open({});
+      CW_ASSERT(a_.link->source(0).append(sends_[i], 0, source_));
+      CW_ASSERT(a_.link->source(0).close(sends_[i]));
     }
     filled_ = 0;
     bursts_ns_.clear();
@@ -148,11 +148,11 @@ class Bench {
   bool complete() {
     bool is_whole = true;
     for (uint32_t i = 0; i < messages; ++i) {
-      is_whole &= b_.peer->recv_stream(0)->info(receives_[i]).slots_in_place == message_slots;
-      b_.peer->recv_stream(0)->complete(receives_[i], network_.now());
-      a_.peer->send_stream(0)->forget(sends_[i]);
+      is_whole &= b_.link->sink(0).info(receives_[i]).slots_in_place == message_slots;
+      b_.link->sink(0).complete(receives_[i], network_.now());
+      a_.link->source(0).forget(sends_[i]);
     }
-    while (!a_.peer->send_stream(0)->is_idle()) exchange();
+    while (!a_.link->source(0).is_idle()) exchange();
     return is_whole;
   }
 

@@ -206,16 +206,16 @@ gateway::GatewayOptions gateway_options(const Config& config) {
   return options;
 }
 
-sdr::PeerOptions peer_options(size_t index, const Config& config, const Plan& plan) {
-  sdr::PeerOptions options;
+sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& plan) {
+  sdr::LinkOptions options;
   options.peer = static_cast<uint16_t>(index);
-  options.link.site = config.site.name;
-  options.link.peer_site = config.peers[index]->name;
-  options.link.peer_address = config.peers[index]->address;
-  options.link.pair_keys = pair_keys(config);
-  options.link.payload_bytes = config.payload_bytes();
-  options.link.paths = config.wan.paths;
-  options.link.qps = static_cast<uint16_t>(plan.classes.size());
+  options.control.site = config.site.name;
+  options.control.peer_site = config.peers[index]->name;
+  options.control.peer_address = config.peers[index]->address;
+  options.control.pair_keys = pair_keys(config);
+  options.control.payload_bytes = config.payload_bytes();
+  options.control.paths = config.wan.paths;
+  options.control.qps = static_cast<uint16_t>(plan.classes.size());
   options.pacer = pacer_options(*config.peers[index], config);
   options.rate_control.adapt = config.wan.adapt;
   options.fallback = {cw_policy_passthrough(), {}};
@@ -273,7 +273,7 @@ Plan plan_of(Config& config) {
                             .stream = *stream_of(it, static_cast<uint16_t>(i), config)});
   }
   for (size_t i = 0; i < config.peers.size(); ++i) {
-    plan.peers.push_back(peer_options(i, config, plan));
+    plan.peers.push_back(link_options(i, config, plan));
     const auto& routes = config.peers[i]->routes;
     if (config.lan.routes) {
       plan.lan_routes.insert(plan.lan_routes.end(), routes.begin(), routes.end());

@@ -19,7 +19,7 @@
 #include "dataplane/port/impair/impaired_port.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
-#include "dataplane/sdr/peer.h"
+#include "dataplane/sdr/options.h"
 #include "plugins/registry.h"
 
 namespace cw::site {
@@ -65,7 +65,7 @@ struct Plan {
   gateway::GatewayOptions gateway;
   sdr::CodingOptions coding;
   std::vector<ClassPlan> classes;       ///< by QP
-  std::vector<sdr::PeerOptions> peers;  ///< without their source of randomness
+  std::vector<sdr::LinkOptions> peers;  ///< without their source of randomness
   Bytes memory;  ///< of frames and packets and what DPDK takes, all of it at start
   std::vector<std::string> warnings;
   std::vector<std::string> plugins;  ///< the files of further policies

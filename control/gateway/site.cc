@@ -117,8 +117,8 @@ std::optional<EalChoice> Site::eal() const {
 
 Result<void> Site::add_peers(Instant now, const sdr::RandomSource& random) {
   sdr_.emplace(wan(), random, plan_.coding);
-  for (const sdr::PeerOptions& options : plan_.peers) {
-    const auto added = sdr_->add_peer(options, plan_.key->mac, now);
+  for (const sdr::LinkOptions& options : plan_.peers) {
+    const auto added = sdr_->add_link(options, plan_.key->mac, now);
     if (!added) return failure("peer: " + added.error().sentence);
   }
   return {};
@@ -204,13 +204,13 @@ void Site::fill(SiteState& state, Instant now) {
   state.is_quiet = gateway_->is_drained();
   state.is_drained = valve_->is_shut() && state.is_quiet;
   for (size_t i = 0; i < gateway_->lane_count(); ++i) state.lanes.push_back(gateway_->view(i));
-  for (const auto& peer : sdr_->endpoint().peers()) {
+  for (const auto& peer : sdr_->endpoint().links()) {
     PeerView& view = state.peers.emplace_back();
-    view.is_up = peer->link().is_up();
-    if (!view.is_up) view.why = peer->link().why();
-    if (view.is_up) view.too_small_paths = peer->link().sizes().too_small();
-    view.rate = peer->pacer().rate();
-    view.backlog = peer->pacer().backlog(now);
+    view.is_up = peer->is_up();
+    if (!view.is_up) view.why = peer->why();
+    if (view.is_up) view.too_small_paths = peer->too_small_paths();
+    view.rate = peer->rate();
+    view.backlog = peer->backlog(now);
     for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {
       view.paths.push_back(peer->path_state(path, now));
     }
@@ -223,7 +223,7 @@ bool Site::stop_taking(Duration patience) {
 
 bool Site::leave(Duration patience) {
   const auto leave = [this](Instant now) {
-    for (const auto& peer : sdr_->endpoint().peers()) peer->link().leave(now);
+    for (const auto& peer : sdr_->endpoint().links()) peer->leave(now);
   };
   return ask(leave, patience);
 }

@@ -41,10 +41,7 @@ sdr::StreamConfig coded_stream(const Parameters& parameters, const cw_policy_ops
 
 End::End(Port& port, plugins::PolicyRef policy, std::vector<double> params,
          const sdr::RandomSource& random)
-    : port_(port),
-      policy_(std::move(policy)),
-      params_(std::move(params)),
-      sdr_(port, random) {
+    : port_(port), policy_(std::move(policy)), params_(std::move(params)), sdr_(port, random) {
   sdr_.begin();
 }
 
@@ -62,13 +59,13 @@ Result<std::unique_ptr<End>> End::make(Port& port, plugins::Registry& policies,
 Result<void> End::join(const EndOptions& options, Instant now) {
   cw_mac key;
   cw_mac_init(&key, options.key.data(), options.key.size());
-  sdr::PeerOptions peer;
-  peer.peer = options.peer;
-  peer.link.site = options.role == Role::Sender ? "client" : "server";
-  peer.link.payload_bytes = options.parameters.payload_bytes;
-  peer.link.paths = port_.facts().paths;
-  peer.pacer = pacer_options(options);
-  peer.fallback = {cw_policy_passthrough(), {}};
+  sdr::LinkOptions link;
+  link.peer = options.peer;
+  link.control.site = options.role == Role::Sender ? "client" : "server";
+  link.control.payload_bytes = options.parameters.payload_bytes;
+  link.control.paths = port_.facts().paths;
+  link.pacer = pacer_options(options);
+  link.fallback = {cw_policy_passthrough(), {}};
 
   sdr::QpOptions qp;
   qp.stream = coded_stream(options.parameters, policy_.table(), params_);
@@ -77,10 +74,10 @@ Result<void> End::join(const EndOptions& options, Instant now) {
   qp.policy = {&policy_.table(), params_};
   qp.send_enable = options.role == Role::Sender;
   qp.recv_enable = options.role == Role::Receiver;
-  peer.qps.push_back(qp);
-  const auto added = sdr_.add_peer(peer, key, now);
+  link.qps.push_back(qp);
+  const auto added = sdr_.add_link(link, key, now);
   if (!added) return std::unexpected(added.error());
-  peer_ = *added;
+  link_ = *added;
   return {};
 }
 

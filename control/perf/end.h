@@ -37,8 +37,8 @@ class End {
   Instant next_wakeup() const { return sdr_.worker().next_wakeup(); }
   void sleeps_until(Instant wake) { sdr_.worker().sleeps_until(wake); }
 
-  sdr::Peer& peer() { return *peer_; }
-  const sdr::Peer& peer() const { return *peer_; }
+  sdr::Link& link() { return *link_; }
+  const sdr::Link& link() const { return *link_; }
   Port& port() { return port_; }
   uint64_t count_of(Counter counter) const { return sdr_.counters().read_any_thread(counter); }
   const Drops& drops() const { return sdr_.drops(); }
@@ -56,7 +56,7 @@ class End {
   plugins::PolicyRef policy_;
   std::vector<double> params_;
   sdr::Assembly sdr_;
-  sdr::Peer* peer_ = nullptr;
+  sdr::Link* link_ = nullptr;
 };
 
 }  // namespace cw::perf

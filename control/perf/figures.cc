@@ -194,7 +194,7 @@ void Progress::say(const std::string& text) {
 void Progress::show(const Sender& sender, const Parameters& parameters, const End& end,
                     Instant now) {
   if (!is_due(now)) return;
-  if (sender.posted() == 0) return say("waiting: " + end.peer().link().why());
+  if (sender.posted() == 0) return say("waiting: " + end.link().why());
   const double seconds = sender.running(now).seconds();
   const auto bytes = static_cast<double>(sender.done() * parameters.size.count());
   say(text_of("%.0f s: %llu%s messages, %.1f Mbit/s, %llu resent", seconds,

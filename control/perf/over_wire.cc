@@ -82,7 +82,7 @@ class LiveEnd {
 
   /// Tells the other end that this one goes.
   void leave() {
-    end_->peer().link().leave(now());
+    end_->link().leave(now());
     for (const Instant end = now() + leave_time; now() < end;) end_->turn(now());
   }
 
@@ -137,7 +137,7 @@ Ending drive(Sender& sender, LiveEnd& live, Channel& channel, const Parameters& 
     progress.show(sender, parameters, live.end(), now);
     const auto word = ear.listen(now);
     if (sender.posted() == 0 && now - start > up_patience) {
-      ending.error = "the link does not come up: " + live.end().peer().link().why();
+      ending.error = "the link does not come up: " + live.end().link().why();
     } else if (!sender.mistake().empty()) {
       ending.error = sender.mistake();
     } else if (sender.has_lost_peer() || word || channel.has_hung_up()) {
@@ -197,7 +197,7 @@ Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
   }
   if (auto met = introduce(*channel, parameters, stop); !met) return failure(met.error().sentence);
   const Payload payload(parameters.size, parameters.seed);
-  Sender sender(live.end().peer(), parameters, payload, options.phases);
+  Sender sender(live.end().link(), parameters, payload, options.phases);
   const Ending ending = drive(sender, live, *channel, parameters, stop);
   if (!ending.error.empty()) return failure(ending.error);
   const bool is_whole = ending.word == ended_done;
@@ -229,7 +229,7 @@ Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registr
     return refuse(joined.error().sentence);
   }
   const Payload payload(parameters->size, parameters->seed);
-  Receiver receiver(live.end().peer(), *parameters, payload);
+  Receiver receiver(live.end().link(), *parameters, payload);
   channel.send(ready());
 
   std::optional<uint64_t> awaited;  // messages, once the client says how many it has posted

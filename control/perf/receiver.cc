@@ -2,8 +2,8 @@
 
 namespace cw::perf {
 
-Receiver::Receiver(sdr::Peer& peer, const Parameters& parameters, const Payload& payload)
-    : peer_(peer),
+Receiver::Receiver(sdr::Link& link, const Parameters& parameters, const Payload& payload)
+    : link_(link),
       parameters_(parameters),
       payload_(payload),
       // Patience is for messages that have begun: of those nothing has come for so long.

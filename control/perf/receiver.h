@@ -7,7 +7,7 @@
 #include "control/perf/parameters.h"
 #include "control/pump/pump.h"
 #include "control/sim/transfer.h"
-#include "dataplane/sdr/peer.h"
+#include "dataplane/sdr/endpoint.h"
 
 namespace cw::perf {
 
@@ -15,7 +15,7 @@ namespace cw::perf {
 class Receiver {
  public:
   /// All three outlive the receiver.
-  Receiver(sdr::Peer& peer, const Parameters& parameters, const Payload& payload);
+  Receiver(sdr::Link& link, const Parameters& parameters, const Payload& payload);
 
   /// Returns whether anything was taken or posted.
   bool turn(Instant now);
@@ -29,10 +29,10 @@ class Receiver {
   bool has_lost_peer() const { return has_lost_peer_; }
 
  private:
-  sdr::RecvStream& stream() { return *peer_.recv_stream(0); }
+  sdr::Sink stream() { return link_.sink(0); }
   void count(const SinkPump::Over& over);
 
-  sdr::Peer& peer_;
+  sdr::Link& link_;
   const Parameters& parameters_;
   const Payload& payload_;
   uint64_t whole_ = 0, incomplete_ = 0, bytes_wrong_ = 0;

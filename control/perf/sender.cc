@@ -2,9 +2,9 @@
 
 namespace cw::perf {
 
-Sender::Sender(sdr::Peer& peer, const Parameters& parameters, const Payload& payload,
+Sender::Sender(sdr::Link& link, const Parameters& parameters, const Payload& payload,
                PhaseOptions phases)
-    : peer_(peer),
+    : link_(link),
       parameters_(parameters),
       payload_(payload),
       source_({.in_flight = parameters.in_flight}),
@@ -42,7 +42,7 @@ size_t Sender::post(Instant now) {
     is_in_phase_ = false;
     return SourcePump::Message{payload_.of_message(index, parameters_.size)};
   };
-  while (!has_posted_all() && peer_.link().is_up() && try_begin_phase()) {
+  while (!has_posted_all() && link_.is_up() && try_begin_phase()) {
     if (source_.open(stream(), now, posted() + 1, make) == 0) break;
   }
   return posted() - before;

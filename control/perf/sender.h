@@ -10,7 +10,7 @@
 #include "control/perf/phases.h"
 #include "control/pump/pump.h"
 #include "control/sim/transfer.h"
-#include "dataplane/sdr/peer.h"
+#include "dataplane/sdr/endpoint.h"
 
 namespace cw::perf {
 
@@ -18,7 +18,7 @@ namespace cw::perf {
 class Sender {
  public:
   /// All three outlive the sender.
-  Sender(sdr::Peer& peer, const Parameters& parameters, const Payload& payload,
+  Sender(sdr::Link& link, const Parameters& parameters, const Payload& payload,
          PhaseOptions phases = {});
 
   /// Returns whether anything was posted or completed.
@@ -46,7 +46,7 @@ class Sender {
   Duration running(Instant now) const { return posted() == 0 ? Duration() : now - started_; }
 
  private:
-  sdr::SendStream& stream() { return *peer_.send_stream(0); }
+  sdr::Source stream() { return link_.source(0); }
   bool has_posted_all() const {
     return is_stopped_ || (!parameters_.is_timed() && posted() == parameters_.count);
   }
@@ -54,7 +54,7 @@ class Sender {
   size_t post(Instant now);
   bool try_begin_phase();
 
-  sdr::Peer& peer_;
+  sdr::Link& link_;
   const Parameters& parameters_;
   const Payload& payload_;
   bool is_stopped_ = false, has_lost_peer_ = false;

@@ -45,8 +45,8 @@ class Simulation {
     const SimPeers peers = network_.join(near, far, options_.impairment);
     if (auto made = make_end(near, policies, Role::Sender, peers.of_first); !made) return made;
     if (auto made = make_end(far, policies, Role::Receiver, peers.of_second); !made) return made;
-    sender_.emplace(ends_[0]->peer(), options_.parameters, payload_);
-    receiver_.emplace(ends_[1]->peer(), options_.parameters, payload_);
+    sender_.emplace(ends_[0]->link(), options_.parameters, payload_);
+    receiver_.emplace(ends_[1]->link(), options_.parameters, payload_);
     return {};
   }
 
@@ -60,7 +60,7 @@ class Simulation {
       turn(now);
       progress.show(*sender_, options_.parameters, *ends_[0], now);
       if (sender_->posted() == 0 && now - Instant() > up_patience) {
-        return failure("the simulated link does not come up: " + ends_[0]->peer().link().why());
+        return failure("the simulated link does not come up: " + ends_[0]->link().why());
       }
       const Instant next = next_event();
       if (next == Instant::never()) break;  // a policy has forgotten something

@@ -19,13 +19,13 @@ std::vector<SourcePump::Piece> cut(const sdr::StreamConfig& config, uint64_t byt
 
 }  // namespace
 
-std::optional<sdr::SendHandle> SourcePump::try_open(sdr::SendStream& stream) const {
+std::optional<sdr::SendHandle> SourcePump::try_open(sdr::Source stream) const {
   sdr::MessageHint hint;
   if (options_.is_numbered) hint.immediate = static_cast<uint32_t>(opened_);
   return stream.try_open(hint);
 }
 
-void SourcePump::begin(sdr::SendStream& stream, Sending sending) {
+void SourcePump::begin(sdr::Source stream, Sending sending) {
   if (sending.message.bytes.empty()) sending.message.bytes = sending.message.memory;
   const uint64_t bytes = sending.message.bytes.size();
   if (options_.pieces > 1) sending.pieces = cut(stream.config(), bytes, options_.pieces, prng_);
@@ -36,7 +36,7 @@ void SourcePump::begin(sdr::SendStream& stream, Sending sending) {
 
 /// A piece, or all that never was in any; what has none left is closed. An epoch may end between
 /// two of them.
-void SourcePump::append_next(sdr::SendStream& stream, Sending& sending) {
+void SourcePump::append_next(sdr::Source stream, Sending& sending) {
   auto& pieces = sending.pieces;
   if (stream.status(sending.handle) != sdr::MessageStatus::Open) return pieces.clear();
   Piece piece{.bytes = sending.message.bytes.size()};
@@ -59,7 +59,7 @@ std::deque<SourcePump::Sending> SourcePump::drop() {
   return std::exchange(sending_, {});
 }
 
-bool SinkPump::try_post(sdr::RecvStream& stream) {
+bool SinkPump::try_post(sdr::Sink stream) {
   if (spare_.empty()) spare_.emplace_back(options_.bytes);
   const auto handle = stream.try_post(spare_.back());
   if (!handle) return false;

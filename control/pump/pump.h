@@ -21,8 +21,8 @@
 #include "dataplane/base/assert.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/base/units.h"
-#include "dataplane/sdr/recv_stream.h"
-#include "dataplane/sdr/send_stream.h"
+#include "dataplane/sdr/sink.h"
+#include "dataplane/sdr/source.h"
 
 namespace cw {
 
@@ -56,7 +56,7 @@ class SourcePump {
   /// Opens messages below `end` while there is room; `make(index)` says of each what it is, once
   /// it is open. Returns how many.
   template <class Make>
-  size_t open(sdr::SendStream& stream, Instant now, uint64_t end, const Make& make) {
+  size_t open(sdr::Source stream, Instant now, uint64_t end, const Make& make) {
     const uint64_t before = opened_;
     while (opened_ < end && opened_ - over_ < options_.in_flight) {
       const auto handle = try_open(stream);
@@ -69,7 +69,7 @@ class SourcePump {
   /// Appends a piece of each message that has any left, and ends those that are settled, after
   /// `told(sending, status)`. Returns how many.
   template <class Told>
-  size_t settle(sdr::SendStream& stream, const Told& told) {
+  size_t settle(sdr::Source stream, const Told& told) {
     const uint64_t before = over_;
     for (auto sending = sending_.begin(); sending != sending_.end();) {
       if (!sending->pieces.empty()) append_next(stream, *sending);
@@ -96,9 +96,9 @@ class SourcePump {
   uint64_t over_count() const { return over_; }  ///< settled or dropped
 
  private:
-  std::optional<sdr::SendHandle> try_open(sdr::SendStream& stream) const;
-  void begin(sdr::SendStream& stream, Sending sending);
-  static void append_next(sdr::SendStream& stream, Sending& sending);
+  std::optional<sdr::SendHandle> try_open(sdr::Source stream) const;
+  void begin(sdr::Source stream, Sending sending);
+  static void append_next(sdr::Source stream, Sending& sending);
 
   Options options_;
   Prng prng_;
@@ -123,7 +123,7 @@ class SinkPump {
     uint64_t index;
     sdr::RecvInfo info;
     std::span<const uint8_t> memory;
-    const sdr::RecvStream& stream;
+    sdr::Sink stream;
     sdr::RecvHandle handle;
 
     bool is_whole() const { return info.status == sdr::MessageStatus::Done; }
@@ -145,7 +145,7 @@ class SinkPump {
   explicit SinkPump(Options options) : options_(std::move(options)) {}
 
   /// Posts receives while there is room. Returns how many.
-  size_t post(sdr::RecvStream& stream) {
+  size_t post(sdr::Sink stream) {
     const uint64_t before = posted_;
     while (posted_ < options_.messages && posted_ - over_ < options_.ahead && try_post(stream)) {
     }
@@ -154,7 +154,7 @@ class SinkPump {
 
   /// Completes each receive that is over, after `told(over)`. Returns how many.
   template <class Told>
-  size_t take(sdr::RecvStream& stream, Instant now, const Told& told) {
+  size_t take(sdr::Sink stream, Instant now, const Told& told) {
     if (!has_patience() && stream.over_count() == over_seen_) return 0;  // none is worth a look
     over_seen_ = stream.over_count();
     const uint64_t before = over_;
@@ -191,7 +191,7 @@ class SinkPump {
   };
 
   bool has_patience() const { return options_.patience != Duration::max(); }
-  bool try_post(sdr::RecvStream& stream);
+  bool try_post(sdr::Sink stream);
   bool is_over(Receiving& receiving, const sdr::RecvInfo& info, Instant now) const;
   void release(std::vector<uint8_t> memory);
 

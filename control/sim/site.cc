@@ -21,12 +21,12 @@ Site::Site(SimPort& port, const Scenario& scenario, Role role, uint64_t seed)
   sdr_.begin();
 }
 
-Result<sdr::Peer*> Site::add_peer(uint16_t number, Instant now) {
-  sdr::PeerOptions options;
+Result<sdr::Link*> Site::add_peer(uint16_t number, Instant now) {
+  sdr::LinkOptions options;
   options.peer = number;
-  options.link.site = role_ == Role::Sender ? "sender" : "receiver";
-  options.link.payload_bytes = scenario_.stream.payload_bytes;
-  options.link.paths = static_cast<uint16_t>(scenario_.paths.size());
+  options.control.site = role_ == Role::Sender ? "sender" : "receiver";
+  options.control.payload_bytes = scenario_.stream.payload_bytes;
+  options.control.paths = static_cast<uint16_t>(scenario_.paths.size());
   options.pacer = scenario_.pacer;
   options.fallback = {cw_policy_passthrough(), {}};
 
@@ -38,7 +38,7 @@ Result<sdr::Peer*> Site::add_peer(uint16_t number, Instant now) {
   options.qps.push_back(qp);
   cw_mac key;
   cw_mac_init(&key, pair_key.data(), pair_key.size());
-  return sdr_.add_peer(options, key, now);
+  return sdr_.add_link(options, key, now);
 }
 
 }  // namespace cw

@@ -25,7 +25,7 @@ class Site {
 
   /// Before the first turn: the site at the other end, under the port's number for it. Errors: what
   /// the stream or the policy refuses.
-  Result<sdr::Peer*> add_peer(uint16_t number, Instant now);
+  Result<sdr::Link*> add_peer(uint16_t number, Instant now);
 
   void turn_if_due(Instant now) {
     had_turn_ = port_.next_event() <= now || next_wakeup() <= now;

@@ -50,12 +50,12 @@ uint64_t Payload::wrong_bytes(const SinkPump::Over& over, Bytes size) const {
   return wrong;
 }
 
-Transfer::Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario,
+Transfer::Transfer(sdr::Link& source, sdr::Link& sink, const Scenario& scenario,
                    const Payload& payload, uint64_t seed)
     : from_(source),
       to_(sink),
-      sends_(*source.send_stream(0)),
-      receives_(*sink.recv_stream(0)),
+      sends_(source.source(0)),
+      receives_(sink.sink(0)),
       workload_(scenario.workload),
       payload_(payload),
       verifies_(scenario.run.verify),
@@ -73,7 +73,7 @@ bool Transfer::turn(Instant now, bool source_turned) {
   deeds += sink_.post(receives_);
   if (source_turned) deeds += settle_sends(now);
   // A receive that is posted before its message opens never makes it wait for credit.
-  if (from_.link().is_up() && to_.link().is_up()) deeds += open_sends(now);
+  if (from_.is_up() && to_.is_up()) deeds += open_sends(now);
   return deeds > 0;
 }
 

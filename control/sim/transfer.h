@@ -10,7 +10,7 @@
 #include "control/pump/pump.h"
 #include "control/sim/scenario.h"
 #include "dataplane/base/prng.h"
-#include "dataplane/sdr/peer.h"
+#include "dataplane/sdr/endpoint.h"
 
 namespace cw {
 
@@ -34,7 +34,7 @@ class Payload {
 /// Both ends of one stream. Acts after the sites had their turns.
 class Transfer {
  public:
-  Transfer(sdr::Peer& source, sdr::Peer& sink, const Scenario& scenario, const Payload& payload,
+  Transfer(sdr::Link& source, sdr::Link& sink, const Scenario& scenario, const Payload& payload,
            uint64_t seed);
 
   /// `source_turned`: it has just had a turn, else its sends are as they were. Whether it did
@@ -64,10 +64,10 @@ class Transfer {
   size_t take_receives(Instant now);
   void count(const SinkPump::Over& over);
 
-  sdr::Peer& from_;
-  sdr::Peer& to_;
-  sdr::SendStream& sends_;
-  sdr::RecvStream& receives_;
+  sdr::Link& from_;
+  sdr::Link& to_;
+  sdr::Source sends_;
+  sdr::Sink receives_;
   const WorkloadScenario& workload_;
   const Payload& payload_;
   bool verifies_;

@@ -22,8 +22,6 @@
 
 namespace cw::gateway {
 
-
-
 /// SipHash (Aumasson and Bernstein), for rows of whole 64-bit words as the machine has them.
 /// 1-3 keeps who does not know the key from finding collisions; 2-4 is the original.
 template <int CompressRounds, int FinalRounds>

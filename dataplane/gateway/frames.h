@@ -1,12 +1,16 @@
 // A frame on its way out, between the slot that brought it and the LAN: where its bytes lie, what
-// it waits for, and the rows that it stands in while it waits.
+// it waits for, the rows that it stands in while it waits, and what became of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/base/pool.h"
 #include "dataplane/base/serial.h"
 #include "dataplane/base/units.h"
+#include "dataplane/core/counters.h"
 #include "dataplane/gateway/options.h"
 #include "dataplane/wire/slot.h"
 
@@ -46,6 +50,66 @@ struct Frame {
   FrameLinks in_bucket, in_age, in_slot;
 };
 
-using FrameTable = Pool<Frame>;
+/// The frames of one stream, and their fates: each that is seen is out in the end, or dropped for a
+/// reason; until then its message's memory stays. Thread: one. Nothing allocates.
+class FrameTable {
+ public:
+  /// Frames of so many places of messages. `drops` lives longer.
+  FrameTable(size_t frames_max, uint32_t messages, Drops& drops)
+      : pool_(frames_max), lent_(new uint32_t[messages]()), drops_(drops) {}
+
+  /// A place for one more of the message in `place`; null: there is none, and it is lost.
+  Frame* try_take(uint32_t place) {
+    ++seen_;
+    Frame* const frame = pool_.try_take();
+    if (frame == nullptr) {
+      count(DropReason::hold_memory);
+      return nullptr;
+    }
+    frame->parsed.place = place;
+    frame->is_held = false;
+    ++lent_[place];
+    return frame;
+  }
+  /// It has been written into a packet of the LAN.
+  void leave(uint32_t frame) {
+    ++out_;
+    give_back(frame);
+  }
+  void drop(uint32_t frame, DropReason reason) {
+    count(reason);
+    give_back(frame);
+  }
+
+  Frame& at(uint32_t frame) { return pool_.at(frame); }
+  uint32_t index_of(const Frame& frame) const {
+    return static_cast<uint32_t>(pool_.index_of(&frame));
+  }
+  /// Few are left.
+  bool is_short() const { return pool_.free_count() <= pool_.capacity() / 8; }
+  size_t lent_count() const { return pool_.lent_count(); }
+  size_t lent_of(uint32_t place) const { return lent_[place]; }
+  uint64_t seen_count() const { return seen_; }
+  uint64_t out_count() const { return out_; }
+  const Drops::Snapshot& dropped() const { return dropped_; }
+
+ private:
+  void count(DropReason reason) {
+    drops_.add(reason);
+    ++dropped_.values[static_cast<size_t>(reason)];
+  }
+  void give_back(uint32_t frame) {
+    uint32_t& lent = lent_[at(frame).parsed.place];
+    CW_ASSERT(lent > 0);
+    --lent;
+    pool_.give_back(&at(frame));
+  }
+
+  Pool<Frame> pool_;
+  std::unique_ptr<uint32_t[]> lent_;  // by place
+  Drops& drops_;
+  Drops::Snapshot dropped_;
+  uint64_t seen_ = 0, out_ = 0;
+};
 
 }  // namespace cw::gateway

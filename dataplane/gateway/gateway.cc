@@ -9,9 +9,9 @@ namespace {
 
 constexpr uint32_t no_lane = UINT32_MAX;
 
-sdr::Peer* find_peer(sdr::Endpoint& wan, uint16_t number) {
-  for (const auto& peer : wan.peers()) {
-    if (peer->number() == number) return peer.get();
+sdr::Link* find_link(sdr::Endpoint& wan, uint16_t peer) {
+  for (const auto& link : wan.links()) {
+    if (link->peer() == peer) return link.get();
   }
   return nullptr;
 }
@@ -25,46 +25,6 @@ SlotReaderOptions reader_options(const ClassOptions& options, const sdr::StreamC
 
 }  // namespace
 
-class Gateway::Receiving final : public Receives, public sdr::RecvEvents {
- public:
-  explicit Receiving(sdr::RecvStream& stream) : stream_(stream) {}
-  void begin(Inbound& inbound) {
-    inbound_ = &inbound;
-    stream_.set_events(this);
-  }
-  /// Whether the epoch has ended since the last call.
-  bool take_reset() { return std::exchange(was_reset_, false); }
-
-  std::optional<sdr::RecvHandle> try_post(sdr::RecvMemory& lender, uint64_t bytes) override {
-    return stream_.try_post(lender, bytes);
-  }
-  void complete(sdr::RecvHandle handle, Instant now) override { stream_.complete(handle, now); }
-  sdr::SlotArrivals arrivals(sdr::RecvHandle handle) const override {
-    return stream_.arrivals(handle);
-  }
-  uint32_t payload_bytes() const override { return stream_.config().payload_bytes; }
-
-  void on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
-                 const uint64_t* placed, Instant now) override {
-    inbound_->on_placed(handle, word_first, word_end, placed, now);
-  }
-  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) override {
-    inbound_->on_length(handle, length, now);
-  }
-  void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) override {
-    inbound_->on_abandoned(handle, first, count, now);
-  }
-  void on_reset(Instant now) override {
-    was_reset_ = true;
-    inbound_->on_reset(now);
-  }
-
- private:
-  sdr::RecvStream& stream_;
-  Inbound* inbound_ = nullptr;
-  bool was_reset_ = false;
-};
-
 // ---- making ----
 
 Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Port& lan,
@@ -74,7 +34,7 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
   if (!ingress) return std::unexpected(ingress.error());
   uint64_t link_bps = 0;
   for (const PeerRoutes& each : options.peers) {
-    if (const sdr::Peer* peer = find_peer(wan, each.peer)) link_bps += peer->pacer().rate().bps();
+    if (const sdr::Link* link = find_link(wan, each.peer)) link_bps += link->rate().bps();
   }
   // A quarter more than the links bring, so that a backlog shrinks and still comes at a pace.
   const Rate release_rate = options.release_rate.bps() > 0
@@ -85,14 +45,14 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
   std::unique_ptr<Gateway> gateway(
       new Gateway(options, std::move(*ingress), release_rate, frames_max, lan, counters, drops));
   for (const PeerRoutes& each : options.peers) {
-    sdr::Peer* peer = find_peer(wan, each.peer);
-    if (peer == nullptr) return failure("peer \"" + each.name + "\" is not one of the WAN's");
+    sdr::Link* link = find_link(wan, each.peer);
+    if (link == nullptr) return failure("peer \"" + each.name + "\" is not one of the WAN's");
     gateway->first_lanes_.resize(std::max<size_t>(gateway->first_lanes_.size(), each.peer + 1u),
                                  no_lane);
     gateway->first_lanes_[each.peer] = static_cast<uint32_t>(gateway->lanes_.size());
     for (size_t i = 0; i < options.classes.size(); ++i) {
       const auto added =
-          gateway->add_lane(options.classes[i], static_cast<uint16_t>(i), each.peer, *peer);
+          gateway->add_lane(options.classes[i], static_cast<uint16_t>(i), each.peer, *link);
       if (!added) return std::unexpected(added.error());
     }
   }
@@ -108,7 +68,7 @@ Gateway::Gateway(const GatewayOptions& options, Ingress ingress, Rate release_ra
                 .queue = options.lan_queue,
                 .decrement_ttl = options.decrement_ttl,
                 .frames_max = frames_max},
-               lan, counters, drops),
+               lan, counters),
       lan_(lan),
       counters_(counters),
       drops_(drops),
@@ -125,31 +85,29 @@ Gateway::~Gateway() {
   }
 }
 
-Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index,
-                               uint16_t peer_number, sdr::Peer& peer) {
+Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index, uint16_t peer,
+                               sdr::Link& link) {
   Lane lane;
-  lane.peer = &peer;
-  lane.peer_number = peer_number;
+  lane.link = &link;
+  lane.peer = peer;
   lane.class_index = class_index;
   lane.weight = options.weight;
-  lane.sends = peer.send_stream(options.qp);
-  sdr::RecvStream* receives = peer.recv_stream(options.qp);
-  if (lane.sends == nullptr || receives == nullptr) {
+  lane.source = link.source(options.qp);
+  lane.sink = link.sink(options.qp);
+  if (!lane.source || !lane.sink) {
     return failure("class \"" + options.name + "\": its peer has no QP " +
                    std::to_string(options.qp) + " for both directions");
   }
-  auto out = SendLane::make(options, *lane.sends, counters_, drops_);
+  auto out = SendLane::make(options, lane.source, counters_, drops_);
   if (!out) return std::unexpected(out.error());
   lane.out = std::make_unique<SendLane>(std::move(*out));
-  lane.receiving = std::make_unique<Receiving>(*receives);
   InboundOptions inbound;
-  inbound.slots = reader_options(options, receives->config());
+  inbound.slots = reader_options(options, lane.sink.config());
   inbound.hold = options.hold;
-  inbound.first_message = receives->config().first_seq;
-  auto in = Inbound::make(inbound, *lane.receiving, release_, drops_);
+  inbound.first_message = lane.sink.config().first_seq;
+  auto in = Inbound::make(inbound, lane.sink, release_, drops_);
   if (!in) return failure("class \"" + options.name + "\": " + in.error().sentence);
   lane.in = std::move(*in);
-  lane.receiving->begin(*lane.in);
   lanes_.push_back(std::move(lane));
   return {};
 }
@@ -228,8 +186,10 @@ void Gateway::refuse(DropReason reason, std::span<const uint8_t> packet, Instant
 
 // An epoch ends and the next begins without anybody asking the LAN side; whoever uses a lane looks.
 void Gateway::follow_epoch(Lane& lane, Instant now) {
-  if (lane.receiving->take_reset() || !lane.sends->is_started()) lane.is_open = false;
-  if (lane.is_open || !lane.sends->is_started()) return;
+  const uint32_t resets = lane.sink.reset_count();
+  const bool was_reset = std::exchange(lane.resets, resets) != resets;
+  if (was_reset || !lane.source.is_started()) lane.is_open = false;
+  if (lane.is_open || !lane.source.is_started()) return;
   lane.is_open = true;
   lane.out->restart(now);
 }
@@ -254,8 +214,8 @@ bool Gateway::on_time(Instant now) {
 void Gateway::refresh(Instant now) {
   refresh_due_ = now + refresh_interval;
   for (Lane& lane : lanes_) {
-    lane.out->set_rate(share_of(lane), lane.peer->pacer().rate());
-    const Duration rtt = lane.peer->path_state(0, now).rtt_smoothed;
+    lane.out->set_rate(share_of(lane), lane.link->rate());
+    const Duration rtt = lane.link->path_state(0, now).rtt_smoothed;
     if (rtt > Duration()) lane.out->set_rtt(rtt);
   }
 }
@@ -267,7 +227,7 @@ Rate Gateway::share_of(const Lane& lane) const {
   for (const Lane& other : lanes) {
     if (&other != &lane && !other.out->is_idle()) weights += other.weight;
   }
-  return Rate::from_bps(lane.peer->pacer().rate().bps() / weights * lane.weight);
+  return Rate::from_bps(lane.link->rate().bps() / weights * lane.weight);
 }
 
 Instant Gateway::next_wakeup() const {
@@ -293,6 +253,10 @@ void Gateway::on_gap(Duration gap, Instant now) {
 // ---- to the LAN ----
 
 size_t Gateway::collect(std::span<Packet*> out, Instant now) {
+  // The WAN side has had its time since on_time(), and rows may have been rebuilt in it.
+  for (Lane& lane : lanes_) {
+    if (lane.in->has_news()) lane.in->take_news(now);
+  }
   size_t count = 0;
   while (count < out.size() && !replies_.is_empty()) out[count++] = replies_.pop();
   return count + release_.collect(out.subspan(count), now);
@@ -303,7 +267,7 @@ size_t Gateway::collect(std::span<Packet*> out, Instant now) {
 bool Gateway::is_drained() const {
   const auto is_idle = [](const Lane& lane) {
     const InboundAccounts in = lane.in->accounts();
-    const bool is_sent = !lane.is_open || (lane.out->is_idle() && lane.sends->is_idle());
+    const bool is_sent = !lane.is_open || (lane.out->is_idle() && lane.source.is_idle());
     return is_sent && in.held == 0 && in.queued == 0;
   };
   return std::ranges::all_of(lanes_, is_idle) && release_.queued_count() == 0;
@@ -311,7 +275,7 @@ bool Gateway::is_drained() const {
 
 LaneView Gateway::view(size_t index) const {
   const Lane& lane = lanes_[index];
-  return {.peer = lane.peer_number,
+  return {.peer = lane.peer,
           .class_index = lane.class_index,
           .is_open = lane.is_open,
           .sent = lane.out->writer().sent_count(),

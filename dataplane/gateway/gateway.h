@@ -1,8 +1,8 @@
 // The LAN side of a gateway: the station behind the LAN port. What hosts send goes into the streams
 // of the peer that is nearer to its target; what peers send comes out of their streams to the LAN.
 //
-//   LAN port -> Ingress -> SendLane (one per peer and class) -> sdr::SendStream -> ... -> WAN
-//   LAN port <- Release <- Inbound  (one per peer and class) <- sdr::RecvStream <- ... <- WAN
+//   LAN port -> Ingress -> SendLane (one per peer and class) -> sdr::Source -> ... -> WAN
+//   LAN port <- Release <- Inbound  (one per peer and class) <- sdr::Sink <- ... <- WAN
 //
 // The gateway never answers for a host, save that it says why a packet can go no further (ICMP): so
 // whatever a host believes delivered has been delivered by another host's own word.
@@ -64,17 +64,16 @@ class Gateway final : public Station {
   LaneView view(size_t lane) const;
 
  private:
-  /// One stream's receiving end, in the words of the reader.
-  class Receiving;
   struct Lane {
-    sdr::Peer* peer = nullptr;
-    sdr::SendStream* sends = nullptr;
-    uint16_t peer_number = 0, class_index = 0;
+    sdr::Link* link = nullptr;
+    sdr::Source source;
+    sdr::Sink sink;
+    uint16_t peer = 0, class_index = 0;
     uint32_t weight = 1;
     bool is_open = false;   // restarted for the epoch in force
     bool has_sent = false;  // something in this turn
+    uint32_t resets = 0;    // of the sink, as far as they were followed
     std::unique_ptr<SendLane> out;
-    std::unique_ptr<Receiving> receiving;
     std::unique_ptr<Inbound> in;
   };
   static constexpr Duration refresh_interval = Duration::from_ms(5);
@@ -87,8 +86,8 @@ class Gateway final : public Station {
 
   Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate, size_t frames_max,
           Port& lan, Counters& counters, Drops& drops);
-  Result<void> add_lane(const ClassOptions& options, uint16_t class_index, uint16_t peer_number,
-                        sdr::Peer& peer);
+  Result<void> add_lane(const ClassOptions& options, uint16_t class_index, uint16_t peer,
+                        sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
   void take(std::span<Packet* const> packets, Instant now);
   std::span<Offer> admit(std::span<Packet* const> packets, Instant now);

@@ -1,6 +1,8 @@
 #include "dataplane/gateway/inbound.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -25,7 +27,7 @@ uint64_t InboundOptions::memory_bytes() const {
          bucket_count * 28;
 }
 
-Result<std::unique_ptr<Inbound>> Inbound::make(const InboundOptions& options, Receives& receives,
+Result<std::unique_ptr<Inbound>> Inbound::make(const InboundOptions& options, sdr::Sink sink,
                                                Release& release, Drops& drops) {
   const uint64_t bytes = options.slots.messages * options.slots.message_bytes();
   // Not touched before a slot arrives there.
@@ -36,42 +38,68 @@ Result<std::unique_ptr<Inbound>> Inbound::make(const InboundOptions& options, Re
                    std::to_string(options.slots.message_bytes()) +
                    " bytes to arrive in; lower `messages` or `message`, or add memory");
   }
-  return std::unique_ptr<Inbound>(
-      new Inbound(options, std::move(memory), receives, release, drops));
+  return std::unique_ptr<Inbound>(new Inbound(options, std::move(memory), sink, release, drops));
 }
 
-Inbound::Inbound(const InboundOptions& options, LargeMemory memory, Receives& receives,
+Inbound::Inbound(const InboundOptions& options, LargeMemory memory, sdr::Sink sink,
                  Release& release, Drops& drops)
-    : frames_low_(options.frames_max / 8),
+    : sink_(sink),
       memory_(std::move(memory)),
-      release_(release),
-      out_(*this, options.frames_max),
-      drops_(drops),
-      frames_(options.frames_max),
+      buffers_({memory_.get(), options.slots.messages * options.slots.message_bytes()},
+               options.slots.message_bytes()),
+      frames_(options.frames_max, options.slots.messages, drops),
+      rows_(options.slots.messages, options.slots.data_slots_max),
       order_({.messages = options.slots.messages,
               .data_slots_max = options.slots.data_slots_max,
               .slot_frames_max = slot_frames_max(options.slots),
               .hold = options.hold,
               .first_seq = options.first_seq,
               .first_message = options.first_message},
-             frames_, *this),
-      reader_(options.slots,
-              {memory_.get(), options.slots.messages * options.slots.message_bytes()}, receives,
-              *this, drops) {}
+             frames_, options.frames_max),
+      reader_(options.slots, sink, rows_, frames_, order_, drops),
+      release_(release),
+      out_(frames_, rows_, options.frames_max),
+      resets_(sink.reset_count()) {
+  sink_.read_along(buffers_);
+}
 
-void Inbound::on_reset(Instant) {
+void Inbound::take_news(Instant now) {
+  const uint32_t resets = sink_.reset_count();
+  if (std::exchange(resets_, resets) != resets) reset();
+  std::array<sdr::MessageNews, 16> row;
+  while (const size_t count = sink_.take_news(row)) {
+    for (const sdr::MessageNews& news : std::span(row).first(count)) {
+      reader_.read(news, now);
+      let_out();
+    }
+  }
+}
+
+void Inbound::reset() {
   release_.forget(out_);
-  order_.reset([&](uint32_t frame) { on_refused(frame, DropReason::epoch_over); });
-  reader_.on_reset();
+  order_.reset();
+  reader_.reset();
   CW_ASSERT(frames_.lent_count() == 0);
 }
 
-bool Inbound::on_time(Instant now) {
-  const bool has_given_up = order_.on_time(now);
-  return reader_.on_time(now) || has_given_up;
+/// What waits for nothing more waits for its turn at the LAN.
+void Inbound::let_out() {
+  for (Ring<uint32_t>& row = order_.released(); !row.is_empty(); row.drop_front()) {
+    release_.push(out_, row.front());
+  }
 }
 
-Instant Inbound::next_due() const { return std::min(order_.next_due(), reader_.next_due()); }
+bool Inbound::on_time(Instant now) {
+  if (has_news()) take_news(now);
+  const bool has_given_up = order_.on_time(now);
+  const bool has_posted = reader_.on_time(now);
+  let_out();
+  return has_given_up || has_posted;
+}
+
+Instant Inbound::next_due() const {
+  return has_news() ? Instant() : std::min(order_.next_due(), reader_.next_due());
+}
 
 void Inbound::rebase(Duration shift) {
   order_.rebase(shift);
@@ -79,7 +107,10 @@ void Inbound::rebase(Duration shift) {
 }
 
 InboundAccounts Inbound::accounts() const {
-  InboundAccounts all = accounts_;
+  InboundAccounts all;
+  all.seen = frames_.seen_count();
+  all.out = frames_.out_count();
+  all.dropped = frames_.dropped();
   const OrderCounts& order = order_.counts();
   all.held = order.held;
   all.queued = frames_.lent_count() - order.held;
@@ -90,56 +121,6 @@ InboundAccounts Inbound::accounts() const {
   all.given_up = reader_.given_up_count();
   all.unheard_messages = reader_.unheard_count();
   return all;
-}
-
-// ---- the reader tells ---------------------------------------------------------------------------
-
-// What is given up early leaves the table by and by, at the pace of the LAN; so it is early.
-Frame* Inbound::try_take(Instant now) {
-  ++accounts_.seen;
-  if (frames_.free_count() <= frames_low_) order_.give_up_oldest(now);
-  Frame* const frame = frames_.try_take();
-  if (frame == nullptr) {
-    drops_.add(DropReason::hold_memory);
-    count_drop(DropReason::hold_memory);
-    return nullptr;
-  }
-  frame->is_held = false;
-  return frame;
-}
-
-void Inbound::on_frame(Frame& frame, Instant now) {
-  order_.take(static_cast<uint32_t>(frames_.index_of(&frame)), now);
-}
-
-// ---- the order tells ----------------------------------------------------------------------------
-
-void Inbound::on_released(uint32_t frame, Instant) {
-  release_.push(out_, frame, frames_.at(frame).parsed);
-}
-
-void Inbound::on_refused(uint32_t frame, DropReason reason) {
-  drops_.add(reason);
-  on_dropped(frame, reason);
-}
-
-// ---- the LAN tells ------------------------------------------------------------------------------
-
-void Inbound::copy(uint32_t frame, uint8_t* out) { reader_.copy(frames_.at(frame).parsed, out); }
-
-void Inbound::on_out(uint32_t frame) {
-  ++accounts_.out;
-  give_back(frame);
-}
-
-void Inbound::on_dropped(uint32_t frame, DropReason reason) {
-  count_drop(reason);
-  give_back(frame);
-}
-
-void Inbound::give_back(uint32_t frame) {
-  reader_.done(frames_.at(frame).parsed);
-  frames_.give_back(&frames_.at(frame));
 }
 
 }  // namespace cw::gateway

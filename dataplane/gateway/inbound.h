@@ -1,8 +1,12 @@
 // One stream from a peer, from its slots to the LAN's door: the reader of its slots, the order of
 // its frames, and the table that bounds them.
 //
-//   RecvStream -> SlotReader -> Order -> Release
-//        ^------------- memory ------------'
+//   Sink -> SlotReader -> Order -> Release::Lane -> LAN
+//             | SlotRows: bytes  ----> copied ---'  |
+//             '--- FrameTable: whose frames ---<----'
+//
+// Frames go one way; what became of each is the table's to know, and who waits for them to be gone
+// asks it.
 #pragma once
 
 #include <cstddef>
@@ -30,28 +34,19 @@ struct InboundOptions {
   uint64_t memory_bytes() const;
 };
 
-class Inbound final : FrameSink, OrderSink, FrameSource {
+class Inbound {
  public:
-  /// `receives`, `release` and the counts live longer. Errors: memory.
-  static Result<std::unique_ptr<Inbound>> make(const InboundOptions& options, Receives& receives,
+  /// `sink`'s stream, `release` and the counts live longer. Errors: memory.
+  static Result<std::unique_ptr<Inbound>> make(const InboundOptions& options, sdr::Sink sink,
                                                Release& release, Drops& drops);
 
-  // ---- events of the stream ----
-  void on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
-                 const uint64_t* placed, Instant now) {
-    reader_.on_placed(handle, word_first, word_end, placed, now);
-  }
-  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) {
-    reader_.on_length(handle, length, now);
-  }
-  void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) {
-    reader_.on_abandoned(handle, first, count, now);
-  }
-  /// Nothing of the old epoch is released from here on.
-  void on_reset(Instant now);
+  /// Whether the stream has brought anything since take_news().
+  bool has_news() const { return sink_.has_news() || sink_.reset_count() != resets_; }
+  /// What has come, or has ended: nothing of an old epoch is released from here on.
+  void take_news(Instant now);
 
-  /// Once per turn, outside of events: what has been held for too long is given up, messages that
-  /// are through are posted anew. Returns whether there was any.
+  /// Once per turn: news, then what has been held for too long is given up, and messages that are
+  /// through are posted anew. Returns whether there was anything.
   bool on_time(Instant now);
   Instant next_due() const;
   void rebase(Duration shift);
@@ -60,31 +55,21 @@ class Inbound final : FrameSink, OrderSink, FrameSource {
   size_t frames_lent() const { return frames_.lent_count(); }
 
  private:
-  Inbound(const InboundOptions& options, LargeMemory memory, Receives& receives, Release& release,
+  Inbound(const InboundOptions& options, LargeMemory memory, sdr::Sink sink, Release& release,
           Drops& drops);
+  void reset();
+  void let_out();
 
-  Frame* try_take(Instant now) override;
-  void on_frame(Frame& frame, Instant now) override;
-  void on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end, Instant now) override {
-    order_.on_settled(place, slot_first, slot_end, now);
-  }
-  void on_released(uint32_t frame, Instant now) override;
-  void on_refused(uint32_t frame, DropReason reason) override;
-  void copy(uint32_t frame, uint8_t* out) override;
-  void on_out(uint32_t frame) override;
-  void on_dropped(uint32_t frame, DropReason reason) override;
-  void count_drop(DropReason reason) { ++accounts_.dropped.values[static_cast<size_t>(reason)]; }
-  void give_back(uint32_t frame);
-
-  const size_t frames_low_;  // free frames below which holes are given up early
+  const sdr::Sink sink_;
   LargeMemory memory_;
-  Release& release_;
-  Release::Lane out_;
-  Drops& drops_;
+  sdr::RecvBuffers buffers_;
   FrameTable frames_;
+  SlotRows rows_;
   Order order_;
   SlotReader reader_;
-  InboundAccounts accounts_;
+  Release& release_;
+  Release::Lane out_;
+  uint32_t resets_;  // of the stream, as far as they were followed
 };
 
 }  // namespace cw::gateway

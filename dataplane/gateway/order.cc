@@ -2,10 +2,10 @@
 
 namespace cw::gateway {
 
-Order::Order(const OrderOptions& options, FrameTable& frames, OrderSink& sink)
+Order::Order(const OrderOptions& options, FrameTable& frames, size_t frames_max)
     : options_(options),
       frames_(frames),
-      sink_(sink),
+      released_(frames_max),
       buckets_(new Bucket[bucket_count]()),
       slots_(new Row[size_t{options.messages} * options.data_slots_max]()) {}
 
@@ -45,32 +45,31 @@ bool Order::is_astray(const ParsedFrame& frame) {
 }
 
 // What is held there waits for numbers that nobody will send.
-void Order::follow(Bucket& bucket, const ParsedFrame& frame, Instant now) {
-  while (!bucket.held.is_empty()) release(bucket, now);
+void Order::follow(Bucket& bucket, const ParsedFrame& frame) {
+  while (!bucket.held.is_empty()) release(bucket);
   go_to(bucket.front, BucketSeq(frame.header.bucket_seq), frame);
 }
 
 void Order::take(uint32_t index, Instant now) {
   Frame& frame = frames_.at(index);
-  if (frame.parsed.header.order == FrameOrder::AtOnce) return sink_.on_released(index, now);
+  if (frame.parsed.header.order == FrameOrder::AtOnce) return let_out(index);
   Bucket& bucket = bucket_of(frame);
   if (is_too_far(bucket.front, frame.parsed)) {
-    if (!is_astray(frame.parsed))
-      return sink_.on_refused(index, DropReason::frame_ahead);  // [C-49]
-    follow(bucket, frame.parsed, now);
+    if (!is_astray(frame.parsed)) return frames_.drop(index, DropReason::frame_ahead);  // [C-49]
+    follow(bucket, frame.parsed);
   }
   const int64_t ahead = bucket.front.next.distance_to(seq_of(frame));
   if (is_behind(frame)) {
-    return ahead <= 0 ? sink_.on_released(index, now) : hold(index, now);
+    return ahead <= 0 ? let_out(index) : hold(index, now);
   }
   if (ahead > 0) return hold(index, now);
   // It stands further on: then the number that it would be late for was a lie [C-49].
   if (ahead < 0 && slots_between(bucket.front, frame.parsed) <= 0) {
-    return sink_.on_refused(index, DropReason::frame_late);
+    return frames_.drop(index, DropReason::frame_late);
   }
   go_to(bucket.front, seq_of(frame) + 1, frame.parsed);
-  sink_.on_released(index, now);
-  if (!bucket.held.is_empty()) run(bucket, now);
+  let_out(index);
+  if (!bucket.held.is_empty()) run(bucket);
 }
 
 void Order::hold(uint32_t index, Instant now) {
@@ -82,14 +81,14 @@ void Order::hold(uint32_t index, Instant now) {
   link(age_, &Frame::in_age, index, age_.last);
   Row& slot = slot_of(frame.parsed);
   link(slot, &Frame::in_slot, index, slot.last);
-  if (frame.parsed.is_settled) give_up_before(index, counts_.missed_exactly, now);
+  if (frame.parsed.is_settled) give_up_before(index, counts_.missed_exactly);
 }
 
 // Releases what waits for nothing more.
-void Order::run(Bucket& bucket, Instant now) {
+void Order::run(Bucket& bucket) {
   while (!bucket.held.is_empty()) {
     if (bucket.front.next.is_before(seq_of(frames_.at(bucket.held.front(frames_))))) return;
-    release(bucket, now);
+    release(bucket);
   }
 }
 
@@ -100,36 +99,36 @@ void Order::go_to(Front& front, BucketSeq next, const ParsedFrame& frame) {
 }
 
 // Releases everything in the bucket up to the frame, in order, passing over what is not there.
-void Order::give_up_before(uint32_t index, uint64_t& missed, Instant now) {
+void Order::give_up_before(uint32_t index, uint64_t& missed) {
   Bucket& bucket = bucket_of(frames_.at(index));
   while (frames_.at(index).is_held) {
     const Frame& first = frames_.at(bucket.held.front(frames_));
     missed += static_cast<uint64_t>(bucket.front.next.distance_to(seq_of(first)));
     go_to(bucket.front, seq_of(first), first.parsed);
-    run(bucket, now);
+    run(bucket);
   }
 }
 
-void Order::on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end, Instant now) {
+void Order::on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end) {
   if (counts_.held == 0) return;
   Row* rows = &slots_[size_t{place} * options_.data_slots_max];
   for (uint32_t slot = slot_first; slot < slot_end; ++slot) {
     while (rows[slot].first != no_frame) {
-      give_up_before(rows[slot].first, counts_.missed_exactly, now);
+      give_up_before(rows[slot].first, counts_.missed_exactly);
     }
   }
 }
 
-bool Order::give_up_oldest(Instant now) {
+bool Order::give_up_oldest() {
   if (age_.first == no_frame) return false;
-  give_up_before(age_.first, counts_.missed_by_need, now);
+  give_up_before(age_.first, counts_.missed_by_need);
   return true;
 }
 
 bool Order::on_time(Instant now) {
   bool has_work = false;
   while (next_due() <= now) {
-    give_up_before(age_.first, counts_.missed_by_time, now);
+    give_up_before(age_.first, counts_.missed_by_time);
     has_work = true;
   }
   return has_work;
@@ -146,19 +145,28 @@ void Order::rebase(Duration shift) {
   }
 }
 
-// The lowest of the bucket. A second one of its number shows only now. The sink may give the frame
-// back to the table at once, so it is told last.
-void Order::release(Bucket& bucket, Instant now) {
+// The lowest of the bucket. A second one of its number shows only now.
+void Order::release(Bucket& bucket) {
   const uint32_t index = bucket.held.front(frames_);
   bucket.held.pop_front(frames_, counts_.compared);
   forget(index);
   const Frame& frame = frames_.at(index);
-  if (is_behind(frame)) return sink_.on_released(index, now);
+  if (is_behind(frame)) return let_out(index);
   if (seq_of(frame).is_before(bucket.front.next)) {
-    return sink_.on_refused(index, DropReason::frame_duplicate);
+    return frames_.drop(index, DropReason::frame_duplicate);
   }
   go_to(bucket.front, seq_of(frame) + 1, frame.parsed);
-  sink_.on_released(index, now);
+  let_out(index);
+}
+
+void Order::reset() {
+  ++epoch_;  // and with it what buckets hold
+  while (age_.first != no_frame) {
+    const uint32_t frame = age_.first;
+    forget(frame);
+    frames_.drop(frame, DropReason::epoch_over);
+  }
+  while (!released_.is_empty()) frames_.drop(released_.pop(), DropReason::epoch_over);
 }
 
 void Order::forget(uint32_t index) {

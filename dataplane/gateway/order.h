@@ -21,21 +21,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "dataplane/base/ring.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/gateway/frames.h"
 #include "dataplane/gateway/held_row.h"
 
 namespace cw::gateway {
-
-/// Where frames go from the order.
-class OrderSink {
- public:
-  virtual ~OrderSink() = default;
-  virtual void on_released(uint32_t frame, Instant now) = 0;
-  /// The frame has no place in the order: it is late, too far ahead, or the second of its number.
-  virtual void on_refused(uint32_t frame, DropReason reason) = 0;
-};
 
 struct OrderOptions {
   uint32_t messages = 16;  ///< as of the reader
@@ -57,31 +49,27 @@ struct OrderCounts {
 /// Thread: one. Cost: O(1) per frame in order, O(log n) per frame of n that come out of it.
 class Order {
  public:
-  Order(const OrderOptions& options, FrameTable& frames, OrderSink& sink);
+  /// `frames` lives longer.
+  Order(const OrderOptions& options, FrameTable& frames, size_t frames_max);
 
-  /// A frame of the table whose `parsed` is set.
+  /// A frame of the table whose `parsed` is set. Dropped when it has no place in the order: it is
+  /// late, too far ahead, or the second of its number.
   void take(uint32_t frame, Instant now);
   /// All that was sent before the end of these slots has come or never will.
-  void on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end, Instant now);
+  void on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end);
   /// Memory is short: gives up the oldest hole. False when there is none.
-  bool give_up_oldest(Instant now);
+  bool give_up_oldest();
   /// Gives up what has been held for too long.
   bool on_time(Instant now);
   Instant next_due() const;
   void rebase(Duration shift);
 
-  /// Forgets everything, and calls `drop` with each frame that was held.
-  template <class Drop>
-  void reset(Drop&& drop) {
-    ++epoch_;  // and with it what buckets hold
-    for (uint32_t frame = age_.first; frame != no_frame;) {
-      const uint32_t after = frames_.at(frame).in_age.after;
-      forget(frame);
-      drop(frame);
-      frame = after;
-    }
-  }
+  /// Drops all that it has, and begins anew.
+  void reset();
 
+  /// Frames that wait for nothing more, as they are to leave. Whoever asked for something of this
+  /// takes them before anything else happens.
+  Ring<uint32_t>& released() { return released_; }
   const OrderCounts& counts() const { return counts_; }
 
  private:
@@ -112,12 +100,13 @@ class Order {
   int64_t slots_between(const Front& front, const ParsedFrame& frame) const;
   bool is_too_far(const Front& front, const ParsedFrame& frame) const;
   [[gnu::cold]] bool is_astray(const ParsedFrame& frame);
-  [[gnu::cold]] void follow(Bucket& bucket, const ParsedFrame& frame, Instant now);
+  [[gnu::cold]] void follow(Bucket& bucket, const ParsedFrame& frame);
   void hold(uint32_t frame, Instant now);
-  void run(Bucket& bucket, Instant now);
+  void run(Bucket& bucket);
   static void go_to(Front& front, BucketSeq next, const ParsedFrame& frame);
-  void give_up_before(uint32_t frame, uint64_t& missed, Instant now);
-  void release(Bucket& bucket, Instant now);
+  void give_up_before(uint32_t frame, uint64_t& missed);
+  void release(Bucket& bucket);
+  void let_out(uint32_t frame) { released_.grow() = frame; }
   void forget(uint32_t frame);
   Bucket& bucket_of(const Frame& frame);
   Row& slot_of(const ParsedFrame& frame) {
@@ -128,7 +117,7 @@ class Order {
 
   const OrderOptions options_;
   FrameTable& frames_;
-  OrderSink& sink_;
+  Ring<uint32_t> released_;
   std::unique_ptr<Bucket[]> buckets_;
   uint32_t epoch_ = 1;  // buckets of an earlier one begin anew when they are next used
   std::array<Doubt, doubt_count> doubts_{};

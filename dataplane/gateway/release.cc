@@ -38,18 +38,18 @@ uint8_t ecn_of(std::span<const uint8_t> frame) {
 
 }  // namespace
 
-Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters, Drops& drops)
+Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters)
     : options_(options),
       lan_(lan),
       counters_(counters),
-      drops_(drops),
       lan_bytes_max_(lan.facts().payload_max),
       ready_(options.frames_max) {
   CW_ASSERT(options.rate.bps() > 0);
 }
 
 // There are no more frames than tables have room for, so a row is never full.
-void Release::push(Lane& lane, uint32_t frame, const ParsedFrame& parsed) {
+void Release::push(Lane& lane, uint32_t frame) {
+  const ParsedFrame& parsed = lane.frames_.at(frame).parsed;
   const bool is_at_once = parsed.header.order == FrameOrder::AtOnce;
   // Written where it lies: a copy would be read wider than it was written.
   Waiting& waiting = (is_at_once ? lane.at_once_ : lane.in_turn_).grow();
@@ -109,7 +109,7 @@ inline uint32_t Release::let_through(Lane& lane, Instant now) {
   Ring<Waiting>& row = lane.at_once_.is_empty() ? lane.in_turn_ : lane.at_once_;
   const Waiting& waiting = row.front();
   Entry& ready = ready_.grow();
-  ready.source = &lane.source_;
+  ready.lane = &lane;
   ready.frame = waiting.frame;
   ready.bytes = waiting.bytes;
   ready.is_marked = waiting.is_marked;
@@ -130,19 +130,15 @@ void Release::leave(Lane& before) {
 
 void Release::expire(Instant now) {
   while (!ready_.is_empty() && now - ready_.front().ready > options_.queue) {
-    drop(ready_.pop(), DropReason::lan_queue_full);
+    const Entry entry = ready_.pop();
+    entry.lane->frames_.drop(entry.frame, DropReason::lan_queue_full);
   }
-}
-
-void Release::drop(const Entry& entry, DropReason reason) {
-  drops_.add(reason);
-  entry.source->on_dropped(entry.frame, reason);
 }
 
 void Release::drop_all(Lane& lane) {
   for (Ring<Waiting>* row : {&lane.at_once_, &lane.in_turn_}) {
     for (; !row->is_empty(); --waiting_) {
-      drop({.source = &lane.source_, .frame = row->pop().frame}, DropReason::epoch_over);
+      lane.frames_.drop(row->pop().frame, DropReason::epoch_over);
     }
   }
 }
@@ -162,18 +158,19 @@ size_t Release::write_burst(std::span<Packet*> packets, Instant now) {
 }
 
 inline bool Release::try_write(const Entry& entry, Packet& packet, Instant now) {
+  FrameTable& frames = entry.lane->frames_;
   if (entry.bytes > std::min(packet.bytes_max, lan_bytes_max_)) {
-    drop(entry, DropReason::frame_too_big);
+    frames.drop(entry.frame, DropReason::frame_too_big);
     return false;
   }
-  entry.source->copy(entry.frame, packet.data);
+  entry.lane->slots_.copy(frames.at(entry.frame).parsed, packet.data);
   const std::span<uint8_t> frame(packet.data, entry.bytes);
   if (!is_ip_packet(frame)) {
-    drop(entry, DropReason::frame_malformed);
+    frames.drop(entry.frame, DropReason::frame_malformed);
     return false;
   }
   if (options_.decrement_ttl && !try_decrement_ttl(frame)) {
-    drop(entry, DropReason::ttl_expired);
+    frames.drop(entry.frame, DropReason::ttl_expired);
     return false;
   }
   mark(entry, frame, now);
@@ -181,7 +178,7 @@ inline bool Release::try_write(const Entry& entry, Packet& packet, Instant now) 
   packet.payload = nullptr;
   packet.payload_bytes = 0;
   packet.at = now;
-  entry.source->on_out(entry.frame);
+  frames.leave(entry.frame);
   return true;
 }
 
@@ -202,8 +199,8 @@ void Release::forget(Lane& lane) {
   }
   for (size_t left = ready_.count(); left > 0; --left) {
     const Entry entry = ready_.pop();
-    if (entry.source == &lane.source_) {
-      drop(entry, DropReason::epoch_over);
+    if (entry.lane == &lane) {
+      lane.frames_.drop(entry.frame, DropReason::epoch_over);
     } else {
       CW_ASSERT(ready_.try_push(entry));
     }

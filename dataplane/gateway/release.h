@@ -22,19 +22,10 @@
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/gateway/frames.h"
+#include "dataplane/gateway/slot_rows.h"
 #include "dataplane/port.h"
 
 namespace cw::gateway {
-
-/// Whose frames they are. Each frame that was pushed comes back once, by on_out() or on_dropped().
-class FrameSource {
- public:
-  virtual ~FrameSource() = default;
-  /// Copies the frame's IP packet, header.bytes long.
-  virtual void copy(uint32_t frame, uint8_t* out) = 0;
-  virtual void on_out(uint32_t frame) = 0;
-  virtual void on_dropped(uint32_t frame, DropReason reason) = 0;
-};
 
 struct ReleaseOptions {
   Rate rate = Rate::from_gbps(1);
@@ -50,9 +41,10 @@ class Release {
  public:
   class Lane;
 
-  Release(const ReleaseOptions& options, Port& lan, Counters& counters, Drops& drops);
+  Release(const ReleaseOptions& options, Port& lan, Counters& counters);
 
-  void push(Lane& lane, uint32_t frame, const ParsedFrame& parsed);
+  /// A frame of the lane's table, until it leaves or is dropped.
+  void push(Lane& lane, uint32_t frame);
   /// Fills `out` from the front with packets of the port, written and to be sent now.
   size_t collect(std::span<Packet*> out, Instant now);
   /// Drops what is queued of one stream, whose epoch is over.
@@ -70,7 +62,7 @@ class Release {
     bool is_marked = false;  // by the WAN
   };
   struct Entry {
-    FrameSource* source = nullptr;
+    Lane* lane = nullptr;
     uint32_t frame = 0;
     uint16_t bytes = 0;
     bool is_marked = false;
@@ -82,7 +74,6 @@ class Release {
   void leave(Lane& before);
   void drop_all(Lane& lane);
   void expire(Instant now);
-  void drop(const Entry& entry, DropReason reason);
   size_t write_burst(std::span<Packet*> packets, Instant now);
   bool try_write(const Entry& entry, Packet& packet, Instant now);
   void mark(const Entry& entry, std::span<uint8_t> frame, Instant now);
@@ -90,7 +81,6 @@ class Release {
   ReleaseOptions options_;
   Port& lan_;
   Counters& counters_;
-  Drops& drops_;
   uint32_t lan_bytes_max_;  // of a frame
   Lane* last_ =
       nullptr;          // of the lanes with frames, in a circle: behind it stands whose turn it is
@@ -104,9 +94,9 @@ class Release {
 /// What one stream has waiting. Its owner forgets it before either of them ends.
 class Release::Lane {
  public:
-  /// Of at most `frames_max`, which come back to `source`.
-  Lane(FrameSource& source, size_t frames_max)
-      : source_(source), at_once_(frames_max), in_turn_(frames_max) {}
+  /// Of at most `frames_max` of `frames`, whose bytes lie in `slots`; both live longer.
+  Lane(FrameTable& frames, const SlotRows& slots, size_t frames_max)
+      : frames_(frames), slots_(slots), at_once_(frames_max), in_turn_(frames_max) {}
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
@@ -115,7 +105,8 @@ class Release::Lane {
 
   bool is_empty() const { return at_once_.is_empty() && in_turn_.is_empty(); }
 
-  FrameSource& source_;
+  FrameTable& frames_;
+  const SlotRows& slots_;
   Ring<Waiting> at_once_, in_turn_;
   Lane* next_ = nullptr;   // in the circle; null: not in it
   int64_t bytes_due_ = 0;  // of its share; negative: it has had more

@@ -22,17 +22,17 @@ QueueTimes QueueTimes::of(const ClassOptions& options, Duration rtt) {
   return {.most = most, .codel = {.target = most / 2, .interval = std::max(rtt * 6, interval_min)}};
 }
 
-Result<SendLane> SendLane::make(const ClassOptions& options, sdr::SendStream& stream,
-                                Counters& counters, Drops& drops) {
+Result<SendLane> SendLane::make(const ClassOptions& options, sdr::Source stream, Counters& counters,
+                                Drops& drops) {
   auto writer = SlotWriter::make(stream);
   if (!writer) return failure("class \"" + options.name + "\": " + writer.error().sentence);
   stream.set_block_age(options.block_age);
   return SendLane(options, stream, *writer, counters, drops);
 }
 
-SendLane::SendLane(const ClassOptions& options, sdr::SendStream& stream, const SlotWriter& writer,
+SendLane::SendLane(const ClassOptions& options, sdr::Source stream, const SlotWriter& writer,
                    Counters& counters, Drops& drops)
-    : stream_(&stream),
+    : stream_(stream),
       counters_(&counters),
       drops_(&drops),
       writer_(writer),
@@ -72,9 +72,9 @@ void SendLane::size_queue() {
 bool SendLane::try_offer(const Admitted& admitted, std::span<uint8_t> packet, Instant now,
                          DropReason& why) {
   const auto refuse = [&why](DropReason reason) { return why = reason, false; };
-  if (!stream_->is_started()) return refuse(DropReason::peer_down);
+  if (!stream_.is_started()) return refuse(DropReason::peer_down);
   const auto frame = packet.first(admitted.bytes);
-  if (queue_.is_empty() && stream_->waiting_bytes() < ahead_bytes_max_) {
+  if (queue_.is_empty() && stream_.waiting_bytes() < ahead_bytes_max_) {
     const Appended appended = append(admitted, frame, now, now);
     if (appended == Appended::Taken) return true;
     if (appended == Appended::Broken) return refuse(DropReason::stream_broken);
@@ -112,11 +112,11 @@ bool SendLane::try_wait(const Admitted& how, std::span<const uint8_t> packet, In
 
 void SendLane::send_waiting(Instant now) {
   if (queue_.is_empty()) return standstill_.end(now);
-  if (!stream_->is_started()) {
+  if (!stream_.is_started()) {
     drops_->add(DropReason::peer_down, queue_.frames());
     return queue_.clear();
   }
-  while (!queue_.is_empty() && stream_->waiting_bytes() < ahead_bytes_max_) {
+  while (!queue_.is_empty() && stream_.waiting_bytes() < ahead_bytes_max_) {
     if (!try_send_next(now)) return;
   }
 }
@@ -168,7 +168,7 @@ void SendLane::end_turn(Instant now) {
 }
 
 bool SendLane::is_hungry() const {
-  return !queue_.is_empty() && has_places_ && stream_->waiting_bytes() < ahead_bytes_max_ / 2;
+  return !queue_.is_empty() && has_places_ && stream_.waiting_bytes() < ahead_bytes_max_ / 2;
 }
 
 }  // namespace cw::gateway

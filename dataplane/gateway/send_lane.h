@@ -36,8 +36,8 @@ struct QueueTimes {
 class SendLane {
  public:
   /// `stream`, `counters` and `drops` outlive the lane. Errors: those of SlotWriter.
-  static Result<SendLane> make(const ClassOptions& options, sdr::SendStream& stream,
-                               Counters& counters, Drops& drops);
+  static Result<SendLane> make(const ClassOptions& options, sdr::Source stream, Counters& counters,
+                               Drops& drops);
 
   /// An epoch is in force: numbers begin anew. What waits is sent in it.
   void restart(Instant now);
@@ -62,13 +62,13 @@ class SendLane {
 
   const SlotWriter& writer() const { return writer_; }
   const FrameQueue& queue() const { return queue_; }
-  bool is_idle() const { return queue_.is_empty() && stream_->waiting_bytes() == 0; }
+  bool is_idle() const { return queue_.is_empty() && stream_.waiting_bytes() == 0; }
   /// Here and in the stream.
-  uint64_t waiting_bytes() const { return queue_.bytes() + stream_->waiting_bytes(); }
+  uint64_t waiting_bytes() const { return queue_.bytes() + stream_.waiting_bytes(); }
   uint64_t queue_bytes_max() const { return queue_bytes_max_; }
 
  private:
-  SendLane(const ClassOptions& options, sdr::SendStream& stream, const SlotWriter& writer,
+  SendLane(const ClassOptions& options, sdr::Source stream, const SlotWriter& writer,
            Counters& counters, Drops& drops);
 
   Appended append(const Admitted& how, std::span<const uint8_t> packet, Instant since, Instant now);
@@ -82,7 +82,7 @@ class SendLane {
   }
   void size_queue();
 
-  sdr::SendStream* stream_;
+  sdr::Source stream_;
   Counters* counters_;
   Drops* drops_;
   SlotWriter writer_;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
-#include "offload/bitmap.h"
 
 namespace cw::gateway {
 namespace {
@@ -19,79 +18,76 @@ constexpr uint32_t frame_slots_max = (limits::frame_bytes_max + frame_header_byt
 
 }  // namespace
 
-SlotReader::SlotReader(const SlotReaderOptions& options, std::span<uint8_t> memory,
-                       Receives& receives, FrameSink& sink, Drops& drops)
+SlotReader::SlotReader(const SlotReaderOptions& options, sdr::Sink sink, SlotRows& rows,
+                       FrameTable& frames, Order& order, Drops& drops)
     : options_(options),
-      receives_(receives),
       sink_(sink),
+      rows_(rows),
+      frames_(frames),
+      order_(order),
       drops_(drops),
       words_((options.data_slots_max + 63) / 64),
       messages_(new Message[options.messages]()),
-      slots_(new Slot[size_t{options.messages} * options.data_slots_max]()),
       known_(new uint64_t[size_t{options.messages} * words_]()),
-      posted_(options.messages) {
-  CW_ASSERT(memory.size() >= options.messages * options.message_bytes());
-  for (size_t i = options.messages; i-- > 0;) {
-    unused_.push_back(memory.data() + i * options.message_bytes());
-  }
-}
+      posted_(options.messages) {}
 
-// ---- events -------------------------------------------------------------------------------------
+// ---- news ---------------------------------------------------------------------------------------
 
 SlotReader::Message* SlotReader::find(sdr::RecvHandle handle) {
   if (handle.place >= options_.messages) return nullptr;
   Message& message = messages_[handle.place];
-  if (!message.is_posted || message.handle.seq != handle.seq) return nullptr;
-  payload_bytes_ = receives_.payload_bytes();
-  CW_ASSERT(payload_bytes_ <= options_.payload_bytes_max);
-  return &message;
+  return message.is_posted && message.handle.seq == handle.seq ? &message : nullptr;
 }
 
-void SlotReader::on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
-                           const uint64_t* placed, Instant now) {
-  Message* message = find(handle);
+void SlotReader::read(const sdr::MessageNews& news, Instant now) {
+  Message* const message = find(news.handle);
   if (message == nullptr) return;
-  arrivals_ = receives_.arrivals(handle);
-  const bool is_in_front = front_ < posted_.count() && posted_.at(front_) == handle.place;
+  view_ = sink_.view(news.handle);
+  CW_ASSERT(view_.payload_bytes <= options_.payload_bytes_max);
+  message->row->memory = view_.memory;
+  message->row->payload_bytes = view_.payload_bytes;
+  const bool is_in_front = front_ < posted_.count() && posted_.at(front_) == news.handle.place;
   settled_end_ = is_in_front ? front_slot_ : 0;
-  uint64_t* known = known_of(*message);
-  const uint32_t end = end_of(*message);
-  for (uint32_t word = word_first; word < word_end && word * 64 < end; ++word) {
-    uint64_t news = cw_bits_load(&placed[word]) & ~known[word];
-    // Bits beyond the end of a message mean nothing.
-    if (end - word * 64 < 64) news &= (uint64_t{1} << (end - word * 64)) - 1;
-    known[word] |= news;
-    for (; news != 0; news &= news - 1) {
-      read_slot(*message, word * 64 + static_cast<uint32_t>(std::countr_zero(news)), now);
-    }
-  }
-  advance_front(now);
-}
-
-void SlotReader::on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) {
-  Message* message = find(handle);
-  if (message == nullptr || message->said != unknown) return;
-  if (message->slots == unknown) message->slots = std::min(length.slots, options_.data_slots_max);
-  message->said = length.frames;
-  advance_front(now);
-}
-
-void SlotReader::on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) {
-  Message* message = find(handle);
-  if (message == nullptr) return;
-  const uint64_t end = std::min<uint64_t>(uint64_t{first} + count, end_of(*message));
-  for (uint32_t slot = first; slot < end; ++slot) {
-    uint64_t& known = known_of(*message)[slot / 64];
-    const uint64_t bit = uint64_t{1} << slot % 64;
-    if ((known & bit) == 0) lose_slot(*message, slot);
-    known |= bit;
-  }
+  take_length(*message);
+  const uint32_t word_end = std::min(news.word_end, (end_of(*message) + 63) / 64);
+  for (uint32_t word = news.word_first; word < word_end; ++word) read_word(*message, word, now);
+  for (uint32_t word = news.word_first; word < word_end; ++word) lose_word(*message, word);
   // Its length will not be told: it is as long as it could be.
-  if (count == CW_UNKNOWN) message->slots = end_of(*message);
-  advance_front(now);
+  if (view_.is_cut) message->slots = end_of(*message);
+  advance_front();
 }
 
-void SlotReader::on_reset() {
+void SlotReader::take_length(Message& message) {
+  if (view_.slots == CW_UNKNOWN || message.said != unknown) return;
+  if (message.slots == unknown) message.slots = std::min(view_.slots, options_.data_slots_max);
+  message.said = view_.frames;
+}
+
+/// Bits beyond the end of a message mean nothing.
+uint64_t SlotReader::within(const Message& message, uint32_t word, uint64_t bits) const {
+  const uint32_t left = end_of(message) - word * 64;
+  return left < 64 ? bits & ((uint64_t{1} << left) - 1) : bits;
+}
+
+inline void SlotReader::read_word(Message& message, uint32_t word, Instant now) {
+  uint64_t& known = known_of(message)[word];
+  uint64_t news = within(message, word, view_.placed[word] & ~known);
+  known |= news;
+  for (; news != 0; news &= news - 1) {
+    read_slot(message, word * 64 + static_cast<uint32_t>(std::countr_zero(news)), now);
+  }
+}
+
+inline void SlotReader::lose_word(Message& message, uint32_t word) {
+  uint64_t& known = known_of(message)[word];
+  uint64_t news = within(message, word, view_.gone[word] & ~known);
+  known |= news;
+  for (; news != 0; news &= news - 1) {
+    lose_slot(message, word * 64 + static_cast<uint32_t>(std::countr_zero(news)));
+  }
+}
+
+void SlotReader::reset() {
   for (uint32_t place = 0; place < options_.messages; ++place) messages_[place].is_posted = false;
   is_void_ = true;
   front_ = 0;
@@ -110,9 +106,9 @@ DropReason SlotReader::misfit(const std::optional<SlotHeader>& header, uint32_t 
 // ---- slots --------------------------------------------------------------------------------------
 
 inline void SlotReader::read_slot(Message& message, uint32_t index, Instant now) {
-  const auto header =
-      parse_slot_header({message.memory + size_t{index} * payload_bytes_, payload_bytes_});
-  const uint32_t came = arrivals_.bytes(index);
+  const uint8_t* const bytes = view_.memory + size_t{index} * view_.payload_bytes;
+  const auto header = parse_slot_header({bytes, view_.payload_bytes});
+  const uint32_t came = view_.bytes(index);
   const bool is_right =
       header && header->seq == message.handle.seq && slot_header_bytes + header->used_bytes <= came;
   if (!is_right) {
@@ -120,10 +116,10 @@ inline void SlotReader::read_slot(Message& message, uint32_t index, Instant now)
     return lose_slot(message, index);
   }
   Slot& slot = slot_of(message, index);
-  slot.state = SlotState::Present;
+  slot.state = Slot::State::Present;
   slot.used = header->used_bytes;
   slot.first = header->first_frame;
-  if (slot.waiting.start.slot != no_slot) resume(message, index, now);
+  if (slot.waiting.start.slot != Slot::no_slot) resume(message, index, now);
   if (slot.first != no_frame_start) read_frames(message, index, now);
 }
 
@@ -140,8 +136,8 @@ inline void SlotReader::resume(Message& message, uint32_t index, Instant now) {
 
 void SlotReader::lose_slot(Message& message, uint32_t index) {
   Slot& slot = slot_of(message, index);
-  slot.state = SlotState::Gone;
-  if (slot.waiting.start.slot == no_slot) return;
+  slot.state = Slot::State::Gone;
+  if (slot.waiting.start.slot == Slot::no_slot) return;
   --message.tails;
   drops_.add(DropReason::frame_partial);
 }
@@ -164,11 +160,11 @@ inline void SlotReader::read_frames(Message& message, uint32_t index, Instant no
 // Behind the slot of a tail comes mostly one that has not arrived.
 inline void SlotReader::begin_tail(Message& message, const Tail& tail, Instant now) {
   const uint32_t next = tail.start.slot + 1;
-  if (next < end_of(message) && slot_of(message, next).state == SlotState::Awaited) {
+  if (next < end_of(message) && slot_of(message, next).state == Slot::State::Awaited) {
     // If it has, it is read next: its header, and that of the frame behind this one.
     const auto offset = static_cast<uint16_t>(tail.need - tail.got);
-    __builtin_prefetch(bytes_of(message, {next, 0}) - slot_header_bytes);
-    __builtin_prefetch(bytes_of(message, {next, offset}));
+    __builtin_prefetch(message.row->bytes_at({next, 0}) - slot_header_bytes);
+    __builtin_prefetch(message.row->bytes_at({next, offset}));
     return await(message, slot_of(message, next), tail);
   }
   follow(message, tail, next, now);
@@ -190,8 +186,8 @@ void SlotReader::follow(Message& message, Tail tail, uint32_t index, Instant now
     if (index >= end_of(message)) return drops_.add(DropReason::frame_cut);  // [C-47]
     if (index - tail.start.slot >= frame_slots_max) return drops_.add(DropReason::frame_tail);
     Slot& slot = slot_of(message, index);
-    if (slot.state == SlotState::Gone) return drops_.add(DropReason::frame_partial);
-    if (slot.state == SlotState::Awaited) return await(message, slot, tail);
+    if (slot.state == Slot::State::Gone) return drops_.add(DropReason::frame_partial);
+    if (slot.state == Slot::State::Awaited) return await(message, slot, tail);
     if (const auto reason = extend(message, tail, slot)) return drops_.add(*reason);
     if (tail.need > 0 && tail.got == tail.need) return emit(message, tail.start, now);
   }
@@ -199,8 +195,7 @@ void SlotReader::follow(Message& message, Tail tail, uint32_t index, Instant now
 
 // Adds what a slot holds of the tail. Where a frame begins in the slot, the tail must end right
 // before it; where none does, the tail takes all that is used.
-std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail,
-                                             const Slot& slot) const {
+std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail, const Slot& slot) {
   const bool is_last = slot.first != no_frame_start;
   const uint16_t room = is_last ? slot.first : slot.used;
   const uint32_t got = tail.got + room;
@@ -216,44 +211,30 @@ std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail,
 }
 
 // Of a frame in slots that have been read; nothing when there can be no such frame.
-inline std::optional<FrameHeader> SlotReader::header_at(const Message& message, Spot spot) const {
+inline std::optional<FrameHeader> SlotReader::header_at(const Message& message, Spot spot) {
   std::array<uint8_t, frame_header_bytes> pieces;
-  const uint8_t* at = bytes_of(message, spot);
+  const uint8_t* at = message.row->bytes_at(spot);
   if (slot_of(message, spot.slot).used - spot.offset < int{frame_header_bytes}) {
-    gather(message, spot, pieces.data(), pieces.size());
+    message.row->gather(spot, pieces.data(), pieces.size());
     at = pieces.data();
   }
   return parse_frame_header(std::span<const uint8_t, frame_header_bytes>(at, frame_header_bytes));
 }
 
 // Of header and packet together; zero: there is no such frame.
-inline uint16_t SlotReader::bytes_needed_by(const Message& message, Spot spot) const {
+inline uint16_t SlotReader::bytes_needed_by(const Message& message, Spot spot) {
   const auto header = header_at(message, spot);
   return header ? static_cast<uint16_t>(frame_header_bytes + header->bytes) : 0;
-}
-
-// All slots touched have been read, and hold so many bytes.
-void SlotReader::gather(const Message& message, Spot from, uint8_t* out, size_t count) const {
-  const Slot* slot = &slot_of(message, from.slot);
-  const uint8_t* at = bytes_of(message, from);
-  size_t here = slot->used - from.offset;
-  while (here < count) {
-    std::memcpy(out, at, here);
-    out += here;
-    count -= here;
-    here = (++slot)->used;
-    at = bytes_of(message, {++from.slot, 0});
-  }
-  std::memcpy(out, at, count);
 }
 
 // Written where it will be read, header and all.
 void SlotReader::emit(Message& message, Spot start, Instant now) {
   ++message.whole;
-  Frame* const place = sink_.try_take(now);
+  // What is given up early leaves the table by and by, at the pace of the LAN; so it is early.
+  if (frames_.is_short()) order_.give_up_oldest();
+  Frame* const place = frames_.try_take(message.handle.place);
   if (place == nullptr) return;
   ParsedFrame& frame = place->parsed;
-  ++message.frames;
   const auto header = header_at(message, start);
   CW_ASSERT(header);  // it was sound when it was first read
   frame.header.bytes = header->bytes;
@@ -261,34 +242,23 @@ void SlotReader::emit(Message& message, Spot start, Instant now) {
   frame.header.bucket_seq = header->bucket_seq;
   frame.header.order = header->order;
   frame.seq = message.handle.seq;
-  frame.place = message.handle.place;
   frame.slot = start.slot;
   put_behind_header(message, start, frame.packet);
-  frame.is_marked = arrivals_.is_marked(start.slot);
+  frame.is_marked = view_.is_marked(start.slot);
   frame.is_settled = start.slot < settled_end_;
-  sink_.on_frame(*place, now);
+  order_.take(frames_.index_of(*place), now);
 }
 
-inline void SlotReader::put_behind_header(const Message& message, Spot start, Spot& packet) const {
+inline void SlotReader::put_behind_header(const Message& message, Spot start, Spot& packet) {
   uint32_t slot = start.slot, offset = start.offset + uint32_t{frame_header_bytes};
   for (; offset > slot_of(message, slot).used; ++slot) offset -= slot_of(message, slot).used;
   packet.slot = slot;
   packet.offset = static_cast<uint16_t>(offset);
 }
 
-void SlotReader::copy(const ParsedFrame& frame, uint8_t* out) const {
-  gather(messages_[frame.place], frame.packet, out, frame.header.bytes);
-}
-
-void SlotReader::done(const ParsedFrame& frame) {
-  Message& message = messages_[frame.place];
-  CW_ASSERT(message.is_posted && message.handle.seq == frame.seq && message.frames > 0);
-  --message.frames;
-}
-
 // ---- the front ----------------------------------------------------------------------------------
 
-void SlotReader::advance_front(Instant now) {
+void SlotReader::advance_front() {
   while (front_ < posted_.count()) {
     Message& message = messages_[posted_.at(front_)];
     const uint64_t* known = known_of(message);
@@ -299,7 +269,7 @@ void SlotReader::advance_front(Instant now) {
       slot = std::min(end, slot + static_cast<uint32_t>(run));
     }
     const uint32_t first = std::exchange(front_slot_, slot);
-    if (slot > first) sink_.on_settled(message.handle.place, first, slot, now);
+    if (slot > first) order_.on_settled(message.handle.place, first, slot);
     if (message.slots == unknown || slot < end) return;
     // What still waits, waits for slots that do not exist [C-47].
     drops_.add(DropReason::frame_cut, std::exchange(message.tails, 0));
@@ -323,10 +293,9 @@ bool SlotReader::on_time(Instant now) {
   bool has_work = false;
   while (!posted_.is_empty() && (is_void_ || front_ > 0)) {
     Message& message = messages_[posted_.front()];
-    if (!is_void_ && message.frames > 0) break;
+    if (!is_void_ && frames_.lent_of(message.handle.place) > 0) break;
     message.is_posted = false;
-    receives_.complete(message.handle, now);
-    if (message.memory != nullptr) unused_.push_back(message.memory);
+    sink_.complete(message.handle, now);  // with the epoch it has been
     posted_.pop();
     if (front_ > 0) --front_;
     has_work = true;
@@ -336,26 +305,15 @@ bool SlotReader::on_time(Instant now) {
   return post_all() || has_work;
 }
 
-// There is memory for as many messages as are posted; most of it is seldom touched, since few of
-// them have slots at a time.
-uint8_t* SlotReader::lend(sdr::RecvHandle handle) {
-  Message& message = messages_[handle.place];
-  CW_ASSERT(message.is_posted && message.memory == nullptr && !unused_.empty());
-  message.memory = unused_.back();
-  unused_.pop_back();
-  return message.memory;
-}
-
 bool SlotReader::post_all() {
   bool has_work = false;
   while (posted_.count() < options_.messages) {
-    const auto handle = receives_.try_post(*this, options_.message_bytes());
+    const auto handle = sink_.try_post();
     if (!handle) break;
     CW_ASSERT(handle->place < options_.messages && !messages_[handle->place].is_posted);
     Message& message = messages_[handle->place];
-    Slot* const row = &slots_[size_t{handle->place} * options_.data_slots_max];
-    message = {.handle = *handle, .row = row, .is_posted = true};
-    std::fill_n(row, options_.data_slots_max, Slot{});
+    SlotRow& row = rows_.begin(handle->place);
+    message = {.handle = *handle, .row = &row, .read = row.slots, .is_posted = true};
     std::fill_n(known_of(message), words_, 0);
     CW_ASSERT(posted_.try_push(handle->place));
     has_work = true;
@@ -385,11 +343,11 @@ void SlotReader::give_up_stalled(Instant now) {
     lose_slot(message, slot);
     ++stalled_slots_;
   }
-  advance_front(now);
+  advance_front();
 }
 
 Instant SlotReader::next_due() const {
-  const bool is_any_done = is_void_ || (front_ > 0 && messages_[posted_.front()].frames == 0);
+  const bool is_any_done = is_void_ || (front_ > 0 && frames_.lent_of(posted_.front()) == 0);
   if (is_any_done) return Instant();
   return stalled_since_ == Instant::never() ? stalled_since_ : stalled_since_ + options_.stall;
 }

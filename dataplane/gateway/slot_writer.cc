@@ -26,7 +26,7 @@ uint8_t joint_ecn(uint8_t a, uint8_t b) {
 
 }  // namespace
 
-Result<SlotWriter> SlotWriter::make(sdr::SendStream& stream) {
+Result<SlotWriter> SlotWriter::make(sdr::Source stream) {
   const sdr::StreamConfig& config = stream.config();
   if (config.data_slots_max < slots_min) {
     return failure("a message has " + std::to_string(config.data_slots_max) +
@@ -36,12 +36,12 @@ Result<SlotWriter> SlotWriter::make(sdr::SendStream& stream) {
   return SlotWriter(stream);
 }
 
-SlotWriter::SlotWriter(sdr::SendStream& stream)
-    : stream_(&stream), slots_max_(stream.config().data_slots_max) {}
+SlotWriter::SlotWriter(sdr::Source stream)
+    : stream_(stream), slots_max_(stream.config().data_slots_max) {}
 
 void SlotWriter::restart(Instant now) {
   abandon();
-  const sdr::StreamConfig& config = stream_->config();
+  const sdr::StreamConfig& config = stream_.config();
   CW_ASSERT(config.payload_bytes >= limits::payload_bytes_min);
   room_ = config.payload_bytes - static_cast<uint32_t>(slot_header_bytes);
   last_append_ = now;
@@ -55,9 +55,9 @@ Appended SlotWriter::append(const FrameHeader& header, std::span<const uint8_t> 
   // A message may be over before it is full, when its receiver has given it up; the next one is
   // not concerned.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (room_ == 0 || !stream_->is_started()) return Appended::Broken;
+    if (room_ == 0 || !stream_.is_started()) return Appended::Broken;
     if (handle_ && !std::exchange(is_end_known_, true)) {
-      slots_end_ = std::min(slots_max_, stream_->slots_max(*handle_));
+      slots_end_ = std::min(slots_max_, stream_.slots_max(*handle_));
     }
     if (handle_ && bytes > message_rest()) close(now);  // [C-47]
     if (!handle_) {
@@ -82,7 +82,7 @@ void SlotWriter::on_time(Instant now) {
 }
 
 bool SlotWriter::try_open() {
-  handle_ = stream_->try_open({});
+  handle_ = stream_.try_open({});
   if (!handle_) return false;
   slot_ = 0;
   slots_end_ = slots_max_;
@@ -94,20 +94,20 @@ bool SlotWriter::try_open() {
 /// For all that does not fit the slot under way.
 bool SlotWriter::has_packets(size_t bytes) const {
   const size_t here = memory_ == nullptr ? 0 : room_ - used_;
-  return bytes <= here || stream_->has_packets((bytes - here + room_ - 1) / room_);
+  return bytes <= here || stream_.has_packets((bytes - here + room_ - 1) / room_);
 }
 
 void SlotWriter::close(Instant now) {
   end_turn(now);
   if (!handle_) return;  // that slot was the last, or the message was over
   // Fails only for a message that is over, which needs no closing.
-  (void)stream_->close(*handle_, frames_);
-  stream_->forget(*handle_);
+  (void)stream_.close(*handle_, frames_);
+  stream_.forget(*handle_);
   handle_.reset();
 }
 
 void SlotWriter::abandon() {
-  if (handle_) stream_->forget(*handle_);
+  if (handle_) stream_.forget(*handle_);
   handle_.reset();
   lost_ += ends_in_slot_;
   begin_slot();
@@ -122,7 +122,7 @@ void SlotWriter::begin_slot() {
 
 /// Where the next byte of the slot under way goes.
 uint8_t* SlotWriter::put_at() {
-  if (memory_ == nullptr) memory_ = stream_->slot_memory();
+  if (memory_ == nullptr) memory_ = stream_.slot_memory();
   return memory_ + slot_header_bytes + used_;
 }
 
@@ -130,7 +130,7 @@ bool SlotWriter::try_flush(Instant now) {
   encode_slot_header({handle_->seq, static_cast<uint16_t>(used_), first_frame_}, memory_);
   const sdr::SlotPiece piece{static_cast<uint16_t>(slot_header_bytes + used_), marks_.ecn,
                              marks_.dscp};
-  if (!stream_->append_slot(*handle_, piece, marks_.since)) {
+  if (!stream_.append_slot(*handle_, piece, marks_.since)) {
     abandon();
     return false;
   }

@@ -21,7 +21,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
-#include "dataplane/sdr/send_stream.h"
+#include "dataplane/sdr/source.h"
 #include "dataplane/wire/slot.h"
 
 namespace cw::gateway {
@@ -42,7 +42,7 @@ class SlotWriter {
  public:
   /// For a stream that is appended slot by slot; it outlives the writer. No epoch need be in force.
   /// Errors: messages too small for the largest frame in the smallest slots.
-  static Result<SlotWriter> make(sdr::SendStream& stream);
+  static Result<SlotWriter> make(sdr::Source stream);
 
   /// A new epoch: begins anew with what both ends agreed on. What was in an unfinished slot is
   /// lost.
@@ -70,7 +70,7 @@ class SlotWriter {
   uint64_t queued_count() const { return ends_in_slot_; }
 
  private:
-  explicit SlotWriter(sdr::SendStream& stream);
+  explicit SlotWriter(sdr::Source stream);
 
   bool try_open();
   bool has_packets(size_t bytes) const;
@@ -88,7 +88,7 @@ class SlotWriter {
     return size_t{slots_end_ - std::min(slot_, slots_end_)} * room_ - used_;
   }
 
-  sdr::SendStream* stream_;
+  sdr::Source stream_;
   std::optional<sdr::SendHandle> handle_;  // of the message under way
   uint32_t slots_max_ = 0;
   uint32_t slots_end_ = 0;     // of the message under way: blocks that end early make it shorter

@@ -10,13 +10,13 @@ namespace cw::sdr {
 Assembly::Assembly(Port& port, const RandomSource& random, const CodingOptions& coding)
     : port_(port), random_(random), endpoint_(port, counters_, drops_, coding) {}
 
-Result<Peer*> Assembly::add_peer(PeerOptions options, const cw_mac& key, Instant now) {
+Result<Link*> Assembly::add_link(LinkOptions options, const cw_mac& key, Instant now) {
   keys_.push_back(key);
-  options.link.key = {&keys_.back(), cw_mac_compute};
-  options.link.random = random_;
-  options.link.icrc_mode = static_cast<uint8_t>(port_.facts().icrc);
-  options.link.sees_psns = port_.facts().sees_psns;
-  return endpoint_.add_peer(options, now);
+  options.control.key = {&keys_.back(), cw_mac_compute};
+  options.control.random = random_;
+  options.control.icrc_mode = static_cast<uint8_t>(port_.facts().icrc);
+  options.control.sees_psns = port_.facts().sees_psns;
+  return endpoint_.add_link(options, now);
 }
 
 void Assembly::begin(std::span<const Worker::Side> others) {

@@ -2,7 +2,7 @@
 // the worker that gives it turns. Gateway, SDK, perf, simulator, tests and benches stand on one.
 //
 //     Assembly site(port, random);
-//     Peer* peer = *site.add_peer(options, key, now);
+//     Link* link = *site.add_link(options, key, now);
 //     site.begin();
 //     while (...) site.worker().turn(clock.read());
 #pragma once
@@ -26,8 +26,8 @@ class Assembly {
   Assembly(Port& port, const RandomSource& random, const CodingOptions& coding = {});
 
   /// The link to one more peer. What the port decides of `options` (ICRC, numbers) it decides here;
-  /// `key`, the pair's, is copied. Errors: as Endpoint::add_peer().
-  Result<Peer*> add_peer(PeerOptions options, const cw_mac& key, Instant now);
+  /// `key`, the pair's, is copied. Errors: as Endpoint::add_link().
+  Result<Link*> add_link(LinkOptions options, const cw_mac& key, Instant now);
 
   /// Before the first turn. `others` are served before the endpoint, in each turn.
   void begin(std::span<const Worker::Side> others = {});

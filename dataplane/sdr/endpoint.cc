@@ -25,20 +25,20 @@ DropReason reason_of(WireError error) {
 Endpoint::Endpoint(Port& port, Counters& counters, Drops& drops, const CodingOptions& coding)
     : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {}
 
-Result<Peer*> Endpoint::add_peer(const PeerOptions& options, Instant now) {
-  auto peer = Peer::make(options, port_, stock_, desk_, counters_, drops_, now);
-  if (!peer) return std::unexpected(peer.error());
+Result<Link*> Endpoint::add_link(const LinkOptions& options, Instant now) {
+  auto link = Link::make(options, port_, stock_, desk_, counters_, drops_, now);
+  if (!link) return std::unexpected(link.error());
   if (by_number_.size() <= options.peer) by_number_.resize(options.peer + size_t{1});
-  by_number_[options.peer] = peer->get();
-  peers_.push_back(std::move(*peer));
-  return peers_.back().get();
+  by_number_[options.peer] = link->get();
+  links_.push_back(std::move(*link));
+  return links_.back().get();
 }
 
 void Endpoint::on_gap(Duration gap, Instant now) {
-  for (const auto& peer : peers_) peer->rebase(gap, now);
+  for (const auto& link : links_) link->rebase(gap, now);
 }
 
-Peer* Endpoint::peer_of(const Packet& packet) const {
+Link* Endpoint::link_of(const Packet& packet) const {
   return packet.peer < by_number_.size() ? by_number_[packet.peer] : nullptr;
 }
 
@@ -54,47 +54,47 @@ void Endpoint::on_rx(std::span<Packet* const> packets, Instant now) {
     }
     on_packet(*packets[i], now);
   }
-  for (const auto& peer : peers_) peer->flush_arrivals(now);
+  for (const auto& link : links_) link->flush_arrivals(now);
   port_.give_back(packets);
 }
 
 void Endpoint::on_packet(const Packet& packet, Instant now) {
-  Peer* peer = peer_of(packet);
-  if (peer == nullptr) return drops_.add(DropReason::peer_unknown);
+  Link* link = link_of(packet);
+  if (link == nullptr) return drops_.add(DropReason::peer_unknown);
   SlotWrite slot;
   const std::span<const uint8_t> head(packet.data, packet.bytes);
   if (!try_parse_slot_write(head, size_t{packet.bytes} + packet.payload_bytes, slot)) {
-    return on_other(*peer, packet, now);
+    return on_other(*link, packet, now);
   }
   // Carried by reference, or behind the headers.
   const uint8_t* payload =
       packet.payload != nullptr ? packet.payload : packet.data + slot_write_header_bytes;
-  peer->on_data(slot, payload, packet, now);
+  link->on_data(slot, payload, packet, now);
 }
 
-void Endpoint::on_other(Peer& peer, const Packet& packet, Instant now) {
+void Endpoint::on_other(Link& link, const Packet& packet, Instant now) {
   const auto transport = parse_transport({packet.data, packet.bytes});
   if (!transport) return drops_.add(reason_of(transport.error()));
   const bool is_control = transport->opcode == opcode_ud_send_only &&
                           transport->target_qp == control_qpn_default &&
                           transport->datagram->queue_key == control_qkey;
   if (!is_control) return drops_.add(DropReason::wire_opcode);
-  peer.on_control(transport->payload, packet.path, now);
+  link.on_control(transport->payload, packet.path, now);
 }
 
 bool Endpoint::on_time(Instant now) {
   desk_.begin_turn();
   bool has_worked = desk_.poll();
-  for (const auto& peer : peers_) has_worked |= peer->on_time(now);
+  for (const auto& link : links_) has_worked |= link->on_time(now);
   return has_worked;
 }
 
 size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
   size_t filled = 0;
-  const auto next = [this](size_t place) { return place + 1 < peers_.size() ? place + 1 : 0; };
+  const auto next = [this](size_t place) { return place + 1 < links_.size() ? place + 1 : 0; };
   size_t place = first_;
-  for (size_t i = 0; i < peers_.size() && filled < out.size(); ++i, place = next(place)) {
-    filled += peers_[place]->collect(out.subspan(filled), now);
+  for (size_t i = 0; i < links_.size() && filled < out.size(); ++i, place = next(place)) {
+    filled += links_[place]->collect(out.subspan(filled), now);
   }
   first_ = next(first_);
   if (filled == 0) {
@@ -108,7 +108,7 @@ size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
 Instant Endpoint::next_wakeup() const {
   if (desk_.is_busy()) return Instant();
   Instant due = Instant::never();
-  for (const auto& peer : peers_) due = std::min(due, peer->next_wakeup());
+  for (const auto& link : links_) due = std::min(due, link->next_wakeup());
   return due;
 }
 

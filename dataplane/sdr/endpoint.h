@@ -1,5 +1,5 @@
 // The SDR room as the worker sees it: the station behind a WAN port. It tells data from control,
-// finds the peer, and lets every peer have its turn at the port.
+// finds the link, and lets every link have its turn at the port.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 #include "dataplane/core/counters.h"
 #include "dataplane/core/station.h"
-#include "dataplane/sdr/code_desk.h"
-#include "dataplane/sdr/packet_stock.h"
-#include "dataplane/sdr/peer.h"
+#include "dataplane/sdr/link/link.h"
+#include "dataplane/sdr/seat/code_desk.h"
+#include "dataplane/sdr/stream/send/packet_stock.h"
 
 namespace cw::sdr {
 
-/// Thread: one worker. Nothing allocates in a turn, except when a peer's epoch begins.
+/// Thread: one worker. Nothing allocates in a turn, except when a link's epoch begins.
 class Endpoint final : public Station {
  public:
   /// `port` and the counters outlive the endpoint.
@@ -23,8 +23,8 @@ class Endpoint final : public Station {
   /// Waits for what its threads are coding.
   ~Endpoint() override { desk_.stop(); }
 
-  /// Before the first turn. Errors: as Peer::make().
-  Result<Peer*> add_peer(const PeerOptions& options, Instant now);
+  /// Before the first turn. Errors: as Link::make().
+  Result<Link*> add_link(const LinkOptions& options, Instant now);
 
   void on_gap(Duration gap, Instant now) override;
   void on_rx(std::span<Packet* const> packets, Instant now) override;
@@ -32,22 +32,22 @@ class Endpoint final : public Station {
   size_t collect(std::span<Packet*> out, Instant now) override;
   Instant next_wakeup() const override;
 
-  std::span<const std::unique_ptr<Peer>> peers() const { return peers_; }
+  std::span<const std::unique_ptr<Link>> links() const { return links_; }
   const CodeDesk& desk() const { return desk_; }
   const PacketStock& stock() const { return stock_; }
 
  private:
-  Peer* peer_of(const Packet& packet) const;
+  Link* link_of(const Packet& packet) const;
   void on_packet(const Packet& packet, Instant now);
-  void on_other(Peer& peer, const Packet& packet, Instant now);
+  void on_other(Link& link, const Packet& packet, Instant now);
 
   Port& port_;
   Counters& counters_;
   Drops& drops_;
   CodeDesk desk_;
   PacketStock stock_;
-  std::vector<std::unique_ptr<Peer>> peers_;
-  std::vector<Peer*> by_number_;  // the port's number for a peer -> the peer
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<Link*> by_number_;  // the port's number for a peer -> its link
   size_t first_ = 0;              // who is asked first for packets
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/core/paths.h"
+#include "dataplane/sdr/seat/policy_host.h"
 #include "dataplane/wire/roce_inline.h"
 
 namespace cw::sdr {

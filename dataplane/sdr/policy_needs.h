@@ -5,7 +5,7 @@
 
 #include "dataplane/base/units.h"
 #include "dataplane/policy.h"
-#include "dataplane/sdr/policy_host.h"
+#include "dataplane/sdr/options.h"
 #include "dataplane/sdr/stream_config.h"
 
 namespace cw::sdr {

@@ -1,4 +1,6 @@
 // When nothing is under way nothing runs: no timer of a policy is armed at either end.
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
 #include "tests/conformance/checks.h"
 #include "tests/conformance/story.h"
 
@@ -9,8 +11,8 @@ using namespace literals;
 /// Every timer of both policies: of both directions at both sites.
 bool has_timer(Story& story) {
   for (sim::Site* site : {&story.source(), &story.sink()}) {
-    if (site->sends().policy().next_due() != Instant::never()) return true;
-    if (site->receives().policy().next_due() != Instant::never()) return true;
+    if (site->send_stream().policy().next_due() != Instant::never()) return true;
+    if (site->recv_stream().policy().next_due() != Instant::never()) return true;
   }
   return false;
 }

@@ -19,8 +19,8 @@ namespace {
 
 using namespace cw;
 using namespace cw::gateway;
-using test::FakeReceives;
 using test::LanPort;
+using test::SlotStream;
 
 constexpr SlotReaderOptions slots{
     .messages = 2, .data_slots_max = 70, .payload_bytes_max = 256, .stall = Duration::from_ms(10)};
@@ -61,7 +61,7 @@ class Driver {
     drain();
     const InboundAccounts all = inbound_->accounts();
     CW_ASSERT(all.held == 0 && all.queued == 0 && all.is_balanced());
-    CW_ASSERT(receives_.posted_count() == slots.messages && lan_.free_count() == 4);
+    CW_ASSERT(stream_.posted_count() == slots.messages && lan_.free_count() == 4);
   }
 
  private:
@@ -87,13 +87,9 @@ class Driver {
     // Near what is posted, on both sides.
     const uint8_t step = input_.byte() % 4;
     for (uint32_t ahead = 0; ahead < 64; ++ahead) {
-      if (receives_.is_open(MessageSeq(ahead))) return MessageSeq(uint64_t{ahead} + step) - 1;
+      if (stream_.is_open(MessageSeq(ahead))) return MessageSeq(uint64_t{ahead} + step) - 1;
     }
     return MessageSeq(step);
-  }
-  sdr::RecvHandle any_handle() {
-    const MessageSeq seq = any_seq();
-    return receives_.handle_of(seq).value_or(sdr::RecvHandle{seq.value() % 3, seq});
   }
   /// A slot: with the header it should have, save two bytes of the input, or with any at all.
   void place(bool is_plausible) {
@@ -110,23 +106,25 @@ class Driver {
     } else {
       input_.take(bytes.data(), slot_header_bytes);
     }
-    if (!receives_.is_open(seq)) return;
-    receives_.place(seq, slot, bytes, count % 7 == 0);
-    receives_.flush([&](auto... args) { inbound_->on_placed(args..., now_); });
+    stream_.place(seq, slot, bytes, count % 7 == 0);
+    inbound_->take_news(now_);
   }
   void tell_length() {
-    const sdr::RecvHandle handle = any_handle();
-    inbound_->on_length(handle, {input_.byte() % 80u, input_.byte()}, now_);
+    const MessageSeq seq = any_seq();
+    const uint32_t length = input_.byte() % 80u;
+    stream_.say_length(seq, length, input_.byte());
+    inbound_->take_news(now_);
   }
   void abandon() {
-    const sdr::RecvHandle handle = any_handle();
+    const MessageSeq seq = any_seq();
     const uint32_t first = input_.byte();
     const uint32_t count = input_.byte();
-    inbound_->on_abandoned(handle, first, count == 255 ? UINT32_MAX : count, now_);
+    stream_.abandon(seq, first, count == 255 ? slots_unknown : count);
+    inbound_->take_news(now_);
   }
   void end_epoch() {
-    receives_.reset();
-    inbound_->on_reset(now_);
+    stream_.reset();
+    inbound_->take_news(now_);
   }
   void pass_time() {
     now_ += Duration::from_us(int64_t{input_.byte()} * 50);
@@ -145,11 +143,11 @@ class Driver {
   Drops drops_;
   Instant now_ = Instant::from_ns(1'000'000'000);
   LanPort lan_{4, 1500};
-  FakeReceives receives_{slots};
-  Release release_{{.rate = Rate::from_mbps(100), .frames_max = 32}, lan_, counters_, drops_};
+  SlotStream stream_{slots};
+  Release release_{{.rate = Rate::from_mbps(100), .frames_max = 32}, lan_, counters_};
   std::unique_ptr<Inbound> inbound_ =
-      Inbound::make({.slots = slots, .hold = Duration::from_ms(3), .frames_max = 32}, receives_,
-                    release_, drops_)
+      Inbound::make({.slots = slots, .hold = Duration::from_ms(3), .frames_max = 32},
+                    stream_.sink(), release_, drops_)
           .value();
 };
 

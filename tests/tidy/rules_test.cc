@@ -79,7 +79,7 @@ TEST(IncludeTable, stops_every_include_that_points_up_or_aside) {
       {"policies/parts/rtt.h", "\"policies/fec/fec.h\""},
       {"policies/fec/fec.cc", "\"policies/policies.h\""},
       {"plugins/loader.cc", "\"policies/fec/fec.h\""},
-      {"plugins/loader.cc", "\"dataplane/sdr/policy_host.h\""},
+      {"plugins/loader.cc", "\"dataplane/sdr/seat/policy_host.h\""},
       {"plugins/example/mine.c", "\"dataplane/policy.h\""},
       {"plugins/example/mine.c", "<unistd.h>"},
       {"policies/fec/fec.cc", "<causeway/policy.h>"},

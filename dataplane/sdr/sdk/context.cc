@@ -98,20 +98,20 @@ Result<void> cw_context::open(const cw_device_attr& attr) {
   auto params = params_of(*fallback, {});
   if (!params) return std::unexpected(params.error());
   fallback_params = std::move(*params);
-  sdr::PeerOptions options;
+  sdr::LinkOptions options;
   options.peer = device->peer();
-  options.link.site = "sdk";
-  options.link.pair_keys = {{"payload_bytes", std::to_string(attr.payload_bytes)}};
-  options.link.payload_bytes = attr.payload_bytes;
-  options.link.paths = device->port().facts().paths;
+  options.control.site = "sdk";
+  options.control.pair_keys = {{"payload_bytes", std::to_string(attr.payload_bytes)}};
+  options.control.payload_bytes = attr.payload_bytes;
+  options.control.paths = device->port().facts().paths;
   options.pacer.rate = attr.rate_bps == 0 ? device->rate() : Rate::from_bps(attr.rate_bps);
   options.pacer.horizon = pacer_horizon;
   options.fallback = {fallback, fallback_params};
   cw_mac key;
   cw_mac_init(&key, attr.key, attr.key_bytes);
-  const auto added = sdr.add_peer(options, key, now);
+  const auto added = sdr.add_link(options, key, now);
   if (!added) return std::unexpected(added.error());
-  peer = *added;
+  link = *added;
   return {};
 }
 
@@ -132,7 +132,7 @@ cw_context* cw_context_create(const char* device, const cw_device_attr* given) {
 void cw_context_destroy(cw_context* context) {
   if (context == nullptr) return;
   if (context->has_turned) {
-    context->peer->link().leave(context->now);
+    context->link->leave(context->now);
     cw_context_turn(context);
   }
   delete context;
@@ -165,7 +165,7 @@ int cw_context_is_up(const cw_context* context) {
 
 const char* cw_context_why(cw_context* context) {
   if (context == nullptr) return "the context is null";
-  context->why = context->peer->link().why();
+  context->why = context->link->why();
   return context->why.c_str();
 }
 

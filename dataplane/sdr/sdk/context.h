@@ -61,8 +61,8 @@ struct cw_qp {
   cw::sdr::StreamConfig config;
   uint32_t pieces_max;
   std::vector<double> params;
-  cw::sdr::SendStream* send = nullptr;  // the peer's; null: not enabled
-  cw::sdr::RecvStream* recv = nullptr;
+  cw::sdr::Source source;  // false: not enabled
+  cw::sdr::Sink sink;
   // An entry per place of a message: a place is free again only after its handle is gone.
   cw::sdk::Sendings sendings{config.messages};
   cw::sdk::Receivings receivings{config.messages};
@@ -74,15 +74,15 @@ struct cw_qp {
 };
 
 struct cw_context {
-  /// Takes what the attributes say of memory and secrets; the peer is made next, by open().
+  /// Takes what the attributes say of memory and secrets; the link is made next, by open().
   cw_context(std::unique_ptr<cw::sdk::Device> opened, const cw_device_attr& attr);
   ~cw_context();
   cw_context(const cw_context&) = delete;
   cw_context& operator=(const cw_context&) = delete;
 
-  /// Makes the one peer. Errors: as Endpoint::add_peer().
+  /// Makes the one link. Errors: as Endpoint::add_link().
   cw::Result<void> open(const cw_device_attr& attr);
-  bool is_up() const { return peer->link().is_up(); }
+  bool is_up() const { return link->is_up(); }
   /// The region with this key when all of [address, address + bytes) lies in it; null, and the
   /// sentence is kept, when not.
   cw::sdk::Region* find_region(uint32_t lkey, const void* address, uint64_t bytes);
@@ -100,6 +100,6 @@ struct cw_context {
   cw::sdk::Regions regions;
   cw::Ring<uint32_t> free_regions;  // the longest free first, so that a stale key stays stale long
 
-  cw::sdr::Peer* peer = nullptr;
+  cw::sdr::Link* link = nullptr;
   cw::sdr::Assembly sdr;
 };

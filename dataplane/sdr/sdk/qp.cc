@@ -46,7 +46,7 @@ Result<void> check_numbers(const cw_qp_attr& attr, const cw_context& context) {
     return failure("the QP's number is " + number(attr.number) + " and must be below qps_max, " +
                    number(context.qps_max));
   }
-  const uint32_t payload = context.peer->payload_bytes();
+  const uint32_t payload = context.link->payload_bytes();
   if (attr.chunk_bytes % payload != 0) {
     return failure("chunk_bytes is " + number(attr.chunk_bytes) +
                    " and must be a multiple of the payload size, " + number(payload));
@@ -114,7 +114,7 @@ sdr::QpOptions options_of(const cw_qp_attr& attr, const cw_qp& qp) {
 
 Result<std::unique_ptr<cw_qp>> make_qp(cw_context& context, cw_qp_attr& attr) {
   if (context.has_turned) return failure("a QP is created before its context turns");
-  const uint32_t payload = context.peer->payload_bytes();
+  const uint32_t payload = context.link->payload_bytes();
   fill_defaults(attr, payload);
   if (const auto checked = check_numbers(attr, context); !checked) {
     return std::unexpected(checked.error());
@@ -133,13 +133,13 @@ Result<std::unique_ptr<cw_qp>> make_qp(cw_context& context, cw_qp_attr& attr) {
                                       .pieces_max = attr.pieces_max,
                                       .params = std::move(*params)});
   qp->regions = std::make_unique<Region*[]>(size_t{config.messages} * attr.pieces_max);
-  if (const auto added = context.peer->add_qp(options_of(attr, *qp), context.now); !added) {
+  if (const auto added = context.link->add_qp(options_of(attr, *qp), context.now); !added) {
     return std::unexpected(added.error());
   }
-  qp->send = context.peer->send_stream(config.qp);
-  qp->recv = context.peer->recv_stream(config.qp);
-  if (qp->send != nullptr && attr.block_age_ns > 0) {
-    qp->send->set_block_age(Duration::from_ns(static_cast<int64_t>(attr.block_age_ns)));
+  qp->source = context.link->source(config.qp);
+  qp->sink = context.link->sink(config.qp);
+  if (qp->source && attr.block_age_ns > 0) {
+    qp->source.set_block_age(Duration::from_ns(static_cast<int64_t>(attr.block_age_ns)));
   }
   return qp;
 }

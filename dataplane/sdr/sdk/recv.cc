@@ -16,7 +16,7 @@ int check_receiver(const cw_qp* qp, const cw_recv_wr* wr, const void* handle) {
   if (qp == nullptr) return misuse("the QP is null");
   if (wr == nullptr) return misuse("the work request is null");
   if (handle == nullptr) return misuse("the place for the handle is null");
-  if (qp->recv == nullptr) return misuse("QP %u was created without recv_enable", qp->config.qp);
+  if (!qp->sink) return misuse("QP %u was created without recv_enable", qp->config.qp);
   if (wr->max_length > qp->config.message_bytes_max()) {
     return misuse("max_length is %llu, and messages of this QP have %llu bytes at most",
                   static_cast<unsigned long long>(wr->max_length),
@@ -38,7 +38,7 @@ int cw_recv_post(cw_qp* qp, const cw_recv_wr* wr, cw_recv_handle** handle) {
                     wr->lkey);
     }
   }
-  const auto message = qp->recv->try_post({static_cast<uint8_t*>(wr->address), wr->max_length});
+  const auto message = qp->sink.try_post({static_cast<uint8_t*>(wr->address), wr->max_length});
   if (!message) return CW_RETRY;
   if (region != nullptr) ++region->uses;
   *handle = qp->receivings.lend(message->place);
@@ -51,7 +51,7 @@ int cw_recv_bitmap_get(cw_recv_handle* handle, const uint8_t** bitmap, size_t* b
   const Receiving* receiving = find(handle);
   if (receiving == nullptr) return CW_ERROR;
   if (bitmap == nullptr || bytes == nullptr) return misuse("the place for the bitmap is null");
-  const auto bits = receiving->qp->recv->chunk_bitmap(receiving->message);
+  const auto bits = receiving->qp->sink.chunk_bitmap(receiving->message);
   *bitmap = bits.data();
   *bytes = bits.size();
   return CW_SUCCESS;
@@ -73,7 +73,7 @@ int cw_recv_bitmap_chunk_expand(cw_recv_handle* handle, uint64_t chunk, uint64_t
     return misuse("chunk %llu is out of range: the receive has %llu",
                   static_cast<unsigned long long>(chunk), static_cast<unsigned long long>(chunks));
   }
-  receiving->qp->recv->slots_of_chunk(receiving->message, chunk, {slots, words});
+  receiving->qp->sink.slots_of_chunk(receiving->message, chunk, {slots, words});
   return CW_SUCCESS;
 }
 
@@ -81,7 +81,7 @@ int cw_recv_imm_get(cw_recv_handle* handle, uint32_t* imm) {
   const Receiving* receiving = find(handle);
   if (receiving == nullptr) return CW_ERROR;
   if (imm == nullptr) return misuse("the place for the immediate is null");
-  const sdr::RecvStream& stream = *receiving->qp->recv;
+  const sdr::Sink stream = receiving->qp->sink;
   if (const auto immediate = stream.immediate(receiving->message)) {
     *imm = *immediate;
     return CW_SUCCESS;
@@ -94,7 +94,7 @@ int cw_recv_poll(cw_recv_handle* handle, cw_recv_info* info) {
   const Receiving* receiving = find(handle);
   if (receiving == nullptr) return CW_ERROR;
   if (info == nullptr) return misuse("the place for the info is null");
-  const sdr::RecvInfo known = receiving->qp->recv->info(receiving->message);
+  const sdr::RecvInfo known = receiving->qp->sink.info(receiving->message);
   info->status = static_cast<int32_t>(known.status);
   info->slots_in_place = known.slots_in_place;
   info->bytes = known.bytes.value_or(UINT64_MAX);
@@ -105,7 +105,7 @@ int cw_recv_complete(cw_recv_handle* handle) {
   Receiving* receiving = find(handle);
   if (receiving == nullptr) return CW_ERROR;
   if (receiving->region != nullptr) --receiving->region->uses;
-  CW_ASSERT(receiving->qp->recv->complete(receiving->message, receiving->qp->context->now));
+  CW_ASSERT(receiving->qp->sink.complete(receiving->message, receiving->qp->context->now));
   Receivings::end(handle);
   return CW_SUCCESS;
 }

@@ -20,7 +20,7 @@ int check_sender(const cw_qp* qp, const void* request, const void* handle) {
   if (qp == nullptr) return misuse("the QP is null");
   if (request == nullptr) return misuse("the work request is null");
   if (handle == nullptr) return misuse("the place for the handle is null");
-  if (qp->send == nullptr) return misuse("QP %u was created without send_enable", qp->config.qp);
+  if (!qp->source) return misuse("QP %u was created without send_enable", qp->config.qp);
   return CW_SUCCESS;
 }
 
@@ -34,7 +34,7 @@ int open(cw_qp& qp, uint32_t opcode, uint32_t imm, cw_send_handle** handle) {
   if (!qp.context->is_up()) return CW_RETRY;
   sdr::MessageHint hint;
   if (opcode == CW_WR_WRITE_WITH_IMM) hint.immediate = imm;
-  const auto message = qp.send->try_open(hint);
+  const auto message = qp.source.try_open(hint);
   if (!message) return CW_RETRY;
   *handle = qp.sendings.lend(message->place);
   qp.sendings.at(message->place) = {.qp = &qp, .message = *message};
@@ -57,7 +57,7 @@ void close(cw_send_handle* handle, Sending& sending) {
   for (Region* region : sending.qp->regions_of(sending).first(sending.region_count)) {
     --region->uses;
   }
-  sending.qp->send->forget(sending.message);
+  sending.qp->source.forget(sending.message);
   Sendings::end(handle);
 }
 
@@ -81,9 +81,9 @@ int cw_send_post(cw_qp* qp, const cw_send_wr* wr, cw_send_handle** handle) {
   }
   Sending& sending = *Sendings::find(*handle);
   if (region != nullptr) CW_ASSERT(try_use(sending, region));
-  CW_ASSERT(
-      qp->send->append(sending.message, 0, {static_cast<const uint8_t*>(wr->address), wr->length}));
-  CW_ASSERT(qp->send->close(sending.message));
+  CW_ASSERT(qp->source.append(sending.message, 0,
+                              {static_cast<const uint8_t*>(wr->address), wr->length}));
+  CW_ASSERT(qp->source.close(sending.message));
   sending.is_ended = true;
   return CW_SUCCESS;
 }
@@ -108,7 +108,7 @@ int cw_send_stream_continue(cw_send_handle* handle, const cw_send_continue_wr* w
   if (wr->length == 0) return CW_SUCCESS;
   Region* region = sending->qp->context->find_region(wr->lkey, wr->address, wr->length);
   if (region == nullptr) return CW_ERROR;
-  sdr::SendStream& stream = *sending->qp->send;
+  const sdr::Source stream = sending->qp->source;
   if (!stream.is_growing(sending->message)) return CW_SUCCESS;  // it is over
   if (!try_use(*sending, region)) {
     return misuse("a message may use %u regions: raise pieces_max", sending->qp->pieces_max);
@@ -122,7 +122,7 @@ int cw_send_stream_end(cw_send_handle* handle) {
   Sending* sending = find(handle);
   if (sending == nullptr) return CW_ERROR;
   if (sending->is_ended) return misuse("the message has been ended before");
-  sdr::SendStream& stream = *sending->qp->send;
+  const sdr::Source stream = sending->qp->source;
   if (stream.is_growing(sending->message)) {
     if (const auto closed = stream.close(sending->message); !closed) return misuse(closed.error());
   }
@@ -133,7 +133,7 @@ int cw_send_stream_end(cw_send_handle* handle) {
 int cw_send_cancel(cw_send_handle* handle) {
   Sending* sending = find(handle);
   if (sending == nullptr) return CW_ERROR;
-  sending->qp->send->cancel(sending->message, sending->qp->context->now);
+  sending->qp->source.cancel(sending->message, sending->qp->context->now);
   sending->is_ended = true;
   return CW_SUCCESS;
 }
@@ -142,7 +142,7 @@ int cw_send_poll(cw_send_handle* handle, int* status) {
   Sending* sending = find(handle);
   if (sending == nullptr) return CW_ERROR;
   if (status == nullptr) return misuse("the place for the status is null");
-  *status = static_cast<int>(sending->qp->send->status(sending->message));
+  *status = static_cast<int>(sending->qp->source.status(sending->message));
   if (*status != CW_STATUS_OPEN) close(handle, *sending);
   return CW_SUCCESS;
 }

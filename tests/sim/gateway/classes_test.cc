@@ -70,7 +70,7 @@ TEST(GatewayRate, finds_a_link_of_sixty_per_cent_and_keeps_nine_tenths_of_it) {
       {.rate = Rate::from_mbps(60), .queue_time = Duration::from_ms(50), .delay = one_way});
   const Instant changed = sites.now();
   sites.run_for(Duration::from_s(2));
-  EXPECT_LT(sites.gateway(1).peer().pacer().rate().bps(), 76'000'000u);
+  EXPECT_LT(sites.gateway(1).link().rate().bps(), 76'000'000u);
   sites.run_for(Duration::from_s(8));
   const FlowReport& report = sites.host(2).report(8);
   EXPECT_EQ(report.wrong + report.doubled, 0u);

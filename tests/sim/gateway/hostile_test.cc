@@ -196,7 +196,7 @@ TEST_P(GatewayIntruder, has_nothing_of_use_after_a_restart) {
   for (int site : {1, 2}) {
     EXPECT_EQ(sites.host(site).received_count(), received[site - 1]);
     EXPECT_EQ(sites.host(site).foreign_count(), 0u);
-    EXPECT_TRUE(sites.gateway(site).peer().link().is_up());
+    EXPECT_TRUE(sites.gateway(site).link().is_up());
   }
   // QP numbers begin elsewhere in each epoch; where they happen to meet, the key is another.
   EXPECT_GT(world.dropped(DropReason::qpn_unknown) + world.dropped(DropReason::key_stale), 1000u);

@@ -59,7 +59,7 @@ class Triangle {
   GatewaySite& gateway(int site) { return *seats_[site - 1].site; }
   /// What `site` exchanges with `far`.
   LaneView view(int site, int far) { return gateway(site).gateway().view(index_of(site, far)); }
-  sdr::Peer& peer(int site, int far) { return gateway(site).peer(index_of(site, far)); }
+  sdr::Link& peer(int site, int far) { return gateway(site).link(index_of(site, far)); }
 
   void run_for(Duration time) {
     stage_.run_until([] { return false; }, now() + time);
@@ -68,7 +68,7 @@ class Triangle {
     const auto is_up = [&] {
       for (uint8_t site : all_sites) {
         for (size_t i : {0, 1}) {
-          if (!gateway(site).peer(i).link().is_up()) return false;
+          if (!gateway(site).link(i).is_up()) return false;
         }
       }
       return true;
@@ -213,7 +213,7 @@ TEST(GatewayTriangle, a_site_that_dies_and_comes_back_disturbs_no_other_pair) {
                                drops.read_any_thread(DropReason::wan_queue_full) +
                                drops.read_any_thread(DropReason::wan_places_full) +
                                drops.read_any_thread(DropReason::stream_broken));
-    EXPECT_TRUE(sites.peer(site, 3).link().is_up());
+    EXPECT_TRUE(sites.peer(site, 3).is_up());
   }
 }
 

@@ -58,7 +58,7 @@ GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_site
   gateway::GatewayOptions gateway;
   gateway.classes = options.classes;
   for (const FarSite& far : far_sites) {
-    must(sdr_->add_peer(peer_options(far.peer, options), key, now));
+    must(sdr_->add_link(link_options(far.peer, options), key, now));
     gateway.peers.push_back(
         {.peer = far.peer, .name = std::to_string(far.site), .routes = nets_of(far.site)});
   }
@@ -72,16 +72,16 @@ GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_site
   sdr_->begin(std::array{Worker::Side{.port = &lan, .station = gateway_.get()}});
 }
 
-sdr::PeerOptions GatewaySite::peer_options(uint16_t far_peer, const TwoSitesOptions& options) {
-  sdr::PeerOptions peer;
-  peer.peer = far_peer;
-  peer.link.site = "sim";
-  peer.link.payload_bytes = options.payload_bytes;
-  peer.pacer.rate = options.rate;
-  peer.pacer.horizon = Duration::from_us(20);
-  peer.pacer.overhead_ppm = options.overhead_ppm;
-  peer.rate_control.adapt = options.adapt;
-  peer.fallback = {cw_policy_passthrough(), {}};
+sdr::LinkOptions GatewaySite::link_options(uint16_t far_peer, const TwoSitesOptions& options) {
+  sdr::LinkOptions made;
+  made.peer = far_peer;
+  made.control.site = "sim";
+  made.control.payload_bytes = options.payload_bytes;
+  made.pacer.rate = options.rate;
+  made.pacer.horizon = Duration::from_us(20);
+  made.pacer.overhead_ppm = options.overhead_ppm;
+  made.rate_control.adapt = options.adapt;
+  made.fallback = {cw_policy_passthrough(), {}};
   for (const gateway::ClassOptions& each : options.classes) {
     sdr::QpOptions qp;
     qp.stream.qp = each.qp;
@@ -94,9 +94,9 @@ sdr::PeerOptions GatewaySite::peer_options(uint16_t far_peer, const TwoSitesOpti
     qp.policy = {&policy_of(options), params_};
     const sdr::LinkGuess link{.rate = options.rate, .rtt = options.wan.delay * 2};
     qp.stream = sdr::coded(qp.stream, sdr::needs_of(qp.policy, qp.stream, link), code::all());
-    peer.qps.push_back(qp);
+    made.qps.push_back(qp);
   }
-  return peer;
+  return made;
 }
 
 void GatewaySite::turn_after_pause(Instant meant, Instant now) {
@@ -162,9 +162,7 @@ void TwoSites::run_for(Duration time) {
 }
 
 bool TwoSites::come_up() {
-  const auto is_up = [&] {
-    return gateway(1).peer().link().is_up() && gateway(2).peer().link().is_up();
-  };
+  const auto is_up = [&] { return gateway(1).link().is_up() && gateway(2).link().is_up(); };
   return stage_.run_until(is_up, now() + Duration::from_s(1)) == StageEnd::Reached;
 }
 

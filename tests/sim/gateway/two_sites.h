@@ -59,13 +59,13 @@ class GatewaySite final : public Actor {
   void turn_after_pause(Instant meant, Instant now);
   Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
 
-  sdr::Peer& peer(size_t index = 0) { return *sdr_->endpoint().peers()[index]; }
+  sdr::Link& link(size_t index = 0) { return *sdr_->endpoint().links()[index]; }
   gateway::Gateway& gateway() { return *gateway_; }
   const Drops& drops() const { return sdr_->drops(); }
   const Counters& counters() const { return sdr_->counters(); }
 
  private:
-  sdr::PeerOptions peer_options(uint16_t far_peer, const TwoSitesOptions& options);
+  sdr::LinkOptions link_options(uint16_t far_peer, const TwoSitesOptions& options);
 
   Prng prng_;
   std::unique_ptr<gateway::Gateway> gateway_;

@@ -11,17 +11,17 @@ cw_swarm_mutant(overhead_is_free SWARM gateway_swarm FOUND_BY overhead
   TO "")
 
 cw_swarm_mutant(credit_is_granted_twice SWARM gateway_swarm FOUND_BY credit
-  SOURCE dataplane/sdr/recv_stream.cc
+  SOURCE dataplane/sdr/stream/recv/recv_stream.cc
   FROM "slot_limit_ += slots;"
   TO "slot_limit_ += 2 * slots;")
 
 cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
   SOURCE dataplane/gateway/order.cc
   FROM "if (ahead > 0) return hold(index, now);"
-  TO "if (ahead > 0) return sink_.on_released(index, now);")
+  TO "if (ahead > 0) return let_out(index);")
 
 cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age
-  SOURCE dataplane/sdr/send_slots.cc
+  SOURCE dataplane/sdr/stream/send/send_slots.cc
   FROM "appended(now) + options_.hold;"
   TO "appended(now) + options_.hold * 10;")
 
@@ -46,7 +46,7 @@ cw_swarm_mutant(an_envelope_is_too_long SWARM gateway_swarm FOUND_BY wire
   TO "(static_cast<uint16_t>(bytes + 4));")
 
 cw_swarm_mutant(strangers_get_no_answer SWARM gateway_swarm FOUND_BY recovery
-  SOURCE dataplane/sdr/link.cc
+  SOURCE dataplane/sdr/link/control.cc
   FROM "if (is_first) answer_due_ = std::max(now, answer_allowed_);"
   TO "if (is_first) answer_due_ = now + Duration::from_s(3600);")
 

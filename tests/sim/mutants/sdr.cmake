@@ -10,17 +10,17 @@ cw_swarm_mutant(lets_stragglers_pass_each_other SWARM sdr_swarm
   TO "if (key_of(a) < key_of(b)) std::swap(a, b);"
   FOUND_BY "order of time")
 cw_swarm_mutant(confuses_two_immediates SWARM sdr_swarm
-  SOURCE dataplane/sdr/recv_stream.cc
+  SOURCE dataplane/sdr/stream/recv/recv_stream.cc
   FROM "message->immediate = closed.immediate;"
   TO "message->immediate = closed.immediate & ~1u;"
   FOUND_BY "exactly once")
 cw_swarm_mutant(believes_packets_of_old_lives SWARM sdr_swarm
-  SOURCE dataplane/sdr/recv_slots.cc
+  SOURCE dataplane/sdr/stream/recv/recv_slots.cc
   FROM "if (arrival.slot.address == expected) return std::nullopt;"
   TO "if (arrival.slot.address - expected != 1) return std::nullopt;"
   FOUND_BY "no wrong byte")
 cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
-  SOURCE dataplane/sdr/peer_link.cc
+  SOURCE dataplane/sdr/link/records.cc
   FROM "    if (qp.recv) qp.recv->reset(now);
   }
   const auto room"
@@ -28,12 +28,12 @@ cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
   const auto room"
   FOUND_BY "one epoch")
 cw_swarm_mutant(ends_an_epoch_after_a_short_silence SWARM sdr_swarm
-  SOURCE dataplane/sdr/link.cc
+  SOURCE dataplane/sdr/link/control.cc
   FROM "if (dead_due_ > now) return;"
   TO "if (dead_due_ > now + Duration::from_ms(14'970)) return;"
   FOUND_BY "epochs last")
 cw_swarm_mutant(writes_to_the_receive_before SWARM sdr_swarm
-  SOURCE dataplane/sdr/recv_stream.cc
+  SOURCE dataplane/sdr/stream/recv/recv_stream.cc
   FROM "  if (!message->is_lost) run_control(*message, CW_BITS_CLOSE, 0);
 "
   TO "  if (!message->is_lost) run_control(*message, CW_BITS_CLOSE, 0);
@@ -43,7 +43,7 @@ cw_swarm_mutant(writes_to_the_receive_before SWARM sdr_swarm
 "
   FOUND_BY "memory given back")
 cw_swarm_mutant(never_says_that_the_fourth_message_is_over SWARM sdr_swarm
-  SOURCE dataplane/sdr/send_stream.cc
+  SOURCE dataplane/sdr/stream/send/send_stream.cc
   FROM "return message->rows_coding > 0 ?"
   TO "return message->rows_coding > 0 || message->seq.value() == 3 ?"
   FOUND_BY "nothing starves")
@@ -53,14 +53,14 @@ cw_swarm_mutant(loses_a_packet_of_a_long_burst SWARM sdr_swarm
   TO "port_.give_back(packets.first(packets.size() - (packets.size() > 2)));"
   FOUND_BY "bounded memory")
 cw_swarm_mutant(leaves_with_packets_at_hand SWARM sdr_swarm
-  SOURCE dataplane/sdr/packet_stock.cc
+  SOURCE dataplane/sdr/stream/send/packet_stock.cc
   FROM "  CW_ASSERT(kept_ == 0);
   rest();"
   TO "  CW_ASSERT(kept_ == 0);
   flush();"
   FOUND_BY "nothing kept")
 cw_swarm_mutant(wants_turns_while_a_message_is_open SWARM sdr_swarm
-  SOURCE dataplane/sdr/send_stream.cc
+  SOURCE dataplane/sdr/stream/send/send_stream.cc
   FROM "if (needs_telling_ || !codes_.is_idle()) return Instant();"
   TO "if (needs_telling_ || live_count_ > 0) return Instant();"
   FOUND_BY "few turns")

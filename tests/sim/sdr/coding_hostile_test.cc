@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
 #include "tests/sim/sdr/coding_world.h"
 #include "tests/sim/sdr/intruder.h"
 
@@ -41,7 +43,7 @@ struct Posted : World {
     record.seq = MessageSeq(message);
     record.blocks = Row<ClosedBlock>(&block, 1);
     EXPECT_TRUE(record.is_valid());
-    pair.b->receives().on_block_closed(record, pair.network().now());
+    pair.b->recv_stream().on_block_closed(record, pair.network().now());
     const bool is_dropped = drops_at_b(*this, DropReason::record_body) > dropped;
     EXPECT_TRUE(!is_dropped || coding_log().closed_at_sink.size() == told);
     return !is_dropped;
@@ -97,7 +99,7 @@ TEST(HostileCoding, decodes_of_what_a_peer_has_made_up_stay_inside_their_message
   code.row_count = CW_UNKNOWN;
   code.slot_first = 120;
   code.repair_first = 64;
-  world.pair.b->receives().on_code(code, world.pair.network().now());
+  world.pair.b->recv_stream().on_code(code, world.pair.network().now());
   world.pair.run_for(1_ms);
   ASSERT_EQ(coding_log().coded_at_sink.size(), 1u);
   EXPECT_EQ(coding_log().coded_at_sink[0].result, unsigned{CW_CODED_NEED_MORE});
@@ -111,21 +113,13 @@ TEST(HostileCoding, a_message_that_would_be_shorter_than_its_blocks_is_refused) 
   ASSERT_TRUE(world.takes(entry(2, 16, 4, 1, 4, 2))) << "those before it are not known yet";
   const uint64_t dropped = drops_at_b(world, DropReason::record_body);
   Closed closed{.seq = MessageSeq(7), .slots = 17, .message_bytes = 17 * payload};
-  world.pair.b->receives().on_closed(closed, world.pair.network().now());
+  world.pair.b->recv_stream().on_closed(closed, world.pair.network().now());
   EXPECT_EQ(drops_at_b(world, DropReason::record_body), dropped + 1);
   closed.slots = 20;
   closed.message_bytes = 20 * payload;
-  world.pair.b->receives().on_closed(closed, world.pair.network().now());
+  world.pair.b->recv_stream().on_closed(closed, world.pair.network().now());
   EXPECT_EQ(drops_at_b(world, DropReason::record_body), dropped + 1);
 }
-
-/// Must not be asked for memory.
-struct NoLender final : sdr::RecvMemory {
-  uint8_t* lend(sdr::RecvHandle) override {
-    ADD_FAILURE() << "nothing has come";
-    return nullptr;
-  }
-};
 
 // Slots behind the end count as placed when the length is known. Here nothing has come, and so the
 // message has no memory yet.
@@ -136,9 +130,11 @@ TEST(HostileCoding, a_decode_reads_nothing_behind_the_end_of_a_message) {
   pair.courier().stop();
   pair.courier().post_nothing();
   ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
-  NoLender lender;
-  sdr::RecvStream& stream = pair.b->receives();
-  ASSERT_TRUE(stream.try_post(lender, 128 * payload));
+  sdr::RecvStream& stream = pair.b->recv_stream();
+  std::vector<uint8_t> memory(stream.config().messages * stream.config().message_bytes_max());
+  sdr::RecvBuffers buffers(memory, stream.config().message_bytes_max());
+  stream.read_along(buffers);
+  ASSERT_TRUE(stream.try_post());
   stream.on_closed({.slots = 17, .message_bytes = 17 * payload}, pair.network().now());
   coding_log().coded_at_sink.clear();
   stream.on_code({.slots = 4,
@@ -152,6 +148,7 @@ TEST(HostileCoding, a_decode_reads_nothing_behind_the_end_of_a_message) {
   pair.run_for(1_ms);
   ASSERT_EQ(coding_log().coded_at_sink.size(), 1u);
   EXPECT_EQ(coding_log().coded_at_sink[0].need, 1u) << "all but slot 16 are zeros";
+  EXPECT_EQ(buffers.unused().size(), buffers.count());
 }
 
 // ---- repair slots from the wire -----------------------------------------------------------------
@@ -209,7 +206,7 @@ TEST(HostileCoding, codes_and_repair_that_cannot_be_are_refused) {
   World world(coding_site(small), {.messages = 1, .bytes_of = [](uint64_t) { return 8 * payload; }},
               [](uint32_t, bool) { return true; });
   world.pair.run_until([&] { return !coding_log().coded_at_source.empty(); }, 3_s);
-  sdr::SendStream& stream = world.pair.a->sends();
+  sdr::SendStream& stream = world.pair.a->send_stream();
   const cw_code good{.slots = 8, .rows = 2, .k = 4, .m = 2, .row_count = CW_UNKNOWN};
   const auto refusal_of = [&](cw_code code) {
     coding_log().refused.clear();
@@ -256,8 +253,8 @@ TEST(HostileCoding, layouts_that_do_not_fit_are_refused_and_others_hold_from_the
               {.messages = 1, .bytes_of = [](uint64_t) { return 24 * payload; }});
   const auto lay = [&](uint32_t codec, uint16_t rows, uint8_t k, uint8_t m) {
     coding_log().refused.clear();
-    world.pair.a->sends().on_layout({codec, rows, k, m}, world.pair.network().now());
-    world.pair.a->sends().flush_facts(world.pair.network().now());
+    world.pair.a->send_stream().on_layout({codec, rows, k, m}, world.pair.network().now());
+    world.pair.a->send_stream().flush_facts(world.pair.network().now());
     return coding_log().refused.empty() ? 0u : coding_log().refused[0].reason;
   };
   EXPECT_EQ(lay(2, 2, 4, 2), CW_REFUSED_CODEC);
@@ -301,8 +298,8 @@ TEST(HostileCoding, ends_with_other_codecs_do_not_come_up_and_say_so) {
   WireScript script;
   Pair pair({.a = a, .b = b}, script);
   EXPECT_FALSE(pair.run_until([&] { return pair.are_up(); }, 1_s));
-  EXPECT_NE(pair.a->peer().link().why().find("qp0.codecs is rs/1,xor/1 here"), std::string::npos)
-      << pair.a->peer().link().why();
+  EXPECT_NE(pair.a->link().why().find("qp0.codecs is rs/1,xor/1 here"), std::string::npos)
+      << pair.a->link().why();
 }
 
 // ---- threads ------------------------------------------------------------------------------------
@@ -385,7 +382,7 @@ TEST(HostileCoding, a_message_that_ends_under_the_codec_keeps_its_memory_until_t
   pair.courier().stop();
   ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
   pair.run_for(50_ms);
-  sdr::SendStream& stream = pair.a->sends();
+  sdr::SendStream& stream = pair.a->send_stream();
   auto memory = std::make_unique<uint8_t[]>(32 * payload);
   const auto handle = stream.try_open({});
   ASSERT_TRUE(handle);

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "tests/sim/checkers/heap_watch.h"
 #include "tests/sim/sdr/coding_world.h"
 #include "tests/sim/sdr/slots_world.h"
@@ -129,7 +130,7 @@ struct OneBlock : World {
     pair.run_for(300_ms);
     CW_ASSERT(coding_log().closed_at_sink.size() == 1);
     coding_log().coded_at_sink.clear();
-    pair.b->receives().on_code(code_of(coding_log().closed_at_sink[0]), pair.network().now());
+    pair.b->recv_stream().on_code(code_of(coding_log().closed_at_sink[0]), pair.network().now());
     pair.run_for(10_ms);
     CW_ASSERT(coding_log().coded_at_sink.size() == 1);
     return coding_log().coded_at_sink[0];

@@ -1,7 +1,9 @@
 // How far a sender may go, and who says so.
 #include <gtest/gtest.h>
 
-#include "dataplane/sdr/repeat_after.h"
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "dataplane/sdr/stream/repeat_after.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
 #include "tests/sim/sdr/pair.h"
 #include "tests/sim/sdr/transfer.h"
 
@@ -67,7 +69,7 @@ TEST(Credit, a_sender_uses_as_many_slots_and_messages_as_were_granted) {
   const auto first = quiet.send(20), second = quiet.send(20);
   quiet.pair.run_for(1_s);
   EXPECT_EQ(quiet.slots_sent(), 0u);
-  sdr::SendStream& sends = quiet.pair.a->sends();
+  sdr::SendStream& sends = quiet.pair.a->send_stream();
   sends.on_clear_to_send(limits_of(0, 1, 8), quiet.now());
   quiet.pair.run_for(1_ms);
   EXPECT_EQ(quiet.slots_sent(), 8u) << "slots are short";
@@ -89,7 +91,7 @@ TEST(Credit, a_sender_uses_as_many_slots_and_messages_as_were_granted) {
 TEST(Credit, a_clear_to_send_that_retires_what_was_never_opened_is_not_believed) {
   Quiet quiet;
   const auto message = quiet.send(4);
-  quiet.pair.a->sends().on_clear_to_send(limits_of(5, 6, 100), quiet.now());
+  quiet.pair.a->send_stream().on_clear_to_send(limits_of(5, 6, 100), quiet.now());
   EXPECT_EQ(quiet.status(message), sdr::MessageStatus::Open);
 }
 
@@ -182,7 +184,7 @@ TEST(Credit, an_abandoned_message_is_retired_like_any_other) {
 TEST(Credit, the_first_of_two_contradicting_records_stands) {
   Quiet quiet;
   const auto receive = quiet.post(8);
-  sdr::RecvStream& receives = quiet.pair.b->receives();
+  sdr::RecvStream& receives = quiet.pair.b->recv_stream();
   const auto malformed = [&] { return quiet.pair.dropped_at_b(DropReason::record_body); };
   Opened opened;
   opened.data_slots_max = 32;
@@ -211,7 +213,7 @@ TEST(Credit, a_message_that_got_a_slot_beyond_its_end_is_given_up) {
   Closed closed;
   closed.slots = 2;
   closed.message_bytes = 1500;
-  quiet.pair.b->receives().on_closed(closed, quiet.now());
+  quiet.pair.b->recv_stream().on_closed(closed, quiet.now());
   EXPECT_EQ(quiet.status(receive), sdr::MessageStatus::GivenUp);
   EXPECT_TRUE(quiet.pair.b->receives().complete(receive, quiet.now()));
 }

@@ -26,7 +26,7 @@ void expect_to_meet(const std::vector<Fate>& fates) {
   std::string told;
   for (const Fate fate : fates) told += "-LDd"[static_cast<int>(fate)];
   ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 5_s))
-      << told << ": a: " << pair.a->peer().link().why() << ", b: " << pair.b->peer().link().why();
+      << told << ": a: " << pair.a->link().why() << ", b: " << pair.b->link().why();
   ASSERT_TRUE(pair.delivers(3, 2_s)) << told;
   ASSERT_EQ(pair.courier().complaint(), "") << told;
 }
@@ -91,7 +91,7 @@ Complaints why_down(const PairOptions& options) {
   pair.run_for(3_s);
   EXPECT_FALSE(pair.a->is_up());
   EXPECT_FALSE(pair.b->is_up());
-  return {pair.a->peer().link().why(), pair.b->peer().link().why()};
+  return {pair.a->link().why(), pair.b->link().why()};
 }
 
 TEST(Handshake, a_differing_pair_key_keeps_the_link_down_and_is_named_with_both_values) {
@@ -138,7 +138,7 @@ TEST(Handshake, an_end_without_names_says_none_and_asks_for_none) {
   options.b.name.clear();
   const WireScript script;
   Pair pair(options, script);
-  EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 5_s)) << pair.a->peer().link().why();
+  EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 5_s)) << pair.a->link().why();
 }
 
 // A name comes from outside, and ends up in a log.
@@ -170,7 +170,7 @@ TEST(Handshake, another_key_file_keeps_the_link_down_and_is_counted_at_both_ends
   EXPECT_FALSE(pair.a->is_up() || pair.b->is_up());
   EXPECT_GT(pair.dropped_at_a(DropReason::control_mac), 0u);
   EXPECT_GT(pair.dropped_at_b(DropReason::control_mac), 0u);
-  EXPECT_EQ(pair.a->peer().link().why(),
+  EXPECT_EQ(pair.a->link().why(),
             "no answer from the peer: is it running, with the same key, and do packets as long as "
             "pair.mtu get there?");
 }
@@ -181,8 +181,8 @@ TEST(Handshake, ends_with_different_payloads_agree_on_the_smaller) {
   options.b.stream.payload_bytes = 256;
   const WireScript script;
   Pair pair(options, script);
-  EXPECT_TRUE(pair.delivers(20, 3_s)) << pair.a->peer().link().why();
-  EXPECT_EQ(pair.a->peer().payload_bytes(), 256u);
+  EXPECT_TRUE(pair.delivers(20, 3_s)) << pair.a->link().why();
+  EXPECT_EQ(pair.a->link().payload_bytes(), 256u);
   EXPECT_EQ(pair.courier().complaint(), "");
 }
 
@@ -203,7 +203,7 @@ TEST(Handshake, an_mtu_hole_keeps_the_link_down) {
     EXPECT_FALSE(pair.a->is_up() || pair.b->is_up());
     EXPECT_GT(lost, 3u);
     for (const auto* site : {&pair.a, &pair.b}) {
-      const std::string why = (*site)->peer().link().why();
+      const std::string why = (*site)->link().why();
       EXPECT_NE(why.find("packets as long as pair.mtu"), std::string::npos) << why;
     }
   }
@@ -235,8 +235,8 @@ TEST(Handshake, each_path_is_measured_by_echoes_that_take_it) {
   pair.network().set_impairment(pair.b_sim(), {pair.peers().of_second, 1}, {.delay = 30_ms});
   ASSERT_TRUE(pair.delivers(10, 3_s));
   const Instant now = pair.network().now();
-  EXPECT_NEAR(static_cast<double>(pair.a->peer().path_state(0, now).rtt_smoothed.ns()), 20e6, 1e6);
-  EXPECT_NEAR(static_cast<double>(pair.a->peer().path_state(1, now).rtt_smoothed.ns()), 60e6, 1e6);
+  EXPECT_NEAR(static_cast<double>(pair.a->link().path_state(0, now).rtt_smoothed.ns()), 20e6, 1e6);
+  EXPECT_NEAR(static_cast<double>(pair.a->link().path_state(1, now).rtt_smoothed.ns()), 60e6, 1e6);
 }
 
 TEST(Handshake, a_short_link_that_carries_nothing_is_asked_ever_less_often) {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/sdr/repeat_after.h"
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "dataplane/sdr/stream/repeat_after.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
 #include "tests/sim/sdr/intruder.h"
 
 namespace cw::sim {
@@ -30,7 +32,8 @@ struct Liar {
     };
     return a_script;
   }
-  sdr::RecvStream& receives() { return pair.b->receives(); }
+  sdr::Sink receives() { return pair.b->receives(); }
+  sdr::RecvStream& recv_stream() { return pair.b->recv_stream(); }
   /// One that arrives, so that a slot has been recorded.
   void send_one_slot() {
     static std::array<uint8_t, payload> from, to;
@@ -88,7 +91,7 @@ TEST(HostilePeer, a_receive_of_no_bytes_takes_no_slot) {
 TEST(HostilePeer, a_message_of_no_bytes_is_whole_when_its_length_is_known) {
   Liar liar;
   const auto receiving = liar.receives().try_post(std::span<uint8_t>());
-  sdr::SendStream& sends = liar.pair.a->sends();
+  sdr::SendStream& sends = liar.pair.a->send_stream();
   const auto sending = sends.try_open({.immediate = 7});
   ASSERT_TRUE(receiving && sending && sends.close(*sending));
   liar.pair.run_for(200_ms);
@@ -107,7 +110,7 @@ TEST(HostilePeer, a_length_that_its_slots_cannot_hold_is_refused) {
   ASSERT_TRUE(receiving);
   for (const uint64_t bytes : {uint64_t{payload} + 1, uint64_t{payload} << 32, UINT64_MAX}) {
     const uint64_t dropped = liar.pair.dropped_at_b(DropReason::record_body);
-    liar.receives().on_closed({.slots = 1, .message_bytes = bytes}, liar.pair.network().now());
+    liar.recv_stream().on_closed({.slots = 1, .message_bytes = bytes}, liar.pair.network().now());
     EXPECT_EQ(liar.pair.dropped_at_b(DropReason::record_body), dropped + 1) << bytes;
   }
   EXPECT_EQ(liar.receives().info(*receiving).status, sdr::MessageStatus::Open);
@@ -143,7 +146,7 @@ TEST(HostilePeer, a_hello_that_takes_room_back_keeps_nobody_busy) {
 // Sums of them would leave the range of times.
 TEST(HostilePeer, an_answer_to_what_was_never_asked_measures_nothing) {
   Liar liar;
-  const Duration rtt = liar.pair.b->peer().path_state(0, {}).rtt_smoothed;
+  const Duration rtt = liar.pair.b->link().path_state(0, {}).rtt_smoothed;
   for (const uint64_t token : {uint64_t{1} << 63, UINT64_MAX, uint64_t{INT64_MAX}, uint64_t{0}}) {
     for (const uint64_t held : {uint64_t{0}, uint64_t{1} << 63, UINT64_MAX}) {
       if (token == 0 && held == 0) continue;  // that is a long time ago
@@ -153,7 +156,7 @@ TEST(HostilePeer, an_answer_to_what_was_never_asked_measures_nothing) {
   }
   liar.pair.run_for(100_ms);
   EXPECT_TRUE(liar.pair.are_up());
-  EXPECT_NEAR(liar.pair.b->peer().path_state(0, liar.pair.network().now()).rtt_smoothed.ms(),
+  EXPECT_NEAR(liar.pair.b->link().path_state(0, liar.pair.network().now()).rtt_smoothed.ms(),
               rtt.ms(), 1);
 }
 

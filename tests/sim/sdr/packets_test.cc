@@ -83,7 +83,7 @@ TEST(SlotPackets, come_home_when_their_message_ends_under_them) {
     } else {
       world.sink.reset();
       world.pair.restart_b();
-      world.sink = std::make_unique<SlotSink>(world.receives());
+      world.sink = std::make_unique<SlotSink>(*world.pair.b);
       world.a_script.is_full = false;
       ASSERT_TRUE(world.pair.run_until([&] { return !world.sends().is_started(); }, 20_s));
       world.source.on_reset(world.sends());

@@ -28,9 +28,7 @@ PairOptions pair_with(uint16_t paths) {
   return options;
 }
 
-uint32_t too_small(const std::unique_ptr<Site>& site) {
-  return site->peer().link().sizes().too_small();
-}
+uint32_t too_small(const std::unique_ptr<Site>& site) { return site->link().too_small_paths(); }
 
 class PathSize : public testing::Test {
  protected:

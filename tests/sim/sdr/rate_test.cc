@@ -40,7 +40,7 @@ struct Loaded {
     EXPECT_EQ(world.sink->complaint(), "");
     return static_cast<double>(world.sink->arrived_count() - before) * 1032 * 8 / time.seconds();
   }
-  double rate() { return static_cast<double>(world.pair.a->peer().pacer().rate().bps()); }
+  double rate() { return static_cast<double>(world.pair.a->link().rate().bps()); }
 
   Duration delay;
   SlotsWorld world;
@@ -157,7 +157,7 @@ TEST(RateOfALink, fixed_is_fixed) {
     }
     world.pair.run_for(1_ms);
   }
-  EXPECT_EQ(world.pair.a->peer().pacer().rate(), configured);
+  EXPECT_EQ(world.pair.a->link().rate(), configured);
 }
 
 }  // namespace

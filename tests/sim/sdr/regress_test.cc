@@ -32,7 +32,7 @@ TEST(Regress, every_path_is_measured_by_itself) {
   }
   story.run_faults(2_s);
   for (uint16_t path = 0; path < site.paths; ++path) {
-    const Duration rtt = story.a.peer().path_state(path, story.network.now()).rtt_smoothed;
+    const Duration rtt = story.a.link().path_state(path, story.network.now()).rtt_smoothed;
     EXPECT_NEAR(rtt.ms(), 10 + 5 * path, 0.5) << "path " << path;
   }
 }

@@ -37,7 +37,7 @@ TEST(Restart, may_happen_at_every_turn_of_a_short_transfer) {
       Pair pair(reliable_pair(turn), script);
       run_turns(pair, turn);
       restart(pair, who);
-      ASSERT_TRUE(pair.delivers(5, 5_s)) << pair.a->peer().link().why();
+      ASSERT_TRUE(pair.delivers(5, 5_s)) << pair.a->link().why();
       ASSERT_EQ(pair.courier().complaint(), "");
     }
   }
@@ -58,7 +58,7 @@ TEST(Restart, may_happen_at_any_time_of_a_long_transfer_over_a_bad_wire) {
       pair.run_for(Duration::from_us(static_cast<int64_t>(1 + prng.below(300'000))));
       restart(pair, everyone[prng.below(3)]);
     }
-    ASSERT_TRUE(pair.delivers(20, 20_s)) << pair.a->peer().link().why();
+    ASSERT_TRUE(pair.delivers(20, 20_s)) << pair.a->link().why();
     ASSERT_EQ(pair.courier().complaint(), "");
   }
 }
@@ -104,17 +104,17 @@ TEST(Restart, leaving_ends_the_epoch_and_a_later_start_comes_up_again) {
   const WireScript script;
   Pair pair(reliable_pair(), script);
   ASSERT_TRUE(pair.delivers(5, 3_s));
-  pair.b->peer().link().leave(pair.network().now());
+  pair.b->link().leave(pair.network().now());
   EXPECT_FALSE(pair.b->is_up());
   ASSERT_TRUE(pair.run_until([&] { return !pair.a->is_up(); }, 1_s));
-  EXPECT_EQ(pair.a->peer().link().why(), "the peer has left");
+  EXPECT_EQ(pair.a->link().why(), "the peer has left");
   EXPECT_GT(pair.courier().lost_sends() + pair.courier().lost_receives(), 0u);
   const uint64_t epochs = pair.a->counters().read_any_thread(Counter::epochs);
   pair.run_for(5_s);
   EXPECT_EQ(pair.a->counters().read_any_thread(Counter::epochs), epochs)
       << "who has left starts nothing";
   pair.restart_receiver();
-  EXPECT_TRUE(pair.delivers(5, 5_s)) << pair.a->peer().link().why();
+  EXPECT_TRUE(pair.delivers(5, 5_s)) << pair.a->link().why();
   EXPECT_EQ(pair.courier().complaint(), "");
 }
 
@@ -146,7 +146,7 @@ TEST(Restart, silence_ends_the_epoch_after_the_dead_time_and_not_before) {
   EXPECT_TRUE(pair.are_up());
   stage.darken_for(16_s);
   EXPECT_FALSE(pair.a->is_up() || pair.b->is_up());
-  EXPECT_EQ(pair.a->peer().link().why(), "the peer has fallen silent");
+  EXPECT_EQ(pair.a->link().why(), "the peer has fallen silent");
   EXPECT_TRUE(pair.delivers(5, 5_s));
   EXPECT_EQ(pair.courier().complaint(), "");
 }
@@ -183,13 +183,13 @@ TEST(Restart, an_epoch_of_a_life_that_is_over_does_not_keep_the_next_life_out) {
     Pair pair(reliable_pair(), from_a, from_b);
     ASSERT_TRUE(pair.run_until([&] { return late.size() == late_packets; }, 1_s));
     pair.restart_receiver();
-    ASSERT_TRUE(pair.run_until([&] { return pair.b->peer().link().is_in_force(); }, 1_s));
-    ASSERT_FALSE(pair.a->peer().link().is_in_force());
+    ASSERT_TRUE(pair.run_until([&] { return pair.b->link().control().is_in_force(); }, 1_s));
+    ASSERT_FALSE(pair.a->link().control().is_in_force());
     for (const auto& bytes : late) inject(pair, pair.b_sim(), pair.peers().of_second, bytes);
     is_late = false;
     const Instant start = pair.network().now();
-    ASSERT_TRUE(pair.run_until([&] { return pair.a->peer().link().is_in_force(); }, 100_ms));
-    ASSERT_TRUE(pair.delivers(1, 1_s)) << pair.a->peer().link().why();
+    ASSERT_TRUE(pair.run_until([&] { return pair.a->link().control().is_in_force(); }, 100_ms));
+    ASSERT_TRUE(pair.delivers(1, 1_s)) << pair.a->link().why();
     EXPECT_GT(pair.network().now() - start, 300_ms) << "the dead epoch came into force";
     EXPECT_GT(pair.dropped_at_a(DropReason::epoch_stale), 0u);
     EXPECT_GT(pair.dropped_at_b(DropReason::epoch_stale), 0u);
@@ -204,7 +204,7 @@ TEST(Restart, a_round_trip_far_longer_than_guessed_keeps_no_link_down) {
     options.wire.delay = one_way;
     const WireScript script;
     Pair pair(options, script);
-    EXPECT_TRUE(pair.delivers(1, one_way * 40)) << pair.a->peer().link().why();
+    EXPECT_TRUE(pair.delivers(1, one_way * 40)) << pair.a->link().why();
     EXPECT_EQ(pair.courier().complaint(), "");
   }
 }

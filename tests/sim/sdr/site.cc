@@ -23,19 +23,19 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
   cw_mac key;
   cw_mac_init(&key, options.key.data(), options.key.size());
 
-  sdr::PeerOptions peer_options;
-  peer_options.peer = peer;
-  peer_options.link.site = options.name;
-  peer_options.link.peer_site = options.peer_name;
-  peer_options.link.pair_keys = options.pair_keys;
-  peer_options.link.payload_bytes = options.stream.payload_bytes;
-  peer_options.link.paths = options.paths;
-  peer_options.pacer.rate = options.rate;
-  peer_options.rate_control.adapt = options.adapt;
-  peer_options.pacer.overhead_ppm = options.overhead_ppm;
-  peer_options.pacer.horizon = Duration::from_us(20);
-  peer_options.fallback = {cw_policy_passthrough(), {}};
-  if (options.fallback != nullptr) peer_options.fallback = {options.fallback, params_};
+  sdr::LinkOptions link_options;
+  link_options.peer = peer;
+  link_options.control.site = options.name;
+  link_options.control.peer_site = options.peer_name;
+  link_options.control.pair_keys = options.pair_keys;
+  link_options.control.payload_bytes = options.stream.payload_bytes;
+  link_options.control.paths = options.paths;
+  link_options.pacer.rate = options.rate;
+  link_options.rate_control.adapt = options.adapt;
+  link_options.pacer.overhead_ppm = options.overhead_ppm;
+  link_options.pacer.horizon = Duration::from_us(20);
+  link_options.fallback = {cw_policy_passthrough(), {}};
+  if (options.fallback != nullptr) link_options.fallback = {options.fallback, params_};
   for (size_t i = 0; i < options.weights.size(); ++i) {
     sdr::QpOptions qp;
     qp.stream = options.stream;
@@ -43,16 +43,16 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     qp.send = options.send;
     qp.policy = {policy, params_};
     qp.weight = options.weights[i];
-    peer_options.qps.push_back(qp);
+    link_options.qps.push_back(qp);
   }
 
   sdr_.emplace(port_, sdr::RandomSource::of(prng_), options.coding);
-  const auto added = sdr_->add_peer(peer_options, key, now);
+  const auto added = sdr_->add_link(link_options, key, now);
   if (!added) {
     std::fprintf(stderr, "%s\n", added.error().sentence.c_str());
     std::abort();
   }
-  peer_ = *added;
+  link_ = *added;
   sdr_->begin();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,7 +25,7 @@ struct SiteOptions {
   /// What a quarantined policy is replaced by, with the same parameters; null: passthrough.
   const cw_policy_ops* fallback = nullptr;
   sdr::StreamConfig stream;
-  sdr::SendStream::Options send;
+  sdr::SendOptions send;
   std::vector<uint32_t> weights{1};  ///< one QP for each, numbered from 0, all of them alike
   Rate rate = Rate::from_gbps(1);
   bool adapt = false;  ///< the rate, to what the link carries
@@ -46,17 +47,25 @@ class Site final : public Actor {
 
   void turn(Instant now) override {
     if (!in_real_time_) sdr_->worker().sleeps_until(now);  // time was moved on purpose
-    sdr_->worker().turn(now);
+    turn_after_pause(now);
   }
   /// Time has passed and nobody knew that it would.
-  void turn_after_pause(Instant now) { sdr_->worker().turn(now); }
+  void turn_after_pause(Instant now) {
+    sdr_->worker().turn(now);
+    for (const auto& each : after_turns_) each(now);
+  }
+  /// Who looks what each turn has brought.
+  void after_turns(std::function<void(Instant)> what) { after_turns_.push_back(std::move(what)); }
   Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
 
-  sdr::Peer& peer() { return *peer_; }
+  sdr::Link& link() { return *link_; }
   sdr::Endpoint& endpoint() { return sdr_->endpoint(); }
-  sdr::SendStream& sends(uint16_t qp = 0) { return *peer_->send_stream(qp); }
-  sdr::RecvStream& receives(uint16_t qp = 0) { return *peer_->recv_stream(qp); }
-  bool is_up() const { return peer_->link().is_up(); }
+  sdr::Source sends(uint16_t qp = 0) { return link_->source(qp); }
+  sdr::Sink receives(uint16_t qp = 0) { return link_->sink(qp); }
+  /// What is behind these doors.
+  sdr::SendStream& send_stream(uint16_t qp = 0) { return *link_->send_stream(qp); }
+  sdr::RecvStream& recv_stream(uint16_t qp = 0) { return *link_->recv_stream(qp); }
+  bool is_up() const { return link_->is_up(); }
   Counters& counters() { return sdr_->counters(); }
   Drops& drops() { return sdr_->drops(); }
   const TallyPort& port() const { return port_; }
@@ -67,7 +76,8 @@ class Site final : public Actor {
   Prng prng_;
   std::vector<double> params_;
   std::optional<sdr::Assembly> sdr_;
-  sdr::Peer* peer_ = nullptr;
+  sdr::Link* link_ = nullptr;
+  std::vector<std::function<void(Instant)>> after_turns_;
 };
 
 }  // namespace cw::sim

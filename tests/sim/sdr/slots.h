@@ -27,8 +27,7 @@ class SlotSource {
   explicit SlotSource(const sdr::StreamConfig& config) : config_(config) {}
 
   /// Appends one slot of `bytes`; false when there is no place, or no packet, for it.
-  bool append(sdr::SendStream& stream, uint16_t bytes, Instant now, uint8_t ecn = 0,
-              uint8_t dscp = 0) {
+  bool append(sdr::Source stream, uint16_t bytes, Instant now, uint8_t ecn = 0, uint8_t dscp = 0) {
     const uint32_t payload = stream.config().payload_bytes;
     if (handle_ && slots_ >= stream.slots_max(*handle_)) close(stream);
     if (!handle_) handle_ = stream.try_open({});
@@ -45,7 +44,7 @@ class SlotSource {
     return true;
   }
   /// Ends the message under way and asks no more about it.
-  void close(sdr::SendStream& stream) {
+  void close(sdr::Source stream) {
     if (!handle_) return;
     CW_ASSERT(stream.close(*handle_).has_value());
     stream.forget(*handle_);
@@ -53,7 +52,7 @@ class SlotSource {
     slots_ = 0;
   }
   /// The epoch is over: what was under way is lost.
-  void on_reset(sdr::SendStream& stream) {
+  void on_reset(sdr::Source stream) {
     if (handle_) stream.forget(*handle_);
     handle_.reset();
     slots_ = 0;
@@ -69,45 +68,17 @@ class SlotSource {
   uint16_t life_ = 0;
 };
 
-class SlotSink final : public sdr::RecvEvents {
+/// Reads along with a stream of a site, after each turn of it; it goes before the site does.
+class SlotSink {
  public:
-  explicit SlotSink(sdr::RecvStream& stream)
-      : stream_(stream),
-        config_(stream.config()),
-        memory_(config_.messages * config_.message_bytes_max()) {
-    stream_.set_events(this);
+  explicit SlotSink(Site& site, uint16_t qp = 0)
+      : sink_(site.receives(qp)),
+        config_(sink_.config()),
+        memory_(config_.messages * config_.message_bytes_max()),
+        buffers_(memory_, config_.message_bytes_max()) {
+    sink_.read_along(buffers_);
     post();
-  }
-
-  void on_placed(sdr::RecvHandle handle, uint32_t word_first, uint32_t word_end,
-                 const uint64_t* placed, Instant now) override {
-    Received& message = received_[handle.place];
-    for (uint32_t slot = word_first * 64; slot < word_end * 64; ++slot) {
-      if (!(placed[slot / 64] >> slot % 64 & 1) || message.placed.contains(slot)) continue;
-      message.placed.insert(slot);
-      if (message.is_abandoned(slot)) ++late_;
-      take(handle, slot, now);
-    }
-    complete_if_over(handle, now);
-  }
-  void on_length(sdr::RecvHandle handle, sdr::MessageLength length, Instant now) override {
-    Received& message = received_[handle.place];
-    if (message.slots) complain("length told twice");
-    message.slots = length.slots;
-    complete_if_over(handle, now);
-  }
-  void on_abandoned(sdr::RecvHandle handle, uint32_t first, uint32_t count, Instant now) override {
-    Received& message = received_[handle.place];
-    if (first != message.abandoned_end) complain("abandoned twice, or with a hole");
-    message.abandoned_end = count == CW_UNKNOWN ? config_.data_slots_max : first + count;
-    if (count == CW_UNKNOWN && !message.slots) message.slots = config_.data_slots_max;
-    complete_if_over(handle, now);
-  }
-  void on_reset(Instant) override {
-    received_.clear();
-    posted_ = 0;
-    ++resets_;
-    post();
+    site.after_turns([this](Instant now) { read(now); });
   }
 
   /// When the slot of this number came; nothing when it did not.
@@ -126,63 +97,80 @@ class SlotSink final : public sdr::RecvEvents {
  private:
   struct Received {
     std::set<uint32_t> placed;
+    std::set<uint32_t> gone;
     std::optional<uint32_t> slots;
-    uint32_t abandoned_end = 0;
-    bool is_abandoned(uint32_t slot) const { return slot < abandoned_end; }
   };
 
   void complain(const std::string& what) {
     if (complaint_.empty()) complaint_ = what;
   }
   void post() {
-    for (;;) {
-      const uint64_t bytes = config_.message_bytes_max();
-      // The place is not known before: the stream takes them in turn.
-      const auto handle = stream_.try_post({&memory_[posted_ % config_.messages * bytes], bytes});
-      if (!handle) return;
-      ++posted_;
+    while (sink_.try_post()) {
     }
   }
-  void take(sdr::RecvHandle handle, uint32_t slot, Instant now) {
-    const uint32_t payload = stream_.config().payload_bytes;
-    const uint64_t base = base_of(handle);
+  void read(Instant now) {
+    if (sink_.reset_count() != resets_) {
+      resets_ = sink_.reset_count();
+      received_.clear();
+      post();
+    }
+    sdr::MessageNews news;
+    while (sink_.take_news({&news, 1}) == 1) read(news, now);
+  }
+  void read(const sdr::MessageNews& news, Instant now) {
+    const sdr::MessageView view = sink_.view(news.handle);
+    Received& message = received_[news.handle.place];
+    const uint32_t slot_end = std::min(news.word_end * 64, config_.data_slots_max);
+    for (uint32_t slot = news.word_first * 64; slot < slot_end; ++slot) {
+      if (has(view.placed, slot) && message.placed.insert(slot).second) {
+        if (message.gone.contains(slot)) ++late_;
+        take(view, slot, now);
+      }
+      if (has(view.gone, slot)) message.gone.insert(slot);
+    }
+    if (view.slots != CW_UNKNOWN) message.slots = view.slots;
+    if (view.is_cut && !message.slots) message.slots = config_.data_slots_max;
+    complete_if_over(news.handle, now);
+  }
+  static bool has(const uint64_t* bits, uint32_t slot) {
+    return (bits[slot / 64] >> slot % 64 & 1) != 0;
+  }
+  void take(const sdr::MessageView& view, uint32_t slot, Instant now) {
     SlotLabel label;
-    const uint8_t* bytes = &memory_[base + uint64_t{slot} * payload];
+    const uint8_t* bytes = view.memory + size_t{slot} * view.payload_bytes;
     std::memcpy(&label, bytes, sizeof(label));
     for (size_t i = sizeof(label); i < label.bytes; ++i) {
       if (bytes[i] != (label.number & 0xff)) return complain("a wrong byte");
     }
     if (!arrivals_.emplace(label.number, now).second) return complain("a slot came twice");
-    if (stream_.arrivals(handle).is_marked(slot)) marked_.insert(label.number);
-  }
-  uint64_t base_of(sdr::RecvHandle handle) const {
-    return handle.place * config_.message_bytes_max();
+    if (view.is_marked(slot)) marked_.insert(label.number);
   }
   void complete_if_over(sdr::RecvHandle handle, Instant now) {
     Received& message = received_[handle.place];
     bool is_over = message.slots.has_value();
     for (uint32_t slot = 0; is_over && slot < *message.slots; ++slot) {
-      is_over = message.placed.contains(slot) || message.is_abandoned(slot);
+      is_over = message.placed.contains(slot) || message.gone.contains(slot);
     }
-    const auto status = stream_.info(handle).status;
+    const auto status = sink_.info(handle).status;
     if (is_over != (status != sdr::MessageStatus::Open)) complain("over here, open there");
     if (!is_over) return;
     const bool is_whole = message.placed.size() == *message.slots;
     if (is_whole != (status == sdr::MessageStatus::Done)) complain("whole here, not there");
     ++(is_whole ? completed_ : given_up_);
     received_.erase(handle.place);
-    if (!stream_.complete(handle, now)) complain("a stale handle");
+    if (!sink_.complete(handle, now)) complain("a stale handle");
     post();
   }
 
-  sdr::RecvStream& stream_;
+  const sdr::Sink sink_;
   const sdr::StreamConfig config_;
   std::vector<uint8_t> memory_;
-  uint64_t posted_ = 0;
+  sdr::RecvBuffers buffers_;
   std::map<uint32_t, Received> received_;
   std::map<uint32_t, Instant> arrivals_;
   std::set<uint32_t> marked_;
-  size_t completed_ = 0, given_up_ = 0, late_ = 0, resets_ = 0;
+  size_t completed_ = 0, given_up_ = 0, late_ = 0;
+  uint32_t resets_ = 0;
   std::string complaint_;
 };
 

@@ -1,6 +1,7 @@
 // Streams that are appended slot by slot, any of them short, over a wire that loses.
 #include <gtest/gtest.h>
 
+#include "dataplane/sdr/stream/send/send_stream.h"
 #include "tests/sim/sdr/slots_world.h"
 
 namespace cw::sim {
@@ -117,16 +118,16 @@ TEST(Slots, as_many_leave_as_are_granted) {
   bare.courier().post_nothing();
   ASSERT_TRUE(bare.run_until([&] { return bare.are_up(); }, 3_s));
   SlotSource source(slots_pair().a.stream);
-  sdr::SendStream& sends = bare.a->sends();
+  const sdr::Source sends = bare.a->sends();
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(source.append(sends, 200, bare.network().now()));
   const auto sent = [&] { return bare.a->counters().read_any_thread(Counter::data_sent); };
   bare.run_for(100_ms);
   EXPECT_EQ(sent(), 0u);
-  sends.on_clear_to_send(limits_of(0, 1, 8), bare.network().now());
+  bare.a->send_stream().on_clear_to_send(limits_of(0, 1, 8), bare.network().now());
   bare.run_for(5_ms);
   EXPECT_EQ(sent(), 8u);
   EXPECT_EQ(sends.waiting_bytes(), 12 * 200u);
-  sends.on_clear_to_send(limits_of(0, 1, 30), bare.network().now());
+  bare.a->send_stream().on_clear_to_send(limits_of(0, 1, 30), bare.network().now());
   bare.run_for(5_ms);
   EXPECT_EQ(sent(), 20u);
   EXPECT_EQ(sends.waiting_bytes(), 0u);
@@ -190,7 +191,7 @@ TEST(Slots, survive_a_restart_of_either_end) {
   EXPECT_GT(world.sends().waiting_bytes(), 0u);
   world.sink.reset();
   world.pair.restart_b();
-  world.sink = std::make_unique<SlotSink>(world.receives());
+  world.sink = std::make_unique<SlotSink>(*world.pair.b);
   ASSERT_TRUE(world.pair.run_until([&] { return !world.sends().is_started(); }, 20_s));
   EXPECT_EQ(world.sends().waiting_bytes(), 0u);
   EXPECT_FALSE(world.append(500)) << "of the old epoch, or of none";

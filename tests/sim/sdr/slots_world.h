@@ -25,7 +25,7 @@ struct SlotsWorld {
         b_script(std::move(of_b)),
         pair(options, a_script, b_script),
         source(options.a.stream),
-        sink(std::make_unique<SlotSink>(receives())) {
+        sink(std::make_unique<SlotSink>(*pair.b)) {
     pair.courier().stop();
     pair.courier().post_nothing();
   }
@@ -35,8 +35,7 @@ struct SlotsWorld {
     return is_up;
   }
 
-  sdr::SendStream& sends() { return pair.a->sends(); }
-  sdr::RecvStream& receives() { return pair.b->receives(); }
+  sdr::Source sends() { return pair.a->sends(); }
   Instant now() { return pair.network().now(); }
   bool append(uint16_t bytes, uint8_t ecn = 0, uint8_t dscp = 0) {
     return source.append(sends(), bytes, now(), ecn, dscp);

@@ -15,7 +15,7 @@ struct Rivals {
     pair.courier().post_nothing();
     for (uint16_t qp = 0; qp < weights.size(); ++qp) {
       sources.emplace_back(options.a.stream);
-      sinks.push_back(std::make_unique<SlotSink>(pair.b->receives(qp)));
+      sinks.push_back(std::make_unique<SlotSink>(*pair.b, qp));
       is_busy.push_back(true);
     }
     EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
@@ -46,7 +46,7 @@ struct Rivals {
     return arrived;
   }
   void fill(uint16_t qp) {
-    sdr::SendStream& stream = pair.a->sends(qp);
+    const sdr::Source stream = pair.a->sends(qp);
     // Slots of other sizes, so that bytes are shared and not packets.
     const auto bytes = static_cast<uint16_t>(qp == 0 ? 300 : 1000);
     while (is_busy[qp] && stream.waiting_bytes() < 60'000) {
@@ -106,7 +106,7 @@ TEST(Weights, must_not_be_zero) {
   qp.stream.qp = 5;
   qp.weight = 0;
   qp.policy = {cw_policy_passthrough(), {}};
-  const auto added = rivals.pair.a->peer().add_qp(qp, rivals.pair.network().now());
+  const auto added = rivals.pair.a->link().add_qp(qp, rivals.pair.network().now());
   ASSERT_FALSE(added);
   EXPECT_EQ(added.error().sentence, "qp 5: weight is 0 and must be 1 to 1000");
 }

@@ -143,8 +143,7 @@ bool naive_holds(const ClassMatch& match, const IpPacket& packet) {
          naive_covers(match.source, packet.source, packet.is_v6) &&
          naive_covers(match.target, packet.target, packet.is_v6);
 }
-uint16_t naive_class_of(const std::vector<ClassOptions>& classes,
-                                       const IpPacket& packet) {
+uint16_t naive_class_of(const std::vector<ClassOptions>& classes, const IpPacket& packet) {
   for (size_t i = 0; i < classes.size(); ++i) {
     if (classes[i].matches.empty()) return static_cast<uint16_t>(i);
     for (const ClassMatch& match : classes[i].matches) {

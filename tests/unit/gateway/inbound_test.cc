@@ -52,8 +52,8 @@ class World {
     options_.first_message = first_message;
     options_.frames_max = weather.frames_max;
     packer_.emplace(payload, slots, first_message);
-    receives_.emplace(options_.slots, first_message);
-    inbound_ = Inbound::make(options_, *receives_, release_, drops_).value();
+    stream_.emplace(options_.slots, first_message);
+    inbound_ = Inbound::make(options_, stream_->sink(), release_, drops_).value();
     make_frames();
     plan_slots();
   }
@@ -81,7 +81,7 @@ class World {
   const std::vector<size_t>& out() const { return out_; }
   bool is_whole(const TestFrame& frame) const { return missing_of(frame) == 0; }
   size_t frames_lent() const { return inbound_->frames_lent(); }
-  size_t posted_count() const { return receives_->posted_count(); }
+  size_t posted_count() const { return stream_->posted_count(); }
   Duration held_longest() const { return held_longest_; }
 
   void check_order() const {
@@ -149,6 +149,7 @@ class World {
     coming_.resize(message_count_);
     lengths_.resize(message_count_);
     opened_.resize(message_count_, Instant::never());
+    abandoned_.resize(message_count_);
     for (uint32_t m = 0; m < message_count_; ++m) {
       const auto& slots = packer_->messages()[m];
       has_come_.emplace_back(slots.size());
@@ -170,8 +171,7 @@ class World {
     bool is_any_left = false;
     for (uint32_t m = 0; m < message_count_; ++m) {
       const MessageSeq seq = packer_->seq_of(m);
-      const auto handle = receives_->handle_of(seq);
-      if (!handle) {
+      if (!stream_->is_open(seq)) {
         is_any_left |= opened_[m] == Instant::never();
         continue;
       }
@@ -180,25 +180,36 @@ class World {
       const Duration age = now_ - opened_[m];
       std::erase_if(coming_[m], [&](const Coming& one) {
         if (one.after > age) return false;
-        arrive(one, *handle);
+        arrive(one, seq);
         return true;
       });
+      abandon_front(m);
       if (lengths_[m] && *lengths_[m] <= age) {
-        const auto slots = static_cast<uint32_t>(packer_->messages()[m].size());
-        inbound_->on_length(*handle, {slots}, now_);
+        stream_->say_length(seq, static_cast<uint32_t>(packer_->messages()[m].size()));
         lengths_[m].reset();
       }
     }
-    receives_->flush([&](auto... args) { inbound_->on_placed(args..., now_); });
+    inbound_->take_news(now_);
     return is_any_left;
   }
-  void arrive(const Coming& one, sdr::RecvHandle handle) {
+  void arrive(const Coming& one, MessageSeq seq) {
     if (one.is_lost) {
       is_given_up_[one.message][one.slot] = true;
-      return inbound_->on_abandoned(handle, one.slot, 1, now_);
+      return;
     }
     has_come_[one.message][one.slot] = true;
-    receives_->place(handle.seq, one.slot, packer_->messages()[one.message][one.slot]);
+    stream_->place(seq, one.slot, packer_->messages()[one.message][one.slot]);
+  }
+  /// A sender gives up from the front, when what lies there has grown too old.
+  void abandon_front(uint32_t m) {
+    uint32_t& told = abandoned_[m];
+    uint32_t end = told;
+    for (uint32_t slot = told; slot < has_come_[m].size(); ++slot) {
+      if (!has_come_[m][slot] && !is_given_up_[m][slot]) break;
+      if (is_given_up_[m][slot]) end = slot + 1;
+    }
+    if (end > told) stream_->abandon(packer_->seq_of(m), 0, end);
+    told = end;
   }
   void collect() {
     for (const ByteRow& packet : lan_.drain(release_, now_)) {
@@ -236,12 +247,11 @@ class World {
   Prng random_;
   InboundOptions options_;
   std::optional<Packer> packer_;
-  std::optional<FakeReceives> receives_;
+  std::optional<SlotStream> stream_;
   Counters counters_;
   Drops drops_;
   LanPort lan_{16, limits::frame_bytes_max};
-  Release release_{
-      {.rate = Rate::from_gbps(8'000), .burst_bytes = 64 << 20}, lan_, counters_, drops_};
+  Release release_{{.rate = Rate::from_gbps(8'000), .burst_bytes = 64 << 20}, lan_, counters_};
   std::unique_ptr<Inbound> inbound_;
   Instant now_ = Instant::from_ns(1'000'000'000);
   Duration held_longest_;
@@ -251,6 +261,7 @@ class World {
   std::vector<std::vector<Coming>> coming_;       // by message
   std::vector<std::optional<Duration>> lengths_;  // when each message's length is heard
   std::vector<Instant> opened_;
+  std::vector<uint32_t> abandoned_;  // slots from the front that will not come, by message
   std::vector<std::vector<bool>> has_come_, is_given_up_;
   std::vector<Instant> whole_at_;
   std::vector<size_t> out_;
@@ -318,7 +329,7 @@ struct Bench {
                                                   .payload_bytes_max = 1024},
                                         .hold = 20_ms,
                                         .frames_max = 8})
-      : options(with), receives(with.slots), packer(1024, with.slots.data_slots_max) {
+      : options(with), stream(with.slots), packer(1024, with.slots.data_slots_max) {
     inbound->on_time(now);
   }
   void add(uint16_t bucket, uint32_t seq, size_t bytes = 500) {
@@ -327,8 +338,8 @@ struct Bench {
     packer.end_slot();
   }
   void place(uint32_t slot, bool is_marked = false) {
-    receives.place(MessageSeq(0), slot, packer.messages()[0][slot], is_marked);
-    receives.flush([&](auto... args) { inbound->on_placed(args..., now); });
+    stream.place(MessageSeq(0), slot, packer.messages()[0][slot], is_marked);
+    inbound->take_news(now);
   }
   size_t drain() { return lan.drain(release, now).size(); }
 
@@ -338,10 +349,10 @@ struct Bench {
   Counters counters;
   Drops drops;
   LanPort lan{8, 1500};
-  FakeReceives receives;
+  SlotStream stream;
   Packer packer;
-  Release release{{}, lan, counters, drops};
-  std::unique_ptr<Inbound> inbound = Inbound::make(options, receives, release, drops).value();
+  Release release{{}, lan, counters};
+  std::unique_ptr<Inbound> inbound = Inbound::make(options, stream.sink(), release, drops).value();
 };
 
 TEST(Inbound, nothing_of_an_old_epoch_leaves) {
@@ -349,8 +360,9 @@ TEST(Inbound, nothing_of_an_old_epoch_leaves) {
   for (uint32_t seq = 0; seq < 4; ++seq) bench.add(9, seq);
   bench.place(0);  // released, not yet out
   bench.place(2);  // held
-  bench.receives.reset();
-  bench.inbound->on_reset(bench.now);
+  bench.stream.reset();
+  EXPECT_TRUE(bench.inbound->has_news());
+  bench.inbound->take_news(bench.now);
   EXPECT_EQ(bench.drain(), 0u);
   const InboundAccounts all = bench.inbound->accounts();
   EXPECT_EQ(all.dropped[DropReason::epoch_over], 2u);
@@ -396,7 +408,7 @@ TEST(Inbound, memory_that_is_not_there_is_an_error_with_the_keys_to_change) {
   Bench bench;
   InboundOptions options = bench.options;
   options.slots = {.messages = 1 << 20, .data_slots_max = 1 << 24, .payload_bytes_max = 8192};
-  const auto made = Inbound::make(options, bench.receives, bench.release, bench.drops);
+  const auto made = Inbound::make(options, bench.stream.sink(), bench.release, bench.drops);
   ASSERT_FALSE(made.has_value());
   EXPECT_NE(made.error().sentence.find("`messages`"), std::string::npos);
 }

@@ -18,44 +18,66 @@ using namespace cw::literals;
 constexpr uint16_t bucket = 40'000;
 
 /// Frames go by an id of the test, kept where no order looks.
-struct Bench final : OrderSink {
+struct Bench {
   explicit Bench(uint32_t first_seq = 0, size_t frames_max = 64, uint32_t slot_frames_max = 1000)
-      : frames(frames_max),
+      : frames(frames_max, 2, drops),
         order({.messages = 2,
                .data_slots_max = 64,
                .slot_frames_max = slot_frames_max,
                .hold = 100_ms,
                .first_seq = BucketSeq(first_seq)},
-              frames, *this) {}
+              frames, frames_max) {}
 
   void take(uint32_t id, uint32_t seq, FrameOrder kind = FrameOrder::InTurn, uint32_t slot = 0) {
     take({.header = {20, bucket, seq, kind}, .slot = slot, .packet = {.slot = id}});
   }
   void take(const ParsedFrame& parsed) {
-    Frame* frame = frames.try_take();
+    Frame* frame = frames.try_take(parsed.place);
     ASSERT_NE(frame, nullptr);
     frame->parsed = parsed;
-    order.take(static_cast<uint32_t>(frames.index_of(frame)), now);
+    order.take(frames.index_of(*frame), now);
+    look();
   }
-  void on_released(uint32_t frame, Instant) override {
-    out.push_back(frames.at(frame).parsed.packet.slot);
-    frames.give_back(&frames.at(frame));
+  void on_settled(uint32_t slot_first, uint32_t slot_end) {
+    order.on_settled(0, slot_first, slot_end);
+    look();
   }
-  void on_refused(uint32_t frame, DropReason reason) override {
-    refused.emplace_back(frames.at(frame).parsed.packet.slot, reason);
-    frames.give_back(&frames.at(frame));
+  bool on_time(Instant at) {
+    const bool has_worked = order.on_time(at);
+    look();
+    return has_worked;
+  }
+  bool give_up_oldest() {
+    const bool has_worked = order.give_up_oldest();
+    look();
+    return has_worked;
+  }
+  /// What has become of frames since.
+  void look() {
+    for (; !order.released().is_empty(); order.released().drop_front()) {
+      const uint32_t frame = order.released().front();
+      out.push_back(frames.at(frame).parsed.packet.slot);
+      frames.leave(frame);
+    }
+    for (size_t reason = 0; reason < drop_reason_count; ++reason) {
+      for (; seen.values[reason] < frames.dropped().values[reason]; ++seen.values[reason]) {
+        refused.push_back(static_cast<DropReason>(reason));
+      }
+    }
   }
 
   using Ids = std::vector<uint32_t>;
   Instant now = Instant::from_ns(1'000'000'000);
+  Drops drops;
   FrameTable frames;
   Order order;
   Ids out;
-  std::vector<std::pair<uint32_t, DropReason>> refused;
+  std::vector<DropReason> refused;
+  Drops::Snapshot seen;
 };
 
 using Ids = Bench::Ids;
-using Refused = decltype(Bench::refused);
+using Refused = std::vector<DropReason>;
 
 TEST(Order, releases_in_turn_across_the_wrap) {
   Bench bench(uint32_t{0} - 3);
@@ -99,21 +121,20 @@ TEST(Order, a_number_twice_is_a_duplicate_and_a_lower_one_late) {
   bench.take(3, 0);
   bench.take(4, 1);
   EXPECT_EQ(bench.out, (Ids{3, 1}));
-  EXPECT_EQ(bench.refused,
-            (Refused{{2, DropReason::frame_duplicate}, {4, DropReason::frame_late}}));
+  EXPECT_EQ(bench.refused, (Refused{DropReason::frame_duplicate, DropReason::frame_late}));
 }
 
 TEST(Order, a_hole_is_given_up_when_all_before_its_follower_is_settled) {
   Bench bench;
   bench.take(3, 3, FrameOrder::InTurn, 7);
   bench.take(2, 2, FrameOrder::InTurn, 5);
-  bench.order.on_settled(0, 0, 5, bench.now);
+  bench.on_settled(0, 5);
   EXPECT_EQ(bench.out, Ids{});
-  bench.order.on_settled(0, 5, 6, bench.now);
+  bench.on_settled(5, 6);
   EXPECT_EQ(bench.out, (Ids{2, 3}));
   EXPECT_EQ(bench.order.counts().missed_exactly, 2u);
   bench.take(0, 0);
-  EXPECT_EQ(bench.refused, (Refused{{0, DropReason::frame_late}}));
+  EXPECT_EQ(bench.refused, (Refused{DropReason::frame_late}));
 }
 
 TEST(Order, what_comes_from_behind_the_front_is_not_held) {
@@ -131,8 +152,8 @@ TEST(Order, a_frame_is_held_for_so_long_and_takes_the_lower_ones_along) {
   bench.now += 60_ms;
   bench.take(3, 3);
   bench.take(8, 8);
-  EXPECT_FALSE(bench.order.on_time(bench.now + 39_ms));
-  EXPECT_TRUE(bench.order.on_time(bench.now + 40_ms));
+  EXPECT_FALSE(bench.on_time(bench.now + 39_ms));
+  EXPECT_TRUE(bench.on_time(bench.now + 40_ms));
   EXPECT_EQ(bench.out, (Ids{3, 5}));
   EXPECT_EQ(bench.order.counts().missed_by_time, 4u);
   EXPECT_EQ(bench.order.next_due(), bench.now + 100_ms);
@@ -143,16 +164,16 @@ TEST(Order, time_slept_is_not_time_held) {
   Bench bench;
   bench.take(5, 5);
   bench.order.rebase(1_s);
-  EXPECT_FALSE(bench.order.on_time(bench.now + 1'099_ms));
-  EXPECT_TRUE(bench.order.on_time(bench.now + 1'100_ms));
+  EXPECT_FALSE(bench.on_time(bench.now + 1'099_ms));
+  EXPECT_TRUE(bench.on_time(bench.now + 1'100_ms));
 }
 
 TEST(Order, gives_up_the_oldest_when_asked) {
   Bench bench;
-  EXPECT_FALSE(bench.order.give_up_oldest(bench.now));
+  EXPECT_FALSE(bench.give_up_oldest());
   bench.take(5, 5);
   bench.take({.header = {20, bucket + 1, 1}, .packet = {.slot = 7}});
-  EXPECT_TRUE(bench.order.give_up_oldest(bench.now));
+  EXPECT_TRUE(bench.give_up_oldest());
   EXPECT_EQ(bench.out, (Ids{5}));
   EXPECT_EQ(bench.order.counts().missed_by_need, 5u);
 }
@@ -175,10 +196,8 @@ TEST(Order, a_number_beyond_what_the_stream_can_hold_is_refused) {
   in_slot(7, 2 + 63 * 10, 1, 0);
   in_slot(8, 2, 0, 1);  // before the one that is out
   EXPECT_EQ(bench.out, (Ids{1}));
-  EXPECT_EQ(bench.refused, (Refused{{3, DropReason::frame_ahead},
-                                    {5, DropReason::frame_ahead},
-                                    {7, DropReason::frame_ahead},
-                                    {8, DropReason::frame_ahead}}));
+  EXPECT_EQ(bench.refused, (Refused{DropReason::frame_ahead, DropReason::frame_ahead,
+                                    DropReason::frame_ahead, DropReason::frame_ahead}));
 }
 
 // [C-49]
@@ -189,13 +208,13 @@ TEST(Order, a_number_that_was_a_lie_leaves_no_honest_frame_behind) {
   };
   in_slot(0, 0, 0);
   in_slot(9, 900, 1);
-  EXPECT_TRUE(bench.order.on_time(bench.now + 100_ms));
+  EXPECT_TRUE(bench.on_time(bench.now + 100_ms));
   in_slot(1, 1, 1);  // stands no later: late, as far as anybody can tell
   in_slot(2, 2, 2);
   in_slot(4, 4, 3);
   in_slot(3, 3, 3);
   EXPECT_EQ(bench.out, (Ids{0, 9, 2, 3, 4}));
-  EXPECT_EQ(bench.refused, (Refused{{1, DropReason::frame_late}}));
+  EXPECT_EQ(bench.refused, (Refused{DropReason::frame_late}));
 }
 
 // [C-49]
@@ -210,9 +229,8 @@ TEST(Order, a_bucket_that_a_damaged_number_has_led_astray_comes_back) {
   in_slot(98, 8, 2);  // held
   for (uint32_t i = 3; i < 10; ++i) in_slot(i, 999 + i, i);
   EXPECT_EQ(bench.out, (Ids{1, 2, 99, 98, 6, 7, 8, 9}));
-  EXPECT_EQ(bench.refused, (Refused{{3, DropReason::frame_ahead},
-                                    {4, DropReason::frame_ahead},
-                                    {5, DropReason::frame_ahead}}));
+  EXPECT_EQ(bench.refused,
+            (Refused{DropReason::frame_ahead, DropReason::frame_ahead, DropReason::frame_ahead}));
 }
 
 // [C-49]
@@ -250,15 +268,12 @@ TEST(Order, nothing_survives_a_reset) {
   Bench bench(7);
   bench.take(1, 9);
   bench.take(2, 8);
-  Ids dropped;
-  bench.order.reset([&](uint32_t frame) {
-    dropped.push_back(bench.frames.at(frame).parsed.packet.slot);
-    bench.frames.give_back(&bench.frames.at(frame));
-  });
-  EXPECT_EQ(dropped, (Ids{1, 2}));
+  bench.order.reset();
+  EXPECT_EQ(bench.frames.dropped()[DropReason::epoch_over], 2u);
+  EXPECT_EQ(bench.frames.lent_count(), 0u);
   EXPECT_EQ(bench.order.counts().held, 0u);
   EXPECT_EQ(bench.order.next_due(), Instant::never());
-  bench.order.on_settled(0, 0, 64, bench.now);
+  bench.on_settled(0, 64);
   bench.take(3, 7);
   EXPECT_EQ(bench.out, (Ids{3}));
 }
@@ -323,7 +338,7 @@ RC_GTEST_PROP(Order, is_that_of_a_sorted_map, ()) {
     if (random.chance(0.1)) {
       const auto is_held = [&](const auto& one) { return models[one.second].holds(one.first); };
       const auto oldest = std::ranges::find_if(age, is_held);
-      RC_ASSERT(bench.order.give_up_oldest(bench.now) == (oldest != age.end()));
+      RC_ASSERT(bench.give_up_oldest() == (oldest != age.end()));
       if (oldest != age.end()) models[oldest->second].give_up(oldest->first);
     }
     RC_ASSERT(bench.order.counts().held == models[0].held.size() + models[1].held.size());

@@ -15,28 +15,45 @@ namespace {
 
 using namespace cw::literals;
 
-struct Source final : FrameSource {
-  void copy(uint32_t frame, uint8_t* to) override { std::ranges::copy(packets[frame], to); }
-  void on_out(uint32_t frame) override { out.push_back(frame); }
-  void on_dropped(uint32_t frame, DropReason reason) override {
-    dropped.emplace_back(frame, reason);
+/// Frames of one stream, each of a packet of its own, in a slot of its own.
+struct Frames {
+  void push(Release& release, ByteRow packet, FrameOrder order = FrameOrder::InTurn,
+            bool is_marked = false) {
+    const auto slot = static_cast<uint32_t>(packets.size());
+    const auto bytes = static_cast<uint16_t>(packet.size());
+    std::ranges::copy(packet, memory.begin() + slot * slot_bytes + slot_header_bytes);
+    row.slots[slot].used = bytes;
+    Frame* const frame = table.try_take(0);
+    CW_ASSERT(frame != nullptr && slot < slots_max);
+    frame->parsed = {.header = {bytes, 0, 0, order}, .packet = {.slot = slot}};
+    frame->parsed.is_marked = is_marked;
+    packets.push_back(std::move(packet));
+    release.push(lane, table.index_of(*frame));
   }
+  size_t out() const { return table.out_count(); }
+  uint64_t dropped(DropReason reason) const { return table.dropped()[reason]; }
+  uint64_t dropped() const { return table.dropped().sum(); }
+
+  static constexpr uint32_t slots_max = 1024, slot_bytes = 2048;
+  Drops drops;
+  FrameTable table{slots_max, 1, drops};
+  SlotRows rows{1, slots_max};
+  ByteRow memory = ByteRow(slots_max * slot_bytes);
+  SlotRow& row = rows.begin(0);
+  Release::Lane lane{table, rows, slots_max};
   std::vector<ByteRow> packets;
-  std::vector<uint32_t> out;
-  std::vector<std::pair<uint32_t, DropReason>> dropped;
+
+  Frames() {
+    row.memory = memory.data();
+    row.payload_bytes = slot_bytes;
+  }
 };
 
-using Dropped = decltype(Source::dropped);
-using Frames = std::vector<uint32_t>;
-
 struct Bench {
-  explicit Bench(ReleaseOptions options = {}) : release(options, lan, counters, drops) {}
+  explicit Bench(ReleaseOptions options = {}) : release(options, lan, counters) {}
 
   void push(ByteRow packet, FrameOrder order = FrameOrder::InTurn, bool is_marked = false) {
-    const auto bytes = static_cast<uint16_t>(packet.size());
-    source.packets.push_back(std::move(packet));
-    release.push(lane, static_cast<uint32_t>(source.packets.size() - 1),
-                 {.header = {bytes, 0, 0, order}, .is_marked = is_marked});
+    frames.push(release, std::move(packet), order, is_marked);
   }
   void push(size_t bytes, FrameOrder order = FrameOrder::InTurn) {
     push(ip_packet(random, bytes), order);
@@ -49,9 +66,7 @@ struct Bench {
   Instant now = Instant::from_ns(1'000'000'000);
   LanPort lan{8, 1500};
   Counters counters;
-  Drops drops;
-  Source source;
-  Release::Lane lane{source, 64};
+  Frames frames;
   Release release;
 };
 
@@ -63,9 +78,9 @@ TEST(Release, frames_leave_as_they_came_those_without_order_first) {
   bench.push(100);
   bench.push(200, FrameOrder::Behind);
   bench.push(300, FrameOrder::AtOnce);
-  const auto& sent = bench.source.packets;
+  const auto& sent = bench.frames.packets;
   EXPECT_EQ(bench.collect(), (std::vector<ByteRow>{sent[2], sent[0], sent[1]}));
-  EXPECT_EQ(bench.source.out, (Frames{2, 0, 1}));
+  EXPECT_EQ(bench.frames.out(), 3u);
   EXPECT_EQ(bench.release.next_due(), Instant::never());
   EXPECT_EQ(bench.count(Counter::frames_out), 3u);
 }
@@ -120,8 +135,8 @@ TEST(Release, what_the_port_has_no_packet_for_waits_and_is_dropped_in_the_end) {
   bench.now += 10_ms + 1_ns;
   bench.lan.lock(0);
   EXPECT_EQ(bench.collect().size(), 0u);
-  EXPECT_EQ(bench.source.dropped, (Dropped{{1, DropReason::lan_queue_full}}));
-  EXPECT_EQ(bench.drops.read_any_thread(DropReason::lan_queue_full), 1u);
+  EXPECT_EQ(bench.frames.dropped(DropReason::lan_queue_full), 1u);
+  EXPECT_EQ(bench.frames.drops.read_any_thread(DropReason::lan_queue_full), 1u);
 }
 
 TEST(Release, time_slept_is_not_time_queued) {
@@ -166,7 +181,7 @@ TEST(Release, marks_above_half_of_the_queue_whoever_understands) {
   ASSERT_EQ(out.size(), 3u);
   EXPECT_TRUE(is_sound_with(out[0], ecn_ce));
   EXPECT_TRUE(is_sound_with(out[1], ecn_ce));
-  EXPECT_EQ(out[2], bench.source.packets[2]);
+  EXPECT_EQ(out[2], bench.frames.packets[2]);
   EXPECT_EQ(bench.count(Counter::frames_marked), 2u);
   EXPECT_EQ(bench.count(Counter::marks_lost), 0u);
 }
@@ -181,8 +196,8 @@ TEST(Release, passes_the_mark_of_the_wan_on) {
   ASSERT_EQ(out.size(), 5u);
   EXPECT_TRUE(is_sound_with(out[0], ecn_ce));
   EXPECT_TRUE(is_sound_with(out[1], ecn_ce));
-  EXPECT_EQ(out[2], bench.source.packets[2]);
-  EXPECT_EQ(out[3], bench.source.packets[3]);
+  EXPECT_EQ(out[2], bench.frames.packets[2]);
+  EXPECT_EQ(out[3], bench.frames.packets[3]);
   EXPECT_EQ(out[4], v6_packet(ecn_ce, 9));
   EXPECT_EQ(bench.count(Counter::frames_marked), 3u);
   EXPECT_EQ(bench.count(Counter::marks_lost), 1u);
@@ -193,7 +208,7 @@ TEST(Release, takes_one_hop_off_where_asked) {
   bench.push(v6_packet(0, 9));
   bench.push(v6_packet(0, 1));
   EXPECT_EQ(bench.collect(), (std::vector<ByteRow>{v6_packet(0, 8)}));
-  EXPECT_EQ(bench.source.dropped, (Dropped{{1, DropReason::ttl_expired}}));
+  EXPECT_EQ(bench.frames.dropped(DropReason::ttl_expired), 1u);
 }
 
 TEST(Release, what_the_lan_cannot_take_is_dropped_and_costs_no_packet) {
@@ -208,64 +223,51 @@ TEST(Release, what_the_lan_cannot_take_is_dropped_and_costs_no_packet) {
   bench.push(v6);
   bench.push(1500);
   EXPECT_EQ(bench.collect().size(), 1u);
-  EXPECT_EQ(bench.source.dropped, (Dropped{{0, DropReason::frame_too_big},
-                                           {1, DropReason::frame_malformed},
-                                           {2, DropReason::frame_malformed},
-                                           {3, DropReason::frame_malformed}}));
+  EXPECT_EQ(bench.frames.dropped(DropReason::frame_too_big), 1u);
+  EXPECT_EQ(bench.frames.dropped(DropReason::frame_malformed), 3u);
+  EXPECT_EQ(bench.frames.dropped(), 4u);
   EXPECT_EQ(bench.lan.free_count(), 8u);
 }
 
 TEST(Release, a_stream_that_floods_takes_no_share_from_others) {
   Bench bench(slow);
-  Source other;
-  Release::Lane lane(other, 64);
+  Frames other;
   for (int i = 0; i < 60; ++i) bench.push(1500, FrameOrder::AtOnce);
-  for (uint32_t i = 0; i < 30; ++i) {
-    other.packets.push_back(ip_packet(bench.random, 1500));
-    bench.release.push(lane, i, {.header = {1500}});
-  }
+  for (int i = 0; i < 30; ++i) other.push(bench.release, ip_packet(bench.random, 1500));
   for (int i = 0; i < 40; ++i, bench.now += 1_ms) bench.collect();
-  EXPECT_NEAR(static_cast<double>(other.out.size()), 20, 6);  // rounds are of six frames
-  EXPECT_EQ(bench.source.out.size() + other.out.size(), 40u);
+  EXPECT_NEAR(static_cast<double>(other.out()), 20, 6);  // rounds are of six frames
+  EXPECT_EQ(bench.frames.out() + other.out(), 40u);
   // What is not wanted is not saved up, and nobody waits for it.
   for (int i = 0; i < 50; ++i, bench.now += 1_ms) bench.collect();
-  EXPECT_EQ(other.out.size(), 30u);
-  EXPECT_EQ(bench.source.out.size(), 60u);
+  EXPECT_EQ(other.out(), 30u);
+  EXPECT_EQ(bench.frames.out(), 60u);
   EXPECT_EQ(bench.release.next_due(), Instant::never());
 }
 
 TEST(Release, shares_are_of_bytes_not_of_frames) {
   Bench bench(slow);
-  Source other;
-  Release::Lane lane(other, 64);
+  Frames other;
   for (int i = 0; i < 10; ++i) bench.push(1500);
-  for (uint32_t i = 0; i < 60; ++i) {
-    other.packets.push_back(ip_packet(bench.random, 300));
-    bench.release.push(lane, i, {.header = {300}});
-  }
+  for (int i = 0; i < 60; ++i) other.push(bench.release, ip_packet(bench.random, 300));
   for (int i = 0; i < 65; ++i, bench.now += 200_us) bench.collect();
-  EXPECT_NEAR(static_cast<double>(other.out.size()), 31, 1);
-  EXPECT_NEAR(static_cast<double>(bench.source.out.size()), 7, 1);
+  EXPECT_NEAR(static_cast<double>(other.out()), 31, 1);
+  EXPECT_NEAR(static_cast<double>(bench.frames.out()), 7, 1);
 }
 
 TEST(Release, forgets_one_source_and_keeps_the_order_of_the_others) {
   Bench bench(slow);
-  Source other;
-  Release::Lane lane(other, 64);
-  other.packets = {ip_packet(bench.random, 700), ip_packet(bench.random, 800)};
+  Frames other;
   bench.push(1500);
-  bench.release.push(lane, 0, {.header = {700}});
+  other.push(bench.release, ip_packet(bench.random, 700));
   bench.push(1500);
-  bench.release.push(lane, 1, {.header = {800}});
+  other.push(bench.release, ip_packet(bench.random, 800));
   bench.push(100, FrameOrder::AtOnce);
-  bench.release.forget(bench.lane);
-  EXPECT_EQ(bench.source.dropped, (Dropped{{2, DropReason::epoch_over},
-                                           {0, DropReason::epoch_over},
-                                           {1, DropReason::epoch_over}}));
-  bench.collect();
+  bench.release.forget(bench.frames.lane);
+  EXPECT_EQ(bench.frames.dropped(DropReason::epoch_over), 3u);
+  EXPECT_EQ(bench.frames.table.lent_count(), 0u);
+  EXPECT_EQ(bench.collect(), (std::vector<ByteRow>{other.packets[0]}));
   bench.now += 1_ms;
-  bench.collect();
-  EXPECT_EQ(other.out, (Frames{0, 1}));
+  EXPECT_EQ(bench.collect(), (std::vector<ByteRow>{other.packets[1]}));
 }
 
 }  // namespace

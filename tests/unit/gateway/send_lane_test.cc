@@ -23,7 +23,7 @@ ClassOptions class_of_a_tenth() {
 
 struct Site {
   explicit Site(const ClassOptions& options = class_of_a_tenth(), const SlotWire::Shape& shape = {})
-      : wire(shape), lane(SendLane::make(options, wire.stream(), wire.counters(), drops).value()) {
+      : wire(shape), lane(SendLane::make(options, wire.source(), wire.counters(), drops).value()) {
     lane.set_rate(80_Mbps, 80_Mbps);
     wire.start(shape.payload_bytes, start);
     lane.restart(start);
@@ -97,7 +97,7 @@ TEST(SendLane, keeps_little_in_the_stream_and_no_more_than_queue_allows) {
               i < 99 ? DropReason::no_class : DropReason::wan_queue_full);
     site.end_turn();
   }
-  EXPECT_EQ(site.wire.stream().waiting_bytes(), 30 * 1016u) << "3 ms, the last of it begun";
+  EXPECT_EQ(site.wire.source().waiting_bytes(), 30 * 1016u) << "3 ms, the last of it begun";
   EXPECT_LE(site.lane.waiting_bytes(), 100'000u);
   EXPECT_EQ(site.dropped(DropReason::wan_queue_full), 200u - 30 - 69);
   EXPECT_TRUE(site.adds_up());
@@ -210,7 +210,7 @@ TEST(SendLane, a_slow_link_still_has_room_for_a_few_frames) {
 TEST(SendLane, takes_nothing_for_a_peer_that_is_down) {
   SlotWire wire({});
   Drops drops;
-  SendLane lane = SendLane::make(class_of_a_tenth(), wire.stream(), wire.counters(), drops).value();
+  SendLane lane = SendLane::make(class_of_a_tenth(), wire.source(), wire.counters(), drops).value();
   ByteVector packet = packet_of(100);
   DropReason why{};
   EXPECT_FALSE(lane.try_offer({.bytes = 100}, packet, start, why));

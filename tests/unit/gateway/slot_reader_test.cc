@@ -8,81 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/gateway/slots.h"
+#include "tests/unit/gateway/reader_bench.h"
 
 namespace cw::gateway::test {
 namespace {
 
 using namespace cw::literals;
 
-/// Keeps what was read, and lets it go.
-struct Collected final : FrameSink {
-  struct One {
-    ParsedFrame frame;
-    ByteRow packet;
-  };
-  Frame* try_take(Instant) override { return is_full ? nullptr : &taken; }
-  void on_frame(Frame& whole, Instant) override {
-    const ParsedFrame& frame = whole.parsed;
-    ByteRow packet(frame.header.bytes);
-    reader->copy(frame, packet.data());
-    frames.push_back({frame, packet});
-    if (!keeps) reader->done(frame);
-  }
-  void on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end, Instant) override {
-    EXPECT_LT(slot_first, slot_end);
-    settled.emplace_back(place, slot_first, slot_end);
-  }
-  SlotReader* reader = nullptr;
-  bool keeps = false, is_full = false;
-  Frame taken;
-  std::vector<One> frames;
-  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> settled;
-};
-
-/// A reader of slots of 256 bytes: 248 of the stream in each.
-struct Bench {
-  explicit Bench(SlotReaderOptions with = {.messages = 2,
-                                           .data_slots_max = 70,
-                                           .payload_bytes_max = 256,
-                                           .stall = 10_ms},
-                 MessageSeq first_seq = {})
-      : options(with),
-        receives(with, first_seq),
-        packer(with.payload_bytes_max, with.data_slots_max, first_seq),
-        memory(with.messages * with.message_bytes(), 0xdd),
-        reader(with, memory, receives, sink, drops) {
-    sink.reader = &reader;
-    reader.on_time(now);
-  }
-  TestFrame add(size_t bytes, FrameHeader header = {.order = FrameOrder::AtOnce}) {
-    TestFrame frame{header, ip_packet(random, bytes)};
-    packer.add(frame);
-    return frame;
-  }
-  void place(uint32_t message, uint32_t slot) {
-    place_bytes(message, slot, packer.messages()[message][slot]);
-  }
-  void place_bytes(uint32_t message, uint32_t slot, const ByteRow& bytes) {
-    receives.place(packer.seq_of(message), slot, bytes);
-    receives.flush([&](auto... args) { reader.on_placed(args..., now); });
-  }
-  sdr::RecvHandle handle(uint32_t message) {
-    return receives.handle_of(packer.seq_of(message)).value();
-  }
-  size_t count() const { return sink.frames.size(); }
-  uint64_t dropped(DropReason reason) const { return drops.read_any_thread(reason); }
-
-  SlotReaderOptions options;
-  Instant now = Instant::from_ns(1'000'000);
-  Prng random{7};
-  Drops drops;
-  Collected sink;
-  FakeReceives receives;
-  Packer packer;
-  ByteRow memory;
-  SlotReader reader;
-};
+using Bench = ReaderBench;
 
 TEST(SlotReader, reads_the_frames_of_one_slot_in_their_order) {
   Bench bench;
@@ -90,26 +23,32 @@ TEST(SlotReader, reads_the_frames_of_one_slot_in_their_order) {
   bench.packer.end_slot();
   bench.place(0, 0);
   ASSERT_EQ(bench.count(), 2u);
-  EXPECT_EQ(bench.sink.frames[0].packet, first.packet);
-  EXPECT_EQ(bench.sink.frames[1].packet, second.packet);
-  EXPECT_EQ(bench.sink.frames[1].frame.header, second.header);
+  EXPECT_EQ(bench.frames[0].packet, first.packet);
+  EXPECT_EQ(bench.frames[1].packet, second.packet);
+  EXPECT_EQ(bench.frames[1].frame.header, second.header);
 }
 
 TEST(SlotReader, goes_on_behind_a_frame_that_nobody_has_room_for) {
-  Bench bench;
+  Bench bench({.messages = 2, .data_slots_max = 70, .payload_bytes_max = 256}, {}, 1);
+  bench.add(100);
+  bench.packer.end_message();
   bench.add(100), bench.add(300);
   bench.packer.end_message();
-  bench.sink.is_full = true;
+  bench.keeps = true;
   bench.place(0, 0);
-  EXPECT_EQ(bench.count(), 0u);
-  bench.sink.is_full = false;
-  bench.place(0, 1);
-  ASSERT_EQ(bench.count(), 1u);
-  // expect: it came whole, so it is none of those given up, and nothing of it is lent
-  bench.reader.on_length(bench.handle(0), {.slots = 2, .frames = 2}, bench.now);
+  bench.place(1, 0);
+  EXPECT_EQ(bench.count(), 1u);
+  EXPECT_EQ(bench.dropped(DropReason::hold_memory), 1u);
+  bench.table.leave(bench.frames[0].index);
+  bench.keeps = false;
+  bench.place(1, 1);
+  ASSERT_EQ(bench.count(), 2u);
+  // expect: the other came whole too, so it is none of those given up, and nothing of it is lent
+  bench.say_length(0, 1, 1);
+  bench.say_length(1, 2, 2);
   EXPECT_EQ(bench.reader.given_up_count(), 0u);
-  EXPECT_TRUE(bench.reader.on_time(bench.now));
-  EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
+  EXPECT_TRUE(bench.turn());
+  EXPECT_FALSE(bench.is_open(1));
 }
 
 TEST(SlotReader, lends_the_memory_that_was_used_last_first) {
@@ -121,8 +60,8 @@ TEST(SlotReader, lends_the_memory_that_was_used_last_first) {
     return header ? header->seq.value() : UINT32_MAX;
   };
   const auto end = [&](uint32_t message) {
-    bench.reader.on_length(bench.handle(message), {.slots = 1, .frames = 1}, bench.now);
-    bench.reader.on_time(bench.now);
+    bench.say_length(message, 1, 1);
+    bench.turn();
   };
   // given: two messages with memory, whatever their order, that end one after the other
   bench.place(1, 0), bench.place(0, 0);
@@ -148,7 +87,7 @@ TEST(SlotReader, joins_a_frame_from_slots_in_any_order) {
       bench.place(0, slot);
     }
     ASSERT_EQ(bench.count(), 1u);
-    EXPECT_EQ(bench.sink.frames[0].packet, frame.packet);
+    EXPECT_EQ(bench.frames[0].packet, frame.packet);
   } while (std::ranges::next_permutation(order).found);
 }
 
@@ -162,7 +101,7 @@ TEST(SlotReader, a_frame_header_may_straddle_at_every_byte) {
       bench.place(0, is_backwards ? 1 : 0);
       bench.place(0, is_backwards ? 0 : 1);
       ASSERT_EQ(bench.count(), 2u);
-      EXPECT_EQ(bench.sink.frames[1].packet, frame.packet) << cut;
+      EXPECT_EQ(bench.frames[1].packet, frame.packet) << cut;
     }
   }
 }
@@ -171,37 +110,32 @@ TEST(SlotReader, a_frame_header_may_straddle_at_every_byte) {
 TEST(SlotReader, a_slot_says_no_more_than_its_packet_brought) {
   Bench bench;
   for (int i = 0; i < 3; ++i) bench.add(200), bench.packer.end_slot();
-  const sdr::RecvHandle handle = bench.handle(0);
   const auto& slots = bench.packer.messages()[0];
   const auto place = [&](uint32_t slot, size_t bytes) {
-    bench.receives.place(handle.seq, slot, std::span(slots[slot]).first(bytes));
+    bench.stream.place(bench.packer.seq_of(0), slot, std::span(slots[slot]).first(bytes));
   };
   place(0, slot_header_bytes - 1);
   place(1, slots[1].size() - 1);
   place(2, slots[2].size());
-  bench.receives.flush(
-      [&](sdr::RecvHandle each, uint32_t first, uint32_t end, const uint64_t* placed) {
-        bench.reader.on_placed(each, first, end, placed, bench.now);
-      });
+  bench.read();
   EXPECT_EQ(bench.count(), 1u);
   EXPECT_EQ(bench.drops.read_any_thread(DropReason::slot_short), 2u);
 }
 
 TEST(SlotReader, a_message_that_nobody_reads_any_more_is_posted_anew) {
   Bench bench;
-  bench.sink.keeps = true;
+  bench.keeps = true;
   bench.add(50);
   bench.packer.end_message();
-  const MessageSeq seq = bench.packer.seq_of(0);
   bench.place(0, 0);
-  bench.reader.on_length(bench.handle(0), {1}, bench.now);
-  EXPECT_FALSE(bench.reader.on_time(bench.now));  // the frame is lent
-  EXPECT_TRUE(bench.receives.is_open(seq));
-  bench.reader.done(bench.sink.frames[0].frame);
+  bench.say_length(0, 1);
+  EXPECT_FALSE(bench.turn());  // the frame is lent
+  EXPECT_TRUE(bench.is_open(0));
+  bench.table.leave(bench.frames[0].index);
   EXPECT_LE(bench.reader.next_due(), bench.now);
-  EXPECT_TRUE(bench.reader.on_time(bench.now));
-  EXPECT_FALSE(bench.receives.is_open(seq));
-  EXPECT_EQ(bench.receives.posted_count(), 2u);
+  EXPECT_TRUE(bench.turn());
+  EXPECT_FALSE(bench.is_open(0));
+  EXPECT_EQ(bench.stream.posted_count(), 2u);
   EXPECT_EQ(bench.reader.next_due(), Instant::never());
 }
 
@@ -210,52 +144,54 @@ TEST(SlotReader, a_message_without_a_length_is_kept) {
   bench.add(50);
   bench.packer.end_message();
   bench.place(0, 0);
-  bench.reader.on_time(bench.now);
-  EXPECT_TRUE(bench.receives.is_open(bench.packer.seq_of(0)));
+  bench.turn();
+  EXPECT_TRUE(bench.is_open(0));
 }
 
 TEST(SlotReader, an_empty_message_is_over_with_its_length) {
   Bench bench;
-  bench.reader.on_length(bench.handle(0), {0}, bench.now);
-  EXPECT_TRUE(bench.reader.on_time(bench.now));
-  EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
+  bench.say_length(0, 0);
+  EXPECT_TRUE(bench.turn());
+  EXPECT_FALSE(bench.is_open(0));
 }
 
-TEST(SlotReader, bits_beyond_the_end_of_a_message_mean_nothing) {
+TEST(SlotReader, slots_beyond_the_end_of_a_message_mean_nothing) {
   Bench bench;
   const TestFrame frame = bench.add(50);
+  bench.packer.end_slot();
+  bench.add(50);
   bench.packer.end_message();
-  bench.reader.on_length(bench.handle(0), {1}, bench.now);
-  const sdr::RecvHandle handle = bench.handle(0);
-  bench.receives.place(handle.seq, 0, bench.packer.messages()[0][0]);
-  const std::vector<uint64_t> all(2, ~uint64_t{0});
-  bench.reader.on_placed(handle, 0, 2, all.data(), bench.now);
+  const auto& slots = bench.packer.messages()[0];
+  for (uint32_t slot : {0u, 1u}) bench.stream.place(bench.packer.seq_of(0), slot, slots[slot]);
+  bench.say_length(0, 1);
   ASSERT_EQ(bench.count(), 1u);
-  EXPECT_EQ(bench.sink.frames[0].packet, frame.packet);
+  EXPECT_EQ(bench.frames[0].packet, frame.packet);
   EXPECT_EQ(bench.drops.snapshot_any_thread().sum(), 0u);
 }
 
 TEST(SlotReader, the_front_stops_at_what_is_awaited) {
   Bench bench;
-  for (int i = 0; i < 4; ++i) bench.add(200), bench.packer.end_slot();
+  const auto add = [&](uint32_t seq) { bench.add(200, {.bucket = 9, .bucket_seq = seq}); };
+  for (const uint32_t seq : {0u, 1u, 2u, 3u}) add(seq), bench.packer.end_slot();
   bench.place(0, 0);
   bench.place(0, 2);
   bench.place(0, 3);
-  using Passed = decltype(bench.sink.settled);
-  EXPECT_EQ(bench.sink.settled, (Passed{{0, 0, 1}}));
-  bench.reader.on_abandoned(bench.handle(0), 1, 1, bench.now);
-  EXPECT_EQ(bench.sink.settled, (Passed{{0, 0, 1}, {0, 1, 4}}));
+  EXPECT_EQ(bench.count(), 1u) << "the second may come yet";
+  bench.abandon(0, 0, 2);
+  EXPECT_EQ(bench.count(), 3u);
+  EXPECT_EQ(bench.order.counts().missed_exactly, 1u);
 }
 
 TEST(SlotReader, a_frame_that_loses_a_slot_is_given_up_whichever_comes_first) {
-  for (const bool is_abandoned_first : {false, true}) {
+  for (const bool is_lost_first : {false, true}) {
     Bench bench;
     bench.add(600);
     bench.packer.end_slot();
-    if (is_abandoned_first) bench.reader.on_abandoned(bench.handle(0), 1, 1, bench.now);
+    const ByteRow nothing(256);
+    if (is_lost_first) bench.place_bytes(0, 1, nothing);
     bench.place(0, 0);
     bench.place(0, 2);
-    if (!is_abandoned_first) bench.reader.on_abandoned(bench.handle(0), 1, 1, bench.now);
+    if (!is_lost_first) bench.abandon(0, 0, 2);
     EXPECT_EQ(bench.count(), 0u);
     EXPECT_EQ(bench.dropped(DropReason::frame_partial), 1u);
   }
@@ -265,13 +201,13 @@ TEST(SlotReader, a_message_that_is_given_up_to_its_end_waits_for_no_length) {
   Bench bench;
   for (int i = 0; i < 3; ++i) bench.add(200), bench.packer.end_slot();
   bench.place(0, 0);
-  bench.reader.on_abandoned(bench.handle(0), 0, 70, bench.now);
-  bench.reader.on_time(bench.now);
-  EXPECT_TRUE(bench.receives.is_open(MessageSeq(0))) << "its slots were too old, its length comes";
-  bench.reader.on_abandoned(bench.handle(0), 70, CW_UNKNOWN, bench.now);
-  bench.reader.on_time(bench.now);
-  EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
-  EXPECT_TRUE(bench.receives.is_open(MessageSeq(2)));
+  bench.abandon(0, 0, 70);
+  bench.turn();
+  EXPECT_TRUE(bench.is_open(0)) << "its slots were too old, its length comes";
+  bench.abandon(0, 70, slots_unknown);
+  bench.turn();
+  EXPECT_FALSE(bench.is_open(0));
+  EXPECT_TRUE(bench.is_open(2));
   EXPECT_EQ(bench.count(), 1u);
 }
 
@@ -279,7 +215,7 @@ TEST(SlotReader, a_message_over_before_its_length_is_heard_is_counted_as_such) {
   Bench bench;
   for (int i = 0; i < 3; ++i) bench.add(200), bench.packer.end_slot();
   bench.place(0, 0);
-  bench.reader.on_abandoned(bench.handle(0), 0, CW_UNKNOWN, bench.now);
+  bench.abandon(0, 0, slots_unknown);
   EXPECT_EQ(bench.reader.unheard_count(), 1u);
   EXPECT_EQ(bench.reader.given_up_count(), 0u);
 }
@@ -291,7 +227,7 @@ TEST(SlotReader, a_frame_from_behind_the_front_knows_that_all_before_it_is_settl
   bench.place(0, 0);
   bench.place(0, 1);
   ASSERT_EQ(bench.count(), 1u);
-  EXPECT_TRUE(bench.sink.frames[0].frame.is_settled);
+  EXPECT_TRUE(bench.frames[0].frame.is_settled);
 }
 
 TEST(SlotReader, a_slot_with_a_header_that_cannot_be_is_dropped) {
@@ -328,7 +264,7 @@ TEST(SlotReader, goes_on_behind_a_frame_header_that_cannot_be) {  // [C-48]
   bench.place(0, 1);
   EXPECT_EQ(bench.dropped(DropReason::frame_header), 1u);
   ASSERT_EQ(bench.count(), 1u);
-  EXPECT_EQ(bench.sink.frames[0].packet, good.packet);
+  EXPECT_EQ(bench.frames[0].packet, good.packet);
 }
 
 TEST(SlotReader, a_tail_must_end_where_the_next_frame_begins) {
@@ -363,12 +299,12 @@ TEST(SlotReader, a_frame_does_not_reach_beyond_its_message) {  // [C-47]
     Bench bench;
     bench.add(300);
     bench.packer.end_slot();
-    if (is_length_first) bench.reader.on_length(bench.handle(0), {1}, bench.now);
+    if (is_length_first) bench.say_length(0, 1);
     bench.place(0, 0);
-    if (!is_length_first) bench.reader.on_length(bench.handle(0), {1}, bench.now);
+    if (!is_length_first) bench.say_length(0, 1);
     EXPECT_EQ(bench.dropped(DropReason::frame_cut), 1u);
-    EXPECT_TRUE(bench.reader.on_time(bench.now));
-    EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
+    EXPECT_TRUE(bench.turn());
+    EXPECT_FALSE(bench.is_open(0));
   }
 }
 
@@ -379,32 +315,29 @@ TEST(SlotReader, gives_up_the_holes_of_a_message_that_stalls_its_sender) {
   bench.add(50);
   bench.packer.end_message();
   bench.place(1, 0);
-  bench.reader.on_length(bench.handle(0), {1}, bench.now);
-  bench.reader.on_length(bench.handle(1), {1}, bench.now);
-  bench.reader.on_time(bench.now);
+  bench.say_length(0, 1);
+  bench.say_length(1, 1);
+  bench.turn();
   EXPECT_EQ(bench.reader.next_due(), bench.now + 10_ms);
-  bench.reader.on_time(bench.now + 9_ms);
-  EXPECT_TRUE(bench.receives.is_open(MessageSeq(0)));
-  bench.reader.on_time(bench.now + 10_ms);
-  bench.reader.on_time(bench.now + 10_ms);
-  EXPECT_FALSE(bench.receives.is_open(MessageSeq(0)));
-  EXPECT_TRUE(bench.receives.is_open(MessageSeq(2)));
+  bench.turn(bench.now + 9_ms);
+  EXPECT_TRUE(bench.is_open(0));
+  bench.turn(bench.now + 10_ms);
+  bench.turn(bench.now + 10_ms);
+  EXPECT_FALSE(bench.is_open(0));
+  EXPECT_TRUE(bench.is_open(2));
   EXPECT_EQ(bench.reader.stalled_slot_count(), 1u);
 }
 
 TEST(SlotReader, a_new_epoch_begins_with_empty_messages) {
   Bench bench;
-  bench.sink.keeps = true;
+  bench.keeps = true;
   bench.add(300);
   bench.packer.end_slot();
-  const sdr::RecvHandle old = bench.handle(0);
   bench.place(0, 0);
-  bench.receives.reset();
-  bench.reader.on_reset();
-  const uint64_t all = ~uint64_t{0};
-  bench.reader.on_placed(old, 0, 1, &all, bench.now);
-  EXPECT_TRUE(bench.reader.on_time(bench.now));
-  EXPECT_EQ(bench.receives.posted_count(), 2u);
+  bench.stream.reset();
+  bench.reader.reset();
+  EXPECT_TRUE(bench.turn());
+  EXPECT_EQ(bench.stream.posted_count(), 2u);
   bench.place(0, 1);
   EXPECT_EQ(bench.count(), 0u);
   bench.place(0, 0);
@@ -433,14 +366,14 @@ RC_GTEST_PROP(SlotReader, survives_slots_of_any_content, ()) {
       for (size_t at = 8; at + 2 < payload; at += 2) {
         if (random.chance(0.7)) bytes[at] = static_cast<uint8_t>(random.below(2));
       }
-      if (random.chance(0.05)) bench.reader.on_abandoned(bench.handle(message), slot, 1, {});
+      if (random.chance(0.005)) bench.abandon(message, 0, slot + 1);
       bench.place_bytes(message, slot, bytes);
     }
-    bench.reader.on_length(bench.handle(message), {static_cast<uint32_t>(random.below(70))}, {});
-    bench.reader.on_time({});
-    RC_ASSERT(!bench.receives.is_open(bench.packer.seq_of(message)));
+    bench.say_length(message, static_cast<uint32_t>(random.below(65)));
+    bench.turn();
+    RC_ASSERT(!bench.is_open(message));
   }
-  for (const auto& [frame, packet] : bench.sink.frames) {
+  for (const auto& [index, frame, packet] : bench.frames) {
     RC_ASSERT(packet.size() == frame.header.bytes);
     RC_ASSERT(frame.packet.slot < 64u);
   }
@@ -481,14 +414,14 @@ RC_GTEST_PROP(SlotReader, every_frame_comes_whole_with_its_last_slot, ()) {
       }
       RC_ASSERT(bench.count() == expected);
     }
-    bench.reader.on_length(bench.handle(message), {count}, bench.now);
-    bench.reader.on_time(bench.now);
+    bench.say_length(message, count);
+    bench.turn();
   }
   RC_ASSERT(expected == frames.size());
   RC_ASSERT(bench.drops.snapshot_any_thread().sum() == 0u);
   std::vector<ByteRow> sent, came;
   for (const auto& frame : frames) sent.push_back(frame.packet);
-  for (const auto& frame : bench.sink.frames) came.push_back(frame.packet);
+  for (const auto& frame : bench.frames) came.push_back(frame.packet);
   std::ranges::sort(sent);
   std::ranges::sort(came);
   RC_ASSERT(sent == came);

@@ -10,8 +10,9 @@
 
 #include "dataplane/core/counters.h"
 #include "dataplane/port/sim/network.h"
-#include "dataplane/sdr/packet_stock.h"
-#include "dataplane/sdr/send_stream.h"
+#include "dataplane/sdr/source.h"
+#include "dataplane/sdr/stream/send/packet_stock.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
 #include "dataplane/wire/slot.h"
 
 namespace cw::gateway::test {
@@ -46,7 +47,7 @@ class SlotWire {
   /// The receiver is done with every message below `seq`.
   void retire_below(MessageSeq seq, Instant now);
 
-  sdr::SendStream& stream() { return *stream_; }
+  sdr::Source source() { return sdr::Source(*stream_); }
   /// Packets that the stream keeps.
   size_t kept_count() const { return stock_.kept_count(); }
   Counters& counters() { return counters_; }

@@ -26,7 +26,7 @@ WireFrame frame_of(size_t bytes, uint32_t number = 0) {
 /// A wire and its writer.
 struct Way {
   explicit Way(const SlotWire::Shape& shape)
-      : wire(shape), writer(SlotWriter::make(wire.stream()).value()) {
+      : wire(shape), writer(SlotWriter::make(wire.source()).value()) {
     wire.start(shape.payload_bytes, start);
     writer.restart(start);
   }
@@ -52,7 +52,7 @@ TEST(SlotWriter, a_frame_leaves_with_its_turn_in_a_short_slot) {
   Way way({.payload_bytes = 1024});
   EXPECT_EQ(way.append(frame_of(100, 1)), Appended::Taken);
   EXPECT_EQ(way.append(frame_of(60, 2)), Appended::Taken);
-  EXPECT_EQ(way.wire.stream().waiting_bytes(), 0u) << "before the turn ends more may come";
+  EXPECT_EQ(way.wire.source().waiting_bytes(), 0u) << "before the turn ends more may come";
   EXPECT_EQ(way.writer.queued_count(), 2u);
   EXPECT_EQ(way.arrived(), (std::vector{frame_of(100, 1), frame_of(60, 2)}));
   EXPECT_EQ(way.wire.slots().at(0).at(0).bytes.size(), 8u + 108 + 68);
@@ -67,14 +67,14 @@ TEST(SlotWriter, a_frame_leaves_with_its_turn_in_a_short_slot) {
 TEST(SlotWriter, a_full_slot_leaves_at_once) {
   Way way({.payload_bytes = 1024});
   way.append(frame_of(1024 - 8 - 8 - 1));
-  EXPECT_EQ(way.wire.stream().waiting_bytes(), 0u);
+  EXPECT_EQ(way.wire.source().waiting_bytes(), 0u);
   way.append(frame_of(20, 1));
-  EXPECT_EQ(way.wire.stream().waiting_bytes(), 1024u) << "the header of the second straddles";
+  EXPECT_EQ(way.wire.source().waiting_bytes(), 1024u) << "the header of the second straddles";
   EXPECT_EQ(way.arrived().size(), 2u);
   EXPECT_EQ(way.wire.complaint(), "");
   Way exact({.payload_bytes = 1024});
   exact.append(frame_of(1024 - 8 - 8));
-  EXPECT_EQ(exact.wire.stream().waiting_bytes(), 1024u);
+  EXPECT_EQ(exact.wire.source().waiting_bytes(), 1024u);
   EXPECT_EQ(exact.writer.queued_count(), 0u);
 }
 
@@ -176,7 +176,7 @@ TEST(SlotWriter, every_slot_that_a_frame_touches_bears_its_marks) {
 
 TEST(SlotWriter, without_an_epoch_takes_nothing) {
   SlotWire wire({});
-  SlotWriter writer = SlotWriter::make(wire.stream()).value();
+  SlotWriter writer = SlotWriter::make(wire.source()).value();
   const WireFrame frame = frame_of(100);
   EXPECT_EQ(writer.append(frame.header, frame.bytes, {.since = start}, start), Appended::Broken);
   wire.start(1024, start);
@@ -243,7 +243,7 @@ TEST(SlotWriter, takes_a_frame_only_when_there_are_packets_for_all_of_it) {
 
 TEST(SlotWriter, messages_too_small_for_a_frame_are_named) {
   SlotWire wire({.slots = 37});
-  EXPECT_EQ(SlotWriter::make(wire.stream()).error().sentence,
+  EXPECT_EQ(SlotWriter::make(wire.source()).error().sentence,
             "a message has 37 slots: a frame of 9216 bytes needs 38 of the smallest");
 }
 

@@ -5,8 +5,26 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/wire/checksum.h"
+#include "policies/policies.h"
 
 namespace cw::gateway::test {
+namespace {
+
+cw_env env_of(const sdr::StreamConfig& config) {
+  cw_env env{};
+  env.size = sizeof(env);
+  env.role = CW_SINK;
+  env.peers = 1;
+  env.messages = config.messages;
+  env.data_slots_max = config.data_slots_max;
+  env.chunk_slots = config.chunk_slots;
+  env.paths = 1;
+  env.payload_bytes = config.payload_bytes;
+  env.rate_bps = 1'000'000'000;
+  return env;
+}
+
+}  // namespace
 
 ByteRow ip_packet(Prng& random, size_t bytes, uint8_t ecn) {
   ByteRow packet(bytes);
@@ -73,61 +91,75 @@ void Packer::add(TestFrame& frame) {
   frame.slot_last = static_cast<uint32_t>(messages_.back().size());
 }
 
-std::optional<sdr::RecvHandle> FakeReceives::try_post(sdr::RecvMemory& lender, uint64_t bytes) {
-  const uint32_t place = next_.value() % options_.messages;
-  for (const auto& [seq, message] : posted_) {
-    if (message.handle.place == place) return std::nullopt;
+SlotStream::SlotStream(const SlotReaderOptions& options, MessageSeq first_seq) {
+  config_.messages = options.messages;
+  config_.data_slots_max = options.data_slots_max;
+  config_.payload_bytes = options.payload_bytes_max;
+  config_.first_seq = first_seq;
+  address_.data_key = 1;
+  address_.repair_key = 2;
+  address_.data_window_bytes = options.message_bytes();
+  const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
+  auto host = sdr::PolicyHost::make(choice, choice, env_of(config_), {}, Instant());
+  CW_ASSERT(host);
+  stream_ = std::make_unique<sdr::RecvStream>(config_, std::move(*host), desk_, counters_, drops_);
+  start();
+}
+
+void SlotStream::start() {
+  stream_->set_address(address_);
+  stream_->start(config_.payload_bytes, Instant());
+}
+
+bool SlotStream::is_open(MessageSeq seq) const {
+  return stream_->info({config_.place_of(seq), seq}).status != sdr::MessageStatus::PeerLost;
+}
+
+size_t SlotStream::posted_count() const {
+  size_t count = 0;
+  for (uint32_t place = 0; place < config_.messages; ++place) {
+    count += is_open(stream_->seq_in(place)) ? 1 : 0;
   }
-  CW_ASSERT(bytes == options_.message_bytes());
-  const size_t words = (options_.data_slots_max + 63) / 64;
-  const sdr::RecvHandle handle{place, next_};
-  posted_[next_.value()] = {.handle = handle,
-                            .lender = &lender,
-                            .bits = std::vector<uint64_t>(words),
-                            .marks = std::vector<uint64_t>(words),
-                            .short_by = std::vector<uint16_t>(words * 64)};
-  ++next_;
-  return handle;
+  return count;
 }
 
-void FakeReceives::complete(sdr::RecvHandle handle, Instant) {
-  const auto it = posted_.find(handle.seq.value());
-  if (it == posted_.end()) return;
-  // Whoever still reads there reads nonsense.
-  uint8_t* const memory = it->second.memory;
-  if (memory != nullptr) std::fill_n(memory, options_.message_bytes(), 0xee);
-  posted_.erase(it);
+void SlotStream::place(MessageSeq seq, uint32_t slot, std::span<const uint8_t> bytes,
+                       bool is_marked) {
+  CW_ASSERT(slot < config_.data_slots_max && bytes.size() <= config_.payload_bytes);
+  const ImmediateSplit::Parts parts{config_.place_of(seq), slot, 0};
+  const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
+  const SlotWrite write{.address = address_.data_at(seq, offset),
+                        .key = address_.data_key,
+                        .payload_bytes = static_cast<uint32_t>(bytes.size()),
+                        .immediate = config_.split.pack(parts)};
+  stream_->on_slot({.slot = write,
+                    .parts = parts,
+                    .payload = bytes.data(),
+                    .generation = config_.generation_of(seq),
+                    .is_marked = is_marked});
+  stream_->flush_facts(Instant());
 }
 
-sdr::SlotArrivals FakeReceives::arrivals(sdr::RecvHandle handle) const {
-  const Message& message = posted_.at(handle.seq.value());
-  return {message.marks.data(), message.short_by.data(), options_.payload_bytes_max};
+void SlotStream::say_length(MessageSeq seq, uint32_t slots, uint32_t frames) {
+  Closed closed;
+  closed.seq = seq;
+  closed.slots = slots;
+  closed.frames = frames;
+  closed.message_bytes = uint64_t{slots} * config_.payload_bytes;
+  stream_->on_closed(closed, Instant());
 }
 
-std::optional<sdr::RecvHandle> FakeReceives::handle_of(MessageSeq seq) const {
-  const auto it = posted_.find(seq.value());
-  return it == posted_.end() ? std::nullopt : std::optional(it->second.handle);
+void SlotStream::abandon(MessageSeq seq, uint32_t first, uint32_t count) {
+  Abandoned abandoned;
+  abandoned.seq = seq;
+  abandoned.first_slot = first;
+  abandoned.slots = count;
+  stream_->on_abandoned(abandoned, Instant());
 }
 
-void FakeReceives::place(MessageSeq seq, uint32_t slot, std::span<const uint8_t> bytes,
-                         bool is_marked) {
-  Message& message = posted_.at(seq.value());
-  CW_ASSERT(slot < options_.data_slots_max && bytes.size() <= options_.payload_bytes_max);
-  const uint64_t bit = uint64_t{1} << slot % 64;
-  if ((message.bits[slot / 64] & bit) == 0) {
-    if (message.memory == nullptr) message.memory = message.lender->lend(message.handle);
-    std::ranges::copy(bytes, message.memory + size_t{slot} * options_.payload_bytes_max);
-    message.short_by[slot] = static_cast<uint16_t>(options_.payload_bytes_max - bytes.size());
-    if (is_marked) message.marks[slot / 64] |= bit;
-  }
-  message.bits[slot / 64] |= bit;
-  message.word_first = std::min(message.word_first, slot / 64);
-  message.word_end = std::max(message.word_end, slot / 64 + 1);
-}
-
-void FakeReceives::reset() {
-  posted_.clear();
-  next_ = first_;
+void SlotStream::reset() {
+  stream_->reset(Instant());
+  start();
 }
 
 }  // namespace cw::gateway::test

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "dataplane/base/prng.h"
 #include "dataplane/gateway/slot_reader.h"
+#include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/wire/slot.h"
 
 namespace cw::gateway::test {
@@ -55,48 +54,31 @@ class Packer {
   uint16_t first_ = no_frame_start;
 };
 
-/// A stream as the reader sees it.
-class FakeReceives final : public Receives {
+/// A real receiving stream under `passthrough`, and what its link brings it.
+class SlotStream {
  public:
-  FakeReceives(const SlotReaderOptions& options, MessageSeq first_seq = {})
-      : options_(options), next_(first_seq), first_(first_seq) {}
+  explicit SlotStream(const SlotReaderOptions& options, MessageSeq first_seq = {});
 
-  std::optional<sdr::RecvHandle> try_post(sdr::RecvMemory& lender, uint64_t bytes) override;
-  void complete(sdr::RecvHandle handle, Instant now) override;
-  sdr::SlotArrivals arrivals(sdr::RecvHandle handle) const override;
-  uint32_t payload_bytes() const override { return options_.payload_bytes_max; }
-
-  bool is_open(MessageSeq seq) const { return posted_.contains(seq.value()); }
-  /// Null when it is not posted.
-  std::optional<sdr::RecvHandle> handle_of(MessageSeq seq) const;
-  /// Puts a slot in place; flush() tells of it. Once per slot.
+  sdr::Sink sink() { return sdr::Sink(*stream_); }
+  bool is_open(MessageSeq seq) const;  ///< posted
+  size_t posted_count() const;
+  /// Brings a slot; one that has been there is dropped.
   void place(MessageSeq seq, uint32_t slot, std::span<const uint8_t> bytes, bool is_marked = false);
-  /// Calls tell(handle, word_first, word_end, words) for each message with news.
-  template <class Tell>
-  void flush(Tell&& tell) {
-    for (auto& [seq, message] : posted_) {
-      if (message.word_first >= message.word_end) continue;
-      const uint32_t first = std::exchange(message.word_first, UINT32_MAX);
-      const uint32_t end = std::exchange(message.word_end, 0);
-      tell(message.handle, first, end, message.bits.data());
-    }
-  }
-  /// The epoch is over: all handles are void.
+  void say_length(MessageSeq seq, uint32_t slots, uint32_t frames = 0);
+  /// Slots from `first` on, `count` of them, will not come any more.
+  void abandon(MessageSeq seq, uint32_t first, uint32_t count);
+  /// The epoch is over, and the next begins: all handles are void.
   void reset();
-  size_t posted_count() const { return posted_.size(); }
 
  private:
-  struct Message {
-    sdr::RecvHandle handle;
-    sdr::RecvMemory* lender = nullptr;
-    uint8_t* memory = nullptr;
-    std::vector<uint64_t> bits, marks;
-    std::vector<uint16_t> short_by;  // by slot
-    uint32_t word_first = UINT32_MAX, word_end = 0;
-  };
-  SlotReaderOptions options_;
-  MessageSeq next_, first_;
-  std::map<uint32_t, Message> posted_;  // by sequence
+  void start();
+
+  sdr::StreamConfig config_;
+  Counters counters_;
+  Drops drops_;
+  sdr::CodeDesk desk_;
+  sdr::StreamAddress address_;
+  std::unique_ptr<sdr::RecvStream> stream_;
 };
 
 }  // namespace cw::gateway::test

@@ -37,8 +37,8 @@ uint64_t wrong_bytes(const std::string& policy, double loss, uint64_t sent_seed,
   EXPECT_TRUE(source && sink);
   const Payload sent(options.parameters.size, sent_seed);
   const Payload expected(options.parameters.size, expected_seed);
-  Sender sender((*source)->peer(), options.parameters, sent);
-  Receiver receiver((*sink)->peer(), options.parameters, expected);
+  Sender sender((*source)->link(), options.parameters, sent);
+  Receiver receiver((*sink)->link(), options.parameters, expected);
   while (receiver.received() < messages && network.now() < Instant() + 60_s) {
     network.advance_to(network.now() + 20_us);
     (*source)->turn(network.now());

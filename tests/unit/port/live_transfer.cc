@@ -24,7 +24,7 @@ void expect_whole_transfer(Port& a_port, Port& b_port, const sim::SiteOptions& o
     b.turn(clock.read());
     transfer.turn(clock.read());
   }
-  EXPECT_TRUE(transfer.is_done()) << a.peer().link().why();
+  EXPECT_TRUE(transfer.is_done()) << a.link().why();
   EXPECT_EQ(transfer.whole_count(), 1000u);
   EXPECT_GT(transfer.bytes_checked(), 19'000'000u);
   EXPECT_EQ(transfer.no_wrong_byte().final_verdict(), std::nullopt);

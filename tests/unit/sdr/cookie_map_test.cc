@@ -1,4 +1,4 @@
-#include "dataplane/sdr/cookie_map.h"
+#include "dataplane/sdr/seat/cookie_map.h"
 
 #include <gtest/gtest.h>
 

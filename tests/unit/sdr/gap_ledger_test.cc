@@ -1,8 +1,8 @@
-#include "dataplane/sdr/gap_ledger.h"
+#include "dataplane/sdr/line/gap_ledger.h"
 
 #include <gtest/gtest.h>
 
-#include "dataplane/sdr/sent_runs.h"
+#include "dataplane/sdr/stream/send/sent_runs.h"
 
 namespace cw::sdr {
 namespace {

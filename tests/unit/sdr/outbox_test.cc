@@ -1,4 +1,4 @@
-#include "dataplane/sdr/outbox.h"
+#include "dataplane/sdr/stream/send/outbox.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

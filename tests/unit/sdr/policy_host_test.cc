@@ -1,5 +1,5 @@
 // The kernel's side of the policy door, against policies that misbehave.
-#include "dataplane/sdr/policy_host.h"
+#include "dataplane/sdr/seat/policy_host.h"
 
 #include <gtest/gtest.h>
 

@@ -244,7 +244,9 @@ TEST(Plan, finds_a_key_that_everybody_can_read) {
 
 TEST(Plan, has_the_same_pair_values_on_both_sides_only_if_they_are_alike) {
   const Folder folder;
-  const auto keys = [](const std::string& text) { return plan_of(text).peers[0].link.pair_keys; };
+  const auto keys = [](const std::string& text) {
+    return plan_of(text).peers[0].control.pair_keys;
+  };
   const auto here = keys(file_with("", ""));
   EXPECT_EQ(here, keys(file_with("10.1.0.1/24", "10.3.0.1/24")));
   EXPECT_NE(here, keys(file_with("20 ms", "21 ms")));

@@ -95,7 +95,7 @@ std::string SlotWatch::overdraft() const {
 void WanWatch::begin(Sites& sites) {
   mac_ = sites.seat(1).plan().key->mac;
   for (int from = 1; from <= sites.count(); ++from) {
-    for (const sdr::PeerOptions& peer : sites.seat(from).plan().peers) {
+    for (const sdr::LinkOptions& peer : sites.seat(from).plan().peers) {
       Way& made = ways_[from * 100 + site_behind(from, peer.peer)];
       made.pacer = peer.pacer;
       made.keys.resize(peer.qps.size());

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/sdr/peer.h"
+#include "dataplane/sdr/endpoint.h"
 #include "dataplane/wire/envelope.h"
 #include "tests/sim/gateway/sites.h"
 #include "tests/sim/gateway/swarm/verdicts.h"

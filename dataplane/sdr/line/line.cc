@@ -1,0 +1,113 @@
+#include "dataplane/sdr/line/line.h"
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw::sdr {
+
+Line::Line(const LineOptions& options, Port& port, PacketStock& stock)
+    : port_(port),
+      stock_(stock),
+      peer_(options.peer),
+      payload_bytes_(options.payload_bytes),
+      packet_overhead_bytes_(options.pacer.packet_overhead_bytes),
+      pacer_(options.pacer),
+      rate_control_(options.rate_control, options.pacer.rate),
+      transmitter_(options.paths),
+      shares_(pacer_),
+      control_(control_packets_max) {
+  apply_rate();
+}
+
+Line::~Line() {
+  while (!control_.is_empty()) {
+    Packet* packet = control_.pop();
+    port_.give_back({&packet, 1});
+  }
+}
+
+void Line::add(SendStream& stream, uint32_t weight) {
+  streams_.push_back(&stream);
+  shares_.add(stream, weight);
+}
+
+SendStream* Line::find(uint16_t qp) const {
+  for (SendStream* each : streams_) {
+    if (each->config().qp == qp) return each;
+  }
+  return nullptr;
+}
+
+// ---- rate ----
+
+void Line::come_up(uint32_t payload_bytes) {
+  payload_bytes_ = payload_bytes;
+  rate_control_.restart(rate_control_.configured());
+  apply_rate();
+}
+
+void Line::set_rate(Rate rate) {
+  rate_control_.restart(rate);
+  apply_rate();
+}
+
+void Line::on_time(Instant now) {
+  if (rate_control_.on_time(now)) apply_rate();
+}
+
+void Line::apply_rate() {
+  const Rate rate = rate_control_.rate();
+  pacer_.set_rate(rate);
+  shares_.set_rate(rate, static_cast<uint32_t>(slot_write_header_bytes) + payload_bytes_);
+}
+
+// ---- packets ----
+
+void Line::push_control(Packet& packet, Instant now) {
+  packet.peer = peer_;
+  CW_ASSERT(control_.try_push(&packet));
+  const SendTicket ticket{.kind = SendTicket::kind_control};
+  const Departure departure{.cookie = ticket.packed(),
+                            .bytes = packet.bytes,
+                            .priority = Priority::Control,
+                            .not_before = Instant()};
+  CW_ASSERT(pacer_.try_push(departure, now));
+}
+
+Line::Collected Line::collect(std::span<Packet*> out, Instant now) {
+  shares_.feed(now);
+  if (pacer_.next_departure() > now) return {};
+  // Whether a packet of the stock is needed is not known before, and what departs must leave.
+  const size_t most = std::min({out.size(), limits::burst_packets_max, pacer_.queued_packets()});
+  const size_t room = stock_.fill(most);
+  const Pacer::Counts counts = pacer_.depart(now, std::span(departed_).first(room), expired_);
+  Collected collected;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < counts.departed; ++i) {
+    const SendTicket ticket = SendTicket::unpacked(departed_[i].cookie);
+    const bool is_control = ticket.kind == SendTicket::kind_control;
+    SendStream* const stream = is_control ? nullptr : find(ticket.qp);
+    if (!is_control && stream == nullptr) continue;
+    Packet* const packet =
+        is_control ? control_.pop() : stream->build(ticket, departed_[i].at, now);
+    if (packet == nullptr) continue;
+    packet->at = departed_[i].at;
+    packet->peer = peer_;
+    bytes += packet->bytes + packet_overhead_bytes_;  // control is a part of what data costs
+    if (!is_control) bytes += packet->payload_bytes;
+    out[collected.packets++] = packet;
+    collected.slots += is_control ? 0 : 1;
+  }
+  rate_control_.on_sent(collected.slots, bytes);
+  for (size_t i = 0; i < counts.expired; ++i) {
+    const SendTicket ticket = SendTicket::unpacked(expired_[i]);
+    if (SendStream* stream = find(ticket.qp)) stream->on_expired(ticket);
+  }
+  for (SendStream* stream : streams_) stream->flush_facts(now);
+  return collected;
+}
+
+}  // namespace cw::sdr

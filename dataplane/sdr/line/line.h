@@ -1,0 +1,102 @@
+// The sending side of a link, below its streams: what leaves next, when, and by which path. Streams
+// give rows of slots by their shares, the link's control its envelopes; the pacer says when each
+// leaves, and the packet is written then and not before.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/ring.h"
+#include "dataplane/core/pacer.h"
+#include "dataplane/core/rate_control.h"
+#include "dataplane/port.h"
+#include "dataplane/sdr/line/shares.h"
+#include "dataplane/sdr/line/transmitter.h"
+#include "dataplane/sdr/stream/send/packet_stock.h"
+
+namespace cw::sdr {
+
+struct LineOptions {
+  uint16_t peer = 0;  ///< the port's number for who is at the other end
+  uint16_t paths = 1;
+  uint32_t payload_bytes = 1024;  ///< of a slot, until the ends agree
+  PacerOptions pacer;
+  RateControlOptions rate_control;
+};
+
+/// Thread: the endpoint's worker. Nothing allocates after the streams were added.
+class Line {
+ public:
+  /// `port` and `stock` live longer.
+  Line(const LineOptions& options, Port& port, PacketStock& stock);
+  /// Gives envelopes that wait for the pacer back to the port.
+  ~Line();
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  /// Before the first turn; the stream lives as long as the line.
+  void add(SendStream& stream, uint32_t weight);
+  /// A new epoch: numbers begin anew.
+  void begin_epoch() { transmitter_.restart_psns(Psn()); }
+  /// And is up: what was learnt of the rate is forgotten.
+  void come_up(uint32_t payload_bytes);
+
+  /// A written envelope; it leaves before all else. There must be room.
+  void push_control(Packet& packet, Instant now);
+  bool has_room_for_control() const {
+    return !control_.is_full() && pacer_.free_packets(Priority::Control) > 0;
+  }
+
+  struct Collected {
+    size_t packets = 0, slots = 0;
+  };
+  /// Fills `out` with packets that leave now, and tells their streams.
+  Collected collect(std::span<Packet*> out, Instant now);
+  void on_time(Instant now);
+  Instant next_due() const { return std::min(pacer_.next_departure(), rate_control_.next_due()); }
+  /// What waits has room at the pacer: it comes to be after that was fed.
+  bool has_ready() const { return shares_.has_ready(); }
+
+  void on_rtt(uint16_t path, Duration sample, Instant now) {
+    rate_control_.on_rtt(path, sample, now);
+  }
+  /// The peer's sums over all paths, of packets of this epoch.
+  void on_report(uint64_t arrived, uint64_t lost, Instant now) {
+    rate_control_.on_report(arrived, lost, now);
+  }
+  /// The rate that it is configured for; what it carries may be less.
+  void set_rate(Rate rate);
+  Rate rate() const { return pacer_.rate(); }
+  const Pacer& pacer() const { return pacer_; }
+  Transmitter& transmitter() { return transmitter_; }
+  const Transmitter& transmitter() const { return transmitter_; }
+
+ private:
+  static constexpr size_t control_packets_max = 64;
+
+  void apply_rate();
+  Packet* write(const Departed& departed, Instant now);
+  SendStream* find(uint16_t qp) const;
+
+  Port& port_;
+  PacketStock& stock_;
+  uint16_t peer_;
+  uint32_t payload_bytes_;
+  uint32_t packet_overhead_bytes_;
+  Pacer pacer_;
+  RateControl rate_control_;
+  Transmitter transmitter_;
+  Shares shares_;
+  std::vector<SendStream*> streams_;
+  Ring<Packet*> control_;  // written, in the pacer's queue
+
+  // What leaves in a turn; here, since on the stack they would be zeroed in each.
+  std::array<Departed, limits::burst_packets_max> departed_;
+  std::array<uint64_t, limits::burst_packets_max> expired_;
+};
+
+}  // namespace cw::sdr

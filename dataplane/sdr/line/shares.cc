@@ -1,0 +1,106 @@
+#include "dataplane/sdr/line/shares.h"
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr size_t ahead_packets_min = 16, ahead_packets_max = 256;
+constexpr int64_t round_bytes_min = 1500;  // of the stream with the smallest weight
+constexpr int64_t debt_bytes_max = 256 * 1024;
+
+}  // namespace
+
+void Shares::add(SendStream& stream, uint32_t weight) {
+  shares_.push_back({.stream = &stream, .weight = weight});
+  weight_min_ = std::min(weight_min_, weight);
+  for (Share& each : shares_) each.round_bytes = round_bytes_min * each.weight / weight_min_;
+}
+
+void Shares::set_rate(Rate rate, uint32_t packet_bytes) {
+  // A millisecond is enough to keep the line busy between two turns.
+  const uint64_t ahead = rate.bps() / 1000 / 8 / packet_bytes;
+  ahead_packets_ = std::clamp<uint64_t>(ahead, ahead_packets_min, ahead_packets_max);
+}
+
+size_t Shares::room(Priority priority) const {
+  const size_t queued = pacer_.queued_packets(priority);
+  return queued < ahead_packets_ ? std::min(ahead_packets_ - queued, pacer_.free_packets(priority))
+                                 : 0;
+}
+
+bool Shares::has_ready() const {
+  for (const Share& share : shares_) {
+    for (const Priority priority : {Priority::Resend, Priority::Data, Priority::Repair}) {
+      if (share.stream->has_ready(priority) && has_room(priority)) return true;
+    }
+  }
+  return false;
+}
+
+void Shares::feed(Instant now) {
+  feed_class(Priority::Resend, now);
+  feed_data(now);
+  feed_class(Priority::Repair, now);
+}
+
+void Shares::feed_class(Priority priority, Instant now) {
+  size_t idle = 0;
+  while (idle < shares_.size()) {
+    const size_t turn = next_turn(class_turn_);
+    Share& share = shares_[turn];
+    const bool is_ready = share.stream->has_ready(priority);
+    if (is_ready && !has_room(priority)) return;
+    class_turn_ = turn;
+    const auto departure = is_ready ? share.stream->take_ready(priority, now) : std::nullopt;
+    if (!departure) {
+      ++idle;
+      continue;
+    }
+    idle = 0;
+    share.bytes_due = std::max(share.bytes_due - departure->bytes, -debt_bytes_max);
+    CW_ASSERT(pacer_.try_push(*departure, now));
+  }
+}
+
+// A stream takes packets while it is owed bytes, the last of them on credit; what is not wanted is
+// not saved up. One that waits alone takes what there is room for at once.
+void Shares::feed_data(Instant now) {
+  const auto waits = [](const Share& share) { return share.stream->has_ready(Priority::Data); };
+  const bool is_alone = std::ranges::count_if(shares_, waits) == 1;
+  size_t idle = 0;
+  while (idle < shares_.size()) {
+    const auto room = static_cast<uint32_t>(this->room(Priority::Data));
+    if (room == 0) break;
+    Share& share = shares_[data_turn_];
+    const bool is_waiting = waits(share);
+    if (is_waiting && !has_share_) share.bytes_due += share.round_bytes;
+    has_share_ = true;
+    if (!is_waiting || share.bytes_due <= 0) {
+      share.bytes_due = std::min<int64_t>(share.bytes_due, 0);
+      idle = is_waiting ? 0 : idle + 1;
+      data_turn_ = next_turn(data_turn_);
+      has_share_ = false;
+      continue;
+    }
+    const RowLimit most{.packets = room, .bytes = is_alone ? INT64_MAX : share.bytes_due};
+    const auto row = share.stream->take_ready(Priority::Data, now, most);
+    if (!row) continue;  // it held only what has become pointless
+    idle = 0;
+    share.bytes_due -= int64_t{row->bytes} * row->count;
+    if (is_alone) give_rounds(share, row->bytes);
+    CW_ASSERT(pacer_.try_push(*row, now));
+  }
+}
+
+// What a row alone has cost more than was owed, rounds would have given: before its final packet
+// too, something was owed.
+void Shares::give_rounds(Share& share, int64_t final_bytes) {
+  const int64_t missing = -(share.bytes_due + final_bytes);
+  if (missing >= 0) share.bytes_due += (missing / share.round_bytes + 1) * share.round_bytes;
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,414 @@
+#include "dataplane/sdr/link/control.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+
+namespace cw::sdr {
+namespace {
+
+DropReason reason_of(ControlError error) {
+  switch (error) {
+#define CW_CONTROL_ERROR(reason, name, sentence) \
+  case ControlError::name:                       \
+    return DropReason::reason;
+#include "dataplane/wire/control_errors.def"
+#undef CW_CONTROL_ERROR
+  }
+  return DropReason::control_magic;
+}
+
+}  // namespace
+
+LinkControl::LinkControl(const ControlOptions& options, const std::vector<StreamConfig>& streams,
+                         LinkEvents& events, Counters& counters, Drops& drops, Instant now)
+    : options_(options),
+      streams_(streams),
+      events_(events),
+      counters_(counters),
+      drops_(drops),
+      exchange_(options.random.fresh()),
+      peer_description_(description_bytes_max),
+      sizes_(options.paths, options.probe_interval),
+      hello_due_(now),
+      echo_due_(Instant::never()),
+      hello_interval_(options.hello_interval_min),
+      unconfirmed_time_(options.unconfirmed_time) {}
+
+// ---- what arrives ----
+
+void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
+  if (is_leaving_) return drops_.add(DropReason::link_down);
+  const auto envelope = open_envelope(bytes, options_.key);
+  if (!envelope) return drops_.add(reason_of(envelope.error()));
+  const auto standing = exchange_.judge(*envelope);
+  if (!standing) return drops_.add(reason_of(standing.error()));
+  counters_.add(Counter::controls_received);
+  if (*standing == Standing::Stranger) return on_stranger(*envelope, now);
+  if (*standing == Standing::NewEpoch) begin_epoch(now);
+  dead_due_ = now + silence_max();
+  read_records(*envelope, path, now);
+}
+
+void LinkControl::on_stranger(const Envelope& envelope, Instant now) {
+  if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
+  // Hellos of former lives may be said again and again. One that was never answered goes first, so
+  // that they do not take every answer from a peer that lives [C-27].
+  const uint64_t stranger = envelope.header.sender_nonce;
+  const bool is_first = answer_due_ == Instant::never();
+  const auto was_answered = [&](uint64_t nonce) {
+    return std::ranges::find(answered_, nonce) != answered_.end();
+  };
+  if (is_first || !was_answered(stranger) || was_answered(stranger_)) stranger_ = stranger;
+  if (is_first) answer_due_ = std::max(now, answer_allowed_);
+}
+
+void LinkControl::begin_epoch(Instant now) {
+  counters_.add(Counter::epochs);
+  is_up_ = has_hello_ = has_rtt_ = is_description_read_ = false;
+  answer_due_ = Instant::never();
+  parts_heard_ = peer_parts_ = peer_part_bytes_ = peer_parts_received_ = 0;
+  peer_description_bytes_ = 0;
+  peer_control_qpn_ = control_qpn_default;
+  peer_control_bytes_ = control_bytes_first;
+  mismatch_.clear();
+  parting_.clear();
+  echoes_.clear();
+  peer_addresses_.assign(streams_.size(), {});
+  peer_has_qp_.assign(streams_.size(), false);
+  peer_has_key_.assign(options_.pair_keys.size(), false);
+  std::vector<StreamAddress> addresses(streams_.size());
+  events_.on_epoch(addresses, now);
+  write_description(addresses);
+  hello_interval_ = options_.hello_interval_min;
+  hello_due_ = echo_due_ = now;
+  parts_due_ = true;  // and the hello says state 1 from now on, until the end [C-28]
+}
+
+void LinkControl::end_epoch(Instant now) {
+  is_up_ = has_hello_ = false;
+  exchange_.leave(options_.random.fresh());
+  echoes_.clear();
+  answer_due_ = dead_due_ = Instant::never();
+  events_.on_down(now);
+}
+
+// The peer that proved this epoch may have been another life of it: its proof was late, the life
+// that followed holds the same nonce of ours in an epoch of its own, and each end drops what the
+// other says as stale. A living peer asks and answers echoes every few milliseconds; its first
+// answer is one RTT away, which is only guessed, so that the time doubles until there was one.
+Duration LinkControl::silence_max() const {
+  return has_rtt_ ? options_.dead_time : std::min(options_.dead_time, unconfirmed_time_ + rtt_);
+}
+
+void LinkControl::on_time(Instant now) {
+  if (dead_due_ > now) return;
+  if (!has_rtt_) unconfirmed_time_ = std::min(unconfirmed_time_ * 2, options_.dead_time);
+  end_epoch(now);
+  parting_ = "the peer has fallen silent";
+  hello_interval_ = options_.hello_interval_min;
+  hello_due_ = now;
+}
+
+void LinkControl::read_records(const Envelope& envelope, uint16_t path, Instant now) {
+  RecordReader reader = envelope.reader();
+  const auto act = [&](const auto& record) {
+    using Record = std::decay_t<decltype(record)>;
+    if constexpr (std::is_same_v<Record, Hello>) {
+      on_hello(record, now);
+    } else if constexpr (std::is_same_v<Record, Description>) {
+      on_description(record, now);
+    } else if constexpr (std::is_same_v<Record, Echo>) {
+      on_echo(record, path, now);
+    } else if constexpr (requires { events_.on_record(record, now); }) {
+      // A stream has nothing to hear before both ends agree on what it is.
+      if (is_up_) events_.on_record(record, now);
+    }
+  };
+  while (const auto view = reader.next()) {
+    // Those before a malformed record stand, those behind it do not [C-15].
+    if (!ControlRecords::visit(*view, act)) return drops_.add(DropReason::record_body);
+    if (!exchange_.is_in_force()) return;  // the peer has just left
+  }
+}
+
+void LinkControl::on_hello(const Hello& hello, Instant now) {
+  if (hello.state == HelloState::Leaving) {
+    end_epoch(now);
+    parting_ = "the peer has left";
+    hello_interval_ = options_.hello_interval_max;
+    hello_due_ = now + hello_interval_;
+    return;
+  }
+  const bool is_news = !has_hello_ || hello.description_received != parts_heard_;
+  if (mismatch_.empty()) mismatch_ = misfit(hello);
+  if (hello.control_bytes < control_bytes_first) return;
+  peer_control_qpn_ = hello.control_qpn;
+  peer_payload_bytes_ = hello.payload_bytes;
+  // Parts keep their size within an epoch [C-20], and an envelope its room for one [C-9].
+  if (!has_hello_) {
+    peer_control_bytes_ = hello.control_bytes;
+    part_bytes_ = part_bytes_for(std::min(control_bytes(), peer_control_bytes_));
+  }
+  if (part_count() > description_parts_max) {
+    mismatch_ = "control_bytes is " + std::to_string(control_bytes()) + " here and " +
+                std::to_string(peer_control_bytes_) +
+                " at the peer: too few for the description of this end";
+    return;
+  }
+  has_hello_ = true;
+  parts_heard_ = hello.description_received;
+  parts_due_ = parts_heard_ != all_parts(part_count());
+  if (is_news) hello_due_ = std::min(hello_due_, now + options_.hello_interval_min);
+  come_up(now);
+}
+
+// What a hello says of its sender must go with what this end is [C-18].
+std::string LinkControl::misfit(const Hello& theirs) const {
+  const Hello ours = hello(HelloState::HasProvenYou);
+  const auto differ = [](const std::string& what, unsigned here, unsigned there) {
+    return what + " is " + std::to_string(here) + " here and " + std::to_string(there) +
+           " at the peer: both ends must have the same";
+  };
+  const std::pair<const char*, uint8_t Hello::*> equal[] = {
+      {"message_id_bits", &Hello::message_id_bits},
+      {"slot_bits", &Hello::slot_bits},
+      {"immediate_bits", &Hello::immediate_bits},
+      {"icrc_mode", &Hello::icrc_mode}};
+  for (const auto& [name, field] : equal) {
+    if (ours.*field != theirs.*field) return differ(name, ours.*field, theirs.*field);
+  }
+  if (ours.qps != theirs.qps) return differ("the number of QPs", ours.qps, theirs.qps);
+  const auto least = [](const std::string& what, unsigned there, size_t need) {
+    return what + " of the peer is " + std::to_string(there) + " and must be at least " +
+           std::to_string(need);
+  };
+  if (theirs.payload_bytes < limits::payload_bytes_min) {
+    return least("payload_bytes", theirs.payload_bytes, limits::payload_bytes_min);
+  }
+  if (theirs.control_bytes < control_bytes_first) {
+    return least("control_bytes", theirs.control_bytes, control_bytes_first);
+  }
+  return "";
+}
+
+void LinkControl::come_up(Instant now) {
+  const bool is_ready = has_hello_ && is_description_read_ && mismatch_.empty() && has_rtt_;
+  if (is_up_ || !is_ready) return;
+  is_up_ = true;
+  sizes_.restart(now);
+  hello_due_ = now;
+  events_.on_up(peer_addresses_, std::min(options_.payload_bytes, peer_payload_bytes_), now);
+}
+
+/// An echo that comes right after a pause says how long this thread stood still. Where there is
+/// always a pause, one in eight is believed; while the link comes up, all.
+bool LinkControl::may_have_waited(Instant now) {
+  return is_up_ && now - awake_since_ < catching_up && ++echoes_waited_ % 8 != 0;
+}
+
+void LinkControl::on_echo(const Echo& echo, uint16_t path, Instant now) {
+  if (echo.flags != Echo::reply) {
+    if (may_have_waited(now)) return;
+    // A full row means more questions than a peer has reason to ask.
+    (void)echoes_.try_push({echo.path, path, echo.token, now});
+    return;
+  }
+  if (may_have_waited(now)) return;
+  // The token was ours, but a pause of the machine may have moved time, and a peer may lie.
+  const auto clock = static_cast<uint64_t>(now.ns());
+  if (echo.token > clock || echo.held_ns > clock - echo.token) return;
+  const auto sample = Duration::from_ns(static_cast<int64_t>(clock - echo.token - echo.held_ns));
+  if (sample <= Duration() || sample > Duration::from_s(10) || echo.path >= options_.paths) return;
+  rtt_ = has_rtt_ ? (rtt_ * 7 + sample) / 8 : sample;
+  if (!has_rtt_) {
+    has_rtt_ = true;
+    unconfirmed_time_ = options_.unconfirmed_time;
+    dead_due_ = now + silence_max();
+  }
+  sizes_.on_answer(echo.path, echo.token, now);
+  events_.on_rtt(echo.path, sample, now);
+  come_up(now);
+}
+
+// ---- what leaves ----
+
+Instant LinkControl::offer_due() const {
+  if (is_leaving_) return hello_due_;
+  if (!exchange_.is_in_force()) return std::min(hello_due_, answer_due_);
+  if (!echoes_.is_empty() || wants_parts()) return Instant();
+  const Instant due = earliest(hello_due_, answer_due_, echo_due_);
+  return is_up_ ? earliest(due, sizes_.due()) : due;
+}
+
+EnvelopeKind LinkControl::next_kind(Instant now) const {
+  if (answer_due_ <= now) return EnvelopeKind::Answer;
+  const bool is_alone = !exchange_.is_in_force() || is_leaving_;
+  if (is_alone || (is_up_ ? sizes_.due() : hello_due_) <= now) return EnvelopeKind::Hello;
+  return EnvelopeKind::Records;
+}
+
+size_t LinkControl::next_bytes_max(Instant now) const {
+  if (next_kind(now) != EnvelopeKind::Records) return full_bytes();
+  return std::min(control_bytes(), peer_control_bytes_);  // [C-9]
+}
+
+std::optional<uint16_t> LinkControl::next_path(Instant now) const {
+  if (next_kind(now) == EnvelopeKind::Hello) return is_up_ ? sizes_.path() : hello_path_;
+  if (next_kind(now) == EnvelopeKind::Answer) return std::nullopt;
+  if (!echoes_.is_empty()) return echoes_.front().came_by;
+  return echo_due_ <= now ? std::optional(echo_path_) : std::nullopt;
+}
+
+EnvelopeHeader LinkControl::next_header(EnvelopeKind kind) {
+  ++sequence_;  // never one twice, whatever the nonces [C-8]
+  if (kind != EnvelopeKind::Answer && exchange_.is_in_force()) {
+    return {exchange_.current().mine, exchange_.current().peer, sequence_};
+  }
+  if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
+  const auto nonces = exchange_.answer_to(kind == EnvelopeKind::Answer ? stranger_ : 0);
+  return {nonces.mine, nonces.peer, sequence_};
+}
+
+bool LinkControl::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {
+  if (kind == EnvelopeKind::Answer) return offer_answer(writer, now);
+  if (kind == EnvelopeKind::Hello) {
+    const bool is_due = is_up_ || hello_due_ <= now;
+    return !is_due || offer_hello(kind, writer, now);
+  }
+  if (!offer_echoes(writer, now) || (wants_parts() && !offer_description(writer))) return false;
+  return hello_due_ > now || offer_hello(kind, writer, now);
+}
+
+Hello LinkControl::hello(HelloState state) const {
+  Hello hello;
+  hello.capabilities = options_.sees_psns ? Hello::sees_psns : 0;
+  hello.control_qpn = control_qpn_default;
+  hello.payload_bytes = static_cast<uint16_t>(options_.payload_bytes);
+  hello.control_bytes = control_bytes();
+  const ImmediateSplit split = streams_.empty() ? split_default : streams_.front().split;
+  hello.message_id_bits = static_cast<uint8_t>(split.id_bits());
+  hello.slot_bits = static_cast<uint8_t>(split.slot_bits());
+  hello.immediate_bits = static_cast<uint8_t>(split.user_bits());
+  hello.generations = streams_.empty() ? 1 : streams_.front().generations;
+  hello.channels = streams_.empty() ? 1 : streams_.front().channels;
+  hello.paths = static_cast<uint8_t>(options_.paths);
+  hello.qps = static_cast<uint16_t>(streams_.size());
+  hello.state = state;
+  hello.icrc_mode = options_.icrc_mode;
+  hello.description_parts = static_cast<uint16_t>(std::max<size_t>(1, part_count()));
+  return hello;
+}
+
+bool LinkControl::offer_answer(EnvelopeWriter& writer, Instant now) {
+  // It brings nothing of the epoch in force: that is another peer's, or another life's [C-26].
+  if (!writer.try_add(hello(HelloState::Trying))) return false;
+  if (writer.body_room() > 0) {
+    (void)writer.try_add(Pad{{static_cast<uint16_t>(writer.body_room())}});
+  }
+  counters_.add(Counter::hellos_sent);
+  answered_[answered_next_++ % answered_max] = stranger_;
+  answer_due_ = Instant::never();
+  answer_allowed_ = now + answer_interval;
+  return true;
+}
+
+bool LinkControl::offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {
+  Hello said = hello(is_leaving_               ? HelloState::Leaving
+                     : exchange_.is_in_force() ? HelloState::HasProvenYou
+                                               : HelloState::Trying);
+  said.description_received = peer_parts_received_;
+  if (!writer.try_add(said)) return false;
+  if (kind == EnvelopeKind::Hello) {
+    if (is_up_ && !offer_long_question(writer, now)) return false;
+    if (writer.body_room() > 0) {
+      (void)writer.try_add(Pad{{static_cast<uint16_t>(writer.body_room())}});
+    }
+    hello_path_ = static_cast<uint16_t>((hello_path_ + 1) % options_.paths);
+  }
+  counters_.add(Counter::hellos_sent);
+  hello_due_ = now + (is_up_ ? options_.keepalive : hello_interval_);
+  hello_interval_ = std::min(hello_interval_ * 2, options_.hello_interval_max);
+  if (is_leaving_ && ++goodbyes_ == goodbyes_max) hello_due_ = Instant::never();
+  return true;
+}
+
+/// Whoever answers has had a packet of full size by this path.
+bool LinkControl::offer_long_question(EnvelopeWriter& writer, Instant now) {
+  Echo question;
+  question.path = sizes_.path();
+  question.token = PathSizes::long_token(now);
+  if (!writer.try_add(question)) return false;
+  sizes_.on_asked(now);
+  return true;
+}
+
+Duration LinkControl::echo_interval() const {
+  constexpr auto shortest = Duration::from_ms(5), longest = Duration::from_ms(250);
+  if (!is_up_) return options_.hello_interval_min;
+  return std::min(std::max(rtt_, shortest) * (int64_t{1} << quiet_echoes_), longest);
+}
+
+// An envelope takes one path, and echoes measure the path they take [C-41].
+bool LinkControl::offer_echoes(EnvelopeWriter& writer, Instant now) {
+  const auto path = next_path(now);
+  while (!echoes_.is_empty() && echoes_.front().came_by == path) {
+    const PendingEcho& pending = echoes_.front();
+    Echo reply;
+    reply.flags = Echo::reply;
+    reply.path = pending.path;
+    reply.token = pending.token;
+    reply.held_ns = static_cast<uint64_t>((now - pending.arrived).ns());
+    if (!writer.try_add(reply)) return false;
+    echoes_.pop();
+  }
+  if (echo_due_ > now || echo_path_ != path) return true;
+  Echo question;
+  question.path = echo_path_;
+  question.token = PathSizes::short_token(now);
+  if (!writer.try_add(question)) return false;
+  if (has_data_ || !is_up_) {
+    quiet_echoes_ = 0;
+  } else if (quiet_echoes_ < quiet_echoes_max) {
+    ++quiet_echoes_;
+  }
+  has_data_ = false;
+  echo_due_ = now + echo_interval();
+  echo_path_ = static_cast<uint16_t>((echo_path_ + 1) % options_.paths);
+  return true;
+}
+
+void LinkControl::leave(Instant now) {
+  if (is_leaving_) return;
+  is_leaving_ = true;
+  is_up_ = false;
+  answer_due_ = dead_due_ = Instant::never();
+  hello_interval_ = options_.hello_interval_min;
+  hello_due_ = exchange_.is_in_force() ? now : Instant::never();
+  events_.on_down(now);
+}
+
+void LinkControl::rebase(Duration shift, Instant now) {
+  awake_since_ = now;
+  for (Instant* due : {&hello_due_, &echo_due_, &dead_due_}) {
+    if (*due != Instant::never()) *due += shift;
+  }
+  sizes_.rebase(shift);
+}
+
+std::string LinkControl::why() const {
+  if (is_up_) return "";
+  if (is_leaving_) return "this end has left";
+  if (!exchange_.is_in_force()) {
+    // Until a peer has answered, every hello is as long as a full data packet [C-10].
+    return parting_.empty() ? "no answer from the peer: is it running, with the same key, and do "
+                              "packets as long as pair.mtu get there?"
+                            : parting_;
+  }
+  if (!mismatch_.empty()) return mismatch_;
+  if (!has_hello_ || !is_description_read_) return "the peer's description has not arrived yet";
+  return "no echo has come back yet";
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,227 @@
+// One peer's control side: who it is (epoch), what it is (hello, description), how far it is
+// (echo), and the envelopes that carry all records of the link.
+//
+//   down --hello(a,0)--> offered --peer proves our nonce--> in force --description, echo--> up
+//
+// An epoch is in force when the peer has named the nonce we drew, and confirmed when an echo of
+// ours has come back in it; it is *up* when, besides, the peer's whole description has arrived and
+// agrees with ours. Only then do streams start. A new epoch begins everything anew: keys, QP
+// numbers, sequences, counters.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/ring.h"
+#include "dataplane/base/units.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/core/paths.h"
+#include "dataplane/sdr/link/path_sizes.h"
+#include "dataplane/sdr/options.h"
+#include "dataplane/sdr/stream_config.h"
+#include "dataplane/wire/control.h"
+#include "dataplane/wire/description.h"
+#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/epoch.h"
+
+namespace cw::sdr {
+
+/// What the next envelope of a link is. It decides nonces, size and path.
+enum class EnvelopeKind : uint8_t {
+  Answer,   ///< a hello to a stranger, in nonces of its own
+  Hello,    ///< a hello alone, padded to the size of a full data packet [C-10]
+  Records,  ///< whatever is due
+};
+
+/// What the records of an envelope mean to the rest of the link. Called while an envelope is read.
+class LinkEvents {
+ public:
+  /// A new epoch is in force: reset all streams, then fill `addresses` (one per QP, in order) with
+  /// where this end receives.
+  virtual void on_epoch(std::vector<StreamAddress>& addresses, Instant now) = 0;
+  /// The link is up: start all streams. `addresses` is where the peer receives, one per QP.
+  virtual void on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes,
+                     Instant now) = 0;
+  /// The epoch is over and no other has begun.
+  virtual void on_down(Instant now) = 0;
+  virtual void on_record(const ClearToSend& record, Instant now) = 0;
+  virtual void on_record(const Probe& record, Instant now) = 0;
+  virtual void on_record(const Opened& record, Instant now) = 0;
+  virtual void on_record(const BlockClosed& record, Instant now) = 0;
+  virtual void on_record(const Closed& record, Instant now) = 0;
+  virtual void on_record(const Abandoned& record, Instant now) = 0;
+  virtual void on_record(const Note& record, Instant now) = 0;
+  virtual void on_record(const PathReport& record, Instant now) = 0;
+  virtual void on_rtt(uint16_t path, Duration sample, Instant now) = 0;
+
+ protected:
+  ~LinkEvents() = default;
+};
+
+/// Thread: the link's owner. Allocates when an epoch begins and never in between.
+class LinkControl {
+ public:
+  LinkControl(const ControlOptions& options, const std::vector<StreamConfig>& streams,
+              LinkEvents& events, Counters& counters, Drops& drops, Instant now);
+
+  /// Before the first epoch: what a further stream must have alike at both ends.
+  void add_pair_keys(const PairKeys& keys) {
+    options_.pair_keys.insert(options_.pair_keys.end(), keys.begin(), keys.end());
+  }
+  /// Whether the description still fits its parts with one more such stream and its pair keys.
+  bool has_room_for(const StreamConfig& stream) const;
+
+  /// Takes the UD payload of a control packet.
+  void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
+
+  /// Ends an epoch that has fallen silent.
+  void on_time(Instant now);
+  /// Whether the link itself has records to send, and when on_time() and offer() are due.
+  bool has_offer(Instant now) const { return offer_due() <= now; }
+  Instant next_due() const { return dead_due_; }
+  Instant offer_due() const;
+  /// Data crosses, either way: while none does, echoes come ever less often, four times a second at
+  /// last. Hot.
+  void on_data(Instant now) {
+    has_data_ = true;
+    if (quiet_echoes_ == 0) return;
+    quiet_echoes_ = 0;
+    echo_due_ = std::min(echo_due_, now + echo_interval());
+  }
+
+  // One envelope is made of these, in this order and at one instant.
+  EnvelopeKind next_kind(Instant now) const;
+  size_t next_bytes_max(Instant now) const;
+  /// The path it must take, when what it carries belongs to one.
+  std::optional<uint16_t> next_path(Instant now) const;
+  /// Each call takes a sequence.
+  EnvelopeHeader next_header(EnvelopeKind kind);
+  /// Writes the link's own records; false when `writer` was too full for one of them.
+  bool offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
+
+  /// Ends the epoch here at once, and tells the peer. This link stays down: a later life is
+  /// another one.
+  void leave(Instant now);
+  /// This thread stood still for `shift` until `now`.
+  void rebase(Duration shift, Instant now);
+
+  bool is_up() const { return is_up_; }
+  bool is_in_force() const { return exchange_.is_in_force(); }
+  const PathSizes& sizes() const { return sizes_; }
+  uint32_t control_qpn() const { return peer_control_qpn_; }
+  const MacKey& key() const { return options_.key; }
+  /// What is missing until the link is up, for a person; empty when it is.
+  std::string why() const;
+
+ private:
+  static constexpr size_t part_bytes_max = 960;
+  static constexpr size_t description_bytes_max = part_bytes_max * description_parts_max;
+  static constexpr size_t echoes_max = 64;
+  static constexpr uint8_t quiet_echoes_max = 6;
+  static constexpr uint16_t control_bytes_first = 256;           // before the peer's hello [C-9]
+  static constexpr Duration catching_up = Duration::from_ms(1);  // with what waited meanwhile
+  static constexpr Duration answer_interval = Duration::from_ms(10);  // [C-27]
+  static constexpr uint8_t goodbyes_max = 3;
+  static constexpr size_t answered_max = 64;
+
+  struct PendingEcho {
+    uint16_t path = 0;     // as the asker calls it
+    uint16_t came_by = 0;  // as it is called here
+    uint64_t token = 0;
+    Instant arrived;
+  };
+
+  void read_records(const Envelope& envelope, uint16_t path, Instant now);
+  void on_stranger(const Envelope& envelope, Instant now);
+  void begin_epoch(Instant now);
+  void end_epoch(Instant now);
+  void on_hello(const Hello& hello, Instant now);
+  void on_description(const Description& part, Instant now);
+  bool may_have_waited(Instant now);
+  void on_echo(const Echo& echo, uint16_t path, Instant now);
+  void read_description();
+  void read_item(const PairKeyItem& item);
+  void read_item(const QpItem& item);
+  void read_item(const SiteItem& item);
+  void read_item(const PeerItem& item);
+  void come_up(Instant now);
+  std::string misfit(const Hello& hello) const;
+  void write_description(const std::vector<StreamAddress>& addresses);
+  bool try_write_stream(RecordWriter& writer, const StreamConfig& stream,
+                        const StreamAddress& address) const;
+  static uint32_t all_parts(size_t parts);
+  /// What fits one envelope of this size, beside nothing else.
+  static size_t part_bytes_for(size_t envelope_bytes);
+  size_t part_count() const { return (description_.size() + part_bytes_ - 1) / part_bytes_; }
+
+  bool wants_parts() const { return has_hello_ && parts_due_; }
+  bool offer_answer(EnvelopeWriter& writer, Instant now);
+  bool offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
+  bool offer_long_question(EnvelopeWriter& writer, Instant now);
+  bool offer_description(EnvelopeWriter& writer);
+  bool offer_echoes(EnvelopeWriter& writer, Instant now);
+  Hello hello(HelloState state) const;
+  size_t full_bytes() const { return options_.payload_bytes + envelope_bytes_beyond_payload; }
+  uint16_t control_bytes() const {
+    return static_cast<uint16_t>(std::min(full_bytes(), limits::control_bytes_max) / 4 * 4);
+  }
+  Duration echo_interval() const;
+  /// After how long a silence the epoch ends.
+  Duration silence_max() const;
+
+  ControlOptions options_;
+  const std::vector<StreamConfig>& streams_;
+  LinkEvents& events_;
+  Counters& counters_;
+  Drops& drops_;
+
+  EpochExchange exchange_;
+  uint64_t sequence_ = 0;
+  uint64_t stranger_ = 0;
+  std::array<uint64_t, answered_max> answered_{};  // strangers, of late
+  size_t answered_next_ = 0;
+  Instant answer_due_ = Instant::never(), answer_allowed_;
+  uint8_t goodbyes_ = 0;  // hellos that said that this end leaves
+  bool is_up_ = false, has_hello_ = false, has_rtt_ = false, is_leaving_ = false;
+
+  // Ours, as bytes to be sent in parts; and which of them the peer has.
+  std::vector<uint8_t> description_;
+  size_t part_bytes_ = part_bytes_max;
+  uint32_t parts_heard_ = 0;  // by the peer, one bit each
+  bool parts_due_ = false;
+
+  // The peer's.
+  uint32_t peer_control_qpn_ = control_qpn_default;
+  uint32_t peer_payload_bytes_ = 0;
+  uint16_t peer_control_bytes_ = control_bytes_first;
+  std::vector<uint8_t> peer_description_;
+  uint32_t peer_parts_ = 0, peer_part_bytes_ = 0, peer_parts_received_ = 0;
+  size_t peer_description_bytes_ = 0;
+  bool is_description_read_ = false;
+  std::vector<StreamAddress> peer_addresses_;
+  std::vector<bool> peer_has_qp_, peer_has_key_;
+  std::string mismatch_;  // the first one found; empty: both ends agree
+  std::string parting_;   // how the last epoch ended
+
+  PathSizes sizes_;
+  Instant hello_due_, echo_due_;
+  Instant dead_due_ = Instant::never();
+  Duration hello_interval_, unconfirmed_time_;
+  Duration rtt_ = Duration::from_ms(100);
+  Instant awake_since_;  // the end of the last pause
+  uint32_t echoes_waited_ = 0;
+  uint16_t echo_path_ = 0, hello_path_ = 0;
+  bool has_data_ = false;     // since the last question
+  uint8_t quiet_echoes_ = 0;  // questions in a row without any, as far as they count
+  Ring<PendingEcho> echoes_{echoes_max};
+};
+
+}  // namespace cw::sdr

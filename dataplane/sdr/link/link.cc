@@ -1,0 +1,291 @@
+#include "dataplane/sdr/link/link.h"
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr uint8_t ecn_congestion = 3;
+
+uint32_t wire_bytes(uint32_t payload) {
+  return static_cast<uint32_t>(slot_write_header_bytes + payload);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, Port& port, PacketStock& stock,
+                                         CodeDesk& desk, Counters& counters, Drops& drops,
+                                         Instant now) {
+  if (options.control.paths == 0 || options.control.paths > limits::paths_max) {
+    return failure("paths is " + std::to_string(options.control.paths) + " and must be 1 to " +
+                   std::to_string(limits::paths_max));
+  }
+  std::unique_ptr<Link> link(new Link(options, port, stock, desk, counters, drops, now));
+  for (const QpOptions& qp : options.qps) {
+    if (const auto added = link->add_qp(qp, now); !added) return std::unexpected(added.error());
+  }
+  return link;
+}
+
+Link::Link(const LinkOptions& options, Port& port, PacketStock& stock, CodeDesk& desk,
+           Counters& counters, Drops& drops, Instant now)
+    : port_(port),
+      stock_(stock),
+      desk_(desk),
+      peer_(options.peer),
+      counters_(counters),
+      drops_(drops),
+      random_(options.control.random),
+      fallback_(options.fallback),
+      quota_(options.quota),
+      line_({.peer = options.peer,
+             .paths = options.control.paths,
+             .payload_bytes = options.control.payload_bytes,
+             .pacer = options.pacer,
+             .rate_control = options.rate_control},
+            port, stock),
+      watch_(options.control.paths, options.control.path),
+      control_(options.control, stream_configs_, *this, counters, drops, now),
+      payload_bytes_(options.control.payload_bytes),
+      link_told_(now) {}
+
+cw_env Link::env_of(const QpOptions& qp, cw_role role) const {
+  cw_env env{};
+  env.size = sizeof(env);
+  env.role = role;
+  env.peers = 1;
+  env.messages = qp.stream.messages;
+  env.data_slots_max = qp.stream.data_slots_max;
+  env.repair_slots_max = qp.stream.repair_slots_max;
+  env.chunk_slots = qp.stream.chunk_slots;
+  env.rows = qp.stream.rows;
+  env.k = qp.stream.k;
+  env.m_cap = qp.stream.m_cap;
+  env.codecs = qp.stream.codec_count();
+  env.paths = watch_.paths();
+  env.note_bytes_max = note_bytes_for(payload_bytes_);
+  env.payload_bytes = payload_bytes_;
+  env.slot_wire_bytes = wire_bytes(payload_bytes_);
+  env.rate_bps = line_.rate().bps();
+  return env;
+}
+
+Result<void> Link::check_qp(const QpOptions& qp) const {
+  if (const auto checked = check(qp.stream); !checked) return checked;
+  const std::string name = "qp " + std::to_string(qp.stream.qp);
+  const bool is_taken = std::ranges::any_of(
+      stream_configs_, [&](const StreamConfig& config) { return config.qp == qp.stream.qp; });
+  if (is_taken) return failure(name + " exists already");
+  if (qp.stream.qp >= limits::qps_max || stream_configs_.size() == limits::qps_max) {
+    return failure(name + " is one too many: a link has " + std::to_string(limits::qps_max) +
+                   " at most, numbered from 0");
+  }
+  if (qp.weight == 0 || qp.weight > weight_max) {
+    return failure(name + ": weight is " + std::to_string(qp.weight) + " and must be 1 to " +
+                   std::to_string(weight_max));
+  }
+  if (!control_.has_room_for(qp.stream)) {
+    return failure(name +
+                   ": the link's description has no room for it; use fewer channels, "
+                   "generations or QPs");
+  }
+  return {};
+}
+
+Result<std::unique_ptr<PolicyHost>> Link::make_host(const QpOptions& qp, cw_role role,
+                                                    Instant now) const {
+  return PolicyHost::make(qp.policy, fallback_, env_of(qp, role), quota_, now);
+}
+
+Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
+  if (const auto checked = check_qp(qp); !checked) return checked;
+  Qp made{.config = qp.stream, .send = nullptr, .recv = nullptr};
+  made.config.payload_bytes = payload_bytes_;
+  if (const auto reserved = desk_.reserve(made.config); !reserved) return reserved;
+  if (qp.send_enable) {
+    auto host = make_host(qp, CW_SOURCE, now);
+    if (!host) return std::unexpected(host.error());
+    SendOptions send = qp.send;
+    send.external_payload = port_.facts().external_payload;
+    made.send = std::make_unique<SendStream>(made.config, send, std::move(*host), desk_, stock_,
+                                             line_.transmitter(), counters_);
+  }
+  if (qp.recv_enable) {
+    auto host = make_host(qp, CW_SINK, now);
+    if (!host) return std::unexpected(host.error());
+    made.recv =
+        std::make_unique<RecvStream>(made.config, std::move(*host), desk_, counters_, drops_);
+  }
+  const auto index = static_cast<uint16_t>(qps_.size());
+  for (uint8_t generation = 0; generation < made.config.generations; ++generation) {
+    for (uint16_t channel = 0; channel < made.config.channels; ++channel) {
+      targets_.push_back({made.recv.get(), index, channel, generation});
+    }
+  }
+  watch_.add_channels(made.config.channels);
+  if (made.send) line_.add(*made.send, qp.weight);
+  stream_configs_.push_back(made.config);
+  control_.add_pair_keys(pair_keys(made.config));
+  // The notes of both ends must be in one language.
+  control_.add_pair_keys(
+      {{"qp" + std::to_string(made.config.qp) + ".policy",
+        std::string(qp.policy.ops->name) + "/" + std::to_string(qp.policy.ops->wire_version)}});
+  qps_.push_back(std::move(made));
+  return {};
+}
+
+Link::~Link() = default;
+
+Source Link::source(uint16_t qp) {
+  SendStream* const stream = send_stream(qp);
+  return stream == nullptr ? Source() : Source(*stream);
+}
+
+Sink Link::sink(uint16_t qp) {
+  RecvStream* const stream = recv_stream(qp);
+  return stream == nullptr ? Sink() : Sink(*stream);
+}
+
+SendStream* Link::send_stream(uint16_t qp) {
+  for (Qp& each : qps_) {
+    if (each.config.qp == qp) return each.send.get();
+  }
+  return nullptr;
+}
+
+RecvStream* Link::recv_stream(uint16_t qp) {
+  for (Qp& each : qps_) {
+    if (each.config.qp == qp) return each.recv.get();
+  }
+  return nullptr;
+}
+
+// ---- packets in ----
+
+void Link::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& packet,
+                   Instant now) {
+  const uint16_t path = packet.path;
+  if (!control_.is_up()) return drops_.add(DropReason::link_down);
+  if (path >= watch_.paths()) return drops_.add(DropReason::path_unknown);
+  const uint32_t index = slot.target_qp - qpn_base_;
+  if (index >= targets_.size()) return drops_.add(DropReason::qpn_unknown);
+  const Target& target = targets_[index];
+  RecvStream* const stream = target.recv;
+  if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
+  const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
+  if (stream->has_key(slot.key)) watch(slot, parts, target, path, now);
+  has_arrivals_ = true;
+  stream->on_slot({.slot = slot,
+                   .parts = parts,
+                   .payload = payload,
+                   .channel = target.channel,
+                   .path = path,
+                   .generation = target.generation,
+                   .is_marked = packet.ecn == ecn_congestion});
+}
+
+inline void Link::watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts,
+                        const Target& target, uint16_t path, Instant now) {
+  GapLedger* const gaps = watch_.on_packet(target.channel, path, slot.psn, now);
+  const StreamConfig& config = target.recv->config();
+  if (gaps == nullptr || parts.id >= config.messages) return;
+  gaps->on_fresh(slot.psn, {.qp_index = target.qp_index,
+                            .place = parts.id,
+                            .seq = target.recv->seq_in(parts.id),
+                            .slot = parts.slot,
+                            .is_repair = parts.slot >= config.data_slots_max});
+}
+
+void Link::flush_arrivals(Instant now) {
+  if (!has_arrivals_) return;
+  has_arrivals_ = false;
+  for (Qp& qp : qps_) {
+    if (qp.recv) qp.recv->flush_facts(now);
+  }
+  if (!control_.is_up()) return;  // the same burst has ended the epoch: nobody would hear of it
+  has_arrivals_since_report_ = true;
+  control_.on_data(now);
+  if (reports_due_ == Instant::never()) reports_due_ = now;
+}
+
+bool Link::tell_lost(Instant now) {
+  if (!watch_.settle(now)) return false;
+  while (const auto lost = watch_.take_lost(now)) {
+    if (lost->slots) {
+      qps_[lost->slots->qp_index].recv->on_lost(*lost->slots, lost->path, now);
+      continue;
+    }
+    for (Qp& qp : qps_) {
+      if (qp.recv) qp.recv->on_lost({.count = lost->count}, lost->path, now);
+    }
+  }
+  return true;
+}
+
+// ---- time ----
+
+bool Link::on_time(Instant now) {
+  bool is_due = own_due() <= now;
+  line_.on_time(now);
+  control_.on_time(now);
+  if (control_.is_up()) is_due |= run_streams(now);
+  if (!line_.has_room_for_control() || !has_offer(now)) return is_due;
+  write_envelopes(now);
+  return true;
+}
+
+// What is due, and nothing else: this runs in every turn.
+bool Link::run_streams(Instant now) {
+  bool is_due = tell_lost(now);
+  watch_.on_time(now);
+  for (Qp& qp : qps_) {
+    if (qp.send && qp.send->next_due() <= now) {
+      qp.send->on_time(now);
+      is_due = true;
+    }
+    if (qp.recv && qp.recv->next_due() <= now) {
+      qp.recv->on_time(now);
+      is_due = true;
+    }
+  }
+  return is_due || line_.has_ready();
+}
+
+// Of what is no stream's.
+Instant Link::own_due() const { return std::min(control_.next_due(), line_.next_due()); }
+
+Instant Link::next_wakeup() const {
+  Instant due = own_due();
+  // What is to be said waits with the envelopes that are written already.
+  if (line_.has_room_for_control()) due = std::min(due, offer_due());
+  if (!control_.is_up()) return due;
+  if (line_.has_ready()) return Instant();
+  for (const Qp& qp : qps_) {
+    if (qp.send) due = std::min(due, qp.send->next_due());
+    if (qp.recv) due = std::min(due, qp.recv->next_due());
+  }
+  return std::min(due, watch_.next_settle());
+}
+
+void Link::rebase(Duration shift, Instant now) {
+  control_.rebase(shift, now);
+  watch_.rebase(shift);
+  for (Qp& qp : qps_) {
+    if (qp.send) qp.send->rebase(shift);
+    if (qp.recv) qp.recv->rebase(shift);
+  }
+}
+
+// ---- packets out ----
+
+size_t Link::collect(std::span<Packet*> out, Instant now) {
+  const Line::Collected collected = line_.collect(out, now);
+  if (collected.slots > 0) control_.on_data(now);
+  return collected.packets;
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,169 @@
+// What two sites are to each other: an epoch at a time, streams in both directions, a line to send
+// on, and what is seen of the paths. The endpoint (endpoint.h) has one of these per peer.
+//
+//   packets in   -> on_data: QP number -> (qp, generation, channel) -> watch -> recv stream
+//                -> on_control: control -> records -> streams
+//   packets out  <- collect: line <- streams' outboxes, the link's envelopes
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/core/counters.h"
+#include "dataplane/port.h"
+#include "dataplane/sdr/line/line.h"
+#include "dataplane/sdr/line/path_watch.h"
+#include "dataplane/sdr/link/control.h"
+#include "dataplane/sdr/options.h"
+#include "dataplane/sdr/sink.h"
+#include "dataplane/sdr/source.h"
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw::sdr {
+
+class CodeDesk;
+class PolicyHost;
+
+/// Thread: the endpoint's worker.
+class Link final : private LinkEvents {
+ public:
+  /// Errors: a stream config that contradicts itself, a policy that refuses to start.
+  /// `desk` is stopped before the link ends; `stock` is of `port` and outlives the link.
+  static Result<std::unique_ptr<Link>> make(const LinkOptions& options, Port& port,
+                                            PacketStock& stock, CodeDesk& desk, Counters& counters,
+                                            Drops& drops, Instant now);
+  ~Link();
+  /// One more QP, before the first turn. Errors: as make(); the link is then as it was.
+  Result<void> add_qp(const QpOptions& qp, Instant now);
+
+  // ---- for who uses it ----
+  bool is_up() const { return control_.is_up(); }
+  /// What is missing until it is up, for a person; empty when it is.
+  std::string why() const { return control_.why(); }
+  /// Ends the epoch at once, and tells the peer; the link stays down.
+  void leave(Instant now) { control_.leave(now); }
+  /// False for a QP that is not configured, or not for this direction.
+  Source source(uint16_t qp);
+  Sink sink(uint16_t qp);
+  /// The port's number for the peer.
+  uint16_t peer() const { return peer_; }
+  uint32_t payload_bytes() const { return payload_bytes_; }
+  /// What the line carries; less, at times, than it is configured for.
+  Rate rate() const { return line_.rate(); }
+  /// How long what is queued takes at that rate.
+  Duration backlog(Instant now) const { return line_.pacer().backlog(now); }
+  PathState path_state(uint16_t path, Instant now) const { return watch_.state(path, now); }
+  /// Bit p: path p does not carry packets of full size.
+  uint32_t too_small_paths() const { return control_.sizes().too_small(); }
+  /// The rate that the link is configured for.
+  void set_rate(Rate rate) { line_.set_rate(rate); }
+
+  // ---- for the endpoint ----
+  /// `packet` is what it came in.
+  void on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& packet, Instant now);
+  void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
+    control_.on_control(bytes, path, now);
+  }
+  /// After the last packet of a burst: the streams tell their policies.
+  void flush_arrivals(Instant now);
+  /// Due timers, lost transmissions, envelopes. Returns whether anything was due.
+  bool on_time(Instant now);
+  /// Fills `out` with packets that leave now.
+  size_t collect(std::span<Packet*> out, Instant now);
+  Instant next_wakeup() const;
+  void rebase(Duration shift, Instant now);
+
+  // ---- behind the doors, for tests ----
+  /// Null as above.
+  SendStream* send_stream(uint16_t qp);
+  RecvStream* recv_stream(uint16_t qp);
+  const LinkControl& control() const { return control_; }
+
+ private:
+  struct Qp {
+    StreamConfig config;
+    std::unique_ptr<SendStream> send;
+    std::unique_ptr<RecvStream> recv;
+  };
+  /// What one QP number of ours stands for.
+  struct Target {
+    RecvStream* recv = nullptr;  // null: not for this direction
+    uint16_t qp_index = 0;
+    uint16_t channel = 0;
+    uint8_t generation = 0;
+  };
+  static constexpr size_t envelopes_per_turn = 8;
+  static constexpr uint32_t weight_max = 1000;
+
+  Link(const LinkOptions& options, Port& port, PacketStock& stock, CodeDesk& desk,
+       Counters& counters, Drops& drops, Instant now);
+  Result<void> check_qp(const QpOptions& qp) const;
+  Result<std::unique_ptr<PolicyHost>> make_host(const QpOptions& qp, cw_role role,
+                                                Instant now) const;
+  cw_env env_of(const QpOptions& qp, cw_role role) const;
+
+  // LinkEvents
+  void on_epoch(std::vector<StreamAddress>& addresses, Instant now) override;
+  void on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes,
+             Instant now) override;
+  void on_down(Instant now) override;
+  void on_record(const ClearToSend& record, Instant now) override;
+  void on_record(const Probe& record, Instant now) override;
+  void on_record(const Opened& record, Instant now) override;
+  void on_record(const BlockClosed& record, Instant now) override;
+  void on_record(const Closed& record, Instant now) override;
+  void on_record(const Abandoned& record, Instant now) override;
+  void on_record(const Note& record, Instant now) override;
+  void on_record(const PathReport& record, Instant now) override;
+  void on_rtt(uint16_t path, Duration sample, Instant now) override;
+
+  StreamAddress make_address(size_t qp, uint32_t& qpn);
+  void watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts, const Target& target,
+             uint16_t path, Instant now);
+  bool tell_lost(Instant now);
+  void avoid_small_paths();
+  void tell_link(Instant now);
+  cw_fact_link link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const;
+
+  Instant own_due() const;
+  bool run_streams(Instant now);
+  Instant offer_due() const;
+  bool has_offer(Instant now) const { return offer_due() <= now; }
+  void write_envelopes(Instant now);
+  bool try_write_envelope(Instant now);
+  bool fill_envelope(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
+  uint16_t choose_path(std::optional<uint16_t> wanted);
+  bool offer_notes(EnvelopeWriter& writer, Qp& qp);
+  bool offer_path_reports(EnvelopeWriter& writer, Instant now);
+
+  Port& port_;
+  PacketStock& stock_;
+  CodeDesk& desk_;
+  uint16_t peer_;
+  Counters& counters_;
+  Drops& drops_;
+  RandomSource random_;
+  PolicyChoice fallback_;
+  PolicyQuota quota_;
+  std::vector<StreamConfig> stream_configs_;
+  Line line_;
+  PathWatch watch_;
+  std::vector<Qp> qps_;  // ends before the line that its streams send on
+  LinkControl control_;
+
+  uint32_t payload_bytes_;
+  uint32_t qpn_base_ = 0;
+  std::vector<Target> targets_;  // by QP number - qpn_base_
+  Instant link_told_;
+  Instant reports_due_ = Instant::never();
+  uint16_t reported_paths_ = 0;  // of this round: one envelope need not hold all
+  bool has_arrivals_ = false, has_arrivals_since_report_ = false;
+};
+
+}  // namespace cw::sdr

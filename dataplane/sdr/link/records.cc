@@ -1,0 +1,252 @@
+// The control half of a link: what its records tell the streams, and what the streams put into
+// envelopes.
+#include <algorithm>
+#include <array>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/link/link.h"
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw::sdr {
+namespace {
+
+/// Room below which no QP number is drawn: QP 0 and 1 belong to management.
+constexpr uint32_t qpn_first = 0x000100;
+/// Of path reports: what is told of a short RTT costs as much as its data, and as the echoes.
+constexpr Duration report_interval_min = Duration::from_ms(5);
+
+/// Of either policy; a stream may be missing.
+bool has_notes(const std::unique_ptr<SendStream>& send, const std::unique_ptr<RecvStream>& recv) {
+  return (send && !send->notes().is_empty()) || (recv && !recv->notes().is_empty());
+}
+
+}  // namespace
+
+// ---- what the link says ----
+
+void Link::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
+  for (Qp& qp : qps_) {
+    if (qp.send) qp.send->reset(now);
+    if (qp.recv) qp.recv->reset(now);
+  }
+  const auto room = static_cast<uint32_t>((1u << 24) - qpn_first - targets_.size());
+  qpn_base_ = qpn_first + static_cast<uint32_t>(random_.fresh() % room);
+  uint32_t qpn = qpn_base_;
+  for (size_t i = 0; i < qps_.size(); ++i) {
+    addresses[i] = make_address(i, qpn);
+    if (qps_[i].recv) qps_[i].recv->set_address(addresses[i]);
+  }
+  watch_.begin_epoch();
+  line_.begin_epoch();
+  reports_due_ = Instant::never();
+  reported_paths_ = 0;
+}
+
+/// Where this end receives, at QP numbers from `qpn` on.
+StreamAddress Link::make_address(size_t qp, uint32_t& qpn) {
+  const StreamConfig& config = stream_configs_[qp];
+  StreamAddress address;
+  const uint64_t keys = random_.fresh();  // valid here before they are told [C-23]
+  address.data_key = static_cast<uint32_t>(keys);
+  address.repair_key = static_cast<uint32_t>(keys >> 32);
+  // Software checks addresses by arithmetic, so a window may lie anywhere.
+  address.data_base = uint64_t{qp} << 48;
+  address.repair_base = uint64_t{qp} << 48 | uint64_t{1} << 47;
+  address.data_window_bytes = uint64_t{config.data_slots_max} * config.payload_bytes;
+  address.repair_window_bytes = uint64_t{config.repair_slots_max} * config.payload_bytes;
+  const size_t count = size_t{config.generations} * config.channels;
+  for (size_t q = 0; q < count; ++q) address.qpn[q] = qpn++;
+  return address;
+}
+
+void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes, Instant now) {
+  payload_bytes_ = payload_bytes;
+  avoid_small_paths();
+  line_.come_up(payload_bytes);
+  tell_link(now);
+  for (size_t i = 0; i < qps_.size(); ++i) {
+    if (qps_[i].send) qps_[i].send->start(addresses[i], payload_bytes, now);
+    if (qps_[i].recv) qps_[i].recv->start(payload_bytes, now);
+  }
+}
+
+void Link::on_down(Instant now) {
+  reports_due_ = Instant::never();
+  for (Qp& qp : qps_) {
+    if (qp.send) qp.send->reset(now);
+    if (qp.recv) qp.recv->reset(now);
+  }
+}
+
+void Link::on_record(const ClearToSend& record, Instant now) {
+  if (SendStream* stream = send_stream(record.qp)) stream->on_clear_to_send(record, now);
+}
+void Link::on_record(const Probe& record, Instant now) {
+  if (RecvStream* stream = recv_stream(record.qp)) stream->on_probe(now);
+}
+void Link::on_record(const Opened& record, Instant now) {
+  if (RecvStream* stream = recv_stream(record.qp)) stream->on_opened(record, now);
+}
+void Link::on_record(const BlockClosed& record, Instant now) {
+  if (RecvStream* stream = recv_stream(record.qp)) stream->on_block_closed(record, now);
+}
+void Link::on_record(const Closed& record, Instant now) {
+  if (RecvStream* stream = recv_stream(record.qp)) stream->on_closed(record, now);
+}
+void Link::on_record(const Abandoned& record, Instant now) {
+  if (RecvStream* stream = recv_stream(record.qp)) stream->on_abandoned(record, now);
+}
+void Link::on_record(const Note& record, Instant now) {
+  if (record.flags & Note::from_sink) {
+    if (SendStream* stream = send_stream(record.qp)) stream->on_note(record, now);
+  } else {
+    if (RecvStream* stream = recv_stream(record.qp)) stream->on_note(record, now);
+  }
+}
+
+void Link::on_record(const PathReport& record, Instant now) {
+  if (const auto sums = watch_.on_report(record, now)) {
+    line_.on_report(sums->arrived, sums->lost, now);
+  }
+}
+
+void Link::on_rtt(uint16_t path, Duration sample, Instant now) {
+  avoid_small_paths();
+  watch_.on_rtt(path, sample, now);
+  line_.on_rtt(path, sample, now);
+  // At most once per RTT; the first sample comes before the streams start.
+  if (control_.is_up() && now - link_told_ >= sample) tell_link(now);
+}
+
+/// Data takes the paths that carry it, unless none does.
+void Link::avoid_small_paths() {
+  const uint32_t small = too_small_paths();
+  const bool is_any_fit = small != (uint32_t{1} << watch_.paths()) - 1;
+  for (uint16_t path = 0; path < watch_.paths(); ++path) {
+    line_.transmitter().set_up(path, !is_any_fit || (small >> path & 1) == 0);
+  }
+}
+
+cw_fact_link Link::link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const {
+  Duration rtt;
+  for (uint16_t path = 0; path < watch_.paths(); ++path) {
+    facts[path] = watch_.facts(path, is_source, now);
+    facts[path].mtu = payload_bytes_;
+    facts[path].is_up = line_.transmitter().is_up(path);
+    rtt = std::max(rtt, Duration::from_ns(facts[path].rtt_smooth_ns));
+  }
+  return {.paths = watch_.paths(),
+          .reserved = 0,
+          .rate_bps = line_.rate().bps(),
+          .rtt_ns = std::max<int64_t>(rtt.ns(), 1),
+          .path = facts.data()};
+}
+
+void Link::tell_link(Instant now) {
+  link_told_ = now;
+  std::array<cw_path_facts, limits::paths_max> facts;
+  for (Qp& qp : qps_) {
+    if (qp.send) qp.send->on_link(link_fact(facts, true, now), now);
+    if (qp.recv) qp.recv->on_link(link_fact(facts, false, now), now);
+  }
+}
+
+// ---- envelopes ----
+
+Instant Link::offer_due() const {
+  Instant due = control_.offer_due();
+  if (!control_.is_up()) return due;
+  due = std::min(due, reports_due_);
+  for (const Qp& qp : qps_) {
+    if (has_notes(qp.send, qp.recv)) return Instant();
+    if (qp.send) due = std::min(due, qp.send->offer_due());
+    if (qp.recv) due = std::min(due, qp.recv->offer_due());
+  }
+  return due;
+}
+
+void Link::write_envelopes(Instant now) {
+  for (size_t i = 0; i < envelopes_per_turn; ++i) {
+    if (!try_write_envelope(now) || !has_offer(now)) return;
+  }
+}
+
+bool Link::try_write_envelope(Instant now) {
+  if (!line_.has_room_for_control()) return false;
+  Packet* packet = nullptr;
+  if (port_.take_burst({&packet, 1}) == 0) return false;
+  const EnvelopeKind kind = control_.next_kind(now);
+  const size_t bytes_max = control_.next_bytes_max(now);
+  packet->path = choose_path(control_.next_path(now));
+  packet->ecn = packet->dscp = 0;
+  Transport transport;
+  transport.opcode = opcode_ud_send_only;
+  transport.target_qp = control_.control_qpn();
+  transport.datagram = DatagramSource{control_qkey, control_qpn_default};
+  const size_t header = encode_transport_headers(transport, {packet->data, packet->bytes_max});
+  const std::span<uint8_t> body(packet->data + header,
+                                std::min<size_t>(bytes_max, packet->bytes_max - header));
+  EnvelopeWriter writer(body, control_.next_header(kind));
+  fill_envelope(kind, writer, now);
+  if (writer.is_empty()) {
+    port_.give_back({&packet, 1});
+    return false;
+  }
+  packet->bytes = static_cast<uint32_t>(header + writer.seal(control_.key()));
+  line_.push_control(*packet, now);
+  counters_.add(Counter::controls_sent);
+  return true;
+}
+
+/// What asks about a path takes it, also where data does not.
+uint16_t Link::choose_path(std::optional<uint16_t> wanted) {
+  if (wanted && *wanted < watch_.paths()) return *wanted;
+  return line_.transmitter().choose(CW_CHOOSE_ANY, 0, 0);
+}
+
+/// False when something found no room: another envelope is wanted.
+bool Link::fill_envelope(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {
+  if (control_.has_offer(now) && !control_.offer(kind, writer, now)) return false;
+  if (kind != EnvelopeKind::Records || !control_.is_up()) return true;
+  for (Qp& qp : qps_) {
+    if (qp.recv && !qp.recv->offer(writer, now)) return false;
+    if (qp.send && !qp.send->offer(writer, now)) return false;
+    if (!offer_notes(writer, qp)) return false;
+  }
+  return offer_path_reports(writer, now);
+}
+
+bool Link::offer_notes(EnvelopeWriter& writer, Qp& qp) {
+  const auto offer = [&](NoteQueue& notes, uint16_t flags) {
+    while (!notes.is_empty()) {
+      Note note;
+      note.qp = qp.config.qp;
+      note.flags = flags;
+      note.bytes = Row<uint8_t>(notes.front().data(), notes.front().size());
+      if (!writer.try_add(note)) return false;
+      counters_.add(Counter::notes_sent);
+      if (notes.pop_copy()) return false;
+    }
+    return true;
+  };
+  return (!qp.send || offer(qp.send->notes(), 0)) &&
+         (!qp.recv || offer(qp.recv->notes(), Note::from_sink));
+}
+
+bool Link::offer_path_reports(EnvelopeWriter& writer, Instant now) {
+  if (reports_due_ > now) return true;
+  for (; reported_paths_ < watch_.paths(); ++reported_paths_) {
+    if (!writer.try_add(watch_.report(reported_paths_, now))) return false;
+  }
+  reported_paths_ = 0;
+  // Again when something has arrived, at most once per RTT.
+  const Duration rtt = watch_.state(0, now).rtt_smoothed;
+  reports_due_ =
+      has_arrivals_since_report_ ? now + std::max(rtt, report_interval_min) : Instant::never();
+  has_arrivals_since_report_ = false;
+  return true;
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,113 @@
+// What a link is made from: its identity, its line, its streams and their policies. Plain values;
+// whoever configures an endpoint fills them in.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/prng.h"
+#include "dataplane/base/units.h"
+#include "dataplane/core/pacer.h"
+#include "dataplane/core/paths.h"
+#include "dataplane/core/rate_control.h"
+#include "dataplane/policy.h"
+#include "dataplane/sdr/stream_config.h"
+#include "dataplane/wire/description.h"
+#include "dataplane/wire/envelope.h"
+#include "offload/code_executor.h"
+
+namespace cw::sdr {
+
+/// 64 bits that nobody can guess, never zero: from the operating system, or from a seed in
+/// simulation.
+struct RandomSource {
+  void* state = nullptr;
+  uint64_t (*next)(void* state) = nullptr;
+
+  /// From a seed; `prng` lives longer.
+  static RandomSource of(Prng& prng) {
+    return {&prng, [](void* state) { return static_cast<Prng*>(state)->next(); }};
+  }
+  uint64_t fresh() const {
+    uint64_t bits = 0;
+    while (bits == 0) bits = next(state);
+    return bits;
+  }
+};
+
+/// What this end tells the other about itself, and how it asks.
+struct ControlOptions {
+  std::string site;          ///< what this end is called; empty: it does not say
+  std::string peer_site;     ///< what the other must be called; empty: this end does not ask
+  std::string peer_address;  ///< where it is, for sentences
+  PairKeys pair_keys;        ///< of `[pair]`, must agree
+  MacKey key;
+  RandomSource random;
+  uint32_t payload_bytes = 1024;  ///< the largest slot this end can take
+  uint16_t paths = 1;
+  uint16_t qps = 1;
+  uint8_t icrc_mode = 0;
+  bool sees_psns = true;
+  PathOptions path;
+  Duration hello_interval_min = Duration::from_ms(20);  ///< while not up, doubling up to ...
+  Duration hello_interval_max = Duration::from_ms(500);
+  Duration keepalive = Duration::from_s(1);        ///< while up
+  Duration probe_interval = Duration::from_s(10);  ///< of a full-size hello on each path, while up
+  Duration dead_time = Duration::from_s(15);  ///< of silence, after which the epoch ends [C-29]
+  /// The same for an epoch in which no echo has come back: plus an RTT, and doubling from one such
+  /// epoch to the next [C-29].
+  Duration unconfirmed_time = Duration::from_ms(300);
+};
+
+/// A policy as it was configured: its table and one checked value per declared parameter.
+struct PolicyChoice {
+  const cw_policy_ops* ops = nullptr;
+  std::span<const double> params;  ///< as many as ops->param_count; outlives the instances
+};
+
+/// Decisions a policy may make in one RTT; beyond them it is refused.
+struct PolicyQuota {
+  uint32_t decisions_per_rtt = 1u << 16;
+  uint32_t notes_per_rtt = 1u << 10;
+  uint32_t strikes_max = 8;  ///< RTTs in a row with refusals before the instance is replaced
+};
+
+struct SendOptions {
+  uint16_t extents_max = 64;        ///< pieces of one message that do not continue each other
+  uint32_t outbox_ranges = 1024;    ///< per class
+  bool external_payload = false;    ///< the port sends payload from where it lies
+  bool slot_by_slot = false;        ///< messages grow by append_slot(), and any slot may be short
+  Duration hold = Duration::max();  ///< a slot leaves this long after its append, or never
+  Duration block_age = Duration::max();  ///< as Source::set_block_age()
+};
+
+/// One SDR QP: its two directions and its policy.
+struct QpOptions {
+  StreamConfig stream;
+  SendOptions send;
+  PolicyChoice policy;
+  bool send_enable = true, recv_enable = true;
+  /// Of the pacer's bytes, while QPs compete; what one leaves the others take.
+  uint32_t weight = 1;
+};
+
+/// Where rows are coded.
+struct CodingOptions {
+  /// No threads: what exceeds a turn waits for the next, so that every run is the same.
+  CodeExecutorOptions executor{.threads = 0};
+  size_t rows_max = 32;  ///< under way at once, of all streams
+};
+
+struct LinkOptions {
+  uint16_t peer = 0;  ///< the port's number for who is at the other end
+  ControlOptions control;
+  PacerOptions pacer;
+  RateControlOptions rate_control;
+  PolicyChoice fallback;  ///< what a quarantined policy is replaced by
+  PolicyQuota quota;
+  std::vector<QpOptions> qps;
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,52 @@
+// What a receiving stream keeps of each message.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/base/serial.h"
+#include "dataplane/base/units.h"
+#include "dataplane/policy.h"
+#include "dataplane/sdr/message.h"
+
+namespace cw::sdr {
+
+/// One place of a receiving stream.
+struct RecvMessage {
+  MessageSeq seq;
+  uint8_t* memory = nullptr;
+  uint64_t memory_bytes = 0;
+  bool is_lent = false;  // the memory is a buffer's, not the application's
+  bool is_posted = false;
+  bool is_opened = false;   // something of it has been heard
+  bool is_closed = false;   // its length is known
+  bool is_cut = false;      // given up before that
+  bool is_lost = false;     // its peer restarted: only complete() is left to do
+  bool is_touched = false;  // has facts of this burst
+  bool is_news = false;     // something of it is to be told to who reads along
+  bool is_queued = false;   // waits in `touched_`; this and the next outlive the message
+  bool is_in_news = false;  // waits in `news_`
+  bool has_immediate = false;
+  MessageStatus status = MessageStatus::Open;
+  uint16_t path = 0;           // of the last arrival
+  uint8_t fragments_seen = 0;  // of the immediate: one bit each, up to 8 fragments of 4 bits
+  uint32_t fragment_mask = 0;
+  uint32_t immediate = 0;
+  uint32_t slots = CW_UNKNOWN;
+  uint32_t frames = 0;  // of hosts in them, once its length is known
+  uint32_t in_place = 0;
+  uint32_t first_missing = 0;
+  uint32_t highest = 0;                   // + 1
+  uint32_t abandoned_end = 0;             // what is missing below will not come
+  uint32_t duplicates = 0;                // of this burst
+  uint32_t word_first = 0, word_end = 0;  // touched in this burst
+  uint32_t repair_word_first = 0, repair_word_end = 0;
+  uint32_t news_word_first = 0, news_word_end = 0;
+  uint32_t blocks = 0, blocks_end = 0;  // known from the front, and the data slots they cover
+  uint32_t blocks_reach = 0;            // the same of all that are known
+  uint64_t bytes = 0;
+
+  /// An empty place: only what waits in rows goes on to wait there.
+  RecvMessage emptied() const { return {.is_queued = is_queued, .is_in_news = is_in_news}; }
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,329 @@
+// The hot half of a receiving stream: a packet is checked, claimed, copied and placed, and what a
+// burst has changed is told to the policy, once per message.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr uint32_t only_partition = 0;
+
+DropReason reason_of(uint8_t refusal) {
+  switch (refusal) {
+    case CW_BITS_DUPLICATE:
+      return DropReason::packet_duplicate;
+    case CW_BITS_LATE:
+      return DropReason::generation_late;
+    default:
+      return DropReason::slot_range;
+  }
+}
+
+}  // namespace
+
+// A packet's way is one function to the machine: what it is cut into for the reader is `inline`.
+
+/// The address names one message of all: where ids have come round, it is that of another [C-56].
+inline std::optional<DropReason> RecvStream::misplaced(const SlotArrival& arrival,
+                                                       uint64_t expected,
+                                                       uint64_t window_bytes) const {
+  if (arrival.slot.payload_bytes > config_.payload_bytes) return DropReason::window_misaligned;
+  if (arrival.slot.address == expected) return std::nullopt;
+  const auto apart = static_cast<int64_t>(expected - arrival.slot.address);
+  const auto round_bytes = static_cast<int64_t>(config_.messages * window_bytes);
+  return apart % round_bytes == 0 ? DropReason::generation_late : DropReason::window_misaligned;
+}
+
+inline std::optional<DropReason> RecvStream::misfit(const SlotArrival& arrival,
+                                                    const ImmediateSplit::Parts& parts) const {
+  if (parts.id >= config_.messages || parts.slot >= config_.data_slots_max) {
+    return DropReason::slot_range;
+  }
+  if (arrival.slot.key != address_.data_key) return DropReason::key_stale;
+  const Message& message = messages_[parts.id];
+  const uint64_t offset = uint64_t{parts.slot} * config_.payload_bytes;
+  const uint64_t expected = address_.data_at(message.seq, offset);
+  // A late packet is judged by its life first: it may well not fit today's buffer.
+  if (const auto reason = misplaced(arrival, expected, address_.data_window_bytes)) return reason;
+  if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
+  if (offset + arrival.slot.payload_bytes > message.memory_bytes) return DropReason::slot_range;
+  return std::nullopt;
+}
+
+std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
+                                                    const ImmediateSplit::Parts& parts) const {
+  const uint32_t slot = parts.slot - config_.data_slots_max;
+  if (parts.id >= config_.messages || slot >= config_.repair_slots_max) {
+    return DropReason::slot_range;
+  }
+  if (arrival.slot.key != address_.repair_key) return DropReason::key_stale;
+  const Message& message = messages_[parts.id];
+  const uint64_t expected = address_.repair_at(message.seq, uint64_t{slot} * config_.payload_bytes);
+  if (const auto reason = misplaced(arrival, expected, address_.repair_window_bytes)) {
+    return reason;
+  }
+  if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
+  return std::nullopt;
+}
+
+void RecvStream::on_slot(const SlotArrival& arrival) {
+  const ImmediateSplit::Parts& parts = arrival.parts;
+  if (parts.slot >= config_.data_slots_max) return on_repair(arrival);
+  if (const auto reason = misfit(arrival, parts)) return drops_.add(*reason);
+  Message& message = messages_[parts.id];
+  const uint8_t refusal = put_in_place(message, record_of(arrival), arrival.payload, parts.slot);
+  if (refusal != CW_BITS_NONE) drops_.add(reason_of(refusal));
+  if (refusal == CW_BITS_DUPLICATE) ++message.duplicates;
+  if (refusal != CW_BITS_NONE && refusal != CW_BITS_DUPLICATE) return;
+  touch_slot(message, parts.slot);
+  message.path = arrival.path;
+  if (refusal == CW_BITS_NONE && is_read_along()) note_arrival(arrival);
+  if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
+}
+
+// Into memory of the stream's own, never the application's [C-55].
+void RecvStream::on_repair(const SlotArrival& arrival) {
+  const ImmediateSplit::Parts& parts = arrival.parts;
+  if (const auto reason = repair_misfit(arrival, parts)) return drops_.add(*reason);
+  Message& message = messages_[parts.id];
+  const cw_bits_record record = record_of(arrival);
+  cw_bits_spot spot;
+  const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
+  if (refusal != CW_BITS_NONE) drops_.add(reason_of(refusal));
+  if (refusal == CW_BITS_DUPLICATE) ++message.duplicates;
+  if (refusal != CW_BITS_NONE) return;
+  const uint32_t slot = parts.slot - config_.data_slots_max;
+  const uint32_t bytes = arrival.slot.payload_bytes;
+  uint8_t* const to = repairs_.at(parts.id, slot);
+  std::memcpy(to, arrival.payload, bytes);
+  std::memset(to + bytes, 0, config_.shard_bytes() - bytes);
+  cw_bits_event event;
+  (void)cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event);
+  touch(message);
+  message.path = arrival.path;
+  message.repair_word_first = std::min(message.repair_word_first, slot / 64);
+  message.repair_word_end = std::max(message.repair_word_end, slot / 64 + 1);
+  if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
+}
+
+inline void RecvStream::note_arrival(const SlotArrival& arrival) {
+  const uint32_t slot = arrival.parts.slot;
+  const size_t word = word_of(arrival.parts.id, slot);
+  const uint64_t bit = uint64_t{1} << slot % 64;
+  came_[word] |= bit;
+  if (arrival.is_marked) marked_[word] |= bit;
+  const uint32_t short_by = config_.payload_bytes - arrival.slot.payload_bytes;
+  if (short_by > 0) short_by_[word * 64 + slot % 64] = static_cast<uint16_t>(short_by);
+}
+
+// Slots come in order mostly, and memory that a program posted may be cold: a copy into it would
+// wait for every line.
+inline void RecvStream::prefetch(const Message& message, uint64_t offset) const {
+  constexpr uint64_t line_bytes = 64;
+  const uint64_t end = std::min(offset + config_.payload_bytes, message.memory_bytes);
+  for (uint64_t at = offset; at < end; at += line_bytes) {
+    __builtin_prefetch(message.memory + at, /*rw=*/1, /*locality=*/2);
+  }
+}
+
+inline void RecvStream::copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
+                                  uint32_t slot) const {
+  const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
+  if (bytes > 0) std::memcpy(message.memory + offset, payload, bytes);
+  prefetch(message, offset + 2 * config_.payload_bytes);
+  if (config_.rows == 0) return;
+  // A code counts a short slot as filled up with zeros.
+  const uint64_t end = std::min(offset + config_.payload_bytes, message.memory_bytes);
+  std::memset(message.memory + offset + bytes, 0, end - offset - bytes);
+}
+
+inline cw_bits_record RecvStream::record_of(const SlotArrival& arrival) const {
+  cw_bits_record record{};
+  record.immediate = arrival.slot.immediate;
+  record.length = arrival.slot.payload_bytes;
+  record.channel = arrival.channel;
+  record.generation = arrival.generation;
+  record.kind = CW_BITS_PACKET;
+  return record;
+}
+
+// Claim, copy, place: the bit is set once, by whoever copies.
+inline uint8_t RecvStream::put_in_place(Message& message, const cw_bits_record& record,
+                                        const uint8_t* payload, uint32_t slot) {
+  cw_bits_spot spot;
+  const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
+  if (refusal != CW_BITS_NONE) return refusal;
+  if (message.memory == nullptr) {
+    message.memory = buffers_->take();
+    message.is_lent = true;
+  }
+  copy_slot(message, payload, record.length, slot);
+  cw_bits_event event;
+  if (cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event)) {
+    counters_.add(Counter::chunks_completed);
+  }
+  ++message.in_place;
+  message.highest = std::max(message.highest, slot + 1);
+  return CW_BITS_NONE;
+}
+
+inline void RecvStream::touch(Message& message) {
+  if (message.is_touched) return;
+  message.is_touched = true;
+  message.word_first = message.repair_word_first = UINT32_MAX;
+  message.word_end = message.repair_word_end = 0;
+  if (!message.is_queued) CW_ASSERT(touched_.try_push(place_of(message)));
+  message.is_queued = true;
+}
+
+inline void RecvStream::touch_slot(Message& message, uint32_t slot) {
+  touch(message);
+  message.word_first = std::min(message.word_first, slot / 64);
+  message.word_end = std::max(message.word_end, slot / 64 + 1);
+}
+
+/// All that is in place is told once more.
+void RecvStream::touch_all(Message& message) {
+  touch(message);
+  message.word_first = message.repair_word_first = 0;
+  message.word_end = (message.highest + 63) / 64;
+  message.repair_word_end = (config_.repair_slots_max + 63) / 64;
+}
+
+/// What a code has made of others: as if it had arrived, unless it has.
+void RecvStream::put_rebuilt(Message& message, uint32_t slot, const uint8_t* bytes) {
+  const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
+  if (offset >= message.memory_bytes) return;
+  const uint32_t place = place_of(message);
+  cw_bits_record record{};
+  record.immediate = config_.split.pack({place, slot, 0});
+  record.length = static_cast<uint32_t>(
+      std::min<uint64_t>(config_.payload_bytes, message.memory_bytes - offset));
+  record.generation = config_.generation_of(message.seq);
+  record.kind = CW_BITS_PACKET;
+  if (put_in_place(message, record, bytes, slot) != CW_BITS_NONE) return;
+  counters_.add(Counter::slots_rebuilt);
+  touch_slot(message, slot);
+  if (is_read_along()) came_[word_of(place, slot)] |= uint64_t{1} << slot % 64;
+}
+
+void RecvStream::take_fragment(Message& message, uint32_t slot, uint32_t bits) {
+  if (config_.split.user_bits() == 0) return;
+  message.has_immediate = true;
+  if (message.is_closed) return;
+  message.immediate = config_.split.with_fragment(message.immediate, slot, bits);
+  message.fragment_mask |= 1u << config_.split.fragment_index(slot);
+}
+
+// ---- what the policy is told ----
+
+// In the order of sequences: whoever hears of a message knows that those before it were opened too,
+// even if every packet of theirs was lost so far.
+void RecvStream::open(const Message& message, Instant now) {
+  if (message.is_opened) return;
+  for (MessageSeq seq = retired_seq_; !seq.is_after(message.seq); ++seq) {
+    Message* each = find_live(seq);
+    if (each != nullptr && !each->is_opened) tell_opened(*each, now);
+  }
+}
+
+void RecvStream::tell_opened(Message& message, Instant now) {
+  message.is_opened = true;
+  ++open_count_;
+  make_clear_due(now + rtt_ / 4);
+  const uint32_t place = place_of(message);
+  policy_->zero_state(place);
+  cw_fact_opened fact{};
+  fact.message = message.seq.value();
+  fact.state = policy_->state_of(place);
+  fact.slots = message.slots;
+  fact.deadline_ns = CW_NEVER_NS;
+  policy_->opened(fact, now);
+}
+
+void RecvStream::flush_facts(Instant now) {
+  while (!touched_.is_empty()) {
+    const uint32_t place = touched_.pop();
+    Message& message = messages_[place];
+    message.is_queued = false;
+    if (!message.is_touched) continue;
+    message.is_touched = false;
+    open(message, now);
+    tell_arrived(message, now);
+    finish_if_over(message);
+    message.duplicates = 0;
+    if (message.word_end > 0) note_news(message, message.word_first, message.word_end);
+  }
+  policy_->settle(now);
+}
+
+void RecvStream::tell_arrived(Message& message, Instant now) {
+  advance_first_missing(message);
+  const uint32_t place = place_of(message);
+  cw_fact_arrived fact{};
+  fact.message = message.seq.value();
+  if (message.word_end > 0) {
+    fact.word_first = message.word_first;
+    fact.word_count = message.word_end - message.word_first;
+  }
+  if (message.repair_word_end > 0) {
+    fact.repair_word_first = static_cast<uint16_t>(message.repair_word_first);
+    fact.repair_word_count =
+        static_cast<uint16_t>(message.repair_word_end - message.repair_word_first);
+  }
+  fact.first_missing = message.first_missing;
+  fact.highest = message.highest;
+  fact.slots = message.slots;
+  fact.duplicates = message.duplicates;
+  fact.path = message.path;
+  fact.data = cw_bits_data_words(arena_.get(), place);
+  if (is_coded()) fact.repair = cw_bits_repair_words(arena_.get(), place);
+  fact.state = policy_->state_of(place);
+  policy_->arrived(fact, now);
+}
+
+void RecvStream::advance_first_missing(Message& message) const {
+  const uint64_t* words = cw_bits_data_words(arena_.get(), place_of(message));
+  while (message.first_missing < message.highest) {
+    const uint32_t bit = message.first_missing % 64;
+    const uint64_t present = cw_bits_load(&words[message.first_missing / 64]) >> bit;
+    const auto run = static_cast<uint32_t>(std::countr_one(present));
+    message.first_missing += std::min(run, 64 - bit);
+    if (bit + run < 64) return;
+  }
+}
+
+void RecvStream::finish_if_over(Message& message) {
+  if (!message.is_closed || message.status != MessageStatus::Open) return;
+  if (message.in_place >= message.slots) {
+    end_with(message, MessageStatus::Done);
+    counters_.add(Counter::messages_received);
+  } else if (message.abandoned_end > 0 && !is_missing_from(message, message.abandoned_end)) {
+    end_with(message, MessageStatus::GivenUp);
+  }
+}
+
+/// The first to be said stands.
+void RecvStream::end_with(Message& message, MessageStatus status) {
+  if (message.status != MessageStatus::Open) return;
+  message.status = status;
+  ++over_count_;
+}
+
+/// Whether a slot at or beyond `slot` is not in place. The length must be known.
+bool RecvStream::is_missing_from(const Message& message, uint32_t slot) const {
+  const uint64_t* words = cw_bits_data_words(arena_.get(), place_of(message));
+  for (; slot < message.slots; slot = slot / 64 * 64 + 64) {
+    const uint64_t absent = ~cw_bits_load(&words[slot / 64]) >> slot % 64;
+    if (absent != 0 && slot + static_cast<uint32_t>(std::countr_zero(absent)) < message.slots) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,241 @@
+// The receiving end of a stream: posted receives in a row, packets put in place, bits set, and what
+// the sender must know of it (clear-to-send).
+//
+//   application:  try_post -> ... chunk bits ... -> complete
+//                    | arm                            | close
+//   arena:         free -> armed ----- claim, copy, place -----> closed -> free
+//
+// Repair slots of a coded stream go to memory of its own, never to the application's; a decode
+// decision of the policy puts the data slots in place that they make up for.
+//
+// The i-th message of the sender lands in the i-th receive. A packet is trusted with nothing: its
+// key, its address and its immediate must all name the same slot of a message that is posted and of
+// the right life, or it is dropped for a counted reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "dataplane/base/ring.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/sdr/line/gap_ledger.h"
+#include "dataplane/sdr/seat/code_desk.h"
+#include "dataplane/sdr/seat/code_queue.h"
+#include "dataplane/sdr/seat/known_blocks.h"
+#include "dataplane/sdr/seat/note_queue.h"
+#include "dataplane/sdr/seat/policy_host.h"
+#include "dataplane/sdr/seat/repair_slots.h"
+#include "dataplane/sdr/sink.h"
+#include "dataplane/sdr/stream/recv/recv_message.h"
+#include "dataplane/sdr/stream_config.h"
+#include "dataplane/wire/control.h"
+#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/roce_inline.h"
+#include "offload/bitmap.h"
+
+namespace cw::sdr {
+
+/// One data packet, parsed, with where it came from.
+struct SlotArrival {
+  const SlotWrite& slot;
+  /// Of its immediate, under the stream's split. No copy: reading it would wait for all stores.
+  const ImmediateSplit::Parts& parts;
+  const uint8_t* payload = nullptr;
+  uint16_t channel = 0;
+  uint16_t path = 0;
+  uint8_t generation = 0;
+  bool is_marked = false;  ///< its packet met congestion (CE)
+};
+
+class RecvStream final : public PolicyActions, private CodeClient {
+ public:
+  /// `desk` has been asked for room, and is stopped before the stream ends.
+  RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy, CodeDesk& desk,
+             Counters& counters, Drops& drops);
+
+  // ---- the application: as Sink says ----
+  std::optional<RecvHandle> try_post(std::span<uint8_t> memory);
+  RecvInfo info(RecvHandle handle) const;
+  std::span<const uint8_t> chunk_bitmap(RecvHandle handle) const;
+  void slots_of_chunk(RecvHandle handle, uint64_t chunk, std::span<uint64_t> words) const;
+  std::optional<uint32_t> immediate(RecvHandle handle) const;
+  bool complete(RecvHandle handle, Instant now);
+  bool is_idle() const { return posted_count_ == 0; }
+  uint64_t over_count() const { return over_count_; }
+  void read_along(RecvBuffers& buffers);
+  std::optional<RecvHandle> try_post();
+  bool has_news() const { return !news_.is_empty(); }
+  size_t take_news(std::span<MessageNews> row);
+  MessageView view(RecvHandle handle) const;
+  uint32_t reset_count() const { return reset_count_; }
+
+  // ---- the link ----
+  /// A new epoch: packets to `address` are this stream's.
+  void set_address(const StreamAddress& address) { address_ = address; }
+  bool has_key(uint32_t key) const {
+    return key == address_.data_key || key == address_.repair_key;
+  }
+  /// Both ends agree; slots are `payload_bytes` long. Clear-to-send may go out.
+  void start(uint32_t payload_bytes, Instant now);
+  /// The epoch is over: every receive fails as PeerLost, sequences begin anew.
+  void reset(Instant now);
+  /// Puts one slot in place, or drops it with a counted reason. Hot.
+  void on_slot(const SlotArrival& arrival);
+  void on_opened(const Opened& opened, Instant now);
+  void on_block_closed(const BlockClosed& closed, Instant now);
+  void on_closed(const Closed& closed, Instant now);
+  void on_abandoned(const Abandoned& abandoned, Instant now);
+  void on_probe(Instant now);
+  void on_note(const Note& note, Instant now);
+  /// Transmissions on a path are overdue; seq is that of the place when it is known which slots.
+  void on_lost(const MissingSlots& slots, uint16_t path, Instant now);
+  void on_link(const cw_fact_link& fact, Instant now);
+  void on_time(Instant now);
+  Instant next_due() const {
+    const bool is_coding_due = !codes_.is_idle() || !touched_.is_empty();
+    return is_coding_due ? Instant() : policy_->next_due();
+  }
+  void rebase(Duration shift) { policy_->rebase(shift); }
+  /// Tells the policy what this burst brought: one fact per message.
+  void flush_facts(Instant now);
+  /// Which message is posted in a place; for finding the range of a gap.
+  MessageSeq seq_in(uint32_t place) const { return messages_[place].seq; }
+
+  /// Writes a clear-to-send when one is due. False when `writer` was too full.
+  bool offer(EnvelopeWriter& writer, Instant now);
+  Instant offer_due() const { return clear_due_; }
+
+  // ---- the policy ----
+  void on_send(const cw_send& send, Instant now) override;
+  void on_code(const cw_code& code, Instant now) override;
+  void on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant now) override;
+  void on_release(const cw_release& release, Instant now) override;
+  void on_finish(const cw_finish& finish, Instant now) override;
+  void on_layout(const cw_layout& layout, Instant now) override;
+  void on_quarantine(Instant now) override;
+
+  NoteQueue& notes() { return notes_; }
+  const StreamConfig& config() const { return config_; }
+  const PolicyHost& policy() const { return *policy_; }
+
+ private:
+  using Message = RecvMessage;
+  /// What the arena is made of: it must be aligned as the bitmap door says.
+  struct alignas(64) CacheLine {
+    uint8_t bytes[64];
+  };
+
+  Message* find(RecvHandle handle);
+  const Message* find(RecvHandle handle) const;
+  Message* find_live(MessageSeq seq);
+  Message* find_told(uint32_t seq);
+  uint32_t place_of(const Message& message) const {
+    return static_cast<uint32_t>(&message - messages_.get());
+  }
+  RecvHandle handle_of(const Message& message) const { return {place_of(message), message.seq}; }
+  std::optional<DropReason> misplaced(const SlotArrival& arrival, uint64_t expected,
+                                      uint64_t window_bytes) const;
+  std::optional<DropReason> misfit(const SlotArrival& arrival,
+                                   const ImmediateSplit::Parts& parts) const;
+  std::optional<DropReason> repair_misfit(const SlotArrival& arrival,
+                                          const ImmediateSplit::Parts& parts) const;
+  void on_repair(const SlotArrival& arrival);
+  bool is_placed(uint32_t place, uint32_t slot) const {
+    const uint64_t* words = cw_bits_data_words(arena_.get(), place);
+    return (cw_bits_load(&words[slot / 64]) >> slot % 64 & 1) != 0;
+  }
+  bool has_repair(uint32_t place, uint32_t slot) const {
+    const uint64_t* words = cw_bits_repair_words(arena_.get(), place);
+    return (cw_bits_load(&words[slot / 64]) >> slot % 64 & 1) != 0;
+  }
+
+  // Coding (recv_code.cc).
+  bool is_coded() const { return config_.rows != 0; }
+  const CodedSet& block_of(const Message& message, uint32_t block) const {
+    return blocks_.at(place_of(message), block);
+  }
+  bool has_place(const Message& message, uint32_t block, const CodedSet& set) const;
+  bool try_take_block(Message& message, uint32_t block, const CodedSet& set, Instant now);
+  void tell_block(Message& message, uint32_t block, Instant now);
+  bool has_blocks(const Message& message) const {
+    return !is_coded() || message.blocks_end >= message.slots;
+  }
+  void on_row_coded(CodeRow& row, const CodeResult& result) override;
+  bool issue_row(CodeRequest& request);
+  /// How many shards are too few.
+  uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set) const;
+  void copy_shard(const Message& message, uint32_t slot, uint8_t* buffer) const;
+  void put_rebuilt(Message& message, uint32_t slot, const uint8_t* bytes);
+  void code_rows(Instant now);
+  void begin_sequences();
+  Message* try_take_place();
+  RecvHandle post(Message& message);
+  void arm(const Message& message);
+  void run_control(const Message& message, uint8_t kind, uint32_t length);
+  uint8_t put_in_place(Message& message, const cw_bits_record& record, const uint8_t* payload,
+                       uint32_t slot);
+  cw_bits_record record_of(const SlotArrival& arrival) const;
+  void prefetch(const Message& message, uint64_t offset) const;
+  void copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
+                 uint32_t slot) const;
+  void touch(Message& message);
+  void touch_all(Message& message);
+  void touch_slot(Message& message, uint32_t slot);
+  size_t word_of(uint32_t place, uint32_t slot) const {
+    return size_t{place} * ((config_.data_slots_max + 63) / 64) + slot / 64;
+  }
+  bool is_read_along() const { return buffers_ != nullptr; }
+  void note_arrival(const SlotArrival& arrival);
+  void note_gone(Message& message, uint32_t first, uint32_t end);
+  void note_news(Message& message, uint32_t word_first, uint32_t word_end);
+  void give_back_memory(const Message& message);
+  void forget_slots(const Message& message);
+  void end_receives();
+  void take_fragment(Message& message, uint32_t slot, uint32_t bits);
+  void tell_opened(Message& message, Instant now);
+  void tell_arrived(Message& message, Instant now);
+  void advance_first_missing(Message& message) const;
+  void finish_if_over(Message& message);
+  void end_with(Message& message, MessageStatus status);
+  bool is_missing_from(const Message& message, uint32_t slot) const;
+  void open(const Message& message, Instant now);
+  void advance_sequences();
+  void make_clear_due(Instant at) { clear_due_ = std::min(clear_due_, at); }
+
+  StreamConfig config_;
+  std::unique_ptr<PolicyHost> policy_;
+  CodeDesk& desk_;
+  Counters& counters_;
+  Drops& drops_;
+  StreamAddress address_;
+  bool is_started_ = false;
+  RecvBuffers* buffers_ = nullptr;  // of who reads along
+
+  std::unique_ptr<Message[]> messages_;
+  std::unique_ptr<CacheLine[]> arena_;
+  Ring<uint32_t> touched_;  // places with facts of this burst
+  Ring<uint32_t> news_;     // and with something that who reads along has not asked for
+  KnownBlocks blocks_;
+  RepairSlots repairs_;
+  CodeQueue codes_;
+  // For who reads along. The arena's bits will not do: it fills up the last chunk.
+  std::vector<uint64_t> came_, gone_, marked_;
+  std::vector<uint16_t> short_by_;  // bytes that a slot's packet was shorter than a slot
+
+  MessageSeq next_seq_;     // to be posted
+  MessageSeq retired_seq_;  // everything below is complete
+  MessageSeq heard_seq_;    // of everything below the length is known
+  uint64_t slot_limit_ = 0, over_count_ = 0;
+  uint32_t posted_count_ = 0, open_count_ = 0, reset_count_ = 0;
+
+  NoteQueue notes_;
+  Duration rtt_ = Duration::from_ms(1);
+  Instant clear_due_ = Instant::never();
+  ClearToSend clear_said_;
+  uint8_t clear_repeats_ = 0;  // of it
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,339 @@
+// The wire's half of a sending stream: tickets become packets, departures become facts, and what
+// the receiver must know of a message becomes records.
+#include <algorithm>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/stream/repeat_after.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr Duration probe_interval_max = Duration::from_s(1);
+constexpr uint8_t probe_doublings_max = 20;
+
+Counter counter_of(uint8_t kind) {
+  if (kind == CW_SEND_DATA) return Counter::data_sent;
+  return kind == CW_SEND_REPAIR ? Counter::repairs_sent : Counter::resends_sent;
+}
+
+}  // namespace
+
+// ---- the pacer ----
+
+uint16_t SendStream::life_of(MessageSeq seq) const {
+  const uint32_t life = lives_over_ + config_.round_of(seq);
+  return static_cast<uint16_t>(life & SendTicket::life_mask);
+}
+
+SendStream::Message* SendStream::find_ticket(const SendTicket& ticket) {
+  if (ticket.place >= config_.messages) return nullptr;
+  Message& message = messages_[ticket.place];
+  const bool is_wanted = message.life != Message::Life::Free && message.is_told &&
+                         life_of(message.seq) == ticket.life && !message.is_retired &&
+                         message.status == MessageStatus::Open;
+  return is_wanted ? &message : nullptr;
+}
+
+Instant SendStream::drop_after(const Message& message, const SendRange& range, Instant now) const {
+  if (!is_by_slot() || range.kind == CW_SEND_REPAIR) return range.drop_after;
+  return std::min(range.drop_after, hold_end(message, range.first, now));
+}
+
+/// How many slots of the range, from its first on, make packets that differ in their slot only.
+uint32_t SendStream::count_alike(const Message& message, const SendRange& range,
+                                 uint32_t most) const {
+  if (range.kind == CW_SEND_REPAIR) return 1;
+  const uint32_t end = std::min(range.count, most);
+  uint32_t count = 1;
+  if (is_by_slot()) {
+    const SlotEntry& first = slots_.at(range.place, range.first);
+    const auto slot = [&] { return range.first + count * range.stride; };
+    while (count < end && slots_.at(range.place, slot()).is_alike(first)) ++count;
+    return count;
+  }
+  const SendExtent* const extent = extent_at(message, range.first);
+  if (extent == nullptr) return 1;
+  // All that lie in it and are full; the range's first alone may not be.
+  const auto full = static_cast<uint32_t>(extent->bytes / config_.payload_bytes);
+  const uint32_t first = range.first - extent->first;
+  if (first >= full) return 1;
+  return std::min(end, (full - first - 1) / range.stride + 1);
+}
+
+std::optional<Departure> SendStream::take_ready(Priority priority, Instant now,
+                                                const RowLimit& most) {
+  while (!outbox_.is_empty(priority)) {
+    const SendRange& range = outbox_.front(priority);
+    const SendTicket ticket{.slot = range.first,
+                            .place = range.place,
+                            .qp = config_.qp,
+                            .life = range.life,
+                            .kind = range.kind,
+                            .path_choice = range.path_choice,
+                            .path = range.path};
+    const Message* message = find_ticket(ticket);
+    if (message == nullptr) {
+      outbox_.drop_front(priority);
+      continue;
+    }
+    if (ticket.slot < message->expired_end) {
+      outbox_.advance(priority, 1);
+      continue;
+    }
+    const auto payload = static_cast<uint32_t>(payload_of(*message, ticket).size());
+    if (payload == 0) {  // settled since
+      outbox_.advance(priority, 1);
+      continue;
+    }
+    const uint32_t bytes = slot_write_header_bytes + payload + pad_bytes_for(payload);
+    const Departure departure{.cookie = ticket.packed(),
+                              .cookie_step = range.stride,
+                              .count = count_alike(*message, range, most.packets_of(bytes)),
+                              .bytes = bytes,
+                              .priority = priority,
+                              .not_before = range.not_before,
+                              .drop_after = drop_after(*message, range, now)};
+    outbox_.advance(priority, departure.count);
+    return departure;
+  }
+  return std::nullopt;
+}
+
+const SendExtent* SendStream::extent_at(const Message& message, uint32_t slot) const {
+  for (const SendExtent& extent : extents_of(message)) {
+    if (slot - extent.first < extent.count) return &extent;
+  }
+  return nullptr;
+}
+
+std::span<const uint8_t> SendStream::slot_bytes(const Message& message, uint32_t slot) const {
+  if (is_by_slot()) {
+    if (slot >= message.slots) return {};
+    const SlotEntry& entry = slots_.at(place_of(message), slot);
+    if (entry.packet == nullptr) return {};
+    return {entry.packet->slot, entry.bytes};
+  }
+  const SendExtent* extent = extent_at(message, slot);
+  if (extent == nullptr) return {};
+  const uint64_t offset = uint64_t{slot - extent->first} * config_.payload_bytes;
+  const uint64_t count = std::min<uint64_t>(config_.payload_bytes, extent->bytes - offset);
+  return {extent->memory + offset, static_cast<size_t>(count)};
+}
+
+Packet* SendStream::build(const SendTicket& ticket, Instant departed, Instant now) {
+  Message* message = find_ticket(ticket);
+  if (message == nullptr || !transmitter_.has_path()) return nullptr;
+  const auto payload = payload_of(*message, ticket);
+  if (payload.empty() || ticket.slot < message->expired_end) return nullptr;
+  const auto channel = config_.channel_of(ticket.slot);
+  const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, message->last_path);
+  message->last_path = path;
+  const Psn psn = transmitter_.take_psn(channel, path);
+  const bool is_slot = is_by_slot() && !ticket.is_repair();
+  Packet& packet = is_slot ? slots_.packet_for(ticket.place, ticket.slot) : stock_.take();
+  packet.path = path;
+  packet.at = departed;
+  write_slot(packet, ticket, payload, psn);
+  counters_.add(counter_of(ticket.kind));
+  bool is_first = ticket.kind == CW_SEND_DATA;
+  if (is_slot) is_first = try_take_off(*message, ticket.slot);
+  if (is_first) ++message->departed;
+  if (is_first && is_close_due(*message)) schedule_state(*message, now);
+  const SentRun one{.place = ticket.place,
+                    .life = ticket.life,
+                    .kind = ticket.kind,
+                    .first = ticket.slot,
+                    .count = 1,
+                    .stride = 1,
+                    .psn_first = psn,
+                    .departed = departed};
+  sent_runs_.add(path, one, [&](uint16_t of, const SentRun& run) { tell_sent(of, run, now); });
+  return &packet;
+}
+
+uint64_t SendStream::address_of(const Message& message, const SendTicket& ticket) const {
+  const uint32_t first = ticket.is_repair() ? config_.data_slots_max : 0;
+  const uint64_t offset = uint64_t{ticket.slot - first} * config_.payload_bytes;
+  return ticket.is_repair() ? address_.repair_at(message.seq, offset)  // SPEC [C-55]
+                            : address_.data_at(message.seq, offset);
+}
+
+/// A repair slot goes where the latest data goes, and answers to no host's congestion control.
+SlotEntry SendStream::marks_of(const Message& message, const SendTicket& ticket) const {
+  if (!is_by_slot()) return {};
+  if (!ticket.is_repair()) return slots_.at(ticket.place, ticket.slot);
+  SlotEntry marks = slots_.at(ticket.place, message.slots - 1);
+  marks.ecn = 0;
+  return marks;
+}
+
+void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
+                            std::span<const uint8_t> payload, Psn psn) const {
+  const Message& message = messages_[ticket.place];
+  const auto payload_bytes = static_cast<uint32_t>(payload.size());
+  const auto& immediate = message.hint.immediate;
+  const uint32_t user = immediate ? config_.split.fragment(*immediate, ticket.slot) : 0;
+  const SlotWrite slot{.target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
+                                                    config_.channel_of(ticket.slot)),
+                       .psn = psn,
+                       .address = address_of(message, ticket),
+                       .key = ticket.is_repair() ? address_.repair_key : address_.data_key,
+                       .payload_bytes = payload_bytes,
+                       .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
+                       // Tells the receiver that the user bits mean something (SPEC 7.3).
+                       .is_solicited = immediate.has_value()};
+  const SlotEntry marks = marks_of(message, ticket);
+  packet.ecn = marks.ecn;
+  packet.dscp = marks.dscp;
+  packet.bytes = static_cast<uint32_t>(encode_slot_write(slot, {packet.data, packet.bytes_max}));
+  const size_t pad = pad_bytes_for(payload_bytes);
+  if (packet.slot == payload.data()) {
+    packet.bytes += payload_bytes;
+    std::memset(packet.data + packet.bytes, 0, pad);
+    packet.bytes += static_cast<uint32_t>(pad);
+    return;
+  }
+  if (options_.external_payload && pad == 0) {
+    packet.payload = payload.data();
+    packet.payload_bytes = payload_bytes;
+    return;
+  }
+  packet.payload = nullptr;
+  packet.payload_bytes = 0;
+  std::memcpy(packet.data + packet.bytes, payload.data(), payload_bytes);
+  std::memset(packet.data + packet.bytes + payload_bytes, 0, pad);
+  packet.bytes += payload_bytes + static_cast<uint32_t>(pad);
+}
+
+void SendStream::on_expired(const SendTicket& ticket) {
+  const Message* message = find_ticket(ticket);
+  if (message == nullptr) return;
+  counters_.add(Counter::sends_expired);
+  if (ticket.slot < message->expired_end) return;  // the policy has been told
+  cw_send send{};
+  send.message = message->seq.value();
+  send.first = ticket.slot;
+  send.count = send.stride = 1;
+  refuse(send, CW_REFUSED_EXPIRED);
+}
+
+void SendStream::tell_sent(uint16_t path, const SentRun& run, Instant now) {
+  const SendTicket ticket{.place = run.place, .life = run.life};
+  const Message* message = find_ticket(ticket);
+  if (message == nullptr) return;
+  policy_->sent({.message = message->seq.value(),
+                 .first = run.first,
+                 .count = run.count,
+                 .stride = run.stride,
+                 .psn_first = run.psn_first.value(),
+                 .path = path,
+                 .kind = run.kind,
+                 .departed_ns = run.departed.ns(),
+                 .state = policy_->state_of(run.place)},
+                now);
+}
+
+void SendStream::flush_facts(Instant now) {
+  sent_runs_.flush_all([&](uint16_t path, const SentRun& run) { tell_sent(path, run, now); });
+  policy_->settle(now);
+}
+
+// ---- state for the receiver ----
+
+bool SendStream::is_close_due(const Message& message) const {
+  // Not before the last data slot has left: the receiver takes a hole below CLOSED for a loss. Of a
+  // message that is settled none will: it was sent again before it was its turn.
+  const bool is_settled = message.status != MessageStatus::Open;
+  return message.is_close_told && (is_settled || message.departed >= message.slots);
+}
+
+void SendStream::schedule_state(Message& message, Instant at) {
+  message.state_due = at;
+  message.repeats = 0;
+  records_due_ = std::min(records_due_, at);
+}
+
+bool SendStream::try_write_abandoned(const Message& message, EnvelopeWriter& writer) const {
+  Abandoned record;
+  record.qp = config_.qp;
+  record.reason = message.is_abandoned ? AbandonReason::Finished : AbandonReason::Hold;
+  record.seq = message.seq;
+  record.slots = message.is_abandoned ? slots_unknown : message.expired_end;
+  return writer.try_add(record);
+}
+
+bool SendStream::try_write_state(const Message& message, EnvelopeWriter& writer) const {
+  if (is_close_due(message)) {
+    Closed record;
+    record.qp = config_.qp;
+    record.flags = message.hint.immediate ? Closed::has_immediate : 0;
+    record.seq = message.seq;
+    record.slots = message.slots;
+    record.frames = message.frames;
+    record.message_bytes = message.bytes;
+    record.immediate = message.hint.immediate.value_or(0);
+    return writer.try_add(record);
+  }
+  Opened record;
+  record.qp = config_.qp;
+  record.seq = message.seq;
+  record.data_slots_max = config_.data_slots_max;
+  record.slots = message.life == Message::Life::Closed ? message.slots : slots_unknown;
+  record.rows = config_.rows;
+  record.k = config_.k;
+  record.m_cap = config_.m_cap;
+  return writer.try_add(record);
+}
+
+bool SendStream::is_blocked() const {
+  return told_seq_.is_before(next_seq_) || retired_seq_.is_before(told_seq_);
+}
+
+Instant SendStream::offer_due() const {
+  return is_started_ && is_blocked() ? std::min(records_due_, probe_due_) : records_due_;
+}
+
+void SendStream::schedule_probe(Instant now) {
+  // After one RTT, then twice as long each time, up to a second [C-34].
+  const Duration interval = std::min(rtt_ * (int64_t{1} << probes_), probe_interval_max);
+  probe_due_ = now + std::max(rtt_, interval);
+}
+
+bool SendStream::offer(EnvelopeWriter& writer, Instant now) {
+  if (!is_started_ || offer_due() > taken_along(now, rtt_)) return true;
+  Instant next = Instant::never();
+  for (MessageSeq seq = retired_seq_; seq.is_before(told_seq_); ++seq) {
+    Message& message = messages_[config_.place_of(seq)];
+    if (message.seq != seq || message.is_retired) continue;
+    const bool has_gone = message.is_abandoned || message.expired_end > 0;
+    const bool is_heard = seq.is_before(heard_seq_);
+    if (is_heard && !has_gone) message.state_due = Instant::never();
+    // What is said again soon goes with what is said now, and is said as often as if it had not.
+    if (message.state_due <= (message.repeats > 0 ? taken_along(now, rtt_) : now)) {
+      const bool is_state_due = !is_heard && !message.is_abandoned;
+      if (is_state_due && !try_write_state(message, writer)) return false;
+      if (has_gone && !try_write_abandoned(message, writer)) return false;
+      if (is_state_due && !try_write_blocks(message, writer, now)) return false;
+      message.state_due = std::max(message.state_due, now) + repeat_after(rtt_, message.repeats);
+      if (message.repeats < UINT8_MAX) ++message.repeats;
+      message.state_told = now;
+    }
+    next = std::min(next, message.state_due);
+  }
+  if (is_blocked() && probe_due_ <= now) {
+    Probe probe;
+    probe.qp = config_.qp;
+    probe.next_seq = next_seq_;
+    if (!writer.try_add(probe)) return false;
+    counters_.add(Counter::probes_sent);
+    if (probes_ < probe_doublings_max) ++probes_;
+    schedule_probe(now);
+  }
+  records_due_ = next;
+  return true;
+}
+
+}  // namespace cw::sdr

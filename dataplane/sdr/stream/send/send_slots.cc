@@ -1,0 +1,133 @@
+// Messages that grow slot by slot: a gateway's streams, where a slot leaves when its turn ends,
+// full or not.
+#include <algorithm>
+#include <utility>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
+
+namespace cw::sdr {
+
+bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant now) {
+  CW_ASSERT(is_by_slot());
+  Message* message = is_started_ ? find(handle) : nullptr;
+  if (message == nullptr || message->life != Message::Life::Open) return false;
+  if (message->slots == config_.data_slots_max) return false;
+  if (is_coded() && message->slots >= slots_covered(*message)) return false;
+  CW_ASSERT(piece.bytes > 0 && piece.bytes <= config_.payload_bytes);
+  SendExtent& all = extents_[size_t{handle.place} * options_.extents_max];
+  if (message->extent_count == 0) {
+    all = {};
+    message->extent_count = 1;
+  }
+  const uint32_t slot = message->slots++;
+  slots_.put(handle.place, slot, piece, now);
+  all.count = message->end = message->slots;
+  all.bytes += piece.bytes;
+  message->bytes += piece.bytes;
+  message->waiting_bytes += piece.bytes;
+  waiting_bytes_ += piece.bytes;
+  // Whatever waits already is older.
+  if (hold_due_ == Instant::never()) hold_due_ = hold_end(*message, slot, now);
+  message->needs_telling = needs_telling_ = true;
+  return true;
+}
+
+// ---- packets of slots ----
+
+void SendStream::give_up_slots(Message& message) {
+  if (!is_by_slot() || message.rows_coding > 0) return;
+  const uint32_t front = message.unread_front(is_coded());
+  for (; message.given_up < front; ++message.given_up) {
+    SlotEntry& entry = slots_.at(place_of(message), message.given_up);
+    // Settled, as its policy says, and has still to leave.
+    if (!message.is_over() && !entry.is_off) return;
+    stock_.give_up(*std::exchange(entry.packet, nullptr));
+  }
+}
+
+void SendStream::on_release(const cw_release& release, Instant) {
+  // An application's memory goes back as a whole, by finish. What is released does not grow too
+  // old.
+  Message* message = find_told(release.message);
+  if (message == nullptr) return;
+  message->released = std::max(message->released, std::min(release.up_to, message->slots));
+  give_up_slots(*message);
+}
+
+/// When `slot` is too old to be sent.
+Instant SendStream::hold_end(const Message& message, uint32_t slot, Instant now) const {
+  if (options_.hold == Duration::max()) return Instant::never();
+  return slots_.at(place_of(message), slot).appended(now) + options_.hold;
+}
+
+/// Nobody waits any more for this slot to leave. False when nobody did.
+bool SendStream::try_take_off(Message& message, uint32_t slot) {
+  SlotEntry& entry = slots_.at(place_of(message), slot);
+  if (entry.is_off) return false;
+  entry.is_off = true;
+  if (message.is_over()) return true;  // then it waits no more
+  message.waiting_bytes -= entry.bytes;
+  waiting_bytes_ -= entry.bytes;
+  return true;
+}
+
+/// Nor for any of this message, which is settled.
+void SendStream::stop_waiting(Message& message) {
+  waiting_bytes_ -= message.waiting_bytes;
+  message.waiting_bytes = 0;
+}
+
+// ---- what is too old ----
+
+// Slots were appended in order, so that what is too old lies in front, in the oldest messages.
+void SendStream::expire(Instant now) {
+  hold_due_ = Instant::never();
+  for (MessageSeq seq = retired_seq_; seq.is_before(next_seq_); ++seq) {
+    Message& message = messages_[config_.place_of(seq)];
+    if (message.seq != seq || message.life == Message::Life::Free || message.is_retired) continue;
+    if (message.is_abandoned) continue;  // all of it, whatever its age
+    uint32_t front = message.hold_front();
+    while (front < message.slots && hold_end(message, front, now) <= now) ++front;
+    if (front > message.hold_front()) expire_below(message, front, now);
+    if (front == message.slots) continue;
+    hold_due_ = hold_end(message, front, now);
+    return;
+  }
+}
+
+void SendStream::expire_below(Message& message, uint32_t end, Instant now) {
+  counters_.add(Counter::slots_abandoned, end - message.hold_front());
+  for (uint32_t slot = message.expired_end; slot < end; ++slot) {
+    if (try_take_off(message, slot)) ++message.departed;
+  }
+  message.expired_end = end;
+  give_up_slots(message);
+  message.needs_telling = needs_telling_ = true;
+  if (!message.is_told) return;
+  // At once, but where one slot after the other expires not for each of them.
+  message.repeats = 0;
+  message.state_due = std::min(message.state_due, std::max(now, message.state_told + rtt_ / 16));
+  records_due_ = std::min(records_due_, message.state_due);
+}
+
+void SendStream::tell_expired(Message& message, Instant now) {
+  const uint32_t first = message.expired_told;
+  if (first >= message.expired_end) return;
+  message.expired_told = message.expired_end;
+  policy_->expired({.message = message.seq.value(),
+                    .first = first,
+                    .count = message.expired_end - first,
+                    .reserved = 0,
+                    .state = policy_->state_of(place_of(message))},
+                   now);
+}
+
+/// A message of which nothing is left to repair is over, whatever its policy makes of it.
+void SendStream::settle_if_expired(Message& message, Instant now) {
+  const bool is_over =
+      message.is_close_told && message.expired_end > 0 && message.hold_front() == message.slots;
+  if (is_over) settle(message, MessageStatus::GivenUp, now);
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,499 @@
+#include "dataplane/sdr/stream/send/send_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw::sdr {
+namespace {
+
+constexpr size_t notes_capacity = 64;
+constexpr uint32_t lives_apart = 2;  // the lives of places that are open together
+constexpr size_t codes_capacity = 128;
+
+std::string number(uint64_t value) { return std::to_string(value); }
+
+SendStream::Options settled(SendStream::Options options) {
+  if (options.slot_by_slot) options.extents_max = 1;
+  return options;
+}
+
+}  // namespace
+
+SendStream::SendStream(const StreamConfig& config, const Options& options,
+                       std::unique_ptr<PolicyHost> policy, CodeDesk& desk, PacketStock& stock,
+                       Transmitter& transmitter, Counters& counters)
+    : config_(config),
+      options_(settled(options)),
+      policy_(std::move(policy)),
+      desk_(desk),
+      stock_(stock),
+      transmitter_(transmitter),
+      counters_(counters),
+      messages_(new Message[config.messages]()),
+      extents_(new SendExtent[size_t{config.messages} * options_.extents_max]()),
+      slots_(options.slot_by_slot ? config.messages : 0, config.data_slots_max, stock),
+      blocks_(size_t{config.messages} * config.blocks_max()),
+      repairs_(config),
+      codes_(codes_capacity),
+      layout_full_{.codec = 0,
+                   .rows = config.rows,
+                   .k = config.k,
+                   .m = static_cast<uint8_t>(config.m_max(config.rows, config.k))},
+      block_age_(options.block_age),
+      outbox_(options.outbox_ranges),
+      notes_(notes_capacity) {
+  layout_ = layout_full_;
+  policy_->set_actions(this);
+  begin_sequences();
+}
+
+// ---- the application ----
+
+std::optional<SendHandle> SendStream::try_open(const MessageHint& hint) {
+  const uint32_t place = config_.place_of(next_seq_);
+  Message& message = messages_[place];
+  if (message.life != Message::Life::Free) return std::nullopt;
+  repairs_.clear(place, message.repair_end);
+  message = Message{};
+  message.seq = next_seq_;
+  message.life = Message::Life::Open;
+  message.hint = hint;
+  message.needs_telling = needs_telling_ = true;
+  ++next_seq_;
+  ++live_count_;
+  return SendHandle{place, message.seq};
+}
+
+Result<void> SendStream::check_piece(const Message& message, uint32_t first,
+                                     std::span<const uint8_t> bytes) const {
+  const uint64_t count = (bytes.size() + config_.payload_bytes - 1) / config_.payload_bytes;
+  if (first > config_.data_slots_max || count > config_.data_slots_max - first) {
+    return failure(number(bytes.size()) + " bytes at slot " + number(first) +
+                   " exceed the largest message, " + number(config_.message_bytes_max()) +
+                   " bytes");
+  }
+  for (const SendExtent& extent : extents_of(message)) {
+    if (first < extent.first + extent.count && extent.first < first + count) {
+      return failure("slot " + number(std::max(first, extent.first)) + " was appended before");
+    }
+    const bool is_short = extent.bytes % config_.payload_bytes != 0;
+    if (is_short && first > extent.first) {
+      return failure("a piece that does not fill its last slot ends the message");
+    }
+    if (bytes.size() % config_.payload_bytes != 0 && first < extent.first) {
+      return failure("only the last piece may end inside a slot of " +
+                     number(config_.payload_bytes) + " bytes");
+    }
+  }
+  return {};
+}
+
+// A piece that goes on where another ends, in the message and in memory, becomes part of it.
+SendExtent* SendStream::extent_before(const Message& message, uint32_t first,
+                                      const uint8_t* memory) {
+  for (SendExtent& extent : extents_of(message)) {
+    if (extent.first + extent.count == first && extent.memory + extent.bytes == memory) {
+      return &extent;
+    }
+  }
+  return nullptr;
+}
+
+Result<void> SendStream::append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes) {
+  Message* message = find(handle);
+  if (message == nullptr || message->life != Message::Life::Open) {
+    return failure("the message is not open: it was closed, cancelled or belongs to a lost peer");
+  }
+  if (is_by_slot()) return failure("this stream is appended slot by slot, in no other way");
+  if (const auto checked = check_piece(*message, first, bytes); !checked) return checked;
+  const uint32_t count = config_.slots_for(bytes.size());
+  if (count == 0) return {};
+  if (SendExtent* extent = extent_before(*message, first, bytes.data())) {
+    extent->count += count;
+    extent->bytes += bytes.size();
+  } else if (message->extent_count == options_.extents_max) {
+    return failure("a message may have " + number(options_.extents_max) +
+                   " pieces that do not continue each other");
+  } else {
+    extents_[handle.place * options_.extents_max + message->extent_count++] = {
+        first, count, 0, bytes.data(), bytes.size()};
+  }
+  message->slots += count;
+  message->end = std::max(message->end, first + count);
+  message->bytes += bytes.size();
+  message->needs_telling = needs_telling_ = true;
+  return {};
+}
+
+Result<void> SendStream::close(SendHandle handle, uint32_t frames) {
+  Message* message = find(handle);
+  if (message == nullptr || message->life != Message::Life::Open) {
+    return failure("the message is not open: it was closed, cancelled or belongs to a lost peer");
+  }
+  if (message->slots != message->end) {
+    return failure("the message has holes: " + number(message->end - message->slots) + " of its " +
+                   number(message->end) + " slots were never appended");
+  }
+  message->life = Message::Life::Closed;
+  message->frames = frames;
+  message->needs_telling = needs_telling_ = true;
+  return {};
+}
+
+MessageStatus SendStream::status(SendHandle handle) const {
+  const Message* message = find(handle);
+  if (message == nullptr) return MessageStatus::PeerLost;
+  // Its memory is still read from: who asks must not take it back yet.
+  return message->rows_coding > 0 ? MessageStatus::Open : message->status;
+}
+
+bool SendStream::is_growing(SendHandle handle) const {
+  const Message* message = find(handle);
+  return message != nullptr && message->life == Message::Life::Open;
+}
+
+void SendStream::cancel(SendHandle handle, Instant now) {
+  Message* message = find(handle);
+  if (message == nullptr || message->status != MessageStatus::Open) return;
+  message->has_holes = true;
+  settle(*message, MessageStatus::GivenUp, now);
+}
+
+void SendStream::forget(SendHandle handle) {
+  Message* message = find(handle);
+  if (message == nullptr) return;
+  message->is_forgotten = true;
+  free_if_over(*message);
+}
+
+SendStream::Message* SendStream::find(SendHandle handle) {
+  return const_cast<Message*>(std::as_const(*this).find(handle));
+}
+
+const SendStream::Message* SendStream::find(SendHandle handle) const {
+  if (handle.place >= config_.messages) return nullptr;
+  const Message& message = messages_[handle.place];
+  const bool is_same = message.life != Message::Life::Free && message.seq == handle.seq;
+  return is_same && !message.is_forgotten ? &message : nullptr;
+}
+
+// ---- the link ----
+
+void SendStream::start(const StreamAddress& address, uint32_t payload_bytes, Instant now) {
+  address_ = address;
+  config_.payload_bytes = payload_bytes;
+  is_started_ = true;
+  needs_telling_ = true;
+  probe_due_ = now + rtt_;
+}
+
+void SendStream::reset(Instant now) {
+  if (!is_started_) return;  // what waits for the first epoch has lost nothing
+  is_started_ = false;
+  for (uint32_t place = 0; place < config_.messages; ++place) {
+    Message& message = messages_[place];
+    if (message.life == Message::Life::Free) continue;
+    if (message.status == MessageStatus::Open) message.status = MessageStatus::PeerLost;
+    retire(message, now);
+  }
+  // A message of the old epoch that its application still holds keeps its place, so sequences begin
+  // again below: the handle's own sequence tells them apart as long as it is not reused.
+  CW_ASSERT(config_.messages > 0);
+  lives_over_ += config_.round_of(next_seq_) + 1;
+  begin_sequences();
+  slot_limit_ = slots_used_ = 0;
+  codes_.drop_all();
+  layout_ = layout_full_;
+  blocks_due_ = Instant::never();
+  outbox_.clear();
+  notes_.clear();
+  sent_runs_.clear();
+  records_due_ = probe_due_ = hold_due_ = Instant::never();
+  policy_->restart(now);
+}
+
+void SendStream::begin_sequences() {
+  next_seq_ = told_seq_ = retired_seq_ = message_limit_ = heard_seq_ = config_.first_seq;
+}
+
+void SendStream::on_clear_to_send(const ClearToSend& clear, Instant now) {
+  // Absolute and idempotent, but they may overtake each other: nothing ever goes back [C-30].
+  bool is_news = false;
+  if (retired_seq_.is_before(clear.retired_seq) && !told_seq_.is_before(clear.retired_seq)) {
+    retire_below(clear.retired_seq, now);
+    is_news = true;
+  }
+  if (message_limit_.is_before(clear.message_limit)) {
+    message_limit_ = clear.message_limit;
+    needs_telling_ = is_news = true;
+  }
+  if (clear.slot_limit > slot_limit_) {
+    slot_limit_ = clear.slot_limit;
+    needs_telling_ = is_news = true;
+  }
+  if (heard_seq_.is_before(clear.heard_seq) && !told_seq_.is_before(clear.heard_seq)) {
+    heard_seq_ = clear.heard_seq;
+    is_news = true;
+  }
+  // An answer that brings nothing new is no reason to ask faster.
+  if (is_news) probes_ = 0;
+  schedule_probe(now);
+}
+
+void SendStream::on_note(const Note& note, Instant now) {
+  policy_->note(
+      {.peer = 0, .count = static_cast<uint32_t>(note.bytes.size()), .bytes = note.bytes.data()},
+      now);
+}
+
+void SendStream::on_link(const cw_fact_link& fact, Instant now) {
+  rtt_ = Duration::from_ns(std::max<int64_t>(fact.rtt_ns, 1));
+  policy_->link(fact, now);
+}
+
+void SendStream::on_time(Instant now) {
+  if (!is_started_) return;
+  if (hold_due_ <= now) expire(now);
+  if (blocks_due_ <= now) close_old_blocks(now);
+  if (needs_telling_) {
+    needs_telling_ = false;
+    for (MessageSeq seq = retired_seq_; seq.is_before(next_seq_); ++seq) {
+      Message& message = messages_[config_.place_of(seq)];
+      if (message.seq == seq && message.needs_telling) tell(message, now);
+    }
+  }
+  policy_->on_time(now);
+  code_rows(now);
+}
+
+Instant SendStream::next_due() const {
+  if (!is_started_) return Instant::never();
+  if (needs_telling_ || !codes_.is_idle()) return Instant();
+  return earliest(policy_->next_due(), hold_due_, blocks_due_);
+}
+
+// ---- what the policy is told ----
+
+void SendStream::tell(Message& message, Instant now) {
+  if (!message.is_told) {
+    if (message.seq != told_seq_ || !message.seq.is_before(message_limit_)) return;
+    tell_opened(message, now);
+  }
+  message.needs_telling = false;
+  if (message.status != MessageStatus::Open) return;
+  tell_appended(message, now);
+  tell_expired(message, now);
+  const bool is_all_told = message.told == message.slots;
+  message.needs_telling |= !is_all_told;
+  cut_blocks(message, message.life == Message::Life::Closed && is_all_told, now);
+  if (message.life == Message::Life::Closed && is_all_told && !message.is_close_told) {
+    message.is_close_told = true;
+    if (is_close_due(message)) schedule_state(message, now);
+    policy_->closed({.message = message.seq.value(),
+                     .slots = message.slots,
+                     .state = policy_->state_of(place_of(message))},
+                    now);
+  }
+  settle_if_expired(message, now);
+}
+
+void SendStream::tell_opened(Message& message, Instant now) {
+  message.is_told = true;
+  ++told_seq_;
+  const uint32_t place = place_of(message);
+  policy_->zero_state(place);
+  schedule_state(message, now);
+  cw_fact_opened fact{};
+  fact.message = message.seq.value();
+  fact.state = policy_->state_of(place);
+  fact.slots = message.life == Message::Life::Closed ? message.slots : CW_UNKNOWN;
+  fact.hint_kind = message.hint.kind;
+  fact.hint_bytes = message.hint.expected_bytes;
+  fact.hint_step = message.hint.step;
+  fact.hint_last = message.hint.is_last;
+  fact.deadline_ns = message.hint.deadline.ns();
+  policy_->opened(fact, now);
+}
+
+void SendStream::tell_appended(Message& message, Instant now) {
+  for (SendExtent& extent : extents_of(message)) {
+    const uint64_t credit = slot_limit_ - std::min(slots_used_, slot_limit_);
+    // What is too old already uses no credit: it will not leave.
+    const uint64_t expired = message.expired_end - std::min(extent.told, message.expired_end);
+    const auto count = static_cast<uint32_t>(
+        std::min<uint64_t>(extent.count - extent.told, std::max(credit, expired)));
+    if (count == 0) continue;
+    const uint32_t first = extent.first + extent.told;
+    extent.told += count;
+    message.told += count;
+    slots_used_ += count;
+    // Slot by slot each has its own.
+    const bool holds = options_.hold < Duration::max() && !is_by_slot();
+    if (holds) message.drop_after = now + options_.hold;
+    policy_->appended({.message = message.seq.value(),
+                       .first = first,
+                       .count = count,
+                       .reserved = 0,
+                       .state = policy_->state_of(place_of(message))},
+                      now);
+  }
+}
+
+void SendStream::settle(Message& message, MessageStatus status, Instant now) {
+  if (message.status != MessageStatus::Open) return;
+  message.status = status;
+  // Also when it was given up while its application still wrote to it, which goes on in the next.
+  message.life = Message::Life::Closed;
+  stop_waiting(message);
+  // From now on no ticket of it is honoured: what is abandoned is not sent again [C-38].
+  message.is_abandoned =
+      status == MessageStatus::GivenUp && (message.has_holes || message.expired_end == 0);
+  schedule_state(message, now);
+  free_if_over(message);
+}
+
+void SendStream::retire_below(MessageSeq seq, Instant now) {
+  for (; retired_seq_.is_before(seq); ++retired_seq_) {
+    Message& message = messages_[config_.place_of(retired_seq_)];
+    if (message.seq == retired_seq_ && message.life != Message::Life::Free) retire(message, now);
+  }
+  if (heard_seq_.is_before(seq)) heard_seq_ = seq;
+}
+
+void SendStream::retire(Message& message, Instant now) {
+  if (message.is_retired) return;
+  message.is_retired = true;
+  // The receiver may close a message early; for its sender that settles it, whatever its policy
+  // has heard [C-31].
+  if (message.status == MessageStatus::Open) message.status = MessageStatus::Done;
+  stop_waiting(message);
+  if (message.is_told) policy_->ended(message.seq.value(), place_of(message), now);
+  message.life = Message::Life::Closed;
+  free_if_over(message);
+}
+
+void SendStream::free_if_over(Message& message) {
+  give_up_slots(message);
+  if (!message.is_retired || !message.is_forgotten || message.rows_coding > 0) return;
+  message.life = Message::Life::Free;
+  --live_count_;
+}
+
+SendStream::Message* SendStream::find_told(uint32_t seq) {
+  Message& message = messages_[config_.place_of(MessageSeq(seq))];
+  const bool is_it = message.life != Message::Life::Free && message.seq == MessageSeq(seq);
+  return is_it && message.is_told && !message.is_retired ? &message : nullptr;
+}
+
+// ---- decisions ----
+
+void SendStream::refuse(const cw_send& send, cw_refusal reason) {
+  const Message* message = find_told(send.message);
+  policy_->refuse({.message = send.message,
+                   .first = send.first,
+                   .count = send.count,
+                   .stride = send.stride,
+                   .decision = CW_DECIDE_SEND,
+                   .reason = static_cast<uint16_t>(reason),
+                   .reserved = 0,
+                   .state = message ? policy_->state_of(place_of(*message)) : nullptr});
+}
+
+void SendStream::on_send(const cw_send& send, Instant now) {
+  const Message* message = find_told(send.message);
+  if (message == nullptr) return refuse(send, CW_REFUSED_MESSAGE);
+  if (message->status != MessageStatus::Open || send.count == 0) return;
+  if (!has_range(*message, send) || send.path_choice > CW_CHOOSE_SPREAD) {
+    return refuse(send, CW_REFUSED_RANGE);
+  }
+  if (send.path_choice == CW_CHOOSE_ID && !transmitter_.is_up(send.path)) {
+    return refuse(send, CW_REFUSED_PATH);
+  }
+  const Instant drop_after = this->drop_after(*message, send, now);
+  if (drop_after < now) return refuse(send, CW_REFUSED_EXPIRED);
+  const SendRange range{.place = place_of(*message),
+                        .life = life_of(message->seq),
+                        .kind = send.kind,
+                        .path_choice = send.path_choice,
+                        .path = send.path,
+                        .first = send.first,
+                        .count = send.count,
+                        .stride = send.stride,
+                        .not_before = Instant::from_ns(send.not_before_ns),
+                        .drop_after = drop_after};
+  if (!outbox_.try_push(range)) refuse(send, CW_REFUSED_FULL);
+}
+
+bool SendStream::has_range(const Message& message, const cw_send& send) const {
+  const uint64_t final_slot = send.first + uint64_t{send.stride} * (send.count - 1);
+  if (send.stride == 0 || send.kind > CW_SEND_REPAIR) return false;
+  return send.kind == CW_SEND_REPAIR ? has_repair(message, send) : final_slot < message.end;
+}
+
+Instant SendStream::drop_after(const Message& message, const cw_send& send, Instant now) const {
+  if (send.drop_after_ns != 0) return Instant::from_ns(send.drop_after_ns);
+  // Slot by slot data has its own; what is made of it is wanted for as long as a slot of today.
+  const bool holds = is_by_slot() && send.kind == CW_SEND_REPAIR && options_.hold < Duration::max();
+  return holds ? now + options_.hold : message.drop_after;
+}
+
+void SendStream::on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant) {
+  if (!notes_.try_push(bytes, note.repeat)) counters_.add(Counter::notes_refused);
+}
+
+void SendStream::on_finish(const cw_finish& finish, Instant now) {
+  Message* message = find_told(finish.message);
+  if (message == nullptr || message->status != MessageStatus::Open) return;
+  if (finish.first > message->settled) return;
+  const uint64_t end =
+      finish.count == CW_UNKNOWN ? uint64_t{message->end} : uint64_t{finish.first} + finish.count;
+  message->settled = static_cast<uint32_t>(
+      std::max<uint64_t>(message->settled, std::min<uint64_t>(end, message->end)));
+  if (finish.status != CW_FINISH_OK) {
+    message->has_holes = true;
+    if (finish.count == CW_UNKNOWN) return settle(*message, MessageStatus::GivenUp, now);
+  }
+  if (message->is_close_told && message->settled == message->end) {
+    const bool is_whole = !message->has_holes && message->expired_end == 0;
+    settle(*message, is_whole ? MessageStatus::Done : MessageStatus::GivenUp, now);
+  }
+  give_up_slots(*message);
+}
+
+void SendStream::on_quarantine(Instant now) {
+  counters_.add(Counter::policies_quarantined);
+  outbox_.clear();
+  codes_.drop_all();
+  layout_ = layout_full_;
+  // What waits in the pacer is the old instance's affair: a new life for every message disowns it.
+  lives_over_ += lives_apart;
+  for (MessageSeq seq = retired_seq_; seq.is_before(told_seq_); ++seq) {
+    Message& message = messages_[config_.place_of(seq)];
+    if (message.seq != seq || message.is_retired || message.status != MessageStatus::Open) continue;
+    policy_->zero_state(config_.place_of(seq));
+    message.is_close_told = false;
+    message.settled = message.expired_told = 0;
+    // What nobody can send again, the new instance is not to wait for.
+    message.expired_end = std::max(message.expired_end, message.given_up);
+    message.blocks_told = 0;
+    if (!is_by_slot()) message.departed = 0;
+    for (SendExtent& extent : extents_of(message)) {
+      slots_used_ -= extent.told;
+      message.told -= extent.told;
+      extent.told = 0;
+    }
+    message.needs_telling = needs_telling_ = true;
+    cw_fact_opened fact{};
+    fact.message = seq.value();
+    fact.state = policy_->state_of(config_.place_of(seq));
+    fact.slots = message.life == Message::Life::Closed ? message.slots : CW_UNKNOWN;
+    fact.deadline_ns = CW_NEVER_NS;
+    policy_->opened(fact, now);
+  }
+}
+
+}  // namespace cw::sdr

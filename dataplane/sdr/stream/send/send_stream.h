@@ -1,0 +1,249 @@
+// The sending end of a stream: messages in a row, their memory, the credit that the receiver gives,
+// and the decisions of the policy turned into packets.
+//
+//   application:  open -> append ... -> close          status -> forget
+//                    |       |            |               ^
+//   policy:       opened  appended      closed          finish
+//                            |
+//                         send(range) -> outbox -> pacer -> build() -> sent
+//
+// Where the stream is coded, what the policy knows is cut into blocks, and a code decision makes
+// repair slots of a set of slots, row by row, which may then be sent.
+//
+// A message lives in the place `seq mod messages` from open() until the receiver has retired it and
+// the application has forgotten it; only then can seq + messages be opened. What the receiver must
+// know of a message (OPENED, CLOSED, ABANDONED) is state, repeated until clear-to-send covers it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/core/pacer.h"
+#include "dataplane/port.h"
+#include "dataplane/sdr/line/transmitter.h"
+#include "dataplane/sdr/seat/code_desk.h"
+#include "dataplane/sdr/seat/code_queue.h"
+#include "dataplane/sdr/seat/note_queue.h"
+#include "dataplane/sdr/seat/policy_host.h"
+#include "dataplane/sdr/seat/repair_slots.h"
+#include "dataplane/sdr/stream/send/outbox.h"
+#include "dataplane/sdr/stream/send/packet_stock.h"
+#include "dataplane/sdr/stream/send/send_message.h"
+#include "dataplane/sdr/stream/send/sent_runs.h"
+#include "dataplane/sdr/stream/send/slot_table.h"
+#include "dataplane/sdr/stream_config.h"
+#include "dataplane/wire/control.h"
+#include "dataplane/wire/envelope.h"
+
+namespace cw::sdr {
+
+class SendStream final : public PolicyActions, private CodeClient {
+ public:
+  using Options = SendOptions;
+
+  /// `desk` has been asked for room, and is stopped before the stream ends.
+  SendStream(const StreamConfig& config, const Options& options, std::unique_ptr<PolicyHost> policy,
+             CodeDesk& desk, PacketStock& stock, Transmitter& transmitter, Counters& counters);
+
+  // ---- the application ----
+  /// Begins the next message; nothing when all places are taken.
+  std::optional<SendHandle> try_open(const MessageHint& hint);
+  /// Adds `bytes` at slot `first`. The memory must stay as it is until status() is no longer Open.
+  /// Errors: overlap, too long, a short piece that is not the last, too many pieces, closed.
+  Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes);
+  /// Slot by slot: whether the port has packets for `count` slots more, 64 at most.
+  bool has_packets(size_t count) { return stock_.has_room(count); }
+  /// Memory for the next slot: the stream's, of payload_bytes, until append_slot() has taken it.
+  uint8_t* slot_memory() { return slots_.memory(); }
+  /// Slot by slot: adds the next slot of the message, the first being slot 0. False when the stream
+  /// is not started (before that the size of a slot is not settled), when the message is no longer
+  /// open, and when it is full. Cost: no allocation, no search.
+  bool append_slot(SendHandle handle, const SlotPiece& piece, Instant now);
+  /// How many slots the message may have in all: fewer than data_slots_max once blocks of it were
+  /// closed early, since their number is bounded. Changes between turns only.
+  uint32_t slots_max(SendHandle handle) const;
+  /// A block that has slots is closed when the policy has known the first of them for so long, or
+  /// when it is full or its message ends. Takes effect for blocks that are open.
+  void set_block_age(Duration age);
+  /// Slot by slot: bytes appended that have not left for the first time, of all messages.
+  uint64_t waiting_bytes() const { return waiting_bytes_; }
+  /// Nothing more is appended; the receiver hears of `frames` of hosts in it. Errors: holes.
+  Result<void> close(SendHandle handle, uint32_t frames = 0);
+  MessageStatus status(SendHandle handle) const;
+  bool is_growing(SendHandle handle) const;  ///< neither closed nor over
+  /// Gives up what has not been settled yet; the receiver is told.
+  void cancel(SendHandle handle, Instant now);
+  /// The application asks no more about this message.
+  void forget(SendHandle handle);
+  bool is_idle() const { return live_count_ == 0; }
+
+  // ---- the link ----
+  /// The epoch is in force: from here on packets go to `address`.
+  void start(const StreamAddress& address, uint32_t payload_bytes, Instant now);
+  /// The epoch is over: every message fails as PeerLost, sequences begin anew.
+  void reset(Instant now);
+  void on_clear_to_send(const ClearToSend& clear, Instant now);
+  void on_note(const Note& note, Instant now);
+  void on_link(const cw_fact_link& fact, Instant now);
+  /// Tells the policy what is new, as far as credit reaches, and lets its timers fire.
+  void on_time(Instant now);
+  Instant next_due() const;
+  /// A pause of the machine moves timers. It makes no slot younger: hosts did not pause.
+  void rebase(Duration shift) { policy_->rebase(shift); }
+  /// Whether an epoch is in force; config().payload_bytes is then what both ends agreed on.
+  bool is_started() const { return is_started_; }
+
+  /// Writes state records that are due. False when `writer` was too full for one of them.
+  bool offer(EnvelopeWriter& writer, Instant now);
+  Instant offer_due() const;
+
+  // ---- the pacer ----
+  bool has_ready(Priority priority) const { return is_started_ && !outbox_.is_empty(priority); }
+  /// The next packets-to-be of a class that are alike; nothing when all has become pointless.
+  std::optional<Departure> take_ready(Priority priority, Instant now, const RowLimit& most = {});
+  /// The ticket's slot to be sent: its own packet, or one at hand. Null: that has become pointless.
+  Packet* build(const SendTicket& ticket, Instant departed, Instant now);
+  /// The pacer could not let it go in time.
+  void on_expired(const SendTicket& ticket);
+  /// Tells the policy of this turn's departures and refusals.
+  void flush_facts(Instant now);
+
+  // ---- the policy ----
+  void on_send(const cw_send& send, Instant now) override;
+  void on_code(const cw_code& code, Instant now) override;
+  void on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant now) override;
+  void on_release(const cw_release& release, Instant now) override;
+  void on_finish(const cw_finish& finish, Instant now) override;
+  void on_layout(const cw_layout& layout, Instant now) override;
+  void on_quarantine(Instant now) override;
+
+  /// Notes of the policy that wait for an envelope.
+  NoteQueue& notes() { return notes_; }
+  const StreamConfig& config() const { return config_; }
+  const PolicyHost& policy() const { return *policy_; }
+
+ private:
+  using Message = SendMessage;
+
+  Message* find(SendHandle handle);
+  const Message* find(SendHandle handle) const;
+  /// The open message that a policy names; null when it names none.
+  Message* find_told(uint32_t seq);
+  Message* find_ticket(const SendTicket& ticket);
+  uint16_t life_of(MessageSeq seq) const;
+  uint32_t place_of(const Message& message) const {
+    return static_cast<uint32_t>(&message - messages_.get());
+  }
+  std::span<SendExtent> extents_of(const Message& message) const {
+    return {&extents_[place_of(message) * options_.extents_max], message.extent_count};
+  }
+  Result<void> check_piece(const Message& message, uint32_t first,
+                           std::span<const uint8_t> bytes) const;
+  SendExtent* extent_before(const Message& message, uint32_t first, const uint8_t* memory);
+  const SendExtent* extent_at(const Message& message, uint32_t slot) const;
+  std::span<const uint8_t> slot_bytes(const Message& message, uint32_t slot) const;
+
+  // Blocks (send_blocks.cc).
+  bool is_coded() const { return config_.rows != 0; }
+  CodedSet& block_of(const Message& message, uint32_t block) {
+    return blocks_[size_t{place_of(message)} * config_.blocks_max() + block];
+  }
+  uint32_t told_front(const Message& message) const;
+  uint32_t slots_wanted(const Message& message) const;
+  uint64_t slots_covered(const Message& message, uint32_t open_slots) const;
+  uint64_t slots_covered(const Message& message) const;
+  void cut_blocks(Message& message, bool is_end, Instant now);
+  void open_block(Message& message, Instant now);
+  void close_block(Message& message, uint32_t slots, Instant now);
+  void tell_blocks(Message& message, uint32_t front, Instant now);
+  void close_old_blocks(Instant now);
+  bool try_write_blocks(Message& message, EnvelopeWriter& writer, Instant now);
+  // Repair (send_repair.cc).
+  void on_row_coded(CodeRow& row, const CodeResult& result) override;
+  bool issue_row(CodeRequest& request);
+  uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set, uint32_t most);
+  const uint8_t* shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const;
+  void code_rows(Instant now);
+  bool has_repair(const Message& message, const cw_send& send) const;
+  uint64_t address_of(const Message& message, const SendTicket& ticket) const;
+  SlotEntry marks_of(const Message& message, const SendTicket& ticket) const;
+  std::span<const uint8_t> payload_of(const Message& message, const SendTicket& ticket) const;
+
+  // Slot by slot (send_slots.cc).
+  bool is_by_slot() const { return !slots_.is_empty(); }
+  void give_up_slots(Message& message);
+  Instant hold_end(const Message& message, uint32_t slot, Instant now) const;
+  bool try_take_off(Message& message, uint32_t slot);
+  void stop_waiting(Message& message);
+  void expire(Instant now);
+  void expire_below(Message& message, uint32_t end, Instant now);
+  void tell_expired(Message& message, Instant now);
+  void settle_if_expired(Message& message, Instant now);
+
+  void begin_sequences();
+  void tell(Message& message, Instant now);
+  void tell_opened(Message& message, Instant now);
+  void tell_appended(Message& message, Instant now);
+  void settle(Message& message, MessageStatus status, Instant now);
+  void retire_below(MessageSeq seq, Instant now);
+  void retire(Message& message, Instant now);
+  void free_if_over(Message& message);
+  void refuse(const cw_send& send, cw_refusal reason);
+  bool has_range(const Message& message, const cw_send& send) const;
+  Instant drop_after(const Message& message, const cw_send& send, Instant now) const;
+  void schedule_state(Message& message, Instant at);
+  void schedule_probe(Instant now);
+  bool try_write_state(const Message& message, EnvelopeWriter& writer) const;
+  bool try_write_abandoned(const Message& message, EnvelopeWriter& writer) const;
+  /// Something waits for credit, or for the receiver to close it: ask in case its word was lost.
+  bool is_blocked() const;
+  bool is_close_due(const Message& message) const;
+  uint32_t count_alike(const Message& message, const SendRange& range, uint32_t most) const;
+  Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
+  void write_slot(Packet& packet, const SendTicket& ticket, std::span<const uint8_t> payload,
+                  Psn psn) const;
+  void tell_sent(uint16_t path, const SentRun& run, Instant now);
+
+  StreamConfig config_;
+  Options options_;
+  std::unique_ptr<PolicyHost> policy_;
+  CodeDesk& desk_;
+  PacketStock& stock_;
+  Transmitter& transmitter_;
+  Counters& counters_;
+  StreamAddress address_;
+  bool is_started_ = false;
+
+  std::unique_ptr<Message[]> messages_;
+  std::unique_ptr<SendExtent[]> extents_;
+  SlotTable slots_;  // slot by slot
+  std::vector<CodedSet> blocks_;
+  RepairSlots repairs_;
+  CodeQueue codes_;
+  cw_layout layout_{}, layout_full_{};
+  Duration block_age_;
+  Instant blocks_due_ = Instant::never(), hold_due_ = Instant::never();
+  uint64_t waiting_bytes_ = 0;
+  MessageSeq next_seq_;       // to be opened by the application
+  MessageSeq told_seq_;       // to be told to the policy next
+  MessageSeq retired_seq_;    // everything below is over at the receiver
+  MessageSeq message_limit_;  // may be told below this
+  MessageSeq heard_seq_;      // state below this needs no repeating
+  uint64_t slot_limit_ = 0, slots_used_ = 0;
+  uint32_t live_count_ = 0, lives_over_ = 0;  // the latter of a place, in former epochs
+  bool needs_telling_ = false;
+  Outbox outbox_;
+  SentRuns sent_runs_;
+  NoteQueue notes_;
+  Duration rtt_ = Duration::from_ms(1);
+  Instant records_due_ = Instant::never(), probe_due_ = Instant::never();
+  uint8_t probes_ = 0;
+};
+
+}  // namespace cw::sdr
