@@ -203,11 +203,13 @@ class Daemon {
     const Json json = status_of(site_->plan(), state, process);
     if (file.empty()) return log_.info("status", json);
     const auto written =
-        write_atomically(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    if (!written && !is_status_failing_) {
-      log_.error("no_status", {{"why", written.error().sentence}});
+        try_write_atomically(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    const bool is_written = written && *written;
+    if (!is_written && !is_status_failing_) {
+      const std::string full = "site.status: no room for " + file + ": its disk is full";
+      log_.error("no_status", {{"why", written ? full : written.error().sentence}});
     }
-    is_status_failing_ = !written;
+    is_status_failing_ = !is_written;
   }
 
   /// Sends what has been taken from the hosts. False when a second signal came.
@@ -272,7 +274,7 @@ int run(site::Plan plan, const Log& log) {
   const std::string& status = (*site)->plan().status_file;
   if (!status.empty()) {
     if (const auto written =
-            write_atomically(status, status_at_start((*site)->plan()).dump() + "\n");
+            try_write_atomically(status, status_at_start((*site)->plan()).dump() + "\n");
         !written) {
       return fail(written.error());
     }

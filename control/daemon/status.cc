@@ -285,10 +285,11 @@ Json plan_json(const Plan& plan) {
   return json;
 }
 
-Result<void> write_atomically(const std::string& path, const std::string& text) {
+Result<bool> try_write_atomically(const std::string& path, const std::string& text) {
   const std::string fresh = path + ".new";
-  const auto fail = [&](const std::string& what, int error) {
+  const auto fail = [&](const std::string& what, int error) -> Result<bool> {
     unlink(fresh.c_str());
+    if (error == ENOSPC || error == EDQUOT) return false;
     return failure("site.status: " + what + ": " + std::strerror(error));
   };
   // Always a file of our own: what a killed gateway left, or a stranger put there, is not written
@@ -300,7 +301,7 @@ Result<void> write_atomically(const std::string& path, const std::string& text) 
   close(fd);
   if (error != 0) return fail("cannot write " + fresh, error);
   if (rename(fresh.c_str(), path.c_str()) != 0) return fail("cannot replace " + path, errno);
-  return {};
+  return true;
 }
 
 }  // namespace cw::daemon

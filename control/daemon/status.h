@@ -34,8 +34,9 @@ Json status_of(const site::Plan& plan, const site::SiteState& state, const Proce
 /// What a plan came to, for --check --json.
 Json plan_json(const site::Plan& plan);
 
-/// Whoever reads `path` sees the old file or the new one, never half of one. Errors: the folder
-/// does not exist, or may not be written to.
-Result<void> write_atomically(const std::string& path, const std::string& text);
+/// Whoever reads `path` sees the old file or the new one, never half of one. False when its disk is
+/// full, which nobody who starts a gateway has got wrong, and which passes. Errors: the folder does
+/// not exist, or may not be written to.
+Result<bool> try_write_atomically(const std::string& path, const std::string& text);
 
 }  // namespace cw::daemon

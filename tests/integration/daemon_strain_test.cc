@@ -2,6 +2,7 @@
 // reads, signals in rows, files that are not what they should be.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/un.h>
 
 #include <atomic>
@@ -200,6 +201,27 @@ TEST_F(CausewaydUnderStrain, starts_over_what_a_killed_one_has_left) {
   start(a_, At::GatewayA, config_of(true));
   ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
   EXPECT_GT(status("south.json")["written"], old["written"]);
+}
+
+// Whoever fills a disk has stopped no gateway, nor what starts it again.
+TEST_F(CausewaydUnderStrain, starts_and_goes_on_beside_a_full_disk) {
+  fs::create_directory("small");
+  ASSERT_EQ(mount("small", "small", "tmpfs", 0, "size=8k"), 0);
+  std::ofstream("small/filler") << std::string(64 << 10, 'x');
+  start(a_, At::GatewayA,
+        replaced(config_of(true), "'south.json'",
+                 "'" + (folder_ / "small/south.json").string() + "'"));
+  EXPECT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  EXPECT_TRUE(a_->wait_for("error no_status why=\"site.status: ")) << a_->err_so_far();
+  fs::remove("small/filler");
+  const auto end = Time::now() + seconds(30);
+  while (!fs::exists("small/south.json") && Time::now() < end) {
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_TRUE(fs::exists("small/south.json"));
+  a_->signal(SIGTERM);
+  EXPECT_EQ(a_->finish().status, 0);
+  EXPECT_EQ(umount2("small", MNT_DETACH), 0);
 }
 
 }  // namespace

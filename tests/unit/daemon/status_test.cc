@@ -22,9 +22,9 @@ std::string text_of(const std::string& path) {
 
 TEST(Status, replaces_the_file_as_a_whole) {
   const std::string path = testing::TempDir() + "status_" + std::to_string(getpid());
-  ASSERT_TRUE(write_atomically(path, "a long first text"));
+  ASSERT_TRUE(try_write_atomically(path, "a long first text"));
   std::ifstream reader(path);  // holds the old file
-  ASSERT_TRUE(write_atomically(path, "second"));
+  ASSERT_TRUE(try_write_atomically(path, "second"));
   EXPECT_EQ(text_of(path), "second");
   std::string old;
   std::getline(reader, old);
@@ -34,7 +34,7 @@ TEST(Status, replaces_the_file_as_a_whole) {
 }
 
 TEST(Status, says_which_file_cannot_be_written) {
-  const auto written = write_atomically("/nowhere/status.json", "text");
+  const auto written = try_write_atomically("/nowhere/status.json", "text");
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().sentence,
             "site.status: cannot write /nowhere/status.json.new: No such file or directory");
@@ -59,10 +59,10 @@ class FileSizeMost {
 
 TEST(Status, keeps_the_old_file_and_says_why_when_the_new_one_cannot_be_whole) {
   const std::string path = testing::TempDir() + "status_full_" + std::to_string(getpid());
-  ASSERT_TRUE(write_atomically(path, "old"));
+  ASSERT_TRUE(try_write_atomically(path, "old"));
   {
     const FileSizeMost most(10);
-    const auto written = write_atomically(path, std::string(100, 'x'));
+    const auto written = try_write_atomically(path, std::string(100, 'x'));
     ASSERT_FALSE(written);
     EXPECT_EQ(written.error().sentence,
               "site.status: cannot write " + path + ".new: File too large");
@@ -75,7 +75,7 @@ TEST(Status, keeps_the_old_file_and_says_why_when_the_new_one_cannot_be_whole) {
 TEST(Status, leaves_nothing_when_a_folder_is_in_its_place) {
   const std::string path = testing::TempDir() + "status_folder_" + std::to_string(getpid());
   std::filesystem::create_directory(path);
-  const auto written = write_atomically(path, "text");
+  const auto written = try_write_atomically(path, "text");
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().sentence, "site.status: cannot replace " + path + ": Is a directory");
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
@@ -87,7 +87,7 @@ TEST(Status, does_not_write_where_a_stranger_has_put_a_link) {
   const std::string path = testing::TempDir() + "status_link_" + std::to_string(getpid());
   std::ofstream(path + ".precious") << "precious";
   ASSERT_EQ(symlink((path + ".precious").c_str(), (path + ".new").c_str()), 0);
-  EXPECT_TRUE(write_atomically(path, "text"));
+  EXPECT_TRUE(try_write_atomically(path, "text").value());
   EXPECT_EQ(text_of(path), "text");
   EXPECT_EQ(text_of(path + ".precious"), "precious");
   for (const char* end : {"", ".precious", ".new"}) unlink((path + end).c_str());
