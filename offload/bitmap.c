@@ -33,9 +33,19 @@ static inline uint32_t count_slots(uint32_t* count, uint32_t slots) {
 #endif
 }
 
-/* The only place that tells the host of a chunk. Where the chunk bits lie beyond a bus, as on a
- * DPA, this becomes a window write, a fence and a doorbell. */
-static inline void publish(uint64_t* chunk_word, uint64_t bits) { set_bits(chunk_word, bits); }
+/* The only place that tells the host of a chunk; false when it has been told. Where the chunk bits
+ * lie beyond a bus, as on a DPA, this becomes a window write, a fence and a doorbell. */
+static inline int publish(uint64_t* chunk_word, uint64_t bit) {
+  return (set_bits(chunk_word, bit) & bit) == 0;
+}
+
+/* Between a bit of one's own and a look at all: of two partitions that bring the last two slots,
+ * one sees both. */
+static inline void settle_bits(void) {
+#if CW_BITS_SHARED
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
 
 /* ---- where things are ---- */
 
@@ -123,15 +133,40 @@ static inline uint8_t claim(const sight* s, const cw_bits_record* r, cw_bits_spo
   return CW_BITS_NONE;
 }
 
+/* Whether all of [first, end) is in. */
+static int is_in(const uint64_t* words, uint32_t first, uint32_t end) {
+  for (uint32_t slot = first; slot < end; slot = slot / 64 * 64 + 64) {
+    const uint32_t left = end - slot / 64 * 64;
+    uint64_t bits = ~(uint64_t)0 << slot % 64;
+    if (left < 64) bits &= ((uint64_t)1 << left) - 1;
+    if (bits & ~cw_bits_load(words + slot / 64)) return 0;
+  }
+  return 1;
+}
+
+/* The length ends a message within a chunk: that is whole without the slots behind, whether one of
+ * these has come or not. So it is asked by its bits. */
+static inline int is_cut(const cw_bits_entry* entry, uint32_t chunk) {
+  return entry->data_end < entry->data_slots && chunk == chunk_of(entry, entry->data_end) &&
+         !is_first_of_chunk(entry, entry->data_end);
+}
+static int is_cut_whole(const sight* s, uint32_t id, uint32_t chunk) {
+  const cw_bits_entry* entry = s->entries + id;
+  settle_bits();
+  return is_in(words_of(s, id), chunk * entry->chunk_slots, entry->data_end);
+}
+static int publish_chunk(const sight* s, uint32_t id, uint32_t chunk) {
+  return publish(words_of(s, id) + s->layout->chunk_word + chunk / 64, (uint64_t)1 << chunk % 64);
+}
+
 /* Counts slots that are now in; true when they made the chunk whole, which is then published. */
 static inline int fill_chunk(const sight* s, uint32_t id, uint32_t chunk, uint32_t slots) {
   const cw_bits_entry* entry = s->entries + id;
-  uint64_t* words = words_of(s, id);
-  uint32_t* counts = (uint32_t*)(void*)(words + s->layout->count_word);
+  uint32_t* counts = (uint32_t*)(void*)(words_of(s, id) + s->layout->count_word);
   const uint32_t whole = chunk_end(entry, chunk) - chunk * entry->chunk_slots;
-  if (count_slots(counts + chunk, slots) != whole) return 0;
-  publish(words + s->layout->chunk_word + chunk / 64, (uint64_t)1 << chunk % 64);
-  return 1;
+  const int is_full = count_slots(counts + chunk, slots) == whole;
+  if (!is_full && !(is_cut(entry, chunk) && is_cut_whole(s, id, chunk))) return 0;
+  return publish_chunk(s, id, chunk);
 }
 
 static inline int place(const sight* s, const cw_bits_spot* spot) {
@@ -201,7 +236,7 @@ static int void_slots(const sight* s, uint32_t id, uint32_t first, uint32_t end)
   return won != 0 && fill_chunk(s, id, chunk_of(entry, first), won);
 }
 
-/* Length and void; both end with slots of one chunk that will not come. -1: refused. */
+/* Length and void; either may make a chunk whole. -1: refused. */
 static int run_range(const sight* s, cw_bits_entry* entry, const cw_bits_record* r) {
   if (!is_armed(entry, r)) return -1;
   const uint32_t id = id_of(s, r);
@@ -213,8 +248,8 @@ static int run_range(const sight* s, cw_bits_entry* entry, const cw_bits_record*
   }
   if (r->length > entry->data_end) return -1;
   entry->data_end = r->length;
-  if (r->length == entry->data_slots || is_first_of_chunk(entry, r->length)) return 0;
-  return void_slots(s, id, r->length, chunk_end(entry, chunk_of(entry, r->length)));
+  const uint32_t chunk = chunk_of(entry, r->length);
+  return is_cut(entry, chunk) && is_cut_whole(s, id, chunk) && publish_chunk(s, id, chunk);
 }
 
 static uint32_t run_control(const sight* s, const cw_bits_record* r, cw_bits_event* event) {

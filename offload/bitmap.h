@@ -42,7 +42,7 @@ extern "C" {
 enum {
   CW_BITS_PACKET = 1, /* a slot whose payload is already in place */
   CW_BITS_ARM = 2,    /* a new life of an id begins */
-  CW_BITS_LENGTH = 3, /* the message has `length` data slots; completes a short last chunk */
+  CW_BITS_LENGTH = 3, /* the message has `length` data slots: its last chunk may be shorter */
   CW_BITS_VOID = 4,   /* data slots that will never come count as in; within one chunk */
   CW_BITS_CLOSE = 5   /* from here on, packets of this id are late; told back by CW_BITS_CLOSED */
 };

@@ -88,7 +88,7 @@ class Sink {
 
   // ---- reading along ----
   /// From here on receives lie in `buffers`, one for each place, and all that comes is told. When a
-  /// link ends, they end by themselves. Before the first is posted. Allocates two bytes and three
+  /// link ends, they end by themselves. Before the first is posted. Allocates two bytes and two
   /// bits per slot.
   void read_along(RecvBuffers& buffers) const;
   /// The next receive.

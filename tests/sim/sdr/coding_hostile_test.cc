@@ -121,8 +121,7 @@ TEST(HostileCoding, a_message_that_would_be_shorter_than_its_blocks_is_refused) 
   EXPECT_EQ(drops_at_b(world, DropReason::record_body), dropped + 1);
 }
 
-// Slots behind the end count as placed when the length is known. Here nothing has come, and so the
-// message has no memory yet.
+// Slots behind the end are zeros to a code. Nothing has come here, so the message has no memory.
 TEST(HostileCoding, a_decode_reads_nothing_behind_the_end_of_a_message) {
   WireScript script;
   const SiteOptions site = coding_site(small);

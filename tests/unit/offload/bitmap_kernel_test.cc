@@ -113,6 +113,7 @@ TEST_P(Bitmap, completes_a_short_last_chunk_when_the_length_becomes_known) {
   EXPECT_EQ(run(control(CW_BITS_LENGTH, 1, 0, 0, 23)), (Events{{1, 2, 0, 0, CW_BITS_CHUNK}}));
   EXPECT_EQ(run(control(CW_BITS_LENGTH, 1, 0, 0, 23)), Events{});
   EXPECT_EQ(arena.chunks(1), Slots{2});
+  EXPECT_EQ(arena.data(1), (Slots{20, 21, 22})) << "what has come, and nothing else";
   EXPECT_EQ(run(packet(1, 23)), (Events{{1, 23, 0, 0, CW_BITS_OUT_OF_RANGE}}));
 }
 

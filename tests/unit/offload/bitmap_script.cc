@@ -173,8 +173,7 @@ std::optional<EventKey> BitmapModel::run(const cw_bits_record& r) {
     return told(CW_BITS_CLOSED, 0);
   } else if (r.kind == CW_BITS_LENGTH && is_ours && r.length <= life.data_end) {
     life.data_end = r.length;
-    const uint32_t used = (r.length + life.chunk_slots - 1) / life.chunk_slots * life.chunk_slots;
-    chunk = fill(life, r.length, std::min(used, life.data_slots));
+    if (r.length % life.chunk_slots != 0) chunk = whole_at(life, r.length / life.chunk_slots);
   } else if (r.kind == CW_BITS_VOID && is_ours && r.length > 0 &&
              slot + r.length <= life.data_slots &&
              slot / life.chunk_slots == (slot + r.length - 1) / life.chunk_slots) {
@@ -198,10 +197,17 @@ bool BitmapModel::try_arm(Life& life, const cw_bits_record& r, uint32_t cut) {
 std::optional<uint32_t> BitmapModel::fill(Life& life, uint32_t first, uint32_t end) {
   if (first >= end) return {};
   for (uint32_t slot = first; slot < end; ++slot) life.bits.data.insert(slot);
-  const uint32_t chunk = first / life.chunk_slots;
+  return whole_at(life, first / life.chunk_slots);
+}
+
+/// The chunk, if it has just become whole: what lies behind the length it does not wait for.
+std::optional<uint32_t> BitmapModel::whole_at(Life& life, uint32_t chunk) {
+  const bool is_cut =
+      life.data_end % life.chunk_slots != 0 && chunk == life.data_end / life.chunk_slots;
+  const uint32_t end = is_cut ? life.data_end : life.data_slots;
   for (uint32_t i = 0; i < life.chunk_slots; ++i) {
     const uint32_t slot = chunk * life.chunk_slots + i;
-    if (slot < life.data_slots && !life.bits.data.contains(slot)) return {};
+    if (slot < end && !life.bits.data.contains(slot)) return {};
   }
   return life.bits.chunks.insert(chunk).second ? std::optional(chunk) : std::nullopt;
 }

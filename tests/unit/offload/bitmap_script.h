@@ -60,6 +60,7 @@ class BitmapModel {
   };
   bool try_arm(Life& life, const cw_bits_record& record, uint32_t cut);
   std::optional<uint32_t> fill(Life& life, uint32_t first, uint32_t end);
+  static std::optional<uint32_t> whole_at(Life& life, uint32_t chunk);
 
   cw_bits_limits limits_;
   std::map<uint32_t, Life> lives_;

@@ -124,7 +124,8 @@ uint32_t RecvStream::fill_row(CodeRow& row, const Message& message, const CodedS
   for (uint32_t c = 0; c < set.k; ++c) {
     uint8_t* const buffer = desk_.buffer(row, c);
     const uint32_t slot = set.slot_of(c, row.row);
-    if (!set.has_shard(c, row.row)) {
+    // Nothing of the message lies behind its end, whatever has come there.
+    if (!set.has_shard(c, row.row) || slot >= message.slots) {
       row.add_input(c, desk_.zeros());
     } else if (is_placed(row.place, slot)) {
       copy_shard(message, slot, buffer);
@@ -148,9 +149,7 @@ uint32_t RecvStream::fill_row(CodeRow& row, const Message& message, const CodedS
 
 void RecvStream::copy_shard(const Message& message, uint32_t slot, uint8_t* buffer) const {
   const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
-  // A slot behind the message's end may count as placed; it has no bytes, and the message, of which
-  // nothing else may have come, perhaps no memory.
-  const uint64_t end = slot < message.slots ? message.memory_bytes : 0;
+  const uint64_t end = message.memory_bytes;
   const uint64_t bytes = std::min<uint64_t>(config_.payload_bytes, end - std::min(offset, end));
   if (bytes > 0) std::memcpy(buffer, message.memory + offset, bytes);
   std::memset(buffer + bytes, 0, config_.shard_bytes() - bytes);

@@ -10,7 +10,7 @@ void RecvStream::read_along(RecvBuffers& buffers) {
   CW_ASSERT(posted_count_ == 0 && buffers.count() >= config_.messages);
   buffers_ = &buffers;
   const size_t words = word_of(config_.messages, 0);
-  for (auto* bits : {&came_, &gone_, &marked_}) bits->assign(words, 0);
+  for (auto* bits : {&gone_, &marked_}) bits->assign(words, 0);
   short_by_.assign(words * 64, 0);
 }
 
@@ -25,7 +25,7 @@ std::optional<RecvHandle> RecvStream::try_post() {
 /// Of whoever was in this place before.
 void RecvStream::forget_slots(const Message& message) {
   const size_t first = word_of(place_of(message), 0), words = word_of(1, 0);
-  for (auto* bits : {&came_, &gone_, &marked_}) std::fill_n(&(*bits)[first], words, 0);
+  for (auto* bits : {&gone_, &marked_}) std::fill_n(&(*bits)[first], words, 0);
   std::fill_n(&short_by_[first * 64], words * 64, 0);
 }
 
@@ -84,7 +84,7 @@ MessageView RecvStream::view(RecvHandle handle) const {
   CW_ASSERT(is_read_along() && message != nullptr);
   const size_t first = word_of(handle.place, 0);
   return {.memory = message->memory,
-          .placed = &came_[first],
+          .placed = cw_bits_data_words(arena_.get(), handle.place),
           .gone = &gone_[first],
           .marked = &marked_[first],
           .short_by = &short_by_[first * 64],

@@ -113,9 +113,7 @@ void RecvStream::on_repair(const SlotArrival& arrival) {
 inline void RecvStream::note_arrival(const SlotArrival& arrival) {
   const uint32_t slot = arrival.parts.slot;
   const size_t word = word_of(arrival.parts.id, slot);
-  const uint64_t bit = uint64_t{1} << slot % 64;
-  came_[word] |= bit;
-  if (arrival.is_marked) marked_[word] |= bit;
+  if (arrival.is_marked) marked_[word] |= uint64_t{1} << slot % 64;
   const uint32_t short_by = config_.payload_bytes - arrival.slot.payload_bytes;
   if (short_by > 0) short_by_[word * 64 + slot % 64] = static_cast<uint16_t>(short_by);
 }
@@ -208,7 +206,6 @@ void RecvStream::put_rebuilt(Message& message, uint32_t slot, const uint8_t* byt
   if (put_in_place(message, record, bytes, slot) != CW_BITS_NONE) return;
   counters_.add(Counter::slots_rebuilt);
   touch_slot(message, slot);
-  if (is_read_along()) came_[word_of(place, slot)] |= uint64_t{1} << slot % 64;
 }
 
 void RecvStream::take_fragment(Message& message, uint32_t slot, uint32_t bits) {

@@ -221,8 +221,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   KnownBlocks blocks_;
   RepairSlots repairs_;
   CodeQueue codes_;
-  // For who reads along. The arena's bits will not do: it fills up the last chunk.
-  std::vector<uint64_t> came_, gone_, marked_;
+  std::vector<uint64_t> gone_, marked_;  // for who reads along
   std::vector<uint16_t> short_by_;  // bytes that a slot's packet was shorter than a slot
 
   MessageSeq next_seq_;     // to be posted
