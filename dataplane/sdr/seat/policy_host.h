@@ -32,6 +32,7 @@ Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops);
 /// What a stream does with decisions. Every range has been checked by nobody yet.
 class PolicyActions {
  public:
+  virtual ~PolicyActions() = default;
   virtual void on_send(const cw_send& send, Instant now) = 0;
   virtual void on_code(const cw_code& code, Instant now) = 0;
   virtual void on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant now) = 0;
@@ -40,9 +41,6 @@ class PolicyActions {
   virtual void on_layout(const cw_layout& layout, Instant now) = 0;
   /// The instance was replaced: open everything again with opened, appended and closed.
   virtual void on_quarantine(Instant now) = 0;
-
- protected:
-  ~PolicyActions() = default;
 };
 
 /// Thread: the stream's owner. Cost: one indirect call per fact; nothing allocates after make().
