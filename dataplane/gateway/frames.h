@@ -85,6 +85,7 @@ class FrameTable {
   uint32_t index_of(const Frame& frame) const {
     return static_cast<uint32_t>(pool_.index_of(&frame));
   }
+  size_t capacity() const { return pool_.capacity(); }
   /// Few are left.
   bool is_short() const { return pool_.free_count() <= pool_.capacity() / 8; }
   size_t lent_count() const { return pool_.lent_count(); }

@@ -51,8 +51,7 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
                                  no_lane);
     gateway->first_lanes_[each.peer] = static_cast<uint32_t>(gateway->lanes_.size());
     for (size_t i = 0; i < options.classes.size(); ++i) {
-      const auto added =
-          gateway->add_lane(options.classes[i], static_cast<uint16_t>(i), each.peer, *link);
+      const auto added = gateway->add_lane(options.classes[i], static_cast<uint16_t>(i), *link);
       if (!added) return std::unexpected(added.error());
     }
   }
@@ -85,11 +84,9 @@ Gateway::~Gateway() {
   }
 }
 
-Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index, uint16_t peer,
-                               sdr::Link& link) {
+Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link) {
   Lane lane;
   lane.link = &link;
-  lane.peer = peer;
   lane.class_index = class_index;
   lane.weight = options.weight;
   lane.source = link.source(options.qp);
@@ -275,7 +272,7 @@ bool Gateway::is_drained() const {
 
 LaneView Gateway::view(size_t index) const {
   const Lane& lane = lanes_[index];
-  return {.peer = lane.peer,
+  return {.peer = lane.link->peer(),
           .class_index = lane.class_index,
           .is_open = lane.is_open,
           .sent = lane.out->writer().sent_count(),

@@ -68,7 +68,7 @@ class Gateway final : public Station {
     sdr::Link* link = nullptr;
     sdr::Source source;
     sdr::Sink sink;
-    uint16_t peer = 0, class_index = 0;
+    uint16_t class_index = 0;
     uint32_t weight = 1;
     bool is_open = false;   // restarted for the epoch in force
     bool has_sent = false;  // something in this turn
@@ -86,8 +86,7 @@ class Gateway final : public Station {
 
   Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate, size_t frames_max,
           Port& lan, Counters& counters, Drops& drops);
-  Result<void> add_lane(const ClassOptions& options, uint16_t class_index, uint16_t peer,
-                        sdr::Link& link);
+  Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
   void take(std::span<Packet* const> packets, Instant now);
   std::span<Offer> admit(std::span<Packet* const> packets, Instant now);

@@ -55,10 +55,10 @@ Inbound::Inbound(const InboundOptions& options, LargeMemory memory, sdr::Sink si
               .hold = options.hold,
               .first_seq = options.first_seq,
               .first_message = options.first_message},
-             frames_, options.frames_max),
+             frames_),
       reader_(options.slots, sink, rows_, frames_, order_, drops),
       release_(release),
-      out_(frames_, rows_, options.frames_max),
+      out_(frames_, rows_),
       resets_(sink.reset_count()) {
   sink_.read_along(buffers_);
 }

@@ -2,10 +2,10 @@
 
 namespace cw::gateway {
 
-Order::Order(const OrderOptions& options, FrameTable& frames, size_t frames_max)
+Order::Order(const OrderOptions& options, FrameTable& frames)
     : options_(options),
       frames_(frames),
-      released_(frames_max),
+      released_(frames.capacity()),
       buckets_(new Bucket[bucket_count]()),
       slots_(new Row[size_t{options.messages} * options.data_slots_max]()) {}
 

@@ -50,7 +50,7 @@ struct OrderCounts {
 class Order {
  public:
   /// `frames` lives longer.
-  Order(const OrderOptions& options, FrameTable& frames, size_t frames_max);
+  Order(const OrderOptions& options, FrameTable& frames);
 
   /// A frame of the table whose `parsed` is set. Dropped when it has no place in the order: it is
   /// late, too far ahead, or the second of its number.

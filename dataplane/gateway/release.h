@@ -94,9 +94,9 @@ class Release {
 /// What one stream has waiting. Its owner forgets it before either of them ends.
 class Release::Lane {
  public:
-  /// Of at most `frames_max` of `frames`, whose bytes lie in `slots`; both live longer.
-  Lane(FrameTable& frames, const SlotRows& slots, size_t frames_max)
-      : frames_(frames), slots_(slots), at_once_(frames_max), in_turn_(frames_max) {}
+  /// Of `frames`, whose bytes lie in `slots`; both live longer.
+  Lane(FrameTable& frames, const SlotRows& slots)
+      : frames_(frames), slots_(slots), at_once_(frames.capacity()), in_turn_(frames.capacity()) {}
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 

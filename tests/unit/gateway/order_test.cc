@@ -26,7 +26,7 @@ struct Bench {
                .slot_frames_max = slot_frames_max,
                .hold = 100_ms,
                .first_seq = BucketSeq(first_seq)},
-              frames, frames_max) {}
+              frames) {}
 
   void take(uint32_t id, uint32_t seq, FrameOrder kind = FrameOrder::InTurn, uint32_t slot = 0) {
     take({.header = {20, bucket, seq, kind}, .slot = slot, .packet = {.slot = id}});

@@ -33,7 +33,7 @@ struct ReaderBench {
         order({.messages = with.messages,
                .data_slots_max = with.data_slots_max,
                .first_message = first_seq},
-              table, frames_max),
+              table),
         reader(with, stream.sink(), rows, table, order, drops) {
     stream.sink().read_along(buffers);
     turn();

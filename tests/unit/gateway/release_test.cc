@@ -40,7 +40,7 @@ struct Frames {
   SlotRows rows{1, slots_max};
   ByteRow memory = ByteRow(slots_max * slot_bytes);
   SlotRow& row = rows.begin(0);
-  Release::Lane lane{table, rows, slots_max};
+  Release::Lane lane{table, rows};
   std::vector<ByteRow> packets;
 
   Frames() {

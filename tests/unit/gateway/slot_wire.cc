@@ -6,6 +6,7 @@
 #include "dataplane/wire/roce_inline.h"
 #include "offload/codec/codecs.h"
 #include "policies/policies.h"
+#include "tests/unit/gateway/policy_env.h"
 
 namespace cw::gateway::test {
 namespace {
@@ -20,20 +21,6 @@ sdr::StreamConfig config_of(const SlotWire::Shape& shape) {
   config.first_seq = MessageSeq(shape.first_seq);
   if (!shape.is_coded) return config;
   return sdr::coded(config, {.m_cap = 2, .rows = 1, .k = 8}, code::all());
-}
-
-cw_env env_of(const sdr::StreamConfig& config) {
-  cw_env env{};
-  env.size = sizeof(env);
-  env.role = CW_SOURCE;
-  env.peers = 1;
-  env.messages = config.messages;
-  env.data_slots_max = config.data_slots_max;
-  env.chunk_slots = config.chunk_slots;
-  env.paths = 1;
-  env.payload_bytes = config.payload_bytes;
-  env.rate_bps = 1'000'000'000;
-  return env;
 }
 
 SimOptions network_of(const SlotWire::Shape& shape) {
@@ -52,7 +39,7 @@ SlotWire::SlotWire(const Shape& shape)
       port_(network_.add_port()),
       stock_(port_) {
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
-  auto host = sdr::PolicyHost::make(choice, choice, env_of(config_), {}, Instant());
+  auto host = sdr::PolicyHost::make(choice, choice, env_of(config_, CW_SOURCE), {}, Instant());
   CW_ASSERT(host);
   sdr::SendStream::Options options;
   options.slot_by_slot = true;

@@ -6,26 +6,9 @@
 #include "dataplane/base/assert.h"
 #include "dataplane/wire/checksum.h"
 #include "policies/policies.h"
+#include "tests/unit/gateway/policy_env.h"
 
 namespace cw::gateway::test {
-namespace {
-
-cw_env env_of(const sdr::StreamConfig& config) {
-  cw_env env{};
-  env.size = sizeof(env);
-  env.role = CW_SINK;
-  env.peers = 1;
-  env.messages = config.messages;
-  env.data_slots_max = config.data_slots_max;
-  env.chunk_slots = config.chunk_slots;
-  env.paths = 1;
-  env.payload_bytes = config.payload_bytes;
-  env.rate_bps = 1'000'000'000;
-  return env;
-}
-
-}  // namespace
-
 ByteRow ip_packet(Prng& random, size_t bytes, uint8_t ecn) {
   ByteRow packet(bytes);
   for (uint8_t& byte : packet) byte = static_cast<uint8_t>(random.next());
@@ -100,7 +83,7 @@ SlotStream::SlotStream(const SlotReaderOptions& options, MessageSeq first_seq) {
   address_.repair_key = 2;
   address_.data_window_bytes = options.message_bytes();
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
-  auto host = sdr::PolicyHost::make(choice, choice, env_of(config_), {}, Instant());
+  auto host = sdr::PolicyHost::make(choice, choice, env_of(config_, CW_SINK), {}, Instant());
   CW_ASSERT(host);
   stream_ = std::make_unique<sdr::RecvStream>(config_, std::move(*host), desk_, counters_, drops_);
   start();
