@@ -22,8 +22,9 @@ namespace {
 // frame check, gap; then IP, UDP and the ICRC.
 constexpr uint32_t ethernet_bytes = 8 + 14 + 4 + 12;
 constexpr uint32_t udp_and_icrc_bytes = 8 + 4;
-// The worker shares a core with others at times: what it was late for it may send at once.
-constexpr Duration burst_time = Duration::from_ms(1);
+// The worker shares a core with others at times: what it was late for it may send at once, and
+// what it stood still for, as far as a line's queue has room for it.
+constexpr Duration burst_time = GapDetector::turn_max, pause_time = Duration::from_ms(10);
 // A packet that crosses a long link may wait a little for others; who is a tenth of an RTT late on
 // a short one may not wait longer.
 constexpr Duration gather_min = Duration::from_us(50), gather_max = Duration::from_us(200);
@@ -136,8 +137,12 @@ PacerOptions pacer_options(const PeerConfig& peer, const Config& config) {
   options.rate = rate_of(peer, config);
   options.packet_overhead_bytes =
       ethernet_bytes + udp_and_icrc_bytes + (config.is_wan_v6() ? 40 : 20);
-  options.burst_bytes = static_cast<uint32_t>(
-      std::clamp(options.rate.bytes_in(burst_time).count(), burst_bytes_min, burst_bytes_max));
+  const auto ahead_bytes = [&](Duration time) {
+    const uint64_t bytes = options.rate.bytes_in(time).count();
+    return static_cast<uint32_t>(std::clamp(bytes, burst_bytes_min, burst_bytes_max));
+  };
+  options.burst_bytes = ahead_bytes(burst_time);
+  options.pause_bytes = ahead_bytes(pause_time);
   options.horizon = gather_of(config) + late;
   options.overhead_ppm = static_cast<uint32_t>(std::lround(config.overhead_limit() * million));
   // One round trip's losses may be mended at once.

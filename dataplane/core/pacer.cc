@@ -48,6 +48,18 @@ void Pacer::set_rate(Rate rate) {
   line_time_ = {};
   options_.rate = rate;
   burst_time_ = rate.time_for(Bytes(options_.burst_bytes));
+  pause_time_ = rate.time_for(Bytes(options_.pause_bytes));
+}
+
+void Pacer::on_pause(Duration pause, Instant now) {
+  const Duration rest = lag_max(now) - burst_time_;
+  paused_ = std::min(rest + pause, pause_time_);
+  paused_until_ = now;
+}
+
+// What is not made up for in the time of the pause is not wanted.
+Duration Pacer::lag_max(Instant now) const {
+  return burst_time_ + std::max(paused_ - (now - paused_until_), Duration());
 }
 
 bool Pacer::try_push(const Departure& departure, Instant now) {
@@ -135,8 +147,11 @@ const Pacer::Item* Pacer::choose(Instant departure) const {
 // burst allows. Departures of a burst then bear the same time while the line catches up.
 inline void Pacer::occupy_line(const Item& item, Instant now) {
   if (line_free_ < now - burst_time_) {
-    line_free_ = now - burst_time_;
-    line_rest_ = 0;
+    const Instant earliest = now - lag_max(now);
+    if (line_free_ < earliest) {
+      line_free_ = earliest;
+      line_rest_ = 0;
+    }
   }
   const LineTime& time = line_time_of(item.bytes);
   line_free_ += Duration::from_ns(static_cast<int64_t>(time.whole_ns));

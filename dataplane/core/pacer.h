@@ -62,6 +62,10 @@ struct PacerOptions {
   /// Bytes that may leave at once after an idle time, beyond one packet. Their time on the line and
   /// the horizon together are how late a turn may come before line time is lost.
   uint32_t burst_bytes = 0;
+  /// Bytes that may leave at once beyond these after the machine stood still. The line was idle
+  /// then, though there was something to send; what it gets ahead instead waits before it, and
+  /// keeps it busy when the machine stands still again.
+  uint32_t pause_bytes = 0;
   /// How far ahead of `now` departures are handed out; about the length of a long turn.
   Duration horizon{};
   uint32_t overhead_ppm = 250'000;            ///< see above; 0 stops resends and repair altogether
@@ -92,6 +96,8 @@ class Pacer {
   /// when nothing is queued. Exact while nothing is pushed.
   Instant next_departure() const;
 
+  /// The machine stood still until `now`.
+  void on_pause(Duration pause, Instant now);
   /// What is queued keeps its place; the new rate holds from the next departure on.
   void set_rate(Rate rate);
   Rate rate() const { return options_.rate; }
@@ -169,9 +175,12 @@ class Pacer {
   void earn(uint64_t bytes);
   void occupy_line(const Item& item, Instant now);
   const LineTime& line_time_of(uint32_t bytes);
+  Duration lag_max(Instant now) const;
 
   PacerOptions options_;
-  Duration burst_time_;  // how far the line may lag behind now
+  Duration burst_time_, pause_time_;  // how far the line may lag behind now
+  Duration paused_;                   // to be made up for, from paused_until_ on, less and less
+  Instant paused_until_;
   // The instant at which the line is free is line_free_ + line_rest_ / rate nanoseconds; keeping
   // the rest is what makes a long row of departures exact.
   Instant line_free_;

@@ -266,7 +266,7 @@ Rate RateControl::rate() const {
       return share(probe_share);
     case Phase::Drain:
     case Phase::Dip:
-      return share(drain_share);
+      return share(is_pressed_ ? cruise_share : drain_share);
     case Phase::Cruise:
     case Phase::Wait:
       return share(cruise_share);

@@ -13,7 +13,8 @@
 // left behind. Then what was sent is no measure of what the link carries; the queue is drained, and
 // the rate stands.
 //
-//   drain   0.75 of what the link carries, for as long as the queue needs to run empty
+//   drain   0.75 of what the link carries, for as long as the queue needs to run empty; 0.97 while
+//           what hosts send meanwhile would soon be too much to wait here
 //   cruise  0.97 of it, eight units long
 //   probe   1.25 of it for one unit; `dip` pays it back with 0.75, and one unit later its echo is
 //           in. A probe that found neither queue nor loss raises the estimate, and the next follows
@@ -65,6 +66,11 @@ class RateControl {
   void on_rtt(uint16_t path, Duration sample, Instant now);
   /// The peer's counts, of all paths since the epoch began: packets that arrived, and that did not.
   void on_report(uint64_t arrived, uint64_t lost, Instant now);
+  /// Whether more waits for the line than may do so for long.
+  void on_pressure(bool is_pressed) {
+    is_pressed_ = is_pressed;
+    if (is_pressed && phase_ == Phase::Drain) drained_queue_ = Duration();  // it does not
+  }
   /// Phases end. Returns whether rate() has changed since the last call.
   bool on_time(Instant now);
   Instant next_due() const { return phase_end_; }
@@ -111,6 +117,7 @@ class RateControl {
   Instant blind_until_;  // what is measured before was sent at another rate
   double carries_bps_ = 0;
   Rate told_;
+  bool is_pressed_ = false;
 
   std::array<Path, limits::paths_max> paths_{};
 

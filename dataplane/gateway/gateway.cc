@@ -215,6 +215,14 @@ void Gateway::refresh(Instant now) {
     const Duration rtt = lane.link->path_state(0, now).rtt_smoothed;
     if (rtt > Duration()) lane.out->set_rtt(rtt);
   }
+  // The lanes of a peer lie in a row.
+  for (size_t first = 0; first < lanes_.size(); first += class_count_) {
+    const auto of_link = std::span(lanes_).subspan(first, class_count_);
+    const bool is_pressed =
+        std::ranges::any_of(of_link, &SendLane::is_pressed,
+                            [](const Lane& lane) -> const SendLane& { return *lane.out; });
+    of_link.front().link->set_pressed(is_pressed);
+  }
 }
 
 Rate Gateway::share_of(const Lane& lane) const {

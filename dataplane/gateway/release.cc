@@ -15,6 +15,8 @@ namespace {
 constexpr Duration port_retry = Duration::from_us(50);
 /// What is longer was an idle time, or a pause of the machine.
 constexpr Duration turn_max = Duration::from_us(400);
+constexpr Duration pause_max = Duration::from_ms(10);
+constexpr Bytes pause_bytes_max = Bytes(1 << 20);
 
 /// Of a lane in each round: as much as one frame may have, so that each round has one of it.
 constexpr int64_t share_bytes = limits::frame_bytes_max;
@@ -82,11 +84,12 @@ size_t Release::collect(std::span<Packet*> out, Instant now) {
 }
 
 // Frames of each turn bear its time: the queue behind the pacer begins with it. What the line could
-// have carried during the turn before may still leave, however long that took; only idle time is
-// worth no more than a burst.
+// have carried during the turn before may still leave, however long that took, and much of what it
+// could while the machine stood still; only idle time is worth no more than a burst.
 void Release::pace(Instant now) {
-  const Instant last = std::exchange(paced_at_, now);
-  const Instant before = now - last <= turn_max ? last : now;
+  const Duration since = now - std::exchange(paced_at_, now);
+  const Duration pause = std::exchange(pause_, Duration());
+  const Instant before = now - (since <= turn_max + pause ? since : pause);
   line_free_ = std::max(line_free_, before - options_.rate.time_for(Bytes(options_.burst_bytes)));
   if (line_free_ > now || waiting_ == 0) return;
   // The last may be on credit. By bytes: a division per turn, not one per frame.
@@ -214,6 +217,7 @@ Instant Release::next_due() const {
 
 void Release::rebase(Duration shift) {
   for (size_t i = 0; i < ready_.count(); ++i) ready_.at(i).ready += shift;
+  pause_ = std::min({shift, pause_max, options_.rate.time_for(pause_bytes_max)});
 }
 
 }  // namespace cw::gateway

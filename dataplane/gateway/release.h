@@ -88,6 +88,7 @@ class Release {
   Ring<Entry> ready_;   // for the port
   Instant line_free_;   // by the pacer
   Instant paced_at_;    // last asked
+  Duration pause_;      // since then the machine stood still
   Instant retry_at_;    // the port had no packet; not asked again before
 };
 

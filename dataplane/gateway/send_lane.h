@@ -60,6 +60,9 @@ class SendLane {
   /// Frames wait, and the stream will soon have nothing to send.
   bool is_hungry() const;
 
+  /// The queue is half full.
+  bool is_pressed() const { return waiting_bytes() > queue_bytes_max_ / 2; }
+
   const SlotWriter& writer() const { return writer_; }
   const FrameQueue& queue() const { return queue_; }
   bool is_idle() const { return queue_.is_empty() && stream_.waiting_bytes() == 0; }

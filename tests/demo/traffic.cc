@@ -46,20 +46,27 @@ lab::Outcome finish(lab::Program& client, seconds time, const OnProgress& progre
   return client.finish();
 }
 
-/// The client's report, from host A.
-Json run_iperf_once(const lab::Sites& sites, const Arguments& options, seconds time,
-                    const OnProgress& progress) {
+/// Before a program that is to go before others, where that is allowed: the sites' hosts are
+/// machines of their own.
+Arguments urgently(const lab::Space& space) {
+  const Arguments first{"chrt", "--fifo", "1"};
+  Arguments trial = first;
+  trial.emplace_back("true");
+  return space.run(trial).status == 0 ? first : Arguments();
+}
+
+/// The client's report, from host A; `before` comes before its name.
+Json run_iperf_once(const lab::Sites& sites, const Arguments& before, const Arguments& options,
+                    seconds time, const OnProgress& progress) {
   lab::Program server(sites.namespace_of(At::HostB), {"iperf3", "-s", "-1"});
   sites.space(At::HostB).wait_for_listener(iperf3_port);
-  Arguments arguments{"iperf3",
-                      "-c",
-                      lab::site_b.host,
-                      "-t",
-                      std::to_string(time.count()),
-                      "--json",
-                      "--connect-timeout",
-                      "5000"};
-  arguments.insert(arguments.end(), options.begin(), options.end());
+  Arguments arguments = before;
+  for (const Arguments& part :
+       {Arguments{"iperf3", "-c", lab::site_b.host, "-t", std::to_string(time.count()), "--json",
+                  "--connect-timeout", "5000"},
+        options}) {
+    arguments.insert(arguments.end(), part.begin(), part.end());
+  }
   lab::Program client(sites.namespace_of(At::HostA), arguments);
   const lab::Outcome outcome = finish(client, time, progress);
   const Json report = Json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
@@ -72,11 +79,11 @@ Json run_iperf_once(const lab::Sites& sites, const Arguments& options, seconds t
 
 /// iperf3 greets by one datagram and waits half a minute for the one that answers. On a line that
 /// loses one in a hundred, one run in fifty ends like that, with status 0: it is begun anew.
-Json run_iperf(const lab::Sites& sites, const Arguments& options, seconds time,
-               const OnProgress& progress) {
+Json run_iperf(const lab::Sites& sites, const Arguments& before, const Arguments& options,
+               seconds time, const OnProgress& progress) {
   std::string error;
   for (int attempt = 0; attempt < iperf3_attempts; ++attempt) {
-    Json report = run_iperf_once(sites, options, time, progress);
+    Json report = run_iperf_once(sites, before, options, time, progress);
     if (!report.contains("error")) return report;
     error = report["error"].get<std::string>();
   }
@@ -115,7 +122,7 @@ TcpResult measure_tcp(const lab::Sites& sites, const Options& options, const OnP
   const seconds time(options.seconds + options.warm_up);
   // iperf3 adds what it omits.
   const Json report = run_iperf(
-      sites,
+      sites, {},
       {"-C", "cubic", "-O", std::to_string(options.warm_up), "-t", std::to_string(options.seconds)},
       time, progress);
   const Json& end = report.at("end");
@@ -126,8 +133,9 @@ TcpResult measure_tcp(const lab::Sites& sites, const Options& options, const OnP
 UdpResult measure_udp(const lab::Sites& sites, const Options& options, const OnProgress& progress) {
   const uint64_t socket_before = socket_drops(sites), interface_before = interface_drops(sites);
   const uint64_t unheard_before = unheard(sites);
+  // A client that was kept from running sends all at once what it should have sent meanwhile.
   const Json report =
-      run_iperf(sites,
+      run_iperf(sites, urgently(sites.space(At::HostA)),
                 {"-u", "-b", std::to_string(options.offered_udp().bps()), "-l",
                  std::to_string(options.mtu - headers_bytes), "-w",
                  std::to_string(socket_buffer(sites.space(At::HostB))), "--udp-counters-64bit"},
@@ -138,6 +146,7 @@ UdpResult measure_udp(const lab::Sites& sites, const Options& options, const OnP
   const auto missed =
       static_cast<uint64_t>(std::max<int64_t>(sum.at("lost_packets").get<int64_t>(), 0));
   // iperf3 closes its socket as soon as its client says so: what is mended meanwhile still comes.
+  std::this_thread::sleep_for(milliseconds(100) + std::chrono::nanoseconds(options.rtt.ns() * 3));
   result.too_late = std::min(unheard(sites) - unheard_before, missed);
   result.lost = missed - result.too_late;
   result.mbps = sum.at("bits_per_second").get<double>() * 1e-6 *

@@ -57,6 +57,7 @@ class Line {
   /// Fills `out` with packets that leave now, and tells their streams.
   Collected collect(std::span<Packet*> out, Instant now);
   void on_time(Instant now);
+  void on_pause(Duration pause, Instant now) { pacer_.on_pause(pause, now); }
   Instant next_due() const { return std::min(pacer_.next_departure(), rate_control_.next_due()); }
   /// What waits has room at the pacer: it comes to be after that was fed.
   bool has_ready() const { return shares_.has_ready(); }
@@ -68,6 +69,8 @@ class Line {
   void on_report(uint64_t arrived, uint64_t lost, Instant now) {
     rate_control_.on_report(arrived, lost, now);
   }
+  /// Whether more waits above the streams than may do so for long.
+  void on_pressure(bool is_pressed) { rate_control_.on_pressure(is_pressed); }
   /// The rate that it is configured for; what it carries may be less.
   void set_rate(Rate rate);
   Rate rate() const { return pacer_.rate(); }

@@ -274,6 +274,7 @@ Instant Link::next_wakeup() const {
 void Link::rebase(Duration shift, Instant now) {
   control_.rebase(shift, now);
   watch_.rebase(shift);
+  line_.on_pause(shift, now);
   for (Qp& qp : qps_) {
     if (qp.send) qp.send->rebase(shift);
     if (qp.recv) qp.recv->rebase(shift);

@@ -61,6 +61,9 @@ class Link final : private LinkEvents {
   PathState path_state(uint16_t path, Instant now) const { return watch_.state(path, now); }
   /// Bit p: path p does not carry packets of full size.
   uint32_t too_small_paths() const { return control_.sizes().too_small(); }
+  /// Whether more waits for a stream of the link than may do so for long: then a queue on the way
+  /// is not drained at the cost of what would be dropped here.
+  void set_pressed(bool is_pressed) { line_.on_pressure(is_pressed); }
   /// The rate that the link is configured for.
   void set_rate(Rate rate) { line_.set_rate(rate); }
 

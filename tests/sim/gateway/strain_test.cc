@@ -24,9 +24,12 @@ struct Strain {
   double overhead = 0;  ///< repair slots for each data slot
   double loss = 0;
   Duration jitter{};     ///< uniform, and packets pass each other
-  int pausing_site = 0;  ///< stands still for `pause` every second
-  Duration pause{};
-  Duration grows_by{};  ///< of the way there, in mid-stream
+  int pausing_site = 0;  ///< stands still for `pause` each `pause_every`
+  Duration pause{}, pause_every = Duration::from_s(1);
+  double resent_in_vain = 0.001;  ///< of the slots, at most, or a twentieth of the losses
+  Duration grows_by{};            ///< of the way there, in mid-stream
+  Rate dips_to{};       ///< for half of the time, from the first pause on, with room for a queue
+  double given_up = 0;  ///< of the frames, at most
   uint64_t seed = 1;
 
   friend void PrintTo(const Strain& it, std::ostream* out) { *out << it.name; }
@@ -34,7 +37,7 @@ struct Strain {
 
 Impairment line_of(const Strain& strain) {
   Impairment line{.rate = line_rate, .loss = strain.loss, .delay = one_way};
-  line.queue_time = Duration::from_ms(100);
+  line.queue_time = Duration::from_ms(strain.dips_to == Rate() ? 100 : 300);
   line.jitter_max = strain.jitter;
   line.jitter_reorders = true;
   return line;
@@ -72,6 +75,8 @@ Outcome run(const Strain& strain, Duration time) {
   options.messages = 64;
   options.message_slots = 448;
   options.policy = strain.policy();
+  options.burst_bytes = static_cast<uint32_t>(line_rate.bytes_in(Duration::from_ms(2)).count());
+  options.pause_bytes = static_cast<uint32_t>(line_rate.bytes_in(Duration::from_ms(10)).count());
   options.adapt = true;
   TwoSites sites(options);
   EXPECT_TRUE(sites.come_up());
@@ -84,15 +89,20 @@ Outcome run(const Strain& strain, Duration time) {
   const Instant grows_at = sites.now() + time / 2;
   bool has_grown = strain.grows_by == Duration();
   while (sites.now() < end) {
-    sites.run_for(Duration::from_ms(500));
+    sites.run_for(strain.pause_every / 2);
     if (strain.pausing_site != 0) sites.pause(strain.pausing_site, strain.pause);
+    if (strain.dips_to != Rate()) {
+      Impairment line = line_of(strain);
+      if (sites.now() < grows_at) line.rate = strain.dips_to;
+      sites.set_wan(line);
+    }
     if (!has_grown && sites.now() >= grows_at) {
       has_grown = true;
       Impairment line = line_of(strain);
       line.delay += strain.grows_by / 2;
       sites.set_wan(line);
     }
-    sites.run_for(Duration::from_ms(500));
+    sites.run_for(strain.pause_every / 2);
   }
   sites.run_for(Duration::from_s(2));
   const FlowReport& report = sites.host(2).report(1);
@@ -111,14 +121,20 @@ Outcome run(const Strain& strain, Duration time) {
 class GatewaysUnderStrain : public testing::TestWithParam<Strain> {};
 
 TEST_P(GatewaysUnderStrain, lose_no_frame_and_resend_little_but_what_was_lost) {
-  const Outcome outcome = run(GetParam(), Duration::from_s(5));
+  const bool is_slow_to_run = GetParam().pause_every < Duration::from_ms(100);
+  const Outcome outcome = run(GetParam(), Duration::from_s(is_slow_to_run ? 2 : 5));
   std::printf("sent %lu received %lu slots %lu lost %lu resent %lu duplicates %lu; %s\n",
               outcome.sent, outcome.received, outcome.slots, outcome.lost_packets, outcome.resent,
               outcome.duplicates, outcome.drops.c_str());
-  EXPECT_EQ(outcome.received, outcome.sent) << outcome.drops;
+  EXPECT_LE(outcome.received, outcome.sent);
+  EXPECT_GE(static_cast<double>(outcome.received),
+            static_cast<double>(outcome.sent) * (1 - GetParam().given_up))
+      << outcome.drops;
   EXPECT_EQ(outcome.wrong, 0u);
-  const uint64_t spare = std::max(outcome.lost_packets / 20, outcome.slots / 1000);
-  EXPECT_LE(outcome.resent, outcome.lost_packets + spare) << outcome.drops;
+  const double spare = std::max(static_cast<double>(outcome.lost_packets) / 20,
+                                static_cast<double>(outcome.slots) * GetParam().resent_in_vain);
+  EXPECT_LE(static_cast<double>(outcome.resent), static_cast<double>(outcome.lost_packets) + spare)
+      << outcome.drops;
 }
 
 std::vector<Strain> strains() {
@@ -156,6 +172,23 @@ std::vector<Strain> strains() {
                                         .jitter = Duration::from_ms(10),
                                         .pausing_site = 2,
                                         .pause = Duration::from_ms(50)});
+    // As the kernel shares a core with a program that computes, in ticks of 4 ms.
+    add("sender_shares_a_core", {.loss = 0.01,
+                                 .pausing_site = 1,
+                                 .pause = Duration::from_ms(8),
+                                 .pause_every = Duration::from_ms(12)});
+    add("receiver_shares_a_core", {.loss = 0.01,
+                                   .pausing_site = 2,
+                                   .pause = Duration::from_ms(8),
+                                   .pause_every = Duration::from_ms(12),
+                                   .resent_in_vain = 0.008});
+    // A queue on the way that could only be drained at the cost of the one here. Frames whose
+    // repair crosses it are later than their hold.
+    add("line_dips_after_a_pause", {.loss = 0.01,
+                                    .pausing_site = 1,
+                                    .pause = Duration::from_ms(100),
+                                    .dips_to = Rate::from_mbps(415),
+                                    .given_up = 0.0001});
     add("route_grows", {.loss = 0.001, .grows_by = Duration::from_ms(40)});
   }
   return rows;

@@ -78,6 +78,8 @@ sdr::LinkOptions GatewaySite::link_options(uint16_t far_peer, const TwoSitesOpti
   made.control.site = "sim";
   made.control.payload_bytes = options.payload_bytes;
   made.pacer.rate = options.rate;
+  made.pacer.burst_bytes = options.burst_bytes;
+  made.pacer.pause_bytes = options.pause_bytes;
   made.pacer.horizon = Duration::from_us(20);
   made.pacer.overhead_ppm = options.overhead_ppm;
   made.rate_control.adapt = options.adapt;

@@ -32,8 +32,9 @@ struct TwoSitesOptions {
   std::vector<gateway::ClassOptions> classes{{.name = "all"}};
   Duration lan_queue = Duration::from_ms(10);
   uint32_t lan_mtu = 1500;
-  uint32_t overhead_ppm = 750'000;  ///< of the pacer: repair and resends per data
-  bool adapt = false;               ///< the rate follows what the link carries
+  uint32_t overhead_ppm = 750'000;            ///< of the pacer: repair and resends per data
+  uint32_t burst_bytes = 0, pause_bytes = 0;  ///< likewise
+  bool adapt = false;                         ///< the rate follows what the link carries
   PortWrap lan_around, wan_around;
   /// Called before and after each turn of a gateway.
   std::function<void(int site, bool is_before)> around_turn;

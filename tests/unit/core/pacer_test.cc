@@ -227,6 +227,39 @@ TEST(Pacer, a_line_that_a_burst_catches_up_with_was_not_idle_too) {
   EXPECT_LE(overhead, 20'000'000 / 10 + 2 * 10'000);  // what the line carries in 20 ms
 }
 
+// 1,000 packets wait while the machine stands still; the line takes a microsecond for each.
+TEST(Pacer, what_the_machine_stood_still_for_is_made_up_as_far_as_allowed) {
+  PacerOptions options = options_8_gbps();
+  options.burst_bytes = 10'000;
+  options.pause_bytes = 300'000;
+  struct Row {
+    Duration pause, back;  // and how long ago it ended
+    size_t at_once;
+  };
+  for (const Row& row :
+       {Row{Duration(), Duration(), 11}, Row{200_us, Duration(), 211}, Row{200_us, 50_us, 161},
+        Row{200_us, 300_us, 11}, Row{50_ms, Duration(), 311}}) {
+    Pacer pacer(options);
+    const Instant end = at(100_ms);
+    if (row.pause > Duration()) pacer.on_pause(row.pause, end);
+    const Instant now = end + row.back;
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pacer.try_push(item(0), now));
+    EXPECT_EQ(depart_all(pacer, now).departed.size(), row.at_once) << row.pause.ns();
+  }
+}
+
+TEST(Pacer, pauses_in_a_row_are_made_up_together_and_never_beyond_what_is_allowed) {
+  PacerOptions options = options_8_gbps();
+  options.burst_bytes = 0;
+  options.pause_bytes = 300'000;
+  Pacer pacer(options);
+  pacer.on_pause(200_us, at(100_ms));
+  pacer.on_pause(200_us, at(100_ms) + 50_us);
+  const Instant now = at(100_ms) + 50_us;
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pacer.try_push(item(0), now));
+  EXPECT_EQ(depart_all(pacer, now).departed.size(), 301u);
+}
+
 TEST(Pacer, without_an_overhead_budget_resends_expire_and_data_flows) {
   PacerOptions options = options_8_gbps();
   options.overhead_ppm = 0;

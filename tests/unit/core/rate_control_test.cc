@@ -97,6 +97,25 @@ TEST(RateControl, finds_what_the_line_carries_and_keeps_it_busy) {
   }
 }
 
+// What would be dropped here is worth more than a short queue there.
+TEST(RateControl, does_not_drain_while_too_much_waits) {
+  for (const bool is_pressed : {false, true}) {
+    Line line(adapting, Duration::from_ms(20));
+    line.run(Duration::from_s(1));
+    line.carries_mbps = 80;
+    line.queue_max = Duration::from_ms(300);
+    line.control.on_pressure(is_pressed);
+    double least = 100;
+    for (int i = 0; i < 3000; ++i) {
+      line.run(step);
+      least = std::min(least, line.mbps());
+    }
+    EXPECT_TRUE(line.control.is_limited());
+    EXPECT_EQ(least > 0.9 * 80, is_pressed);
+    EXPECT_EQ(least < 0.8 * 80, !is_pressed);
+  }
+}
+
 TEST(RateControl, comes_back_when_the_line_does) {
   Line line(adapting, Duration::from_ms(50));
   line.carries_mbps = 30;

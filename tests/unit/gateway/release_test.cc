@@ -108,6 +108,19 @@ TEST(Release, a_burst_may_leave_after_an_idle_time) {
   EXPECT_EQ(bench.collect().size(), 3u);  // since the line was free, a millisecond ago
 }
 
+TEST(Release, what_the_machine_stood_still_for_is_made_up) {
+  for (const bool is_pause : {false, true}) {
+    Bench bench(slow);
+    for (int i = 0; i < 20; ++i) bench.push(1500);
+    EXPECT_EQ(bench.collect().size(), 1u);
+    bench.now += 8_ms;
+    if (is_pause) bench.release.rebase(6_ms);
+    EXPECT_EQ(bench.collect().size(), is_pause ? 7u : 1u);  // the last on credit
+    bench.now += 1_ms;
+    EXPECT_EQ(bench.collect().size(), 1u);
+  }
+}
+
 TEST(Release, what_comes_in_long_turns_leaves_with_them) {
   // In 60 us the line carries 80 such frames, and a burst is 20.
   Bench bench({.rate = Rate::from_gbps(16), .burst_bytes = 30'000});

@@ -184,7 +184,8 @@ void WanWatch::on_crash(int site) {
   }
 }
 
-/// Departures are stamped, up to a horizon ahead of the turn.
+/// Departures are stamped, up to a horizon ahead of the turn. A site that stood still makes up for
+/// it.
 void WanWatch::check_line(int from, int to, const Packet& packet, bool is_overhead, Instant now) {
   Way& here = way(from, to);
   const PacerOptions& pacer = here.pacer;
@@ -192,11 +193,12 @@ void WanWatch::check_line(int from, int to, const Packet& packet, bool is_overhe
   const uint64_t slack = 2 * (pacer.packet_overhead_bytes + limits::frame_bytes_max);
   const Instant at = std::max(now, packet.at);
   here.line.pour(bytes, pacer.rate, at);
-  if (here.line.bytes() > pacer.burst_bytes + slack) {
+  const uint64_t burst = uint64_t{pacer.burst_bytes} + pacer.pause_bytes;
+  if (here.line.bytes() > burst + slack) {
     complain("rate", from, to,
              std::to_string(here.line.bytes()) + " bytes ahead of " +
                  std::to_string(pacer.rate.bps()) + " bit/s, of a burst of " +
-                 std::to_string(pacer.burst_bytes));
+                 std::to_string(burst));
   }
   if (!is_overhead) return;
   here.overhead.pour(bytes, pacer.rate.scaled(pacer.overhead_ppm / 1e6), at);
