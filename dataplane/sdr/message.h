@@ -10,7 +10,12 @@
 
 namespace cw::sdr {
 
-enum class MessageStatus : uint8_t { Open, Done, GivenUp, PeerLost };
+enum class MessageStatus : uint8_t {
+  Open,
+  Done,      ///< its policy says that all of it has come, and the receiver knows its end [C-36]
+  GivenUp,   ///< by its policy or its application, or a part of it was too old
+  PeerLost,  ///< the epoch ended before
+};
 
 /// What the application may tell about a message when it opens it.
 struct MessageHint {

@@ -43,6 +43,28 @@ TEST(Restart, may_happen_at_every_turn_of_a_short_transfer) {
   }
 }
 
+// All slots were acknowledged, and the receiver ended before it heard where the message ends: told
+// to be done, it was never delivered.
+TEST(Restart, takes_no_message_that_its_sender_was_told_is_done) {
+  WireScript to_b;
+  const WireScript to_a;
+  bool is_deaf = false;  // from the first data on
+  to_b.data = [&](const Packet&) { return is_deaf = true, Fate::Pass; };
+  to_b.control = [&](const Packet&) { return is_deaf ? Fate::Lose : Fate::Pass; };
+  PairOptions options = reliable_pair();
+  options.courier.messages = 1;
+  options.courier.bytes_of = [](uint64_t) { return 6000; };
+  Pair pair(options, to_b, to_a);
+  ASSERT_TRUE(pair.run_until([&] { return is_deaf; }, 1_s));
+  pair.run_for(500_ms);
+  EXPECT_FALSE(pair.courier().is_idle());
+  pair.restart_receiver();
+  to_b.control = [](const Packet&) { return Fate::Pass; };
+  EXPECT_TRUE(pair.run_until([&] { return pair.courier().is_done(); }, 10_s));
+  EXPECT_EQ(pair.courier().lost_sends(), 1u);
+  EXPECT_EQ(pair.courier().complaint(), "");
+}
+
 TEST(Restart, may_happen_at_any_time_of_a_long_transfer_over_a_bad_wire) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -250,6 +250,12 @@ bool SendStream::is_close_due(const Message& message) const {
   return message.is_close_told && (is_settled || message.departed >= message.slots);
 }
 
+// All of it is there, but the receiver, who may not know so yet, could still end without it.
+bool SendStream::is_unheard(const Message& message) const {
+  return message.status == MessageStatus::Done && !message.is_retired &&
+         !message.seq.is_before(heard_seq_);
+}
+
 void SendStream::schedule_state(Message& message, Instant at) {
   message.state_due = at;
   message.repeats = 0;

@@ -148,7 +148,8 @@ MessageStatus SendStream::status(SendHandle handle) const {
   const Message* message = find(handle);
   if (message == nullptr) return MessageStatus::PeerLost;
   // Its memory is still read from: who asks must not take it back yet.
-  return message->rows_coding > 0 ? MessageStatus::Open : message->status;
+  const bool is_read = message->rows_coding > 0;
+  return is_read || is_unheard(*message) ? MessageStatus::Open : message->status;
 }
 
 bool SendStream::is_growing(SendHandle handle) const {
@@ -197,12 +198,12 @@ void SendStream::reset(Instant now) {
   for (uint32_t place = 0; place < config_.messages; ++place) {
     Message& message = messages_[place];
     if (message.life == Message::Life::Free) continue;
-    if (message.status == MessageStatus::Open) message.status = MessageStatus::PeerLost;
+    const bool is_lost = message.status == MessageStatus::Open || is_unheard(message);
+    if (is_lost) message.status = MessageStatus::PeerLost;
     retire(message, now);
   }
   // A message of the old epoch that its application still holds keeps its place, so sequences begin
   // again below: the handle's own sequence tells them apart as long as it is not reused.
-  CW_ASSERT(config_.messages > 0);
   lives_over_ += config_.round_of(next_seq_) + 1;
   begin_sequences();
   slot_limit_ = slots_used_ = 0;

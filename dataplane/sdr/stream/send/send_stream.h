@@ -136,6 +136,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// The open message that a policy names; null when it names none.
   Message* find_told(uint32_t seq);
   Message* find_ticket(const SendTicket& ticket);
+  bool is_unheard(const Message& message) const;
   uint16_t life_of(MessageSeq seq) const;
   uint32_t place_of(const Message& message) const {
     return static_cast<uint32_t>(&message - messages_.get());
