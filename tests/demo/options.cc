@@ -58,6 +58,7 @@ double repair_share(const std::string& name) {
   for (const cw_policy_ops* each : policy::all()) {
     if (name != each->name) continue;
     std::vector<double> params;
+    params.reserve(each->param_count);
     for (uint32_t i = 0; i < each->param_count; ++i) params.push_back(each->params[i].initial);
     const cw_policy_limits needs = sdr::needs_of({each, params}, {}, {});
     const uint32_t data = uint32_t{needs.rows} * needs.k;
