@@ -33,15 +33,6 @@ struct SendHandle {
   MessageSeq seq;
 };
 
-/// A run of slots of a message and the memory they are read from, which stays the application's;
-/// slot by slot there is none, and slots lie in packets.
-struct SendExtent {
-  uint32_t first = 0, count = 0;
-  uint32_t told = 0;  ///< of them appended to the policy: those that credit covers
-  const uint8_t* memory = nullptr;
-  uint64_t bytes = 0;
-};
-
 /// The next slot of a message that is appended slot by slot: what was written to slot_memory().
 struct SlotPiece {
   uint16_t bytes = 0;         ///< 1 to payload_bytes of it

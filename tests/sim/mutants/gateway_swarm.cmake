@@ -22,8 +22,8 @@ cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
 
 cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age
   SOURCE dataplane/sdr/stream/send/send_slots.cc
-  FROM "appended(now) + options_.hold;"
-  TO "appended(now) + options_.hold * 10;")
+  FROM "slot, now) + options_.hold;"
+  TO "slot, now) + options_.hold * 10;")
 
 cw_swarm_mutant(a_list_grows SWARM gateway_swarm FOUND_BY memory
   SOURCE dataplane/gateway/gateway.cc

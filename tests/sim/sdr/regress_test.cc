@@ -22,6 +22,28 @@ TEST(Regress, a_sender_that_only_waits_probes_and_then_sleeps) {
   EXPECT_LT(story.stage.turn_count(), 20'000u);
 }
 
+// A resend avoided the path of the message's latest packet instead of the slot's own: with one of
+// two paths dead to data every second one was lost again.
+TEST(Regress, a_resend_takes_another_path_than_its_slot_took) {
+  WireScript script;
+  uint64_t lost = 0;
+  script.data = [&](const Packet& packet) {
+    if (packet.path == 0) return Fate::Pass;
+    return ++lost, Fate::Lose;
+  };
+  PairOptions options = reliable_pair();
+  options.a.paths = options.b.paths = 2;
+  options.courier.messages = 200;
+  Pair pair(options, script);
+  ASSERT_TRUE(pair.run_until([&] { return pair.courier().is_done(); }, 60_s));
+  EXPECT_EQ(pair.courier().complaint(), "");
+  const uint64_t resent = pair.a->counters().read_any_thread(Counter::resends_sent);
+  const uint64_t sent = pair.a->counters().read_any_thread(Counter::data_sent);
+  EXPECT_GE(lost, sent / 3);
+  EXPECT_LE(lost, sent / 2 + sent / 20);
+  EXPECT_LE(resent, lost + lost / 10);
+}
+
 // Echoes named one path and took another, so that all paths seemed equally long.
 TEST(Regress, every_path_is_measured_by_itself) {
   SiteOptions site = site_under(cw_policy_selective_repeat());

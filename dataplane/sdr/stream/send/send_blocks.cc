@@ -46,7 +46,7 @@ uint32_t SendStream::told_front(const Message& message) const {
   uint32_t front = 0;
   for (bool has_grown = true; has_grown;) {
     has_grown = false;
-    for (const SendExtent& extent : extents_of(message)) {
+    for (const SendExtent& extent : store_.extents(place_of(message))) {
       if (extent.first > front || extent.first + extent.told <= front) continue;
       front = extent.first + extent.told;
       has_grown = true;
@@ -59,7 +59,7 @@ uint32_t SendStream::told_front(const Message& message) const {
 uint32_t SendStream::slots_wanted(const Message& message) const {
   if (message.life != Message::Life::Open) return message.slots;
   // Slot by slot one more may be under way to append_slot().
-  return is_by_slot() ? message.slots + 1 : config_.data_slots_max;
+  return store_.is_by_slot() ? message.slots + 1 : config_.data_slots_max;
 }
 
 /// Slots that blocks can cover when the open one ends up with `open_slots`. Their number is bounded

@@ -38,29 +38,14 @@ SendStream::Message* SendStream::find_ticket(const SendTicket& ticket) {
 }
 
 Instant SendStream::drop_after(const Message& message, const SendRange& range, Instant now) const {
-  if (!is_by_slot() || range.kind == CW_SEND_REPAIR) return range.drop_after;
+  if (!store_.is_by_slot() || range.kind == CW_SEND_REPAIR) return range.drop_after;
   return std::min(range.drop_after, hold_end(message, range.first, now));
 }
 
 /// How many slots of the range, from its first on, make packets that differ in their slot only.
-uint32_t SendStream::count_alike(const Message& message, const SendRange& range,
-                                 uint32_t most) const {
+uint32_t SendStream::count_alike(const SendRange& range, uint32_t most) const {
   if (range.kind == CW_SEND_REPAIR) return 1;
-  const uint32_t end = std::min(range.count, most);
-  uint32_t count = 1;
-  if (is_by_slot()) {
-    const SlotEntry& first = slots_.at(range.place, range.first);
-    const auto slot = [&] { return range.first + count * range.stride; };
-    while (count < end && slots_.at(range.place, slot()).is_alike(first)) ++count;
-    return count;
-  }
-  const SendExtent* const extent = extent_at(message, range.first);
-  if (extent == nullptr) return 1;
-  // All that lie in it and are full; the range's first alone may not be.
-  const auto full = static_cast<uint32_t>(extent->bytes / config_.payload_bytes);
-  const uint32_t first = range.first - extent->first;
-  if (first >= full) return 1;
-  return std::min(end, (full - first - 1) / range.stride + 1);
+  return store_.count_alike(range.place, range.first, range.stride, std::min(range.count, most));
 }
 
 std::optional<Departure> SendStream::take_ready(Priority priority, Instant now,
@@ -83,7 +68,7 @@ std::optional<Departure> SendStream::take_ready(Priority priority, Instant now,
       outbox_.advance(priority, 1);
       continue;
     }
-    const auto payload = static_cast<uint32_t>(payload_of(*message, ticket).size());
+    const auto payload = static_cast<uint32_t>(store_.bytes_of(ticket.place, ticket.slot).size());
     if (payload == 0) {  // settled since
       outbox_.advance(priority, 1);
       continue;
@@ -91,7 +76,7 @@ std::optional<Departure> SendStream::take_ready(Priority priority, Instant now,
     const uint32_t bytes = slot_write_header_bytes + payload + pad_bytes_for(payload);
     const Departure departure{.cookie = ticket.packed(),
                               .cookie_step = range.stride,
-                              .count = count_alike(*message, range, most.packets_of(bytes)),
+                              .count = count_alike(range, most.packets_of(bytes)),
                               .bytes = bytes,
                               .priority = priority,
                               .not_before = range.not_before,
@@ -102,44 +87,23 @@ std::optional<Departure> SendStream::take_ready(Priority priority, Instant now,
   return std::nullopt;
 }
 
-const SendExtent* SendStream::extent_at(const Message& message, uint32_t slot) const {
-  for (const SendExtent& extent : extents_of(message)) {
-    if (slot - extent.first < extent.count) return &extent;
-  }
-  return nullptr;
-}
-
-std::span<const uint8_t> SendStream::slot_bytes(const Message& message, uint32_t slot) const {
-  if (is_by_slot()) {
-    if (slot >= message.slots) return {};
-    const SlotEntry& entry = slots_.at(place_of(message), slot);
-    if (entry.packet == nullptr) return {};
-    return {entry.packet->slot, entry.bytes};
-  }
-  const SendExtent* extent = extent_at(message, slot);
-  if (extent == nullptr) return {};
-  const uint64_t offset = uint64_t{slot - extent->first} * config_.payload_bytes;
-  const uint64_t count = std::min<uint64_t>(config_.payload_bytes, extent->bytes - offset);
-  return {extent->memory + offset, static_cast<size_t>(count)};
-}
-
 Packet* SendStream::build(const SendTicket& ticket, Instant departed, Instant now) {
   Message* message = find_ticket(ticket);
   if (message == nullptr || !transmitter_.has_path()) return nullptr;
-  const auto payload = payload_of(*message, ticket);
+  const auto payload = store_.bytes_of(ticket.place, ticket.slot);
   if (payload.empty() || ticket.slot < message->expired_end) return nullptr;
   const auto channel = config_.channel_of(ticket.slot);
-  const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, message->last_path);
-  message->last_path = path;
+  const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path,
+                                            store_.last_path(ticket.place, ticket.slot));
+  store_.took_path(ticket.place, ticket.slot, path);
   const Psn psn = transmitter_.take_psn(channel, path);
-  const bool is_slot = is_by_slot() && !ticket.is_repair();
-  Packet& packet = is_slot ? slots_.packet_for(ticket.place, ticket.slot) : stock_.take();
+  Packet& packet = store_.packet_for(ticket.place, ticket.slot);
   packet.path = path;
   packet.at = departed;
   write_slot(packet, ticket, payload, psn);
   counters_.add(counter_of(ticket.kind));
   bool is_first = ticket.kind == CW_SEND_DATA;
-  if (is_slot) is_first = try_take_off(*message, ticket.slot);
+  if (store_.is_by_slot() && !ticket.is_repair()) is_first = try_take_off(*message, ticket.slot);
   if (is_first) ++message->departed;
   if (is_first && is_close_due(*message)) schedule_state(*message, now);
   const SentRun one{.place = ticket.place,
@@ -161,15 +125,6 @@ uint64_t SendStream::address_of(const Message& message, const SendTicket& ticket
                             : address_.data_at(message.seq, offset);
 }
 
-/// A repair slot goes where the latest data goes, and answers to no host's congestion control.
-SlotEntry SendStream::marks_of(const Message& message, const SendTicket& ticket) const {
-  if (!is_by_slot()) return {};
-  if (!ticket.is_repair()) return slots_.at(ticket.place, ticket.slot);
-  SlotEntry marks = slots_.at(ticket.place, message.slots - 1);
-  marks.ecn = 0;
-  return marks;
-}
-
 void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
                             std::span<const uint8_t> payload, Psn psn) const {
   const Message& message = messages_[ticket.place];
@@ -185,7 +140,7 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
                        .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
                        // Tells the receiver that the user bits mean something (SPEC 7.3).
                        .is_solicited = immediate.has_value()};
-  const SlotEntry marks = marks_of(message, ticket);
+  const SlotStore::Marks marks = store_.marks_of(ticket.place, ticket.slot, message.slots - 1);
   packet.ecn = marks.ecn;
   packet.dscp = marks.dscp;
   packet.bytes = static_cast<uint32_t>(encode_slot_write(slot, {packet.data, packet.bytes_max}));

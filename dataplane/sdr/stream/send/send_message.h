@@ -24,15 +24,13 @@ struct SendMessage {
   bool has_holes = false;      // the policy has given up a part of it
   bool needs_telling = false;  // something was appended or closed since
   uint8_t repeats = 0;         // of its state
-  uint16_t extent_count = 0;
-  uint16_t last_path = UINT16_MAX;
-  uint32_t slots = 0;     // appended
-  uint32_t end = 0;       // highest slot appended + 1
-  uint32_t told = 0;      // data slots the policy knows
-  uint32_t departed = 0;  // data slots that left for the first time
-  uint32_t settled = 0;   // finished, from the front
-  uint32_t released = 0;  // the policy keeps none of the slots below
-  uint32_t given_up = 0;  // slot by slot: and nor does the stream of those below here
+  uint32_t slots = 0;          // appended
+  uint32_t end = 0;            // highest slot appended + 1
+  uint32_t told = 0;           // data slots the policy knows
+  uint32_t departed = 0;       // data slots that left for the first time
+  uint32_t settled = 0;        // finished, from the front
+  uint32_t released = 0;       // the policy keeps none of the slots below
+  uint32_t given_up = 0;       // slot by slot: and nor does the stream of those below here
   // Coded: blocks closed, told to the policy and written into records; where the open one begins
   // and what it is to be; repair slots that may have been claimed, rows at the desk.
   uint32_t blocks = 0, blocks_told = 0, blocks_said = 0;

@@ -62,7 +62,7 @@ bool SendStream::issue_row(CodeRequest& request) {
   row->row = request.row_next;
   row->is_decode = false;
   const CodeShape shape{set.k, set.m, config_.shard_bytes()};
-  const uint32_t bytes = fill_row(*row, *message, set, desk_.outputs_max(shape));
+  const uint32_t bytes = fill_row(*row, set, desk_.outputs_max(shape));
   const bool is_there = row->output_count == 0;
   if (is_there || !desk_.try_submit(*row, *this, *config_.codecs[set.codec], shape)) {
     desk_.give_back(*row);
@@ -71,10 +71,10 @@ bool SendStream::issue_row(CodeRequest& request) {
   }
   for (uint32_t i = 0; i < row->output_count; ++i) {
     const uint32_t slot = set.repair_of(row->outputs[i].id & ~CW_REPAIR_ID, row->row);
-    repairs_.claim(row->place, slot, bytes);
+    store_.repairs().claim(row->place, slot, bytes);
     message->repair_end = std::max(message->repair_end, slot + 1);
   }
-  request.row_next += is_claimed(repairs_, row->place, set, row->row);
+  request.row_next += is_claimed(store_.repairs(), row->place, set, row->row);
   ++request.under_way;
   // Its memory, and its place, stay until the row is back.
   ++message->rows_coding;
@@ -83,22 +83,21 @@ bool SendStream::issue_row(CodeRequest& request) {
 
 /// Data of a row, and those of its repair slots that are not there yet, `most` at most.
 /// Returns how many bytes in front of their zeros the longest data slot has.
-uint32_t SendStream::fill_row(CodeRow& row, const Message& message, const CodedSet& set,
-                              uint32_t most) {
+uint32_t SendStream::fill_row(CodeRow& row, const CodedSet& set, uint32_t most) {
   size_t bytes = 1;
   for (uint32_t c = 0; c < set.k; ++c) {
     if (!set.has_shard(c, row.row)) {
       row.add_input(c, desk_.zeros());
       continue;
     }
-    const auto slot = slot_bytes(message, set.slot_of(c, row.row));
+    const auto slot = store_.bytes_of(row.place, set.slot_of(c, row.row));
     row.add_input(c, shard_of(slot, desk_.buffer(row, c)));
     bytes = std::max(bytes, slot.size());
   }
   for (uint32_t j = 0; j < set.m && row.output_count < most; ++j) {
     const uint32_t slot = set.repair_of(j, row.row);
-    if (repairs_.is_claimed(row.place, slot)) continue;
-    row.add_output(CW_REPAIR_ID | j, repairs_.at(row.place, slot));
+    if (store_.repairs().is_claimed(row.place, slot)) continue;
+    row.add_output(CW_REPAIR_ID | j, store_.repairs().at(row.place, slot));
   }
   return static_cast<uint32_t>(bytes);
 }
@@ -120,7 +119,7 @@ void SendStream::on_row_coded(CodeRow& row, const CodeResult& result) {
   --request.under_way;
   for (uint32_t i = 0; i < row.output_count; ++i) {
     const uint32_t j = row.outputs[i].id & ~CW_REPAIR_ID;
-    repairs_.make_ready(row.place, request.set.repair_of(j, row.row));
+    store_.repairs().make_ready(row.place, request.set.repair_of(j, row.row));
   }
   Message& message = messages_[row.place];
   --message.rows_coding;
@@ -133,16 +132,9 @@ bool SendStream::has_repair(const Message& message, const cw_send& send) const {
   if (send.first < config_.data_slots_max || final_slot >= end) return false;
   for (uint32_t i = 0; i < send.count; ++i) {
     const uint32_t slot = send.first + i * send.stride - config_.data_slots_max;
-    if (repairs_.bytes(place_of(message), slot) == 0) return false;
+    if (store_.repairs().bytes(place_of(message), slot) == 0) return false;
   }
   return true;
-}
-
-std::span<const uint8_t> SendStream::payload_of(const Message& message,
-                                                const SendTicket& ticket) const {
-  if (!ticket.is_repair()) return slot_bytes(message, ticket.slot);
-  const uint32_t slot = ticket.slot - config_.data_slots_max;
-  return {repairs_.at(ticket.place, slot), repairs_.bytes(ticket.place, slot)};
 }
 
 }  // namespace cw::sdr

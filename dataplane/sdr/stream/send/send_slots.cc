@@ -1,7 +1,6 @@
 // Messages that grow slot by slot: a gateway's streams, where a slot leaves when its turn ends,
 // full or not.
 #include <algorithm>
-#include <utility>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
@@ -9,21 +8,15 @@
 namespace cw::sdr {
 
 bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant now) {
-  CW_ASSERT(is_by_slot());
+  CW_ASSERT(store_.is_by_slot());
   Message* message = is_started_ ? find(handle) : nullptr;
   if (message == nullptr || message->life != Message::Life::Open) return false;
   if (message->slots == config_.data_slots_max) return false;
   if (is_coded() && message->slots >= slots_covered(*message)) return false;
   CW_ASSERT(piece.bytes > 0 && piece.bytes <= config_.payload_bytes);
-  SendExtent& all = extents_[size_t{handle.place} * options_.extents_max];
-  if (message->extent_count == 0) {
-    all = {};
-    message->extent_count = 1;
-  }
   const uint32_t slot = message->slots++;
-  slots_.put(handle.place, slot, piece, now);
-  all.count = message->end = message->slots;
-  all.bytes += piece.bytes;
+  store_.put(handle.place, slot, piece, now);
+  message->end = message->slots;
   message->bytes += piece.bytes;
   message->waiting_bytes += piece.bytes;
   waiting_bytes_ += piece.bytes;
@@ -36,13 +29,13 @@ bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant 
 // ---- packets of slots ----
 
 void SendStream::give_up_slots(Message& message) {
-  if (!is_by_slot() || message.rows_coding > 0) return;
+  if (!store_.is_by_slot() || message.rows_coding > 0) return;
   const uint32_t front = message.unread_front(is_coded());
   for (; message.given_up < front; ++message.given_up) {
-    SlotEntry& entry = slots_.at(place_of(message), message.given_up);
+    const uint32_t place = place_of(message);
     // Settled, as its policy says, and has still to leave.
-    if (!message.is_over() && !entry.is_off) return;
-    stock_.give_up(*std::exchange(entry.packet, nullptr));
+    if (!message.is_over() && !store_.is_off(place, message.given_up)) return;
+    store_.give_up(place, message.given_up);
   }
 }
 
@@ -58,17 +51,16 @@ void SendStream::on_release(const cw_release& release, Instant) {
 /// When `slot` is too old to be sent.
 Instant SendStream::hold_end(const Message& message, uint32_t slot, Instant now) const {
   if (options_.hold == Duration::max()) return Instant::never();
-  return slots_.at(place_of(message), slot).appended(now) + options_.hold;
+  return store_.appended(place_of(message), slot, now) + options_.hold;
 }
 
 /// Nobody waits any more for this slot to leave. False when nobody did.
 bool SendStream::try_take_off(Message& message, uint32_t slot) {
-  SlotEntry& entry = slots_.at(place_of(message), slot);
-  if (entry.is_off) return false;
-  entry.is_off = true;
+  const uint32_t bytes = store_.take_off(place_of(message), slot);
+  if (bytes == 0) return false;
   if (message.is_over()) return true;  // then it waits no more
-  message.waiting_bytes -= entry.bytes;
-  waiting_bytes_ -= entry.bytes;
+  message.waiting_bytes -= bytes;
+  waiting_bytes_ -= bytes;
   return true;
 }
 

@@ -14,30 +14,21 @@ constexpr size_t notes_capacity = 64;
 constexpr uint32_t lives_apart = 2;  // the lives of places that are open together
 constexpr size_t codes_capacity = 128;
 
-std::string number(uint64_t value) { return std::to_string(value); }
-
-SendStream::Options settled(SendStream::Options options) {
-  if (options.slot_by_slot) options.extents_max = 1;
-  return options;
-}
-
 }  // namespace
 
 SendStream::SendStream(const StreamConfig& config, const Options& options,
                        std::unique_ptr<PolicyHost> policy, CodeDesk& desk, PacketStock& stock,
                        Transmitter& transmitter, Counters& counters)
     : config_(config),
-      options_(settled(options)),
+      options_(options),
       policy_(std::move(policy)),
       desk_(desk),
       stock_(stock),
       transmitter_(transmitter),
       counters_(counters),
       messages_(new Message[config.messages]()),
-      extents_(new SendExtent[size_t{config.messages} * options_.extents_max]()),
-      slots_(options.slot_by_slot ? config.messages : 0, config.data_slots_max, stock),
+      store_(config_, options.extents_max, options.slot_by_slot, stock),
       blocks_(size_t{config.messages} * config.blocks_max()),
-      repairs_(config),
       codes_(codes_capacity),
       layout_full_{.codec = 0,
                    .rows = config.rows,
@@ -57,7 +48,7 @@ std::optional<SendHandle> SendStream::try_open(const MessageHint& hint) {
   const uint32_t place = config_.place_of(next_seq_);
   Message& message = messages_[place];
   if (message.life != Message::Life::Free) return std::nullopt;
-  repairs_.clear(place, message.repair_end);
+  store_.open(place, message.repair_end);
   message = Message{};
   message.seq = next_seq_;
   message.life = Message::Life::Open;
@@ -68,62 +59,16 @@ std::optional<SendHandle> SendStream::try_open(const MessageHint& hint) {
   return SendHandle{place, message.seq};
 }
 
-Result<void> SendStream::check_piece(const Message& message, uint32_t first,
-                                     std::span<const uint8_t> bytes) const {
-  const uint64_t count = (bytes.size() + config_.payload_bytes - 1) / config_.payload_bytes;
-  if (first > config_.data_slots_max || count > config_.data_slots_max - first) {
-    return failure(number(bytes.size()) + " bytes at slot " + number(first) +
-                   " exceed the largest message, " + number(config_.message_bytes_max()) +
-                   " bytes");
-  }
-  for (const SendExtent& extent : extents_of(message)) {
-    if (first < extent.first + extent.count && extent.first < first + count) {
-      return failure("slot " + number(std::max(first, extent.first)) + " was appended before");
-    }
-    const bool is_short = extent.bytes % config_.payload_bytes != 0;
-    if (is_short && first > extent.first) {
-      return failure("a piece that does not fill its last slot ends the message");
-    }
-    if (bytes.size() % config_.payload_bytes != 0 && first < extent.first) {
-      return failure("only the last piece may end inside a slot of " +
-                     number(config_.payload_bytes) + " bytes");
-    }
-  }
-  return {};
-}
-
-// A piece that goes on where another ends, in the message and in memory, becomes part of it.
-SendExtent* SendStream::extent_before(const Message& message, uint32_t first,
-                                      const uint8_t* memory) {
-  for (SendExtent& extent : extents_of(message)) {
-    if (extent.first + extent.count == first && extent.memory + extent.bytes == memory) {
-      return &extent;
-    }
-  }
-  return nullptr;
-}
-
 Result<void> SendStream::append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes) {
   Message* message = find(handle);
   if (message == nullptr || message->life != Message::Life::Open) {
     return failure("the message is not open: it was closed, cancelled or belongs to a lost peer");
   }
-  if (is_by_slot()) return failure("this stream is appended slot by slot, in no other way");
-  if (const auto checked = check_piece(*message, first, bytes); !checked) return checked;
-  const uint32_t count = config_.slots_for(bytes.size());
-  if (count == 0) return {};
-  if (SendExtent* extent = extent_before(*message, first, bytes.data())) {
-    extent->count += count;
-    extent->bytes += bytes.size();
-  } else if (message->extent_count == options_.extents_max) {
-    return failure("a message may have " + number(options_.extents_max) +
-                   " pieces that do not continue each other");
-  } else {
-    extents_[handle.place * options_.extents_max + message->extent_count++] = {
-        first, count, 0, bytes.data(), bytes.size()};
-  }
-  message->slots += count;
-  message->end = std::max(message->end, first + count);
+  const auto lent = store_.lend(handle.place, first, bytes);
+  if (!lent) return std::unexpected(lent.error());
+  if (*lent == 0) return {};
+  message->slots += *lent;
+  message->end = std::max(message->end, first + *lent);
   message->bytes += bytes.size();
   message->needs_telling = needs_telling_ = true;
   return {};
@@ -135,8 +80,8 @@ Result<void> SendStream::close(SendHandle handle, uint32_t frames) {
     return failure("the message is not open: it was closed, cancelled or belongs to a lost peer");
   }
   if (message->slots != message->end) {
-    return failure("the message has holes: " + number(message->end - message->slots) + " of its " +
-                   number(message->end) + " slots were never appended");
+    return failure("the message has holes: " + std::to_string(message->end - message->slots) +
+                   " of its " + std::to_string(message->end) + " slots were never appended");
   }
   message->life = Message::Life::Closed;
   message->frames = frames;
@@ -321,7 +266,7 @@ void SendStream::tell_opened(Message& message, Instant now) {
 }
 
 void SendStream::tell_appended(Message& message, Instant now) {
-  for (SendExtent& extent : extents_of(message)) {
+  for (SendExtent& extent : store_.extents(place_of(message))) {
     const uint64_t credit = slot_limit_ - std::min(slots_used_, slot_limit_);
     // What is too old already uses no credit: it will not leave.
     const uint64_t expired = message.expired_end - std::min(extent.told, message.expired_end);
@@ -333,7 +278,7 @@ void SendStream::tell_appended(Message& message, Instant now) {
     message.told += count;
     slots_used_ += count;
     // Slot by slot each has its own.
-    const bool holds = options_.hold < Duration::max() && !is_by_slot();
+    const bool holds = options_.hold < Duration::max() && !store_.is_by_slot();
     if (holds) message.drop_after = now + options_.hold;
     policy_->appended({.message = message.seq.value(),
                        .first = first,
@@ -438,7 +383,8 @@ bool SendStream::has_range(const Message& message, const cw_send& send) const {
 Instant SendStream::drop_after(const Message& message, const cw_send& send, Instant now) const {
   if (send.drop_after_ns != 0) return Instant::from_ns(send.drop_after_ns);
   // Slot by slot data has its own; what is made of it is wanted for as long as a slot of today.
-  const bool holds = is_by_slot() && send.kind == CW_SEND_REPAIR && options_.hold < Duration::max();
+  const bool holds =
+      store_.is_by_slot() && send.kind == CW_SEND_REPAIR && options_.hold < Duration::max();
   return holds ? now + options_.hold : message.drop_after;
 }
 
@@ -481,8 +427,8 @@ void SendStream::on_quarantine(Instant now) {
     // What nobody can send again, the new instance is not to wait for.
     message.expired_end = std::max(message.expired_end, message.given_up);
     message.blocks_told = 0;
-    if (!is_by_slot()) message.departed = 0;
-    for (SendExtent& extent : extents_of(message)) {
+    if (!store_.is_by_slot()) message.departed = 0;
+    for (SendExtent& extent : store_.extents(place_of(message))) {
       slots_used_ -= extent.told;
       message.told -= extent.told;
       extent.told = 0;

@@ -31,12 +31,11 @@
 #include "dataplane/sdr/seat/code_queue.h"
 #include "dataplane/sdr/seat/note_queue.h"
 #include "dataplane/sdr/seat/policy_host.h"
-#include "dataplane/sdr/seat/repair_slots.h"
 #include "dataplane/sdr/stream/send/outbox.h"
 #include "dataplane/sdr/stream/send/packet_stock.h"
 #include "dataplane/sdr/stream/send/send_message.h"
 #include "dataplane/sdr/stream/send/sent_runs.h"
-#include "dataplane/sdr/stream/send/slot_table.h"
+#include "dataplane/sdr/stream/send/slot_store.h"
 #include "dataplane/sdr/stream_config.h"
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/envelope.h"
@@ -60,7 +59,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// Slot by slot: whether the port has packets for `count` slots more, 64 at most.
   bool has_packets(size_t count) { return stock_.has_room(count); }
   /// Memory for the next slot: the stream's, of payload_bytes, until append_slot() has taken it.
-  uint8_t* slot_memory() { return slots_.memory(); }
+  uint8_t* slot_memory() { return store_.memory(); }
   /// Slot by slot: adds the next slot of the message, the first being slot 0. False when the stream
   /// is not started (before that the size of a slot is not settled), when the message is no longer
   /// open, and when it is full. Cost: no allocation, no search.
@@ -141,14 +140,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   uint32_t place_of(const Message& message) const {
     return static_cast<uint32_t>(&message - messages_.get());
   }
-  std::span<SendExtent> extents_of(const Message& message) const {
-    return {&extents_[place_of(message) * options_.extents_max], message.extent_count};
-  }
-  Result<void> check_piece(const Message& message, uint32_t first,
-                           std::span<const uint8_t> bytes) const;
-  SendExtent* extent_before(const Message& message, uint32_t first, const uint8_t* memory);
-  const SendExtent* extent_at(const Message& message, uint32_t slot) const;
-  std::span<const uint8_t> slot_bytes(const Message& message, uint32_t slot) const;
 
   // Blocks (send_blocks.cc).
   bool is_coded() const { return config_.rows != 0; }
@@ -168,16 +159,13 @@ class SendStream final : public PolicyActions, private CodeClient {
   // Repair (send_repair.cc).
   void on_row_coded(CodeRow& row, const CodeResult& result) override;
   bool issue_row(CodeRequest& request);
-  uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set, uint32_t most);
+  uint32_t fill_row(CodeRow& row, const CodedSet& set, uint32_t most);
   const uint8_t* shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const;
   void code_rows(Instant now);
   bool has_repair(const Message& message, const cw_send& send) const;
   uint64_t address_of(const Message& message, const SendTicket& ticket) const;
-  SlotEntry marks_of(const Message& message, const SendTicket& ticket) const;
-  std::span<const uint8_t> payload_of(const Message& message, const SendTicket& ticket) const;
 
   // Slot by slot (send_slots.cc).
-  bool is_by_slot() const { return !slots_.is_empty(); }
   void give_up_slots(Message& message);
   Instant hold_end(const Message& message, uint32_t slot, Instant now) const;
   bool try_take_off(Message& message, uint32_t slot);
@@ -205,7 +193,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// Something waits for credit, or for the receiver to close it: ask in case its word was lost.
   bool is_blocked() const;
   bool is_close_due(const Message& message) const;
-  uint32_t count_alike(const Message& message, const SendRange& range, uint32_t most) const;
+  uint32_t count_alike(const SendRange& range, uint32_t most) const;
   Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
   void write_slot(Packet& packet, const SendTicket& ticket, std::span<const uint8_t> payload,
                   Psn psn) const;
@@ -222,10 +210,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool is_started_ = false;
 
   std::unique_ptr<Message[]> messages_;
-  std::unique_ptr<SendExtent[]> extents_;
-  SlotTable slots_;  // slot by slot
+  SlotStore store_;
   std::vector<CodedSet> blocks_;
-  RepairSlots repairs_;
   CodeQueue codes_;
   cw_layout layout_{}, layout_full_{};
   Duration block_age_;

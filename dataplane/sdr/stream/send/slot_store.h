@@ -1,0 +1,121 @@
+// Where the bytes of a sending stream's slots lie; nothing else knows.
+//
+//   data, whole messages    in its application's memory, lent piece by piece
+//   data, slot by slot      in the packet of the port that the slot is sent by
+//   repair                  in memory of the stream's own, taken at start
+//
+// A slot has the number that packets and policies know it by: data from 0 on, repair behind the
+// largest message. A message has the place of its stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/base/limits.h"
+#include "dataplane/base/result.h"
+#include "dataplane/sdr/message.h"
+#include "dataplane/sdr/seat/repair_slots.h"
+#include "dataplane/sdr/stream/send/packet_stock.h"
+#include "dataplane/sdr/stream/send/slot_table.h"
+#include "dataplane/sdr/stream_config.h"
+
+namespace cw::sdr {
+
+/// A run of slots of a message and the memory they are read from, which stays the application's;
+/// slot by slot there is none, and slots lie in packets.
+struct SendExtent {
+  uint32_t first = 0, count = 0;
+  uint32_t told = 0;  ///< of them appended to the policy: those that credit covers
+  const uint8_t* memory = nullptr;
+  uint64_t bytes = 0;
+};
+
+/// Thread: the endpoint's worker. Nothing allocates after construction, save sentences of errors.
+class SlotStore {
+ public:
+  /// `config` is the stream's: its payload_bytes are settled when an epoch begins. `stock` lives
+  /// longer.
+  SlotStore(const StreamConfig& config, uint16_t extents_max, bool is_by_slot, PacketStock& stock);
+
+  bool is_by_slot() const { return !slots_.is_empty(); }
+  /// A message begins: of the one before in its place at most `repair_end` repair slots were made.
+  void open(uint32_t place, uint32_t repair_end);
+
+  // ---- whole messages ----
+  /// `bytes` at slot `first`; returns how many slots they are. Errors: Source::append()'s.
+  Result<uint32_t> lend(uint32_t place, uint32_t first, std::span<const uint8_t> bytes);
+  /// What was appended, in the order in which it was; slot by slot one that grows.
+  std::span<SendExtent> extents(uint32_t place) {
+    return {&extents_[size_t{place} * extents_max_], extent_counts_[place]};
+  }
+  std::span<const SendExtent> extents(uint32_t place) const {
+    return const_cast<SlotStore&>(*this).extents(place);
+  }
+
+  // ---- slot by slot ----
+  /// Memory for the next slot, until put(); the stock has room.
+  uint8_t* memory() { return slots_.memory(); }
+  void put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now);
+  Instant appended(uint32_t place, uint32_t slot, Instant now) const {
+    return slots_.at(place, slot).appended(now);
+  }
+  /// Nobody waits any more for the slot to leave: how long it is, or 0 when nobody did.
+  uint32_t take_off(uint32_t place, uint32_t slot);
+  bool is_off(uint32_t place, uint32_t slot) const { return slots_.at(place, slot).is_off; }
+  /// Nobody will read it any more.
+  void give_up(uint32_t place, uint32_t slot);
+
+  // ---- what is read ----
+  /// Empty where there is none: not yet, or not any more.
+  std::span<const uint8_t> bytes_of(uint32_t place, uint32_t slot) const;
+  /// How many of the row are as long and as old as its first, which is there, and lie in the same
+  /// piece: 1 to `count`.
+  uint32_t count_alike(uint32_t place, uint32_t first, uint32_t stride, uint32_t count) const;
+  /// To send the slot by: the packet that it lies in, where it does and nobody else has it, else an
+  /// empty one. There must be one at hand.
+  Packet& packet_for(uint32_t place, uint32_t slot);
+  /// What the packet's outer header takes over from the slot, `last` being the message's last one.
+  struct Marks {
+    uint8_t ecn = 0, dscp = 0;
+  };
+  Marks marks_of(uint32_t place, uint32_t slot, uint32_t last) const;
+
+  /// The path that the slot took last; no_path: it has not left yet.
+  static constexpr uint8_t no_path = UINT8_MAX;
+  uint8_t last_path(uint32_t place, uint32_t slot) const { return last_paths_[index(place, slot)]; }
+  void took_path(uint32_t place, uint32_t slot, uint16_t path) {
+    last_paths_[index(place, slot)] = static_cast<uint8_t>(path);
+  }
+
+  bool is_repair(uint32_t slot) const { return slot >= config_.data_slots_max; }
+  /// By their numbers among repair slots.
+  RepairSlots& repairs() { return repairs_; }
+  const RepairSlots& repairs() const { return repairs_; }
+
+ private:
+  Result<void> check(uint32_t place, uint32_t first, std::span<const uint8_t> bytes) const;
+  SendExtent* extent_before(uint32_t place, uint32_t first, const uint8_t* memory);
+  const SendExtent* extent_at(uint32_t place, uint32_t slot) const;
+
+  /// Slots of a message, repair included.
+  size_t slots_max() const { return size_t{config_.data_slots_max} + config_.repair_slots_max; }
+  size_t index(uint32_t place, uint32_t slot) const {
+    CW_DCHECK(slot < slots_max());
+    return place * slots_max() + slot;
+  }
+
+  const StreamConfig& config_;
+  PacketStock& stock_;
+  uint16_t extents_max_;  // of a message
+  std::unique_ptr<SendExtent[]> extents_;
+  std::unique_ptr<uint16_t[]> extent_counts_;
+  SlotTable slots_;  // slot by slot
+  RepairSlots repairs_;
+  std::vector<uint8_t> last_paths_;
+};
+
+}  // namespace cw::sdr
