@@ -89,7 +89,9 @@ void Watcher::look_at_rtt(Peer& peer, const PeerView& view, const std::string& n
                  {{"peer", name},
                   {"rtt_min_ms", rounded(rtt.ms())},
                   {"pair_rtt_max_ms", rounded(plan_.rtt_max.ms())},
-                  {"advice", "raise pair.rtt at all sites: hold and memory follow from it"}});
+                  {"advice",
+                   "raise pair.rtt_max, or pair.rtt where it follows from that, at all sites: "
+                   "what is kept in memory goes by it"}});
   }
 }
 

@@ -83,6 +83,7 @@ TEST_F(Watching, tells_of_a_way_that_is_longer_than_the_file_says_and_warns_wher
   EXPECT_TRUE(
       warning.starts_with("warning rtt_above_max peer=north rtt_min_ms=81.0 pair_rtt_max_ms=80.0"))
       << warning;
+  EXPECT_TRUE(warning.contains("pair.rtt_max")) << warning;
   EXPECT_EQ(after(200_ms), "");
 }
 
