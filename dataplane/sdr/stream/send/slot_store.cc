@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 namespace cw::sdr {
 namespace {
@@ -20,14 +19,15 @@ SlotStore::SlotStore(const StreamConfig& config, uint16_t extents_max, bool is_b
       extent_counts_(new uint16_t[config.messages]()),
       slots_(is_by_slot ? config.messages : 0, config.data_slots_max, stock),
       repairs_(config),
-      last_paths_(config.messages * slots_max(), no_path) {
+      slots_max_(size_t{config.data_slots_max} + config.repair_slots_max),
+      last_paths_(config.messages * slots_max_, no_path) {
   static_assert(limits::paths_max <= no_path);
 }
 
 void SlotStore::open(uint32_t place, uint32_t repair_end) {
   extent_counts_[place] = 0;
   repairs_.clear(place, repair_end);
-  std::fill_n(&last_paths_[index(place, 0)], slots_max(), no_path);
+  std::fill_n(&last_paths_[index(place, 0)], slots_max_, no_path);
 }
 
 // ---- whole messages ----
@@ -88,30 +88,6 @@ Result<uint32_t> SlotStore::lend(uint32_t place, uint32_t first, std::span<const
   return count;
 }
 
-// ---- slot by slot ----
-
-void SlotStore::put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now) {
-  slots_.put(place, slot, piece, now);
-  SendExtent& all = extents_[place];
-  if (extent_counts_[place] == 0) {
-    all = {};
-    extent_counts_[place] = 1;
-  }
-  all.count = slot + 1;
-  all.bytes += piece.bytes;
-}
-
-uint32_t SlotStore::take_off(uint32_t place, uint32_t slot) {
-  SlotEntry& entry = slots_.at(place, slot);
-  if (entry.is_off) return 0;
-  entry.is_off = true;
-  return entry.bytes;
-}
-
-void SlotStore::give_up(uint32_t place, uint32_t slot) {
-  stock_.give_up(*std::exchange(slots_.at(place, slot).packet, nullptr));
-}
-
 // ---- what is read ----
 
 const SendExtent* SlotStore::extent_at(uint32_t place, uint32_t slot) const {
@@ -121,16 +97,7 @@ const SendExtent* SlotStore::extent_at(uint32_t place, uint32_t slot) const {
   return nullptr;
 }
 
-std::span<const uint8_t> SlotStore::bytes_of(uint32_t place, uint32_t slot) const {
-  if (is_repair(slot)) {
-    const uint32_t repair = slot - config_.data_slots_max;
-    return {repairs_.at(place, repair), repairs_.bytes(place, repair)};
-  }
-  if (is_by_slot()) {
-    const SlotEntry& entry = slots_.at(place, slot);
-    if (entry.packet == nullptr) return {};
-    return {entry.packet->slot, entry.bytes};
-  }
+std::span<const uint8_t> SlotStore::lent_bytes_of(uint32_t place, uint32_t slot) const {
   const SendExtent* extent = extent_at(place, slot);
   if (extent == nullptr) return {};
   const uint64_t offset = uint64_t{slot - extent->first} * config_.payload_bytes;
@@ -153,18 +120,6 @@ uint32_t SlotStore::count_alike(uint32_t place, uint32_t first, uint32_t stride,
   const uint32_t from = first - extent->first;
   if (from >= full) return 1;
   return std::min(count, (full - from - 1) / stride + 1);
-}
-
-Packet& SlotStore::packet_for(uint32_t place, uint32_t slot) {
-  return is_by_slot() && !is_repair(slot) ? slots_.packet_for(place, slot) : stock_.take();
-}
-
-/// A repair slot goes where the latest data goes, and answers to no host's congestion control.
-SlotStore::Marks SlotStore::marks_of(uint32_t place, uint32_t slot, uint32_t last) const {
-  if (!is_by_slot()) return {};
-  const SlotEntry& entry = slots_.at(place, is_repair(slot) ? last : slot);
-  const uint8_t ecn = is_repair(slot) ? uint8_t{0} : entry.ecn;
-  return {.ecn = ecn, .dscp = entry.dscp};
 }
 
 }  // namespace cw::sdr

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/assert.h"
@@ -59,30 +60,60 @@ class SlotStore {
   // ---- slot by slot ----
   /// Memory for the next slot, until put(); the stock has room.
   uint8_t* memory() { return slots_.memory(); }
-  void put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now);
+  void put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now) {
+    slots_.put(place, slot, piece, now);
+    SendExtent& all = extents_[place];
+    if (std::exchange(extent_counts_[place], uint16_t{1}) == 0) all = {};
+    all.count = slot + 1;
+    all.bytes += piece.bytes;
+  }
   Instant appended(uint32_t place, uint32_t slot, Instant now) const {
     return slots_.at(place, slot).appended(now);
   }
   /// Nobody waits any more for the slot to leave: how long it is, or 0 when nobody did.
-  uint32_t take_off(uint32_t place, uint32_t slot);
+  uint32_t take_off(uint32_t place, uint32_t slot) {
+    SlotEntry& entry = slots_.at(place, slot);
+    if (entry.is_off) return 0;
+    entry.is_off = true;
+    return entry.bytes;
+  }
   bool is_off(uint32_t place, uint32_t slot) const { return slots_.at(place, slot).is_off; }
   /// Nobody will read it any more.
-  void give_up(uint32_t place, uint32_t slot);
+  void give_up(uint32_t place, uint32_t slot) {
+    stock_.give_up(*std::exchange(slots_.at(place, slot).packet, nullptr));
+  }
 
   // ---- what is read ----
   /// Empty where there is none: not yet, or not any more.
-  std::span<const uint8_t> bytes_of(uint32_t place, uint32_t slot) const;
+  std::span<const uint8_t> bytes_of(uint32_t place, uint32_t slot) const {
+    if (is_repair(slot)) {
+      const uint32_t repair = slot - config_.data_slots_max;
+      return {repairs_.at(place, repair), repairs_.bytes(place, repair)};
+    }
+    if (!is_by_slot()) return lent_bytes_of(place, slot);
+    const SlotEntry& entry = slots_.at(place, slot);
+    if (entry.packet == nullptr) return {};
+    return {entry.packet->slot, entry.bytes};
+  }
   /// How many of the row are as long and as old as its first, which is there, and lie in the same
   /// piece: 1 to `count`.
   uint32_t count_alike(uint32_t place, uint32_t first, uint32_t stride, uint32_t count) const;
   /// To send the slot by: the packet that it lies in, where it does and nobody else has it, else an
   /// empty one. There must be one at hand.
-  Packet& packet_for(uint32_t place, uint32_t slot);
-  /// What the packet's outer header takes over from the slot, `last` being the message's last one.
+  Packet& packet_for(uint32_t place, uint32_t slot) {
+    return is_by_slot() && !is_repair(slot) ? slots_.packet_for(place, slot) : stock_.take();
+  }
+  /// What the packet's outer header takes over from the slot. Of repair it goes where the latest
+  /// data goes, the message's `last` slot, and answers to no host's congestion control.
   struct Marks {
     uint8_t ecn = 0, dscp = 0;
   };
-  Marks marks_of(uint32_t place, uint32_t slot, uint32_t last) const;
+  Marks marks_of(uint32_t place, uint32_t slot, uint32_t last) const {
+    if (!is_by_slot()) return {};
+    if (is_repair(slot)) return {.ecn = 0, .dscp = slots_.at(place, last).dscp};
+    const SlotEntry& entry = slots_.at(place, slot);
+    return {.ecn = entry.ecn, .dscp = entry.dscp};
+  }
 
   /// The path that the slot took last; no_path: it has not left yet.
   static constexpr uint8_t no_path = UINT8_MAX;
@@ -100,12 +131,11 @@ class SlotStore {
   Result<void> check(uint32_t place, uint32_t first, std::span<const uint8_t> bytes) const;
   SendExtent* extent_before(uint32_t place, uint32_t first, const uint8_t* memory);
   const SendExtent* extent_at(uint32_t place, uint32_t slot) const;
+  std::span<const uint8_t> lent_bytes_of(uint32_t place, uint32_t slot) const;
 
-  /// Slots of a message, repair included.
-  size_t slots_max() const { return size_t{config_.data_slots_max} + config_.repair_slots_max; }
   size_t index(uint32_t place, uint32_t slot) const {
-    CW_DCHECK(slot < slots_max());
-    return place * slots_max() + slot;
+    CW_DCHECK(slot < slots_max_);
+    return place * slots_max_ + slot;
   }
 
   const StreamConfig& config_;
@@ -115,6 +145,7 @@ class SlotStore {
   std::unique_ptr<uint16_t[]> extent_counts_;
   SlotTable slots_;  // slot by slot
   RepairSlots repairs_;
+  size_t slots_max_;  // of a message, repair included
   std::vector<uint8_t> last_paths_;
 };
 
