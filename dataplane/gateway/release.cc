@@ -84,12 +84,16 @@ size_t Release::collect(std::span<Packet*> out, Instant now) {
 }
 
 // Frames of each turn bear its time: the queue behind the pacer begins with it. What the line could
-// have carried during the turn before may still leave, however long that took, and much of what it
-// could while the machine stood still; only idle time is worth no more than a burst.
+// have carried during the turn before may still leave, however long that took; only idle time is
+// worth no more than a burst. What it could have carried while the machine stood still leaves at
+// twice the rate, and not at once: hosts' sockets take a hundred frames or two.
 void Release::pace(Instant now) {
   const Duration since = now - std::exchange(paced_at_, now);
-  const Duration pause = std::exchange(pause_, Duration());
-  const Instant before = now - (since <= turn_max + pause ? since : pause);
+  const Duration turn = since <= turn_max ? since : Duration();
+  const Duration made_up = std::min(pause_, turn);
+  pause_ -= made_up;
+  const Instant before = now - turn - made_up;
+  line_free_ = line_free_ - made_up;
   line_free_ = std::max(line_free_, before - options_.rate.time_for(Bytes(options_.burst_bytes)));
   if (line_free_ > now || waiting_ == 0) return;
   // The last may be on credit. By bytes: a division per turn, not one per frame.
@@ -217,7 +221,7 @@ Instant Release::next_due() const {
 
 void Release::rebase(Duration shift) {
   for (size_t i = 0; i < ready_.count(); ++i) ready_.at(i).ready += shift;
-  pause_ = std::min({shift, pause_max, options_.rate.time_for(pause_bytes_max)});
+  pause_ = std::min({pause_ + shift, pause_max, options_.rate.time_for(pause_bytes_max)});
 }
 
 }  // namespace cw::gateway

@@ -88,7 +88,7 @@ class Release {
   Ring<Entry> ready_;   // for the port
   Instant line_free_;   // by the pacer
   Instant paced_at_;    // last asked
-  Duration pause_;      // since then the machine stood still
+  Duration pause_;      // of the machine's that is still to be made up for
   Instant retry_at_;    // the port had no packet; not asked again before
 };
 
