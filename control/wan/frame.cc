@@ -71,6 +71,23 @@ bool is_neighbour_traffic(std::span<const uint8_t> frame) {
   return packet[next_header_at] == icmpv6 && kind >= router_solicitation && kind <= redirect;
 }
 
+uint16_t udp_source_port(std::span<const uint8_t> frame) {
+  constexpr size_t ipv4_bytes_min = 20, ipv6_bytes = 40, udp_bytes = 8;
+  constexpr uint8_t udp = 17;
+  constexpr uint16_t fragment_offset = 0x1fff;
+  const auto found = inside(frame);
+  if (!found) return 0;
+  const auto packet = frame.subspan(found->at);
+  size_t at = ipv6_bytes;
+  if (found->type == type_ipv4 && packet.size() >= ipv4_bytes_min) {
+    if (packet[9] != udp || (load16(packet, 6) & fragment_offset) != 0) return 0;
+    at = size_t{packet[0] & 15u} * 4;
+  } else if (found->type != type_ipv6 || packet.size() < ipv6_bytes || packet[6] != udp) {
+    return 0;
+  }
+  return at + udp_bytes <= packet.size() ? load16(packet, at) : 0;
+}
+
 bool try_mark_congestion(std::span<uint8_t> frame) {
   const auto found = inside(frame);
   if (!found) return false;

@@ -19,6 +19,9 @@ bool is_neighbour_traffic(std::span<const uint8_t> frame);
 /// checksum. False: it is no such packet.
 bool try_mark_congestion(std::span<uint8_t> frame);
 
+/// The port that a UDP packet over IP comes from; 0: it is none, or not the first fragment of one.
+uint16_t udp_source_port(std::span<const uint8_t> frame);
+
 /// Computes the Internet checksum from `start` to the end of the frame and stores it `offset` bytes
 /// behind `start`: what a sending host left for its network card to do.
 void finish_checksum(std::span<uint8_t> frame, size_t start, size_t offset);

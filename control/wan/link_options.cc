@@ -167,6 +167,22 @@ Result<void> apply_mtu(Impairment& it, std::string_view text) {
   return {};
 }
 
+Result<void> apply_hole(Impairment& it, std::string_view text) {
+  const auto words = split_into(text, 1, 2, "PORT[,SIZE]");
+  if (!words) return failure(words.error().sentence);
+  const auto port = parse_count((*words)[0]);
+  if (!port) return failure(port.error().sentence);
+  if (*port < 1 || *port > UINT16_MAX) {
+    return failure("\"" + std::string((*words)[0]) + "\" is no UDP port: 1 to 65535");
+  }
+  it.hole.flow = static_cast<uint32_t>(*port);
+  if (words->size() == 1) return {};
+  const auto size = parse_bytes((*words)[1]);
+  if (!size) return failure(size.error().sentence);
+  it.hole.above = *size + Bytes(ethernet_header_bytes);
+  return {};
+}
+
 Result<void> apply_drop(Impairment& it, std::string_view text) {
   const auto words = split_into(text, 1, 2, "FIRST[,EVERY]");
   if (!words) return failure(words.error().sentence);
@@ -186,6 +202,8 @@ constexpr LinkOption table[] = {
     {"drop", "FIRST[,EVERY]", "Lose the FIRST packet (from 1), then each EVERY-th.", apply_drop},
     {"blackout", "START,LENGTH[,PERIOD]", "Nothing passes, once or again.", apply_blackout},
     {"mtu", "SIZE[@TIME]", "Larger IP packets vanish, from TIME on.", apply_mtu},
+    {"hole", "PORT[,SIZE]", "UDP from this port vanishes, or its IP packets above a size.",
+     apply_hole},
     {"corrupt", "SHARE", "Flip one bit; checksums are left wrong.", apply_corrupt},
     {"duplicate", "SHARE[,ARRIVALS]", "Deliver twice, or up to 4 times.", apply_duplicate},
     {"jitter", "MAX[,MEAN][,reorders]", "Delay more; uniform, or exponential around MEAN.",

@@ -88,11 +88,19 @@ struct Blackout {
   bool covers(Instant t) const;
 };
 
+/// One of several ways that the path has: packets of a flow that are longer than `above` vanish.
+/// What a packet's flow is, its sender says.
+struct FlowHole {
+  uint32_t flow = 0;  ///< 0: there is no hole
+  Bytes above = {};
+};
+
 enum class JitterShape : uint8_t { Uniform, Exponential };
 
 struct Impairment {
   TargetedLoss targeted = {};
 
+  FlowHole hole = {};
   Instant mtu_from = Instant::never();  ///< from then on, larger packets than `mtu` vanish
   Bytes mtu = {};
 

@@ -8,8 +8,8 @@ namespace cw {
 
 const char* name_of(LossCause cause) {
   static constexpr const char* names[loss_cause_count] = {
-      "none",     "targeted", "path_mtu",        "queue_full",
-      "blackout", "uniform",  "gilbert_elliott", "burst"};
+      "none",    "targeted",        "path_mtu", "queue_full", "blackout",
+      "uniform", "gilbert_elliott", "burst",    "flow_hole"};
   return names[static_cast<size_t>(cause)];
 }
 
@@ -54,8 +54,11 @@ ImpairmentModel::Losses ImpairmentModel::draw_losses(uint64_t key) {
       .burst = event_probability_ > 0 && bursts_.loses_next(options_.bursts, event_probability_)};
 }
 
-LossCause ImpairmentModel::entry_loss(Bytes bytes, Instant now, bool is_targeted) const {
+LossCause ImpairmentModel::entry_loss(Bytes bytes, Instant now, bool is_targeted,
+                                      uint32_t flow) const {
   if (is_targeted) return LossCause::Targeted;
+  const bool is_holed = options_.hole.flow != 0 && options_.hole.flow == flow;
+  if (is_holed && bytes > options_.hole.above) return LossCause::FlowHole;
   if (now >= options_.mtu_from && bytes > options_.mtu) return LossCause::PathMtu;
   if (options_.rate == Rate()) return LossCause::None;
   const Duration wait = std::max(line_free_at_ - now, Duration());
@@ -127,14 +130,14 @@ void ImpairmentModel::draw_arrivals(Instant sent, const Exit& exit, Verdict& ver
   }
 }
 
-Verdict ImpairmentModel::on_packet(Bytes bytes, Instant now, uint64_t key) {
+Verdict ImpairmentModel::on_packet(Bytes bytes, Instant now, uint64_t key, uint32_t flow) {
   ++counters_.packets;
   const Losses losses = draw_losses(key);
   const Exit exit = draw_exit(bytes);
 
   Verdict verdict;
   Instant sent = now;
-  verdict.lost = entry_loss(bytes, now, losses.targeted);
+  verdict.lost = entry_loss(bytes, now, losses.targeted, flow);
   if (verdict.lost == LossCause::None) {
     const Duration wait = options_.rate > Rate() ? line_free_at_ - now : Duration();
     verdict.is_marked = wait > options_.mark_above;

@@ -15,7 +15,7 @@
 
 namespace cw {
 
-/// Why a packet did not come out, in the order in which the causes are asked.
+/// Why a packet did not come out.
 enum class LossCause : uint8_t {
   None,
   Targeted,
@@ -25,8 +25,9 @@ enum class LossCause : uint8_t {
   Uniform,
   GilbertElliott,
   Burst,
+  FlowHole,
 };
-inline constexpr size_t loss_cause_count = 8;
+inline constexpr size_t loss_cause_count = 9;
 const char* name_of(LossCause cause);
 
 /// What becomes of one packet.
@@ -59,8 +60,9 @@ class ImpairmentModel {
   ImpairmentModel(const Impairment& impairment, Prng prng);
 
   /// A packet of `bytes` enters at `now`, which never goes back. `key` is the packet's
-  /// identity for TargetedLoss; 0: it has none. Cost: hot; no allocation.
-  Verdict on_packet(Bytes bytes, Instant now, uint64_t key = 0);
+  /// identity for TargetedLoss and `flow` its flow for FlowHole; 0: it has none. Cost: hot; no
+  /// allocation.
+  Verdict on_packet(Bytes bytes, Instant now, uint64_t key = 0, uint32_t flow = 0);
 
   /// The path changes. The queue, the generators and the counters go on, so that faults can end
   /// without a new wire; packets that entered earlier keep their verdict. Those that follow keep
@@ -82,7 +84,7 @@ class ImpairmentModel {
   };
   Losses draw_losses(uint64_t key);
   Exit draw_exit(Bytes bytes);
-  LossCause entry_loss(Bytes bytes, Instant now, bool is_targeted) const;
+  LossCause entry_loss(Bytes bytes, Instant now, bool is_targeted, uint32_t flow) const;
   LossCause line_loss(const Losses& losses, Instant sent) const;
   Instant send(Bytes bytes, Instant now);
   Duration draw_jitter(Prng& prng) const;

@@ -240,6 +240,16 @@ TEST(ImpairmentModel, path_mtu_bites_above_its_bytes_from_its_instant) {
   EXPECT_EQ(model.on_packet(1401_B, at(100)).lost, LossCause::PathMtu);
 }
 
+TEST(ImpairmentModel, a_hole_swallows_one_flow_above_its_bytes) {
+  ImpairmentModel model = model_of({.hole = {.flow = 7, .above = 1000_B}});
+  EXPECT_EQ(model.on_packet(1001_B, at(0), 0, 7).lost, LossCause::FlowHole);
+  EXPECT_EQ(model.on_packet(1000_B, at(0), 0, 7).lost, LossCause::None);
+  EXPECT_EQ(model.on_packet(1001_B, at(0), 0, 8).lost, LossCause::None);
+  EXPECT_EQ(model.on_packet(1001_B, at(0)).lost, LossCause::None);
+  model.change({});
+  EXPECT_EQ(model.on_packet(1001_B, at(0), 0, 7).lost, LossCause::None);
+}
+
 TEST(ImpairmentModel, rate_is_exact_over_many_packets) {
   // 1000 bytes at 300 Mb/s take 26,666.67 ns: the thirds must not be lost.
   ImpairmentModel model = model_of({.rate = 300_Mbps});

@@ -125,5 +125,38 @@ TEST(Frame, a_checksum_whose_place_lies_outside_is_left_alone) {
   EXPECT_EQ(frame, before);
 }
 
+TEST(Frame, the_port_of_udp_is_found_behind_any_header) {
+  Frame packet = ipv4;  // of 20 bytes, UDP
+  packet.insert(packet.end(), {0x12, 0xb7, 0x12, 0xb8, 0, 8, 0, 0});
+  for (const size_t tags : {0u, 1u, 2u}) {
+    EXPECT_EQ(udp_source_port(frame_of(0x0800, packet, tags)), 4791);
+  }
+  Frame options = packet;
+  options[0] = 0x46;
+  options.insert(options.begin() + 20, 4, 0);
+  EXPECT_EQ(udp_source_port(frame_of(0x0800, options)), 4791);
+  Frame v6(40);
+  v6[6] = 17;
+  v6.insert(v6.end(), packet.end() - 8, packet.end());
+  EXPECT_EQ(udp_source_port(frame_of(0x86dd, v6)), 4791);
+}
+
+TEST(Frame, what_is_not_udp_has_no_port) {
+  Frame packet = ipv4;
+  packet.insert(packet.end(), {0x12, 0xb7, 0x12, 0xb8, 0, 8, 0, 0});
+  const Frame whole = frame_of(0x0800, packet);
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    const Frame cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(bytes));
+    EXPECT_EQ(udp_source_port(cut), 0) << bytes;
+  }
+  Frame fragment = packet;
+  fragment[7] = 1;
+  EXPECT_EQ(udp_source_port(frame_of(0x0800, fragment)), 0);
+  Frame tcp = packet;
+  tcp[9] = 6;
+  EXPECT_EQ(udp_source_port(frame_of(0x0800, tcp)), 0);
+  EXPECT_EQ(udp_source_port(frame_of(0x0806, packet)), 0);
+}
+
 }  // namespace
 }  // namespace cw::wan

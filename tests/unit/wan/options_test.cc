@@ -40,7 +40,8 @@ TEST(Options, two_interfaces_are_enough_and_mean_a_perfect_link) {
 TEST(Options, every_impairment_can_be_said) {
   const auto options = parse(
       "va vb --delay 10ms --rate 500Mbit/s --queue 1MiB --mark 5ms --loss 1% --gilbert 8,0.5% "
-      "--profile amazon:0.1% --drop 3,7 --blackout 5s,1s,60s --mtu 1280@2s --corrupt 0.01% "
+      "--profile amazon:0.1% --drop 3,7 --blackout 5s,1s,60s --mtu 1280@2s --corrupt 0.01% --hole "
+      "4793,1000 "
       "--duplicate 2%,3 --jitter 2ms,1ms,reorders --reorder 3%,4ms");
   ASSERT_TRUE(options) << options.error().sentence;
   const Impairment& it = first_of(options);
@@ -61,6 +62,8 @@ TEST(Options, every_impairment_can_be_said) {
   EXPECT_EQ(it.blackout.period, Duration::from_s(60));
   EXPECT_EQ(it.mtu, Bytes(1294));
   EXPECT_EQ(it.mtu_from, Instant() + Duration::from_s(2));
+  EXPECT_EQ(it.hole.flow, 4793u);
+  EXPECT_EQ(it.hole.above, Bytes(1014));
   EXPECT_DOUBLE_EQ(it.corrupt, 0.0001);
   EXPECT_DOUBLE_EQ(it.duplicate, 0.02);
   EXPECT_EQ(it.copies_max, 3u);
@@ -151,6 +154,9 @@ TEST(Options, every_mistake_is_a_sentence_that_names_it) {
       {"va vb --drop x", "whole number"},
       {"va vb --blackout 5s", "START,LENGTH"},
       {"va vb --blackout 5s,2s,1s", "nothing ever passes"},
+      {"va vb --hole 0", "\"0\" is no UDP port: 1 to 65535"},
+      {"va vb --hole 4791,x", "--hole: \"x\" is not a size"},
+      {"va vb --hole 4791,1,2", "PORT[,SIZE]"},
       {"va vb --mtu 20", "68 to 65535"},
       {"va vb --mtu 1280@x", "--mtu: \"x\" is not a time"},
       {"va vb --mtu 1280@1s@2s", "SIZE[@TIME]"},
