@@ -126,11 +126,26 @@ Json impaired_json(const SiteState& state) {
           {"marked", marked}};
 }
 
-Json path_json(const PathState& path) {
-  return {{"rtt_ms", path.rtt_smoothed.ms()}, {"rtt_min_ms", path.rtt_min.ms()},
-          {"loss", path.loss.ratio},          {"burst_packets", path.burst_packets_mean},
-          {"arrived", path.arrived},          {"lost", path.lost},
-          {"reordered", path.reordered},      {"late", path.late},
+/// `loss` and the counts are of what comes by it, `loss_there` is of what leaves.
+Json path_json(const PeerView& peer, size_t index) {
+  const PathState& path = peer.paths[index];
+  const auto is_in = [&](uint32_t paths) { return (paths >> index & 1) != 0; };
+  const Duration queue = std::max(path.rtt_smoothed - path.rtt_min, Duration());
+  return {{"state", !peer.is_up                 ? "unknown"
+                    : is_in(peer.down_paths)    ? "down"
+                    : is_in(peer.probing_paths) ? "probing"
+                                                : "up"},
+          {"is_too_small", is_in(peer.too_small_paths)},
+          {"rtt_ms", path.rtt_smoothed.ms()},
+          {"rtt_min_ms", path.rtt_min.ms()},
+          {"queue_ms", queue.ms()},
+          {"loss_there", index < peer.path_losses.size() ? peer.path_losses[index] : 0},
+          {"loss", path.loss.ratio},
+          {"burst_packets", path.burst_packets_mean},
+          {"arrived", path.arrived},
+          {"lost", path.lost},
+          {"reordered", path.reordered},
+          {"late", path.late},
           {"duplicates", path.duplicates}};
 }
 
@@ -141,9 +156,7 @@ Json peer_json(const gateway::PeerRoutes& known, const std::string& address, con
   json["rate_mbps"] = mbps(peer.rate);
   json["backlog_ms"] = peer.backlog.ms();
   for (size_t i = 0; i < peer.paths.size(); ++i) {
-    Json path = path_json(peer.paths[i]);
-    path["is_too_small"] = (peer.too_small_paths >> i & 1) != 0;
-    json["paths"].push_back(path);
+    json["paths"].push_back(path_json(peer, i));
   }
   return json;
 }

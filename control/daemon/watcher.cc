@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 
@@ -18,6 +19,10 @@ constexpr const char* too_small_meaning =
     "packets as long as pair.mtu are lost on it, short ones are not";
 constexpr const char* too_small_advice =
     "find what has become smaller on the way, or lower pair.mtu at all sites";
+constexpr const char* path_down_meaning =
+    "questions on it find no answer while those on others do; data takes the others";
+constexpr const char* path_down_advice =
+    "find what has become of its way; it is asked twice a second, and used when it answers";
 constexpr const char* too_big_meaning =
     "packets are lost here because the MTU of the WAN interface has become smaller than they are";
 constexpr const char* too_big_advice =
@@ -47,7 +52,7 @@ void Watcher::look(const SiteState& state) {
   CW_ASSERT(state.peers.size() == peers_.size());
   for (size_t i = 0; i < state.peers.size(); ++i) {
     look_at(i, state.peers[i], state.at);
-    look_at_sizes(i, state.peers[i]);
+    look_at_paths(peers_[i], state.peers[i], plan_.gateway.peers[i].name);
   }
   look_at_interface(state);
   if (!has_last_) {
@@ -65,7 +70,7 @@ void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
   const std::string& name = plan_.gateway.peers[index].name;
   if (!view.is_up) return tell_down(peer, name, view, now);
   if (!peer.is_up) {
-    peer = {.is_up = true, .was_up = true, .too_small_paths = 0, .why = {}, .told = {}};
+    peer = {.is_up = true, .was_up = true, .paths = {}, .why = {}, .told = {}};
     log_.info("up", {{"peer", name},
                      {"rtt_ms", rounded(view.rtt().ms())},
                      {"rate_mbps", rounded(static_cast<double>(view.rate.bps()) / 1e6)}});
@@ -95,22 +100,36 @@ void Watcher::look_at_rtt(Peer& peer, const PeerView& view, const std::string& n
   }
 }
 
-void Watcher::look_at_sizes(size_t index, const PeerView& view) {
-  Peer& peer = peers_[index];
+Watcher::PathTrouble Watcher::trouble_of(const PeerView& view, size_t path) {
   // Of a link that is down it is not known any more, and "down" has been told.
-  const uint32_t changed = view.is_up ? peer.too_small_paths ^ view.too_small_paths : 0;
-  peer.too_small_paths = view.too_small_paths;
-  const std::string& name = plan_.gateway.peers[index].name;
+  if (!view.is_up) return PathTrouble::None;
+  if ((view.too_small_paths >> path & 1) != 0) return PathTrouble::TooSmall;
+  return (view.down_paths >> path & 1) != 0 ? PathTrouble::Down : PathTrouble::None;
+}
+
+void Watcher::look_at_paths(Peer& peer, const PeerView& view, const std::string& name) {
   for (size_t path = 0; path < view.paths.size(); ++path) {
-    if ((changed >> path & 1) == 0) continue;
-    if ((view.too_small_paths >> path & 1) == 0) {
-      log_.info("path_fits", {{"peer", name}, {"path", path}});
-      continue;
-    }
-    log_.warning("path_too_small", {{"peer", name},
-                                    {"path", path},
-                                    {"meaning", too_small_meaning},
-                                    {"advice", too_small_advice}});
+    const PathTrouble before = std::exchange(peer.paths[path], trouble_of(view, path));
+    if (view.is_up && before != peer.paths[path]) tell_path(before, peer.paths[path], path, name);
+  }
+}
+
+void Watcher::tell_path(PathTrouble before, PathTrouble after, size_t path,
+                        const std::string& peer) {
+  switch (after) {
+    case PathTrouble::None:
+      return log_.info(before == PathTrouble::TooSmall ? "path_fits" : "path_up",
+                       {{"peer", peer}, {"path", path}});
+    case PathTrouble::Down:
+      return log_.warning("path_down", {{"peer", peer},
+                                        {"path", path},
+                                        {"meaning", path_down_meaning},
+                                        {"advice", path_down_advice}});
+    case PathTrouble::TooSmall:
+      return log_.warning("path_too_small", {{"peer", peer},
+                                             {"path", path},
+                                             {"meaning", too_small_meaning},
+                                             {"advice", too_small_advice}});
   }
 }
 
@@ -132,9 +151,12 @@ std::vector<std::string> Watcher::alarms() const {
   std::vector<std::string> all;
   for (size_t i = 0; i < peers_.size(); ++i) {
     for (size_t path = 0; path < limits::paths_max; ++path) {
-      if ((peers_[i].too_small_paths >> path & 1) == 0) continue;
+      const PathTrouble trouble = peers_[i].paths[path];
+      if (trouble == PathTrouble::None) continue;
+      const bool is_down = trouble == PathTrouble::Down;
       all.push_back("path " + std::to_string(path) + " to " + plan_.gateway.peers[i].name + ": " +
-                    too_small_meaning + "; " + too_small_advice);
+                    (is_down ? path_down_meaning : too_small_meaning) + "; " +
+                    (is_down ? path_down_advice : too_small_advice));
     }
   }
   if (is_too_big_) all.push_back(std::string(too_big_meaning) + "; " + too_big_advice);

@@ -2,12 +2,15 @@
 // a summary every ten seconds in which packets moved, and never one per packet.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "control/daemon/log.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site_state.h"
+#include "dataplane/base/limits.h"
 
 namespace cw::daemon {
 
@@ -27,9 +30,10 @@ class Watcher {
   std::vector<std::string> alarms() const;
 
  private:
+  enum class PathTrouble : uint8_t { None, Down, TooSmall };
   struct Peer {
     bool is_up = false, was_up = false, is_rtt_told = false, is_rtt_max_told = false;
-    uint32_t too_small_paths = 0;
+    std::array<PathTrouble, limits::paths_max> paths{};
     std::string why, told;
     Instant why_since;
   };
@@ -39,7 +43,9 @@ class Watcher {
   void summarize(const site::SiteState& state);
   void tell_joined(const site::SiteState& state);
   void look_at_rtt(Peer& peer, const site::PeerView& view, const std::string& name);
-  void look_at_sizes(size_t index, const site::PeerView& view);
+  void look_at_paths(Peer& peer, const site::PeerView& view, const std::string& name);
+  static PathTrouble trouble_of(const site::PeerView& view, size_t path);
+  void tell_path(PathTrouble before, PathTrouble after, size_t path, const std::string& peer);
   void look_at_interface(const site::SiteState& state);
 
   const site::Plan& plan_;

@@ -56,6 +56,7 @@ struct WanConfig {
   DpdkConfig dpdk;
   std::string address;
   uint16_t udp_port = 4791, paths = 1;
+  std::vector<uint8_t> path_weights;  // by path; empty: all alike
   Rate rate;
   bool adapt = true;
   std::optional<double> overhead_limit;

@@ -221,6 +221,7 @@ sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& pl
   options.control.payload_bytes = config.payload_bytes();
   options.control.paths = config.wan.paths;
   options.control.qps = static_cast<uint16_t>(plan.classes.size());
+  options.path_weights = config.wan.path_weights;
   options.pacer = pacer_options(*config.peers[index], config);
   options.rate_control.adapt = config.wan.adapt;
   options.fallback = {cw_policy_passthrough(), {}};

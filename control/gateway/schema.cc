@@ -14,6 +14,7 @@
 #include "dataplane/port/dpdk/address.h"
 #include "dataplane/port/dpdk/device_text.h"
 #include "dataplane/port/udp/udp_address.h"
+#include "dataplane/sdr/options.h"
 #include "dataplane/wire/roce_inline.h"
 #include "policies/policies.h"
 
@@ -269,6 +270,15 @@ void declare_wan(Section& section, const ConfigPtr& config) {
       .range(1, 65535);
   section.key("paths", wan.paths, "UDP ports to send from, so that routers spread packets.")
       .range(1, limits::paths_max);
+  section
+      .add({"path_weights", config::Type::Integer,
+            [&wan](const config::Value& value) {
+              wan.path_weights.push_back(static_cast<uint8_t>(value.number));
+            },
+            "",
+            "How data is spread over the paths, a number for each, such as [3, 1]; none: evenly."})
+      .range(1, sdr::path_weight_max)
+      .list([&wan] { wan.path_weights.clear(); });
   section.key("rate", wan.rate, "What this site sends at most, all headers included.").required();
   section.key("adapt", wan.adapt, "Sends less while the link shows that it carries less.");
   section
@@ -292,6 +302,13 @@ void declare_wan(Section& section, const ConfigPtr& config) {
     if (!it.address.empty()) check_address(here, it.address, "wan.address");
     check_wan_port(here, it);
     check_devices(here, *config);
+    const bool are_numbers = !it.path_weights.empty() && !here.is_wrong("path_weights");
+    if (are_numbers && it.path_weights.size() != it.paths) {
+      here.complain("path_weights", "wan.path_weights has " +
+                                        std::to_string(it.path_weights.size()) +
+                                        " numbers and wan.paths is " + std::to_string(it.paths) +
+                                        "; write one for each path, or leave it out");
+    }
     if (it.udp_port + it.paths - 1 > UINT16_MAX) {
       here.complain("paths", "wan.udp_port " + std::to_string(it.udp_port) +
                                  " leaves no room for wan.paths " + std::to_string(it.paths) +

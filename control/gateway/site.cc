@@ -208,13 +208,23 @@ void Site::fill(SiteState& state, Instant now) {
     PeerView& view = state.peers.emplace_back();
     view.is_up = peer->is_up();
     if (!view.is_up) view.why = peer->why();
-    if (view.is_up) view.too_small_paths = peer->too_small_paths();
     view.rate = peer->rate();
     view.backlog = peer->backlog(now);
-    for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {
-      view.paths.push_back(peer->path_state(path, now));
-    }
+    fill_paths(view, *peer, now);
   }
+}
+
+void Site::fill_paths(PeerView& view, const sdr::Link& peer, Instant now) const {
+  using State = sdr::PathHealth::State;
+  const sdr::PathHealth& health = peer.path_health();
+  for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {
+    view.paths.push_back(peer.path_state(path, now));
+    view.path_losses.push_back(peer.path_loss_there(path, now).ratio);
+    if (!view.is_up || path >= health.paths()) continue;
+    view.down_paths |= uint32_t{health.state(path) == State::Down} << path;
+    view.probing_paths |= uint32_t{health.state(path) == State::Probing} << path;
+  }
+  if (view.is_up) view.too_small_paths = health.too_small();
 }
 
 bool Site::stop_taking(Duration patience) {

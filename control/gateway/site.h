@@ -84,6 +84,7 @@ class Site {
   /// Waits until all that was asked has been done.
   bool settle(Duration patience);
   void fill(SiteState& state, Instant now);
+  void fill_paths(PeerView& view, const sdr::Link& peer, Instant now) const;
 
   /// Lives until the worker has called it.
   struct Question {

@@ -21,7 +21,10 @@ struct PeerView {
   bool is_up = false;
   std::string why;  ///< what is missing until it is up
   std::vector<PathState> paths;
-  uint32_t too_small_paths = 0;  ///< one bit for each on which packets of full size are lost
+  std::vector<double> path_losses;  ///< of what leaves here, by path, as the peer says
+  // One bit for each path, while the link is up.
+  uint32_t down_paths = 0, probing_paths = 0;
+  uint32_t too_small_paths = 0;  ///< packets of full size are lost, short ones are not
   Rate rate;                     ///< what it is sent at most, as of now
   Duration backlog;
 

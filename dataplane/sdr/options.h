@@ -100,11 +100,15 @@ struct CodingOptions {
   size_t rows_max = 32;  ///< under way at once, of all streams
 };
 
+/// How much more often than another a path may be taken.
+inline constexpr uint8_t path_weight_max = 16;
+
 struct LinkOptions {
   uint16_t peer = 0;  ///< the port's number for who is at the other end
   ControlOptions control;
   PacerOptions pacer;
   RateControlOptions rate_control;
+  std::vector<uint8_t> path_weights;  ///< 1 to path_weight_max each; empty: all alike
   PolicyChoice fallback;  ///< what a quarantined policy is replaced by
   PolicyQuota quota;
   std::vector<QpOptions> qps;

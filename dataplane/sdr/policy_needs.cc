@@ -8,23 +8,33 @@
 
 namespace cw::sdr {
 
+cw_env env_of(const StreamConfig& stream, const LinkGuess& link, cw_role role) {
+  cw_env env{};
+  env.size = sizeof(env);
+  env.role = role;
+  env.peers = 1;
+  env.messages = stream.messages;
+  env.data_slots_max = stream.data_slots_max;
+  env.repair_slots_max = stream.repair_slots_max;
+  env.chunk_slots = stream.chunk_slots;
+  env.rows = stream.rows;
+  env.k = stream.k;
+  env.m_cap = stream.m_cap;
+  env.codecs = stream.codec_count();
+  env.paths = link.paths;
+  env.note_bytes_max = note_bytes_for(stream.payload_bytes);
+  env.payload_bytes = stream.payload_bytes;
+  env.slot_wire_bytes = stream.payload_bytes + static_cast<uint32_t>(slot_write_header_bytes);
+  env.rate_bps = link.rate.bps();
+  return env;
+}
+
 cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream,
                           const LinkGuess& guess) {
   cw_policy_limits needs{};
   const auto table = complete_policy_table(*policy.ops);
   if (!table) return needs;
-  cw_env env{};
-  env.size = sizeof(env);
-  env.role = CW_SOURCE;
-  env.peers = 1;
-  env.messages = stream.messages;
-  env.data_slots_max = stream.data_slots_max;
-  env.chunk_slots = stream.chunk_slots;
-  env.paths = guess.paths;
-  env.payload_bytes = stream.payload_bytes;
-  env.note_bytes_max = note_bytes_for(stream.payload_bytes);
-  env.slot_wire_bytes = env.payload_bytes + static_cast<uint32_t>(slot_write_header_bytes);
-  env.rate_bps = guess.rate.bps();
+  cw_env env = env_of(stream, guess, CW_SOURCE);
   env.params = policy.params.data();
   cw_path_facts path{};
   path.rtt_min_ns = path.rtt_smooth_ns = std::max<int64_t>(guess.rtt.ns(), 1);

@@ -1,4 +1,4 @@
-// What a policy needs of a stream, asked before there is a link.
+// What a policy is told of a stream, and what it needs of one: asked before there is a link.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ struct LinkGuess {
   Duration rtt = Duration::from_ns(1);
   uint32_t paths = 1;
 };
+
+/// What a policy is told of its surroundings, save its parameters.
+cw_env env_of(const StreamConfig& stream, const LinkGuess& link, cw_role role);
 
 /// All zeros for a policy that says nothing. Cost: slow.
 cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream,

@@ -95,12 +95,13 @@ struct Echo {
   static constexpr auto type = RecordType::Echo;
   static constexpr const char* name = "echo";
   static constexpr uint16_t reply = 1;
+  static constexpr uint64_t held_unknown = UINT64_MAX;
 
   uint16_t flags = 0;
   uint16_t path = 0;
   uint64_t token = 0;  ///< of the asker, who alone knows what it means
-  uint64_t held_ns =
-      0;  ///< replies: from the arrival of the question to the departure of the reply
+  /// Replies: from the arrival of the question to the departure of the reply.
+  uint64_t held_ns = 0;
 
   static void fields(auto& echo, auto& wire) {
     wire(echo.flags, echo.path, echo.token, echo.held_ns);

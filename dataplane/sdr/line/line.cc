@@ -16,7 +16,7 @@ Line::Line(const LineOptions& options, Port& port, PacketStock& stock)
       packet_overhead_bytes_(options.pacer.packet_overhead_bytes),
       pacer_(options.pacer),
       rate_control_(options.rate_control, options.pacer.rate),
-      transmitter_(options.paths),
+      transmitter_(options.paths, options.path_weights),
       shares_(pacer_),
       control_(control_packets_max) {
   apply_rate();

@@ -23,7 +23,8 @@ namespace cw::sdr {
 struct LineOptions {
   uint16_t peer = 0;  ///< the port's number for who is at the other end
   uint16_t paths = 1;
-  uint32_t payload_bytes = 1024;  ///< of a slot, until the ends agree
+  std::span<const uint8_t> path_weights;  ///< as a Transmitter's
+  uint32_t payload_bytes = 1024;          ///< of a slot, until the ends agree
   PacerOptions pacer;
   RateControlOptions rate_control;
 };
@@ -41,7 +42,7 @@ class Line {
   /// Before the first turn; the stream lives as long as the line.
   void add(SendStream& stream, uint32_t weight);
   /// A new epoch: numbers begin anew.
-  void begin_epoch() { transmitter_.restart_psns(Psn()); }
+  void begin_epoch() { transmitter_.restart_psns(); }
   /// And is up: what was learnt of the rate is forgotten.
   void come_up(uint32_t payload_bytes);
 

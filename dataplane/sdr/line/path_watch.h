@@ -64,6 +64,8 @@ class PathWatch {
   /// What is to be told of a path to the peer.
   PathReport report(uint16_t path, Instant now) const;
   PathState state(uint16_t path, Instant now) const { return paths_[path].report(now); }
+  /// Of our packets there, as the peer says.
+  Share loss_there(uint16_t path, Instant now) const { return peer_losses_[path].loss(now); }
   /// What policies are told: of packets that leave (a source's) or that come.
   cw_path_facts facts(uint16_t path, bool is_source, Instant now) const;
 

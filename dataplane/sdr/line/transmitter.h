@@ -3,36 +3,38 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
-#include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/base/serial.h"
 #include "dataplane/policy.h"
+#include "dataplane/sdr/options.h"
 
 namespace cw::sdr {
 
 /// One link's sending side. PSNs count per (channel, path) over all QPs of the link, so that every
 /// gap a receiver sees is a packet that this path lost or delayed.
+///
+/// Packets that may take any path take those that are up in turns, each as often as its weight says
+/// and as evenly as that allows.
 class Transmitter {
  public:
-  explicit Transmitter(uint16_t paths)
-      : paths_(paths), up_(static_cast<uint16_t>((1u << paths) - 1)) {
-    CW_ASSERT(paths >= 1 && paths <= limits::paths_max);
-  }
+  /// `weights` by path, each 1 to path_weight_max; empty: all alike.
+  explicit Transmitter(uint16_t paths, std::span<const uint8_t> weights = {});
 
   uint16_t paths() const { return paths_; }
-  bool is_up(uint16_t path) const { return path < paths_ && (up_ >> path & 1); }
-  void set_up(uint16_t path, bool up) {
-    up_ = static_cast<uint16_t>(up ? up_ | 1u << path : up_ & ~(1u << path));
-  }
-  bool has_path() const { return up_ != 0; }
+  /// One bit for each path that data may take, at least one.
+  void set_up(uint32_t up);
+  bool is_up(uint16_t path) const { return path < paths_ && (up_ >> path & 1) != 0; }
 
-  /// A path for one packet; falls back to any path that is up. There must be one.
+  /// A path for one packet; falls back to any path that is up. `last` is not among those that are
+  /// chosen from, where there is another.
   uint16_t choose(uint16_t choice, uint16_t wanted, uint16_t last) {
     if (choice == CW_CHOOSE_ID && is_up(wanted)) return wanted;
-    uint16_t path = next_up(turn_);
-    if (choice == CW_CHOOSE_NOT_LAST && path == last) path = next_up(after(path));
-    turn_ = after(path);
+    uint16_t path = next();
+    if (choice == CW_CHOOSE_NOT_LAST && has_several_) {
+      while (path == last) path = next();
+    }
     return path;
   }
   Psn take_psn(uint16_t channel, uint16_t path) {
@@ -41,26 +43,25 @@ class Transmitter {
     ++psn;
     return taken;
   }
-  /// A new epoch counts anew, from where the caller likes.
-  void restart_psns(Psn first) {
-    for (auto& row : psns_) row.fill(first);
-  }
+  /// Packets that took the path in this epoch, in 24 bits.
+  uint32_t sent(uint16_t path) const;
+  /// A new epoch counts anew.
+  void restart_psns();
 
  private:
-  // Not by a remainder: a division for each packet takes longer than all else here.
-  uint16_t after(uint16_t path) const {
-    return path + 1 == paths_ ? uint16_t{0} : static_cast<uint16_t>(path + 1);
-  }
-  uint16_t next_up(uint16_t from) const {
-    uint16_t path = from;
-    do {
-      if (up_ >> path & 1) return path;
-      path = after(path);
-    } while (path != from);
-    return 0;
+  // By a table: finding the next one that is up takes longer than all else here.
+  uint16_t next() {
+    const uint8_t path = turns_[turn_];
+    if (++turn_ == turn_count_) turn_ = 0;
+    return path;
   }
 
-  uint16_t paths_, up_, turn_ = 0;
+  uint16_t paths_;
+  uint16_t turn_ = 0, turn_count_ = 0;
+  bool has_several_ = false;
+  uint32_t up_ = 0;
+  std::array<uint8_t, limits::paths_max> weights_{};
+  std::array<uint8_t, limits::paths_max * path_weight_max> turns_{};
   std::array<std::array<Psn, limits::paths_max>, limits::channels_max> psns_{};
 };
 

@@ -30,7 +30,7 @@ LinkControl::LinkControl(const ControlOptions& options, const std::vector<Stream
       drops_(drops),
       exchange_(options.random.fresh()),
       peer_description_(description_bytes_max),
-      sizes_(options.paths, options.probe_interval),
+      health_(options.paths, options.probe_interval),
       hello_due_(now),
       echo_due_(Instant::never()),
       hello_interval_(options.hello_interval_min),
@@ -102,7 +102,14 @@ Duration LinkControl::silence_max() const {
   return has_rtt_ ? options_.dead_time : std::min(options_.dead_time, unconfirmed_time_ + rtt_);
 }
 
+// Who only receives loses no data with a path, and can take its time.
+void LinkControl::judge_paths(Instant now) {
+  const bool has_traffic = now - data_sent_ < std::max(rtt_ * 4, traffic_pause_max);
+  if (is_up_ && health_.judge(has_traffic, now)) events_.on_paths(health_.up(), now);
+}
+
 void LinkControl::on_time(Instant now) {
+  if (health_.judge_due() <= now) judge_paths(now);
   if (dead_due_ > now) return;
   if (!has_rtt_) unconfirmed_time_ = std::min(unconfirmed_time_ * 2, options_.dead_time);
   end_epoch(now);
@@ -146,6 +153,7 @@ void LinkControl::on_hello(const Hello& hello, Instant now) {
   if (hello.control_bytes < control_bytes_first) return;
   peer_control_qpn_ = hello.control_qpn;
   peer_payload_bytes_ = hello.payload_bytes;
+  peer_paths_ = hello.paths;
   // Parts keep their size within an epoch [C-20], and an envelope its room for one [C-9].
   if (!has_hello_) {
     peer_control_bytes_ = hello.control_bytes;
@@ -197,37 +205,42 @@ void LinkControl::come_up(Instant now) {
   const bool is_ready = has_hello_ && is_description_read_ && mismatch_.empty() && has_rtt_;
   if (is_up_ || !is_ready) return;
   is_up_ = true;
-  sizes_.restart(now);
+  health_.restart(std::min(options_.paths, peer_paths_), now);  // [C-57]
+  echo_path_ %= health_.paths();
   hello_due_ = now;
   events_.on_up(peer_addresses_, std::min(options_.payload_bytes, peer_payload_bytes_), now);
 }
 
-/// An echo that comes right after a pause says how long this thread stood still. Where there is
-/// always a pause, one in eight is believed; while the link comes up, all.
+/// The time of an echo that comes right after a pause says how long this thread stood still. Where
+/// there is always a pause, one in eight is believed; while the link comes up, all.
 bool LinkControl::may_have_waited(Instant now) {
   return is_up_ && now - awake_since_ < catching_up && ++echoes_waited_ % 8 != 0;
 }
 
 void LinkControl::on_echo(const Echo& echo, uint16_t path, Instant now) {
-  if (echo.flags != Echo::reply) {
-    if (may_have_waited(now)) return;
+  const bool has_waited = may_have_waited(now);
+  if ((echo.flags & Echo::reply) == 0) {
     // A full row means more questions than a peer has reason to ask.
-    (void)echoes_.try_push({echo.path, path, echo.token, now});
+    (void)echoes_.try_push({echo.path, path, echo.token, now, has_waited});
     return;
   }
-  if (may_have_waited(now)) return;
   // The token was ours, but a pause of the machine may have moved time, and a peer may lie.
   const auto clock = static_cast<uint64_t>(now.ns());
-  if (echo.token > clock || echo.held_ns > clock - echo.token) return;
+  if (echo.token > clock || echo.path >= health_.paths()) return;
+  if (is_up_) {
+    health_.on_answer(echo.path, echo.token, now);
+    judge_paths(now);
+  }
+  if (has_waited || echo.held_ns > clock - echo.token) return;
   const auto sample = Duration::from_ns(static_cast<int64_t>(clock - echo.token - echo.held_ns));
-  if (sample <= Duration() || sample > Duration::from_s(10) || echo.path >= options_.paths) return;
+  if (sample <= Duration() || sample > Duration::from_s(10)) return;
   rtt_ = has_rtt_ ? (rtt_ * 7 + sample) / 8 : sample;
   if (!has_rtt_) {
     has_rtt_ = true;
     unconfirmed_time_ = options_.unconfirmed_time;
     dead_due_ = now + silence_max();
   }
-  sizes_.on_answer(echo.path, echo.token, now);
+  health_.on_rtt(echo.path, sample, now);
   events_.on_rtt(echo.path, sample, now);
   come_up(now);
 }
@@ -239,13 +252,13 @@ Instant LinkControl::offer_due() const {
   if (!exchange_.is_in_force()) return std::min(hello_due_, answer_due_);
   if (!echoes_.is_empty() || wants_parts()) return Instant();
   const Instant due = earliest(hello_due_, answer_due_, echo_due_);
-  return is_up_ ? earliest(due, sizes_.due()) : due;
+  return is_up_ ? earliest(due, health_.long_due()) : due;
 }
 
 EnvelopeKind LinkControl::next_kind(Instant now) const {
   if (answer_due_ <= now) return EnvelopeKind::Answer;
   const bool is_alone = !exchange_.is_in_force() || is_leaving_;
-  if (is_alone || (is_up_ ? sizes_.due() : hello_due_) <= now) return EnvelopeKind::Hello;
+  if (is_alone || (is_up_ ? health_.long_due() : hello_due_) <= now) return EnvelopeKind::Hello;
   return EnvelopeKind::Records;
 }
 
@@ -255,7 +268,7 @@ size_t LinkControl::next_bytes_max(Instant now) const {
 }
 
 std::optional<uint16_t> LinkControl::next_path(Instant now) const {
-  if (next_kind(now) == EnvelopeKind::Hello) return is_up_ ? sizes_.path() : hello_path_;
+  if (next_kind(now) == EnvelopeKind::Hello) return is_up_ ? health_.long_path() : hello_path_;
   if (next_kind(now) == EnvelopeKind::Answer) return std::nullopt;
   if (!echoes_.is_empty()) return echoes_.front().came_by;
   return echo_due_ <= now ? std::optional(echo_path_) : std::nullopt;
@@ -337,17 +350,22 @@ bool LinkControl::offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant
 /// Whoever answers has had a packet of full size by this path.
 bool LinkControl::offer_long_question(EnvelopeWriter& writer, Instant now) {
   Echo question;
-  question.path = sizes_.path();
-  question.token = PathSizes::long_token(now);
+  question.path = health_.long_path();
+  question.token = PathHealth::long_token(now);
   if (!writer.try_add(question)) return false;
-  sizes_.on_asked(now);
+  health_.on_asked(question.path, question.token, now);
   return true;
 }
 
 Duration LinkControl::echo_interval() const {
-  constexpr auto shortest = Duration::from_ms(5), longest = Duration::from_ms(250);
+  constexpr auto shortest = Duration::from_ms(5), turn_min = Duration::from_ms(1);
+  constexpr auto longest = Duration::from_ms(250);
   if (!is_up_) return options_.hello_interval_min;
-  return std::min(std::max(rtt_, shortest) * (int64_t{1} << quiet_echoes_), longest);
+  Duration interval = std::max(rtt_, shortest);
+  // A path that dies is to be found out within four round trips: each is asked once in one.
+  const int64_t turns = health_.paths() == 1 ? 1 : std::max<int64_t>(health_.paths(), 4);
+  interval = std::max(interval / turns, turn_min);
+  return std::min(interval * (int64_t{1} << quiet_echoes_), longest);
 }
 
 // An envelope takes one path, and echoes measure the path they take [C-41].
@@ -359,15 +377,17 @@ bool LinkControl::offer_echoes(EnvelopeWriter& writer, Instant now) {
     reply.flags = Echo::reply;
     reply.path = pending.path;
     reply.token = pending.token;
-    reply.held_ns = static_cast<uint64_t>((now - pending.arrived).ns());
+    reply.held_ns = pending.has_waited ? Echo::held_unknown
+                                       : static_cast<uint64_t>((now - pending.arrived).ns());
     if (!writer.try_add(reply)) return false;
     echoes_.pop();
   }
   if (echo_due_ > now || echo_path_ != path) return true;
   Echo question;
   question.path = echo_path_;
-  question.token = PathSizes::short_token(now);
+  question.token = PathHealth::short_token(now);
   if (!writer.try_add(question)) return false;
+  health_.on_asked(echo_path_, question.token, now);
   if (has_data_ || !is_up_) {
     quiet_echoes_ = 0;
   } else if (quiet_echoes_ < quiet_echoes_max) {
@@ -375,7 +395,7 @@ bool LinkControl::offer_echoes(EnvelopeWriter& writer, Instant now) {
   }
   has_data_ = false;
   echo_due_ = now + echo_interval();
-  echo_path_ = static_cast<uint16_t>((echo_path_ + 1) % options_.paths);
+  echo_path_ = static_cast<uint16_t>((echo_path_ + 1) % health_.paths());
   return true;
 }
 
@@ -394,7 +414,7 @@ void LinkControl::rebase(Duration shift, Instant now) {
   for (Instant* due : {&hello_due_, &echo_due_, &dead_due_}) {
     if (*due != Instant::never()) *due += shift;
   }
-  sizes_.rebase(shift);
+  health_.rebase(shift);
 }
 
 std::string LinkControl::why() const {

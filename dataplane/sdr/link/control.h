@@ -24,7 +24,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/paths.h"
-#include "dataplane/sdr/link/path_sizes.h"
+#include "dataplane/sdr/line/path_health.h"
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/stream_config.h"
 #include "dataplane/wire/control.h"
@@ -61,6 +61,8 @@ class LinkEvents {
   virtual void on_record(const Note& record, Instant now) = 0;
   virtual void on_record(const PathReport& record, Instant now) = 0;
   virtual void on_rtt(uint16_t path, Duration sample, Instant now) = 0;
+  /// Data may take these paths from now on, one bit each.
+  virtual void on_paths(uint32_t up, Instant now) = 0;
 
  protected:
   ~LinkEvents() = default;
@@ -82,11 +84,17 @@ class LinkControl {
   /// Takes the UD payload of a control packet.
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
 
-  /// Ends an epoch that has fallen silent.
+  /// What the peer has counted of our data on a path, of which so many packets have left, in 24
+  /// bits.
+  void on_report(const PathReport& report, uint32_t sent, Instant now) {
+    health_.on_report(report.path, report.received, report.lost, sent, now);
+  }
+
+  /// Ends an epoch that has fallen silent, and judges the paths of one that has not.
   void on_time(Instant now);
   /// Whether the link itself has records to send, and when on_time() and offer() are due.
   bool has_offer(Instant now) const { return offer_due() <= now; }
-  Instant next_due() const { return dead_due_; }
+  Instant next_due() const { return is_up_ ? std::min(dead_due_, health_.judge_due()) : dead_due_; }
   Instant offer_due() const;
   /// Data crosses, either way: while none does, echoes come ever less often, four times a second at
   /// last. Hot.
@@ -95,6 +103,11 @@ class LinkControl {
     if (quiet_echoes_ == 0) return;
     quiet_echoes_ = 0;
     echo_due_ = std::min(echo_due_, now + echo_interval());
+  }
+  /// Of ours. Hot.
+  void on_data_sent(Instant now) {
+    data_sent_ = now;
+    on_data(now);
   }
 
   // One envelope is made of these, in this order and at one instant.
@@ -115,7 +128,8 @@ class LinkControl {
 
   bool is_up() const { return is_up_; }
   bool is_in_force() const { return exchange_.is_in_force(); }
-  const PathSizes& sizes() const { return sizes_; }
+  /// Of the paths that both ends have, once the link is up.
+  const PathHealth& health() const { return health_; }
   uint32_t control_qpn() const { return peer_control_qpn_; }
   const MacKey& key() const { return options_.key; }
   /// What is missing until the link is up, for a person; empty when it is.
@@ -125,11 +139,13 @@ class LinkControl {
   static constexpr size_t part_bytes_max = 960;
   static constexpr size_t description_bytes_max = part_bytes_max * description_parts_max;
   static constexpr size_t echoes_max = 64;
-  static constexpr uint8_t quiet_echoes_max = 6;
+  static constexpr uint8_t quiet_echoes_max = 8;
   static constexpr uint16_t control_bytes_first = 256;           // before the peer's hello [C-9]
   static constexpr Duration catching_up = Duration::from_ms(1);  // with what waited meanwhile
   static constexpr Duration answer_interval = Duration::from_ms(10);  // [C-27]
   static constexpr uint8_t goodbyes_max = 3;
+  /// And four round trips: so long without data of ours, and none is sent.
+  static constexpr Duration traffic_pause_max = Duration::from_ms(100);
   static constexpr size_t answered_max = 64;
 
   struct PendingEcho {
@@ -137,12 +153,14 @@ class LinkControl {
     uint16_t came_by = 0;  // as it is called here
     uint64_t token = 0;
     Instant arrived;
+    bool has_waited = false;  // nobody knows how long
   };
 
   void read_records(const Envelope& envelope, uint16_t path, Instant now);
   void on_stranger(const Envelope& envelope, Instant now);
   void begin_epoch(Instant now);
   void end_epoch(Instant now);
+  void judge_paths(Instant now);
   void on_hello(const Hello& hello, Instant now);
   void on_description(const Description& part, Instant now);
   bool may_have_waited(Instant now);
@@ -202,6 +220,7 @@ class LinkControl {
   uint32_t peer_control_qpn_ = control_qpn_default;
   uint32_t peer_payload_bytes_ = 0;
   uint16_t peer_control_bytes_ = control_bytes_first;
+  uint16_t peer_paths_ = 1;
   std::vector<uint8_t> peer_description_;
   uint32_t peer_parts_ = 0, peer_part_bytes_ = 0, peer_parts_received_ = 0;
   size_t peer_description_bytes_ = 0;
@@ -211,7 +230,7 @@ class LinkControl {
   std::string mismatch_;  // the first one found; empty: both ends agree
   std::string parting_;   // how the last epoch ended
 
-  PathSizes sizes_;
+  PathHealth health_;
   Instant hello_due_, echo_due_;
   Instant dead_due_ = Instant::never();
   Duration hello_interval_, unconfirmed_time_;
@@ -219,6 +238,7 @@ class LinkControl {
   Instant awake_since_;  // the end of the last pause
   uint32_t echoes_waited_ = 0;
   uint16_t echo_path_ = 0, hello_path_ = 0;
+  Instant data_sent_;
   bool has_data_ = false;     // since the last question
   uint8_t quiet_echoes_ = 0;  // questions in a row without any, as far as they count
   Ring<PendingEcho> echoes_{echoes_max};

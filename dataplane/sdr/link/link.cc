@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/policy_needs.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
 
@@ -10,10 +11,6 @@ namespace cw::sdr {
 namespace {
 
 constexpr uint8_t ecn_congestion = 3;
-
-uint32_t wire_bytes(uint32_t payload) {
-  return static_cast<uint32_t>(slot_write_header_bytes + payload);
-}
 
 }  // namespace
 
@@ -44,6 +41,7 @@ Link::Link(const LinkOptions& options, Port& port, PacketStock& stock, CodeDesk&
       quota_(options.quota),
       line_({.peer = options.peer,
              .paths = options.control.paths,
+             .path_weights = options.path_weights,
              .payload_bytes = options.control.payload_bytes,
              .pacer = options.pacer,
              .rate_control = options.rate_control},
@@ -52,27 +50,6 @@ Link::Link(const LinkOptions& options, Port& port, PacketStock& stock, CodeDesk&
       control_(options.control, stream_configs_, *this, counters, drops, now),
       payload_bytes_(options.control.payload_bytes),
       link_told_(now) {}
-
-cw_env Link::env_of(const QpOptions& qp, cw_role role) const {
-  cw_env env{};
-  env.size = sizeof(env);
-  env.role = role;
-  env.peers = 1;
-  env.messages = qp.stream.messages;
-  env.data_slots_max = qp.stream.data_slots_max;
-  env.repair_slots_max = qp.stream.repair_slots_max;
-  env.chunk_slots = qp.stream.chunk_slots;
-  env.rows = qp.stream.rows;
-  env.k = qp.stream.k;
-  env.m_cap = qp.stream.m_cap;
-  env.codecs = qp.stream.codec_count();
-  env.paths = watch_.paths();
-  env.note_bytes_max = note_bytes_for(payload_bytes_);
-  env.payload_bytes = payload_bytes_;
-  env.slot_wire_bytes = wire_bytes(payload_bytes_);
-  env.rate_bps = line_.rate().bps();
-  return env;
-}
 
 Result<void> Link::check_qp(const QpOptions& qp) const {
   if (const auto checked = check(qp.stream); !checked) return checked;
@@ -96,9 +73,11 @@ Result<void> Link::check_qp(const QpOptions& qp) const {
   return {};
 }
 
-Result<std::unique_ptr<PolicyHost>> Link::make_host(const QpOptions& qp, cw_role role,
+Result<std::unique_ptr<PolicyHost>> Link::make_host(const PolicyChoice& policy,
+                                                    const StreamConfig& stream, cw_role role,
                                                     Instant now) const {
-  return PolicyHost::make(qp.policy, fallback_, env_of(qp, role), quota_, now);
+  const cw_env env = env_of(stream, {.rate = line_.rate(), .paths = watch_.paths()}, role);
+  return PolicyHost::make(policy, fallback_, env, quota_, now);
 }
 
 Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
@@ -107,7 +86,7 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   made.config.payload_bytes = payload_bytes_;
   if (const auto reserved = desk_.reserve(made.config); !reserved) return reserved;
   if (qp.send_enable) {
-    auto host = make_host(qp, CW_SOURCE, now);
+    auto host = make_host(qp.policy, made.config, CW_SOURCE, now);
     if (!host) return std::unexpected(host.error());
     SendOptions send = qp.send;
     send.external_payload = port_.facts().external_payload;
@@ -115,7 +94,7 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
                                              line_.transmitter(), counters_);
   }
   if (qp.recv_enable) {
-    auto host = make_host(qp, CW_SINK, now);
+    auto host = make_host(qp.policy, made.config, CW_SINK, now);
     if (!host) return std::unexpected(host.error());
     made.recv =
         std::make_unique<RecvStream>(made.config, std::move(*host), desk_, counters_, drops_);
@@ -285,7 +264,7 @@ void Link::rebase(Duration shift, Instant now) {
 
 size_t Link::collect(std::span<Packet*> out, Instant now) {
   const Line::Collected collected = line_.collect(out, now);
-  if (collected.slots > 0) control_.on_data(now);
+  if (collected.slots > 0) control_.on_data_sent(now);
   return collected.packets;
 }
 

@@ -59,8 +59,10 @@ class Link final : private LinkEvents {
   /// How long what is queued takes at that rate.
   Duration backlog(Instant now) const { return line_.pacer().backlog(now); }
   PathState path_state(uint16_t path, Instant now) const { return watch_.state(path, now); }
-  /// Bit p: path p does not carry packets of full size.
-  uint32_t too_small_paths() const { return control_.sizes().too_small(); }
+  /// Whether path p carries packets, and what is known of how it does while the link is up.
+  const PathHealth& path_health() const { return control_.health(); }
+  /// The share of what leaves by the path that does not arrive there, as the peer says.
+  Share path_loss_there(uint16_t path, Instant now) const { return watch_.loss_there(path, now); }
   /// Whether more waits for a stream of the link than may do so for long: then a queue on the way
   /// is not drained at the cost of what would be dropped here.
   void set_pressed(bool is_pressed) { line_.on_pressure(is_pressed); }
@@ -107,9 +109,9 @@ class Link final : private LinkEvents {
   Link(const LinkOptions& options, Port& port, PacketStock& stock, CodeDesk& desk,
        Counters& counters, Drops& drops, Instant now);
   Result<void> check_qp(const QpOptions& qp) const;
-  Result<std::unique_ptr<PolicyHost>> make_host(const QpOptions& qp, cw_role role,
+  Result<std::unique_ptr<PolicyHost>> make_host(const PolicyChoice& policy,
+                                                const StreamConfig& stream, cw_role role,
                                                 Instant now) const;
-  cw_env env_of(const QpOptions& qp, cw_role role) const;
 
   // LinkEvents
   void on_epoch(std::vector<StreamAddress>& addresses, Instant now) override;
@@ -125,12 +127,12 @@ class Link final : private LinkEvents {
   void on_record(const Note& record, Instant now) override;
   void on_record(const PathReport& record, Instant now) override;
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
+  void on_paths(uint32_t up, Instant now) override;
 
   StreamAddress make_address(size_t qp, uint32_t& qpn);
   void watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts, const Target& target,
              uint16_t path, Instant now);
   bool tell_lost(Instant now);
-  void avoid_small_paths();
   void tell_link(Instant now);
   cw_fact_link link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const;
 

@@ -63,7 +63,7 @@ StreamAddress Link::make_address(size_t qp, uint32_t& qpn) {
 
 void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes, Instant now) {
   payload_bytes_ = payload_bytes;
-  avoid_small_paths();
+  line_.transmitter().set_up(control_.health().up());
   line_.come_up(payload_bytes);
   tell_link(now);
   for (size_t i = 0; i < qps_.size(); ++i) {
@@ -109,35 +109,33 @@ void Link::on_record(const Note& record, Instant now) {
 void Link::on_record(const PathReport& record, Instant now) {
   if (const auto sums = watch_.on_report(record, now)) {
     line_.on_report(sums->arrived, sums->lost, now);
+    control_.on_report(record, line_.transmitter().sent(record.path), now);
   }
 }
 
 void Link::on_rtt(uint16_t path, Duration sample, Instant now) {
-  avoid_small_paths();
   watch_.on_rtt(path, sample, now);
   line_.on_rtt(path, sample, now);
   // At most once per RTT; the first sample comes before the streams start.
   if (control_.is_up() && now - link_told_ >= sample) tell_link(now);
 }
 
-/// Data takes the paths that carry it, unless none does.
-void Link::avoid_small_paths() {
-  const uint32_t small = too_small_paths();
-  const bool is_any_fit = small != (uint32_t{1} << watch_.paths()) - 1;
-  for (uint16_t path = 0; path < watch_.paths(); ++path) {
-    line_.transmitter().set_up(path, !is_any_fit || (small >> path & 1) == 0);
-  }
+void Link::on_paths(uint32_t up, Instant now) {
+  line_.transmitter().set_up(up);
+  tell_link(now);
 }
 
 cw_fact_link Link::link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const {
   Duration rtt;
-  for (uint16_t path = 0; path < watch_.paths(); ++path) {
+  const uint16_t paths = control_.health().paths();
+  for (uint16_t path = 0; path < paths; ++path) {
     facts[path] = watch_.facts(path, is_source, now);
     facts[path].mtu = payload_bytes_;
     facts[path].is_up = line_.transmitter().is_up(path);
+    if (!facts[path].is_up) continue;
     rtt = std::max(rtt, Duration::from_ns(facts[path].rtt_smooth_ns));
   }
-  return {.paths = watch_.paths(),
+  return {.paths = paths,
           .reserved = 0,
           .rate_bps = line_.rate().bps(),
           .rtt_ns = std::max<int64_t>(rtt.ns(), 1),
@@ -237,12 +235,15 @@ bool Link::offer_notes(EnvelopeWriter& writer, Qp& qp) {
 
 bool Link::offer_path_reports(EnvelopeWriter& writer, Instant now) {
   if (reports_due_ > now) return true;
-  for (; reported_paths_ < watch_.paths(); ++reported_paths_) {
-    if (!writer.try_add(watch_.report(reported_paths_, now))) return false;
+  Duration rtt;
+  for (uint16_t path = 0; path < control_.health().paths(); ++path) {
+    rtt = std::max(rtt, watch_.state(path, now).rtt_smoothed);
+    if (path < reported_paths_) continue;
+    if (!writer.try_add(watch_.report(path, now))) return false;
+    ++reported_paths_;
   }
   reported_paths_ = 0;
   // Again when something has arrived, at most once per RTT.
-  const Duration rtt = watch_.state(0, now).rtt_smoothed;
   reports_due_ =
       has_arrivals_since_report_ ? now + std::max(rtt, report_interval_min) : Instant::never();
   has_arrivals_since_report_ = false;

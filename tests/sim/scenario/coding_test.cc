@@ -53,7 +53,9 @@ TEST(Coding, a_lost_description_costs_a_quarter_of_a_round_trip) {
   EXPECT_EQ(ours.report.resent_packets, 0u);
   uint64_t late = 0;
   for (const Duration time : ours.report.completion_times) late += time.ms() > 25 * 1.6;
-  EXPECT_EQ(late, 0u);  // two lost in a row cost half of one, and 26 ms is the least
+  // Two lost in a row cost half of one, 26 ms is the least, and 9e-4 of 300 messages meet that. Did
+  // one cost as much, it would be nine.
+  EXPECT_LE(late, 2u);
 }
 
 }  // namespace

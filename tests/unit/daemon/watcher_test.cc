@@ -126,6 +126,30 @@ TEST_F(Watching, says_once_that_a_path_has_become_too_small_and_once_that_it_fit
   EXPECT_TRUE(watcher_.alarms().empty());
 }
 
+TEST_F(Watching, says_once_that_a_path_is_down_and_once_that_it_is_up) {
+  set_up(20_ms);
+  state_.peers[0].paths.resize(3);
+  after(0_ms);
+  state_.peers[0].down_paths = 1 << 2;
+  const std::string told = after(200_ms);
+  EXPECT_TRUE(told.starts_with("warning path_down peer=north path=2 meaning=\"questions on it "))
+      << told;
+  EXPECT_EQ(after(1_s), "");
+  ASSERT_EQ(watcher_.alarms().size(), 1u);
+  EXPECT_TRUE(watcher_.alarms()[0].starts_with("path 2 to north: questions on it find no answer"))
+      << watcher_.alarms()[0];
+  // It answers again, but only short ones.
+  state_.peers[0].too_small_paths = 1 << 2;
+  EXPECT_TRUE(after(200_ms).starts_with("warning path_too_small peer=north path=2"));
+  state_.peers[0].down_paths = state_.peers[0].too_small_paths = 0;
+  EXPECT_EQ(after(200_ms), "info path_fits peer=north path=2\n");
+  state_.peers[0].down_paths = 1;
+  after(200_ms);
+  state_.peers[0].down_paths = 0;
+  EXPECT_EQ(after(200_ms), "info path_up peer=north path=0\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
 TEST_F(Watching, says_once_that_the_interface_has_become_too_small) {
   set_up(20_ms);
   after(0_ms);

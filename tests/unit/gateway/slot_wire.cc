@@ -3,10 +3,10 @@
 #include <span>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/policy_needs.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/codec/codecs.h"
 #include "policies/policies.h"
-#include "tests/unit/gateway/policy_env.h"
 
 namespace cw::gateway::test {
 namespace {
@@ -39,7 +39,8 @@ SlotWire::SlotWire(const Shape& shape)
       port_(network_.add_port()),
       stock_(port_) {
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
-  auto host = sdr::PolicyHost::make(choice, choice, env_of(config_, CW_SOURCE), {}, Instant());
+  auto host =
+      sdr::PolicyHost::make(choice, choice, sdr::env_of(config_, {}, CW_SOURCE), {}, Instant());
   CW_ASSERT(host);
   sdr::SendStream::Options options;
   options.slot_by_slot = true;

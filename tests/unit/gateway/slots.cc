@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/policy_needs.h"
 #include "dataplane/wire/checksum.h"
 #include "policies/policies.h"
-#include "tests/unit/gateway/policy_env.h"
 
 namespace cw::gateway::test {
 ByteRow ip_packet(Prng& random, size_t bytes, uint8_t ecn) {
@@ -83,7 +83,8 @@ SlotStream::SlotStream(const SlotReaderOptions& options, MessageSeq first_seq) {
   address_.repair_key = 2;
   address_.data_window_bytes = options.message_bytes();
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
-  auto host = sdr::PolicyHost::make(choice, choice, env_of(config_, CW_SINK), {}, Instant());
+  auto host =
+      sdr::PolicyHost::make(choice, choice, sdr::env_of(config_, {}, CW_SINK), {}, Instant());
   CW_ASSERT(host);
   stream_ = std::make_unique<sdr::RecvStream>(config_, std::move(*host), desk_, counters_, drops_);
   start();

@@ -147,6 +147,11 @@ TEST(GatewayFile, names_what_is_wrong_with_the_wan) {
        "\"net_memif0,role=client\""},
       {"[wan]", "[wan]\ndevice = 'net_null0'", "",
        "f:6:10: wan.device is of wan.port \"dpdk\", and wan.port is \"udp\""},
+      {"[wan]", "[wan]\npaths = 3\npath_weights = [2, 1]", "",
+       "f:7:16: wan.path_weights has 2 numbers and wan.paths is 3; write one for each path, or "
+       "leave it out"},
+      {"[wan]", "[wan]\npaths = 2\npath_weights = [17, 1]", "",
+       "f:7:17: wan.path_weights is 17; 1 to 16 is accepted"},
       {"[wan]", "[wan]\nudp_port = 65530\npaths = 8", "",
        "f:7:9: wan.udp_port 65530 leaves no room for wan.paths 8: the last port is 65535"},
       {"[wan]", "[wan]\noverhead_limit = '120 %'", "",
