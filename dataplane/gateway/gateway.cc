@@ -8,12 +8,18 @@ namespace cw::gateway {
 namespace {
 
 constexpr uint32_t no_lane = UINT32_MAX;
+constexpr uint8_t no_row = UINT8_MAX;
 
 sdr::Link* find_link(sdr::Endpoint& wan, uint16_t peer) {
   for (const auto& link : wan.links()) {
     if (link->peer() == peer) return link.get();
   }
   return nullptr;
+}
+
+size_t place_of(const sdr::Endpoint& wan, const sdr::Link& link) {
+  const auto is_it = [&](const auto& each) { return each.get() == &link; };
+  return static_cast<size_t>(std::ranges::find_if(wan.links(), is_it) - wan.links().begin());
 }
 
 SlotReaderOptions reader_options(const ClassOptions& options, const sdr::StreamConfig& config) {
@@ -44,18 +50,21 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
   const size_t frames_max = std::max<size_t>(lane_count, 1) * InboundOptions{}.frames_max;
   std::unique_ptr<Gateway> gateway(
       new Gateway(options, std::move(*ingress), release_rate, frames_max, lan, counters, drops));
+  gateway->links_ = &wan.activity();
+  gateway->row_of_link_.fill(no_row);
   for (const PeerRoutes& each : options.peers) {
     sdr::Link* link = find_link(wan, each.peer);
     if (link == nullptr) return failure("peer \"" + each.name + "\" is not one of the WAN's");
     gateway->first_lanes_.resize(std::max<size_t>(gateway->first_lanes_.size(), each.peer + 1u),
                                  no_lane);
     gateway->first_lanes_[each.peer] = static_cast<uint32_t>(gateway->lanes_.size());
+    gateway->row_of_link_[place_of(wan, *link)] = static_cast<uint8_t>(gateway->rows_.add());
     for (size_t i = 0; i < options.classes.size(); ++i) {
       const auto added = gateway->add_lane(options.classes[i], static_cast<uint16_t>(i), *link);
       if (!added) return std::unexpected(added.error());
     }
   }
-  gateway->refresh(now);
+  gateway->refresh_due_ = now;
   return gateway;
 }
 
@@ -153,6 +162,7 @@ std::span<Gateway::Offer> Gateway::admit(std::span<Packet* const> packets, Insta
 
 void Gateway::offer_row(std::span<const Offer> row, Instant now) {
   Lane& lane = lane_of(row.front().how);
+  rows_.wake(static_cast<size_t>(&lane - lanes_.data()) / class_count_);
   follow_epoch(lane, now);
   lane.has_sent = true;
   for (const Offer& offer : row) {
@@ -191,38 +201,64 @@ void Gateway::follow_epoch(Lane& lane, Instant now) {
   lane.out->restart(now);
 }
 
+/// What has happened to a link may be news to its lanes.
+void Gateway::follow_links() {
+  Activity::for_each(links_->awake(), [this](size_t link) {
+    if (row_of_link_[link] != no_row) rows_.wake(row_of_link_[link]);
+  });
+}
+
 bool Gateway::on_time(Instant now) {
   bool was_due = false;
-  for (Lane& lane : lanes_) {
-    follow_epoch(lane, now);
-    lane.out->send_waiting(now);
-    if (lane.is_open && lane.out->next_due() <= now) lane.out->on_time(now);
-    // Also where nothing came in this turn: what the end of an epoch took is counted with it.
-    lane.out->end_turn(now);
-    was_due |= std::exchange(lane.has_sent, false);
-    was_due |= lane.in->on_time(now);
-  }
-  if (refresh_due_ <= now) refresh(now);
+  follow_links();
+  rows_.begin_turn(now);
+  const bool is_due = refresh_due_ <= now;
+  if (is_due) refresh_due_ = now + refresh_interval;
+  // Who wakes up has a rate of long ago.
+  Activity::for_each(is_due ? rows_.awake() : rows_.awake() & ~rows_awake_,
+                     [&](size_t row) { refresh_row(row); });
+  rows_awake_ = rows_.awake();
+  rows_.for_awake([&](size_t index) {
+    for (Lane& lane : row(index)) was_due |= turn_lane(lane, now);
+    if (!rows_.may_sleep(index) || !may_sleep(index)) return;
+    Instant due = Instant::never();
+    for (const Lane& lane : row(index)) due = std::min(due, next_due(lane));
+    if (due <= now) return;
+    refresh_row(index);
+    rows_.rest_until(index, due);
+  });
   return was_due;
+}
+
+bool Gateway::turn_lane(Lane& lane, Instant now) {
+  follow_epoch(lane, now);
+  lane.out->send_waiting(now);
+  if (lane.is_open && lane.out->next_due() <= now) lane.out->on_time(now);
+  // Also where nothing came in this turn: what the end of an epoch took is counted with it.
+  lane.out->end_turn(now);
+  const bool has_sent = std::exchange(lane.has_sent, false);
+  return lane.in->on_time(now) || has_sent;
+}
+
+/// Nothing of it waits for anybody else: for the line, or for the hosts' side.
+bool Gateway::may_sleep(size_t index) const {
+  return std::ranges::all_of(row(index), [](const Lane& lane) {
+    return (!lane.is_open || lane.out->is_idle()) && lane.in->frames_lent() == 0;
+  });
 }
 
 // What a class may count on follows from who else has something to send, and the patience for a
 // silent stream from the way to its peer.
-void Gateway::refresh(Instant now) {
-  refresh_due_ = now + refresh_interval;
-  for (Lane& lane : lanes_) {
-    lane.out->set_rate(share_of(lane), lane.link->rate());
-    const Duration rtt = lane.link->path_state(0, now).rtt_smoothed;
-    if (rtt > Duration()) lane.out->set_rtt(rtt);
+void Gateway::refresh_row(size_t index) {
+  const std::span<Lane> lanes = row(index);
+  sdr::Link& link = *lanes.front().link;
+  bool is_pressed = false;
+  for (Lane& lane : lanes) {
+    lane.out->set_rate(share_of(lane), link.rate());
+    if (const Duration rtt = link.rtt(); rtt > Duration()) lane.out->set_rtt(rtt);
+    is_pressed |= lane.out->is_pressed();
   }
-  // The lanes of a peer lie in a row.
-  for (size_t first = 0; first < lanes_.size(); first += class_count_) {
-    const auto of_link = std::span(lanes_).subspan(first, class_count_);
-    const bool is_pressed =
-        std::ranges::any_of(of_link, &SendLane::is_pressed,
-                            [](const Lane& lane) -> const SendLane& { return *lane.out; });
-    of_link.front().link->set_pressed(is_pressed);
-  }
+  link.set_pressed(is_pressed);
 }
 
 Rate Gateway::share_of(const Lane& lane) const {
@@ -235,15 +271,20 @@ Rate Gateway::share_of(const Lane& lane) const {
   return Rate::from_bps(lane.link->rate().bps() / weights * lane.weight);
 }
 
+Instant Gateway::next_due(const Lane& lane) const {
+  Instant due = lane.in->next_due();
+  if (!lane.is_open) return due;
+  if (lane.out->is_hungry()) return Instant();
+  if (!lane.out->is_idle()) due = std::min(due, refresh_due_);
+  return std::min(due, lane.out->next_due());
+}
+
 Instant Gateway::next_wakeup() const {
   if (!replies_.is_empty()) return Instant();
-  Instant next = release_.next_due();
-  for (const Lane& lane : lanes_) {
-    next = std::min(next, lane.in->next_due());
-    if (lane.is_open) next = std::min(next, lane.out->next_due());
-    if (lane.is_open && !lane.out->is_idle()) next = std::min(next, refresh_due_);
-    if (lane.is_open && lane.out->is_hungry()) return Instant();
-  }
+  Instant next = std::min(release_.next_due(), rows_.next_due());
+  rows_.for_awake([&](size_t index) {
+    for (const Lane& lane : row(index)) next = std::min(next, next_due(lane));
+  });
   return next;
 }
 
@@ -253,15 +294,19 @@ void Gateway::on_gap(Duration gap, Instant now) {
     lane.in->rebase(gap);
   }
   release_.rebase(gap);
+  rows_.wake_all();
 }
 
 // ---- to the LAN ----
 
 size_t Gateway::collect(std::span<Packet*> out, Instant now) {
   // The WAN side has had its time since on_time(), and rows may have been rebuilt in it.
-  for (Lane& lane : lanes_) {
-    if (lane.in->has_news()) lane.in->take_news(now);
-  }
+  follow_links();
+  rows_.for_awake([&](size_t index) {
+    for (Lane& lane : row(index)) {
+      if (lane.in->has_news()) lane.in->take_news(now);
+    }
+  });
   size_t count = 0;
   while (count < out.size() && !replies_.is_empty()) out[count++] = replies_.pop();
   return count + release_.collect(out.subspan(count), now);

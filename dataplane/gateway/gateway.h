@@ -18,6 +18,7 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/ring.h"
+#include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/station.h"
 #include "dataplane/gateway/icmp.h"
@@ -88,12 +89,22 @@ class Gateway final : public Station {
           Port& lan, Counters& counters, Drops& drops);
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
+  void follow_links();
+  bool turn_lane(Lane& lane, Instant now);
+  void refresh_row(size_t row);
+  bool may_sleep(size_t row) const;
+  Instant next_due(const Lane& lane) const;
+  std::span<Lane> row(size_t index) {
+    return std::span(lanes_).subspan(index * class_count_, class_count_);
+  }
+  std::span<const Lane> row(size_t index) const {
+    return std::span(lanes_).subspan(index * class_count_, class_count_);
+  }
   void take(std::span<Packet* const> packets, Instant now);
   std::span<Offer> admit(std::span<Packet* const> packets, Instant now);
   void offer_row(std::span<const Offer> row, Instant now);
   void refuse(DropReason reason, std::span<const uint8_t> packet, Instant now);
   void follow_epoch(Lane& lane, Instant now);
-  void refresh(Instant now);
   Rate share_of(const Lane& lane) const;
 
   Ingress ingress_;
@@ -104,8 +115,12 @@ class Gateway final : public Station {
   Drops& drops_;
   uint32_t lan_mtu_;
   size_t class_count_;
-  std::vector<Lane> lanes_;            // by peer, then class
+  std::vector<Lane> lanes_;            // by peer, then class: a row of lanes for each peer
   std::vector<uint32_t> first_lanes_;  // by peer number
+  const Activity* links_ = nullptr;    // of the WAN's links
+  std::array<uint8_t, Activity::members_max> row_of_link_{};
+  Activity rows_;
+  uint64_t rows_awake_ = 0;  // in the turn before
   std::array<Offer, limits::burst_packets_max> offers_;
   Ring<Packet*> replies_;  // of ours, to hosts
   Instant refresh_due_;

@@ -1,6 +1,7 @@
 #include "dataplane/sdr/endpoint.h"
 
 #include <algorithm>
+#include <string>
 
 #include "dataplane/wire/roce_inline.h"
 
@@ -26,16 +27,22 @@ Endpoint::Endpoint(Port& port, Counters& counters, Drops& drops, const CodingOpt
     : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {}
 
 Result<Link*> Endpoint::add_link(const LinkOptions& options, Instant now) {
+  if (links_.size() == Activity::members_max) {
+    return failure("a link is one too many: there are " + std::to_string(Activity::members_max) +
+                   " at most");
+  }
   auto link = Link::make(options, port_, stock_, desk_, counters_, drops_, now);
   if (!link) return std::unexpected(link.error());
   if (by_number_.size() <= options.peer) by_number_.resize(options.peer + size_t{1});
   by_number_[options.peer] = link->get();
   links_.push_back(std::move(*link));
+  links_.back()->set_wake(activity_.wake_of(activity_.add()));
   return links_.back().get();
 }
 
 void Endpoint::on_gap(Duration gap, Instant now) {
   for (const auto& link : links_) link->rebase(gap, now);
+  activity_.wake_all();
 }
 
 Link* Endpoint::link_of(const Packet& packet) const {
@@ -54,7 +61,7 @@ void Endpoint::on_rx(std::span<Packet* const> packets, Instant now) {
     }
     on_packet(*packets[i], now);
   }
-  for (const auto& link : links_) link->flush_arrivals(now);
+  activity_.for_awake([&](size_t i) { links_[i]->flush_arrivals(now); });
   port_.give_back(packets);
 }
 
@@ -85,18 +92,27 @@ void Endpoint::on_other(Link& link, const Packet& packet, Instant now) {
 bool Endpoint::on_time(Instant now) {
   desk_.begin_turn();
   bool has_worked = desk_.poll();
-  for (const auto& link : links_) has_worked |= link->on_time(now);
+  activity_.begin_turn(now);
+  activity_.for_awake([&](size_t i) {
+    const bool was_due = links_[i]->on_time(now);
+    has_worked |= was_due;
+    // Who waits for the desk is told nothing when there is room at it.
+    if (was_due || !activity_.may_sleep(i) || desk_.is_busy()) return;
+    const Instant due = links_[i]->next_wakeup();
+    if (due > now) activity_.rest_until(i, due);
+  });
   return has_worked;
 }
 
 size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
   size_t filled = 0;
-  const auto next = [this](size_t place) { return place + 1 < links_.size() ? place + 1 : 0; };
-  size_t place = first_;
-  for (size_t i = 0; i < links_.size() && filled < out.size(); ++i, place = next(place)) {
-    filled += links_[place]->collect(out.subspan(filled), now);
-  }
-  first_ = next(first_);
+  const auto collect_of = [&](size_t i) {
+    if (filled < out.size()) filled += links_[i]->collect(out.subspan(filled), now);
+  };
+  const uint64_t awake = activity_.awake(), first = awake >> first_ << first_;
+  Activity::for_each(first, collect_of);
+  Activity::for_each(awake ^ first, collect_of);
+  first_ = first_ + 1 < links_.size() ? first_ + 1 : 0;
   if (filled == 0) {
     stock_.rest();
   } else {
@@ -107,8 +123,8 @@ size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
 
 Instant Endpoint::next_wakeup() const {
   if (desk_.is_busy()) return Instant();
-  Instant due = Instant::never();
-  for (const auto& link : links_) due = std::min(due, link->next_wakeup());
+  Instant due = activity_.next_due();
+  activity_.for_awake([&](size_t i) { due = std::min(due, links_[i]->next_wakeup()); });
   return due;
 }
 

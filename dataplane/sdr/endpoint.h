@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/station.h"
 #include "dataplane/sdr/link/link.h"
@@ -33,6 +34,8 @@ class Endpoint final : public Station {
   Instant next_wakeup() const override;
 
   std::span<const std::unique_ptr<Link>> links() const { return links_; }
+  /// Which of them something has happened to, by their order.
+  const Activity& activity() const { return activity_; }
   const CodeDesk& desk() const { return desk_; }
   const PacketStock& stock() const { return stock_; }
 
@@ -46,6 +49,7 @@ class Endpoint final : public Station {
   Drops& drops_;
   CodeDesk desk_;
   PacketStock stock_;
+  Activity activity_;  // of the links
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> by_number_;  // the port's number for a peer -> its link
   size_t first_ = 0;              // who is asked first for packets

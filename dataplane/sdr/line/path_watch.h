@@ -63,6 +63,7 @@ class PathWatch {
   std::optional<Sums> on_report(const PathReport& record, Instant now);
   /// What is to be told of a path to the peer.
   PathReport report(uint16_t path, Instant now) const;
+  Duration rtt(uint16_t path) const { return paths_[path].rtt().smoothed(); }
   PathState state(uint16_t path, Instant now) const { return paths_[path].report(now); }
   /// Of our packets there, as the peer says.
   Share loss_there(uint16_t path, Instant now) const { return peer_losses_[path].loss(now); }

@@ -105,6 +105,8 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
       targets_.push_back({made.recv.get(), index, channel, generation});
     }
   }
+  if (made.send) made.send->set_wake(wake_);
+  if (made.recv) made.recv->set_wake(wake_);
   watch_.add_channels(made.config.channels);
   if (made.send) line_.add(*made.send, qp.weight);
   stream_configs_.push_back(made.config);
@@ -118,6 +120,14 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
 }
 
 Link::~Link() = default;
+
+void Link::set_wake(Activity::Wake wake) {
+  wake_ = wake;
+  for (Qp& qp : qps_) {
+    if (qp.send) qp.send->set_wake(wake);
+    if (qp.recv) qp.recv->set_wake(wake);
+  }
+}
 
 Source Link::source(uint16_t qp) {
   SendStream* const stream = send_stream(qp);
@@ -158,6 +168,7 @@ void Link::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
   const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
   if (stream->has_key(slot.key)) watch(slot, parts, target, path, now);
   has_arrivals_ = true;
+  wake_();
   stream->on_slot({.slot = slot,
                    .parts = parts,
                    .payload = payload,

@@ -13,8 +13,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/port.h"
 #include "dataplane/sdr/line/line.h"
@@ -47,7 +49,10 @@ class Link final : private LinkEvents {
   /// What is missing until it is up, for a person; empty when it is.
   std::string why() const { return control_.why(); }
   /// Ends the epoch at once, and tells the peer; the link stays down.
-  void leave(Instant now) { control_.leave(now); }
+  void leave(Instant now) {
+    wake_();
+    control_.leave(now);
+  }
   /// False for a QP that is not configured, or not for this direction.
   Source source(uint16_t qp);
   Sink sink(uint16_t qp);
@@ -58,6 +63,8 @@ class Link final : private LinkEvents {
   Rate rate() const { return line_.rate(); }
   /// How long what is queued takes at that rate.
   Duration backlog(Instant now) const { return line_.pacer().backlog(now); }
+  /// The longest of the paths that data takes; zero before the first answer.
+  Duration rtt() const;
   PathState path_state(uint16_t path, Instant now) const { return watch_.state(path, now); }
   /// Whether path p carries packets, and what is known of how it does while the link is up.
   const PathHealth& path_health() const { return control_.health(); }
@@ -65,14 +72,24 @@ class Link final : private LinkEvents {
   Share path_loss_there(uint16_t path, Instant now) const { return watch_.loss_there(path, now); }
   /// Whether more waits for a stream of the link than may do so for long: then a queue on the way
   /// is not drained at the cost of what would be dropped here.
-  void set_pressed(bool is_pressed) { line_.on_pressure(is_pressed); }
+  void set_pressed(bool is_pressed) {
+    if (std::exchange(is_pressed_, is_pressed) == is_pressed) return;
+    wake_();
+    line_.on_pressure(is_pressed);
+  }
   /// The rate that the link is configured for.
-  void set_rate(Rate rate) { line_.set_rate(rate); }
+  void set_rate(Rate rate) {
+    wake_();
+    line_.set_rate(rate);
+  }
 
   // ---- for the endpoint ----
+  /// Called whenever something happens to the link that its own timers do not know of.
+  void set_wake(Activity::Wake wake);
   /// `packet` is what it came in.
   void on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& packet, Instant now);
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
+    wake_();
     control_.on_control(bytes, path, now);
   }
   /// After the last packet of a burst: the streams tell their policies.
@@ -85,6 +102,8 @@ class Link final : private LinkEvents {
   void rebase(Duration shift, Instant now);
 
   // ---- behind the doors, for tests ----
+  /// Who reaches for what is there has the link look at it in the next turn.
+  void wake() const { wake_(); }
   /// Null as above.
   SendStream* send_stream(uint16_t qp);
   RecvStream* recv_stream(uint16_t qp);
@@ -168,6 +187,8 @@ class Link final : private LinkEvents {
   Instant link_told_;
   Instant reports_due_ = Instant::never();
   uint16_t reported_paths_ = 0;  // of this round: one envelope need not hold all
+  Activity::Wake wake_;
+  bool is_pressed_ = false;
   bool has_arrivals_ = false, has_arrivals_since_report_ = false;
 };
 

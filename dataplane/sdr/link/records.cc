@@ -142,6 +142,14 @@ cw_fact_link Link::link_fact(std::span<cw_path_facts> facts, bool is_source, Ins
           .path = facts.data()};
 }
 
+Duration Link::rtt() const {
+  Duration rtt;
+  for (uint16_t path = 0; path < control_.health().paths(); ++path) {
+    if (line_.transmitter().is_up(path)) rtt = std::max(rtt, watch_.rtt(path));
+  }
+  return rtt;
+}
+
 void Link::tell_link(Instant now) {
   link_told_ = now;
   std::array<cw_path_facts, limits::paths_max> facts;
@@ -237,7 +245,7 @@ bool Link::offer_path_reports(EnvelopeWriter& writer, Instant now) {
   if (reports_due_ > now) return true;
   Duration rtt;
   for (uint16_t path = 0; path < control_.health().paths(); ++path) {
-    rtt = std::max(rtt, watch_.state(path, now).rtt_smoothed);
+    rtt = std::max(rtt, watch_.rtt(path));
     if (path < reported_paths_) continue;
     if (!writer.try_add(watch_.report(path, now))) return false;
     ++reported_paths_;

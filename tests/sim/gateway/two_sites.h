@@ -61,6 +61,8 @@ class GatewaySite final : public Actor {
   Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
 
   sdr::Link& link(size_t index = 0) { return *sdr_->endpoint().links()[index]; }
+  /// One bit for each that something has happened to.
+  uint64_t links_awake() const { return sdr_->endpoint().activity().awake(); }
   gateway::Gateway& gateway() { return *gateway_; }
   const Drops& drops() const { return sdr_->drops(); }
   const Counters& counters() const { return sdr_->counters(); }

@@ -27,8 +27,9 @@ cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age
 
 cw_swarm_mutant(a_list_grows SWARM gateway_swarm FOUND_BY memory
   SOURCE dataplane/gateway/gateway.cc
-  FROM "if (refresh_due_ <= now) refresh(now);"
-  TO "if (static std::vector<Instant> all; refresh_due_ <= now) refresh(now), all.push_back(now);")
+  FROM "if (is_due) refresh_due_ = now + refresh_interval;"
+  TO "refresh_due_ = now + refresh_interval;
+  if (static std::vector<Instant> all; is_due) all.push_back(now);")
 
 cw_swarm_mutant(a_refusal_is_not_counted SWARM gateway_swarm FOUND_BY conservation
   SOURCE dataplane/gateway/gateway.cc

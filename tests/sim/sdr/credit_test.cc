@@ -69,21 +69,21 @@ TEST(Credit, a_sender_uses_as_many_slots_and_messages_as_were_granted) {
   const auto first = quiet.send(20), second = quiet.send(20);
   quiet.pair.run_for(1_s);
   EXPECT_EQ(quiet.slots_sent(), 0u);
-  sdr::SendStream& sends = quiet.pair.a->send_stream();
-  sends.on_clear_to_send(limits_of(0, 1, 8), quiet.now());
+  const auto sends = [&]() -> sdr::SendStream& { return quiet.pair.a->send_stream(); };
+  sends().on_clear_to_send(limits_of(0, 1, 8), quiet.now());
   quiet.pair.run_for(1_ms);
   EXPECT_EQ(quiet.slots_sent(), 8u) << "slots are short";
-  sends.on_clear_to_send(limits_of(0, 1, 100), quiet.now());
+  sends().on_clear_to_send(limits_of(0, 1, 100), quiet.now());
   quiet.pair.run_for(1_ms);
   EXPECT_EQ(quiet.slots_sent(), 20u) << "messages are short";
-  sends.on_clear_to_send(limits_of(0, 2, 30), quiet.now());
+  sends().on_clear_to_send(limits_of(0, 2, 30), quiet.now());
   quiet.pair.run_for(1_ms);
   EXPECT_EQ(quiet.slots_sent(), 40u) << "a lower limit came late: the higher stands";
   EXPECT_EQ(quiet.status(first), sdr::MessageStatus::Open);
   // [C-31] The receiver closed the first whatever the policy heard; then an older word of it.
-  sends.on_clear_to_send(limits_of(1, 2, 100), quiet.now());
+  sends().on_clear_to_send(limits_of(1, 2, 100), quiet.now());
   EXPECT_EQ(quiet.status(first), sdr::MessageStatus::Done);
-  sends.on_clear_to_send(limits_of(0, 2, 100), quiet.now());
+  sends().on_clear_to_send(limits_of(0, 2, 100), quiet.now());
   EXPECT_EQ(quiet.status(first), sdr::MessageStatus::Done);
   EXPECT_EQ(quiet.status(second), sdr::MessageStatus::Open);
 }

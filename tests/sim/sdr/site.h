@@ -63,8 +63,14 @@ class Site final : public Actor {
   sdr::Source sends(uint16_t qp = 0) { return link_->source(qp); }
   sdr::Sink receives(uint16_t qp = 0) { return link_->sink(qp); }
   /// What is behind these doors.
-  sdr::SendStream& send_stream(uint16_t qp = 0) { return *link_->send_stream(qp); }
-  sdr::RecvStream& recv_stream(uint16_t qp = 0) { return *link_->recv_stream(qp); }
+  sdr::SendStream& send_stream(uint16_t qp = 0) {
+    link_->wake();
+    return *link_->send_stream(qp);
+  }
+  sdr::RecvStream& recv_stream(uint16_t qp = 0) {
+    link_->wake();
+    return *link_->recv_stream(qp);
+  }
   bool is_up() const { return link_->is_up(); }
   Counters& counters() { return sdr_->counters(); }
   Drops& drops() { return sdr_->drops(); }

@@ -156,6 +156,7 @@ void RecvStream::copy_shard(const Message& message, uint32_t slot, uint8_t* buff
 }
 
 void RecvStream::on_row_coded(CodeRow& row, const CodeResult& result) {
+  wake_();
   CodeRequest& request = codes_.at(row.request);
   --request.under_way;
   Message* message = request.is_dropped ? nullptr : find_told(request.code.message);

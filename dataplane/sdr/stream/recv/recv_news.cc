@@ -15,6 +15,7 @@ void RecvStream::read_along(RecvBuffers& buffers) {
 }
 
 std::optional<RecvHandle> RecvStream::try_post() {
+  wake_();
   CW_ASSERT(is_read_along());
   Message* const message = try_take_place();
   if (message == nullptr) return std::nullopt;

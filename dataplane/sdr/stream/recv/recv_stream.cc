@@ -55,6 +55,7 @@ RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> p
 // ---- the application ----
 
 std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {
+  wake_();
   Message* const message = try_take_place();
   if (message == nullptr) return std::nullopt;
   message->memory = memory.data();
@@ -127,6 +128,7 @@ std::optional<uint32_t> RecvStream::immediate(RecvHandle handle) const {
 }
 
 bool RecvStream::complete(RecvHandle handle, Instant now) {
+  wake_();
   Message* message = find(handle);
   if (message == nullptr) return false;
   if (message->is_opened) {

@@ -20,6 +20,7 @@
 #include <span>
 
 #include "dataplane/base/ring.h"
+#include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/sdr/line/gap_ledger.h"
 #include "dataplane/sdr/seat/code_desk.h"
@@ -55,6 +56,9 @@ class RecvStream final : public PolicyActions, private CodeClient {
   /// `desk` has been asked for room, and is stopped before the stream ends.
   RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy, CodeDesk& desk,
              Counters& counters, Drops& drops);
+
+  /// Called whenever the application has done something, or what was at the desk is back.
+  void set_wake(Activity::Wake wake) { wake_ = wake; }
 
   // ---- the application: as Sink says ----
   std::optional<RecvHandle> try_post(std::span<uint8_t> memory);
@@ -206,6 +210,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void make_clear_due(Instant at) { clear_due_ = std::min(clear_due_, at); }
 
   StreamConfig config_;
+  Activity::Wake wake_;
   std::unique_ptr<PolicyHost> policy_;
   CodeDesk& desk_;
   Counters& counters_;

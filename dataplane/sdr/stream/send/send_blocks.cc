@@ -142,6 +142,7 @@ void SendStream::tell_blocks(Message& message, uint32_t front, Instant now) {
 // ---- by age ----
 
 void SendStream::set_block_age(Duration age) {
+  wake_();
   block_age_ = age;
   blocks_due_ = is_coded() && age < Duration::max() ? Instant() : Instant::never();
 }

@@ -114,6 +114,7 @@ const uint8_t* SendStream::shard_of(std::span<const uint8_t> slot, uint8_t* buff
 }
 
 void SendStream::on_row_coded(CodeRow& row, const CodeResult& result) {
+  wake_();
   CW_ASSERT(result.coded == Coded::Done);  // the shape and the ids are ours
   CodeRequest& request = codes_.at(row.request);
   --request.under_way;

@@ -8,6 +8,7 @@
 namespace cw::sdr {
 
 bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant now) {
+  wake_();
   CW_ASSERT(store_.is_by_slot());
   Message* message = is_started_ ? find(handle) : nullptr;
   if (message == nullptr || message->life != Message::Life::Open) return false;

@@ -45,6 +45,7 @@ SendStream::SendStream(const StreamConfig& config, const Options& options,
 // ---- the application ----
 
 std::optional<SendHandle> SendStream::try_open(const MessageHint& hint) {
+  wake_();
   const uint32_t place = config_.place_of(next_seq_);
   Message& message = messages_[place];
   if (message.life != Message::Life::Free) return std::nullopt;
@@ -60,6 +61,7 @@ std::optional<SendHandle> SendStream::try_open(const MessageHint& hint) {
 }
 
 Result<void> SendStream::append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes) {
+  wake_();
   Message* message = find(handle);
   if (message == nullptr || message->life != Message::Life::Open) {
     return failure("the message is not open: it was closed, cancelled or belongs to a lost peer");
@@ -75,6 +77,7 @@ Result<void> SendStream::append(SendHandle handle, uint32_t first, std::span<con
 }
 
 Result<void> SendStream::close(SendHandle handle, uint32_t frames) {
+  wake_();
   Message* message = find(handle);
   if (message == nullptr || message->life != Message::Life::Open) {
     return failure("the message is not open: it was closed, cancelled or belongs to a lost peer");
@@ -103,6 +106,7 @@ bool SendStream::is_growing(SendHandle handle) const {
 }
 
 void SendStream::cancel(SendHandle handle, Instant now) {
+  wake_();
   Message* message = find(handle);
   if (message == nullptr || message->status != MessageStatus::Open) return;
   message->has_holes = true;
@@ -110,6 +114,7 @@ void SendStream::cancel(SendHandle handle, Instant now) {
 }
 
 void SendStream::forget(SendHandle handle) {
+  wake_();
   Message* message = find(handle);
   if (message == nullptr) return;
   message->is_forgotten = true;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/pacer.h"
 #include "dataplane/port.h"
@@ -49,6 +50,9 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// `desk` has been asked for room, and is stopped before the stream ends.
   SendStream(const StreamConfig& config, const Options& options, std::unique_ptr<PolicyHost> policy,
              CodeDesk& desk, PacketStock& stock, Transmitter& transmitter, Counters& counters);
+
+  /// Called whenever the application has done something, or what was at the desk is back.
+  void set_wake(Activity::Wake wake) { wake_ = wake; }
 
   // ---- the application ----
   /// Begins the next message; nothing when all places are taken.
@@ -200,6 +204,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   void tell_sent(uint16_t path, const SentRun& run, Instant now);
 
   StreamConfig config_;
+  Activity::Wake wake_;
   Options options_;
   std::unique_ptr<PolicyHost> policy_;
   CodeDesk& desk_;

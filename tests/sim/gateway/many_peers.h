@@ -1,0 +1,128 @@
+// One gateway with as many peers as wanted, all up, of which the first alone has something to say:
+// a host behind the gateway sends it a flow.
+#pragma once
+
+#include <bit>
+#include <ctime>
+#include <memory>
+#include <vector>
+
+#include "tests/sim/gateway/two_sites.h"
+
+namespace cw::sim {
+
+class ManyPeers {
+ public:
+  static constexpr uint8_t centre_site = 1, busy_site = 2;
+
+  explicit ManyPeers(size_t peers)
+      : options_(options()),
+        network_({.port_packets = packets_of(options_, peers),
+                  .wire_packets = 65536,
+                  .payload_max = 9216}),
+        stage_(network_) {
+    SimPort& lan = add_lan();
+    SimPort& wan = network_.add_port();
+    for (size_t i = 0; i < peers; ++i) {
+      SimPort& far_lan = add_lan();
+      SimPort& far_wan = network_.add_port();
+      const SimPeers ends = network_.join(wan, far_wan, options_.wan);
+      const auto site = static_cast<uint8_t>(busy_site + i);
+      far_sites_.push_back({ends.of_first, site});
+      const FarSite centre{ends.of_second, centre_site};
+      peers_.push_back(std::make_unique<Peer>(far_wan));
+      peers_.back()->site = std::make_unique<GatewaySite>(far_lan, far_wan, std::span(&centre, 1),
+                                                          options_, 100 + i, network_.now());
+    }
+    seat_.site = std::make_unique<GatewaySite>(lan, wan, far_sites_, options_, 1, network_.now());
+    for (size_t i = 0; i < 2; ++i) stage_.add(*hosts_[i]);
+    stage_.add(seat_);
+    for (const auto& peer : peers_) stage_.add(*peer);
+  }
+
+  /// Until all links are up; false when they do not come up.
+  bool come_up() {
+    const auto are_up = [this] {
+      for (size_t i = 0; i < peers_.size(); ++i) {
+        if (!seat_.site->link(i).is_up() || !peers_[i]->site->link().is_up()) return false;
+      }
+      return true;
+    };
+    return stage_.run_until(are_up, network_.now() + Duration::from_s(2)) == StageEnd::Reached;
+  }
+  /// A flow to the first peer for so long; what the gateway's turns came to meanwhile.
+  struct Turns {
+    uint64_t count = 0, links_awake = 0;
+    double seconds = 0;
+    double links_per_turn() const { return double(links_awake) / double(count); }
+    double ns() const { return 1e9 * seconds / double(count); }
+  };
+  Turns run(Duration time, Rate rate) {
+    FlowOptions flow{.number = ++flows_, .rate = rate, .packets = UINT64_MAX};
+    flow.begin = network_.now();
+    hosts_.front()->add_flow(flow);
+    seat_.turns = {};
+    (void)stage_.run_until([] { return false; }, network_.now() + time);
+    const Turns turns = seat_.turns;
+    hosts_.front()->stop();
+    // What is on its way, and an RTT in which all of it is settled.
+    (void)stage_.run_until([] { return false; }, network_.now() + Duration::from_ms(200));
+    return turns;
+  }
+  Host& centre_host() { return *hosts_[0]; }
+  Host& busy_host() { return *hosts_[1]; }
+
+ private:
+  static TwoSitesOptions options() {
+    TwoSitesOptions options;
+    options.wan.delay = Duration::from_ms(5);
+    options.message_slots = 64;
+    return options;
+  }
+  SimPort& add_lan() {
+    SimPort& host = network_.add_port();
+    SimPort& lan = network_.add_port();
+    hosts_.push_back(std::make_unique<Host>(host, network_.join(host, lan).of_first));
+    return lan;
+  }
+
+  /// Turns when it must: the gateway's caches are to be its own.
+  struct Peer final : Actor {
+    explicit Peer(SimPort& wan) : port(wan) {}
+    void turn(Instant now) override {
+      if (due > now && port.next_event() > now) return;
+      site->turn(now);
+      due = site->next_deadline();
+    }
+    Instant next_deadline() const override { return due; }
+    SimPort& port;
+    std::unique_ptr<GatewaySite> site;
+    Instant due;
+  };
+  struct Seat final : Actor {
+    void turn(Instant now) override {
+      timespec begin{}, end{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+      site->turn(now);
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+      ++turns.count;
+      turns.links_awake += static_cast<uint64_t>(std::popcount(site->links_awake()));
+      turns.seconds +=
+          double(end.tv_sec - begin.tv_sec) + 1e-9 * double(end.tv_nsec - begin.tv_nsec);
+    }
+    Instant next_deadline() const override { return site->next_deadline(); }
+    std::unique_ptr<GatewaySite> site;
+    Turns turns;
+  };
+
+  const TwoSitesOptions options_;
+  SimNetwork network_;
+  Stage stage_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<FarSite> far_sites_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  Seat seat_;
+  uint16_t flows_ = 0;
+};
+
+}  // namespace cw::sim
