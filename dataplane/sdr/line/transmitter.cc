@@ -23,6 +23,7 @@ void Transmitter::set_up(uint32_t up) {
   has_several_ = std::popcount(up) > 1;
   int total = 0;
   for (uint16_t path = 0; path < paths_; ++path) total += is_up(path) ? weights_[path] : 0;
+  CW_ASSERT(total > 0);
   std::array<int, limits::paths_max> owed{};
   for (int i = 0; i < total; ++i) {
     uint16_t most = static_cast<uint16_t>(std::countr_zero(up));

@@ -10,8 +10,8 @@ namespace cw::sdr {
 namespace {
 
 std::vector<uint16_t> take(Transmitter& transmitter, size_t count) {
-  std::vector<uint16_t> paths;
-  for (size_t i = 0; i < count; ++i) paths.push_back(transmitter.choose(CW_CHOOSE_ANY, 0, 0));
+  std::vector<uint16_t> paths(count);
+  for (uint16_t& path : paths) path = transmitter.choose(CW_CHOOSE_ANY, 0, 0);
   return paths;
 }
 
