@@ -114,23 +114,21 @@ void Watcher::look_at_paths(Peer& peer, const PeerView& view, const std::string&
   }
 }
 
+Watcher::TroubleWords Watcher::words_of(PathTrouble trouble) {
+  if (trouble == PathTrouble::Down) return {"path_down", path_down_meaning, path_down_advice};
+  return {"path_too_small", too_small_meaning, too_small_advice};
+}
+
 void Watcher::tell_path(PathTrouble before, PathTrouble after, size_t path,
                         const std::string& peer) {
-  switch (after) {
-    case PathTrouble::None:
-      return log_.info(before == PathTrouble::TooSmall ? "path_fits" : "path_up",
-                       {{"peer", peer}, {"path", path}});
-    case PathTrouble::Down:
-      return log_.warning("path_down", {{"peer", peer},
-                                        {"path", path},
-                                        {"meaning", path_down_meaning},
-                                        {"advice", path_down_advice}});
-    case PathTrouble::TooSmall:
-      return log_.warning("path_too_small", {{"peer", peer},
-                                             {"path", path},
-                                             {"meaning", too_small_meaning},
-                                             {"advice", too_small_advice}});
+  if (after == PathTrouble::None) {
+    return log_.info(before == PathTrouble::TooSmall ? "path_fits" : "path_up",
+                     {{"peer", peer}, {"path", path}});
   }
+  const TroubleWords words = words_of(after);
+  log_.warning(
+      words.event,
+      {{"peer", peer}, {"path", path}, {"meaning", words.meaning}, {"advice", words.advice}});
 }
 
 /// One line when the count begins to grow, one when it has not for a while.
@@ -153,10 +151,9 @@ std::vector<std::string> Watcher::alarms() const {
     for (size_t path = 0; path < limits::paths_max; ++path) {
       const PathTrouble trouble = peers_[i].paths[path];
       if (trouble == PathTrouble::None) continue;
-      const bool is_down = trouble == PathTrouble::Down;
+      const TroubleWords words = words_of(trouble);
       all.push_back("path " + std::to_string(path) + " to " + plan_.gateway.peers[i].name + ": " +
-                    (is_down ? path_down_meaning : too_small_meaning) + "; " +
-                    (is_down ? path_down_advice : too_small_advice));
+                    words.meaning + "; " + words.advice);
     }
   }
   if (is_too_big_) all.push_back(std::string(too_big_meaning) + "; " + too_big_advice);

@@ -31,6 +31,9 @@ class Watcher {
 
  private:
   enum class PathTrouble : uint8_t { None, Down, TooSmall };
+  struct TroubleWords {
+    const char *event, *meaning, *advice;
+  };
   struct Peer {
     bool is_up = false, was_up = false, is_rtt_told = false, is_rtt_max_told = false;
     std::array<PathTrouble, limits::paths_max> paths{};
@@ -44,6 +47,7 @@ class Watcher {
   void tell_joined(const site::SiteState& state);
   void look_at_rtt(Peer& peer, const site::PeerView& view, const std::string& name);
   void look_at_paths(Peer& peer, const site::PeerView& view, const std::string& name);
+  static TroubleWords words_of(PathTrouble trouble);
   static PathTrouble trouble_of(const site::PeerView& view, size_t path);
   void tell_path(PathTrouble before, PathTrouble after, size_t path, const std::string& peer);
   void look_at_interface(const site::SiteState& state);

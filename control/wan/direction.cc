@@ -30,7 +30,6 @@ uint8_t* append16(uint8_t* out, uint16_t value) {
 Direction::Direction(const Impairment& impairment, Prng prng, DirectionLimits limits,
                      bool impairs_arp)
     : model_(impairment, prng),
-      has_hole_(impairment.hole.flow != 0),
       impairs_arp_(impairs_arp),
       arena_(limits.frames_max, limits.frame_bytes_max),
       queue_(limits.frames_max * copies_max(impairment, limits)) {}
@@ -60,7 +59,8 @@ Verdict Direction::judge(const Arrival& arrival, size_t bytes) {
   }
   // Frames have no identity that their resends share; their number makes --drop count.
   const uint64_t key = model_.counters().packets + 1;
-  const uint32_t flow = has_hole_ ? udp_source_port(arrival.bytes) : 0;
+  const bool has_hole = model_.impairment().hole.flow != 0;
+  const uint32_t flow = has_hole ? udp_source_port(arrival.bytes) : 0;
   return model_.on_packet(Bytes(bytes), arrival.at, key, flow);
 }
 

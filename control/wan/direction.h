@@ -61,10 +61,7 @@ class Direction {
   void admit(const Arrival& arrival);
 
   /// Frames from now on meet another link; those that are held keep their time.
-  void change(const Impairment& impairment) {
-    model_.change(impairment);
-    has_hole_ = impairment.hole.flow != 0;
-  }
+  void change(const Impairment& impairment) { model_.change(impairment); }
 
   Instant next_due() const { return queue_.earliest(); }
   /// Takes frames whose time has come, earliest first; each must then be settled in one of the
@@ -84,7 +81,6 @@ class Direction {
   uint32_t store(const Arrival& arrival, const Verdict& verdict, size_t bytes);
 
   ImpairmentModel model_;
-  bool has_hole_;
   bool impairs_arp_;
   FrameArena arena_;
   ReleaseQueue queue_;

@@ -50,13 +50,15 @@ class Activity {
 
   /// One more, awake; returns its number. Before the first turn.
   size_t add() {
-    CW_ASSERT(count_ < members_max);
-    wake(count_);
-    return count_++;
+    const auto member = static_cast<size_t>(std::popcount(members_));
+    CW_ASSERT(member < members_max);
+    members_ |= bit_of(member);
+    wake(member);
+    return member;
   }
   Wake wake_of(size_t member) { return {fresh_, bit_of(member)}; }
   void wake(size_t member) { fresh_ |= bit_of(member); }
-  void wake_all() { fresh_ |= count_ == 64 ? ~uint64_t{0} : bit_of(count_) - 1; }
+  void wake_all() { fresh_ = members_; }
 
   /// A turn begins: those are asked from now on who were woken, or whose instant has come.
   void begin_turn(Instant now) {
@@ -88,9 +90,7 @@ class Activity {
   /// Of those that are asleep. Not for the hot path.
   Instant next_due() const {
     Instant due = Instant::never();
-    for (size_t i = 0; i < count_; ++i) {
-      if ((awake() & bit_of(i)) == 0) due = std::min(due, due_[i]);
-    }
+    for_each(members_ & ~awake(), [&](size_t i) { due = std::min(due, due_[i]); });
     return due;
   }
 
@@ -98,18 +98,16 @@ class Activity {
   static uint64_t bit_of(size_t member) { return uint64_t{1} << member; }
   void wake_due(Instant now) {
     earliest_ = Instant::never();
-    for (size_t i = 0; i < count_; ++i) {
-      if ((awake_ & bit_of(i)) != 0) continue;
+    for_each(members_ & ~awake_, [&](size_t i) {
       if (due_[i] <= now) {
-        fresh_ |= bit_of(i);
+        wake(i);
       } else {
         earliest_ = std::min(earliest_, due_[i]);
       }
-    }
+    });
   }
 
-  size_t count_ = 0;
-  uint64_t awake_ = 0, fresh_ = 0, was_fresh_ = 0;
+  uint64_t members_ = 0, awake_ = 0, fresh_ = 0, was_fresh_ = 0;
   Instant earliest_ = Instant::never();  // of those asleep, or before it
   std::array<Instant, members_max> due_{};
 };

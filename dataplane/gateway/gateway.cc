@@ -7,7 +7,6 @@
 namespace cw::gateway {
 namespace {
 
-constexpr uint32_t no_lane = UINT32_MAX;
 constexpr uint8_t no_row = UINT8_MAX;
 
 sdr::Link* find_link(sdr::Endpoint& wan, uint16_t peer) {
@@ -15,11 +14,6 @@ sdr::Link* find_link(sdr::Endpoint& wan, uint16_t peer) {
     if (link->peer() == peer) return link.get();
   }
   return nullptr;
-}
-
-size_t place_of(const sdr::Endpoint& wan, const sdr::Link& link) {
-  const auto is_it = [&](const auto& each) { return each.get() == &link; };
-  return static_cast<size_t>(std::ranges::find_if(wan.links(), is_it) - wan.links().begin());
 }
 
 SlotReaderOptions reader_options(const ClassOptions& options, const sdr::StreamConfig& config) {
@@ -48,17 +42,14 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
                                 : Rate::from_bps(std::max<uint64_t>(link_bps / 4 * 5, 1));
   const size_t lane_count = options.peers.size() * options.classes.size();
   const size_t frames_max = std::max<size_t>(lane_count, 1) * InboundOptions{}.frames_max;
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(options, std::move(*ingress), release_rate, frames_max, lan, counters, drops));
-  gateway->links_ = &wan.activity();
-  gateway->row_of_link_.fill(no_row);
+  std::unique_ptr<Gateway> gateway(new Gateway(options, std::move(*ingress), release_rate,
+                                               frames_max, lan, wan, counters, drops));
   for (const PeerRoutes& each : options.peers) {
     sdr::Link* link = find_link(wan, each.peer);
     if (link == nullptr) return failure("peer \"" + each.name + "\" is not one of the WAN's");
-    gateway->first_lanes_.resize(std::max<size_t>(gateway->first_lanes_.size(), each.peer + 1u),
-                                 no_lane);
-    gateway->first_lanes_[each.peer] = static_cast<uint32_t>(gateway->lanes_.size());
-    gateway->row_of_link_[place_of(wan, *link)] = static_cast<uint8_t>(gateway->rows_.add());
+    std::vector<uint8_t>& row_of_peer = gateway->row_of_peer_;
+    if (row_of_peer.size() <= each.peer) row_of_peer.resize(each.peer + size_t{1}, no_row);
+    row_of_peer[each.peer] = static_cast<uint8_t>(gateway->rows_.add());
     for (size_t i = 0; i < options.classes.size(); ++i) {
       const auto added = gateway->add_lane(options.classes[i], static_cast<uint16_t>(i), *link);
       if (!added) return std::unexpected(added.error());
@@ -69,7 +60,8 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
 }
 
 Gateway::Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate,
-                 size_t frames_max, Port& lan, Counters& counters, Drops& drops)
+                 size_t frames_max, Port& lan, const sdr::Endpoint& wan, Counters& counters,
+                 Drops& drops)
     : ingress_(std::move(ingress)),
       icmp_({}),
       release_({.rate = release_rate,
@@ -78,6 +70,7 @@ Gateway::Gateway(const GatewayOptions& options, Ingress ingress, Rate release_ra
                 .frames_max = frames_max},
                lan, counters),
       lan_(lan),
+      wan_(wan),
       counters_(counters),
       drops_(drops),
       lan_mtu_(options.lan_mtu),
@@ -162,7 +155,7 @@ std::span<Gateway::Offer> Gateway::admit(std::span<Packet* const> packets, Insta
 
 void Gateway::offer_row(std::span<const Offer> row, Instant now) {
   Lane& lane = lane_of(row.front().how);
-  rows_.wake(static_cast<size_t>(&lane - lanes_.data()) / class_count_);
+  rows_.wake(row_of_peer_[row.front().how.peer]);
   follow_epoch(lane, now);
   lane.has_sent = true;
   for (const Offer& offer : row) {
@@ -172,7 +165,7 @@ void Gateway::offer_row(std::span<const Offer> row, Instant now) {
 }
 
 Gateway::Lane& Gateway::lane_of(const Admitted& admitted) {
-  return lanes_[first_lanes_[admitted.peer] + admitted.class_index];
+  return row(row_of_peer_[admitted.peer])[admitted.class_index];
 }
 
 void Gateway::refuse(DropReason reason, std::span<const uint8_t> packet, Instant now) {
@@ -203,8 +196,9 @@ void Gateway::follow_epoch(Lane& lane, Instant now) {
 
 /// What has happened to a link may be news to its lanes.
 void Gateway::follow_links() {
-  Activity::for_each(links_->awake(), [this](size_t link) {
-    if (row_of_link_[link] != no_row) rows_.wake(row_of_link_[link]);
+  wan_.activity().for_awake([this](size_t link) {
+    const uint16_t peer = wan_.links()[link]->peer();
+    if (peer < row_of_peer_.size() && row_of_peer_[peer] != no_row) rows_.wake(row_of_peer_[peer]);
   });
 }
 

@@ -86,7 +86,7 @@ class Gateway final : public Station {
   };
 
   Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate, size_t frames_max,
-          Port& lan, Counters& counters, Drops& drops);
+          Port& lan, const sdr::Endpoint& wan, Counters& counters, Drops& drops);
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
   void follow_links();
@@ -111,14 +111,13 @@ class Gateway final : public Station {
   IcmpErrors icmp_;
   Release release_;
   Port& lan_;
+  const sdr::Endpoint& wan_;
   Counters& counters_;
   Drops& drops_;
   uint32_t lan_mtu_;
   size_t class_count_;
-  std::vector<Lane> lanes_;            // by peer, then class: a row of lanes for each peer
-  std::vector<uint32_t> first_lanes_;  // by peer number
-  const Activity* links_ = nullptr;    // of the WAN's links
-  std::array<uint8_t, Activity::members_max> row_of_link_{};
+  std::vector<Lane> lanes_;           // by peer, then class: a row of lanes for each peer
+  std::vector<uint8_t> row_of_peer_;  // by its number
   Activity rows_;
   uint64_t rows_awake_ = 0;  // in the turn before
   std::array<Offer, limits::burst_packets_max> offers_;

@@ -126,19 +126,16 @@ void Link::on_paths(uint32_t up, Instant now) {
 }
 
 cw_fact_link Link::link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const {
-  Duration rtt;
   const uint16_t paths = control_.health().paths();
   for (uint16_t path = 0; path < paths; ++path) {
     facts[path] = watch_.facts(path, is_source, now);
     facts[path].mtu = payload_bytes_;
     facts[path].is_up = line_.transmitter().is_up(path);
-    if (!facts[path].is_up) continue;
-    rtt = std::max(rtt, Duration::from_ns(facts[path].rtt_smooth_ns));
   }
   return {.paths = paths,
           .reserved = 0,
           .rate_bps = line_.rate().bps(),
-          .rtt_ns = std::max<int64_t>(rtt.ns(), 1),
+          .rtt_ns = std::max<int64_t>(rtt().ns(), 1),
           .path = facts.data()};
 }
 

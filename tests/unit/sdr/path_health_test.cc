@@ -49,6 +49,19 @@ class Asking : public testing::Test {
     run(time);
     stands_ = false;
   }
+  /// Of four paths `paths` fall ill.
+  void expect_found(uint32_t& illness, uint32_t paths, uint32_t too_small) {
+    illness = paths;
+    run(rtt * 4 + 100_ms);
+    EXPECT_EQ(health().up(), 0b1111u & ~paths);
+    EXPECT_EQ(health().too_small(), too_small);
+  }
+  void expect_back(uint32_t& illness) {
+    illness = 0;
+    run(1_s);
+    EXPECT_EQ(health().up(), 0b1111u);
+    EXPECT_EQ(health().too_small(), 0u);
+  }
   PathHealth& health() { return *health_; }
 
   uint32_t dead_ = 0, small_ = 0;
@@ -132,30 +145,19 @@ TEST_F(Asking, of_several_those_are_up_that_have_answered_a_long_question) {
 TEST_F(Asking, one_that_dies_is_down_within_four_round_trips_and_back_within_a_second) {
   begin(4);
   run(5_s);
-  dead_ = 0b0010;
-  run(rtt * 4 + 100_ms);
-  EXPECT_EQ(health().up(), 0b1101u);
-  EXPECT_EQ(health().too_small(), 0u);
+  expect_found(dead_, 0b0010, 0);
   run(20_s);
   EXPECT_EQ(health().up(), 0b1101u);
   EXPECT_GE(asked_long_[1], 40u);
-  dead_ = 0;
-  run(1_s);
-  EXPECT_EQ(health().up(), 0b1111u);
+  expect_back(dead_);
 }
 
 // [C-59]
 TEST_F(Asking, one_that_loses_long_packets_alone_is_found_out_by_what_the_peer_reports) {
   begin(4);
   run(5_s);
-  small_ = 0b1000;
-  run(rtt * 4 + 100_ms);
-  EXPECT_EQ(health().up(), 0b0111u);
-  EXPECT_EQ(health().too_small(), 0b1000u);
-  small_ = 0;
-  run(1_s);
-  EXPECT_EQ(health().up(), 0b1111u);
-  EXPECT_EQ(health().too_small(), 0u);
+  expect_found(small_, 0b1000, 0b1000);
+  expect_back(small_);
 }
 
 TEST_F(Asking, one_that_loses_long_packets_is_found_out_while_nothing_crosses) {

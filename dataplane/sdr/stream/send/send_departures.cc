@@ -93,9 +93,9 @@ Packet* SendStream::build(const SendTicket& ticket, Instant departed, Instant no
   const auto payload = store_.bytes_of(ticket.place, ticket.slot);
   if (payload.empty() || ticket.slot < message->expired_end) return nullptr;
   const auto channel = config_.channel_of(ticket.slot);
-  const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path,
-                                            store_.last_path(ticket.place, ticket.slot));
-  store_.took_path(ticket.place, ticket.slot, path);
+  uint8_t& last_path = store_.last_path(ticket.place, ticket.slot);
+  const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, last_path);
+  last_path = static_cast<uint8_t>(path);
   const Psn psn = transmitter_.take_psn(channel, path);
   Packet& packet = store_.packet_for(ticket.place, ticket.slot);
   packet.path = path;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "dataplane/base/limits.h"
+
 namespace cw::sdr {
 namespace {
 

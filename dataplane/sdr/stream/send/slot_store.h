@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/sdr/message.h"
 #include "dataplane/sdr/seat/repair_slots.h"
@@ -117,10 +116,7 @@ class SlotStore {
 
   /// The path that the slot took last; no_path: it has not left yet.
   static constexpr uint8_t no_path = UINT8_MAX;
-  uint8_t last_path(uint32_t place, uint32_t slot) const { return last_paths_[index(place, slot)]; }
-  void took_path(uint32_t place, uint32_t slot, uint16_t path) {
-    last_paths_[index(place, slot)] = static_cast<uint8_t>(path);
-  }
+  uint8_t& last_path(uint32_t place, uint32_t slot) { return last_paths_[index(place, slot)]; }
 
   bool is_repair(uint32_t slot) const { return slot >= config_.data_slots_max; }
   /// By their numbers among repair slots.
