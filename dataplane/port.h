@@ -12,17 +12,16 @@
 // tx_burst() and give_back() take them. What tx_burst() did not take stays the caller's. Whoever
 // wants to keep what a packet says makes it have one owner more, by share(): it is then handed in
 // as often as it has owners, sent by one and given back by another, and the port has it back when
-// the last has.
+// the last has. Memory outside that a packet names is lent from the making of the packet until
+// take_done() brings its cookie back, once, whatever becomes of the packet.
 // Thread: all calls on the port's one worker. No call waits, allocates or locks. System calls: udp
 // one per burst and path that sends, tun one per packet or joined packet, none elsewhere.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
-#include "dataplane/base/assert.h"
 #include "dataplane/base/icrc_mode.h"
 #include "dataplane/base/units.h"
 
@@ -39,11 +38,14 @@ struct Packet {
   uint32_t bytes_max = 0;  ///< usable, from `data`
 
   /// Bytes that follow `data` on the wire without being copied; null when there are none. Only for
-  /// ports whose facts say external_payload, and alive until tx_burst() returns: whoever keeps the
-  /// packet for longer, refused or taken, takes them in by own_payload().
+  /// ports whose facts say external_payload. They stay as they are until take_done() brings back
+  /// `cookie`; where that is 0 nobody waits for it.
   const uint8_t* payload = nullptr;
-  /// Its owner's: where those of its bytes begin that are kept when it is sent, which moves `data`.
-  uint8_t* slot = nullptr;
+  union {
+    uint64_t cookie = 0;  ///< with a payload elsewhere
+    uint8_t* slot;  ///< else its owner's: where its bytes begin that are kept when it is sent,
+                    ///< which moves `data`
+  };
   uint32_t payload_bytes = 0;
 
   /// CRC-32 (offload/crc32.h) of the RoCE payload, pad excluded, when has_payload_crc is set. Kept
@@ -61,20 +63,6 @@ struct Packet {
   void* port_data = nullptr;  ///< the port's own
 };
 static_assert(sizeof(void*) != 8 || sizeof(Packet) == 64, "one cache line");
-
-/// Moves what lies elsewhere into the packet, pad included: for whoever keeps a packet beyond the
-/// call that handed it over. The memory of an external payload may be used anew by then.
-inline void own_payload(Packet& packet) {
-  if (packet.payload == nullptr) return;
-  const uint32_t pad_bytes = -packet.payload_bytes & 3;
-  CW_ASSERT(uint64_t{packet.bytes} + packet.payload_bytes + pad_bytes <= packet.bytes_max);
-  std::memcpy(packet.data + packet.bytes, packet.payload, packet.payload_bytes);
-  packet.bytes += packet.payload_bytes;
-  std::memset(packet.data + packet.bytes, 0, pad_bytes);
-  packet.bytes += pad_bytes;
-  packet.payload = nullptr;
-  packet.payload_bytes = 0;
-}
 
 /// Takes one owner off a packet whose owners are counted in it; false, and nothing has happened,
 /// when its caller is the only one.
@@ -127,6 +115,10 @@ class Port {
   /// Fills `out` with empty packets to be written and sent; returns how many there were. A short
   /// count means that the port's buffers are all in flight.
   virtual size_t take_burst(std::span<Packet*> out) = 0;
+
+  /// Fills `out` from the front with the cookies of packets that are sent or lost and whose payload
+  /// elsewhere is read no more; returns how many. Each comes once.
+  virtual size_t take_done(std::span<uint64_t>) { return 0; }
 
   /// Returns packets unsent; of a shared one its owner's part.
   virtual void give_back(std::span<Packet* const> packets) = 0;

@@ -166,6 +166,8 @@ class Bench {
     const size_t count = a_.collect(out, now);
     if (count == out.size()) bursts_ns_.push_back((cpu_seconds() - start) * 1e9 / double(count));
     a_.port.tx_burst({out.data(), count}, now);
+    std::array<uint64_t, limits::burst_packets_max> done;
+    a_.sdr.endpoint().on_done({done.data(), a_.port.take_done(done)});
     b_.port.tx_burst({out.data(), b_.collect(out, now)}, now);
     network_.advance_to(now + 1_us);
     const size_t back = a_.port.rx_burst(out, network_.now());

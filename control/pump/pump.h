@@ -35,7 +35,7 @@ class SourcePump {
     uint64_t seed = 1;         ///< of the shuffle
   };
   struct Message {
-    std::span<const uint8_t> bytes{};  ///< stay as they are until it is settled
+    std::span<const uint8_t> bytes{};  ///< stay as they are until `told` has been told
     std::vector<uint8_t> memory{};     ///< instead of them: kept as long
   };
   /// A part that is appended on its own: whole slots, save at the message's end.
@@ -73,12 +73,11 @@ class SourcePump {
     const uint64_t before = over_;
     for (auto sending = sending_.begin(); sending != sending_.end();) {
       if (!sending->pieces.empty()) append_next(stream, *sending);
-      const sdr::MessageStatus status = stream.status(sending->handle);
-      if (status == sdr::MessageStatus::Open) {
+      if (!stream.is_released(sending->handle)) {
         ++sending;
         continue;
       }
-      told(std::as_const(*sending), status);
+      told(std::as_const(*sending), stream.status(sending->handle));
       stream.forget(sending->handle);
       sending = sending_.erase(sending);
       ++over_;

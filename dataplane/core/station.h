@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "dataplane/base/units.h"
@@ -33,6 +34,9 @@ class Station {
   /// Fills `out` from the front with packets that may leave now, by the pacer; returns how many.
   /// They are the worker's until the port has taken them. `out` may be smaller than what is ready.
   virtual size_t collect(std::span<Packet*> out, Instant now) = 0;
+
+  /// What packets with these cookies have lent is theirs again (Port::take_done()).
+  virtual void on_done(std::span<const uint64_t> cookies) = 0;
 
   /// When on_time() or collect() will next have work if nothing arrives; past instants mean at
   /// once, never() that only a packet or a change can bring work.

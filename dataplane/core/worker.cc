@@ -15,7 +15,13 @@ Worker::Worker(std::span<const Side> sides) {
 }
 
 Worker::~Worker() {
-  for (Lane& lane : lanes()) lane.side.port->give_back({lane.held.data(), lane.held_count});
+  for (Lane& lane : lanes()) {
+    lane.side.port->give_back({lane.held.data(), lane.held_count});
+    std::array<uint64_t, limits::burst_packets_max> cookies;
+    while (lane.side.port->take_done(cookies) > 0) {
+      // who lent it may be gone
+    }
+  }
 }
 
 bool Worker::turn(Instant now) {
@@ -59,16 +65,16 @@ size_t Worker::send(Lane& lane, Instant now) {
   constexpr int bursts_max = 16;
   size_t work = 0;
   for (int i = 0; i < bursts_max; ++i) {
-    const size_t done = send_burst(lane, now);
-    work += done;
-    if (done < limits::burst_packets_max || lane.held_count > 0) break;
+    const size_t moved = send_burst(lane, now);
+    tell_done(lane);
+    work += moved;
+    if (moved < limits::burst_packets_max || lane.held_count > 0) break;
   }
   return work;
 }
 
-// What the port did not take stays ours and goes first next turn; by then what it says must lie in
-// it, for the room above may have made something else of its memory. The room above is asked only
-// for what there is room to hold, so nothing is ever collected without a place to wait.
+// What the port did not take stays ours and goes first next turn. The room above is asked only for
+// what there is room to hold, so nothing is ever collected without a place to wait.
 size_t Worker::send_burst(Lane& lane, Instant now) {
   const std::span<Packet*> room = std::span(lane.held).subspan(lane.held_count);
   const size_t collected = lane.side.station->collect(room, now);
@@ -87,12 +93,19 @@ size_t Worker::send_burst(Lane& lane, Instant now) {
   lane.held_count -= taken;
   for (size_t i = 0; i < lane.held_count; ++i) {
     bytes -= lane.held[i]->bytes + lane.held[i]->payload_bytes;
-    own_payload(*lane.held[i]);
   }
   counters_.add(Counter::tx_packets, taken);
   counters_.add(Counter::tx_bytes, bytes);
   counters_.add(Counter::tx_held, lane.held_count);
   return collected + taken;
+}
+
+// In the turn in which the port has read them: whoever lent them may be waiting.
+void Worker::tell_done(Lane& lane) {
+  std::array<uint64_t, limits::burst_packets_max> cookies;
+  while (const size_t count = lane.side.port->take_done(cookies)) {
+    lane.side.station->on_done({cookies.data(), count});
+  }
 }
 
 size_t Worker::run_change(Instant now) {

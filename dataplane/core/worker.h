@@ -29,7 +29,7 @@ class Worker {
 
   /// Serves 1 .. sides_max sides, in this order.
   explicit Worker(std::span<const Side> sides);
-  /// Gives packets that no port has taken back to their ports.
+  /// Gives packets that no port has taken back to their ports; nobody hears what becomes of others.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -61,6 +61,7 @@ class Worker {
   size_t receive(Lane& lane, Instant now);
   size_t send(Lane& lane, Instant now);
   size_t send_burst(Lane& lane, Instant now);
+  static void tell_done(Lane& lane);
   size_t run_change(Instant now);
 
   std::array<Lane, sides_max> lanes_{};

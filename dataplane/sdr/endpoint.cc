@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "dataplane/sdr/stream/send/send_stream.h"
 #include "dataplane/wire/roce_inline.h"
 
 namespace cw::sdr {
@@ -119,6 +120,13 @@ size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
     stock_.flush();
   }
   return filled;
+}
+
+void Endpoint::on_done(std::span<const uint64_t> cookies) {
+  for (const uint64_t cookie : cookies) {
+    const Lender lender = Lender::unpacked(cookie);
+    by_number_[lender.peer]->send_stream(lender.qp)->on_done(lender.place);
+  }
 }
 
 Instant Endpoint::next_wakeup() const {

@@ -31,6 +31,7 @@ class Endpoint final : public Station {
   void on_rx(std::span<Packet* const> packets, Instant now) override;
   bool on_time(Instant now) override;
   size_t collect(std::span<Packet*> out, Instant now) override;
+  void on_done(std::span<const uint64_t> cookies) override;
   Instant next_wakeup() const override;
 
   std::span<const std::unique_ptr<Link>> links() const { return links_; }

@@ -77,7 +77,6 @@ struct PolicyQuota {
 struct SendOptions {
   uint16_t extents_max = 64;        ///< pieces of one message that do not continue each other
   uint32_t outbox_ranges = 1024;    ///< per class
-  bool external_payload = false;    ///< the port sends payload from where it lies
   bool slot_by_slot = false;        ///< messages grow by append_slot(), and any slot may be short
   Duration hold = Duration::max();  ///< a slot leaves this long after its append, or never
   Duration block_age = Duration::max();  ///< as Source::set_block_age()

@@ -19,6 +19,7 @@ Result<void> Source::close(SendHandle handle, uint32_t frames) const {
   return stream_->close(handle, frames);
 }
 MessageStatus Source::status(SendHandle handle) const { return stream_->status(handle); }
+bool Source::is_released(SendHandle handle) const { return stream_->is_released(handle); }
 bool Source::is_growing(SendHandle handle) const { return stream_->is_growing(handle); }
 void Source::cancel(SendHandle handle, Instant now) const { stream_->cancel(handle, now); }
 void Source::forget(SendHandle handle) const { stream_->forget(handle); }

@@ -1,6 +1,6 @@
 // The sending door: all that a gateway, a program or a test sees of messages that leave.
 //
-//   whole messages     try_open, append (lent memory) ... close, status() ... forget
+//   whole messages     try_open, append (lent memory) ... close, status(), is_released() ... forget
 //   slot by slot       try_open, slot_memory(), append_slot() ... close, forget
 //
 // Slot by slot a slot lies in a packet of the port from the start, and is written where it will be
@@ -35,12 +35,15 @@ class Source {
 
   /// Begins the next message; nothing when all places are taken.
   std::optional<SendHandle> try_open(const MessageHint& hint) const;
-  /// Adds `bytes` at slot `first`. The memory must stay as it is until status() is no longer Open.
+  /// Adds `bytes` at slot `first`. The memory must stay as it is until is_released().
   /// Errors: overlap, too long, a short piece that is not the last, too many pieces, closed.
   Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes) const;
   /// Nothing more is appended; the receiver hears of `frames` of hosts in it. Errors: holes.
   Result<void> close(SendHandle handle, uint32_t frames = 0) const;
   MessageStatus status(SendHandle handle) const;
+  /// Whether the message is over and nobody reads the memory of its pieces any more: neither a
+  /// codec nor a port that still has packets of it. Later than status() says so, or at once.
+  bool is_released(SendHandle handle) const;
   bool is_growing(SendHandle handle) const;  ///< neither closed nor over
   /// Gives up what has not been settled yet; the receiver is told.
   void cancel(SendHandle handle, Instant now) const;

@@ -25,6 +25,8 @@ class PortAround : public Port {
   void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
   void share(std::span<Packet* const> packets) override { inner_.share(packets); }
   bool is_shared(const Packet& packet) const override { return inner_.is_shared(packet); }
+  size_t take_done(std::span<uint64_t> out) override { return inner_.take_done(out); }
+  Instant next_due() const override { return inner_.next_due(); }
 
  private:
   Port& inner_;

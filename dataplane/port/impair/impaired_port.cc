@@ -87,7 +87,6 @@ size_t ImpairedPort::rx_burst(std::span<Packet*> out, Instant now) {
 size_t ImpairedPort::tx_burst(std::span<Packet* const> packets, Instant now) {
   send_due(now);
   const size_t taken = std::min(packets.size(), tx_.held.free_count());
-  for (Packet* packet : packets.first(taken)) own_payload(*packet);
   admit_burst(tx_, packets.first(taken), now);
   refused_ += packets.size() - taken;
   send_due(now);
@@ -141,6 +140,7 @@ bool ImpairedPort::try_hold_copy(Direction& direction, const Packet& packet, Ins
   Packet* copy = nullptr;
   if (inner_.take_burst({&copy, 1}) == 0) return false;
   copy_packet(packet, *copy);
+  take_in_payload(*copy);
   direction.held.push(copy, at);
   return true;
 }

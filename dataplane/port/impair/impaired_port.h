@@ -76,6 +76,7 @@ class ImpairedPort final : public Port {
   void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
   void share(std::span<Packet* const> packets) override { inner_.share(packets); }
   bool is_shared(const Packet& packet) const override { return inner_.is_shared(packet); }
+  size_t take_done(std::span<uint64_t> out) override { return inner_.take_done(out); }
 
   /// When a held packet is due; never when none is held.
   Instant next_due() const override;

@@ -33,14 +33,28 @@ inline void mark_congestion(Packet& packet) {
   if (packet.ecn != 0) packet.ecn = congestion_experienced;
 }
 
-/// Makes `target`, a packet of the same port, a copy of `source`. An external payload is shared.
+/// Moves what lies elsewhere into the packet, pad included.
+inline void take_in_payload(Packet& packet) {
+  if (packet.payload == nullptr) return;
+  const uint32_t pad_bytes = -packet.payload_bytes & 3;
+  CW_ASSERT(uint64_t{packet.bytes} + packet.payload_bytes + pad_bytes <= packet.bytes_max);
+  std::memcpy(packet.data + packet.bytes, packet.payload, packet.payload_bytes);
+  packet.bytes += packet.payload_bytes;
+  std::memset(packet.data + packet.bytes, 0, pad_bytes);
+  packet.bytes += pad_bytes;
+  packet.payload = nullptr;
+  packet.payload_bytes = 0;
+}
+
+/// Makes `target`, a packet of the same port, a copy of `source`. It names the same payload
+/// elsewhere, which stays where it is for the source only.
 inline void copy_packet(const Packet& source, Packet& target) {
   CW_ASSERT(source.bytes <= target.bytes_max);
   uint8_t* const data = target.data;
   const uint32_t bytes_max = target.bytes_max;
   void* const port_data = target.port_data;
   target = source;
-  target.slot = nullptr;
+  target.cookie = 0;
   target.more_owners = 0;
   target.data = data;
   target.bytes_max = bytes_max;

@@ -103,7 +103,8 @@ void SimNetwork::carry(SimLink* link, SimFrame& frame, Instant now) {
 
 void SimNetwork::carry_off(SimLink& link, SimFrame& frame, const Verdict& verdict) {
   Packet& packet = frame.packet;
-  if (options_.carry_bytes && packet.payload_bytes > 0) append_payload(packet);
+  if (options_.carry_bytes) take_in_payload(packet);
+  if (packet.payload != nullptr) packet.cookie = 0;  // nobody waits for it over there
   if (verdict.is_corrupted) {
     frame.is_damaged = !try_damage(packet, verdict.corrupt_bit, options_.icrc);
   }
@@ -114,14 +115,6 @@ void SimNetwork::carry_off(SimLink& link, SimFrame& frame, const Verdict& verdic
   for (size_t i = 0; i < verdict.copies; ++i) {
     launch(link, frame, verdict.at[i], i + 1 == verdict.copies);
   }
-}
-
-void SimNetwork::append_payload(Packet& packet) const {
-  CW_ASSERT(uint64_t{packet.bytes} + packet.payload_bytes <= packet.bytes_max);
-  std::memcpy(packet.data + packet.bytes, packet.payload, packet.payload_bytes);
-  packet.bytes += packet.payload_bytes;
-  packet.payload = nullptr;
-  packet.payload_bytes = 0;
 }
 
 void SimNetwork::launch(SimLink& link, SimFrame& frame, Instant at, bool is_final_copy) {

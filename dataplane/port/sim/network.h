@@ -121,7 +121,6 @@ class SimNetwork {
   // For the ports:
   void carry(SimLink* link, SimFrame& frame, Instant now);
   void carry_off(SimLink& link, SimFrame& frame, const Verdict& verdict);
-  void append_payload(Packet& packet) const;
   void launch(SimLink& link, SimFrame& frame, Instant at, bool is_final_copy);
   void trace(const SimLink& link, const Packet& packet, Instant now, const Verdict& verdict);
 

@@ -14,7 +14,8 @@ SimFrame& frame_of(Packet* packet) { return *static_cast<SimFrame*>(packet->port
 
 SimPort::SimPort(SimNetwork& network, const SimOptions& options)
     : network_(network),
-      frames_(options.port_packets, size_t{options.headers_bytes} + options.payload_max) {
+      frames_(options.port_packets, size_t{options.headers_bytes} + options.payload_max),
+      done_(options.port_packets) {
   facts_.name = "sim";
   facts_.payload_max = options.payload_max;
   facts_.peers = 0;  // join() counts them
@@ -64,9 +65,15 @@ size_t SimPort::tx_burst(std::span<Packet* const> packets, Instant now) {
     SimFrame& frame = frame_of(packet);
     ++counters_.tx_packets;
     counters_.tx_bytes += packet->bytes + packet->payload_bytes;
+    const uint8_t* const payload = packet->payload;
+    const uint64_t cookie = packet->cookie;
     // A packet stamped ahead of the turn travels from the instant the pacer gave it.
     network_.carry(link_to(*packet), frame, std::max(now, packet->at));
-    frames_.give_back(&frame);
+    if (payload != nullptr) {  // what the network has made of it is not for who lent that
+      packet->payload = payload;
+      packet->cookie = cookie;
+    }
+    release(frame);
   }
   return packets.size();
 }
@@ -82,7 +89,16 @@ size_t SimPort::take_burst(std::span<Packet*> out) {
 }
 
 void SimPort::give_back(std::span<Packet* const> packets) {
-  for (Packet* packet : packets) frames_.give_back(&frame_of(packet));
+  for (Packet* packet : packets) release(frame_of(packet));
+}
+
+/// By one of its owners.
+void SimPort::release(SimFrame& frame) {
+  if (!try_leave(frame.packet) && !done_.try_keep(frame.packet)) frames_.give_back(&frame);
+}
+
+size_t SimPort::take_done(std::span<uint64_t> out) {
+  return done_.take(out, [this](Packet* packet) { frames_.give_back(&frame_of(packet)); });
 }
 
 }  // namespace cw

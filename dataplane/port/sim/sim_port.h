@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataplane/port.h"
+#include "dataplane/port/done_row.h"
 #include "dataplane/port/sim/arrivals.h"
 #include "dataplane/port/sim/frame.h"
 
@@ -31,6 +32,7 @@ class SimPort final : public Port {
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   size_t take_burst(std::span<Packet*> out) override;
+  size_t take_done(std::span<uint64_t> out) override;
   void give_back(std::span<Packet* const> packets) override;
 
   /// When rx_burst() will next have something; never when nothing is on its way here.
@@ -45,11 +47,13 @@ class SimPort final : public Port {
 
   SimLink* link_to(const Packet& packet) const;
   SimFrame* accept(SimFrame& arrived);
+  void release(SimFrame& frame);
 
   SimNetwork& network_;
   PortFacts facts_;
   PortCounters counters_;
   FramePool frames_;
+  DoneRow done_;
   Arrivals arrivals_;
   Instant still_until_;
   std::vector<SimLink*> links_;  // [peer * paths + path]; null: no such route

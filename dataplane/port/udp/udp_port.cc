@@ -127,6 +127,7 @@ UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
       peers_(std::move(peers)),
       frame_bytes_(static_cast<uint32_t>(limits::headers_bytes_max) + options.payload_bytes_max),
       pool_(options.packets),
+      done_(options.packets),
       buffers_(options.packets, frame_bytes_ + limits::trailer_bytes_max),
       recvs_(options.gro ? gro_messages : limits::burst_packets_max,
              options.gro ? gro_message_bytes : frame_bytes_ + limits::trailer_bytes_max) {
@@ -198,9 +199,13 @@ void UdpPort::give_back(std::span<Packet* const> packets) {
   for (Packet* packet : packets) release(packet);
 }
 
+size_t UdpPort::take_done(std::span<uint64_t> out) {
+  return done_.take(out, [this](Packet* packet) { pool_.give_back(packet); });
+}
+
 /// By one of its owners.
 void UdpPort::release(Packet* packet) {
-  if (!try_leave(*packet)) pool_.give_back(packet);
+  if (!try_leave(*packet) && !done_.try_keep(*packet)) pool_.give_back(packet);
 }
 
 }  // namespace cw

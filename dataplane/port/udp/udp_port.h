@@ -26,6 +26,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/base/ring.h"
 #include "dataplane/port.h"
+#include "dataplane/port/done_row.h"
 #include "dataplane/port/udp/udp_batch.h"
 #include "dataplane/port/udp/udp_socket.h"
 #include "dataplane/wire/icrc.h"
@@ -92,6 +93,7 @@ class UdpPort final : public Port {
   /// at the first packet for which there is no room there either.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   size_t take_burst(std::span<Packet*> out) override;
+  size_t take_done(std::span<uint64_t> out) override;
   void give_back(std::span<Packet* const> packets) override;
   Instant next_due() const override;
 
@@ -148,6 +150,7 @@ class UdpPort final : public Port {
 
   uint32_t frame_bytes_;  // of a packet, without the room for pad and ICRC behind it
   Pool<Packet> pool_;
+  DoneRow done_;
   Buffers buffers_;
 
   UdpSendBatch sends_;

@@ -85,7 +85,6 @@ size_t UdpPort::send_or_keep(std::span<Packet* const> packets) {
 
 void UdpPort::keep(uint16_t path, std::span<Packet* const> packets) {
   for (Packet* packet : packets) {
-    own_payload(*packet);
     CW_ASSERT(kept_[path].try_push(packet));
   }
   status_.tx_kept += packets.size();

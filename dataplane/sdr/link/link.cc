@@ -88,10 +88,8 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   if (qp.send_enable) {
     auto host = make_host(qp.policy, made.config, CW_SOURCE, now);
     if (!host) return std::unexpected(host.error());
-    SendOptions send = qp.send;
-    send.external_payload = port_.facts().external_payload;
-    made.send = std::make_unique<SendStream>(made.config, send, std::move(*host), desk_, stock_,
-                                             line_.transmitter(), counters_);
+    made.send = std::make_unique<SendStream>(made.config, qp.send, peer_, std::move(*host), desk_,
+                                             stock_, line_.transmitter(), counters_);
   }
   if (qp.recv_enable) {
     auto host = make_host(qp.policy, made.config, CW_SINK, now);

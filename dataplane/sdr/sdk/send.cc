@@ -142,8 +142,11 @@ int cw_send_poll(cw_send_handle* handle, int* status) {
   Sending* sending = find(handle);
   if (sending == nullptr) return CW_ERROR;
   if (status == nullptr) return misuse("the place for the status is null");
-  *status = static_cast<int>(sending->qp->source.status(sending->message));
-  if (*status != CW_STATUS_OPEN) close(handle, *sending);
+  // A program hears of its message when it may have the memory back.
+  const sdr::Source stream = sending->qp->source;
+  const bool is_over = stream.is_released(sending->message);
+  *status = is_over ? static_cast<int>(stream.status(sending->message)) : CW_STATUS_OPEN;
+  if (is_over) close(handle, *sending);
   return CW_SUCCESS;
 }
 

@@ -44,8 +44,8 @@ cw_swarm_mutant(writes_to_the_receive_before SWARM sdr_swarm
   FOUND_BY "memory given back")
 cw_swarm_mutant(never_says_that_the_fourth_message_is_over SWARM sdr_swarm
   SOURCE dataplane/sdr/stream/send/send_stream.cc
-  FROM "const bool is_read = message->rows_coding > 0;"
-  TO "const bool is_read = message->rows_coding > 0 || message->seq.value() == 3;"
+  FROM "return is_unheard(*message) ?"
+  TO "return is_unheard(*message) || message->seq.value() == 3 ?"
   FOUND_BY "nothing starves")
 cw_swarm_mutant(loses_a_packet_of_a_long_burst SWARM sdr_swarm
   SOURCE dataplane/sdr/endpoint.cc

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "dataplane/base/pool.h"
 #include "dataplane/base/ring.h"
@@ -51,6 +52,13 @@ class LoopPort final : public Port {
     }
     return count;
   }
+  size_t take_done(std::span<uint64_t> out) override {
+    const size_t count = std::min(out.size(), done.size());
+    std::copy_n(done.begin(), count, out.begin());
+    done.erase(done.begin(), done.begin() + static_cast<ptrdiff_t>(count));
+    return count;
+  }
+  std::vector<uint64_t> done;  ///< to be told
   Instant next_due() const override { return due; }
   Instant due = Instant::never();
   void give_back(std::span<Packet* const> packets) override {

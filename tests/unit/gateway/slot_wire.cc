@@ -45,8 +45,9 @@ SlotWire::SlotWire(const Shape& shape)
   sdr::SendStream::Options options;
   options.slot_by_slot = true;
   CW_ASSERT(desk_.reserve(config_));
-  stream_ = std::make_unique<sdr::SendStream>(config_, options, std::move(*host), desk_, stock_,
-                                              transmitter_, counters_);
+  constexpr uint16_t peer = 0;
+  stream_ = std::make_unique<sdr::SendStream>(config_, options, peer, std::move(*host), desk_,
+                                              stock_, transmitter_, counters_);
 }
 
 void SlotWire::start(uint32_t payload_bytes, Instant now) {

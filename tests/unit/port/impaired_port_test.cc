@@ -69,22 +69,42 @@ TEST(ImpairedPort, holds_a_sent_packet_until_its_time) {
   EXPECT_EQ(wrapped.inner.lent_count(), 0u);
 }
 
-// The memory behind it may be used anew by then.
-TEST(ImpairedPort, a_packet_that_it_holds_has_its_payload_in_itself) {
-  Wrapped wrapped({.tx = {.delay = 10_us}});
-  std::string elsewhere = "abcd";
+TEST(ImpairedPort, reads_lent_payload_when_the_packet_leaves_and_says_so_once) {
+  for (const Impairment& impairment :
+       {Impairment{.delay = 10_us}, Impairment{.duplicate = 1, .delay = 10_us}}) {
+    Wrapped wrapped({.tx = impairment});
+    std::string elsewhere = "....";
+    Packet* packet = nullptr;
+    ASSERT_EQ(wrapped.port->take_burst({&packet, 1}), 1u);
+    packet->bytes = 4;
+    packet->payload = reinterpret_cast<const uint8_t*>(elsewhere.data());
+    packet->payload_bytes = 4;
+    packet->cookie = 3;
+    ASSERT_EQ(wrapped.port->tx_burst({&packet, 1}, at(0)), 1u);
+    std::array<uint64_t, 4> done;
+    EXPECT_EQ(wrapped.port->take_done(done), 0u) << "it has not left";
+    Wrapped::receive(*wrapped.port, at(10'000));
+    EXPECT_EQ(wrapped.port->take_done(done), 1u) << "copies have theirs in themselves";
+    EXPECT_EQ(done[0], 3u);
+    ASSERT_EQ(wrapped.peer.rx_burst({&packet, 1}, at(10'000)), 1u);
+    EXPECT_EQ(std::string(packet->data + 4, packet->data + 8), "....");
+    wrapped.peer.give_back({&packet, 1});
+  }
+}
+
+TEST(ImpairedPort, says_done_of_a_packet_that_it_loses) {
+  Wrapped wrapped({.tx = {.loss = 1}});
+  const std::string elsewhere = "....";
   Packet* packet = nullptr;
   ASSERT_EQ(wrapped.port->take_burst({&packet, 1}), 1u);
   packet->bytes = 4;
   packet->payload = reinterpret_cast<const uint8_t*>(elsewhere.data());
   packet->payload_bytes = 4;
+  packet->cookie = 3;
   ASSERT_EQ(wrapped.port->tx_burst({&packet, 1}, at(0)), 1u);
-  elsewhere = "wxyz";
-  Wrapped::receive(*wrapped.port, at(10'000));
-  ASSERT_EQ(wrapped.peer.rx_burst({&packet, 1}, at(10'000)), 1u);
-  ASSERT_EQ(packet->bytes, 8u);
-  EXPECT_EQ(std::string(packet->data + 4, packet->data + 8), "abcd");
-  wrapped.peer.give_back({&packet, 1});
+  std::array<uint64_t, 4> done;
+  EXPECT_EQ(wrapped.port->take_done(done), 1u);
+  EXPECT_EQ(wrapped.inner.lent_count(), 0u);
 }
 
 TEST(ImpairedPort, equal_times_keep_the_order_of_arrival) {

@@ -145,22 +145,28 @@ TEST(SimPort, three_ports_know_each_other_by_numbers_of_their_own) {
 TEST(SimPort, carried_payload_may_be_changed_at_once_and_a_lent_one_comes_as_it_is) {
   for (const bool carry : {true, false}) {
     Pair pair({}, {.carry_bytes = carry});
-    uint8_t payload[] = "payload";
+    uint8_t payload[] = "payloads";
     Packet* packet = nullptr;
     pair.a.take_burst({&packet, 1});
     packet->data[0] = '>';
     packet->bytes = 1;
     packet->payload = payload;
-    packet->payload_bytes = 7;
+    packet->payload_bytes = 8;
+    packet->cookie = 5;
     pair.a.tx_burst({&packet, 1}, at(0));
     payload[0] = 'X';
+    std::array<uint64_t, 2> done;
+    ASSERT_EQ(pair.a.take_done(done), 1u);
+    EXPECT_EQ(done[0], 5u);
     ASSERT_EQ(pair.b.rx_burst({&packet, 1}, at(0)), 1u);
-    EXPECT_EQ(packet->bytes + packet->payload_bytes, 8u);
+    EXPECT_EQ(packet->bytes + packet->payload_bytes, 9u);
     if (carry) {
-      EXPECT_EQ(std::memcmp(packet->data, ">payload", 8), 0);
+      EXPECT_EQ(std::memcmp(packet->data, ">payloads", 9), 0);
     } else {
       EXPECT_EQ(packet->payload, payload);
     }
+    pair.b.give_back({&packet, 1});
+    EXPECT_EQ(pair.b.take_done(done), 0u) << "nobody there has lent anything";
   }
 }
 

@@ -143,8 +143,7 @@ TEST_F(UdpPortFull, leaves_the_caller_what_it_has_no_place_for) {
   EXPECT_EQ(near().status().tx_lost, 0u);
 }
 
-// Who handed it over may use the memory for something else by then.
-TEST_F(UdpPortFull, takes_an_external_payload_in_when_it_keeps_the_packet) {
+TEST_F(UdpPortFull, says_once_that_it_reads_a_lent_payload_no_more) {
   constexpr uint16_t first[] = {0};
   const auto packets = next_burst(40, first);
   std::vector<uint8_t> elsewhere(packets.size() * payload_bytes);
@@ -155,11 +154,25 @@ TEST_F(UdpPortFull, takes_an_external_payload_in_when_it_keeps_the_packet) {
     packets[i]->bytes = 32;
     packets[i]->payload = payload;
     packets[i]->payload_bytes = payload_bytes;
+    packets[i]->cookie = i + 1;
   }
+  std::vector<uint64_t> done;
+  const auto take_done = [&] {
+    std::array<uint64_t, 64> cookies;
+    const size_t count = near().take_done(cookies);
+    for (size_t i = 0; i < count; ++i) {
+      done.push_back(cookies[i]);
+      std::memset(elsewhere.data() + (cookies[i] - 1) * payload_bytes, 0xee, payload_bytes);
+    }
+  };
   ASSERT_EQ(near().tx_burst(packets, Instant()), packets.size());
-  std::ranges::fill(elsewhere, 0xee);
+  take_done();
+  EXPECT_LT(done.size(), packets.size()) << "of those that wait for the socket";
   open_the_way();
   EXPECT_TRUE(receive_all());
+  take_done();
+  ASSERT_EQ(done.size(), packets.size());
+  for (size_t i = 0; i < done.size(); ++i) EXPECT_EQ(done[i], i + 1);
 }
 
 }  // namespace

@@ -22,7 +22,10 @@ size_t kept_max_of(size_t packets) {
 
 }  // namespace
 
-PacketStock::PacketStock(Port& port) : port_(port), kept_max_(kept_max_of(port.facts().packets)) {}
+PacketStock::PacketStock(Port& port)
+    : port_(port),
+      sends_from_outside_(port.facts().external_payload),
+      kept_max_(kept_max_of(port.facts().packets)) {}
 
 PacketStock::~PacketStock() {
   CW_ASSERT(kept_ == 0);

@@ -59,6 +59,8 @@ class PacketStock {
     given_up_[given_up_count_++] = &packet;
   }
   size_t kept_count() const { return kept_; }
+  /// Whether a packet may name memory that is not the port's.
+  bool sends_from_outside() const { return sends_from_outside_; }
 
   /// The port has back what was given up.
   void flush();
@@ -71,6 +73,7 @@ class PacketStock {
   size_t refill(size_t count);
 
   Port& port_;
+  bool sends_from_outside_;
   size_t kept_ = 0, kept_max_;
   size_t count_ = 0, given_up_count_ = 0;
   size_t batch_ = batch_min;  // to be asked for; doubles until nothing is sent

@@ -1,7 +1,6 @@
 // The wire's half of a sending stream: tickets become packets, departures become facts, and what
 // the receiver must know of a message becomes records.
 #include <algorithm>
-#include <cstring>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/stream/repeat_after.h"
@@ -126,7 +125,7 @@ uint64_t SendStream::address_of(const Message& message, const SendTicket& ticket
 }
 
 void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
-                            std::span<const uint8_t> payload, Psn psn) const {
+                            std::span<const uint8_t> payload, Psn psn) {
   const Message& message = messages_[ticket.place];
   const auto payload_bytes = static_cast<uint32_t>(payload.size());
   const auto& immediate = message.hint.immediate;
@@ -144,23 +143,7 @@ void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
   packet.ecn = marks.ecn;
   packet.dscp = marks.dscp;
   packet.bytes = static_cast<uint32_t>(encode_slot_write(slot, {packet.data, packet.bytes_max}));
-  const size_t pad = pad_bytes_for(payload_bytes);
-  if (packet.slot == payload.data()) {
-    packet.bytes += payload_bytes;
-    std::memset(packet.data + packet.bytes, 0, pad);
-    packet.bytes += static_cast<uint32_t>(pad);
-    return;
-  }
-  if (options_.external_payload && pad == 0) {
-    packet.payload = payload.data();
-    packet.payload_bytes = payload_bytes;
-    return;
-  }
-  packet.payload = nullptr;
-  packet.payload_bytes = 0;
-  std::memcpy(packet.data + packet.bytes, payload.data(), payload_bytes);
-  std::memset(packet.data + packet.bytes + payload_bytes, 0, pad);
-  packet.bytes += payload_bytes + static_cast<uint32_t>(pad);
+  store_.load(packet, ticket.place, ticket.slot, payload);
 }
 
 void SendStream::on_expired(const SendTicket& ticket) {

@@ -32,14 +32,13 @@ struct SendMessage {
   uint32_t released = 0;       // the policy keeps none of the slots below
   uint32_t given_up = 0;       // slot by slot: and nor does the stream of those below here
   // Coded: blocks closed, told to the policy and written into records; where the open one begins
-  // and what it is to be; repair slots that may have been claimed, rows at the desk.
+  // and what it is to be; repair slots that may have been claimed.
   uint32_t blocks = 0, blocks_told = 0, blocks_said = 0;
   uint32_t block_first = 0;
   bool has_open_block = false;
   cw_layout layout{};
   Instant block_opened, blocks_repeated;
   uint32_t repair_end = 0;
-  uint32_t rows_coding = 0;
   uint32_t frames = 0;  // of hosts, told with its length
   // Slots below are too old, or were released before: they leave no more [C-38].
   uint32_t expired_end = 0, expired_told = 0;

@@ -77,7 +77,7 @@ bool SendStream::issue_row(CodeRequest& request) {
   request.row_next += is_claimed(store_.repairs(), row->place, set, row->row);
   ++request.under_way;
   // Its memory, and its place, stay until the row is back.
-  ++message->rows_coding;
+  store_.begin_coding(row->place);
   return true;
 }
 
@@ -122,9 +122,8 @@ void SendStream::on_row_coded(CodeRow& row, const CodeResult& result) {
     const uint32_t j = row.outputs[i].id & ~CW_REPAIR_ID;
     store_.repairs().make_ready(row.place, request.set.repair_of(j, row.row));
   }
-  Message& message = messages_[row.place];
-  --message.rows_coding;
-  free_if_over(message);
+  store_.end_coding(row.place);
+  free_if_over(messages_[row.place]);
 }
 
 bool SendStream::has_repair(const Message& message, const cw_send& send) const {

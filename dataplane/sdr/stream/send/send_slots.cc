@@ -30,7 +30,7 @@ bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant 
 // ---- packets of slots ----
 
 void SendStream::give_up_slots(Message& message) {
-  if (!store_.is_by_slot() || message.rows_coding > 0) return;
+  if (!store_.is_by_slot() || store_.is_coding(place_of(message))) return;
   const uint32_t front = message.unread_front(is_coded());
   for (; message.given_up < front; ++message.given_up) {
     const uint32_t place = place_of(message);

@@ -16,7 +16,7 @@ constexpr size_t codes_capacity = 128;
 
 }  // namespace
 
-SendStream::SendStream(const StreamConfig& config, const Options& options,
+SendStream::SendStream(const StreamConfig& config, const Options& options, uint16_t peer,
                        std::unique_ptr<PolicyHost> policy, CodeDesk& desk, PacketStock& stock,
                        Transmitter& transmitter, Counters& counters)
     : config_(config),
@@ -27,7 +27,7 @@ SendStream::SendStream(const StreamConfig& config, const Options& options,
       transmitter_(transmitter),
       counters_(counters),
       messages_(new Message[config.messages]()),
-      store_(config_, options.extents_max, options.slot_by_slot, stock),
+      store_(config_, options, peer, stock),
       blocks_(size_t{config.messages} * config.blocks_max()),
       codes_(codes_capacity),
       layout_full_{.codec = 0,
@@ -95,9 +95,12 @@ Result<void> SendStream::close(SendHandle handle, uint32_t frames) {
 MessageStatus SendStream::status(SendHandle handle) const {
   const Message* message = find(handle);
   if (message == nullptr) return MessageStatus::PeerLost;
-  // Its memory is still read from: who asks must not take it back yet.
-  const bool is_read = message->rows_coding > 0;
-  return is_read || is_unheard(*message) ? MessageStatus::Open : message->status;
+  return is_unheard(*message) ? MessageStatus::Open : message->status;
+}
+
+bool SendStream::is_released(SendHandle handle) const {
+  return find(handle) == nullptr ||
+         (status(handle) != MessageStatus::Open && !store_.is_read(handle.place));
 }
 
 bool SendStream::is_growing(SendHandle handle) const {
@@ -227,6 +230,12 @@ Instant SendStream::next_due() const {
   return earliest(policy_->next_due(), hold_due_, blocks_due_);
 }
 
+void SendStream::on_done(uint32_t place) {
+  wake_();
+  store_.on_done(place);
+  free_if_over(messages_[place]);
+}
+
 // ---- what the policy is told ----
 
 void SendStream::tell(Message& message, Instant now) {
@@ -329,7 +338,8 @@ void SendStream::retire(Message& message, Instant now) {
 
 void SendStream::free_if_over(Message& message) {
   give_up_slots(message);
-  if (!message.is_retired || !message.is_forgotten || message.rows_coding > 0) return;
+  if (!message.is_retired || !message.is_forgotten) return;
+  if (store_.is_read(place_of(message))) return;
   message.life = Message::Life::Free;
   --live_count_;
 }

@@ -48,8 +48,9 @@ class SendStream final : public PolicyActions, private CodeClient {
   using Options = SendOptions;
 
   /// `desk` has been asked for room, and is stopped before the stream ends.
-  SendStream(const StreamConfig& config, const Options& options, std::unique_ptr<PolicyHost> policy,
-             CodeDesk& desk, PacketStock& stock, Transmitter& transmitter, Counters& counters);
+  SendStream(const StreamConfig& config, const Options& options, uint16_t peer,
+             std::unique_ptr<PolicyHost> policy, CodeDesk& desk, PacketStock& stock,
+             Transmitter& transmitter, Counters& counters);
 
   /// Called whenever the application has done something, or what was at the desk is back.
   void set_wake(Activity::Wake wake) { wake_ = wake; }
@@ -57,7 +58,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   // ---- the application ----
   /// Begins the next message; nothing when all places are taken.
   std::optional<SendHandle> try_open(const MessageHint& hint);
-  /// Adds `bytes` at slot `first`. The memory must stay as it is until status() is no longer Open.
+  /// Adds `bytes` at slot `first`. The memory must stay as it is until is_released().
   /// Errors: overlap, too long, a short piece that is not the last, too many pieces, closed.
   Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes);
   /// Slot by slot: whether the port has packets for `count` slots more, 64 at most.
@@ -79,6 +80,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// Nothing more is appended; the receiver hears of `frames` of hosts in it. Errors: holes.
   Result<void> close(SendHandle handle, uint32_t frames = 0);
   MessageStatus status(SendHandle handle) const;
+  /// Whether the message is over and nobody reads the memory of its pieces any more.
+  bool is_released(SendHandle handle) const;
   bool is_growing(SendHandle handle) const;  ///< neither closed nor over
   /// Gives up what has not been settled yet; the receiver is told.
   void cancel(SendHandle handle, Instant now);
@@ -114,6 +117,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   Packet* build(const SendTicket& ticket, Instant departed, Instant now);
   /// The pacer could not let it go in time.
   void on_expired(const SendTicket& ticket);
+  /// A packet that named memory of the message in this place is sent or lost.
+  void on_done(uint32_t place);
   /// Tells the policy of this turn's departures and refusals.
   void flush_facts(Instant now);
 
@@ -200,7 +205,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   uint32_t count_alike(const SendRange& range, uint32_t most) const;
   Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
   void write_slot(Packet& packet, const SendTicket& ticket, std::span<const uint8_t> payload,
-                  Psn psn) const;
+                  Psn psn);
   void tell_sent(uint16_t path, const SentRun& run, Instant now);
 
   StreamConfig config_;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "dataplane/base/limits.h"
-
 namespace cw::sdr {
 namespace {
 
@@ -12,17 +10,19 @@ std::string number(uint64_t value) { return std::to_string(value); }
 
 }  // namespace
 
-SlotStore::SlotStore(const StreamConfig& config, uint16_t extents_max, bool is_by_slot,
+SlotStore::SlotStore(const StreamConfig& config, const SendOptions& options, uint16_t peer,
                      PacketStock& stock)
     : config_(config),
       stock_(stock),
-      extents_max_(is_by_slot ? 1 : extents_max),
+      peer_(peer),
+      extents_max_(options.slot_by_slot ? 1 : options.extents_max),
       extents_(new SendExtent[size_t{config.messages} * extents_max_]()),
       extent_counts_(new uint16_t[config.messages]()),
-      slots_(is_by_slot ? config.messages : 0, config.data_slots_max, stock),
+      slots_(options.slot_by_slot ? config.messages : 0, config.data_slots_max, stock),
       repairs_(config),
       slots_max_(size_t{config.data_slots_max} + config.repair_slots_max),
-      last_paths_(config.messages * slots_max_, no_path) {
+      last_paths_(config.messages * slots_max_, no_path),
+      holds_(config.messages) {
   static_assert(limits::paths_max <= no_path);
 }
 

@@ -4,24 +4,33 @@
 //   data, slot by slot      in the packet of the port that the slot is sent by
 //   repair                  in memory of the stream's own, taken at start
 //
+// Three hold a message's bytes: who wants them sent (its stream), who codes them, and whoever sends
+// packets that name memory outside, until the port says Done. They stay as they are, and the place
+// stays the message's, until all three have let go. A slot in a packet of its own needs none of the
+// port: such a packet has owners.
+//
 // A slot has the number that packets and policies know it by: data from 0 on, repair behind the
 // largest message. A message has the place of its stream.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/sdr/message.h"
+#include "dataplane/sdr/options.h"
 #include "dataplane/sdr/seat/repair_slots.h"
 #include "dataplane/sdr/stream/send/packet_stock.h"
 #include "dataplane/sdr/stream/send/slot_table.h"
 #include "dataplane/sdr/stream_config.h"
+#include "dataplane/wire/roce.h"
 
 namespace cw::sdr {
 
@@ -34,12 +43,32 @@ struct SendExtent {
   uint64_t bytes = 0;
 };
 
+/// Whose bytes a packet names: its cookie.
+struct Lender {
+  uint16_t peer = 0, qp = 0;
+  uint32_t place = 0;
+
+  constexpr uint64_t packed() const {
+    return mark | uint64_t{peer} << 40 | uint64_t{qp} << 32 | place;
+  }
+  static constexpr Lender unpacked(uint64_t cookie) {
+    return {.peer = static_cast<uint16_t>(cookie >> 40),
+            .qp = static_cast<uint16_t>(cookie >> 32 & 0xff),
+            .place = static_cast<uint32_t>(cookie)};
+  }
+
+ private:
+  static constexpr uint64_t mark = uint64_t{1} << 63;  // no cookie is 0
+};
+static_assert(limits::qps_max <= 0x100);
+
 /// Thread: the endpoint's worker. Nothing allocates after construction, save sentences of errors.
 class SlotStore {
  public:
   /// `config` is the stream's: its payload_bytes are settled when an epoch begins. `stock` lives
-  /// longer.
-  SlotStore(const StreamConfig& config, uint16_t extents_max, bool is_by_slot, PacketStock& stock);
+  /// longer. `peer` is who the slots go to.
+  SlotStore(const StreamConfig& config, const SendOptions& options, uint16_t peer,
+            PacketStock& stock);
 
   bool is_by_slot() const { return !slots_.is_empty(); }
   /// A message begins: of the one before in its place at most `repair_end` repair slots were made.
@@ -102,6 +131,38 @@ class SlotStore {
   Packet& packet_for(uint32_t place, uint32_t slot) {
     return is_by_slot() && !is_repair(slot) ? slots_.packet_for(place, slot) : stock_.take();
   }
+  /// Puts the slot's bytes, which bytes_of() has told, and their pad behind the headers that are
+  /// all of the packet: they lie there, or are lent until on_done(), or are copied.
+  void load(Packet& packet, uint32_t place, uint32_t slot, std::span<const uint8_t> payload) {
+    const auto bytes = static_cast<uint32_t>(payload.size());
+    const auto pad = static_cast<uint32_t>(pad_bytes_for(bytes));
+    const bool is_there = packet.slot == payload.data();
+    if (!is_there && pad == 0 && is_lent(slot)) {
+      packet.payload = payload.data();
+      packet.payload_bytes = bytes;
+      packet.cookie = Lender{peer_, config_.qp, place}.packed();
+      ++holds_[place].under_way;
+      return;
+    }
+    if (!is_there) std::memcpy(packet.data + packet.bytes, payload.data(), bytes);
+    std::memset(packet.data + packet.bytes + bytes, 0, pad);
+    packet.bytes += bytes + pad;
+  }
+  void on_done(uint32_t place) {
+    CW_ASSERT(holds_[place].under_way > 0);
+    --holds_[place].under_way;
+  }
+  void begin_coding(uint32_t place) { ++holds_[place].coding; }
+  void end_coding(uint32_t place) {
+    CW_ASSERT(holds_[place].coding > 0);
+    --holds_[place].coding;
+  }
+  bool is_coding(uint32_t place) const { return holds_[place].coding > 0; }
+  /// Whether anybody but the stream still holds the message's bytes.
+  bool is_read(uint32_t place) const {
+    return holds_[place].coding > 0 || holds_[place].under_way > 0;
+  }
+
   /// What the packet's outer header takes over from the slot. Of repair it goes where the latest
   /// data goes, the message's `last` slot, and answers to no host's congestion control.
   struct Marks {
@@ -129,6 +190,17 @@ class SlotStore {
   const SendExtent* extent_at(uint32_t place, uint32_t slot) const;
   std::span<const uint8_t> lent_bytes_of(uint32_t place, uint32_t slot) const;
 
+  /// Whether packets may name the slot's bytes. Not of one that lies in another packet: who has
+  /// settled it gives that up.
+  bool is_lent(uint32_t slot) const {
+    return stock_.sends_from_outside() && (!is_by_slot() || is_repair(slot));
+  }
+
+  struct Holds {
+    uint32_t coding = 0;     // rows at the desk
+    uint32_t under_way = 0;  // packets
+  };
+
   size_t index(uint32_t place, uint32_t slot) const {
     CW_DCHECK(slot < slots_max_);
     return place * slots_max_ + slot;
@@ -136,6 +208,7 @@ class SlotStore {
 
   const StreamConfig& config_;
   PacketStock& stock_;
+  uint16_t peer_;
   uint16_t extents_max_;  // of a message
   std::unique_ptr<SendExtent[]> extents_;
   std::unique_ptr<uint16_t[]> extent_counts_;
@@ -143,6 +216,7 @@ class SlotStore {
   RepairSlots repairs_;
   size_t slots_max_;  // of a message, repair included
   std::vector<uint8_t> last_paths_;
+  std::vector<Holds> holds_;  // by place
 };
 
 }  // namespace cw::sdr
