@@ -7,8 +7,8 @@
 #   fails; with TO in its place the swarm must tell a violation by FOUND_BY, the checker's name,
 #   before so many packets have crossed, and ends there: seeds and packets are the same on every
 #   machine, and a budget that is never used costs nothing. The program is
-#   build/mutants/SWARM_NAME, its test SWARM.mutant.NAME. SWARM is an executable whose libraries
-#   bring SOURCE: what a program defines itself is not taken from a library.
+#   build/mutants/SWARM_NAME, its test SWARM.mutant.NAME. SWARM is an executable without sources
+#   of its own, whose libraries bring SOURCE: what a program defines itself is not taken from them.
 function(cw_swarm_mutant name)
   # This form alone leaves the semicolons of a text alone.
   cmake_parse_arguments(PARSE_ARGV 1 M "" "SWARM;SOURCE;FROM;TO;FOUND_BY;SEED;PACKETS" "")
@@ -43,11 +43,8 @@ function(cw_swarm_mutant name)
     file(WRITE ${copy} "${text}")
   endif()
 
-  get_target_property(sources ${M_SWARM} SOURCES)
-  get_target_property(folder ${M_SWARM} SOURCE_DIR)
-  list(TRANSFORM sources PREPEND ${folder}/)
   get_target_property(libraries ${M_SWARM} LINK_LIBRARIES)
-  add_executable(${program} ${sources} ${copy})
+  add_executable(${program} ${copy})
   target_link_libraries(${program} PRIVATE ${libraries})
   target_compile_options(${program} PRIVATE -O1 -g0 -Wno-unused)
   set_target_properties(${program} PROPERTIES
