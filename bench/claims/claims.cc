@@ -1,12 +1,12 @@
 // claims: what is said of the project's speed and thrift, measured on this machine, in one table.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "bench/claims/figures.h"
+#include "control/command_line/command_line.h"
 #include "tests/lab/enclosure.h"
 #include "tests/lab/space.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace cw::claims;
 
-constexpr int exit_failed = 3, exit_skipped = 77;
+constexpr int exit_refused = 2, exit_failed = 3, exit_skipped = 77;
 
 int run(const Effort& effort, const std::string& folder, bool is_json) {
   if (const std::string why_not = cw::lab::obstacle(); !why_not.empty()) {
@@ -37,13 +37,13 @@ int run(const Effort& effort, const std::string& folder, bool is_json) {
 
 int main(int argc, char** argv) {
   bool is_json = false, is_quick = false;
-  CLI::App app(
+  cw::CommandLine app(
       "What is said of the project's speed and thrift, measured. Needs root, and a machine that "
       "does nothing else for two minutes.",
       "claims");
   app.add_flag("--json", is_json, "A JSON array instead of a table.");
   app.add_flag("--quick", is_quick, "A little of everything: to see that it works.");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   try {
     // In there the path is one of mounts outside, and in a chroot leads nowhere.
     const std::string folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();

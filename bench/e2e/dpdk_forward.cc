@@ -14,7 +14,6 @@
 // codes: 0 done, 1 less than half of testpmd's frames, 2 arguments, 3 it cannot be measured here.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -26,6 +25,7 @@
 #include "bench/e2e/forward_report.h"
 #include "bench/e2e/hosts.h"
 #include "bench/e2e/pair.h"
+#include "control/command_line/command_line.h"
 #include "tests/lab/enclosure.h"
 
 namespace {
@@ -223,24 +223,20 @@ int run(const Arguments& arguments, const std::string& gateway) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("What a pair of gateways costs over DPDK, beside testpmd with the same devices.",
-               "dpdk_forward");
-  app.add_option("--rounds", arguments.rounds, "of everything")->check(CLI::Range(1, 100));
-  app.add_option("--seconds", arguments.seconds, "of each measurement")->check(CLI::Range(1, 60));
+  CommandLine app("What a pair of gateways costs over DPDK, beside testpmd with the same devices.",
+                  "dpdk_forward");
+  app.add_option("--rounds", arguments.rounds, "of everything").between(1, 100);
+  app.add_option("--seconds", arguments.seconds, "of each measurement").between(1, 60);
   app.add_option("--frame", arguments.frame_bytes, "bytes, Ethernet header included")
-      ->check(CLI::Range(60, 1514));
+      .between(60, 1514);
   app.add_option("--wan-mtu", arguments.wan_mtus,
                  "of the memif between the gateways, and between testpmds; several are measured "
                  "one after the other")
-      ->check(CLI::Range(1280, 9000));
+      .between(1280, 9000);
   app.add_option("--part", arguments.parts, "forward, latency, cost, idle; all when not given")
-      ->check(CLI::IsMember({"forward", "latency", "cost", "idle"}));
+      .one_of({"forward", "latency", "cost", "idle"});
   app.add_flag("--json", arguments.is_json, "the report on one line; else it is Markdown");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_refused;
-  }
+  if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   try {
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     if (const std::string why = lab::obstacle(); !why.empty()) throw std::runtime_error(why);

@@ -11,7 +11,6 @@
 // Exit codes: 0 done, 2 arguments, 3 it cannot be measured here.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -23,6 +22,7 @@
 #include "bench/e2e/capture.h"
 #include "bench/e2e/gateway_file.h"
 #include "bench/e2e/turns.h"
+#include "control/command_line/command_line.h"
 
 namespace {
 
@@ -160,27 +160,21 @@ void run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("What a gateway's turn costs by itself, sending and receiving.", "gateway_turns");
+  CommandLine app("What a gateway's turn costs by itself, sending and receiving.", "gateway_turns");
   app.add_option("POLICY", arguments.policies, "which, by turns; all three when none is given");
-  app.add_option("--rounds", arguments.rounds, "of all policies")->check(CLI::Range(1, 100));
-  app.add_option("--turns", arguments.turns, "of each gateway, in a round")
-      ->check(CLI::Range(64, 10'000'000));
+  app.add_option("--rounds", arguments.rounds, "of all policies").between(1, 100);
+  app.add_option("--turns", arguments.turns, "of each gateway, in a round").between(64, 10'000'000);
   app.add_option("--frame", arguments.frame_bytes, "bytes, Ethernet header included")
-      ->check(CLI::Range(60, 1514));
+      .between(60, 1514);
   app.add_option("--coding-threads", arguments.coding_threads,
                  "of each gateway; both then share a core, and coding has the other")
-      ->check(CLI::Range(0, 1));
-  app.add_option("--wan-mtu", arguments.wan_mtu, "of the memif between them")
-      ->check(CLI::Range(1280, 9000));
+      .between(0, 1);
+  app.add_option("--wan-mtu", arguments.wan_mtu, "of the memif between them").between(1280, 9000);
   app.add_option("--rate", arguments.rate, "of the line, such as \"2 Gbit/s\"");
   app.add_option("--count", arguments.counted, "whose turns are counted_turn()")
-      ->check(CLI::IsMember({"sender", "receiver"}));
+      .one_of({"sender", "receiver"});
   app.add_flag("--json", arguments.is_json, "all of it on one line");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_refused;
-  }
+  if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   try {
     run(arguments);
     return 0;

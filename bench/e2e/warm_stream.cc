@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "control/command_line/command_line.h"
 #include "control/perf/measure.h"
 #include "policies/policies.h"
 #include "tests/lab/enclosure.h"
@@ -47,7 +47,7 @@ struct Run {
 };
 
 void stop_on_signals() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = [](int) { stop = true; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }
@@ -182,10 +182,10 @@ int run(const Asked& asked) {
   return 0;
 }
 
-void declare(CLI::App& app, Asked& asked) {
+void declare(CommandLine& app, Asked& asked) {
   app.add_option("POLICY", asked.policies, "Which, one after the other.");
   const auto add = [&](const char* name, auto& text, const char* value, const char* what) {
-    app.add_option(name, text, what)->type_name(value);
+    app.add_option(name, text, what).type_name(value);
   };
   add("--messages", asked.messages, "NUMBER", "Of both halves together (5000).");
   add("--block", asked.block, "NUMBER", "In a row without loss, and then with (100).");
@@ -203,9 +203,9 @@ void declare(CLI::App& app, Asked& asked) {
 
 int main(int argc, char** argv) {
   Asked asked;
-  CLI::App app("What loss costs messages of one warm stream. Needs root.", "warm_stream");
+  CommandLine app("What loss costs messages of one warm stream. Needs root.", "warm_stream");
   declare(app, asked);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   try {
     return lab::run_enclosed([&] { return run(asked); });
   } catch (const std::invalid_argument& error) {

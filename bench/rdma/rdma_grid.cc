@@ -1,7 +1,7 @@
 // rdma_grid: what two real RDMA hosts get across the grid of loss, distance, policy and operation.
 // The machines boot once; in a round everybody takes his turn in every cell. Results are added to
 // FOLDER/rdma.json after each run, and FOLDER/rdma.md is made of them.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +9,7 @@
 
 #include "bench/rdma/grid_table.h"
 #include "bench/rdma/operations.h"
+#include "control/command_line/command_line.h"
 #include "control/units/text.h"
 #include "control/units/units.h"
 #include "tests/lab/enclosure.h"
@@ -66,26 +67,24 @@ void say(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); 
 
 // ---- what is asked for --------------------------------------------------------------------------
 
-void declare(CLI::App& app, Asked& asked) {
+void declare(CommandLine& app, Asked& asked) {
   std::string names;
   for (const Operation& each : operations())
     names += std::string(names.empty() ? "" : ", ") + each.name;
-  app.add_option("FOLDER", asked.folder, "Where rdma.json and rdma.md are.")->required();
+  app.add_option("FOLDER", asked.folder, "Where rdma.json and rdma.md are.").required();
   const auto add = [&](const char* name, auto& target, const std::string& what) {
     return app.add_option(name, target, what);
   };
-  add("--rtt", asked.part.rtts, "Round trips (1ms,20ms,60ms).")->delimiter(',');
+  add("--rtt", asked.part.rtts, "Round trips (1ms,20ms,60ms).").delimiter(',');
   add("--loss", asked.part.losses, "Losses; 1%/8: in bursts of 8 (0%,0.1%,1%,1%/8,3%).")
-      ->delimiter(',');
+      .delimiter(',');
   add("--policy", asked.part.policies, "plain: no gateways; else of the gateways (all).")
-      ->delimiter(',');
+      .delimiter(',');
   add("--op", asked.part.operations, "Operations (write,latency), of " + names + ".")
-      ->delimiter(',');
-  add("--rounds", asked.part.rounds, "Until each cell has so many runs (1).")
-      ->check(CLI::Range(1, 100));
-  add("--seconds", asked.seconds, "Of each measurement of bandwidth (3).")
-      ->check(CLI::Range(1, 600));
-  add("--mtu", asked.mtu, "Everywhere (1500).")->check(CLI::Range(1280, 9000));
+      .delimiter(',');
+  add("--rounds", asked.part.rounds, "Until each cell has so many runs (1).").between(1, 100);
+  add("--seconds", asked.seconds, "Of each measurement of bandwidth (3).").between(1, 600);
+  add("--mtu", asked.mtu, "Everywhere (1500).").between(1280, 9000);
   add("--rate", asked.rate, "Of the link (500Mbit/s).");
   add("--guest", asked.guest, "What make_guest made (build/guest).");
   add("--commit", asked.commit, "What was built, for the results.");
@@ -247,7 +246,8 @@ class Grid {
   /// What matters is said last.
   static std::string one_line(std::string text) {
     constexpr size_t most = 300;
-    std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+    std::ranges::replace_if(
+        text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
     return text.size() <= most ? text : "..." + text.substr(text.size() - most);
   }
 
@@ -323,14 +323,10 @@ std::string command_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   Asked asked;
-  CLI::App app("What two real RDMA hosts get over loss and distance, by policy. Needs root.",
-               "rdma_grid");
+  CommandLine app("What two real RDMA hosts get over loss and distance, by policy. Needs root.",
+                  "rdma_grid");
   declare(app, asked);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_refused;
-  }
+  if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   if (const std::string why = mistake_of(asked); !why.empty()) return refuse(why, exit_refused);
   try {
     const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();

@@ -1,16 +1,18 @@
 // causewayd: a gateway. Exit codes: 0 done; 1 what it needs cannot be had; 2 a mistake in the file
 // or the arguments; 3 ended by force.
-#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "control/command_line/command_line.h"
 #include "control/config/file.h"
 #include "control/config/policy_keys.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/log.h"
 #include "control/daemon/status.h"
+#include "control/gateway/plan.h"
 #include "control/preflight/preflight.h"
 #include "policies/policies.h"
 
@@ -109,8 +111,9 @@ int run(const Arguments& arguments) {
 
 int run_with(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("A gateway between sites: reliability for RDMA and any IP over a lossy long haul.",
-               "causewayd");
+  CommandLine app(
+      "A gateway between sites: reliability for RDMA and any IP over a lossy long haul.",
+      "causewayd");
   app.footer(teaching);
   app.add_option("--config", arguments.file, "the gateway's file");
   app.add_flag("--check", arguments.is_check, "say whether the file is right, and end");
@@ -120,12 +123,8 @@ int run_with(int argc, char** argv) {
   app.add_flag("--list-keys", arguments.lists_keys, "every key of a file");
   app.add_flag("--list-policies", arguments.lists_policies,
                "every policy and its parameters; with a file, those of its plugins too");
-  app.set_version_flag("--version", CW_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? exit_done : exit_refused;
-  }
+  app.set_version(CW_VERSION);
+  if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   if (arguments.lists_keys) return std::printf("%s", site::all_keys().c_str()), exit_done;
   if (arguments.lists_policies && arguments.file.empty()) {
     return std::printf("%s", config::policies_text(policy::all()).c_str()), exit_done;

@@ -1,7 +1,10 @@
 #include "control/perf/options.h"
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <utility>
 
+#include "control/command_line/command_line.h"
 #include "control/config/file.h"
 #include "control/units/units.h"
 #include "control/wan/link_options.h"
@@ -55,7 +58,7 @@ constexpr const char* key_default = "causeway-perf measures in the open";
 constexpr size_t key_bytes_min = 16;
 constexpr uint32_t payload_of_sim = 4096;
 
-/// What CLI11 fills; units are read afterwards, so that mistakes are told in our words.
+/// What the command line fills; units are read afterwards, so that mistakes are told in our words.
 struct Texts {
   std::string op = "write", size = "64KiB", count = "1000", duration, in_flight = "16",
               port = "udp";
@@ -67,16 +70,16 @@ struct Texts {
   std::string server_port = "udp";
 };
 
-void add_shared_options(CLI::App& app, Texts& texts, Options& options) {
+void add_shared_options(CommandLine& app, Texts& texts, Options& options) {
   const auto add = [&](const char* name, std::string& text, const char* value, const char* what) {
-    app.add_option(name, text, what)->type_name(value)->group("Both ends alike");
+    app.add_option(name, text, what).type_name(value).group("Both ends alike");
   };
   add("--udp-port", texts.udp_port, "NUMBER", "The server's; its TCP port too (18515).");
   add("--key-file", texts.key_file, "FILE", "A secret of 16 bytes or more; else a public one.");
   add("--plugin", options.plugin, "FILE", "A policy as a shared object.");
   const auto add_line = [&](const char* name, std::string& text, const char* value,
                             const char* what) {
-    app.add_option(name, text, what)->type_name(value)->group("--port dpdk, each end its own");
+    app.add_option(name, text, what).type_name(value).group("--port dpdk, each end its own");
   };
   add_line("--device", options.dpdk.device, "DEVICE", "As DPDK writes it: net_memif0,role=client");
   add_line("--address", options.dpdk.address, "IP", "Ours on that line.");
@@ -86,10 +89,10 @@ void add_shared_options(CLI::App& app, Texts& texts, Options& options) {
   app.add_flag("--json", options.is_json, "The report as one JSON object.");
 }
 
-void add_client_options(CLI::App& app, Texts& texts, Options& options) {
+void add_client_options(CommandLine& app, Texts& texts, Options& options) {
   app.add_option("HOST", options.host, "Where the server runs; not with --port sim.");
   const auto add = [&](const char* name, std::string& text, const char* value, const char* what) {
-    app.add_option(name, text, what)->type_name(value)->group("What is measured");
+    app.add_option(name, text, what).type_name(value).group("What is measured");
   };
   add("--op", texts.op, "OP", "write: one-sided writes (the only one).");
   add("--size", texts.size, "SIZE", "Of one message (64KiB).");
@@ -98,8 +101,8 @@ void add_client_options(CLI::App& app, Texts& texts, Options& options) {
   add("--inflight", texts.in_flight, "NUMBER", "Posted and not yet done, at most (16).");
   add("--policy", texts.policy, "NAME", "Reliability (selective_repeat, or that of --plugin).");
   app.add_option("--policy-param", texts.settings, "A parameter of the policy; may be repeated.")
-      ->type_name("NAME=VALUE")
-      ->group("What is measured");
+      .type_name("NAME=VALUE")
+      .group("What is measured");
   add("--port", texts.port, "udp|dpdk|sim",
       "Sockets, a NIC's own queues, or both ends in this process (udp).");
   add("--rate", texts.rate, "RATE", "Of the sender, Ethernet headers included (1Gbit/s).");
@@ -109,43 +112,43 @@ void add_client_options(CLI::App& app, Texts& texts, Options& options) {
       "A begun message that gains nothing for so long is taken with its holes (2s).");
   add("--seed", texts.seed, "NUMBER", "Of the bytes, and of the simulated link (1).");
   app.add_flag("--verify", options.parameters.verify, "Compare every byte at the server.")
-      ->group("What is measured");
+      .group("What is measured");
 }
 
-void add_phase_options(CLI::App& app, Texts& texts, Options& options) {
+void add_phase_options(CommandLine& app, Texts& texts, Options& options) {
   const char* const group = "A link that changes: blocks of messages on one warm stream";
   app.add_option("--wan", options.phases.wan, "The socket of causeway-wan --control.")
-      ->type_name("PATH")
-      ->group(group);
+      .type_name("PATH")
+      .group(group);
   app.add_option("--phase", options.phases.settings,
                  "What the link is told, as in loss=1%; given again: in turn.")
-      ->type_name("SETTING")
-      ->group(group);
+      .type_name("SETTING")
+      .group(group);
   app.add_option("--phase-messages", texts.phase_messages, "In a row under one setting (100).")
-      ->type_name("NUMBER")
-      ->group(group);
+      .type_name("NUMBER")
+      .group(group);
   app.add_option("--warm-up", texts.warm_up, "Messages before the first block (0).")
-      ->type_name("NUMBER")
-      ->group(group);
+      .type_name("NUMBER")
+      .group(group);
 }
 
 bool is_of_simulation(std::string_view name) {
   return name != "rate" && name != "queue" && name != "mark" && name != "mtu";
 }
 
-void add_link_options(CLI::App& app, Texts& texts) {
+void add_link_options(CommandLine& app, Texts& texts) {
   for (const wan::LinkOption& option : wan::link_options()) {
     if (!is_of_simulation(option.name)) continue;
     const auto store = [&texts, name = option.name](const std::string& text) {
       texts.link[name] = text;
     };
-    app.add_option_function<std::string>(std::string("--") + option.name, store, option.sentence)
-        ->type_name(option.value)
-        ->group("The simulated link, each way");
+    app.add_option(std::string("--") + option.name, store, option.sentence)
+        .type_name(option.value)
+        .group("The simulated link, each way");
   }
   app.add_option("--rtt", texts.rtt, "Both ways together: half of it is each way's delay.")
-      ->type_name("TIME")
-      ->group("The simulated link, each way");
+      .type_name("TIME")
+      .group("The simulated link, each way");
 }
 
 /// Stores a parsed value, or keeps the first sentence.
@@ -297,35 +300,30 @@ Result<void> read_shared(const Texts& texts, Options& options) {
 Result<Options> parse_options(std::span<const char* const> arguments) {
   Options options;
   Texts texts;
-  CLI::App app(summary, "causeway-perf");
+  CommandLine app(summary, "causeway-perf");
   app.footer(lesson);
-  app.get_formatter()->column_width(34);
-  CLI::App* server = app.add_subcommand("server", "Waits for a client and takes its messages.");
-  CLI::App* client = app.add_subcommand("client", "Sends messages and reports.");
-  app.require_subcommand(1);
-  for (CLI::App* each : {server, client}) {
+  app.column_width(34);
+  CommandLine server = app.add_subcommand("server", "Waits for a client and takes its messages.");
+  CommandLine client = app.add_subcommand("client", "Sends messages and reports.");
+  for (CommandLine* each : {&server, &client}) {
     each->footer(lesson);
-    each->get_formatter()->column_width(34);
+    each->column_width(34);
     add_shared_options(*each, texts, options);
   }
-  server->add_flag("--keep", options.serves_on, "Serve one client after the other.");
-  server->add_option("--port", texts.server_port, "As the client's (udp).")
-      ->type_name("udp|dpdk")
-      ->group("Both ends alike");
-  add_client_options(*client, texts, options);
-  add_link_options(*client, texts);
-  add_phase_options(*client, texts, options);
-  try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
-  } catch (const CLI::CallForHelp&) {
-    options.help = app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    return failure(std::string(error.what()) + "; --help shows every option");
-  }
+  server.add_flag("--keep", options.serves_on, "Serve one client after the other.");
+  server.add_option("--port", texts.server_port, "As the client's (udp).")
+      .type_name("udp|dpdk")
+      .group("Both ends alike");
+  add_client_options(client, texts, options);
+  add_link_options(client, texts);
+  add_phase_options(client, texts, options);
+  auto help = app.parse(arguments);
+  if (!help) return std::unexpected(help.error());
+  options.help = std::move(*help);
+  if (!options.help.empty()) return options;
   if (const auto shared = read_shared(texts, options); !shared)
     return std::unexpected(shared.error());
-  if (!client->parsed()) {
+  if (!client.is_chosen()) {
     if (texts.server_port != "udp" && texts.server_port != "dpdk") {
       return failure("--port of a server is \"" + texts.server_port + "\" and must be udp or dpdk");
     }

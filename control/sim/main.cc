@@ -2,12 +2,12 @@
 // file or the arguments.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <optional>
 #include <string>
 
+#include "control/command_line/command_line.h"
 #include "control/config/file.h"
 #include "control/config/policy_keys.h"
 #include "control/sim/scenario.h"
@@ -127,23 +127,20 @@ int run(const Arguments& arguments, const cw::Policies& policies) {
 
 int serve(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Runs a scenario: real endpoints over a simulated network, under a virtual clock.",
-               "causeway-sim");
+  cw::CommandLine app(
+      "Runs a scenario: real endpoints over a simulated network, under a virtual clock.",
+      "causeway-sim");
   app.footer(teaching);
   app.add_option("scenario", arguments.file, "the scenario, a TOML file");
   app.add_option("--seed", arguments.seed, "instead of the file's");
   app.add_option("--plugin", arguments.plugins,
                  "a policy as a shared object; the default of [policy] name")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
+      .type_name("FILE")
+      .one_at_a_time();
   app.add_flag("--json", arguments.as_json, "one JSON object instead of a table");
   app.add_flag("--list-policies", arguments.lists_policies, "every policy and its parameters");
   app.add_flag("--list-keys", arguments.lists_keys, "every key of a scenario file");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_mistake;
-  }
+  if (const auto status = app.parse_or_end(argc, argv, exit_mistake)) return *status;
   Known known;
   if (const auto gathered = known.gather(arguments.plugins); !gathered) {
     return refuse(gathered.error().sentence);

@@ -1,7 +1,9 @@
 #include "control/wan/options.h"
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
 
+#include "control/command_line/command_line.h"
 #include "control/units/units.h"
 
 namespace cw::wan {
@@ -38,7 +40,7 @@ constexpr const char* lesson =
     "A run in which the emulator itself was late (p99 over 500 us) or failed to carry frames is\n"
     "called void in the report: its figures are about the machine, not about the link.\n";
 
-/// What CLI11 fills; units are read afterwards, so that mistakes are told in our words.
+/// What the command line fills; units are read afterwards, so that mistakes are told in our words.
 struct Texts {
   std::array<std::string, 2> interfaces;
   LinkTexts both, one[2];
@@ -47,50 +49,49 @@ struct Texts {
                    memory = "256MiB";
 };
 
-void add_link_options(CLI::App& app, Texts& texts) {
-  const auto store = [](LinkTexts& into, const char* name) {
-    return [&into, name](const std::string& text) { into[name] = text; };
-  };
+void add_link_options(CommandLine& app, Texts& texts) {
   const auto add = [&](const std::string& prefix, LinkTexts& into, bool is_shown) {
     for (const LinkOption& option : link_options()) {
-      app.add_option_function<std::string>("--" + prefix + option.name, store(into, option.name),
-                                           option.sentence)
-          ->type_name(option.value)
-          ->group(is_shown ? "The link" : "");
+      const auto store = [&into, name = option.name](const std::string& text) {
+        into[name] = text;
+      };
+      app.add_option("--" + prefix + option.name, store, option.sentence)
+          .type_name(option.value)
+          .group(is_shown ? "The link" : "");
     }
   };
   add("", texts.both, true);
   add("a-to-b.", texts.one[0], false);
   add("b-to-a.", texts.one[1], false);
   app.add_option("--rtt", texts.rtt, "Both ways together: half of it is each way's delay.")
-      ->type_name("TIME")
-      ->group("The link");
+      .type_name("TIME")
+      .group("The link");
 }
 
-void add_run_options(CLI::App& app, Texts& texts, Options& options) {
+void add_run_options(CommandLine& app, Texts& texts, Options& options) {
   const auto add = [&](const char* name, std::string& text, const char* value, const char* what) {
-    app.add_option(name, text, what)->type_name(value)->group("The run");
+    app.add_option(name, text, what).type_name(value).group("The run");
   };
   add("--seconds", texts.seconds, "NUMBER", "End after so long (until SIGINT or SIGTERM).");
   add("--seed", texts.seed, "NUMBER", "Decides everything that chance decides (1).");
   add("--stats-every", texts.stats_every, "TIME", "Live counters on standard error.");
   app.add_option("--control", options.control,
                  "A socket to change the link by while it runs; see below.")
-      ->type_name("PATH")
-      ->group("The run");
+      .type_name("PATH")
+      .group("The run");
   add("--memory", texts.memory, "SIZE", "For frames under way, both directions (256MiB).");
   add("--spin", texts.spin, "TIME", "Wake so much early and spin for the rest (0us).");
   add("--gather", texts.gather, "TIME",
       "Let frames gather so long while they come in a row: costs lateness, saves processor (0us).");
   const auto flag = [&](const char* name, bool& value, const char* what) {
-    app.add_flag(name, value, what)->group("The run");
+    app.add_flag(name, value, what).group("The run");
   };
   flag("--json", options.is_json, "The report as one JSON object.");
   flag("--no-realtime", texts.is_polite,
        "Wait in line with other programs; by default SCHED_FIFO, where allowed.");
   flag("--impair-arp", options.impairs_arp,
        "Impair ARP and neighbour discovery too; by default they pass.");
-  app.add_flag("!--no-impair-arp", options.impairs_arp)->group("");
+  app.add_flag("!--no-impair-arp", options.impairs_arp, "").group("");
   flag("--fix-offloads", options.fixes_offloads,
        "Turn the two interfaces' offloads off, and on again at the end.");
 }
@@ -159,43 +160,22 @@ Result<void> read_run(const Texts& texts, Options& options) {
   return {};
 }
 
-Result<void> parse(CLI::App& app, std::span<const char* const> arguments) {
-  const std::string advice = "; --help shows every option";
-  try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
-  } catch (const CLI::ArgumentMismatch& error) {
-    const std::string what = error.what();  // begins with the option's name
-    return failure(what.substr(0, what.find(':')) + ": takes one value and is given once" + advice);
-  } catch (const CLI::CallForHelp&) {
-    throw;
-  } catch (const CLI::ParseError& error) {
-    return failure(error.what() + advice);
-  }
-  if (app.remaining_size() == 0) return {};
-  return failure("\"" + app.remaining().front() + "\" is no option, and a link has two ends" +
-                 advice);
-}
-
 }  // namespace
 
 Result<Options> parse_options(std::span<const char* const> arguments) {
   Options options;
   Texts texts;
-  CLI::App app(summary, "causeway-wan");
+  CommandLine app(summary, "causeway-wan");
   app.footer(lesson);
-  app.allow_extras();
-  app.get_formatter()->column_width(38);
-  app.add_option("IF_A", options.interfaces[0], "One end of the link.")->required();
-  app.add_option("IF_B", options.interfaces[1], "The other end.")->required();
+  app.column_width(38);
+  app.add_option("IF_A", options.interfaces[0], "One end of the link.").required();
+  app.add_option("IF_B", options.interfaces[1], "The other end.").required();
   add_link_options(app, texts);
   add_run_options(app, texts, options);
-  try {
-    const auto parsed = parse(app, arguments);
-    if (!parsed) return failure(parsed.error().sentence);
-  } catch (const CLI::CallForHelp&) {
-    options.help = app.help();
-    return options;
-  }
+  auto help = app.parse(arguments);
+  if (!help) return std::unexpected(help.error());
+  options.help = std::move(*help);
+  if (!options.help.empty()) return options;
   const auto run = read_run(texts, options);
   if (!run) return failure(run.error().sentence);
   const auto directions = read_directions(texts, options);

@@ -1,7 +1,8 @@
 #include "tests/demo/options.h"
 
-#include <CLI/CLI.hpp>
+#include <utility>
 
+#include "control/command_line/command_line.h"
 #include "control/units/units.h"
 #include "dataplane/sdr/policy_needs.h"
 #include "policies/policies.h"
@@ -68,21 +69,21 @@ double repair_share(const std::string& name) {
 }
 
 /// What differs before anybody has said anything.
-void take_defaults_of_rdma(const CLI::App& app, Texts& texts, Options& options) {
-  if (app.count("--rtt") == 0) texts.rtt = "20ms";
-  if (app.count("--seconds") == 0) texts.seconds = "3";
-  if (app.count("--policy") == 0) options.policy = "hybrid";
+void take_defaults_of_rdma(const CommandLine& app, Texts& texts, Options& options) {
+  if (!app.has("--rtt")) texts.rtt = "20ms";
+  if (!app.has("--seconds")) texts.seconds = "3";
+  if (!app.has("--policy")) options.policy = "hybrid";
 }
 
 /// An option of the other demo; empty when there is none.
-std::string misplaced(const CLI::App& app, bool is_rdma) {
+std::string misplaced(const CommandLine& app, bool is_rdma) {
   for (const char* const each : {"--wan", "--seed", "--warm-up", "--udp-rate", "--file"}) {
-    if (is_rdma && app.count(each) > 0) {
+    if (is_rdma && app.has(each)) {
       return std::string(each) + " has no meaning with --rdma; leave one of them out";
     }
   }
   for (const char* const each : {"--rounds", "--guest"}) {
-    if (!is_rdma && app.count(each) > 0) return std::string(each) + " is for --rdma only; add it";
+    if (!is_rdma && app.has(each)) return std::string(each) + " is for --rdma only; add it";
   }
   return {};
 }
@@ -155,11 +156,11 @@ Rate Options::offered_udp() const {
 Result<Options> parse_options(std::span<const char* const> arguments) {
   Options options;
   Texts texts;
-  CLI::App app(summary, "causeway-demo");
+  CommandLine app(summary, "causeway-demo");
   app.footer(lesson);
   const auto add = [&](const char* name, std::string& text, const char* value, const char* what,
                        const char* group) {
-    app.add_option(name, text, what)->type_name(value)->group(group);
+    app.add_option(name, text, what).type_name(value).group(group);
   };
   const char *const link = "The link, each way", *const run = "The run";
   add("--rtt", texts.rtt, "TIME", "There and back (25ms; 20ms with --rdma).", link);
@@ -177,18 +178,14 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--udp-rate", texts.udp_rate, "RATE", "Of UDP (four fifths of what repair leaves of --rate).",
       run);
   add("--file", texts.file, "SIZE", "Of the file (64MiB).", run);
-  app.add_flag("--rdma", options.is_rdma, "Two real RDMA hosts instead of all this.")->group(run);
+  app.add_flag("--rdma", options.is_rdma, "Two real RDMA hosts instead of all this.").group(run);
   add("--rounds", texts.rounds, "NUMBER", "With --rdma: of each measurement (3).", run);
   add("--guest", options.guest, "FOLDER", "With --rdma: what make_guest made (build/guest).", run);
-  app.add_flag("--json", options.is_json, "One JSON object instead of the table.")->group(run);
-  try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
-  } catch (const CLI::CallForHelp&) {
-    options.help = app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    return failure(std::string(error.what()) + "; --help shows every option");
-  }
+  app.add_flag("--json", options.is_json, "One JSON object instead of the table.").group(run);
+  auto help = app.parse(arguments);
+  if (!help) return std::unexpected(help.error());
+  options.help = std::move(*help);
+  if (!options.help.empty()) return options;
   if (const std::string why = misplaced(app, options.is_rdma); !why.empty()) return failure(why);
   if (options.is_rdma) take_defaults_of_rdma(app, texts, options);
   return read_texts(texts, options);

@@ -1,10 +1,11 @@
 // rdma-lab: two real RDMA hosts and what lies between them, for as long as their commands run.
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "control/command_line/command_line.h"
 #include "tests/lab/enclosure.h"
 #include "tests/rdma/rdma_sites.h"
 
@@ -32,9 +33,9 @@ constexpr const char* examples =
     "  rdma-lab --on-b 'ib_write_bw -d rx0' --on-a 'ib_write_bw -d rx0 10.2.0.2' --loss 1%\n"
     "  rdma-lab --policy plain ...   what the hosts have without gateways\n";
 
-void parse(Options& options, CLI::App& app) {
+void parse(Options& options, cw::CommandLine& app) {
   app.footer(examples);
-  app.add_option("--on-a", options.on_a, "What host A runs, by bash.")->required();
+  app.add_option("--on-a", options.on_a, "What host A runs, by bash.").required();
   app.add_option("--on-b", options.on_b, "What host B runs meanwhile.");
   app.add_option("--policy", options.policy,
                  "Of the gateways; default: as they choose; plain: no gateways.");
@@ -44,7 +45,7 @@ void parse(Options& options, CLI::App& app) {
   app.add_option("--rate", options.line.rate, "Of the link.");
   app.add_option("--mtu", options.mtu, "Everywhere.");
   app.add_option("--seconds", options.patience, "How long the command at A may take.");
-  app.add_option("--guest", options.guest, "What make_guest made.")->required();
+  app.add_option("--guest", options.guest, "What make_guest made.").required();
 }
 
 void show(const char* title, const Outcome& outcome) {
@@ -87,13 +88,9 @@ int run(const Options& options, const std::filesystem::path& programs) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(summary, "rdma-lab");
+  cw::CommandLine app(summary, "rdma-lab");
   parse(options, app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_refused;
-  }
+  if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   try {
     const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     return run_enclosed([&] { return run(options, programs); });

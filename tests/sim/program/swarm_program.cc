@@ -3,13 +3,14 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
+
+#include "control/command_line/command_line.h"
 
 namespace cw::sim {
 namespace {
@@ -162,22 +163,18 @@ uint64_t seed_of_clock() {
 
 int serve(int argc, char** argv, const SwarmProgram& program) {
   Arguments arguments{.seed = seed_of_clock()};
-  CLI::App app(program.about, program.name);
+  CommandLine app(program.about, program.name);
   app.footer(footer_of(program.name));
   app.add_option("--seed", arguments.seed, "of the first run; drawn from the clock if not given");
   app.add_option("--packets", arguments.packets, "runs are made until so many have crossed")
-      ->capture_default_str();
+      .shows_default();
   app.add_option("--runs", arguments.runs, "so many runs instead");
   app.add_flag("--first", arguments.is_first_enough, "the first violation is the end");
   app.add_option("--until", arguments.until,
                  "ends with the first violation that this checker tells, and not for others");
   app.add_flag("--describe", arguments.describes, "the world of --seed in words; nothing is run");
   app.add_flag("--json", arguments.as_json, "one JSON object instead of text");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_mistake;
-  }
+  if (const auto status = app.parse_or_end(argc, argv, exit_mistake)) return *status;
   if (arguments.describes) {
     return std::printf("%s\n", program.describe(arguments.seed).c_str()), 0;
   }
