@@ -1,10 +1,11 @@
 #include "dataplane/base/endian.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstring>
 #include <type_traits>
+
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

@@ -1,12 +1,12 @@
 #include "dataplane/base/memo.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <array>
 #include <map>
 
 #include "dataplane/base/prng.h"
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

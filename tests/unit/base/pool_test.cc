@@ -1,10 +1,11 @@
 #include "dataplane/base/pool.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <set>
 #include <vector>
+
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

@@ -1,11 +1,12 @@
 #include "dataplane/base/prng.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <array>
 #include <cmath>
 #include <set>
+
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

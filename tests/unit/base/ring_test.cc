@@ -1,10 +1,11 @@
 #include "dataplane/base/ring.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <deque>
 #include <memory>
+
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 
 #include "dataplane/base/prng.h"
 #include "dataplane/base/ring.h"
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

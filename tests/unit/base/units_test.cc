@@ -1,9 +1,10 @@
 #include "dataplane/base/units.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <type_traits>
+
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

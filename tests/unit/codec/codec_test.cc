@@ -1,8 +1,8 @@
 // Both codes through the checked door: what is lost and can be rebuilt is the original again, and
 // what cannot is left alone and said so.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "tests/property/property.h"
 #include "tests/unit/codec/rows.h"
 
 namespace cw {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <rapidcheck/gtest.h>
+#include "tests/property/property.h"
 
 namespace cw::config {
 namespace {

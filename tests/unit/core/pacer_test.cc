@@ -1,7 +1,6 @@
 #include "dataplane/core/pacer.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <deque>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

@@ -1,12 +1,12 @@
 #include "dataplane/core/timer_wheel.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <map>
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

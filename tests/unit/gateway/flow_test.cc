@@ -4,10 +4,10 @@
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
-#include <rapidcheck/gtest.h>
 
 #include <set>
 
+#include "tests/property/property.h"
 #include "tests/unit/gateway/packets.h"
 
 namespace cw::gateway::test {

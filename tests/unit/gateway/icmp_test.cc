@@ -1,9 +1,9 @@
 #include "dataplane/gateway/icmp.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "dataplane/gateway/ip_packet.h"
+#include "tests/property/property.h"
 #include "tests/unit/gateway/packets.h"
 
 namespace cw::gateway::test {

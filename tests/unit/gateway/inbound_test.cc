@@ -3,7 +3,6 @@
 #include "dataplane/gateway/inbound.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/property/property.h"
 #include "tests/unit/gateway/lan_port.h"
 #include "tests/unit/gateway/slots.h"
 

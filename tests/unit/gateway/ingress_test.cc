@@ -1,7 +1,6 @@
 #include "dataplane/gateway/ingress.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <expected>
@@ -11,6 +10,7 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/prng.h"
+#include "tests/property/property.h"
 #include "tests/unit/gateway/packets.h"
 
 namespace cw::gateway::test {

@@ -1,11 +1,11 @@
 #include "dataplane/gateway/routes.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 
 #include "dataplane/base/limits.h"
+#include "tests/property/property.h"
 #include "tests/unit/gateway/packets.h"
 
 namespace cw::gateway::test {

@@ -1,13 +1,13 @@
 #include "dataplane/gateway/slot_reader.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tests/property/property.h"
 #include "tests/unit/gateway/reader_bench.h"
 
 namespace cw::gateway::test {

@@ -1,10 +1,10 @@
 #include "dataplane/gateway/slot_writer.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/prng.h"
+#include "tests/property/property.h"
 #include "tests/sim/checkers/heap_watch.h"
 #include "tests/unit/gateway/slot_wire.h"
 

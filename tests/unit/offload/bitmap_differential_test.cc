@@ -1,10 +1,10 @@
 // The same records through the model and through every executor: same bitmaps, same events.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <thread>
 
 #include "offload/executor.h"
+#include "tests/property/property.h"
 #include "tests/unit/offload/bitmap_script.h"
 
 namespace cw {

@@ -1,11 +1,11 @@
 // The rules of the kernel, one at a time, for both variants and both ways to keep claims.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstring>
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "tests/property/property.h"
 #include "tests/unit/offload/arena.h"
 
 // For failure messages: kind and index say nearly everything.

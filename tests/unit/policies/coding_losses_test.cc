@@ -1,10 +1,10 @@
 // What the policies that code resend is exactly what no code can rebuild.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <set>
 
 #include "dataplane/base/prng.h"
+#include "tests/property/property.h"
 #include "tests/unit/policies/scripted_host.h"
 #include "tests/unit/policies/small_codes.h"
 

@@ -1,11 +1,12 @@
 #include "dataplane/port/sim/arrivals.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "tests/property/property.h"
 
 namespace cw {
 namespace {

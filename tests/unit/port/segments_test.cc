@@ -1,12 +1,12 @@
 // Splitting, merging and checksums of the TUN port: pure functions, held against plain ones.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <functional>
 
 #include "dataplane/port/tun/merge.h"
 #include "dataplane/port/tun/split.h"
 #include "dataplane/wire/checksum.h"
+#include "tests/property/property.h"
 #include "tests/unit/port/segments.h"
 
 namespace cw::test {

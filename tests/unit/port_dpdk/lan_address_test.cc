@@ -1,8 +1,9 @@
 // Which hosts share a link with an address of ours.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
+
+#include "tests/property/property.h"
 
 namespace cw::test {
 namespace {

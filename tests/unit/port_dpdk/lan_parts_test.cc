@@ -1,7 +1,6 @@
 // What a LAN port is made of: its table of neighbours, the answer to a ping, checksums that a
 // kernel left open.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include "dataplane/port/dpdk/neighbour_table.h"
 #include "dataplane/port/dpdk/open_checksum.h"
 #include "dataplane/wire/checksum.h"
+#include "tests/property/property.h"
 
 namespace cw::test {
 namespace {

@@ -2,7 +2,6 @@
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/port/dpdk/lan_frame.h"
 #include "dataplane/wire/checksum.h"
+#include "tests/property/property.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
 namespace cw::test {

@@ -2,12 +2,12 @@
 #include "dataplane/port/dpdk/neighbour.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "dataplane/port/dpdk/neighbour_message.h"
+#include "tests/property/property.h"
 
 namespace cw::test {
 namespace {

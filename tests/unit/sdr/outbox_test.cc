@@ -1,7 +1,8 @@
 #include "dataplane/sdr/stream/send/outbox.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include "tests/property/property.h"
 
 namespace cw::sdr {
 namespace {

@@ -1,11 +1,12 @@
 #include "control/wan/direction.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <array>
 #include <bit>
 #include <vector>
+
+#include "tests/property/property.h"
 
 namespace cw::wan {
 namespace {

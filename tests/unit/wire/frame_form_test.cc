@@ -2,10 +2,10 @@
 #include "dataplane/wire/frame_form.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "dataplane/wire/checksum.h"
 #include "dataplane/wire/ip_layout.h"
+#include "tests/property/property.h"
 #include "tests/unit/wire/packets.h"
 
 namespace cw::test {

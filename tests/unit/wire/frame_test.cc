@@ -1,8 +1,8 @@
 #include "dataplane/wire/frame.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "tests/property/property.h"
 #include "tests/unit/wire/packets.h"
 
 namespace cw::test {

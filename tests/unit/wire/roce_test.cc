@@ -1,9 +1,9 @@
 #include "dataplane/wire/roce.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "dataplane/wire/roce_inline.h"
+#include "tests/property/property.h"
 #include "tests/unit/wire/packets.h"
 
 namespace cw::test {

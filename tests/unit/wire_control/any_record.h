@@ -1,8 +1,6 @@
 // Random valid records of every type.
 #pragma once
 
-#include <rapidcheck.h>
-
 #include <algorithm>
 #include <concepts>
 #include <list>
@@ -13,6 +11,7 @@
 
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/description.h"
+#include "tests/property/property.h"
 
 namespace cw::test {
 

@@ -2,13 +2,13 @@
 #include "dataplane/wire/epoch.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "tests/property/property.h"
 
 namespace cw::test {
 namespace {

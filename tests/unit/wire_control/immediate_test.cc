@@ -1,7 +1,8 @@
 #include "dataplane/wire/immediate.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include "tests/property/property.h"
 
 namespace cw::test {
 namespace {

@@ -2,11 +2,11 @@
 #include "dataplane/wire/record.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <vector>
 
 #include "dataplane/wire/envelope.h"
+#include "tests/property/property.h"
 #include "tests/unit/wire_control/any_record.h"
 #include "tests/unit/wire_control/examples.h"
 #include "tests/unit/wire_control/key.h"
@@ -35,10 +35,10 @@ void comes_back(RecordTypes known) {
 
 TEST(Records, all_come_back_as_they_went) {
   ControlRecords::for_each_type([]<class Record>(Record) {
-    EXPECT_TRUE(rc::check(Record::name, [] { comes_back<Record>(ControlRecords::types); }));
+    EXPECT_TRUE(rc::check(Record::name, +[] { comes_back<Record>(ControlRecords::types); }));
   });
   DescriptionItems::for_each_type([]<class Item>(Item) {
-    EXPECT_TRUE(rc::check(Item::name, [] { comes_back<Item>(DescriptionItems::types); }));
+    EXPECT_TRUE(rc::check(Item::name, +[] { comes_back<Item>(DescriptionItems::types); }));
   });
 }
 

@@ -1,10 +1,10 @@
 #include "dataplane/wire/slot.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <vector>
 
+#include "tests/property/property.h"
 #include "tests/unit/wire_control/key.h"
 
 namespace cw::test {
