@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <fstream>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "control/daemon/log.h"
-#include "control/gateway/plan.h"
+
+namespace cw::site {
+struct Plan;
+}
 
 namespace cw::daemon {
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace cw::daemon {
 namespace {
@@ -68,5 +69,7 @@ void Log::event(LogLevel level, std::string_view event, const Fields& fields) co
       format_ == LogFormat::Json ? members_of(event, fields) : line_of(event, fields);
   spdlog::log(at, "{}", line);
 }
+
+void Log::info(std::string_view name) const { info(name, Fields::object()); }
 
 }  // namespace cw::daemon

@@ -5,11 +5,11 @@
 //   {"time":"2026-11-21T12:00:00.000Z","level":"info","event":"up","peer":"north","rtt_ms":24.8}
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
-#include "control/gateway/plan.h"
+#include "control/gateway/log_choice.h"
 
 namespace cw::daemon {
 
@@ -25,14 +25,15 @@ class Log {
  public:
   Log(LogLevel least, LogFormat format);
 
-  void event(LogLevel level, std::string_view event, const Fields& fields = Fields::object()) const;
-  void info(std::string_view name, const Fields& fields = Fields::object()) const {
+  void event(LogLevel level, std::string_view event, const Fields& fields) const;
+  void info(std::string_view name, const Fields& fields) const {
     event(LogLevel::Info, name, fields);
   }
-  void warning(std::string_view name, const Fields& fields = Fields::object()) const {
+  void info(std::string_view name) const;  ///< without fields
+  void warning(std::string_view name, const Fields& fields) const {
     event(LogLevel::Warning, name, fields);
   }
-  void error(std::string_view name, const Fields& fields = Fields::object()) const {
+  void error(std::string_view name, const Fields& fields) const {
     event(LogLevel::Error, name, fields);
   }
 

@@ -1,13 +1,16 @@
 // What the status file says: one JSON object about the moment it was written.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "control/gateway/plan.h"
-#include "control/gateway/site_state.h"
 #include "dataplane/base/result.h"
+
+namespace cw::site {
+struct Plan;
+struct SiteState;
+}  // namespace cw::site
 
 namespace cw::daemon {
 

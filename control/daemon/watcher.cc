@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "control/gateway/plan.h"
 #include "dataplane/base/assert.h"
 
 namespace cw::daemon {

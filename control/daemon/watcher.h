@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "control/daemon/log.h"
-#include "control/gateway/plan.h"
 #include "control/gateway/site_state.h"
 #include "dataplane/base/limits.h"
+#include "dataplane/base/units.h"
+
+namespace cw::site {
+struct Plan;
+}
 
 namespace cw::daemon {
 

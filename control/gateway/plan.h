@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "control/gateway/key_file.h"
+#include "control/gateway/log_choice.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/idle.h"
 #include "dataplane/gateway/options.h"
@@ -23,9 +24,6 @@
 #include "plugins/registry.h"
 
 namespace cw::site {
-
-enum class LogLevel : uint8_t { Debug, Info, Warning, Error };
-enum class LogFormat : uint8_t { Text, Json };
 
 enum class LanKind : uint8_t { Tun, Dpdk };
 enum class WanKind : uint8_t { Udp, Dpdk };

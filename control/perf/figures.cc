@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
-#include "control/perf/rendezvous.h"
+#include "control/perf/words.h"
 #include "control/sim/report.h"
 #include "control/units/text.h"
 
@@ -109,7 +110,7 @@ Json report_of(const Parameters& parameters, const Sender& sender, const Json& c
                const Json& server, const char* ended) {
   const double seconds = sender.elapsed().seconds();
   const auto of_server = [&](const char* name) {
-    return server.is_object() ? value_of<uint64_t>(server, name).value_or(0) : 0;
+    return server.is_object() ? count_in(server, name).value_or(0) : 0;
   };
   const uint64_t whole = of_server("whole");
   const auto bytes = static_cast<double>(whole) * static_cast<double>(parameters.size.count());

@@ -2,7 +2,7 @@
 // the server's figures together.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "control/perf/end.h"

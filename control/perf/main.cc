@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <nlohmann/json.hpp>
 
 #include "control/perf/figures.h"
 #include "control/perf/measure.h"
@@ -25,7 +26,7 @@ void say(const std::string& sentence) {
 }
 
 void stop_on_signals() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = [](int) { stop = true; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "control/perf/figures.h"
 #include "control/perf/measure.h"

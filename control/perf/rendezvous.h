@@ -12,10 +12,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <type_traits>
 
 #include "control/perf/parameters.h"
 #include "control/units/lines.h"
@@ -26,22 +25,6 @@ namespace cw::perf {
 
 /// Set by Ctrl-C; every wait here ends soon after.
 using StopFlag = std::atomic<bool>;
-
-/// What the other end said by that name, where it is of T's kind; a stranger may say anything.
-template <class T>
-std::optional<T> value_of(const Json& said, const char* name) {
-  const auto found = said.find(name);
-  if (found == said.end()) return std::nullopt;
-  if constexpr (std::is_same_v<T, bool>) {
-    if (!found->is_boolean()) return std::nullopt;
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    if (!found->is_string()) return std::nullopt;
-  } else {
-    static_assert(std::is_same_v<T, uint64_t>);
-    if (!found->is_number_unsigned()) return std::nullopt;
-  }
-  return found->template get<T>();
-}
 
 /// Owns a connection. Thread: one.
 class Channel {

@@ -32,6 +32,12 @@ std::string line_of(const Json& word) {
   return word.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::optional<uint64_t> count_in(const Json& word, const char* name) {
+  const auto found = word.find(name);
+  if (found == word.end() || !is_count(*found)) return std::nullopt;
+  return found->get<uint64_t>();
+}
+
 Json hello(const Parameters& parameters) { return {{"hello", json_of(parameters)}}; }
 
 Result<Parameters> parameters_in(const Json& word) {

@@ -16,6 +16,8 @@ namespace cw::perf {
 /// The object that a line is; nothing: a stranger's.
 std::optional<Json> word_in(const std::string& line);
 std::string line_of(const Json& word);
+/// The number that it says by this name; nothing: another kind of value, or none.
+std::optional<uint64_t> count_in(const Json& word, const char* name);
 
 // ---- the client's
 Json hello(const Parameters& parameters);

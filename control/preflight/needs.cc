@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "control/gateway/plan.h"
 #include "control/preflight/checks.h"
 #include "control/preflight/routes.h"
 #include "dataplane/port/dpdk/device_text.h"

@@ -1,6 +1,7 @@
 #include "control/preflight/preflight.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "control/preflight/checks.h"
 

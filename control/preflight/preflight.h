@@ -2,12 +2,15 @@
 // what to do about it.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "control/gateway/plan.h"
 #include "control/preflight/machine.h"
+
+namespace cw::site {
+struct Plan;
+}
 
 namespace cw::preflight {
 

@@ -7,8 +7,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
+
+#include "control/gateway/plan.h"
+#include "control/gateway/site_state.h"
 
 namespace cw::daemon {
 namespace {

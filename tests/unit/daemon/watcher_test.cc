@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
+
+#include "control/gateway/plan.h"
 
 namespace cw::daemon {
 namespace {

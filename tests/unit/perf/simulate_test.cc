@@ -1,6 +1,8 @@
 // Both ends in one process, as `causeway-perf client --port sim` has them.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "control/perf/figures.h"
 #include "control/perf/measure.h"
 #include "policies/policies.h"
