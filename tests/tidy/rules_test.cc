@@ -100,6 +100,14 @@ TEST(IncludeTable, keeps_each_vendor_in_its_own_driver) {
   EXPECT_EQ(include("tests/unit/offload/crc32_test.cc", "<zlib.h>"), "");
 }
 
+TEST(IncludeTable, keeps_what_is_slow_to_compile_behind_one_door_for_tests_too) {
+  EXPECT_EQ(include("control/command_line/command_line.cc", "<CLI/CLI.hpp>"), "");
+  EXPECT_EQ(include("tests/property/property.h", "<rapidcheck/gtest.h>"), "");
+  EXPECT_NE(include("control/wan/options.cc", "<CLI/CLI.hpp>"), "");
+  EXPECT_NE(include("bench/claims/claims.cc", "<CLI/CLI.hpp>"), "");
+  EXPECT_NE(include("tests/unit/base/ring_test.cc", "<rapidcheck.h>"), "");
+}
+
 TEST(IncludeTable, keeps_the_doors_plain_c) {
   EXPECT_NE(include("dataplane/policy.h", "<string.h>"), "");
   EXPECT_NE(include("dataplane/codec.h", "<cstdint>"), "");
