@@ -11,7 +11,7 @@
 #include "control/gateway/config.h"
 #include "control/gateway/prefix.h"
 #include "dataplane/base/assert.h"
-#include "dataplane/port/dpdk/address.h"
+#include "dataplane/neighbour/address.h"
 #include "dataplane/port/dpdk/device_text.h"
 #include "dataplane/port/udp/udp_address.h"
 #include "dataplane/sdr/options.h"

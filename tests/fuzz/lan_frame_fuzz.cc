@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/port/dpdk/echo.h"
-#include "dataplane/port/dpdk/lan_frame.h"
-#include "dataplane/port/dpdk/neighbour_message.h"
-#include "dataplane/port/dpdk/neighbour_table.h"
-#include "dataplane/port/dpdk/open_checksum.h"
+#include "dataplane/neighbour/echo.h"
+#include "dataplane/neighbour/lan_frame.h"
+#include "dataplane/neighbour/neighbour_message.h"
+#include "dataplane/neighbour/neighbour_table.h"
+#include "dataplane/neighbour/open_checksum.h"
 #include "dataplane/wire/checksum.h"
 
 namespace {

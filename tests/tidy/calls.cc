@@ -9,8 +9,9 @@ namespace {
 
 /// The rooms that run inside a worker's turn or inside a policy.
 constexpr std::array pure_rooms = {
-    "dataplane/core",     "dataplane/sdr",         "dataplane/wire", "dataplane/gateway",
-    "dataplane/port/sim", "dataplane/port/impair", "policies",       "dataplane/collective"};
+    "dataplane/core",      "dataplane/sdr",      "dataplane/wire",        "dataplane/gateway",
+    "dataplane/neighbour", "dataplane/port/sim", "dataplane/port/impair", "policies",
+    "dataplane/collective"};
 
 /// `name(` is a call of a free function, `std::name` a name of the standard library, `name` the
 /// bare word wherever it stands.

@@ -27,6 +27,7 @@ struct Room {
   Outside outside = Outside::Standard;
 };
 
+const Paths below_neighbour = {"dataplane/base", "dataplane/wire"};
 const Paths below_core = {"dataplane/base", "dataplane/wire", "dataplane/port.h"};
 const Paths doors_of_sdr = {"dataplane/policy.h", "dataplane/codec.h",       "offload/bitmap.h",
                             "offload/coder.h",    "offload/code_executor.h", "offload/crc32.h",
@@ -57,6 +58,9 @@ const std::vector<Room>& rooms() {
       {"dataplane/port/impair", below_core},
       {"dataplane/port/sim",
        below_core + Paths{"dataplane/port/impair", "dataplane/port/done_row.h"}},
+      {"dataplane/neighbour", below_neighbour, Outside::System},
+      {"dataplane/port/dpdk", below_neighbour + Paths{"dataplane/port.h", "dataplane/neighbour"},
+       Outside::System},
       {"dataplane/port/*", below_core + Paths{"dataplane/port/done_row.h"}, Outside::System},
       {"dataplane/core", below_core, Outside::System},
       {"dataplane/sdr", below_sdr},
@@ -75,8 +79,9 @@ const std::vector<Room>& rooms() {
       {"offload", {"dataplane/base", "dataplane/codec.h"}, Outside::System},
       {"control",
        below_core + doors_of_streams +
-           Paths{"dataplane/codec.h", "dataplane/core", "dataplane/gateway", "dataplane/policy.h",
-                 "dataplane/port", "policies", "plugins", "offload", "control"},
+           Paths{"dataplane/codec.h", "dataplane/core", "dataplane/gateway", "dataplane/neighbour",
+                 "dataplane/policy.h", "dataplane/port", "policies", "plugins", "offload",
+                 "control"},
        Outside::All},
       {"tests",
        {"dataplane", "policies", "plugins", "offload", "control", "tests", "bench"},

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/port/dpdk/echo.h"
+#include "dataplane/neighbour/echo.h"
+#include "dataplane/neighbour/lan_frame.h"
+#include "dataplane/neighbour/open_checksum.h"
 #include "dataplane/port/dpdk/kernel_ingress.h"
-#include "dataplane/port/dpdk/lan_frame.h"
-#include "dataplane/port/dpdk/open_checksum.h"
 
 namespace cw {
 namespace {
@@ -49,18 +48,6 @@ std::optional<Error> complaint_about(const DpdkLanOptions& options) {
 
 }  // namespace
 
-bool LanAddress::is_on_link(const HostAddress& host) const {
-  if (host.version != ip.version) return false;
-  // By numbers: as bytes, most of a packet's next hop would be this.
-  const auto a = std::bit_cast<std::array<be64, 2>>(host.ip);
-  const auto b = std::bit_cast<std::array<be64, 2>>(ip.ip);
-  const auto is_alike = [](be64 left, be64 right, unsigned from_front) {
-    return from_front == 0 || (left.host() ^ right.host()) >> (64 - from_front) == 0;
-  };
-  const unsigned first = std::min<unsigned>(bits, 64);
-  return is_alike(a[0], b[0], first) && is_alike(a[1], b[1], bits - first);
-}
-
 Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make(const DpdkLanOptions& options) {
   if (auto complaint = complaint_about(options)) return std::unexpected(std::move(*complaint));
   auto device = DpdkDevice::make({
@@ -79,7 +66,7 @@ Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make(const DpdkLanOptions& opt
   }
   std::unique_ptr<DpdkLanPort> port(new DpdkLanPort(options));
   port->device_ = std::move(*device);
-  if (auto done = port->join_kernel(options.silences_kernel); !done) {
+  if (auto done = port->join_kernel(options); !done) {
     return std::unexpected(done.error());
   }
   port->facts_.payload_max = options.mtu;
@@ -88,17 +75,14 @@ Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make(const DpdkLanOptions& opt
 }
 
 DpdkLanPort::DpdkLanPort(const DpdkLanOptions& options)
-    : addresses_(options.addresses),
-      vlan_(options.vlan),
-      neighbours_(limits::neighbours_max, random_key().words) {}
+    : vlan_(options.vlan), neighbours_(options.addresses, random_key().words) {}
 
-Result<void> DpdkLanPort::join_kernel(bool silences_kernel) {
+Result<void> DpdkLanPort::join_kernel(const DpdkLanOptions& options) {
   const std::string& interface = device_->interface();
-  for (const LanAddress& it : addresses_) local_.push_back(it.ip);
   if (!device_->is_heard_by_kernel()) return {};
   auto kernel = KernelNet::make(interface);
   if (!kernel) return std::unexpected(std::move(kernel.error()));
-  for (const LanAddress& address : addresses_) {
+  for (const LanAddress& address : options.addresses) {
     if (kernel->is_local(address.ip)) continue;
     const std::string text = text_of(address.ip) + "/" + std::to_string(address.bits);
     return failure("addresses: " + text +
@@ -106,8 +90,8 @@ Result<void> DpdkLanPort::join_kernel(bool silences_kernel) {
                    "; `ip address add " + text + " dev " + interface + "` gives it one");
   }
   kernel_.emplace(std::move(*kernel));
-  local_ = kernel_addresses();
-  if (!silences_kernel) return {};
+  neighbours_.join_kernel(kernel_addresses());
+  if (!options.silences_kernel) return {};
   auto silence = silence_forwarding(interface);
   if (!silence) return std::unexpected(std::move(silence.error()));
   silence_ = std::move(*silence);
@@ -135,17 +119,6 @@ DpdkLanStatus DpdkLanPort::status() const {
   now.device.is_link_up = is_up_;  // what packets go by, not what the device has just learned
   now.neighbours = neighbours_.known_count();
   return now;
-}
-
-bool DpdkLanPort::is_local(const HostAddress& host) const {
-  return std::ranges::find(local_, host) != local_.end();
-}
-
-/// The address of ours whose prefix the host lies in; null: it is behind a router.
-const LanAddress* DpdkLanPort::link_to(const HostAddress& host) const {
-  const auto found =
-      std::ranges::find_if(addresses_, [&](const LanAddress& it) { return it.is_on_link(host); });
-  return found == addresses_.end() ? nullptr : &*found;
 }
 
 // ---- in -----------------------------------------------------------------------------------------
@@ -226,7 +199,7 @@ size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
 
 void DpdkLanPort::look_after(Instant now) {
   look_due_ = now + look_every;
-  questions_left_ = limits::questions_per_second_max / 10;
+  neighbours_.allow_questions();
   static_assert(look_every == Duration::from_s(1) / 10);
   device_->look_after(now);
   const bool was_up = std::exchange(is_up_, device_->is_link_up());
@@ -261,8 +234,8 @@ DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, bool is_for_group, Inst
   if (is_long && has_open_checksums_) return ++status_.rx_joined, Fate::Dropped;
   if (ends->bytes > ip.size()) return ++counters_.rx_malformed, Fate::Dropped;
   Neighbour* const sender =
-      learn(ends->source, mac_at({packet.data, header_bytes}, source_offset), now);
-  if (is_local(ends->target)) {
+      neighbours_.learn(ends->source, mac_at({packet.data, header_bytes}, source_offset), now);
+  if (neighbours_.is_local(ends->target)) {
     packet.bytes = header_bytes + ends->bytes;  // Ethernet pads short frames
     return on_local(packet);
   }
@@ -294,24 +267,10 @@ DpdkLanPort::Fate DpdkLanPort::on_local(Packet& packet) {
 
 void DpdkLanPort::on_neighbour(const NeighbourMessage& message, Instant now) {
   ++status_.rx_neighbour;
-  const bool says_who = is_host(message.sender);
-  if (says_who && !is_local(message.sender) &&
-      (link_to(message.sender) != nullptr || neighbours_.find(message.sender) != nullptr)) {
-    neighbours_.take(message.sender).hear(message.sender_mac, now);
-  }
-  if (kernel_ || !message.is_question || !says_who || !is_local(message.target)) return;
+  if (!neighbours_.hear(message, now)) return;
   uint8_t answer[neighbour_message_bytes_max];
   const NeighbourSelf self = {message.target, mac_};
   send_message({answer, encode_neighbour_answer(self, message, answer)});
-}
-
-/// By a packet that is passing. Null: nothing is learned from this host's.
-Neighbour* DpdkLanPort::learn(const HostAddress& host, const MacAddress& mac, Instant now) {
-  if (!is_routable_host(host) || is_local(host)) return nullptr;
-  if (kernel_ && link_to(host) == nullptr) return nullptr;  // the kernel knows the router
-  Neighbour& it = neighbours_.take(host);
-  it.overhear(mac, now);
-  return &it;
 }
 
 }  // namespace cw

@@ -4,9 +4,9 @@
 //   hosts -> [Ethernet (802.1Q) IP ..]  -> for our MAC? ARP, ND, ping? -> IP packet -> gateway
 //   hosts <- [Ethernet (802.1Q) IP ..]  <- MAC of the next hop         <- IP packet <- gateway
 //
-// Whose MAC a packet leaves for is learned from what hosts send, asked for by ARP and ND on the
-// prefixes of our own addresses, and where a kernel sees the same frames (net_af_packet), found in
-// its routes and neighbours. A packet whose next hop is not known yet is lost and counted.
+// Whose MAC a packet leaves for is learned and asked for (lan_neighbours.h): by ARP and ND, or
+// where a kernel sees the same frames (net_af_packet), of its routes and neighbours. A packet whose
+// next hop is not known yet is lost and counted.
 //
 // Where a kernel sees them, it answers ARP, ND and pings for our addresses, which it must have, and
 // is kept from forwarding the rest (kernel_ingress.h). Elsewhere the port answers.
@@ -22,21 +22,12 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memo.h"
 #include "dataplane/base/result.h"
+#include "dataplane/neighbour/lan_neighbours.h"
 #include "dataplane/port.h"
 #include "dataplane/port/dpdk/device.h"
 #include "dataplane/port/dpdk/kernel_net.h"
-#include "dataplane/port/dpdk/neighbour_message.h"
-#include "dataplane/port/dpdk/neighbour_table.h"
 
 namespace cw {
-
-/// An address of ours, and how many of its bits all hosts on the wire have alike.
-struct LanAddress {
-  HostAddress ip;
-  uint8_t bits = 0;
-
-  bool is_on_link(const HostAddress& host) const;
-};
 
 struct DpdkLanOptions {
   std::string device;                 ///< as DPDK writes it (device.h)
@@ -102,7 +93,7 @@ class DpdkLanPort final : public Port {
   static constexpr size_t pairs_max = 4096;
 
   explicit DpdkLanPort(const DpdkLanOptions& options);
-  Result<void> join_kernel(bool silences_kernel);
+  Result<void> join_kernel(const DpdkLanOptions& options);
   void note_facts();
 
   Fate accept(Packet& packet, Instant now);
@@ -113,10 +104,7 @@ class DpdkLanPort final : public Port {
   void deliver(Packet& packet, uint32_t bytes, Instant now);
   Fate on_local(Packet& packet);
   void on_neighbour(const NeighbourMessage& message, Instant now);
-  Neighbour* learn(const HostAddress& host, const MacAddress& mac, Instant now);
   void look_after(Instant now);
-  bool is_local(const HostAddress& host) const;
-  const LanAddress* link_to(const HostAddress& host) const;
 
   Row wrap_row(std::span<Packet* const> packets, Instant now);
   /// How packets for a host go.
@@ -129,8 +117,7 @@ class DpdkLanPort final : public Port {
   Way try_wrap(Packet& packet, Hop& hop, Instant now);
   Way find_way(const HostAddress& target, Hop& hop, Instant now);
   void count_lost(Way why);
-  const Neighbour* find_hop(const HostAddress& target, Instant now);
-  void resolve(Neighbour& hop, const LanAddress* link, Instant now);
+  void resolve(Neighbour& hop, Instant now);
   void send_message(std::span<const uint8_t> frame);
   uint8_t* put_link_header(uint8_t* ip, const MacAddress& target, uint16_t type) const;
   size_t link_bytes() const { return vlan_ == 0 ? 14 : 18; }
@@ -138,20 +125,17 @@ class DpdkLanPort final : public Port {
   PortFacts facts_;
   PortCounters counters_;
   DpdkLanStatus status_;
-  std::vector<LanAddress> addresses_;
-  std::vector<HostAddress> local_;  // these, and where a kernel sees the frames all of its own
   MacAddress mac_{};
   uint16_t vlan_;
   std::unique_ptr<DpdkDevice> device_;
   std::optional<KernelNet> kernel_;  // where it sees the frames
   OwnedFd silence_;
   bool has_open_checksums_ = false;
-  NeighbourTable neighbours_;
+  LanNeighbours neighbours_;
   /// Of pairs of hosts whose frames were taken: where the sender is learned, if it is. It is asked
   /// whose place that is now; all else follows from what never changes.
   Memo<3, Neighbour*> ipv4_pairs_{pairs_max};
   Memo<6, Neighbour*> ipv6_pairs_{pairs_max};
-  uint32_t questions_left_ = 0;  // until look_due_
   Instant look_due_;
   bool is_up_ = false;    // the link, when it was last looked at
   bool is_full_ = false;  // the queue took nothing of the last burst

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/neighbour/lan_frame.h"
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
-#include "dataplane/port/dpdk/lan_frame.h"
 
 namespace cw {
 
@@ -82,10 +82,12 @@ DpdkLanPort::Way DpdkLanPort::try_wrap(Packet& packet, Hop& hop, Instant now) {
 DpdkLanPort::Way DpdkLanPort::find_way(const HostAddress& target, Hop& hop, Instant now) {
   if (!is_up_) return Way::LinkDown;
   if (!is_routable_host(target)) return Way::Unrouted;
-  const Neighbour* const neighbour = find_hop(target, now);
-  if (neighbour == nullptr) return Way::Unrouted;
-  if (!neighbour->is_known) return Way::Unresolved;
-  put_link_header(hop.header.data() + hop.header.size(), neighbour->mac,
+  const auto next = neighbours_.hop_to(target, now);
+  if (next.is_to_be_asked_for) resolve(*next.neighbour, now);
+  if (next.neighbour == nullptr || !next.neighbour->is_known) {
+    return next.can_be_asked_for ? Way::Unresolved : Way::Unrouted;
+  }
+  put_link_header(hop.header.data() + hop.header.size(), next.neighbour->mac,
                   target.is_v4() ? type_ipv4 : type_ipv6);
   hop.target = target;
   hop.is_known = true;
@@ -98,19 +100,7 @@ void DpdkLanPort::count_lost(Way why) {
   if (why == Way::Unrouted) ++status_.tx_unrouted;
 }
 
-/// Null: nobody has heard of it, and nobody could be asked. Asks when it is time to.
-const Neighbour* DpdkLanPort::find_hop(const HostAddress& target, Instant now) {
-  const LanAddress* const link = link_to(target);
-  Neighbour* hop = neighbours_.find(target);
-  if (link == nullptr && !kernel_) return hop;
-  if (hop == nullptr && questions_left_ > 0) hop = &neighbours_.take(target);
-  if (hop != nullptr && questions_left_ > 0 && hop->try_ask(now)) resolve(*hop, link, now);
-  static constexpr Neighbour unknown;
-  return hop != nullptr ? hop : &unknown;
-}
-
-void DpdkLanPort::resolve(Neighbour& hop, const LanAddress* link, Instant now) {
-  --questions_left_;
+void DpdkLanPort::resolve(Neighbour& hop, Instant now) {
   ++status_.questions;
   if (kernel_) {
     const auto router = kernel_->next_hop(hop.ip);
@@ -118,8 +108,9 @@ void DpdkLanPort::resolve(Neighbour& hop, const LanAddress* link, Instant now) {
     if (mac) hop.hear(*mac, now);
     return;
   }
+  const NeighbourSelf self = {neighbours_.link_to(hop.ip)->ip, mac_};
   uint8_t question[neighbour_message_bytes_max];
-  send_message({question, encode_neighbour_question({link->ip, mac_}, hop.ip, question)});
+  send_message({question, encode_neighbour_question(self, hop.ip, question)});
 }
 
 /// An untagged frame of ARP or ND, tagged like all others. Lost when there is no room; it is asked

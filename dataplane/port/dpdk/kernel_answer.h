@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "dataplane/port/dpdk/address.h"
+#include "dataplane/neighbour/address.h"
 
 namespace cw {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "dataplane/port/dpdk/address.h"
+#include "dataplane/neighbour/address.h"
 #include "dataplane/port/dpdk/kernel_answer.h"
 
 namespace cw {

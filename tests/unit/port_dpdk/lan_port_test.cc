@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/port/dpdk/lan_frame.h"
+#include "dataplane/neighbour/lan_frame.h"
 #include "dataplane/wire/checksum.h"
 #include "tests/property/property.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"

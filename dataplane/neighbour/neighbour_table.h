@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/port/dpdk/neighbour.h"
+#include "dataplane/neighbour/neighbour.h"
 
 namespace cw {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "dataplane/port/dpdk/address.h"
+#include "dataplane/neighbour/address.h"
 #include "dataplane/wire/ip_layout.h"
 
 namespace cw::lan_frame {

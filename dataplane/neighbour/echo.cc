@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/echo.h"
+#include "dataplane/neighbour/echo.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/neighbour_table.h"
+#include "dataplane/neighbour/neighbour_table.h"
 
 #include <algorithm>
 #include <bit>

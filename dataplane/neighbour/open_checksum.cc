@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/open_checksum.h"
+#include "dataplane/neighbour/open_checksum.h"
 
 #include <cstddef>
 

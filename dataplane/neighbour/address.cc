@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/address.h"
+#include "dataplane/neighbour/address.h"
 
 #include <arpa/inet.h>
 

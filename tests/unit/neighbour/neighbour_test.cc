@@ -1,12 +1,12 @@
 // ARP and ND: golden frames, hostile frames, and when to ask again.
-#include "dataplane/port/dpdk/neighbour.h"
+#include "dataplane/neighbour/neighbour.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "dataplane/port/dpdk/neighbour_message.h"
+#include "dataplane/neighbour/neighbour_message.h"
 #include "tests/property/property.h"
 
 namespace cw::test {

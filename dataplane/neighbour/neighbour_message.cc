@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/neighbour_message.h"
+#include "dataplane/neighbour/neighbour_message.h"
 
 #include "dataplane/base/assert.h"
 #include "dataplane/wire/ip_layout.h"

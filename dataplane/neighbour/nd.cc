@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "dataplane/base/endian.h"
-#include "dataplane/port/dpdk/neighbour_message.h"
+#include "dataplane/neighbour/neighbour_message.h"
 #include "dataplane/wire/checksum.h"
 #include "dataplane/wire/ip_layout.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dataplane/base/units.h"
-#include "dataplane/port/dpdk/address.h"
+#include "dataplane/neighbour/address.h"
 
 namespace cw {
 
