@@ -5,7 +5,7 @@
 #include "control/gateway/config.h"
 #include "control/gateway/derive.h"
 #include "control/gateway/prefix.h"
-#include "dataplane/port/dpdk/device_text.h"
+#include "dataplane/device/device_text.h"
 
 namespace cw::site {
 

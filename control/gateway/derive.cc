@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/device/device_text.h"
 #include "dataplane/gateway/inbound.h"
-#include "dataplane/port/dpdk/device_text.h"
 #include "offload/codec/codecs.h"
 
 namespace cw::site {

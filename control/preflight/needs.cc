@@ -3,7 +3,7 @@
 #include "control/gateway/plan.h"
 #include "control/preflight/checks.h"
 #include "control/preflight/routes.h"
-#include "dataplane/port/dpdk/device_text.h"
+#include "dataplane/device/device_text.h"
 #include "dataplane/wire/roce_inline.h"
 
 namespace cw::preflight {

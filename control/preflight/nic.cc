@@ -3,7 +3,7 @@
 #include <string>
 
 #include "control/preflight/checks.h"
-#include "dataplane/port/dpdk/kernel_interface.h"
+#include "dataplane/device/device_obstacle.h"
 #include "dataplane/wire/roce.h"
 
 namespace cw::preflight {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/port/dpdk/device_text.h"
+#include "dataplane/device/device_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cw;

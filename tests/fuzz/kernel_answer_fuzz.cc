@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/port/dpdk/kernel_answer.h"
+#include "dataplane/kernel/kernel_answer.h"
 
 namespace {
 using namespace cw;

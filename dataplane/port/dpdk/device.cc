@@ -18,10 +18,11 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
-#include "dataplane/port/dpdk/device_text.h"
+#include "dataplane/device/device_obstacle.h"
+#include "dataplane/device/device_text.h"
+#include "dataplane/kernel/kernel_interface.h"
 #include "dataplane/port/dpdk/eal.h"
 #include "dataplane/port/dpdk/eal_log.h"
-#include "dataplane/port/dpdk/kernel_interface.h"
 #include "dataplane/port/dpdk/mbuf_inline.h"
 #include "dataplane/port/dpdk/packet_pool.h"
 
@@ -172,7 +173,7 @@ Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
     return refusal(text_, "says nothing of itself", error);
   }
   driver_ = info.driver_name;
-  std::array<char, IF_NAMESIZE> interface{};
+  std::array<char, IF_NAMESIZE> interface {};
   // A tap's interface is not this device but the other end of its cable.
   if (info.if_index != 0 && driver_ != "net_tap" &&
       if_indextoname(info.if_index, interface.data()) != nullptr) {

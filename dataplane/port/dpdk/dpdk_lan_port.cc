@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/kernel/kernel_ingress.h"
 #include "dataplane/neighbour/echo.h"
 #include "dataplane/neighbour/lan_frame.h"
 #include "dataplane/neighbour/open_checksum.h"
-#include "dataplane/port/dpdk/kernel_ingress.h"
 
 namespace cw {
 namespace {

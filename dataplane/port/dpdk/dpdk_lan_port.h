@@ -22,10 +22,10 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memo.h"
 #include "dataplane/base/result.h"
+#include "dataplane/kernel/kernel_net.h"
 #include "dataplane/neighbour/lan_neighbours.h"
 #include "dataplane/port.h"
 #include "dataplane/port/dpdk/device.h"
-#include "dataplane/port/dpdk/kernel_net.h"
 
 namespace cw {
 

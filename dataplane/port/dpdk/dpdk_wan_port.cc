@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/port/dpdk/kernel_interface.h"
+#include "dataplane/device/device_obstacle.h"
 
 namespace cw {
 namespace {

@@ -19,11 +19,11 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
+#include "dataplane/kernel/kernel_net.h"
 #include "dataplane/neighbour/neighbour.h"
 #include "dataplane/neighbour/neighbour_message.h"
 #include "dataplane/port.h"
 #include "dataplane/port/dpdk/device.h"
-#include "dataplane/port/dpdk/kernel_net.h"
 #include "dataplane/wire/frame_form.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/outer_headers.h"

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "dataplane/port/dpdk/device_text.h"
+#include "dataplane/device/device_text.h"
 #include "dataplane/port/dpdk/eal_log.h"
 
 namespace cw {

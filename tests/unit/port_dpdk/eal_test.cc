@@ -9,8 +9,8 @@
 #include <array>
 #include <filesystem>
 
+#include "dataplane/device/device_text.h"
 #include "dataplane/port/dpdk/device.h"
-#include "dataplane/port/dpdk/device_text.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
 namespace cw::test {

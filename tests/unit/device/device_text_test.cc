@@ -1,9 +1,10 @@
 // Devices as people write them: what is read in them, and what is chosen for who says nothing.
-#include "dataplane/port/dpdk/device_text.h"
+#include "dataplane/device/device_text.h"
 
 #include <gtest/gtest.h>
 
-#include "dataplane/port/dpdk/kernel_interface.h"
+#include "dataplane/device/device_obstacle.h"
+#include "dataplane/kernel/kernel_interface.h"
 
 namespace cw {
 namespace {
@@ -52,10 +53,7 @@ TEST(DeviceText, has_an_argument_behind_every_comma) {
   }
 }
 
-TEST(KernelInterface, knows_its_mtu_and_says_when_there_is_none) {
-  EXPECT_EQ(kernel_mtu("no-such-one"), 0u);
-  EXPECT_GE(kernel_mtu("lo"), 576u);
-  EXPECT_EQ(kernel_rx_queues("no-such-one"), 1u);
+TEST(DeviceObstacle, is_told_before_dpdk_is_asked) {
   EXPECT_EQ(shared_mtu("net_af_packet0,iface=lo"), kernel_mtu("lo"));
   EXPECT_EQ(shared_mtu("net_memif0"), UINT32_MAX);
   EXPECT_EQ(obstacle_to_device("net_null0", 1), "");

@@ -1,41 +1,23 @@
-#include "dataplane/port/dpdk/kernel_interface.h"
+#include "dataplane/device/device_obstacle.h"
 
 #include <fcntl.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
 #include <net/if.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
-#include "dataplane/port/dpdk/device_text.h"
+#include "dataplane/device/device_text.h"
+#include "dataplane/kernel/kernel_interface.h"
+#include "dataplane/kernel/owned_fd.h"
 
 namespace cw {
 namespace {
 
-bool try_ask(unsigned long what, ifreq& request) {
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
-  const bool is_answered = ioctl(fd, what, &request) == 0;
-  close(fd);
-  return is_answered;
-}
-
-ifreq request_for(const std::string& interface) {
-  ifreq request{};
-  interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  return request;
-}
-
 /// Zero, or why the kernel does not give us such a socket.
 int socket_error(int family) {
-  const int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, 0);
-  const int error = fd < 0 ? errno : 0;
-  if (fd >= 0) close(fd);
-  return error;
+  const OwnedFd fd(socket(family, SOCK_RAW | SOCK_CLOEXEC, 0));
+  return fd.get() < 0 ? errno : 0;
 }
 
 std::string obstacle_to_socket(const std::string& name, int family) {
@@ -71,9 +53,8 @@ std::string obstacle_to_xdp(const std::string& device, uint16_t queues) {
 }
 
 std::string obstacle_to_tap(const std::string& name) {
-  const int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-  const int error = fd < 0 ? errno : 0;
-  if (fd >= 0) close(fd);
+  const OwnedFd fd(open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+  const int error = fd.get() < 0 ? errno : 0;
   if (error == 0) return {};
   if (error == ENOENT) return name + " needs /dev/net/tun, which is not there; `modprobe tun`";
   return name + " cannot open /dev/net/tun: " + std::strerror(error) +
@@ -81,19 +62,6 @@ std::string obstacle_to_tap(const std::string& name) {
 }
 
 }  // namespace
-
-uint32_t kernel_mtu(const std::string& interface) {
-  ifreq request = request_for(interface);
-  return try_ask(SIOCGIFMTU, request) ? static_cast<uint32_t>(request.ifr_mtu) : 0;
-}
-
-uint32_t kernel_rx_queues(const std::string& interface) {
-  ethtool_channels channels{};
-  channels.cmd = ETHTOOL_GCHANNELS;
-  ifreq request = request_for(interface);
-  request.ifr_data = reinterpret_cast<char*>(&channels);
-  return try_ask(SIOCETHTOOL, request) ? channels.combined_count + channels.rx_count : 1;
-}
 
 uint32_t shared_mtu(const std::string& device) {
   const std::string driver = device_driver(device);

@@ -1,5 +1,5 @@
 // Answers of the kernel as it writes them, and cut at every byte.
-#include "dataplane/port/dpdk/kernel_answer.h"
+#include "dataplane/kernel/kernel_answer.h"
 
 #include <gtest/gtest.h>
 #include <linux/rtnetlink.h>

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/kernel_net.h"
+#include "dataplane/kernel/kernel_net.h"
 
 #include <ifaddrs.h>
 #include <linux/filter.h>
@@ -6,7 +6,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -68,10 +67,6 @@ static_assert(sizeof(Request<rtmsg>) == NLMSG_LENGTH(sizeof(rtmsg)) + RTA_LENGTH
 static_assert(sizeof(Request<ndmsg>) == NLMSG_LENGTH(sizeof(ndmsg)) + RTA_LENGTH(16));
 
 }  // namespace
-
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) close(fd_);
-}
 
 Result<KernelNet> KernelNet::make(const std::string& interface) {
   const unsigned index = if_nametoindex(interface.c_str());

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/kernel_ingress.h"
+#include "dataplane/kernel/kernel_ingress.h"
 
 #include <arpa/inet.h>
 #include <linux/if_packet.h>

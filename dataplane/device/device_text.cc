@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/device_text.h"
+#include "dataplane/device/device_text.h"
 
 #include <net/if.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "dataplane/port/dpdk/kernel_interface.h"
+#include "dataplane/kernel/kernel_interface.h"
 
 namespace cw {
 namespace {
@@ -54,14 +54,11 @@ std::string mistake_in_name(const std::string& device) {
   const std::string name = device_name(device), driver = device_driver(device);
   if (driver_called(driver) != nullptr || is_pci_device(device)) return {};
   const bool is_bare = name.find_first_of(":_") == std::string::npos;
-  if (is_bare && !name.empty()) {
-    return "\"" + name +
-           "\" is no device of DPDK's; an interface of the kernel is written "
-           "\"net_af_packet0,iface=" +
-           name + "\", a NIC of our own by its PCI address, which `dpdk-devbind.py --status` tells";
-  }
-  if (!name.starts_with("net_")) return {};  // of another bus, or a driver we know nothing of
-  return {};
+  if (!is_bare || name.empty()) return {};  // of another bus, or a driver we know nothing of
+  return "\"" + name +
+         "\" is no device of DPDK's; an interface of the kernel is written "
+         "\"net_af_packet0,iface=" +
+         name + "\", a NIC of our own by its PCI address, which `dpdk-devbind.py --status` tells";
 }
 
 std::string mistake_in_arguments(const std::string& device, const Driver& driver) {

@@ -7,30 +7,14 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/kernel/kernel_answer.h"
+#include "dataplane/kernel/owned_fd.h"
 #include "dataplane/neighbour/address.h"
-#include "dataplane/port/dpdk/kernel_answer.h"
 
 namespace cw {
-
-/// A file descriptor, closed with the object.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd = -1) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OwnedFd& operator=(OwnedFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~OwnedFd();
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// Thread: one. Every question is two system calls and never waits: the kernel answers at once.
 class KernelNet {

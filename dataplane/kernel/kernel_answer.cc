@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/kernel_answer.h"
+#include "dataplane/kernel/kernel_answer.h"
 
 #include <linux/rtnetlink.h>
 

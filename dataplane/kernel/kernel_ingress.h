@@ -10,7 +10,7 @@
 #include <string>
 
 #include "dataplane/base/result.h"
-#include "dataplane/port/dpdk/kernel_net.h"
+#include "dataplane/kernel/owned_fd.h"
 
 namespace cw {
 
