@@ -2,7 +2,8 @@
 #include "dataplane/neighbour/lan_neighbours.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
+
+#include "tests/property/property.h"
 
 namespace cw::test {
 namespace {
