@@ -49,6 +49,8 @@ void Pacer::set_rate(Rate rate) {
   options_.rate = rate;
   burst_time_ = rate.time_for(Bytes(options_.burst_bytes));
   pause_time_ = rate.time_for(Bytes(options_.pause_bytes));
+  // What a pause took is owed in bytes: at a higher rate it takes less time.
+  paused_ = std::min(paused_, pause_time_);
 }
 
 void Pacer::on_pause(Duration pause, Instant now) {

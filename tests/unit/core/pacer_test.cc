@@ -260,6 +260,18 @@ TEST(Pacer, pauses_in_a_row_are_made_up_together_and_never_beyond_what_is_allowe
   EXPECT_EQ(depart_all(pacer, now).departed.size(), 301u);
 }
 
+TEST(Pacer, makes_up_for_a_pause_by_bytes_whatever_the_rate_is_by_then) {
+  PacerOptions options = options_8_gbps();
+  options.rate = 4_Gbps;
+  options.burst_bytes = 0;
+  options.pause_bytes = 300'000;
+  Pacer pacer(options);
+  pacer.on_pause(50_ms, at(100_ms));
+  pacer.set_rate(8_Gbps);
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pacer.try_push(item(0), at(100_ms)));
+  EXPECT_EQ(depart_all(pacer, at(100_ms)).departed.size(), 301u);
+}
+
 TEST(Pacer, without_an_overhead_budget_resends_expire_and_data_flows) {
   PacerOptions options = options_8_gbps();
   options.overhead_ppm = 0;
