@@ -113,8 +113,9 @@ class GatewaysOnTheWire : public GatewaysOf, public testing::WithParamInterface<
   template <class Work>
   std::string capture(Work work) {
     const std::string file = folder().path("wire.pcapng");
-    Program tshark(sites().namespace_of(At::Between), {"tshark", "-q", "-i", "ma", "-i", "mb", "-c",
-                                                       "800", "-w", file, "-f", "udp port 4791"});
+    Program tshark(sites().namespace_of(At::Between),
+                   {"tshark", "-q", "-i", "ma", "-i", "mb", "-c", "800", "-w", file, "-f",
+                    "udp port 4791"});
     EXPECT_TRUE(tshark.wait_for("Capturing on")) << tshark.err_so_far();
     for (int again = 0; again < 20 && !tshark.has_ended(); ++again) work();
     EXPECT_TRUE(tshark.has_ended()) << tshark.err_so_far();
@@ -237,6 +238,13 @@ TEST_F(GatewaysOf, with_hosts_on_af_packet_and_a_memif_between_them_carry_all) {
   expect_served();
   expect_driver("wan", "net_memif");
   expect_driver("lan", "net_af_packet");
+  for (Gateway* each : {&a(), &b()}) {
+    each->kill();
+    each->start();
+    expect_up();
+    ASSERT_TRUE(meet(site_b.host));
+    expect_pings(site_b.host);
+  }
 }
 
 // ---- what cannot be had -------------------------------------------------------------------------

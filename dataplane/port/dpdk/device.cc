@@ -1,21 +1,22 @@
 #include "dataplane/port/dpdk/device.h"
 
 #include <net/if.h>
-#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <rte_mempool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
-#include <functional>
-#include <semaphore>
 #include <utility>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/device/device_obstacle.h"
 #include "dataplane/device/device_text.h"
@@ -37,6 +38,25 @@ bool is_virtual(const std::string& device) {
   return copies_packets(device) || device_driver(device) == "net_af_xdp";
 }
 
+bool is_memif_server(const std::string& device) {
+  return device.starts_with("net_memif") && device_argument(device, "role") == "server";
+}
+
+/// The socket of a memif whose server was killed: nobody listens there, and nobody else could.
+void remove_stale_socket(const std::string& device) {
+  const std::string path = device_argument(device, "socket");
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof name.sun_path) return;
+  path.copy(name.sun_path, path.size());
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  const bool is_stale = connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 &&
+                        errno == ECONNREFUSED;
+  close(fd);
+  if (is_stale) unlink(path.c_str());
+}
+
 /// Drivers that want a queue to send by beside each to receive by. We send by the first.
 bool has_queue_pairs(const std::string& driver) {
   return driver == "net_tap" || driver == "net_af_xdp";
@@ -46,6 +66,30 @@ bool has_queue_pairs(const std::string& driver) {
 bool try_restore(rte_mbuf** mbuf) {
   if ((*mbuf)->nb_segs > 1 && rte_pktmbuf_linearize(*mbuf) != 0) return false;
   return ((*mbuf)->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0 || rte_vlan_insert(mbuf) == 0;
+}
+
+std::string advice_for(const std::string& device) {
+  const std::string driver = device_driver(device);
+  if (driver == "net_af_xdp") {
+    return "; it takes CAP_BPF and CAP_NET_ADMIN, and an interface without another's XDP program: "
+           "`ip link set dev " +
+           device_argument(device, "iface") + " xdp off`";
+  }
+  if (driver == "net_af_packet") {
+    return "; it takes CAP_NET_RAW; where PACKET_FANOUT is refused, another process of this "
+           "network namespace has the same fanout group (process id XOR interface index): start "
+           "again";
+  }
+  if (driver == "net_tap") {
+    return "; it takes CAP_NET_ADMIN, and an interface that exists already must be made by `ip "
+           "tuntap add dev NAME mode tap multi_queue` and be no other program's";
+  }
+  if (driver == "net_memif") {
+    return "; socket= must lie in a folder that is there and that we may write to, and be no other "
+           "program's";
+  }
+  if (!is_virtual(driver)) return "; `ls /usr/lib/*/dpdk/pmds-*` lists the drivers that there are";
+  return {};
 }
 
 constexpr size_t mbufs_ahead = 8;
@@ -59,29 +103,12 @@ void prefetch_to_make(const rte_mbuf* mbuf) {
   }
 }
 
-/// Waits for `work` to be done where drivers have their events handled: a memif that is closed
-/// elsewhere while its other end hangs up is freed twice.
-void call_on_interrupt_thread(const std::function<void()>& work) {
-  struct Call {
-    const std::function<void()>& work;
-    std::binary_semaphore is_done{0};
-  } call{work};
-  const auto run = [](void* it) {
-    static_cast<Call*>(it)->work();
-    static_cast<Call*>(it)->is_done.release();
-  };
-  // Not at once: an alarm that is due already joins the batch of events that is being handled.
-  constexpr uint64_t pause_us = 1000;
-  if (rte_eal_alarm_set(pause_us, run, &call) == 0) return call.is_done.acquire();
-  work();
-}
-
 /// What DPDK says of its failure; its log knows more than its error numbers.
 std::unexpected<Error> refusal(const std::string& device, const std::string& what, int error) {
   const std::string logged = eal_log::first_error();
   const char* const text = std::strerror(error < 0 ? -error : rte_errno);
   return failure("device: " + device_name(device) + " " + what + ": " +
-                 (logged.empty() ? text : logged) + advice_for_device(device));
+                 (logged.empty() ? text : logged) + advice_for(device));
 }
 
 }  // namespace
@@ -100,26 +127,27 @@ Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& as
   device->text_ = options.device;
   device->queues_ = options.queues;
   device->packet_bytes_ = options.packet_bytes;
+  auto call = InterruptCall::make([it = device.get()] { it->on_interrupt_thread(); });
+  if (!call) return std::unexpected(std::move(call.error()));
+  device->call_ = std::move(*call);
   if (auto done = device->attach(options); !done) return std::unexpected(done.error());
   if (auto done = device->settle_mtu(options); !done) return std::unexpected(done.error());
   if (auto done = device->configure(options); !done) return std::unexpected(done.error());
   if (auto done = device->tell_mtu(); !done) return std::unexpected(done.error());
   if (auto done = device->set_up_queues(options); !done) return std::unexpected(done.error());
-  if (auto done = device->start(); !done) return std::unexpected(done.error());
+  if (auto done = device->open(); !done) return std::unexpected(done.error());
   rte_eth_allmulticast_enable(device->id_);  // for neighbour solicitations; many hear them anyway
   return device;
 }
 
-/// A memif's client calls once, when it is started; its server may have been started just now.
-Result<void> DpdkDevice::start() {
-  constexpr int tries_max = 50;
-  constexpr useconds_t pause_us = 200'000;
-  int error = rte_eth_dev_start(id_);
-  for (int i = 0; i < tries_max && error != 0 && is_memif_client(text_); ++i) {
-    usleep(pause_us);
-    error = rte_eth_dev_start(id_);
+Result<void> DpdkDevice::open() {
+  const int error = rte_eth_dev_start(id_);
+  if (error == 0) {
+    state_ = State::Open;
+  } else if (!is_memif_client_) {  // whose other end may come later
+    return refusal(text_, "does not start", error);
   }
-  return error == 0 ? Result<void>() : refusal(text_, "does not start", error);
+  return {};
 }
 
 /// Finds the device, which the EAL has probed when it is a PCI one, or has it made.
@@ -151,6 +179,8 @@ Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
       if_indextoname(info.if_index, interface.data()) != nullptr) {
     interface_ = interface.data();
   }
+  if (driver_ == "net_memif") gate_ = std::make_unique<MemifGate>();
+  is_memif_client_ = driver_ == "net_memif" && !is_memif_server(options.device);
   rte_ether_addr mac{};
   rte_eth_macaddr_get(id_, &mac);
   std::copy_n(mac.addr_bytes, mac_.size(), mac_.begin());
@@ -253,28 +283,59 @@ Result<void> DpdkDevice::set_up_queues(const DpdkDeviceOptions& options) {
 
 DpdkDevice::~DpdkDevice() {
   if (is_attached_) {
-    call_on_interrupt_thread([this] { detach(); });
-    call_on_interrupt_thread([] {});  // what is opened next shares no batch of events with this
+    is_leaving_ = true;
+    call_->ask_and_wait();
+    call_->ask_and_wait();  // what is opened next shares no batch of events with what was closed
   }
+  call_.reset();
   rte_mempool_free(pool_);
 }
 
+/// Where drivers have their events handled: a memif that is closed elsewhere while its other end
+/// hangs up is freed twice.
+void DpdkDevice::on_interrupt_thread() {
+  if (is_leaving_) return detach();
+  if (state_ == State::Closing) {
+    rte_eth_dev_stop(id_);
+    state_ = State::Opening;
+    call_->ask();
+  } else if (state_ == State::Opening) {
+    state_ = rte_eth_dev_start(id_) == 0 ? State::Open : State::Closed;
+  }
+}
+
 void DpdkDevice::detach() {
-  rte_eth_dev_stop(id_);
+  if (!std::exchange(is_attached_, false)) return;
+  if (state_ == State::Open) rte_eth_dev_stop(id_);
   rte_eth_dev_info info{};
   const bool is_known = rte_eth_dev_info_get(id_, &info) == 0;
   rte_eth_dev_close(id_);
   if (is_ours_ && is_known && info.device != nullptr) rte_dev_remove(info.device);
 }
 
+// A memif server listens by itself; a client calls once, when it is started.
+void DpdkDevice::look_after(Instant now) {
+  constexpr Duration patience = Duration::from_s(1);
+  if (!is_memif_client_) return;
+  if (reopen_due_ == Instant{}) reopen_due_ = now + patience;  // it has just been started
+  if (now < reopen_due_) return;
+  reopen_due_ = now + patience;
+  if (state_ == State::Closing || state_ == State::Opening || is_link_up()) return;
+  state_ = State::Closing;
+  call_->ask();
+}
+
 // ---- packets ------------------------------------------------------------------------------------
 
 size_t DpdkDevice::rx_burst(std::span<Packet*> out) {
+  if (state_.load(std::memory_order_acquire) != State::Open) return 0;
   if (!has_thread_) {
     // A thread that DPDK knows takes packets from a store of its own, without a lock.
     if (rte_lcore_id() == LCORE_ID_ANY) rte_thread_register();
     has_thread_ = true;
   }
+  const MemifGate::Burst burst(gate_.get());
+  if (!burst.is_open()) return 0;
   size_t count = 0;
   for (uint16_t i = 0; i < queues_ && count < out.size(); ++i) {
     count += rx_queue(next_queue_, out.subspan(count));
@@ -307,13 +368,15 @@ size_t DpdkDevice::rx_queue(uint16_t queue, std::span<Packet*> out) {
 }
 
 size_t DpdkDevice::tx_burst(std::span<Packet* const> packets) {
+  if (state_.load(std::memory_order_acquire) != State::Open) return 0;
   std::array<rte_mbuf*, limits::burst_packets_max> mbufs;
   const size_t count = std::min(packets.size(), mbufs.size());
   for (size_t i = 0; i < count; ++i) {
     set_mbuf(*packets[i]);
     mbufs[i] = mbuf_of(packets[i]);
   }
-  return rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(count));
+  const MemifGate::Burst burst(gate_.get());
+  return burst.is_open() ? rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(count)) : 0;
 }
 
 size_t DpdkDevice::take_burst(std::span<Packet*> out) {
@@ -356,7 +419,8 @@ bool DpdkDevice::is_shared(const Packet& packet) const {
 
 bool DpdkDevice::is_link_up() const {
   rte_eth_link link{};
-  return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+  return state_ == State::Open && rte_eth_link_get_nowait(id_, &link) == 0 &&
+         link.link_status == RTE_ETH_LINK_UP;
 }
 
 DpdkDeviceStatus DpdkDevice::status() const {
@@ -371,6 +435,12 @@ DpdkDeviceStatus DpdkDevice::status() const {
           .has_rss = has_rss_,
           .rx_of_queue = rx_of_queue(),
           .counters = counters()};
+}
+
+void DpdkDevice::add_counts(PortCounters& sum) const {
+  const DpdkDeviceCounters device = counters();
+  sum.rx_dropped += device.rx_missed + device.rx_no_buffer;
+  sum.rx_malformed += device.rx_errors;
 }
 
 std::vector<uint64_t> DpdkDevice::rx_of_queue() const {

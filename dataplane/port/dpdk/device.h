@@ -4,6 +4,7 @@
 // A Packet lies in the private area of its mbuf, so that neither needs a table to find the other.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,8 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
+#include "dataplane/port/dpdk/interrupt_call.h"
+#include "dataplane/port/dpdk/memif_gate.h"
 #include "dataplane/wire/frame.h"
 
 struct rte_mempool;
@@ -57,9 +60,7 @@ struct DpdkDeviceStatus {
 /// it must not outlive it.
 class DpdkDevice {
  public:
-  /// Errors: no such device or driver, arguments it refuses, queues or MTU it does not have. The
-  /// client of a memif waits ten seconds for its server. Neither end of a memif is to go before the
-  /// other has stopped to send and receive: DPDK 22.11 then takes its rings from below it.
+  /// Errors: no such device or driver, arguments it refuses, queues or MTU it does not have.
   static Result<std::unique_ptr<DpdkDevice>> make(const DpdkDeviceOptions& options);
   ~DpdkDevice();
   DpdkDevice(const DpdkDevice&) = delete;
@@ -89,12 +90,19 @@ class DpdkDevice {
   uint32_t mtu() const { return mtu_; }
   uint16_t queues() const { return queues_; }
 
+  /// To be called now and then: a memif whose other end was not there, or has gone, is opened anew
+  /// each second.
+  void look_after(Instant now);
+
   /// May be a system call; for now and then.
   bool is_link_up() const;
   DpdkDeviceStatus status() const;
-  DpdkDeviceCounters counters() const;
+  /// Adds to a port's own what the device has counted.
+  void add_counts(PortCounters& sum) const;
 
  private:
+  enum class State : uint8_t { Closed, Closing, Opening, Open };
+
   DpdkDevice() = default;
   Result<void> attach(const DpdkDeviceOptions& options);
   Result<void> configure(const DpdkDeviceOptions& options);
@@ -102,9 +110,11 @@ class DpdkDevice {
   Result<void> make_pool(const DpdkDeviceOptions& options, size_t packets);
   Result<void> settle_mtu(const DpdkDeviceOptions& options);
   Result<void> tell_mtu() const;
-  Result<void> start();
+  Result<void> open();
   void detach();
+  DpdkDeviceCounters counters() const;
   std::vector<uint64_t> rx_of_queue() const;
+  void on_interrupt_thread();
   size_t rx_queue(uint16_t queue, std::span<Packet*> out);
 
   std::string name_, text_, driver_, interface_;
@@ -112,9 +122,15 @@ class DpdkDevice {
            tx_descriptors_ = 0;
   bool has_rss_ = false;
   bool is_attached_ = false, is_ours_ = false, has_thread_ = false;
+  bool is_memif_client_ = false;
+  std::atomic<State> state_ = State::Closed;  // Closing, Opening: the interrupt thread has it
+  std::atomic<bool> is_leaving_ = false;
+  std::unique_ptr<InterruptCall> call_;
+  std::unique_ptr<MemifGate> gate_;  // null: no memif
   uint16_t next_queue_ = 0;
   uint32_t mtu_ = 0, packet_bytes_ = 0;
   uint64_t rx_in_pieces_ = 0;
+  Instant reopen_due_;
   MacAddress mac_{};
   rte_mempool* pool_ = nullptr;
 };

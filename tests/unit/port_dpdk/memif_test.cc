@@ -1,0 +1,77 @@
+// The other end of a memif comes and goes while frames cross.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "dataplane/port/dpdk/device.h"
+#include "tests/unit/port_dpdk/dpdk_pair.h"
+
+namespace cw::test {
+namespace {
+using namespace literals;
+
+DpdkDeviceOptions memif(const std::string& name, const std::string& role) {
+  return {.device = name + ",role=" + role + ",socket-abstract=no,socket=" + own_path("memif"),
+          .descriptors = 256,
+          .ip_bytes_max = 1500,
+          .packet_bytes = 1500,
+          .packets = 256};
+}
+
+/// Sends and receives as fast as it can; returns how many frames came.
+uint64_t turn(DpdkDevice& device) {
+  std::array<Packet*, 32> burst;
+  const size_t taken = device.take_burst(burst);
+  for (size_t i = 0; i < taken; ++i) burst[i]->bytes = 1000;
+  const size_t sent = device.tx_burst({burst.data(), taken});
+  device.give_back(std::span(burst.data(), taken).subspan(sent));
+  const size_t got = device.rx_burst(burst);
+  device.give_back({burst.data(), got});
+  return got;
+}
+
+struct Stage {
+  std::atomic<bool> is_over = false, is_free = true;
+  std::atomic<uint64_t> visits = 0;
+};
+
+/// Comes, sees a frame, and goes; as often as it can.
+void visit(Stage& stage) {
+  while (!stage.is_over) {
+    if (!stage.is_free) continue;
+    auto client = DpdkDevice::make(memif("net_memif1", "client"));
+    if (!client) return (void)(ADD_FAILURE() << client.error().sentence);
+    const Instant start = clock_now();
+    bool has_seen = false;
+    while (!has_seen && clock_now() - start < 2_s) has_seen = turn(**client) > 0;
+    stage.visits += has_seen;
+  }
+}
+
+// DPDK 22.11 unmaps the rings on a thread of its own, whatever the worker does with them.
+TEST(Memif, hundreds_of_visitors_who_leave_in_the_middle_of_a_burst_hurt_nobody) {
+  expect_in_own_process([] {
+    start_small_eal();
+    auto server = DpdkDevice::make(memif("net_memif0", "server"));
+    ASSERT_TRUE(server) << server.error().sentence;
+    Stage stage;
+    uint64_t frames = 0;
+    std::thread visitor([&] { visit(stage); });
+    const Instant start = clock_now();
+    while (stage.visits < 200 && clock_now() - start < 60_s) {
+      frames += turn(**server);
+      stage.is_free = !(*server)->is_link_up();
+    }
+    stage.is_over = true;
+    visitor.join();
+    EXPECT_GE(stage.visits, 200u);
+    EXPECT_GT(frames, 10'000u);
+    EXPECT_GT(MemifGate::handler_count(), 400u);
+  });
+}
+
+}  // namespace
+}  // namespace cw::test
