@@ -7,7 +7,7 @@ namespace cw {
 namespace {
 
 std::string sentence_of(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string what = error.what();
+  std::string what = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return "\"" + app.remaining(true).front() + "\" is no option and not expected here";
   }
