@@ -1,5 +1,6 @@
 // DOOR to the wire. A port moves bursts of packets in and out and states what it can and cannot do;
-// it knows nothing of messages, policies or hosts.
+// it knows nothing of messages, policies or hosts. What stands on the WAN sees descriptors instead
+// of bytes: wan.h.
 //
 // What a packet's bytes are depends on which side of the gateway the port is on:
 //
@@ -48,11 +49,6 @@ struct Packet {
   };
   uint32_t payload_bytes = 0;
 
-  /// CRC-32 (offload/crc32.h) of the RoCE payload, pad excluded, when has_payload_crc is set. Kept
-  /// with a retained slot, so that a resend costs only the CRC of its headers.
-  uint32_t payload_crc = 0;
-  bool has_payload_crc = false;
-
   uint8_t ecn = 0;          ///< the two ECN bits of the outer IP header, in and out
   uint8_t dscp = 0;         ///< the six DSCP bits, in and out
   uint8_t more_owners = 0;  ///< the port's own: besides the first, where it counts them here
@@ -96,30 +92,17 @@ struct PortCounters {
   uint64_t system_calls = 0;
 };
 
-class Port {
+/// What ports say of themselves and lend, whichever way packets cross them.
+class PortBase {
  public:
-  virtual ~Port() = default;
+  virtual ~PortBase() = default;
 
   virtual const PortFacts& facts() const = 0;
   virtual PortCounters counters() const = 0;
 
-  /// Fills `out` from the front with packets that have arrived; returns how many. They are the
-  /// caller's until handed to tx_burst() of the same port or to give_back(). Zero when the wire is
-  /// idle, which is not an error. `now` stamps packets of ports without a clock of their own.
-  virtual size_t rx_burst(std::span<Packet*> out, Instant now) = 0;
-
-  /// Sends packets from the front of `packets`; returns how many were taken. Those are the port's;
-  /// the rest stay the caller's, and the caller decides whether to try again next turn.
-  virtual size_t tx_burst(std::span<Packet* const> packets, Instant now) = 0;
-
   /// Fills `out` with empty packets to be written and sent; returns how many there were. A short
   /// count means that the port's buffers are all in flight.
   virtual size_t take_burst(std::span<Packet*> out) = 0;
-
-  /// Fills `out` from the front with the cookies of packets that are sent or lost and whose payload
-  /// elsewhere is read no more; returns how many. Each comes once.
-  virtual size_t take_done(std::span<uint64_t>) { return 0; }
-
   /// Returns packets unsent; of a shared one its owner's part.
   virtual void give_back(std::span<Packet* const> packets) = 0;
 
@@ -131,9 +114,26 @@ class Port {
   /// may change, save that the port itself writes around them, on their way.
   virtual bool is_shared(const Packet& packet) const { return packet.more_owners > 0; }
 
-  /// When rx_burst() or tx_burst() is to be called for the sake of packets that the port itself
-  /// keeps for a time, though nothing comes that would wake a waiter; past instants mean at once.
+  /// When a burst is to be received or sent for the sake of packets that the port itself keeps for
+  /// a time, though nothing comes that would wake a waiter; past instants mean at once.
   virtual Instant next_due() const { return Instant::never(); }
+};
+
+/// Packets in bytes.
+class Port : public PortBase {
+ public:
+  /// Fills `out` from the front with packets that have arrived; returns how many. They are the
+  /// caller's until handed to tx_burst() of the same port or to give_back(). Zero when the wire is
+  /// idle, which is not an error. `now` stamps packets of ports without a clock of their own.
+  virtual size_t rx_burst(std::span<Packet*> out, Instant now) = 0;
+
+  /// Sends packets from the front of `packets`; returns how many were taken. Those are the port's;
+  /// the rest stay the caller's, and the caller decides whether to try again next turn.
+  virtual size_t tx_burst(std::span<Packet* const> packets, Instant now) = 0;
+
+  /// Fills `out` from the front with the cookies of packets that are sent or lost and whose payload
+  /// elsewhere is read no more; returns how many. Each comes once.
+  virtual size_t take_done(std::span<uint64_t>) { return 0; }
 };
 
 }  // namespace cw

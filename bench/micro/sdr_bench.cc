@@ -1,6 +1,7 @@
 // The way of a slot through the SDR room on one core: from a burst of received packets to chunk
-// bits (Endpoint::on_rx: parse, look-up, transmission number, packet bit, copy, chunk bit, facts
-// for the policy), and from an open message to a burst of packets (Endpoint::collect).
+// bits (pass::read, Endpoint::on_arrivals: parse, look-up, transmission number, packet bit, copy,
+// chunk bit, facts for the policy), and from an open message to a burst of packets
+// (Endpoint::collect) and that on the wire.
 //
 // Two real endpoints meet over the simulated network; what one sends is kept in a ring of buffers
 // larger than the second-level cache, as behind a NIC, and given to the other while the clock runs.
@@ -18,13 +19,13 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/pass/pass.h"
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/assembly.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/crc32.h"
 #include "policies/policies.h"
-#include "tests/sim/tally_port.h"
 
 namespace {
 using namespace cw;
@@ -44,20 +45,10 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Packets given back while it is told to keep them belong to the bench.
-class KeepingPort final : public sim::PortAround {
- public:
-  using PortAround::PortAround;
-  void give_back(std::span<Packet* const> packets) override {
-    if (!keeps) PortAround::give_back(packets);
-  }
-  bool keeps = false;
-};
-
 /// One end of the link.
 struct End {
   End(SimPort& sim_port, uint16_t peer_number, uint64_t seed, Instant now)
-      : port(sim_port), prng(seed), sdr(port, sdr::RandomSource::of(prng)) {
+      : prng(seed), sdr(sim_port, sdr::RandomSource::of(prng)) {
     const char secret[] = "a shared secret of this pair";
     cw_mac key;
     cw_mac_init(&key, secret, sizeof secret);
@@ -74,12 +65,11 @@ struct End {
     options.qps.push_back(qp);
     link = *sdr.add_link(options, key, now);
   }
-  size_t collect(std::span<Packet*> out, Instant now) {
+  size_t collect(std::span<Send> out, Instant now) {
     sdr.endpoint().on_time(now);
     return sdr.endpoint().collect(out, now);
   }
 
-  KeepingPort port;
   Prng prng;
   sdr::Assembly sdr;
   sdr::Link* link = nullptr;
@@ -121,17 +111,15 @@ class Bench {
   /// Seconds per packet for everything that the ring holds; `before` sees each packet first.
   template <class Before>
   double receive(Before before) {
-    b_.port.keeps = true;
     const double start = cpu_seconds();
     for (size_t i = 0; i < round_packets; i += limits::burst_packets_max) {
-      std::array<Packet*, limits::burst_packets_max> burst;
-      for (size_t j = 0; j < burst.size(); ++j) {
-        before(*(burst[j] = &packets_[i + j]));
+      for (size_t j = 0; j < arrivals_.size(); ++j) {
+        before(packets_[i + j]);
+        pass::read(packets_[i + j], arrivals_[j]);
       }
-      b_.sdr.endpoint().on_rx(burst, network_.now());
+      b_.sdr.endpoint().on_arrivals(arrivals_, network_.now());
     }
     const double seconds = (cpu_seconds() - start) / round_packets;
-    b_.port.keeps = false;
     return seconds;
   }
   /// The same bytes between the same buffers.
@@ -161,25 +149,31 @@ class Bench {
   void exchange(bool with_payload = true) {
     network_.advance_to(network_.now() + 10_us);
     const Instant now = network_.now();
-    std::array<Packet*, limits::burst_packets_max> out;
     const double start = cpu_seconds();
-    const size_t count = a_.collect(out, now);
-    if (count == out.size()) bursts_ns_.push_back((cpu_seconds() - start) * 1e9 / double(count));
-    a_.port.tx_burst({out.data(), count}, now);
+    const size_t count = a_.collect(sends_out_, now);
+    a_.sdr.port().send(std::span(sends_out_).first(count), now);
+    if (count == sends_out_.size()) {
+      bursts_ns_.push_back((cpu_seconds() - start) * 1e9 / double(count));
+    }
     std::array<uint64_t, limits::burst_packets_max> done;
-    a_.sdr.endpoint().on_done({done.data(), a_.port.take_done(done)});
-    b_.port.tx_burst({out.data(), b_.collect(out, now)}, now);
+    a_.sdr.endpoint().on_done({done.data(), a_.sdr.port().take_done(done)});
+    b_.sdr.port().send(std::span(sends_out_).first(b_.collect(sends_out_, now)), now);
     network_.advance_to(now + 1_us);
-    const size_t back = a_.port.rx_burst(out, network_.now());
-    a_.sdr.endpoint().on_rx({out.data(), back}, network_.now());
-    const size_t there = b_.port.rx_burst(out, network_.now());
+    const size_t back = a_.sdr.port().receive(arrivals_, network_.now());
+    a_.sdr.endpoint().on_arrivals(std::span(arrivals_).first(back), network_.now());
+    a_.sdr.port().end_arrivals();
+    std::array<Packet*, limits::burst_packets_max> out;
+    const size_t there = b_port_.rx_burst(out, network_.now());
     for (size_t i = 0; i < there; ++i) take(out[i], with_payload);
   }
   void take(Packet* packet, bool with_payload) {
     SlotWrite slot;
     const size_t bytes = size_t{packet->bytes} + packet->payload_bytes;
     if (!try_parse_slot_write({packet->data, packet->bytes}, bytes, slot)) {
-      return b_.sdr.endpoint().on_rx({&packet, 1}, network_.now());
+      Arrival arrival;
+      pass::read(*packet, arrival);
+      b_.sdr.endpoint().on_arrivals({&arrival, 1}, network_.now());
+      return b_port_.give_back({&packet, 1});
     }
     Packet& kept = packets_[filled_];
     kept = *packet;
@@ -190,7 +184,7 @@ class Bench {
     encode_slot_write(slot, {kept.data, buffer_bytes});
     kept.bytes = static_cast<uint32_t>(slot_write_header_bytes + slot.payload_bytes);
     ++filled_;
-    b_.port.give_back({&packet, 1});
+    b_port_.give_back({&packet, 1});
   }
 
   SimNetwork network_;
@@ -200,6 +194,8 @@ class Bench {
   End a_, b_;
   std::vector<uint8_t> buffers_, source_, target_;
   std::vector<Packet> packets_;
+  std::array<Send, limits::burst_packets_max> sends_out_;
+  std::array<Arrival, limits::burst_packets_max> arrivals_;
   std::array<sdr::RecvHandle, messages> receives_;
   std::array<sdr::SendHandle, messages> sends_;
   std::vector<double> bursts_ns_;

@@ -25,10 +25,15 @@ class Worker {
     Port* port = nullptr;
     Station* station = nullptr;
   };
+  struct WanSide {
+    WanPort* port = nullptr;
+    WanStation* station = nullptr;
+  };
   static constexpr size_t sides_max = 4;
 
-  /// Serves 1 .. sides_max sides, in this order.
-  explicit Worker(std::span<const Side> sides);
+  /// Serves up to sides_max sides and a WAN, one of both at least, in this order.
+  Worker(std::span<const Side> sides, const WanSide& wan);
+  explicit Worker(std::span<const Side> sides) : Worker(sides, WanSide()) {}
   /// Gives packets that no port has taken back to their ports; nobody hears what becomes of others.
   ~Worker();
   Worker(const Worker&) = delete;
@@ -54,18 +59,35 @@ class Worker {
     size_t held_count = 0;  // collected, not yet taken by the port; the oldest first
     std::array<Packet*, limits::burst_packets_max> held{};
   };
+  struct WanLane {
+    WanSide side;
+    size_t held_count = 0;
+    std::array<Send, limits::burst_packets_max> held{};
+    std::array<Arrival, limits::burst_packets_max> arrived{};  // here: else zeroed in each turn
+  };
 
-  std::span<Lane> lanes() { return {lanes_.data(), lane_count_}; }
-  std::span<const Lane> lanes() const { return {lanes_.data(), lane_count_}; }
+  template <class Do>
+  void for_each(const Do& act) {
+    for (size_t i = 0; i < lane_count_; ++i) act(lanes_[i]);
+    if (wan_.side.port != nullptr) act(wan_);
+  }
+  template <class Do>
+  void for_each(const Do& act) const {
+    const_cast<Worker*>(this)->for_each([&](const auto& lane) { act(lane); });
+  }
   void notice_gap(Instant now);
   size_t receive(Lane& lane, Instant now);
-  size_t send(Lane& lane, Instant now);
-  size_t send_burst(Lane& lane, Instant now);
-  static void tell_done(Lane& lane);
+  size_t receive(WanLane& lane, Instant now);
+  void note_received(size_t packets, uint64_t bytes);
+  template <class AnyLane>
+  size_t send(AnyLane& lane, Instant now);
+  template <class AnyLane>
+  size_t send_burst(AnyLane& lane, Instant now);
   size_t run_change(Instant now);
 
   std::array<Lane, sides_max> lanes_{};
   size_t lane_count_ = 0;
+  WanLane wan_;
   bool is_behind_ = false;
   GapDetector gaps_;
   Mailbox mailbox_;

@@ -57,7 +57,6 @@ class Gateway final : public Station {
   void on_rx(std::span<Packet* const> packets, Instant now) override;
   bool on_time(Instant now) override;
   size_t collect(std::span<Packet*> out, Instant now) override;
-  void on_done(std::span<const uint64_t>) override {}  // it lends nothing
   Instant next_wakeup() const override;
 
   /// Whether everything taken from the LAN is settled and everything from the WAN has left.

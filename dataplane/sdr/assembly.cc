@@ -1,14 +1,22 @@
 #include "dataplane/sdr/assembly.h"
 
-#include <algorithm>
-#include <array>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 
 namespace cw::sdr {
 
-Assembly::Assembly(Port& port, const RandomSource& random, const CodingOptions& coding)
+Assembly::Assembly(WanPort& port, const RandomSource& random, const CodingOptions& coding)
     : port_(port), random_(random), endpoint_(port, counters_, drops_, coding) {}
+
+Assembly::Assembly(Port& wire, const RandomSource& random, const CodingOptions& coding)
+    : Assembly(std::make_unique<RawPort>(wire), random, coding) {}
+
+Assembly::Assembly(std::unique_ptr<RawPort> raw, const RandomSource& random,
+                   const CodingOptions& coding)
+    : Assembly(*raw, random, coding) {
+  raw_ = std::move(raw);
+}
 
 Result<Link*> Assembly::add_link(LinkOptions options, const cw_mac& key, Instant now) {
   keys_.push_back(key);
@@ -20,11 +28,8 @@ Result<Link*> Assembly::add_link(LinkOptions options, const cw_mac& key, Instant
 }
 
 void Assembly::begin(std::span<const Worker::Side> others) {
-  CW_ASSERT(!worker_ && others.size() < Worker::sides_max);
-  std::array<Worker::Side, Worker::sides_max> sides;
-  std::ranges::copy(others, sides.begin());
-  sides[others.size()] = {&port_, &endpoint_};
-  worker_.emplace(std::span(sides).first(others.size() + 1));
+  CW_ASSERT(!worker_);
+  worker_.emplace(others, Worker::WanSide{&port_, &endpoint_});
 }
 
 }  // namespace cw::sdr

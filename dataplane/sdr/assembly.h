@@ -8,12 +8,14 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/worker.h"
+#include "dataplane/pass/raw_port.h"
 #include "dataplane/sdr/endpoint.h"
 #include "offload/mac.h"
 
@@ -23,7 +25,9 @@ namespace cw::sdr {
 class Assembly {
  public:
   /// `port` outlives it. `random` draws the nonces and keys of all links.
-  Assembly(Port& port, const RandomSource& random, const CodingOptions& coding = {});
+  Assembly(WanPort& port, const RandomSource& random, const CodingOptions& coding = {});
+  /// On a port that moves bytes.
+  Assembly(Port& wire, const RandomSource& random, const CodingOptions& coding = {});
 
   /// The link to one more peer. What the port decides of `options` (ICRC, numbers) it decides here;
   /// `key`, the pair's, is copied. Errors: as Endpoint::add_link().
@@ -32,6 +36,7 @@ class Assembly {
   /// Before the first turn. `others` are served before the endpoint, in each turn.
   void begin(std::span<const Worker::Side> others = {});
 
+  WanPort& port() { return port_; }
   Worker& worker() { return *worker_; }
   const Worker& worker() const { return *worker_; }
   Endpoint& endpoint() { return endpoint_; }
@@ -42,7 +47,10 @@ class Assembly {
   const Drops& drops() const { return drops_; }
 
  private:
-  Port& port_;
+  Assembly(std::unique_ptr<RawPort> raw, const RandomSource& random, const CodingOptions& coding);
+
+  std::unique_ptr<RawPort> raw_;  // where the port is one
+  WanPort& port_;
   RandomSource random_;
   std::deque<cw_mac> keys_;  // links point at them
   Counters counters_;

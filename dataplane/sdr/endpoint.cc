@@ -4,12 +4,9 @@
 #include <string>
 
 #include "dataplane/sdr/stream/send/send_stream.h"
-#include "dataplane/wire/roce_inline.h"
 
 namespace cw::sdr {
 namespace {
-
-constexpr size_t packets_ahead = 6;
 
 DropReason reason_of(WireError error) {
   switch (error) {
@@ -24,7 +21,7 @@ DropReason reason_of(WireError error) {
 
 }  // namespace
 
-Endpoint::Endpoint(Port& port, Counters& counters, Drops& drops, const CodingOptions& coding)
+Endpoint::Endpoint(PortBase& port, Counters& counters, Drops& drops, const CodingOptions& coding)
     : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {}
 
 Result<Link*> Endpoint::add_link(const LinkOptions& options, Instant now) {
@@ -46,48 +43,24 @@ void Endpoint::on_gap(Duration gap, Instant now) {
   activity_.wake_all();
 }
 
-Link* Endpoint::link_of(const Packet& packet) const {
-  return packet.peer < by_number_.size() ? by_number_[packet.peer] : nullptr;
-}
-
-void Endpoint::on_rx(std::span<Packet* const> packets, Instant now) {
-  // Headers lie where a NIC has put them, in a cold line or two: asked for a few packets ahead,
-  // their way from memory overlaps with work.
-  for (size_t i = 0; i < packets.size(); ++i) {
-    if (i + 2 * packets_ahead < packets.size()) __builtin_prefetch(packets[i + 2 * packets_ahead]);
-    if (i + packets_ahead < packets.size()) {
-      const uint8_t* const headers = packets[i + packets_ahead]->data;
-      __builtin_prefetch(headers);
-      __builtin_prefetch(headers + slot_write_header_bytes);
-    }
-    on_packet(*packets[i], now);
-  }
+void Endpoint::on_arrivals(std::span<const Arrival> arrivals, Instant now) {
+  for (const Arrival& arrival : arrivals) on_arrival(arrival, now);
   activity_.for_awake([&](size_t i) { links_[i]->flush_arrivals(now); });
-  port_.give_back(packets);
 }
 
-void Endpoint::on_packet(const Packet& packet, Instant now) {
-  Link* link = link_of(packet);
+void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
+  Link* const link = arrival.peer < by_number_.size() ? by_number_[arrival.peer] : nullptr;
   if (link == nullptr) return drops_.add(DropReason::peer_unknown);
-  SlotWrite slot;
-  const std::span<const uint8_t> head(packet.data, packet.bytes);
-  if (!try_parse_slot_write(head, size_t{packet.bytes} + packet.payload_bytes, slot)) {
-    return on_other(*link, packet, now);
-  }
-  // Carried by reference, or behind the headers.
-  const uint8_t* payload =
-      packet.payload != nullptr ? packet.payload : packet.data + slot_write_header_bytes;
-  link->on_data(slot, payload, packet, now);
+  if (arrival.form == Form::Write) return link->on_data(arrival, now);
+  if (arrival.form == Form::Datagram) return on_datagram(*link, arrival, now);
+  drops_.add(reason_of(arrival.error));
 }
 
-void Endpoint::on_other(Link& link, const Packet& packet, Instant now) {
-  const auto transport = parse_transport({packet.data, packet.bytes});
-  if (!transport) return drops_.add(reason_of(transport.error()));
-  const bool is_control = transport->opcode == opcode_ud_send_only &&
-                          transport->target_qp == control_qpn_default &&
-                          transport->datagram->queue_key == control_qkey;
+void Endpoint::on_datagram(Link& link, const Arrival& arrival, Instant now) {
+  const bool is_control =
+      arrival.head.target_qp == control_qpn_default && arrival.head.key == control_qkey;
   if (!is_control) return drops_.add(DropReason::wire_opcode);
-  link.on_control(transport->payload, packet.path, now);
+  link.on_control({arrival.payload, arrival.head.payload_bytes}, arrival.path, now);
 }
 
 bool Endpoint::on_time(Instant now) {
@@ -105,7 +78,7 @@ bool Endpoint::on_time(Instant now) {
   return has_worked;
 }
 
-size_t Endpoint::collect(std::span<Packet*> out, Instant now) {
+size_t Endpoint::collect(std::span<Send> out, Instant now) {
   size_t filled = 0;
   const auto collect_of = [&](size_t i) {
     if (filled < out.size()) filled += links_[i]->collect(out.subspan(filled), now);

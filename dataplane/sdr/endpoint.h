@@ -17,10 +17,10 @@
 namespace cw::sdr {
 
 /// Thread: one worker. Nothing allocates in a turn, except when a link's epoch begins.
-class Endpoint final : public Station {
+class Endpoint final : public WanStation {
  public:
   /// `port` and the counters outlive the endpoint.
-  Endpoint(Port& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
+  Endpoint(PortBase& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
   /// Waits for what its threads are coding.
   ~Endpoint() override { desk_.stop(); }
 
@@ -28,9 +28,9 @@ class Endpoint final : public Station {
   Result<Link*> add_link(const LinkOptions& options, Instant now);
 
   void on_gap(Duration gap, Instant now) override;
-  void on_rx(std::span<Packet* const> packets, Instant now) override;
+  void on_arrivals(std::span<const Arrival> arrivals, Instant now) override;
   bool on_time(Instant now) override;
-  size_t collect(std::span<Packet*> out, Instant now) override;
+  size_t collect(std::span<Send> out, Instant now) override;
   void on_done(std::span<const uint64_t> cookies) override;
   Instant next_wakeup() const override;
 
@@ -41,11 +41,10 @@ class Endpoint final : public Station {
   const PacketStock& stock() const { return stock_; }
 
  private:
-  Link* link_of(const Packet& packet) const;
-  void on_packet(const Packet& packet, Instant now);
-  void on_other(Link& link, const Packet& packet, Instant now);
+  void on_arrival(const Arrival& arrival, Instant now);
+  void on_datagram(Link& link, const Arrival& arrival, Instant now);
 
-  Port& port_;
+  PortBase& port_;
   Counters& counters_;
   Drops& drops_;
   CodeDesk desk_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/pass/pass.h"
 #include "tests/sim/sdr/coding_world.h"
 #include "tests/sim/sdr/intruder.h"
 
@@ -219,8 +220,11 @@ class Siege {
     packet->peer = pair_.peers().of_second;
     packet->path = 0;
     Heap::is_watched = true;
-    pair_.b->endpoint().on_rx({&packet, 1}, pair_.network().now());
+    Arrival arrival;
+    pass::read(*packet, arrival);
+    pair_.b->endpoint().on_arrivals({&arrival, 1}, pair_.network().now());
     Heap::is_watched = false;
+    pair_.b_sim().give_back({&packet, 1});
     CW_ASSERT(has_spoken_ || Heap::allocated == 0);
     CW_ASSERT(Heap::live <= 64);
   }

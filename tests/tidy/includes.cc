@@ -45,13 +45,16 @@ const Paths doors_of_streams = {
     "dataplane/sdr/sdk/platform.h", "dataplane/sdr/sdr.h",          "dataplane/sdr/sink.h",
     "dataplane/sdr/source.h",       "dataplane/sdr/stream_config.h"};
 
-const Paths below_sdr = below_core + Paths{"dataplane/core"} + doors_of_sdr;
+const Paths below_sdr =
+    below_core + Paths{"dataplane/wan.h", "dataplane/pass", "dataplane/core"} + doors_of_sdr;
 
 const std::vector<Room>& rooms() {
   static const std::vector<Room> table = {
       {"dataplane/base", {}},
       {"dataplane/wire", {"dataplane/base"}},
       {"dataplane/port.h", {"dataplane/base"}},
+      {"dataplane/wan.h", below_core},
+      {"dataplane/pass", below_core + Paths{"dataplane/wan.h"}},
       {"dataplane/policy.h", {}, Outside::Integers},
       {"dataplane/codec.h", {}, Outside::Integers},
       {"dataplane/port/done_row.h", {"dataplane/base", "dataplane/port.h"}},
@@ -65,7 +68,7 @@ const std::vector<Room>& rooms() {
        below_core + Paths{"dataplane/neighbour", "dataplane/kernel", "dataplane/device"},
        Outside::System},
       {"dataplane/port/*", below_core + Paths{"dataplane/port/done_row.h"}, Outside::System},
-      {"dataplane/core", below_core, Outside::System},
+      {"dataplane/core", below_core + Paths{"dataplane/wan.h"}, Outside::System},
       {"dataplane/sdr", below_sdr},
       {"dataplane/gateway", below_sdr + doors_of_streams},
       {"dataplane/collective", below_sdr + doors_of_streams},

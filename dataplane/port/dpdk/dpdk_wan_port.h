@@ -139,7 +139,6 @@ class DpdkWanPort final : public Port {
   OuterHeaders make_headers(const Peer& peer, uint16_t path) const;
   void make_row(Route& route, std::span<Packet* const> row);
   void wrap(Route& route, Packet& packet) const;
-  uint32_t icrc_of(uint32_t start, const Packet& packet) const;
 
   PortFacts facts_;
   PortCounters counters_;

@@ -122,20 +122,9 @@ void DpdkWanPort::wrap(Route& route, Packet& packet) const {
     route.icrc_start = icrc_.start(headers.ip_and_udp_of(front));
   }
   const std::span<uint8_t, icrc_bytes> end(packet.data + packet.bytes, icrc_bytes);
-  Icrc::write(icrc_of(route.icrc_start, packet), end);
+  Icrc::write(icrc_.finish(route.icrc_start, {packet.data, packet.bytes}), end);
   packet.data = front;
   packet.bytes += static_cast<uint32_t>(headers.bytes() + icrc_bytes);
-}
-
-uint32_t DpdkWanPort::icrc_of(uint32_t start, const Packet& packet) const {
-  const std::span<const uint8_t> transport(packet.data, packet.bytes);
-  if (!packet.has_payload_crc) return icrc_.finish(start, transport);
-  const size_t header_bytes = opcode_table[transport[0]].header_bytes;
-  const size_t pad_bytes = transport[offsetof(Bth, flags)] >> Bth::pad_shift & 3;
-  CW_ASSERT(header_bytes >= sizeof(Bth) && header_bytes + pad_bytes <= transport.size());
-  const size_t payload_bytes = transport.size() - header_bytes - pad_bytes;
-  return icrc_.finish(start, transport.first(header_bytes),
-                      {.crc = packet.payload_crc, .bytes = payload_bytes});
 }
 
 }  // namespace cw

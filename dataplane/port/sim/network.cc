@@ -111,7 +111,6 @@ void SimNetwork::carry_off(SimLink& link, SimFrame& frame, const Verdict& verdic
   if (verdict.is_marked) mark_congestion(packet);
   packet.peer = link.source_peer;
   packet.path = link.path;
-  packet.has_payload_crc = false;
   for (size_t i = 0; i < verdict.copies; ++i) {
     launch(link, frame, verdict.at[i], i + 1 == verdict.copies);
   }

@@ -182,21 +182,12 @@ UdpDatagram UdpPort::datagram_of(Packet& packet) {
   const bool is_split = packet.payload != nullptr;
   const std::span<const uint8_t> own(packet.data, packet.bytes);
   const std::span<const uint8_t> payload(packet.payload, is_split ? packet.payload_bytes : 0);
-  uint32_t icrc;
-  if (is_split) {
-    const uint32_t crc = packet.has_payload_crc || icrc_.mode() == IcrcMode::None
-                             ? packet.payload_crc
-                             : crc32_(0, payload.data(), payload.size());
-    icrc = icrc_.of({}, own, {.crc = crc, .bytes = payload.size()});
-  } else if (packet.has_payload_crc) {
-    const size_t header_bytes = opcode_table[packet.data[0]].header_bytes;
-    const size_t pad_bytes = packet.data[offsetof(Bth, flags)] >> Bth::pad_shift & 3;
-    CW_ASSERT(header_bytes >= sizeof(Bth) && header_bytes + pad_bytes <= own.size());
-    icrc = icrc_.of({}, own.first(header_bytes),
-                    {.crc = packet.payload_crc, .bytes = own.size() - header_bytes - pad_bytes});
-  } else {
-    icrc = icrc_.of({}, own);
-  }
+  const auto crc_of_payload = [&] {
+    return icrc_.mode() == IcrcMode::None ? 0 : crc32_(0, payload.data(), payload.size());
+  };
+  const uint32_t icrc = is_split
+                            ? icrc_.of({}, own, {.crc = crc_of_payload(), .bytes = payload.size()})
+                            : icrc_.of({}, own);
   const size_t pad_bytes = pad_bytes_for(payload.size());
   uint8_t* trailer = packet.data + packet.bytes;
   std::memset(trailer, 0, pad_bytes);

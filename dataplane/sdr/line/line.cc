@@ -8,9 +8,8 @@
 
 namespace cw::sdr {
 
-Line::Line(const LineOptions& options, Port& port, PacketStock& stock)
+Line::Line(const LineOptions& options, PortBase& port)
     : port_(port),
-      stock_(stock),
       peer_(options.peer),
       payload_bytes_(options.payload_bytes),
       packet_overhead_bytes_(options.pacer.packet_overhead_bytes),
@@ -24,7 +23,7 @@ Line::Line(const LineOptions& options, Port& port, PacketStock& stock)
 
 Line::~Line() {
   while (!control_.is_empty()) {
-    Packet* packet = control_.pop();
+    Packet* const packet = control_.pop().packet;
     port_.give_back({&packet, 1});
   }
 }
@@ -66,23 +65,21 @@ void Line::apply_rate() {
 
 // ---- packets ----
 
-void Line::push_control(Packet& packet, Instant now) {
-  packet.peer = peer_;
-  CW_ASSERT(control_.try_push(&packet));
+void Line::push_control(Send send, Instant now) {
+  send.peer = peer_;
+  CW_ASSERT(control_.try_push(send));
   const SendTicket ticket{.kind = SendTicket::kind_control};
   const Departure departure{.cookie = ticket.packed(),
-                            .bytes = packet.bytes,
+                            .bytes = transport_bytes(send),
                             .priority = Priority::Control,
                             .not_before = Instant()};
   CW_ASSERT(pacer_.try_push(departure, now));
 }
 
-Line::Collected Line::collect(std::span<Packet*> out, Instant now) {
+Line::Collected Line::collect(std::span<Send> out, Instant now) {
   shares_.feed(now);
   if (pacer_.next_departure() > now) return {};
-  // Whether a packet of the stock is needed is not known before, and what departs must leave.
-  const size_t most = std::min({out.size(), limits::burst_packets_max, pacer_.queued_packets()});
-  const size_t room = stock_.fill(most);
+  const size_t room = std::min(out.size(), limits::burst_packets_max);
   const Pacer::Counts counts = pacer_.depart(now, std::span(departed_).first(room), expired_);
   Collected collected;
   uint64_t bytes = 0;
@@ -91,14 +88,17 @@ Line::Collected Line::collect(std::span<Packet*> out, Instant now) {
     const bool is_control = ticket.kind == SendTicket::kind_control;
     SendStream* const stream = is_control ? nullptr : find(ticket.qp);
     if (!is_control && stream == nullptr) continue;
-    Packet* const packet =
-        is_control ? control_.pop() : stream->build(ticket, departed_[i].at, now);
-    if (packet == nullptr) continue;
-    packet->at = departed_[i].at;
-    packet->peer = peer_;
-    bytes += packet->bytes + packet_overhead_bytes_;  // control is a part of what data costs
-    if (!is_control) bytes += packet->payload_bytes;
-    out[collected.packets++] = packet;
+    Send& send = out[collected.sends];
+    if (is_control) {
+      send = control_.pop();
+    } else if (!stream->try_make(ticket, departed_[i].at, now, send)) {
+      continue;
+    }
+    send.at = departed_[i].at;
+    send.peer = peer_;
+    // Control is a part of what data costs.
+    bytes += transport_bytes(send) + packet_overhead_bytes_;
+    ++collected.sends;
     collected.slots += is_control ? 0 : 1;
   }
   rate_control_.on_sent(collected.slots, bytes);

@@ -1,6 +1,6 @@
 // The sending side of a link, below its streams: what leaves next, when, and by which path. Streams
 // give rows of slots by their shares, the link's control its envelopes; the pacer says when each
-// leaves, and the packet is written then and not before.
+// leaves, and what its headers say is settled then and not before.
 #pragma once
 
 #include <array>
@@ -13,10 +13,9 @@
 #include "dataplane/base/ring.h"
 #include "dataplane/core/pacer.h"
 #include "dataplane/core/rate_control.h"
-#include "dataplane/port.h"
 #include "dataplane/sdr/line/shares.h"
 #include "dataplane/sdr/line/transmitter.h"
-#include "dataplane/sdr/stream/send/packet_stock.h"
+#include "dataplane/wan.h"
 
 namespace cw::sdr {
 
@@ -32,8 +31,8 @@ struct LineOptions {
 /// Thread: the endpoint's worker. Nothing allocates after the streams were added.
 class Line {
  public:
-  /// `port` and `stock` live longer.
-  Line(const LineOptions& options, Port& port, PacketStock& stock);
+  /// `port` lives longer.
+  Line(const LineOptions& options, PortBase& port);
   /// Gives envelopes that wait for the pacer back to the port.
   ~Line();
   Line(const Line&) = delete;
@@ -46,17 +45,17 @@ class Line {
   /// And is up: what was learnt of the rate is forgotten.
   void come_up(uint32_t payload_bytes);
 
-  /// A written envelope; it leaves before all else. There must be room.
-  void push_control(Packet& packet, Instant now);
+  /// An envelope, in a packet of its own; it leaves before all else. There must be room.
+  void push_control(Send send, Instant now);
   bool has_room_for_control() const {
     return !control_.is_full() && pacer_.free_packets(Priority::Control) > 0;
   }
 
   struct Collected {
-    size_t packets = 0, slots = 0;
+    size_t sends = 0, slots = 0;
   };
-  /// Fills `out` with packets that leave now, and tells their streams.
-  Collected collect(std::span<Packet*> out, Instant now);
+  /// Fills `out` with what leaves now, and tells its streams.
+  Collected collect(std::span<Send> out, Instant now);
   void on_time(Instant now);
   void on_pause(Duration pause, Instant now) { pacer_.on_pause(pause, now); }
   Instant next_due() const { return std::min(pacer_.next_departure(), rate_control_.next_due()); }
@@ -83,11 +82,9 @@ class Line {
   static constexpr size_t control_packets_max = 64;
 
   void apply_rate();
-  Packet* write(const Departed& departed, Instant now);
   SendStream* find(uint16_t qp) const;
 
-  Port& port_;
-  PacketStock& stock_;
+  PortBase& port_;
   uint16_t peer_;
   uint32_t payload_bytes_;
   uint32_t packet_overhead_bytes_;
@@ -96,7 +93,7 @@ class Line {
   Transmitter transmitter_;
   Shares shares_;
   std::vector<SendStream*> streams_;
-  Ring<Packet*> control_;  // written, in the pacer's queue
+  Ring<Send> control_;  // in the pacer's queue
 
   // What leaves in a turn; here, since on the stack they would be zeroed in each.
   std::array<Departed, limits::burst_packets_max> departed_;

@@ -14,9 +14,9 @@ constexpr uint8_t ecn_congestion = 3;
 
 }  // namespace
 
-Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, Port& port, PacketStock& stock,
-                                         CodeDesk& desk, Counters& counters, Drops& drops,
-                                         Instant now) {
+Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, PortBase& port,
+                                         PacketStock& stock, CodeDesk& desk, Counters& counters,
+                                         Drops& drops, Instant now) {
   if (options.control.paths == 0 || options.control.paths > limits::paths_max) {
     return failure("paths is " + std::to_string(options.control.paths) + " and must be 1 to " +
                    std::to_string(limits::paths_max));
@@ -28,7 +28,7 @@ Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, Port& port,
   return link;
 }
 
-Link::Link(const LinkOptions& options, Port& port, PacketStock& stock, CodeDesk& desk,
+Link::Link(const LinkOptions& options, PortBase& port, PacketStock& stock, CodeDesk& desk,
            Counters& counters, Drops& drops, Instant now)
     : port_(port),
       stock_(stock),
@@ -45,7 +45,7 @@ Link::Link(const LinkOptions& options, Port& port, PacketStock& stock, CodeDesk&
              .payload_bytes = options.control.payload_bytes,
              .pacer = options.pacer,
              .rate_control = options.rate_control},
-            port, stock),
+            port),
       watch_(options.control.paths, options.control.path),
       control_(options.control, stream_configs_, *this, counters, drops, now),
       payload_bytes_(options.control.payload_bytes),
@@ -153,9 +153,9 @@ RecvStream* Link::recv_stream(uint16_t qp) {
 
 // ---- packets in ----
 
-void Link::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& packet,
-                   Instant now) {
-  const uint16_t path = packet.path;
+void Link::on_data(const Arrival& arrival, Instant now) {
+  const SlotWrite& slot = arrival.head;
+  const uint16_t path = arrival.path;
   if (!control_.is_up()) return drops_.add(DropReason::link_down);
   if (path >= watch_.paths()) return drops_.add(DropReason::path_unknown);
   const uint32_t index = slot.target_qp - qpn_base_;
@@ -169,11 +169,11 @@ void Link::on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& 
   wake_();
   stream->on_slot({.slot = slot,
                    .parts = parts,
-                   .payload = payload,
+                   .payload = arrival.payload,
                    .channel = target.channel,
                    .path = path,
                    .generation = target.generation,
-                   .is_marked = packet.ecn == ecn_congestion});
+                   .is_marked = arrival.ecn == ecn_congestion});
 }
 
 inline void Link::watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts,
@@ -271,10 +271,10 @@ void Link::rebase(Duration shift, Instant now) {
 
 // ---- packets out ----
 
-size_t Link::collect(std::span<Packet*> out, Instant now) {
+size_t Link::collect(std::span<Send> out, Instant now) {
   const Line::Collected collected = line_.collect(out, now);
   if (collected.slots > 0) control_.on_data_sent(now);
-  return collected.packets;
+  return collected.sends;
 }
 
 }  // namespace cw::sdr

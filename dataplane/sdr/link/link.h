@@ -25,11 +25,12 @@
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/sink.h"
 #include "dataplane/sdr/source.h"
-#include "dataplane/wire/roce_inline.h"
+#include "dataplane/wan.h"
 
 namespace cw::sdr {
 
 class CodeDesk;
+class PacketStock;
 class PolicyHost;
 
 /// Thread: the endpoint's worker.
@@ -37,7 +38,7 @@ class Link final : private LinkEvents {
  public:
   /// Errors: a stream config that contradicts itself, a policy that refuses to start.
   /// `desk` is stopped before the link ends; `stock` is of `port` and outlives the link.
-  static Result<std::unique_ptr<Link>> make(const LinkOptions& options, Port& port,
+  static Result<std::unique_ptr<Link>> make(const LinkOptions& options, PortBase& port,
                                             PacketStock& stock, CodeDesk& desk, Counters& counters,
                                             Drops& drops, Instant now);
   ~Link();
@@ -86,8 +87,8 @@ class Link final : private LinkEvents {
   // ---- for the endpoint ----
   /// Called whenever something happens to the link that its own timers do not know of.
   void set_wake(Activity::Wake wake);
-  /// `packet` is what it came in.
-  void on_data(const SlotWrite& slot, const uint8_t* payload, const Packet& packet, Instant now);
+  /// A write.
+  void on_data(const Arrival& arrival, Instant now);
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
     wake_();
     control_.on_control(bytes, path, now);
@@ -96,8 +97,8 @@ class Link final : private LinkEvents {
   void flush_arrivals(Instant now);
   /// Due timers, lost transmissions, envelopes. Returns whether anything was due.
   bool on_time(Instant now);
-  /// Fills `out` with packets that leave now.
-  size_t collect(std::span<Packet*> out, Instant now);
+  /// Fills `out` with what leaves now.
+  size_t collect(std::span<Send> out, Instant now);
   Instant next_wakeup() const;
   void rebase(Duration shift, Instant now);
 
@@ -125,7 +126,7 @@ class Link final : private LinkEvents {
   static constexpr size_t envelopes_per_turn = 8;
   static constexpr uint32_t weight_max = 1000;
 
-  Link(const LinkOptions& options, Port& port, PacketStock& stock, CodeDesk& desk,
+  Link(const LinkOptions& options, PortBase& port, PacketStock& stock, CodeDesk& desk,
        Counters& counters, Drops& drops, Instant now);
   Result<void> check_qp(const QpOptions& qp) const;
   Result<std::unique_ptr<PolicyHost>> make_host(const PolicyChoice& policy,
@@ -166,7 +167,7 @@ class Link final : private LinkEvents {
   bool offer_notes(EnvelopeWriter& writer, Qp& qp);
   bool offer_path_reports(EnvelopeWriter& writer, Instant now);
 
-  Port& port_;
+  PortBase& port_;
   PacketStock& stock_;
   CodeDesk& desk_;
   uint16_t peer_;

@@ -182,23 +182,26 @@ bool Link::try_write_envelope(Instant now) {
   if (port_.take_burst({&packet, 1}) == 0) return false;
   const EnvelopeKind kind = control_.next_kind(now);
   const size_t bytes_max = control_.next_bytes_max(now);
-  packet->path = choose_path(control_.next_path(now));
-  packet->ecn = packet->dscp = 0;
-  Transport transport;
-  transport.opcode = opcode_ud_send_only;
-  transport.target_qp = control_.control_qpn();
-  transport.datagram = DatagramSource{control_qkey, control_qpn_default};
-  const size_t header = encode_transport_headers(transport, {packet->data, packet->bytes_max});
+  const size_t header = header_bytes_of(Form::Datagram);
   const std::span<uint8_t> body(packet->data + header,
                                 std::min<size_t>(bytes_max, packet->bytes_max - header));
+  Send send;
+  send.path = choose_path(control_.next_path(now));
   EnvelopeWriter writer(body, control_.next_header(kind));
   fill_envelope(kind, writer, now);
   if (writer.is_empty()) {
     port_.give_back({&packet, 1});
     return false;
   }
-  packet->bytes = static_cast<uint32_t>(header + writer.seal(control_.key()));
-  line_.push_control(*packet, now);
+  send.form = Form::Datagram;
+  send.head.target_qp = control_.control_qpn();
+  send.head.key = control_qkey;
+  send.head.payload_bytes = static_cast<uint32_t>(writer.seal(control_.key()));
+  send.source_qp = control_qpn_default;
+  send.payload = body.data();
+  send.packet = packet;
+  send.has_packet_alone = true;
+  line_.push_control(send, now);
   counters_.add(Counter::controls_sent);
   return true;
 }

@@ -48,24 +48,17 @@ cw_swarm_mutant(never_says_that_the_fourth_message_is_over SWARM sdr_swarm
   TO "return is_unheard(*message) || message->seq.value() == 3 ?"
   FOUND_BY "nothing starves")
 cw_swarm_mutant(loses_a_packet_of_a_long_burst SWARM sdr_swarm
-  SOURCE dataplane/sdr/endpoint.cc
-  FROM "port_.give_back(packets);"
-  TO "port_.give_back(packets.first(packets.size() - (packets.size() > 2)));"
+  SOURCE dataplane/pass/raw_port.cc
+  FROM "wire_.give_back({arrived_.data(), arrived_count_});"
+  TO "wire_.give_back({arrived_.data(), arrived_count_ - (arrived_count_ > 2)});"
   FOUND_BY "bounded memory")
-cw_swarm_mutant(leaves_with_packets_at_hand SWARM sdr_swarm
-  SOURCE dataplane/sdr/stream/send/packet_stock.cc
-  FROM "  CW_ASSERT(kept_ == 0);
-  rest();"
-  TO "  CW_ASSERT(kept_ == 0);
-  flush();"
-  FOUND_BY "nothing kept")
+cw_swarm_mutant(forgets_who_lent_what_it_copied SWARM sdr_swarm
+  SOURCE dataplane/pass/raw_port.cc
+  FROM "copied_[copied_count_++] = send.cookie;"
+  TO ""
+  FOUND_BY "nothing starves")
 cw_swarm_mutant(wants_turns_while_a_message_is_open SWARM sdr_swarm
   SOURCE dataplane/sdr/stream/send/send_stream.cc
   FROM "if (needs_telling_ || !codes_.is_idle()) return Instant();"
   TO "if (needs_telling_ || live_count_ > 0) return Instant();"
   FOUND_BY "few turns")
-cw_swarm_mutant(keeps_at_hand_what_it_does_not_need SWARM sdr_swarm
-  SOURCE dataplane/sdr/endpoint.cc
-  FROM "stock_.rest();"
-  TO "stock_.flush();"
-  FOUND_BY converged)

@@ -3,6 +3,7 @@
 // tests/data/packets/golden.txt has a packet for each.
 #include <gtest/gtest.h>
 
+#include "dataplane/pass/pass.h"
 #include "tests/sim/sdr/intruder.h"
 
 namespace cw::sim {
@@ -111,7 +112,10 @@ TEST(DropReasons, of_where_a_packet_came_from_are_provoked) {
     packet->bytes = static_cast<uint32_t>(stakeout.recorded.data.size());
     packet->peer = peer;
     packet->path = path;
-    stakeout.pair.b->endpoint().on_rx({&packet, 1}, stakeout.pair.network().now());
+    Arrival arrival;
+    pass::read(*packet, arrival);
+    stakeout.pair.b->endpoint().on_arrivals({&arrival, 1}, stakeout.pair.network().now());
+    stakeout.pair.b_sim().give_back({&packet, 1});
     return stakeout.pair.dropped_at_b(reason) - before;
   };
   EXPECT_EQ(drop(DropReason::peer_unknown, 7, 0), 1u);

@@ -53,7 +53,6 @@ class BusyStation final : public Station {
     for (size_t i = 0; i < count; ++i) out[i]->at = departed[i].at;
     return count;
   }
-  void on_done(std::span<const uint64_t>) override {}
   Instant next_wakeup() const override {
     return std::min(wheel_.next_due(), pacer_.next_departure());
   }

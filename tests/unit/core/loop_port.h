@@ -23,6 +23,7 @@ class LoopPort final : public Port {
 
   /// How many packets one tx_burst() takes at most.
   size_t tx_packets_max = SIZE_MAX;
+  void says_it_gathers() { facts_.external_payload = true; }
   size_t lent_count() const { return pool_.lent_count(); }
 
   const PortFacts& facts() const override { return facts_; }
@@ -62,7 +63,9 @@ class LoopPort final : public Port {
   Instant next_due() const override { return due; }
   Instant due = Instant::never();
   void give_back(std::span<Packet* const> packets) override {
-    for (Packet* packet : packets) pool_.give_back(packet);
+    for (Packet* packet : packets) {
+      if (!try_leave(*packet)) pool_.give_back(packet);
+    }
   }
 
  private:

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "dataplane/core/idle.h"
@@ -49,9 +51,6 @@ class DiaryStation final : public Station {
     }
     return count;
   }
-  void on_done(std::span<const uint64_t> cookies) override {
-    for (const uint64_t cookie : cookies) diary += "d" + std::to_string(cookie);
-  }
   Instant next_wakeup() const override { return wakeup; }
 
  private:
@@ -94,16 +93,6 @@ TEST(Worker, what_the_port_did_not_take_goes_first_next_turn) {
   EXPECT_EQ(one.station.received, (std::vector<uint8_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(one.count(Counter::tx_packets), 5u);
   EXPECT_EQ(one.worker.next_wakeup(), Instant::never());
-}
-
-// The memory behind them may be used anew before the port takes them.
-TEST(Worker, tells_in_the_same_turn_what_the_port_reads_no_more) {
-  OneSide one;
-  one.port.done = {7, 8, 9};
-  one.worker.turn(at(1_ms));
-  EXPECT_EQ(one.station.diary, "tc d7d8d9");
-  one.worker.turn(at(2_ms));
-  EXPECT_EQ(one.station.diary, "tc d7d8d9tc ");
 }
 
 TEST(Worker, a_port_that_takes_nothing_makes_the_room_above_wait) {
@@ -177,6 +166,144 @@ TEST(Worker, serves_every_side_and_wakes_for_the_earliest) {
   EXPECT_EQ(worker.next_wakeup(), at(5_ms));
   wan.due = at(4_ms);
   EXPECT_EQ(worker.next_wakeup(), at(4_ms)) << "a port that keeps packets for a time";
+}
+
+// A port of descriptors: takes so many, keeps them, and is done with lent memory when told to be.
+class KeepingPort final : public WanPort {
+ public:
+  size_t takes = SIZE_MAX;
+  bool is_done_at_once = false;
+  std::vector<Send> kept;
+  std::vector<Arrival> arriving;
+  std::vector<uint64_t> done;
+  size_t arrivals_ended = 0, given_back = 0;
+
+  const PortFacts& facts() const override { return facts_; }
+  PortCounters counters() const override { return {}; }
+  size_t take_burst(std::span<Packet*>) override { return 0; }
+  void give_back(std::span<Packet* const> packets) override { given_back += packets.size(); }
+  size_t receive(std::span<Arrival> out, Instant) override {
+    std::ranges::copy(arriving, out.begin());
+    return std::exchange(arriving, {}).size();
+  }
+  void end_arrivals() override { ++arrivals_ended; }
+  size_t send(std::span<const Send> sends, Instant) override {
+    const auto taken = sends.first(std::min(sends.size(), takes));
+    kept.insert(kept.end(), taken.begin(), taken.end());
+    if (is_done_at_once) {
+      for (const Send& send : taken) done.push_back(send.cookie);
+    }
+    return taken.size();
+  }
+  size_t take_done(std::span<uint64_t> out) override {
+    const size_t count = std::min(out.size(), done.size());
+    std::copy_n(done.begin(), count, out.begin());
+    done.erase(done.begin(), done.begin() + static_cast<ptrdiff_t>(count));
+    return count;
+  }
+
+ private:
+  PortFacts facts_;
+};
+
+class WanDiary final : public WanStation {
+ public:
+  std::string diary;
+  std::vector<Send> to_send;
+
+  void on_gap(Duration, Instant) override { diary += "gap "; }
+  void on_arrivals(std::span<const Arrival> arrivals, Instant) override {
+    diary += "a" + std::to_string(arrivals.size()) + " ";
+  }
+  bool on_time(Instant) override {
+    diary += "t ";
+    return false;
+  }
+  size_t collect(std::span<Send> out, Instant) override {
+    diary += "c ";
+    const size_t count = std::min(out.size(), to_send.size());
+    std::copy_n(to_send.begin(), count, out.begin());
+    to_send.erase(to_send.begin(), to_send.begin() + static_cast<ptrdiff_t>(count));
+    return count;
+  }
+  void on_done(std::span<const uint64_t> cookies) override {
+    for (const uint64_t cookie : cookies) diary += "d" + std::to_string(cookie) + " ";
+  }
+  Instant next_wakeup() const override { return Instant::never(); }
+};
+
+struct OneWan {
+  KeepingPort port;
+  WanDiary station;
+  Worker worker{{}, {&port, &station}};
+
+  void lend(std::initializer_list<uint64_t> cookies) {
+    for (const uint64_t cookie : cookies) {
+      Send send;
+      send.head.payload_bytes = 5;
+      send.cookie = cookie;
+      station.to_send.push_back(send);
+    }
+  }
+  uint64_t count(Counter counter) { return worker.counters().read_any_thread(counter); }
+};
+
+TEST(WanWorker, tells_what_is_done_in_the_turn_in_which_it_is) {
+  OneWan one;
+  one.lend({7, 8});
+  one.worker.turn(at(1_ms));
+  EXPECT_EQ(one.station.diary, "t c ") << "the port has them still";
+  one.port.done = {8};
+  one.worker.turn(at(2_ms));
+  EXPECT_EQ(one.station.diary, "t c t c d8 ");
+  one.port.is_done_at_once = true;
+  one.lend({9});
+  one.worker.turn(at(3_ms));
+  EXPECT_EQ(one.station.diary, "t c t c d8 t c d9 ");
+  EXPECT_EQ(one.count(Counter::tx_packets), 3u);
+  EXPECT_EQ(one.count(Counter::tx_bytes), 3 * (32u + 5 + 3)) << "headers, payload and pad";
+}
+
+TEST(WanWorker, shows_arrivals_before_timers_and_ends_them) {
+  OneWan one;
+  one.port.arriving.resize(3);
+  one.port.arriving[1].bytes = 40;
+  EXPECT_TRUE(one.worker.turn(at(1_ms)));
+  EXPECT_EQ(one.station.diary, "a3 t c ");
+  EXPECT_EQ(one.port.arrivals_ended, 1u);
+  EXPECT_EQ(one.count(Counter::rx_packets), 3u);
+  EXPECT_EQ(one.count(Counter::rx_bytes), 40u);
+  EXPECT_FALSE(one.worker.turn(at(2_ms)));
+  EXPECT_EQ(one.port.arrivals_ended, 1u) << "there was nothing to end";
+}
+
+TEST(WanWorker, what_the_port_did_not_take_goes_first_next_turn) {
+  OneWan one;
+  one.port.takes = 2;
+  one.lend({1, 2, 3});
+  one.worker.turn(at(1_ms));
+  EXPECT_EQ(one.worker.next_wakeup(), Instant());
+  one.lend({4});
+  one.worker.turn(at(2_ms));
+  ASSERT_EQ(one.port.kept.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one.port.kept[i].cookie, i + 1);
+}
+
+TEST(WanWorker, gives_packets_back_when_it_ends_and_tells_nobody) {
+  Packet packet;
+  KeepingPort port;
+  port.takes = 0;
+  WanDiary station;
+  station.to_send.resize(2);
+  station.to_send[0].packet = &packet;
+  {
+    Worker worker({}, {&port, &station});
+    worker.turn(at(1_ms));
+    port.done = {5};
+  }
+  EXPECT_EQ(port.given_back, 1u);
+  EXPECT_TRUE(port.done.empty());
+  EXPECT_EQ(station.diary, "t c ");
 }
 
 TEST(IdleWait, polls_when_told_to) {

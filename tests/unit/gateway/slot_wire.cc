@@ -70,21 +70,19 @@ void SlotWire::retire_below(MessageSeq seq, Instant now) {
 void SlotWire::cross(Instant now) {
   stream_->on_time(now);
   while (const auto departure = stream_->take_ready(Priority::Data, now)) {
-    CW_ASSERT(stock_.fill(1) == 1);
-    Packet* const packet = stream_->build(sdr::SendTicket::unpacked(departure->cookie), now, now);
-    if (packet == nullptr) continue;
-    receive(*packet);
-    port_.give_back({&packet, 1});  // has left
+    Send send;
+    const auto ticket = sdr::SendTicket::unpacked(departure->cookie);
+    if (!stream_->try_make(ticket, now, now, send)) continue;
+    receive(send);
+    port_.give_back({&send.packet, 1});  // has left
   }
   stream_->flush_facts(now);
   stock_.rest();
 }
 
-void SlotWire::receive(const Packet& packet) {
-  SlotWrite slot;
-  const std::span<const uint8_t> bytes(packet.data, packet.bytes);
-  CW_ASSERT(try_parse_slot_write(bytes, slot));
-  const auto payload = bytes.subspan(slot_write_header_bytes, slot.payload_bytes);
+void SlotWire::receive(const Send& send) {
+  const SlotWrite& slot = send.head;
+  const std::span<const uint8_t> payload(send.payload, slot.payload_bytes);
   const auto header = parse_slot_header(payload);
   if (!header) {
     complaint_ = "a slot header that contradicts itself";
@@ -92,7 +90,7 @@ void SlotWire::receive(const Packet& packet) {
   }
   if (slot.address / window_bytes != header->seq.value()) complaint_ = "a slot of another message";
   const auto index = static_cast<uint32_t>(slot.address % window_bytes / payload_bytes_);
-  const WireSlot kept{{payload.begin(), payload.end()}, packet.ecn, packet.dscp};
+  const WireSlot kept{{payload.begin(), payload.end()}, send.ecn, send.dscp};
   if (!slots_[header->seq.value()].emplace(index, kept).second) complaint_ = "a slot came twice";
 }
 

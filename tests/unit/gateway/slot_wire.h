@@ -13,6 +13,7 @@
 #include "dataplane/sdr/source.h"
 #include "dataplane/sdr/stream/send/packet_stock.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/wan.h"
 #include "dataplane/wire/slot.h"
 
 namespace cw::gateway::test {
@@ -58,7 +59,7 @@ class SlotWire {
   const std::string& complaint() const { return complaint_; }
 
  private:
-  void receive(const Packet& packet);
+  void receive(const Send& send);
   void read_message(const std::map<uint32_t, WireSlot>& message, std::vector<WireFrame>& frames);
 
   sdr::StreamConfig config_;

@@ -22,40 +22,33 @@ size_t kept_max_of(size_t packets) {
 
 }  // namespace
 
-PacketStock::PacketStock(Port& port)
-    : port_(port),
-      sends_from_outside_(port.facts().external_payload),
-      kept_max_(kept_max_of(port.facts().packets)) {}
+PacketStock::PacketStock(PortBase& port)
+    : port_(port), kept_max_(kept_max_of(port.facts().packets)) {}
 
 PacketStock::~PacketStock() {
   CW_ASSERT(kept_ == 0);
   rest();
 }
 
-size_t PacketStock::refill(size_t count) {
+bool PacketStock::try_fill(size_t count) {
   count = std::min(count, capacity);
   // More than that where there is room, since one by one they cost more; but who sends a packet now
   // and then would only give them back.
   batch_ = std::min(2 * batch_, limits::burst_packets_max);
   const size_t room = std::max(count, batch_) - count_;
   count_ += port_.take_burst(std::span(at_hand_).subspan(count_, room));
-  return std::min(count, count_);
+  return count <= count_;
 }
 
 Packet& PacketStock::keep() {
   ++kept_;
-  Packet& packet = take();
+  CW_ASSERT(count_ > 0);
+  Packet& packet = *at_hand_[--count_];
   CW_DCHECK(packet.bytes_max >= slot_offset + port_.facts().payload_max);
   packet.data += gap_bytes;
   packet.bytes_max -= gap_bytes;
   packet.slot = packet.data + slot_write_header_bytes;
   return packet;
-}
-
-void PacketStock::share(Packet& packet) {
-  packet.data = packet.slot - slot_write_header_bytes;
-  Packet* const one = &packet;
-  port_.share({&one, 1});
 }
 
 void PacketStock::flush() {

@@ -1,13 +1,12 @@
-// Packets of the port that an endpoint has at hand, and those whose bytes its streams keep.
+// Packets of the port that an endpoint has at hand, and those that its streams keep slots in.
 //
-//   port -- take_burst --> at hand -- take() --> written, sent: control, repair, copies
-//                               '--- keep() --> a slot: written, share()d, sent, kept, given_up()
+//   port -- take_burst --> at hand -- keep() --> a slot: written, share()d, sent, kept, given_up()
 //
 //   a kept packet  |  the port's room  |  headers  |  a slot's bytes  |  pad, ICRC  |
 //                                      data        Packet::slot, where a cache line begins
 //
 // So a slot is written once, where it is sent from. While one of its packets is still under way its
-// bytes must stay as they are, headers included: who sends it again then sends a copy.
+// bytes must stay as they are, headers included: what is sent again then is a copy (wan.h).
 #pragma once
 
 #include <array>
@@ -28,27 +27,24 @@ class PacketStock {
   static constexpr size_t capacity = 2 * limits::burst_packets_max;
 
   /// `port` outlives the stock.
-  explicit PacketStock(Port& port);
+  explicit PacketStock(PortBase& port);
   /// All kept packets have been given up.
   ~PacketStock();
   PacketStock(const PacketStock&) = delete;
   PacketStock& operator=(const PacketStock&) = delete;
 
-  /// Sees that `count` packets are at hand, `capacity` at most; returns how many of them are.
-  size_t fill(size_t count) { return count <= count_ ? count : refill(count); }
-  /// An empty packet, to be sent. There must be one at hand.
-  Packet& take() {
-    CW_ASSERT(count_ > 0);
-    return *at_hand_[--count_];
-  }
-
   /// Whether so many more packets may be kept, and are at hand. What a port needs to receive by,
   /// and for control, is not for keeping.
-  bool has_room(size_t count) { return kept_ + count <= kept_max_ && fill(count) == count; }
+  bool has_room(size_t count) {
+    return kept_ + count <= kept_max_ && (count <= count_ || try_fill(count));
+  }
   /// A packet for a slot, of as many bytes as the port's payload_max. has_room() has said so.
   Packet& keep();
-  /// Makes a kept packet ready to be written to and sent, once. Nobody else may have it.
-  void share(Packet& packet);
+  /// Gives a kept packet one owner more, the Send that carries it.
+  void share(Packet& packet) {
+    Packet* const one = &packet;
+    port_.share({&one, 1});
+  }
   /// Whether a kept packet is still under way.
   bool is_shared(const Packet& packet) const { return port_.is_shared(packet); }
   /// Nobody will read the slot again.
@@ -59,8 +55,6 @@ class PacketStock {
     given_up_[given_up_count_++] = &packet;
   }
   size_t kept_count() const { return kept_; }
-  /// Whether a packet may name memory that is not the port's.
-  bool sends_from_outside() const { return sends_from_outside_; }
 
   /// The port has back what was given up.
   void flush();
@@ -70,10 +64,9 @@ class PacketStock {
  private:
   static constexpr size_t batch_min = 4;
 
-  size_t refill(size_t count);
+  bool try_fill(size_t count);
 
-  Port& port_;
-  bool sends_from_outside_;
+  PortBase& port_;
   size_t kept_ = 0, kept_max_;
   size_t count_ = 0, given_up_count_ = 0;
   size_t batch_ = batch_min;  // to be asked for; doubles until nothing is sent

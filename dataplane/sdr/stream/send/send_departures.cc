@@ -86,20 +86,19 @@ std::optional<Departure> SendStream::take_ready(Priority priority, Instant now,
   return std::nullopt;
 }
 
-Packet* SendStream::build(const SendTicket& ticket, Instant departed, Instant now) {
+bool SendStream::try_make(const SendTicket& ticket, Instant departed, Instant now, Send& send) {
   Message* message = find_ticket(ticket);
-  if (message == nullptr) return nullptr;
+  if (message == nullptr) return false;
   const auto payload = store_.bytes_of(ticket.place, ticket.slot);
-  if (payload.empty() || ticket.slot < message->expired_end) return nullptr;
+  if (payload.empty() || ticket.slot < message->expired_end) return false;
   const auto channel = config_.channel_of(ticket.slot);
   uint8_t& last_path = store_.last_path(ticket.place, ticket.slot);
   const uint16_t path = transmitter_.choose(ticket.path_choice, ticket.path, last_path);
   last_path = static_cast<uint8_t>(path);
   const Psn psn = transmitter_.take_psn(channel, path);
-  Packet& packet = store_.packet_for(ticket.place, ticket.slot);
-  packet.path = path;
-  packet.at = departed;
-  write_slot(packet, ticket, payload, psn);
+  send.path = path;
+  store_.lend(ticket.place, ticket.slot, payload, send);
+  describe(ticket, psn, send);
   counters_.add(counter_of(ticket.kind));
   bool is_first = ticket.kind == CW_SEND_DATA;
   if (store_.is_by_slot() && !ticket.is_repair()) is_first = try_take_off(*message, ticket.slot);
@@ -114,7 +113,7 @@ Packet* SendStream::build(const SendTicket& ticket, Instant departed, Instant no
                     .psn_first = psn,
                     .departed = departed};
   sent_runs_.add(path, one, [&](uint16_t of, const SentRun& run) { tell_sent(of, run, now); });
-  return &packet;
+  return true;
 }
 
 uint64_t SendStream::address_of(const Message& message, const SendTicket& ticket) const {
@@ -124,26 +123,23 @@ uint64_t SendStream::address_of(const Message& message, const SendTicket& ticket
                             : address_.data_at(message.seq, offset);
 }
 
-void SendStream::write_slot(Packet& packet, const SendTicket& ticket,
-                            std::span<const uint8_t> payload, Psn psn) {
+/// What its headers say; where its payload lies is known.
+void SendStream::describe(const SendTicket& ticket, Psn psn, Send& send) const {
   const Message& message = messages_[ticket.place];
-  const auto payload_bytes = static_cast<uint32_t>(payload.size());
   const auto& immediate = message.hint.immediate;
   const uint32_t user = immediate ? config_.split.fragment(*immediate, ticket.slot) : 0;
-  const SlotWrite slot{.target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
-                                                    config_.channel_of(ticket.slot)),
-                       .psn = psn,
-                       .address = address_of(message, ticket),
-                       .key = ticket.is_repair() ? address_.repair_key : address_.data_key,
-                       .payload_bytes = payload_bytes,
-                       .immediate = config_.split.pack({ticket.place, ticket.slot, user}),
-                       // Tells the receiver that the user bits mean something (SPEC 7.3).
-                       .is_solicited = immediate.has_value()};
+  send.form = Form::Write;
+  send.head.target_qp =
+      address_.qpn_of(config_, config_.generation_of(message.seq), config_.channel_of(ticket.slot));
+  send.head.psn = psn;
+  send.head.address = address_of(message, ticket);
+  send.head.key = ticket.is_repair() ? address_.repair_key : address_.data_key;
+  send.head.immediate = config_.split.pack({ticket.place, ticket.slot, user});
+  // Tells the receiver that the user bits mean something (SPEC 7.3).
+  send.head.is_solicited = immediate.has_value();
   const SlotStore::Marks marks = store_.marks_of(ticket.place, ticket.slot, message.slots - 1);
-  packet.ecn = marks.ecn;
-  packet.dscp = marks.dscp;
-  packet.bytes = static_cast<uint32_t>(encode_slot_write(slot, {packet.data, packet.bytes_max}));
-  store_.load(packet, ticket.place, ticket.slot, payload);
+  send.ecn = marks.ecn;
+  send.dscp = marks.dscp;
 }
 
 void SendStream::on_expired(const SendTicket& ticket) {

@@ -5,7 +5,7 @@
 //                    |       |            |               ^
 //   policy:       opened  appended      closed          finish
 //                            |
-//                         send(range) -> outbox -> pacer -> build() -> sent
+//                         send(range) -> outbox -> pacer -> try_make() -> sent
 //
 // Where the stream is coded, what the policy knows is cut into blocks, and a code decision makes
 // repair slots of a set of slots, row by row, which may then be sent.
@@ -113,11 +113,12 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool has_ready(Priority priority) const { return is_started_ && !outbox_.is_empty(priority); }
   /// The next packets-to-be of a class that are alike; nothing when all has become pointless.
   std::optional<Departure> take_ready(Priority priority, Instant now, const RowLimit& most = {});
-  /// The ticket's slot to be sent: its own packet, or one at hand. Null: that has become pointless.
-  Packet* build(const SendTicket& ticket, Instant departed, Instant now);
+  /// Makes the ticket's slot leave: all of `send` but who it goes to. False: that has become
+  /// pointless.
+  bool try_make(const SendTicket& ticket, Instant departed, Instant now, Send& send);
   /// The pacer could not let it go in time.
   void on_expired(const SendTicket& ticket);
-  /// A packet that named memory of the message in this place is sent or lost.
+  /// A Send that held memory of the message in this place is sent or lost.
   void on_done(uint32_t place);
   /// Tells the policy of this turn's departures and refusals.
   void flush_facts(Instant now);
@@ -204,8 +205,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool is_close_due(const Message& message) const;
   uint32_t count_alike(const SendRange& range, uint32_t most) const;
   Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
-  void write_slot(Packet& packet, const SendTicket& ticket, std::span<const uint8_t> payload,
-                  Psn psn);
+  void describe(const SendTicket& ticket, Psn psn, Send& send) const;
   void tell_sent(uint16_t path, const SentRun& run, Instant now);
 
   StreamConfig config_;

@@ -4,10 +4,10 @@
 //   data, slot by slot      in the packet of the port that the slot is sent by
 //   repair                  in memory of the stream's own, taken at start
 //
-// Three hold a message's bytes: who wants them sent (its stream), who codes them, and whoever sends
-// packets that name memory outside, until the port says Done. They stay as they are, and the place
-// stays the message's, until all three have let go. A slot in a packet of its own needs none of the
-// port: such a packet has owners.
+// Three hold a message's bytes: who wants them sent (its stream), who codes them, and each Send
+// that lies in memory outside, from its making until the port says Done. They stay as they are, and
+// the place stays the message's, until all three have let go. A slot in a packet of its own needs
+// no word of the port: such a packet has owners, and a Send is one.
 //
 // A slot has the number that packets and policies know it by: data from 0 on, repair behind the
 // largest message. A message has the place of its stream.
@@ -43,7 +43,7 @@ struct SendExtent {
   uint64_t bytes = 0;
 };
 
-/// Whose bytes a packet names: its cookie.
+/// Whose bytes a Send holds: its cookie.
 struct Lender {
   uint16_t peer = 0, qp = 0;
   uint32_t place = 0;
@@ -126,27 +126,15 @@ class SlotStore {
   /// How many of the row are as long and as old as its first, which is there, and lie in the same
   /// piece: 1 to `count`.
   uint32_t count_alike(uint32_t place, uint32_t first, uint32_t stride, uint32_t count) const;
-  /// To send the slot by: the packet that it lies in, where it does and nobody else has it, else an
-  /// empty one. There must be one at hand.
-  Packet& packet_for(uint32_t place, uint32_t slot) {
-    return is_by_slot() && !is_repair(slot) ? slots_.packet_for(place, slot) : stock_.take();
-  }
-  /// Puts the slot's bytes, which bytes_of() has told, and their pad behind the headers that are
-  /// all of the packet: they lie there, or are lent until on_done(), or are copied.
-  void load(Packet& packet, uint32_t place, uint32_t slot, std::span<const uint8_t> payload) {
-    const auto bytes = static_cast<uint32_t>(payload.size());
-    const auto pad = static_cast<uint32_t>(pad_bytes_for(bytes));
-    const bool is_there = packet.slot == payload.data();
-    if (!is_there && pad == 0 && is_lent(slot)) {
-      packet.payload = payload.data();
-      packet.payload_bytes = bytes;
-      packet.cookie = Lender{peer_, config_.qp, place}.packed();
-      ++holds_[place].under_way;
-      return;
-    }
-    if (!is_there) std::memcpy(packet.data + packet.bytes, payload.data(), bytes);
-    std::memset(packet.data + packet.bytes + bytes, 0, pad);
-    packet.bytes += bytes + pad;
+  /// Says where the slot's bytes lie, which bytes_of() has told: `send` holds them from now on.
+  void lend(uint32_t place, uint32_t slot, std::span<const uint8_t> payload, Send& send) {
+    send.payload = payload.data();
+    send.head.payload_bytes = static_cast<uint32_t>(payload.size());
+    if (is_by_slot() && !is_repair(slot)) return slots_.share(place, slot, send);
+    send.packet = nullptr;
+    send.has_packet_alone = false;
+    send.cookie = Lender{peer_, config_.qp, place}.packed();
+    ++holds_[place].under_way;
   }
   void on_done(uint32_t place) {
     CW_ASSERT(holds_[place].under_way > 0);
@@ -190,15 +178,9 @@ class SlotStore {
   const SendExtent* extent_at(uint32_t place, uint32_t slot) const;
   std::span<const uint8_t> lent_bytes_of(uint32_t place, uint32_t slot) const;
 
-  /// Whether packets may name the slot's bytes. Not of one that lies in another packet: who has
-  /// settled it gives that up.
-  bool is_lent(uint32_t slot) const {
-    return stock_.sends_from_outside() && (!is_by_slot() || is_repair(slot));
-  }
-
   struct Holds {
     uint32_t coding = 0;     // rows at the desk
-    uint32_t under_way = 0;  // packets
+    uint32_t under_way = 0;  // Sends
   };
 
   size_t index(uint32_t place, uint32_t slot) const {

@@ -13,6 +13,7 @@
 #include "dataplane/port.h"
 #include "dataplane/sdr/message.h"
 #include "dataplane/sdr/stream/send/packet_stock.h"
+#include "dataplane/wan.h"
 
 namespace cw::sdr {
 
@@ -95,12 +96,12 @@ class SlotTable {
     CW_ASSERT(blank_ != nullptr);
     at(place, slot) = SlotEntry::make(piece, std::exchange(blank_, nullptr), now);
   }
-  /// To send the slot by: the packet that it lies in, where nobody else has it, else an empty one.
-  Packet& packet_for(uint32_t place, uint32_t slot) {
+  /// Has `send` own the packet that the slot lies in, too.
+  void share(uint32_t place, uint32_t slot, Send& send) {
     const SlotEntry& entry = at(place, slot);
-    if (entry.is_off && stock_.is_shared(*entry.packet)) return stock_.take();
+    send.packet = entry.packet;
+    send.has_packet_alone = !entry.is_off || !stock_.is_shared(*entry.packet);
     stock_.share(*entry.packet);
-    return *entry.packet;
   }
 
  private:

@@ -1,0 +1,98 @@
+#include "dataplane/pass/pass.h"
+
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+
+namespace cw::pass {
+namespace {
+
+/// Returns how long they are.
+uint32_t write_headers(const Send& send, std::span<uint8_t> out) {
+  if (send.form == Form::Write) return static_cast<uint32_t>(encode_slot_write(send.head, out));
+  Transport transport;
+  transport.opcode = opcode_ud_send_only;
+  transport.target_qp = send.head.target_qp;
+  transport.psn = send.head.psn;
+  transport.datagram = DatagramSource{.queue_key = send.head.key, .source_qp = send.source_qp};
+  transport.payload = {send.payload, send.head.payload_bytes};
+  return static_cast<uint32_t>(encode_transport_headers(transport, out));
+}
+
+void put_way(const Send& send, Packet& packet) {
+  packet.at = send.at;
+  packet.peer = send.peer;
+  packet.path = send.path;
+  packet.ecn = send.ecn;
+  packet.dscp = send.dscp;
+}
+
+/// Behind headers and payload.
+void append_pad(const Send& send, Packet& packet) {
+  const auto pad_bytes = static_cast<uint32_t>(pad_bytes_for(send.head.payload_bytes));
+  std::memset(packet.data + packet.bytes, 0, pad_bytes);
+  packet.bytes += pad_bytes;
+}
+
+/// The general way, for what is no whole and correct write.
+void read_other(const Packet& packet, Arrival& arrival) {
+  arrival.form = Form::Other;
+  const auto transport = parse_transport({packet.data, packet.bytes});
+  if (!transport || transport->opcode != opcode_ud_send_only) {
+    arrival.error = transport ? WireError::Opcode : transport.error();
+    return;
+  }
+  arrival.form = Form::Datagram;
+  arrival.head = {};
+  arrival.head.target_qp = transport->target_qp;
+  arrival.head.psn = transport->psn;
+  arrival.head.key = transport->datagram->queue_key;
+  arrival.head.payload_bytes = static_cast<uint32_t>(transport->payload.size());
+  arrival.source_qp = transport->datagram->source_qp;
+  arrival.payload = transport->payload.data();
+}
+
+}  // namespace
+
+void write_in_place(const Send& send) {
+  CW_DCHECK(send.packet != nullptr && send.has_packet_alone);
+  Packet& packet = *send.packet;
+  // It may have been sent before, with other things in front.
+  packet.data += send.payload - packet.data - ptrdiff_t{header_bytes_of(send.form)};
+  packet.bytes = write_headers(send, {packet.data, header_bytes_of(send.form)});
+  packet.bytes += send.head.payload_bytes;
+  append_pad(send, packet);
+  put_way(send, packet);
+}
+
+bool write(const Send& send, Packet& packet, bool port_gathers) {
+  packet.bytes = write_headers(send, {packet.data, packet.bytes_max});
+  put_way(send, packet);
+  if (may_gather(send, port_gathers)) {
+    packet.payload = send.payload;
+    packet.payload_bytes = send.head.payload_bytes;
+    packet.cookie = send.cookie;
+    return false;
+  }
+  std::memcpy(packet.data + packet.bytes, send.payload, send.head.payload_bytes);
+  packet.bytes += send.head.payload_bytes;
+  append_pad(send, packet);
+  return true;
+}
+
+void read(const Packet& packet, Arrival& arrival) {
+  arrival.bytes = packet.bytes + packet.payload_bytes;
+  arrival.at = packet.at;
+  arrival.peer = packet.peer;
+  arrival.path = packet.path;
+  arrival.ecn = packet.ecn;
+  arrival.dscp = packet.dscp;
+  const std::span<const uint8_t> head(packet.data, packet.bytes);
+  if (!try_parse_slot_write(head, arrival.bytes, arrival.head)) return read_other(packet, arrival);
+  arrival.form = Form::Write;
+  // Carried by reference, or behind the headers.
+  arrival.payload =
+      packet.payload != nullptr ? packet.payload : packet.data + slot_write_header_bytes;
+}
+
+}  // namespace cw::pass

@@ -1,0 +1,105 @@
+#include "dataplane/pass/raw_port.h"
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/pass/pass.h"
+
+namespace cw {
+namespace {
+
+constexpr size_t packets_ahead = 6;
+
+}  // namespace
+
+RawPort::~RawPort() {
+  end_arrivals();
+  wire_.give_back({made_.data() + made_first_, made_count_});
+}
+
+Instant RawPort::next_due() const { return made_count_ > 0 ? Instant() : wire_.next_due(); }
+
+size_t RawPort::receive(std::span<Arrival> out, Instant now) {
+  CW_DCHECK(arrived_count_ == 0);
+  try_flush(now);
+  const auto room = std::span(arrived_).first(std::min(out.size(), arrived_.size()));
+  arrived_count_ = wire_.rx_burst(room, now);
+  CW_ASSERT(arrived_count_ <= room.size());
+  // Headers lie where a NIC has put them, in a cold line or two: asked for a few packets ahead,
+  // their way from memory overlaps with work.
+  for (size_t i = 0; i < arrived_count_; ++i) {
+    if (i + 2 * packets_ahead < arrived_count_) {
+      __builtin_prefetch(arrived_[i + 2 * packets_ahead]);
+    }
+    if (i + packets_ahead < arrived_count_) {
+      const uint8_t* const headers = arrived_[i + packets_ahead]->data;
+      __builtin_prefetch(headers);
+      __builtin_prefetch(headers + slot_write_header_bytes);
+    }
+    pass::read(*arrived_[i], out[i]);
+  }
+  return arrived_count_;
+}
+
+void RawPort::end_arrivals() {
+  wire_.give_back({arrived_.data(), arrived_count_});
+  arrived_count_ = 0;
+}
+
+size_t RawPort::send(std::span<const Send> sends, Instant now) {
+  if (!try_flush(now)) return 0;
+  const size_t room = std::min(made_.size(), copied_.size() - copied_count_);
+  const auto burst = sends.first(std::min(sends.size(), room));
+  take_empty(burst);
+  size_t done = 0;
+  while (done < burst.size() && try_make(burst[done])) ++done;
+  CW_ASSERT(empty_count_ == 0);
+  try_flush(now);
+  return done;
+}
+
+/// Whether the port below has taken all that was made.
+bool RawPort::try_flush(Instant now) {
+  if (made_count_ > 0) {
+    const size_t taken = wire_.tx_burst({made_.data() + made_first_, made_count_}, now);
+    made_first_ += taken;
+    made_count_ -= taken;
+  }
+  if (made_count_ == 0) made_first_ = 0;
+  return made_count_ == 0;
+}
+
+/// As many as the sends need, or there are.
+void RawPort::take_empty(std::span<const Send> sends) {
+  const auto wanted = static_cast<size_t>(
+      std::ranges::count_if(sends, [](const Send& send) { return !send.has_packet_alone; }));
+  if (wanted > 0) empty_count_ = wire_.take_burst(std::span(empty_).first(wanted));
+}
+
+bool RawPort::try_make(const Send& send) {
+  if (send.has_packet_alone) {
+    pass::write_in_place(send);
+    made_[made_count_++] = send.packet;
+    return true;
+  }
+  if (empty_count_ == 0) return false;
+  Packet* const packet = empty_[--empty_count_];
+  made_[made_count_++] = packet;
+  if (!pass::write(send, *packet, wire_.facts().external_payload)) return true;
+  if (send.packet != nullptr) {
+    wire_.give_back({&send.packet, 1});
+  } else {
+    copied_[copied_count_++] = send.cookie;
+  }
+  return true;
+}
+
+size_t RawPort::take_done(std::span<uint64_t> out) {
+  const size_t count = std::min(out.size(), copied_count_);
+  std::copy_n(copied_.begin(), count, out.begin());
+  std::copy(copied_.begin() + count, copied_.begin() + copied_count_, copied_.begin());
+  copied_count_ -= count;
+  return count + wire_.take_done(out.subspan(count));
+}
+
+}  // namespace cw

@@ -1,0 +1,61 @@
+// The WAN door over any port that moves bytes: sockets, DPDK, the simulator's wire.
+//
+//   Send    -> in place, where its payload lies in a packet that nobody else sends
+//           -> by reference, where it lies outside and the port below gathers
+//           -> a copy in a packet of its own otherwise
+//   Arrival <- read from the packets below
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/port.h"
+#include "dataplane/wan.h"
+
+namespace cw {
+
+/// Thread: one.
+class RawPort final : public WanPort {
+ public:
+  /// `wire` outlives it.
+  explicit RawPort(Port& wire) : wire_(wire) {}
+  /// Gives back what the port below has not taken; nobody hears of what that holds.
+  ~RawPort() override;
+  RawPort(const RawPort&) = delete;
+  RawPort& operator=(const RawPort&) = delete;
+
+  const PortFacts& facts() const override { return wire_.facts(); }
+  PortCounters counters() const override { return wire_.counters(); }
+  size_t take_burst(std::span<Packet*> out) override { return wire_.take_burst(out); }
+  void give_back(std::span<Packet* const> packets) override { wire_.give_back(packets); }
+  void share(std::span<Packet* const> packets) override { wire_.share(packets); }
+  bool is_shared(const Packet& packet) const override { return wire_.is_shared(packet); }
+  Instant next_due() const override;
+
+  size_t receive(std::span<Arrival> out, Instant now) override;
+  void end_arrivals() override;
+  /// Stops where packets for copies run out. What the port below has no room for waits here, and
+  /// nothing is taken behind it.
+  size_t send(std::span<const Send> sends, Instant now) override;
+  size_t take_done(std::span<uint64_t> out) override;
+
+ private:
+  bool try_flush(Instant now);
+  void take_empty(std::span<const Send> sends);
+  bool try_make(const Send& send);
+
+  Port& wire_;
+  std::array<Packet*, limits::burst_packets_max> arrived_{};
+  size_t arrived_count_ = 0;
+  std::array<Packet*, limits::burst_packets_max> empty_{};  // to be written, while in send()
+  size_t empty_count_ = 0;
+  std::array<Packet*, limits::burst_packets_max> made_{};  // and not yet taken below
+  size_t made_first_ = 0, made_count_ = 0;
+  std::array<uint64_t, limits::burst_packets_max> copied_{};  // cookies of payload
+  size_t copied_count_ = 0;
+};
+
+}  // namespace cw

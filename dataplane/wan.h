@@ -1,0 +1,85 @@
+// DOOR to the WAN: descriptors of packets instead of their bytes, as an RNIC takes work requests. A
+// raw port writes the headers that they say (pass/raw_port.h), an RNIC posts them.
+//
+//   Send      one packet that leaves: what its headers say, where its payload lies, which way
+//   Arrival   one that has come, read
+//
+// Ownership. A Send holds its payload from its making on, wherever it waits, until the port has
+// read that: as one more owner of the packet in which the payload lies, or, where it lies in memory
+// outside, until take_done() brings back the cookie; once, whatever becomes of the packet. What an
+// Arrival points at is the port's and stays until end_arrivals().
+// Thread: all calls on the port's one worker. No call waits, allocates or locks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/port.h"
+#include "dataplane/wire/error.h"
+#include "dataplane/wire/roce_inline.h"
+
+namespace cw {
+
+/// How a packet says what it is.
+enum class Form : uint8_t {
+  Write,     ///< UC RDMA WRITE ONLY WITH IMMEDIATE: SlotWrite, all of it
+  Datagram,  ///< UD SEND ONLY; `key` is the queue key, address and immediate mean nothing
+  Other,     ///< come, and none of these
+};
+
+struct Send {
+  SlotWrite head;
+  const uint8_t* payload = nullptr;  ///< head.payload_bytes of them; never null
+  Packet* packet = nullptr;          ///< that they lie in; null: in memory outside
+  uint64_t cookie = 0;               ///< of memory outside; not 0
+  Instant at;                        ///< when it left the pacer
+  uint32_t source_qp = 0;            ///< of a datagram
+  uint16_t peer = 0, path = 0;
+  Form form = Form::Write;
+  uint8_t ecn = 0, dscp = 0;  ///< of the outer IP header
+  /// Nobody else sends the packet that the payload lies in: what stands around that may be written.
+  bool has_packet_alone = false;
+};
+
+struct Arrival {
+  SlotWrite head;
+  const uint8_t* payload = nullptr;
+  Instant at;
+  uint32_t bytes = 0;  ///< headers, payload and pad
+  uint32_t source_qp = 0;
+  uint16_t peer = 0, path = 0;
+  Form form = Form::Other;
+  WireError error{};  ///< why it is none of the forms
+  uint8_t ecn = 0, dscp = 0;
+};
+
+/// Bytes of headers in front of the payload.
+constexpr uint32_t header_bytes_of(Form form) {
+  return opcode_table[form == Form::Write ? opcode_uc_write_only_immediate : opcode_ud_send_only]
+      .header_bytes;
+}
+/// Headers, payload and pad.
+inline uint32_t transport_bytes(const Send& send) {
+  const uint32_t payload_bytes = send.head.payload_bytes;
+  return header_bytes_of(send.form) + payload_bytes +
+         static_cast<uint32_t>(pad_bytes_for(payload_bytes));
+}
+
+class WanPort : public PortBase {
+ public:
+  /// Fills `out` from the front with what has arrived; returns how many. What was received before
+  /// has been ended. `now` as rx_burst()'s.
+  virtual size_t receive(std::span<Arrival> out, Instant now) = 0;
+  /// What the last receive() gave has been read.
+  virtual void end_arrivals() = 0;
+
+  /// Posts from the front of `sends`; returns how many. With those the port holds what they hold;
+  /// the rest stays the caller's.
+  virtual size_t send(std::span<const Send> sends, Instant now) = 0;
+  /// Fills `out` with cookies of memory that is read no more; returns how many. Each comes once. A
+  /// row of a burst takes all that one send() has made.
+  virtual size_t take_done(std::span<uint64_t> out) = 0;
+};
+
+}  // namespace cw
