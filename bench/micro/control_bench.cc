@@ -12,7 +12,8 @@
 namespace {
 using namespace cw;
 
-constexpr Placement placements[2] = {{be32(1), be32(2), be64(3)}, {be32(4), be32(5), be64(6)}};
+constexpr Placement placements[2] = {{be32(1), be32(2), be64(3), be32(4), be64(5)},
+                                     {be32(6), be32(7), be64(8), be32(9), be64(10)}};
 constexpr uint8_t note_bytes[64] = {1, 2, 3};
 
 using Buffer = std::array<uint8_t, 1024>;

@@ -44,6 +44,7 @@ struct ControlOptions {
   std::string peer_address;  ///< where it is, for sentences
   PairKeys pair_keys;        ///< of `[pair]`, must agree
   MacKey key;
+  uint16_t number = 0;  ///< of the link, among those of the same pair
   RandomSource random;
   uint32_t payload_bytes = 1024;  ///< the largest slot this end can take
   uint16_t paths = 1;
@@ -108,7 +109,7 @@ struct LinkOptions {
   PacerOptions pacer;
   RateControlOptions rate_control;
   std::vector<uint8_t> path_weights;  ///< 1 to path_weight_max each; empty: all alike
-  PolicyChoice fallback;  ///< what a quarantined policy is replaced by
+  PolicyChoice fallback;              ///< what a quarantined policy is replaced by
   PolicyQuota quota;
   std::vector<QpOptions> qps;
 };

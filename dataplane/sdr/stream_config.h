@@ -100,7 +100,9 @@ PairKeys pair_keys(const StreamConfig& config);
 
 /// Where packets of one direction of one SDR QP go: told by the receiver in its description.
 struct StreamAddress {
-  uint32_t qpn[limits::generations_max * limits::channels_max] = {};
+  /// Of (generation, channel, path) at (generation * channels + channel) * paths + path.
+  std::vector<uint32_t> qpns;
+  uint16_t paths = 1;  ///< told apart by QP number; 1: the receiver sees paths without
   uint32_t data_key = 0, repair_key = 0;
   uint64_t data_base = 0, repair_base = 0;
   uint64_t data_window_bytes = 0, repair_window_bytes = 0;  ///< from one message to the next
@@ -112,8 +114,10 @@ struct StreamAddress {
   uint64_t repair_at(MessageSeq seq, uint64_t offset) const {
     return repair_base + seq.value() * repair_window_bytes + offset;
   }
-  uint32_t qpn_of(const StreamConfig& config, uint8_t generation, uint16_t channel) const {
-    return qpn[generation * config.channels + channel];
+  uint32_t qpn_of(const StreamConfig& config, uint8_t generation, uint16_t channel,
+                  uint16_t path) const {
+    const size_t row = size_t{generation} * config.channels + channel;
+    return qpns[row * paths + (paths == 1 ? 0 : path)];
   }
 };
 

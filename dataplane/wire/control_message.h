@@ -18,11 +18,14 @@ inline constexpr uint32_t slots_unknown = 0xffff'ffff;
 
 /// Where the hardware of the receiver of data wants one message.
 struct Placement {
-  be32 seq, key;
-  be64 address;
+  be32 seq;
+  be32 data_key;
+  be64 data_address;  ///< of slot 0
+  be32 repair_key;    ///< with the address below 0 where the QP has no repair slots
+  be64 repair_address;
   bool operator==(const Placement&) const = default;
 };
-static_assert(sizeof(Placement) == 16 && alignof(Placement) == 1);
+static_assert(sizeof(Placement) == 28 && alignof(Placement) == 1);
 
 /// The receiver of data tells its sender how far it may go.
 struct ClearToSend {

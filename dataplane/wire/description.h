@@ -36,22 +36,27 @@ struct QpItem {
   uint16_t qp = 0;
   uint8_t generations = 0;
   uint8_t channels = 0;
+  uint8_t paths = 1;  ///< told apart by QP number; 1: the receiver sees by which one a packet came
   uint32_t data_key = 0;  ///< RETH keys; random per epoch where software checks them
   uint32_t repair_key = 0;
   uint64_t data_base = 0;  ///< RETH address of slot 0 of message 0
   uint64_t repair_base = 0;
   uint64_t data_window_bytes = 0;  ///< from one message to the next
   uint64_t repair_window_bytes = 0;
-  Row<be32> qpns;  ///< 24 bits each; of (generation, channel) at generation * channels + channel
+  /// 24 bits each; of (generation, channel, path) at (generation * channels + channel) * paths +
+  /// path.
+  Row<be32> qpns;
 
   static void fields(auto& item, auto& wire) {
-    wire(item.qp, item.generations, item.channels, item.data_key, item.repair_key);
+    wire(item.qp, item.generations, item.channels, item.paths, zeros<3>);
+    wire(item.data_key, item.repair_key);
     wire(item.data_base, item.repair_base, item.data_window_bytes, item.repair_window_bytes);
     wire(item.qpns);
   }
   bool is_valid() const {
     const auto is_qpn = [](be32 qpn) { return qpn.host() < 1u << 24; };
-    return generations > 0 && channels > 0 && qpns.size() == size_t{generations} * channels &&
+    return generations > 0 && channels > 0 && paths > 0 &&
+           qpns.size() == size_t{generations} * channels * paths &&
            std::ranges::all_of(qpns, is_qpn);
   }
   bool operator==(const QpItem&) const = default;

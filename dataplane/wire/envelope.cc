@@ -8,20 +8,20 @@ namespace cw {
 namespace {
 
 constexpr uint16_t magic = 0xca05;
-constexpr uint8_t version = 1;
+constexpr uint8_t version = 2;
+constexpr size_t key_offset = 3;
 constexpr size_t length_offset = 4;
 
 /// The first 32 bytes as they lie on the wire.
 struct Header {
   uint16_t magic = cw::magic;
   uint8_t version = cw::version;
-  uint8_t flags = 0;
+  uint8_t key = 0;
   uint16_t length = 0;
-  uint16_t reserved = 0;
   EnvelopeHeader named;
 
   static void fields(auto& header, auto& wire) {
-    wire(header.magic, header.version, header.flags, header.length, header.reserved);
+    wire(header.magic, header.version, header.key, header.length, header.named.link);
     wire(header.named.sender_nonce, header.named.receiver_nonce, header.named.sequence);
   }
 };
@@ -56,8 +56,8 @@ std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> byt
   if (header.magic != magic) return std::unexpected(ControlError::Magic);
   if (header.version != version) return std::unexpected(ControlError::Version);     // [C-52]
   if (header.length != bytes.size()) return std::unexpected(ControlError::Length);  // [C-5]
+  if (header.key != key.number) return std::unexpected(ControlError::Key);
   if (!is_mac_right(bytes, key)) return std::unexpected(ControlError::Mac);
-  if (header.flags != 0 || header.reserved != 0) return std::unexpected(ControlError::Reserved);
   if (header.named.sender_nonce == 0) return std::unexpected(ControlError::NonceZero);  // [C-7]
 
   Envelope envelope;
@@ -83,6 +83,7 @@ EnvelopeWriter::EnvelopeWriter(std::span<uint8_t> buffer, const EnvelopeHeader& 
 size_t EnvelopeWriter::seal(const MacKey& key) {
   const size_t mac_offset = envelope_header_bytes + records_.bytes();
   const size_t bytes = mac_offset + envelope_mac_bytes;
+  FieldWriter(buffer_.data() + key_offset)(key.number);
   FieldWriter(buffer_.data() + length_offset)(static_cast<uint16_t>(bytes));
   uint8_t mac[32];
   key.compute(key.state, buffer_.data(), mac_offset, mac);

@@ -1,6 +1,6 @@
 // The envelope: what makes a row of records a control packet (SPEC.md 4).
 //
-//   | header 32: magic, version, length, two nonces, sequence | records ... | MAC 16 |
+//   | header 32: magic, version, key, length, link, two nonces, sequence | records ... | MAC 16 |
 //
 // An envelope is sealed once and opened as a whole: nothing in it is looked at before its MAC has
 // been verified, and no record is handed out before the framing of all of them has been checked.
@@ -37,12 +37,14 @@ static_assert(envelope_bytes_max <= UINT16_MAX);
 struct MacKey {
   const void* state = nullptr;
   void (*compute)(const void* state, const void* bytes, size_t count, uint8_t out[32]) = nullptr;
+  uint8_t number = 0;  ///< by which both ends tell it from their other keys
 };
 
 struct EnvelopeHeader {
   uint64_t sender_nonce = 0;    ///< never zero on the wire
   uint64_t receiver_nonce = 0;  ///< zero: not known yet
   uint64_t sequence = 0;        ///< from 1, strictly increasing per sender nonce
+  uint16_t link = 0;            ///< which link of the pair
 
   bool operator==(const EnvelopeHeader&) const = default;
 };
@@ -56,8 +58,9 @@ struct Envelope {
   RecordReader reader() const { return {records, control_record_types}; }
 };
 
-/// Verifies a UD payload: magic, version, length, MAC, then the framing of its records. `bytes` is
-/// hostile. Cost: one MAC over the bytes, except for those that fail before; no allocation.
+/// Verifies a UD payload: magic, version, length, key, MAC, then the framing of its records.
+/// `bytes` is hostile. Cost: one MAC over the bytes, except for those that fail before; no
+/// allocation.
 std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> bytes,
                                                     const MacKey& key);
 
@@ -75,7 +78,7 @@ class EnvelopeWriter {
   /// The longest body that still fits.
   size_t body_room() const { return records_.body_room(); }
   bool is_empty() const { return records_.bytes() == 0; }
-  /// Writes length and MAC; returns the envelope's bytes, a multiple of 4.
+  /// Writes length, key and MAC; returns the envelope's bytes, a multiple of 4.
   size_t seal(const MacKey& key);
 
  private:

@@ -46,7 +46,7 @@ class EpochExchange {
   /// Judges an envelope whose MAC was right, and takes its sequence [C-25]. Errors: Reflected,
   /// Stale, Unproven, Replay; the envelope is then to be dropped.
   std::expected<Standing, ControlError> judge(const Envelope& envelope) {
-    const auto& [sender, receiver, sequence] = envelope.header;
+    const auto& [sender, receiver, sequence, link] = envelope.header;
     if (sender == current_.mine || sender == offered_) return refused(ControlError::Reflected);
     if (offered_ != 0 && receiver == offered_) {
       ReplayWindow fresh;

@@ -42,6 +42,8 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   if (is_leaving_) return drops_.add(DropReason::link_down);
   const auto envelope = open_envelope(bytes, options_.key);
   if (!envelope) return drops_.add(reason_of(envelope.error()));
+  if (envelope->header.link != options_.number)
+    return drops_.add(DropReason::control_link);  // [C-7]
   const auto standing = exchange_.judge(*envelope);
   if (!standing) return drops_.add(reason_of(standing.error()));
   counters_.add(Counter::controls_received);
@@ -201,9 +203,21 @@ std::string LinkControl::misfit(const Hello& theirs) const {
   return "";
 }
 
+/// Who tells paths apart by QP numbers has one of each path (SPEC 5.3).
+std::string LinkControl::paths_misfit() const {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    const uint16_t told_apart = peer_addresses_[i].paths;
+    if (told_apart == 1 || told_apart == peer_paths_) continue;
+    return "QP " + std::to_string(streams_[i].qp) + " of the peer has numbers for " +
+           std::to_string(told_apart) + " paths and its hello says " + std::to_string(peer_paths_);
+  }
+  return "";
+}
+
 void LinkControl::come_up(Instant now) {
-  const bool is_ready = has_hello_ && is_description_read_ && mismatch_.empty() && has_rtt_;
-  if (is_up_ || !is_ready) return;
+  if (is_up_ || !has_hello_ || !is_description_read_) return;
+  if (mismatch_.empty()) mismatch_ = paths_misfit();
+  if (!mismatch_.empty() || !has_rtt_) return;
   is_up_ = true;
   health_.restart(std::min(options_.paths, peer_paths_), now);  // [C-57]
   echo_path_ %= health_.paths();
@@ -277,11 +291,12 @@ std::optional<uint16_t> LinkControl::next_path(Instant now) const {
 EnvelopeHeader LinkControl::next_header(EnvelopeKind kind) {
   ++sequence_;  // never one twice, whatever the nonces [C-8]
   if (kind != EnvelopeKind::Answer && exchange_.is_in_force()) {
-    return {exchange_.current().mine, exchange_.current().peer, sequence_};
+    const auto nonces = exchange_.current();
+    return {nonces.mine, nonces.peer, sequence_, options_.number};
   }
   if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
   const auto nonces = exchange_.answer_to(kind == EnvelopeKind::Answer ? stranger_ : 0);
-  return {nonces.mine, nonces.peer, sequence_};
+  return {nonces.mine, nonces.peer, sequence_, options_.number};
 }
 
 bool LinkControl::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {

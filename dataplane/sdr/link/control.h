@@ -170,6 +170,7 @@ class LinkControl {
   void read_item(const QpItem& item);
   void read_item(const SiteItem& item);
   void read_item(const PeerItem& item);
+  std::string paths_misfit() const;
   void come_up(Instant now);
   std::string misfit(const Hello& hello) const;
   void write_description(const std::vector<StreamAddress>& addresses);

@@ -122,7 +122,9 @@ void LinkControl::read_item(const QpItem& item) {
     address.repair_base = item.repair_base;
     address.data_window_bytes = item.data_window_bytes;
     address.repair_window_bytes = item.repair_window_bytes;
-    for (size_t q = 0; q < item.qpns.size(); ++q) address.qpn[q] = item.qpns[q].host();
+    address.paths = item.paths;
+    address.qpns.resize(item.qpns.size());
+    std::ranges::transform(item.qpns, address.qpns.begin(), &be32::host);
     peer_has_qp_[i] = true;
     return;
   }
@@ -152,20 +154,20 @@ void LinkControl::read_item(const PeerItem& item) {
 
 bool LinkControl::try_write_stream(RecordWriter& writer, const StreamConfig& stream,
                                    const StreamAddress& address) const {
-  std::array<be32, limits::generations_max * limits::channels_max> qpns;
-  const size_t count = size_t{stream.generations} * stream.channels;
-  for (size_t q = 0; q < count; ++q) qpns[q] = be32(address.qpn[q]);
+  std::vector<be32> qpns(size_t{stream.generations} * stream.channels * address.paths);
+  std::ranges::transform(address.qpns, qpns.begin(), [](uint32_t qpn) { return be32(qpn); });
   QpItem item;
   item.qp = stream.qp;
   item.generations = stream.generations;
   item.channels = stream.channels;
+  item.paths = static_cast<uint8_t>(address.paths);
   item.data_key = address.data_key;
   item.repair_key = address.repair_key;
   item.data_base = address.data_base;
   item.repair_base = address.repair_base;
   item.data_window_bytes = address.data_window_bytes;
   item.repair_window_bytes = address.repair_window_bytes;
-  item.qpns = Row<be32>(qpns.data(), count);
+  item.qpns = Row<be32>(qpns.data(), qpns.size());
   return writer.try_add(item);
 }
 

@@ -57,7 +57,7 @@ StreamAddress Link::make_address(size_t qp, uint32_t& qpn) {
   address.data_window_bytes = uint64_t{config.data_slots_max} * config.payload_bytes;
   address.repair_window_bytes = uint64_t{config.repair_slots_max} * config.payload_bytes;
   const size_t count = size_t{config.generations} * config.channels;
-  for (size_t q = 0; q < count; ++q) address.qpn[q] = qpn++;
+  for (size_t q = 0; q < count; ++q) address.qpns.push_back(qpn++);
   return address;
 }
 

@@ -18,9 +18,9 @@ def record(kind, body, flags=0):
     return struct.pack(">BBH", kind, flags, len(body)) + body + bytes(-len(body) % 4)
 
 
-def envelope(records, receiver=RECEIVER, sequence=SEQUENCE):
+def envelope(records, receiver=RECEIVER, sequence=SEQUENCE, key=0, link=0):
     length = 32 + len(records) + 16
-    header = struct.pack(">HBBHHQQQ", 0xCA05, 1, 0, length, 0, SENDER, receiver, sequence)
+    header = struct.pack(">HBBHHQQQ", 0xCA05, 2, key, length, link, SENDER, receiver, sequence)
     return header + records + hmac.new(KEY, header + records, hashlib.sha256).digest()[:16]
 
 
@@ -36,15 +36,18 @@ def description(items, part=0, parts=1):
 HELLO_TRYING = hello(0, 0)
 HELLO_PROVEN = hello(1, 0b11)
 CLEAR_TO_SEND = record(4, struct.pack(">HHIIIQ", 3, 1, 0xFFFFFFFE, 6, 2, 0x0000000100000200)
-                       + struct.pack(">IIQ", 0xFFFFFFFE, 0x8001F00D, 0x00007F0012340000)
-                       + struct.pack(">IIQ", 0xFFFFFFFF, 0x8001F00E, 0x00007F0012380000))
+                       + struct.pack(">IIQIQ", 0xFFFFFFFE, 0x8001F00D, 0x00007F0012340000, 0, 0)
+                       + struct.pack(">IIQIQ", 0xFFFFFFFF, 0x8001F00E, 0x00007F0012380000,
+                                     0x8001F00F, 0x00007F0012400000))
 NOTE = record(10, struct.pack(">HHHH", 3, 1, 1, 0) + bytes.fromhex("0102030405"))
 ECHO = record(11, struct.pack(">HHQQ", 1, 2, 0x0123456789ABCDEF, 12500))
 
 PAIR_KEY = record(1, b"message_bytes\0" + b"1 MiB")
-QP = record(2, struct.pack(">HBBIIQQQQ", 3, 2, 2, 0x5EEDDA7A, 0x5EED4E9A, 0x1000000000,
+QP = record(2, struct.pack(">HBBB3xIIQQQQ", 3, 2, 2, 1, 0x5EEDDA7A, 0x5EED4E9A, 0x1000000000,
                            0x2000000000, 0x10000000, 0x4000000)
             + struct.pack(">IIII", 0x001000, 0x001001, 0x001002, 0x001003))
+QP_PATHS = record(2, struct.pack(">HBBB3xIIQQQQ", 3, 1, 1, 2, 1, 2, 3, 4, 5, 6)
+                  + struct.pack(">II", 0x001000, 0x001001))
 SITE = record(3, b"zurich")
 PEER = record(5, b"geneva")
 POLICY = record(4, struct.pack(">H", 3) + b"erasure\0" + b"k=32 m=4")
@@ -63,8 +66,8 @@ GOLDEN = [
     ("opened", "a message of unknown length, blocks of 32 chunks of 2 slots, 8 repair slots each",
      envelope(record(6, struct.pack(">HHIIIHHBBBB", 3, 1, 5, 0x30000, 0xFFFFFFFF, 2, 8, 32, 0, 0, 0)))),
     ("block_closed", "a full block, and one that its age closed with 5 slots in it",
-     envelope(record(7, struct.pack(">HHI", 3, 0, 5) + struct.pack(">IIHBB", 0, 64, 2, 32, 4)
-                     + struct.pack(">IIHBB", 1, 5, 1, 5, 2)))),
+     envelope(record(7, struct.pack(">HHI", 3, 0, 5) + struct.pack(">IIIHBBB3x", 0, 0, 64, 2, 32, 4, 0)
+                     + struct.pack(">IIIHBBB3x", 1, 64, 5, 1, 5, 2, 1)))),
     ("closed", "69 slots with 120 frames, and an immediate of the application",
      envelope(record(8, struct.pack(">HHIIIQI", 3, 1, 5, 69, 120, 70656, 0xFEEDBEEF)))),
     ("abandoned", "everything from slot 64 on, for it is older than its hold time",
@@ -90,7 +93,10 @@ GOLDEN = [
     ("item_peer", "a description of one item: what the other site is taken for", envelope(description(PEER))),
     ("item_policy", "a description of one item: a policy with its parameters",
      envelope(description(POLICY))),
+    ("item_qp_paths", "a description of one item: a QP whose numbers tell two paths apart",
+     envelope(description(QP_PATHS))),
     ("empty", "no record at all: a sign of life", envelope(b"")),
+    ("second_link", "of link 1, with key 5", envelope(ECHO, key=5, link=1)),
     ("typical", "a clear-to-send, a note and an echo reply, as they leave together",
      envelope(CLEAR_TO_SEND + NOTE + ECHO)),
     ("skippable", "a record of type 200 that may be skipped, then an echo",

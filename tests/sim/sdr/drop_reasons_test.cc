@@ -139,7 +139,8 @@ TEST(DropReasons, of_envelopes_are_provoked) {
   EXPECT_EQ(stakeout.drops_of(DropReason::control_version, changed(2)), 1u);
   EXPECT_EQ(stakeout.drops_of(DropReason::control_length, changed(5)), 1u);
   EXPECT_EQ(stakeout.drops_of(DropReason::control_mac, changed(30)), 1u);
-  EXPECT_EQ(stakeout.drops_of(DropReason::control_reserved, stakeout.intruder.resealed(changed(3))),
+  EXPECT_EQ(stakeout.drops_of(DropReason::control_key, changed(3)), 1u);
+  EXPECT_EQ(stakeout.drops_of(DropReason::control_link, stakeout.intruder.resealed(changed(7))),
             1u);
   PacketBytes nobody = control;
   std::fill_n(nobody.begin() + envelope + 8, 8, uint8_t{0});

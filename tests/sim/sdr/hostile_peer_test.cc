@@ -4,11 +4,14 @@
 
 #include <array>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/repeat_after.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/wire/description.h"
 #include "tests/sim/sdr/intruder.h"
 
 namespace cw::sim {
@@ -144,6 +147,64 @@ TEST(HostilePeer, a_hello_that_takes_room_back_keeps_nobody_busy) {
 }
 
 // Sums of them would leave the range of times.
+/// The description that a control packet brings, as a row of items; empty: it brings none.
+std::vector<uint8_t> description_in(const Intruder& intruder, const Packet& packet) {
+  const auto envelope = intruder.opened({packet.data, packet.bytes});
+  RecordReader records = envelope.reader();
+  while (const auto view = records.next()) {
+    if (view->type != std::to_underlying(Description::type)) continue;
+    const auto part = parse<Description>(*view);
+    EXPECT_TRUE(part && part->parts == 1);
+    return {part->bytes.begin(), part->bytes.end()};
+  }
+  return {};
+}
+
+/// The same with numbers for `paths` paths in its QPs.
+std::vector<uint8_t> with_paths(std::span<const uint8_t> description, uint8_t paths) {
+  std::vector<uint8_t> changed(1024);
+  RecordWriter writer(changed);
+  RecordReader items(description, DescriptionItems::types);
+  const auto copy = [&]<class Item>(Item item) {
+    std::vector<be32> qpns;
+    if constexpr (std::is_same_v<Item, QpItem>) {
+      for (const be32 qpn : item.qpns) qpns.insert(qpns.end(), paths, qpn);
+      item.paths = paths;
+      item.qpns = qpns;
+    }
+    EXPECT_TRUE(writer.try_add(item));
+  };
+  while (const auto view = items.next()) EXPECT_TRUE(DescriptionItems::visit(*view, copy));
+  changed.resize(writer.bytes());
+  return changed;
+}
+
+TEST(HostilePeer, numbers_for_other_paths_than_its_hello_says_keep_the_link_down) {
+  Recorded recorded;
+  const Intruder intruder(recorded, SiteOptions().key);
+  std::vector<uint8_t> description;
+  WireScript a_script, b_script;
+  a_script.control = [&](const Packet& packet) {
+    recorded.take_control(packet);
+    const auto told = description_in(intruder, packet);
+    if (told.empty()) return Fate::Pass;
+    description = told;
+    return Fate::Lose;
+  };
+  Pair pair(reliable_pair(), a_script, b_script);
+  ASSERT_TRUE(pair.run_until([&] { return !description.empty(); }, 3_s));
+  const auto row = with_paths(description, 3);
+  EnvelopeHeader header = intruder.header();
+  header.sequence += 100;
+  inject(pair, intruder.control(header, [&](EnvelopeWriter& writer) {
+    const auto bytes = static_cast<uint16_t>(row.size());
+    EXPECT_TRUE(writer.try_add(Description{.parts = 1, .part_bytes = bytes, .bytes = row}));
+  }));
+  pair.run_for(1_s);
+  EXPECT_FALSE(pair.b->is_up());
+  EXPECT_EQ(pair.b->link().why(), "QP 0 of the peer has numbers for 3 paths and its hello says 1");
+}
+
 TEST(HostilePeer, an_answer_to_what_was_never_asked_measures_nothing) {
   Liar liar;
   const Duration rtt = liar.pair.b->link().path_state(0, {}).rtt_smoothed;

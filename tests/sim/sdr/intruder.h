@@ -47,10 +47,12 @@ class Intruder {
     encode_slot_write(slot, bytes);
     return bytes;
   }
-  EnvelopeHeader header() const {
-    const auto envelope = open_envelope(envelope_of(recorded_.control), {&mac_, cw_mac_compute});
+  EnvelopeHeader header() const { return opened(recorded_.control).header; }
+  /// What a control packet says, which it must go on being there for.
+  Envelope opened(std::span<const uint8_t> packet) const {
+    const auto envelope = open_envelope(packet.subspan(headers_bytes), {&mac_, cw_mac_compute});
     CW_ASSERT(envelope);
-    return envelope->header;
+    return *envelope;
   }
   /// A control packet of any records under the right key.
   PacketBytes control(const EnvelopeHeader& header,
@@ -83,10 +85,6 @@ class Intruder {
   static constexpr size_t headers_bytes = 20;  // BTH and DETH
 
  private:
-  static std::span<const uint8_t> envelope_of(const PacketBytes& packet) {
-    return std::span<const uint8_t>(packet).subspan(headers_bytes);
-  }
-
   const Recorded& recorded_;
   cw_mac mac_;
   mutable uint64_t sequences_ = 1000;  // ahead of the sender, still behind no window

@@ -54,6 +54,7 @@ void SlotWire::start(uint32_t payload_bytes, Instant now) {
   payload_bytes_ = payload_bytes;
   slots_.clear();
   sdr::StreamAddress address;
+  address.qpns.assign(size_t{config_.generations} * config_.channels, 1);
   address.data_window_bytes = window_bytes;
   stream_->start(address, payload_bytes, now);
   retire_below(config_.first_seq, now);

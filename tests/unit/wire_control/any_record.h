@@ -115,10 +115,11 @@ inline void mend(SwapPrepare& prepare) {
 inline void mend(PairKeyItem& item) { mend(item.pair); }
 inline void mend(PolicyItem& item) { mend(item.policy); }
 inline void mend(QpItem& item) {
-  static constexpr be32 qpns[64] = {be32(0xffffff), be32(1)};
+  static constexpr be32 qpns[128] = {be32(0xffffff), be32(1)};
   item.generations = static_cast<uint8_t>(1 + item.generations % 4);
   item.channels = static_cast<uint8_t>(1 + item.channels % 16);
-  item.qpns = Row<be32>(qpns, size_t{item.generations} * item.channels);
+  item.paths = static_cast<uint8_t>(1 + item.paths % 2);
+  item.qpns = Row<be32>(qpns, size_t{item.generations} * item.channels * item.paths);
 }
 
 /// A random valid record; views in it point into `scrambler`.

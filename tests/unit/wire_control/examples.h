@@ -7,8 +7,9 @@
 namespace cw::test {
 
 inline constexpr Placement example_placements[] = {
-    {be32(0xfffffffe), be32(0x8001f00d), be64(0x00007f0012340000)},
-    {be32(0xffffffff), be32(0x8001f00e), be64(0x00007f0012380000)}};
+    {be32(0xfffffffe), be32(0x8001f00d), be64(0x00007f0012340000), be32(0), be64(0)},
+    {be32(0xffffffff), be32(0x8001f00e), be64(0x00007f0012380000), be32(0x8001f00f),
+     be64(0x00007f0012400000)}};
 inline constexpr ClosedBlock example_blocks[] = {
     {be32(0), be32(0), be32(64), be16(2), 32, 4, 0, {}},
     {be32(1), be32(64), be32(5), be16(1), 5, 2, 1, {}}};
@@ -114,6 +115,7 @@ inline QpItem example(QpItem) {
   return {.qp = 3,
           .generations = 2,
           .channels = 2,
+          .paths = 1,
           .data_key = 0x5eedda7a,
           .repair_key = 0x5eed4e9a,
           .data_base = 0x1000000000,

@@ -91,6 +91,43 @@ TEST(GoldenControl, a_hello_of_an_epoch_in_force_says_so) {
   EXPECT_EQ(written(golden_header, hello), golden("hello_proven"));
 }
 
+TEST(GoldenControl, a_link_and_a_key_have_numbers) {
+  MacKey key = golden_key();
+  key.number = 5;
+  EnvelopeHeader header = golden_header;
+  header.link = 1;
+  const auto bytes = golden("second_link");
+  std::vector<uint8_t> ours(bytes.size());
+  EnvelopeWriter writer(ours, header);
+  ASSERT_TRUE(writer.try_add(example(Echo{})));
+  EXPECT_EQ(writer.seal(key), ours.size());
+  EXPECT_EQ(ours, bytes);
+  const auto envelope = open_envelope(bytes, key);
+  ASSERT_TRUE(envelope);
+  EXPECT_EQ(envelope->header, header);
+}
+
+TEST(GoldenControl, numbers_of_qps_may_tell_paths_apart) {
+  const auto bytes = golden("item_qp_paths");
+  const auto envelope = open_envelope(bytes, golden_key());
+  ASSERT_TRUE(envelope);
+  const auto part = parse<Description>(*envelope->reader().next());
+  ASSERT_TRUE(part);
+  const be32 qpns[] = {be32(0x1000), be32(0x1001)};
+  const QpItem item = {.qp = 3,
+                       .generations = 1,
+                       .channels = 1,
+                       .paths = 2,
+                       .data_key = 1,
+                       .repair_key = 2,
+                       .data_base = 3,
+                       .repair_base = 4,
+                       .data_window_bytes = 5,
+                       .repair_window_bytes = 6,
+                       .qpns = qpns};
+  expect_only_record(RecordReader(part->bytes, DescriptionItems::types), item);
+}
+
 TEST(GoldenControl, an_envelope_without_records_is_a_sign_of_life) {
   const auto bytes = golden("empty");
   EXPECT_EQ(bytes.size(), envelope_bytes_min);

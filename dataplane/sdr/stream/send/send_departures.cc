@@ -129,8 +129,8 @@ void SendStream::describe(const SendTicket& ticket, Psn psn, Send& send) const {
   const auto& immediate = message.hint.immediate;
   const uint32_t user = immediate ? config_.split.fragment(*immediate, ticket.slot) : 0;
   send.form = Form::Write;
-  send.head.target_qp =
-      address_.qpn_of(config_, config_.generation_of(message.seq), config_.channel_of(ticket.slot));
+  send.head.target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
+                                        config_.channel_of(ticket.slot), send.path);
   send.head.psn = psn;
   send.head.address = address_of(message, ticket);
   send.head.key = ticket.is_repair() ? address_.repair_key : address_.data_key;
