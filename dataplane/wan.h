@@ -3,6 +3,7 @@
 //
 //   Send      one packet that leaves: what its headers say, where its payload lies, which way
 //   Arrival   one that has come, read
+//   window    memory of ours that a peer may write to, where a port places payload itself
 //
 // Ownership. A Send holds its payload from its making on, wherever it waits, until the port has
 // read that: as one more owner of the packet in which the payload lies, or, where it lies in memory
@@ -43,8 +44,9 @@ struct Send {
 };
 
 struct Arrival {
+  /// Of a port that places payload: QP, immediate and length, and nothing else.
   SlotWrite head;
-  const uint8_t* payload = nullptr;
+  const uint8_t* payload = nullptr;  ///< null: it lies where its packet said
   Instant at;
   uint32_t bytes = 0;  ///< headers, payload and pad
   uint32_t source_qp = 0;
@@ -52,6 +54,12 @@ struct Arrival {
   Form form = Form::Other;
   WireError error{};  ///< why it is none of the forms
   uint8_t ecn = 0, dscp = 0;
+};
+
+/// Memory as a peer's packets name it.
+struct Window {
+  uint64_t address = 0;  ///< of the first byte; what the port likes to have it called
+  uint32_t key = 0;      ///< 0: there is none
 };
 
 /// Bytes of headers in front of the payload.
@@ -80,6 +88,12 @@ class WanPort : public PortBase {
   /// Fills `out` with cookies of memory that is read no more; returns how many. Each comes once. A
   /// row of a burst takes all that one send() has made.
   virtual size_t take_done(std::span<uint64_t> out) = 0;
+
+  /// Lets peers write to `memory` until close_window(). Of ports only whose facts say
+  /// places_payload.
+  virtual Window open_window(std::span<uint8_t> /*memory*/) { return {}; }
+  /// Nothing is written by this key any more when the call returns.
+  virtual void close_window(uint32_t /*key*/) {}
 };
 
 }  // namespace cw

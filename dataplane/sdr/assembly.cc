@@ -24,6 +24,8 @@ Result<Link*> Assembly::add_link(LinkOptions options, const cw_mac& key, Instant
   options.control.random = random_;
   options.control.icrc_mode = static_cast<uint8_t>(port_.facts().icrc);
   options.control.sees_psns = port_.facts().sees_psns;
+  options.control.numbers_by_qp = port_.facts().numbers_by_qp;
+  options.control.places_payload = port_.facts().places_payload;
   return endpoint_.add_link(options, now);
 }
 

@@ -21,7 +21,7 @@ DropReason reason_of(WireError error) {
 
 }  // namespace
 
-Endpoint::Endpoint(PortBase& port, Counters& counters, Drops& drops, const CodingOptions& coding)
+Endpoint::Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding)
     : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {}
 
 Result<Link*> Endpoint::add_link(const LinkOptions& options, Instant now) {

@@ -20,7 +20,7 @@ namespace cw::sdr {
 class Endpoint final : public WanStation {
  public:
   /// `port` and the counters outlive the endpoint.
-  Endpoint(PortBase& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
+  Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
   /// Waits for what its threads are coding.
   ~Endpoint() override { desk_.stop(); }
 
@@ -44,7 +44,7 @@ class Endpoint final : public WanStation {
   void on_arrival(const Arrival& arrival, Instant now);
   void on_datagram(Link& link, const Arrival& arrival, Instant now);
 
-  PortBase& port_;
+  WanPort& port_;
   Counters& counters_;
   Drops& drops_;
   CodeDesk desk_;

@@ -106,6 +106,7 @@ struct StreamAddress {
   uint32_t data_key = 0, repair_key = 0;
   uint64_t data_base = 0, repair_base = 0;
   uint64_t data_window_bytes = 0, repair_window_bytes = 0;  ///< from one message to the next
+  bool has_placements = false;  ///< keys and addresses come with each message's credit instead
 
   /// What a packet of a message names, modulo 2^64: ids come round, addresses do not [C-56].
   uint64_t data_at(MessageSeq seq, uint64_t offset) const {

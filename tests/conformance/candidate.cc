@@ -31,6 +31,15 @@ const Traits table[] = {
     {.policy = "layered_interleave", .codes = true},
 };
 
+struct Ends {
+  const char* name;
+  bool source_has_rnic, sink_has_rnic;
+};
+constexpr Ends pairs_of_ends[] = {{"", false, false},
+                                  {"_from_rnic", true, false},
+                                  {"_to_rnic", false, true},
+                                  {"_between_rnics", true, true}};
+
 [[noreturn]] void give_up(const std::string& sentence) {
   std::fprintf(stderr, "%s\n", sentence.c_str());
   std::abort();
@@ -74,8 +83,11 @@ std::vector<double> Candidate::params() const {
 std::vector<Candidate> candidates() {
   if (const char* path = std::getenv("CAUSEWAY_PLUGIN")) return {stranger(path)};
   std::vector<Candidate> all;
-  for (const Traits& traits : table) {
-    all.push_back({std::string(traits.policy) + traits.variant, load(traits.policy), traits});
+  for (const auto& [ends, source_has_rnic, sink_has_rnic] : pairs_of_ends) {
+    for (const Traits& traits : table) {
+      all.push_back({std::string(traits.policy) + traits.variant + ends, load(traits.policy),
+                     traits, source_has_rnic, sink_has_rnic});
+    }
   }
   return all;
 }

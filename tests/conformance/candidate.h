@@ -26,12 +26,14 @@ struct Candidate {
   std::string name;  ///< of the test
   const cw_policy_ops* ops;
   Traits traits;
+  bool source_has_rnic = false, sink_has_rnic = false;
 
   /// One value per declared parameter, in order.
   std::vector<double> params() const;
 };
 
-/// Every policy, as a file; or, when CAUSEWAY_PLUGIN names a file, the policy in it alone.
+/// Every policy, as a file, between every pair of ends; or, when CAUSEWAY_PLUGIN names a file, the
+/// policy in it alone, between ends that move bytes.
 std::vector<Candidate> candidates();
 
 }  // namespace cw::conformance

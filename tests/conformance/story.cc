@@ -14,6 +14,7 @@ sim::SiteOptions site_options(const Candidate& candidate, const StoryOptions& op
   sim::SiteOptions site;
   site.seed = options.seed * 2 + end;
   site.policy = candidate.ops;
+  site.has_rnic = end == 0 ? candidate.source_has_rnic : candidate.sink_has_rnic;
   site.policy_params = candidate.params();
   site.rate = options.rate;
   site.paths = options.paths;

@@ -246,7 +246,8 @@ TEST(NoWrongByte, pattern_is_the_same_in_pieces) {
 TEST(BoundedMemory, allows_what_the_warm_up_needed_and_no_more) {
   uint64_t gauge = 10;
   BoundedMemory memory;
-  memory.add_gauge("gauge", [&] { return gauge; }, 2);
+  memory.add_gauge(
+      "gauge", [&] { return gauge; }, 2);
   memory.on_turn({});
   EXPECT_TRUE(memory.final_verdict());  // never warm
   memory.warm_up_ends();

@@ -16,11 +16,8 @@ PathWatch::PathWatch(uint16_t paths, const PathOptions& options)
       peer_losses_(paths, LossEstimator(options.loss_window)),
       lost_(lost_capacity) {}
 
-void PathWatch::add_channels(uint16_t channels) {
-  trackers_.resize(std::max(trackers_.size(), channels * paths_.size()));
-}
-
-void PathWatch::begin_epoch() {
+void PathWatch::begin_epoch(size_t rows) {
+  trackers_.resize(rows * paths_.size());
   for (size_t i = 0; i < trackers_.size(); ++i) {
     trackers_[i].psns = PsnTracker(static_cast<uint32_t>(i));
     trackers_[i].gaps.clear();

@@ -18,23 +18,22 @@
 
 namespace cw::sdr {
 
-/// Thread: the endpoint's worker. Nothing allocates after the channels were added.
+/// Thread: the endpoint's worker. Only begin_epoch() allocates.
 class PathWatch {
  public:
   PathWatch(uint16_t paths, const PathOptions& options);
 
   uint16_t paths() const { return static_cast<uint16_t>(paths_.size()); }
-  /// Streams have up to so many channels, each with numbers of its own on each path.
-  void add_channels(uint16_t channels);
-  /// A new epoch: all numbers begin anew.
-  void begin_epoch();
+  /// A new epoch: all numbers begin anew. `rows` of them, each with its own on each path; of
+  /// channels mostly.
+  void begin_epoch(size_t rows);
   /// This thread stood still: nothing that did not come meanwhile is overdue for that.
   void rebase(Duration shift) { slept_ += shift; }
 
   /// A packet of ours that came in. Where what it carries tells of a gap before it, the ledger to
   /// be told; else null. Hot.
-  GapLedger* on_packet(uint16_t channel, uint16_t path, Psn psn, Instant now) {
-    Tracked& tracked = trackers_[size_t{channel} * paths_.size() + path];
+  GapLedger* on_packet(size_t row, uint16_t path, Psn psn, Instant now) {
+    Tracked& tracked = trackers_[row * paths_.size() + path];
     if (tracked.psns.try_next(psn)) {
       paths_[path].on_next(now);
       return &tracked.gaps;
@@ -84,7 +83,7 @@ class PathWatch {
   GapLedger* on_odd_packet(Tracked& tracked, uint16_t path, Psn psn, Instant now);
 
   std::vector<PathEstimates> paths_;
-  std::vector<Tracked> trackers_;         // by channel * paths + path
+  std::vector<Tracked> trackers_;         // by row * paths + path
   std::vector<PathReport> peer_reports_;  // what the peer saw of our packets, by path
   std::vector<LossEstimator> peer_losses_;
   Ring<LostRange> lost_;

@@ -156,6 +156,7 @@ void LinkControl::on_hello(const Hello& hello, Instant now) {
   peer_control_qpn_ = hello.control_qpn;
   peer_payload_bytes_ = hello.payload_bytes;
   peer_paths_ = hello.paths;
+  peer_capabilities_ = hello.capabilities;
   // Parts keep their size within an epoch [C-20], and an envelope its room for one [C-9].
   if (!has_hello_) {
     peer_control_bytes_ = hello.control_bytes;
@@ -222,6 +223,9 @@ void LinkControl::come_up(Instant now) {
   health_.restart(std::min(options_.paths, peer_paths_), now);  // [C-57]
   echo_path_ %= health_.paths();
   hello_due_ = now;
+  for (StreamAddress& address : peer_addresses_) {
+    address.has_placements = peer_has(Hello::places_payload);
+  }
   events_.on_up(peer_addresses_, std::min(options_.payload_bytes, peer_payload_bytes_), now);
 }
 
@@ -311,7 +315,9 @@ bool LinkControl::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) 
 
 Hello LinkControl::hello(HelloState state) const {
   Hello hello;
-  hello.capabilities = options_.sees_psns ? Hello::sees_psns : 0;
+  if (options_.places_payload) hello.capabilities |= Hello::places_payload;
+  if (options_.sees_psns) hello.capabilities |= Hello::sees_psns;
+  if (options_.numbers_by_qp) hello.capabilities |= Hello::numbers_by_qp;
   hello.control_qpn = control_qpn_default;
   hello.payload_bytes = static_cast<uint16_t>(options_.payload_bytes);
   hello.control_bytes = control_bytes();

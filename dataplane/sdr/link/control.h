@@ -131,6 +131,8 @@ class LinkControl {
   /// Of the paths that both ends have, once the link is up.
   const PathHealth& health() const { return health_; }
   uint32_t control_qpn() const { return peer_control_qpn_; }
+  /// Of its latest hello.
+  bool peer_has(uint32_t capability) const { return (peer_capabilities_ & capability) != 0; }
   const MacKey& key() const { return options_.key; }
   /// What is missing until the link is up, for a person; empty when it is.
   std::string why() const;
@@ -219,7 +221,7 @@ class LinkControl {
 
   // The peer's.
   uint32_t peer_control_qpn_ = control_qpn_default;
-  uint32_t peer_payload_bytes_ = 0;
+  uint32_t peer_payload_bytes_ = 0, peer_capabilities_ = 0;
   uint16_t peer_control_bytes_ = control_bytes_first;
   uint16_t peer_paths_ = 1;
   std::vector<uint8_t> peer_description_;

@@ -14,7 +14,7 @@ constexpr uint8_t ecn_congestion = 3;
 
 }  // namespace
 
-Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, PortBase& port,
+Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, WanPort& port,
                                          PacketStock& stock, CodeDesk& desk, Counters& counters,
                                          Drops& drops, Instant now) {
   if (options.control.paths == 0 || options.control.paths > limits::paths_max) {
@@ -28,9 +28,10 @@ Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, PortBase& p
   return link;
 }
 
-Link::Link(const LinkOptions& options, PortBase& port, PacketStock& stock, CodeDesk& desk,
+Link::Link(const LinkOptions& options, WanPort& port, PacketStock& stock, CodeDesk& desk,
            Counters& counters, Drops& drops, Instant now)
     : port_(port),
+      sees_psns_(options.control.sees_psns),
       stock_(stock),
       desk_(desk),
       peer_(options.peer),
@@ -96,16 +97,19 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
     if (!host) return std::unexpected(host.error());
     made.recv =
         std::make_unique<RecvStream>(made.config, std::move(*host), desk_, counters_, drops_);
+    if (port_.facts().places_payload) made.recv->set_placer(port_);
   }
   const auto index = static_cast<uint16_t>(qps_.size());
   for (uint8_t generation = 0; generation < made.config.generations; ++generation) {
     for (uint16_t channel = 0; channel < made.config.channels; ++channel) {
-      targets_.push_back({made.recv.get(), index, channel, generation});
+      for (uint16_t path = 0; path < paths_told_apart(); ++path) {
+        targets_.push_back({made.recv.get(), index, channel, path, generation});
+      }
     }
   }
   if (made.send) made.send->set_wake(wake_);
   if (made.recv) made.recv->set_wake(wake_);
-  watch_.add_channels(made.config.channels);
+  channels_max_ = std::max(channels_max_, made.config.channels);
   if (made.send) line_.add(*made.send, qp.weight);
   stream_configs_.push_back(made.config);
   control_.add_pair_keys(pair_keys(made.config));
@@ -155,16 +159,16 @@ RecvStream* Link::recv_stream(uint16_t qp) {
 
 void Link::on_data(const Arrival& arrival, Instant now) {
   const SlotWrite& slot = arrival.head;
-  const uint16_t path = arrival.path;
   if (!control_.is_up()) return drops_.add(DropReason::link_down);
-  if (path >= watch_.paths()) return drops_.add(DropReason::path_unknown);
+  if (arrival.path >= watch_.paths()) return drops_.add(DropReason::path_unknown);
   const uint32_t index = slot.target_qp - qpn_base_;
   if (index >= targets_.size()) return drops_.add(DropReason::qpn_unknown);
   const Target& target = targets_[index];
+  const uint16_t path = sees_psns_ ? arrival.path : target.path;
   RecvStream* const stream = target.recv;
   if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
   const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
-  if (stream->has_key(slot.key)) watch(slot, parts, target, path, now);
+  if (sees_psns_ && stream->has_key(slot.key)) watch(slot, parts, target, path, now);
   has_arrivals_ = true;
   wake_();
   stream->on_slot({.slot = slot,
@@ -178,7 +182,8 @@ void Link::on_data(const Arrival& arrival, Instant now) {
 
 inline void Link::watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts,
                         const Target& target, uint16_t path, Instant now) {
-  GapLedger* const gaps = watch_.on_packet(target.channel, path, slot.psn, now);
+  const size_t row = numbers_by_qp_ ? slot.target_qp - qpn_base_ : target.channel;
+  GapLedger* const gaps = watch_.on_packet(row, path, slot.psn, now);
   const StreamConfig& config = target.recv->config();
   if (gaps == nullptr || parts.id >= config.messages) return;
   gaps->on_fresh(slot.psn, {.qp_index = target.qp_index,
@@ -197,7 +202,7 @@ void Link::flush_arrivals(Instant now) {
   if (!control_.is_up()) return;  // the same burst has ended the epoch: nobody would hear of it
   has_arrivals_since_report_ = true;
   control_.on_data(now);
-  if (reports_due_ == Instant::never()) reports_due_ = now;
+  if (sees_psns_ && reports_due_ == Instant::never()) reports_due_ = now;
 }
 
 bool Link::tell_lost(Instant now) {

@@ -38,7 +38,7 @@ class Link final : private LinkEvents {
  public:
   /// Errors: a stream config that contradicts itself, a policy that refuses to start.
   /// `desk` is stopped before the link ends; `stock` is of `port` and outlives the link.
-  static Result<std::unique_ptr<Link>> make(const LinkOptions& options, PortBase& port,
+  static Result<std::unique_ptr<Link>> make(const LinkOptions& options, WanPort& port,
                                             PacketStock& stock, CodeDesk& desk, Counters& counters,
                                             Drops& drops, Instant now);
   ~Link();
@@ -121,12 +121,15 @@ class Link final : private LinkEvents {
     RecvStream* recv = nullptr;  // null: not for this direction
     uint16_t qp_index = 0;
     uint16_t channel = 0;
+    uint16_t path = 0;  // where the port sees none
     uint8_t generation = 0;
   };
+  /// How many QP numbers stand for the paths of each channel.
+  uint16_t paths_told_apart() const { return sees_psns_ ? 1 : watch_.paths(); }
   static constexpr size_t envelopes_per_turn = 8;
   static constexpr uint32_t weight_max = 1000;
 
-  Link(const LinkOptions& options, PortBase& port, PacketStock& stock, CodeDesk& desk,
+  Link(const LinkOptions& options, WanPort& port, PacketStock& stock, CodeDesk& desk,
        Counters& counters, Drops& drops, Instant now);
   Result<void> check_qp(const QpOptions& qp) const;
   Result<std::unique_ptr<PolicyHost>> make_host(const PolicyChoice& policy,
@@ -167,7 +170,9 @@ class Link final : private LinkEvents {
   bool offer_notes(EnvelopeWriter& writer, Qp& qp);
   bool offer_path_reports(EnvelopeWriter& writer, Instant now);
 
-  PortBase& port_;
+  WanPort& port_;
+  bool sees_psns_;
+  bool numbers_by_qp_ = false;  // the peer's
   PacketStock& stock_;
   CodeDesk& desk_;
   uint16_t peer_;
@@ -183,6 +188,7 @@ class Link final : private LinkEvents {
   LinkControl control_;
 
   uint32_t payload_bytes_;
+  uint8_t channels_max_ = 1;  // of its streams
   uint32_t qpn_base_ = 0;
   std::vector<Target> targets_;  // by QP number - qpn_base_
   Instant link_told_;

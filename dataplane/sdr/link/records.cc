@@ -38,7 +38,6 @@ void Link::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
     addresses[i] = make_address(i, qpn);
     if (qps_[i].recv) qps_[i].recv->set_address(addresses[i]);
   }
-  watch_.begin_epoch();
   line_.begin_epoch();
   reports_due_ = Instant::never();
   reported_paths_ = 0;
@@ -56,13 +55,16 @@ StreamAddress Link::make_address(size_t qp, uint32_t& qpn) {
   address.repair_base = uint64_t{qp} << 48 | uint64_t{1} << 47;
   address.data_window_bytes = uint64_t{config.data_slots_max} * config.payload_bytes;
   address.repair_window_bytes = uint64_t{config.repair_slots_max} * config.payload_bytes;
-  const size_t count = size_t{config.generations} * config.channels;
+  address.paths = paths_told_apart();
+  const size_t count = size_t{config.generations} * config.channels * address.paths;
   for (size_t q = 0; q < count; ++q) address.qpns.push_back(qpn++);
   return address;
 }
 
 void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes, Instant now) {
   payload_bytes_ = payload_bytes;
+  numbers_by_qp_ = control_.peer_has(Hello::numbers_by_qp);
+  watch_.begin_epoch(numbers_by_qp_ ? targets_.size() : channels_max_);
   line_.transmitter().set_up(control_.health().up());
   line_.come_up(payload_bytes);
   tell_link(now);

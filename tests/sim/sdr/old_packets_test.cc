@@ -32,11 +32,13 @@ PairOptions small_pair(uint64_t seed) {
 }
 
 /// Messages flow, and now and then `burst` packets of any age come back.
-void expect_unharmed(uint64_t seed, size_t burst, Duration pause) {
+void expect_unharmed(uint64_t seed, size_t burst, Duration pause, bool to_rnic = false) {
   SCOPED_TRACE("seed " + std::to_string(seed) + " burst " + std::to_string(burst));
   Archive archive(seed);
   const WireScript calm;
-  Pair pair(small_pair(seed), archive.script, calm);
+  PairOptions options = small_pair(seed);
+  options.b.has_rnic = to_rnic;
+  Pair pair(options, archive.script, calm);
   ASSERT_TRUE(pair.delivers(20, 3_s));
   const Instant end = pair.network().now() + 3_s;
   while (pair.network().now() < end) {
@@ -47,12 +49,22 @@ void expect_unharmed(uint64_t seed, size_t burst, Duration pause) {
   EXPECT_EQ(pair.courier().complaint(), "");
   EXPECT_EQ(pair.courier().lost_sends(), 0u);
   EXPECT_GT(pair.courier().delivered_count(), 2000u) << "rounds of 32 messages";
-  EXPECT_GT(pair.dropped_at_b(DropReason::generation_late), 1000u);
+  const uint64_t refused =
+      to_rnic ? pair.b->rnic().refused_count() : pair.dropped_at_b(DropReason::generation_late);
+  EXPECT_GT(refused, 1000u);
 }
 
 // [C-56]
 TEST(OldPackets, single_ones_of_any_age_are_never_written) {
   for (uint64_t seed = 1; seed <= 5; ++seed) expect_unharmed(seed, 1, 1_ms);
+}
+
+// Hardware knows nothing of lives: the window that they name is closed.
+TEST(OldPackets, are_never_written_where_hardware_places_payload) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    expect_unharmed(seed, 1, 1_ms, /*to_rnic=*/true);
+    expect_unharmed(seed, 200, 100_ms, /*to_rnic=*/true);
+  }
 }
 
 // A ring of old descriptors read again: nothing new comes in between.

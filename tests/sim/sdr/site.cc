@@ -46,7 +46,12 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     link_options.qps.push_back(qp);
   }
 
-  sdr_.emplace(port_, sdr::RandomSource::of(prng_), options.coding);
+  const auto random = sdr::RandomSource::of(prng_);
+  if (options.has_rnic) {
+    sdr_.emplace(static_cast<WanPort&>(rnic_.emplace(port_, options.seed)), random, options.coding);
+  } else {
+    sdr_.emplace(static_cast<Port&>(port_), random, options.coding);
+  }
   const auto added = sdr_->add_link(link_options, key, now);
   if (!added) {
     std::fprintf(stderr, "%s\n", added.error().sentence.c_str());

@@ -12,6 +12,7 @@
 #include "policies/policies.h"
 #include "tests/sim/checkers/exactly_once.h"
 #include "tests/sim/checkers/no_wrong_byte.h"
+#include "tests/sim/rnic.h"
 #include "tests/sim/stage.h"
 #include "tests/sim/tally_port.h"
 
@@ -38,6 +39,7 @@ struct SiteOptions {
   /// Turns follow a real clock: a gap between two of them is a pause of the machine, not the
   /// stage's doing.
   bool in_real_time = false;
+  bool has_rnic = false;  ///< instead of a port that moves bytes
 };
 
 /// The machine behind a port: turns when the stage says so.
@@ -75,10 +77,12 @@ class Site final : public Actor {
   Counters& counters() { return sdr_->counters(); }
   Drops& drops() { return sdr_->drops(); }
   const TallyPort& port() const { return port_; }
+  const Rnic& rnic() const { return *rnic_; }
 
  private:
   bool in_real_time_;
   TallyPort port_;
+  std::optional<Rnic> rnic_;
   Prng prng_;
   std::vector<double> params_;
   std::optional<sdr::Assembly> sdr_;

@@ -7,6 +7,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/message.h"
+#include "dataplane/wan.h"
 
 namespace cw::sdr {
 
@@ -44,6 +45,7 @@ struct RecvMessage {
   uint32_t blocks = 0, blocks_end = 0;  // known from the front, and the data slots they cover
   uint32_t blocks_reach = 0;            // the same of all that are known
   uint64_t bytes = 0;
+  Window data, repairs;  // where the port places payload: what is open to it
 
   /// An empty place: only what waits in rows goes on to wait there.
   RecvMessage emptied() const { return {.is_queued = is_queued, .is_in_news = is_in_news}; }

@@ -43,12 +43,16 @@ inline std::optional<DropReason> RecvStream::misfit(const SlotArrival& arrival,
   if (parts.id >= config_.messages || parts.slot >= config_.data_slots_max) {
     return DropReason::slot_range;
   }
-  if (arrival.slot.key != address_.data_key) return DropReason::key_stale;
   const Message& message = messages_[parts.id];
   const uint64_t offset = uint64_t{parts.slot} * config_.payload_bytes;
-  const uint64_t expected = address_.data_at(message.seq, offset);
-  // A late packet is judged by its life first: it may well not fit today's buffer.
-  if (const auto reason = misplaced(arrival, expected, address_.data_window_bytes)) return reason;
+  if (placer_ == nullptr) {
+    if (arrival.slot.key != address_.data_key) return DropReason::key_stale;
+    const uint64_t expected = address_.data_at(message.seq, offset);
+    // A late packet is judged by its life first: it may well not fit today's buffer.
+    if (const auto reason = misplaced(arrival, expected, address_.data_window_bytes)) return reason;
+  } else if (arrival.slot.payload_bytes > config_.payload_bytes) {
+    return DropReason::window_misaligned;
+  }
   if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
   if (offset + arrival.slot.payload_bytes > message.memory_bytes) return DropReason::slot_range;
   return std::nullopt;
@@ -60,11 +64,16 @@ std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
   if (parts.id >= config_.messages || slot >= config_.repair_slots_max) {
     return DropReason::slot_range;
   }
-  if (arrival.slot.key != address_.repair_key) return DropReason::key_stale;
   const Message& message = messages_[parts.id];
-  const uint64_t expected = address_.repair_at(message.seq, uint64_t{slot} * config_.payload_bytes);
-  if (const auto reason = misplaced(arrival, expected, address_.repair_window_bytes)) {
-    return reason;
+  if (placer_ == nullptr) {
+    if (arrival.slot.key != address_.repair_key) return DropReason::key_stale;
+    const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
+    const uint64_t expected = address_.repair_at(message.seq, offset);
+    if (const auto reason = misplaced(arrival, expected, address_.repair_window_bytes)) {
+      return reason;
+    }
+  } else if (arrival.slot.payload_bytes > config_.payload_bytes) {
+    return DropReason::window_misaligned;
   }
   if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
   return std::nullopt;
@@ -99,7 +108,7 @@ void RecvStream::on_repair(const SlotArrival& arrival) {
   const uint32_t slot = parts.slot - config_.data_slots_max;
   const uint32_t bytes = arrival.slot.payload_bytes;
   uint8_t* const to = repairs_.at(parts.id, slot);
-  std::memcpy(to, arrival.payload, bytes);
+  std::memcpy(to, arrival.payload ? arrival.payload : placed_repair(parts.id, slot), bytes);
   std::memset(to + bytes, 0, config_.shard_bytes() - bytes);
   cw_bits_event event;
   (void)cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event);
@@ -131,7 +140,7 @@ inline void RecvStream::prefetch(const Message& message, uint64_t offset) const 
 inline void RecvStream::copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                                   uint32_t slot) const {
   const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
-  if (bytes > 0) std::memcpy(message.memory + offset, payload, bytes);
+  if (bytes > 0 && payload != nullptr) std::memcpy(message.memory + offset, payload, bytes);
   prefetch(message, offset + 2 * config_.payload_bytes);
   if (config_.rows == 0) return;
   // A code counts a short slot as filled up with zeros.

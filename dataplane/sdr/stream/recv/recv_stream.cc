@@ -1,6 +1,7 @@
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -14,6 +15,8 @@ namespace {
 constexpr size_t notes_capacity = 64;
 constexpr uint32_t only_partition = 0;
 constexpr size_t codes_capacity = 128;
+/// In one clear-to-send, of messages that have not begun, and what that takes without them.
+constexpr size_t placements_said_max = 16, clear_bytes = 24;
 
 cw_bits_limits arena_limits(const StreamConfig& config) {
   return {.ids = config.messages,
@@ -76,6 +79,7 @@ RecvHandle RecvStream::post(Message& message) {
   if (is_read_along()) forget_slots(message);
   message.seq = next_seq_;
   message.is_posted = true;
+  if (placer_ != nullptr) open_windows(message);
   arm(message);
   ++next_seq_;
   ++posted_count_;
@@ -136,6 +140,7 @@ bool RecvStream::complete(RecvHandle handle, Instant now) {
     --open_count_;
   }
   if (!message->is_lost) run_control(*message, CW_BITS_CLOSE, 0);
+  if (placer_ != nullptr) close_windows(*message);
   give_back_memory(*message);
   const MessageSeq seq = message->seq;
   *message = message->emptied();
@@ -223,6 +228,7 @@ void RecvStream::reset(Instant now) {
       --open_count_;
     }
     run_control(message, CW_BITS_CLOSE, 0);
+    if (placer_ != nullptr) close_windows(message);
     message.is_lost = true;
     message.is_opened = message.is_touched = false;
     end_with(message, MessageStatus::PeerLost);
@@ -423,12 +429,20 @@ bool RecvStream::offer(EnvelopeWriter& writer, Instant now) {
   clear.message_limit = next_seq_;
   clear.heard_seq = heard_seq_;
   clear.slot_limit = slot_limit_;
-  if (!writer.try_add(clear)) return false;
-  counters_.add(Counter::clears_sent);
   if (clear != clear_said_) {
     clear_said_ = clear;
     clear_repeats_ = 0;
   }
+  std::array<Placement, placements_said_max> placements;
+  if (placer_ != nullptr) {
+    const size_t room =
+        (writer.body_room() - std::min(writer.body_room(), clear_bytes)) / sizeof(Placement);
+    const size_t count =
+        take_placements(std::span(placements).first(std::min(room, placements.size())));
+    clear.placements = Row<Placement>(placements.data(), count);
+  }
+  if (!writer.try_add(clear)) return false;
+  counters_.add(Counter::clears_sent);
   clear_due_ = open_count_ > 0 ? now + repeat_after(rtt_, clear_repeats_) : Instant::never();
   if (clear_repeats_ < UINT8_MAX) ++clear_repeats_;
   return true;

@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 
+#include "dataplane/base/buffers.h"
 #include "dataplane/base/ring.h"
 #include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
@@ -31,34 +32,26 @@
 #include "dataplane/sdr/seat/repair_slots.h"
 #include "dataplane/sdr/sink.h"
 #include "dataplane/sdr/stream/recv/recv_message.h"
+#include "dataplane/sdr/stream/recv/slot_arrival.h"
 #include "dataplane/sdr/stream_config.h"
+#include "dataplane/wan.h"
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/envelope.h"
-#include "dataplane/wire/roce_inline.h"
 #include "offload/bitmap.h"
 
 namespace cw::sdr {
-
-/// One data packet, parsed, with where it came from.
-struct SlotArrival {
-  const SlotWrite& slot;
-  /// Of its immediate, under the stream's split. No copy: reading it would wait for all stores.
-  const ImmediateSplit::Parts& parts;
-  const uint8_t* payload = nullptr;
-  uint16_t channel = 0;
-  uint16_t path = 0;
-  uint8_t generation = 0;
-  bool is_marked = false;  ///< its packet met congestion (CE)
-};
 
 class RecvStream final : public PolicyActions, private CodeClient {
  public:
   /// `desk` has been asked for room, and is stopped before the stream ends.
   RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy, CodeDesk& desk,
              Counters& counters, Drops& drops);
+  ~RecvStream() override;
 
   /// Called whenever the application has done something, or what was at the desk is back.
   void set_wake(Activity::Wake wake) { wake_ = wake; }
+  /// Once, before anything is posted: `port` places payload, and outlives the stream.
+  void set_placer(WanPort& port);
 
   // ---- the application: as Sink says ----
   std::optional<RecvHandle> try_post(std::span<uint8_t> memory);
@@ -196,6 +189,14 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void note_gone(Message& message, uint32_t first, uint32_t end);
   void note_news(Message& message, uint32_t word_first, uint32_t word_end);
   void give_back_memory(const Message& message);
+
+  // Payload that the port places (recv_windows.cc).
+  void open_windows(Message& message);
+  void close_windows(Message& message);
+  size_t take_placements(std::span<Placement> row) const;
+  uint8_t* placed_repair(uint32_t place, uint32_t slot) const {
+    return placed_repairs_.at(place) + size_t{slot} * config_.payload_bytes;
+  }
   void forget_slots(const Message& message);
   void end_receives();
   void take_fragment(Message& message, uint32_t slot, uint32_t bits);
@@ -225,9 +226,11 @@ class RecvStream final : public PolicyActions, private CodeClient {
   Ring<uint32_t> news_;     // and with something that who reads along has not asked for
   KnownBlocks blocks_;
   RepairSlots repairs_;
+  WanPort* placer_ = nullptr;
+  Buffers placed_repairs_{0, 0};  // one for each place: where the port puts its repair slots
   CodeQueue codes_;
   std::vector<uint64_t> gone_, marked_;  // for who reads along
-  std::vector<uint16_t> short_by_;  // bytes that a slot's packet was shorter than a slot
+  std::vector<uint16_t> short_by_;       // bytes that a slot's packet was shorter than a slot
 
   MessageSeq next_seq_;     // to be posted
   MessageSeq retired_seq_;  // everything below is complete

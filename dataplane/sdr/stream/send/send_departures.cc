@@ -119,8 +119,20 @@ bool SendStream::try_make(const SendTicket& ticket, Instant departed, Instant no
 uint64_t SendStream::address_of(const Message& message, const SendTicket& ticket) const {
   const uint32_t first = ticket.is_repair() ? config_.data_slots_max : 0;
   const uint64_t offset = uint64_t{ticket.slot - first} * config_.payload_bytes;
+  if (address_.has_placements) {
+    const Placement& placement = placements_[ticket.place];
+    return offset + (ticket.is_repair() ? placement.repair_address : placement.data_address).host();
+  }
   return ticket.is_repair() ? address_.repair_at(message.seq, offset)  // SPEC [C-55]
                             : address_.data_at(message.seq, offset);
+}
+
+uint32_t SendStream::key_of(const SendTicket& ticket) const {
+  if (address_.has_placements) {
+    const Placement& placement = placements_[ticket.place];
+    return (ticket.is_repair() ? placement.repair_key : placement.data_key).host();
+  }
+  return ticket.is_repair() ? address_.repair_key : address_.data_key;
 }
 
 /// What its headers say; where its payload lies is known.
@@ -133,7 +145,7 @@ void SendStream::describe(const SendTicket& ticket, Psn psn, Send& send) const {
                                         config_.channel_of(ticket.slot), send.path);
   send.head.psn = psn;
   send.head.address = address_of(message, ticket);
-  send.head.key = ticket.is_repair() ? address_.repair_key : address_.data_key;
+  send.head.key = key_of(ticket);
   send.head.immediate = config_.split.pack({ticket.place, ticket.slot, user});
   // Tells the receiver that the user bits mean something (SPEC 7.3).
   send.head.is_solicited = immediate.has_value();

@@ -140,6 +140,7 @@ const SendStream::Message* SendStream::find(SendHandle handle) const {
 void SendStream::start(const StreamAddress& address, uint32_t payload_bytes, Instant now) {
   address_ = address;
   config_.payload_bytes = payload_bytes;
+  placements_.assign(address.has_placements ? config_.messages : 0, {});
   is_started_ = true;
   needs_telling_ = true;
   probe_due_ = now + rtt_;
@@ -185,6 +186,7 @@ void SendStream::on_clear_to_send(const ClearToSend& clear, Instant now) {
     message_limit_ = clear.message_limit;
     needs_telling_ = is_news = true;
   }
+  is_news |= try_take_placements(clear);
   if (clear.slot_limit > slot_limit_) {
     slot_limit_ = clear.slot_limit;
     needs_telling_ = is_news = true;
@@ -196,6 +198,27 @@ void SendStream::on_clear_to_send(const ClearToSend& clear, Instant now) {
   // An answer that brings nothing new is no reason to ask faster.
   if (is_news) probes_ = 0;
   schedule_probe(now);
+}
+
+bool SendStream::try_take_placements(const ClearToSend& clear) {
+  if (!address_.has_placements) return false;
+  bool is_news = false;
+  for (const Placement& placement : clear.placements) {
+    const MessageSeq seq(placement.seq.host());
+    const bool is_awaited = !seq.is_before(told_seq_) && seq.is_before(message_limit_);
+    if (!is_awaited || has_place_there(seq)) continue;
+    placements_[config_.place_of(seq)] = placement;
+    needs_telling_ = is_news = true;
+  }
+  return is_news;
+}
+
+/// Whether a message's packets have somewhere to go.
+bool SendStream::has_place_there(MessageSeq seq) const {
+  if (!seq.is_before(message_limit_)) return false;
+  if (!address_.has_placements) return true;
+  const Placement& placement = placements_[config_.place_of(seq)];
+  return placement.data_key.host() != 0 && placement.seq.host() == seq.value();
 }
 
 void SendStream::on_note(const Note& note, Instant now) {
@@ -240,7 +263,7 @@ void SendStream::on_done(uint32_t place) {
 
 void SendStream::tell(Message& message, Instant now) {
   if (!message.is_told) {
-    if (message.seq != told_seq_ || !message.seq.is_before(message_limit_)) return;
+    if (message.seq != told_seq_ || !has_place_there(message.seq)) return;
     tell_opened(message, now);
   }
   message.needs_telling = false;

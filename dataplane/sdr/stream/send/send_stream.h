@@ -174,6 +174,9 @@ class SendStream final : public PolicyActions, private CodeClient {
   void code_rows(Instant now);
   bool has_repair(const Message& message, const cw_send& send) const;
   uint64_t address_of(const Message& message, const SendTicket& ticket) const;
+  uint32_t key_of(const SendTicket& ticket) const;
+  bool try_take_placements(const ClearToSend& clear);
+  bool has_place_there(MessageSeq seq) const;
 
   // Slot by slot (send_slots.cc).
   void give_up_slots(Message& message);
@@ -227,11 +230,12 @@ class SendStream final : public PolicyActions, private CodeClient {
   Duration block_age_;
   Instant blocks_due_ = Instant::never(), hold_due_ = Instant::never();
   uint64_t waiting_bytes_ = 0;
-  MessageSeq next_seq_;       // to be opened by the application
-  MessageSeq told_seq_;       // to be told to the policy next
-  MessageSeq retired_seq_;    // everything below is over at the receiver
-  MessageSeq message_limit_;  // may be told below this
-  MessageSeq heard_seq_;      // state below this needs no repeating
+  MessageSeq next_seq_;                // to be opened by the application
+  MessageSeq told_seq_;                // to be told to the policy next
+  MessageSeq retired_seq_;             // everything below is over at the receiver
+  MessageSeq message_limit_;           // may be told below this
+  std::vector<Placement> placements_;  // by place, where the receiver's hardware wants them
+  MessageSeq heard_seq_;               // state below this needs no repeating
   uint64_t slot_limit_ = 0, slots_used_ = 0;
   uint32_t live_count_ = 0, lives_over_ = 0;  // the latter of a place, in former epochs
   bool needs_telling_ = false;
