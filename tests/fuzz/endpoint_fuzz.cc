@@ -6,7 +6,8 @@
 //
 // An input is a row of packets: kind, byte count, bytes. Where the first kind has its highest bit
 // set the stream is coded, and half of the slots are repair: what they make up may be wrong, but
-// not where it goes.
+// not where it goes. Where it has its second highest, hardware places what comes: it may go to one
+// message's memory and speak of another's.
 #include <sanitizer/allocator_interface.h>
 
 #include <algorithm>
@@ -88,7 +89,10 @@ struct Posted {
 
 class Siege {
  public:
-  explicit Siege(bool is_coded) : is_coded_(is_coded), pair_(options(is_coded), script(), calm_) {
+  Siege(bool is_coded, bool has_rnic)
+      : is_coded_(is_coded),
+        has_rnic_(has_rnic),
+        pair_(options(is_coded, has_rnic), script(), calm_) {
     CW_ASSERT(pair_.delivers(is_coded ? 3 : 2, 3_s));  // the first has no data
     pair_.courier().stop();
     pair_.courier().post_nothing();
@@ -127,14 +131,16 @@ class Siege {
 
  private:
   static constexpr CodingKnobs knobs{.k = 2, .m = 2, .rows = 2, .resend_ms = 20};
-  static PairOptions options(bool is_coded) {
+  static PairOptions options(bool is_coded, bool has_rnic) {
     SiteOptions site;
     site.policy = cw_policy_selective_repeat();
     site.stream.data_slots_max = data_slots_max;
     if (is_coded) site = coding_site(knobs, data_slots_max);
     site.stream.messages = messages;
+    SiteOptions besieged = site;
+    besieged.has_rnic = has_rnic;
     return {.a = site,
-            .b = site,
+            .b = besieged,
             .wire = {.delay = Duration::from_us(100)},
             .courier = {.in_flight = 1, .posted = 2}};
   }
@@ -150,8 +156,8 @@ class Siege {
     return script_;
   }
   /// From the message with an id to the next in a place.
-  static int64_t messages_to(uint32_t place, uint32_t id) {
-    return (place + messages - id) % messages;
+  int64_t messages_to(uint32_t place, uint32_t id) const {
+    return has_rnic_ ? 0 : (place + messages - id) % messages;  // each has a window of its own
   }
   static Input of(std::span<const uint8_t> bytes) { return {bytes.data(), bytes.size()}; }
 
@@ -221,8 +227,10 @@ class Siege {
     packet->path = 0;
     Heap::is_watched = true;
     Arrival arrival;
-    pass::read(*packet, arrival);
-    pair_.b->endpoint().on_arrivals({&arrival, 1}, pair_.network().now());
+    if (!has_rnic_) pass::read(*packet, arrival);
+    if (!has_rnic_ || pair_.b->rnic().try_take(*packet, arrival)) {
+      pair_.b->endpoint().on_arrivals({&arrival, 1}, pair_.network().now());
+    }
     Heap::is_watched = false;
     pair_.b_sim().give_back({&packet, 1});
     CW_ASSERT(has_spoken_ || Heap::allocated == 0);
@@ -257,7 +265,7 @@ class Siege {
     for (const Posted& posted : posted_) CW_ASSERT(posted.is_intact());
   }
 
-  const bool is_coded_;
+  const bool is_coded_, has_rnic_;
   Recorded recorded_, recorded_repair_;
   WireScript script_, calm_;
   std::vector<uint8_t> message_ = std::vector<uint8_t>(2500, 0x3a);
@@ -272,7 +280,8 @@ class Siege {
 }  // namespace cw::sim
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t count) {
-  cw::sim::Siege story(count > 0 && (data[0] & 0x80) != 0);
+  const uint8_t first = count > 0 ? data[0] : 0;
+  cw::sim::Siege story((first & 0x80) != 0, (first & 0x40) != 0);
   story.attack({data, count});
   story.recover();
   return 0;

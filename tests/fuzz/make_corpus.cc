@@ -114,6 +114,8 @@ void make_endpoint_seeds(const fs::path& packets, const fs::path& folder) {
     slots.insert(slots.end(), slot.begin(), slot.end());
   }
   write_seed(folder, "slots", slots);
+  slots[0] |= 0x40;  // to hardware
+  write_seed(folder, "slots_rnic", slots);
   // A block of four slots with two lost, then its repair: place 3 in some life.
   ByteVector block = {0x83, 28, 7, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0, 3, 0,
                       0,    0,  0, 0, 0, 0,  0, 0, 0, 4, 0, 2, 2, 2, 0};
@@ -121,6 +123,8 @@ void make_endpoint_seeds(const fs::path& packets, const fs::path& folder) {
     block.insert(block.end(), {0x82, 9, 0, 3, slot, 5, 1, 0, 0, 4, 9});
   }
   write_seed(folder, "repair", block);
+  block[0] |= 0x40;
+  write_seed(folder, "repair_rnic", block);
 }
 
 }  // namespace

@@ -79,9 +79,7 @@ size_t Rnic::receive(std::span<Arrival> out, Instant now) {
   size_t count = 0;
   for (Packet* packet : std::span(burst).first(came)) {
     Arrival& arrival = out[count];
-    pass::read(*packet, arrival);
-    const bool is_write = arrival.form == Form::Write;
-    if (arrival.form == Form::Datagram || (is_write && try_place(arrival))) ++count;
+    if (try_take(*packet, arrival)) ++count;
     if (arrival.form == Form::Datagram) {
       arrived_[arrived_count_++] = packet;
     } else {
@@ -89,6 +87,11 @@ size_t Rnic::receive(std::span<Arrival> out, Instant now) {
     }
   }
   return count;
+}
+
+bool Rnic::try_take(const Packet& packet, Arrival& arrival) {
+  pass::read(packet, arrival);
+  return arrival.form == Form::Datagram || (arrival.form == Form::Write && try_place(arrival));
 }
 
 void Rnic::end_arrivals() {

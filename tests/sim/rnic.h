@@ -40,6 +40,9 @@ class Rnic final : public WanPort {
   Window open_window(std::span<uint8_t> memory) override;
   void close_window(uint32_t key) override { windows_.erase(key); }
 
+  /// Places what a packet brings; false where nobody hears of that.
+  bool try_take(const Packet& packet, Arrival& arrival);
+
   size_t window_count() const { return windows_.size(); }
   /// Writes that no window was open for.
   uint64_t refused_count() const { return refused_; }

@@ -77,7 +77,7 @@ class Site final : public Actor {
   Counters& counters() { return sdr_->counters(); }
   Drops& drops() { return sdr_->drops(); }
   const TallyPort& port() const { return port_; }
-  const Rnic& rnic() const { return *rnic_; }
+  Rnic& rnic() { return *rnic_; }
 
  private:
   bool in_real_time_;
