@@ -62,3 +62,13 @@ cw_swarm_mutant(wants_turns_while_a_message_is_open SWARM sdr_swarm
   FROM "if (needs_telling_ || !codes_.is_idle()) return Instant();"
   TO "if (needs_telling_ || live_count_ > 0) return Instant();"
   FOUND_BY "few turns")
+cw_swarm_mutant(leaves_windows_open SWARM sdr_swarm
+  SOURCE dataplane/sdr/stream/recv/recv_stream.cc
+  FROM "if (placer_ != nullptr) close_windows(*message);"
+  TO ""
+  FOUND_BY "memory given back")
+cw_swarm_mutant(sends_to_the_window_before SWARM sdr_swarm
+  SOURCE dataplane/sdr/stream/send/send_stream.cc
+  FROM "return placement.data_key.host() != 0 && placement.seq.host() == seq.value();"
+  TO "return placement.data_key.host() != 0;"
+  FOUND_BY "nothing starves")

@@ -200,6 +200,8 @@ WorldOptions swarm_world(uint64_t seed) {
                           world.back.reorder == 0 && world.back.duplicate == 0 &&
                           world.stranger.interval == Duration::max();
   site.stream.generations = is_orderly && prng.chance(0.5) ? 2 : 4;
+  world.sender_has_rnic = prng.chance(0.25);
+  world.receiver_has_rnic = prng.chance(0.25);
   world.calm_from = world.courier.messages * 3 / 4;
   world.calm_max = calm_needed(world);
   return world;
@@ -209,6 +211,8 @@ std::string describe(const WorldOptions& world) {
   const sdr::StreamConfig& stream = world.site.stream;
   const CourierOptions& courier = world.courier;
   std::ostringstream text;
+  if (world.sender_has_rnic) text << "from an RNIC, ";
+  if (world.receiver_has_rnic) text << "to an RNIC, ";
   text << world.site.policy->name << ", " << world.site.paths << " paths of "
        << world.back.delay.us() << " us, " << world.site.rate.bps() / 1'000'000 << " Mbit/s, "
        << courier.messages << " messages up to " << stream.data_slots_max << " x "

@@ -72,6 +72,7 @@ World::World(const WorldOptions& options)
 void World::start(End& end) {
   SiteOptions site = options_.site;
   site.seed = options_.seed * 1'000'003 + ++lives_;
+  site.has_rnic = &end == &a_ ? options_.sender_has_rnic : options_.receiver_has_rnic;
   end.site = std::make_unique<Site>(end.tap, end.peer, site, network_.now());
 }
 

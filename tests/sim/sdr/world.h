@@ -37,6 +37,7 @@ struct Blow {
 struct WorldOptions {
   uint64_t seed = 1;
   SiteOptions site;  ///< of both; their seeds follow from the world's
+  bool sender_has_rnic = false, receiver_has_rnic = false;
   CourierOptions courier;
   std::vector<Impairment> wires;  ///< there, by path
   Impairment back;                ///< of every path
