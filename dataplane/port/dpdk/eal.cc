@@ -29,6 +29,7 @@ constexpr std::string_view memory_arguments[] = {"-m",           "--no-huge",   
 constexpr std::string_view core_arguments[] = {"-l", "-c", "--lcores", "--main-lcore"};
 constexpr std::string_view pci_arguments[] = {"--no-pci", "-a", "--allow", "-b", "--block"};
 constexpr std::string_view prefix_arguments[] = {"--file-prefix"};
+constexpr std::string_view sharing_arguments[] = {"--no-shconf", "--proc-type"};
 
 template <size_t N>
 bool names_any(const std::vector<std::string>& arguments, const std::string_view (&names)[N]) {
@@ -67,12 +68,11 @@ uint64_t hugepage_bytes_free() {
 }
 
 /// Nothing in there is of use to a process that shares nothing; an empty folder of a dead process
-/// would stay for ever.
+/// would stay for ever. The folder above it stays: another process may be about to make its own
+/// there.
 void remove_runtime_folder() {
-  const fs::path folder = rte_eal_get_runtime_dir();
   std::error_code ignored;
-  fs::remove(folder, ignored);  // only when empty
-  fs::remove(folder.parent_path(), ignored);
+  fs::remove(rte_eal_get_runtime_dir(), ignored);  // only when empty
 }
 
 /// What to do about it, for the errors that people meet.
@@ -145,6 +145,7 @@ Result<EalChoice> start(const EalOptions& options) {
   const int error = rte_errno;
   // EAL binds its caller to the lcore; where threads run is not its affair.
   if (has_cores) sched_setaffinity(0, sizeof cores, &cores);
+  remove_runtime_folder();
   if (taken < 0) {
     const std::string logged = eal_log::first_error();
     const bool lacks_hugepages =
@@ -153,7 +154,6 @@ Result<EalChoice> start(const EalOptions& options) {
                    "\": " + (logged.empty() ? std::strerror(error) : logged) +
                    advice_for(error, lacks_hugepages));
   }
-  remove_runtime_folder();
   constexpr int info = 6;
   if (options.log != nullptr) options.log(info, ("started with " + choice.arguments).c_str());
   return choice;
@@ -173,11 +173,12 @@ std::vector<std::string> eal_arguments(const EalOptions& options, uint64_t hugep
   if (!names_any(options.arguments, memory_arguments)) {
     const std::string wanted = std::to_string(options.memory_mib);
     if (hugepage_bytes >= uint64_t{options.memory_mib} << 20) {
-      add({"--in-memory"});  // which excludes --no-huge, and says --no-shconf by itself
+      add({"--in-memory"});  // which excludes --no-huge
     } else {
-      add({"--no-huge", "-m", wanted.c_str(), "--no-shconf"});
+      add({"--no-huge", "-m", wanted.c_str()});
     }
   }
+  if (!names_any(options.arguments, sharing_arguments)) add({"--no-shconf"});
   if (!names_any(options.arguments, prefix_arguments)) {
     const std::string prefix = "causeway-" + std::to_string(getpid());
     add({"--file-prefix", prefix.c_str()});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -26,6 +27,15 @@ void read_into(std::vector<Packet*>& all, Port& port, const std::function<bool()
     all.insert(all.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(got));
     if (got == 0) usleep(100);
   }
+}
+
+/// Ends the process of a death test, in which GoogleTest itself prints no failure.
+[[noreturn]] void exit_with_failures() {
+  const auto& result = *testing::UnitTest::GetInstance()->current_test_info()->result();
+  for (int part = 0; part < result.total_part_count(); ++part) {
+    std::fprintf(stderr, "%s\n", result.GetTestPartResult(part).message());
+  }
+  std::exit(result.Failed());
 }
 
 }  // namespace
@@ -93,7 +103,7 @@ bool DpdkPair::meet(Duration most) {
 
 void expect_in_own_process(void (*test)()) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT((test(), std::exit(testing::Test::HasFailure())), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT((test(), exit_with_failures()), testing::ExitedWithCode(0), "");
 }
 
 std::vector<Packet*> receive(Port& port, size_t count) {

@@ -22,11 +22,19 @@ bool has(const std::vector<std::string>& arguments, const std::string& wanted) {
   return std::ranges::find(arguments, wanted) != arguments.end();
 }
 
+void expect_nothing_left() {
+  for (const std::string folder : {"/var/run/dpdk", "/tmp/dpdk"}) {
+    const std::string own = folder + "/causeway-" + std::to_string(getpid());
+    EXPECT_FALSE(std::filesystem::exists(own)) << own;
+  }
+}
+
 TEST(Eal, takes_hugepages_where_enough_are_free_and_plain_memory_elsewhere) {
   const EalOptions options{.memory_mib = 256};
   const auto rich = eal_arguments(options, gibibyte), poor = eal_arguments(options, gibibyte / 8);
   EXPECT_TRUE(has(rich, "--in-memory") && !has(rich, "--no-huge"));
   EXPECT_TRUE(has(poor, "--no-huge") && has(poor, "256") && !has(poor, "--in-memory"));
+  EXPECT_TRUE(has(rich, "--no-shconf") && has(poor, "--no-shconf"));
 }
 
 TEST(Eal, looks_at_the_pci_bus_only_for_devices_that_are_named) {
@@ -45,6 +53,7 @@ TEST(Eal, leaves_out_what_the_user_says_himself) {
   const auto memory = eal_arguments({.arguments = {"-m", "64", "--no-huge"}}, gibibyte);
   EXPECT_FALSE(has(memory, "--in-memory"));
   EXPECT_EQ(std::ranges::count(memory, "-m"), 1);
+  EXPECT_TRUE(has(memory, "--no-shconf"));
   const auto cores = eal_arguments({.arguments = {"-l1", "--file-prefix=mine"}}, gibibyte);
   EXPECT_FALSE(has(cores, "-l") || has(cores, "--file-prefix"));
   EXPECT_TRUE(has(eal_arguments({.core = 1}, 0), "-l"));
@@ -61,10 +70,15 @@ TEST(Eal, starts_once_keeps_the_threads_affinity_and_leaves_no_files) {
     const auto second = start_eal({.arguments = {"--no-such-argument"}});
     ASSERT_TRUE(second.has_value());
     EXPECT_EQ(second->arguments, first->arguments);
-    for (const std::string folder : {"/var/run/dpdk", "/tmp/dpdk"}) {
-      const std::string own = "/causeway-" + std::to_string(getpid());
-      EXPECT_FALSE(std::filesystem::exists(folder + own));
-    }
+    expect_nothing_left();
+  });
+}
+
+TEST(Eal, leaves_no_files_with_memory_arguments_of_the_user_s) {
+  expect_in_own_process([] {
+    const auto started = start_eal({.arguments = {"--no-huge", "-m", "64"}});
+    ASSERT_TRUE(started.has_value()) << started.error().sentence;
+    expect_nothing_left();
   });
 }
 
