@@ -139,6 +139,7 @@ class Daemon {
       last_ = std::move(*state);
       watcher_.look(last_);
       feed_watchdog();
+      if (last_.wants_policies) site_->care_for_policies(answer_patience);
     }
     tell_stuck(has_answer);
     if (is_asked || clock_.read() - status_at_ >= status_interval) tell_status(last_, is_asked);

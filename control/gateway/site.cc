@@ -201,6 +201,7 @@ void Site::fill(SiteState& state, Instant now) {
       state.impaired.push_back(impaired_->tx_counters(path));
     }
   }
+  state.wants_policies = sdr_->endpoint().wants_care();
   state.is_quiet = gateway_->is_drained();
   state.is_drained = valve_->is_shut() && state.is_quiet;
   for (size_t i = 0; i < gateway_->lane_count(); ++i) state.lanes.push_back(gateway_->view(i));
@@ -225,6 +226,21 @@ void Site::fill_paths(PeerView& view, const sdr::Link& peer, Instant now) const 
     view.probing_paths |= uint32_t{health.state(path) == State::Probing} << path;
   }
   if (view.is_up) view.too_small_paths = health.too_small();
+}
+
+// Asked for by one call and given back by a later one, where the worker does not turn meanwhile.
+void Site::care_for_policies(Duration patience) {
+  if (!settle(patience)) return;
+  if (cares_ == nullptr) {
+    cares_ = std::make_shared<std::vector<sdr::SeatCare>>();
+    cares_->reserve(limits::qps_max);
+    const auto collect = [this, cares = cares_](Instant) { sdr_->endpoint().ask(*cares); };
+    if (!ask(collect, patience)) return;
+  }
+  const auto cares = std::exchange(cares_, nullptr);
+  if (cares->empty()) return;
+  for (sdr::SeatCare& care : *cares) care.fulfil();
+  ask([this, cares](Instant now) { sdr_->endpoint().take(*cares, now); }, patience);
 }
 
 bool Site::stop_taking(Duration patience) {

@@ -52,7 +52,7 @@ class Site {
   /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
   void run(const std::atomic<bool>& stop);
   /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
-  bool turn(Instant now) { return sdr_->worker().turn(now); }
+  bool turn(Instant now) { return sdr_->turn(now); }
   /// When he must if nothing comes; and that he lets time pass on purpose, which is no pause.
   Instant next_wakeup() const { return sdr_->worker().next_wakeup(); }
   void sleeps_until(Instant wake) { sdr_->worker().sleeps_until(wake); }
@@ -63,6 +63,10 @@ class Site {
   // `patience`, since a policy may stand in a fact forever. Thread: one.
   /// Nothing when there was no turn.
   std::optional<SiteState> state(Duration patience);
+  /// Destroys the policies that are over and makes those that a link may need next. They take long,
+  /// so this thread does it, and the worker only takes part between two turns. Once in a while, or
+  /// a link that has begun several epochs waits with the next.
+  void care_for_policies(Duration patience);
   /// Takes no more packets from the hosts. False: there was no turn; from the next one on.
   bool stop_taking(Duration patience);
   /// Ends all links and tells the peers, over the next few turns. False: as above.
@@ -101,6 +105,7 @@ class Site {
   std::unique_ptr<gateway::Gateway> gateway_;
   std::optional<sdr::Assembly> sdr_;  // goes first: its worker gives packets back
   std::optional<IdleWait> idle_;
+  std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
 };
 

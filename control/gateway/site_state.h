@@ -46,6 +46,7 @@ struct SiteState {
   std::vector<ImpairmentCounters> impaired;    ///< by path; empty without [wan.impair]
   std::vector<PeerView> peers;                 ///< in the order of the file
   std::vector<gateway::LaneView> lanes;        ///< what each class exchanges with each peer
+  bool wants_policies = false;                 ///< made or destroyed: care_for_policies()
   bool is_quiet = false;                       ///< nothing that hosts sent is on its way
   bool is_drained = false;                     ///< so it is, and the hosts are shut off
 };

@@ -33,7 +33,7 @@ class End {
   static Result<std::unique_ptr<End>> make(Port& port, plugins::Registry& policies,
                                            const EndOptions& options, Instant now);
 
-  bool turn(Instant now) { return sdr_.worker().turn(now); }
+  bool turn(Instant now) { return sdr_.turn(now); }
   Instant next_wakeup() const { return sdr_.worker().next_wakeup(); }
   void sleeps_until(Instant wake) { sdr_.worker().sleeps_until(wake); }
 

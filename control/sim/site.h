@@ -32,7 +32,7 @@ class Site {
     if (!had_turn_) return;
     forget_wakeup();
     sdr_.worker().sleeps_until(now);  // the simulator moved time on purpose
-    sdr_.worker().turn(now);
+    sdr_.turn(now);
   }
   /// Whether it had a turn when it was last asked to: else its streams are as they were.
   bool had_turn() const { return had_turn_; }

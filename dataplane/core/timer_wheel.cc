@@ -20,6 +20,17 @@ TimerWheel::TimerWheel(size_t capacity, Instant start, Duration resolution)
   }
 }
 
+void TimerWheel::restart(Instant start) {
+  CW_ASSERT(start.ns() >= 0);
+  for (uint32_t index = 0; index < capacity_; ++index) {
+    if (timers_[index].slot == slot_free) continue;
+    unlink(index);
+    release(index);
+  }
+  origin_ns_ = start.ns();
+  tick_ = 0;
+}
+
 uint64_t TimerWheel::tick_at_or_after(Instant at) const {
   if (at.ns() <= origin_ns_) return 0;
   const uint64_t ns = static_cast<uint64_t>(at.ns()) - static_cast<uint64_t>(origin_ns_);

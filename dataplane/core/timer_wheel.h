@@ -39,6 +39,9 @@ class TimerWheel {
   explicit TimerWheel(size_t capacity, Instant start = Instant(),
                       Duration resolution = Duration::from_us(8));
 
+  /// Disarms all timers, and counts ticks from `start` as if it had just been made.
+  void restart(Instant start);
+
   size_t capacity() const { return capacity_; }
   size_t armed_count() const { return armed_count_; }
   Duration resolution() const { return Duration::from_ns(int64_t{1} << tick_shift_); }

@@ -34,7 +34,8 @@ Result<Link*> Endpoint::add_link(const LinkOptions& options, Instant now) {
   if (by_number_.size() <= options.peer) by_number_.resize(options.peer + size_t{1});
   by_number_[options.peer] = link->get();
   links_.push_back(std::move(*link));
-  links_.back()->set_wake(activity_.wake_of(activity_.add()));
+  links_.back()->set_wake(activity_.wake_of(activity_.add()),
+                          wants_care_.wake_of(wants_care_.add()));
   return links_.back().get();
 }
 
@@ -100,6 +101,28 @@ void Endpoint::on_done(std::span<const uint64_t> cookies) {
     const Lender lender = Lender::unpacked(cookie);
     by_number_[lender.peer]->send_stream(lender.qp)->on_done(lender.place);
   }
+}
+
+// ---- policies ----
+
+void Endpoint::ask(std::vector<SeatCare>& cares) {
+  wants_care_.begin_turn(Instant());
+  wants_care_.for_awake([&](size_t i) {
+    if (links_[i]->try_ask(cares)) wants_care_.rest_until(i, Instant::never());
+  });
+}
+
+void Endpoint::take(std::vector<SeatCare>& cares, Instant now) {
+  for (SeatCare& care : cares) care.seat->take(care, now);
+  for (const auto& link : links_) link->on_care(now);
+}
+
+void Endpoint::care(Instant now) {
+  std::vector<SeatCare> cares;
+  cares.reserve(limits::qps_max);
+  ask(cares);
+  for (SeatCare& care : cares) care.fulfil();
+  if (!cares.empty()) take(cares, now);
 }
 
 Instant Endpoint::next_wakeup() const {

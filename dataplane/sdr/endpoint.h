@@ -12,6 +12,7 @@
 #include "dataplane/core/station.h"
 #include "dataplane/sdr/link/link.h"
 #include "dataplane/sdr/seat/code_desk.h"
+#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/send/packet_stock.h"
 
 namespace cw::sdr {
@@ -40,6 +41,15 @@ class Endpoint final : public WanStation {
   const CodeDesk& desk() const { return desk_; }
   const PacketStock& stock() const { return stock_; }
 
+  // ---- policies, made and destroyed outside the turn ----
+  /// Whether seats want something. Any thread may see to it: ask(), fulfil() of each, take(), the
+  /// first and the last between two turns. Or care() does all of it at once. Cost of care(): slow.
+  bool wants_care() const { return wants_care_.awake() != 0; }
+  /// Fills `cares` up to its capacity.
+  void ask(std::vector<SeatCare>& cares);
+  void take(std::vector<SeatCare>& cares, Instant now);
+  void care(Instant now);
+
  private:
   void on_arrival(const Arrival& arrival, Instant now);
   void on_datagram(Link& link, const Arrival& arrival, Instant now);
@@ -49,7 +59,8 @@ class Endpoint final : public WanStation {
   Drops& drops_;
   CodeDesk desk_;
   PacketStock stock_;
-  Activity activity_;  // of the links
+  Activity activity_;    // of the links
+  Activity wants_care_;  // of the same: whose seats want something
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> by_number_;  // the port's number for a peer -> its link
   size_t first_ = 0;              // who is asked first for packets

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/options.h"
@@ -18,8 +19,11 @@ struct LinkGuess {
   uint32_t paths = 1;
 };
 
-/// What a policy is told of its surroundings, save its parameters.
-cw_env env_of(const StreamConfig& stream, const LinkGuess& link, cw_role role);
+/// What a policy is told of its surroundings, save its parameters: its blocks are its own, within
+/// what the stream has room for; in one without blocks it has none. Errors: it needs more. Cost:
+/// slow.
+Result<cw_env> env_of(const PolicyChoice& policy, const StreamConfig& stream, const LinkGuess& link,
+                      cw_role role);
 
 /// All zeros for a policy that says nothing. Cost: slow.
 cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream,

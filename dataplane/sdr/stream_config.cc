@@ -43,8 +43,10 @@ Result<void> check_blocks(const StreamConfig& config) {
     return failure("a block of " + number(full) + " slots is larger than a message of " +
                    number(config.data_slots_max) + ": lower k or rows, or raise the message size");
   }
-  if (m_cap == 0 || config.repair_slots_max % m_cap != 0 ||
-      config.repair_slots_max / m_cap < blocks) {
+  // What is room for several policies is a multiple of none.
+  const bool is_shared = config.blocks > 0;
+  if (m_cap == 0 || (!is_shared && config.repair_slots_max % m_cap != 0) ||
+      config.repair_slots_max < blocks * m_cap || config.blocks_max() < blocks) {
     return failure(number(config.repair_slots_max) + " repair slots do not give each of " +
                    number(blocks) + " blocks " + number(std::max<uint64_t>(1, m_cap)) + ": " +
                    number(blocks * std::max<uint64_t>(1, m_cap)) + " would");
@@ -66,13 +68,14 @@ Result<void> check_blocks(const StreamConfig& config) {
 
 StreamConfig coded(StreamConfig config, const cw_policy_limits& needs,
                    std::span<const cw_codec_ops* const> codecs) {
-  config.rows = static_cast<uint16_t>(needs.rows);
-  config.k = static_cast<uint8_t>(needs.k);
-  config.m_cap = static_cast<uint16_t>(needs.m_cap);
-  const uint32_t full = config.block_slots_max();
+  const uint32_t full = needs.rows * needs.k;
   if (full == 0) return config;
-  const uint32_t blocks = (config.data_slots_max + full - 1) / full;
-  config.repair_slots_max = (blocks + 1) * config.m_cap;
+  const uint32_t blocks = (config.data_slots_max + full - 1) / full + 1;
+  config.rows = std::max(config.rows, static_cast<uint16_t>(needs.rows));
+  config.k = std::max(config.k, static_cast<uint8_t>(needs.k));
+  config.m_cap = std::max(config.m_cap, static_cast<uint16_t>(needs.m_cap));
+  config.blocks = std::max(config.blocks, blocks);
+  config.repair_slots_max = std::max(config.repair_slots_max, blocks * needs.m_cap);
   std::ranges::copy(codecs.first(std::min(codecs.size(), config.codecs.size())),
                     config.codecs.begin());
   return config;

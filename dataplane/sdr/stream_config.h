@@ -27,11 +27,13 @@ struct StreamConfig {
   ImmediateSplit split = split_default;
   uint32_t messages = 16;          ///< posted or in flight at once; ids in use are [0, messages)
   uint32_t data_slots_max = 2048;  ///< D: data slots lie below, repair slots at and above
-  uint32_t repair_slots_max = 0;   ///< m_cap for each block that a message may have
+  uint32_t repair_slots_max = 0;   ///< for all blocks that a message may have
   uint32_t chunk_slots = 16;
-  uint16_t rows = 0;   ///< of a coded block's chunk, at most; 0: no blocks
-  uint8_t k = 0;       ///< data chunks of a coded block, at most
-  uint16_t m_cap = 0;  ///< repair slots reserved for each block
+  // Room for the blocks of every policy that the stream may have; each has a shape of its own.
+  uint16_t rows = 0;    ///< of a coded block's chunk, at most; 0: no blocks
+  uint8_t k = 0;        ///< data chunks of a coded block, at most
+  uint16_t m_cap = 0;   ///< repair slots reserved for each block, at most
+  uint32_t blocks = 0;  ///< of a message, at most; 0: as many as repair slots have m_cap
   /// By which the numbers in decisions and records go; the first without an entry ends them.
   std::array<const cw_codec_ops*, limits::codecs_max> codecs{};
   /// Lives of an id that have QP numbers of their own, for devices that place packets by these
@@ -62,13 +64,10 @@ struct StreamConfig {
     return static_cast<uint32_t>(std::ranges::find(codecs, nullptr) - codecs.begin());
   }
   /// Of a message, at most.
-  uint32_t blocks_max() const { return m_cap == 0 ? 0 : repair_slots_max / m_cap; }
-  uint32_t block_slots_max() const { return uint32_t{rows} * k; }
-  /// Repair chunks of a full block that m_cap has room for.
-  uint32_t m_max(uint32_t of_rows, uint32_t of_k) const {
-    const auto shards = static_cast<uint32_t>(limits::shards_per_block_max);
-    return of_rows == 0 ? 0 : std::min(m_cap / of_rows, shards - std::min(shards, of_k));
+  uint32_t blocks_max() const {
+    return blocks > 0 || m_cap == 0 ? blocks : repair_slots_max / m_cap;
   }
+  uint32_t block_slots_max() const { return uint32_t{rows} * k; }
   /// What one message's repair slots take, each in whole cache lines.
   uint32_t shard_bytes() const { return (payload_bytes + 63) / 64 * 64; }
   uint32_t slots_for(uint64_t bytes) const {
@@ -79,14 +78,31 @@ struct StreamConfig {
   uint64_t repair_window_bytes() const { return uint64_t{repair_slots_max} * payload_bytes; }
 };
 
+/// Repair chunks of a block of this shape that m_cap repair slots have room for.
+inline uint32_t m_max(uint32_t m_cap, uint32_t rows, uint32_t k) {
+  const auto shards = static_cast<uint32_t>(limits::shards_per_block_max);
+  return rows == 0 ? 0 : std::min(m_cap / rows, shards - std::min(shards, k));
+}
+
 /// Of one policy note, at most, where a full slot has so many bytes.
 inline uint32_t note_bytes_for(uint32_t payload_bytes) {
   return std::min(static_cast<uint32_t>(limits::note_bytes_max), payload_bytes / 2);
 }
 
-/// The same stream, coded: with as many repair slots as its messages need when their blocks are
-/// full, and one block more, so that what is left can be closed early. `needs` is what the policy
-/// says of itself.
+/// How one policy cuts messages into blocks. Zeros: it does not.
+struct BlockShape {
+  uint16_t rows = 0;
+  uint8_t k = 0;
+  uint16_t m_cap = 0;   ///< block b's repair slots begin at b * m_cap
+  uint32_t blocks = 0;  ///< of a message, at most
+
+  bool is_coded() const { return rows != 0; }
+  uint32_t slots() const { return uint32_t{rows} * k; }
+};
+
+/// The same stream with room for the blocks of one policy more: as many repair slots as its
+/// messages need when their blocks are full, and one block more, so that what is left can be closed
+/// early. `needs` is what the policy says of itself.
 StreamConfig coded(StreamConfig config, const cw_policy_limits& needs,
                    std::span<const cw_codec_ops* const> codecs);
 

@@ -20,7 +20,7 @@ std::optional<std::string> complaint_of(const Candidate& candidate, uint64_t see
   if (story.quarantines() > 0) return "lies have led to quarantine";
   if (meddling.notes_forged() < 100) return "too few notes were forged to tell anything";
   // A fact and the note slipped in behind it are two calls.
-  const cw_policy_limits& needs = story.source().send_stream().policy().needs();
+  const cw_policy_limits& needs = story.source().send_stream().seat().current().needs();
   const uint64_t bound = 2 * uint64_t{needs.decisions_per_call};
   if (meddling.decisions_max() <= bound) return std::nullopt;
   return "a note caused " + std::to_string(meddling.decisions_max()) + " decisions; declared are " +

@@ -11,8 +11,8 @@ using namespace literals;
 /// Every timer of both policies: of both directions at both sites.
 bool has_timer(Story& story) {
   for (sim::Site* site : {&story.source(), &story.sink()}) {
-    if (site->send_stream().policy().next_due() != Instant::never()) return true;
-    if (site->recv_stream().policy().next_due() != Instant::never()) return true;
+    if (site->send_stream().seat().next_due() != Instant::never()) return true;
+    if (site->recv_stream().seat().next_due() != Instant::never()) return true;
   }
   return false;
 }

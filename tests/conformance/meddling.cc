@@ -1,7 +1,7 @@
 #include "tests/conformance/meddling.h"
 
 #include "dataplane/base/assert.h"
-#include "dataplane/sdr/seat/policy_host.h"
+#include "dataplane/sdr/seat/policy_instance.h"
 
 namespace cw::conformance {
 

@@ -42,8 +42,9 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   if (is_leaving_) return drops_.add(DropReason::link_down);
   const auto envelope = open_envelope(bytes, options_.key);
   if (!envelope) return drops_.add(reason_of(envelope.error()));
-  if (envelope->header.link != options_.number)
-    return drops_.add(DropReason::control_link);  // [C-7]
+  if (envelope->header.link != options_.number) {  // [C-7]
+    return drops_.add(DropReason::control_link);
+  }
   const auto standing = exchange_.judge(*envelope);
   if (!standing) return drops_.add(reason_of(standing.error()));
   counters_.add(Counter::controls_received);
@@ -172,7 +173,7 @@ void LinkControl::on_hello(const Hello& hello, Instant now) {
   parts_heard_ = hello.description_received;
   parts_due_ = parts_heard_ != all_parts(part_count());
   if (is_news) hello_due_ = std::min(hello_due_, now + options_.hello_interval_min);
-  come_up(now);
+  try_come_up(now);
 }
 
 // What a hello says of its sender must go with what this end is [C-18].
@@ -215,10 +216,10 @@ std::string LinkControl::paths_misfit() const {
   return "";
 }
 
-void LinkControl::come_up(Instant now) {
+void LinkControl::try_come_up(Instant now) {
   if (is_up_ || !has_hello_ || !is_description_read_) return;
   if (mismatch_.empty()) mismatch_ = paths_misfit();
-  if (!mismatch_.empty() || !has_rtt_) return;
+  if (!mismatch_.empty() || !has_rtt_ || !events_.has_policies()) return;
   is_up_ = true;
   health_.restart(std::min(options_.paths, peer_paths_), now);  // [C-57]
   echo_path_ %= health_.paths();
@@ -260,7 +261,7 @@ void LinkControl::on_echo(const Echo& echo, uint16_t path, Instant now) {
   }
   health_.on_rtt(echo.path, sample, now);
   events_.on_rtt(echo.path, sample, now);
-  come_up(now);
+  try_come_up(now);
 }
 
 // ---- what leaves ----
@@ -294,12 +295,11 @@ std::optional<uint16_t> LinkControl::next_path(Instant now) const {
 
 EnvelopeHeader LinkControl::next_header(EnvelopeKind kind) {
   ++sequence_;  // never one twice, whatever the nonces [C-8]
-  if (kind != EnvelopeKind::Answer && exchange_.is_in_force()) {
-    const auto nonces = exchange_.current();
-    return {nonces.mine, nonces.peer, sequence_, options_.number};
-  }
-  if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
-  const auto nonces = exchange_.answer_to(kind == EnvelopeKind::Answer ? stranger_ : 0);
+  const bool is_answer = kind == EnvelopeKind::Answer;
+  const bool is_in_force = !is_answer && exchange_.is_in_force();
+  if (!is_in_force && exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
+  const auto nonces =
+      is_in_force ? exchange_.current() : exchange_.answer_to(is_answer ? stranger_ : 0);
   return {nonces.mine, nonces.peer, sequence_, options_.number};
 }
 
@@ -449,7 +449,8 @@ std::string LinkControl::why() const {
   }
   if (!mismatch_.empty()) return mismatch_;
   if (!has_hello_ || !is_description_read_) return "the peer's description has not arrived yet";
-  return "no echo has come back yet";
+  if (!has_rtt_) return "no echo has come back yet";
+  return "its policies are being made";
 }
 
 }  // namespace cw::sdr

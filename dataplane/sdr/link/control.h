@@ -63,6 +63,8 @@ class LinkEvents {
   virtual void on_rtt(uint16_t path, Duration sample, Instant now) = 0;
   /// Data may take these paths from now on, one bit each.
   virtual void on_paths(uint32_t up, Instant now) = 0;
+  /// Whether the streams have policies for an epoch; until then the link is not up.
+  virtual bool has_policies() const = 0;
 
  protected:
   ~LinkEvents() = default;
@@ -120,6 +122,8 @@ class LinkControl {
   /// Writes the link's own records; false when `writer` was too full for one of them.
   bool offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
 
+  /// Comes up if nothing is missing any more.
+  void try_come_up(Instant now);
   /// Ends the epoch here at once, and tells the peer. This link stays down: a later life is
   /// another one.
   void leave(Instant now);
@@ -173,7 +177,6 @@ class LinkControl {
   void read_item(const SiteItem& item);
   void read_item(const PeerItem& item);
   std::string paths_misfit() const;
-  void come_up(Instant now);
   std::string misfit(const Hello& hello) const;
   void write_description(const std::vector<StreamAddress>& addresses);
   bool try_write_stream(RecordWriter& writer, const StreamConfig& stream,

@@ -57,7 +57,7 @@ void LinkControl::on_description(const Description& part, Instant now) {
   // The peer learns what has arrived from the next hello.
   hello_due_ = now;
   if (peer_parts_received_ == all_parts(peer_parts_)) read_description();
-  come_up(now);
+  try_come_up(now);
 }
 
 void LinkControl::read_description() {

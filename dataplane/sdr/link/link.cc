@@ -4,6 +4,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
 
@@ -74,11 +75,16 @@ Result<void> Link::check_qp(const QpOptions& qp) const {
   return {};
 }
 
-Result<std::unique_ptr<PolicyHost>> Link::make_host(const PolicyChoice& policy,
-                                                    const StreamConfig& stream, cw_role role,
-                                                    Instant now) const {
-  const cw_env env = env_of(stream, {.rate = line_.rate(), .paths = watch_.paths()}, role);
-  return PolicyHost::make(policy, fallback_, env, quota_, now);
+Result<std::unique_ptr<Seat>> Link::make_seat(const PolicyChoice& policy,
+                                              const StreamConfig& stream, cw_role role,
+                                              Instant now) const {
+  return Seat::make({.policy = policy,
+                     .fallback = fallback_,
+                     .quota = quota_,
+                     .stream = stream,
+                     .link = {.rate = line_.rate(), .paths = watch_.paths()},
+                     .role = role},
+                    now);
 }
 
 Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
@@ -87,16 +93,16 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   made.config.payload_bytes = payload_bytes_;
   if (const auto reserved = desk_.reserve(made.config); !reserved) return reserved;
   if (qp.send_enable) {
-    auto host = make_host(qp.policy, made.config, CW_SOURCE, now);
-    if (!host) return std::unexpected(host.error());
-    made.send = std::make_unique<SendStream>(made.config, qp.send, peer_, std::move(*host), desk_,
+    auto seat = make_seat(qp.policy, made.config, CW_SOURCE, now);
+    if (!seat) return std::unexpected(seat.error());
+    made.send = std::make_unique<SendStream>(made.config, qp.send, peer_, std::move(*seat), desk_,
                                              stock_, line_.transmitter(), counters_);
   }
   if (qp.recv_enable) {
-    auto host = make_host(qp.policy, made.config, CW_SINK, now);
-    if (!host) return std::unexpected(host.error());
+    auto seat = make_seat(qp.policy, made.config, CW_SINK, now);
+    if (!seat) return std::unexpected(seat.error());
     made.recv =
-        std::make_unique<RecvStream>(made.config, std::move(*host), desk_, counters_, drops_);
+        std::make_unique<RecvStream>(made.config, std::move(*seat), desk_, counters_, drops_);
     if (port_.facts().places_payload) made.recv->set_placer(port_);
   }
   const auto index = static_cast<uint16_t>(qps_.size());
@@ -107,9 +113,8 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
       }
     }
   }
-  if (made.send) made.send->set_wake(wake_);
-  if (made.recv) made.recv->set_wake(wake_);
-  channels_max_ = std::max(channels_max_, made.config.channels);
+  if (made.send) made.send->set_wake(wake_, care_);
+  if (made.recv) made.recv->set_wake(wake_, care_);
   if (made.send) line_.add(*made.send, qp.weight);
   stream_configs_.push_back(made.config);
   control_.add_pair_keys(pair_keys(made.config));
@@ -123,12 +128,63 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
 
 Link::~Link() = default;
 
-void Link::set_wake(Activity::Wake wake) {
+void Link::set_wake(Activity::Wake wake, Activity::Wake care) {
   wake_ = wake;
+  care_ = care;
   for (Qp& qp : qps_) {
-    if (qp.send) qp.send->set_wake(wake);
-    if (qp.recv) qp.recv->set_wake(wake);
+    if (qp.send) qp.send->set_wake(wake, care);
+    if (qp.recv) qp.recv->set_wake(wake, care);
   }
+}
+
+// ---- policies ----
+
+template <class Do>
+void Link::each_seat(const Do& act) const {
+  for (const Qp& qp : qps_) {
+    if (qp.send) act(qp.send->seat());
+    if (qp.recv) act(qp.recv->seat());
+  }
+}
+
+bool Link::has_policies() const {
+  bool are_there = true;
+  each_seat([&](Seat& seat) { are_there &= seat.is_ready(); });
+  return are_there;
+}
+
+bool Link::try_ask(std::vector<SeatCare>& cares) const {
+  bool has_room = true;
+  each_seat([&](Seat& seat) {
+    if (!seat.wants_care()) return;
+    has_room = has_room && cares.size() < cares.capacity();
+    if (has_room) seat.ask(cares.emplace_back());
+  });
+  return has_room;
+}
+
+void Link::on_care(Instant now) {
+  wake_();
+  control_.try_come_up(now);
+}
+
+Result<Successor> Link::make_successor(uint16_t qp, cw_role role, const PolicyChoice& policy,
+                                       Instant now) {
+  SendStream* const send = role == CW_SOURCE ? send_stream(qp) : nullptr;
+  RecvStream* const recv = role == CW_SINK ? recv_stream(qp) : nullptr;
+  if (send != nullptr) return send->seat().make_successor(policy, now);
+  if (recv != nullptr) return recv->seat().make_successor(policy, now);
+  return failure("qp " + std::to_string(qp) + " is not configured for this direction");
+}
+
+bool Link::try_begin_swap(uint16_t qp, cw_role role, Swap& swap, Instant now) {
+  wake_();
+  SendStream* const send = role == CW_SOURCE ? send_stream(qp) : nullptr;
+  RecvStream* const recv = role == CW_SINK ? recv_stream(qp) : nullptr;
+  const bool has_begun = send != nullptr ? send->try_begin_swap(swap, now)
+                                         : recv != nullptr && recv->try_begin_swap(swap, now);
+  if (has_begun) tell_link(now);  // the successor knows nothing of it yet
+  return has_begun;
 }
 
 Source Link::source(uint16_t qp) {
@@ -182,8 +238,7 @@ void Link::on_data(const Arrival& arrival, Instant now) {
 
 inline void Link::watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts,
                         const Target& target, uint16_t path, Instant now) {
-  const size_t row = numbers_by_qp_ ? slot.target_qp - qpn_base_ : target.channel;
-  GapLedger* const gaps = watch_.on_packet(row, path, slot.psn, now);
+  GapLedger* const gaps = watch_.on_packet(target.row, path, slot.psn, now);
   const StreamConfig& config = target.recv->config();
   if (gaps == nullptr || parts.id >= config.messages) return;
   gaps->on_fresh(slot.psn, {.qp_index = target.qp_index,

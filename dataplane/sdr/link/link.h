@@ -31,7 +31,10 @@ namespace cw::sdr {
 
 class CodeDesk;
 class PacketStock;
-class PolicyHost;
+class Seat;
+struct SeatCare;
+struct Successor;
+struct Swap;
 
 /// Thread: the endpoint's worker.
 class Link final : private LinkEvents {
@@ -84,9 +87,23 @@ class Link final : private LinkEvents {
     line_.set_rate(rate);
   }
 
+  // ---- a change of policy: one end of a QP's one direction ----
+  /// Outside the turn, while the epoch is in force. Errors: what the policy says when it refuses
+  /// to start; no such stream.
+  Result<Successor> make_successor(uint16_t qp, cw_role role, const PolicyChoice& policy,
+                                   Instant now);
+  /// As the stream says; the receiving end first.
+  bool try_begin_swap(uint16_t qp, cw_role role, Swap& swap, Instant now);
+
   // ---- for the endpoint ----
-  /// Called whenever something happens to the link that its own timers do not know of.
-  void set_wake(Activity::Wake wake);
+  /// Called whenever something happens to the link that its own timers do not know of; `care`, when
+  /// policies are to be made or destroyed.
+  void set_wake(Activity::Wake wake, Activity::Wake care);
+  /// Adds those seats that want something of other threads, as far as there is room; false: there
+  /// was not enough.
+  bool try_ask(std::vector<SeatCare>& cares) const;
+  /// Seats have been given what they lacked.
+  void on_care(Instant now);
   /// A write.
   void on_data(const Arrival& arrival, Instant now);
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
@@ -123,6 +140,7 @@ class Link final : private LinkEvents {
     uint16_t channel = 0;
     uint16_t path = 0;  // where the port sees none
     uint8_t generation = 0;
+    uint16_t row = 0;  // in which the peer numbers what it sends here, by path
   };
   /// How many QP numbers stand for the paths of each channel.
   uint16_t paths_told_apart() const { return sees_psns_ ? 1 : watch_.paths(); }
@@ -132,9 +150,10 @@ class Link final : private LinkEvents {
   Link(const LinkOptions& options, WanPort& port, PacketStock& stock, CodeDesk& desk,
        Counters& counters, Drops& drops, Instant now);
   Result<void> check_qp(const QpOptions& qp) const;
-  Result<std::unique_ptr<PolicyHost>> make_host(const PolicyChoice& policy,
-                                                const StreamConfig& stream, cw_role role,
-                                                Instant now) const;
+  Result<std::unique_ptr<Seat>> make_seat(const PolicyChoice& policy, const StreamConfig& stream,
+                                          cw_role role, Instant now) const;
+  template <class Do>
+  void each_seat(const Do& act) const;
 
   // LinkEvents
   void on_epoch(std::vector<StreamAddress>& addresses, Instant now) override;
@@ -151,6 +170,7 @@ class Link final : private LinkEvents {
   void on_record(const PathReport& record, Instant now) override;
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
   void on_paths(uint32_t up, Instant now) override;
+  bool has_policies() const override;
 
   StreamAddress make_address(size_t qp, uint32_t& qpn);
   void watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts, const Target& target,
@@ -172,7 +192,6 @@ class Link final : private LinkEvents {
 
   WanPort& port_;
   bool sees_psns_;
-  bool numbers_by_qp_ = false;  // the peer's
   PacketStock& stock_;
   CodeDesk& desk_;
   uint16_t peer_;
@@ -188,13 +207,12 @@ class Link final : private LinkEvents {
   LinkControl control_;
 
   uint32_t payload_bytes_;
-  uint8_t channels_max_ = 1;  // of its streams
   uint32_t qpn_base_ = 0;
   std::vector<Target> targets_;  // by QP number - qpn_base_
   Instant link_told_;
   Instant reports_due_ = Instant::never();
   uint16_t reported_paths_ = 0;  // of this round: one envelope need not hold all
-  Activity::Wake wake_;
+  Activity::Wake wake_, care_;
   bool is_pressed_ = false;
   bool has_arrivals_ = false, has_arrivals_since_report_ = false;
 };

@@ -63,8 +63,13 @@ StreamAddress Link::make_address(size_t qp, uint32_t& qpn) {
 
 void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes, Instant now) {
   payload_bytes_ = payload_bytes;
-  numbers_by_qp_ = control_.peer_has(Hello::numbers_by_qp);
-  watch_.begin_epoch(numbers_by_qp_ ? targets_.size() : channels_max_);
+  const bool has_numbers_by_qp = control_.peer_has(Hello::numbers_by_qp);
+  size_t rows = 1;
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    targets_[i].row = has_numbers_by_qp ? static_cast<uint16_t>(i) : targets_[i].channel;
+    rows = std::max(rows, size_t{targets_[i].row} + 1);
+  }
+  watch_.begin_epoch(rows);
   line_.transmitter().set_up(control_.health().up());
   line_.come_up(payload_bytes);
   tell_link(now);
@@ -101,11 +106,16 @@ void Link::on_record(const Abandoned& record, Instant now) {
   if (RecvStream* stream = recv_stream(record.qp)) stream->on_abandoned(record, now);
 }
 void Link::on_record(const Note& record, Instant now) {
-  if (record.flags & Note::from_sink) {
-    if (SendStream* stream = send_stream(record.qp)) stream->on_note(record, now);
-  } else {
-    if (RecvStream* stream = recv_stream(record.qp)) stream->on_note(record, now);
-  }
+  const auto tell = [&](auto* stream) {
+    if (stream == nullptr) return;
+    // Of a policy that has gone, or of one that has not come here yet.
+    if (stream->seat().numbered(record.policy_epoch) == nullptr) {
+      return drops_.add(DropReason::note_policy);
+    }
+    stream->on_note(record, now);
+  };
+  if (record.flags & Note::from_sink) return tell(send_stream(record.qp));
+  tell(recv_stream(record.qp));
 }
 
 void Link::on_record(const PathReport& record, Instant now) {
@@ -231,6 +241,7 @@ bool Link::offer_notes(EnvelopeWriter& writer, Qp& qp) {
     while (!notes.is_empty()) {
       Note note;
       note.qp = qp.config.qp;
+      note.policy_epoch = notes.front_policy_epoch();
       note.flags = flags;
       note.bytes = Row<uint8_t>(notes.front().data(), notes.front().size());
       if (!writer.try_add(note)) return false;

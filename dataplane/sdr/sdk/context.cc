@@ -142,7 +142,7 @@ int cw_context_turn(cw_context* context) {
   if (context == nullptr) return misuse("the context is null"), -1;
   context->has_turned = true;
   context->now = context->device->now();
-  return context->sdr.worker().turn(context->now);
+  return context->sdr.turn(context->now);
 }
 
 int64_t cw_context_idle_ns(cw_context* context) {

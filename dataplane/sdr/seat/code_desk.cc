@@ -14,7 +14,7 @@ Result<void> CodeDesk::reserve(const StreamConfig& config) {
     if (std::ranges::find(codecs_, codec) == codecs_.end()) codecs_.push_back(codec);
   }
   largest_.k = std::max<uint32_t>(largest_.k, config.k);
-  largest_.m = std::max(largest_.m, config.m_max(1, 1));
+  largest_.m = std::max(largest_.m, m_max(config.m_cap, 1, 1));
   largest_.shard_bytes = std::max(largest_.shard_bytes, config.shard_bytes());
   shards_max_ = std::min<uint32_t>(largest_.k + largest_.m, limits::shards_per_block_max);
   return build();

@@ -85,7 +85,14 @@ class CodeQueue {
   }
   /// The policy is gone. Rows at the desk come back to nobody.
   void drop_all() {
-    for (uint64_t number = head_; number != tail_; ++number) at(number).drop();
+    drop_if([](const CodeRequest&) { return true; });
+  }
+  /// The same, of those alone of which this is true.
+  template <class Is>
+  void drop_if(const Is& is_unwanted) {
+    for (uint64_t number = head_; number != tail_; ++number) {
+      if (is_unwanted(at(number))) at(number).drop();
+    }
   }
 
  private:

@@ -47,10 +47,10 @@ struct CodedSet {
   bool operator==(const CodedSet&) const = default;
 };
 
-/// Whether rows, k and slots make a shape that the stream has room for.
-inline bool has_shape(const StreamConfig& config, const CodedSet& set) {
+/// Whether rows, k and slots make a shape within that of the policy's blocks.
+inline bool has_shape(const BlockShape& most, const CodedSet& set) {
   const uint64_t slots = set.slots, rows = set.rows;
-  return rows >= 1 && rows <= config.rows && set.k >= 1 && set.k <= config.k &&
+  return rows >= 1 && rows <= most.rows && set.k >= 1 && set.k <= most.k &&
          set.k + set.m <= static_cast<int>(limits::shards_per_block_max) &&
          slots > rows * (set.k - 1u) && slots <= rows * set.k;
 }
@@ -62,14 +62,15 @@ inline bool has_rows(const cw_code& code) {
 }
 
 /// Why a set cannot be coded in a message with `slots_end` data slots.
-inline std::optional<cw_refusal> misfit_of(const StreamConfig& config, const CodedSet& set,
-                                           uint32_t slots_end) {
-  if (set.codec >= config.codec_count()) return CW_REFUSED_CODEC;
+inline std::optional<cw_refusal> misfit_of(const BlockShape& most, const CodedSet& set,
+                                           uint32_t codecs, uint32_t slots_end) {
+  if (set.codec >= codecs) return CW_REFUSED_CODEC;
   const uint64_t repair_end = uint64_t{set.repair_first} + uint64_t{set.m} * set.rows;
   const bool is_inside =
-      uint64_t{set.slot_first} + set.slots <= slots_end && repair_end <= config.repair_slots_max;
-  const bool has_repair = set.m >= 1 && set.m <= config.m_cap;
-  if (!has_shape(config, set) || !has_repair || !is_inside) return CW_REFUSED_RANGE;
+      uint64_t{set.slot_first} + set.slots <= slots_end &&
+      repair_end <= uint64_t{most.m_cap} * most.blocks;
+  const bool has_repair = set.m >= 1 && set.m <= most.m_cap;
+  if (!has_shape(most, set) || !has_repair || !is_inside) return CW_REFUSED_RANGE;
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 // with linear probing; removal shifts back, so there are no tombstones and look-ups stay short.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,10 @@ class CookieMap {
   }
 
   size_t count() const { return count_; }
+  void clear() {
+    std::fill_n(places_.get(), mask_ + 1, Place{});
+    count_ = 0;
+  }
 
   /// Null when there is none. Valid until the next call that is not find().
   Value* find(uint64_t cookie) {

@@ -16,12 +16,14 @@ class NoteQueue {
  public:
   explicit NoteQueue(size_t capacity) : notes_(capacity) {}
 
-  /// False when full or longer than a note may be. `repeat` copies go out, in different envelopes.
-  bool try_push(std::span<const uint8_t> bytes, uint16_t repeat) {
+  /// False when full or longer than a note may be. `repeat` copies go out, in different envelopes,
+  /// to the policy with this number.
+  bool try_push(std::span<const uint8_t> bytes, uint16_t repeat, uint16_t policy_epoch) {
     if (notes_.is_full() || bytes.size() > limits::note_bytes_max) return false;
     Entry entry;
     entry.count = static_cast<uint16_t>(bytes.size());
     entry.repeat = repeat == 0 ? 1 : repeat;
+    entry.policy_epoch = policy_epoch;
     if (!bytes.empty()) std::memcpy(entry.bytes.data(), bytes.data(), bytes.size());
     return notes_.try_push(entry);
   }
@@ -30,6 +32,7 @@ class NoteQueue {
   std::span<const uint8_t> front() const {
     return {notes_.front().bytes.data(), notes_.front().count};
   }
+  uint16_t front_policy_epoch() const { return notes_.front().policy_epoch; }
   /// One copy of the oldest has been written. True when more copies of it are wanted: in the next
   /// envelope, since two in one are lost together.
   bool pop_copy() {
@@ -41,7 +44,7 @@ class NoteQueue {
 
  private:
   struct Entry {
-    uint16_t count = 0, repeat = 0;
+    uint16_t count = 0, repeat = 0, policy_epoch = 0;
     std::array<uint8_t, limits::note_bytes_max> bytes;
   };
   Ring<Entry> notes_;

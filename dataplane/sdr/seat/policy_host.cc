@@ -1,10 +1,6 @@
 #include "dataplane/sdr/seat/policy_host.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
-
-#include "dataplane/base/assert.h"
 
 namespace cw::sdr {
 namespace {
@@ -12,126 +8,79 @@ namespace {
 /// Enough for one timer per message and a few of the instance's own.
 size_t timers_for(const cw_env& env) { return 2 * size_t{env.messages} + 64; }
 
-/// Fills an empty function with one that does nothing, whatever its arguments.
-template <class... Arguments>
-void fill(void (*&function)(Arguments...)) {
-  if (function == nullptr) function = +[](Arguments...) {};
+BlockShape shape_of(const cw_env& env) {
+  return {.rows = static_cast<uint16_t>(env.rows),
+          .k = static_cast<uint8_t>(env.k),
+          .m_cap = static_cast<uint16_t>(env.m_cap),
+          .blocks = env.m_cap == 0 ? 0 : env.repair_slots_max / env.m_cap};
 }
 
 }  // namespace
 
-Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops) {
-  const std::string name = ops.name == nullptr ? "(nameless)" : ops.name;
-  if (ops.abi >> 16 != CW_POLICY_ABI_MAJOR) {
-    return failure("policy " + name + " speaks ABI " + std::to_string(ops.abi >> 16) +
-                   ", this program " + std::to_string(CW_POLICY_ABI_MAJOR) +
-                   ": build it against this version's policy.h");
-  }
-  // Fields that the policy did not know of yet stay zero and get their defaults below.
-  cw_policy_ops table{};
-  std::memcpy(&table, &ops, std::min<size_t>(ops.size, sizeof(table)));
-  if (table.create == nullptr || table.destroy == nullptr) {
-    return failure("policy " + name + " has no create or no destroy function");
-  }
-  fill(table.limits);
-  fill(table.opened);
-  fill(table.appended);
-  fill(table.block_closed);
-  fill(table.closed);
-  fill(table.sent);
-  fill(table.refused);
-  fill(table.arrived);
-  fill(table.lost);
-  fill(table.note);
-  fill(table.coded);
-  fill(table.timer);
-  fill(table.expired);
-  fill(table.link);
-  fill(table.budget);
-  fill(table.drain);
-  fill(table.resume);
-  fill(table.ended);
-  return table;
-}
-
-Result<std::unique_ptr<PolicyHost>> PolicyHost::make(const PolicyChoice& choice,
-                                                     const PolicyChoice& fallback,
-                                                     const cw_env& env, const PolicyQuota& quota,
-                                                     Instant now) {
-  const auto table = complete_policy_table(*choice.ops);
-  if (!table) return std::unexpected(table.error());
-  std::unique_ptr<PolicyHost> host(new PolicyHost(choice, fallback, env, quota, now));
-  if (const auto created = host->create(*table, choice.params); !created) {
-    return std::unexpected(created.error());
-  }
-  return host;
-}
-
-PolicyHost::PolicyHost(const PolicyChoice& choice, const PolicyChoice& fallback, const cw_env& env,
-                       const PolicyQuota& quota, Instant now)
-    : choice_(choice),
-      fallback_(fallback),
-      env_(env),
+PolicyHost::PolicyHost(std::unique_ptr<PolicyInstance> instance, const PolicyQuota& quota,
+                       Instant now)
+    : instance_(std::move(instance)),
       quota_(quota),
-      timers_(timers_for(env), now),
-      timer_handles_(timers_for(env)),
+      timers_(timers_for(instance_->env()), now),
+      timer_handles_(timers_for(instance_->env())),
       window_start_(now) {
+  shape_ = shape_of(instance_->env());
+  layout_ = first_layout();
   out_.decisions = decisions_.data();
   out_.decision_capacity = decisions_capacity;
   out_.note_bytes = note_bytes_.data();
   out_.note_capacity = note_capacity;
 }
 
-PolicyHost::~PolicyHost() {
-  if (policy_ != nullptr) ops_.destroy(policy_);
+std::unique_ptr<PolicyInstance> PolicyHost::begin(std::unique_ptr<PolicyInstance> next,
+                                                  Instant now) {
+  CW_ASSERT(!is_acting_);
+  std::swap(instance_, next);
+  is_quarantined_ = false;
+  clear(now);
+  return next;
 }
 
-Result<void> PolicyHost::create(const cw_policy_ops& ops, std::span<const double> params) {
-  ops_ = ops;
-  env_.params = params.data();
-  state_stride_ = (ops.message_state_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
-  state_ = std::make_unique<uint64_t[]>(std::max<size_t>(1, state_stride_ * env_.messages));
-  char why[256] = "";
-  const int error = ops_.create(&env_, &policy_, why, sizeof(why));
-  if (error != 0 || policy_ == nullptr) {
-    policy_ = nullptr;
-    return failure(std::string("policy ") + ops.name + " refused to start: " + why);
-  }
-  return {};
+/// Nothing of whoever was here before is left.
+void PolicyHost::clear(Instant now) {
+  timers_.restart(inside(now));
+  timer_handles_.clear();
+  refusals_.clear();
+  out_.decision_count = out_.note_count = out_.more = 0;
+  strikes_ = 0;
+  if (instance_ == nullptr) return;
+  shape_ = shape_of(instance_->env());
+  layout_ = first_layout();
 }
 
-void* PolicyHost::state_of(size_t index) {
-  CW_DCHECK(index < env_.messages);
-  return state_stride_ == 0 ? nullptr : &state_[index * state_stride_];
-}
-
-void PolicyHost::zero_state(size_t index) {
-  if (state_stride_ != 0) std::fill_n(&state_[index * state_stride_], state_stride_, 0);
+cw_layout PolicyHost::first_layout() const {
+  const auto m = static_cast<uint8_t>(m_max(shape_.m_cap, shape_.rows, shape_.k));
+  return {.codec = 0, .rows = shape_.rows, .k = shape_.k, .m = m};
 }
 
 void PolicyHost::ended(uint32_t message, size_t index, Instant now) {
-  ops_.ended(policy_, message, state_of(index), inside(now).ns());
+  ops().ended(instance_->get(), message, state_of(index), inside(now).ns());
 }
 
 void PolicyHost::opened(cw_fact_opened fact, Instant now) {
   fact.deadline_ns = inside(Instant::from_ns(fact.deadline_ns)).ns();
-  tell(ops_.opened, fact, now);
+  tell(ops().opened, fact, now);
 }
 
 void PolicyHost::sent(cw_fact_sent fact, Instant now) {
   fact.departed_ns = inside(Instant::from_ns(fact.departed_ns)).ns();
-  tell(ops_.sent, fact, now);
+  tell(ops().sent, fact, now);
 }
 
 void PolicyHost::link(const cw_fact_link& fact, Instant now) {
   window_ = Duration::from_ns(std::max<int64_t>(fact.rtt_ns, 1));
-  ops_.limits(&env_, &fact, &needs_);
-  tell(ops_.link, fact, now);
+  ops().limits(&instance_->env(), &fact, &needs_);
+  tell(ops().link, fact, now);
 }
 
 void PolicyHost::drain(Instant by, Instant now) {
   CW_ASSERT(!is_acting_);
-  ops_.drain(policy_, inside(by).ns(), inside(now).ns(), &out_);
+  ops().drain(instance_->get(), inside(by).ns(), inside(now).ns(), &out_);
   act(now);
 }
 
@@ -163,7 +112,7 @@ void PolicyHost::on_time(Instant now) {
   for (size_t fired = 0; fired < timers_per_turn; ++fired) {
     if (timers_.advance(inside(now), {&due, 1}) == 0) return;
     timer_handles_.remove(due);
-    ops_.timer(policy_, due, inside(now).ns(), &out_);
+    ops().timer(instance_->get(), due, inside(now).ns(), &out_);
     act(now);
   }
 }
@@ -180,9 +129,9 @@ void PolicyHost::act(Instant now) {
     if (round == rounds_max) break;
     if (!refusals_.is_empty()) {
       const cw_fact_refused fact = refusals_.pop();
-      ops_.refused(policy_, &fact, inside(now).ns(), &out_);
+      ops().refused(instance_->get(), &fact, inside(now).ns(), &out_);
     } else if (asks_for_more) {
-      ops_.resume(policy_, inside(now).ns(), &out_);
+      ops().resume(instance_->get(), inside(now).ns(), &out_);
     } else {
       break;
     }
@@ -200,31 +149,36 @@ void PolicyHost::take_decisions(Instant now) {
 }
 
 void PolicyHost::act_on(const cw_decision& decision, Instant now) {
-  if (!is_within_quota(decision, now)) return refuse_for_quota(decision);
+  if (!is_within_quota(decision, now)) return refuse_decision(decision, CW_REFUSED_QUOTA);
   switch (decision.kind) {
     case CW_DECIDE_SEND:
-      return act_on_send(decision.u.send, now);
+      return act_on_send(decision, now);
     case CW_DECIDE_CODE:
-      return actions_->on_code(decision.u.code, now);
+      return act_on_code(decision.u.code, now);
     case CW_DECIDE_NOTE: {
       const cw_note& note = decision.u.note;
       if (note.offset > note_capacity || note.count > note_capacity - note.offset) return;
-      return actions_->on_note(note, std::span(note_bytes_).subspan(note.offset, note.count), now);
+      return actions_->on_note(note, std::span(note_bytes_).subspan(note.offset, note.count),
+                               policy_epoch_);
     }
     case CW_DECIDE_TIMER:
       return set_timer(decision.u.timer, now);
     case CW_DECIDE_RELEASE:
-      return actions_->on_release(decision.u.release, now);
+      if (decides_for(decision.u.release.message)) actions_->on_release(decision.u.release, now);
+      return;
     case CW_DECIDE_FINISH:
-      return actions_->on_finish(decision.u.finish, now);
+      if (decides_for(decision.u.finish.message)) actions_->on_finish(decision.u.finish, now);
+      return;
     case CW_DECIDE_LAYOUT:
-      return actions_->on_layout(decision.u.layout, now);
+      return set_layout(decision.u.layout);
     default:
       ++refused_count_;
   }
 }
 
-void PolicyHost::act_on_send(const cw_send& send, Instant now) {
+void PolicyHost::act_on_send(const cw_decision& decision, Instant now) {
+  const cw_send& send = decision.u.send;
+  if (!decides_for(send.message)) return refuse_decision(decision, CW_REFUSED_MESSAGE);
   if (send.not_before_ns == 0 && send.drop_after_ns == 0) return actions_->on_send(send, now);
   // Zero says none of either.
   const auto moved_ns = [&](int64_t ns) {
@@ -234,6 +188,27 @@ void PolicyHost::act_on_send(const cw_send& send, Instant now) {
   moved.not_before_ns = moved_ns(send.not_before_ns);
   moved.drop_after_ns = moved_ns(send.drop_after_ns);
   actions_->on_send(moved, now);
+}
+
+void PolicyHost::act_on_code(const cw_code& code, Instant now) {
+  if (!decides_for(code.message)) return refuse(code, CW_REFUSED_MESSAGE, nullptr);
+  actions_->on_code(code, now);
+}
+
+void PolicyHost::set_layout(const cw_layout& layout) {
+  const bool has_codec = layout.codec < instance_->env().codecs;
+  const bool is_shape = layout.rows >= 1 && layout.rows <= shape_.rows && layout.k >= 1 &&
+                        layout.k <= shape_.k &&
+                        layout.m <= m_max(shape_.m_cap, layout.rows, layout.k);
+  if (has_codec && is_shape) {
+    layout_ = layout;
+    return;
+  }
+  cw_fact_refused fact{};
+  fact.message = CW_UNKNOWN;
+  fact.decision = CW_DECIDE_LAYOUT;
+  fact.reason = has_codec ? CW_REFUSED_RANGE : CW_REFUSED_CODEC;
+  refuse(fact);
 }
 
 bool PolicyHost::is_within_quota(const cw_decision& decision, Instant now) {
@@ -251,11 +226,11 @@ bool PolicyHost::is_within_quota(const cw_decision& decision, Instant now) {
   return is_within;
 }
 
-void PolicyHost::refuse_for_quota(const cw_decision& decision) {
+void PolicyHost::refuse_decision(const cw_decision& decision, cw_refusal reason) {
   cw_fact_refused fact{};
   fact.message = CW_UNKNOWN;
   fact.decision = static_cast<uint16_t>(decision.kind);
-  fact.reason = CW_REFUSED_QUOTA;
+  fact.reason = static_cast<uint16_t>(reason);
   if (decision.kind == CW_DECIDE_SEND) {
     const cw_send& send = decision.u.send;
     fact.message = send.message;
@@ -278,37 +253,17 @@ void PolicyHost::set_timer(const cw_timer& timer, Instant now) {
   if (handle.is_none()) {
     cw_decision decision{};
     decision.kind = CW_DECIDE_TIMER;
-    return refuse_for_quota(decision);
+    return refuse_decision(decision, CW_REFUSED_QUOTA);
   }
   CW_ASSERT(timer_handles_.try_set(timer.cookie, handle));  // as many as are armed
 }
 
-void PolicyHost::destroy_instance(Instant now) {
-  ops_.destroy(policy_);
-  policy_ = nullptr;
-  timers_ = TimerWheel(timers_for(env_), inside(now));
-  timer_handles_ = CookieMap<TimerHandle>(timers_for(env_));
-  refusals_.clear();
-  out_.decision_count = out_.note_count = out_.more = 0;
-  strikes_ = 0;
-}
-
-void PolicyHost::restart(Instant now) {
-  CW_ASSERT(!is_acting_);
-  destroy_instance(now);
-  is_quarantined_ = false;
-  // It was created with these very arguments before.
-  const auto table = complete_policy_table(*choice_.ops);
-  CW_ASSERT(table && create(*table, choice_.params));
-}
-
 void PolicyHost::quarantine(Instant now) {
-  if (is_quarantined_) return;
-  destroy_instance(now);
+  if (is_quarantined_ || relief_ == nullptr) return;
+  relieved_ = std::exchange(instance_, std::move(relief_));
   is_quarantined_ = true;
-  const auto table = complete_policy_table(*fallback_.ops);
-  CW_ASSERT(table && create(*table, fallback_.params));
-  actions_->on_quarantine(now);
+  clear(now);
+  actions_->on_quarantine(*this, now);
 }
 
 }  // namespace cw::sdr

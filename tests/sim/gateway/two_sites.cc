@@ -103,7 +103,7 @@ sdr::LinkOptions GatewaySite::link_options(uint16_t far_peer, const TwoSitesOpti
 
 void GatewaySite::turn_after_pause(Instant meant, Instant now) {
   sdr_->worker().sleeps_until(meant);  // time was moved on purpose
-  sdr_->worker().turn(now);
+  sdr_->turn(now);
 }
 
 TwoSites::TwoSites(const TwoSitesOptions& options)

@@ -16,8 +16,8 @@ cw_swarm_mutant(confuses_two_immediates SWARM sdr_swarm
   FOUND_BY "exactly once")
 cw_swarm_mutant(believes_packets_of_old_lives SWARM sdr_swarm
   SOURCE dataplane/sdr/stream/recv/recv_slots.cc
-  FROM "if (arrival.slot.address == expected) return std::nullopt;"
-  TO "if (arrival.slot.address - expected != 1) return std::nullopt;"
+  FROM "if (is_placed || arrival.slot.address == expected) return std::nullopt;"
+  TO "if (is_placed || arrival.slot.address - expected != 1) return std::nullopt;"
   FOUND_BY "no wrong byte")
 cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
   SOURCE dataplane/sdr/link/records.cc
@@ -59,12 +59,12 @@ cw_swarm_mutant(forgets_who_lent_what_it_copied SWARM sdr_swarm
   FOUND_BY "nothing starves")
 cw_swarm_mutant(wants_turns_while_a_message_is_open SWARM sdr_swarm
   SOURCE dataplane/sdr/stream/send/send_stream.cc
-  FROM "if (needs_telling_ || !codes_.is_idle()) return Instant();"
+  FROM "if (needs_telling_ || !codes_.is_idle() || is_swap_due()) return Instant();"
   TO "if (needs_telling_ || live_count_ > 0) return Instant();"
   FOUND_BY "few turns")
 cw_swarm_mutant(leaves_windows_open SWARM sdr_swarm
   SOURCE dataplane/sdr/stream/recv/recv_stream.cc
-  FROM "if (placer_ != nullptr) close_windows(*message);"
+  FROM "  close_windows(*message);"
   TO ""
   FOUND_BY "memory given back")
 cw_swarm_mutant(sends_to_the_window_before SWARM sdr_swarm

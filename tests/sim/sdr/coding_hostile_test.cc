@@ -252,7 +252,7 @@ TEST(HostileCoding, layouts_that_do_not_fit_are_refused_and_others_hold_from_the
               {.messages = 1, .bytes_of = [](uint64_t) { return 24 * payload; }});
   const auto lay = [&](uint32_t codec, uint16_t rows, uint8_t k, uint8_t m) {
     coding_log().refused.clear();
-    world.pair.a->send_stream().on_layout({codec, rows, k, m}, world.pair.network().now());
+    world.pair.a->send_stream().seat().current().set_layout({codec, rows, k, m});
     world.pair.a->send_stream().flush_facts(world.pair.network().now());
     return coding_log().refused.empty() ? 0u : coding_log().refused[0].reason;
   };

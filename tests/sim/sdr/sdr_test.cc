@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "tests/sim/checkers/heap_watch.h"
 #include "tests/sim/sdr/story.h"
+#include "tests/sim/sdr/watched_site.h"
 
 namespace cw::sim {
 namespace {
@@ -220,20 +220,6 @@ TEST(Sdr, a_path_that_goes_dark_delays_messages_and_loses_none) {
 
 // ---- steady state
 // --------------------------------------------------------------------------------
-
-/// Counts what the sites allocate while they turn, not what the program above them does.
-class WatchedSite final : public Actor {
- public:
-  explicit WatchedSite(Site& site) : site_(site) {}
-  void turn(Instant now) override {
-    HeapWatch watch;
-    site_.turn(now);
-  }
-  Instant next_deadline() const override { return site_.next_deadline(); }
-
- private:
-  Site& site_;
-};
 
 TEST(Sdr, a_hundred_thousand_turns_allocate_nothing) {
   const auto sizes = [](uint64_t i) { return i * 7919 % 30'000; };

@@ -54,8 +54,11 @@ class Site final : public Actor {
   /// Time has passed and nobody knew that it would.
   void turn_after_pause(Instant now) {
     sdr_->worker().turn(now);
+    if (!is_neglected_ && sdr_->endpoint().wants_care()) sdr_->endpoint().care(now);
     for (const auto& each : after_turns_) each(now);
   }
+  /// Nobody makes or destroys policies for it, until it is told otherwise.
+  void neglect(bool is_neglected) { is_neglected_ = is_neglected; }
   /// Who looks what each turn has brought.
   void after_turns(std::function<void(Instant)> what) { after_turns_.push_back(std::move(what)); }
   Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
@@ -80,7 +83,7 @@ class Site final : public Actor {
   Rnic& rnic() { return *rnic_; }
 
  private:
-  bool in_real_time_;
+  bool in_real_time_, is_neglected_ = false;
   TallyPort port_;
   std::optional<Rnic> rnic_;
   Prng prng_;

@@ -4,6 +4,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/codec/codecs.h"
 #include "policies/policies.h"
@@ -40,7 +41,7 @@ SlotWire::SlotWire(const Shape& shape)
       stock_(port_) {
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
   auto host =
-      sdr::PolicyHost::make(choice, choice, sdr::env_of(config_, {}, CW_SOURCE), {}, Instant());
+      sdr::Seat::make({choice, choice, {}, config_, {}, CW_SOURCE}, Instant());
   CW_ASSERT(host);
   sdr::SendStream::Options options;
   options.slot_by_slot = true;

@@ -5,6 +5,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/wire/checksum.h"
 #include "policies/policies.h"
 
@@ -84,7 +85,7 @@ SlotStream::SlotStream(const SlotReaderOptions& options, MessageSeq first_seq) {
   address_.data_window_bytes = options.message_bytes();
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
   auto host =
-      sdr::PolicyHost::make(choice, choice, sdr::env_of(config_, {}, CW_SINK), {}, Instant());
+      sdr::Seat::make({choice, choice, {}, config_, {}, CW_SINK}, Instant());
   CW_ASSERT(host);
   stream_ = std::make_unique<sdr::RecvStream>(config_, std::move(*host), desk_, counters_, drops_);
   start();

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "dataplane/sdr/seat/policy_host.h"
+#include "dataplane/sdr/seat/policy_instance.h"
 #include "policies/policies.h"
 #include "tests/unit/plugins/files.h"
 

@@ -63,6 +63,18 @@ void fire_and_arm_again(cw_policy*, uint64_t cookie, int64_t now_ns, cw_out* out
 }
 void fire_without_end(cw_policy*, uint64_t, int64_t, cw_out* out) { out->more = 1; }
 
+/// A decision of each kind that names a message: that of the note.
+void decide_all_for(cw_policy*, const cw_fact_note* fact, int64_t, cw_out* out) {
+  cw_decide(out, CW_DECIDE_SEND)->u.send = {.message = fact->peer, .count = 1, .stride = 1};
+  cw_decide(out, CW_DECIDE_CODE)->u.code = {.message = fact->peer};
+  cw_decide(out, CW_DECIDE_RELEASE)->u.release = {.message = fact->peer};
+  cw_decide(out, CW_DECIDE_FINISH)->u.finish = {.message = fact->peer};
+}
+std::vector<uint16_t> refusals;
+void note_refusal(cw_policy*, const cw_fact_refused* fact, int64_t, cw_out*) {
+  refusals.push_back(fact->reason);
+}
+
 cw_policy_ops table() {
   cw_policy_ops ops{};
   ops.abi = CW_POLICY_ABI_MAJOR << 16;
@@ -75,13 +87,12 @@ cw_policy_ops table() {
 
 struct Actions final : PolicyActions {
   void on_send(const cw_send&, Instant) override { ++sends; }
-  void on_code(const cw_code&, Instant) override {}
-  void on_note(const cw_note&, std::span<const uint8_t>, Instant) override {}
-  void on_release(const cw_release&, Instant) override {}
-  void on_finish(const cw_finish&, Instant) override {}
-  void on_layout(const cw_layout&, Instant) override {}
-  void on_quarantine(Instant) override { ++quarantines; }
-  int sends = 0, quarantines = 0;
+  void on_code(const cw_code&, Instant) override { ++others; }
+  void on_note(const cw_note&, std::span<const uint8_t>, uint16_t) override {}
+  void on_release(const cw_release&, Instant) override { ++others; }
+  void on_finish(const cw_finish&, Instant) override { ++others; }
+  void on_quarantine(PolicyHost&, Instant) override { ++quarantines; }
+  int sends = 0, others = 0, quarantines = 0;
 };
 
 struct Hosted {
@@ -89,10 +100,14 @@ struct Hosted {
       : ops(wanted), fallback(table()) {
     refused = resumed = 0;
     fired.clear();
+    host = std::make_unique<PolicyHost>(instance_of(ops), quota, Instant());
+    host->set_relief(instance_of(fallback));
+    host->set_actions(&actions);
+  }
+  static std::unique_ptr<PolicyInstance> instance_of(const cw_policy_ops& of) {
     cw_env env{};
     env.messages = 4;
-    host = std::move(*PolicyHost::make({&ops, {}}, {&fallback, {}}, env, quota, Instant()));
-    host->set_actions(&actions);
+    return std::move(*PolicyInstance::make({&of, {}}, env));
   }
   void note_at(int64_t ns, uint32_t peer = 0, uint32_t count = 0) {
     host->note({.peer = peer, .count = count, .bytes = nullptr}, Instant::from_ns(ns));
@@ -103,7 +118,7 @@ struct Hosted {
 };
 
 std::string why_not(const cw_policy_ops& ops) {
-  const auto made = PolicyHost::make({&ops, {}}, {&ops, {}}, {.messages = 1}, {}, Instant());
+  const auto made = PolicyInstance::make({&ops, {}}, {.messages = 1});
   return made ? "" : made.error().sentence;
 }
 
@@ -153,7 +168,9 @@ TEST(PolicyHost, a_policy_that_asks_for_more_without_end_is_quarantined) {
   hosted.note_at(0);
   EXPECT_TRUE(hosted.host->is_quarantined());
   EXPECT_LE(resumed, 1024);
-  hosted.host->restart(Instant::from_ns(1));
+  EXPECT_NE(hosted.host->take_relieved(), nullptr) << "to be destroyed outside the turn";
+  const auto relief = hosted.host->begin(Hosted::instance_of(hosted.ops), Instant::from_ns(1));
+  EXPECT_NE(relief, nullptr);
   EXPECT_FALSE(hosted.host->is_quarantined()) << "a new epoch is a new start";
 }
 
@@ -213,9 +230,30 @@ TEST(PolicyHost, what_took_over_hears_nothing_of_timers_that_are_not_its_own) {
   hosted.note_at(0, 1, 1'000'000);
   hosted.note_at(0, 2, 1'000'000);
   hosted.fallback.timer = fire;
+  hosted.host->set_relief(Hosted::instance_of(hosted.fallback));
   hosted.host->on_time(Instant::from_ns(2'000'000));
   EXPECT_TRUE(hosted.host->is_quarantined());
   EXPECT_EQ(fired, std::vector<uint64_t>{});
+}
+
+TEST(PolicyHost, decides_for_its_own_messages_only) {
+  cw_policy_ops ops = table();
+  ops.note = decide_all_for;
+  ops.refused = note_refusal;
+  Hosted hosted(ops);
+  hosted.host->set_range({.has_first = true, .has_end = true, .first = MessageSeq(-2), .end = MessageSeq(3)});
+  for (const uint32_t message : {0xfffffffdu, 3u, 1u << 31}) {
+    refusals.clear();
+    hosted.note_at(1, message);
+    EXPECT_EQ(hosted.actions.sends + hosted.actions.others, 0) << message;
+    EXPECT_EQ(refusals, (std::vector<uint16_t>{CW_REFUSED_MESSAGE, CW_REFUSED_MESSAGE}))
+        << "of a send and a code; release and finish ask for nothing";
+  }
+  refusals.clear();
+  for (const uint32_t message : {0xfffffffeu, 0u, 2u}) hosted.note_at(1, message);
+  EXPECT_EQ(hosted.actions.sends, 3);
+  EXPECT_EQ(hosted.actions.others, 9);
+  EXPECT_TRUE(refusals.empty());
 }
 
 // Neither a timer of the past nor one of this very instant, be it the first of a tick.

@@ -18,7 +18,7 @@ void RecvStream::on_block_closed(const BlockClosed& closed, Instant now) {
     const uint32_t block = entry.block.host();
     const CodedSet set{.slot_first = entry.slot_first.host(),
                        .slots = entry.slots.host(),
-                       .repair_first = block * config_.m_cap,
+                       .repair_first = block * shape_of(*message).m_cap,
                        .rows = entry.rows.host(),
                        .k = entry.k,
                        .m = entry.m,
@@ -31,22 +31,23 @@ void RecvStream::on_block_closed(const BlockClosed& closed, Instant now) {
 
 /// Whether a block can be what the sender says, as far as others are known.
 bool RecvStream::has_place(const Message& message, uint32_t block, const CodedSet& set) const {
+  const BlockShape& shape = shape_of(message);
   const uint32_t slots_end = message.is_closed ? message.slots : config_.data_slots_max;
   const bool is_inside = uint64_t{set.slot_first} + set.slots <= slots_end &&
-                         uint32_t{set.rows} * set.m <= config_.m_cap;
-  if (!has_shape(config_, set) || set.codec >= config_.codec_count() || !is_inside) return false;
+                         uint32_t{set.rows} * set.m <= shape.m_cap;
+  if (!has_shape(shape, set) || set.codec >= config_.codec_count() || !is_inside) return false;
   return blocks_.has_room_for(place_of(message), block, set);
 }
 
 bool RecvStream::try_take_block(Message& message, uint32_t block, const CodedSet& set,
                                 Instant now) {
-  if (block >= config_.blocks_max()) return false;
+  if (block >= shape_of(message).blocks) return false;
   const CodedSet& known = block_of(message, block);
   if (known.slots > 0) return known == set;  // the first stands [C-39]
   if (!has_place(message, block, set)) return false;
   blocks_.set(place_of(message), block, set);
   message.blocks_reach = std::max(message.blocks_reach, set.slots_end());
-  while (message.blocks < config_.blocks_max() && block_of(message, message.blocks).slots > 0) {
+  while (message.blocks < shape_of(message).blocks && block_of(message, message.blocks).slots > 0) {
     message.blocks_end = block_of(message, message.blocks++).slots_end();
   }
   tell_block(message, block, now);
@@ -54,28 +55,31 @@ bool RecvStream::try_take_block(Message& message, uint32_t block, const CodedSet
 }
 
 void RecvStream::tell_block(Message& message, uint32_t block, Instant now) {
-  void* const state = policy_->state_of(place_of(message));
-  policy_->block_closed(block_of(message, block).closed(message.seq.value(), block, state), now);
+  seat_->of(message.seq)
+      .block_closed(block_of(message, block).closed(message.seq.value(), block, state_of(message)),
+                    now);
 }
 
 // ---- rows ----
 
 void RecvStream::on_code(const cw_code& code, Instant) {
   const Message* message = find_told(code.message);
-  if (message == nullptr) return policy_->refuse(code, CW_REFUSED_MESSAGE, nullptr);
-  void* const state = policy_->state_of(place_of(*message));
+  PolicyHost& host = seat_->of(code.message);
+  if (message == nullptr) return host.refuse(code, CW_REFUSED_MESSAGE, nullptr);
+  void* const state = state_of(*message);
   const CodedSet set = CodedSet::of(code);
-  if (const auto reason = misfit_of(config_, set, config_.data_slots_max)) {
-    return policy_->refuse(code, *reason, state);
+  const uint32_t codecs = config_.codec_count();
+  if (const auto reason = misfit_of(host.shape(), set, codecs, config_.data_slots_max)) {
+    return host.refuse(code, *reason, state);
   }
-  if (!has_rows(code)) return policy_->refuse(code, CW_REFUSED_RANGE, state);
-  if (!codes_.try_push(code, set)) policy_->refuse(code, CW_REFUSED_FULL, state);
+  if (!has_rows(code)) return host.refuse(code, CW_REFUSED_RANGE, state);
+  if (!codes_.try_push(code, set)) host.refuse(code, CW_REFUSED_FULL, state);
 }
 
 void RecvStream::on_time(Instant now) {
-  policy_->on_time(now);
+  seat_->on_time(now);
   if (!touched_.is_empty()) flush_facts(now);  // of a policy replaced since the last burst
-  if (is_coded()) code_rows(now);
+  if (has_room_for_blocks()) code_rows(now);
 }
 
 void RecvStream::code_rows(Instant now) {
@@ -88,7 +92,7 @@ void RecvStream::code_rows(Instant now) {
     const CodeRequest request = codes_.pop();
     const Message* message = request.is_dropped ? nullptr : find_told(request.code.message);
     if (message == nullptr) continue;
-    policy_->coded(request.fact(policy_->state_of(place_of(*message))), now);
+    seat_->of(message->seq).coded(request.fact(state_of(*message)), now);
   }
 }
 

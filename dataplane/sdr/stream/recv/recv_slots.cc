@@ -28,11 +28,13 @@ DropReason reason_of(uint8_t refusal) {
 // A packet's way is one function to the machine: what it is cut into for the reader is `inline`.
 
 /// The address names one message of all: where ids have come round, it is that of another [C-56].
-inline std::optional<DropReason> RecvStream::misplaced(const SlotArrival& arrival,
+inline std::optional<DropReason> RecvStream::misplaced(const SlotArrival& arrival, uint32_t key,
                                                        uint64_t expected,
                                                        uint64_t window_bytes) const {
+  const bool is_placed = placer_ != nullptr;  // where key and address said, and neither is told
+  if (!is_placed && arrival.slot.key != key) return DropReason::key_stale;
   if (arrival.slot.payload_bytes > config_.payload_bytes) return DropReason::window_misaligned;
-  if (arrival.slot.address == expected) return std::nullopt;
+  if (is_placed || arrival.slot.address == expected) return std::nullopt;
   const auto apart = static_cast<int64_t>(expected - arrival.slot.address);
   const auto round_bytes = static_cast<int64_t>(config_.messages * window_bytes);
   return apart % round_bytes == 0 ? DropReason::generation_late : DropReason::window_misaligned;
@@ -45,13 +47,11 @@ inline std::optional<DropReason> RecvStream::misfit(const SlotArrival& arrival,
   }
   const Message& message = messages_[parts.id];
   const uint64_t offset = uint64_t{parts.slot} * config_.payload_bytes;
-  if (placer_ == nullptr) {
-    if (arrival.slot.key != address_.data_key) return DropReason::key_stale;
-    const uint64_t expected = address_.data_at(message.seq, offset);
-    // A late packet is judged by its life first: it may well not fit today's buffer.
-    if (const auto reason = misplaced(arrival, expected, address_.data_window_bytes)) return reason;
-  } else if (arrival.slot.payload_bytes > config_.payload_bytes) {
-    return DropReason::window_misaligned;
+  const uint64_t expected = address_.data_at(message.seq, offset);
+  // A late packet is judged by its life first: it may well not fit today's buffer.
+  if (const auto reason =
+          misplaced(arrival, address_.data_key, expected, address_.data_window_bytes)) {
+    return reason;
   }
   if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
   if (offset + arrival.slot.payload_bytes > message.memory_bytes) return DropReason::slot_range;
@@ -65,15 +65,11 @@ std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
     return DropReason::slot_range;
   }
   const Message& message = messages_[parts.id];
-  if (placer_ == nullptr) {
-    if (arrival.slot.key != address_.repair_key) return DropReason::key_stale;
-    const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
-    const uint64_t expected = address_.repair_at(message.seq, offset);
-    if (const auto reason = misplaced(arrival, expected, address_.repair_window_bytes)) {
-      return reason;
-    }
-  } else if (arrival.slot.payload_bytes > config_.payload_bytes) {
-    return DropReason::window_misaligned;
+  const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
+  const uint64_t expected = address_.repair_at(message.seq, offset);
+  if (const auto reason =
+          misplaced(arrival, address_.repair_key, expected, address_.repair_window_bytes)) {
+    return reason;
   }
   if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
   return std::nullopt;
@@ -241,14 +237,14 @@ void RecvStream::tell_opened(Message& message, Instant now) {
   message.is_opened = true;
   ++open_count_;
   make_clear_due(now + rtt_ / 4);
-  const uint32_t place = place_of(message);
-  policy_->zero_state(place);
+  PolicyHost& host = seat_->of(message.seq);
+  host.zero_state(place_of(message));
   cw_fact_opened fact{};
   fact.message = message.seq.value();
-  fact.state = policy_->state_of(place);
+  fact.state = state_of(message);
   fact.slots = message.slots;
   fact.deadline_ns = CW_NEVER_NS;
-  policy_->opened(fact, now);
+  host.opened(fact, now);
 }
 
 void RecvStream::flush_facts(Instant now) {
@@ -264,7 +260,7 @@ void RecvStream::flush_facts(Instant now) {
     message.duplicates = 0;
     if (message.word_end > 0) note_news(message, message.word_first, message.word_end);
   }
-  policy_->settle(now);
+  seat_->settle(now);
 }
 
 void RecvStream::tell_arrived(Message& message, Instant now) {
@@ -287,9 +283,9 @@ void RecvStream::tell_arrived(Message& message, Instant now) {
   fact.duplicates = message.duplicates;
   fact.path = message.path;
   fact.data = cw_bits_data_words(arena_.get(), place);
-  if (is_coded()) fact.repair = cw_bits_repair_words(arena_.get(), place);
-  fact.state = policy_->state_of(place);
-  policy_->arrived(fact, now);
+  if (shape_of(message).is_coded()) fact.repair = cw_bits_repair_words(arena_.get(), place);
+  fact.state = state_of(message);
+  seat_->of(message.seq).arrived(fact, now);
 }
 
 void RecvStream::advance_first_missing(Message& message) const {

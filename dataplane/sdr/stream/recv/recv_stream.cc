@@ -32,10 +32,10 @@ cw_bits_limits arena_limits(const StreamConfig& config) {
 
 }  // namespace
 
-RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy,
-                       CodeDesk& desk, Counters& counters, Drops& drops)
+RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<Seat> seat, CodeDesk& desk,
+                       Counters& counters, Drops& drops)
     : config_(config),
-      policy_(std::move(policy)),
+      seat_(std::move(seat)),
       desk_(desk),
       counters_(counters),
       drops_(drops),
@@ -51,7 +51,7 @@ RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> p
   CW_ASSERT(bytes > 0);  // check() has accepted the config
   arena_ = std::make_unique<CacheLine[]>((bytes + sizeof(CacheLine) - 1) / sizeof(CacheLine));
   CW_ASSERT(cw_bits_init(arena_.get(), &limits) == 0);
-  policy_->set_actions(this);
+  seat_->set_actions(this);
   begin_sequences();
 }
 
@@ -75,7 +75,7 @@ RecvStream::Message* RecvStream::try_take_place() {
 }
 
 RecvHandle RecvStream::post(Message& message) {
-  if (is_coded()) blocks_.forget(place_of(message));
+  if (has_room_for_blocks()) blocks_.forget(place_of(message));
   if (is_read_along()) forget_slots(message);
   message.seq = next_seq_;
   message.is_posted = true;
@@ -136,11 +136,11 @@ bool RecvStream::complete(RecvHandle handle, Instant now) {
   Message* message = find(handle);
   if (message == nullptr) return false;
   if (message->is_opened) {
-    policy_->ended(message->seq.value(), handle.place, now);
+    seat_->of(message->seq).ended(message->seq.value(), handle.place, now);
     --open_count_;
   }
   if (!message->is_lost) run_control(*message, CW_BITS_CLOSE, 0);
-  if (placer_ != nullptr) close_windows(*message);
+  close_windows(*message);
   give_back_memory(*message);
   const MessageSeq seq = message->seq;
   *message = message->emptied();
@@ -224,11 +224,11 @@ void RecvStream::reset(Instant now) {
     Message& message = messages_[place];
     if (!message.is_posted || message.is_lost) continue;
     if (message.is_opened) {
-      policy_->ended(message.seq.value(), place, now);
+      seat_->of(message.seq).ended(message.seq.value(), place, now);
       --open_count_;
     }
     run_control(message, CW_BITS_CLOSE, 0);
-    if (placer_ != nullptr) close_windows(message);
+    close_windows(message);
     message.is_lost = true;
     message.is_opened = message.is_touched = false;
     end_with(message, MessageStatus::PeerLost);
@@ -238,7 +238,7 @@ void RecvStream::reset(Instant now) {
   codes_.drop_all();
   notes_.clear();
   clear_due_ = Instant::never();
-  policy_->restart(now);
+  seat_->end_epoch(now);
   if (is_read_along()) end_receives();
 }
 
@@ -247,9 +247,10 @@ void RecvStream::begin_sequences() { next_seq_ = retired_seq_ = heard_seq_ = con
 void RecvStream::on_opened(const Opened& opened, Instant now) {
   Message* message = find_live(opened.seq);
   if (message == nullptr) return make_clear_due(now);
-  // The geometry is settled by [pair] keys and guessed by nobody [C-37].
-  if (opened.data_slots_max != config_.data_slots_max || opened.rows != config_.rows ||
-      opened.k != config_.k || opened.m_cap != config_.m_cap) {
+  // The geometry is settled by [pair] keys and the policy, and guessed by nobody [C-37].
+  const BlockShape& shape = shape_of(*message);
+  if (opened.data_slots_max != config_.data_slots_max || opened.rows != shape.rows ||
+      opened.k != shape.k || opened.m_cap != shape.m_cap) {
     return drops_.add(DropReason::record_body);
   }
   open(*message, now);
@@ -288,10 +289,11 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
   } else {
     run_control(*message, CW_BITS_LENGTH, closed.slots);
     finish_if_over(*message);
-    policy_->closed({.message = closed.seq.value(),
-                     .slots = closed.slots,
-                     .state = policy_->state_of(place_of(*message))},
-                    now);
+    seat_->of(message->seq)
+        .closed({.message = closed.seq.value(),
+                 .slots = closed.slots,
+                 .state = state_of(*message)},
+                now);
   }
   note_news(*message, UINT32_MAX, 0);
 }
@@ -321,12 +323,13 @@ void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {
                       !std::exchange(message->is_cut, true);
   const uint32_t count = end - std::min(first, end);
   if (count > 0) {
-    policy_->expired({.message = abandoned.seq.value(),
-                      .first = first,
-                      .count = count,
-                      .reserved = 0,
-                      .state = policy_->state_of(place_of(*message))},
-                     now);
+    seat_->of(message->seq)
+        .expired({.message = abandoned.seq.value(),
+                  .first = first,
+                  .count = count,
+                  .reserved = 0,
+                  .state = state_of(*message)},
+                 now);
   }
   if (count > 0) note_gone(*message, first, end);
   if (is_cut) note_news(*message, UINT32_MAX, 0);
@@ -335,7 +338,7 @@ void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {
 void RecvStream::on_probe(Instant now) { make_clear_due(now); }
 
 void RecvStream::on_note(const Note& note, Instant now) {
-  policy_->note(
+  seat_->numbered(note.policy_epoch)->note(
       {.peer = 0, .count = static_cast<uint32_t>(note.bytes.size()), .bytes = note.bytes.data()},
       now);
 }
@@ -344,36 +347,38 @@ void RecvStream::on_lost(const MissingSlots& slots, uint16_t path, Instant now) 
   const Message& message = messages_[slots.place];
   const bool is_known = slots.first < config_.data_slots_max && message.is_posted &&
                         message.is_opened && message.seq == slots.seq;
-  policy_->lost({.message = is_known ? slots.seq.value() : CW_UNKNOWN,
-                 .first = slots.first,
-                 .count = slots.count,
-                 .path = path,
-                 .stride = static_cast<uint16_t>(slots.stride),
-                 .state = is_known ? policy_->state_of(slots.place) : nullptr},
-                now);
+  const cw_fact_lost fact{.message = is_known ? slots.seq.value() : CW_UNKNOWN,
+                          .first = slots.first,
+                          .count = slots.count,
+                          .path = path,
+                          .stride = static_cast<uint16_t>(slots.stride),
+                          .state = is_known ? state_of(message) : nullptr};
+  return is_known ? seat_->of(slots.seq).lost(fact, now) : seat_->lost(fact, now);
 }
 
 void RecvStream::on_link(const cw_fact_link& fact, Instant now) {
   rtt_ = Duration::from_ns(std::max<int64_t>(fact.rtt_ns, 1));
-  policy_->link(fact, now);
+  seat_->link(fact, now);
 }
 
 // ---- decisions ----
 
 void RecvStream::on_send(const cw_send& send, Instant) {
   // A sink has nothing to send.
-  policy_->refuse({.message = send.message,
-                   .first = send.first,
-                   .count = send.count,
-                   .stride = send.stride,
-                   .decision = CW_DECIDE_SEND,
-                   .reason = CW_REFUSED_RANGE,
-                   .reserved = 0,
-                   .state = nullptr});
+  seat_->of(send.message)
+      .refuse({.message = send.message,
+               .first = send.first,
+               .count = send.count,
+               .stride = send.stride,
+               .decision = CW_DECIDE_SEND,
+               .reason = CW_REFUSED_RANGE,
+               .reserved = 0,
+               .state = nullptr});
 }
 
-void RecvStream::on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant) {
-  if (!notes_.try_push(bytes, note.repeat)) counters_.add(Counter::notes_refused);
+void RecvStream::on_note(const cw_note& note, std::span<const uint8_t> bytes,
+                         uint16_t policy_epoch) {
+  if (!notes_.try_push(bytes, note.repeat, policy_epoch)) counters_.add(Counter::notes_refused);
 }
 
 void RecvStream::on_release(const cw_release&, Instant) {
@@ -386,23 +391,41 @@ void RecvStream::on_finish(const cw_finish& finish, Instant) {
   end_with(*message, MessageStatus::GivenUp);
 }
 
-void RecvStream::on_layout(const cw_layout&, Instant) {
-  // Layouts are the source's to choose.
-}
-
-void RecvStream::on_quarantine(Instant now) {
+void RecvStream::on_quarantine(PolicyHost& host, Instant now) {
   counters_.add(Counter::policies_quarantined);
-  codes_.drop_all();
+  seat_->on_quarantine(host);
+  codes_.drop_if([&](const CodeRequest& each) { return &seat_->of(each.code.message) == &host; });
   for (uint32_t place = 0; place < config_.messages; ++place) {
     Message& message = messages_[place];
     if (!message.is_posted || !message.is_opened || message.is_lost) continue;
-    --open_count_;
-    tell_opened(message, now);
-    for (uint32_t block = 0; block < config_.blocks_max(); ++block) {
-      if (block_of(message, block).slots > 0) tell_block(message, block, now);
-    }
-    touch_all(message);
+    if (&seat_->of(message.seq) == &host) tell_again(message, now);
   }
+}
+
+bool RecvStream::try_begin_swap(Swap& swap, Instant now) {
+  if (!is_started_) return false;
+  PolicyHost& before = seat_->current();
+  if (!seat_->try_begin(swap, now)) return false;
+  // Nobody who keeps to the rules has opened one beyond the boundary; a stray packet may have.
+  for (uint32_t place = 0; place < config_.messages; ++place) {
+    Message& message = messages_[place];
+    if (!message.is_posted || !message.is_opened || message.is_lost) continue;
+    if (&seat_->of(message.seq) == &before) continue;
+    before.ended(message.seq.value(), place, now);
+    tell_again(message, now);
+  }
+  advance_sequences();
+  return true;
+}
+
+/// As if it had just been opened, with all that has come.
+void RecvStream::tell_again(Message& message, Instant now) {
+  --open_count_;
+  tell_opened(message, now);
+  for (uint32_t block = 0; block < shape_of(message).blocks; ++block) {
+    if (block_of(message, block).slots > 0) tell_block(message, block, now);
+  }
+  touch_all(message);
 }
 
 // ---- credit ----
@@ -419,6 +442,7 @@ void RecvStream::advance_sequences() {
     return is_complete(seq) || (message.is_closed && has_blocks(message));
   };
   while (heard_seq_.is_before(next_seq_) && is_heard(heard_seq_)) ++heard_seq_;
+  if (seat_->is_swapping() && !retired_seq_.is_before(seat_->boundary())) seat_->end_swap();
 }
 
 bool RecvStream::offer(EnvelopeWriter& writer, Instant now) {

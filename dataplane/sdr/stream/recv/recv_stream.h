@@ -30,6 +30,7 @@
 #include "dataplane/sdr/seat/note_queue.h"
 #include "dataplane/sdr/seat/policy_host.h"
 #include "dataplane/sdr/seat/repair_slots.h"
+#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/sink.h"
 #include "dataplane/sdr/stream/recv/recv_message.h"
 #include "dataplane/sdr/stream/recv/slot_arrival.h"
@@ -44,12 +45,16 @@ namespace cw::sdr {
 class RecvStream final : public PolicyActions, private CodeClient {
  public:
   /// `desk` has been asked for room, and is stopped before the stream ends.
-  RecvStream(const StreamConfig& config, std::unique_ptr<PolicyHost> policy, CodeDesk& desk,
+  RecvStream(const StreamConfig& config, std::unique_ptr<Seat> seat, CodeDesk& desk,
              Counters& counters, Drops& drops);
   ~RecvStream() override;
 
-  /// Called whenever the application has done something, or what was at the desk is back.
-  void set_wake(Activity::Wake wake) { wake_ = wake; }
+  /// Called whenever the application has done something, or what was at the desk is back; `care`,
+  /// as Seat says.
+  void set_wake(Activity::Wake wake, Activity::Wake care) {
+    wake_ = wake;
+    seat_->set_care(care);
+  }
   /// Once, before anything is posted: `port` places payload, and outlives the stream.
   void set_placer(WanPort& port);
 
@@ -93,9 +98,9 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void on_time(Instant now);
   Instant next_due() const {
     const bool is_coding_due = !codes_.is_idle() || !touched_.is_empty();
-    return is_coding_due ? Instant() : policy_->next_due();
+    return is_coding_due ? Instant() : seat_->next_due();
   }
-  void rebase(Duration shift) { policy_->rebase(shift); }
+  void rebase(Duration shift) { seat_->rebase(shift); }
   /// Tells the policy what this burst brought: one fact per message.
   void flush_facts(Instant now);
   /// Which message is posted in a place; for finding the range of a gap.
@@ -108,15 +113,20 @@ class RecvStream final : public PolicyActions, private CodeClient {
   // ---- the policy ----
   void on_send(const cw_send& send, Instant now) override;
   void on_code(const cw_code& code, Instant now) override;
-  void on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant now) override;
+  void on_note(const cw_note& note, std::span<const uint8_t> bytes, uint16_t policy_epoch) override;
   void on_release(const cw_release& release, Instant now) override;
   void on_finish(const cw_finish& finish, Instant now) override;
-  void on_layout(const cw_layout& layout, Instant now) override;
-  void on_quarantine(Instant now) override;
+  void on_quarantine(PolicyHost& host, Instant now) override;
 
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
-  const PolicyHost& policy() const { return *policy_; }
+  /// Who decides.
+  Seat& seat() { return *seat_; }
+  const Seat& seat() const { return *seat_; }
+  /// Messages from the swap's boundary on are the successor's. The other end opens none of them
+  /// before it knows that this one has begun. False, and nothing has changed: the swap before is
+  /// not over.
+  bool try_begin_swap(Swap& swap, Instant now);
 
  private:
   using Message = RecvMessage;
@@ -133,7 +143,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
     return static_cast<uint32_t>(&message - messages_.get());
   }
   RecvHandle handle_of(const Message& message) const { return {place_of(message), message.seq}; }
-  std::optional<DropReason> misplaced(const SlotArrival& arrival, uint64_t expected,
+  std::optional<DropReason> misplaced(const SlotArrival& arrival, uint32_t key, uint64_t expected,
                                       uint64_t window_bytes) const;
   std::optional<DropReason> misfit(const SlotArrival& arrival,
                                    const ImmediateSplit::Parts& parts) const;
@@ -150,7 +160,11 @@ class RecvStream final : public PolicyActions, private CodeClient {
   }
 
   // Coding (recv_code.cc).
-  bool is_coded() const { return config_.rows != 0; }
+  bool has_room_for_blocks() const { return config_.rows != 0; }
+  /// How its policy cuts it into blocks.
+  const BlockShape& shape_of(const Message& message) const {
+    return seat_->of(message.seq).shape();
+  }
   const CodedSet& block_of(const Message& message, uint32_t block) const {
     return blocks_.at(place_of(message), block);
   }
@@ -158,7 +172,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   bool try_take_block(Message& message, uint32_t block, const CodedSet& set, Instant now);
   void tell_block(Message& message, uint32_t block, Instant now);
   bool has_blocks(const Message& message) const {
-    return !is_coded() || message.blocks_end >= message.slots;
+    return !shape_of(message).is_coded() || message.blocks_end >= message.slots;
   }
   void on_row_coded(CodeRow& row, const CodeResult& result) override;
   bool issue_row(CodeRequest& request);
@@ -200,7 +214,11 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void forget_slots(const Message& message);
   void end_receives();
   void take_fragment(Message& message, uint32_t slot, uint32_t bits);
+  void* state_of(const Message& message) {
+    return seat_->of(message.seq).state_of(place_of(message));
+  }
   void tell_opened(Message& message, Instant now);
+  void tell_again(Message& message, Instant now);
   void tell_arrived(Message& message, Instant now);
   void advance_first_missing(Message& message) const;
   void finish_if_over(Message& message);
@@ -212,7 +230,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
 
   StreamConfig config_;
   Activity::Wake wake_;
-  std::unique_ptr<PolicyHost> policy_;
+  std::unique_ptr<Seat> seat_;
   CodeDesk& desk_;
   Counters& counters_;
   Drops& drops_;

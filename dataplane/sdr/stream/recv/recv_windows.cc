@@ -16,7 +16,6 @@ void RecvStream::set_placer(WanPort& port) {
 }
 
 RecvStream::~RecvStream() {
-  if (placer_ == nullptr) return;
   for (uint32_t place = 0; place < config_.messages; ++place) close_windows(messages_[place]);
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/base/ring.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/pacer.h"
@@ -100,6 +101,16 @@ class Outbox {
   void drop_front(Priority priority) { row(priority).drop_front(); }
   void clear() {
     for (auto& ranges : rows_) ranges.clear();
+  }
+  /// All ranges of which this is true; the others keep their order.
+  template <class Is>
+  void drop_if(const Is& is_unwanted) {
+    for (auto& ranges : rows_) {
+      for (size_t left = ranges.count(); left > 0; --left) {
+        const SendRange range = ranges.pop();
+        if (!is_unwanted(range)) CW_ASSERT(ranges.try_push(range));
+      }
+    }
   }
 
  private:

@@ -26,21 +26,6 @@ ClosedBlock entry_of(uint32_t block, const CodedSet& set) {
 
 // ---- where they are cut ----
 
-void SendStream::on_layout(const cw_layout& layout, Instant) {
-  const bool has_codec = layout.codec < config_.codec_count();
-  const bool is_shape = layout.rows >= 1 && layout.rows <= config_.rows && layout.k >= 1 &&
-                        layout.k <= config_.k && layout.m <= config_.m_max(layout.rows, layout.k);
-  if (has_codec && is_shape) {
-    layout_ = layout;
-    return;
-  }
-  cw_fact_refused fact{};
-  fact.message = CW_UNKNOWN;
-  fact.decision = CW_DECIDE_LAYOUT;
-  fact.reason = has_codec ? CW_REFUSED_RANGE : CW_REFUSED_CODEC;
-  policy_->refuse(fact);
-}
-
 /// Data slots that the policy knows without a hole, from the front.
 uint32_t SendStream::told_front(const Message& message) const {
   uint32_t front = 0;
@@ -65,31 +50,37 @@ uint32_t SendStream::slots_wanted(const Message& message) const {
 /// Slots that blocks can cover when the open one ends up with `open_slots`. Their number is bounded
 /// by the repair slots reserved for them.
 uint64_t SendStream::slots_covered(const Message& message, uint32_t open_slots) const {
-  const uint64_t behind = config_.blocks_max() - message.blocks - 1;
-  return message.block_first + uint64_t{open_slots} + behind * config_.block_slots_max();
+  const BlockShape& shape = shape_of(message);
+  const uint64_t behind = shape.blocks - message.blocks - 1;
+  return message.block_first + uint64_t{open_slots} + behind * shape.slots();
 }
 
 uint64_t SendStream::slots_covered(const Message& message) const {
-  if (message.blocks == config_.blocks_max()) return message.block_first;
+  const BlockShape& shape = shape_of(message);
+  if (message.blocks == shape.blocks) return message.block_first;
   const uint32_t open_slots = message.has_open_block
                                   ? uint32_t{message.layout.rows} * message.layout.k
-                                  : config_.block_slots_max();
+                                  : shape.slots();
   return slots_covered(message, open_slots);
 }
 
 uint32_t SendStream::slots_max(SendHandle handle) const {
   const Message* message = find(handle);
-  if (message == nullptr || !is_coded()) return config_.data_slots_max;
+  if (message == nullptr) return config_.data_slots_max;
+  // Its policy is to go: no more than what is there.
+  if (&seat_->of(message->seq) != &seat_->current()) return message->slots;
+  const BlockShape& shape = shape_of(*message);
+  if (!shape.is_coded()) return config_.data_slots_max;
   // The last number is kept for what is left when the one before is closed early.
   const uint64_t covered = slots_covered(*message);
-  const uint64_t spare = config_.blocks_max() > 1 ? config_.block_slots_max() : 0;
+  const uint64_t spare = shape.blocks > 1 ? shape.slots() : 0;
   const uint64_t slots =
       std::max<uint64_t>(message->block_first, covered - std::min(covered, spare));
   return static_cast<uint32_t>(std::min<uint64_t>(config_.data_slots_max, slots));
 }
 
 void SendStream::cut_blocks(Message& message, bool is_end, Instant now) {
-  if (!is_coded()) return;
+  if (!shape_of(message).is_coded()) return;
   const uint32_t front = told_front(message);
   while (front > message.block_first) {
     if (!message.has_open_block) open_block(message, now);
@@ -102,10 +93,12 @@ void SendStream::cut_blocks(Message& message, bool is_end, Instant now) {
 }
 
 void SendStream::open_block(Message& message, Instant now) {
-  CW_ASSERT(message.blocks < config_.blocks_max());
+  CW_ASSERT(message.blocks < shape_of(message).blocks);
+  const PolicyHost& host = seat_->of(message.seq);
+  const cw_layout& layout = host.layout();
   const bool lasts =
-      slots_covered(message, uint32_t{layout_.rows} * layout_.k) >= slots_wanted(message);
-  message.layout = lasts ? layout_ : layout_full_;
+      slots_covered(message, uint32_t{layout.rows} * layout.k) >= slots_wanted(message);
+  message.layout = lasts ? layout : host.first_layout();
   message.has_open_block = true;
   message.block_opened = now;
   if (block_age_ < Duration::max()) blocks_due_ = std::min(blocks_due_, now + block_age_);
@@ -117,7 +110,7 @@ void SendStream::close_block(Message& message, uint32_t slots, Instant now) {
   const uint32_t rows = (slots + layout.k - 1) / layout.k;
   block_of(message, message.blocks) = {.slot_first = message.block_first,
                                        .slots = slots,
-                                       .repair_first = message.blocks * config_.m_cap,
+                                       .repair_first = message.blocks * shape_of(message).m_cap,
                                        .rows = static_cast<uint16_t>(rows),
                                        .k = static_cast<uint8_t>((slots + rows - 1) / rows),
                                        .m = layout.m,
@@ -134,8 +127,8 @@ void SendStream::tell_blocks(Message& message, uint32_t front, Instant now) {
     const CodedSet& set = block_of(message, block);
     if (set.slots_end() > front) return;
     ++message.blocks_told;
-    void* const state = policy_->state_of(place_of(message));
-    policy_->block_closed(set.closed(message.seq.value(), block, state), now);
+    seat_->of(message.seq)
+        .block_closed(set.closed(message.seq.value(), block, state_of(message)), now);
   }
 }
 
@@ -144,7 +137,7 @@ void SendStream::tell_blocks(Message& message, uint32_t front, Instant now) {
 void SendStream::set_block_age(Duration age) {
   wake_();
   block_age_ = age;
-  blocks_due_ = is_coded() && age < Duration::max() ? Instant() : Instant::never();
+  blocks_due_ = config_.rows != 0 && age < Duration::max() ? Instant() : Instant::never();
 }
 
 void SendStream::close_old_blocks(Instant now) {

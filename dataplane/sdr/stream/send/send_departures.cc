@@ -23,7 +23,7 @@ Counter counter_of(uint8_t kind) {
 // ---- the pacer ----
 
 uint16_t SendStream::life_of(MessageSeq seq) const {
-  const uint32_t life = lives_over_ + config_.round_of(seq);
+  const uint32_t life = lives_over_[config_.place_of(seq)] + config_.round_of(seq);
   return static_cast<uint16_t>(life & SendTicket::life_mask);
 }
 
@@ -116,23 +116,18 @@ bool SendStream::try_make(const SendTicket& ticket, Instant departed, Instant no
   return true;
 }
 
-uint64_t SendStream::address_of(const Message& message, const SendTicket& ticket) const {
-  const uint32_t first = ticket.is_repair() ? config_.data_slots_max : 0;
+/// Where the slot goes at the receiver; the window begins with the slot itself.
+Window SendStream::window_of(const Message& message, const SendTicket& ticket) const {
+  const bool is_repair = ticket.is_repair();
+  const uint32_t first = is_repair ? config_.data_slots_max : 0;
   const uint64_t offset = uint64_t{ticket.slot - first} * config_.payload_bytes;
   if (address_.has_placements) {
-    const Placement& placement = placements_[ticket.place];
-    return offset + (ticket.is_repair() ? placement.repair_address : placement.data_address).host();
+    const Placement& at = placements_[ticket.place];
+    return is_repair ? Window{at.repair_address.host() + offset, at.repair_key.host()}
+                     : Window{at.data_address.host() + offset, at.data_key.host()};
   }
-  return ticket.is_repair() ? address_.repair_at(message.seq, offset)  // SPEC [C-55]
-                            : address_.data_at(message.seq, offset);
-}
-
-uint32_t SendStream::key_of(const SendTicket& ticket) const {
-  if (address_.has_placements) {
-    const Placement& placement = placements_[ticket.place];
-    return (ticket.is_repair() ? placement.repair_key : placement.data_key).host();
-  }
-  return ticket.is_repair() ? address_.repair_key : address_.data_key;
+  return is_repair ? Window{address_.repair_at(message.seq, offset), address_.repair_key}  // [C-55]
+                   : Window{address_.data_at(message.seq, offset), address_.data_key};
 }
 
 /// What its headers say; where its payload lies is known.
@@ -144,8 +139,9 @@ void SendStream::describe(const SendTicket& ticket, Psn psn, Send& send) const {
   send.head.target_qp = address_.qpn_of(config_, config_.generation_of(message.seq),
                                         config_.channel_of(ticket.slot), send.path);
   send.head.psn = psn;
-  send.head.address = address_of(message, ticket);
-  send.head.key = key_of(ticket);
+  const Window window = window_of(message, ticket);
+  send.head.address = window.address;
+  send.head.key = window.key;
   send.head.immediate = config_.split.pack({ticket.place, ticket.slot, user});
   // Tells the receiver that the user bits mean something (SPEC 7.3).
   send.head.is_solicited = immediate.has_value();
@@ -170,21 +166,22 @@ void SendStream::tell_sent(uint16_t path, const SentRun& run, Instant now) {
   const SendTicket ticket{.place = run.place, .life = run.life};
   const Message* message = find_ticket(ticket);
   if (message == nullptr) return;
-  policy_->sent({.message = message->seq.value(),
-                 .first = run.first,
-                 .count = run.count,
-                 .stride = run.stride,
-                 .psn_first = run.psn_first.value(),
-                 .path = path,
-                 .kind = run.kind,
-                 .departed_ns = run.departed.ns(),
-                 .state = policy_->state_of(run.place)},
-                now);
+  PolicyHost& host = seat_->of(message->seq);
+  host.sent({.message = message->seq.value(),
+             .first = run.first,
+             .count = run.count,
+             .stride = run.stride,
+             .psn_first = run.psn_first.value(),
+             .path = path,
+             .kind = run.kind,
+             .departed_ns = run.departed.ns(),
+             .state = host.state_of(run.place)},
+            now);
 }
 
 void SendStream::flush_facts(Instant now) {
   sent_runs_.flush_all([&](uint16_t path, const SentRun& run) { tell_sent(path, run, now); });
-  policy_->settle(now);
+  seat_->settle(now);
 }
 
 // ---- state for the receiver ----
@@ -211,7 +208,9 @@ void SendStream::schedule_state(Message& message, Instant at) {
 bool SendStream::try_write_abandoned(const Message& message, EnvelopeWriter& writer) const {
   Abandoned record;
   record.qp = config_.qp;
-  record.reason = message.is_abandoned ? AbandonReason::Finished : AbandonReason::Hold;
+  record.reason = !message.is_abandoned ? AbandonReason::Hold
+                  : message.is_drained  ? AbandonReason::Drain
+                                        : AbandonReason::Finished;
   record.seq = message.seq;
   record.slots = message.is_abandoned ? slots_unknown : message.expired_end;
   return writer.try_add(record);
@@ -234,9 +233,10 @@ bool SendStream::try_write_state(const Message& message, EnvelopeWriter& writer)
   record.seq = message.seq;
   record.data_slots_max = config_.data_slots_max;
   record.slots = message.life == Message::Life::Closed ? message.slots : slots_unknown;
-  record.rows = config_.rows;
-  record.k = config_.k;
-  record.m_cap = config_.m_cap;
+  const BlockShape& shape = shape_of(message);
+  record.rows = shape.rows;
+  record.k = shape.k;
+  record.m_cap = shape.m_cap;
   return writer.try_add(record);
 }
 

@@ -21,6 +21,7 @@ struct SendMessage {
   bool is_retired = false;     // the receiver has closed it
   bool is_forgotten = false;   // the application has
   bool is_abandoned = false;   // the receiver must hear that there is no more
+  bool is_drained = false;     // because its policy had to go
   bool has_holes = false;      // the policy has given up a part of it
   bool needs_telling = false;  // something was appended or closed since
   uint8_t repeats = 0;         // of its state

@@ -22,19 +22,21 @@ bool is_claimed(const RepairSlots& repairs, uint32_t place, const CodedSet& set,
 
 void SendStream::on_code(const cw_code& code, Instant) {
   const Message* message = find_told(code.message);
-  if (message == nullptr) return policy_->refuse(code, CW_REFUSED_MESSAGE, nullptr);
+  PolicyHost& host = seat_->of(code.message);
+  if (message == nullptr) return host.refuse(code, CW_REFUSED_MESSAGE, nullptr);
   if (message->status != MessageStatus::Open) return;
-  void* const state = policy_->state_of(place_of(*message));
+  void* const state = state_of(*message);
   const CodedSet set = CodedSet::of(code);
-  if (const auto reason = misfit_of(config_, set, told_front(*message))) {
-    return policy_->refuse(code, *reason, state);
+  const uint32_t codecs = config_.codec_count();
+  if (const auto reason = misfit_of(host.shape(), set, codecs, told_front(*message))) {
+    return host.refuse(code, *reason, state);
   }
-  if (!has_rows(code)) return policy_->refuse(code, CW_REFUSED_RANGE, state);
-  if (!codes_.try_push(code, set)) policy_->refuse(code, CW_REFUSED_FULL, state);
+  if (!has_rows(code)) return host.refuse(code, CW_REFUSED_RANGE, state);
+  if (!codes_.try_push(code, set)) host.refuse(code, CW_REFUSED_FULL, state);
 }
 
 void SendStream::code_rows(Instant now) {
-  if (!is_coded()) return;
+  if (config_.rows == 0) return;
   for (CodeRequest* request = codes_.issuing(); request != nullptr; request = codes_.issuing()) {
     if (!issue_row(*request)) break;
   }
@@ -43,7 +45,7 @@ void SendStream::code_rows(Instant now) {
     const CodeRequest request = codes_.pop();
     const Message* message = request.is_dropped ? nullptr : find_told(request.code.message);
     if (message == nullptr || message->status != MessageStatus::Open) continue;
-    policy_->coded(request.fact(policy_->state_of(place_of(*message))), now);
+    seat_->of(message->seq).coded(request.fact(state_of(*message)), now);
   }
 }
 

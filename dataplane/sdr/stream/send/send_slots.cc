@@ -13,7 +13,7 @@ bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant 
   Message* message = is_started_ ? find(handle) : nullptr;
   if (message == nullptr || message->life != Message::Life::Open) return false;
   if (message->slots == config_.data_slots_max) return false;
-  if (is_coded() && message->slots >= slots_covered(*message)) return false;
+  if (shape_of(*message).is_coded() && message->slots >= slots_covered(*message)) return false;
   CW_ASSERT(piece.bytes > 0 && piece.bytes <= config_.payload_bytes);
   const uint32_t slot = message->slots++;
   store_.put(handle.place, slot, piece, now);
@@ -31,7 +31,7 @@ bool SendStream::append_slot(SendHandle handle, const SlotPiece& piece, Instant 
 
 void SendStream::give_up_slots(Message& message) {
   if (!store_.is_by_slot() || store_.is_coding(place_of(message))) return;
-  const uint32_t front = message.unread_front(is_coded());
+  const uint32_t front = message.unread_front(shape_of(message).is_coded());
   for (; message.given_up < front; ++message.given_up) {
     const uint32_t place = place_of(message);
     // Settled, as its policy says, and has still to leave.
@@ -108,12 +108,13 @@ void SendStream::tell_expired(Message& message, Instant now) {
   const uint32_t first = message.expired_told;
   if (first >= message.expired_end) return;
   message.expired_told = message.expired_end;
-  policy_->expired({.message = message.seq.value(),
-                    .first = first,
-                    .count = message.expired_end - first,
-                    .reserved = 0,
-                    .state = policy_->state_of(place_of(message))},
-                   now);
+  seat_->of(message.seq)
+      .expired({.message = message.seq.value(),
+                .first = first,
+                .count = message.expired_end - first,
+                .reserved = 0,
+                .state = state_of(message)},
+               now);
 }
 
 /// A message of which nothing is left to repair is over, whatever its policy makes of it.

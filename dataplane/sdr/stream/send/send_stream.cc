@@ -17,11 +17,11 @@ constexpr size_t codes_capacity = 128;
 }  // namespace
 
 SendStream::SendStream(const StreamConfig& config, const Options& options, uint16_t peer,
-                       std::unique_ptr<PolicyHost> policy, CodeDesk& desk, PacketStock& stock,
+                       std::unique_ptr<Seat> seat, CodeDesk& desk, PacketStock& stock,
                        Transmitter& transmitter, Counters& counters)
     : config_(config),
       options_(options),
-      policy_(std::move(policy)),
+      seat_(std::move(seat)),
       desk_(desk),
       stock_(stock),
       transmitter_(transmitter),
@@ -30,15 +30,11 @@ SendStream::SendStream(const StreamConfig& config, const Options& options, uint1
       store_(config_, options, peer, stock),
       blocks_(size_t{config.messages} * config.blocks_max()),
       codes_(codes_capacity),
-      layout_full_{.codec = 0,
-                   .rows = config.rows,
-                   .k = config.k,
-                   .m = static_cast<uint8_t>(config.m_max(config.rows, config.k))},
       block_age_(options.block_age),
+      lives_over_(config.messages),
       outbox_(options.outbox_ranges),
       notes_(notes_capacity) {
-  layout_ = layout_full_;
-  policy_->set_actions(this);
+  seat_->set_actions(this);
   begin_sequences();
 }
 
@@ -158,17 +154,16 @@ void SendStream::reset(Instant now) {
   }
   // A message of the old epoch that its application still holds keeps its place, so sequences begin
   // again below: the handle's own sequence tells them apart as long as it is not reused.
-  lives_over_ += config_.round_of(next_seq_) + 1;
+  for (uint32_t& lives : lives_over_) lives += config_.round_of(next_seq_) + 1;
   begin_sequences();
   slot_limit_ = slots_used_ = 0;
   codes_.drop_all();
-  layout_ = layout_full_;
   blocks_due_ = Instant::never();
   outbox_.clear();
   notes_.clear();
   sent_runs_.clear();
   records_due_ = probe_due_ = hold_due_ = Instant::never();
-  policy_->restart(now);
+  seat_->end_epoch(now);
 }
 
 void SendStream::begin_sequences() {
@@ -222,14 +217,14 @@ bool SendStream::has_place_there(MessageSeq seq) const {
 }
 
 void SendStream::on_note(const Note& note, Instant now) {
-  policy_->note(
+  seat_->numbered(note.policy_epoch)->note(
       {.peer = 0, .count = static_cast<uint32_t>(note.bytes.size()), .bytes = note.bytes.data()},
       now);
 }
 
 void SendStream::on_link(const cw_fact_link& fact, Instant now) {
   rtt_ = Duration::from_ns(std::max<int64_t>(fact.rtt_ns, 1));
-  policy_->link(fact, now);
+  seat_->link(fact, now);
 }
 
 void SendStream::on_time(Instant now) {
@@ -243,14 +238,15 @@ void SendStream::on_time(Instant now) {
       if (message.seq == seq && message.needs_telling) tell(message, now);
     }
   }
-  policy_->on_time(now);
+  if (seat_->is_swapping()) go_on_swapping(now);
+  seat_->on_time(now);
   code_rows(now);
 }
 
 Instant SendStream::next_due() const {
   if (!is_started_) return Instant::never();
-  if (needs_telling_ || !codes_.is_idle()) return Instant();
-  return earliest(policy_->next_due(), hold_due_, blocks_due_);
+  if (needs_telling_ || !codes_.is_idle() || is_swap_due()) return Instant();
+  return earliest(seat_->next_due(), hold_due_, blocks_due_, seat_->drain_by());
 }
 
 void SendStream::on_done(uint32_t place) {
@@ -276,10 +272,11 @@ void SendStream::tell(Message& message, Instant now) {
   if (message.life == Message::Life::Closed && is_all_told && !message.is_close_told) {
     message.is_close_told = true;
     if (is_close_due(message)) schedule_state(message, now);
-    policy_->closed({.message = message.seq.value(),
-                     .slots = message.slots,
-                     .state = policy_->state_of(place_of(message))},
-                    now);
+    seat_->of(message.seq)
+        .closed({.message = message.seq.value(),
+                 .slots = message.slots,
+                 .state = state_of(message)},
+                now);
   }
   settle_if_expired(message, now);
 }
@@ -287,19 +284,19 @@ void SendStream::tell(Message& message, Instant now) {
 void SendStream::tell_opened(Message& message, Instant now) {
   message.is_told = true;
   ++told_seq_;
-  const uint32_t place = place_of(message);
-  policy_->zero_state(place);
+  PolicyHost& host = seat_->of(message.seq);
+  host.zero_state(place_of(message));
   schedule_state(message, now);
   cw_fact_opened fact{};
   fact.message = message.seq.value();
-  fact.state = policy_->state_of(place);
+  fact.state = state_of(message);
   fact.slots = message.life == Message::Life::Closed ? message.slots : CW_UNKNOWN;
   fact.hint_kind = message.hint.kind;
   fact.hint_bytes = message.hint.expected_bytes;
   fact.hint_step = message.hint.step;
   fact.hint_last = message.hint.is_last;
   fact.deadline_ns = message.hint.deadline.ns();
-  policy_->opened(fact, now);
+  host.opened(fact, now);
 }
 
 void SendStream::tell_appended(Message& message, Instant now) {
@@ -317,12 +314,13 @@ void SendStream::tell_appended(Message& message, Instant now) {
     // Slot by slot each has its own.
     const bool holds = options_.hold < Duration::max() && !store_.is_by_slot();
     if (holds) message.drop_after = now + options_.hold;
-    policy_->appended({.message = message.seq.value(),
-                       .first = first,
-                       .count = count,
-                       .reserved = 0,
-                       .state = policy_->state_of(place_of(message))},
-                      now);
+    seat_->of(message.seq)
+        .appended({.message = message.seq.value(),
+                   .first = first,
+                   .count = count,
+                   .reserved = 0,
+                   .state = state_of(message)},
+                  now);
   }
 }
 
@@ -354,7 +352,9 @@ void SendStream::retire(Message& message, Instant now) {
   // has heard [C-31].
   if (message.status == MessageStatus::Open) message.status = MessageStatus::Done;
   stop_waiting(message);
-  if (message.is_told) policy_->ended(message.seq.value(), place_of(message), now);
+  if (message.is_told) {
+    seat_->of(message.seq).ended(message.seq.value(), place_of(message), now);
+  }
   message.life = Message::Life::Closed;
   free_if_over(message);
 }
@@ -377,14 +377,15 @@ SendStream::Message* SendStream::find_told(uint32_t seq) {
 
 void SendStream::refuse(const cw_send& send, cw_refusal reason) {
   const Message* message = find_told(send.message);
-  policy_->refuse({.message = send.message,
-                   .first = send.first,
-                   .count = send.count,
-                   .stride = send.stride,
-                   .decision = CW_DECIDE_SEND,
-                   .reason = static_cast<uint16_t>(reason),
-                   .reserved = 0,
-                   .state = message ? policy_->state_of(place_of(*message)) : nullptr});
+  seat_->of(send.message)
+      .refuse({.message = send.message,
+               .first = send.first,
+               .count = send.count,
+               .stride = send.stride,
+               .decision = CW_DECIDE_SEND,
+               .reason = static_cast<uint16_t>(reason),
+               .reserved = 0,
+               .state = message ? state_of(*message) : nullptr});
 }
 
 void SendStream::on_send(const cw_send& send, Instant now) {
@@ -426,8 +427,9 @@ Instant SendStream::drop_after(const Message& message, const cw_send& send, Inst
   return holds ? now + options_.hold : message.drop_after;
 }
 
-void SendStream::on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant) {
-  if (!notes_.try_push(bytes, note.repeat)) counters_.add(Counter::notes_refused);
+void SendStream::on_note(const cw_note& note, std::span<const uint8_t> bytes,
+                         uint16_t policy_epoch) {
+  if (!notes_.try_push(bytes, note.repeat, policy_epoch)) counters_.add(Counter::notes_refused);
 }
 
 void SendStream::on_finish(const cw_finish& finish, Instant now) {
@@ -449,36 +451,43 @@ void SendStream::on_finish(const cw_finish& finish, Instant now) {
   give_up_slots(*message);
 }
 
-void SendStream::on_quarantine(Instant now) {
+void SendStream::on_quarantine(PolicyHost& host, Instant now) {
   counters_.add(Counter::policies_quarantined);
-  outbox_.clear();
-  codes_.drop_all();
-  layout_ = layout_full_;
-  // What waits in the pacer is the old instance's affair: a new life for every message disowns it.
-  lives_over_ += lives_apart;
+  seat_->on_quarantine(host);
+  const auto is_its = [&](MessageSeq seq) { return &seat_->of(seq) == &host; };
+  outbox_.drop_if([&](const SendRange& range) { return is_its(messages_[range.place].seq); });
+  codes_.drop_if([&](const CodeRequest& each) { return is_its(MessageSeq(each.code.message)); });
   for (MessageSeq seq = retired_seq_; seq.is_before(told_seq_); ++seq) {
     Message& message = messages_[config_.place_of(seq)];
-    if (message.seq != seq || message.is_retired || message.status != MessageStatus::Open) continue;
-    policy_->zero_state(config_.place_of(seq));
-    message.is_close_told = false;
-    message.settled = message.expired_told = 0;
-    // What nobody can send again, the new instance is not to wait for.
-    message.expired_end = std::max(message.expired_end, message.given_up);
-    message.blocks_told = 0;
-    if (!store_.is_by_slot()) message.departed = 0;
-    for (SendExtent& extent : store_.extents(place_of(message))) {
-      slots_used_ -= extent.told;
-      message.told -= extent.told;
-      extent.told = 0;
-    }
-    message.needs_telling = needs_telling_ = true;
-    cw_fact_opened fact{};
-    fact.message = seq.value();
-    fact.state = policy_->state_of(config_.place_of(seq));
-    fact.slots = message.life == Message::Life::Closed ? message.slots : CW_UNKNOWN;
-    fact.deadline_ns = CW_NEVER_NS;
-    policy_->opened(fact, now);
+    if (message.seq != seq || !is_its(seq)) continue;
+    // What waits in the pacer is the old instance's affair: a new life disowns it.
+    lives_over_[place_of(message)] += lives_apart;
+    if (!message.is_retired && message.status == MessageStatus::Open) tell_again(message, now);
   }
+}
+
+/// As if it had just been opened: what is appended and closed is told as credit allows.
+void SendStream::tell_again(Message& message, Instant now) {
+  PolicyHost& host = seat_->of(message.seq);
+  host.zero_state(place_of(message));
+  message.is_close_told = false;
+  message.settled = message.expired_told = 0;
+  // What nobody can send again, the new instance is not to wait for.
+  message.expired_end = std::max(message.expired_end, message.given_up);
+  message.blocks_told = 0;
+  if (!store_.is_by_slot()) message.departed = 0;
+  for (SendExtent& extent : store_.extents(place_of(message))) {
+    slots_used_ -= extent.told;
+    message.told -= extent.told;
+    extent.told = 0;
+  }
+  message.needs_telling = needs_telling_ = true;
+  cw_fact_opened fact{};
+  fact.message = message.seq.value();
+  fact.state = state_of(message);
+  fact.slots = message.life == Message::Life::Closed ? message.slots : CW_UNKNOWN;
+  fact.deadline_ns = CW_NEVER_NS;
+  host.opened(fact, now);
 }
 
 }  // namespace cw::sdr

@@ -32,6 +32,7 @@
 #include "dataplane/sdr/seat/code_queue.h"
 #include "dataplane/sdr/seat/note_queue.h"
 #include "dataplane/sdr/seat/policy_host.h"
+#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/send/outbox.h"
 #include "dataplane/sdr/stream/send/packet_stock.h"
 #include "dataplane/sdr/stream/send/send_message.h"
@@ -49,11 +50,15 @@ class SendStream final : public PolicyActions, private CodeClient {
 
   /// `desk` has been asked for room, and is stopped before the stream ends.
   SendStream(const StreamConfig& config, const Options& options, uint16_t peer,
-             std::unique_ptr<PolicyHost> policy, CodeDesk& desk, PacketStock& stock,
+             std::unique_ptr<Seat> seat, CodeDesk& desk, PacketStock& stock,
              Transmitter& transmitter, Counters& counters);
 
-  /// Called whenever the application has done something, or what was at the desk is back.
-  void set_wake(Activity::Wake wake) { wake_ = wake; }
+  /// Called whenever the application has done something, or what was at the desk is back; `care`,
+  /// as Seat says.
+  void set_wake(Activity::Wake wake, Activity::Wake care) {
+    wake_ = wake;
+    seat_->set_care(care);
+  }
 
   // ---- the application ----
   /// Begins the next message; nothing when all places are taken.
@@ -101,7 +106,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   void on_time(Instant now);
   Instant next_due() const;
   /// A pause of the machine moves timers. It makes no slot younger: hosts did not pause.
-  void rebase(Duration shift) { policy_->rebase(shift); }
+  void rebase(Duration shift) { seat_->rebase(shift); }
   /// Whether an epoch is in force; config().payload_bytes is then what both ends agreed on.
   bool is_started() const { return is_started_; }
 
@@ -126,16 +131,25 @@ class SendStream final : public PolicyActions, private CodeClient {
   // ---- the policy ----
   void on_send(const cw_send& send, Instant now) override;
   void on_code(const cw_code& code, Instant now) override;
-  void on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant now) override;
+  void on_note(const cw_note& note, std::span<const uint8_t> bytes, uint16_t policy_epoch) override;
   void on_release(const cw_release& release, Instant now) override;
   void on_finish(const cw_finish& finish, Instant now) override;
-  void on_layout(const cw_layout& layout, Instant now) override;
-  void on_quarantine(Instant now) override;
+  void on_quarantine(PolicyHost& host, Instant now) override;
 
   /// Notes of the policy that wait for an envelope.
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
-  const PolicyHost& policy() const { return *policy_; }
+  /// Who decides.
+  Seat& seat() { return *seat_; }
+  const Seat& seat() const { return *seat_; }
+
+  // ---- a change of policy ----
+  /// The first message that has not been opened yet.
+  MessageSeq next_seq() const { return next_seq_; }
+  /// Messages from the swap's boundary on are the successor's, at the other end already. Slot by
+  /// slot what is not open yet below is filled with empty messages. False, and nothing has changed:
+  /// messages beyond are open, or the swap before is not over.
+  bool try_begin_swap(Swap& swap, Instant now);
 
  private:
   using Message = SendMessage;
@@ -152,7 +166,10 @@ class SendStream final : public PolicyActions, private CodeClient {
   }
 
   // Blocks (send_blocks.cc).
-  bool is_coded() const { return config_.rows != 0; }
+  /// How its policy cuts it into blocks.
+  const BlockShape& shape_of(const Message& message) const {
+    return seat_->of(message.seq).shape();
+  }
   CodedSet& block_of(const Message& message, uint32_t block) {
     return blocks_[size_t{place_of(message)} * config_.blocks_max() + block];
   }
@@ -173,8 +190,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   const uint8_t* shard_of(std::span<const uint8_t> slot, uint8_t* buffer) const;
   void code_rows(Instant now);
   bool has_repair(const Message& message, const cw_send& send) const;
-  uint64_t address_of(const Message& message, const SendTicket& ticket) const;
-  uint32_t key_of(const SendTicket& ticket) const;
+  Window window_of(const Message& message, const SendTicket& ticket) const;
   bool try_take_placements(const ClearToSend& clear);
   bool has_place_there(MessageSeq seq) const;
 
@@ -197,6 +213,20 @@ class SendStream final : public PolicyActions, private CodeClient {
   void retire(Message& message, Instant now);
   void free_if_over(Message& message);
   void refuse(const cw_send& send, cw_refusal reason);
+  void* state_of(const Message& message) {
+    return seat_->of(message.seq).state_of(place_of(message));
+  }
+  void tell_again(Message& message, Instant now);
+
+  // From one policy to the next (send_swap.cc).
+  bool is_swap_due() const;
+  bool is_filling() const;
+  void go_on_swapping(Instant now);
+  bool is_place_free(MessageSeq seq) const {
+    return messages_[config_.place_of(seq)].life == Message::Life::Free;
+  }
+  void open_empty();
+  void give_up_rest(Instant now);
   bool has_range(const Message& message, const cw_send& send) const;
   Instant drop_after(const Message& message, const cw_send& send, Instant now) const;
   void schedule_state(Message& message, Instant at);
@@ -214,7 +244,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   StreamConfig config_;
   Activity::Wake wake_;
   Options options_;
-  std::unique_ptr<PolicyHost> policy_;
+  std::unique_ptr<Seat> seat_;
   CodeDesk& desk_;
   PacketStock& stock_;
   Transmitter& transmitter_;
@@ -226,7 +256,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   SlotStore store_;
   std::vector<CodedSet> blocks_;
   CodeQueue codes_;
-  cw_layout layout_{}, layout_full_{};
   Duration block_age_;
   Instant blocks_due_ = Instant::never(), hold_due_ = Instant::never();
   uint64_t waiting_bytes_ = 0;
@@ -237,7 +266,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   std::vector<Placement> placements_;  // by place, where the receiver's hardware wants them
   MessageSeq heard_seq_;               // state below this needs no repeating
   uint64_t slot_limit_ = 0, slots_used_ = 0;
-  uint32_t live_count_ = 0, lives_over_ = 0;  // the latter of a place, in former epochs
+  uint32_t live_count_ = 0;
+  std::vector<uint32_t> lives_over_;  // of each place: in former epochs, or disowned
   bool needs_telling_ = false;
   Outbox outbox_;
   SentRuns sent_runs_;

@@ -1,0 +1,58 @@
+// One life of a policy at one end of a stream, with the memory that the core keeps for it: what
+// create() made, until destroy(). Made and destroyed outside the turn, on any thread; in between a
+// host (policy_host.h) gives it facts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/base/result.h"
+#include "dataplane/policy.h"
+#include "dataplane/sdr/options.h"
+
+namespace cw::sdr {
+
+/// Checks a table's ABI and returns a copy in which every function may be called.
+Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops);
+
+/// Thread: never two calls at once.
+class PolicyInstance {
+ public:
+  /// `env` without its parameters, which the choice has. Errors: another ABI, and what the policy
+  /// says when it refuses to start. Cost: slow, allocates.
+  static Result<std::unique_ptr<PolicyInstance>> make(const PolicyChoice& choice,
+                                                      const cw_env& env);
+  ~PolicyInstance() { ops_.destroy(policy_); }
+  PolicyInstance(const PolicyInstance&) = delete;
+  PolicyInstance& operator=(const PolicyInstance&) = delete;
+
+  const cw_policy_ops& table() const { return ops_; }
+  cw_policy* get() { return policy_; }
+  /// What it was made for; its parameters live as long as it does.
+  const cw_env& env() const { return env_; }
+
+  /// The policy's memory for the message in place `index` (below env().messages); null when it
+  /// keeps none.
+  void* state_of(size_t index) {
+    CW_DCHECK(index < env_.messages);
+    return state_stride_ == 0 ? nullptr : &state_[index * state_stride_];
+  }
+  void zero_state(size_t index) {
+    if (state_stride_ != 0) std::fill_n(&state_[index * state_stride_], state_stride_, 0);
+  }
+
+ private:
+  PolicyInstance(const cw_policy_ops& ops, const PolicyChoice& choice, const cw_env& env);
+
+  cw_policy_ops ops_;
+  cw_policy* policy_ = nullptr;
+  std::vector<double> params_;
+  cw_env env_;
+  size_t state_stride_;  // in words
+  std::unique_ptr<uint64_t[]> state_;
+};
+
+}  // namespace cw::sdr

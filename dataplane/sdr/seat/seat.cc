@@ -1,0 +1,162 @@
+#include "dataplane/sdr/seat/seat.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dataplane/base/assert.h"
+
+namespace cw::sdr {
+namespace {
+
+bool is_same(const PolicyChoice& a, const PolicyChoice& b) {
+  return a.ops == b.ops && std::ranges::equal(a.params, b.params);
+}
+
+/// It started before with these very arguments; else the fallback does, which must always start.
+std::unique_ptr<PolicyInstance> make_again(const PolicyChoice& policy, const SeatCare& care) {
+  for (const PolicyChoice* choice : {&policy, &care.fallback}) {
+    if (auto made = PolicyInstance::make(*choice, care.place.env)) return std::move(*made);
+  }
+  CW_ASSERT(!"the fallback policy does not start");
+  return nullptr;
+}
+
+/// The first place that is empty; the end when there is none.
+auto free_place(auto& row) {
+  return std::ranges::find_if(row, [](const auto& each) { return each == nullptr; });
+}
+
+bool is_empty(const auto& row) {
+  return std::ranges::all_of(row, [](const auto& each) { return each == nullptr; });
+}
+
+template <class Row, class Member>
+bool try_put(Row& row, std::unique_ptr<Member>& member) {
+  const auto place = free_place(row);
+  if (place == row.end()) return false;
+  *place = std::move(member);
+  return true;
+}
+
+}  // namespace
+
+void SeatCare::fulfil() {
+  for (auto& host : hosts_over) host.reset();
+  for (auto& instance : instances_over) instance.reset();
+  if (wants_spare) spare = make_again(place.policy, *this);
+  if (wants_relief) relief = make_again(fallback, *this);
+}
+
+Result<std::unique_ptr<Seat>> Seat::make(const SeatOptions& options, Instant now) {
+  std::unique_ptr<Seat> seat(new Seat(options));
+  auto first = seat->make_successor(options.policy, now);
+  if (!first) return std::unexpected(first.error());
+  seat->place_ = first->place;
+  seat->current_ = std::move(first->host);
+  seat->spare_ = std::move(first->spare);
+  return seat;
+}
+
+Result<Successor> Seat::make_successor(const PolicyChoice& policy, Instant now) const {
+  const auto env = env_of(policy, options_.stream, options_.link, options_.role);
+  if (!env) return std::unexpected(env.error());
+  auto instance = PolicyInstance::make(policy, *env);
+  if (!instance) return std::unexpected(instance.error());
+  auto spare = PolicyInstance::make(policy, *env);
+  if (!spare) return std::unexpected(spare.error());
+  auto relief = PolicyInstance::make(options_.fallback, *env);
+  if (!relief) return std::unexpected(relief.error());
+  auto host = std::make_unique<PolicyHost>(std::move(*instance), options_.quota, now);
+  host->set_relief(std::move(*relief));
+  return Successor{{policy, *env}, std::move(host), std::move(*spare)};
+}
+
+void Seat::set_actions(PolicyActions* actions) {
+  actions_ = actions;
+  each([&](PolicyHost& host) { host.set_actions(actions); });
+}
+
+// ---- epochs ----
+
+void Seat::end_epoch(Instant now) {
+  if (before_ != nullptr) end_swap();
+  retire(current_->begin(std::move(spare_), now));
+  current_->set_policy_epoch(0);
+}
+
+// ---- what it lacks ----
+
+bool Seat::wants_care() const {
+  return spare_ == nullptr || !is_ready() || !is_empty(hosts_over_) || !is_empty(instances_over_);
+}
+
+void Seat::ask(SeatCare& care) {
+  care.seat = this;
+  care.place = place_;
+  care.fallback = options_.fallback;
+  care.hosts_over = std::exchange(hosts_over_, {});
+  care.instances_over = std::exchange(instances_over_, {});
+  care.wants_spare = spare_ == nullptr || !current_->has_instance();
+  care.wants_relief = !current_->has_relief();
+}
+
+/// What was made for a policy that is not this seat's any more goes the way of all that is over.
+void Seat::take(SeatCare& care, Instant now) {
+  if (care.spare != nullptr && !is_same(care.place.policy, place_.policy)) {
+    retire(std::move(care.spare));
+  }
+  if (care.spare != nullptr && !current_->has_instance()) {
+    (void)current_->begin(std::move(care.spare), now);
+  }
+  if (care.spare != nullptr) retire(std::exchange(spare_, std::move(care.spare)));
+  if (care.relief != nullptr) current_->set_relief(std::move(care.relief));
+  if (wants_care()) care_();
+}
+
+void Seat::retire(std::unique_ptr<PolicyHost> host) {
+  CW_ASSERT(try_put(hosts_over_, host));  // try_begin() has seen to it
+  care_();
+}
+
+void Seat::retire(std::unique_ptr<PolicyInstance> instance) {
+  if (instance == nullptr) return;
+  CW_ASSERT(try_put(instances_over_, instance));
+  care_();
+}
+
+// ---- from one policy to the next ----
+
+bool Seat::try_begin(Swap& swap, Instant now) {
+  const bool has_room = free_place(hosts_over_) != hosts_over_.end();
+  if (is_swapping() || !current_->has_instance() || !has_room) return false;
+  before_ = std::exchange(current_, std::move(swap.next.host));
+  before_->set_range({.has_end = true, .end = swap.boundary});
+  current_->set_range({.has_first = true, .first = swap.boundary});
+  current_->set_actions(actions_);
+  current_->set_policy_epoch(swap.policy_epoch);
+  place_ = swap.next.place;
+  retire(std::exchange(spare_, std::move(swap.next.spare)));
+  drain_by_ = swap.drain_by;
+  before_->drain(swap.drain_by, now);
+  return true;
+}
+
+bool Seat::try_end_drain(Instant now) {
+  if (drain_by_ > now) return false;
+  drain_by_ = Instant::never();
+  return true;
+}
+
+void Seat::end_swap() {
+  current_->set_range({});
+  retire(std::move(before_));
+  drain_by_ = Instant::never();
+}
+
+PolicyHost* Seat::numbered(uint16_t policy_epoch) {
+  if (current_->policy_epoch() == policy_epoch) return current_.get();
+  const bool is_before = before_ != nullptr && before_->policy_epoch() == policy_epoch;
+  return is_before ? before_.get() : nullptr;
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,171 @@
+// Who decides for one end of a stream: a policy, and while one takes over from another, two.
+//
+//        messages below the boundary -> the one before        from it on -> the current one
+//
+// A message belongs to one of them from its opening to its end, and so do its facts, its memory and
+// its decisions. What concerns no message is told to both; notes go by the number of the policy.
+// The one before leaves when the last message below the boundary has ended.
+//
+// Instances are made and destroyed outside the turn. A seat keeps one for the next epoch of its
+// link and one that takes over in quarantine; what it lacks, and what it is done with, is seen to
+// by whoever cares for it (SeatCare), on any thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "dataplane/base/result.h"
+#include "dataplane/base/serial.h"
+#include "dataplane/base/units.h"
+#include "dataplane/core/activity.h"
+#include "dataplane/policy.h"
+#include "dataplane/sdr/options.h"
+#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_host.h"
+#include "dataplane/sdr/seat/policy_instance.h"
+
+namespace cw::sdr {
+
+class Seat;
+
+struct SeatOptions {
+  PolicyChoice policy;
+  PolicyChoice fallback;  ///< what a policy in quarantine is replaced by; it must always start
+  PolicyQuota quota;
+  StreamConfig stream;
+  LinkGuess link;
+  cw_role role = CW_SOURCE;
+};
+
+/// A policy and what its instances are made for, those that stand in for it too.
+struct Place {
+  PolicyChoice policy;
+  cw_env env{};  ///< without parameters
+};
+
+/// What takes over from a policy: made outside the turn.
+struct Successor {
+  Place place;
+  std::unique_ptr<PolicyHost> host;
+  std::unique_ptr<PolicyInstance> spare;  ///< for the next epoch
+};
+
+/// A change of policy within an epoch of the link.
+struct Swap {
+  Successor next;
+  MessageSeq boundary;        ///< from which on messages are its own; none of them is open yet
+  uint16_t policy_epoch = 0;  ///< its number; that of the one before is lower
+  Instant drain_by = Instant::never();  ///< when what is left of the one before is given up
+};
+
+/// What a seat wants of other threads. Filled between two turns, fulfilled anywhere, given back
+/// between two turns.
+struct SeatCare {
+  static constexpr size_t hosts_max = 2, instances_max = 8;
+
+  Seat* seat = nullptr;
+  std::array<std::unique_ptr<PolicyHost>, hosts_max> hosts_over;
+  std::array<std::unique_ptr<PolicyInstance>, instances_max> instances_over;
+  bool wants_spare = false, wants_relief = false;
+  Place place;
+  PolicyChoice fallback;
+  std::unique_ptr<PolicyInstance> spare, relief;
+
+  /// Destroys what is over and makes what is wanted. Cost: slow, allocates.
+  void fulfil();
+};
+
+/// Thread: the stream's owner. Nothing allocates, save make() and make_successor().
+class Seat {
+ public:
+  /// Errors: what the policy says when it refuses to start.
+  static Result<std::unique_ptr<Seat>> make(const SeatOptions& options, Instant now);
+
+  void set_actions(PolicyActions* actions);
+  /// Called when there is something to care for.
+  void set_care(Activity::Wake care) { care_ = care; }
+
+  // ---- epochs of the link ----
+  /// Whether all is there that an epoch may need.
+  bool is_ready() const { return current_->has_instance() && current_->has_relief(); }
+  /// Whoever sat here has seen his last; the next epoch begins with a fresh instance.
+  void end_epoch(Instant now);
+
+  // ---- what it lacks ----
+  bool wants_care() const;
+  void ask(SeatCare& care);
+  void take(SeatCare& care, Instant now);
+
+  // ---- from one policy to the next ----
+  /// Outside the turn. Errors: as make().
+  Result<Successor> make_successor(const PolicyChoice& policy, Instant now) const;
+  /// False while the swap before it lasts.
+  bool try_begin(Swap& swap, Instant now);
+  bool is_swapping() const { return before_ != nullptr; }
+  MessageSeq boundary() const { return before_->range().end; }
+  Instant drain_by() const { return drain_by_; }
+  /// Whether the one before has had its time; true once.
+  bool try_end_drain(Instant now);
+  /// The one before has no message any more.
+  void end_swap();
+  /// The host has replaced its instance.
+  void on_quarantine(PolicyHost& host) { retire(host.take_relieved()); }
+
+  // ---- who ----
+  PolicyHost& of(MessageSeq seq) {
+    return before_ != nullptr && seq.is_before(before_->range().end) ? *before_ : *current_;
+  }
+  const PolicyHost& of(MessageSeq seq) const { return const_cast<Seat&>(*this).of(seq); }
+  PolicyHost& of(uint32_t message) { return of(MessageSeq(message)); }
+  PolicyHost& current() { return *current_; }
+  const PolicyHost& current() const { return *current_; }
+  /// By its number; null: none of these.
+  PolicyHost* numbered(uint16_t policy_epoch);
+  const PolicyChoice& policy() const { return place_.policy; }
+
+  // ---- to both ----
+  void link(const cw_fact_link& fact, Instant now) {
+    each([&](PolicyHost& host) { host.link(fact, now); });
+  }
+  void lost(const cw_fact_lost& fact, Instant now) {
+    each([&](PolicyHost& host) { host.lost(fact, now); });
+  }
+  void settle(Instant now) {
+    each([&](PolicyHost& host) { host.settle(now); });
+  }
+  void on_time(Instant now) {
+    each([&](PolicyHost& host) { host.on_time(now); });
+  }
+  void rebase(Duration shift) {
+    each([&](PolicyHost& host) { host.rebase(shift); });
+  }
+  Instant next_due() const {
+    const Instant due = current_->next_due();
+    return before_ == nullptr ? due : std::min(due, before_->next_due());
+  }
+
+ private:
+  explicit Seat(const SeatOptions& options) : options_(options) {}
+  template <class Do>
+  void each(const Do& act) {
+    if (before_ != nullptr) act(*before_);
+    act(*current_);
+  }
+  void retire(std::unique_ptr<PolicyHost> host);
+  void retire(std::unique_ptr<PolicyInstance> instance);
+
+  SeatOptions options_;
+  Place place_;  // of the current policy
+  PolicyActions* actions_ = nullptr;
+  Activity::Wake care_;
+  std::unique_ptr<PolicyHost> current_, before_;
+  std::unique_ptr<PolicyInstance> spare_;
+  Instant drain_by_ = Instant::never();
+  std::array<std::unique_ptr<PolicyHost>, SeatCare::hosts_max> hosts_over_;
+  std::array<std::unique_ptr<PolicyInstance>, SeatCare::instances_max> instances_over_;
+};
+
+}  // namespace cw::sdr
