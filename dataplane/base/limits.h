@@ -41,6 +41,7 @@ inline constexpr uint64_t repair_bytes_max = uint64_t{1} << 30;  // of one strea
 // Control.
 inline constexpr size_t control_bytes_max = 4096;  // one control packet, MAC included
 inline constexpr size_t note_bytes_max = 1024;     // one policy note
+inline constexpr size_t policy_params_max = 32;
 static_assert(control_bytes_max <= payload_bytes_max);
 
 }  // namespace cw::limits

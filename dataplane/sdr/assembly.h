@@ -36,8 +36,8 @@ class Assembly {
   /// Before the first turn. `others` are served before the endpoint, in each turn.
   void begin(std::span<const Worker::Side> others = {});
 
-  /// A turn of the worker, and after it what of policies is made and destroyed outside of turns: for
-  /// who has one thread. Returns whether there was anything to do.
+  /// A turn of the worker, and after it what of policies is made and destroyed outside of turns:
+  /// for who has one thread. Returns whether there was anything to do.
   bool turn(Instant now) {
     const bool has_worked = worker_->turn(now);
     if (endpoint_.wants_care()) endpoint_.care(now);

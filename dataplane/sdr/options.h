@@ -88,6 +88,9 @@ struct QpOptions {
   StreamConfig stream;
   SendOptions send;
   PolicyChoice policy;
+  /// What else it can do, should the peer not have that one, or want another: the stream has room
+  /// for the blocks of all.
+  std::vector<PolicyChoice> policies;
   bool send_enable = true, recv_enable = true;
   /// Of the pacer's bytes, while QPs compete; what one leaves the others take.
   uint32_t weight = 1;

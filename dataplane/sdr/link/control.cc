@@ -80,6 +80,7 @@ void LinkControl::begin_epoch(Instant now) {
   echoes_.clear();
   peer_addresses_.assign(streams_.size(), {});
   peer_has_qp_.assign(streams_.size(), false);
+  peer_offers_.assign(streams_.size(), {});
   peer_has_key_.assign(options_.pair_keys.size(), false);
   std::vector<StreamAddress> addresses(streams_.size());
   events_.on_epoch(addresses, now);

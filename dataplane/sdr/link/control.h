@@ -25,7 +25,9 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/core/paths.h"
 #include "dataplane/sdr/line/path_health.h"
+#include "dataplane/sdr/link/link_events.h"
 #include "dataplane/sdr/options.h"
+#include "dataplane/sdr/seat/policy_offer.h"
 #include "dataplane/sdr/stream_config.h"
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/description.h"
@@ -41,35 +43,6 @@ enum class EnvelopeKind : uint8_t {
   Records,  ///< whatever is due
 };
 
-/// What the records of an envelope mean to the rest of the link. Called while an envelope is read.
-class LinkEvents {
- public:
-  /// A new epoch is in force: reset all streams, then fill `addresses` (one per QP, in order) with
-  /// where this end receives.
-  virtual void on_epoch(std::vector<StreamAddress>& addresses, Instant now) = 0;
-  /// The link is up: start all streams. `addresses` is where the peer receives, one per QP.
-  virtual void on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes,
-                     Instant now) = 0;
-  /// The epoch is over and no other has begun.
-  virtual void on_down(Instant now) = 0;
-  virtual void on_record(const ClearToSend& record, Instant now) = 0;
-  virtual void on_record(const Probe& record, Instant now) = 0;
-  virtual void on_record(const Opened& record, Instant now) = 0;
-  virtual void on_record(const BlockClosed& record, Instant now) = 0;
-  virtual void on_record(const Closed& record, Instant now) = 0;
-  virtual void on_record(const Abandoned& record, Instant now) = 0;
-  virtual void on_record(const Note& record, Instant now) = 0;
-  virtual void on_record(const PathReport& record, Instant now) = 0;
-  virtual void on_rtt(uint16_t path, Duration sample, Instant now) = 0;
-  /// Data may take these paths from now on, one bit each.
-  virtual void on_paths(uint32_t up, Instant now) = 0;
-  /// Whether the streams have policies for an epoch; until then the link is not up.
-  virtual bool has_policies() const = 0;
-
- protected:
-  ~LinkEvents() = default;
-};
-
 /// Thread: the link's owner. Allocates when an epoch begins and never in between.
 class LinkControl {
  public:
@@ -81,7 +54,7 @@ class LinkControl {
     options_.pair_keys.insert(options_.pair_keys.end(), keys.begin(), keys.end());
   }
   /// Whether the description still fits its parts with one more such stream and its pair keys.
-  bool has_room_for(const StreamConfig& stream) const;
+  bool has_room_for(const StreamConfig& stream, std::span<const PolicyOffer> offers) const;
 
   /// Takes the UD payload of a control packet.
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
@@ -171,11 +144,12 @@ class LinkControl {
   void on_description(const Description& part, Instant now);
   bool may_have_waited(Instant now);
   void on_echo(const Echo& echo, uint16_t path, Instant now);
-  void read_description();
+  void read_description(Instant now);
   void read_item(const PairKeyItem& item);
   void read_item(const QpItem& item);
   void read_item(const SiteItem& item);
   void read_item(const PeerItem& item);
+  void read_item(const PolicyItem& item);
   std::string paths_misfit() const;
   std::string misfit(const Hello& hello) const;
   void write_description(const std::vector<StreamAddress>& addresses);
@@ -233,6 +207,7 @@ class LinkControl {
   bool is_description_read_ = false;
   std::vector<StreamAddress> peer_addresses_;
   std::vector<bool> peer_has_qp_, peer_has_key_;
+  std::vector<std::vector<PolicyOffer>> peer_offers_;  // by stream
   std::string mismatch_;  // the first one found; empty: both ends agree
   std::string parting_;   // how the last epoch ended
 

@@ -9,18 +9,17 @@
 namespace cw::sdr {
 namespace {
 
-/// A text from the wire as it may stand in a sentence.
-std::string printable(std::string_view text) {
-  std::string result;
-  for (const char c : text.substr(0, 80)) result += c >= ' ' && c < 127 ? c : '?';
-  return result;
-}
-
 /// The peer as sentences name it.
 std::string told_peer(const ControlOptions& options) {
   std::string text = "the peer";
   if (!options.peer_site.empty()) text = "peer \"" + options.peer_site + "\"";
   return options.peer_address.empty() ? text : text + " at " + options.peer_address;
+}
+
+bool try_write_offers(RecordWriter& writer, uint16_t qp, std::span<const PolicyOffer> offers) {
+  return std::ranges::all_of(offers, [&](const PolicyOffer& offer) {
+    return writer.try_add(PolicyItem{qp, {offer.name, offer.params}});
+  });
 }
 
 bool try_write_names(RecordWriter& writer, const ControlOptions& options) {
@@ -56,11 +55,11 @@ void LinkControl::on_description(const Description& part, Instant now) {
   if (part.part + 1 == part.parts) peer_description_bytes_ = place + part.bytes.size();
   // The peer learns what has arrived from the next hello.
   hello_due_ = now;
-  if (peer_parts_received_ == all_parts(peer_parts_)) read_description();
+  if (peer_parts_received_ == all_parts(peer_parts_)) read_description(now);
   try_come_up(now);
 }
 
-void LinkControl::read_description() {
+void LinkControl::read_description(Instant now) {
   is_description_read_ = true;
   const std::span<const uint8_t> row(peer_description_.data(), peer_description_bytes_);
   RecordReader framing(row, DescriptionItems::types);
@@ -92,6 +91,7 @@ void LinkControl::read_description() {
       mismatch_ = "the peer has no QP " + std::to_string(streams_[i].qp);
     }
   }
+  if (mismatch_.empty()) mismatch_ = events_.on_offers(peer_offers_, now);
 }
 
 void LinkControl::read_item(const PairKeyItem& item) {
@@ -130,6 +130,13 @@ void LinkControl::read_item(const QpItem& item) {
   }
   if (!mismatch_.empty()) return;
   mismatch_ = "the peer has a QP " + std::to_string(item.qp) + " and this end does not";
+}
+
+void LinkControl::read_item(const PolicyItem& item) {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    if (streams_[i].qp != item.qp) continue;
+    peer_offers_[i].push_back({std::string(item.policy.name), std::string(item.policy.text)});
+  }
 }
 
 // All sites may share a key, so who answers at an address need not be who was meant
@@ -171,7 +178,8 @@ bool LinkControl::try_write_stream(RecordWriter& writer, const StreamConfig& str
   return writer.try_add(item);
 }
 
-bool LinkControl::has_room_for(const StreamConfig& stream) const {
+bool LinkControl::has_room_for(const StreamConfig& stream,
+                               std::span<const PolicyOffer> offers) const {
   std::vector<uint8_t> bytes(part_bytes_for(control_bytes()) * description_parts_max);
   RecordWriter writer(bytes);
   bool fits = try_write_names(writer, options_);
@@ -182,7 +190,11 @@ bool LinkControl::has_room_for(const StreamConfig& stream) const {
     fits = fits && writer.try_add(PairKeyItem{{key, value}});
   }
   for (const StreamConfig& each : streams_) fits = fits && try_write_stream(writer, each, {});
-  return fits && try_write_stream(writer, stream, {});
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    fits = fits && try_write_offers(writer, streams_[i].qp, events_.offers(i));
+  }
+  return fits && try_write_stream(writer, stream, {}) &&
+         try_write_offers(writer, stream.qp, offers);
 }
 
 void LinkControl::write_description(const std::vector<StreamAddress>& addresses) {
@@ -194,6 +206,7 @@ void LinkControl::write_description(const std::vector<StreamAddress>& addresses)
   }
   for (size_t i = 0; i < streams_.size(); ++i) {
     fits &= try_write_stream(writer, streams_[i], addresses[i]);
+    fits &= try_write_offers(writer, streams_[i].qp, events_.offers(i));
   }
   CW_ASSERT(fits);  // has_room_for() was asked
   bytes.resize(writer.bytes());

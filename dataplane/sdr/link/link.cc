@@ -13,6 +13,34 @@ namespace {
 
 constexpr uint8_t ecn_congestion = 3;
 
+std::vector<PolicyOffer> offers_of(std::span<const PolicyChoice> policies) {
+  std::vector<PolicyOffer> offers;
+  for (const PolicyChoice& policy : policies) offers.push_back(PolicyOffer::of(policy));
+  return offers;
+}
+
+/// The policy that an offer of both ends stands for goes to the seat.
+Result<void> settle(Seat& seat, std::span<const PolicyChoice> policies,
+                    std::span<const PolicyOffer> sender, std::span<const PolicyOffer> receiver,
+                    Instant now) {
+  const auto wish_of = [](std::span<const PolicyOffer> row) {
+    return row.empty() ? "none" : printable(row.front().name);
+  };
+  const auto offer = common_policy(sender, receiver);
+  if (!offer) {
+    return failure("its sender is to run " + wish_of(sender) + " and its receiver " +
+                   wish_of(receiver) + ", and there is no policy that both can: name one in both");
+  }
+  const PolicyChoice& policy = *std::ranges::find_if(policies, [&](const PolicyChoice& each) {
+    return PolicyOffer::of(each).name == offer->name;
+  });
+  const auto params = parse_params(*policy.ops, offer->params);
+  if (!params) {
+    return failure("policy " + offer->name + " of the peer: " + printable(params.error().sentence));
+  }
+  return seat.settle({policy.ops, *params}, now);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, WanPort& port,
@@ -67,7 +95,9 @@ Result<void> Link::check_qp(const QpOptions& qp) const {
     return failure(name + ": weight is " + std::to_string(qp.weight) + " and must be 1 to " +
                    std::to_string(weight_max));
   }
-  if (!control_.has_room_for(qp.stream)) {
+  std::vector<PolicyChoice> policies = qp.policies;
+  policies.push_back(qp.policy);
+  if (!control_.has_room_for(qp.stream, offers_of(policies))) {
     return failure(name +
                    ": the link's description has no room for it; use fewer channels, "
                    "generations or QPs");
@@ -89,7 +119,8 @@ Result<std::unique_ptr<Seat>> Link::make_seat(const PolicyChoice& policy,
 
 Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   if (const auto checked = check_qp(qp); !checked) return checked;
-  Qp made{.config = qp.stream, .send = nullptr, .recv = nullptr};
+  Qp made{.config = qp.stream, .policies = {qp.policy}, .send = nullptr, .recv = nullptr};
+  made.policies.insert(made.policies.end(), qp.policies.begin(), qp.policies.end());
   made.config.payload_bytes = payload_bytes_;
   if (const auto reserved = desk_.reserve(made.config); !reserved) return reserved;
   if (qp.send_enable) {
@@ -118,10 +149,6 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   if (made.send) line_.add(*made.send, qp.weight);
   stream_configs_.push_back(made.config);
   control_.add_pair_keys(pair_keys(made.config));
-  // The notes of both ends must be in one language.
-  control_.add_pair_keys(
-      {{"qp" + std::to_string(made.config.qp) + ".policy",
-        std::string(qp.policy.ops->name) + "/" + std::to_string(qp.policy.ops->wire_version)}});
   qps_.push_back(std::move(made));
   return {};
 }
@@ -145,6 +172,33 @@ void Link::each_seat(const Do& act) const {
     if (qp.send) act(qp.send->seat());
     if (qp.recv) act(qp.recv->seat());
   }
+}
+
+/// First the one by which this end sends, then what else it may have.
+std::vector<PolicyChoice> Link::choices_of(const Qp& qp) {
+  std::vector<PolicyChoice> choices = qp.policies;
+  if (!qp.send) return choices;
+  const PolicyChoice wish = qp.send->seat().wish();
+  std::erase_if(choices, [&](const PolicyChoice& each) { return each.ops == wish.ops; });
+  choices.insert(choices.begin(), wish);
+  return choices;
+}
+
+std::vector<PolicyOffer> Link::offers(size_t stream) const {
+  return offers_of(choices_of(qps_[stream]));
+}
+
+std::string Link::on_offers(std::span<const std::vector<PolicyOffer>> theirs, Instant now) {
+  for (size_t i = 0; i < qps_.size(); ++i) {
+    const Qp& qp = qps_[i];
+    const std::vector<PolicyChoice> choices = choices_of(qp);
+    const std::vector<PolicyOffer> ours = offers_of(choices);
+    Result<void> settled;
+    if (qp.send) settled = settle(qp.send->seat(), choices, ours, theirs[i], now);
+    if (qp.recv && settled) settled = settle(qp.recv->seat(), choices, theirs[i], ours, now);
+    if (!settled) return "qp " + std::to_string(qp.config.qp) + ": " + settled.error().sentence;
+  }
+  return "";
 }
 
 bool Link::has_policies() const {

@@ -92,7 +92,10 @@ class Link final : private LinkEvents {
   /// to start; no such stream.
   Result<Successor> make_successor(uint16_t qp, cw_role role, const PolicyChoice& policy,
                                    Instant now);
-  /// As the stream says; the receiving end first.
+  /// Messages from the swap's boundary on are the successor's: at the receiving end first, and the
+  /// other opens none of them before it knows that. Slot by slot it fills what is not open yet
+  /// below with empty messages. False, and nothing has changed: messages beyond are open, the swap
+  /// before is not over, or no epoch is in force.
   bool try_begin_swap(uint16_t qp, cw_role role, Swap& swap, Instant now);
 
   // ---- for the endpoint ----
@@ -130,6 +133,7 @@ class Link final : private LinkEvents {
  private:
   struct Qp {
     StreamConfig config;
+    std::vector<PolicyChoice> policies;  // that it may have, as configured; the first is wished
     std::unique_ptr<SendStream> send;
     std::unique_ptr<RecvStream> recv;
   };
@@ -152,6 +156,7 @@ class Link final : private LinkEvents {
   Result<void> check_qp(const QpOptions& qp) const;
   Result<std::unique_ptr<Seat>> make_seat(const PolicyChoice& policy, const StreamConfig& stream,
                                           cw_role role, Instant now) const;
+  static std::vector<PolicyChoice> choices_of(const Qp& qp);
   template <class Do>
   void each_seat(const Do& act) const;
 
@@ -170,6 +175,8 @@ class Link final : private LinkEvents {
   void on_record(const PathReport& record, Instant now) override;
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
   void on_paths(uint32_t up, Instant now) override;
+  std::vector<PolicyOffer> offers(size_t stream) const override;
+  std::string on_offers(std::span<const std::vector<PolicyOffer>> theirs, Instant now) override;
   bool has_policies() const override;
 
   StreamAddress make_address(size_t qp, uint32_t& qpn);

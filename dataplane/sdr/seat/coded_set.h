@@ -66,9 +66,8 @@ inline std::optional<cw_refusal> misfit_of(const BlockShape& most, const CodedSe
                                            uint32_t codecs, uint32_t slots_end) {
   if (set.codec >= codecs) return CW_REFUSED_CODEC;
   const uint64_t repair_end = uint64_t{set.repair_first} + uint64_t{set.m} * set.rows;
-  const bool is_inside =
-      uint64_t{set.slot_first} + set.slots <= slots_end &&
-      repair_end <= uint64_t{most.m_cap} * most.blocks;
+  const bool is_inside = uint64_t{set.slot_first} + set.slots <= slots_end &&
+                         repair_end <= uint64_t{most.m_cap} * most.blocks;
   const bool has_repair = set.m >= 1 && set.m <= most.m_cap;
   if (!has_shape(most, set) || !has_repair || !is_inside) return CW_REFUSED_RANGE;
   return std::nullopt;

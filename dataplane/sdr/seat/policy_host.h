@@ -81,6 +81,7 @@ class PolicyHost {
   /// Who takes over in quarantine.
   void set_relief(std::unique_ptr<PolicyInstance> relief) { relief_ = std::move(relief); }
   bool has_relief() const { return relief_ != nullptr; }
+  std::unique_ptr<PolicyInstance> take_relief() { return std::move(relief_); }
   /// What was replaced in quarantine, to be destroyed outside the turn; else null.
   std::unique_ptr<PolicyInstance> take_relieved() { return std::move(relieved_); }
 

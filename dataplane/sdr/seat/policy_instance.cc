@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "dataplane/base/limits.h"
+
 namespace cw::sdr {
 namespace {
 
@@ -25,6 +27,10 @@ Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops) {
   // Fields that the policy did not know of yet stay zero and get their defaults below.
   cw_policy_ops table{};
   std::memcpy(&table, &ops, std::min<size_t>(ops.size, sizeof(table)));
+  if (table.param_count > limits::policy_params_max) {
+    return failure("policy " + name + " has more than " +
+                   std::to_string(limits::policy_params_max) + " parameters");
+  }
   if (table.create == nullptr || table.destroy == nullptr) {
     return failure("policy " + name + " has no create or no destroy function");
   }

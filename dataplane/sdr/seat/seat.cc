@@ -8,10 +8,6 @@
 namespace cw::sdr {
 namespace {
 
-bool is_same(const PolicyChoice& a, const PolicyChoice& b) {
-  return a.ops == b.ops && std::ranges::equal(a.params, b.params);
-}
-
 /// It started before with these very arguments; else the fallback does, which must always start.
 std::unique_ptr<PolicyInstance> make_again(const PolicyChoice& policy, const SeatCare& care) {
   for (const PolicyChoice* choice : {&policy, &care.fallback}) {
@@ -40,10 +36,16 @@ bool try_put(Row& row, std::unique_ptr<Member>& member) {
 
 }  // namespace
 
+Place Place::of(const PolicyChoice& policy, const cw_env& env) {
+  Place place{.ops = policy.ops, .env = env};
+  std::ranges::copy(policy.params, place.params.begin());
+  return place;
+}
+
 void SeatCare::fulfil() {
   for (auto& host : hosts_over) host.reset();
   for (auto& instance : instances_over) instance.reset();
-  if (wants_spare) spare = make_again(place.policy, *this);
+  if (wants_spare) spare = make_again(place.choice(), *this);
   if (wants_relief) relief = make_again(fallback, *this);
 }
 
@@ -51,7 +53,7 @@ Result<std::unique_ptr<Seat>> Seat::make(const SeatOptions& options, Instant now
   std::unique_ptr<Seat> seat(new Seat(options));
   auto first = seat->make_successor(options.policy, now);
   if (!first) return std::unexpected(first.error());
-  seat->place_ = first->place;
+  seat->place_ = seat->wish_ = first->place;
   seat->current_ = std::move(first->host);
   seat->spare_ = std::move(first->spare);
   return seat;
@@ -68,7 +70,7 @@ Result<Successor> Seat::make_successor(const PolicyChoice& policy, Instant now) 
   if (!relief) return std::unexpected(relief.error());
   auto host = std::make_unique<PolicyHost>(std::move(*instance), options_.quota, now);
   host->set_relief(std::move(*relief));
-  return Successor{{policy, *env}, std::move(host), std::move(*spare)};
+  return Successor{Place::of(policy, *env), std::move(host), std::move(*spare)};
 }
 
 void Seat::set_actions(PolicyActions* actions) {
@@ -77,6 +79,19 @@ void Seat::set_actions(PolicyActions* actions) {
 }
 
 // ---- epochs ----
+
+Result<void> Seat::settle(const PolicyChoice& policy, Instant now) {
+  const auto env = env_of(policy, options_.stream, options_.link, options_.role);
+  if (!env) return std::unexpected(env.error());
+  const Place next = Place::of(policy, *env);
+  if (next.is_same(place_)) return {};
+  place_ = next;
+  retire(std::move(spare_));
+  retire(current_->begin(nullptr, now));
+  // Whoever stands by keeps the shape of those it relieves.
+  retire(current_->take_relief());
+  return {};
+}
 
 void Seat::end_epoch(Instant now) {
   if (before_ != nullptr) end_swap();
@@ -102,7 +117,7 @@ void Seat::ask(SeatCare& care) {
 
 /// What was made for a policy that is not this seat's any more goes the way of all that is over.
 void Seat::take(SeatCare& care, Instant now) {
-  if (care.spare != nullptr && !is_same(care.place.policy, place_.policy)) {
+  if (care.spare != nullptr && !care.place.is_same(place_)) {
     retire(std::move(care.spare));
   }
   if (care.spare != nullptr && !current_->has_instance()) {
@@ -134,7 +149,7 @@ bool Seat::try_begin(Swap& swap, Instant now) {
   current_->set_range({.has_first = true, .first = swap.boundary});
   current_->set_actions(actions_);
   current_->set_policy_epoch(swap.policy_epoch);
-  place_ = swap.next.place;
+  place_ = wish_ = swap.next.place;
   retire(std::exchange(spare_, std::move(swap.next.spare)));
   drain_by_ = swap.drain_by;
   before_->drain(swap.drain_by, now);

@@ -16,7 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/serial.h"
 #include "dataplane/base/units.h"
@@ -40,10 +42,16 @@ struct SeatOptions {
   cw_role role = CW_SOURCE;
 };
 
-/// A policy and what its instances are made for, those that stand in for it too.
+/// A policy and what its instances are made for, those that stand in for it too. By value: another
+/// thread may read it while the seat is given to the next.
 struct Place {
-  PolicyChoice policy;
+  const cw_policy_ops* ops = nullptr;
+  std::array<double, limits::policy_params_max> params{};
   cw_env env{};  ///< without parameters
+
+  static Place of(const PolicyChoice& policy, const cw_env& env);
+  PolicyChoice choice() const { return {ops, std::span(params).first(ops->param_count)}; }
+  bool is_same(const Place& other) const { return ops == other.ops && params == other.params; }
 };
 
 /// What takes over from a policy: made outside the turn.
@@ -89,6 +97,8 @@ class Seat {
   void set_care(Activity::Wake care) { care_ = care; }
 
   // ---- epochs of the link ----
+  /// Before an epoch: both ends have agreed on this policy. Errors: it does not fit the stream.
+  Result<void> settle(const PolicyChoice& policy, Instant now);
   /// Whether all is there that an epoch may need.
   bool is_ready() const { return current_->has_instance() && current_->has_relief(); }
   /// Whoever sat here has seen his last; the next epoch begins with a fresh instance.
@@ -124,7 +134,10 @@ class Seat {
   const PolicyHost& current() const { return *current_; }
   /// By its number; null: none of these.
   PolicyHost* numbered(uint16_t policy_epoch);
-  const PolicyChoice& policy() const { return place_.policy; }
+  PolicyChoice policy() const { return place_.choice(); }
+  /// The one that this end has by configuration, or since a swap: the peer may have had it settle
+  /// for another.
+  PolicyChoice wish() const { return wish_.choice(); }
 
   // ---- to both ----
   void link(const cw_fact_link& fact, Instant now) {
@@ -158,7 +171,7 @@ class Seat {
   void retire(std::unique_ptr<PolicyInstance> instance);
 
   SeatOptions options_;
-  Place place_;  // of the current policy
+  Place place_, wish_;  // the former of the current policy
   PolicyActions* actions_ = nullptr;
   Activity::Wake care_;
   std::unique_ptr<PolicyHost> current_, before_;

@@ -42,8 +42,7 @@ class GatewaySwap {
     sdr::Link& link = sites_.gateway(site).link();
     auto next = link.make_successor(0, role, choice, sites_.now());
     ASSERT_TRUE(next) << next.error().sentence;
-    sdr::Swap swap{std::move(*next), boundary, policy_epoch_,
-                   sites_.now() + Duration::from_s(1)};
+    sdr::Swap swap{std::move(*next), boundary, policy_epoch_, sites_.now() + Duration::from_s(1)};
     EXPECT_TRUE(link.try_begin_swap(0, role, swap, sites_.now()));
   }
 
@@ -65,9 +64,8 @@ void send_for(TwoSites& sites, Duration time) {
 }
 
 TEST(GatewaySwaps, while_hosts_send_lose_and_reorder_nothing) {
-  TwoSites sites({.seed = 31,
-                  .wan = {.loss = 0.01, .delay = one_way},
-                  .policy = cw_policy_hybrid()});
+  TwoSites sites(
+      {.seed = 31, .wan = {.loss = 0.01, .delay = one_way}, .policy = cw_policy_hybrid()});
   ASSERT_TRUE(sites.come_up());
   GatewaySwap swap(sites);
   constexpr int swaps = 20;

@@ -42,6 +42,7 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     qp.stream.qp = static_cast<uint16_t>(i);
     qp.send = options.send;
     qp.policy = {policy, params_};
+    qp.policies = options.policies;
     qp.weight = options.weights[i];
     link_options.qps.push_back(qp);
   }

@@ -21,8 +21,9 @@ namespace cw::sim {
 /// What a site is made of; equal at both ends, save for the seed.
 struct SiteOptions {
   uint64_t seed = 1;
-  const cw_policy_ops* policy = nullptr;  ///< null: passthrough
-  std::vector<double> policy_params;      ///< empty: the defaults
+  const cw_policy_ops* policy = nullptr;    ///< null: passthrough
+  std::vector<double> policy_params;        ///< empty: the defaults
+  std::vector<sdr::PolicyChoice> policies;  ///< what it can do besides; whose values live longer
   /// What a quarantined policy is replaced by, with the same parameters; null: passthrough.
   const cw_policy_ops* fallback = nullptr;
   sdr::StreamConfig stream;

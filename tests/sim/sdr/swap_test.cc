@@ -107,12 +107,13 @@ TEST_P(SwapOfEveryPair, loses_no_slot_and_ends) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Policies, SwapOfEveryPair,
-    testing::Combine(testing::ValuesIn(policy::all()), testing::ValuesIn(policy::all())),
-    [](const auto& pair) {
-      return std::string(std::get<0>(pair.param)->name) + "_to_" + std::get<1>(pair.param)->name;
-    });
+INSTANTIATE_TEST_SUITE_P(Policies, SwapOfEveryPair,
+                         testing::Combine(testing::ValuesIn(policy::all()),
+                                          testing::ValuesIn(policy::all())),
+                         [](const auto& pair) {
+                           return std::string(std::get<0>(pair.param)->name) + "_to_" +
+                                  std::get<1>(pair.param)->name;
+                         });
 
 TEST(Swap, of_an_idle_stream_ends_too) {
   SlotsWorld world(slots_pair_under(cw_policy_selective_repeat(), 0));
@@ -181,8 +182,7 @@ TEST(Swap, allocates_nothing_in_a_turn) {
   ASSERT_TRUE(story.a.is_up() && story.b.is_up());
   story.a.neglect(true);
   story.b.neglect(true);
-  Orders orders =
-      orders_for(story.a, story.b, cw_policy_selective_repeat(), story.network.now());
+  Orders orders = orders_for(story.a, story.b, cw_policy_selective_repeat(), story.network.now());
   const uint64_t before = HeapWatch::allocation_count();
   {
     HeapWatch watch;
@@ -269,19 +269,72 @@ TEST(Swap, needs_room_for_the_blocks_of_the_next) {
 
 // ---- epochs ----
 
-/// The one that has begun is the stream's from then on.
-TEST(Swap, is_forgotten_with_its_epoch) {
+/// The sender wishes the new one from then on, and the receiver's next life can do it.
+TEST(Swap, is_forgotten_with_its_epoch_and_its_policy_is_not) {
   PairOptions options{.a = roomy_site(cw_policy_selective_repeat()),
                       .b = roomy_site(cw_policy_selective_repeat())};
+  options.b.policies = {choice_of(cw_policy_hybrid())};
   const WireScript script;
   Pair pair(options, script);
   ASSERT_TRUE(pair.delivers(20, 3_s));
-  Orders orders = orders_for(*pair.a, *pair.b, cw_policy_go_back_n(), pair.network().now());
-  ASSERT_TRUE(pair.a->link().try_begin_swap(0, CW_SOURCE, orders.from, pair.network().now()));
+  swap(pair, cw_policy_hybrid(), 1, Duration());
   pair.restart_receiver();
-  ASSERT_TRUE(pair.run_until([&] { return epochs(*pair.a) == 2; }, 3_s));
-  EXPECT_FALSE(pair.a->send_stream().seat().is_swapping());
-  EXPECT_EQ(pair.a->send_stream().seat().policy().ops, cw_policy_go_back_n());
+  ASSERT_TRUE(pair.delivers(50, 5_s));
+  EXPECT_EQ(epochs(*pair.a), 2u);
+  EXPECT_TRUE(has_swapped(pair));
+  expect_under(pair, cw_policy_hybrid());
+  EXPECT_EQ(pair.a->send_stream().seat().current().policy_epoch(), 0);
+  EXPECT_EQ(pair.courier().complaint(), "");
+}
+
+// ---- ends that want different policies ----
+
+/// Under one policy, with another that it can do besides.
+SiteOptions site_wishing(const cw_policy_ops* policy, const cw_policy_ops* other) {
+  SiteOptions site = roomy_site(policy);
+  site.policies = {choice_of(other)};
+  return site;
+}
+
+TEST(Seats, of_each_direction_are_the_senders_if_the_receiver_can) {
+  const cw_policy_ops* const coded = cw_policy_hybrid();
+  const cw_policy_ops* const plain = cw_policy_go_back_n();
+  const WireScript script;
+  Pair pair({.a = site_wishing(coded, plain), .b = site_wishing(plain, coded)}, script);
+  ASSERT_TRUE(pair.delivers(50, 3_s));
+  expect_under(pair, coded);
+  EXPECT_EQ(pair.b->send_stream().seat().policy().ops, plain);
+  EXPECT_EQ(pair.a->recv_stream().seat().policy().ops, plain);
+  EXPECT_EQ(pair.b->send_stream().seat().wish().ops, plain);
+  for (int life = 0; life < 3; ++life) {
+    pair.restart_receiver();
+    ASSERT_TRUE(pair.delivers(50, 3_s));
+    expect_under(pair, coded);
+  }
+  EXPECT_EQ(pair.courier().complaint(), "");
+}
+
+TEST(Seats, take_the_senders_parameters) {
+  SiteOptions a = roomy_site(cw_policy_selective_repeat()), b = a;
+  const auto& declared = *cw_policy_selective_repeat();
+  for (uint32_t i = 0; i < declared.param_count; ++i) {
+    a.policy_params.push_back(declared.params[i].max);
+  }
+  const WireScript script;
+  Pair pair({.a = a, .b = b}, script);
+  ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
+  const auto params = pair.b->recv_stream().seat().policy().params;
+  EXPECT_TRUE(std::ranges::equal(params, a.policy_params));
+  EXPECT_FALSE(std::ranges::equal(pair.b->send_stream().seat().policy().params, params));
+}
+
+TEST(Seats, of_ends_that_have_no_policy_in_common_keep_the_link_down) {
+  const WireScript script;
+  Pair pair({.a = roomy_site(cw_policy_go_back_n()), .b = roomy_site(cw_policy_hybrid())}, script);
+  EXPECT_FALSE(pair.run_until([&] { return pair.a->is_up() || pair.b->is_up(); }, 1_s));
+  EXPECT_EQ(pair.a->link().why(),
+            "qp 0: its sender is to run go_back_n/2 and its receiver hybrid/1, and there is no "
+            "policy that both can: name one in both");
 }
 
 TEST(Seats, that_nobody_cares_for_keep_the_link_down_until_somebody_does) {

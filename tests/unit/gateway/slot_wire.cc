@@ -40,8 +40,7 @@ SlotWire::SlotWire(const Shape& shape)
       port_(network_.add_port()),
       stock_(port_) {
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
-  auto host =
-      sdr::Seat::make({choice, choice, {}, config_, {}, CW_SOURCE}, Instant());
+  auto host = sdr::Seat::make({choice, choice, {}, config_, {}, CW_SOURCE}, Instant());
   CW_ASSERT(host);
   sdr::SendStream::Options options;
   options.slot_by_slot = true;

@@ -84,8 +84,7 @@ SlotStream::SlotStream(const SlotReaderOptions& options, MessageSeq first_seq) {
   address_.repair_key = 2;
   address_.data_window_bytes = options.message_bytes();
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
-  auto host =
-      sdr::Seat::make({choice, choice, {}, config_, {}, CW_SINK}, Instant());
+  auto host = sdr::Seat::make({choice, choice, {}, config_, {}, CW_SINK}, Instant());
   CW_ASSERT(host);
   stream_ = std::make_unique<sdr::RecvStream>(config_, std::move(*host), desk_, counters_, drops_);
   start();

@@ -241,7 +241,8 @@ TEST(PolicyHost, decides_for_its_own_messages_only) {
   ops.note = decide_all_for;
   ops.refused = note_refusal;
   Hosted hosted(ops);
-  hosted.host->set_range({.has_first = true, .has_end = true, .first = MessageSeq(-2), .end = MessageSeq(3)});
+  hosted.host->set_range(
+      {.has_first = true, .has_end = true, .first = MessageSeq(-2), .end = MessageSeq(3)});
   for (const uint32_t message : {0xfffffffdu, 3u, 1u << 31}) {
     refusals.clear();
     hosted.note_at(1, message);

@@ -82,6 +82,11 @@ void RecvStream::on_time(Instant now) {
   if (has_room_for_blocks()) code_rows(now);
 }
 
+Instant RecvStream::next_due() const {
+  const bool is_coding_due = !codes_.is_idle() || !touched_.is_empty();
+  return is_coding_due ? Instant() : seat_->next_due();
+}
+
 void RecvStream::code_rows(Instant now) {
   for (CodeRequest* request = codes_.issuing(); request != nullptr; request = codes_.issuing()) {
     if (!issue_row(*request)) break;

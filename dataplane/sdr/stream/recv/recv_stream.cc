@@ -247,7 +247,8 @@ void RecvStream::begin_sequences() { next_seq_ = retired_seq_ = heard_seq_ = con
 void RecvStream::on_opened(const Opened& opened, Instant now) {
   Message* message = find_live(opened.seq);
   if (message == nullptr) return make_clear_due(now);
-  // The geometry is settled by [pair] keys and the policy, and guessed by nobody [C-37].
+  // The geometry is settled by [pair] keys and the policy, and guessed by nobody [C-37]
+  // [C-61].
   const BlockShape& shape = shape_of(*message);
   if (opened.data_slots_max != config_.data_slots_max || opened.rows != shape.rows ||
       opened.k != shape.k || opened.m_cap != shape.m_cap) {
@@ -290,9 +291,7 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
     run_control(*message, CW_BITS_LENGTH, closed.slots);
     finish_if_over(*message);
     seat_->of(message->seq)
-        .closed({.message = closed.seq.value(),
-                 .slots = closed.slots,
-                 .state = state_of(*message)},
+        .closed({.message = closed.seq.value(), .slots = closed.slots, .state = state_of(*message)},
                 now);
   }
   note_news(*message, UINT32_MAX, 0);
@@ -338,9 +337,11 @@ void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {
 void RecvStream::on_probe(Instant now) { make_clear_due(now); }
 
 void RecvStream::on_note(const Note& note, Instant now) {
-  seat_->numbered(note.policy_epoch)->note(
-      {.peer = 0, .count = static_cast<uint32_t>(note.bytes.size()), .bytes = note.bytes.data()},
-      now);
+  seat_->numbered(note.policy_epoch)
+      ->note({.peer = 0,
+              .count = static_cast<uint32_t>(note.bytes.size()),
+              .bytes = note.bytes.data()},
+             now);
 }
 
 void RecvStream::on_lost(const MissingSlots& slots, uint16_t path, Instant now) {

@@ -49,8 +49,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
              Counters& counters, Drops& drops);
   ~RecvStream() override;
 
-  /// Called whenever the application has done something, or what was at the desk is back; `care`,
-  /// as Seat says.
+  /// Called when the application has done something, or what was at the desk is back; as Seat says.
   void set_wake(Activity::Wake wake, Activity::Wake care) {
     wake_ = wake;
     seat_->set_care(care);
@@ -84,7 +83,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void start(uint32_t payload_bytes, Instant now);
   /// The epoch is over: every receive fails as PeerLost, sequences begin anew.
   void reset(Instant now);
-  /// Puts one slot in place, or drops it with a counted reason. Hot.
   void on_slot(const SlotArrival& arrival);
   void on_opened(const Opened& opened, Instant now);
   void on_block_closed(const BlockClosed& closed, Instant now);
@@ -92,21 +90,13 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void on_abandoned(const Abandoned& abandoned, Instant now);
   void on_probe(Instant now);
   void on_note(const Note& note, Instant now);
-  /// Transmissions on a path are overdue; seq is that of the place when it is known which slots.
   void on_lost(const MissingSlots& slots, uint16_t path, Instant now);
   void on_link(const cw_fact_link& fact, Instant now);
   void on_time(Instant now);
-  Instant next_due() const {
-    const bool is_coding_due = !codes_.is_idle() || !touched_.is_empty();
-    return is_coding_due ? Instant() : seat_->next_due();
-  }
+  Instant next_due() const;
   void rebase(Duration shift) { seat_->rebase(shift); }
-  /// Tells the policy what this burst brought: one fact per message.
   void flush_facts(Instant now);
-  /// Which message is posted in a place; for finding the range of a gap.
   MessageSeq seq_in(uint32_t place) const { return messages_[place].seq; }
-
-  /// Writes a clear-to-send when one is due. False when `writer` was too full.
   bool offer(EnvelopeWriter& writer, Instant now);
   Instant offer_due() const { return clear_due_; }
 
@@ -120,17 +110,11 @@ class RecvStream final : public PolicyActions, private CodeClient {
 
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
-  /// Who decides.
   Seat& seat() { return *seat_; }
-  const Seat& seat() const { return *seat_; }
-  /// Messages from the swap's boundary on are the successor's. The other end opens none of them
-  /// before it knows that this one has begun. False, and nothing has changed: the swap before is
-  /// not over.
   bool try_begin_swap(Swap& swap, Instant now);
 
  private:
   using Message = RecvMessage;
-  /// What the arena is made of: it must be aligned as the bitmap door says.
   struct alignas(64) CacheLine {
     uint8_t bytes[64];
   };
@@ -150,13 +134,14 @@ class RecvStream final : public PolicyActions, private CodeClient {
   std::optional<DropReason> repair_misfit(const SlotArrival& arrival,
                                           const ImmediateSplit::Parts& parts) const;
   void on_repair(const SlotArrival& arrival);
-  bool is_placed(uint32_t place, uint32_t slot) const {
-    const uint64_t* words = cw_bits_data_words(arena_.get(), place);
+  static bool is_set(const uint64_t* words, uint32_t slot) {
     return (cw_bits_load(&words[slot / 64]) >> slot % 64 & 1) != 0;
   }
+  bool is_placed(uint32_t place, uint32_t slot) const {
+    return is_set(cw_bits_data_words(arena_.get(), place), slot);
+  }
   bool has_repair(uint32_t place, uint32_t slot) const {
-    const uint64_t* words = cw_bits_repair_words(arena_.get(), place);
-    return (cw_bits_load(&words[slot / 64]) >> slot % 64 & 1) != 0;
+    return is_set(cw_bits_repair_words(arena_.get(), place), slot);
   }
 
   // Coding (recv_code.cc).
@@ -176,7 +161,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
   }
   void on_row_coded(CodeRow& row, const CodeResult& result) override;
   bool issue_row(CodeRequest& request);
-  /// How many shards are too few.
   uint32_t fill_row(CodeRow& row, const Message& message, const CodedSet& set) const;
   void copy_shard(const Message& message, uint32_t slot, uint8_t* buffer) const;
   void put_rebuilt(Message& message, uint32_t slot, const uint8_t* bytes);

@@ -58,9 +58,8 @@ uint64_t SendStream::slots_covered(const Message& message, uint32_t open_slots) 
 uint64_t SendStream::slots_covered(const Message& message) const {
   const BlockShape& shape = shape_of(message);
   if (message.blocks == shape.blocks) return message.block_first;
-  const uint32_t open_slots = message.has_open_block
-                                  ? uint32_t{message.layout.rows} * message.layout.k
-                                  : shape.slots();
+  const uint32_t open_slots =
+      message.has_open_block ? uint32_t{message.layout.rows} * message.layout.k : shape.slots();
   return slots_covered(message, open_slots);
 }
 

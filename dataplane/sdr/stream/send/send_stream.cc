@@ -217,9 +217,11 @@ bool SendStream::has_place_there(MessageSeq seq) const {
 }
 
 void SendStream::on_note(const Note& note, Instant now) {
-  seat_->numbered(note.policy_epoch)->note(
-      {.peer = 0, .count = static_cast<uint32_t>(note.bytes.size()), .bytes = note.bytes.data()},
-      now);
+  seat_->numbered(note.policy_epoch)
+      ->note({.peer = 0,
+              .count = static_cast<uint32_t>(note.bytes.size()),
+              .bytes = note.bytes.data()},
+             now);
 }
 
 void SendStream::on_link(const cw_fact_link& fact, Instant now) {
@@ -273,10 +275,9 @@ void SendStream::tell(Message& message, Instant now) {
     message.is_close_told = true;
     if (is_close_due(message)) schedule_state(message, now);
     seat_->of(message.seq)
-        .closed({.message = message.seq.value(),
-                 .slots = message.slots,
-                 .state = state_of(message)},
-                now);
+        .closed(
+            {.message = message.seq.value(), .slots = message.slots, .state = state_of(message)},
+            now);
   }
   settle_if_expired(message, now);
 }

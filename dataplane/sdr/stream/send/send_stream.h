@@ -53,44 +53,26 @@ class SendStream final : public PolicyActions, private CodeClient {
              std::unique_ptr<Seat> seat, CodeDesk& desk, PacketStock& stock,
              Transmitter& transmitter, Counters& counters);
 
-  /// Called whenever the application has done something, or what was at the desk is back; `care`,
-  /// as Seat says.
+  /// Called when the application has done something, or what was at the desk is back; as Seat says.
   void set_wake(Activity::Wake wake, Activity::Wake care) {
     wake_ = wake;
     seat_->set_care(care);
   }
 
-  // ---- the application ----
-  /// Begins the next message; nothing when all places are taken.
+  // ---- the application: as Source says ----
   std::optional<SendHandle> try_open(const MessageHint& hint);
-  /// Adds `bytes` at slot `first`. The memory must stay as it is until is_released().
-  /// Errors: overlap, too long, a short piece that is not the last, too many pieces, closed.
   Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes);
-  /// Slot by slot: whether the port has packets for `count` slots more, 64 at most.
   bool has_packets(size_t count) { return stock_.has_room(count); }
-  /// Memory for the next slot: the stream's, of payload_bytes, until append_slot() has taken it.
   uint8_t* slot_memory() { return store_.memory(); }
-  /// Slot by slot: adds the next slot of the message, the first being slot 0. False when the stream
-  /// is not started (before that the size of a slot is not settled), when the message is no longer
-  /// open, and when it is full. Cost: no allocation, no search.
   bool append_slot(SendHandle handle, const SlotPiece& piece, Instant now);
-  /// How many slots the message may have in all: fewer than data_slots_max once blocks of it were
-  /// closed early, since their number is bounded. Changes between turns only.
   uint32_t slots_max(SendHandle handle) const;
-  /// A block that has slots is closed when the policy has known the first of them for so long, or
-  /// when it is full or its message ends. Takes effect for blocks that are open.
   void set_block_age(Duration age);
-  /// Slot by slot: bytes appended that have not left for the first time, of all messages.
   uint64_t waiting_bytes() const { return waiting_bytes_; }
-  /// Nothing more is appended; the receiver hears of `frames` of hosts in it. Errors: holes.
   Result<void> close(SendHandle handle, uint32_t frames = 0);
   MessageStatus status(SendHandle handle) const;
-  /// Whether the message is over and nobody reads the memory of its pieces any more.
   bool is_released(SendHandle handle) const;
-  bool is_growing(SendHandle handle) const;  ///< neither closed nor over
-  /// Gives up what has not been settled yet; the receiver is told.
+  bool is_growing(SendHandle handle) const;
   void cancel(SendHandle handle, Instant now);
-  /// The application asks no more about this message.
   void forget(SendHandle handle);
   bool is_idle() const { return live_count_ == 0; }
 
@@ -102,12 +84,9 @@ class SendStream final : public PolicyActions, private CodeClient {
   void on_clear_to_send(const ClearToSend& clear, Instant now);
   void on_note(const Note& note, Instant now);
   void on_link(const cw_fact_link& fact, Instant now);
-  /// Tells the policy what is new, as far as credit reaches, and lets its timers fire.
   void on_time(Instant now);
   Instant next_due() const;
-  /// A pause of the machine moves timers. It makes no slot younger: hosts did not pause.
   void rebase(Duration shift) { seat_->rebase(shift); }
-  /// Whether an epoch is in force; config().payload_bytes is then what both ends agreed on.
   bool is_started() const { return is_started_; }
 
   /// Writes state records that are due. False when `writer` was too full for one of them.
@@ -125,7 +104,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   void on_expired(const SendTicket& ticket);
   /// A Send that held memory of the message in this place is sent or lost.
   void on_done(uint32_t place);
-  /// Tells the policy of this turn's departures and refusals.
   void flush_facts(Instant now);
 
   // ---- the policy ----
@@ -136,19 +114,13 @@ class SendStream final : public PolicyActions, private CodeClient {
   void on_finish(const cw_finish& finish, Instant now) override;
   void on_quarantine(PolicyHost& host, Instant now) override;
 
-  /// Notes of the policy that wait for an envelope.
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
-  /// Who decides.
   Seat& seat() { return *seat_; }
-  const Seat& seat() const { return *seat_; }
 
-  // ---- a change of policy ----
   /// The first message that has not been opened yet.
   MessageSeq next_seq() const { return next_seq_; }
-  /// Messages from the swap's boundary on are the successor's, at the other end already. Slot by
-  /// slot what is not open yet below is filled with empty messages. False, and nothing has changed:
-  /// messages beyond are open, or the swap before is not over.
+  /// As Link says.
   bool try_begin_swap(Swap& swap, Instant now);
 
  private:
@@ -222,9 +194,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool is_swap_due() const;
   bool is_filling() const;
   void go_on_swapping(Instant now);
-  bool is_place_free(MessageSeq seq) const {
-    return messages_[config_.place_of(seq)].life == Message::Life::Free;
-  }
   void open_empty();
   void give_up_rest(Instant now);
   bool has_range(const Message& message, const cw_send& send) const;

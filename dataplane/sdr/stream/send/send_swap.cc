@@ -20,7 +20,8 @@ bool SendStream::is_swap_due() const {
 
 /// A program's messages land in the receives that it has posted, one for one: those are not filled.
 bool SendStream::is_filling() const {
-  return store_.is_by_slot() && next_seq_.is_before(seat_->boundary()) && is_place_free(next_seq_);
+  return store_.is_by_slot() && next_seq_.is_before(seat_->boundary()) &&
+         messages_[config_.place_of(next_seq_)].life == Message::Life::Free;
 }
 
 void SendStream::go_on_swapping(Instant now) {
