@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -82,6 +84,42 @@ std::string obstacle_to_device(const std::string& device, uint16_t queues) {
   }
   const std::string obstacle = obstacle_to_socket(name, is_xdp ? AF_XDP : AF_PACKET);
   return obstacle.empty() && is_xdp ? obstacle_to_xdp(device, queues) : obstacle;
+}
+
+std::string advice_for_device(const std::string& device) {
+  const std::string driver = device_driver(device);
+  if (driver == "net_af_xdp") {
+    return "; it takes CAP_BPF and CAP_NET_ADMIN, and an interface without another's XDP program: "
+           "`ip link set dev " +
+           device_argument(device, "iface") + " xdp off`";
+  }
+  if (driver == "net_af_packet") {
+    return "; it takes CAP_NET_RAW; where PACKET_FANOUT is refused, another process of this "
+           "network namespace has the same fanout group (process id XOR interface index): start "
+           "again";
+  }
+  if (driver == "net_tap") {
+    return "; it takes CAP_NET_ADMIN, and an interface that exists already must be made by `ip "
+           "tuntap add dev NAME mode tap multi_queue` and be no other program's";
+  }
+  if (driver == "net_memif") {
+    return "; socket= must lie in a folder that is there and that we may write to, and be no other "
+           "program's";
+  }
+  if (copies_packets(driver)) return {};
+  return "; `ls /usr/lib/*/dpdk/pmds-*` lists the drivers that there are";
+}
+
+void remove_stale_socket(const std::string& device) {
+  const std::string path = device_argument(device, "socket");
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof name.sun_path) return;
+  path.copy(name.sun_path, path.size());
+  const OwnedFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (fd.get() < 0) return;
+  const bool is_heard = connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
+  if (!is_heard && errno == ECONNREFUSED) unlink(path.c_str());
 }
 
 }  // namespace cw

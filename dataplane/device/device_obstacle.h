@@ -19,4 +19,11 @@ uint32_t shared_mtu(const std::string& device);
 /// with. Empty: nothing.
 std::string obstacle_to_device(const std::string& device, uint16_t queues);
 
+/// What may help when DPDK refuses the device; a clause that goes on a sentence, or empty.
+std::string advice_for_device(const std::string& device);
+
+/// Removes the socket of a memif whose server was killed: nobody listens there, and nobody else
+/// could.
+void remove_stale_socket(const std::string& device);
+
 }  // namespace cw

@@ -171,6 +171,15 @@ bool copies_packets(const std::string& device) {
   return std::ranges::find(copying, device_driver(device)) != std::end(copying);
 }
 
+bool is_memif_server(const std::string& device) {
+  const std::string role = device_argument(device, "role");
+  return device_driver(device) == "net_memif" && (role == "server" || role == "master");
+}
+
+bool is_memif_client(const std::string& device) {
+  return device_driver(device) == "net_memif" && !is_memif_server(device);
+}
+
 uint32_t slot_bytes_of(const std::string& device) {
   const std::string driver = device_driver(device);
   if (driver == "net_af_packet") return device_argument(device, "framesz", slot_bytes_usual);

@@ -24,6 +24,10 @@ uint32_t device_argument(const std::string& device, const std::string& key, uint
 /// Whether its driver copies packets, so that neither a NIC nor a kernel reads them where they lie.
 bool copies_packets(const std::string& device);
 
+/// The two ends of a wire in memory: the client calls the server.
+bool is_memif_server(const std::string& device);
+bool is_memif_client(const std::string& device);
+
 /// Around an IP packet: Ethernet, 802.1Q, and an FCS that some NICs leave.
 inline constexpr uint32_t link_bytes_max = 14 + 4 + 4;
 

@@ -1,22 +1,21 @@
 #include "dataplane/port/dpdk/device.h"
 
 #include <net/if.h>
+#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <rte_mempool.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
+#include <functional>
+#include <semaphore>
 #include <utility>
 
-#include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/device/device_obstacle.h"
 #include "dataplane/device/device_text.h"
@@ -32,29 +31,11 @@ namespace {
 static_assert(RTE_PKTMBUF_HEADROOM >= outer_headers_bytes_max);
 
 constexpr unsigned mempool_cache = 256;  // packets that the worker takes without a lock
+constexpr uint64_t alarm_soon_us = 1;    // the least that there is
 
 /// Wires in software. The longest frame that they state is not the longest that they carry.
 bool is_virtual(const std::string& device) {
   return copies_packets(device) || device_driver(device) == "net_af_xdp";
-}
-
-bool is_memif_server(const std::string& device) {
-  return device.starts_with("net_memif") && device_argument(device, "role") == "server";
-}
-
-/// The socket of a memif whose server was killed: nobody listens there, and nobody else could.
-void remove_stale_socket(const std::string& device) {
-  const std::string path = device_argument(device, "socket");
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof name.sun_path) return;
-  path.copy(name.sun_path, path.size());
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (fd < 0) return;
-  const bool is_stale = connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 &&
-                        errno == ECONNREFUSED;
-  close(fd);
-  if (is_stale) unlink(path.c_str());
 }
 
 /// Drivers that want a queue to send by beside each to receive by. We send by the first.
@@ -68,30 +49,6 @@ bool try_restore(rte_mbuf** mbuf) {
   return ((*mbuf)->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0 || rte_vlan_insert(mbuf) == 0;
 }
 
-std::string advice_for(const std::string& device) {
-  const std::string driver = device_driver(device);
-  if (driver == "net_af_xdp") {
-    return "; it takes CAP_BPF and CAP_NET_ADMIN, and an interface without another's XDP program: "
-           "`ip link set dev " +
-           device_argument(device, "iface") + " xdp off`";
-  }
-  if (driver == "net_af_packet") {
-    return "; it takes CAP_NET_RAW; where PACKET_FANOUT is refused, another process of this "
-           "network namespace has the same fanout group (process id XOR interface index): start "
-           "again";
-  }
-  if (driver == "net_tap") {
-    return "; it takes CAP_NET_ADMIN, and an interface that exists already must be made by `ip "
-           "tuntap add dev NAME mode tap multi_queue` and be no other program's";
-  }
-  if (driver == "net_memif") {
-    return "; socket= must lie in a folder that is there and that we may write to, and be no other "
-           "program's";
-  }
-  if (!is_virtual(driver)) return "; `ls /usr/lib/*/dpdk/pmds-*` lists the drivers that there are";
-  return {};
-}
-
 constexpr size_t mbufs_ahead = 8;
 
 /// All that is written when a packet is made of an mbuf. Its lines are elsewhere mostly, and stores
@@ -103,12 +60,33 @@ void prefetch_to_make(const rte_mbuf* mbuf) {
   }
 }
 
+/// Waits for `work` to be done where drivers have their events handled: a memif that is closed
+/// elsewhere while its other end hangs up is freed twice.
+///
+/// The thread there handles events in batches. A descriptor that is closed within a batch may have
+/// an event left in it, and whoever opens the next one gets its number and that event: a memif's
+/// driver then waits for ever for a message that nobody sends. Alarms that are due together share
+/// a batch; one that is set after rte_eal_alarm_cancel() has waited for the last has another.
+void call_on_interrupt_thread(const std::function<void()>& work) {
+  struct Call {
+    const std::function<void()>& work;
+    std::binary_semaphore is_done{0};
+  } call{work};
+  const auto run = [](void* it) {
+    static_cast<Call*>(it)->work();
+    static_cast<Call*>(it)->is_done.release();
+  };
+  if (rte_eal_alarm_set(alarm_soon_us, run, &call) != 0) return work();
+  call.is_done.acquire();
+  rte_eal_alarm_cancel(run, &call);
+}
+
 /// What DPDK says of its failure; its log knows more than its error numbers.
 std::unexpected<Error> refusal(const std::string& device, const std::string& what, int error) {
   const std::string logged = eal_log::first_error();
   const char* const text = std::strerror(error < 0 ? -error : rte_errno);
   return failure("device: " + device_name(device) + " " + what + ": " +
-                 (logged.empty() ? text : logged) + advice_for(device));
+                 (logged.empty() ? text : logged) + advice_for_device(device));
 }
 
 }  // namespace
@@ -127,27 +105,21 @@ Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& as
   device->text_ = options.device;
   device->queues_ = options.queues;
   device->packet_bytes_ = options.packet_bytes;
-  auto call = InterruptCall::make([it = device.get()] { it->on_interrupt_thread(); });
-  if (!call) return std::unexpected(std::move(call.error()));
-  device->call_ = std::move(*call);
   if (auto done = device->attach(options); !done) return std::unexpected(done.error());
   if (auto done = device->settle_mtu(options); !done) return std::unexpected(done.error());
   if (auto done = device->configure(options); !done) return std::unexpected(done.error());
   if (auto done = device->tell_mtu(); !done) return std::unexpected(done.error());
   if (auto done = device->set_up_queues(options); !done) return std::unexpected(done.error());
-  if (auto done = device->open(); !done) return std::unexpected(done.error());
+  if (auto done = device->start(); !done) return std::unexpected(done.error());
   rte_eth_allmulticast_enable(device->id_);  // for neighbour solicitations; many hear them anyway
   return device;
 }
 
-Result<void> DpdkDevice::open() {
+Result<void> DpdkDevice::start() {
   const int error = rte_eth_dev_start(id_);
-  if (error == 0) {
-    state_ = State::Open;
-  } else if (!is_memif_client_) {  // whose other end may come later
-    return refusal(text_, "does not start", error);
-  }
-  return {};
+  is_started_ = error == 0;
+  if (error == 0 || is_memif_client_) return {};  // whose other end may come later
+  return refusal(text_, "does not start", error);
 }
 
 /// Finds the device, which the EAL has probed when it is a PCI one, or has it made.
@@ -180,7 +152,7 @@ Result<void> DpdkDevice::attach(const DpdkDeviceOptions& options) {
     interface_ = interface.data();
   }
   if (driver_ == "net_memif") gate_ = std::make_unique<MemifGate>();
-  is_memif_client_ = driver_ == "net_memif" && !is_memif_server(options.device);
+  is_memif_client_ = is_memif_client(options.device);
   rte_ether_addr mac{};
   rte_eth_macaddr_get(id_, &mac);
   std::copy_n(mac.addr_bytes, mac_.size(), mac_.begin());
@@ -283,59 +255,52 @@ Result<void> DpdkDevice::set_up_queues(const DpdkDeviceOptions& options) {
 
 DpdkDevice::~DpdkDevice() {
   if (is_attached_) {
-    is_leaving_ = true;
-    call_->ask_and_wait();
-    call_->ask_and_wait();  // what is opened next shares no batch of events with what was closed
+    rte_eal_alarm_cancel(reopen, this);
+    call_on_interrupt_thread([this] { detach(); });
+    call_on_interrupt_thread([] {});  // what is opened next shares no batch of events with this
   }
-  call_.reset();
   rte_mempool_free(pool_);
 }
 
-/// Where drivers have their events handled: a memif that is closed elsewhere while its other end
-/// hangs up is freed twice.
-void DpdkDevice::on_interrupt_thread() {
-  if (is_leaving_) return detach();
-  if (state_ == State::Closing) {
-    rte_eth_dev_stop(id_);
-    state_ = State::Opening;
-    call_->ask();
-  } else if (state_ == State::Opening) {
-    state_ = rte_eth_dev_start(id_) == 0 ? State::Open : State::Closed;
-  }
-}
-
 void DpdkDevice::detach() {
-  if (!std::exchange(is_attached_, false)) return;
-  if (state_ == State::Open) rte_eth_dev_stop(id_);
+  rte_eth_dev_stop(id_);
   rte_eth_dev_info info{};
   const bool is_known = rte_eth_dev_info_get(id_, &info) == 0;
   rte_eth_dev_close(id_);
   if (is_ours_ && is_known && info.device != nullptr) rte_dev_remove(info.device);
 }
 
-// A memif server listens by itself; a client calls once, when it is started.
+// A server listens by itself. A client calls once, when it is started, and is turned away for good
+// by a server that listens already and has not been started yet.
 void DpdkDevice::look_after(Instant now) {
   constexpr Duration patience = Duration::from_s(1);
   if (!is_memif_client_) return;
-  if (reopen_due_ == Instant{}) reopen_due_ = now + patience;  // it has just been started
+  if (reopen_due_ == Instant{} || is_link_up()) reopen_due_ = now + patience;
   if (now < reopen_due_) return;
   reopen_due_ = now + patience;
-  if (state_ == State::Closing || state_ == State::Opening || is_link_up()) return;
-  state_ = State::Closing;
-  call_->ask();
+  rte_eal_alarm_cancel(reopen, this);
+  rte_eal_alarm_set(alarm_soon_us, reopen, this);
+}
+
+/// On the interrupt thread, which alone brings links up. What closes and what opens are calls of
+/// their own: see call_on_interrupt_thread().
+void DpdkDevice::reopen(void* device) {
+  auto& self = *static_cast<DpdkDevice*>(device);
+  if (self.is_link_up()) return;
+  if (self.is_started_) rte_eth_dev_stop(self.id_);
+  self.is_started_ = !self.is_started_ && rte_eth_dev_start(self.id_) == 0;
 }
 
 // ---- packets ------------------------------------------------------------------------------------
 
 size_t DpdkDevice::rx_burst(std::span<Packet*> out) {
-  if (state_.load(std::memory_order_acquire) != State::Open) return 0;
   if (!has_thread_) {
     // A thread that DPDK knows takes packets from a store of its own, without a lock.
     if (rte_lcore_id() == LCORE_ID_ANY) rte_thread_register();
     has_thread_ = true;
   }
   const MemifGate::Burst burst(gate_.get());
-  if (!burst.is_open()) return 0;
+  if (!may_burst()) return 0;
   size_t count = 0;
   for (uint16_t i = 0; i < queues_ && count < out.size(); ++i) {
     count += rx_queue(next_queue_, out.subspan(count));
@@ -368,7 +333,6 @@ size_t DpdkDevice::rx_queue(uint16_t queue, std::span<Packet*> out) {
 }
 
 size_t DpdkDevice::tx_burst(std::span<Packet* const> packets) {
-  if (state_.load(std::memory_order_acquire) != State::Open) return 0;
   std::array<rte_mbuf*, limits::burst_packets_max> mbufs;
   const size_t count = std::min(packets.size(), mbufs.size());
   for (size_t i = 0; i < count; ++i) {
@@ -376,7 +340,7 @@ size_t DpdkDevice::tx_burst(std::span<Packet* const> packets) {
     mbufs[i] = mbuf_of(packets[i]);
   }
   const MemifGate::Burst burst(gate_.get());
-  return burst.is_open() ? rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(count)) : 0;
+  return may_burst() ? rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(count)) : 0;
 }
 
 size_t DpdkDevice::take_burst(std::span<Packet*> out) {
@@ -419,8 +383,7 @@ bool DpdkDevice::is_shared(const Packet& packet) const {
 
 bool DpdkDevice::is_link_up() const {
   rte_eth_link link{};
-  return state_ == State::Open && rte_eth_link_get_nowait(id_, &link) == 0 &&
-         link.link_status == RTE_ETH_LINK_UP;
+  return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
 DpdkDeviceStatus DpdkDevice::status() const {
@@ -435,12 +398,6 @@ DpdkDeviceStatus DpdkDevice::status() const {
           .has_rss = has_rss_,
           .rx_of_queue = rx_of_queue(),
           .counters = counters()};
-}
-
-void DpdkDevice::add_counts(PortCounters& sum) const {
-  const DpdkDeviceCounters device = counters();
-  sum.rx_dropped += device.rx_missed + device.rx_no_buffer;
-  sum.rx_malformed += device.rx_errors;
 }
 
 std::vector<uint64_t> DpdkDevice::rx_of_queue() const {

@@ -4,7 +4,6 @@
 // A Packet lies in the private area of its mbuf, so that neither needs a table to find the other.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,7 +13,6 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
-#include "dataplane/port/dpdk/interrupt_call.h"
 #include "dataplane/port/dpdk/memif_gate.h"
 #include "dataplane/wire/frame.h"
 
@@ -90,19 +88,16 @@ class DpdkDevice {
   uint32_t mtu() const { return mtu_; }
   uint16_t queues() const { return queues_; }
 
-  /// To be called now and then: a memif whose other end was not there, or has gone, is opened anew
-  /// each second.
+  /// To be called now and then: a memif that calls its other end without an answer, or whose other
+  /// end has gone, calls again within two seconds.
   void look_after(Instant now);
 
   /// May be a system call; for now and then.
   bool is_link_up() const;
   DpdkDeviceStatus status() const;
-  /// Adds to a port's own what the device has counted.
-  void add_counts(PortCounters& sum) const;
+  DpdkDeviceCounters counters() const;
 
  private:
-  enum class State : uint8_t { Closed, Closing, Opening, Open };
-
   DpdkDevice() = default;
   Result<void> attach(const DpdkDeviceOptions& options);
   Result<void> configure(const DpdkDeviceOptions& options);
@@ -110,11 +105,11 @@ class DpdkDevice {
   Result<void> make_pool(const DpdkDeviceOptions& options, size_t packets);
   Result<void> settle_mtu(const DpdkDeviceOptions& options);
   Result<void> tell_mtu() const;
-  Result<void> open();
+  Result<void> start();
   void detach();
-  DpdkDeviceCounters counters() const;
+  static void reopen(void* device);
+  bool may_burst() const { return gate_ == nullptr || is_link_up(); }
   std::vector<uint64_t> rx_of_queue() const;
-  void on_interrupt_thread();
   size_t rx_queue(uint16_t queue, std::span<Packet*> out);
 
   std::string name_, text_, driver_, interface_;
@@ -123,9 +118,7 @@ class DpdkDevice {
   bool has_rss_ = false;
   bool is_attached_ = false, is_ours_ = false, has_thread_ = false;
   bool is_memif_client_ = false;
-  std::atomic<State> state_ = State::Closed;  // Closing, Opening: the interrupt thread has it
-  std::atomic<bool> is_leaving_ = false;
-  std::unique_ptr<InterruptCall> call_;
+  bool is_started_ = false;          // the interrupt thread's, once make() is over
   std::unique_ptr<MemifGate> gate_;  // null: no memif
   uint16_t next_queue_ = 0;
   uint32_t mtu_ = 0, packet_bytes_ = 0;

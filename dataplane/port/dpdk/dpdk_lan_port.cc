@@ -18,8 +18,6 @@ namespace {
 
 using namespace lan_frame;
 
-constexpr Duration look_every = Duration::from_ms(100);  // at the link; then questions are new
-
 struct HashKey {
   uint64_t words[2];
 };
@@ -64,32 +62,34 @@ Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make(const DpdkLanOptions& opt
                    " carries " + std::to_string((*device)->mtu()) +
                    "; lower it, or raise that of the interface (memif: bsize)");
   }
-  std::unique_ptr<DpdkLanPort> port(new DpdkLanPort(options));
-  port->device_ = std::move(*device);
-  if (auto done = port->join_kernel(options); !done) {
-    return std::unexpected(done.error());
+  std::unique_ptr<DpdkLanPort> port(new DpdkLanPort(options, std::move(*device)));
+  if (port->device_->is_heard_by_kernel()) {
+    if (auto done = port->leave_to_kernel(options); !done) return std::unexpected(done.error());
   }
-  port->facts_.payload_max = options.mtu;
-  port->note_facts();
   return port;
 }
 
-DpdkLanPort::DpdkLanPort(const DpdkLanOptions& options)
-    : vlan_(options.vlan), neighbours_(options.addresses, random_key().words) {}
+DpdkLanPort::DpdkLanPort(const DpdkLanOptions& options, std::unique_ptr<DpdkDevice> device)
+    : DpdkPort(std::move(device)),
+      vlan_(options.vlan),
+      has_open_checksums_(!device_->interface().empty()),
+      neighbours_(options.addresses, random_key().words) {
+  facts_.payload_max = options.mtu;
+  facts_.icrc = IcrcMode::None;
+  facts_.sees_psns = false;
+}
 
-Result<void> DpdkLanPort::join_kernel(const DpdkLanOptions& options) {
+/// ARP, ND and pings, which it answers for its addresses, and routes; but no packets of hosts.
+Result<void> DpdkLanPort::leave_to_kernel(const DpdkLanOptions& options) {
   const std::string& interface = device_->interface();
-  if (!device_->is_heard_by_kernel()) return {};
-  auto kernel = KernelNet::make(interface);
-  if (!kernel) return std::unexpected(std::move(kernel.error()));
+  if (auto done = join_kernel(); !done) return done;
   for (const LanAddress& address : options.addresses) {
-    if (kernel->is_local(address.ip)) continue;
+    if (kernel_->is_local(address.ip)) continue;
     const std::string text = text_of(address.ip) + "/" + std::to_string(address.bits);
     return failure("addresses: " + text +
                    " is not one of this machine's, whose kernel answers on " + interface +
                    "; `ip address add " + text + " dev " + interface + "` gives it one");
   }
-  kernel_.emplace(std::move(*kernel));
   neighbours_.join_kernel(kernel_addresses());
   if (!options.silences_kernel) return {};
   auto silence = silence_forwarding(interface);
@@ -98,25 +98,9 @@ Result<void> DpdkLanPort::join_kernel(const DpdkLanOptions& options) {
   return {};
 }
 
-void DpdkLanPort::note_facts() {
-  facts_.name = "dpdk";
-  facts_.icrc = IcrcMode::None;
-  facts_.sees_psns = false;
-  mac_ = device_->mac();
-  is_up_ = device_->is_link_up();
-  has_open_checksums_ = !device_->interface().empty();
-}
-
-PortCounters DpdkLanPort::counters() const {
-  PortCounters sum = counters_;
-  device_->add_counts(sum);
-  return sum;
-}
-
 DpdkLanStatus DpdkLanPort::status() const {
   DpdkLanStatus now = status_;
-  now.device = device_->status();
-  now.device.is_link_up = is_up_;  // what packets go by, not what the device has just learned
+  now.device = device_status();
   now.neighbours = neighbours_.known_count();
   return now;
 }
@@ -185,25 +169,11 @@ inline DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
 }
 
 size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
-  if (now >= look_due_) look_after(now);
-  const size_t arrived = device_->rx_burst(out);
-  size_t count = 0;
-  for (size_t i = 0; i < arrived; ++i) {
-    Packet* const packet = out[i];
-    const Fate fate = accept(*packet, now);
-    if (fate == Fate::Taken) out[count++] = packet;
-    if (fate == Fate::Dropped) device_->give_back({&packet, 1});
-  }
-  return count;
-}
-
-void DpdkLanPort::look_after(Instant now) {
-  look_due_ = now + look_every;
-  neighbours_.allow_questions();
+  const Look seen = try_look(now);
   static_assert(look_every == Duration::from_s(1) / 10);
-  device_->look_after(now);
-  const bool was_up = std::exchange(is_up_, device_->is_link_up());
-  if (is_up_ && !was_up) neighbours_.doubt_all();  // the cable may lead elsewhere now
+  if (seen != Look::NotDue) neighbours_.allow_questions();
+  if (seen == Look::CameUp) neighbours_.doubt_all();
+  return rx_accepted(out, [&](Packet& packet) { return accept(packet, now); });
 }
 
 DpdkLanPort::Fate DpdkLanPort::accept_new(Packet& packet, Instant now) {
@@ -258,7 +228,7 @@ DpdkLanPort::Fate DpdkLanPort::on_local(Packet& packet) {
   const uint16_t type = type_of(frame);
   const MacAddress asker = mac_at(frame, source_offset);
   packet.data = put_link_header(packet.data + header_bytes, asker, type);
-  packet.bytes += static_cast<uint32_t>(link_bytes() - header_bytes);
+  packet.bytes += link_bytes() - header_bytes;
   Packet* const answer = &packet;
   if (device_->tx_burst({&answer, 1}) == 0) return Fate::Dropped;
   ++status_.echoes_answered;

@@ -14,7 +14,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,10 +21,8 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memo.h"
 #include "dataplane/base/result.h"
-#include "dataplane/kernel/kernel_net.h"
 #include "dataplane/neighbour/lan_neighbours.h"
-#include "dataplane/port.h"
-#include "dataplane/port/dpdk/device.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 
 namespace cw {
 
@@ -62,16 +59,10 @@ struct DpdkLanStatus {
 };
 
 /// Thread: one.
-class DpdkLanPort final : public Port {
+class DpdkLanPort final : public DpdkPort {
  public:
   /// start_eal() comes first. Errors name the key and the value to change.
   static Result<std::unique_ptr<DpdkLanPort>> make(const DpdkLanOptions& options);
-  DpdkLanPort(const DpdkLanPort&) = delete;
-  DpdkLanPort& operator=(const DpdkLanPort&) = delete;
-
-  const PortFacts& facts() const override { return facts_; }
-  /// Asks the device: for now and then.
-  PortCounters counters() const override;
   DpdkLanStatus status() const;
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
@@ -79,22 +70,17 @@ class DpdkLanPort final : public Port {
   /// is full. A question for a next hop is a few system calls where the kernel is asked, some
   /// hundred times a second at most.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
-  size_t take_burst(std::span<Packet*> out) override { return device_->take_burst(out); }
-  void give_back(std::span<Packet* const> packets) override { device_->give_back(packets); }
 
  private:
-  enum class Fate : uint8_t { Taken, Dropped, Answered };
-  enum class Way : uint8_t { Open, LinkDown, Unresolved, Unrouted };
   struct Row {
-    size_t count = 0;       // of packets that are frames now
-    Way after = Way::Open;  // of the packet that follows
+    size_t count = 0;          // of packets that are frames now
+    uint64_t* lost = nullptr;  // where the packet that follows is counted, which has no way
   };
 
   static constexpr size_t pairs_max = 4096;
 
-  explicit DpdkLanPort(const DpdkLanOptions& options);
-  Result<void> join_kernel(const DpdkLanOptions& options);
-  void note_facts();
+  DpdkLanPort(const DpdkLanOptions& options, std::unique_ptr<DpdkDevice> device);
+  Result<void> leave_to_kernel(const DpdkLanOptions& options);
 
   Fate accept(Packet& packet, Instant now);
   Fate accept_new(Packet& packet, Instant now);
@@ -104,7 +90,6 @@ class DpdkLanPort final : public Port {
   void deliver(Packet& packet, uint32_t bytes, Instant now);
   Fate on_local(Packet& packet);
   void on_neighbour(const NeighbourMessage& message, Instant now);
-  void look_after(Instant now);
 
   Row wrap_row(std::span<Packet* const> packets, Instant now);
   /// How packets for a host go.
@@ -114,30 +99,21 @@ class DpdkLanPort final : public Port {
     // What stands before the IP packet, up to its end: tagged or not, it is written in one go.
     std::array<uint8_t, 24> header{};
   };
-  Way try_wrap(Packet& packet, Hop& hop, Instant now);
-  Way find_way(const HostAddress& target, Hop& hop, Instant now);
-  void count_lost(Way why);
+  uint64_t* wrap(Packet& packet, Hop& hop, Instant now);
+  uint64_t* find_way(const HostAddress& target, Hop& hop, Instant now);
   void resolve(Neighbour& hop, Instant now);
-  void send_message(std::span<const uint8_t> frame);
+  void send_message(std::span<const uint8_t> message);
   uint8_t* put_link_header(uint8_t* ip, const MacAddress& target, uint16_t type) const;
-  size_t link_bytes() const { return vlan_ == 0 ? 14 : 18; }
+  uint32_t link_bytes() const { return vlan_ == 0 ? 14 : 18; }
 
-  PortFacts facts_;
-  PortCounters counters_;
   DpdkLanStatus status_;
-  MacAddress mac_{};
   uint16_t vlan_;
-  std::unique_ptr<DpdkDevice> device_;
-  std::optional<KernelNet> kernel_;  // where it sees the frames
-  OwnedFd silence_;
-  bool has_open_checksums_ = false;
+  bool has_open_checksums_;
   LanNeighbours neighbours_;
   /// Of pairs of hosts whose frames were taken: where the sender is learned, if it is. It is asked
   /// whose place that is now; all else follows from what never changes.
   Memo<3, Neighbour*> ipv4_pairs_{pairs_max};
   Memo<6, Neighbour*> ipv6_pairs_{pairs_max};
-  Instant look_due_;
-  bool is_up_ = false;    // the link, when it was last looked at
   bool is_full_ = false;  // the queue took nothing of the last burst
 };
 

@@ -25,7 +25,7 @@ size_t DpdkLanPort::tx_burst(std::span<Packet* const> packets, Instant now) {
     const size_t sent = row.count == 0 ? 0 : device_->tx_burst(rest.first(row.count));
     for (Packet* packet : rest.first(row.count).subspan(sent)) {
       packet->data += link_bytes();
-      packet->bytes -= static_cast<uint32_t>(link_bytes());
+      packet->bytes -= link_bytes();
       bytes -= packet->bytes;
     }
     done += sent;
@@ -33,8 +33,8 @@ size_t DpdkLanPort::tx_burst(std::span<Packet* const> packets, Instant now) {
     counters_.tx_bytes += bytes;
     is_full_ = sent < row.count && sent == 0;  // then one packet asks whether there is room again
     if (sent < row.count) break;
-    if (row.after == Way::Open) continue;
-    count_lost(row.after);
+    if (row.lost == nullptr) continue;
+    ++*row.lost;
     device_->give_back(rest.subspan(row.count, 1));
     ++done;
   }
@@ -55,49 +55,43 @@ DpdkLanPort::Row DpdkLanPort::wrap_row(std::span<Packet* const> packets, Instant
     if (row.count + packets_ahead < most) {
       __builtin_prefetch(packets[row.count + packets_ahead]->data, /*rw=*/1);
     }
-    row.after = try_wrap(*packets[row.count], hop, now);
-    if (row.after != Way::Open) break;
+    row.lost = wrap(*packets[row.count], hop, now);
+    if (row.lost != nullptr) break;
     ++row.count;
   }
   return row;
 }
 
-/// `hop` is that of the packet before: many in a row go to the same.
-DpdkLanPort::Way DpdkLanPort::try_wrap(Packet& packet, Hop& hop, Instant now) {
+/// `hop` is that of the packet before: many in a row go to the same. Returns the count of those
+/// that are lost for the same reason; null: the packet has a way.
+uint64_t* DpdkLanPort::wrap(Packet& packet, Hop& hop, Instant now) {
   CW_ASSERT(packet.payload == nullptr && packet.bytes <= packet.bytes_max);
   const auto ends = ends_of({packet.data, packet.bytes});
-  if (!ends) return is_up_ ? Way::Unrouted : Way::LinkDown;
+  if (!ends) return is_up_ ? &status_.tx_unrouted : &status_.tx_link_down;
   if (!hop.is_known || hop.target != ends->target) {
-    const Way way = find_way(ends->target, hop, now);
-    if (way != Way::Open) return way;
+    if (uint64_t* const lost = find_way(ends->target, hop, now)) return lost;
   }
   static_assert(sizeof hop.header <= limits::headers_bytes_max);
   packet.data -= link_bytes();
-  packet.bytes += static_cast<uint32_t>(link_bytes());
+  packet.bytes += link_bytes();
   std::memcpy(packet.data + link_bytes() - hop.header.size(), hop.header.data(), hop.header.size());
-  return Way::Open;
+  return nullptr;
 }
 
-/// Fills `hop` when the way is open.
-DpdkLanPort::Way DpdkLanPort::find_way(const HostAddress& target, Hop& hop, Instant now) {
-  if (!is_up_) return Way::LinkDown;
-  if (!is_routable_host(target)) return Way::Unrouted;
+/// Fills `hop` when there is a way; as wrap().
+uint64_t* DpdkLanPort::find_way(const HostAddress& target, Hop& hop, Instant now) {
+  if (!is_up_) return &status_.tx_link_down;
+  if (!is_routable_host(target)) return &status_.tx_unrouted;
   const auto next = neighbours_.hop_to(target, now);
   if (next.is_to_be_asked_for) resolve(*next.neighbour, now);
   if (next.neighbour == nullptr || !next.neighbour->is_known) {
-    return next.can_be_asked_for ? Way::Unresolved : Way::Unrouted;
+    return next.can_be_asked_for ? &status_.tx_unresolved : &status_.tx_unrouted;
   }
   put_link_header(hop.header.data() + hop.header.size(), next.neighbour->mac,
                   target.is_v4() ? type_ipv4 : type_ipv6);
   hop.target = target;
   hop.is_known = true;
-  return Way::Open;
-}
-
-void DpdkLanPort::count_lost(Way why) {
-  if (why == Way::LinkDown) ++status_.tx_link_down;
-  if (why == Way::Unresolved) ++status_.tx_unresolved;
-  if (why == Way::Unrouted) ++status_.tx_unrouted;
+  return nullptr;
 }
 
 void DpdkLanPort::resolve(Neighbour& hop, Instant now) {
@@ -113,16 +107,13 @@ void DpdkLanPort::resolve(Neighbour& hop, Instant now) {
   send_message({question, encode_neighbour_question(self, hop.ip, question)});
 }
 
-/// An untagged frame of ARP or ND, tagged like all others. Lost when there is no room; it is asked
-/// again.
-void DpdkLanPort::send_message(std::span<const uint8_t> frame) {
-  Packet* packet = nullptr;
-  if (device_->take_burst({&packet, 1}) == 0) return;
-  const auto content = frame.subspan(header_bytes);
-  std::ranges::copy(content, packet->data);
-  packet->data = put_link_header(packet->data, mac_at(frame, target_offset), type_of(frame));
-  packet->bytes = static_cast<uint32_t>(link_bytes() + content.size());
-  if (device_->tx_burst({&packet, 1}) == 0) device_->give_back({&packet, 1});
+/// An untagged frame of ARP or ND, tagged like all others. It is asked again when it is lost.
+void DpdkLanPort::send_message(std::span<const uint8_t> message) {
+  std::array<uint8_t, tag_bytes + neighbour_message_bytes_max> frame;
+  uint8_t* const content = frame.data() + link_bytes();
+  std::ranges::copy(message.subspan(header_bytes), content);
+  put_link_header(content, mac_at(message, target_offset), type_of(message));
+  send_frame({frame.data(), link_bytes() + message.size() - header_bytes});
 }
 
 /// Before the IP header; returns where the frame begins.

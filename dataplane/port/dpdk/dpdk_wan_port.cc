@@ -10,7 +10,6 @@ namespace cw {
 namespace {
 
 constexpr uint32_t udp_bytes = 8;
-constexpr Duration look_every = Duration::from_ms(100);  // at the link and the next hops
 
 uint32_t ip_bytes_of(const HostAddress& address) { return address.is_v4() ? 20 : 40; }
 
@@ -76,35 +75,34 @@ Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& ask
       .shares = true,
   });
   if (!device) return std::unexpected(std::move(device.error()));
-  std::unique_ptr<DpdkWanPort> port(new DpdkWanPort(options, *own));
-  port->device_ = std::move(*device);
-  port->self_.mac = port->device_->mac();
-  if (auto done = port->join_kernel(options); !done) return std::unexpected(done.error());
+  std::unique_ptr<DpdkWanPort> port(new DpdkWanPort(options, *own, std::move(*device)));
+  if (!port->device_->interface().empty()) {  // the kernel knows the routes
+    if (auto done = port->join_kernel(); !done) return std::unexpected(done.error());
+  }
+  if (port->kernel_answers_) {
+    auto silence = silence_udp_port(*own, options.udp_port);
+    if (!silence) return std::unexpected(std::move(silence.error()));
+    port->silence_ = std::move(*silence);
+  }
   auto peers = make_peers(options, *own, port->kernel_ ? &*port->kernel_ : nullptr);
   if (!peers) return std::unexpected(std::move(peers.error()));
   port->peers_ = std::move(*peers);
-  port->note_facts(options);
   return port;
 }
 
-DpdkWanPort::DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own)
-    : self_{.ip = own},
+DpdkWanPort::DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own,
+                         std::unique_ptr<DpdkDevice> device)
+    : DpdkPort(std::move(device)),
+      self_{.ip = own, .mac = mac_},
       udp_port_(options.udp_port),
-      icrc_(options.icrc, options.crc32, options.payload_bytes_max) {}
-
-/// Where the kernel owns the interface, it knows the routes. Where it hears the frames too, it
-/// knows the neighbours, and must not mind our packets.
-Result<void> DpdkWanPort::join_kernel(const DpdkWanOptions& options) {
-  if (device_->interface().empty()) return {};
-  auto kernel = KernelNet::make(device_->interface());
-  if (!kernel) return std::unexpected(std::move(kernel.error()));
-  kernel_.emplace(std::move(*kernel));
-  kernel_answers_ = device_->is_heard_by_kernel();
-  if (!kernel_answers_) return {};
-  auto silence = silence_udp_port(self_.ip, options.udp_port);
-  if (!silence) return std::unexpected(std::move(silence.error()));
-  silence_ = std::move(*silence);
-  return {};
+      icrc_(options.icrc, options.crc32, options.payload_bytes_max),
+      kernel_answers_(device_->is_heard_by_kernel()),
+      routes_(options.peers.size() * options.paths) {
+  facts_.payload_max = std::min(options.payload_bytes_max, payload_for(device_->mtu(), own));
+  facts_.peers = static_cast<uint16_t>(options.peers.size());
+  facts_.paths = options.paths;
+  facts_.packets = options.packets;
+  facts_.icrc = options.icrc;
 }
 
 /// Whom packets for a peer are handed to.
@@ -158,27 +156,9 @@ Result<DpdkWanPort::Peers> DpdkWanPort::make_peers(const DpdkWanOptions& options
   return peers;
 }
 
-void DpdkWanPort::note_facts(const DpdkWanOptions& options) {
-  facts_.name = "dpdk";
-  facts_.payload_max = std::min(options.payload_bytes_max, payload_for(device_->mtu(), self_.ip));
-  facts_.peers = static_cast<uint16_t>(peers_.all.size());
-  facts_.paths = options.paths;
-  facts_.packets = options.packets;
-  facts_.icrc = options.icrc;
-  routes_.resize(size_t{facts_.peers} * facts_.paths);
-  is_up_ = device_->is_link_up();
-}
-
-PortCounters DpdkWanPort::counters() const {
-  PortCounters sum = counters_;
-  device_->add_counts(sum);
-  return sum;
-}
-
 DpdkWanStatus DpdkWanPort::status() const {
   DpdkWanStatus now = status_;
-  now.device = device_->status();
-  now.device.is_link_up = is_up_;  // what packets go by, not what the device has just learned
+  now.device = device_status();
   for (const Neighbour& hop : peers_.hops) {
     if (!hop.is_known) now.unresolved.push_back(text_of(hop.ip));
   }
@@ -188,57 +168,52 @@ DpdkWanStatus DpdkWanPort::status() const {
 // ---- in -----------------------------------------------------------------------------------------
 
 size_t DpdkWanPort::rx_burst(std::span<Packet*> out, Instant now) {
-  if (now >= hops_due_) look_after_hops(now);
+  if (const Look seen = try_look(now); seen != Look::NotDue) look_after(seen, now);
   try_flush();
-  const size_t arrived = device_->rx_burst(out);
-  size_t count = 0;
-  for (size_t i = 0; i < arrived; ++i) {
-    Packet* const packet = out[i];
-    if (try_accept(*packet, now)) {
-      out[count++] = packet;
-    } else {
-      device_->give_back({&packet, 1});
-    }
-  }
-  return count;
+  return rx_accepted(out, [&](Packet& packet) { return accept(packet, now); });
 }
 
 /// Strips the frame to the transport packet when it is from a peer and right.
-bool DpdkWanPort::try_accept(Packet& packet, Instant now) {
+DpdkWanPort::Fate DpdkWanPort::accept(Packet& packet, Instant now) {
   const std::span<const uint8_t> bytes(packet.data, packet.bytes);
   Inside inside;
-  if (!try_read_formed(packet, inside) && !try_read(packet, inside, now)) return false;
+  if (!try_read_formed(packet, inside) && !try_read(packet, inside, now)) return Fate::Dropped;
   const auto outer = bytes.subspan(inside.ip_offset, inside.transport_offset - inside.ip_offset);
   const auto covered = bytes.subspan(inside.transport_offset, inside.transport_bytes + icrc_bytes);
-  if (!icrc_.is_right(outer, covered)) return ++counters_.rx_malformed, false;
+  if (!icrc_.is_right(outer, covered)) return ++counters_.rx_malformed, Fate::Dropped;
   packet.data += inside.transport_offset;
   packet.bytes_max -= inside.transport_offset;
   packet.bytes = inside.transport_bytes;
   packet.at = now;
   ++counters_.rx_packets;
   counters_.rx_bytes += packet.bytes;
-  return true;
+  return Fate::Taken;
 }
 
 /// The same as try_read(), sooner, of what it accepts nearly always. Frames come in rows.
 inline bool DpdkWanPort::try_read_formed(Packet& packet, Inside& inside) {
   if (try_read_of(last_source_, packet, inside)) return true;
   for (size_t index = 0; index < peers_.all.size(); ++index) {
-    if (!try_read_of(index, packet, inside)) continue;
-    last_source_ = index;
-    return true;
+    if (try_read_of(index, packet, inside)) return true;
   }
   return false;
+}
+
+/// Which peer and path the packet came from, unless that peer has no such path.
+inline bool DpdkWanPort::try_note_source(size_t index, uint16_t source_port, Packet& packet) {
+  const int path = source_port - peers_.all[index].udp_port;
+  if (path < 0 || path >= facts_.paths) return false;
+  last_source_ = index;
+  packet.peer = static_cast<uint16_t>(index);
+  packet.path = static_cast<uint16_t>(path);
+  return true;
 }
 
 inline bool DpdkWanPort::try_read_of(size_t index, Packet& packet, Inside& inside) {
   const Peer& peer = peers_.all[index];
   FormedFrame frame;
   if (!peer.form.try_read({packet.data, packet.bytes}, frame)) return false;
-  const int path = frame.source_udp_port - peer.udp_port;
-  if (path < 0 || path >= facts_.paths) return false;
-  packet.peer = static_cast<uint16_t>(index);
-  packet.path = static_cast<uint16_t>(path);
+  if (!try_note_source(index, frame.source_udp_port, packet)) return false;
   packet.ecn = frame.ecn;
   packet.dscp = frame.dscp;
   inside.ip_offset = static_cast<uint32_t>(peer.form.ip_offset());
@@ -273,18 +248,12 @@ bool DpdkWanPort::try_read(Packet& packet, Inside& inside, Instant now) {
   return true;
 }
 
-/// Which peer and path the outer addresses belong to.
 bool DpdkWanPort::find_source(const FrameAddress& address, Packet& packet) {
-  const size_t count = peers_.all.size();
-  for (size_t i = 0; i < count; ++i) {
-    const size_t index = last_source_ + i < count ? last_source_ + i : last_source_ + i - count;
-    const Peer& peer = peers_.all[index];
-    const int path = address.source_udp_port - peer.udp_port;
-    if (path < 0 || path >= facts_.paths || address.source_ip != peer.address.ip) continue;
-    last_source_ = index;
-    packet.peer = static_cast<uint16_t>(index);
-    packet.path = static_cast<uint16_t>(path);
-    return true;
+  for (size_t index = 0; index < peers_.all.size(); ++index) {
+    if (address.source_ip == peers_.all[index].address.ip &&
+        try_note_source(index, address.source_udp_port, packet)) {
+      return true;
+    }
   }
   return false;
 }
@@ -308,13 +277,10 @@ void DpdkWanPort::on_other(std::span<const uint8_t> frame, Instant now) {
   send_frame({answer, encode_neighbour_answer(self_, *message, answer)});
 }
 
-void DpdkWanPort::look_after_hops(Instant now) {
-  hops_due_ = now + look_every;
-  device_->look_after(now);
-  const bool was_up = std::exchange(is_up_, device_->is_link_up());
-  if (!is_up_) return drop_frames();
+void DpdkWanPort::look_after(Look seen, Instant now) {
+  if (seen == Look::Down) return drop_frames();
   for (Neighbour& hop : peers_.hops) {
-    if (!was_up) hop.doubt();
+    if (seen == Look::CameUp) hop.doubt();
     if (hop.try_ask(now)) resolve(hop, now);
   }
 }
@@ -326,15 +292,6 @@ void DpdkWanPort::resolve(Neighbour& hop, Instant now) {
   }
   uint8_t question[neighbour_message_bytes_max];
   send_frame({question, encode_neighbour_question(self_, hop.ip, question)});
-}
-
-/// Lost when there is no room; it is asked again.
-void DpdkWanPort::send_frame(std::span<const uint8_t> frame) {
-  Packet* packet = nullptr;
-  if (device_->take_burst({&packet, 1}) == 0) return;
-  std::ranges::copy(frame, packet->data);
-  packet->bytes = static_cast<uint32_t>(frame.size());
-  if (device_->tx_burst({&packet, 1}) == 0) device_->give_back({&packet, 1});
 }
 
 }  // namespace cw

@@ -12,18 +12,14 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
-#include "dataplane/kernel/kernel_net.h"
 #include "dataplane/neighbour/neighbour.h"
-#include "dataplane/neighbour/neighbour_message.h"
-#include "dataplane/port.h"
-#include "dataplane/port/dpdk/device.h"
+#include "dataplane/port/dpdk/dpdk_port.h"
 #include "dataplane/wire/frame_form.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/outer_headers.h"
@@ -63,25 +59,17 @@ struct DpdkWanStatus {
 };
 
 /// Thread: one.
-class DpdkWanPort final : public Port {
+class DpdkWanPort final : public DpdkPort {
  public:
   /// start_eal() comes first. Errors name the key and the value to change.
   static Result<std::unique_ptr<DpdkWanPort>> make(const DpdkWanOptions& options);
   ~DpdkWanPort() override;
-  DpdkWanPort(const DpdkWanPort&) = delete;
-  DpdkWanPort& operator=(const DpdkWanPort&) = delete;
-
-  const PortFacts& facts() const override { return facts_; }
-  /// Asks the device: for now and then.
-  PortCounters counters() const override;
   DpdkWanStatus status() const;
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
   /// A packet without a link or a next hop is lost. Where the queue is full, up to a burst of
   /// frames that are made already stays in the port, and what follows is the caller's.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
-  size_t take_burst(std::span<Packet*> out) override { return device_->take_burst(out); }
-  void give_back(std::span<Packet* const> packets) override { device_->give_back(packets); }
   void share(std::span<Packet* const> packets) override { device_->share(packets); }
   bool is_shared(const Packet& packet) const override { return device_->is_shared(packet); }
   Instant next_due() const override { return made_count_ > 0 ? Instant() : Instant::never(); }
@@ -107,28 +95,27 @@ class DpdkWanPort final : public Port {
     uint32_t icrc_start = 0;
   };
 
-  DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own);
+  DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own,
+              std::unique_ptr<DpdkDevice> device);
   static Result<Neighbour> make_hop(const DpdkPeerOptions& peer, const HostAddress& address,
                                     KernelNet* kernel);
   static Result<Peers> make_peers(const DpdkWanOptions& options, const HostAddress& own,
                                   KernelNet* kernel);
-  Result<void> join_kernel(const DpdkWanOptions& options);
-  void note_facts(const DpdkWanOptions& options);
 
   /// Where a frame's transport packet lies.
   struct Inside {
     uint32_t ip_offset = 0, transport_offset = 0;
     uint32_t transport_bytes = 0;  // without the ICRC
   };
-  bool try_accept(Packet& packet, Instant now);
+  Fate accept(Packet& packet, Instant now);
   bool try_read_formed(Packet& packet, Inside& inside);
   bool try_read_of(size_t peer, Packet& packet, Inside& inside);
   bool try_read(Packet& packet, Inside& inside, Instant now);
   bool find_source(const FrameAddress& address, Packet& packet);
+  bool try_note_source(size_t peer, uint16_t source_port, Packet& packet);
   void on_other(std::span<const uint8_t> frame, Instant now);
-  void look_after_hops(Instant now);
+  void look_after(Look seen, Instant now);
   void resolve(Neighbour& hop, Instant now);
-  void send_frame(std::span<const uint8_t> frame);
 
   uint64_t* obstacle_to(const Packet& packet);
   bool try_flush();
@@ -140,21 +127,14 @@ class DpdkWanPort final : public Port {
   void make_row(Route& route, std::span<Packet* const> row);
   void wrap(Route& route, Packet& packet) const;
 
-  PortFacts facts_;
-  PortCounters counters_;
   DpdkWanStatus status_;
   NeighbourSelf self_;
   uint16_t udp_port_;
   Icrc icrc_;
-  std::unique_ptr<DpdkDevice> device_;
-  std::optional<KernelNet> kernel_;  // where it owns the interface
-  bool kernel_answers_ = false;      // ARP and ND, and it resolves next hops
-  OwnedFd silence_;
+  bool kernel_answers_;  // ARP and ND, and it resolves next hops
   Peers peers_;
   std::vector<Route> routes_;  // by peer * paths + path
   size_t last_source_ = 0;     // of peers_: packets come in rows
-  Instant hops_due_;
-  bool is_up_ = false;  // the link, when it was last looked at
   // Frames that the device has not taken yet. None is made twice, and none behind them.
   std::array<Packet*, limits::burst_packets_max> made_{};
   size_t made_first_ = 0, made_count_ = 0;

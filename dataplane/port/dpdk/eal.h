@@ -1,33 +1,16 @@
 // DPDK's environment (EAL), which a process has once: memory for packets, the drivers, and what
 // they log. Ports attach their devices to it later (device.h).
 //
-// What the user leaves open is chosen here: hugepages where enough of them are free, plain memory
-// elsewhere; no look at the PCI bus unless a PCI device is named; nothing left behind in the file
+// What the user leaves open is chosen (eal_arguments.h), and nothing is left behind in the file
 // system, whatever end the process comes to.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/device/eal_arguments.h"
 
 namespace cw {
-
-/// One line of DPDK's own log, without its end. `level` is that of syslog: 3 is an error. Thread:
-/// whichever DPDK logs from.
-using EalLog = void (*)(int level, const char* line);
-
-struct EalOptions {
-  /// As the ports name them: "net_memif0,role=server", "0000:3b:00.0,..". A PCI device must be
-  /// here.
-  std::vector<std::string> devices;
-  std::vector<std::string> arguments;  ///< for rte_eal_init(), behind ours; they win
-  std::optional<uint32_t> core;        ///< of EAL's one lcore; none: the first that we may run on
-  uint32_t memory_mib = 256;           ///< taken at start without hugepages, needed with
-  EalLog log = nullptr;                ///< null: quiet
-};
 
 /// What was chosen, for the log of a person who wonders.
 struct EalChoice {
@@ -42,9 +25,5 @@ struct EalChoice {
 /// Errors: hugepages asked for and not there, no right to something, an argument DPDK does not
 /// know; each says what to do.
 Result<EalChoice> start_eal(const EalOptions& options);
-
-/// What start_eal() would hand to rte_eal_init() on a machine with so much memory free in
-/// hugepages; without the program's name.
-std::vector<std::string> eal_arguments(const EalOptions& options, uint64_t hugepage_bytes_free);
 
 }  // namespace cw

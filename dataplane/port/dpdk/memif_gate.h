@@ -1,10 +1,10 @@
-// Keeps a worker's bursts on a memif and the driver's own doings apart.
+// Keeps a memif's rings in place while a worker's burst is under way.
 //
-// DPDK 22.11's memif unmaps its rings on EAL's interrupt thread as soon as the other end hangs up,
-// whoever is reading them. Here its handlers wait for the bursts that are under way, and bursts
-// find the gate closed while a handler runs. The driver registers its handlers with public
-// functions of the EAL: memif_gate.cc defines these itself, which the program's dynamic linker
-// prefers to the EAL's, and hands on to the EAL, with all but memif's handlers unchanged.
+// When the other end hangs up, DPDK 22.11 takes the link down and then unmaps the rings, on EAL's
+// interrupt thread, whoever is reading them. Between the two it calls a public function of the
+// EAL, rte_intr_callback_unregister(). memif_gate.cc defines that function itself, which the
+// program's dynamic linker prefers to the EAL's: there it waits for the bursts that are under way,
+// and hands on. A burst that begins later finds no link.
 #pragma once
 
 #include <atomic>
@@ -12,43 +12,35 @@
 
 namespace cw {
 
-/// One for each memif device. Thread: made and ended on any, entered on the worker's.
+/// One for each memif device. Thread: made and ended on any, its bursts are the worker's.
 class MemifGate {
  public:
   MemifGate();
-  ~MemifGate();  ///< waits for a handler that is running
+  ~MemifGate();
   MemifGate(const MemifGate&) = delete;
   MemifGate& operator=(const MemifGate&) = delete;
 
-  /// A burst, which begins only if it is_open(). Without a gate it always is. Hot: two stores.
+  /// A burst, which looks at the link first and moves nothing without one. None of a gate that is
+  /// null. Hot: two stores and a fence.
   class Burst {
    public:
     explicit Burst(MemifGate* gate) : gate_(gate) {
       if (gate_ == nullptr) return;
-      // In one order with what handlers do: one of both sees the other.
-      gate_->has_burst_.store(true, std::memory_order_seq_cst);
-      is_open_ = !is_driver_at_work.load(std::memory_order_seq_cst);
+      gate_->has_burst_.store(true, std::memory_order_relaxed);
+      // The driver takes the link down and looks for bursts: one of both sees the other.
+      std::atomic_thread_fence(std::memory_order_seq_cst);
     }
     ~Burst() {
       if (gate_ != nullptr) gate_->has_burst_.store(false, std::memory_order_release);
     }
     Burst(const Burst&) = delete;
     Burst& operator=(const Burst&) = delete;
-    bool is_open() const { return is_open_; }
 
    private:
     MemifGate* gate_;
-    bool is_open_ = true;
   };
 
-  /// Handlers of memif's that have run so far, in this process. Zero once a memif is connected
-  /// would mean that something else defines the EAL's functions.
-  static uint64_t handler_count();
-
  private:
-  friend void run_alone(void (*handler)(void*), void* argument);
-  static std::atomic<bool> is_driver_at_work;
-
   std::atomic<bool> has_burst_ = false;
 };
 

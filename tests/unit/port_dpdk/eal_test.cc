@@ -1,4 +1,4 @@
-// The EAL: what is chosen for whom, and that nothing stays behind.
+// The EAL starts once and leaves nothing behind; devices come and go.
 #include "dataplane/port/dpdk/eal.h"
 
 #include <gtest/gtest.h>
@@ -9,54 +9,17 @@
 #include <array>
 #include <filesystem>
 
-#include "dataplane/device/device_text.h"
 #include "dataplane/port/dpdk/device.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
 namespace cw::test {
 namespace {
 
-constexpr uint64_t gibibyte = uint64_t{1} << 30;
-
-bool has(const std::vector<std::string>& arguments, const std::string& wanted) {
-  return std::ranges::find(arguments, wanted) != arguments.end();
-}
-
 void expect_nothing_left() {
   for (const std::string folder : {"/var/run/dpdk", "/tmp/dpdk"}) {
     const std::string own = folder + "/causeway-" + std::to_string(getpid());
     EXPECT_FALSE(std::filesystem::exists(own)) << own;
   }
-}
-
-TEST(Eal, takes_hugepages_where_enough_are_free_and_plain_memory_elsewhere) {
-  const EalOptions options{.memory_mib = 256};
-  const auto rich = eal_arguments(options, gibibyte), poor = eal_arguments(options, gibibyte / 8);
-  EXPECT_TRUE(has(rich, "--in-memory") && !has(rich, "--no-huge"));
-  EXPECT_TRUE(has(poor, "--no-huge") && has(poor, "256") && !has(poor, "--in-memory"));
-  EXPECT_TRUE(has(rich, "--no-shconf") && has(poor, "--no-shconf"));
-}
-
-TEST(Eal, looks_at_the_pci_bus_only_for_devices_that_are_named) {
-  EXPECT_TRUE(has(eal_arguments({.devices = {"net_memif0,role=client"}}, 0), "--no-pci"));
-  const auto pci = eal_arguments({.devices = {"0000:3b:00.0,dv_flow_en=1"}}, 0);
-  EXPECT_TRUE(has(pci, "-a") && has(pci, "0000:3b:00.0,dv_flow_en=1") && !has(pci, "--no-pci"));
-  for (const char* device : {"3b:00.1", "0000:3b:00.0", "3b:00.0,a=b"}) {
-    EXPECT_TRUE(is_pci_device(device)) << device;
-  }
-  for (const char* device : {"net_null0", "net_memif0,mac=02:00:00:00:00:01", "", "eth0.1"}) {
-    EXPECT_FALSE(is_pci_device(device)) << device;
-  }
-}
-
-TEST(Eal, leaves_out_what_the_user_says_himself) {
-  const auto memory = eal_arguments({.arguments = {"-m", "64", "--no-huge"}}, gibibyte);
-  EXPECT_FALSE(has(memory, "--in-memory"));
-  EXPECT_EQ(std::ranges::count(memory, "-m"), 1);
-  EXPECT_TRUE(has(memory, "--no-shconf"));
-  const auto cores = eal_arguments({.arguments = {"-l1", "--file-prefix=mine"}}, gibibyte);
-  EXPECT_FALSE(has(cores, "-l") || has(cores, "--file-prefix"));
-  EXPECT_TRUE(has(eal_arguments({.core = 1}, 0), "-l"));
 }
 
 TEST(Eal, starts_once_keeps_the_threads_affinity_and_leaves_no_files) {

@@ -2,15 +2,13 @@
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <span>
 
 #include "tests/unit/port_dpdk/dpdk_pair.h"
+#include "tests/unit/port_dpdk/other_process.h"
 
 namespace cw::test {
 namespace {
@@ -115,12 +113,8 @@ DpdkWanOptions end_of_wire(const std::string& file, bool is_server) {
                    : wan_options("net_memif0,role=client" + wire, "192.0.2.2", "192.0.2.1");
 }
 
-/// A process that sends back what comes, until it is killed or we end.
-pid_t start_echo(const std::string& file) {
-  const pid_t child = fork();
-  if (child != 0) return child;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  start_small_eal();
+/// Sends back what comes.
+[[noreturn]] void echo(const std::string& file) {
   const auto port = make_wan_port(end_of_wire(file, true));
   while (true) {
     const auto packets = receive(*port, 1);
@@ -128,21 +122,6 @@ pid_t start_echo(const std::string& file) {
     const size_t sent = has_way ? port->tx_burst(packets, clock_now()) : 0;
     port->give_back(std::span(packets).subspan(sent));
   }
-}
-
-/// Starts an echo at every `s` that is written to `orders` and kills it at every `k`.
-[[noreturn]] void start_echoes(const std::string& file, int orders) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  pid_t echo = -1;
-  for (char order; read(orders, &order, 1) == 1;) {
-    if (order == 's') {
-      echo = start_echo(file);
-    } else {
-      kill(echo, SIGKILL);
-      waitpid(echo, nullptr, 0);
-    }
-  }
-  _exit(0);
 }
 
 size_t echoed_by(DpdkWanPort& port) {
@@ -159,26 +138,16 @@ size_t echoed_by(DpdkWanPort& port) {
   return back.size();
 }
 
-/// Looks seldom meanwhile: DPDK 22.11 unmaps a memif whose other end has died without asking who is
-/// receiving from it at that moment.
 bool wait_for_link_down(DpdkWanPort& port) {
-  const Instant start = clock_now();
-  while (port.status().device.is_link_up && clock_now() - start < Duration::from_s(20)) {
-    usleep(20'000);
-    Packet* late = nullptr;
-    if (port.rx_burst({&late, 1}, clock_now()) == 1) port.give_back({&late, 1});
-  }
-  return !port.status().device.is_link_up;
+  const auto is_down = [&port] { return !port.status().device.is_link_up; };
+  port.give_back(receive_until(port, is_down));
+  return is_down();
 }
 
 TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
   expect_in_own_process([] {
     const std::string file = own_path("memif");
-    int orders[2];
-    ASSERT_EQ(pipe(orders), 0);
-    // Started before the EAL is, and sent on its way later: a process cannot be forked from it.
-    const pid_t starter = fork();
-    if (starter == 0) start_echoes(file, orders[0]);
+    OtherProcess server([&file] { echo(file); });
     start_small_eal();
     const auto port = make_wan_port(end_of_wire(file, false));
     EXPECT_FALSE(port->status().device.is_link_up);
@@ -186,13 +155,11 @@ TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
     EXPECT_EQ(port->tx_burst({&packet, 1}, clock_now()), 1u);
     EXPECT_EQ(port->status().tx_link_down, 1u);
     for (int life = 0; life < 2; ++life) {
-      ASSERT_EQ(write(orders[1], "s", 1), 1);
+      server.start();
       EXPECT_EQ(echoed_by(*port), 32u) << life;
-      ASSERT_EQ(write(orders[1], "k", 1), 1);
+      server.kill();
       EXPECT_TRUE(wait_for_link_down(*port)) << life;
     }
-    kill(starter, SIGKILL);
-    waitpid(starter, nullptr, 0);
     std::filesystem::remove(file);
   });
 }
