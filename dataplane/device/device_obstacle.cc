@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -63,6 +64,15 @@ std::string obstacle_to_tap(const std::string& name) {
          "; run as root, or grant CAP_NET_ADMIN";
 }
 
+/// Waits for what a memif's server says first. One that says it to somebody who has hung up already
+/// ends its whole process: DPDK 22.11 closes a descriptor there that the EAL still waits for.
+void hear_greeting(int fd) {
+  const timeval patience = {.tv_sec = 2, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  char greeting;
+  recv(fd, &greeting, sizeof greeting, 0);
+}
+
 }  // namespace
 
 uint32_t shared_mtu(const std::string& device) {
@@ -118,8 +128,11 @@ void remove_stale_socket(const std::string& device) {
   path.copy(name.sun_path, path.size());
   const OwnedFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return;
-  const bool is_heard = connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
-  if (!is_heard && errno == ECONNREFUSED) unlink(path.c_str());
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0) {
+    hear_greeting(fd.get());
+  } else if (errno == ECONNREFUSED) {
+    unlink(path.c_str());
+  }
 }
 
 }  // namespace cw

@@ -105,6 +105,20 @@ void outlive_the_other_end(const std::string& own_role, const std::string& other
   }
 }
 
+// As by a server that has a socket already and is still being made.
+TEST(Memif, a_client_that_is_turned_away_calls_again) {
+  start_small_eal();
+  const std::string wire = own_path("memif");
+  const auto stranger = DpdkDevice::make(memif("net_memif0,id=0", "server", wire));
+  const auto client = DpdkDevice::make(memif("net_memif1,id=1", "client", wire));
+  ASSERT_TRUE(stranger && client);
+  usleep(100'000);  // it calls, and nobody there has its number
+  EXPECT_FALSE((*client)->is_link_up());
+  const auto server = DpdkDevice::make(memif("net_memif2,id=1", "server", wire));
+  ASSERT_TRUE(server) << server.error().sentence;
+  EXPECT_TRUE(turn_until(**client, [&](uint64_t) { return (*client)->is_link_up(); }));
+}
+
 TEST(Memif, a_server_outlives_clients_that_are_killed) {
   expect_in_own_process([] { outlive_the_other_end("server", "client"); });
 }
