@@ -4,6 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include "dataplane/device/device_text.h"
@@ -44,6 +48,20 @@ uint32_t first_core() {
 
 }  // namespace
 
+uint64_t hugepage_bytes_free() {
+  uint64_t most = 0;
+  std::error_code ignored;
+  for (const auto& folder :
+       std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", ignored)) {
+    const std::string name = folder.path().filename().string();  // hugepages-2048kB
+    const uint64_t kilobytes = std::strtoull(name.c_str() + name.find('-') + 1, nullptr, 10);
+    uint64_t free_pages = 0;
+    std::ifstream(folder.path() / "free_hugepages") >> free_pages;
+    most = std::max(most, kilobytes * 1024 * free_pages);
+  }
+  return most;
+}
+
 std::vector<std::string> eal_arguments(const EalOptions& options, uint64_t hugepage_bytes) {
   std::vector<std::string> all;
   const auto add = [&all](std::initializer_list<const char*> words) {
@@ -75,6 +93,25 @@ std::vector<std::string> eal_arguments(const EalOptions& options, uint64_t hugep
   add({"--no-telemetry"});
   all.insert(all.end(), options.arguments.begin(), options.arguments.end());
   return all;
+}
+
+std::string advice_for_eal(int error, bool lacks_hugepages) {
+  if (lacks_hugepages) {
+    return "; `echo 512 > /proc/sys/vm/nr_hugepages` makes a GiB of hugepages, or leave out of "
+           "eal what asks for them";
+  }
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return "; run as root, or grant CAP_NET_ADMIN, CAP_NET_RAW and CAP_IPC_LOCK";
+    case ENOMEM:
+    case EAGAIN:
+      return "; eal_memory says how much is wanted";
+    case EINVAL:
+      return "; see eal, whose arguments are those of any DPDK program (`dpdk-testpmd --help`)";
+    default:
+      return "";
+  }
 }
 
 }  // namespace cw

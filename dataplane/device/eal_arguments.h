@@ -24,8 +24,15 @@ struct EalOptions {
   EalLog log = nullptr;                ///< null: quiet
 };
 
+/// In the size of pages that has most of them.
+uint64_t hugepage_bytes_free();
+
 /// What start_eal() would hand to rte_eal_init() on a machine with so much memory free in
 /// hugepages; without the program's name.
 std::vector<std::string> eal_arguments(const EalOptions& options, uint64_t hugepage_bytes_free);
+
+/// What to do about an error of rte_eal_init(), of those that people meet; a clause that goes on a
+/// sentence, or empty.
+std::string advice_for_eal(int error, bool lacks_hugepages);
 
 }  // namespace cw

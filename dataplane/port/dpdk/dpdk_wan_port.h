@@ -18,11 +18,9 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
-#include "dataplane/neighbour/neighbour.h"
+#include "dataplane/neighbour/wan_neighbours.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
-#include "dataplane/wire/frame_form.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/outer_headers.h"
+#include "dataplane/wire/peer_frames.h"
 
 namespace cw {
 
@@ -75,45 +73,20 @@ class DpdkWanPort final : public DpdkPort {
   Instant next_due() const override { return made_count_ > 0 ? Instant() : Instant::never(); }
 
  private:
-  struct Peer {
-    HostAddress address;
-    uint16_t udp_port = 0;
-    size_t hop = 0;  // of hops_
-    FrameForm form;  // of what it sends us
-  };
-  struct Peers {
-    std::vector<Peer> all;
-    std::vector<Neighbour> hops;  // fewer, when several peers are behind one router
-  };
-  /// What stands before the packets of one path to one peer.
-  struct Route {
-    OuterHeaders headers;
-    MacAddress hop_mac{};  // in them
-    bool is_made = false;
-    // Of the packet before: most are as long, and their ICRCs begin alike.
-    size_t transport_bytes = 0;
-    uint32_t icrc_start = 0;
+  struct Addresses {
+    HostAddress own;
+    std::vector<FramePeer> peers;
+    std::vector<Neighbour> hops;  // of each peer
   };
 
-  DpdkWanPort(const DpdkWanOptions& options, const HostAddress& own,
+  DpdkWanPort(const DpdkWanOptions& options, const Addresses& addresses,
               std::unique_ptr<DpdkDevice> device);
-  static Result<Neighbour> make_hop(const DpdkPeerOptions& peer, const HostAddress& address,
-                                    KernelNet* kernel);
-  static Result<Peers> make_peers(const DpdkWanOptions& options, const HostAddress& own,
-                                  KernelNet* kernel);
+  static Result<Addresses> parse_addresses(const DpdkWanOptions& options);
+  Result<void> join(const DpdkWanOptions& options, std::span<const Neighbour> hops);
 
-  /// Where a frame's transport packet lies.
-  struct Inside {
-    uint32_t ip_offset = 0, transport_offset = 0;
-    uint32_t transport_bytes = 0;  // without the ICRC
-  };
   Fate accept(Packet& packet, Instant now);
-  bool try_read_formed(Packet& packet, Inside& inside);
-  bool try_read_of(size_t peer, Packet& packet, Inside& inside);
-  bool try_read(Packet& packet, Inside& inside, Instant now);
-  bool find_source(const FrameAddress& address, Packet& packet);
-  bool try_note_source(size_t peer, uint16_t source_port, Packet& packet);
-  void on_other(std::span<const uint8_t> frame, Instant now);
+  void on_other(PeerFrames::Kind kind, std::span<const uint8_t> frame, Instant now);
+  void on_foreign(std::span<const uint8_t> frame, Instant now);
   void look_after(Look seen, Instant now);
   void resolve(Neighbour& hop, Instant now);
 
@@ -122,19 +95,13 @@ class DpdkWanPort final : public DpdkPort {
   void drop_frames();
   size_t make_frames(std::span<Packet* const> packets);
   std::span<Packet* const> made() const { return {made_.data() + made_first_, made_count_}; }
-  Route& route_of(const Packet& packet);
-  OuterHeaders make_headers(const Peer& peer, uint16_t path) const;
-  void make_row(Route& route, std::span<Packet* const> row);
-  void wrap(Route& route, Packet& packet) const;
+  void make_row(std::span<Packet* const> row);
 
   DpdkWanStatus status_;
   NeighbourSelf self_;
-  uint16_t udp_port_;
-  Icrc icrc_;
   bool kernel_answers_;  // ARP and ND, and it resolves next hops
-  Peers peers_;
-  std::vector<Route> routes_;  // by peer * paths + path
-  size_t last_source_ = 0;     // of peers_: packets come in rows
+  WanNeighbours neighbours_;
+  PeerFrames frames_;
   // Frames that the device has not taken yet. None is made twice, and none behind them.
   std::array<Packet*, limits::burst_packets_max> made_{};
   size_t made_first_ = 0, made_count_ = 0;

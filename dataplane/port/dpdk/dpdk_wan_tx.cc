@@ -50,11 +50,9 @@ void DpdkWanPort::drop_frames() {
 
 /// The count of those that are lost for the same reason; null for a packet that has a way.
 uint64_t* DpdkWanPort::obstacle_to(const Packet& packet) {
-  if (packet.peer >= peers_.all.size() || packet.path >= facts_.paths) {
-    return &status_.tx_unrouted;
-  }
+  if (packet.peer >= facts_.peers || packet.path >= facts_.paths) return &status_.tx_unrouted;
   if (!is_up_) return &status_.tx_link_down;
-  if (peers_.hops[peers_.all[packet.peer].hop].is_known) return nullptr;
+  if (neighbours_.hop_of(packet.peer).is_known) return nullptr;
   return &status_.tx_unresolved;
 }
 
@@ -70,61 +68,27 @@ size_t DpdkWanPort::make_frames(std::span<Packet* const> packets) {
       *lost += row.size();
       device_->give_back(row);
     } else {
-      make_row(route_of(*row.front()), row);
+      make_row(row);
     }
     done += row.size();
   }
   return burst.size();
 }
 
-DpdkWanPort::Route& DpdkWanPort::route_of(const Packet& packet) {
-  Route& route = routes_[size_t{packet.peer} * facts_.paths + packet.path];
-  const Peer& peer = peers_.all[packet.peer];
-  const MacAddress& mac = peers_.hops[peer.hop].mac;
-  if (!route.is_made || route.hop_mac != mac) {
-    route = {.headers = make_headers(peer, packet.path), .hop_mac = mac, .is_made = true};
-  }
-  return route;
-}
-
-OuterHeaders DpdkWanPort::make_headers(const Peer& peer, uint16_t path) const {
-  const auto source_port = static_cast<uint16_t>(udp_port_ + path);
-  return OuterHeaders({
-      .target_mac = peers_.hops[peer.hop].mac,
-      .source_mac = self_.mac,
-      .ip_version = self_.ip.version,
-      .source_ip = self_.ip.ip,
-      .target_ip = peer.address.ip,
-      .flow_label = source_port,  // SPEC 2.3
-      .source_udp_port = source_port,
-      .target_udp_port = peer.udp_port,
-  });
-}
-
-void DpdkWanPort::make_row(Route& route, std::span<Packet* const> row) {
+void DpdkWanPort::make_row(std::span<Packet* const> row) {
+  const Packet& first = *row.front();
+  auto& route = frames_.route_to(first.peer, first.path, neighbours_.hop_of(first.peer).mac);
   for (Packet* const packet : row) {
     CW_ASSERT(packet->bytes >= sizeof(Bth) && packet->bytes <= packet->bytes_max &&
               packet->payload == nullptr);
     counters_.tx_bytes += packet->bytes;
-    wrap(route, *packet);
+    const std::span transport(packet->data, packet->bytes);
+    const size_t before = frames_.wrap(route, transport, packet->dscp, packet->ecn);
+    packet->data -= before;
+    packet->bytes += static_cast<uint32_t>(before + icrc_bytes);
     made_[made_count_++] = packet;
   }
   counters_.tx_packets += row.size();
-}
-
-/// Puts everything around the transport packet.
-void DpdkWanPort::wrap(Route& route, Packet& packet) const {
-  const OuterHeaders& headers = route.headers;
-  uint8_t* const front = packet.data - headers.bytes();
-  headers.write(front, packet.bytes, packet.dscp, packet.ecn);
-  if (packet.bytes != route.transport_bytes) {
-    route.transport_bytes = packet.bytes;
-    route.icrc_start = icrc_.start(headers.ip_and_udp_of(front));
-  }
-  const std::span<uint8_t, icrc_bytes> end(packet.data + packet.bytes, icrc_bytes);
-  Icrc::write(icrc_.finish(route.icrc_start, {packet.data, packet.bytes}), end);
-  packet.data = front;
-  packet.bytes += static_cast<uint32_t>(headers.bytes() + icrc_bytes);
 }
 
 }  // namespace cw

@@ -7,59 +7,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "dataplane/port/dpdk/eal_log.h"
 
 namespace cw {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// In the size of pages that has most of them.
-uint64_t hugepage_bytes_free() {
-  uint64_t most = 0;
-  std::error_code ignored;
-  for (const auto& folder : fs::directory_iterator("/sys/kernel/mm/hugepages", ignored)) {
-    const std::string name = folder.path().filename().string();  // hugepages-2048kB
-    const uint64_t kilobytes = std::strtoull(name.c_str() + name.find('-') + 1, nullptr, 10);
-    uint64_t free_pages = 0;
-    std::ifstream(folder.path() / "free_hugepages") >> free_pages;
-    most = std::max(most, kilobytes * 1024 * free_pages);
-  }
-  return most;
-}
-
 /// Nothing in there is of use to a process that shares nothing; an empty folder of a dead process
 /// would stay for ever. The folder above it stays: another process may be about to make its own
 /// there.
 void remove_runtime_folder() {
   std::error_code ignored;
-  fs::remove(rte_eal_get_runtime_dir(), ignored);  // only when empty
-}
-
-/// What to do about it, for the errors that people meet.
-std::string advice_for(int error, bool lacks_hugepages) {
-  if (lacks_hugepages) {
-    return "; `echo 512 > /proc/sys/vm/nr_hugepages` makes a GiB of hugepages, or leave out of "
-           "eal what asks for them";
-  }
-  switch (error) {
-    case EACCES:
-    case EPERM:
-      return "; run as root, or grant CAP_NET_ADMIN, CAP_NET_RAW and CAP_IPC_LOCK";
-    case ENOMEM:
-    case EAGAIN:
-      return "; eal_memory says how much is wanted";
-    case EINVAL:
-      return "; see eal, whose arguments are those of any DPDK program (`dpdk-testpmd --help`)";
-    default:
-      return "";
-  }
+  std::filesystem::remove(rte_eal_get_runtime_dir(), ignored);  // only when empty
 }
 
 /// DPDK prints all of its options where one is wrong, which hides the sentence about it.
@@ -119,7 +81,7 @@ Result<EalChoice> start(const EalOptions& options) {
         choice.has_hugepages && hugepage_bytes_free() < uint64_t{options.memory_mib} << 20;
     return failure("dpdk does not start with \"" + choice.arguments +
                    "\": " + (logged.empty() ? std::strerror(error) : logged) +
-                   advice_for(error, lacks_hugepages));
+                   advice_for_eal(error, lacks_hugepages));
   }
   constexpr int info = 6;
   if (options.log != nullptr) options.log(info, ("started with " + choice.arguments).c_str());
