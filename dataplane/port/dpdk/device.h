@@ -88,8 +88,8 @@ class DpdkDevice {
   uint32_t mtu() const { return mtu_; }
   uint16_t queues() const { return queues_; }
 
-  /// To be called now and then: a memif that calls its other end without an answer, or whose other
-  /// end has gone, calls again within two seconds.
+  /// To be called now and then: a memif's client without a link calls its server again, every other
+  /// second.
   void look_after(Instant now);
 
   /// May be a system call; for now and then.
