@@ -2,10 +2,11 @@
  * same thing.
  *
  * A policy is told facts and answers with decisions. One instance serves one end (source or sink)
- * of one stream. It runs on the worker that owns the stream, once per burst and message, never once
- * per packet. It sees bitmaps and numbers, never payload; it has no clock, no I/O, no lock and no
- * log, and it allocates in create() only. `now_ns` comes with every call and is the time of the
- * turn; deadlines are absolute on that same clock.
+ * of one stream, or the sink of an endpoint that has no stream: datagrams of many peers. It runs on
+ * the worker that owns it, once per burst and message, never once per packet. It sees bitmaps and
+ * numbers, never payload; it has no clock, no I/O, no lock and no log, and it allocates in create()
+ * only. `now_ns` comes with every call and is the time of the turn; deadlines are absolute on that
+ * same clock.
  *
  * Words. A *message* is a window of slots with a 32-bit sequence. Its slot index space is cut at
  * `data_slots_max`: data slots lie below, repair slots at and above it. A *range* is
@@ -31,18 +32,18 @@
  *
  * Bounds. Every output is bounded. Decisions that do not fit are asked for again in the same turn:
  * set out->more and the core calls resume() when it has taken what there was. Every decision has a
- * quota per RTT (limits()); what exceeds it comes back as `refused`, and an instance that goes on
- * is quarantined: its stream falls back to `passthrough`.
+ * quota per RTT; what exceeds it comes back as `refused`, and an instance that goes on is
+ * quarantined: `passthrough` takes its seat.
  *
  * Growing the ABI. New fields go to the end of a struct, new functions to the end of the table; the
  * minor version rises, `size` tells the reader what the writer knew, and the loader fills what is
  * missing with defaults. A changed meaning raises the major version, and the loader refuses.
  * Structs that travel in arrays (cw_param, cw_path_facts, cw_decision) keep their size for a whole
  * major. A policy that is newer than its core finds out from cw_env.size which fields it may read.
- * tests/data/abi holds every size and offset; a changed layout must come with a changed version.
+ * tests/data/abi holds every size and offset, and policies/fields.md a test for every field.
  *
- * Thread: all calls on one thread. Errors: only create() can fail. No exception may leave a
- * function. */
+ * Thread: never two calls of an instance at once. create() and destroy() run on another thread than
+ * the facts. Errors: only create() can fail. No exception may leave a function. */
 #ifndef CW_POLICY_H
 #define CW_POLICY_H
 
@@ -56,12 +57,11 @@ extern "C" {
 #define CW_ABI_BYTES(type, bytes) _Static_assert(sizeof(type) == (bytes), "the ABI fixes this size")
 #endif
 
-#define CW_POLICY_ABI_MAJOR 1u
-#define CW_POLICY_ABI_MINOR 1u
+#define CW_POLICY_ABI_MAJOR 2u
+#define CW_POLICY_ABI_MINOR 0u
 #define CW_POLICY_ABI (CW_POLICY_ABI_MAJOR << 16 | CW_POLICY_ABI_MINOR)
 
 #define CW_UNKNOWN 0xffffffffu /* a count that is not known yet */
-#define CW_PATH_ANY 0xffffu    /* the core chooses */
 #define CW_PATHS_MAX 16u
 #define CW_NEVER_NS INT64_MAX
 
@@ -89,41 +89,38 @@ struct cw_param {
 
 /* ---- what an instance is made for ---- */
 
+/* Where an instance sits. At an endpoint it is a sink: what leaves is the endpoint's own affair. */
+enum cw_seat { CW_SEAT_STREAM = 0, CW_SEAT_ENDPOINT = 1 };
 enum cw_role { CW_SOURCE = 0, CW_SINK = 1 };
 
 struct cw_env {
-  uint32_t size; /* of this struct, as the core knows it */
-  uint32_t role; /* enum cw_role */
-  uint32_t peers;
+  uint32_t size;           /* of this struct, as the core knows it */
+  uint32_t seat, role;     /* enum cw_seat, enum cw_role */
+  uint32_t peers;          /* whom an endpoint hears of, numbered from 0; of a stream 1 */
   uint32_t messages;       /* open at once, at most */
   uint32_t data_slots_max; /* D: data slots are [0, D), repair slots [D, D + repair_slots_max) */
   uint32_t repair_slots_max;
-  uint32_t chunk_slots; /* data slots per chunk: the unit the user's bitmap shows */
-  uint32_t rows;        /* slots per chunk of a coded block; 0: the stream has no blocks */
-  uint32_t paths;
-  uint32_t note_bytes_max;
+  uint32_t chunk_slots;     /* data slots per chunk: the unit the user's bitmap shows */
   uint32_t payload_bytes;   /* of a full slot */
   uint32_t slot_wire_bytes; /* of a full slot with all headers: what it costs the pacer */
-  uint64_t rate_bps;        /* of the link, as configured */
-  const double* params;     /* one value per declared parameter, checked and in order */
-  /* Since 1.1. */
-  uint32_t k;      /* data chunks of a block, and of any set, at most; 0 together with rows */
-  uint32_t m_cap;  /* repair slots reserved per block; repair_slots_max is a multiple of it */
-  uint32_t codecs; /* of the stream's configuration, numbered from 0 */
-  uint32_t reserved;
+  uint32_t note_bytes_max, paths;
+  uint32_t k;     /* data chunks of a block, and of any set, at most; 0: the stream has no blocks */
+  uint32_t rows;  /* slots per chunk of a coded block; 0 together with k */
+  uint32_t m_cap; /* repair slots reserved per block; repair_slots_max is a multiple of it */
+  uint32_t codecs;      /* of the stream's configuration, numbered from 0 */
+  uint64_t rate_bps;    /* of the link, as configured */
+  const double* params; /* one value per declared parameter, checked and in order */
 };
 
 /* What a policy needs of the core; asked before create(), so it must be a pure function. */
 struct cw_policy_limits {
-  uint32_t m_cap; /* repair slots reserved per block: most rows * m of a block */
-  uint32_t decisions_per_call;
-  uint32_t notes_per_rtt;
-  uint32_t reserved;
+  /* The largest shape it will ask for: cw_env.k, rows, m_cap of its streams. 0: it codes nothing.
+   */
+  uint32_t k, rows;
+  uint32_t m_cap;            /* repair slots reserved per block: most rows * m of a block */
+  uint32_t notes_per_rtt;    /* more are refused (CW_REFUSED_QUOTA); the core allows a few always */
   int64_t retain_ns;         /* how long the sender keeps a slot after it was first sent */
   int64_t recovery_worst_ns; /* from loss to repaired, save for losses of losses */
-  /* Since 1.1: the largest shape it will ask for, which becomes cw_env.rows and cw_env.k of its
-   * streams. 0: it does not code. */
-  uint32_t rows, k;
 };
 
 /* ---- facts ---- */
@@ -134,23 +131,22 @@ struct cw_policy_limits {
 
 enum cw_hint_kind { CW_HINT_NONE = 0, CW_HINT_BULK = 1, CW_HINT_STEP = 2 };
 
+/* What an application hinted of its message is known at the source only; elsewhere it is 0. */
 struct cw_fact_opened {
   uint32_t message;
-  uint32_t peer;
+  uint32_t slots; /* data slots in all, or CW_UNKNOWN until closed */
   void* state;
-  uint32_t slots;      /* data slots in all, or CW_UNKNOWN until closed */
-  uint32_t hint_kind;  /* enum cw_hint_kind, from the application */
+  int64_t deadline_ns; /* source: not settled by then, it is given up; CW_NEVER_NS: none */
   uint64_t hint_bytes; /* expected in this step */
-  int64_t deadline_ns; /* source: what is not settled by then is of no use; CW_NEVER_NS: none */
   uint32_t hint_step;
-  uint32_t hint_last; /* 1: the last message of its step */
+  uint16_t hint_kind; /* enum cw_hint_kind */
+  uint16_t hint_last; /* 1: the last message of its step */
 };
 
 /* Source: data slots [first, first + count) may now be sent. */
 struct cw_fact_appended {
   uint32_t message;
-  uint32_t first, count;
-  uint32_t reserved;
+  uint32_t first, count, reserved;
   void* state;
 };
 
@@ -163,11 +159,9 @@ struct cw_fact_block_closed {
   uint32_t block, slots;
   uint16_t rows;
   uint8_t k, m;
+  uint32_t slot_first, repair_first; /* as in cw_code */
+  uint32_t codec, reserved;
   void* state;
-  /* Since 1.1: as in cw_code. */
-  uint32_t slot_first, repair_first;
-  uint32_t codec;
-  uint32_t reserved;
 };
 
 /* The message has `slots` data slots and there will be no more. At the source they are all
@@ -181,8 +175,7 @@ struct cw_fact_closed {
 /* Repair: ranges of slots at and above D that were coded; others are refused (CW_REFUSED_RANGE). */
 enum cw_send_kind { CW_SEND_DATA = 0, CW_SEND_RESEND = 1, CW_SEND_REPAIR = 2 };
 
-/* Source: these slots left the pacer. Timers for loss run from `departed_ns`, never from a
- * decision. */
+/* Source: these slots left the pacer. Timers for loss run from `departed_ns`, not a decision. */
 struct cw_fact_sent {
   uint32_t message;
   uint32_t first, count, stride;
@@ -200,16 +193,17 @@ enum cw_refusal {
   CW_REFUSED_RANGE = 4,   /* outside the message, or not appended */
   CW_REFUSED_MESSAGE = 5, /* no such message is open */
   CW_REFUSED_FULL = 6,    /* the core's queue for this is full; ask again later */
-  CW_REFUSED_CODEC = 7    /* no such codec */
+  CW_REFUSED_CODEC = 7,   /* no such codec */
+  CW_REFUSED_PEER = 8,    /* no such peer */
+  CW_REFUSED_SEAT = 9     /* not for this seat and role to decide */
 };
 
 struct cw_fact_refused {
   uint32_t message;
-  uint32_t first, count, stride; /* of a send; first is the `block` of a code; else 0 */
-  uint16_t decision;             /* enum cw_decision_kind */
-  uint16_t reason;               /* enum cw_refusal */
+  uint32_t first, count, stride; /* of a send or an ask; first is the `block` of a code; else 0 */
+  uint16_t decision, reason;     /* enum cw_decision_kind, enum cw_refusal */
   uint32_t reserved;
-  void* state; /* null when the message is not open, and for CW_REFUSED_QUOTA: look it up */
+  void* state; /* null when the message is not open, and for _QUOTA and _SEAT: look it up */
 };
 
 /* Sink: slots of a message arrived in this burst. The bitmaps live in the core's arena and may be
@@ -217,36 +211,31 @@ struct cw_fact_refused {
  * `repair` is slot D + r. A set bit is a slot that is in place and readable. */
 struct cw_fact_arrived {
   uint32_t message;
-  uint32_t word_first,
-      word_count;         /* the 64-bit words of `data` that changed, as a covering range */
+  /* The 64-bit words of `data` that changed, as a covering range, and those of `repair`. */
+  uint32_t word_first, word_count;
+  uint16_t repair_word_first, repair_word_count;
   uint32_t first_missing; /* lowest data slot not in place */
   uint32_t highest;       /* highest data slot in place + 1; 0: none */
   uint32_t slots;         /* data slots in all, or CW_UNKNOWN */
-  uint32_t duplicates;    /* arrivals in this burst that were already there */
-  uint32_t reserved;
-  uint16_t repair_word_first, repair_word_count;
-  uint16_t path; /* of the last of them */
-  uint16_t reserved2;
+  uint16_t duplicates;    /* arrivals in this burst that were already there; 65535: or more */
+  uint16_t path;          /* of the last of them */
   const uint64_t* data;
   const uint64_t* repair; /* null when the stream has none */
   void* state;
 };
 
 /* Sink: transmissions on this path are overdue beyond its reorder budget. Their numbers say how
- * many; which slots is known (`message` valid) when the gap lies between two slots of one message.
- */
+ * many; which slots is known (`message` valid) when the gap lies between two of one message. */
 struct cw_fact_lost {
   uint32_t message; /* CW_UNKNOWN: not known which */
   uint32_t first, count;
-  uint16_t path;
-  uint16_t stride;
+  uint16_t path, stride;
   void* state; /* null when the message is not known */
 };
 
 /* Bytes from the other end's policy. Hostile: check every length and number. */
 struct cw_fact_note {
-  uint32_t peer;
-  uint32_t count;
+  uint32_t count, reserved;
   const uint8_t* bytes;
 };
 
@@ -263,18 +252,15 @@ struct cw_fact_coded {
   uint32_t block;  /* this and the following as in the decision */
   uint32_t result; /* enum cw_coded_result */
   uint32_t need;   /* else 0 */
-  void* state;
-  /* Since 1.1. */
   uint32_t slot_first, repair_first;
   uint32_t row_first, row_count;
+  void* state;
 };
 
-/* The core gave the range up (hold, drain, memory); nothing of it needs to be retained or repaired.
- */
+/* The core gave the range up (hold, deadline, drain, memory): retain and repair none of it. */
 struct cw_fact_expired {
   uint32_t message;
-  uint32_t first, count;
-  uint32_t reserved;
+  uint32_t first, count, reserved;
   void* state;
 };
 
@@ -285,21 +271,37 @@ struct cw_path_facts {
   int64_t reorder_ns;                            /* how late a packet may come and not be lost */
   int64_t queue_delay_ns;
   uint32_t mtu;
-  uint32_t is_up;
+  uint32_t is_up; /* 0: nothing is sent there; a send to it is refused (CW_REFUSED_PATH) */
 };
 
 struct cw_fact_link {
-  uint32_t paths;
-  uint32_t reserved;
+  uint32_t paths, reserved;
   uint64_t rate_bps;                /* what the pacer runs at now */
-  int64_t rtt_ns;                   /* smoothed, of the path most used; never 0 */
+  int64_t rtt_ns;                   /* smoothed, of the slowest path that is up; never 0 */
   const struct cw_path_facts* path; /* `paths` of them */
 };
 
+/* Source: what there is to spend. Told when one of these has changed by a quarter, or has come to
+ * nothing or from it; what is less than a slot needs counts as nothing. */
 struct cw_fact_budget {
-  int64_t backlog_ns;    /* how long what is queued needs to leave */
-  uint64_t slot_credit;  /* data slots that may still be sent */
-  uint64_t repair_bytes; /* what overhead_limit leaves for resends and repair */
+  int64_t backlog_ns;    /* how long the line is busy with what all streams have given it */
+  uint64_t slot_credit;  /* data slots that the receiver takes beyond those appended */
+  uint64_t repair_bytes; /* what overhead_limit leaves for resends and repair at once */
+};
+
+/* Endpoint: how far a step has come, told when it begins and as it goes on: of one message, which
+ * `peer` sends, or of the step as a whole, with `message` and `peer` CW_UNKNOWN. A message that has
+ * to come is open from the beginning of its step, so that one of which nothing comes is known. */
+struct cw_fact_step {
+  uint32_t step;
+  uint32_t message;
+  uint32_t peer;
+  uint32_t sources, sources_done; /* peers of which something has to come, and of which all has */
+  uint32_t reserved;
+  uint64_t expected_bytes, received_bytes;
+  uint64_t rate_bps;   /* at which it comes in; the line's until that is measured */
+  int64_t deadline_ns; /* of the step; CW_NEVER_NS: none */
+  void* state;         /* of the message; null for the step as a whole */
 };
 
 /* ---- decisions ---- */
@@ -311,27 +313,22 @@ enum cw_decision_kind {
   CW_DECIDE_TIMER = 4,
   CW_DECIDE_RELEASE = 5,
   CW_DECIDE_FINISH = 6,
-  CW_DECIDE_LAYOUT = 7
+  CW_DECIDE_LAYOUT = 7,
+  CW_DECIDE_ASK = 8
 };
 
-enum cw_path_choice {
-  CW_CHOOSE_ANY = 0,
-  CW_CHOOSE_ID = 1,
-  CW_CHOOSE_NOT_LAST = 2,
-  CW_CHOOSE_SPREAD = 3
-};
+/* NOT_LAST: any path but the one that took this very slot last, where another is up. */
+enum cw_path_choice { CW_CHOOSE_ANY = 0, CW_CHOOSE_ID = 1, CW_CHOOSE_NOT_LAST = 2 };
 
-enum cw_priority { CW_PRIORITY_URGENT = 0, CW_PRIORITY_NORMAL = 1, CW_PRIORITY_SPARE = 2 };
-
+/* Source. Data leaves before repair; resends leave by age, and first when their time runs out. */
 struct cw_send {
   uint32_t message;
   uint32_t first, count, stride; /* stride 1: a run */
   uint16_t kind;                 /* enum cw_send_kind */
   uint16_t path_choice;          /* enum cw_path_choice */
-  uint16_t path;                 /* CW_CHOOSE_ID */
-  uint16_t priority;             /* enum cw_priority, within its kind's class */
+  uint16_t path, reserved;       /* CW_CHOOSE_ID */
   int64_t not_before_ns;         /* 0: at once */
-  int64_t drop_after_ns;         /* 0: when the core's hold ends */
+  int64_t drop_after_ns; /* 0: when the core's hold ends; at the message's deadline in any case */
 };
 
 /* Encode (source: repair slots of the set come into being, and may be sent from `coded` on) or
@@ -344,17 +341,14 @@ struct cw_code {
   uint32_t slots;
   uint16_t rows;
   uint8_t k, m;
-  uint32_t codec;                /* as numbered by the stream's configuration */
-  uint32_t row_first, row_count; /* count CW_UNKNOWN: to the last row */
-  /* Since 1.1. A block's come with block_closed. */
-  uint32_t slot_first, repair_first;
+  uint32_t slot_first, repair_first; /* a block's come with block_closed */
+  uint32_t codec;                    /* as numbered by the stream's configuration */
+  uint32_t row_first, row_count;     /* count CW_UNKNOWN: to the last row */
 };
 
 struct cw_note {
-  uint32_t peer;          /* CW_UNKNOWN: all */
   uint32_t offset, count; /* bytes in out->note_bytes */
-  uint16_t path;          /* CW_PATH_ANY */
-  uint16_t repeat;        /* send it this many times, on different paths if there are */
+  uint32_t repeat;        /* so many copies, in different envelopes; 0: one */
 };
 
 struct cw_timer {
@@ -372,8 +366,7 @@ struct cw_release {
 enum cw_finish_status { CW_FINISH_OK = 0, CW_FINISH_GIVEN_UP = 1 };
 
 /* The range is settled: repaired or given up. A message is settled from its front: `first` must not
- * lie beyond what is settled already. When all of it is, the message is over for the application.
- */
+ * lie beyond what is settled already. When all of it is, its application has it over. */
 struct cw_finish {
   uint32_t message;
   uint32_t first, count; /* count CW_UNKNOWN: to the end of the message */
@@ -390,9 +383,16 @@ struct cw_layout {
   uint8_t k, m;
 };
 
+/* Endpoint: `peer` is to send data slots [first, first + count) again, whoever sent them first.
+ * Refused: CW_REFUSED_MESSAGE, _PEER, _RANGE (none, or beyond the message's end), _FULL. */
+struct cw_ask {
+  uint32_t message;
+  uint32_t peer;
+  uint32_t first, count; /* count CW_UNKNOWN: to the end of the message */
+};
+
 struct cw_decision {
-  uint32_t kind; /* enum cw_decision_kind */
-  uint32_t reserved;
+  uint32_t kind, reserved; /* enum cw_decision_kind */
   union {
     struct cw_send send;
     struct cw_code code;
@@ -401,6 +401,7 @@ struct cw_decision {
     struct cw_release release;
     struct cw_finish finish;
     struct cw_layout layout;
+    struct cw_ask ask;
   } u;
 };
 
@@ -410,8 +411,7 @@ struct cw_out {
   uint8_t* note_bytes;
   uint32_t decision_count, decision_capacity;
   uint32_t note_count, note_capacity; /* bytes of note_bytes used and usable */
-  uint32_t more;                      /* set by the policy: call resume() this turn */
-  uint32_t reserved;
+  uint32_t more, reserved;            /* set by the policy: call resume() this turn */
 };
 
 /* Appends a decision; null when there is no room: keep what you wanted and set out->more. */
@@ -441,9 +441,8 @@ struct cw_policy_ops {
   const char* summary; /* one sentence for a person */
   const struct cw_param* params;
   uint32_t param_count;
-  uint32_t wire_version;        /* of its notes: both ends must have the same */
-  uint32_t message_state_bytes; /* per open message, kept and zeroed by the core */
-  uint32_t reserved;
+  uint32_t wire_version;                  /* of its notes: both ends must have the same */
+  uint32_t message_state_bytes, reserved; /* per open message, kept and zeroed by the core */
 
   /* Pure: what this policy needs on such a link. Null: nothing. */
   void (*limits)(const struct cw_env* env, const struct cw_fact_link* link,
@@ -472,6 +471,7 @@ struct cw_policy_ops {
   void (*expired)(struct cw_policy*, const struct cw_fact_expired*, int64_t now_ns, struct cw_out*);
   void (*link)(struct cw_policy*, const struct cw_fact_link*, int64_t now_ns, struct cw_out*);
   void (*budget)(struct cw_policy*, const struct cw_fact_budget*, int64_t now_ns, struct cw_out*);
+  void (*step)(struct cw_policy*, const struct cw_fact_step*, int64_t now_ns, struct cw_out*);
   /* A swap or shutdown: settle everything by `by_ns`, then the core gives up what is left. */
   void (*drain)(struct cw_policy*, int64_t by_ns, int64_t now_ns, struct cw_out*);
   /* Called after `more`; goes on where the last call ran out of room. */
@@ -482,12 +482,12 @@ struct cw_policy_ops {
 
 CW_ABI_BYTES(struct cw_param, 64);
 CW_ABI_BYTES(struct cw_env, 80);
-CW_ABI_BYTES(struct cw_policy_limits, 40);
-CW_ABI_BYTES(struct cw_fact_arrived, 64);
+CW_ABI_BYTES(struct cw_policy_limits, 32);
+CW_ABI_BYTES(struct cw_fact_arrived, 56);
 CW_ABI_BYTES(struct cw_path_facts, 80);
 CW_ABI_BYTES(struct cw_decision, 48);
 CW_ABI_BYTES(struct cw_out, 40);
-CW_ABI_BYTES(struct cw_policy_ops, 216);
+CW_ABI_BYTES(struct cw_policy_ops, 224);
 #undef CW_ABI_BYTES
 
 /* The only symbol a plugin exports. */

@@ -20,10 +20,12 @@ enum class MessageStatus : uint8_t {
 /// What the application may tell about a message when it opens it.
 struct MessageHint {
   std::optional<uint32_t> immediate;
+  // For its policy, and nobody else.
   cw_hint_kind kind = CW_HINT_NONE;
   uint64_t expected_bytes = 0;
   uint32_t step = 0;
   bool is_last = false;
+  /// What has not left by then does not leave, and what is not settled is given up.
   Instant deadline = Instant::never();
 };
 

@@ -46,8 +46,14 @@ static const struct cw_param params[] = {
      CW_PARAM_DURATION, 0, 2e6, 0, 1e9}};
 
 static int create(const struct cw_env* env, struct cw_policy** made, char* why, size_t capacity) {
-  struct cw_policy* policy = calloc(1, sizeof *policy);
-  struct message** open = calloc(env->messages, sizeof *open);
+  struct cw_policy* policy;
+  struct message** open;
+  if (env->seat != CW_SEAT_STREAM) {
+    snprintf(why, capacity, "every_twice: serves streams only");
+    return -EINVAL;
+  }
+  policy = calloc(1, sizeof *policy);
+  open = calloc(env->messages, sizeof *open);
   if (policy == NULL || open == NULL) {
     free(policy);
     free(open);
@@ -79,7 +85,6 @@ static int send(struct cw_out* out, const struct message* message, uint32_t firs
                                       .stride = 1,
                                       .kind = kind,
                                       .path_choice = CW_CHOOSE_ANY,
-                                      .priority = CW_PRIORITY_NORMAL,
                                       .not_before_ns = not_before_ns};
   return 1;
 }

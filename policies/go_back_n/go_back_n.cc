@@ -299,7 +299,6 @@ class Source : public End {
                      .kind = static_cast<uint16_t>(kind),
                      .path_choice = CW_CHOOSE_ANY,
                      .path = 0,
-                     .priority = CW_PRIORITY_NORMAL,
                      .not_before_ns = 0,
                      .drop_after_ns = 0});
   }
@@ -439,14 +438,13 @@ struct GoBackN {
   static constexpr uint32_t message_state_bytes = sizeof(Message);
 
   static const char* refusal(const cw_env& env) {
-    if (env.peers != 1) return "serves one sink per stream; peers must be 1";
+    if (env.seat != CW_SEAT_STREAM) return "serves streams only";
     if (env.note_bytes_max < sizeof(Note)) return "notes of 14 bytes must be allowed";
     return nullptr;
   }
   static void limits(const cw_env& env, const cw_fact_link& link, cw_policy_limits& limits) {
     const LinkTiming timing = LinkTiming::from(link);
     limits = {};
-    limits.decisions_per_call = 1024 + 2 * env.messages;
     limits.notes_per_rtt = ticks_per_rtt + askings_per_rtt + 2 * env.messages;
     limits.recovery_worst_ns = (timing.rto(env.params[0]) + timing.rtt).ns();
     limits.retain_ns = (timing.rto(env.params[0]) * 2 + timing.rtt).ns();

@@ -116,7 +116,9 @@ class Table {
 // One C function per fact: passes it to the end if the end has the method, then decides.
 #define CW_ADAPT(fact_name)                                                                      \
   template <class End>                                                                           \
-  static constexpr bool knows_##fact_name = requires { &End::on_##fact_name; };                  \
+  static constexpr bool knows_##fact_name = requires {                                           \
+    &End::on_##fact_name;                                                                        \
+  };                                                                                             \
   static void fact_name(Handle* policy, const cw_fact_##fact_name* fact, int64_t now_ns,         \
                         cw_out* out) {                                                           \
     own(policy).with_end([&]<class End>(End& end) {                                              \
@@ -140,6 +142,7 @@ class Table {
   CW_ADAPT(expired)
   CW_ADAPT(link)
   CW_ADAPT(budget)
+  CW_ADAPT(step)
 #undef CW_ADAPT
 
   static void timer(Handle* policy, uint64_t cookie, int64_t now_ns, cw_out* out) {
@@ -193,6 +196,7 @@ class Table {
       .expired = expired_or_null,
       .link = link_or_null,
       .budget = budget_or_null,
+      .step = step_or_null,
       .drain = &drain,
       .resume = &decide,
       .ended = &ended,

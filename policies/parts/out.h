@@ -55,6 +55,12 @@ class Out {
     return d != nullptr;
   }
 
+  bool ask(const cw_ask& ask) {
+    cw_decision* d = cw_decide(&out_, CW_DECIDE_ASK);
+    if (d != nullptr) d->u.ask = ask;
+    return d != nullptr;
+  }
+
   /// Room for a note of up to `bytes`; empty (and asked for again) when there is less. Fill it,
   /// then call note(): nothing else may be decided in between.
   std::span<uint8_t> note_space(uint32_t bytes) {
@@ -63,11 +69,11 @@ class Out {
     if (!has_room) out_.more = 1;
     return has_room ? std::span(out_.note_bytes + out_.note_count, bytes) : std::span<uint8_t>();
   }
-  /// Sends the first `bytes` of the last note_space() to every peer, so many times.
-  void note(uint32_t bytes, uint16_t copies = 1) {
+  /// Sends the first `bytes` of the last note_space(), so many times.
+  void note(uint32_t bytes, uint32_t copies = 1) {
     cw_decision* d = cw_decide(&out_, CW_DECIDE_NOTE);
     CW_ASSERT(d != nullptr && bytes <= out_.note_capacity - out_.note_count);
-    d->u.note = {CW_UNKNOWN, out_.note_count, bytes, CW_PATH_ANY, copies};
+    d->u.note = {.offset = out_.note_count, .count = bytes, .repeat = copies};
     out_.note_count += bytes;
   }
 

@@ -108,7 +108,6 @@ class Source : public End {
                      .kind = CW_SEND_DATA,
                      .path_choice = CW_CHOOSE_ANY,
                      .path = 0,
-                     .priority = CW_PRIORITY_NORMAL,
                      .not_before_ns = 0,
                      .drop_after_ns = 0})) {
         return;
@@ -186,10 +185,7 @@ struct Passthrough {
   static constexpr uint32_t message_state_bytes = sizeof(Message);
 
   static const char* refusal(const cw_env&) { return nullptr; }
-  static void limits(const cw_env&, const cw_fact_link&, cw_policy_limits& limits) {
-    limits = {};
-    limits.decisions_per_call = 64;
-  }
+  static void limits(const cw_env&, const cw_fact_link&, cw_policy_limits& limits) { limits = {}; }
 };
 
 }  // namespace

@@ -12,7 +12,10 @@ constexpr Verdict (*checks[])(const Candidate&, const Scale&) = {
 
 std::vector<Refusal> refusals_of(const cw_policy_ops& ops) {
   // A share of 1 % hides the few resends of a policy whose fault is another.
-  const Candidate candidate{ops.name, &ops, {.policy = ops.name, .spurious_share_max = 0.01}};
+  const Candidate candidate{
+      ops.name,
+      &ops,
+      {.policy = ops.name, .spurious_share_max = 0.01, .decisions_per_note_max = 128}};
   std::vector<Refusal> refusals;
   for (const auto check : checks) {
     if (Verdict verdict = check(candidate, small_scale)) refusals.push_back(*verdict);

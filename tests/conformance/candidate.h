@@ -20,6 +20,8 @@ struct Traits {
   bool codes = false;
   /// Resends per data slot on paths of different lengths that lose nothing.
   double spurious_share_max = 0;
+  /// What one note can cause, however it lies: far less than the core allows in an RTT.
+  uint64_t decisions_per_note_max = 4096;
 };
 
 struct Candidate {

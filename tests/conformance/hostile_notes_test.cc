@@ -1,6 +1,5 @@
 // Notes are bytes from somebody else. Whatever they say, nothing crashes, no byte is wrong, and
 // what they can make a policy do is bounded by what it has declared.
-#include "dataplane/sdr/stream/send/send_stream.h"
 #include "tests/conformance/checks.h"
 #include "tests/conformance/meddling.h"
 #include "tests/conformance/story.h"
@@ -20,11 +19,10 @@ std::optional<std::string> complaint_of(const Candidate& candidate, uint64_t see
   if (story.quarantines() > 0) return "lies have led to quarantine";
   if (meddling.notes_forged() < 100) return "too few notes were forged to tell anything";
   // A fact and the note slipped in behind it are two calls.
-  const cw_policy_limits& needs = story.source().send_stream().seat().current().needs();
-  const uint64_t bound = 2 * uint64_t{needs.decisions_per_call};
+  const uint64_t bound = 2 * candidate.traits.decisions_per_note_max;
   if (meddling.decisions_max() <= bound) return std::nullopt;
-  return "a note caused " + std::to_string(meddling.decisions_max()) + " decisions; declared are " +
-         std::to_string(bound / 2) + " per call";
+  return "a note caused " + std::to_string(meddling.decisions_max()) + " decisions; " +
+         std::to_string(bound / 2) + " are the most";
 }
 
 }  // namespace

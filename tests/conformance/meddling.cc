@@ -36,7 +36,7 @@ Meddling::Meddling(const cw_policy_ops& inner, uint64_t seed)
   table_.coded = &tell<&cw_policy_ops::coded, cw_fact_coded>;
   table_.expired = &tell<&cw_policy_ops::expired, cw_fact_expired>;
   table_.link = &tell<&cw_policy_ops::link, cw_fact_link>;
-  table_.budget = &tell<&cw_policy_ops::budget, cw_fact_budget>;
+  if (inner_.budget != nullptr) table_.budget = &tell<&cw_policy_ops::budget, cw_fact_budget>;
   table_.note = &note;
   table_.timer = &timer;
   table_.drain = &drain;
@@ -70,7 +70,7 @@ void Meddling::tell(cw_policy* policy, const Fact* fact, int64_t now_ns, cw_out*
 void Meddling::note(cw_policy* policy, const cw_fact_note* fact, int64_t now_ns, cw_out* out) {
   Instance& instance = of(policy);
   const std::vector<uint8_t> bytes = instance.owner->forged(*fact);
-  const cw_fact_note lie{fact->peer, static_cast<uint32_t>(bytes.size()), bytes.data()};
+  const cw_fact_note lie{static_cast<uint32_t>(bytes.size()), 0, bytes.data()};
   instance.begin();
   instance.owner->inner_.note(instance.inner, &lie, now_ns, out);
   instance.count(*out);
@@ -100,7 +100,7 @@ void Meddling::ended(cw_policy* policy, uint32_t message, void* state, int64_t n
 void Meddling::slip_in(Instance& instance, int64_t now_ns, cw_out* out) {
   if (!prng_.chance(0.2)) return;
   const std::vector<uint8_t> bytes = invented();
-  const cw_fact_note lie{0, static_cast<uint32_t>(bytes.size()), bytes.data()};
+  const cw_fact_note lie{static_cast<uint32_t>(bytes.size()), 0, bytes.data()};
   inner_.note(instance.inner, &lie, now_ns, out);
 }
 

@@ -275,7 +275,7 @@ class Driver {
   void note() {
     std::vector<uint8_t> bytes(input_.below(1025));
     for (uint8_t& byte : bytes) byte = input_.byte();
-    tell(ops_.note, cw_fact_note{0, static_cast<uint32_t>(bytes.size()), bytes.data()});
+    tell(ops_.note, cw_fact_note{static_cast<uint32_t>(bytes.size()), 0, bytes.data()});
   }
   void drain() {
     const int64_t by = now_ + input_.below(65'536) * int64_t{1000};

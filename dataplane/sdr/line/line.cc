@@ -78,7 +78,25 @@ void Line::push_control(Send send, Instant now) {
 
 Line::Collected Line::collect(std::span<Send> out, Instant now) {
   shares_.feed(now);
-  if (pacer_.next_departure() > now) return {};
+  const Collected collected = pacer_.next_departure() > now ? Collected() : depart(out, now);
+  for (SendStream* stream : streams_) {
+    if (stream->hears_budget()) stream->on_budget(budget(now), now);
+  }
+  return collected;
+}
+
+/// All of it but a stream's credit. What is less than a slot needs is of no use.
+cw_fact_budget Line::budget(Instant now) const {
+  const uint32_t slot_bytes =
+      static_cast<uint32_t>(slot_write_header_bytes) + payload_bytes_ + packet_overhead_bytes_;
+  const Duration backlog = pacer_.backlog(now);
+  const uint64_t allowance = pacer_.overhead_allowance().count();
+  return {.backlog_ns = rate().bytes_in(backlog).count() < slot_bytes ? 0 : backlog.ns(),
+          .slot_credit = 0,
+          .repair_bytes = allowance < slot_bytes ? 0 : allowance};
+}
+
+Line::Collected Line::depart(std::span<Send> out, Instant now) {
   const size_t room = std::min(out.size(), limits::burst_packets_max);
   const Pacer::Counts counts = pacer_.depart(now, std::span(departed_).first(room), expired_);
   Collected collected;

@@ -13,6 +13,7 @@
 #include "dataplane/base/ring.h"
 #include "dataplane/core/pacer.h"
 #include "dataplane/core/rate_control.h"
+#include "dataplane/policy.h"
 #include "dataplane/sdr/line/shares.h"
 #include "dataplane/sdr/line/transmitter.h"
 #include "dataplane/wan.h"
@@ -82,6 +83,8 @@ class Line {
   static constexpr size_t control_packets_max = 64;
 
   void apply_rate();
+  Collected depart(std::span<Send> out, Instant now);
+  cw_fact_budget budget(Instant now) const;
   SendStream* find(uint16_t qp) const;
 
   PortBase& port_;

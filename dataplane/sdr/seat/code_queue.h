@@ -41,11 +41,11 @@ struct CodeRequest {
             .block = code.block,
             .result = static_cast<uint32_t>(result),
             .need = need,
-            .state = state,
             .slot_first = code.slot_first,
             .repair_first = code.repair_first,
             .row_first = code.row_first,
-            .row_count = row_end - code.row_first};
+            .row_count = row_end - code.row_first,
+            .state = state};
   }
 };
 

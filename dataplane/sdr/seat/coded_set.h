@@ -32,11 +32,11 @@ struct CodedSet {
             .rows = rows,
             .k = k,
             .m = m,
-            .state = state,
             .slot_first = slot_first,
             .repair_first = repair_first,
             .codec = codec,
-            .reserved = 0};
+            .reserved = 0,
+            .state = state};
   }
   uint32_t slots_end() const { return slot_first + slots; }
   /// Whether the row has that data shard; else it counts as zeros.

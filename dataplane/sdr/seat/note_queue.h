@@ -2,6 +2,7 @@
 // refuses: notes may be lost anyway, and the next one says the same or more.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -18,11 +19,11 @@ class NoteQueue {
 
   /// False when full or longer than a note may be. `repeat` copies go out, in different envelopes,
   /// to the policy with this number.
-  bool try_push(std::span<const uint8_t> bytes, uint16_t repeat, uint16_t policy_epoch) {
+  bool try_push(std::span<const uint8_t> bytes, uint32_t repeat, uint16_t policy_epoch) {
     if (notes_.is_full() || bytes.size() > limits::note_bytes_max) return false;
     Entry entry;
     entry.count = static_cast<uint16_t>(bytes.size());
-    entry.repeat = repeat == 0 ? 1 : repeat;
+    entry.repeat = static_cast<uint16_t>(std::clamp<uint32_t>(repeat, 1, UINT16_MAX));
     entry.policy_epoch = policy_epoch;
     if (!bytes.empty()) std::memcpy(entry.bytes.data(), bytes.data(), bytes.size());
     return notes_.try_push(entry);

@@ -78,6 +78,11 @@ void PolicyHost::link(const cw_fact_link& fact, Instant now) {
   tell(ops().link, fact, now);
 }
 
+void PolicyHost::step(cw_fact_step fact, Instant now) {
+  fact.deadline_ns = inside(Instant::from_ns(fact.deadline_ns)).ns();
+  tell(ops().step, fact, now);
+}
+
 void PolicyHost::drain(Instant by, Instant now) {
   CW_ASSERT(!is_acting_);
   ops().drain(instance_->get(), inside(by).ns(), inside(now).ns(), &out_);
@@ -171,6 +176,9 @@ void PolicyHost::act_on(const cw_decision& decision, Instant now) {
       return;
     case CW_DECIDE_LAYOUT:
       return set_layout(decision.u.layout);
+    case CW_DECIDE_ASK:
+      if (!actions_->try_ask(decision.u.ask, now)) refuse_decision(decision, CW_REFUSED_SEAT);
+      return;
     default:
       ++refused_count_;
   }
@@ -237,6 +245,12 @@ void PolicyHost::refuse_decision(const cw_decision& decision, cw_refusal reason)
     fact.first = send.first;
     fact.count = send.count;
     fact.stride = send.stride;
+  } else if (decision.kind == CW_DECIDE_ASK) {
+    const cw_ask& ask = decision.u.ask;
+    fact.message = ask.message;
+    fact.first = ask.first;
+    fact.count = ask.count;
+    fact.stride = 1;
   }
   refuse(fact);
 }

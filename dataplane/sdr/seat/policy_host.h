@@ -43,6 +43,8 @@ class PolicyActions {
                        uint16_t policy_epoch) = 0;
   virtual void on_release(const cw_release& release, Instant now) = 0;
   virtual void on_finish(const cw_finish& finish, Instant now) = 0;
+  /// False: nobody can be asked, and it is refused. Of a stream both ends know their only peer.
+  virtual bool try_ask(const cw_ask&, Instant) { return false; }
   /// The instance was replaced: open everything of `host` again with opened, appended and closed.
   virtual void on_quarantine(PolicyHost& host, Instant now) = 0;
 };
@@ -102,8 +104,13 @@ class PolicyHost {
   void coded(const cw_fact_coded& fact, Instant now) { tell(ops().coded, fact, now); }
   void expired(const cw_fact_expired& fact, Instant now) { tell(ops().expired, fact, now); }
   void link(const cw_fact_link& fact, Instant now);
-  void budget(const cw_fact_budget& fact, Instant now) { tell(ops().budget, fact, now); }
+  void budget(const cw_fact_budget& fact, Instant now) {
+    if (hears_budget()) tell(ops().budget, fact, now);
+  }
+  void step(cw_fact_step fact, Instant now);
   void drain(Instant by, Instant now);
+  /// Whether budget() would tell anybody.
+  bool hears_budget() const { return ops().budget != nullptr; }
   /// Queued: told after the call under way, or by the next settle().
   void refuse(const cw_fact_refused& fact);
   void refuse(const cw_code& code, cw_refusal reason, void* state);

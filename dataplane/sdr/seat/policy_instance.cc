@@ -48,7 +48,8 @@ Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops) {
   fill(table.timer);
   fill(table.expired);
   fill(table.link);
-  fill(table.budget);
+  // Not budget: what nobody hears need not be watched.
+  fill(table.step);
   fill(table.drain);
   fill(table.resume);
   fill(table.ended);

@@ -15,7 +15,7 @@
 
 namespace cw::sdr {
 
-/// Checks a table's ABI and returns a copy in which every function may be called.
+/// Checks a table's ABI and returns a copy in which every function may be called, save budget.
 Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops);
 
 /// Thread: never two calls at once.

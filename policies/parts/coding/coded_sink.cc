@@ -217,11 +217,11 @@ bool CodedSink::rebuild_block(Rebuild& work, CodedSinkMessage& message, Out& out
                                             .rows = set.rows,
                                             .k = set.k,
                                             .m = set.m,
+                                            .slot_first = set.slot_first,
+                                            .repair_first = set.repair_first,
                                             .codec = static_cast<uint32_t>(coding_.codec),
                                             .row_first = rows.first,
-                                            .row_count = rows.count(),
-                                            .slot_first = set.slot_first,
-                                            .repair_first = set.repair_first});
+                                            .row_count = rows.count()});
     if (!has_room) return;
     ++work.set;
     if (rows.is_empty()) return;

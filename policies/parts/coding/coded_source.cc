@@ -169,11 +169,11 @@ bool CodedSource::encode_block(uint32_t cookie, Work& work, Out& out) {
                          .rows = set.rows,
                          .k = set.k,
                          .m = set.m,
+                         .slot_first = set.slot_first,
+                         .repair_first = set.repair_first,
                          .codec = static_cast<uint32_t>(coding_.codec),
                          .row_first = 0,
-                         .row_count = CW_UNKNOWN,
-                         .slot_first = set.slot_first,
-                         .repair_first = set.repair_first});
+                         .row_count = CW_UNKNOWN});
     if (!has_room) return;
     ++work.decided;
     ++work.encoding;
@@ -211,7 +211,6 @@ bool CodedSource::send_repair_of(Work& work, Instant now, Out& out) {
          .kind = CW_SEND_REPAIR,
          .path_choice = static_cast<uint16_t>(has_paths_ ? CW_CHOOSE_NOT_LAST : CW_CHOOSE_ANY),
          .path = 0,
-         .priority = CW_PRIORITY_NORMAL,
          .not_before_ns = spacing_ > Duration() ? from.ns() : 0,
          .drop_after_ns = 0});
     if (!has_room) return false;

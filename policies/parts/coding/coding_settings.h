@@ -38,7 +38,7 @@ inline constexpr uint32_t blocks_per_call = 8'192;
 
 /// Why such a stream cannot be served; null: it can. A stream without blocks can: nothing is coded.
 inline const char* coding_refusal(const CodingSettings& settings, const cw_env& env) {
-  if (env.peers != 1) return "serves one sink per stream; peers must be 1";
+  if (env.seat != CW_SEAT_STREAM) return "serves streams only";
   if (env.note_bytes_max < note_layout::bytes_min) return "notes of 31 bytes must be allowed";
   if (uint32_t{settings.k} + std::max(settings.m, settings.m_max) > 255) {
     return "k and the most repair shards together must be 255 at most";
@@ -67,7 +67,6 @@ inline cw_policy_limits coding_limits(const CodingSettings& settings, const cw_e
                                  ? (timing.rtt / 2 + times.tail_quiet + distance + timing.rtt).ns()
                                  : limits.recovery_worst_ns + repaired.ns();
   limits.retain_ns += distance.ns();
-  limits.decisions_per_call += 2 * blocks_per_call;
   limits.m_cap = settings.repair_slots();
   limits.rows = settings.rows;
   limits.k = settings.k;

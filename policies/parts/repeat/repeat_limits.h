@@ -28,7 +28,6 @@ inline cw_policy_limits repeat_limits(const RepeatSettings& settings, const cw_e
   const auto asks =
       static_cast<uint64_t>(timing.rtt / std::max(times.nack_gap, Duration::from_ns(1)));
   cw_policy_limits limits{};
-  limits.decisions_per_call = 4096 + 2 * env.messages;
   limits.notes_per_rtt = static_cast<uint32_t>(
       std::min<uint64_t>((ticks + asks) * each + 2 * env.messages, UINT32_MAX));
   const Duration found =

@@ -302,7 +302,6 @@ bool RepeatSource::send(SourceMessage& message, SlotRun slots, bool is_first, Ou
        .kind = static_cast<uint16_t>(is_first ? CW_SEND_DATA : CW_SEND_RESEND),
        .path_choice = static_cast<uint16_t>(avoids_path ? CW_CHOOSE_NOT_LAST : CW_CHOOSE_ANY),
        .path = 0,
-       .priority = static_cast<uint16_t>(is_first ? CW_PRIORITY_NORMAL : CW_PRIORITY_URGENT),
        .not_before_ns = 0,
        .drop_after_ns = 0});
   if (has_room && !is_first) {

@@ -33,7 +33,7 @@ inline constexpr Broken all[] = {
     {&tries_twice, Property::LossThenCalm, "after a quarter of the packets lost"},
     {&remembers_other_runs, Property::SameSeedSameTrace, "two runs of one seed differ"},
     {&keeps_a_timer, Property::IdleHasNoTimer, "a timer was armed"},
-    {&obeys_every_note, Property::HostileNotesBounded, "decisions; declared are"},
+    {&obeys_every_note, Property::HostileNotesBounded, "decisions; 128 are the most"},
     {&forgets_its_memory, Property::NothingLeaks, "pieces of memory were left"},
     {&ignores_drains, Property::DrainEnds, "were open when the time to drain was over"},
     {&compares_plainly, Property::SequencesWrap, "across the wrap"},

@@ -130,7 +130,6 @@ class PlainSource : public End {
                      .kind = static_cast<uint16_t>(kind),
                      .path_choice = CW_CHOOSE_ANY,
                      .path = 0,
-                     .priority = CW_PRIORITY_NORMAL,
                      .not_before_ns = 0,
                      .drop_after_ns = 0});
   }
@@ -212,9 +211,8 @@ struct Described {
   static constexpr uint32_t message_state_bytes = sizeof(Message);
 
   static const char* refusal(const cw_env&) { return nullptr; }
-  static void limits(const cw_env& env, const cw_fact_link&, cw_policy_limits& limits) {
+  static void limits(const cw_env&, const cw_fact_link&, cw_policy_limits& limits) {
     limits = {};
-    limits.decisions_per_call = 64 + 4 * env.messages;
     limits.notes_per_rtt = 1024;
   }
 };

@@ -36,7 +36,6 @@ struct Policy : Coding<Policy> {
                                       .kind = CW_SEND_RESEND,
                                       .path_choice = CW_CHOOSE_ANY,
                                       .path = 0,
-                                      .priority = CW_PRIORITY_NORMAL,
                                       .not_before_ns = 0,
                                       .drop_after_ns = 0});
       if (has_room) wanted_ = CW_UNKNOWN;

@@ -140,9 +140,9 @@ TEST(HostileCoding, a_decode_reads_nothing_behind_the_end_of_a_message) {
                   .rows = 1,
                   .k = 4,
                   .m = 2,
-                  .row_count = CW_UNKNOWN,
                   .slot_first = 16,
-                  .repair_first = 8},
+                  .repair_first = 8,
+                  .row_count = CW_UNKNOWN},
                  pair.network().now());
   pair.run_for(1_ms);
   ASSERT_EQ(coding_log().coded_at_sink.size(), 1u);
@@ -286,7 +286,7 @@ TEST(HostileCoding,
   EXPECT_NE(why([](auto& s) {
               s.messages = 1024;
               s.data_slots_max = 65536;
-              s = sdr::coded(s, {.m_cap = 4, .rows = 2, .k = 4}, code::all());
+              s = sdr::coded(s, {.k = 4, .rows = 2, .m_cap = 4}, code::all());
             }).find("bytes"),
             std::string::npos);
 }

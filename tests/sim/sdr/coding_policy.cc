@@ -71,11 +71,11 @@ class End {
                                    .rows = block.rows,
                                    .k = block.k,
                                    .m = m,
+                                   .slot_first = block.slot_first,
+                                   .repair_first = block.repair_first,
                                    .codec = block.codec,
                                    .row_first = row_first,
-                                   .row_count = CW_UNKNOWN,
-                                   .slot_first = block.slot_first,
-                                   .repair_first = block.repair_first};
+                                   .row_count = CW_UNKNOWN};
   }
   void decide(cw_out& out) {
     while (!wanted.is_empty()) {

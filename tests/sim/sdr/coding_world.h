@@ -12,7 +12,7 @@
 namespace cw::sim {
 
 inline sdr::StreamConfig coded_stream(const CodingKnobs& knobs, uint32_t data_slots_max) {
-  const cw_policy_limits needs{.m_cap = knobs.rows * knobs.m, .rows = knobs.rows, .k = knobs.k};
+  const cw_policy_limits needs{.k = knobs.k, .rows = knobs.rows, .m_cap = knobs.rows * knobs.m};
   sdr::StreamConfig stream;
   stream.messages = 8;
   stream.data_slots_max = data_slots_max;

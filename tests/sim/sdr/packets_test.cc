@@ -115,7 +115,7 @@ TEST(SlotPackets, of_slots_that_grew_too_old_come_home) {
 TEST(SlotPackets, are_read_by_coders_while_they_are_sent) {
   for (const size_t threads : {0u, 2u}) {
     PairOptions options = slots_pair(cw_policy_hybrid());
-    const cw_policy_limits needs{.m_cap = 8, .rows = 4, .k = 8};
+    const cw_policy_limits needs{.k = 8, .rows = 4, .m_cap = 8};
     options.a.stream = sdr::coded(options.a.stream, needs, code::all());
     options.a.policy_params = options.b.policy_params = {8, 2, 2, 4};
     options.a.coding.executor.threads = threads;

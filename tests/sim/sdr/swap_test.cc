@@ -254,7 +254,7 @@ TEST(Swap, waits_for_the_one_before) {
 /// A policy that needs larger blocks than the stream has room for changes nothing.
 TEST(Swap, needs_room_for_the_blocks_of_the_next) {
   SiteOptions site = site_under(cw_policy_erasure());
-  const cw_policy_limits needs{.m_cap = 2, .rows = 1, .k = 8};
+  const cw_policy_limits needs{.k = 8, .rows = 1, .m_cap = 2};
   site.stream = sdr::coded(site.stream, needs, code::all());
   site.policy = cw_policy_selective_repeat();
   const WireScript script;

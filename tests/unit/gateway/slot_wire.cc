@@ -21,7 +21,7 @@ sdr::StreamConfig config_of(const SlotWire::Shape& shape) {
   config.payload_bytes = shape.payload_bytes;
   config.first_seq = MessageSeq(shape.first_seq);
   if (!shape.is_coded) return config;
-  return sdr::coded(config, {.m_cap = 2, .rows = 1, .k = 8}, code::all());
+  return sdr::coded(config, {.k = 8, .rows = 1, .m_cap = 2}, code::all());
 }
 
 SimOptions network_of(const SlotWire::Shape& shape) {

@@ -199,7 +199,6 @@ TEST_P(EveryPolicy, limits_are_a_pure_function_with_room_for_what_it_does) {
   ops().limits(&env, &link, &first);
   ops().limits(&env, &link, &second);
   EXPECT_EQ(std::memcmp(&first, &second, sizeof first), 0);
-  EXPECT_GT(first.decisions_per_call, 0u);
   EXPECT_EQ(first.notes_per_rtt > 0, repairs());
 }
 

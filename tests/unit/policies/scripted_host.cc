@@ -79,7 +79,7 @@ void Host::send(uint32_t message, uint32_t slots) {
 }
 
 void Host::note(uint32_t role, const std::vector<uint8_t>& bytes) {
-  cw_fact_note fact{0, static_cast<uint32_t>(bytes.size()), bytes.data()};
+  cw_fact_note fact{static_cast<uint32_t>(bytes.size()), 0, bytes.data()};
   tell(ends_[role], ops_.note, fact);
 }
 
@@ -141,6 +141,7 @@ cw_env Host::make_env(uint32_t role, uint32_t messages) const {
   cw_env env{};
   env.size = sizeof env;
   env.role = role;
+  env.seat = CW_SEAT_STREAM;
   env.peers = 1;
   env.messages = messages;
   env.data_slots_max = slots_max_;

@@ -354,16 +354,17 @@ TEST(SelectiveRepeat, a_link_that_stays_down_is_asked_ever_more_rarely) {
   EXPECT_GE(host.resent().size(), (7u + 10) * 16);
 }
 
-TEST(SelectiveRepeat, refuses_several_sinks_with_a_sentence) {
+TEST(SelectiveRepeat, refuses_an_endpoint_with_a_sentence) {
   std::vector<double> params(policy().param_count, 1);
   cw_env env{};
-  env.peers = 2;
+  env.seat = CW_SEAT_ENDPOINT;
+  env.role = CW_SINK;
   env.messages = 1;
   env.params = params.data();
   char why[128] = "";
   struct cw_policy* made = nullptr;
   EXPECT_LT(policy().create(&env, &made, why, sizeof why), 0);
-  EXPECT_EQ(std::string(why), "selective_repeat: serves one sink per stream; peers must be 1");
+  EXPECT_EQ(std::string(why), "selective_repeat: serves streams only");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 // What a policy of these tests is: whatever its functions say. One instance at a time.
@@ -13,18 +14,19 @@ namespace cw::sdr {
 namespace {
 
 cw_policy instance;
-int depth = 0, resumed = 0, refused = 0;
+int depth = 0, resumed = 0, refused = 0, creations = 0, destructions = 0;
 std::vector<uint64_t> fired;
 
 int create(const cw_env*, cw_policy** policy, char*, size_t) {
   *policy = &instance;
+  ++creations;
   return 0;
 }
 int refuse_to_start(const cw_env*, cw_policy**, char* why, size_t capacity) {
   std::snprintf(why, capacity, "k must not be zero");
   return -22;
 }
-void destroy(cw_policy*) {}
+void destroy(cw_policy*) { ++destructions; }
 
 void send_forever(cw_policy*, const cw_fact_note*, int64_t, cw_out* out) {
   EXPECT_EQ(depth++, 0) << "facts nest";
@@ -43,10 +45,16 @@ void ask_again(cw_policy*, int64_t, cw_out* out) {
   ++resumed;
   out->more = 1;
 }
+/// A note of these tests: which timer to arm, and when; 0: never.
+struct Order {
+  uint64_t cookie;
+  int64_t at_ns;
+};
 void arm(cw_policy*, const cw_fact_note* fact, int64_t, cw_out* out) {
-  cw_decision* decision = cw_decide(out, CW_DECIDE_TIMER);
-  decision->u.timer = {.cookie = fact->peer, .at_ns = static_cast<int64_t>(fact->count)};
-  if (fact->count == 0) decision->u.timer.at_ns = CW_NEVER_NS;
+  Order order;
+  std::memcpy(&order, fact->bytes, sizeof order);
+  if (order.at_ns == 0) order.at_ns = CW_NEVER_NS;
+  cw_decide(out, CW_DECIDE_TIMER)->u.timer = {.cookie = order.cookie, .at_ns = order.at_ns};
 }
 void fire(cw_policy*, uint64_t cookie, int64_t, cw_out*) { fired.push_back(cookie); }
 
@@ -88,17 +96,20 @@ cw_policy_ops table() {
 struct Actions final : PolicyActions {
   void on_send(const cw_send&, Instant) override { ++sends; }
   void on_code(const cw_code&, Instant) override { ++others; }
-  void on_note(const cw_note&, std::span<const uint8_t>, uint16_t) override {}
+  void on_note(const cw_note&, std::span<const uint8_t> bytes, uint16_t) override {
+    notes.emplace_back(bytes.begin(), bytes.end());
+  }
   void on_release(const cw_release&, Instant) override { ++others; }
   void on_finish(const cw_finish&, Instant) override { ++others; }
   void on_quarantine(PolicyHost&, Instant) override { ++quarantines; }
   int sends = 0, others = 0, quarantines = 0;
+  std::vector<std::vector<uint8_t>> notes;
 };
 
 struct Hosted {
   explicit Hosted(const cw_policy_ops& wanted, const PolicyQuota& quota = {})
       : ops(wanted), fallback(table()) {
-    refused = resumed = 0;
+    refused = resumed = creations = destructions = 0;
     fired.clear();
     host = std::make_unique<PolicyHost>(instance_of(ops), quota, Instant());
     host->set_relief(instance_of(fallback));
@@ -109,8 +120,10 @@ struct Hosted {
     env.messages = 4;
     return std::move(*PolicyInstance::make({&of, {}}, env));
   }
-  void note_at(int64_t ns, uint32_t peer = 0, uint32_t count = 0) {
-    host->note({.peer = peer, .count = count, .bytes = nullptr}, Instant::from_ns(ns));
+  void note_at(int64_t ns, uint64_t cookie = 0, int64_t at_ns = 0) {
+    const Order order{cookie, at_ns};
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&order);
+    host->note({.count = sizeof order, .reserved = 0, .bytes = bytes}, Instant::from_ns(ns));
   }
   cw_policy_ops ops, fallback;
   Actions actions;
@@ -158,6 +171,55 @@ TEST(PolicyHost, what_exceeds_the_quota_is_refused_first_and_quarantined_if_it_g
   for (int64_t ms = 1; ms < 10; ++ms) hosted.note_at(ms * 1'000'000);
   EXPECT_TRUE(hosted.host->is_quarantined());
   EXPECT_EQ(hosted.actions.quarantines, 1);
+}
+
+void write_notes(cw_policy*, const cw_fact_note*, int64_t, cw_out* out) {
+  for (int i = 0; i < 40; ++i) cw_decide(out, CW_DECIDE_NOTE)->u.note = {.count = 1};
+}
+void wants_twenty_notes(const cw_env*, const cw_fact_link*, cw_policy_limits* limits) {
+  limits->notes_per_rtt = 20;
+}
+
+TEST(PolicyHost, notes_beyond_what_was_asked_for_are_refused) {
+  cw_policy_ops ops = table();
+  ops.limits = wants_twenty_notes;
+  ops.note = write_notes;
+  ops.refused = count_refusal;
+  Hosted hosted(ops);
+  hosted.host->link({.rtt_ns = 1'000'000}, Instant());
+  hosted.note_at(1);
+  EXPECT_EQ(hosted.actions.notes.size(), 20u);
+  EXPECT_EQ(refused, 20);
+}
+
+void write_where_there_is_nothing(cw_policy*, const cw_fact_note*, int64_t, cw_out* out) {
+  std::memcpy(out->note_bytes, "note", 4);
+  std::memcpy(out->note_bytes + out->note_capacity - 4, "last", 4);
+  out->note_count = out->note_capacity;
+  for (const uint32_t offset : {out->note_capacity - 3, out->note_capacity + 1, UINT32_MAX, 0u}) {
+    cw_decide(out, CW_DECIDE_NOTE)->u.note = {.offset = offset, .count = 4};
+  }
+  cw_decide(out, CW_DECIDE_NOTE)->u.note = {.offset = out->note_capacity - 4, .count = 4};
+}
+
+TEST(PolicyHost, a_note_must_lie_in_the_bytes_that_there_are) {
+  cw_policy_ops ops = table();
+  ops.note = write_where_there_is_nothing;
+  Hosted hosted(ops);
+  hosted.note_at(0);
+  const std::vector<std::vector<uint8_t>> notes{{'n', 'o', 't', 'e'}, {'l', 'a', 's', 't'}};
+  EXPECT_EQ(hosted.actions.notes, notes);
+}
+
+TEST(PolicyHost, every_instance_is_destroyed_once) {
+  {
+    Hosted hosted(table());
+    EXPECT_EQ(creations, 2) << "one relieves the other";
+    const auto before = hosted.host->begin(Hosted::instance_of(hosted.ops), Instant::from_ns(1));
+    EXPECT_EQ(creations, 3);
+    EXPECT_EQ(destructions, 0) << "not within the turn";
+  }
+  EXPECT_EQ(destructions, 3);
 }
 
 TEST(PolicyHost, a_policy_that_asks_for_more_without_end_is_quarantined) {

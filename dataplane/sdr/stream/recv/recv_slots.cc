@@ -280,7 +280,7 @@ void RecvStream::tell_arrived(Message& message, Instant now) {
   fact.first_missing = message.first_missing;
   fact.highest = message.highest;
   fact.slots = message.slots;
-  fact.duplicates = message.duplicates;
+  fact.duplicates = static_cast<uint16_t>(std::min<uint32_t>(message.duplicates, UINT16_MAX));
   fact.path = message.path;
   fact.data = cw_bits_data_words(arena_.get(), place);
   if (shape_of(message).is_coded()) fact.repair = cw_bits_repair_words(arena_.get(), place);

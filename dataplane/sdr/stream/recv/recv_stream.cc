@@ -337,11 +337,9 @@ void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {
 void RecvStream::on_probe(Instant now) { make_clear_due(now); }
 
 void RecvStream::on_note(const Note& note, Instant now) {
-  seat_->numbered(note.policy_epoch)
-      ->note({.peer = 0,
-              .count = static_cast<uint32_t>(note.bytes.size()),
-              .bytes = note.bytes.data()},
-             now);
+  seat_->numbered(note.policy_epoch)->note(
+      {.count = static_cast<uint32_t>(note.bytes.size()), .reserved = 0, .bytes = note.bytes.data()},
+      now);
 }
 
 void RecvStream::on_lost(const MissingSlots& slots, uint16_t path, Instant now) {
@@ -372,7 +370,7 @@ void RecvStream::on_send(const cw_send& send, Instant) {
                .count = send.count,
                .stride = send.stride,
                .decision = CW_DECIDE_SEND,
-               .reason = CW_REFUSED_RANGE,
+               .reason = CW_REFUSED_SEAT,
                .reserved = 0,
                .state = nullptr});
 }

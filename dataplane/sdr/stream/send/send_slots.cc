@@ -1,5 +1,5 @@
 // Messages that grow slot by slot: a gateway's streams, where a slot leaves when its turn ends,
-// full or not.
+// full or not. And what of any message has become too old.
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
@@ -112,6 +112,38 @@ void SendStream::tell_expired(Message& message, Instant now) {
       .expired({.message = message.seq.value(),
                 .first = first,
                 .count = message.expired_end - first,
+                .reserved = 0,
+                .state = state_of(message)},
+               now);
+}
+
+/// A message whose deadline is over before it is settled is of no use to its application: like one
+/// that was cancelled, but its policy hears what is not worth mending any more.
+void SendStream::give_up_late(Instant now) {
+  deadline_due_ = Instant::never();
+  for (MessageSeq seq = retired_seq_; seq.is_before(next_seq_); ++seq) {
+    Message& message = messages_[config_.place_of(seq)];
+    const bool is_open = message.seq == seq && message.life != Message::Life::Free &&
+                         message.status == MessageStatus::Open;
+    if (!is_open) continue;
+    if (message.hint.deadline > now) {
+      deadline_due_ = std::min(deadline_due_, message.hint.deadline);
+      continue;
+    }
+    message.has_holes = true;
+    settle(message, MessageStatus::GivenUp, now);
+    tell_late(message, now);
+  }
+}
+
+void SendStream::tell_late(const Message& message, Instant now) {
+  const uint32_t first = std::max(message.settled, message.expired_told);
+  const uint32_t end = told_front(message);
+  if (!message.is_told || first >= end) return;
+  seat_->of(message.seq)
+      .expired({.message = message.seq.value(),
+                .first = first,
+                .count = end - first,
                 .reserved = 0,
                 .state = state_of(message)},
                now);

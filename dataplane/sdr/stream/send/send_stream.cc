@@ -50,6 +50,7 @@ std::optional<SendHandle> SendStream::try_open(const MessageHint& hint) {
   message.seq = next_seq_;
   message.life = Message::Life::Open;
   message.hint = hint;
+  deadline_due_ = std::min(deadline_due_, hint.deadline);
   message.needs_telling = needs_telling_ = true;
   ++next_seq_;
   ++live_count_;
@@ -162,7 +163,8 @@ void SendStream::reset(Instant now) {
   outbox_.clear();
   notes_.clear();
   sent_runs_.clear();
-  records_due_ = probe_due_ = hold_due_ = Instant::never();
+  records_due_ = probe_due_ = hold_due_ = deadline_due_ = Instant::never();
+  budget_.forget();
   seat_->end_epoch(now);
 }
 
@@ -218,8 +220,8 @@ bool SendStream::has_place_there(MessageSeq seq) const {
 
 void SendStream::on_note(const Note& note, Instant now) {
   seat_->numbered(note.policy_epoch)
-      ->note({.peer = 0,
-              .count = static_cast<uint32_t>(note.bytes.size()),
+      ->note({.count = static_cast<uint32_t>(note.bytes.size()),
+              .reserved = 0,
               .bytes = note.bytes.data()},
              now);
 }
@@ -229,9 +231,15 @@ void SendStream::on_link(const cw_fact_link& fact, Instant now) {
   seat_->link(fact, now);
 }
 
+void SendStream::on_budget(cw_fact_budget budget, Instant now) {
+  budget.slot_credit = slot_credit();
+  if (budget_.is_news(budget)) seat_->current().budget(budget, now);
+}
+
 void SendStream::on_time(Instant now) {
   if (!is_started_) return;
   if (hold_due_ <= now) expire(now);
+  if (deadline_due_ <= now) give_up_late(now);
   if (blocks_due_ <= now) close_old_blocks(now);
   if (needs_telling_) {
     needs_telling_ = false;
@@ -248,7 +256,7 @@ void SendStream::on_time(Instant now) {
 Instant SendStream::next_due() const {
   if (!is_started_) return Instant::never();
   if (needs_telling_ || !codes_.is_idle() || is_swap_due()) return Instant();
-  return earliest(seat_->next_due(), hold_due_, blocks_due_, seat_->drain_by());
+  return earliest(seat_->next_due(), hold_due_, deadline_due_, blocks_due_, seat_->drain_by());
 }
 
 void SendStream::on_done(uint32_t place) {
@@ -288,25 +296,27 @@ void SendStream::tell_opened(Message& message, Instant now) {
   PolicyHost& host = seat_->of(message.seq);
   host.zero_state(place_of(message));
   schedule_state(message, now);
-  cw_fact_opened fact{};
-  fact.message = message.seq.value();
-  fact.state = state_of(message);
-  fact.slots = message.life == Message::Life::Closed ? message.slots : CW_UNKNOWN;
-  fact.hint_kind = message.hint.kind;
-  fact.hint_bytes = message.hint.expected_bytes;
-  fact.hint_step = message.hint.step;
-  fact.hint_last = message.hint.is_last;
-  fact.deadline_ns = message.hint.deadline.ns();
-  host.opened(fact, now);
+  host.opened(opened_fact(message), now);
+}
+
+cw_fact_opened SendStream::opened_fact(const Message& message) {
+  const MessageHint& hint = message.hint;
+  return {.message = message.seq.value(),
+          .slots = message.life == Message::Life::Closed ? message.slots : CW_UNKNOWN,
+          .state = state_of(message),
+          .deadline_ns = hint.deadline.ns(),
+          .hint_bytes = hint.expected_bytes,
+          .hint_step = hint.step,
+          .hint_kind = static_cast<uint16_t>(hint.kind),
+          .hint_last = hint.is_last};
 }
 
 void SendStream::tell_appended(Message& message, Instant now) {
   for (SendExtent& extent : store_.extents(place_of(message))) {
-    const uint64_t credit = slot_limit_ - std::min(slots_used_, slot_limit_);
     // What is too old already uses no credit: it will not leave.
     const uint64_t expired = message.expired_end - std::min(extent.told, message.expired_end);
     const auto count = static_cast<uint32_t>(
-        std::min<uint64_t>(extent.count - extent.told, std::max(credit, expired)));
+        std::min<uint64_t>(extent.count - extent.told, std::max(slot_credit(), expired)));
     if (count == 0) continue;
     const uint32_t first = extent.first + extent.told;
     extent.told += count;
@@ -393,7 +403,7 @@ void SendStream::on_send(const cw_send& send, Instant now) {
   const Message* message = find_told(send.message);
   if (message == nullptr) return refuse(send, CW_REFUSED_MESSAGE);
   if (message->status != MessageStatus::Open || send.count == 0) return;
-  if (!has_range(*message, send) || send.path_choice > CW_CHOOSE_SPREAD) {
+  if (!has_range(*message, send) || send.path_choice > CW_CHOOSE_NOT_LAST) {
     return refuse(send, CW_REFUSED_RANGE);
   }
   if (send.path_choice == CW_CHOOSE_ID && !transmitter_.is_up(send.path)) {
@@ -421,11 +431,12 @@ bool SendStream::has_range(const Message& message, const cw_send& send) const {
 }
 
 Instant SendStream::drop_after(const Message& message, const cw_send& send, Instant now) const {
-  if (send.drop_after_ns != 0) return Instant::from_ns(send.drop_after_ns);
+  const Instant deadline = message.hint.deadline;
+  if (send.drop_after_ns != 0) return std::min(Instant::from_ns(send.drop_after_ns), deadline);
   // Slot by slot data has its own; what is made of it is wanted for as long as a slot of today.
   const bool holds =
       store_.is_by_slot() && send.kind == CW_SEND_REPAIR && options_.hold < Duration::max();
-  return holds ? now + options_.hold : message.drop_after;
+  return std::min(holds ? now + options_.hold : message.drop_after, deadline);
 }
 
 void SendStream::on_note(const cw_note& note, std::span<const uint8_t> bytes,
@@ -455,6 +466,7 @@ void SendStream::on_finish(const cw_finish& finish, Instant now) {
 void SendStream::on_quarantine(PolicyHost& host, Instant now) {
   counters_.add(Counter::policies_quarantined);
   seat_->on_quarantine(host);
+  budget_.forget();
   const auto is_its = [&](MessageSeq seq) { return &seat_->of(seq) == &host; };
   outbox_.drop_if([&](const SendRange& range) { return is_its(messages_[range.place].seq); });
   codes_.drop_if([&](const CodeRequest& each) { return is_its(MessageSeq(each.code.message)); });
@@ -483,12 +495,7 @@ void SendStream::tell_again(Message& message, Instant now) {
     extent.told = 0;
   }
   message.needs_telling = needs_telling_ = true;
-  cw_fact_opened fact{};
-  fact.message = message.seq.value();
-  fact.state = state_of(message);
-  fact.slots = message.life == Message::Life::Closed ? message.slots : CW_UNKNOWN;
-  fact.deadline_ns = CW_NEVER_NS;
-  host.opened(fact, now);
+  host.opened(opened_fact(message), now);
 }
 
 }  // namespace cw::sdr

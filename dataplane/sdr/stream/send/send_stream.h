@@ -15,6 +15,7 @@
 // know of a message (OPENED, CLOSED, ABANDONED) is state, repeated until clear-to-send covers it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,7 @@
 #include "dataplane/core/pacer.h"
 #include "dataplane/port.h"
 #include "dataplane/sdr/line/transmitter.h"
+#include "dataplane/sdr/seat/budget_watch.h"
 #include "dataplane/sdr/seat/code_desk.h"
 #include "dataplane/sdr/seat/code_queue.h"
 #include "dataplane/sdr/seat/note_queue.h"
@@ -105,6 +107,10 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// A Send that held memory of the message in this place is sent or lost.
   void on_done(uint32_t place);
   void flush_facts(Instant now);
+  /// Tells the policy what it has to spend, where that is news and it listens. `budget` is the
+  /// line's, and lacks this stream's credit.
+  bool hears_budget() const { return seat_->current().hears_budget(); }
+  void on_budget(cw_fact_budget budget, Instant now);
 
   // ---- the policy ----
   void on_send(const cw_send& send, Instant now) override;
@@ -177,6 +183,10 @@ class SendStream final : public PolicyActions, private CodeClient {
   void settle_if_expired(Message& message, Instant now);
 
   void begin_sequences();
+  uint64_t slot_credit() const { return slot_limit_ - std::min(slots_used_, slot_limit_); }
+  cw_fact_opened opened_fact(const Message& message);
+  void give_up_late(Instant now);
+  void tell_late(const Message& message, Instant now);
   void tell(Message& message, Instant now);
   void tell_opened(Message& message, Instant now);
   void tell_appended(Message& message, Instant now);
@@ -227,6 +237,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   CodeQueue codes_;
   Duration block_age_;
   Instant blocks_due_ = Instant::never(), hold_due_ = Instant::never();
+  Instant deadline_due_ = Instant::never();
   uint64_t waiting_bytes_ = 0;
   MessageSeq next_seq_;                // to be opened by the application
   MessageSeq told_seq_;                // to be told to the policy next
@@ -240,6 +251,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool needs_telling_ = false;
   Outbox outbox_;
   SentRuns sent_runs_;
+  BudgetWatch budget_;
   NoteQueue notes_;
   Duration rtt_ = Duration::from_ms(1);
   Instant records_due_ = Instant::never(), probe_due_ = Instant::never();
