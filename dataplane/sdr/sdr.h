@@ -138,7 +138,20 @@ CW_API uint32_t cw_mr_lkey_get(const cw_mr*);
 
 /* ---- send ---- */
 
-enum { CW_WR_WRITE = 0, CW_WR_WRITE_WITH_IMM = 1 };
+/* CW_WR_HINT is added to either: the request has a hint, which is not looked at else. */
+enum { CW_WR_WRITE = 0, CW_WR_WRITE_WITH_IMM = 1, CW_WR_HINT = 0x100 };
+
+/* What a program may say of a message in advance. All but the deadline is for its policy, which may
+ * make nothing of it. */
+typedef struct cw_send_hint {
+  uint32_t kind;        /* enum cw_hint_kind of policy.h */
+  uint32_t step;        /* of a collective operation, where it is one's */
+  uint64_t bytes;       /* expected in this step */
+  uint32_t is_last;     /* 1: the last message of its step */
+  uint32_t reserved;    /* 0 */
+  uint64_t deadline_ns; /* from the latest turn of the context on: what has not left by then does
+                           not leave, and what is not settled is given up; 0: none */
+} cw_send_hint;
 
 typedef struct cw_send_wr {
   uint32_t opcode;
@@ -147,11 +160,13 @@ typedef struct cw_send_wr {
   uint32_t reserved; /* 0 */
   const void* address;
   uint64_t length; /* bytes; 0 is a message without payload, and names no memory */
+  cw_send_hint hint;
 } cw_send_wr;
 
 typedef struct cw_send_start_wr {
   uint32_t opcode;
   uint32_t imm;
+  cw_send_hint hint;
 } cw_send_start_wr;
 
 typedef struct cw_send_continue_wr {

@@ -8,6 +8,9 @@ using namespace cw::sdk;
 
 namespace {
 
+/// A year: what is added to a time of ours must stay one.
+constexpr uint64_t deadline_ns_max = uint64_t{365} * 86'400 * 1'000'000'000;
+
 Sending* find(const cw_send_handle* handle) {
   Sending* sending = Sendings::find(handle);
   if (sending == nullptr) {
@@ -24,16 +27,43 @@ int check_sender(const cw_qp* qp, const void* request, const void* handle) {
   return CW_SUCCESS;
 }
 
-int check_opcode(uint32_t opcode) {
-  if (opcode <= CW_WR_WRITE_WITH_IMM) return CW_SUCCESS;
-  return misuse("opcode is %u and must be CW_WR_WRITE or CW_WR_WRITE_WITH_IMM", opcode);
+int check_hint(const cw_send_hint& hint) {
+  if (hint.kind > CW_HINT_STEP) {
+    return misuse("hint.kind is %u and must be CW_HINT_NONE, CW_HINT_BULK or CW_HINT_STEP",
+                  hint.kind);
+  }
+  if (hint.is_last > 1) return misuse("hint.is_last is %u and must be 0 or 1", hint.is_last);
+  if (hint.deadline_ns <= deadline_ns_max) return CW_SUCCESS;
+  return misuse("hint.deadline_ns is %llu and must be at most %llu: leave it 0 for none",
+                static_cast<unsigned long long>(hint.deadline_ns),
+                static_cast<unsigned long long>(deadline_ns_max));
+}
+
+/// What a request opens its message with; either of the two kinds.
+template <class Request>
+int check_opening(const Request& wr) {
+  if ((wr.opcode & ~uint32_t{CW_WR_HINT}) > CW_WR_WRITE_WITH_IMM) {
+    return misuse("opcode is %u and must be CW_WR_WRITE or CW_WR_WRITE_WITH_IMM", wr.opcode);
+  }
+  return (wr.opcode & CW_WR_HINT) != 0 ? check_hint(wr.hint) : CW_SUCCESS;
+}
+
+void take_hint(const cw_send_hint& given, Instant now, sdr::MessageHint& hint) {
+  hint.kind = static_cast<cw_hint_kind>(given.kind);
+  hint.expected_bytes = given.bytes;
+  hint.step = given.step;
+  hint.is_last = given.is_last != 0;
+  if (given.deadline_ns == 0) return;
+  hint.deadline = now + Duration::from_ns(static_cast<int64_t>(given.deadline_ns));
 }
 
 /// Begins the next message. CW_RETRY when the link is down or all places are taken.
-int open(cw_qp& qp, uint32_t opcode, uint32_t imm, cw_send_handle** handle) {
+template <class Request>
+int open(cw_qp& qp, const Request& wr, cw_send_handle** handle) {
   if (!qp.context->is_up()) return CW_RETRY;
   sdr::MessageHint hint;
-  if (opcode == CW_WR_WRITE_WITH_IMM) hint.immediate = imm;
+  if ((wr.opcode & CW_WR_WRITE_WITH_IMM) != 0) hint.immediate = wr.imm;
+  if ((wr.opcode & CW_WR_HINT) != 0) take_hint(wr.hint, qp.context->now, hint);
   const auto message = qp.source.try_open(hint);
   if (!message) return CW_RETRY;
   *handle = qp.sendings.lend(message->place);
@@ -65,7 +95,7 @@ void close(cw_send_handle* handle, Sending& sending) {
 
 int cw_send_post(cw_qp* qp, const cw_send_wr* wr, cw_send_handle** handle) {
   if (check_sender(qp, wr, handle) != CW_SUCCESS) return CW_ERROR;
-  if (check_opcode(wr->opcode) != CW_SUCCESS) return CW_ERROR;
+  if (check_opening(*wr) != CW_SUCCESS) return CW_ERROR;
   if (wr->length > qp->config.message_bytes_max()) {
     return misuse("the message has %llu bytes and may have %llu",
                   static_cast<unsigned long long>(wr->length),
@@ -76,7 +106,7 @@ int cw_send_post(cw_qp* qp, const cw_send_wr* wr, cw_send_handle** handle) {
     region = qp->context->find_region(wr->lkey, wr->address, wr->length);
     if (region == nullptr) return CW_ERROR;
   }
-  if (const int opened = open(*qp, wr->opcode, wr->imm, handle); opened != CW_SUCCESS) {
+  if (const int opened = open(*qp, *wr, handle); opened != CW_SUCCESS) {
     return opened;
   }
   Sending& sending = *Sendings::find(*handle);
@@ -90,8 +120,8 @@ int cw_send_post(cw_qp* qp, const cw_send_wr* wr, cw_send_handle** handle) {
 
 int cw_send_stream_start(cw_qp* qp, const cw_send_start_wr* wr, cw_send_handle** handle) {
   if (check_sender(qp, wr, handle) != CW_SUCCESS) return CW_ERROR;
-  if (check_opcode(wr->opcode) != CW_SUCCESS) return CW_ERROR;
-  return open(*qp, wr->opcode, wr->imm, handle);
+  if (check_opening(*wr) != CW_SUCCESS) return CW_ERROR;
+  return open(*qp, *wr, handle);
 }
 
 int cw_send_stream_continue(cw_send_handle* handle, const cw_send_continue_wr* wr) {

@@ -116,6 +116,80 @@ TEST_F(Sdk, contexts_refuse_what_they_cannot_open) {
   EXPECT_NO_OBJECT(cw_context_create("sim:0", &attr), "rate_bps");
 }
 
+TEST_F(Sdk, hints_must_be_what_they_can_be) {
+  make_qps(qp_attr());
+  come_up();
+  cw_send_handle* handle = nullptr;
+  cw_send_wr wr = send_wr(1024);
+  wr.hint.kind = 3;
+  EXPECT_EQ(cw_send_post(to, &wr, &handle), CW_SUCCESS) << "not looked at";
+  wr.opcode = CW_WR_WRITE | CW_WR_HINT;
+  EXPECT_MISUSE(cw_send_post(to, &wr, &handle), "hint.kind is 3");
+  wr.hint = {.is_last = 2};
+  EXPECT_MISUSE(cw_send_post(to, &wr, &handle), "hint.is_last is 2");
+  const cw_send_start_wr start{
+      .opcode = CW_WR_WRITE_WITH_IMM | CW_WR_HINT, .imm = 5, .hint = {.deadline_ns = UINT64_MAX}};
+  EXPECT_MISUSE(cw_send_stream_start(to, &start, &handle),
+                "hint.deadline_ns is 18446744073709551615");
+}
+
+// A policy that listens and sends nothing: its messages end by their deadline.
+cw_fact_opened hinted;
+int64_t hinted_at_ns;
+
+int create_listener(const cw_env*, cw_policy** policy, char*, size_t) {
+  static int no_instance;
+  *policy = reinterpret_cast<cw_policy*>(&no_instance);
+  return 0;
+}
+void listen(cw_policy*, const cw_fact_opened* fact, int64_t now_ns, cw_out*) {
+  if (fact->hint_kind == CW_HINT_NONE) return;  // at the sink
+  hinted = *fact;
+  hinted_at_ns = now_ns;
+}
+constexpr cw_policy_ops listener = {.abi = CW_POLICY_ABI,
+                                    .size = sizeof(cw_policy_ops),
+                                    .name = "listener",
+                                    .create = create_listener,
+                                    .destroy = [](cw_policy*) {},
+                                    .opened = listen};
+
+TEST_F(Sdk, hints_reach_the_policy_and_a_deadline_ends_a_message) {
+  cw_qp_attr attr = qp_attr();
+  attr.policy = &listener;
+  make_qps(attr);
+  cw_recv_handle* receive = nullptr;
+  const cw_recv_wr room = recv_wr(4096);
+  ASSERT_EQ(cw_recv_post(from, &room, &receive), CW_SUCCESS);
+  come_up();
+  run(20 * ms);
+  cw_send_wr wr = send_wr(4096);
+  wr.opcode = CW_WR_WRITE | CW_WR_HINT;
+  wr.hint = {.kind = CW_HINT_STEP,
+             .step = 9,
+             .bytes = 1'000'000'000'000,
+             .is_last = 1,
+             .deadline_ns = 50 * ms};
+  cw_send_handle* handle = nullptr;
+  ASSERT_EQ(cw_send_post(to, &wr, &handle), CW_SUCCESS) << cw_last_error();
+  run(20 * ms);
+  EXPECT_EQ(hinted.hint_kind, CW_HINT_STEP);
+  EXPECT_EQ(hinted.hint_step, 9u);
+  EXPECT_EQ(hinted.hint_bytes, 1'000'000'000'000u);
+  EXPECT_EQ(hinted.hint_last, 1u);
+  EXPECT_LE(hinted.deadline_ns - hinted_at_ns, 50 * ms);
+  EXPECT_GT(hinted.deadline_ns - hinted_at_ns, 25 * ms);
+  int status = -1;
+  ASSERT_EQ(cw_send_poll(handle, &status), CW_SUCCESS);
+  EXPECT_EQ(status, CW_STATUS_OPEN);
+  run(60 * ms);
+  ASSERT_EQ(cw_send_poll(handle, &status), CW_SUCCESS);
+  EXPECT_EQ(status, CW_STATUS_GIVEN_UP);
+  cw_recv_info info;
+  ASSERT_EQ(cw_recv_poll(receive, &info), CW_SUCCESS);
+  EXPECT_EQ(info.status, CW_STATUS_GIVEN_UP);
+}
+
 TEST_F(Sdk, null_contexts_and_qps_are_errors) {
   EXPECT_EQ(cw_context_turn(nullptr), -1);
   expect_sentence("context is null");
