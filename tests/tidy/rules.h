@@ -25,4 +25,8 @@ Violations check_drop_reasons(const Files& files);
 /// is cited there exists.
 Violations check_citations(const Files& files);
 
+/// Every field of dataplane/policy.h, padding apart, is in a row of policies/fields.md that names a
+/// test there is; and every row names a field.
+Violations check_policy_fields(const Files& files);
+
 }  // namespace cw::tidy

@@ -298,6 +298,39 @@ TEST(DropReasons, miss_a_sentence_a_test_or_a_difference) {
   EXPECT_EQ(check_drop_reasons({reasons(twice + twice), named}).size(), 2u);
 }
 
+// ---- the fields of the policy door --------------------------------------------------------------
+
+std::vector<std::string> of_fields(const std::string& structs, const std::string& rows) {
+  return texts_of(check_policy_fields(
+      {make_file("dataplane/policy.h", structs), make_file("policies/fields.md", rows),
+       make_file("tests/unit/a_test.cc", "TEST(Suite, sees_it) {}\n")}));
+}
+
+TEST(PolicyFieldTable, is_complete_when_each_field_has_a_test) {
+  EXPECT_TRUE(check_policy_fields({}).empty()) << "no header, no rule";
+  EXPECT_TRUE(of_fields("struct cw_a {\n  uint32_t x; /* y; */\n  const int *z, w;\n"
+                        "  uint32_t reserved;\n  void (*f)(struct cw_a*, int,\n   int);\n"
+                        "  union {\n    struct cw_b b;\n  } u;\n};\n",
+                        "| `cw_a` | x, z, w, f | `Suite.sees_it` |\n")
+                  .empty());
+}
+
+TEST(PolicyFieldTable, misses_a_field_a_test_and_what_is_gone) {
+  const std::string structs = "\nstruct cw_a {\n  int x, y;\n};\n";
+  EXPECT_EQ(of_fields(structs, "| `cw_a` | x | `Suite.sees_it` |\n"),
+            (std::vector<std::string>{
+                "dataplane/policy.h:2: [policy-field] cw_a.y is in no row of policies/fields.md: "
+                "write the test that sees it and name it there"}));
+  EXPECT_EQ(of_fields(structs, "\n| `cw_a` | x, y | `Suite.sees_nothing` |\n"),
+            (std::vector<std::string>{"policies/fields.md:2: [policy-field] Suite.sees_nothing is "
+                                      "no test: name one that there is"}));
+  EXPECT_EQ(of_fields(structs, "| `cw_a` | x, y, z | `Suite.sees_it` |\n"),
+            (std::vector<std::string>{"policies/fields.md:1: [policy-field] cw_a.z is no field: "
+                                      "take it off the table"}));
+}
+
+// ---- the rules of the specification -------------------------------------------------------------
+
 File spec(const std::string& text) { return make_file("dataplane/wire/SPEC.md", text); }
 
 TEST(Citations, are_complete_when_code_or_a_test_names_every_rule) {

@@ -30,6 +30,7 @@ TEST(Tree, includes_only_what_the_table_allows) { expect_none(check_includes(tre
 TEST(Tree, makes_no_banned_calls) { expect_none(check_calls(tree())); }
 TEST(Tree, keeps_its_shape) { expect_none(check_shape(tree())); }
 TEST(Tree, has_a_sentence_and_a_test_per_drop_reason) { expect_none(check_drop_reasons(tree())); }
+TEST(Tree, has_a_test_per_field_of_the_policy_door) { expect_none(check_policy_fields(tree())); }
 TEST(Tree, cites_every_rule_of_the_specification) { expect_none(check_citations(tree())); }
 
 }  // namespace
