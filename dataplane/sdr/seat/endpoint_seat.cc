@@ -29,18 +29,26 @@ cw_env env_of(const EndpointSeatOptions& options) {
 Result<std::unique_ptr<EndpointSeat>> EndpointSeat::make(const EndpointSeatOptions& options,
                                                          EndpointActions& actions, Instant now) {
   CW_ASSERT(std::has_single_bit(options.messages) && options.peers > 0);
-  auto host =
-      PolicyHost::make(options.policy, options.fallback, env_of(options), options.quota, now);
-  if (!host) return std::unexpected(host.error());
   std::unique_ptr<EndpointSeat> seat(new EndpointSeat(options, actions));
-  seat->host_ = std::move(*host);
+  auto instance = seat->make_instance(options.policy);
+  if (!instance) return std::unexpected(instance.error());
+  auto relief = seat->make_instance(options.fallback);
+  if (!relief) return std::unexpected(relief.error());
+  seat->host_ = std::make_unique<PolicyHost>(std::move(*instance), options.quota, now);
+  seat->host_->set_relief(std::move(*relief));
   seat->host_->set_actions(seat.get());
   return seat;
 }
 
-void EndpointSeat::restart(Instant now) {
+Result<std::unique_ptr<PolicyInstance>> EndpointSeat::make_instance(
+    const PolicyChoice& policy) const {
+  return PolicyInstance::make(policy, env_of(options_));
+}
+
+std::unique_ptr<PolicyInstance> EndpointSeat::restart(std::unique_ptr<PolicyInstance> next,
+                                                      Instant now) {
   std::ranges::fill(places_, Place());
-  host_->restart(now);
+  return host_->begin(std::move(next), now);
 }
 
 // ---- facts ----
@@ -129,7 +137,7 @@ void EndpointSeat::on_code(const cw_code& code, Instant) {
   refuse_at_this_seat(CW_DECIDE_CODE, code.message);
 }
 
-void EndpointSeat::on_note(const cw_note&, std::span<const uint8_t>, Instant) {
+void EndpointSeat::on_note(const cw_note&, std::span<const uint8_t>, uint16_t) {
   refuse_at_this_seat(CW_DECIDE_NOTE, CW_UNKNOWN);
 }
 
@@ -137,11 +145,7 @@ void EndpointSeat::on_release(const cw_release& release, Instant) {
   refuse_at_this_seat(CW_DECIDE_RELEASE, release.message);
 }
 
-void EndpointSeat::on_layout(const cw_layout&, Instant) {
-  refuse_at_this_seat(CW_DECIDE_LAYOUT, CW_UNKNOWN);
-}
-
-void EndpointSeat::on_quarantine(Instant now) { actions_.on_quarantine(now); }
+void EndpointSeat::on_quarantine(PolicyHost&, Instant now) { actions_.on_quarantine(now); }
 
 void EndpointSeat::refuse(const cw_ask& ask, cw_refusal reason) {
   host_->refuse({.message = ask.message,

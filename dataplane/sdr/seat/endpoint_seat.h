@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -22,6 +23,7 @@
 #include "dataplane/policy.h"
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/seat/policy_host.h"
+#include "dataplane/sdr/seat/policy_instance.h"
 
 namespace cw::sdr {
 
@@ -48,10 +50,10 @@ class EndpointActions {
   virtual void on_quarantine(Instant now) = 0;
 };
 
-/// Thread: the endpoint's owner. Nothing allocates after make() but restart().
+/// Thread: the endpoint's owner. Nothing allocates, save make() and make_instance().
 class EndpointSeat final : private PolicyActions {
  public:
-  /// Errors: as PolicyHost::make(); most policies serve streams only. `actions` lives longer.
+  /// Errors: as PolicyInstance::make(); most policies serve streams only. `actions` lives longer.
   static Result<std::unique_ptr<EndpointSeat>> make(const EndpointSeatOptions& options,
                                                     EndpointActions& actions, Instant now);
 
@@ -69,8 +71,15 @@ class EndpointSeat final : private PolicyActions {
   void on_time(Instant now) { host_->on_time(now); }
   Instant next_due() const { return host_->next_due(); }
   void rebase(Duration shift) { host_->rebase(shift); }
-  /// A new group: nothing is open, and a fresh instance of the policy that was configured.
-  void restart(Instant now);
+
+  // ---- instances, made and destroyed outside the turn ----
+  Result<std::unique_ptr<PolicyInstance>> make_instance(const PolicyChoice& policy) const;
+  /// A new group: nothing is open, `next` begins, and who was there is returned.
+  std::unique_ptr<PolicyInstance> restart(std::unique_ptr<PolicyInstance> next, Instant now);
+  /// Who takes over in the next quarantine; the last has used up the one before.
+  void set_relief(std::unique_ptr<PolicyInstance> relief) { host_->set_relief(std::move(relief)); }
+  /// What was replaced in quarantine; else null.
+  std::unique_ptr<PolicyInstance> take_relieved() { return host_->take_relieved(); }
 
   bool is_open(uint32_t message) const { return places_[place_of(message)].is(message); }
   const PolicyHost& policy() const { return *host_; }
@@ -92,10 +101,9 @@ class EndpointSeat final : private PolicyActions {
   void on_finish(const cw_finish& finish, Instant now) override;
   void on_send(const cw_send& send, Instant now) override;
   void on_code(const cw_code& code, Instant now) override;
-  void on_note(const cw_note& note, std::span<const uint8_t> bytes, Instant now) override;
+  void on_note(const cw_note& note, std::span<const uint8_t> bytes, uint16_t policy_epoch) override;
   void on_release(const cw_release& release, Instant now) override;
-  void on_layout(const cw_layout& layout, Instant now) override;
-  void on_quarantine(Instant now) override;
+  void on_quarantine(PolicyHost& host, Instant now) override;
 
   uint32_t place_of(uint32_t message) const { return message & (options_.messages - 1); }
   void* state_of(uint32_t message) { return host_->state_of(place_of(message)); }

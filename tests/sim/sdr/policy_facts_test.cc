@@ -94,7 +94,8 @@ TEST(PolicyFields, a_new_instance_hears_the_hints_again) {
   world.send(3, {.kind = CW_HINT_BULK, .step = 5, .deadline = world.now() + 1_s});
   scribe().source().opened.clear();
   static_cast<uint64_t*>(scribe().source().appended[0].state)[0] = 0;
-  world.pair.a->send_stream().on_quarantine(world.now());
+  sdr::PolicyHost& host = world.pair.a->send_stream().seat().current();
+  world.pair.a->send_stream().on_quarantine(host, world.now());
   ASSERT_EQ(scribe().source().opened.size(), 1u);
   EXPECT_EQ(scribe().source().opened[0].hint_step, 5u);
   EXPECT_EQ(scribe().source().opened[0].hint_kind, CW_HINT_BULK);

@@ -303,8 +303,7 @@ TEST(EndpointSeat, a_message_ends_where_closed_says) {
 TEST(EndpointSeat, refuses_what_is_the_endpoints_own_affair) {
   Endpoint endpoint;
   endpoint.begin_step();
-  for (const uint32_t kind :
-       {CW_DECIDE_SEND, CW_DECIDE_CODE, CW_DECIDE_NOTE, CW_DECIDE_RELEASE, CW_DECIDE_LAYOUT}) {
+  for (const uint32_t kind : {CW_DECIDE_SEND, CW_DECIDE_CODE, CW_DECIDE_NOTE, CW_DECIDE_RELEASE}) {
     instance.refused.clear();
     endpoint.decide({.kind = kind});
     EXPECT_EQ(endpoint.last_refusal(), CW_REFUSED_SEAT) << kind;
@@ -338,7 +337,10 @@ TEST(EndpointSeat, an_instance_that_goes_on_is_quarantined_and_passthrough_takes
   endpoint.arrive(41, 8, 8);
   ASSERT_EQ(endpoint.finished.size(), 1u);
   EXPECT_EQ(endpoint.finished[0].message, 41u);
-  endpoint.seat->restart(endpoint.now);
+  auto next = endpoint.seat->make_instance({&asks, {}});
+  ASSERT_TRUE(next);
+  EXPECT_NE(endpoint.seat->take_relieved(), nullptr);
+  EXPECT_NE(endpoint.seat->restart(std::move(*next), endpoint.now), nullptr);
   EXPECT_FALSE(endpoint.seat->policy().is_quarantined());
   EXPECT_FALSE(endpoint.seat->is_open(41));
 }
