@@ -13,6 +13,17 @@ struct cw_policy {};
 namespace cw::sdr {
 namespace {
 
+/// A note of these tests: which timer to arm, and when; 0: never.
+struct Order {
+  uint64_t cookie;
+  int64_t at_ns;
+};
+uint32_t message_of(const cw_fact_note& note) {
+  Order order;
+  std::memcpy(&order, note.bytes, sizeof order);
+  return static_cast<uint32_t>(order.cookie);
+}
+
 cw_policy instance;
 int depth = 0, resumed = 0, refused = 0, creations = 0, destructions = 0;
 std::vector<uint64_t> fired;
@@ -45,11 +56,6 @@ void ask_again(cw_policy*, int64_t, cw_out* out) {
   ++resumed;
   out->more = 1;
 }
-/// A note of these tests: which timer to arm, and when; 0: never.
-struct Order {
-  uint64_t cookie;
-  int64_t at_ns;
-};
 void arm(cw_policy*, const cw_fact_note* fact, int64_t, cw_out* out) {
   Order order;
   std::memcpy(&order, fact->bytes, sizeof order);
@@ -73,10 +79,10 @@ void fire_without_end(cw_policy*, uint64_t, int64_t, cw_out* out) { out->more = 
 
 /// A decision of each kind that names a message: that of the note.
 void decide_all_for(cw_policy*, const cw_fact_note* fact, int64_t, cw_out* out) {
-  cw_decide(out, CW_DECIDE_SEND)->u.send = {.message = fact->peer, .count = 1, .stride = 1};
-  cw_decide(out, CW_DECIDE_CODE)->u.code = {.message = fact->peer};
-  cw_decide(out, CW_DECIDE_RELEASE)->u.release = {.message = fact->peer};
-  cw_decide(out, CW_DECIDE_FINISH)->u.finish = {.message = fact->peer};
+  cw_decide(out, CW_DECIDE_SEND)->u.send = {.message = message_of(*fact), .count = 1, .stride = 1};
+  cw_decide(out, CW_DECIDE_CODE)->u.code = {.message = message_of(*fact)};
+  cw_decide(out, CW_DECIDE_RELEASE)->u.release = {.message = message_of(*fact)};
+  cw_decide(out, CW_DECIDE_FINISH)->u.finish = {.message = message_of(*fact)};
 }
 std::vector<uint16_t> refusals;
 void note_refusal(cw_policy*, const cw_fact_refused* fact, int64_t, cw_out*) {
