@@ -16,10 +16,12 @@ inline constexpr size_t payload_bytes_min = 256;
 inline constexpr size_t payload_bytes_max = 8192;  // one slot
 static_assert(headers_bytes_max + payload_bytes_max + trailer_bytes_max <= frame_bytes_max);
 
-// A link.
+// A pair, and a link.
 inline constexpr size_t paths_max = 16;
 inline constexpr size_t peers_max = 64;
-inline constexpr size_t qps_max = 64;         // SDR QPs of one link
+inline constexpr size_t links_max = 16;                    // of a pair
+inline constexpr size_t link_numbers_max = 2 * links_max;  // with those that take their places
+inline constexpr size_t qps_max = 64;                      // SDR QPs of one link
 inline constexpr size_t channels_max = 16;    // transport QPs of one SDR QP and generation
 inline constexpr size_t generations_max = 4;  // lives of a message id that can be told apart
 static_assert((generations_max & (generations_max - 1)) == 0);

@@ -53,6 +53,14 @@ void Pacer::set_rate(Rate rate) {
   paused_ = std::min(paused_, pause_time_);
 }
 
+void Pacer::change_rate(Rate rate, Instant now) {
+  const Rate before = options_.rate;
+  set_rate(rate);
+  if (line_free_ <= now) return;
+  const auto bit_ns = static_cast<unsigned __int128>((line_free_ - now).ns()) * before.bps();
+  line_free_ = now + Duration::from_ns(static_cast<int64_t>(bit_ns / rate.bps() + 1));
+}
+
 void Pacer::on_pause(Duration pause, Instant now) {
   const Duration rest = lag_max(now) - burst_time_;
   paused_ = std::min(rest + pause, pause_time_);

@@ -100,6 +100,9 @@ class Pacer {
   void on_pause(Duration pause, Instant now);
   /// What is queued keeps its place; the new rate holds from the next departure on.
   void set_rate(Rate rate);
+  /// And what is taken of the line beyond `now` counts in bytes: a packet that left at a low rate
+  /// does not hold up a high one.
+  void change_rate(Rate rate, Instant now);
   Rate rate() const { return options_.rate; }
 
   /// How long a data packet pushed now would wait if nothing ahead of it expired: the queue delay.

@@ -423,6 +423,19 @@ RC_GTEST_PROP(PacerProperty, a_row_is_its_packets_one_after_the_other, (uint64_t
   }
 }
 
+TEST(Pacer, a_packet_that_left_at_a_low_rate_does_not_hold_up_a_high_one) {
+  Pacer pacer({.rate = 1_Mbps});
+  std::array<Departed, 1> departed;
+  std::array<uint64_t, 1> expired;
+  const Instant now = Instant() + 1_s;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(pacer.try_push({.bytes = 1250}, now));
+  EXPECT_EQ(pacer.depart(now, departed, expired).departed, 1u);
+  EXPECT_EQ(pacer.next_departure(), now + 10_ms);
+  pacer.change_rate(100_Mbps, now + 5_ms);  // half of it is still to leave
+  EXPECT_GT(pacer.next_departure(), now + 5_ms + 49_us);
+  EXPECT_LT(pacer.next_departure(), now + 5_ms + 51_us);
+}
+
 RC_GTEST_PROP(PacerProperty, loses_nothing_and_never_exceeds_the_rate, (uint64_t seed)) {
   check_random_run(seed);
   RC_ASSERT(!testing::Test::HasFailure());
