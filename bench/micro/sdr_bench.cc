@@ -21,7 +21,7 @@
 
 #include "dataplane/pass/pass.h"
 #include "dataplane/port/sim/network.h"
-#include "dataplane/sdr/assembly.h"
+#include "dataplane/sdr/shard.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/crc32.h"
@@ -71,7 +71,7 @@ struct End {
   }
 
   Prng prng;
-  sdr::Assembly sdr;
+  sdr::Shard sdr;
   sdr::Link* link = nullptr;
 };
 

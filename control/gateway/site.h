@@ -20,7 +20,7 @@
 #include "dataplane/core/idle.h"
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/impair/impaired_port.h"
-#include "dataplane/sdr/assembly.h"
+#include "dataplane/sdr/shard.h"
 
 namespace cw::site {
 
@@ -103,7 +103,7 @@ class Site {
   WanPort wan_;
   std::optional<ImpairedPort> impaired_;
   std::unique_ptr<gateway::Gateway> gateway_;
-  std::optional<sdr::Assembly> sdr_;  // goes first: its worker gives packets back
+  std::optional<sdr::Shard> sdr_;  // goes first: its worker gives packets back
   std::optional<IdleWait> idle_;
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first

@@ -9,7 +9,7 @@
 #include "control/perf/parameters.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
-#include "dataplane/sdr/assembly.h"
+#include "dataplane/sdr/shard.h"
 #include "plugins/registry.h"
 
 namespace cw::perf {
@@ -55,7 +55,7 @@ class End {
   Port& port_;
   plugins::PolicyRef policy_;
   std::vector<double> params_;
-  sdr::Assembly sdr_;
+  sdr::Shard sdr_;
   sdr::Link* link_ = nullptr;
 };
 

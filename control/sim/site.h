@@ -11,7 +11,7 @@
 #include "dataplane/base/prng.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port/sim/sim_port.h"
-#include "dataplane/sdr/assembly.h"
+#include "dataplane/sdr/shard.h"
 
 namespace cw {
 
@@ -51,7 +51,7 @@ class Site {
   const Scenario& scenario_;
   Role role_;
   Prng prng_;
-  sdr::Assembly sdr_;
+  sdr::Shard sdr_;
   std::optional<Instant> wakeup_;
   bool had_turn_ = false;
 };

@@ -19,6 +19,12 @@ DropReason reason_of(WireError error) {
   return DropReason::wire_opcode;
 }
 
+/// For the control QP of a link that may be.
+bool is_control(const Arrival& arrival) {
+  return arrival.form == Form::Datagram && arrival.head.key == control_qkey &&
+         arrival.head.target_qp - control_qpn_default < limits::link_numbers_max;
+}
+
 }  // namespace
 
 Endpoint::Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding)
@@ -29,14 +35,28 @@ Result<Link*> Endpoint::add_link(const LinkOptions& options, Instant now) {
     return failure("a link is one too many: there are " + std::to_string(Activity::members_max) +
                    " at most");
   }
+  if (const auto checked = check_key(options); !checked) return std::unexpected(checked.error());
   auto link = Link::make(options, port_, stock_, desk_, counters_, drops_, now);
   if (!link) return std::unexpected(link.error());
-  if (by_number_.size() <= options.peer) by_number_.resize(options.peer + size_t{1});
-  by_number_[options.peer] = link->get();
+  by_key_.resize(std::max<size_t>(by_key_.size(), key_of(options.peer + 1u, 0)));
+  by_key_[(*link)->key()] = link->get();
   links_.push_back(std::move(*link));
   links_.back()->set_wake(activity_.wake_of(activity_.add()),
                           wants_care_.wake_of(wants_care_.add()));
   return links_.back().get();
+}
+
+Result<void> Endpoint::check_key(const LinkOptions& options) const {
+  const uint16_t number = options.control.number;
+  if (number >= limits::link_numbers_max || options.peer + size_t{1} >= peer_numbers_max) {
+    return failure("link " + std::to_string(number) + " to peer " + std::to_string(options.peer) +
+                   " cannot be: links are numbered from 0 to " +
+                   std::to_string(limits::link_numbers_max - 1) + ", peers to " +
+                   std::to_string(peer_numbers_max - 2));
+  }
+  if (find(options.peer, number) == nullptr) return {};
+  return failure("link " + std::to_string(number) + " to peer " + std::to_string(options.peer) +
+                 " exists already");
 }
 
 void Endpoint::on_gap(Duration gap, Instant now) {
@@ -50,18 +70,24 @@ void Endpoint::on_arrivals(std::span<const Arrival> arrivals, Instant now) {
 }
 
 void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
-  Link* const link = arrival.peer < by_number_.size() ? by_number_[arrival.peer] : nullptr;
-  if (link == nullptr) return drops_.add(DropReason::peer_unknown);
-  if (arrival.form == Form::Write) return link->on_data(arrival, now);
-  if (arrival.form == Form::Datagram) return on_datagram(*link, arrival, now);
-  drops_.add(reason_of(arrival.error));
+  const uint32_t qpn = arrival.head.target_qp;  // [C-60]
+  if (arrival.form == Form::Write) {
+    Link* const link = find(arrival.peer, link_of_qpn(qpn));
+    if (link != nullptr) return link->on_data(arrival, now);
+  } else if (is_control(arrival)) {
+    Link* const link = find(arrival.peer, qpn - control_qpn_default);
+    const std::span<const uint8_t> envelope(arrival.payload, arrival.head.payload_bytes);
+    if (link != nullptr) return link->on_control(envelope, arrival.path, now);
+  }
+  drops_.add(why_unwanted(arrival));
 }
 
-void Endpoint::on_datagram(Link& link, const Arrival& arrival, Instant now) {
-  const bool is_control =
-      arrival.head.target_qp == control_qpn_default && arrival.head.key == control_qkey;
-  if (!is_control) return drops_.add(DropReason::wire_opcode);
-  link.on_control({arrival.payload, arrival.head.payload_bytes}, arrival.path, now);
+DropReason Endpoint::why_unwanted(const Arrival& arrival) const {
+  const bool is_of_peer =
+      std::ranges::any_of(links_, [&](const auto& link) { return link->peer() == arrival.peer; });
+  if (!is_of_peer) return DropReason::peer_unknown;
+  if (arrival.form == Form::Write || is_control(arrival)) return DropReason::link_unknown;
+  return arrival.form == Form::Datagram ? DropReason::wire_opcode : reason_of(arrival.error);
 }
 
 bool Endpoint::on_time(Instant now) {
@@ -99,7 +125,7 @@ size_t Endpoint::collect(std::span<Send> out, Instant now) {
 void Endpoint::on_done(std::span<const uint64_t> cookies) {
   for (const uint64_t cookie : cookies) {
     const Lender lender = Lender::unpacked(cookie);
-    by_number_[lender.peer]->send_stream(lender.qp)->on_done(lender.place);
+    by_key_[lender.link]->send_stream(lender.qp)->on_done(lender.place);
   }
 }
 

@@ -1,5 +1,5 @@
 // The SDR room as the worker sees it: the station behind a WAN port. It tells data from control,
-// finds the link, and lets every link have its turn at the port.
+// finds the link by peer and QP number, and lets every link have its turn at the port.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ class Endpoint final : public WanStation {
   /// Waits for what its threads are coding.
   ~Endpoint() override { desk_.stop(); }
 
-  /// Before the first turn. Errors: as Link::make().
+  /// Before the first turn. Errors: one too many, a second of its number to this peer, and as
+  /// Link::make().
   Result<Link*> add_link(const LinkOptions& options, Instant now);
 
   void on_gap(Duration gap, Instant now) override;
@@ -51,8 +52,14 @@ class Endpoint final : public WanStation {
   void care(Instant now);
 
  private:
+  Result<void> check_key(const LinkOptions& options) const;
+  /// Null: no link of this peer has the number.
+  Link* find(uint16_t peer, uint32_t number) const {
+    const size_t key = peer * limits::link_numbers_max + number;
+    return key < by_key_.size() ? by_key_[key] : nullptr;
+  }
   void on_arrival(const Arrival& arrival, Instant now);
-  void on_datagram(Link& link, const Arrival& arrival, Instant now);
+  DropReason why_unwanted(const Arrival& arrival) const;
 
   WanPort& port_;
   Counters& counters_;
@@ -62,8 +69,8 @@ class Endpoint final : public WanStation {
   Activity activity_;    // of the links
   Activity wants_care_;  // of the same: whose seats want something
   std::vector<std::unique_ptr<Link>> links_;
-  std::vector<Link*> by_number_;  // the port's number for a peer -> its link
-  size_t first_ = 0;              // who is asked first for packets
+  std::vector<Link*> by_key_;  // LinkKey -> link
+  size_t first_ = 0;           // who is asked first for packets
 };
 
 }  // namespace cw::sdr

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/base/units.h"
+#include "dataplane/core/grants.h"
 #include "dataplane/core/pacer.h"
 #include "dataplane/core/paths.h"
 #include "dataplane/core/rate_control.h"
@@ -106,11 +108,22 @@ struct CodingOptions {
 /// How much more often than another a path may be taken.
 inline constexpr uint8_t path_weight_max = 16;
 
+/// How an endpoint tells its links apart: by the port's number for the peer, and the link's among
+/// those of the pair.
+using LinkKey = uint16_t;
+constexpr LinkKey key_of(uint32_t peer, uint32_t number) {
+  return static_cast<LinkKey>(peer * limits::link_numbers_max + number);
+}
+/// That have a key.
+inline constexpr size_t peer_numbers_max = (size_t{1} << 16) / limits::link_numbers_max;
+
 struct LinkOptions {
   uint16_t peer = 0;  ///< the port's number for who is at the other end
   ControlOptions control;
   PacerOptions pacer;
   RateControlOptions rate_control;
+  /// Where several links share the pair's rate: what this one may take of `pacer.rate`. Null: all.
+  GrantLine* grants = nullptr;
   std::vector<uint8_t> path_weights;  ///< 1 to path_weight_max each; empty: all alike
   PolicyChoice fallback;              ///< what a quarantined policy is replaced by
   PolicyQuota quota;

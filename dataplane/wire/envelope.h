@@ -18,8 +18,16 @@
 
 namespace cw {
 
-inline constexpr uint32_t control_qpn_default = 0x00ca05;  ///< [C-2]
 inline constexpr uint32_t control_qkey = 0x1ca05e0a;       ///< [C-1]
+inline constexpr uint32_t control_qpn_default = 0x00ca05;  ///< of link 0 [C-2]
+/// Where the control packets of a link go before its peer has said otherwise.
+constexpr uint32_t control_qpn_of(uint16_t link) { return control_qpn_default + link; }
+
+/// Each link of a pair draws the numbers of its data QPs from a part of their own: no two draw the
+/// same, wherever they live, and whoever steers packets to them reads the link off the number.
+inline constexpr uint32_t qpns_per_link = (1u << 24) / limits::link_numbers_max;
+constexpr uint32_t first_qpn_of(uint16_t link) { return link * qpns_per_link; }
+constexpr uint32_t link_of_qpn(uint32_t qpn) { return qpn / qpns_per_link; }
 
 inline constexpr size_t envelope_header_bytes = 32;
 inline constexpr size_t envelope_mac_bytes = 16;

@@ -40,9 +40,9 @@ Paths operator+(Paths paths, const Paths& more) {
 
 /// What users of `sdr` may see of it; what lies in its folders is behind these.
 const Paths doors_of_streams = {
-    "dataplane/sdr/assembly.h",     "dataplane/sdr/endpoint.h",     "dataplane/sdr/message.h",
-    "dataplane/sdr/options.h",      "dataplane/sdr/policy_needs.h", "dataplane/sdr/recv_buffers.h",
-    "dataplane/sdr/sdk/platform.h", "dataplane/sdr/sdr.h",          "dataplane/sdr/sink.h",
+    "dataplane/sdr/endpoint.h",     "dataplane/sdr/message.h",      "dataplane/sdr/options.h",
+    "dataplane/sdr/policy_needs.h", "dataplane/sdr/recv_buffers.h", "dataplane/sdr/sdk/platform.h",
+    "dataplane/sdr/sdr.h",          "dataplane/sdr/shard.h",        "dataplane/sdr/sink.h",
     "dataplane/sdr/source.h",       "dataplane/sdr/stream_config.h"};
 
 const Paths below_sdr =

@@ -18,6 +18,10 @@ Line::Line(const LineOptions& options, PortBase& port)
       transmitter_(options.paths, options.path_weights),
       shares_(pacer_),
       control_(control_packets_max) {
+  if (options.grants != nullptr) {
+    granted_.emplace(*options.grants);
+    may_send_ = false;
+  }
   apply_rate();
 }
 
@@ -42,6 +46,11 @@ SendStream* Line::find(uint16_t qp) const {
 
 // ---- rate ----
 
+void Line::begin_epoch() {
+  transmitter_.restart_psns();
+  if (granted_) granted_->begin_epoch();
+}
+
 void Line::come_up(uint32_t payload_bytes) {
   payload_bytes_ = payload_bytes;
   rate_control_.restart(rate_control_.configured());
@@ -54,13 +63,52 @@ void Line::set_rate(Rate rate) {
 }
 
 void Line::on_time(Instant now) {
-  if (rate_control_.on_time(now)) apply_rate();
+  if (granted_) {
+    if (granted_->due() <= now) take_grant(now);
+  } else if (rate_control_.on_time(now)) {
+    apply_rate();
+  }
 }
 
 void Line::apply_rate() {
-  const Rate rate = rate_control_.rate();
-  pacer_.set_rate(rate);
+  if (granted_) return;
+  pacer_.set_rate(rate_control_.rate());
+  feed_at(rate_control_.rate());
+}
+
+void Line::take_grant(Instant now) {
+  const bool has_changed = granted_->renew(now);
+  may_send_ = granted_->rate() > Rate();
+  may_send_until_ = granted_->until();
+  if (has_changed && may_send_) {
+    pacer_.change_rate(granted_->rate(), now);
+    feed_at(granted_->rate());
+  }
+  granted_->tell(shares_, pacer_.backlog(now), now);
+}
+
+void Line::feed_at(Rate rate) {
   shares_.set_rate(rate, static_cast<uint32_t>(slot_write_header_bytes) + payload_bytes_);
+}
+
+// Whose grant ended in a pause has nothing to make up for: the time was others'.
+void Line::on_pause(Duration pause, Instant now) {
+  if (may_send(now)) pacer_.on_pause(pause, now);
+}
+
+Instant Line::next_due() const {
+  if (!granted_) return std::min(pacer_.next_departure(), rate_control_.next_due());
+  return may_send_ ? std::min(pacer_.next_departure(), granted_->due()) : granted_->due();
+}
+
+void Line::on_rtt(uint16_t path, Duration sample, Instant now) {
+  if (granted_) return granted_->on_rtt(path, sample);
+  rate_control_.on_rtt(path, sample, now);
+}
+
+void Line::on_report(uint64_t arrived, uint64_t lost, Instant now) {
+  if (granted_) return granted_->on_report(arrived, lost);
+  rate_control_.on_report(arrived, lost, now);
 }
 
 // ---- packets ----
@@ -77,6 +125,7 @@ void Line::push_control(Send send, Instant now) {
 }
 
 Line::Collected Line::collect(std::span<Send> out, Instant now) {
+  if (!may_send(now)) return {};
   shares_.feed(now);
   const Collected collected = pacer_.next_departure() > now ? Collected() : depart(out, now);
   for (SendStream* stream : streams_) {
@@ -119,7 +168,11 @@ Line::Collected Line::depart(std::span<Send> out, Instant now) {
     ++collected.sends;
     collected.slots += is_control ? 0 : 1;
   }
-  rate_control_.on_sent(collected.slots, bytes);
+  if (granted_) {
+    granted_->on_sent(collected.slots, bytes);
+  } else {
+    rate_control_.on_sent(collected.slots, bytes);
+  }
   for (size_t i = 0; i < counts.expired; ++i) {
     const SendTicket ticket = SendTicket::unpacked(expired_[i]);
     if (SendStream* stream = find(ticket.qp)) stream->on_expired(ticket);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "dataplane/core/pacer.h"
 #include "dataplane/core/rate_control.h"
 #include "dataplane/policy.h"
+#include "dataplane/sdr/line/granted.h"
 #include "dataplane/sdr/line/shares.h"
 #include "dataplane/sdr/line/transmitter.h"
 #include "dataplane/wan.h"
@@ -27,6 +29,7 @@ struct LineOptions {
   uint32_t payload_bytes = 1024;          ///< of a slot, until the ends agree
   PacerOptions pacer;
   RateControlOptions rate_control;
+  GrantLine* grants = nullptr;  ///< of the pacer's rate; null: all of it
 };
 
 /// Thread: the endpoint's worker. Nothing allocates after the streams were added.
@@ -42,7 +45,7 @@ class Line {
   /// Before the first turn; the stream lives as long as the line.
   void add(SendStream& stream, uint32_t weight);
   /// A new epoch: numbers begin anew.
-  void begin_epoch() { transmitter_.restart_psns(); }
+  void begin_epoch();
   /// And is up: what was learnt of the rate is forgotten.
   void come_up(uint32_t payload_bytes);
 
@@ -58,23 +61,22 @@ class Line {
   /// Fills `out` with what leaves now, and tells its streams.
   Collected collect(std::span<Send> out, Instant now);
   void on_time(Instant now);
-  void on_pause(Duration pause, Instant now) { pacer_.on_pause(pause, now); }
-  Instant next_due() const { return std::min(pacer_.next_departure(), rate_control_.next_due()); }
+  void on_pause(Duration pause, Instant now);
+  Instant next_due() const;
   /// What waits has room at the pacer: it comes to be after that was fed.
-  bool has_ready() const { return shares_.has_ready(); }
+  bool has_ready() const { return may_send_ && shares_.has_ready(); }
 
-  void on_rtt(uint16_t path, Duration sample, Instant now) {
-    rate_control_.on_rtt(path, sample, now);
-  }
+  void on_rtt(uint16_t path, Duration sample, Instant now);
   /// The peer's sums over all paths, of packets of this epoch.
-  void on_report(uint64_t arrived, uint64_t lost, Instant now) {
-    rate_control_.on_report(arrived, lost, now);
-  }
+  void on_report(uint64_t arrived, uint64_t lost, Instant now);
   /// Whether more waits above the streams than may do so for long.
   void on_pressure(bool is_pressed) { rate_control_.on_pressure(is_pressed); }
-  /// The rate that it is configured for; what it carries may be less.
+  /// The rate that it is configured for; what it carries may be less. Where links share a rate, the
+  /// granter's is set instead.
   void set_rate(Rate rate);
   Rate rate() const { return pacer_.rate(); }
+  /// What it may send by at `now`: nothing where its grant is over.
+  Rate rate_in_force(Instant now) const { return may_send(now) ? pacer_.rate() : Rate(); }
   const Pacer& pacer() const { return pacer_; }
   Transmitter& transmitter() { return transmitter_; }
   const Transmitter& transmitter() const { return transmitter_; }
@@ -82,9 +84,12 @@ class Line {
  private:
   static constexpr size_t control_packets_max = 64;
 
+  bool may_send(Instant now) const { return may_send_ && now < may_send_until_; }
+  void take_grant(Instant now);
   void apply_rate();
   Collected depart(std::span<Send> out, Instant now);
   cw_fact_budget budget(Instant now) const;
+  void feed_at(Rate rate);
   SendStream* find(uint16_t qp) const;
 
   PortBase& port_;
@@ -95,6 +100,10 @@ class Line {
   RateControl rate_control_;
   Transmitter transmitter_;
   Shares shares_;
+  std::optional<Granted> granted_;
+  // Outside of it, for the way of each turn.
+  bool may_send_ = true;
+  Instant may_send_until_ = Instant::never();
   std::vector<SendStream*> streams_;
   Ring<Send> control_;  // in the pacer's queue
 

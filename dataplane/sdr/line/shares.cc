@@ -11,6 +11,7 @@ namespace {
 constexpr size_t ahead_packets_min = 16, ahead_packets_max = 256;
 constexpr int64_t round_bytes_min = 1500;  // of the stream with the smallest weight
 constexpr int64_t debt_bytes_max = 256 * 1024;
+constexpr Priority streamed[] = {Priority::Resend, Priority::Data, Priority::Repair};
 
 }  // namespace
 
@@ -32,9 +33,14 @@ size_t Shares::room(Priority priority) const {
                                  : 0;
 }
 
+bool Shares::has_more(size_t share) const {
+  return std::ranges::any_of(
+      streamed, [&](Priority priority) { return shares_[share].stream->has_ready(priority); });
+}
+
 bool Shares::has_ready() const {
   for (const Share& share : shares_) {
-    for (const Priority priority : {Priority::Resend, Priority::Data, Priority::Repair}) {
+    for (const Priority priority : streamed) {
       if (share.stream->has_ready(priority) && has_room(priority)) return true;
     }
   }
@@ -62,6 +68,7 @@ void Shares::feed_class(Priority priority, Instant now) {
     }
     idle = 0;
     share.bytes_due = std::max(share.bytes_due - departure->bytes, -debt_bytes_max);
+    share.bytes_fed += departure->bytes;
     CW_ASSERT(pacer_.try_push(*departure, now));
   }
 }
@@ -91,6 +98,7 @@ void Shares::feed_data(Instant now) {
     if (!row) continue;  // it held only what has become pointless
     idle = 0;
     share.bytes_due -= int64_t{row->bytes} * row->count;
+    share.bytes_fed += uint64_t{row->bytes} * row->count;
     if (is_alone) give_rounds(share, row->bytes);
     CW_ASSERT(pacer_.try_push(*row, now));
   }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/units.h"
@@ -33,12 +34,20 @@ class Shares {
   /// Whether feed() would find anything.
   bool has_ready() const;
 
+  // ---- what each asks of the line, in the order of adding ----
+  size_t count() const { return shares_.size(); }
+  /// Bytes that it has given to the pacer since the last call.
+  uint64_t take_count(size_t share) { return std::exchange(shares_[share].bytes_fed, 0); }
+  /// Whether it waits because the pacer has enough.
+  bool has_more(size_t share) const;
+
  private:
   struct Share {
     SendStream* stream = nullptr;
     uint32_t weight = 1;
     int64_t round_bytes = 0;  // by its weight
     int64_t bytes_due = 0;    // negative: it has had more
+    uint64_t bytes_fed = 0;
   };
 
   void feed_class(Priority priority, Instant now);

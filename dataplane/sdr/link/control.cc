@@ -29,6 +29,7 @@ LinkControl::LinkControl(const ControlOptions& options, const std::vector<Stream
       counters_(counters),
       drops_(drops),
       exchange_(options.random.fresh()),
+      peer_control_qpn_(control_qpn_of(options_.number)),
       peer_description_(description_bytes_max),
       health_(options.paths, options.probe_interval),
       hello_due_(now),
@@ -73,7 +74,7 @@ void LinkControl::begin_epoch(Instant now) {
   answer_due_ = Instant::never();
   parts_heard_ = peer_parts_ = peer_part_bytes_ = peer_parts_received_ = 0;
   peer_description_bytes_ = 0;
-  peer_control_qpn_ = control_qpn_default;
+  peer_control_qpn_ = control_qpn_of(options_.number);
   peer_control_bytes_ = control_bytes_first;
   mismatch_.clear();
   parting_.clear();
@@ -319,7 +320,7 @@ Hello LinkControl::hello(HelloState state) const {
   if (options_.places_payload) hello.capabilities |= Hello::places_payload;
   if (options_.sees_psns) hello.capabilities |= Hello::sees_psns;
   if (options_.numbers_by_qp) hello.capabilities |= Hello::numbers_by_qp;
-  hello.control_qpn = control_qpn_default;
+  hello.control_qpn = control_qpn_of(options_.number);
   hello.payload_bytes = static_cast<uint16_t>(options_.payload_bytes);
   hello.control_bytes = control_bytes();
   const ImmediateSplit split = streams_.empty() ? split_default : streams_.front().split;

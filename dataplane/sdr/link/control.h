@@ -197,7 +197,7 @@ class LinkControl {
   bool parts_due_ = false;
 
   // The peer's.
-  uint32_t peer_control_qpn_ = control_qpn_default;
+  uint32_t peer_control_qpn_;
   uint32_t peer_payload_bytes_ = 0, peer_capabilities_ = 0;
   uint16_t peer_control_bytes_ = control_bytes_first;
   uint16_t peer_paths_ = 1;

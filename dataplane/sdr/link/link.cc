@@ -64,6 +64,7 @@ Link::Link(const LinkOptions& options, WanPort& port, PacketStock& stock, CodeDe
       stock_(stock),
       desk_(desk),
       peer_(options.peer),
+      number_(options.control.number),
       counters_(counters),
       drops_(drops),
       random_(options.control.random),
@@ -74,7 +75,8 @@ Link::Link(const LinkOptions& options, WanPort& port, PacketStock& stock, CodeDe
              .path_weights = options.path_weights,
              .payload_bytes = options.control.payload_bytes,
              .pacer = options.pacer,
-             .rate_control = options.rate_control},
+             .rate_control = options.rate_control,
+             .grants = options.grants},
             port),
       watch_(options.control.paths, options.control.path),
       control_(options.control, stream_configs_, *this, counters, drops, now),
@@ -126,7 +128,7 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   if (qp.send_enable) {
     auto seat = make_seat(qp.policy, made.config, CW_SOURCE, now);
     if (!seat) return std::unexpected(seat.error());
-    made.send = std::make_unique<SendStream>(made.config, qp.send, peer_, std::move(*seat), desk_,
+    made.send = std::make_unique<SendStream>(made.config, qp.send, key(), std::move(*seat), desk_,
                                              stock_, line_.transmitter(), counters_);
   }
   if (qp.recv_enable) {

@@ -62,9 +62,13 @@ class Link final : private LinkEvents {
   Sink sink(uint16_t qp);
   /// The port's number for the peer.
   uint16_t peer() const { return peer_; }
+  /// Among the links of the pair.
+  uint16_t number() const { return number_; }
   uint32_t payload_bytes() const { return payload_bytes_; }
   /// What the line carries; less, at times, than it is configured for.
   Rate rate() const { return line_.rate(); }
+  /// What it may send by: nothing where it shares the pair's rate and its grant is over.
+  Rate rate_in_force(Instant now) const { return line_.rate_in_force(now); }
   /// How long what is queued takes at that rate.
   Duration backlog(Instant now) const { return line_.pacer().backlog(now); }
   /// The longest of the paths that data takes; zero before the first answer.
@@ -99,6 +103,8 @@ class Link final : private LinkEvents {
   bool try_begin_swap(uint16_t qp, cw_role role, Swap& swap, Instant now);
 
   // ---- for the endpoint ----
+  /// What packets that lend memory of the link name it by.
+  LinkKey key() const { return key_of(peer_, number_); }
   /// Called whenever something happens to the link that its own timers do not know of; `care`, when
   /// policies are to be made or destroyed.
   void set_wake(Activity::Wake wake, Activity::Wake care);
@@ -201,7 +207,7 @@ class Link final : private LinkEvents {
   bool sees_psns_;
   PacketStock& stock_;
   CodeDesk& desk_;
-  uint16_t peer_;
+  uint16_t peer_, number_;
   Counters& counters_;
   Drops& drops_;
   RandomSource random_;

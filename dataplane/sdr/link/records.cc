@@ -12,7 +12,7 @@
 namespace cw::sdr {
 namespace {
 
-/// Room below which no QP number is drawn: QP 0 and 1 belong to management.
+/// Below which no QP number is drawn: QP 0 and 1 belong to management.
 constexpr uint32_t qpn_first = 0x000100;
 /// Of path reports: what is told of a short RTT costs as much as its data, and as the echoes.
 constexpr Duration report_interval_min = Duration::from_ms(5);
@@ -31,8 +31,8 @@ void Link::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
     if (qp.send) qp.send->reset(now);
     if (qp.recv) qp.recv->reset(now);
   }
-  const auto room = static_cast<uint32_t>((1u << 24) - qpn_first - targets_.size());
-  qpn_base_ = qpn_first + static_cast<uint32_t>(random_.fresh() % room);
+  const auto room = static_cast<uint32_t>(qpns_per_link - qpn_first - targets_.size());
+  qpn_base_ = qpn_first + first_qpn_of(number_) + static_cast<uint32_t>(random_.fresh() % room);
   uint32_t qpn = qpn_base_;
   for (size_t i = 0; i < qps_.size(); ++i) {
     addresses[i] = make_address(i, qpn);
@@ -209,7 +209,7 @@ bool Link::try_write_envelope(Instant now) {
   send.head.target_qp = control_.control_qpn();
   send.head.key = control_qkey;
   send.head.payload_bytes = static_cast<uint32_t>(writer.seal(control_.key()));
-  send.source_qp = control_qpn_default;
+  send.source_qp = control_qpn_of(number_);
   send.payload = body.data();
   send.packet = packet;
   send.has_packet_alone = true;

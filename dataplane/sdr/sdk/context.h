@@ -8,10 +8,10 @@
 
 #include "dataplane/base/prng.h"
 #include "dataplane/base/ring.h"
-#include "dataplane/sdr/assembly.h"
 #include "dataplane/sdr/sdk/handles.h"
 #include "dataplane/sdr/sdk/platform.h"
 #include "dataplane/sdr/sdr.h"
+#include "dataplane/sdr/shard.h"
 
 namespace cw::sdk {
 
@@ -101,5 +101,5 @@ struct cw_context {
   cw::Ring<uint32_t> free_regions;  // the longest free first, so that a stale key stays stale long
 
   cw::sdr::Link* link = nullptr;
-  cw::sdr::Assembly sdr;
+  cw::sdr::Shard sdr;
 };

@@ -3,7 +3,7 @@
 // Each end offers a row: first the one by which it sends, then what it can do besides. In each
 // direction the sender's wish holds if the receiver can; else the receiver's if the sender can;
 // else the first of the sender's row that both can. With it come the parameters of who wished it,
-// or of the sender [C-60].
+// or of the sender [C-61].
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/sim/network.h"
-#include "dataplane/sdr/assembly.h"
+#include "dataplane/sdr/shard.h"
 #include "tests/sim/gateway/host.h"
 #include "tests/sim/stage.h"
 
@@ -72,7 +72,7 @@ class GatewaySite final : public Actor {
 
   Prng prng_;
   std::unique_ptr<gateway::Gateway> gateway_;
-  std::optional<sdr::Assembly> sdr_;
+  std::optional<sdr::Shard> sdr_;
   const std::vector<double> params_;  // of the policy; every peer's streams point here
 };
 

@@ -53,6 +53,7 @@ void expect_slot(DropReason reason, const std::function<void(SlotWrite&)>& chang
 }
 
 TEST(DropReasons, of_slots_are_provoked) {
+  expect_slot(DropReason::link_unknown, [](SlotWrite& slot) { slot.target_qp += qpns_per_link; });
   expect_slot(DropReason::qpn_unknown, [](SlotWrite& slot) { slot.target_qp += 4096; });
   expect_slot(DropReason::key_stale, [](SlotWrite& slot) { slot.key ^= 1; });
   expect_slot(DropReason::window_misaligned, [](SlotWrite& slot) { slot.address += 4; });
@@ -122,6 +123,20 @@ TEST(DropReasons, of_where_a_packet_came_from_are_provoked) {
   EXPECT_EQ(drop(DropReason::path_unknown, stakeout.pair.peers().of_second, 2), 1u);
   stakeout.pair.restart_receiver();
   EXPECT_EQ(drop(DropReason::link_down, stakeout.pair.peers().of_second, 0), 1u);
+}
+
+TEST(DropReasons, of_control_qps_are_provoked) {
+  Stakeout stakeout;
+  const auto to_qp = [&](uint32_t qpn) {
+    PacketBytes bytes = stakeout.recorded.control;
+    for (size_t i = 0; i < 3; ++i) bytes[5 + i] = static_cast<uint8_t>(qpn >> (16 - 8 * i));
+    return bytes;
+  };
+  const uint16_t last = limits::link_numbers_max - 1;
+  for (const uint16_t link : {uint16_t{1}, last}) {
+    EXPECT_EQ(stakeout.drops_of(DropReason::link_unknown, to_qp(control_qpn_of(link))), 1u);
+  }
+  EXPECT_EQ(stakeout.drops_of(DropReason::wire_opcode, to_qp(control_qpn_of(last) + 1)), 1u);
 }
 
 TEST(DropReasons, of_envelopes_are_provoked) {

@@ -53,12 +53,16 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
   } else {
     sdr_.emplace(static_cast<Port&>(port_), random, options.coding);
   }
-  const auto added = sdr_->add_link(link_options, key, now);
-  if (!added) {
-    std::fprintf(stderr, "%s\n", added.error().sentence.c_str());
-    std::abort();
+  for (size_t i = 0; i < options.links.size(); ++i) {
+    link_options.control.number = options.links[i];
+    if (!options.grants.empty()) link_options.grants = &options.grants[i];
+    const auto added = sdr_->add_link(link_options, key, now);
+    if (!added) {
+      std::fprintf(stderr, "%s\n", added.error().sentence.c_str());
+      std::abort();
+    }
+    links_.push_back(*added);
   }
-  link_ = *added;
   sdr_->begin();
 }
 

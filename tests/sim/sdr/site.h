@@ -2,13 +2,15 @@
 // that sends or receives messages. Two sites and a SimNetwork are a whole Causeway without a wire.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include "dataplane/sdr/assembly.h"
+#include "dataplane/sdr/shard.h"
 #include "policies/policies.h"
 #include "tests/sim/checkers/exactly_once.h"
 #include "tests/sim/checkers/no_wrong_byte.h"
@@ -40,7 +42,9 @@ struct SiteOptions {
   /// Turns follow a real clock: a gap between two of them is a pause of the machine, not the
   /// stage's doing.
   bool in_real_time = false;
-  bool has_rnic = false;  ///< instead of a port that moves bytes
+  bool has_rnic = false;           ///< instead of a port that moves bytes
+  std::vector<uint16_t> links{0};  ///< numbers of those that the site has to its peer, all alike
+  std::span<GrantLine> grants;     ///< of the rate, one for each; none: each has all of it
 };
 
 /// The machine behind a port: turns when the stage says so.
@@ -64,20 +68,22 @@ class Site final : public Actor {
   void after_turns(std::function<void(Instant)> what) { after_turns_.push_back(std::move(what)); }
   Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
 
-  sdr::Link& link() { return *link_; }
+  sdr::Link& link(size_t which = 0) { return *links_[which]; }
   sdr::Endpoint& endpoint() { return sdr_->endpoint(); }
-  sdr::Source sends(uint16_t qp = 0) { return link_->source(qp); }
-  sdr::Sink receives(uint16_t qp = 0) { return link_->sink(qp); }
+  sdr::Source sends(uint16_t qp = 0, size_t which = 0) { return links_[which]->source(qp); }
+  sdr::Sink receives(uint16_t qp = 0, size_t which = 0) { return links_[which]->sink(qp); }
   /// What is behind these doors.
   sdr::SendStream& send_stream(uint16_t qp = 0) {
-    link_->wake();
-    return *link_->send_stream(qp);
+    link().wake();
+    return *link().send_stream(qp);
   }
   sdr::RecvStream& recv_stream(uint16_t qp = 0) {
-    link_->wake();
-    return *link_->recv_stream(qp);
+    link().wake();
+    return *link().recv_stream(qp);
   }
-  bool is_up() const { return link_->is_up(); }
+  bool is_up() const {
+    return std::ranges::all_of(links_, [](const sdr::Link* link) { return link->is_up(); });
+  }
   Counters& counters() { return sdr_->counters(); }
   Drops& drops() { return sdr_->drops(); }
   const TallyPort& port() const { return port_; }
@@ -89,8 +95,8 @@ class Site final : public Actor {
   std::optional<Rnic> rnic_;
   Prng prng_;
   std::vector<double> params_;
-  std::optional<sdr::Assembly> sdr_;
-  sdr::Link* link_ = nullptr;
+  std::optional<sdr::Shard> sdr_;
+  std::vector<sdr::Link*> links_;
   std::vector<std::function<void(Instant)>> after_turns_;
 };
 

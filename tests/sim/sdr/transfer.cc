@@ -29,14 +29,15 @@ Transfer::Transfer(Site& from, Site& to, const TransferOptions& options)
              .release = [](std::vector<uint8_t>) {}}) {}
 
 void Transfer::turn(Instant now) {
-  sink_.take(to_.receives(), now, [&](const SinkPump::Over& over) { take(over); });
-  sink_.post(to_.receives());
-  source_.settle(from_.sends(), [&](const auto& sending, sdr::MessageStatus status) {
-    CW_ASSERT(status != sdr::MessageStatus::PeerLost);
-    completions_.push_back(now - sending.opened);
-  });
+  sink_.take(to_.receives(0, options_.link), now, [&](const SinkPump::Over& over) { take(over); });
+  sink_.post(to_.receives(0, options_.link));
+  source_.settle(from_.sends(0, options_.link),
+                 [&](const auto& sending, sdr::MessageStatus status) {
+                   CW_ASSERT(status != sdr::MessageStatus::PeerLost);
+                   completions_.push_back(now - sending.opened);
+                 });
   if (!from_.is_up()) return;
-  source_.open(from_.sends(), now, options_.messages, [&](uint64_t message) {
+  source_.open(from_.sends(0, options_.link), now, options_.messages, [&](uint64_t message) {
     if (ages_ != nullptr) ages_->opened(message, now);
     once_.opened(message);
     return SourcePump::Message{.memory = pattern_of(stream, message, options_.bytes_of(message))};

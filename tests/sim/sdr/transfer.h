@@ -27,6 +27,7 @@ struct TransferOptions {
   /// Above 1: the message is streamed in so many pieces, one per turn, in a shuffled order.
   uint32_t pieces = 1;
   uint64_t seed = 1;  ///< of the shuffle
+  size_t link = 0;    ///< which of the sites' links it takes
 };
 
 /// Acts after the sites of its stage. Message i has immediate i and the pattern of (1, i).

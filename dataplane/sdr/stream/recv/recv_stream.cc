@@ -248,7 +248,7 @@ void RecvStream::on_opened(const Opened& opened, Instant now) {
   Message* message = find_live(opened.seq);
   if (message == nullptr) return make_clear_due(now);
   // The geometry is settled by [pair] keys and the policy, and guessed by nobody [C-37]
-  // [C-61].
+  // [C-62].
   const BlockShape& shape = shape_of(*message);
   if (opened.data_slots_max != config_.data_slots_max || opened.rows != shape.rows ||
       opened.k != shape.k || opened.m_cap != shape.m_cap) {

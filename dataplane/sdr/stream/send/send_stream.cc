@@ -16,7 +16,7 @@ constexpr size_t codes_capacity = 128;
 
 }  // namespace
 
-SendStream::SendStream(const StreamConfig& config, const Options& options, uint16_t peer,
+SendStream::SendStream(const StreamConfig& config, const Options& options, LinkKey link,
                        std::unique_ptr<Seat> seat, CodeDesk& desk, PacketStock& stock,
                        Transmitter& transmitter, Counters& counters)
     : config_(config),
@@ -27,7 +27,7 @@ SendStream::SendStream(const StreamConfig& config, const Options& options, uint1
       transmitter_(transmitter),
       counters_(counters),
       messages_(new Message[config.messages]()),
-      store_(config_, options, peer, stock),
+      store_(config_, options, link, stock),
       blocks_(size_t{config.messages} * config.blocks_max()),
       codes_(codes_capacity),
       block_age_(options.block_age),

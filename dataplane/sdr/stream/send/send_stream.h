@@ -51,7 +51,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   using Options = SendOptions;
 
   /// `desk` has been asked for room, and is stopped before the stream ends.
-  SendStream(const StreamConfig& config, const Options& options, uint16_t peer,
+  SendStream(const StreamConfig& config, const Options& options, LinkKey link,
              std::unique_ptr<Seat> seat, CodeDesk& desk, PacketStock& stock,
              Transmitter& transmitter, Counters& counters);
 

@@ -10,11 +10,11 @@ std::string number(uint64_t value) { return std::to_string(value); }
 
 }  // namespace
 
-SlotStore::SlotStore(const StreamConfig& config, const SendOptions& options, uint16_t peer,
+SlotStore::SlotStore(const StreamConfig& config, const SendOptions& options, LinkKey link,
                      PacketStock& stock)
     : config_(config),
       stock_(stock),
-      peer_(peer),
+      link_(link),
       extents_max_(options.slot_by_slot ? 1 : options.extents_max),
       extents_(new SendExtent[size_t{config.messages} * extents_max_]()),
       extent_counts_(new uint16_t[config.messages]()),

@@ -45,14 +45,14 @@ struct SendExtent {
 
 /// Whose bytes a Send holds: its cookie.
 struct Lender {
-  uint16_t peer = 0, qp = 0;
+  uint16_t link = 0, qp = 0;  // LinkKey
   uint32_t place = 0;
 
   constexpr uint64_t packed() const {
-    return mark | uint64_t{peer} << 40 | uint64_t{qp} << 32 | place;
+    return mark | uint64_t{link} << 40 | uint64_t{qp} << 32 | place;
   }
   static constexpr Lender unpacked(uint64_t cookie) {
-    return {.peer = static_cast<uint16_t>(cookie >> 40),
+    return {.link = static_cast<uint16_t>(cookie >> 40),
             .qp = static_cast<uint16_t>(cookie >> 32 & 0xff),
             .place = static_cast<uint32_t>(cookie)};
   }
@@ -66,8 +66,8 @@ static_assert(limits::qps_max <= 0x100);
 class SlotStore {
  public:
   /// `config` is the stream's: its payload_bytes are settled when an epoch begins. `stock` lives
-  /// longer. `peer` is who the slots go to.
-  SlotStore(const StreamConfig& config, const SendOptions& options, uint16_t peer,
+  /// longer. `link` is whose slots they are.
+  SlotStore(const StreamConfig& config, const SendOptions& options, LinkKey link,
             PacketStock& stock);
 
   bool is_by_slot() const { return !slots_.is_empty(); }
@@ -133,7 +133,7 @@ class SlotStore {
     if (is_by_slot() && !is_repair(slot)) return slots_.share(place, slot, send);
     send.packet = nullptr;
     send.has_packet_alone = false;
-    send.cookie = Lender{peer_, config_.qp, place}.packed();
+    send.cookie = Lender{link_, config_.qp, place}.packed();
     ++holds_[place].under_way;
   }
   void on_done(uint32_t place) {
@@ -190,7 +190,7 @@ class SlotStore {
 
   const StreamConfig& config_;
   PacketStock& stock_;
-  uint16_t peer_;
+  LinkKey link_;
   uint16_t extents_max_;  // of a message
   std::unique_ptr<SendExtent[]> extents_;
   std::unique_ptr<uint16_t[]> extent_counts_;

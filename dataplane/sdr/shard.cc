@@ -1,4 +1,4 @@
-#include "dataplane/sdr/assembly.h"
+#include "dataplane/sdr/shard.h"
 
 #include <utility>
 
@@ -6,19 +6,18 @@
 
 namespace cw::sdr {
 
-Assembly::Assembly(WanPort& port, const RandomSource& random, const CodingOptions& coding)
+Shard::Shard(WanPort& port, const RandomSource& random, const CodingOptions& coding)
     : port_(port), random_(random), endpoint_(port, counters_, drops_, coding) {}
 
-Assembly::Assembly(Port& wire, const RandomSource& random, const CodingOptions& coding)
-    : Assembly(std::make_unique<RawPort>(wire), random, coding) {}
+Shard::Shard(Port& wire, const RandomSource& random, const CodingOptions& coding)
+    : Shard(std::make_unique<RawPort>(wire), random, coding) {}
 
-Assembly::Assembly(std::unique_ptr<RawPort> raw, const RandomSource& random,
-                   const CodingOptions& coding)
-    : Assembly(*raw, random, coding) {
+Shard::Shard(std::unique_ptr<RawPort> raw, const RandomSource& random, const CodingOptions& coding)
+    : Shard(*raw, random, coding) {
   raw_ = std::move(raw);
 }
 
-Result<Link*> Assembly::add_link(LinkOptions options, const cw_mac& key, Instant now) {
+Result<Link*> Shard::add_link(LinkOptions options, const cw_mac& key, Instant now) {
   keys_.push_back(key);
   options.control.key = {&keys_.back(), cw_mac_compute};
   options.control.random = random_;
@@ -29,7 +28,7 @@ Result<Link*> Assembly::add_link(LinkOptions options, const cw_mac& key, Instant
   return endpoint_.add_link(options, now);
 }
 
-void Assembly::begin(std::span<const Worker::Side> others) {
+void Shard::begin(std::span<const Worker::Side> others) {
   CW_ASSERT(!worker_);
   worker_.emplace(others, Worker::WanSide{&port_, &endpoint_});
 }

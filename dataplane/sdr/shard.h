@@ -1,10 +1,14 @@
-// The one way to put SDR on a port: an endpoint, the keys of its links, what all of it counts, and
-// the worker that gives it turns. Gateway, SDK, perf, simulator, tests and benches stand on one.
+// What one core owns: the port or its queue, the endpoint on it with links and memory, their keys,
+// what all of it counts, and the worker that gives it turns. The one way to put SDR on a port:
+// gateway, SDK, perf, simulator, tests and benches stand on one.
 //
-//     Assembly site(port, random);
-//     Link* link = *site.add_link(options, key, now);
-//     site.begin();
-//     while (...) site.turn(clock.read());
+//     Shard shard(port, random);
+//     Link* link = *shard.add_link(options, key, now);
+//     shard.begin();
+//     while (...) shard.turn(clock.read());
+//
+// A site has several where a pair has several links: each lives in one shard, and shards share
+// nothing but the grants of their links (core/grants.h).
 #pragma once
 
 #include <deque>
@@ -12,6 +16,7 @@
 #include <optional>
 #include <span>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/worker.h"
@@ -22,14 +27,20 @@
 namespace cw::sdr {
 
 /// Thread: the worker's, except for what counters and the worker's mailbox let others do.
-class Assembly {
+class Shard {
  public:
   /// `port` outlives it. `random` draws the nonces and keys of all links.
-  Assembly(WanPort& port, const RandomSource& random, const CodingOptions& coding = {});
+  Shard(WanPort& port, const RandomSource& random, const CodingOptions& coding = {});
   /// On a port that moves bytes.
-  Assembly(Port& wire, const RandomSource& random, const CodingOptions& coding = {});
+  Shard(Port& wire, const RandomSource& random, const CodingOptions& coding = {});
 
-  /// The link to one more peer. What the port decides of `options` (ICRC, numbers) it decides here;
+  /// Where a link lives, by its number, on a site of `shards`: one that takes another's place
+  /// (SPEC 4) lives where that does.
+  static constexpr size_t index_of(uint16_t link, size_t shards) {
+    return link % limits::links_max % shards;
+  }
+
+  /// One more link. What the port decides of `options` (ICRC, numbers) it decides here;
   /// `key`, the pair's, is copied. Errors: as Endpoint::add_link().
   Result<Link*> add_link(LinkOptions options, const cw_mac& key, Instant now);
 
@@ -55,7 +66,7 @@ class Assembly {
   const Drops& drops() const { return drops_; }
 
  private:
-  Assembly(std::unique_ptr<RawPort> raw, const RandomSource& random, const CodingOptions& coding);
+  Shard(std::unique_ptr<RawPort> raw, const RandomSource& random, const CodingOptions& coding);
 
   std::unique_ptr<RawPort> raw_;  // where the port is one
   WanPort& port_;

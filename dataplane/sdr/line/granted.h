@@ -1,0 +1,53 @@
+// A line's end of its grants (core/grants.h), where several links share a pair's rate: what it may
+// send by now, and what its granter hears of it. A line that has the whole rate has none of this.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/core/grants.h"
+#include "dataplane/sdr/line/shares.h"
+
+namespace cw::sdr {
+
+/// Thread: the line's. Nothing allocates.
+class Granted {
+ public:
+  /// `line` outlives it. Nothing is granted before the first renew().
+  explicit Granted(GrantLine& line) : line_(line) {}
+
+  /// When it is to be asked again: also where the grant ends before that.
+  Instant due() const { return due_; }
+  /// Takes what is granted now. Returns whether the rate is another one.
+  bool renew(Instant now);
+  /// Zero once the lease is over.
+  Rate rate() const { return rate_; }
+  Instant until() const { return grant_.until; }
+  /// What the streams have taken since the last call, and whether they, or what waits `backlog`
+  /// long at the pacer, want more than they get. After renew(), since it confirms.
+  void tell(Shares& shares, Duration backlog, Instant now);
+
+  void begin_epoch();
+  void on_sent(uint64_t packets, uint64_t bytes) {
+    counts_.sent_packets += packets;
+    counts_.sent_bytes += bytes;
+  }
+  void on_report(uint64_t arrived, uint64_t lost) {
+    counts_.arrived = arrived;
+    counts_.lost = lost;
+  }
+  void on_rtt(uint16_t path, Duration sample);
+
+ private:
+  GrantLine& line_;
+  Grant grant_;
+  Rate rate_;  // in force
+  Instant due_, told_at_;
+  Demand demand_;
+  LineCounts counts_;
+  std::array<Duration, limits::paths_max> base_rtts_{};  // the shortest of each path; 0: none yet
+};
+
+}  // namespace cw::sdr
