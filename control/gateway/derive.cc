@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dataplane/base/stock.h"
 #include "dataplane/device/device_text.h"
 #include "dataplane/gateway/inbound.h"
 #include "offload/codec/codecs.h"
@@ -103,14 +104,21 @@ size_t impaired_packets(const Config& config) {
 
 size_t lan_packets(const Config&) { return port_packets; }
 
-/// For all slots that the WAN port's streams may keep.
+/// Streams each way, and how many links the line can fill.
+static size_t streams(const Config& config) { return config.peers.size() * config.classes.size(); }
+static size_t full_links(const Config& config) {
+  const uint64_t rate = std::max<uint64_t>(config.link_rate().bps(), 1);
+  return std::clamp<size_t>((config.wan.rate.bps() + rate - 1) / rate, 1, config.peers.size());
+}
+
+/// Of the slots that streams keep: as many as the line carries in the life of one.
 static size_t slot_packets(const Config& config) {
-  size_t per_peer = 0;
+  size_t most = 0;
   for (const auto& each : config.classes) {
     const auto stream = stream_of(*each, 0, config);
-    if (stream) per_peer += size_t{stream->messages} * stream->data_slots_max;
+    if (stream) most = std::max(most, size_t{stream->messages} * stream->data_slots_max);
   }
-  return per_peer * config.peers.size();
+  return Stock::count_for(most * full_links(config), streams(config));
 }
 
 size_t wan_packets(const Config& config) {

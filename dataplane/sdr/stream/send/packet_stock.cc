@@ -23,10 +23,10 @@ size_t kept_max_of(size_t packets) {
 }  // namespace
 
 PacketStock::PacketStock(PortBase& port)
-    : port_(port), kept_max_(kept_max_of(port.facts().packets)) {}
+    : port_(port), keeping_(kept_max_of(port.facts().packets)) {}
 
 PacketStock::~PacketStock() {
-  CW_ASSERT(kept_ == 0);
+  CW_ASSERT(keeping_.held() == 0);
   rest();
 }
 
@@ -40,8 +40,8 @@ bool PacketStock::try_fill(size_t count) {
   return count <= count_;
 }
 
-Packet& PacketStock::keep() {
-  ++kept_;
+Packet& PacketStock::keep(Portion& stream) {
+  stream.take();
   CW_ASSERT(count_ > 0);
   Packet& packet = *at_hand_[--count_];
   CW_DCHECK(packet.bytes_max >= slot_offset + port_.facts().payload_max);

@@ -7,6 +7,9 @@
 //
 // So a slot is written once, where it is sent from. While one of its packets is still under way its
 // bytes must stay as they are, headers included: what is sent again then is a copy (wan.h).
+//
+// The port has packets for what the line carries, not for all that each stream might keep: a stream
+// has its part of them, and of what is common as much as there is.
 #pragma once
 
 #include <array>
@@ -16,6 +19,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
+#include "dataplane/base/stock.h"
 #include "dataplane/port.h"
 
 namespace cw::sdr {
@@ -33,13 +37,16 @@ class PacketStock {
   PacketStock(const PacketStock&) = delete;
   PacketStock& operator=(const PacketStock&) = delete;
 
-  /// Whether so many more packets may be kept, and are at hand. What a port needs to receive by,
-  /// and for control, is not for keeping.
-  bool has_room(size_t count) {
-    return kept_ + count <= kept_max_ && (count <= count_ || try_fill(count));
+  /// A stream that keeps packets; before anything is kept.
+  Portion& join() { return keeping_.join(); }
+
+  /// Whether so many more packets may be kept by `stream`, and are at hand. What a port needs to
+  /// receive by, and for control, is not for keeping.
+  bool has_room(const Portion& stream, size_t count) {
+    return stream.has_room(count) && (count <= count_ || try_fill(count));
   }
   /// A packet for a slot, of as many bytes as the port's payload_max. has_room() has said so.
-  Packet& keep();
+  Packet& keep(Portion& stream);
   /// Gives a kept packet one owner more, the Send that carries it.
   void share(Packet& packet) {
     Packet* const one = &packet;
@@ -48,13 +55,12 @@ class PacketStock {
   /// Whether a kept packet is still under way.
   bool is_shared(const Packet& packet) const { return port_.is_shared(packet); }
   /// Nobody will read the slot again.
-  void give_up(Packet& packet) {
-    CW_DCHECK(kept_ > 0);
-    --kept_;
+  void give_up(Portion& stream, Packet& packet) {
+    stream.give_back();
     if (given_up_count_ == given_up_.size()) flush();
     given_up_[given_up_count_++] = &packet;
   }
-  size_t kept_count() const { return kept_; }
+  size_t kept_count() const { return keeping_.held(); }
 
   /// The port has back what was given up.
   void flush();
@@ -67,7 +73,7 @@ class PacketStock {
   bool try_fill(size_t count);
 
   PortBase& port_;
-  size_t kept_ = 0, kept_max_;
+  Stock keeping_;
   size_t count_ = 0, given_up_count_ = 0;
   size_t batch_ = batch_min;  // to be asked for; doubles until nothing is sent
   std::array<Packet*, capacity> at_hand_;

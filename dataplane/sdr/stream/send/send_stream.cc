@@ -23,7 +23,6 @@ SendStream::SendStream(const StreamConfig& config, const Options& options, LinkK
       options_(options),
       seat_(std::move(seat)),
       desk_(desk),
-      stock_(stock),
       transmitter_(transmitter),
       counters_(counters),
       messages_(new Message[config.messages]()),

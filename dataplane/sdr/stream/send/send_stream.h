@@ -64,7 +64,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   // ---- the application: as Source says ----
   std::optional<SendHandle> try_open(const MessageHint& hint);
   Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes);
-  bool has_packets(size_t count) { return stock_.has_room(count); }
+  bool has_packets(size_t count) { return store_.has_room(count); }
   uint8_t* slot_memory() { return store_.memory(); }
   bool append_slot(SendHandle handle, const SlotPiece& piece, Instant now);
   uint32_t slots_max(SendHandle handle) const;
@@ -225,7 +225,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   Options options_;
   std::unique_ptr<Seat> seat_;
   CodeDesk& desk_;
-  PacketStock& stock_;
   Transmitter& transmitter_;
   Counters& counters_;
   StreamAddress address_;

@@ -13,7 +13,6 @@ std::string number(uint64_t value) { return std::to_string(value); }
 SlotStore::SlotStore(const StreamConfig& config, const SendOptions& options, LinkKey link,
                      PacketStock& stock)
     : config_(config),
-      stock_(stock),
       link_(link),
       extents_max_(options.slot_by_slot ? 1 : options.extents_max),
       extents_(new SendExtent[size_t{config.messages} * extents_max_]()),

@@ -86,7 +86,9 @@ class SlotStore {
   }
 
   // ---- slot by slot ----
-  /// Memory for the next slot, until put(); the stock has room.
+  /// Whether there are packets for so many slots more.
+  bool has_room(size_t count) { return slots_.has_room(count); }
+  /// Memory for the next slot, until put(); there is room.
   uint8_t* memory() { return slots_.memory(); }
   void put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now) {
     slots_.put(place, slot, piece, now);
@@ -107,9 +109,7 @@ class SlotStore {
   }
   bool is_off(uint32_t place, uint32_t slot) const { return slots_.at(place, slot).is_off; }
   /// Nobody will read it any more.
-  void give_up(uint32_t place, uint32_t slot) {
-    stock_.give_up(*std::exchange(slots_.at(place, slot).packet, nullptr));
-  }
+  void give_up(uint32_t place, uint32_t slot) { slots_.give_up(place, slot); }
 
   // ---- what is read ----
   /// Empty where there is none: not yet, or not any more.
@@ -189,7 +189,6 @@ class SlotStore {
   }
 
   const StreamConfig& config_;
-  PacketStock& stock_;
   LinkKey link_;
   uint16_t extents_max_;  // of a message
   std::unique_ptr<SendExtent[]> extents_;

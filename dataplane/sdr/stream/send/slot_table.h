@@ -63,14 +63,15 @@ class SlotTable {
   /// Empty for no places.
   SlotTable(uint32_t places, uint32_t slots_max, PacketStock& stock)
       : stock_(stock),
+        kept_(places > 0 ? &stock.join() : nullptr),
         slots_max_(slots_max),
         count_(size_t{places} * slots_max),
         entries_(count_ > 0 ? new SlotEntry[count_]() : nullptr) {}
   /// Gives up the packets of its slots.
   ~SlotTable() {
-    if (blank_ != nullptr) stock_.give_up(*blank_);
+    if (blank_ != nullptr) stock_.give_up(*kept_, *blank_);
     for (const SlotEntry& entry : std::span(entries_.get(), count_)) {
-      if (entry.packet != nullptr) stock_.give_up(*entry.packet);
+      if (entry.packet != nullptr) stock_.give_up(*kept_, *entry.packet);
     }
     stock_.flush();
   }
@@ -86,15 +87,21 @@ class SlotTable {
     return const_cast<SlotTable&>(*this).at(place, slot);
   }
 
-  /// Memory for the next slot, until put(); the stock has room.
+  /// Whether there are packets for so many slots more.
+  bool has_room(size_t count) { return stock_.has_room(*kept_, count); }
+  /// Memory for the next slot, until put(); there is room.
   uint8_t* memory() {
-    if (blank_ == nullptr) blank_ = &stock_.keep();
+    if (blank_ == nullptr) blank_ = &stock_.keep(*kept_);
     return blank_->slot;
   }
   /// What was written to memory().
   void put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now) {
     CW_ASSERT(blank_ != nullptr);
     at(place, slot) = SlotEntry::make(piece, std::exchange(blank_, nullptr), now);
+  }
+  /// Nobody will read it any more.
+  void give_up(uint32_t place, uint32_t slot) {
+    stock_.give_up(*kept_, *std::exchange(at(place, slot).packet, nullptr));
   }
   /// Has `send` own the packet that the slot lies in, too.
   void share(uint32_t place, uint32_t slot, Send& send) {
@@ -106,6 +113,7 @@ class SlotTable {
 
  private:
   PacketStock& stock_;
+  Portion* kept_;  // what of the stock its slots lie in
   uint32_t slots_max_;
   size_t count_;
   std::unique_ptr<SlotEntry[]> entries_;
