@@ -1,4 +1,4 @@
-// Counts the allocations of a stretch of code, whoever makes them:
+// Counts the allocations of a stretch of code, whoever makes them, and what is allocated:
 //
 //     { HeapWatch watch; worker.turn(); }
 //     EXPECT_EQ(HeapWatch::allocation_count(), 0u);
@@ -22,19 +22,16 @@ class HeapWatch {
   static uint64_t allocation_count() { return count_; }
   /// Allocations of this thread less its deallocations, watched or not.
   static int64_t live_count() { return live_; }
+  /// Their bytes, touched or not, as the allocator rounds them.
+  static int64_t live_bytes() { return bytes_; }
 
-  static void on_allocation() {
-    if (depth_ > 0) count_ = count_ + 1;
-    live_ = live_ + 1;
-  }
-  static void on_deallocation(const volatile void* memory) {
-    if (memory != nullptr) live_ = live_ - 1;
-  }
+  static void on_allocation(const volatile void* memory);
+  static void on_deallocation(const volatile void* memory);
 
  private:
   static thread_local uint32_t depth_;
   static thread_local volatile uint64_t count_;
-  static thread_local volatile int64_t live_;
+  static thread_local volatile int64_t live_, bytes_;
 };
 
 }  // namespace cw::sim
