@@ -94,8 +94,9 @@ struct Site {
   test::SlotStream stream{slots};
   test::Packer packer;
   Release release{{.rate = Rate::from_gbps(8'000), .burst_bytes = 64 << 20}, lan, counters};
+  std::unique_ptr<InboundStock> stock = test::stock_for(slots, drops, 65'536);
   std::unique_ptr<Inbound> inbound =
-      Inbound::make({.slots = slots}, stream.sink(), release, drops).value();
+      std::make_unique<Inbound>(InboundOptions{.slots = slots}, *stock, stream.sink(), release);
   size_t frames = 0;
   std::chrono::steady_clock::duration spent{};
 };

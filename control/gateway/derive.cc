@@ -4,7 +4,8 @@
 
 #include "dataplane/base/stock.h"
 #include "dataplane/device/device_text.h"
-#include "dataplane/gateway/inbound.h"
+#include "dataplane/gateway/inbound_stock.h"
+#include "dataplane/gateway/queue_memory.h"
 #include "offload/codec/codecs.h"
 
 namespace cw::site {
@@ -66,32 +67,45 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
   return stream;
 }
 
-Bytes queue_memory_of(const ClassConfig& it, const Config& config) {
-  // Notes before frames take a quarter, where those are not small.
-  const Duration worst = it.queue_worst(config.pair.rtt_max);
-  return config.link_rate().bytes_in(worst + worst / 4) + Bytes(64 << 10);
+size_t full_links(const Config& config) {
+  const uint64_t rate = std::max<uint64_t>(config.link_rate().bps(), 1);
+  const uint64_t links = (config.wan.rate.bps() + rate - 1) / rate;
+  return std::clamp<size_t>(links, 1, std::max<size_t>(config.peers.size(), 1));
 }
 
+Bytes queue_memory_of(const Config& config) {
+  Duration worst;
+  for (const auto& each : config.classes) {
+    worst = std::max(worst, each->queue_worst(config.pair.rtt_max));
+  }
+  // Notes before frames take a quarter, where those are not small.
+  const Bytes one = config.link_rate().bytes_in(worst + worst / 4) + Bytes(64 << 10);
+  return Bytes(one.count() * full_links(config));
+}
+
+/// Each way.
+static size_t streams(const Config& config) { return config.peers.size() * config.classes.size(); }
+
 Bytes memory_of(const Config& config) {
+  gateway::InboundStockOptions inbound{.streams = streams(config), .messages = 1};
+  inbound.data_slots_max = 1;
+  inbound.payload_bytes_max = config.payload_bytes();
   uint64_t per_peer = 0;
   for (const auto& each : config.classes) {
     const auto stream = stream_of(*each, 0, config);
     if (!stream) continue;
-    gateway::InboundOptions inbound;
-    inbound.slots.messages = stream->messages;
-    inbound.slots.data_slots_max = stream->data_slots_max;
-    inbound.slots.payload_bytes_max = stream->payload_bytes;
+    inbound.messages = stream->messages * full_links(config);
+    inbound.data_slots_max = std::max(inbound.data_slots_max, stream->data_slots_max);
     const uint64_t repair = uint64_t{stream->repair_slots_max} * stream->shard_bytes();
     per_peer += stream->messages * 2 * repair;
-    per_peer += inbound.memory_bytes();
-    per_peer += queue_memory_of(*each, config).count();
   }
   uint64_t ports = eal_memory_of(config).count();
   if (config.lan.port == LanKind::Tun) ports += lan_packets(config) * limits::frame_bytes_max;
   if (config.wan.port == WanKind::Udp) {
     ports += socket_bytes_of(wan_packets(config), config.payload_bytes());
   }
-  return Bytes(per_peer * config.peers.size() + ports);
+  const Bytes queues = gateway::QueueMemory::bytes(queue_memory_of(config), streams(config));
+  return Bytes(inbound.memory_bytes() + queues.count() + per_peer * config.peers.size() + ports);
 }
 
 size_t impaired_packets(const Config& config) {
@@ -103,13 +117,6 @@ size_t impaired_packets(const Config& config) {
 }
 
 size_t lan_packets(const Config&) { return port_packets; }
-
-/// Streams each way, and how many links the line can fill.
-static size_t streams(const Config& config) { return config.peers.size() * config.classes.size(); }
-static size_t full_links(const Config& config) {
-  const uint64_t rate = std::max<uint64_t>(config.link_rate().bps(), 1);
-  return std::clamp<size_t>((config.wan.rate.bps() + rate - 1) / rate, 1, config.peers.size());
-}
 
 /// Of the slots that streams keep: as many as the line carries in the life of one.
 static size_t slot_packets(const Config& config) {

@@ -16,9 +16,10 @@ sdr::StreamConfig outline_of(const Config& config);
 /// link too fast and long for the slots of a message.
 Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config);
 
-/// For frames of a class that wait for the link to one peer, should the RTT grow to four times
-/// pair.rtt.
-Bytes queue_memory_of(const ClassConfig& it, const Config& config);
+/// For frames that wait for full links, should the RTT grow to pair.rtt_max.
+Bytes queue_memory_of(const Config& config);
+/// Links that wan.rate can fill together.
+size_t full_links(const Config& config);
 /// Frames in flight and held, both ways: those sent in the WAN port's packets, with all its others.
 Bytes memory_of(const Config& config);
 

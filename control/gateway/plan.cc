@@ -174,7 +174,7 @@ sdr::PairKeys pair_keys(const Config& config) {
   return keys;
 }
 
-gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp, const Config& config) {
+gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
   gateway::ClassOptions options;
   options.name = it.name;
   options.matches = it.matches;
@@ -183,7 +183,6 @@ gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp, const Co
   options.order = it.order;
   options.hold = it.hold;
   if (it.queue != Duration::max()) options.queue = it.queue;
-  options.queue_memory = queue_memory_of(it, config);
   options.fair = it.fair;
   options.block_age = it.block_age;
   options.mark = it.mark;
@@ -194,13 +193,15 @@ gateway::GatewayOptions gateway_options(const Config& config) {
   gateway::GatewayOptions options;
   options.decrement_ttl = config.lan.port == LanKind::Dpdk;  // else the kernel has done it
   for (size_t i = 0; i < config.classes.size(); ++i) {
-    options.classes.push_back(class_options(*config.classes[i], static_cast<uint16_t>(i), config));
+    options.classes.push_back(class_options(*config.classes[i], static_cast<uint16_t>(i)));
   }
   for (size_t i = 0; i < config.peers.size(); ++i) {
     const PeerConfig& peer = *config.peers[i];
     options.peers.push_back(
         {.peer = static_cast<uint16_t>(i), .name = peer.name, .routes = peer.routes});
   }
+  options.full_links = full_links(config);
+  options.queue_memory = queue_memory_of(config);
   options.lan_mtu = config.lan.mtu;
   options.lan_queue = config.lan.queue;
   options.release_rate =

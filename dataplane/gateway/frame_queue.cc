@@ -13,26 +13,24 @@ namespace {
 constexpr size_t units_of(size_t bytes) {
   return (bytes + sizeof(WaitingFrame) - 1) / sizeof(WaitingFrame);
 }
-constexpr size_t units_min = 1 + units_of(limits::frame_bytes_max);
 
 }  // namespace
 
-FrameQueue::FrameQueue(Bytes memory, bool is_fair)
-    : unit_count_(static_cast<uint32_t>(
-          std::clamp<uint64_t>(memory.count() / unit_bytes, units_min, UINT32_MAX))),
+FrameQueue::FrameQueue(QueueMemory& memory, bool is_fair)
+    : memory_(&memory),
+      blocks_(&memory.join()),
       flow_mask_(static_cast<uint16_t>(is_fair ? fair_flows - 1 : 0)),
-      flows_(new Flow[flow_mask_ + size_t{1}]) {
-  log_ = make_large_memory(size_t{unit_count_} * unit_bytes);
-  CW_ASSERT(log_ != nullptr);
-}
+      flows_(new Flow[flow_mask_ + size_t{1}]) {}
 
 bool FrameQueue::try_push(const Admitted& how, std::span<const uint8_t> packet, Instant now) {
   CW_DCHECK(packet.size() == how.bytes && packet.size() <= limits::frame_bytes_max);
   const auto units = static_cast<uint32_t>(1 + units_of(packet.size()));
   if (!try_reserve(units)) return false;
-  const uint32_t unit = (head_ + used_) % unit_count_;
+  const uint32_t unit = tail_;
   WaitingFrame& frame = *new (&at(unit)) WaitingFrame{.how = how, .since = now, .units = units};
   std::memcpy(packet_of(frame).data(), packet.data(), packet.size());
+  tail_ += units;
+  left_ -= units;
   used_ += units;
   ++frames_;
   bytes_ += packet.size();
@@ -54,15 +52,28 @@ bool FrameQueue::try_push(const Admitted& how, std::span<const uint8_t> packet, 
   return true;
 }
 
-/// Frames lie in one piece: what is too short for one at the log's end becomes a gap.
+/// Frames lie in one piece: what is too short for one at a block's end becomes a gap.
 bool FrameQueue::try_reserve(uint32_t units) {
-  const uint32_t end = (head_ + used_) % unit_count_;
-  const uint32_t free = unit_count_ - used_;
-  const uint32_t in_a_row = std::min(free, unit_count_ - end);
-  if (units <= in_a_row) return true;
-  if (units > free - in_a_row) return false;
-  new (&at(end)) WaitingFrame{.is_gone = true, .units = in_a_row};
-  used_ += in_a_row;
+  if (units <= left_) return true;
+  const uint32_t gap = left_, end = tail_;
+  if (!try_grow()) return false;
+  if (gap == 0) return true;
+  new (&at(end)) WaitingFrame{.is_gone = true, .units = gap};
+  used_ += gap;
+  return true;
+}
+
+bool FrameQueue::try_grow() {
+  if (!blocks_->has_room(1)) return false;
+  blocks_->take();
+  const uint32_t block = memory_->take();
+  if (used_ == 0) {
+    head_ = block;
+  } else {
+    memory_->after(tail_ - 1) = block;
+  }
+  tail_ = block;
+  left_ = QueueMemory::block_units;
   return true;
 }
 
@@ -134,14 +145,24 @@ void FrameQueue::take_out(Flow& flow) {
   reclaim();
 }
 
-/// A log that empties begins anew, in memory that was used last.
+/// A log that empties gives all back, and begins anew in memory that was used last.
 void FrameQueue::reclaim() {
   while (used_ > 0 && at(head_).is_gone) {
     const uint32_t units = at(head_).units;
     used_ -= units;
-    head_ = (head_ + units) % unit_count_;
+    head_ += units;
+    const bool is_block_over = head_ % QueueMemory::block_units == 0;
+    if (is_block_over || used_ == 0) shrink();
   }
-  if (used_ == 0) head_ = 0;
+}
+
+/// The block before head_ holds nothing any more.
+void FrameQueue::shrink() {
+  const uint32_t block = head_ - 1;
+  head_ = memory_->after(block);
+  memory_->give_back(block);
+  blocks_->give_back();
+  if (used_ == 0) left_ = 0;
 }
 
 void FrameQueue::clear() {

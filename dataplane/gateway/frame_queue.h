@@ -1,14 +1,14 @@
 // Frames of a class that wait until the stream has room: one row, or one per flow, served in turns
 // (RFC 8290) so that who sends little never waits behind who sends much.
 //
-//   log      | oldest | frame | gone | frame | frame |   .. free ..   |      bytes in a ring
+//   log      | oldest | frame | gone | frame | frame |   .. free ..   |      bytes in blocks,
 //                 \______________________/ \_____                            as they came
 //   rows     flow 7: oldest -> frame     flow 9: frame -> frame
 //   turns    new: 9                      old: 7
 //
 // Frames lie in the order in which they came, whole, each behind its note. One that leaves before
-// its elders only becomes a gap, and memory is free again when the oldest has left: as much as came
-// since the oldest came, which is what a queue that is bounded in time needs.
+// its elders only becomes a gap, and a block is free again when the oldest in it have left: memory
+// is as much as came since the oldest came, which is what a queue that is bounded in time needs.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@
 #include <span>
 
 #include "dataplane/base/units.h"
-#include "dataplane/core/large_memory.h"
 #include "dataplane/gateway/codel.h"
 #include "dataplane/gateway/ingress.h"
+#include "dataplane/gateway/queue_memory.h"
 
 namespace cw::gateway {
 
@@ -32,13 +32,13 @@ struct WaitingFrame {
   uint32_t units = 0;      ///< of the log, this note included
   uint32_t next = 0;       ///< of its flow: where it lies
 };
-static_assert(sizeof(WaitingFrame) == 32);
+static_assert(sizeof(WaitingFrame) == QueueMemory::unit_bytes);
 
 /// Thread: one. Nothing allocates after construction.
 class FrameQueue {
  public:
-  /// Of the log, notes included; there is room for one frame at least.
-  FrameQueue(Bytes memory, bool is_fair);
+  /// Of the log, which lies in `memory`, notes included.
+  FrameQueue(QueueMemory& memory, bool is_fair);
 
   bool is_empty() const { return frames_ == 0; }
   uint64_t frames() const { return frames_; }
@@ -68,7 +68,6 @@ class FrameQueue {
   void clear();
 
  private:
-  static constexpr size_t unit_bytes = sizeof(WaitingFrame);
   static constexpr uint16_t no_flow = UINT16_MAX;
   static constexpr size_t fair_flows = 1024;
   static constexpr int64_t share_bytes = 1514;  // of a flow, in each round
@@ -86,21 +85,23 @@ class FrameQueue {
     uint16_t first = no_flow, last = no_flow;
   };
 
-  WaitingFrame& at(uint32_t unit) {
-    return *reinterpret_cast<WaitingFrame*>(log_.get() + size_t{unit} * unit_bytes);
-  }
+  WaitingFrame& at(uint32_t unit) { return *reinterpret_cast<WaitingFrame*>(memory_->at(unit)); }
   Flow& flow_of(const WaitingFrame& frame) { return flows_[frame.how.bucket & flow_mask_]; }
   bool try_reserve(uint32_t units);
+  bool try_grow();
   void append(List& list, uint16_t flow);
   uint16_t take_first(List& list);
   /// The flow whose turn it is.
   Flow& turn();
   void take_out(Flow& flow);
   void reclaim();
+  void shrink();
 
-  LargeMemory log_;
-  uint32_t unit_count_;
-  uint32_t head_ = 0, used_ = 0;  // units; the oldest lies at head_
+  QueueMemory* memory_;
+  Portion* blocks_;
+  uint32_t head_ = 0, tail_ = 0;  // where the oldest lies, and the next will
+  uint32_t left_ = 0;             // of the last block, from tail_ on
+  uint32_t used_ = 0;             // units from head_ to tail_, gaps and all
   uint16_t flow_mask_, fattest_ = 0;
   std::unique_ptr<Flow[]> flows_;
   List new_, old_;

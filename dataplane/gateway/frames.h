@@ -1,5 +1,7 @@
 // A frame on its way out, between the slot that brought it and the LAN: where its bytes lie, what
 // it waits for, the rows that it stands in while it waits, and what became of it.
+//
+// All streams' frames lie in one stock, of which each stream has its part.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +10,9 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/pool.h"
+#include "dataplane/base/ring.h"
 #include "dataplane/base/serial.h"
+#include "dataplane/base/stock.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/gateway/options.h"
@@ -41,31 +45,54 @@ inline constexpr uint32_t no_frame = UINT32_MAX;
 struct FrameLinks {
   uint32_t before = no_frame, after = no_frame;
 };
+struct FrameRow {
+  uint32_t first = no_frame, last = no_frame;
+};
 
 /// A place in the table of frames: lent while a frame is held or waits to leave.
 struct Frame {
   ParsedFrame parsed;
   bool is_held = false;
   Instant arrived;
-  FrameLinks in_bucket, in_age, in_slot;
+  FrameLinks in_bucket, in_age, in_slot;  // while it is held
+  uint32_t after_in_lane = no_frame;      // and when it is to leave
+};
+
+/// Places for the frames of all streams. Thread: one. Nothing allocates after the last join().
+class FrameStock {
+ public:
+  explicit FrameStock(size_t count) : pool_(count), lent_(count), released_(count) {}
+
+  size_t count() const { return lent_.count(); }
+
+ private:
+  friend class FrameTable;
+
+  Pool<Frame> pool_;
+  Stock lent_;
+  Ring<uint32_t> released_;  // of the stream that is being read
 };
 
 /// The frames of one stream, and their fates: each that is seen is out in the end, or dropped for a
 /// reason; until then its message's memory stays. Thread: one. Nothing allocates.
 class FrameTable {
  public:
-  /// Frames of so many places of messages. `drops` lives longer.
-  FrameTable(size_t frames_max, uint32_t messages, Drops& drops)
-      : pool_(frames_max), lent_(new uint32_t[messages]()), drops_(drops) {}
+  /// Frames of so many places of messages. `stock` and `drops` live longer.
+  FrameTable(FrameStock& stock, uint32_t messages, Drops& drops)
+      : stock_(stock),
+        portion_(stock.lent_.join()),
+        lent_(new uint32_t[messages]()),
+        drops_(drops) {}
 
   /// A place for one more of the message in `place`; null: there is none, and it is lost.
   Frame* try_take(uint32_t place) {
     ++seen_;
-    Frame* const frame = pool_.try_take();
-    if (frame == nullptr) {
+    if (!portion_.has_room(1)) {
       count(DropReason::hold_memory);
       return nullptr;
     }
+    portion_.take();
+    Frame* const frame = stock_.pool_.try_take();
     frame->parsed.place = place;
     frame->is_held = false;
     ++lent_[place];
@@ -81,14 +108,18 @@ class FrameTable {
     give_back(frame);
   }
 
-  Frame& at(uint32_t frame) { return pool_.at(frame); }
+  Frame& at(uint32_t frame) { return stock_.pool_.at(frame); }
   uint32_t index_of(const Frame& frame) const {
-    return static_cast<uint32_t>(pool_.index_of(&frame));
+    return static_cast<uint32_t>(stock_.pool_.index_of(&frame));
   }
-  size_t capacity() const { return pool_.capacity(); }
-  /// Few are left.
-  bool is_short() const { return pool_.free_count() <= pool_.capacity() / 8; }
-  size_t lent_count() const { return pool_.lent_count(); }
+  /// Those of this stream that wait for nothing more, until whoever asked has taken them.
+  Ring<uint32_t>& released() { return stock_.released_; }
+  /// Few are left of all that the stream may have.
+  bool is_short() const {
+    const size_t room = portion_.room();
+    return 8 * room <= portion_.held() + room;
+  }
+  size_t lent_count() const { return portion_.held(); }
   size_t lent_of(uint32_t place) const { return lent_[place]; }
   uint64_t seen_count() const { return seen_; }
   uint64_t out_count() const { return out_; }
@@ -103,10 +134,12 @@ class FrameTable {
     uint32_t& lent = lent_[at(frame).parsed.place];
     CW_ASSERT(lent > 0);
     --lent;
-    pool_.give_back(&at(frame));
+    portion_.give_back();
+    stock_.pool_.give_back(&at(frame));
   }
 
-  Pool<Frame> pool_;
+  FrameStock& stock_;
+  Portion& portion_;
   std::unique_ptr<uint32_t[]> lent_;  // by place
   Drops& drops_;
   Drops::Snapshot dropped_;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint8_t no_row = UINT8_MAX;
 
-sdr::Link* find_link(sdr::Endpoint& wan, uint16_t peer) {
+sdr::Link* find_link(const sdr::Endpoint& wan, uint16_t peer) {
   for (const auto& link : wan.links()) {
     if (link->peer() == peer) return link.get();
   }
@@ -23,6 +23,36 @@ SlotReaderOptions reader_options(const ClassOptions& options, const sdr::StreamC
           .stall = options.hold};
 }
 
+/// Of whatever streams there are; add_lane() says which are missing.
+InboundStockOptions stock_options(const GatewayOptions& options, const sdr::Endpoint& wan) {
+  InboundStockOptions all{.streams = options.peers.size() * options.classes.size(),
+                          .messages = 1,
+                          .data_slots_max = 1,
+                          .payload_bytes_max = 1};
+  for (const PeerRoutes& each : options.peers) {
+    sdr::Link* const link = find_link(wan, each.peer);
+    for (size_t i = 0; link != nullptr && i < options.classes.size(); ++i) {
+      const sdr::Sink sink = link->sink(options.classes[i].qp);
+      if (!sink) continue;
+      const sdr::StreamConfig& config = sink.config();
+      all.messages = std::max(all.messages, config.messages * options.full_links);
+      all.data_slots_max = std::max(all.data_slots_max, config.data_slots_max);
+      all.payload_bytes_max = std::max(all.payload_bytes_max, config.payload_bytes);
+    }
+  }
+  return all;
+}
+
+/// A quarter more than the links bring, so that a backlog shrinks and still comes at a pace.
+Rate release_rate(const GatewayOptions& options, const sdr::Endpoint& wan) {
+  if (options.release_rate.bps() > 0) return options.release_rate;
+  uint64_t bps = 0;
+  for (const PeerRoutes& each : options.peers) {
+    if (const sdr::Link* link = find_link(wan, each.peer)) bps += link->rate().bps();
+  }
+  return Rate::from_bps(std::max<uint64_t>(bps / 4 * 5, 1));
+}
+
 }  // namespace
 
 // ---- making ----
@@ -32,18 +62,10 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
                                                Instant now) {
   auto ingress = Ingress::make(options);
   if (!ingress) return std::unexpected(ingress.error());
-  uint64_t link_bps = 0;
-  for (const PeerRoutes& each : options.peers) {
-    if (const sdr::Link* link = find_link(wan, each.peer)) link_bps += link->rate().bps();
-  }
-  // A quarter more than the links bring, so that a backlog shrinks and still comes at a pace.
-  const Rate release_rate = options.release_rate.bps() > 0
-                                ? options.release_rate
-                                : Rate::from_bps(std::max<uint64_t>(link_bps / 4 * 5, 1));
-  const size_t lane_count = options.peers.size() * options.classes.size();
-  const size_t frames_max = std::max<size_t>(lane_count, 1) * InboundOptions{}.frames_max;
-  std::unique_ptr<Gateway> gateway(new Gateway(options, std::move(*ingress), release_rate,
-                                               frames_max, lan, wan, counters, drops));
+  auto stock = InboundStock::make(stock_options(options, wan), drops);
+  if (!stock) return std::unexpected(stock.error());
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(options, std::move(*ingress), std::move(*stock), lan, wan, counters, drops));
   for (const PeerRoutes& each : options.peers) {
     sdr::Link* link = find_link(wan, each.peer);
     if (link == nullptr) return failure("peer \"" + each.name + "\" is not one of the WAN's");
@@ -59,15 +81,17 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
   return gateway;
 }
 
-Gateway::Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate,
-                 size_t frames_max, Port& lan, const sdr::Endpoint& wan, Counters& counters,
-                 Drops& drops)
+Gateway::Gateway(const GatewayOptions& options, Ingress ingress,
+                 std::unique_ptr<InboundStock> stock, Port& lan, const sdr::Endpoint& wan,
+                 Counters& counters, Drops& drops)
     : ingress_(std::move(ingress)),
       icmp_({}),
-      release_({.rate = release_rate,
+      stock_(std::move(stock)),
+      queue_memory_(options.queue_memory, options.peers.size() * options.classes.size()),
+      release_({.rate = release_rate(options, wan),
                 .queue = options.lan_queue,
                 .decrement_ttl = options.decrement_ttl,
-                .frames_max = frames_max},
+                .frames_max = stock_->frames().count()},
                lan, counters),
       lan_(lan),
       wan_(wan),
@@ -97,16 +121,14 @@ Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index
     return failure("class \"" + options.name + "\": its peer has no QP " +
                    std::to_string(options.qp) + " for both directions");
   }
-  auto out = SendLane::make(options, lane.source, counters_, drops_);
+  auto out = SendLane::make(options, lane.source, queue_memory_, counters_, drops_);
   if (!out) return std::unexpected(out.error());
   lane.out = std::make_unique<SendLane>(std::move(*out));
   InboundOptions inbound;
   inbound.slots = reader_options(options, lane.sink.config());
   inbound.hold = options.hold;
   inbound.first_message = lane.sink.config().first_seq;
-  auto in = Inbound::make(inbound, lane.sink, release_, drops_);
-  if (!in) return failure("class \"" + options.name + "\": " + in.error().sentence);
-  lane.in = std::move(*in);
+  lane.in = std::make_unique<Inbound>(inbound, *stock_, lane.sink, release_);
   lanes_.push_back(std::move(lane));
   return {};
 }

@@ -23,6 +23,7 @@
 #include "dataplane/core/station.h"
 #include "dataplane/gateway/icmp.h"
 #include "dataplane/gateway/inbound.h"
+#include "dataplane/gateway/inbound_stock.h"
 #include "dataplane/gateway/ingress.h"
 #include "dataplane/gateway/options.h"
 #include "dataplane/gateway/release.h"
@@ -85,7 +86,7 @@ class Gateway final : public Station {
     Admitted how;
   };
 
-  Gateway(const GatewayOptions& options, Ingress ingress, Rate release_rate, size_t frames_max,
+  Gateway(const GatewayOptions& options, Ingress ingress, std::unique_ptr<InboundStock> stock,
           Port& lan, const sdr::Endpoint& wan, Counters& counters, Drops& drops);
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
@@ -109,6 +110,8 @@ class Gateway final : public Station {
 
   Ingress ingress_;
   IcmpErrors icmp_;
+  std::unique_ptr<InboundStock> stock_;
+  QueueMemory queue_memory_;
   Release release_;
   Port& lan_;
   const sdr::Endpoint& wan_;

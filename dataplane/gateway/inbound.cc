@@ -11,8 +11,6 @@
 namespace cw::gateway {
 namespace {
 
-constexpr uint64_t memory_bytes_max = uint64_t{1} << 40;  // more than a machine has
-
 uint32_t slot_frames_max(const SlotReaderOptions& slots) {
   constexpr uint32_t bytes_min = frame_header_bytes + frame_ip_bytes_min;
   return slots.payload_bytes_max / bytes_min + 1;
@@ -20,47 +18,23 @@ uint32_t slot_frames_max(const SlotReaderOptions& slots) {
 
 }  // namespace
 
-uint64_t InboundOptions::memory_bytes() const {
-  // Per slot: its payload, what the reader keeps of it, and its row in the order.
-  const uint64_t slot_bytes = slots.payload_bytes_max + 32;
-  return slots.messages * uint64_t{slots.data_slots_max} * slot_bytes + frames_max * sizeof(Frame) +
-         bucket_count * 28;
-}
-
-Result<std::unique_ptr<Inbound>> Inbound::make(const InboundOptions& options, sdr::Sink sink,
-                                               Release& release, Drops& drops) {
-  const uint64_t bytes = options.slots.messages * options.slots.message_bytes();
-  // Not touched before a slot arrives there.
-  LargeMemory memory;
-  if (bytes <= memory_bytes_max) memory = make_large_memory(bytes);
-  if (!memory) {
-    return failure("no memory for " + std::to_string(options.slots.messages) + " messages of " +
-                   std::to_string(options.slots.message_bytes()) +
-                   " bytes to arrive in; lower `messages` or `message`, or add memory");
-  }
-  return std::unique_ptr<Inbound>(new Inbound(options, std::move(memory), sink, release, drops));
-}
-
-Inbound::Inbound(const InboundOptions& options, LargeMemory memory, sdr::Sink sink,
-                 Release& release, Drops& drops)
+Inbound::Inbound(const InboundOptions& options, InboundStock& stock, sdr::Sink sink,
+                 Release& release)
     : sink_(sink),
-      memory_(std::move(memory)),
-      buffers_({memory_.get(), options.slots.messages * options.slots.message_bytes()},
-               options.slots.message_bytes()),
-      frames_(options.frames_max, options.slots.messages, drops),
-      rows_(options.slots.messages, options.slots.data_slots_max),
+      frames_(stock.frames(), options.slots.messages, stock.drops()),
+      rows_(options.slots.messages, options.slots.data_slots_max, stock.rows()),
       order_({.messages = options.slots.messages,
               .data_slots_max = options.slots.data_slots_max,
               .slot_frames_max = slot_frames_max(options.slots),
               .hold = options.hold,
               .first_seq = options.first_seq,
               .first_message = options.first_message},
-             frames_),
-      reader_(options.slots, sink, rows_, frames_, order_, drops),
+             frames_, rows_),
+      reader_(options.slots, sink, rows_, frames_, order_, stock.drops()),
       release_(release),
       out_(frames_, rows_),
       resets_(sink.reset_count()) {
-  sink_.read_along(buffers_);
+  sink_.read_along(stock.buffers());
 }
 
 void Inbound::take_news(Instant now) {

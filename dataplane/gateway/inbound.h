@@ -11,12 +11,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
-#include "dataplane/base/result.h"
-#include "dataplane/core/large_memory.h"
 #include "dataplane/gateway/accounts.h"
 #include "dataplane/gateway/frames.h"
+#include "dataplane/gateway/inbound_stock.h"
 #include "dataplane/gateway/order.h"
 #include "dataplane/gateway/release.h"
 #include "dataplane/gateway/slot_reader.h"
@@ -26,19 +24,14 @@ namespace cw::gateway {
 struct InboundOptions {
   SlotReaderOptions slots;
   Duration hold = Duration::from_ms(250);
-  BucketSeq first_seq;         ///< see OrderOptions
-  MessageSeq first_message;    ///< of every epoch
-  size_t frames_max = 65'536;  ///< held or on their way out; what comes beyond is dropped
-
-  /// What make() takes, about: to be compared with what the machine has.
-  uint64_t memory_bytes() const;
+  BucketSeq first_seq;       ///< see OrderOptions
+  MessageSeq first_message;  ///< of every epoch
 };
 
 class Inbound {
  public:
-  /// `sink`'s stream, `release` and the counts live longer. Errors: memory.
-  static Result<std::unique_ptr<Inbound>> make(const InboundOptions& options, sdr::Sink sink,
-                                               Release& release, Drops& drops);
+  /// `stock`, `sink`'s stream and `release` live longer.
+  Inbound(const InboundOptions& options, InboundStock& stock, sdr::Sink sink, Release& release);
 
   /// Whether the stream has brought anything since take_news().
   bool has_news() const { return sink_.has_news() || sink_.reset_count() != resets_; }
@@ -55,14 +48,10 @@ class Inbound {
   size_t frames_lent() const { return frames_.lent_count(); }
 
  private:
-  Inbound(const InboundOptions& options, LargeMemory memory, sdr::Sink sink, Release& release,
-          Drops& drops);
   void reset();
   void let_out();
 
   const sdr::Sink sink_;
-  LargeMemory memory_;
-  sdr::RecvBuffers buffers_;
   FrameTable frames_;
   SlotRows rows_;
   Order order_;

@@ -63,8 +63,7 @@ struct ClassOptions {
   OrderRule order = OrderRule::ByKind;
   Duration hold = Duration::from_ms(250);  ///< a frame is given up when it is this old
   std::optional<Duration> queue;  ///< of frames that wait for the link, at most; none: by the RTT
-  Bytes queue_memory = Bytes(8 << 20);  ///< of those beyond what the stream has at hand
-  bool fair = false;                    ///< flows take turns
+  bool fair = false;              ///< flows take turns
   /// Where the policy codes: a block closes when its oldest slot is this old.
   Duration block_age = Duration::from_ms(2);
   bool mark = true;  ///< CE in place of an early drop, for those who can
@@ -92,7 +91,11 @@ struct GatewayOptions {
   bool decrement_ttl = false;  ///< false where the kernel routes, as on tun
   Rate release_rate;           ///< of what leaves to the LAN; zero: 1.25 times the link's
   Duration lan_queue = Duration::from_ms(10);  ///< then frames are dropped; CE above half of it
-  uint64_t hash_key[2] = {};                   ///< of the flow hash, secret
+  /// Of frames that wait for the links, beyond what streams have at hand, were there one class and
+  /// one peer; more have half as much again together.
+  Bytes queue_memory = Bytes(8 << 20);
+  uint64_t hash_key[2] = {};  ///< of the flow hash, secret
+  size_t full_links = 1;  ///< that the line carries at full rate together: memory is for so many
 };
 
 }  // namespace cw::gateway

@@ -2,12 +2,8 @@
 
 namespace cw::gateway {
 
-Order::Order(const OrderOptions& options, FrameTable& frames)
-    : options_(options),
-      frames_(frames),
-      released_(frames.capacity()),
-      buckets_(new Bucket[bucket_count]()),
-      slots_(new Row[size_t{options.messages} * options.data_slots_max]()) {}
+Order::Order(const OrderOptions& options, FrameTable& frames, SlotRows& rows)
+    : options_(options), frames_(frames), rows_(rows), buckets_(new Bucket[bucket_count]()) {}
 
 Order::Bucket& Order::bucket_of(const Frame& frame) {
   Bucket& bucket = buckets_[frame.parsed.header.bucket];
@@ -79,7 +75,7 @@ void Order::hold(uint32_t index, Instant now) {
   frame.arrived = now;
   ++counts_.held;
   link(age_, &Frame::in_age, index, age_.last);
-  Row& slot = slot_of(frame.parsed);
+  FrameRow& slot = slot_of(frame.parsed);
   link(slot, &Frame::in_slot, index, slot.last);
   if (frame.parsed.is_settled) give_up_before(index, counts_.missed_exactly);
 }
@@ -111,11 +107,9 @@ void Order::give_up_before(uint32_t index, uint64_t& missed) {
 
 void Order::on_settled(uint32_t place, uint32_t slot_first, uint32_t slot_end) {
   if (counts_.held == 0) return;
-  Row* rows = &slots_[size_t{place} * options_.data_slots_max];
   for (uint32_t slot = slot_first; slot < slot_end; ++slot) {
-    while (rows[slot].first != no_frame) {
-      give_up_before(rows[slot].first, counts_.missed_exactly);
-    }
+    const FrameRow& row = rows_.held(place, slot);
+    while (row.first != no_frame) give_up_before(row.first, counts_.missed_exactly);
   }
 }
 
@@ -166,7 +160,7 @@ void Order::reset() {
     forget(frame);
     frames_.drop(frame, DropReason::epoch_over);
   }
-  while (!released_.is_empty()) frames_.drop(released_.pop(), DropReason::epoch_over);
+  while (!released().is_empty()) frames_.drop(released().pop(), DropReason::epoch_over);
 }
 
 void Order::forget(uint32_t index) {
@@ -177,7 +171,7 @@ void Order::forget(uint32_t index) {
   --counts_.held;
 }
 
-void Order::link(Row& row, FrameLinks Frame::*links, uint32_t index, uint32_t before) {
+void Order::link(FrameRow& row, FrameLinks Frame::*links, uint32_t index, uint32_t before) {
   FrameLinks& own = frames_.at(index).*links;
   own.before = before;
   own.after = before == no_frame ? row.first : (frames_.at(before).*links).after;
@@ -185,7 +179,7 @@ void Order::link(Row& row, FrameLinks Frame::*links, uint32_t index, uint32_t be
   (own.after == no_frame ? row.last : (frames_.at(own.after).*links).before) = index;
 }
 
-void Order::unlink(Row& row, FrameLinks Frame::*links, uint32_t index) {
+void Order::unlink(FrameRow& row, FrameLinks Frame::*links, uint32_t index) {
   const FrameLinks own = frames_.at(index).*links;
   (own.before == no_frame ? row.first : (frames_.at(own.before).*links).after) = own.after;
   (own.after == no_frame ? row.last : (frames_.at(own.after).*links).before) = own.before;

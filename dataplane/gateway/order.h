@@ -26,6 +26,7 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/gateway/frames.h"
 #include "dataplane/gateway/held_row.h"
+#include "dataplane/gateway/slot_rows.h"
 
 namespace cw::gateway {
 
@@ -49,8 +50,8 @@ struct OrderCounts {
 /// Thread: one. Cost: O(1) per frame in order, O(log n) per frame of n that come out of it.
 class Order {
  public:
-  /// `frames` lives longer.
-  Order(const OrderOptions& options, FrameTable& frames);
+  /// `frames` and `rows` live longer.
+  Order(const OrderOptions& options, FrameTable& frames, SlotRows& rows);
 
   /// A frame of the table whose `parsed` is set. Dropped when it has no place in the order: it is
   /// late, too far ahead, or the second of its number.
@@ -69,13 +70,10 @@ class Order {
 
   /// Frames that wait for nothing more, as they are to leave. Whoever asked for something of this
   /// takes them before anything else happens.
-  Ring<uint32_t>& released() { return released_; }
+  Ring<uint32_t>& released() { return frames_.released(); }
   const OrderCounts& counts() const { return counts_; }
 
  private:
-  struct Row {
-    uint32_t first = no_frame, last = no_frame;
-  };
   /// How far a row of numbers has come.
   struct Front {
     BucketSeq next;
@@ -106,23 +104,20 @@ class Order {
   static void go_to(Front& front, BucketSeq next, const ParsedFrame& frame);
   void give_up_before(uint32_t frame, uint64_t& missed);
   void release(Bucket& bucket);
-  void let_out(uint32_t frame) { released_.grow() = frame; }
+  void let_out(uint32_t frame) { frames_.released().grow() = frame; }
   void forget(uint32_t frame);
   Bucket& bucket_of(const Frame& frame);
-  Row& slot_of(const ParsedFrame& frame) {
-    return slots_[size_t{frame.place} * options_.data_slots_max + frame.slot];
-  }
-  void link(Row& row, FrameLinks Frame::*links, uint32_t frame, uint32_t before);
-  void unlink(Row& row, FrameLinks Frame::*links, uint32_t frame);
+  FrameRow& slot_of(const ParsedFrame& frame) { return rows_.held(frame.place, frame.slot); }
+  void link(FrameRow& row, FrameLinks Frame::*links, uint32_t frame, uint32_t before);
+  void unlink(FrameRow& row, FrameLinks Frame::*links, uint32_t frame);
 
   const OrderOptions options_;
   FrameTable& frames_;
-  Ring<uint32_t> released_;
+  SlotRows& rows_;
   std::unique_ptr<Bucket[]> buckets_;
   uint32_t epoch_ = 1;  // buckets of an earlier one begin anew when they are next used
   std::array<Doubt, doubt_count> doubts_{};
-  std::unique_ptr<Row[]> slots_;  // frames held, by the slot in which they begin
-  Row age_;                       // frames held, the oldest first
+  FrameRow age_;  // frames held, the oldest first
   OrderCounts counts_;
 };
 

@@ -49,15 +49,9 @@ Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters)
   CW_ASSERT(options.rate.bps() > 0);
 }
 
-// There are no more frames than tables have room for, so a row is never full.
 void Release::push(Lane& lane, uint32_t frame) {
-  const ParsedFrame& parsed = lane.frames_.at(frame).parsed;
-  const bool is_at_once = parsed.header.order == FrameOrder::AtOnce;
-  // Written where it lies: a copy would be read wider than it was written.
-  Waiting& waiting = (is_at_once ? lane.at_once_ : lane.in_turn_).grow();
-  waiting.frame = frame;
-  waiting.bytes = parsed.header.bytes;
-  waiting.is_marked = parsed.is_marked;
+  const bool is_at_once = lane.frames_.at(frame).parsed.header.order == FrameOrder::AtOnce;
+  lane.push(is_at_once ? lane.at_once_ : lane.in_turn_, frame);
   ++waiting_;
   if (lane.next_ != nullptr) return;
   lane.bytes_due_ = share_bytes;
@@ -112,16 +106,17 @@ void Release::pace(Instant now) {
   line_free_ += options_.rate.time_for(Bytes(bytes));
 }
 
+// There are no more frames than the stock has, so the row is never full. Written where it lies: a
+// copy would be read wider than it was written.
 inline uint32_t Release::let_through(Lane& lane, Instant now) {
-  Ring<Waiting>& row = lane.at_once_.is_empty() ? lane.in_turn_ : lane.at_once_;
-  const Waiting& waiting = row.front();
+  const uint32_t frame = lane.pop(lane.at_once_.first == no_frame ? lane.in_turn_ : lane.at_once_);
+  const ParsedFrame& parsed = lane.frames_.at(frame).parsed;
   Entry& ready = ready_.grow();
   ready.lane = &lane;
-  ready.frame = waiting.frame;
-  ready.bytes = waiting.bytes;
-  ready.is_marked = waiting.is_marked;
+  ready.frame = frame;
+  ready.bytes = parsed.header.bytes;
+  ready.is_marked = parsed.is_marked;
   ready.ready = now;
-  row.drop_front();
   --waiting_;
   lane.bytes_due_ -= ready.bytes;
   return ready.bytes;
@@ -143,9 +138,9 @@ void Release::expire(Instant now) {
 }
 
 void Release::drop_all(Lane& lane) {
-  for (Ring<Waiting>* row : {&lane.at_once_, &lane.in_turn_}) {
-    for (; !row->is_empty(); --waiting_) {
-      lane.frames_.drop(row->pop().frame, DropReason::epoch_over);
+  for (FrameRow* row : {&lane.at_once_, &lane.in_turn_}) {
+    for (; row->first != no_frame; --waiting_) {
+      lane.frames_.drop(lane.pop(*row), DropReason::epoch_over);
     }
   }
 }

@@ -56,17 +56,12 @@ class Release {
   size_t queued_count() const { return waiting_ + ready_.count(); }
 
  private:
-  struct Waiting {
-    uint32_t frame = 0;
-    uint16_t bytes = 0;
-    bool is_marked = false;  // by the WAN
-  };
   struct Entry {
     Lane* lane = nullptr;
     uint32_t frame = 0;
     uint16_t bytes = 0;
-    bool is_marked = false;
-    Instant ready;  // let through by the pacer
+    bool is_marked = false;  // by the WAN
+    Instant ready;           // let through by the pacer
   };
 
   void pace(Instant now);
@@ -96,19 +91,29 @@ class Release {
 class Release::Lane {
  public:
   /// Of `frames`, whose bytes lie in `slots`; both live longer.
-  Lane(FrameTable& frames, const SlotRows& slots)
-      : frames_(frames), slots_(slots), at_once_(frames.capacity()), in_turn_(frames.capacity()) {}
+  Lane(FrameTable& frames, const SlotRows& slots) : frames_(frames), slots_(slots) {}
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
  private:
   friend class Release;
 
-  bool is_empty() const { return at_once_.is_empty() && in_turn_.is_empty(); }
+  bool is_empty() const { return at_once_.first == no_frame && in_turn_.first == no_frame; }
+  void push(FrameRow& row, uint32_t frame) {
+    frames_.at(frame).after_in_lane = no_frame;
+    (row.first == no_frame ? row.first : frames_.at(row.last).after_in_lane) = frame;
+    row.last = frame;
+  }
+  /// Not of a row that is empty.
+  uint32_t pop(FrameRow& row) {
+    const uint32_t frame = row.first;
+    row.first = frames_.at(frame).after_in_lane;
+    return frame;
+  }
 
   FrameTable& frames_;
   const SlotRows& slots_;
-  Ring<Waiting> at_once_, in_turn_;
+  FrameRow at_once_, in_turn_;
   Lane* next_ = nullptr;   // in the circle; null: not in it
   int64_t bytes_due_ = 0;  // of its share; negative: it has had more
 };

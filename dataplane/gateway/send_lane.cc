@@ -22,21 +22,21 @@ QueueTimes QueueTimes::of(const ClassOptions& options, Duration rtt) {
   return {.most = most, .codel = {.target = most / 2, .interval = std::max(rtt * 6, interval_min)}};
 }
 
-Result<SendLane> SendLane::make(const ClassOptions& options, sdr::Source stream, Counters& counters,
-                                Drops& drops) {
+Result<SendLane> SendLane::make(const ClassOptions& options, sdr::Source stream,
+                                QueueMemory& memory, Counters& counters, Drops& drops) {
   auto writer = SlotWriter::make(stream);
   if (!writer) return failure("class \"" + options.name + "\": " + writer.error().sentence);
   stream.set_block_age(options.block_age);
-  return SendLane(options, stream, *writer, counters, drops);
+  return SendLane(options, *writer, memory, counters, drops);
 }
 
-SendLane::SendLane(const ClassOptions& options, sdr::Source stream, const SlotWriter& writer,
+SendLane::SendLane(const ClassOptions& options, const SlotWriter& writer, QueueMemory& memory,
                    Counters& counters, Drops& drops)
-    : stream_(stream),
+    : stream_(writer.stream()),
       counters_(&counters),
       drops_(&drops),
       writer_(writer),
-      queue_(options.queue_memory, options.fair),
+      queue_(memory, options.fair),
       options_(options),
       times_(QueueTimes::of(options, Duration())) {
   size_queue();

@@ -35,9 +35,9 @@ struct QueueTimes {
 
 class SendLane {
  public:
-  /// `stream`, `counters` and `drops` outlive the lane. Errors: those of SlotWriter.
-  static Result<SendLane> make(const ClassOptions& options, sdr::Source stream, Counters& counters,
-                               Drops& drops);
+  /// `stream`, `memory`, `counters` and `drops` outlive the lane. Errors: those of SlotWriter.
+  static Result<SendLane> make(const ClassOptions& options, sdr::Source stream, QueueMemory& memory,
+                               Counters& counters, Drops& drops);
 
   /// An epoch is in force: numbers begin anew. What waits is sent in it.
   void restart(Instant now);
@@ -71,7 +71,7 @@ class SendLane {
   uint64_t queue_bytes_max() const { return queue_bytes_max_; }
 
  private:
-  SendLane(const ClassOptions& options, sdr::Source stream, const SlotWriter& writer,
+  SendLane(const ClassOptions& options, const SlotWriter& writer, QueueMemory& memory,
            Counters& counters, Drops& drops);
 
   Appended append(const Admitted& how, std::span<const uint8_t> packet, Instant since, Instant now);

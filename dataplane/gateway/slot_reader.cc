@@ -296,18 +296,20 @@ bool SlotReader::on_time(Instant now) {
     if (!is_void_ && frames_.lent_of(message.handle.place) > 0) break;
     message.is_posted = false;
     sink_.complete(message.handle, now);  // with the epoch it has been
+    rows_.end(message.handle.place);
     posted_.pop();
     if (front_ > 0) --front_;
     has_work = true;
   }
   is_void_ = false;
+  has_work |= post_all();
   give_up_stalled(now);
-  return post_all() || has_work;
+  return has_work;
 }
 
 bool SlotReader::post_all() {
   bool has_work = false;
-  while (posted_.count() < options_.messages) {
+  while (posted_.count() < options_.messages && rows_.has_room()) {
     const auto handle = sink_.try_post();
     if (!handle) break;
     CW_ASSERT(handle->place < options_.messages && !messages_[handle->place].is_posted);
@@ -321,9 +323,10 @@ bool SlotReader::post_all() {
   return has_work;
 }
 
-// The sender has closed all messages that it may open, and the oldest has holes.
+// The sender has closed all messages that it may open, and the oldest has holes: memory for more is
+// free when these are.
 void SlotReader::give_up_stalled(Instant now) {
-  const bool is_stalled = posted_.count() == options_.messages && front_ == 0 &&
+  const bool is_stalled = !posted_.is_empty() && front_ == 0 &&
                           messages_[posted_.at(posted_.count() - 1)].slots != unknown;
   if (!is_stalled) {
     stalled_since_ = Instant::never();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/gateway/frames.h"
@@ -31,7 +32,8 @@ struct SlotRead {
 
 /// The slots of one message. Its slots that are present were read: they say how long they are.
 struct SlotRow {
-  SlotRead* slots = nullptr;
+  SlotRead* slots = nullptr;        ///< null: nothing is posted there
+  FrameRow* held = nullptr;         ///< by slot: frames that begin in it and wait for their order
   const uint8_t* memory = nullptr;  ///< once something has come
   uint32_t payload_bytes = 0;       ///< of a slot, headers and all
 
@@ -54,25 +56,57 @@ struct SlotRow {
   }
 };
 
-/// Thread: one. Memory: 20 bytes for every slot of every place, from the start.
-class SlotRows {
+/// Rows for the messages of all streams, what was used last first. Thread: one. Memory: 28 bytes a
+/// slot, from the start.
+class SlotRowStock {
  public:
-  SlotRows(uint32_t messages, uint32_t slots_max)
+  SlotRowStock(size_t count, uint32_t slots_max)
       : slots_max_(slots_max),
-        rows_(new SlotRow[messages]()),
-        slots_(new SlotRead[size_t{messages} * slots_max]()) {
-    for (uint32_t place = 0; place < messages; ++place) {
-      rows_[place].slots = &slots_[size_t{place} * slots_max];
-    }
+        slots_(new SlotRead[count * slots_max]()),
+        held_(new FrameRow[count * slots_max]()) {
+    for (size_t i = count; i-- > 0;) unused_.push_back(static_cast<uint32_t>(i));
   }
 
-  /// For the next message in this place.
+  bool is_dry() const { return unused_.empty(); }
+  /// There must be one. As its last borrower left it.
+  void lend(SlotRow& row) {
+    CW_ASSERT(!is_dry());
+    const size_t first = size_t{unused_.back()} * slots_max_;
+    unused_.pop_back();
+    row.slots = &slots_[first];
+    row.held = &held_[first];
+  }
+  /// None of its frames is held any more.
+  void take_back(SlotRow& row) {
+    unused_.push_back(static_cast<uint32_t>((row.slots - slots_.get()) / slots_max_));
+    row = {};
+  }
+
+ private:
+  uint32_t slots_max_;
+  std::unique_ptr<SlotRead[]> slots_;
+  std::unique_ptr<FrameRow[]> held_;
+  std::vector<uint32_t> unused_;
+};
+
+/// Of one stream, whose messages have so many slots at most; `stock` lives longer. Thread: one.
+class SlotRows {
+ public:
+  SlotRows(uint32_t messages, uint32_t slots_max, SlotRowStock& stock)
+      : slots_max_(slots_max), stock_(stock), rows_(new SlotRow[messages]()) {}
+
+  /// False: all rows of the stock are in use.
+  bool has_room() const { return !stock_.is_dry(); }
+  /// For the next message in this place; there is room.
   SlotRow& begin(uint32_t place) {
     SlotRow& row = rows_[place];
+    stock_.lend(row);
     std::fill_n(row.slots, slots_max_, SlotRead{});
-    row.memory = nullptr;
     return row;
   }
+  void end(uint32_t place) { stock_.take_back(rows_[place]); }
+  /// Where frames stand that begin in a slot and wait for their order.
+  FrameRow& held(uint32_t place, uint32_t slot) { return rows_[place].held[slot]; }
   /// The frame's IP packet, header.bytes long.
   void copy(const ParsedFrame& frame, uint8_t* out) const {
     rows_[frame.place].gather(frame.packet, out, frame.header.bytes);
@@ -80,8 +114,8 @@ class SlotRows {
 
  private:
   uint32_t slots_max_;
+  SlotRowStock& stock_;
   std::unique_ptr<SlotRow[]> rows_;  // by place
-  std::unique_ptr<SlotRead[]> slots_;
 };
 
 }  // namespace cw::gateway

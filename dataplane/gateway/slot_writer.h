@@ -44,6 +44,7 @@ class SlotWriter {
   /// Errors: messages too small for the largest frame in the smallest slots.
   static Result<SlotWriter> make(sdr::Source stream);
 
+  sdr::Source stream() const { return stream_; }
   /// A new epoch: begins anew with what both ends agreed on. What was in an unfinished slot is
   /// lost.
   void restart(Instant now);

@@ -87,11 +87,12 @@ class Sink {
   uint64_t over_count() const;
 
   // ---- reading along ----
-  /// From here on receives lie in `buffers`, one for each place, and all that comes is told. When a
+  /// From here on receives lie in `buffers`, as others' may, and all that comes is told. When a
   /// link ends, they end by themselves. Before the first is posted. Allocates two bytes and two
   /// bits per slot.
   void read_along(RecvBuffers& buffers) const;
-  /// The next receive.
+  /// The next receive; nothing when all places are taken, or memory is promised to others, or this
+  /// would be promised more than its peer begins in two RTTs.
   std::optional<RecvHandle> try_post() const;
   bool has_news() const;
   /// Fills `row` from the front with what is new, each message once; the rest waits.

@@ -27,7 +27,8 @@ uint8_t pop(FrameQueue& queue) {
 }
 
 TEST(FrameQueue, lets_one_row_leave_as_it_came) {
-  FrameQueue queue(Bytes(1 << 20), false);
+  QueueMemory memory(Bytes(1 << 20), 1);
+  FrameQueue queue(memory, false);
   for (uint8_t i = 0; i < 100; ++i) ASSERT_TRUE(push(queue, i % 7, 100 + i, i));
   EXPECT_EQ(queue.frames(), 100u);
   EXPECT_EQ(queue.bytes(), 100u * 100 + 99 * 50);
@@ -37,7 +38,8 @@ TEST(FrameQueue, lets_one_row_leave_as_it_came) {
 }
 
 TEST(FrameQueue, gives_flows_equal_bytes_and_lets_who_sends_little_go_first) {
-  FrameQueue queue(Bytes(4 << 20), true);
+  QueueMemory memory(Bytes(4 << 20), 1);
+  FrameQueue queue(memory, true);
   for (int i = 0; i < 600; ++i) push(queue, 1, 1500, 1);
   for (int i = 0; i < 3000; ++i) push(queue, 2, 300, 2);
   std::map<uint8_t, uint64_t> bytes;
@@ -50,23 +52,41 @@ TEST(FrameQueue, gives_flows_equal_bytes_and_lets_who_sends_little_go_first) {
   EXPECT_EQ(pop(queue), 3) << "before 1,000 others";
 }
 
-TEST(FrameQueue, is_as_long_as_its_memory_and_the_oldest_makes_room) {
-  FrameQueue queue(Bytes(32 * 1000), true);
+TEST(FrameQueue, is_as_long_as_its_memory_and_the_oldest_make_room) {
+  QueueMemory memory(Bytes(0), 1);  // two blocks
+  FrameQueue queue(memory, true);
   uint8_t count = 0;
   while (push(queue, count % 2, 1000, count)) ++count;
-  EXPECT_EQ(count, 30) << "of 33 units each";
-  queue.drop_oldest();
-  EXPECT_FALSE(push(queue, 9, 2000, 200));
+  EXPECT_EQ(count, 2 * 31) << "of 33 units each, of 1,024 in a block";
+  for (int i = 0; i < 30; ++i) queue.drop_oldest();
+  EXPECT_FALSE(push(queue, 9, 1000, 200)) << "there is one more in the block";
   queue.drop_oldest();
   EXPECT_TRUE(push(queue, 9, 1000, 200));
-  for (const int expected : {2, 4, 3, 5, 200, 6}) EXPECT_EQ(pop(queue), expected);
+  for (const int expected : {32, 34, 31, 33, 200}) EXPECT_EQ(pop(queue), expected);
   queue.clear();
   EXPECT_TRUE(queue.is_empty());
   EXPECT_TRUE(push(queue, 0, 9216, 1));
 }
 
+TEST(FrameQueue, leaves_others_their_part_and_gives_back_what_is_empty) {
+  QueueMemory memory(Bytes(7 * 32 * 1024), 2);  // 15 blocks: five each, and five
+  FrameQueue greedy(memory, false), other(memory, false);
+  int count = 0;
+  while (push(greedy, 0, 9000, 1)) ++count;
+  EXPECT_EQ(count, 10 * 3);
+  for (int i = 0; i < 5 * 3; ++i) ASSERT_TRUE(push(other, 0, 9000, 2));
+  EXPECT_FALSE(push(other, 0, 9000, 2));
+  greedy.clear();
+  for (int i = 0; i < 5 * 3; ++i) ASSERT_TRUE(push(other, 0, 9000, 3));
+  EXPECT_FALSE(push(other, 0, 9000, 3)) << "the part of the one that is empty";
+  for (int i = 0; i < 5 * 3; ++i) ASSERT_TRUE(push(greedy, 0, 9000, 4));
+  while (!other.is_empty()) EXPECT_GE(pop(other), 2);
+  while (!greedy.is_empty()) EXPECT_EQ(pop(greedy), 4);
+}
+
 TEST(FrameQueue, lets_who_has_most_waiting_make_room) {
-  FrameQueue queue(Bytes(1 << 20), true);
+  QueueMemory memory(Bytes(1 << 20), 1);
+  FrameQueue queue(memory, true);
   Admitted little, much;
   little.bucket = 1, much.bucket = 2;
   EXPECT_FALSE(queue.try_drop_fattest(little)) << "nothing waits";
@@ -84,7 +104,8 @@ TEST(FrameQueue, lets_who_has_most_waiting_make_room) {
 TEST(FrameQueue, loses_and_changes_nothing_whatever_happens) {
   for (const bool is_fair : {false, true}) {
     Prng prng(20261122);
-    FrameQueue queue(Bytes(40'000), is_fair);
+    QueueMemory memory(Bytes(0), 1);
+    FrameQueue queue(memory, is_fair);
     std::map<uint16_t, std::deque<std::pair<size_t, uint8_t>>> model;
     std::deque<uint16_t> ages;  // of one row
     uint64_t frames = 0;

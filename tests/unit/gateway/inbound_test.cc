@@ -50,10 +50,10 @@ class World {
     options_.hold = weather.hold;
     options_.first_seq = BucketSeq(first_bucket_seq);
     options_.first_message = first_message;
-    options_.frames_max = weather.frames_max;
     packer_.emplace(payload, slots, first_message);
     stream_.emplace(options_.slots, first_message);
-    inbound_ = Inbound::make(options_, stream_->sink(), release_, drops_).value();
+    stock_ = stock_for(options_.slots, drops_, weather.frames_max);
+    inbound_ = std::make_unique<Inbound>(options_, *stock_, stream_->sink(), release_);
     make_frames();
     plan_slots();
   }
@@ -252,6 +252,7 @@ class World {
   Drops drops_;
   LanPort lan_{16, limits::frame_bytes_max};
   Release release_{{.rate = Rate::from_gbps(8'000), .burst_bytes = 64 << 20}, lan_, counters_};
+  std::unique_ptr<InboundStock> stock_;
   std::unique_ptr<Inbound> inbound_;
   Instant now_ = Instant::from_ns(1'000'000'000);
   Duration held_longest_;
@@ -327,8 +328,7 @@ struct Bench {
   explicit Bench(InboundOptions with = {.slots = {.messages = 2,
                                                   .data_slots_max = 64,
                                                   .payload_bytes_max = 1024},
-                                        .hold = 20_ms,
-                                        .frames_max = 8})
+                                        .hold = 20_ms})
       : options(with), stream(with.slots), packer(1024, with.slots.data_slots_max) {
     inbound->on_time(now);
   }
@@ -352,7 +352,9 @@ struct Bench {
   SlotStream stream;
   Packer packer;
   Release release{{}, lan, counters};
-  std::unique_ptr<Inbound> inbound = Inbound::make(options, stream.sink(), release, drops).value();
+  std::unique_ptr<InboundStock> stock = stock_for(options.slots, drops, 8);
+  std::unique_ptr<Inbound> inbound =
+      std::make_unique<Inbound>(options, *stock, stream.sink(), release);
 };
 
 TEST(Inbound, nothing_of_an_old_epoch_leaves) {
@@ -405,10 +407,9 @@ TEST(Inbound, time_slept_gives_nothing_up) {
 }
 
 TEST(Inbound, memory_that_is_not_there_is_an_error_with_the_keys_to_change) {
-  Bench bench;
-  InboundOptions options = bench.options;
-  options.slots = {.messages = 1 << 20, .data_slots_max = 1 << 24, .payload_bytes_max = 8192};
-  const auto made = Inbound::make(options, bench.stream.sink(), bench.release, bench.drops);
+  Drops drops;
+  const auto made = InboundStock::make(
+      {.messages = 1 << 20, .data_slots_max = 1 << 24, .payload_bytes_max = 8192}, drops);
   ASSERT_FALSE(made.has_value());
   EXPECT_NE(made.error().sentence.find("`messages`"), std::string::npos);
 }

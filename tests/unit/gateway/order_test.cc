@@ -20,13 +20,15 @@ constexpr uint16_t bucket = 40'000;
 /// Frames go by an id of the test, kept where no order looks.
 struct Bench {
   explicit Bench(uint32_t first_seq = 0, size_t frames_max = 64, uint32_t slot_frames_max = 1000)
-      : frames(frames_max, 2, drops),
+      : stock(frames_max),
         order({.messages = 2,
                .data_slots_max = 64,
                .slot_frames_max = slot_frames_max,
                .hold = 100_ms,
                .first_seq = BucketSeq(first_seq)},
-              frames) {}
+              frames, rows) {
+    for (uint32_t place : {0, 1}) rows.begin(place);
+  }
 
   void take(uint32_t id, uint32_t seq, FrameOrder kind = FrameOrder::InTurn, uint32_t slot = 0) {
     take({.header = {20, bucket, seq, kind}, .slot = slot, .packet = {.slot = id}});
@@ -69,7 +71,10 @@ struct Bench {
   using Ids = std::vector<uint32_t>;
   Instant now = Instant::from_ns(1'000'000'000);
   Drops drops;
-  FrameTable frames;
+  FrameStock stock;
+  FrameTable frames{stock, 2, drops};
+  SlotRowStock row_stock{2, 64};
+  SlotRows rows{2, 64, row_stock};
   Order order;
   Ids out;
   std::vector<DropReason> refused;

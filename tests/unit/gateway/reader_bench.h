@@ -28,12 +28,14 @@ struct ReaderBench {
         packer(with.payload_bytes_max, with.data_slots_max, first_seq),
         memory(with.messages * with.message_bytes(), 0xdd),
         buffers(memory, with.message_bytes()),
-        table(frames_max, with.messages, drops),
-        rows(with.messages, with.data_slots_max),
+        frame_stock(frames_max),
+        table(frame_stock, with.messages, drops),
+        row_stock(with.messages, with.data_slots_max),
+        rows(with.messages, with.data_slots_max, row_stock),
         order({.messages = with.messages,
                .data_slots_max = with.data_slots_max,
                .first_message = first_seq},
-              table),
+              table, rows),
         reader(with, stream.sink(), rows, table, order, drops) {
     stream.sink().read_along(buffers);
     turn();
@@ -91,7 +93,9 @@ struct ReaderBench {
   Packer packer;
   ByteRow memory;
   sdr::RecvBuffers buffers;
+  FrameStock frame_stock;
   FrameTable table;
+  SlotRowStock row_stock;
   SlotRows rows;
   Order order;
   SlotReader reader;

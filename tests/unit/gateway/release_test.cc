@@ -36,8 +36,10 @@ struct Frames {
 
   static constexpr uint32_t slots_max = 1024, slot_bytes = 2048;
   Drops drops;
-  FrameTable table{slots_max, 1, drops};
-  SlotRows rows{1, slots_max};
+  FrameStock stock{slots_max};
+  FrameTable table{stock, 1, drops};
+  SlotRowStock row_stock{1, slots_max};
+  SlotRows rows{1, slots_max, row_stock};
   ByteRow memory = ByteRow(slots_max * slot_bytes);
   SlotRow& row = rows.begin(0);
   Release::Lane lane{table, rows};

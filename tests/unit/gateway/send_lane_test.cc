@@ -22,8 +22,11 @@ ClassOptions class_of_a_tenth() {
 }
 
 struct Site {
-  explicit Site(const ClassOptions& options = class_of_a_tenth(), const SlotWire::Shape& shape = {})
-      : wire(shape), lane(SendLane::make(options, wire.source(), wire.counters(), drops).value()) {
+  explicit Site(const ClassOptions& options = class_of_a_tenth(), const SlotWire::Shape& shape = {},
+                Bytes queue_memory = Bytes(8 << 20))
+      : wire(shape),
+        memory(queue_memory, 1),
+        lane(SendLane::make(options, wire.source(), memory, wire.counters(), drops).value()) {
     lane.set_rate(80_Mbps, 80_Mbps);
     wire.start(shape.payload_bytes, start);
     lane.restart(start);
@@ -56,6 +59,7 @@ struct Site {
 
   SlotWire wire;
   Drops drops;
+  QueueMemory memory;
   SendLane lane;
 };
 
@@ -115,14 +119,13 @@ TEST(SendLane, keeps_little_in_the_stream_and_no_more_than_queue_allows) {
 TEST(SendLane, small_frames_one_by_one_use_up_messages_and_wait) {
   ClassOptions options = class_of_a_tenth();
   options.queue = 10_s;
-  options.queue_memory = Bytes(0);  // that is, of one large frame
-  Site site(options, {.messages = 2, .slots = 38, .payload_bytes = 256});
-  for (int i = 0; i < 2 * 38 + 100; ++i) {
+  Site site(options, {.messages = 2, .slots = 38, .payload_bytes = 256}, Bytes(0));
+  for (int i = 0; i < 2 * 38 + 700; ++i) {
     site.offer(packet_of(40));
     site.end_turn();
   }
-  EXPECT_EQ(site.lane.queue().frames(), 96u) << "3 units of 32 bytes each, of 289";
-  EXPECT_EQ(site.dropped(DropReason::wan_places_full), 4u);
+  EXPECT_EQ(site.lane.queue().frames(), 682u) << "3 units each, of 1,024 in each of 2 blocks";
+  EXPECT_EQ(site.dropped(DropReason::wan_places_full), 18u);
   EXPECT_EQ(site.dropped(DropReason::wan_queue_full), 0u);
   EXPECT_FALSE(site.lane.is_hungry()) << "who is short of places is not waiting for a turn";
   EXPECT_TRUE(site.adds_up());
@@ -210,7 +213,9 @@ TEST(SendLane, a_slow_link_still_has_room_for_a_few_frames) {
 TEST(SendLane, takes_nothing_for_a_peer_that_is_down) {
   SlotWire wire({});
   Drops drops;
-  SendLane lane = SendLane::make(class_of_a_tenth(), wire.source(), wire.counters(), drops).value();
+  QueueMemory memory(Bytes(0), 1);
+  SendLane lane =
+      SendLane::make(class_of_a_tenth(), wire.source(), memory, wire.counters(), drops).value();
   ByteVector packet = packet_of(100);
   DropReason why{};
   EXPECT_FALSE(lane.try_offer({.bytes = 100}, packet, start, why));

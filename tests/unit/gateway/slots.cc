@@ -75,6 +75,17 @@ void Packer::add(TestFrame& frame) {
   frame.slot_last = static_cast<uint32_t>(messages_.back().size());
 }
 
+std::unique_ptr<InboundStock> stock_for(const SlotReaderOptions& options, Drops& drops,
+                                        size_t frames, size_t streams) {
+  return InboundStock::make({.streams = streams,
+                             .messages = options.messages,
+                             .data_slots_max = options.data_slots_max,
+                             .payload_bytes_max = options.payload_bytes_max,
+                             .frames = frames},
+                            drops)
+      .value();
+}
+
 SlotStream::SlotStream(const SlotReaderOptions& options, MessageSeq first_seq) {
   config_.messages = options.messages;
   config_.data_slots_max = options.data_slots_max;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "dataplane/gateway/inbound_stock.h"
 #include "dataplane/gateway/slot_reader.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/wire/slot.h"
@@ -53,6 +54,10 @@ class Packer {
   ByteRow open_;  // the slot that is being filled, when not empty
   uint16_t first_ = no_frame_start;
 };
+
+/// For `streams` such readers.
+std::unique_ptr<InboundStock> stock_for(const SlotReaderOptions& options, Drops& drops,
+                                        size_t frames = 4096, size_t streams = 1);
 
 /// A real receiving stream under `passthrough`, and what its link brings it.
 class SlotStream {

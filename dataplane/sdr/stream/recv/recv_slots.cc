@@ -229,7 +229,9 @@ void RecvStream::open(const Message& message, Instant now) {
   if (message.is_opened) return;
   for (MessageSeq seq = retired_seq_; !seq.is_after(message.seq); ++seq) {
     Message* each = find_live(seq);
-    if (each != nullptr && !each->is_opened) tell_opened(*each, now);
+    if (each == nullptr || each->is_opened) continue;
+    beginnings_.add(now, rtt_);
+    tell_opened(*each, now);
   }
 }
 
