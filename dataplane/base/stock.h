@@ -21,9 +21,20 @@ class Portion {
  public:
   size_t held() const { return held_; }
   size_t own() const { return own_; }
+  /// Less than an eighth is left of what he may have now.
+  bool is_short() const {
+    if (held_ < own_ - own_ / 8) return false;
+    return 8 * room() <= held_ + room();
+  }
   /// How many more he may have now.
   size_t room() const { return own_ - std::min(own_, held_) + common_; }
   bool has_room(size_t count) const { return held_ + count <= own_ || count <= room(); }
+  /// One more; false when there is none.
+  bool try_take() {
+    if (held_ >= own_ && common_ == 0) return false;
+    if (held_++ >= own_) --common_;
+    return true;
+  }
   /// has_room() has said so.
   void take(size_t count = 1) {
     held_ += count;

@@ -79,7 +79,8 @@ class FrameTable {
  public:
   /// Frames of so many places of messages. `stock` and `drops` live longer.
   FrameTable(FrameStock& stock, uint32_t messages, Drops& drops)
-      : stock_(stock),
+      : pool_(stock.pool_),
+        released_(stock.released_),
         portion_(stock.lent_.join()),
         lent_(new uint32_t[messages]()),
         drops_(drops) {}
@@ -87,12 +88,11 @@ class FrameTable {
   /// A place for one more of the message in `place`; null: there is none, and it is lost.
   Frame* try_take(uint32_t place) {
     ++seen_;
-    if (!portion_.has_room(1)) {
+    if (!portion_.try_take()) {
       count(DropReason::hold_memory);
       return nullptr;
     }
-    portion_.take();
-    Frame* const frame = stock_.pool_.try_take();
+    Frame* const frame = pool_.try_take();
     frame->parsed.place = place;
     frame->is_held = false;
     ++lent_[place];
@@ -108,17 +108,14 @@ class FrameTable {
     give_back(frame);
   }
 
-  Frame& at(uint32_t frame) { return stock_.pool_.at(frame); }
+  Frame& at(uint32_t frame) { return pool_.at(frame); }
   uint32_t index_of(const Frame& frame) const {
-    return static_cast<uint32_t>(stock_.pool_.index_of(&frame));
+    return static_cast<uint32_t>(pool_.index_of(&frame));
   }
   /// Those of this stream that wait for nothing more, until whoever asked has taken them.
-  Ring<uint32_t>& released() { return stock_.released_; }
+  Ring<uint32_t>& released() { return released_; }
   /// Few are left of all that the stream may have.
-  bool is_short() const {
-    const size_t room = portion_.room();
-    return 8 * room <= portion_.held() + room;
-  }
+  bool is_short() const { return portion_.is_short(); }
   size_t lent_count() const { return portion_.held(); }
   size_t lent_of(uint32_t place) const { return lent_[place]; }
   uint64_t seen_count() const { return seen_; }
@@ -135,10 +132,11 @@ class FrameTable {
     CW_ASSERT(lent > 0);
     --lent;
     portion_.give_back();
-    stock_.pool_.give_back(&at(frame));
+    pool_.give_back(&at(frame));
   }
 
-  FrameStock& stock_;
+  Pool<Frame>& pool_;
+  Ring<uint32_t>& released_;
   Portion& portion_;
   std::unique_ptr<uint32_t[]> lent_;  // by place
   Drops& drops_;

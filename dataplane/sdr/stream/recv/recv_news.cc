@@ -9,7 +9,7 @@ namespace cw::sdr {
 void RecvStream::read_along(RecvBuffers& buffers) {
   CW_ASSERT(posted_count_ == 0);
   buffers_ = &buffers;
-  promised_ = &buffers.join();
+  promises_.share(buffers.join());
   const size_t words = word_of(config_.messages, 0);
   for (auto* bits : {&gone_, &marked_}) bits->assign(words, 0);
   short_by_.assign(words * 64, 0);
@@ -17,18 +17,13 @@ void RecvStream::read_along(RecvBuffers& buffers) {
 
 std::optional<RecvHandle> RecvStream::try_post() {
   CW_ASSERT(is_read_along());
-  Message* const message = may_promise() ? try_take_place() : nullptr;
+  const bool may_promise = promises_.has_room(posted_count_ - open_count_);
+  Message* const message = may_promise ? try_take_place() : nullptr;
   if (message == nullptr) return std::nullopt;
   wake_();
-  promised_->take();
+  promises_.make();
   message->memory_bytes = buffers_->bytes();
   return post(*message);
-}
-
-/// Of what is its own always; of what is common no more than its peer is about to use.
-bool RecvStream::may_promise() const {
-  if (promised_->held() < promised_->own()) return true;
-  return posted_count_ - open_count_ < beginnings_.ahead() && promised_->has_room(1);
 }
 
 /// Of whoever was in this place before.
@@ -51,9 +46,8 @@ void RecvStream::end_receives() {
     message = message.emptied();
     message.is_in_news = false;
   }
-  promised_->give_back(posted_count_);
+  promises_.reset(posted_count_);
   posted_count_ = 0;
-  beginnings_ = {};
   ++reset_count_;
 }
 

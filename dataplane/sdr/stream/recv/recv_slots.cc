@@ -230,7 +230,7 @@ void RecvStream::open(const Message& message, Instant now) {
   for (MessageSeq seq = retired_seq_; !seq.is_after(message.seq); ++seq) {
     Message* each = find_live(seq);
     if (each == nullptr || each->is_opened) continue;
-    beginnings_.add(now, rtt_);
+    promises_.on_begun(now, rtt_);
     tell_opened(*each, now);
   }
 }

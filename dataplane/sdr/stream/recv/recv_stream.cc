@@ -142,7 +142,7 @@ bool RecvStream::complete(RecvHandle handle, Instant now) {
   if (!message->is_lost) run_control(*message, CW_BITS_CLOSE, 0);
   close_windows(*message);
   give_back_memory(*message);
-  if (is_read_along()) promised_->give_back();
+  if (is_read_along()) promises_.end();
   const MessageSeq seq = message->seq;
   *message = message->emptied();
   message->seq = seq;

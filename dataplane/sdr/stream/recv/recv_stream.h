@@ -32,7 +32,7 @@
 #include "dataplane/sdr/seat/repair_slots.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/sink.h"
-#include "dataplane/sdr/stream/recv/beginnings.h"
+#include "dataplane/sdr/stream/recv/promises.h"
 #include "dataplane/sdr/stream/recv/recv_message.h"
 #include "dataplane/sdr/stream/recv/slot_arrival.h"
 #include "dataplane/sdr/stream_config.h"
@@ -184,7 +184,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
     return size_t{place} * ((config_.data_slots_max + 63) / 64) + slot / 64;
   }
   bool is_read_along() const { return buffers_ != nullptr; }
-  bool may_promise() const;
   void note_arrival(const SlotArrival& arrival);
   void note_gone(Message& message, uint32_t first, uint32_t end);
   void note_news(Message& message, uint32_t word_first, uint32_t word_end);
@@ -223,8 +222,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   StreamAddress address_;
   bool is_started_ = false;
   RecvBuffers* buffers_ = nullptr;  // of who reads along
-  Portion* promised_ = nullptr;     // what is posted of them
-  Beginnings beginnings_;
+  Promises promises_;               // of them
 
   std::unique_ptr<Message[]> messages_;
   std::unique_ptr<CacheLine[]> arena_;
