@@ -202,12 +202,15 @@ void check_memory(Section& file, Config& config) {
     return std::to_string(n) + (n == 1 ? one : several);
   };
   const Duration fitting = fitting_rtt_max(config);
+  const bool is_shared = config.peers.size() * config.classes.size() > 1;
+  const Rate line = Rate::from_bps(config.link_rate().bps() * full_links(config));
   file.complain(
       "site",
       "site.memory is " + text(config.site.memory) + " and " + text(needed) + " are needed: for " +
           count(config.peers.size(), " peer", " peers") + " and " +
-          count(config.classes.size(), " class", " classes") + ", each way, twice what " +
-          about(config.link_rate()) + " carry in hold and two pair.rtt_max of " +
+          count(config.classes.size(), " class", " classes") +
+          (is_shared ? " together, each way, three times what " : ", each way, twice what ") +
+          about(line) + " carry in hold and two pair.rtt_max of " +
           about(config.pair.rtt_max) + "; raise site.memory, or lower " +
           (fitting == Duration() ? ""
                                  : "pair.rtt_max at all sites (" + about(fitting) + " fits), ") +

@@ -38,8 +38,10 @@ class Pool {
     return &objects_[index];
   }
   /// Takes back an object of this pool; giving back twice is a bug and stops the program.
-  void give_back(T* object) {
-    const size_t index = index_of(object);
+  void give_back(T* object) { give_back_at(index_of(object)); }
+  /// The same by its place.
+  void give_back_at(size_t index) {
+    CW_ASSERT(index < capacity_);
     CW_ASSERT(lent_[index]);
     lent_[index] = false;
     free_[free_count_++] = static_cast<uint32_t>(index);

@@ -23,7 +23,7 @@ class Portion {
   size_t own() const { return own_; }
   /// Less than an eighth is left of what he may have now.
   bool is_short() const {
-    if (held_ < own_ - own_ / 8) return false;
+    if (held_ < ample_) return false;
     return 8 * room() <= held_ + room();
   }
   /// How many more he may have now.
@@ -54,6 +54,7 @@ class Portion {
   explicit Portion(size_t& common) : common_(common) {}
 
   size_t held_ = 0, own_ = 0;
+  size_t ample_ = 0;  // seven eighths of his own
   size_t& common_;  // left, of all
 };
 
@@ -78,7 +79,10 @@ class Stock {
     portions_.push_back(Portion(common_));
     const size_t in_parts = portions_.size() == 1 ? count_ : count_ / 3 * 2;
     const size_t own = in_parts / portions_.size();
-    for (Portion& each : portions_) each.own_ = own;
+    for (Portion& each : portions_) {
+      each.own_ = own;
+      each.ample_ = own - own / 8;
+    }
     common_ = count_ - own * portions_.size();
     return portions_.back();
   }

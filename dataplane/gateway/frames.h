@@ -132,7 +132,7 @@ class FrameTable {
     CW_ASSERT(lent > 0);
     --lent;
     portion_.give_back();
-    pool_.give_back(&at(frame));
+    pool_.give_back_at(frame);
   }
 
   Pool<Frame>& pool_;
