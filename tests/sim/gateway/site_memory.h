@@ -1,0 +1,63 @@
+// What a site takes, counted byte by byte as it is made from a plan, over real sockets: 500 Mbit/s,
+// an RTT of 25 ms, one class.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "dataplane/base/prng.h"
+#include "dataplane/port/sim/network.h"
+#include "dataplane/port/udp/udp_port.h"
+#include "tests/sim/checkers/heap_watch.h"
+#include "tests/sim/gateway/site_seat.h"
+#include "tests/sim/tally_port.h"
+
+namespace cw::sim {
+
+inline std::string file_of_peers(int peers) {
+  std::string file =
+      "[site]\nname = 'centre'\nmemory = '64 GiB'\n[wan]\nrate = '500 Mbit/s'\n"
+      "address = '127.0.0.1'\n[pair]\nkey_file = 'key'\nrtt = '25 ms'\n";
+  for (int i = 1; i <= peers; ++i) {
+    const std::string n = std::to_string(i);
+    file += "[[peer]]\nname = 'site " + n + "'\naddress = '127.0.1." + n + "'\nroutes = ['10." + n +
+            ".0.0/16']\n";
+  }
+  return file;
+}
+
+struct SiteMemory {
+  uint64_t bytes = 0;  ///< truly allocated, without the LAN port, which is no peer's
+  uint64_t said = 0;   ///< what the plan says
+
+  static SiteMemory of(int peers) {
+    SimNetwork network({.port_packets = 64, .payload_max = limits::frame_bytes_max});
+    SimPort& lan = network.add_port();
+    Prng prng(1);
+    const int64_t before = HeapWatch::live_bytes();
+    site::Plan plan = plan_of(file_of_peers(peers));
+    const uint64_t said = plan.memory.count();
+    plan.wan.udp_port = 14'791;
+    auto wan = must(UdpPort::make(plan.wan));
+    const auto site =
+        must(site::Site::make(std::move(plan), {.lan = std::make_unique<PortAround>(lan),
+                                                .wan = std::move(wan),
+                                                .now = network.now(),
+                                                .random = sdr::RandomSource::of(prng)}));
+    return {static_cast<uint64_t>(HeapWatch::live_bytes() - before), said};
+  }
+
+ private:
+  template <class T>
+  static T must(Result<T> result) {
+    if (result) return std::move(*result);
+    std::fprintf(stderr, "%s\n", result.error().sentence.c_str());
+    std::abort();
+  }
+};
+
+}  // namespace cw::sim
