@@ -97,6 +97,7 @@ SlotStream::SlotStream(const SlotReaderOptions& options, MessageSeq first_seq) {
   const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
   auto host = sdr::Seat::make({choice, choice, {}, config_, {}, CW_SINK}, Instant());
   CW_ASSERT(host);
+  seat_ = host->get();
   stream_ = std::make_unique<sdr::RecvStream>(config_, std::move(*host), desk_, counters_, drops_);
   start();
 }
@@ -154,6 +155,10 @@ void SlotStream::abandon(MessageSeq seq, uint32_t first, uint32_t count) {
 
 void SlotStream::reset() {
   stream_->reset(Instant());
+  sdr::SeatCare care;  // what another thread would do
+  seat_->ask(care);
+  care.fulfil();
+  seat_->take(care, Instant());
   start();
 }
 

@@ -84,6 +84,7 @@ class SlotStream {
   sdr::CodeDesk desk_;
   sdr::StreamAddress address_;
   std::unique_ptr<sdr::RecvStream> stream_;
+  sdr::Seat* seat_ = nullptr;  // the stream's
 };
 
 }  // namespace cw::gateway::test
