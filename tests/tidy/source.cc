@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -119,15 +118,26 @@ bool follows_type(std::string_view code, size_t at, std::string_view previous) {
   return is_adjacent && !not_types.contains(previous);
 }
 
+bool is_include(std::string_view code) {
+  const size_t hash = code.find_first_not_of(" \t");
+  if (hash == std::string_view::npos || code[hash] != '#') return false;
+  const size_t word = code.find_first_not_of(" \t", hash + 1);
+  return word != std::string_view::npos && code.substr(word).starts_with("include");
+}
+
 enum class Brace { Container, Function, Other };
 
 // What an opening brace opens, told from the text between it and the previous `;`, `{` or `}`.
 Brace brace_after(const std::string& head) {
-  static const std::regex container("\\b(namespace|class|struct|union|enum|extern)\\b");
+  static const std::set<std::string_view> containers = {"namespace", "class", "struct",
+                                                        "union",     "enum",  "extern"};
   const size_t parameters = head.find('('), assignment = head.find('=');
   const bool is_operator = head.find("operator") != std::string::npos;
   if (parameters == std::string::npos) {
-    return std::regex_search(head, container) ? Brace::Container : Brace::Other;
+    const auto words = words_of(head);
+    const bool is_container =
+        std::ranges::any_of(words, [](const Word& word) { return containers.contains(word.text); });
+    return is_container ? Brace::Container : Brace::Other;
   }
   return assignment < parameters && !is_operator ? Brace::Other : Brace::Function;
 }
@@ -182,16 +192,16 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 std::vector<Include> includes_of(const File& file) {
-  static const std::regex pattern("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
   std::vector<Include> includes;
   const auto code = lines_of(file.code);
   const auto text = lines_of(file.text);
   for (size_t i = 0; i < code.size(); ++i) {
-    if (code[i].find("include") == std::string_view::npos) continue;  // commented out or none
-    std::cmatch match;
-    if (std::regex_search(text[i].begin(), text[i].end(), match, pattern)) {
-      includes.push_back({i + 1, match[2], match[1] == "\""});
-    }
+    if (!is_include(code[i])) continue;  // commented out or none
+    const size_t start = text[i].find_first_of("<\"");
+    const size_t end = text[i].find_first_of(">\"", start + 1);
+    if (start == std::string_view::npos || end == std::string_view::npos) continue;
+    const std::string_view name = text[i].substr(start + 1, end - start - 1);
+    includes.push_back({i + 1, std::string(name), text[i][start] == '"'});
   }
   return includes;
 }

@@ -1,9 +1,9 @@
 #include "control/daemon/log.h"
 
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <regex>
 
 namespace cw::daemon {
 namespace {
@@ -29,10 +29,11 @@ TEST(Log, takes_any_bytes_and_gives_a_terminal_none_to_obey) {
 }
 
 TEST(Log, writes_a_line_with_its_time_and_level) {
-  const std::regex line(
-      R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info up peer=north rtt_ms=24.5\n)");
+  const char* const line =
+      "20[0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9].[0-9][0-9][0-9]Z"
+      " info up peer=north rtt_ms=24.5\n";
   const std::string text = logged(LogLevel::Info, LogFormat::Text, LogLevel::Info);
-  EXPECT_TRUE(std::regex_match(text, line)) << text;
+  EXPECT_EQ(fnmatch(line, text.c_str(), 0), 0) << text;
 }
 
 TEST(Log, writes_an_object_a_line) {
