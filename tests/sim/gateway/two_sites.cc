@@ -133,6 +133,8 @@ TwoSites::TwoSites(const TwoSitesOptions& options)
   }
 }
 
+TwoSites::~TwoSites() = default;
+
 Port* TwoSites::around(const PortWrap& wrap, int site, Port& inner) {
   auto made = wrap ? wrap(site, inner) : nullptr;
   if (!made) return &inner;

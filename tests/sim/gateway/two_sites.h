@@ -79,6 +79,7 @@ class GatewaySite final : public Actor {
 class TwoSites {
  public:
   explicit TwoSites(const TwoSitesOptions& options);
+  ~TwoSites();
 
   Instant now() const { return network_.now(); }
   Host& host(int site) { return *hosts_[site - 1]; }

@@ -17,64 +17,26 @@ struct PairOptions {
 };
 
 /// Two alike, small, under a policy that resends.
-inline PairOptions reliable_pair(uint64_t seed = 1) {
-  SiteOptions site;
-  site.policy = cw_policy_selective_repeat();
-  site.stream.data_slots_max = 64;
-  site.stream.messages = 8;
-  return {.seed = seed, .a = site, .b = site};
-}
+PairOptions reliable_pair(uint64_t seed = 1);
 
 /// Messages go from a to b. Small, so that thousands of them can be lived through in a test.
 class Pair {
  public:
   Pair(const PairOptions& options, const WireScript& script) : Pair(options, script, script) {}
-  Pair(const PairOptions& options, const WireScript& a_script, const WireScript& b_script)
-      : options_(options),
-        network_({.seed = options.seed,
-                  .paths = options.a.paths,
-                  .port_packets = packets_of(options),
-                  .wire_packets = 2048,
-                  .payload_max = 1024}),
-        a_sim_(network_.add_port()),
-        b_sim_(network_.add_port()),
-        peers_(network_.join(a_sim_, b_sim_, options.wire)),
-        a_port_(a_sim_, a_script),
-        b_port_(b_sim_, b_script),
-        stage_(network_) {
-    restart_a();
-    restart_b();
-    stage_.add(a_turns_);
-    stage_.add(b_turns_);
-    stage_.add(a_port_);
-    stage_.add(b_port_);
-    stage_.add(courier_);
-  }
+  Pair(const PairOptions& options, const WireScript& a_script, const WireScript& b_script);
+  ~Pair();
 
   void restart_a() { restart(a, a_port_, peers_.of_first, options_.a, 1); }
   void restart_b() { restart(b, b_port_, peers_.of_second, options_.b, 2); }
-  void restart_sender() {
-    courier_.sender_was_restarted();
-    restart_a();
-  }
-  void restart_receiver() {
-    courier_.receiver_was_restarted();
-    restart_b();
-  }
+  void restart_sender();
+  void restart_receiver();
 
   /// Whether it came to hold within `time`.
-  bool run_until(const std::function<bool()>& is_reached, Duration time) {
-    return stage_.run_until(is_reached, network_.now() + time) == StageEnd::Reached;
-  }
-  void run_for(Duration time) {
-    (void)stage_.run_until([] { return false; }, network_.now() + time);
-  }
+  bool run_until(const std::function<bool()>& is_reached, Duration time);
+  void run_for(Duration time);
   bool are_up() const { return a->is_up() && b->is_up(); }
   /// Whether `count` more messages get through.
-  bool delivers(uint64_t count, Duration time) {
-    const uint64_t goal = courier_.delivered_count() + count;
-    return run_until([&] { return courier_.delivered_count() >= goal; }, time);
-  }
+  bool delivers(uint64_t count, Duration time);
   uint64_t turn_count() const { return stage_.turn_count(); }
   Courier& courier() { return courier_; }
   SimNetwork& network() { return network_; }
@@ -89,13 +51,6 @@ class Pair {
 
  private:
   /// Gives turns to whatever site is behind the pointer now.
-  static size_t packets_of(const PairOptions& options) {
-    if (options.packets > 0) return options.packets;
-    const SiteOptions& site = options.a;
-    const size_t slots = site.weights.size() * site.stream.messages * site.stream.data_slots_max;
-    return 512 + (site.send.slot_by_slot ? slots : 0);
-  }
-
   struct Turns final : Actor {
     explicit Turns(std::unique_ptr<Site>& which) : site(which) {}
     void turn(Instant now) override { site->turn(now); }
@@ -105,18 +60,8 @@ class Pair {
   using Dropped = std::array<uint64_t, drop_reason_count>;
 
   void restart(std::unique_ptr<Site>& site, Port& port, uint16_t peer, SiteOptions options,
-               uint64_t which) {
-    Dropped& total = which == 1 ? a_dropped_ : b_dropped_;
-    for (size_t i = 0; site && i < drop_reason_count; ++i) {
-      total[i] += site->drops().read_any_thread(static_cast<DropReason>(i));
-    }
-    options.seed = options_.seed * 1'000'003 + ++lives_ * 2 + which;
-    site.reset();
-    site = std::make_unique<Site>(port, peer, options, network_.now());
-  }
-  static uint64_t dropped(const Dropped& before, Site& site, DropReason reason) {
-    return before[static_cast<size_t>(reason)] + site.drops().read_any_thread(reason);
-  }
+               uint64_t which);
+  static uint64_t dropped(const Dropped& before, Site& site, DropReason reason);
 
   PairOptions options_;
   SimNetwork network_;

@@ -66,4 +66,6 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
   sdr_->begin();
 }
 
+Site::~Site() = default;
+
 }  // namespace cw::sim

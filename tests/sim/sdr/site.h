@@ -51,6 +51,7 @@ struct SiteOptions {
 class Site final : public Actor {
  public:
   Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now);
+  ~Site() override;
 
   void turn(Instant now) override {
     if (!in_real_time_) sdr_->worker().sleeps_until(now);  // time was moved on purpose

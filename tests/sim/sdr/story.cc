@@ -51,6 +51,8 @@ Story::Story(const StoryOptions& story_options)
   }
 }
 
+Story::~Story() = default;
+
 Ledger Story::ledger() const {
   Ledger ledger = ledger_of(network);
   ledger.entered = a.port().sent() + b.port().sent();

@@ -33,6 +33,7 @@ struct StoryOptions {
 class Story {
  public:
   explicit Story(const StoryOptions& options);
+  ~Story();
   Story(const Story&) = delete;
   Story& operator=(const Story&) = delete;
 
