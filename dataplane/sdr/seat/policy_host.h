@@ -110,7 +110,7 @@ class PolicyHost {
   void step(cw_fact_step fact, Instant now);
   void drain(Instant by, Instant now);
   /// Whether budget() would tell anybody.
-  bool hears_budget() const { return ops().budget != nullptr; }
+  bool hears_budget() const { return has_instance() && ops().budget != nullptr; }
   /// Queued: told after the call under way, or by the next settle().
   void refuse(const cw_fact_refused& fact);
   void refuse(const cw_code& code, cw_refusal reason, void* state);

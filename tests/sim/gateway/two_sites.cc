@@ -65,6 +65,8 @@ GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_site
   gateway.lan_mtu = options.lan_mtu;
   gateway.decrement_ttl = true;
   gateway.lan_queue = options.lan_queue;
+  // As a plan has it: four round trips of the longest route there is room for, and notes.
+  gateway.queue_memory = options.rate.bytes_in(Duration::from_ms(500));
   gateway.hash_key[0] = prng_.next();
   gateway.hash_key[1] = prng_.next();
   gateway_ = must(

@@ -30,6 +30,14 @@ inline SiteOptions coded_site() {
   return coded;
 }
 
+/// Anew, and asking for the blocks that the stream has room for.
+inline void begin_scribe(const sdr::StreamConfig& stream) {
+  scribe() = {};
+  scribe().needs.k = stream.k;
+  scribe().needs.rows = stream.rows;
+  scribe().needs.m_cap = stream.m_cap;
+}
+
 /// Number of the data slot that a packet of this stream carries.
 inline uint32_t slot_of(const Packet& packet, const sdr::StreamConfig& stream) {
   SlotWrite slot;
@@ -42,7 +50,7 @@ inline uint32_t slot_of(const Packet& packet, const sdr::StreamConfig& stream) {
 struct World {
   explicit World(const SiteOptions& options = site(), WireScript of_a = {},
                  const Impairment& wire = {.delay = 10_ms})
-      : a_script((scribe() = {}, std::move(of_a))),
+      : a_script((begin_scribe(options.stream), std::move(of_a))),
         pair({.a = options, .b = options, .wire = wire}, a_script, b_script) {
     pair.courier().stop();
     pair.courier().post_nothing();

@@ -24,6 +24,20 @@ sdr::StreamConfig config_of(const SlotWire::Shape& shape) {
   return sdr::coded(config, {.k = 8, .rows = 1, .m_cap = 2}, code::all());
 }
 
+/// Sends each slot once, and has blocks all the same.
+const cw_policy_ops* cutting_policy() {
+  static const cw_policy_ops policy = [] {
+    cw_policy_ops ops = *cw_policy_passthrough();
+    ops.limits = [](const cw_env*, const cw_fact_link*, cw_policy_limits* needs) {
+      needs->k = 8;
+      needs->rows = 1;
+      needs->m_cap = 2;
+    };
+    return ops;
+  }();
+  return &policy;
+}
+
 SimOptions network_of(const SlotWire::Shape& shape) {
   constexpr size_t besides = 4096;
   const size_t enough = size_t{shape.messages} * shape.slots + besides;
@@ -39,15 +53,23 @@ SlotWire::SlotWire(const Shape& shape)
       network_(network_of(shape)),
       port_(network_.add_port()),
       stock_(port_) {
-  const sdr::PolicyChoice choice{cw_policy_passthrough(), {}};
-  auto host = sdr::Seat::make({choice, choice, {}, config_, {}, CW_SOURCE}, Instant());
-  CW_ASSERT(host);
+  const sdr::PolicyChoice choice{shape.is_coded ? cutting_policy() : cw_policy_passthrough(), {}};
+  auto seat = sdr::Seat::make({choice, choice, {}, config_, {}, CW_SOURCE}, Instant());
+  CW_ASSERT(seat);
   sdr::SendStream::Options options;
   options.slot_by_slot = true;
   CW_ASSERT(desk_.reserve(config_));
   constexpr uint16_t peer = 0;
-  stream_ = std::make_unique<sdr::SendStream>(config_, options, peer, std::move(*host), desk_,
+  stream_ = std::make_unique<sdr::SendStream>(config_, options, peer, std::move(*seat), desk_,
                                               stock_, transmitter_, counters_);
+}
+
+void SlotWire::stop(Instant now) {
+  stream_->reset(now);
+  sdr::SeatCare care;  // what another thread would do
+  stream_->seat().ask(care);
+  care.fulfil();
+  stream_->seat().take(care, now);
 }
 
 void SlotWire::start(uint32_t payload_bytes, Instant now) {

@@ -42,7 +42,7 @@ class SlotWire {
 
   /// An epoch with slots of `payload_bytes`, and credit for everything.
   void start(uint32_t payload_bytes, Instant now);
-  void stop(Instant now) { stream_->reset(now); }
+  void stop(Instant now);
   /// Everything that waits crosses the wire; what crosses is kept in slots().
   void cross(Instant now);
   /// The receiver is done with every message below `seq`.

@@ -235,6 +235,10 @@ void RecvStream::open(const Message& message, Instant now) {
   }
 }
 
+void* RecvStream::state_of(const Message& message) {
+  return seat_->of(message.seq).state_of(place_of(message));
+}
+
 void RecvStream::tell_opened(Message& message, Instant now) {
   message.is_opened = true;
   ++open_count_;

@@ -338,9 +338,11 @@ void RecvStream::on_abandoned(const Abandoned& abandoned, Instant now) {
 void RecvStream::on_probe(Instant now) { make_clear_due(now); }
 
 void RecvStream::on_note(const Note& note, Instant now) {
-  seat_->numbered(note.policy_epoch)->note(
-      {.count = static_cast<uint32_t>(note.bytes.size()), .reserved = 0, .bytes = note.bytes.data()},
-      now);
+  seat_->numbered(note.policy_epoch)
+      ->note({.count = static_cast<uint32_t>(note.bytes.size()),
+              .reserved = 0,
+              .bytes = note.bytes.data()},
+             now);
 }
 
 void RecvStream::on_lost(const MissingSlots& slots, uint16_t path, Instant now) {

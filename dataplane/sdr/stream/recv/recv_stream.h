@@ -199,9 +199,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void forget_slots(const Message& message);
   void end_receives();
   void take_fragment(Message& message, uint32_t slot, uint32_t bits);
-  void* state_of(const Message& message) {
-    return seat_->of(message.seq).state_of(place_of(message));
-  }
+  void* state_of(const Message& message);
   void tell_opened(Message& message, Instant now);
   void tell_again(Message& message, Instant now);
   void tell_arrived(Message& message, Instant now);

@@ -26,6 +26,10 @@ ClosedBlock entry_of(uint32_t block, const CodedSet& set) {
 
 // ---- where they are cut ----
 
+CodedSet& SendStream::block_of(const Message& message, uint32_t block) {
+  return blocks_[size_t{place_of(message)} * config_.blocks_max() + block];
+}
+
 /// Data slots that the policy knows without a hole, from the front.
 uint32_t SendStream::told_front(const Message& message) const {
   uint32_t front = 0;

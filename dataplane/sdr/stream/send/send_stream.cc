@@ -11,7 +11,6 @@ namespace cw::sdr {
 namespace {
 
 constexpr size_t notes_capacity = 64;
-constexpr uint32_t lives_apart = 2;  // the lives of places that are open together
 constexpr size_t codes_capacity = 128;
 
 }  // namespace
@@ -289,6 +288,10 @@ void SendStream::tell(Message& message, Instant now) {
   settle_if_expired(message, now);
 }
 
+void* SendStream::state_of(const Message& message) {
+  return seat_->of(message.seq).state_of(place_of(message));
+}
+
 void SendStream::tell_opened(Message& message, Instant now) {
   message.is_told = true;
   ++told_seq_;
@@ -460,41 +463,6 @@ void SendStream::on_finish(const cw_finish& finish, Instant now) {
     settle(*message, is_whole ? MessageStatus::Done : MessageStatus::GivenUp, now);
   }
   give_up_slots(*message);
-}
-
-void SendStream::on_quarantine(PolicyHost& host, Instant now) {
-  counters_.add(Counter::policies_quarantined);
-  seat_->on_quarantine(host);
-  budget_.forget();
-  const auto is_its = [&](MessageSeq seq) { return &seat_->of(seq) == &host; };
-  outbox_.drop_if([&](const SendRange& range) { return is_its(messages_[range.place].seq); });
-  codes_.drop_if([&](const CodeRequest& each) { return is_its(MessageSeq(each.code.message)); });
-  for (MessageSeq seq = retired_seq_; seq.is_before(told_seq_); ++seq) {
-    Message& message = messages_[config_.place_of(seq)];
-    if (message.seq != seq || !is_its(seq)) continue;
-    // What waits in the pacer is the old instance's affair: a new life disowns it.
-    lives_over_[place_of(message)] += lives_apart;
-    if (!message.is_retired && message.status == MessageStatus::Open) tell_again(message, now);
-  }
-}
-
-/// As if it had just been opened: what is appended and closed is told as credit allows.
-void SendStream::tell_again(Message& message, Instant now) {
-  PolicyHost& host = seat_->of(message.seq);
-  host.zero_state(place_of(message));
-  message.is_close_told = false;
-  message.settled = message.expired_told = 0;
-  // What nobody can send again, the new instance is not to wait for.
-  message.expired_end = std::max(message.expired_end, message.given_up);
-  message.blocks_told = 0;
-  if (!store_.is_by_slot()) message.departed = 0;
-  for (SendExtent& extent : store_.extents(place_of(message))) {
-    slots_used_ -= extent.told;
-    message.told -= extent.told;
-    extent.told = 0;
-  }
-  message.needs_telling = needs_telling_ = true;
-  host.opened(opened_fact(message), now);
 }
 
 }  // namespace cw::sdr

@@ -102,13 +102,11 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// Makes the ticket's slot leave: all of `send` but who it goes to. False: that has become
   /// pointless.
   bool try_make(const SendTicket& ticket, Instant departed, Instant now, Send& send);
-  /// The pacer could not let it go in time.
   void on_expired(const SendTicket& ticket);
   /// A Send that held memory of the message in this place is sent or lost.
   void on_done(uint32_t place);
   void flush_facts(Instant now);
-  /// Tells the policy what it has to spend, where that is news and it listens. `budget` is the
-  /// line's, and lacks this stream's credit.
+  /// `budget` is the line's, and lacks this stream's credit.
   bool hears_budget() const { return seat_->current().hears_budget(); }
   void on_budget(cw_fact_budget budget, Instant now);
 
@@ -123,10 +121,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
   Seat& seat() { return *seat_; }
-
-  /// The first message that has not been opened yet.
   MessageSeq next_seq() const { return next_seq_; }
-  /// As Link says.
   bool try_begin_swap(Swap& swap, Instant now);
 
  private:
@@ -144,13 +139,10 @@ class SendStream final : public PolicyActions, private CodeClient {
   }
 
   // Blocks (send_blocks.cc).
-  /// How its policy cuts it into blocks.
   const BlockShape& shape_of(const Message& message) const {
     return seat_->of(message.seq).shape();
   }
-  CodedSet& block_of(const Message& message, uint32_t block) {
-    return blocks_[size_t{place_of(message)} * config_.blocks_max() + block];
-  }
+  CodedSet& block_of(const Message& message, uint32_t block);
   uint32_t told_front(const Message& message) const;
   uint32_t slots_wanted(const Message& message) const;
   uint64_t slots_covered(const Message& message, uint32_t open_slots) const;
@@ -195,9 +187,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   void retire(Message& message, Instant now);
   void free_if_over(Message& message);
   void refuse(const cw_send& send, cw_refusal reason);
-  void* state_of(const Message& message) {
-    return seat_->of(message.seq).state_of(place_of(message));
-  }
+  void* state_of(const Message& message);
   void tell_again(Message& message, Instant now);
 
   // From one policy to the next (send_swap.cc).
