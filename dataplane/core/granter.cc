@@ -28,17 +28,21 @@ uint64_t share_out(uint64_t capacity, std::span<Claim> claims) {
     capacity -= bps;
     weights -= claim.weight;
   };
+  const auto part_of = [&](const Claim& claim) {
+    CW_ASSERT(weights > 0);  // its own is one of them
+    return capacity * claim.weight / weights;
+  };
   const auto is_open = [](const Claim& claim) { return claim.wants > 0 && claim.given == 0; };
   for (bool has_settled = true; has_settled;) {
     has_settled = false;
     for (Claim& claim : claims) {
-      if (!is_open(claim) || claim.wants > capacity * claim.weight / weights) continue;
+      if (!is_open(claim) || claim.wants > part_of(claim)) continue;
       take(claim, claim.wants);
       has_settled = true;
     }
   }
   for (Claim& claim : claims) {
-    if (is_open(claim)) take(claim, capacity * claim.weight / weights);
+    if (is_open(claim)) take(claim, part_of(claim));
   }
   return capacity;
 }

@@ -80,6 +80,10 @@ void link(cw_policy* policy, const cw_fact_link* fact, int64_t now_ns, cw_out* o
   heard_by(policy).paths.emplace_back(fact->path, fact->path + fact->paths);
   hear<&Heard::links>(policy, fact, now_ns, out);
 }
+void drain(cw_policy* policy, int64_t by_ns, int64_t now_ns, cw_out* out) {
+  heard_by(policy).drains.push_back(by_ns);
+  decide(policy, now_ns, out);
+}
 void resume(cw_policy* policy, int64_t now_ns, cw_out* out) {
   ++heard_by(policy).resumes;
   decide(policy, now_ns, out);
@@ -112,6 +116,7 @@ constexpr cw_policy_ops ops = {.abi = CW_POLICY_ABI,
                                .expired = hear<&Heard::expired, cw_fact_expired>,
                                .link = link,
                                .budget = hear<&Heard::budgets, cw_fact_budget>,
+                               .drain = drain,
                                .resume = resume,
                                .ended = ended};
 

@@ -29,6 +29,7 @@ struct Heard {
   std::vector<cw_fact_link> links;
   std::vector<std::vector<cw_path_facts>> paths;  ///< of each of the links
   std::vector<cw_fact_budget> budgets;
+  std::vector<int64_t> drains;
   std::vector<uint32_t> ended;
   uint32_t resumes = 0;
 };

@@ -7,6 +7,7 @@
 #include "dataplane/sdr/stream/send/send_stream.h"
 #include "offload/codec/codecs.h"
 #include "tests/sim/sdr/coding_world.h"
+#include "tests/sim/sdr/scribe.h"
 #include "tests/sim/sdr/slots_world.h"
 #include "tests/sim/sdr/watched_site.h"
 
@@ -202,6 +203,25 @@ TEST(Swap, allocates_nothing_in_a_turn) {
   story.b.neglect(false);
   story.run_faults(100_ms);
   EXPECT_FALSE(story.a.endpoint().wants_care());
+}
+
+/// The one before hears at both ends by when it is to settle, the next what it has to spend.
+TEST(Swap, tells_both_what_they_need_to_know) {
+  scribe() = {};
+  const WireScript script;
+  const SiteOptions site = roomy_site(scribe_policy());
+  Pair pair({.a = site, .b = site}, script);
+  ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
+  pair.run_for(100_ms);
+  EXPECT_TRUE(scribe().source().drains.empty());
+  const size_t links = scribe().source().links.size(), budgets = scribe().source().budgets.size();
+  const Instant by = pair.network().now() + 2_s;
+  swap(pair, scribe_policy(), 1, Duration());
+  EXPECT_EQ(scribe().source().drains, std::vector<int64_t>{by.ns()});
+  EXPECT_EQ(scribe().sink().drains, std::vector<int64_t>{by.ns()});
+  EXPECT_GT(scribe().source().links.size(), links);
+  pair.run_for(100_ms);
+  EXPECT_GT(scribe().source().budgets.size(), budgets);
 }
 
 /// What cannot come is given up when its time is over, and the rest of the stream goes on.

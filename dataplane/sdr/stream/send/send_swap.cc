@@ -18,7 +18,9 @@ constexpr uint32_t lives_apart = 2;  // the lives of places that are open togeth
 bool SendStream::try_begin_swap(Swap& swap, Instant now) {
   wake_();
   if (!is_started_ || swap.boundary.is_before(next_seq_)) return false;
-  return seat_->try_begin(swap, now);
+  if (!seat_->try_begin(swap, now)) return false;
+  budget_.forget();  // the next has heard of none
+  return true;
 }
 
 /// Whether there is something to do for it in this turn, besides what is due at an instant.
