@@ -145,7 +145,7 @@ class Driver {
   LanPort lan_{4, 1500};
   SlotStream stream_{slots};
   Release release_{{.rate = Rate::from_mbps(100), .frames_max = 32}, lan_, counters_};
-  std::unique_ptr<InboundStock> stock_ = stock_for(slots, drops_, 32);
+  std::unique_ptr<InboundStock> stock_ = test::stock_for(slots, drops_, 32);
   std::unique_ptr<Inbound> inbound_ =
       std::make_unique<Inbound>(InboundOptions{.slots = slots, .hold = Duration::from_ms(3)},
                                 *stock_, stream_.sink(), release_);
