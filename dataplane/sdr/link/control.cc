@@ -219,7 +219,8 @@ std::string LinkControl::paths_misfit() const {
 }
 
 void LinkControl::try_come_up(Instant now) {
-  if (is_up_ || !has_hello_ || !is_description_read_) return;
+  if (is_up_ || is_leaving_ || !exchange_.is_in_force()) return;
+  if (!has_hello_ || !is_description_read_) return;
   if (mismatch_.empty()) mismatch_ = paths_misfit();
   if (!mismatch_.empty() || !has_rtt_ || !events_.has_policies()) return;
   is_up_ = true;

@@ -135,6 +135,7 @@ TEST(Restart, leaving_ends_the_epoch_and_a_later_start_comes_up_again) {
   pair.run_for(5_s);
   EXPECT_EQ(pair.a->counters().read_any_thread(Counter::epochs), epochs)
       << "who has left starts nothing";
+  EXPECT_FALSE(pair.b->is_up()) << "nor when its policies are made for a next time";
   pair.restart_receiver();
   EXPECT_TRUE(pair.delivers(5, 5_s)) << pair.a->link().why();
   EXPECT_EQ(pair.courier().complaint(), "");
