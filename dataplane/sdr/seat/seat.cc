@@ -117,8 +117,9 @@ void Seat::ask(SeatCare& care) {
 
 /// What was made for a policy that is not this seat's any more goes the way of all that is over.
 void Seat::take(SeatCare& care, Instant now) {
-  if (care.spare != nullptr && !care.place.is_same(place_)) {
+  if (!care.place.is_same(place_)) {
     retire(std::move(care.spare));
+    retire(std::move(care.relief));
   }
   if (care.spare != nullptr && !current_->has_instance()) {
     (void)current_->begin(std::move(care.spare), now);

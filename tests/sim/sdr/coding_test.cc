@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "dataplane/sdr/stream/recv/recv_stream.h"
-#include "tests/sim/checkers/heap_watch.h"
 #include "tests/sim/sdr/coding_world.h"
 #include "tests/sim/sdr/slots_world.h"
+#include "tests/sim/sdr/watched_site.h"
 
 namespace cw::sim {
 namespace {
@@ -334,19 +334,6 @@ TEST(Coding, slots_of_any_size_are_rebuilt_and_told_whatever_their_blocks_are) {
 }
 
 // ---- steady state -------------------------------------------------------------------------------
-
-class WatchedSite final : public Actor {
- public:
-  explicit WatchedSite(Site& site) : site_(site) {}
-  void turn(Instant now) override {
-    HeapWatch watch;
-    site_.turn(now);
-  }
-  Instant next_deadline() const override { return site_.next_deadline(); }
-
- private:
-  Site& site_;
-};
 
 TEST(Coding, turns_that_code_allocate_nothing) {
   const CodingKnobs knobs{.k = 8, .m = 3, .rows = 2, .resend_ms = 200};
