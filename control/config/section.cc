@@ -243,6 +243,13 @@ Key& Section::choice(std::string name, size_t initial, std::vector<std::string> 
   return key;
 }
 
+Key& Section::choices(std::string name, std::vector<std::string> choices, std::string sentence,
+                      std::function<void()> clear, std::function<void(size_t)> store) {
+  Key& key = choice(std::move(name), 0, std::move(choices), std::move(sentence), std::move(store));
+  key.initial_.clear();
+  return key.list(std::move(clear));
+}
+
 // ---- tables within
 
 Section& Section::table(std::string name, std::string sentence) {

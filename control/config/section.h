@@ -125,6 +125,9 @@ class Section {
     return choice(std::move(name), static_cast<size_t>(target), std::move(choices),
                   std::move(sentence), [&target](size_t i) { target = static_cast<Enum>(i); });
   }
+  /// Any number of some names, none when left out; `store` is given the index of each in turn.
+  Key& choices(std::string name, std::vector<std::string> choices, std::string sentence,
+               std::function<void()> clear, std::function<void(size_t)> store);
   /// For whatever the others do not cover.
   Key& add(Key key);
 

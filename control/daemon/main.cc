@@ -71,6 +71,10 @@ int tell_plan(const site::Plan& plan, const Arguments& arguments) {
   for (const site::ClassPlan& each : plan.classes) {
     std::printf("class %s: %s, hold %.1f ms, a loss mended in %.1f ms\n", each.name.c_str(),
                 each.policy.c_str(), each.hold.ms(), each.recovery_worst.ms());
+    if (each.others.empty()) continue;
+    std::string others;
+    for (const site::OtherPolicy& other : each.others) others.append(" ").append(other.ops->name);
+    std::printf("  has room besides for%s\n", others.c_str());
   }
   std::printf("%s is right: slots of %u bytes, at most %llu MiB of memory\n",
               arguments.file.c_str(), plan.wan.payload_bytes_max,

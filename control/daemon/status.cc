@@ -181,6 +181,7 @@ Json inbound_json(const gateway::InboundAccounts& in) {
 Json lane_json(const Plan& plan, const gateway::LaneView& lane) {
   return {{"peer", plan.gateway.peers[lane.peer].name},
           {"class", plan.classes[lane.class_index].name},
+          {"policy", {{"out", lane.policy_out}, {"in", lane.policy_in}}},
           {"sent", lane.sent},
           {"lost", lane.lost},
           {"waiting", lane.waiting},
@@ -280,8 +281,11 @@ Json plan_json(const Plan& plan) {
                {"classes", Json::array()},
                {"peers", Json::array()}};
   for (const site::ClassPlan& each : plan.classes) {
+    Json policies = {each.policy};
+    for (const site::OtherPolicy& other : each.others) policies.push_back(other.ops->name);
     json["classes"].push_back({{"name", each.name},
                                {"policy", each.policy},
+                               {"policies", policies},
                                {"hold_ms", each.hold.ms()},
                                {"recovery_worst_ms", each.recovery_worst.ms()},
                                {"messages", each.stream.messages},

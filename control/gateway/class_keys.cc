@@ -7,7 +7,6 @@
 #include "control/gateway/config.h"
 #include "control/gateway/derive.h"
 #include "control/gateway/prefix.h"
-#include "dataplane/sdr/policy_needs.h"
 #include "policies/policies.h"
 
 namespace cw::site {
@@ -158,20 +157,18 @@ std::string about(Rate rate) {
   return config::quantity_text(config::Quantity::Rate, static_cast<double>(rate.bps()));
 }
 
-static cw_policy_limits needs_at(Duration rtt, const ClassConfig& it, const Config& config) {
-  if (config.link_rate() == Rate()) return {};
-  return sdr::needs_of({it.policy, it.params}, outline_of(config),
-                       {.rate = config.link_rate(), .rtt = rtt});
-}
-
 Duration hold_of(const ClassConfig& it, const Config& config) {
-  const cw_policy_limits needs = needs_at(config.pair.rtt_max, it, config);
-  return std::max(hold_default, Duration::from_ns(needs.recovery_worst_ns) * 2);
+  Duration hold = hold_default;
+  for (const ClassPolicy& each : it.policies) {
+    const cw_policy_limits needs = needs_at(config.pair.rtt_max, each, config);
+    hold = std::max(hold, Duration::from_ns(needs.recovery_worst_ns) * 2);
+  }
+  return hold;
 }
 
 void settle_hold(Section& row, ClassConfig& it, const Config& config) {
   if (config.pair.rtt == Duration() || it.policy == nullptr) return;  // told elsewhere
-  it.needs = needs_at(config.pair.rtt, it, config);
+  settle_named(it, config);
   settle_block_age(row, it, config);
   if (has_only_roce(it) && it.host_timeout == Duration::max()) {
     it.host_timeout = roce_timeout(roce_timeout_default);
@@ -225,6 +222,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
                it.policy = config->policies[i];
                it.has_policy = true;
              });
+  declare_others(row, it, config);
   row.key("weight", it.weight, "Its share of the link when classes compete.").range(1, 1000);
   row.choice("order", it.order, {"by_kind", "always", "never"},
              "Which packets of a flow wait for their elders: by_kind is all but UDP and ICMP.");
@@ -261,6 +259,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
   });
   row.then([&it, config](Section& here) {
     settle_hold(here, it, *config);
+    settle_unnamed(it, *config);
     check_class(here, it, *config);
   });
 }

@@ -81,6 +81,13 @@ struct PeerConfig {
   std::vector<gateway::Prefix> routes;
 };
 
+/// What a class's messages have room for.
+struct ClassPolicy {
+  const cw_policy_ops* ops = nullptr;
+  std::vector<double> params;  // one per declared parameter
+  cw_policy_limits needs{};
+};
+
 struct ClassConfig {
   std::string name;
   std::vector<gateway::ClassMatch> matches;
@@ -89,6 +96,8 @@ struct ClassConfig {
   bool has_policy = false;        // one was written
   bool holds_by_default = false;  // hold is hold_of()
   std::vector<double> params;
+  std::vector<const cw_policy_ops*> others;  // that `policies` names
+  bool has_others = false;                   // it was written
   uint32_t weight = 1;
   gateway::OrderRule order = gateway::OrderRule::ByKind;
   Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();
@@ -99,9 +108,10 @@ struct ClassConfig {
     return queue != Duration::max() ? queue : gateway::queue_by_rtt(rtt_max, hold);
   }
   // Known when the class has been read; then none of the above is at its max() either, save queue.
-  cw_policy_limits needs{};
-  Duration recovery_worst() const { return Duration::from_ns(needs.recovery_worst_ns); }
-  Duration retain() const { return Duration::from_ns(needs.retain_ns); }
+  std::vector<ClassPolicy> policies;  // first the one by which it sends
+  Duration recovery_worst() const {
+    return Duration::from_ns(policies.front().needs.recovery_worst_ns);
+  }
 };
 
 /// Everything at once; lives while the file is read. Rows are stored by pointer, since keys are
@@ -145,6 +155,15 @@ void declare(config::Section& file, const ConfigPtr& config);
 void declare_class(config::Section& row, ClassConfig& it, const ConfigPtr& config);
 /// The class that a file without any has.
 std::unique_ptr<ClassConfig> class_for_all();
+
+/// `policies`, beside the policy by which the class sends.
+void declare_others(config::Section& row, ClassConfig& it, const ConfigPtr& config);
+/// Settles the policies that the file names; pair.rtt and pair.rate are known.
+void settle_named(ClassConfig& it, const Config& config);
+/// Adds, where it names no others, those that cost no room; hold is known, or was complained about.
+void settle_unnamed(ClassConfig& it, const Config& config);
+/// What a policy needs over such a route.
+cw_policy_limits needs_at(Duration rtt, const ClassPolicy& policy, const Config& config);
 
 // ---- checks between keys ------------------------------------------------------------------------
 

@@ -45,7 +45,12 @@ sdr::StreamConfig outline_of(const Config& config) {
 /// From when a slot is written until the place of its message is free. Over the longest route a
 /// slot is kept for no longer than hold, which is all that the gateway promises.
 static Duration life_of(const ClassConfig& it, const Config& config) {
-  return std::max(it.hold + config.pair.rtt_max * 2, it.retain() + config.pair.rtt * 2);
+  Duration life = it.hold + config.pair.rtt_max * 2;
+  for (const ClassPolicy& each : it.policies) {
+    const auto retain = Duration::from_ns(each.needs.retain_ns);
+    life = std::max(life, retain + config.pair.rtt * 2);
+  }
+  return life;
 }
 
 Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Config& config) {
@@ -59,10 +64,15 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
                    about(life) + " (hold and two pair.rtt_max) are more than messages can have; " +
                    "lower hold, pair.rtt_max or pair.rate");
   }
-  const uint64_t block_slots = uint64_t{it.needs.rows} * it.needs.k;
-  const uint64_t least = (block_slots + chunk_slots - 1) / chunk_slots * chunk_slots;
-  stream.data_slots_max = static_cast<uint32_t>(std::max(slots, least));
-  stream = sdr::coded(stream, it.needs, code::all());
+  stream.data_slots_max = static_cast<uint32_t>(slots);
+  for (const ClassPolicy& each : it.policies) {
+    const uint32_t block_slots = each.needs.rows * each.needs.k;
+    const uint32_t least = (block_slots + chunk_slots - 1) / chunk_slots * chunk_slots;
+    stream.data_slots_max = std::max(stream.data_slots_max, least);
+  }
+  for (const ClassPolicy& each : it.policies) {
+    stream = sdr::coded(stream, each.needs, code::all());
+  }
   if (const auto fits = sdr::check(stream); !fits) return std::unexpected(fits.error());
   return stream;
 }

@@ -153,8 +153,23 @@ PacerOptions pacer_options(const PeerConfig& peer, const Config& config) {
   return options;
 }
 
+/// "1 x 32 + 8 packets": the largest in each respect.
+std::string block_text(const sdr::StreamConfig& stream) {
+  if (stream.k == 0) return "none";
+  return std::to_string(stream.rows) + " x " + std::to_string(stream.k) + " + " +
+         std::to_string(stream.m_cap) + " packets";
+}
+
+std::vector<OtherPolicy> others_of(const ClassConfig& it) {
+  std::vector<OtherPolicy> others;
+  for (const ClassPolicy& each : std::span(it.policies).subspan(1)) {
+    others.push_back({each.ops, each.params});
+  }
+  return others;
+}
+
 /// All that must be alike, as a person wrote it; first of all what the rest follows from.
-sdr::PairKeys pair_keys(const Config& config) {
+sdr::PairKeys pair_keys(const Config& config, const Plan& plan) {
   std::string names;
   for (const auto& each : config.classes) names += (names.empty() ? "" : ", ") + each->name;
   sdr::PairKeys keys = {{"pair.mtu", std::to_string(config.pair.mtu)},
@@ -162,14 +177,10 @@ sdr::PairKeys pair_keys(const Config& config) {
                         {"pair.rtt_max", about(config.pair.rtt_max)},
                         {"pair.rate", about(config.link_rate())},
                         {"the row of classes", names}};
-  for (const auto& each : config.classes) {
-    const std::string name = "class." + each->name + ".";
-    keys.emplace_back(name + "policy", each->policy->name);
-    for (uint32_t i = 0; i < each->policy->param_count; ++i) {
-      const cw_param& param = each->policy->params[i];
-      keys.emplace_back(name + "params." + param.name, config::param_text(param, each->params[i]));
-    }
-    keys.emplace_back(name + "hold", about(each->hold));
+  for (const ClassPlan& each : plan.classes) {
+    const std::string name = "class." + each.name + ".";
+    keys.emplace_back("the largest block of " + name + "policies", block_text(each.stream));
+    keys.emplace_back(name + "hold", about(each.hold));
   }
   return keys;
 }
@@ -218,7 +229,7 @@ sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& pl
   options.control.site = config.site.name;
   options.control.peer_site = config.peers[index]->name;
   options.control.peer_address = config.peers[index]->address;
-  options.control.pair_keys = pair_keys(config);
+  options.control.pair_keys = pair_keys(config, plan);
   options.control.payload_bytes = config.payload_bytes();
   options.control.paths = config.wan.paths;
   options.control.qps = static_cast<uint16_t>(plan.classes.size());
@@ -233,6 +244,9 @@ sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& pl
     qp.send.slot_by_slot = true;
     qp.weight = config.classes[i]->weight;
     qp.policy = {config.classes[i]->policy, plan.classes[i].params};
+    for (const OtherPolicy& each : plan.classes[i].others) {
+      qp.policies.push_back({each.ops, each.params});
+    }
     options.qps.push_back(qp);
   }
   return options;
@@ -275,6 +289,7 @@ Plan plan_of(Config& config) {
     plan.classes.push_back({.name = it.name,
                             .policy = it.policy->name,
                             .params = it.params,
+                            .others = others_of(it),
                             .hold = it.hold,
                             .recovery_worst = it.recovery_worst(),
                             .stream = *stream_of(it, static_cast<uint16_t>(i), config)});

@@ -28,10 +28,17 @@ namespace cw::site {
 enum class LanKind : uint8_t { Tun, Dpdk };
 enum class WanKind : uint8_t { Udp, Dpdk };
 
+/// A policy beside the one by which a class sends.
+struct OtherPolicy {
+  const cw_policy_ops* ops;
+  std::vector<double> params;  ///< what PolicyChoice points to
+};
+
 /// What a class came to, for a person.
 struct ClassPlan {
   std::string name, policy;
   std::vector<double> params;  ///< what PolicyChoice points to
+  std::vector<OtherPolicy> others;
   Duration hold, recovery_worst;
   sdr::StreamConfig stream;
 };

@@ -431,8 +431,10 @@ double Config::overhead_limit() const {
   constexpr double of_resends = 0.25;
   double of_codes = 0;
   for (const auto& it : classes) {
-    const double data = it->needs.rows * static_cast<double>(it->needs.k);
-    if (data > 0) of_codes = std::max(of_codes, it->needs.m_cap / data);
+    for (const ClassPolicy& each : it->policies) {
+      const double data = each.needs.rows * static_cast<double>(each.needs.k);
+      if (data > 0) of_codes = std::max(of_codes, each.needs.m_cap / data);
+    }
   }
   return wan.overhead_limit.value_or(std::min(of_resends + of_codes, 1.0));
 }
@@ -451,7 +453,7 @@ void declare(Section& file, const ConfigPtr& config) {
   declare_wan(file.table("wan", "Towards the other sites."), config);
   declare_pair(file.table("pair",
                           "What all sites must have alike; so must every [[class]] with its "
-                          "name, policy, params and hold."),
+                          "name, order, hold and room for its policies' blocks."),
                config);
   file.then([config](Section& here) {
     here.rows("peer", "A site that this one talks to.", [config](Section& row, size_t) {
@@ -469,6 +471,7 @@ void declare(Section& file, const ConfigPtr& config) {
     if (config->classes.empty()) {
       config->classes.push_back(class_for_all());
       settle_hold(here, *config->classes.front(), *config);
+      settle_unnamed(*config->classes.front(), *config);
     }
     check_device_mtus(here, *config);
     check_peers(here, *config);

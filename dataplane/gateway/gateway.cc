@@ -344,6 +344,8 @@ LaneView Gateway::view(size_t index) const {
   return {.peer = lane.link->peer(),
           .class_index = lane.class_index,
           .is_open = lane.is_open,
+          .policy_out = lane.source.policy(),
+          .policy_in = lane.sink.policy(),
           .sent = lane.out->writer().sent_count(),
           .lost = lane.out->writer().lost_count(),
           .waiting = lane.out->queue().frames() + lane.out->writer().queued_count(),

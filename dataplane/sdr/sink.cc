@@ -5,6 +5,7 @@
 namespace cw::sdr {
 
 const StreamConfig& Sink::config() const { return stream_->config(); }
+const char* Sink::policy() const { return stream_->seat().name(); }
 
 std::optional<RecvHandle> Sink::try_post(std::span<uint8_t> memory) const {
   return stream_->try_post(memory);

@@ -70,6 +70,7 @@ class Sink {
   explicit operator bool() const { return stream_ != nullptr; }
 
   const StreamConfig& config() const;
+  const char* policy() const;  ///< who decides about what is new, by name; both ends agree
 
   /// Offers memory for the next message; nothing when all places are taken. The memory is written
   /// to until complete() returns.

@@ -30,8 +30,9 @@ class Source {
 
   /// Its payload_bytes are, once is_started(), what both ends agreed on.
   const StreamConfig& config() const;
-  bool is_started() const;  ///< the link is up
-  bool is_idle() const;     ///< no message is open, or waits to be forgotten
+  bool is_started() const;     ///< the link is up
+  bool is_idle() const;        ///< no message is open, or waits to be forgotten
+  const char* policy() const;  ///< who decides about what is new, by name; both ends agree
 
   /// Begins the next message; nothing when all places are taken.
   std::optional<SendHandle> try_open(const MessageHint& hint) const;

@@ -66,6 +66,7 @@ std::optional<PolicyOffer> common_policy(std::span<const PolicyOffer> sender,
 
 Result<std::vector<double>> parse_params(const cw_policy_ops& policy, const std::string& text) {
   std::vector<double> params;
+  params.reserve(policy.param_count);
   for (uint32_t i = 0; i < policy.param_count; ++i) params.push_back(policy.params[i].initial);
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());

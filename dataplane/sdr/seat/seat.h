@@ -135,6 +135,10 @@ class Seat {
   /// By its number; null: none of these.
   PolicyHost* numbered(uint16_t policy_epoch);
   PolicyChoice policy() const { return place_.choice(); }
+  /// Who decides about what is new: that policy, or what stands in for it.
+  const char* name() const {
+    return current_->is_quarantined() ? options_.fallback.ops->name : place_.ops->name;
+  }
   /// The one that this end has by configuration, or since a swap: the peer may have had it settle
   /// for another.
   PolicyChoice wish() const { return wish_.choice(); }

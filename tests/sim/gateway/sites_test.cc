@@ -43,6 +43,47 @@ TEST(Sites, lose_nothing_that_a_policy_can_mend) {
   }
 }
 
+SiteText class_text(const std::string& keys) {
+  SiteText text;
+  text.classes = "[[class]]\nname = \"all\"\n" + keys + "\n";
+  return text;
+}
+
+/// The first site has another class than the second.
+std::vector<std::string> files_with(const std::string& keys_of_1, const std::string& keys_of_2) {
+  return {site_files(2, class_text(keys_of_1))[0], site_files(2, class_text(keys_of_2))[1]};
+}
+
+TEST(Sites, send_each_by_the_policy_of_its_own_file) {
+  const std::string room = "policies = [\"selective_repeat\", \"hybrid\"]\n";
+  Sites sites({.seed = 8,
+               .files = files_with(room + "policy = \"hybrid\"", room),
+               .wan = {.loss = 0.005, .delay = one_way}});
+  ASSERT_TRUE(sites.come_up());
+  for (const int site : {1, 2}) {
+    const site::SiteState state = sites.state(site);
+    EXPECT_STREQ(state.lanes[0].policy_out, site == 1 ? "hybrid" : "selective_repeat");
+    EXPECT_STREQ(state.lanes[0].policy_in, site == 1 ? "selective_repeat" : "hybrid");
+    FlowOptions options = flow(sites, PacketKind::Udp, static_cast<uint16_t>(site));
+    options.from = static_cast<uint8_t>(site), options.to = static_cast<uint8_t>(3 - site);
+    sites.host(site).add_flow(options);
+  }
+  sites.run_for(Duration::from_s(2));
+  for (const int site : {1, 2}) {
+    const FlowReport& report = sites.host(3 - site).report(static_cast<uint16_t>(site));
+    EXPECT_EQ(report.received, 4000u);
+    EXPECT_EQ(report.wrong + report.doubled, 0u);
+  }
+}
+
+TEST(Sites, say_whose_blocks_are_larger_where_their_rooms_differ) {
+  Sites sites({.seed = 8, .files = files_with("policy = \"hybrid\"", "")});
+  EXPECT_FALSE(sites.come_up());
+  EXPECT_EQ(sites.state(2).peers[0].why,
+            "the largest block of class.all.policies is none here and 4 x 32 + 32 packets at the "
+            "peer: [pair] keys must be equal");
+}
+
 TEST(Sites, of_four_reach_each_other_by_all_paths) {
   SiteText text{.rate = "300 Mbit/s"};
   text.wan = "paths = 2\n";

@@ -242,6 +242,47 @@ TEST(Plan, finds_a_key_that_everybody_can_read) {
             "chmod 600 pair.key");
 }
 
+std::vector<std::string> others_of(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const OtherPolicy& each : plan.classes[0].others) names.emplace_back(each.ops->name);
+  return names;
+}
+
+std::string class_with(const std::string& keys) {
+  return file_with("", "", "[[class]]\nname = 'all'\n" + keys + "\n");
+}
+
+TEST(Plan, has_room_for_the_policies_that_cost_none_unless_others_are_named) {
+  using Names = std::vector<std::string>;
+  const Folder folder;
+  const Plan plain = plan_of(class_with(""));
+  EXPECT_EQ(others_of(plain), (Names{"passthrough", "go_back_n"}));
+  EXPECT_EQ(plain.memory, plan_of(class_with("policies = []")).memory);
+  EXPECT_EQ(others_of(plan_of(class_with("policies = []"))), Names());
+
+  const Plan coded = plan_of(class_with("policies = ['selective_repeat', 'hybrid', 'erasure']"));
+  EXPECT_EQ(others_of(coded), (Names{"hybrid", "erasure"}));
+  EXPECT_GT(coded.memory, plain.memory);
+  EXPECT_EQ(coded.peers[0].qps[0].policies.size(), 2u);
+  EXPECT_EQ(coded.peers[0].qps[0].policies[0].params.size(),
+            coded.peers[0].qps[0].policies[0].ops->param_count);
+  EXPECT_EQ(plain.classes[0].stream.k, 0);
+  EXPECT_GT(coded.classes[0].stream.k, 0);
+}
+
+// Room is what both ends must have alike, and not who uses it.
+TEST(Plan, leaves_the_policy_to_each_site_where_there_is_room) {
+  const Folder folder;
+  const auto keys = [](const std::string& of_class) {
+    return plan_of(class_with(of_class)).peers[0].control.pair_keys;
+  };
+  const std::string all = "policies = ['hybrid', 'erasure']\n";
+  EXPECT_EQ(keys(all + "policy = 'hybrid'"), keys(all + "policy = 'selective_repeat'"));
+  const std::string hold = "hold = '300 ms'\n";
+  EXPECT_EQ(keys(hold + "policy = 'selective_repeat'"), keys(hold + "policy = 'passthrough'"));
+  EXPECT_NE(keys("policy = 'selective_repeat'"), keys("policy = 'hybrid'"));
+}
+
 TEST(Plan, has_the_same_pair_values_on_both_sides_only_if_they_are_alike) {
   const Folder folder;
   const auto keys = [](const std::string& text) {
