@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <semaphore>
+#include <thread>
 #include <utility>
 
 #include "dataplane/base/limits.h"
@@ -78,6 +80,8 @@ void call_on_interrupt_thread(const std::function<void()>& work) {
   };
   if (rte_eal_alarm_set(alarm_soon_us, run, &call) != 0) return work();
   call.is_done.acquire();
+  // Cancelling spins on a lock that the thread there needs to come to an end.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
   rte_eal_alarm_cancel(run, &call);
 }
 
@@ -367,8 +371,16 @@ size_t DpdkDevice::take_burst(std::span<Packet*> out) {
   return count;
 }
 
+// All are of this pool and in one piece, so that they go back in rows.
 void DpdkDevice::give_back(std::span<Packet* const> packets) {
-  for (const Packet* packet : packets) rte_pktmbuf_free(mbuf_of(packet));
+  std::array<void*, limits::burst_packets_max> unused;
+  unsigned count = 0;
+  for (const Packet* packet : packets) {
+    rte_mbuf* const mbuf = rte_pktmbuf_prefree_seg(mbuf_of(packet));
+    if (mbuf != nullptr) unused[count++] = mbuf;
+    if (count == unused.size()) rte_mempool_put_bulk(pool_, unused.data(), std::exchange(count, 0));
+  }
+  if (count > 0) rte_mempool_put_bulk(pool_, unused.data(), count);
 }
 
 void DpdkDevice::share(std::span<Packet* const> packets) {
