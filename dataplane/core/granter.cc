@@ -70,11 +70,14 @@ void Granter::turn(Instant now) {
 }
 
 void Granter::look(Instant now) {
+  bool is_pressed = false;
   for (size_t i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
     (void)link.line->demand.try_read(link.demand);
+    is_pressed |= link.is_awake(now) && link.demand.is_pressed;
     count(i, now);
   }
+  rate_control_.on_pressure(is_pressed);
   rate_control_.on_report(arrived_, lost_, now);
 }
 

@@ -46,8 +46,6 @@ class Granter {
   void turn(Instant now);
   /// The rate that the pair is configured for.
   void set_rate(Rate rate) { rate_control_.restart(rate); }
-  /// Whether more waits above the links than may do so for long.
-  void on_pressure(bool is_pressed) { rate_control_.on_pressure(is_pressed); }
   /// What is divided: less, at times, than configured. What falls is obeyed within a lease.
   Rate rate() const { return rate_control_.rate(); }
 

@@ -41,6 +41,7 @@ struct Demand {
   Instant at;
   uint64_t lowerings = 0;                          ///< of the grant that is in force there
   std::array<uint32_t, grant_classes_max> kbps{};  ///< by class
+  bool is_pressed = false;  ///< more waits above the link than may do so for long
 };
 
 /// Since the link's epoch began; a later one begins from zero.

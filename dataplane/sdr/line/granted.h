@@ -39,6 +39,7 @@ class Granted {
     counts_.lost = lost;
   }
   void on_rtt(uint16_t path, Duration sample);
+  void on_pressure(bool is_pressed) { demand_.is_pressed = is_pressed; }
 
  private:
   GrantLine& line_;

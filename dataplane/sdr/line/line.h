@@ -70,7 +70,10 @@ class Line {
   /// The peer's sums over all paths, of packets of this epoch.
   void on_report(uint64_t arrived, uint64_t lost, Instant now);
   /// Whether more waits above the streams than may do so for long.
-  void on_pressure(bool is_pressed) { rate_control_.on_pressure(is_pressed); }
+  void on_pressure(bool is_pressed) {
+    if (granted_) return granted_->on_pressure(is_pressed);
+    rate_control_.on_pressure(is_pressed);
+  }
   /// The rate that it is configured for; what it carries may be less. Where links share a rate, the
   /// granter's is set instead.
   void set_rate(Rate rate);

@@ -216,9 +216,11 @@ TEST(Grants, of_who_stands_still_end_and_are_not_there_when_it_wakes) {
   EXPECT_NEAR(world.share(1), 0.5, 0.01);
 }
 
-// Each alone sends 40 % of the rate, of which 60 % arrives, with a queue that came to be.
-TEST(Grants, follow_what_rate_control_makes_of_all_links) {
+/// Each alone sends 40 % of the rate, of which 60 % arrives, with a queue that came to be. What is
+/// left of the sum of what arrives once rate control has seen it.
+double left_by_rate_control(bool is_pressed) {
   World world(2, {1}, true);
+  world.holders[1].demand.is_pressed = is_pressed;
   LineCounts counts;
   for (int ms = 0; ms < 2000 && world.granter.rate() == World::rate; ++ms) {
     if (ms == 150) counts = {};  // an epoch begins
@@ -232,8 +234,15 @@ TEST(Grants, follow_what_rate_control_makes_of_all_links) {
     world.run(1_ms);
   }
   const double carried = 2 * 40 * 0.6 * 1250 * 8 * 1000;
-  const auto rate = static_cast<double>(world.granter.rate().bps());
-  EXPECT_NEAR(rate, carried * 0.75, carried * 0.05) << "it drains the queue";
+  return static_cast<double>(world.granter.rate().bps()) / carried;
+}
+
+TEST(Grants, follow_what_rate_control_makes_of_all_links) {
+  EXPECT_NEAR(left_by_rate_control(false), 0.75, 0.04) << "it drains the queue";
+}
+
+TEST(Grants, drain_no_queue_while_too_much_waits_above_any_of_the_links) {
+  EXPECT_GT(left_by_rate_control(true), 0.9);
 }
 
 TEST(Grants, follow_the_rate_that_is_configured) {
