@@ -8,7 +8,7 @@
  * only. `now_ns` comes with every call and is the time of the turn; deadlines are absolute on that
  * same clock.
  *
- * Words. A *message* is a window of slots with a 32-bit sequence. Its slot index space is cut at
+ * Words. A *message* is a row of slots with a 32-bit sequence. Its slot index space is cut at
  * `data_slots_max`: data slots lie below, repair slots at and above it. A *range* is
  * {first, count, stride}: slots first, first + stride, ...; a decision costs the same for one slot
  * and for 300,000.

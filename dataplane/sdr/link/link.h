@@ -1,5 +1,5 @@
 // What two sites are to each other: an epoch at a time, streams in both directions, a line to send
-// on, and what is seen of the paths. The endpoint (endpoint.h) has one of these per peer.
+// on, and what is seen of the paths. The endpoint (endpoint.h) has these by peer and number.
 //
 //   packets in   -> on_data: QP number -> (qp, generation, channel) -> watch -> recv stream
 //                -> on_control: control -> records -> streams
