@@ -182,6 +182,17 @@ TEST_F(DyingPath, that_loses_long_packets_alone_is_found_out_as_fast) {
   EXPECT_EQ(up(pair().a), 0b1111u);
 }
 
+// By short questions alone: long ones are ten seconds apart, and eight must be missed.
+TEST_F(DyingPath, is_found_out_where_no_data_crosses_as_well) {
+  PairOptions options = pair_with(2);
+  options.courier.messages = 10;
+  make(2, &options);
+  pair().run_for(1_s);
+  ASSERT_EQ(up(pair().a), 0b11u);
+  kill(1 << 1);
+  EXPECT_TRUE(pair().run_until([&] { return up(pair().a) == 0b01u; }, 10_s));
+}
+
 TEST_F(DyingPath, that_was_dead_at_the_start_takes_no_data_until_it_answers) {
   kill(1 << 1);
   const PairOptions options = busy_pair_with(2);
