@@ -1,6 +1,6 @@
-// What is asked of every policy. One check per property; each lives with its test in the file of
-// that name and answers with a verdict, so that tests/conformance/broken can ask whether a policy
-// that lacks exactly one property is refused for exactly that reason.
+// What is asked of every policy. One check per property; each lives beside its test and answers
+// with a verdict, so that code_test.cc can ask whether a policy of tests/conformance/broken, which
+// lacks exactly one property, is refused for exactly that reason.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-// What is asked of policies that code: a message is complete when it is whole, a fallback keeps
-// what there is, and what is coded has a shape that can be coded.
+// What every code must do, and who does not.
 #include <set>
 
 #include "dataplane/base/prng.h"
+#include "tests/conformance/broken/broken.h"
 #include "tests/conformance/checks.h"
 #include "tests/conformance/story.h"
 #include "tests/unit/policies/scripted_host.h"
@@ -13,6 +13,10 @@ using namespace literals;
 using policy_test::Host;
 using policy_test::Line;
 using policy_test::Transmission;
+
+// ---- code ----
+// What is asked of policies that code: a message is complete when it is whole, a fallback keeps
+// what there is, and what is coded has a shape that can be coded.
 
 constexpr uint32_t message_slots = 700;
 
@@ -146,5 +150,81 @@ TEST_P(EveryPolicy, keeps_what_arrived_when_a_code_is_not_enough) {
 TEST_P(EveryPolicy, codes_within_the_bounds_of_its_stream) {
   EXPECT_TRUE(accepts(check_code_bounds(GetParam(), scale)));
 }
+
+namespace {
+
+// ---- broken ----
+// The suite itself, tested: the candidates, and that every broken policy is refused for what it
+// lacks and for nothing else.
+
+struct Broken {
+  const cw_policy_ops* (*table)();
+  Property lacks;
+  const char* reason;  ///< a part of the sentence that it must be refused with
+};
+
+constexpr Broken all_broken[] = {
+    {&broken::resends_for_luck, Property::NoLossNoResend, "and none was lost"},
+    {&broken::tries_twice, Property::LossThenCalm, "after a quarter of the packets lost"},
+    {&broken::remembers_other_runs, Property::SameSeedSameTrace, "two runs of one seed differ"},
+    {&broken::keeps_a_timer, Property::IdleHasNoTimer, "a timer was armed"},
+    {&broken::obeys_every_note, Property::HostileNotesBounded, "decisions; 128 are the most"},
+    {&broken::forgets_its_memory, Property::NothingLeaks, "pieces of memory were left"},
+    {&broken::ignores_drains, Property::DrainEnds, "were open when the time to drain was over"},
+    {&broken::compares_plainly, Property::SequencesWrap, "across the wrap"},
+    {&broken::takes_skew_for_loss, Property::SkewIsNotLoss, "resends per slot"},
+    {&broken::counts_slots, Property::RangeCostsAsOne, "decisions for 300000 slots"},
+    {&broken::trusts_in_numbers, Property::CompleteMeansWhole, "called complete with holes"},
+    {&broken::throws_away, Property::WhatArrivedIsKept, "had arrived"},
+    {&broken::takes_blocks_for_full, Property::CodesWithinBounds, "break the rule"},
+};
+
+constexpr Verdict (*checks[])(const Candidate&, const Scale&) = {
+    check_no_loss,   check_loss_then_calm, check_same_seed,  check_idle, check_hostile_notes,
+    check_destroyed, check_drain,          check_wrap,       check_skew, check_range_cost,
+    check_complete,  check_kept,           check_code_bounds};
+
+std::vector<Refusal> refusals_of(const cw_policy_ops& ops) {
+  // A share of 1 % hides the few resends of a policy whose fault is another.
+  const Candidate candidate{
+      ops.name,
+      &ops,
+      {.policy = ops.name, .spurious_share_max = 0.01, .decisions_per_note_max = 128}};
+  std::vector<Refusal> refusals;
+  for (const auto check : checks) {
+    if (Verdict verdict = check(candidate, small_scale)) refusals.push_back(*verdict);
+  }
+  return refusals;
+}
+
+class BrokenPolicy : public testing::TestWithParam<Broken> {};
+
+TEST_P(BrokenPolicy, is_refused_for_what_it_lacks_and_for_nothing_else) {
+  const std::vector<Refusal> refusals = refusals_of(*GetParam().table());
+  for (const Refusal& refusal : refusals) {
+    EXPECT_EQ(refusal.property, GetParam().lacks) << refusal.sentence;
+    EXPECT_NE(refusal.sentence.find(GetParam().reason), std::string::npos) << refusal.sentence;
+  }
+  EXPECT_EQ(refusals.size(), 1u);
+}
+
+TEST(BrokenPolicies, are_made_from_one_that_lacks_nothing) {
+  for (const Refusal& refusal : refusals_of(*broken::plain())) ADD_FAILURE() << refusal.sentence;
+}
+
+TEST(BrokenPolicies, lack_every_property_once) {
+  std::vector<Property> lacked;
+  for (const Broken& each : all_broken) lacked.push_back(each.lacks);
+  std::vector<Property> every;
+  for (size_t i = 0; i < std::size(checks); ++i) every.push_back(static_cast<Property>(i));
+  EXPECT_EQ(lacked, every);
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, BrokenPolicy, testing::ValuesIn(all_broken),
+                         [](const auto& each) { return each.param.table()->name; });
+INSTANTIATE_TEST_SUITE_P(Conformance, EveryPolicy, testing::ValuesIn(candidates()),
+                         [](const auto& candidate) { return candidate.param.name; });
+
+}  // namespace
 
 }  // namespace cw::conformance

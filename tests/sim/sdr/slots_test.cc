@@ -1,4 +1,4 @@
-// Streams that are appended slot by slot, any of them short, over a wire that loses.
+// Slots: how they are cut, and how fast and in which shares they leave.
 #include <gtest/gtest.h>
 
 #include "dataplane/sdr/stream/send/send_stream.h"
@@ -7,6 +7,8 @@
 namespace cw::sim {
 namespace {
 using namespace literals;
+
+// ---- Streams that are appended slot by slot, any of them short, over a wire that loses ----
 
 ClearToSend limits_of(uint32_t retired, uint32_t messages, uint64_t slots) {
   ClearToSend clear;
@@ -205,5 +207,267 @@ TEST(Slots, survive_a_restart_of_either_end) {
   EXPECT_EQ(world.sink->complaint(), "");
 }
 
+// ---- A link that carries less than it was configured for, and one that only loses ----
+
+constexpr Rate configured = Rate::from_mbps(100);
+
+struct Loaded {
+  explicit Loaded(Duration rtt) : delay(rtt / 2), world(options_of(rtt)) {
+    EXPECT_TRUE(world.comes_up());
+  }
+  static PairOptions options_of(Duration rtt) {
+    PairOptions options = slots_pair();
+    options.a.adapt = options.b.adapt = true;
+    options.a.rate = options.b.rate = configured;
+    options.a.stream.messages = options.b.stream.messages = 64;
+    options.a.stream.data_slots_max = options.b.stream.data_slots_max = 256;
+    options.a.send.hold = options.b.send.hold = 1_s;
+    options.wire = {.delay = rtt / 2};
+    return options;
+  }
+  void becomes(Impairment wire) {
+    wire.delay = delay;
+    world.pair.network().set_impairment(world.pair.a_sim(), {.peer = world.pair.peers().of_first},
+                                        wire);
+  }
+  /// Keeps the line full; returns what arrived for the first time, as a rate of bytes on the wire.
+  double run(Duration time) {
+    const size_t before = world.sink->arrived_count();
+    const Instant end = world.now() + time;
+    while (world.now() < end) {
+      while (world.sends().waiting_bytes() < 100'000 && world.append(1000)) {
+      }
+      world.pair.run_for(500_us);
+    }
+    EXPECT_EQ(world.sink->complaint(), "");
+    return static_cast<double>(world.sink->arrived_count() - before) * 1032 * 8 / time.seconds();
+  }
+  double rate() { return static_cast<double>(world.pair.a->link().rate().bps()); }
+
+  Duration delay;
+  SlotsWorld world;
+};
+
+TEST(RateOfALink, falls_to_what_it_carries_and_comes_back) {
+  for (const Duration rtt : {5_ms, 20_ms, 100_ms}) {
+    for (const Duration queue : {10_ms, 100_ms}) {
+      SCOPED_TRACE("rtt " + std::to_string(rtt.ms()) + " queue " + std::to_string(queue.ms()));
+      Loaded link(rtt);
+      (void)link.run(500_ms);
+      EXPECT_EQ(link.rate(), 100e6);
+      link.becomes({.rate = Rate::from_mbps(60), .queue_time = queue});
+      (void)link.run(2_s);
+      EXPECT_LT(link.rate(), 76e6) << "found; a probe may be under way";
+      const double carried = link.run(4_s);
+      EXPECT_GT(carried, 0.9 * 60e6);
+      link.becomes({});
+      (void)link.run(5_s);
+      EXPECT_EQ(link.rate(), 100e6);
+      const double back = link.run(1_s);
+      EXPECT_GT(back, 0.95 * 100e6);
+    }
+  }
+}
+
+// A policer keeps no queue: what is too much is lost, and nothing is late.
+TEST(RateOfALink, falls_to_what_a_policer_lets_through_and_comes_back) {
+  for (const Duration rtt : {5_ms, 20_ms, 100_ms}) {
+    for (const double loss : {0.0, 0.05}) {
+      SCOPED_TRACE("rtt " + std::to_string(rtt.ms()) + " loss " + std::to_string(loss));
+      Loaded link(rtt);
+      (void)link.run(500_ms);
+      link.becomes({.rate = Rate::from_mbps(60), .queue_time = 1_ms, .loss = loss});
+      (void)link.run(2_s);
+      EXPECT_LT(link.rate(), 76e6) << "found; a probe may be under way";
+      const double carried = link.run(4_s);
+      EXPECT_GT(carried, 0.9 * 60e6 * (1 - loss));
+      link.becomes({});
+      (void)link.run(5_s);
+      EXPECT_EQ(link.rate(), 100e6);
+    }
+  }
+}
+
+TEST(RateOfALink, falls_to_what_a_queue_lets_through_though_packets_are_lost_besides) {
+  for (const Duration rtt : {5_ms, 20_ms, 100_ms}) {
+    SCOPED_TRACE("rtt " + std::to_string(rtt.ms()));
+    Loaded link(rtt);
+    (void)link.run(500_ms);
+    link.becomes({.rate = Rate::from_mbps(60), .queue_time = 50_ms, .loss = 0.05});
+    (void)link.run(2_s);
+    EXPECT_LT(link.rate(), 76e6) << "found; a probe may be under way";
+    EXPECT_GT(link.run(4_s), 0.9 * 60e6 * 0.95);
+  }
+}
+
+TEST(RateOfALink, tries_once_whether_much_loss_is_its_own_doing) {
+  for (const Duration rtt : {5_ms, 20_ms, 100_ms}) {
+    SCOPED_TRACE("rtt " + std::to_string(rtt.ms()));
+    Loaded link(rtt);
+    (void)link.run(500_ms);
+    link.becomes({.loss = 0.2});
+    double sum = 0;
+    for (int i = 0; i < 100; ++i) {
+      (void)link.run(100_ms);
+      sum += link.rate();
+    }
+    EXPECT_GT(sum / 100, 0.95 * 100e6);
+  }
+}
+
+TEST(RateOfALink, stands_where_packets_are_merely_lost) {
+  const Impairment uniform{.loss = 0.05};
+  const Impairment jitter{.loss = 0.05, .jitter_max = 8_ms};
+  Impairment bursts;
+  bursts.gilbert_elliott = GilbertElliott::from_burst(50, 0.05);
+  const std::pair<const char*, Impairment> wires[] = {
+      {"uniform", uniform}, {"bursts", bursts}, {"jitter", jitter}};
+  for (const auto& [name, wire] : wires) {
+    for (const Duration rtt : {5_ms, 20_ms, 100_ms}) {
+      SCOPED_TRACE(std::string(name) + ", rtt " + std::to_string(rtt.ms()));
+      Loaded link(rtt);
+      (void)link.run(500_ms);
+      link.becomes(wire);
+      for (int i = 0; i < 50; ++i) {
+        (void)link.run(100_ms);
+        EXPECT_GE(link.rate(), 97e6);
+      }
+    }
+  }
+}
+
+TEST(RateOfALink, stands_when_a_route_becomes_longer) {
+  Loaded link(20_ms);
+  (void)link.run(500_ms);
+  link.delay = 25_ms;
+  link.becomes({});
+  (void)link.run(3_s);
+  for (int i = 0; i < 40; ++i) {
+    (void)link.run(100_ms);
+    EXPECT_EQ(link.rate(), 100e6) << "a longer route is no queue";
+  }
+}
+
+TEST(RateOfALink, fixed_is_fixed) {
+  PairOptions options = Loaded::options_of(20_ms);
+  options.a.adapt = false;
+  options.wire = {.rate = Rate::from_mbps(60), .queue_time = 10_ms, .delay = 10_ms};
+  SlotsWorld world(options);
+  ASSERT_TRUE(world.comes_up());
+  for (int i = 0; i < 1000; ++i) {
+    while (world.sends().waiting_bytes() < 100'000 && world.append(1000)) {
+    }
+    world.pair.run_for(1_ms);
+  }
+  EXPECT_EQ(world.pair.a->link().rate(), configured);
+}
+
+// ---- How QPs of one link share its pacer ----
+
+/// Streams of one link, each kept full unless told not to.
+struct Rivals {
+  explicit Rivals(const std::vector<uint32_t>& weights, Rate rate)
+      : options(options_of(weights, rate)), pair(options, calm) {
+    pair.courier().stop();
+    pair.courier().post_nothing();
+    for (uint16_t qp = 0; qp < weights.size(); ++qp) {
+      sources.emplace_back(options.a.stream);
+      sinks.push_back(std::make_unique<SlotSink>(*pair.b, qp));
+      is_busy.push_back(true);
+    }
+    EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
+    pair.run_for(100_ms);
+  }
+
+  static PairOptions options_of(const std::vector<uint32_t>& weights, Rate rate) {
+    PairOptions options = slots_pair();
+    options.a.weights = options.b.weights = weights;
+    options.a.rate = rate;
+    options.a.stream.messages = options.b.stream.messages = 16;
+    options.a.stream.data_slots_max = options.b.stream.data_slots_max = 256;
+    return options;
+  }
+  /// How many slots of each stream arrived in `time`.
+  std::vector<double> run(Duration time) {
+    std::vector<double> arrived;
+    for (const auto& sink : sinks) arrived.push_back(-static_cast<double>(sink->arrived_count()));
+    const Instant end = pair.network().now() + time;
+    while (pair.network().now() < end) {
+      for (uint16_t qp = 0; qp < sources.size(); ++qp) fill(qp);
+      pair.run_for(500_us);
+    }
+    for (size_t qp = 0; qp < sinks.size(); ++qp) {
+      arrived[qp] += static_cast<double>(sinks[qp]->arrived_count());
+      EXPECT_EQ(sinks[qp]->complaint(), "");
+    }
+    return arrived;
+  }
+  void fill(uint16_t qp) {
+    const sdr::Source stream = pair.a->sends(qp);
+    // Slots of other sizes, so that bytes are shared and not packets.
+    const auto bytes = static_cast<uint16_t>(qp == 0 ? 300 : 1000);
+    while (is_busy[qp] && stream.waiting_bytes() < 60'000) {
+      if (!sources[qp].append(stream, bytes, pair.network().now())) return;
+    }
+  }
+
+  const WireScript calm;
+  PairOptions options;
+  Pair pair;
+  std::vector<SlotSource> sources;
+  std::vector<std::unique_ptr<SlotSink>> sinks;
+  std::vector<bool> is_busy;
+};
+
+constexpr double wire_of_small = 300 + 32, wire_of_large = 1000 + 32;
+
+TEST(Weights, share_the_bytes_of_the_line_within_five_percent) {
+  for (const auto& weights : {std::vector<uint32_t>{1, 3}, {3, 1}, {1, 1}, {1, 40}}) {
+    SCOPED_TRACE(std::to_string(weights[0]) + " to " + std::to_string(weights[1]));
+    Rivals rivals(weights, Rate::from_mbps(100));
+    (void)rivals.run(200_ms);
+    const auto arrived = rivals.run(1_s);
+    const double small = arrived[0] * wire_of_small, large = arrived[1] * wire_of_large;
+    const double wanted = static_cast<double>(weights[0]) / (weights[0] + weights[1]);
+    EXPECT_NEAR(small / (small + large) / wanted, 1, 0.05);
+    EXPECT_GT((small + large) * 8, 0.93e8) << "and the line is full";
+  }
+}
+
+TEST(Weights, what_one_leaves_the_other_takes_and_nobody_saves_up) {
+  Rivals rivals({1, 3}, Rate::from_mbps(100));
+  rivals.is_busy[1] = false;
+  (void)rivals.run(200_ms);
+  const auto alone = rivals.run(1_s);
+  EXPECT_GT(alone[0] * wire_of_small * 8, 0.93e8);
+  EXPECT_EQ(alone[1], 0);
+  rivals.is_busy[1] = true;
+  (void)rivals.run(50_ms);
+  const auto both = rivals.run(500_ms);
+  const double small = both[0] * wire_of_small, large = both[1] * wire_of_large;
+  EXPECT_NEAR(small / (small + large), 0.25, 0.0125) << "no debt and no claim of the past";
+}
+
+TEST(Weights, of_three_streams_where_resends_are_on_account) {
+  Rivals rivals({1, 2, 1}, Rate::from_mbps(100));
+  (void)rivals.run(200_ms);
+  rivals.pair.network().set_all_impairments({.loss = 0.05, .delay = 10_ms});
+  (void)rivals.run(200_ms);
+  const auto arrived = rivals.run(1_s);
+  EXPECT_NEAR(arrived[1] / arrived[2], 2, 0.1) << "slots alike, loss alike";
+}
+
+TEST(Weights, must_not_be_zero) {
+  Rivals rivals({1}, Rate::from_mbps(100));
+  sdr::QpOptions qp;
+  qp.stream.qp = 5;
+  qp.weight = 0;
+  qp.policy = {cw_policy_passthrough(), {}};
+  const auto added = rivals.pair.a->link().add_qp(qp, rivals.pair.network().now());
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().sentence, "qp 5: weight is 0 and must be 1 to 1000");
+}
+
 }  // namespace
+
 }  // namespace cw::sim

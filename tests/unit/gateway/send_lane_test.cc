@@ -1,17 +1,210 @@
-#include "dataplane/gateway/send_lane.h"
-
+// Frames that wait for a lane, and the lane.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <deque>
+#include <map>
+#include <vector>
+
 #include "dataplane/base/prng.h"
+#include "dataplane/gateway/codel.h"
+#include "dataplane/gateway/frame_queue.h"
 #include "dataplane/gateway/ip_packet.h"
+#include "dataplane/gateway/send_lane.h"
+#include "dataplane/gateway/standstill.h"
 #include "tests/unit/gateway/packets.h"
 #include "tests/unit/gateway/slot_wire.h"
 
 namespace cw::gateway::test {
 namespace {
-using namespace literals;
+
+// ---- frame queue ----
 
 constexpr Instant start = Instant::from_ns(1'000'000'000);
+
+bool push(FrameQueue& queue, uint16_t bucket, size_t bytes, uint8_t fill) {
+  Admitted how;
+  how.bucket = bucket;
+  how.bytes = static_cast<uint16_t>(bytes);
+  return queue.try_push(how, std::vector<uint8_t>(bytes, fill), start);
+}
+
+uint8_t pop(FrameQueue& queue) {
+  const uint8_t fill = queue.packet_of(queue.next()).back();
+  queue.pop_next();
+  return fill;
+}
+
+TEST(FrameQueue, lets_one_row_leave_as_it_came) {
+  QueueMemory memory(Bytes(1 << 20), 1);
+  FrameQueue queue(memory, false);
+  for (uint8_t i = 0; i < 100; ++i) ASSERT_TRUE(push(queue, i % 7, 100 + i, i));
+  EXPECT_EQ(queue.frames(), 100u);
+  EXPECT_EQ(queue.bytes(), 100u * 100 + 99 * 50);
+  for (uint8_t i = 0; i < 100; ++i) EXPECT_EQ(pop(queue), i);
+  EXPECT_TRUE(queue.is_empty());
+  EXPECT_EQ(queue.bytes(), 0u);
+}
+
+TEST(FrameQueue, gives_flows_equal_bytes_and_lets_who_sends_little_go_first) {
+  QueueMemory memory(Bytes(4 << 20), 1);
+  FrameQueue queue(memory, true);
+  for (int i = 0; i < 600; ++i) push(queue, 1, 1500, 1);
+  for (int i = 0; i < 3000; ++i) push(queue, 2, 300, 2);
+  std::map<uint8_t, uint64_t> bytes;
+  for (int i = 0; i < 600; ++i) {
+    const uint8_t flow = pop(queue);
+    bytes[flow] += flow == 1 ? 1500 : 300;
+  }
+  EXPECT_NEAR(static_cast<double>(bytes[1]), static_cast<double>(bytes[2]), 2 * 1514.0);
+  push(queue, 3, 100, 3);
+  EXPECT_EQ(pop(queue), 3) << "before 1,000 others";
+}
+
+TEST(FrameQueue, is_as_long_as_its_memory_and_the_oldest_make_room) {
+  QueueMemory memory(Bytes(0), 1);  // two blocks
+  FrameQueue queue(memory, true);
+  uint8_t count = 0;
+  while (push(queue, count % 2, 1000, count)) ++count;
+  EXPECT_EQ(count, 2 * 31) << "of 33 units each, of 1,024 in a block";
+  for (int i = 0; i < 30; ++i) queue.drop_oldest();
+  EXPECT_FALSE(push(queue, 9, 1000, 200)) << "there is one more in the block";
+  queue.drop_oldest();
+  EXPECT_TRUE(push(queue, 9, 1000, 200));
+  for (const int expected : {32, 34, 31, 33, 200}) EXPECT_EQ(pop(queue), expected);
+  queue.clear();
+  EXPECT_TRUE(queue.is_empty());
+  EXPECT_TRUE(push(queue, 0, 9216, 1));
+}
+
+TEST(FrameQueue, leaves_others_their_part_and_gives_back_what_is_empty) {
+  QueueMemory memory(Bytes(7 * 32 * 1024), 2);  // 15 blocks: five each, and five
+  FrameQueue greedy(memory, false), other(memory, false);
+  int count = 0;
+  while (push(greedy, 0, 9000, 1)) ++count;
+  EXPECT_EQ(count, 10 * 3);
+  for (int i = 0; i < 5 * 3; ++i) ASSERT_TRUE(push(other, 0, 9000, 2));
+  EXPECT_FALSE(push(other, 0, 9000, 2));
+  greedy.clear();
+  for (int i = 0; i < 5 * 3; ++i) ASSERT_TRUE(push(other, 0, 9000, 3));
+  EXPECT_FALSE(push(other, 0, 9000, 3)) << "the part of the one that is empty";
+  for (int i = 0; i < 5 * 3; ++i) ASSERT_TRUE(push(greedy, 0, 9000, 4));
+  while (!other.is_empty()) EXPECT_GE(pop(other), 2);
+  while (!greedy.is_empty()) EXPECT_EQ(pop(greedy), 4);
+}
+
+TEST(FrameQueue, lets_who_has_most_waiting_make_room) {
+  QueueMemory memory(Bytes(1 << 20), 1);
+  FrameQueue queue(memory, true);
+  Admitted little, much;
+  little.bucket = 1, much.bucket = 2;
+  EXPECT_FALSE(queue.try_drop_fattest(little)) << "nothing waits";
+  for (const uint8_t fill : {1, 2}) push(queue, 1, 500, fill);
+  for (const uint8_t fill : {3, 4, 5}) push(queue, 2, 1000, fill);
+  EXPECT_FALSE(queue.try_drop_fattest(much)) << "it may not push out its own";
+  EXPECT_TRUE(queue.try_drop_fattest(little));
+  EXPECT_EQ(queue.bytes(), 3000u);
+  std::vector<int> left;
+  while (!queue.is_empty()) left.push_back(pop(queue));
+  EXPECT_EQ(left, (std::vector{1, 2, 4, 5})) << "at its head";
+}
+
+// Beside a row of whole frames per flow.
+TEST(FrameQueue, loses_and_changes_nothing_whatever_happens) {
+  for (const bool is_fair : {false, true}) {
+    Prng prng(20261122);
+    QueueMemory memory(Bytes(0), 1);
+    FrameQueue queue(memory, is_fair);
+    std::map<uint16_t, std::deque<std::pair<size_t, uint8_t>>> model;
+    std::deque<uint16_t> ages;  // of one row
+    uint64_t frames = 0;
+    for (int i = 0; i < 50'000; ++i) {
+      const auto bucket = static_cast<uint16_t>(prng.below(5));
+      const size_t bytes = prng.between(20, 4000);
+      const auto fill = static_cast<uint8_t>(i);
+      if (prng.chance(0.52)) {
+        while (!push(queue, bucket, bytes, fill)) {
+          WaitingFrame& next = queue.next();
+          const auto& row = model[next.how.bucket];
+          ASSERT_EQ(row.front().first, next.how.bytes);
+          ASSERT_EQ(row.front().second, queue.packet_of(next).back());
+          model[next.how.bucket].pop_front();
+          queue.pop_next();
+          --frames;
+        }
+        model[bucket].emplace_back(bytes, fill);
+        ++frames;
+      } else if (!queue.is_empty()) {
+        WaitingFrame& next = queue.next();
+        auto& row = model[next.how.bucket];
+        ASSERT_EQ(row.front(), std::pair(size_t{next.how.bytes}, queue.packet_of(next).front()));
+        ASSERT_EQ(queue.packet_of(next).front(), queue.packet_of(next).back());
+        row.pop_front();
+        queue.pop_next();
+        --frames;
+      }
+      ASSERT_EQ(queue.frames(), frames);
+    }
+  }
+}
+using namespace literals;
+
+// ---- codel ----
+
+constexpr CodelLimits limits{.target = 5_ms, .interval = 100_ms};
+
+/// The milliseconds, from `start` on, at which one of a row of frames is told.
+std::vector<int> told(Codel& codel, Duration sojourn, int from_ms, int to_ms) {
+  std::vector<int> times;
+  for (int ms = from_ms; ms < to_ms; ++ms) {
+    if (codel.judge(sojourn, limits, start + Duration::from_ms(ms))) times.push_back(ms);
+  }
+  return times;
+}
+
+TEST(Codel, says_nothing_while_the_queue_is_short_or_soon_short_again) {
+  Codel codel;
+  EXPECT_TRUE(told(codel, Duration::from_us(4999), 0, 1000).empty());
+  EXPECT_TRUE(told(codel, 50_ms, 1000, 1100).empty()) << "a burst of an interval";
+  EXPECT_FALSE(codel.judge(4_ms, limits, start + 1100_ms));
+  EXPECT_TRUE(told(codel, 50_ms, 1101, 1201).empty());
+}
+
+TEST(Codel, tells_one_after_an_interval_and_then_by_the_inverse_square_root) {
+  Codel codel;
+  std::vector<int> expected;
+  double at = 100;
+  for (int count = 1; at < 1000; ++count) {
+    expected.push_back(static_cast<int>(std::ceil(at - 1e-3)));
+    at += 100 / std::sqrt(count);
+  }
+  EXPECT_EQ(told(codel, 6_ms, 0, 1000), expected);
+}
+
+TEST(Codel, begins_again_where_it_was_enough_when_that_is_not_long_ago) {
+  Codel soon, late;
+  for (Codel* codel : {&soon, &late}) {
+    EXPECT_GT(told(*codel, 6_ms, 0, 1000).size(), 20u);
+    EXPECT_FALSE(codel->judge(1_ms, limits, start + 1000_ms));
+  }
+  EXPECT_GT(told(soon, 6_ms, 1100, 1300).size(), 5u);
+  EXPECT_EQ(told(late, 6_ms, 3000, 3300), (std::vector{3100, 3200, 3271}));
+}
+
+TEST(Standstill, counts_less_and_less_and_ends_with_its_queue) {
+  Standstill still;
+  still.add(50_ms, 60_ms, start);
+  EXPECT_EQ(still.rest(start), 50_ms);
+  EXPECT_EQ(still.rest(start + 160_ms), 40_ms);
+  still.add(50_ms, 60_ms, start + 160_ms);
+  EXPECT_EQ(still.rest(start + 160_ms), 60_ms) << "never more than may wait";
+  still.end(start + 161_ms);
+  EXPECT_GT(still.rest(start + 161_ms), 59_ms) << "what came meanwhile is still being read";
+  still.end(start + 170_ms);
+  EXPECT_EQ(still.rest(start + 170_ms), Duration());
+}
+
+// ---- send lane ----
 
 /// 10 ms of queue on a link of 80 Mbit/s: 100,000 bytes.
 ClassOptions class_of_a_tenth() {
@@ -263,4 +456,5 @@ TEST(SendLane, its_accounts_add_up_whatever_happens) {
 }
 
 }  // namespace
+
 }  // namespace cw::gateway::test

@@ -1,14 +1,23 @@
-// The same records through the model and through every executor: same bitmaps, same events.
+// Bitmaps beside their model: one thread that does anything, and many that do it at once.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstring>
 #include <thread>
+#include <vector>
 
+#include "dataplane/base/prng.h"
+#include "dataplane/base/ring.h"
 #include "offload/executor.h"
 #include "tests/property/property.h"
+#include "tests/unit/offload/arena.h"
 #include "tests/unit/offload/bitmap_script.h"
 
 namespace cw {
 namespace {
+
+// ---- bitmap differential ----
+// The same records through the model and through every executor: same bitmaps, same events.
 
 /// An owner that plays a script to an executor: arms only quiet ids, keeps the order of every row.
 class Player {
@@ -182,5 +191,186 @@ TEST(BitmapDifferential, scripts_reach_every_kind_of_event) {
   }
 }
 
+// ---- bitmap hammer ----
+// Threads against one arena: what ThreadSanitizer is to see, and what a reader may rely on.
+
+constexpr uint32_t slots_max = 150, slot_bytes = 64;
+constexpr uint32_t chunk_slots = 7, chunk_count = (slots_max + chunk_slots - 1) / chunk_slots;
+
+/// The user's buffer of one message; plain bytes, so that a read that is not ordered behind the
+/// write is a race that ThreadSanitizer reports, and stale bytes are seen without it.
+class Buffer {
+ public:
+  void write(uint32_t slot, uint8_t life) {
+    uint8_t bytes[slot_bytes];
+    std::memset(bytes, pattern(slot, life), slot_bytes);
+    std::memcpy(&bytes_[slot * slot_bytes], bytes, slot_bytes);
+  }
+  bool holds(uint32_t slot, uint8_t life) const {
+    for (uint32_t i = 0; i < slot_bytes; ++i) {
+      if (bytes_[slot * slot_bytes + i] != pattern(slot, life)) return false;
+    }
+    return true;
+  }
+  void clear() { std::memset(bytes_, 0, sizeof(bytes_)); }
+
+ private:
+  static uint8_t pattern(uint32_t slot, uint8_t life) { return uint8_t(slot * 7 + life * 31 + 1); }
+  uint8_t bytes_[slots_max * slot_bytes] = {};
+};
+
+cw_bits_limits hammer_limits(bool claimed_apart) {
+  cw_bits_limits limits = small_limits;
+  limits.claimed_apart = claimed_apart;
+  return limits;
+}
+
+/// Every slot once, in an order of this channel's own, with some of them twice.
+std::vector<cw_bits_record> shuffled_packets(uint8_t life, uint16_t channel) {
+  Prng random(life * 2 + channel);
+  std::vector<cw_bits_record> packets;
+  for (uint32_t slot = 0; slot < slots_max; ++slot) {
+    packets.push_back(packet(0, slot, life, channel));
+    if (random.chance(0.2)) packets.push_back(packets.back());
+  }
+  for (size_t i = packets.size() - 1; i > 0; --i) {
+    std::swap(packets[i], packets[random.below(i + 1)]);
+  }
+  return packets;
+}
+
+/// Looks at bits until all chunks are there; false when a bit was set before its payload.
+bool poll_life(const Arena& arena, const Buffer& buffer, uint8_t life, bool with_rows) {
+  const uint64_t* chunks = cw_bits_chunk_words(arena.get(), 0);
+  const uint64_t* rows = cw_bits_data_words(arena.get(), 0);
+  for (uint64_t seen = 0; seen != (uint64_t{1} << chunk_count) - 1;) {
+    const uint64_t fresh = cw_bits_load(chunks) & ~seen;
+    seen |= fresh;
+    for (uint32_t slot = 0; slot < slots_max; ++slot) {
+      const bool is_whole = fresh >> slot / chunk_slots & 1;
+      const bool is_placed = with_rows && cw_bits_load(rows + slot / 64) >> slot % 64 & 1;
+      if ((is_whole || is_placed) && !buffer.holds(slot, life)) return false;
+    }
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// A channel's thread: claims, copies and places by itself, or declines.
+class Receiver {
+ public:
+  Receiver(void* arena, uint32_t partition, Buffer& buffer)
+      : arena_(arena), partition_(partition), buffer_(buffer), thread_([this] { run(); }) {}
+  ~Receiver() { thread_.join(); }
+
+  SpscRing<cw_bits_record> row{1024};
+  std::atomic<uint32_t> closed_count{0};
+  std::atomic<uint32_t> chunk_events{0}, duplicates{0};
+
+ private:
+  void run() {
+    for (cw_bits_record record;;) {
+      if (!row.try_pop(record)) {
+        std::this_thread::yield();
+        continue;
+      }
+      if (record.kind == 0) return;
+      cw_bits_event event{};
+      if (record.kind == CW_BITS_PACKET) {
+        receive(record);
+      } else if (cw_bits_run_shared(arena_, partition_, &record, 1, &event, 1).events > 0) {
+        if (event.kind == CW_BITS_CLOSED) closed_count.fetch_add(1, std::memory_order_release);
+      }
+    }
+  }
+  void receive(const cw_bits_record& record) {
+    cw_bits_spot spot;
+    cw_bits_event event;
+    if (cw_bits_claim_shared(arena_, partition_, &record, &spot) != CW_BITS_NONE) {
+      duplicates.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    buffer_.write(spot.bit, record.generation);
+    if (cw_bits_place_shared(arena_, partition_, &record, &spot, &event)) {
+      chunk_events.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  void* arena_;
+  uint32_t partition_;
+  Buffer& buffer_;
+  std::thread thread_;
+};
+
+TEST(BitmapHammer, two_receivers_of_the_same_slots_copy_each_once_before_its_bits_are_seen) {
+  const Arena arena(hammer_limits(true));
+  Buffer buffer;
+  Receiver first(arena.get(), 0, buffer), second(arena.get(), 1, buffer);
+  uint32_t packet_count = 0;
+  constexpr uint8_t lives = 200;
+  for (uint8_t life = 0; life < lives; ++life) {
+    buffer.clear();
+    for (Receiver* receiver : {&first, &second}) {
+      const auto packets = shuffled_packets(life, receiver == &second);
+      packet_count += packets.size();
+      ASSERT_TRUE(receiver->row.try_push(arm(0, life, {slots_max, chunk_slots})));
+      ASSERT_EQ(receiver->row.push_burst(packets), packets.size());
+    }
+    // Every other life by chunk bits alone: rows, when read first, order the payload.
+    EXPECT_TRUE(poll_life(arena, buffer, life, life % 2 == 0));
+    for (Receiver* receiver : {&first, &second}) {
+      ASSERT_TRUE(receiver->row.try_push(control(CW_BITS_CLOSE, 0, life)));
+      while (receiver->closed_count.load(std::memory_order_acquire) != life + 1u) {
+        std::this_thread::yield();
+      }
+    }
+    ASSERT_EQ(cw_bits_reset(arena.get(), 0), 0);
+  }
+  first.row.try_push({});
+  second.row.try_push({});
+  EXPECT_EQ(first.chunk_events + second.chunk_events, lives * chunk_count);
+  EXPECT_EQ(first.duplicates + second.duplicates, packet_count - lives * slots_max);
+}
+
+/// Payload is in place before the records are made, as with hardware; another thread than the owner
+/// reads.
+class PlacedBefore : public testing::TestWithParam<BitmapSharing> {};
+
+INSTANTIATE_TEST_SUITE_P(Sharing, PlacedBefore,
+                         testing::Values(BitmapSharing::ByLane, BitmapSharing::ByChannel),
+                         [](const auto& sharing) {
+                           return sharing.param == BitmapSharing::ByLane ? "by_lane" : "by_channel";
+                         });
+
+TEST_P(PlacedBefore, payload_is_visible_to_whoever_sees_a_bit) {
+  const Arena arena(hammer_limits(false));
+  const BitmapPartition partitions[] = {{arena.get(), 0}, {arena.get(), 1}};
+  const size_t count = GetParam() == BitmapSharing::ByLane ? 1 : 2;
+  auto executor = PinnedExecutor::make({partitions, count}, {.sharing = GetParam()});
+  ASSERT_TRUE(executor.has_value());
+  Buffer buffer;
+  for (uint8_t life = 0; life < 100; ++life) {
+    buffer.clear();
+    std::thread reader([&] { EXPECT_TRUE(poll_life(arena, buffer, life, true)); });
+    const cw_bits_record begin = arm(0, life, {slots_max, chunk_slots});
+    for (size_t p = 0; p < count; ++p) ASSERT_EQ((*executor)->submit(p, {&begin, 1}), 1u);
+    for (uint32_t slot = 0; slot < slots_max; ++slot) {
+      buffer.write(slot, life);
+      const cw_bits_record r = packet(0, slot, life);
+      ASSERT_EQ((*executor)->submit(slot % count, {&r, 1}), 1u);
+    }
+    reader.join();
+    const cw_bits_record close = control(CW_BITS_CLOSE, 0, life);
+    for (size_t p = 0; p < count; ++p) {
+      ASSERT_EQ((*executor)->submit(p, {&close, 1}), 1u);
+      for (cw_bits_event event{}; event.kind != CW_BITS_CLOSED;) {
+        if ((*executor)->poll(p, {&event, 1}) == 0) std::this_thread::yield();
+      }
+    }
+    ASSERT_EQ(cw_bits_reset(arena.get(), 0), 0);
+  }
+}
+
 }  // namespace
+
 }  // namespace cw

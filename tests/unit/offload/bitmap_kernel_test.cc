@@ -1,10 +1,13 @@
-// The rules of the kernel, one at a time, for both variants and both ways to keep claims.
+// Bitmaps, the memory that they lie in, and who works on them.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "offload/executor.h"
 #include "tests/property/property.h"
 #include "tests/unit/offload/arena.h"
 
@@ -20,9 +23,10 @@ static void PrintTo(const cw_bits_event& e, std::ostream* out) {
 
 namespace cw {
 namespace {
-
 using Events = std::vector<cw_bits_event>;
 using Slots = std::set<uint32_t>;
+
+// ---- the rules of the kernel, one at a time, for both variants ----
 
 struct Variant {
   const char* name;
@@ -309,5 +313,153 @@ RC_GTEST_PROP(BitmapRandom, never_writes_outside_of_its_arena, (uint64_t seed)) 
   for (const char* c = start + bytes; c < memory.data() + memory.size(); ++c) RC_ASSERT(*c == 0x5a);
 }
 
+// ---- bitmap arena ----
+
+TEST(BitmapArena, holds_two_windows_of_25_ms_at_400_gbps_in_76_kib_of_packet_bits) {
+  constexpr uint64_t slots = 400'000'000'000 / 8 * 2 * 25 / 1000 / 4096;
+  cw_bits_limits limits = small_limits;
+  limits.data_slots_max = 4096;  // messages of 16 MiB
+  limits.repair_slots_max = 0;
+  limits.chunk_slots_min = 16;
+  limits.partitions = 1;
+  limits.ids = (slots + 4095) / 4096 + 1;  // one message may be half used at either end
+  EXPECT_EQ(slots, 610'351u);
+
+  const Arena arena(limits);
+  const auto* first = cw_bits_data_words(arena.get(), 0);
+  const size_t packet_bytes = (cw_bits_chunk_words(arena.get(), 0) - first) * sizeof(uint64_t);
+  EXPECT_EQ(packet_bytes, 4096u / 8);
+  EXPECT_LE((limits.ids - 1) * packet_bytes, 76u << 10);
+  EXPECT_GT(limits.ids * packet_bytes, 74u << 10);
+  // All of it, with counts, chunk bits and the partition's table, leaves most of a DPA's 1.5 MB.
+  EXPECT_LT(cw_bits_size(&limits), 300u << 10);
+}
+
+TEST(BitmapArena, follows_the_limits_and_not_the_width_of_the_slot_field) {
+  cw_bits_limits narrow = small_limits, wide = small_limits;
+  narrow.slot_bits = 18;
+  wide.slot_bits = 22;
+  wide.user_bits = 2;
+  EXPECT_EQ(cw_bits_size(&narrow), cw_bits_size(&wide));
+}
+
+TEST(BitmapArena, keeps_claims_apart_only_when_asked) {
+  cw_bits_limits one = small_limits, apart = small_limits;
+  one.data_slots_max = apart.data_slots_max = 4096;
+  apart.claimed_apart = 1;
+  EXPECT_GE(cw_bits_size(&apart), cw_bits_size(&one) + one.ids * 4096 / 8);
+}
+
+TEST(BitmapArena, refuses_limits_that_the_split_cannot_name) {
+  const auto is_refused = [](auto change) {
+    cw_bits_limits limits = small_limits;
+    change(limits);
+    alignas(64) char nothing[64];
+    return cw_bits_size(&limits) == 0 && cw_bits_init(nothing, &limits) == -1;
+  };
+  EXPECT_FALSE(cw_bits_size(&small_limits) == 0);
+  EXPECT_TRUE(is_refused([](auto& l) { l.ids = 0; }));
+  EXPECT_TRUE(is_refused([](auto& l) { l.ids = 1025; }));
+  EXPECT_TRUE(is_refused([](auto& l) { l.partitions = 0; }));
+  EXPECT_TRUE(is_refused([](auto& l) { l.data_slots_max = 0; }));
+  EXPECT_TRUE(is_refused([](auto& l) { l.data_slots_max = 1 << 18; }));  // and 37 for repair
+  EXPECT_TRUE(is_refused([](auto& l) { l.chunk_slots_min = 0; }));
+  EXPECT_TRUE(is_refused([](auto& l) { l.slot_bits = 25; }));
+  EXPECT_TRUE(is_refused([](auto& l) { l.slot_bits = 24, l.user_bits = 8; }));
+}
+
+TEST(BitmapArena, refuses_memory_that_is_not_aligned_to_a_line) {
+  std::vector<char> memory(cw_bits_size(&small_limits) + 128);
+  auto address = reinterpret_cast<uintptr_t>(memory.data());
+  char* odd = memory.data() + (64 - address % 64) + 8;
+  EXPECT_EQ(cw_bits_init(odd, &small_limits), -1);
+}
+
+// ---- executor ----
+
+constexpr size_t poll_max = 64;
+
+template <class Executor>
+std::vector<cw_bits_event> wait_for_events(Executor& executor, size_t partition, size_t count) {
+  std::vector<cw_bits_event> events(count);
+  for (size_t have = 0; have < count;) {
+    have += executor.poll(partition, std::span(events).subspan(have));
+    std::this_thread::yield();
+  }
+  return events;
+}
+
+std::vector<cw_bits_record> whole_message(uint32_t id) {
+  std::vector records = {arm(id, 0, {.data_slots = 150, .chunk_slots = 1})};
+  for (uint32_t slot = 0; slot < 150; ++slot) records.push_back(packet(id, slot));
+  return records;
+}
+
+TEST(InlineExecutor, takes_no_more_than_it_has_room_to_tell_of) {
+  const Arena arena(small_limits);
+  const BitmapPartition partition{arena.get(), 0};
+  InlineExecutor executor({&partition, 1}, BitmapSharing::ByLane, 100);
+  const auto records = whole_message(0);
+  EXPECT_EQ(executor.submit(0, records), 101u);  // the arm tells nothing
+  EXPECT_EQ(executor.submit(0, std::span(records).subspan(101)), 0u);
+  cw_bits_event events[poll_max];
+  EXPECT_EQ(executor.poll(0, events), poll_max);
+  EXPECT_EQ(events[63].index, 63u);
+  EXPECT_EQ(executor.submit(0, std::span(records).subspan(101)), 50u);
+}
+
+TEST(PinnedExecutor, keeps_order_when_nobody_polls_for_a_while) {
+  const Arena arena(small_limits);
+  const BitmapPartition partition{arena.get(), 0};
+  auto executor = PinnedExecutor::make({&partition, 1}, {.records_max = 256, .events_max = 16});
+  ASSERT_TRUE(executor.has_value());
+  const auto records = whole_message(0);
+  ASSERT_EQ((*executor)->submit(0, records), records.size());
+  // Long enough for the thread to fill the events and fall asleep.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_LE(arena.data(0).size(), 16u);
+  const auto events = wait_for_events(**executor, 0, 150);
+  for (uint32_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i].index, i);
+}
+
+TEST(PinnedExecutor, wakes_from_sleep_for_every_burst) {
+  const Arena arena(small_limits);
+  const BitmapPartition partition{arena.get(), 0};
+  auto executor = PinnedExecutor::make({&partition, 1}, {});
+  ASSERT_TRUE(executor.has_value());
+  for (const auto& record : whole_message(3)) {
+    ASSERT_EQ((*executor)->submit(0, {&record, 1}), 1u);
+    if (record.kind == CW_BITS_ARM) continue;
+    wait_for_events(**executor, 0, 1);
+    if (record.immediate % 32 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_EQ(arena.data(3).size(), 150u);
+}
+
+TEST(PinnedExecutor, runs_what_was_submitted_before_it_ends) {
+  for (const BitmapIdle idle : {BitmapIdle::Poll, BitmapIdle::Adaptive}) {
+    const Arena arena(small_limits);
+    const BitmapPartition partition{arena.get(), 0};
+    {
+      auto executor = PinnedExecutor::make({&partition, 1}, {.idle = idle});
+      ASSERT_TRUE(executor.has_value());
+      ASSERT_EQ((*executor)->submit(0, whole_message(0)), 151u);
+    }
+    EXPECT_EQ(arena.data(0).size(), 150u);
+  }
+}
+
+TEST(PinnedExecutor, reports_a_core_that_does_not_exist_and_runs_all_the_same) {
+  const Arena arena(small_limits);
+  const BitmapPartition partitions[] = {{arena.get(), 0}, {arena.get(), 1}};
+  auto executor = PinnedExecutor::make(partitions, {.cores = {-1, 1 << 20}});
+  ASSERT_TRUE(executor.has_value());
+  EXPECT_FALSE((*executor)->is_pinned(0));
+  EXPECT_FALSE((*executor)->is_pinned(1));
+  ASSERT_EQ((*executor)->submit(1, whole_message(0)), 151u);
+  EXPECT_EQ(wait_for_events(**executor, 1, 150).back().index, 149u);
+}
+
 }  // namespace
+
 }  // namespace cw

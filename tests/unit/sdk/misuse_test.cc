@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -460,6 +462,25 @@ TEST_F(Sdk, messages_travel_without_an_allocation) {
     ASSERT_EQ(status, CW_STATUS_DONE);
   }
   EXPECT_EQ(cw::sim::HeapWatch::allocation_count(), before);
+}
+
+// ---- the example in the README is the program that is compiled and run ----
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(std::string(CW_SOURCE_DIR) + "/" + path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(SdkReadme, shows_the_example_that_is_compiled_and_run) {
+  const std::string readme = text_of("dataplane/sdr/README.md");
+  const std::string fence = "```c\n";
+  const size_t first = readme.find(fence);
+  ASSERT_NE(first, std::string::npos);
+  const size_t begin = first + fence.size();
+  EXPECT_EQ(readme.substr(begin, readme.find("```", begin) - begin),
+            text_of("tests/unit/sdk/example.c"));
 }
 
 }  // namespace

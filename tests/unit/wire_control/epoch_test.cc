@@ -1,17 +1,25 @@
-// Two ends, a network that loses, repeats and reorders, and someone who has recorded everything.
-#include "dataplane/wire/epoch.h"
-
+// What control packets are signed and told apart by.
 #include <gtest/gtest.h>
 
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "dataplane/wire/epoch.h"
+#include "dataplane/wire/immediate.h"
+#include "dataplane/wire/replay_window.h"
+#include "offload/mac.h"
+#include "tests/golden_packets.h"
 #include "tests/property/property.h"
 
 namespace cw::test {
 namespace {
+
+// ---- epoch ----
+// Two ends, a network that loses, repeats and reorders, and someone who has recorded everything.
 
 constexpr uint64_t a1 = 0xa1, a2 = 0xa2, b1 = 0xb1, b2 = 0xb2;
 constexpr RecordTypes only_hello = types_of<Hello, Pad>;
@@ -257,5 +265,168 @@ TEST(Epoch, one_nonce_taken_by_two_lives_is_given_up_by_the_end_that_hears_no_an
   EXPECT_TRUE(network.do_agree());
 }
 
+// ---- HMAC-SHA-256 against RFC 4231 section 4 ----
+
+std::string filled(size_t count, int byte) { return std::string(count, static_cast<char>(byte)); }
+
+/// The MAC as hex.
+std::string mac_of(const std::string& key, const std::string& bytes) {
+  cw_mac mac;
+  cw_mac_init(&mac, key.data(), key.size());
+  uint8_t out[CW_MAC_BYTES];
+  cw_mac_compute(&mac, bytes.data(), bytes.size(), out);
+  std::string hex;
+  for (const uint8_t byte : out)
+    hex += {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
+  return hex;
+}
+
+TEST(Mac, agrees_with_rfc_4231_for_short_keys) {
+  EXPECT_EQ(mac_of(filled(20, 0x0b), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(mac_of("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(mac_of(filled(20, 0xaa), filled(50, 0xdd)),
+            "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
+  std::string counting;
+  for (int byte = 1; byte <= 25; ++byte) counting += static_cast<char>(byte);
+  EXPECT_EQ(mac_of(counting, filled(50, 0xcd)),
+            "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b");
+}
+
+TEST(Mac, agrees_with_rfc_4231_for_keys_longer_than_a_block) {
+  EXPECT_EQ(mac_of(filled(131, 0xaa), "Test Using Larger Than Block-Size Key - Hash Key First"),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+  EXPECT_EQ(mac_of(filled(131, 0xaa),
+                   "This is a test using a larger than block-size key and a larger than "
+                   "block-size data. The key needs to be hashed before being used by the HMAC "
+                   "algorithm."),
+            "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2");
+}
+
+TEST(Mac, a_prepared_key_is_not_used_up) {
+  cw_mac mac;
+  cw_mac_init(&mac, "Jefe", 4);
+  uint8_t first[CW_MAC_BYTES], second[CW_MAC_BYTES];
+  cw_mac_compute(&mac, "a", 1, first);
+  cw_mac_compute(&mac, "a", 1, second);
+  EXPECT_EQ(std::vector(first, first + CW_MAC_BYTES), std::vector(second, second + CW_MAC_BYTES));
+}
+
+TEST(Mac, an_empty_key_and_no_bytes_are_allowed) {
+  EXPECT_EQ(mac_of("", ""), "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+}
+
+// ---- replay window ----
+
+TEST(ReplayWindow, takes_a_sequence_once) {
+  ReplayWindow window;
+  EXPECT_TRUE(window.try_accept(1));
+  EXPECT_FALSE(window.try_accept(1));
+  EXPECT_TRUE(window.try_accept(3));
+  EXPECT_TRUE(window.try_accept(2));
+  EXPECT_FALSE(window.try_accept(2));
+}
+
+TEST(ReplayWindow, refuses_zero) {
+  ReplayWindow window;
+  EXPECT_FALSE(window.try_accept(0));
+  EXPECT_TRUE(window.try_accept(500));
+  EXPECT_FALSE(window.try_accept(0));
+}
+
+TEST(ReplayWindow, knows_the_last_1024_exactly_and_refuses_what_is_older) {
+  ReplayWindow window;
+  EXPECT_TRUE(window.try_accept(5000));
+  EXPECT_TRUE(window.try_accept(5000 - 1023));
+  EXPECT_FALSE(window.try_accept(5000 - 1023));
+  EXPECT_FALSE(window.try_accept(5000 - 1024));
+  EXPECT_TRUE(window.try_accept(5001));
+  EXPECT_FALSE(window.try_accept(5001 - 1024));
+}
+
+TEST(ReplayWindow, jumps_any_distance_and_reaches_the_last_number) {
+  ReplayWindow window;
+  EXPECT_TRUE(window.try_accept(7));
+  EXPECT_TRUE(window.try_accept(UINT64_MAX));
+  EXPECT_FALSE(window.try_accept(UINT64_MAX));
+  EXPECT_TRUE(window.try_accept(UINT64_MAX - 1));
+  EXPECT_FALSE(window.try_accept(7));
+}
+
+RC_GTEST_PROP(ReplayWindow, agrees_with_a_set_of_all_numbers_seen, ()) {
+  ReplayWindow window;
+  std::set<uint64_t> seen;
+  uint64_t highest = *rc::gen::inRange<uint64_t>(0, 3000);
+  const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-1500, 700));
+  for (const int step : steps) {
+    const uint64_t sequence = step < 0 && static_cast<uint64_t>(-step) > highest
+                                  ? 0
+                                  : highest + static_cast<int64_t>(step);
+    const uint64_t floor = seen.empty() ? 0 : *seen.rbegin();
+    const bool is_too_old = sequence == 0 || (floor >= 1024 && sequence <= floor - 1024);
+    const bool is_new = !is_too_old && seen.insert(sequence).second;
+    RC_ASSERT(window.try_accept(sequence) == is_new);
+    highest = std::max(highest, sequence);
+  }
+}
+
+// ---- immediate ----
+
+TEST(Immediate, the_golden_split_puts_the_id_on_top) {
+  // As the captured packets of tests/data have it: 5 << 22 | i << 4 | i.
+  EXPECT_EQ(split_default.pack({5, 9, 9}), 5u << 22 | 9u << 4 | 9u);
+  EXPECT_EQ(split_default.unpack(0xffffffff), (ImmediateSplit::Parts{1023, 262143, 15}));
+  EXPECT_EQ(split_long_messages.unpack(0x12345678), (ImmediateSplit::Parts{0x12, 0xd159e, 0}));
+  EXPECT_EQ(split_multicast.unpack(0x12345678), (ImmediateSplit::Parts{0x12, 0x345678, 0}));
+}
+
+TEST(Immediate, the_user_immediate_takes_8_slots_or_16_or_cannot_travel_in_slots) {
+  EXPECT_EQ(split_default.fragment_count(), 8u);
+  EXPECT_EQ(split_long_messages.fragment_count(), 16u);
+  EXPECT_EQ(split_multicast.fragment_count(), 0u);
+  EXPECT_EQ(ImmediateSplit(9, 20, 3).fragment_count(), 11u);
+  EXPECT_EQ(split_default.fragment(0xfeedbeef, 0), 0xfu);
+  EXPECT_EQ(split_default.fragment(0xfeedbeef, 8 + 3), 0xbu);
+  EXPECT_EQ(split_multicast.fragment(0xfeedbeef, 1), 0u);
+  // The worked example of SPEC.md 7.3.
+  EXPECT_EQ(split_default.pack({5, 9, split_default.fragment(0xfeedbeef, 9)}), 0x0140009eu);
+}
+
+TEST(Immediate, refuses_widths_that_do_not_fill_32_bits_or_exceed_the_limits) {
+  EXPECT_TRUE(ImmediateSplit::can_be(10, 18, 4));
+  EXPECT_FALSE(ImmediateSplit::can_be(10, 18, 5));
+  EXPECT_FALSE(ImmediateSplit::can_be(11, 18, 3));
+  EXPECT_FALSE(ImmediateSplit::can_be(7, 25, 0));
+  EXPECT_FALSE(ImmediateSplit::can_be(0, 24, 8));
+  EXPECT_FALSE(ImmediateSplit::can_be(10, 0, 22));
+  EXPECT_FALSE(ImmediateSplit::can_be(8, 24, 256));
+}
+
+ImmediateSplit any_split() {
+  const unsigned id_bits = *rc::gen::inRange(1u, 11u);
+  const unsigned slot_bits = *rc::gen::inRange(1u, 25u);
+  if (!ImmediateSplit::can_be(id_bits, slot_bits, 32 - id_bits - slot_bits)) return split_multicast;
+  return {id_bits, slot_bits, 32 - id_bits - slot_bits};
+}
+
+RC_GTEST_PROP(Immediate, packs_what_it_unpacks, (uint32_t immediate)) {
+  const ImmediateSplit split = any_split();
+  RC_ASSERT(split.pack(split.unpack(immediate)) == immediate);
+}
+
+RC_GTEST_PROP(Immediate, any_row_of_slots_as_long_as_the_count_carries_the_whole_user_immediate,
+              (uint32_t user, uint16_t first)) {
+  const ImmediateSplit split = any_split();
+  RC_PRE(split.user_bits() > 0);
+  uint32_t gathered = ~user;
+  // From a multiple of the count on, or from anywhere: the fragments are the same.
+  for (uint32_t slot = first; slot < first + split.fragment_count(); ++slot) {
+    gathered = split.with_fragment(gathered, slot, split.fragment(user, slot));
+  }
+  RC_ASSERT(gathered == user);
+}
+
 }  // namespace
+
 }  // namespace cw::test

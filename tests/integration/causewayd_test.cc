@@ -1,0 +1,498 @@
+// causewayd as a process, and under strain.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/un.h>
+
+#include <atomic>
+
+#include "tests/integration/daemon_lab.h"
+
+#ifndef __has_feature  // GCC 12
+#define __has_feature(feature) 0
+#endif
+
+namespace cw::lab {
+namespace {
+
+// ---- daemon ----
+// causewayd as a process: what it carries, what it says, what it refuses, and what it leaves.
+
+constexpr size_t sanitizer_threads = __has_feature(thread_sanitizer) ? 1 : 0;
+
+TEST_F(Causewayd, carries_datagrams_says_so_and_leaves_when_asked) {
+  start_both();
+  const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+  constexpr uint32_t count = 200;
+  for (uint32_t first = 0; first < count; first += 20) {
+    for (uint32_t i = first; i < first + 20; ++i) from.send(to, i);
+    for (uint32_t i = first; i < first + 20; ++i) EXPECT_EQ(to.receive(), i);
+  }
+  const Json south = status("south.json"), north = status("north.json");
+  EXPECT_EQ(south["state"], "running");
+  EXPECT_EQ(south["peers"][0]["name"], "north");
+  EXPECT_EQ(south["peers"][0]["link"], "up");
+  EXPECT_GE(south["peers"][0]["rtt_ms"], 9);
+  EXPECT_GE(south["classes"][0]["sent"], count);
+  EXPECT_GE(north["classes"][0]["received"]["out"], count);
+  EXPECT_EQ(south["pid"], a_->pid());
+
+  a_->signal(SIGTERM);
+  const Outcome outcome = a_->finish();
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.err.find("info draining"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("info stopped"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(b_->wait_for("down peer=south why=\"the peer has left\"")) << b_->err_so_far();
+  EXPECT_FALSE(fs::exists("south.json"));
+  EXPECT_NE(sites_->space(At::GatewayA).run({"ip", "link", "show", "causeway0"}).status, 0);
+}
+
+TEST_F(Causewayd, writes_its_status_when_asked) {
+  start(a_, At::GatewayA, replaced(config_of(true), "status = 'south.json'\n", ""));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  a_->signal(SIGHUP);
+  EXPECT_TRUE(a_->wait_for("info status site=south")) << a_->err_so_far();
+}
+
+TEST_F(Causewayd, names_the_key_that_differs_at_both_ends) {
+  const std::string other_class = "[[class]]\nname = 'all'\n[class.params]\nalpha = 3\n";
+  const struct {
+    std::string a, b, at_a, at_b;
+  } rows[] = {
+      {config_of(true), replaced(config_of(false), "20 ms", "30 ms"),
+       "pair.rtt is 20 ms here and 30 ms at the peer",
+       "pair.rtt is 30 ms here and 20 ms at the peer"},
+      {config_of(true), config_of(false) + other_class,
+       "class.all.params.alpha is 2 here and 3 at the peer",
+       "class.all.params.alpha is 3 here and 2 at the peer"},
+  };
+  sites_->join(CW_WAN_PROGRAM, {"--rtt", "10ms"});
+  for (const auto& row : rows) {
+    start(a_, At::GatewayA, row.a);
+    start(b_, At::GatewayB, row.b);
+    EXPECT_TRUE(a_->wait_for(row.at_a)) << a_->err_so_far();
+    EXPECT_TRUE(b_->wait_for(row.at_b)) << b_->err_so_far();
+    EXPECT_EQ(a_->err_so_far().find("info up"), std::string::npos);
+  }
+}
+
+TEST_F(Causewayd, ends_at_once_when_told_twice) {
+  sites_->join(CW_WAN_PROGRAM, {"--rtt", "10ms"});
+  const std::string patient = "[[class]]\nname = 'all'\nhold = '20 s'\n";
+  start(a_, At::GatewayA, config_of(true) + patient);
+  start(b_, At::GatewayB, config_of(false) + patient);
+  ASSERT_TRUE(a_->wait_for("info up")) << a_->err_so_far();
+  b_->signal(SIGKILL);
+  b_->finish();
+  const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+  for (uint32_t i = 0; i < 50; ++i) from.send(to, i);
+  const auto end = Time::now() + seconds(30);
+  while (status("south.json")["classes"][0]["sent"] == 0 && Time::now() < end) continue;
+  EXPECT_GT(status("south.json")["classes"][0]["sent"], 0);
+  a_->signal(SIGTERM);
+  ASSERT_TRUE(a_->wait_for("info draining")) << a_->err_so_far();
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_FALSE(a_->has_ended());  // what has been taken may still be heard of
+  const auto start = Time::now();
+  a_->signal(SIGTERM);
+  EXPECT_EQ(a_->finish().status, 0);
+  EXPECT_LT(Time::now() - start, seconds(15));  // of twenty that it would wait otherwise
+}
+
+TEST_F(Causewayd, refuses_a_file_with_mistakes_and_starts_nothing) {
+  const Outcome outcome = run(replaced(config_of(true), "rate = '200 Mbit/s'", "rat = 5"));
+  EXPECT_EQ(outcome.status, 2);
+  const std::string file = folder_ / "c.toml";
+  EXPECT_EQ(outcome.err, file + ":4:1: wan.rate is missing; it is a rate such as \"10 Gbit/s\"\n" +
+                             file + ":6:1: wan.rat is not known; did you mean rate?\n");
+  EXPECT_EQ(run("x").status, 2);
+  const auto& space = sites_->space(At::GatewayA);
+  EXPECT_EQ(space.run({CW_DAEMON_PROGRAM, "--config", "/nowhere"}).status, 2);
+  EXPECT_EQ(space.run({CW_DAEMON_PROGRAM, "--frobnicate"}).status, 2);
+  EXPECT_EQ(space.run({CW_DAEMON_PROGRAM}).status, 2);
+}
+
+TEST_F(Causewayd, checks_without_starting) {
+  Arguments check = command("c", config_of(true));
+  check.push_back("--check");
+  const auto& space = sites_->space(At::GatewayA);
+  const Outcome good = space.run(check);
+  EXPECT_EQ(good.status, 0);
+  EXPECT_NE(good.out.find("c.toml is right"), std::string::npos) << good.out;
+  check.push_back("--json");
+  const Json json = Json::parse(space.run(check).out);
+  EXPECT_EQ(json["ok"], true);
+  EXPECT_EQ(json["peers"][0]["routes"][0], site_b.prefix);
+  command("c", "[wan]\nrate = 1\n");
+  const Outcome bad = space.run(check);
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_GE(Json::parse(bad.out)["mistakes"].size(), 3u);
+}
+
+TEST_F(Causewayd, lists_the_policies_of_the_files_plugins_too) {
+  const std::string plugins = "[site]\nplugins = ['" CW_PLUGIN "']\n";
+  Arguments list = command("c", replaced(config_of(true), "[site]\n", plugins));
+  list.push_back("--list-policies");
+  const auto& space = sites_->space(At::GatewayA);
+  const Outcome of_file = space.run(list);
+  EXPECT_EQ(of_file.status, 0) << of_file.err;
+  const Outcome built_in = space.run({CW_DAEMON_PROGRAM, "--list-policies"});
+  EXPECT_TRUE(of_file.out.starts_with(built_in.out)) << of_file.out;
+  EXPECT_NE(of_file.out.find("\ntried"), std::string::npos) << of_file.out;
+  EXPECT_EQ(built_in.out.find("\ntried"), std::string::npos);
+}
+
+TEST_F(Causewayd, says_what_of_this_machine_is_in_the_way) {
+  Arguments preflight = command("c", config_of(true));
+  preflight.insert(preflight.end(), {"--preflight", "--json"});
+  const auto& space = sites_->space(At::GatewayA);
+  const auto status_of = [](const Outcome& outcome, const std::string& name) {
+    for (const Json& each : Json::parse(outcome.out)) {
+      if (each.at("name") == name) return each.at("status").get<std::string>();
+    }
+    return std::string("no such finding");
+  };
+  const Outcome before = space.run(preflight);
+  EXPECT_EQ(status_of(before, "tun"), "ok") << before.out;
+  EXPECT_EQ(status_of(before, "rights"), "ok") << before.out;
+  EXPECT_EQ(status_of(before, "udp port"), "ok") << before.out;
+  start(a_, At::GatewayA, config_of(true));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  const Outcome after = space.run(preflight);
+  EXPECT_EQ(after.status, 1);
+  EXPECT_EQ(status_of(after, "udp port"), "problem") << after.out;
+  const Outcome machine = space.run({CW_DAEMON_PROGRAM, "--preflight"});
+  EXPECT_NE(machine.out.find("tun "), std::string::npos) << machine.out;
+  command("c", "[wan]\nrate = 1\n");
+  EXPECT_EQ(space.run(preflight).status, 2);
+}
+
+TEST_F(Causewayd, says_in_one_sentence_what_it_cannot_have) {
+  const auto& space = sites_->space(At::GatewayA);
+  start(a_, At::GatewayA, config_of(true));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  space.must("ip route add 10.77.0.0/16 via 192.0.2.2");
+  const std::string other_port = replaced(config_of(true), "[wan]", "[wan]\nudp_port = 4800"),
+                    apart = replaced(other_port, "[wan]", "[lan]\ndevice = 'other'\n[wan]"),
+                    routes = "['" + std::string(site_b.prefix) + "', '" + site_b.prefix_v6 + "']";
+  const struct {
+    std::string config, sentence;
+  } rows[] = {
+      {replaced(config_of(true), "[wan]", "[lan]\ndevice = 'other'\n[wan]"),
+       "causewayd: wan.udp_port: 4791 is taken by another program; stop it, or choose another "
+       "udp_port here and in the peer's list of peers\n"},
+      {replaced(apart, site_a.wan, "192.0.2.77"),
+       "causewayd: wan.address: 192.0.2.77 is not one of this machine's; leave it out to listen "
+       "on all of them\n"},
+      {other_port,
+       "causewayd: lan.device: the TUN device \"causeway0\" is in use by another program; stop it, "
+       "or choose another name\n"},
+      {apart,
+       "causewayd: peer.routes: 10.2.0.0/24 is routed elsewhere on this machine (`ip route show "
+       "10.2.0.0/24`); remove that route, or set lan.routes = false\n"},
+      {replaced(replaced(apart, routes, "['10.9.0.0/16']"), "rtt", "mtu = 9000\nrtt"),
+       "causewayd: pair.mtu: this machine's route to a peer carries packets that are 6756 bytes "
+       "smaller; lower pair.mtu at all sites by that, or raise the MTU of the interface\n"},
+      {replaced(replaced(apart, routes, "['10.9.0.0/16']"), "south.json", "/nowhere/s.json"),
+       "causewayd: site.status: cannot write /nowhere/s.json.new: No such file or directory\n"},
+  };
+  for (const auto& row : rows) {
+    const Outcome outcome = run(row.config);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err, row.sentence);
+  }
+  EXPECT_NE(space.run({"ip", "link", "show", "other"}).status, 0);
+  EXPECT_EQ(space.run({"ip", "link", "show", "causeway0"}).status, 0);
+}
+
+TEST_F(Causewayd, gives_its_rights_up_and_becomes_the_user_it_is_told) {
+  chmod(folder_.c_str(), 0777);
+  start(a_, At::GatewayA, replaced(config_of(true), "[site]", "[site]\nuser = 'nobody'"));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  size_t threads = 0, bound = 0;
+  for (const auto& thread :
+       fs::directory_iterator("/proc/" + std::to_string(a_->pid()) + "/task")) {
+    const std::string about = text_of(thread.path() / "status");
+    for (const char* line : {"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n",
+                             "Uid:\t65534\t65534\t65534\t65534\n"}) {
+      EXPECT_NE(about.find(line), std::string::npos) << line << about;
+    }
+    // A sanitizer has a thread of its own, from before main().
+    bound += about.find("NoNewPrivs:\t1\n") != std::string::npos ? 1 : 0;
+    ++threads;
+  }
+  EXPECT_GE(threads, 3u);
+  EXPECT_GE(bound + sanitizer_threads, threads);
+  EXPECT_EQ(status("south.json")["site"], "south");
+}
+
+TEST_F(Causewayd, runs_without_root_with_the_one_capability_it_names) {
+  // As most systems have the device; here, for this process alone.
+  const std::string prepare =
+      "mount -t tmpfs tmpfs /dev/net && mknod /dev/net/tun c 10 200 && chmod 666 /dev/net/tun && ";
+  const auto as_nobody = [&](const std::string& rights) {
+    std::string line = prepare + "exec setpriv --reuid nobody --clear-groups " + rights;
+    for (const std::string& each : command("a", config_of(true))) line += " " + each;
+    return Arguments{"unshare", "--mount", "sh", "-c", line};
+  };
+  chmod(folder_.c_str(), 0777);
+  chmod("pair.key", 0644);
+  const Outcome refused = sites_->space(At::GatewayA).run(as_nobody(""));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(refused.err.starts_with("causewayd: lan.device: no right to make")) << refused.err;
+  a_.emplace(sites_->namespace_of(At::GatewayA),
+             as_nobody("--inh-caps +net_admin --ambient-caps +net_admin"));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  EXPECT_TRUE(a_->wait_for("warning careful what=\"pair.key_file: ")) << a_->err_so_far();
+  const std::string about = text_of("/proc/" + std::to_string(a_->pid()) + "/status");
+  EXPECT_NE(about.find("CapPrm:\t0000000000000000\n"), std::string::npos) << about;
+  EXPECT_NE(about.find("CapAmb:\t0000000000000000\n"), std::string::npos) << about;
+}
+
+TEST_F(Causewayd, tells_the_service_manager_when_it_is_ready) {
+  sockaddr_un name{.sun_family = AF_UNIX, .sun_path = "notify"};
+  const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+  ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  Arguments arguments = {"env", "NOTIFY_SOCKET=" + (folder_ / "notify").string()};
+  for (const std::string& each : command("a", config_of(true))) arguments.push_back(each);
+  a_.emplace(sites_->namespace_of(At::GatewayA), arguments);
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  char text[200] = "";
+  EXPECT_GT(recv(fd, text, sizeof(text) - 1, 0), 0);
+  EXPECT_TRUE(std::string(text).starts_with("READY=1\n")) << text;
+  a_->signal(SIGTERM);
+  a_->finish();
+  EXPECT_GT(recv(fd, text, sizeof(text) - 1, 0), 0);
+  EXPECT_TRUE(std::string(text).starts_with("STOPPING=1\n")) << text;
+  close(fd);
+}
+
+TEST_F(Causewayd, runs_the_lab_of_the_examples) {
+  const Lab lab;
+  Program wan(lab.namespace_of(Middle), {CW_WAN_PROGRAM, "ma", "mb", "--rtt", "25ms"});
+  ASSERT_TRUE(wan.wait_for("ready"));
+  const auto start_lab = [&](std::optional<Program>& daemon, Place place, const char* name) {
+    const fs::path config = fs::path(CW_SOURCE_DIR) / "configs" / (std::string(name) + ".toml");
+    daemon.emplace(lab.namespace_of(place), command(name, text_of(config)));
+  };
+  start_lab(a_, HostA, "lab-a");
+  start_lab(b_, HostB, "lab-b");
+  EXPECT_TRUE(a_->wait_for("info up peer=lab-b")) << a_->err_so_far();
+  EXPECT_TRUE(b_->wait_for("info up peer=lab-a")) << b_->err_so_far();
+}
+
+// ---- daemon strain ----
+// causewayd when something is wrong with it or around it: a policy that loops, a log that nobody
+// reads, signals in rows, files that are not what they should be.
+
+class CausewaydUnderStrain : public Causewayd {
+ protected:
+  /// A gateway whose policy stands in a fact while the file "loop" is there, and its peer.
+  void start_with_loop(const Arguments& environment = {}) {
+    std::ofstream("loop") << "stand";
+    sites_->join(CW_WAN_PROGRAM, {"--rtt", "10ms"});
+    Arguments arguments{"env", "CAUSEWAY_TEST_LOOP=" + (folder_ / "loop").string()};
+    arguments.insert(arguments.end(), environment.begin(), environment.end());
+    for (const std::string& each : command("a", looping(config_of(true)))) {
+      arguments.push_back(each);
+    }
+    a_.emplace(sites_->namespace_of(At::GatewayA), arguments);
+    start(b_, At::GatewayB, looping(config_of(false)));
+    ASSERT_TRUE(a_->wait_for("info up")) << a_->err_so_far();
+  }
+  static std::string looping(const std::string& config) {
+    return replaced(config, "[site]\n", "[site]\nplugins = ['" CW_LOOPING_PLUGIN "']\n") +
+           "[[class]]\nname = 'all'\npolicy = 'loops'\n";
+  }
+  void say_something() const {
+    const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+    from.send(to, 1);
+  }
+  bool has_state(const std::string& state) const {
+    const auto end = Time::now() + seconds(30);
+    while (Time::now() < end) {
+      const Json json = Json::parse(text_of("south.json"), nullptr, /*allow_exceptions=*/false);
+      if (json.is_object() && json.value("state", "") == state) return true;
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    return false;
+  }
+  /// Its end, if it comes.
+  static std::optional<int> end_of(Program& program) {
+    const auto end = Time::now() + seconds(30);
+    while (!program.has_ended() && Time::now() < end) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return program.has_ended() ? std::optional(program.finish().status) : std::nullopt;
+  }
+};
+
+TEST_F(CausewaydUnderStrain, says_that_a_policy_loops_and_ends_when_told_twice) {
+  start_with_loop();
+  say_something();
+  ASSERT_TRUE(a_->wait_for("error worker_stuck since=20")) << a_->err_so_far();
+  EXPECT_NE(a_->err_so_far().find(CW_LOOPING_PLUGIN), std::string::npos) << a_->err_so_far();
+  ASSERT_TRUE(has_state("worker stuck"));
+  const Json first = status("south.json"), later = status("south.json");
+  EXPECT_LT(first["written"], later["written"]);
+  EXPECT_LT(first["stuck_since"], first["written"]);
+  EXPECT_EQ(first["peers"][0]["name"], "north");  // the last that was known
+  a_->signal(SIGTERM);
+  ASSERT_TRUE(a_->wait_for("info draining")) << a_->err_so_far();
+  a_->signal(SIGTERM);
+  EXPECT_EQ(end_of(*a_), 3);
+  EXPECT_NE(a_->err_so_far().find("error ended_by_force"), std::string::npos) << a_->err_so_far();
+  EXPECT_FALSE(fs::exists("south.json"));
+  EXPECT_NE(sites_->space(At::GatewayA).run({"ip", "link", "show", "causeway0"}).status, 0);
+}
+
+TEST_F(CausewaydUnderStrain, goes_on_when_a_policy_does_and_tells_its_manager_meanwhile) {
+  sockaddr_un name{.sun_family = AF_UNIX, .sun_path = "notify"};
+  const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+  ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  const timeval most{.tv_sec = 30, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+  const auto hears = [fd](const std::string& wanted) {
+    std::string heard;
+    do {
+      char text[200] = "";
+      if (recv(fd, text, sizeof(text) - 1, 0) <= 0) return false;
+      heard = text;
+    } while (!heard.starts_with(wanted));
+    return true;
+  };
+  start_with_loop({"NOTIFY_SOCKET=" + (folder_ / "notify").string(), "WATCHDOG_USEC=200000"});
+  EXPECT_TRUE(hears("READY=1"));
+  EXPECT_TRUE(hears("WATCHDOG=1"));
+  say_something();
+  EXPECT_TRUE(hears("STATUS=worker stuck since "));
+  // It says no more that it lives, and its manager would end it.
+  char text[200] = "";
+  const timeval little{.tv_sec = 1, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof(little));
+  EXPECT_LT(recv(fd, text, sizeof(text), 0), 0) << text;
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+  fs::remove("loop");
+  EXPECT_TRUE(a_->wait_for("warning worker_turns after_s=")) << a_->err_so_far();
+  EXPECT_TRUE(hears("STATUS=carrying packets"));
+  EXPECT_TRUE(hears("WATCHDOG=1"));
+  EXPECT_TRUE(has_state("running"));
+  EXPECT_FALSE(status("south.json").contains("stuck_since"));
+  a_->signal(SIGTERM);
+  EXPECT_EQ(end_of(*a_), 0);
+  close(fd);
+}
+
+// ThreadSanitizer holds a signal back until the call that it meets is over, and this one never is.
+#if !__has_feature(thread_sanitizer)
+// Whoever reads the log may stand still: the pipe is full, and every line waits.
+TEST_F(CausewaydUnderStrain, ends_when_told_twice_though_nobody_reads_its_log) {
+  ASSERT_EQ(mkfifo("log", 0600), 0);
+  const int log = open("log", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(log, 0);
+  std::string line = "exec 2>log; exec";
+  for (const std::string& each :
+       command("a", replaced(config_of(true), "status = 'south.json'\n", ""))) {
+    line += " " + each;
+  }
+  a_.emplace(sites_->namespace_of(At::GatewayA), Arguments{"sh", "-c", line});
+  std::string said;
+  const auto end = Time::now() + seconds(30);
+  while (said.find("info ready") == std::string::npos && Time::now() < end) {
+    char text[4096];
+    const ssize_t count = read(log, text, sizeof(text));
+    if (count > 0) said.append(text, static_cast<size_t>(count));
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  ASSERT_NE(said.find("info ready"), std::string::npos) << said;
+  while (write(log, "x", 1) == 1) continue;  // from now on every line waits
+  a_->signal(SIGTERM);
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_FALSE(a_->has_ended());
+  a_->signal(SIGTERM);
+  EXPECT_EQ(end_of(*a_), 3);
+  close(log);
+}
+#endif
+
+TEST_F(CausewaydUnderStrain, hears_the_end_among_thousands_of_other_signals) {
+  start(a_, At::GatewayA, config_of(true));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  std::atomic<bool> is_over = false;
+  std::thread storm([&] {
+    while (!is_over && kill(a_->pid(), SIGHUP) == 0) continue;
+  });
+  std::this_thread::sleep_for(milliseconds(300));
+  kill(a_->pid(), SIGTERM);
+  EXPECT_TRUE(a_->wait_for("info draining", seconds(10))) << a_->err_so_far();
+  is_over = true;
+  storm.join();
+  EXPECT_EQ(end_of(*a_), 0);
+}
+
+TEST_F(CausewaydUnderStrain, says_why_a_file_cannot_be_read) {
+  const auto& space = sites_->space(At::GatewayA);
+  const auto said_of = [&](const std::string& file) {
+    const Outcome outcome = space.run({CW_DAEMON_PROGRAM, "--check", "--config", file});
+    EXPECT_EQ(outcome.status, 2);
+    return outcome.err;
+  };
+  EXPECT_EQ(said_of("/nowhere.toml"), "/nowhere.toml cannot be read (No such file or directory)\n");
+  EXPECT_EQ(said_of(folder_), folder_.string() + " cannot be read (Is a directory)\n");
+  EXPECT_EQ(said_of("/dev/zero"),
+            "/dev/zero holds more than the 1048576 bytes that are accepted\n");
+  const std::string config = config_of(true);
+  command("c", replaced(config, "'pair.key'", "'.'"));
+  EXPECT_NE(said_of("c.toml").find("pair.key_file: . cannot be read (Is a directory)\n"),
+            std::string::npos)
+      << said_of("c.toml");
+  command("c", replaced(config, "'pair.key'", "'/dev/zero'"));
+  EXPECT_NE(said_of("c.toml").find("/dev/zero holds more than the 4096 bytes"), std::string::npos)
+      << said_of("c.toml");
+  command("c", replaced(config, "[site]\n", "[site]\nplugins = ['.']\n"));
+  EXPECT_NE(said_of("c.toml").find("is not a regular file"), std::string::npos);
+  command("c", replaced(config, "'north'", "\"no\\u0000rth\""));
+  EXPECT_NE(said_of("c.toml").find("peer.name holds a control character"), std::string::npos)
+      << said_of("c.toml");
+}
+
+// A killed gateway leaves its status, which tells its age, and nothing that is in the next one's
+// way.
+TEST_F(CausewaydUnderStrain, starts_over_what_a_killed_one_has_left) {
+  start(a_, At::GatewayA, config_of(true));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  const Json old = status("south.json");
+  EXPECT_TRUE(old["written"].get<std::string>().ends_with("Z")) << old;
+  EXPECT_GT(old["machine_uptime_s"], old["uptime_s"]);
+  a_->signal(SIGKILL);
+  a_->finish();
+  EXPECT_TRUE(fs::exists("south.json"));
+  start(a_, At::GatewayA, config_of(true));
+  ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  EXPECT_GT(status("south.json")["written"], old["written"]);
+}
+
+// Whoever fills a disk has stopped no gateway, nor what starts it again.
+TEST_F(CausewaydUnderStrain, starts_and_goes_on_beside_a_full_disk) {
+  fs::create_directory("small");
+  ASSERT_EQ(mount("small", "small", "tmpfs", 0, "size=8k"), 0);
+  std::ofstream("small/filler") << std::string(64 << 10, 'x');
+  start(a_, At::GatewayA,
+        replaced(config_of(true), "'south.json'",
+                 "'" + (folder_ / "small/south.json").string() + "'"));
+  EXPECT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  EXPECT_TRUE(a_->wait_for("error no_status why=\"site.status: ")) << a_->err_so_far();
+  fs::remove("small/filler");
+  const auto end = Time::now() + seconds(30);
+  while (!fs::exists("small/south.json") && Time::now() < end) {
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_TRUE(fs::exists("small/south.json"));
+  a_->signal(SIGTERM);
+  EXPECT_EQ(a_->finish().status, 0);
+  EXPECT_EQ(umount2("small", MNT_DETACH), 0);
+}
+
+}  // namespace
+
+}  // namespace cw::lab

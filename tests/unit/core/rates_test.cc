@@ -1,0 +1,485 @@
+// How fast a link may send, and who says so.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <initializer_list>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "dataplane/base/prng.h"
+#include "dataplane/core/granter.h"
+#include "dataplane/core/rate_control.h"
+#include "tests/property/property.h"
+
+namespace cw {
+namespace {
+
+// ---- rate control ----
+
+constexpr Duration step = Duration::from_ms(1);
+constexpr Rate configured = Rate::from_mbps(100);
+constexpr uint64_t packet_bytes = 1250;
+
+/// A line with a queue before it, in steps of a millisecond; fluid, so that nothing is left to
+/// chance.
+class Line {
+ public:
+  explicit Line(const RateControlOptions& options, Duration rtt)
+      : control(options, configured), rtt_(rtt) {}
+
+  void run(Duration time) {
+    for (const Instant end = now_ + time; now_ < end; now_ += step) turn();
+  }
+  double mbps() const { return static_cast<double>(control.rate().bps()) * 1e-6; }
+  /// Of what the line carried since the last call.
+  double carried_mbps(Duration time) {
+    const double before = arrived_;
+    run(time);
+    return (arrived_ - before) * packet_bytes * 8 / time.seconds() * 1e-6;
+  }
+
+  RateControl control;
+  double carries_mbps = 1000, loss = 0, wanted_mbps = 1000;
+  Duration queue_max = Duration::from_ms(50);
+  bool is_dark = false;
+
+ private:
+  struct Word {
+    Instant at;
+    uint64_t arrived = 0, lost = 0;
+    Duration rtt;
+  };
+  static double packets_of(double mbps) { return mbps * 1e6 * step.seconds() / 8 / packet_bytes; }
+
+  void turn() {
+    const double sent = packets_of(std::min(mbps(), wanted_mbps));
+    sent_ += sent;
+    const auto whole = static_cast<uint64_t>(sent_);
+    sent_ -= static_cast<double>(whole);
+    control.on_sent(whole, whole * packet_bytes);
+    const double room = packets_of(carries_mbps);
+    const double longest = room * static_cast<double>(queue_max / step);
+    queued_ += is_dark ? 0 : sent;
+    const double out = std::min(queued_, room);
+    queued_ -= out;
+    const double spilt = std::max(0.0, queued_ - longest);
+    queued_ -= spilt;
+    arrived_ += out * (1 - loss);
+    lost_ += out * loss + spilt + (is_dark ? sent : 0);
+    if (now_ >= speaks_at_ && !is_dark) {
+      const Duration wait = step * static_cast<int64_t>(queued_ / room);
+      words_.push_back({now_ + rtt_ / 2, static_cast<uint64_t>(arrived_),
+                        static_cast<uint64_t>(lost_), rtt_ + wait});
+      speaks_at_ = now_ + rtt_;
+    }
+    while (!words_.empty() && words_.front().at <= now_) {
+      control.on_rtt(0, words_.front().rtt, now_);
+      control.on_report(words_.front().arrived, words_.front().lost, now_);
+      words_.pop_front();
+    }
+    (void)control.on_time(now_);
+  }
+
+  Duration rtt_;
+  Instant now_ = Instant::from_ns(1'000'000'000);
+  Instant speaks_at_;
+  double sent_ = 0, queued_ = 0, arrived_ = 0, lost_ = 0;
+  std::deque<Word> words_;
+};
+
+constexpr RateControlOptions adapting{.adapt = true};
+
+TEST(RateControl, finds_what_the_line_carries_and_keeps_it_busy) {
+  for (const int64_t rtt_ms : {2, 20, 100}) {
+    for (const double carries : {10.0, 60.0, 85.0}) {
+      SCOPED_TRACE(std::to_string(rtt_ms) + " ms, " + std::to_string(carries));
+      Line line(adapting, Duration::from_ms(rtt_ms));
+      line.run(Duration::from_s(1));
+      EXPECT_EQ(line.mbps(), 100);
+      line.carries_mbps = carries;
+      line.run(Duration::from_s(2));
+      EXPECT_TRUE(line.control.is_limited());
+      EXPECT_LE(line.mbps(), carries * 1.3);
+      line.run(Duration::from_s(1));
+      EXPECT_GT(line.carried_mbps(Duration::from_s(10)), 0.9 * carries);
+    }
+  }
+}
+
+// What would be dropped here is worth more than a short queue there.
+TEST(RateControl, does_not_drain_while_too_much_waits) {
+  for (const bool is_pressed : {false, true}) {
+    Line line(adapting, Duration::from_ms(20));
+    line.run(Duration::from_s(1));
+    line.carries_mbps = 80;
+    line.queue_max = Duration::from_ms(300);
+    line.control.on_pressure(is_pressed);
+    double least = 100;
+    for (int i = 0; i < 3000; ++i) {
+      line.run(step);
+      least = std::min(least, line.mbps());
+    }
+    EXPECT_TRUE(line.control.is_limited());
+    EXPECT_EQ(least > 0.9 * 80, is_pressed);
+    EXPECT_EQ(least < 0.8 * 80, !is_pressed);
+  }
+}
+
+TEST(RateControl, comes_back_when_the_line_does) {
+  Line line(adapting, Duration::from_ms(50));
+  line.carries_mbps = 30;
+  line.run(Duration::from_s(5));
+  EXPECT_LT(line.mbps(), 40);
+  line.carries_mbps = 1000;
+  line.run(Duration::from_s(5));
+  EXPECT_FALSE(line.control.is_limited());
+  EXPECT_EQ(line.mbps(), 100);
+}
+
+TEST(RateControl, leaves_loss_without_a_queue_to_the_policies) {
+  Line line(adapting, Duration::from_ms(20));
+  for (const double loss : {0.05, 0.2, 0.0}) {
+    line.loss = loss;
+    int below = 0;
+    for (int i = 0; i < 40; ++i) {
+      line.run(Duration::from_ms(100));
+      below += line.mbps() < 100 ? 1 : 0;
+    }
+    EXPECT_EQ(line.mbps(), 100) << loss;
+    // Much of it is put on trial, once.
+    EXPECT_LE(below, loss > 0.1 ? 3 : 0) << loss;
+  }
+}
+
+TEST(RateControl, finds_a_policer_and_keeps_it_busy) {
+  for (const int64_t rtt_ms : {2, 20, 100}) {
+    for (const double loss : {0.0, 0.05}) {
+      SCOPED_TRACE(std::to_string(rtt_ms) + " ms, " + std::to_string(loss));
+      Line line(adapting, Duration::from_ms(rtt_ms));
+      line.queue_max = Duration::from_ms(1);
+      line.loss = loss;
+      line.carries_mbps = 60;
+      line.run(Duration::from_s(2));
+      EXPECT_TRUE(line.control.is_limited());
+      EXPECT_GT(line.carried_mbps(Duration::from_s(10)), 0.9 * 60 * (1 - loss));
+      line.carries_mbps = 1000;
+      line.run(Duration::from_s(5));
+      EXPECT_EQ(line.mbps(), 100);
+    }
+  }
+}
+
+TEST(RateControl, is_not_misled_by_silence_by_the_dark_or_by_little_traffic) {
+  Line line(adapting, Duration::from_ms(20));
+  for (const double wanted : {1000.0, 0.0, 20.0, 1000.0}) {
+    line.wanted_mbps = wanted;
+    line.run(Duration::from_s(2));
+    EXPECT_EQ(line.mbps(), 100) << wanted;
+  }
+  line.is_dark = true;
+  line.run(Duration::from_s(3));
+  line.is_dark = false;
+  line.run(Duration::from_s(2));
+  EXPECT_EQ(line.mbps(), 100);
+}
+
+TEST(RateControl, does_not_ask_for_more_than_is_there_to_send) {
+  Line line(adapting, Duration::from_ms(20));
+  line.carries_mbps = 50;
+  line.run(Duration::from_s(3));
+  EXPECT_TRUE(line.control.is_limited());
+  line.carries_mbps = 1000;
+  line.wanted_mbps = 20;  // a probe that is not filled proves nothing
+  line.run(Duration::from_s(5));
+  EXPECT_TRUE(line.control.is_limited());
+  line.wanted_mbps = 1000;
+  line.run(Duration::from_s(3));
+  EXPECT_EQ(line.mbps(), 100);
+}
+
+TEST(RateControl, never_goes_below_its_floor) {
+  Line line({.adapt = true, .floor = Rate::from_mbps(30)}, Duration::from_ms(20));
+  line.carries_mbps = 5;
+  line.run(Duration::from_s(1));
+  for (int i = 0; i < 300; ++i) {
+    line.run(Duration::from_ms(10));
+    ASSERT_GE(line.mbps(), 30);
+  }
+  EXPECT_TRUE(line.control.is_limited());
+}
+
+// Where envelopes fill the line, no probe finds room in it, and the rate never rises again.
+TEST(RateControl, keeps_room_for_envelopes) {
+  Line line({.adapt = true}, Duration::from_ms(20));
+  line.carries_mbps = 1;
+  double least = line.mbps();
+  for (int i = 0; i < 300; ++i) {
+    line.run(Duration::from_ms(10));
+    least = std::min(least, line.mbps());
+  }
+  EXPECT_NEAR(least, 100.0 / 16, 0.01);
+}
+
+TEST(RateControl, that_does_not_adapt_is_fixed) {
+  Line line({}, Duration::from_ms(20));
+  line.carries_mbps = 10;
+  line.run(Duration::from_s(3));
+  EXPECT_EQ(line.mbps(), 100);
+}
+
+TEST(RateControl, begins_anew_with_an_epoch) {
+  Line line(adapting, Duration::from_ms(20));
+  line.carries_mbps = 10;
+  line.run(Duration::from_s(3));
+  EXPECT_TRUE(line.control.is_limited());
+  line.control.restart(Rate::from_mbps(70));
+  EXPECT_EQ(line.mbps(), 70);
+}
+using namespace literals;
+
+// ---- granter ----
+
+// ---- a value published ----
+
+struct Eight {
+  uint64_t first = 0, middle[5] = {}, final = 0;
+};
+
+TEST(Published, is_read_whole_or_not_at_all) {
+  Published<Eight> line;
+  std::atomic<bool> is_over = false;
+  std::thread writer([&] {
+    for (uint64_t i = 1; i <= 20'000; ++i) line.write({i, {i, i, i, i, i}, i});
+    is_over = true;
+  });
+  Eight seen;
+  uint64_t before = 0, reads = 0;
+  while (!is_over || reads == 0) {
+    if (!line.try_read(seen)) continue;
+    ++reads;
+    ASSERT_EQ(seen.first, seen.final);
+    for (const uint64_t word : seen.middle) ASSERT_EQ(word, seen.first);
+    ASSERT_GE(seen.first, before);
+    before = seen.first;
+  }
+  writer.join();
+  ASSERT_TRUE(line.try_read(seen));
+  EXPECT_EQ(seen.final, 20'000u);
+}
+
+TEST(GrantLines, no_two_writers_have_a_cache_line_in_common) {
+  const std::vector<GrantLine> lines(3);
+  const auto line_of = [](const void* place) { return reinterpret_cast<uintptr_t>(place) / 64; };
+  std::vector<uintptr_t> all;
+  for (const GrantLine& line : lines) {
+    for (const void* place :
+         std::initializer_list<const void*>{&line.demand, &line.counts, &line.grant}) {
+      all.push_back(line_of(place));
+    }
+  }
+  std::ranges::sort(all);
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
+}
+
+// ---- shares ----
+
+RC_GTEST_PROP(ShareOut, gives_no_more_than_is_wanted_and_the_poorest_most, (uint64_t seed)) {
+  Prng prng(seed);
+  std::vector<Claim> claims(1 + prng.below(8));
+  for (Claim& claim : claims) {
+    claim.wants = prng.chance(0.3) ? 0 : prng.below(1'000'000);
+    claim.weight = static_cast<uint32_t>(1 + prng.below(10));
+  }
+  const uint64_t capacity = prng.below(3'000'000);
+  const uint64_t rest = share_out(capacity, claims);
+  uint64_t given = rest;
+  for (const Claim& claim : claims) given += claim.given;
+  RC_ASSERT(given == capacity);
+  for (const Claim& poor : claims) {
+    RC_ASSERT(poor.given <= poor.wants);
+    if (poor.given == poor.wants) continue;
+    RC_ASSERT(rest == 0u);
+    for (const Claim& rich : claims) {
+      RC_ASSERT(rich.given * poor.weight <= (poor.given + 2) * rich.weight + poor.weight);
+    }
+  }
+}
+
+// ---- grants ----
+
+/// A shard as far as grants see it, which may read what is old by now, stand still, and send by
+/// what it read in a turn that is not over.
+struct Holder {
+  GrantLine* line = nullptr;
+  Grant read, goes_by;
+  Demand demand{};
+
+  void look() { (void)line->grant.try_read(read); }
+  void adopt() { goes_by = read; }
+  void tell(Instant now) {
+    demand.at = now;
+    demand.lowerings = goes_by.lowerings;
+    line->demand.write(demand);
+  }
+  uint64_t in_force(Instant now) const { return now < goes_by.until ? goes_by.rate.bps() : 0; }
+  /// By a clock that was read as long ago as a turn may take.
+  uint64_t in_force_late(Instant now) const { return in_force(now - grant_margin); }
+};
+
+struct World {
+  explicit World(size_t count, std::array<uint32_t, grant_classes_max> weights = {1},
+                 bool adapt = false)
+      : lines(count),
+        granter({.rate = rate, .weights = weights, .rate_control = {.adapt = adapt}}, lines),
+        holders(count) {
+    for (size_t i = 0; i < count; ++i) holders[i].line = &lines[i];
+  }
+  /// All of them, each millisecond, but those that stand still.
+  void run(Duration time, size_t still = SIZE_MAX) {
+    for (const Instant end = now + time; now < end; now += grant_interval) {
+      granter.turn(now);
+      for (size_t i = 0; i < holders.size(); ++i) {
+        if (i == still) continue;
+        holders[i].look();
+        holders[i].adopt();
+        holders[i].tell(now);
+      }
+      EXPECT_LE(sum(), rate.bps());
+    }
+  }
+  uint64_t sum() const {
+    uint64_t all = 0;
+    for (const Holder& holder : holders) all += holder.in_force_late(now);
+    return all;
+  }
+  double share(size_t holder) const {
+    return static_cast<double>(holders[holder].in_force(now)) / static_cast<double>(rate.bps());
+  }
+
+  static constexpr Rate rate = Rate::from_mbps(999);
+  std::vector<GrantLine> lines;
+  Granter granter;
+  std::vector<Holder> holders;
+  Instant now = Instant() + 1_s;
+};
+
+void act_at_random(World& world, Holder& holder, Prng& prng) {
+  switch (prng.below(4)) {
+    case 0:
+      return holder.look();
+    case 1:
+      return holder.adopt();
+    case 2:
+      return holder.tell(world.now);
+    default:
+      holder.demand.kbps[prng.below(2)] =
+          prng.chance(0.5) ? Demand::all : static_cast<uint32_t>(prng.below(2'000'000));
+  }
+}
+
+RC_GTEST_PROP(Grants, never_add_up_to_more_than_the_rate, (uint64_t seed)) {
+  Prng prng(seed);
+  World world(1 + prng.below(5), {1, 3});
+  for (int i = 0; i < 500; ++i) {
+    if (prng.chance(0.2)) {
+      world.granter.turn(world.now);
+    } else {
+      act_at_random(world, world.holders[prng.below(world.holders.size())], prng);
+    }
+    const int64_t most_ns = prng.chance(0.01) ? 30'000'000 : 300'000;
+    world.now += Duration::from_ns(static_cast<int64_t>(prng.below(uint64_t(most_ns))));
+    RC_ASSERT(world.sum() <= World::rate.bps());
+  }
+  // Then everybody goes on as usual, and nothing of the rate stays away.
+  for (Holder& holder : world.holders) holder.demand.kbps[0] = Demand::all;
+  world.run(30_ms);
+  RC_ASSERT(world.sum() >= World::rate.bps() / 100 * 98);
+}
+
+TEST(Grants, of_one_link_are_all) {
+  World world(1);
+  world.run(5_ms);
+  EXPECT_EQ(world.holders[0].in_force(world.now), World::rate.bps());
+}
+
+TEST(Grants, of_who_wants_nothing_go_to_who_wants_all) {
+  World world(2);
+  world.run(5_ms);
+  EXPECT_NEAR(world.share(0), 0.5, 0.01);
+  world.holders[0].demand.kbps[0] = Demand::all;
+  world.run(5_ms);
+  EXPECT_GT(world.share(0), 0.98);
+  EXPECT_GT(world.share(1), 0.0) << "envelopes leave always";
+  world.holders[1].demand.kbps[0] = Demand::all;
+  world.run(5_ms);
+  EXPECT_NEAR(world.share(1), 0.5, 0.01);
+}
+
+TEST(Grants, follow_the_weights_of_classes_over_all_links) {
+  World world(2, {3, 1});
+  world.holders[0].demand.kbps = {Demand::all, Demand::all};
+  world.holders[1].demand.kbps = {0, Demand::all};
+  world.run(10_ms);
+  EXPECT_NEAR(world.share(0), 0.75 + 0.125, 0.01);
+  EXPECT_NEAR(world.share(1), 0.125, 0.01);
+}
+
+TEST(Grants, of_who_stands_still_end_and_are_not_there_when_it_wakes) {
+  World world(2);
+  for (Holder& holder : world.holders) holder.demand.kbps[0] = Demand::all;
+  world.run(10_ms);
+  ASSERT_NEAR(world.share(1), 0.5, 0.01);
+  world.run(grant_lease + grant_margin + grant_interval * 3, 1);
+  EXPECT_EQ(world.share(1), 0.0);
+  EXPECT_GT(world.share(0), 0.98);
+  world.holders[1].look();
+  world.holders[1].adopt();
+  EXPECT_EQ(world.share(1), 0.0) << "what it finds is over";
+  world.run(5_ms);
+  EXPECT_NEAR(world.share(1), 0.5, 0.01);
+}
+
+/// Each alone sends 40 % of the rate, of which 60 % arrives, with a queue that came to be. What is
+/// left of the sum of what arrives once rate control has seen it.
+double left_by_rate_control(bool is_pressed) {
+  World world(2, {1}, true);
+  world.holders[1].demand.is_pressed = is_pressed;
+  LineCounts counts;
+  for (int ms = 0; ms < 2000 && world.granter.rate() == World::rate; ++ms) {
+    if (ms == 150) counts = {};  // an epoch begins
+    counts.sent_packets += 40;
+    counts.sent_bytes += 40 * 1250;
+    counts.arrived += 24;
+    counts.lost += 16;
+    counts.rtt = ms < 100 ? 5_ms : 45_ms;
+    ++counts.rtts;
+    for (GrantLine& line : world.lines) line.counts.write(counts);
+    world.run(1_ms);
+  }
+  const double carried = 2 * 40 * 0.6 * 1250 * 8 * 1000;
+  return static_cast<double>(world.granter.rate().bps()) / carried;
+}
+
+TEST(Grants, follow_what_rate_control_makes_of_all_links) {
+  EXPECT_NEAR(left_by_rate_control(false), 0.75, 0.04) << "it drains the queue";
+}
+
+TEST(Grants, drain_no_queue_while_too_much_waits_above_any_of_the_links) {
+  EXPECT_GT(left_by_rate_control(true), 0.9);
+}
+
+TEST(Grants, follow_the_rate_that_is_configured) {
+  World world(2);
+  for (Holder& holder : world.holders) holder.demand.kbps[0] = Demand::all;
+  world.run(10_ms);
+  world.granter.set_rate(World::rate.scaled(0.25));
+  world.run(10_ms);
+  EXPECT_NEAR(world.share(0) + world.share(1), 0.25, 0.01);
+}
+
+}  // namespace
+
+}  // namespace cw

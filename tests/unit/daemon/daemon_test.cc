@@ -1,0 +1,438 @@
+// What surrounds a running gateway: its log, its status, who starts it and who watches it.
+#include <fnmatch.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "control/daemon/log.h"
+#include "control/daemon/notify.h"
+#include "control/daemon/status.h"
+#include "control/daemon/watcher.h"
+#include "control/gateway/plan.h"
+#include "control/gateway/site_state.h"
+
+namespace cw::daemon {
+namespace {
+
+// ---- log ----
+
+std::string logged(LogLevel least, LogFormat format, LogLevel level) {
+  testing::internal::CaptureStderr();
+  Log(least, format).event(level, "up", {{"peer", "north"}, {"rtt_ms", 24.5}});
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Log, quotes_what_would_be_taken_apart) {
+  EXPECT_EQ(line_of("down", {{"peer", "north"}, {"why", "no answer"}, {"count", 3}}),
+            "down peer=north why=\"no answer\" count=3");
+  EXPECT_EQ(line_of("x", {{"a", ""}, {"b", "c=d"}, {"e", "say \"f\""}, {"g", true}}),
+            "x a=\"\" b=\"c=d\" e=\"say \\\"f\\\"\" g=true");
+  EXPECT_EQ(line_of("ready", Fields::object()), "ready");
+}
+
+// A kernel lets an interface be called nearly anything.
+TEST(Log, takes_any_bytes_and_gives_a_terminal_none_to_obey) {
+  EXPECT_EQ(line_of("x", {{"a", "\xff b"}, {"c", "d\x1b[2J"}}),
+            "x a=\"\xef\xbf\xbd b\" c=\"d\\u001b[2J\"");
+}
+
+TEST(Log, writes_a_line_with_its_time_and_level) {
+  const char* const line =
+      "20[0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9].[0-9][0-9][0-9]Z"
+      " info up peer=north rtt_ms=24.5\n";
+  const std::string text = logged(LogLevel::Info, LogFormat::Text, LogLevel::Info);
+  EXPECT_EQ(fnmatch(line, text.c_str(), 0), 0) << text;
+}
+
+TEST(Log, writes_an_object_a_line) {
+  const auto json = Fields::parse(logged(LogLevel::Info, LogFormat::Json, LogLevel::Warning));
+  EXPECT_EQ(json["level"], "warning");
+  EXPECT_EQ(json["event"], "up");
+  EXPECT_EQ(json["peer"], "north");
+  EXPECT_EQ(json["rtt_ms"], 24.5);
+}
+
+TEST(Log, writes_nothing_below_its_level) {
+  EXPECT_EQ(logged(LogLevel::Warning, LogFormat::Text, LogLevel::Info), "");
+  EXPECT_NE(logged(LogLevel::Warning, LogFormat::Text, LogLevel::Warning), "");
+  EXPECT_EQ(logged(LogLevel::Error, LogFormat::Text, LogLevel::Warning), "");
+}
+
+// ---- notify ----
+
+/// A service manager's socket; a name that begins with @ lies in no file system.
+class Manager {
+ public:
+  explicit Manager(const std::string& name) : name_(name), fd_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    if (name[0] == '@') address.sun_path[0] = '\0';
+    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&address), bytes), 0);
+    setenv("NOTIFY_SOCKET", name.c_str(), 1);
+  }
+  ~Manager() {
+    unsetenv("NOTIFY_SOCKET");
+    close(fd_);
+    unlink(name_.c_str());
+  }
+  Manager(const Manager&) = delete;
+  Manager& operator=(const Manager&) = delete;
+
+  std::string heard() const {
+    char text[100];
+    const ssize_t count = recv(fd_, text, sizeof(text), MSG_DONTWAIT);
+    return count < 0 ? "nothing" : std::string(text, static_cast<size_t>(count));
+  }
+
+ private:
+  std::string name_;
+  int fd_;
+};
+
+TEST(Notify, tells_the_socket_that_the_environment_names) {
+  const Manager manager(testing::TempDir() + "notify_" + std::to_string(getpid()));
+  EXPECT_TRUE(notify_manager("READY=1"));
+  EXPECT_EQ(manager.heard(), "READY=1");
+}
+
+TEST(Notify, knows_names_outside_of_the_file_system) {
+  const Manager manager("@causeway_notify_" + std::to_string(getpid()));
+  EXPECT_TRUE(notify_manager("STOPPING=1"));
+  EXPECT_EQ(manager.heard(), "STOPPING=1");
+}
+
+TEST(Notify, is_silent_when_nobody_asks_and_says_when_nobody_hears) {
+  unsetenv("NOTIFY_SOCKET");
+  EXPECT_TRUE(notify_manager("READY=1"));
+  setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
+  EXPECT_FALSE(notify_manager("READY=1"));
+  setenv("NOTIFY_SOCKET", std::string(200, 'x').c_str(), 1);
+  EXPECT_FALSE(notify_manager("READY=1"));
+  unsetenv("NOTIFY_SOCKET");
+}
+
+// ---- status ----
+
+std::string text_of(const std::string& path) {
+  std::ifstream stream(path);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+TEST(Status, replaces_the_file_as_a_whole) {
+  const std::string path = testing::TempDir() + "status_" + std::to_string(getpid());
+  ASSERT_TRUE(try_write_atomically(path, "a long first text"));
+  std::ifstream reader(path);  // holds the old file
+  ASSERT_TRUE(try_write_atomically(path, "second"));
+  EXPECT_EQ(text_of(path), "second");
+  std::string old;
+  std::getline(reader, old);
+  EXPECT_EQ(old, "a long first text");
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  unlink(path.c_str());
+}
+
+TEST(Status, says_which_file_cannot_be_written) {
+  const auto written = try_write_atomically("/nowhere/status.json", "text");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().sentence,
+            "site.status: cannot write /nowhere/status.json.new: No such file or directory");
+}
+
+/// What this process may write into a file.
+class FileSizeMost {
+ public:
+  explicit FileSizeMost(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit most{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &most);
+  }
+  ~FileSizeMost() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeMost(const FileSizeMost&) = delete;
+  FileSizeMost& operator=(const FileSizeMost&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Status, keeps_the_old_file_and_says_why_when_the_new_one_cannot_be_whole) {
+  const std::string path = testing::TempDir() + "status_full_" + std::to_string(getpid());
+  ASSERT_TRUE(try_write_atomically(path, "old"));
+  {
+    const FileSizeMost most(10);
+    const auto written = try_write_atomically(path, std::string(100, 'x'));
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().sentence,
+              "site.status: cannot write " + path + ".new: File too large");
+  }
+  EXPECT_EQ(text_of(path), "old");
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  unlink(path.c_str());
+}
+
+TEST(Status, leaves_nothing_when_a_folder_is_in_its_place) {
+  const std::string path = testing::TempDir() + "status_folder_" + std::to_string(getpid());
+  std::filesystem::create_directory(path);
+  const auto written = try_write_atomically(path, "text");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().sentence, "site.status: cannot replace " + path + ": Is a directory");
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  std::filesystem::remove(path);
+}
+
+// In a folder that others may write to, such as /tmp.
+TEST(Status, does_not_write_where_a_stranger_has_put_a_link) {
+  const std::string path = testing::TempDir() + "status_link_" + std::to_string(getpid());
+  std::ofstream(path + ".precious") << "precious";
+  ASSERT_EQ(symlink((path + ".precious").c_str(), (path + ".new").c_str()), 0);
+  EXPECT_TRUE(try_write_atomically(path, "text").value());
+  EXPECT_EQ(text_of(path), "text");
+  EXPECT_EQ(text_of(path + ".precious"), "precious");
+  for (const char* end : {"", ".precious", ".new"}) unlink((path + end).c_str());
+}
+
+TEST(Status, bears_the_time_it_was_written) {
+  const std::string now = utc_now();
+  const Json json =
+      status_of(site::Plan(), site::SiteState(), {.state = "worker stuck", .stuck_since = now});
+  const char* const iso =
+      "20[0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9].[0-9][0-9][0-9]Z";
+  EXPECT_EQ(fnmatch(iso, json["written"].get<std::string>().c_str(), 0), 0) << json["written"];
+  EXPECT_GE(json["written"], now);
+  EXPECT_EQ(json["stuck_since"], now);
+  std::ifstream uptime("/proc/uptime");
+  double seconds = 0;
+  uptime >> seconds;
+  EXPECT_NEAR(json["machine_uptime_s"].get<double>(), seconds, 60);
+  EXPECT_EQ(status_at_start(site::Plan())["state"], "starting");
+}
+
+site::Plan plan_of_one_peer() {
+  site::Plan plan;
+  plan.site = "south";
+  plan.gateway.peers.push_back({.peer = 0, .name = "north", .routes = {}});
+  plan.wan.peers.push_back({.address = "192.0.2.2"});
+  plan.classes.push_back({.name = "all", .policy = "passthrough"});
+  return plan;
+}
+
+TEST(Status, shows_links_classes_counters_and_the_drops_there_were) {
+  site::SiteState state;
+  state.peers.push_back({.is_up = false, .why = "no answer"});
+  state.peers[0].paths.resize(2);
+  state.peers[0].paths[0].rtt_smoothed = Duration::from_ms(30);
+  state.peers[0].paths[1].rtt_smoothed = Duration::from_ms(25);
+  state.lanes.emplace_back().sent = 7;
+  state.lanes[0].inbound.given_up = 2;
+  state.drops.values[static_cast<size_t>(DropReason::peer_unknown)] = 3;
+  state.rooms.values[static_cast<size_t>(Counter::data_sent)] = 5;
+  state.worker.values[static_cast<size_t>(Counter::turns)] = 9;
+
+  const Json json = status_of(plan_of_one_peer(), state, {.state = "draining", .cpu = 0.5});
+  EXPECT_EQ(json["site"], "south");
+  EXPECT_EQ(json["state"], "draining");
+  EXPECT_EQ(json["cpu"], 0.5);
+  EXPECT_EQ(json["peers"][0]["link"], "down");
+  EXPECT_EQ(json["peers"][0]["why"], "no answer");
+  EXPECT_EQ(json["peers"][0]["rtt_ms"], 25);
+  EXPECT_EQ(json["peers"][0]["paths"].size(), 2u);
+  EXPECT_EQ(json["classes"][0]["class"], "all");
+  EXPECT_EQ(json["classes"][0]["sent"], 7);
+  EXPECT_EQ(json["classes"][0]["received"]["given_up"], 2);
+  EXPECT_EQ(json["counters"]["data_sent"], 5);
+  EXPECT_EQ(json["counters"]["turns"], 9);
+  EXPECT_EQ(json["drops"].size(), 1u);
+  EXPECT_EQ(json["drops"]["peer_unknown"]["count"], 3);
+  EXPECT_EQ(json["drops"]["peer_unknown"]["sentence"], sentence_of(DropReason::peer_unknown));
+  EXPECT_FALSE(json.contains("impair"));
+}
+using namespace literals;
+
+// ---- What the log says of a site that changes, and that it says it once ----
+
+site::Plan watched_plan() {
+  site::Plan plan;
+  plan.gateway.peers.push_back({.peer = 0, .name = "north", .routes = {}});
+  plan.peers.emplace_back();
+  plan.rtt = 20_ms;
+  plan.rtt_max = 80_ms;
+  return plan;
+}
+
+class Watching : public testing::Test {
+ protected:
+  Watching() {
+    state_.peers.push_back({.is_up = false, .why = "no answer", .paths = {}});
+    state_.peers[0].paths.emplace_back();
+    state_.at = Instant() + 1_s;
+  }
+
+  /// The lines that looking after `time` brings, without their times.
+  std::string after(Duration time) {
+    testing::internal::CaptureStderr();
+    state_.at += time;
+    watcher_.look(state_);
+    std::istringstream lines(testing::internal::GetCapturedStderr());
+    std::string text;
+    for (std::string line; std::getline(lines, line);)
+      text += line.substr(line.find("Z ") + 2) + "\n";
+    return text;
+  }
+  void set_up(Duration rtt) {
+    state_.peers[0].is_up = true;
+    state_.peers[0].rate = 500_Mbps;
+    state_.peers[0].paths[0].rtt_smoothed = state_.peers[0].paths[0].rtt_min = rtt;
+  }
+
+  site::Plan plan_ = watched_plan();
+  site::SiteState state_;
+  Log log_{LogLevel::Info, LogFormat::Text};
+  Watcher watcher_{plan_, log_};
+};
+
+TEST_F(Watching, says_why_a_link_is_not_up_once_it_has_been_so_for_a_while) {
+  EXPECT_EQ(after(0_ms), "");
+  EXPECT_EQ(after(500_ms), "");
+  EXPECT_EQ(after(600_ms), "warning waiting peer=north why=\"no answer\"\n");
+  EXPECT_EQ(after(5_s), "");
+  state_.peers[0].why = "pair.rtt is 1 here and 2 at the peer";
+  EXPECT_EQ(after(200_ms), "");
+  EXPECT_EQ(after(1_s),
+            "warning waiting peer=north why=\"pair.rtt is 1 here and 2 at the peer\"\n");
+}
+
+TEST_F(Watching, says_once_that_a_link_is_up_and_once_that_it_is_down) {
+  set_up(19_ms);
+  EXPECT_EQ(after(200_ms), "info up peer=north rtt_ms=19.0 rate_mbps=500.0\n");
+  EXPECT_EQ(after(200_ms), "");
+  state_.peers[0].is_up = false;
+  state_.peers[0].why = "the peer has left";
+  EXPECT_EQ(after(200_ms), "warning down peer=north why=\"the peer has left\"\n");
+  EXPECT_EQ(after(3_s), "");
+}
+
+TEST_F(Watching, tells_of_a_way_that_is_longer_than_the_file_says_and_warns_where_memory_ends) {
+  set_up(25_ms);
+  EXPECT_EQ(after(200_ms), "info up peer=north rtt_ms=25.0 rate_mbps=500.0\n");
+  set_up(26_ms);
+  const std::string line = after(200_ms);
+  EXPECT_TRUE(line.starts_with("info rtt_above_plan peer=north rtt_min_ms=26.0 pair_rtt_ms=20.0"))
+      << line;
+  set_up(80_ms);
+  EXPECT_EQ(after(200_ms), "");
+  set_up(81_ms);
+  const std::string warning = after(200_ms);
+  EXPECT_TRUE(
+      warning.starts_with("warning rtt_above_max peer=north rtt_min_ms=81.0 pair_rtt_max_ms=80.0"))
+      << warning;
+  EXPECT_TRUE(warning.contains("pair.rtt_max")) << warning;
+  EXPECT_EQ(after(200_ms), "");
+}
+
+TEST_F(Watching, sums_up_every_ten_seconds_what_has_moved_and_nothing_else) {
+  set_up(19_ms);
+  after(0_ms);
+  EXPECT_EQ(after(11_s), "");
+  state_.lan_port.rx_packets = 1000;
+  state_.lan_port.rx_bytes = 1'250'000;
+  state_.drops.values[static_cast<size_t>(DropReason::peer_unknown)] = 3;
+  EXPECT_EQ(after(5_s), "");
+  EXPECT_EQ(after(5_s),
+            "info traffic from_hosts=1000 from_hosts_mbps=1.0 to_hosts=0 to_hosts_mbps=0.0 "
+            "sent_again=0 lost_on_the_way_here=0\ninfo dropped peer_unknown=3\n");
+  EXPECT_EQ(after(10_s), "");
+}
+
+TEST_F(Watching, says_once_that_a_path_has_become_too_small_and_once_that_it_fits) {
+  set_up(20_ms);
+  state_.peers[0].paths.resize(2);
+  after(0_ms);
+  EXPECT_TRUE(watcher_.alarms().empty());
+  state_.peers[0].too_small_paths = 2;
+  const std::string told = after(200_ms);
+  EXPECT_TRUE(
+      told.starts_with("warning path_too_small peer=north path=1 meaning=\"packets as long "))
+      << told;
+  EXPECT_EQ(after(1_s), "");
+  ASSERT_EQ(watcher_.alarms().size(), 1u);
+  EXPECT_TRUE(watcher_.alarms()[0].starts_with("path 1 to north: packets as long as pair.mtu"))
+      << watcher_.alarms()[0];
+  state_.peers[0].too_small_paths = 0;
+  EXPECT_EQ(after(200_ms), "info path_fits peer=north path=1\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+  // A link that ends takes what was known of its paths with it.
+  state_.peers[0].too_small_paths = 1;
+  after(200_ms);
+  state_.peers[0] = {.is_up = false, .why = "silent", .paths = state_.peers[0].paths};
+  EXPECT_EQ(after(200_ms), "warning down peer=north why=silent\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
+TEST_F(Watching, says_once_that_a_path_is_down_and_once_that_it_is_up) {
+  set_up(20_ms);
+  state_.peers[0].paths.resize(3);
+  after(0_ms);
+  state_.peers[0].down_paths = 1 << 2;
+  const std::string told = after(200_ms);
+  EXPECT_TRUE(told.starts_with("warning path_down peer=north path=2 meaning=\"questions on it "))
+      << told;
+  EXPECT_EQ(after(1_s), "");
+  ASSERT_EQ(watcher_.alarms().size(), 1u);
+  EXPECT_TRUE(watcher_.alarms()[0].starts_with("path 2 to north: questions on it find no answer"))
+      << watcher_.alarms()[0];
+  // It answers again, but only short ones.
+  state_.peers[0].too_small_paths = 1 << 2;
+  EXPECT_TRUE(after(200_ms).starts_with("warning path_too_small peer=north path=2"));
+  state_.peers[0].down_paths = state_.peers[0].too_small_paths = 0;
+  EXPECT_EQ(after(200_ms), "info path_fits peer=north path=2\n");
+  state_.peers[0].down_paths = 1;
+  after(200_ms);
+  state_.peers[0].down_paths = 0;
+  EXPECT_EQ(after(200_ms), "info path_up peer=north path=0\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
+TEST_F(Watching, says_once_that_the_interface_has_become_too_small) {
+  set_up(20_ms);
+  after(0_ms);
+  for (int i = 0; i < 5; ++i) {
+    state_.wan.tx_too_big += 100;
+    const std::string told = after(1_s);
+    EXPECT_EQ(told.starts_with("warning too_big meaning="), i == 0) << told;
+    EXPECT_EQ(watcher_.alarms().size(), 1u);
+  }
+  EXPECT_EQ(after(9_s), "");
+  EXPECT_EQ(after(1_s), "info too_big_no_more packets=500\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
+TEST_F(Watching, says_what_to_do_about_frames_of_several_segments) {
+  set_up(20_ms);
+  state_.lan_over_dpdk = DpdkLanStatus{.device = {.interface = "eth1"}};
+  after(0_ms);
+  state_.lan_over_dpdk->rx_joined = 7;
+  const std::string told = after(Watcher::summary_interval);
+  EXPECT_TRUE(told.starts_with("warning joined frames=7 meaning=\"hosts hand over several "))
+      << told;
+  EXPECT_NE(told.find("gro off lro off for eth1"), std::string::npos) << told;
+  EXPECT_EQ(after(Watcher::summary_interval), "");
+}
+
+}  // namespace
+
+}  // namespace cw::daemon
