@@ -3,10 +3,10 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "bench/claims/figures.h"
 #include "control/command_line/command_line.h"
+#include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 #include "tests/lab/space.h"
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+
+#include "control/json/json.h"
 
 namespace cw::claims {
 namespace {

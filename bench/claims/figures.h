@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace cw::claims {
+#include "control/json/json.h"
 
-using Json = nlohmann::ordered_json;
+namespace cw::claims {
 
 struct Figure {
   std::string what;

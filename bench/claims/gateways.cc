@@ -1,11 +1,11 @@
 // Two gateways in a lab, over TUN and UDP: what they use while nothing comes, what they add to a
 // lone packet that finds them asleep, and what they ask of the kernel per megabyte of the hosts.
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 
 #include "bench/claims/figures.h"
+#include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 #include "tests/lab/gateway.h"
 #include "tests/lab/pings.h"

@@ -2,10 +2,11 @@
 #include <array>
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "bench/claims/figures.h"
+
+#include "control/json/json.h"
 
 namespace cw::claims {
 namespace {
@@ -35,7 +36,7 @@ Found run(const std::string& program, const std::string& filter, const Effort& e
   Found found;
   for (const Json& each : report.at("benchmarks")) {
     const bool is_median = each.value("aggregate_name", "") == "median";
-    if (effort.repetitions == 1 || is_median) found[each.at("run_name")] = each;
+    if (effort.repetitions == 1 || is_median) found[each.at("run_name").get<std::string>()] = each;
   }
   return found;
 }

@@ -18,7 +18,6 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "bench/e2e/capture.h"
@@ -26,13 +25,13 @@
 #include "bench/e2e/hosts.h"
 #include "bench/e2e/pair.h"
 #include "control/command_line/command_line.h"
+#include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 
 namespace {
 
 using namespace cw;
 using namespace cw::bench;
-using Json = nlohmann::json;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 

@@ -1,18 +1,20 @@
 #include "bench/e2e/forward_report.h"
 
 #include <iomanip>
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "control/json/json.h"
 
 namespace cw::bench {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string number(double value, int decimals) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(decimals) << value;
   return text.str();
+}
+std::string number(const Json& value, int decimals) {
+  return number(value.get<double>(), decimals);
 }
 
 std::string row(const std::string& name, double frames_per_second, double ratio) {
@@ -24,9 +26,10 @@ std::string forwarding(const Json& wan) {
   std::string text = "## Frames of " + wan.at("frame_bytes").dump() + " bytes, WAN MTU " +
                      wan.at("wan_mtu").dump() +
                      "\n\n| | Mpps | ns a frame | of testpmd |\n|---|---|---|---|\n";
-  text += row("testpmd", wan.at("testpmd_pps"), 1);
+  text += row("testpmd", wan.at("testpmd_pps").get<double>(), 1);
   for (const Json& each : wan.at("gateways")) {
-    text += row(each.at("policy"), each.at("pps"), each.at("ratio"));
+    text += row(each.at("policy").get<std::string>(), each.at("pps").get<double>(),
+                each.at("ratio").get<double>());
   }
   return text + "\n";
 }

@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 
@@ -23,12 +22,12 @@
 #include "bench/e2e/gateway_file.h"
 #include "bench/e2e/turns.h"
 #include "control/command_line/command_line.h"
+#include "control/json/json.h"
 
 namespace {
 
 using namespace cw;
 using namespace cw::bench;
-using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr int exit_refused = 2, exit_failed = 3;

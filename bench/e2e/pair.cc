@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 
 namespace cw::bench {
@@ -115,9 +115,11 @@ void write_file(const std::string& name, const std::string& text) {
 }
 
 /// What causewayd wrote last; nothing before it has written.
-nlohmann::json status_of(const std::string& site) {
+Json status_of(const std::string& site) {
   std::ifstream file(folder + "/" + site + ".json");
-  return nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  std::stringstream text;
+  text << file.rdbuf();
+  return Json::parse_or_null(text.str());
 }
 
 class Gateways final : public Pair {
@@ -146,7 +148,8 @@ class Gateways final : public Pair {
   std::vector<double> take_rates() override {
     const auto status = status_of("b");
     if (!status.is_object() || !status.contains("counters")) return {};
-    const double at = status.at("uptime_s"), frames = status.at("counters").at("frames_out");
+    const auto at = status.at("uptime_s").get<double>();
+    const auto frames = status.at("counters").at("frames_out").get<double>();
     if (at == at_) return {};
     const double rate = (frames - frames_) / (at - at_);
     at_ = at;

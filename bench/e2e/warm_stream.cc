@@ -10,13 +10,13 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "control/command_line/command_line.h"
+#include "control/json/json.h"
 #include "control/perf/measure.h"
 #include "policies/policies.h"
 #include "tests/lab/enclosure.h"
@@ -26,7 +26,6 @@ namespace {
 
 using namespace cw;
 using lab::Arguments;
-using Json = nlohmann::ordered_json;
 
 constexpr int exit_refused = 2, exit_failed = 3, exit_skipped = 77;
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
+
+#include "control/json/json.h"
 
 namespace cw::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of(const Sample& it) {
   Json json;
@@ -46,12 +46,14 @@ Result<Results> Results::read(const std::string& path) {
   if (!std::filesystem::exists(path)) return results;
   std::ifstream stream(path);
   try {
-    const Json json = Json::parse(stream);
+    std::stringstream text;
+    text << stream.rdbuf();
+    const Json json = Json::parse(text.str());
     for (const Json& each : json.at("cells")) {
       std::vector<Sample>& samples = results.cells_[cell_of(each)];
       for (const Json& sample : each.at("samples")) samples.push_back(sample_of(sample));
     }
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::Error& error) {
     return failure(path + " holds no results: " + error.what() + "; --fresh begins anew");
   }
   return results;
@@ -80,7 +82,7 @@ void Results::write(const std::string& path) const {
 
 size_t Results::count(const Cell& cell) const { return values(cell, &Sample::mbps).size(); }
 
-std::vector<double> Results::values(const Cell& cell, double Sample::* figure) const {
+std::vector<double> Results::values(const Cell& cell, double Sample::*figure) const {
   std::vector<double> values;
   const auto found = cells_.find(cell);
   if (found == cells_.end()) return values;
@@ -90,7 +92,7 @@ std::vector<double> Results::values(const Cell& cell, double Sample::* figure) c
   return values;
 }
 
-std::optional<double> Results::median(const Cell& cell, double Sample::* figure) const {
+std::optional<double> Results::median(const Cell& cell, double Sample::*figure) const {
   std::vector<double> sorted = values(cell, figure);
   if (sorted.empty()) return {};
   std::ranges::sort(sorted);

@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <fstream>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
@@ -22,6 +21,7 @@
 #include "control/daemon/status.h"
 #include "control/daemon/watcher.h"
 #include "control/gateway/site.h"
+#include "control/json/json.h"
 
 namespace cw::daemon {
 namespace {
@@ -204,8 +204,7 @@ class Daemon {
     if (is_stuck()) process.state = "worker stuck";
     const Json json = status_of(site_->plan(), state, process);
     if (file.empty()) return log_.info("status", json);
-    const auto written =
-        try_write_atomically(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    const auto written = try_write_atomically(file, json.dump(2) + "\n");
     const bool is_written = written && *written;
     if (!is_written && !is_status_failing_) {
       const std::string full = "site.status: no room for " + file + ": its disk is full";

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
+
+#include "control/json/json.h"
 
 namespace cw::daemon {
 namespace {
@@ -28,19 +29,19 @@ spdlog::level::level_enum level_of(LogLevel level) {
 }
 
 std::string text_of(const Fields& value) {
-  if (!value.is_string()) return value.dump(-1, ' ', false, Fields::error_handler_t::replace);
-  const auto& text = value.get_ref<const std::string&>();
+  if (!value.is_string()) return value.dump();
+  const auto text = value.get<std::string>();
   const auto is_bare = [](unsigned char c) { return c > ' ' && c < 127 && c != '"' && c != '='; };
   if (!text.empty() && std::ranges::all_of(text, is_bare)) return text;
   // Names of interfaces and files may be any bytes.
-  return value.dump(-1, ' ', false, Fields::error_handler_t::replace);
+  return value.dump();
 }
 
 /// What the pattern leaves out of the object: its braces.
 std::string members_of(std::string_view event, const Fields& fields) {
   Fields all = {{"event", event}};
   all.update(fields);
-  const std::string text = all.dump(-1, ' ', false, Fields::error_handler_t::replace);
+  const std::string text = all.dump();
   return text.substr(1, text.size() - 2);
 }
 

@@ -5,15 +5,15 @@
 //   {"time":"2026-11-21T12:00:00.000Z","level":"info","event":"up","peer":"north","rtt_ms":24.8}
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "control/gateway/log_choice.h"
+#include "control/json/json.h"
 
 namespace cw::daemon {
 
-using Fields = nlohmann::ordered_json;
+using Fields = Json;
 using site::LogFormat;
 using site::LogLevel;
 

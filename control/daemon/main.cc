@@ -1,7 +1,6 @@
 // causewayd: a gateway. Exit codes: 0 done; 1 what it needs cannot be had; 2 a mistake in the file
 // or the arguments; 3 ended by force.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "control/daemon/log.h"
 #include "control/daemon/status.h"
 #include "control/gateway/plan.h"
+#include "control/json/json.h"
 #include "control/preflight/preflight.h"
 #include "policies/policies.h"
 

@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "control/gateway/plan.h"
 #include "control/gateway/prefix.h"
 #include "control/gateway/site_state.h"
+#include "control/json/json.h"
 #include "offload/crc32.h"
 
 namespace cw::daemon {

@@ -1,10 +1,10 @@
 // What the status file says: one JSON object about the moment it was written.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "control/json/json.h"
 #include "dataplane/base/result.h"
 
 namespace cw::site {
@@ -13,8 +13,6 @@ struct SiteState;
 }  // namespace cw::site
 
 namespace cw::daemon {
-
-using Json = nlohmann::ordered_json;
 
 /// What only the process knows of itself.
 struct ProcessView {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "control/gateway/plan.h"
+#include "control/json/json.h"
 #include "dataplane/base/assert.h"
 
 namespace cw::daemon {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "control/json/json.h"
 #include "control/perf/words.h"
 #include "control/sim/report.h"
 #include "control/units/text.h"

@@ -2,9 +2,9 @@
 // the server's figures together.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "control/json/json.h"
 #include "control/perf/end.h"
 #include "control/perf/receiver.h"
 #include "control/perf/sender.h"

@@ -4,8 +4,8 @@
 
 #include <cstdio>
 #include <exception>
-#include <nlohmann/json.hpp>
 
+#include "control/json/json.h"
 #include "control/perf/figures.h"
 #include "control/perf/measure.h"
 #include "control/perf/options.h"

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
+#include "control/json/json.h"
 #include "control/perf/figures.h"
 #include "control/perf/measure.h"
 #include "control/perf/wire.h"

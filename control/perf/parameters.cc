@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
+#include "control/json/json.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
 

@@ -3,18 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "control/json/json.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "dataplane/sdr/stream_config.h"
 #include "plugins/params.h"
 
 namespace cw::perf {
-
-using Json = nlohmann::ordered_json;
 
 struct Parameters {
   std::string op = "write";

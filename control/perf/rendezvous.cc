@@ -11,9 +11,9 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "control/json/json.h"
 #include "control/perf/words.h"
 
 namespace cw::perf {

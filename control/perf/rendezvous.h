@@ -12,10 +12,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "control/json/json.h"
 #include "control/perf/parameters.h"
 #include "control/units/lines.h"
 #include "dataplane/base/result.h"

@@ -1,6 +1,6 @@
 #include "control/perf/figures.h"
 
-#include <nlohmann/json.hpp>
+#include "control/json/json.h"
 #include "control/perf/measure.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/port/sim/network.h"

@@ -1,7 +1,8 @@
 #include "control/perf/words.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "control/json/json.h"
 
 namespace cw::perf {
 namespace {
@@ -23,13 +24,13 @@ bool can_be_shown(const Json& figures) {
 }  // namespace
 
 std::optional<Json> word_in(const std::string& line) {
-  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse_or_null(line);
   return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 
 std::string line_of(const Json& word) {
   // A sentence may quote what is no UTF-8, an argument for one.
-  return word.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return word.dump() + "\n";
 }
 
 std::optional<uint64_t> count_in(const Json& word, const char* name) {

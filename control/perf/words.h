@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "control/json/json.h"
 #include "control/perf/parameters.h"
 #include "dataplane/base/result.h"
 

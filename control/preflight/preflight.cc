@@ -1,8 +1,8 @@
 #include "control/preflight/preflight.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "control/json/json.h"
 #include "control/preflight/checks.h"
 
 namespace cw::preflight {
@@ -54,8 +54,8 @@ std::string text_of(const std::vector<Finding>& findings) {
   return text;
 }
 
-nlohmann::ordered_json json_of(const std::vector<Finding>& findings) {
-  auto all = nlohmann::ordered_json::array();
+Json json_of(const std::vector<Finding>& findings) {
+  auto all = Json::array();
   for (const Finding& it : findings) {
     all.push_back({{"name", it.name},
                    {"status", word_of(it.status)},

@@ -2,10 +2,10 @@
 // what to do about it.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "control/json/json.h"
 #include "control/preflight/machine.h"
 
 namespace cw::site {
@@ -36,6 +36,6 @@ bool has_problem(const std::vector<Finding>& findings);
 /// An aligned list, for people.
 std::string text_of(const std::vector<Finding>& findings);
 /// An array of objects with name, status ("ok", "note" or "problem"), found and advice.
-nlohmann::ordered_json json_of(const std::vector<Finding>& findings);
+Json json_of(const std::vector<Finding>& findings);
 
 }  // namespace cw::preflight

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <numeric>
+
+#include "control/json/json.h"
 
 namespace cw {
 namespace {
@@ -47,7 +48,7 @@ CompletionTimes CompletionTimes::of(std::vector<Duration> times) {
 }
 
 std::string to_json(const Report& report) {
-  nlohmann::ordered_json json;
+  Json json;
   json["policy"] = report.policy;
   json["seed"] = report.seed;
   json["messages"] = report.messages;

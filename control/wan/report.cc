@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "control/json/json.h"
 #include "control/units/text.h"
 
 namespace cw::wan {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 using Count = unsigned long long;
 

@@ -3,18 +3,17 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #include "control/config/quantity.h"
+#include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 
 namespace cw::demo {
 namespace {
 
-using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 const std::string folder = lab::enclosure_folder;
@@ -33,7 +32,7 @@ Json status_of(const char* name) {
   std::ifstream stream(folder + "/" + name + ".json");
   std::ostringstream text;
   text << stream.rdbuf();
-  return Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  return Json::parse_or_null(text.str());
 }
 
 bool is_up(const char* name) {

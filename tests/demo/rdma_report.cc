@@ -1,14 +1,12 @@
-#include <nlohmann/json.hpp>
 
 #include "control/config/quantity.h"
+#include "control/json/json.h"
 #include "control/units/text.h"
 #include "tests/demo/rdma.h"
 #include "tests/demo/report.h"
 
 namespace cw::demo {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Named {
   const char *key, *title;

@@ -1,15 +1,13 @@
 #include "tests/demo/report.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "control/config/quantity.h"
+#include "control/json/json.h"
 #include "control/units/text.h"
 
 namespace cw::demo {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 using Count = unsigned long long;
 

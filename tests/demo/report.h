@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "control/json/json.h"
 #include "tests/demo/gateways.h"
 #include "tests/demo/options.h"
 #include "tests/demo/probes.h"

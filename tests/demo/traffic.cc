@@ -1,17 +1,17 @@
 #include "tests/demo/traffic.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+
+#include "control/json/json.h"
 
 namespace cw::demo {
 namespace {
 
 using lab::Arguments;
 using lab::At;
-using Json = nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -69,7 +69,7 @@ Json run_iperf_once(const lab::Sites& sites, const Arguments& before, const Argu
   }
   lab::Program client(sites.namespace_of(At::HostA), arguments);
   const lab::Outcome outcome = finish(client, time, progress);
-  const Json report = Json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+  const Json report = Json::parse_or_null(outcome.out);
   if (!report.is_object() || (outcome.status != 0 && !report.contains("error"))) {
     throw std::runtime_error("iperf3 ended with status " + std::to_string(outcome.status) + ": " +
                              outcome.out + outcome.err);
@@ -170,7 +170,7 @@ MessageResult send_messages(const lab::Sites& sites, const Options& options,
        std::to_string(messages), "--size", std::to_string(message_bytes), "--inflight", "32",
        "--patience", "300ms", "--rate", std::to_string(rate.bps()) + "bit/s", "--verify",
        "--json"});
-  const Json report = Json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+  const Json report = Json::parse_or_null(outcome.out);
   if (!report.is_object()) {
     throw std::runtime_error("causeway-perf ended with status " + std::to_string(outcome.status) +
                              " and no figures: " + outcome.err);

@@ -2,11 +2,10 @@
 // a client from any server.
 #include <string>
 
+#include "control/json/json.h"
 #include "control/perf/words.h"
 #include "control/units/lines.h"
 #include "dataplane/base/assert.h"
-
-#include <nlohmann/json.hpp>
 
 namespace {
 using namespace cw;

@@ -311,7 +311,7 @@ class CausewaydUnderStrain : public Causewayd {
   bool has_state(const std::string& state) const {
     const auto end = Time::now() + seconds(30);
     while (Time::now() < end) {
-      const Json json = Json::parse(text_of("south.json"), nullptr, /*allow_exceptions=*/false);
+      const Json json = Json::parse_or_null(text_of("south.json"));
       if (json.is_object() && json.value("state", "") == state) return true;
       std::this_thread::sleep_for(milliseconds(20));
     }

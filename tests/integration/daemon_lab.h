@@ -9,19 +9,18 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 
+#include "control/json/json.h"
 #include "tests/lab/lab.h"
 #include "tests/lab/sites.h"
 
 namespace cw::lab {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 

@@ -17,7 +17,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Json = nlohmann::json;
 
 class GatewaysOf : public HostsOfTwoGateways {
  protected:
@@ -113,9 +112,8 @@ class GatewaysOnTheWire : public GatewaysOf, public testing::WithParamInterface<
   template <class Work>
   std::string capture(Work work) {
     const std::string file = folder().path("wire.pcapng");
-    Program tshark(sites().namespace_of(At::Between),
-                   {"tshark", "-q", "-i", "ma", "-i", "mb", "-c", "800", "-w", file, "-f",
-                    "udp port 4791"});
+    Program tshark(sites().namespace_of(At::Between), {"tshark", "-q", "-i", "ma", "-i", "mb", "-c",
+                                                       "800", "-w", file, "-f", "udp port 4791"});
     EXPECT_TRUE(tshark.wait_for("Capturing on")) << tshark.err_so_far();
     for (int again = 0; again < 20 && !tshark.has_ended(); ++again) work();
     EXPECT_TRUE(tshark.has_ended()) << tshark.err_so_far();

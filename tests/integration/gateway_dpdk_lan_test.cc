@@ -1,17 +1,17 @@
 // Gateways whose LAN is an Ethernet of DPDK's: the hosts' cables through net_af_packet, with the
 // kernel at the same interface, which must neither forward nor complain.
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/integration/hosts_of_two_gateways.h"
+
+#include "control/json/json.h"
 
 namespace cw::lab {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Json = nlohmann::json;
 
 std::string af_packet(int number, const std::string& interface) {
   return "port = \"dpdk\"\ndevice = \"net_af_packet" + std::to_string(number) +

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "control/json/json.h"
 #include "tests/integration/two_gateways.h"
 #include "tests/lab/hostile.h"
 
@@ -19,7 +19,6 @@ namespace cw::lab {
 namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Json = nlohmann::json;
 
 // ---- gateway faults ----
 // Gateways that die and lines that go dark: traffic flows again, and nothing of an earlier life
@@ -402,7 +401,7 @@ TEST_F(GatewayLine, that_becomes_too_small_in_the_middle_is_told_and_so_is_its_e
     const Json status = each->status();
     tell(status["alarms"].dump());
     EXPECT_EQ(status["alarms"].size(), 2u);
-    EXPECT_TRUE(status["peers"][0]["paths"][1]["is_too_small"]);
+    EXPECT_EQ(status["peers"][0]["paths"][1]["is_too_small"], true);
   }
   carry_at_most("mtu=9000B");
   for (Gateway* each : {&a(), &b()}) {

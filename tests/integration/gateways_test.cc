@@ -1,12 +1,12 @@
 // Two gateways as processes: what they carry, by which paths, and what they keep.
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "control/json/json.h"
 #include "dataplane/wire/opcode.h"
 #include "tests/integration/two_gateways.h"
 #include "tests/lab/connections.h"
@@ -17,7 +17,6 @@ namespace cw::lab {
 namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Json = nlohmann::json;
 
 // ---- gateways ----
 // Two gateways from their files, real traffic between two hosts, and a bad line between them.
@@ -35,10 +34,10 @@ class Gateways : public TwoGateways {
     const Outcome outcome =
         sites().space(At::HostA).run({"iperf3", "-B", source, "-c", target, "-n", how_much, "-C",
                                       "cubic", "--json", "--connect-timeout", "20000"});
-    const Json report = Json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+    const Json report = Json::parse_or_null(outcome.out);
     if (outcome.status != 0 || !report.is_object()) return {};
     const Json &sent = report["end"]["sum_sent"], &received = report["end"]["sum_received"];
-    const Tcp tcp{received["bytes"], sent["retransmits"]};
+    const Tcp tcp{received["bytes"].get<double>(), sent["retransmits"].get<int>()};
     tell(std::string("TCP to ") + target + ": " + std::to_string(tcp.retransmits) +
          " segments again, " + std::to_string(received["bits_per_second"].get<double>() * 1e-6) +
          " Mbit/s");

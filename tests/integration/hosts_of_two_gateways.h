@@ -2,10 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
+#include "control/json/json.h"
 #include "tests/integration/two_gateways.h"
 #include "tests/lab/pings.h"
 
@@ -43,7 +43,7 @@ class HostsOfTwoGateways : public TwoGateways {
     }
     const Outcome outcome = sites().space(At::HostA).run(
         {"iperf3", "-c", site_b.host, "-t", "2", "--json", "--connect-timeout", "5000"});
-    const auto report = nlohmann::json::parse(outcome.out, nullptr, /*allow_exceptions=*/false);
+    const auto report = Json::parse_or_null(outcome.out);
     if (outcome.status != 0 || !report.is_object()) return 0;
     const double mbps = report["end"]["sum_received"]["bits_per_second"].get<double>() * 1e-6;
     tell("TCP: " + std::to_string(mbps) + " Mbit/s");

@@ -9,17 +9,16 @@
 
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
+#include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 #include "tests/lab/sites.h"
 
 namespace cw::lab {
 namespace {
 
-using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 class SitesLab : public testing::Test {

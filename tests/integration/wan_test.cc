@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <thread>
@@ -15,10 +14,11 @@
 
 #include "tests/lab/lab.h"
 
+#include "control/json/json.h"
+
 namespace cw::lab {
 namespace {
 
-using Json = nlohmann::json;
 using Time = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 

@@ -6,15 +6,15 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 
+#include "control/json/json.h"
+
 namespace cw::lab {
 namespace {
 
-using Json = nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr auto look_every = milliseconds(2);
@@ -24,7 +24,7 @@ Json read_json(const std::string& file) {
   std::ifstream stream(file);
   std::ostringstream text;
   text << stream.rdbuf();
-  return Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  return Json::parse_or_null(text.str());
 }
 
 /// When a status was written, in its own words.

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "control/json/json.h"
 #include "tests/lab/program.h"
 #include "tests/lab/sites.h"
 
@@ -50,8 +50,6 @@ struct GatewayFile {
 /// Thread: one.
 class Gateway {
  public:
-  using Json = nlohmann::json;
-
   /// Writes NAME.toml into `folder`; nothing runs yet. All outlive the gateway.
   Gateway(const Sites& sites, const Folder& folder, const std::string& program, bool is_a);
   /// One of another lab, in its namespace.

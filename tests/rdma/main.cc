@@ -3,9 +3,9 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "control/command_line/command_line.h"
+#include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 #include "tests/rdma/rdma_sites.h"
 

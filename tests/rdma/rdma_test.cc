@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 #include "tests/rdma/rdma_sites.h"
 
@@ -24,7 +24,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Json = nlohmann::json;
 
 /// What runs at both hosts: `at_a` begins when `at_b` listens. Lines of bash.
 struct Talk {

@@ -118,6 +118,7 @@ const std::vector<Vendor>& vendors() {
       {"x86intrin.h", {"offload", "dataplane/core/clock.cc"}},
       {"cpuid.h", {"offload", "dataplane/core/clock.cc"}},
       {"CLI/", {"control/command_line"}, true},
+      {"nlohmann/", {"control/json/json.cc"}, true},
       {"rapidcheck", {"tests/property"}, true},
       {"spdlog/", {"control/daemon/log.cc"}, true},
       {"toml++/", {"control/config/tree.cc"}, true},

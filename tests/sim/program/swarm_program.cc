@@ -7,10 +7,10 @@
 #include <csignal>
 #include <cstdio>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "control/command_line/command_line.h"
+#include "control/json/json.h"
 
 namespace cw::sim {
 namespace {
@@ -78,10 +78,10 @@ std::string count_of(uint64_t count, const char* one) {
 
 void tell(const Arguments& arguments, const Tally& tally) {
   if (arguments.as_json) {
-    const nlohmann::json json{{"seed", arguments.seed},
-                              {"packets", tally.packets},
-                              {"runs", tally.runs},
-                              {"violations", tally.violations}};
+    const Json json{{"seed", arguments.seed},
+                    {"packets", tally.packets},
+                    {"runs", tally.runs},
+                    {"violations", tally.violations}};
     std::printf("%s\n", json.dump().c_str());
   } else {
     for (const std::string& each : tally.violations) std::printf("%s\n", each.c_str());

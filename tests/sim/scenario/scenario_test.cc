@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "control/json/json.h"
 #include "control/sim/scenario.h"
 #include "control/sim/simulation.h"
 
@@ -40,11 +40,11 @@ Scenario load(const fs::path& file) {
   return *scenario;
 }
 
-nlohmann::json run(Scenario scenario, uint64_t seed) {
+Json run(Scenario scenario, uint64_t seed) {
   scenario.run.seed = seed;
   const auto simulation = Simulation::make(scenario);
   EXPECT_TRUE(simulation) << simulation.error().sentence;
-  return nlohmann::json::parse(to_json((*simulation)->run([](uint64_t) {})));
+  return Json::parse(to_json((*simulation)->run([](uint64_t) {})));
 }
 
 class Scenarios : public testing::TestWithParam<fs::path> {
@@ -58,7 +58,7 @@ class Scenarios : public testing::TestWithParam<fs::path> {
 
 TEST_P(Scenarios, completes_with_every_byte_right) {
   const Scenario scenario = few();
-  const nlohmann::json json = run(scenario, 1);
+  const Json json = run(scenario, 1);
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);
   EXPECT_EQ(keys, (std::set<std::string>{"policy", "seed", "messages", "completed", "completion_ms",
@@ -82,7 +82,7 @@ TEST_P(Scenarios, completes_with_every_byte_right) {
 }
 
 TEST_P(Scenarios, takes_the_same_course_for_the_same_seed) {
-  const std::string first = run(few(), 7)["trace_hash"];
+  const Json first = run(few(), 7)["trace_hash"];
   EXPECT_EQ(run(few(), 7)["trace_hash"], first);
   EXPECT_NE(run(few(), 8)["trace_hash"], first);
 }
@@ -94,20 +94,20 @@ TEST(Scenario, bytes_that_are_carried_and_bytes_that_are_lent_arrive_alike) {
   Scenario scenario = load(folder / "uniform_loss.toml");
   scenario.workload.messages = 100;
   scenario.run.carry_bytes = true;
-  const nlohmann::json json = run(scenario, 1);
+  const Json json = run(scenario, 1);
   EXPECT_EQ(json["completed"], 100);
   EXPECT_EQ(json["bytes_wrong"], 0);
 }
 
 TEST(Scenario, nothing_is_resent_on_a_perfect_wire) {
-  const nlohmann::json json = run(load(folder / "lossless.toml"), 3);
+  const Json json = run(load(folder / "lossless.toml"), 3);
   EXPECT_EQ(json["resent_packets"], 0);
   EXPECT_EQ(json["lost_packets"], 0);
 }
 
 TEST(Scenario, skew_between_paths_and_reordering_cost_few_resends) {
   for (const char* file : {"two_paths.toml", "reorder_duplicate.toml"}) {
-    const nlohmann::json json = run(load(folder / file), 1);
+    const Json json = run(load(folder / file), 1);
     const double needless =
         json["resent_packets"].get<double>() - json["lost_packets"].get<double>();
     EXPECT_LT(needless, 0.005 * json["packets"].get<double>()) << file;
@@ -116,11 +116,11 @@ TEST(Scenario, skew_between_paths_and_reordering_cost_few_resends) {
 
 TEST(Scenario, go_back_n_collapses_where_selective_repeat_does_not) {
   Scenario scenario = load(folder / "go_back_n_collapse.toml");
-  const nlohmann::json collapsed = run(scenario, 1);
+  const Json collapsed = run(scenario, 1);
   const Scenario other = load(folder / "uniform_loss.toml");
   scenario.policy = other.policy;
   scenario.policy_params = other.policy_params;
-  const nlohmann::json kept = run(scenario, 1);
+  const Json kept = run(scenario, 1);
   EXPECT_GT(kept["goodput_gbps"], 2 * collapsed["goodput_gbps"].get<double>());
   EXPECT_GT(collapsed["resent_packets"], 100 * kept["resent_packets"].get<uint64_t>());
 }
@@ -153,7 +153,7 @@ TEST(CausewaySim, prints_one_json_object_and_obeys_the_seed_it_is_given) {
   const std::string file = file_of("[workload]\nmessages = 3\n[run]\nseed = 5\n");
   const Outcome outcome = program(file + " --json --seed 9");
   EXPECT_EQ(outcome.code, 0);
-  const nlohmann::json json = nlohmann::json::parse(outcome.text);
+  const Json json = Json::parse(outcome.text);
   EXPECT_EQ(json["seed"], 9);
   EXPECT_EQ(json["completed"], 3);
   EXPECT_NE(program(file).text.find("3 of 3 completed"), std::string::npos);
@@ -183,7 +183,7 @@ TEST(CausewaySim, runs_a_policy_from_a_file) {
   const std::string file = file_of("[policy]\nalpha = 3\n[workload]\nmessages = 3\n");
   const Outcome outcome = program("--plugin " + plugin + " " + file + " --json");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_EQ(nlohmann::json::parse(outcome.text)["policy"], "go_back_n");
+  EXPECT_EQ(Json::parse(outcome.text)["policy"], "go_back_n");
   EXPECT_NE(program("--list-keys --plugin " + plugin).text.find("name = \"go_back_n\""),
             std::string::npos);
 }

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
@@ -21,6 +20,7 @@
 #include "control/daemon/watcher.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site_state.h"
+#include "control/json/json.h"
 
 namespace cw::daemon {
 namespace {

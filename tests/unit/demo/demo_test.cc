@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
+#include "control/json/json.h"
 #include "tests/demo/options.h"
 #include "tests/demo/rdma.h"
 #include "tests/demo/report.h"
@@ -191,7 +191,7 @@ TEST(DemoReport, says_what_was_offered) {
       << table;
   EXPECT_NE(table.find("emulator late           p99 120 us"), std::string::npos) << table;
   EXPECT_EQ(table.find("VOID"), std::string::npos) << table;
-  EXPECT_EQ(nlohmann::json::parse(to_json(report))["udp_offered_mbps"], 320.0);
+  EXPECT_EQ(Json::parse(to_json(report))["udp_offered_mbps"], 320.0);
 }
 
 TEST(DemoReport, says_what_was_late_and_by_how_much_where_a_run_is_void) {
@@ -199,11 +199,10 @@ TEST(DemoReport, says_what_was_late_and_by_how_much_where_a_run_is_void) {
       "void_because": "the emulator was 2100 us late"})");
   const std::string table = to_table(report);
   EXPECT_NE(table.find("VOID: the emulator was 2100 us late\n"), std::string::npos) << table;
-  const auto link = nlohmann::json::parse(to_json(report))["link"];
+  const auto link = Json::parse(to_json(report))["link"];
   EXPECT_EQ(link["void"], true);
   EXPECT_EQ(link["void_because"], "the emulator was 2100 us late");
 }
-using Json = nlohmann::json;
 
 // ---- rdma report ----
 

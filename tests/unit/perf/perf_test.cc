@@ -1,8 +1,7 @@
 // What causeway-perf understands, does and says.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "control/json/json.h"
 #include "control/perf/end.h"
 #include "control/perf/figures.h"
 #include "control/perf/measure.h"
@@ -179,7 +178,7 @@ TEST(PerfParameters, are_refused_when_anything_is_missing_or_of_another_type) {
   for (const auto& [name, value] : whole.items()) {
     Json without = whole, twisted = whole;
     without.erase(name);
-    twisted[name] = Json::object({{"a", 1}});
+    twisted[name] = Json{{"a", 1}};
     EXPECT_FALSE(parameters_of(without)) << name;
     EXPECT_FALSE(parameters_of(twisted)) << name;
   }
@@ -255,10 +254,8 @@ TEST(PerfWords, of_another_type_than_ours_say_nothing) {
 }
 
 TEST(PerfWords, give_figures_that_can_be_shown_or_none) {
-  const Json right = {{"whole", 1u},
-                      {"incomplete", 0u},
-                      {"bytes_wrong", 0u},
-                      {"drops", Json::object({{"duplicate", 2u}})}};
+  const Json right = {
+      {"whole", 1u}, {"incomplete", 0u}, {"bytes_wrong", 0u}, {"drops", Json{{"duplicate", 2u}}}};
   EXPECT_EQ(figures_in(report(right)), right);
   for (const auto& [name, value] : right.items()) {
     Json without = right, twisted = right;
@@ -376,7 +373,7 @@ TEST(PerfSimulation, every_message_arrives_whole_over_a_lossy_link) {
   EXPECT_EQ(it["done"], 300);
   EXPECT_EQ(it["arrived_whole"], 300);
   EXPECT_EQ(it["bytes_wrong"], 0);
-  EXPECT_TRUE(it["verified"]);
+  EXPECT_EQ(it["verified"], true);
   EXPECT_GT(it["resends"], 0);
   EXPECT_GT(it["link"]["lost"], 0);
   // A round trip is the least; the figures are in order.
@@ -452,9 +449,9 @@ TEST(PerfSimulation, what_was_measured_is_told_when_it_is_stopped) {
 }
 
 TEST(PerfSimulation, a_policy_or_parameter_that_does_not_exist_is_refused) {
-  const std::string policy = measure("--policy selective_repaet")["error"];
+  const auto policy = measure("--policy selective_repaet")["error"].get<std::string>();
   EXPECT_NE(policy.find("selective_repeat"), std::string::npos) << policy;
-  const std::string parameter = measure("--policy-param window=1")["error"];
+  const auto parameter = measure("--policy-param window=1")["error"].get<std::string>();
   EXPECT_NE(parameter.find("window"), std::string::npos) << parameter;
 }
 

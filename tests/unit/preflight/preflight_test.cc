@@ -6,10 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "control/gateway/plan.h"
+#include "control/json/json.h"
 #include "control/preflight/routes.h"
 #include "tests/unit/site_config/folder.h"
 
