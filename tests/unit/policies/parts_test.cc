@@ -168,6 +168,21 @@ TEST(Note, what_is_written_is_read) {
   }
 }
 
+TEST(Note, cut_within_a_word_says_nothing_of_it) {
+  uint8_t bytes[128];
+  NoteWriter writer(bytes);
+  ASSERT_EQ(writer.section({7, 1, 2, 5, 2}, [](uint32_t) { return uint64_t{0x1234}; }), 2u);
+  NoteReader reader({bytes, writer.used() - 1});
+  uint32_t completed = 0;
+  EXPECT_FALSE(reader.next_completed(completed));
+  Section section;
+  ASSERT_TRUE(reader.next_section(section));
+  uint64_t word = 0;
+  EXPECT_TRUE(reader.next_word(word));
+  EXPECT_EQ(word, 0x1234u);
+  EXPECT_FALSE(reader.next_word(word));
+}
+
 TEST(Note, sizes_are_those_the_comment_states) {
   const auto size_of = [](uint32_t slots, auto&& at) {
     std::vector<uint8_t> bytes(1 << 20);
