@@ -1,6 +1,7 @@
 /* DOOR to the bitmap work: which packets of a message have arrived, and which of its chunks are
- * whole. One freestanding kernel, run inline, on pinned cores or on a DPA (offload/executor.h); it
- * sees records and bits, never payload, and knows no library, clock or allocator.
+ * whole. One freestanding kernel, run inline, on pinned cores or on a DPA
+ * (offload/executor/executor.h); it sees records and bits, never payload, and knows no library,
+ * clock or allocator.
  *
  * A *partition* is one first-in-first-out row of records with one thread that runs it. Arm, length,
  * void and close travel in the same row as the packets they concern, so every partition sees a

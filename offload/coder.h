@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/buffers.h"
+#include "dataplane/base/memory/buffers.h"
 #include "dataplane/base/result.h"
 #include "dataplane/codec.h"
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/elf_check.h"
-#include "plugins/table_check.h"
+#include "plugins/check/elf_check.h"
+#include "plugins/check/table_check.h"
 
 namespace cw::plugins {
 namespace {

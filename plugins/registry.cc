@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "plugins/check/table_check.h"
 #include "plugins/loader.h"
 #include "plugins/nearest.h"
-#include "plugins/table_check.h"
 
 namespace cw::plugins {
 

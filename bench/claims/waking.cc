@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "bench/claims/figures.h"
-#include "dataplane/core/clock.h"
-#include "dataplane/core/idle.h"
+#include "dataplane/core/turn/clock.h"
+#include "dataplane/core/turn/idle.h"
 #include "dataplane/port/udp/udp_port.h"
 #include "dataplane/wire/roce.h"
 #include "offload/crc32.h"

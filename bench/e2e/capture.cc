@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <span>
 
-#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/outer/checksum.h"
 
 namespace cw::bench {
 namespace {

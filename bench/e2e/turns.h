@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "control/gateway/site.h"
-#include "dataplane/core/clock.h"
+#include "control/gateway/site/site.h"
+#include "dataplane/core/turn/clock.h"
 
 namespace cw::bench {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/control/envelope.h"
 #include "offload/mac.h"
 
 namespace {

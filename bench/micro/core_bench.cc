@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/core/clock.h"
-#include "dataplane/core/pacer.h"
-#include "dataplane/core/psn_tracker.h"
+#include "dataplane/core/path/psn_tracker.h"
+#include "dataplane/core/rate/pacer.h"
 #include "dataplane/core/timer_wheel.h"
+#include "dataplane/core/turn/clock.h"
 
 namespace cw {
 namespace {

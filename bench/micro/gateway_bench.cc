@@ -13,8 +13,8 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/prng.h"
-#include "dataplane/gateway/ingress.h"
-#include "dataplane/gateway/slot_writer.h"
+#include "dataplane/gateway/ingress/ingress.h"
+#include "dataplane/gateway/to_wan/slot_writer.h"
 #include "tests/unit/gateway/packets.h"
 #include "tests/unit/gateway/slot_wire.h"
 

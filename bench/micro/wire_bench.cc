@@ -11,8 +11,8 @@
 #include <ctime>
 #include <vector>
 
-#include "dataplane/wire/frame.h"
 #include "dataplane/wire/icrc.h"
+#include "dataplane/wire/outer/frame.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/crc32.h"
 

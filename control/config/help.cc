@@ -1,4 +1,4 @@
-#include "control/config/read.h"
+#include "control/config/text/read.h"
 
 namespace cw::config {
 namespace {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "control/config/quantity.h"
-#include "control/config/tree.h"
+#include "control/config/text/tree.h"
 #include "dataplane/base/units.h"
 
 namespace cw::config {

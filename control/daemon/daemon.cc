@@ -15,12 +15,12 @@
 #include <optional>
 #include <thread>
 
-#include "control/daemon/notify.h"
-#include "control/daemon/privileges.h"
-#include "control/daemon/signals.h"
 #include "control/daemon/status.h"
+#include "control/daemon/system/notify.h"
+#include "control/daemon/system/privileges.h"
+#include "control/daemon/system/signals.h"
 #include "control/daemon/watcher.h"
-#include "control/gateway/site.h"
+#include "control/gateway/site/site.h"
 #include "control/json/json.h"
 
 namespace cw::daemon {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "control/command_line/command_line.h"
-#include "control/config/file.h"
 #include "control/config/policy_keys.h"
+#include "control/config/text/file.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/log.h"
 #include "control/daemon/status.h"

@@ -12,9 +12,9 @@
 #include <ctime>
 #include <string_view>
 
+#include "control/gateway/keys/prefix.h"
 #include "control/gateway/plan.h"
-#include "control/gateway/prefix.h"
-#include "control/gateway/site_state.h"
+#include "control/gateway/site/site_state.h"
 #include "control/json/json.h"
 #include "offload/crc32.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "control/daemon/log.h"
-#include "control/gateway/site_state.h"
+#include "control/gateway/site/site_state.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
 

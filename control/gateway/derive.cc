@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "dataplane/base/stock.h"
+#include "dataplane/base/memory/stock.h"
 #include "dataplane/device/device_text.h"
-#include "dataplane/gateway/inbound_stock.h"
-#include "dataplane/gateway/queue_memory.h"
+#include "dataplane/gateway/to_lan/inbound_stock.h"
+#include "dataplane/gateway/to_wan/queue_memory.h"
 #include "offload/codec/codecs.h"
 
 namespace cw::site {

@@ -2,9 +2,9 @@
 // all of it takes. Both sites come to the same ones, since all that goes in is [pair]'s.
 #pragma once
 
-#include "control/gateway/config.h"
+#include "control/gateway/keys/config.h"
 #include "dataplane/base/result.h"
-#include "dataplane/sdr/stream_config.h"
+#include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw::site {
 

@@ -8,9 +8,9 @@
 
 #include "control/config/policy_keys.h"
 #include "control/config/quantity.h"
-#include "control/config/read.h"
-#include "control/gateway/config.h"
+#include "control/config/text/read.h"
 #include "control/gateway/derive.h"
+#include "control/gateway/keys/config.h"
 #include "dataplane/base/assert.h"
 #include "offload/crc32.h"
 #include "policies/policies.h"

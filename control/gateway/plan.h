@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "control/gateway/key_file.h"
+#include "control/gateway/keys/key_file.h"
 #include "control/gateway/log_choice.h"
 #include "dataplane/base/result.h"
-#include "dataplane/core/idle.h"
+#include "dataplane/core/turn/idle.h"
 #include "dataplane/gateway/options.h"
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
-#include "dataplane/port/dpdk/eal.h"
+#include "dataplane/port/dpdk/eal/eal.h"
 #include "dataplane/port/impair/impaired_port.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"

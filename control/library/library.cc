@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/core/turn/clock.h"
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/sdk/platform.h"
 #include "offload/codec/codecs.h"

@@ -6,9 +6,9 @@
 #include <exception>
 
 #include "control/json/json.h"
-#include "control/perf/figures.h"
 #include "control/perf/measure.h"
 #include "control/perf/options.h"
+#include "control/perf/report/figures.h"
 #include "policies/policies.h"
 
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "control/perf/end/rendezvous.h"
 #include "control/perf/options.h"
-#include "control/perf/rendezvous.h"
 #include "plugins/registry.h"
 
 namespace cw::perf {

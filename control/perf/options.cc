@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "control/command_line/command_line.h"
-#include "control/config/file.h"
+#include "control/config/text/file.h"
 #include "control/units/units.h"
-#include "control/wan/link_options.h"
+#include "control/wan/link/link_options.h"
 
 namespace cw::perf {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "control/perf/end/phases.h"
 #include "control/perf/parameters.h"
-#include "control/perf/phases.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port/impair/impairment.h"
 

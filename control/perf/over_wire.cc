@@ -6,13 +6,13 @@
 #include <array>
 
 #include "control/json/json.h"
-#include "control/perf/figures.h"
 #include "control/perf/measure.h"
+#include "control/perf/report/figures.h"
+#include "control/perf/report/words.h"
 #include "control/perf/wire.h"
-#include "control/perf/words.h"
 #include "dataplane/base/assert.h"
-#include "dataplane/core/clock.h"
-#include "dataplane/core/idle.h"
+#include "dataplane/core/turn/clock.h"
+#include "dataplane/core/turn/idle.h"
 
 namespace cw::perf {
 namespace {

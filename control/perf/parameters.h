@@ -9,7 +9,7 @@
 #include "control/json/json.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
-#include "dataplane/sdr/stream_config.h"
+#include "dataplane/sdr/stream/stream_config.h"
 #include "plugins/params.h"
 
 namespace cw::perf {

@@ -1,4 +1,4 @@
-#include "control/perf/figures.h"
+#include "control/perf/report/figures.h"
 
 #include "control/json/json.h"
 #include "control/perf/measure.h"

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
-#include "dataplane/port/dpdk/eal.h"
+#include "dataplane/port/dpdk/eal/eal.h"
 #include "dataplane/port/udp/udp_port.h"
 #include "offload/crc32.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "control/command_line/command_line.h"
-#include "control/config/file.h"
 #include "control/config/policy_keys.h"
+#include "control/config/text/file.h"
 #include "control/sim/scenario.h"
 #include "control/sim/simulation.h"
 #include "plugins/registry.h"

@@ -7,8 +7,8 @@
 
 #include "control/config/impairment_keys.h"
 #include "control/config/policy_keys.h"
-#include "control/config/read.h"
-#include "dataplane/sdr/policy_needs.h"
+#include "control/config/text/read.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "offload/codec/codecs.h"
 #include "policies/policies.h"
 

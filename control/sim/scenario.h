@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "dataplane/core/pacer.h"
+#include "dataplane/core/rate/pacer.h"
 #include "dataplane/policy.h"
 #include "dataplane/port/impair/impairment.h"
-#include "dataplane/sdr/stream_config.h"
+#include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw {
 

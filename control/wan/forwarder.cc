@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "control/wan/frame.h"
+#include "control/wan/socket/frame.h"
 
 namespace cw::wan {
 namespace {

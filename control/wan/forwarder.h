@@ -8,13 +8,13 @@
 #include <memory>
 #include <optional>
 
-#include "control/wan/control_socket.h"
-#include "control/wan/direction.h"
-#include "control/wan/lateness.h"
+#include "control/wan/link/direction.h"
+#include "control/wan/link/lateness.h"
 #include "control/wan/options.h"
-#include "control/wan/packet_socket.h"
+#include "control/wan/socket/control_socket.h"
+#include "control/wan/socket/packet_socket.h"
 #include "dataplane/base/result.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/core/turn/clock.h"
 
 namespace cw::wan {
 

@@ -10,11 +10,11 @@
 #include <span>
 #include <string_view>
 
-#include "control/wan/control_socket.h"
 #include "control/wan/forwarder.h"
-#include "control/wan/offloads.h"
 #include "control/wan/options.h"
 #include "control/wan/report.h"
+#include "control/wan/socket/control_socket.h"
+#include "control/wan/socket/offloads.h"
 
 namespace {
 
@@ -31,7 +31,7 @@ void say(const std::string& sentence) {
 }
 
 void stop_on_signals() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = [](int) { stop = true; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "control/wan/link_change.h"
+#include "control/wan/link/link_change.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 

@@ -16,18 +16,18 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/base/result.h"
-#include "dataplane/base/ring.h"
-#include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
-#include "dataplane/core/station.h"
-#include "dataplane/gateway/icmp.h"
-#include "dataplane/gateway/inbound.h"
-#include "dataplane/gateway/inbound_stock.h"
-#include "dataplane/gateway/ingress.h"
+#include "dataplane/core/turn/activity.h"
+#include "dataplane/core/turn/station.h"
+#include "dataplane/gateway/ingress/icmp.h"
+#include "dataplane/gateway/ingress/ingress.h"
 #include "dataplane/gateway/options.h"
-#include "dataplane/gateway/release.h"
-#include "dataplane/gateway/send_lane.h"
+#include "dataplane/gateway/order/release.h"
+#include "dataplane/gateway/to_lan/inbound.h"
+#include "dataplane/gateway/to_lan/inbound_stock.h"
+#include "dataplane/gateway/to_wan/send_lane.h"
 #include "dataplane/sdr/endpoint.h"
 
 namespace cw::gateway {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "dataplane/base/result.h"
-#include "dataplane/wire/frame.h"
+#include "dataplane/wire/outer/frame.h"
 
 namespace cw {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/ip_layout.h"
+#include "dataplane/wire/outer/checksum.h"
+#include "dataplane/wire/outer/ip_layout.h"
 
 namespace cw {
 namespace {

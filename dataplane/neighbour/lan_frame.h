@@ -11,7 +11,7 @@
 #include <span>
 
 #include "dataplane/neighbour/address.h"
-#include "dataplane/wire/ip_layout.h"
+#include "dataplane/wire/outer/ip_layout.h"
 
 namespace cw::lan_frame {
 

@@ -3,8 +3,8 @@
 
 #include "dataplane/base/endian.h"
 #include "dataplane/neighbour/neighbour_message.h"
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/ip_layout.h"
+#include "dataplane/wire/outer/checksum.h"
+#include "dataplane/wire/outer/ip_layout.h"
 
 namespace cw::nd {
 namespace {

@@ -1,7 +1,7 @@
 #include "dataplane/neighbour/neighbour_message.h"
 
 #include "dataplane/base/assert.h"
-#include "dataplane/wire/ip_layout.h"
+#include "dataplane/wire/outer/ip_layout.h"
 
 namespace cw {
 namespace {

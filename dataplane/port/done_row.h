@@ -7,7 +7,7 @@
 #include <span>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/base/ring.h"
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/port.h"
 
 namespace cw {

@@ -7,13 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
-#include "dataplane/core/station.h"
+#include "dataplane/core/turn/activity.h"
+#include "dataplane/core/turn/station.h"
 #include "dataplane/sdr/link/link.h"
-#include "dataplane/sdr/seat/code_desk.h"
+#include "dataplane/sdr/seat/code/code_desk.h"
 #include "dataplane/sdr/seat/seat.h"
-#include "dataplane/sdr/stream/send/packet_stock.h"
+#include "dataplane/sdr/stream/send/store/packet_stock.h"
 
 namespace cw::sdr {
 

@@ -10,15 +10,15 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/base/units.h"
-#include "dataplane/core/grants.h"
-#include "dataplane/core/pacer.h"
-#include "dataplane/core/paths.h"
-#include "dataplane/core/rate_control.h"
+#include "dataplane/core/path/paths.h"
+#include "dataplane/core/rate/grants.h"
+#include "dataplane/core/rate/pacer.h"
+#include "dataplane/core/rate/rate_control.h"
 #include "dataplane/policy.h"
-#include "dataplane/sdr/stream_config.h"
-#include "dataplane/wire/description.h"
-#include "dataplane/wire/envelope.h"
-#include "offload/code_executor.h"
+#include "dataplane/sdr/stream/stream_config.h"
+#include "dataplane/wire/control/description.h"
+#include "dataplane/wire/control/envelope.h"
+#include "offload/executor/code_executor.h"
 
 namespace cw::sdr {
 

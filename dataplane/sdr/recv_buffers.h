@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/base/stock.h"
+#include "dataplane/base/memory/stock.h"
 
 namespace cw::sdr {
 

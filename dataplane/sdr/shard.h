@@ -8,7 +8,7 @@
 //     while (...) shard.turn(clock.read());
 //
 // A site has several where a pair has several links: each lives in one shard, and shards share
-// nothing but the grants of their links (core/grants.h).
+// nothing but the grants of their links (core/rate/grants.h).
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"
-#include "dataplane/core/worker.h"
+#include "dataplane/core/turn/worker.h"
 #include "dataplane/pass/raw_port.h"
 #include "dataplane/sdr/endpoint.h"
 #include "offload/mac.h"

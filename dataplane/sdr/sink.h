@@ -18,7 +18,7 @@
 #include "dataplane/policy.h"
 #include "dataplane/sdr/message.h"
 #include "dataplane/sdr/recv_buffers.h"
-#include "dataplane/sdr/stream_config.h"
+#include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw::sdr {
 

@@ -15,7 +15,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "dataplane/sdr/message.h"
-#include "dataplane/sdr/stream_config.h"
+#include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw::sdr {
 

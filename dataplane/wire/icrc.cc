@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/wire/frame.h"
+#include "dataplane/wire/outer/frame.h"
 
 namespace cw {
 namespace {

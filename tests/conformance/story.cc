@@ -1,6 +1,6 @@
 #include "tests/conformance/story.h"
 
-#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "offload/codec/codecs.h"
 
 namespace cw::conformance {

@@ -4,7 +4,7 @@
 
 #include "control/command_line/command_line.h"
 #include "control/units/units.h"
-#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "policies/policies.h"
 
 namespace cw::demo {

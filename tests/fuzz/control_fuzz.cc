@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/wire/description.h"
-#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/control/description.h"
+#include "dataplane/wire/control/envelope.h"
 #include "dataplane/wire/slot.h"
 #include "offload/mac.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "plugins/elf_check.h"
+#include "plugins/check/elf_check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<char> file(data, data + size);

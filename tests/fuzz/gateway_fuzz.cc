@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/gateway/ingress.h"
-#include "dataplane/gateway/ip_packet.h"
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/ip_layout.h"
+#include "dataplane/gateway/ingress/ingress.h"
+#include "dataplane/gateway/ingress/ip_packet.h"
+#include "dataplane/wire/outer/checksum.h"
+#include "dataplane/wire/outer/ip_layout.h"
 
 namespace {
 using namespace cw;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/gateway/inbound.h"
+#include "dataplane/gateway/to_lan/inbound.h"
 #include "tests/unit/gateway/lan_port.h"
 #include "tests/unit/gateway/slots.h"
 

@@ -7,9 +7,9 @@
 #include "dataplane/neighbour/echo.h"
 #include "dataplane/neighbour/lan_frame.h"
 #include "dataplane/neighbour/neighbour_message.h"
-#include "dataplane/neighbour/neighbour_table.h"
 #include "dataplane/neighbour/open_checksum.h"
-#include "dataplane/wire/checksum.h"
+#include "dataplane/neighbour/table/neighbour_table.h"
+#include "dataplane/wire/outer/checksum.h"
 
 namespace {
 using namespace cw;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/wire/frame_form.h"
 #include "dataplane/wire/icrc.h"
+#include "dataplane/wire/outer/frame_form.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/crc32.h"
 

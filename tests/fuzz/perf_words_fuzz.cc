@@ -3,7 +3,7 @@
 #include <string>
 
 #include "control/json/json.h"
-#include "control/perf/words.h"
+#include "control/perf/report/words.h"
 #include "control/units/lines.h"
 #include "dataplane/base/assert.h"
 

@@ -8,7 +8,7 @@
 #include "dataplane/base/assert.h"
 #include "dataplane/port/tun/merge.h"
 #include "dataplane/port/tun/split.h"
-#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/outer/checksum.h"
 
 namespace {
 using namespace cw;

@@ -2,7 +2,7 @@
 // finished, wherever they say that it begins.
 #include <vector>
 
-#include "control/wan/frame.h"
+#include "control/wan/socket/frame.h"
 #include "dataplane/base/assert.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "control/units/lines.h"
-#include "control/wan/link_change.h"
+#include "control/wan/link/link_change.h"
 #include "dataplane/base/assert.h"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "dataplane/wire/frame.h"
 #include "dataplane/wire/icrc.h"
+#include "dataplane/wire/outer/frame.h"
 #include "offload/crc32.h"
 #include "tests/integration/hosts_of_two_gateways.h"
 #include "tests/unit/wire/capture.h"

@@ -43,7 +43,7 @@ const std::vector<Ban>& bans() {
         "gettimeofday", "timespec_get", "__rdtsc", "__rdtscp", "_rdtsc", "__builtin_ia32_rdtsc",
         "time(", "clock("},
        "take `now` as an argument: the turn reads the clock once, and the simulator sets it",
-       {"dataplane/core/clock."}},
+       {"dataplane/core/turn/clock."}},
       {"no-unseeded-randomness",
        {"rand(", "srand(", "random(", "drand48(", "getrandom", "getentropy", "std::random_device",
         "std::mt19937", "std::mt19937_64", "std::default_random_engine"},
@@ -58,7 +58,7 @@ const std::vector<Ban>& bans() {
         "std::yield"},
        "return: the worker decides when to wait",
        // Calibrating the clock, an idle worker, and a control thread waiting for its change.
-       {"dataplane/core/clock.", "dataplane/core/idle.", "dataplane/core/mailbox."}},
+       {"dataplane/core/turn/clock.", "dataplane/core/turn/idle.", "dataplane/core/turn/mailbox."}},
   };
   return table;
 }

@@ -28,8 +28,12 @@ struct Room {
 
 const Paths below_neighbour = {"dataplane/base", "dataplane/wire"};
 const Paths below_core = {"dataplane/base", "dataplane/wire", "dataplane/port.h"};
-const Paths doors_of_sdr = {"dataplane/policy.h", "dataplane/codec.h",       "offload/bitmap.h",
-                            "offload/coder.h",    "offload/code_executor.h", "offload/crc32.h",
+const Paths doors_of_sdr = {"dataplane/policy.h",
+                            "dataplane/codec.h",
+                            "offload/bitmap.h",
+                            "offload/coder.h",
+                            "offload/executor/code_executor.h",
+                            "offload/crc32.h",
                             "offload/mac.h"};
 
 Paths operator+(Paths paths, const Paths& more) {
@@ -38,11 +42,17 @@ Paths operator+(Paths paths, const Paths& more) {
 }
 
 /// What users of `sdr` may see of it; what lies in its folders is behind these.
-const Paths doors_of_streams = {
-    "dataplane/sdr/endpoint.h",     "dataplane/sdr/message.h",      "dataplane/sdr/options.h",
-    "dataplane/sdr/policy_needs.h", "dataplane/sdr/recv_buffers.h", "dataplane/sdr/sdk/platform.h",
-    "dataplane/sdr/sdr.h",          "dataplane/sdr/shard.h",        "dataplane/sdr/sink.h",
-    "dataplane/sdr/source.h",       "dataplane/sdr/stream_config.h"};
+const Paths doors_of_streams = {"dataplane/sdr/endpoint.h",
+                                "dataplane/sdr/message.h",
+                                "dataplane/sdr/options.h",
+                                "dataplane/sdr/seat/policy_needs.h",
+                                "dataplane/sdr/recv_buffers.h",
+                                "dataplane/sdr/sdk/platform.h",
+                                "dataplane/sdr/sdr.h",
+                                "dataplane/sdr/shard.h",
+                                "dataplane/sdr/sink.h",
+                                "dataplane/sdr/source.h",
+                                "dataplane/sdr/stream/stream_config.h"};
 
 const Paths below_sdr =
     below_core + Paths{"dataplane/wan.h", "dataplane/pass", "dataplane/core"} + doors_of_sdr;
@@ -115,13 +125,13 @@ const std::vector<Vendor>& vendors() {
       {"zlib.h", {"offload"}},
       {"openssl/", {"offload/mac.c"}},
       {"immintrin.h", {"offload"}},
-      {"x86intrin.h", {"offload", "dataplane/core/clock.cc"}},
-      {"cpuid.h", {"offload", "dataplane/core/clock.cc"}},
+      {"x86intrin.h", {"offload", "dataplane/core/turn/clock.cc"}},
+      {"cpuid.h", {"offload", "dataplane/core/turn/clock.cc"}},
       {"CLI/", {"control/command_line"}, true},
       {"nlohmann/", {"control/json/json.cc"}, true},
       {"rapidcheck", {"tests/property"}, true},
       {"spdlog/", {"control/daemon/log.cc"}, true},
-      {"toml++/", {"control/config/tree.cc"}, true},
+      {"toml++/", {"control/config/text/tree.cc"}, true},
   };
   return table;
 }

@@ -98,8 +98,8 @@ TEST(Violation, prints_place_rule_and_advice) {
 
 TEST(IncludeTable, lets_every_room_include_what_lies_below_it) {
   const std::pair<const char*, const char*> allowed[] = {
-      {"dataplane/base/ring.h", "\"dataplane/base/assert.h\""},
-      {"dataplane/base/ring.h", "<span>"},
+      {"dataplane/base/memory/ring.h", "\"dataplane/base/assert.h\""},
+      {"dataplane/base/memory/ring.h", "<span>"},
       {"dataplane/wire/roce.h", "\"dataplane/base/endian.h\""},
       {"dataplane/port.h", "\"dataplane/base/units.h\""},
       {"dataplane/port/udp/udp.cc", "<sys/socket.h>"},
@@ -109,7 +109,7 @@ TEST(IncludeTable, lets_every_room_include_what_lies_below_it) {
       {"dataplane/port/dpdk/dpdk.cc", "\"dataplane/neighbour/neighbour.h\""},
       {"dataplane/port/dpdk/dpdk.cc", "\"dataplane/kernel/kernel_net.h\""},
       {"dataplane/port/verbs/verbs.cc", "<infiniband/verbs.h>"},
-      {"dataplane/core/worker.h", "\"dataplane/port.h\""},
+      {"dataplane/core/turn/worker.h", "\"dataplane/port.h\""},
       {"dataplane/sdr/qp.cc", "\"offload/crc32.h\""},
       {"dataplane/sdr/qp.cc", "\"dataplane/policy.h\""},
       {"dataplane/gateway/lane.cc", "\"dataplane/sdr/sdr.h\""},
@@ -132,18 +132,18 @@ TEST(IncludeTable, lets_every_room_include_what_lies_below_it) {
 
 TEST(IncludeTable, stops_every_include_that_points_up_or_aside) {
   const std::pair<const char*, const char*> banned[] = {
-      {"dataplane/base/ring.h", "\"dataplane/port.h\""},
-      {"dataplane/base/ring.h", "<sys/mman.h>"},
+      {"dataplane/base/memory/ring.h", "\"dataplane/port.h\""},
+      {"dataplane/base/memory/ring.h", "<sys/mman.h>"},
       {"dataplane/wire/roce.h", "\"offload/crc32.h\""},
       {"dataplane/port.h", "\"dataplane/wire/roce.h\""},
       {"dataplane/port/udp/udp.cc", "\"dataplane/port/sim/sim.h\""},
-      {"dataplane/port/udp/udp.cc", "\"dataplane/core/worker.h\""},
+      {"dataplane/port/udp/udp.cc", "\"dataplane/core/turn/worker.h\""},
       {"dataplane/neighbour/neighbour.h", "\"dataplane/port.h\""},
       {"dataplane/neighbour/neighbour.h", "\"dataplane/kernel/kernel_net.h\""},
-      {"dataplane/core/worker.h", "\"dataplane/sdr/qp.h\""},
-      {"dataplane/core/worker.h", "\"dataplane/port/sim/sim.h\""},
+      {"dataplane/core/turn/worker.h", "\"dataplane/sdr/qp.h\""},
+      {"dataplane/core/turn/worker.h", "\"dataplane/port/sim/sim.h\""},
       {"dataplane/sdr/qp.cc", "\"policies/fec/fec.h\""},
-      {"dataplane/sdr/qp.cc", "\"offload/executor.h\""},
+      {"dataplane/sdr/qp.cc", "\"offload/executor/executor.h\""},
       {"dataplane/gateway/lane.cc", "\"dataplane/collective/ring.h\""},
       {"policies/fec/fec.cc", "\"policies/resend/resend.h\""},
       {"policies/parts/rtt.h", "\"policies/fec/fec.h\""},
@@ -153,9 +153,9 @@ TEST(IncludeTable, stops_every_include_that_points_up_or_aside) {
       {"plugins/example/mine.c", "\"dataplane/policy.h\""},
       {"plugins/example/mine.c", "<unistd.h>"},
       {"policies/fec/fec.cc", "<causeway/policy.h>"},
-      {"offload/pool.cc", "\"dataplane/core/worker.h\""},
-      {"dataplane/core/worker.h", "\"control/plan/plan.h\""},
-      {"dataplane/core/worker.h", "\"tests/data.h\""},
+      {"offload/pool.cc", "\"dataplane/core/turn/worker.h\""},
+      {"dataplane/core/turn/worker.h", "\"control/plan/plan.h\""},
+      {"dataplane/core/turn/worker.h", "\"tests/data.h\""},
       {"control/main.cc", "\"tests/data.h\""},
   };
   for (const auto& [path, name] : banned) EXPECT_NE(include(path, name), "") << path << name;
@@ -186,9 +186,10 @@ TEST(IncludeTable, keeps_the_doors_plain_c) {
 }
 
 TEST(IncludeTable, asks_for_paths_from_the_root_and_for_a_room) {
-  EXPECT_EQ(include("dataplane/base/ring.h", "\"assert.h\""),
-            "dataplane/base/ring.h:1: [include-table] write the path of \"assert.h\" from the "
-            "repository root\n");
+  EXPECT_EQ(
+      include("dataplane/base/memory/ring.h", "\"assert.h\""),
+      "dataplane/base/memory/ring.h:1: [include-table] write the path of \"assert.h\" from the "
+      "repository root\n");
   EXPECT_NE(include("dataplane/misc/a.h", "<span>"), "");
 }
 
@@ -199,7 +200,7 @@ TEST(IncludeTable, does_not_read_comments) {
 // ---- banned calls -------------------------------------------------------------------------------
 
 std::string call(const std::string& code) {
-  return verdict(check_calls, "dataplane/core/worker.cc", code + "\n");
+  return verdict(check_calls, "dataplane/core/turn/worker.cc", code + "\n");
 }
 
 TEST(BannedCalls, are_caught_with_the_place_and_the_replacement) {
@@ -243,14 +244,14 @@ TEST(BannedCalls, concern_only_the_pure_rooms) {
 
 TEST(BannedCalls, let_only_the_core_s_own_waiting_places_wait) {
   const std::string code = "nanosleep(&pause, nullptr);\n";
-  EXPECT_EQ(verdict(check_calls, "dataplane/core/idle.cc", code), "");
-  EXPECT_NE(verdict(check_calls, "dataplane/core/worker.cc", code), "");
+  EXPECT_EQ(verdict(check_calls, "dataplane/core/turn/idle.cc", code), "");
+  EXPECT_NE(verdict(check_calls, "dataplane/core/turn/worker.cc", code), "");
   EXPECT_NE(verdict(check_calls, "dataplane/sdr/idle.cc", code), "");
 }
 
 TEST(BannedCalls, let_only_the_clock_read_the_clock) {
   const std::string code = "auto t = std::chrono::steady_clock::now();\n";
-  EXPECT_EQ(verdict(check_calls, "dataplane/core/clock.cc", code), "");
+  EXPECT_EQ(verdict(check_calls, "dataplane/core/turn/clock.cc", code), "");
   EXPECT_NE(verdict(check_calls, "dataplane/core/clocks.cc", code), "");
 }
 
@@ -295,6 +296,19 @@ TEST(Shape, bounds_functions_at_seventy_lines) {
   EXPECT_EQ(shape("control/a.cc", function_of(71)).substr(0, 33),
             "control/a.cc:3: [function-length]");
   EXPECT_EQ(shape("tests/a.cc", function_of(71)), "") << "tests may be long tables";
+}
+
+TEST(Shape, bounds_rooms_at_a_dozen_sources) {
+  Files files;
+  const auto add = [&](const std::string& folder) {
+    files.push_back({.path = folder + "/a" + std::to_string(files.size()) + ".cc", .text = "\n"});
+  };
+  for (int i = 0; i < 12; ++i) add("control/x");
+  add("control/x/y");
+  add("control/xy");
+  EXPECT_TRUE(check_shape(files).empty());
+  add("control/x");
+  EXPECT_EQ(to_string(check_shape(files).at(0)).substr(0, 24), "control/x:0: [room-size]");
 }
 
 TEST(Shape, objects_to_tabs_and_unfinished_work) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "tests/tidy/rules.h"
 
@@ -12,6 +13,7 @@ constexpr size_t source_lines_max = 500;
 constexpr size_t header_lines_max = 250;
 constexpr size_t door_lines_max = 150;
 constexpr size_t abi_lines_max = 500;
+constexpr size_t room_sources_max = 12;
 
 constexpr std::array doors = {"dataplane/port.h", "offload/crc32.h", "offload/mac.h"};
 // Plain C for strangers: each is its own manual, with every field explained.
@@ -96,6 +98,22 @@ void check_functions(const File& file, Violations& found) {
   }
 }
 
+// Those of its sub-rooms are their own.
+void check_rooms(const Files& files, Violations& found) {
+  std::map<std::string, size_t> sources;
+  for (const File& file : files) {
+    const bool is_of_a_room = std::ranges::any_of(
+        function_rooms, [&](const char* room) { return is_below(file.path, room); });
+    if (is_of_a_room && is_cpp(file.path)) ++sources[file.path.substr(0, file.path.rfind('/'))];
+  }
+  for (const auto& [room, count] : sources) {
+    if (count <= room_sources_max) continue;
+    found.push_back({room, 0, "room-size",
+                     std::to_string(count) + " sources where 12 are the most: give those of one "
+                                             "subject a room within"});
+  }
+}
+
 }  // namespace
 
 Violations check_shape(const Files& files) {
@@ -106,6 +124,7 @@ Violations check_shape(const Files& files) {
     check_whole(file, found);
     check_functions(file, found);
   }
+  check_rooms(files, found);
   return found;
 }
 

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/base/memo.h"
+#include "dataplane/base/memory/memo.h"
 #include "dataplane/base/result.h"
-#include "dataplane/neighbour/lan_neighbours.h"
+#include "dataplane/neighbour/table/lan_neighbours.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
 
 namespace cw {

@@ -11,7 +11,7 @@
 #include "dataplane/kernel/owned_fd.h"
 #include "dataplane/neighbour/neighbour_message.h"
 #include "dataplane/port.h"
-#include "dataplane/port/dpdk/device.h"
+#include "dataplane/port/dpdk/eal/device.h"
 
 namespace cw {
 

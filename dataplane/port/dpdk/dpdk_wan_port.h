@@ -18,9 +18,9 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
-#include "dataplane/neighbour/wan_neighbours.h"
+#include "dataplane/neighbour/table/wan_neighbours.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
-#include "dataplane/wire/peer_frames.h"
+#include "dataplane/wire/outer/peer_frames.h"
 
 namespace cw {
 

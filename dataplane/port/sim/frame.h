@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "dataplane/base/pool.h"
+#include "dataplane/base/memory/pool.h"
 #include "dataplane/port.h"
 
 namespace cw {

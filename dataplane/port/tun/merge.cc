@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/outer/checksum.h"
 
 namespace cw {
 namespace {

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/wire/ip_layout.h"
 #include "dataplane/port/tun/offload.h"
+#include "dataplane/wire/outer/ip_layout.h"
 
 namespace cw {
 

@@ -1,7 +1,7 @@
 #include "dataplane/port/tun/offload.h"
 
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/ip_layout.h"
+#include "dataplane/wire/outer/checksum.h"
+#include "dataplane/wire/outer/ip_layout.h"
 
 namespace cw {
 namespace {

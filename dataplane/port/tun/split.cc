@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/ip_layout.h"
+#include "dataplane/wire/outer/checksum.h"
+#include "dataplane/wire/outer/ip_layout.h"
 
 namespace cw {
 namespace {

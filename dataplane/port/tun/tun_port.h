@@ -15,9 +15,9 @@
 #include <span>
 #include <string>
 
-#include "dataplane/base/buffers.h"
 #include "dataplane/base/limits.h"
-#include "dataplane/base/pool.h"
+#include "dataplane/base/memory/buffers.h"
+#include "dataplane/base/memory/pool.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
 #include "dataplane/port/tun/merge.h"

@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/base/buffers.h"
 #include "dataplane/base/limits.h"
+#include "dataplane/base/memory/buffers.h"
 #include "dataplane/port/udp/udp_address.h"
 
 namespace cw {

@@ -20,11 +20,11 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/buffers.h"
 #include "dataplane/base/limits.h"
-#include "dataplane/base/pool.h"
+#include "dataplane/base/memory/buffers.h"
+#include "dataplane/base/memory/pool.h"
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/base/result.h"
-#include "dataplane/base/ring.h"
 #include "dataplane/port.h"
 #include "dataplane/port/done_row.h"
 #include "dataplane/port/udp/udp_batch.h"

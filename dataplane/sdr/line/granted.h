@@ -1,5 +1,6 @@
-// A line's end of its grants (core/grants.h), where several links share a pair's rate: what it may
-// send by now, and what its granter hears of it. A line that has the whole rate has none of this.
+// A line's end of its grants (core/rate/grants.h), where several links share a pair's rate: what it
+// may send by now, and what its granter hears of it. A line that has the whole rate has none of
+// this.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <cstdint>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/core/grants.h"
+#include "dataplane/core/rate/grants.h"
 #include "dataplane/sdr/line/shares.h"
 
 namespace cw::sdr {

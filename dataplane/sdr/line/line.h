@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/base/ring.h"
-#include "dataplane/core/pacer.h"
-#include "dataplane/core/rate_control.h"
+#include "dataplane/base/memory/ring.h"
+#include "dataplane/core/rate/pacer.h"
+#include "dataplane/core/rate/rate_control.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/line/granted.h"
 #include "dataplane/sdr/line/shares.h"

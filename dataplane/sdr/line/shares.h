@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/core/pacer.h"
+#include "dataplane/core/rate/pacer.h"
 
 namespace cw::sdr {
 

@@ -20,19 +20,19 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/base/ring.h"
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
-#include "dataplane/core/paths.h"
-#include "dataplane/sdr/line/path_health.h"
+#include "dataplane/core/path/paths.h"
+#include "dataplane/sdr/line/path/path_health.h"
 #include "dataplane/sdr/link/link_events.h"
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/seat/policy_offer.h"
-#include "dataplane/sdr/stream_config.h"
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/description.h"
-#include "dataplane/wire/envelope.h"
-#include "dataplane/wire/epoch.h"
+#include "dataplane/sdr/stream/stream_config.h"
+#include "dataplane/wire/control/control.h"
+#include "dataplane/wire/control/description.h"
+#include "dataplane/wire/control/envelope.h"
+#include "dataplane/wire/control/epoch.h"
 
 namespace cw::sdr {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"

@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/core/activity.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/turn/activity.h"
 #include "dataplane/port.h"
 #include "dataplane/sdr/line/line.h"
-#include "dataplane/sdr/line/path_watch.h"
+#include "dataplane/sdr/line/path/path_watch.h"
 #include "dataplane/sdr/link/control.h"
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/sink.h"

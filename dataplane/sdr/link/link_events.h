@@ -8,8 +8,8 @@
 
 #include "dataplane/base/units.h"
 #include "dataplane/sdr/seat/policy_offer.h"
-#include "dataplane/sdr/stream_config.h"
-#include "dataplane/wire/control.h"
+#include "dataplane/sdr/stream/stream_config.h"
+#include "dataplane/wire/control/control.h"
 
 namespace cw::sdr {
 

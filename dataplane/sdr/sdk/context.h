@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/base/prng.h"
-#include "dataplane/base/ring.h"
 #include "dataplane/sdr/sdk/handles.h"
 #include "dataplane/sdr/sdk/platform.h"
 #include "dataplane/sdr/sdr.h"

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "dataplane/sdr/policy_needs.h"
 #include "dataplane/sdr/sdk/attributes.h"
 #include "dataplane/sdr/sdk/context.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 
 using namespace cw;
 using namespace cw::sdk;

@@ -17,15 +17,15 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/base/ring.h"
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/base/serial.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/timer_wheel.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/options.h"
-#include "dataplane/sdr/seat/cookie_map.h"
+#include "dataplane/sdr/seat/code/cookie_map.h"
 #include "dataplane/sdr/seat/policy_instance.h"
-#include "dataplane/sdr/stream_config.h"
+#include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw::sdr {
 

@@ -22,12 +22,12 @@
 #include "dataplane/base/result.h"
 #include "dataplane/base/serial.h"
 #include "dataplane/base/units.h"
-#include "dataplane/core/activity.h"
+#include "dataplane/core/turn/activity.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/options.h"
-#include "dataplane/sdr/policy_needs.h"
 #include "dataplane/sdr/seat/policy_host.h"
 #include "dataplane/sdr/seat/policy_instance.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 
 namespace cw::sdr {
 

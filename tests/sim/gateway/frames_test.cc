@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "dataplane/gateway/ip_packet.h"
+#include "dataplane/gateway/ingress/ip_packet.h"
 #include "tests/sim/gateway/two_sites.h"
 #include "tests/sim/tally_port.h"
 

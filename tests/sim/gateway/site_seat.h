@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "control/gateway/site.h"
+#include "control/gateway/site/site.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/port/sim/sim_port.h"
 

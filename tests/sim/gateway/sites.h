@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "control/gateway/site.h"
+#include "control/gateway/site/site.h"
 #include "dataplane/port/sim/network.h"
 #include "tests/sim/checkers/checker.h"
 #include "tests/sim/gateway/host.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "offload/codec/codecs.h"
 #include "policies/policies.h"
 

@@ -1,12 +1,12 @@
 # One mistake in the real code for each checker of gateway_swarm, which that checker must find.
 
 cw_swarm_mutant(pacer_hurries SWARM gateway_swarm FOUND_BY rate
-  SOURCE dataplane/core/pacer.cc
+  SOURCE dataplane/core/rate/pacer.cc
   FROM "static_cast<int64_t>(time.whole_ns)"
   TO "static_cast<int64_t>(time.whole_ns / 2)")
 
 cw_swarm_mutant(overhead_is_free SWARM gateway_swarm FOUND_BY overhead
-  SOURCE dataplane/core/pacer.cc
+  SOURCE dataplane/core/rate/pacer.cc
   FROM "if (is_overhead(item.priority)) allowance_ -= item.bytes * million;"
   TO "")
 
@@ -16,7 +16,7 @@ cw_swarm_mutant(credit_is_granted_twice SWARM gateway_swarm FOUND_BY credit
   TO "slot_limit_ += 2 * slots;")
 
 cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
-  SOURCE dataplane/gateway/order.cc
+  SOURCE dataplane/gateway/order/order.cc
   FROM "if (ahead > 0) return hold(index, now);"
   TO "if (ahead > 0) return let_out(index);")
 
@@ -37,12 +37,12 @@ cw_swarm_mutant(a_refusal_is_not_counted SWARM gateway_swarm FOUND_BY conservati
   TO "(void)lane.out->try_offer(offer.how, offer.packet, now, why);")
 
 cw_swarm_mutant(what_is_given_up_is_not_counted SWARM gateway_swarm FOUND_BY conservation
-  SOURCE dataplane/gateway/slot_reader.cc
+  SOURCE dataplane/gateway/to_lan/slot_reader.cc
   FROM "given_up_ += message.said - std::min(message.said, message.whole);"
   TO "")
 
 cw_swarm_mutant(an_envelope_is_too_long SWARM gateway_swarm FOUND_BY wire
-  SOURCE dataplane/wire/envelope.cc
+  SOURCE dataplane/wire/control/envelope.cc
   FROM "(static_cast<uint16_t>(bytes));"
   TO "(static_cast<uint16_t>(bytes + 4));")
 
@@ -52,7 +52,7 @@ cw_swarm_mutant(strangers_get_no_answer SWARM gateway_swarm FOUND_BY recovery
   TO "if (is_first) answer_due_ = now + Duration::from_s(3600);")
 
 cw_swarm_mutant(messages_never_end SWARM gateway_swarm FOUND_BY liveness
-  SOURCE dataplane/gateway/slot_writer.cc
+  SOURCE dataplane/gateway/to_wan/slot_writer.cc
   FROM "if (next_due() <= now) close(now);"
   TO "if (next_due() <= now) last_append_ = now;")
 

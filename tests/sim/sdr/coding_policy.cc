@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "dataplane/base/ring.h"
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/base/units.h"
 
 namespace cw::sim {

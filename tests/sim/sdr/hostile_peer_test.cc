@@ -11,7 +11,7 @@
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/repeat_after.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
-#include "dataplane/wire/description.h"
+#include "dataplane/wire/control/description.h"
 #include "tests/sim/sdr/intruder.h"
 
 namespace cw::sim {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/control/envelope.h"
 #include "dataplane/wire/roce_inline.h"
 #include "tests/sim/sdr/pair.h"
 

@@ -2,7 +2,7 @@
 // test sees which field.
 #include <array>
 
-#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "tests/sim/sdr/fields_world.h"
 
 namespace cw::sim {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "dataplane/core/granter.h"
+#include "dataplane/core/rate/granter.h"
 #include "dataplane/port/impair/packet.h"
 #include "tests/sim/checkers/promise.h"
 #include "tests/sim/sdr/story.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "offload/codec/codecs.h"
 #include "tests/sim/program/draws.h"
 

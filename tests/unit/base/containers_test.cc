@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/base/memo.h"
-#include "dataplane/base/pool.h"
+#include "dataplane/base/memory/memo.h"
+#include "dataplane/base/memory/pool.h"
+#include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/stock.h"
 #include "dataplane/base/prng.h"
-#include "dataplane/base/ring.h"
-#include "dataplane/base/stock.h"
 #include "tests/property/property.h"
 
 namespace cw {

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "dataplane/base/buffers.h"
+#include "dataplane/base/memory/buffers.h"
 #include "dataplane/base/prng.h"
 #include "offload/codec/codecs.h"
 #include "offload/coder.h"

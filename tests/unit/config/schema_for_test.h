@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "control/config/read.h"
+#include "control/config/text/read.h"
 
 namespace cw::config {
 

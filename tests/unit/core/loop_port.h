@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/base/pool.h"
-#include "dataplane/base/ring.h"
+#include "dataplane/base/memory/pool.h"
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/port.h"
 
 namespace cw {

@@ -1,4 +1,4 @@
-#include "dataplane/core/pacer.h"
+#include "dataplane/core/rate/pacer.h"
 
 #include <gtest/gtest.h>
 

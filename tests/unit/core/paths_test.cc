@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/core/paths.h"
-#include "dataplane/core/psn_tracker.h"
+#include "dataplane/core/path/paths.h"
+#include "dataplane/core/path/psn_tracker.h"
 #include "tests/property/property.h"
 
 namespace cw {

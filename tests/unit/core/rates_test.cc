@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/core/granter.h"
-#include "dataplane/core/rate_control.h"
+#include "dataplane/core/rate/granter.h"
+#include "dataplane/core/rate/rate_control.h"
 #include "tests/property/property.h"
 
 namespace cw {

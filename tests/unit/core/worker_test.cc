@@ -1,4 +1,4 @@
-#include "dataplane/core/worker.h"
+#include "dataplane/core/turn/worker.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/core/idle.h"
+#include "dataplane/core/turn/idle.h"
 #include "tests/unit/core/loop_port.h"
 
 namespace cw {

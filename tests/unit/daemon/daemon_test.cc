@@ -15,11 +15,11 @@
 #include <string>
 
 #include "control/daemon/log.h"
-#include "control/daemon/notify.h"
 #include "control/daemon/status.h"
+#include "control/daemon/system/notify.h"
 #include "control/daemon/watcher.h"
 #include "control/gateway/plan.h"
-#include "control/gateway/site_state.h"
+#include "control/gateway/site/site_state.h"
 #include "control/json/json.h"
 
 namespace cw::daemon {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/gateway/classes.h"
-#include "dataplane/gateway/routes.h"
+#include "dataplane/gateway/rules/classes.h"
+#include "dataplane/gateway/rules/routes.h"
 #include "tests/property/property.h"
 #include "tests/unit/gateway/packets.h"
 

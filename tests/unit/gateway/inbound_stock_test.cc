@@ -1,5 +1,5 @@
 // Several streams on one stock of memory: what one of them holds, and what that leaves to others.
-#include "dataplane/gateway/inbound_stock.h"
+#include "dataplane/gateway/to_lan/inbound_stock.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/gateway/inbound.h"
+#include "dataplane/gateway/to_lan/inbound.h"
 #include "tests/unit/gateway/lan_port.h"
 #include "tests/unit/gateway/slots.h"
 

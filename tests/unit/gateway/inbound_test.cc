@@ -1,6 +1,6 @@
 // The receiving half as a whole, under a sender's frames and a network's slots: whatever is lost,
 // given up or out of order, every frame whose bytes came has one fate, and order is kept.
-#include "dataplane/gateway/inbound.h"
+#include "dataplane/gateway/to_lan/inbound.h"
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/prng.h"
-#include "dataplane/gateway/flow.h"
-#include "dataplane/gateway/ingress.h"
+#include "dataplane/gateway/ingress/flow.h"
+#include "dataplane/gateway/ingress/ingress.h"
 #include "tests/property/property.h"
 #include "tests/unit/gateway/packets.h"
 

@@ -1,8 +1,8 @@
 // IP packets that are read, and those that are answered.
 #include <gtest/gtest.h>
 
-#include "dataplane/gateway/icmp.h"
-#include "dataplane/gateway/ip_packet.h"
+#include "dataplane/gateway/ingress/icmp.h"
+#include "dataplane/gateway/ingress/ip_packet.h"
 #include "dataplane/wire/roce.h"
 #include "tests/property/property.h"
 #include "tests/unit/gateway/packets.h"

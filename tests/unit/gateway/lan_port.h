@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/gateway/release.h"
+#include "dataplane/gateway/order/release.h"
 #include "dataplane/port.h"
 #include "tests/unit/gateway/slots.h"
 

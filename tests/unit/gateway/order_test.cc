@@ -1,4 +1,4 @@
-#include "dataplane/gateway/order.h"
+#include "dataplane/gateway/order/order.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/gateway/slot_reader.h"
+#include "dataplane/gateway/to_lan/slot_reader.h"
 #include "tests/unit/gateway/slots.h"
 
 namespace cw::gateway::test {

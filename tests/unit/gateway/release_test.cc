@@ -1,4 +1,4 @@
-#include "dataplane/gateway/release.h"
+#include "dataplane/gateway/order/release.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/gateway/ip_packet.h"
+#include "dataplane/gateway/ingress/ip_packet.h"
 #include "tests/unit/gateway/lan_port.h"
 #include "tests/unit/gateway/slots.h"
 

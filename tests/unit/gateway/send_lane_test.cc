@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/gateway/codel.h"
-#include "dataplane/gateway/frame_queue.h"
-#include "dataplane/gateway/ip_packet.h"
-#include "dataplane/gateway/send_lane.h"
-#include "dataplane/gateway/standstill.h"
+#include "dataplane/gateway/ingress/ip_packet.h"
+#include "dataplane/gateway/to_wan/codel.h"
+#include "dataplane/gateway/to_wan/frame_queue.h"
+#include "dataplane/gateway/to_wan/send_lane.h"
+#include "dataplane/gateway/to_wan/standstill.h"
 #include "tests/unit/gateway/packets.h"
 #include "tests/unit/gateway/slot_wire.h"
 

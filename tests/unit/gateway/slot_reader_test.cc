@@ -1,4 +1,4 @@
-#include "dataplane/gateway/slot_reader.h"
+#include "dataplane/gateway/to_lan/slot_reader.h"
 
 #include <gtest/gtest.h>
 

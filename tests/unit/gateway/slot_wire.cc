@@ -3,7 +3,7 @@
 #include <span>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/codec/codecs.h"

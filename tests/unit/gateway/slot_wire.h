@@ -11,8 +11,8 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/source.h"
-#include "dataplane/sdr/stream/send/packet_stock.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/sdr/stream/send/store/packet_stock.h"
 #include "dataplane/wan.h"
 #include "dataplane/wire/slot.h"
 

@@ -1,4 +1,4 @@
-#include "dataplane/gateway/slot_writer.h"
+#include "dataplane/gateway/to_wan/slot_writer.h"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/sdr/policy_needs.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "dataplane/sdr/seat/seat.h"
-#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/outer/checksum.h"
 #include "policies/policies.h"
 
 namespace cw::gateway::test {

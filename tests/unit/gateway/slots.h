@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/gateway/inbound_stock.h"
-#include "dataplane/gateway/slot_reader.h"
+#include "dataplane/gateway/to_lan/inbound_stock.h"
+#include "dataplane/gateway/to_lan/slot_reader.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/wire/slot.h"
 

@@ -8,10 +8,10 @@
 
 #include "dataplane/neighbour/echo.h"
 #include "dataplane/neighbour/lan_frame.h"
-#include "dataplane/neighbour/lan_neighbours.h"
-#include "dataplane/neighbour/neighbour_table.h"
 #include "dataplane/neighbour/open_checksum.h"
-#include "dataplane/wire/checksum.h"
+#include "dataplane/neighbour/table/lan_neighbours.h"
+#include "dataplane/neighbour/table/neighbour_table.h"
+#include "dataplane/wire/outer/checksum.h"
 #include "tests/property/property.h"
 
 namespace cw::test {

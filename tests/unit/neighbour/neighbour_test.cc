@@ -6,7 +6,7 @@
 
 #include "dataplane/neighbour/neighbour.h"
 #include "dataplane/neighbour/neighbour_message.h"
-#include "dataplane/neighbour/wan_neighbours.h"
+#include "dataplane/neighbour/table/wan_neighbours.h"
 #include "tests/property/property.h"
 
 namespace cw::test {

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/base/prng.h"
-#include "dataplane/base/ring.h"
-#include "offload/executor.h"
+#include "offload/executor/executor.h"
 #include "tests/property/property.h"
 #include "tests/unit/offload/arena.h"
 #include "tests/unit/offload/bitmap_script.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "offload/executor.h"
+#include "offload/executor/executor.h"
 #include "tests/property/property.h"
 #include "tests/unit/offload/arena.h"
 

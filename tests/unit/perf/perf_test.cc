@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "control/json/json.h"
-#include "control/perf/end.h"
-#include "control/perf/figures.h"
+#include "control/perf/end/end.h"
+#include "control/perf/end/receiver.h"
+#include "control/perf/end/sender.h"
 #include "control/perf/measure.h"
 #include "control/perf/parameters.h"
-#include "control/perf/receiver.h"
-#include "control/perf/sender.h"
-#include "control/perf/words.h"
+#include "control/perf/report/figures.h"
+#include "control/perf/report/words.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/port/sim/network.h"
 #include "policies/policies.h"

@@ -10,9 +10,9 @@
 #include "dataplane/sdr/seat/policy_instance.h"
 #include "offload/codec/codecs.h"
 #include "offload/coder.h"
+#include "plugins/check/table_check.h"
 #include "plugins/loader.h"
 #include "plugins/registry.h"
-#include "plugins/table_check.h"
 #include "policies/policies.h"
 #include "tests/unit/plugins/files.h"
 

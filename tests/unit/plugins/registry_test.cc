@@ -8,11 +8,11 @@
 #include <thread>
 #include <vector>
 
+#include "plugins/check/table_check.h"
 #include "plugins/loader.h"
 #include "plugins/nearest.h"
 #include "plugins/params.h"
 #include "plugins/registry.h"
-#include "plugins/table_check.h"
 #include "policies/policies.h"
 #include "tests/unit/plugins/files.h"
 

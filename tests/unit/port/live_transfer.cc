@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/core/turn/clock.h"
 #include "tests/sim/sdr/transfer.h"
 
 namespace cw::test {

@@ -5,7 +5,7 @@
 
 #include "dataplane/port/tun/merge.h"
 #include "dataplane/port/tun/split.h"
-#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/outer/checksum.h"
 #include "tests/property/property.h"
 #include "tests/unit/port/segments.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "dataplane/port/tun/tun_device.h"
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/ip_layout.h"
+#include "dataplane/wire/outer/checksum.h"
+#include "dataplane/wire/outer/ip_layout.h"
 #include "tests/unit/port/network_space.h"
 #include "tests/unit/port/udp_pair.h"
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/core/turn/clock.h"
 
 namespace cw::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
-#include "dataplane/port/dpdk/eal.h"
+#include "dataplane/port/dpdk/eal/eal.h"
 #include "offload/crc32.h"
 #include "tests/unit/port/made_packet.h"
 

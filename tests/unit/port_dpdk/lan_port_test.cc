@@ -14,7 +14,7 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/neighbour/lan_frame.h"
-#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/outer/checksum.h"
 #include "tests/property/property.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "dataplane/port/dpdk/device.h"
+#include "dataplane/port/dpdk/eal/device.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 #include "tests/unit/port_dpdk/other_process.h"
 

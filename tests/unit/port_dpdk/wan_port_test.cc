@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <span>
 
-#include "dataplane/port/dpdk/device.h"
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
-#include "dataplane/port/dpdk/eal.h"
+#include "dataplane/port/dpdk/eal/device.h"
+#include "dataplane/port/dpdk/eal/eal.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 #include "tests/unit/port_dpdk/other_process.h"
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/sdr/line/gap_ledger.h"
+#include "dataplane/sdr/line/path/gap_ledger.h"
 #include "dataplane/sdr/line/transmitter.h"
-#include "dataplane/sdr/seat/budget_watch.h"
-#include "dataplane/sdr/seat/cookie_map.h"
+#include "dataplane/sdr/seat/code/cookie_map.h"
+#include "dataplane/sdr/stream/budget_watch.h"
 #include "dataplane/sdr/stream/recv/promises.h"
 #include "dataplane/sdr/stream/send/outbox.h"
 #include "dataplane/sdr/stream/send/sent_runs.h"

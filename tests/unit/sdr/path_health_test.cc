@@ -1,4 +1,4 @@
-#include "dataplane/sdr/line/path_health.h"
+#include "dataplane/sdr/line/path/path_health.h"
 
 #include <gtest/gtest.h>
 

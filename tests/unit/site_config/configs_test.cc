@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "control/gateway/plan.h"
-#include "control/gateway/valve.h"
+#include "control/gateway/site/valve.h"
 #include "tests/unit/core/loop_port.h"
 #include "tests/unit/site_config/folder.h"
 

@@ -1,8 +1,8 @@
 // What a gateway's file comes to.
 #include <gtest/gtest.h>
 
+#include "control/gateway/keys/prefix.h"
 #include "control/gateway/plan.h"
-#include "control/gateway/prefix.h"
 #include "tests/unit/site_config/folder.h"
 
 namespace cw::site {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "control/wan/direction.h"
-#include "control/wan/frame.h"
-#include "control/wan/held.h"
-#include "control/wan/lateness.h"
+#include "control/wan/link/direction.h"
+#include "control/wan/link/held.h"
+#include "control/wan/link/lateness.h"
+#include "control/wan/socket/frame.h"
 #include "tests/property/property.h"
 
 namespace cw::wan {

@@ -15,9 +15,9 @@
 
 #include "control/units/lines.h"
 #include "control/units/units.h"
-#include "control/wan/control_socket.h"
-#include "control/wan/link_change.h"
+#include "control/wan/link/link_change.h"
 #include "control/wan/options.h"
+#include "control/wan/socket/control_socket.h"
 
 namespace cw {
 namespace {

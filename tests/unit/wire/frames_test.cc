@@ -1,12 +1,12 @@
 // Headers around what is carried.
 #include <gtest/gtest.h>
 
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/frame.h"
-#include "dataplane/wire/frame_form.h"
-#include "dataplane/wire/ip_layout.h"
-#include "dataplane/wire/outer_headers.h"
-#include "dataplane/wire/peer_frames.h"
+#include "dataplane/wire/outer/checksum.h"
+#include "dataplane/wire/outer/frame.h"
+#include "dataplane/wire/outer/frame_form.h"
+#include "dataplane/wire/outer/ip_layout.h"
+#include "dataplane/wire/outer/outer_headers.h"
+#include "dataplane/wire/outer/peer_frames.h"
 #include "tests/property/property.h"
 #include "tests/unit/wire/packets.h"
 

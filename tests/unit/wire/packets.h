@@ -6,8 +6,8 @@
 #include <cstring>
 #include <memory>
 
-#include "dataplane/wire/frame.h"
 #include "dataplane/wire/icrc.h"
+#include "dataplane/wire/outer/frame.h"
 #include "dataplane/wire/roce.h"
 #include "offload/crc32.h"
 #include "tests/unit/wire/capture.h"

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/description.h"
+#include "dataplane/wire/control/control.h"
+#include "dataplane/wire/control/description.h"
 #include "tests/property/property.h"
 
 namespace cw::test {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/wire/epoch.h"
+#include "dataplane/wire/control/epoch.h"
+#include "dataplane/wire/control/replay_window.h"
 #include "dataplane/wire/immediate.h"
-#include "dataplane/wire/replay_window.h"
 #include "offload/mac.h"
 #include "tests/golden_packets.h"
 #include "tests/property/property.h"

@@ -1,8 +1,8 @@
 // The records inside the golden packets, as structs: what tests/data/packets/control.txt means.
 #pragma once
 
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/description.h"
+#include "dataplane/wire/control/control.h"
+#include "dataplane/wire/control/description.h"
 
 namespace cw::test {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "dataplane/wire/description.h"
-#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/control/description.h"
+#include "dataplane/wire/control/envelope.h"
 #include "tests/golden_packets.h"
 #include "tests/unit/wire_control/examples.h"
 #include "tests/unit/wire_control/key.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/control/envelope.h"
 #include "offload/mac.h"
 
 namespace cw::test {

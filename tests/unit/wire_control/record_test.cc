@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/wire/envelope.h"
-#include "dataplane/wire/record.h"
+#include "dataplane/wire/control/envelope.h"
+#include "dataplane/wire/control/record.h"
 #include "dataplane/wire/slot.h"
 #include "tests/golden_packets.h"
 #include "tests/property/property.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "dataplane/base/stock.h"
+#include "dataplane/base/memory/stock.h"
 #include "dataplane/base/units.h"
 
 namespace cw::sdr {

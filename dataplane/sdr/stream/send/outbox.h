@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/base/ring.h"
+#include "dataplane/base/memory/ring.h"
 #include "dataplane/base/units.h"
-#include "dataplane/core/pacer.h"
+#include "dataplane/core/rate/pacer.h"
 #include "dataplane/policy.h"
 
 namespace cw::sdr {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataplane/wire/description.h"
+#include "dataplane/wire/control/description.h"
 #include "dataplane/wire/roce.h"
 #include "tests/sim/checkers/heap_watch.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dataplane/sdr/endpoint.h"
-#include "dataplane/wire/envelope.h"
+#include "dataplane/wire/control/envelope.h"
 #include "tests/sim/gateway/sites.h"
 #include "tests/sim/gateway/swarm/verdicts.h"
 

@@ -1,0 +1,189 @@
+// A gateway's file as it was written, key by key. What follows from it is plan.h's business.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/config/section.h"
+#include "control/gateway/keys/key_file.h"
+#include "control/gateway/plan.h"
+#include "dataplane/gateway/options.h"
+#include "dataplane/policy.h"
+#include "dataplane/port/impair/impairment.h"
+
+namespace cw::site {
+
+struct SiteConfig {
+  std::string name;
+  std::optional<uint32_t> core;
+  IdlePolicy idle = IdlePolicy::Adaptive;
+  int nice = -10;
+  LogLevel log = LogLevel::Info;
+  LogFormat log_format = LogFormat::Text;
+  std::string user, status;
+  Bytes memory = Bytes(uint64_t{4} << 30);
+  uint8_t coding_threads = 0;
+  std::vector<std::string> plugins;
+  std::vector<std::string> eal;
+  Bytes eal_memory = Bytes(UINT64_MAX);  // none: what the ports need
+};
+
+/// What [lan] and [wan] have alike where their port is over DPDK.
+struct DpdkConfig {
+  uint16_t queues = 1, descriptors = 1024;
+};
+
+struct LanConfig {
+  LanKind port = LanKind::Tun;
+  std::string device = tun_device;
+  static constexpr const char* tun_device = "causeway0";
+  DpdkConfig dpdk;
+  uint16_t vlan = 0;
+  uint32_t mtu = 1500;
+  std::vector<std::string> addresses;
+  bool routes = true, offload = true;
+  Duration queue = Duration::from_ms(10);
+  Rate release_rate;  // zero: from pair.rate
+};
+
+struct WanConfig {
+  WanKind port = WanKind::Udp;
+  std::string device;
+  DpdkConfig dpdk;
+  std::string address;
+  uint16_t udp_port = 4791, paths = 1;
+  std::vector<uint8_t> path_weights;  // by path; empty: all alike
+  Rate rate;
+  bool adapt = true;
+  std::optional<double> overhead_limit;
+  bool is_impaired = false;
+  Impairment impairment;
+  uint64_t seed = 1;
+};
+
+struct PairConfig {
+  std::string key_file;
+  uint32_t mtu = 1500;
+  Duration rtt;
+  Duration rtt_max = Duration::max();  // known when [pair] has been read
+  Rate rate;                           // zero: wan.rate
+};
+
+struct PeerConfig {
+  std::string name, address, next_hop;
+  uint16_t udp_port = 4791;
+  Rate rate;  // zero: a share of wan.rate
+  std::vector<std::string> route_texts;
+  std::vector<gateway::Prefix> routes;
+};
+
+/// What a class's messages have room for.
+struct ClassPolicy {
+  const cw_policy_ops* ops = nullptr;
+  std::vector<double> params;  // one per declared parameter
+  cw_policy_limits needs{};
+};
+
+struct ClassConfig {
+  std::string name;
+  std::vector<gateway::ClassMatch> matches;
+  bool is_for_all = true;  // no match was written
+  const cw_policy_ops* policy = nullptr;
+  bool has_policy = false;        // one was written
+  bool holds_by_default = false;  // hold is hold_of()
+  std::vector<double> params;
+  std::vector<const cw_policy_ops*> others;  // that `policies` names
+  bool has_others = false;                   // it was written
+  uint32_t weight = 1;
+  gateway::OrderRule order = gateway::OrderRule::ByKind;
+  Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();
+  Duration block_age = Duration::max();
+  bool mark = true, fair = false;
+  /// The most that may wait when the RTT has grown to pair.rtt_max.
+  Duration queue_worst(Duration rtt_max) const {
+    return queue != Duration::max() ? queue : gateway::queue_by_rtt(rtt_max, hold);
+  }
+  // Known when the class has been read; then none of the above is at its max() either, save queue.
+  std::vector<ClassPolicy> policies;  // first the one by which it sends
+  Duration recovery_worst() const {
+    return Duration::from_ns(policies.front().needs.recovery_worst_ns);
+  }
+};
+
+/// Everything at once; lives while the file is read. Rows are stored by pointer, since keys are
+/// bound to their members.
+struct Config {
+  std::string folder;  ///< of the file: what relative paths begin at
+  SiteConfig site;
+  LanConfig lan;
+  WanConfig wan;
+  PairConfig pair;
+  std::vector<std::unique_ptr<PeerConfig>> peers;
+  std::vector<std::unique_ptr<ClassConfig>> classes;
+  std::vector<gateway::Prefix> lan_addresses;
+
+  std::unique_ptr<PairKey> key = std::make_unique<PairKey>();
+  std::unique_ptr<plugins::Registry> registry = std::make_unique<plugins::Registry>();
+  std::vector<plugins::PolicyRef> loaded;
+  std::vector<const cw_policy_ops*> policies;  ///< that `policy` may name
+  std::vector<std::string> warnings;
+
+  /// The newest of this name, which is built in.
+  const cw_policy_ops* policy_called(std::string_view name) const;
+  /// IPv6 between the gateways.
+  bool is_wan_v6() const;
+  /// The faster direction of a link.
+  Rate link_rate() const { return pair.rate == Rate() ? wan.rate : pair.rate; }
+  /// Resends and repair per byte of data: as written, or what resends need and codes may take.
+  double overhead_limit() const;
+  /// Of a full slot: what pair.mtu leaves.
+  uint32_t payload_bytes() const;
+  /// What the named file is, from where we stand.
+  std::string path_of(const std::string& file) const;
+};
+using ConfigPtr = std::shared_ptr<Config>;
+
+// ---- the keys; each complains in its own place --------------------------------------------------
+
+/// Declares everything that a file may hold.
+void declare(config::Section& file, const ConfigPtr& config);
+
+void declare_class(config::Section& row, ClassConfig& it, const ConfigPtr& config);
+/// The class that a file without any has.
+std::unique_ptr<ClassConfig> class_for_all();
+
+/// `policies`, beside the policy by which the class sends.
+void declare_others(config::Section& row, ClassConfig& it, const ConfigPtr& config);
+/// Settles the policies that the file names; pair.rtt and pair.rate are known.
+void settle_named(ClassConfig& it, const Config& config);
+/// Adds, where it names no others, those that cost no room; hold is known, or was complained about.
+void settle_unnamed(ClassConfig& it, const Config& config);
+/// What a policy needs over such a route.
+cw_policy_limits needs_at(Duration rtt, const ClassPolicy& policy, const Config& config);
+
+// ---- checks between keys ------------------------------------------------------------------------
+
+/// Of a class without hold and host_timeout: room for a second loss over the longest route.
+Duration hold_of(const ClassConfig& it, const Config& config);
+/// Settles hold, once everything else of the class is known, or says why it cannot be.
+void settle_hold(config::Section& row, ClassConfig& it, const Config& config);
+/// The peer, or class, and those before it.
+void check_peer(config::Section& row, const PeerConfig& it, const Config& config);
+void check_class(config::Section& row, const ClassConfig& it, const Config& config);
+/// Whether packets fit into the rings of the ports over DPDK.
+void check_device_mtus(config::Section& file, const Config& config);
+/// All of them.
+void check_peers(config::Section& file, const Config& config);
+void check_classes(config::Section& file, const Config& config);
+/// Needs a config without mistakes so far, and leaves it as it was.
+void check_memory(config::Section& file, Config& config);
+
+/// "39.6 ms": a time as a sentence has it.
+std::string about(Duration time);
+std::string about(Rate rate);
+
+}  // namespace cw::site

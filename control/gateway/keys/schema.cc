@@ -1,0 +1,483 @@
+// The keys of a gateway's file but those of classes.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "control/config/impairment_keys.h"
+#include "control/config/quantity.h"
+#include "control/gateway/keys/config.h"
+#include "control/gateway/keys/prefix.h"
+#include "dataplane/base/assert.h"
+#include "dataplane/device/device_text.h"
+#include "dataplane/neighbour/address.h"
+#include "dataplane/port/udp/udp_address.h"
+#include "dataplane/sdr/options.h"
+#include "dataplane/wire/roce_inline.h"
+#include "policies/policies.h"
+
+namespace cw::site {
+
+using config::Section;
+
+namespace {
+
+constexpr uint32_t mtu_max = limits::frame_bytes_max;
+constexpr uint32_t mtu_v6_min = 1280;
+constexpr size_t site_name_bytes_max = 63;
+
+std::string host_name() {
+  std::array<char, 65> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// ---- [site]
+
+void load_plugins(Section& section, Config& config) {
+  for (const cw_policy_ops* each : policy::all()) {
+    if (const auto added = config.registry->add(*each); !added) {
+      section.complain("plugins", added.error().sentence);
+    }
+  }
+  for (const std::string& file : config.site.plugins) {
+    auto loaded = config.registry->load(config.path_of(file));
+    if (!loaded) {
+      section.complain("plugins", "site.plugins: " + loaded.error().sentence);
+      continue;
+    }
+  }
+  // The newest of each name: a file may replace what is built in.
+  config.loaded = config.registry->all();
+  for (const auto& ref : config.loaded) config.policies.push_back(&ref.table());
+}
+
+void check_site(Section& section, const SiteConfig& site) {
+  const auto cores = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
+  if (site.core && *site.core >= cores) {
+    section.complain("core", "site.core is " + std::to_string(*site.core) +
+                                 "; this machine has cores 0 to " + std::to_string(cores - 1));
+  }
+  if (!site.user.empty() && getpwnam(site.user.c_str()) == nullptr) {
+    section.complain("user", "site.user \"" + site.user +
+                                 "\" does not exist here; `useradd --system " + site.user +
+                                 "` makes it");
+  }
+  if (site.name.empty() || site.name.size() > site_name_bytes_max) {
+    section.complain("name", "site.name must have 1 to 63 characters");
+  }
+}
+
+void declare_site(Section& section, const ConfigPtr& config) {
+  SiteConfig& site = config->site;
+  section.key("name", site.name, "What the other sites call this one, as their peer.name.");
+  section
+      .add({"core", config::Type::Integer,
+            [&site](const config::Value& value) {
+              site.core.reset();
+              if (!value.is_none) site.core = static_cast<uint32_t>(value.number);
+            },
+            "none", "The processor core that the packets' thread is bound to."})
+      .range(0, 4095)
+      .or_none();
+  section.choice("idle", site.idle, {"poll", "adaptive"},
+                 "With nothing to do: turn on, or sleep until a packet comes.");
+  section
+      .add({"nice", config::Type::Integer,
+            [&site](const config::Value& value) { site.nice = static_cast<int>(value.number); },
+            std::to_string(site.nice),
+            "How it gives way to other programs, below 0: they to it; where that is allowed."})
+      .range(-20, 19);
+  section.choice("log", site.log, {"debug", "info", "warning", "error"}, "The least that is told.");
+  section.choice("log_format", site.log_format, {"text", "json"},
+                 "Lines of key=value, or of one JSON object each.");
+  section.key("user", site.user, "Become this user when the ports are open; empty: do not.");
+  section.key(
+      "status", site.status,
+      "A file, named from this one's folder, that says how the gateway is, as JSON, anew every "
+      "second; empty: none.");
+  section.key("memory", site.memory, "The most that frames and packets may need.")
+      .range("16 MiB", "1024 GiB");
+  section
+      .key("coding_threads", site.coding_threads,
+           "Threads for coding that exceeds a turn; 0: it waits for further turns.")
+      .range(0, 16);
+  section.key("plugins", site.plugins,
+              "Files of further policies, loaded at start; `policy` may name them.");
+  section.key("eal", site.eal, "Further arguments for DPDK, where a port is over it.");
+  section
+      .key("eal_memory", site.eal_memory, "What DPDK takes for packets; none: what its ports need.")
+      .range("32 MiB", "64 GiB")
+      .or_none();
+  section.then([config](Section& here) {
+    load_plugins(here, *config);
+    check_site(here, config->site);
+  });
+}
+
+// ---- ports over DPDK
+
+void declare_dpdk(Section& section, DpdkConfig& port) {
+  section.key("queues", port.queues, "Of port dpdk, to receive by.").range(1, 64);
+  section.key("descriptors", port.descriptors, "Of port dpdk, of each queue.").range(64, 8192);
+}
+
+/// What is wrong with the text itself; what the machine lacks for it, the port says at its start.
+void check_device(Section& section, const std::string& table, const std::string& device) {
+  const std::string mistake = mistake_in_device(device);
+  if (!mistake.empty()) section.complain("device", table + ".device: " + mistake);
+}
+
+std::string device_missing(const std::string& table) {
+  return table + ".port is \"dpdk\" and " + table +
+         ".device is missing; such as \"0000:3b:00.0\" or \"net_memif0,role=client\"";
+}
+
+// ---- [lan]
+
+void check_lan_port(Section& section, const LanConfig& lan) {
+  if (lan.port == LanKind::Dpdk) {
+    if (lan.device.empty() || lan.device == LanConfig::tun_device) {
+      section.complain("port", device_missing("lan"));
+    } else {
+      check_device(section, "lan", lan.device);
+    }
+    if (lan.addresses.empty()) {
+      section.complain("port",
+                       "lan.port is \"dpdk\" and lan.addresses is missing: hosts need an address "
+                       "to send their packets to");
+    } else if (lan.addresses.size() > limits::lan_addresses_max) {
+      section.complain("addresses", std::to_string(lan.addresses.size()) +
+                                        " lan.addresses are too many for lan.port \"dpdk\"; at "
+                                        "most " +
+                                        std::to_string(limits::lan_addresses_max) +
+                                        " are accepted");
+    }
+    return;
+  }
+  if (lan.device.empty() || lan.device.size() > 15 ||
+      lan.device.find_first_of(" /%") != std::string::npos) {
+    section.complain("device", "lan.device \"" + lan.device +
+                                   "\" is no name for an interface: 1 to 15 characters without "
+                                   "space, / and %");
+  }
+  if (lan.vlan != 0) {
+    section.complain("vlan", "lan.vlan is of lan.port \"dpdk\", and lan.port is \"tun\"");
+  }
+}
+
+void check_lan(Section& section, Config& config) {
+  const LanConfig& lan = config.lan;
+  check_lan_port(section, lan);
+  for (const std::string& text : lan.addresses) {
+    const auto address = parse_interface_address(text);
+    if (!address) {
+      section.complain("addresses", "lan.addresses: " + address.error().sentence);
+      continue;
+    }
+    config.lan_addresses.push_back(*address);
+    if (address->is_v6 && lan.mtu < mtu_v6_min) {
+      section.complain("mtu", "lan.mtu is " + std::to_string(lan.mtu) + " and lan.addresses has " +
+                                  text + "; IPv6 needs an MTU of 1280 at least");
+    }
+  }
+}
+
+void declare_lan(Section& section, const ConfigPtr& config) {
+  LanConfig& lan = config->lan;
+  section.choice(
+      "port", lan.port, {"tun", "dpdk"},
+      "How packets of the hosts come in: by the kernel's routing, or a NIC's own queues.");
+  section.key("device", lan.device,
+              "The TUN device: made, or taken when it exists; of port dpdk, as DPDK writes it.");
+  declare_dpdk(section, lan.dpdk);
+  section.key("vlan", lan.vlan, "Of port dpdk: the tag of the hosts' frames; 0: none.")
+      .range(0, 4094);
+  section.key("mtu", lan.mtu, "The largest IP packet of a host.").range(68, mtu_max);
+  section.key("addresses", lan.addresses,
+              "Ours, such as \"10.1.0.1/24\"; given to the TUN device.");
+  section.key(
+      "routes", lan.routes,
+      "Whether the kernel is told to route the peers' prefixes here; of port dpdk: to keep its "
+      "hands off what hosts send.");
+  section.key("offload", lan.offload, "Let the kernel hand over many segments at once.");
+  section.key("queue", lan.queue, "What waits for the hosts is dropped when it is this old.")
+      .range("1 ms", "1 s");
+  section
+      .key("release_rate", lan.release_rate,
+           "How fast packets go to the hosts at most; none: 1.25 times what the links carry.")
+      .or_none();
+  section.then([config](Section& here) { check_lan(here, *config); });
+}
+
+// ---- [wan]
+
+void check_address(Section& section, const std::string& text, const std::string& key) {
+  const auto address = parse_udp_address(text, 0, key.c_str());
+  if (!address) section.complain("address", address.error().sentence);
+}
+
+void check_wan_port(Section& section, const WanConfig& wan) {
+  if (wan.port == WanKind::Udp) {
+    if (wan.device.empty()) return;
+    return section.complain("device",
+                            "wan.device is of wan.port \"dpdk\", and wan.port is \"udp\"");
+  }
+  if (wan.device.empty()) {
+    section.complain("port", device_missing("wan"));
+  } else {
+    check_device(section, "wan", wan.device);
+  }
+  if (wan.address.empty()) {
+    section.complain("port",
+                     "wan.port is \"dpdk\" and wan.address is missing: a NIC's own queues "
+                     "have no address but this");
+  }
+}
+
+/// What stands before a device's arguments is its name, and DPDK has one of each.
+void check_devices(Section& section, const Config& config) {
+  if (config.lan.port != LanKind::Dpdk || config.wan.port != WanKind::Dpdk) return;
+  const std::string name = device_name(config.wan.device);
+  const std::string interface = device_argument(config.wan.device, "iface");
+  const bool is_xdp = device_driver(config.wan.device) == "net_af_xdp" ||
+                      device_driver(config.lan.device) == "net_af_xdp";
+  if (!name.empty() && name == device_name(config.lan.device)) {
+    section.complain(
+        "device", "wan.device and lan.device are both called " + name +
+                      (is_pci_device(name) ? "; one NIC is one device, and each side needs its own"
+                                           : "; two devices of DPDK need two names, such as "
+                                             "net_af_packet0 and net_af_packet1"));
+  } else if (is_xdp && interface == device_argument(config.lan.device, "iface")) {
+    section.complain("device", "wan.device and lan.device both take " + interface +
+                                   ", of which net_af_xdp takes every packet; give each side an "
+                                   "interface of its own");
+  }
+}
+
+void declare_wan(Section& section, const ConfigPtr& config) {
+  WanConfig& wan = config->wan;
+  section.choice("port", wan.port, {"udp", "dpdk"},
+                 "How packets reach the other sites: sockets, or a NIC's own queues.");
+  section.key("device", wan.device,
+              "Of port dpdk, as DPDK writes it, such as \"0000:3b:00.0\" or "
+              "\"net_memif0,role=client\".");
+  declare_dpdk(section, wan.dpdk);
+  section.key("address", wan.address, "Ours, where this machine has several; empty: any.");
+  section.key("udp_port", wan.udp_port, "The first one; path p sends from udp_port + p.")
+      .range(1, 65535);
+  section.key("paths", wan.paths, "UDP ports to send from, so that routers spread packets.")
+      .range(1, limits::paths_max);
+  section
+      .add({"path_weights", config::Type::Integer,
+            [&wan](const config::Value& value) {
+              wan.path_weights.push_back(static_cast<uint8_t>(value.number));
+            },
+            "",
+            "How data is spread over the paths, a number for each, such as [3, 1]; none: evenly."})
+      .range(1, sdr::path_weight_max)
+      .list([&wan] { wan.path_weights.clear(); });
+  section.key("rate", wan.rate, "What this site sends at most, all headers included.").required();
+  section.key("adapt", wan.adapt, "Sends less while the link shows that it carries less.");
+  section
+      .add({"overhead_limit", config::Type::Ratio,
+            [&wan](const config::Value& value) {
+              wan.overhead_limit.reset();
+              if (!value.is_none) wan.overhead_limit = value.number;
+            },
+            "none",
+            "Resends and repair at most, as a share of the data; none: 25 %, and what the classes' "
+            "codes take at most."})
+      .range(0, 1)
+      .or_none();
+  Section& impair = section.table(
+      "impair", "For rehearsals: what happens to all that leaves here. Each site says its own.");
+  impair.key("seed", wan.seed, "Decides what chance decides.");
+  config::declare_impairment(impair, wan.impairment);
+  impair.then([&wan](Section& here) { wan.is_impaired = here.is_written(); });
+  section.then([config](Section& here) {
+    const WanConfig& it = config->wan;
+    if (!it.address.empty()) check_address(here, it.address, "wan.address");
+    check_wan_port(here, it);
+    check_devices(here, *config);
+    const bool are_numbers = !it.path_weights.empty() && !here.is_wrong("path_weights");
+    if (are_numbers && it.path_weights.size() != it.paths) {
+      here.complain("path_weights", "wan.path_weights has " +
+                                        std::to_string(it.path_weights.size()) +
+                                        " numbers and wan.paths is " + std::to_string(it.paths) +
+                                        "; write one for each path, or leave it out");
+    }
+    if (it.udp_port + it.paths - 1 > UINT16_MAX) {
+      here.complain("paths", "wan.udp_port " + std::to_string(it.udp_port) +
+                                 " leaves no room for wan.paths " + std::to_string(it.paths) +
+                                 ": the last port is 65535");
+    }
+  });
+}
+
+// ---- [pair]
+
+// A route around another ocean; a queue that stands in front of a line.
+constexpr int64_t rtt_max_factor = 4;
+
+void declare_pair(Section& section, const ConfigPtr& config) {
+  PairConfig& pair = config->pair;
+  section.key("key_file", pair.key_file, "The secret: 32 bytes or more, the same at all sites.")
+      .required();
+  section.key("rtt", pair.rtt, "The longest round trip between sites, as ping says it.")
+      .range("10 us", "2 s")
+      .required();
+  section
+      .key("rtt_max", pair.rtt_max,
+           "The longest that there is memory for, should routes grow; none: four times rtt.")
+      .range("10 us", "8 s")
+      .or_none();
+  section.key("mtu", pair.mtu, "The largest IP packet that the way between sites carries.")
+      .range(576, mtu_max);
+  section.key("rate", pair.rate, "The fastest that one site sends to another; none: wan.rate.")
+      .or_none();
+  section.then([&pair](Section& here) {
+    if (pair.rtt_max == Duration::max()) pair.rtt_max = pair.rtt * rtt_max_factor;
+    if (pair.rtt_max >= pair.rtt) return;
+    here.complain("rtt_max", "pair.rtt_max is " + about(pair.rtt_max) + " and pair.rtt " +
+                                 about(pair.rtt) + "; rtt_max must be at least as long");
+    pair.rtt_max = pair.rtt;
+  });
+  section.then([config](Section& here) {
+    if (config->pair.key_file.empty()) return;
+    const auto key = read_key_file(config->path_of(config->pair.key_file));
+    if (!key) return here.complain("key_file", "pair.key_file: " + key.error().sentence);
+    *config->key = *key;
+    if (!key->warning.empty()) config->warnings.push_back("pair.key_file: " + key->warning);
+  });
+}
+
+// ---- [[peer]]
+
+void read_routes(Section& row, PeerConfig& peer, const Config& config) {
+  for (const std::string& text : peer.route_texts) {
+    const auto prefix = parse_prefix(text);
+    if (!prefix) {
+      row.complain("routes", "peer.routes: " + prefix.error().sentence);
+      continue;
+    }
+    peer.routes.push_back(*prefix);
+    if (prefix->is_v6 && config.lan.mtu < mtu_v6_min) {
+      row.complain("routes", "peer.routes has " + text + " and lan.mtu is " +
+                                 std::to_string(config.lan.mtu) +
+                                 "; IPv6 needs an MTU of 1280 at least");
+    }
+  }
+}
+
+void check_next_hop(Section& row, const PeerConfig& peer, const WanConfig& wan) {
+  if (peer.next_hop.empty()) return;
+  const bool is_mac = looks_like_mac(peer.next_hop);
+  const auto mac = is_mac ? parse_mac(peer.next_hop, "peer.next_hop") : MacAddress{};
+  const auto router = is_mac ? HostAddress{} : parse_host_address(peer.next_hop, "peer.next_hop");
+  if (!mac) row.complain("next_hop", mac.error().sentence);
+  if (!router) row.complain("next_hop", router.error().sentence);
+  if (wan.port == WanKind::Udp) {
+    row.complain("next_hop",
+                 "peer.next_hop is for wan.port \"dpdk\"; the kernel routes what goes by "
+                 "sockets");
+  }
+}
+
+void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
+  row.key("name", peer.name, "What it calls itself, its site.name; else no traffic flows.")
+      .required();
+  row.key("address", peer.address, "Its IP address.").required();
+  row.key("udp_port", peer.udp_port, "Its wan.udp_port.").range(1, 65535);
+  row.key("next_hop", peer.next_hop,
+          "Over DPDK: the MAC, or the router's IP, that packets go to; empty: found out.");
+  row.key("routes", peer.route_texts, "What lies behind it, such as \"10.2.0.0/16\".").required();
+  row.key("rate", peer.rate, "What it is sent at most; none: an equal share of wan.rate.")
+      .or_none();
+  row.then([config, &peer](Section& here) {
+    if (!here.is_wrong("name") && (peer.name.empty() || peer.name.size() > site_name_bytes_max)) {
+      here.complain("name", "peer.name must have 1 to 63 characters, as that site's site.name");
+    }
+    if (!peer.address.empty()) check_address(here, peer.address, "peer.address");
+    check_next_hop(here, peer, config->wan);
+    read_routes(here, peer, *config);
+    check_peer(here, peer, *config);
+  });
+}
+
+}  // namespace
+
+const cw_policy_ops* Config::policy_called(std::string_view name) const {
+  const auto found = std::ranges::find(policies, name, &cw_policy_ops::name);
+  CW_ASSERT(found != policies.end());
+  return *found;
+}
+
+bool Config::is_wan_v6() const {
+  return !peers.empty() && peers.front()->address.find(':') != std::string::npos;
+}
+
+uint32_t Config::payload_bytes() const {
+  constexpr uint32_t udp_bytes = 8, icrc_bytes = 4;
+  const uint32_t ip_bytes = is_wan_v6() ? 40 : 20;
+  const auto around =
+      ip_bytes + udp_bytes + icrc_bytes + static_cast<uint32_t>(slot_write_header_bytes);
+  return std::min<uint32_t>((pair.mtu - around) / 4 * 4, limits::payload_bytes_max);
+}
+
+double Config::overhead_limit() const {
+  constexpr double of_resends = 0.25;
+  double of_codes = 0;
+  for (const auto& it : classes) {
+    for (const ClassPolicy& each : it->policies) {
+      const double data = each.needs.rows * static_cast<double>(each.needs.k);
+      if (data > 0) of_codes = std::max(of_codes, each.needs.m_cap / data);
+    }
+  }
+  return wan.overhead_limit.value_or(std::min(of_resends + of_codes, 1.0));
+}
+
+std::string Config::path_of(const std::string& file) const {
+  return (std::filesystem::path(folder) / file).string();
+}
+
+void declare(Section& file, const ConfigPtr& config) {
+  config->site.name = host_name();
+  declare_site(file.table("site",
+                          "This machine. [site], [lan] and [wan] are free: each site its "
+                          "own."),
+               config);
+  declare_lan(file.table("lan", "Towards the hosts."), config);
+  declare_wan(file.table("wan", "Towards the other sites."), config);
+  declare_pair(file.table("pair",
+                          "What all sites must have alike; so must every [[class]] with its "
+                          "name, order, hold and room for its policies' blocks."),
+               config);
+  file.then([config](Section& here) {
+    here.rows("peer", "A site that this one talks to.", [config](Section& row, size_t) {
+      declare_peer(row, *config->peers.emplace_back(std::make_unique<PeerConfig>()), config);
+    });
+    here.rows("class",
+              "Which packets, and what is done for them; the first that matches. Without "
+              "any: one for all.",
+              [config](Section& row, size_t) {
+                declare_class(row, *config->classes.emplace_back(std::make_unique<ClassConfig>()),
+                              config);
+              });
+  });
+  file.then([config](Section& here) {
+    if (config->classes.empty()) {
+      config->classes.push_back(class_for_all());
+      settle_hold(here, *config->classes.front(), *config);
+      settle_unnamed(*config->classes.front(), *config);
+    }
+    check_device_mtus(here, *config);
+    check_peers(here, *config);
+    check_classes(here, *config);
+    check_memory(here, *config);
+  });
+}
+
+}  // namespace cw::site

@@ -1,0 +1,49 @@
+#include "control/gateway/site/lan_port.h"
+
+#include "control/gateway/dpdk.h"
+
+namespace cw::site {
+namespace {
+
+Result<LanPort> make_tun(const Plan& plan) {
+  auto made = TunPort::make(plan.lan);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const TunPort* const tun = made->get();
+  return LanPort{.port = std::move(*made), .tun = tun};
+}
+
+#ifdef CW_HAVE_DPDK
+Result<LanPort> make_dpdk(const Plan& plan) {
+  const auto eal = start_eal(plan.eal);
+  if (!eal) return std::unexpected(eal.error());
+  auto made = DpdkLanPort::make(plan.lan_over_dpdk);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const DpdkLanPort* const dpdk = made->get();
+  return LanPort{.port = std::move(*made), .dpdk = dpdk};
+}
+#else
+Result<LanPort> make_dpdk(const Plan&) { return without_dpdk("tun"); }
+#endif
+
+}  // namespace
+
+std::string LanPort::device() const {
+#ifdef CW_HAVE_DPDK
+  if (dpdk != nullptr) return "dpdk:" + dpdk->status().device.text;
+#endif
+  return tun->status().name;
+}
+
+void LanPort::fill(SiteState& state) const {
+  state.lan_port = port->counters();
+  if (tun != nullptr) state.lan = tun->status();
+#ifdef CW_HAVE_DPDK
+  if (dpdk != nullptr) state.lan_over_dpdk = dpdk->status();
+#endif
+}
+
+Result<LanPort> make_lan_port(const Plan& plan) {
+  return plan.lan_kind == LanKind::Dpdk ? make_dpdk(plan) : make_tun(plan);
+}
+
+}  // namespace cw::site

@@ -1,0 +1,54 @@
+// How a site is, at one moment: plain values, for the log and the status file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/core/counters.h"
+#include "dataplane/core/path/paths.h"
+#include "dataplane/gateway/gateway.h"
+#include "dataplane/port/dpdk/dpdk_lan_port.h"
+#include "dataplane/port/dpdk/dpdk_wan_port.h"
+#include "dataplane/port/impair/model.h"
+#include "dataplane/port/tun/tun_port.h"
+#include "dataplane/port/udp/udp_port.h"
+
+namespace cw::site {
+
+struct PeerView {
+  bool is_up = false;
+  std::string why;  ///< what is missing until it is up
+  std::vector<PathState> paths;
+  std::vector<double> path_losses;  ///< of what leaves here, by path, as the peer says
+  // One bit for each path, while the link is up.
+  uint32_t down_paths = 0, probing_paths = 0;
+  uint32_t too_small_paths = 0;  ///< packets of full size are lost, short ones are not
+  Rate rate;                     ///< what it is sent at most, as of now
+  Duration backlog;
+
+  /// The shortest of its paths, smoothed; zero before the first echo.
+  Duration rtt() const;
+  /// The shortest of the last 10 to 20 seconds: what queues and a busy machine add is not in it.
+  Duration rtt_min() const;
+};
+
+struct SiteState {
+  Instant at;
+  Drops::Snapshot drops;
+  Counters::Snapshot worker, rooms;  ///< of the loop, and of what it turns
+  PortCounters lan_port, wan_port;
+  TunPortStatus lan;
+  std::optional<DpdkLanStatus> lan_over_dpdk;  ///< then `lan` is empty
+  UdpPortStatus wan;
+  std::optional<DpdkWanStatus> wan_over_dpdk;  ///< then `wan` is empty
+  std::vector<ImpairmentCounters> impaired;    ///< by path; empty without [wan.impair]
+  std::vector<PeerView> peers;                 ///< in the order of the file
+  std::vector<gateway::LaneView> lanes;        ///< what each class exchanges with each peer
+  bool wants_policies = false;                 ///< made or destroyed: care_for_policies()
+  bool is_quiet = false;                       ///< nothing that hosts sent is on its way
+  bool is_drained = false;                     ///< so it is, and the hosts are shut off
+};
+
+}  // namespace cw::site

@@ -1,0 +1,49 @@
+#include "control/gateway/site/wan_port.h"
+
+#include "control/gateway/dpdk.h"
+
+namespace cw::site {
+namespace {
+
+Result<WanPort> make_udp(const Plan& plan) {
+  auto made = UdpPort::make(plan.wan);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const UdpPort* const udp = made->get();
+  return WanPort{.port = std::move(*made), .udp = udp};
+}
+
+#ifdef CW_HAVE_DPDK
+Result<WanPort> make_dpdk(const Plan& plan) {
+  const auto eal = start_eal(plan.eal);
+  if (!eal) return std::unexpected(eal.error());
+  auto made = DpdkWanPort::make(plan.wan_over_dpdk);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const DpdkWanPort* const dpdk = made->get();
+  return WanPort{.port = std::move(*made), .dpdk = dpdk};
+}
+#else
+Result<WanPort> make_dpdk(const Plan&) { return without_dpdk("udp"); }
+#endif
+
+}  // namespace
+
+std::string WanPort::device(const Plan& plan) const {
+#ifdef CW_HAVE_DPDK
+  if (dpdk != nullptr) return "dpdk:" + dpdk->status().device.text;
+#endif
+  return "udp:" + std::to_string(plan.wan.udp_port);
+}
+
+void WanPort::fill(SiteState& state) const {
+  state.wan_port = port->counters();
+  if (udp != nullptr) state.wan = udp->status();
+#ifdef CW_HAVE_DPDK
+  if (dpdk != nullptr) state.wan_over_dpdk = dpdk->status();
+#endif
+}
+
+Result<WanPort> make_wan_port(const Plan& plan) {
+  return plan.wan_kind == WanKind::Dpdk ? make_dpdk(plan) : make_udp(plan);
+}
+
+}  // namespace cw::site

@@ -1,0 +1,29 @@
+// The port towards the other sites, whichever kind the plan names.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "control/gateway/plan.h"
+#include "control/gateway/site/site_state.h"
+#include "dataplane/base/result.h"
+#include "dataplane/port.h"
+
+namespace cw::site {
+
+struct WanPort {
+  std::unique_ptr<Port> port;
+  // What it is, too; one of the two.
+  const UdpPort* udp = nullptr;
+  const DpdkWanPort* dpdk = nullptr;
+
+  /// "udp:" and its port, or "dpdk:" and the device with what was chosen for the user.
+  std::string device(const Plan& plan) const;
+  void fill(SiteState& state) const;
+};
+
+/// Starts DPDK where it is needed. Errors: those of the ports, or that this build lacks DPDK; they
+/// begin with the port's own option.
+Result<WanPort> make_wan_port(const Plan& plan);
+
+}  // namespace cw::site

@@ -1,0 +1,104 @@
+#include "dataplane/gateway/ingress/ingress.h"
+
+#include <string>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/gateway/ingress/addresses.h"
+#include "dataplane/gateway/ingress/ip_packet.h"
+
+namespace cw::gateway {
+
+namespace {
+constexpr uint32_t lan_mtu_min = 576;  // every host must take as much over IPv4
+
+/// Whether it is of the right version and holds what makes a packet plain.
+template <class Plain>
+bool is_roomy(std::span<const uint8_t> packet) {
+  return packet.size() >= Plain::bytes_min && packet.size() <= limits::frame_bytes_max &&
+         packet[0] >> 4 == Plain::version;
+}
+}  // namespace
+
+Result<Ingress> Ingress::make(const GatewayOptions& options) {
+  if (options.lan_mtu < lan_mtu_min || options.lan_mtu > limits::frame_bytes_max) {
+    return failure("lan_mtu is " + std::to_string(options.lan_mtu) + ": " +
+                   std::to_string(lan_mtu_min) + " to " + std::to_string(limits::frame_bytes_max));
+  }
+  auto classes = Classes::make(options.classes);
+  if (!classes) return std::unexpected(classes.error());
+  auto routes = Routes::make(options.peers);
+  if (!routes) return std::unexpected(routes.error());
+  return Ingress(options, std::move(*classes), std::move(*routes));
+}
+
+bool Ingress::try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) {
+  const bool is_known =
+      (is_roomy<PlainV4>(packet) && try_recall<PlainV4>(known_v4_, packet, admitted)) ||
+      (is_roomy<PlainV6>(packet) && try_recall<PlainV6>(known_v6_, packet, admitted));
+  return is_known || try_admit_new(packet, admitted, why);
+}
+
+/// False, and nothing changed: the packet is the first of its flow, or not as usual.
+template <class Plain>
+inline bool Ingress::try_recall(const Known<Plain>& known, std::span<uint8_t> packet,
+                                Admitted& admitted) const {
+  const Plain plain{packet.data()};
+  const size_t bytes = plain.bytes();
+  if (!plain.is_plain() || bytes > packet.size() || bytes > lan_mtu_ || !plain.is_sound()) {
+    return false;
+  }
+  const FlowRoute* const route = known.find(plain.name());
+  if (route == nullptr || (decrement_ttl_ && !try_decrement_ttl(packet))) return false;
+  static_cast<FlowRoute&>(admitted) = *route;
+  admitted.bytes = static_cast<uint16_t>(bytes);
+  admitted.ecn = plain.ecn();
+  return true;
+}
+
+bool Ingress::try_admit_new(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) {
+  if (!try_admit_any(packet, admitted, why)) return false;
+  const PlainV4 plain_v4{packet.data()};
+  const PlainV6 plain_v6{packet.data()};
+  if (is_roomy<PlainV4>(packet) && plain_v4.is_plain()) known_v4_.keep(plain_v4.name(), admitted);
+  if (is_roomy<PlainV6>(packet) && plain_v6.is_plain()) known_v6_.keep(plain_v6.name(), admitted);
+  return true;
+}
+
+bool Ingress::try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const {
+  const auto refuse = [&why](DropReason reason) { return why = reason, false; };
+  const auto parsed = parse_ip_packet(packet);
+  if (!parsed) return refuse(DropReason::lan_malformed);
+  if (!is_routable(parsed->source, parsed->target, parsed->is_v6)) {
+    return refuse(DropReason::lan_unroutable);
+  }
+  const auto peer = routes_.find(parsed->target, parsed->is_v6);
+  if (!peer) return refuse(DropReason::no_route);
+  if (parsed->bytes > lan_mtu_) return refuse(DropReason::lan_too_big);
+  const uint16_t index = classes_.class_of(*parsed);
+  if (index == Classes::none) return refuse(DropReason::no_class);
+  if (decrement_ttl_ && !try_decrement_ttl(packet)) return refuse(DropReason::ttl_expired);
+  admitted.peer = *peer;
+  admitted.class_index = index;
+  admitted.bytes = parsed->bytes;
+  admitted.bucket = hash_.bucket_of(*parsed);
+  admitted.order = classes_.order_of(index, *parsed);
+  admitted.ecn = parsed->ecn;
+  admitted.dscp = parsed->dscp & 63;
+  admitted.goes_back = parsed->kind == PacketKind::RoceRc;
+  return true;
+}
+
+std::optional<IcmpError> icmp_error_of(DropReason reason) {
+  switch (reason) {
+    case DropReason::lan_too_big:
+      return IcmpError::TooBig;
+    case DropReason::no_route:
+      return IcmpError::NoRoute;
+    case DropReason::ttl_expired:
+      return IcmpError::HopLimit;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace cw::gateway

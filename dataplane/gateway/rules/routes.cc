@@ -1,0 +1,114 @@
+#include "dataplane/gateway/rules/routes.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "dataplane/base/limits.h"
+
+namespace cw::gateway {
+namespace {
+
+struct Route {
+  Prefix prefix;
+  const PeerRoutes* peer = nullptr;
+};
+
+template <class Key>
+struct Range {
+  Key first, last;
+  uint8_t bits;
+  uint16_t peer;
+};
+
+template <class Key>
+Range<Key> range_of(const Route& route) {
+  const Key first = key_of<Key>(route.prefix.address);
+  return {first, static_cast<Key>(first | ~mask_of<Key>(route.prefix.bits)), route.prefix.bits,
+          route.peer->peer};
+}
+
+template <class Key>
+void add_start(RangeTable<Key>& table, Key start, uint16_t peer) {
+  if (table.starts.back() == start) {
+    table.peers.back() = peer;
+  } else {
+    table.starts.push_back(start);
+    table.peers.push_back(peer);
+  }
+}
+
+/// Walks the prefixes from the left. Those that are open lie inside each other, the longest on top;
+/// where one ends, the one below it rules again.
+template <class Key>
+RangeTable<Key> cut(const std::vector<Route>& routes) {
+  std::vector<Range<Key>> ranges;
+  for (const Route& route : routes) {
+    if (route.prefix.is_v6 == (sizeof(Key) == 16)) ranges.push_back(range_of<Key>(route));
+  }
+  std::ranges::sort(ranges, [](const Range<Key>& a, const Range<Key>& b) {
+    return a.first != b.first ? a.first < b.first : a.bits < b.bits;
+  });
+  RangeTable<Key> table;
+  std::vector<Range<Key>> open;
+  const auto close_before = [&](const Range<Key>* next) {
+    while (!open.empty() && (next == nullptr || open.back().last < next->first)) {
+      const Key end = static_cast<Key>(open.back().last + 1);  // zero: behind the last address
+      open.pop_back();
+      if (end != 0) add_start(table, end, open.empty() ? table.none : open.back().peer);
+    }
+  };
+  for (const Range<Key>& range : ranges) {
+    close_before(&range);
+    add_start(table, range.first, range.peer);
+    open.push_back(range);
+  }
+  close_before(nullptr);
+  return table;
+}
+
+Result<void> check_routes(std::vector<Route> routes) {
+  for (const Route& route : routes) {
+    if (auto sound = check(route.prefix); !sound) {
+      return failure("peer \"" + route.peer->name + "\": " + sound.error().sentence);
+    }
+  }
+  const auto key = [](const Route& route) {
+    return std::tuple(route.prefix.is_v6, route.prefix.bits, route.prefix.address);
+  };
+  std::ranges::sort(routes, {}, [&key](const Route& route) {
+    return std::tuple_cat(key(route), std::tuple(route.peer->peer));
+  });
+  for (size_t i = 1; i < routes.size(); ++i) {
+    const Route &earlier = routes[i - 1], &later = routes[i];
+    if (key(earlier) != key(later) || earlier.peer->peer == later.peer->peer) continue;
+    return failure("the route " + text_of(later.prefix) + " is given to peer \"" +
+                   earlier.peer->name + "\" and to peer \"" + later.peer->name +
+                   "\": a prefix has one peer");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Routes> Routes::make(const std::vector<PeerRoutes>& peers) {
+  if (peers.size() > limits::peers_max) {
+    return failure("there are " + std::to_string(peers.size()) + " peers: at most " +
+                   std::to_string(limits::peers_max));
+  }
+  std::vector<Route> routes;
+  for (const PeerRoutes& peer : peers) {
+    if (peer.peer >= limits::peers_max) {
+      return failure("peer \"" + peer.name + "\" has the number " + std::to_string(peer.peer) +
+                     ": 0 to " + std::to_string(limits::peers_max - 1));
+    }
+    for (const Prefix& prefix : peer.routes) routes.push_back({prefix, &peer});
+  }
+  if (auto sound = check_routes(routes); !sound) return std::unexpected(sound.error());
+  Routes made;
+  made.v4_ = cut<Key32>(routes);
+  made.v6_ = cut<Key128>(routes);
+  return made;
+}
+
+}  // namespace cw::gateway

@@ -1,0 +1,64 @@
+// One stream from a peer, from its slots to the LAN's door: the reader of its slots, the order of
+// its frames, and the table that bounds them.
+//
+//   Sink -> SlotReader -> Order -> Release::Lane -> LAN
+//             | SlotRows: bytes  ----> copied ---'  |
+//             '--- FrameTable: whose frames ---<----'
+//
+// Frames go one way; what became of each is the table's to know, and who waits for them to be gone
+// asks it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dataplane/gateway/order/order.h"
+#include "dataplane/gateway/order/release.h"
+#include "dataplane/gateway/to_lan/accounts.h"
+#include "dataplane/gateway/to_lan/frames.h"
+#include "dataplane/gateway/to_lan/inbound_stock.h"
+#include "dataplane/gateway/to_lan/slot_reader.h"
+
+namespace cw::gateway {
+
+struct InboundOptions {
+  SlotReaderOptions slots;
+  Duration hold = Duration::from_ms(250);
+  BucketSeq first_seq;       ///< see OrderOptions
+  MessageSeq first_message;  ///< of every epoch
+};
+
+class Inbound {
+ public:
+  /// `stock`, `sink`'s stream and `release` live longer.
+  Inbound(const InboundOptions& options, InboundStock& stock, sdr::Sink sink, Release& release);
+
+  /// Whether the stream has brought anything since take_news().
+  bool has_news() const { return sink_.has_news() || sink_.reset_count() != resets_; }
+  /// What has come, or has ended: nothing of an old epoch is released from here on.
+  void take_news(Instant now);
+
+  /// Once per turn: news, then what has been held for too long is given up, and messages that are
+  /// through are posted anew. Returns whether there was anything.
+  bool on_time(Instant now);
+  Instant next_due() const;
+  void rebase(Duration shift);
+
+  InboundAccounts accounts() const;
+  size_t frames_lent() const { return frames_.lent_count(); }
+
+ private:
+  void reset();
+  void let_out();
+
+  const sdr::Sink sink_;
+  FrameTable frames_;
+  SlotRows rows_;
+  Order order_;
+  SlotReader reader_;
+  Release& release_;
+  Release::Lane out_;
+  uint32_t resets_;  // of the stream, as far as they were followed
+};
+
+}  // namespace cw::gateway

@@ -1,0 +1,131 @@
+#include "dataplane/wire/outer/peer_frames.h"
+
+namespace cw {
+
+PeerFrames::PeerFrames(const PeerFramesOptions& options, const Icrc& icrc)
+    : options_(options), icrc_(icrc), routes_(options.peers.size() * options.paths) {
+  for (const FramePeer& peer : options.peers) {
+    peers_.push_back({.address = peer,
+                      .form = FrameForm({.ip_version = options.ip_version,
+                                         .source_ip = peer.ip,
+                                         .target_ip = options.ip,
+                                         .target_udp_port = options.udp_port})});
+  }
+}
+
+// ---- in -----------------------------------------------------------------------------------------
+
+PeerFrames::Kind PeerFrames::read(std::span<const uint8_t> bytes, PeerFrame& frame) {
+  if (!try_read_formed(bytes, frame)) {
+    if (const Kind kind = read_any(bytes, frame); kind != Kind::Right) return kind;
+  }
+  const auto outer = bytes.subspan(frame.ip_offset, frame.transport_offset - frame.ip_offset);
+  const auto covered = bytes.subspan(frame.transport_offset, frame.transport_bytes + icrc_bytes);
+  return icrc_.is_right(outer, covered) ? Kind::Right : Kind::Malformed;
+}
+
+/// The same as read_any(), sooner, of what it finds right nearly always. Frames come in rows.
+inline bool PeerFrames::try_read_formed(std::span<const uint8_t> bytes, PeerFrame& frame) {
+  if (try_read_of(last_source_, bytes, frame)) return true;
+  for (size_t index = 0; index < peers_.size(); ++index) {
+    if (try_read_of(index, bytes, frame)) return true;
+  }
+  return false;
+}
+
+inline bool PeerFrames::try_read_of(size_t index, std::span<const uint8_t> bytes,
+                                    PeerFrame& frame) {
+  const FrameForm& form = peers_[index].form;
+  FormedFrame formed;
+  if (!form.try_read(bytes, formed)) return false;
+  if (!try_note_source(index, formed.source_udp_port, frame)) return false;
+  frame.dscp = formed.dscp;
+  frame.ecn = formed.ecn;
+  frame.ip_offset = static_cast<uint32_t>(form.ip_offset());
+  frame.transport_offset = static_cast<uint32_t>(form.transport_offset());
+  frame.transport_bytes = formed.transport_bytes;
+  return true;
+}
+
+/// Which peer and path the frame came from, unless that peer has no such path.
+inline bool PeerFrames::try_note_source(size_t index, uint16_t source_port, PeerFrame& frame) {
+  const int path = source_port - peers_[index].address.udp_port;
+  if (path < 0 || path >= options_.paths) return false;
+  last_source_ = index;
+  frame.peer = static_cast<uint16_t>(index);
+  frame.path = static_cast<uint16_t>(path);
+  return true;
+}
+
+PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame& frame) {
+  const auto parsed = parse_frame(bytes, FrameStart::Ethernet);
+  if (!parsed) {
+    const WireError error = parsed.error();
+    const bool is_foreign = error == WireError::FrameType || error == WireError::IpProtocol ||
+                            error == WireError::IpExtension;
+    return is_foreign ? Kind::Foreign : Kind::Malformed;
+  }
+  const FrameAddress& address = parsed->address;
+  if (address.ip_version != options_.ip_version || address.target_ip != options_.ip ||
+      address.target_udp_port != options_.udp_port) {
+    return Kind::Elsewhere;
+  }
+  if (!find_source(address, frame)) return Kind::Unknown;
+  if (parsed->transport_bytes < sizeof(Bth)) return Kind::Malformed;
+  frame.dscp = address.dscp;
+  frame.ecn = address.ecn;
+  frame.ip_offset = parsed->ip_offset;
+  frame.transport_offset = parsed->transport_offset;
+  frame.transport_bytes = parsed->transport_bytes;
+  return Kind::Right;
+}
+
+bool PeerFrames::find_source(const FrameAddress& address, PeerFrame& frame) {
+  for (size_t index = 0; index < peers_.size(); ++index) {
+    if (address.source_ip == peers_[index].address.ip &&
+        try_note_source(index, address.source_udp_port, frame)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- out ----------------------------------------------------------------------------------------
+
+PeerFrames::Route& PeerFrames::route_to(size_t peer, uint16_t path, const MacAddress& hop) {
+  Route& route = routes_[peer * options_.paths + path];
+  if (!route.is_made || route.hop_mac != hop) {
+    route = {.headers = make_headers(peer, path, hop), .hop_mac = hop, .is_made = true};
+  }
+  return route;
+}
+
+OuterHeaders PeerFrames::make_headers(size_t peer, uint16_t path, const MacAddress& hop) const {
+  const auto source_port = static_cast<uint16_t>(options_.udp_port + path);
+  return OuterHeaders({
+      .target_mac = hop,
+      .source_mac = options_.mac,
+      .ip_version = options_.ip_version,
+      .source_ip = options_.ip,
+      .target_ip = peers_[peer].address.ip,
+      .flow_label = source_port,  // SPEC 2.3
+      .source_udp_port = source_port,
+      .target_udp_port = peers_[peer].address.udp_port,
+  });
+}
+
+size_t PeerFrames::wrap(Route& route, std::span<uint8_t> transport, uint8_t dscp,
+                        uint8_t ecn) const {
+  const OuterHeaders& headers = route.headers;
+  uint8_t* const front = transport.data() - headers.bytes();
+  headers.write(front, transport.size(), dscp, ecn);
+  if (transport.size() != route.transport_bytes) {
+    route.transport_bytes = transport.size();
+    route.icrc_start = icrc_.start(headers.ip_and_udp_of(front));
+  }
+  const std::span<uint8_t, icrc_bytes> end(transport.data() + transport.size(), icrc_bytes);
+  Icrc::write(icrc_.finish(route.icrc_start, transport), end);
+  return headers.bytes();
+}
+
+}  // namespace cw

@@ -1,0 +1,95 @@
+// Whole RoCEv2 frames between a gateway and its peers: whose a frame is and where its transport
+// packet lies, and what stands around a transport packet that leaves (SPEC.md sections 2 and 3).
+//
+// A path is a UDP source port, the sender's own plus the path; all goes to the peer's own. Frames
+// of a peer are alike and come in rows, and so do those that leave by a path: the ones are told by
+// comparing a few words (frame_form.h), the others begin with headers that were made once
+// (outer_headers.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/outer/frame.h"
+#include "dataplane/wire/outer/frame_form.h"
+#include "dataplane/wire/outer/outer_headers.h"
+
+namespace cw {
+
+struct FramePeer {
+  IpAddress ip{};
+  uint16_t udp_port = roce_udp_port;  ///< its paths send from here upwards
+};
+
+struct PeerFramesOptions {
+  IpVersion ip_version = IpVersion::V4;  ///< ours and of all peers
+  IpAddress ip{};                        ///< ours
+  MacAddress mac{};
+  uint16_t udp_port = roce_udp_port;
+  uint16_t paths = 1;  ///< to each peer
+  std::vector<FramePeer> peers;
+};
+
+/// A frame that has come.
+struct PeerFrame {
+  uint16_t peer = 0, path = 0;
+  uint8_t dscp = 0, ecn = 0;
+  uint32_t ip_offset = 0, transport_offset = 0;
+  uint32_t transport_bytes = 0;  ///< without the ICRC
+};
+
+/// Thread: one. Nothing allocates once it is made.
+class PeerFrames {
+ public:
+  enum class Kind : uint8_t {
+    Right,      ///< a peer's
+    Foreign,    ///< no UDP over IP
+    Elsewhere,  ///< UDP, for another address or port
+    Unknown,    ///< RoCE for us, from nobody in the list of peers
+    Malformed,  ///< not whole, or its ICRC is wrong
+  };
+
+  /// What stands before the packets of one path to one peer.
+  struct Route {
+    OuterHeaders headers;
+    MacAddress hop_mac{};  // in them
+    bool is_made = false;
+    // Of the packet before: most are as long, and their ICRCs begin alike.
+    size_t transport_bytes = 0;
+    uint32_t icrc_start = 0;
+  };
+
+  PeerFrames(const PeerFramesOptions& options, const Icrc& icrc);
+
+  /// `frame` is filled where it is Right. Cost: hot.
+  Kind read(std::span<const uint8_t> bytes, PeerFrame& frame);
+
+  /// By way of `hop`, whose MAC may change. It stays until the next call for the same path.
+  Route& route_to(size_t peer, uint16_t path, const MacAddress& hop);
+  /// Puts everything around a transport packet: headers that end where it begins, and the ICRC
+  /// behind it. Returns how long the headers are. Cost: hot.
+  size_t wrap(Route& route, std::span<uint8_t> transport, uint8_t dscp, uint8_t ecn) const;
+
+ private:
+  struct Peer {
+    FramePeer address;
+    FrameForm form;  // of what it sends us
+  };
+  bool try_read_formed(std::span<const uint8_t> bytes, PeerFrame& frame);
+  bool try_read_of(size_t peer, std::span<const uint8_t> bytes, PeerFrame& frame);
+  Kind read_any(std::span<const uint8_t> bytes, PeerFrame& frame);
+  bool find_source(const FrameAddress& address, PeerFrame& frame);
+  bool try_note_source(size_t peer, uint16_t source_port, PeerFrame& frame);
+  OuterHeaders make_headers(size_t peer, uint16_t path, const MacAddress& hop) const;
+
+  PeerFramesOptions options_;
+  Icrc icrc_;
+  std::vector<Peer> peers_;
+  std::vector<Route> routes_;  // by peer * paths + path
+  size_t last_source_ = 0;     // of peers_
+};
+
+}  // namespace cw
