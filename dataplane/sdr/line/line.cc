@@ -7,13 +7,23 @@
 #include "dataplane/wire/roce_inline.h"
 
 namespace cw::sdr {
+namespace {
+
+/// What waits, waits in the streams' outboxes: the pacer needs room for what it is fed.
+PacerOptions fed_by_shares(PacerOptions pacer, uint32_t control_packets) {
+  constexpr uint32_t fed = Shares::ahead_packets_max;
+  pacer.capacity_packets = {control_packets, fed, fed, fed};
+  return pacer;
+}
+
+}  // namespace
 
 Line::Line(const LineOptions& options, PortBase& port)
     : port_(port),
       peer_(options.peer),
       payload_bytes_(options.payload_bytes),
       packet_overhead_bytes_(options.pacer.packet_overhead_bytes),
-      pacer_(options.pacer),
+      pacer_(fed_by_shares(options.pacer, control_packets_max)),
       rate_control_(options.rate_control, options.pacer.rate),
       transmitter_(options.paths, options.path_weights),
       shares_(pacer_),

@@ -85,7 +85,7 @@ class Line {
   const Transmitter& transmitter() const { return transmitter_; }
 
  private:
-  static constexpr size_t control_packets_max = 64;
+  static constexpr uint32_t control_packets_max = 64;
 
   bool may_send(Instant now) const { return may_send_ && now < may_send_until_; }
   void take_grant(Instant now);

@@ -8,7 +8,7 @@
 namespace cw::sdr {
 namespace {
 
-constexpr size_t ahead_packets_min = 16, ahead_packets_max = 256;
+constexpr uint64_t ahead_packets_min = 16;
 constexpr int64_t round_bytes_min = 1500;  // of the stream with the smallest weight
 constexpr int64_t debt_bytes_max = 256 * 1024;
 constexpr Priority streamed[] = {Priority::Resend, Priority::Data, Priority::Repair};
@@ -24,7 +24,7 @@ void Shares::add(SendStream& stream, uint32_t weight) {
 void Shares::set_rate(Rate rate, uint32_t packet_bytes) {
   // A millisecond is enough to keep the line busy between two turns.
   const uint64_t ahead = rate.bps() / 1000 / 8 / packet_bytes;
-  ahead_packets_ = std::clamp<uint64_t>(ahead, ahead_packets_min, ahead_packets_max);
+  ahead_packets_ = std::clamp(ahead, ahead_packets_min, uint64_t{ahead_packets_max});
 }
 
 size_t Shares::room(Priority priority) const {

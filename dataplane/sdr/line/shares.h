@@ -21,6 +21,9 @@ class SendStream;
 /// Thread: the link's. Nothing allocates after the streams were added.
 class Shares {
  public:
+  /// Packets of a class that the pacer is fed at most.
+  static constexpr uint32_t ahead_packets_max = 256;
+
   /// `pacer` lives longer.
   explicit Shares(Pacer& pacer) : pacer_(pacer) {}
 
