@@ -11,20 +11,29 @@
 #include <cstdint>
 
 #include "dataplane/base/units.h"
+#include "dataplane/policy.h"
 #include "policies/parts/array.h"
 #include "policies/parts/bits.h"
 
 namespace cw::policy {
+
+/// Room for ranges, of which `most` would do for any line: one for so many slots as the stream may
+/// have under way and held in all, since none leaves as often as each slot by itself.
+inline size_t ranges_for(const cw_env& env, uint32_t slots_each, size_t most) {
+  constexpr uint64_t least = 1'024;  // short messages, each a range
+  const uint64_t slots = uint64_t{env.messages} * env.data_slots_max;
+  return std::clamp<uint64_t>(slots / slots_each, least, most);
+}
 
 class RangeFifo {
  public:
   struct Entry {
     uint32_t message = 0;
     SlotRun slots;
-    Instant at;        // of the last slot of the entry
-    Instant begun_at;  // of the first
     uint8_t kind = 0;  // the owner's; only alike ones become one
+    Instant at;        // of the last slot of the entry
   };
+  static_assert(sizeof(Entry) == 24);
 
   explicit RangeFifo(size_t capacity) : entries_(capacity) {}
 
@@ -43,14 +52,16 @@ class RangeFifo {
       Entry& back = entries_.back();
       at = std::max(at, back.at);
       const bool joins = back.message == message && back.kind == kind &&
-                         back.slots.end == slots.first && at - back.begun_at <= grain;
+                         back.slots.end == slots.first && at - begun_at_ <= grain;
       if (joins) {
         back.slots.end = slots.end;
         back.at = at;
         return true;
       }
     }
-    return entries_.try_push({message, slots, at, at, kind});
+    if (!entries_.try_push({message, slots, kind, at})) return false;
+    begun_at_ = at;
+    return true;
   }
   /// The entry that has waited longest; its slots may be shortened from below as they are dealt
   /// with.
@@ -65,6 +76,7 @@ class RangeFifo {
 
  private:
   Queue<Entry> entries_;
+  Instant begun_at_;  // of the first slot of the youngest
 };
 
 }  // namespace cw::policy

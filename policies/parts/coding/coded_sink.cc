@@ -5,6 +5,7 @@
 namespace cw::policy {
 namespace {
 
+constexpr uint32_t hole_slots = 64;
 constexpr size_t rebuilds_max = 4'096;
 constexpr size_t repair_ranges_max = 8'192;
 
@@ -25,9 +26,9 @@ CodedSink::CodedSink(const cw_env& env, const CodingSettings& settings)
       places_(env.messages),
       wanted_(env.messages, env.data_slots_max),
       bits_(block_slots_max_),
-      rebuilds_(rebuilds_max),
-      repair_seen_(repair_ranges_max),
-      refused_(rebuilds_max) {
+      rebuilds_(ranges_for(env, hole_slots, rebuilds_max)),
+      repair_seen_(ranges_for(env, hole_slots, repair_ranges_max)),
+      refused_(ranges_for(env, hole_slots, rebuilds_max)) {
   for (uint32_t i = 0; places_.is_ready() && i < env.messages; ++i) {
     places_.try_push(static_cast<uint16_t>(i));
   }

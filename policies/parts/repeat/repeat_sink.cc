@@ -8,6 +8,7 @@ namespace cw::policy {
 namespace {
 
 // Holes under suspicion or asked for. When full, a hole is left to the source's timeout.
+constexpr uint32_t hole_slots = 64;
 constexpr size_t holes_max = 8'192;
 
 }  // namespace
@@ -18,13 +19,13 @@ RepeatSink::RepeatSink(const cw_env& env, const RepeatSettings& settings)
       slot_wire_bytes_(env.slot_wire_bytes),
       times_(settings_, link_),
       messages_(env.messages),
-      suspected_(holes_max),
+      suspected_(ranges_for(env, hole_slots, holes_max)),
       dirty_(2 * size_t{env.messages}),
       reports_(2 * size_t{env.messages}),
       finished_(2 * size_t{env.messages}),
       completed_(std::max<size_t>(64, env.messages)),
       tails_(2 * size_t{env.messages}),
-      asked_(holes_max) {}
+      asked_(ranges_for(env, hole_slots, holes_max)) {}
 
 bool RepeatSink::is_ready() const {
   return messages_.is_ready() && dirty_.is_ready() && reports_.is_ready() && finished_.is_ready() &&

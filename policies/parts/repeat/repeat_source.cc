@@ -5,8 +5,11 @@
 namespace cw::policy {
 namespace {
 
-// 128 bursts per RTT while one message flows; a row of small messages or of resends takes an entry
-// each. When it is full, ranges are swept together (sweep_oldest): later, never lost.
+// 128 bursts per RTT while one message flows; a row of small messages takes an entry each, and a
+// resend two. What is held in all is many timeouts of the line: where a 32nd of it has entries, a
+// tenth of all slots may be lost. When it is full, ranges are swept together (sweep_oldest): later,
+// never lost.
+constexpr uint32_t departure_slots = 32;
 constexpr size_t departures_max = 16'384;
 // A note of 1,024 bytes can name 4,000 separate holes. What does not fit is asked for again.
 constexpr size_t wanted_max = 4'096;
@@ -28,10 +31,11 @@ RepeatSource::RepeatSource(const cw_env& env, const RepeatSettings& settings)
       marks_(env.messages, env.data_slots_max),
       unsent_(queue_max),
       refused_(queue_max),
-      wanted_(wanted_max),
-      departed_(std::max<size_t>(departures_max, 4 * size_t{env.messages})),
-      fresh_(departures_max),
-      resent_(departures_max),
+      wanted_(ranges_for(env, 2 * departure_slots, wanted_max)),
+      departed_(std::max<size_t>(ranges_for(env, departure_slots, departures_max),
+                                 4 * size_t{env.messages})),
+      fresh_(ranges_for(env, 2 * departure_slots, departures_max)),
+      resent_(ranges_for(env, 2 * departure_slots, departures_max)),
       settled_(2 * size_t{env.messages}),
       witnesses_(witnesses_max) {}
 
