@@ -80,6 +80,8 @@ class PolicyHost {
   /// may be told.
   std::unique_ptr<PolicyInstance> begin(std::unique_ptr<PolicyInstance> next, Instant now);
   bool has_instance() const { return instance_ != nullptr; }
+  /// A new epoch for the one that is here, which has been told nothing.
+  void restart(Instant now) { clear(now); }
   /// Who takes over in quarantine.
   void set_relief(std::unique_ptr<PolicyInstance> relief) { relief_ = std::move(relief); }
   bool has_relief() const { return relief_ != nullptr; }

@@ -43,9 +43,9 @@ Place Place::of(const PolicyChoice& policy, const cw_env& env) {
 }
 
 void SeatCare::fulfil() {
-  for (auto& host : hosts_over) host.reset();
-  for (auto& instance : instances_over) instance.reset();
-  if (wants_spare) spare = make_again(place.choice(), *this);
+  for (auto& each : hosts_over) each.reset();
+  for (auto& each : instances_over) each.reset();
+  if (wants_instance) instance = make_again(place.choice(), *this);
   if (wants_relief) relief = make_again(fallback, *this);
 }
 
@@ -55,7 +55,6 @@ Result<std::unique_ptr<Seat>> Seat::make(const SeatOptions& options, Instant now
   if (!first) return std::unexpected(first.error());
   seat->place_ = seat->wish_ = first->place;
   seat->current_ = std::move(first->host);
-  seat->spare_ = std::move(first->spare);
   return seat;
 }
 
@@ -64,13 +63,11 @@ Result<Successor> Seat::make_successor(const PolicyChoice& policy, Instant now) 
   if (!env) return std::unexpected(env.error());
   auto instance = PolicyInstance::make(policy, *env);
   if (!instance) return std::unexpected(instance.error());
-  auto spare = PolicyInstance::make(policy, *env);
-  if (!spare) return std::unexpected(spare.error());
   auto relief = PolicyInstance::make(options_.fallback, *env);
   if (!relief) return std::unexpected(relief.error());
   auto host = std::make_unique<PolicyHost>(std::move(*instance), options_.quota, now);
   host->set_relief(std::move(*relief));
-  return Successor{Place::of(policy, *env), std::move(host), std::move(*spare)};
+  return Successor{Place::of(policy, *env), std::move(host)};
 }
 
 void Seat::set_actions(PolicyActions* actions) {
@@ -86,7 +83,6 @@ Result<void> Seat::settle(const PolicyChoice& policy, Instant now) {
   const Place next = Place::of(policy, *env);
   if (next.is_same(place_)) return {};
   place_ = next;
-  retire(std::move(spare_));
   retire(current_->begin(nullptr, now));
   // Whoever stands by keeps the shape of those it relieves.
   retire(current_->take_relief());
@@ -95,14 +91,18 @@ Result<void> Seat::settle(const PolicyChoice& policy, Instant now) {
 
 void Seat::end_epoch(Instant now) {
   if (before_ != nullptr) end_swap();
-  retire(current_->begin(std::move(spare_), now));
+  if (is_fresh_) {
+    current_->restart(now);
+  } else {
+    retire(current_->begin(nullptr, now));
+  }
   current_->set_policy_epoch(0);
 }
 
 // ---- what it lacks ----
 
 bool Seat::wants_care() const {
-  return spare_ == nullptr || !is_ready() || !is_empty(hosts_over_) || !is_empty(instances_over_);
+  return !is_ready() || !is_empty(hosts_over_) || !is_empty(instances_over_);
 }
 
 void Seat::ask(SeatCare& care) {
@@ -111,20 +111,21 @@ void Seat::ask(SeatCare& care) {
   care.fallback = options_.fallback;
   care.hosts_over = std::exchange(hosts_over_, {});
   care.instances_over = std::exchange(instances_over_, {});
-  care.wants_spare = spare_ == nullptr || !current_->has_instance();
+  care.wants_instance = !current_->has_instance();
   care.wants_relief = !current_->has_relief();
 }
 
 /// What was made for a policy that is not this seat's any more goes the way of all that is over.
 void Seat::take(SeatCare& care, Instant now) {
   if (!care.place.is_same(place_)) {
-    retire(std::move(care.spare));
+    retire(std::move(care.instance));
     retire(std::move(care.relief));
   }
-  if (care.spare != nullptr && !current_->has_instance()) {
-    (void)current_->begin(std::move(care.spare), now);
+  if (care.instance != nullptr && !current_->has_instance()) {
+    (void)current_->begin(std::move(care.instance), now);
+    is_fresh_ = true;
   }
-  if (care.spare != nullptr) retire(std::exchange(spare_, std::move(care.spare)));
+  retire(std::move(care.instance));
   if (care.relief != nullptr) current_->set_relief(std::move(care.relief));
   if (wants_care()) care_();
 }
@@ -151,7 +152,6 @@ bool Seat::try_begin(Swap& swap, Instant now) {
   current_->set_actions(actions_);
   current_->set_policy_epoch(swap.policy_epoch);
   place_ = wish_ = swap.next.place;
-  retire(std::exchange(spare_, std::move(swap.next.spare)));
   drain_by_ = swap.drain_by;
   before_->drain(swap.drain_by, now);
   return true;

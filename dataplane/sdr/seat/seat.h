@@ -6,9 +6,10 @@
 // its decisions. What concerns no message is told to both; notes go by the number of the policy.
 // The one before leaves when the last message below the boundary has ended.
 //
-// Instances are made and destroyed outside the turn. A seat keeps one for the next epoch of its
-// link and one that takes over in quarantine; what it lacks, and what it is done with, is seen to
-// by whoever cares for it (SeatCare), on any thread.
+// Instances are made and destroyed outside the turn. A seat keeps the one that decides and one that
+// takes over in quarantine, which is small; none waits for the next epoch of the link, which begins
+// when there is one. What a seat lacks, and what it is done with, is seen to by whoever cares for
+// it (SeatCare), on any thread.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +59,6 @@ struct Place {
 struct Successor {
   Place place;
   std::unique_ptr<PolicyHost> host;
-  std::unique_ptr<PolicyInstance> spare;  ///< for the next epoch
 };
 
 /// A change of policy within an epoch of the link.
@@ -77,10 +77,10 @@ struct SeatCare {
   Seat* seat = nullptr;
   std::array<std::unique_ptr<PolicyHost>, hosts_max> hosts_over;
   std::array<std::unique_ptr<PolicyInstance>, instances_max> instances_over;
-  bool wants_spare = false, wants_relief = false;
+  bool wants_instance = false, wants_relief = false;
   Place place;
   PolicyChoice fallback;
-  std::unique_ptr<PolicyInstance> spare, relief;
+  std::unique_ptr<PolicyInstance> instance, relief;
 
   /// Destroys what is over and makes what is wanted. Cost: slow, allocates.
   void fulfil();
@@ -101,7 +101,8 @@ class Seat {
   Result<void> settle(const PolicyChoice& policy, Instant now);
   /// Whether all is there that an epoch may need.
   bool is_ready() const { return current_->has_instance() && current_->has_relief(); }
-  /// Whoever sat here has seen his last; the next epoch begins with a fresh instance.
+  /// Whoever sat here has seen his last; the next epoch begins with an instance that has been told
+  /// nothing.
   void end_epoch(Instant now);
 
   // ---- what it lacks ----
@@ -144,7 +145,9 @@ class Seat {
   PolicyChoice wish() const { return wish_.choice(); }
 
   // ---- to both ----
+  /// Before all other facts of an epoch.
   void link(const cw_fact_link& fact, Instant now) {
+    is_fresh_ = false;
     each([&](PolicyHost& host) { host.link(fact, now); });
   }
   void lost(const cw_fact_lost& fact, Instant now) {
@@ -179,7 +182,7 @@ class Seat {
   PolicyActions* actions_ = nullptr;
   Activity::Wake care_;
   std::unique_ptr<PolicyHost> current_, before_;
-  std::unique_ptr<PolicyInstance> spare_;
+  bool is_fresh_ = true;  // nobody has told the current one anything
   Instant drain_by_ = Instant::never();
   std::array<std::unique_ptr<PolicyHost>, SeatCare::hosts_max> hosts_over_;
   std::array<std::unique_ptr<PolicyInstance>, SeatCare::instances_max> instances_over_;
