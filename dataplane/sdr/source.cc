@@ -25,8 +25,10 @@ bool Source::is_growing(SendHandle handle) const { return stream_->is_growing(ha
 void Source::cancel(SendHandle handle, Instant now) const { stream_->cancel(handle, now); }
 void Source::forget(SendHandle handle) const { stream_->forget(handle); }
 
-bool Source::has_packets(size_t count) const { return stream_->has_packets(count); }
-uint8_t* Source::slot_memory() const { return stream_->slot_memory(); }
+bool Source::has_packets(SendHandle handle, size_t count) const {
+  return stream_->has_packets(handle, count);
+}
+uint8_t* Source::slot_memory(SendHandle handle) const { return stream_->slot_memory(handle); }
 bool Source::append_slot(SendHandle handle, const SlotPiece& piece, Instant now) const {
   return stream_->append_slot(handle, piece, now);
 }

@@ -52,10 +52,11 @@ class Source {
   void forget(SendHandle handle) const;
 
   // ---- slot by slot ----
-  /// Whether the port has packets for `count` slots more, 64 at most.
-  bool has_packets(size_t count) const;
-  /// Memory for the next slot: the stream's, of payload_bytes, until append_slot() has taken it.
-  uint8_t* slot_memory() const;
+  /// Whether there are packets for `count` slots more of a message that was not forgotten, 64 at
+  /// most: how many the port has is one limit, how many messages are under way another.
+  bool has_packets(SendHandle handle, size_t count) const;
+  /// Memory for its next slot: the stream's, of payload_bytes, until append_slot() has taken it.
+  uint8_t* slot_memory(SendHandle handle) const;
   /// Adds the next slot of the message, the first being slot 0. False when the stream is not
   /// started (before that the size of a slot is not settled), when the message is no longer open,
   /// and when it is full. Cost: no allocation, no search.

@@ -55,7 +55,7 @@ class Portion {
 
   size_t held_ = 0, own_ = 0;
   size_t ample_ = 0;  // seven eighths of his own
-  size_t& common_;  // left, of all
+  size_t& common_;    // left, of all
 };
 
 /// Thread: one. Allocates when somebody joins, and never else.
@@ -87,6 +87,12 @@ class Stock {
     return portions_.back();
   }
 
+  /// So many more things, before anything is lent: to be followed by join().
+  void grow(size_t count) {
+    CW_ASSERT(held() == 0);
+    count_ += count;
+  }
+
   size_t count() const { return count_; }
   /// Of all borrowers.
   size_t held() const {
@@ -96,7 +102,7 @@ class Stock {
   }
 
  private:
-  const size_t count_;
+  size_t count_;
   size_t common_;
   std::deque<Portion> portions_;  // which stay where they are
 };

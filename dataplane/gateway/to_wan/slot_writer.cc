@@ -94,7 +94,7 @@ bool SlotWriter::try_open() {
 /// For all that does not fit the slot under way.
 bool SlotWriter::has_packets(size_t bytes) const {
   const size_t here = memory_ == nullptr ? 0 : room_ - used_;
-  return bytes <= here || stream_.has_packets((bytes - here + room_ - 1) / room_);
+  return bytes <= here || stream_.has_packets(*handle_, (bytes - here + room_ - 1) / room_);
 }
 
 void SlotWriter::close(Instant now) {
@@ -122,7 +122,7 @@ void SlotWriter::begin_slot() {
 
 /// Where the next byte of the slot under way goes.
 uint8_t* SlotWriter::put_at() {
-  if (memory_ == nullptr) memory_ = stream_.slot_memory();
+  if (memory_ == nullptr) memory_ = stream_.slot_memory(*handle_);
   return memory_ + slot_header_bytes + used_;
 }
 

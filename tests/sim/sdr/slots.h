@@ -32,8 +32,8 @@ class SlotSource {
     if (handle_ && slots_ >= stream.slots_max(*handle_)) close(stream);
     if (!handle_) handle_ = stream.try_open({});
     if (!handle_) return false;
-    if (!stream.has_packets(1)) return false;
-    uint8_t* const slot = stream.slot_memory();
+    if (!stream.has_packets(*handle_, 1)) return false;
+    uint8_t* const slot = stream.slot_memory(*handle_);
     std::memset(slot, 0xee, payload);  // what lies behind a short one is nobody's
     const SlotLabel label{number_ + 1, bytes, life_};
     std::memset(slot, static_cast<int>(label.number & 0xff), bytes);

@@ -156,8 +156,8 @@ TEST(Slots, a_full_message_a_closed_one_and_a_stale_handle_take_no_more) {
   const auto handle = world.sends().try_open({});
   ASSERT_TRUE(handle);
   const auto takes = [&] {
-    if (!world.sends().has_packets(1)) return false;
-    std::memset(world.sends().slot_memory(), 0, 8);
+    if (!world.sends().has_packets(*handle, 1)) return false;
+    std::memset(world.sends().slot_memory(*handle), 0, 8);
     return world.sends().append_slot(*handle, {.bytes = 8}, world.now());
   };
   for (uint32_t i = 0; i < 64; ++i) ASSERT_TRUE(takes());

@@ -377,6 +377,7 @@ void SendStream::free_if_over(Message& message) {
   if (!message.is_retired || !message.is_forgotten) return;
   if (store_.is_read(place_of(message))) return;
   message.life = Message::Life::Free;
+  store_.close(place_of(message));
   --live_count_;
 }
 

@@ -64,8 +64,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   // ---- the application: as Source says ----
   std::optional<SendHandle> try_open(const MessageHint& hint);
   Result<void> append(SendHandle handle, uint32_t first, std::span<const uint8_t> bytes);
-  bool has_packets(size_t count) { return store_.has_room(count); }
-  uint8_t* slot_memory() { return store_.memory(); }
+  bool has_packets(SendHandle to, size_t count) { return store_.has_room(to.place, count); }
+  uint8_t* slot_memory(SendHandle of) { return store_.memory(of.place); }
   bool append_slot(SendHandle handle, const SlotPiece& piece, Instant now);
   uint32_t slots_max(SendHandle handle) const;
   void set_block_age(Duration age);

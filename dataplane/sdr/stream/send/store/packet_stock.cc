@@ -30,6 +30,13 @@ PacketStock::~PacketStock() {
   rest();
 }
 
+SlotTableStock& PacketStock::tables(uint32_t slots_max) {
+  for (SlotTableStock& each : tables_) {
+    if (each.slots_max() == slots_max) return each;
+  }
+  return tables_.emplace_back(slots_max);
+}
+
 bool PacketStock::try_fill(size_t count) {
   count = std::min(count, capacity);
   // More than that where there is room, since one by one they cost more; but who sends a packet now

@@ -15,16 +15,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memory/stock.h"
 #include "dataplane/port.h"
+#include "dataplane/sdr/stream/send/store/slot_entry.h"
 
 namespace cw::sdr {
 
-/// Thread: the endpoint's worker. Nothing allocates.
+/// Thread: the endpoint's worker. Nothing allocates after the last stream has joined.
 class PacketStock {
  public:
   /// What must be at hand at once: a burst, and the slots of the longest frame besides.
@@ -61,6 +63,8 @@ class PacketStock {
     given_up_[given_up_count_++] = &packet;
   }
   size_t kept_count() const { return keeping_.held(); }
+  /// What is kept of slots, by streams whose messages are as long. Allocates.
+  SlotTableStock& tables(uint32_t slots_max);
 
   /// The port has back what was given up.
   void flush();
@@ -74,6 +78,7 @@ class PacketStock {
 
   PortBase& port_;
   Stock keeping_;
+  std::deque<SlotTableStock> tables_;
   size_t count_ = 0, given_up_count_ = 0;
   size_t batch_ = batch_min;  // to be asked for; doubles until nothing is sent
   std::array<Packet*, capacity> at_hand_;

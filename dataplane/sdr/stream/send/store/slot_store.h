@@ -73,6 +73,8 @@ class SlotStore {
   bool is_by_slot() const { return !slots_.is_empty(); }
   /// A message begins: of the one before in its place at most `repair_end` repair slots were made.
   void open(uint32_t place, uint32_t repair_end);
+  /// And is over, read by nobody.
+  void close(uint32_t place) { slots_.close(place); }
 
   // ---- whole messages ----
   /// `bytes` at slot `first`; returns how many slots they are. Errors: Source::append()'s.
@@ -86,10 +88,10 @@ class SlotStore {
   }
 
   // ---- slot by slot ----
-  /// Whether there are packets for so many slots more.
-  bool has_room(size_t count) { return slots_.has_room(count); }
-  /// Memory for the next slot, until put(); there is room.
-  uint8_t* memory() { return slots_.memory(); }
+  /// Whether there are packets for so many slots more of the message.
+  bool has_room(uint32_t place, size_t count) { return slots_.has_room(place, count); }
+  /// Memory for its next slot, until put(); there is room.
+  uint8_t* memory(uint32_t place) { return slots_.memory(place); }
   void put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now) {
     slots_.put(place, slot, piece, now);
     SendExtent& all = extents_[place];
