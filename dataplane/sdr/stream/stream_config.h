@@ -89,6 +89,12 @@ inline uint32_t note_bytes_for(uint32_t payload_bytes) {
   return std::min(static_cast<uint32_t>(limits::note_bytes_max), payload_bytes / 2);
 }
 
+/// Notes that may wait for an envelope: what is known of all slots, twice, in notes half full.
+inline size_t notes_for(const StreamConfig& config) {
+  const uint64_t bytes = uint64_t{config.messages} * config.data_slots_max / 8;
+  return std::clamp<uint64_t>(bytes / (limits::note_bytes_max / 2) * 2, 32, 64);
+}
+
 /// How one policy cuts messages into blocks. Zeros: it does not.
 struct BlockShape {
   uint16_t rows = 0;

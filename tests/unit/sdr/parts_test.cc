@@ -174,7 +174,7 @@ RC_GTEST_PROP(SendTicket, of_a_later_slot_is_that_much_further_on, ()) {
 }
 
 TEST(Outbox, a_range_is_taken_off_in_rows) {
-  Outbox outbox(4);
+  Outbox outbox(4, true);
   ASSERT_TRUE(outbox.try_push({.kind = CW_SEND_DATA, .first = 10, .count = 7, .stride = 3}));
   outbox.advance(Priority::Data, 5);
   EXPECT_EQ(outbox.front(Priority::Data).first, 25u);

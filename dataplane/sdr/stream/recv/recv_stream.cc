@@ -12,7 +12,6 @@
 namespace cw::sdr {
 namespace {
 
-constexpr size_t notes_capacity = 64;
 constexpr uint32_t only_partition = 0;
 constexpr size_t codes_capacity = 128;
 /// In one clear-to-send, of messages that have not begun, and what that takes without them.
@@ -45,7 +44,7 @@ RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<Seat> seat, C
       blocks_(config.messages, config.blocks_max()),
       repairs_(config),
       codes_(codes_capacity),
-      notes_(notes_capacity) {
+      notes_(notes_for(config)) {
   const cw_bits_limits limits = arena_limits(config);
   const size_t bytes = cw_bits_size(&limits);
   CW_ASSERT(bytes > 0);  // check() has accepted the config

@@ -76,9 +76,10 @@ struct RowLimit {
 /// Thread: one. Nothing allocates after construction.
 class Outbox {
  public:
-  explicit Outbox(size_t ranges_per_class)
+  Outbox(size_t ranges_per_class, bool has_repair)
       : rows_{Ring<SendRange>(1), Ring<SendRange>(ranges_per_class),
-              Ring<SendRange>(ranges_per_class), Ring<SendRange>(ranges_per_class)} {}
+              Ring<SendRange>(ranges_per_class),
+              Ring<SendRange>(has_repair ? ranges_per_class : 1)} {}
 
   static Priority priority_of(uint16_t kind) {
     return kind == CW_SEND_DATA     ? Priority::Data

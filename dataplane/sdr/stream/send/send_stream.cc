@@ -10,7 +10,6 @@
 namespace cw::sdr {
 namespace {
 
-constexpr size_t notes_capacity = 64;
 constexpr size_t codes_capacity = 128;
 
 }  // namespace
@@ -30,8 +29,8 @@ SendStream::SendStream(const StreamConfig& config, const Options& options, LinkK
       codes_(codes_capacity),
       block_age_(options.block_age),
       lives_over_(config.messages),
-      outbox_(options.outbox_ranges),
-      notes_(notes_capacity) {
+      outbox_(options.outbox_ranges, config.repair_slots_max > 0),
+      notes_(notes_for(config)) {
   seat_->set_actions(this);
   begin_sequences();
 }
