@@ -1,17 +1,14 @@
 #include "dataplane/gateway/order/order.h"
 
+#include <utility>
+
 namespace cw::gateway {
 
-Order::Order(const OrderOptions& options, FrameTable& frames, SlotRows& rows)
-    : options_(options), frames_(frames), rows_(rows), buckets_(new Bucket[bucket_count]()) {}
-
-Order::Bucket& Order::bucket_of(const Frame& frame) {
-  Bucket& bucket = buckets_[frame.parsed.header.bucket];
-  if (bucket.epoch != epoch_) {
-    bucket = {epoch_, {options_.first_seq, options_.first_message, 0}, {}};
-  }
-  return bucket;
-}
+Order::Order(const OrderOptions& options, FrameTable& frames, SlotRows& rows, BucketStock& buckets)
+    : options_(options),
+      frames_(frames),
+      rows_(rows),
+      buckets_(buckets, {options.first_seq, options.first_message, 0}, options.messages) {}
 
 /// Slots of the stream from the frame that the front has come to up to this one; below zero: it
 /// stands before that.
@@ -32,11 +29,11 @@ bool Order::is_too_far(const Front& front, const ParsedFrame& frame) const {
 bool Order::is_astray(const ParsedFrame& frame) {
   const BucketSeq seq(frame.header.bucket_seq);
   Doubt& doubt = doubts_[frame.header.bucket % doubt_count];
-  const bool is_ours = doubt.epoch == epoch_ && doubt.bucket == frame.header.bucket;
+  const bool is_ours = doubt.epoch == buckets_.epoch() && doubt.bucket == frame.header.bucket;
   const bool goes_on =
       is_ours && !seq.is_before(doubt.front.next) && !is_too_far(doubt.front, frame);
   const auto agreeing = static_cast<uint16_t>(goes_on ? doubt.agreeing + 1 : 1);
-  doubt = {epoch_, frame.header.bucket, agreeing, {seq + 1, frame.seq, frame.slot}};
+  doubt = {buckets_.epoch(), frame.header.bucket, agreeing, {seq + 1, frame.seq, frame.slot}};
   return agreeing >= agreeing_min;
 }
 
@@ -49,16 +46,19 @@ void Order::follow(Bucket& bucket, const ParsedFrame& frame) {
 void Order::take(uint32_t index, Instant now) {
   Frame& frame = frames_.at(index);
   if (frame.parsed.header.order == FrameOrder::AtOnce) return let_out(index);
-  Bucket& bucket = bucket_of(frame);
+  Bucket* const found = buckets_.find(frame.parsed);
+  if (found == nullptr) return frames_.drop(index, DropReason::hold_memory);
+  Bucket& bucket = *found;
+  if (!bucket.is_known) return hold(bucket, index, now);
   if (is_too_far(bucket.front, frame.parsed)) {
     if (!is_astray(frame.parsed)) return frames_.drop(index, DropReason::frame_ahead);  // [C-49]
     follow(bucket, frame.parsed);
   }
   const int64_t ahead = bucket.front.next.distance_to(seq_of(frame));
   if (is_behind(frame)) {
-    return ahead <= 0 ? let_out(index) : hold(index, now);
+    return ahead <= 0 ? let_out(index) : hold(bucket, index, now);
   }
-  if (ahead > 0) return hold(index, now);
+  if (ahead > 0) return hold(bucket, index, now);
   // It stands further on: then the number that it would be late for was a lie [C-49].
   if (ahead < 0 && slots_between(bucket.front, frame.parsed) <= 0) {
     return frames_.drop(index, DropReason::frame_late);
@@ -68,9 +68,9 @@ void Order::take(uint32_t index, Instant now) {
   if (!bucket.held.is_empty()) run(bucket);
 }
 
-void Order::hold(uint32_t index, Instant now) {
+void Order::hold(Bucket& bucket, uint32_t index, Instant now) {
   Frame& frame = frames_.at(index);
-  bucket_of(frame).held.push(frames_, index, counts_.compared);
+  bucket.held.push(frames_, index, counts_.compared);
   frame.is_held = true;
   frame.arrived = now;
   ++counts_.held;
@@ -99,7 +99,9 @@ void Order::give_up_before(uint32_t index, uint64_t& missed) {
   Bucket& bucket = bucket_of(frames_.at(index));
   while (frames_.at(index).is_held) {
     const Frame& first = frames_.at(bucket.held.front(frames_));
-    missed += static_cast<uint64_t>(bucket.front.next.distance_to(seq_of(first)));
+    if (std::exchange(bucket.is_known, true)) {
+      missed += static_cast<uint64_t>(bucket.front.next.distance_to(seq_of(first)));
+    }
     go_to(bucket.front, seq_of(first), first.parsed);
     run(bucket);
   }
@@ -154,7 +156,7 @@ void Order::release(Bucket& bucket) {
 }
 
 void Order::reset() {
-  ++epoch_;  // and with it what buckets hold
+  buckets_.reset();  // and with it what they hold
   while (age_.first != no_frame) {
     const uint32_t frame = age_.first;
     forget(frame);

@@ -14,17 +14,18 @@
 // room for, and what stands further on bears the higher number [C-49]. A bucket that was led astray
 // all the same refuses what is true; so when several frames in a row that are too far for it agree
 // with each other, it goes to where they are.
+//
+// Of a bucket that was forgotten (buckets.h) nothing is known until its first frame is out.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
-#include "dataplane/gateway/order/held_row.h"
+#include "dataplane/gateway/order/buckets.h"
 #include "dataplane/gateway/to_lan/frames.h"
 #include "dataplane/gateway/to_lan/slot_rows.h"
 
@@ -50,8 +51,8 @@ struct OrderCounts {
 /// Thread: one. Cost: O(1) per frame in order, O(log n) per frame of n that come out of it.
 class Order {
  public:
-  /// `frames` and `rows` live longer.
-  Order(const OrderOptions& options, FrameTable& frames, SlotRows& rows);
+  /// `frames`, `rows` and `buckets` live longer.
+  Order(const OrderOptions& options, FrameTable& frames, SlotRows& rows, BucketStock& buckets);
 
   /// A frame of the table whose `parsed` is set. Dropped when it has no place in the order: it is
   /// late, too far ahead, or the second of its number.
@@ -74,17 +75,6 @@ class Order {
   const OrderCounts& counts() const { return counts_; }
 
  private:
-  /// How far a row of numbers has come.
-  struct Front {
-    BucketSeq next;
-    MessageSeq message;  // where the frame began that `next` follows from
-    uint32_t slot = 0;
-  };
-  struct Bucket {
-    uint32_t epoch = 0;  // whose the rest is; zero: nobody's
-    Front front;
-    HeldRow held;
-  };
   /// What a bucket refused last for being too far ahead.
   struct Doubt {
     uint32_t epoch = 0;
@@ -99,14 +89,15 @@ class Order {
   bool is_too_far(const Front& front, const ParsedFrame& frame) const;
   [[gnu::cold]] bool is_astray(const ParsedFrame& frame);
   [[gnu::cold]] void follow(Bucket& bucket, const ParsedFrame& frame);
-  void hold(uint32_t frame, Instant now);
+  void hold(Bucket& bucket, uint32_t frame, Instant now);
   void run(Bucket& bucket);
   static void go_to(Front& front, BucketSeq next, const ParsedFrame& frame);
   void give_up_before(uint32_t frame, uint64_t& missed);
   void release(Bucket& bucket);
   void let_out(uint32_t frame) { frames_.released().grow() = frame; }
   void forget(uint32_t frame);
-  Bucket& bucket_of(const Frame& frame);
+  /// Of a frame that waits in it.
+  Bucket& bucket_of(const Frame& frame) { return *buckets_.find(frame.parsed); }
   FrameRow& slot_of(const ParsedFrame& frame) { return rows_.held(frame.place, frame.slot); }
   void link(FrameRow& row, FrameLinks Frame::*links, uint32_t frame, uint32_t before);
   void unlink(FrameRow& row, FrameLinks Frame::*links, uint32_t frame);
@@ -114,8 +105,7 @@ class Order {
   const OrderOptions options_;
   FrameTable& frames_;
   SlotRows& rows_;
-  std::unique_ptr<Bucket[]> buckets_;
-  uint32_t epoch_ = 1;  // buckets of an earlier one begin anew when they are next used
+  BucketTable buckets_;
   std::array<Doubt, doubt_count> doubts_{};
   FrameRow age_;  // frames held, the oldest first
   OrderCounts counts_;

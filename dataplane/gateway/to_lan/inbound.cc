@@ -29,7 +29,7 @@ Inbound::Inbound(const InboundOptions& options, InboundStock& stock, sdr::Sink s
               .hold = options.hold,
               .first_seq = options.first_seq,
               .first_message = options.first_message},
-             frames_, rows_),
+             frames_, rows_, stock.buckets()),
       reader_(options.slots, sink, rows_, frames_, order_, stock.drops()),
       release_(release),
       out_(frames_, rows_),

@@ -18,13 +18,18 @@ size_t frames_of(const InboundStockOptions& options) {
   return Stock::count_for(options.frames, options.streams);
 }
 
+size_t buckets_of(const InboundStockOptions& options) {
+  return Stock::count_for(options.buckets, options.streams);
+}
+
 }  // namespace
 
 uint64_t InboundStockOptions::memory_bytes() const {
   // Per slot: its payload, what the reader keeps of it, and its row in the order.
   const uint64_t slot_bytes = payload_bytes_max + sizeof(SlotRead) + sizeof(FrameRow);
   const uint64_t frame_bytes = sizeof(Frame) + 48;  // and its places in rows
-  return messages_of(*this) * data_slots_max * slot_bytes + frames_of(*this) * frame_bytes;
+  return messages_of(*this) * data_slots_max * slot_bytes + frames_of(*this) * frame_bytes +
+         buckets_of(*this) * BucketStock::bytes_each;
 }
 
 Result<std::unique_ptr<InboundStock>> InboundStock::make(const InboundStockOptions& options,
@@ -46,6 +51,7 @@ InboundStock::InboundStock(const InboundStockOptions& options, LargeMemory memor
                options.message_bytes()),
       rows_(messages_of(options), options.data_slots_max),
       frames_(frames_of(options)),
+      buckets_(buckets_of(options)),
       drops_(drops) {}
 
 }  // namespace cw::gateway

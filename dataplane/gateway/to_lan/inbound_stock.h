@@ -1,6 +1,6 @@
 // What the streams of all peers and classes share on their way to the LAN: memory for messages, the
-// rows of their slots, places for frames. So it is as much as the line brings, and not as many
-// times that as there are streams; each has its part of it, the rest is common
+// rows of their slots, places for frames, buckets. So it is as much as the line brings, and not as
+// many times that as there are streams; each has its part of it, the rest is common
 // (base/memory/stock.h).
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/large_memory.h"
+#include "dataplane/gateway/order/buckets.h"
 #include "dataplane/gateway/to_lan/frames.h"
 #include "dataplane/gateway/to_lan/slot_rows.h"
 #include "dataplane/sdr/recv_buffers.h"
@@ -21,7 +22,8 @@ struct InboundStockOptions {
   size_t streams = 1;
   size_t messages = 16;  ///< that one stream would need, were it alone
   uint32_t data_slots_max = 2048, payload_bytes_max = 1024;  ///< of the largest
-  size_t frames = 65'536;  ///< of one stream alone, held or on their way out
+  size_t frames = 65'536;         ///< of one stream alone, held or on their way out
+  size_t buckets = bucket_count;  ///< of one stream alone, at hand
 
   uint64_t message_bytes() const { return uint64_t{data_slots_max} * payload_bytes_max; }
   /// What make() takes, about: to be compared with what the machine has.
@@ -38,6 +40,7 @@ class InboundStock {
   sdr::RecvBuffers& buffers() { return buffers_; }
   SlotRowStock& rows() { return rows_; }
   FrameStock& frames() { return frames_; }
+  BucketStock& buckets() { return buckets_; }
   Drops& drops() { return drops_; }
 
  private:
@@ -47,6 +50,7 @@ class InboundStock {
   sdr::RecvBuffers buffers_;
   SlotRowStock rows_;
   FrameStock frames_;
+  BucketStock buckets_;
   Drops& drops_;
 };
 

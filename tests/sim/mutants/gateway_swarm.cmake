@@ -17,7 +17,7 @@ cw_swarm_mutant(credit_is_granted_twice SWARM gateway_swarm FOUND_BY credit
 
 cw_swarm_mutant(nobody_waits_for_his_elder SWARM gateway_swarm FOUND_BY order
   SOURCE dataplane/gateway/order/order.cc
-  FROM "if (ahead > 0) return hold(index, now);"
+  FROM "if (ahead > 0) return hold(bucket, index, now);"
   TO "if (ahead > 0) return let_out(index);")
 
 cw_swarm_mutant(nothing_is_too_old SWARM gateway_swarm FOUND_BY age

@@ -19,14 +19,16 @@ constexpr uint16_t bucket = 40'000;
 
 /// Frames go by an id of the test, kept where no order looks.
 struct Bench {
-  explicit Bench(uint32_t first_seq = 0, size_t frames_max = 64, uint32_t slot_frames_max = 1000)
+  explicit Bench(uint32_t first_seq = 0, size_t frames_max = 64, uint32_t slot_frames_max = 1000,
+                 size_t buckets = 64)
       : stock(frames_max),
+        bucket_stock(buckets),
         order({.messages = 2,
                .data_slots_max = 64,
                .slot_frames_max = slot_frames_max,
                .hold = 100_ms,
                .first_seq = BucketSeq(first_seq)},
-              frames, rows) {
+              frames, rows, bucket_stock) {
     for (uint32_t place : {0, 1}) rows.begin(place);
   }
 
@@ -75,6 +77,7 @@ struct Bench {
   FrameTable frames{stock, 2, drops};
   SlotRowStock row_stock{2, 64};
   SlotRows rows{2, 64, row_stock};
+  BucketStock bucket_stock;
   Order order;
   Ids out;
   std::vector<DropReason> refused;
@@ -267,6 +270,38 @@ TEST(Order, no_numbers_make_it_walk) {
   EXPECT_TRUE(std::ranges::is_sorted(bench.out));
   // Sixteen for each, where a walk from the nearer end takes a thousand.
   EXPECT_LT(bench.order.counts().compared, 16 * 3 * third);
+}
+
+/// Which number comes next is not known any more: all that was sent before may be.
+TEST(Order, a_bucket_that_was_forgotten_waits_for_all_that_was_sent_before) {
+  Bench bench(0, 64, 1000, 2);
+  const auto in_slot = [&](uint16_t which, uint32_t seq, uint32_t slot) {
+    bench.take({.header = {20, which, seq}, .slot = slot, .packet = {.slot = slot}});
+  };
+  in_slot(1, 0, 0);
+  in_slot(2, 0, 1);
+  in_slot(3, 0, 2);  // instead of the first
+  in_slot(1, 2, 5);
+  in_slot(1, 1, 4);
+  EXPECT_EQ(bench.out, (Ids{0, 1, 2}));
+  bench.on_settled(0, 5);
+  EXPECT_EQ(bench.out, (Ids{0, 1, 2, 4, 5}));
+  EXPECT_EQ(bench.order.counts().missed_exactly, 0u);
+  in_slot(1, 3, 6);
+  in_slot(1, 5, 8);
+  EXPECT_EQ(bench.out, (Ids{0, 1, 2, 4, 5, 6}));
+  bench.on_settled(0, 9);
+  EXPECT_EQ(bench.order.counts().missed_exactly, 1u);
+  EXPECT_TRUE(bench.refused.empty());
+}
+
+TEST(Order, drops_what_has_no_bucket_while_something_waits_in_all) {
+  Bench bench(0, 64, 1000, 2);
+  for (const uint16_t which : {1, 2, 3}) bench.take({.header = {20, which, 1}});
+  EXPECT_EQ(bench.refused, (Refused{DropReason::hold_memory}));
+  EXPECT_TRUE(bench.on_time(bench.now + 100_ms));
+  bench.take({.header = {20, 3, 0}});
+  EXPECT_EQ(bench.out.size(), 3u);
 }
 
 TEST(Order, nothing_survives_a_reset) {

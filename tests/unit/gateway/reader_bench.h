@@ -35,7 +35,7 @@ struct ReaderBench {
         order({.messages = with.messages,
                .data_slots_max = with.data_slots_max,
                .first_message = first_seq},
-              table, rows),
+              table, rows, bucket_stock),
         reader(with, stream.sink(), rows, table, order, drops) {
     stream.sink().read_along(buffers);
     turn();
@@ -97,6 +97,7 @@ struct ReaderBench {
   FrameTable table;
   SlotRowStock row_stock;
   SlotRows rows;
+  BucketStock bucket_stock{16};
   Order order;
   SlotReader reader;
   bool keeps = false;

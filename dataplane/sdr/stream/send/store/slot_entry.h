@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/stock.h"
+#include "dataplane/base/memory/stock.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port.h"
 #include "dataplane/sdr/message.h"
