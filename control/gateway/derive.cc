@@ -96,18 +96,34 @@ Bytes queue_memory_of(const Config& config) {
 /// Each way.
 static size_t streams(const Config& config) { return config.peers.size() * config.classes.size(); }
 
+/// What a peer's stream, each way, has for itself, about: what its policies have decided and wait
+/// for, notes, numbers of flows, and of each slot where it left and what has come of it.
+static uint64_t tables_of(const sdr::StreamConfig& stream) {
+  constexpr uint64_t each = 868 << 10, of_codes = 1 << 20, of_a_slot = 7;
+  const uint64_t repair = uint64_t{stream.repair_slots_max} * stream.shard_bytes();
+  return each + uint64_t{stream.messages} * (stream.data_slots_max * of_a_slot + 2 * repair) +
+         (stream.k > 0 ? of_codes : 0);
+}
+
+/// Of all messages that one class has under way, sixteen bytes a slot (sdr's SlotTableStock).
+static uint64_t slot_tables_of(const sdr::StreamConfig& stream, size_t peers) {
+  constexpr uint64_t of_a_slot = 16, few = 8;
+  return (Stock::count_for(stream.messages, peers) + few * (peers - 1)) * stream.data_slots_max *
+         of_a_slot;
+}
+
 Bytes memory_of(const Config& config) {
   gateway::InboundStockOptions inbound{.streams = streams(config), .messages = 1};
   inbound.data_slots_max = 1;
   inbound.payload_bytes_max = config.payload_bytes();
-  uint64_t per_peer = 0;
+  uint64_t tables = 0;
   for (const auto& each : config.classes) {
     const auto stream = stream_of(*each, 0, config);
     if (!stream) continue;
     inbound.messages = stream->messages * full_links(config);
     inbound.data_slots_max = std::max(inbound.data_slots_max, stream->data_slots_max);
-    const uint64_t repair = uint64_t{stream->repair_slots_max} * stream->shard_bytes();
-    per_peer += stream->messages * 2 * repair;
+    const size_t peers = std::max<size_t>(config.peers.size(), 1);
+    tables += peers * tables_of(*stream) + slot_tables_of(*stream, peers);
   }
   uint64_t ports = eal_memory_of(config).count();
   if (config.lan.port == LanKind::Tun) ports += lan_packets(config) * limits::frame_bytes_max;
@@ -115,7 +131,7 @@ Bytes memory_of(const Config& config) {
     ports += socket_bytes_of(wan_packets(config), config.payload_bytes());
   }
   const Bytes queues = gateway::QueueMemory::bytes(queue_memory_of(config), streams(config));
-  return Bytes(inbound.memory_bytes() + queues.count() + per_peer * config.peers.size() + ports);
+  return Bytes(inbound.memory_bytes() + queues.count() + tables + ports);
 }
 
 size_t impaired_packets(const Config& config) {

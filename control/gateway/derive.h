@@ -20,7 +20,8 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
 Bytes queue_memory_of(const Config& config);
 /// Links that wan.rate can fill together.
 size_t full_links(const Config& config);
-/// Frames in flight and held, both ways: those sent in the WAN port's packets, with all its others.
+/// Frames in flight and held, both ways: those sent in the WAN port's packets, with all its others;
+/// and what each peer has for itself. Of plugins it is not known what they take.
 Bytes memory_of(const Config& config);
 
 /// Packets that the LAN port needs, for bursts.
