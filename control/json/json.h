@@ -59,7 +59,12 @@ class Json {
   }
   template <JsonRow T>
   Json(const T& row) : Json(array()) {  // NOLINT: as above
-    for (const auto& each : row) push_back(Json(each));
+    if constexpr (requires { typename T::mapped_type; }) {
+      *this = object();
+      for (const auto& [name, value] : row) (*this)[name] = Json(value);
+    } else {
+      for (const auto& each : row) push_back(Json(each));
+    }
   }
   template <class A, class B>
   Json(const std::pair<A, B>& pair) : Json(array()) {  // NOLINT: as above

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <map>
 
 namespace cw {
 namespace {
@@ -21,6 +22,7 @@ TEST(Json, is_an_object_where_all_have_names_and_an_array_otherwise) {
   EXPECT_EQ((Json{{"a", 1}, {2, 3}}).dump(), R"([["a",1],[2,3]])");
   EXPECT_EQ(Json(std::vector<std::string>{"a", "b"}).dump(), R"(["a","b"])");
   EXPECT_EQ(Json(std::vector<std::pair<std::string, int>>{{"a", 1}}).dump(), R"([["a",1]])");
+  EXPECT_EQ(Json(std::map<std::string, int>{{"a", 1}}).dump(), R"({"a":1})");
   EXPECT_EQ(Json(std::array<double, 2>{0.5, 1}).dump(), "[0.5,1.0]");
 }
 
