@@ -43,16 +43,21 @@ Pair::Pair(const PairOptions& options, const WireScript& a_script, const WireScr
   stage_.add(courier_);
 }
 
-Pair::~Pair() = default;
+// Threads that code write to the courier's memory until their site has ended: it goes first, here
+// and below.
+Pair::~Pair() {
+  a.reset();
+  b.reset();
+}
 
 void Pair::restart_sender() {
-  courier_.sender_was_restarted();
   restart_a();
+  courier_.sender_was_restarted();
 }
 
 void Pair::restart_receiver() {
-  courier_.receiver_was_restarted();
   restart_b();
+  courier_.receiver_was_restarted();
 }
 
 bool Pair::run_until(const std::function<bool()>& is_reached, Duration time) {
