@@ -49,13 +49,13 @@ struct JsonBridge {
       case Json::Kind::Null:
         return nullptr;
       case Json::Kind::Bool:
-        return json.unsigned_ != 0;
+        return json.number_.whole != 0;
       case Json::Kind::Signed:
-        return json.signed_;
+        return json.number_.with_sign;
       case Json::Kind::Unsigned:
-        return json.unsigned_;
+        return json.number_.whole;
       case Json::Kind::Double:
-        return json.double_;
+        return json.number_.real;
       case Json::Kind::String:
         return json.text_;
       case Json::Kind::Array: {
@@ -150,19 +150,19 @@ std::ostream& operator<<(std::ostream& out, const Json& json) { return out << js
 
 void Json::set(bool value) {
   kind_ = Kind::Bool;
-  unsigned_ = value ? 1 : 0;
+  number_.whole = value ? 1 : 0;
 }
 void Json::set(int64_t value) {
   kind_ = Kind::Signed;
-  signed_ = value;
+  number_.with_sign = value;
 }
 void Json::set(uint64_t value) {
   kind_ = Kind::Unsigned;
-  unsigned_ = value;
+  number_.whole = value;
 }
 void Json::set(double value) {
   kind_ = Kind::Double;
-  double_ = value;
+  number_.real = value;
 }
 void Json::set(std::string_view text) {
   kind_ = Kind::String;
@@ -173,23 +173,24 @@ void Json::refuse(const char* wanted) const { throw Error(dump() + " is no " + w
 
 bool Json::as_bool() const {
   if (kind_ != Kind::Bool) refuse("boolean");
-  return unsigned_ != 0;
+  return number_.whole != 0;
 }
 
 int64_t Json::as_signed() const {
   if (!is_number()) refuse("number");
-  return kind_ == Kind::Double ? static_cast<int64_t>(double_) : signed_;
+  return kind_ == Kind::Double ? static_cast<int64_t>(number_.real) : number_.with_sign;
 }
 
 uint64_t Json::as_unsigned() const {
   if (!is_number()) refuse("number");
-  return kind_ == Kind::Double ? static_cast<uint64_t>(double_) : unsigned_;
+  return kind_ == Kind::Double ? static_cast<uint64_t>(number_.real) : number_.whole;
 }
 
 double Json::as_double() const {
   if (!is_number()) refuse("number");
-  if (kind_ == Kind::Double) return double_;
-  return kind_ == Kind::Signed ? static_cast<double>(signed_) : static_cast<double>(unsigned_);
+  if (kind_ == Kind::Double) return number_.real;
+  return kind_ == Kind::Signed ? static_cast<double>(number_.with_sign)
+                               : static_cast<double>(number_.whole);
 }
 
 const std::string& Json::as_text() const {
@@ -256,6 +257,7 @@ void Json::erase(std::string_view name) {
 
 std::vector<std::pair<const std::string&, const Json&>> Json::items() const {
   std::vector<std::pair<const std::string&, const Json&>> rows;
+  rows.reserve(names_.size());
   for (size_t i = 0; i < names_.size(); ++i) rows.emplace_back(names_[i], items_[i]);
   return rows;
 }
@@ -265,7 +267,7 @@ std::vector<std::pair<const std::string&, const Json&>> Json::items() const {
 bool Json::is_equal(const Json& other) const {
   if (is_number() && other.is_number()) return order(other) == 0;
   if (kind_ != other.kind_) return false;
-  if (kind_ == Kind::Bool) return unsigned_ == other.unsigned_;
+  if (kind_ == Kind::Bool) return number_.whole == other.number_.whole;
   if (!is_object()) return text_ == other.text_ && items_ == other.items_;
   if (size() != other.size()) return false;
   for (size_t i = 0; i < items_.size(); ++i) {
@@ -280,13 +282,13 @@ std::partial_ordering Json::order(const Json& other) const {
   if (!is_number() || !other.is_number()) return std::partial_ordering::unordered;
   if (kind_ == Kind::Double || other.kind_ == Kind::Double)
     return as_double() <=> other.as_double();
-  const bool is_below = kind_ == Kind::Signed && signed_ < 0;
-  const bool is_other_below = other.kind_ == Kind::Signed && other.signed_ < 0;
+  const bool is_below = kind_ == Kind::Signed && number_.with_sign < 0;
+  const bool is_other_below = other.kind_ == Kind::Signed && other.number_.with_sign < 0;
   if (is_below != is_other_below) {
     return is_below ? std::partial_ordering::less : std::partial_ordering::greater;
   }
   // Of equal signs: as bits they are in the same order.
-  return unsigned_ <=> other.unsigned_;
+  return number_.whole <=> other.number_.whole;
 }
 
 }  // namespace cw

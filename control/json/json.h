@@ -192,11 +192,12 @@ class Json {
   [[noreturn]] void refuse(const char* wanted) const;
 
   Kind kind_ = Kind::Null;
-  union {
-    uint64_t unsigned_ = 0;
-    int64_t signed_;
-    double double_;
+  union Number {
+    uint64_t whole = 0;
+    int64_t with_sign;
+    double real;
   };
+  Number number_;
   std::string text_;
   std::vector<std::string> names_;  // of an object's members
   std::vector<Json> items_;

@@ -14,7 +14,8 @@ Violations check_includes(const Files& files);
 /// visible in text; the tests that count allocations see that.
 Violations check_calls(const Files& files);
 
-/// Lengths of lines, functions and files, and sources of a room; tabs; unfinished work; the last newline; executable bits.
+/// Lengths of lines, functions and files, and sources of a room; tabs; unfinished work; the last
+/// newline; executable bits.
 Violations check_shape(const Files& files);
 
 /// Every drop reason, of dataplane/core/drop_reasons.def and of the two tables of dataplane/wire

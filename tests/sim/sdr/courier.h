@@ -74,8 +74,8 @@ class Courier final : public Actor {
 
  private:
   static constexpr uint8_t buried = 0xee;
-  static constexpr size_t graves_max = 256;
-  static constexpr uint64_t graves_bytes_max = 8 << 20;
+  static constexpr size_t graves_max = 16'384;
+  static constexpr uint64_t graves_bytes_max = 64 << 20;
   static constexpr Duration age_max = Duration::from_s(100);
 
   uint64_t bytes_of(uint64_t number) const {

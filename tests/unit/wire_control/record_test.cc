@@ -423,7 +423,8 @@ TEST(Spec, every_must_is_numbered_and_the_numbers_have_no_gap) {
 TEST(Spec, the_code_cites_rules_that_exist_and_all_that_it_enforces) {
   const auto last = citations_in(text_of(spec_path)).size();
   std::set<int> cited;
-  for (const auto& entry : std::filesystem::directory_iterator(CW_SOURCE_DIR "/dataplane/wire")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(CW_SOURCE_DIR "/dataplane/wire")) {
     if (entry.path().extension() != ".h" && entry.path().extension() != ".cc") continue;
     for (const int number : citations_in(text_of(entry.path()))) {
       EXPECT_LE(static_cast<size_t>(number), last) << entry.path();
