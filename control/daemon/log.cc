@@ -30,7 +30,7 @@ spdlog::level::level_enum level_of(LogLevel level) {
 
 std::string text_of(const Fields& value) {
   if (!value.is_string()) return value.dump();
-  const auto text = value.get<std::string>();
+  auto text = value.get<std::string>();
   const auto is_bare = [](unsigned char c) { return c > ' ' && c < 127 && c != '"' && c != '='; };
   if (!text.empty() && std::ranges::all_of(text, is_bare)) return text;
   // Names of interfaces and files may be any bytes.

@@ -82,7 +82,7 @@ uint32_t BucketTable::try_forget() {
       const BucketStock::Node& node = stock_.nodes_[index];
       const Bucket& it = node.bucket;
       const bool is_over = it.epoch != epoch_;
-      const bool is_old = int64_t{it.front.message.distance_to(newest_)} >= int64_t{messages_};
+      const bool is_old = it.front.message.distance_to(newest_) >= int64_t{messages_};
       if (is_over || (it.held.is_empty() && (is_old || may_be_young))) {
         const uint32_t bucket = node.key & UINT16_MAX;
         if (!is_over) forgotten_[bucket / 64] |= uint64_t{1} << bucket % 64;
