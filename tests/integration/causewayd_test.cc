@@ -55,7 +55,7 @@ TEST_F(Causewayd, writes_its_status_when_asked) {
 }
 
 TEST_F(Causewayd, names_the_key_that_differs_at_both_ends) {
-  const std::string other_class = "[[class]]\nname = 'all'\n[class.params]\nalpha = 3\n";
+  const std::string other_class = "[[class]]\nname = 'all'\npolicy = 'hybrid'\n";
   const struct {
     std::string a, b, at_a, at_b;
   } rows[] = {
@@ -63,8 +63,8 @@ TEST_F(Causewayd, names_the_key_that_differs_at_both_ends) {
        "pair.rtt is 20 ms here and 30 ms at the peer",
        "pair.rtt is 30 ms here and 20 ms at the peer"},
       {config_of(true), config_of(false) + other_class,
-       "class.all.params.alpha is 2 here and 3 at the peer",
-       "class.all.params.alpha is 3 here and 2 at the peer"},
+       "the largest block of class.all.policies is none here and 4 x 32 + 32 packets at the peer",
+       "the largest block of class.all.policies is 4 x 32 + 32 packets here and none at the peer"},
   };
   sites_->join(CW_WAN_PROGRAM, {"--rtt", "10ms"});
   for (const auto& row : rows) {
