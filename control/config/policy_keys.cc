@@ -37,16 +37,19 @@ void declare_param(Section& section, const cw_param& param, double& value) {
 
 }  // namespace
 
+std::vector<std::string> names_of(std::span<const cw_policy_ops* const> policies) {
+  std::vector<std::string> names;
+  names.reserve(policies.size());
+  for (const cw_policy_ops* each : policies) names.emplace_back(each->name);
+  return names;
+}
+
 void declare_policy(Section& section, std::span<const cw_policy_ops* const> known,
                     const cw_policy_ops*& policy, std::vector<double>& params) {
-  std::vector<std::string> names;
-  size_t initial = 0;
-  for (const cw_policy_ops* each : known) {
-    if (each == policy) initial = names.size();
-    names.emplace_back(each->name);
-  }
+  const auto found = std::ranges::find(known, policy);
+  const auto initial = static_cast<size_t>(found == known.end() ? 0 : found - known.begin());
   policy = known[initial];
-  section.choice("name", initial, names, "Which policy.",
+  section.choice("name", initial, names_of(known), "Which policy.",
                  [&policy, known](size_t index) { policy = known[index]; });
   section.then([&policy, &params](Section& here) {
     params = default_params(*policy);

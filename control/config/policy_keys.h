@@ -11,6 +11,8 @@
 
 namespace cw::config {
 
+std::vector<std::string> names_of(std::span<const cw_policy_ops* const> policies);
+
 /// Declares `name`, one of `known`, and then the parameters of the policy that was named. `policy`
 /// is the default; afterwards it and `params`, one value per parameter, say what was chosen. Both
 /// outlive the section.

@@ -166,10 +166,7 @@ Duration hold_of(const ClassConfig& it, const Config& config) {
   return hold;
 }
 
-void settle_hold(Section& row, ClassConfig& it, const Config& config) {
-  if (config.pair.rtt == Duration() || it.policy == nullptr) return;  // told elsewhere
-  settle_named(it, config);
-  settle_block_age(row, it, config);
+static void settle_hold(Section& row, ClassConfig& it, const Config& config) {
   if (has_only_roce(it) && it.host_timeout == Duration::max()) {
     it.host_timeout = roce_timeout(roce_timeout_default);
   }
@@ -201,6 +198,14 @@ void settle_hold(Section& row, ClassConfig& it, const Config& config) {
   check_hold(row, it, config);
 }
 
+void settle_class(Section& row, ClassConfig& it, const Config& config) {
+  if (config.pair.rtt == Duration() || it.policy == nullptr) return;  // told elsewhere
+  settle_named(it, config);
+  settle_block_age(row, it, config);
+  settle_hold(row, it, config);
+  settle_unnamed(it, config);
+}
+
 void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
   row.key("name", it.name, "What both sites call it.").required();
   row.rows("match", "Packets that it takes: all keys must hold, of any match. None: every packet.",
@@ -208,14 +213,9 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
              it.is_for_all = false;
              declare_match(match, it);
            });
-  std::vector<std::string> names;
-  size_t initial = 0;
   it.policy = config->policy_called("selective_repeat");
-  for (const cw_policy_ops* each : config->policies) {
-    if (each == it.policy) initial = names.size();
-    names.emplace_back(each->name);
-  }
-  row.choice("policy", initial, names,
+  const auto initial = std::ranges::find(config->policies, it.policy) - config->policies.begin();
+  row.choice("policy", static_cast<size_t>(initial), config::names_of(config->policies),
              "How losses are mended; site.plugins brings more. Unless one is named, hybrid for a "
              "class of RoCE only.",
              [&it, config](size_t i) {
@@ -258,8 +258,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
     config::declare_params(params, *it.policy, it.params);
   });
   row.then([&it, config](Section& here) {
-    settle_hold(here, it, *config);
-    settle_unnamed(it, *config);
+    settle_class(here, it, *config);
     check_class(here, it, *config);
   });
 }

@@ -37,10 +37,8 @@ cw_policy_limits needs_at(Duration rtt, const ClassPolicy& policy, const Config&
 }
 
 void declare_others(config::Section& row, ClassConfig& it, const ConfigPtr& config) {
-  std::vector<std::string> names;
-  for (const cw_policy_ops* each : config->policies) names.emplace_back(each->name);
   row.choices(
-      "policies", names,
+      "policies", config::names_of(config->policies),
       "What else its messages have room for, if the other site wants that; left out: what "
       "needs no more room than policy does. Largest blocks must be alike at all sites.",
       [&it] {

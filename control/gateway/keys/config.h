@@ -169,8 +169,9 @@ cw_policy_limits needs_at(Duration rtt, const ClassPolicy& policy, const Config&
 
 /// Of a class without hold and host_timeout: room for a second loss over the longest route.
 Duration hold_of(const ClassConfig& it, const Config& config);
-/// Settles hold, once everything else of the class is known, or says why it cannot be.
-void settle_hold(config::Section& row, ClassConfig& it, const Config& config);
+/// Settles policies, block_age and hold, once everything else of the class is known, or says why
+/// they cannot be.
+void settle_class(config::Section& row, ClassConfig& it, const Config& config);
 /// The peer, or class, and those before it.
 void check_peer(config::Section& row, const PeerConfig& it, const Config& config);
 void check_class(config::Section& row, const ClassConfig& it, const Config& config);

@@ -470,8 +470,7 @@ void declare(Section& file, const ConfigPtr& config) {
   file.then([config](Section& here) {
     if (config->classes.empty()) {
       config->classes.push_back(class_for_all());
-      settle_hold(here, *config->classes.front(), *config);
-      settle_unnamed(*config->classes.front(), *config);
+      settle_class(here, *config->classes.front(), *config);
     }
     check_device_mtus(here, *config);
     check_peers(here, *config);
