@@ -17,12 +17,12 @@ SlotStore::SlotStore(const StreamConfig& config, const SendOptions& options, Lin
       extents_max_(options.slot_by_slot ? 1 : options.extents_max),
       extents_(new SendExtent[size_t{config.messages} * extents_max_]()),
       extent_counts_(new uint16_t[config.messages]()),
-      slots_(options.slot_by_slot ? config.messages : 0, config.data_slots_max, stock),
       repairs_(config),
       slots_max_(size_t{config.data_slots_max} + config.repair_slots_max),
       last_paths_(config.messages * slots_max_, no_path),
       holds_(config.messages) {
   static_assert(limits::paths_max <= no_path);
+  if (options.slot_by_slot) slots_.emplace(config.messages, config.data_slots_max, stock);
 }
 
 void SlotStore::open(uint32_t place, uint32_t repair_end) {
@@ -110,8 +110,8 @@ uint32_t SlotStore::count_alike(uint32_t place, uint32_t first, uint32_t stride,
                                 uint32_t count) const {
   uint32_t alike = 1;
   if (is_by_slot()) {
-    const SlotEntry& entry = slots_.at(place, first);
-    while (alike < count && slots_.at(place, first + alike * stride).is_alike(entry)) ++alike;
+    const SlotEntry& entry = slots_->at(place, first);
+    while (alike < count && slots_->at(place, first + alike * stride).is_alike(entry)) ++alike;
     return alike;
   }
   const SendExtent* const extent = extent_at(place, first);

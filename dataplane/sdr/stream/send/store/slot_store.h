@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -70,11 +71,13 @@ class SlotStore {
   SlotStore(const StreamConfig& config, const SendOptions& options, LinkKey link,
             PacketStock& stock);
 
-  bool is_by_slot() const { return !slots_.is_empty(); }
+  bool is_by_slot() const { return slots_.has_value(); }
   /// A message begins: of the one before in its place at most `repair_end` repair slots were made.
   void open(uint32_t place, uint32_t repair_end);
   /// And is over, read by nobody.
-  void close(uint32_t place) { slots_.close(place); }
+  void close(uint32_t place) {
+    if (is_by_slot()) slots_->close(place);
+  }
 
   // ---- whole messages ----
   /// `bytes` at slot `first`; returns how many slots they are. Errors: Source::append()'s.
@@ -89,29 +92,29 @@ class SlotStore {
 
   // ---- slot by slot ----
   /// Whether there are packets for so many slots more of the message.
-  bool has_room(uint32_t place, size_t count) { return slots_.has_room(place, count); }
+  bool has_room(uint32_t place, size_t count) { return slots_->has_room(place, count); }
   /// Memory for its next slot, until put(); there is room.
-  uint8_t* memory(uint32_t place) { return slots_.memory(place); }
+  uint8_t* memory(uint32_t place) { return slots_->memory(place); }
   void put(uint32_t place, uint32_t slot, const SlotPiece& piece, Instant now) {
-    slots_.put(place, slot, piece, now);
+    slots_->put(place, slot, piece, now);
     SendExtent& all = extents_[place];
     if (std::exchange(extent_counts_[place], uint16_t{1}) == 0) all = {};
     all.count = slot + 1;
     all.bytes += piece.bytes;
   }
   Instant appended(uint32_t place, uint32_t slot, Instant now) const {
-    return slots_.at(place, slot).appended(now);
+    return slots_->at(place, slot).appended(now);
   }
   /// Nobody waits any more for the slot to leave: how long it is, or 0 when nobody did.
   uint32_t take_off(uint32_t place, uint32_t slot) {
-    SlotEntry& entry = slots_.at(place, slot);
+    SlotEntry& entry = slots_->at(place, slot);
     if (entry.is_off) return 0;
     entry.is_off = true;
     return entry.bytes;
   }
-  bool is_off(uint32_t place, uint32_t slot) const { return slots_.at(place, slot).is_off; }
+  bool is_off(uint32_t place, uint32_t slot) const { return slots_->at(place, slot).is_off; }
   /// Nobody will read it any more.
-  void give_up(uint32_t place, uint32_t slot) { slots_.give_up(place, slot); }
+  void give_up(uint32_t place, uint32_t slot) { slots_->give_up(place, slot); }
 
   // ---- what is read ----
   /// Empty where there is none: not yet, or not any more.
@@ -121,7 +124,7 @@ class SlotStore {
       return {repairs_.at(place, repair), repairs_.bytes(place, repair)};
     }
     if (!is_by_slot()) return lent_bytes_of(place, slot);
-    const SlotEntry& entry = slots_.at(place, slot);
+    const SlotEntry& entry = slots_->at(place, slot);
     if (entry.packet == nullptr) return {};
     return {entry.packet->slot, entry.bytes};
   }
@@ -132,7 +135,7 @@ class SlotStore {
   void lend(uint32_t place, uint32_t slot, std::span<const uint8_t> payload, Send& send) {
     send.payload = payload.data();
     send.head.payload_bytes = static_cast<uint32_t>(payload.size());
-    if (is_by_slot() && !is_repair(slot)) return slots_.share(place, slot, send);
+    if (is_by_slot() && !is_repair(slot)) return slots_->share(place, slot, send);
     send.packet = nullptr;
     send.has_packet_alone = false;
     send.cookie = Lender{link_, config_.qp, place}.packed();
@@ -160,8 +163,8 @@ class SlotStore {
   };
   Marks marks_of(uint32_t place, uint32_t slot, uint32_t last) const {
     if (!is_by_slot()) return {};
-    if (is_repair(slot)) return {.ecn = 0, .dscp = slots_.at(place, last).dscp};
-    const SlotEntry& entry = slots_.at(place, slot);
+    if (is_repair(slot)) return {.ecn = 0, .dscp = slots_->at(place, last).dscp};
+    const SlotEntry& entry = slots_->at(place, slot);
     return {.ecn = entry.ecn, .dscp = entry.dscp};
   }
 
@@ -195,7 +198,7 @@ class SlotStore {
   uint16_t extents_max_;  // of a message
   std::unique_ptr<SendExtent[]> extents_;
   std::unique_ptr<uint16_t[]> extent_counts_;
-  SlotTable slots_;  // slot by slot
+  std::optional<SlotTable> slots_;  // slot by slot
   RepairSlots repairs_;
   size_t slots_max_;  // of a message, repair included
   std::vector<uint8_t> last_paths_;
