@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/port/udp/route_mtu.h"
+#include "dataplane/port/udp/socket/udp_steering.h"
 
 namespace cw {
 namespace {
@@ -19,20 +22,55 @@ constexpr uint32_t stray_buffer_bytes = 64 << 10;
 /// Some bursts: the other paths go on for as long as a full one has room for its share of them.
 constexpr size_t kept_packets_max = 4 * limits::burst_packets_max;
 
-std::optional<Error> complaint_about(const UdpPortOptions& options) {
-  const auto complain = [](std::string sentence) { return Error{std::move(sentence)}; };
-  if (options.peers.empty() || options.peers.size() > limits::peers_max) {
-    return complain("peers: " + std::to_string(options.peers.size()) + " named, 1 to " +
-                    std::to_string(limits::peers_max) + " accepted");
+std::optional<Error> complain(std::string sentence) { return Error{std::move(sentence)}; }
+
+/// As sentences name them; link 0 goes without saying.
+std::string paths_text(uint16_t paths, uint16_t link) {
+  const std::string text = std::to_string(paths) + " paths";
+  return link == 0 ? text : text + " of link " + std::to_string(link);
+}
+
+/// The links of this port, each once, from the lowest.
+std::vector<uint16_t> links_of(const UdpPortOptions& options) {
+  std::vector<uint16_t> links;
+  links.reserve(options.peers.size());
+  for (const UdpPeerOptions& peer : options.peers) links.push_back(peer.link);
+  std::ranges::sort(links);
+  const auto rest = std::ranges::unique(links);
+  links.erase(rest.begin(), rest.end());
+  return links;
+}
+
+std::optional<Error> complaint_about_links(const UdpPortOptions& options) {
+  CW_ASSERT(options.shard < options.shards && options.shards <= limits::links_max);
+  const UdpShare share{.shard = options.shard, .shards = options.shards};
+  std::array<size_t, limits::links_max> peers{};
+  for (const UdpPeerOptions& peer : options.peers) {
+    if (peer.link >= limits::links_max) {
+      return complain("peers: link " + std::to_string(peer.link) + " of " + peer.address +
+                      " named, 0 to " + std::to_string(limits::links_max - 1) + " accepted");
+    }
+    CW_ASSERT(share.has(peer.link));
+    ++peers[peer.link];
   }
+  const size_t most = std::ranges::max(peers);
+  if (most > 0 && most <= limits::peers_max) return std::nullopt;
+  return complain("peers: " + std::to_string(most) + " named, 1 to " +
+                  std::to_string(limits::peers_max) + " accepted");
+}
+
+std::optional<Error> complaint_about(const UdpPortOptions& options) {
+  if (auto complaint = complaint_about_links(options)) return complaint;
   if (options.paths == 0 || options.paths > limits::paths_max) {
     return complain("paths: " + std::to_string(options.paths) + " given, 1 to " +
                     std::to_string(limits::paths_max) + " accepted");
   }
-  if (options.udp_port == 0 || options.udp_port + options.paths - 1 > UINT16_MAX) {
+  const uint16_t link = links_of(options).back();
+  const int udp_port_max = UINT16_MAX - first_source_port(0, link) - options.paths + 1;
+  if (options.udp_port == 0 || options.udp_port > udp_port_max) {
     return complain("udp_port: " + std::to_string(options.udp_port) + " given, 1 to " +
-                    std::to_string(UINT16_MAX - options.paths + 1) + " accepted with " +
-                    std::to_string(options.paths) + " paths");
+                    std::to_string(udp_port_max) + " accepted with " +
+                    paths_text(options.paths, link));
   }
   if (options.payload_bytes_max < limits::payload_bytes_min ||
       options.payload_bytes_max > limits::payload_bytes_max) {
@@ -45,6 +83,25 @@ std::optional<Error> complaint_about(const UdpPortOptions& options) {
   }
   CW_ASSERT(options.crc32 != nullptr && options.packets > 0);
   return std::nullopt;
+}
+
+/// Where the sockets are bound: the one that receives, then those that only send.
+std::vector<uint16_t> udp_ports_of(const UdpPortOptions& options) {
+  std::vector<uint16_t> udp_ports = {options.udp_port};
+  for (const uint16_t link : links_of(options)) {
+    for (uint16_t path = 0; path < options.paths; ++path) {
+      if (link == 0 && path == 0) continue;
+      udp_ports.push_back(static_cast<uint16_t>(first_source_port(options.udp_port, link) + path));
+    }
+  }
+  return udp_ports;
+}
+
+/// Of the link with this place in `links`. Behind the socket that receives, which without link 0
+/// sends for nobody.
+uint16_t first_socket_of(std::span<const uint16_t> links, size_t place,
+                         const UdpPortOptions& options) {
+  return static_cast<uint16_t>((links.front() != 0) + place * options.paths);
 }
 
 /// The address to bind: any, unless one is given.
@@ -77,11 +134,14 @@ Result<std::unique_ptr<UdpPort>> UdpPort::make(const UdpPortOptions& options) {
 }
 
 /// One family serves all peers: IPv4 when nothing else is named, else IPv6 with IPv4 inside it.
+/// Shards have one family whoever their peers are, since sockets of two do not share a UDP port.
 Result<std::vector<UdpPort::Peer>> UdpPort::make_peers(const UdpPortOptions& options) {
   std::vector<Peer> peers;
   const auto local = local_address(options, AF_INET);
   if (!local) return std::unexpected(local.error());
-  int family = local->is_v4() ? AF_INET : AF_INET6;
+  const bool is_any_shard = options.shards > 1 && options.address.empty();
+  int family = local->is_v4() && !(is_any_shard && has_ipv6()) ? AF_INET : AF_INET6;
+  const std::vector<uint16_t> links = links_of(options);
   for (const UdpPeerOptions& peer : options.peers) {
     const auto address = parse_udp_address(peer.address, peer.udp_port, "peers");
     if (!address) return std::unexpected(address.error());
@@ -89,32 +149,42 @@ Result<std::vector<UdpPort::Peer>> UdpPort::make_peers(const UdpPortOptions& opt
       return failure("address: " + options.address + " and the peer " + peer.address +
                      " are not of one IP version; leave address out to have both");
     }
-    if (peer.udp_port == 0 || peer.udp_port + options.paths - 1 > UINT16_MAX) {
+    const int last_source = first_source_port(peer.udp_port, peer.link) + options.paths - 1;
+    if (peer.udp_port == 0 || last_source > UINT16_MAX) {
       return failure("peers: the udp_port of " + peer.address + " leaves no room for " +
-                     std::to_string(options.paths) + " paths");
+                     paths_text(options.paths, peer.link));
     }
     if (!address->is_v4()) family = AF_INET6;
-    peers.push_back({.address = *address, .name = {}, .name_bytes = 0});
+    const auto rank = std::ranges::lower_bound(links, peer.link) - links.begin();
+    peers.push_back({.address = *address,
+                     .link = peer.link,
+                     .first_socket = first_socket_of(links, static_cast<size_t>(rank), options),
+                     .name = {},
+                     .name_bytes = 0});
   }
   for (Peer& peer : peers) peer.name_bytes = write_socket_name(peer.address, family, peer.name);
   return peers;
 }
 
 Result<std::vector<UdpSocket>> UdpPort::make_sockets(const UdpPortOptions& options, int family) {
+  const std::vector<uint16_t> udp_ports = udp_ports_of(options);
   std::vector<UdpSocket> sockets;
-  sockets.reserve(options.paths);
-  auto local = local_address(options, family);
+  sockets.reserve(udp_ports.size());
+  const auto local = local_address(options, family);
   if (!local) return std::unexpected(local.error());
-  for (uint16_t path = 0; path < options.paths; ++path) {
-    local->udp_port = static_cast<uint16_t>(options.udp_port + path);
-    auto socket = UdpSocket::make(
-        {.family = family,
-         .local = *local,
-         .rx_buffer_bytes = path == 0 ? options.socket_buffer_bytes : stray_buffer_bytes,
-         .tx_buffer_bytes = options.socket_buffer_bytes,
-         .gro = options.gro});
+  UdpSocketOptions wanted{.family = family,
+                          .local = *local,
+                          .rx_buffer_bytes = options.socket_buffer_bytes,
+                          .tx_buffer_bytes = options.socket_buffer_bytes,
+                          .gro = options.gro,
+                          .share = {.shard = options.shard, .shards = options.shards}};
+  for (const uint16_t udp_port : udp_ports) {
+    wanted.local.udp_port = udp_port;
+    auto socket = UdpSocket::make(wanted);
     if (!socket) return std::unexpected(std::move(socket.error()));
     sockets.push_back(std::move(*socket));
+    wanted.rx_buffer_bytes = stray_buffer_bytes;
+    wanted.share = {};
   }
   return sockets;
 }
@@ -129,10 +199,11 @@ UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
       pool_(options.packets),
       done_(options.packets),
       buffers_(options.packets, frame_bytes_ + limits::trailer_bytes_max),
+      has_one_sender_(options.paths == 1 && links_of(options).size() == 1),
       recvs_(options.gro ? gro_messages : limits::burst_packets_max,
              options.gro ? gro_message_bytes : frame_bytes_ + limits::trailer_bytes_max) {
-  kept_.reserve(options.paths);
-  for (uint16_t path = 0; path < options.paths; ++path) kept_.emplace_back(kept_packets_max);
+  kept_.reserve(sockets_.size());
+  for (size_t i = 0; i < sockets_.size(); ++i) kept_.emplace_back(kept_packets_max);
   note_facts(options);
   note_buffers(options);
 }

@@ -1,11 +1,15 @@
 // The WAN port that needs no special rights or hardware: UDP sockets of the kernel.
 //
-//   path 0    socket bound to udp_port          all that arrives, and what path 0 sends
-//   path p    socket bound to udp_port + p      what path p sends
+//   socket bound to udp_port                    all that arrives, and what path 0 of link 0 sends
+//   socket bound to udp_port + 16 l + p         what path p of link l sends [C-63]
 //
 // Packets of every path go to the peer's first UDP port; the source port is what routers spread by,
-// and what the receiver knows the path from. So everything arrives at one socket, in one system
-// call per burst.
+// and what the receiver knows link and path from. So everything arrives at one socket, in one
+// system call per burst.
+//
+// A site of several shards has a port for each, with the links that live there. All of them receive
+// at the same UDP port, and the kernel gives each what is its own (socket/udp_steering.h). It may
+// have joined what came from one source port, which is another reason why links have their own.
 //
 // The kernel chooses the IP identification after we have handed the packet over, hence the ICRC is
 // the pseudo one (SPEC 3.3) or none. Fragments never leave, and packets that are too big for the
@@ -27,26 +31,29 @@
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
 #include "dataplane/port/done_row.h"
+#include "dataplane/port/udp/socket/udp_socket.h"
 #include "dataplane/port/udp/udp_batch.h"
-#include "dataplane/port/udp/udp_socket.h"
 #include "dataplane/wire/icrc.h"
 
 namespace cw {
 
+/// One link of one peer, which is named once for each.
 struct UdpPeerOptions {
   std::string address;                ///< IPv4 or IPv6; Packet::peer is its place in the list
   uint16_t udp_port = roce_udp_port;  ///< the peer's own; its paths send from here upwards
+  uint16_t link = 0;                  ///< of the pair: the same at both ends, below links_max
 };
 
 struct UdpPortOptions {
   std::string address;  ///< ours, when the machine has several; empty: any
   uint16_t udp_port = roce_udp_port;
-  uint16_t paths = 1;  ///< UDP ports udp_port .. udp_port + paths - 1
+  uint16_t paths = 1;  ///< of each link: as many UDP ports from udp_port + 16 link upwards
   std::vector<UdpPeerOptions> peers;
+  uint16_t shard = 0, shards = 1;  ///< of the site; `peers` are links that live in this one
 
   uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the routes' MTU may allow less
   size_t packets = 4096;                                   ///< lent or free
-  uint32_t socket_buffer_bytes = 16 << 20;  ///< each way; paths behind the first receive nothing
+  uint32_t socket_buffer_bytes = 16 << 20;  ///< each way; sockets behind the first receive nothing
 
   IcrcMode icrc = IcrcMode::Pseudo;  ///< or None
   Crc32Function crc32 = nullptr;     ///< required
@@ -67,10 +74,10 @@ struct UdpPortStatus {
   uint64_t rx_unknown = 0;    ///< packets from nobody in the list of peers
   uint64_t rx_truncated = 0;  ///< packets longer than any of ours
   uint64_t tx_messages = 0;   ///< what the kernel was given; one may carry many packets
-  uint64_t tx_unrouted = 0;   ///< packets for a peer or path that does not exist
+  uint64_t tx_unrouted = 0;   ///< packets for a link or path that does not exist
   uint64_t tx_too_big = 0;    ///< packets that the interface's MTU has become too small for
   uint64_t tx_lost = 0;       ///< packets that the kernel would not send: no route, say
-  uint64_t tx_kept = 0;       ///< packets that waited in the port for their path's socket
+  uint64_t tx_kept = 0;       ///< packets that waited in the port for their socket
   uint64_t icmp_errors = 0;   ///< complaints of the network, or of who forges them
 };
 
@@ -88,9 +95,9 @@ class UdpPort final : public Port {
   UdpPortStatus status() const { return status_; }
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
-  /// With one path a burst stops where the socket is full. With several it is sent path by path,
-  /// and what a full socket has no room for waits in the port while the others go on; a burst stops
-  /// at the first packet for which there is no room there either.
+  /// With one link and path a burst stops where the socket is full. With several it is sent socket
+  /// by socket, and what a full one has no room for waits in the port while the others go on; a
+  /// burst stops at the first packet for which there is no room there either.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   size_t take_burst(std::span<Packet*> out) override;
   size_t take_done(std::span<uint64_t> out) override;
@@ -100,6 +107,8 @@ class UdpPort final : public Port {
  private:
   struct Peer {
     UdpAddress address;
+    uint16_t link;
+    uint16_t first_socket;  // of the link's paths
     SocketName name;
     socklen_t name_bytes;
   };
@@ -132,12 +141,14 @@ class UdpPort final : public Port {
   size_t send_some(std::span<Packet* const> packets);
   size_t send_or_keep(std::span<Packet* const> packets);
   size_t room_for(std::span<Packet* const> packets) const;
-  void keep(uint16_t path, std::span<Packet* const> packets);
-  size_t send_on_path(uint16_t path, std::span<Packet* const> packets);
+  size_t take_of_socket(size_t socket, std::span<Packet*> rest, std::span<Packet*> chosen) const;
+  void keep(size_t socket, std::span<Packet* const> packets);
+  size_t send_from(size_t socket, std::span<Packet* const> packets);
   SendEnd send_batch(const UdpSocket& socket, std::span<Packet* const> packets, size_t& sent);
   SendEnd on_send_error(const UdpSocket& socket, int error, size_t message, SendTries& tries);
   void settle(std::span<Packet* const> packets, bool has_left);
   bool has_route(const Packet& packet) const;
+  size_t socket_of(const Packet& packet) const;
   UdpDatagram datagram_of(Packet& packet);
 
   PortFacts facts_;
@@ -145,7 +156,7 @@ class UdpPort final : public Port {
   UdpPortStatus status_;
   Icrc icrc_;
   Crc32Function crc32_;
-  std::vector<UdpSocket> sockets_;  // by path
+  std::vector<UdpSocket> sockets_;  // the first one receives; by link and path
   std::vector<Peer> peers_;
 
   uint32_t frame_bytes_;  // of a packet, without the room for pad and ICRC behind it
@@ -154,7 +165,9 @@ class UdpPort final : public Port {
   Buffers buffers_;
 
   UdpSendBatch sends_;
-  std::vector<Ring<Packet*>> kept_;  // by path: taken, and not yet by the socket
+  std::vector<Ring<Packet*>> kept_;  // by socket: taken, and not yet by it
+  size_t kept_count_ = 0;            // in all of them
+  bool has_one_sender_;              // the last of sockets_
   UdpRecvBatch recvs_;
   size_t arrival_count_ = 0, arrival_next_ = 0;  // of recvs_: had, and unpacked so far
   UdpArrival arrival_;                           // being unpacked; its bytes shrink

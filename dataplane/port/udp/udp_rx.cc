@@ -81,7 +81,7 @@ bool UdpPort::find_source(const SocketName& source) {
   const UdpAddress address = read_socket_name(source);
   for (size_t i = 0; i < peers_.size(); ++i) {
     const UdpAddress& peer = peers_[i].address;
-    const int path = address.udp_port - peer.udp_port;
+    const int path = address.udp_port - first_source_port(peer.udp_port, peers_[i].link);
     if (path < 0 || path >= facts_.paths) continue;
     if (address.ip != peer.ip || address.scope != peer.scope) continue;
     arrival_peer_ = static_cast<uint16_t>(i);
@@ -116,7 +116,7 @@ Packet* UdpPort::accept(std::span<const uint8_t> datagram, Instant now) {
   return packet;
 }
 
-/// The sockets of the paths behind the first only send. Strays and errors must not stay in them,
+/// The sockets behind the first only send. Strays and errors must not stay in them,
 /// or they would keep wait_fd readable. One socket per call, in turn.
 void UdpPort::look_at_other_sockets() {
   other_socket_ = other_socket_ % (sockets_.size() - 1) + 1;

@@ -8,6 +8,12 @@
 #include "dataplane/port/udp/udp_port.h"
 
 namespace cw {
+namespace {
+
+/// One that may only receive, and one for each path of each link.
+constexpr size_t sockets_max = 1 + limits::links_max * limits::paths_max;
+
+}  // namespace
 
 size_t UdpPort::tx_burst(std::span<Packet* const> packets, Instant) {
   send_kept();
@@ -23,22 +29,20 @@ size_t UdpPort::tx_burst(std::span<Packet* const> packets, Instant) {
   return sent;
 }
 
-Instant UdpPort::next_due() const {
-  const bool is_kept =
-      std::ranges::any_of(kept_, [](const Ring<Packet*>& each) { return !each.is_empty(); });
-  return is_kept ? Instant() : Instant::never();
-}
+Instant UdpPort::next_due() const { return kept_count_ > 0 ? Instant() : Instant::never(); }
 
-/// Tries again, each path in its order.
+/// Tries again, each socket in its order.
 void UdpPort::send_kept() {
-  for (uint16_t path = 0; path < facts_.paths; ++path) {
-    Ring<Packet*>& kept = kept_[path];
+  if (kept_count_ == 0) return;
+  for (size_t socket = 0; socket < kept_.size(); ++socket) {
+    Ring<Packet*>& kept = kept_[socket];
     while (!kept.is_empty()) {
       std::array<Packet*, limits::burst_packets_max> oldest;
       const size_t count = std::min(kept.count(), oldest.size());
       for (size_t i = 0; i < count; ++i) oldest[i] = kept.at(i);
-      const size_t sent = send_on_path(path, {oldest.data(), count});
+      const size_t sent = send_from(socket, {oldest.data(), count});
       for (size_t i = 0; i < sent; ++i) kept.pop();
+      kept_count_ -= sent;
       if (sent < count) break;
     }
   }
@@ -47,46 +51,67 @@ void UdpPort::send_kept() {
 /// Sends one burst; returns how many packets, from the front, are the port's.
 size_t UdpPort::send_some(std::span<Packet* const> packets) {
   const auto has_way = [this](const Packet* packet) { return has_route(*packet); };
-  const bool is_plain = facts_.paths == 1 && kept_.front().is_empty();
-  if (is_plain && std::ranges::all_of(packets, has_way)) return send_on_path(0, packets);
+  if (has_one_sender_ && kept_count_ == 0 && std::ranges::all_of(packets, has_way)) {
+    return send_from(sockets_.size() - 1, packets);
+  }
   return send_or_keep(packets.first(room_for(packets)));
 }
 
 /// How many packets from the front have a place, even if no socket takes any.
 size_t UdpPort::room_for(std::span<Packet* const> packets) const {
-  std::array<size_t, limits::paths_max> wanted{};
+  std::array<uint8_t, sockets_max> wanted{};
+  static_assert(limits::burst_packets_max <= UINT8_MAX);
   for (size_t i = 0; i < packets.size(); ++i) {
     const Packet& packet = *packets[i];
     if (!has_route(packet)) continue;
-    const Ring<Packet*>& kept = kept_[packet.path];
-    if (kept.count() + wanted[packet.path]++ == kept.capacity()) return i;
+    const size_t socket = socket_of(packet);
+    const Ring<Packet*>& kept = kept_[socket];
+    if (kept.count() + wanted[socket]++ == kept.capacity()) return i;
   }
   return packets.size();
 }
 
-/// Sends path by path, in order on each. There is a place for all of them.
+/// Sends socket by socket, in order on each. There is a place for all of them.
 size_t UdpPort::send_or_keep(std::span<Packet* const> packets) {
-  std::array<Packet*, limits::burst_packets_max> chosen;
-  for (uint16_t path = 0; path < facts_.paths; ++path) {
-    size_t count = 0;
-    for (Packet* packet : packets) {
-      if (has_route(*packet) && packet->path == path) chosen[count++] = packet;
-    }
-    const auto all = std::span<Packet* const>(chosen).first(count);
-    keep(path, all.subspan(kept_[path].is_empty() ? send_on_path(path, all) : 0));
-  }
+  std::array<Packet*, limits::burst_packets_max> rest, chosen;
+  size_t rest_count = 0;
   for (Packet* packet : packets) {
-    if (has_route(*packet)) continue;
-    ++status_.tx_unrouted;
-    release(packet);
+    if (has_route(*packet)) {
+      rest[rest_count++] = packet;
+    } else {
+      ++status_.tx_unrouted;
+      release(packet);
+    }
+  }
+  while (rest_count > 0) {
+    const size_t socket = socket_of(*rest[0]);
+    const size_t count = take_of_socket(socket, {rest.data(), rest_count}, chosen);
+    rest_count -= count;
+    const auto all = std::span<Packet* const>(chosen).first(count);
+    keep(socket, all.subspan(kept_[socket].is_empty() ? send_from(socket, all) : 0));
   }
   return packets.size();
 }
 
-void UdpPort::keep(uint16_t path, std::span<Packet* const> packets) {
-  for (Packet* packet : packets) {
-    CW_ASSERT(kept_[path].try_push(packet));
+/// Moves what leaves by this socket from `rest`, which closes up, to `chosen`; returns how many.
+size_t UdpPort::take_of_socket(size_t socket, std::span<Packet*> rest,
+                               std::span<Packet*> chosen) const {
+  size_t left = 0, count = 0;
+  for (Packet* packet : rest) {
+    if (socket_of(*packet) == socket) {
+      chosen[count++] = packet;
+    } else {
+      rest[left++] = packet;
+    }
   }
+  return count;
+}
+
+void UdpPort::keep(size_t socket, std::span<Packet* const> packets) {
+  for (Packet* packet : packets) {
+    CW_ASSERT(kept_[socket].try_push(packet));
+  }
+  kept_count_ += packets.size();
   status_.tx_kept += packets.size();
 }
 
@@ -94,9 +119,14 @@ bool UdpPort::has_route(const Packet& packet) const {
   return packet.peer < peers_.size() && packet.path < facts_.paths;
 }
 
+/// That its link's path sends from. The packet has a route.
+size_t UdpPort::socket_of(const Packet& packet) const {
+  return size_t{peers_[packet.peer].first_socket} + packet.path;
+}
+
 /// Returns how many packets, from the front, have left or are lost for a reason that is counted;
 /// for the others the socket has no room.
-size_t UdpPort::send_on_path(uint16_t path, std::span<Packet* const> packets) {
+size_t UdpPort::send_from(size_t socket, std::span<Packet* const> packets) {
   size_t done = 0;
   bool may_join = status_.has_gso;
   while (done < packets.size()) {
@@ -104,7 +134,7 @@ size_t UdpPort::send_on_path(uint16_t path, std::span<Packet* const> packets) {
     sends_.clear();
     for (Packet* packet : rest) sends_.append(datagram_of(*packet), may_join);
     size_t sent = 0;
-    const SendEnd end = send_batch(sockets_[path], rest, sent);
+    const SendEnd end = send_batch(sockets_[socket], rest, sent);
     done += sent;
     if (end == SendEnd::OneByOne) may_join = false;
     if (end == SendEnd::Full) break;

@@ -22,12 +22,14 @@ namespace {
 // The UDP port whose sockets are full: behind a cable to a neighbour that the kernel does not know
 // yet, so that what is sent stays in its socket's buffer.
 
-constexpr uint16_t udp_port = 4791, paths = 3;
+constexpr uint16_t udp_port = 4791, paths = 3, ways = 2 * paths;  // of two links, a socket each
 constexpr size_t payload_bytes = 1024;
 
 UdpPortOptions options_of(const char* own, const char* peer) {
   UdpPortOptions options = udp_options(udp_port, udp_port, own);
   options.peers[0].address = peer;
+  options.peers.push_back(options.peers[0]);
+  options.peers[1].link = 2;
   options.paths = paths;
   options.packets = 2048;
   options.gso = false;  // a joined message is taken as a whole
@@ -59,13 +61,14 @@ class UdpPortFull : public testing::Test {
     return std::move(*made);
   }
 
-  /// `count` packets more, on these paths in turn, in a row that each path numbers by itself.
+  /// `count` packets more, on these ways in turn, in a row that each way numbers by itself.
   std::vector<Packet*> next_burst(size_t count, std::span<const uint16_t> on) {
     std::vector<Packet*> packets;
     for (size_t i = 0; i < count; ++i) {
-      const uint16_t path = on[i % on.size()];
-      packets.push_back(make_packet(near(), payload_bytes, made_[path]++));
-      packets.back()->path = path;
+      const uint16_t way = on[i % on.size()];
+      packets.push_back(make_packet(near(), payload_bytes, made_[way]++));
+      packets.back()->peer = way / paths;
+      packets.back()->path = way % paths;
     }
     return packets;
   }
@@ -76,14 +79,14 @@ class UdpPortFull : public testing::Test {
     run_ip("neigh replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev near");
   }
 
-  /// Takes what has come, which must be the next packet of its path each time.
+  /// Takes what has come, which must be the next packet of its way each time.
   void receive_in_order() {
     std::array<Packet*, limits::burst_packets_max> burst;
     const size_t count = far_port_->rx_burst(burst, Instant());
     for (size_t i = 0; i < count; ++i) {
-      const uint16_t path = burst[i]->path;
-      EXPECT_TRUE(is_made_packet(*burst[i], payload_bytes, come_[path])) << path;
-      ++come_[path];
+      const auto way = static_cast<size_t>(burst[i]->peer * paths + burst[i]->path);
+      EXPECT_TRUE(is_made_packet(*burst[i], payload_bytes, come_[way])) << way;
+      ++come_[way];
     }
     far_port_->give_back({burst.data(), count});
   }
@@ -103,11 +106,11 @@ class UdpPortFull : public testing::Test {
  private:
   std::optional<NetworkSpace> near_, far_;
   std::unique_ptr<UdpPort> near_port_, far_port_;
-  std::array<uint8_t, paths> made_{}, come_{};
+  std::array<uint8_t, ways> made_{}, come_{};
 };
 
 TEST_F(UdpPortFull, keeps_what_one_path_has_no_room_for_and_every_paths_order) {
-  constexpr uint16_t all[] = {0, 1, 2};
+  constexpr uint16_t all[] = {0, 1, 2, 3, 4, 5};
   const auto packets = next_burst(60, all);
   ASSERT_EQ(near().tx_burst(packets, Instant()), packets.size());
   EXPECT_GT(near().status().tx_kept, 0u);
@@ -120,15 +123,15 @@ TEST_F(UdpPortFull, keeps_what_one_path_has_no_room_for_and_every_paths_order) {
   EXPECT_EQ(near().counters().tx_packets, packets.size());
 }
 
-TEST_F(UdpPortFull, lets_the_other_paths_go_on) {
-  constexpr uint16_t first[] = {0}, second[] = {1};
+TEST_F(UdpPortFull, lets_the_other_paths_and_links_go_on) {
+  constexpr uint16_t first[] = {0}, others[] = {1, paths};
   const auto many = next_burst(limits::burst_packets_max, first);
   ASSERT_EQ(near().tx_burst(many, Instant()), many.size());
   const uint64_t sent = near().counters().tx_packets;
   ASSERT_LT(sent, many.size());
-  const auto one = next_burst(1, second);
-  ASSERT_EQ(near().tx_burst(one, Instant()), 1u);
-  EXPECT_EQ(near().counters().tx_packets, sent + 1);
+  const auto two = next_burst(2, others);
+  ASSERT_EQ(near().tx_burst(two, Instant()), 2u);
+  EXPECT_EQ(near().counters().tx_packets, sent + 2);
   open_the_way();
   EXPECT_TRUE(receive_all());
 }

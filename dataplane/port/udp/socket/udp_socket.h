@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dataplane/base/result.h"
+#include "dataplane/port/udp/socket/udp_steering.h"
 #include "dataplane/port/udp/udp_address.h"
 
 namespace cw {
@@ -14,13 +15,17 @@ struct UdpSocketOptions {
   UdpAddress local;                                   ///< the address to be bound; all zeros: any
   uint32_t rx_buffer_bytes = 0, tx_buffer_bytes = 0;  ///< wanted
   bool gro = false;
+  UdpShare share;  ///< with whom of this process it shares the UDP port
 };
+
+/// Whether this kernel has IPv6, with which a socket serves both families.
+bool has_ipv6();
 
 /// Owns its file descriptor. Thread: one.
 class UdpSocket {
  public:
   /// Errors: the address is not this machine's, or its UDP port is taken (the sentence names it and
-  /// the key udp_port); no permission for it; out of file descriptors.
+  /// the key udp_port); no permission for it; out of file descriptors; it cannot be shared.
   static Result<UdpSocket> make(const UdpSocketOptions& options);
 
   UdpSocket(UdpSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

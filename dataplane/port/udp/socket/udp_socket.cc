@@ -1,4 +1,4 @@
-#include "dataplane/port/udp/udp_socket.h"
+#include "dataplane/port/udp/socket/udp_socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/udp.h>
@@ -78,6 +78,12 @@ std::string bind_sentence(const UdpSocketOptions& options, int error) {
 
 }  // namespace
 
+bool has_ipv6() {
+  const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
 Result<UdpSocket> UdpSocket::make(const UdpSocketOptions& options) {
   UdpSocket made(socket(options.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (made.fd_ < 0) {
@@ -94,7 +100,13 @@ Result<UdpSocket> UdpSocket::make(const UdpSocketOptions& options) {
   if (options.gro) set_option(made.fd_, IPPROTO_UDP, UDP_GRO, 1);
   SocketName name;
   const socklen_t bytes = write_socket_name(options.local, options.family, name);
+  if (auto done = prepare_share(made.fd_, options.share); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
   if (bind(made.fd_, &name.any, bytes) != 0) return failure(bind_sentence(options, errno));
+  if (auto done = begin_share(made.fd_, options.share); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
   return made;
 }
 
