@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/port/tun/tun_steering.h"
 
 namespace cw {
 namespace {
@@ -117,7 +118,7 @@ Result<void> TunDevice::attach(const TunDeviceOptions& options) {
   if (!has_offload_ && ioctl(fd_, TUNSETOFFLOAD, 0UL) != 0) {
     return fail("cannot switch off the offloads of \"" + name_ + "\"", errno);
   }
-  return {};
+  return options.multi_queue ? steer_by_flow(fd_) : Result<void>();
 }
 
 /// A device made for an unprivileged user is set up already; only a difference needs a right.

@@ -11,18 +11,20 @@
 namespace cw {
 
 struct TunDeviceOptions {
-  std::string name;          ///< at most 15 characters; empty: the kernel chooses, tun0 and so on
-  uint32_t mtu = 0;          ///< 0: leave it as it is, 1500 for a new device
-  bool multi_queue = false;  ///< further queues may join under the same name, and this one may
-  bool offload = true;       ///< checksums and segmentation are ours to do
-  bool up = true;            ///< set the interface up
+  std::string name;  ///< at most 15 characters; empty: the kernel chooses, tun0 and so on
+  uint32_t mtu = 0;  ///< 0: leave it as it is, 1500 for a new device
+  /// Further queues may join under the same name, and this one may. Each flow stays on one of them
+  /// as long as there are as many (tun_steering.h).
+  bool multi_queue = false;
+  bool offload = true;  ///< checksums and segmentation are ours to do
+  bool up = true;       ///< set the interface up
 };
 
 /// Thread: one.
 class TunDevice {
  public:
   /// Errors: no TUN in this kernel; no right to it (the sentence names the capability and the way
-  /// without); the name is taken or no TUN device; the MTU cannot be had.
+  /// without); the name is taken or no TUN device; the MTU cannot be had; several queues cannot.
   static Result<TunDevice> make(const TunDeviceOptions& options);
 
   TunDevice(TunDevice&& other) noexcept

@@ -44,7 +44,7 @@ struct TunPortStatus {
 };
 
 /// One queue. Several workers share a device by one port each, made with the same name and
-/// multi_queue; the kernel then keeps each flow on one of them. Thread: one.
+/// multi_queue; each flow then stays on one of them, from when all are made. Thread: one.
 class TunPort final : public Port {
  public:
   /// Errors: those of TunDevice::make().
