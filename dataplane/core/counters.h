@@ -54,6 +54,10 @@ struct CountSnapshot {
     for (const uint64_t value : values) total += value;
     return total;
   }
+  /// Of another worker.
+  void add(const CountSnapshot& other) {
+    for (size_t i = 0; i < Count; ++i) values[i] += other.values[i];
+  }
   /// What was added since `earlier`, a snapshot of the same set.
   CountSnapshot since(const CountSnapshot& earlier) const {
     CountSnapshot added;

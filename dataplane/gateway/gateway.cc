@@ -23,14 +23,23 @@ SlotReaderOptions reader_options(const ClassOptions& options, const sdr::StreamC
           .stall = options.hold};
 }
 
+/// Those of a peer; null where there is none.
+std::vector<sdr::Link*> links_of(const PeerRoutes& peer, const sdr::Endpoint& wan) {
+  std::vector<sdr::Link*> links;
+  for (uint16_t i = 0; i < peer.links; ++i) {
+    links.push_back(find_link(wan, static_cast<uint16_t>(peer.peer + i)));
+  }
+  return links;
+}
+
 /// Of whatever streams there are; add_lane() says which are missing.
 InboundStockOptions stock_options(const GatewayOptions& options, const sdr::Endpoint& wan) {
-  InboundStockOptions all{.streams = options.peers.size() * options.classes.size(),
+  InboundStockOptions all{.streams = options.links() * options.classes.size(),
                           .messages = 1,
                           .data_slots_max = 1,
                           .payload_bytes_max = 1};
   for (const PeerRoutes& each : options.peers) {
-    sdr::Link* const link = find_link(wan, each.peer);
+    sdr::Link* const link = find_link(wan, each.peer);  // as the peer's others
     for (size_t i = 0; link != nullptr && i < options.classes.size(); ++i) {
       const sdr::Sink sink = link->sink(options.classes[i].qp);
       if (!sink) continue;
@@ -48,7 +57,8 @@ Rate release_rate(const GatewayOptions& options, const sdr::Endpoint& wan) {
   if (options.release_rate.bps() > 0) return options.release_rate;
   uint64_t bps = 0;
   for (const PeerRoutes& each : options.peers) {
-    if (const sdr::Link* link = find_link(wan, each.peer)) bps += link->rate().bps();
+    const sdr::Link* const link = find_link(wan, each.peer);  // whose others share its rate
+    if (link != nullptr) bps += link->rate().bps();
   }
   return Rate::from_bps(std::max<uint64_t>(bps / 4 * 5, 1));
 }
@@ -67,13 +77,9 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const GatewayOptions& options, Po
   std::unique_ptr<Gateway> gateway(
       new Gateway(options, std::move(*ingress), std::move(*stock), lan, wan, counters, drops));
   for (const PeerRoutes& each : options.peers) {
-    sdr::Link* link = find_link(wan, each.peer);
-    if (link == nullptr) return failure("peer \"" + each.name + "\" is not one of the WAN's");
-    std::vector<uint8_t>& row_of_peer = gateway->row_of_peer_;
-    if (row_of_peer.size() <= each.peer) row_of_peer.resize(each.peer + size_t{1}, no_row);
-    row_of_peer[each.peer] = static_cast<uint8_t>(gateway->rows_.add());
-    for (size_t i = 0; i < options.classes.size(); ++i) {
-      const auto added = gateway->add_lane(options.classes[i], static_cast<uint16_t>(i), *link);
+    for (sdr::Link* link : links_of(each, wan)) {
+      if (link == nullptr) return failure("peer \"" + each.name + "\" is not one of the WAN's");
+      const auto added = gateway->add_row(options.classes, *link);
       if (!added) return std::unexpected(added.error());
     }
   }
@@ -87,7 +93,7 @@ Gateway::Gateway(const GatewayOptions& options, Ingress ingress,
     : ingress_(std::move(ingress)),
       icmp_({}),
       stock_(std::move(stock)),
-      queue_memory_(options.queue_memory, options.peers.size() * options.classes.size()),
+      queue_memory_(options.queue_memory, options.links() * options.classes.size()),
       release_({.rate = release_rate(options, wan),
                 .queue = options.lan_queue,
                 .decrement_ttl = options.decrement_ttl,
@@ -100,7 +106,7 @@ Gateway::Gateway(const GatewayOptions& options, Ingress ingress,
       lan_mtu_(options.lan_mtu),
       class_count_(options.classes.size()),
       replies_(replies_max) {
-  lanes_.reserve(options.peers.size() * class_count_);
+  lanes_.reserve(options.links() * class_count_);
 }
 
 Gateway::~Gateway() {
@@ -108,6 +114,16 @@ Gateway::~Gateway() {
     Packet* packet = replies_.pop();
     lan_.give_back({&packet, 1});
   }
+}
+
+Result<void> Gateway::add_row(const std::vector<ClassOptions>& classes, sdr::Link& link) {
+  if (row_of_peer_.size() <= link.peer()) row_of_peer_.resize(link.peer() + size_t{1}, no_row);
+  row_of_peer_[link.peer()] = static_cast<uint8_t>(rows_.add());
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const auto added = add_lane(classes[i], static_cast<uint16_t>(i), link);
+    if (!added) return added;
+  }
+  return {};
 }
 
 Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link) {
@@ -278,7 +294,7 @@ void Gateway::refresh_row(size_t index) {
 }
 
 Rate Gateway::share_of(const Lane& lane) const {
-  // The lanes of a peer lie in a row, in the order of the classes.
+  // The lanes of a link lie in a row, in the order of the classes.
   const std::span lanes(&lane - lane.class_index, class_count_);
   uint64_t weights = lane.weight;
   for (const Lane& other : lanes) {
@@ -329,6 +345,16 @@ size_t Gateway::collect(std::span<Packet*> out, Instant now) {
 }
 
 // ---- for people ----
+
+void LaneView::add(const LaneView& other) {
+  is_open &= other.is_open;
+  sent += other.sent;
+  lost += other.lost;
+  waiting += other.waiting;
+  waiting_bytes += other.waiting_bytes;
+  queue_bytes_max += other.queue_bytes_max;
+  inbound.add(other.inbound);
+}
 
 bool Gateway::is_drained() const {
   const auto is_idle = [](const Lane& lane) {

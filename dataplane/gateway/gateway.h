@@ -34,7 +34,7 @@ namespace cw::gateway {
 
 /// What one class exchanges with one peer, now and since start.
 struct LaneView {
-  uint16_t peer = 0;            ///< its number at the WAN port
+  uint16_t peer = 0;            ///< the number of its link at the WAN port
   uint16_t class_index = 0;     ///< in GatewayOptions::classes
   bool is_open = false;         ///< an epoch is in force
   const char* policy_out = "";  ///< who decides about what is sent, and what is received
@@ -44,13 +44,16 @@ struct LaneView {
   uint64_t waiting = 0;  ///< frames that have no whole slot yet
   uint64_t waiting_bytes = 0, queue_bytes_max = 0;
   InboundAccounts inbound;
+
+  /// Of the same class over another link: what it counts, and open where both are.
+  void add(const LaneView& other);
 };
 
 /// Thread: one worker, whose first side it is, so that what a turn has taken leaves in that turn.
 class Gateway final : public Station {
  public:
-  /// Every peer of the options must be one of `wan`, with one QP per class. All of them outlive the
-  /// gateway. Errors: those of the parts; a peer or QP that does not exist.
+  /// Every link of the options' peers must be one of `wan`, with one QP per class. All of them
+  /// outlive the gateway. Errors: those of the parts; a link or QP that does not exist.
   static Result<std::unique_ptr<Gateway>> make(const GatewayOptions& options, Port& lan,
                                                sdr::Endpoint& wan, Counters& counters, Drops& drops,
                                                Instant now);
@@ -90,6 +93,7 @@ class Gateway final : public Station {
 
   Gateway(const GatewayOptions& options, Ingress ingress, std::unique_ptr<InboundStock> stock,
           Port& lan, const sdr::Endpoint& wan, Counters& counters, Drops& drops);
+  Result<void> add_row(const std::vector<ClassOptions>& classes, sdr::Link& link);
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
   void follow_links();
@@ -121,8 +125,8 @@ class Gateway final : public Station {
   Drops& drops_;
   uint32_t lan_mtu_;
   size_t class_count_;
-  std::vector<Lane> lanes_;           // by peer, then class: a row of lanes for each peer
-  std::vector<uint8_t> row_of_peer_;  // by its number
+  std::vector<Lane> lanes_;           // by link, then class: a row of lanes for each link
+  std::vector<uint8_t> row_of_peer_;  // by its number at the WAN port
   Activity rows_;
   uint64_t rows_awake_ = 0;  // in the turn before
   std::array<Offer, limits::burst_packets_max> offers_;

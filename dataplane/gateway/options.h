@@ -77,16 +77,22 @@ constexpr Duration queue_by_rtt(Duration rtt, Duration hold) {
   return std::min(std::max(rtt * 4, Duration::from_ms(50)), hold / 2);
 }
 
-/// A peer gateway as the LAN side sees it.
+/// A peer gateway as the LAN side sees it. What goes to it is spread over its links by flows.
 struct PeerRoutes {
-  uint16_t peer = 0;  ///< its number at the WAN port
+  uint16_t peer = 0;  ///< the number of its first link at the WAN port; the others follow
   std::string name;
   std::vector<Prefix> routes;
+  uint16_t links = 1;
 };
 
 struct GatewayOptions {
   std::vector<ClassOptions> classes;  ///< the first that matches; the last should match everything
   std::vector<PeerRoutes> peers;
+  size_t links() const {
+    size_t all = 0;
+    for (const PeerRoutes& each : peers) all += each.links;
+    return all;
+  }
   uint32_t lan_mtu = 1500;     ///< largest IP packet taken from the LAN
   bool decrement_ttl = false;  ///< false where the kernel routes, as on tun
   Rate release_rate;           ///< of what leaves to the LAN; zero: 1.25 times the link's

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/gateway/ingress/addresses.h"
 #include "dataplane/gateway/ingress/ip_packet.h"
@@ -29,6 +30,19 @@ Result<Ingress> Ingress::make(const GatewayOptions& options) {
   auto routes = Routes::make(options.peers);
   if (!routes) return std::unexpected(routes.error());
   return Ingress(options, std::move(*classes), std::move(*routes));
+}
+
+Ingress::Ingress(const GatewayOptions& options, Classes classes, Routes routes)
+    : classes_(std::move(classes)),
+      routes_(std::move(routes)),
+      hash_(options.hash_key),
+      lan_mtu_(options.lan_mtu),
+      decrement_ttl_(options.decrement_ttl) {
+  for (const PeerRoutes& each : options.peers) {
+    CW_ASSERT(each.links > 0);
+    if (links_of_peer_.size() <= each.peer) links_of_peer_.resize(each.peer + size_t{1}, 1);
+    links_of_peer_[each.peer] = each.links;
+  }
 }
 
 bool Ingress::try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) {
@@ -77,10 +91,10 @@ bool Ingress::try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropR
   const uint16_t index = classes_.class_of(*parsed);
   if (index == Classes::none) return refuse(DropReason::no_class);
   if (decrement_ttl_ && !try_decrement_ttl(packet)) return refuse(DropReason::ttl_expired);
-  admitted.peer = *peer;
   admitted.class_index = index;
   admitted.bytes = parsed->bytes;
   admitted.bucket = hash_.bucket_of(*parsed);
+  admitted.peer = link_of(*peer, admitted.bucket);
   admitted.order = classes_.order_of(index, *parsed);
   admitted.ecn = parsed->ecn;
   admitted.dscp = parsed->dscp & 63;

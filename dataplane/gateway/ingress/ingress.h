@@ -14,6 +14,7 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "dataplane/base/memory/memo.h"
 #include "dataplane/base/result.h"
@@ -29,7 +30,7 @@ namespace cw::gateway {
 
 /// How all packets of a flow cross that are alike.
 struct FlowRoute {
-  uint16_t peer = 0;         ///< its number at the WAN port
+  uint16_t peer = 0;         ///< the number of its link at the WAN port
   uint16_t class_index = 0;  ///< in GatewayOptions::classes
   uint16_t bucket = 0;
   FrameOrder order = FrameOrder::InTurn;
@@ -67,16 +68,16 @@ class Ingress {
   bool try_admit_new(std::span<uint8_t> packet, Admitted& admitted, DropReason& why);
   bool try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropReason& why) const;
 
-  Ingress(const GatewayOptions& options, Classes classes, Routes routes)
-      : classes_(std::move(classes)),
-        routes_(std::move(routes)),
-        hash_(options.hash_key),
-        lan_mtu_(options.lan_mtu),
-        decrement_ttl_(options.decrement_ttl) {}
+  Ingress(const GatewayOptions& options, Classes classes, Routes routes);
+  /// The flow's among the links of the peer whose first this is.
+  uint16_t link_of(uint16_t peer, uint16_t bucket) const {
+    return static_cast<uint16_t>(peer + bucket % links_of_peer_[peer]);
+  }
 
   Classes classes_;
   Routes routes_;
   FlowHash hash_;
+  std::vector<uint16_t> links_of_peer_;  // by the number of its first
   uint32_t lan_mtu_;
   bool decrement_ttl_;
   Known<PlainV4> known_v4_{known_max};

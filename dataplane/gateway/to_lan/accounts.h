@@ -21,6 +21,18 @@ struct InboundAccounts {
   uint64_t unheard_messages = 0;  ///< over before it was heard how many frames they held
   uint64_t stalled_slots = 0;     ///< given up so that the sender could go on
 
+  /// Of another stream.
+  void add(const InboundAccounts& other) {
+    for (uint64_t InboundAccounts::*count :
+         {&InboundAccounts::seen, &InboundAccounts::out, &InboundAccounts::held,
+          &InboundAccounts::queued, &InboundAccounts::missed_exactly,
+          &InboundAccounts::missed_by_time, &InboundAccounts::missed_by_need,
+          &InboundAccounts::given_up, &InboundAccounts::unheard_messages,
+          &InboundAccounts::stalled_slots}) {
+      this->*count += other.*count;
+    }
+    dropped.add(other.dropped);
+  }
   uint64_t late() const { return dropped[DropReason::frame_late]; }
   uint64_t duplicate() const { return dropped[DropReason::frame_duplicate]; }
   /// Every frame has one fate, or is still here.
