@@ -107,6 +107,7 @@ void Granter::divide(Instant now) {
   for (Link& link : links_) {
     awake += link.is_awake(now) ? 1 : 0;
     link.target_bps = link.is_awake(now) ? floor : 0;
+    link.class_bps = {};
   }
   if (awake == 0) return;
   std::array<Claim, grant_classes_max> classes{};
@@ -129,7 +130,10 @@ void Granter::divide_class(size_t which, uint64_t capacity) {
     claims[i].wants = takes_part ? bps_of(links_[i].demand.kbps[which], capacity) : 0;
   }
   (void)share_out(capacity, claims);
-  for (size_t i = 0; i < links_.size(); ++i) links_[i].target_bps += claims[i].given;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    links_[i].target_bps += claims[i].given;
+    links_[i].class_bps[which] = claims[i].given;
+  }
 }
 
 // ---- who has it when ----
@@ -145,7 +149,7 @@ void Granter::lower(Link& link, Instant now) {
     ++link.grant.lowerings;
   }
   link.grant.until = link.lease_end();
-  link.line->grant.write(link.grant);
+  write(link);
 }
 
 void Granter::raise(Link& link, Instant now) {
@@ -156,6 +160,14 @@ void Granter::raise(Link& link, Instant now) {
   const uint64_t rate = this->rate().bps();
   if (held >= rate) return;
   link.grant.rate = Rate::from_bps(std::min(link.target_bps, granted + (rate - held)));
+  write(link);
+}
+
+void Granter::write(Link& link) {
+  for (size_t c = 0; c < grant_classes_max; ++c) {
+    link.grant.kbps[c] =
+        static_cast<uint32_t>(std::min<uint64_t>(link.class_bps[c] / 1000, Demand::all));
+  }
   link.line->grant.write(link.grant);
 }
 

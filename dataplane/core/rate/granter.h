@@ -59,6 +59,7 @@ class Granter {
     Grant grant;        // as last told
     Grant former;       // what the shard may go by unless it has confirmed
     uint64_t target_bps = 0;
+    std::array<uint64_t, grant_classes_max> class_bps{};  // of that
 
     /// What it may be sending by.
     uint64_t held_bps(Instant now) const;
@@ -72,6 +73,7 @@ class Granter {
   void divide_class(size_t which, uint64_t capacity);
   void lower(Link& link, Instant now);
   void raise(Link& link, Instant now);
+  void write(Link& link);
 
   RateControl rate_control_;
   std::array<uint32_t, grant_classes_max> weights_;

@@ -33,6 +33,8 @@ struct Grant {
   Rate rate;
   Instant until;           ///< nothing leaves from then on
   uint64_t lowerings = 0;  ///< so often the rate fell, up to here
+  /// Of that, by class, while they compete; what one leaves the others take.
+  std::array<uint32_t, grant_classes_max> kbps{};
 };
 
 struct Demand {

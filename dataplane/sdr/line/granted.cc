@@ -3,10 +3,13 @@
 namespace cw::sdr {
 namespace {
 
-/// A pause between two rows is no wish for less; after all that it could get, it is what it took.
-uint32_t wish(uint32_t before, uint64_t taken_kbps) {
-  const uint64_t least = before == Demand::all ? 0 : uint64_t{before} * 7 / 8;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(taken_kbps, least, Demand::all - 1));
+/// Over which a wish is an average; a burst waits no longer than `drain_time` for the rate.
+constexpr Duration average_time = Duration::from_ms(8), drain_time = Duration::from_ms(2);
+/// Tells, of a millisecond each.
+constexpr uint32_t endless = 8;
+
+uint64_t kbps_of(uint64_t bytes, Duration time) {
+  return bytes * 8'000'000 / static_cast<uint64_t>(std::max<int64_t>(time.ns(), 1));
 }
 
 }  // namespace
@@ -20,22 +23,32 @@ bool Granted::renew(Instant now) {
   return rate_ != before;
 }
 
+uint32_t Granted::Wish::update(const Taken& taken, Duration elapsed) {
+  const bool waits = taken.has_more || taken.waiting > 0;
+  waits_in_a_row = waits ? waits_in_a_row + 1 : 0;
+  const Duration passed = std::min(elapsed, average_time);
+  const auto now = static_cast<int64_t>(kbps_of(taken.bytes, elapsed));
+  const auto before = static_cast<int64_t>(average_kbps);
+  average_kbps = static_cast<uint64_t>(before + (now - before) * passed.ns() / average_time.ns());
+  // Where waiting bytes are not counted, what waits may be anything.
+  if (waits_in_a_row >= endless || (taken.has_more && taken.waiting == 0)) return Demand::all;
+  const uint64_t kbps = std::max(average_kbps, kbps_of(taken.waiting, drain_time));
+  return static_cast<uint32_t>(std::min<uint64_t>(kbps, Demand::all - 1));
+}
+
 void Granted::tell(Shares& shares, Duration backlog, Instant now) {
-  const auto elapsed_ns = static_cast<uint64_t>(std::max<int64_t>((now - told_at_).ns(), 1));
-  const bool is_behind = backlog > grant_interval;
   // Classes beyond those that have demands of their own share the last.
-  std::array<uint64_t, grant_classes_max> taken{};
-  std::array<bool, grant_classes_max> has_more{};
+  std::array<Taken, grant_classes_max> taken{};
   for (size_t i = 0; i < shares.count(); ++i) {
-    const size_t of = std::min(i, grant_classes_max - 1);
-    taken[of] += shares.take_count(i);
-    has_more[of] |= shares.has_more(i);
+    Taken& of = taken[std::min(i, grant_classes_max - 1)];
+    of.bytes += shares.take_count(i);
+    of.waiting += shares.waiting_bytes(i);
+    of.has_more |= shares.has_more(i);
   }
   for (size_t i = 0; i < grant_classes_max; ++i) {
-    uint32_t& wants = demand_.kbps[i];
-    const bool waits = is_behind && (taken[i] > 0 || wants == Demand::all);
-    const bool wants_all = has_more[i] || waits;
-    wants = wants_all ? Demand::all : wish(wants, taken[i] * 8'000'000 / elapsed_ns);
+    // What waits at the pacer has left the streams.
+    taken[i].has_more |= taken[i].bytes > 0 && backlog > grant_interval;
+    demand_.kbps[i] = wishes_[i].update(taken[i], now - told_at_);
   }
   demand_.at = told_at_ = now;
   demand_.lowerings = grant_.lowerings;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "dataplane/base/limits.h"
 #include "dataplane/core/rate/grants.h"
@@ -16,6 +17,12 @@ namespace cw::sdr {
 /// Thread: the line's. Nothing allocates.
 class Granted {
  public:
+  /// Of one class, since it was last told.
+  struct Taken {
+    uint64_t bytes = 0;    ///< that the pacer has been given
+    uint64_t waiting = 0;  ///< bytes that have not left, where streams count them
+    bool has_more = false;
+  };
   /// `line` outlives it. Nothing is granted before the first renew().
   explicit Granted(GrantLine& line) : line_(line) {}
 
@@ -26,6 +33,8 @@ class Granted {
   /// Zero once the lease is over.
   Rate rate() const { return rate_; }
   Instant until() const { return grant_.until; }
+  /// By class, of that rate.
+  std::span<const uint32_t> class_kbps() const { return grant_.kbps; }
   /// What the streams have taken since the last call, and whether they, or what waits `backlog`
   /// long at the pacer, want more than they get. After renew(), since it confirms.
   void tell(Shares& shares, Duration backlog, Instant now);
@@ -43,11 +52,20 @@ class Granted {
   void on_pressure(bool is_pressed) { demand_.is_pressed = is_pressed; }
 
  private:
+  /// What one class wants: what it takes on average, and that what waits leaves soon. Who waits
+  /// without an end wants all that it can get; who sends in bursts leaves the rest to others.
+  struct Wish {
+    uint64_t average_kbps = 0;
+    uint32_t waits_in_a_row = 0;
+    uint32_t update(const Taken& taken, Duration elapsed);
+  };
+
   GrantLine& line_;
   Grant grant_;
   Rate rate_;  // in force
   Instant due_, told_at_;
   Demand demand_;
+  std::array<Wish, grant_classes_max> wishes_{};
   LineCounts counts_;
   std::array<Duration, limits::paths_max> base_rtts_{};  // the shortest of each path; 0: none yet
 };

@@ -94,6 +94,7 @@ void Line::take_grant(Instant now) {
     pacer_.change_rate(granted_->rate(), now);
     feed_at(granted_->rate());
   }
+  if (!shares_.is_empty()) shares_.set_granted(granted_->class_kbps());
   granted_->tell(shares_, pacer_.backlog(now), now);
 }
 

@@ -1,24 +1,50 @@
 #include "dataplane/sdr/line/shares.h"
 
 #include <algorithm>
+#include <array>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/limits.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
 
 namespace cw::sdr {
 namespace {
 
 constexpr uint64_t ahead_packets_min = 16;
-constexpr int64_t round_bytes_min = 1500;  // of the stream with the smallest weight
+constexpr uint64_t round_bytes_min = 1500;  // of the stream with the smallest weight
+constexpr uint64_t weights_ratio_max = 256;
 constexpr int64_t debt_bytes_max = 256 * 1024;
 constexpr Priority streamed[] = {Priority::Resend, Priority::Data, Priority::Repair};
 
 }  // namespace
 
 void Shares::add(SendStream& stream, uint32_t weight) {
+  CW_ASSERT(shares_.size() < limits::qps_max);
   shares_.push_back({.stream = &stream, .weight = weight});
-  weight_min_ = std::min(weight_min_, weight);
-  for (Share& each : shares_) each.round_bytes = round_bytes_min * each.weight / weight_min_;
+  std::array<uint64_t, limits::qps_max> weights{};
+  for (size_t i = 0; i < shares_.size(); ++i) weights[i] = shares_[i].weight;
+  give_rounds(weights);
+}
+
+// Whoever is granted nothing may begin to send before it is granted something.
+void Shares::set_granted(std::span<const uint32_t> kbps) {
+  std::array<uint64_t, limits::qps_max> weights{};
+  uint64_t most = 0;
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    weights[i] = kbps[std::min(i, kbps.size() - 1)];
+    most = std::max(most, weights[i]);
+  }
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    weights[i] = most == 0 ? shares_[i].weight : std::max(weights[i], most / weights_ratio_max + 1);
+  }
+  give_rounds(weights);
+}
+
+void Shares::give_rounds(std::span<const uint64_t> weights) {
+  const uint64_t least = *std::ranges::min_element(weights.first(shares_.size()));
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    shares_[i].round_bytes = static_cast<int64_t>(round_bytes_min * weights[i] / least);
+  }
 }
 
 void Shares::set_rate(Rate rate, uint32_t packet_bytes) {
@@ -36,6 +62,10 @@ size_t Shares::room(Priority priority) const {
 bool Shares::has_more(size_t share) const {
   return std::ranges::any_of(
       streamed, [&](Priority priority) { return shares_[share].stream->has_ready(priority); });
+}
+
+uint64_t Shares::waiting_bytes(size_t share) const {
+  return shares_[share].stream->waiting_bytes();
 }
 
 bool Shares::has_ready() const {
@@ -99,14 +129,14 @@ void Shares::feed_data(Instant now) {
     idle = 0;
     share.bytes_due -= int64_t{row->bytes} * row->count;
     share.bytes_fed += uint64_t{row->bytes} * row->count;
-    if (is_alone) give_rounds(share, row->bytes);
+    if (is_alone) settle_rounds(share, row->bytes);
     CW_ASSERT(pacer_.try_push(*row, now));
   }
 }
 
 // What a row alone has cost more than was owed, rounds would have given: before its final packet
 // too, something was owed.
-void Shares::give_rounds(Share& share, int64_t final_bytes) {
+void Shares::settle_rounds(Share& share, int64_t final_bytes) {
   const int64_t missing = -(share.bytes_due + final_bytes);
   if (missing >= 0) share.bytes_due += (missing / share.round_bytes + 1) * share.round_bytes;
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,9 @@ class Shares {
   /// One more stream, which gets as much of the bytes, while streams compete, as its weight says;
   /// what one leaves the others take.
   void add(SendStream& stream, uint32_t weight);
+  /// What they get is granted now, in kbit/s, the last of them to all from there on; where nobody
+  /// is granted anything, as the weights say.
+  void set_granted(std::span<const uint32_t> kbps);
   /// The line carries packets of so many bytes at this rate.
   void set_rate(Rate rate, uint32_t packet_bytes);
   /// Gives the pacer what is ready, as far as it is to be fed.
@@ -39,10 +43,13 @@ class Shares {
 
   // ---- what each asks of the line, in the order of adding ----
   size_t count() const { return shares_.size(); }
+  bool is_empty() const { return shares_.empty(); }
   /// Bytes that it has given to the pacer since the last call.
   uint64_t take_count(size_t share) { return std::exchange(shares_[share].bytes_fed, 0); }
   /// Whether it waits because the pacer has enough.
   bool has_more(size_t share) const;
+  /// As SendStream::waiting_bytes().
+  uint64_t waiting_bytes(size_t share) const;
 
  private:
   struct Share {
@@ -53,16 +60,16 @@ class Shares {
     uint64_t bytes_fed = 0;
   };
 
+  void give_rounds(std::span<const uint64_t> weights);
   void feed_class(Priority priority, Instant now);
   void feed_data(Instant now);
   size_t room(Priority priority) const;
   bool has_room(Priority priority) const { return room(priority) > 0; }
   size_t next_turn(size_t turn) const { return turn + 1 == shares_.size() ? 0 : turn + 1; }
-  static void give_rounds(Share& share, int64_t final_bytes);
+  static void settle_rounds(Share& share, int64_t final_bytes);
 
   Pacer& pacer_;
   std::vector<Share> shares_;
-  uint32_t weight_min_ = UINT32_MAX;
   size_t ahead_packets_ = 0;  // of a class, at the pacer; the rest stays in the outboxes
   size_t class_turn_ = 0;     // which stream is asked first
   size_t data_turn_ = 0;      // whose share of data is being taken
