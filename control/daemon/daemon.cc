@@ -10,10 +10,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <fstream>
 #include <future>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "control/daemon/status.h"
 #include "control/daemon/system/notify.h"
@@ -72,28 +75,58 @@ class Daemon {
     started_ = status_at_ = answered_ = watchdog_at_ = clock_.read();
     signals_.leaves_behind(site_->plan().status_file);
     signals_.started();
-    std::thread worker([this] {
-      site_->run(stop_);
-      ended_.set_value();
-    });
-    pthread_setname_np(worker.native_handle(), "packets");
-    pthread_getcpuclockid(worker.native_handle(), &worker_clock_);
+    start_threads();
     tell_ready();
     const bool is_hasty = watch();
     if (!is_hasty && site_->leave(answer_patience)) signals_.wait_for_end(goodbye_time);
     stop_ = true;
     site_->wake();
-    const auto patience =
-        std::chrono::nanoseconds((is_stuck() ? answer_patience : end_patience).ns());
-    const bool has_ended = ended_.get_future().wait_for(patience) == std::future_status::ready;
+    const bool has_ended = wait_for_workers(is_stuck() ? answer_patience : end_patience);
     if (!site_->plan().status_file.empty()) unlink(site_->plan().status_file.c_str());
     if (!has_ended) end_by_force();
-    worker.join();
+    threads_.clear();  // joins them
     log_.info("stopped");
     return exit_done;
   }
 
  private:
+  /// A packets' thread.
+  struct Worker {
+    std::promise<void> ended;
+    clockid_t clock{};
+  };
+
+  void start_threads() {
+    for (size_t i = 0; i < site_->shards(); ++i) {
+      Worker& worker = workers_.emplace_back();
+      std::jthread& thread = threads_.emplace_back([this, i, &worker] {
+        site_->run(i, stop_);
+        worker.ended.set_value();
+      });
+      const std::string name = i == 0 ? "packets" : "packets " + std::to_string(i);
+      pthread_setname_np(thread.native_handle(), name.c_str());
+      pthread_getcpuclockid(thread.native_handle(), &worker.clock);
+    }
+    if (!site_->needs_granting()) return;
+    std::jthread& thread = threads_.emplace_back([this] { site_->run_grants(stop_); });
+    pthread_setname_np(thread.native_handle(), "grants");
+  }
+
+  bool wait_for_workers(Duration patience) {
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience.ns());
+    return std::ranges::all_of(workers_, [&](Worker& worker) {
+      return worker.ended.get_future().wait_until(deadline) == std::future_status::ready;
+    });
+  }
+
+  /// Of all packets' threads.
+  Duration packets_cpu() const {
+    Duration sum;
+    for (const Worker& worker : workers_) sum = sum + cpu_time(worker.clock);
+    return sum;
+  }
+
   void tell_ready() {
     const site::Plan& plan = site_->plan();
     for (const std::string& warning : plan.warnings) log_.warning("careful", {{"what", warning}});
@@ -101,6 +134,7 @@ class Daemon {
                         {"lan", site_->lan_device()},
                         {"wan", site_->wan_device()},
                         {"peers", plan.peers.size()},
+                        {"cores", plan.cores.size()},
                         {"pid", getpid()}});
     if (const auto eal = site_->eal()) {
       log_.info("dpdk", {{"memory", eal->has_hugepages ? "hugepages" : "plain"},
@@ -162,18 +196,22 @@ class Daemon {
     if (has_answer) {
       answered_ = now;
       answered_text_ = utc_now();
-      cpu_answered_ = cpu_time(worker_clock_);
+      cpu_answered_.clear();
+      for (const Worker& worker : workers_) cpu_answered_.push_back(cpu_time(worker.clock));
       if (!is_stuck()) return;
       process_.stuck_since.clear();
       log_.warning("worker_turns", {{"after_s", std::round(silence.seconds() * 10) / 10}});
       notify_manager("STATUS=carrying packets for " + site_->plan().site);
     } else if (!is_stuck() && silence >= stuck_after) {
       process_.stuck_since = answered_text_.empty() ? utc_now() : answered_text_;
-      const double cpu = (cpu_time(worker_clock_) - cpu_answered_).seconds() / silence.seconds();
+      const size_t silent = site_->silent_shard();
+      const Duration before = silent < cpu_answered_.size() ? cpu_answered_[silent] : Duration();
+      const double cpu = (cpu_time(workers_[silent].clock) - before).seconds() / silence.seconds();
       log_.error("worker_stuck",
                  {{"since", process_.stuck_since},
+                  {"worker", silent},
                   {"cpu", std::round(cpu * 100) / 100},
-                  {"meaning", "the packets' thread does not turn, and no packet is carried"},
+                  {"meaning", stuck_meaning()},
                   {"plugins", site_->plan().plugins},
                   {"advice",
                    "a policy may stand in a fact: with cpu near 1 it loops; take its plugin out. "
@@ -181,6 +219,12 @@ class Daemon {
       notify_manager("STATUS=worker stuck since " + process_.stuck_since);
       tell_status(last_, /*is_asked=*/false);
     }
+  }
+
+  const char* stuck_meaning() const {
+    return workers_.size() == 1 ? "the packets' thread does not turn, and no packet is carried"
+                                : "one of the packets' threads does not turn, and no packet of its "
+                                  "links is carried";
   }
 
   /// What the kernel has of this process goes with it: devices, addresses, routes, sockets.
@@ -193,7 +237,7 @@ class Daemon {
   void tell_status(const SiteState& state, bool is_asked) {
     const std::string& file = site_->plan().status_file;
     const Instant now = clock_.read();
-    const Duration cpu = cpu_time(worker_clock_);
+    const Duration cpu = packets_cpu();
     process_.uptime_s = (now - started_).seconds();
     process_.cpu = (cpu - status_cpu_).seconds() / std::max(1e-3, (now - status_at_).seconds());
     process_.alarms = watcher_.alarms();
@@ -244,13 +288,14 @@ class Daemon {
   MonotonicClock clock_;
   const std::optional<Duration> watchdog_ = watchdog_interval();
   std::atomic<bool> stop_ = false;
-  std::promise<void> ended_;  // the packets' thread
-  clockid_t worker_clock_{};
+  std::deque<Worker> workers_;  // by shard
+  std::deque<std::jthread> threads_;
   ProcessView process_;
   SiteState last_;
   Instant started_, status_at_, watchdog_at_, answered_;
   std::string answered_text_;
-  Duration status_cpu_, cpu_answered_;
+  Duration status_cpu_;
+  std::vector<Duration> cpu_answered_;  // of each packets' thread
   bool is_status_failing_ = false;
 };
 

@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <string_view>
 
 #include "control/gateway/keys/prefix.h"
@@ -152,14 +154,67 @@ Json path_json(const PeerView& peer, size_t index) {
           {"duplicates", path.duplicates}};
 }
 
-Json peer_json(const gateway::PeerRoutes& known, const std::string& address, const PeerView& peer) {
-  Json json = {{"name", known.name}, {"address", address}, {"link", peer.is_up ? "up" : "down"}};
-  if (!peer.is_up) json["why"] = peer.why;
-  json["rtt_ms"] = peer.rtt().ms();
-  json["rate_mbps"] = mbps(peer.rate);
-  json["backlog_ms"] = peer.backlog.ms();
-  for (size_t i = 0; i < peer.paths.size(); ++i) {
-    json["paths"].push_back(path_json(peer, i));
+Json link_json(const PeerView& link) {
+  Json json = {{"link", link.is_up ? "up" : "down"}};
+  if (!link.is_up) json["why"] = link.why;
+  json["rtt_ms"] = link.rtt().ms();
+  json["rate_mbps"] = mbps(link.rate);
+  json["backlog_ms"] = link.backlog.ms();
+  for (size_t i = 0; i < link.paths.size(); ++i) json["paths"].push_back(path_json(link, i));
+  return json;
+}
+
+/// The links of one peer as one: it is up when all of them are.
+Json joined_json(std::span<const PeerView> links) {
+  const auto down = std::ranges::find(links, false, &PeerView::is_up);
+  Json json = {{"link", down == links.end() ? "up" : "down"}};
+  if (down != links.end()) json["why"] = "link " + std::to_string(down->link) + ": " + down->why;
+  Duration rtt, backlog;
+  Rate rate;
+  for (const PeerView& each : links) {
+    if (rtt == Duration() || (each.rtt() > Duration() && each.rtt() < rtt)) rtt = each.rtt();
+    backlog = std::max(backlog, each.backlog);
+    rate = Rate::from_bps(rate.bps() + each.rate.bps());
+  }
+  json.update({{"rtt_ms", rtt.ms()}, {"rate_mbps", mbps(rate)}, {"backlog_ms", backlog.ms()}});
+  for (const PeerView& each : links) {
+    Json of_link = {{"number", each.link}};
+    of_link.update(link_json(each));
+    json["links"].push_back(of_link);
+  }
+  return json;
+}
+
+Json peer_json(const gateway::PeerRoutes& known, const std::string& address,
+               std::span<const PeerView> links) {
+  Json json = {{"name", known.name}, {"address", address}};
+  json.update(links.size() == 1 ? link_json(links.front()) : joined_json(links));
+  return json;
+}
+
+Json peers_json(const Plan& plan, const SiteState& state) {
+  Json json = Json::array();
+  for (auto rest = std::span(state.peers); !rest.empty();) {
+    const uint16_t peer = rest.front().peer;
+    const auto end =
+        std::ranges::find_if(rest, [peer](const PeerView& view) { return view.peer != peer; });
+    const auto links = rest.first(static_cast<size_t>(end - rest.begin()));
+    json.push_back(peer_json(plan.gateway.peers[peer], plan.wan.peers[peer].address, links));
+    rest = rest.subspan(links.size());
+  }
+  return json;
+}
+
+Json shards_json(const SiteState& state) {
+  Json json = Json::array();
+  for (const site::ShardView& each : state.shards) {
+    Json shard = {{"from_lan", each.from_lan},
+                  {"to_lan", each.to_lan},
+                  {"from_wan", each.from_wan},
+                  {"to_wan", each.to_wan},
+                  {"turns", each.turns}};
+    if (each.core) shard["core"] = *each.core;
+    json.push_back(shard);
   }
   return json;
 }
@@ -178,7 +233,9 @@ Json inbound_json(const gateway::InboundAccounts& in) {
 }
 
 /// Both ways of one class with one peer; frames, unless the name says otherwise.
-Json lane_json(const Plan& plan, const gateway::LaneView& lane) {
+Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links) {
+  gateway::LaneView lane = links.front();
+  for (const gateway::LaneView& other : links.subspan(1)) lane.add(other);
   return {{"peer", plan.gateway.peers[lane.peer].name},
           {"class", plan.classes[lane.class_index].name},
           {"policy", {{"out", lane.policy_out}, {"in", lane.policy_in}}},
@@ -260,14 +317,13 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
                {"wan", wan_json(state)}});
   json["alarms"] = process.alarms;
   if (!state.impaired.empty()) json["impair"] = impaired_json(state);
-  json["peers"] = Json::array();
-  for (size_t i = 0; i < state.peers.size(); ++i) {
-    json["peers"].push_back(
-        peer_json(plan.gateway.peers[i], plan.wan.peers[i].address, state.peers[i]));
-  }
+  json["peers"] = peers_json(plan, state);
   json["classes"] = Json::array();
-  for (const gateway::LaneView& lane : state.lanes)
-    json["classes"].push_back(lane_json(plan, lane));
+  // The lanes of a class and peer lie in a row, one for each link.
+  for (size_t i = 0; i < state.lanes.size(); i += plan.links) {
+    json["classes"].push_back(lane_json(plan, std::span(state.lanes).subspan(i, plan.links)));
+  }
+  if (state.shards.size() > 1) json["shards"] = shards_json(state);
   json["counters"] = counters_json(state);
   json["drops"] = drops_json(state.drops);
   return json;
@@ -278,8 +334,12 @@ Json plan_json(const Plan& plan) {
                {"memory_bytes", plan.memory.count()},
                {"payload_bytes", plan.wan.payload_bytes_max},
                {"crc32", cw_crc32_name()},
+               {"links", plan.links},
                {"classes", Json::array()},
                {"peers", Json::array()}};
+  for (const auto& core : plan.cores) {
+    if (core) json["cores"].push_back(*core);
+  }
   for (const site::ClassPlan& each : plan.classes) {
     Json policies = {each.policy};
     for (const site::OtherPolicy& other : each.others) policies.push_back(other.ops->name);

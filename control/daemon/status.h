@@ -17,9 +17,9 @@ namespace cw::daemon {
 /// What only the process knows of itself.
 struct ProcessView {
   std::string state = "running";  ///< or "draining", or "worker stuck"
-  std::string stuck_since;        ///< the packets' thread does not turn; a time, empty: it does
+  std::string stuck_since;        ///< a packets' thread does not turn; a time, empty: all do
   double uptime_s = 0;
-  double cpu = 0;                   ///< of one core, the packets' thread, since the last status
+  double cpu = 0;                   ///< of one core, the packets' threads, since the last status
   std::vector<std::string> alarms;  ///< what is wrong now and needs a person; see Watcher
 };
 

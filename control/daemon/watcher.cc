@@ -48,13 +48,18 @@ uint64_t lost_of(const SiteState& state) {
 }  // namespace
 
 Watcher::Watcher(const site::Plan& plan, const Log& log)
-    : plan_(plan), log_(log), peers_(plan.peers.size()) {}
+    : plan_(plan), log_(log), peers_(plan.peers.size() * plan.links) {}
+
+std::string Watcher::link_name(size_t index) const {
+  const std::string& peer = plan_.gateway.peers[index / plan_.links].name;
+  return plan_.links == 1 ? peer : peer + " link " + std::to_string(index % plan_.links);
+}
 
 void Watcher::look(const SiteState& state) {
   CW_ASSERT(state.peers.size() == peers_.size());
   for (size_t i = 0; i < state.peers.size(); ++i) {
     look_at(i, state.peers[i], state.at);
-    look_at_paths(peers_[i], state.peers[i], plan_.gateway.peers[i].name);
+    look_at_paths(peers_[i], state.peers[i], link_name(i));
   }
   look_at_interface(state);
   if (!has_last_) {
@@ -69,7 +74,7 @@ void Watcher::look(const SiteState& state) {
 
 void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
   Peer& peer = peers_[index];
-  const std::string& name = plan_.gateway.peers[index].name;
+  const std::string name = link_name(index);
   if (!view.is_up) return tell_down(peer, name, view, now);
   if (!peer.is_up) {
     peer = {.is_up = true, .was_up = true, .paths = {}, .why = {}, .told = {}};
@@ -154,8 +159,8 @@ std::vector<std::string> Watcher::alarms() const {
       const PathTrouble trouble = peers_[i].paths[path];
       if (trouble == PathTrouble::None) continue;
       const TroubleWords words = words_of(trouble);
-      all.push_back("path " + std::to_string(path) + " to " + plan_.gateway.peers[i].name + ": " +
-                    words.meaning + "; " + words.advice);
+      all.push_back("path " + std::to_string(path) + " to " + link_name(i) + ": " + words.meaning +
+                    "; " + words.advice);
     }
   }
   if (is_too_big_) all.push_back(std::string(too_big_meaning) + "; " + too_big_advice);

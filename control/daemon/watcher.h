@@ -38,13 +38,14 @@ class Watcher {
   struct TroubleWords {
     const char *event, *meaning, *advice;
   };
-  struct Peer {
+  struct Peer {  // or one link to it
     bool is_up = false, was_up = false, is_rtt_told = false, is_rtt_max_told = false;
     std::array<PathTrouble, limits::paths_max> paths{};
     std::string why, told;
     Instant why_since;
   };
 
+  std::string link_name(size_t index) const;
   void look_at(size_t index, const site::PeerView& view, Instant now);
   void tell_down(Peer& peer, const std::string& name, const site::PeerView& view, Instant now);
   void summarize(const site::SiteState& state);
@@ -58,7 +59,7 @@ class Watcher {
 
   const site::Plan& plan_;
   const Log& log_;
-  std::vector<Peer> peers_;
+  std::vector<Peer> peers_;  // by peer, then link
   uint64_t too_big_count_ = 0;  // as of the last look
   Instant too_big_at_;          // when it last grew
   bool is_too_big_ = false;

@@ -93,10 +93,12 @@ Bytes queue_memory_of(const Config& config) {
   return Bytes(one.count() * full_links(config));
 }
 
-/// Each way.
-static size_t streams(const Config& config) { return config.peers.size() * config.classes.size(); }
+/// Each way, in one shard.
+static size_t streams(const Config& config) {
+  return config.peers.size() * config.links_per_shard() * config.classes.size();
+}
 
-/// What a peer's stream, each way, has for itself, about: what its policies have decided and wait
+/// What a link's stream, each way, has for itself, about: what its policies have decided and wait
 /// for, notes, numbers of flows, and of each slot where it left and what has come of it.
 static uint64_t tables_of(const sdr::StreamConfig& stream) {
   constexpr uint64_t each = 868 << 10, of_codes = 1 << 20, of_a_slot = 7;
@@ -106,13 +108,14 @@ static uint64_t tables_of(const sdr::StreamConfig& stream) {
 }
 
 /// Of all messages that one class has under way, sixteen bytes a slot (sdr's SlotTableStock).
-static uint64_t slot_tables_of(const sdr::StreamConfig& stream, size_t peers) {
+static uint64_t slot_tables_of(const sdr::StreamConfig& stream, size_t links) {
   constexpr uint64_t of_a_slot = 16, few = 8;
-  return (Stock::count_for(stream.messages, peers) + few * (peers - 1)) * stream.data_slots_max *
+  return (Stock::count_for(stream.messages, links) + few * (links - 1)) * stream.data_slots_max *
          of_a_slot;
 }
 
-Bytes memory_of(const Config& config) {
+/// Any link may have the whole rate of its pair, so each shard has room for all of it.
+static uint64_t shard_memory_of(const Config& config) {
   gateway::InboundStockOptions inbound{.streams = streams(config), .messages = 1};
   inbound.data_slots_max = 1;
   inbound.payload_bytes_max = config.payload_bytes();
@@ -122,16 +125,20 @@ Bytes memory_of(const Config& config) {
     if (!stream) continue;
     inbound.messages = stream->messages * full_links(config);
     inbound.data_slots_max = std::max(inbound.data_slots_max, stream->data_slots_max);
-    const size_t peers = std::max<size_t>(config.peers.size(), 1);
-    tables += peers * tables_of(*stream) + slot_tables_of(*stream, peers);
+    const size_t links = std::max<size_t>(config.peers.size(), 1) * config.links_per_shard();
+    tables += links * tables_of(*stream) + slot_tables_of(*stream, links);
   }
-  uint64_t ports = eal_memory_of(config).count();
+  uint64_t ports = 0;
   if (config.lan.port == LanKind::Tun) ports += lan_packets(config) * limits::frame_bytes_max;
   if (config.wan.port == WanKind::Udp) {
     ports += socket_bytes_of(wan_packets(config), config.payload_bytes());
   }
   const Bytes queues = gateway::QueueMemory::bytes(queue_memory_of(config), streams(config));
-  return Bytes(inbound.memory_bytes() + queues.count() + tables + ports);
+  return inbound.memory_bytes() + queues.count() + tables + ports;
+}
+
+Bytes memory_of(const Config& config) {
+  return Bytes(config.shards() * shard_memory_of(config) + eal_memory_of(config).count());
 }
 
 size_t impaired_packets(const Config& config) {

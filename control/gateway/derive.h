@@ -21,12 +21,12 @@ Bytes queue_memory_of(const Config& config);
 /// Links that wan.rate can fill together.
 size_t full_links(const Config& config);
 /// Frames in flight and held, both ways: those sent in the WAN port's packets, with all its others;
-/// and what each peer has for itself. Of plugins it is not known what they take.
+/// and what each link has for itself; for every core. Of plugins it is not known what they take.
 Bytes memory_of(const Config& config);
 
-/// Packets that the LAN port needs, for bursts.
+/// Packets that the LAN port of one core needs, for bursts.
 size_t lan_packets(const Config& config);
-/// Packets that the WAN port needs: for bursts, for what [wan.impair] delays, and for slots.
+/// Packets that the WAN port of one core needs: for bursts, for what [wan.impair] delays, and for slots.
 size_t wan_packets(const Config& config);
 /// What DPDK takes for the packets of its ports and for its own, or what the file says; zero: no
 /// port is over it.

@@ -106,7 +106,7 @@ EalOptions eal_options(const Config& config) {
   if (config.lan.port == LanKind::Dpdk) options.devices.push_back(config.lan.device);
   if (config.wan.port == WanKind::Dpdk) options.devices.push_back(config.wan.device);
   options.arguments = config.site.eal;
-  options.core = config.site.core;
+  options.core = config.site.core;  // DPDK's ports have one
   options.memory_mib = static_cast<uint32_t>(eal_memory_of(config).count() >> 20);
   return options;
 }
@@ -172,11 +172,10 @@ std::vector<OtherPolicy> others_of(const ClassConfig& it) {
 sdr::PairKeys pair_keys(const Config& config, const Plan& plan) {
   std::string names;
   for (const auto& each : config.classes) names += (names.empty() ? "" : ", ") + each->name;
-  sdr::PairKeys keys = {{"pair.mtu", std::to_string(config.pair.mtu)},
-                        {"pair.rtt", about(config.pair.rtt)},
-                        {"pair.rtt_max", about(config.pair.rtt_max)},
-                        {"pair.rate", about(config.link_rate())},
-                        {"the row of classes", names}};
+  sdr::PairKeys keys = {
+      {"pair.mtu", std::to_string(config.pair.mtu)},     {"pair.rtt", about(config.pair.rtt)},
+      {"pair.rtt_max", about(config.pair.rtt_max)},      {"pair.rate", about(config.link_rate())},
+      {"pair.links", std::to_string(config.pair.links)}, {"the row of classes", names}};
   for (const ClassPlan& each : plan.classes) {
     const std::string name = "class." + each.name + ".";
     keys.emplace_back("the largest block of " + name + "policies", block_text(each.stream));
@@ -256,7 +255,11 @@ sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& pl
 Plan plan_of(Config& config) {
   Plan plan;
   plan.site = config.site.name;
-  plan.core = config.site.core;
+  plan.cores = {config.site.core};
+  if (!config.site.cores.empty()) {
+    plan.cores.assign(config.site.cores.begin(), config.site.cores.end());
+  }
+  plan.links = config.pair.links;
   plan.idle = config.site.idle;
   plan.nice = config.site.nice;
   plan.log_level = config.site.log;

@@ -46,7 +46,8 @@ struct ClassPlan {
 /// Moves, and what points into it stays valid.
 struct Plan {
   std::string site;
-  std::optional<uint32_t> core;
+  std::vector<std::optional<uint32_t>> cores{std::nullopt};  ///< one for each shard
+  uint16_t links = 1;  ///< to each peer, dealt out to the shards
   IdlePolicy idle = IdlePolicy::Adaptive;
   Duration gather;  ///< between turns while packets come in a row
   int nice = -10;
@@ -70,7 +71,8 @@ struct Plan {
   gateway::GatewayOptions gateway;
   sdr::CodingOptions coding;
   std::vector<ClassPlan> classes;       ///< by QP
-  std::vector<sdr::LinkOptions> peers;  ///< without their source of randomness
+  /// Of link 0 to each, and so of its others; without their source of randomness.
+  std::vector<sdr::LinkOptions> peers;
   Bytes memory;  ///< of frames and packets and what DPDK takes, all of it at start
   std::vector<std::string> warnings;
   std::vector<std::string> plugins;  ///< the files of further policies

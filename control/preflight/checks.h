@@ -26,7 +26,7 @@ struct Needs {
   bool over_dpdk = true;                  ///< either of them, or both
   std::vector<std::string> drivers;       ///< of DPDK's devices in software
   std::vector<Nic> nics;                  ///< the WAN's first
-  std::optional<uint32_t> core;
+  std::vector<uint32_t> cores;
   bool polls = false;
   int nice = -10;
   uint64_t hugepage_bytes = uint64_t{256} << 20;

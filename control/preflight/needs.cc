@@ -79,7 +79,9 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
   needs.over_udp = plan->wan_kind == site::WanKind::Udp;
   needs.over_tun = plan->lan_kind == site::LanKind::Tun;
   needs.over_dpdk = !needs.over_udp || !needs.over_tun;
-  needs.core = plan->core;
+  for (const auto& core : plan->cores) {
+    if (core) needs.cores.push_back(*core);
+  }
   needs.polls = plan->idle == IdlePolicy::Poll;
   needs.nice = plan->nice;
   needs.hugepage_bytes = uint64_t{plan->eal.memory_mib} << 20;

@@ -127,6 +127,55 @@ void check_device_mtus(Section& file, const Config& config) {
   }
 }
 
+/// A queue for each core is what sockets and TUN devices have.
+static void check_shared_ports(Section& file, const Config& config) {
+  const size_t shards = config.shards();
+  const bool is_lan = config.lan.port == LanKind::Dpdk, is_wan = config.wan.port == WanKind::Dpdk;
+  if (shards > 1 && (is_lan || is_wan)) {
+    file.complain("site", "site.cores has " + std::to_string(shards) + " cores and " +
+                              (is_lan ? "lan" : "wan") +
+                              ".port is \"dpdk\", which has one; use \"" +
+                              (is_lan ? "tun" : "udp") + "\", or one core");
+  } else if (config.pair.links > 1 && is_wan) {
+    file.complain("pair", "pair.links is " + std::to_string(config.pair.links) +
+                              " and wan.port is \"dpdk\", which has one link to a peer; use "
+                              "\"udp\", or pair.links = 1 at all sites");
+  }
+  if (shards > 1 && config.wan.is_impaired && config.wan.impairment.rate != Rate()) {
+    file.complain("wan", "wan.impair.rate is of one line, and each of " + std::to_string(shards) +
+                             " site.cores has one of its own; put causeway-wan between the sites");
+  }
+}
+
+void check_cores(Section& file, const Config& config) {
+  const size_t shards = config.shards(), links = config.pair.links;
+  if (shards > links && shards <= limits::links_max) {
+    file.complain("site", "site.cores has " + std::to_string(shards) + " cores and pair.links is " +
+                              std::to_string(links) +
+                              ": each core needs a link of its own; set pair.links = " +
+                              std::to_string(shards) + " at all sites");
+  }
+  check_shared_ports(file, config);
+  const size_t rows = config.peers.size() * config.links_per_shard();
+  if (config.peers.size() <= limits::peers_max && rows > limits::peers_max) {
+    file.complain("peer", std::to_string(config.peers.size()) + " peers have " +
+                              std::to_string(rows) + " links on one core; at most " +
+                              std::to_string(limits::peers_max) +
+                              " are accepted: lower pair.links, or name more site.cores");
+  }
+  const size_t ports = (config.pair.links - 1) * limits::paths_max + config.wan.paths;
+  const auto check_ports = [&](const char* table, const std::string& key, size_t first) {
+    if (first + ports - 1 <= UINT16_MAX || config.pair.links == 1) return;
+    file.complain(table, key + " " + std::to_string(first) + " leaves no room for pair.links " +
+                             std::to_string(config.pair.links) + ", which need " +
+                             std::to_string(ports) + " ports from there");
+  };
+  check_ports("wan", "wan.udp_port", config.wan.udp_port);
+  for (const auto& peer : config.peers) {
+    check_ports("peer", named(*peer) + ": udp_port", peer->udp_port);
+  }
+}
+
 void check_peers(Section& file, const Config& config) {
   if (config.peers.empty()) {
     return file.complain("", "peer is missing; one [[peer]] at least says where packets go");
@@ -202,13 +251,14 @@ void check_memory(Section& file, Config& config) {
     return std::to_string(n) + (n == 1 ? one : several);
   };
   const Duration fitting = fitting_rtt_max(config);
-  const bool is_shared = config.peers.size() * config.classes.size() > 1;
+  const bool is_shared = config.peers.size() * config.links_per_shard() * config.classes.size() > 1;
   const Rate line = Rate::from_bps(config.link_rate().bps() * full_links(config));
   file.complain(
       "site",
       "site.memory is " + text(config.site.memory) + " and " + text(needed) + " are needed: for " +
           count(config.peers.size(), " peer", " peers") + " and " +
           count(config.classes.size(), " class", " classes") +
+          (config.shards() > 1 ? ", on each of " + count(config.shards(), " core", " cores") : "") +
           (is_shared ? " together, each way, three times what " : ", each way, twice what ") +
           about(line) + " carry in hold and two pair.rtt_max of " + about(config.pair.rtt_max) +
           "; raise site.memory, or lower " +

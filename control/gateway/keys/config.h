@@ -1,6 +1,7 @@
 // A gateway's file as it was written, key by key. What follows from it is plan.h's business.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@ namespace cw::site {
 struct SiteConfig {
   std::string name;
   std::optional<uint32_t> core;
+  std::vector<uint32_t> cores;  // several; empty: core
   IdlePolicy idle = IdlePolicy::Adaptive;
   int nice = -10;
   LogLevel log = LogLevel::Info;
@@ -71,6 +73,7 @@ struct PairConfig {
   Duration rtt;
   Duration rtt_max = Duration::max();  // known when [pair] has been read
   Rate rate;                           // zero: wan.rate
+  uint16_t links = 1;
 };
 
 struct PeerConfig {
@@ -136,7 +139,11 @@ struct Config {
   const cw_policy_ops* policy_called(std::string_view name) const;
   /// IPv6 between the gateways.
   bool is_wan_v6() const;
-  /// The faster direction of a link.
+  /// One per core that packets are given to.
+  size_t shards() const { return std::max<size_t>(site.cores.size(), 1); }
+  /// Of one peer, in the shard that has most of them.
+  size_t links_per_shard() const { return (pair.links + shards() - 1) / shards(); }
+  /// The faster direction of a link, and of all links of a pair together.
   Rate link_rate() const { return pair.rate == Rate() ? wan.rate : pair.rate; }
   /// Resends and repair per byte of data: as written, or what resends need and codes may take.
   double overhead_limit() const;
@@ -177,6 +184,8 @@ void check_peer(config::Section& row, const PeerConfig& it, const Config& config
 void check_class(config::Section& row, const ClassConfig& it, const Config& config);
 /// Whether packets fit into the rings of the ports over DPDK.
 void check_device_mtus(config::Section& file, const Config& config);
+/// Whether every core has links, and ports that several can share.
+void check_cores(config::Section& file, const Config& config);
 /// All of them.
 void check_peers(config::Section& file, const Config& config);
 void check_classes(config::Section& file, const Config& config);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
+#include <string_view>
 
 #include "control/config/impairment_keys.h"
 #include "control/config/quantity.h"
@@ -54,11 +56,30 @@ void load_plugins(Section& section, Config& config) {
   for (const auto& ref : config.loaded) config.policies.push_back(&ref.table());
 }
 
-void check_site(Section& section, const SiteConfig& site) {
+void check_core(Section& section, const char* key, uint32_t core) {
   const auto cores = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
-  if (site.core && *site.core >= cores) {
-    section.complain("core", "site.core is " + std::to_string(*site.core) +
-                                 "; this machine has cores 0 to " + std::to_string(cores - 1));
+  if (core < cores) return;
+  const bool is_list = std::string_view(key) == "cores";
+  section.complain(key, std::string("site.") + key + (is_list ? " has " : " is ") +
+                            std::to_string(core) + "; this machine has cores 0 to " +
+                            std::to_string(cores - 1));
+}
+
+void check_site(Section& section, const SiteConfig& site, std::vector<std::string>& warnings) {
+  if (site.core) check_core(section, "core", *site.core);
+  for (const uint32_t core : site.cores) check_core(section, "cores", core);
+  if (site.core && !site.cores.empty()) {
+    section.complain("cores",
+                     "site.core and site.cores are both there; one core is site.core, "
+                     "several are site.cores");
+  }
+  if (site.cores.size() > limits::links_max) {
+    section.complain("cores", "site.cores has " + std::to_string(site.cores.size()) +
+                                  " cores; at most " + std::to_string(limits::links_max) +
+                                  " are accepted, as many as pair.links may be");
+  }
+  if (std::set(site.cores.begin(), site.cores.end()).size() < site.cores.size()) {
+    warnings.push_back("site.cores names a core twice, whose threads wait for each other");
   }
   if (!site.user.empty() && getpwnam(site.user.c_str()) == nullptr) {
     section.complain("user", "site.user \"" + site.user +
@@ -82,6 +103,16 @@ void declare_site(Section& section, const ConfigPtr& config) {
             "none", "The processor core that the packets' thread is bound to."})
       .range(0, 4095)
       .or_none();
+  section
+      .add({"cores", config::Type::Integer,
+            [&site](const config::Value& value) {
+              site.cores.push_back(static_cast<uint32_t>(value.number));
+            },
+            "",
+            "In place of core: several, such as [2, 3]. Each has a thread, queues of the ports and "
+            "links of its own; pair.links must be as many at least."})
+      .range(0, 4095)
+      .list([&site] { site.cores.clear(); });
   section.choice("idle", site.idle, {"poll", "adaptive"},
                  "With nothing to do: turn on, or sleep until a packet comes.");
   section
@@ -113,7 +144,7 @@ void declare_site(Section& section, const ConfigPtr& config) {
       .or_none();
   section.then([config](Section& here) {
     load_plugins(here, *config);
-    check_site(here, config->site);
+    check_site(here, config->site, config->warnings);
   });
 }
 
@@ -338,6 +369,10 @@ void declare_pair(Section& section, const ConfigPtr& config) {
       .range(576, mtu_max);
   section.key("rate", pair.rate, "The fastest that one site sends to another; none: wan.rate.")
       .or_none();
+  section
+      .key("links", pair.links,
+           "Links of each two sites, dealt out to the cores of either; they share the rate.")
+      .range(1, limits::links_max);
   section.then([&pair](Section& here) {
     if (pair.rtt_max == Duration::max()) pair.rtt_max = pair.rtt * rtt_max_factor;
     if (pair.rtt_max >= pair.rtt) return;
@@ -473,6 +508,7 @@ void declare(Section& file, const ConfigPtr& config) {
       settle_class(here, *config->classes.front(), *config);
     }
     check_device_mtus(here, *config);
+    check_cores(here, *config);
     check_peers(here, *config);
     check_classes(here, *config);
     check_memory(here, *config);

@@ -1,12 +1,13 @@
 #include "control/gateway/site/lan_port.h"
 
 #include "control/gateway/dpdk.h"
+#include "control/gateway/site/shard_plan.h"
 
 namespace cw::site {
 namespace {
 
 Result<LanPort> make_tun(const Plan& plan) {
-  auto made = TunPort::make(plan.lan);
+  auto made = TunPort::make(lan_of(plan));
   if (!made) return std::unexpected(std::move(made.error()));
   const TunPort* const tun = made->get();
   return LanPort{.port = std::move(*made), .tun = tun};

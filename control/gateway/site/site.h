@@ -1,32 +1,34 @@
-// A gateway: its ports, rooms and worker, made from a plan, and what other threads may ask of it.
+// A gateway, made from a plan: its shards, one for each core, what they share of each pair's rate,
+// and what other threads may ask of all of them together.
 //
-//            hosts <-> LanPort <-> Gateway <-> Endpoint <-> (ImpairedPort) <-> WanPort <-> peers
-//                      '--------------------- turned by one worker -----------------------'
+//   PairGrants <-- grants in cache lines --> SiteShard 0: its queues, links, rooms, worker
+//   (a thread)                               SiteShard 1 ...
 #pragma once
 
 #include <atomic>
-#include <functional>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "control/gateway/plan.h"
-#include "control/gateway/site/lan_port.h"
+#include "control/gateway/site/pair_grants.h"
+#include "control/gateway/site/site_shard.h"
 #include "control/gateway/site/site_state.h"
-#include "control/gateway/site/valve.h"
-#include "control/gateway/site/wan_port.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/turn/clock.h"
-#include "dataplane/core/turn/idle.h"
-#include "dataplane/gateway/gateway.h"
-#include "dataplane/port/impair/impaired_port.h"
-#include "dataplane/sdr/shard.h"
 
 namespace cw::site {
 
+/// One shard's ends of the two networks.
+struct ShardPorts {
+  std::unique_ptr<Port> lan, wan;
+};
+
 /// What a site stands on where that is no machine: a simulation's ports, time and chance.
 struct SiteGround {
-  std::unique_ptr<Port> lan, wan;
+  std::vector<ShardPorts> ports;  ///< for each core of the plan
   Instant now;
   sdr::RandomSource random;  ///< lives longer than the site
 };
@@ -43,70 +45,58 @@ class Site {
   Site& operator=(const Site&) = delete;
 
   const Plan& plan() const { return plan_; }
+  size_t shards() const { return shards_.size(); }
   /// The device's name, which the kernel may have chosen.
-  std::string lan_device() const { return lan_.device(); }
-  std::string wan_device() const { return wan_.device(plan_); }
+  std::string lan_device() const { return shards_.front()->lan().device(); }
+  std::string wan_device() const { return shards_.front()->wan().device(plan_); }
   /// How DPDK was started; nothing: no port is over it.
   std::optional<EalChoice> eal() const;
 
-  /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
-  void run(const std::atomic<bool>& stop);
+  /// Turns one shard until `stop` is set. Thread: this becomes its worker's, bound to its core.
+  void run(size_t shard, const std::atomic<bool>& stop) { shards_[shard]->run(*clock_, stop); }
+  /// Shards need somebody to divide what they share: a thread of its own, so that none of them
+  /// waits for another.
+  bool needs_granting() const { return !grants_.empty(); }
+  void run_grants(const std::atomic<bool>& stop);
+
   /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
-  bool turn(Instant now) { return sdr_->turn(now); }
+  bool turn(Instant now);
   /// When he must if nothing comes; and that he lets time pass on purpose, which is no pause.
-  Instant next_wakeup() const { return sdr_->worker().next_wakeup(); }
-  void sleeps_until(Instant wake) { sdr_->worker().sleeps_until(wake); }
+  Instant next_wakeup() const;
+  void sleeps_until(Instant wake);
   /// How the site is, between two turns of his.
   SiteState state(Instant now);
 
-  // While another thread is in run(), or turns. They wait for its next turn, and no longer than
-  // `patience`, since a policy may stand in a fact forever. Thread: one.
-  /// Nothing when there was no turn.
+  // While other threads are in run(), or turn. They wait for each shard's next turn, and no longer
+  // than `patience`, since a policy may stand in a fact forever. Thread: one.
+  /// Nothing when one of them has no turn: then `silent_shard()` is its number.
   std::optional<SiteState> state(Duration patience);
+  size_t silent_shard() const { return silent_; }
   /// Destroys the policies that are over and makes those that a link may need next. They take long,
-  /// so this thread does it, and the worker only takes part between two turns. Once in a while, or
-  /// a link that has begun several epochs waits with the next.
+  /// so this thread does it, and workers only take part between two turns. Once in a while, or a
+  /// link that has begun several epochs waits with the next.
   void care_for_policies(Duration patience);
   /// Takes no more packets from the hosts. False: there was no turn; from the next one on.
   bool stop_taking(Duration patience);
   /// Ends all links and tells the peers, over the next few turns. False: as above.
   bool leave(Duration patience);
   /// An idle worker looks for packets now and then, since not all ports can wake it.
-  bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }
-  void wake() { idle_->wake_any_thread(); }
+  bool sleeps_in_steps() const { return shards_.front()->sleeps_in_steps(); }
+  void wake();
 
  private:
   explicit Site(Plan plan);
-  Result<void> open_ports();
-  Result<void> furnish(Instant now, const sdr::RandomSource& random);
-  Result<void> add_peers(Instant now, const sdr::RandomSource& random);
-  Result<void> add_gateway(Instant now);
-  Port& wan() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }
-  /// Lets the worker call `change` between two turns, and waits for that. False: it will, but has
-  /// not yet.
-  bool ask(std::function<void(Instant)> change, Duration patience);
-  /// Waits until all that was asked has been done.
-  bool settle(Duration patience);
-  void fill(SiteState& state, Instant now);
-  void fill_paths(PeerView& view, const sdr::Link& peer, Instant now) const;
-
-  /// Lives until the worker has called it.
-  struct Question {
-    std::function<void(Instant)> change;
-    Mailbox::Ticket ticket = 0;
-  };
+  Result<void> open_shard(size_t number, LanPort& lan, WanPort& wan);
+  Result<void> add_shard(LanPort lan, WanPort wan, Instant now, const sdr::RandomSource& random);
+  void add_grants();
+  void grant(Instant now);
 
   Plan plan_;
   std::optional<MachineClock> clock_;  // none: somebody else's time
-  LanPort lan_;
-  std::optional<Valve> valve_;  // before lan_
-  WanPort wan_;
-  std::optional<ImpairedPort> impaired_;
-  std::unique_ptr<gateway::Gateway> gateway_;
-  std::optional<sdr::Shard> sdr_;  // goes first: its worker gives packets back
-  std::optional<IdleWait> idle_;
-  std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
-  std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
+  std::deque<PairGrants> grants_;      // by peer, where there are several links to each
+  Instant grants_due_;
+  std::vector<std::unique_ptr<SiteShard>> shards_;
+  size_t silent_ = 0;
 };
 
 }  // namespace cw::site

@@ -17,7 +17,10 @@
 
 namespace cw::site {
 
+/// One link to a peer.
 struct PeerView {
+  uint16_t peer = 0;  ///< in the order of the file
+  uint16_t link = 0;
   bool is_up = false;
   std::string why;  ///< what is missing until it is up
   std::vector<PathState> paths;
@@ -34,6 +37,14 @@ struct PeerView {
   Duration rtt_min() const;
 };
 
+/// What went through one shard: packets, and turns.
+struct ShardView {
+  std::optional<uint32_t> core;
+  uint64_t from_lan = 0, to_lan = 0, from_wan = 0, to_wan = 0;
+  uint64_t turns = 0;
+};
+
+/// Of a shard, or of all of a site's together.
 struct SiteState {
   Instant at;
   Drops::Snapshot drops;
@@ -43,12 +54,16 @@ struct SiteState {
   std::optional<DpdkLanStatus> lan_over_dpdk;  ///< then `lan` is empty
   UdpPortStatus wan;
   std::optional<DpdkWanStatus> wan_over_dpdk;  ///< then `wan` is empty
-  std::vector<ImpairmentCounters> impaired;    ///< by path; empty without [wan.impair]
-  std::vector<PeerView> peers;                 ///< in the order of the file
-  std::vector<gateway::LaneView> lanes;        ///< what each class exchanges with each peer
+  std::vector<ImpairmentCounters> impaired;    ///< by shard and path; empty without [wan.impair]
+  std::vector<PeerView> peers;                 ///< in the order of the file, then of links
+  std::vector<gateway::LaneView> lanes;        ///< of each class and link, by peer, then class
   bool wants_policies = false;                 ///< made or destroyed: care_for_policies()
   bool is_quiet = false;                       ///< nothing that hosts sent is on its way
   bool is_drained = false;                     ///< so it is, and the hosts are shut off
+  std::vector<ShardView> shards;
+
+  /// Of another shard of the same site, a moment earlier or later.
+  void add(const SiteState& other);
 };
 
 }  // namespace cw::site

@@ -1,12 +1,13 @@
 #include "control/gateway/site/wan_port.h"
 
 #include "control/gateway/dpdk.h"
+#include "control/gateway/site/shard_plan.h"
 
 namespace cw::site {
 namespace {
 
-Result<WanPort> make_udp(const Plan& plan) {
-  auto made = UdpPort::make(plan.wan);
+Result<WanPort> make_udp(const Plan& plan, size_t shard) {
+  auto made = UdpPort::make(wan_of(plan, shard));
   if (!made) return std::unexpected(std::move(made.error()));
   const UdpPort* const udp = made->get();
   return WanPort{.port = std::move(*made), .udp = udp};
@@ -42,8 +43,8 @@ void WanPort::fill(SiteState& state) const {
 #endif
 }
 
-Result<WanPort> make_wan_port(const Plan& plan) {
-  return plan.wan_kind == WanKind::Dpdk ? make_dpdk(plan) : make_udp(plan);
+Result<WanPort> make_wan_port(const Plan& plan, size_t shard) {
+  return plan.wan_kind == WanKind::Dpdk ? make_dpdk(plan) : make_udp(plan, shard);
 }
 
 }  // namespace cw::site

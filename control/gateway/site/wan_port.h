@@ -24,6 +24,6 @@ struct WanPort {
 
 /// Starts DPDK where it is needed. Errors: those of the ports, or that this build lacks DPDK; they
 /// begin with the port's own option.
-Result<WanPort> make_wan_port(const Plan& plan);
+Result<WanPort> make_wan_port(const Plan& plan, size_t shard);
 
 }  // namespace cw::site

@@ -46,7 +46,8 @@ struct SiteMemory {
     const uint64_t lan_bytes = plan.lan.packets * limits::frame_bytes_max;
     const uint64_t said = plan.memory.count() - lan_bytes;
     plan.wan.udp_port = 14'791;
-    auto wan = must(UdpPort::make(plan.wan));
+    std::vector<site::ShardPorts> ports(1);
+    ports[0] = {std::make_unique<PortAround>(lan), must(UdpPort::make(plan.wan))};
     const auto site =
         must(site::Site::make(std::move(plan), {.lan = std::make_unique<PortAround>(lan),
                                                 .wan = std::move(wan),

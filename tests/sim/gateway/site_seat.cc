@@ -97,24 +97,28 @@ void SiteSeat::start(uint64_t seed, Instant now) {
   prng_ = Prng(seed);
   site::Plan plan = plan_of(options_.file);
   for (uint64_t& word : plan.gateway.hash_key) word = prng_.next();
-  const SitePort wan(*options_.wan, plan.wan.payload_bytes_max, plan.wan.packets, plan.wan.icrc);
-  site::SiteGround ground{
-      .lan = std::make_unique<SitePort>(*options_.lan, plan.gateway.lan_mtu,
-                                        options_.lan->facts().packets, IcrcMode::None),
-      .wan = std::make_unique<TappedPort>(wan, options_.number, options_.tap),
-      .now = now,
-      .random = sdr::RandomSource::of(prng_)};
+  site::SiteGround ground{.ports = {}, .now = now, .random = sdr::RandomSource::of(prng_)};
+  lans_at_start_.clear();
+  for (const Ports& each : options_.ports) {
+    const SitePort wan(*each.wan, plan.wan.payload_bytes_max, plan.wan.packets, plan.wan.icrc);
+    ground.ports.push_back(
+        {.lan = std::make_unique<SitePort>(*each.lan, plan.gateway.lan_mtu,
+                                           each.lan->facts().packets, IcrcMode::None),
+         .wan = std::make_unique<TappedPort>(wan, options_.number, options_.tap)});
+    lans_at_start_.push_back(each.lan->counters());
+  }
   site_ = must(site::Site::make(std::move(plan), std::move(ground)));
   ++lives_;
-  lan_at_start_ = options_.lan->counters();
   last_work_ = not_before_ = paused_until_ = now;
   pause_began_ = Instant::never();
 }
 
 void SiteSeat::crash(Instant now) {
   site_.reset();
-  throw_away(*options_.lan, now);
-  throw_away(*options_.wan, now);
+  for (const Ports& each : options_.ports) {
+    throw_away(*each.lan, now);
+    throw_away(*each.wan, now);
+  }
 }
 
 void SiteSeat::throw_away(SimPort& port, Instant now) {
@@ -145,7 +149,10 @@ void SiteSeat::turn(Instant now) {
 }
 
 Instant SiteSeat::waits_until() const {
-  const Instant arrival = std::min(options_.lan->next_event(), options_.wan->next_event());
+  Instant arrival = Instant::never();
+  for (const Ports& each : options_.ports) {
+    arrival = std::min({arrival, each.lan->next_event(), each.wan->next_event()});
+  }
   return std::max(std::min(arrival, is_alive() ? site_->next_wakeup() : arrival), not_before_);
 }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "control/gateway/site/site.h"
 #include "dataplane/base/prng.h"
@@ -31,12 +33,15 @@ class TurnWatch {
 
 class SiteSeat {
  public:
+  /// One shard's.
+  struct Ports {
+    SimPort *lan, *wan;
+  };
   /// `file` is the site's configuration; all ports outlive the seat.
   struct Options {
     int number = 1;
     std::string file;
-    SimPort* lan = nullptr;
-    SimPort* wan = nullptr;
+    std::vector<Ports> ports;  ///< for each core of the file
     WanTap* tap = nullptr;
     TurnWatch* turns = nullptr;
   };
@@ -55,11 +60,10 @@ class SiteSeat {
   /// When it gets its next turn, as causewayd's loop waits: packets that come in a row gather.
   Instant due() const;
 
-  SimPort& wan_port() { return *options_.wan; }
-  SimPort& lan_port() { return *options_.lan; }
+  std::span<const Ports> ports() const { return options_.ports; }
   uint64_t lives() const { return lives_; }
-  /// What the LAN port had counted when this life began.
-  const PortCounters& lan_at_start() const { return lan_at_start_; }
+  /// What a shard's LAN port had counted when this life began.
+  const PortCounters& lan_at_start(size_t shard) const { return lans_at_start_[shard]; }
   /// Packets that came while no process was there.
   uint64_t lost_count() const { return lost_; }
 
@@ -71,7 +75,7 @@ class SiteSeat {
   Prng prng_;
   std::unique_ptr<site::Site> site_;
   uint64_t lives_ = 0, lost_ = 0;
-  PortCounters lan_at_start_;
+  std::vector<PortCounters> lans_at_start_;
   Instant last_work_, not_before_;
   Instant pause_began_ = Instant::never(), paused_until_;
 };

@@ -55,29 +55,13 @@ std::vector<std::string> site_files(int count, const SiteText& text) {
 Sites::Sites(const SitesOptions& options)
     : options_(options),
       paths_(plan_of(options.files.front()).wan.paths),
+      links_(plan_of(options.files.front()).links),
       network_(network_options(options)) {
   const int count = static_cast<int>(options.files.size());
-  for (int site = 1; site <= count; ++site) {
-    host_ports_.push_back(&network_.add_port());
-    SimPort& lan = network_.add_port();
-    wan_ports_.push_back(&network_.add_port());
-    network_.join(*host_ports_.back(), lan);
-    seats_.push_back(
-        std::make_unique<SiteSeat>(SiteSeat::Options{.number = site,
-                                                     .file = options.files[index(site)],
-                                                     .lan = &lan,
-                                                     .wan = wan_ports_.back(),
-                                                     .tap = options.tap,
-                                                     .turns = options.turns}));
-  }
+  for (int site = 1; site <= count; ++site) add_site(site);
   // In this order every port numbers its peers as the site's file does.
   for (int first = 1; first <= count; ++first) {
-    for (int second = first + 1; second <= count; ++second) {
-      const SimPeers peers =
-          network_.join(*wan_ports_[index(first)], *wan_ports_[index(second)], options.wan);
-      CW_ASSERT(peers.of_first == peer_number(first, second));
-      CW_ASSERT(peers.of_second == peer_number(second, first));
-    }
+    for (int second = first + 1; second <= count; ++second) join(first, second);
   }
   for (int site = 1; site <= count; ++site) start(site);
   for (int site = 1; site <= count && options.has_hosts; ++site) {
@@ -86,9 +70,46 @@ Sites::Sites(const SitesOptions& options)
   }
 }
 
+void Sites::add_site(int site) {
+  SiteSeat::Options seat{.number = site,
+                         .file = options_.files[index(site)],
+                         .ports = {},
+                         .tap = options_.tap,
+                         .turns = options_.turns};
+  SimPort& hosts = network_.add_port();
+  const size_t shards = plan_of(seat.file).cores.size();
+  for (size_t i = 0; i < shards; ++i) {
+    SimPort& lan = network_.add_port();
+    seat.ports.push_back({&lan, &network_.add_port()});
+    network_.join(hosts, lan);
+  }
+  host_ports_.push_back(&hosts);
+  spreaders_.push_back(std::make_unique<FlowSpreader>(hosts, shards));
+  seats_.push_back(std::make_unique<SiteSeat>(seat));
+}
+
+void Sites::join(int first, int second) {
+  for (uint16_t link = 0; link < links_; ++link) {
+    const LinkEnd here = end_of(first, second, link), there = end_of(second, first, link);
+    const SimPeers peers = network_.join(*here.port, *there.port, options_.wan);
+    CW_ASSERT(peers.of_first == here.peer && peers.of_second == there.peer);
+  }
+}
+
+// As the site's shards number them: peer by peer, each with those of its links that live there.
+Sites::LinkEnd Sites::end_of(int from, int to, uint16_t link) const {
+  const auto ports = seats_[index(from)]->ports();
+  const size_t shards = ports.size(), shard = sdr::Shard::index_of(link, shards);
+  const size_t links_here = (links_ - shard + shards - 1) / shards;
+  return {ports[shard].wan,
+          static_cast<uint16_t>(peer_number(from, to) * links_here + link / shards)};
+}
+
 Sites::~Sites() = default;
 
-void Sites::add_host(int site, Actor& actor) { guests_.push_back({&actor, &host_port(site)}); }
+void Sites::add_host(int site, Actor& actor) {
+  guests_.push_back({&actor, host_ports_[index(site)]});
+}
 
 void Sites::start(int site) { seat(site).start(options_.seed * 1000 + ++lives_, now()); }
 
@@ -167,25 +188,27 @@ void Sites::set_wan(const Impairment& impairment) {
 }
 
 void Sites::set_wan(const WanRoute& route, const Impairment& impairment) {
-  network_.set_impairment(*wan_ports_[index(route.from)],
-                          {peer_number(route.from, route.to), route.path}, impairment);
+  for (uint16_t link = 0; link < links_; ++link) {
+    const LinkEnd end = end_of(route.from, route.to, link);
+    network_.set_impairment(*end.port, {end.peer, route.path}, impairment);
+  }
 }
 
 const ImpairmentCounters& Sites::wan_counters(const WanRoute& route) {
-  return network_.counters_of(*wan_ports_[index(route.from)],
-                              {peer_number(route.from, route.to), route.path});
+  const LinkEnd end = end_of(route.from, route.to, 0);
+  return network_.counters_of(*end.port, {end.peer, route.path});
 }
 
 void Sites::inject(const WanRoute& route, std::span<const uint8_t> bytes) {
-  SimPort& port = *wan_ports_[index(route.from)];
+  const LinkEnd end = end_of(route.from, route.to, 0);
   Packet* packet = nullptr;
-  if (port.take_burst({&packet, 1}) == 0) return;
+  if (end.port->take_burst({&packet, 1}) == 0) return;
   CW_ASSERT(bytes.size() <= packet->bytes_max);
   std::ranges::copy(bytes, packet->data);
   packet->bytes = static_cast<uint32_t>(bytes.size());
-  packet->peer = peer_number(route.from, route.to);
+  packet->peer = end.peer;
   packet->path = route.path;
-  CW_ASSERT(port.tx_burst({&packet, 1}, now()) == 1);
+  CW_ASSERT(end.port->tx_burst({&packet, 1}, now()) == 1);
 }
 
 }  // namespace cw::sim

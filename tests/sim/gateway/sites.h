@@ -22,6 +22,7 @@
 #include "control/gateway/site/site.h"
 #include "dataplane/port/sim/network.h"
 #include "tests/sim/checkers/checker.h"
+#include "tests/sim/gateway/flow_spreader.h"
 #include "tests/sim/gateway/host.h"
 #include "tests/sim/gateway/site_seat.h"
 
@@ -49,7 +50,7 @@ struct SitesOptions {
   TurnWatch* turns = nullptr;
 };
 
-/// One direction of one path between two sites.
+/// One direction of one path between two sites, of all their links.
 struct WanRoute {
   int from = 1, to = 2;
   uint16_t path = 0;
@@ -70,7 +71,7 @@ class Sites {
   Host& host(int site) { return *hosts_[index(site)]; }
   /// Somebody else at the hosts' side of `site`, where there are no hosts.
   void add_host(int site, Actor& actor);
-  SimPort& host_port(int site) { return *host_ports_[index(site)]; }
+  Port& host_port(int site) { return *spreaders_[index(site)]; }
   SiteSeat& seat(int site) { return *seats_[index(site)]; }
   /// Of a site that is alive.
   site::Site& gateway(int site) { return seat(site).site(); }
@@ -91,6 +92,7 @@ class Sites {
   /// Packets under way keep their fate.
   void set_wan(const Impairment& impairment);
   void set_wan(const WanRoute& route, const Impairment& impairment);
+  /// Of the first link.
   const ImpairmentCounters& wan_counters(const WanRoute& route);
   /// The machine of this gateway stands still; what comes waits in its kernel.
   void pause(int site, Duration time) { seat(site).pause(now(), time); }
@@ -99,7 +101,7 @@ class Sites {
   /// Another process in its place.
   void start(int site);
   void restart(int site);
-  /// Past a gateway, bytes that look as if it had sent them.
+  /// Past a gateway, bytes that look as if it had sent them by its first link.
   void inject(const WanRoute& route, std::span<const uint8_t> bytes);
 
  private:
@@ -113,13 +115,22 @@ class Sites {
   static uint16_t peer_number(int from, int to) {
     return static_cast<uint16_t>(to < from ? to - 1 : to - 2);
   }
+  /// Where a link begins: the port of its shard, and the peer's number there.
+  struct LinkEnd {
+    SimPort* port;
+    uint16_t peer;
+  };
+  LinkEnd end_of(int from, int to, uint16_t link) const;
+  void add_site(int site);
+  void join(int first, int second);
   void turn_all();
   Instant next_event() const;
 
   SitesOptions options_;
-  uint16_t paths_;
+  uint16_t paths_, links_;
   SimNetwork network_;
-  std::vector<SimPort*> host_ports_, wan_ports_;
+  std::vector<SimPort*> host_ports_;
+  std::vector<std::unique_ptr<FlowSpreader>> spreaders_;
   std::vector<std::unique_ptr<SiteSeat>> seats_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<Guest> guests_;

@@ -110,7 +110,7 @@ std::vector<Finding> look(const Laid& laid, const std::string& wan,
   const site::Folder folder;
   auto plan = site::read_plan(folder.path() + "/south.toml", site::file_with(over_udp, wan));
   EXPECT_TRUE(plan) << (plan ? "" : plan.error().sentence);
-  plan->core = core;  // which this machine may not have
+  plan->cores = {core};  // which this machine may not have
   plan->idle = idle;
   return look_over(laid.machine(), &*plan);
 }

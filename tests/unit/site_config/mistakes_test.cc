@@ -49,6 +49,21 @@ TEST(GatewayFile, names_what_is_wrong_with_this_site) {
   });
 }
 
+TEST(GatewayFile, names_what_is_wrong_with_several_cores) {
+  expect_all({
+      {"[site]", "[site]\ncores = [0, 0]", "",
+       "f:1:1: site.cores has 2 cores and pair.links is 1: each core needs a link of its own; set "
+       "pair.links = 2 at all sites"},
+      {"[site]", "[site]\ncore = 0\ncores = [0]", "",
+       "f:3:9: site.core and site.cores are both there; one core is site.core, several are "
+       "site.cores"},
+      {"[site]\n",
+       "[site]\nmemory = '64 GiB'\ncores = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n",
+       "", "f:3:9: site.cores has 17 cores; at most 16 are accepted, as many as pair.links may be"},
+      {"rtt =", "links = 17\nrtt =", "", "f:9:9: pair.links is 17; 1 to 16 is accepted"},
+  });
+}
+
 TEST(GatewayFile, names_the_memory_that_is_needed) {
   const Folder folder;
   const auto plan = read_plan("f", file_with("", ""));

@@ -63,10 +63,14 @@ void SiteWatch::note_life(int site) {
 }
 
 void SiteWatch::check_accounts(int site, const site::SiteState& state) {
-  const PortCounters& before = sites_->seat(site).lan_at_start();
-  const PortCounters lan = sites_->seat(site).lan_port().counters();
-  const uint64_t in = lan.rx_packets - before.rx_packets;
-  const uint64_t out = lan.tx_packets - before.tx_packets;
+  const SiteSeat& seat = sites_->seat(site);
+  uint64_t in = 0, out = 0;
+  for (size_t shard = 0; shard < seat.ports().size(); ++shard) {
+    const PortCounters& before = seat.lan_at_start(shard);
+    const PortCounters lan = seat.ports()[shard].lan->counters();
+    in += lan.rx_packets - before.rx_packets;
+    out += lan.tx_packets - before.tx_packets;
+  }
   uint64_t taken = state.rooms[Counter::lan_sent] + turned_away(state.drops);
   for (const gateway::LaneView& lane : state.lanes) taken += lane.waiting;
   if (in != state.rooms[Counter::lan_in] || in != taken) {
@@ -90,8 +94,10 @@ void SiteWatch::check_accounts(int site, const site::SiteState& state) {
 void SiteWatch::check_memory(int site, const site::SiteState& state) {
   SiteSeat& seat = sites_->seat(site);
   Seen& seen = seen_[static_cast<size_t>(site)];
-  const size_t lent = seat.wan_port().lent_count(), most = seat.plan().wan.packets;
-  if (lent > most) complain("memory", site, against(lent, "WAN packets lent", most, "planned"));
+  for (const SiteSeat::Ports& each : seat.ports()) {
+    const size_t lent = each.wan->lent_count(), most = seat.plan().wan.packets;
+    if (lent > most) complain("memory", site, against(lent, "WAN packets lent", most, "planned"));
+  }
   const size_t ups = static_cast<size_t>(
       std::ranges::count_if(state.peers, [](const auto& peer) { return peer.is_up; }));
   // Memory is taken when an epoch begins, and until its link is up; and when a policy is replaced.

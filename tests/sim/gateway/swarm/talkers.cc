@@ -135,7 +135,7 @@ void Talker::take(const Packet& packet, Instant now) {
 }
 
 bool Talker::try_send(const FlowOptions& headers, const FrameText& text, Instant now) {
-  SimPort& port = sites_.host_port(site_);
+  Port& port = sites_.host_port(site_);
   Packet* packet = nullptr;
   if (port.take_burst({&packet, 1}) == 0) return false;
   write_frame(headers, text, packet->data);
@@ -148,7 +148,7 @@ bool Talker::try_send(const FlowOptions& headers, const FrameText& text, Instant
 
 void Talker::turn(Instant now) {
   std::array<Packet*, limits::burst_packets_max> burst;
-  SimPort& port = sites_.host_port(site_);
+  Port& port = sites_.host_port(site_);
   while (const size_t count = port.rx_burst(burst, now)) {
     for (const Packet* packet : std::span(burst).first(count)) take(*packet, now);
     port.give_back({burst.data(), count});

@@ -1,0 +1,40 @@
+// What the shards of a site share of one pair: the grants of its links, and who gives them.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "control/gateway/plan.h"
+#include "dataplane/core/rate/granter.h"
+
+namespace cw::site {
+
+class PairGrants {
+ public:
+  /// `peer`: the plan's number of the other site, to which there are several links.
+  PairGrants(const Plan& plan, size_t peer)
+      : lines_(plan.links), granter_(options_of(plan, peer), lines_) {}
+
+  PairGrants(const PairGrants&) = delete;
+  PairGrants& operator=(const PairGrants&) = delete;
+
+  GrantLine& line(size_t link) { return lines_[link]; }
+  /// Once in grant_interval. Thread: one.
+  void turn(Instant now) { granter_.turn(now); }
+
+ private:
+  static GranterOptions options_of(const Plan& plan, size_t peer) {
+    const sdr::LinkOptions& link = plan.peers[peer];
+    GranterOptions options{.rate = link.pacer.rate, .rate_control = link.rate_control};
+    // As Granted::tell() has it: classes beyond those that have demands share the last.
+    for (size_t i = 0; i < link.qps.size(); ++i) {
+      options.weights[std::min(i, grant_classes_max - 1)] += link.qps[i].weight;
+    }
+    return options;
+  }
+
+  std::vector<GrantLine> lines_;
+  Granter granter_;
+};
+
+}  // namespace cw::site

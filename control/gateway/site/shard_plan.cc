@@ -1,0 +1,63 @@
+#include "control/gateway/site/shard_plan.h"
+
+#include "dataplane/sdr/shard.h"
+
+namespace cw::site {
+
+std::vector<uint16_t> links_in(const Plan& plan, size_t shard) {
+  std::vector<uint16_t> links;
+  for (uint16_t link = 0; link < plan.links; ++link) {
+    if (sdr::Shard::index_of(link, plan.cores.size()) == shard) links.push_back(link);
+  }
+  return links;
+}
+
+TunPortOptions lan_of(const Plan& plan) {
+  TunPortOptions options = plan.lan;
+  options.device.multi_queue = plan.cores.size() > 1;
+  return options;
+}
+
+UdpPortOptions wan_of(const Plan& plan, size_t shard) {
+  UdpPortOptions options = plan.wan;
+  options.shard = static_cast<uint16_t>(shard);
+  options.shards = static_cast<uint16_t>(plan.cores.size());
+  options.peers.clear();
+  for (const UdpPeerOptions& each : plan.wan.peers) {
+    for (const uint16_t link : links_in(plan, shard)) {
+      options.peers.push_back(each);
+      options.peers.back().link = link;
+    }
+  }
+  return options;
+}
+
+gateway::GatewayOptions gateway_of(const Plan& plan, size_t shard) {
+  gateway::GatewayOptions options = plan.gateway;
+  const auto links = static_cast<uint16_t>(links_in(plan, shard).size());
+  for (gateway::PeerRoutes& each : options.peers) {
+    each.peer = static_cast<uint16_t>(each.peer * links);
+    each.links = links;
+  }
+  return options;
+}
+
+std::vector<sdr::LinkOptions> link_options_of(const Plan& plan, size_t shard) {
+  std::vector<sdr::LinkOptions> all;
+  for (const sdr::LinkOptions& each : plan.peers) {
+    for (const uint16_t link : links_in(plan, shard)) {
+      sdr::LinkOptions& options = all.emplace_back(each);
+      options.peer = static_cast<uint16_t>(all.size() - 1);
+      options.control.number = link;
+    }
+  }
+  return all;
+}
+
+ImpairedPortOptions impair_of(const Plan& plan, size_t shard) {
+  ImpairedPortOptions options = *plan.impair;
+  options.seed += shard;
+  return options;
+}
+
+}  // namespace cw::site

@@ -1,0 +1,198 @@
+#include "control/gateway/site/site_shard.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "control/gateway/site/shard_plan.h"
+#include "dataplane/base/assert.h"
+
+namespace cw::site {
+namespace {
+
+// A kernel wakes us a few microseconds after a packet came; a call for a packet costs about one. So
+// little is spun, and where packets come in a row, turns are apart (`gather` of the plan).
+constexpr Duration spin = Duration::from_us(20);
+
+}  // namespace
+
+Result<std::unique_ptr<SiteShard>> SiteShard::make(const Plan& plan, size_t number, LanPort lan,
+                                                   WanPort wan, std::deque<PairGrants>& grants,
+                                                   Instant now, const sdr::RandomSource& random) {
+  std::unique_ptr<SiteShard> shard(new SiteShard(plan, number, std::move(lan), std::move(wan)));
+  const auto added = shard->add_links(grants, now, random);
+  if (!added) return std::unexpected(added.error());
+  const auto made = shard->add_gateway(now);
+  if (!made) return std::unexpected(made.error());
+  return shard;
+}
+
+SiteShard::SiteShard(const Plan& plan, size_t number, LanPort lan, WanPort wan)
+    : plan_(plan), number_(number), lan_(std::move(lan)), valve_(*lan_.port), wan_(std::move(wan)) {
+  if (plan_.impair) impaired_.emplace(*wan_.port, impair_of(plan_, number_));
+}
+
+Result<void> SiteShard::add_links(std::deque<PairGrants>& grants, Instant now,
+                                  const sdr::RandomSource& random) {
+  sdr_.emplace(wan_queue(), random, plan_.coding);
+  const size_t links_here = links_in(plan_, number_).size();
+  for (sdr::LinkOptions& options : link_options_of(plan_, number_)) {
+    if (!grants.empty()) {
+      options.grants = &grants[options.peer / links_here].line(options.control.number);
+    }
+    const auto added = sdr_->add_link(options, plan_.key->mac, now);
+    if (!added) return failure("peer: " + added.error().sentence);
+  }
+  return {};
+}
+
+Result<void> SiteShard::add_gateway(Instant now) {
+  gateway::GatewayOptions options = gateway_of(plan_, number_);
+  options.lan_mtu = lan_.port->facts().payload_max;
+  auto made = gateway::Gateway::make(options, valve_, sdr_->endpoint(), sdr_->counters(),
+                                     sdr_->drops(), now);
+  if (!made) return failure(made.error().sentence);
+  gateway_ = std::move(*made);
+  // The hosts first: what a turn takes from them leaves in that turn.
+  sdr_->begin(std::array{Worker::Side{&valve_, gateway_.get()}});
+  const std::array<Port*, 2> ports = {&wan_queue(), lan_.port.get()};
+  idle_.emplace(IdleOptions{.policy = plan_.idle, .spin = spin, .pause = plan_.gather}, ports);
+  return {};
+}
+
+void SiteShard::run(const MachineClock& clock, const std::atomic<bool>& stop) {
+  prctl(PR_SET_TIMERSLACK, 1);  // wake to the nanosecond
+  if (const auto core = plan_.cores[number_]) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(*core, &set);
+    // A core that this process may not use is no reason to carry nothing.
+    (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+  }
+  cw::run(sdr_->worker(), clock, *idle_, stop);
+}
+
+// ---- asked by another thread ----
+
+bool SiteShard::ask(std::function<void(Instant)> change, Duration patience) {
+  const auto call = [](void* question, Instant now) {
+    static_cast<const Question*>(question)->change(now);
+  };
+  Question& question = *asked_.emplace_back(std::make_unique<Question>());
+  question.change = std::move(change);
+  const auto ticket = sdr_->worker().mailbox().try_post_any_thread({call, &question});
+  CW_ASSERT(ticket);  // one asker, who asks for little before it has been answered
+  question.ticket = *ticket;
+  return settle(patience);
+}
+
+bool SiteShard::settle(Duration patience) {
+  constexpr Duration step = Duration::from_ms(100);  // a wake-up may come just before the sleep
+  for (Duration left = patience; !asked_.empty(); left = left - step) {
+    wake();
+    const bool is_done =
+        sdr_->worker().mailbox().wait_any_thread(asked_.back()->ticket, std::min(left, step));
+    if (is_done) asked_.clear();
+    if (is_done || left <= step) break;
+  }
+  return asked_.empty();
+}
+
+std::optional<SiteState> SiteShard::state(Duration patience) {
+  // No question on top of an open one: it would only be answered late.
+  if (!settle(patience)) return std::nullopt;
+  auto state = std::make_shared<SiteState>();
+  if (!ask([this, state](Instant now) { fill(*state, now); }, patience)) return std::nullopt;
+  return std::move(*state);
+}
+
+SiteState SiteShard::state(Instant now) {
+  SiteState state;
+  fill(state, now);
+  return state;
+}
+
+// On the worker's thread, some times a second: what it allocates costs less than a lock would. All
+// of it is of one moment between two turns, so that accounts add up across rooms.
+void SiteShard::fill(SiteState& state, Instant now) {
+  const size_t links_here = links_in(plan_, number_).size();
+  state.at = now;
+  state.drops = sdr_->drops().snapshot_any_thread();
+  state.rooms = sdr_->counters().snapshot_any_thread();
+  state.worker = sdr_->worker().counters().snapshot_any_thread();
+  lan_.fill(state);
+  wan_.fill(state);
+  if (impaired_) {
+    for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {
+      state.impaired.push_back(impaired_->tx_counters(path));
+    }
+  }
+  state.wants_policies = sdr_->endpoint().wants_care();
+  state.is_quiet = gateway_->is_drained();
+  state.is_drained = valve_.is_shut() && state.is_quiet;
+  for (size_t i = 0; i < gateway_->lane_count(); ++i) {
+    state.lanes.push_back(gateway_->view(i));
+    state.lanes.back().peer = static_cast<uint16_t>(state.lanes.back().peer / links_here);
+  }
+  for (const auto& link : sdr_->endpoint().links()) {
+    PeerView& view = state.peers.emplace_back(view_of(*link, now));
+    view.peer = static_cast<uint16_t>(link->peer() / links_here);
+    view.link = link->number();
+  }
+  state.shards.push_back({.core = plan_.cores[number_],
+                          .from_lan = state.lan_port.rx_packets,
+                          .to_lan = state.lan_port.tx_packets,
+                          .from_wan = state.wan_port.rx_packets,
+                          .to_wan = state.wan_port.tx_packets,
+                          .turns = state.worker[Counter::turns]});
+}
+
+PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
+  using State = sdr::PathHealth::State;
+  PeerView view;
+  view.is_up = link.is_up();
+  if (!view.is_up) view.why = link.why();
+  view.rate = link.rate();
+  view.backlog = link.backlog(now);
+  const sdr::PathHealth& health = link.path_health();
+  for (uint16_t path = 0; path < wan_.port->facts().paths; ++path) {
+    view.paths.push_back(link.path_state(path, now));
+    view.path_losses.push_back(link.path_loss_there(path, now).ratio);
+    if (!view.is_up || path >= health.paths()) continue;
+    view.down_paths |= uint32_t{health.state(path) == State::Down} << path;
+    view.probing_paths |= uint32_t{health.state(path) == State::Probing} << path;
+  }
+  if (view.is_up) view.too_small_paths = health.too_small();
+  return view;
+}
+
+// Asked for by one call and given back by a later one, where the worker does not turn meanwhile.
+void SiteShard::care_for_policies(Duration patience) {
+  if (!settle(patience)) return;
+  if (cares_ == nullptr) {
+    cares_ = std::make_shared<std::vector<sdr::SeatCare>>();
+    cares_->reserve(limits::qps_max);
+    const auto collect = [this, cares = cares_](Instant) { sdr_->endpoint().ask(*cares); };
+    if (!ask(collect, patience)) return;
+  }
+  const auto cares = std::exchange(cares_, nullptr);
+  if (cares->empty()) return;
+  for (sdr::SeatCare& care : *cares) care.fulfil();
+  ask([this, cares](Instant now) { sdr_->endpoint().take(*cares, now); }, patience);
+}
+
+bool SiteShard::stop_taking(Duration patience) {
+  return ask([this](Instant) { valve_.shut(); }, patience);
+}
+
+bool SiteShard::leave(Duration patience) {
+  const auto leave = [this](Instant now) {
+    for (const auto& link : sdr_->endpoint().links()) link->leave(now);
+  };
+  return ask(leave, patience);
+}
+
+}  // namespace cw::site

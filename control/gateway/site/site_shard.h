@@ -1,0 +1,94 @@
+// What one core of a site turns: its queues of the ports, the rooms between them and their worker,
+// made from a plan; and what other threads may ask of it.
+//
+//            hosts <-> LanPort <-> Gateway <-> Endpoint <-> (ImpairedPort) <-> WanPort <-> peers
+//                      '--------------------- turned by one worker -----------------------'
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "control/gateway/plan.h"
+#include "control/gateway/site/lan_port.h"
+#include "control/gateway/site/pair_grants.h"
+#include "control/gateway/site/site_state.h"
+#include "control/gateway/site/valve.h"
+#include "control/gateway/site/wan_port.h"
+#include "dataplane/base/result.h"
+#include "dataplane/core/turn/clock.h"
+#include "dataplane/core/turn/idle.h"
+#include "dataplane/gateway/gateway.h"
+#include "dataplane/port/impair/impaired_port.h"
+#include "dataplane/sdr/shard.h"
+
+namespace cw::site {
+
+class SiteShard {
+ public:
+  /// Between ports that are there already. `plan` and `grants`, one for each peer where links share
+  /// a rate, outlive the shard, as does what `random` draws from. Errors: one sentence.
+  static Result<std::unique_ptr<SiteShard>> make(const Plan& plan, size_t number, LanPort lan,
+                                                 WanPort wan, std::deque<PairGrants>& grants,
+                                                 Instant now, const sdr::RandomSource& random);
+  SiteShard(const SiteShard&) = delete;
+  SiteShard& operator=(const SiteShard&) = delete;
+
+  const LanPort& lan() const { return lan_; }
+  const WanPort& wan() const { return wan_; }
+
+  /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
+  void run(const MachineClock& clock, const std::atomic<bool>& stop);
+  /// Or turned by whoever calls.
+  bool turn(Instant now) { return sdr_->turn(now); }
+  Instant next_wakeup() const { return sdr_->worker().next_wakeup(); }
+  void sleeps_until(Instant wake) { sdr_->worker().sleeps_until(wake); }
+  /// Between two turns.
+  SiteState state(Instant now);
+
+  // While another thread turns; as Site has them. Thread: one.
+  std::optional<SiteState> state(Duration patience);
+  void care_for_policies(Duration patience);
+  bool stop_taking(Duration patience);
+  bool leave(Duration patience);
+  bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }
+  void wake() { idle_->wake_any_thread(); }
+
+ private:
+  SiteShard(const Plan& plan, size_t number, LanPort lan, WanPort wan);
+  Result<void> add_links(std::deque<PairGrants>& grants, Instant now,
+                         const sdr::RandomSource& random);
+  Result<void> add_gateway(Instant now);
+  Port& wan_queue() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }
+  /// Lets the worker call `change` between two turns, and waits for that. False: it will, but has
+  /// not yet.
+  bool ask(std::function<void(Instant)> change, Duration patience);
+  /// Waits until all that was asked has been done.
+  bool settle(Duration patience);
+  void fill(SiteState& state, Instant now);
+  PeerView view_of(const sdr::Link& link, Instant now) const;
+
+  /// Lives until the worker has called it.
+  struct Question {
+    std::function<void(Instant)> change;
+    Mailbox::Ticket ticket = 0;
+  };
+
+  const Plan& plan_;
+  size_t number_;
+  LanPort lan_;
+  Valve valve_;  // before lan_
+  WanPort wan_;
+  std::optional<ImpairedPort> impaired_;
+  std::unique_ptr<gateway::Gateway> gateway_;
+  std::optional<sdr::Shard> sdr_;  // goes first: its worker gives packets back
+  std::optional<IdleWait> idle_;
+  std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
+  std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
+};
+
+}  // namespace cw::site
