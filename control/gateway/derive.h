@@ -26,7 +26,8 @@ Bytes memory_of(const Config& config);
 
 /// Packets that the LAN port of one core needs, for bursts.
 size_t lan_packets(const Config& config);
-/// Packets that the WAN port of one core needs: for bursts, for what [wan.impair] delays, and for slots.
+/// Packets that the WAN port of one core needs: for bursts, for what [wan.impair] delays, and for
+/// slots.
 size_t wan_packets(const Config& config);
 /// What DPDK takes for the packets of its ports and for its own, or what the file says; zero: no
 /// port is over it.

@@ -31,7 +31,7 @@ struct Needs {
   int nice = -10;
   uint64_t hugepage_bytes = uint64_t{256} << 20;
   std::string address;  ///< ours; empty: any
-  uint16_t udp_port = 4791, paths = 1;
+  uint16_t udp_port = 4791, paths = 1, links = 1;
   uint64_t socket_bytes = uint64_t{16} << 20;
   std::string lan_device = "causeway0";
   uint32_t lan_queue_packets = 1000;

@@ -1,9 +1,11 @@
 // What the kernel grants: the TUN device, rights, UDP ports, room for packets that wait.
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "control/preflight/checks.h"
 #include "control/preflight/routes.h"
+#include "dataplane/base/limits.h"
 
 namespace cw::preflight {
 namespace {
@@ -43,7 +45,9 @@ void check_rights(const Machine& machine, const Needs& needs, std::vector<Findin
       {Right::NetAdmin, "CAP_NET_ADMIN",
        needs.over_tun ? "make the LAN device and its routes" : "have an interface for the hosts",
        true},
-      {Right::Bpf, "CAP_BPF", "load net_af_xdp's program", shares_by_xdp},
+      {Right::Bpf, "CAP_BPF",
+       shares_by_xdp ? "load net_af_xdp's program" : "keep flows on one core each (site.cores)",
+       shares_by_xdp || (needs.over_tun && needs.cores.size() > 1)},
       {Right::NetRaw, "CAP_NET_RAW", "share the interface with DPDK", shares},
       {Right::SysNice, "CAP_SYS_NICE", "go before other programs (site.nice)", needs.nice < 0}};
   size_t missing = 0;
@@ -64,11 +68,22 @@ void check_rights(const Machine& machine, const Needs& needs, std::vector<Findin
   if (missing == 0) findings.push_back({"rights", Status::Ok, "all that is needed", ""});
 }
 
+/// Link l sends from udp_port + 16 l and those behind it, one for each path.
+std::vector<uint16_t> udp_ports_of(const Needs& needs) {
+  std::vector<uint16_t> ports;
+  for (size_t link = 0; link < needs.links; ++link) {
+    for (size_t path = 0; path < needs.paths; ++path) {
+      ports.push_back(static_cast<uint16_t>(needs.udp_port + link * limits::paths_max + path));
+    }
+  }
+  return ports;
+}
+
 void check_udp_ports(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
+  const std::vector<uint16_t> ports = udp_ports_of(needs);
   size_t taken = 0;
-  for (uint32_t number = needs.udp_port; number < needs.udp_port + uint32_t{needs.paths};
-       ++number) {
-    if (!is_udp_port_taken(machine, needs.address, static_cast<uint16_t>(number))) continue;
+  for (const uint16_t number : ports) {
+    if (!is_udp_port_taken(machine, needs.address, number)) continue;
     ++taken;
     const std::string text = std::to_string(number);
     findings.push_back({"udp port", needs.has_file ? Status::Problem : Status::Note,
@@ -76,10 +91,11 @@ void check_udp_ports(const Machine& machine, const Needs& needs, std::vector<Fin
                         "`ss -ulpn sport = :" + text + "` names it; stop it, or set wan.udp_port"});
   }
   if (taken > 0) return;
-  const std::string last = std::to_string(needs.udp_port + needs.paths - 1);
+  const std::string last = std::to_string(ports.back());
+  const std::string which = needs.links > 1 ? " of " + std::to_string(needs.links) + " links" : "";
   findings.push_back({"udp port", Status::Ok,
                       std::to_string(needs.udp_port) +
-                          (needs.paths > 1 ? " to " + last + " are free" : " is free"),
+                          (ports.size() > 1 ? " to " + last + which + " are free" : " is free"),
                       ""});
 }
 

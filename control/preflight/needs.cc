@@ -88,6 +88,7 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
   needs.address = plan->wan.address;
   needs.udp_port = plan->wan.udp_port;
   needs.paths = plan->wan.paths;
+  needs.links = plan->links;
   needs.socket_bytes = plan->wan.socket_buffer_bytes;
   needs.lan_device = plan->lan.device.name;
   needs.lan_queue_packets = plan->lan_queue_packets;

@@ -53,6 +53,15 @@ std::string dpdk_keys(const char* interface, uint32_t mtu) {
          ",qpairs=1,blocksz=65536,framecnt=2048,framesz=" + (is_small ? "2048" : "16384") + "\"\n";
 }
 
+/// The first ones, which both gateways share; nothing: one thread, bound to none.
+std::string cores_key(uint16_t cores) {
+  if (cores == 1) return {};
+  std::string row;
+  for (uint16_t core = 0; core < cores; ++core)
+    row += (core == 0 ? "" : ", ") + std::to_string(core);
+  return "cores = [" + row + "]\n";
+}
+
 }  // namespace
 
 std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& other,
@@ -64,13 +73,14 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
   const std::string mtu = "mtu = " + std::to_string(options.mtu) + "\n";
   std::ostringstream file;
   file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
-       << (options.is_over_dpdk ? "eal_memory = \"320 MiB\"\n" : "")
+       << (options.is_over_dpdk ? "eal_memory = \"320 MiB\"\n" : "") << cores_key(options.cores)
        << "\n[lan]\ndevice = \"causeway0\"\n"
        << mtu << "\n[wan]\n"
        << (options.is_over_dpdk ? dpdk_keys(own.wan_interface, options.mtu) : "") << "address = \""
        << own.wan << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))
        << "\n[pair]\nkey_file = \"pair.key\"\nrtt = "
        << text(config::Quantity::Duration, static_cast<double>(options.rtt.ns())) << mtu
+       << "links = " << options.cores << "\n"
        << "\n[[peer]]\nname = \"" << other_name << "\"\naddress = \"" << other.wan
        << "\"\nroutes = [\"" << other.prefix << "\", \"" << other.prefix_v6 << "\"]\n"
        << "\n[[class]]\nname = \"everything\"\npolicy = \"" << options.policy << "\"\n";

@@ -1,5 +1,8 @@
 #include "tests/demo/options.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "control/command_line/command_line.h"
@@ -31,6 +34,7 @@ constexpr const char* lesson =
     "  ./demo --rtt 20ms --policy hybrid       # repair that is sent before anybody asks\n"
     "  ./demo --wan dpdk                   whole RoCEv2 frames, through DPDK and a ring that is\n"
     "                                      shared with the kernel (net_af_packet): any --mtu\n"
+    "  ./demo --cores 2                    two packets' threads in each gateway, on two cores\n"
     "  ./demo --loss 0% --seconds 10       what the gateways cost when nothing is lost\n"
     "  ./demo --loss 1% --burst 8 --json   loss in bursts of eight; one JSON object\n"
     "  ./demo --rdma                       two real RDMA hosts instead, in two minutes\n"
@@ -51,7 +55,8 @@ constexpr const char* lesson =
 
 struct Texts {
   std::string rtt = "25ms", loss = "1%", burst = "1", rate = "500Mbit/s", mtu = "1500", seed = "1";
-  std::string wan = "udp", seconds = "30", warm_up = "2", udp_rate, file = "64MiB", rounds = "3";
+  std::string wan = "udp", cores = "1", seconds = "30", warm_up = "2", udp_rate, file = "64MiB",
+              rounds = "3";
 };
 
 /// Of each data slot, the most that a policy of this name sends as repair.
@@ -77,7 +82,8 @@ void take_defaults_of_rdma(const CommandLine& app, Texts& texts, Options& option
 
 /// An option of the other demo; empty when there is none.
 std::string misplaced(const CommandLine& app, bool is_rdma) {
-  for (const char* const each : {"--wan", "--seed", "--warm-up", "--udp-rate", "--file"}) {
+  for (const char* const each :
+       {"--wan", "--cores", "--seed", "--warm-up", "--udp-rate", "--file"}) {
     if (is_rdma && app.has(each)) {
       return std::string(each) + " has no meaning with --rdma; leave one of them out";
     }
@@ -123,6 +129,8 @@ Result<Options> read_texts(const Texts& texts, Options options) {
   read(options.rate, "--rate", parse_rate(texts.rate), mistake);
   read(options.mtu, "--mtu", number(texts.mtu, 1280, 9000), mistake);
   read(options.seed, "--seed", parse_count(texts.seed), mistake);
+  const auto processors = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  read(options.cores, "--cores", number(texts.cores, 1, std::min(processors, 16u)), mistake);
   read(options.seconds, "--seconds", number(texts.seconds, 1, 3600), mistake);
   read(options.warm_up, "--warm-up", number(texts.warm_up, 0, 60), mistake);
   if (!texts.udp_rate.empty()) {
@@ -134,6 +142,9 @@ Result<Options> read_texts(const Texts& texts, Options options) {
   if (!mistake.empty()) return failure(mistake);
   if (!options.is_over_dpdk && texts.wan != "udp") {
     return failure("--wan: \"" + texts.wan + "\" is no port; udp and dpdk are");
+  }
+  if (options.is_over_dpdk && options.cores > 1) {
+    return failure("--cores: with --wan dpdk a gateway has 1");
   }
   if (const std::string why = unknown_policy(options.policy); !why.empty()) return failure(why);
   if (options.loss >= 0.5) return failure("--loss: more than half is no link");
@@ -172,6 +183,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--policy", options.policy, "NAME", "Of the gateways (selective_repeat; hybrid with --rdma).",
       run);
   add("--wan", texts.wan, "udp|dpdk", "The gateways' port to the link (udp).", run);
+  add("--cores", texts.cores, "NUMBER", "Of each gateway, each with links of its own (1).", run);
   add("--seconds", texts.seconds, "NUMBER", "Of each measurement of bandwidth (30; 3 with --rdma).",
       run);
   add("--warm-up", texts.warm_up, "NUMBER", "Seconds of TCP before it counts (2).", run);

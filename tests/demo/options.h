@@ -21,6 +21,7 @@ struct Options {
 
   std::string policy = "selective_repeat";
   bool is_over_dpdk = false;  ///< the gateways' WAN ports; else sockets
+  uint16_t cores = 1;         ///< of each gateway, from core 0 on
   uint32_t seconds = 30;      ///< of each measurement of TCP and UDP
   uint32_t warm_up = 2;       ///< of TCP, not counted
   Rate udp_rate;              ///< zero: see offered_udp()

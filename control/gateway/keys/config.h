@@ -18,6 +18,8 @@
 
 namespace cw::site {
 
+inline constexpr size_t site_name_bytes_max = 63;
+
 struct SiteConfig {
   std::string name;
   std::optional<uint32_t> core;
@@ -159,6 +161,7 @@ using ConfigPtr = std::shared_ptr<Config>;
 /// Declares everything that a file may hold.
 void declare(config::Section& file, const ConfigPtr& config);
 
+void declare_site(config::Section& section, const ConfigPtr& config);
 void declare_class(config::Section& row, ClassConfig& it, const ConfigPtr& config);
 /// The class that a file without any has.
 std::unique_ptr<ClassConfig> class_for_all();

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "control/gateway/site/lan_setup.h"
+#include "control/gateway/site/ports/lan_setup.h"
 #include "dataplane/base/assert.h"
 
 namespace cw::site {

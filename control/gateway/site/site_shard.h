@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "control/gateway/plan.h"
-#include "control/gateway/site/lan_port.h"
+#include "control/gateway/site/ports/lan_port.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/site_state.h"
 #include "control/gateway/site/valve.h"
-#include "control/gateway/site/wan_port.h"
+#include "control/gateway/site/ports/wan_port.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/core/turn/idle.h"

@@ -1,4 +1,4 @@
-#include "control/gateway/site/lan_setup.h"
+#include "control/gateway/site/ports/lan_setup.h"
 
 #include <linux/rtnetlink.h>
 #include <net/if.h>

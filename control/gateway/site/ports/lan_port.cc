@@ -1,4 +1,4 @@
-#include "control/gateway/site/lan_port.h"
+#include "control/gateway/site/ports/lan_port.h"
 
 #include "control/gateway/dpdk.h"
 #include "control/gateway/site/shard_plan.h"
