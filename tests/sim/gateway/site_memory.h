@@ -49,8 +49,7 @@ struct SiteMemory {
     std::vector<site::ShardPorts> ports(1);
     ports[0] = {std::make_unique<PortAround>(lan), must(UdpPort::make(plan.wan))};
     const auto site =
-        must(site::Site::make(std::move(plan), {.lan = std::make_unique<PortAround>(lan),
-                                                .wan = std::move(wan),
+        must(site::Site::make(std::move(plan), {.ports = std::move(ports),
                                                 .now = network.now(),
                                                 .random = sdr::RandomSource::of(prng)}));
     return {static_cast<uint64_t>(HeapWatch::live_bytes() - before), said};
