@@ -55,11 +55,19 @@ std::string Watcher::link_name(size_t index) const {
   return plan_.links == 1 ? peer : peer + " link " + std::to_string(index % plan_.links);
 }
 
+/// Who it is about, and what.
+Fields Watcher::about(size_t index, const Fields& more) const {
+  Fields fields = {{"peer", plan_.gateway.peers[index / plan_.links].name}};
+  if (plan_.links > 1) fields["link"] = index % plan_.links;
+  fields.update(more);
+  return fields;
+}
+
 void Watcher::look(const SiteState& state) {
   CW_ASSERT(state.peers.size() == peers_.size());
   for (size_t i = 0; i < state.peers.size(); ++i) {
     look_at(i, state.peers[i], state.at);
-    look_at_paths(peers_[i], state.peers[i], link_name(i));
+    look_at_paths(i, state.peers[i]);
   }
   look_at_interface(state);
   if (!has_last_) {
@@ -74,36 +82,37 @@ void Watcher::look(const SiteState& state) {
 
 void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
   Peer& peer = peers_[index];
-  const std::string name = link_name(index);
-  if (!view.is_up) return tell_down(peer, name, view, now);
+  if (!view.is_up) return tell_down(index, view, now);
   if (!peer.is_up) {
     peer = {.is_up = true, .was_up = true, .paths = {}, .why = {}, .told = {}};
-    log_.info("up", {{"peer", name},
-                     {"rtt_ms", rounded(view.rtt().ms())},
-                     {"rate_mbps", rounded(static_cast<double>(view.rate.bps()) / 1e6)}});
+    log_.info("up",
+              about(index, {{"rtt_ms", rounded(view.rtt().ms())},
+                            {"rate_mbps", rounded(static_cast<double>(view.rate.bps()) / 1e6)}}));
   }
-  look_at_rtt(peer, view, name);
+  look_at_rtt(index, view);
 }
 
-void Watcher::look_at_rtt(Peer& peer, const PeerView& view, const std::string& name) {
+void Watcher::look_at_rtt(size_t index, const PeerView& view) {
+  Peer& peer = peers_[index];
   const Duration rtt = view.rtt_min();
   if (!peer.is_rtt_told && rtt > plan_.rtt.scaled(rtt_slack)) {
     peer.is_rtt_told = true;
-    log_.info("rtt_above_plan",
-              {{"peer", name},
-               {"rtt_min_ms", rounded(rtt.ms())},
-               {"pair_rtt_ms", rounded(plan_.rtt.ms())},
-               {"advice", "write it as pair.rtt at all sites: host_timeout is checked with that"}});
+    log_.info(
+        "rtt_above_plan",
+        about(index, {{"rtt_min_ms", rounded(rtt.ms())},
+                      {"pair_rtt_ms", rounded(plan_.rtt.ms())},
+                      {"advice",
+                       "write it as pair.rtt at all sites: host_timeout is checked with that"}}));
   }
   if (!peer.is_rtt_max_told && rtt > plan_.rtt_max) {
     peer.is_rtt_max_told = true;
-    log_.warning("rtt_above_max",
-                 {{"peer", name},
-                  {"rtt_min_ms", rounded(rtt.ms())},
-                  {"pair_rtt_max_ms", rounded(plan_.rtt_max.ms())},
-                  {"advice",
-                   "raise pair.rtt_max, or pair.rtt where it follows from that, at all sites: "
-                   "what is kept in memory goes by it"}});
+    log_.warning(
+        "rtt_above_max",
+        about(index, {{"rtt_min_ms", rounded(rtt.ms())},
+                      {"pair_rtt_max_ms", rounded(plan_.rtt_max.ms())},
+                      {"advice",
+                       "raise pair.rtt_max, or pair.rtt where it follows from that, at all sites: "
+                       "what is kept in memory goes by it"}}));
   }
 }
 
@@ -114,10 +123,11 @@ Watcher::PathTrouble Watcher::trouble_of(const PeerView& view, size_t path) {
   return (view.down_paths >> path & 1) != 0 ? PathTrouble::Down : PathTrouble::None;
 }
 
-void Watcher::look_at_paths(Peer& peer, const PeerView& view, const std::string& name) {
+void Watcher::look_at_paths(size_t index, const PeerView& view) {
   for (size_t path = 0; path < view.paths.size(); ++path) {
-    const PathTrouble before = std::exchange(peer.paths[path], trouble_of(view, path));
-    if (view.is_up && before != peer.paths[path]) tell_path(before, peer.paths[path], path, name);
+    const PathTrouble after = trouble_of(view, path);
+    const PathTrouble before = std::exchange(peers_[index].paths[path], after);
+    if (view.is_up && before != after) tell_path(before, after, path, index);
   }
 }
 
@@ -126,16 +136,15 @@ Watcher::TroubleWords Watcher::words_of(PathTrouble trouble) {
   return {"path_too_small", too_small_meaning, too_small_advice};
 }
 
-void Watcher::tell_path(PathTrouble before, PathTrouble after, size_t path,
-                        const std::string& peer) {
+void Watcher::tell_path(PathTrouble before, PathTrouble after, size_t path, size_t index) {
   if (after == PathTrouble::None) {
     return log_.info(before == PathTrouble::TooSmall ? "path_fits" : "path_up",
-                     {{"peer", peer}, {"path", path}});
+                     about(index, {{"path", path}}));
   }
   const TroubleWords words = words_of(after);
   log_.warning(
       words.event,
-      {{"peer", peer}, {"path", path}, {"meaning", words.meaning}, {"advice", words.advice}});
+      about(index, {{"path", path}, {"meaning", words.meaning}, {"advice", words.advice}}));
 }
 
 /// One line when the count begins to grow, one when it has not for a while.
@@ -167,12 +176,13 @@ std::vector<std::string> Watcher::alarms() const {
   return all;
 }
 
-void Watcher::tell_down(Peer& peer, const std::string& name, const PeerView& view, Instant now) {
+void Watcher::tell_down(size_t index, const PeerView& view, Instant now) {
+  Peer& peer = peers_[index];
   if (peer.is_up) {
     peer.is_up = false;
     peer.why = peer.told = view.why;
     peer.why_since = now;
-    return log_.warning("down", {{"peer", name}, {"why", view.why}});
+    return log_.warning("down", about(index, {{"why", view.why}}));
   }
   if (view.why != peer.why) {
     peer.why = view.why;
@@ -180,7 +190,7 @@ void Watcher::tell_down(Peer& peer, const std::string& name, const PeerView& vie
   }
   if (peer.why == peer.told || now - peer.why_since < why_patience) return;
   peer.told = peer.why;
-  log_.warning("waiting", {{"peer", name}, {"why", peer.why}});
+  log_.warning("waiting", about(index, {{"why", peer.why}}));
 }
 
 void Watcher::summarize(const SiteState& state) {

@@ -46,20 +46,21 @@ class Watcher {
   };
 
   std::string link_name(size_t index) const;
+  Fields about(size_t index, const Fields& more) const;
   void look_at(size_t index, const site::PeerView& view, Instant now);
-  void tell_down(Peer& peer, const std::string& name, const site::PeerView& view, Instant now);
+  void tell_down(size_t index, const site::PeerView& view, Instant now);
   void summarize(const site::SiteState& state);
   void tell_joined(const site::SiteState& state);
-  void look_at_rtt(Peer& peer, const site::PeerView& view, const std::string& name);
-  void look_at_paths(Peer& peer, const site::PeerView& view, const std::string& name);
+  void look_at_rtt(size_t index, const site::PeerView& view);
+  void look_at_paths(size_t index, const site::PeerView& view);
   static TroubleWords words_of(PathTrouble trouble);
   static PathTrouble trouble_of(const site::PeerView& view, size_t path);
-  void tell_path(PathTrouble before, PathTrouble after, size_t path, const std::string& peer);
+  void tell_path(PathTrouble before, PathTrouble after, size_t path, size_t index);
   void look_at_interface(const site::SiteState& state);
 
   const site::Plan& plan_;
   const Log& log_;
-  std::vector<Peer> peers_;  // by peer, then link
+  std::vector<Peer> peers_;     // by peer, then link
   uint64_t too_big_count_ = 0;  // as of the last look
   Instant too_big_at_;          // when it last grew
   bool is_too_big_ = false;

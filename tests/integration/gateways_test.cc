@@ -108,6 +108,39 @@ TEST_F(Gateways, carry_two_hundred_connections_at_once) {
   EXPECT_EQ(counts.wrong, 0u);
 }
 
+/// Shards through which a site's packets of this kind have gone.
+size_t busy_shards(const Json& status, const char* packets, uint64_t least) {
+  return static_cast<size_t>(std::ranges::count_if(status["shards"], [&](const Json& shard) {
+    return shard.value(packets, uint64_t{0}) >= least;
+  }));
+}
+
+// Two threads at one site and four at the other. A connection is spoiled by a packet out of order
+// no more than by a lost one, but a flow that went by two links would be slower; and what the line
+// loses must be mended on each.
+TEST_F(Gateways, of_several_threads_each_carry_what_one_does) {
+  prepare({}, {.shards = 2, .links = 4}, bad_line);
+  b().configure(GatewayFile{.shards = 4, .links = 4});
+  for (Gateway* each : {&a(), &b()}) each->start();
+  for (Gateway* each : {&a(), &b()}) ASSERT_TRUE(each->wait_up()) << each->program().err_so_far();
+  const ConnectionCounts counts =
+      run_connections(sites(), {.connections = 200, .bytes = 20'000}, seconds(60));
+  EXPECT_EQ(counts.whole, 200u);
+  EXPECT_EQ(counts.wrong, 0u);
+  for (uint16_t i = 0; i < 4; ++i) {
+    const auto udp_port = static_cast<uint16_t>(7000 + i);
+    expect_all(exchange({.udp_port = udp_port, .per_second = 2000}, milliseconds(300)));
+  }
+  expect_all(exchange({.source = site_a.host_v6, .target = site_b.host_v6}, milliseconds(300)));
+  const Json at_a = a().status(), at_b = b().status();
+  EXPECT_EQ(at_a["peers"][0]["links"].size(), 4u);
+  for (const char* packets : {"from_lan", "to_lan", "from_wan", "to_wan"}) {
+    EXPECT_EQ(busy_shards(at_a, packets, 500), 2u) << packets << at_a["shards"].dump();
+    EXPECT_EQ(busy_shards(at_b, packets, 500), 4u) << packets << at_b["shards"].dump();
+  }
+  for (Gateway* each : {&a(), &b()}) EXPECT_EQ(each->stop().status, 0);
+}
+
 TEST_F(Gateways, talk_to_each_other_over_ipv6) {
   build({}, {.is_wan_v6 = true}, bad_line);
   expect_all(exchange({}, seconds(1)));

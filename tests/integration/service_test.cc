@@ -81,6 +81,11 @@ INSTANTIATE_TEST_SUITE_P(
     , ServiceOver,
     testing::ValuesIn(std::vector<Kind>{
         {"sockets_and_tun", {}, over_sockets},
+        {"several_cores",
+         {"cores"},
+         [](GatewayFile& file, const SiteAddresses&, const std::string&) {
+           file.shards = file.links = 2;
+         }},
 #ifdef CW_HAVE_DPDK
         {"af_packet",
          {"af-packet"},

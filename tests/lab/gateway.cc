@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -58,6 +60,17 @@ std::string wan_keys(const GatewayFile& file, const SiteAddresses& own) {
   return dpdk_keys("net_af_packet0", own.wan_interface, file.wan_mtu);
 }
 
+/// Two of them, in turn.
+std::string cores_key(size_t shards) {
+  if (shards == 1) return {};
+  const auto processors = static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  std::string row;
+  for (size_t i = 0; i < shards; ++i) {
+    row += (i == 0 ? "" : ", ") + std::to_string(i % std::min<size_t>(processors, 2));
+  }
+  return "cores = [" + row + "]\n";
+}
+
 }  // namespace
 
 Folder::Folder(const std::string& where) : path_(where + "/causeway_lab_XXXXXX") {
@@ -79,15 +92,16 @@ std::string GatewayFile::text(bool is_a, const Folder& folder) const {
   const std::string name = is_a ? "a" : "b", other_name = is_a ? "b" : "a";
   std::ostringstream file;
   file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder.path(name) << ".json\"\n"
-       << site_more << "\n"
+       << cores_key(shards) << site_more << "\n"
        << "[lan]\n"
        << lan_keys(*this, own) << "mtu = " << lan_mtu << "\n"
        << lan_more << "\n[wan]\naddress = \"" << (is_wan_v6 ? own.wan_v6 : own.wan)
        << "\"\nrate = \"" << rate << "\"\n"
        << wan_keys(*this, own) << wan_more << "\n[pair]\nkey_file = \"" << key_file
-       << "\"\nrtt = \"" << rtt << "\"\nmtu = " << wan_mtu << "\n\n[[peer]]\nname = \""
-       << other_name << "\"\naddress = \"" << (is_wan_v6 ? other.wan_v6 : other.wan)
-       << "\"\nroutes = [\"" << other.prefix << "\", \"" << other.prefix_v6 << "\"]\n\n"
+       << "\"\nrtt = \"" << rtt << "\"\nmtu = " << wan_mtu << "\nlinks = " << links
+       << "\n\n[[peer]]\nname = \"" << other_name << "\"\naddress = \""
+       << (is_wan_v6 ? other.wan_v6 : other.wan) << "\"\nroutes = [\"" << other.prefix << "\", \""
+       << other.prefix_v6 << "\"]\n\n"
        << classes;
   return file.str();
 }

@@ -34,6 +34,8 @@ inline constexpr const char* patient_class = "hold = \"2 s\"\nqueue = \"1 s\"\n"
 struct GatewayFile {
   std::string rate = "190 Mbit/s", rtt = "25 ms", key_file = "pair.key";
   uint32_t lan_mtu = 1500, wan_mtu = 1500;
+  size_t shards = 1;  ///< threads of the gateway, on two cores at most
+  int links = 1;      ///< of the pair
   bool is_wan_v6 = false;
   bool is_over_dpdk = false;           ///< the WAN port, by net_af_packet; else sockets
   bool is_lan_over_dpdk = false;       ///< the same of the LAN port; else tun

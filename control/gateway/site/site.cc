@@ -62,6 +62,7 @@ Result<std::unique_ptr<Site>> Site::make(Plan plan) {
 Result<std::unique_ptr<Site>> Site::make(Plan plan, SiteGround ground) {
   CW_ASSERT(ground.ports.size() == plan.cores.size());
   std::unique_ptr<Site> site(new Site(std::move(plan)));
+  site->clock_ = ground.clock;
   site->add_grants();
   for (ShardPorts& ports : ground.ports) {
     const auto added = site->add_shard({.port = std::move(ports.lan)},

@@ -31,6 +31,7 @@ struct SiteGround {
   std::vector<ShardPorts> ports;  ///< for each core of the plan
   Instant now;
   sdr::RandomSource random;  ///< lives longer than the site
+  std::optional<MachineClock> clock;  ///< where time is the machine's: then `now` is a reading
 };
 
 class Site {
@@ -38,7 +39,7 @@ class Site {
   /// Opens the ports, sets addresses and routes, and makes everything that a turn needs. Errors:
   /// one sentence that names the key to change; nothing is left behind then.
   static Result<std::unique_ptr<Site>> make(Plan plan);
-  /// The same between ports that are there already; run() is not for such a site.
+  /// The same between ports that are there already; run() is for such a site if it has a clock.
   static Result<std::unique_ptr<Site>> make(Plan plan, SiteGround ground);
   ~Site();
   Site(const Site&) = delete;

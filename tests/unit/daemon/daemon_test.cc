@@ -260,7 +260,55 @@ TEST(Status, shows_links_classes_counters_and_the_drops_there_were) {
   EXPECT_EQ(json["drops"]["peer_unknown"]["count"], 3);
   EXPECT_EQ(json["drops"]["peer_unknown"]["sentence"], sentence_of(DropReason::peer_unknown));
   EXPECT_FALSE(json.contains("impair"));
+  EXPECT_FALSE(json.contains("shards"));
 }
+
+/// A shard whose link is number `link`, with as many frames as that and one.
+site::SiteState state_of_shard(uint16_t link) {
+  site::SiteState state;
+  state.peers.push_back({.link = link, .is_up = link == 0, .why = "no answer"});
+  state.peers[0].rate = Rate::from_mbps(100);
+  state.peers[0].paths.resize(1);
+  state.peers[0].paths[0].rtt_smoothed = Duration::from_ms(30 - link);
+  state.lanes.emplace_back().sent = link + 1;
+  state.lanes[0].inbound.out = link + 1;
+  state.lan_port.rx_packets = state.wan_port.tx_packets = link + 1;
+  state.drops.values[static_cast<size_t>(DropReason::peer_unknown)] = link + 1;
+  state.is_quiet = state.is_drained = link == 0;
+  state.shards.push_back({.core = 4 + link, .from_lan = link + 1u});
+  return state;
+}
+
+TEST(Status, adds_up_what_shards_say) {
+  site::Plan plan = plan_of_one_peer();
+  plan.links = 2;
+  plan.cores = {4, 5};
+  site::SiteState state = state_of_shard(1);
+  state.add(state_of_shard(0));
+  EXPECT_FALSE(state.is_quiet);
+  EXPECT_FALSE(state.is_drained);
+  const Json json = status_of(plan, state, {});
+  ASSERT_EQ(json["peers"].size(), 1u);
+  const Json& peer = json["peers"][0];
+  EXPECT_EQ(peer["link"], "down");
+  EXPECT_EQ(peer["why"], "link 1: no answer");
+  EXPECT_EQ(peer["rtt_ms"], 29);
+  EXPECT_EQ(peer["rate_mbps"], 200);
+  ASSERT_EQ(peer["links"].size(), 2u);
+  EXPECT_EQ(peer["links"][0]["number"], 0);
+  EXPECT_EQ(peer["links"][0]["link"], "up");
+  EXPECT_EQ(peer["links"][1]["why"], "no answer");
+  ASSERT_EQ(json["classes"].size(), 1u);
+  EXPECT_EQ(json["classes"][0]["sent"], 3);
+  EXPECT_EQ(json["classes"][0]["received"]["out"], 3);
+  EXPECT_EQ(json["lan"]["rx_packets"], 3);
+  EXPECT_EQ(json["wan"]["tx_packets"], 3);
+  EXPECT_EQ(json["drops"]["peer_unknown"]["count"], 3);
+  ASSERT_EQ(json["shards"].size(), 2u);
+  EXPECT_EQ(json["shards"][0]["core"], 5);
+  EXPECT_EQ(json["shards"][1]["from_lan"], 1);
+}
+
 using namespace literals;
 
 // ---- What the log says of a site that changes, and that it says it once ----
@@ -324,6 +372,28 @@ TEST_F(Watching, says_once_that_a_link_is_up_and_once_that_it_is_down) {
   state_.peers[0].why = "the peer has left";
   EXPECT_EQ(after(200_ms), "warning down peer=north why=\"the peer has left\"\n");
   EXPECT_EQ(after(3_s), "");
+}
+
+TEST(WatchingSeveralLinks, says_which_of_them_it_means) {
+  site::Plan plan = watched_plan();
+  plan.links = 2;
+  site::SiteState state;
+  for (uint16_t link : {0, 1}) {
+    state.peers.push_back({.link = link, .is_up = link == 1, .why = "no answer", .paths = {}});
+    state.peers.back().paths.emplace_back();
+  }
+  const Log log{LogLevel::Info, LogFormat::Text};
+  Watcher watcher(plan, log);
+  testing::internal::CaptureStderr();
+  watcher.look(state);
+  state.peers[1].down_paths = 1;
+  watcher.look(state);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("info up peer=north link=1 rtt_ms=0.0"), std::string::npos) << text;
+  EXPECT_EQ(text.find("link=0"), std::string::npos) << text;
+  EXPECT_NE(text.find("warning path_down peer=north link=1 path=0"), std::string::npos) << text;
+  ASSERT_EQ(watcher.alarms().size(), 1u);
+  EXPECT_TRUE(watcher.alarms()[0].starts_with("path 0 to north link 1: ")) << watcher.alarms()[0];
 }
 
 TEST_F(Watching, tells_of_a_way_that_is_longer_than_the_file_says_and_warns_where_memory_ends) {
