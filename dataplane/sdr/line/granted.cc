@@ -7,6 +7,10 @@ namespace {
 constexpr Duration average_time = Duration::from_ms(8), drain_time = Duration::from_ms(2);
 /// Tells, of a millisecond each.
 constexpr uint32_t endless = 8;
+/// So long unused, and the grant is renewed seldom; or not at all.
+constexpr Duration slow_after = Duration::from_ms(20), rest_after = Duration::from_s(1);
+constexpr Duration slow_interval = Duration::from_ms(4);
+static_assert(slow_interval < grant_lease);
 
 uint64_t kbps_of(uint64_t bytes, Duration time) {
   return bytes * 8'000'000 / static_cast<uint64_t>(std::max<int64_t>(time.ns(), 1));
@@ -36,7 +40,8 @@ uint32_t Granted::Wish::update(const Taken& taken, Duration elapsed) {
   return static_cast<uint32_t>(std::min<uint64_t>(kbps, Demand::all - 1));
 }
 
-void Granted::tell(Shares& shares, Duration backlog, Instant now) {
+void Granted::tell(Shares& shares, const Waiting& waiting, Instant now) {
+  bool has_data = false;
   // Classes beyond those that have demands of their own share the last.
   std::array<Taken, grant_classes_max> taken{};
   for (size_t i = 0; i < shares.count(); ++i) {
@@ -46,14 +51,25 @@ void Granted::tell(Shares& shares, Duration backlog, Instant now) {
     of.has_more |= shares.has_more(i);
   }
   for (size_t i = 0; i < grant_classes_max; ++i) {
+    has_data |= taken[i].bytes > 0 || taken[i].waiting > 0 || taken[i].has_more;
     // What waits at the pacer has left the streams.
-    taken[i].has_more |= taken[i].bytes > 0 && backlog > grant_interval;
+    taken[i].has_more |= taken[i].bytes > 0 && waiting.backlog > grant_interval;
     demand_.kbps[i] = wishes_[i].update(taken[i], now - told_at_);
   }
   demand_.at = told_at_ = now;
   demand_.lowerings = grant_.lowerings;
   line_.demand.write(demand_);
   line_.counts.write(counts_);
+  plan_next(has_data, waiting.is_any, now);
+}
+
+// An envelope now and then has a grant of its own and makes nobody hold one.
+void Granted::plan_next(bool has_data, bool waits, Instant now) {
+  if (has_data) used_at_ = now;
+  const Duration unused = now - used_at_;
+  is_slow_ = unused >= slow_after && !waits;
+  if (!is_slow_) return;
+  due_ = unused >= rest_after ? Instant::never() : now + slow_interval;
 }
 
 void Granted::begin_epoch() {

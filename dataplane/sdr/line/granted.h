@@ -26,8 +26,13 @@ class Granted {
   /// `line` outlives it. Nothing is granted before the first renew().
   explicit Granted(GrantLine& line) : line_(line) {}
 
-  /// When it is to be asked again: also where the grant ends before that.
+  /// When it is to be asked again: also where the grant ends before that. Seldom while nothing is
+  /// sent, and not at all when that has been so for a while: then the lease ends.
   Instant due() const { return due_; }
+  /// Where it is seldom, or never: something waits now.
+  void hurry(Instant now) {
+    if (is_slow_) due_ = std::min(due_, now);
+  }
   /// Takes what is granted now. Returns whether the rate is another one.
   bool renew(Instant now);
   /// Zero once the lease is over.
@@ -35,9 +40,14 @@ class Granted {
   Instant until() const { return grant_.until; }
   /// By class, of that rate.
   std::span<const uint32_t> class_kbps() const { return grant_.kbps; }
-  /// What the streams have taken since the last call, and whether they, or what waits `backlog`
-  /// long at the pacer, want more than they get. After renew(), since it confirms.
-  void tell(Shares& shares, Duration backlog, Instant now);
+  /// What waits for the line.
+  struct Waiting {
+    Duration backlog;     ///< at the pacer
+    bool is_any = false;  ///< there, or at streams; envelopes, too
+  };
+  /// What the streams have taken since the last call, and whether they want more than they get.
+  /// After renew(), since it confirms.
+  void tell(Shares& shares, const Waiting& waiting, Instant now);
 
   void begin_epoch();
   void on_sent(uint64_t packets, uint64_t bytes) {
@@ -59,11 +69,13 @@ class Granted {
     uint32_t waits_in_a_row = 0;
     uint32_t update(const Taken& taken, Duration elapsed);
   };
+  void plan_next(bool has_data, bool waits, Instant now);
 
   GrantLine& line_;
   Grant grant_;
   Rate rate_;  // in force
-  Instant due_, told_at_;
+  Instant due_, told_at_, used_at_;
+  bool is_slow_ = false;
   Demand demand_;
   std::array<Wish, grant_classes_max> wishes_{};
   LineCounts counts_;

@@ -74,6 +74,7 @@ void Line::set_rate(Rate rate) {
 
 void Line::on_time(Instant now) {
   if (granted_) {
+    if (waits()) granted_->hurry(now);
     if (granted_->due() <= now) take_grant(now);
   } else if (rate_control_.on_time(now)) {
     apply_rate();
@@ -95,7 +96,7 @@ void Line::take_grant(Instant now) {
     feed_at(granted_->rate());
   }
   if (!shares_.is_empty()) shares_.set_granted(granted_->class_kbps());
-  granted_->tell(shares_, pacer_.backlog(now), now);
+  granted_->tell(shares_, {.backlog = pacer_.backlog(now), .is_any = waits()}, now);
 }
 
 void Line::feed_at(Rate rate) {
@@ -109,8 +110,12 @@ void Line::on_pause(Duration pause, Instant now) {
 
 Instant Line::next_due() const {
   if (!granted_) return std::min(pacer_.next_departure(), rate_control_.next_due());
-  return may_send_ ? std::min(pacer_.next_departure(), granted_->due()) : granted_->due();
+  const Instant due = granted_->due();
+  if (due == Instant::never() && waits()) return Instant();
+  return may_send_ ? std::min(pacer_.next_departure(), due) : due;
 }
+
+bool Line::waits() const { return !control_.is_empty() || shares_.has_waiting(); }
 
 void Line::on_rtt(uint16_t path, Duration sample, Instant now) {
   if (granted_) return granted_->on_rtt(path, sample);

@@ -87,6 +87,8 @@ class Line {
  private:
   static constexpr uint32_t control_packets_max = 64;
 
+  /// Whether anything does, for the pacer or at it.
+  bool waits() const;
   bool may_send(Instant now) const { return may_send_ && now < may_send_until_; }
   void take_grant(Instant now);
   void apply_rate();

@@ -68,6 +68,13 @@ uint64_t Shares::waiting_bytes(size_t share) const {
   return shares_[share].stream->waiting_bytes();
 }
 
+bool Shares::has_waiting() const {
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    if (has_more(i)) return true;
+  }
+  return false;
+}
+
 bool Shares::has_ready() const {
   for (const Share& share : shares_) {
     for (const Priority priority : streamed) {

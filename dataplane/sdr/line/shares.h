@@ -40,6 +40,8 @@ class Shares {
   void feed(Instant now);
   /// Whether feed() would find anything.
   bool has_ready() const;
+  /// Whether it would with a pacer that has room for everything.
+  bool has_waiting() const;
 
   // ---- what each asks of the line, in the order of adding ----
   size_t count() const { return shares_.size(); }

@@ -99,18 +99,21 @@ struct Meter final : PortAround {
 
 /// Gives a shard turns, unless it stands still.
 struct Turner final : Actor {
-  explicit Turner(Site& site_given) : site(site_given) {}
+  Turner(Site& site_given, SimPort& port_given) : site(site_given), port(port_given) {}
   void turn(Instant now) override {
     if (now < still_until) return;
+    due_turns += std::min(site.next_deadline(), port.next_event()) <= now ? 1 : 0;
     std::exchange(stood_still, false) ? site.turn_after_pause(now) : site.turn(now);
   }
   Instant next_deadline() const override { return std::max(site.next_deadline(), still_until); }
-  void stand_still(SimPort& port, Instant until) {
+  void stand_still(Instant until) {
     port.stand_still_until(until);
     still_until = until;
     stood_still = true;
   }
   Site& site;
+  SimPort& port;
+  uint64_t due_turns = 0;  ///< that there was a reason for
   Instant still_until;
   bool stood_still = false;
 };
@@ -128,7 +131,7 @@ struct Rail {
   SimPeers peers;
   Meter a_meter{a_port}, b_meter{b_port};
   Site a, b;
-  Turner a_turns{a}, b_turns{b};
+  Turner a_turns{a, a_port}, b_turns{b, b_port};
 };
 
 /// Two sites of two shards each, in one thread.
@@ -236,7 +239,7 @@ TEST(Shards, that_stand_still_hold_up_nobody) {
   shards.keep_busy(1);
   shards.run(300_ms);
   Rail& rail = shards.rails[0];
-  rail.a_turns.stand_still(rail.a_port, shards.network.now() + 200_ms);
+  rail.a_turns.stand_still(shards.network.now() + 200_ms);
   EXPECT_GT(shards.loads(grant_lease + grant_margin + grant_interval * 3).a, 0.4);
   const uint64_t before = still.received_count();
   expect_full(shards.loads(150_ms).a);  // the other has all of it
@@ -244,6 +247,24 @@ TEST(Shards, that_stand_still_hold_up_nobody) {
   shards.run(100_ms);
   expect_full(shards.loads(200_ms).a);
   EXPECT_GT(still.received_count(), before + 16);
+}
+
+// Nobody is asked for a grant that nobody uses, or idle links would cost turns.
+TEST(Shards, at_rest_wake_for_keepalives_alone_and_begin_at_once) {
+  Shards shards({.delay = 2_ms});
+  shards.run(1500_ms);
+  const auto turns = [&] {
+    uint64_t sum = 0;
+    for (const Rail& rail : shards.rails) sum += rail.a_turns.due_turns + rail.b_turns.due_turns;
+    return sum;
+  };
+  const uint64_t before = turns();
+  shards.run(2_s);
+  EXPECT_LE(turns() - before, 4u * 2 * 60) << "of four links in two seconds";
+  const Transfer& late = shards.keep_busy(0);
+  shards.run(20_ms);
+  EXPECT_GT(late.received_count(), 0u);
+  expect_full(shards.loads(300_ms).a);
 }
 
 // Each thread turns both ends of its link, on a wire of its own; what the shards of a site share is
