@@ -142,6 +142,7 @@ void SiteShard::fill(SiteState& state, Instant now) {
     view.peer = static_cast<uint16_t>(link->peer() / links_here);
     view.link = link->number();
   }
+  state.sort();
   state.shards.push_back({.core = plan_.cores[number_],
                           .from_lan = state.lan_port.rx_packets,
                           .to_lan = state.lan_port.tx_packets,

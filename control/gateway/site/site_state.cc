@@ -61,16 +61,20 @@ void SiteState::add(const SiteState& other) {
   site::add(wan, other.wan);
   impaired.insert(impaired.end(), other.impaired.begin(), other.impaired.end());
   peers.insert(peers.end(), other.peers.begin(), other.peers.end());
-  std::ranges::stable_sort(peers, {},
-                           [](const PeerView& each) { return std::tuple(each.peer, each.link); });
   lanes.insert(lanes.end(), other.lanes.begin(), other.lanes.end());
-  std::ranges::stable_sort(lanes, {}, [](const gateway::LaneView& each) {
-    return std::tuple(each.peer, each.class_index);
-  });
+  sort();
   wants_policies |= other.wants_policies;
   is_quiet &= other.is_quiet;
   is_drained &= other.is_drained;
   shards.insert(shards.end(), other.shards.begin(), other.shards.end());
+}
+
+void SiteState::sort() {
+  std::ranges::sort(peers, {},
+                    [](const PeerView& each) { return std::tuple(each.peer, each.link); });
+  std::ranges::sort(lanes, {}, [](const gateway::LaneView& each) {
+    return std::tuple(each.peer, each.class_index);
+  });
 }
 
 }  // namespace cw::site

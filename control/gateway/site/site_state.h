@@ -64,6 +64,8 @@ struct SiteState {
 
   /// Of another shard of the same site, a moment earlier or later.
   void add(const SiteState& other);
+  /// Peers and lanes into their orders.
+  void sort();
 };
 
 }  // namespace cw::site

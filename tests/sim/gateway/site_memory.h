@@ -48,10 +48,9 @@ struct SiteMemory {
     plan.wan.udp_port = 14'791;
     std::vector<site::ShardPorts> ports(1);
     ports[0] = {std::make_unique<PortAround>(lan), must(UdpPort::make(plan.wan))};
-    const auto site =
-        must(site::Site::make(std::move(plan), {.ports = std::move(ports),
-                                                .now = network.now(),
-                                                .random = sdr::RandomSource::of(prng)}));
+    const auto site = must(site::Site::make(
+        std::move(plan),
+        {.ports = std::move(ports), .now = network.now(), .random = sdr::RandomSource::of(prng)}));
     return {static_cast<uint64_t>(HeapWatch::live_bytes() - before), said};
   }
 

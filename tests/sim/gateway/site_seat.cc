@@ -60,26 +60,37 @@ class SitePort : public PortAround {
   PortFacts facts_;
 };
 
+/// The WAN port of one shard, whose peers are links.
 class TappedPort final : public SitePort {
  public:
-  TappedPort(const SitePort& port, int site, WanTap* tap)
-      : SitePort(port), site_(site), tap_(tap) {}
+  struct Place {
+    int site;
+    size_t shard, shards, links;
+  };
+  TappedPort(const SitePort& port, const Place& place, WanTap* tap)
+      : SitePort(port), place_(place), tap_(tap) {}
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override {
     const size_t count = SitePort::rx_burst(out, now);
     if (tap_ == nullptr) return count;
-    for (const Packet* packet : out.first(count)) tap_->on_received(site_, *packet, now);
+    for (const Packet* packet : out.first(count)) tap_->on_received(end_of(*packet), *packet, now);
     return count;
   }
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override {
     if (tap_ != nullptr) {
-      for (const Packet* packet : packets) tap_->on_sent(site_, *packet, now);
+      for (const Packet* packet : packets) tap_->on_sent(end_of(*packet), *packet, now);
     }
     return SitePort::tx_burst(packets, now);
   }
 
  private:
-  int site_;
+  WanEnd end_of(const Packet& packet) const {
+    const size_t here = (place_.links - place_.shard + place_.shards - 1) / place_.shards;
+    const size_t link = place_.shard + packet.peer % here * place_.shards;
+    return {place_.site, static_cast<uint16_t>(packet.peer / here), static_cast<uint16_t>(link)};
+  }
+
+  Place place_;
   WanTap* tap_;
 };
 
@@ -104,7 +115,10 @@ void SiteSeat::start(uint64_t seed, Instant now) {
     ground.ports.push_back(
         {.lan = std::make_unique<SitePort>(*each.lan, plan.gateway.lan_mtu,
                                            each.lan->facts().packets, IcrcMode::None),
-         .wan = std::make_unique<TappedPort>(wan, options_.number, options_.tap)});
+         .wan = std::make_unique<TappedPort>(
+             wan,
+             TappedPort::Place{options_.number, ground.ports.size(), plan.cores.size(), plan.links},
+             options_.tap)});
     lans_at_start_.push_back(each.lan->counters());
   }
   site_ = must(site::Site::make(std::move(plan), std::move(ground)));

@@ -15,12 +15,22 @@
 
 namespace cw::sim {
 
+/// One end of a link.
+struct WanEnd {
+  int site = 1;
+  uint16_t peer = 0;  ///< as the site's file numbers them
+  uint16_t link = 0;
+
+  /// The other site, of those numbered from 1 on.
+  int other() const { return peer + 1 < site ? peer + 1 : peer + 2; }
+};
+
 /// Sees what gateways give to the WAN and get from it, at their side of the port.
 class WanTap {
  public:
   virtual ~WanTap() = default;
-  virtual void on_sent(int site, const Packet& packet, Instant now) = 0;
-  virtual void on_received(int site, const Packet& packet, Instant now) = 0;
+  virtual void on_sent(const WanEnd& end, const Packet& packet, Instant now) = 0;
+  virtual void on_received(const WanEnd& end, const Packet& packet, Instant now) = 0;
 };
 
 /// Is called around each turn of a gateway.

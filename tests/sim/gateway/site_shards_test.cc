@@ -53,11 +53,14 @@ void expect_all_shards_busy(const site::SiteState& state, size_t count) {
 }
 
 TEST(SiteShards, of_unequal_numbers_carry_each_flow_in_its_order) {
+  SiteText text;
+  text.classes =
+      "[[class]]\nname = \"udp\"\nmatch = [{kind = \"udp\"}]\n[[class]]\nname = \"all\"\n";
   for (const auto& [first, second] : {std::array<size_t, 2>{2, 2}, {1, 4}, {2, 3}}) {
     SCOPED_TRACE(std::to_string(first) + " and " + std::to_string(second));
     const int links = first == 2 && second == 3 ? 6 : static_cast<int>(second);
     Sites sites({.seed = first * 10 + second,
-                 .files = {file_of(1, first, links), file_of(2, second, links)},
+                 .files = {file_of(1, first, links, text), file_of(2, second, links, text)},
                  .wan = {.loss = 0.01, .delay = 5_ms}});
     ASSERT_TRUE(sites.come_up());
     EXPECT_EQ(sites.state(1).peers.size(), static_cast<size_t>(links));
@@ -84,6 +87,8 @@ TEST(SiteShards, of_unequal_numbers_carry_each_flow_in_its_order) {
     expect_all_shards_busy(one, first);
     expect_all_shards_busy(two, second);
     for (const gateway::LaneView& lane : one.lanes) EXPECT_TRUE(lane.inbound.is_balanced());
+    const auto by_class = [](const gateway::LaneView& lane) { return lane.class_index; };
+    EXPECT_TRUE(std::ranges::is_sorted(one.lanes, {}, by_class)) << "links of a class in a row";
   }
 }
 
@@ -91,14 +96,14 @@ TEST(SiteShards, of_unequal_numbers_carry_each_flow_in_its_order) {
 struct WireMeter final : WanTap {
   static constexpr Duration window = Duration::from_ms(10);
   explicit WireMeter(int site_given) : site(site_given) {}
-  void on_sent(int from, const Packet& packet, Instant now) override {
+  void on_sent(const WanEnd& end, const Packet& packet, Instant now) override {
     const Instant at = std::max(now, packet.at);
-    if (from != site || at < begin) return;
+    if (end.site != site || at < begin) return;
     const auto index = static_cast<size_t>((at - begin) / window);
     if (bytes.size() <= index) bytes.resize(index + 1);
     bytes[index] += packet.bytes + packet.payload_bytes + overhead;
   }
-  void on_received(int, const Packet&, Instant) override {}
+  void on_received(const WanEnd&, const Packet&, Instant) override {}
   int site;
   uint64_t overhead = 0;
   Instant begin = Instant::never();

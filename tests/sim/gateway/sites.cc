@@ -199,8 +199,8 @@ const ImpairmentCounters& Sites::wan_counters(const WanRoute& route) {
   return network_.counters_of(*end.port, {end.peer, route.path});
 }
 
-void Sites::inject(const WanRoute& route, std::span<const uint8_t> bytes) {
-  const LinkEnd end = end_of(route.from, route.to, 0);
+void Sites::inject(const WanRoute& route, uint16_t link, std::span<const uint8_t> bytes) {
+  const LinkEnd end = end_of(route.from, route.to, link);
   Packet* packet = nullptr;
   if (end.port->take_burst({&packet, 1}) == 0) return;
   CW_ASSERT(bytes.size() <= packet->bytes_max);

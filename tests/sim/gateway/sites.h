@@ -66,6 +66,7 @@ class Sites {
 
   int count() const { return static_cast<int>(seats_.size()); }
   uint16_t paths() const { return paths_; }
+  uint16_t links() const { return links_; }
   Instant now() const { return network_.now(); }
   SimNetwork& network() { return network_; }
   Host& host(int site) { return *hosts_[index(site)]; }
@@ -101,8 +102,8 @@ class Sites {
   /// Another process in its place.
   void start(int site);
   void restart(int site);
-  /// Past a gateway, bytes that look as if it had sent them by its first link.
-  void inject(const WanRoute& route, std::span<const uint8_t> bytes);
+  /// Past a gateway, bytes that look as if it had sent them.
+  void inject(const WanRoute& route, uint16_t link, std::span<const uint8_t> bytes);
 
  private:
   struct Guest {

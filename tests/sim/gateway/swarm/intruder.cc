@@ -4,11 +4,11 @@
 
 namespace cw::sim {
 
-void Intruder::hear(const WanRoute& route, const Packet& packet) {
+void Intruder::hear(const WanRoute& route, uint16_t link, const Packet& packet) {
   const bool replays = prng_.chance(options_.replays), forges = prng_.chance(options_.forges);
   const bool keeps = options_.replays + options_.forges > 0 && prng_.chance(0.05);
   if (!replays && !forges && !keeps) return;
-  Heard heard{route, {packet.data, packet.data + packet.bytes}};
+  Heard heard{route, link, {packet.data, packet.data + packet.bytes}};
   heard.bytes.insert(heard.bytes.end(), packet.payload, packet.payload + packet.payload_bytes);
   if (keeps) {
     if (heard_.size() < heard_max) {
@@ -45,7 +45,7 @@ void Intruder::forge(std::vector<uint8_t>& bytes) {
 }
 
 void Intruder::speak(Sites& sites) {
-  for (const Heard& each : to_say_) sites.inject(each.route, each.bytes);
+  for (const Heard& each : to_say_) sites.inject(each.route, each.link, each.bytes);
   to_say_.clear();
 }
 

@@ -15,7 +15,7 @@ class Intruder final {
  public:
   Intruder(const IntruderOptions& options, uint64_t seed) : options_(options), prng_(seed) {}
 
-  void hear(const WanRoute& route, const Packet& packet);
+  void hear(const WanRoute& route, uint16_t link, const Packet& packet);
   /// Says what has come to his mind since the last call.
   void speak(Sites& sites);
   void fall_silent() { options_ = {}; }
@@ -23,6 +23,7 @@ class Intruder final {
  private:
   struct Heard {
     WanRoute route;
+    uint16_t link;
     std::vector<uint8_t> bytes;
   };
   void forge(std::vector<uint8_t>& bytes);

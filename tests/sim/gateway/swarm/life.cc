@@ -50,7 +50,7 @@ Life::Life(const SwarmWorld& world)
 
 SitesOptions Life::options() {
   return {.seed = world_.seed,
-          .files = site_files(world_.sites, world_.text),
+          .files = world_.files(),
           .wan = world_.wan,
           .icrc = world_.delivers_damage ? IcrcMode::None : IcrcMode::Exact,
           .has_hosts = false,
@@ -58,11 +58,10 @@ SitesOptions Life::options() {
           .turns = &watch_};
 }
 
-void Life::on_sent(int site, const Packet& packet, Instant now) {
-  wan_.on_sent(site, packet, now);
+void Life::on_sent(const WanEnd& end, const Packet& packet, Instant now) {
+  wan_.on_sent(end, packet, now);
   const uint64_t before = HeapWatch::allocation_count();
-  const int to = packet.peer + 1 < site ? packet.peer + 1 : packet.peer + 2;
-  intruder_.hear({site, to, packet.path}, packet);
+  intruder_.hear({end.site, end.other(), packet.path}, end.link, packet);
   watch_.forgive(HeapWatch::allocation_count() - before);
 }
 
@@ -233,7 +232,7 @@ uint64_t Life::slots_taken_for_lost() const {
 
 void Life::check_resends() {
   if (!world_.promises_few_resends()) return;
-  const uint64_t links = static_cast<uint64_t>(world_.sites) * (world_.sites - 1);
+  const uint64_t links = static_cast<uint64_t>(world_.sites) * (world_.sites - 1) * world_.links;
   const uint64_t few = of_few * links + slots_taken_for_lost();
   for (size_t i = 0; i < world_.classes.size(); ++i) {
     if (!world_.classes[i].mends_by_need()) continue;

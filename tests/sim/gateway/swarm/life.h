@@ -28,9 +28,9 @@ class Life final : private WanTap {
   const WanWatch& wan() const { return wan_; }
 
  private:
-  void on_sent(int site, const Packet& packet, Instant now) override;
-  void on_received(int site, const Packet& packet, Instant now) override {
-    wan_.on_received(site, packet, now);
+  void on_sent(const WanEnd& end, const Packet& packet, Instant now) override;
+  void on_received(const WanEnd& end, const Packet& packet, Instant now) override {
+    wan_.on_received(end, packet, now);
   }
   SitesOptions options();
   void plan_faults();

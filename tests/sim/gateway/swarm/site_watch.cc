@@ -127,6 +127,12 @@ void SiteWatch::check_between_sites() {
   const auto number = [](int from, int to) {
     return static_cast<size_t>(to < from ? to - 1 : to - 2);
   };
+  // Of all links together, which lie in a row.
+  const auto lane_of = [links = sites_->links()](const site::SiteState& state, size_t index) {
+    gateway::LaneView lane = state.lanes[index * links];
+    for (size_t i = 1; i < links; ++i) lane.add(state.lanes[index * links + i]);
+    return lane;
+  };
   for (int from = 1; from <= sites_->count(); ++from) {
     const site::SiteState source = sites_->state(from);
     const size_t classes = source.lanes.size() / source.peers.size();
@@ -134,8 +140,8 @@ void SiteWatch::check_between_sites() {
       if (to == from) continue;
       const site::SiteState target = sites_->state(to);
       for (size_t i = 0; i < classes; ++i) {
-        const uint64_t sent = source.lanes[number(from, to) * classes + i].sent;
-        const auto& in = target.lanes[number(to, from) * classes + i].inbound;
+        const uint64_t sent = lane_of(source, number(from, to) * classes + i).sent;
+        const gateway::InboundAccounts in = lane_of(target, number(to, from) * classes + i).inbound;
         const uint64_t known = in.seen + in.given_up;
         if (sent == known || (sent > known && in.unheard_messages > 0)) continue;
         complain("conservation", to,

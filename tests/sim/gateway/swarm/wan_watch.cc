@@ -96,50 +96,52 @@ void WanWatch::begin(Sites& sites) {
   mac_ = sites.seat(1).plan().key->mac;
   for (int from = 1; from <= sites.count(); ++from) {
     for (const sdr::LinkOptions& peer : sites.seat(from).plan().peers) {
-      Way& made = ways_[from * 100 + site_behind(from, peer.peer)];
-      made.pacer = peer.pacer;
-      made.keys.resize(peer.qps.size());
-      for (const sdr::QpOptions& qp : peer.qps) made.streams.emplace_back(qp.stream);
+      const int to = WanEnd{.site = from, .peer = peer.peer}.other();
+      roads_[key_of(from, to, 0)] = {.pacer = peer.pacer, .links = sites.links()};
+      for (uint16_t link = 0; link < sites.links(); ++link) {
+        Way& made = ways_[key_of(from, to, link)];
+        made.keys.resize(peer.qps.size());
+        for (const sdr::QpOptions& qp : peer.qps) made.streams.emplace_back(qp.stream);
+      }
     }
   }
 }
 
-void WanWatch::on_sent(int site, const Packet& packet, Instant now) {
+void WanWatch::on_sent(const WanEnd& end, const Packet& packet, Instant now) {
   const uint64_t before = HeapWatch::allocation_count();
-  watch_sent(site, packet, now);
+  watch_sent(end, packet, now);
   allocations_ += HeapWatch::allocation_count() - before;
 }
 
-void WanWatch::watch_sent(int site, const Packet& packet, Instant now) {
-  const int to = site_behind(site, packet.peer);
+void WanWatch::watch_sent(const WanEnd& end, const Packet& packet, Instant now) {
   SlotWrite slot;
   if (!is_slot(packet, slot)) {
-    check_line(site, to, packet, false, now);
-    return on_control(site, to, packet);
+    check_line(end, packet, false, now);
+    return on_control(end, packet);
   }
-  Way& here = way(site, to);
+  Way& here = sent_by(end);
   const auto stream = here.streams_by_qpn.find(slot.target_qp);
-  if (stream == here.streams_by_qpn.end()) return check_line(site, to, packet, false, now);
+  if (stream == here.streams_by_qpn.end()) return check_line(end, packet, false, now);
   SlotWatch& watch = here.streams[stream->second];
   const auto kind = watch.on_sent(slot);
-  check_line(site, to, packet, kind != SlotWatch::Kind::Data, now);
-  if (const auto what = watch.overdraft(); !what.empty()) complain("credit", site, to, what);
+  check_line(end, packet, kind != SlotWatch::Kind::Data, now);
+  if (const auto what = watch.overdraft(); !what.empty()) complain("credit", end, what);
 }
 
-void WanWatch::on_received(int site, const Packet& packet, Instant) {
+void WanWatch::on_received(const WanEnd& end, const Packet& packet, Instant) {
   SlotWrite slot;
   if (!is_slot(packet, slot)) return;
-  Way& there = way(site_behind(site, packet.peer), site);
+  Way& there = sent_to(end);
   const auto stream = there.streams_by_qpn.find(slot.target_qp);
   if (stream != there.streams_by_qpn.end()) there.streams[stream->second].on_arrived(slot);
 }
 
-void WanWatch::on_control(int from, int to, const Packet& packet) {
+void WanWatch::on_control(const WanEnd& end, const Packet& packet) {
   const auto transport = parse_transport({packet.data, packet.bytes});
-  if (!transport) return complain("wire", from, to, "a packet that is none");
+  if (!transport) return complain("wire", end, "a packet that is none");
   const auto envelope = open_envelope(transport->payload, {&mac_, cw_mac_compute});
-  if (!envelope) return complain("wire", from, to, "an envelope that is none");
-  Way& back = way(to, from);
+  if (!envelope) return complain("wire", end, "an envelope that is none");
+  Way& back = sent_to(end);
   if (back.receiver_nonce != envelope->header.sender_nonce) {
     // Answers to strangers have nonces of their own, and describe nothing.
     back.parts.clear();
@@ -152,8 +154,7 @@ void WanWatch::on_control(int from, int to, const Packet& packet) {
                                                 if (clear.qp >= back.streams.size()) return;
                                                 const auto what =
                                                     back.streams[clear.qp].on_clear(clear);
-                                                if (!what.empty())
-                                                  complain("credit", from, to, what);
+                                                if (!what.empty()) complain("credit", end, what);
                                               }});
   }
 }
@@ -179,39 +180,39 @@ void WanWatch::on_item(Way& back, const QpItem& item) {
 }
 
 void WanWatch::on_crash(int site) {
-  for (auto& [number, each] : ways_) {
-    if (number / 100 == site) each.line = each.overhead = LeakyBucket();
+  for (auto& [key, each] : roads_) {
+    if (key / 10'000 == site) each.line = each.overhead = LeakyBucket();
   }
 }
 
 /// Departures are stamped, up to a horizon ahead of the turn. A site that stood still makes up for
-/// it.
-void WanWatch::check_line(int from, int to, const Packet& packet, bool is_overhead, Instant now) {
-  Way& here = way(from, to);
+/// it; so may each of several links.
+void WanWatch::check_line(const WanEnd& end, const Packet& packet, bool is_overhead, Instant now) {
+  Road& here = roads_.at(key_of(end.site, end.other(), 0));
   const PacerOptions& pacer = here.pacer;
   const uint64_t bytes = packet.bytes + packet.payload_bytes + pacer.packet_overhead_bytes;
   const uint64_t slack = 2 * (pacer.packet_overhead_bytes + limits::frame_bytes_max);
   const Instant at = std::max(now, packet.at);
   here.line.pour(bytes, pacer.rate, at);
-  const uint64_t burst = uint64_t{pacer.burst_bytes} + pacer.pause_bytes;
-  if (here.line.bytes() > burst + slack) {
-    complain("rate", from, to,
+  const uint64_t burst = (uint64_t{pacer.burst_bytes} + pacer.pause_bytes) * here.links;
+  if (here.line.bytes() > burst + slack * here.links) {
+    complain("rate", end,
              std::to_string(here.line.bytes()) + " bytes ahead of " +
                  std::to_string(pacer.rate.bps()) + " bit/s, of a burst of " +
                  std::to_string(burst));
   }
   if (!is_overhead) return;
   here.overhead.pour(bytes, pacer.rate.scaled(pacer.overhead_ppm / 1e6), at);
-  if (here.overhead.bytes() <= pacer.overhead_burst_bytes + slack) return;
-  complain("overhead", from, to,
+  if (here.overhead.bytes() <= (pacer.overhead_burst_bytes + slack) * here.links) return;
+  complain("overhead", end,
            std::to_string(here.overhead.bytes()) + " bytes of resends and repair ahead of " +
                std::to_string(pacer.overhead_ppm) + " ppm, of a burst of " +
                std::to_string(pacer.overhead_burst_bytes));
 }
 
-void WanWatch::complain(const char* checker, int from, int to, const std::string& what) {
-  verdicts_.complain_of(checker,
-                        "site " + std::to_string(from) + " to " + std::to_string(to) + ": " + what);
+void WanWatch::complain(const char* checker, const WanEnd& end, const std::string& what) {
+  verdicts_.complain_of(checker, "site " + std::to_string(end.site) + " to " +
+                                     std::to_string(end.other()) + ": " + what);
 }
 
 WanWatch::Totals WanWatch::totals(size_t class_index) const {

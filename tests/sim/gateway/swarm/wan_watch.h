@@ -72,8 +72,8 @@ class WanWatch final : public WanTap {
   /// `sites` are those that it taps; before their first turn.
   void begin(Sites& sites);
 
-  void on_sent(int site, const Packet& packet, Instant now) override;
-  void on_received(int site, const Packet& packet, Instant now) override;
+  void on_sent(const WanEnd& end, const Packet& packet, Instant now) override;
+  void on_received(const WanEnd& end, const Packet& packet, Instant now) override;
   /// The next process there has spent nothing yet.
   void on_crash(int site);
   /// Of one class, over all links.
@@ -82,28 +82,35 @@ class WanWatch final : public WanTap {
   uint64_t allocation_count() const { return allocations_; }
 
  private:
-  /// One site's sending to another.
+  /// One site's sending to another, by one link.
   struct Way {
-    PacerOptions pacer;
     std::vector<SlotWatch> streams;
     std::map<uint32_t, size_t> streams_by_qpn;
     std::vector<uint32_t> keys;  // by which the receiver knows the streams
-    LeakyBucket line, overhead;
     uint64_t receiver_nonce = 0;
     std::map<uint16_t, std::vector<uint8_t>> parts;  // of the receiver's description
   };
-  Way& way(int from, int to) { return ways_.at(from * 100 + to); }
-  static int site_behind(int site, uint16_t peer) { return peer + 1 < site ? peer + 1 : peer + 2; }
-  void watch_sent(int site, const Packet& packet, Instant now);
-  void on_control(int from, int to, const Packet& packet);
+  /// And by all.
+  struct Road {
+    PacerOptions pacer;
+    uint64_t links = 1;
+    LeakyBucket line, overhead;
+  };
+  static int key_of(int from, int to, uint16_t link) { return (from * 100 + to) * 100 + link; }
+  /// What this end sends, and what it receives.
+  Way& sent_by(const WanEnd& end) { return ways_.at(key_of(end.site, end.other(), end.link)); }
+  Way& sent_to(const WanEnd& end) { return ways_.at(key_of(end.other(), end.site, end.link)); }
+  void watch_sent(const WanEnd& end, const Packet& packet, Instant now);
+  void on_control(const WanEnd& end, const Packet& packet);
   void on_part(Way& back, const Description& part);
   void on_item(Way& back, const QpItem& item);
-  void check_line(int from, int to, const Packet& packet, bool is_overhead, Instant now);
-  void complain(const char* checker, int from, int to, const std::string& what);
+  void check_line(const WanEnd& end, const Packet& packet, bool is_overhead, Instant now);
+  void complain(const char* checker, const WanEnd& end, const std::string& what);
 
   Verdicts& verdicts_;
   cw_mac mac_{};
   std::map<int, Way> ways_;
+  std::map<int, Road> roads_;  // by key of link 0
   uint64_t allocations_ = 0;
 };
 

@@ -165,6 +165,16 @@ void draw_text(Prng& prng, SwarmWorld& world) {
   add_class(prng, world, "all", "");
 }
 
+// Of chance of its own: what else a seed stands for is as it was when sites had one core.
+void draw_shards(Prng prng, SwarmWorld& world) {
+  const auto sites = static_cast<size_t>(world.sites);
+  world.cores.assign(sites, 1);
+  if (!prng.chance(0.3)) return;
+  world.links = static_cast<uint16_t>(prng.between(2, 6));
+  world.text.pair += "links = " + std::to_string(world.links) + "\n";
+  for (size_t& cores : world.cores) cores = prng.between(1, std::min<uint64_t>(world.links, 4));
+}
+
 // ---- hosts
 
 void draw_talks(Prng& prng, SwarmWorld& world) {
@@ -204,6 +214,20 @@ bool SwarmWorld::has(FaultKind kind) const {
   return std::ranges::any_of(faults, [kind](const Fault& fault) { return fault.kind == kind; });
 }
 
+std::vector<std::string> SwarmWorld::files() const {
+  std::vector<std::string> all;
+  for (size_t site = 0; site < cores.size(); ++site) {
+    SiteText own = text;
+    if (cores[site] > 1) {
+      own.site += "cores = [0";
+      for (size_t i = 1; i < cores[site]; ++i) own.site += ", 0";
+      own.site += "]\n";
+    }
+    all.push_back(site_files(sites, own)[site]);
+  }
+  return all;
+}
+
 bool SwarmWorld::promises_few_resends() const {
   // Who comes by a shorter way overtakes, by all that jitter holds up in its order as well.
   const bool may_overtake =
@@ -238,6 +262,7 @@ SwarmWorld draw_world(uint64_t seed) {
   draw_text(prng, world);
   draw_faults(prng, world);
   draw_talks(prng, world);
+  draw_shards(Prng(seed + 0x5ead), world);
   world.delay_max = world.one_way + world.wan.jitter_max + world.wan.reorder_delay;
   if (world.wan.rate > Rate()) world.delay_max += world.wan.queue_time;
   return world;
@@ -246,7 +271,13 @@ SwarmWorld draw_world(uint64_t seed) {
 std::string describe(const SwarmWorld& world) {
   std::ostringstream text;
   text << world.sites << " sites of " << world.rate.bps() / 1'000'000 << " Mbit/s, " << world.paths
-       << " paths of " << world.one_way.ms() << " ms; classes";
+       << " paths of " << world.one_way.ms() << " ms";
+  if (world.links > 1) {
+    text << ", " << world.links << " links on";
+    for (const size_t cores : world.cores) text << ' ' << cores;
+    text << " cores";
+  }
+  text << "; classes";
   for (const ClassWorld& each : world.classes) text << ' ' << each.name << '=' << each.policy;
   text << "; " << world.talks.size() << " talks for " << world.faults_time.ms() << " ms";
   const Impairment& wan = world.wan;

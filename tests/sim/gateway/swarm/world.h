@@ -49,8 +49,9 @@ struct SwarmWorld {
   Rate rate;
   Duration one_way;             ///< of the longest way
   bool ways_only_grow = false;  ///< else another way may be shorter than the one before
-  uint16_t paths = 1;
-  Impairment wan;  ///< while the faults last
+  uint16_t paths = 1, links = 1;
+  std::vector<size_t> cores;  ///< of each site
+  Impairment wan;             ///< while the faults last
   std::vector<Fault> faults;
   IntruderOptions intruder;
   bool delivers_damage = false;
@@ -58,6 +59,8 @@ struct SwarmWorld {
   Duration faults_time, hold_max, pause_max, delay_max;
 
   bool has(FaultKind kind) const;
+  /// The sites' files.
+  std::vector<std::string> files() const;
   /// Nobody forges, and what is damaged on its way is found out: then every frame is exactly what
   /// its host sent.
   bool is_exact() const { return !delivers_damage && intruder.forges == 0; }
