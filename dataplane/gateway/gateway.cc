@@ -26,6 +26,7 @@ SlotReaderOptions reader_options(const ClassOptions& options, const sdr::StreamC
 /// Those of a peer; null where there is none.
 std::vector<sdr::Link*> links_of(const PeerRoutes& peer, const sdr::Endpoint& wan) {
   std::vector<sdr::Link*> links;
+  links.reserve(peer.links);
   for (uint16_t i = 0; i < peer.links; ++i) {
     links.push_back(find_link(wan, static_cast<uint16_t>(peer.peer + i)));
   }
