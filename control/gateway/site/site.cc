@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <latch>
+#include <semaphore>
 #include <string_view>
 #include <thread>
 
@@ -34,6 +36,29 @@ std::string with_key(std::string_view table, const std::string& sentence) {
   return std::string(table) + "." + key + sentence.substr(colon);
 }
 
+/// Build shards, each on the core where it will live and with memory that the allocator gives to no
+/// other thread: so it lies near to that core, and no two shards' in one cache line. All end with
+/// the last, since what a thread had that has ended is the next one's.
+class Builders {
+ public:
+  ~Builders() { all_built_.count_down(); }
+  template <class Work>
+  void build_at(std::optional<uint32_t> core, const Work& work) {
+    threads_.emplace_back([this, core, &work] {
+      SiteShard::take_core(core);
+      work();
+      is_built_.release();
+      all_built_.wait();
+    });
+    is_built_.acquire();
+  }
+
+ private:
+  std::binary_semaphore is_built_{0};
+  std::latch all_built_{1};
+  std::deque<std::jthread> threads_;
+};
+
 }  // namespace
 
 Site::Site(Plan plan) : plan_(std::move(plan)) {}
@@ -42,34 +67,42 @@ Site::~Site() = default;
 
 Result<std::unique_ptr<Site>> Site::make(Plan plan) {
   std::unique_ptr<Site> site(new Site(std::move(plan)));
-  site->add_grants();
-  std::vector<LanPort> lans(site->plan_.cores.size());
-  std::vector<WanPort> wans(lans.size());
-  for (size_t i = 0; i < lans.size(); ++i) {
-    const auto opened = site->open_shard(i, lans[i], wans[i]);
-    if (!opened) return std::unexpected(opened.error());
-  }
   site->clock_.emplace();
-  const Instant now = site->clock_->read();
-  for (size_t i = 0; i < lans.size(); ++i) {
-    const auto added =
-        site->add_shard(std::move(lans[i]), std::move(wans[i]), now, {nullptr, random_bits});
-    if (!added) return std::unexpected(added.error());
-  }
+  const auto made = site->add_shards([&](size_t number) -> Result<void> {
+    LanPort lan;
+    WanPort wan;
+    if (const auto opened = site->open_shard(number, lan, wan); !opened) return opened;
+    const Instant now = site->clock_->read();
+    return site->add_shard(std::move(lan), std::move(wan), now, {nullptr, random_bits});
+  });
+  if (!made) return std::unexpected(made.error());
   return site;
 }
 
-Result<std::unique_ptr<Site>> Site::make(Plan plan, SiteGround ground) {
-  CW_ASSERT(ground.ports.size() == plan.cores.size());
+Result<std::unique_ptr<Site>> Site::make(Plan plan, const SiteGround& ground) {
   std::unique_ptr<Site> site(new Site(std::move(plan)));
   site->clock_ = ground.clock;
-  site->add_grants();
-  for (ShardPorts& ports : ground.ports) {
-    const auto added = site->add_shard({.port = std::move(ports.lan)},
-                                       {.port = std::move(ports.wan)}, ground.now, ground.random);
-    if (!added) return std::unexpected(added.error());
-  }
+  const auto made = site->add_shards([&](size_t number) {
+    ShardPorts ports = ground.ports(number);
+    return site->add_shard({.port = std::move(ports.lan)}, {.port = std::move(ports.wan)},
+                           ground.now, ground.random);
+  });
+  if (!made) return std::unexpected(made.error());
   return site;
+}
+
+Result<void> Site::add_shards(const std::function<Result<void>(size_t number)>& add) {
+  add_grants();
+  Builders builders;
+  // In somebody else's time there is one thread.
+  const bool are_apart = clock_ && plan_.cores.size() > 1;
+  for (size_t i = 0; i < plan_.cores.size(); ++i) {
+    Result<void> added;
+    const auto add_one = [&] { added = add(i); };
+    are_apart ? builders.build_at(plan_.cores[i], add_one) : add_one();
+    if (!added) return added;
+  }
+  return {};
 }
 
 void Site::add_grants() {
@@ -119,13 +152,13 @@ std::optional<EalChoice> Site::eal() const {
 
 // ---- grants ----
 
-void Site::grant(Instant now) {
+void Site::turn_grants(Instant now) {
   for (PairGrants& each : grants_) each.turn(now);
 }
 
 void Site::run_grants(const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
-    grant(clock_->read());
+    turn_grants(clock_->read());
     std::this_thread::sleep_for(std::chrono::nanoseconds(grant_interval.ns()));
   }
 }
@@ -135,7 +168,7 @@ void Site::run_grants(const std::atomic<bool>& stop) {
 bool Site::turn(Instant now) {
   if (needs_granting() && grants_due_ <= now) {
     grants_due_ = now + grant_interval;
-    grant(now);
+    turn_grants(now);
   }
   bool has_worked = false;
   for (const auto& shard : shards_) has_worked |= shard->turn(now);

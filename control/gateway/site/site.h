@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,9 +29,10 @@ struct ShardPorts {
 
 /// What a site stands on where that is no machine: a simulation's ports, time and chance.
 struct SiteGround {
-  std::vector<ShardPorts> ports;  ///< for each core of the plan
+  /// Of each core of the plan, called once, on the thread that builds the shard.
+  std::function<ShardPorts(size_t shard)> ports;
   Instant now;
-  sdr::RandomSource random;  ///< lives longer than the site
+  sdr::RandomSource random;           ///< lives longer than the site
   std::optional<MachineClock> clock;  ///< where time is the machine's: then `now` is a reading
 };
 
@@ -40,7 +42,7 @@ class Site {
   /// one sentence that names the key to change; nothing is left behind then.
   static Result<std::unique_ptr<Site>> make(Plan plan);
   /// The same between ports that are there already; run() is for such a site if it has a clock.
-  static Result<std::unique_ptr<Site>> make(Plan plan, SiteGround ground);
+  static Result<std::unique_ptr<Site>> make(Plan plan, const SiteGround& ground);
   ~Site();
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
@@ -62,6 +64,9 @@ class Site {
 
   /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
   bool turn(Instant now);
+  /// The same in parts, in any order: a shard, or what all of them share.
+  bool turn_shard(size_t shard, Instant now) { return shards_[shard]->turn(now); }
+  void turn_grants(Instant now);
   /// When he must if nothing comes; and that he lets time pass on purpose, which is no pause.
   Instant next_wakeup() const;
   void sleeps_until(Instant wake);
@@ -87,10 +92,10 @@ class Site {
 
  private:
   explicit Site(Plan plan);
+  Result<void> add_shards(const std::function<Result<void>(size_t number)>& add);
   Result<void> open_shard(size_t number, LanPort& lan, WanPort& wan);
   Result<void> add_shard(LanPort lan, WanPort wan, Instant now, const sdr::RandomSource& random);
   void add_grants();
-  void grant(Instant now);
 
   Plan plan_;
   std::optional<MachineClock> clock_;  // none: somebody else's time

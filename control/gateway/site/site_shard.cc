@@ -65,14 +65,16 @@ Result<void> SiteShard::add_gateway(Instant now) {
 
 void SiteShard::run(const MachineClock& clock, const std::atomic<bool>& stop) {
   prctl(PR_SET_TIMERSLACK, 1);  // wake to the nanosecond
-  if (const auto core = plan_.cores[number_]) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(*core, &set);
-    // A core that this process may not use is no reason to carry nothing.
-    (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-  }
+  take_core(plan_.cores[number_]);
   cw::run(sdr_->worker(), clock, *idle_, stop);
+}
+
+void SiteShard::take_core(std::optional<uint32_t> core) {
+  if (!core) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(*core, &set);
+  (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
 // ---- asked by another thread ----

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "control/gateway/plan.h"
-#include "control/gateway/site/ports/lan_port.h"
 #include "control/gateway/site/pair_grants.h"
+#include "control/gateway/site/ports/lan_port.h"
+#include "control/gateway/site/ports/wan_port.h"
 #include "control/gateway/site/site_state.h"
 #include "control/gateway/site/valve.h"
-#include "control/gateway/site/ports/wan_port.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/core/turn/idle.h"
@@ -41,6 +41,8 @@ class SiteShard {
   const LanPort& lan() const { return lan_; }
   const WanPort& wan() const { return wan_; }
 
+  /// Binds this thread to it; one that the process may not use is no reason to carry nothing.
+  static void take_core(std::optional<uint32_t> core);
   /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
   void run(const MachineClock& clock, const std::atomic<bool>& stop);
   /// Or turned by whoever calls.

@@ -46,11 +46,16 @@ struct SiteMemory {
     const uint64_t lan_bytes = plan.lan.packets * limits::frame_bytes_max;
     const uint64_t said = plan.memory.count() - lan_bytes;
     plan.wan.udp_port = 14'791;
-    std::vector<site::ShardPorts> ports(1);
-    ports[0] = {std::make_unique<PortAround>(lan), must(UdpPort::make(plan.wan))};
+    const UdpPortOptions wan = plan.wan;
     const auto site = must(site::Site::make(
         std::move(plan),
-        {.ports = std::move(ports), .now = network.now(), .random = sdr::RandomSource::of(prng)}));
+        {.ports =
+             [&](size_t) {
+               return site::ShardPorts{std::make_unique<PortAround>(lan), must(UdpPort::make(wan))};
+             },
+         .now = network.now(),
+         .random = sdr::RandomSource::of(prng),
+         .clock = {}}));
     return {static_cast<uint64_t>(HeapWatch::live_bytes() - before), said};
   }
 

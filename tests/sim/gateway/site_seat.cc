@@ -108,23 +108,26 @@ void SiteSeat::start(uint64_t seed, Instant now) {
   prng_ = Prng(seed);
   site::Plan plan = plan_of(options_.file);
   for (uint64_t& word : plan.gateway.hash_key) word = prng_.next();
-  site::SiteGround ground{.ports = {}, .now = now, .random = sdr::RandomSource::of(prng_)};
   lans_at_start_.clear();
-  for (const Ports& each : options_.ports) {
-    const SitePort wan(*each.wan, plan.wan.payload_bytes_max, plan.wan.packets, plan.wan.icrc);
-    ground.ports.push_back(
-        {.lan = std::make_unique<SitePort>(*each.lan, plan.gateway.lan_mtu,
-                                           each.lan->facts().packets, IcrcMode::None),
-         .wan = std::make_unique<TappedPort>(
-             wan,
-             TappedPort::Place{options_.number, ground.ports.size(), plan.cores.size(), plan.links},
-             options_.tap)});
-    lans_at_start_.push_back(each.lan->counters());
-  }
-  site_ = must(site::Site::make(std::move(plan), std::move(ground)));
+  for (const Ports& each : options_.ports) lans_at_start_.push_back(each.lan->counters());
+  const site::SiteGround ground{
+      .ports = [&](size_t shard) { return ports_of(plan_of(options_.file), shard); },
+      .now = now,
+      .random = sdr::RandomSource::of(prng_),
+      .clock = {}};
+  site_ = must(site::Site::make(std::move(plan), ground));
   ++lives_;
   last_work_ = not_before_ = paused_until_ = now;
   pause_began_ = Instant::never();
+}
+
+site::ShardPorts SiteSeat::ports_of(const site::Plan& plan, size_t shard) const {
+  const Ports& its = options_.ports[shard];
+  const SitePort wan(*its.wan, plan.wan.payload_bytes_max, plan.wan.packets, plan.wan.icrc);
+  const TappedPort::Place place{options_.number, shard, plan.cores.size(), plan.links};
+  return {.lan = std::make_unique<SitePort>(*its.lan, plan.gateway.lan_mtu,
+                                            its.lan->facts().packets, IcrcMode::None),
+          .wan = std::make_unique<TappedPort>(wan, place, options_.tap)};
 }
 
 void SiteSeat::crash(Instant now) {

@@ -78,6 +78,7 @@ class SiteSeat {
   uint64_t lost_count() const { return lost_; }
 
  private:
+  site::ShardPorts ports_of(const site::Plan& plan, size_t shard) const;
   Instant waits_until() const;
   void throw_away(SimPort& port, Instant now);
 
