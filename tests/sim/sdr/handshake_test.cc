@@ -244,6 +244,19 @@ TEST(Handshake, each_path_is_measured_by_echoes_that_take_it) {
   EXPECT_NEAR(static_cast<double>(pair.a->link().path_state(1, now).rtt_smoothed.ns()), 60e6, 1e6);
 }
 
+TEST(Handshake, ends_meet_by_any_path_that_carries) {
+  for (const uint16_t living : {0, 1, 2}) {
+    PairOptions options = reliable_pair();
+    options.a.paths = options.b.paths = 3;
+    WireScript script;
+    script.control = script.data = [=](const Packet& packet) {
+      return packet.path == living ? Fate::Pass : Fate::Lose;
+    };
+    Pair pair(options, script);
+    EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 10_s)) << living;
+  }
+}
+
 TEST(Handshake, a_short_link_that_carries_nothing_is_asked_ever_less_often) {
   PairOptions options = reliable_pair();
   options.wire.delay = 50_us;
@@ -420,6 +433,31 @@ TEST(RnicEnds, a_peer_that_restarts_finds_the_old_windows_closed) {
     ASSERT_TRUE(pair.delivers(20, 5_s));
   }
   EXPECT_EQ(pair.courier().complaint(), "");
+}
+
+TEST(RnicEnds, hellos_say_what_a_port_can_do) {
+  for (const bool has_rnic : {false, true}) {
+    PairOptions options = reliable_pair();
+    options.a.has_rnic = has_rnic;
+    const Recorded nothing;
+    const Intruder listener(nothing, options.a.key);
+    std::optional<uint32_t> said;
+    WireScript script;
+    script.control = [&](const Packet& packet) {
+      const Envelope envelope = listener.opened({packet.data, packet.bytes});
+      RecordReader reader = envelope.reader();
+      while (const auto view = reader.next()) {
+        ControlRecords::visit(*view, [&]<class Record>(const Record& record) {
+          if constexpr (std::is_same_v<Record, Hello>) said = record.capabilities;
+        });
+      }
+      return Fate::Pass;
+    };
+    const WireScript calm;
+    Pair pair(options, script, calm);
+    ASSERT_TRUE(pair.delivers(1, 3_s));
+    EXPECT_EQ(said, has_rnic ? Hello::places_payload | Hello::numbers_by_qp : Hello::sees_psns);
+  }
 }
 
 // A completion says of a path no more than its QP does: what is learnt of paths needs both ends.

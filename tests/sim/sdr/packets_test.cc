@@ -434,6 +434,28 @@ void give_up(cw_policy*, const cw_fact_appended* fact, int64_t, cw_out* out) {
   cw_decide(out, CW_DECIDE_FINISH)->u.finish = {fact->message, 0, CW_UNKNOWN, CW_FINISH_GIVEN_UP};
 }
 
+TEST(Hold, ends_a_message_that_is_lost_to_its_last_slot_and_given_up_unclosed) {
+  PairOptions options = slots_pair();
+  options.a.send.hold = options.b.send.hold = 100_ms;
+  WireScript of_a;
+  of_a.data = [](const Packet&) { return Fate::Lose; };
+  SlotsWorld world(options, of_a);
+  ASSERT_TRUE(world.comes_up());
+  const sdr::SendHandle handle = *world.sends().try_open({});
+  for (uint32_t i = 0; i < options.a.stream.data_slots_max; ++i) {
+    ASSERT_TRUE(world.sends().has_packets(handle, 1));
+    std::memset(world.sends().slot_memory(handle), 0, 8);
+    ASSERT_TRUE(world.sends().append_slot(handle, {.bytes = 8}, world.now()));
+  }
+  world.pair.run_for(500_ms);
+  EXPECT_EQ(world.count_at_a(Counter::slots_abandoned), options.a.stream.data_slots_max);
+  EXPECT_EQ(world.sink->given_up_count(), 0u) << "its length may be told yet";
+  world.sends().cancel(handle, world.now());
+  world.pair.run_for(12_ms);  // the wire's delay is 10 ms
+  EXPECT_EQ(world.sink->given_up_count(), 1u);
+  EXPECT_EQ(world.sink->complaint(), "");
+}
+
 // Its slots wait for nothing any more, and their hold ends before the far end has heard of it.
 TEST(Hold, does_not_end_what_was_given_up_before) {
   cw_policy_ops policy = *cw_policy_selective_repeat();

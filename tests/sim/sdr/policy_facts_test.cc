@@ -168,6 +168,22 @@ TEST(PolicyFields, arrived_shows_the_bitmap_as_it_is) {
   EXPECT_EQ(duplicates, 2u);
 }
 
+TEST(PolicyFields, the_first_missing_slot_is_beyond_a_word_that_has_become_full) {
+  WireScript script;
+  SiteOptions options = site();
+  options.stream.data_slots_max = 128;
+  bool loses = true;
+  script.data = [&](const Packet& packet) {
+    return loses && slot_of(packet, options.stream) == 40 ? Fate::Lose : Fate::Pass;
+  };
+  World world(options, script);
+  world.send(70);
+  EXPECT_EQ(scribe().sink().arrived.back().first_missing, 40u);
+  loses = false;
+  world.decide_send({.first = 40, .count = 1, .stride = 1, .kind = CW_SEND_RESEND});
+  EXPECT_EQ(scribe().sink().arrived.back().first_missing, 70u);
+}
+
 TEST(PolicyFields, lost_names_the_slots_of_a_gap) {
   WireScript script;
   const SiteOptions options = site(2);

@@ -61,8 +61,22 @@ TEST(Links, have_a_number_once) {
   const auto again = story.a.endpoint().add_link(link, Instant());
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().sentence, "link 0 to peer 0 exists already");
-  link.control.number = limits::link_numbers_max;
-  EXPECT_FALSE(story.a.endpoint().add_link(link, Instant()));
+}
+
+TEST(Links, have_no_number_and_no_peer_beyond_the_last) {
+  Story story({.site = reliable(1_Gbps)});
+  const auto expect_refused = [&](uint16_t number, uint16_t peer) {
+    sdr::LinkOptions link;
+    link.control.number = number;
+    link.peer = peer;
+    const auto added = story.a.endpoint().add_link(link, Instant());
+    ASSERT_FALSE(added);
+    EXPECT_EQ(added.error().sentence,
+              "link " + std::to_string(number) + " to peer " + std::to_string(peer) +
+                  " cannot be: links are numbered from 0 to 31, peers to 2046");
+  };
+  expect_refused(32, 0);
+  expect_refused(31, 2047);
 }
 
 // ---- each in a shard of its own ----

@@ -93,6 +93,16 @@ TEST(Slots, waiting_bytes_are_those_that_have_not_left) {
   EXPECT_EQ(world.count_at_a(Counter::data_sent), 40u);
 }
 
+TEST(Slots, that_are_short_and_long_by_turns_take_as_long_as_all_their_bytes) {
+  PairOptions options = slots_pair();
+  options.a.rate = Rate::from_mbps(8);  // a byte takes a microsecond
+  SlotsWorld world(options);
+  ASSERT_TRUE(world.comes_up());
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(world.append(i % 2 == 0 ? 16 : 1000));
+  world.pair.run_for(11_ms);  // half of what they take
+  EXPECT_NEAR(static_cast<double>(world.sends().waiting_bytes()), 20'320 / 2, 2000);
+}
+
 TEST(Slots, wait_for_credit_and_go_on_when_it_comes) {
   bool is_deaf = false;
   WireScript of_b;

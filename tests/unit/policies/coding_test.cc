@@ -146,6 +146,18 @@ TEST_P(EveryCodingPolicy, codes_that_are_refused_are_asked_for_again) {
   EXPECT_EQ(host.rebuilt, 3u);
 }
 
+TEST_P(EveryCodingPolicy, codes_are_asked_for_once_where_they_are_refused_for_good) {
+  const auto encodes = [&](bool is_refused) {
+    Host host(
+        ops(), params(),
+        {.is_code_refused = [=](auto&) { return is_refused; }, .code_refusal = CW_REFUSED_RANGE});
+    host.send(7, 256);
+    host.run();
+    return host.encodes.size();
+  };
+  EXPECT_EQ(encodes(true), encodes(false));
+}
+
 TEST_P(EveryCodingPolicy, a_core_that_never_codes_leaves_a_policy_that_resends) {
   Host host(ops(), params(),
             {.reorder = 100_us, .is_lost = losing({3, 40, 100}), .is_code_refused = [](auto&) {
@@ -337,6 +349,19 @@ TEST(Erasure, gives_a_message_up_when_its_deadline_is_over) {
   host.run(Instant::from_ns(1'000'000'000));
   EXPECT_EQ(host.status_at_source[7], CW_FINISH_GIVEN_UP);
   EXPECT_EQ(host.finished_at_source[7], Instant::from_ns(1'000'000) + 400_ms);
+}
+
+// Deep in a message, where the word of a slot that was late has all of its block.
+TEST(Erasure, rebuilds_a_block_as_soon_as_enough_of_it_is_there) {
+  const uint32_t first = 32 * 64;  // of the row: every fourth is of it
+  Host host(*cw_policy_erasure(), small,
+            {.reorder = 10_ms, .is_lost = losing({first, first + 4}), .lateness = [=](auto& t) {
+               return t.slot == first + 8 ? 3_ms : 0_ms;
+             }});
+  host.send(7, 33 * 64);
+  host.run();
+  EXPECT_EQ(host.rebuilt, 2u);
+  EXPECT_LT(completion(host, 7), 25_ms + 3_ms + 3_ms) << "and not only when a hole is doubted";
 }
 
 TEST(Hybrid, repair_follows_the_measured_loss_up_to_m_max) {

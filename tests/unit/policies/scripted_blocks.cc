@@ -18,9 +18,10 @@ void Host::act_code(End& end, const cw_code& code) {
   if (line_.is_code_refused(code)) {
     at(now_, [this, &end, code] {
       if (!end.messages.contains(code.message)) return;
+      const auto reason = static_cast<uint16_t>(line_.code_refusal);
       const cw_fact_refused fact{
-          code.message,   code.block,      1, 1,
-          CW_DECIDE_CODE, CW_REFUSED_FULL, 0, end.messages[code.message].state.data()};
+          code.message,   code.block, 1, 1,
+          CW_DECIDE_CODE, reason,     0, end.messages[code.message].state.data()};
       tell(end, ops_.refused, fact);
     });
     return;

@@ -39,6 +39,7 @@ struct Line {
   bool is_coded = true;             // for policies that code; false: they get no blocks
   double loss = 0, burst_mean = 1;  // what the link fact says of every path
   std::function<bool(const cw_code&)> is_code_refused = [](const cw_code&) { return false; };
+  cw_refusal code_refusal = CW_REFUSED_FULL;
   Duration code_time = {};  // from a code decision to its result
   /// How late the sink hears that a block is closed, beside half an RTT.
   std::function<Duration(uint32_t)> block_lateness = [](uint32_t) { return Duration(); };

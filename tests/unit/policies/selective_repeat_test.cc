@@ -3,6 +3,7 @@
 #include <set>
 
 #include "dataplane/base/prng.h"
+#include "policies/parts/note.h"
 #include "policies/policies.h"
 #include "tests/unit/policies/scripted_host.h"
 
@@ -191,6 +192,22 @@ TEST_P(BothDetections, a_drain_settles_what_cannot_be_repaired_by_its_deadline) 
   EXPECT_LE(host.finished_at_source[7], by);
   EXPECT_LE(host.finished_at_sink[7], by);
   EXPECT_FALSE(host.has_timer());
+}
+
+// A sink can only miss what has left; one that asks for more is wrong, or worse.
+TEST_P(BothDetections, what_has_not_left_yet_is_not_sent_again_whoever_asks) {
+  Host host(policy(), params(), {.slot_time = 50_us});
+  host.send(7, 4000);
+  host.run(host.now() + 50_ms);
+  ASSERT_LT(host.sent.size(), 2000u);
+  std::vector<uint8_t> bytes(256);
+  policy::NoteWriter note(bytes);
+  note.section({7, 0, policy::note_layout::wanted, 32, 16}, [](uint32_t) { return ~uint64_t{0}; });
+  bytes.resize(note.used());
+  host.note(CW_SOURCE, bytes);
+  host.run();
+  EXPECT_EQ(host.resent().size(), 0u);
+  EXPECT_EQ(host.finished_at_source.count(7), 1u);
 }
 
 TEST(SelectiveRepeatRto, a_lost_slot_is_resent_once_at_departure_plus_rto) {

@@ -19,6 +19,37 @@
 namespace cw::sdr {
 namespace {
 
+// ---- what both ends of a stream must have alike ----
+
+TEST(PairKeys, each_number_that_differs_is_a_key_that_does) {
+  const std::pair<const char*, void (*)(StreamConfig&)> changes[] = {
+      {"message_id_bits", [](StreamConfig& c) { c.split = ImmediateSplit(8, 18, 6); }},
+      {"slot_bits", [](StreamConfig& c) { c.split = ImmediateSplit(10, 20, 2); }},
+      {"messages", [](StreamConfig& c) { c.messages = 32; }},
+      {"data_slots_max", [](StreamConfig& c) { c.data_slots_max = 64; }},
+      {"repair_slots_max", [](StreamConfig& c) { c.repair_slots_max = 64; }},
+      {"chunk_slots", [](StreamConfig& c) { c.chunk_slots = 1; }},
+      {"rows", [](StreamConfig& c) { c.rows = 2; }},
+      {"k", [](StreamConfig& c) { c.k = 2; }},
+      {"m_cap", [](StreamConfig& c) { c.m_cap = 2; }},
+      {"generations", [](StreamConfig& c) { c.generations = 2; }},
+      {"channels", [](StreamConfig& c) { c.channels = 2; }},
+      {"first_seq", [](StreamConfig& c) { c.first_seq = MessageSeq(2); }},
+  };
+  const PairKeys plain = pair_keys(StreamConfig{.qp = 7});
+  ASSERT_EQ(plain.size(), std::size(changes));
+  for (const auto& [key, change] : changes) {
+    StreamConfig config{.qp = 7};
+    change(config);
+    const PairKeys keys = pair_keys(config);
+    ASSERT_EQ(keys.size(), plain.size());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const bool is_it = keys[i].first == std::string("qp7.") + key;
+      EXPECT_EQ(keys[i] != plain[i], is_it) << key << " and " << keys[i].first;
+    }
+  }
+}
+
 // ---- When a budget is news ----
 
 TEST(BudgetWatch, tells_the_first_and_then_what_has_changed_by_a_quarter) {

@@ -141,6 +141,16 @@ TEST_F(Asking, of_several_those_are_up_that_have_answered_a_long_question) {
   EXPECT_EQ(health().up(), 0b1111u);
 }
 
+TEST_F(Asking, one_that_was_heard_a_little_is_taken_before_one_that_is_down) {
+  small_ = 0b01, dead_ = 0b10;
+  reports_ = false;
+  begin(2);
+  run(1500_ms);
+  ASSERT_EQ(health().state(0), State::Probing);
+  ASSERT_EQ(health().state(1), State::Down);
+  EXPECT_EQ(health().up(), 0b01u);
+}
+
 // [C-58]
 TEST_F(Asking, one_that_dies_is_down_within_four_round_trips_and_back_within_a_second) {
   begin(4);

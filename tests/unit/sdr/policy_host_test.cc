@@ -89,6 +89,25 @@ void note_refusal(cw_policy*, const cw_fact_refused* fact, int64_t, cw_out*) {
   refusals.push_back(fact->reason);
 }
 
+/// With the times of the note: the second of its numbers, and the first.
+void send_between(cw_policy*, const cw_fact_note* fact, int64_t, cw_out* out) {
+  Order order;
+  std::memcpy(&order, fact->bytes, sizeof order);
+  cw_decide(out, CW_DECIDE_SEND)->u.send = {.count = 1,
+                                            .stride = 1,
+                                            .not_before_ns = order.at_ns,
+                                            .drop_after_ns = static_cast<int64_t>(order.cookie)};
+}
+/// Of a codec that is none, and without rows.
+void decide_misfits(cw_policy*, const cw_fact_note*, int64_t, cw_out* out) {
+  cw_decide(out, CW_DECIDE_LAYOUT)->u.layout = {.codec = 1, .rows = 1, .k = 1, .m = 1};
+  cw_decide(out, CW_DECIDE_LAYOUT)->u.layout = {.codec = 0, .rows = 0, .k = 1, .m = 1};
+}
+std::vector<cw_fact_refused> refused_layouts;
+void note_refused_layout(cw_policy*, const cw_fact_refused* fact, int64_t, cw_out*) {
+  refused_layouts.push_back(*fact);
+}
+
 cw_policy_ops table() {
   cw_policy_ops ops{};
   ops.abi = CW_POLICY_ABI_MAJOR << 16;
@@ -100,7 +119,10 @@ cw_policy_ops table() {
 }
 
 struct Actions final : PolicyActions {
-  void on_send(const cw_send&, Instant) override { ++sends; }
+  void on_send(const cw_send& send, Instant) override {
+    ++sends;
+    last_send = send;
+  }
   void on_code(const cw_code&, Instant) override { ++others; }
   void on_note(const cw_note&, std::span<const uint8_t> bytes, uint16_t) override {
     notes.emplace_back(bytes.begin(), bytes.end());
@@ -109,6 +131,7 @@ struct Actions final : PolicyActions {
   void on_finish(const cw_finish&, Instant) override { ++others; }
   void on_quarantine(PolicyHost&, Instant) override { ++quarantines; }
   int sends = 0, others = 0, quarantines = 0;
+  cw_send last_send{};
   std::vector<std::vector<uint8_t>> notes;
 };
 
@@ -124,6 +147,7 @@ struct Hosted {
   static std::unique_ptr<PolicyInstance> instance_of(const cw_policy_ops& of) {
     cw_env env{};
     env.messages = 4;
+    env.codecs = 1;
     return std::move(*PolicyInstance::make({&of, {}}, env));
   }
   void note_at(int64_t ns, uint64_t cookie = 0, int64_t at_ns = 0) {
@@ -336,6 +360,38 @@ TEST(PolicyHost, a_timer_that_its_own_firing_arms_is_for_a_later_turn) {
   for (int64_t turn = 0; turn < 4; ++turn) {
     hosted.host->on_time(Instant::from_ns(tick * (turn + 1)));
     EXPECT_EQ(fired.size(), static_cast<size_t>(turn + 1));
+  }
+}
+
+TEST(PolicyHost, the_times_of_a_send_are_moved_by_what_its_thread_has_slept) {
+  cw_policy_ops ops = table();
+  ops.note = send_between;
+  Hosted hosted(ops);
+  hosted.host->rebase(Duration::from_ns(500));
+  for (const int64_t not_before : {0, 7000}) {
+    for (const int64_t drop_after : {0, 8000}) {
+      hosted.note_at(1000, static_cast<uint64_t>(drop_after), not_before);
+      const cw_send& send = hosted.actions.last_send;
+      EXPECT_EQ(send.not_before_ns, not_before == 0 ? 0 : 7500) << "zero says none";
+      EXPECT_EQ(send.drop_after_ns, drop_after == 0 ? 0 : 8500) << "zero says none";
+    }
+  }
+}
+
+TEST(PolicyHost, a_layout_that_does_not_hold_is_refused_and_concerns_no_message) {
+  cw_policy_ops ops = table();
+  ops.note = decide_misfits;
+  ops.refused = note_refused_layout;
+  refused_layouts.clear();
+  Hosted hosted(ops);
+  hosted.note_at(0);
+  ASSERT_EQ(refused_layouts.size(), 2u);
+  EXPECT_EQ(refused_layouts[0].reason, CW_REFUSED_CODEC);
+  EXPECT_EQ(refused_layouts[1].reason, CW_REFUSED_RANGE);
+  for (const cw_fact_refused& refusal : refused_layouts) {
+    EXPECT_EQ(refusal.decision, CW_DECIDE_LAYOUT);
+    EXPECT_EQ(refusal.message, CW_UNKNOWN);
+    EXPECT_EQ(refusal.state, nullptr);
   }
 }
 
