@@ -341,15 +341,14 @@ static void losses_are_rebuilt_by_code(void) {
   end_pair(&p);
 }
 
-/* A block that is not full, and waits for no more: its last piece is lost, and comes back. */
-static void an_old_block_is_closed_before_the_message_ends(void) {
+/* A block need not wait for the end of its message. */
+static void a_full_block_is_rebuilt_before_the_message_ends(void) {
   const double params[] = {16, 4, 4, 1};
   cw_qp_attr attr = small_chunks();
   CHECK((attr.policy = cw_policy_find("erasure")) != NULL);
   attr.policy_params = params;
   attr.policy_param_count = 4;
   attr.coding = CW_CODING_AS_POLICY;
-  attr.block_age_ns = 1 * ms;
   pair p = new_pair_with(0, attr);
   come_up(&p);
   cw_recv_handle* r = post(&p, 0, buffer_bytes);
@@ -485,7 +484,7 @@ int main(void) {
       STORY(bitmap_and_expansion_under_loss),
       STORY(long_message_split_and_four_channels_under_loss),
       STORY(losses_are_rebuilt_by_code),
-      STORY(an_old_block_is_closed_before_the_message_ends),
+      STORY(a_full_block_is_rebuilt_before_the_message_ends),
       STORY(cancelled_message_uses_up_its_receive),
       STORY(peer_restarts),
       STORY(places_run_out_and_come_back),
