@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <set>
 
 #include "dataplane/wire/roce_inline.h"
 #include "tests/sim/sdr/intruder.h"
@@ -163,6 +162,29 @@ TEST(Handshake, a_hello_that_does_not_fit_is_named_with_both_values) {
   const Complaints why = why_down(options);
   EXPECT_EQ(why.a, "message_id_bits is 10 here and 8 at the peer: both ends must have the same");
   EXPECT_EQ(why.b, "message_id_bits is 8 here and 10 at the peer: both ends must have the same");
+}
+
+TEST(Handshake, ends_with_other_qps_name_what_is_different) {
+  PairOptions options = reliable_pair();
+  options.b.weights = {1, 1};
+  const Complaints why = why_down(options);
+  EXPECT_EQ(why.a, "the number of QPs is 1 here and 2 at the peer: both ends must have the same");
+  EXPECT_EQ(why.b, "the number of QPs is 2 here and 1 at the peer: both ends must have the same");
+
+  const WireScript script;
+  Pair pair(reliable_pair(), script);
+  sdr::QpOptions qp;
+  qp.policy = {cw_policy_passthrough(), {}};
+  for (const auto* site : {&pair.a, &pair.b}) {
+    ++qp.stream.qp;
+    ASSERT_TRUE((*site)->link().add_qp(qp, pair.network().now()));
+  }
+  pair.run_for(3_s);
+  EXPECT_FALSE(pair.a->is_up() || pair.b->is_up());
+  EXPECT_EQ(pair.a->link().why(),
+            "qp2.message_id_bits is not set here and 10 at the peer: [pair] keys must be equal");
+  EXPECT_EQ(pair.b->link().why(),
+            "qp1.message_id_bits is not set here and 10 at the peer: [pair] keys must be equal");
 }
 
 // [C-3]
@@ -395,102 +417,6 @@ TEST(OldPackets, a_number_of_the_future_makes_nothing_look_old) {
   EXPECT_TRUE(pair.delivers(200, 5_s));
   EXPECT_EQ(pair.courier().complaint(), "");
   EXPECT_LE(pair.dropped_at_b(DropReason::generation_late), 1u) << "that one";
-}
-
-// ---- rnic ----
-// Ends whose hardware posts, numbers and places; that all policies run between them is the
-// conformance suite's.
-
-PairOptions rnic_pair(uint16_t paths = 1) {
-  PairOptions options = reliable_pair();
-  for (SiteOptions* site : {&options.a, &options.b}) {
-    site->has_rnic = true;
-    site->paths = paths;
-  }
-  return options;
-}
-
-TEST(RnicEnds, windows_are_open_for_what_is_posted_and_nothing_else) {
-  const WireScript script;
-  Pair pair(rnic_pair(), script);
-  ASSERT_TRUE(pair.delivers(100, 3_s));
-  pair.courier().stop();
-  ASSERT_TRUE(pair.run_until([&] { return pair.courier().is_idle(); }, 5_s));
-  EXPECT_EQ(pair.courier().complaint(), "");
-  EXPECT_LE(pair.b->rnic().window_count(), 8u) << "one for each place of a stream";
-  EXPECT_EQ(pair.b->rnic().refused_count(), 0u);
-}
-
-TEST(RnicEnds, a_peer_that_restarts_finds_the_old_windows_closed) {
-  const WireScript script;
-  Pair pair(rnic_pair(), script);
-  ASSERT_TRUE(pair.delivers(20, 3_s));
-  for (int i = 0; i < 5; ++i) {
-    pair.restart_sender();
-    ASSERT_TRUE(pair.delivers(20, 5_s));
-    EXPECT_LE(pair.b->rnic().window_count(), 8u);
-    pair.restart_receiver();
-    ASSERT_TRUE(pair.delivers(20, 5_s));
-  }
-  EXPECT_EQ(pair.courier().complaint(), "");
-}
-
-TEST(RnicEnds, hellos_say_what_a_port_can_do) {
-  for (const bool has_rnic : {false, true}) {
-    PairOptions options = reliable_pair();
-    options.a.has_rnic = has_rnic;
-    const Recorded nothing;
-    const Intruder listener(nothing, options.a.key);
-    std::optional<uint32_t> said;
-    WireScript script;
-    script.control = [&](const Packet& packet) {
-      const Envelope envelope = listener.opened({packet.data, packet.bytes});
-      RecordReader reader = envelope.reader();
-      while (const auto view = reader.next()) {
-        ControlRecords::visit(*view, [&]<class Record>(const Record& record) {
-          if constexpr (std::is_same_v<Record, Hello>) said = record.capabilities;
-        });
-      }
-      return Fate::Pass;
-    };
-    const WireScript calm;
-    Pair pair(options, script, calm);
-    ASSERT_TRUE(pair.delivers(1, 3_s));
-    EXPECT_EQ(said, has_rnic ? Hello::places_payload | Hello::numbers_by_qp : Hello::sees_psns);
-  }
-}
-
-// A completion says of a path no more than its QP does: what is learnt of paths needs both ends.
-TEST(RnicEnds, numbers_of_qps_tell_paths_apart) {
-  WireScript script;
-  std::set<uint32_t> numbers;
-  script.data = [&](const Packet& packet) {
-    SlotWrite slot;
-    EXPECT_TRUE(try_parse_slot_write({packet.data, packet.bytes}, slot));
-    numbers.insert(slot.target_qp);
-    return Fate::Pass;
-  };
-  PairOptions options = rnic_pair(3);
-  options.a.stream.generations = options.b.stream.generations = 2;
-  Pair pair(options, script);
-  ASSERT_TRUE(pair.delivers(100, 3_s));
-  EXPECT_EQ(pair.courier().complaint(), "");
-  EXPECT_EQ(numbers.size(), 6u) << "of three paths and two generations";
-}
-
-// Each QP counts its own: who sees numbers must not take the next generation's for losses.
-TEST(RnicEnds, a_receiver_that_sees_numbers_counts_them_by_qp) {
-  const WireScript script;
-  PairOptions options = rnic_pair(2);
-  options.b.has_rnic = false;
-  Pair pair(options, script);
-  ASSERT_TRUE(pair.delivers(200, 5_s));
-  EXPECT_EQ(pair.courier().complaint(), "");
-  for (uint16_t path = 0; path < 2; ++path) {
-    const PathState state = pair.b->link().path_state(path, pair.network().now());
-    EXPECT_GT(state.arrived, 100u);
-    EXPECT_EQ(state.lost + state.reordered + state.duplicates, 0u);
-  }
 }
 
 }  // namespace
