@@ -141,6 +141,16 @@ TEST_F(Asking, of_several_those_are_up_that_have_answered_a_long_question) {
   EXPECT_EQ(health().up(), 0b1111u);
 }
 
+TEST_F(Asking, as_many_as_there_may_be_are_each_taken) {
+  constexpr uint32_t all = (uint64_t{1} << limits::paths_max) - 1;
+  begin(limits::paths_max);
+  run(2_s);
+  EXPECT_EQ(health().up(), all);
+  dead_ = 1u << (limits::paths_max - 1);
+  run(2_s);
+  EXPECT_EQ(health().up(), all & ~dead_);
+}
+
 TEST_F(Asking, one_that_was_heard_a_little_is_taken_before_one_that_is_down) {
   small_ = 0b01, dead_ = 0b10;
   reports_ = false;
