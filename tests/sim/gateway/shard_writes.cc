@@ -1,6 +1,6 @@
 // Two sites of two shards each carry some frames, all in one thread, for valgrind's lackey to look
-// at (shard_lines_test.cc): before each turn of a shard its number is written to a place of its
-// own, and 0 after it. The addresses of the places are told first:
+// at (shard_lines_test.cc): once both are up, the number of a shard is written to a place of its
+// own before each of its turns, and 0 after it. The addresses of the places are told first:
 //
 //   place 1 0x5c3a40        site 1, shard 0
 //   place 2 0x5c3a80        site 1, shard 1
@@ -25,7 +25,12 @@ struct alignas(64) Place {
 };
 std::array<Place, actors> places;
 
-void mark(size_t actor) { places[actor].mark = 1; }
+/// What begins an epoch allocates, and makes policies in the only thread there is.
+bool is_up = false;
+
+void mark(size_t actor) {
+  if (is_up) places[actor].mark = 1;
+}
 
 /// A wire for each link, by which the shards of the two sites that have it meet, and no others.
 struct Wire {
@@ -45,9 +50,18 @@ struct Scene {
                    return std::make_unique<PortAround>(wires[shard].two);
                  }};
 
+  Scene() {
+    for (HostedSite* each : {&one, &two}) {
+      for (const auto& lan : each->lans) lan->is_apart = true;
+    }
+  }
+
   void turn() {
     now = std::max(now + 20_us, next());
     for (Wire& wire : wires) wire.network.advance_to(now);
+    for (HostedSite* each : {&one, &two}) {
+      for (const auto& lan : each->lans) lan->turn(now);
+    }
     size_t actor = 1;
     for (HostedSite* each : {&one, &two}) {
       each->site->sleeps_until(now);
@@ -71,13 +85,13 @@ struct Scene {
     }
     return next;
   }
-  bool is_up() {
-    bool is_up = true;
+  bool are_up() {
+    bool are_up = true;
     for (HostedSite* each : {&one, &two}) {
       const site::SiteState state = each->site->state(now);
-      is_up &= std::ranges::all_of(state.peers, &site::PeerView::is_up);
+      are_up &= std::ranges::all_of(state.peers, &site::PeerView::is_up);
     }
-    return is_up;
+    return are_up;
   }
   void add_flows() {
     uint16_t number = 0;
@@ -111,10 +125,13 @@ int run() {
   std::fflush(stdout);
   Scene scene;
   const Instant patience = scene.now + 1_s;
-  for (int turns = 0; turns % 64 != 0 || !scene.is_up(); ++turns) {
+  for (int turns = 0; turns % 64 != 0 || !scene.are_up(); ++turns) {
     scene.turn();
     if (scene.now > patience) return 3;
   }
+  // What is made when all is up has been.
+  for (const Instant end = scene.now + 20_ms; scene.now < end;) scene.turn();
+  is_up = true;
   tell_maps();
   scene.add_flows();
   const auto arrived = [&] {
