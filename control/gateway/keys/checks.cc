@@ -1,5 +1,6 @@
 // What can only be wrong between tables.
 #include <algorithm>
+#include <cstdlib>
 
 #include "control/config/quantity.h"
 #include "control/gateway/derive.h"
@@ -17,13 +18,27 @@ std::string named(const PeerConfig& peer) { return "peer \"" + peer.name + "\"";
 
 bool is_v6(const PeerConfig& peer) { return peer.address.find(':') != std::string::npos; }
 
-void check_name(Section& row, const PeerConfig& it, const PeerConfig& other) {
+/// UDP ports that a site sends from, from its first on; whose a packet is, they say.
+size_t source_ports(const Config& config) {
+  return (config.pair.links - 1) * limits::paths_max + config.wan.paths;
+}
+
+void check_name(Section& row, const PeerConfig& it, const PeerConfig& other, const Config& config) {
   if (it.name == other.name) {
     row.complain("name", named(it) + " is there twice; names must differ");
   }
   if (it.address == other.address && it.udp_port == other.udp_port) {
     row.complain("address", named(it) + " and " + named(other) + " both have the address " +
                                 it.address + " and udp_port " + std::to_string(it.udp_port));
+  } else if (const auto apart =
+                 static_cast<size_t>(std::abs(int{it.udp_port} - int{other.udp_port}));
+             it.address == other.address && apart < source_ports(config)) {
+    row.complain("udp_port", named(it) + " and " + named(other) + " at " + it.address +
+                                 " have udp_port " + std::to_string(it.udp_port) + " and " +
+                                 std::to_string(other.udp_port) + ", and each sends from " +
+                                 std::to_string(source_ports(config)) +
+                                 " ports from there on, by wan.paths and pair.links; they must "
+                                 "not overlap");
   } else if (is_v6(it) != is_v6(other)) {
     row.complain("address", named(it) + ": " + it.address + " and " + other.address + " of " +
                                 named(other) + " must be of one IP version");
@@ -85,7 +100,7 @@ void check_peer(Section& row, const PeerConfig& it, const Config& config) {
   for (const auto& other : config.peers) {
     if (config.lan.routes) check_loop(row, it, *other);
     if (other.get() == &it) break;
-    check_name(row, it, *other);
+    check_name(row, it, *other, config);
     check_routes(row, it, *other);
     if (config.lan.routes) check_loop(row, *other, it);
   }
@@ -163,7 +178,7 @@ void check_cores(Section& file, const Config& config) {
                               std::to_string(limits::peers_max) +
                               " are accepted: lower pair.links, or name more site.cores");
   }
-  const size_t ports = (config.pair.links - 1) * limits::paths_max + config.wan.paths;
+  const size_t ports = source_ports(config);
   const auto check_ports = [&](const char* table, const std::string& key, size_t first) {
     if (first + ports - 1 <= UINT16_MAX || config.pair.links == 1) return;
     file.complain(table, key + " " + std::to_string(first) + " leaves no room for pair.links " +

@@ -61,6 +61,12 @@ TEST(GatewayFile, names_what_is_wrong_with_several_cores) {
        "[site]\nmemory = '64 GiB'\ncores = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n",
        "", "f:3:9: site.cores has 17 cores; at most 16 are accepted, as many as pair.links may be"},
       {"rtt =", "links = 17\nrtt =", "", "f:9:9: pair.links is 17; 1 to 16 is accepted"},
+      {"rtt =", "links = 2\nrtt =",
+       "[[peer]]\nname = 'west'\naddress = '192.0.2.2'\nudp_port = 4807\nroutes = "
+       "['10.9.0.0/16']\n",
+       "f:18:12: peer \"west\" and peer \"north\" at 192.0.2.2 have udp_port 4807 and 4791, and "
+       "each "
+       "sends from 17 ports from there on, by wan.paths and pair.links; they must not overlap"},
   });
 }
 
