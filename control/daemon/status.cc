@@ -154,29 +154,32 @@ Json path_json(const PeerView& peer, size_t index) {
           {"duplicates", path.duplicates}};
 }
 
-Json link_json(const PeerView& link) {
+Json summary_json(const PeerView& link) {
   Json json = {{"link", link.is_up ? "up" : "down"}};
   if (!link.is_up) json["why"] = link.why;
   json["rtt_ms"] = link.rtt().ms();
   json["rate_mbps"] = mbps(link.rate);
   json["backlog_ms"] = link.backlog.ms();
+  return json;
+}
+
+Json link_json(const PeerView& link) {
+  Json json = summary_json(link);
   for (size_t i = 0; i < link.paths.size(); ++i) json["paths"].push_back(path_json(link, i));
   return json;
 }
 
 /// The links of one peer as one: it is up when all of them are.
 Json joined_json(std::span<const PeerView> links) {
-  const auto down = std::ranges::find(links, false, &PeerView::is_up);
-  Json json = {{"link", down == links.end() ? "up" : "down"}};
-  if (down != links.end()) json["why"] = "link " + std::to_string(down->link) + ": " + down->why;
-  Duration rtt, backlog;
-  Rate rate;
+  PeerView all{.is_up = true, .why = {}, .paths = {}};
   for (const PeerView& each : links) {
-    if (rtt == Duration() || (each.rtt() > Duration() && each.rtt() < rtt)) rtt = each.rtt();
-    backlog = std::max(backlog, each.backlog);
-    rate = Rate::from_bps(rate.bps() + each.rate.bps());
+    if (all.is_up && !each.is_up) all.why = "link " + std::to_string(each.link) + ": " + each.why;
+    all.is_up &= each.is_up;
+    all.paths.insert(all.paths.end(), each.paths.begin(), each.paths.end());
+    all.rate = Rate::from_bps(all.rate.bps() + each.rate.bps());
+    all.backlog = std::max(all.backlog, each.backlog);
   }
-  json.update({{"rtt_ms", rtt.ms()}, {"rate_mbps", mbps(rate)}, {"backlog_ms", backlog.ms()}});
+  Json json = summary_json(all);
   for (const PeerView& each : links) {
     Json of_link = {{"number", each.link}};
     of_link.update(link_json(each));

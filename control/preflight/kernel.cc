@@ -5,7 +5,7 @@
 
 #include "control/preflight/checks.h"
 #include "control/preflight/routes.h"
-#include "dataplane/base/limits.h"
+#include "dataplane/port/udp/udp_address.h"
 
 namespace cw::preflight {
 namespace {
@@ -68,12 +68,11 @@ void check_rights(const Machine& machine, const Needs& needs, std::vector<Findin
   if (missing == 0) findings.push_back({"rights", Status::Ok, "all that is needed", ""});
 }
 
-/// Link l sends from udp_port + 16 l and those behind it, one for each path.
 std::vector<uint16_t> udp_ports_of(const Needs& needs) {
   std::vector<uint16_t> ports;
-  for (size_t link = 0; link < needs.links; ++link) {
-    for (size_t path = 0; path < needs.paths; ++path) {
-      ports.push_back(static_cast<uint16_t>(needs.udp_port + link * limits::paths_max + path));
+  for (uint16_t link = 0; link < needs.links; ++link) {
+    for (uint16_t path = 0; path < needs.paths; ++path) {
+      ports.push_back(static_cast<uint16_t>(first_source_port(needs.udp_port, link) + path));
     }
   }
   return ports;

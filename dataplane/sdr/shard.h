@@ -34,12 +34,6 @@ class Shard {
   /// On a port that moves bytes.
   Shard(Port& wire, const RandomSource& random, const CodingOptions& coding = {});
 
-  /// Where a link lives, by its number, on a site of `shards`: one that takes another's place
-  /// (SPEC 4) lives where that does.
-  static constexpr size_t index_of(uint16_t link, size_t shards) {
-    return link % limits::links_max % shards;
-  }
-
   /// One more link. What the port decides of `options` (ICRC, numbers) it decides here;
   /// `key`, the pair's, is copied. Errors: as Endpoint::add_link().
   Result<Link*> add_link(LinkOptions options, const cw_mac& key, Instant now);

@@ -7,6 +7,7 @@
 #include "control/gateway/keys/config.h"
 #include "control/gateway/keys/prefix.h"
 #include "dataplane/device/device_text.h"
+#include "dataplane/port/udp/udp_address.h"
 
 namespace cw::site {
 
@@ -20,7 +21,8 @@ bool is_v6(const PeerConfig& peer) { return peer.address.find(':') != std::strin
 
 /// UDP ports that a site sends from, from its first on; whose a packet is, they say.
 size_t source_ports(const Config& config) {
-  return (config.pair.links - 1) * limits::paths_max + config.wan.paths;
+  const auto last = static_cast<uint16_t>(config.pair.links - 1);
+  return static_cast<size_t>(first_source_port(0, last)) + config.wan.paths;
 }
 
 void check_name(Section& row, const PeerConfig& it, const PeerConfig& other, const Config& config) {

@@ -1,13 +1,13 @@
 #include "control/gateway/site/shard_plan.h"
 
-#include "dataplane/sdr/shard.h"
+#include "dataplane/base/shards.h"
 
 namespace cw::site {
 
 std::vector<uint16_t> links_in(const Plan& plan, size_t shard) {
   std::vector<uint16_t> links;
   for (uint16_t link = 0; link < plan.links; ++link) {
-    if (sdr::Shard::index_of(link, plan.cores.size()) == shard) links.push_back(link);
+    if (shard_of_link(link, plan.cores.size()) == shard) links.push_back(link);
   }
   return links;
 }

@@ -31,17 +31,21 @@ Result<std::unique_ptr<SiteShard>> SiteShard::make(const Plan& plan, size_t numb
 }
 
 SiteShard::SiteShard(const Plan& plan, size_t number, LanPort lan, WanPort wan)
-    : plan_(plan), number_(number), lan_(std::move(lan)), valve_(*lan_.port), wan_(std::move(wan)) {
+    : plan_(plan),
+      number_(number),
+      links_here_(links_in(plan, number).size()),
+      lan_(std::move(lan)),
+      valve_(*lan_.port),
+      wan_(std::move(wan)) {
   if (plan_.impair) impaired_.emplace(*wan_.port, impair_of(plan_, number_));
 }
 
 Result<void> SiteShard::add_links(std::deque<PairGrants>& grants, Instant now,
                                   const sdr::RandomSource& random) {
   sdr_.emplace(wan_queue(), random, plan_.coding);
-  const size_t links_here = links_in(plan_, number_).size();
   for (sdr::LinkOptions& options : link_options_of(plan_, number_)) {
     if (!grants.empty()) {
-      options.grants = &grants[options.peer / links_here].line(options.control.number);
+      options.grants = &grants[peer_of(options.peer)].line(options.control.number);
     }
     const auto added = sdr_->add_link(options, plan_.key->mac, now);
     if (!added) return failure("peer: " + added.error().sentence);
@@ -120,7 +124,6 @@ SiteState SiteShard::state(Instant now) {
 // On the worker's thread, some times a second: what it allocates costs less than a lock would. All
 // of it is of one moment between two turns, so that accounts add up across rooms.
 void SiteShard::fill(SiteState& state, Instant now) {
-  const size_t links_here = links_in(plan_, number_).size();
   state.at = now;
   state.drops = sdr_->drops().snapshot_any_thread();
   state.rooms = sdr_->counters().snapshot_any_thread();
@@ -136,12 +139,12 @@ void SiteShard::fill(SiteState& state, Instant now) {
   state.is_quiet = gateway_->is_drained();
   state.is_drained = valve_.is_shut() && state.is_quiet;
   for (size_t i = 0; i < gateway_->lane_count(); ++i) {
-    state.lanes.push_back(gateway_->view(i));
-    state.lanes.back().peer = static_cast<uint16_t>(state.lanes.back().peer / links_here);
+    gateway::LaneView& lane = state.lanes.emplace_back(gateway_->view(i));
+    lane.peer = peer_of(lane.peer);
   }
   for (const auto& link : sdr_->endpoint().links()) {
     PeerView& view = state.peers.emplace_back(view_of(*link, now));
-    view.peer = static_cast<uint16_t>(link->peer() / links_here);
+    view.peer = peer_of(link->peer());
     view.link = link->number();
   }
   state.sort();

@@ -73,6 +73,8 @@ class SiteShard {
   bool settle(Duration patience);
   void fill(SiteState& state, Instant now);
   PeerView view_of(const sdr::Link& link, Instant now) const;
+  /// The plan's number of the peer that a number at the WAN port belongs to.
+  uint16_t peer_of(uint16_t number) const { return static_cast<uint16_t>(number / links_here_); }
 
   /// Lives until the worker has called it.
   struct Question {
@@ -81,7 +83,7 @@ class SiteShard {
   };
 
   const Plan& plan_;
-  size_t number_;
+  size_t number_, links_here_;  // of each peer
   LanPort lan_;
   Valve valve_;  // before lan_
   WanPort wan_;

@@ -1,6 +1,7 @@
 #include "control/gateway/site/site_state.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <tuple>
 
@@ -17,30 +18,29 @@ Duration shortest(std::span<const PathState> paths, Duration PathState::*time) {
   return result;
 }
 
+template <class Counts>
+void add(Counts& sum, const Counts& other, std::initializer_list<uint64_t Counts::*> counts) {
+  for (uint64_t Counts::*count : counts) sum.*count += other.*count;
+}
+
 void add(PortCounters& sum, const PortCounters& other) {
-  for (uint64_t PortCounters::*count :
-       {&PortCounters::rx_packets, &PortCounters::rx_bytes, &PortCounters::tx_packets,
-        &PortCounters::tx_bytes, &PortCounters::rx_dropped, &PortCounters::rx_malformed,
-        &PortCounters::tx_refused, &PortCounters::system_calls}) {
-    sum.*count += other.*count;
-  }
+  using C = PortCounters;
+  add(sum, other,
+      {&C::rx_packets, &C::rx_bytes, &C::tx_packets, &C::tx_bytes, &C::rx_dropped, &C::rx_malformed,
+       &C::tx_refused, &C::system_calls});
 }
 
 void add(TunPortStatus& sum, const TunPortStatus& other) {
-  for (uint64_t TunPortStatus::*count :
-       {&TunPortStatus::rx_joined, &TunPortStatus::rx_pieces, &TunPortStatus::tx_joined,
-        &TunPortStatus::tx_pieces, &TunPortStatus::tx_lost, &TunPortStatus::device_errors}) {
-    sum.*count += other.*count;
-  }
+  using C = TunPortStatus;
+  add(sum, other,
+      {&C::rx_joined, &C::rx_pieces, &C::tx_joined, &C::tx_pieces, &C::tx_lost, &C::device_errors});
 }
 
 void add(UdpPortStatus& sum, const UdpPortStatus& other) {
-  for (uint64_t UdpPortStatus::*count :
-       {&UdpPortStatus::rx_unknown, &UdpPortStatus::rx_truncated, &UdpPortStatus::tx_messages,
-        &UdpPortStatus::tx_unrouted, &UdpPortStatus::tx_too_big, &UdpPortStatus::tx_lost,
-        &UdpPortStatus::tx_kept, &UdpPortStatus::icmp_errors}) {
-    sum.*count += other.*count;
-  }
+  using C = UdpPortStatus;
+  add(sum, other,
+      {&C::rx_unknown, &C::rx_truncated, &C::tx_messages, &C::tx_unrouted, &C::tx_too_big,
+       &C::tx_lost, &C::tx_kept, &C::icmp_errors});
   sum.has_capped_buffers |= other.has_capped_buffers;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/shards.h"
 
 namespace cw::sim {
 namespace {
@@ -99,7 +100,7 @@ void Sites::join(int first, int second) {
 // As the site's shards number them: peer by peer, each with those of its links that live there.
 Sites::LinkEnd Sites::end_of(int from, int to, uint16_t link) const {
   const auto ports = seats_[index(from)]->ports();
-  const size_t shards = ports.size(), shard = sdr::Shard::index_of(link, shards);
+  const size_t shards = ports.size(), shard = shard_of_link(link, shards);
   const size_t links_here = (links_ - shard + shards - 1) / shards;
   return {ports[shard].wan,
           static_cast<uint16_t>(peer_number(from, to) * links_here + link / shards)};

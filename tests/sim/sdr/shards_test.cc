@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "dataplane/base/shards.h"
 #include "dataplane/core/rate/granter.h"
 #include "dataplane/port/impair/packet.h"
 #include "tests/sim/checkers/promise.h"
@@ -24,11 +25,11 @@ SiteOptions reliable(Rate rate) {
 }
 
 TEST(Shard, has_each_link_where_its_number_says) {
-  EXPECT_EQ(sdr::Shard::index_of(5, 1), 0u);
-  EXPECT_EQ(sdr::Shard::index_of(5, 3), 2u);
+  EXPECT_EQ(shard_of_link(5, 1), 0u);
+  EXPECT_EQ(shard_of_link(5, 3), 2u);
   for (uint16_t link = 0; link < limits::links_max; ++link) {
     const auto successor = static_cast<uint16_t>(limits::links_max + link);
-    EXPECT_EQ(sdr::Shard::index_of(link, 3), sdr::Shard::index_of(successor, 3));
+    EXPECT_EQ(shard_of_link(link, 3), shard_of_link(successor, 3));
   }
 }
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/sdr/shard.h"
+#include "dataplane/base/shards.h"
 #include "dataplane/wire/control/envelope.h"
 #include "tests/unit/port/udp_pair.h"
 
@@ -176,7 +176,7 @@ TEST(UdpLinks, need_room_for_their_udp_ports) {
 
 std::vector<uint16_t> links_of_shard(uint16_t shard, uint16_t shards) {
   auto links = all_links();
-  std::erase_if(links, [&](uint16_t it) { return sdr::Shard::index_of(it, shards) != shard; });
+  std::erase_if(links, [&](uint16_t it) { return shard_of_link(it, shards) != shard; });
   return links;
 }
 
@@ -241,7 +241,7 @@ TEST_P(UdpShards, have_what_is_sent_to_their_links_and_nothing_else) {
   const auto peer = make(options_of(near, far, all_links()));
   std::vector<size_t> wanted(shards);
   for (uint16_t link = 0; link < limits::link_numbers_max; ++link) {
-    wanted[sdr::Shard::index_of(link, shards)] += send_of_link(*peer, link);
+    wanted[shard_of_link(link, shards)] += send_of_link(*peer, link);
   }
   EXPECT_EQ(peer->status().tx_messages, size_t{2} * paths * limits::link_numbers_max);
   for (uint16_t shard = 0; shard < shards; ++shard) {
@@ -252,7 +252,7 @@ TEST_P(UdpShards, have_what_is_sent_to_their_links_and_nothing_else) {
     for (const Packet* packet : received) {
       const auto transport = parse_transport({packet->data, packet->bytes});
       ASSERT_TRUE(transport);
-      EXPECT_EQ(sdr::Shard::index_of(link_of(*transport), shards), shard);
+      EXPECT_EQ(shard_of_link(link_of(*transport), shards), shard);
       EXPECT_EQ(links[packet->peer], link_of(*transport) % limits::links_max);
     }
     EXPECT_EQ(site[shard]->counters().rx_malformed, 0u);

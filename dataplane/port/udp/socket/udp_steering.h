@@ -12,8 +12,8 @@
 
 #include <cstdint>
 
-#include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
+#include "dataplane/base/shards.h"
 
 namespace cw {
 
@@ -23,7 +23,7 @@ struct UdpShare {
   uint16_t shard = 0, shards = 1;
 
   /// Whether the packets of this link come here.
-  constexpr bool has(uint16_t link) const { return link % limits::links_max % shards == shard; }
+  constexpr bool has(uint16_t link) const { return shard_of_link(link, shards) == shard; }
 };
 
 /// Before the shard's socket is bound, and after. Nothing happens where there is one shard. Errors:
