@@ -79,12 +79,9 @@ TEST_F(Causewayd, names_the_key_that_differs_at_both_ends) {
 TEST_F(Causewayd, ends_at_once_when_told_twice) {
   sites_->join(CW_WAN_PROGRAM, {"--rtt", "10ms"});
   // Twenty seconds at full rate are 2 GB of slots, for whose freeing ThreadSanitizer takes 4 s.
-  const auto patient = [](bool is_a) {
-    return replaced(config_of(is_a), "200 Mbit/s", "20 Mbit/s") +
-           "[[class]]\nname = 'all'\nhold = '20 s'\n";
-  };
-  start(a_, At::GatewayA, patient(true));
-  start(b_, At::GatewayB, patient(false));
+  const std::string patient = "[[class]]\nname = 'all'\nhold = '20 s'\n";
+  start(a_, At::GatewayA, replaced(config_of(true), "200 Mbit/s", "20 Mbit/s") + patient);
+  start(b_, At::GatewayB, replaced(config_of(false), "200 Mbit/s", "20 Mbit/s") + patient);
   ASSERT_TRUE(a_->wait_for("info up")) << a_->err_so_far();
   b_->signal(SIGKILL);
   b_->finish();
