@@ -18,7 +18,7 @@ static_assert(headers_bytes_max + payload_bytes_max + trailer_bytes_max <= frame
 
 // A pair, and a link.
 inline constexpr size_t paths_max = 16;
-inline constexpr size_t peers_max = 64;
+inline constexpr size_t peers_max = 1024;                  // links of one core, whoever they are to
 inline constexpr size_t links_max = 16;                    // of a pair
 inline constexpr size_t link_numbers_max = 2 * links_max;  // with those that take their places
 inline constexpr size_t qps_max = 64;                      // SDR QPs of one link

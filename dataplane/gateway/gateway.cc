@@ -7,7 +7,7 @@
 namespace cw::gateway {
 namespace {
 
-constexpr uint8_t no_row = UINT8_MAX;
+constexpr uint16_t no_row = UINT16_MAX;
 
 sdr::Link* find_link(const sdr::Endpoint& wan, uint16_t peer) {
   for (const auto& link : wan.links()) {
@@ -119,7 +119,7 @@ Gateway::~Gateway() {
 
 Result<void> Gateway::add_row(const std::vector<ClassOptions>& classes, sdr::Link& link) {
   if (row_of_peer_.size() <= link.peer()) row_of_peer_.resize(link.peer() + size_t{1}, no_row);
-  row_of_peer_[link.peer()] = static_cast<uint8_t>(rows_.add());
+  row_of_peer_[link.peer()] = static_cast<uint16_t>(rows_.add());
   for (size_t i = 0; i < classes.size(); ++i) {
     const auto added = add_lane(classes[i], static_cast<uint16_t>(i), link);
     if (!added) return added;
@@ -248,8 +248,9 @@ bool Gateway::on_time(Instant now) {
   const bool is_due = refresh_due_ <= now;
   if (is_due) refresh_due_ = now + refresh_interval;
   // Who wakes up has a rate of long ago.
-  Activity::for_each(is_due ? rows_.awake() : rows_.awake() & ~rows_awake_,
-                     [&](size_t row) { refresh_row(row); });
+  rows_.for_awake([&](size_t row) {
+    if (is_due || !rows_awake_.has(row)) refresh_row(row);
+  });
   rows_awake_ = rows_.awake();
   rows_.for_awake([&](size_t index) {
     for (Lane& lane : row(index)) was_due |= turn_lane(lane, now);

@@ -126,9 +126,9 @@ class Gateway final : public Station {
   uint32_t lan_mtu_;
   size_t class_count_;
   std::vector<Lane> lanes_;           // by link, then class: a row of lanes for each link
-  std::vector<uint8_t> row_of_peer_;  // by its number at the WAN port
+  std::vector<uint16_t> row_of_peer_;  // by its number at the WAN port
   Activity rows_;
-  uint64_t rows_awake_ = 0;  // in the turn before
+  MemberSet rows_awake_;  // in the turn before
   std::array<Offer, limits::burst_packets_max> offers_;
   Ring<Packet*> replies_;  // of ours, to hosts
   Instant refresh_due_;

@@ -110,9 +110,7 @@ size_t Endpoint::collect(std::span<Send> out, Instant now) {
   const auto collect_of = [&](size_t i) {
     if (filled < out.size()) filled += links_[i]->collect(out.subspan(filled), now);
   };
-  const uint64_t awake = activity_.awake(), first = awake >> first_ << first_;
-  Activity::for_each(first, collect_of);
-  Activity::for_each(awake ^ first, collect_of);
+  activity_.awake().for_each_from(first_, collect_of);
   first_ = first_ + 1 < links_.size() ? first_ + 1 : 0;
   if (filled == 0) {
     stock_.rest();

@@ -45,7 +45,7 @@ class Endpoint final : public WanStation {
   // ---- policies, made and destroyed outside the turn ----
   /// Whether seats want something. Any thread may see to it: ask(), fulfil() of each, take(), the
   /// first and the last between two turns. Or care() does all of it at once. Cost of care(): slow.
-  bool wants_care() const { return wants_care_.awake() != 0; }
+  bool wants_care() const { return wants_care_.is_any_awake(); }
   /// Fills `cares` up to its capacity.
   void ask(std::vector<SeatCare>& cares);
   void take(std::vector<SeatCare>& cares, Instant now);

@@ -25,9 +25,10 @@ inline std::string file_of_peers(int peers) {
       "[site]\nname = 'centre'\nmemory = '64 GiB'\n[wan]\nrate = '500 Mbit/s'\n"
       "address = '127.0.0.1'\n[pair]\nkey_file = 'key'\nrtt = '25 ms'\n";
   for (int i = 1; i <= peers; ++i) {
-    const std::string n = std::to_string(i);
-    file += "[[peer]]\nname = 'site " + n + "'\naddress = '127.0.1." + n + "'\nroutes = ['10." + n +
-            ".0.0/16']\n";
+    const std::string n = std::to_string(i), high = std::to_string(i / 200);
+    const std::string low = std::to_string(i % 200);
+    file += "[[peer]]\nname = 'site " + n + "'\naddress = '127.1." + high + "." + low +
+            "'\nroutes = ['10." + high + "." + low + ".0/24']\n";
   }
   return file;
 }

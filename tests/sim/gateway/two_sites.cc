@@ -32,11 +32,13 @@ std::vector<double> defaults_of(const cw_policy_ops& policy) {
   return params;
 }
 
-std::vector<gateway::Prefix> nets_of(uint8_t site) {
+std::vector<gateway::Prefix> nets_of(uint16_t site) {
   gateway::Prefix v4, v6;
-  v4.address = {10, site};
+  const auto high = static_cast<uint8_t>(site >> 8), low = static_cast<uint8_t>(site);
+  v4.address = {10, low};
   v4.bits = 16;
-  v6.address = {0xfd, 0, 0, site};
+  if (high != 0) v4 = {.address = {11, high, low}, .bits = 24};
+  v6.address = {0xfd, 0, high, low};
   v6.bits = 32;
   v6.is_v6 = true;
   return {v4, v6};

@@ -46,7 +46,7 @@ size_t packets_of(const TwoSitesOptions& options, size_t peers = 1);
 /// A peer as a gateway's WAN port numbers it, and the site behind it.
 struct FarSite {
   uint16_t peer = 0;
-  uint8_t site = 2;
+  uint16_t site = 2;  // 10.<site>.0.0/16 and fd00:<site>::/32; from 256 on 11.<high>.<low>.0/24
 };
 
 /// One gateway process: dies with its state, and a new one begins with a new seed.
@@ -61,8 +61,12 @@ class GatewaySite final : public Actor {
   Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
 
   sdr::Link& link(size_t index = 0) { return *sdr_->endpoint().links()[index]; }
-  /// One bit for each that something has happened to.
-  uint64_t links_awake() const { return sdr_->endpoint().activity().awake(); }
+  /// How many something has happened to.
+  size_t links_awake() const {
+    size_t count = 0;
+    sdr_->endpoint().activity().for_awake([&](size_t) { ++count; });
+    return count;
+  }
   gateway::Gateway& gateway() { return *gateway_; }
   const Drops& drops() const { return sdr_->drops(); }
   const Counters& counters() const { return sdr_->counters(); }

@@ -60,3 +60,10 @@ cw_swarm_mutant(what_is_on_its_way_is_sent_again SWARM gateway_swarm FOUND_BY re
   SOURCE policies/parts/repeat/repeat_source.cc
   FROM "marks_.word(message.marks, Young, index) |"
   TO "")
+
+cw_swarm_mutant(a_flow_goes_by_two_links SWARM gateway_swarm FOUND_BY order
+  SOURCE dataplane/gateway/ingress/ingress.cc
+  FROM "static_cast<FlowRoute&>(admitted) = *route;"
+  TO "static_cast<FlowRoute&>(admitted) = *route;
+  static uint16_t any = 0;
+  if (admitted.peer < links_of_peer_.size()) admitted.peer = link_of(admitted.peer, any++);")

@@ -277,14 +277,15 @@ TEST(Routes, wrong_prefixes_are_named) {
 TEST(Routes, serve_as_many_peers_as_a_port_may_have) {
   std::vector<PeerRoutes> peers;
   for (uint16_t i = 0; i < limits::peers_max; ++i) {
-    peers.push_back(
-        {i, "p" + std::to_string(i), {prefix(v4(10, static_cast<uint8_t>(i), 0, 0), 16)}});
+    const auto high = static_cast<uint8_t>(i / 8), low = static_cast<uint8_t>(i % 8 * 32);
+    peers.push_back({i, "p" + std::to_string(i), {prefix(v4(10, high, low, 0), 19)}});
   }
   const Routes routes = routes_of(peers);
-  EXPECT_EQ(routes.find(v4(10, 63, 1, 1), false), 63);
+  EXPECT_EQ(routes.find(v4(10, 127, 255, 1), false), 1023);
+  EXPECT_EQ(routes.find(v4(10, 127, 223, 1), false), 1022);
   peers.push_back({0, "one more", {}});
-  EXPECT_EQ(route_sentence(peers), "there are 65 peers: at most 64");
-  EXPECT_EQ(route_sentence({{64, "far", {}}}), "peer \"far\" has the number 64: 0 to 63");
+  EXPECT_EQ(route_sentence(peers), "there are 1025 peers: at most 1024");
+  EXPECT_EQ(route_sentence({{1024, "far", {}}}), "peer \"far\" has the number 1024: 0 to 1023");
 }
 
 bool covers(const Prefix& prefix, const Address& address) {

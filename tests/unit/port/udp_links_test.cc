@@ -169,7 +169,7 @@ TEST(UdpLinks, need_room_for_their_udp_ports) {
   options = good, options.peers[1].link = 16;
   EXPECT_EQ(sentence_of(options), "peers: link 16 of " + far + " named, 0 to 15 accepted");
   options = good, options.peers.assign(limits::peers_max + 1, {.address = far, .link = 3});
-  EXPECT_EQ(sentence_of(options), "peers: 65 named, 1 to 64 accepted");
+  EXPECT_EQ(sentence_of(options), "peers: 1025 named, 1 to 1024 accepted");
 }
 
 // ---- several shards ----
