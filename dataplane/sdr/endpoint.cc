@@ -1,6 +1,7 @@
 #include "dataplane/sdr/endpoint.h"
 
 #include <algorithm>
+#include <ranges>
 #include <string>
 
 #include "dataplane/sdr/stream/send/send_stream.h"
@@ -83,9 +84,9 @@ void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
 }
 
 DropReason Endpoint::why_unwanted(const Arrival& arrival) const {
-  const bool is_of_peer =
-      std::ranges::any_of(links_, [&](const auto& link) { return link->peer() == arrival.peer; });
-  if (!is_of_peer) return DropReason::peer_unknown;
+  const auto is_its_link = [&](size_t number) { return find(arrival.peer, number) != nullptr; };
+  const auto numbers = std::views::iota(size_t{0}, limits::link_numbers_max);
+  if (std::ranges::none_of(numbers, is_its_link)) return DropReason::peer_unknown;
   if (arrival.form == Form::Write || is_control(arrival)) return DropReason::link_unknown;
   return arrival.form == Form::Datagram ? DropReason::wire_opcode : reason_of(arrival.error);
 }

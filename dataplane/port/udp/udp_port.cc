@@ -189,12 +189,23 @@ Result<std::vector<UdpSocket>> UdpPort::make_sockets(const UdpPortOptions& optio
   return sockets;
 }
 
+std::vector<SourceIndex::Source> UdpPort::sources_of(std::span<const Peer> peers) {
+  std::vector<SourceIndex::Source> sources;
+  for (const Peer& peer : peers) {
+    const UdpAddress& address = peer.address;
+    const int first = first_source_port(address.udp_port, peer.link);
+    sources.push_back({address.ip, address.scope, static_cast<uint16_t>(first)});
+  }
+  return sources;
+}
+
 UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
                  std::vector<Peer> peers)
     : icrc_(options.icrc, options.crc32, options.payload_bytes_max),
       crc32_(options.crc32),
       sockets_(std::move(sockets)),
       peers_(std::move(peers)),
+      sources_(sources_of(peers_), options.paths),
       frame_bytes_(static_cast<uint32_t>(limits::headers_bytes_max) + options.payload_bytes_max),
       pool_(options.packets),
       done_(options.packets),

@@ -34,6 +34,7 @@
 #include "dataplane/port/udp/socket/udp_socket.h"
 #include "dataplane/port/udp/udp_batch.h"
 #include "dataplane/wire/icrc.h"
+#include "dataplane/wire/outer/source_index.h"
 
 namespace cw {
 
@@ -121,6 +122,7 @@ class UdpPort final : public Port {
 
   UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets, std::vector<Peer> peers);
 
+  static std::vector<SourceIndex::Source> sources_of(std::span<const Peer> peers);
   static Result<std::vector<Peer>> make_peers(const UdpPortOptions& options);
   static Result<std::vector<UdpSocket>> make_sockets(const UdpPortOptions& options, int family);
   void note_facts(const UdpPortOptions& options);
@@ -158,6 +160,7 @@ class UdpPort final : public Port {
   Crc32Function crc32_;
   std::vector<UdpSocket> sockets_;  // the first one receives; by link and path
   std::vector<Peer> peers_;
+  SourceIndex sources_;  // of what they send
 
   uint32_t frame_bytes_;  // of a packet, without the room for pad and ICRC behind it
   Pool<Packet> pool_;

@@ -79,16 +79,11 @@ void UdpPort::begin_arrival() {
 
 bool UdpPort::find_source(const SocketName& source) {
   const UdpAddress address = read_socket_name(source);
-  for (size_t i = 0; i < peers_.size(); ++i) {
-    const UdpAddress& peer = peers_[i].address;
-    const int path = address.udp_port - first_source_port(peer.udp_port, peers_[i].link);
-    if (path < 0 || path >= facts_.paths) continue;
-    if (address.ip != peer.ip || address.scope != peer.scope) continue;
-    arrival_peer_ = static_cast<uint16_t>(i);
-    arrival_path_ = static_cast<uint16_t>(path);
-    return true;
-  }
-  return false;
+  const auto found = sources_.find({address.ip, address.scope, address.udp_port});
+  if (!found) return false;
+  arrival_peer_ = found->peer;
+  arrival_path_ = found->path;
+  return true;
 }
 
 /// A packet with the datagram, or null when it is refused or there is no packet.

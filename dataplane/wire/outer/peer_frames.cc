@@ -1,9 +1,22 @@
 #include "dataplane/wire/outer/peer_frames.h"
 
+#include "dataplane/wire/outer/ip_layout.h"
+
 namespace cw {
 
+static std::vector<SourceIndex::Source> sources_of(std::span<const FramePeer> peers) {
+  std::vector<SourceIndex::Source> sources;
+  for (const FramePeer& peer : peers) {
+    sources.push_back({.ip = peer.ip, .udp_port = peer.udp_port});
+  }
+  return sources;
+}
+
 PeerFrames::PeerFrames(const PeerFramesOptions& options, const Icrc& icrc)
-    : options_(options), icrc_(icrc), routes_(options.peers.size() * options.paths) {
+    : options_(options),
+      icrc_(icrc),
+      sources_(sources_of(options.peers), options.paths),
+      routes_(options.peers.size() * options.paths) {
   for (const FramePeer& peer : options.peers) {
     peers_.push_back({.address = peer,
                       .form = FrameForm({.ip_version = options.ip_version,
@@ -27,10 +40,21 @@ PeerFrames::Kind PeerFrames::read(std::span<const uint8_t> bytes, PeerFrame& fra
 /// The same as read_any(), sooner, of what it finds right nearly always. Frames come in rows.
 inline bool PeerFrames::try_read_formed(std::span<const uint8_t> bytes, PeerFrame& frame) {
   if (try_read_of(last_source_, bytes, frame)) return true;
-  for (size_t index = 0; index < peers_.size(); ++index) {
-    if (try_read_of(index, bytes, frame)) return true;
-  }
-  return false;
+  const auto source = source_at(bytes);
+  return source && try_read_of(source->peer, bytes, frame);
+}
+
+/// Whose the frame is if it is formed as all that are right.
+std::optional<SourceIndex::Found> PeerFrames::source_at(std::span<const uint8_t> bytes) const {
+  if (peers_.empty()) return std::nullopt;
+  const FrameForm& form = peers_.front().form;
+  if (bytes.size() < form.transport_offset()) return std::nullopt;
+  const uint8_t* const ip = bytes.data() + form.ip_offset();
+  const uint8_t* const udp = bytes.data() + form.transport_offset() - ip_layout::udp::bytes;
+  const bool is_v4 = options_.ip_version == IpVersion::V4;
+  return sources_.find({.ip = is_v4 ? ipv4_at(ip + ip_layout::v4::addresses)
+                                    : ipv6_at(ip + ip_layout::v6::addresses),
+                        .udp_port = ip_layout::load<be16>(udp)});
 }
 
 inline bool PeerFrames::try_read_of(size_t index, std::span<const uint8_t> bytes,
@@ -81,13 +105,8 @@ PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame&
 }
 
 bool PeerFrames::find_source(const FrameAddress& address, PeerFrame& frame) {
-  for (size_t index = 0; index < peers_.size(); ++index) {
-    if (address.source_ip == peers_[index].address.ip &&
-        try_note_source(index, address.source_udp_port, frame)) {
-      return true;
-    }
-  }
-  return false;
+  const auto found = sources_.find({.ip = address.source_ip, .udp_port = address.source_udp_port});
+  return found && try_note_source(found->peer, address.source_udp_port, frame);
 }
 
 // ---- out ----------------------------------------------------------------------------------------

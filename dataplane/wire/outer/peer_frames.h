@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "dataplane/wire/outer/frame.h"
 #include "dataplane/wire/outer/frame_form.h"
 #include "dataplane/wire/outer/outer_headers.h"
+#include "dataplane/wire/outer/source_index.h"
 
 namespace cw {
 
@@ -83,11 +85,13 @@ class PeerFrames {
   Kind read_any(std::span<const uint8_t> bytes, PeerFrame& frame);
   bool find_source(const FrameAddress& address, PeerFrame& frame);
   bool try_note_source(size_t peer, uint16_t source_port, PeerFrame& frame);
+  std::optional<SourceIndex::Found> source_at(std::span<const uint8_t> bytes) const;
   OuterHeaders make_headers(size_t peer, uint16_t path, const MacAddress& hop) const;
 
   PeerFramesOptions options_;
   Icrc icrc_;
   std::vector<Peer> peers_;
+  SourceIndex sources_;        // of what they send
   std::vector<Route> routes_;  // by peer * paths + path
   size_t last_source_ = 0;     // of peers_
 };

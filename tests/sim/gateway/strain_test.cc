@@ -205,7 +205,7 @@ using namespace literals;
 
 // ---- many peers ----
 
-// All 1,024 ask each other every quarter of a second whether they are still there, which is what the
+// All 1,024 ask each other four times a second whether they are still there, which is what the
 // quarter is for: some six turns each time. The one that is busy has its turn every time.
 TEST(ManyPeers, of_which_one_is_busy_cost_hardly_more_turns_than_that_one) {
   ManyPeers one(1), many(1024);
