@@ -75,10 +75,14 @@ inline bool PeerFrames::try_read_of(size_t index, std::span<const uint8_t> bytes
 inline bool PeerFrames::try_note_source(size_t index, uint16_t source_port, PeerFrame& frame) {
   const int path = source_port - peers_[index].address.udp_port;
   if (path < 0 || path >= options_.paths) return false;
-  last_source_ = index;
-  frame.peer = static_cast<uint16_t>(index);
-  frame.path = static_cast<uint16_t>(path);
+  note_source({static_cast<uint16_t>(index), static_cast<uint16_t>(path)}, frame);
   return true;
+}
+
+inline void PeerFrames::note_source(SourceIndex::Found found, PeerFrame& frame) {
+  last_source_ = found.peer;
+  frame.peer = found.peer;
+  frame.path = found.path;
 }
 
 PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame& frame) {
@@ -106,7 +110,9 @@ PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame&
 
 bool PeerFrames::find_source(const FrameAddress& address, PeerFrame& frame) {
   const auto found = sources_.find({.ip = address.source_ip, .udp_port = address.source_udp_port});
-  return found && try_note_source(found->peer, address.source_udp_port, frame);
+  if (!found) return false;
+  note_source(*found, frame);
+  return true;
 }
 
 // ---- out ----------------------------------------------------------------------------------------

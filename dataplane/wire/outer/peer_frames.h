@@ -85,6 +85,7 @@ class PeerFrames {
   Kind read_any(std::span<const uint8_t> bytes, PeerFrame& frame);
   bool find_source(const FrameAddress& address, PeerFrame& frame);
   bool try_note_source(size_t peer, uint16_t source_port, PeerFrame& frame);
+  void note_source(SourceIndex::Found found, PeerFrame& frame);
   std::optional<SourceIndex::Found> source_at(std::span<const uint8_t> bytes) const;
   OuterHeaders make_headers(size_t peer, uint16_t path, const MacAddress& hop) const;
 
