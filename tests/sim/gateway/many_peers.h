@@ -1,8 +1,9 @@
 // One gateway with as many peers as wanted, all up, of which the first alone has something to say:
-// a host behind the gateway sends it a flow. All of them are one far gateway, which takes this one
-// for as many sites: a thousand gateways would need 20 GiB.
+// a host behind the gateway sends it a flow. The others are one far gateway, which takes this one
+// for as many sites: a thousand peers then need no thousand ports with packets of their own.
 #pragma once
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <vector>
@@ -16,36 +17,27 @@ class ManyPeers {
   static constexpr uint16_t centre_site = 1, busy_site = 2;
 
   explicit ManyPeers(size_t peers)
-      : peers_(peers),
-        options_(options()),
+      : options_(options()),
         network_(
             {.port_packets = packets_of(options_), .wire_packets = 65536, .payload_max = 2048}),
         stage_(network_) {
-    SimPort &lan = add_lan(), &far_lan = add_lan();
-    SimPort &wan = network_.add_port(), &far_wan = network_.add_port();
-    std::vector<FarSite> far_sites, centres;
-    for (size_t i = 0; i < peers; ++i) {
-      const SimPeers ends = network_.join(wan, far_wan, options_.wan);
-      const auto site = static_cast<uint16_t>(busy_site + i);
-      far_sites.push_back({ends.of_first, site});
-      centres.push_back({ends.of_second, i == 0 ? centre_site : site});
+    SimPort& lan = add_lan();
+    SimPort& wan = network_.add_port();
+    std::vector<FarSite> far_sites;
+    for (const size_t count : {size_t{1}, peers - 1}) {
+      if (count > 0) add_far(count, wan, far_sites);
     }
     seat_.site = std::make_unique<GatewaySite>(lan, wan, far_sites, options_, 1, network_.now());
-    peer_.site =
-        std::make_unique<GatewaySite>(far_lan, far_wan, centres, options_, 2, network_.now());
-    for (const auto& host : hosts_) stage_.add(*host);
-    peer_.port = &far_wan;
+    for (size_t i = 0; i < 2; ++i) stage_.add(*hosts_[i]);
     stage_.add(seat_);
-    stage_.add(peer_);
+    for (const auto& far : far_) stage_.add(*far);
   }
 
   /// Until all links are up; false when they do not come up.
   bool come_up() {
     const auto are_up = [this] {
-      for (size_t i = 0; i < peers_; ++i) {
-        if (!seat_.site->link(i).is_up() || !peer_.site->link(i).is_up()) return false;
-      }
-      return true;
+      const auto is_up = [](const auto& far) { return far->site->are_links_up(); };
+      return seat_.site->are_links_up() && std::ranges::all_of(far_, is_up);
     };
     return stage_.run_until(are_up, network_.now() + Duration::from_s(2)) == StageEnd::Reached;
   }
@@ -86,17 +78,33 @@ class ManyPeers {
   }
 
   /// Turns when it must: the gateway's caches are to be its own.
-  struct Peer final : Actor {
+  struct Far final : Actor {
+    explicit Far(SimPort& wan) : port(wan) {}
     void turn(Instant now) override {
-      if (due > now && port->next_event() > now) return;
+      if (due > now && port.next_event() > now) return;
       site->turn(now);
       due = site->next_deadline();
     }
     Instant next_deadline() const override { return due; }
-    SimPort* port = nullptr;
+    SimPort& port;
     std::unique_ptr<GatewaySite> site;
     Instant due;
   };
+  /// One more far gateway, by so many links; to it lead sites that the others do not lead to.
+  void add_far(size_t links, SimPort& wan, std::vector<FarSite>& far_sites) {
+    SimPort& far_lan = add_lan();
+    SimPort& far_wan = network_.add_port();
+    std::vector<FarSite> centres;
+    for (size_t i = 0; i < links; ++i) {
+      const SimPeers ends = network_.join(wan, far_wan, options_.wan);
+      const auto site = static_cast<uint16_t>(busy_site + far_sites.size());
+      far_sites.push_back({ends.of_first, site});
+      centres.push_back({ends.of_second, i == 0 ? centre_site : site});
+    }
+    far_.push_back(std::make_unique<Far>(far_wan));
+    far_.back()->site = std::make_unique<GatewaySite>(far_lan, far_wan, centres, options_,
+                                                      100 + far_.size(), network_.now());
+  }
   struct Seat final : Actor {
     void turn(Instant now) override {
       timespec begin{}, end{};
@@ -113,13 +121,12 @@ class ManyPeers {
     Turns turns;
   };
 
-  const size_t peers_;
   const TwoSitesOptions options_;
   SimNetwork network_;
   Stage stage_;
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<Far>> far_;
   Seat seat_;
-  Peer peer_;
   uint16_t flows_ = 0;
 };
 
