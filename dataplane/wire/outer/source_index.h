@@ -31,7 +31,7 @@ class SourceIndex {
     for (const Source& each : sources) {
       entries_.push_back({each, static_cast<uint16_t>(entries_.size())});
     }
-    std::ranges::stable_sort(entries_, {}, &Entry::source);
+    std::ranges::sort(entries_);
   }
 
   /// Nothing: nobody's. Cost: hot; grows with the logarithm of peers.
@@ -49,6 +49,7 @@ class SourceIndex {
   struct Entry {
     Source source;
     uint16_t peer = 0;
+    auto operator<=>(const Entry&) const = default;
   };
 
   uint16_t paths_;
