@@ -219,7 +219,6 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Of the UDP source port's, the third.
 constexpr uint16_t port = 4793, path = 2;
-constexpr milliseconds rtt(25), found = rtt * 4 + milliseconds(100);
 
 /// Of site A's frames by the path, at the moment of the call and for a time after it.
 struct Seen {
@@ -257,6 +256,22 @@ class GatewayPaths : public TwoGateways {
     }
     return seen;
   }
+  /// Within which a path that dies is found out: four round trips of the link as it measures them
+  /// now, and a little.
+  std::chrono::duration<double, std::milli> found_within() {
+    const double rtt_ms = a().status()["peers"][0]["rtt_ms"].get<double>();
+    return std::chrono::duration<double, std::milli>(4 * rtt_ms + 100);
+  }
+  /// Until both sites have run for so long: what they stood still for counts for nobody.
+  void let_run(std::chrono::duration<double, std::micro> time) {
+    const auto stood = [&] {
+      return number(a().status()["counters"], "time_gap_us") +
+             number(b().status()["counters"], "time_gap_us");
+    };
+    const uint64_t before = stood();
+    std::this_thread::sleep_for(time);
+    std::this_thread::sleep_for(std::chrono::microseconds(stood() - before));
+  }
   /// 200 Mbit/s of hosts' packets.
   static DatagramsOptions stream() { return {.bytes = 1400, .per_second = 17'500}; }
 
@@ -265,8 +280,9 @@ class GatewayPaths : public TwoGateways {
     datagrams.start();
     std::this_thread::sleep_for(seconds(1));
     EXPECT_GT(watch(milliseconds(300)).data, 500u);
+    const auto found = found_within();
     set(hole);
-    std::this_thread::sleep_for(found);
+    let_run(found);
     const Seen dead = watch(seconds(3));
     tell(std::to_string(dead.data) + " packets of data and " + std::to_string(dead.other) +
          " questions and answers went there in 3 s");
@@ -310,7 +326,6 @@ constexpr double turns_per_second_idle = 2500;
 
 class GatewayState : public TwoGateways {
  protected:
-  static uint64_t number(const Json& json, const char* key) { return json.at(key).get<uint64_t>(); }
   static uint64_t dropped(const Json& status, std::initializer_list<const char*> reasons) {
     uint64_t sum = 0;
     for (const char* reason : reasons) {

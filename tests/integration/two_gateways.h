@@ -61,6 +61,8 @@ class TwoGateways : public testing::Test {
     for (Gateway* each : {&*a_, &*b_}) ASSERT_TRUE(each->wait_up()) << each->program().err_so_far();
   }
 
+  static uint64_t number(const Json& json, const char* key) { return json.at(key).get<uint64_t>(); }
+
   /// Sends datagrams for a time and waits for them.
   DatagramCounts exchange(const DatagramsOptions& options, std::chrono::milliseconds time) {
     Datagrams datagrams(*sites_, options);

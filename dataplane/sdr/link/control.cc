@@ -385,8 +385,9 @@ Duration LinkControl::echo_interval() const {
   constexpr auto shortest = Duration::from_ms(5), turn_min = Duration::from_ms(1);
   constexpr auto longest = Duration::from_ms(250);
   if (!is_up_) return options_.hello_interval_min;
-  Duration interval = std::max(rtt_, shortest);
-  // A path that dies is to be found out within four round trips: each is asked once in one.
+  // A path that dies is to be found out within four round trips: each is asked once in one, which
+  // is no longer for a queue or an end that stands still.
+  Duration interval = std::max(std::min(rtt_, health_.rtt_min()), shortest);
   const int64_t turns = health_.paths() == 1 ? 1 : std::max<int64_t>(health_.paths(), 4);
   interval = std::max(interval / turns, turn_min);
   return std::min(interval * (int64_t{1} << quiet_echoes_), longest);

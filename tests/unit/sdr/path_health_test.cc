@@ -18,6 +18,8 @@ class Asking : public testing::Test {
   static constexpr Duration interval = 10_s;
 
   void begin(uint16_t paths) {
+    answers_.clear();
+    received_ = {}, sent_ = {}, delayed_ = {};
     health_.emplace(paths, interval);
     health_->restart(paths, now_);
     judged_ = health().up();
@@ -35,7 +37,7 @@ class Asking : public testing::Test {
       }
       answer();
       if (has_traffic && reports_) report();
-      if (health().judge_due() <= now_) {
+      if (is_answered_ || health().judge_due() <= now_) {
         const bool has_changed = health().judge(has_traffic, now_);
         EXPECT_EQ(has_changed, health().up() != judged_);
         judged_ = health().up();
@@ -47,6 +49,14 @@ class Asking : public testing::Test {
   void stand_still(Duration time) {
     stands_ = true;
     run(time);
+    stands_ = false;
+  }
+  /// The same with a peer that stands still for as long as it runs, time and again.
+  void stumble(Duration time, Duration stride) {
+    for (const Instant end = now_ + time; now_ < end;) {
+      stands_ = now_.ns() / stride.ns() % 2 == 0;
+      run(step);
+    }
     stands_ = false;
   }
   /// Of four paths `paths` fall ill.
@@ -83,11 +93,13 @@ class Asking : public testing::Test {
     if ((lost >> path & 1) == 0) answers_.push_back({now_ + rtt, path, token});
   }
   void answer() {
+    is_answered_ = false;
     while (!stands_ && !answers_.empty() && answers_.front().at <= now_) {
       const Answer answer = answers_.front();
       answers_.pop_front();
+      is_answered_ = true;
       health().on_answer(answer.path, answer.token, now_);
-      health().on_rtt(answer.path, rtt, now_);
+      health().on_rtt(answer.path, now_ - answer.at + rtt, now_);
     }
   }
   /// As of a round trip ago.
@@ -114,7 +126,7 @@ class Asking : public testing::Test {
   Instant short_due_;
   uint16_t next_ = 0;
   uint32_t judged_ = 0;
-  bool stands_ = false;
+  bool is_answered_ = false, stands_ = false;
 };
 
 TEST_F(Asking, one_path_alone_is_up_from_the_start_and_stays_so) {
@@ -198,6 +210,27 @@ TEST_F(Asking, a_peer_that_stands_still_takes_no_path_down) {
     run(100_ms);
   }
   EXPECT_EQ(ever_down_, 0u);
+}
+
+// Round trips then vary by more than they take, which says nothing of one path alone. [C-58]
+TEST_F(Asking, a_peer_that_stumbles_does_not_hide_for_long_that_a_path_has_died) {
+  for (const Duration stride : {30_ms, 50_ms, 75_ms, 100_ms}) {
+    constexpr int phases = 50;
+    Duration sum;
+    for (int phase = 0; phase < phases; ++phase) {
+      dead_ = 0;
+      begin(4);
+      run(2_s);
+      ever_down_ = 0;
+      stumble(2_s + step * (phase * 4), stride);
+      EXPECT_EQ(ever_down_, 0u) << stride.ns();
+      dead_ = 0b0010;
+      const Instant since = now_;
+      while ((health().up() & dead_) != 0 && now_ - since < 2_s) stumble(step, stride);
+      sum += now_ - since;
+    }
+    EXPECT_LE(sum.ns() / phases, (rtt * 4 + 25_ms + stride).ns()) << stride.ns();
+  }
 }
 
 TEST_F(Asking, all_that_die_together_stay_up_and_who_comes_back_alone_is_the_one) {

@@ -79,6 +79,14 @@ void PathHealth::on_answer(uint16_t path, uint64_t token, Instant now) {
   schedule();
 }
 
+Duration PathHealth::rtt_min() const {
+  Duration shortest = Duration::max();
+  for (const Path& path : states_) {
+    if (path.rtt.has_sample()) shortest = std::min(shortest, path.rtt.min());
+  }
+  return shortest;
+}
+
 /// What left by the path at the token's time has come.
 void PathHealth::on_alive(Path& path, uint64_t token) {
   const auto end = path.asked.begin() + path.asked_count;
@@ -103,7 +111,7 @@ void PathHealth::on_report(uint16_t path, uint64_t received, uint64_t lost, uint
     of.is_suspect = false;
   } else if (const uint32_t left = (sent - of.sent) & 0xffffff; left >= silent_packets_min) {
     // There, counted once in an RTT, and back.
-    const Duration way = of.rtt.smoothed() * 2 + answer_time;
+    const Duration way = of.rtt.min() * 2 + answer_time;
     if (gone > 0 || now - of.grown_at > way) suspect(of, now);
   }
   schedule();
@@ -119,20 +127,33 @@ void PathHealth::suspect(Path& path, Instant now) {
 
 // ---- judgement ----
 
-bool PathHealth::is_missed(const Question& question, Instant now) const {
-  return question.token != 0 && question.token < heard_ && question.overdue <= now;
+/// How much later others may have been asked whose answers come first. A machine that stands still
+/// holds up the answers of all paths alike, so this stays short where `overdue` grows.
+uint64_t PathHealth::lead(const Path& path) const {
+  if (!path.rtt.has_sample()) return UINT64_MAX;
+  Duration shortest = path.rtt.smoothed();
+  for (const Path& other : states_) {
+    if (other.rtt.has_sample()) shortest = std::min(shortest, other.rtt.smoothed());
+  }
+  const Duration longer = path.rtt.smoothed() - shortest;
+  return static_cast<uint64_t>((longer + path.rtt.min() / 4 + answer_time).ns());
+}
+
+bool PathHealth::is_missed(const Path& path, const Question& question, Instant now) const {
+  if (question.token == 0 || question.token >= heard_) return false;
+  return question.overdue <= now || heard_ - question.token > lead(path);
 }
 
 void PathHealth::miss(Path& path, Instant now) {
   size_t missed = 0;
-  while (missed < path.asked_count && is_missed(path.asked[missed], now)) {
+  while (missed < path.asked_count && is_missed(path, path.asked[missed], now)) {
     if (path.misses == 0) path.missed_from = path.asked[missed].token;
     if (path.misses < misses_idle_max) ++path.misses;
     ++missed;
   }
   std::copy(path.asked.begin() + missed, path.asked.begin() + path.asked_count, path.asked.begin());
   path.asked_count -= static_cast<uint8_t>(missed);
-  if (!is_missed(path.asked_long, now)) return;
+  if (!is_missed(path, path.asked_long, now)) return;
   path.asked_long = {};
   if (path.long_misses < long_misses_max) ++path.long_misses;
   if (path.state == State::Up) path.long_due = std::min(path.long_due, now);

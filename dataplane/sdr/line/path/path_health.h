@@ -57,6 +57,8 @@ class PathHealth {
   /// The answer to a token that was ours; `path` is one of the link's.
   void on_answer(uint16_t path, uint64_t token, Instant now);
   void on_rtt(uint16_t path, Duration sample, Instant now) { at(path).rtt.add(sample, now); }
+  /// Of the shortest path; Duration::max() before the first sample.
+  Duration rtt_min() const;
   /// What the peer has counted of our data on this path, and what has left by it, since the epoch
   /// began; the latter in 24 bits.
   void on_report(uint16_t path, uint64_t received, uint64_t lost, uint32_t sent, Instant now);
@@ -100,7 +102,8 @@ class PathHealth {
   Instant overdue(const Path& path, Instant now) const;
   void on_alive(Path& path, uint64_t token);
   void suspect(Path& path, Instant now);
-  bool is_missed(const Question& question, Instant now) const;
+  uint64_t lead(const Path& path) const;
+  bool is_missed(const Path& path, const Question& question, Instant now) const;
   void miss(Path& path, Instant now);
   bool is_over(const Path& path, bool has_traffic, Instant now) const;
   void schedule();
