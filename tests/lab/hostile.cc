@@ -25,8 +25,9 @@ constexpr size_t ip_at = 14;
 constexpr size_t length_max = 1514;
 constexpr int socket_bytes = 64 << 20;
 
+/// Hears nothing before it is bound: a frame of another interface, or one that leaves.
 int packet_socket(const Space& space, const std::string& interface) {
-  const int fd = space.raw_socket(AF_PACKET, htons(ETH_P_ALL));
+  const int fd = space.raw_socket(AF_PACKET, 0);
   ifreq request{};
   interface.copy(request.ifr_name, IFNAMSIZ - 1);
   sockaddr_ll name{};
@@ -34,6 +35,8 @@ int packet_socket(const Space& space, const std::string& interface) {
   name.sll_protocol = htons(ETH_P_ALL);
   const bool is_found = ioctl(fd, SIOCGIFINDEX, &request) == 0;
   name.sll_ifindex = request.ifr_ifindex;
+  const int on = 1;
+  setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
   if (!is_found || bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
     close(fd);
     throw std::runtime_error("no packet socket at " + interface);
@@ -177,10 +180,7 @@ Frame complaint_about(const Frame& frame, const Complaint& kind) {
 }  // namespace
 
 Recorder::Recorder(const Space& space, const std::string& interface)
-    : fd_(packet_socket(space, interface)) {
-  const int on = 1;
-  setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-}
+    : fd_(packet_socket(space, interface)) {}
 
 Recorder::~Recorder() { close(fd_); }
 
