@@ -6,6 +6,7 @@
 #include "control/preflight/checks.h"
 #include "control/preflight/routes.h"
 #include "dataplane/port/udp/udp_address.h"
+#include "dataplane/wire/outer/source_index.h"
 
 namespace cw::preflight {
 namespace {

@@ -223,6 +223,21 @@ TEST_F(GatewaysOf, over_af_packet_receive_by_several_queues) {
   EXPECT_EQ(status["lan"]["queues"], 2);
 }
 
+// ---- several links, each with source ports of its own [C-63] -------------------------------------
+
+TEST_F(GatewaysOf, over_af_packet_have_several_links) {
+  prepare_strangers();
+  start_both([](GatewayFile& file, const SiteAddresses& own) {
+    file.wan_device = std::string("net_af_packet0,iface=") + own.wan_interface;
+    file.links = 4;
+    file.wan_more = "paths = 2\n";
+  });
+  expect_served();
+  const Json links = a().status()["peers"][0]["links"];
+  ASSERT_EQ(links.size(), 4u);
+  for (const Json& link : links) EXPECT_EQ(link["link"], "up") << link;
+}
+
 // ---- net_memif between the gateways, hosts on the kernel's interfaces ---------------------------
 
 TEST_F(GatewaysOf, with_hosts_on_af_packet_and_a_memif_between_them_carry_all) {

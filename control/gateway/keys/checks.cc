@@ -8,6 +8,7 @@
 #include "control/gateway/keys/prefix.h"
 #include "dataplane/device/device_text.h"
 #include "dataplane/port/udp/udp_address.h"
+#include "dataplane/wire/outer/source_index.h"
 
 namespace cw::site {
 
@@ -153,10 +154,6 @@ static void check_shared_ports(Section& file, const Config& config) {
                               (is_lan ? "lan" : "wan") +
                               ".port is \"dpdk\", which has one; use \"" +
                               (is_lan ? "tun" : "udp") + "\", or one core");
-  } else if (config.pair.links > 1 && is_wan) {
-    file.complain("pair", "pair.links is " + std::to_string(config.pair.links) +
-                              " and wan.port is \"dpdk\", which has one link to a peer; use "
-                              "\"udp\", or pair.links = 1 at all sites");
   }
   if (shards > 1 && config.wan.is_impaired && config.wan.impairment.rate != Rate()) {
     file.complain("wan", "wan.impair.rate is of one line, and each of " + std::to_string(shards) +

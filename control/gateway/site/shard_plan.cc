@@ -1,5 +1,7 @@
 #include "control/gateway/site/shard_plan.h"
 
+#include <span>
+
 #include "dataplane/base/shards.h"
 
 namespace cw::site {
@@ -12,6 +14,19 @@ std::vector<uint16_t> links_in(const Plan& plan, size_t shard) {
   return links;
 }
 
+/// Each link that a peer has there, as a peer of its own.
+template <class Peer>
+static std::vector<Peer> by_link(const std::vector<Peer>& peers, std::span<const uint16_t> links) {
+  std::vector<Peer> all;
+  for (const Peer& each : peers) {
+    for (const uint16_t link : links) {
+      all.push_back(each);
+      all.back().link = link;
+    }
+  }
+  return all;
+}
+
 TunPortOptions lan_of(const Plan& plan) {
   TunPortOptions options = plan.lan;
   options.device.multi_queue = plan.cores.size() > 1;
@@ -22,13 +37,13 @@ UdpPortOptions wan_of(const Plan& plan, size_t shard) {
   UdpPortOptions options = plan.wan;
   options.shard = static_cast<uint16_t>(shard);
   options.shards = static_cast<uint16_t>(plan.cores.size());
-  options.peers.clear();
-  for (const UdpPeerOptions& each : plan.wan.peers) {
-    for (const uint16_t link : links_in(plan, shard)) {
-      options.peers.push_back(each);
-      options.peers.back().link = link;
-    }
-  }
+  options.peers = by_link(plan.wan.peers, links_in(plan, shard));
+  return options;
+}
+
+DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard) {
+  DpdkWanOptions options = plan.wan_over_dpdk;
+  options.peers = by_link(plan.wan_over_dpdk.peers, links_in(plan, shard));
   return options;
 }
 

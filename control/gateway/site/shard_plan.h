@@ -15,6 +15,7 @@ std::vector<uint16_t> links_in(const Plan& plan, size_t shard);
 
 TunPortOptions lan_of(const Plan& plan);
 UdpPortOptions wan_of(const Plan& plan, size_t shard);
+DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard);
 gateway::GatewayOptions gateway_of(const Plan& plan, size_t shard);
 /// As the WAN port numbers them; grants are not set.
 std::vector<sdr::LinkOptions> link_options_of(const Plan& plan, size_t shard);

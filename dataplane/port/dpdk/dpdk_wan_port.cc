@@ -31,9 +31,9 @@ std::optional<Error> complaint_about(const DpdkWanOptions& options) {
   CW_ASSERT(options.crc32 != nullptr && options.packets > 0);
   if (auto e = between("peers", options.peers.size(), 1, limits::peers_max)) return e;
   if (auto e = between("paths", options.paths, 1, limits::paths_max)) return e;
-  if (auto e = between("udp_port", options.udp_port, 1, size_t{UINT16_MAX} + 1 - options.paths)) {
-    return e;
-  }
+  const auto last = std::ranges::max_element(options.peers, {}, &DpdkPeerOptions::link);
+  const auto ports = static_cast<size_t>(first_source_port(0, last->link)) + options.paths;
+  if (auto e = between("udp_port", options.udp_port, 1, size_t{UINT16_MAX} + 1 - ports)) return e;
   if (auto e = between("payload_bytes_max", options.payload_bytes_max, limits::payload_bytes_min,
                        limits::payload_bytes_max)) {
     return e;
@@ -56,13 +56,14 @@ Result<DpdkWanPort::Addresses> DpdkWanPort::parse_addresses(const DpdkWanOptions
       return failure("address: " + options.address + " and the peer " + peer.address +
                      " are not of one IP version");
     }
-    if (peer.udp_port == 0 || peer.udp_port + options.paths - 1 > UINT16_MAX) {
+    if (peer.udp_port == 0 ||
+        first_source_port(peer.udp_port, peer.link) + options.paths - 1 > UINT16_MAX) {
       return failure("peers: the udp_port of " + peer.address + " leaves no room for " +
-                     std::to_string(options.paths) + " paths");
+                     std::to_string(options.paths) + " paths of link " + std::to_string(peer.link));
     }
     const auto hop = parse_next_hop(peer.next_hop, *address);
     if (!hop) return std::unexpected(hop.error());
-    addresses.peers.push_back({.ip = address->ip, .udp_port = peer.udp_port});
+    addresses.peers.push_back({.ip = address->ip, .udp_port = peer.udp_port, .link = peer.link});
     addresses.hops.push_back(*hop);
   }
   return addresses;

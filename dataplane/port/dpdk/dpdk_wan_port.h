@@ -1,7 +1,7 @@
 // The WAN port over queues of our own: whole RoCEv2 frames, Ethernet to ICRC, as an RNIC would send
 // them. The ICRC is the exact one, computed here.
 //
-// A path is a UDP source port, udp_port + path, and all goes to the peer's first, as over sockets
+// A path is a UDP source port, and all goes to the peer's own UDP port, as over sockets
 // (udp_port.h). The next hop of a peer is a MAC address from the config, or found out: a router
 // that the kernel's routes name, where it owns the interface, or the peer itself; whose MAC the
 // kernel knows where it hears the frames too (net_af_packet), and ARP and ND of our own elsewhere.
@@ -27,6 +27,7 @@ namespace cw {
 struct DpdkPeerOptions {
   std::string address;                ///< Packet::peer is its place in the list
   uint16_t udp_port = roce_udp_port;  ///< the peer's own; its paths send from here upwards
+  uint16_t link = 0;                  ///< this one of those to it; each is a peer of its own here
   std::string next_hop;  ///< a MAC address, or a router's IP; empty: the route, or the peer itself
 };
 
@@ -36,7 +37,7 @@ struct DpdkWanOptions {
   uint16_t descriptors = 1024;  ///< of each queue
   std::string address;          ///< ours; required
   uint16_t udp_port = roce_udp_port;
-  uint16_t paths = 1;
+  uint16_t paths = 1;  ///< of each link: as many UDP ports from udp_port + 16 link upwards
   std::vector<DpdkPeerOptions> peers;
 
   uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the device's MTU may allow less

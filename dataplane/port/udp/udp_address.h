@@ -8,15 +8,9 @@
 #include <cstdint>
 #include <string>
 
-#include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 
 namespace cw {
-
-/// The source port of a link's path 0, and of path p that + p, at who has this UDP port [C-63].
-constexpr int first_source_port(uint16_t udp_port, uint16_t link) {
-  return udp_port + link * static_cast<int>(limits::paths_max);
-}
 
 struct UdpAddress {
   std::array<uint8_t, 16> ip{};  ///< IPv4 as ::ffff:a.b.c.d

@@ -11,6 +11,7 @@
 #include "dataplane/base/assert.h"
 #include "dataplane/port/udp/route_mtu.h"
 #include "dataplane/port/udp/socket/udp_steering.h"
+#include "dataplane/wire/outer/source_index.h"
 
 namespace cw {
 namespace {

@@ -7,7 +7,8 @@ namespace cw {
 static std::vector<SourceIndex::Source> sources_of(std::span<const FramePeer> peers) {
   std::vector<SourceIndex::Source> sources;
   for (const FramePeer& peer : peers) {
-    sources.push_back({.ip = peer.ip, .udp_port = peer.udp_port});
+    const int first = first_source_port(peer.udp_port, peer.link);
+    sources.push_back({.ip = peer.ip, .udp_port = static_cast<uint16_t>(first)});
   }
   return sources;
 }
@@ -73,7 +74,8 @@ inline bool PeerFrames::try_read_of(size_t index, std::span<const uint8_t> bytes
 
 /// Which peer and path the frame came from, unless that peer has no such path.
 inline bool PeerFrames::try_note_source(size_t index, uint16_t source_port, PeerFrame& frame) {
-  const int path = source_port - peers_[index].address.udp_port;
+  const FramePeer& peer = peers_[index].address;
+  const int path = source_port - first_source_port(peer.udp_port, peer.link);
   if (path < 0 || path >= options_.paths) return false;
   note_source({static_cast<uint16_t>(index), static_cast<uint16_t>(path)}, frame);
   return true;
@@ -126,16 +128,18 @@ PeerFrames::Route& PeerFrames::route_to(size_t peer, uint16_t path, const MacAdd
 }
 
 OuterHeaders PeerFrames::make_headers(size_t peer, uint16_t path, const MacAddress& hop) const {
-  const auto source_port = static_cast<uint16_t>(options_.udp_port + path);
+  const FramePeer& to = peers_[peer].address;
+  const auto source_port =
+      static_cast<uint16_t>(first_source_port(options_.udp_port, to.link) + path);
   return OuterHeaders({
       .target_mac = hop,
       .source_mac = options_.mac,
       .ip_version = options_.ip_version,
       .source_ip = options_.ip,
-      .target_ip = peers_[peer].address.ip,
+      .target_ip = to.ip,
       .flow_label = source_port,  // SPEC 2.3
       .source_udp_port = source_port,
-      .target_udp_port = peers_[peer].address.udp_port,
+      .target_udp_port = to.udp_port,
   });
 }
 

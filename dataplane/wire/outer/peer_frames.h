@@ -1,8 +1,8 @@
 // Whole RoCEv2 frames between a gateway and its peers: whose a frame is and where its transport
 // packet lies, and what stands around a transport packet that leaves (SPEC.md sections 2 and 3).
 //
-// A path is a UDP source port, the sender's own plus the path; all goes to the peer's own. Frames
-// of a peer are alike and come in rows, and so do those that leave by a path: the ones are told by
+// A path is a UDP source port (source_index.h); all goes to the peer's own UDP port. Frames of a
+// peer are alike and come in rows, and so do those that leave by a path: the ones are told by
 // comparing a few words (frame_form.h), the others begin with headers that were made once
 // (outer_headers.h).
 #pragma once
@@ -23,7 +23,8 @@ namespace cw {
 
 struct FramePeer {
   IpAddress ip{};
-  uint16_t udp_port = roce_udp_port;  ///< its paths send from here upwards
+  uint16_t udp_port = roce_udp_port;
+  uint16_t link = 0;  ///< this one of the links to it, which is a peer of its own here
 };
 
 struct PeerFramesOptions {

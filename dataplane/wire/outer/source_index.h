@@ -11,7 +11,14 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/base/limits.h"
+
 namespace cw {
+
+/// The source port of a link's path 0, and of path p that + p, at who has this UDP port [C-63].
+constexpr int first_source_port(uint16_t udp_port, uint16_t link) {
+  return udp_port + link * static_cast<int>(limits::paths_max);
+}
 
 /// Thread: any number. Nothing allocates once it is made.
 class SourceIndex {

@@ -354,11 +354,11 @@ PeerFrames near_end(IpVersion version) {
 PeerFrames far_end(IpVersion version) { return end(version, 3, far_port, {{ip(1), our_port}}); }
 
 /// A packet of this many bytes, behind room for headers and before room for the ICRC.
-ByteVector wrapped_by(PeerFrames& end, uint16_t path, size_t transport_bytes) {
+ByteVector wrapped_by(PeerFrames& end, uint16_t path, size_t transport_bytes, size_t peer = 0) {
   ByteVector room(outer_headers_bytes_max + transport_bytes + icrc_bytes);
   const auto transport = std::span(room).subspan(outer_headers_bytes_max, transport_bytes);
   for (size_t i = 0; i < transport.size(); ++i) transport[i] = static_cast<uint8_t>(i * 7 + path);
-  const size_t before = end.wrap(end.route_to(0, path, hop_mac), transport, 46, 1);
+  const size_t before = end.wrap(end.route_to(peer, path, hop_mac), transport, 46, 1);
   return {room.begin() + static_cast<ptrdiff_t>(outer_headers_bytes_max - before), room.end()};
 }
 
@@ -375,6 +375,29 @@ TEST(PeerFrames, of_every_path_are_read_where_they_arrive) {
       EXPECT_EQ(read.ecn, 1);
       EXPECT_EQ(read.transport_bytes, 100u + path);
       EXPECT_EQ(frame.span()[read.transport_offset], path);
+    }
+  }
+}
+
+// [C-63]
+TEST(PeerFrames, of_every_link_are_another_peer_s) {
+  constexpr uint16_t links = 3;
+  std::vector<FramePeer> near_peers, far_peers;
+  for (uint16_t link = 0; link < links; ++link) {
+    near_peers.push_back({ip(3), far_port, link});
+    far_peers.push_back({ip(1), our_port, static_cast<uint16_t>(links - 1 - link)});
+  }
+  for (const IpVersion version : both_versions) {
+    PeerFrames near = end(version, 1, our_port, near_peers);
+    PeerFrames far = end(version, 3, far_port, far_peers);
+    for (uint16_t link = 0; link < links; ++link) {
+      const ExactCopy frame(wrapped_by(far, 3, 64, links - 1 - link));
+      PeerFrame read;
+      ASSERT_EQ(near.read(frame.span(), read), Kind::Right) << link;
+      EXPECT_EQ(read.peer, link);
+      EXPECT_EQ(read.path, 3);
+      EXPECT_EQ(parse_frame(frame.span(), FrameStart::Ethernet)->address.source_udp_port,
+                far_port + 16 * link + 3);
     }
   }
 }

@@ -14,16 +14,16 @@ Result<WanPort> make_udp(const Plan& plan, size_t shard) {
 }
 
 #ifdef CW_HAVE_DPDK
-Result<WanPort> make_dpdk(const Plan& plan) {
+Result<WanPort> make_dpdk(const Plan& plan, size_t shard) {
   const auto eal = start_eal(plan.eal);
   if (!eal) return std::unexpected(eal.error());
-  auto made = DpdkWanPort::make(plan.wan_over_dpdk);
+  auto made = DpdkWanPort::make(wan_over_dpdk_of(plan, shard));
   if (!made) return std::unexpected(std::move(made.error()));
   const DpdkWanPort* const dpdk = made->get();
   return WanPort{.port = std::move(*made), .dpdk = dpdk};
 }
 #else
-Result<WanPort> make_dpdk(const Plan&) { return without_dpdk("udp"); }
+Result<WanPort> make_dpdk(const Plan&, size_t) { return without_dpdk("udp"); }
 #endif
 
 }  // namespace
@@ -44,7 +44,7 @@ void WanPort::fill(SiteState& state) const {
 }
 
 Result<WanPort> make_wan_port(const Plan& plan, size_t shard) {
-  return plan.wan_kind == WanKind::Dpdk ? make_dpdk(plan) : make_udp(plan, shard);
+  return plan.wan_kind == WanKind::Dpdk ? make_dpdk(plan, shard) : make_udp(plan, shard);
 }
 
 }  // namespace cw::site
