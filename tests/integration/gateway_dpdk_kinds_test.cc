@@ -223,7 +223,7 @@ TEST_F(GatewaysOf, over_af_packet_receive_by_several_queues) {
   EXPECT_EQ(status["lan"]["queues"], 2);
 }
 
-// ---- several links, each with source ports of its own [C-63] -------------------------------------
+// ---- several links, each with source ports of its own [C-63] ------------------------------------
 
 TEST_F(GatewaysOf, over_af_packet_have_several_links) {
   prepare_strangers();
