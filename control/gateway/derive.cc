@@ -19,11 +19,13 @@ constexpr size_t impaired_packets_max = 1 << 20;
 /// Of a port's packets and descriptors. Buffers are at least 2 KiB; whoever has larger ones (bsize,
 /// framesz) says eal_memory. Without hugepages what is not copied has a page of its own.
 uint64_t eal_bytes_of(const std::string& device, const DpdkConfig& port, size_t packets,
-                      uint32_t packet_bytes) {
+                      uint32_t packet_bytes, size_t shards) {
   constexpr uint64_t around_a_packet = 768, cached = 512, page_bytes = 4096;
   uint64_t room = std::max<uint64_t>(packet_bytes, 2048) + around_a_packet;
   if (!copies_packets(device)) room = std::max(room, page_bytes);
-  return (packets + cached + (port.queues + 1u) * uint64_t{port.descriptors}) * room;
+  // As attachment.cc counts them: what queues hold, each shard's packets, and a queue to send by.
+  const uint64_t queues = std::max<uint64_t>(port.queues, shards);
+  return (shards * (packets + cached + port.descriptors) + queues * port.descriptors) * room;
 }
 
 /// Of the WAN port over sockets, headers and all.
@@ -173,11 +175,12 @@ Bytes eal_memory_of(const Config& config) {
   if (config.site.eal_memory != Bytes(UINT64_MAX)) return config.site.eal_memory;
   uint64_t bytes = 48 << 20;  // its own
   if (is_for_lan) {
-    bytes += eal_bytes_of(config.lan.device, config.lan.dpdk, lan_packets(config), config.lan.mtu);
+    bytes += eal_bytes_of(config.lan.device, config.lan.dpdk, lan_packets(config), config.lan.mtu,
+                          config.shards());
   }
   if (is_for_wan) {
     bytes += eal_bytes_of(config.wan.device, config.wan.dpdk, wan_packets(config),
-                          config.payload_bytes());
+                          config.payload_bytes(), config.shards());
   }
   return Bytes(bytes);
 }

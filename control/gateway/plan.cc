@@ -106,7 +106,8 @@ EalOptions eal_options(const Config& config) {
   if (config.lan.port == LanKind::Dpdk) options.devices.push_back(config.lan.device);
   if (config.wan.port == WanKind::Dpdk) options.devices.push_back(config.wan.device);
   options.arguments = config.site.eal;
-  options.core = config.site.core;  // DPDK's ports have one
+  options.core = config.site.core;
+  if (!config.site.cores.empty()) options.core = config.site.cores.front();
   options.memory_mib = static_cast<uint32_t>(eal_memory_of(config).count() >> 20);
   return options;
 }

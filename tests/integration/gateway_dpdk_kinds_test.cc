@@ -223,8 +223,9 @@ TEST_F(GatewaysOf, over_af_packet_receive_by_several_queues) {
   EXPECT_EQ(status["lan"]["queues"], 2);
 }
 
-// ---- several links, each with source ports of its own [C-63] ------------------------------------
+// ---- several links, on one core or on two -------------------------------------------------------
 
+// Each has source ports of its own [C-63].
 TEST_F(GatewaysOf, over_af_packet_have_several_links) {
   prepare_strangers();
   start_both([](GatewayFile& file, const SiteAddresses& own) {
@@ -236,6 +237,73 @@ TEST_F(GatewaysOf, over_af_packet_have_several_links) {
   const Json links = a().status()["peers"][0]["links"];
   ASSERT_EQ(links.size(), 4u);
   for (const Json& link : links) EXPECT_EQ(link["link"], "up") << link;
+}
+
+class GatewaysOfTwoCores : public GatewaysOf {
+ protected:
+  void start_on_two_cores(const Change& change) {
+    prepare_strangers();
+    start_both([&](GatewayFile& file, const SiteAddresses& own) {
+      file.shards = 2;
+      file.links = 4;
+      file.wan_more = "paths = 2\n";
+      change(file, own);
+    });
+  }
+  /// Both cores have had packets of both sides, many flows of hosts provided.
+  void expect_both_work() {
+    expect_served();
+    for (const char* source : {site_a.host, site_a.beside}) {
+      expect_all(exchange({.source = source, .per_second = 500}, milliseconds(500)));
+    }
+    for (Gateway* each : {&a(), &b()}) {
+      const Json status = each->status();
+      for (const Json& link : status["peers"][0]["links"]) EXPECT_EQ(link["link"], "up") << link;
+      const Json cores = status["shards"];
+      tell(cores.dump());
+      ASSERT_EQ(cores.size(), 2u);
+      for (const Json& core : cores) {
+        EXPECT_GT(core["from_wan"], 0) << core;
+        EXPECT_GT(core["to_wan"], 0) << core;
+      }
+    }
+  }
+};
+
+// The kernel spreads flows over the sockets of both sides, whichever link they are of.
+TEST_F(GatewaysOfTwoCores, over_af_packet_hand_over_what_came_to_the_other) {
+  start_on_two_cores([](GatewayFile& file, const SiteAddresses& own) {
+    file.wan_device = std::string("net_af_packet0,iface=") + own.wan_interface;
+    file.lan_device = std::string("net_af_packet1,iface=") + own.lan_interface;
+  });
+  expect_both_work();
+  EXPECT_EQ(a().status()["wan"]["queues"], 2);
+  EXPECT_EQ(a().status()["lan"]["queues"], 2);
+}
+
+// One queue each way: the second core sends by the first's, and has from it what is for it; ARP and
+// ND too.
+TEST_F(GatewaysOfTwoCores, over_af_xdp_share_one_queue) {
+  start_on_two_cores(over_af_xdp);
+  expect_both_work();
+  EXPECT_EQ(a().status()["wan"]["queues"], 1);
+  EXPECT_EQ(a().status()["lan"]["queues"], 1);
+  EXPECT_TRUE(a().status()["wan"]["unresolved"].empty());
+}
+
+TEST_F(GatewaysOfTwoCores, over_memif_share_one_queue_or_have_two) {
+  for (const char* const queues : {"", "queues = 2\n"}) {
+    const std::string wire = ",socket-abstract=no,socket=" + folder().path("memif.sock");
+    start_on_two_cores([&](GatewayFile& file, const SiteAddresses& own) {
+      const bool is_a = &own == &site_a;
+      file.wan_device = std::string("net_memif0,role=") + (is_a ? "server" : "client") + wire;
+      file.wan_more += queues;
+      file.lan_device = std::string("net_af_packet0,iface=") + own.lan_interface;
+    });
+    expect_both_work();
+    EXPECT_EQ(a().status()["wan"]["queues"], *queues == 0 ? 1 : 2);
+    for (Gateway* each : {&a(), &b()}) EXPECT_EQ(each->stop().status, 0);
+  }
 }
 
 // ---- net_memif between the gateways, hosts on the kernel's interfaces ---------------------------

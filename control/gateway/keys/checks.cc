@@ -148,13 +148,6 @@ void check_device_mtus(Section& file, const Config& config) {
 /// A queue for each core is what sockets and TUN devices have.
 static void check_shared_ports(Section& file, const Config& config) {
   const size_t shards = config.shards();
-  const bool is_lan = config.lan.port == LanKind::Dpdk, is_wan = config.wan.port == WanKind::Dpdk;
-  if (shards > 1 && (is_lan || is_wan)) {
-    file.complain("site", "site.cores has " + std::to_string(shards) + " cores and " +
-                              (is_lan ? "lan" : "wan") +
-                              ".port is \"dpdk\", which has one; use \"" +
-                              (is_lan ? "tun" : "udp") + "\", or one core");
-  }
   if (shards > 1 && config.wan.is_impaired && config.wan.impairment.rate != Rate()) {
     file.complain("wan", "wan.impair.rate is of one line, and each of " + std::to_string(shards) +
                              " site.cores has one of its own; put causeway-wan between the sites");

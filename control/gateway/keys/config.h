@@ -38,7 +38,7 @@ struct SiteConfig {
 
 /// What [lan] and [wan] have alike where their port is over DPDK.
 struct DpdkConfig {
-  uint16_t queues = 1, descriptors = 1024;
+  uint16_t queues = 0, descriptors = 1024;
 };
 
 struct LanConfig {

@@ -26,7 +26,13 @@ constexpr uint32_t mtu_v6_min = 1280;
 // ---- ports over DPDK
 
 void declare_dpdk(Section& section, DpdkConfig& port) {
-  section.key("queues", port.queues, "Of port dpdk, to receive by.").range(1, 64);
+  section
+      .key(
+          "queues", port.queues,
+          "Of port dpdk, to receive by. 0: one for each core, as far as the device has them (cores "
+          "without one are handed theirs by others), and one of a memif, whose other end must have "
+          "as many.")
+      .range(0, 64);
   section.key("descriptors", port.descriptors, "Of port dpdk, of each queue.").range(64, 8192);
 }
 

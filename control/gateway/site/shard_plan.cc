@@ -41,9 +41,26 @@ UdpPortOptions wan_of(const Plan& plan, size_t shard) {
   return options;
 }
 
+DpdkLanOptions lan_over_dpdk_of(const Plan& plan) {
+  DpdkLanOptions options = plan.lan_over_dpdk;
+  options.shards = static_cast<uint16_t>(plan.cores.size());
+  return options;
+}
+
 DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard) {
   DpdkWanOptions options = plan.wan_over_dpdk;
+  options.shards = static_cast<uint16_t>(plan.cores.size());
   options.peers = by_link(plan.wan_over_dpdk.peers, links_in(plan, shard));
+  for (const DpdkPeerOptions& peer : plan.wan_over_dpdk.peers) {
+    for (uint16_t link = 0; link < plan.links; ++link) {
+      const size_t other = shard_of_link(link, plan.cores.size());
+      if (other == shard) continue;
+      options.elsewhere.push_back({.address = peer.address,
+                                   .udp_port = peer.udp_port,
+                                   .link = link,
+                                   .shard = static_cast<uint16_t>(other)});
+    }
+  }
   return options;
 }
 

@@ -14,6 +14,7 @@ namespace cw::site {
 std::vector<uint16_t> links_in(const Plan& plan, size_t shard);
 
 TunPortOptions lan_of(const Plan& plan);
+DpdkLanOptions lan_over_dpdk_of(const Plan& plan);
 UdpPortOptions wan_of(const Plan& plan, size_t shard);
 DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard);
 gateway::GatewayOptions gateway_of(const Plan& plan, size_t shard);

@@ -121,7 +121,8 @@ Result<void> Site::add_shard(LanPort lan, WanPort wan, Instant now,
 }
 
 Result<void> Site::open_shard(size_t number, LanPort& lan, WanPort& wan) {
-  auto opened = make_wan_port(plan_, number);
+  const SiteShard* const first = number == 0 ? nullptr : shards_.front().get();
+  auto opened = make_wan_port(plan_, number, first == nullptr ? nullptr : &first->wan());
   if (!opened) return failure(with_key("wan", opened.error().sentence));
   wan = std::move(*opened);
   if (wan.port->facts().payload_max < plan_.wan.payload_bytes_max) {
@@ -130,7 +131,7 @@ Result<void> Site::open_shard(size_t number, LanPort& lan, WanPort& wan) {
                    " bytes smaller; lower pair.mtu at all sites by that, or raise the MTU of the "
                    "interface");
   }
-  auto made = make_lan_port(plan_);
+  auto made = make_lan_port(plan_, number, first == nullptr ? nullptr : &first->lan());
   if (!made) return failure(with_key("lan", made.error().sentence));
   lan = std::move(*made);
   if (lan.tun == nullptr || number > 0) return {};

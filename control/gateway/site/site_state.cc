@@ -44,6 +44,33 @@ void add(UdpPortStatus& sum, const UdpPortStatus& other) {
   sum.has_capped_buffers |= other.has_capped_buffers;
 }
 
+/// Of the device the first has told all.
+void add(DpdkDeviceStatus& sum, const DpdkDeviceStatus& other) {
+  sum.counters.rx_errors += other.counters.rx_errors;
+}
+
+void add(DpdkLanStatus& sum, const DpdkLanStatus& other) {
+  using C = DpdkLanStatus;
+  add(sum, other,
+      {&C::rx_not_ours, &C::rx_vlan, &C::rx_group, &C::rx_other, &C::rx_neighbour, &C::rx_local,
+       &C::rx_joined, &C::rx_finished, &C::echoes_answered, &C::questions, &C::tx_link_down,
+       &C::tx_unresolved, &C::tx_unrouted});
+  add(sum.device, other.device);
+  sum.neighbours = std::max(sum.neighbours, other.neighbours);
+}
+
+void add(DpdkWanStatus& sum, const DpdkWanStatus& other) {
+  using C = DpdkWanStatus;
+  add(sum, other,
+      {&C::rx_other, &C::rx_unknown, &C::tx_unrouted, &C::tx_link_down, &C::tx_unresolved});
+  add(sum.device, other.device);
+  for (const std::string& hop : other.unresolved) {
+    if (std::ranges::find(sum.unresolved, hop) == sum.unresolved.end()) {
+      sum.unresolved.push_back(hop);
+    }
+  }
+}
+
 }  // namespace
 
 Duration PeerView::rtt() const { return shortest(paths, &PathState::rtt_smoothed); }
@@ -59,6 +86,8 @@ void SiteState::add(const SiteState& other) {
   site::add(wan_port, other.wan_port);
   site::add(lan, other.lan);
   site::add(wan, other.wan);
+  if (lan_over_dpdk) site::add(*lan_over_dpdk, *other.lan_over_dpdk);
+  if (wan_over_dpdk) site::add(*wan_over_dpdk, *other.wan_over_dpdk);
   impaired.insert(impaired.end(), other.impaired.begin(), other.impaired.end());
   peers.insert(peers.end(), other.peers.begin(), other.peers.end());
   lanes.insert(lanes.end(), other.lanes.begin(), other.lanes.end());

@@ -12,6 +12,7 @@
 #include "dataplane/neighbour/echo.h"
 #include "dataplane/neighbour/lan_frame.h"
 #include "dataplane/neighbour/open_checksum.h"
+#include "dataplane/port/dpdk/flow.h"
 
 namespace cw {
 namespace {
@@ -50,6 +51,7 @@ Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make(const DpdkLanOptions& opt
   if (auto complaint = complaint_about(options)) return std::unexpected(std::move(*complaint));
   auto device = DpdkDevice::make({
       .device = options.device,
+      .shards = options.shards,
       .queues = options.queues,
       .descriptors = options.descriptors,
       .ip_bytes_max = options.mtu,
@@ -62,7 +64,18 @@ Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make(const DpdkLanOptions& opt
                    " carries " + std::to_string((*device)->mtu()) +
                    "; lower it, or raise that of the interface (memif: bsize)");
   }
-  std::unique_ptr<DpdkLanPort> port(new DpdkLanPort(options, std::move(*device)));
+  return make_over(std::move(*device), options);
+}
+
+Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make_beside(const DpdkLanPort& first,
+                                                              const DpdkLanOptions& options,
+                                                              uint16_t shard) {
+  return make_over(first.device_->beside(shard), options);
+}
+
+Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make_over(std::unique_ptr<DpdkDevice> device,
+                                                            const DpdkLanOptions& options) {
+  std::unique_ptr<DpdkLanPort> port(new DpdkLanPort(options, std::move(device)));
   if (port->device_->is_heard_by_kernel()) {
     if (auto done = port->leave_to_kernel(options); !done) return std::unexpected(done.error());
   }
@@ -91,7 +104,7 @@ Result<void> DpdkLanPort::leave_to_kernel(const DpdkLanOptions& options) {
                    "; `ip address add " + text + " dev " + interface + "` gives it one");
   }
   neighbours_.join_kernel(kernel_addresses());
-  if (!options.silences_kernel) return {};
+  if (!options.silences_kernel || device_->shard() > 0) return {};
   auto silence = silence_forwarding(interface);
   if (!silence) return std::unexpected(std::move(silence.error()));
   silence_ = std::move(*silence);
@@ -161,11 +174,26 @@ inline bool DpdkLanPort::try_accept_known(Packet& packet, Instant now) {
   return true;
 }
 
-/// Strips the frame to its IP packet when it is a host's and for others than us.
-inline DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, Instant now) {
+/// Strips the frame to its IP packet when it is a host's and for others than us. Another shard has
+/// taken its tag out.
+inline DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, From from, Instant now) {
   if (packet.bytes < header_bytes) return ++counters_.rx_malformed, Fate::Dropped;
-  if (!try_untag(packet)) return Fate::Dropped;
-  return try_accept_known(packet, now) ? Fate::Taken : accept_new(packet, now);
+  if (from == From::Wire) {
+    if (!try_untag(packet)) return Fate::Dropped;
+    if (device_->spreads()) {
+      if (const auto other = other_shard_of(packet)) return hand_over(packet, *other);
+    }
+  }
+  return try_accept_known(packet, now) ? Fate::Taken : accept_new(packet, from, now);
+}
+
+/// Whose flow it is, if it is one and not ours.
+std::optional<uint16_t> DpdkLanPort::other_shard_of(const Packet& packet) const {
+  const std::span<const uint8_t> frame(packet.data, packet.bytes);
+  if (may_be_neighbour_message(frame)) return std::nullopt;
+  const auto flow = flow_of(frame.subspan(header_bytes));
+  if (!flow || *flow % device_->shards() == device_->shard()) return std::nullopt;
+  return static_cast<uint16_t>(*flow % device_->shards());
 }
 
 size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
@@ -173,10 +201,10 @@ size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
   static_assert(look_every == Duration::from_s(1) / 10);
   if (seen != Look::NotDue) neighbours_.allow_questions();
   if (seen == Look::CameUp) neighbours_.doubt_all();
-  return rx_accepted(out, [&](Packet& packet) { return accept(packet, now); });
+  return rx_accepted(out, [&](Packet& packet, From from) { return accept(packet, from, now); });
 }
 
-DpdkLanPort::Fate DpdkLanPort::accept_new(Packet& packet, Instant now) {
+DpdkLanPort::Fate DpdkLanPort::accept_new(Packet& packet, From from, Instant now) {
   const std::span<const uint8_t> frame(packet.data, packet.bytes);
   const bool is_for_group = (frame[target_offset] & 1) != 0;
   if (is_mac_at(frame, source_offset, mac_) || (frame[source_offset] & 1) != 0 ||
@@ -185,7 +213,7 @@ DpdkLanPort::Fate DpdkLanPort::accept_new(Packet& packet, Instant now) {
   }
   if (may_be_neighbour_message(frame)) {
     if (const auto message = parse_neighbour_message(frame)) {
-      on_neighbour(*message, now);
+      on_neighbour(frame, *message, from, now);
       return Fate::Dropped;
     }
   }
@@ -232,12 +260,17 @@ DpdkLanPort::Fate DpdkLanPort::on_local(Packet& packet) {
   Packet* const answer = &packet;
   if (device_->tx_burst({&answer, 1}) == 0) return Fate::Dropped;
   ++status_.echoes_answered;
-  return Fate::Answered;
+  return Fate::Gone;
 }
 
-void DpdkLanPort::on_neighbour(const NeighbourMessage& message, Instant now) {
+/// Who has it from the wire answers, and tells the other shards.
+void DpdkLanPort::on_neighbour(std::span<const uint8_t> frame, const NeighbourMessage& message,
+                               From from, Instant now) {
+  const bool is_for_us = neighbours_.hear(message, now);
+  if (from == From::Shard) return;
   ++status_.rx_neighbour;
-  if (!neighbours_.hear(message, now)) return;
+  tell_others(frame);
+  if (!is_for_us) return;
   uint8_t answer[neighbour_message_bytes_max];
   const NeighbourSelf self = {message.target, mac_};
   send_message({answer, encode_neighbour_answer(self, message, answer)});

@@ -10,6 +10,10 @@
 //
 // Where a kernel sees them, it answers ARP, ND and pings for our addresses, which it must have, and
 // is kept from forwarding the rest (kernel_ingress.h). Elsewhere the port answers.
+//
+// Of several shards each has a port, and takes the flows that come by its queues. Where the device
+// has fewer queues than there are shards, flows are spread by their addresses and ports (flow.h).
+// Who hears of a neighbour tells the other shards.
 #pragma once
 
 #include <array>
@@ -28,14 +32,15 @@ namespace cw {
 
 struct DpdkLanOptions {
   std::string device;                 ///< as DPDK writes it (device.h)
-  uint16_t queues = 1;                ///< to receive by
+  uint16_t shards = 1;                ///< that use the device, each by a port of its own
+  uint16_t queues = 0;                ///< to receive by; 0: as attachment.h has it
   uint16_t descriptors = 1024;        ///< of each queue
   std::vector<LanAddress> addresses;  ///< one at least
   uint32_t mtu = 1500;                ///< the device's must not be less
   uint16_t vlan = 0;                  ///< of the hosts' frames; 0: they have no tag
   /// Where a kernel sees the frames: keep it from forwarding them. False: the user has.
   bool silences_kernel = true;
-  size_t packets = 4096;  ///< lent or free
+  size_t packets = 4096;  ///< of a shard, lent or free
 };
 
 /// What a person should know about the port and PortCounters do not say. Counts only grow, and are
@@ -63,6 +68,10 @@ class DpdkLanPort final : public DpdkPort {
  public:
   /// start_eal() comes first. Errors name the key and the value to change.
   static Result<std::unique_ptr<DpdkLanPort>> make(const DpdkLanOptions& options);
+  /// The port of another shard of the same options, which shares the device with `first`.
+  static Result<std::unique_ptr<DpdkLanPort>> make_beside(const DpdkLanPort& first,
+                                                          const DpdkLanOptions& options,
+                                                          uint16_t shard);
   DpdkLanStatus status() const;
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
@@ -80,16 +89,20 @@ class DpdkLanPort final : public DpdkPort {
   static constexpr size_t pairs_max = 4096;
 
   DpdkLanPort(const DpdkLanOptions& options, std::unique_ptr<DpdkDevice> device);
+  static Result<std::unique_ptr<DpdkLanPort>> make_over(std::unique_ptr<DpdkDevice> device,
+                                                        const DpdkLanOptions& options);
   Result<void> leave_to_kernel(const DpdkLanOptions& options);
 
-  Fate accept(Packet& packet, Instant now);
-  Fate accept_new(Packet& packet, Instant now);
+  Fate accept(Packet& packet, From from, Instant now);
+  Fate accept_new(Packet& packet, From from, Instant now);
+  std::optional<uint16_t> other_shard_of(const Packet& packet) const;
   bool try_untag(Packet& packet);
   bool try_accept_known(Packet& packet, Instant now);
   Fate accept_ip(Packet& packet, bool is_for_group, Instant now);
   void deliver(Packet& packet, uint32_t bytes, Instant now);
   Fate on_local(Packet& packet);
-  void on_neighbour(const NeighbourMessage& message, Instant now);
+  void on_neighbour(std::span<const uint8_t> frame, const NeighbourMessage& message, From from,
+                    Instant now);
 
   Row wrap_row(std::span<Packet* const> packets, Instant now);
   /// How packets for a host go.

@@ -34,10 +34,20 @@ DpdkDeviceStatus DpdkPort::device_status() const {
 DpdkPort::Look DpdkPort::try_look(Instant now) {
   if (now < look_due_) return Look::NotDue;
   look_due_ = now + look_every;
+  told_ = 0;
   device_->look_after(now);
   const bool was_up = std::exchange(is_up_, device_->is_link_up());
   if (!is_up_) return Look::Down;
   return was_up ? Look::Up : Look::CameUp;
+}
+
+DpdkPort::Fate DpdkPort::hand_over(Packet& packet, uint16_t shard) {
+  if (device_->try_hand_over(&packet, shard)) return Fate::Gone;
+  return ++counters_.rx_dropped, Fate::Dropped;  // it stands still, and is not waited for
+}
+
+void DpdkPort::tell_others(std::span<const uint8_t> message) {
+  if (++told_ <= told_max) device_->tell_others(message);
 }
 
 void DpdkPort::send_frame(std::span<const uint8_t> frame) {

@@ -28,7 +28,9 @@ class DpdkPort : public Port {
   void give_back(std::span<Packet* const> packets) final { device_->give_back(packets); }
 
  protected:
-  enum class Fate : uint8_t { Taken, Dropped, Answered };
+  enum class Fate : uint8_t { Taken, Dropped, Gone };
+  /// A frame came by a queue of ours, or from another shard, which has looked at it.
+  enum class From : uint8_t { Wire, Shard };
   enum class Look : uint8_t { NotDue, Down, Up, CameUp };
   static constexpr Duration look_every = Duration::from_ms(100);
 
@@ -39,19 +41,19 @@ class DpdkPort : public Port {
   Look try_look(Instant now);
   DpdkDeviceStatus device_status() const;
 
-  /// What of a burst `accept` has stripped to what its user wants; what it dropped goes back.
+  /// What of a burst `accept` has stripped to what its user wants; what it dropped goes back, and
+  /// what is Gone has found another owner.
   template <class Accept>
   size_t rx_accepted(std::span<Packet*> out, Accept accept) {
-    const size_t arrived = device_->rx_burst(out);
-    size_t count = 0;
-    for (size_t i = 0; i < arrived; ++i) {
-      Packet* const packet = out[i];
-      const Fate fate = accept(*packet);
-      if (fate == Fate::Taken) out[count++] = packet;
-      if (fate == Fate::Dropped) device_->give_back({&packet, 1});
-    }
-    return count;
+    const size_t count = accepted(out.first(device_->rx_burst(out)), From::Wire, accept);
+    const auto rest = out.subspan(count);
+    return count + accepted(rest.first(device_->rx_handed(rest)), From::Shard, accept);
   }
+  /// A frame whose packets are another shard's: it is in its hands, or lost.
+  Fate hand_over(Packet& packet, uint16_t shard);
+  /// All shards ask and learn for themselves, and one of them alone hears the answer. A flood of
+  /// them is told in part.
+  void tell_others(std::span<const uint8_t> message);
   /// A frame of ours. Lost when there is no room.
   void send_frame(std::span<const uint8_t> frame);
 
@@ -64,7 +66,21 @@ class DpdkPort : public Port {
   bool is_up_;                       // the link, when it was last looked at
 
  private:
+  static constexpr uint32_t told_max = 1000;  // between two looks
+
+  template <class Accept>
+  size_t accepted(std::span<Packet*> arrived, From from, Accept accept) {
+    size_t count = 0;
+    for (Packet* const packet : arrived) {
+      const Fate fate = accept(*packet, from);
+      if (fate == Fate::Taken) arrived[count++] = packet;
+      if (fate == Fate::Dropped) device_->give_back({&packet, 1});
+    }
+    return count;
+  }
+
   Instant look_due_;
+  uint32_t told_ = 0;
 };
 
 }  // namespace cw

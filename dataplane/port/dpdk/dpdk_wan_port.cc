@@ -66,6 +66,12 @@ Result<DpdkWanPort::Addresses> DpdkWanPort::parse_addresses(const DpdkWanOptions
     addresses.peers.push_back({.ip = address->ip, .udp_port = peer.udp_port, .link = peer.link});
     addresses.hops.push_back(*hop);
   }
+  for (const DpdkLinkElsewhere& link : options.elsewhere) {
+    const auto address = parse_host_address(link.address, "peers");
+    if (!address) return std::unexpected(address.error());
+    const int first = first_source_port(link.udp_port, link.link);
+    addresses.elsewhere.push_back({.ip = address->ip, .udp_port = static_cast<uint16_t>(first)});
+  }
   return addresses;
 }
 
@@ -79,6 +85,7 @@ Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& ask
   options.payload_bytes_max = std::min(asked.payload_bytes_max, payload_most);
   auto device = DpdkDevice::make({
       .device = options.device,
+      .shards = options.shards,
       .queues = options.queues,
       .descriptors = options.descriptors,
       .ip_bytes_max = bytes_around(addresses->own) + options.payload_bytes_max,
@@ -87,8 +94,25 @@ Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& ask
       .shares = true,
   });
   if (!device) return std::unexpected(std::move(device.error()));
-  std::unique_ptr<DpdkWanPort> port(new DpdkWanPort(options, *addresses, std::move(*device)));
-  if (auto done = port->join(options, addresses->hops); !done) return std::unexpected(done.error());
+  return make_over(std::move(*device), options, *addresses);
+}
+
+Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make_beside(const DpdkWanPort& first,
+                                                              const DpdkWanOptions& asked,
+                                                              uint16_t shard) {
+  if (auto complaint = complaint_about(asked)) return std::unexpected(std::move(*complaint));
+  const auto addresses = parse_addresses(asked);
+  if (!addresses) return std::unexpected(addresses.error());
+  DpdkWanOptions options = asked;
+  options.payload_bytes_max = std::min(asked.payload_bytes_max, first.facts_.payload_max);
+  return make_over(first.device_->beside(shard), options, *addresses);
+}
+
+Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make_over(std::unique_ptr<DpdkDevice> device,
+                                                            const DpdkWanOptions& options,
+                                                            const Addresses& addresses) {
+  std::unique_ptr<DpdkWanPort> port(new DpdkWanPort(options, addresses, std::move(device)));
+  if (auto done = port->join(options, addresses.hops); !done) return std::unexpected(done.error());
   return port;
 }
 
@@ -104,7 +128,9 @@ DpdkWanPort::DpdkWanPort(const DpdkWanOptions& options, const Addresses& address
                .udp_port = options.udp_port,
                .paths = options.paths,
                .peers = addresses.peers},
-              Icrc(options.icrc, options.crc32, options.payload_bytes_max)) {
+              Icrc(options.icrc, options.crc32, options.payload_bytes_max)),
+      elsewhere_(addresses.elsewhere, options.paths) {
+  for (const DpdkLinkElsewhere& link : options.elsewhere) shard_of_elsewhere_.push_back(link.shard);
   facts_.payload_max =
       std::min(options.payload_bytes_max, payload_for(device_->mtu(), addresses.own));
   facts_.peers = static_cast<uint16_t>(options.peers.size());
@@ -119,7 +145,7 @@ Result<void> DpdkWanPort::join(const DpdkWanOptions& options, std::span<const Ne
   if (!device_->interface().empty()) {
     if (auto done = join_kernel(); !done) return done;
   }
-  if (kernel_answers_) {
+  if (kernel_answers_ && device_->shard() == 0) {
     auto silence = silence_udp_port(self_.ip, options.udp_port);
     if (!silence) return std::unexpected(std::move(silence.error()));
     silence_ = std::move(*silence);
@@ -145,15 +171,16 @@ DpdkWanStatus DpdkWanPort::status() const {
 size_t DpdkWanPort::rx_burst(std::span<Packet*> out, Instant now) {
   if (const Look seen = try_look(now); seen != Look::NotDue) look_after(seen, now);
   try_flush();
-  return rx_accepted(out, [&](Packet& packet) { return accept(packet, now); });
+  return rx_accepted(out, [&](Packet& packet, From from) { return accept(packet, from, now); });
 }
 
 /// Strips the frame to the transport packet when it is from a peer and right.
-DpdkWanPort::Fate DpdkWanPort::accept(Packet& packet, Instant now) {
+DpdkWanPort::Fate DpdkWanPort::accept(Packet& packet, From from, Instant now) {
   const std::span<const uint8_t> bytes(packet.data, packet.bytes);
   PeerFrame frame;
   if (const auto kind = frames_.read(bytes, frame); kind != PeerFrames::Kind::Right) {
-    return on_other(kind, bytes, now), Fate::Dropped;
+    if (kind == PeerFrames::Kind::Unknown) return on_unknown(packet, from);
+    return on_other(kind, bytes, from, now), Fate::Dropped;
   }
   packet.peer = frame.peer;
   packet.path = frame.path;
@@ -168,21 +195,34 @@ DpdkWanPort::Fate DpdkWanPort::accept(Packet& packet, Instant now) {
   return Fate::Taken;
 }
 
-void DpdkWanPort::on_other(PeerFrames::Kind kind, std::span<const uint8_t> frame, Instant now) {
-  using Kind = PeerFrames::Kind;
-  if (kind == Kind::Foreign) on_foreign(frame, now);
-  if (kind == Kind::Foreign || kind == Kind::Elsewhere) return (void)++status_.rx_other;
-  if (kind == Kind::Unknown) ++status_.rx_unknown;
+/// Another shard's, or nobody's.
+DpdkWanPort::Fate DpdkWanPort::on_unknown(Packet& packet, From from) {
+  const auto link = from == From::Wire ? elsewhere_.find(frames_.unknown()) : std::nullopt;
+  if (link) return hand_over(packet, shard_of_elsewhere_[link->peer]);
+  ++status_.rx_unknown;
   ++counters_.rx_malformed;
+  return Fate::Dropped;
+}
+
+void DpdkWanPort::on_other(PeerFrames::Kind kind, std::span<const uint8_t> frame, From from,
+                           Instant now) {
+  using Kind = PeerFrames::Kind;
+  if (kind == Kind::Foreign) on_foreign(frame, from, now);
+  if (kind == Kind::Malformed) return (void)++counters_.rx_malformed;
+  if (from == From::Wire) ++status_.rx_other;
 }
 
 // ---- neighbours ---------------------------------------------------------------------------------
 
-/// Where no kernel hears the frames, neighbours are listened to and answered.
-void DpdkWanPort::on_foreign(std::span<const uint8_t> frame, Instant now) {
+/// Where no kernel hears the frames, neighbours are listened to; who has them from the wire answers
+/// and tells the other shards.
+void DpdkWanPort::on_foreign(std::span<const uint8_t> frame, From from, Instant now) {
   if (kernel_answers_ || !may_be_neighbour_message(frame)) return;
   const auto message = parse_neighbour_message(frame);
-  if (!message || !neighbours_.hear(*message, now)) return;
+  if (!message) return;
+  if (from == From::Wire) tell_others(frame);
+  const bool is_for_us = neighbours_.hear(*message, now);
+  if (!is_for_us || from == From::Shard) return;
   uint8_t answer[neighbour_message_bytes_max];
   send_frame({answer, encode_neighbour_answer(self_, *message, answer)});
 }

@@ -7,6 +7,9 @@
 // kernel knows where it hears the frames too (net_af_packet), and ARP and ND of our own elsewhere.
 // Packets for a peer whose next hop is not known yet are lost and counted.
 //
+// Of several shards each has a port and links of its own. What comes by the queue of another than
+// its link's is handed over, and who hears of a neighbour tells the other shards.
+//
 // Header checksums are not left to the NIC: twenty bytes are summed sooner than that is arranged.
 #pragma once
 
@@ -31,17 +34,26 @@ struct DpdkPeerOptions {
   std::string next_hop;  ///< a MAC address, or a router's IP; empty: the route, or the peer itself
 };
 
+/// A link of another shard, whose packets may come by a queue of ours.
+struct DpdkLinkElsewhere {
+  std::string address;  ///< of the peer
+  uint16_t udp_port = roce_udp_port, link = 0;
+  uint16_t shard = 0;
+};
+
 struct DpdkWanOptions {
   std::string device;           ///< as DPDK writes it (device.h)
-  uint16_t queues = 1;          ///< to receive by
+  uint16_t shards = 1;          ///< that use the device, each by a port of its own
+  uint16_t queues = 0;          ///< to receive by; 0: as attachment.h has it
   uint16_t descriptors = 1024;  ///< of each queue
   std::string address;          ///< ours; required
   uint16_t udp_port = roce_udp_port;
   uint16_t paths = 1;  ///< of each link: as many UDP ports from udp_port + 16 link upwards
   std::vector<DpdkPeerOptions> peers;
+  std::vector<DpdkLinkElsewhere> elsewhere;
 
   uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the device's MTU may allow less
-  size_t packets = 4096;                                   ///< lent or free
+  size_t packets = 4096;                                   ///< of a shard, lent or free
   IcrcMode icrc = IcrcMode::Exact;  ///< or Pseudo, None: towards a peer over sockets
   Crc32Function crc32 = nullptr;    ///< required
 };
@@ -62,6 +74,10 @@ class DpdkWanPort final : public DpdkPort {
  public:
   /// start_eal() comes first. Errors name the key and the value to change.
   static Result<std::unique_ptr<DpdkWanPort>> make(const DpdkWanOptions& options);
+  /// The port of another shard, with peers of its own, which shares the device with `first`.
+  static Result<std::unique_ptr<DpdkWanPort>> make_beside(const DpdkWanPort& first,
+                                                          const DpdkWanOptions& options,
+                                                          uint16_t shard);
   ~DpdkWanPort() override;
   DpdkWanStatus status() const;
 
@@ -78,16 +94,21 @@ class DpdkWanPort final : public DpdkPort {
     HostAddress own;
     std::vector<FramePeer> peers;
     std::vector<Neighbour> hops;  // of each peer
+    std::vector<SourceIndex::Source> elsewhere;
   };
 
   DpdkWanPort(const DpdkWanOptions& options, const Addresses& addresses,
               std::unique_ptr<DpdkDevice> device);
   static Result<Addresses> parse_addresses(const DpdkWanOptions& options);
+  static Result<std::unique_ptr<DpdkWanPort>> make_over(std::unique_ptr<DpdkDevice> device,
+                                                        const DpdkWanOptions& options,
+                                                        const Addresses& addresses);
   Result<void> join(const DpdkWanOptions& options, std::span<const Neighbour> hops);
 
-  Fate accept(Packet& packet, Instant now);
-  void on_other(PeerFrames::Kind kind, std::span<const uint8_t> frame, Instant now);
-  void on_foreign(std::span<const uint8_t> frame, Instant now);
+  Fate accept(Packet& packet, From from, Instant now);
+  Fate on_unknown(Packet& packet, From from);
+  void on_other(PeerFrames::Kind kind, std::span<const uint8_t> frame, From from, Instant now);
+  void on_foreign(std::span<const uint8_t> frame, From from, Instant now);
   void look_after(Look seen, Instant now);
   void resolve(Neighbour& hop, Instant now);
 
@@ -103,6 +124,8 @@ class DpdkWanPort final : public DpdkPort {
   bool kernel_answers_;  // ARP and ND, and it resolves next hops
   WanNeighbours neighbours_;
   PeerFrames frames_;
+  SourceIndex elsewhere_;                     // of other shards' links
+  std::vector<uint16_t> shard_of_elsewhere_;  // by number there
   // Frames that the device has not taken yet. None is made twice, and none behind them.
   std::array<Packet*, limits::burst_packets_max> made_{};
   size_t made_first_ = 0, made_count_ = 0;

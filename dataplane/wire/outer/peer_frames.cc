@@ -111,8 +111,9 @@ PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame&
 }
 
 bool PeerFrames::find_source(const FrameAddress& address, PeerFrame& frame) {
-  const auto found = sources_.find({.ip = address.source_ip, .udp_port = address.source_udp_port});
-  if (!found) return false;
+  const SourceIndex::Source source{.ip = address.source_ip, .udp_port = address.source_udp_port};
+  const auto found = sources_.find(source);
+  if (!found) return unknown_ = source, false;
   note_source(*found, frame);
   return true;
 }

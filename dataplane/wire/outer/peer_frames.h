@@ -69,6 +69,8 @@ class PeerFrames {
 
   /// `frame` is filled where it is Right. Cost: hot.
   Kind read(std::span<const uint8_t> bytes, PeerFrame& frame);
+  /// Where the last frame came from that was Unknown.
+  const SourceIndex::Source& unknown() const { return unknown_; }
 
   /// By way of `hop`, whose MAC may change. It stays until the next call for the same path.
   Route& route_to(size_t peer, uint16_t path, const MacAddress& hop);
@@ -96,6 +98,7 @@ class PeerFrames {
   SourceIndex sources_;        // of what they send
   std::vector<Route> routes_;  // by peer * paths + path
   size_t last_source_ = 0;     // of peers_
+  SourceIndex::Source unknown_;
 };
 
 }  // namespace cw

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
@@ -226,6 +227,51 @@ TEST(DpdkStrangers, a_tag_that_the_kernel_took_out_is_in_its_place_again) {
   ASSERT_EQ(received.size(), 1u);
   EXPECT_TRUE(std::ranges::equal(std::span(received[0]->data, received[0]->bytes), ip));
   (*port)->give_back(received);
+}
+
+/// The driver tells the kernel where a pool's packets lie; what it leaves out never leaves.
+TEST(DpdkStrangers, every_packet_of_a_pool_leaves_by_xdp) {
+  CW_NEEDS_NETWORK_SPACE();
+  start_small_eal();
+  NetworkSpace space;
+  run("ip link add v0 numrxqueues 1 numtxqueues 1 type veth peer name v1 numrxqueues 1 "
+      "numtxqueues 1 && ip link set v0 up && "
+      "ip link set v1 up");
+  auto near =
+      DpdkDevice::make({.device = "net_af_xdp0,iface=v0", .packet_bytes = 1500, .packets = 4096});
+  ASSERT_TRUE(near.has_value()) << near.error().sentence;
+  auto far = DpdkDevice::make({.device = af_packet(1, "v1"), .packet_bytes = 1500, .packets = 512});
+  ASSERT_TRUE(far.has_value()) << far.error().sentence;
+  std::vector<Packet*> all(8192);
+  all.resize((*near)->take_burst(all));
+  EXPECT_GE(all.size(), 4096u);
+  const size_t count = all.size();
+  std::vector<bool> has_come(count);
+  size_t come = 0;
+  const auto take = [&] {
+    std::array<Packet*, limits::burst_packets_max> burst;
+    const size_t got = (*far)->rx_burst(burst);
+    for (Packet* packet : std::span(burst).first(got)) {
+      uint32_t number = 0;
+      std::memcpy(&number, packet->data + 60, sizeof number);
+      if (packet->bytes != 200 || number >= count || has_come[number]) continue;
+      has_come[number] = true;
+      ++come;
+    }
+    (*far)->give_back({burst.data(), got});
+  };
+  for (uint32_t i = 0; i < count; ++i) {
+    std::fill_n(all[i]->data, 200, uint8_t{2});
+    std::memcpy(all[i]->data + 60, &i, sizeof i);
+    all[i]->bytes = 200;
+    const Instant start = clock_now();
+    while ((*near)->tx_burst({&all[i], 1}) == 0 && clock_now() - start < Duration::from_s(20)) {
+    }
+    if (i % 16 == 0) take();
+  }
+  const Instant start = clock_now();
+  while (come < count && clock_now() - start < Duration::from_s(20)) take();
+  EXPECT_EQ(come, count);
 }
 
 TEST(DpdkStrangers, a_udp_port_that_another_program_has_is_not_taken_from_it) {

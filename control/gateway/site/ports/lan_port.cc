@@ -14,16 +14,19 @@ Result<LanPort> make_tun(const Plan& plan) {
 }
 
 #ifdef CW_HAVE_DPDK
-Result<LanPort> make_dpdk(const Plan& plan) {
+Result<LanPort> make_dpdk(const Plan& plan, size_t shard, const LanPort* first) {
   const auto eal = start_eal(plan.eal);
   if (!eal) return std::unexpected(eal.error());
-  auto made = DpdkLanPort::make(plan.lan_over_dpdk);
+  const DpdkLanOptions options = lan_over_dpdk_of(plan);
+  auto made = first == nullptr
+                  ? DpdkLanPort::make(options)
+                  : DpdkLanPort::make_beside(*first->dpdk, options, static_cast<uint16_t>(shard));
   if (!made) return std::unexpected(std::move(made.error()));
   const DpdkLanPort* const dpdk = made->get();
   return LanPort{.port = std::move(*made), .dpdk = dpdk};
 }
 #else
-Result<LanPort> make_dpdk(const Plan&) { return without_dpdk("tun"); }
+Result<LanPort> make_dpdk(const Plan&, size_t, const LanPort*) { return without_dpdk("tun"); }
 #endif
 
 }  // namespace
@@ -43,8 +46,8 @@ void LanPort::fill(SiteState& state) const {
 #endif
 }
 
-Result<LanPort> make_lan_port(const Plan& plan) {
-  return plan.lan_kind == LanKind::Dpdk ? make_dpdk(plan) : make_tun(plan);
+Result<LanPort> make_lan_port(const Plan& plan, size_t shard, const LanPort* first) {
+  return plan.lan_kind == LanKind::Dpdk ? make_dpdk(plan, shard, first) : make_tun(plan);
 }
 
 }  // namespace cw::site

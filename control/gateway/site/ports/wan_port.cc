@@ -14,16 +14,19 @@ Result<WanPort> make_udp(const Plan& plan, size_t shard) {
 }
 
 #ifdef CW_HAVE_DPDK
-Result<WanPort> make_dpdk(const Plan& plan, size_t shard) {
+Result<WanPort> make_dpdk(const Plan& plan, size_t shard, const WanPort* first) {
   const auto eal = start_eal(plan.eal);
   if (!eal) return std::unexpected(eal.error());
-  auto made = DpdkWanPort::make(wan_over_dpdk_of(plan, shard));
+  const DpdkWanOptions options = wan_over_dpdk_of(plan, shard);
+  auto made = first == nullptr
+                  ? DpdkWanPort::make(options)
+                  : DpdkWanPort::make_beside(*first->dpdk, options, static_cast<uint16_t>(shard));
   if (!made) return std::unexpected(std::move(made.error()));
   const DpdkWanPort* const dpdk = made->get();
   return WanPort{.port = std::move(*made), .dpdk = dpdk};
 }
 #else
-Result<WanPort> make_dpdk(const Plan&, size_t) { return without_dpdk("udp"); }
+Result<WanPort> make_dpdk(const Plan&, size_t, const WanPort*) { return without_dpdk("udp"); }
 #endif
 
 }  // namespace
@@ -43,8 +46,8 @@ void WanPort::fill(SiteState& state) const {
 #endif
 }
 
-Result<WanPort> make_wan_port(const Plan& plan, size_t shard) {
-  return plan.wan_kind == WanKind::Dpdk ? make_dpdk(plan, shard) : make_udp(plan, shard);
+Result<WanPort> make_wan_port(const Plan& plan, size_t shard, const WanPort* first) {
+  return plan.wan_kind == WanKind::Dpdk ? make_dpdk(plan, shard, first) : make_udp(plan, shard);
 }
 
 }  // namespace cw::site

@@ -1,0 +1,125 @@
+// One Ethernet device of DPDK, attached to this process: what a NIC, a memif and an af_packet
+// socket have in common. Shards use it by a DpdkDevice each (device.h).
+//
+// Queue q is polled by shard q modulo the shards, and packets lie in a pool of the shard that
+// receives or sends them. A shard without a queue to send by sends by another's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/base/units.h"
+#include "dataplane/port/hand_over.h"
+#include "dataplane/wire/outer/frame.h"
+
+struct rte_mempool;
+
+namespace cw {
+
+struct DpdkDeviceOptions {
+  /// As people write it (device_text.h), "net_memif0,role=client,socket=/run/x.sock", or a PCI
+  /// address that start_eal() was told of.
+  std::string device;
+  uint16_t shards = 1;
+  /// Each way; packets spread over those that receive by their flow. 0: one for each shard, as far
+  /// as the device has them; a memif one, since its other end must have as many.
+  uint16_t queues = 0;
+  uint16_t descriptors = 1024;   ///< of each queue, as far as the device allows
+  uint32_t ip_bytes_max = 1500;  ///< the longest IP packet to be carried
+  uint32_t packet_bytes = 0;     ///< room in a packet from Packet::data on
+  size_t packets = 4096;         ///< of a shard, lent or free, besides those that fill the queues
+  bool shares = false;           ///< packets may be share()d
+};
+
+/// Counts since start; each only grows. Told by the device a few times a second.
+struct DpdkDeviceCounters {
+  uint64_t rx_missed = 0;     ///< no free descriptor: the worker was too slow
+  uint64_t rx_no_buffer = 0;  ///< no free packet: too many are held above
+  uint64_t rx_errors = 0;     ///< wrong on the wire, or too long
+  uint64_t tx_errors = 0;     ///< taken by the device and not sent
+};
+
+/// What a person should know of a device.
+struct DpdkDeviceStatus {
+  std::string name;       ///< "net_memif0"
+  std::string text;       ///< as DPDK was told of it, with what was chosen for the user
+  std::string driver;     ///< "net_memif"
+  std::string interface;  ///< of the kernel, shared with it; empty: the device is all ours
+  MacAddress mac{};
+  bool is_link_up = false;
+  uint16_t queues = 1, queues_max = 1;  ///< to receive by: in use, and offered
+  bool has_rss = false;               ///< spreads packets over its queues by addresses or UDP ports
+  std::vector<uint64_t> rx_of_queue;  ///< frames that came by each; empty: the device does not say
+  DpdkDeviceCounters counters;
+};
+
+/// Thread: made and ended on one at a time. The device is stopped, closed and detached with the
+/// object; packets that come from it must not outlive it.
+class DpdkAttachment {
+ public:
+  /// Errors: no such device or driver, arguments it refuses, queues or MTU it does not have.
+  static Result<std::shared_ptr<DpdkAttachment>> make(const DpdkDeviceOptions& options);
+  ~DpdkAttachment();
+  DpdkAttachment(const DpdkAttachment&) = delete;
+  DpdkAttachment& operator=(const DpdkAttachment&) = delete;
+
+  // What never changes.
+  uint16_t id() const { return id_; }  ///< DPDK's
+  const std::string& name() const { return name_; }
+  const std::string& driver() const { return driver_; }
+  const std::string& interface() const { return interface_; }
+  MacAddress mac() const { return mac_; }
+  uint32_t mtu() const { return mtu_; }
+  uint32_t packet_bytes() const { return packet_bytes_; }
+  uint16_t shards() const { return shards_; }
+  uint16_t queues() const { return queues_; }        ///< to receive by
+  uint16_t tx_queues() const { return tx_queues_; }  ///< no more than shards use
+  bool is_memif() const { return driver_ == "net_memif"; }
+  rte_mempool* pool(uint16_t shard) const { return pools_[shard]; }
+  /// Null where there is one shard: what one has received for another, and what one sends for
+  /// another.
+  HandOver* arrivals() { return arrivals_ ? &*arrivals_ : nullptr; }
+  HandOver* departures() { return departures_ ? &*departures_ : nullptr; }
+
+  /// As DpdkDevice's. Thread: one of the shards'.
+  void look_after(Instant now);
+  /// Thread: any.
+  bool is_link_up() const;
+  DpdkDeviceStatus status() const;
+  DpdkDeviceCounters counters() const;
+
+ private:
+  DpdkAttachment() = default;
+  Result<void> attach(const DpdkDeviceOptions& options);
+  Result<void> choose_queues(const DpdkDeviceOptions& options);
+  Result<void> configure(const DpdkDeviceOptions& options);
+  Result<void> set_up_queues();
+  Result<void> make_pools(const DpdkDeviceOptions& options);
+  Result<void> make_pool(const DpdkDeviceOptions& options, size_t packets);
+  Result<void> settle_mtu(const DpdkDeviceOptions& options);
+  Result<void> tell_mtu() const;
+  Result<void> start();
+  void detach();
+  static void reopen(void* device);
+  std::vector<uint64_t> rx_of_queue() const;
+
+  std::string name_, text_, driver_, interface_;
+  uint16_t id_ = 0, shards_ = 1, queues_ = 1, tx_queues_ = 1, queues_max_ = 1, rx_descriptors_ = 0,
+           tx_descriptors_ = 0;
+  bool has_rss_ = false;
+  bool is_attached_ = false, is_ours_ = false;
+  bool is_memif_client_ = false;
+  bool is_started_ = false;  // the interrupt thread's, once make() is over
+  uint32_t mtu_ = 0, packet_bytes_ = 0;
+  Instant reopen_due_;
+  MacAddress mac_{};
+  std::vector<rte_mempool*> pools_;  // by shard
+  std::optional<HandOver> arrivals_, departures_;
+};
+
+}  // namespace cw
