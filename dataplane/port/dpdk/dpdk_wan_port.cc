@@ -75,10 +75,37 @@ Result<DpdkWanPort::Addresses> DpdkWanPort::parse_addresses(const DpdkWanOptions
   return addresses;
 }
 
+/// For shard 0, whose links are the port's peers.
+Result<std::vector<PathFlow>> DpdkWanPort::flows_of(const DpdkWanOptions& options) {
+  const auto addresses = parse_addresses(options);
+  if (!addresses) return std::unexpected(addresses.error());
+  std::vector<PathFlow> flows;
+  const auto add = [&](const IpAddress& ip, int first_port, uint16_t shard) {
+    for (uint16_t path = 0; path < options.paths; ++path) {
+      flows.push_back({.ip_version = addresses->own.version,
+                       .source = ip,
+                       .target = addresses->own.ip,
+                       .source_udp_port = static_cast<uint16_t>(first_port + path),
+                       .target_udp_port = options.udp_port,
+                       .shard = shard});
+    }
+  };
+  for (const FramePeer& peer : addresses->peers) {
+    add(peer.ip, first_source_port(peer.udp_port, peer.link), 0);
+  }
+  for (size_t i = 0; i < options.elsewhere.size(); ++i) {
+    const SourceIndex::Source& source = addresses->elsewhere[i];
+    add(source.ip, source.udp_port, options.elsewhere[i].shard);
+  }
+  return flows;
+}
+
 Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& asked) {
   if (auto complaint = complaint_about(asked)) return std::unexpected(std::move(*complaint));
   const auto addresses = parse_addresses(asked);
   if (!addresses) return std::unexpected(addresses.error());
+  auto flows = flows_of(asked);
+  if (!flows) return std::unexpected(flows.error());
   DpdkWanOptions options = asked;
   // Buffers of what cannot cross are a waste; net_af_xdp has none that are longer than a page.
   const uint32_t payload_most = payload_for(shared_mtu(asked.device), addresses->own);
@@ -92,6 +119,7 @@ Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& ask
       .packet_bytes = uint32_t{limits::headers_bytes_max} + options.payload_bytes_max,
       .packets = options.packets,
       .shares = true,
+      .flows = std::move(*flows),
   });
   if (!device) return std::unexpected(std::move(device.error()));
   return make_over(std::move(*device), options, *addresses);

@@ -79,6 +79,8 @@ class DpdkWanPort final : public DpdkPort {
                                                           const DpdkWanOptions& options,
                                                           uint16_t shard);
   ~DpdkWanPort() override;
+  /// All links' paths, for the shards that they belong to. Errors: an address.
+  static Result<std::vector<PathFlow>> flows_of(const DpdkWanOptions& options);
   DpdkWanStatus status() const;
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;

@@ -6,6 +6,7 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include <rte_flow.h>
 #include <rte_mempool.h>
 #include <unistd.h>
 
@@ -110,6 +111,7 @@ Result<std::shared_ptr<DpdkAttachment>> DpdkAttachment::make(const DpdkDeviceOpt
   if (auto done = device->make_pools(options); !done) return std::unexpected(done.error());
   if (auto done = device->set_up_queues(); !done) return std::unexpected(done.error());
   if (auto done = device->start(); !done) return std::unexpected(done.error());
+  if (auto done = device->create_rules(options); !done) return std::unexpected(done.error());
   rte_eth_allmulticast_enable(device->id_);  // for neighbour solicitations; many hear them anyway
   return device;
 }
@@ -187,6 +189,31 @@ Result<void> DpdkAttachment::tell_mtu() const {
   return error == 0 ? Result<void>() : refusal(text_, "does not take the MTU", error);
 }
 
+/// Of an interface that stays the kernel's we take what is ours and no more.
+void DpdkAttachment::isolate(const DpdkDeviceOptions& options) {
+  if (options.flows.empty() || driver_ != "mlx5_pci") return;
+  is_isolated_ = rte_flow_isolate(id_, 1, nullptr) == 0;
+}
+
+/// Without them an isolated device hears nothing; others spread packets as they do.
+Result<void> DpdkAttachment::create_rules(const DpdkDeviceOptions& options) {
+  if (!is_isolated_ && (queues_ == 1 || is_virtual(driver_))) return {};
+  for (const PathFlow& flow : options.flows) {
+    rules_why_ = create_rule(id_, flow, flow.shard % queues_);
+    if (rules_why_.empty()) {
+      ++rules_;
+    } else if (is_isolated_) {
+      return failure("device: " + name_ + " takes " + std::to_string(rules_) + " of " +
+                     std::to_string(options.flows.size()) +
+                     " flow rules, one for each path of each link: " + rules_why_ +
+                     "; lower wan.paths or pair.links");
+    } else {
+      return {};
+    }
+  }
+  return {};
+}
+
 Result<void> DpdkAttachment::choose_queues(const DpdkDeviceOptions& options) {
   rte_eth_dev_info info;
   rte_eth_dev_info_get(id_, &info);
@@ -204,6 +231,7 @@ Result<void> DpdkAttachment::choose_queues(const DpdkDeviceOptions& options) {
 
 Result<void> DpdkAttachment::configure(const DpdkDeviceOptions& options) {
   if (auto chosen = choose_queues(options); !chosen) return chosen;
+  isolate(options);
   rte_eth_dev_info info;
   rte_eth_dev_info_get(id_, &info);
   rte_eth_conf conf{};
@@ -332,6 +360,9 @@ DpdkDeviceStatus DpdkAttachment::status() const {
           .queues = queues_,
           .queues_max = queues_max_,
           .has_rss = has_rss_,
+          .is_isolated = is_isolated_,
+          .rules = rules_,
+          .rules_why = rules_why_,
           .rx_of_queue = rx_of_queue(),
           .counters = counters()};
 }

@@ -14,6 +14,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
+#include "dataplane/port/dpdk/eal/flow_rules.h"
 #include "dataplane/port/hand_over.h"
 #include "dataplane/wire/outer/frame.h"
 
@@ -34,6 +35,8 @@ struct DpdkDeviceOptions {
   uint32_t packet_bytes = 0;     ///< room in a packet from Packet::data on
   size_t packets = 4096;         ///< of a shard, lent or free, besides those that fill the queues
   bool shares = false;           ///< packets may be share()d
+  /// What alone is wanted, and by which shard; empty: everything, by whichever.
+  std::vector<PathFlow> flows;
 };
 
 /// Counts since start; each only grows. Told by the device a few times a second.
@@ -53,7 +56,10 @@ struct DpdkDeviceStatus {
   MacAddress mac{};
   bool is_link_up = false;
   uint16_t queues = 1, queues_max = 1;  ///< to receive by: in use, and offered
-  bool has_rss = false;               ///< spreads packets over its queues by addresses or UDP ports
+  bool has_rss = false;      ///< spreads packets over its queues by addresses or UDP ports
+  bool is_isolated = false;  ///< nothing comes but what is wanted; the kernel has the rest
+  size_t rules = 0;          ///< that take what is wanted to its shard's queue
+  std::string rules_why;     ///< why there are not more; empty: each has one, or none is needed
   std::vector<uint64_t> rx_of_queue;  ///< frames that came by each; empty: the device does not say
   DpdkDeviceCounters counters;
 };
@@ -80,6 +86,7 @@ class DpdkAttachment {
   uint16_t queues() const { return queues_; }        ///< to receive by
   uint16_t tx_queues() const { return tx_queues_; }  ///< no more than shards use
   bool is_memif() const { return driver_ == "net_memif"; }
+  bool is_isolated() const { return is_isolated_; }
   rte_mempool* pool(uint16_t shard) const { return pools_[shard]; }
   /// Null where there is one shard: what one has received for another, and what one sends for
   /// another.
@@ -96,6 +103,8 @@ class DpdkAttachment {
  private:
   DpdkAttachment() = default;
   Result<void> attach(const DpdkDeviceOptions& options);
+  void isolate(const DpdkDeviceOptions& options);
+  Result<void> create_rules(const DpdkDeviceOptions& options);
   Result<void> choose_queues(const DpdkDeviceOptions& options);
   Result<void> configure(const DpdkDeviceOptions& options);
   Result<void> set_up_queues();
@@ -111,7 +120,9 @@ class DpdkAttachment {
   std::string name_, text_, driver_, interface_;
   uint16_t id_ = 0, shards_ = 1, queues_ = 1, tx_queues_ = 1, queues_max_ = 1, rx_descriptors_ = 0,
            tx_descriptors_ = 0;
-  bool has_rss_ = false;
+  bool has_rss_ = false, is_isolated_ = false;
+  size_t rules_ = 0;
+  std::string rules_why_;
   bool is_attached_ = false, is_ours_ = false;
   bool is_memif_client_ = false;
   bool is_started_ = false;  // the interrupt thread's, once make() is over

@@ -58,9 +58,11 @@ class DpdkDevice {
   MacAddress mac() const { return own_->mac(); }
   /// The kernel's interface that this device shares; empty: the kernel does not know of it.
   const std::string& interface() const { return own_->interface(); }
-  /// Whether the kernel gets all frames besides us, and answers ARP, ND and pings with what it
-  /// learns of them; of all drivers that share an interface with it, a packet socket alone.
-  bool is_heard_by_kernel() const { return driver() == "net_af_packet" && !interface().empty(); }
+  /// Whether the kernel answers ARP, ND and pings with what it learns of them: it gets all frames
+  /// besides us, of a packet socket, or all that is not ours, of an isolated NIC.
+  bool is_heard_by_kernel() const {
+    return own_->is_isolated() || (driver() == "net_af_packet" && !interface().empty());
+  }
   /// The longest IP packet, as far as the device says.
   uint32_t mtu() const { return own_->mtu(); }
   uint16_t queues() const { return own_->queues(); }
