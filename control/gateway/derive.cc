@@ -16,16 +16,20 @@ constexpr uint32_t chunk_slots = 64;  // a word of the bitmap
 constexpr size_t port_packets = 4096;
 constexpr size_t impaired_packets_max = 1 << 20;
 
-/// Of a port's packets and descriptors. Buffers are at least 2 KiB; whoever has larger ones (bsize,
-/// framesz) says eal_memory. Without hugepages what is not copied has a page of its own.
+/// Of a port's packets and descriptors. Buffers are at least 2 KiB, and as large as a slot of the
+/// device's (bsize, framesz). Without hugepages what is not copied has a page of its own.
 uint64_t eal_bytes_of(const std::string& device, const DpdkConfig& port, size_t packets,
                       uint32_t packet_bytes, size_t shards) {
   constexpr uint64_t around_a_packet = 768, cached = 512, page_bytes = 4096;
-  uint64_t room = std::max<uint64_t>(packet_bytes, 2048) + around_a_packet;
+  const auto wanted = static_cast<uint16_t>(std::max<size_t>(port.queues, 1));
+  const uint64_t slot = slot_bytes_of(complete_device(device, packet_bytes + 80, wanted));
+  uint64_t room = std::max<uint64_t>({packet_bytes, slot, 2048}) + around_a_packet;
   if (!copies_packets(device)) room = std::max(room, page_bytes);
   // As attachment.cc counts them: what queues hold, each shard's packets, and a queue to send by.
   const uint64_t queues = std::max<uint64_t>(port.queues, shards);
-  return (shards * (packets + cached + port.descriptors) + queues * port.descriptors) * room;
+  constexpr uint64_t handed = 1024 + 384, of_a_pool = 1100 << 10;
+  const uint64_t each = packets + cached + port.descriptors + (shards - 1) * handed;
+  return (shards * each + queues * port.descriptors) * room + shards * of_a_pool;
 }
 
 /// Of the WAN port over sockets, headers and all.

@@ -20,18 +20,21 @@ struct Neighbour {
   bool has_asked = false;
   Instant heard, asked;
 
-  void hear(const MacAddress& from, Instant now) {
-    if (is_fixed) return;
+  /// Returns whether that is news.
+  bool hear(const MacAddress& from, Instant now) {
+    if (is_fixed) return false;
+    const bool is_news = !is_known || number_of(mac) != number_of(from);
     mac = from;
     is_known = true;
     is_doubted = false;
     heard = now;
+    return is_news;
   }
   /// By a packet that is passing. It is not believed against what was heard lately: that is for ARP
   /// and ND to say.
-  void overhear(const MacAddress& from, Instant now) {
-    if (is_known && number_of(mac) != number_of(from) && now - heard < fresh_for) return;
-    hear(from, now);
+  bool overhear(const MacAddress& from, Instant now) {
+    if (is_known && number_of(mac) != number_of(from) && now - heard < fresh_for) return false;
+    return hear(from, now);
   }
   /// The cable may lead to another machine now: asks again at once.
   void doubt() {

@@ -67,6 +67,7 @@ Site::~Site() = default;
 
 Result<std::unique_ptr<Site>> Site::make(Plan plan) {
   std::unique_ptr<Site> site(new Site(std::move(plan)));
+  if (const auto begun = site->begin_eal(); !begun) return std::unexpected(begun.error());
   site->clock_.emplace();
   const auto made = site->add_shards([&](size_t number) -> Result<void> {
     LanPort lan;
@@ -139,6 +140,18 @@ Result<void> Site::open_shard(size_t number, LanPort& lan, WanPort& wan) {
   plan_.lan.device.name = lan.device();
   set_queue_length(lan.device(), plan_.lan_queue_packets);
   return set_up_lan(lan.device(), plan_.lan_addresses, plan_.lan_routes);
+}
+
+/// Before there are threads with a core of their own, of which DPDK's would be one.
+Result<void> Site::begin_eal() const {
+#ifdef CW_HAVE_DPDK
+  if (plan_.lan_kind != LanKind::Dpdk && plan_.wan_kind != WanKind::Dpdk) return {};
+  const char* const table = plan_.wan_kind == WanKind::Dpdk ? "wan" : "lan";
+  if (auto begun = start_eal(plan_.eal); !begun) {
+    return failure(with_key(table, begun.error().sentence));
+  }
+#endif
+  return {};
 }
 
 std::optional<EalChoice> Site::eal() const {

@@ -92,6 +92,7 @@ class Site {
 
  private:
   explicit Site(Plan plan);
+  Result<void> begin_eal() const;
   Result<void> add_shards(const std::function<Result<void>(size_t number)>& add);
   Result<void> open_shard(size_t number, LanPort& lan, WanPort& wan);
   Result<void> add_shard(LanPort lan, WanPort wan, Instant now, const sdr::RandomSource& random);

@@ -25,7 +25,7 @@ class Valve final : public Port {
   const PortFacts& facts() const override { return inner_.facts(); }
   PortCounters counters() const override { return inner_.counters(); }
   size_t rx_burst(std::span<Packet*> out, Instant now) override {
-    if (is_shut_) return 0;
+    if (is_shut_) return inner_.rx_burst({}, now);  // it may have more to do than to receive
     const size_t count = inner_.rx_burst(out, now);
     if (is_closing_) {
       left_ -= std::min(left_, count);
@@ -38,6 +38,7 @@ class Valve final : public Port {
   }
   size_t take_burst(std::span<Packet*> out) override { return inner_.take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
+  Instant next_due() const override { return inner_.next_due(); }
 
  private:
   Port& inner_;

@@ -41,10 +41,8 @@ IdleWait::~IdleWait() {
 Instant IdleWait::plan(bool has_worked, Instant now, Instant next_wakeup) {
   if (options_.policy == IdlePolicy::Poll) return now;
   is_pausing_ = has_worked && now - last_work_ < options_.pause * pauses_in_a_row;
-  if (has_worked) {
-    last_work_ = now;
-    step_ = options_.step_first;
-  }
+  if (has_worked) last_work_ = now;
+  if (has_worked || next_wakeup <= now) step_ = options_.step_first;
   if (is_pausing_) return now + options_.pause;
   const Instant spin_end = now + options_.spin;
   const bool is_spinning = options_.pause == Duration() && now - last_work_ < options_.spin;

@@ -43,12 +43,12 @@ const LanAddress* LanNeighbours::link_to(const HostAddress& host) const {
   return found == own_.end() ? nullptr : &*found;
 }
 
-Neighbour* LanNeighbours::learn(const HostAddress& host, const MacAddress& mac, Instant now) {
-  if (!is_routable_host(host) || is_local(host)) return nullptr;
-  if (has_kernel_ && link_to(host) == nullptr) return nullptr;  // the kernel knows the router
+LanNeighbours::Learned LanNeighbours::learn(const HostAddress& host, const MacAddress& mac,
+                                            Instant now) {
+  if (!is_routable_host(host) || is_local(host)) return {};
+  if (has_kernel_ && link_to(host) == nullptr) return {};  // the kernel knows the router
   Neighbour& it = table_.take(host);
-  it.overhear(mac, now);
-  return &it;
+  return {&it, it.overhear(mac, now)};
 }
 
 bool LanNeighbours::hear(const NeighbourMessage& message, Instant now) {

@@ -6,6 +6,7 @@
 // anybody, and what is behind a router is not learned from those who pass.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -41,8 +42,14 @@ class LanNeighbours {
   /// The address of ours whose prefix the host lies in; null: it is behind a router.
   const LanAddress* link_to(const HostAddress& host) const;
 
-  /// By a packet that is passing. Null: nothing is learned from this host's.
-  Neighbour* learn(const HostAddress& host, const MacAddress& mac, Instant now);
+  struct Learned {
+    Neighbour* neighbour = nullptr;  ///< null: nothing is learned from this host's
+    bool is_news = false;
+  };
+  /// By a packet that is passing.
+  Learned learn(const HostAddress& host, const MacAddress& mac, Instant now);
+  /// What is known of a host, that somebody else may learn it. Null: nothing.
+  const Neighbour* find(const HostAddress& host) { return table_.find(host); }
   /// Takes note of who speaks. True: it is a question that is ours to answer.
   bool hear(const NeighbourMessage& message, Instant now);
 
@@ -54,8 +61,10 @@ class LanNeighbours {
   /// Whom packets for `target` are handed to. Until the next call.
   Hop hop_to(const HostAddress& target, Instant now);
 
-  /// Ten times a second.
-  void allow_questions() { questions_left_ = questions_max; }
+  /// Ten times a second; of several that ask on one wire each has its part.
+  void allow_questions(uint32_t askers = 1) {
+    questions_left_ = std::max(questions_max / askers, 1u);
+  }
   /// The cable may lead elsewhere now: everybody is asked again before long.
   void doubt_all() { table_.doubt_all(); }
   size_t known_count() const { return table_.known_count(); }

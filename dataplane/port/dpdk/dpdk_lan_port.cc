@@ -168,7 +168,7 @@ inline bool DpdkLanPort::try_accept_known(Packet& packet, Instant now) {
   if (bytes > packet.bytes - header_bytes || bytes > facts_.payload_max) return false;
   if (Neighbour* const it = *sender) {
     if (!is_source_of(ip, it->ip)) return false;  // its place has been taken since
-    it->overhear(mac_at({frame, header_bytes}, source_offset), now);
+    if (it->overhear(mac_at({frame, header_bytes}, source_offset), now)) tell_of(*it);
   }
   deliver(packet, bytes, now);
   return true;
@@ -199,13 +199,19 @@ std::optional<uint16_t> DpdkLanPort::other_shard_of(const Packet& packet) const 
 size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
   const Look seen = try_look(now);
   static_assert(look_every == Duration::from_s(1) / 10);
-  if (seen != Look::NotDue) neighbours_.allow_questions();
+  if (seen != Look::NotDue) neighbours_.allow_questions(device_->shards());
   if (seen == Look::CameUp) neighbours_.doubt_all();
   return rx_accepted(out, [&](Packet& packet, From from) { return accept(packet, from, now); });
 }
 
 DpdkLanPort::Fate DpdkLanPort::accept_new(Packet& packet, From from, Instant now) {
   const std::span<const uint8_t> frame(packet.data, packet.bytes);
+  if (from == From::Shard && may_be_neighbour_message(frame)) {
+    if (const auto word = parse_neighbour_message(frame)) {
+      on_word_of_shard(*word, now);
+      return Fate::Dropped;
+    }
+  }
   const bool is_for_group = (frame[target_offset] & 1) != 0;
   if (is_mac_at(frame, source_offset, mac_) || (frame[source_offset] & 1) != 0 ||
       (!is_for_group && !is_mac_at(frame, target_offset, mac_))) {
@@ -213,7 +219,7 @@ DpdkLanPort::Fate DpdkLanPort::accept_new(Packet& packet, From from, Instant now
   }
   if (may_be_neighbour_message(frame)) {
     if (const auto message = parse_neighbour_message(frame)) {
-      on_neighbour(frame, *message, from, now);
+      on_neighbour(frame, *message, now);
       return Fate::Dropped;
     }
   }
@@ -231,8 +237,9 @@ DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, bool is_for_group, Inst
   const bool is_long = ends->bytes > ip.size() || ends->bytes > facts_.payload_max;
   if (is_long && has_open_checksums_) return ++status_.rx_joined, Fate::Dropped;
   if (ends->bytes > ip.size()) return ++counters_.rx_malformed, Fate::Dropped;
-  Neighbour* const sender =
+  const auto [sender, is_news] =
       neighbours_.learn(ends->source, mac_at({packet.data, header_bytes}, source_offset), now);
+  if (is_news) tell_of(*sender);
   if (neighbours_.is_local(ends->target)) {
     packet.bytes = header_bytes + ends->bytes;  // Ethernet pads short frames
     return on_local(packet);
@@ -265,15 +272,42 @@ DpdkLanPort::Fate DpdkLanPort::on_local(Packet& packet) {
 
 /// Who has it from the wire answers, and tells the other shards.
 void DpdkLanPort::on_neighbour(std::span<const uint8_t> frame, const NeighbourMessage& message,
-                               From from, Instant now) {
-  const bool is_for_us = neighbours_.hear(message, now);
-  if (from == From::Shard) return;
+                               Instant now) {
   ++status_.rx_neighbour;
   tell_others(frame);
-  if (!is_for_us) return;
+  if (!neighbours_.hear(message, now)) return;
   uint8_t answer[neighbour_message_bytes_max];
   const NeighbourSelf self = {message.target, mac_};
   send_message({answer, encode_neighbour_answer(self, message, answer)});
+}
+
+// ---- what shards tell each other ----------------------------------------------------------------
+
+/// As a neighbour would tell of itself: the hosts behind a router are known by their packets alone,
+/// which come to one shard.
+void DpdkLanPort::tell_of(const Neighbour& it) {
+  if (device_->shards() == 1) return;
+  uint8_t answer[neighbour_message_bytes_max];
+  const NeighbourMessage to = {.sender = it.ip, .sender_mac = mac_, .target = it.ip};
+  tell_others({answer, encode_neighbour_answer({it.ip, it.mac}, to, answer)});
+}
+
+/// Whoever knows of it tells.
+void DpdkLanPort::ask_others(const HostAddress& host) {
+  if (device_->shards() == 1) return;
+  uint8_t question[neighbour_message_bytes_max];
+  tell_others({question, encode_neighbour_question({host, mac_}, host, question)});
+}
+
+/// What one has heard, what it has learned, or a question of its own: nobody else has our MAC.
+void DpdkLanPort::on_word_of_shard(const NeighbourMessage& word, Instant now) {
+  if (word.sender_mac == mac_) {
+    const Neighbour* const known = neighbours_.find(word.target);
+    if (known != nullptr && known->is_known) tell_of(*known);
+    return;
+  }
+  neighbours_.hear(word, now);
+  if (!word.is_question) neighbours_.learn(word.sender, word.sender_mac, now);
 }
 
 }  // namespace cw

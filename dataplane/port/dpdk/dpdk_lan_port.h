@@ -101,8 +101,11 @@ class DpdkLanPort final : public DpdkPort {
   Fate accept_ip(Packet& packet, bool is_for_group, Instant now);
   void deliver(Packet& packet, uint32_t bytes, Instant now);
   Fate on_local(Packet& packet);
-  void on_neighbour(std::span<const uint8_t> frame, const NeighbourMessage& message, From from,
-                    Instant now);
+  void on_neighbour(std::span<const uint8_t> frame, const NeighbourMessage& message, Instant now);
+
+  void tell_of(const Neighbour& it);
+  void ask_others(const HostAddress& host);
+  void on_word_of_shard(const NeighbourMessage& word, Instant now);
 
   Row wrap_row(std::span<Packet* const> packets, Instant now);
   /// How packets for a host go.

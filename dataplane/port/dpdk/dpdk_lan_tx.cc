@@ -85,7 +85,9 @@ uint64_t* DpdkLanPort::find_way(const HostAddress& target, Hop& hop, Instant now
   const auto next = neighbours_.hop_to(target, now);
   if (next.is_to_be_asked_for) resolve(*next.neighbour, now);
   if (next.neighbour == nullptr || !next.neighbour->is_known) {
-    return next.can_be_asked_for ? &status_.tx_unresolved : &status_.tx_unrouted;
+    if (next.can_be_asked_for) return &status_.tx_unresolved;
+    ask_others(target);
+    return &status_.tx_unrouted;
   }
   put_link_header(hop.header.data() + hop.header.size(), next.neighbour->mac,
                   target.is_v4() ? type_ipv4 : type_ipv6);

@@ -26,6 +26,8 @@ class DpdkPort : public Port {
   PortCounters counters() const final;
   size_t take_burst(std::span<Packet*> out) final { return device_->take_burst(out); }
   void give_back(std::span<Packet* const> packets) final { device_->give_back(packets); }
+  /// At once, where the last burst was other shards': there may be more.
+  Instant next_due() const override { return has_passed_on_ ? Instant() : Instant::never(); }
 
  protected:
   enum class Fate : uint8_t { Taken, Dropped, Gone };
@@ -45,9 +47,18 @@ class DpdkPort : public Port {
   /// what is Gone has found another owner.
   template <class Accept>
   size_t rx_accepted(std::span<Packet*> out, Accept accept) {
-    const size_t count = accepted(out.first(device_->rx_burst(out)), From::Wire, accept);
-    const auto rest = out.subspan(count);
-    return count + accepted(rest.first(device_->rx_handed(rest)), From::Shard, accept);
+    has_passed_on_ = false;
+    // What others hand over first, or a wire that fills every burst would leave it no room.
+    size_t count = rx_handed(out.first(out.size() / 2), accept);
+    // More, where most is other shards': theirs is not to wait for our next turn.
+    for (int burst = 0; burst < bursts_max; ++burst) {
+      const auto rest = out.subspan(count);
+      const size_t arrived = device_->rx_burst(rest);
+      count += accepted(rest.first(arrived), From::Wire, accept);
+      has_passed_on_ |= device_->has_sent_for_others();
+      if (arrived < rest.size() || count == out.size() || !has_passed_on_) break;
+    }
+    return count + rx_handed(out.subspan(count), accept);
   }
   /// A frame whose packets are another shard's: it is in its hands, or lost.
   Fate hand_over(Packet& packet, uint16_t shard);
@@ -67,7 +78,12 @@ class DpdkPort : public Port {
 
  private:
   static constexpr uint32_t told_max = 1000;  // between two looks
+  static constexpr int bursts_max = 16;       // of the wire, in one
 
+  template <class Accept>
+  size_t rx_handed(std::span<Packet*> out, Accept accept) {
+    return accepted(out.first(device_->rx_handed(out)), From::Shard, accept);
+  }
   template <class Accept>
   size_t accepted(std::span<Packet*> arrived, From from, Accept accept) {
     size_t count = 0;
@@ -75,12 +91,14 @@ class DpdkPort : public Port {
       const Fate fate = accept(*packet, from);
       if (fate == Fate::Taken) arrived[count++] = packet;
       if (fate == Fate::Dropped) device_->give_back({&packet, 1});
+      has_passed_on_ |= fate == Fate::Gone;
     }
     return count;
   }
 
   Instant look_due_;
   uint32_t told_ = 0;
+  bool has_passed_on_ = false;  // work for others, of which our room hears nothing
 };
 
 }  // namespace cw

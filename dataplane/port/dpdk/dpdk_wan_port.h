@@ -89,7 +89,7 @@ class DpdkWanPort final : public DpdkPort {
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   void share(std::span<Packet* const> packets) override { device_->share(packets); }
   bool is_shared(const Packet& packet) const override { return device_->is_shared(packet); }
-  Instant next_due() const override { return made_count_ > 0 ? Instant() : Instant::never(); }
+  Instant next_due() const override { return made_count_ > 0 ? Instant() : DpdkPort::next_due(); }
 
  private:
   struct Addresses {

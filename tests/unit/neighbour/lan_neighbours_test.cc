@@ -78,7 +78,7 @@ TEST(LanNeighbours, who_passes_is_learned_and_need_not_be_asked_for) {
   LanNeighbours it = lan();
   const Instant now = Instant::from_ns(1);
   for (const char* who : {"10.1.0.2", "2001:db8::2", "10.9.9.9"}) {  // the last behind a router
-    ASSERT_NE(it.learn(host(who), host_mac, now), nullptr) << who;
+    ASSERT_NE(it.learn(host(who), host_mac, now).neighbour, nullptr) << who;
     const auto hop = it.hop_to(host(who), now);
     ASSERT_NE(hop.neighbour, nullptr) << who;
     EXPECT_EQ(hop.neighbour->mac, host_mac);
@@ -90,7 +90,7 @@ TEST(LanNeighbours, who_passes_is_learned_and_need_not_be_asked_for) {
 TEST(LanNeighbours, nothing_is_learned_of_ourselves_and_of_who_is_nobody) {
   LanNeighbours it = lan();
   for (const char* who : {"10.1.0.1", "0.0.0.0", "127.0.0.1", "224.0.0.1", "::", "fe80::1"}) {
-    EXPECT_EQ(it.learn(host(who), host_mac, Instant::from_ns(1)), nullptr) << who;
+    EXPECT_EQ(it.learn(host(who), host_mac, Instant::from_ns(1)).neighbour, nullptr) << who;
   }
 }
 
@@ -168,7 +168,7 @@ TEST(LanNeighbours, a_kernel_answers_and_is_asked_for_those_behind_routers) {
   const Instant now = Instant::from_ns(1);
   EXPECT_FALSE(it.hear(message(true, "10.1.0.2", "10.1.0.1"), now));
   EXPECT_TRUE(it.is_local(host("192.0.2.1")));
-  EXPECT_EQ(it.learn(host("10.9.9.9"), host_mac, now), nullptr);
+  EXPECT_EQ(it.learn(host("10.9.9.9"), host_mac, now).neighbour, nullptr);
   const auto beyond = it.hop_to(host("10.9.9.9"), now);
   EXPECT_TRUE(beyond.can_be_asked_for);
   EXPECT_TRUE(beyond.is_to_be_asked_for);

@@ -1,4 +1,5 @@
-// Two shards on one device, which has one queue or two, against a peer of one.
+// Two shards on one device of one queue, against a wire of one. Several queues:
+// gateway_dpdk_kinds_test.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -6,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "dataplane/port/dpdk/dpdk_lan_port.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
 namespace cw::test {
@@ -14,16 +16,14 @@ using namespace literals;
 
 /// A site with link 0 on one shard and link 1 on the other, and a peer with both on one.
 struct ShardedPair {
-  explicit ShardedPair(uint16_t queues) {
+  ShardedPair() {
     start_small_eal();
     const std::string wire = ",bsize=4096,rsize=9,socket-abstract=no,socket=" + own_path("shards");
     auto far_options = wan_options("net_memif1,role=client" + wire, "192.0.2.2", "192.0.2.1");
-    far_options.queues = queues;
     far_options.peers.push_back(far_options.peers.front());
     far_options.peers.back().link = 1;
     auto options = wan_options("net_memif0,role=server" + wire, "192.0.2.1", "192.0.2.2");
     options.shards = 2;
-    options.queues = queues;
     options.elsewhere = {{.address = "192.0.2.2", .link = 1, .shard = 1}};
     shards[0] = make_wan_port(options);
     options.peers.front().link = 1;
@@ -79,15 +79,9 @@ struct ShardedPair {
   std::unique_ptr<DpdkWanPort> far;
 };
 
-class DpdkShards : public testing::TestWithParam<uint16_t> {};
-INSTANTIATE_TEST_SUITE_P(Over, DpdkShards, testing::Values(uint16_t{1}, uint16_t{2}),
-                         [](const auto& it) { return it.param == 1 ? "a_queue" : "two_queues"; });
-
-// Whichever queue it comes by: the peer sends all by its first.
-TEST_P(DpdkShards, have_what_is_for_their_links_and_send_what_is_theirs) {
-  ShardedPair pair(GetParam());
+TEST(DpdkShards, have_what_is_for_their_links_and_send_what_is_theirs) {
+  ShardedPair pair;
   ASSERT_TRUE(pair.meet());
-  EXPECT_EQ(pair.shards[0]->status().device.queues, GetParam());
   for (uint16_t link = 0; link < 2; ++link) {
     const auto there = pair.carry_to(link, 32);
     ASSERT_EQ(there.size(), 32u) << link;
@@ -109,8 +103,8 @@ TEST_P(DpdkShards, have_what_is_for_their_links_and_send_what_is_theirs) {
 }
 
 // Packets of one that does not turn are lost once they are too many, and counted by who had them.
-TEST_P(DpdkShards, that_stand_still_hold_up_no_other) {
-  ShardedPair pair(GetParam());
+TEST(DpdkShards, that_stand_still_hold_up_no_other) {
+  ShardedPair pair;
   ASSERT_TRUE(pair.meet());
   size_t sent = 0;
   std::array<Packet*, limits::burst_packets_max> burst;
@@ -137,6 +131,118 @@ TEST_P(DpdkShards, that_stand_still_hold_up_no_other) {
   const auto late = pair.turn_until(*pair.shards[1], expected);
   EXPECT_EQ(late.size(), expected);
   pair.shards[1]->give_back(late);
+}
+
+// ---- lan ----
+// A host behind a router is known by its packets alone, and those come to one shard.
+
+struct ShardedLan {
+  static constexpr MacAddress router = {2, 0, 0, 0, 0, 9};
+
+  ShardedLan() {
+    start_small_eal();
+    const std::string wire = ",bsize=4096,rsize=9,socket-abstract=no,socket=" + own_path("lans");
+    DpdkLanOptions options;
+    options.device = "net_memif0,role=server" + wire;
+    options.addresses = {{*parse_host_address("10.1.0.1", "test"), 24}};
+    options.descriptors = 256;
+    options.packets = 512;
+    options.shards = 2;
+    auto made = DpdkLanPort::make(options);
+    if (!made) throw std::runtime_error(made.error().sentence);
+    shards[0] = std::move(*made);
+    shards[1] = std::move(*DpdkLanPort::make_beside(*shards[0], options, 1));
+    auto device = DpdkDevice::make({.device = "net_memif1,role=client" + wire,
+                                    .descriptors = 256,
+                                    .packet_bytes = 2000,
+                                    .packets = 512});
+    if (!device) throw std::runtime_error(device.error().sentence);
+    far = std::move(*device);
+  }
+  ~ShardedLan() { std::filesystem::remove(own_path("lans")); }
+
+  bool turn_until(const std::function<bool()>& is_met) {
+    const Instant start = clock_now();
+    while (!is_met()) {
+      if (clock_now() - start > 20_s) return false;
+      for (size_t i = 0; i < shards.size(); ++i) {
+        std::array<Packet*, limits::burst_packets_max> burst;
+        const size_t got = shards[i]->rx_burst(burst, clock_now());
+        taken[i] += got;
+        shards[i]->give_back({burst.data(), got});
+      }
+      std::array<Packet*, limits::burst_packets_max> burst;
+      const size_t got = far->rx_burst(burst);
+      for (const Packet* packet : std::span(burst).first(got)) {
+        sent.emplace_back(packet->data, packet->data + packet->bytes);
+      }
+      far->give_back({burst.data(), got});
+    }
+    return true;
+  }
+  static std::vector<uint8_t> ip(uint8_t from, uint8_t to) {
+    std::vector<uint8_t> bytes(60);
+    const uint8_t header[] = {0x45, 0, 0,  60,   0, 0, 0,  0,  64, 200,
+                              0,    0, 10, from, 9, 9, 10, to, 9,  9};
+    std::ranges::copy(header, bytes.begin());
+    return bytes;
+  }
+  void put(const std::vector<uint8_t>& packet) {
+    Packet* frame = nullptr;
+    ASSERT_EQ(far->take_burst({&frame, 1}), 1u);
+    std::ranges::copy(shards[0]->status().device.mac, frame->data);
+    std::ranges::copy(router, frame->data + 6);
+    frame->data[12] = 8, frame->data[13] = 0;
+    std::ranges::copy(packet, frame->data + 14);
+    frame->bytes = static_cast<uint32_t>(14 + packet.size());
+    ASSERT_EQ(far->tx_burst({&frame, 1}), 1u);
+  }
+  bool try_send(size_t shard, const std::vector<uint8_t>& packet) {
+    Packet* one = nullptr;
+    EXPECT_EQ(shards[shard]->take_burst({&one, 1}), 1u);
+    std::ranges::copy(packet, one->data);
+    one->bytes = static_cast<uint32_t>(packet.size());
+    const uint64_t before = shards[shard]->counters().tx_packets;
+    EXPECT_EQ(shards[shard]->tx_burst({&one, 1}, clock_now()), 1u);
+    return shards[shard]->counters().tx_packets > before;
+  }
+
+  std::array<std::unique_ptr<DpdkLanPort>, 2> shards;
+  std::unique_ptr<DpdkDevice> far;
+  std::array<size_t, 2> taken{};
+  std::vector<std::vector<uint8_t>> sent;
+};
+
+TEST(DpdkShards, tell_each_other_of_hosts_behind_routers) {
+  ShardedLan lan;
+  ASSERT_TRUE(lan.turn_until(
+      [&] { return lan.shards[0]->status().device.is_link_up && lan.far->is_link_up(); }));
+  // Of flows from one host, until both shards have had one; what one has learned both know.
+  lan.put(ShardedLan::ip(7, 2));
+  ASSERT_TRUE(lan.turn_until([&] { return lan.taken[0] + lan.taken[1] == 1; }));
+  const size_t shard = lan.taken[0] == 1 ? 1 : 0;
+  ASSERT_TRUE(lan.turn_until([&] { return lan.shards[shard]->status().neighbours == 1; }));
+  EXPECT_TRUE(lan.try_send(shard, ShardedLan::ip(2, 7)));
+  EXPECT_TRUE(lan.try_send(1 - shard, ShardedLan::ip(2, 7)));
+  ASSERT_TRUE(lan.turn_until([&] { return lan.sent.size() == 2; }));
+  for (const auto& frame : lan.sent) {
+    EXPECT_TRUE(std::ranges::equal(std::span(frame).first(6), ShardedLan::router));
+  }
+  EXPECT_EQ(lan.shards[shard]->status().questions, 0u);
+}
+
+// A word that got lost is asked for when it is missed.
+TEST(DpdkShards, ask_each_other_before_they_give_a_host_up) {
+  ShardedLan lan;
+  ASSERT_TRUE(lan.turn_until(
+      [&] { return lan.shards[0]->status().device.is_link_up && lan.far->is_link_up(); }));
+  EXPECT_FALSE(lan.try_send(0, ShardedLan::ip(2, 7)));
+  EXPECT_EQ(lan.shards[0]->status().tx_unrouted, 1u);
+  // Which changes nothing where nobody knows of it.
+  Packet* none = nullptr;
+  for (int turn = 0; turn < 10; ++turn) lan.shards[1]->rx_burst({&none, 1}, clock_now());
+  EXPECT_EQ(lan.shards[1]->status().neighbours, 0u);
+  EXPECT_FALSE(lan.try_send(0, ShardedLan::ip(2, 7)));
 }
 
 }  // namespace

@@ -46,9 +46,32 @@ bool has_queue_pairs(const std::string& driver) {
   return driver == "net_tap" || driver == "net_af_xdp";
 }
 
+/// How many sockets it opens by its text; each must be read. 0: it does not say.
+uint32_t queues_in_text(const std::string& device) {
+  const std::string driver = device_driver(device);
+  const bool is_packet = driver == "net_af_packet";
+  if (!is_packet && driver != "net_af_xdp") return 0;
+  return device_argument(device, is_packet ? "qpairs" : "queue_count", 0);
+}
+
+/// Queues that do not go together with the device's text.
+std::string complaint_about_queues(const DpdkDeviceOptions& options) {
+  const uint32_t said = queues_in_text(options.device);
+  const std::string given = "queues: " + std::to_string(options.queues) + " given, and ";
+  if (said > 0 && options.queues > 0 && said != options.queues) {
+    return given + "the device's text says " + std::to_string(said) + "; leave one of both out";
+  }
+  // What its client does not have would be taken for its first, and this end is not told.
+  if (is_memif_server(options.device) && options.queues > 1) {
+    return given + "a memif's server has 1; a client may have as many as its server";
+  }
+  return {};
+}
+
 /// Before the device is asked how many it has.
 uint16_t queues_wanted(const DpdkDeviceOptions& options) {
   if (options.queues > 0) return options.queues;
+  if (const uint32_t said = queues_in_text(options.device)) return static_cast<uint16_t>(said);
   const std::string driver = device_driver(options.device);
   if (driver == "net_memif") return 1;
   if (driver != "net_af_xdp") return options.shards;
@@ -93,6 +116,7 @@ Result<std::shared_ptr<DpdkAttachment>> DpdkAttachment::make(const DpdkDeviceOpt
   if (auto mistake = mistake_in_device(asked.device); !mistake.empty()) {
     return failure("device: " + mistake);
   }
+  if (auto complaint = complaint_about_queues(asked); !complaint.empty()) return failure(complaint);
   const uint16_t queues = queues_wanted(asked);
   if (auto obstacle = obstacle_to_device(asked.device, queues); !obstacle.empty()) {
     return failure("device: " + obstacle);
@@ -236,7 +260,8 @@ Result<void> DpdkAttachment::configure(const DpdkDeviceOptions& options) {
   rte_eth_dev_info_get(id_, &info);
   rte_eth_conf conf{};
   if (!is_virtual(driver_)) conf.rxmode.mtu = mtu_;
-  const uint64_t hashes = info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
+  const uint64_t hashes = info.flow_type_rss_offloads &
+                          (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_SCTP);
   has_rss_ = hashes != 0;
   if (queues_ > 1 && has_rss_) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
@@ -261,8 +286,11 @@ Result<void> DpdkAttachment::configure(const DpdkDeviceOptions& options) {
 Result<void> DpdkAttachment::make_pools(const DpdkDeviceOptions& options) {
   for (uint16_t shard = 0; shard < shards_; ++shard) {
     const size_t queues = (queues_ + shards_ - 1u - shard) / shards_;
-    const size_t packets =
+    size_t packets =
         options.packets + queues * rx_descriptors_ + tx_descriptors_ + size_t{2} * mempool_cache;
+    // Other shards give packets back into stores of their own, and let them wait in rings.
+    const size_t others = shards_ - 1u;
+    packets += others * (mempool_cache * 3 / 2 + (queues > 0 ? HandOver::packets_max : 0));
     if (auto made = make_pool(options, packets); !made) return made;
   }
   if (shards_ == 1) return {};
@@ -327,7 +355,7 @@ void DpdkAttachment::detach() {
 void DpdkAttachment::look_after(Instant now) {
   constexpr Duration patience = Duration::from_s(1);
   if (!is_memif_client_) return;
-  if (reopen_due_ == Instant{} || is_link_up()) reopen_due_ = now + patience;
+  if (reopen_due_ == Instant{} || has_link()) reopen_due_ = now + patience;
   if (now < reopen_due_) return;
   reopen_due_ = now + patience;
   rte_eal_alarm_cancel(reopen, this);
@@ -338,33 +366,41 @@ void DpdkAttachment::look_after(Instant now) {
 /// their own: see call_on_interrupt_thread().
 void DpdkAttachment::reopen(void* device) {
   auto& self = *static_cast<DpdkAttachment*>(device);
-  if (self.is_link_up()) return;
+  if (self.has_link()) return;
   if (self.is_started_) rte_eth_dev_stop(self.id_);
   self.is_started_ = !self.is_started_ && rte_eth_dev_start(self.id_) == 0;
 }
 
 // ---- how it is ----------------------------------------------------------------------------------
 
-bool DpdkAttachment::is_link_up() const {
+bool DpdkAttachment::is_link_up(uint16_t shard) {
+  if (shard > 0 && !is_memif()) return is_link_up_.load(std::memory_order_relaxed);
+  const bool is_up = has_link();
+  if (shard == 0 && is_up != is_link_up_.load(std::memory_order_relaxed)) {
+    is_link_up_.store(is_up, std::memory_order_relaxed);
+  }
+  return is_up;
+}
+
+bool DpdkAttachment::has_link() const {
   rte_eth_link link{};
   return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
-DpdkDeviceStatus DpdkAttachment::status() const {
+DpdkDeviceStatus DpdkAttachment::status(bool has_counts) const {
   return {.name = name_,
           .text = text_,
           .driver = driver_,
           .interface = interface_,
           .mac = mac_,
-          .is_link_up = is_link_up(),
           .queues = queues_,
           .queues_max = queues_max_,
           .has_rss = has_rss_,
           .is_isolated = is_isolated_,
           .rules = rules_,
           .rules_why = rules_why_,
-          .rx_of_queue = rx_of_queue(),
-          .counters = counters()};
+          .rx_of_queue = has_counts ? rx_of_queue() : std::vector<uint64_t>(),
+          .counters = {}};
 }
 
 std::vector<uint64_t> DpdkAttachment::rx_of_queue() const {

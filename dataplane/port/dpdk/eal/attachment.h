@@ -5,6 +5,7 @@
 // receives or sends them. A shard without a queue to send by sends by another's.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -95,9 +96,11 @@ class DpdkAttachment {
 
   /// As DpdkDevice's. Thread: one of the shards'.
   void look_after(Instant now);
-  /// Thread: any.
-  bool is_link_up() const;
-  DpdkDeviceStatus status() const;
+  /// Shard 0 asks the device, others take its word; a memif's says so at no cost. Thread: the
+  /// shard's.
+  bool is_link_up(uint16_t shard);
+  /// With counts of its queues or without: one shard asks for them.
+  DpdkDeviceStatus status(bool has_counts) const;
   DpdkDeviceCounters counters() const;
 
  private:
@@ -115,6 +118,7 @@ class DpdkAttachment {
   Result<void> start();
   void detach();
   static void reopen(void* device);
+  bool has_link() const;
   std::vector<uint64_t> rx_of_queue() const;
 
   std::string name_, text_, driver_, interface_;
@@ -126,6 +130,7 @@ class DpdkAttachment {
   bool is_attached_ = false, is_ours_ = false;
   bool is_memif_client_ = false;
   bool is_started_ = false;  // the interrupt thread's, once make() is over
+  std::atomic<bool> is_link_up_ = false;
   uint32_t mtu_ = 0, packet_bytes_ = 0;
   Instant reopen_due_;
   MacAddress mac_{};

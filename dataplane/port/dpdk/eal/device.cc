@@ -69,8 +69,12 @@ size_t DpdkDevice::rx_burst(std::span<Packet*> out) {
     has_thread_ = true;
   }
   const MemifGate::Burst burst(gate_.get());
-  if (!may_burst()) return 0;
-  if (own_->departures() != nullptr && has_tx_queue_) send_for_others();
+  const bool sends_for_others = own_->departures() != nullptr && has_tx_queue_;
+  if (!may_burst()) {
+    if (sends_for_others) drop_of_others();
+    return 0;
+  }
+  if (sends_for_others) send_for_others();
   size_t count = 0;
   for (uint16_t i = 0; i < rx_queues_ && count < out.size(); ++i) {
     count += rx_queue(next_queue_, out.subspan(count));
@@ -121,17 +125,34 @@ size_t DpdkDevice::tx_burst(std::span<Packet* const> packets) {
 
 /// Frames of shards that have no queue, made already. Within a burst.
 void DpdkDevice::send_for_others() {
-  if (others_count_ == 0) {
+  constexpr int bursts_max = 16;
+  has_sent_for_others_ = false;
+  std::array<rte_mbuf*, limits::burst_packets_max> mbufs;
+  for (int burst = 0; burst < bursts_max; ++burst) {
+    if (others_count_ == 0) {
+      others_first_ = 0;
+      others_count_ = own_->departures()->pop(shard_, others_);
+    }
+    if (others_count_ == 0) return;
+    for (size_t i = 0; i < others_count_; ++i) mbufs[i] = mbuf_of(others_[others_first_ + i]);
+    const size_t sent =
+        rte_eth_tx_burst(id_, shard_, mbufs.data(), static_cast<uint16_t>(others_count_));
+    has_sent_for_others_ |= sent > 0;
+    others_first_ += sent;
+    others_count_ -= sent;
+    if (others_count_ > 0) return;
+  }
+}
+
+/// Without a link nothing leaves, and what comes with the next one is not for the same ears.
+void DpdkDevice::drop_of_others() {
+  has_sent_for_others_ = false;
+  do {
+    others_dropped_ += others_count_;
+    give_back({others_.data() + others_first_, others_count_});
     others_first_ = 0;
     others_count_ = own_->departures()->pop(shard_, others_);
-  }
-  if (others_count_ == 0) return;
-  std::array<rte_mbuf*, limits::burst_packets_max> mbufs;
-  for (size_t i = 0; i < others_count_; ++i) mbufs[i] = mbuf_of(others_[others_first_ + i]);
-  const size_t sent =
-      rte_eth_tx_burst(id_, shard_, mbufs.data(), static_cast<uint16_t>(others_count_));
-  others_first_ += sent;
-  others_count_ -= sent;
+  } while (others_count_ > 0);
 }
 
 size_t DpdkDevice::take_burst(std::span<Packet*> out) {
@@ -208,7 +229,8 @@ size_t DpdkDevice::rx_handed(std::span<Packet*> out) {
 // ---- how it is ----------------------------------------------------------------------------------
 
 DpdkDeviceStatus DpdkDevice::status() const {
-  DpdkDeviceStatus now = own_->status();
+  DpdkDeviceStatus now = own_->status(shard_ == 0);
+  now.is_link_up = is_link_up();
   now.counters = counters();
   return now;
 }
@@ -216,6 +238,7 @@ DpdkDeviceStatus DpdkDevice::status() const {
 DpdkDeviceCounters DpdkDevice::counters() const {
   DpdkDeviceCounters now = shard_ == 0 ? own_->counters() : DpdkDeviceCounters();
   now.rx_errors += rx_in_pieces_;
+  now.tx_errors += others_dropped_;
   return now;
 }
 

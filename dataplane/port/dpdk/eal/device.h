@@ -52,6 +52,8 @@ class DpdkDevice {
   void tell_others(std::span<const uint8_t> frame);
   /// What others have handed over.
   size_t rx_handed(std::span<Packet*> out);
+  /// Whether the last rx_burst() has sent what shards without a queue have made; more may follow.
+  bool has_sent_for_others() const { return has_sent_for_others_; }
 
   const std::string& name() const { return own_->name(); }      ///< "net_memif0"
   const std::string& driver() const { return own_->driver(); }  ///< "net_memif"
@@ -72,7 +74,7 @@ class DpdkDevice {
   void look_after(Instant now);
 
   /// May be a system call; for now and then.
-  bool is_link_up() const { return own_->is_link_up(); }
+  bool is_link_up() const { return own_->is_link_up(shard_); }
   DpdkDeviceStatus status() const;
   /// The device's are told by shard 0.
   DpdkDeviceCounters counters() const;
@@ -82,6 +84,7 @@ class DpdkDevice {
   bool may_burst() const { return gate_ == nullptr || is_link_up(); }
   size_t rx_queue(uint16_t queue, std::span<Packet*> out);
   void send_for_others();
+  void drop_of_others();
 
   std::shared_ptr<DpdkAttachment> own_;
   uint16_t id_, shard_;
@@ -95,6 +98,8 @@ class DpdkDevice {
   // Others' frames that the device has not taken yet.
   std::array<Packet*, limits::burst_packets_max> others_{};
   size_t others_first_ = 0, others_count_ = 0;
+  uint64_t others_dropped_ = 0;
+  bool has_sent_for_others_ = false;
 };
 
 }  // namespace cw
