@@ -30,8 +30,7 @@ void declare_dpdk(Section& section, DpdkConfig& port) {
       .key(
           "queues", port.queues,
           "Of port dpdk, to receive by. 0: one for each core, as far as the device has them (cores "
-          "without one are handed theirs by others), and one of a memif, whose other end must have "
-          "as many.")
+          "without one are handed theirs by others), and one of a memif.")
       .range(0, 64);
   section.key("descriptors", port.descriptors, "Of port dpdk, of each queue.").range(64, 8192);
 }
