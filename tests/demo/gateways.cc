@@ -50,7 +50,11 @@ std::string dpdk_keys(const char* interface, uint32_t mtu) {
   constexpr uint32_t around = 14 + 82, small = 2048;  // Ethernet's header; the ring's own
   const bool is_small = mtu + around <= small;
   return std::string("port = \"dpdk\"\ndevice = \"net_af_packet0,iface=") + interface +
-         ",qpairs=1,blocksz=65536,framecnt=2048,framesz=" + (is_small ? "2048" : "16384") + "\"\n";
+         ",blocksz=65536,framecnt=2048,framesz=" + (is_small ? "2048" : "16384") + "\"\n";
+}
+
+std::string eal_memory(uint16_t cores) {
+  return "eal_memory = \"" + std::to_string(320 * cores) + " MiB\"\n";
 }
 
 /// The first ones, which both gateways share; nothing: one thread, bound to none.
@@ -73,8 +77,8 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
   const std::string mtu = "mtu = " + std::to_string(options.mtu) + "\n";
   std::ostringstream file;
   file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
-       << (options.is_over_dpdk ? "eal_memory = \"320 MiB\"\n" : "") << cores_key(options.cores)
-       << "\n[lan]\ndevice = \"causeway0\"\n"
+       << (options.is_over_dpdk ? eal_memory(options.cores) : std::string())
+       << cores_key(options.cores) << "\n[lan]\ndevice = \"causeway0\"\n"
        << mtu << "\n[wan]\n"
        << (options.is_over_dpdk ? dpdk_keys(own.wan_interface, options.mtu) : "") << "address = \""
        << own.wan << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))

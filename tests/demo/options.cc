@@ -143,9 +143,6 @@ Result<Options> read_texts(const Texts& texts, Options options) {
   if (!options.is_over_dpdk && texts.wan != "udp") {
     return failure("--wan: \"" + texts.wan + "\" is no port; udp and dpdk are");
   }
-  if (options.is_over_dpdk && options.cores > 1) {
-    return failure("--cores: with --wan dpdk a gateway has 1");
-  }
   if (const std::string why = unknown_policy(options.policy); !why.empty()) return failure(why);
   if (options.loss >= 0.5) return failure("--loss: more than half is no link");
   if (options.burst < 1) return failure("--burst: a mean burst has at least 1 packet");
