@@ -221,7 +221,8 @@ void DpdkAttachment::isolate(const DpdkDeviceOptions& options) {
 
 /// Without them an isolated device hears nothing; others spread packets as they do.
 Result<void> DpdkAttachment::create_rules(const DpdkDeviceOptions& options) {
-  if (!is_isolated_ && (queues_ == 1 || is_virtual(driver_))) return {};
+  const bool is_needed = shards_ > 1 && queues_ > 1 && !is_virtual(driver_);
+  if (!is_isolated_ && !is_needed) return {};
   for (const PathFlow& flow : options.flows) {
     rules_why_ = create_rule(id_, flow, flow.shard % queues_);
     if (rules_why_.empty()) {
