@@ -8,6 +8,7 @@
 //
 // `ratio` is what a report should quote: 1 where shards share nothing. Exit codes: 0 done, 2
 // arguments, 3 it cannot be measured here.
+#include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -40,7 +41,6 @@ struct Arguments {
   bool is_json = false;
   // Of one world, in a process of its own.
   uint32_t shards = 0, first_core = 0;
-  uint64_t begin_ns = 0;
 };
 
 Instant clock_now() {
@@ -48,13 +48,17 @@ Instant clock_now() {
   return clock.read();
 }
 
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "shards: %s\n", why.c_str());
+  _exit(exit_failed);
+}
+
 void bind_to(unsigned core) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(core, &set);
   if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
-    std::fprintf(stderr, "shards: core %u is not to be had\n", core);
-    _exit(exit_failed);
+    fail("core " + std::to_string(core) + " is not to be had");
   }
 }
 
@@ -92,31 +96,36 @@ class World {
     for (const int number : {1, 2}) sites_[number - 1] = make_site(number);
   }
 
-  /// Frames that left at B, of all cores, within the time that was asked for.
-  uint64_t run() {
-    std::atomic<bool> stop = false;
-    std::vector<std::jthread> threads;
+  /// Says "up" when the links are, reads when to begin, and says how many frames left at B, of all
+  /// cores, from then on within the time that was asked for.
+  void run() {
     std::vector<uint64_t> frames(arguments_.shards);
+    std::vector<std::jthread> threads;
     for (const auto& site : sites_) {
-      if (site->needs_granting()) threads.emplace_back([&] { site->run_grants(stop); });
+      if (site->needs_granting()) threads.emplace_back([&] { site->run_grants(stop_); });
     }
     for (uint32_t shard = 0; shard < arguments_.shards; ++shard) {
-      threads.emplace_back([&, shard] { frames[shard] = turn(shard, stop); });
+      threads.emplace_back([&, shard] { frames[shard] = turn(shard); });
     }
-    const Instant begin = Instant() + Duration::from_ns(static_cast<int64_t>(arguments_.begin_ns));
-    while (!are_up() && clock_now() < begin) care();
-    if (!are_up()) {
-      std::fprintf(stderr, "shards: no link has come up in time\n");
-      _exit(exit_failed);
+    const Instant patience = clock_now() + Duration::from_s(60);
+    while (!are_up()) {
+      care();
+      if (clock_now() > patience) fail("no link comes up");
     }
+    std::printf("up\n");
+    std::fflush(stdout);
+    long long begin_ns = 0;
+    if (std::scanf("%lld", &begin_ns) != 1) fail("nobody says when to begin");
+    begin_ns_ = begin_ns;
+    const Instant begin = Instant() + Duration::from_ns(begin_ns);
     while (clock_now() < begin + Duration::from_ms(arguments_.milliseconds + 50)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    stop = true;
+    stop_ = true;
     threads.clear();
     uint64_t sum = 0;
     for (const uint64_t each : frames) sum += each;
-    return sum;
+    std::printf("%llu\n", static_cast<unsigned long long>(sum));
   }
 
  private:
@@ -136,21 +145,19 @@ class World {
                                   .random = {nullptr, random_bits},
                                   .clock = MachineClock()};
     auto made = site::Site::make(plan_of(number, arguments_), ground);
-    if (!made) {
-      std::fprintf(stderr, "shards: %s\n", made.error().sentence.c_str());
-      _exit(exit_failed);
-    }
+    if (!made) fail(made.error().sentence);
     return std::move(*made);
   }
 
-  uint64_t turn(uint32_t shard, const std::atomic<bool>& stop) {
+  uint64_t turn(uint32_t shard) {
     bind_to(arguments_.first_core + shard);
     const MachineClock clock;
-    const Instant begin = Instant() + Duration::from_ns(static_cast<int64_t>(arguments_.begin_ns));
-    const Instant end = begin + Duration::from_ms(arguments_.milliseconds);
     uint64_t before = 0, after = 0;
-    while (!stop.load(std::memory_order_relaxed)) {
+    while (!stop_.load(std::memory_order_relaxed)) {
       const Instant now = clock.read();
+      const int64_t begin_ns = begin_ns_.load(std::memory_order_relaxed);
+      const Instant begin = Instant() + Duration::from_ns(begin_ns);
+      const Instant end = begin + Duration::from_ms(arguments_.milliseconds);
       sites_[0]->turn_shard(shard, now);
       sites_[1]->turn_shard(shard, now);
       const uint64_t sent = sinks_[shard]->counters().tx_packets;
@@ -175,6 +182,8 @@ class World {
   }
 
   const Arguments& arguments_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<int64_t> begin_ns_ = INT64_MAX / 2;
   std::vector<MemoryWire> wires_;
   std::vector<MemoryPort*> sinks_;
   std::array<std::unique_ptr<site::Site>, 2> sites_;
@@ -183,21 +192,18 @@ class World {
 /// A process of this program's that runs one world and writes what it carried.
 class WorldProcess {
  public:
-  WorldProcess(const Arguments& it, const std::string& program, uint32_t shards, uint32_t core,
-               uint64_t begin_ns) {
-    std::array<int, 2> ends{};
-    CW_ASSERT(pipe(ends.data()) == 0);
+  WorldProcess(const Arguments& it, const std::string& program, uint32_t shards, uint32_t core) {
+    std::array<int, 2> from{}, to{};
+    CW_ASSERT(pipe2(from.data(), O_CLOEXEC) == 0 && pipe2(to.data(), O_CLOEXEC) == 0);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
     std::vector<std::string> words = {program,
                                       "--shards",
                                       std::to_string(shards),
                                       "--first-core",
                                       std::to_string(core),
-                                      "--begin-ns",
-                                      std::to_string(begin_ns),
                                       "--policy",
                                       it.policy,
                                       "--frame-bytes",
@@ -209,35 +215,49 @@ class WorldProcess {
     argv.push_back(nullptr);
     CW_ASSERT(posix_spawn(&pid_, program.c_str(), &actions, nullptr, argv.data(), environ) == 0);
     posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    out_ = fdopen(ends[0], "r");
+    close(from[1]);
+    close(to[0]);
+    out_ = fdopen(from[0], "r");
+    in_ = fdopen(to[1], "w");
   }
   WorldProcess(const WorldProcess&) = delete;
   WorldProcess& operator=(const WorldProcess&) = delete;
-  ~WorldProcess() { std::fclose(out_); }
+  ~WorldProcess() {
+    std::fclose(out_);
+    std::fclose(in_);
+  }
+
+  void wait_up() {
+    std::array<char, 8> word{};
+    if (std::fscanf(out_, "%7s", word.data()) != 1) fail("a world has ended too soon");
+  }
+  void begin_at(Instant begin) {
+    std::fprintf(in_, "%lld\n", static_cast<long long>(begin.ns()));
+    std::fflush(in_);
+  }
 
   double frames() {
     unsigned long long count = 0;
     const bool is_read = std::fscanf(out_, "%llu", &count) == 1;
     int status = 0;
     waitpid(pid_, &status, 0);
-    if (!is_read || status != 0) _exit(exit_failed);
+    if (!is_read || status != 0) fail("a world has ended too soon");
     return static_cast<double>(count);
   }
 
  private:
   pid_t pid_ = 0;
-  FILE* out_ = nullptr;
+  FILE *out_ = nullptr, *in_ = nullptr;
 };
 
 /// Millions of frames per second, of `processes` with `shards` each, on cores of their own.
 double rate_of(const Arguments& it, const std::string& program, uint32_t processes,
                uint32_t shards) {
-  const auto begin = static_cast<uint64_t>((clock_now() + Duration::from_ms(1500)).ns());
   std::deque<WorldProcess> worlds;
-  for (uint32_t i = 0; i < processes; ++i) {
-    worlds.emplace_back(it, program, shards, i * shards, begin);
-  }
+  for (uint32_t i = 0; i < processes; ++i) worlds.emplace_back(it, program, shards, i * shards);
+  for (WorldProcess& world : worlds) world.wait_up();
+  const Instant begin = clock_now() + Duration::from_ms(300);  // when caches are warm
+  for (WorldProcess& world : worlds) world.begin_at(begin);
   double frames = 0;
   for (WorldProcess& world : worlds) frames += world.frames();
   return frames / it.milliseconds / 1e3;
@@ -299,12 +319,8 @@ int main(int argc, char** argv) {
   line.add_flag("--json", it.is_json, "the medians as JSON");
   line.add_option("--shards", it.shards, "").group("");
   line.add_option("--first-core", it.first_core, "").group("");
-  line.add_option("--begin-ns", it.begin_ns, "").group("");
   if (const auto status = line.parse_or_end(argc, argv, exit_refused)) return *status;
-  if (it.shards > 0) {
-    std::printf("%llu\n", static_cast<unsigned long long>(World(it).run()));
-    return 0;
-  }
+  if (it.shards > 0) return World(it).run(), 0;
   const auto here = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   if (it.cores > here) {
     std::fprintf(stderr, "shards: %u cores are not here; --cores %u\n", it.cores, here);
