@@ -52,8 +52,13 @@ void Granted::tell(Shares& shares, const Waiting& waiting, Instant now) {
   }
   for (size_t i = 0; i < grant_classes_max; ++i) {
     has_data |= taken[i].bytes > 0 || taken[i].waiting > 0 || taken[i].has_more;
-    // What waits at the pacer has left the streams.
-    taken[i].has_more |= taken[i].bytes > 0 && waiting.backlog > grant_interval;
+    // What waits at the pacer has left the streams, and wants to leave though nothing follows.
+    if (waiting.backlog <= grant_interval) {
+      is_at_pacer_[i] = false;
+    } else if (taken[i].bytes > 0) {
+      is_at_pacer_[i] = true;
+    }
+    taken[i].has_more |= is_at_pacer_[i];
     demand_.kbps[i] = wishes_[i].update(taken[i], now - told_at_);
   }
   demand_.at = told_at_ = now;

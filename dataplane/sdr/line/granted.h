@@ -77,6 +77,7 @@ class Granted {
   Instant due_, told_at_, used_at_;
   bool is_slow_ = false;
   Demand demand_;
+  std::array<bool, grant_classes_max> is_at_pacer_{};  // some of the class, for too long
   std::array<Wish, grant_classes_max> wishes_{};
   LineCounts counts_;
   std::array<Duration, limits::paths_max> base_rtts_{};  // the shortest of each path; 0: none yet

@@ -218,6 +218,7 @@ std::vector<std::string> SwarmWorld::files() const {
   std::vector<std::string> all;
   for (size_t site = 0; site < cores.size(); ++site) {
     SiteText own = text;
+    own.site += "memory = \"16 GiB\"\n";  // each core has room for all of its pair's rate
     if (cores[site] > 1) {
       own.site += "cores = [0";
       for (size_t i = 1; i < cores[site]; ++i) own.site += ", 0";
