@@ -47,6 +47,7 @@ void add(UdpPortStatus& sum, const UdpPortStatus& other) {
 /// Of the device the first has told all.
 void add(DpdkDeviceStatus& sum, const DpdkDeviceStatus& other) {
   sum.counters.rx_errors += other.counters.rx_errors;
+  sum.counters.tx_errors += other.counters.tx_errors;
 }
 
 void add(DpdkLanStatus& sum, const DpdkLanStatus& other) {
