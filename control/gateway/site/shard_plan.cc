@@ -51,14 +51,11 @@ DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard) {
   DpdkWanOptions options = plan.wan_over_dpdk;
   options.shards = static_cast<uint16_t>(plan.cores.size());
   options.peers = by_link(plan.wan_over_dpdk.peers, links_in(plan, shard));
-  for (const DpdkPeerOptions& peer : plan.wan_over_dpdk.peers) {
-    for (uint16_t link = 0; link < plan.links; ++link) {
-      const size_t other = shard_of_link(link, plan.cores.size());
-      if (other == shard) continue;
-      options.elsewhere.push_back({.address = peer.address,
-                                   .udp_port = peer.udp_port,
-                                   .link = link,
-                                   .shard = static_cast<uint16_t>(other)});
+  for (uint16_t other = 0; other < options.shards; ++other) {
+    if (other == shard) continue;
+    for (const auto& peer : by_link(plan.wan_over_dpdk.peers, links_in(plan, other))) {
+      options.elsewhere.push_back(
+          {.address = peer.address, .udp_port = peer.udp_port, .link = peer.link, .shard = other});
     }
   }
   return options;

@@ -75,26 +75,31 @@ Result<DpdkWanPort::Addresses> DpdkWanPort::parse_addresses(const DpdkWanOptions
   return addresses;
 }
 
-/// For shard 0, whose links are the port's peers.
 Result<std::vector<PathFlow>> DpdkWanPort::flows_of(const DpdkWanOptions& options) {
   const auto addresses = parse_addresses(options);
   if (!addresses) return std::unexpected(addresses.error());
+  return flows_of(options, *addresses);
+}
+
+/// For shard 0, whose links are the port's peers.
+std::vector<PathFlow> DpdkWanPort::flows_of(const DpdkWanOptions& options,
+                                            const Addresses& addresses) {
   std::vector<PathFlow> flows;
   const auto add = [&](const IpAddress& ip, int first_port, uint16_t shard) {
     for (uint16_t path = 0; path < options.paths; ++path) {
-      flows.push_back({.ip_version = addresses->own.version,
+      flows.push_back({.ip_version = addresses.own.version,
                        .source = ip,
-                       .target = addresses->own.ip,
+                       .target = addresses.own.ip,
                        .source_udp_port = static_cast<uint16_t>(first_port + path),
                        .target_udp_port = options.udp_port,
                        .shard = shard});
     }
   };
-  for (const FramePeer& peer : addresses->peers) {
+  for (const FramePeer& peer : addresses.peers) {
     add(peer.ip, first_source_port(peer.udp_port, peer.link), 0);
   }
   for (size_t i = 0; i < options.elsewhere.size(); ++i) {
-    const SourceIndex::Source& source = addresses->elsewhere[i];
+    const SourceIndex::Source& source = addresses.elsewhere[i];
     add(source.ip, source.udp_port, options.elsewhere[i].shard);
   }
   return flows;
@@ -104,8 +109,6 @@ Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& ask
   if (auto complaint = complaint_about(asked)) return std::unexpected(std::move(*complaint));
   const auto addresses = parse_addresses(asked);
   if (!addresses) return std::unexpected(addresses.error());
-  auto flows = flows_of(asked);
-  if (!flows) return std::unexpected(flows.error());
   DpdkWanOptions options = asked;
   // Buffers of what cannot cross are a waste; net_af_xdp has none that are longer than a page.
   const uint32_t payload_most = payload_for(shared_mtu(asked.device), addresses->own);
@@ -119,7 +122,7 @@ Result<std::unique_ptr<DpdkWanPort>> DpdkWanPort::make(const DpdkWanOptions& ask
       .packet_bytes = uint32_t{limits::headers_bytes_max} + options.payload_bytes_max,
       .packets = options.packets,
       .shares = true,
-      .flows = std::move(*flows),
+      .flows = flows_of(options, *addresses),
   });
   if (!device) return std::unexpected(std::move(device.error()));
   return make_over(std::move(*device), options, *addresses);

@@ -102,6 +102,7 @@ class DpdkWanPort final : public DpdkPort {
   DpdkWanPort(const DpdkWanOptions& options, const Addresses& addresses,
               std::unique_ptr<DpdkDevice> device);
   static Result<Addresses> parse_addresses(const DpdkWanOptions& options);
+  static std::vector<PathFlow> flows_of(const DpdkWanOptions& options, const Addresses& addresses);
   static Result<std::unique_ptr<DpdkWanPort>> make_over(std::unique_ptr<DpdkDevice> device,
                                                         const DpdkWanOptions& options,
                                                         const Addresses& addresses);

@@ -22,8 +22,7 @@ bool try_order(rte_mempool* pool, bool is_copied) {
 /// So much that objects fill pages without a gap, together with all that DPDK puts around.
 unsigned bytes_in_pages(unsigned bytes, unsigned flags) {
   const auto page = static_cast<size_t>(getpagesize());
-  rte_mempool_objsz sizes;
-  const size_t total = rte_mempool_calc_obj_size(bytes, flags, &sizes);
+  const size_t total = rte_mempool_calc_obj_size(bytes, flags, nullptr);
   const size_t wanted = total <= page / 2 ? page / 2 : page;
   return total >= wanted ? bytes : static_cast<unsigned>(bytes + wanted - total);
 }

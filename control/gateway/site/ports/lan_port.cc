@@ -15,8 +15,6 @@ Result<LanPort> make_tun(const Plan& plan) {
 
 #ifdef CW_HAVE_DPDK
 Result<LanPort> make_dpdk(const Plan& plan, size_t shard, const LanPort* first) {
-  const auto eal = start_eal(plan.eal);
-  if (!eal) return std::unexpected(eal.error());
   const DpdkLanOptions options = lan_over_dpdk_of(plan);
   auto made = first == nullptr
                   ? DpdkLanPort::make(options)

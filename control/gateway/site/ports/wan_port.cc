@@ -15,8 +15,6 @@ Result<WanPort> make_udp(const Plan& plan, size_t shard) {
 
 #ifdef CW_HAVE_DPDK
 Result<WanPort> make_dpdk(const Plan& plan, size_t shard, const WanPort* first) {
-  const auto eal = start_eal(plan.eal);
-  if (!eal) return std::unexpected(eal.error());
   const DpdkWanOptions options = wan_over_dpdk_of(plan, shard);
   auto made = first == nullptr
                   ? DpdkWanPort::make(options)

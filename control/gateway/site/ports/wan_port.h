@@ -22,9 +22,9 @@ struct WanPort {
   void fill(SiteState& state) const;
 };
 
-/// Of a shard; `first` is that of shard 0, whose device others join. Starts DPDK where it is
-/// needed. Errors: those of the ports, or that this build lacks DPDK; they begin with the port's
-/// own option.
+/// Of a shard; `first` is that of shard 0, whose device others join. DPDK runs where it is needed.
+/// Errors: those of the ports, or that this build lacks DPDK; they begin with the port's own
+/// option.
 Result<WanPort> make_wan_port(const Plan& plan, size_t shard, const WanPort* first);
 
 }  // namespace cw::site

@@ -286,7 +286,7 @@ Result<void> DpdkAttachment::configure(const DpdkDeviceOptions& options) {
 /// Of each shard one, so that none takes from what another gives back to.
 Result<void> DpdkAttachment::make_pools(const DpdkDeviceOptions& options) {
   for (uint16_t shard = 0; shard < shards_; ++shard) {
-    const size_t queues = (queues_ + shards_ - 1u - shard) / shards_;
+    const size_t queues = queues_of(shard);
     size_t packets =
         options.packets + queues * rx_descriptors_ + tx_descriptors_ + size_t{2} * mempool_cache;
     // Other shards give packets back into stores of their own, and let them wait in rings.

@@ -84,7 +84,11 @@ class DpdkAttachment {
   uint32_t mtu() const { return mtu_; }
   uint32_t packet_bytes() const { return packet_bytes_; }
   uint16_t shards() const { return shards_; }
-  uint16_t queues() const { return queues_; }        ///< to receive by
+  uint16_t queues() const { return queues_; }  ///< to receive by
+  /// Of those, a shard's: its number, and that plus the shards, ...
+  uint16_t queues_of(uint16_t shard) const {
+    return static_cast<uint16_t>((queues_ + shards_ - 1 - shard) / shards_);
+  }
   uint16_t tx_queues() const { return tx_queues_; }  ///< no more than shards use
   bool is_memif() const { return driver_ == "net_memif"; }
   bool is_isolated() const { return is_isolated_; }

@@ -49,7 +49,7 @@ DpdkDevice::DpdkDevice(std::shared_ptr<DpdkAttachment> own, uint16_t shard)
       id_(own_->id()),
       shard_(shard),
       next_queue_(shard),
-      rx_queues_(static_cast<uint16_t>((queues() + shards() - 1 - shard) / shards())),
+      rx_queues_(own_->queues_of(shard)),
       has_tx_queue_(shard < own_->tx_queues()),
       packet_bytes_(own_->packet_bytes()),
       pool_(own_->pool(shard)) {
