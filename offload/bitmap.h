@@ -1,35 +1,24 @@
-/* DOOR to the bitmap work: which packets of a message have arrived, and which of its chunks are
- * whole. One freestanding kernel, run inline, on pinned cores or on a DPA
- * (offload/executor/executor.h); it sees records and bits, never payload, and knows no library,
- * clock or allocator.
+/* DOOR to the bitmap work: which packets have come. One freestanding kernel turns "a packet with
+ * this immediate has been placed" into bits, and bits into events of up to 64 packets each. It runs
+ * wherever there is a processor: in the turn, on a pinned host core, on a thread of a DPA
+ * (offload/stage.h). It sees records and bits, never payload, and knows no library, clock or
+ * allocator; what a message's bits add up to (chunks, lengths) is its owner's: offload/slot_map.h.
  *
- * A *partition* is one first-in-first-out row of records with one thread that runs it. Arm, length,
- * void and close travel in the same row as the packets they concern, so every partition sees a
- * message's life in one order, and no packet of an old life can set a bit in a new one.
+ *   owner  --- records --->  partition  --- events --->  owner        a row: both rings, one partition
  *
- *   lane     all records of an id go to one partition: one writer, plain operations
- *   shared   packets of one id come by several partitions (one per channel): atomic operations.
- *            Arm, length and close go to every partition; a void to one or to all
+ * A *partition* has bits of its own and one thread that runs it, so nothing here is atomic but the
+ * ends of the rings. Packets go to a partition by their channel; a slot always comes by the same
+ * one, so no bit is in two. Arm and close travel in the same ring as the packets they concern:
+ * a partition sees a message's life in one order, and no packet of an old life can set a bit in a
+ * new one.
  *
- * Life of an id; the letters say who moves it:
+ *   free --Arm--> armed(g) --Close--> free, its words zero; told by Closed
  *
- *   free --arm, P--> armed(g) --close, P--> closed(g) --all Closed events, O--> quiet --O--> free
+ * The owner arms an id again only when every partition has told Closed, and raises clear-to-send
+ * only when the arms are in all rings.
  *
- *   P  each partition, by a record in its row, and for itself alone
- *   O  the owner: when every partition that was armed has told Closed, cw_bits_reset() zeroes the
- *      words that were used. Only then may it arm the id again, and only when the arms are in all
- *      rows may it raise clear-to-send.
- *
- * An id's bits in the arena (words of 64 bits, slot s is bit s % 64 of word s / 64):
- *
- *   placed   | data slots [0, data_slots_max) .. | repair slots [cut, cut + repair_slots_max) .. |
- *   claimed  | the same again, only in arenas with `claimed_apart`                               |
- *   chunks   | one bit per chunk | counts: one uint32_t per chunk, how many of its slots are in  |
- *
- * The wire cuts a message's slots at `cut` (protocol: D) into data below and repair above. The
- * repair part begins at its own word, whatever the cut is, so memory follows from the limits and
- * not from the width of the slot field. Repair slots belong to no chunk. At rest all words are
- * zero, the counts too: they count up, so that an arm writes nothing into the arena. */
+ * Everything lies in memory that owner and partition may map at different addresses: offsets, no
+ * pointers. The owner believes nothing that the other side of a row has written. */
 #ifndef CW_OFFLOAD_BITMAP_H
 #define CW_OFFLOAD_BITMAP_H
 
@@ -40,116 +29,98 @@
 extern "C" {
 #endif
 
+enum { CW_BITS_LINE = 64, CW_BITS_SLOT_BITS_MAX = 24 };
+
+/* Records, and below events, by kind. */
 enum {
-  CW_BITS_PACKET = 1, /* a slot whose payload is already in place */
-  CW_BITS_ARM = 2,    /* a new life of an id begins */
-  CW_BITS_LENGTH = 3, /* the message has `length` data slots: its last chunk may be shorter */
-  CW_BITS_VOID = 4,   /* data slots that will never come count as in; within one chunk */
-  CW_BITS_CLOSE = 5   /* from here on, packets of this id are late; told back by CW_BITS_CLOSED */
+  CW_BITS_PACKET = 1, /* a data slot whose payload is in place */
+  CW_BITS_ARM = 2,    /* a new life of an id begins; once more for the same life: nothing */
+  CW_BITS_CLOSE = 3   /* from here on, packets of this id are late */
 };
 
-/* Void is a record although the owner knows the range: only the partitions may write the bits, and
- * only a claimed bit keeps a packet that comes all the same from being counted twice. */
 typedef struct cw_bits_record {
-  uint32_t immediate;    /* id | slot | user. Arm: slot = the cut. Void: slot = the first */
-  uint32_t length;       /* packet: payload bytes. Arm: data slots. Length, void: slots */
-  uint32_t repair_slots; /* arm only */
-  union {
-    uint16_t channel;     /* packet: which it came by; comes back in events */
-    uint16_t chunk_slots; /* arm: slots of one chunk */
-  };
+  uint32_t immediate; /* id | slot | user, as the packet brought it; a control record: the id */
+  uint16_t stream;    /* whose id that is */
   uint8_t generation; /* life of the id, told by the destination QP */
   uint8_t kind;
 } cw_bits_record;
 
 enum {
-  CW_BITS_NONE = 0,
-  CW_BITS_CHUNK = 1,        /* chunk `index` is whole and its bit published */
-  CW_BITS_CLOSED = 2,       /* this partition will write nothing more for this life of the id */
-  CW_BITS_DUPLICATE = 3,    /* slot `index` was claimed before */
+  CW_BITS_PLACED = 1,       /* `bits` of the 64 slots that begin at the immediate's have come */
+  CW_BITS_CLOSED = 2,       /* the partition will say nothing more of this life */
+  CW_BITS_DUPLICATE = 3,    /* this slot had come before */
   CW_BITS_LATE = 4,         /* the id is not armed, or armed with another generation */
-  CW_BITS_OUT_OF_RANGE = 5, /* no such id, or slot `index` is neither data nor repair */
+  CW_BITS_OUT_OF_RANGE = 5, /* no such stream, id or slot */
   CW_BITS_REFUSED = 6       /* a control record that makes no sense: a bug of the owner */
 };
 
+/* Every record is answered by one event, or by one bit of one: what a partition was given and what
+ * it has told can be added up. */
 typedef struct cw_bits_event {
-  uint32_t id;
-  uint32_t index;   /* chunk or slot */
-  uint16_t channel; /* of the record that caused it */
-  uint8_t generation;
-  uint8_t kind;
+  cw_bits_record about; /* the record that it answers, with the event's kind. Placed: the first */
+  uint64_t bits;        /* Placed only */
 } cw_bits_event;
 
+/* What a partition must know of a stream. */
 typedef struct cw_bits_limits {
-  uint32_t ids;              /* ids in use are [0, ids) */
-  uint32_t data_slots_max;   /* of one message */
-  uint32_t repair_slots_max; /* of one message; 0: none */
-  uint32_t chunk_slots_min;  /* no arm may ask for smaller chunks */
-  uint32_t partitions;
-  uint8_t slot_bits; /* split of the immediate; what slot and user leave is the id's */
+  uint32_t ids;       /* ids in use are [0, ids) */
+  uint32_t slots_max; /* of one message */
+  uint8_t slot_bits;  /* split of the immediate; what slot and user leave is the id's */
   uint8_t user_bits;
-  uint8_t claimed_apart; /* 1: payload is copied between claim and place, and another thread reads.
-                            0: one bit means both */
 } cw_bits_limits;
 
-/* ---- the owner's side. Thread: the owner's only. ---- */
+/* ---- an arena: the bits of one stream's messages in one partition ---- */
 
-/* Bytes of an arena with these limits; 0 when they contradict each other or the split. */
-size_t cw_bits_size(const cw_bits_limits* limits);
+/* Bytes of an arena; 0 when the limits contradict each other or the split. */
+size_t cw_bits_arena_size(const cw_bits_limits* limits);
+/* Makes one of cw_bits_arena_size() bytes, aligned to CW_BITS_LINE. All ids are free. Returns 0, or
+ * -1 when the limits are refused. */
+int cw_bits_arena_init(void* arena, const cw_bits_limits* limits);
 
-/* Makes an arena of cw_bits_size() bytes, aligned to 64; the arena holds no pointers and may be
- * mapped anywhere. All ids are free. Returns 0, or -1 when the limits are refused. */
-int cw_bits_init(void* arena, const cw_bits_limits* limits);
+/* ---- a row: two rings and the arenas of one partition ---- */
 
-/* Zeroes what the last life of `id` used; to be called when every Closed event has been taken.
- * Returns 0, or -1 when a partition still has the id armed or there is no such id. */
-int cw_bits_reset(void* arena, uint32_t id);
+/* Begins on a line. Behind it lie the offsets of the arenas, the records and the events. Heads and
+ * tails count on for ever; an index is one of them modulo its capacity, a power of two. */
+typedef struct cw_bits_row {
+  /* The owner's line. */
+  uint32_t records_tail __attribute__((aligned(64)));
+  uint32_t events_head;
+  uint32_t is_ended; /* no more records will come */
+  /* The partition's. A record is behind records_head when its event is before events_tail, or its
+   * bit has been told. */
+  uint32_t records_head __attribute__((aligned(64)));
+  uint32_t events_tail;
+  uint32_t is_asleep;    /* who runs it waits to be woken */
+  uint64_t instructions; /* spent on what is behind records_head, where they can be counted */
+  /* Constant. */
+  uint32_t records_capacity __attribute__((aligned(64)));
+  uint32_t events_capacity;
+  uint32_t streams_max;
+  uint32_t records_offset, events_offset; /* from the row's first byte */
+} cw_bits_row;
 
-/* The words of an id, for reading with cw_bits_load(); valid as long as the arena. A void slot
- * reads as placed. Repair slot s is bit s - cut from cw_bits_repair_words() on. `id` < ids. */
-const uint64_t* cw_bits_data_words(const void* arena, uint32_t id);
-const uint64_t* cw_bits_repair_words(const void* arena, uint32_t id);
-const uint64_t* cw_bits_chunk_words(const void* arena, uint32_t id);
+/* Bytes of a row: streams [0, streams_max), capacities that are powers of two. */
+size_t cw_bits_row_size(uint32_t streams_max, uint32_t records, uint32_t events);
+void cw_bits_row_init(cw_bits_row* row, uint32_t streams_max, uint32_t records, uint32_t events);
+/* Thread: the owner's, before the first record that names the stream. `arena` lies within 2^63
+ * bytes of the row in every mapping of them. */
+void cw_bits_row_add(cw_bits_row* row, uint16_t stream, const void* arena);
 
-/* A word whose set bits promise that the payload behind them is visible. Thread: any. */
-static inline uint64_t cw_bits_load(const uint64_t* word) {
-  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+static inline cw_bits_record* cw_bits_record_at(cw_bits_row* row, uint32_t index) {
+  char* const first = (char*)row + row->records_offset;
+  return (cw_bits_record*)(void*)first + (index & (row->records_capacity - 1));
+}
+static inline cw_bits_event* cw_bits_event_at(cw_bits_row* row, uint32_t index) {
+  char* const first = (char*)row + row->events_offset;
+  return (cw_bits_event*)(void*)first + (index & (row->events_capacity - 1));
 }
 
-/* ---- the partition's side. Thread: the partition's only. Hot; bounded by n and, for length and
- *      void, by the words of one chunk. ---- */
+enum { CW_BITS_BURST = 64 };
 
-typedef struct cw_bits_progress {
-  uint32_t records; /* taken, from the first on; the rest stay the caller's */
-  uint32_t events;  /* written */
-} cw_bits_progress;
-
-/* Runs records in order. A record makes at most one event, and a plain arrival none; it stops
- * before a record whose event might not fit, so `capacity` >= n always takes them all. */
-cw_bits_progress cw_bits_run_lane(void* arena, uint32_t partition, const cw_bits_record* records,
-                                  uint32_t n, cw_bits_event* events, uint32_t capacity);
-cw_bits_progress cw_bits_run_shared(void* arena, uint32_t partition, const cw_bits_record* records,
-                                    uint32_t n, cw_bits_event* events, uint32_t capacity);
-
-/* Where a claimed slot lies. */
-typedef struct cw_bits_spot {
-  uint32_t id;
-  uint32_t bit;   /* in the id's placed words */
-  uint32_t chunk; /* UINT32_MAX: a repair slot */
-} cw_bits_spot;
-
-/* Placement by software, in two steps with the copy between them. Claim: CW_BITS_NONE makes the
- * caller the only one to copy this slot, and it must call place after the copy, before it runs
- * further records; any other kind says why it must not touch the payload. Place: 1 when a chunk
- * became whole and `event` was written, else 0. */
-uint8_t cw_bits_claim_lane(void* arena, uint32_t partition, const cw_bits_record* packet,
-                           cw_bits_spot* spot);
-int cw_bits_place_lane(void* arena, uint32_t partition, const cw_bits_record* packet,
-                       const cw_bits_spot* spot, cw_bits_event* event);
-uint8_t cw_bits_claim_shared(void* arena, uint32_t partition, const cw_bits_record* packet,
-                             cw_bits_spot* spot);
-int cw_bits_place_shared(void* arena, uint32_t partition, const cw_bits_record* packet,
-                         const cw_bits_spot* spot, cw_bits_event* event);
+/* Runs up to CW_BITS_BURST records, as many as there are and as there is room to tell of; returns
+ * how many. Thread: the partition's. Hot: bounded by the burst, a close also by its message's
+ * words. */
+uint32_t cw_bits_serve(cw_bits_row* row);
 
 #ifdef __cplusplus
 }
