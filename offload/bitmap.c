@@ -4,89 +4,92 @@
 
 #include "offload/bitmap_arena.h"
 
-/* A record as one number: the immediate is its lower half. */
-typedef uint64_t word_of_record;
-static inline word_of_record read_record(const cw_bits_record* record) {
-  word_of_record raw;
-  __builtin_memcpy(&raw, record, sizeof(raw));
-  return raw;
+/* A record as one number: kind, generation, stream from above, and the immediate. */
+typedef uint64_t raw_record;
+
+static inline uint8_t kind_of(raw_record raw) { return (uint8_t)(raw >> 56); }
+static inline uint16_t stream_of(raw_record raw) { return (uint16_t)(raw >> 32); }
+static inline uint32_t tag_of(raw_record raw) {
+  return CW_BITS_IS_ARMED | ((uint32_t)(raw >> 48) & 0xff);
 }
-static inline uint8_t kind_of(word_of_record raw) { return (uint8_t)(raw >> 56); }
-static inline uint16_t stream_of(word_of_record raw) { return (uint16_t)(raw >> 32); }
-static inline uint32_t tag_of(word_of_record raw) {
-  return CW_BITS_ARMED | ((uint32_t)(raw >> 48) & 0xff);
-}
-/* Kind in the upper byte, all else as it was. */
-static inline word_of_record with_kind(word_of_record raw, uint8_t kind) {
+static inline raw_record with_kind(raw_record raw, uint8_t kind) {
   return (raw & ~((uint64_t)0xff << 56)) | (uint64_t)kind << 56;
 }
 
-/* Packets that set bits of the same word come in rows mostly: what the first of them has found out
- * serves for all, and one event tells of them. */
+static inline uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* A word that packets of this burst set bits of: what the first of them has found out serves for
+ * all, and one event tells of them. */
 typedef struct {
-  word_of_record first; /* of the word, with all that its packets have in common */
-  word_of_record same;  /* the bits of a record that make it one of this row; 0: there is no row */
-  uint64_t* word;
+  uint64_t key; /* what its packets have in common: the record without its lowest bits; 0: none */
   uint64_t taken, bits; /* that may not be set: they are already, or no slots; and that are new */
+  uint64_t* word;
   cw_bits_life* life;
   uint32_t index; /* of the word within its message */
   uint32_t slots; /* of the word, from its first on; more than 64: all */
-  uint32_t user_bits;
-  uint32_t slot_mask; /* of the immediate, once it is shifted: the slot within the word */
-} same_word;
+} open_word;
+
+/* Packets come in order mostly, and out of it within a few words; powers of two. */
+enum { OPEN_WORDS = 4 };
 
 typedef struct {
   cw_bits_row* row;
-  uint32_t events; /* the tail, with what is not published yet */
-  same_word run;
+  const raw_record* records;
+  cw_bits_event* events;
+  uint32_t records_mask, events_mask;
+  uint32_t tail; /* of the events, with what is not published yet */
+  /* Of the stream whose packets come. */
+  uint32_t upper; /* a record's upper half; 0: none came yet */
+  uint32_t user_bits, key_shift, id_shift;
+  uint32_t slot_mask; /* of the immediate, once it is shifted: the slot within its word */
+  cw_bits_arena* arena;
+  open_word open[OPEN_WORDS];
 } serving;
 
-static inline void tell(serving* s, word_of_record about, uint8_t kind, uint64_t bits) {
-  cw_bits_event* event = cw_bits_event_at(s->row, s->events++);
-  const word_of_record told = with_kind(about, kind);
-  __builtin_memcpy(&event->about, &told, sizeof(told));
+static inline void tell(serving* s, raw_record about, uint8_t kind, uint64_t bits) {
+  cw_bits_event* event = s->events + (s->tail++ & s->events_mask);
+  *(raw_record*)(void*)&event->about = with_kind(about, kind);
   event->bits = bits;
 }
 
-static void end_run(serving* s) {
-  same_word* run = &s->run;
-  if (run->same == 0) return;
-  run->same = 0;
-  if (run->bits == 0) return;
-  *run->word |= run->bits;
-  if (run->life->words_used <= run->index) run->life->words_used = run->index + 1;
-  tell(s, run->first, CW_BITS_PLACED, run->bits);
+static void end_word(serving* s, open_word* open) {
+  if (open->key == 0) return;
+  const raw_record first = open->key << s->key_shift;
+  open->key = 0;
+  if (open->bits == 0) return;
+  *open->word |= open->bits;
+  if (open->life->words_used <= open->index) open->life->words_used = open->index + 1;
+  tell(s, first, CW_BITS_PLACED, open->bits);
 }
 
-static inline cw_bits_arena* arena_of(cw_bits_row* row, word_of_record raw) {
+static void end_words(serving* s) {
+  for (uint32_t i = 0; i < OPEN_WORDS; ++i) end_word(s, s->open + i);
+}
+
+static inline cw_bits_arena* arena_of(cw_bits_row* row, raw_record raw) {
   const uint16_t stream = stream_of(raw);
   if (stream >= row->streams_max) return 0;
   const int64_t offset = cw_bits_arena_offsets(row)[stream];
   return offset == 0 ? 0 : (cw_bits_arena*)(void*)((char*)row + offset);
 }
 
-/* A packet of another word than the last one's. Returns 0, or the kind of event that refuses it. */
-__attribute__((noinline)) static uint8_t begin_run(serving* s, word_of_record raw) {
-  end_run(s);
-  cw_bits_arena* arena = arena_of(s->row, raw);
-  if (arena == 0) return CW_BITS_OUT_OF_RANGE;
+/* The first packet of a word. Returns 0, or the kind of event that refuses it. */
+static uint8_t begin_word(serving* s, open_word* open, raw_record raw) {
+  end_word(s, open);
+  cw_bits_arena* arena = s->arena;
   const uint32_t immediate = (uint32_t)raw;
   const uint32_t id = immediate >> arena->id_shift;
-  const uint32_t slot = immediate >> arena->limits.user_bits & arena->slot_mask;
+  const uint32_t slot = immediate >> s->user_bits & arena->slot_mask;
   if (id >= arena->limits.ids || slot >= arena->limits.slots_max) return CW_BITS_OUT_OF_RANGE;
   cw_bits_life* life = cw_bits_lives(arena) + id;
   if (life->tag != tag_of(raw)) return CW_BITS_LATE;
-  same_word* run = &s->run;
-  run->user_bits = arena->limits.user_bits;
-  run->slot_mask = arena->slot_mask & 63;
-  run->same = ~((((uint64_t)run->slot_mask + 1) << run->user_bits) - 1);
-  run->first = raw & run->same;
-  run->life = life;
-  run->index = slot / 64;
-  run->word = cw_bits_words(arena, id) + run->index;
-  run->slots = arena->limits.slots_max - run->index * 64;
-  run->taken = *run->word | (run->slots < 64 ? ~(uint64_t)0 << run->slots : 0);
-  run->bits = 0;
+  open->key = raw >> s->key_shift;
+  open->life = life;
+  open->index = slot / 64;
+  open->word = cw_bits_words(arena, id) + open->index;
+  open->slots = arena->limits.slots_max - open->index * 64;
+  open->taken = *open->word | (open->slots < 64 ? ~(uint64_t)0 << open->slots : 0);
+  open->bits = 0;
   return 0;
 }
 
@@ -94,8 +97,8 @@ static void zero_words(uint64_t* words, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) words[i] = 0;
 }
 
-/* Returns the kind of event that answers it; 0: none, which an arm that did something has. */
-static uint8_t control(cw_bits_row* row, word_of_record raw) {
+/* Returns the kind of event that answers it. */
+static uint8_t control(cw_bits_row* row, raw_record raw) {
   cw_bits_arena* arena = arena_of(row, raw);
   if (arena == 0) return CW_BITS_OUT_OF_RANGE;
   const uint32_t id = (uint32_t)raw >> arena->id_shift;
@@ -104,7 +107,7 @@ static uint8_t control(cw_bits_row* row, word_of_record raw) {
   const int is_known = life->tag == tag_of(raw);
   if (kind_of(raw) == CW_BITS_ARM && (life->tag == 0 || is_known)) {
     life->tag = tag_of(raw);
-    return 0;
+    return CW_BITS_ARMED;
   }
   if (kind_of(raw) != CW_BITS_CLOSE || !is_known) return CW_BITS_REFUSED;
   zero_words(cw_bits_words(arena, id), life->words_used);
@@ -112,52 +115,77 @@ static uint8_t control(cw_bits_row* row, word_of_record raw) {
   return CW_BITS_CLOSED;
 }
 
-static void run_control(serving* s, word_of_record raw) {
-  end_run(s);
-  const uint8_t kind = control(s->row, raw);
-  if (kind != 0) tell(s, raw, kind, 0);
+/* Words are open under one stream's split of the immediate. */
+static int enter_stream(serving* s, raw_record raw) {
+  if (stream_of(raw) != (uint16_t)s->upper || s->upper == 0) {
+    end_words(s);
+    s->upper = 0;
+    s->arena = arena_of(s->row, raw);
+    if (s->arena == 0) return 0;
+    s->user_bits = s->arena->limits.user_bits;
+    s->id_shift = s->arena->id_shift;
+    s->slot_mask = s->arena->slot_mask & 63;
+    s->key_shift = s->user_bits + smaller(s->arena->limits.slot_bits, 6);
+  }
+  s->upper = (uint32_t)(raw >> 32);
+  return 1;
 }
 
-static inline uint32_t slot_within(const same_word* run, word_of_record raw) {
-  return (uint32_t)raw >> run->user_bits & run->slot_mask;
+/* Not a packet, or not one of the stream and the generation of the one before. Returns whether it
+ * is a packet of a stream. */
+__attribute__((noinline)) static int turn_to(serving* s, raw_record raw) {
+  if (kind_of(raw) != CW_BITS_PACKET) {
+    end_words(s);
+    tell(s, raw, control(s->row, raw), 0);
+    return 0;
+  }
+  if (enter_stream(s, raw)) return 1;
+  tell(s, raw, CW_BITS_OUT_OF_RANGE, 0);
+  return 0;
 }
 
-static uint8_t why_taken(const same_word* run, word_of_record raw) {
-  return slot_within(run, raw) < run->slots ? CW_BITS_DUPLICATE : CW_BITS_OUT_OF_RANGE;
-}
-
-static inline void run_packet(serving* s, word_of_record raw) {
-  same_word* run = &s->run;
-  if (run->same == 0 || ((raw ^ run->first) & run->same) != 0) {
-    const uint8_t kind = begin_run(s, raw);
+static inline void run(serving* s, raw_record raw) {
+  if ((uint32_t)(raw >> 32) != s->upper && !turn_to(s, raw)) return;
+  const uint64_t key = raw >> s->key_shift;
+  const uint32_t id = (uint32_t)raw >> s->id_shift;
+  open_word* open = s->open + (((uint32_t)key ^ id) & (OPEN_WORDS - 1));
+  if (open->key != key) {
+    const uint8_t kind = begin_word(s, open, raw);
     if (kind != 0) return tell(s, raw, kind, 0);
   }
-  const uint64_t bit = (uint64_t)1 << slot_within(run, raw);
-  if ((run->taken | run->bits) & bit) return tell(s, raw, why_taken(run, raw), 0);
-  run->bits |= bit;
+  const uint32_t slot = (uint32_t)raw >> s->user_bits & s->slot_mask;
+  const uint64_t bit = (uint64_t)1 << slot;
+  if (open->taken & bit) {
+    return tell(s, raw, slot < open->slots ? CW_BITS_DUPLICATE : CW_BITS_OUT_OF_RANGE, 0);
+  }
+  open->taken |= bit;
+  open->bits |= bit;
 }
 
-static inline uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline serving serving_of(cw_bits_row* row) {
+  serving s;
+  s.row = row;
+  s.records = (const raw_record*)(const void*)((const char*)row + row->records_offset);
+  s.events = (cw_bits_event*)(void*)((char*)row + row->events_offset);
+  s.records_mask = row->records_capacity - 1;
+  s.events_mask = row->events_capacity - 1;
+  s.tail = row->events_tail;
+  s.upper = 0;
+  for (uint32_t i = 0; i < OPEN_WORDS; ++i) s.open[i].key = 0;
+  return s;
+}
 
 uint32_t cw_bits_serve(cw_bits_row* row) {
   const uint32_t head = row->records_head;
   const uint32_t waiting = __atomic_load_n(&row->records_tail, __ATOMIC_ACQUIRE) - head;
   if (waiting == 0) return 0;
-  serving s = {row, row->events_tail, {0}};
-  const uint32_t untaken = s.events - __atomic_load_n(&row->events_head, __ATOMIC_ACQUIRE);
-  /* A record makes one event at most: it is told itself, or it is one bit of a row's. */
-  const uint32_t count =
-      smaller(smaller(waiting, CW_BITS_BURST), row->events_capacity - untaken);
-  for (uint32_t i = 0; i < count; ++i) {
-    const word_of_record raw = read_record(cw_bits_record_at(row, head + i));
-    if (kind_of(raw) == CW_BITS_PACKET) {
-      run_packet(&s, raw);
-    } else {
-      run_control(&s, raw);
-    }
-  }
-  end_run(&s);
-  __atomic_store_n(&row->events_tail, s.events, __ATOMIC_RELEASE);
+  serving s = serving_of(row);
+  const uint32_t untaken = s.tail - __atomic_load_n(&row->events_head, __ATOMIC_ACQUIRE);
+  /* A record makes one event at most: it is told itself, or it is one bit of a word's. */
+  const uint32_t count = smaller(smaller(waiting, CW_BITS_BURST), row->events_capacity - untaken);
+  for (uint32_t i = 0; i < count; ++i) run(&s, s.records[(head + i) & s.records_mask]);
+  end_words(&s);
+  __atomic_store_n(&row->events_tail, s.tail, __ATOMIC_RELEASE);
   __atomic_store_n(&row->records_head, head + count, __ATOMIC_RELEASE);
   return count;
 }

@@ -4,7 +4,8 @@
  * (offload/stage.h). It sees records and bits, never payload, and knows no library, clock or
  * allocator; what a message's bits add up to (chunks, lengths) is its owner's: offload/slot_map.h.
  *
- *   owner  --- records --->  partition  --- events --->  owner        a row: both rings, one partition
+ *   owner  --- records --->  partition  --- events --->  owner        a row: both rings, one
+ * partition
  *
  * A *partition* has bits of its own and one thread that runs it, so nothing here is atomic but the
  * ends of the rings. Packets go to a partition by their channel; a slot always comes by the same
@@ -38,8 +39,9 @@ enum {
   CW_BITS_CLOSE = 3   /* from here on, packets of this id are late */
 };
 
+/* Read and written as one number. */
 typedef struct cw_bits_record {
-  uint32_t immediate; /* id | slot | user, as the packet brought it; a control record: the id */
+  uint32_t immediate __attribute__((aligned(8))); /* id | slot | user, as the packet brought it; a control record: the id */
   uint16_t stream;    /* whose id that is */
   uint8_t generation; /* life of the id, told by the destination QP */
   uint8_t kind;
@@ -51,7 +53,8 @@ enum {
   CW_BITS_DUPLICATE = 3,    /* this slot had come before */
   CW_BITS_LATE = 4,         /* the id is not armed, or armed with another generation */
   CW_BITS_OUT_OF_RANGE = 5, /* no such stream, id or slot */
-  CW_BITS_REFUSED = 6       /* a control record that makes no sense: a bug of the owner */
+  CW_BITS_REFUSED = 6,      /* a control record that makes no sense: a bug of the owner */
+  CW_BITS_ARMED = 7         /* packets of this life are taken */
 };
 
 /* Every record is answered by one event, or by one bit of one: what a partition was given and what
@@ -86,8 +89,7 @@ typedef struct cw_bits_row {
   uint32_t records_tail __attribute__((aligned(64)));
   uint32_t events_head;
   uint32_t is_ended; /* no more records will come */
-  /* The partition's. A record is behind records_head when its event is before events_tail, or its
-   * bit has been told. */
+  /* The partition's. What answers a record is before events_tail when records_head has passed. */
   uint32_t records_head __attribute__((aligned(64)));
   uint32_t events_tail;
   uint32_t is_asleep;    /* who runs it waits to be woken */
@@ -106,14 +108,9 @@ void cw_bits_row_init(cw_bits_row* row, uint32_t streams_max, uint32_t records, 
  * bytes of the row in every mapping of them. */
 void cw_bits_row_add(cw_bits_row* row, uint16_t stream, const void* arena);
 
-static inline cw_bits_record* cw_bits_record_at(cw_bits_row* row, uint32_t index) {
-  char* const first = (char*)row + row->records_offset;
-  return (cw_bits_record*)(void*)first + (index & (row->records_capacity - 1));
-}
-static inline cw_bits_event* cw_bits_event_at(cw_bits_row* row, uint32_t index) {
-  char* const first = (char*)row + row->events_offset;
-  return (cw_bits_event*)(void*)first + (index & (row->events_capacity - 1));
-}
+/* The rings' first entries. */
+cw_bits_record* cw_bits_records(cw_bits_row* row);
+cw_bits_event* cw_bits_events(cw_bits_row* row);
 
 enum { CW_BITS_BURST = 64 };
 

@@ -48,8 +48,8 @@ static uint64_t events_offset(uint32_t streams_max, uint32_t records) {
 }
 
 size_t cw_bits_row_size(uint32_t streams_max, uint32_t records, uint32_t events) {
-  return cw_bits_round_up(
-      events_offset(streams_max, records) + events * sizeof(cw_bits_event), CW_BITS_LINE);
+  return cw_bits_round_up(events_offset(streams_max, records) + events * sizeof(cw_bits_event),
+                          CW_BITS_LINE);
 }
 
 void cw_bits_row_init(cw_bits_row* row, uint32_t streams_max, uint32_t records, uint32_t events) {
@@ -63,4 +63,11 @@ void cw_bits_row_init(cw_bits_row* row, uint32_t streams_max, uint32_t records, 
 
 void cw_bits_row_add(cw_bits_row* row, uint16_t stream, const void* arena) {
   cw_bits_arena_offsets(row)[stream] = (const char*)arena - (const char*)row;
+}
+
+cw_bits_record* cw_bits_records(cw_bits_row* row) {
+  return (cw_bits_record*)(void*)((char*)row + row->records_offset);
+}
+cw_bits_event* cw_bits_events(cw_bits_row* row) {
+  return (cw_bits_event*)(void*)((char*)row + row->events_offset);
 }

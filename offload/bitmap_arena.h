@@ -4,7 +4,7 @@
 
 #include "offload/bitmap.h"
 
-enum { CW_BITS_ARMED = 0x100 };
+enum { CW_BITS_IS_ARMED = 0x100 };
 
 /* Constant after init. */
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
 
 /* Of an id. */
 typedef struct {
-  uint32_t tag;        /* CW_BITS_ARMED | generation while armed, else 0 */
+  uint32_t tag;        /* CW_BITS_IS_ARMED | generation while armed, else 0 */
   uint32_t words_used; /* one beyond the highest that has a bit */
 } cw_bits_life;
 

@@ -40,8 +40,12 @@ class SlotMap {
   /// Zeroes what the life of `id` has used.
   void clear(uint32_t id);
 
-  /// Data slots that were armed; the length may be less.
-  uint32_t slots(uint32_t id) const { return lives_[id].slots; }
+  uint32_t armed(uint32_t id) const { return lives_[id].slots; }
+  /// Data slots lie below: as armed, or as its length says.
+  uint32_t data_end(uint32_t id) const { return lives_[id].data_end; }
+
+  bool has(uint32_t id, uint32_t slot) const { return is_set(data_words(id), slot); }
+  bool has_repair(uint32_t id, uint32_t index) const { return is_set(repair_words(id), index); }
 
   /// Makes the caller the only one to copy this slot, to be counted when it lies there; false: it
   /// was claimed before.
@@ -65,7 +69,7 @@ class SlotMap {
     uint32_t slots = 0;   ///< that were not in before
     uint32_t chunks = 0;  ///< that they made whole
   };
-  /// The data slots 64 * `word` + i, for each bit i of `bits`; all are below slots().
+  /// The data slots 64 * `word` + i, for each bit i of `bits`; all of them were armed.
   Merged merge(uint32_t id, uint32_t word, uint64_t bits);
 
   /// The message has `slots` data slots, no more than were armed: its last chunk may be shorter.
@@ -91,6 +95,9 @@ class SlotMap {
     uint32_t repair_used = 0;  ///< the same
   };
 
+  static bool is_set(const uint64_t* words, uint32_t slot) {
+    return (words[slot / 64] >> slot % 64 & 1) != 0;
+  }
   static bool try_set(uint64_t* words, uint32_t slot) {
     const uint64_t bit = uint64_t{1} << slot % 64;
     uint64_t& word = words[slot / 64];
@@ -119,8 +126,10 @@ class SlotMap {
     const Life& life = lives_[id];
     const uint32_t whole = chunk_end(life, chunk) - chunk * limits_.chunk_slots;
     const uint32_t in = counts_of(id)[chunk] += slots;
-    if (in == whole) [[unlikely]] return publish(id, chunk);
-    if (life.data_end == life.slots) [[likely]] return false;
+    if (in == whole) [[unlikely]]
+      return publish(id, chunk);
+    if (life.data_end == life.slots) [[likely]]
+      return false;
     return is_cut(life, chunk) && is_cut_whole(id, chunk) && publish(id, chunk);
   }
   /// Whether the length ends the message within this chunk: that is whole without the slots behind,

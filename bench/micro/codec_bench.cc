@@ -25,7 +25,7 @@
 
 #include "dataplane/base/prng.h"
 #include "offload/codec/codecs.h"
-#include "offload/coder.h"
+#include "offload/coding/coder.h"
 
 namespace {
 using namespace cw;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 #include <string>
+#include <utility>
 
 #include "dataplane/sdr/stream/send/send_stream.h"
 
@@ -29,7 +30,14 @@ bool is_control(const Arrival& arrival) {
 }  // namespace
 
 Endpoint::Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding)
-    : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {}
+    : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {
+  if (port.facts().places_payload) set_stage(*Stage::make(nullptr, {}));
+}
+
+void Endpoint::set_stage(std::unique_ptr<Stage> stage) {
+  CW_ASSERT(links_.empty() && port_.facts().places_payload);
+  stage_ = std::move(stage);
+}
 
 Result<Link*> Endpoint::add_link(const LinkOptions& options, Instant now) {
   if (links_.size() == Activity::members_max) {
@@ -37,7 +45,7 @@ Result<Link*> Endpoint::add_link(const LinkOptions& options, Instant now) {
                    " at most");
   }
   if (const auto checked = check_key(options); !checked) return std::unexpected(checked.error());
-  auto link = Link::make(options, port_, stock_, desk_, counters_, drops_, now);
+  auto link = Link::make(options, {port_, stock_, desk_, stage_.get(), counters_, drops_}, now);
   if (!link) return std::unexpected(link.error());
   by_key_.resize(std::max<size_t>(by_key_.size(), key_of(options.peer + 1u, 0)));
   by_key_[(*link)->key()] = link->get();
@@ -62,12 +70,25 @@ Result<void> Endpoint::check_key(const LinkOptions& options) const {
 
 void Endpoint::on_gap(Duration gap, Instant now) {
   for (const auto& link : links_) link->rebase(gap, now);
+  if (stage_) stage_->rebase(gap);
   activity_.wake_all();
+}
+
+/// What a partition has no room for stays where it waits: nothing is taken that would be lost.
+size_t Endpoint::arrivals_max() const {
+  return stage_ ? stage_->room() : limits::burst_packets_max;
 }
 
 void Endpoint::on_arrivals(std::span<const Arrival> arrivals, Instant now) {
   for (const Arrival& arrival : arrivals) on_arrival(arrival, now);
+  settle_bits(now);
   activity_.for_awake([&](size_t i) { links_[i]->flush_arrivals(now); });
+}
+
+void Endpoint::settle_bits(Instant now) {
+  if (!stage_) return;
+  stage_->publish();
+  stage_->poll(now);
 }
 
 void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
@@ -77,6 +98,7 @@ void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
     if (link != nullptr) return link->on_data(arrival, now);
   } else if (is_control(arrival)) {
     Link* const link = find(arrival.peer, qpn - control_qpn_default);
+    settle_bits(now);  // what came before it is known before it
     const std::span<const uint8_t> envelope(arrival.payload, arrival.head.payload_bytes);
     if (link != nullptr) return link->on_control(envelope, arrival.path, now);
   }
@@ -91,9 +113,17 @@ DropReason Endpoint::why_unwanted(const Arrival& arrival) const {
   return arrival.form == Form::Datagram ? DropReason::wire_opcode : reason_of(arrival.error);
 }
 
+/// Of partitions that are not the turn's own: their news come when they come.
+bool Endpoint::take_bits(Instant now) {
+  if (!stage_ || !stage_->is_busy() || !stage_->poll(now)) return false;
+  activity_.for_awake([&](size_t i) { links_[i]->flush_arrivals(now); });
+  return true;
+}
+
 bool Endpoint::on_time(Instant now) {
   desk_.begin_turn();
   bool has_worked = desk_.poll();
+  has_worked |= take_bits(now);
   activity_.begin_turn(now);
   activity_.for_awake([&](size_t i) {
     const bool was_due = links_[i]->on_time(now);
@@ -151,7 +181,7 @@ void Endpoint::care(Instant now) {
 }
 
 Instant Endpoint::next_wakeup() const {
-  if (desk_.is_busy()) return Instant();
+  if (desk_.is_busy() || (stage_ && stage_->is_busy())) return Instant();
   Instant due = activity_.next_due();
   activity_.for_awake([&](size_t i) { due = std::min(due, links_[i]->next_wakeup()); });
   return due;

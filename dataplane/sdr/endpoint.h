@@ -14,6 +14,7 @@
 #include "dataplane/sdr/seat/code/code_desk.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/send/store/packet_stock.h"
+#include "offload/stage/stage.h"
 
 namespace cw::sdr {
 
@@ -22,6 +23,9 @@ class Endpoint final : public WanStation {
  public:
   /// `port` and the counters outlive the endpoint.
   Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
+  /// Before the first link, and only on a port that places payload: who turns what it has placed
+  /// into bits. Without, the turn does.
+  void set_stage(std::unique_ptr<Stage> stage);
   /// Waits for what its threads are coding.
   ~Endpoint() override { desk_.stop(); }
 
@@ -30,6 +34,7 @@ class Endpoint final : public WanStation {
   Result<Link*> add_link(const LinkOptions& options, Instant now);
 
   void on_gap(Duration gap, Instant now) override;
+  size_t arrivals_max() const override;
   void on_arrivals(std::span<const Arrival> arrivals, Instant now) override;
   bool on_time(Instant now) override;
   size_t collect(std::span<Send> out, Instant now) override;
@@ -41,6 +46,8 @@ class Endpoint final : public WanStation {
   const Activity& activity() const { return activity_; }
   const CodeDesk& desk() const { return desk_; }
   const PacketStock& stock() const { return stock_; }
+  /// Null: the port places nothing.
+  const Stage* stage() const { return stage_.get(); }
 
   // ---- policies, made and destroyed outside the turn ----
   /// Whether seats want something. Any thread may see to it: ask(), fulfil() of each, take(), the
@@ -59,6 +66,8 @@ class Endpoint final : public WanStation {
     return key < by_key_.size() ? by_key_[key] : nullptr;
   }
   void on_arrival(const Arrival& arrival, Instant now);
+  void settle_bits(Instant now);
+  bool take_bits(Instant now);
   DropReason why_unwanted(const Arrival& arrival) const;
 
   WanPort& port_;
@@ -66,6 +75,7 @@ class Endpoint final : public WanStation {
   Drops& drops_;
   CodeDesk desk_;
   PacketStock stock_;
+  std::unique_ptr<Stage> stage_;
   Activity activity_;    // of the links
   Activity wants_care_;  // of the same: whose seats want something
   std::vector<std::unique_ptr<Link>> links_;

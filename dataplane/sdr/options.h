@@ -18,7 +18,7 @@
 #include "dataplane/sdr/stream/stream_config.h"
 #include "dataplane/wire/control/description.h"
 #include "dataplane/wire/control/envelope.h"
-#include "offload/executor/code_executor.h"
+#include "offload/coding/code_executor.h"
 
 namespace cw::sdr {
 

@@ -17,8 +17,6 @@ struct SlotWrite {
   Psn psn;
   uint64_t address = 0;
   uint32_t key = 0;
-  // Not in the order of a cw_bits_record, which is made of both: copied as one, they would be read
-  // wider than they have just been written, and wait for all stores of the packet before.
   uint32_t payload_bytes = 0;
   uint32_t immediate = 0;
   bool is_solicited = false;

@@ -8,7 +8,7 @@
 
 #include "dataplane/base/assert.h"
 #include "offload/codec/codecs.h"
-#include "offload/coder.h"
+#include "offload/coding/coder.h"
 
 namespace {
 using namespace cw;

@@ -30,11 +30,13 @@ const Paths below_neighbour = {"dataplane/base", "dataplane/wire"};
 const Paths below_core = {"dataplane/base", "dataplane/wire", "dataplane/port.h"};
 const Paths doors_of_sdr = {"dataplane/policy.h",
                             "dataplane/codec.h",
-                            "offload/bitmap.h",
-                            "offload/coder.h",
-                            "offload/executor/code_executor.h",
+                            "offload/coding/coder.h",
+                            "offload/coding/code_executor.h",
                             "offload/crc32.h",
-                            "offload/mac.h"};
+                            "offload/mac.h",
+                            "offload/ones.h",
+                            "offload/slot_map.h",
+                            "offload/stage/stage.h"};
 
 Paths operator+(Paths paths, const Paths& more) {
   paths.insert(paths.end(), more.begin(), more.end());

@@ -143,7 +143,7 @@ TEST(IncludeTable, stops_every_include_that_points_up_or_aside) {
       {"dataplane/core/turn/worker.h", "\"dataplane/sdr/qp.h\""},
       {"dataplane/core/turn/worker.h", "\"dataplane/port/sim/sim.h\""},
       {"dataplane/sdr/qp.cc", "\"policies/fec/fec.h\""},
-      {"dataplane/sdr/qp.cc", "\"offload/executor/executor.h\""},
+      {"dataplane/sdr/qp.cc", "\"offload/bitmap.h\""},
       {"dataplane/gateway/lane.cc", "\"dataplane/collective/ring.h\""},
       {"policies/fec/fec.cc", "\"policies/resend/resend.h\""},
       {"policies/parts/rtt.h", "\"policies/fec/fec.h\""},

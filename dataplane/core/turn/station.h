@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port.h"
 #include "dataplane/wan.h"
@@ -49,6 +50,8 @@ class Station : public StationBase {
 /// Behind a port that takes descriptors.
 class WanStation : public StationBase {
  public:
+  /// How many arrivals it has room for; beyond a burst it does not matter.
+  virtual size_t arrivals_max() const { return limits::burst_packets_max; }
   /// As on_rx(); what they point at stays until the call returns.
   virtual void on_arrivals(std::span<const Arrival> arrivals, Instant now) = 0;
 

@@ -98,8 +98,10 @@ size_t Worker::receive(Lane& lane, Instant now) {
 }
 
 size_t Worker::receive(WanLane& lane, Instant now) {
-  const size_t count = lane.side.port->receive(lane.arrived, now);
-  CW_ASSERT(count <= lane.arrived.size());
+  const size_t room = std::min(lane.side.station->arrivals_max(), lane.arrived.size());
+  if (room == 0) return 0;
+  const size_t count = lane.side.port->receive(std::span(lane.arrived).first(room), now);
+  CW_ASSERT(count <= room);
   if (count == 0) return 0;
   const std::span<const Arrival> arrived(lane.arrived.data(), count);
   uint64_t bytes = 0;

@@ -43,30 +43,29 @@ Result<void> settle(Seat& seat, std::span<const PolicyChoice> policies,
 
 }  // namespace
 
-Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, WanPort& port,
-                                         PacketStock& stock, CodeDesk& desk, Counters& counters,
-                                         Drops& drops, Instant now) {
+Result<std::unique_ptr<Link>> Link::make(const LinkOptions& options, const LinkRooms& rooms,
+                                         Instant now) {
   if (options.control.paths == 0 || options.control.paths > limits::paths_max) {
     return failure("paths is " + std::to_string(options.control.paths) + " and must be 1 to " +
                    std::to_string(limits::paths_max));
   }
-  std::unique_ptr<Link> link(new Link(options, port, stock, desk, counters, drops, now));
+  std::unique_ptr<Link> link(new Link(options, rooms, now));
   for (const QpOptions& qp : options.qps) {
     if (const auto added = link->add_qp(qp, now); !added) return std::unexpected(added.error());
   }
   return link;
 }
 
-Link::Link(const LinkOptions& options, WanPort& port, PacketStock& stock, CodeDesk& desk,
-           Counters& counters, Drops& drops, Instant now)
-    : port_(port),
+Link::Link(const LinkOptions& options, const LinkRooms& rooms, Instant now)
+    : port_(rooms.port),
       sees_psns_(options.control.sees_psns),
-      stock_(stock),
-      desk_(desk),
+      stock_(rooms.stock),
+      desk_(rooms.desk),
+      stage_(rooms.stage),
       peer_(options.peer),
       number_(options.control.number),
-      counters_(counters),
-      drops_(drops),
+      counters_(rooms.counters),
+      drops_(rooms.drops),
       random_(options.control.random),
       fallback_(options.fallback),
       quota_(options.quota),
@@ -77,9 +76,9 @@ Link::Link(const LinkOptions& options, WanPort& port, PacketStock& stock, CodeDe
              .pacer = options.pacer,
              .rate_control = options.rate_control,
              .grants = options.grants},
-            port),
+            rooms.port),
       watch_(options.control.paths, options.control.path),
-      control_(options.control, stream_configs_, *this, counters, drops, now),
+      control_(options.control, stream_configs_, *this, rooms.counters, rooms.drops, now),
       payload_bytes_(options.control.payload_bytes),
       link_told_(now) {}
 
@@ -136,8 +135,33 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
     if (!seat) return std::unexpected(seat.error());
     made.recv =
         std::make_unique<RecvStream>(made.config, std::move(*seat), desk_, counters_, drops_);
-    if (port_.facts().places_payload) made.recv->set_placer(port_);
+    if (const auto staged = set_stage(*made.recv); !staged) return staged;
   }
+  add_targets(made);
+  if (made.send) made.send->set_wake(wake_, care_);
+  if (made.recv) made.recv->set_wake(wake_, care_);
+  if (made.send) line_.add(*made.send, qp.weight);
+  stream_configs_.push_back(made.config);
+  control_.add_pair_keys(pair_keys(made.config));
+  qps_.push_back(std::move(made));
+  return {};
+}
+
+/// Where the port places payload: who turns what has come into bits.
+Result<void> Link::set_stage(RecvStream& stream) {
+  if (stage_ == nullptr) return {};
+  const StreamConfig& config = stream.config();
+  const auto number = stage_->add(*this, static_cast<uint16_t>(qps_.size()),
+                                  {.ids = config.messages,
+                                   .slots_max = config.data_slots_max,
+                                   .slot_bits = static_cast<uint8_t>(config.split.slot_bits()),
+                                   .user_bits = static_cast<uint8_t>(config.split.user_bits())});
+  if (!number) return std::unexpected(number.error());
+  stream.set_placer(port_, *stage_, *number);
+  return {};
+}
+
+void Link::add_targets(const Qp& made) {
   const auto index = static_cast<uint16_t>(qps_.size());
   for (uint8_t generation = 0; generation < made.config.generations; ++generation) {
     for (uint16_t channel = 0; channel < made.config.channels; ++channel) {
@@ -146,13 +170,6 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
       }
     }
   }
-  if (made.send) made.send->set_wake(wake_, care_);
-  if (made.recv) made.recv->set_wake(wake_, care_);
-  if (made.send) line_.add(*made.send, qp.weight);
-  stream_configs_.push_back(made.config);
-  control_.add_pair_keys(pair_keys(made.config));
-  qps_.push_back(std::move(made));
-  return {};
 }
 
 Link::~Link() = default;
@@ -290,6 +307,12 @@ void Link::on_data(const Arrival& arrival, Instant now) {
                    .path = path,
                    .generation = target.generation,
                    .is_marked = arrival.ecn == ecn_congestion});
+}
+
+bool Link::on_bits(uint16_t qp_index, std::span<const cw_bits_event> events) {
+  has_arrivals_ = true;
+  wake_();
+  return qps_[qp_index].recv->on_bits(events);
 }
 
 inline void Link::watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts,

@@ -26,6 +26,7 @@
 #include "dataplane/sdr/sink.h"
 #include "dataplane/sdr/source.h"
 #include "dataplane/wan.h"
+#include "offload/stage/stage.h"
 
 namespace cw::sdr {
 
@@ -36,14 +37,22 @@ struct SeatCare;
 struct Successor;
 struct Swap;
 
+/// What a link shares with the others of its endpoint.
+struct LinkRooms {
+  WanPort& port;
+  PacketStock& stock;  ///< of the port; outlives the link
+  CodeDesk& desk;      ///< stopped before the link ends
+  Stage* stage;        ///< outlives the link; null where the port places nothing
+  Counters& counters;
+  Drops& drops;
+};
+
 /// Thread: the endpoint's worker.
-class Link final : private LinkEvents {
+class Link final : private LinkEvents, private StageClient {
  public:
   /// Errors: a stream config that contradicts itself, a policy that refuses to start.
-  /// `desk` is stopped before the link ends; `stock` is of `port` and outlives the link.
-  static Result<std::unique_ptr<Link>> make(const LinkOptions& options, WanPort& port,
-                                            PacketStock& stock, CodeDesk& desk, Counters& counters,
-                                            Drops& drops, Instant now);
+  static Result<std::unique_ptr<Link>> make(const LinkOptions& options, const LinkRooms& rooms,
+                                            Instant now);
   ~Link();
   /// One more QP, before the first turn. Errors: as make(); the link is then as it was.
   Result<void> add_qp(const QpOptions& qp, Instant now);
@@ -157,14 +166,19 @@ class Link final : private LinkEvents {
   static constexpr size_t envelopes_per_turn = 8;
   static constexpr uint32_t weight_max = 1000;
 
-  Link(const LinkOptions& options, WanPort& port, PacketStock& stock, CodeDesk& desk,
-       Counters& counters, Drops& drops, Instant now);
+  Link(const LinkOptions& options, const LinkRooms& rooms, Instant now);
   Result<void> check_qp(const QpOptions& qp) const;
+  Result<void> set_stage(RecvStream& stream);
+  void add_targets(const Qp& made);
   Result<std::unique_ptr<Seat>> make_seat(const PolicyChoice& policy, const StreamConfig& stream,
                                           cw_role role, Instant now) const;
   static std::vector<PolicyChoice> choices_of(const Qp& qp);
   template <class Do>
   void each_seat(const Do& act) const;
+
+  // StageClient
+  bool on_bits(uint16_t qp_index, std::span<const cw_bits_event> events) override;
+  void on_quiet(uint16_t) override { wake_(); }
 
   // LinkEvents
   void on_epoch(std::vector<StreamAddress>& addresses, Instant now) override;
@@ -207,6 +221,7 @@ class Link final : private LinkEvents {
   bool sees_psns_;
   PacketStock& stock_;
   CodeDesk& desk_;
+  Stage* stage_;
   uint16_t peer_, number_;
   Counters& counters_;
   Drops& drops_;

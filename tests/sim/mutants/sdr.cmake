@@ -34,9 +34,9 @@ cw_swarm_mutant(ends_an_epoch_after_a_short_silence SWARM sdr_swarm
   FOUND_BY "epochs last")
 cw_swarm_mutant(writes_to_the_receive_before SWARM sdr_swarm
   SOURCE dataplane/sdr/stream/recv/recv_stream.cc
-  FROM "  if (!message->is_lost) run_control(*message, CW_BITS_CLOSE, 0);
+  FROM "  if (!message->is_lost) end_life(*message);
 "
-  TO "  if (!message->is_lost) run_control(*message, CW_BITS_CLOSE, 0);
+  TO "  if (!message->is_lost) end_life(*message);
   static uint8_t* before = nullptr;
   if (before != nullptr && message->seq.value() > 1) *before = 0;
   before = message->memory;

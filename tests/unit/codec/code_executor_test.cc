@@ -1,6 +1,6 @@
 // Coding beside the turn: nothing is lost, and what a turn itself computes stays within its budget
 // however slow a codec is.
-#include "offload/executor/code_executor.h"
+#include "offload/coding/code_executor.h"
 
 #include <gtest/gtest.h>
 

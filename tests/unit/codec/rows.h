@@ -11,7 +11,7 @@
 #include "dataplane/base/memory/buffers.h"
 #include "dataplane/base/prng.h"
 #include "offload/codec/codecs.h"
-#include "offload/coder.h"
+#include "offload/coding/coder.h"
 
 namespace cw::codec_test {
 

@@ -9,7 +9,7 @@
 
 #include "dataplane/sdr/seat/policy_instance.h"
 #include "offload/codec/codecs.h"
-#include "offload/coder.h"
+#include "offload/coding/coder.h"
 #include "plugins/check/table_check.h"
 #include "plugins/loader.h"
 #include "plugins/registry.h"

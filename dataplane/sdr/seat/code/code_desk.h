@@ -1,5 +1,5 @@
 // Where the rows of an endpoint's streams are coded: the coders, memory for the rows under way, and
-// whoever computes them (offload/executor/code_executor.h).
+// whoever computes them (offload/coding/code_executor.h).
 //
 //   stream:  take() -> inputs, outputs -> try_submit()        on_row_coded() -> the row is gone
 //                                            |                      ^
@@ -23,8 +23,8 @@
 #include "dataplane/codec.h"
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/stream/stream_config.h"
-#include "offload/coder.h"
-#include "offload/executor/code_executor.h"
+#include "offload/coding/coder.h"
+#include "offload/coding/code_executor.h"
 
 namespace cw::sdr {
 

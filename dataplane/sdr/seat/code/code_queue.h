@@ -9,7 +9,7 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/seat/code/coded_set.h"
-#include "offload/coder.h"
+#include "offload/coding/coder.h"
 
 namespace cw::sdr {
 

@@ -147,7 +147,7 @@ uint32_t RecvStream::fill_row(CodeRow& row, const Message& message, const CodedS
   const bool takes_any = (config_.codecs[set.codec]->traits & CW_CODEC_MDS) != 0;
   for (uint32_t j = 0; j < set.m && !(takes_any && repairs == row.output_count); ++j) {
     const uint32_t slot = set.repair_of(j, row.row);
-    if (!has_repair(row.place, slot)) continue;
+    if (!map_.has_repair(row.place, slot)) continue;
     uint8_t* const buffer = desk_.buffer(row, set.k + j);
     std::memcpy(buffer, repairs_.at(row.place, slot), config_.shard_bytes());
     row.add_input(CW_REPAIR_ID | j, buffer);

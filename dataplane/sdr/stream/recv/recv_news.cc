@@ -89,7 +89,7 @@ MessageView RecvStream::view(RecvHandle handle) const {
   CW_ASSERT(is_read_along() && message != nullptr);
   const size_t first = word_of(handle.place, 0);
   return {.memory = message->memory,
-          .placed = cw_bits_data_words(arena_.get(), handle.place),
+          .placed = map_.data_words(handle.place),
           .gone = &gone_[first],
           .marked = &marked_[first],
           .short_by = &short_by_[first * 64],

@@ -6,25 +6,9 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "offload/ones.h"
 
 namespace cw::sdr {
-namespace {
-
-constexpr uint32_t only_partition = 0;
-
-DropReason reason_of(uint8_t refusal) {
-  switch (refusal) {
-    case CW_BITS_DUPLICATE:
-      return DropReason::packet_duplicate;
-    case CW_BITS_LATE:
-      return DropReason::generation_late;
-    default:
-      return DropReason::slot_range;
-  }
-}
-
-}  // namespace
-
 // A packet's way is one function to the machine: what it is cut into for the reader is `inline`.
 
 /// The address names one message of all: where ids have come round, it is that of another [C-56].
@@ -80,13 +64,19 @@ void RecvStream::on_slot(const SlotArrival& arrival) {
   if (parts.slot >= config_.data_slots_max) return on_repair(arrival);
   if (const auto reason = misfit(arrival, parts)) return drops_.add(*reason);
   Message& message = messages_[parts.id];
-  const uint8_t refusal = put_in_place(message, record_of(arrival), arrival.payload, parts.slot);
-  if (refusal != CW_BITS_NONE) drops_.add(reason_of(refusal));
-  if (refusal == CW_BITS_DUPLICATE) ++message.duplicates;
-  if (refusal != CW_BITS_NONE && refusal != CW_BITS_DUPLICATE) return;
+  if (stage_ != nullptr) return on_placed(arrival, message);
+  const auto refusal =
+      is_of_its_life(message, arrival)
+          ? put_in_place(message, parts.slot, arrival.payload, arrival.slot.payload_bytes)
+          : DropReason::generation_late;
+  if (refusal) {
+    drops_.add(*refusal);
+    if (*refusal != DropReason::packet_duplicate) return;
+    ++message.duplicates;
+  }
   touch_slot(message, parts.slot);
   message.path = arrival.path;
-  if (refusal == CW_BITS_NONE && is_read_along()) note_arrival(arrival);
+  if (!refusal && is_read_along()) note_arrival(arrival);
   if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
 }
 
@@ -95,19 +85,16 @@ void RecvStream::on_repair(const SlotArrival& arrival) {
   const ImmediateSplit::Parts& parts = arrival.parts;
   if (const auto reason = repair_misfit(arrival, parts)) return drops_.add(*reason);
   Message& message = messages_[parts.id];
-  const cw_bits_record record = record_of(arrival);
-  cw_bits_spot spot;
-  const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
-  if (refusal != CW_BITS_NONE) drops_.add(reason_of(refusal));
-  if (refusal == CW_BITS_DUPLICATE) ++message.duplicates;
-  if (refusal != CW_BITS_NONE) return;
+  if (!is_of_its_life(message, arrival)) return drops_.add(DropReason::generation_late);
   const uint32_t slot = parts.slot - config_.data_slots_max;
+  if (!map_.try_claim_repair(parts.id, slot)) {
+    ++message.duplicates;
+    return drops_.add(DropReason::packet_duplicate);
+  }
   const uint32_t bytes = arrival.slot.payload_bytes;
   uint8_t* const to = repairs_.at(parts.id, slot);
   std::memcpy(to, arrival.payload ? arrival.payload : placed_repair(parts.id, slot), bytes);
   std::memset(to + bytes, 0, config_.shard_bytes() - bytes);
-  cw_bits_event event;
-  (void)cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event);
   touch(message);
   message.path = arrival.path;
   message.repair_word_first = std::min(message.repair_word_first, slot / 64);
@@ -144,34 +131,21 @@ inline void RecvStream::copy_slot(const Message& message, const uint8_t* payload
   std::memset(message.memory + offset + bytes, 0, end - offset - bytes);
 }
 
-inline cw_bits_record RecvStream::record_of(const SlotArrival& arrival) const {
-  cw_bits_record record{};
-  record.immediate = arrival.slot.immediate;
-  record.length = arrival.slot.payload_bytes;
-  record.channel = arrival.channel;
-  record.generation = arrival.generation;
-  record.kind = CW_BITS_PACKET;
-  return record;
-}
-
-// Claim, copy, place: the bit is set once, by whoever copies.
-inline uint8_t RecvStream::put_in_place(Message& message, const cw_bits_record& record,
-                                        const uint8_t* payload, uint32_t slot) {
-  cw_bits_spot spot;
-  const uint8_t refusal = cw_bits_claim_lane(arena_.get(), only_partition, &record, &spot);
-  if (refusal != CW_BITS_NONE) return refusal;
+// Claim, copy, count: the bit is set once, by whoever copies.
+inline std::optional<DropReason> RecvStream::put_in_place(Message& message, uint32_t slot,
+                                                          const uint8_t* payload, uint32_t bytes) {
+  const uint32_t place = place_of(message);
+  if (slot >= map_.data_end(place)) return DropReason::slot_range;
+  if (!map_.try_claim(place, slot)) return DropReason::packet_duplicate;
   if (message.memory == nullptr) {
     message.memory = buffers_->take();
     message.is_lent = true;
   }
-  copy_slot(message, payload, record.length, slot);
-  cw_bits_event event;
-  if (cw_bits_place_lane(arena_.get(), only_partition, &record, &spot, &event)) {
-    counters_.add(Counter::chunks_completed);
-  }
+  copy_slot(message, payload, bytes, slot);
+  if (map_.count(place, slot)) counters_.add(Counter::chunks_completed);
   ++message.in_place;
   message.highest = std::max(message.highest, slot + 1);
-  return CW_BITS_NONE;
+  return std::nullopt;
 }
 
 inline void RecvStream::touch(Message& message) {
@@ -201,14 +175,9 @@ void RecvStream::touch_all(Message& message) {
 void RecvStream::put_rebuilt(Message& message, uint32_t slot, const uint8_t* bytes) {
   const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
   if (offset >= message.memory_bytes) return;
-  const uint32_t place = place_of(message);
-  cw_bits_record record{};
-  record.immediate = config_.split.pack({place, slot, 0});
-  record.length = static_cast<uint32_t>(
+  const auto count = static_cast<uint32_t>(
       std::min<uint64_t>(config_.payload_bytes, message.memory_bytes - offset));
-  record.generation = config_.generation_of(message.seq);
-  record.kind = CW_BITS_PACKET;
-  if (put_in_place(message, record, bytes, slot) != CW_BITS_NONE) return;
+  if (put_in_place(message, slot, bytes, count)) return;
   counters_.add(Counter::slots_rebuilt);
   touch_slot(message, slot);
 }
@@ -219,6 +188,74 @@ void RecvStream::take_fragment(Message& message, uint32_t slot, uint32_t bits) {
   if (message.is_closed) return;
   message.immediate = config_.split.with_fragment(message.immediate, slot, bits);
   message.fragment_mask |= 1u << config_.split.fragment_index(slot);
+}
+
+// ---- what the stage makes of it ----
+
+// All that bits do not say is taken from the packet here; the rest is known when they come.
+void RecvStream::on_placed(const SlotArrival& arrival, Message& message) {
+  const ImmediateSplit::Parts& parts = arrival.parts;
+  if (!is_of_its_life(message, arrival)) return drops_.add(DropReason::generation_late);
+  if (parts.slot >= map_.data_end(parts.id)) return drops_.add(DropReason::slot_range);
+  const uint32_t bytes = arrival.slot.payload_bytes;
+  if (bytes < config_.payload_bytes && !is_placed(parts.id, parts.slot)) {
+    copy_slot(message, nullptr, bytes, parts.slot);
+    if (is_read_along()) note_arrival(arrival);
+  }
+  message.path = arrival.path;
+  if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
+  stage_->put(stage_stream_, arrival.channel, arrival.generation, arrival.slot.immediate);
+}
+
+bool RecvStream::on_bits(std::span<const cw_bits_event> events) {
+  bool can_be = true;
+  for (const cw_bits_event& event : events) can_be &= take_event(event);
+  return can_be;
+}
+
+/// False: no packet that was put can have made it.
+bool RecvStream::take_event(const cw_bits_event& event) {
+  const ImmediateSplit::Parts parts = config_.split.unpack(event.about.immediate);
+  if (parts.id >= config_.messages) return false;
+  Message& message = messages_[parts.id];
+  if (!message.is_posted || message.is_lost) {
+    const bool is_bits = event.about.kind == CW_BITS_PLACED;
+    drops_.add(DropReason::message_not_open, is_bits ? ones(event.bits) : 1);
+    return true;
+  }
+  if (event.about.generation != config_.generation_of(message.seq)) return false;
+  if (event.about.kind == CW_BITS_PLACED) return take_bits(message, parts.slot, event.bits);
+  if (event.about.kind != CW_BITS_DUPLICATE || parts.slot >= config_.data_slots_max) return false;
+  if (stage_->is_rerunning()) return true;
+  drops_.add(DropReason::packet_duplicate);
+  ++message.duplicates;
+  touch_slot(message, parts.slot);
+  return true;
+}
+
+bool RecvStream::take_bits(Message& message, uint32_t first_slot, uint64_t bits) {
+  const uint32_t place = place_of(message);
+  const uint32_t armed = map_.armed(place);
+  if (bits == 0 || first_slot % 64 != 0 || first_slot >= armed) return false;
+  if (armed - first_slot < 64 && bits >> (armed - first_slot) != 0) return false;
+  // What was put before the length was known may lie beyond it.
+  const uint32_t end = map_.data_end(place);
+  const uint32_t within = end - std::min(end, first_slot);
+  const uint64_t wanted = within < 64 ? bits & ((uint64_t{1} << within) - 1) : bits;
+  if (wanted != bits) drops_.add(DropReason::slot_range, ones(bits ^ wanted));
+  if (wanted == 0) return true;
+  const SlotMap::Merged merged = map_.merge(place, first_slot / 64, wanted);
+  const uint32_t again = ones(wanted) - merged.slots;
+  if (again > 0 && !stage_->is_rerunning()) {
+    drops_.add(DropReason::packet_duplicate, again);
+    message.duplicates += again;
+  }
+  counters_.add(Counter::chunks_completed, merged.chunks);
+  message.in_place += merged.slots;
+  const uint32_t top = first_slot + 64 - static_cast<uint32_t>(std::countl_zero(wanted));
+  message.highest = std::max(message.highest, top);
+  touch_slot(message, first_slot);
+  return true;
 }
 
 // ---- what the policy is told ----
@@ -288,17 +325,17 @@ void RecvStream::tell_arrived(Message& message, Instant now) {
   fact.slots = message.slots;
   fact.duplicates = static_cast<uint16_t>(std::min<uint32_t>(message.duplicates, UINT16_MAX));
   fact.path = message.path;
-  fact.data = cw_bits_data_words(arena_.get(), place);
-  if (shape_of(message).is_coded()) fact.repair = cw_bits_repair_words(arena_.get(), place);
+  fact.data = map_.data_words(place);
+  if (shape_of(message).is_coded()) fact.repair = map_.repair_words(place);
   fact.state = state_of(message);
   seat_->of(message.seq).arrived(fact, now);
 }
 
 void RecvStream::advance_first_missing(Message& message) const {
-  const uint64_t* words = cw_bits_data_words(arena_.get(), place_of(message));
+  const uint64_t* words = map_.data_words(place_of(message));
   while (message.first_missing < message.highest) {
     const uint32_t bit = message.first_missing % 64;
-    const uint64_t present = cw_bits_load(&words[message.first_missing / 64]) >> bit;
+    const uint64_t present = words[message.first_missing / 64] >> bit;
     const auto run = static_cast<uint32_t>(std::countr_one(present));
     message.first_missing += std::min(run, 64 - bit);
     if (bit + run < 64) return;
@@ -324,9 +361,9 @@ void RecvStream::end_with(Message& message, MessageStatus status) {
 
 /// Whether a slot at or beyond `slot` is not in place. The length must be known.
 bool RecvStream::is_missing_from(const Message& message, uint32_t slot) const {
-  const uint64_t* words = cw_bits_data_words(arena_.get(), place_of(message));
+  const uint64_t* words = map_.data_words(place_of(message));
   for (; slot < message.slots; slot = slot / 64 * 64 + 64) {
-    const uint64_t absent = ~cw_bits_load(&words[slot / 64]) >> slot % 64;
+    const uint64_t absent = ~words[slot / 64] >> slot % 64;
     if (absent != 0 && slot + static_cast<uint32_t>(std::countr_zero(absent)) < message.slots) {
       return true;
     }

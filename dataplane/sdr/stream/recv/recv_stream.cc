@@ -12,22 +12,9 @@
 namespace cw::sdr {
 namespace {
 
-constexpr uint32_t only_partition = 0;
 constexpr size_t codes_capacity = 128;
 /// In one clear-to-send, of messages that have not begun, and what that takes without them.
 constexpr size_t placements_said_max = 16, clear_bytes = 24;
-
-cw_bits_limits arena_limits(const StreamConfig& config) {
-  return {.ids = config.messages,
-          .data_slots_max = config.data_slots_max,
-          .repair_slots_max = config.repair_slots_max,
-          .chunk_slots_min = config.chunk_slots,
-          .partitions = 1,
-          .slot_bits = static_cast<uint8_t>(config.split.slot_bits()),
-          .user_bits = static_cast<uint8_t>(config.split.user_bits()),
-          // The one thread that claims a slot also copies it and runs the policy.
-          .claimed_apart = 0};
-}
 
 }  // namespace
 
@@ -39,17 +26,16 @@ RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<Seat> seat, C
       counters_(counters),
       drops_(drops),
       messages_(new Message[config.messages]()),
+      map_({.ids = config.messages,
+            .data_slots_max = config.data_slots_max,
+            .repair_slots_max = config.repair_slots_max,
+            .chunk_slots = config.chunk_slots}),
       touched_(config.messages),
       news_(config.messages),
       blocks_(config.messages, config.blocks_max()),
       repairs_(config),
       codes_(codes_capacity),
       notes_(notes_for(config)) {
-  const cw_bits_limits limits = arena_limits(config);
-  const size_t bytes = cw_bits_size(&limits);
-  CW_ASSERT(bytes > 0);  // check() has accepted the config
-  arena_ = std::make_unique<CacheLine[]>((bytes + sizeof(CacheLine) - 1) / sizeof(CacheLine));
-  CW_ASSERT(cw_bits_init(arena_.get(), &limits) == 0);
   seat_->set_actions(this);
   begin_sequences();
 }
@@ -65,10 +51,11 @@ std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {
   return post(*message);
 }
 
-/// The next place, forgetting what was in it; null while it is in use.
+/// The next place, forgetting what was in it; null while it is in use, or may still be spoken of.
 RecvStream::Message* RecvStream::try_take_place() {
   Message& message = messages_[config_.place_of(next_seq_)];
   if (message.is_posted) return nullptr;
+  if (stage_ != nullptr && !stage_->is_quiet(stage_stream_, place_of(message))) return nullptr;
   message = message.emptied();
   return &message;
 }
@@ -80,6 +67,9 @@ RecvHandle RecvStream::post(Message& message) {
   message.is_posted = true;
   if (placer_ != nullptr) open_windows(message);
   arm(message);
+  if (stage_ != nullptr) {
+    stage_->arm(stage_stream_, place_of(message), config_.generation_of(message.seq));
+  }
   ++next_seq_;
   ++posted_count_;
   make_clear_due(Instant());
@@ -104,7 +94,7 @@ std::span<const uint8_t> RecvStream::chunk_bitmap(RecvHandle handle) const {
   const uint64_t chunks = (message->memory_bytes + chunk_bytes - 1) / chunk_bytes;
   // Words lie least significant byte first on every machine this runs on.
   static_assert(std::endian::native == std::endian::little);
-  const uint64_t* words = cw_bits_chunk_words(arena_.get(), handle.place);
+  const uint64_t* words = map_.chunk_words(handle.place);
   return {reinterpret_cast<const uint8_t*>(words), static_cast<size_t>((chunks + 7) / 8)};
 }
 
@@ -115,10 +105,10 @@ void RecvStream::slots_of_chunk(RecvHandle handle, uint64_t chunk,
   if (find(handle) == nullptr || first >= config_.data_slots_max) return;
   const uint64_t count =
       std::min<uint64_t>({config_.chunk_slots, words.size() * 64, config_.data_slots_max - first});
-  const uint64_t* placed = cw_bits_data_words(arena_.get(), handle.place);
+  const uint64_t* placed = map_.data_words(handle.place);
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t slot = first + i;
-    words[i / 64] |= (cw_bits_load(&placed[slot / 64]) >> slot % 64 & 1) << i % 64;
+    words[i / 64] |= (placed[slot / 64] >> slot % 64 & 1) << i % 64;
   }
 }
 
@@ -138,7 +128,7 @@ bool RecvStream::complete(RecvHandle handle, Instant now) {
     seat_->of(message->seq).ended(message->seq.value(), handle.place, now);
     --open_count_;
   }
-  if (!message->is_lost) run_control(*message, CW_BITS_CLOSE, 0);
+  if (!message->is_lost) end_life(*message);
   close_windows(*message);
   give_back_memory(*message);
   if (is_read_along()) promises_.end();
@@ -175,28 +165,14 @@ void RecvStream::arm(const Message& message) {
   // A receive of no bytes has no slot; its message is whole when its length is known.
   const uint32_t slots =
       config_.slots_for(std::min(message.memory_bytes, config_.message_bytes_max()));
-  run_control(message, CW_BITS_ARM, slots);
+  map_.arm(place_of(message), slots);
   // Each slot has its place in its own message's memory, so what is granted is there [C-33].
   slot_limit_ += slots;
 }
 
-// The one partition runs inline, so that every control record takes effect before this returns.
-void RecvStream::run_control(const Message& message, uint8_t kind, uint32_t length) {
-  cw_bits_record record{};
-  record.immediate = config_.split.pack({place_of(message), config_.data_slots_max, 0});
-  record.length = length;
-  record.generation = config_.generation_of(message.seq);
-  record.kind = kind;
-  if (kind == CW_BITS_ARM) {
-    record.repair_slots = config_.repair_slots_max;
-    record.chunk_slots = static_cast<uint16_t>(config_.chunk_slots);
-  }
-  cw_bits_event event;
-  const cw_bits_progress progress =
-      cw_bits_run_lane(arena_.get(), only_partition, &record, 1, &event, 1);
-  CW_ASSERT(progress.records == 1);
-  CW_ASSERT(progress.events == 0 || event.kind != CW_BITS_REFUSED);
-  if (kind == CW_BITS_CLOSE) CW_ASSERT(cw_bits_reset(arena_.get(), place_of(message)) == 0);
+void RecvStream::end_life(const Message& message) {
+  map_.clear(place_of(message));
+  if (stage_ != nullptr) stage_->close(stage_stream_, place_of(message));
 }
 
 // ---- the link ----
@@ -209,7 +185,7 @@ void RecvStream::start(uint32_t payload_bytes, Instant now) {
     for (MessageSeq seq = config_.first_seq; seq.is_before(next_seq_); ++seq) {
       const Message& message = messages_[config_.place_of(seq)];
       if (!message.is_posted || message.seq != seq) continue;
-      run_control(message, CW_BITS_CLOSE, 0);
+      map_.clear(place_of(message));
       arm(message);
     }
   }
@@ -227,7 +203,7 @@ void RecvStream::reset(Instant now) {
       seat_->of(message.seq).ended(message.seq.value(), place, now);
       --open_count_;
     }
-    run_control(message, CW_BITS_CLOSE, 0);
+    end_life(message);
     close_windows(message);
     message.is_lost = true;
     message.is_opened = message.is_touched = false;
@@ -288,7 +264,7 @@ void RecvStream::on_closed(const Closed& closed, Instant now) {
     // place that it does not have: a stray packet was taken for one of its own, and more may be.
     end_with(*message, MessageStatus::GivenUp);
   } else {
-    run_control(*message, CW_BITS_LENGTH, closed.slots);
+    map_.set_length(place_of(*message), closed.slots);
     finish_if_over(*message);
     seat_->of(message->seq)
         .closed({.message = closed.seq.value(), .slots = closed.slots, .state = state_of(*message)},

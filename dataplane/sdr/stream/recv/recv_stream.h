@@ -3,7 +3,7 @@
 //
 //   application:  try_post -> ... chunk bits ... -> complete
 //                    | arm                            | close
-//   arena:         free -> armed ----- claim, copy, place -----> closed -> free
+//   slot map:      clear -> armed ----- claim, copy, count -----> clear
 //
 // Repair slots of a coded stream go to memory of its own, never to the application's; a decode
 // decision of the policy puts the data slots in place that they make up for.
@@ -39,7 +39,8 @@
 #include "dataplane/wan.h"
 #include "dataplane/wire/control/control.h"
 #include "dataplane/wire/control/envelope.h"
-#include "offload/bitmap.h"
+#include "offload/slot_map.h"
+#include "offload/stage/stage.h"
 
 namespace cw::sdr {
 
@@ -55,8 +56,11 @@ class RecvStream final : public PolicyActions, private CodeClient {
     wake_ = wake;
     seat_->set_care(care);
   }
-  /// Once, before anything is posted: `port` places payload, and outlives the stream.
-  void set_placer(WanPort& port);
+  /// Once, before anything is posted: `port` places payload, and `stage`, where this is stream
+  /// `number`, turns what is placed into bits. Both outlive the stream.
+  void set_placer(WanPort& port, Stage& stage, uint16_t number);
+  /// As StageClient says.
+  bool on_bits(std::span<const cw_bits_event> events);
 
   // ---- the application: as Sink says ----
   std::optional<RecvHandle> try_post(std::span<uint8_t> memory);
@@ -116,10 +120,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
 
  private:
   using Message = RecvMessage;
-  struct alignas(64) CacheLine {
-    uint8_t bytes[64];
-  };
-
   Message* find(RecvHandle handle);
   const Message* find(RecvHandle handle) const;
   Message* find_live(MessageSeq seq);
@@ -135,15 +135,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   std::optional<DropReason> repair_misfit(const SlotArrival& arrival,
                                           const ImmediateSplit::Parts& parts) const;
   void on_repair(const SlotArrival& arrival);
-  static bool is_set(const uint64_t* words, uint32_t slot) {
-    return (cw_bits_load(&words[slot / 64]) >> slot % 64 & 1) != 0;
-  }
-  bool is_placed(uint32_t place, uint32_t slot) const {
-    return is_set(cw_bits_data_words(arena_.get(), place), slot);
-  }
-  bool has_repair(uint32_t place, uint32_t slot) const {
-    return is_set(cw_bits_repair_words(arena_.get(), place), slot);
-  }
+  bool is_placed(uint32_t place, uint32_t slot) const { return map_.has(place, slot); }
 
   // Coding (recv_code.cc).
   bool has_room_for_blocks() const { return config_.rows != 0; }
@@ -170,10 +162,15 @@ class RecvStream final : public PolicyActions, private CodeClient {
   Message* try_take_place();
   RecvHandle post(Message& message);
   void arm(const Message& message);
-  void run_control(const Message& message, uint8_t kind, uint32_t length);
-  uint8_t put_in_place(Message& message, const cw_bits_record& record, const uint8_t* payload,
-                       uint32_t slot);
-  cw_bits_record record_of(const SlotArrival& arrival) const;
+  void end_life(const Message& message);
+  std::optional<DropReason> put_in_place(Message& message, uint32_t slot, const uint8_t* payload,
+                                         uint32_t bytes);
+  bool is_of_its_life(const Message& message, const SlotArrival& arrival) const {
+    return arrival.generation == config_.generation_of(message.seq);
+  }
+  void on_placed(const SlotArrival& arrival, Message& message);
+  bool take_event(const cw_bits_event& event);
+  bool take_bits(Message& message, uint32_t first_slot, uint64_t bits);
   void prefetch(const Message& message, uint64_t offset) const;
   void copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                  uint32_t slot) const;
@@ -223,12 +220,14 @@ class RecvStream final : public PolicyActions, private CodeClient {
   Promises promises_;               // of them
 
   std::unique_ptr<Message[]> messages_;
-  std::unique_ptr<CacheLine[]> arena_;
+  SlotMap map_;
   Ring<uint32_t> touched_;  // places with facts of this burst
   Ring<uint32_t> news_;     // and with something that who reads along has not asked for
   KnownBlocks blocks_;
   RepairSlots repairs_;
   WanPort* placer_ = nullptr;
+  Stage* stage_ = nullptr;        // of what it places
+  uint16_t stage_stream_ = 0;     // which of its streams this is
   Buffers placed_repairs_{0, 0};  // one for each place: where the port puts its repair slots
   CodeQueue codes_;
   std::vector<uint64_t> gone_, marked_;  // for who reads along

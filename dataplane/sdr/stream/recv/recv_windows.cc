@@ -7,9 +7,11 @@
 
 namespace cw::sdr {
 
-void RecvStream::set_placer(WanPort& port) {
+void RecvStream::set_placer(WanPort& port, Stage& stage, uint16_t number) {
   CW_ASSERT(posted_count_ == 0);
   placer_ = &port;
+  stage_ = &stage;
+  stage_stream_ = number;
   if (config_.repair_slots_max > 0) {
     placed_repairs_ = Buffers(config_.messages, config_.repair_window_bytes());
   }

@@ -16,7 +16,7 @@
 
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/base/result.h"
-#include "offload/coder.h"
+#include "offload/coding/coder.h"
 
 namespace cw {
 

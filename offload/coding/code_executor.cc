@@ -1,4 +1,4 @@
-#include "offload/executor/code_executor.h"
+#include "offload/coding/code_executor.h"
 
 #include <pthread.h>
 #include <sched.h>

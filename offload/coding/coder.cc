@@ -1,4 +1,4 @@
-#include "offload/coder.h"
+#include "offload/coding/coder.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,113 @@
+#include "offload/stage/pinned_threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <cstring>
+#include <string>
+
+namespace cw {
+namespace {
+
+// Looks at an empty ring before a thread sleeps: some microseconds, which covers the gaps between a
+// busy owner's bursts, so that ring() needs a system call only after real silence.
+constexpr unsigned spin_looks = 2000;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+bool has_records(const cw_bits_row& row) {
+  return __atomic_load_n(&row.records_tail, __ATOMIC_ACQUIRE) != row.records_head;
+}
+bool is_ended(const cw_bits_row& row) { return __atomic_load_n(&row.is_ended, __ATOMIC_ACQUIRE); }
+
+/// Until somebody rings. Whoever sleeps says so first and looks once more, whoever rings publishes
+/// first and then asks: one of them sees the other.
+void sleep_on(cw_bits_row& row) {
+  std::atomic_ref<uint32_t> is_asleep(row.is_asleep);
+  is_asleep.store(1);
+  if (has_records(row) || is_ended(row)) return is_asleep.store(0);
+  is_asleep.wait(1);
+}
+
+void wake(cw_bits_row& row) {
+  std::atomic_ref<uint32_t> is_asleep(row.is_asleep);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (is_asleep.load(std::memory_order_relaxed) == 0) return;
+  is_asleep.store(0);
+  is_asleep.notify_one();
+}
+
+void run(cw_bits_row& row) {
+  for (unsigned looks = 0;;) {
+    const bool is_last = is_ended(row);
+    if (cw_bits_serve(&row) > 0) {
+      looks = 0;
+    } else if (is_last) {
+      return;
+    } else if (++looks < spin_looks || has_records(row)) {
+      relax();  // records without room to tell of them: the owner is late
+    } else {
+      sleep_on(row);
+      looks = 0;
+    }
+  }
+}
+
+}  // namespace
+
+struct PinnedThreads::Thread {
+  cw_bits_row* row = nullptr;
+  pthread_t thread{};
+  bool is_pinned = false;
+};
+
+PinnedThreads::PinnedThreads(std::vector<int> cores) : cores_(std::move(cores)) {}
+
+PinnedThreads::~PinnedThreads() {
+  for (const auto& each : threads_) {
+    __atomic_store_n(&each->row->is_ended, 1, __ATOMIC_RELEASE);
+    wake(*each->row);
+    pthread_join(each->thread, nullptr);
+  }
+}
+
+void* PinnedThreads::allocate(size_t bytes) { return memory_.emplace_back(bytes).get(); }
+
+Result<void> PinnedThreads::start(std::span<cw_bits_row* const> rows) {
+  for (cw_bits_row* const row : rows) {
+    auto thread = std::make_unique<Thread>(Thread{.row = row});
+    if (const int code = pthread_create(&thread->thread, nullptr, main_of, thread.get());
+        code != 0) {
+      return failure("offload: thread " + std::to_string(threads_.size() + 1) + " of " +
+                     std::to_string(rows.size()) + " was refused: " + std::strerror(code));
+    }
+    pin(*thread, threads_.size());
+    threads_.push_back(std::move(thread));
+  }
+  return {};
+}
+
+void PinnedThreads::pin(Thread& thread, size_t number) {
+  if (cores_.empty()) return;
+  const int core = cores_[number % cores_.size()];
+  if (core < 0 || core >= CPU_SETSIZE) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  thread.is_pinned = pthread_setaffinity_np(thread.thread, sizeof(set), &set) == 0;
+}
+
+bool PinnedThreads::is_pinned(size_t partition) const { return threads_[partition]->is_pinned; }
+
+void* PinnedThreads::main_of(void* thread) {
+  run(*static_cast<Thread*>(thread)->row);
+  return nullptr;
+}
+
+void PinnedThreads::ring(size_t partition) { wake(*threads_[partition]->row); }
+
+}  // namespace cw

@@ -1,0 +1,187 @@
+#include "offload/stage/stage.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "dataplane/base/assert.h"
+
+namespace cw {
+// ---- made ----
+
+Result<std::unique_ptr<Stage>> Stage::make(std::unique_ptr<RowRunner> runner,
+                                           const StageOptions& options) {
+  CW_ASSERT(options.partitions > 0 && options.partitions <= partitions_max);
+  CW_ASSERT(std::has_single_bit(options.records_max) && options.records_max >= CW_BITS_BURST);
+  std::unique_ptr<Stage> stage(new Stage(options));
+  stage->runner_ = std::move(runner);
+  if (const auto made = stage->make_rows(); !made) return std::unexpected(made.error());
+  return stage;
+}
+
+Stage::Stage(const StageOptions& options) : options_(options) {}
+
+Stage::~Stage() = default;
+
+Result<void> Stage::make_rows() {
+  partitions_.resize(runner_ ? options_.partitions : 1);
+  for (size_t channel = 0; channel < partition_of_.size(); ++channel) {
+    partition_of_[channel] = static_cast<uint8_t>(channel % partitions_.size());
+  }
+  std::vector<cw_bits_row*> rows;
+  for (Partition& p : partitions_) {
+    const auto row = make_row(runner_ != nullptr);
+    if (!row) return std::unexpected(row.error());
+    rows.push_back(*row);
+    if (runner_) p.spare = *make_row(false);
+    p.is_inline = !runner_;
+    enter(p, *row);
+  }
+  return runner_ ? runner_->start(rows) : Result<void>();
+}
+
+void* Stage::allocate(size_t bytes, bool is_shared) {
+  if (is_shared) return runner_->allocate(bytes);
+  return memory_.emplace_back(bytes).get();
+}
+
+Result<cw_bits_row*> Stage::make_row(bool is_shared) {
+  const size_t bytes =
+      cw_bits_row_size(options_.streams_max, options_.records_max, options_.records_max);
+  auto* const row = static_cast<cw_bits_row*>(allocate(bytes, is_shared));
+  if (row == nullptr) {
+    return failure("offload: no memory is left for a row of " + std::to_string(bytes) + " bytes");
+  }
+  cw_bits_row_init(row, options_.streams_max, options_.records_max, options_.records_max);
+  return row;
+}
+
+/// The owner keeps what it goes by: the row's own words are for the other side.
+void Stage::enter(Partition& p, cw_bits_row* row) {
+  p.row = row;
+  p.records = cw_bits_records(row);
+  p.events = cw_bits_events(row);
+  p.records_mask = row->records_capacity - 1;
+  p.events_mask = row->events_capacity - 1;
+  p.tail = p.published = p.head = p.events_head = p.told = 0;
+}
+
+Result<uint16_t> Stage::add(StageClient& client, uint16_t cookie, const cw_bits_limits& limits) {
+  if (streams_.size() == options_.streams_max) {
+    return failure("offload: a stream is one too many: there are " +
+                   std::to_string(options_.streams_max) + " at most");
+  }
+  const auto stream = static_cast<uint16_t>(streams_.size());
+  for (const Partition& p : partitions_) {
+    if (const auto added = add_arena(p.row, stream, limits, !p.is_inline); !added) {
+      return std::unexpected(added.error());
+    }
+    if (p.spare == nullptr) continue;
+    if (const auto added = add_arena(p.spare, stream, limits, false); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  streams_.push_back({.client = &client,
+                      .cookie = cookie,
+                      .id_shift = uint32_t{limits.slot_bits} + limits.user_bits,
+                      .lives = std::vector<Life>(limits.ids)});
+  ids_ += limits.ids;
+  // An arm and a close of each may wait.
+  for (Partition& p : partitions_) p.controls.reserve(2 * ids_);
+  return stream;
+}
+
+Result<void> Stage::add_arena(cw_bits_row* row, uint16_t stream, const cw_bits_limits& limits,
+                              bool is_shared) {
+  const size_t bytes = cw_bits_arena_size(&limits);
+  if (bytes == 0) return failure("offload: a stream's messages do not fit its immediate");
+  void* const arena = allocate(bytes, is_shared);
+  if (arena == nullptr) {
+    return failure("offload: no memory is left for the bits of stream " + std::to_string(stream) +
+                   ", " + std::to_string(bytes) + " bytes");
+  }
+  CW_ASSERT(cw_bits_arena_init(arena, &limits) == 0);
+  cw_bits_row_add(row, stream, arena);
+  return {};
+}
+
+// ---- lives ----
+
+void Stage::arm(uint16_t stream, uint32_t id, uint8_t generation) {
+  Life& life = streams_[stream].lives[id];
+  CW_ASSERT(!life.is_armed);
+  life = {.is_armed = true, .generation = generation};
+  for (size_t i = 0; i < partitions_.size(); ++i) control(i, CW_BITS_ARM, stream, id);
+}
+
+void Stage::close(uint16_t stream, uint32_t id) {
+  Life& life = streams_[stream].lives[id];
+  CW_ASSERT(life.is_armed && life.closing == 0);
+  life.closing = static_cast<uint16_t>((1u << partitions_.size()) - 1);
+  for (size_t i = 0; i < partitions_.size(); ++i) control(i, CW_BITS_CLOSE, stream, id);
+}
+
+cw_bits_record Stage::record_of(uint8_t kind, uint16_t stream, uint32_t id) const {
+  const Stream& of = streams_[stream];
+  return {.immediate = id << of.id_shift,
+          .stream = stream,
+          .generation = of.lives[id].generation,
+          .kind = kind};
+}
+
+/// In the order of its partition's packets; at once in the turn itself.
+void Stage::control(size_t partition, uint8_t kind, uint16_t stream, uint32_t id) {
+  Partition& p = partitions_[partition];
+  p.controls.push_back(record_of(kind, stream, id));
+  publish(partition);
+  if (p.is_inline) poll(partition, now_);
+}
+
+// ---- packets ----
+
+size_t Stage::room() const {
+  size_t room = SIZE_MAX;
+  for (const Partition& p : partitions_) {
+    room = std::min<size_t>(room, p.controls.empty() ? room_of(p) : 0);
+  }
+  return room;
+}
+
+void Stage::publish() {
+  for (size_t i = 0; i < partitions_.size(); ++i) publish(i);
+}
+
+void Stage::publish(size_t partition) {
+  Partition& p = partitions_[partition];
+  flush_controls(p);
+  const uint32_t fresh = p.tail - p.published;
+  if (fresh == 0) return;
+  if (p.head == p.published) p.moved_at = now_;
+  p.records_count += fresh;
+  p.published = p.tail;
+  __atomic_store_n(&p.row->records_tail, p.tail, __ATOMIC_RELEASE);
+  if (!p.is_inline) return runner_->ring(partition);
+  while (cw_bits_serve(p.row) > 0) {
+    // as much room for events as for records: it takes all
+  }
+}
+
+void Stage::flush_controls(Partition& p) {
+  size_t taken = 0;
+  while (taken < p.controls.size() && room_of(p) > 0) {
+    p.records[p.tail++ & p.records_mask] = p.controls[taken++];
+  }
+  p.controls.erase(p.controls.begin(), p.controls.begin() + static_cast<ptrdiff_t>(taken));
+}
+
+bool Stage::is_busy() const {
+  return std::ranges::any_of(
+      partitions_, [](const Partition& p) { return p.head != p.published || !p.controls.empty(); });
+}
+
+void Stage::rebase(Duration gap) {
+  now_ = now_ + gap;
+  for (Partition& p : partitions_) p.moved_at = p.moved_at + gap;
+}
+
+}  // namespace cw

@@ -1,0 +1,161 @@
+// What partitions tell: taken, added up, believed as far as it can be true, and what is done when
+// it cannot.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "dataplane/base/assert.h"
+#include "offload/ones.h"
+#include "offload/stage/stage.h"
+
+namespace cw {
+namespace {
+
+/// Copied from shared memory at once: what has been looked at is not looked at again.
+constexpr uint32_t events_max = 64;
+
+bool is_of_packet(const cw_bits_event& event) {
+  const uint8_t kind = event.about.kind;
+  return kind == CW_BITS_PLACED || kind == CW_BITS_DUPLICATE || kind == CW_BITS_LATE ||
+         kind == CW_BITS_OUT_OF_RANGE;
+}
+
+/// How many records an event answers.
+uint32_t answered_by(const cw_bits_event& event) {
+  return event.about.kind == CW_BITS_PLACED ? ones(event.bits) : 1;
+}
+
+/// From one count to another, of which neither stops.
+int32_t distance(uint32_t from, uint32_t to) { return static_cast<int32_t>(to - from); }
+
+}  // namespace
+
+bool Stage::poll(Instant now) {
+  now_ = now;
+  bool has_news = false;
+  for (size_t i = 0; i < partitions_.size(); ++i) has_news |= poll(i, now);
+  return has_news;
+}
+
+bool Stage::poll(size_t partition, Instant now) {
+  Partition& p = partitions_[partition];
+  if (p.head == p.published && p.controls.empty()) return false;
+  // In this order: what answers the records before `head` is before `tail`.
+  const uint32_t head = __atomic_load_n(&p.row->records_head, __ATOMIC_ACQUIRE);
+  const uint32_t tail = __atomic_load_n(&p.row->events_tail, __ATOMIC_ACQUIRE);
+  const uint32_t told_before = p.told;
+  if (distance(p.head, head) < 0 || distance(head, p.published) < 0) {
+    leave(partition, "it says it has taken records that it was not given");
+  } else if (const char* const why = take_events(partition, tail)) {
+    leave(partition, why);
+  } else if (distance(head, p.told) < 0 || distance(p.told, p.published) < 0) {
+    leave(partition, "it has told more or less than it was given");
+  } else if (head != p.head || head == p.published) {
+    p.head = head;
+    p.moved_at = now;
+  } else if (now - p.moved_at > options_.stall_max && !p.is_inline) {
+    leave(partition,
+          "it took no record for " + std::to_string((now - p.moved_at).ns() / 1'000'000) + " ms");
+  }
+  publish(partition);  // there may be room now
+  return p.told != told_before;
+}
+
+/// Null, or why what was told cannot be.
+const char* Stage::take_events(size_t partition, uint32_t tail) {
+  Partition& p = partitions_[partition];
+  if (tail - p.events_head > p.events_mask + 1) return "it has told more than there is room for";
+  while (p.events_head != tail) {
+    std::array<cw_bits_event, events_max> taken;
+    const uint32_t count = std::min(tail - p.events_head, events_max);
+    for (uint32_t i = 0; i < count; ++i) taken[i] = p.events[(p.events_head + i) & p.events_mask];
+    p.events_head += count;
+    p.events_count += count;
+    __atomic_store_n(&p.row->events_head, p.events_head, __ATOMIC_RELEASE);
+    if (const char* const why = tell(partition, std::span(taken).first(count))) return why;
+  }
+  return nullptr;
+}
+
+const char* Stage::tell(size_t partition, std::span<const cw_bits_event> events) {
+  Partition& p = partitions_[partition];
+  const auto end = events.end();
+  for (auto at = events.begin(); at != end;) {
+    const cw_bits_event& first = *at;
+    p.told += answered_by(first);
+    if (first.about.stream >= streams_.size()) return "it speaks of a stream that there is not";
+    if (!is_of_packet(first)) {
+      const bool can_be = first.about.kind == CW_BITS_ARMED || on_closed(partition, first);
+      if (!can_be) return "it speaks of a life that cannot be over";
+      ++at;
+      continue;
+    }
+    auto next = at + 1;
+    for (; next != end && is_of_packet(*next) && next->about.stream == first.about.stream; ++next) {
+      p.told += answered_by(*next);
+    }
+    const Stream& stream = streams_[first.about.stream];
+    if (!stream.client->on_bits(stream.cookie, {at, next})) {
+      return "it speaks of a packet that cannot be";
+    }
+    at = next;
+  }
+  return nullptr;
+}
+
+/// False: nobody waits for it.
+bool Stage::on_closed(size_t partition, const cw_bits_event& event) {
+  Stream& stream = streams_[event.about.stream];
+  const uint32_t id = event.about.immediate >> stream.id_shift;
+  if (event.about.kind != CW_BITS_CLOSED || id >= stream.lives.size()) return false;
+  Life& life = stream.lives[id];
+  const auto bit = static_cast<uint16_t>(1u << partition);
+  if ((life.closing & bit) == 0 || life.generation != event.about.generation) return is_rerunning_;
+  life.closing = static_cast<uint16_t>(life.closing & ~bit);
+  if (life.closing != 0) return true;
+  life.is_armed = false;
+  stream.client->on_quiet(stream.cookie);
+  return true;
+}
+
+// ---- a partition that is left ----
+
+void Stage::leave(size_t partition, std::string why) {
+  Partition& p = partitions_[partition];
+  if (p.is_inline) return;  // the turn itself: there is nobody else to believe
+  const cw_bits_record* const records = p.records;
+  const uint32_t mask = p.records_mask, head = p.head, tail = p.tail;
+  __atomic_store_n(&p.row->is_ended, 1, __ATOMIC_RELEASE);
+  enter(p, std::exchange(p.spare, nullptr));
+  p.is_inline = true;
+  p.why_left = std::move(why);
+  is_rerunning_ = true;
+  arm_again(partition);
+  for (uint32_t at = head; at != tail; ++at) run_inline(partition, records[at & mask]);
+  is_rerunning_ = false;
+}
+
+/// Lives whose end it has not told: one that it was only about to begin is begun twice, which is
+/// once.
+void Stage::arm_again(size_t partition) {
+  for (uint16_t number = 0; number < streams_.size(); ++number) {
+    const std::vector<Life>& lives = streams_[number].lives;
+    for (uint32_t id = 0; id < lives.size(); ++id) {
+      const bool is_over = lives[id].closing != 0 && (lives[id].closing >> partition & 1) == 0;
+      if (!lives[id].is_armed || is_over) continue;
+      run_inline(partition, record_of(CW_BITS_ARM, number, id));
+    }
+  }
+}
+
+void Stage::run_inline(size_t partition, const cw_bits_record& record) {
+  Partition& p = partitions_[partition];
+  p.records[p.tail++ & p.records_mask] = record;
+  p.published = p.tail;
+  __atomic_store_n(&p.row->records_tail, p.tail, __ATOMIC_RELEASE);
+  (void)cw_bits_serve(p.row);
+  (void)take_events(partition, p.row->events_tail);
+  p.head = p.published;
+}
+
+}  // namespace cw
