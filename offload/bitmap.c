@@ -5,7 +5,7 @@
 #include "offload/bitmap_arena.h"
 
 /* A record as one number: kind, generation, stream from above, and the immediate. */
-typedef uint64_t raw_record;
+typedef uint64_t __attribute__((may_alias)) raw_record;
 
 static inline uint8_t kind_of(raw_record raw) { return (uint8_t)(raw >> 56); }
 static inline uint16_t stream_of(raw_record raw) { return (uint16_t)(raw >> 32); }

@@ -41,7 +41,8 @@ enum {
 
 /* Read and written as one number. */
 typedef struct cw_bits_record {
-  uint32_t immediate __attribute__((aligned(8))); /* id | slot | user, as the packet brought it; a control record: the id */
+  uint32_t immediate __attribute__((
+      aligned(8)));   /* id | slot | user, as the packet brought it; a control record: the id */
   uint16_t stream;    /* whose id that is */
   uint8_t generation; /* life of the id, told by the destination QP */
   uint8_t kind;

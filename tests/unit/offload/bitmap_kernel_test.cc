@@ -68,11 +68,12 @@ TEST_F(BitmapKernel, tells_packets_of_another_generation_and_of_no_life_as_late)
 
 TEST_F(BitmapKernel, begins_a_life_without_a_bit_of_the_one_before) {
   row.run({record(CW_BITS_ARM, 4, 0, 1), packet(4, 0, 1), packet(4, 70, 1), packet(4, 149, 1)});
-  EXPECT_EQ(row.run({record(CW_BITS_CLOSE, 4, 0, 1), record(CW_BITS_ARM, 4, 0, 2), packet(4, 70, 1),
-                     packet(4, 70, 2), packet(4, 0, 2), packet(4, 149, 2)}),
-            (Events{event(CW_BITS_CLOSED, 4, 0, 1), event(CW_BITS_ARMED, 4, 0, 2),
-                    event(CW_BITS_LATE, 4, 70, 1), event(CW_BITS_PLACED, 4, 64, 2, 1 << 6),
-                    event(CW_BITS_PLACED, 4, 0, 2, 1), event(CW_BITS_PLACED, 4, 128, 2, 1 << 21)}));
+  EXPECT_EQ(
+      row.run({record(CW_BITS_CLOSE, 4, 0, 1), record(CW_BITS_ARM, 4, 0, 2), packet(4, 70, 1),
+               packet(4, 70, 2), packet(4, 0, 2), packet(4, 149, 2)}),
+      (Events{event(CW_BITS_CLOSED, 4, 0, 1), event(CW_BITS_ARMED, 4, 0, 2),
+              event(CW_BITS_LATE, 4, 70, 1), event(CW_BITS_PLACED, 4, 0, 2, 1),
+              event(CW_BITS_PLACED, 4, 64, 2, 1 << 6), event(CW_BITS_PLACED, 4, 128, 2, 1 << 21)}));
 }
 
 TEST_F(BitmapKernel, begins_a_life_twice_as_once_and_refuses_another) {
