@@ -75,7 +75,6 @@ static inline cw_bits_arena* arena_of(cw_bits_row* row, raw_record raw) {
 
 /* The first packet of a word. Returns 0, or the kind of event that refuses it. */
 static uint8_t begin_word(serving* s, open_word* open, raw_record raw) {
-  end_word(s, open);
   cw_bits_arena* arena = s->arena;
   const uint32_t immediate = (uint32_t)raw;
   const uint32_t id = immediate >> arena->id_shift;
@@ -83,6 +82,7 @@ static uint8_t begin_word(serving* s, open_word* open, raw_record raw) {
   if (id >= arena->limits.ids || slot >= arena->limits.slots_max) return CW_BITS_OUT_OF_RANGE;
   cw_bits_life* life = cw_bits_lives(arena) + id;
   if (life->tag != tag_of(raw)) return CW_BITS_LATE;
+  end_word(s, open);
   open->key = raw >> s->key_shift;
   open->life = life;
   open->index = slot / 64;

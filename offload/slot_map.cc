@@ -22,6 +22,9 @@ SlotMap::SlotMap(const SlotMapLimits& limits) : limits_(limits) {
   CW_ASSERT(limits.chunk_slots > 0 && limits.chunk_slots < 1u << 16);
   const uint32_t chunks = (limits.data_slots_max - 1) / limits.chunk_slots + 1;
   chunk_inverse_ = ((uint64_t{1} << 40) + limits.chunk_slots - 1) / limits.chunk_slots;
+  if (std::has_single_bit(limits.chunk_slots) && limits.chunk_slots <= 64) {
+    even_mask_ = ~uint64_t{0} >> (64 - limits.chunk_slots);
+  }
   repair_word_ = words_for(limits.data_slots_max);
   chunk_word_ = repair_word_ + words_for(limits.repair_slots_max);
   count_word_ = chunk_word_ + words_for(chunks);
@@ -43,23 +46,34 @@ void SlotMap::clear(uint32_t id) {
   life = {};
 }
 
+/// The bits of a word that are of the chunk in which its bit `lowest` lies.
+uint64_t SlotMap::mask_of_chunk(uint32_t first, uint32_t lowest, uint32_t chunk) const {
+  if (even_mask_ != 0) return even_mask_ << (lowest & ~(limits_.chunk_slots - 1));
+  const uint32_t begin = chunk * limits_.chunk_slots;
+  return mask_of(first, begin, begin + limits_.chunk_slots);
+}
+
 SlotMap::Merged SlotMap::merge(uint32_t id, uint32_t word, uint64_t bits) {
   uint64_t& in = words_of(id)[word];
-  const uint64_t fresh = bits & ~in;
-  if (fresh == 0) return {};
-  in |= fresh;
-  Merged merged{.slots = ones(fresh)};
+  uint64_t left = bits & ~in;
+  Merged merged;
+  if (left == 0) return merged;
+  in |= left;
   const uint32_t first = word * 64;
-  const uint32_t end = first + 64 - static_cast<uint32_t>(std::countl_zero(fresh));
-  lives_[id].data_used = std::max(lives_[id].data_used, end);
-  uint32_t slot = first + static_cast<uint32_t>(std::countr_zero(fresh));
-  while (slot < end) {
-    const uint32_t chunk = chunk_of(slot);
-    const uint32_t chunk_first = chunk * limits_.chunk_slots;
-    const uint32_t next = chunk_first + limits_.chunk_slots;
-    const uint32_t slots = ones(fresh & mask_of(first, chunk_first, next));
-    if (slots > 0) merged.chunks += fill_chunk(id, chunk, slots);
-    slot = next;
+  const uint32_t end = first + 64 - static_cast<uint32_t>(std::countl_zero(left));
+  Life& life = lives_[id];
+  life.data_used = std::max(life.data_used, end);
+  while (left != 0) {
+    const auto lowest = static_cast<uint32_t>(std::countr_zero(left));
+    const uint32_t chunk = chunk_of(first + lowest);
+    const uint64_t all = mask_of_chunk(first, lowest, chunk), of_chunk = left & all;
+    // One that is late, mostly, or a whole chunk: neither needs counting.
+    const bool is_one = (of_chunk & (of_chunk - 1)) == 0;
+    const bool is_whole = of_chunk == all && even_mask_ != 0;
+    const uint32_t slots = is_one ? 1 : is_whole ? limits_.chunk_slots : ones(of_chunk);
+    left ^= of_chunk;
+    merged.slots += slots;
+    merged.chunks += fill_chunk(id, chunk, slots);
   }
   return merged;
 }

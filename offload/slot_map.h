@@ -138,10 +138,12 @@ class SlotMap {
     return life.data_end < life.slots && chunk == chunk_of(life.data_end) &&
            life.data_end != chunk * limits_.chunk_slots;
   }
+  uint64_t mask_of_chunk(uint32_t first, uint32_t lowest, uint32_t chunk) const;
   bool is_cut_whole(uint32_t id, uint32_t chunk) const;
 
   const SlotMapLimits limits_;
   uint64_t chunk_inverse_ = 0;
+  uint64_t even_mask_ = 0;  // where chunks lie evenly in words: the bits of a word's first
   uint32_t repair_word_ = 0, chunk_word_ = 0, count_word_ = 0;
   uint32_t line_count_ = 0;  // of one id
   std::unique_ptr<Line[]> lines_;

@@ -80,16 +80,16 @@ Figures of_codecs(const std::string& folder, const Effort& effort) {
 
 Figures of_receiving(const std::string& folder, const Effort& effort) {
   const Found bits =
-      run(folder + "/bitmap_bench", "^(read_records|run/lane/chunk_slots:16)$", effort);
+      run(folder + "/bitmap_bench", "^(read_records|claims/chunk_slots:16)$", effort);
   const Found sdr =
       run(folder + "/sdr_bench", "^(receive_(headers|4k)|send_by_reference)/", effort);
   const auto manual = [](const char* name) { return std::string(name) + "/manual_time"; };
-  const double records = counter(bits, "run/lane/chunk_slots:16", "records/s");
+  const double records = counter(bits, "claims/chunk_slots:16", "records/s");
   const double headers = counter(sdr, manual("receive_headers"), "Mpps");
-  return {{"bitmap kernel, packets", 1e-6 * records, "Mpackets/s",
+  return {{"slots claimed and counted", 1e-6 * records, "Mpackets/s",
            records / counter(bits, "read_records", "records/s"), "speed of reading the records"},
           {"SDK receives slots without payload", headers, "Mpackets/s", 1e6 * headers / records,
-           "speed of the bitmap kernel"},
+           "speed of claiming"},
           {"SDK receives slots of 4 KiB", counter(sdr, manual("receive_4k"), "Mpps"), "Mpackets/s",
            counter(sdr, manual("receive_4k"), "vs_memcpy"), "speed of memcpy of the payloads"},
           {"SDK sends slots by reference", counter(sdr, manual("send_by_reference"), "Mpps"),

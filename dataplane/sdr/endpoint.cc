@@ -80,6 +80,7 @@ size_t Endpoint::arrivals_max() const {
 }
 
 void Endpoint::on_arrivals(std::span<const Arrival> arrivals, Instant now) {
+  if (stage_) stage_->expect();
   for (const Arrival& arrival : arrivals) on_arrival(arrival, now);
   settle_bits(now);
   activity_.for_awake([&](size_t i) { links_[i]->flush_arrivals(now); });
@@ -87,8 +88,8 @@ void Endpoint::on_arrivals(std::span<const Arrival> arrivals, Instant now) {
 
 void Endpoint::settle_bits(Instant now) {
   if (!stage_) return;
-  stage_->publish();
-  stage_->poll(now);
+  stage_->settle(now);
+  is_settled_ = true;
 }
 
 void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
@@ -115,7 +116,7 @@ DropReason Endpoint::why_unwanted(const Arrival& arrival) const {
 
 /// Of partitions that are not the turn's own: their news come when they come.
 bool Endpoint::take_bits(Instant now) {
-  if (!stage_ || !stage_->is_busy() || !stage_->poll(now)) return false;
+  if (std::exchange(is_settled_, false) || !stage_ || !stage_->poll(now)) return false;
   activity_.for_awake([&](size_t i) { links_[i]->flush_arrivals(now); });
   return true;
 }

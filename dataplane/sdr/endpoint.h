@@ -76,6 +76,7 @@ class Endpoint final : public WanStation {
   CodeDesk desk_;
   PacketStock stock_;
   std::unique_ptr<Stage> stage_;
+  bool is_settled_ = false;  // in this turn
   Activity activity_;    // of the links
   Activity wants_care_;  // of the same: whose seats want something
   std::vector<std::unique_ptr<Link>> links_;

@@ -147,23 +147,47 @@ size_t Stage::room() const {
   return room;
 }
 
-void Stage::publish() {
-  for (size_t i = 0; i < partitions_.size(); ++i) publish(i);
+bool Stage::settle(Instant now) {
+  now_ = now;
+  bool has_news = false;
+  for (size_t i = 0; i < partitions_.size(); ++i) {
+    if (!partitions_[i].is_inline) has_news |= poll(i, now);
+    publish(i);
+    if (partitions_[i].is_inline) has_news |= poll(i, now);
+  }
+  return has_news;
 }
 
 void Stage::publish(size_t partition) {
   Partition& p = partitions_[partition];
-  flush_controls(p);
+  if (!p.controls.empty()) flush_controls(p);
   const uint32_t fresh = p.tail - p.published;
   if (fresh == 0) return;
   if (p.head == p.published) p.moved_at = now_;
   p.records_count += fresh;
   p.published = p.tail;
   __atomic_store_n(&p.row->records_tail, p.tail, __ATOMIC_RELEASE);
-  if (!p.is_inline) return runner_->ring(partition);
+  if (!p.is_inline) {
+    want_next(p);
+    return runner_->ring(partition);
+  }
   while (cw_bits_serve(p.row) > 0) {
     // as much room for events as for records: it takes all
   }
+}
+
+/// The lines of the ring that the next burst goes to lie in the partition's cache, which has read
+/// them a lap ago: they are on their way while the turn does other things.
+void Stage::want_next(const Partition& p) {
+#if defined(__x86_64__)
+  constexpr uint32_t per_line = CW_BITS_LINE / sizeof(cw_bits_record);
+  for (uint32_t i = 0; i < CW_BITS_BURST; i += per_line) {
+    // Not __builtin_prefetch: for the baseline processor that only reads.
+    asm volatile("prefetchw %0" : : "m"(p.records[(p.tail + i) & p.records_mask]));
+  }
+#else
+  (void)p;
+#endif
 }
 
 void Stage::flush_controls(Partition& p) {

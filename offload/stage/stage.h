@@ -53,6 +53,7 @@ struct StageOptions {
 class Stage {
  public:
   static constexpr size_t partitions_max = limits::channels_max;
+  static constexpr uint32_t events_of_line = CW_BITS_LINE / sizeof(cw_bits_event);
 
   /// `runner` runs the partitions; null: the turn does. Errors: as the runner's, or no memory.
   static Result<std::unique_ptr<Stage>> make(std::unique_ptr<RowRunner> runner,
@@ -71,14 +72,24 @@ class Stage {
   void close(uint16_t stream, uint32_t id);
 
   // ---- packets ----
-  /// How many packets may be put before the next publish().
+  /// A burst begins: what the partitions have written since is on its way here when settle() asks.
+  void expect() const {
+    for (const Partition& p : partitions_) {
+      __builtin_prefetch(&p.row->records_head);
+      __builtin_prefetch(&p.events[p.events_head & p.events_mask]);
+      __builtin_prefetch(&p.events[(p.events_head + events_of_line) & p.events_mask]);
+    }
+  }
+  /// How many packets may be put before the next settle().
   size_t room() const;
   void put(uint16_t stream, uint16_t channel, uint8_t generation, uint32_t immediate) {
     Partition& p = partitions_[partition_of_[channel]];
     p.records[p.tail++ & p.records_mask] = {immediate, stream, generation, CW_BITS_PACKET};
   }
-  /// Gives the partitions what was put; the turn runs its own at once.
-  void publish();
+  /// A burst ends: tells the clients what is new, and gives the partitions what was put. The turn
+  /// runs its own at once, and tells of it too; of others' it asks before it gives, not while they
+  /// write. Whether there was anything to tell.
+  bool settle(Instant now);
   /// Tells the clients what is new; whether there was anything.
   bool poll(Instant now);
   /// Records wait to be answered, and poll() may have something before anything else happens.
@@ -137,6 +148,7 @@ class Stage {
   void control(size_t partition, uint8_t kind, uint16_t stream, uint32_t id);
   void flush_controls(Partition& p);
   void publish(size_t partition);
+  static void want_next(const Partition& p);
   bool poll(size_t partition, Instant now);
   bool has_moved(size_t partition, Instant now);
   const char* take_events(size_t partition, uint32_t tail);

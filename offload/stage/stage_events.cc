@@ -22,7 +22,8 @@ bool is_of_packet(const cw_bits_event& event) {
 
 /// How many records an event answers.
 uint32_t answered_by(const cw_bits_event& event) {
-  return event.about.kind == CW_BITS_PLACED ? ones(event.bits) : 1;
+  const bool is_one = event.about.kind != CW_BITS_PLACED || (event.bits & (event.bits - 1)) == 0;
+  return is_one ? 1 : ones(event.bits);
 }
 
 /// From one count to another, of which neither stops.
@@ -57,7 +58,7 @@ bool Stage::poll(size_t partition, Instant now) {
     leave(partition,
           "it took no record for " + std::to_string((now - p.moved_at).ns() / 1'000'000) + " ms");
   }
-  publish(partition);  // there may be room now
+  if (!p.controls.empty()) publish(partition);  // there may be room now
   return p.told != told_before;
 }
 
@@ -78,11 +79,10 @@ const char* Stage::take_events(size_t partition, uint32_t tail) {
 }
 
 const char* Stage::tell(size_t partition, std::span<const cw_bits_event> events) {
-  Partition& p = partitions_[partition];
+  for (const cw_bits_event& each : events) partitions_[partition].told += answered_by(each);
   const auto end = events.end();
   for (auto at = events.begin(); at != end;) {
     const cw_bits_event& first = *at;
-    p.told += answered_by(first);
     if (first.about.stream >= streams_.size()) return "it speaks of a stream that there is not";
     if (!is_of_packet(first)) {
       const bool can_be = first.about.kind == CW_BITS_ARMED || on_closed(partition, first);
@@ -91,9 +91,7 @@ const char* Stage::tell(size_t partition, std::span<const cw_bits_event> events)
       continue;
     }
     auto next = at + 1;
-    for (; next != end && is_of_packet(*next) && next->about.stream == first.about.stream; ++next) {
-      p.told += answered_by(*next);
-    }
+    while (next != end && is_of_packet(*next) && next->about.stream == first.about.stream) ++next;
     const Stream& stream = streams_[first.about.stream];
     if (!stream.client->on_bits(stream.cookie, {at, next})) {
       return "it speaks of a packet that cannot be";

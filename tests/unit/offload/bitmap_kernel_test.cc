@@ -60,8 +60,8 @@ TEST_F(BitmapKernel, tells_packets_of_another_generation_and_of_no_life_as_late)
   EXPECT_EQ(row.run({packet(2, 3)}), Events{event(CW_BITS_LATE, 2, 3)});
   row.run({record(CW_BITS_ARM, 2, 0, 1)});
   EXPECT_EQ(row.run({packet(2, 3, 0), packet(2, 3, 1), packet(2, 4, 3)}),
-            (Events{event(CW_BITS_LATE, 2, 3, 0), event(CW_BITS_PLACED, 2, 0, 1, 1 << 3),
-                    event(CW_BITS_LATE, 2, 4, 3)}));
+            (Events{event(CW_BITS_LATE, 2, 3, 0), event(CW_BITS_LATE, 2, 4, 3),
+                    event(CW_BITS_PLACED, 2, 0, 1, 1 << 3)}));
   EXPECT_EQ(row.run({record(CW_BITS_CLOSE, 2, 0, 1), packet(2, 5, 1)}),
             (Events{event(CW_BITS_CLOSED, 2, 0, 1), event(CW_BITS_LATE, 2, 5, 1)}));
 }

@@ -112,7 +112,7 @@ class Player {
       if (!is_stray) put_[id].insert(slot);
       ++played_.packets;
     }
-    owner_.stage().publish();
+    owner_.stage().settle(now());
     if (room == 0 || random_.chance(0.2)) poll();
   }
   void begin(uint32_t id) {
@@ -130,11 +130,11 @@ class Player {
     put_[id].clear();
     owner_.forget_end(id);
   }
+  Instant now() const {
+    return Instant() + Duration::from_ns((std::chrono::steady_clock::now() - begin_).count());
+  }
   void poll() {
-    const auto since = std::chrono::steady_clock::now() - begin_;
-    if (!owner_.stage().poll(Instant() + Duration::from_ns(since.count()))) {
-      std::this_thread::yield();
-    }
+    if (!owner_.stage().poll(now())) std::this_thread::yield();
   }
 
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

@@ -34,8 +34,7 @@ TEST(StageOfTheTurn, has_answered_when_it_is_polled) {
   Owner owner(*stage);
   owner.arm(1);
   for (const uint32_t slot : {3u, 4u, 3u, 70u}) owner.put(1, slot);
-  stage->publish();
-  EXPECT_TRUE(stage->poll(at(0)));
+  EXPECT_TRUE(stage->settle(at(0)));
   EXPECT_FALSE(stage->is_busy());
   EXPECT_EQ(owner.slots(1), (std::set<uint32_t>{3, 4, 70}));
   EXPECT_EQ(owner.duplicates, 1u);
@@ -65,7 +64,7 @@ TEST(Stage, gives_packets_to_partitions_by_channel) {
   Owner owner(*stage, {.channels = 4});
   owner.arm(1);
   for (uint32_t slot = 0; slot < 64; ++slot) owner.put(1, slot);
-  stage->publish();
+  stage->settle(at(0));
   hands->serve(1);
   stage->poll(at(0));
   for (const uint32_t slot : owner.slots(1)) EXPECT_EQ(slot % 2, 1u);
@@ -83,7 +82,7 @@ TEST(Stage, has_room_for_what_a_ring_holds_and_loses_nothing) {
   owner.arm(1);
   EXPECT_EQ(stage->room(), 63u);
   for (uint32_t slot = 0; slot < 63; ++slot) owner.put(1, slot);
-  stage->publish();
+  stage->settle(at(0));
   EXPECT_EQ(stage->room(), 0u);
   // What says that lives end and begin waits beside the ring, and in its order.
   owner.close(1);
@@ -132,13 +131,13 @@ TEST_P(StalledStage, is_left_within_the_bound_and_no_bit_is_lost_or_invented) {
   for (uint32_t slot = 0; slot < 150; ++slot) owner.put(1, slot);
   for (uint32_t slot = 0; slot < 20; ++slot) owner.put(2, slot);
   owner.close(2);
-  stage->publish();
+  stage->settle(at(0));
   hands->serve_all(1);
   hands->stop_in_the_middle(0, GetParam());
   stage->poll(at(1));
   EXPECT_EQ(stage->why_left(0), "");
   for (uint32_t slot = 0; slot < 30; ++slot) owner.put(3, slot);
-  stage->publish();
+  stage->settle(at(1));
   hands->serve_all(1);
   for (int64_t ms = 2; ms <= 10; ++ms) stage->poll(at(ms));
   EXPECT_EQ(stage->why_left(0), "");
@@ -156,12 +155,12 @@ TEST_P(StalledStage, is_left_within_the_bound_and_no_bit_is_lost_or_invented) {
   // It wakes up, and goes on with what is nobody's any more.
   owner.arm(2);
   hands->serve_all(0);
-  stage->publish();
+  stage->settle(at(13));
   stage->poll(at(13));
   EXPECT_EQ(owner.slots(2).size(), 0u);
   for (uint32_t slot = 0; slot < 100; ++slot) owner.put(2, slot);
   owner.put(1, 4);
-  stage->publish();
+  stage->settle(at(13));
   hands->serve_all(1);
   stage->poll(at(14));
   EXPECT_EQ(owner.slots(2).size(), 100u);
@@ -191,7 +190,7 @@ TEST(Stage, that_is_idle_for_long_does_not_stand_still) {
   stage->poll(at(0));
   stage->poll(at(5000));
   owner.put(1, 0);
-  stage->publish();
+  stage->settle(at(5000));
   stage->poll(at(5005));
   EXPECT_EQ(stage->why_left(0), "");
   hands->serve_all(0);
@@ -214,11 +213,11 @@ TEST_P(LyingStage, is_left_and_what_is_true_stays) {
   Owner owner(*stage);
   owner.arm(1);
   for (uint32_t slot = 0; slot < 20; ++slot) owner.put(1, slot);
-  stage->publish();
+  stage->settle(at(0));
   hands->serve_all(0);
   stage->poll(at(0));
   for (uint32_t slot = 20; slot < 40; ++slot) owner.put(1, slot);
-  stage->publish();
+  stage->settle(at(0));
   GetParam().tell(*hands);
   stage->poll(at(0));
   stage->poll(at(0));
