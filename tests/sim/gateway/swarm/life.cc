@@ -215,8 +215,8 @@ void Life::prove_liveness() {
 /// One of several ways that grows looks like loss, as what left later comes by another, until the
 /// first echo is back by it: slots that left by it meanwhile, at both ends. And a line's queue may
 /// fill in less than the echo takes to tell of it: slots that it holds.
-uint64_t Life::slots_taken_for_lost() const {
-  constexpr uint64_t slot_bytes = 1400;
+uint64_t Life::slots_taken_for_lost() {
+  const uint64_t slot_bytes = sites_.seat(1).plan().wan.payload_bytes_max;
   uint64_t slots = 0;
   if (world_.wan.rate > Rate()) {
     slots += world_.wan.rate.bytes_in(world_.wan.queue_time).count() / slot_bytes;
