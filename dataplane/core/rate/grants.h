@@ -1,8 +1,7 @@
 // What a shard and the granter tell each other of one link, where several links share a pair's
 // rate: each in cache lines of its own, about once a millisecond.
 //
-//   shard    Demand: what its classes and its envelopes want, and which lowering of its grant it
-//   has seen
+//   shard    Demand: what classes and envelopes want, and which lowering of its grant it has seen
 //            LineCounts: what has left and what the peer says of it, for rate control
 //   granter  Grant: so much, until then
 //
