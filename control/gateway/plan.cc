@@ -1,10 +1,11 @@
 #include "control/gateway/plan.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "control/config/policy_keys.h"
 #include "control/config/quantity.h"
@@ -13,6 +14,7 @@
 #include "control/gateway/keys/config.h"
 #include "dataplane/base/assert.h"
 #include "offload/crc32.h"
+#include "offload/mac.h"
 #include "policies/policies.h"
 
 namespace cw::site {
@@ -200,6 +202,16 @@ gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
   return options;
 }
 
+/// From the pair's key, so that it outlives the process: what the next one sends of a flow takes
+/// the link of what came before, which the far end may hold yet, and cannot overtake it by another.
+void draw_hash_key(const PairKey& key, uint64_t (&words)[2]) {
+  constexpr std::string_view purpose = "flow hash";  // shorter than whatever has a MAC on the wire
+  std::array<uint8_t, CW_MAC_BYTES> mac;
+  cw_mac_compute(&key.mac, purpose.data(), purpose.size(), mac.data());
+  static_assert(sizeof(words) <= sizeof(mac));
+  std::memcpy(words, mac.data(), sizeof(words));
+}
+
 gateway::GatewayOptions gateway_options(const Config& config) {
   gateway::GatewayOptions options;
   options.decrement_ttl = config.lan.port == LanKind::Dpdk;  // else the kernel has done it
@@ -219,7 +231,7 @@ gateway::GatewayOptions gateway_options(const Config& config) {
       config.lan.release_rate != Rate()
           ? config.lan.release_rate
           : config.link_rate().scaled(release_factor * static_cast<double>(config.peers.size()));
-  CW_ASSERT(getentropy(options.hash_key, sizeof(options.hash_key)) == 0);
+  draw_hash_key(*config.key, options.hash_key);
   return options;
 }
 

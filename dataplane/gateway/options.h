@@ -100,7 +100,7 @@ struct GatewayOptions {
   /// Of frames that wait for the links, beyond what streams have at hand, were there one class and
   /// one peer; more have half as much again together.
   Bytes queue_memory = Bytes(8 << 20);
-  uint64_t hash_key[2] = {};  ///< of the flow hash, secret
+  uint64_t hash_key[2] = {};  ///< of the flow hash: secret, and the same in each life of a site
   size_t full_links = 1;  ///< that the line carries at full rate together: memory is for so many
 };
 

@@ -63,6 +63,17 @@ class RangeFifo {
     begun_at_ = at;
     return true;
   }
+  /// Where there is no room: the youngest entry covers these slots as well, and what lies between,
+  /// and waits from the later time. False when it is of another message or kind.
+  bool try_cover(const Entry& entry) {
+    if (is_empty()) return false;
+    Entry& back = entries_.back();
+    if (back.message != entry.message || back.kind != entry.kind) return false;
+    back.slots.first = std::min(back.slots.first, entry.slots.first);
+    back.slots.end = std::max(back.slots.end, entry.slots.end);
+    back.at = std::max(back.at, entry.at);
+    return true;
+  }
   /// The entry that has waited longest; its slots may be shortened from below as they are dealt
   /// with.
   Entry& front() { return entries_.front(); }

@@ -7,7 +7,7 @@
 namespace cw {
 namespace {
 
-/// Of the rate, for those together who want nothing: envelopes, and what begins.
+/// Of the rate, for those together who want nothing: for what begins.
 constexpr uint64_t floor_parts = 128;
 
 /// More than there is, and little enough to be added up.
@@ -101,6 +101,17 @@ void Granter::count(size_t index, Instant now) {
 
 // ---- who should have what ----
 
+/// Those that are awake take part. Returns what nobody wanted.
+template <class Wants>
+uint64_t Granter::share_among_links(uint64_t capacity, Claims& claims, const Wants& wants) {
+  for (size_t i = 0; i < links_.size(); ++i) {
+    claims[i].wants = links_[i].target_bps > 0 ? wants(links_[i]) : 0;
+  }
+  const uint64_t rest = share_out(capacity, std::span(claims).first(links_.size()));
+  for (size_t i = 0; i < links_.size(); ++i) links_[i].target_bps += claims[i].given;
+  return rest;
+}
+
 void Granter::divide(Instant now) {
   const uint64_t rate = this->rate().bps(), floor = rate / floor_parts / links_.size();
   uint64_t awake = 0;
@@ -118,22 +129,23 @@ void Granter::divide(Instant now) {
       classes[c].wants = std::min(rate, classes[c].wants + bps_of(link.demand.kbps[c], rate));
     }
   }
-  const uint64_t rest = share_out(rate - floor * awake, classes);
+  Claims envelopes;
+  const uint64_t for_classes =
+      share_among_links(rate - floor * awake, envelopes, [&](const Link& link) {
+        const uint64_t wants = bps_of(link.demand.envelopes_kbps, rate);
+        return wants - std::min(wants, floor);
+      });
+  const uint64_t rest = share_out(for_classes, classes);
   for (size_t c = 0; c < classes.size(); ++c) divide_class(c, classes[c].given);
   for (Link& link : links_) link.target_bps += link.target_bps > 0 ? rest / awake : 0;
 }
 
 void Granter::divide_class(size_t which, uint64_t capacity) {
-  std::array<Claim, limits::links_max> claims{};
-  for (size_t i = 0; i < links_.size(); ++i) {
-    const bool takes_part = links_[i].target_bps > 0;
-    claims[i].wants = takes_part ? bps_of(links_[i].demand.kbps[which], capacity) : 0;
-  }
-  (void)share_out(capacity, claims);
-  for (size_t i = 0; i < links_.size(); ++i) {
-    links_[i].target_bps += claims[i].given;
-    links_[i].class_bps[which] = claims[i].given;
-  }
+  Claims claims;
+  (void)share_among_links(capacity, claims, [&](const Link& link) {
+    return bps_of(link.demand.kbps[which], capacity);
+  });
+  for (size_t i = 0; i < links_.size(); ++i) links_[i].class_bps[which] = claims[i].given;
 }
 
 // ---- who has it when ----

@@ -4,8 +4,9 @@
 //
 //   wanted less -> told, and renewed -> confirmed, or the old lease over -> free -> given to others
 //
-// Classes get shares of the pair's rate by their weights, over all links; within a class, links
-// that want more than there is get alike. What nobody wants is everybody's, in equal parts, so that
+// Envelopes come first, as they do at a pacer: what a link sends may wait for what another tells.
+// Classes get shares of the rest by their weights, over all links; within a class, links that want
+// more than there is get alike. What nobody wants is everybody's, in equal parts, so that
 // who begins to send need not ask first.
 #pragma once
 
@@ -70,6 +71,9 @@ class Granter {
   void look(Instant now);
   void count(size_t index, Instant now);
   void divide(Instant now);
+  using Claims = std::array<Claim, limits::links_max>;
+  template <class Wants>
+  uint64_t share_among_links(uint64_t capacity, Claims& claims, const Wants& wants);
   void divide_class(size_t which, uint64_t capacity);
   void lower(Link& link, Instant now);
   void raise(Link& link, Instant now);

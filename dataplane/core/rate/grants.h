@@ -1,7 +1,7 @@
 // What a shard and the granter tell each other of one link, where several links share a pair's
 // rate: each in cache lines of its own, about once a millisecond.
 //
-//   shard    Demand: what its classes want, and which lowering of its grant it has seen
+//   shard    Demand: what classes and envelopes want, and which lowering of its grant it has seen
 //            LineCounts: what has left and what the peer says of it, for rate control
 //   granter  Grant: so much, until then
 //
@@ -43,6 +43,7 @@ struct Demand {
   Instant at;
   uint64_t lowerings = 0;                          ///< of the grant that is in force there
   std::array<uint32_t, grant_classes_max> kbps{};  ///< by class
+  uint32_t envelopes_kbps = 0;                     ///< before all classes
   bool is_pressed = false;  ///< more waits above the link than may do so for long
 };
 

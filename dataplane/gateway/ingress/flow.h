@@ -1,6 +1,8 @@
 // Which frames keep their order among themselves: a keyed hash of what names a flow, cut to one of
 // 65,536 buckets. Two flows in one bucket wait for each other and lose nothing else, so there is no
 // state per flow and nothing to evict; without the key, hosts cannot aim at each other's buckets.
+// The bucket also says which link of several a flow takes, so the key is the same in each life of a
+// site: what the far end still holds of the last one cannot be overtaken by another link.
 //
 //   what                      is named by addresses, protocol and
 //   TCP, UDP                  both ports
@@ -60,7 +62,7 @@ class SipHash {
 
 class FlowHash {
  public:
-  /// `key` is secret and fresh per start.
+  /// `key` is secret.
   explicit FlowHash(const uint64_t (&key)[2]) : hash_(key[0], key[1]) {}
 
   /// Cost: hot, two words hashed for IPv4, five for IPv6.

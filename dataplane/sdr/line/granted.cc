@@ -1,5 +1,7 @@
 #include "dataplane/sdr/line/granted.h"
 
+#include <utility>
+
 namespace cw::sdr {
 namespace {
 
@@ -28,16 +30,30 @@ bool Granted::renew(Instant now) {
 }
 
 uint32_t Granted::Wish::update(const Taken& taken, Duration elapsed) {
-  const bool waits = taken.has_more || taken.waiting > 0;
-  waits_in_a_row = waits ? waits_in_a_row + 1 : 0;
   const Duration passed = std::min(elapsed, average_time);
   const auto now = static_cast<int64_t>(kbps_of(taken.bytes, elapsed));
   const auto before = static_cast<int64_t>(average_kbps);
   average_kbps = static_cast<uint64_t>(before + (now - before) * passed.ns() / average_time.ns());
-  // Where waiting bytes are not counted, what waits may be anything.
-  if (waits_in_a_row >= endless || (taken.has_more && taken.waiting == 0)) return Demand::all;
   const uint64_t kbps = std::max(average_kbps, kbps_of(taken.waiting, drain_time));
   return static_cast<uint32_t>(std::min<uint64_t>(kbps, Demand::all - 1));
+}
+
+uint32_t Granted::Wish::update_class(const Taken& taken, Duration elapsed) {
+  const bool waits = taken.has_more || taken.waiting > 0;
+  waits_in_a_row = waits ? waits_in_a_row + 1 : 0;
+  const uint32_t kbps = update(taken, elapsed);
+  // Where waiting bytes are not counted, what waits may be anything.
+  const bool may_be_all = waits_in_a_row >= endless || (taken.has_more && taken.waiting == 0);
+  return may_be_all ? Demand::all : kbps;
+}
+
+/// Notes tell another end what to send again, and to a link that only receives nobody grants
+/// anything for data. Returns whether there were any envelopes.
+bool Granted::tell_envelopes(const Waiting& waiting, Duration elapsed) {
+  const Taken taken{.bytes = std::exchange(envelopes_bytes_, 0),
+                    .waiting = waiting.envelopes_bytes};
+  demand_.envelopes_kbps = envelopes_wish_.update(taken, elapsed);
+  return taken.bytes > 0 || taken.waiting > 0;
 }
 
 void Granted::tell(Shares& shares, const Waiting& waiting, Instant now) {
@@ -59,22 +75,24 @@ void Granted::tell(Shares& shares, const Waiting& waiting, Instant now) {
       is_at_pacer_[i] = true;
     }
     taken[i].has_more |= is_at_pacer_[i];
-    demand_.kbps[i] = wishes_[i].update(taken[i], now - told_at_);
+    demand_.kbps[i] = wishes_[i].update_class(taken[i], now - told_at_);
   }
+  const bool has_envelopes = tell_envelopes(waiting, now - told_at_);
   demand_.at = told_at_ = now;
   demand_.lowerings = grant_.lowerings;
   line_.demand.write(demand_);
   line_.counts.write(counts_);
-  plan_next(has_data, waiting.is_any, now);
+  plan_next(has_data, has_envelopes, waiting.is_any, now);
 }
 
-// An envelope now and then has a grant of its own and makes nobody hold one.
-void Granted::plan_next(bool has_data, bool waits, Instant now) {
+// An envelope now and then has a grant of its own and makes nobody hold one; a row of them does.
+void Granted::plan_next(bool has_data, bool has_envelopes, bool waits, Instant now) {
   if (has_data) used_at_ = now;
   const Duration unused = now - used_at_;
   is_slow_ = unused >= slow_after && !waits;
   if (!is_slow_) return;
-  due_ = unused >= rest_after ? Instant::never() : now + slow_interval;
+  const bool rests = unused >= rest_after && !has_envelopes;
+  due_ = rests ? Instant::never() : now + slow_interval;
 }
 
 void Granted::begin_epoch() {

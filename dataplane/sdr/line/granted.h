@@ -42,14 +42,17 @@ class Granted {
   std::span<const uint32_t> class_kbps() const { return grant_.kbps; }
   /// What waits for the line.
   struct Waiting {
-    Duration backlog;     ///< at the pacer
-    bool is_any = false;  ///< there, or at streams; envelopes, too
+    Duration backlog;              ///< at the pacer
+    uint64_t envelopes_bytes = 0;  ///< there, of these alone
+    bool is_any = false;           ///< there, or at streams; envelopes, too
   };
   /// What the streams have taken since the last call, and whether they want more than they get.
   /// After renew(), since it confirms.
   void tell(Shares& shares, const Waiting& waiting, Instant now);
 
   void begin_epoch();
+  /// An envelope of so many bytes on the wire was given to the pacer.
+  void on_envelope(uint64_t bytes) { envelopes_bytes_ += bytes; }
   void on_sent(uint64_t packets, uint64_t bytes) {
     counts_.sent_packets += packets;
     counts_.sent_bytes += bytes;
@@ -62,14 +65,17 @@ class Granted {
   void on_pressure(bool is_pressed) { demand_.is_pressed = is_pressed; }
 
  private:
-  /// What one class wants: what it takes on average, and that what waits leaves soon. Who waits
-  /// without an end wants all that it can get; who sends in bursts leaves the rest to others.
+  /// What one class wants, or envelopes: what it takes on average, and that what waits leaves soon.
+  /// A class that waits without an end wants all that it can get; who sends in bursts leaves the
+  /// rest to others.
   struct Wish {
     uint64_t average_kbps = 0;
     uint32_t waits_in_a_row = 0;
     uint32_t update(const Taken& taken, Duration elapsed);
+    uint32_t update_class(const Taken& taken, Duration elapsed);
   };
-  void plan_next(bool has_data, bool waits, Instant now);
+  bool tell_envelopes(const Waiting& waiting, Duration elapsed);
+  void plan_next(bool has_data, bool has_envelopes, bool waits, Instant now);
 
   GrantLine& line_;
   Grant grant_;
@@ -79,6 +85,8 @@ class Granted {
   Demand demand_;
   std::array<bool, grant_classes_max> is_at_pacer_{};  // some of the class, for too long
   std::array<Wish, grant_classes_max> wishes_{};
+  Wish envelopes_wish_;
+  uint64_t envelopes_bytes_ = 0;  // since it was last told
   LineCounts counts_;
   std::array<Duration, limits::paths_max> base_rtts_{};  // the shortest of each path; 0: none yet
 };

@@ -96,7 +96,11 @@ void Line::take_grant(Instant now) {
     feed_at(granted_->rate());
   }
   if (!shares_.is_empty()) shares_.set_granted(granted_->class_kbps());
-  granted_->tell(shares_, {.backlog = pacer_.backlog(now), .is_any = waits()}, now);
+  granted_->tell(shares_,
+                 {.backlog = pacer_.backlog(now),
+                  .envelopes_bytes = pacer_.queued_bytes(Priority::Control).count(),
+                  .is_any = waits()},
+                 now);
 }
 
 void Line::feed_at(Rate rate) {
@@ -138,6 +142,7 @@ void Line::push_control(Send send, Instant now) {
                             .priority = Priority::Control,
                             .not_before = Instant()};
   CW_ASSERT(pacer_.try_push(departure, now));
+  if (granted_) granted_->on_envelope(departure.bytes + packet_overhead_bytes_);
 }
 
 Line::Collected Line::collect(std::span<Send> out, Instant now) {

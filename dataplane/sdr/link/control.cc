@@ -247,14 +247,20 @@ void LinkControl::on_echo(const Echo& echo, uint16_t path, Instant now) {
     return;
   }
   // The token was ours, but a pause of the machine may have moved time, and a peer may lie.
-  const auto clock = static_cast<uint64_t>(now.ns());
-  if (echo.token > clock || echo.path >= health_.paths()) return;
+  if (echo.token > static_cast<uint64_t>(now.ns()) || echo.path >= health_.paths()) return;
+  if (!has_waited) take_sample(echo, now);  // before the path is up: who hears of it asks how long
   if (is_up_) {
     health_.on_answer(echo.path, echo.token, now);
     judge_paths(now);
+  } else {
+    try_come_up(now);
   }
-  if (has_waited || echo.held_ns > clock - echo.token) return;
-  const auto sample = Duration::from_ns(static_cast<int64_t>(clock - echo.token - echo.held_ns));
+}
+
+void LinkControl::take_sample(const Echo& echo, Instant now) {
+  const auto passed = Duration::from_ns(now.ns() - static_cast<int64_t>(echo.token));
+  if (echo.held_ns > static_cast<uint64_t>(passed.ns())) return;
+  const Duration sample = passed - Duration::from_ns(static_cast<int64_t>(echo.held_ns));
   if (sample <= Duration() || sample > Duration::from_s(10)) return;
   rtt_ = has_rtt_ ? (rtt_ * 7 + sample) / 8 : sample;
   if (!has_rtt_) {
@@ -264,7 +270,6 @@ void LinkControl::on_echo(const Echo& echo, uint16_t path, Instant now) {
   }
   health_.on_rtt(echo.path, sample, now);
   events_.on_rtt(echo.path, sample, now);
-  try_come_up(now);
 }
 
 // ---- what leaves ----

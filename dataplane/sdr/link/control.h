@@ -143,6 +143,7 @@ class LinkControl {
   void on_hello(const Hello& hello, Instant now);
   void on_description(const Description& part, Instant now);
   bool may_have_waited(Instant now);
+  void take_sample(const Echo& echo, Instant now);
   void on_echo(const Echo& echo, uint16_t path, Instant now);
   void read_description(Instant now);
   void read_item(const PairKeyItem& item);

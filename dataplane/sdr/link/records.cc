@@ -151,12 +151,15 @@ cw_fact_link Link::link_fact(std::span<cw_path_facts> facts, bool is_source, Ins
           .path = facts.data()};
 }
 
+/// Where none that is up has been measured yet, the others tell: nothing is not the time of any.
 Duration Link::rtt() const {
-  Duration rtt;
+  Duration of_up, of_any;
   for (uint16_t path = 0; path < control_.health().paths(); ++path) {
-    if (line_.transmitter().is_up(path)) rtt = std::max(rtt, watch_.rtt(path));
+    const Duration rtt = watch_.rtt(path);
+    of_any = std::max(of_any, rtt);
+    if (line_.transmitter().is_up(path)) of_up = std::max(of_up, rtt);
   }
-  return rtt;
+  return of_up > Duration() ? of_up : of_any;
 }
 
 void Link::tell_link(Instant now) {

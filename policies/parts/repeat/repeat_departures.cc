@@ -43,18 +43,19 @@ bool RepeatSource::drop_acknowledged(RangeFifo::Entry& entry) {
 }
 
 void RepeatSource::age(RangeFifo& fifo, Duration age, Instant now) {
-  while (fifo.due(age) <= now) {
-    const RangeFifo::Entry entry = fifo.pop();
-    SourceMessage* message = find_open(entry.message);
-    if (message == nullptr) continue;
-    // A run of new slots covers those of other paths: some may have been sent again by now.
-    const auto is_old = [&](uint32_t i) {
-      return entry.kind == First ? ~marks_.word(message->marks, Again, i) : ~uint64_t{};
-    };
-    for (SlotRun run = next_run(is_old, entry.slots.first, entry.slots.end); !run.is_empty();
-         run = next_run(is_old, run.end, entry.slots.end)) {
-      marks_.clear(message->marks, Young, run);
-    }
+  while (fifo.due(age) <= now) grow_old(fifo.pop());
+}
+
+void RepeatSource::grow_old(const RangeFifo::Entry& entry) {
+  SourceMessage* message = find_open(entry.message);
+  if (message == nullptr) return;
+  // A run of new slots covers those of other paths: some may have been sent again by now.
+  const auto is_old = [&](uint32_t i) {
+    return entry.kind == First ? ~marks_.word(message->marks, Again, i) : ~uint64_t{};
+  };
+  for (SlotRun run = next_run(is_old, entry.slots.first, entry.slots.end); !run.is_empty();
+       run = next_run(is_old, run.end, entry.slots.end)) {
+    marks_.clear(message->marks, Young, run);
   }
 }
 

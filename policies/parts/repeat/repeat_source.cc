@@ -100,11 +100,18 @@ void RepeatSource::left(SourceMessage& message, const cw_fact_sent& fact, SlotRu
     back_off_.on_first_sent(fact.message, slots.end - 1);
     marks_.set(message.marks, Young, slots);
   }
-  RangeFifo& fifo = is_in_order ? fresh_ : resent_;
-  // Full: they count as old at once. A duplicate is cheaper than a slot nobody sends again.
-  if (!fifo.try_push(fact.message, slots, at, times_.grain, is_first ? First : Any)) {
-    marks_.clear(message.marks, Young, slots);
-  }
+  wait_for_age(is_in_order ? fresh_ : resent_,
+               {fact.message, slots, uint8_t{is_first ? First : Any}, at});
+}
+
+/// Without room it waits with what left last, or what left first counts as old already.
+void RepeatSource::wait_for_age(RangeFifo& fifo, const RangeFifo::Entry& entry) {
+  const auto try_push = [&] {
+    return fifo.try_push(entry.message, entry.slots, entry.at, times_.grain, entry.kind);
+  };
+  if (try_push() || fifo.try_cover(entry)) return;
+  grow_old(fifo.pop());
+  (void)try_push();
 }
 
 void RepeatSource::on_refused(const cw_fact_refused& fact, Instant now) {

@@ -111,7 +111,9 @@ class RepeatSource {
   bool send(SourceMessage& message, SlotRun slots, bool is_first, Out& out);
   void arm(Out& out);
 
+  void wait_for_age(RangeFifo& fifo, const RangeFifo::Entry& entry);
   void age(RangeFifo& fifo, Duration age, Instant now);
+  void grow_old(const RangeFifo::Entry& entry);
   void left(SourceMessage& message, const cw_fact_sent& fact, SlotRun slots);
   void depart(uint32_t message, SlotRun slots, Instant at, Departure what);
   void sweep_oldest();

@@ -107,7 +107,6 @@ void SiteSeat::start(uint64_t seed, Instant now) {
   CW_ASSERT(!is_alive());
   prng_ = Prng(seed);
   site::Plan plan = plan_of(options_.file);
-  for (uint64_t& word : plan.gateway.hash_key) word = prng_.next();
   lans_at_start_.clear();
   for (const Ports& each : options_.ports) lans_at_start_.push_back(each.lan->counters());
   const site::SiteGround ground{

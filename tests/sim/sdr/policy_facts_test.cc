@@ -1,5 +1,6 @@
 // Each field of a fact, as a policy is told it by a real stream. policies/fields.md lists which
 // test sees which field.
+#include <algorithm>
 #include <array>
 
 #include "dataplane/sdr/seat/policy_needs.h"
@@ -280,6 +281,36 @@ TEST(PolicyFields, a_link_tells_what_each_path_measures) {
     EXPECT_EQ(path.mtu, payload);
     EXPECT_EQ(path.is_up, 1u);
   }
+}
+
+/// One path of four is up alone, and by it no echo came back before: the first that does comes in
+/// a turn right after a pause, which says little of its time, or in any other.
+void expect_measured_times(bool comes_after_pause) {
+  WireScript script;
+  script.control = [](const Packet& packet) {
+    const bool is_long = packet.bytes + packet.payload_bytes > 500;
+    return (packet.path == 3) == is_long ? Fate::Pass : Fate::Lose;
+  };
+  SiteOptions options = site(4);
+  options.in_real_time = comes_after_pause;
+  World world(options, script);
+  world.send(4);
+  size_t alone = 0;
+  for (size_t i = 0; i < scribe().source().paths.size(); ++i) {
+    const std::vector<cw_path_facts>& paths = scribe().source().paths[i];
+    if (paths[3].is_up == 0 || std::ranges::count(paths, 1u, &cw_path_facts::is_up) != 1) continue;
+    ++alone;
+    EXPECT_EQ(paths[3].rtt_smooth_ns > 0, !comes_after_pause);
+  }
+  EXPECT_GT(alone, 0u) << "or this is not that story";
+  for (const Heard* heard : {&scribe().source(), &scribe().sink()}) {
+    for (const cw_fact_link& link : heard->links) EXPECT_GE(link.rtt_ns, (20_ms).ns());
+  }
+}
+
+TEST(PolicyFields, a_link_tells_no_time_that_nobody_has_measured) {
+  expect_measured_times(false);
+  expect_measured_times(true);
 }
 
 TEST(PolicyFields, both_ends_are_told_what_a_path_loses) {

@@ -100,16 +100,22 @@ SiteOptions shard_options(Granting& site, size_t link, uint64_t seed) {
   return options;
 }
 
-/// Counts the bytes that leave.
+/// Counts the bytes that leave, and how long none did.
 struct Meter final : PortAround {
   using PortAround::PortAround;
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override {
-    for (const Packet* packet : packets) bytes += wire_bytes(*packet).count();
+    for (const Packet* packet : packets) {
+      bytes += wire_bytes(*packet).count();
+      silence = std::max(silence, packet->at - last);
+      last = packet->at;
+    }
     const size_t taken = PortAround::tx_burst(packets, now);
     CW_ASSERT(taken == packets.size());
     return taken;
   }
   uint64_t bytes = 0;
+  Duration silence;
+  Instant last;
 };
 
 /// Gives a shard turns, unless it stands still.
@@ -262,6 +268,30 @@ TEST(Shards, that_stand_still_hold_up_nobody) {
   shards.run(100_ms);
   expect_full(shards.loads(200_ms).a);
   EXPECT_GT(still.received_count(), before + 16);
+}
+
+/// The longest time for which a site told nothing to who sends to it all along.
+Duration silence_of_receiver(Shards& shards) {
+  const Transfer& transfer = shards.keep_busy(0);
+  shards.run(300_ms);
+  Rail& rail = shards.rails[0];
+  rail.b_meter.silence = {};
+  shards.run(1500_ms);
+  EXPECT_GT(transfer.received_count(), 100u);
+  EXPECT_EQ(rail.a.counters().snapshot_any_thread()[Counter::resends_sent], 0u);
+  return rail.b_meter.silence;
+}
+
+// At 1 ms and 200 Mbit/s notes take three times what a link has that wants nothing.
+TEST(Shards, that_only_receive_tell_so_in_time_while_others_send_all_they_can) {
+  Shards shards({.delay = 500_us});
+  shards.keep_busy(1, true);
+  EXPECT_LT(silence_of_receiver(shards), 700_us);
+}
+
+TEST(Shards, that_only_receive_have_a_grant_for_as_long_as_they_do) {
+  Shards shards({.delay = 500_us});
+  EXPECT_LT(silence_of_receiver(shards), 700_us);
 }
 
 // Nobody is asked for a grant that nobody uses, or idle links would cost turns.

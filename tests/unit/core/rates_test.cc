@@ -420,6 +420,19 @@ TEST(Grants, of_who_wants_nothing_go_to_who_wants_all) {
   EXPECT_NEAR(world.share(1), 0.5, 0.01);
 }
 
+TEST(Grants, give_envelopes_theirs_before_any_class) {
+  World world(3, {1, 1});
+  for (Holder& holder : world.holders) holder.demand.kbps = {Demand::all, Demand::all};
+  world.holders[1].demand = {.envelopes_kbps = 99'900};
+  world.run(10_ms);
+  EXPECT_NEAR(world.share(1), 0.1, 0.001);
+  EXPECT_NEAR(world.share(0), 0.45, 0.01);
+  world.holders[1].demand.envelopes_kbps = 1;
+  world.run(10_ms);
+  EXPECT_LT(world.share(1), 0.005) << "in what each has anyway";
+  EXPECT_GT(world.share(1), 0.0);
+}
+
 TEST(Grants, follow_the_weights_of_classes_over_all_links) {
   World world(2, {3, 1});
   world.holders[0].demand.kbps = {Demand::all, Demand::all};

@@ -62,6 +62,21 @@ TEST(RangeFifo, neighbours_join_within_the_grain_and_wait_from_the_latest) {
   EXPECT_EQ(fifo.count(), 4u);
 }
 
+TEST(RangeFifo, without_room_the_youngest_covers_what_is_of_its_kind) {
+  RangeFifo fifo(2);
+  const Instant t;
+  EXPECT_FALSE(fifo.try_cover({1, {0, 1}, 0, t})) << "there is none";
+  EXPECT_TRUE(fifo.try_push(1, {0, 1}, t));
+  EXPECT_TRUE(fifo.try_push(2, {10, 12}, t + 1_us, {}, 1));
+  EXPECT_FALSE(fifo.try_cover({1, {20, 21}, 1, t + 2_us})) << "another message";
+  EXPECT_FALSE(fifo.try_cover({2, {20, 21}, 0, t + 2_us})) << "another kind";
+  EXPECT_TRUE(fifo.try_cover({2, {20, 21}, 1, t + 2_us}));
+  EXPECT_TRUE(fifo.try_cover({2, {8, 9}, 1, t}));
+  EXPECT_EQ(fifo.count(), 2u);
+  EXPECT_EQ(fifo.back().slots, (SlotRun{8, 21}));
+  EXPECT_EQ(fifo.back().at, t + 2_us);
+}
+
 TEST(RangeFifo, a_time_that_runs_backwards_does_not_break_the_order) {
   RangeFifo fifo(4);
   fifo.try_push(1, {0, 1}, Instant::from_ns(100));

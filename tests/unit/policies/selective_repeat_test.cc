@@ -109,6 +109,22 @@ TEST_P(BothDetections, nothing_leaves_twice_within_an_rtt) {
   EXPECT_EQ(host.finished_at_source.count(7), 1u);
 }
 
+// Ten times as many slots are on their way again as there is room for.
+TEST_P(BothDetections, much_loss_makes_no_haste) {
+  Prng prng(12);
+  size_t lost = 0;
+  Host host(policy(), params(), {.is_lost = [&](auto&) {
+              const bool is_lost = prng.chance(0.3);
+              lost += is_lost;
+              return is_lost;
+            }});
+  for (uint32_t m = 7; m < 15; ++m) host.send(m, 4000);
+  host.run();
+  EXPECT_EQ(host.finished_at_source.size(), 8u);
+  EXPECT_GT(lost, 10'000u);
+  EXPECT_LE(host.resent().size() - lost, lost / 20);
+}
+
 TEST_P(BothDetections, exactly_the_lost_transmissions_are_repeated) {
   Prng prng(3);
   size_t lost = 0;

@@ -283,6 +283,20 @@ TEST(Plan, leaves_the_policy_to_each_site_where_there_is_room) {
   EXPECT_NE(keys("policy = 'selective_repeat'"), keys("policy = 'hybrid'"));
 }
 
+// Or a flow's frames would go by another link after a restart, past those that are held there.
+TEST(Plan, hashes_flows_by_what_outlives_the_process_and_is_secret) {
+  const Folder folder;
+  const auto key = [] {
+    const Plan plan = plan_of(file_with("", ""));
+    return std::pair(plan.gateway.hash_key[0], plan.gateway.hash_key[1]);
+  };
+  const auto before = key();
+  EXPECT_EQ(key(), before);
+  folder.write("pair.key", std::string(63, 'k') + "l\n");
+  EXPECT_NE(key().first, before.first);
+  EXPECT_NE(key().second, before.second);
+}
+
 TEST(Plan, has_the_same_pair_values_on_both_sides_only_if_they_are_alike) {
   const Folder folder;
   const auto keys = [](const std::string& text) {

@@ -8,7 +8,7 @@ using namespace literals;
 
 /// Resends beyond true losses, as promised: so many of the losses, or of all slots.
 constexpr double of_losses = 0.05, of_slots = 0.001;
-constexpr uint64_t of_few = 20;  // per link, which learns of its line: where both are few
+constexpr uint64_t of_few = 20;  // per link in use, which learns of its line: where both are few
 
 constexpr uint16_t first_proof = 0x2000;
 
@@ -215,8 +215,8 @@ void Life::prove_liveness() {
 /// One of several ways that grows looks like loss, as what left later comes by another, until the
 /// first echo is back by it: slots that left by it meanwhile, at both ends. And a line's queue may
 /// fill in less than the echo takes to tell of it: slots that it holds.
-uint64_t Life::slots_taken_for_lost() const {
-  constexpr uint64_t slot_bytes = 1400;
+uint64_t Life::slots_taken_for_lost() {
+  const uint64_t slot_bytes = sites_.seat(1).plan().wan.payload_bytes_max;
   uint64_t slots = 0;
   if (world_.wan.rate > Rate()) {
     slots += world_.wan.rate.bytes_in(world_.wan.queue_time).count() / slot_bytes;
@@ -232,13 +232,12 @@ uint64_t Life::slots_taken_for_lost() const {
 
 void Life::check_resends() {
   if (!world_.promises_few_resends()) return;
-  const uint64_t links = static_cast<uint64_t>(world_.sites) * (world_.sites - 1) * world_.links;
-  const uint64_t few = of_few * links + slots_taken_for_lost();
   for (size_t i = 0; i < world_.classes.size(); ++i) {
     if (!world_.classes[i].mends_by_need()) continue;
     const WanWatch::Totals totals = wan_.totals(i);
     const auto most = std::max(of_losses * static_cast<double>(totals.lost),
                                of_slots * static_cast<double>(totals.sent));
+    const uint64_t few = of_few * totals.links + slots_taken_for_lost();
     if (totals.arrived_again <= static_cast<uint64_t>(most) + few) continue;
     verdicts_.complain_of(
         "resends", std::to_string(totals.arrived_again) + " of " + std::to_string(totals.resent) +

@@ -42,7 +42,7 @@ class Life final : private WanTap {
   /// Everything flows again: of every class, from everybody to everybody.
   void prove_recovery();
   void prove_liveness();
-  uint64_t slots_taken_for_lost() const;
+  uint64_t slots_taken_for_lost();
   void check_resends();
   Talker& talker(int site) { return *talkers_[static_cast<size_t>(site - 1)]; }
 

@@ -219,6 +219,7 @@ WanWatch::Totals WanWatch::totals(size_t class_index) const {
   Totals totals;
   for (const auto& [number, each] : ways_) {
     const SlotWatch& stream = each.streams[class_index];
+    totals.links += stream.sent > 0 ? 1 : 0;
     totals.sent += stream.sent;
     totals.resent += stream.resent;
     totals.lost += stream.sent - std::min(stream.sent, stream.arrived + stream.arrived_again);

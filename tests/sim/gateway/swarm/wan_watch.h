@@ -67,6 +67,7 @@ class WanWatch final : public WanTap {
  public:
   struct Totals {
     uint64_t sent = 0, resent = 0, lost = 0, arrived_again = 0;
+    uint64_t links = 0;  ///< that have carried any, each way
   };
   explicit WanWatch(Verdicts& verdicts) : verdicts_(verdicts) {}
   /// `sites` are those that it taps; before their first turn.
