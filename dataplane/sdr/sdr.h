@@ -59,7 +59,22 @@ typedef struct cw_device_attr {
   size_t key_bytes;
   uint64_t seed; /* 0: keys that nobody can guess; else reproducible, for simulation only, and
                     different at the two ends */
+
+  /* Behind here since version 2 of this struct. */
+  uint32_t offload;         /* enum cw_offload */
+  uint32_t offload_count;   /* cores, or threads of the DPA, at most 16; 0: 1 */
+  const int* offload_cores; /* offload_count of them, by number; null: wherever the system likes */
+  uint64_t offload_stall_ns; /* who takes nothing for so long is left; 0: 50 ms */
 } cw_device_attr;
+
+/* Who turns packets that the device has placed into bits. Packets go by their channel: a QP needs
+ * as many as there are cores or threads. Where the turn copies payload it has the bits as well, and
+ * anything but CW_OFFLOAD_TURN is an error. */
+enum cw_offload {
+  CW_OFFLOAD_TURN = 0,  /* cw_context_turn() itself */
+  CW_OFFLOAD_CORES = 1, /* threads, each on a core of its own */
+  CW_OFFLOAD_DPA = 2    /* the threads of a DPA, if the program or the library has one */
+};
 
 /* Opens `device` ("kind:rest"; which kinds there are is the program's or the library's choice). One
  * context is one end of one link. Returns null on error. */
@@ -81,6 +96,10 @@ CW_API int cw_context_fd(const cw_context*);
  * missing (a sentence that names a differing setting on both sides). */
 CW_API int cw_context_is_up(const cw_context*);
 CW_API const char* cw_context_why(cw_context*);
+
+/* Empty as long as those who were asked for turn packets into bits. A sentence for each of them that
+ * stood still or told what cannot be: the turn does its work from then on, and nothing is lost. */
+CW_API const char* cw_context_offload_why(cw_context*);
 
 /* A policy by its name, as the program or the library comes with; null when there is none. */
 CW_API const struct cw_policy_ops* cw_policy_find(const char* name);

@@ -50,6 +50,7 @@ class Shard {
   }
 
   WanPort& port() { return port_; }
+  const WanPort& port() const { return port_; }
   Worker& worker() { return *worker_; }
   const Worker& worker() const { return *worker_; }
   Endpoint& endpoint() { return endpoint_; }

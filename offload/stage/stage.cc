@@ -163,7 +163,7 @@ void Stage::publish(size_t partition) {
   if (!p.controls.empty()) flush_controls(p);
   const uint32_t fresh = p.tail - p.published;
   if (fresh == 0) return;
-  if (p.head == p.published) p.moved_at = now_;
+  if (p.head == p.published) p.moved_at = Instant::never();
   p.records_count += fresh;
   p.published = p.tail;
   __atomic_store_n(&p.row->records_tail, p.tail, __ATOMIC_RELEASE);
@@ -205,7 +205,9 @@ bool Stage::is_busy() const {
 
 void Stage::rebase(Duration gap) {
   now_ = now_ + gap;
-  for (Partition& p : partitions_) p.moved_at = p.moved_at + gap;
+  for (Partition& p : partitions_) {
+    if (p.moved_at != Instant::never()) p.moved_at = p.moved_at + gap;
+  }
 }
 
 }  // namespace cw

@@ -132,7 +132,8 @@ class Stage {
     uint32_t told = 0;  ///< records that events have answered
     bool is_inline = false;
     std::vector<cw_bits_record> controls;  ///< that wait for room, the oldest first
-    Instant moved_at;                      ///< when it last took records, or had none
+    /// When it was last seen to take records, or first to have some; never(): not seen since.
+    Instant moved_at = Instant::never();
     uint64_t records_count = 0, events_count = 0;
     std::string why_left;
   };

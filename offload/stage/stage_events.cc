@@ -51,7 +51,7 @@ bool Stage::poll(size_t partition, Instant now) {
     leave(partition, why);
   } else if (distance(head, p.told) < 0 || distance(p.told, p.published) < 0) {
     leave(partition, "it has told more or less than it was given");
-  } else if (head != p.head || head == p.published) {
+  } else if (head != p.head || p.moved_at == Instant::never()) {
     p.head = head;
     p.moved_at = now;
   } else if (now - p.moved_at > options_.stall_max && !p.is_inline) {
@@ -120,6 +120,7 @@ bool Stage::on_closed(size_t partition, const cw_bits_event& event) {
 
 void Stage::leave(size_t partition, std::string why) {
   Partition& p = partitions_[partition];
+
   if (p.is_inline) return;  // the turn itself: there is nobody else to believe
   const cw_bits_record* const records = p.records;
   const uint32_t mask = p.records_mask, head = p.head, tail = p.tail;

@@ -36,6 +36,8 @@ const Paths doors_of_sdr = {"dataplane/policy.h",
                             "offload/mac.h",
                             "offload/ones.h",
                             "offload/slot_map.h",
+                            "offload/stage/pinned_threads.h",
+                            "offload/stage/row_runner.h",
                             "offload/stage/stage.h"};
 
 Paths operator+(Paths paths, const Paths& more) {

@@ -1,9 +1,12 @@
 #include "dataplane/sdr/sdk/context.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "dataplane/sdr/sdk/attributes.h"
+#include "dataplane/sdr/sdk/offload.h"
 
 using namespace cw;
 using namespace cw::sdk;
@@ -83,7 +86,9 @@ cw_context::cw_context(std::unique_ptr<Device> opened, const cw_device_attr& att
       qps_max(attr.qps_max),
       regions(attr.regions_max),
       free_regions(attr.regions_max),
-      sdr(device->port(), {this, fresh_bits}) {
+      sdr(device->wan_port() != nullptr
+              ? sdr::Shard(*device->wan_port(), sdr::RandomSource{this, fresh_bits})
+              : sdr::Shard(device->port(), sdr::RandomSource{this, fresh_bits})) {
   sdr.begin();
   for (uint32_t index = 0; index < attr.regions_max; ++index) {
     CW_ASSERT(free_regions.try_push(index));
@@ -103,12 +108,16 @@ Result<void> cw_context::open(const cw_device_attr& attr) {
   options.control.site = "sdk";
   options.control.pair_keys = {{"payload_bytes", std::to_string(attr.payload_bytes)}};
   options.control.payload_bytes = attr.payload_bytes;
-  options.control.paths = device->port().facts().paths;
+  const PortFacts& facts = sdr.port().facts();
+  options.control.paths = facts.paths;
   options.pacer.rate = attr.rate_bps == 0 ? device->rate() : Rate::from_bps(attr.rate_bps);
   options.pacer.horizon = pacer_horizon;
   options.fallback = {fallback, fallback_params};
   cw_mac key;
   cw_mac_init(&key, attr.key, attr.key_bytes);
+  auto stage = make_stage(attr, facts);
+  if (!stage) return std::unexpected(stage.error());
+  if (*stage) sdr.endpoint().set_stage(std::move(*stage));
   const auto added = sdr.add_link(options, key, now);
   if (!added) return std::unexpected(added.error());
   link = *added;
@@ -116,12 +125,14 @@ Result<void> cw_context::open(const cw_device_attr& attr) {
 }
 
 cw_context* cw_context_create(const char* device, const cw_device_attr* given) {
-  auto attr = copy_attributes(given, sizeof(cw_device_attr), "cw_device_attr");
+  auto attr = copy_attributes(given, offsetof(cw_device_attr, offload), "cw_device_attr");
   if (!attr) return nullptr;
   if (device == nullptr) return misuse("the device is null"), nullptr;
   auto opened = open_device(device);
   if (!opened) return misuse(opened.error()), nullptr;
-  if (!check_attributes(*attr, (*opened)->port().facts())) return nullptr;
+  const WanPort* const wan = (*opened)->wan_port();
+  const PortFacts& facts = wan != nullptr ? wan->facts() : (*opened)->port().facts();
+  if (!check_attributes(*attr, facts)) return nullptr;
   auto context = std::make_unique<cw_context>(std::move(*opened), *attr);
   if (const auto is_open = context->open(*attr); !is_open) {
     return misuse(is_open.error()), nullptr;
@@ -155,7 +166,7 @@ int64_t cw_context_idle_ns(cw_context* context) {
 
 int cw_context_fd(const cw_context* context) {
   if (context == nullptr) return misuse("the context is null"), -1;
-  return context->device->port().facts().wait_fd;
+  return context->sdr.port().facts().wait_fd;
 }
 
 int cw_context_is_up(const cw_context* context) {
@@ -167,6 +178,12 @@ const char* cw_context_why(cw_context* context) {
   if (context == nullptr) return "the context is null";
   context->why = context->link->why();
   return context->why.c_str();
+}
+
+const char* cw_context_offload_why(cw_context* context) {
+  if (context == nullptr) return "the context is null";
+  context->offload_why = why_left(context->sdr.endpoint().stage());
+  return context->offload_why.c_str();
 }
 
 const cw_policy_ops* cw_policy_find(const char* name) {

@@ -92,7 +92,7 @@ struct cw_context {
   bool is_seeded;
   cw::Instant now;  // of the latest turn
   bool has_turned = false;
-  std::string why;
+  std::string why, offload_why;
 
   size_t qps_max;
   std::vector<std::unique_ptr<cw_qp>> qps;

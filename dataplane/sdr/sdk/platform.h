@@ -16,6 +16,8 @@
 #include "dataplane/codec.h"
 #include "dataplane/policy.h"
 #include "dataplane/port.h"
+#include "dataplane/wan.h"
+#include "offload/stage/row_runner.h"
 
 namespace cw::sdk {
 
@@ -27,6 +29,8 @@ class Device {
 
   /// Lives as long as the device.
   virtual Port& port() = 0;
+  /// Of a device that posts, numbers and places by itself: what counts instead of its port.
+  virtual WanPort* wan_port() { return nullptr; }
   /// The port's number for the gateway at the other end.
   virtual uint16_t peer() const { return 0; }
   /// What the pacer keeps to when the program does not say.
@@ -50,6 +54,8 @@ struct Platform {
   std::span<const cw_policy_ops* const> policies;
   /// By their numbers on the wire; none: no QP of this program is coded.
   std::span<const cw_codec_ops* const> codecs = {};
+  /// A DPA with so many threads; null: this program has none.
+  Result<std::unique_ptr<RowRunner>> (*open_dpa)(uint32_t threads) = nullptr;
 };
 
 /// Defined by whoever links the SDK; the same at every call.

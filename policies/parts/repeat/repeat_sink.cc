@@ -53,7 +53,7 @@ void RepeatSink::on_closed(const cw_fact_closed& fact, Instant now) {
 
 void RepeatSink::on_arrived(const cw_fact_arrived& fact, Instant now) {
   SinkMessage& message = *state_of<SinkMessage>(fact);
-  if (message.is_over) return;
+  if (message.is_over) return fact.duplicates > 0 ? name_again(message, now) : void();
   if (fact.highest > message.received.highest) {
     if (message.received.highest > 0)
       message.silence = std::max(message.silence, now - message.grown_at);
@@ -124,9 +124,22 @@ void RepeatSink::watch_tail(SinkMessage& message, Instant now) {
 void RepeatSink::complete(SinkMessage& message) {
   message.is_over = true;
   finished_.try_push(message.sequence);
-  if (completed_.is_full() && completed_.pop().left == tellings) --untold_;
-  completed_.try_push({message.sequence, tellings});
+  if (completed_.is_full()) drop_oldest_completed();
+  message.is_named = completed_.try_push({message.sequence, tellings});
   ++untold_;
+}
+
+void RepeatSink::drop_oldest_completed() {
+  const Completed oldest = completed_.pop();
+  if (oldest.left == tellings) --untold_;
+  if (SinkMessage* message = messages_.find(oldest.sequence)) message->is_named = false;
+}
+
+/// Its source still sends: it has heard of none of the notes that have named it.
+void RepeatSink::name_again(SinkMessage& message, Instant now) {
+  if (message.is_named || message.was_given_up || completed_.is_full()) return;
+  message.is_named = completed_.try_push({message.sequence, 1});
+  tick_at_ = std::min(tick_at_, now + times_.ack_interval);
 }
 
 void RepeatSink::give_up_all() {
@@ -265,7 +278,11 @@ void RepeatSink::write_completed(NoteWriter& writer) {
     Completed message = completed_.pop();
     writer.completed(message.sequence);
     if (message.left == tellings) --untold_;
-    if (--message.left > 0) completed_.try_push(message);
+    if (--message.left > 0) {
+      completed_.try_push(message);
+    } else if (SinkMessage* const named = messages_.find(message.sequence)) {
+      named->is_named = false;
+    }
   }
 }
 

@@ -30,6 +30,7 @@ struct SinkMessage {
   bool is_reporting;       // waits in `reports_`
   bool is_tail_watched;    // has an entry in `tails_`
   bool is_over, is_finished;
+  bool is_named;  // waits in `completed_` to be named again
   bool was_given_up;
   SlotRun wanted;  // covers what is wanted by name (RepeatSink::names_what_it_wants)
 };
@@ -87,7 +88,8 @@ class RepeatSink {
   RangeFifo suspected_;  // holes within their reorder budget
 
  private:
-  /// A message that is complete is named in this many notes.
+  /// A message that is complete is named in this many notes, and once more when something of it
+  /// comes after them: all of them may have been lost.
   static constexpr uint32_t tellings = 3;
   struct Completed {
     uint32_t sequence = 0;
@@ -100,12 +102,14 @@ class RepeatSink {
   void find_lost_tails(Instant now);
   void ask_again(Instant now);
   void report(SinkMessage& message, SlotRun slots);
+  void name_again(SinkMessage& message, Instant now);
   void give_up_all();
 
   bool finish(Out& out);
   bool write_notes(Instant now, Out& out);
   void write_reports(NoteWriter& writer);
   void write_completed(NoteWriter& writer);
+  void drop_oldest_completed();
   void drop_stale(RangeFifo& fifo);
   bool write_sections(SinkMessage& message, NoteWriter& writer);
   bool write_state(SinkMessage& message, NoteWriter& writer);
