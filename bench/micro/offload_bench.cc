@@ -88,17 +88,17 @@ uint64_t cycles_now() {
 
 // ---- the turn ----
 
-std::unique_ptr<Stage> stage_of(std::unique_ptr<RowRunner> runner) {
-  StageOptions options;
+std::unique_ptr<BitStage> stage_of(std::unique_ptr<RowRunner> runner) {
+  BitStageOptions options;
   options.records_max = 8192;
   options.stall_max = Duration::from_s(60);
-  auto stage = Stage::make(std::move(runner), options);
+  auto stage = BitStage::make(std::move(runner), options);
   if (!stage) fail(stage.error().sentence);
   return std::move(*stage);
 }
 
 /// An owner of the load's messages at a stage.
-class Owner final : public StageClient {
+class Owner final : public BitStageClient {
  public:
   explicit Owner(std::unique_ptr<RowRunner> runner)
       : stage_(stage_of(std::move(runner))), stream_(stage_->add(*this, 0, load_limits).value()) {}
@@ -131,14 +131,14 @@ class Owner final : public StageClient {
       if (map_.try_claim(id, slot)) in_ += 1, map_.count(id, slot);
     }
   }
-  Stage& stage() { return *stage_; }
+  BitStage& stage() { return *stage_; }
 
  private:
   void settle() {
     while (stage_->is_busy()) stage_->poll(Instant());
   }
 
-  std::unique_ptr<Stage> stage_;
+  std::unique_ptr<BitStage> stage_;
   uint16_t stream_;
   uint64_t in_ = 0;
   SlotMap map_{

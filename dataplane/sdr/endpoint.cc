@@ -31,10 +31,10 @@ bool is_control(const Arrival& arrival) {
 
 Endpoint::Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding)
     : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {
-  if (port.facts().places_payload) set_stage(*Stage::make(nullptr, {}));
+  if (port.facts().places_payload) set_stage(*BitStage::make(nullptr, {}));
 }
 
-void Endpoint::set_stage(std::unique_ptr<Stage> stage) {
+void Endpoint::set_stage(std::unique_ptr<BitStage> stage) {
   CW_ASSERT(links_.empty() && port_.facts().places_payload);
   stage_ = std::move(stage);
 }

@@ -25,7 +25,7 @@ class Endpoint final : public WanStation {
   Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
   /// Before the first link, and only on a port that places payload: who turns what it has placed
   /// into bits. Without, the turn does.
-  void set_stage(std::unique_ptr<Stage> stage);
+  void set_stage(std::unique_ptr<BitStage> stage);
   /// Waits for what its threads are coding.
   ~Endpoint() override { desk_.stop(); }
 
@@ -47,7 +47,7 @@ class Endpoint final : public WanStation {
   const CodeDesk& desk() const { return desk_; }
   const PacketStock& stock() const { return stock_; }
   /// Null: the port places nothing.
-  const Stage* stage() const { return stage_.get(); }
+  const BitStage* stage() const { return stage_.get(); }
 
   // ---- policies, made and destroyed outside the turn ----
   /// Whether seats want something. Any thread may see to it: ask(), fulfil() of each, take(), the
@@ -75,10 +75,10 @@ class Endpoint final : public WanStation {
   Drops& drops_;
   CodeDesk desk_;
   PacketStock stock_;
-  std::unique_ptr<Stage> stage_;
+  std::unique_ptr<BitStage> stage_;
   bool is_settled_ = false;  // in this turn
-  Activity activity_;    // of the links
-  Activity wants_care_;  // of the same: whose seats want something
+  Activity activity_;        // of the links
+  Activity wants_care_;      // of the same: whose seats want something
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> by_key_;  // LinkKey -> link
   size_t first_ = 0;           // who is asked first for packets

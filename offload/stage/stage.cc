@@ -9,21 +9,21 @@
 namespace cw {
 // ---- made ----
 
-Result<std::unique_ptr<Stage>> Stage::make(std::unique_ptr<RowRunner> runner,
-                                           const StageOptions& options) {
+Result<std::unique_ptr<BitStage>> BitStage::make(std::unique_ptr<RowRunner> runner,
+                                                 const BitStageOptions& options) {
   CW_ASSERT(options.partitions > 0 && options.partitions <= partitions_max);
   CW_ASSERT(std::has_single_bit(options.records_max) && options.records_max >= CW_BITS_BURST);
-  std::unique_ptr<Stage> stage(new Stage(options));
+  std::unique_ptr<BitStage> stage(new BitStage(options));
   stage->runner_ = std::move(runner);
   if (const auto made = stage->make_rows(); !made) return std::unexpected(made.error());
   return stage;
 }
 
-Stage::Stage(const StageOptions& options) : options_(options) {}
+BitStage::BitStage(const BitStageOptions& options) : options_(options) {}
 
-Stage::~Stage() = default;
+BitStage::~BitStage() = default;
 
-Result<void> Stage::make_rows() {
+Result<void> BitStage::make_rows() {
   partitions_.resize(runner_ ? options_.partitions : 1);
   for (size_t channel = 0; channel < partition_of_.size(); ++channel) {
     partition_of_[channel] = static_cast<uint8_t>(channel % partitions_.size());
@@ -40,12 +40,12 @@ Result<void> Stage::make_rows() {
   return runner_ ? runner_->start(rows) : Result<void>();
 }
 
-void* Stage::allocate(size_t bytes, bool is_shared) {
+void* BitStage::allocate(size_t bytes, bool is_shared) {
   if (is_shared) return runner_->allocate(bytes);
   return memory_.emplace_back(bytes).get();
 }
 
-Result<cw_bits_row*> Stage::make_row(bool is_shared) {
+Result<cw_bits_row*> BitStage::make_row(bool is_shared) {
   const size_t bytes =
       cw_bits_row_size(options_.streams_max, options_.records_max, options_.records_max);
   auto* const row = static_cast<cw_bits_row*>(allocate(bytes, is_shared));
@@ -57,7 +57,7 @@ Result<cw_bits_row*> Stage::make_row(bool is_shared) {
 }
 
 /// The owner keeps what it goes by: the row's own words are for the other side.
-void Stage::enter(Partition& p, cw_bits_row* row) {
+void BitStage::enter(Partition& p, cw_bits_row* row) {
   p.row = row;
   p.records = cw_bits_records(row);
   p.events = cw_bits_events(row);
@@ -66,7 +66,8 @@ void Stage::enter(Partition& p, cw_bits_row* row) {
   p.tail = p.published = p.head = p.events_head = p.told = 0;
 }
 
-Result<uint16_t> Stage::add(StageClient& client, uint16_t cookie, const cw_bits_limits& limits) {
+Result<uint16_t> BitStage::add(BitStageClient& client, uint16_t cookie,
+                               const cw_bits_limits& limits) {
   if (streams_.size() == options_.streams_max) {
     return failure("offload: a stream is one too many: there are " +
                    std::to_string(options_.streams_max) + " at most");
@@ -91,8 +92,8 @@ Result<uint16_t> Stage::add(StageClient& client, uint16_t cookie, const cw_bits_
   return stream;
 }
 
-Result<void> Stage::add_arena(cw_bits_row* row, uint16_t stream, const cw_bits_limits& limits,
-                              bool is_shared) {
+Result<void> BitStage::add_arena(cw_bits_row* row, uint16_t stream, const cw_bits_limits& limits,
+                                 bool is_shared) {
   const size_t bytes = cw_bits_arena_size(&limits);
   if (bytes == 0) return failure("offload: a stream's messages do not fit its immediate");
   void* const arena = allocate(bytes, is_shared);
@@ -107,21 +108,21 @@ Result<void> Stage::add_arena(cw_bits_row* row, uint16_t stream, const cw_bits_l
 
 // ---- lives ----
 
-void Stage::arm(uint16_t stream, uint32_t id, uint8_t generation) {
+void BitStage::arm(uint16_t stream, uint32_t id, uint8_t generation) {
   Life& life = streams_[stream].lives[id];
   CW_ASSERT(!life.is_armed);
   life = {.is_armed = true, .generation = generation};
   for (size_t i = 0; i < partitions_.size(); ++i) control(i, CW_BITS_ARM, stream, id);
 }
 
-void Stage::close(uint16_t stream, uint32_t id) {
+void BitStage::close(uint16_t stream, uint32_t id) {
   Life& life = streams_[stream].lives[id];
   CW_ASSERT(life.is_armed && life.closing == 0);
   life.closing = static_cast<uint16_t>((1u << partitions_.size()) - 1);
   for (size_t i = 0; i < partitions_.size(); ++i) control(i, CW_BITS_CLOSE, stream, id);
 }
 
-cw_bits_record Stage::record_of(uint8_t kind, uint16_t stream, uint32_t id) const {
+cw_bits_record BitStage::record_of(uint8_t kind, uint16_t stream, uint32_t id) const {
   const Stream& of = streams_[stream];
   return {.immediate = id << of.id_shift,
           .stream = stream,
@@ -130,7 +131,7 @@ cw_bits_record Stage::record_of(uint8_t kind, uint16_t stream, uint32_t id) cons
 }
 
 /// In the order of its partition's packets; at once in the turn itself.
-void Stage::control(size_t partition, uint8_t kind, uint16_t stream, uint32_t id) {
+void BitStage::control(size_t partition, uint8_t kind, uint16_t stream, uint32_t id) {
   Partition& p = partitions_[partition];
   p.controls.push_back(record_of(kind, stream, id));
   publish(partition);
@@ -139,7 +140,7 @@ void Stage::control(size_t partition, uint8_t kind, uint16_t stream, uint32_t id
 
 // ---- packets ----
 
-size_t Stage::room() const {
+size_t BitStage::room() const {
   size_t room = SIZE_MAX;
   for (const Partition& p : partitions_) {
     room = std::min<size_t>(room, p.controls.empty() ? room_of(p) : 0);
@@ -147,7 +148,7 @@ size_t Stage::room() const {
   return room;
 }
 
-bool Stage::settle(Instant now) {
+bool BitStage::settle(Instant now) {
   now_ = now;
   bool has_news = false;
   for (size_t i = 0; i < partitions_.size(); ++i) {
@@ -158,7 +159,7 @@ bool Stage::settle(Instant now) {
   return has_news;
 }
 
-void Stage::publish(size_t partition) {
+void BitStage::publish(size_t partition) {
   Partition& p = partitions_[partition];
   if (!p.controls.empty()) flush_controls(p);
   const uint32_t fresh = p.tail - p.published;
@@ -178,7 +179,7 @@ void Stage::publish(size_t partition) {
 
 /// The lines of the ring that the next burst goes to lie in the partition's cache, which has read
 /// them a lap ago: they are on their way while the turn does other things.
-void Stage::want_next(const Partition& p) {
+void BitStage::want_next(const Partition& p) {
 #if defined(__x86_64__)
   constexpr uint32_t per_line = CW_BITS_LINE / sizeof(cw_bits_record);
   for (uint32_t i = 0; i < CW_BITS_BURST; i += per_line) {
@@ -190,7 +191,7 @@ void Stage::want_next(const Partition& p) {
 #endif
 }
 
-void Stage::flush_controls(Partition& p) {
+void BitStage::flush_controls(Partition& p) {
   size_t taken = 0;
   while (taken < p.controls.size() && room_of(p) > 0) {
     p.records[p.tail++ & p.records_mask] = p.controls[taken++];
@@ -198,12 +199,12 @@ void Stage::flush_controls(Partition& p) {
   p.controls.erase(p.controls.begin(), p.controls.begin() + static_cast<ptrdiff_t>(taken));
 }
 
-bool Stage::is_busy() const {
+bool BitStage::is_busy() const {
   return std::ranges::any_of(
       partitions_, [](const Partition& p) { return p.head != p.published || !p.controls.empty(); });
 }
 
-void Stage::rebase(Duration gap) {
+void BitStage::rebase(Duration gap) {
   now_ = now_ + gap;
   for (Partition& p : partitions_) {
     if (p.moved_at != Instant::never()) p.moved_at = p.moved_at + gap;

@@ -29,7 +29,7 @@
 namespace cw {
 
 /// Whoever has streams at a stage.
-class StageClient {
+class BitStageClient {
  public:
   /// Of its stream `cookie`, in order: Placed, Duplicate, Late or OutOfRange, also of lives that
   /// are closed since. False: one of them cannot be, and is not believed; the rest counts.
@@ -38,11 +38,11 @@ class StageClient {
   virtual void on_quiet(uint16_t cookie) = 0;
 
  protected:
-  ~StageClient() = default;
+  ~BitStageClient() = default;
 };
 
-struct StageOptions {
-  size_t partitions = 1;        ///< at most Stage::partitions_max
+struct BitStageOptions {
+  size_t partitions = 1;        ///< at most BitStage::partitions_max
   uint32_t records_max = 4096;  ///< packets that wait at a partition; a power of two
   uint32_t streams_max = 1024;
   /// A partition that has records and takes none for so long stands still.
@@ -50,19 +50,19 @@ struct StageOptions {
 };
 
 /// Thread: the endpoint's worker. Nothing allocates but make() and add(); nothing waits.
-class Stage {
+class BitStage {
  public:
   static constexpr size_t partitions_max = limits::channels_max;
   static constexpr uint32_t events_of_line = CW_BITS_LINE / sizeof(cw_bits_event);
 
   /// `runner` runs the partitions; null: the turn does. Errors: as the runner's, or no memory.
-  static Result<std::unique_ptr<Stage>> make(std::unique_ptr<RowRunner> runner,
-                                             const StageOptions& options);
-  ~Stage();
+  static Result<std::unique_ptr<BitStage>> make(std::unique_ptr<RowRunner> runner,
+                                                const BitStageOptions& options);
+  ~BitStage();
 
   /// One more stream; returns its number. `client` lives as long as records are put. Errors: one
   /// too many, limits that are refused, no memory where the runner has it.
-  Result<uint16_t> add(StageClient& client, uint16_t cookie, const cw_bits_limits& limits);
+  Result<uint16_t> add(BitStageClient& client, uint16_t cookie, const cw_bits_limits& limits);
 
   // ---- lives ----
   /// Whether `id` may be armed: every partition has told that its last life is over.
@@ -114,7 +114,7 @@ class Stage {
     uint16_t closing = 0;  ///< partitions that have not, once it is closed: a bit each
   };
   struct Stream {
-    StageClient* client = nullptr;
+    BitStageClient* client = nullptr;
     uint16_t cookie = 0;
     uint32_t id_shift = 0;
     std::vector<Life> lives;
@@ -138,7 +138,7 @@ class Stage {
     std::string why_left;
   };
 
-  explicit Stage(const StageOptions& options);
+  explicit BitStage(const BitStageOptions& options);
   Result<void> make_rows();
   void* allocate(size_t bytes, bool is_shared);
   Result<cw_bits_row*> make_row(bool is_shared);
@@ -160,7 +160,7 @@ class Stage {
   void run_inline(size_t partition, const cw_bits_record& record);
   uint32_t room_of(const Partition& p) const { return p.records_mask + 1 - (p.tail - p.head); }
 
-  const StageOptions options_;
+  const BitStageOptions options_;
   std::vector<LineMemory> memory_;
   std::vector<Stream> streams_;
   std::vector<Partition> partitions_;

@@ -31,14 +31,14 @@ int32_t distance(uint32_t from, uint32_t to) { return static_cast<int32_t>(to - 
 
 }  // namespace
 
-bool Stage::poll(Instant now) {
+bool BitStage::poll(Instant now) {
   now_ = now;
   bool has_news = false;
   for (size_t i = 0; i < partitions_.size(); ++i) has_news |= poll(i, now);
   return has_news;
 }
 
-bool Stage::poll(size_t partition, Instant now) {
+bool BitStage::poll(size_t partition, Instant now) {
   Partition& p = partitions_[partition];
   if (p.head == p.published && p.controls.empty()) return false;
   // In this order: what answers the records before `head` is before `tail`.
@@ -63,7 +63,7 @@ bool Stage::poll(size_t partition, Instant now) {
 }
 
 /// Null, or why what was told cannot be.
-const char* Stage::take_events(size_t partition, uint32_t tail) {
+const char* BitStage::take_events(size_t partition, uint32_t tail) {
   Partition& p = partitions_[partition];
   if (tail - p.events_head > p.events_mask + 1) return "it has told more than there is room for";
   while (p.events_head != tail) {
@@ -78,7 +78,7 @@ const char* Stage::take_events(size_t partition, uint32_t tail) {
   return nullptr;
 }
 
-const char* Stage::tell(size_t partition, std::span<const cw_bits_event> events) {
+const char* BitStage::tell(size_t partition, std::span<const cw_bits_event> events) {
   for (const cw_bits_event& each : events) partitions_[partition].told += answered_by(each);
   const auto end = events.end();
   for (auto at = events.begin(); at != end;) {
@@ -102,7 +102,7 @@ const char* Stage::tell(size_t partition, std::span<const cw_bits_event> events)
 }
 
 /// False: nobody waits for it.
-bool Stage::on_closed(size_t partition, const cw_bits_event& event) {
+bool BitStage::on_closed(size_t partition, const cw_bits_event& event) {
   Stream& stream = streams_[event.about.stream];
   const uint32_t id = event.about.immediate >> stream.id_shift;
   if (event.about.kind != CW_BITS_CLOSED || id >= stream.lives.size()) return false;
@@ -118,7 +118,7 @@ bool Stage::on_closed(size_t partition, const cw_bits_event& event) {
 
 // ---- a partition that is left ----
 
-void Stage::leave(size_t partition, std::string why) {
+void BitStage::leave(size_t partition, std::string why) {
   Partition& p = partitions_[partition];
 
   if (p.is_inline) return;  // the turn itself: there is nobody else to believe
@@ -136,7 +136,7 @@ void Stage::leave(size_t partition, std::string why) {
 
 /// Lives whose end it has not told: one that it was only about to begin is begun twice, which is
 /// once.
-void Stage::arm_again(size_t partition) {
+void BitStage::arm_again(size_t partition) {
   for (uint16_t number = 0; number < streams_.size(); ++number) {
     const std::vector<Life>& lives = streams_[number].lives;
     for (uint32_t id = 0; id < lives.size(); ++id) {
@@ -147,7 +147,7 @@ void Stage::arm_again(size_t partition) {
   }
 }
 
-void Stage::run_inline(size_t partition, const cw_bits_record& record) {
+void BitStage::run_inline(size_t partition, const cw_bits_record& record) {
   Partition& p = partitions_[partition];
   p.records[p.tail++ & p.records_mask] = record;
   p.published = p.tail;

@@ -15,6 +15,7 @@ sim::SiteOptions site_options(const Candidate& candidate, const StoryOptions& op
   site.seed = options.seed * 2 + end;
   site.policy = candidate.ops;
   site.has_rnic = end == 0 ? candidate.source_has_rnic : candidate.sink_has_rnic;
+  site.offload = static_cast<uint32_t>(options.seed % 3);
   site.policy_params = candidate.params();
   site.rate = options.rate;
   site.paths = options.paths;

@@ -42,13 +42,13 @@ struct LinkRooms {
   WanPort& port;
   PacketStock& stock;  ///< of the port; outlives the link
   CodeDesk& desk;      ///< stopped before the link ends
-  Stage* stage;        ///< outlives the link; null where the port places nothing
+  BitStage* stage;     ///< outlives the link; null where the port places nothing
   Counters& counters;
   Drops& drops;
 };
 
 /// Thread: the endpoint's worker.
-class Link final : private LinkEvents, private StageClient {
+class Link final : private LinkEvents, private BitStageClient {
  public:
   /// Errors: a stream config that contradicts itself, a policy that refuses to start.
   static Result<std::unique_ptr<Link>> make(const LinkOptions& options, const LinkRooms& rooms,
@@ -176,7 +176,7 @@ class Link final : private LinkEvents, private StageClient {
   template <class Do>
   void each_seat(const Do& act) const;
 
-  // StageClient
+  // BitStageClient
   bool on_bits(uint16_t qp_index, std::span<const cw_bits_event> events) override;
   void on_quiet(uint16_t) override { wake_(); }
 
@@ -221,7 +221,7 @@ class Link final : private LinkEvents, private StageClient {
   bool sees_psns_;
   PacketStock& stock_;
   CodeDesk& desk_;
-  Stage* stage_;
+  BitStage* stage_;
   uint16_t peer_, number_;
   Counters& counters_;
   Drops& drops_;

@@ -23,7 +23,7 @@ Result<std::unique_ptr<RowRunner>> make_runner(const cw_device_attr& attr, uint3
 
 }  // namespace
 
-Result<std::unique_ptr<Stage>> make_stage(const cw_device_attr& attr, const PortFacts& port) {
+Result<std::unique_ptr<BitStage>> make_stage(const cw_device_attr& attr, const PortFacts& port) {
   if (attr.offload > CW_OFFLOAD_DPA) {
     return failure("offload is " + std::to_string(attr.offload) + " and must be one of cw_offload");
   }
@@ -33,23 +33,23 @@ Result<std::unique_ptr<Stage>> make_stage(const cw_device_attr& attr, const Port
         "it and has the bits as well: leave it at CW_OFFLOAD_TURN");
   }
   const uint32_t count = std::max(attr.offload_count, 1u);
-  if (count > Stage::partitions_max) {
+  if (count > BitStage::partitions_max) {
     return failure("offload_count is " + std::to_string(count) + " and may be " +
-                   std::to_string(Stage::partitions_max));
+                   std::to_string(BitStage::partitions_max));
   }
   if (!port.places_payload) return nullptr;
   auto runner = make_runner(attr, count);
   if (!runner) return std::unexpected(runner.error());
-  StageOptions options;
+  BitStageOptions options;
   options.partitions = count;
   if (attr.offload_stall_ns != 0) {
     options.stall_max = Duration::from_ns(
         static_cast<int64_t>(std::min<uint64_t>(attr.offload_stall_ns, INT64_MAX / 2)));
   }
-  return Stage::make(std::move(*runner), options);
+  return BitStage::make(std::move(*runner), options);
 }
 
-std::string why_left(const Stage* stage) {
+std::string why_left(const BitStage* stage) {
   std::string all;
   for (size_t i = 0; stage != nullptr && i < stage->partition_count(); ++i) {
     const std::string& why = stage->why_left(i);

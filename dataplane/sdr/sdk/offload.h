@@ -13,9 +13,9 @@ namespace cw::sdk {
 
 /// For a device whose port has these facts; null: the device copies, and the turn has the bits.
 /// Errors: what a program may not ask for, threads or a DPA that cannot be had.
-Result<std::unique_ptr<Stage>> make_stage(const cw_device_attr& attr, const PortFacts& port);
+Result<std::unique_ptr<BitStage>> make_stage(const cw_device_attr& attr, const PortFacts& port);
 
 /// As cw_context_offload_why() says. `stage` may be null.
-std::string why_left(const Stage* stage);
+std::string why_left(const BitStage* stage);
 
 }  // namespace cw::sdk

@@ -53,6 +53,7 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
   } else {
     sdr_.emplace(static_cast<Port&>(port_), random, options.coding);
   }
+  if (options.has_rnic && options.offload > 0) set_stage(options);
   for (size_t i = 0; i < options.links.size(); ++i) {
     link_options.control.number = options.links[i];
     if (!options.grants.empty()) link_options.grants = &options.grants[i];
@@ -64,6 +65,16 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     links_.push_back(*added);
   }
   sdr_->begin();
+}
+
+void Site::set_stage(const SiteOptions& options) {
+  auto runner = std::make_unique<LateRunner>(options.seed + 1);
+  runner_ = runner.get();
+  BitStageOptions stage;
+  stage.partitions = options.offload;
+  stage.records_max = 256;
+  stage.stall_max = Duration::from_ms(2);
+  sdr_->endpoint().set_stage(std::move(*BitStage::make(std::move(runner), stage)));
 }
 
 Site::~Site() = default;

@@ -14,6 +14,7 @@
 #include "policies/policies.h"
 #include "tests/sim/checkers/exactly_once.h"
 #include "tests/sim/checkers/no_wrong_byte.h"
+#include "tests/sim/late_runner.h"
 #include "tests/sim/rnic.h"
 #include "tests/sim/stage.h"
 #include "tests/sim/tally_port.h"
@@ -43,6 +44,7 @@ struct SiteOptions {
   /// stage's doing.
   bool in_real_time = false;
   bool has_rnic = false;           ///< instead of a port that moves bytes
+  uint32_t offload = 0;            ///< partitions that turn what it places into bits; 0: the turn
   std::vector<uint16_t> links{0};  ///< numbers of those that the site has to its peer, all alike
   std::span<GrantLine> grants;     ///< of the rate, one for each; none: each has all of it
 };
@@ -59,6 +61,7 @@ class Site final : public Actor {
   }
   /// Time has passed and nobody knew that it would.
   void turn_after_pause(Instant now) {
+    if (runner_ != nullptr) runner_->step();
     sdr_->worker().turn(now);
     if (!is_neglected_ && sdr_->endpoint().wants_care()) sdr_->endpoint().care(now);
     for (const auto& each : after_turns_) each(now);
@@ -91,12 +94,15 @@ class Site final : public Actor {
   Rnic& rnic() { return *rnic_; }
 
  private:
+  void set_stage(const SiteOptions& options);
+
   bool in_real_time_, is_neglected_ = false;
   TallyPort port_;
   std::optional<Rnic> rnic_;
   Prng prng_;
   std::vector<double> params_;
   std::optional<sdr::Shard> sdr_;
+  LateRunner* runner_ = nullptr;  // the stage's
   std::vector<sdr::Link*> links_;
   std::vector<std::function<void(Instant)>> after_turns_;
 };

@@ -202,6 +202,7 @@ WorldOptions swarm_world(uint64_t seed) {
   site.stream.generations = is_orderly && prng.chance(0.5) ? 2 : 4;
   world.sender_has_rnic = prng.chance(0.25);
   world.receiver_has_rnic = prng.chance(0.25);
+  world.offload = static_cast<uint32_t>(world.seed % 4);  // no draw: other worlds stay as they are
   world.calm_from = world.courier.messages * 3 / 4;
   world.calm_max = calm_needed(world);
   return world;
@@ -213,6 +214,8 @@ std::string describe(const WorldOptions& world) {
   std::ostringstream text;
   if (world.sender_has_rnic) text << "from an RNIC, ";
   if (world.receiver_has_rnic) text << "to an RNIC, ";
+  const bool has_rnic = world.sender_has_rnic || world.receiver_has_rnic;
+  if (has_rnic && world.offload > 0) text << "bits by " << world.offload << " others, ";
   text << world.site.policy->name << ", " << world.site.paths << " paths of "
        << world.back.delay.us() << " us, " << world.site.rate.bps() / 1'000'000 << " Mbit/s, "
        << courier.messages << " messages up to " << stream.data_slots_max << " x "

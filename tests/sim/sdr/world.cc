@@ -73,6 +73,7 @@ void World::start(End& end) {
   SiteOptions site = options_.site;
   site.seed = options_.seed * 1'000'003 + ++lives_;
   site.has_rnic = &end == &a_ ? options_.sender_has_rnic : options_.receiver_has_rnic;
+  site.offload = options_.offload;
   end.site = std::make_unique<Site>(end.tap, end.peer, site, network_.now());
 }
 

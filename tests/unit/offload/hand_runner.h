@@ -57,10 +57,11 @@ class HandRunner final : public RowRunner {
   std::vector<cw_bits_row*> rows_;
 };
 
-inline std::pair<std::unique_ptr<Stage>, HandRunner*> stage_by_hand(const StageOptions& options) {
+inline std::pair<std::unique_ptr<BitStage>, HandRunner*> stage_by_hand(
+    const BitStageOptions& options) {
   auto runner = std::make_unique<HandRunner>();
   HandRunner* const hands = runner.get();
-  return {std::move(*Stage::make(std::move(runner), options)), hands};
+  return {std::move(*BitStage::make(std::move(runner), options)), hands};
 }
 
 }  // namespace cw

@@ -10,7 +10,7 @@
 
 namespace cw {
 
-Owner::Owner(Stage& stage, const OwnerOptions& options)
+Owner::Owner(BitStage& stage, const OwnerOptions& options)
     : stage_(stage),
       options_(options),
       map_({.ids = options.ids,

@@ -17,9 +17,9 @@ struct OwnerOptions {
   uint32_t ids = 5, slots = 150;
 };
 
-class Owner final : public StageClient {
+class Owner final : public BitStageClient {
  public:
-  explicit Owner(Stage& stage, const OwnerOptions& options = {});
+  explicit Owner(BitStage& stage, const OwnerOptions& options = {});
 
   cw_bits_limits limits() const {
     return {.ids = options_.ids, .slots_max = options_.slots, .slot_bits = 18, .user_bits = 4};
@@ -41,7 +41,7 @@ class Owner final : public StageClient {
   const std::set<uint32_t>& seen_before_end(uint32_t id) const { return lives_[id].ended; }
   void forget_end(uint32_t id) { lives_[id].ended.clear(); }
   const OwnerOptions& options() const { return options_; }
-  Stage& stage() { return stage_; }
+  BitStage& stage() { return stage_; }
 
   bool on_bits(uint16_t cookie, std::span<const cw_bits_event> events) override;
   void on_quiet(uint16_t) override { ++quiet_count; }
@@ -56,7 +56,7 @@ class Owner final : public StageClient {
   };
   bool take(const cw_bits_event& event);
 
-  Stage& stage_;
+  BitStage& stage_;
   const OwnerOptions options_;
   uint16_t stream_ = 0;
   SlotMap map_;

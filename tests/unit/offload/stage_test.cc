@@ -21,8 +21,9 @@ using namespace literals;
 
 Instant at(int64_t ms) { return Instant() + Duration::from_ms(ms); }
 
-std::unique_ptr<Stage> stage_of(std::unique_ptr<RowRunner> runner, StageOptions options = {}) {
-  auto stage = Stage::make(std::move(runner), options);
+std::unique_ptr<BitStage> stage_of(std::unique_ptr<RowRunner> runner,
+                                   BitStageOptions options = {}) {
+  auto stage = BitStage::make(std::move(runner), options);
   EXPECT_TRUE(stage) << (stage ? "" : stage.error().sentence);
   return std::move(*stage);
 }
@@ -44,7 +45,7 @@ TEST(StageOfTheTurn, has_answered_when_it_is_polled) {
 
 // ---- others run it ----
 
-TEST(Stage, holds_an_id_until_all_partitions_have_told_of_its_end) {
+TEST(BitStage, holds_an_id_until_all_partitions_have_told_of_its_end) {
   auto [stage, hands] = stage_by_hand({.partitions = 2});
   Owner owner(*stage, {.channels = 2});
   owner.arm(1);
@@ -59,7 +60,7 @@ TEST(Stage, holds_an_id_until_all_partitions_have_told_of_its_end) {
   EXPECT_EQ(owner.quiet_count, 1u);
 }
 
-TEST(Stage, gives_packets_to_partitions_by_channel) {
+TEST(BitStage, gives_packets_to_partitions_by_channel) {
   auto [stage, hands] = stage_by_hand({.partitions = 2});
   Owner owner(*stage, {.channels = 4});
   owner.arm(1);
@@ -76,7 +77,7 @@ TEST(Stage, gives_packets_to_partitions_by_channel) {
   EXPECT_EQ(stage->events(0) + stage->events(1), 2u + 2) << "a word, and an arm, of each";
 }
 
-TEST(Stage, has_room_for_what_a_ring_holds_and_loses_nothing) {
+TEST(BitStage, has_room_for_what_a_ring_holds_and_loses_nothing) {
   auto [stage, hands] = stage_by_hand({.partitions = 1, .records_max = 64});
   Owner owner(*stage);
   owner.arm(1);
@@ -98,7 +99,7 @@ TEST(Stage, has_room_for_what_a_ring_holds_and_loses_nothing) {
   EXPECT_EQ(stage->room(), 64u);
 }
 
-TEST(Stage, refuses_a_stream_too_many_and_limits_that_cannot_be) {
+TEST(BitStage, refuses_a_stream_too_many_and_limits_that_cannot_be) {
   const auto stage = stage_of(nullptr, {.streams_max = 1});
   Owner owner(*stage);
   const auto second = stage->add(owner, 1, owner.limits());
@@ -109,10 +110,10 @@ TEST(Stage, refuses_a_stream_too_many_and_limits_that_cannot_be) {
       other->add(owner, 1, {.ids = 2000, .slots_max = 1, .slot_bits = 18, .user_bits = 4}));
 }
 
-TEST(Stage, says_what_a_runner_has_no_memory_for) {
+TEST(BitStage, says_what_a_runner_has_no_memory_for) {
   auto hands = std::make_unique<HandRunner>();
   hands->bytes_left = 1000;
-  const auto stage = Stage::make(std::move(hands), {});
+  const auto stage = BitStage::make(std::move(hands), {});
   ASSERT_FALSE(stage);
   EXPECT_NE(stage.error().sentence.find("no memory is left for a row"), std::string::npos);
 }
@@ -170,7 +171,7 @@ TEST_P(StalledStage, is_left_within_the_bound_and_no_bit_is_lost_or_invented) {
 
 INSTANTIATE_TEST_SUITE_P(After, StalledStage, testing::Values(0, 1, 5, 40, 63, 64, 65, 90));
 
-TEST(Stage, waits_for_who_was_paused_as_it_was_itself) {
+TEST(BitStage, waits_for_who_was_paused_as_it_was_itself) {
   auto [stage, hands] = stage_by_hand({.partitions = 1, .stall_max = 10_ms});
   Owner owner(*stage);
   owner.arm(1);
@@ -182,7 +183,7 @@ TEST(Stage, waits_for_who_was_paused_as_it_was_itself) {
   EXPECT_NE(stage->why_left(0), "");
 }
 
-TEST(Stage, that_is_idle_for_long_does_not_stand_still) {
+TEST(BitStage, that_is_idle_for_long_does_not_stand_still) {
   auto [stage, hands] = stage_by_hand({.partitions = 1, .stall_max = 10_ms});
   Owner owner(*stage);
   owner.arm(1);

@@ -58,8 +58,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   }
   /// Once, before anything is posted: `port` places payload, and `stage`, where this is stream
   /// `number`, turns what is placed into bits. Both outlive the stream.
-  void set_placer(WanPort& port, Stage& stage, uint16_t number);
-  /// As StageClient says.
+  void set_placer(WanPort& port, BitStage& stage, uint16_t number);
+  /// As BitStageClient says.
   bool on_bits(std::span<const cw_bits_event> events);
 
   // ---- the application: as Sink says ----
@@ -226,7 +226,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   KnownBlocks blocks_;
   RepairSlots repairs_;
   WanPort* placer_ = nullptr;
-  Stage* stage_ = nullptr;        // of what it places
+  BitStage* stage_ = nullptr;     // of what it places
   uint16_t stage_stream_ = 0;     // which of its streams this is
   Buffers placed_repairs_{0, 0};  // one for each place: where the port puts its repair slots
   CodeQueue codes_;

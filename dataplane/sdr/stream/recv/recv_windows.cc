@@ -7,7 +7,7 @@
 
 namespace cw::sdr {
 
-void RecvStream::set_placer(WanPort& port, Stage& stage, uint16_t number) {
+void RecvStream::set_placer(WanPort& port, BitStage& stage, uint16_t number) {
   CW_ASSERT(posted_count_ == 0);
   placer_ = &port;
   stage_ = &stage;
