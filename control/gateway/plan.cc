@@ -294,6 +294,10 @@ Plan plan_of(Config& config) {
   plan.gather = gather_of(config);
   plan.gateway = gateway_options(config);
   plan.coding.executor.threads = config.site.coding_threads;
+  plan.offload = {.executor = config.offload.executor,
+                  .cores = {config.offload.cores.begin(), config.offload.cores.end()},
+                  .threads = config.offload.threads,
+                  .stall_max = config.offload.stall};
   plan.memory = memory_of(config);
   plan.plugins = config.site.plugins;
   plan.key = std::move(config.key);

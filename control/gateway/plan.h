@@ -27,6 +27,15 @@ namespace cw::site {
 
 enum class LanKind : uint8_t { Tun, Dpdk };
 enum class WanKind : uint8_t { Udp, Dpdk };
+enum class OffloadExecutor : uint8_t { Turn, Cores, Dpa };
+
+/// Who turns what a device has placed into bits; of all shards.
+struct OffloadPlan {
+  OffloadExecutor executor = OffloadExecutor::Turn;
+  std::vector<int> cores;  ///< of executor cores: shard s of n has every n-th, from the s-th on
+  uint32_t threads = 1;    ///< of executor dpa, for each shard
+  Duration stall_max = Duration::from_ms(50);
+};
 
 /// A policy beside the one by which a class sends.
 struct OtherPolicy {
@@ -70,7 +79,8 @@ struct Plan {
 
   gateway::GatewayOptions gateway;
   sdr::CodingOptions coding;
-  std::vector<ClassPlan> classes;       ///< by QP
+  OffloadPlan offload;
+  std::vector<ClassPlan> classes;  ///< by QP
   /// Of link 0 to each, and so of its others; without their source of randomness.
   std::vector<sdr::LinkOptions> peers;
   Bytes memory;  ///< of frames and packets and what DPDK takes, all of it at start

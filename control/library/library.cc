@@ -12,6 +12,7 @@
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/sdk/platform.h"
 #include "offload/codec/codecs.h"
+#include "offload/dpa/open_dpa.h"
 #include "policies/policies.h"
 
 namespace cw::sdk {
@@ -64,7 +65,8 @@ const Platform& platform() {
   static constexpr DeviceKind devices[] = {{"sim", open_sim}};
   static const auto policies = policy::all();
   static const auto codecs = code::all();
-  static const Platform table{.devices = devices, .policies = policies, .codecs = codecs};
+  static const Platform table{
+      .devices = devices, .policies = policies, .codecs = codecs, .open_dpa = open_emulated_dpa};
   return table;
 }
 

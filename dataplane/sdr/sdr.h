@@ -97,7 +97,7 @@ CW_API int cw_context_fd(const cw_context*);
 CW_API int cw_context_is_up(const cw_context*);
 CW_API const char* cw_context_why(cw_context*);
 
-/* Empty as long as those who were asked for turn packets into bits. A sentence for each of them that
+/* Empty as long as those who were asked for turn packets into bits. Else a sentence for each that
  * stood still or told what cannot be: the turn does its work from then on, and nothing is lost. */
 CW_API const char* cw_context_offload_why(cw_context*);
 

@@ -69,6 +69,14 @@ struct WanConfig {
   uint64_t seed = 1;
 };
 
+/// Who turns what the WAN's device has placed into bits.
+struct OffloadConfig {
+  OffloadExecutor executor = OffloadExecutor::Turn;
+  std::vector<uint32_t> cores;  // of executor cores
+  uint16_t threads = 1;         // of executor dpa
+  Duration stall = Duration::from_ms(50);
+};
+
 struct PairConfig {
   std::string key_file;
   uint32_t mtu = 1500;
@@ -126,6 +134,7 @@ struct Config {
   SiteConfig site;
   LanConfig lan;
   WanConfig wan;
+  OffloadConfig offload;
   PairConfig pair;
   std::vector<std::unique_ptr<PeerConfig>> peers;
   std::vector<std::unique_ptr<ClassConfig>> classes;
@@ -162,6 +171,7 @@ using ConfigPtr = std::shared_ptr<Config>;
 void declare(config::Section& file, const ConfigPtr& config);
 
 void declare_site(config::Section& section, const ConfigPtr& config);
+void declare_offload(config::Section& section, const ConfigPtr& config);
 void declare_class(config::Section& row, ClassConfig& it, const ConfigPtr& config);
 /// The class that a file without any has.
 std::unique_ptr<ClassConfig> class_for_all();
@@ -187,6 +197,8 @@ void check_peer(config::Section& row, const PeerConfig& it, const Config& config
 void check_class(config::Section& row, const ClassConfig& it, const Config& config);
 /// Whether packets fit into the rings of the ports over DPDK.
 void check_device_mtus(config::Section& file, const Config& config);
+/// Whether the WAN's port has anything to offload.
+void check_offload(config::Section& file, const Config& config);
 /// Whether every core has links, and ports that several can share.
 void check_cores(config::Section& file, const Config& config);
 /// All of them.

@@ -365,6 +365,10 @@ void declare(Section& file, const ConfigPtr& config) {
                config);
   declare_lan(file.table("lan", "Towards the hosts."), config);
   declare_wan(file.table("wan", "Towards the other sites."), config);
+  declare_offload(file.table("offload",
+                             "Who turns packets that the WAN's device has placed into bits. Ports "
+                             "that move bytes have nothing to offload: there the turn copies."),
+                  config);
   declare_pair(file.table("pair",
                           "What all sites must have alike; so must every [[class]] with its "
                           "name, order, hold and room for its policies' blocks."),
@@ -388,6 +392,7 @@ void declare(Section& file, const ConfigPtr& config) {
     }
     check_device_mtus(here, *config);
     check_cores(here, *config);
+    check_offload(here, *config);
     check_peers(here, *config);
     check_classes(here, *config);
     check_memory(here, *config);

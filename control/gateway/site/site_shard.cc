@@ -1,5 +1,7 @@
 #include "control/gateway/site/site_shard.h"
 
+#include "control/gateway/site/bit_stage.h"
+
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -43,6 +45,11 @@ SiteShard::SiteShard(const Plan& plan, size_t number, LanPort lan, WanPort wan)
 Result<void> SiteShard::add_links(std::deque<PairGrants>& grants, Instant now,
                                   const sdr::RandomSource& random) {
   sdr_.emplace(wan_queue(), random, plan_.coding);
+  if (wan_queue().facts().places_payload) {
+    auto stage = make_bit_stage(plan_.offload, number_, plan_.cores.size());
+    if (!stage) return std::unexpected(stage.error());
+    sdr_->endpoint().set_stage(std::move(*stage));
+  }
   for (sdr::LinkOptions& options : link_options_of(plan_, number_)) {
     if (!grants.empty()) {
       options.grants = &grants[peer_of(options.peer)].line(options.control.number);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "dataplane/sdr/sdk/attributes.h"
-#include "dataplane/sdr/sdk/offload.h"
 
 using namespace cw;
 using namespace cw::sdk;

@@ -54,6 +54,13 @@ namespace cw::sdk {
 /// of range.
 Result<std::vector<double>> params_of(const cw_policy_ops& ops, std::span<const double> given);
 
+/// Who does the bitmap work, for a device whose port has these facts; null: the device copies, and
+/// the turn has the bits. Errors: what a program may not ask for, threads or a DPA that cannot be
+/// had.
+Result<std::unique_ptr<BitStage>> make_stage(const cw_device_attr& attr, const PortFacts& port);
+/// As cw_context_offload_why() says. `stage` may be null.
+std::string why_left(const BitStage* stage);
+
 }  // namespace cw::sdk
 
 struct cw_qp {

@@ -1,10 +1,9 @@
-#include "dataplane/sdr/sdk/offload.h"
-
+// Who does the bitmap work of a context, as its attributes ask.
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "dataplane/sdr/sdk/platform.h"
+#include "dataplane/sdr/sdk/context.h"
 #include "offload/stage/pinned_threads.h"
 
 namespace cw::sdk {

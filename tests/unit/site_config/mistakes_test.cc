@@ -1,6 +1,7 @@
 // What a person may write into a gateway's file by mistake, and the exact sentence that says so.
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <unistd.h>
 
 #include "control/gateway/plan.h"
 #include "tests/unit/site_config/folder.h"
@@ -35,7 +36,7 @@ TEST(GatewayFile, without_a_mistake_is_taken) { expect_all({{"", "", "", ""}}); 
 TEST(GatewayFile, names_what_is_wrong_with_this_site) {
   expect_all({
       {"[site]", "[sight]", "",
-       "f:1:2: sight is not known; known here: site, lan, wan, pair, peer, class"},
+       "f:1:2: sight is not known; known here: site, lan, wan, offload, pair, peer, class"},
       {"[site]", "[site]\nidel = 'poll'", "", "f:2:1: site.idel is not known; did you mean idle?"},
       {"[site]", "[site]\nidle = 'adaptiv'", "",
        "f:2:8: site.idle is \"adaptiv\"; it must be \"poll\" or \"adaptive\": did you mean "
@@ -46,6 +47,25 @@ TEST(GatewayFile, names_what_is_wrong_with_this_site) {
       {"[site]", "[site]\nplugins = ['none.so']", "",
        "f:2:11: site.plugins: plugin none.so cannot be opened: No such file or directory"},
       {"name = \"south\"", "name = ''", "", "f:2:8: site.name must have 1 to 63 characters"},
+  });
+}
+
+TEST(GatewayFile, names_what_is_wrong_with_an_offload) {
+  const std::string machine =
+      "f:2:9: offload.cores names core 4000; this machine has cores 0 to " +
+      std::to_string(sysconf(_SC_NPROCESSORS_CONF) - 1);
+  expect_all({
+      {"[site]", "[offload]\nexecutor = 'cores'\n[site]", "",
+       "f:2:12: offload.executor is \"cores\" and offload.cores is missing; such as [6, 7]"},
+      {"[site]", "[offload]\nexecutor = 'cores'\ncores = [0]\n[site]", "",
+       "f:1:1: offload.executor is \"cores\", and wan.port \"udp\" moves bytes: the worker copies "
+       "them and has the bits as well; set it to \"turn\""},
+      {"[site]", "[offload]\nexecutor = 'dpa'\n[site]", "",
+       "f:1:1: offload.executor is \"dpa\", and wan.port \"udp\" moves bytes: the worker copies "
+       "them and has the bits as well; set it to \"turn\""},
+      {"[site]", "[offload]\ncores = [4000]\n[site]", "", machine.c_str()},
+      {"[site]", "[offload]\ncores = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n[site]",
+       "", "f:2:9: offload.cores has 17 cores; at most 16 are accepted"},
   });
 }
 
