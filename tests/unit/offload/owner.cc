@@ -53,6 +53,7 @@ bool Owner::on_bits(uint16_t cookie, std::span<const cw_bits_event> events) {
 }
 
 bool Owner::take(const cw_bits_event& event) {
+  if (event.about.kind == CW_BITS_OUT_OF_RANGE) return ++out_of_range, true;
   const uint32_t id = event.about.immediate >> 22, slot = event.about.immediate >> 4 & 0x3ffff;
   const uint32_t left = options_.slots - std::min(slot, options_.slots);
   const bool is_bits = event.about.kind == CW_BITS_PLACED;
@@ -102,18 +103,28 @@ class Player {
     // A run of packets mostly in order, as they come, with strays of other lives.
     uint32_t slot = pick(owner_.options().slots);
     const size_t room = std::min<size_t>(owner_.stage().room(), 1 + pick(64));
-    for (size_t i = 0; i < room; ++i) {
+    for (size_t i = 0; i < room && owner_.stage().room() > 0; ++i) {
       slot =
           random_.chance(0.9) ? (slot + 1) % owner_.options().slots : pick(owner_.options().slots);
       const bool is_stray = random_.chance(0.02);
       const auto generation =
           static_cast<uint8_t>((owner_.generation(id) + (is_stray ? 1 + pick(3) : 0)) % 4);
+      if (random_.chance(0.01)) put_nonsense();
       owner_.put(id, slot, generation);
       if (!is_stray) put_[id].insert(slot);
       ++played_.packets;
     }
     owner_.stage().settle(now());
     if (room == 0 || random_.chance(0.2)) poll();
+  }
+  /// Of an id or a slot that there is not.
+  void put_nonsense() {
+    if (owner_.stage().room() < 2) return;
+    const bool has_id = random_.chance(0.5);
+    const uint32_t id = has_id ? 0 : owner_.options().ids + pick(1024 - owner_.options().ids);
+    const uint32_t slot = owner_.options().slots + pick((1u << 18) - owner_.options().slots);
+    owner_.put(id, has_id ? slot : pick(1u << 18), static_cast<uint8_t>(pick(256)));
+    ++played_.packets;
   }
   void begin(uint32_t id) {
     if (!owner_.is_quiet(id)) return poll();

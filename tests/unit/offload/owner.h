@@ -46,7 +46,8 @@ class Owner final : public BitStageClient {
   bool on_bits(uint16_t cookie, std::span<const cw_bits_event> events) override;
   void on_quiet(uint16_t) override { ++quiet_count; }
 
-  uint64_t taken_count = 0, duplicates = 0, late = 0, impossible = 0, quiet_count = 0;
+  uint64_t taken_count = 0, duplicates = 0, late = 0, out_of_range = 0;
+  uint64_t impossible = 0, quiet_count = 0;
 
  private:
   struct Life {

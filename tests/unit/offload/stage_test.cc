@@ -299,12 +299,13 @@ TEST_P(StageWays, give_the_same_bits_for_the_same_packets) {
                                                   .records_max = 1024,
                                                   .stall_max = Duration::from_s(60)});
   Owner owner(*stage, {.channels = 8});
-  const Play played = play(owner, /*seed=*/20261125, /*packets=*/2'000'000);
+  const Play played = play(owner, /*seed=*/20261125, /*packets=*/1'000'000);
   EXPECT_EQ(owner.impossible, 0u);
-  EXPECT_EQ(played.packets, owner.taken_count + owner.duplicates + owner.late)
+  EXPECT_EQ(played.packets, owner.taken_count + owner.duplicates + owner.late + owner.out_of_range)
       << "every packet is answered once";
   EXPECT_EQ(played.wrong_lives, 0u) << "each life ended with the bits that its packets have";
-  EXPECT_GT(played.lives, 1000u);
+  EXPECT_GT(played.lives, 500u);
+  EXPECT_GT(owner.out_of_range, 1000u);
   for (size_t i = 0; i < stage->partition_count(); ++i) EXPECT_EQ(stage->why_left(i), "");
 }
 
