@@ -45,7 +45,10 @@ static void zero_words(uint64_t* words, size_t count) {
 int cw_bits_init(void* arena, const cw_bits_limits* limits) {
   const size_t bytes = cw_bits_size(limits);
   if (bytes == 0 || (uintptr_t)arena % CW_BITS_LINE != 0) return -1;
-  zero_words(arena, bytes / sizeof(uint64_t));
+  uint64_t* words = arena;
+  for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) {
+    if (words[i] != 0) words[i] = 0; /* what is zero and untouched stays so */
+  }
   *(cw_bits_arena*)arena = lay_out(limits);
   return 0;
 }

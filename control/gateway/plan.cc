@@ -283,6 +283,7 @@ Plan plan_of(Config& config) {
   plan.gateway = gateway_options(config);
   plan.coding.executor.threads = config.site.coding_threads;
   plan.memory = memory_of(config);
+  plan.idle_links_memory = idle_links_memory_of(config);
   plan.plugins = config.site.plugins;
   plan.key = std::move(config.key);
   plan.registry = std::move(config.registry);

@@ -32,23 +32,24 @@ cw_bits_limits arena_limits(const StreamConfig& config) {
 }  // namespace
 
 RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<Seat> seat, CodeDesk& desk,
-                       Counters& counters, Drops& drops)
+                       TableMemory& tables, Counters& counters, Drops& drops)
     : config_(config),
+      tables_(tables),
       seat_(std::move(seat)),
       desk_(desk),
       counters_(counters),
       drops_(drops),
-      messages_(new Message[config.messages]()),
+      messages_(config.messages, &lasting_),
       touched_(config.messages),
       news_(config.messages),
-      blocks_(config.messages, config.blocks_max()),
-      repairs_(config),
-      codes_(codes_capacity),
-      notes_(notes_for(config)) {
+      blocks_(config.messages, config.blocks_max(), tables),
+      repairs_(config, tables),
+      codes_(codes_capacity, tables),
+      notes_(notes_for(config), tables) {
   const cw_bits_limits limits = arena_limits(config);
   const size_t bytes = cw_bits_size(&limits);
   CW_ASSERT(bytes > 0);  // check() has accepted the config
-  arena_ = std::make_unique<CacheLine[]>((bytes + sizeof(CacheLine) - 1) / sizeof(CacheLine));
+  arena_ = Table<CacheLine>((bytes + sizeof(CacheLine) - 1) / sizeof(CacheLine), &lasting_);
   CW_ASSERT(cw_bits_init(arena_.get(), &limits) == 0);
   seat_->set_actions(this);
   begin_sequences();
@@ -69,13 +70,16 @@ std::optional<RecvHandle> RecvStream::try_post(std::span<uint8_t> memory) {
 RecvStream::Message* RecvStream::try_take_place() {
   Message& message = messages_[config_.place_of(next_seq_)];
   if (message.is_posted) return nullptr;
+  if (std::exchange(message.is_stained, false)) forget_rows(message);
   message = message.emptied();
   return &message;
 }
 
+bool RecvStream::is_at_rest() const {
+  return open_count_ == 0 && touched_.is_empty() && notes_.is_empty() && codes_.is_empty();
+}
+
 RecvHandle RecvStream::post(Message& message) {
-  if (has_room_for_blocks()) blocks_.forget(place_of(message));
-  if (is_read_along()) forget_slots(message);
   message.seq = next_seq_;
   message.is_posted = true;
   if (placer_ != nullptr) open_windows(message);
