@@ -44,7 +44,7 @@ LazyMemory::~LazyMemory() {
       munmap(each.first, each.bytes);
     }
   }
-  bytes_of_all -= bytes_;
+  if (!is_piece_by_piece) bytes_of_all -= bytes_;
 }
 
 LazyMemory::LazyMemory(LazyMemory&& other) noexcept { *this = std::move(other); }
@@ -72,11 +72,11 @@ void* LazyMemory::take(size_t bytes) {
 
 uint8_t* LazyMemory::map(size_t bytes) {
   bytes_ += bytes;
-  bytes_of_all += bytes;
   if (is_piece_by_piece) {
     ranges_.push_back({new (std::align_val_t{line_bytes}) uint8_t[bytes](), bytes});
     return ranges_.back().first;
   }
+  bytes_of_all += bytes;
   void* const memory =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CW_ASSERT(memory != MAP_FAILED);

@@ -32,7 +32,7 @@ class LazyMemory final : public TableMemory {
   size_t bytes() const { return bytes_; }
   /// Of these, what is resident. Cost: slow, for tests and reports.
   size_t resident_bytes() const;
-  /// bytes() of all that live in this process. Thread: any.
+  /// bytes() of all that live in this process, save those that are allocations. Thread: any.
   static size_t all_bytes();
 
  private:
