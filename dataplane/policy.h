@@ -58,7 +58,7 @@ extern "C" {
 #endif
 
 #define CW_POLICY_ABI_MAJOR 2u
-#define CW_POLICY_ABI_MINOR 0u
+#define CW_POLICY_ABI_MINOR 1u
 #define CW_POLICY_ABI (CW_POLICY_ABI_MAJOR << 16 | CW_POLICY_ABI_MINOR)
 
 #define CW_UNKNOWN 0xffffffffu /* a count that is not known yet */
@@ -110,12 +110,15 @@ struct cw_env {
   uint32_t codecs;      /* of the stream's configuration, numbered from 0 */
   uint64_t rate_bps;    /* of the link, as configured */
   const double* params; /* one value per declared parameter, checked and in order */
+  /* Since 2.1. For create() alone: zeroed memory, on a cache line, the instance's until destroy()
+   * has returned; it costs nothing until it is written. May be null. */
+  void* (*take)(void* memory, size_t bytes);
+  void* memory;
 };
 
 /* What a policy needs of the core; asked before create(), so it must be a pure function. */
 struct cw_policy_limits {
-  /* The largest shape it will ask for: cw_env.k, rows, m_cap of its streams. 0: it codes nothing.
-   */
+  /* Of the largest shape it asks for, as in cw_env. 0: it codes nothing. */
   uint32_t k, rows;
   uint32_t m_cap;            /* repair slots reserved per block: most rows * m of a block */
   uint32_t notes_per_rtt;    /* more are refused (CW_REFUSED_QUOTA); the core allows a few always */
@@ -481,7 +484,7 @@ struct cw_policy_ops {
 };
 
 CW_ABI_BYTES(struct cw_param, 64);
-CW_ABI_BYTES(struct cw_env, 80);
+CW_ABI_BYTES(struct cw_env, 96);
 CW_ABI_BYTES(struct cw_policy_limits, 32);
 CW_ABI_BYTES(struct cw_fact_arrived, 56);
 CW_ABI_BYTES(struct cw_path_facts, 80);
@@ -489,12 +492,9 @@ CW_ABI_BYTES(struct cw_decision, 48);
 CW_ABI_BYTES(struct cw_out, 40);
 CW_ABI_BYTES(struct cw_policy_ops, 224);
 #undef CW_ABI_BYTES
-
 /* The only symbol a plugin exports. */
 const struct cw_policy_ops* cw_policy_table(void);
-
 #ifdef __cplusplus
 }
 #endif
-
 #endif

@@ -17,7 +17,7 @@ uint64_t mask_of(uint32_t first, uint32_t begin, uint32_t end) {
 
 }  // namespace
 
-SlotMap::SlotMap(const SlotMapLimits& limits) : limits_(limits) {
+SlotMap::SlotMap(const SlotMapLimits& limits, TableMemory* memory) : limits_(limits) {
   CW_ASSERT(limits.ids > 0 && limits.data_slots_max > 0 && limits.data_slots_max < 1u << 24);
   CW_ASSERT(limits.chunk_slots > 0 && limits.chunk_slots < 1u << 16);
   const uint32_t chunks = (limits.data_slots_max - 1) / limits.chunk_slots + 1;
@@ -29,8 +29,8 @@ SlotMap::SlotMap(const SlotMapLimits& limits) : limits_(limits) {
   chunk_word_ = repair_word_ + words_for(limits.repair_slots_max);
   count_word_ = chunk_word_ + words_for(chunks);
   line_count_ = (count_word_ + (chunks + 1) / 2 + 7) / 8;  // two counts to a word
-  lines_ = std::make_unique<Line[]>(size_t{limits.ids} * line_count_);
-  lives_ = std::make_unique<Life[]>(limits.ids);
+  lines_ = Table<Line>(size_t{limits.ids} * line_count_, memory);
+  lives_ = Table<Life>(limits.ids, memory);
 }
 
 void SlotMap::clear(uint32_t id) {

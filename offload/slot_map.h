@@ -16,9 +16,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
 
 namespace cw {
 
@@ -33,7 +33,8 @@ struct SlotMapLimits {
 /// has them from a peer asks before.
 class SlotMap {
  public:
-  explicit SlotMap(const SlotMapLimits& limits);
+  /// In `memory`, which outlives it; null: of its own.
+  explicit SlotMap(const SlotMapLimits& limits, TableMemory* memory = nullptr);
 
   /// A new life of `id`, which is clear, with `slots` data slots.
   void arm(uint32_t id, uint32_t slots) { lives_[id].data_end = lives_[id].slots = slots; }
@@ -105,8 +106,9 @@ class SlotMap {
     word |= bit;
     return true;
   }
-  uint64_t* words_of(uint32_t id) const { return lines_[size_t{id} * line_count_].words; }
-  uint32_t* counts_of(uint32_t id) const {
+  const uint64_t* words_of(uint32_t id) const { return lines_[size_t{id} * line_count_].words; }
+  uint64_t* words_of(uint32_t id) { return lines_[size_t{id} * line_count_].words; }
+  uint32_t* counts_of(uint32_t id) {
     return reinterpret_cast<uint32_t*>(words_of(id) + count_word_);
   }
 
@@ -146,8 +148,8 @@ class SlotMap {
   uint64_t even_mask_ = 0;  // where chunks lie evenly in words: the bits of a word's first
   uint32_t repair_word_ = 0, chunk_word_ = 0, count_word_ = 0;
   uint32_t line_count_ = 0;  // of one id
-  std::unique_ptr<Line[]> lines_;
-  std::unique_ptr<Life[]> lives_;
+  Table<Line> lines_{0};
+  Table<Life> lives_{0};
 };
 
 }  // namespace cw

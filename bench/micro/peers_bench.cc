@@ -1,11 +1,13 @@
 // What a gateway's turn costs with 64 or 1,024 peers of which one is busy, beside the same with
 // that one alone, in turns in the same run: whole gateways over the simulated network, a host's 400
-// Mbit/s. `ratio` is what a report should quote.
+// Mbit/s. `ratio` is what a report should quote. And what each link more takes at rest, its other
+// end included, and what it costs to wake one: pages come back.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
 #include "dataplane/base/assert.h"
+#include "tests/sim/gateway/idle_links.h"
 #include "tests/sim/gateway/many_peers.h"
 
 namespace {
@@ -13,10 +15,25 @@ namespace {
 using namespace cw;
 using namespace cw::literals;
 
+/// Of all turns in the first two milliseconds after a rest, and of as many when it is awake.
+void tell_waking(sim::ManyPeers& one) {
+  one.rest(5_s);
+  const double woken = one.run(2_ms, 400_Mbps).seconds, awake = one.run(2_ms, 400_Mbps).seconds;
+  std::printf("2 ms of a link that wakes cost %.0f us of turns, of one awake %.0f us\n",
+              1e6 * woken, 1e6 * awake);
+}
+
 /// The median of so many rounds.
 double ratio_of(size_t peers, int rounds) {
-  sim::ManyPeers one(1), many(peers);
-  CW_ASSERT(one.come_up() && many.come_up());
+  sim::ManyPeers one(1);
+  CW_ASSERT(one.come_up());
+  tell_waking(one);
+  const uint64_t before = sim::resident_bytes();
+  sim::ManyPeers many(peers);
+  CW_ASSERT(many.come_up());
+  many.rest(3_s);
+  std::printf("%zu links at rest take %.1f KiB each of resident memory, and all else its part\n",
+              peers, double(sim::resident_bytes() - before) / 1024 / 2 / double(peers));
   // Until questions of links that carry nothing have become rare.
   one.run(3_s, 1_Mbps);
   many.run(3_s, 1_Mbps);

@@ -338,6 +338,7 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
 Json plan_json(const Plan& plan) {
   Json json = {{"site", plan.site},
                {"memory_bytes", plan.memory.count()},
+               {"idle_links_memory_bytes", plan.idle_links_memory.count()},
                {"payload_bytes", plan.wan.payload_bytes_max},
                {"crc32", cw_crc32_name()},
                {"links", plan.links},

@@ -104,10 +104,11 @@ static size_t streams(const Config& config) {
   return config.peers.size() * config.links_per_shard() * config.classes.size();
 }
 
-/// What a link's stream, each way, has for itself, about: what its policies have decided and wait
-/// for, notes, numbers of flows, and of each slot where it left and what has come of it.
+/// What a link's stream, each way, has for itself at most, about: what its policies have decided
+/// and wait for, notes, numbers of flows, and of each slot where it left and what has come of it.
+/// All of it lazily: a link at rest has its share of idle_links_memory_of().
 static uint64_t tables_of(const sdr::StreamConfig& stream) {
-  constexpr uint64_t each = 868 << 10, of_codes = 1 << 20, of_a_slot = 7;
+  constexpr uint64_t each = 936 << 10, of_codes = 1 << 20, of_a_slot = 7;
   const uint64_t repair = uint64_t{stream.repair_slots_max} * stream.shard_bytes();
   return each + uint64_t{stream.messages} * (stream.data_slots_max * of_a_slot + 2 * repair) +
          (stream.k > 0 ? of_codes : 0);
@@ -141,6 +142,12 @@ static uint64_t shard_memory_of(const Config& config) {
   }
   const Bytes queues = gateway::QueueMemory::bytes(queue_memory_of(config), streams(config));
   return inbound.memory_bytes() + queues.count() + tables + ports;
+}
+
+Bytes idle_links_memory_of(const Config& config) {
+  constexpr uint64_t of_a_link = 20 << 10, of_a_class = 40 << 10;  // in whole pages
+  const uint64_t links = config.peers.size() * config.links_per_shard() * config.shards();
+  return Bytes(links * (of_a_link + of_a_class * config.classes.size()));
 }
 
 Bytes memory_of(const Config& config) {

@@ -22,7 +22,10 @@ Bytes queue_memory_of(const Config& config);
 size_t full_links(const Config& config);
 /// Frames in flight and held, both ways: those sent in the WAN port's packets, with all its others;
 /// and what each link has for itself; for every core. Of plugins it is not known what they take.
+/// The most that it comes to, when all links are busy.
 Bytes memory_of(const Config& config);
+/// Of that, what links take while none of them carries anything, about; before they were ever busy.
+Bytes idle_links_memory_of(const Config& config);
 
 /// Packets that the LAN port of one core needs, for bursts.
 size_t lan_packets(const Config& config);

@@ -299,6 +299,7 @@ Plan plan_of(Config& config) {
                   .threads = config.offload.threads,
                   .stall_max = config.offload.stall};
   plan.memory = memory_of(config);
+  plan.idle_links_memory = idle_links_memory_of(config);
   plan.plugins = config.site.plugins;
   plan.key = std::move(config.key);
   plan.registry = std::move(config.registry);

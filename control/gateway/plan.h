@@ -83,7 +83,9 @@ struct Plan {
   std::vector<ClassPlan> classes;  ///< by QP
   /// Of link 0 to each, and so of its others; without their source of randomness.
   std::vector<sdr::LinkOptions> peers;
-  Bytes memory;  ///< of frames and packets and what DPDK takes, all of it at start
+  Bytes
+      memory;  ///< of frames and packets and what DPDK takes: the most, all of it reserved at start
+  Bytes idle_links_memory;  ///< of that, what is written while all links rest
   std::vector<std::string> warnings;
   std::vector<std::string> plugins;  ///< the files of further policies
 

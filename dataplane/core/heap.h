@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
 
 namespace cw {
 
@@ -13,7 +13,9 @@ namespace cw {
 template <class T, class ComesLater>
 class Heap {
  public:
-  explicit Heap(size_t capacity) : capacity_(capacity), items_(new T[capacity]()) {}
+  /// In `memory`, as a Table says.
+  explicit Heap(size_t capacity, TableMemory* memory = nullptr)
+      : capacity_(capacity), items_(capacity, memory) {}
 
   size_t count() const { return count_; }
   bool is_empty() const { return count_ == 0; }
@@ -47,7 +49,7 @@ class Heap {
   T* end() { return items_.get() + count_; }
 
   size_t capacity_, count_ = 0;
-  std::unique_ptr<T[]> items_;
+  Table<T> items_;
 };
 
 }  // namespace cw

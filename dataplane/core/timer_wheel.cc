@@ -7,22 +7,27 @@
 
 namespace cw {
 
-TimerWheel::TimerWheel(size_t capacity, Instant start, Duration resolution)
-    : capacity_(capacity), origin_ns_(start.ns()), timers_(new Timer[capacity]()) {
+TimerWheel::TimerWheel(size_t capacity, Instant start, Duration resolution, TableMemory* memory)
+    : capacity_(capacity),
+      origin_ns_(start.ns()),
+      slots_(size_t{level_count} * slots_per_level, memory),
+      timers_(capacity, memory) {
   CW_ASSERT(capacity > 0 && capacity <= size_t{1} << 31);
   CW_ASSERT(resolution.ns() > 0 && start.ns() >= 0);
   tick_shift_ = static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(resolution.ns() - 1)));
   // Finer ticks would need more bits for the far future than nine levels have.
   tick_shift_ = std::max(tick_shift_, 63 - level_bits * level_count);
-  for (uint32_t i = 0; i < capacity; ++i) {
-    timers_[i].next = i + 1 < capacity ? i + 1 : none;
-    timers_[i].slot = slot_free;
-  }
+}
+
+void TimerWheel::rest() {
+  CW_ASSERT(armed_count_ == 0);
+  free_first_ = none;
+  unused_ = 0;
 }
 
 void TimerWheel::restart(Instant start) {
   CW_ASSERT(start.ns() >= 0);
-  for (uint32_t index = 0; index < capacity_; ++index) {
+  for (uint32_t index = 0; index < unused_; ++index) {
     if (timers_[index].slot == slot_free) continue;
     unlink(index);
     release(index);
@@ -44,10 +49,11 @@ uint64_t TimerWheel::tick_at_or_before(Instant now) const {
 }
 
 TimerHandle TimerWheel::arm(uint64_t cookie, Instant at) {
-  if (free_first_ == none) return {};
-  const uint32_t index = free_first_;
+  const bool is_first = free_first_ == none;
+  if (is_first && unused_ == capacity_) return {};
+  const uint32_t index = is_first ? unused_++ : free_first_;
   Timer& timer = timers_[index];
-  free_first_ = timer.next;
+  if (!is_first) free_first_ = timer.next;
   timer.cookie = cookie;
   timer.tick = std::max(tick_at_or_after(at), tick_);
   link(index);
@@ -56,7 +62,7 @@ TimerHandle TimerWheel::arm(uint64_t cookie, Instant at) {
 }
 
 bool TimerWheel::cancel(TimerHandle handle) {
-  if (handle.index >= capacity_) return false;
+  if (handle.index >= unused_) return false;
   const Timer& timer = timers_[handle.index];
   if (timer.slot == slot_free || timer.generation != handle.generation) return false;
   unlink(handle.index);
@@ -103,9 +109,10 @@ void TimerWheel::link(uint32_t index) {
   timer.slot = static_cast<uint16_t>(level * slots_per_level + place);
 
   Slot& slot = slots_[timer.slot];
+  if ((occupied_[level] >> place & 1) == 0) slot = {.tick_min = timer.tick};
   timer.next = none;
   timer.previous = slot.final;
-  slot.tick_min = slot.first == none ? timer.tick : std::min(slot.tick_min, timer.tick);
+  slot.tick_min = std::min(slot.tick_min, timer.tick);
   (slot.first == none ? slot.first : timers_[slot.final].next) = index;
   slot.final = index;
   occupied_[level] |= uint64_t{1} << place;
@@ -147,7 +154,6 @@ uint64_t TimerWheel::start_tick(unsigned slot) const {
 // Redistributes a slot whose time has begun over the levels below it.
 void TimerWheel::cascade(unsigned slot) {
   uint32_t index = slots_[slot].first;
-  slots_[slot].first = slots_[slot].final = none;
   occupied_[slot / slots_per_level] &= ~(uint64_t{1} << (slot % slots_per_level));
   while (index != none) {
     const uint32_t next = timers_[index].next;

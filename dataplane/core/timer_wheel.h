@@ -15,9 +15,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/units.h"
 
 namespace cw {
@@ -36,9 +36,12 @@ class TimerWheel {
  public:
   /// Holds up to `capacity` timers (1 .. 2^31). `resolution` is rounded up to a power of two
   /// nanoseconds, 512 at least; see resolution(). `start` is not negative, and no `now` is earlier.
+  /// In `memory`, as a Table says, of which a wheel without timers needs nothing.
   explicit TimerWheel(size_t capacity, Instant start = Instant(),
-                      Duration resolution = Duration::from_us(8));
+                      Duration resolution = Duration::from_us(8), TableMemory* memory = nullptr);
 
+  /// Its memory is zero again; no timer is armed, and nobody has a handle of one that was.
+  void rest();
   /// Disarms all timers, and counts ticks from `start` as if it had just been made.
   void restart(Instant start);
 
@@ -81,9 +84,10 @@ class TimerWheel {
   };
   static_assert(sizeof(Timer) == 32, "two timers per cache line");
 
+  // Kept only while it is occupied.
   struct Slot {
     uint32_t first = none, final = none;
-    uint64_t tick_min = 0;  // no timer of the slot is earlier; kept only while it is occupied
+    uint64_t tick_min = 0;  // no timer of the slot is earlier
   };
 
   uint64_t tick_at_or_after(Instant at) const;
@@ -98,12 +102,13 @@ class TimerWheel {
 
   size_t capacity_, armed_count_ = 0;
   unsigned tick_shift_;
-  int64_t origin_ns_;  // tick 0
-  uint64_t tick_ = 0;  // everything before it has fired
-  uint32_t free_first_ = 0;
+  int64_t origin_ns_;                             // tick 0
+  uint64_t tick_ = 0;                             // everything before it has fired
+  uint32_t free_first_ = none;                    // of those that were armed once
+  uint32_t unused_ = 0;                           // from here on none ever was
   std::array<uint64_t, level_count> occupied_{};  // one bit per slot
-  std::array<Slot, level_count * slots_per_level> slots_;
-  std::unique_ptr<Timer[]> timers_;
+  Table<Slot> slots_;
+  Table<Timer> timers_;
 };
 
 }  // namespace cw

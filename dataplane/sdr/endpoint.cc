@@ -140,7 +140,7 @@ bool Endpoint::on_time(Instant now) {
 size_t Endpoint::collect(std::span<Send> out, Instant now) {
   size_t filled = 0;
   const auto collect_of = [&](size_t i) {
-    if (filled < out.size()) filled += links_[i]->collect(out.subspan(filled), now);
+    if (filled < out.size()) filled += links_[i]->collect(out.subspan(filled), leaving_, now);
   };
   activity_.awake().for_each_from(first_, collect_of);
   first_ = first_ + 1 < links_.size() ? first_ + 1 : 0;

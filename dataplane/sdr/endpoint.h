@@ -18,7 +18,8 @@
 
 namespace cw::sdr {
 
-/// Thread: one worker. Nothing allocates in a turn, except when a link's epoch begins.
+/// Thread: one worker. Nothing allocates in a turn, except when a link's epoch begins. Tables of a
+/// link at rest go back to the kernel, and come page by page when it wakes.
 class Endpoint final : public WanStation {
  public:
   /// `port` and the counters outlive the endpoint.
@@ -82,6 +83,7 @@ class Endpoint final : public WanStation {
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> by_key_;  // LinkKey -> link
   size_t first_ = 0;           // who is asked first for packets
+  LeavingRows leaving_;        // of the one that is
 };
 
 }  // namespace cw::sdr

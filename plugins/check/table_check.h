@@ -41,7 +41,7 @@ struct DoorOf<cw_codec_ops> {
 /// did not know of is zero, what this program does not know of is left out.
 ///
 /// Errors: another major version; a size too small to be a table. The sentence lacks its subject,
-/// which is the file or the policy: "speaks ABI 2.0 ...".
+/// which is the file or the policy: "speaks ABI 2.1 ...".
 Result<cw_policy_ops> adopt_table(const cw_policy_ops& foreign);
 Result<cw_codec_ops> adopt_table(const cw_codec_ops& foreign);
 

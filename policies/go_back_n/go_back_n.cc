@@ -70,7 +70,7 @@ struct Place {
 class End {
  public:
   explicit End(const cw_env& env)
-      : alpha_(env.params[0]), messages_(env.messages), row_(2 * size_t{env.messages}) {}
+      : alpha_(env.params[0]), messages_(env), row_(env, 2 * size_t{env.messages}) {}
   bool is_ready() const { return messages_.is_ready() && row_.is_ready(); }
 
   void on_opened(const cw_fact_opened& fact, Instant) {
@@ -124,7 +124,7 @@ class End {
 
 class Source : public End {
  public:
-  explicit Source(const cw_env& env) : End(env), unsent_(1024), refused_(1024) {}
+  explicit Source(const cw_env& env) : End(env), unsent_(env, 1024), refused_(env, 1024) {}
   bool is_ready() const { return End::is_ready() && unsent_.is_ready() && refused_.is_ready(); }
 
   void on_appended(const cw_fact_appended& fact, Instant now) {

@@ -1,5 +1,6 @@
 // Memory of a policy: taken once, in create(), without throwing. A policy that could not get all of
-// it says so through is_ready() and create() refuses; nothing here grows afterwards.
+// it says so through is_ready() and create() refuses; nothing here grows afterwards. Whoever has
+// the instance's `env` takes it of the core, which gives what costs nothing until it is written.
 #pragma once
 
 #include <bit>
@@ -7,16 +8,31 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/policy.h"
 
 namespace cw::policy {
+
+/// Cores before 2.1 do not.
+inline bool gives_memory(const cw_env& env) {
+  return env.size >= sizeof(cw_env) && env.take != nullptr;
+}
 
 /// `count` zeroed items, or none when memory is short.
 template <class T>
 class Array {
  public:
-  explicit Array(size_t count) : items_(new (std::nothrow) T[count]()), count_(count) {}
+  explicit Array(size_t count)
+      : own_(new (std::nothrow) T[count]()), items_(own_.get()), count_(count) {}
+  Array(const cw_env& env, size_t count)
+      : own_(gives_memory(env) ? nullptr : new (std::nothrow) T[count]()),
+        items_(own_.get()),
+        count_(count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    if (gives_memory(env)) items_ = static_cast<T*>(env.take(env.memory, count * sizeof(T)));
+  }
 
   bool is_ready() const { return items_ != nullptr; }
   size_t count() const { return count_; }
@@ -30,7 +46,8 @@ class Array {
   }
 
  private:
-  std::unique_ptr<T[]> items_;
+  std::unique_ptr<T[]> own_;
+  T* items_;
   size_t count_;
 };
 
@@ -40,6 +57,7 @@ class Queue {
  public:
   /// Holds `capacity` items or a few more (the next power of two).
   explicit Queue(size_t capacity) : items_(std::bit_ceil(capacity)) {}
+  Queue(const cw_env& env, size_t capacity) : items_(env, std::bit_ceil(capacity)) {}
 
   bool is_ready() const { return items_.is_ready(); }
   size_t count() const { return tail_ - head_; }

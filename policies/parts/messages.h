@@ -23,6 +23,9 @@ class Messages {
   /// For at most `open_max` messages at once.
   explicit Messages(uint32_t open_max)
       : entries_(std::bit_ceil(size_t{open_max} * 2 + 1)), open_max_(open_max) {}
+  /// For as many as the instance's stream has.
+  explicit Messages(const cw_env& env)
+      : entries_(env, std::bit_ceil(size_t{env.messages} * 2 + 1)), open_max_(env.messages) {}
 
   bool is_ready() const { return entries_.is_ready(); }
   uint32_t count() const { return count_; }

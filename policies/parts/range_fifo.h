@@ -36,6 +36,7 @@ class RangeFifo {
   static_assert(sizeof(Entry) == 24);
 
   explicit RangeFifo(size_t capacity) : entries_(capacity) {}
+  RangeFifo(const cw_env& env, size_t capacity) : entries_(env, capacity) {}
 
   bool is_ready() const { return entries_.is_ready(); }
   bool is_empty() const { return entries_.is_empty(); }

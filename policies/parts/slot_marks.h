@@ -31,17 +31,15 @@ class SlotMarks {
   };
 
   SlotMarks(uint32_t messages, uint32_t slots_max)
-      : page_words_(std::max(512u, std::bit_ceil(slots_max) / pages_per_message) / 64),
-        pages_(pages_for(messages, slots_max)),
-        words_(size_t{pages_} * page_words_ * marks),
-        free_(pages_) {
-    for (uint32_t i = 0; free_.is_ready() && i < pages_; ++i) {
-      free_.try_push(static_cast<uint16_t>(i + 1));
-    }
-  }
+      : SlotMarks({.messages = messages, .data_slots_max = slots_max}) {}
+  explicit SlotMarks(const cw_env& env)
+      : page_words_(std::max(512u, std::bit_ceil(env.data_slots_max) / pages_per_message) / 64),
+        pages_(pages_for(env.messages, env.data_slots_max)),
+        words_(env, size_t{pages_} * page_words_ * marks),
+        free_(env, pages_) {}
 
   bool is_ready() const { return words_.is_ready() && free_.is_ready(); }
-  size_t free_count() const { return free_.count(); }
+  size_t free_count() const { return free_.count() + pages_ - used_; }
 
   /// 64 marks of one kind; zero where there is no page.
   uint64_t word(const Map& map, uint32_t mark, uint32_t index) const {
@@ -103,8 +101,9 @@ class SlotMarks {
   bool ensure_page(Map& map, uint32_t index) {
     uint16_t& page = map.page[index / page_words_];
     if (page != 0) return true;
-    if (free_.is_empty()) return false;
-    page = free_.pop();
+    if (free_count() == 0) return false;
+    // Those that were lent before come first: the others need not be there.
+    page = free_.is_empty() ? static_cast<uint16_t>(++used_) : free_.pop();
     for (uint32_t i = 0; i < page_words_ * marks; ++i)
       words_[(size_t{page} - 1) * page_words_ * marks + i] = 0;
     return true;
@@ -116,6 +115,7 @@ class SlotMarks {
 
   uint32_t page_words_;  // of one mark
   uint32_t pages_;
+  uint32_t used_ = 0;  // were ever lent
   Array<uint64_t> words_;
   Queue<uint16_t> free_;
 };

@@ -39,7 +39,7 @@ struct Message {
 class End {
  public:
   explicit End(const cw_env& env)
-      : messages_(env.messages), touched_(2 * size_t{env.messages}), unsent_(64) {}
+      : messages_(env), touched_(env, 2 * size_t{env.messages}), unsent_(env, 64) {}
   bool is_ready() const {
     return messages_.is_ready() && touched_.is_ready() && unsent_.is_ready();
   }

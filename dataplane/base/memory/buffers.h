@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
 
 namespace cw {
 
@@ -21,6 +22,11 @@ class Buffers {
     const size_t past_line = reinterpret_cast<uintptr_t>(memory_.get()) % line_bytes;
     first_ = memory_.get() + (line_bytes - past_line) % line_bytes;
   }
+  /// The same in `memory`, which lives longer.
+  Buffers(size_t count, size_t bytes, TableMemory& memory)
+      : count_(count),
+        stride_(stride_for(bytes)),
+        first_(static_cast<uint8_t*>(memory.take(count * stride_))) {}
 
   uint8_t* at(size_t index) const {
     CW_DCHECK(index < count_);

@@ -4,9 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
 
 namespace cw {
 
@@ -15,25 +16,21 @@ namespace cw {
 template <class T>
 class Pool {
  public:
-  explicit Pool(size_t capacity)
-      : capacity_(capacity),
-        objects_(new T[capacity]()),
-        free_(new uint32_t[capacity]),
-        lent_(new bool[capacity]()) {
-    CW_ASSERT(capacity > 0 && capacity <= UINT32_MAX);
-    // The lowest index is lent first, so short runs stay in few cache lines.
-    for (size_t i = 0; i < capacity; ++i) free_[i] = static_cast<uint32_t>(capacity - 1 - i);
-    free_count_ = capacity;
-  }
+  explicit Pool(size_t capacity) : Pool(capacity, nullptr, Table<T>(capacity)) {}
+  /// The same in `memory`, where objects begin as a Table says.
+  Pool(size_t capacity, TableMemory& memory)
+      : Pool(capacity, &memory, Table<T>(capacity, &memory)) {}
 
   size_t capacity() const { return capacity_; }
-  size_t free_count() const { return free_count_; }
-  size_t lent_count() const { return capacity_ - free_count_; }
+  size_t free_count() const { return capacity_ - lent_count_; }
+  size_t lent_count() const { return lent_count_; }
 
   /// Null when all are lent. The object is the caller's until give_back().
   T* try_take() {
-    if (free_count_ == 0) return nullptr;
-    const uint32_t index = free_[--free_count_];
+    if (lent_count_ == capacity_) return nullptr;
+    // The lowest index is lent first, so short runs stay in few cache lines.
+    const size_t given_back = used_ - lent_count_++;
+    const auto index = given_back > 0 ? free_[given_back - 1] : static_cast<uint32_t>(used_++);
     lent_[index] = true;
     return &objects_[index];
   }
@@ -44,7 +41,7 @@ class Pool {
     CW_ASSERT(index < capacity_);
     CW_ASSERT(lent_[index]);
     lent_[index] = false;
-    free_[free_count_++] = static_cast<uint32_t>(index);
+    free_[used_ - lent_count_--] = static_cast<uint32_t>(index);
   }
   /// The object's place in the pool, below capacity(); stable for the pool's life.
   size_t index_of(const T* object) const {
@@ -59,10 +56,19 @@ class Pool {
   bool is_lent(size_t index) const { return index < capacity_ && lent_[index]; }
 
  private:
-  size_t capacity_, free_count_ = 0;
-  std::unique_ptr<T[]> objects_;
-  std::unique_ptr<uint32_t[]> free_;
-  std::unique_ptr<bool[]> lent_;
+  Pool(size_t capacity, TableMemory* memory, Table<T> objects)
+      : capacity_(capacity),
+        objects_(std::move(objects)),
+        free_(capacity, memory),
+        lent_(capacity, memory) {
+    CW_ASSERT(capacity > 0 && capacity <= UINT32_MAX);
+  }
+
+  size_t capacity_, lent_count_ = 0;
+  size_t used_ = 0;  // were ever lent: those below
+  Table<T> objects_;
+  Table<uint32_t> free_;  // of these, those that are not; the last is the next
+  Table<bool> lent_;
 };
 
 }  // namespace cw

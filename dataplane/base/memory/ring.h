@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
 
 namespace cw {
 
@@ -20,7 +21,12 @@ class Ring {
  public:
   /// Holds up to `capacity` items (at least 1).
   explicit Ring(size_t capacity)
-      : mask_(std::bit_ceil(capacity) - 1), capacity_(capacity), slots_(new T[mask_ + 1]()) {
+      : mask_(std::bit_ceil(capacity) - 1), capacity_(capacity), slots_(mask_ + 1) {
+    CW_ASSERT(capacity > 0);
+  }
+  /// The same in `memory`, as a Table says; an empty one needs nothing of what lies there.
+  Ring(size_t capacity, TableMemory* memory)
+      : mask_(std::bit_ceil(capacity) - 1), capacity_(capacity), slots_(mask_ + 1, memory) {
     CW_ASSERT(capacity > 0);
   }
 
@@ -73,7 +79,7 @@ class Ring {
  private:
   size_t head_ = 0, tail_ = 0;
   size_t mask_, capacity_;
-  std::unique_ptr<T[]> slots_;
+  Table<T> slots_;
 };
 
 /// A bounded queue from one thread to one other.

@@ -26,13 +26,15 @@ bool Pacer::ExpiresLater::operator()(const Item& a, const Item& b) const {
   return a.drop_after != b.drop_after ? a.drop_after > b.drop_after : a.age > b.age;
 }
 
-Pacer::Pacer(const PacerOptions& options)
+Pacer::Pacer(const PacerOptions& options, TableMemory* queues)
     : options_(options),
-      fifos_{Ring<Item>(options.capacity_packets[0]), Ring<Item>(1),
-             Ring<Item>(options.capacity_packets[2]), Ring<Item>(options.capacity_packets[3])},
-      resends_(options.capacity_packets[1]),
+      fifos_{Ring<Item>(options.capacity_packets[0], queues), Ring<Item>(1),
+             Ring<Item>(options.capacity_packets[2], queues),
+             Ring<Item>(options.capacity_packets[3], queues)},
+      resends_(options.capacity_packets[1], queues),
       waiting_(std::accumulate(options.capacity_packets.begin(), options.capacity_packets.end(),
-                               size_t{0})) {
+                               size_t{0}),
+               queues) {
   CW_ASSERT(options.overhead_ppm <= 1'000'000);
   CW_ASSERT(options.overhead_burst_bytes >= limits::frame_bytes_max);
   CW_ASSERT(options.horizon.ns() >= 0);

@@ -30,6 +30,7 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/heap.h"
 
@@ -78,7 +79,8 @@ struct PacerOptions {
 /// and items with a not_before O(log n) per row.
 class Pacer {
  public:
-  explicit Pacer(const PacerOptions& options);
+  /// `queues`, where what is queued lies, lives longer. Null: in memory of its own.
+  explicit Pacer(const PacerOptions& options, TableMemory* queues = nullptr);
 
   /// Takes a row, or returns false when its class has no room for all of it (waiting ones count).
   bool try_push(const Departure& item, Instant now);

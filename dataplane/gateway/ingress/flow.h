@@ -15,10 +15,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <span>
 
+#include "dataplane/base/memory/table.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/gateway/ingress/ip_packet.h"
 #include "dataplane/wire/slot.h"
 
@@ -93,11 +93,11 @@ class FlowHash {
   SipHash<1, 3> hash_;
 };
 
-/// The next number of each bucket of one stream. 256 KiB, made once; numbers begin anew with an
-/// epoch.
+/// The next number of each bucket of one stream. 256 KiB at most, a page of 4 KiB for each row of
+/// 1,024 buckets of which any was used; numbers begin anew with an epoch.
 class BucketSequences {
  public:
-  BucketSequences() : next_(new uint32_t[bucket_count]()) {}
+  BucketSequences() : next_(bucket_count, &memory_) {}
 
   /// What a frame of `bytes` is to bear; a frame in turn has its number only when take() follows.
   FrameHeader header_for(uint16_t bytes, uint16_t bucket, FrameOrder order) const {
@@ -108,10 +108,11 @@ class BucketSequences {
   void take(const FrameHeader& header) {
     if (header.order == FrameOrder::InTurn) ++next_[header.bucket];
   }
-  void restart() { std::memset(next_.get(), 0, bucket_count * sizeof(uint32_t)); }
+  void restart() { memory_.rest(); }
 
  private:
-  std::unique_ptr<uint32_t[]> next_;
+  LazyMemory memory_;
+  Table<uint32_t> next_;
 };
 
 }  // namespace cw::gateway

@@ -14,7 +14,7 @@ constexpr size_t forgotten_words = bucket_count / 64;
 }  // namespace
 
 BucketStock::BucketStock(size_t count)
-    : nodes_(new Node[count]()),
+    : nodes_(count, &memory_),
       mask_(static_cast<uint32_t>(std::bit_ceil(count) - 1)),
       homes_(size_t{mask_} + 1, none),
       lent_(count) {
@@ -42,7 +42,7 @@ BucketTable::BucketTable(BucketStock& stock, const Front& first, uint32_t messag
       lent_(stock.lent_.join()),
       number_(stock.tables_.size()),
       key_(static_cast<uint32_t>(number_ << 16)),
-      forgotten_(new uint64_t[forgotten_words]()) {
+      forgotten_(forgotten_words, &stock.memory_) {
   CW_ASSERT(number_ <= UINT16_MAX);
   stock.tables_.push_back(this);
 }
@@ -68,7 +68,9 @@ void BucketTable::begin(BucketStock::Node& node) {
 
 void BucketTable::reset() {
   ++epoch_;
-  std::fill_n(forgotten_.get(), forgotten_words, uint64_t{0});
+  if (std::exchange(has_forgotten_, false)) {
+    std::fill_n(forgotten_.get(), forgotten_words, uint64_t{0});
+  }
 }
 
 // ---- forgetting ----
@@ -85,7 +87,10 @@ uint32_t BucketTable::try_forget() {
       const bool is_old = it.front.message.distance_to(newest_) >= int64_t{messages_};
       if (is_over || (it.held.is_empty() && (is_old || may_be_young))) {
         const uint32_t bucket = node.key & UINT16_MAX;
-        if (!is_over) forgotten_[bucket / 64] |= uint64_t{1} << bucket % 64;
+        if (!is_over) {
+          has_forgotten_ = true;
+          forgotten_[bucket / 64] |= uint64_t{1} << bucket % 64;
+        }
         unchain(index);
         return index;
       }

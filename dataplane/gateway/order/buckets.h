@@ -12,10 +12,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "dataplane/base/memory/stock.h"
+#include "dataplane/base/memory/table.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/gateway/options.h"
 #include "dataplane/gateway/order/held_row.h"
 #include "dataplane/gateway/to_lan/frames.h"
@@ -43,6 +44,8 @@ class BucketTable;
 class BucketStock {
  public:
   explicit BucketStock(size_t count);
+  /// For what its streams keep of their buckets.
+  TableMemory& memory() { return memory_; }
 
   static constexpr size_t bytes_each = 52;
 
@@ -59,7 +62,8 @@ class BucketStock {
   uint32_t& home_of(uint32_t key) { return homes_[(key + (key >> 16) * 40'503) & mask_]; }
   uint32_t lend(BucketTable& table);
 
-  std::unique_ptr<Node[]> nodes_;
+  LazyMemory memory_;  // of it and its tables
+  Table<Node> nodes_;
   uint32_t mask_;
   std::vector<uint32_t> homes_;
   Stock lent_;
@@ -118,7 +122,8 @@ class BucketTable {
   uint32_t epoch_ = 1;
   MessageSeq newest_;  // when it needed one more, lately
   uint32_t oldest_ = BucketStock::none, youngest_ = BucketStock::none;
-  std::unique_ptr<uint64_t[]> forgotten_;  // by bucket
+  Table<uint64_t> forgotten_;  // by bucket
+  bool has_forgotten_ = false;
 };
 
 }  // namespace cw::gateway

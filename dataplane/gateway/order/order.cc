@@ -8,7 +8,8 @@ Order::Order(const OrderOptions& options, FrameTable& frames, SlotRows& rows, Bu
     : options_(options),
       frames_(frames),
       rows_(rows),
-      buckets_(buckets, {options.first_seq, options.first_message, 0}, options.messages) {}
+      buckets_(buckets, {options.first_seq, options.first_message, 0}, options.messages),
+      doubts_(doubt_count, &buckets.memory()) {}
 
 /// Slots of the stream from the frame that the front has come to up to this one; below zero: it
 /// stands before that.

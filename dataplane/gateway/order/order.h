@@ -18,11 +18,11 @@
 // Of a bucket that was forgotten (buckets.h) nothing is known until its first frame is out.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/gateway/order/buckets.h"
@@ -106,7 +106,7 @@ class Order {
   FrameTable& frames_;
   SlotRows& rows_;
   BucketTable buckets_;
-  std::array<Doubt, doubt_count> doubts_{};
+  Table<Doubt> doubts_;
   FrameRow age_;  // frames held, the oldest first
   OrderCounts counts_;
 };

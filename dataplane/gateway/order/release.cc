@@ -45,7 +45,7 @@ Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters)
       lan_(lan),
       counters_(counters),
       lan_bytes_max_(lan.facts().payload_max),
-      ready_(options.frames_max) {
+      ready_(options.frames_max, &memory_) {
   CW_ASSERT(options.rate.bps() > 0);
 }
 

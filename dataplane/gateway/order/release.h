@@ -21,6 +21,7 @@
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/gateway/to_lan/frames.h"
 #include "dataplane/gateway/to_lan/slot_rows.h"
 #include "dataplane/port.h"
@@ -80,11 +81,12 @@ class Release {
   Lane* last_ =
       nullptr;          // of the lanes with frames, in a circle: behind it stands whose turn it is
   size_t waiting_ = 0;  // frames in lanes
-  Ring<Entry> ready_;   // for the port
-  Instant line_free_;   // by the pacer
-  Instant paced_at_;    // last asked
-  Duration pause_;      // of the machine's that is still to be made up for
-  Instant retry_at_;    // the port had no packet; not asked again before
+  LazyMemory memory_;
+  Ring<Entry> ready_;  // for the port
+  Instant line_free_;  // by the pacer
+  Instant paced_at_;   // last asked
+  Duration pause_;     // of the machine's that is still to be made up for
+  Instant retry_at_;   // the port had no packet; not asked again before
 };
 
 /// What one stream has waiting. Its owner forgets it before either of them ends.

@@ -15,6 +15,7 @@
 #include "dataplane/base/serial.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/gateway/options.h"
 #include "dataplane/wire/slot.h"
 
@@ -61,13 +62,15 @@ struct Frame {
 /// Places for the frames of all streams. Thread: one. Nothing allocates after the last join().
 class FrameStock {
  public:
-  explicit FrameStock(size_t count) : pool_(count), lent_(count), released_(count) {}
+  explicit FrameStock(size_t count)
+      : pool_(count, memory_), lent_(count), released_(count, &memory_) {}
 
   size_t count() const { return lent_.count(); }
 
  private:
   friend class FrameTable;
 
+  LazyMemory memory_;
   Pool<Frame> pool_;
   Stock lent_;
   Ring<uint32_t> released_;  // of the stream that is being read

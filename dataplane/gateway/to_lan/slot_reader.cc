@@ -44,6 +44,7 @@ void SlotReader::read(const sdr::MessageNews& news, Instant now) {
   if (message == nullptr) return;
   view_ = sink_.view(news.handle);
   CW_ASSERT(view_.payload_bytes <= options_.payload_bytes_max);
+  clear_row(*message);
   message->row->memory = view_.memory;
   message->row->payload_bytes = view_.payload_bytes;
   const bool is_in_front = front_ < posted_.count() && posted_.at(front_) == news.handle.place;
@@ -338,6 +339,7 @@ void SlotReader::give_up_stalled(Instant now) {
   Message& message = messages_[posted_.front()];
   // A length that was never heard is not waited for either.
   if (message.slots == unknown) message.slots = options_.data_slots_max;
+  clear_row(message);
   for (uint32_t slot = front_slot_; slot < message.slots; ++slot) {
     uint64_t& known = known_of(message)[slot / 64];
     const uint64_t bit = uint64_t{1} << slot % 64;

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/core/counters.h"
@@ -79,9 +80,13 @@ class SlotReader {
     uint32_t said = unknown;   // frames in it, by its sender's word
     uint32_t whole = 0;        // frames read so far
     bool is_posted = false;
+    bool is_clear = false;  // the row: not before something of the message is known
   };
 
   Message* find(sdr::RecvHandle handle);
+  void clear_row(Message& message) {
+    if (!std::exchange(message.is_clear, true)) rows_.clear(*message.row);
+  }
   static Slot& slot_of(const Message& message, uint32_t slot) { return message.read[slot]; }
   uint64_t* known_of(const Message& message) {
     return &known_[size_t{message.handle.place} * words_];

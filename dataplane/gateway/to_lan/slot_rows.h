@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/gateway/to_lan/frames.h"
 #include "dataplane/wire/slot.h"
 
@@ -57,36 +59,41 @@ struct SlotRow {
 };
 
 /// Rows for the messages of all streams, what was used last first. Thread: one. Memory: 28 bytes a
-/// slot, from the start.
+/// slot, lazily.
 class SlotRowStock {
  public:
   SlotRowStock(size_t count, uint32_t slots_max)
-      : slots_max_(slots_max),
-        slots_(new SlotRead[count * slots_max]()),
-        held_(new FrameRow[count * slots_max]()) {
-    for (size_t i = count; i-- > 0;) unused_.push_back(static_cast<uint32_t>(i));
+      : count_(count),
+        slots_max_(slots_max),
+        slots_(count * slots_max, &memory_),
+        held_(count * slots_max, &memory_) {
+    given_back_.reserve(count);
   }
 
-  bool is_dry() const { return unused_.empty(); }
+  bool is_dry() const { return given_back_.empty() && lent_ == count_; }
   /// There must be one. As its last borrower left it.
   void lend(SlotRow& row) {
     CW_ASSERT(!is_dry());
-    const size_t first = size_t{unused_.back()} * slots_max_;
-    unused_.pop_back();
+    const bool is_first = given_back_.empty();
+    const size_t first = (is_first ? lent_++ : given_back_.back()) * slots_max_;
     row.slots = &slots_[first];
     row.held = &held_[first];
+    if (!is_first) return given_back_.pop_back();
+    std::fill_n(row.held, slots_max_, FrameRow{});
   }
   /// None of its frames is held any more.
   void take_back(SlotRow& row) {
-    unused_.push_back(static_cast<uint32_t>((row.slots - slots_.get()) / slots_max_));
+    given_back_.push_back(static_cast<size_t>(row.slots - slots_.get()) / slots_max_);
     row = {};
   }
 
  private:
-  uint32_t slots_max_;
-  std::unique_ptr<SlotRead[]> slots_;
-  std::unique_ptr<FrameRow[]> held_;
-  std::vector<uint32_t> unused_;
+  size_t count_, slots_max_;
+  LazyMemory memory_;
+  Table<SlotRead> slots_;
+  Table<FrameRow> held_;
+  std::vector<size_t> given_back_;
+  size_t lent_ = 0;  // ever
 };
 
 /// Of one stream, whose messages have so many slots at most; `stock` lives longer. Thread: one.
@@ -97,13 +104,14 @@ class SlotRows {
 
   /// False: all rows of the stock are in use.
   bool has_room() const { return !stock_.is_dry(); }
-  /// For the next message in this place; there is room.
+  /// For the next message in this place; there is room. Before its slots are read they are to be
+  /// cleared.
   SlotRow& begin(uint32_t place) {
     SlotRow& row = rows_[place];
     stock_.lend(row);
-    std::fill_n(row.slots, slots_max_, SlotRead{});
     return row;
   }
+  void clear(SlotRow& row) const { std::fill_n(row.slots, slots_max_, SlotRead{}); }
   void end(uint32_t place) { stock_.take_back(rows_[place]); }
   /// Where frames stand that begin in a slot and wait for their order.
   FrameRow& held(uint32_t place, uint32_t slot) { return rows_[place].held[slot]; }

@@ -18,16 +18,16 @@ PacerOptions fed_by_shares(PacerOptions pacer, uint32_t control_packets) {
 
 }  // namespace
 
-Line::Line(const LineOptions& options, PortBase& port)
+Line::Line(const LineOptions& options, PortBase& port, TableMemory& tables)
     : port_(port),
       peer_(options.peer),
       payload_bytes_(options.payload_bytes),
       packet_overhead_bytes_(options.pacer.packet_overhead_bytes),
-      pacer_(fed_by_shares(options.pacer, control_packets_max)),
+      pacer_(fed_by_shares(options.pacer, control_packets_max), &tables),
       rate_control_(options.rate_control, options.pacer.rate),
       transmitter_(options.paths, options.path_weights),
       shares_(pacer_),
-      control_(control_packets_max) {
+      control_(control_packets_max, &tables) {
   if (options.grants != nullptr) {
     granted_.emplace(*options.grants);
     may_send_ = false;
@@ -145,10 +145,10 @@ void Line::push_control(Send send, Instant now) {
   if (granted_) granted_->on_envelope(departure.bytes + packet_overhead_bytes_);
 }
 
-Line::Collected Line::collect(std::span<Send> out, Instant now) {
+Line::Collected Line::collect(std::span<Send> out, LeavingRows& rows, Instant now) {
   if (!may_send(now)) return {};
   shares_.feed(now);
-  const Collected collected = pacer_.next_departure() > now ? Collected() : depart(out, now);
+  const Collected collected = pacer_.next_departure() > now ? Collected() : depart(out, rows, now);
   for (SendStream* stream : streams_) {
     if (stream->hears_budget()) stream->on_budget(budget(now), now);
   }
@@ -166,23 +166,24 @@ cw_fact_budget Line::budget(Instant now) const {
           .repair_bytes = allowance < slot_bytes ? 0 : allowance};
 }
 
-Line::Collected Line::depart(std::span<Send> out, Instant now) {
+Line::Collected Line::depart(std::span<Send> out, LeavingRows& rows, Instant now) {
   const size_t room = std::min(out.size(), limits::burst_packets_max);
-  const Pacer::Counts counts = pacer_.depart(now, std::span(departed_).first(room), expired_);
+  const Pacer::Counts counts =
+      pacer_.depart(now, std::span(rows.departed).first(room), rows.expired);
   Collected collected;
   uint64_t bytes = 0;
   for (size_t i = 0; i < counts.departed; ++i) {
-    const SendTicket ticket = SendTicket::unpacked(departed_[i].cookie);
+    const SendTicket ticket = SendTicket::unpacked(rows.departed[i].cookie);
     const bool is_control = ticket.kind == SendTicket::kind_control;
     SendStream* const stream = is_control ? nullptr : find(ticket.qp);
     if (!is_control && stream == nullptr) continue;
     Send& send = out[collected.sends];
     if (is_control) {
       send = control_.pop();
-    } else if (!stream->try_make(ticket, departed_[i].at, now, send)) {
+    } else if (!stream->try_make(ticket, rows.departed[i].at, now, send)) {
       continue;
     }
-    send.at = departed_[i].at;
+    send.at = rows.departed[i].at;
     send.peer = peer_;
     // Control is a part of what data costs.
     bytes += transport_bytes(send) + packet_overhead_bytes_;
@@ -195,7 +196,7 @@ Line::Collected Line::depart(std::span<Send> out, Instant now) {
     rate_control_.on_sent(collected.slots, bytes);
   }
   for (size_t i = 0; i < counts.expired; ++i) {
-    const SendTicket ticket = SendTicket::unpacked(expired_[i]);
+    const SendTicket ticket = SendTicket::unpacked(rows.expired[i]);
     if (SendStream* stream = find(ticket.qp)) stream->on_expired(ticket);
   }
   for (SendStream* stream : streams_) stream->flush_facts(now);

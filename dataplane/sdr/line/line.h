@@ -32,11 +32,17 @@ struct LineOptions {
   GrantLine* grants = nullptr;  ///< of the pacer's rate; null: all of it
 };
 
+/// What leaves in a turn, of one line after the other: on the stack it would be zeroed in each.
+struct LeavingRows {
+  std::array<Departed, limits::burst_packets_max> departed;
+  std::array<uint64_t, limits::burst_packets_max> expired;
+};
+
 /// Thread: the endpoint's worker. Nothing allocates after the streams were added.
 class Line {
  public:
-  /// `port` lives longer.
-  Line(const LineOptions& options, PortBase& port);
+  /// `port` lives longer, and so does `tables`, of which a line without packets needs nothing.
+  Line(const LineOptions& options, PortBase& port, TableMemory& tables);
   /// Gives envelopes that wait for the pacer back to the port.
   ~Line();
   Line(const Line&) = delete;
@@ -51,6 +57,7 @@ class Line {
 
   /// An envelope, in a packet of its own; it leaves before all else. There must be room.
   void push_control(Send send, Instant now);
+  bool is_empty() const { return pacer_.queued_packets() == 0 && control_.is_empty(); }
   bool has_room_for_control() const {
     return !control_.is_full() && pacer_.free_packets(Priority::Control) > 0;
   }
@@ -59,7 +66,7 @@ class Line {
     size_t sends = 0, slots = 0;
   };
   /// Fills `out` with what leaves now, and tells its streams.
-  Collected collect(std::span<Send> out, Instant now);
+  Collected collect(std::span<Send> out, LeavingRows& rows, Instant now);
   void on_time(Instant now);
   void on_pause(Duration pause, Instant now);
   Instant next_due() const;
@@ -92,7 +99,7 @@ class Line {
   bool may_send(Instant now) const { return may_send_ && now < may_send_until_; }
   void take_grant(Instant now);
   void apply_rate();
-  Collected depart(std::span<Send> out, Instant now);
+  Collected depart(std::span<Send> out, LeavingRows& rows, Instant now);
   cw_fact_budget budget(Instant now) const;
   void feed_at(Rate rate);
   SendStream* find(uint16_t qp) const;
@@ -111,10 +118,6 @@ class Line {
   Instant may_send_until_ = Instant::never();
   std::vector<SendStream*> streams_;
   Ring<Send> control_;  // in the pacer's queue
-
-  // What leaves in a turn; here, since on the stack they would be zeroed in each.
-  std::array<Departed, limits::burst_packets_max> departed_;
-  std::array<uint64_t, limits::burst_packets_max> expired_;
 };
 
 }  // namespace cw::sdr

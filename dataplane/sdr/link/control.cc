@@ -30,7 +30,7 @@ LinkControl::LinkControl(const ControlOptions& options, const std::vector<Stream
       drops_(drops),
       exchange_(options.random.fresh()),
       peer_control_qpn_(control_qpn_of(options_.number)),
-      peer_description_(description_bytes_max),
+      peer_description_(description_bytes_max, &peer_memory_),
       health_(options.paths, options.probe_interval),
       hello_due_(now),
       echo_due_(Instant::never()),
@@ -224,6 +224,7 @@ void LinkControl::try_come_up(Instant now) {
   if (mismatch_.empty()) mismatch_ = paths_misfit();
   if (!mismatch_.empty() || !has_rtt_ || !events_.has_policies()) return;
   is_up_ = true;
+  peer_memory_.rest();
   health_.restart(std::min(options_.paths, peer_paths_), now);  // [C-57]
   echo_path_ %= health_.paths();
   hello_due_ = now;

@@ -21,8 +21,10 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/core/path/paths.h"
 #include "dataplane/sdr/line/path/path_health.h"
 #include "dataplane/sdr/link/link_events.h"
@@ -79,6 +81,8 @@ class LinkControl {
     quiet_echoes_ = 0;
     echo_due_ = std::min(echo_due_, now + echo_interval());
   }
+  /// None has crossed for a while, or the link is down.
+  bool is_quiet() const { return !is_up_ || quiet_echoes_ == quiet_echoes_max; }
   /// Of ours. Hot.
   void on_data_sent(Instant now) {
     data_sent_ = now;
@@ -202,7 +206,8 @@ class LinkControl {
   uint32_t peer_payload_bytes_ = 0, peer_capabilities_ = 0;
   uint16_t peer_control_bytes_ = control_bytes_first;
   uint16_t peer_paths_ = 1;
-  std::vector<uint8_t> peer_description_;
+  LazyMemory peer_memory_;
+  Table<uint8_t> peer_description_;  // until the link is up
   uint32_t peer_parts_ = 0, peer_part_bytes_ = 0, peer_parts_received_ = 0;
   size_t peer_description_bytes_ = 0;
   bool is_description_read_ = false;

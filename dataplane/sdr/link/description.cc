@@ -50,7 +50,7 @@ void LinkControl::on_description(const Description& part, Instant now) {
   peer_parts_ = part.parts;
   peer_part_bytes_ = part.part_bytes;
   if (peer_parts_received_ >> part.part & 1) return;
-  std::memcpy(peer_description_.data() + place, part.bytes.data(), part.bytes.size());
+  std::memcpy(&peer_description_[place], part.bytes.data(), part.bytes.size());
   peer_parts_received_ |= 1u << part.part;
   if (part.part + 1 == part.parts) peer_description_bytes_ = place + part.bytes.size();
   // The peer learns what has arrived from the next hello.
@@ -61,7 +61,7 @@ void LinkControl::on_description(const Description& part, Instant now) {
 
 void LinkControl::read_description(Instant now) {
   is_description_read_ = true;
-  const std::span<const uint8_t> row(peer_description_.data(), peer_description_bytes_);
+  const std::span<const uint8_t> row(peer_description_.get(), peer_description_bytes_);
   RecordReader framing(row, DescriptionItems::types);
   while (framing.next()) continue;
   // Nothing of a description is used before all of it has been walked [C-14] [C-21].
@@ -209,8 +209,8 @@ void LinkControl::write_description(const std::vector<StreamAddress>& addresses)
     fits &= try_write_offers(writer, streams_[i].qp, events_.offers(i));
   }
   CW_ASSERT(fits);  // has_room_for() was asked
-  bytes.resize(writer.bytes());
-  description_ = std::move(bytes);
+  // No longer than it is, as it stays while the link does.
+  description_.assign(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(writer.bytes()));
 }
 
 // What the peer has not said to have is sent again whenever it says so [C-22].

@@ -76,8 +76,8 @@ Link::Link(const LinkOptions& options, const LinkRooms& rooms, Instant now)
              .pacer = options.pacer,
              .rate_control = options.rate_control,
              .grants = options.grants},
-            rooms.port),
-      watch_(options.control.paths, options.control.path),
+            rooms.port, tables_),
+      watch_(options.control.paths, options.control.path, tables_),
       control_(options.control, stream_configs_, *this, rooms.counters, rooms.drops, now),
       payload_bytes_(options.control.payload_bytes),
       link_told_(now) {}
@@ -128,13 +128,13 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
     auto seat = make_seat(qp.policy, made.config, CW_SOURCE, now);
     if (!seat) return std::unexpected(seat.error());
     made.send = std::make_unique<SendStream>(made.config, qp.send, key(), std::move(*seat), desk_,
-                                             stock_, line_.transmitter(), counters_);
+                                             stock_, line_.transmitter(), tables_, counters_);
   }
   if (qp.recv_enable) {
     auto seat = make_seat(qp.policy, made.config, CW_SINK, now);
     if (!seat) return std::unexpected(seat.error());
-    made.recv =
-        std::make_unique<RecvStream>(made.config, std::move(*seat), desk_, counters_, drops_);
+    made.recv = std::make_unique<RecvStream>(made.config, std::move(*seat), desk_, tables_,
+                                             counters_, drops_);
     if (const auto staged = set_stage(*made.recv); !staged) return staged;
   }
   add_targets(made);
@@ -330,6 +330,7 @@ inline void Link::watch(const SlotWrite& slot, const ImmediateSplit::Parts& part
 void Link::flush_arrivals(Instant now) {
   if (!has_arrivals_) return;
   has_arrivals_ = false;
+  is_used_ = true;
   for (Qp& qp : qps_) {
     if (qp.recv) qp.recv->flush_facts(now);
   }
@@ -359,6 +360,7 @@ bool Link::on_time(Instant now) {
   bool is_due = own_due() <= now;
   line_.on_time(now);
   control_.on_time(now);
+  if (is_used_ && control_.is_quiet()) try_rest();
   if (control_.is_up()) is_due |= run_streams(now);
   if (!line_.has_room_for_control() || !has_offer(now)) return is_due;
   write_envelopes(now);
@@ -380,6 +382,20 @@ bool Link::run_streams(Instant now) {
     }
   }
   return is_due || line_.has_ready();
+}
+
+/// Tables go back to the kernel, once for each time that the link was used: a few system calls. It
+/// is awake for a question, so nothing wakes it for this.
+void Link::try_rest() {
+  const bool is_at_rest =
+      line_.is_empty() && watch_.is_at_rest() && std::ranges::all_of(qps_, [](const Qp& qp) {
+        return (!qp.send || qp.send->is_at_rest()) && (!qp.recv || qp.recv->is_at_rest());
+      });
+  if (!is_at_rest) return;
+  is_used_ = false;
+  tables_.rest();
+  each_seat([](Seat& seat) { seat.rest(); });
+  counters_.add(Counter::links_rested);
 }
 
 // Of what is no stream's.
@@ -410,9 +426,12 @@ void Link::rebase(Duration shift, Instant now) {
 
 // ---- packets out ----
 
-size_t Link::collect(std::span<Send> out, Instant now) {
-  const Line::Collected collected = line_.collect(out, now);
-  if (collected.slots > 0) control_.on_data_sent(now);
+size_t Link::collect(std::span<Send> out, LeavingRows& rows, Instant now) {
+  const Line::Collected collected = line_.collect(out, rows, now);
+  if (collected.slots > 0) {
+    is_used_ = true;
+    control_.on_data_sent(now);
+  }
   return collected.sends;
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dataplane/core/counters.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/core/turn/activity.h"
 #include "dataplane/port.h"
 #include "dataplane/sdr/line/line.h"
@@ -133,7 +134,7 @@ class Link final : private LinkEvents, private BitStageClient {
   /// Due timers, lost transmissions, envelopes. Returns whether anything was due.
   bool on_time(Instant now);
   /// Fills `out` with what leaves now.
-  size_t collect(std::span<Send> out, Instant now);
+  size_t collect(std::span<Send> out, LeavingRows& rows, Instant now);
   Instant next_wakeup() const;
   void rebase(Duration shift, Instant now);
 
@@ -208,6 +209,7 @@ class Link final : private LinkEvents, private BitStageClient {
 
   Instant own_due() const;
   bool run_streams(Instant now);
+  void try_rest();
   Instant offer_due() const;
   bool has_offer(Instant now) const { return offer_due() <= now; }
   void write_envelopes(Instant now);
@@ -229,6 +231,7 @@ class Link final : private LinkEvents, private BitStageClient {
   PolicyChoice fallback_;
   PolicyQuota quota_;
   std::vector<StreamConfig> stream_configs_;
+  LazyMemory tables_;  // of line and streams: what they have no use for at rest
   Line line_;
   PathWatch watch_;
   std::vector<Qp> qps_;  // ends before the line that its streams send on
@@ -243,6 +246,7 @@ class Link final : private LinkEvents, private BitStageClient {
   Activity::Wake wake_, care_;
   bool is_pressed_ = false;
   bool has_arrivals_ = false, has_arrivals_since_report_ = false;
+  bool is_used_ = false;  // its tables, since they were last given back
 };
 
 }  // namespace cw::sdr

@@ -62,6 +62,7 @@ StreamAddress Link::make_address(size_t qp, uint32_t& qpn) {
 }
 
 void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes, Instant now) {
+  is_used_ = true;
   payload_bytes_ = payload_bytes;
   const bool has_numbers_by_qp = control_.peer_has(Hello::numbers_by_qp);
   size_t rows = 1;
@@ -80,6 +81,7 @@ void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_b
 }
 
 void Link::on_down(Instant now) {
+  is_used_ = true;
   reports_due_ = Instant::never();
   for (Qp& qp : qps_) {
     if (qp.send) qp.send->reset(now);

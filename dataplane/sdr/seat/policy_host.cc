@@ -5,6 +5,8 @@
 namespace cw::sdr {
 namespace {
 
+constexpr Duration timer_resolution = Duration::from_us(8);
+
 /// Enough for one timer per message and a few of the instance's own.
 size_t timers_for(const cw_env& env) { return 2 * size_t{env.messages} + 64; }
 
@@ -21,14 +23,14 @@ PolicyHost::PolicyHost(std::unique_ptr<PolicyInstance> instance, const PolicyQuo
                        Instant now)
     : instance_(std::move(instance)),
       quota_(quota),
-      timers_(timers_for(instance_->env()), now),
-      timer_handles_(timers_for(instance_->env())),
+      timers_(timers_for(instance_->env()), now, timer_resolution, &memory_),
+      timer_handles_(timers_for(instance_->env()), &memory_),
       window_start_(now) {
   shape_ = shape_of(instance_->env());
   layout_ = first_layout();
-  out_.decisions = decisions_.data();
+  out_.decisions = decisions_.get();
   out_.decision_capacity = decisions_capacity;
-  out_.note_bytes = note_bytes_.data();
+  out_.note_bytes = note_bytes_.get();
   out_.note_capacity = note_capacity;
 }
 
@@ -39,6 +41,14 @@ std::unique_ptr<PolicyInstance> PolicyHost::begin(std::unique_ptr<PolicyInstance
   is_quarantined_ = false;
   clear(now);
   return next;
+}
+
+void PolicyHost::rest() {
+  CW_ASSERT(!is_acting_);
+  if (has_instance()) instance_->rest();
+  if (timers_.armed_count() > 0 || !refusals_.is_empty()) return;
+  timers_.rest();
+  memory_.rest();
 }
 
 /// Nothing of whoever was here before is left.
@@ -163,7 +173,7 @@ void PolicyHost::act_on(const cw_decision& decision, Instant now) {
     case CW_DECIDE_NOTE: {
       const cw_note& note = decision.u.note;
       if (note.offset > note_capacity || note.count > note_capacity - note.offset) return;
-      return actions_->on_note(note, std::span(note_bytes_).subspan(note.offset, note.count),
+      return actions_->on_note(note, std::span(&note_bytes_[note.offset], note.count),
                                policy_epoch_);
     }
     case CW_DECIDE_TIMER:

@@ -18,8 +18,10 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/serial.h"
 #include "dataplane/base/units.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/core/timer_wheel.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/options.h"
@@ -121,6 +123,9 @@ class PolicyHost {
   /// Fires what is due. Bounded: at most `timers_per_turn` timers.
   void on_time(Instant now);
   Instant next_due() const { return outside(timers_.next_due()); }
+  /// No message is open, and none was for a while: memory goes back until it is needed, where no
+  /// timer is armed. Cost: two system calls.
+  void rest();
   /// This thread stood still: nothing falls due for that time.
   void rebase(Duration shift) { slept_ += shift; }
 
@@ -186,12 +191,13 @@ class PolicyHost {
   PolicyQuota quota_;
 
   cw_out out_{};
-  std::array<cw_decision, decisions_capacity> decisions_;
-  std::array<uint8_t, note_capacity> note_bytes_;
-  Ring<cw_fact_refused> refusals_{refusals_capacity};
+  LazyMemory memory_;  // of what follows, which holds nothing between facts
+  Table<cw_decision> decisions_{decisions_capacity, &memory_};
+  Table<uint8_t> note_bytes_{note_capacity, &memory_};
+  Ring<cw_fact_refused> refusals_{refusals_capacity, &memory_};
   bool is_acting_ = false;
 
-  TimerWheel timers_;
+  TimerWheel timers_;  // and these, while no timer is armed
   CookieMap<TimerHandle> timer_handles_;
 
   Duration slept_;  // since the beginning

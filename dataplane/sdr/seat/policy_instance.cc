@@ -62,8 +62,12 @@ PolicyInstance::PolicyInstance(const cw_policy_ops& ops, const PolicyChoice& cho
       params_(choice.params.begin(), choice.params.end()),
       env_(env),
       state_stride_((ops.message_state_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t)),
-      state_(std::make_unique<uint64_t[]>(state_stride_ * env.messages)) {
+      state_(state_stride_ * env.messages, &memory_) {
   env_.params = params_.data();
+  env_.take = [](void* memory, size_t bytes) {
+    return static_cast<LazyMemory*>(memory)->take(bytes);
+  };
+  env_.memory = &own_;
 }
 
 Result<std::unique_ptr<PolicyInstance>> PolicyInstance::make(const PolicyChoice& choice,

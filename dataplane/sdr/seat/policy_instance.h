@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/result.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/options.h"
 
@@ -40,6 +42,8 @@ class PolicyInstance {
     CW_DCHECK(index < env_.messages);
     return state_stride_ == 0 ? nullptr : &state_[index * state_stride_];
   }
+  /// No message is open: what is kept of each goes back until one is.
+  void rest() { memory_.rest(); }
   void zero_state(size_t index) {
     if (state_stride_ != 0) std::fill_n(&state_[index * state_stride_], state_stride_, 0);
   }
@@ -52,7 +56,9 @@ class PolicyInstance {
   std::vector<double> params_;
   cw_env env_;
   size_t state_stride_;  // in words
-  std::unique_ptr<uint64_t[]> state_;
+  LazyMemory own_;       // of the policy, which alone knows what it needs there
+  LazyMemory memory_;
+  Table<uint64_t> state_;
 };
 
 }  // namespace cw::sdr

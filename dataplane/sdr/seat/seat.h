@@ -162,6 +162,10 @@ class Seat {
   void rebase(Duration shift) {
     each([&](PolicyHost& host) { host.rebase(shift); });
   }
+  /// As PolicyHost.
+  void rest() {
+    each([](PolicyHost& host) { host.rest(); });
+  }
   Instant next_due() const {
     const Instant due = current_->next_due();
     return before_ == nullptr ? due : std::min(due, before_->next_due());

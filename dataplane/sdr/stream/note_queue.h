@@ -10,12 +10,14 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/table.h"
 
 namespace cw::sdr {
 
 class NoteQueue {
  public:
-  explicit NoteQueue(size_t capacity) : notes_(capacity) {}
+  /// In `memory`, of which an empty one needs nothing.
+  NoteQueue(size_t capacity, TableMemory& memory) : notes_(capacity, &memory) {}
 
   /// False when full or longer than a note may be. `repeat` copies go out, in different envelopes,
   /// to the policy with this number.

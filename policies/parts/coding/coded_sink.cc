@@ -22,13 +22,13 @@ CodedSink::CodedSink(const cw_env& env, const CodingSettings& settings)
       block_slots_max_(std::max(env.k * env.rows, 1u)),
       repair_per_block_(std::max(env.m_cap, 1u)),
       blocks_max_(blocks_in(env)),
-      blocks_(size_t{env.messages} * blocks_max_),
-      places_(env.messages),
-      wanted_(env.messages, env.data_slots_max),
-      bits_(block_slots_max_),
-      rebuilds_(ranges_for(env, hole_slots, rebuilds_max)),
-      repair_seen_(ranges_for(env, hole_slots, repair_ranges_max)),
-      refused_(ranges_for(env, hole_slots, rebuilds_max)) {
+      blocks_(env, size_t{env.messages} * blocks_max_),
+      places_(env, env.messages),
+      wanted_(env),
+      bits_(env, block_slots_max_),
+      rebuilds_(env, ranges_for(env, hole_slots, rebuilds_max)),
+      repair_seen_(env, ranges_for(env, hole_slots, repair_ranges_max)),
+      refused_(env, ranges_for(env, hole_slots, rebuilds_max)) {
   for (uint32_t i = 0; places_.is_ready() && i < env.messages; ++i) {
     places_.try_push(static_cast<uint16_t>(i));
   }

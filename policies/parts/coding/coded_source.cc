@@ -16,9 +16,9 @@ CodedSource::CodedSource(const cw_env& env, const CodingSettings& settings)
       is_coded_(env.k > 0),
       repair_first_(env.data_slots_max),
       slot_bytes_(env.slot_wire_bytes),
-      work_(blocks_per_call),
-      refused_codes_(blocks_per_call),
-      deadlines_(2 * size_t{env.messages}),
+      work_(env, blocks_per_call),
+      refused_codes_(env, blocks_per_call),
+      deadlines_(env, 2 * size_t{env.messages}),
       m_(settings.m) {}
 
 bool CodedSource::is_ready() const {

@@ -19,6 +19,7 @@ namespace cw::policy {
 class BlockBits {
  public:
   explicit BlockBits(uint32_t slots_max) : words_(slots_max / 64 + 1) {}
+  BlockBits(const cw_env& env, uint32_t slots_max) : words_(env, slots_max / 64 + 1) {}
 
   bool is_ready() const { return words_.is_ready(); }
   /// Fills in the bits of [run.first, run.end) from a bitmap of the whole message.

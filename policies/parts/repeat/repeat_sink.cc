@@ -18,14 +18,14 @@ RepeatSink::RepeatSink(const cw_env& env, const RepeatSettings& settings)
       rate_(Rate::from_bps(env.rate_bps)),
       slot_wire_bytes_(env.slot_wire_bytes),
       times_(settings_, link_),
-      messages_(env.messages),
-      suspected_(ranges_for(env, hole_slots, holes_max)),
-      dirty_(2 * size_t{env.messages}),
-      reports_(2 * size_t{env.messages}),
-      finished_(2 * size_t{env.messages}),
-      completed_(std::max<size_t>(64, env.messages)),
-      tails_(2 * size_t{env.messages}),
-      asked_(ranges_for(env, hole_slots, holes_max)) {}
+      messages_(env),
+      suspected_(env, ranges_for(env, hole_slots, holes_max)),
+      dirty_(env, 2 * size_t{env.messages}),
+      reports_(env, 2 * size_t{env.messages}),
+      finished_(env, 2 * size_t{env.messages}),
+      completed_(env, std::max<size_t>(64, env.messages)),
+      tails_(env, 2 * size_t{env.messages}),
+      asked_(env, ranges_for(env, hole_slots, holes_max)) {}
 
 bool RepeatSink::is_ready() const {
   return messages_.is_ready() && dirty_.is_ready() && reports_.is_ready() && finished_.is_ready() &&

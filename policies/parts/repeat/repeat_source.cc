@@ -27,17 +27,17 @@ RepeatSource::RepeatSource(const cw_env& env, const RepeatSettings& settings)
       has_paths_(env.paths > 1),
       settings_(settings),
       slots_max_(env.data_slots_max),
-      messages_(env.messages),
-      marks_(env.messages, env.data_slots_max),
-      unsent_(queue_max),
-      refused_(queue_max),
-      wanted_(ranges_for(env, 2 * departure_slots, wanted_max)),
-      departed_(std::max<size_t>(ranges_for(env, departure_slots, departures_max),
-                                 4 * size_t{env.messages})),
-      fresh_(ranges_for(env, 2 * departure_slots, departures_max)),
-      resent_(ranges_for(env, 2 * departure_slots, departures_max)),
-      settled_(2 * size_t{env.messages}),
-      witnesses_(witnesses_max) {}
+      messages_(env),
+      marks_(env),
+      unsent_(env, queue_max),
+      refused_(env, queue_max),
+      wanted_(env, ranges_for(env, 2 * departure_slots, wanted_max)),
+      departed_(env, std::max<size_t>(ranges_for(env, departure_slots, departures_max),
+                                      4 * size_t{env.messages})),
+      fresh_(env, ranges_for(env, 2 * departure_slots, departures_max)),
+      resent_(env, ranges_for(env, 2 * departure_slots, departures_max)),
+      settled_(env, 2 * size_t{env.messages}),
+      witnesses_(env, witnesses_max) {}
 
 bool RepeatSource::is_ready() const {
   return messages_.is_ready() && marks_.is_ready() && unsent_.is_ready() && refused_.is_ready() &&

@@ -16,8 +16,9 @@ class ManyPeers {
  public:
   static constexpr uint16_t centre_site = 1, busy_site = 2;
 
-  explicit ManyPeers(size_t peers)
-      : options_(options()),
+  explicit ManyPeers(size_t peers) : ManyPeers(peers, options()) {}
+  ManyPeers(size_t peers, const TwoSitesOptions& options)
+      : options_(options),
         network_(
             {.port_packets = packets_of(options_), .wire_packets = 65536, .payload_max = 2048}),
         stage_(network_) {
@@ -53,23 +54,43 @@ class ManyPeers {
     flow.begin = network_.now();
     hosts_.front()->add_flow(flow);
     seat_.turns = {};
+    seat_.is_timed = true;
     (void)stage_.run_until([] { return false; }, network_.now() + time);
     const Turns turns = seat_.turns;
+    seat_.is_timed = false;
     hosts_.front()->stop();
     // What is on its way, and an RTT in which all of it is settled.
     (void)stage_.run_until([] { return false; }, network_.now() + Duration::from_ms(200));
     return turns;
   }
+  /// A flow to one peer after the other for so long each, so that what they share is used by one at
+  /// a time; 250 peers at most.
+  void run_each(Duration time, Rate rate) {
+    for (size_t i = 0; i < seat_.site->link_count(); ++i) {
+      FlowOptions flow{.number = ++flows_, .rate = rate, .packets = UINT64_MAX};
+      flow.to = static_cast<uint8_t>(busy_site + i);
+      flow.begin = network_.now();
+      hosts_.front()->add_flow(flow);
+      rest(time);
+      hosts_.front()->stop();
+    }
+  }
+  /// Nobody says anything for so long.
+  void rest(Duration time) {
+    (void)stage_.run_until([] { return false; }, network_.now() + time);
+  }
+  uint64_t count(Counter counter) const { return seat_.site->counters().read_any_thread(counter); }
   Host& centre_host() { return *hosts_[0]; }
   Host& busy_host() { return *hosts_[1]; }
 
- private:
   static TwoSitesOptions options() {
     TwoSitesOptions options;
     options.wan.delay = Duration::from_ms(5);
     options.message_slots = 64;
     return options;
   }
+
+ private:
   SimPort& add_lan() {
     SimPort& host = network_.add_port();
     SimPort& lan = network_.add_port();
@@ -107,6 +128,7 @@ class ManyPeers {
   }
   struct Seat final : Actor {
     void turn(Instant now) override {
+      if (!is_timed) return site->turn(now);
       timespec begin{}, end{};
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
       site->turn(now);
@@ -119,6 +141,7 @@ class ManyPeers {
     Instant next_deadline() const override { return site->next_deadline(); }
     std::unique_ptr<GatewaySite> site;
     Turns turns;
+    bool is_timed = false;
   };
 
   const TwoSitesOptions options_;

@@ -6,6 +6,7 @@ namespace cw::sim {
 namespace {
 
 TEST(SiteMemory, of_many_peers_is_at_most_twice_that_of_one_at_the_same_rate) {
+  count_exactly();
   const SiteMemory one = SiteMemory::of(1), many = SiteMemory::of(64);
   EXPECT_LE(many.bytes, 2 * one.bytes);
   for (const SiteMemory& each : {one, many}) {

@@ -12,9 +12,11 @@
 #include <utility>
 
 #include "dataplane/base/prng.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/port/sim/network.h"
 #include "dataplane/port/udp/udp_port.h"
 #include "tests/sim/checkers/heap_watch.h"
+#include "tests/sim/gateway/idle_links.h"
 #include "tests/sim/gateway/site_seat.h"
 #include "tests/sim/tally_port.h"
 
@@ -33,18 +35,25 @@ inline std::string file_of_peers(int peers) {
   return file;
 }
 
+/// Of an aligned mapping it depends on where it happens to be how many bytes count: who compares
+/// `bytes` has malloc make none, by this.
+inline void count_exactly() { mallopt(M_MMAP_MAX, 0); }
+
 struct SiteMemory {
-  uint64_t bytes = 0;  ///< truly allocated, without the LAN port, which is no peer's
-  uint64_t said = 0;   ///< what the plan says, less what it says of that port
+  uint64_t bytes = 0;      ///< truly taken, without the LAN port, which is no peer's
+  uint64_t said = 0;       ///< what the plan says, less what it says of that port
+  uint64_t resident = 0;   ///< in pages that were written
+  uint64_t said_idle = 0;  ///< what the plan says of its links at rest
 
   static SiteMemory of(int peers) {
-    mallopt(M_MMAP_MAX, 0);  // of an aligned mapping what counts depends on where it happens to be
     SimNetwork network({.port_packets = 64, .payload_max = limits::frame_bytes_max});
     SimPort& lan = network.add_port();
     Prng prng(1);
-    const int64_t before = HeapWatch::live_bytes();
+    const int64_t before = taken();
+    const uint64_t resident = resident_bytes();
     site::Plan plan = plan_of(file_of_peers(peers));
     const uint64_t lan_bytes = plan.lan.packets * limits::frame_bytes_max;
+    const uint64_t said_idle = plan.idle_links_memory.count();
     const uint64_t said = plan.memory.count() - lan_bytes;
     plan.wan.udp_port = 14'791;
     const UdpPortOptions wan = plan.wan;
@@ -57,10 +66,13 @@ struct SiteMemory {
          .now = network.now(),
          .random = sdr::RandomSource::of(prng),
          .clock = {}}));
-    return {static_cast<uint64_t>(HeapWatch::live_bytes() - before), said};
+    return {static_cast<uint64_t>(taken() - before), said, resident_bytes() - resident, said_idle};
   }
 
  private:
+  static int64_t taken() {
+    return HeapWatch::live_bytes() + static_cast<int64_t>(LazyMemory::all_bytes());
+  }
   template <class T>
   static T must(Result<T> result) {
     if (result) return std::move(*result);

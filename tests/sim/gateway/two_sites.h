@@ -61,6 +61,7 @@ class GatewaySite final : public Actor {
   Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
 
   sdr::Link& link(size_t index = 0) { return *sdr_->endpoint().links()[index]; }
+  size_t link_count() const { return sdr_->endpoint().links().size(); }
   bool are_links_up() const {
     return std::ranges::all_of(sdr_->endpoint().links(),
                                [](const auto& link) { return link->is_up(); });

@@ -61,7 +61,7 @@ SlotWire::SlotWire(const Shape& shape)
   CW_ASSERT(desk_.reserve(config_));
   constexpr uint16_t peer = 0;
   stream_ = std::make_unique<sdr::SendStream>(config_, options, peer, std::move(*seat), desk_,
-                                              stock_, transmitter_, counters_);
+                                              stock_, transmitter_, tables_, counters_);
 }
 
 void SlotWire::stop(Instant now) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dataplane/core/counters.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/source.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
@@ -70,6 +71,7 @@ class SlotWire {
   SimNetwork network_;
   SimPort& port_;
   sdr::PacketStock stock_;
+  LazyMemory tables_;
   std::unique_ptr<sdr::SendStream> stream_;
   std::map<uint32_t, std::map<uint32_t, WireSlot>> slots_;
   std::string complaint_;

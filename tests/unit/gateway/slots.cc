@@ -98,7 +98,8 @@ SlotStream::SlotStream(const SlotReaderOptions& options, MessageSeq first_seq) {
   auto host = sdr::Seat::make({choice, choice, {}, config_, {}, CW_SINK}, Instant());
   CW_ASSERT(host);
   seat_ = host->get();
-  stream_ = std::make_unique<sdr::RecvStream>(config_, std::move(*host), desk_, counters_, drops_);
+  stream_ = std::make_unique<sdr::RecvStream>(config_, std::move(*host), desk_, tables_, counters_,
+                                              drops_);
   start();
 }
 

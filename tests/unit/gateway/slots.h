@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/gateway/to_lan/inbound_stock.h"
 #include "dataplane/gateway/to_lan/slot_reader.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
@@ -83,6 +84,7 @@ class SlotStream {
   Drops drops_;
   sdr::CodeDesk desk_;
   sdr::StreamAddress address_;
+  LazyMemory tables_;
   std::unique_ptr<sdr::RecvStream> stream_;
   sdr::Seat* seat_ = nullptr;  // the stream's
 };

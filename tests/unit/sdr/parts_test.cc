@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/sdr/line/path/gap_ledger.h"
 #include "dataplane/sdr/line/transmitter.h"
 #include "dataplane/sdr/seat/code/cookie_map.h"
@@ -205,7 +206,8 @@ RC_GTEST_PROP(SendTicket, of_a_later_slot_is_that_much_further_on, ()) {
 }
 
 TEST(Outbox, a_range_is_taken_off_in_rows) {
-  Outbox outbox(4, true);
+  LazyMemory memory;
+  Outbox outbox(4, true, memory);
   ASSERT_TRUE(outbox.try_push({.kind = CW_SEND_DATA, .first = 10, .count = 7, .stride = 3}));
   outbox.advance(Priority::Data, 5);
   EXPECT_EQ(outbox.front(Priority::Data).first, 25u);

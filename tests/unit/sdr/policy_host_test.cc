@@ -171,6 +171,24 @@ TEST(PolicyHost, a_policy_that_does_not_start_says_why) {
   EXPECT_EQ(why_not(ops), "policy of_a_test refused to start: k must not be zero");
 }
 
+TEST(PolicyHost, an_instance_has_memory_that_costs_nothing_until_it_is_written) {
+  cw_policy_ops ops = table();
+  static uint8_t* memory = nullptr;
+  ops.create = [](const cw_env* env, cw_policy** policy, char*, size_t) {
+    memory = static_cast<uint8_t*>(env->take(env->memory, 1 << 20));
+    *policy = &instance;
+    return 0;
+  };
+  const auto made = PolicyInstance::make({&ops, {}}, {.messages = 1});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
+  for (const size_t at : {0, 4096, (1 << 20) - 1}) EXPECT_EQ(memory[at], 0);
+  (*made)->rest();  // which is of what the core keeps alone
+  memory[4096] = 1;
+  (*made)->rest();
+  EXPECT_EQ(memory[4096], 1);
+}
+
 TEST(PolicyHost, another_major_version_of_the_table_is_refused) {
   cw_policy_ops ops = table();
   ops.abi = (CW_POLICY_ABI_MAJOR + 1) << 16;

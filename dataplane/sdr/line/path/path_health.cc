@@ -1,5 +1,6 @@
 #include "dataplane/sdr/line/path/path_health.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "dataplane/base/assert.h"
@@ -19,7 +20,7 @@ constexpr uint32_t silent_packets_min = 8;
 void PathHealth::restart(uint16_t paths, Instant now) {
   CW_ASSERT(paths >= 1 && paths <= limits::paths_max);
   paths_ = paths;
-  states_ = {};
+  states_.assign(std::max<size_t>(states_.size(), paths), {});
   for (uint16_t path = 0; path < paths_; ++path) {
     at(path).long_due = at(path).grown_at = now;
   }

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
@@ -35,7 +36,8 @@ class PathHealth {
   static constexpr Duration retry = Duration::from_ms(500);
 
   /// Each path that is up is asked a long question once in an interval.
-  PathHealth(uint16_t paths, Duration interval) : paths_(paths), interval_(interval) {}
+  PathHealth(uint16_t paths, Duration interval)
+      : paths_(paths), interval_(interval), states_(paths) {}
 
   /// The link is up, and both ends have so many paths. One alone is up as well.
   void restart(uint16_t paths, Instant now);
@@ -111,9 +113,9 @@ class PathHealth {
   uint16_t paths_, long_path_ = 0;
   Duration interval_;
   Instant long_due_ = Instant::never(), judge_due_ = Instant::never();
-  uint64_t heard_ = 0;  // the latest token that has come back
-  uint32_t told_ = 0;   // up(), at the last judgement
-  std::array<Path, limits::paths_max> states_{};
+  uint64_t heard_ = 0;        // the latest token that has come back
+  uint32_t told_ = 0;         // up(), at the last judgement
+  std::vector<Path> states_;  // of those that this end has
 };
 
 }  // namespace cw::sdr

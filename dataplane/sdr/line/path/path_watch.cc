@@ -9,12 +9,12 @@ constexpr size_t lost_capacity = 256;
 
 }  // namespace
 
-PathWatch::PathWatch(uint16_t paths, const PathOptions& options)
+PathWatch::PathWatch(uint16_t paths, const PathOptions& options, TableMemory& tables)
     : paths_(paths, PathEstimates(options)),
       trackers_(paths),
       peer_reports_(paths),
       peer_losses_(paths, LossEstimator(options.loss_window)),
-      lost_(lost_capacity) {}
+      lost_(lost_capacity, &tables) {}
 
 void PathWatch::begin_epoch(size_t rows) {
   trackers_.resize(rows * paths_.size());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/core/path/paths.h"
 #include "dataplane/core/path/psn_tracker.h"
 #include "dataplane/policy.h"
@@ -21,7 +22,8 @@ namespace cw::sdr {
 /// Thread: the endpoint's worker. Only begin_epoch() allocates.
 class PathWatch {
  public:
-  PathWatch(uint16_t paths, const PathOptions& options);
+  /// `tables` lives longer; nothing is needed of what lies there while nothing is lost.
+  PathWatch(uint16_t paths, const PathOptions& options, TableMemory& tables);
 
   uint16_t paths() const { return static_cast<uint16_t>(paths_.size()); }
   /// A new epoch: all numbers begin anew. `rows` of them, each with its own on each path; of
@@ -40,6 +42,8 @@ class PathWatch {
     }
     return on_odd_packet(tracked, path, psn, now);
   }
+  /// No transmission is overdue that was not told.
+  bool is_at_rest() const { return lost_.is_empty(); }
   void on_time(Instant now) {
     for (PathEstimates& path : paths_) path.on_time(now);
   }

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/sdr/seat/code/coded_set.h"
 #include "offload/coding/coder.h"
 
@@ -52,11 +52,15 @@ struct CodeRequest {
 /// Thread: one. Nothing allocates after construction.
 class CodeQueue {
  public:
-  explicit CodeQueue(size_t capacity) : requests_(capacity) {}
+  /// In `memory`, of which an empty one needs nothing.
+  CodeQueue(size_t capacity, TableMemory& memory)
+      : capacity_(capacity), requests_(capacity, &memory) {}
+
+  bool is_empty() const { return head_ == tail_; }
 
   /// False when it is full. The code's rows have been checked.
   bool try_push(const cw_code& code, const CodedSet& set) {
-    if (tail_ - head_ == requests_.size()) return false;
+    if (tail_ - head_ == capacity_) return false;
     const uint32_t rows_behind = set.rows - code.row_first;
     at(tail_++) = {.code = code,
                    .set = set,
@@ -70,9 +74,9 @@ class CodeQueue {
     return issue_ == tail_ ? nullptr : &at(issue_);
   }
   uint64_t issuing_number() const { return issue_; }
-  CodeRequest& at(uint64_t number) { return requests_[number % requests_.size()]; }
+  CodeRequest& at(uint64_t number) { return requests_[number % capacity_]; }
   /// Whether pop() has one.
-  bool has_done() const { return head_ != tail_ && requests_[head_ % requests_.size()].is_done(); }
+  bool has_done() const { return head_ != tail_ && requests_[head_ % capacity_].is_done(); }
   CodeRequest pop() {
     CW_DCHECK(has_done());
     issue_ = std::max(issue_, head_ + 1);
@@ -80,8 +84,7 @@ class CodeQueue {
   }
   bool is_idle() const {
     // Requests are issued in order: when the last one is, all are.
-    return !has_done() &&
-           (issue_ == tail_ || requests_[(tail_ - 1) % requests_.size()].is_issued());
+    return !has_done() && (issue_ == tail_ || requests_[(tail_ - 1) % capacity_].is_issued());
   }
   /// The policy is gone. Rows at the desk come back to nobody.
   void drop_all() {
@@ -96,7 +99,8 @@ class CodeQueue {
   }
 
  private:
-  std::vector<CodeRequest> requests_;
+  size_t capacity_;
+  Table<CodeRequest> requests_;
   uint64_t head_ = 0, issue_ = 0, tail_ = 0;
 };
 

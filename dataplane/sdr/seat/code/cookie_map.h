@@ -6,9 +6,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/base/memory/table.h"
 
 namespace cw::sdr {
 
@@ -16,16 +16,15 @@ namespace cw::sdr {
 template <class Value>
 class CookieMap {
  public:
-  explicit CookieMap(size_t capacity)
-      : capacity_(capacity),
-        mask_(std::bit_ceil(2 * capacity) - 1),
-        places_(new Place[mask_ + 1]()) {
+  /// In `memory`, as a Table says; where it is zero nobody has a place.
+  explicit CookieMap(size_t capacity, TableMemory* memory = nullptr)
+      : capacity_(capacity), mask_(std::bit_ceil(2 * capacity) - 1), places_(mask_ + 1, memory) {
     CW_ASSERT(capacity > 0);
   }
 
   size_t count() const { return count_; }
   void clear() {
-    std::fill_n(places_.get(), mask_ + 1, Place{});
+    if (count_ > 0) std::fill_n(places_.get(), mask_ + 1, Place{});
     count_ = 0;
   }
 
@@ -75,7 +74,7 @@ class CookieMap {
   }
 
   size_t capacity_, mask_, count_ = 0;
-  std::unique_ptr<Place[]> places_;
+  Table<Place> places_;
 };
 
 }  // namespace cw::sdr

@@ -5,23 +5,24 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
+#include "dataplane/base/memory/table.h"
 #include "dataplane/sdr/seat/code/coded_set.h"
 
 namespace cw::sdr {
 
 class KnownBlocks {
  public:
-  KnownBlocks(uint32_t messages, uint32_t blocks_max)
+  /// In `memory`, where zeros are what is forgotten.
+  KnownBlocks(uint32_t messages, uint32_t blocks_max, TableMemory& memory)
       : blocks_max_(blocks_max),
         words_((blocks_max + 63) / 64),
-        sets_(size_t{messages} * blocks_max),
-        known_(size_t{messages} * words_) {}
+        sets_(size_t{messages} * blocks_max, &memory),
+        known_(size_t{messages} * words_, &memory) {}
 
   void forget(uint32_t place) {
-    std::fill_n(sets_.begin() + size_t{place} * blocks_max_, blocks_max_, CodedSet{});
-    std::fill_n(known_.begin() + size_t{place} * words_, words_, 0);
+    std::fill_n(&sets_[size_t{place} * blocks_max_], blocks_max_, CodedSet{});
+    std::fill_n(&known_[size_t{place} * words_], words_, 0);
   }
   /// Without slots: not known.
   const CodedSet& at(uint32_t place, uint32_t block) const {
@@ -69,8 +70,8 @@ class KnownBlocks {
   }
 
   uint32_t blocks_max_, words_;
-  std::vector<CodedSet> sets_;
-  std::vector<uint64_t> known_;  // a bit each
+  Table<CodedSet> sets_;
+  Table<uint64_t> known_;  // a bit each
 };
 
 }  // namespace cw::sdr

@@ -1,11 +1,11 @@
-// The memory of one end's repair slots, for every place of a message, taken at start.
+// The memory of one end's repair slots, for every place of a message; of no use while none is open.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "dataplane/base/memory/buffers.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw::sdr {
@@ -13,10 +13,10 @@ namespace cw::sdr {
 /// Thread: the stream's owner; a slot's bytes are a codec's while it works on them.
 class RepairSlots {
  public:
-  explicit RepairSlots(const StreamConfig& config)
+  RepairSlots(const StreamConfig& config, TableMemory& memory)
       : per_message_(config.repair_slots_max),
-        slots_(size_t{config.messages} * per_message_, config.shard_bytes()),
-        bytes_(size_t{config.messages} * per_message_) {}
+        slots_(size_t{config.messages} * per_message_, config.shard_bytes(), memory),
+        bytes_(size_t{config.messages} * per_message_, &memory) {}
 
   /// As long as a shard.
   uint8_t* at(uint32_t place, uint32_t slot) const { return slots_.at(index(place, slot)); }
@@ -50,7 +50,7 @@ class RepairSlots {
 
   uint32_t per_message_;
   Buffers slots_;
-  std::vector<uint16_t> bytes_;
+  Table<uint16_t> bytes_;
 };
 
 }  // namespace cw::sdr

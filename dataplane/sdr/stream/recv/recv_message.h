@@ -24,8 +24,9 @@ struct RecvMessage {
   bool is_lost = false;     // its peer restarted: only complete() is left to do
   bool is_touched = false;  // has facts of this burst
   bool is_news = false;     // something of it is to be told to who reads along
-  bool is_queued = false;   // waits in `touched_`; this and the next outlive the message
+  bool is_queued = false;   // waits in `touched_`; this and the next two outlive the message
   bool is_in_news = false;  // waits in `news_`
+  bool is_stained = false;  // something of it is in the rows of its place
   bool has_immediate = false;
   MessageStatus status = MessageStatus::Open;
   uint16_t path = 0;           // of the last arrival
@@ -48,7 +49,9 @@ struct RecvMessage {
   Window data, repairs;  // where the port places payload: what is open to it
 
   /// An empty place: only what waits in rows goes on to wait there.
-  RecvMessage emptied() const { return {.is_queued = is_queued, .is_in_news = is_in_news}; }
+  RecvMessage emptied() const {
+    return {.is_queued = is_queued, .is_in_news = is_in_news, .is_stained = is_stained};
+  }
 };
 
 }  // namespace cw::sdr

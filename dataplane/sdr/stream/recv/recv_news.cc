@@ -11,8 +11,8 @@ void RecvStream::read_along(RecvBuffers& buffers) {
   buffers_ = &buffers;
   promises_.share(buffers.join());
   const size_t words = word_of(config_.messages, 0);
-  for (auto* bits : {&gone_, &marked_}) bits->assign(words, 0);
-  short_by_.assign(words * 64, 0);
+  for (auto* bits : {&gone_, &marked_}) *bits = Table<uint64_t>(words, &tables_);
+  short_by_ = Table<uint16_t>(words * 64, &tables_);
 }
 
 std::optional<RecvHandle> RecvStream::try_post() {
@@ -26,8 +26,11 @@ std::optional<RecvHandle> RecvStream::try_post() {
   return post(*message);
 }
 
-/// Of whoever was in this place before.
-void RecvStream::forget_slots(const Message& message) {
+/// Of whoever was in this place before. Who was never heard of has left nothing, and memory that
+/// nobody sends to is not touched.
+void RecvStream::forget_rows(const Message& message) {
+  if (has_room_for_blocks()) blocks_.forget(place_of(message));
+  if (!is_read_along()) return;
   const size_t first = word_of(place_of(message), 0), words = word_of(1, 0);
   for (auto* bits : {&gone_, &marked_}) std::fill_n(&(*bits)[first], words, 0);
   std::fill_n(&short_by_[first * 64], words * 64, 0);

@@ -150,7 +150,7 @@ inline std::optional<DropReason> RecvStream::put_in_place(Message& message, uint
 
 inline void RecvStream::touch(Message& message) {
   if (message.is_touched) return;
-  message.is_touched = true;
+  message.is_touched = message.is_stained = true;
   message.word_first = message.repair_word_first = UINT32_MAX;
   message.word_end = message.repair_word_end = 0;
   if (!message.is_queued) CW_ASSERT(touched_.try_push(place_of(message)));
@@ -277,7 +277,7 @@ void* RecvStream::state_of(const Message& message) {
 }
 
 void RecvStream::tell_opened(Message& message, Instant now) {
-  message.is_opened = true;
+  message.is_opened = message.is_stained = true;
   ++open_count_;
   make_clear_due(now + rtt_ / 4);
   PolicyHost& host = seat_->of(message.seq);

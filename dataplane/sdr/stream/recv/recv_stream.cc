@@ -19,23 +19,25 @@ constexpr size_t placements_said_max = 16, clear_bytes = 24;
 }  // namespace
 
 RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<Seat> seat, CodeDesk& desk,
-                       Counters& counters, Drops& drops)
+                       TableMemory& tables, Counters& counters, Drops& drops)
     : config_(config),
+      tables_(tables),
       seat_(std::move(seat)),
       desk_(desk),
       counters_(counters),
       drops_(drops),
-      messages_(new Message[config.messages]()),
+      messages_(config.messages, &lasting_),
       map_({.ids = config.messages,
             .data_slots_max = config.data_slots_max,
             .repair_slots_max = config.repair_slots_max,
-            .chunk_slots = config.chunk_slots}),
+            .chunk_slots = config.chunk_slots},
+           &lasting_),
       touched_(config.messages),
       news_(config.messages),
-      blocks_(config.messages, config.blocks_max()),
-      repairs_(config),
-      codes_(codes_capacity),
-      notes_(notes_for(config)) {
+      blocks_(config.messages, config.blocks_max(), tables),
+      repairs_(config, tables),
+      codes_(codes_capacity, tables),
+      notes_(notes_for(config), tables) {
   seat_->set_actions(this);
   begin_sequences();
 }
@@ -56,13 +58,16 @@ RecvStream::Message* RecvStream::try_take_place() {
   Message& message = messages_[config_.place_of(next_seq_)];
   if (message.is_posted) return nullptr;
   if (stage_ != nullptr && !stage_->is_quiet(stage_stream_, place_of(message))) return nullptr;
+  if (std::exchange(message.is_stained, false)) forget_rows(message);
   message = message.emptied();
   return &message;
 }
 
+bool RecvStream::is_at_rest() const {
+  return open_count_ == 0 && touched_.is_empty() && notes_.is_empty() && codes_.is_empty();
+}
+
 RecvHandle RecvStream::post(Message& message) {
-  if (has_room_for_blocks()) blocks_.forget(place_of(message));
-  if (is_read_along()) forget_slots(message);
   message.seq = next_seq_;
   message.is_posted = true;
   if (placer_ != nullptr) open_windows(message);

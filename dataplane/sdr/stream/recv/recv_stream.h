@@ -21,7 +21,9 @@
 
 #include "dataplane/base/memory/buffers.h"
 #include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/core/turn/activity.h"
 #include "dataplane/sdr/line/path/gap_ledger.h"
 #include "dataplane/sdr/seat/code/code_desk.h"
@@ -46,9 +48,9 @@ namespace cw::sdr {
 
 class RecvStream final : public PolicyActions, private CodeClient {
  public:
-  /// `desk` has been asked for room, and is stopped before the stream ends.
+  /// `desk` has been asked for room, and is stopped before the stream ends. `tables` lives longer.
   RecvStream(const StreamConfig& config, std::unique_ptr<Seat> seat, CodeDesk& desk,
-             Counters& counters, Drops& drops);
+             TableMemory& tables, Counters& counters, Drops& drops);
   ~RecvStream() override;
 
   /// Called when the application has done something, or what was at the desk is back; as Seat says.
@@ -100,6 +102,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void on_time(Instant now);
   Instant next_due() const;
   void rebase(Duration shift) { seat_->rebase(shift); }
+  /// No message has begun: of what lies in `tables` zeros are as good.
+  bool is_at_rest() const;
   void flush_facts(Instant now);
   MessageSeq seq_in(uint32_t place) const { return messages_[place].seq; }
   bool offer(EnvelopeWriter& writer, Instant now);
@@ -185,7 +189,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void note_gone(Message& message, uint32_t first, uint32_t end);
   void note_news(Message& message, uint32_t word_first, uint32_t word_end);
   void give_back_memory(const Message& message);
-
   // Payload that the port places (recv_windows.cc).
   void open_windows(Message& message);
   void close_windows(Message& message);
@@ -193,7 +196,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   uint8_t* placed_repair(uint32_t place, uint32_t slot) const {
     return placed_repairs_.at(place) + size_t{slot} * config_.payload_bytes;
   }
-  void forget_slots(const Message& message);
+  void forget_rows(const Message& message);
   void end_receives();
   void take_fragment(Message& message, uint32_t slot, uint32_t bits);
   void* state_of(const Message& message);
@@ -207,8 +210,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void open(const Message& message, Instant now);
   void advance_sequences();
   void make_clear_due(Instant at) { clear_due_ = std::min(clear_due_, at); }
-
   StreamConfig config_;
+  TableMemory& tables_;
   Activity::Wake wake_;
   std::unique_ptr<Seat> seat_;
   CodeDesk& desk_;
@@ -218,8 +221,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   bool is_started_ = false;
   RecvBuffers* buffers_ = nullptr;  // of who reads along
   Promises promises_;               // of them
-
-  std::unique_ptr<Message[]> messages_;
+  LazyMemory lasting_;              // of places, which are touched one by one
+  Table<Message> messages_;
   SlotMap map_;
   Ring<uint32_t> touched_;  // places with facts of this burst
   Ring<uint32_t> news_;     // and with something that who reads along has not asked for
@@ -230,15 +233,13 @@ class RecvStream final : public PolicyActions, private CodeClient {
   uint16_t stage_stream_ = 0;     // which of its streams this is
   Buffers placed_repairs_{0, 0};  // one for each place: where the port puts its repair slots
   CodeQueue codes_;
-  std::vector<uint64_t> gone_, marked_;  // for who reads along
-  std::vector<uint16_t> short_by_;       // bytes that a slot's packet was shorter than a slot
-
-  MessageSeq next_seq_;     // to be posted
-  MessageSeq retired_seq_;  // everything below is complete
-  MessageSeq heard_seq_;    // of everything below the length is known
+  Table<uint64_t> gone_{0}, marked_{0};  // for who reads along
+  Table<uint16_t> short_by_{0};          // bytes that a slot's packet was shorter than a slot
+  MessageSeq next_seq_;                  // to be posted
+  MessageSeq retired_seq_;               // everything below is complete
+  MessageSeq heard_seq_;                 // of everything below the length is known
   uint64_t slot_limit_ = 0, over_count_ = 0;
   uint32_t posted_count_ = 0, open_count_ = 0, reset_count_ = 0;
-
   NoteQueue notes_;
   Duration rtt_ = Duration::from_ms(1);
   Instant clear_due_ = Instant::never();

@@ -3,12 +3,14 @@
 // given rows of it, and packets come into being one by one, as it lets them go.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/memory/ring.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/rate/pacer.h"
 #include "dataplane/policy.h"
@@ -76,10 +78,11 @@ struct RowLimit {
 /// Thread: one. Nothing allocates after construction.
 class Outbox {
  public:
-  Outbox(size_t ranges_per_class, bool has_repair)
-      : rows_{Ring<SendRange>(1), Ring<SendRange>(ranges_per_class),
-              Ring<SendRange>(ranges_per_class),
-              Ring<SendRange>(has_repair ? ranges_per_class : 1)} {}
+  /// In `memory`, of which an empty one needs nothing.
+  Outbox(size_t ranges_per_class, bool has_repair, TableMemory& memory)
+      : rows_{Ring<SendRange>(1), Ring<SendRange>(ranges_per_class, &memory),
+              Ring<SendRange>(ranges_per_class, &memory),
+              Ring<SendRange>(has_repair ? ranges_per_class : 1, &memory)} {}
 
   static Priority priority_of(uint16_t kind) {
     return kind == CW_SEND_DATA     ? Priority::Data
@@ -90,6 +93,9 @@ class Outbox {
   /// False when the row is full. The range must not be empty.
   bool try_push(const SendRange& range) { return row(priority_of(range.kind)).try_push(range); }
   bool is_empty(Priority priority) const { return rows_[static_cast<size_t>(priority)].is_empty(); }
+  bool is_empty() const {
+    return std::ranges::all_of(rows_, [](const auto& row) { return row.is_empty(); });
+  }
   /// The range whose first slot goes next; the row must not be empty.
   const SendRange& front(Priority priority) { return row(priority).front(); }
   /// Takes `count` slots off the front range, which has as many.

@@ -16,21 +16,21 @@ constexpr size_t codes_capacity = 128;
 
 SendStream::SendStream(const StreamConfig& config, const Options& options, LinkKey link,
                        std::unique_ptr<Seat> seat, CodeDesk& desk, PacketStock& stock,
-                       Transmitter& transmitter, Counters& counters)
+                       Transmitter& transmitter, TableMemory& tables, Counters& counters)
     : config_(config),
       options_(options),
       seat_(std::move(seat)),
       desk_(desk),
       transmitter_(transmitter),
       counters_(counters),
-      messages_(new Message[config.messages]()),
-      store_(config_, options, link, stock),
-      blocks_(size_t{config.messages} * config.blocks_max()),
-      codes_(codes_capacity),
+      messages_(config.messages, &tables),
+      store_(config_, options, link, stock, tables),
+      blocks_(size_t{config.messages} * config.blocks_max(), &tables),
+      codes_(codes_capacity, tables),
       block_age_(options.block_age),
       lives_over_(config.messages),
-      outbox_(options.outbox_ranges, config.repair_slots_max > 0),
-      notes_(notes_for(config)) {
+      outbox_(options.outbox_ranges, config.repair_slots_max > 0, tables),
+      notes_(notes_for(config), tables) {
   seat_->set_actions(this);
   begin_sequences();
 }
@@ -254,6 +254,10 @@ Instant SendStream::next_due() const {
   if (!is_started_) return Instant::never();
   if (needs_telling_ || !codes_.is_idle() || is_swap_due()) return Instant();
   return earliest(seat_->next_due(), hold_due_, deadline_due_, blocks_due_, seat_->drain_by());
+}
+
+bool SendStream::is_at_rest() const {
+  return live_count_ == 0 && outbox_.is_empty() && notes_.is_empty() && codes_.is_empty();
 }
 
 void SendStream::on_done(uint32_t place) {

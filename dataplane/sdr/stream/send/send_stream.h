@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/rate/pacer.h"
@@ -50,10 +51,10 @@ class SendStream final : public PolicyActions, private CodeClient {
  public:
   using Options = SendOptions;
 
-  /// `desk` has been asked for room, and is stopped before the stream ends.
+  /// `desk` has been asked for room, and is stopped before the stream ends. `tables` lives longer.
   SendStream(const StreamConfig& config, const Options& options, LinkKey link,
              std::unique_ptr<Seat> seat, CodeDesk& desk, PacketStock& stock,
-             Transmitter& transmitter, Counters& counters);
+             Transmitter& transmitter, TableMemory& tables, Counters& counters);
 
   /// Called when the application has done something, or what was at the desk is back; as Seat says.
   void set_wake(Activity::Wake wake, Activity::Wake care) {
@@ -106,6 +107,8 @@ class SendStream final : public PolicyActions, private CodeClient {
   /// A Send that held memory of the message in this place is sent or lost.
   void on_done(uint32_t place);
   void flush_facts(Instant now);
+  /// No message is open, nothing is on its way: of what lies in `tables` zeros are as good.
+  bool is_at_rest() const;
   /// `budget` is the line's, and lacks this stream's credit.
   bool hears_budget() const { return seat_->current().hears_budget(); }
   void on_budget(cw_fact_budget budget, Instant now);
@@ -173,7 +176,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   void expire_below(Message& message, uint32_t end, Instant now);
   void tell_expired(Message& message, Instant now);
   void settle_if_expired(Message& message, Instant now);
-
   void begin_sequences();
   uint64_t slot_credit() const { return slot_limit_ - std::min(slots_used_, slot_limit_); }
   cw_fact_opened opened_fact(const Message& message);
@@ -218,26 +220,24 @@ class SendStream final : public PolicyActions, private CodeClient {
   Transmitter& transmitter_;
   Counters& counters_;
   StreamAddress address_;
-  bool is_started_ = false;
+  bool is_started_ = false, needs_telling_ = false;
 
-  std::unique_ptr<Message[]> messages_;
+  Table<Message> messages_;
   SlotStore store_;
-  std::vector<CodedSet> blocks_;
+  Table<CodedSet> blocks_;
   CodeQueue codes_;
   Duration block_age_;
   Instant blocks_due_ = Instant::never(), hold_due_ = Instant::never();
   Instant deadline_due_ = Instant::never();
-  uint64_t waiting_bytes_ = 0;
   MessageSeq next_seq_;                // to be opened by the application
   MessageSeq told_seq_;                // to be told to the policy next
   MessageSeq retired_seq_;             // everything below is over at the receiver
   MessageSeq message_limit_;           // may be told below this
   std::vector<Placement> placements_;  // by place, where the receiver's hardware wants them
   MessageSeq heard_seq_;               // state below this needs no repeating
-  uint64_t slot_limit_ = 0, slots_used_ = 0;
+  uint64_t slot_limit_ = 0, slots_used_ = 0, waiting_bytes_ = 0;
   uint32_t live_count_ = 0;
   std::vector<uint32_t> lives_over_;  // of each place: in former epochs, or disowned
-  bool needs_telling_ = false;
   Outbox outbox_;
   SentRuns sent_runs_;
   BudgetWatch budget_;

@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "dataplane/base/memory/stock.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/units.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/port.h"
 #include "dataplane/sdr/message.h"
 
@@ -57,13 +58,13 @@ struct SlotEntry {
 };
 static_assert(sizeof(SlotEntry) == 16);
 
-/// Thread: one. Nothing allocates after the last join(). Memory: of as many tables as one stream
-/// has messages, half as many besides, and a few for each stream, since what is sent now and then
-/// is closed after an RTT of silence and over two later.
+/// Thread: one. Nothing allocates after the last join(). Memory, lazily: of as many tables as one
+/// stream has messages, half as many besides, and a few for each stream, since what is sent now and
+/// then is closed after an RTT of silence and over two later.
 class SlotTableStock {
  public:
   explicit SlotTableStock(uint32_t slots_max)
-      : slots_max_(slots_max), blank_(new SlotEntry[slots_max]()), lent_(0) {}
+      : slots_max_(slots_max), blank_(slots_max, &memory_), lent_(0) {}
 
   uint32_t slots_max() const { return slots_max_; }
   /// One stream more, of so many messages at once; before anything is lent.
@@ -72,10 +73,9 @@ class SlotTableStock {
     ++streams_;
     const size_t count = std::min(Stock::count_for(messages_, streams_) + few * (streams_ - 1),
                                   messages_ * streams_);
-    lent_.grow(count - tables_.size());
-    while (tables_.size() < count) {
-      tables_.emplace_back(new SlotEntry[slots_max_]());
-      unused_.push_back(tables_.back().get());
+    lent_.grow(count - unused_.size());
+    while (unused_.size() < count) {
+      unused_.push_back(Table<SlotEntry>(slots_max_, &memory_).get());
     }
     return lent_.join();
   }
@@ -98,8 +98,8 @@ class SlotTableStock {
 
   const uint32_t slots_max_;
   size_t messages_ = 0, streams_ = 0;
-  std::unique_ptr<SlotEntry[]> blank_;
-  std::vector<std::unique_ptr<SlotEntry[]>> tables_;
+  LazyMemory memory_;
+  Table<SlotEntry> blank_;
   std::vector<SlotEntry*> unused_;  // what was used last is last
   Stock lent_;
 };

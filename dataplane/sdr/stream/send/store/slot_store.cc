@@ -11,16 +11,16 @@ std::string number(uint64_t value) { return std::to_string(value); }
 }  // namespace
 
 SlotStore::SlotStore(const StreamConfig& config, const SendOptions& options, LinkKey link,
-                     PacketStock& stock)
+                     PacketStock& stock, TableMemory& memory)
     : config_(config),
       link_(link),
       extents_max_(options.slot_by_slot ? 1 : options.extents_max),
-      extents_(new SendExtent[size_t{config.messages} * extents_max_]()),
-      extent_counts_(new uint16_t[config.messages]()),
-      repairs_(config),
+      extents_(size_t{config.messages} * extents_max_, &memory),
+      extent_counts_(config.messages, &memory),
+      repairs_(config, memory),
       slots_max_(size_t{config.data_slots_max} + config.repair_slots_max),
-      last_paths_(config.messages * slots_max_, no_path),
-      holds_(config.messages) {
+      last_paths_(config.messages * slots_max_, &memory),
+      holds_(config.messages, &memory) {
   static_assert(limits::paths_max <= no_path);
   if (options.slot_by_slot) slots_.emplace(config.messages, config.data_slots_max, stock);
 }

@@ -16,14 +16,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
+#include "dataplane/base/memory/table.h"
 #include "dataplane/base/result.h"
 #include "dataplane/sdr/message.h"
 #include "dataplane/sdr/options.h"
@@ -67,9 +66,10 @@ static_assert(limits::qps_max <= 0x100);
 class SlotStore {
  public:
   /// `config` is the stream's: its payload_bytes are settled when an epoch begins. `stock` lives
-  /// longer. `link` is whose slots they are.
+  /// longer, and so does `memory`, of which a store without messages needs nothing. `link` is whose
+  /// slots they are.
   SlotStore(const StreamConfig& config, const SendOptions& options, LinkKey link,
-            PacketStock& stock);
+            PacketStock& stock, TableMemory& memory);
 
   bool is_by_slot() const { return slots_.has_value(); }
   /// A message begins: of the one before in its place at most `repair_end` repair slots were made.
@@ -196,13 +196,13 @@ class SlotStore {
   const StreamConfig& config_;
   LinkKey link_;
   uint16_t extents_max_;  // of a message
-  std::unique_ptr<SendExtent[]> extents_;
-  std::unique_ptr<uint16_t[]> extent_counts_;
+  Table<SendExtent> extents_;
+  Table<uint16_t> extent_counts_;
   std::optional<SlotTable> slots_;  // slot by slot
   RepairSlots repairs_;
   size_t slots_max_;  // of a message, repair included
-  std::vector<uint8_t> last_paths_;
-  std::vector<Holds> holds_;  // by place
+  Table<uint8_t> last_paths_;
+  Table<Holds> holds_;  // by place
 };
 
 }  // namespace cw::sdr
