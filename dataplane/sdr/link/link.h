@@ -206,7 +206,6 @@ class Link final : private LinkEvents, private BitStageClient {
   bool tell_lost(Instant now);
   void tell_link(Instant now);
   cw_fact_link link_fact(std::span<cw_path_facts> facts, bool is_source, Instant now) const;
-
   Instant own_due() const;
   bool run_streams(Instant now);
   void try_rest();
@@ -236,7 +235,6 @@ class Link final : private LinkEvents, private BitStageClient {
   PathWatch watch_;
   std::vector<Qp> qps_;  // ends before the line that its streams send on
   LinkControl control_;
-
   uint32_t payload_bytes_;
   uint32_t qpn_base_ = 0;
   std::vector<Target> targets_;  // by QP number - qpn_base_
