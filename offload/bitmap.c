@@ -32,6 +32,9 @@ typedef struct {
 /* Packets come in order mostly, and out of it within a few words; powers of two. */
 enum { OPEN_WORDS = 4 };
 
+/* No record has such an upper half: of packets, or of anything. */
+#define NONE ((uint64_t)1 << 32)
+
 typedef struct {
   cw_bits_row* row;
   const raw_record* records;
@@ -39,7 +42,7 @@ typedef struct {
   uint32_t records_mask, events_mask;
   uint32_t tail; /* of the events, with what is not published yet */
   /* Of the stream whose packets come. */
-  uint32_t upper; /* a record's upper half; 0: none came yet */
+  uint64_t upper; /* a record's upper half, or NONE */
   uint32_t user_bits, key_shift, id_shift;
   uint32_t slot_mask; /* of the immediate, once it is shifted: the slot within its word */
   cw_bits_arena* arena;
@@ -117,9 +120,9 @@ static uint8_t control(cw_bits_row* row, raw_record raw) {
 
 /* Words are open under one stream's split of the immediate. */
 static int enter_stream(serving* s, raw_record raw) {
-  if (stream_of(raw) != (uint16_t)s->upper || s->upper == 0) {
+  if (stream_of(raw) != (uint16_t)s->upper || s->upper == NONE) {
     end_words(s);
-    s->upper = 0;
+    s->upper = NONE;
     s->arena = arena_of(s->row, raw);
     if (s->arena == 0) return 0;
     s->user_bits = s->arena->limits.user_bits;
@@ -127,7 +130,7 @@ static int enter_stream(serving* s, raw_record raw) {
     s->slot_mask = s->arena->slot_mask & 63;
     s->key_shift = s->user_bits + smaller(s->arena->limits.slot_bits, 6);
   }
-  s->upper = (uint32_t)(raw >> 32);
+  s->upper = raw >> 32;
   return 1;
 }
 
@@ -145,7 +148,7 @@ __attribute__((noinline)) static int turn_to(serving* s, raw_record raw) {
 }
 
 static inline void run(serving* s, raw_record raw) {
-  if ((uint32_t)(raw >> 32) != s->upper && !turn_to(s, raw)) return;
+  if (raw >> 32 != s->upper && !turn_to(s, raw)) return;
   const uint64_t key = raw >> s->key_shift;
   const uint32_t id = (uint32_t)raw >> s->id_shift;
   open_word* open = s->open + (((uint32_t)key ^ id) & (OPEN_WORDS - 1));
@@ -170,7 +173,7 @@ static inline serving serving_of(cw_bits_row* row) {
   s.records_mask = row->records_capacity - 1;
   s.events_mask = row->events_capacity - 1;
   s.tail = row->events_tail;
-  s.upper = 0;
+  s.upper = NONE;
   for (uint32_t i = 0; i < OPEN_WORDS; ++i) s.open[i].key = 0;
   return s;
 }

@@ -86,6 +86,12 @@ TEST_F(BitmapKernel, begins_a_life_twice_as_once_and_refuses_another) {
                     event(CW_BITS_REFUSED, 1, 0), event(CW_BITS_REFUSED, 0, 0, 3)}));
 }
 
+TEST_F(BitmapKernel, refuses_a_record_of_nothing_but_zeros) {
+  EXPECT_EQ(row.run({cw_bits_record{}, packet(1, 0, 0, 9), cw_bits_record{}, packet(0, 1)}),
+            (Events{event(CW_BITS_REFUSED, 0, 0), event(CW_BITS_OUT_OF_RANGE, 1, 0, 0, 0, 9),
+                    event(CW_BITS_REFUSED, 0, 0), event(CW_BITS_LATE, 0, 1)}));
+}
+
 TEST_F(BitmapKernel, tells_streams_apart) {
   row.add(2, {.ids = 2, .slots_max = 9, .slot_bits = 4, .user_bits = 0});
   const auto of_two = [](uint8_t kind, uint32_t id, uint32_t slot) {
