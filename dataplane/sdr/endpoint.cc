@@ -90,6 +90,7 @@ void Endpoint::settle_bits(Instant now) {
   if (!stage_) return;
   stage_->settle(now);
   is_settled_ = true;
+  tell_left();
 }
 
 void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
@@ -114,9 +115,17 @@ DropReason Endpoint::why_unwanted(const Arrival& arrival) const {
   return arrival.form == Form::Datagram ? DropReason::wire_opcode : reason_of(arrival.error);
 }
 
+void Endpoint::tell_left() {
+  const uint32_t left = stage_->left_count();
+  counters_.add(Counter::offloads_left, left - std::exchange(left_told_, left));
+}
+
 /// Of partitions that are not the turn's own: their news come when they come.
 bool Endpoint::take_bits(Instant now) {
-  if (std::exchange(is_settled_, false) || !stage_ || !stage_->poll(now)) return false;
+  if (std::exchange(is_settled_, false) || !stage_) return false;
+  const bool has_news = stage_->poll(now);
+  tell_left();
+  if (!has_news) return false;
   activity_.for_awake([&](size_t i) { links_[i]->flush_arrivals(now); });
   return true;
 }

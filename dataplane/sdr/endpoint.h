@@ -68,6 +68,7 @@ class Endpoint final : public WanStation {
   }
   void on_arrival(const Arrival& arrival, Instant now);
   void settle_bits(Instant now);
+  void tell_left();
   bool take_bits(Instant now);
   DropReason why_unwanted(const Arrival& arrival) const;
 
@@ -78,6 +79,7 @@ class Endpoint final : public WanStation {
   PacketStock stock_;
   std::unique_ptr<BitStage> stage_;
   bool is_settled_ = false;  // in this turn
+  uint32_t left_told_ = 0;   // of its partitions
   Activity activity_;        // of the links
   Activity wants_care_;      // of the same: whose seats want something
   std::vector<std::unique_ptr<Link>> links_;

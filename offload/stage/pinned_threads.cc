@@ -69,7 +69,6 @@ void run(cw_bits_row& row) {
 struct PinnedThreads::Thread {
   cw_bits_row* row = nullptr;
   pthread_t thread{};
-  bool is_pinned = false;
 };
 
 PinnedThreads::PinnedThreads(std::vector<int> cores) : cores_(std::move(cores)) {}
@@ -93,23 +92,24 @@ Result<void> PinnedThreads::start(std::span<cw_bits_row* const> rows) {
       return failure("offload: thread " + std::to_string(threads_.size() + 1) + " of " +
                      std::to_string(rows.size()) + " was refused: " + std::strerror(code));
     }
-    pin(*thread, threads_.size());
     threads_.push_back(std::move(thread));
+    const auto pinned = pin(*threads_.back(), threads_.size() - 1);
+    if (!pinned) return pinned;
   }
   return {};
 }
 
-void PinnedThreads::pin(Thread& thread, size_t number) {
-  if (cores_.empty()) return;
+Result<void> PinnedThreads::pin(const Thread& thread, size_t number) const {
+  if (cores_.empty()) return {};
   const int core = cores_[number % cores_.size()];
-  if (core < 0 || core >= CPU_SETSIZE) return;
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  thread.is_pinned = pthread_setaffinity_np(thread.thread, sizeof(set), &set) == 0;
+  if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
+  const int code = pthread_setaffinity_np(thread.thread, sizeof(set), &set);
+  if (code == 0) return {};
+  return failure("offload: core " + std::to_string(core) + " was refused (" + std::strerror(code) +
+                 "); name cores that this machine has and this process may use");
 }
-
-bool PinnedThreads::is_pinned(size_t partition) const { return threads_[partition]->is_pinned; }
 
 void* PinnedThreads::main_of(void* thread) {
   run(*static_cast<Thread*>(thread)->row);

@@ -12,7 +12,7 @@ namespace cw {
 
 class PinnedThreads final : public RowRunner {
  public:
-  /// Row p is run on cores[p % size]; none: wherever.
+  /// Row p is run on cores[p % size]; none: wherever. start() fails where a core is refused.
   explicit PinnedThreads(std::vector<int> cores);
   /// Waits until the threads have run what was published, as far as the events fit, and have ended.
   ~PinnedThreads() override;
@@ -21,13 +21,10 @@ class PinnedThreads final : public RowRunner {
   Result<void> start(std::span<cw_bits_row* const> rows) override;
   void ring(size_t partition) override;
 
-  /// False: no core was asked for, or the system refused it. After start().
-  bool is_pinned(size_t partition) const;
-
  private:
   struct Thread;
   static void* main_of(void* thread);
-  void pin(Thread& thread, size_t number);
+  Result<void> pin(const Thread& thread, size_t number) const;
 
   const std::vector<int> cores_;
   std::vector<LineMemory> memory_;

@@ -23,8 +23,7 @@ class RowRunner {
   /// Memory for rows and arenas that whoever runs them sees too: zeroed, on a cache line of its
   /// own, the runner's. Null: there is no more.
   virtual void* allocate(size_t bytes) = 0;
-  /// Once: row p is partition p's. Errors: threads or harts that cannot be had. A core that is
-  /// refused is no failure.
+  /// Once: row p is partition p's. Errors: threads, cores or harts that cannot be had.
   virtual Result<void> start(std::span<cw_bits_row* const> rows) = 0;
   /// Partition p has records, or room to tell of them. Cheap while it is awake.
   virtual void ring(size_t partition) = 0;

@@ -104,6 +104,8 @@ class BitStage {
   size_t partition_count() const { return partitions_.size(); }
   uint64_t records(size_t partition) const { return partitions_[partition].records_count; }
   uint64_t events(size_t partition) const { return partitions_[partition].events_count; }
+  /// Partitions that the turn runs because their runner failed.
+  uint32_t left_count() const { return left_count_; }
   /// Why the turn runs a partition that a runner had; empty: it has it still.
   const std::string& why_left(size_t partition) const { return partitions_[partition].why_left; }
 
@@ -168,6 +170,7 @@ class BitStage {
   size_t ids_ = 0;                                            // of all streams
   Instant now_;                                               // of the latest poll
   bool is_rerunning_ = false;
+  uint32_t left_count_ = 0;
   std::unique_ptr<RowRunner> runner_;  // ends first: then nobody runs rows
 };
 

@@ -127,6 +127,7 @@ void BitStage::leave(size_t partition, std::string why) {
   __atomic_store_n(&p.row->is_ended, 1, __ATOMIC_RELEASE);
   enter(p, std::exchange(p.spare, nullptr));
   p.is_inline = true;
+  ++left_count_;
   p.why_left = std::move(why);
   is_rerunning_ = true;
   arm_again(partition);

@@ -110,6 +110,15 @@ TEST(BitStage, refuses_a_stream_too_many_and_limits_that_cannot_be) {
       other->add(owner, 1, {.ids = 2000, .slots_max = 1, .slot_bits = 18, .user_bits = 4}));
 }
 
+TEST(BitStage, says_which_core_was_refused) {
+  const auto stage =
+      BitStage::make(std::make_unique<PinnedThreads>(std::vector<int>{0, 1000}), {.partitions = 2});
+  ASSERT_FALSE(stage);
+  EXPECT_EQ(stage.error().sentence,
+            "offload: core 1000 was refused (Invalid argument); name cores that this machine has "
+            "and this process may use");
+}
+
 TEST(BitStage, says_what_a_runner_has_no_memory_for) {
   auto hands = std::make_unique<HandRunner>();
   hands->bytes_left = 1000;
@@ -290,7 +299,7 @@ INSTANTIATE_TEST_SUITE_P(
                         }},
                     Way{"three_cores", 3,
                         []() -> std::unique_ptr<RowRunner> {
-                          return std::make_unique<PinnedThreads>(std::vector<int>{0, 1});
+                          return std::make_unique<PinnedThreads>(std::vector<int>{0});
                         }}),
     [](const auto& way) { return way.param.name; });
 
