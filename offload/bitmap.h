@@ -15,8 +15,8 @@
  *
  *   free --Arm--> armed(g) --Close--> free, its words zero; told by Closed
  *
- * The owner arms an id again only when every partition has told Closed, and raises clear-to-send
- * only when the arms are in all rings.
+ * The owner arms an id again only when every partition has told Closed, and gives no partition a
+ * packet before the arm of its life.
  *
  * Everything lies in memory that owner and partition may map at different addresses: offsets, no
  * pointers. The owner believes nothing that the other side of a row has written. */

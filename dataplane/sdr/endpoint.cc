@@ -100,7 +100,8 @@ void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
     if (link != nullptr) return link->on_data(arrival, now);
   } else if (is_control(arrival)) {
     Link* const link = find(arrival.peer, qpn - control_qpn_default);
-    settle_bits(now);  // what came before it is known before it
+    // What came before it is known before it, as far as partitions have told.
+    settle_bits(now);
     const std::span<const uint8_t> envelope(arrival.payload, arrival.head.payload_bytes);
     if (link != nullptr) return link->on_control(envelope, arrival.path, now);
   }

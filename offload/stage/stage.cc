@@ -12,7 +12,8 @@ namespace cw {
 Result<std::unique_ptr<BitStage>> BitStage::make(std::unique_ptr<RowRunner> runner,
                                                  const BitStageOptions& options) {
   CW_ASSERT(options.partitions > 0 && options.partitions <= partitions_max);
-  CW_ASSERT(std::has_single_bit(options.records_max) && options.records_max >= CW_BITS_BURST);
+  CW_ASSERT(std::has_single_bit(options.records_max) &&
+            options.records_max >= 2 * limits::burst_packets_max);
   std::unique_ptr<BitStage> stage(new BitStage(options));
   stage->runner_ = std::move(runner);
   if (const auto made = stage->make_rows(); !made) return std::unexpected(made.error());
@@ -36,6 +37,9 @@ Result<void> BitStage::make_rows() {
     if (runner_) p.spare = *make_row(false);
     p.is_inline = !runner_;
     enter(p, *row);
+    if (!runner_) continue;
+    kept_.push_back(std::make_unique<cw_bits_record[]>(options_.records_max));
+    p.kept = kept_.back().get();
   }
   return runner_ ? runner_->start(rows) : Result<void>();
 }
@@ -61,8 +65,8 @@ void BitStage::enter(Partition& p, cw_bits_row* row) {
   p.row = row;
   p.records = cw_bits_records(row);
   p.events = cw_bits_events(row);
-  p.records_mask = row->records_capacity - 1;
-  p.events_mask = row->events_capacity - 1;
+  p.records_mask = p.events_mask = options_.records_max - 1;
+  p.kept = p.records;
   p.tail = p.published = p.head = p.events_head = p.told = 0;
 }
 
@@ -106,19 +110,25 @@ Result<void> BitStage::add_arena(cw_bits_row* row, uint16_t stream, const cw_bit
   return {};
 }
 
+void BitStage::forget(const BitStageClient& client) {
+  for (Stream& stream : streams_) {
+    if (stream.client == &client) stream.client = nullptr;
+  }
+}
+
 // ---- lives ----
 
 void BitStage::arm(uint16_t stream, uint32_t id, uint8_t generation) {
   Life& life = streams_[stream].lives[id];
   CW_ASSERT(!life.is_armed);
-  life = {.is_armed = true, .generation = generation};
+  life = {.is_armed = true, .generation = generation, .arming = all_partitions()};
   for (size_t i = 0; i < partitions_.size(); ++i) control(i, CW_BITS_ARM, stream, id);
 }
 
 void BitStage::close(uint16_t stream, uint32_t id) {
   Life& life = streams_[stream].lives[id];
   CW_ASSERT(life.is_armed && life.closing == 0);
-  life.closing = static_cast<uint16_t>((1u << partitions_.size()) - 1);
+  life.closing = all_partitions();
   for (size_t i = 0; i < partitions_.size(); ++i) control(i, CW_BITS_CLOSE, stream, id);
 }
 
@@ -193,9 +203,9 @@ void BitStage::want_next(const Partition& p) {
 
 void BitStage::flush_controls(Partition& p) {
   size_t taken = 0;
-  while (taken < p.controls.size() && room_of(p) > 0) {
-    p.records[p.tail++ & p.records_mask] = p.controls[taken++];
-  }
+  // A burst's packets may be on their way to the ring: their room stays theirs.
+  const uint32_t reserve = p.is_inline ? 0 : limits::burst_packets_max;
+  while (taken < p.controls.size() && room_of(p) > reserve) append(p, p.controls[taken++]);
   p.controls.erase(p.controls.begin(), p.controls.begin() + static_cast<ptrdiff_t>(taken));
 }
 

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
@@ -42,14 +43,16 @@ class BitStageClient {
 };
 
 struct BitStageOptions {
-  size_t partitions = 1;        ///< at most BitStage::partitions_max
-  uint32_t records_max = 4096;  ///< packets that wait at a partition; a power of two
+  size_t partitions = 1;  ///< at most BitStage::partitions_max
+  /// Packets that wait at a partition; a power of two, two bursts at least.
+  uint32_t records_max = 4096;
   uint32_t streams_max = 1024;
   /// A partition that has records and takes none for so long stands still.
   Duration stall_max = Duration::from_ms(50);
 };
 
-/// Thread: the endpoint's worker. Nothing allocates but make() and add(); nothing waits.
+/// Thread: the endpoint's worker. Nothing waits, and nothing allocates but make(), add() and what
+/// leaves a partition, which looks at every life and happens once to each.
 class BitStage {
  public:
   static constexpr size_t partitions_max = limits::channels_max;
@@ -63,6 +66,9 @@ class BitStage {
   /// One more stream; returns its number. `client` lives as long as records are put. Errors: one
   /// too many, limits that are refused, no memory where the runner has it.
   Result<uint16_t> add(BitStageClient& client, uint16_t cookie, const cw_bits_limits& limits);
+
+  /// Nothing is told to it any more.
+  void forget(const BitStageClient& client);
 
   // ---- lives ----
   /// Whether `id` may be armed: every partition has told that its last life is over.
@@ -84,7 +90,7 @@ class BitStage {
   size_t room() const;
   void put(uint16_t stream, uint16_t channel, uint8_t generation, uint32_t immediate) {
     Partition& p = partitions_[partition_of_[channel]];
-    p.records[p.tail++ & p.records_mask] = {immediate, stream, generation, CW_BITS_PACKET};
+    append(p, {immediate, stream, generation, CW_BITS_PACKET});
   }
   /// A burst ends: tells the clients what is new, and gives the partitions what was put. The turn
   /// runs its own at once, and tells of it too; of others' it asks before it gives, not while they
@@ -113,7 +119,8 @@ class BitStage {
   struct Life {
     bool is_armed = false;  ///< until all partitions have told of its close
     uint8_t generation = 0;
-    uint16_t closing = 0;  ///< partitions that have not, once it is closed: a bit each
+    uint16_t arming = 0;   ///< partitions that have not told of its begin: a bit each
+    uint16_t closing = 0;  ///< once it is closed, those that have not told of its end
   };
   struct Stream {
     BitStageClient* client = nullptr;
@@ -126,6 +133,7 @@ class BitStage {
     cw_bits_row* row = nullptr;
     cw_bits_row* spare = nullptr;  ///< for when it is left
     cw_bits_record* records = nullptr;
+    cw_bits_record* kept = nullptr;  ///< the same, where nobody else writes
     const cw_bits_event* events = nullptr;
     uint32_t records_mask = 0, events_mask = 0;
     uint32_t tail = 0, published = 0;  ///< of the records
@@ -149,6 +157,11 @@ class BitStage {
   void enter(Partition& p, cw_bits_row* row);
   cw_bits_record record_of(uint8_t kind, uint16_t stream, uint32_t id) const;
   void control(size_t partition, uint8_t kind, uint16_t stream, uint32_t id);
+  static void append(Partition& p, const cw_bits_record& record) {
+    const uint32_t at = p.tail++ & p.records_mask;
+    CW_DCHECK(p.tail - p.head <= p.records_mask + 1);
+    p.records[at] = p.kept[at] = record;
+  }
   void flush_controls(Partition& p);
   void publish(size_t partition);
   static void want_next(const Partition& p);
@@ -156,14 +169,17 @@ class BitStage {
   bool has_moved(size_t partition, Instant now);
   const char* take_events(size_t partition, uint32_t tail);
   const char* tell(size_t partition, std::span<const cw_bits_event> events);
-  bool on_closed(size_t partition, const cw_bits_event& event);
+  const char* why_not(size_t partition, std::span<const cw_bits_event> events);
+  bool on_life(size_t partition, const cw_bits_event& event);
   void leave(size_t partition, std::string why);
-  void arm_again(size_t partition);
+  void arm_again(size_t partition, std::span<const uint64_t> arms);
   void run_inline(size_t partition, const cw_bits_record& record);
+  uint16_t all_partitions() const { return static_cast<uint16_t>((1u << partitions_.size()) - 1); }
   uint32_t room_of(const Partition& p) const { return p.records_mask + 1 - (p.tail - p.head); }
 
   const BitStageOptions options_;
   std::vector<LineMemory> memory_;
+  std::vector<std::unique_ptr<cw_bits_record[]>> kept_;
   std::vector<Stream> streams_;
   std::vector<Partition> partitions_;
   std::array<uint8_t, limits::channels_max> partition_of_{};  // by channel

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "dataplane/base/assert.h"
 #include "offload/ones.h"
@@ -26,6 +27,13 @@ uint32_t answered_by(const cw_bits_event& event) {
   return is_one ? 1 : ones(event.bits);
 }
 
+/// Which id of which stream a control record is about.
+uint64_t life_of(const cw_bits_record& record) {
+  return uint64_t{record.stream} << 32 | record.immediate;
+}
+
+constexpr const char* more_than_given = "it has told more or less than it was given";
+
 /// From one count to another, of which neither stops.
 int32_t distance(uint32_t from, uint32_t to) { return static_cast<int32_t>(to - from); }
 
@@ -44,13 +52,13 @@ bool BitStage::poll(size_t partition, Instant now) {
   // In this order: what answers the records before `head` is before `tail`.
   const uint32_t head = __atomic_load_n(&p.row->records_head, __ATOMIC_ACQUIRE);
   const uint32_t tail = __atomic_load_n(&p.row->events_tail, __ATOMIC_ACQUIRE);
-  const uint32_t told_before = p.told;
+  const uint32_t told_before = p.told, left_before = left_count_;
   if (distance(p.head, head) < 0 || distance(head, p.published) < 0) {
     leave(partition, "it says it has taken records that it was not given");
   } else if (const char* const why = take_events(partition, tail)) {
     leave(partition, why);
   } else if (distance(head, p.told) < 0 || distance(p.told, p.published) < 0) {
-    leave(partition, "it has told more or less than it was given");
+    leave(partition, more_than_given);
   } else if (head != p.head || p.moved_at == Instant::never()) {
     p.head = head;
     p.moved_at = now;
@@ -59,7 +67,7 @@ bool BitStage::poll(size_t partition, Instant now) {
           "it took no record for " + std::to_string((now - p.moved_at).ns() / 1'000'000) + " ms");
   }
   if (!p.controls.empty()) publish(partition);  // there may be room now
-  return p.told != told_before;
+  return p.told != told_before || left_count_ != left_before;
 }
 
 /// Null, or why what was told cannot be.
@@ -78,41 +86,52 @@ const char* BitStage::take_events(size_t partition, uint32_t tail) {
   return nullptr;
 }
 
+/// Null, or why one of them cannot be. Of the turn itself all that can be counts: there is nobody
+/// to leave.
 const char* BitStage::tell(size_t partition, std::span<const cw_bits_event> events) {
-  for (const cw_bits_event& each : events) partitions_[partition].told += answered_by(each);
-  const auto end = events.end();
-  for (auto at = events.begin(); at != end;) {
-    const cw_bits_event& first = *at;
-    if (first.about.stream >= streams_.size()) return "it speaks of a stream that there is not";
-    if (!is_of_packet(first)) {
-      const bool can_be = first.about.kind == CW_BITS_ARMED || on_closed(partition, first);
-      if (!can_be) return "it speaks of a life that cannot be over";
-      ++at;
-      continue;
+  Partition& p = partitions_[partition];
+  for (const cw_bits_event& each : events) p.told += answered_by(each);
+  if (distance(p.told, p.published) < 0 && !p.is_inline) return more_than_given;
+  while (!events.empty()) {
+    size_t count = 1;
+    while (count < events.size() && is_of_packet(events[0]) && is_of_packet(events[count]) &&
+           events[count].about.stream == events[0].about.stream) {
+      ++count;
     }
-    auto next = at + 1;
-    while (next != end && is_of_packet(*next) && next->about.stream == first.about.stream) ++next;
-    const Stream& stream = streams_[first.about.stream];
-    if (!stream.client->on_bits(stream.cookie, {at, next})) {
-      return "it speaks of a packet that cannot be";
-    }
-    at = next;
+    const char* const why = why_not(partition, events.first(count));
+    if (why != nullptr && !p.is_inline) return why;
+    events = events.subspan(count);
   }
   return nullptr;
 }
 
-/// False: nobody waits for it.
-bool BitStage::on_closed(size_t partition, const cw_bits_event& event) {
+/// Of packets of one stream, or of one life.
+const char* BitStage::why_not(size_t partition, std::span<const cw_bits_event> events) {
+  const cw_bits_event& first = events.front();
+  if (first.about.stream >= streams_.size()) return "it speaks of a stream that there is not";
+  if (!is_of_packet(first)) {
+    return on_life(partition, first) ? nullptr : "it speaks of a life that cannot be over";
+  }
+  const Stream& stream = streams_[first.about.stream];
+  const bool can_be = stream.client == nullptr || stream.client->on_bits(stream.cookie, events);
+  return can_be ? nullptr : "it speaks of a packet that cannot be";
+}
+
+/// A begin or an end; false: nobody waits for it.
+bool BitStage::on_life(size_t partition, const cw_bits_event& event) {
   Stream& stream = streams_[event.about.stream];
   const uint32_t id = event.about.immediate >> stream.id_shift;
-  if (event.about.kind != CW_BITS_CLOSED || id >= stream.lives.size()) return false;
+  if (id >= stream.lives.size()) return false;
   Life& life = stream.lives[id];
+  const bool is_begin = event.about.kind == CW_BITS_ARMED;
+  if (!is_begin && event.about.kind != CW_BITS_CLOSED) return false;
+  uint16_t& awaited = is_begin ? life.arming : life.closing;
   const auto bit = static_cast<uint16_t>(1u << partition);
-  if ((life.closing & bit) == 0 || life.generation != event.about.generation) return is_rerunning_;
-  life.closing = static_cast<uint16_t>(life.closing & ~bit);
-  if (life.closing != 0) return true;
+  if ((awaited & bit) == 0 || life.generation != event.about.generation) return is_rerunning_;
+  awaited = static_cast<uint16_t>(awaited & ~bit);
+  if (is_begin || awaited != 0) return true;
   life.is_armed = false;
-  stream.client->on_quiet(stream.cookie);
+  if (stream.client != nullptr) stream.client->on_quiet(stream.cookie);
   return true;
 }
 
@@ -120,9 +139,8 @@ bool BitStage::on_closed(size_t partition, const cw_bits_event& event) {
 
 void BitStage::leave(size_t partition, std::string why) {
   Partition& p = partitions_[partition];
-
   if (p.is_inline) return;  // the turn itself: there is nobody else to believe
-  const cw_bits_record* const records = p.records;
+  const cw_bits_record* const records = p.kept;
   const uint32_t mask = p.records_mask, head = p.head, tail = p.tail;
   __atomic_store_n(&p.row->is_ended, 1, __ATOMIC_RELEASE);
   enter(p, std::exchange(p.spare, nullptr));
@@ -130,27 +148,36 @@ void BitStage::leave(size_t partition, std::string why) {
   ++left_count_;
   p.why_left = std::move(why);
   is_rerunning_ = true;
-  arm_again(partition);
+  std::vector<uint64_t> arms;
+  for (uint32_t at = head; at != tail; ++at) {
+    if (records[at & mask].kind == CW_BITS_ARM) arms.push_back(life_of(records[at & mask]));
+  }
+  for (const cw_bits_record& each : p.controls) {
+    if (each.kind == CW_BITS_ARM) arms.push_back(life_of(each));
+  }
+  std::ranges::sort(arms);
+  arm_again(partition, arms);
   for (uint32_t at = head; at != tail; ++at) run_inline(partition, records[at & mask]);
   is_rerunning_ = false;
 }
 
-/// Lives whose end it has not told: one that it was only about to begin is begun twice, which is
-/// once.
-void BitStage::arm_again(size_t partition) {
+/// Lives whose end it has not told, but for those whose begin comes among what is run again: before
+/// that there may be packets of the life before, which may have the same generation.
+void BitStage::arm_again(size_t partition, std::span<const uint64_t> arms) {
   for (uint16_t number = 0; number < streams_.size(); ++number) {
     const std::vector<Life>& lives = streams_[number].lives;
     for (uint32_t id = 0; id < lives.size(); ++id) {
       const bool is_over = lives[id].closing != 0 && (lives[id].closing >> partition & 1) == 0;
       if (!lives[id].is_armed || is_over) continue;
-      run_inline(partition, record_of(CW_BITS_ARM, number, id));
+      const cw_bits_record arm = record_of(CW_BITS_ARM, number, id);
+      if (!std::ranges::binary_search(arms, life_of(arm))) run_inline(partition, arm);
     }
   }
 }
 
 void BitStage::run_inline(size_t partition, const cw_bits_record& record) {
   Partition& p = partitions_[partition];
-  p.records[p.tail++ & p.records_mask] = record;
+  append(p, record);
   p.published = p.tail;
   __atomic_store_n(&p.row->records_tail, p.tail, __ATOMIC_RELEASE);
   (void)cw_bits_serve(p.row);

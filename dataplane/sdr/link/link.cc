@@ -172,7 +172,9 @@ void Link::add_targets(const Qp& made) {
   }
 }
 
-Link::~Link() = default;
+Link::~Link() {
+  if (stage_ != nullptr) stage_->forget(*this);
+}
 
 void Link::set_wake(Activity::Wake wake, Activity::Wake care) {
   wake_ = wake;

@@ -25,7 +25,8 @@ Owner::Owner(BitStage& stage, const OwnerOptions& options)
 
 void Owner::arm(uint32_t id) {
   Life& life = lives_[id];
-  life = {.is_open = true, .generation = static_cast<uint8_t>((life.generation + 1) % 4)};
+  life = {.is_open = true,
+          .generation = static_cast<uint8_t>((life.generation + 1) % options_.generations)};
   map_.arm(id, options_.slots);
   stage_.arm(stream_, id, life.generation);
 }

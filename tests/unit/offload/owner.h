@@ -15,6 +15,7 @@ namespace cw {
 struct OwnerOptions {
   uint16_t channels = 1;
   uint32_t ids = 5, slots = 150;
+  uint8_t generations = 4;
 };
 
 class Owner final : public BitStageClient {

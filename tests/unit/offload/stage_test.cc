@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <set>
@@ -78,25 +79,49 @@ TEST(BitStage, gives_packets_to_partitions_by_channel) {
 }
 
 TEST(BitStage, has_room_for_what_a_ring_holds_and_loses_nothing) {
-  auto [stage, hands] = stage_by_hand({.partitions = 1, .records_max = 64});
+  auto [stage, hands] = stage_by_hand({.partitions = 1, .records_max = 128});
   Owner owner(*stage);
   owner.arm(1);
-  EXPECT_EQ(stage->room(), 63u);
-  for (uint32_t slot = 0; slot < 63; ++slot) owner.put(1, slot);
+  EXPECT_EQ(stage->room(), 127u);
+  for (uint32_t slot = 0; slot < 127; ++slot) owner.put(1, slot);
   stage->settle(at(0));
   EXPECT_EQ(stage->room(), 0u);
   // What says that lives end and begin waits beside the ring, and in its order.
   owner.close(1);
   owner.arm(2);
   EXPECT_EQ(stage->room(), 0u);
-  hands->serve(0);
+  hands->serve_all(0);
   stage->poll(at(1));
-  EXPECT_EQ(owner.seen_before_end(1).size(), 63u);
+  EXPECT_EQ(owner.seen_before_end(1).size(), 127u);
   EXPECT_FALSE(owner.is_quiet(1));
-  hands->serve(0);
+  hands->serve_all(0);
   stage->poll(at(2));
   EXPECT_TRUE(owner.is_quiet(1));
-  EXPECT_EQ(stage->room(), 64u);
+  EXPECT_EQ(stage->room(), 128u);
+}
+
+// A control packet in the middle of a burst may end an epoch, and with it every message: the room
+// that the burst was told of stays its own.
+TEST(BitStage, keeps_the_room_of_a_burst_in_which_lives_end) {
+  auto [stage, hands] = stage_by_hand({.partitions = 1, .records_max = 128});
+  Owner owner(*stage, {.ids = 100});
+  for (uint32_t id = 0; id < 100; ++id) {
+    owner.arm(id);
+    hands->serve_all(0);
+    stage->poll(at(0));
+  }
+  const size_t room = std::min<size_t>(stage->room(), limits::burst_packets_max);
+  EXPECT_EQ(room, limits::burst_packets_max);
+  for (uint32_t id = 1; id < 100; ++id) owner.close(id);
+  for (uint32_t slot = 0; slot < room; ++slot) owner.put(0, slot);
+  for (int i = 0; i < 5; ++i) {
+    stage->settle(at(0));
+    hands->serve_all(0);
+  }
+  EXPECT_EQ(owner.slots(0).size(), room);
+  EXPECT_EQ(owner.duplicates, 0u);
+  for (uint32_t id = 1; id < 100; ++id) EXPECT_TRUE(owner.is_quiet(id)) << id;
+  EXPECT_EQ(stage->room(), 128u);
 }
 
 TEST(BitStage, refuses_a_stream_too_many_and_limits_that_cannot_be) {
@@ -255,9 +280,17 @@ const Lie lies[] = {
      "it has told more than there is room for"},
     {"of_records_without_an_answer", [](HandRunner& r) { r.row(0).records_head += 5; },
      "it has told more or less than it was given"},
-    {"of_more_packets_than_it_was_given",
-     [](HandRunner& r) { r.tell(0, placed(1, 0, (1ull << 40) - 1)); },
+    {"of_more_packets_than_it_was_given", [](HandRunner& r) { r.tell(0, placed(1, 64, ~0ull)); },
      "it has told more or less than it was given"},
+    {"in_its_records_of_other_slots",
+     [](HandRunner& r) {
+       for (uint32_t i = 0; i < 128; ++i) cw_bits_records(&r.row(0))[i].immediate = 1u << 22 | 900;
+       r.row(0).records_head += 1000;
+     },
+     "it says it has taken records that it was not given"},
+    {"of_the_begin_of_a_life_once_more",
+     [](HandRunner& r) { r.tell(0, {{1u << 22, 0, 0, CW_BITS_ARMED}, 0}); },
+     "it speaks of a life that cannot be over"},
     {"of_an_id_that_there_is_not", [](HandRunner& r) { r.tell(0, placed(7, 0, 1)); },
      "it speaks of a packet that cannot be"},
     {"of_a_slot_beyond_the_message", [](HandRunner& r) { r.tell(0, placed(1, 192, 1)); },
@@ -279,6 +312,28 @@ const Lie lies[] = {
 
 INSTANTIATE_TEST_SUITE_P(Lies, LyingStage, testing::ValuesIn(lies),
                          [](const auto& lie) { return lie.param.name; });
+
+// It stops when it has told of an end, but not that it has taken the records up to there; and the
+// id begins anew with the same generation, as after an epoch.
+TEST(BitStage, takes_no_packet_of_an_old_life_for_one_of_a_new_one_with_the_same_generation) {
+  auto [stage, hands] = stage_by_hand({.partitions = 1, .stall_max = 10_ms});
+  Owner owner(*stage, {.generations = 1});
+  owner.arm(1);
+  hands->serve_all(0);
+  stage->poll(at(0));
+  owner.put(1, 5);
+  owner.close(1);
+  stage->settle(at(0));
+  hands->stop_in_the_middle(0, 2);
+  stage->poll(at(1));
+  EXPECT_TRUE(owner.is_quiet(1));
+  owner.arm(1);
+  owner.put(1, 7);
+  stage->settle(at(2));
+  stage->poll(at(20));
+  EXPECT_NE(stage->why_left(0), "");
+  EXPECT_EQ(owner.slots(1), std::set<uint32_t>{7});
+}
 
 // ---- the same records through all ----
 

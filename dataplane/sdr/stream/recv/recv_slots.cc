@@ -198,9 +198,11 @@ void RecvStream::on_placed(const SlotArrival& arrival, Message& message) {
   if (!is_of_its_life(message, arrival)) return drops_.add(DropReason::generation_late);
   if (parts.slot >= map_.data_end(parts.id)) return drops_.add(DropReason::slot_range);
   const uint32_t bytes = arrival.slot.payload_bytes;
-  if (bytes < config_.payload_bytes && !is_placed(parts.id, parts.slot)) {
-    copy_slot(message, nullptr, bytes, parts.slot);
-    if (is_read_along()) note_arrival(arrival);
+  const bool is_first = !is_placed(parts.id, parts.slot);  // as far as bits have come
+  if (is_first && bytes < config_.payload_bytes) copy_slot(message, nullptr, bytes, parts.slot);
+  if (is_first && is_read_along()) {
+    note_arrival(arrival);
+    message.is_stained = true;
   }
   message.path = arrival.path;
   if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
