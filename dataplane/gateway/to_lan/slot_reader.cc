@@ -189,26 +189,28 @@ void SlotReader::follow(Message& message, Tail tail, uint32_t index, Instant now
     Slot& slot = slot_of(message, index);
     if (slot.state == Slot::State::Gone) return drops_.add(DropReason::frame_partial);
     if (slot.state == Slot::State::Awaited) return await(message, slot, tail);
-    if (const auto reason = extend(message, tail, slot)) return drops_.add(*reason);
+    DropReason reason;
+    if (!try_extend(message, tail, slot, reason)) return drops_.add(reason);
     if (tail.need > 0 && tail.got == tail.need) return emit(message, tail.start, now);
   }
 }
 
 // Adds what a slot holds of the tail. Where a frame begins in the slot, the tail must end right
 // before it; where none does, the tail takes all that is used.
-std::optional<DropReason> SlotReader::extend(const Message& message, Tail& tail, const Slot& slot) {
+bool SlotReader::try_extend(const Message& message, Tail& tail, const Slot& slot,
+                            DropReason& reason) {
   const bool is_last = slot.first != no_frame_start;
   const uint16_t room = is_last ? slot.first : slot.used;
   const uint32_t got = tail.got + room;
   if (tail.need == 0 && got >= frame_header_bytes) {
     tail.need = bytes_needed_by(message, tail.start);
-    if (tail.need == 0) return DropReason::frame_header;  // [C-48]
+    if (tail.need == 0) return reason = DropReason::frame_header, false;  // [C-48]
   }
   const bool is_too_long = tail.need > 0 && got > tail.need;
-  if (is_too_long || (is_last && (tail.need == 0 || got < tail.need)))
-    return DropReason::frame_tail;
+  const bool is_too_short = is_last && (tail.need == 0 || got < tail.need);
+  if (is_too_long || is_too_short) return reason = DropReason::frame_tail, false;
   tail.got = static_cast<uint16_t>(got);
-  return std::nullopt;
+  return true;
 }
 
 // Of a frame in slots that have been read; nothing when there can be no such frame.

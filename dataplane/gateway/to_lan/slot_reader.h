@@ -107,7 +107,7 @@ class SlotReader {
   void begin_tail(Message& message, const Tail& tail, Instant now);
   static void await(Message& message, Slot& slot, const Tail& tail);
   void follow(Message& message, Tail tail, uint32_t index, Instant now);
-  static std::optional<DropReason> extend(const Message& message, Tail& tail, const Slot& slot);
+  static bool try_extend(const Message& message, Tail& tail, const Slot& slot, DropReason& reason);
   static std::optional<FrameHeader> header_at(const Message& message, Spot spot);
   static uint16_t bytes_needed_by(const Message& message, Spot spot);
   void emit(Message& message, Spot start, Instant now);

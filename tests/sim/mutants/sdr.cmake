@@ -16,8 +16,8 @@ cw_swarm_mutant(confuses_two_immediates SWARM sdr_swarm
   FOUND_BY "exactly once")
 cw_swarm_mutant(believes_packets_of_old_lives SWARM sdr_swarm
   SOURCE dataplane/sdr/stream/recv/recv_slots.cc
-  FROM "if (is_placed || arrival.slot.address == expected) return std::nullopt;"
-  TO "if (is_placed || arrival.slot.address - expected != 1) return std::nullopt;"
+  FROM "if (is_placed || arrival.slot.address == expected) return false;"
+  TO "if (is_placed || arrival.slot.address - expected != 1) return false;"
   FOUND_BY "no wrong byte")
 cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
   SOURCE dataplane/sdr/link/records.cc

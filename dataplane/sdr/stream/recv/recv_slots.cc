@@ -10,80 +10,82 @@
 
 namespace cw::sdr {
 // A packet's way is one function to the machine: what it is cut into for the reader is `inline`.
+// Reasons go by reference: an optional one is written in two parts and read as a whole, and that
+// waits for every store before it, the payload of the last packet included.
 
 /// The address names one message of all: where ids have come round, it is that of another [C-56].
-inline std::optional<DropReason> RecvStream::misplaced(const SlotArrival& arrival, uint32_t key,
-                                                       uint64_t expected,
-                                                       uint64_t window_bytes) const {
+inline bool RecvStream::is_misplaced(const SlotArrival& arrival, uint32_t key, uint64_t expected,
+                                     uint64_t window_bytes, DropReason& reason) const {
   const bool is_placed = placer_ != nullptr;  // where key and address said, and neither is told
-  if (!is_placed && arrival.slot.key != key) return DropReason::key_stale;
-  if (arrival.slot.payload_bytes > config_.payload_bytes) return DropReason::window_misaligned;
-  if (is_placed || arrival.slot.address == expected) return std::nullopt;
+  reason = DropReason::key_stale;
+  if (!is_placed && arrival.slot.key != key) return true;
+  reason = DropReason::window_misaligned;
+  if (arrival.slot.payload_bytes > config_.payload_bytes) return true;
+  if (is_placed || arrival.slot.address == expected) return false;
   const auto apart = static_cast<int64_t>(expected - arrival.slot.address);
   const auto round_bytes = static_cast<int64_t>(config_.messages * window_bytes);
-  return apart % round_bytes == 0 ? DropReason::generation_late : DropReason::window_misaligned;
+  if (apart % round_bytes == 0) reason = DropReason::generation_late;
+  return true;
 }
 
-inline std::optional<DropReason> RecvStream::misfit(const SlotArrival& arrival,
-                                                    const ImmediateSplit::Parts& parts) const {
-  if (parts.id >= config_.messages || parts.slot >= config_.data_slots_max) {
-    return DropReason::slot_range;
-  }
+inline bool RecvStream::is_misfit(const SlotArrival& arrival, const ImmediateSplit::Parts& parts,
+                                  DropReason& reason) const {
+  reason = DropReason::slot_range;
+  if (parts.id >= config_.messages || parts.slot >= config_.data_slots_max) return true;
   const Message& message = messages_[parts.id];
   const uint64_t offset = uint64_t{parts.slot} * config_.payload_bytes;
   const uint64_t expected = address_.data_at(message.seq, offset);
   // A late packet is judged by its life first: it may well not fit today's buffer.
-  if (const auto reason =
-          misplaced(arrival, address_.data_key, expected, address_.data_window_bytes)) {
-    return reason;
+  if (is_misplaced(arrival, address_.data_key, expected, address_.data_window_bytes, reason)) {
+    return true;
   }
-  if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
-  if (offset + arrival.slot.payload_bytes > message.memory_bytes) return DropReason::slot_range;
-  return std::nullopt;
+  reason = DropReason::message_not_open;
+  if (!message.is_posted || message.is_lost) return true;
+  reason = DropReason::slot_range;
+  return offset + arrival.slot.payload_bytes > message.memory_bytes;
 }
 
-std::optional<DropReason> RecvStream::repair_misfit(const SlotArrival& arrival,
-                                                    const ImmediateSplit::Parts& parts) const {
+bool RecvStream::is_repair_misfit(const SlotArrival& arrival, const ImmediateSplit::Parts& parts,
+                                  DropReason& reason) const {
   const uint32_t slot = parts.slot - config_.data_slots_max;
-  if (parts.id >= config_.messages || slot >= config_.repair_slots_max) {
-    return DropReason::slot_range;
-  }
+  reason = DropReason::slot_range;
+  if (parts.id >= config_.messages || slot >= config_.repair_slots_max) return true;
   const Message& message = messages_[parts.id];
-  const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
-  const uint64_t expected = address_.repair_at(message.seq, offset);
-  if (const auto reason =
-          misplaced(arrival, address_.repair_key, expected, address_.repair_window_bytes)) {
-    return reason;
+  const uint64_t expected = address_.repair_at(message.seq, uint64_t{slot} * config_.payload_bytes);
+  if (is_misplaced(arrival, address_.repair_key, expected, address_.repair_window_bytes, reason)) {
+    return true;
   }
-  if (!message.is_posted || message.is_lost) return DropReason::message_not_open;
-  return std::nullopt;
+  reason = DropReason::message_not_open;
+  return !message.is_posted || message.is_lost;
 }
 
 void RecvStream::on_slot(const SlotArrival& arrival) {
   const ImmediateSplit::Parts& parts = arrival.parts;
   if (parts.slot >= config_.data_slots_max) return on_repair(arrival);
-  if (const auto reason = misfit(arrival, parts)) return drops_.add(*reason);
+  DropReason reason;
+  if (is_misfit(arrival, parts, reason)) return drops_.add(reason);
   Message& message = messages_[parts.id];
   if (stage_ != nullptr) return on_placed(arrival, message);
-  const auto refusal =
-      is_of_its_life(message, arrival)
-          ? put_in_place(message, parts.slot, arrival.payload, arrival.slot.payload_bytes)
-          : DropReason::generation_late;
-  if (refusal) {
-    drops_.add(*refusal);
-    if (*refusal != DropReason::packet_duplicate) return;
+  reason = DropReason::generation_late;
+  const bool is_new =
+      is_of_its_life(message, arrival) &&
+      try_put(message, parts.slot, arrival.payload, arrival.slot.payload_bytes, reason);
+  if (!is_new) {
+    drops_.add(reason);
+    if (reason != DropReason::packet_duplicate) return;
     ++message.duplicates;
   }
   touch_slot(message, parts.slot);
   message.path = arrival.path;
-  if (!refusal && is_read_along()) note_arrival(arrival);
+  if (is_new && is_read_along()) note_arrival(arrival);
   if (arrival.slot.is_solicited) take_fragment(message, parts.slot, parts.user);
 }
 
 // Into memory of the stream's own, never the application's [C-55].
 void RecvStream::on_repair(const SlotArrival& arrival) {
   const ImmediateSplit::Parts& parts = arrival.parts;
-  if (const auto reason = repair_misfit(arrival, parts)) return drops_.add(*reason);
+  DropReason reason;
+  if (is_repair_misfit(arrival, parts, reason)) return drops_.add(reason);
   Message& message = messages_[parts.id];
   if (!is_of_its_life(message, arrival)) return drops_.add(DropReason::generation_late);
   const uint32_t slot = parts.slot - config_.data_slots_max;
@@ -132,11 +134,11 @@ inline void RecvStream::copy_slot(const Message& message, const uint8_t* payload
 }
 
 // Claim, copy, count: the bit is set once, by whoever copies.
-inline std::optional<DropReason> RecvStream::put_in_place(Message& message, uint32_t slot,
-                                                          const uint8_t* payload, uint32_t bytes) {
+inline bool RecvStream::try_put(Message& message, uint32_t slot, const uint8_t* payload,
+                                uint32_t bytes, DropReason& reason) {
   const uint32_t place = place_of(message);
-  if (slot >= map_.data_end(place)) return DropReason::slot_range;
-  if (!map_.try_claim(place, slot)) return DropReason::packet_duplicate;
+  if (slot >= map_.data_end(place)) return reason = DropReason::slot_range, false;
+  if (!map_.try_claim(place, slot)) return reason = DropReason::packet_duplicate, false;
   if (message.memory == nullptr) {
     message.memory = buffers_->take();
     message.is_lent = true;
@@ -145,7 +147,7 @@ inline std::optional<DropReason> RecvStream::put_in_place(Message& message, uint
   if (map_.count(place, slot)) counters_.add(Counter::chunks_completed);
   ++message.in_place;
   message.highest = std::max(message.highest, slot + 1);
-  return std::nullopt;
+  return true;
 }
 
 inline void RecvStream::touch(Message& message) {
@@ -177,7 +179,8 @@ void RecvStream::put_rebuilt(Message& message, uint32_t slot, const uint8_t* byt
   if (offset >= message.memory_bytes) return;
   const auto count = static_cast<uint32_t>(
       std::min<uint64_t>(config_.payload_bytes, message.memory_bytes - offset));
-  if (put_in_place(message, slot, bytes, count)) return;
+  DropReason reason;
+  if (!try_put(message, slot, bytes, count, reason)) return;
   counters_.add(Counter::slots_rebuilt);
   touch_slot(message, slot);
 }

@@ -132,12 +132,12 @@ class RecvStream final : public PolicyActions, private CodeClient {
     return static_cast<uint32_t>(&message - messages_.get());
   }
   RecvHandle handle_of(const Message& message) const { return {place_of(message), message.seq}; }
-  std::optional<DropReason> misplaced(const SlotArrival& arrival, uint32_t key, uint64_t expected,
-                                      uint64_t window_bytes) const;
-  std::optional<DropReason> misfit(const SlotArrival& arrival,
-                                   const ImmediateSplit::Parts& parts) const;
-  std::optional<DropReason> repair_misfit(const SlotArrival& arrival,
-                                          const ImmediateSplit::Parts& parts) const;
+  bool is_misplaced(const SlotArrival& arrival, uint32_t key, uint64_t expected,
+                    uint64_t window_bytes, DropReason& reason) const;
+  bool is_misfit(const SlotArrival& arrival, const ImmediateSplit::Parts& parts,
+                 DropReason& reason) const;
+  bool is_repair_misfit(const SlotArrival& arrival, const ImmediateSplit::Parts& parts,
+                        DropReason& reason) const;
   void on_repair(const SlotArrival& arrival);
   bool is_placed(uint32_t place, uint32_t slot) const { return map_.has(place, slot); }
 
@@ -167,8 +167,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   RecvHandle post(Message& message);
   void arm(const Message& message);
   void end_life(const Message& message);
-  std::optional<DropReason> put_in_place(Message& message, uint32_t slot, const uint8_t* payload,
-                                         uint32_t bytes);
+  bool try_put(Message& message, uint32_t slot, const uint8_t* payload, uint32_t bytes,
+               DropReason& reason);
   bool is_of_its_life(const Message& message, const SlotArrival& arrival) const {
     return arrival.generation == config_.generation_of(message.seq);
   }
