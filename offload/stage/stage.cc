@@ -205,7 +205,7 @@ void BitStage::flush_controls(Partition& p) {
   size_t taken = 0;
   // A burst's packets may be on their way to the ring: their room stays theirs.
   const uint32_t reserve = p.is_inline ? 0 : limits::burst_packets_max;
-  while (taken < p.controls.size() && room_of(p) > reserve) append(p, p.controls[taken++]);
+  while (taken < p.controls.size() && room_of(p) > reserve) append(p, packed(p.controls[taken++]));
   p.controls.erase(p.controls.begin(), p.controls.begin() + static_cast<ptrdiff_t>(taken));
 }
 

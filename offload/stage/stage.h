@@ -12,8 +12,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -90,7 +92,7 @@ class BitStage {
   size_t room() const;
   void put(uint16_t stream, uint16_t channel, uint8_t generation, uint32_t immediate) {
     Partition& p = partitions_[partition_of_[channel]];
-    append(p, {immediate, stream, generation, CW_BITS_PACKET});
+    append(p, packed({immediate, stream, generation, CW_BITS_PACKET}));
   }
   /// A burst ends: tells the clients what is new, and gives the partitions what was put. The turn
   /// runs its own at once, and tells of it too; of others' it asks before it gives, not while they
@@ -157,10 +159,18 @@ class BitStage {
   void enter(Partition& p, cw_bits_row* row);
   cw_bits_record record_of(uint8_t kind, uint16_t stream, uint32_t id) const;
   void control(size_t partition, uint8_t kind, uint16_t stream, uint32_t id);
-  static void append(Partition& p, const cw_bits_record& record) {
+  /// As the one number that it is: read wider than it was just written, it would wait for all
+  /// stores before.
+  static uint64_t packed(const cw_bits_record& r) {
+    static_assert(std::endian::native == std::endian::little && sizeof(r) == sizeof(uint64_t));
+    return r.immediate | uint64_t{r.stream} << 32 | uint64_t{r.generation} << 48 |
+           uint64_t{r.kind} << 56;
+  }
+  static void append(Partition& p, uint64_t record) {
     const uint32_t at = p.tail++ & p.records_mask;
     CW_DCHECK(p.tail - p.head <= p.records_mask + 1);
-    p.records[at] = p.kept[at] = record;
+    std::memcpy(&p.records[at], &record, sizeof(record));
+    std::memcpy(&p.kept[at], &record, sizeof(record));
   }
   void flush_controls(Partition& p);
   void publish(size_t partition);

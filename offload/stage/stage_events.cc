@@ -177,7 +177,7 @@ void BitStage::arm_again(size_t partition, std::span<const uint64_t> arms) {
 
 void BitStage::run_inline(size_t partition, const cw_bits_record& record) {
   Partition& p = partitions_[partition];
-  append(p, record);
+  append(p, packed(record));
   p.published = p.tail;
   __atomic_store_n(&p.row->records_tail, p.tail, __ATOMIC_RELEASE);
   (void)cw_bits_serve(p.row);
