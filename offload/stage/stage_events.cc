@@ -164,8 +164,9 @@ void BitStage::leave(size_t partition, std::string why) {
 /// Lives whose end it has not told, but for those whose begin comes among what is run again: before
 /// that there may be packets of the life before, which may have the same generation.
 void BitStage::arm_again(size_t partition, std::span<const uint64_t> arms) {
-  for (uint16_t number = 0; number < streams_.size(); ++number) {
-    const std::vector<Life>& lives = streams_[number].lives;
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    const auto number = static_cast<uint16_t>(i);
+    const std::vector<Life>& lives = streams_[i].lives;
     for (uint32_t id = 0; id < lives.size(); ++id) {
       const bool is_over = lives[id].closing != 0 && (lives[id].closing >> partition & 1) == 0;
       if (!lives[id].is_armed || is_over) continue;
