@@ -183,14 +183,10 @@ TEST(HostileCoding, repair_slots_must_name_their_window_key_and_place) {
       drops_of(DropReason::window_misaligned, [](SlotWrite& slot) { slot.address += payload; }),
       1u);
   EXPECT_EQ(drops_of(DropReason::slot_range,
-                     [&](SlotWrite& slot) {
-                       slot.immediate = split.pack({0, end, 0});
-                     }),
+                     [&](SlotWrite& slot) { slot.immediate = split.pack({0, end, 0}); }),
             1u);
   EXPECT_EQ(drops_of(DropReason::slot_range,
-                     [&](SlotWrite& slot) {
-                       slot.immediate = split.pack({8, end - 1, 0});
-                     }),
+                     [&](SlotWrite& slot) { slot.immediate = split.pack({8, end - 1, 0}); }),
             1u);
   EXPECT_EQ(drops_of(DropReason::generation_late, [](SlotWrite&) {}) +
                 drops_of(DropReason::message_not_open, [](SlotWrite&) {}),
@@ -350,7 +346,9 @@ TEST(HostileCoding, a_codec_that_stands_still_stalls_no_turn_and_no_data) {
               {.messages = 3, .bytes_of = [](uint64_t) { return 128 * payload; }});
   // Simulated time stands still while the thread does: turns go on, and data leaves.
   uint64_t turns = 0;
-  (void)world.pair.run_until([&] { return ++turns == 20'000; }, 10_s);
+  // On a busy machine the thread may take its time to come there: 20,000 turns are some 10 ms.
+  const auto is_enough = [&] { return ++turns >= 20'000 && (at_gate == 1 || turns == 50'000'000); };
+  (void)world.pair.run_until(is_enough, 10_s);
   EXPECT_GT(turns, 19'000u);
   EXPECT_EQ(coded_by_owner, 0u) << "the longest turn, in rows";
   EXPECT_EQ(at_gate, 1u);
