@@ -2,6 +2,8 @@
 // an RTT of 25 ms, one class.
 #pragma once
 
+#include <unistd.h>
+
 #include <malloc.h>
 
 #include <cstdint>
@@ -55,17 +57,18 @@ struct SiteMemory {
     const uint64_t lan_bytes = plan.lan.packets * limits::frame_bytes_max;
     const uint64_t said_idle = plan.idle_links_memory.count();
     const uint64_t said = plan.memory.count() - lan_bytes;
-    plan.wan.udp_port = 14'791;
+    // Of each process its own: tests of this and a bench may run at once.
+    plan.wan.udp_port = static_cast<uint16_t>(14'791 + getpid() % 10'000);
     const UdpPortOptions wan = plan.wan;
     const auto site = must(site::Site::make(
-        std::move(plan),
-        {.ports =
-             [&](size_t) {
-               return site::ShardPorts{std::make_unique<PortAround>(lan), must(UdpPort::make(wan))};
-             },
-         .now = network.now(),
-         .random = sdr::RandomSource::of(prng),
-         .clock = {}}));
+        std::move(plan), {.ports =
+                              [&](size_t) {
+                                return site::ShardPorts{std::make_unique<PortAround>(lan),
+                                                        must(UdpPort::make(wan))};
+                              },
+                          .now = network.now(),
+                          .random = sdr::RandomSource::of(prng),
+                          .clock = {}}));
     return {static_cast<uint64_t>(taken() - before), said, resident_bytes() - resident, said_idle};
   }
 
