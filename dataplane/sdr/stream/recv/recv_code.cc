@@ -136,7 +136,7 @@ uint32_t RecvStream::fill_row(CodeRow& row, const Message& message, const CodedS
     // Nothing of the message lies behind its end, whatever has come there.
     if (!set.has_shard(c, row.row) || slot >= message.slots) {
       row.add_input(c, desk_.zeros());
-    } else if (is_placed(row.place, slot)) {
+    } else if (map_.has(row.place, slot)) {
       copy_shard(message, slot, buffer);
       row.add_input(c, buffer);
     } else {

@@ -125,10 +125,15 @@ inline void RecvStream::prefetch(const Message& message, uint64_t offset) const 
 inline void RecvStream::copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                                   uint32_t slot) const {
   const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
-  if (bytes > 0 && payload != nullptr) std::memcpy(message.memory + offset, payload, bytes);
+  if (bytes > 0) std::memcpy(message.memory + offset, payload, bytes);
   prefetch(message, offset + 2 * config_.payload_bytes);
+  fill_up(message, bytes, slot);
+}
+
+/// A code counts a short slot as filled up with zeros.
+inline void RecvStream::fill_up(const Message& message, uint32_t bytes, uint32_t slot) const {
   if (config_.rows == 0) return;
-  // A code counts a short slot as filled up with zeros.
+  const uint64_t offset = uint64_t{slot} * config_.payload_bytes;
   const uint64_t end = std::min(offset + config_.payload_bytes, message.memory_bytes);
   std::memset(message.memory + offset + bytes, 0, end - offset - bytes);
 }
@@ -201,8 +206,8 @@ void RecvStream::on_placed(const SlotArrival& arrival, Message& message) {
   if (!is_of_its_life(message, arrival)) return drops_.add(DropReason::generation_late);
   if (parts.slot >= map_.data_end(parts.id)) return drops_.add(DropReason::slot_range);
   const uint32_t bytes = arrival.slot.payload_bytes;
-  const bool is_first = !is_placed(parts.id, parts.slot);  // as far as bits have come
-  if (is_first && bytes < config_.payload_bytes) copy_slot(message, nullptr, bytes, parts.slot);
+  const bool is_first = !map_.has(parts.id, parts.slot);  // as far as bits have come
+  if (is_first) fill_up(message, bytes, parts.slot);
   if (is_first && is_read_along()) {
     note_arrival(arrival);
     message.is_stained = true;

@@ -110,10 +110,9 @@ void RecvStream::slots_of_chunk(RecvHandle handle, uint64_t chunk,
   if (find(handle) == nullptr || first >= config_.data_slots_max) return;
   const uint64_t count =
       std::min<uint64_t>({config_.chunk_slots, words.size() * 64, config_.data_slots_max - first});
-  const uint64_t* placed = map_.data_words(handle.place);
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t slot = first + i;
-    words[i / 64] |= (placed[slot / 64] >> slot % 64 & 1) << i % 64;
+    const bool is_in = map_.has(handle.place, static_cast<uint32_t>(first + i));
+    words[i / 64] |= uint64_t{is_in} << i % 64;
   }
 }
 

@@ -139,7 +139,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
   bool is_repair_misfit(const SlotArrival& arrival, const ImmediateSplit::Parts& parts,
                         DropReason& reason) const;
   void on_repair(const SlotArrival& arrival);
-  bool is_placed(uint32_t place, uint32_t slot) const { return map_.has(place, slot); }
 
   // Coding (recv_code.cc).
   bool has_room_for_blocks() const { return config_.rows != 0; }
@@ -178,6 +177,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void prefetch(const Message& message, uint64_t offset) const;
   void copy_slot(const Message& message, const uint8_t* payload, uint32_t bytes,
                  uint32_t slot) const;
+  void fill_up(const Message& message, uint32_t bytes, uint32_t slot) const;
   void touch(Message& message);
   void touch_all(Message& message);
   void touch_slot(Message& message, uint32_t slot);
