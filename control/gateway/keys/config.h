@@ -197,6 +197,8 @@ void check_peer(config::Section& row, const PeerConfig& it, const Config& config
 void check_class(config::Section& row, const ClassConfig& it, const Config& config);
 /// Whether packets fit into the rings of the ports over DPDK.
 void check_device_mtus(config::Section& file, const Config& config);
+/// "this machine has cores 0 to 1", where it has none of this number; else empty.
+std::string why_no_core(uint32_t core);
 /// Whether the WAN's port has anything to offload.
 void check_offload(config::Section& file, const Config& config);
 /// Whether every core has links, and ports that several can share.

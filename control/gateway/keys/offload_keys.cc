@@ -1,5 +1,4 @@
 // The keys of [offload].
-#include <unistd.h>
 #include <string>
 #include <string_view>
 
@@ -19,11 +18,10 @@ std::string named(OffloadExecutor executor) {
 }
 
 void check_offload_keys(Section& section, const OffloadConfig& offload) {
-  const auto cores = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
   for (const uint32_t core : offload.cores) {
-    if (core < cores) continue;
-    section.complain("cores", "offload.cores names core " + std::to_string(core) +
-                                  "; this machine has cores 0 to " + std::to_string(cores - 1));
+    const std::string why = why_no_core(core);
+    if (why.empty()) continue;
+    section.complain("cores", "offload.cores names core " + std::to_string(core) + "; " + why);
   }
   if (offload.executor == OffloadExecutor::Cores && offload.cores.empty()) {
     section.complain("executor",

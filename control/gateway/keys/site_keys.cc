@@ -40,12 +40,11 @@ void load_plugins(Section& section, Config& config) {
 }
 
 void check_core(Section& section, const char* key, uint32_t core) {
-  const auto cores = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
-  if (core < cores) return;
+  const std::string why = why_no_core(core);
+  if (why.empty()) return;
   const bool is_list = std::string_view(key) == "cores";
   section.complain(key, std::string("site.") + key + (is_list ? " has " : " is ") +
-                            std::to_string(core) + "; this machine has cores 0 to " +
-                            std::to_string(cores - 1));
+                            std::to_string(core) + "; " + why);
 }
 
 void check_site(Section& section, const SiteConfig& site, std::vector<std::string>& warnings) {
@@ -75,6 +74,11 @@ void check_site(Section& section, const SiteConfig& site, std::vector<std::strin
 }
 
 }  // namespace
+
+std::string why_no_core(uint32_t core) {
+  const auto cores = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
+  return core < cores ? "" : "this machine has cores 0 to " + std::to_string(cores - 1);
+}
 
 void declare_site(Section& section, const ConfigPtr& config) {
   SiteConfig& site = config->site;
