@@ -24,6 +24,7 @@
 #include "bench/e2e/forward_report.h"
 #include "bench/e2e/hosts.h"
 #include "bench/e2e/pair.h"
+#include "bench/machine.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "tests/lab/enclosure.h"
@@ -46,11 +47,6 @@ struct Arguments {
 };
 
 void say(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 // ---- frames per second --------------------------------------------------------------------------
 

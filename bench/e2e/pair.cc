@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/machine.h"
 #include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 
@@ -39,12 +39,6 @@ lab::Arguments before_others(lab::Arguments command) {
                         "sh"};
   all.insert(all.end(), command.begin(), command.end());
   return all;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 // ---- testpmd ------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@
 // `ratio` is what a report should quote: 1 where shards share nothing. Exit codes: 0 done, 2
 // arguments, 3 it cannot be measured here.
 #include <fcntl.h>
-#include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include <vector>
 
 #include "bench/e2e/memory_ports.h"
+#include "bench/machine.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "tests/sim/gateway/sites.h"
@@ -51,15 +51,6 @@ Instant clock_now() {
 [[noreturn]] void fail(const std::string& why) {
   std::fprintf(stderr, "shards: %s\n", why.c_str());
   _exit(exit_failed);
-}
-
-void bind_to(unsigned core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
-    fail("core " + std::to_string(core) + " is not to be had");
-  }
 }
 
 uint64_t random_bits(void*) {
@@ -150,7 +141,8 @@ class World {
   }
 
   uint64_t turn(uint32_t shard) {
-    bind_to(arguments_.first_core + shard);
+    const uint32_t core = arguments_.first_core + shard;
+    if (!try_bind_to(core)) fail("core " + std::to_string(core) + " is not to be had");
     const MachineClock clock;
     uint64_t before = 0, after = 0;
     while (!stop_.load(std::memory_order_relaxed)) {
@@ -261,11 +253,6 @@ double rate_of(const Arguments& it, const std::string& program, uint32_t process
   double frames = 0;
   for (WorldProcess& world : worlds) frames += world.frames();
   return frames / it.milliseconds / 1e3;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 Json compare(const Arguments& it, const std::string& program, uint32_t cores) {

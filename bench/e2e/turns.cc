@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <utility>
 
+#include "bench/machine.h"
 #include "dataplane/base/assert.h"
 
 namespace cw::bench {
@@ -14,21 +16,13 @@ namespace {
 
 constexpr size_t row_turns = 64;  // work that comes once in many turns, once in all of them
 
-void bind_to(unsigned core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
 double median_of_rows(const std::vector<double>& turns) {
   std::vector<double> rows;
   for (size_t first = 0; first + row_turns <= turns.size(); first += row_turns) {
     const auto begin = turns.begin() + static_cast<ptrdiff_t>(first);
     rows.push_back(std::accumulate(begin, begin + row_turns, 0.0) / row_turns);
   }
-  std::ranges::sort(rows);
-  return rows[rows.size() / 2];
+  return median(std::move(rows));
 }
 
 }  // namespace
@@ -46,7 +40,7 @@ Turns::~Turns() {
 }
 
 void Turns::run(unsigned self) {
-  bind_to(setup_.cores[self]);
+  (void)try_bind_to(setup_.cores[self]);
   pthread_setname_np(pthread_self(), self == 0 ? "sender" : "receiver");  // for perf
   while (wait_for_turn(self)) {
     turn(self);

@@ -23,12 +23,14 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/machine.h"
 #include "dataplane/base/prng.h"
 #include "offload/codec/codecs.h"
 #include "offload/coding/coder.h"
 
 namespace {
 using namespace cw;
+using bench::median;
 
 constexpr uint32_t shard_bytes = 4096;
 constexpr size_t data_bytes = size_t{8} << 20;
@@ -44,12 +46,6 @@ double seconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 /// Rows of shards, coded by us and by raw calls. The first `losses` data shards are the lost ones,

@@ -12,7 +12,6 @@
 //    `ratio` is what both reach of what the processes do.
 //
 // Exit codes: 0 done, 2 arguments, 3 it cannot be measured here.
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/machine.h"
 #include "bench/micro/offload_records.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
@@ -61,16 +61,7 @@ struct Arguments {
 }
 
 void bind_to(unsigned core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0)
-    fail("core " + std::to_string(core) + " is not ours");
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
+  if (!try_bind_to(core)) fail("core " + std::to_string(core) + " is not ours");
 }
 
 int64_t now_ns() {
