@@ -7,6 +7,7 @@
 #include "dataplane/base/assert.h"
 
 namespace cw {
+
 // ---- made ----
 
 Result<std::unique_ptr<BitStage>> BitStage::make(std::unique_ptr<RowRunner> runner,

@@ -176,7 +176,6 @@ class BitStage {
   void publish(size_t partition);
   static void want_next(const Partition& p);
   bool poll(size_t partition, Instant now);
-  bool has_moved(size_t partition, Instant now);
   const char* take_events(size_t partition, uint32_t tail);
   const char* tell(size_t partition, std::span<const cw_bits_event> events);
   const char* why_not(size_t partition, std::span<const cw_bits_event> events);
