@@ -43,6 +43,7 @@ typedef struct {
   uint32_t tail; /* of the events, with what is not published yet */
   /* Of the stream whose packets come. */
   uint64_t upper; /* a record's upper half, or NONE */
+  uint32_t tag;   /* of the generation in it */
   uint32_t user_bits, key_shift, id_shift;
   uint32_t slot_mask; /* of the immediate, once it is shifted: the slot within its word */
   cw_bits_arena* arena;
@@ -84,7 +85,7 @@ static uint8_t begin_word(serving* s, open_word* open, raw_record raw) {
   const uint32_t slot = immediate >> s->user_bits & arena->slot_mask;
   if (id >= arena->limits.ids || slot >= arena->limits.slots_max) return CW_BITS_OUT_OF_RANGE;
   cw_bits_life* life = cw_bits_lives(arena) + id;
-  if (life->tag != tag_of(raw)) return CW_BITS_LATE;
+  if (life->tag != s->tag) return CW_BITS_LATE;
   end_word(s, open);
   open->key = raw >> s->key_shift;
   open->life = life;
@@ -131,6 +132,7 @@ static int enter_stream(serving* s, raw_record raw) {
     s->key_shift = s->user_bits + smaller(s->arena->limits.slot_bits, 6);
   }
   s->upper = raw >> 32;
+  s->tag = tag_of(raw);
   return 1;
 }
 
@@ -174,6 +176,7 @@ static inline serving serving_of(cw_bits_row* row) {
   s.events_mask = row->events_capacity - 1;
   s.tail = row->events_tail;
   s.upper = NONE;
+  s.tag = 0;
   for (uint32_t i = 0; i < OPEN_WORDS; ++i) s.open[i].key = 0;
   return s;
 }
