@@ -171,10 +171,10 @@ void Endpoint::on_done(std::span<const uint64_t> cookies) {
 
 // ---- policies ----
 
-void Endpoint::ask(std::vector<SeatCare>& cares) {
+void Endpoint::ask(std::vector<SeatCare>& cares, Instant now) {
   wants_care_.begin_turn(Instant());
   wants_care_.for_awake([&](size_t i) {
-    if (links_[i]->try_ask(cares)) wants_care_.rest_until(i, Instant::never());
+    if (links_[i]->try_ask(cares, now)) wants_care_.rest_until(i, Instant::never());
   });
 }
 
@@ -186,8 +186,8 @@ void Endpoint::take(std::vector<SeatCare>& cares, Instant now) {
 void Endpoint::care(Instant now) {
   std::vector<SeatCare> cares;
   cares.reserve(limits::qps_max);
-  ask(cares);
-  for (SeatCare& care : cares) care.fulfil();
+  ask(cares, now);
+  for (SeatCare& care : cares) care.fulfil(*finder_);
   if (!cares.empty()) take(cares, now);
 }
 

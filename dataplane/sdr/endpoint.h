@@ -11,8 +11,8 @@
 #include "dataplane/core/turn/activity.h"
 #include "dataplane/core/turn/station.h"
 #include "dataplane/sdr/link/link.h"
+#include "dataplane/sdr/seat/care/seat_care.h"
 #include "dataplane/sdr/seat/code/code_desk.h"
-#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/send/store/packet_stock.h"
 #include "offload/stage/stage.h"
 
@@ -55,9 +55,11 @@ class Endpoint final : public WanStation {
   /// first and the last between two turns. Or care() does all of it at once. Cost of care(): slow.
   bool wants_care() const { return wants_care_.is_any_awake(); }
   /// Fills `cares` up to its capacity.
-  void ask(std::vector<SeatCare>& cares);
+  void ask(std::vector<SeatCare>& cares, Instant now);
   void take(std::vector<SeatCare>& cares, Instant now);
   void care(Instant now);
+  /// Where care() finds what swaps name; it outlives the endpoint. Without, nothing is found.
+  void set_finder(PolicyFinder& finder) { finder_ = &finder; }
 
  private:
   Result<void> check_key(const LinkOptions& options) const;
@@ -82,6 +84,8 @@ class Endpoint final : public WanStation {
   uint32_t left_told_ = 0;   // of its partitions
   Activity activity_;        // of the links
   Activity wants_care_;      // of the same: whose seats want something
+  ListedPolicies no_policies_;
+  PolicyFinder* finder_ = &no_policies_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> by_key_;  // LinkKey -> link
   size_t first_ = 0;           // who is asked first for packets

@@ -49,14 +49,17 @@ Paths operator+(Paths paths, const Paths& more) {
 const Paths doors_of_streams = {"dataplane/sdr/endpoint.h",
                                 "dataplane/sdr/message.h",
                                 "dataplane/sdr/options.h",
+                                "dataplane/sdr/seat/care/policy_finder.h",
                                 "dataplane/sdr/seat/policy_needs.h",
+                                "dataplane/sdr/seat/policy_offer.h",
                                 "dataplane/sdr/recv_buffers.h",
                                 "dataplane/sdr/sdk/platform.h",
                                 "dataplane/sdr/sdr.h",
                                 "dataplane/sdr/shard.h",
                                 "dataplane/sdr/sink.h",
                                 "dataplane/sdr/source.h",
-                                "dataplane/sdr/stream/stream_config.h"};
+                                "dataplane/sdr/stream/stream_config.h",
+                                "dataplane/sdr/swap/swap_end.h"};
 
 const Paths below_sdr =
     below_core + Paths{"dataplane/wan.h", "dataplane/pass", "dataplane/core"} + doors_of_sdr;

@@ -61,7 +61,7 @@ class Builders {
 
 }  // namespace
 
-Site::Site(Plan plan) : plan_(std::move(plan)) {}
+Site::Site(Plan plan) : plan_(std::move(plan)), finder_(*plan_.registry) {}
 
 Site::~Site() = default;
 
@@ -222,7 +222,7 @@ std::optional<SiteState> Site::state(Duration patience) {
 }
 
 void Site::care_for_policies(Duration patience) {
-  for (const auto& shard : shards_) shard->care_for_policies(patience);
+  for (const auto& shard : shards_) shard->care_for_policies(finder_, patience);
 }
 
 bool Site::stop_taking(Duration patience) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control/gateway/plan.h"
+#include "control/gateway/registry_finder.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/site_shard.h"
 #include "control/gateway/site/site_state.h"
@@ -99,6 +100,7 @@ class Site {
   void add_grants();
 
   Plan plan_;
+  RegistryFinder finder_;
   std::optional<MachineClock> clock_;  // none: somebody else's time
   std::deque<PairGrants> grants_;      // by peer, where there are several links to each
   Instant grants_due_;

@@ -183,17 +183,17 @@ PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
 }
 
 // Asked for by one call and given back by a later one, where the worker does not turn meanwhile.
-void SiteShard::care_for_policies(Duration patience) {
+void SiteShard::care_for_policies(sdr::PolicyFinder& finder, Duration patience) {
   if (!settle(patience)) return;
   if (cares_ == nullptr) {
     cares_ = std::make_shared<std::vector<sdr::SeatCare>>();
     cares_->reserve(limits::qps_max);
-    const auto collect = [this, cares = cares_](Instant) { sdr_->endpoint().ask(*cares); };
+    const auto collect = [this, cares = cares_](Instant now) { sdr_->endpoint().ask(*cares, now); };
     if (!ask(collect, patience)) return;
   }
   const auto cares = std::exchange(cares_, nullptr);
   if (cares->empty()) return;
-  for (sdr::SeatCare& care : *cares) care.fulfil();
+  for (sdr::SeatCare& care : *cares) care.fulfil(finder);
   ask([this, cares](Instant now) { sdr_->endpoint().take(*cares, now); }, patience);
 }
 

@@ -54,7 +54,7 @@ class SiteShard {
 
   // While another thread turns; as Site has them. Thread: one.
   std::optional<SiteState> state(Duration patience);
-  void care_for_policies(Duration patience);
+  void care_for_policies(sdr::PolicyFinder& finder, Duration patience);
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
   bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }

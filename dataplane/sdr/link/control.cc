@@ -136,6 +136,8 @@ void LinkControl::read_records(const Envelope& envelope, uint16_t path, Instant 
     } else if constexpr (requires { events_.on_record(record, now); }) {
       // A stream has nothing to hear before both ends agree on what it is.
       if (is_up_) events_.on_record(record, now);
+    } else if constexpr (requires { events_.swaps().on_record(record, now); }) {
+      if (is_up_) events_.swaps().on_record(record, now);
     }
   };
   while (const auto view = reader.next()) {
@@ -324,6 +326,7 @@ bool LinkControl::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) 
 
 Hello LinkControl::hello(HelloState state) const {
   Hello hello;
+  hello.capabilities = Hello::swaps;
   if (options_.places_payload) hello.capabilities |= Hello::places_payload;
   if (options_.sees_psns) hello.capabilities |= Hello::sees_psns;
   if (options_.numbers_by_qp) hello.capabilities |= Hello::numbers_by_qp;

@@ -115,6 +115,10 @@ class LinkControl {
   /// Of its latest hello.
   bool peer_has(uint32_t capability) const { return (peer_capabilities_ & capability) != 0; }
   const MacKey& key() const { return options_.key; }
+  /// Of a record that is alone in an envelope: what is left for its texts.
+  size_t text_room() const {
+    return part_bytes_for(std::min(control_bytes(), peer_control_bytes_));
+  }
   /// What is missing until the link is up, for a person; empty when it is.
   std::string why() const;
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/seat/care/seat_care.h"
 #include "dataplane/sdr/seat/policy_needs.h"
-#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
 
@@ -78,6 +78,7 @@ Link::Link(const LinkOptions& options, const LinkRooms& rooms, Instant now)
              .grants = options.grants},
             rooms.port, tables_),
       watch_(options.control.paths, options.control.path, tables_),
+      swaps_(rooms.counters),
       control_(options.control, stream_configs_, *this, rooms.counters, rooms.drops, now),
       payload_bytes_(options.control.payload_bytes),
       link_told_(now) {}
@@ -141,6 +142,7 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   if (made.send) made.send->set_wake(wake_, care_);
   if (made.recv) made.recv->set_wake(wake_, care_);
   if (made.send) line_.add(*made.send, qp.weight);
+  swaps_.add(made.config.qp, made.send.get(), made.recv.get(), qp.send.hold);
   stream_configs_.push_back(made.config);
   control_.add_pair_keys(pair_keys(made.config));
   qps_.push_back(std::move(made));
@@ -228,12 +230,12 @@ bool Link::has_policies() const {
   return are_there;
 }
 
-bool Link::try_ask(std::vector<SeatCare>& cares) const {
+bool Link::try_ask(std::vector<SeatCare>& cares, Instant now) const {
   bool has_room = true;
   each_seat([&](Seat& seat) {
     if (!seat.wants_care()) return;
     has_room = has_room && cares.size() < cares.capacity();
-    if (has_room) seat.ask(cares.emplace_back());
+    if (has_room) seat.ask(cares.emplace_back(), now);
   });
   return has_room;
 }
@@ -241,25 +243,16 @@ bool Link::try_ask(std::vector<SeatCare>& cares) const {
 void Link::on_care(Instant now) {
   wake_();
   control_.try_come_up(now);
+  swaps_.on_made(now);
 }
 
-Result<Successor> Link::make_successor(uint16_t qp, cw_role role, const PolicyChoice& policy,
-                                       Instant now) {
-  SendStream* const send = role == CW_SOURCE ? send_stream(qp) : nullptr;
-  RecvStream* const recv = role == CW_SINK ? recv_stream(qp) : nullptr;
-  if (send != nullptr) return send->seat().make_successor(policy, now);
-  if (recv != nullptr) return recv->seat().make_successor(policy, now);
-  return failure("qp " + std::to_string(qp) + " is not configured for this direction");
-}
-
-bool Link::try_begin_swap(uint16_t qp, cw_role role, Swap& swap, Instant now) {
+Result<void> Link::order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now) {
   wake_();
-  SendStream* const send = role == CW_SOURCE ? send_stream(qp) : nullptr;
-  RecvStream* const recv = role == CW_SINK ? recv_stream(qp) : nullptr;
-  const bool has_begun = send != nullptr ? send->try_begin_swap(swap, now)
-                                         : recv != nullptr && recv->try_begin_swap(swap, now);
-  if (has_begun) tell_link(now);  // the successor knows nothing of it yet
-  return has_begun;
+  if (!is_up()) return failure("the link is down: " + why());
+  if (!control_.peer_has(Hello::swaps)) {
+    return failure("the peer runs a version that cannot change policies while traffic flows");
+  }
+  return swaps_.order(qp, role, policy, control_.text_room(), now);
 }
 
 Source Link::source(uint16_t qp) {
@@ -287,6 +280,12 @@ RecvStream* Link::recv_stream(uint16_t qp) {
 }
 
 // ---- packets in ----
+
+void Link::on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
+  wake_();
+  control_.on_control(bytes, path, now);
+  if (swaps_.take_begun()) tell_link(now);  // successors know nothing of it yet
+}
 
 void Link::on_data(const Arrival& arrival, Instant now) {
   const SlotWrite& slot = arrival.head;
@@ -362,6 +361,7 @@ bool Link::on_time(Instant now) {
   bool is_due = own_due() <= now;
   line_.on_time(now);
   control_.on_time(now);
+  swaps_.on_time(now);
   if (is_used_ && control_.is_quiet()) try_rest();
   if (control_.is_up()) is_due |= run_streams(now);
   if (!line_.has_room_for_control() || !has_offer(now)) return is_due;
@@ -401,7 +401,9 @@ void Link::try_rest() {
 }
 
 // Of what is no stream's.
-Instant Link::own_due() const { return std::min(control_.next_due(), line_.next_due()); }
+Instant Link::own_due() const {
+  return earliest(control_.next_due(), line_.next_due(), swaps_.next_due());
+}
 
 Instant Link::next_wakeup() const {
   Instant due = own_due();

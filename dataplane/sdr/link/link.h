@@ -26,6 +26,7 @@
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/sink.h"
 #include "dataplane/sdr/source.h"
+#include "dataplane/sdr/swap/swap_desk.h"
 #include "dataplane/wan.h"
 #include "offload/stage/stage.h"
 
@@ -35,8 +36,6 @@ class CodeDesk;
 class PacketStock;
 class Seat;
 struct SeatCare;
-struct Successor;
-struct Swap;
 
 /// What a link shares with the others of its endpoint.
 struct LinkRooms {
@@ -101,16 +100,12 @@ class Link final : private LinkEvents, private BitStageClient {
     line_.set_rate(rate);
   }
 
-  // ---- a change of policy: one end of a QP's one direction ----
-  /// Outside the turn, while the epoch is in force. Errors: what the policy says when it refuses
-  /// to start; no such stream.
-  Result<Successor> make_successor(uint16_t qp, cw_role role, const PolicyChoice& policy,
-                                   Instant now);
-  /// Messages from the swap's boundary on are the successor's: at the receiving end first, and the
-  /// other opens none of them before it knows that. Slot by slot it fills what is not open yet
-  /// below with empty messages. False, and nothing has changed: messages beyond are open, the swap
-  /// before is not over, or no epoch is in force.
-  bool try_begin_swap(uint16_t qp, cw_role role, Swap& swap, Instant now);
+  // ---- a change of policy (swap/swap_end.h) ----
+  /// Asks for it, at this end of a QP's one direction. Errors: the link is down, its peer cannot
+  /// swap, or as SwapDesk::order().
+  Result<void> order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now);
+  /// How the latest came out; null: not configured for this direction.
+  const SwapEnd* swap(uint16_t qp, cw_role role) const { return swaps_.find(qp, role); }
 
   // ---- for the endpoint ----
   /// What packets that lend memory of the link name it by.
@@ -120,15 +115,12 @@ class Link final : private LinkEvents, private BitStageClient {
   void set_wake(Activity::Wake wake, Activity::Wake care);
   /// Adds those seats that want something of other threads, as far as there is room; false: there
   /// was not enough.
-  bool try_ask(std::vector<SeatCare>& cares) const;
+  bool try_ask(std::vector<SeatCare>& cares, Instant now) const;
   /// Seats have been given what they lacked.
   void on_care(Instant now);
   /// A write.
   void on_data(const Arrival& arrival, Instant now);
-  void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
-    wake_();
-    control_.on_control(bytes, path, now);
-  }
+  void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
   /// After the last packet of a burst: the streams tell their policies.
   void flush_arrivals(Instant now);
   /// Due timers, lost transmissions, envelopes. Returns whether anything was due.
@@ -194,6 +186,7 @@ class Link final : private LinkEvents, private BitStageClient {
   void on_record(const Abandoned& record, Instant now) override;
   void on_record(const Note& record, Instant now) override;
   void on_record(const PathReport& record, Instant now) override;
+  SwapDesk& swaps() override { return swaps_; }
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
   void on_paths(uint32_t up, Instant now) override;
   std::vector<PolicyOffer> offers(size_t stream) const override;
@@ -234,6 +227,7 @@ class Link final : private LinkEvents, private BitStageClient {
   Line line_;
   PathWatch watch_;
   std::vector<Qp> qps_;  // ends before the line that its streams send on
+  SwapDesk swaps_;
   LinkControl control_;
   uint32_t payload_bytes_;
   uint32_t qpn_base_ = 0;

@@ -9,6 +9,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/sdr/seat/policy_offer.h"
 #include "dataplane/sdr/stream/stream_config.h"
+#include "dataplane/sdr/swap/swap_desk.h"
 #include "dataplane/wire/control/control.h"
 
 namespace cw::sdr {
@@ -32,6 +33,8 @@ class LinkEvents {
   virtual void on_record(const Abandoned& record, Instant now) = 0;
   virtual void on_record(const Note& record, Instant now) = 0;
   virtual void on_record(const PathReport& record, Instant now) = 0;
+  /// Who hears the records of swaps.
+  virtual SwapDesk& swaps() = 0;
   virtual void on_rtt(uint16_t path, Duration sample, Instant now) = 0;
   /// Data may take these paths from now on, one bit each.
   virtual void on_paths(uint32_t up, Instant now) = 0;

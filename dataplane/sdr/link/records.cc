@@ -27,6 +27,7 @@ bool has_notes(const std::unique_ptr<SendStream>& send, const std::unique_ptr<Re
 // ---- what the link says ----
 
 void Link::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
+  swaps_.end_epoch(now);
   for (Qp& qp : qps_) {
     if (qp.send) qp.send->reset(now);
     if (qp.recv) qp.recv->reset(now);
@@ -82,6 +83,7 @@ void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_b
 
 void Link::on_down(Instant now) {
   is_used_ = true;
+  swaps_.end_epoch(now);
   reports_due_ = Instant::never();
   for (Qp& qp : qps_) {
     if (qp.send) qp.send->reset(now);
@@ -178,7 +180,7 @@ void Link::tell_link(Instant now) {
 Instant Link::offer_due() const {
   Instant due = control_.offer_due();
   if (!control_.is_up()) return due;
-  due = std::min(due, reports_due_);
+  due = earliest(due, reports_due_, swaps_.offer_due());
   for (const Qp& qp : qps_) {
     if (has_notes(qp.send, qp.recv)) return Instant();
     if (qp.send) due = std::min(due, qp.send->offer_due());
@@ -238,7 +240,7 @@ bool Link::fill_envelope(EnvelopeKind kind, EnvelopeWriter& writer, Instant now)
     if (qp.send && !qp.send->offer(writer, now)) return false;
     if (!offer_notes(writer, qp)) return false;
   }
-  return offer_path_reports(writer, now);
+  return swaps_.offer(writer, rtt(), now) && offer_path_reports(writer, now);
 }
 
 bool Link::offer_notes(EnvelopeWriter& writer, Qp& qp) {

@@ -4,18 +4,10 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/seat/care/seat_care.h"
 
 namespace cw::sdr {
 namespace {
-
-/// It started before with these very arguments; else the fallback does, which must always start.
-std::unique_ptr<PolicyInstance> make_again(const PolicyChoice& policy, const SeatCare& care) {
-  for (const PolicyChoice* choice : {&policy, &care.fallback}) {
-    if (auto made = PolicyInstance::make(*choice, care.place.env)) return std::move(*made);
-  }
-  CW_ASSERT(!"the fallback policy does not start");
-  return nullptr;
-}
 
 /// The first place that is empty; the end when there is none.
 auto free_place(auto& row) {
@@ -42,13 +34,6 @@ Place Place::of(const PolicyChoice& policy, const cw_env& env) {
   return place;
 }
 
-void SeatCare::fulfil() {
-  for (auto& each : hosts_over) each.reset();
-  for (auto& each : instances_over) each.reset();
-  if (wants_instance) instance = make_again(place.choice(), *this);
-  if (wants_relief) relief = make_again(fallback, *this);
-}
-
 Result<std::unique_ptr<Seat>> Seat::make(const SeatOptions& options, Instant now) {
   std::unique_ptr<Seat> seat(new Seat(options));
   auto first = seat->make_successor(options.policy, now);
@@ -56,6 +41,12 @@ Result<std::unique_ptr<Seat>> Seat::make(const SeatOptions& options, Instant now
   seat->place_ = seat->wish_ = first->place;
   seat->current_ = std::move(first->host);
   return seat;
+}
+
+Result<void> Seat::check_room(const PolicyChoice& policy) const {
+  const auto env = env_of(policy, options_.stream, options_.link, options_.role);
+  if (!env) return std::unexpected(env.error());
+  return {};
 }
 
 Result<Successor> Seat::make_successor(const PolicyChoice& policy, Instant now) const {
@@ -102,17 +93,23 @@ void Seat::end_epoch(Instant now) {
 // ---- what it lacks ----
 
 bool Seat::wants_care() const {
-  return !is_ready() || !is_empty(hosts_over_) || !is_empty(instances_over_);
+  const bool wants_next = making_ == Making::UnderWay && !is_next_asked_;
+  return wants_next || !is_ready() || !is_empty(hosts_over_) || !is_empty(instances_over_);
 }
 
-void Seat::ask(SeatCare& care) {
+void Seat::ask(SeatCare& care, Instant now) {
   care.seat = this;
+  care.asked = now;
   care.place = place_;
   care.fallback = options_.fallback;
   care.hosts_over = std::exchange(hosts_over_, {});
   care.instances_over = std::exchange(instances_over_, {});
   care.wants_instance = !current_->has_instance();
   care.wants_relief = !current_->has_relief();
+  care.wants_next = making_ == Making::UnderWay && !std::exchange(is_next_asked_, true);
+  if (!care.wants_next) return;
+  care.next_policy = *next_policy_;
+  care.next_number = next_number_;
 }
 
 /// What was made for a policy that is not this seat's any more goes the way of all that is over.
@@ -127,7 +124,21 @@ void Seat::take(SeatCare& care, Instant now) {
   }
   retire(std::move(care.instance));
   if (care.relief != nullptr) current_->set_relief(std::move(care.relief));
+  if (care.wants_next) take_next(care);
   if (wants_care()) care_();
+}
+
+/// What was forgotten meanwhile goes, too.
+void Seat::take_next(SeatCare& care) {
+  const bool is_wanted = making_ == Making::UnderWay && care.next_number == next_number_;
+  if (!is_wanted) {
+    if (care.next.host != nullptr) retire(std::move(care.next.host));
+    return;
+  }
+  next_ = std::move(care.next);
+  making_ = next_.host != nullptr ? Making::Made : Making::Refused;
+  refusal_ = care.refusal;
+  refusal_sentence_ = care.refusal_sentence;
 }
 
 void Seat::retire(std::unique_ptr<PolicyHost> host) {
@@ -143,15 +154,33 @@ void Seat::retire(std::unique_ptr<PolicyInstance> instance) {
 
 // ---- from one policy to the next ----
 
-bool Seat::try_begin(Swap& swap, Instant now) {
+void Seat::make_next(const SwapPolicy& policy) {
+  CW_ASSERT(making_ == Making::Nothing);
+  next_policy_ = &policy;
+  ++next_number_;
+  making_ = Making::UnderWay;
+  is_next_asked_ = false;
+  care_();
+}
+
+void Seat::forget_next() {
+  making_ = Making::Nothing;
+  next_policy_ = nullptr;
+  if (next_.host != nullptr) retire(std::move(next_.host));
+}
+
+bool Seat::try_begin(const Swap& swap, Instant now) {
   const bool has_room = free_place(hosts_over_) != hosts_over_.end();
-  if (is_swapping() || !current_->has_instance() || !has_room) return false;
-  before_ = std::exchange(current_, std::move(swap.next.host));
+  if (making_ != Making::Made || is_swapping() || !current_->has_instance() || !has_room) {
+    return false;
+  }
+  before_ = std::exchange(current_, std::move(next_.host));
+  making_ = Making::Nothing;
   before_->set_range({.has_end = true, .end = swap.boundary});
   current_->set_range({.has_first = true, .first = swap.boundary});
   current_->set_actions(actions_);
   current_->set_policy_epoch(swap.policy_epoch);
-  place_ = wish_ = swap.next.place;
+  place_ = wish_ = next_.place;
   drain_by_ = swap.drain_by;
   before_->drain(swap.drain_by, now);
   return true;

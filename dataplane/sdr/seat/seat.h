@@ -9,7 +9,7 @@
 // Instances are made and destroyed outside the turn. A seat keeps the one that decides and one that
 // takes over in quarantine, which is small; none waits for the next epoch of the link, which begins
 // when there is one. What a seat lacks, and what it is done with, is seen to by whoever cares for
-// it (SeatCare), on any thread.
+// it (seat_care.h), on any thread. So is who comes next, for a swap (swap/swap_end.h).
 #pragma once
 
 #include <algorithm>
@@ -29,6 +29,7 @@
 #include "dataplane/sdr/seat/policy_host.h"
 #include "dataplane/sdr/seat/policy_instance.h"
 #include "dataplane/sdr/seat/policy_needs.h"
+#include "dataplane/sdr/swap/swap_seat.h"
 
 namespace cw::sdr {
 
@@ -61,34 +62,20 @@ struct Successor {
   std::unique_ptr<PolicyHost> host;
 };
 
-/// A change of policy within an epoch of the link.
+/// A change of policy within an epoch of the link, to the successor that was made for it.
 struct Swap {
-  Successor next;
   MessageSeq boundary;        ///< from which on messages are its own; none of them is open yet
   uint16_t policy_epoch = 0;  ///< its number; that of the one before is lower
   Instant drain_by = Instant::never();  ///< when what is left of the one before is given up
 };
 
-/// What a seat wants of other threads. Filled between two turns, fulfilled anywhere, given back
-/// between two turns.
-struct SeatCare {
-  static constexpr size_t hosts_max = 2, instances_max = 8;
-
-  Seat* seat = nullptr;
-  std::array<std::unique_ptr<PolicyHost>, hosts_max> hosts_over;
-  std::array<std::unique_ptr<PolicyInstance>, instances_max> instances_over;
-  bool wants_instance = false, wants_relief = false;
-  Place place;
-  PolicyChoice fallback;
-  std::unique_ptr<PolicyInstance> instance, relief;
-
-  /// Destroys what is over and makes what is wanted. Cost: slow, allocates.
-  void fulfil();
-};
+struct SeatCare;
 
 /// Thread: the stream's owner. Nothing allocates, save make() and make_successor().
 class Seat {
  public:
+  static constexpr size_t hosts_over_max = 4, instances_over_max = 8;
+
   /// Errors: what the policy says when it refuses to start.
   static Result<std::unique_ptr<Seat>> make(const SeatOptions& options, Instant now);
 
@@ -107,14 +94,23 @@ class Seat {
 
   // ---- what it lacks ----
   bool wants_care() const;
-  void ask(SeatCare& care);
+  void ask(SeatCare& care, Instant now);
   void take(SeatCare& care, Instant now);
 
   // ---- from one policy to the next ----
-  /// Outside the turn. Errors: as make().
+  /// Any thread. Errors: it needs blocks that the stream has no room for.
+  Result<void> check_room(const PolicyChoice& policy) const;
+  /// Any thread, outside the turn. Errors: as make().
   Result<Successor> make_successor(const PolicyChoice& policy, Instant now) const;
-  /// False while the swap before it lasts.
-  bool try_begin(Swap& swap, Instant now);
+  /// Somebody is to make it: asked for by ask(), given by take(). `policy` stays until it is
+  /// forgotten or has begun.
+  void make_next(const SwapPolicy& policy);
+  Making making() const { return making_; }
+  SwapStatus refusal() const { return refusal_; }
+  const SwapSentence& refusal_sentence() const { return refusal_sentence_; }
+  void forget_next();
+  /// False, and nothing has changed: none was made, or the swap before it lasts.
+  bool try_begin(const Swap& swap, Instant now);
   bool is_swapping() const { return before_ != nullptr; }
   MessageSeq boundary() const { return before_->range().end; }
   Instant drain_by() const { return drain_by_; }
@@ -178,6 +174,7 @@ class Seat {
     if (before_ != nullptr) act(*before_);
     act(*current_);
   }
+  void take_next(SeatCare& care);
   void retire(std::unique_ptr<PolicyHost> host);
   void retire(std::unique_ptr<PolicyInstance> instance);
 
@@ -186,10 +183,17 @@ class Seat {
   PolicyActions* actions_ = nullptr;
   Activity::Wake care_;
   std::unique_ptr<PolicyHost> current_, before_;
+  Successor next_;  // while it is made and has not begun
+  const SwapPolicy* next_policy_ = nullptr;
+  uint32_t next_number_ = 0;  // of what is being made: what was forgotten may come yet
+  Making making_ = Making::Nothing;
+  bool is_next_asked_ = false;
+  SwapStatus refusal_ = SwapStatus::Ready;
+  SwapSentence refusal_sentence_;
   bool is_fresh_ = true;  // nobody has told the current one anything
   Instant drain_by_ = Instant::never();
-  std::array<std::unique_ptr<PolicyHost>, SeatCare::hosts_max> hosts_over_;
-  std::array<std::unique_ptr<PolicyInstance>, SeatCare::instances_max> instances_over_;
+  std::array<std::unique_ptr<PolicyHost>, hosts_over_max> hosts_over_;
+  std::array<std::unique_ptr<PolicyInstance>, instances_over_max> instances_over_;
 };
 
 }  // namespace cw::sdr

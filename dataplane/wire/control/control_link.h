@@ -23,6 +23,7 @@ struct Hello {
   static constexpr const char* name = "hello";
   static constexpr uint32_t places_payload = 1;  ///< capability: data needs placements
   static constexpr uint32_t sees_psns = 2;       ///< capability: path reports come from PSNs
+  static constexpr uint32_t swaps = 4;           ///< capability: policies change within an epoch
   static constexpr uint32_t numbers_by_qp = 8;   ///< capability: PSNs count by target QP and path
 
   uint32_t capabilities = 0;

@@ -10,22 +10,45 @@
 
 namespace cw {
 
+/// Why an end cannot have a policy. Later versions may know more: kept as numbers.
+enum class SwapStatus : uint16_t {
+  Ready = 0,
+  Unknown = 1,        ///< there is no policy of that name
+  WireVersion = 2,    ///< there is, and its notes are of another version
+  Parameters = 3,     ///< it does not take them
+  BeyondReserve = 4,  ///< its blocks need more room than the stream has
+  Busy = 5,           ///< another swap of this direction is under way
+  NotAllowed = 6,
+  Barred = 7,  ///< it was put in quarantine before
+};
+
+/// Who chose a swap_id: its highest bit says so, and ids of either rise by themselves.
+inline constexpr uint32_t swap_id_of_sink = 0x8000'0000;
+constexpr bool is_of_sink(uint32_t swap_id) { return (swap_id & swap_id_of_sink) != 0; }
+
+/// For which direction of the QP a swap record is, as flags: data from who sends the record, or
+/// from who receives it.
+enum class SwapDirection : uint16_t { SourceIsSender = 0, SourceIsReceiver = 1 };
+
 /// Load and create this policy, but do not use it yet.
 struct SwapPrepare {
   static constexpr auto type = RecordType::SwapPrepare;
   static constexpr const char* name = "swap_prepare";
-  static constexpr uint16_t source_is_sender = 0;    ///< for data from who sends this record
-  static constexpr uint16_t source_is_receiver = 1;  ///< for data from who receives it
 
   uint16_t qp = 0;
-  uint16_t flags = 0;
+  SwapDirection direction = SwapDirection::SourceIsSender;
   uint32_t swap_id = 0;
   NamedText policy;  ///< name and parameters
 
   static void fields(auto& prepare, auto& wire) {
-    wire(prepare.qp, prepare.flags, prepare.swap_id, prepare.policy);
+    wire(prepare.qp, prepare.direction, prepare.swap_id, prepare.policy);
   }
-  bool is_valid() const { return flags <= source_is_receiver && policy.is_valid(); }
+  /// Who prepares has chosen the id.
+  bool is_valid() const {
+    const bool is_sinks = direction == SwapDirection::SourceIsReceiver;
+    return direction <= SwapDirection::SourceIsReceiver && is_sinks == is_of_sink(swap_id) &&
+           policy.is_valid();
+  }
   bool operator==(const SwapPrepare&) const = default;
 };
 
@@ -35,8 +58,8 @@ struct SwapReady {
   static constexpr const char* name = "swap_ready";
 
   uint16_t qp = 0;
-  uint16_t status = 0;
-  uint32_t swap_id = 0;
+  SwapStatus status = SwapStatus::Ready;
+  uint32_t swap_id = 0;       ///< chosen by who receives this record
   std::string_view sentence;  ///< hostile: escape before printing
 
   static void fields(auto& ready, auto& wire) {
@@ -63,7 +86,7 @@ struct SwapBoundary {
   bool operator==(const SwapBoundary&) const = default;
 };
 
-/// The sink has laid its credit anew from that boundary on.
+/// The sink takes messages from that boundary on for the new policy's.
 struct SwapAcknowledge {
   static constexpr auto type = RecordType::SwapAcknowledge;
   static constexpr const char* name = "swap_acknowledge";
@@ -86,13 +109,14 @@ struct SwapCancel {
   static constexpr const char* name = "swap_cancel";
 
   uint16_t qp = 0;
+  SwapDirection direction = SwapDirection::SourceIsSender;
   uint32_t swap_id = 0;
   std::string_view sentence;  ///< why; hostile: escape before printing
 
   static void fields(auto& cancel, auto& wire) {
-    wire(cancel.qp, zeros<2>, cancel.swap_id, cancel.sentence);
+    wire(cancel.qp, cancel.direction, cancel.swap_id, cancel.sentence);
   }
-  bool is_valid() const { return true; }
+  bool is_valid() const { return direction <= SwapDirection::SourceIsReceiver; }
   bool operator==(const SwapCancel&) const = default;
 };
 

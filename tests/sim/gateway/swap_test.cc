@@ -1,9 +1,11 @@
 // What hosts see when the policy between two gateways is replaced while they send: nothing.
 #include <gtest/gtest.h>
 
+#include "dataplane/sdr/seat/policy_offer.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/sdr/swap/swap_end.h"
 #include "policies/policies.h"
 #include "tests/sim/gateway/two_sites.h"
 
@@ -14,41 +16,35 @@ using gateway::PacketKind;
 
 constexpr Duration one_way = Duration::from_ms(10);
 
+/// Swaps that gateway 1 orders, of what it sends or of what it receives.
 class GatewaySwap {
  public:
   explicit GatewaySwap(TwoSites& sites) : sites_(sites) {}
 
-  /// The receiving gateway begins, and the other when it has heard of it.
-  void to(const cw_policy_ops* policy) {
+  void to(const cw_policy_ops* policy, cw_role role = CW_SOURCE) {
     std::vector<double> params;
     for (uint32_t i = 0; i < policy->param_count; ++i) params.push_back(policy->params[i].initial);
-    params_.push_back(std::move(params));
-    const sdr::PolicyChoice choice{policy, params_.back()};
-    const auto& stream = *from().send_stream(0);
-    const MessageSeq boundary = stream.next_seq() + 1 + stream.config().messages / 2;
-    ++policy_epoch_;
-    begin(2, CW_SINK, choice, boundary);
-    sites_.run_for(one_way);
-    begin(1, CW_SOURCE, choice, boundary);
+    const auto offer = sdr::PolicyOffer::of({policy, params});
+    const auto ordered = link(1).order_swap(
+        0, role, {std::string_view(offer.name), std::string_view(offer.params)}, sites_.now());
+    ASSERT_TRUE(ordered) << ordered.error().sentence;
   }
-  bool is_over() {
-    return !from().send_stream(0)->seat().is_swapping() &&
-           !sites_.gateway(2).link().recv_stream(0)->seat().is_swapping();
+  bool is_over(cw_role role = CW_SOURCE) {
+    return is_done(*link(1).swap(0, role)) &&
+           is_done(*link(2).swap(0, role == CW_SOURCE ? CW_SINK : CW_SOURCE));
+  }
+  std::string at(int site, cw_role role) {
+    auto& seat =
+        role == CW_SOURCE ? link(site).send_stream(0)->seat() : link(site).recv_stream(0)->seat();
+    return seat.name();
   }
 
  private:
-  sdr::Link& from() { return sites_.gateway(1).link(); }
-  void begin(int site, cw_role role, const sdr::PolicyChoice& choice, MessageSeq boundary) {
-    sdr::Link& link = sites_.gateway(site).link();
-    auto next = link.make_successor(0, role, choice, sites_.now());
-    ASSERT_TRUE(next) << next.error().sentence;
-    sdr::Swap swap{std::move(*next), boundary, policy_epoch_, sites_.now() + Duration::from_s(1)};
-    EXPECT_TRUE(link.try_begin_swap(0, role, swap, sites_.now()));
+  sdr::Link& link(int site) { return sites_.gateway(site).link(); }
+  static bool is_done(const sdr::SwapEnd& end) {
+    return end.is_idle() && end.report().fate == sdr::SwapReport::Fate::Done;
   }
-
   TwoSites& sites_;
-  uint16_t policy_epoch_ = 0;
-  std::vector<std::vector<double>> params_;
 };
 
 /// At the pace of one packet in half a millisecond, which keep their order.
@@ -72,7 +68,7 @@ TEST(GatewaySwaps, while_hosts_send_lose_and_reorder_nothing) {
   send_for(sites, Duration::from_ms(100) * (swaps + 1));
   for (int i = 0; i < swaps; ++i) {
     swap.to(i % 2 == 0 ? cw_policy_selective_repeat() : cw_policy_hybrid());
-    sites.run_for(Duration::from_ms(90));
+    sites.run_for(Duration::from_ms(100));
     ASSERT_TRUE(swap.is_over()) << i;
   }
   sites.run_for(Duration::from_ms(500));
@@ -93,6 +89,22 @@ TEST(GatewaySwaps, of_an_idle_stream_end_too) {
   send_for(sites, Duration::from_ms(100));
   sites.run_for(Duration::from_ms(300));
   EXPECT_EQ(sites.host(2).report(1).received, 200u);
+}
+
+/// Each direction has a policy of its own, and what is ordered by who receives holds as well.
+TEST(GatewaySwaps, of_both_directions_at_once_are_two) {
+  TwoSites sites(
+      {.seed = 33, .wan = {.loss = 0.01, .delay = one_way}, .policy = cw_policy_hybrid()});
+  ASSERT_TRUE(sites.come_up());
+  GatewaySwap swap(sites);
+  swap.to(cw_policy_selective_repeat());
+  swap.to(cw_policy_go_back_n(), CW_SINK);
+  sites.run_for(Duration::from_ms(300));
+  EXPECT_TRUE(swap.is_over(CW_SOURCE) && swap.is_over(CW_SINK));
+  EXPECT_EQ(swap.at(1, CW_SOURCE), "selective_repeat");
+  EXPECT_EQ(swap.at(2, CW_SINK), "selective_repeat");
+  EXPECT_EQ(swap.at(2, CW_SOURCE), "go_back_n");
+  EXPECT_EQ(swap.at(1, CW_SINK), "go_back_n");
 }
 
 }  // namespace

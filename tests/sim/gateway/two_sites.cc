@@ -57,6 +57,7 @@ GatewaySite::GatewaySite(Port& lan, Port& wan, std::span<const FarSite> far_site
   cw_mac key;
   cw_mac_init(&key, secret.data(), secret.size());
   sdr_.emplace(wan, sdr::RandomSource::of(prng_));
+  sdr_->endpoint().set_finder(known_);
   gateway::GatewayOptions gateway;
   gateway.classes = options.classes;
   for (const FarSite& far : far_sites) {

@@ -13,7 +13,9 @@
 
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/sim/network.h"
+#include "dataplane/sdr/seat/care/policy_finder.h"
 #include "dataplane/sdr/shard.h"
+#include "policies/policies.h"
 #include "tests/sim/gateway/host.h"
 #include "tests/sim/stage.h"
 
@@ -81,6 +83,7 @@ class GatewaySite final : public Actor {
 
   Prng prng_;
   std::unique_ptr<gateway::Gateway> gateway_;
+  sdr::ListedPolicies known_{policy::all()};  // by name, for swaps
   std::optional<sdr::Shard> sdr_;
   const std::vector<double> params_;  // of the policy; every peer's streams point here
 };

@@ -13,63 +13,13 @@
 #include "dataplane/sdr/stream/send/send_stream.h"
 #include "dataplane/wire/control/description.h"
 #include "tests/sim/sdr/intruder.h"
+#include "tests/sim/sdr/liar.h"
 
 namespace cw::sim {
 namespace {
 using namespace literals;
 
-// ---- hostile peer ----
-// A peer that has the key, and lies: what it says may cost it its own messages, and nobody a crash,
-// a turn that does not end, or memory that is not its own.
-
-constexpr uint32_t payload = 1024, slots_max = 64;
-
-/// A pair that is up, of which a is the liar; all messages are the test's own.
-struct Liar {
-  explicit Liar(const PairOptions& options = reliable_pair()) : pair(options, script(), b_script) {
-    pair.courier().stop();
-    pair.courier().post_nothing();
-    EXPECT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
-  }
-  WireScript& script() {
-    a_script.data = [this](const Packet& packet) { return recorded.take_data(packet); };
-    a_script.control = [this](const Packet& packet) {
-      recorded.take_control(packet);
-      return is_mute ? Fate::Lose : Fate::Pass;
-    };
-    return a_script;
-  }
-  sdr::Sink receives() { return pair.b->receives(); }
-  sdr::RecvStream& recv_stream() { return pair.b->recv_stream(); }
-  /// One that arrives, so that a slot has been recorded.
-  void send_one_slot() {
-    static std::array<uint8_t, payload> from, to;
-    ASSERT_TRUE(receives().try_post(to));
-    const auto sending = pair.a->sends().try_open({});
-    ASSERT_TRUE(sending && pair.a->sends().append(*sending, 0, from));
-    ASSERT_TRUE(pair.a->sends().close(*sending));
-    pair.run_for(200_ms);
-    ASSERT_FALSE(recorded.data.empty());
-  }
-  template <class... Records>
-  void say(const Records&... records) {
-    EnvelopeHeader header = intruder.header();
-    header.sequence += ++sequences_ * 100;
-    inject(pair, intruder.control(header, [&](EnvelopeWriter& writer) {
-      EXPECT_TRUE((writer.try_add(records) && ...));
-    }));
-  }
-  uint64_t count_at_b(Counter counter) { return pair.b->counters().read_any_thread(counter); }
-
-  Recorded recorded;
-  bool is_mute = false;  ///< the real a, to b
-  WireScript a_script, b_script;
-  Pair pair;
-  Intruder intruder{recorded, SiteOptions().key};
-
- private:
-  uint64_t sequences_ = 0;
-};
+constexpr uint32_t payload = Liar::payload, slots_max = 64;
 
 /// A slot of message `place` of the first round.
 PacketBytes slot_of(const Liar& liar, uint32_t place, uint32_t slot, uint32_t bytes) {
@@ -290,9 +240,8 @@ TEST(DropReasons, of_slots_are_provoked) {
   expect_slot(DropReason::window_misaligned, [](SlotWrite& slot) { slot.address += 4; });
   // The message it was a slot of is over: its place holds a later life.
   expect_slot(DropReason::generation_late, [](SlotWrite&) {});
-  expect_slot(DropReason::slot_range, [](SlotWrite& slot) {
-    slot.immediate = split_default.pack({1023, 0, 0});
-  });
+  expect_slot(DropReason::slot_range,
+              [](SlotWrite& slot) { slot.immediate = split_default.pack({1023, 0, 0}); });
 }
 
 TEST(DropReasons, of_slots_that_come_twice_or_have_no_receive_are_provoked) {

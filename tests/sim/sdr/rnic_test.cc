@@ -70,7 +70,9 @@ TEST(RnicEnds, hellos_say_what_a_port_can_do) {
     const WireScript calm;
     Pair pair(options, script, calm);
     ASSERT_TRUE(pair.delivers(1, 3_s));
-    EXPECT_EQ(said, has_rnic ? Hello::places_payload | Hello::numbers_by_qp : Hello::sees_psns);
+    const uint32_t of_port =
+        has_rnic ? Hello::places_payload | Hello::numbers_by_qp : Hello::sees_psns;
+    EXPECT_EQ(said, Hello::swaps | of_port);
   }
 }
 

@@ -64,6 +64,10 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     }
     links_.push_back(*added);
   }
+  std::vector<const cw_policy_ops*> known = options.knows;
+  known.push_back(policy);
+  known_.emplace(known);
+  sdr_->endpoint().set_finder(*known_);
   sdr_->begin();
 }
 

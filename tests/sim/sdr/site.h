@@ -27,6 +27,7 @@ struct SiteOptions {
   const cw_policy_ops* policy = nullptr;    ///< null: passthrough
   std::vector<double> policy_params;        ///< empty: the defaults
   std::vector<sdr::PolicyChoice> policies;  ///< what it can do besides; whose values live longer
+  std::vector<const cw_policy_ops*> knows;  ///< what a swap may name here, and `policy`
   /// What a quarantined policy is replaced by, with the same parameters; null: passthrough.
   const cw_policy_ops* fallback = nullptr;
   sdr::StreamConfig stream;
@@ -101,6 +102,7 @@ class Site final : public Actor {
   std::optional<Rnic> rnic_;
   Prng prng_;
   std::vector<double> params_;
+  std::optional<sdr::ListedPolicies> known_;  // by name, for swaps
   std::optional<sdr::Shard> sdr_;
   LateRunner* runner_ = nullptr;  // the stage's
   std::vector<sdr::Link*> links_;

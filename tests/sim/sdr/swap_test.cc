@@ -3,8 +3,10 @@
 
 #include <map>
 
+#include "dataplane/sdr/seat/policy_offer.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/sdr/swap/swap_end.h"
 #include "offload/codec/codecs.h"
 #include "tests/sim/sdr/coding_world.h"
 #include "tests/sim/sdr/scribe.h"
@@ -31,6 +33,8 @@ SiteOptions roomy_site(const cw_policy_ops* policy) {
   SiteOptions site = site_under(policy);
   site.stream.messages = 8;
   site.stream.data_slots_max = 1024;
+  const auto all = policy::all();
+  site.knows.assign(all.begin(), all.end());
   for (const cw_policy_ops* each : policy::all()) {
     const auto needs = sdr::needs_of(choice_of(each), site.stream, {.rtt = 20_ms});
     site.stream = sdr::coded(site.stream, needs, code::all());
@@ -45,35 +49,30 @@ PairOptions slots_pair_under(const cw_policy_ops* policy, double loss) {
   return {.a = site, .b = site, .wire = {.loss = loss, .delay = 10_ms}};
 }
 
-struct Orders {
-  sdr::Swap to, from;  // of the receiving end, of the sending one
-};
-
-/// What both ends are given, as two controls would have agreed on it.
-Orders orders_for(Site& sender, Site& receiver, const cw_policy_ops* policy, Instant now,
-                  uint16_t policy_epoch = 1) {
-  const sdr::SendStream& stream = sender.send_stream();
-  const MessageSeq boundary = stream.next_seq() + 1 + stream.config().messages / 2;
-  const auto swap = [&](Site& site, cw_role role) {
-    auto next = site.link().make_successor(0, role, choice_of(policy), now);
-    EXPECT_TRUE(next) << next.error().sentence;
-    return sdr::Swap{std::move(*next), boundary, policy_epoch, now + 2_s};
-  };
-  return {swap(receiver, CW_SINK), swap(sender, CW_SOURCE)};
+sdr::SwapPolicy named(const cw_policy_ops* policy) {
+  const auto offer = sdr::PolicyOffer::of(choice_of(policy));
+  return {std::string_view(offer.name), std::string_view(offer.params)};
 }
 
-/// The receiving end begins, and the other when it has heard of it.
-void swap(Pair& pair, const cw_policy_ops* policy, uint16_t policy_epoch = 1,
-          Duration apart = 10_ms) {
-  const auto now = [&] { return pair.network().now(); };
-  Orders orders = orders_for(*pair.a, *pair.b, policy, now(), policy_epoch);
-  ASSERT_TRUE(pair.b->link().try_begin_swap(0, CW_SINK, orders.to, now()));
-  pair.run_for(apart);
-  ASSERT_TRUE(pair.a->link().try_begin_swap(0, CW_SOURCE, orders.from, now()));
+Result<void> order(Pair& pair, const cw_policy_ops* policy) {
+  return pair.a->link().order_swap(0, CW_SOURCE, named(policy), pair.network().now());
 }
 
+/// Which the source orders.
+void swap(Pair& pair, const cw_policy_ops* policy) {
+  const auto ordered = order(pair, policy);
+  ASSERT_TRUE(ordered) << ordered.error().sentence;
+}
+
+const sdr::SwapEnd& source_end(Pair& pair) { return *pair.a->link().swap(0, CW_SOURCE); }
+const sdr::SwapEnd& sink_end(Pair& pair) { return *pair.b->link().swap(0, CW_SINK); }
+
+/// Both ends are at rest, and neither has anything of the one before.
+bool is_over(Pair& pair) { return source_end(pair).is_idle() && sink_end(pair).is_idle(); }
+bool is_done(const sdr::SwapEnd& end) { return end.report().fate == sdr::SwapReport::Fate::Done; }
 bool has_swapped(Pair& pair) {
-  return !pair.a->send_stream().seat().is_swapping() && !pair.b->recv_stream().seat().is_swapping();
+  return is_over(pair) && is_done(source_end(pair)) && is_done(sink_end(pair)) &&
+         !pair.a->send_stream().seat().is_swapping() && !pair.b->recv_stream().seat().is_swapping();
 }
 
 void expect_under(Pair& pair, const cw_policy_ops* policy) {
@@ -139,8 +138,9 @@ TEST(Swap, may_follow_swap_a_hundred_times) {
   for (uint16_t i = 1; i <= 100; ++i) {
     SCOPED_TRACE(i);
     const cw_policy_ops* const next = policies[prng.below(policies.size())];
-    swap(world.pair, next, i);
+    swap(world.pair, next);
     ASSERT_TRUE(world.appends(100 + static_cast<uint32_t>(prng.below(400)), prng, 10_s));
+    world.source.close(world.sends());
     ASSERT_TRUE(world.pair.run_until([&] { return has_swapped(world.pair); }, 5_s));
     expect_under(world.pair, next);
     if (i == 20) live = HeapWatch::live_count();
@@ -163,7 +163,7 @@ TEST(Swap, fills_nothing_where_receives_are_counted) {
                          .bytes_of = [](uint64_t i) { return i * 7919 % 200'000; },
                          .posted = 8});
       ASSERT_TRUE(world.pair.run_until([&] { return world.transfer.received_count() >= 20; }, 5_s));
-      swap(world.pair, after, 1, Duration());
+      swap(world.pair, after);
       EXPECT_TRUE(world.is_done_within(60_s));
       EXPECT_EQ(world.complaint(), "");
       EXPECT_EQ(world.transfer.whole_count(), 200u);
@@ -173,7 +173,7 @@ TEST(Swap, fills_nothing_where_receives_are_counted) {
   }
 }
 
-/// What it takes was made before, and what is over waits for whoever destroys it.
+/// What it takes is made outside the turn, and what is over waits for whoever destroys it.
 TEST(Swap, allocates_nothing_in_a_turn) {
   Story story({.site = roomy_site(cw_policy_hybrid()),
                .transfer = {.messages = 1'000'000,
@@ -181,24 +181,24 @@ TEST(Swap, allocates_nothing_in_a_turn) {
                .wire = {.loss = 0.01, .delay = 1_ms}});
   story.run_faults(200_ms);
   ASSERT_TRUE(story.a.is_up() && story.b.is_up());
+  const sdr::SwapEnd& source = *story.a.link().swap(0, CW_SOURCE);
+  const sdr::SwapEnd& sink = *story.b.link().swap(0, CW_SINK);
+  ASSERT_TRUE(story.a.link().order_swap(0, CW_SOURCE, named(cw_policy_selective_repeat()),
+                                        story.network.now()));
+  for (int ms = 0; ms < 50 && source.state() != sdr::SwapState::Bound; ++ms) {
+    story.run_faults(1_ms);
+  }
+  ASSERT_EQ(source.state(), sdr::SwapState::Bound);
   story.a.neglect(true);
   story.b.neglect(true);
-  Orders orders = orders_for(story.a, story.b, cw_policy_selective_repeat(), story.network.now());
   const uint64_t before = HeapWatch::allocation_count();
-  {
-    HeapWatch watch;
-    EXPECT_TRUE(story.b.link().try_begin_swap(0, CW_SINK, orders.to, story.network.now()));
-    EXPECT_TRUE(story.a.link().try_begin_swap(0, CW_SOURCE, orders.from, story.network.now()));
-  }
   WatchedSite a(story.a), b(story.b);
   Stage stage(story.network, 1);
   for (Actor* actor : std::initializer_list<Actor*>{&a, &b, &story.transfer}) stage.add(*actor);
-  const auto is_over = [&] {
-    return !story.a.send_stream().seat().is_swapping() &&
-           !story.b.recv_stream().seat().is_swapping();
-  };
+  const auto is_over = [&] { return source.is_idle() && sink.is_idle(); };
   EXPECT_EQ(stage.run_until(is_over, story.network.now() + 5_s), StageEnd::Reached);
   EXPECT_EQ(HeapWatch::allocation_count() - before, 0u);
+  EXPECT_TRUE(is_done(source) && is_done(sink));
   story.a.neglect(false);
   story.b.neglect(false);
   story.run_faults(100_ms);
@@ -209,35 +209,42 @@ TEST(Swap, allocates_nothing_in_a_turn) {
 TEST(Swap, tells_both_what_they_need_to_know) {
   scribe() = {};
   const WireScript script;
-  const SiteOptions site = roomy_site(scribe_policy());
+  SiteOptions site = roomy_site(scribe_policy());
+  site.send.hold = 1_s;
   Pair pair({.a = site, .b = site}, script);
   ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 3_s));
   pair.run_for(100_ms);
   EXPECT_TRUE(scribe().source().drains.empty());
   const size_t links = scribe().source().links.size(), budgets = scribe().source().budgets.size();
-  const Instant by = pair.network().now() + 2_s;
-  swap(pair, scribe_policy(), 1, Duration());
-  EXPECT_EQ(scribe().source().drains, std::vector<int64_t>{by.ns()});
-  EXPECT_EQ(scribe().sink().drains, std::vector<int64_t>{by.ns()});
+  const Instant ordered = pair.network().now();
+  swap(pair, scribe_policy());
+  ASSERT_TRUE(pair.run_until([&] { return has_swapped(pair); }, 1_s));
+  for (const auto* drains : {&scribe().source().drains, &scribe().sink().drains}) {
+    ASSERT_EQ(drains->size(), 1u);
+    EXPECT_GT(drains->front(), (ordered + 1_s).ns());
+    EXPECT_LT(drains->front(), (ordered + 1500_ms).ns());
+  }
   EXPECT_GT(scribe().source().links.size(), links);
   pair.run_for(100_ms);
   EXPECT_GT(scribe().source().budgets.size(), budgets);
 }
 
 /// What cannot come is given up when its time is over, and the rest of the stream goes on.
-TEST(Swap, gives_up_what_the_policy_before_does_not_settle) {
+TEST(Swap, waits_for_the_policy_before_no_longer_than_frames_are_held) {
   WireScript to_b;
   bool is_deaf = false;
   to_b.data = [&](const Packet&) { return is_deaf ? Fate::Lose : Fate::Pass; };
-  SlotsWorld world(slots_pair_under(cw_policy_selective_repeat(), 0), to_b);
+  PairOptions options = slots_pair_under(cw_policy_selective_repeat(), 0);
+  options.a.send.hold = options.b.send.hold = 1_s;
+  SlotsWorld world(options, to_b);
   ASSERT_TRUE(world.comes_up());
   Prng prng(3);
   is_deaf = true;
   ASSERT_TRUE(world.appends(100, prng, 1_s));
   world.source.close(world.sends());
   swap(world.pair, cw_policy_hybrid());
-  EXPECT_FALSE(world.pair.run_until([&] { return has_swapped(world.pair); }, 1_s));
-  EXPECT_TRUE(world.pair.run_until([&] { return has_swapped(world.pair); }, 1500_ms));
+  EXPECT_FALSE(world.pair.run_until([&] { return has_swapped(world.pair); }, 900_ms));
+  EXPECT_TRUE(world.pair.run_until([&] { return has_swapped(world.pair); }, 600_ms));
   EXPECT_EQ(world.sink->arrived_count(), 0u);
   is_deaf = false;
   ASSERT_TRUE(world.appends(500, prng, 5_s));
@@ -246,45 +253,133 @@ TEST(Swap, gives_up_what_the_policy_before_does_not_settle) {
   EXPECT_EQ(world.sink->complaint(), "");
 }
 
-/// One end has changed against the rules, long before the other: what it says is not understood.
-TEST(Swap, drops_notes_for_a_policy_that_is_not_here) {
-  const WireScript script;
-  const SiteOptions site = roomy_site(cw_policy_selective_repeat());
-  Pair pair({.a = site, .b = site}, script);
-  ASSERT_TRUE(pair.delivers(20, 3_s));
-  Orders orders =
-      orders_for(*pair.a, *pair.b, cw_policy_selective_repeat(), pair.network().now(), 7);
-  ASSERT_TRUE(pair.b->link().try_begin_swap(0, CW_SINK, orders.to, pair.network().now()));
-  pair.run_for(500_ms);
-  EXPECT_GT(pair.dropped_at_a(DropReason::note_policy), 0u);
-  EXPECT_EQ(pair.dropped_at_b(DropReason::note_policy), 0u);
-}
-
 TEST(Swap, waits_for_the_one_before) {
   SlotsWorld world(slots_pair_under(cw_policy_selective_repeat(), 0));
   ASSERT_TRUE(world.comes_up());
   swap(world.pair, cw_policy_hybrid());
-  Orders more = orders_for(*world.pair.a, *world.pair.b, cw_policy_erasure(), world.now(), 2);
-  EXPECT_FALSE(world.pair.a->link().try_begin_swap(0, CW_SOURCE, more.from, world.now()));
-  EXPECT_FALSE(world.pair.b->link().try_begin_swap(0, CW_SINK, more.to, world.now()));
+  const auto more = order(world.pair, cw_policy_erasure());
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().sentence,
+            "a swap to hybrid/1 is under way, and another can begin when it is over");
   EXPECT_TRUE(world.pair.run_until([&] { return has_swapped(world.pair); }, 1_s));
   expect_under(world.pair, cw_policy_hybrid());
 }
 
-/// A policy that needs larger blocks than the stream has room for changes nothing.
-TEST(Swap, needs_room_for_the_blocks_of_the_next) {
+/// The receiver of data has its wish as well, and where both have one the sender's stands.
+TEST(Swap, may_be_ordered_at_either_end_and_at_both) {
+  for (const Duration apart : {0_ms, 5_ms, 15_ms, 30_ms}) {
+    for (const bool sends_too : {false, true}) {
+      SCOPED_TRACE(std::to_string(apart.ns()) + (sends_too ? " both" : ""));
+      SlotsWorld world(slots_pair_under(cw_policy_selective_repeat(), 0));
+      ASSERT_TRUE(world.comes_up());
+      ASSERT_TRUE(
+          world.pair.b->link().order_swap(0, CW_SINK, named(cw_policy_go_back_n()), world.now()));
+      world.pair.run_for(apart);
+      const bool is_taken = sends_too && order(world.pair, cw_policy_hybrid());
+      if (sends_too) {
+        EXPECT_EQ(is_taken, apart < 10_ms);
+      }
+      Prng prng(5);
+      ASSERT_TRUE(world.appends(500, prng, 5_s));
+      world.source.close(world.sends());
+      EXPECT_TRUE(world.pair.run_until([&] { return has_swapped(world.pair); }, 1_s));
+      expect_under(world.pair, is_taken ? cw_policy_hybrid() : cw_policy_go_back_n());
+      EXPECT_TRUE(world.all_arrive(1_s));
+      EXPECT_EQ(world.sink->complaint(), "");
+    }
+  }
+}
+
+// ---- what cannot be ----
+
+/// Nothing has changed, and both ends say why.
+void expect_refused(Pair& pair, SwapStatus status, const std::string& sentence) {
+  ASSERT_TRUE(pair.run_until([&] { return is_over(pair); }, 8_s));
+  const sdr::SwapReport& here = source_end(pair).report();
+  EXPECT_EQ(here.fate, sdr::SwapReport::Fate::NotDone);
+  EXPECT_EQ(here.status, status);
+  EXPECT_NE(here.sentence.view().find(sentence), std::string::npos) << here.sentence.view();
+  EXPECT_EQ(count(*pair.a, Counter::swaps_refused), 1u);
+  EXPECT_EQ(count(*pair.a, Counter::policies_swapped), 0u);
+  expect_under(pair, cw_policy_selective_repeat());
+  EXPECT_TRUE(pair.delivers(20, 3_s));
+  EXPECT_EQ(epochs(*pair.a), 1u);
+}
+
+TEST(SwapRefused, for_want_of_room_for_the_blocks_of_the_next) {
   SiteOptions site = site_under(cw_policy_erasure());
   const cw_policy_limits needs{.k = 8, .rows = 1, .m_cap = 2};
   site.stream = sdr::coded(site.stream, needs, code::all());
   site.policy = cw_policy_selective_repeat();
+  site.knows = {cw_policy_erasure()};
   const WireScript script;
   Pair pair({.a = site, .b = site}, script);
-  const auto next = pair.a->link().make_successor(0, CW_SOURCE, choice_of(cw_policy_erasure()),
-                                                  pair.network().now());
-  ASSERT_FALSE(next);
-  EXPECT_NE(next.error().sentence.find("needs blocks of"), std::string::npos)
-      << next.error().sentence;
-  EXPECT_TRUE(pair.delivers(20, 3_s));
+  ASSERT_TRUE(pair.delivers(20, 3_s));
+  swap(pair, cw_policy_erasure());
+  expect_refused(pair, SwapStatus::BeyondReserve, "needs blocks of");
+}
+
+/// A pair of which one end alone lacks something.
+struct OneLacks {
+  explicit OneLacks(const SiteOptions& there)
+      : pair({.a = roomy_site(cw_policy_selective_repeat()), .b = there}, script) {
+    EXPECT_TRUE(pair.delivers(20, 3_s));
+  }
+  const WireScript script;
+  Pair pair;
+};
+
+TEST(SwapRefused, where_the_peer_has_no_such_policy) {
+  SiteOptions there = roomy_site(cw_policy_selective_repeat());
+  there.knows = {};
+  OneLacks it(there);
+  swap(it.pair, cw_policy_hybrid());
+  expect_refused(it.pair, SwapStatus::Unknown, "there is no policy hybrid here");
+  EXPECT_EQ(sink_end(it.pair).report().sentence.view(), "there is no policy hybrid here");
+}
+
+TEST(SwapRefused, where_the_peers_policy_speaks_another_version) {
+  cw_policy_ops later = *cw_policy_hybrid();
+  later.wire_version += 1;
+  SiteOptions there = roomy_site(cw_policy_selective_repeat());
+  there.knows = {&later};
+  OneLacks it(there);
+  swap(it.pair, cw_policy_hybrid());
+  expect_refused(it.pair, SwapStatus::WireVersion, "hybrid has notes of version 2");
+}
+
+TEST(SwapRefused, where_its_parameters_cannot_be) {
+  OneLacks it(roomy_site(cw_policy_selective_repeat()));
+  sdr::SwapPolicy policy = named(cw_policy_hybrid());
+  policy.params = std::string_view("k=9000");
+  ASSERT_TRUE(it.pair.a->link().order_swap(0, CW_SOURCE, policy, it.pair.network().now()));
+  expect_refused(it.pair, SwapStatus::Parameters, "its parameter k=9000 is none here");
+}
+
+TEST(SwapRefused, where_nobody_makes_the_peers) {
+  OneLacks it(roomy_site(cw_policy_selective_repeat()));
+  it.pair.b->neglect(true);
+  swap(it.pair, cw_policy_hybrid());
+  EXPECT_FALSE(it.pair.run_until([&] { return is_over(it.pair); }, 4900_ms));
+  it.pair.run_for(200_ms);
+  EXPECT_EQ(source_end(it.pair).report().sentence.view(), "there was no answer in time");
+  EXPECT_TRUE(sink_end(it.pair).is_idle());
+  it.pair.b->neglect(false);
+  it.pair.run_for(100_ms);
+  EXPECT_FALSE(it.pair.b->endpoint().wants_care());
+  EXPECT_TRUE(it.pair.delivers(20, 3_s));
+  swap(it.pair, cw_policy_hybrid());
+  EXPECT_TRUE(it.pair.run_until([&] { return has_swapped(it.pair); }, 1_s));
+}
+
+TEST(SwapRefused, by_a_peer_that_cannot_and_a_link_that_is_down) {
+  const WireScript script;
+  Pair pair({.a = roomy_site(cw_policy_selective_repeat()),
+             .b = roomy_site(cw_policy_selective_repeat())},
+            script);
+  const auto down = order(pair, cw_policy_hybrid());
+  ASSERT_FALSE(down);
+  EXPECT_EQ(down.error().sentence.find("the link is down: "), 0u) << down.error().sentence;
 }
 
 // ---- epochs ----
@@ -297,11 +392,13 @@ TEST(Swap, is_forgotten_with_its_epoch_and_its_policy_is_not) {
   const WireScript script;
   Pair pair(options, script);
   ASSERT_TRUE(pair.delivers(20, 3_s));
-  swap(pair, cw_policy_hybrid(), 1, Duration());
+  swap(pair, cw_policy_hybrid());
+  ASSERT_TRUE(
+      pair.run_until([&] { return source_end(pair).state() == sdr::SwapState::Draining; }, 1_s));
   pair.restart_receiver();
   ASSERT_TRUE(pair.delivers(50, 5_s));
   EXPECT_EQ(epochs(*pair.a), 2u);
-  EXPECT_TRUE(has_swapped(pair));
+  EXPECT_TRUE(is_over(pair));
   expect_under(pair, cw_policy_hybrid());
   EXPECT_EQ(pair.a->send_stream().seat().current().policy_epoch(), 0);
   EXPECT_EQ(pair.courier().complaint(), "");

@@ -156,6 +156,26 @@ std::vector<Blow> draw_blows(Prng& prng) {
   return blows;
 }
 
+/// Orders of either end, of what the stream has room for or not. Who was to lose nothing gets
+/// nobody who may.
+void draw_swaps(Prng& prng, WorldOptions& world) {
+  const auto all = policy::all();
+  world.site.knows.assign(all.begin(), all.end());
+  for (uint64_t left = prng.between(1, 12); left > 0; --left) {
+    Blow blow{.after = between(prng, 1_us, 60_ms), .what = Blow::What::Swap};
+    blow.policy = draw_policy(prng);
+    if (blow.policy == cw_policy_passthrough()) blow.policy = world.site.policy;
+    blow.params = blow.policy == world.site.policy && prng.chance(0.5)
+                      ? world.site.policy_params
+                      : draw_params(prng, *blow.policy);
+    const uint64_t who = prng.below(4);
+    blow.hits_sender = who != 3;
+    blow.hits_receiver = who >= 2;
+    const auto place = static_cast<ptrdiff_t>(prng.below(world.blows.size() + 1));
+    world.blows.insert(world.blows.begin() + place, blow);
+  }
+}
+
 StrangerOptions draw_stranger(Prng& prng) {
   StrangerOptions stranger{.seed = prng.next()};
   if (!prng.chance(0.4)) return stranger;
@@ -203,6 +223,8 @@ WorldOptions swarm_world(uint64_t seed) {
   world.sender_has_rnic = prng.chance(0.25);
   world.receiver_has_rnic = prng.chance(0.25);
   world.offload = static_cast<uint32_t>(world.seed % 4);  // no draw: other worlds stay as they are
+  Prng of_swaps(seed ^ 0x5a9);                            // other worlds stay as they are
+  if (of_swaps.chance(0.3)) draw_swaps(of_swaps, world);
   world.calm_from = world.courier.messages * 3 / 4;
   world.calm_max = calm_needed(world);
   return world;
@@ -234,6 +256,7 @@ std::string describe(const WorldOptions& world) {
              : blow.hits_sender                     ? "sender"
                                                     : "receiver");
     if (blow.what == Blow::What::Restart) text << " restarted";
+    if (blow.what == Blow::What::Swap) text << " swaps to " << blow.policy->name;
     if (blow.what == Blow::What::Pause) text << " still for " << blow.pause.ms() << " ms";
   }
   if (world.stranger.interval != Duration::max()) {

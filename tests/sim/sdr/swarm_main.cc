@@ -23,6 +23,7 @@ ends that stand still; a stranger who replays what went by, however old, and for
   order of time      packets come in the order of their arrival
   clock monotone     time never goes back
   few turns          nobody asks for turns without end
+  one policy at both ends  whatever was swapped, and refused
   converged          everything settles in the calm)";
 
 cw::sim::SwarmOutcome run(uint64_t seed) {

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+#include "dataplane/sdr/seat/policy_offer.h"
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
+#include "dataplane/sdr/swap/swap_end.h"
+
 namespace cw::sim {
 namespace {
 
@@ -55,8 +60,7 @@ World::World(const WorldOptions& options)
   for (End* end : {&a_, &b_}) {
     start(*end);
     stage_.add(*end);
-    memory_.add_gauge(
-        "packets lent", [end] { return end->site->port().held(); }, packets_lent_max);
+    memory_.add_gauge("packets lent", [end] { return end->site->port().held(); }, packets_lent_max);
   }
   stage_.add(courier_);
   stage_.add(stranger_);
@@ -64,7 +68,7 @@ World::World(const WorldOptions& options)
   for (Checker* checker : courier_.checkers()) stage_.watch(*checker);
   for (Checker* checker :
        std::initializer_list<Checker*>{&conservation_, &memory_, &at_rest_, &arrivals_, &clock_,
-                                       &turns_, &epochs_, &converged_}) {
+                                       &turns_, &epochs_, &policies_, &converged_}) {
     stage_.watch(*checker);
   }
 }
@@ -97,6 +101,10 @@ void World::stop(End& end) {
 void World::strike(const Blow& blow) {
   for (End* end : {&a_, &b_}) {
     if (!(end == &a_ ? blow.hits_sender : blow.hits_receiver)) continue;
+    if (blow.what == Blow::What::Swap) {
+      order(blow, *end);
+      continue;
+    }
     if (blow.what == Blow::What::Pause) {
       // An epoch that nobody has confirmed lives through 300 ms, and two pauses in one are longer.
       if (end->resumes_at && *end->resumes_at > network_.now()) continue;
@@ -109,6 +117,38 @@ void World::strike(const Blow& blow) {
     end == &a_ ? courier_.sender_was_restarted() : courier_.receiver_was_restarted();
     start(*end);
   }
+}
+
+void World::order(const Blow& blow, End& end) {
+  const auto offer = sdr::PolicyOffer::of({blow.policy, blow.params});
+  (void)end.site->link().order_swap(0, &end == &a_ ? CW_SOURCE : CW_SINK,
+                                    {std::string_view(offer.name), std::string_view(offer.params)},
+                                    network_.now());
+}
+
+/// Of a swap whose boundary no message has reached, because all were sent, both ends know.
+bool World::has_swapped() {
+  const auto source = a_.site->link().swap(0, CW_SOURCE)->state();
+  const auto sink = b_.site->link().swap(0, CW_SINK)->state();
+  const auto is_at_rest = [](sdr::SwapState state) {
+    return state == sdr::SwapState::Idle || state == sdr::SwapState::Draining;
+  };
+  return is_at_rest(source) && is_at_rest(sink);
+}
+
+void World::check_policies() {
+  if (!a_.site->is_up() || !b_.site->is_up()) return;
+  run_for(Duration::from_s(30), [&] { return has_swapped(); });
+  if (!has_swapped()) return policies_.broken("a swap does not come to its end");
+  sdr::Seat& source = a_.site->send_stream().seat();
+  sdr::Seat& sink = b_.site->recv_stream().seat();
+  const auto is_same = [](const sdr::PolicyChoice& one, const sdr::PolicyChoice& other) {
+    return one.ops == other.ops && std::ranges::equal(one.params, other.params);
+  };
+  const bool have_epoch = source.current().policy_epoch() == sink.current().policy_epoch();
+  if (have_epoch && is_same(source.policy(), sink.policy())) return;
+  policies_.broken("the sender has " + sdr::PolicyOffer::of(source.policy()).name +
+                   " and the receiver " + sdr::PolicyOffer::of(sink.policy()).name);
 }
 
 void World::run_for(Duration time, const std::function<bool()>& is_enough) {
@@ -130,6 +170,7 @@ std::string World::run_calm() {
   run_for(options_.calm_max + Duration::from_s(1),
           [&] { return converged_.settled_at().has_value(); });
   courier_.check_graves();
+  check_policies();
   if (a_.tap.goes_back() || b_.tap.goes_back())
     arrivals_.broken("a packet came before one that came earlier");
   if (restarts_ == 0 && courier_.lost_sends() + courier_.lost_receives() > 0) {

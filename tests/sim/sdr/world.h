@@ -26,12 +26,15 @@ namespace cw::sim {
 
 /// What befalls a site at a time after the one before.
 struct Blow {
-  enum class What : uint8_t { Restart, Pause };
+  enum class What : uint8_t { Restart, Pause, Swap };
 
   Duration after;
   What what = What::Restart;
   bool hits_sender = false, hits_receiver = false;
   Duration pause;  ///< it stands still for so long
+  // It orders this for the stream, if nothing is under way; there may be no room for it.
+  const cw_policy_ops* policy = nullptr;
+  std::vector<double> params;
 };
 
 struct WorldOptions {
@@ -95,6 +98,9 @@ class World {
   void start(End& end);
   void stop(End& end);
   void strike(const Blow& blow);
+  void order(const Blow& blow, End& end);
+  bool has_swapped();
+  void check_policies();
   void run_for(Duration time, const std::function<bool()>& is_enough);
   Ledger ledger() const;
   bool is_settled();
@@ -116,6 +122,7 @@ class World {
   ClockMonotone clock_;
   FewTurns turns_;
   Promise epochs_{"epochs last"};
+  Promise policies_{"one policy at both ends"};
   Converged converged_;
 };
 

@@ -3,8 +3,8 @@
 #include <span>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/seat/care/seat_care.h"
 #include "dataplane/sdr/seat/policy_needs.h"
-#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/codec/codecs.h"
 #include "policies/policies.h"
@@ -67,8 +67,9 @@ SlotWire::SlotWire(const Shape& shape)
 void SlotWire::stop(Instant now) {
   stream_->reset(now);
   sdr::SeatCare care;  // what another thread would do
-  stream_->seat().ask(care);
-  care.fulfil();
+  stream_->seat().ask(care, now);
+  sdr::ListedPolicies none;
+  care.fulfil(none);
   stream_->seat().take(care, now);
 }
 

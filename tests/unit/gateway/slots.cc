@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/seat/care/seat_care.h"
 #include "dataplane/sdr/seat/policy_needs.h"
-#include "dataplane/sdr/seat/seat.h"
 #include "dataplane/wire/outer/checksum.h"
 #include "policies/policies.h"
 
@@ -157,8 +157,9 @@ void SlotStream::abandon(MessageSeq seq, uint32_t first, uint32_t count) {
 void SlotStream::reset() {
   stream_->reset(Instant());
   sdr::SeatCare care;  // what another thread would do
-  seat_->ask(care);
-  care.fulfil();
+  seat_->ask(care, Instant());
+  sdr::ListedPolicies none;
+  care.fulfil(none);
   seat_->take(care, Instant());
   start();
 }

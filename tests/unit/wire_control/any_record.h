@@ -109,8 +109,12 @@ inline void mend(NamedText& named) {
   if (named.name.empty()) named.name = "x";
 }
 inline void mend(SwapPrepare& prepare) {
-  prepare.flags &= 1;
+  const bool is_sinks = is_of_sink(prepare.swap_id);
+  prepare.direction = is_sinks ? SwapDirection::SourceIsReceiver : SwapDirection::SourceIsSender;
   mend(prepare.policy);
+}
+inline void mend(SwapCancel& cancel) {
+  cancel.direction = static_cast<SwapDirection>(static_cast<uint16_t>(cancel.direction) & 1);
 }
 inline void mend(PairKeyItem& item) { mend(item.pair); }
 inline void mend(PolicyItem& item) { mend(item.policy); }

@@ -95,12 +95,15 @@ inline PathReport example(PathReport) {
 }
 inline SwapPrepare example(SwapPrepare) {
   return {.qp = 3,
-          .flags = SwapPrepare::source_is_receiver,
-          .swap_id = 41,
-          .policy = {"selective_repeat", "rto=1.5"}};
+          .direction = SwapDirection::SourceIsReceiver,
+          .swap_id = swap_id_of_sink + 41,
+          .policy = {"hybrid/1", "k=32 m=4"}};
 }
 inline SwapReady example(SwapReady) {
-  return {.qp = 3, .status = 1, .swap_id = 41, .sentence = "no plugin selective_repeat"};
+  return {.qp = 3,
+          .status = SwapStatus::Unknown,
+          .swap_id = 41,
+          .sentence = "no plugin selective_repeat"};
 }
 inline SwapBoundary example(SwapBoundary) {
   return {.qp = 3, .policy_epoch = 2, .swap_id = 41, .boundary_seq = MessageSeq(4096)};

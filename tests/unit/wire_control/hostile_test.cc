@@ -270,9 +270,10 @@ TEST(HostileRecord, only_an_echo_reply_was_held) {
 
 TEST(HostileRecord, a_name_ends_with_the_one_zero_byte_of_its_text) {
   EXPECT_TRUE(is_refused_with<SwapPrepare>(2, {0, 2}));
-  EXPECT_TRUE(is_refused_with<SwapPrepare>(24, {'x'}));  // no zero byte
-  EXPECT_TRUE(is_refused_with<SwapPrepare>(26, {0}));    // a second one
+  EXPECT_TRUE(is_refused_with<SwapPrepare>(16, {'x'}));  // no zero byte
+  EXPECT_TRUE(is_refused_with<SwapPrepare>(18, {0}));    // a second one
   EXPECT_TRUE(is_refused_with<SwapPrepare>(8, {0}));     // an empty name
+  EXPECT_TRUE(is_refused_with<SwapPrepare>(2, {0, 0}));  // an id of who does not prepare
   EXPECT_TRUE(is_refused_with<PairKeyItem>(0, {0}));
   EXPECT_TRUE(is_refused_with<PolicyItem>(2, {0}));
 }

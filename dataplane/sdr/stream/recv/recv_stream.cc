@@ -383,7 +383,7 @@ void RecvStream::on_quarantine(PolicyHost& host, Instant now) {
   }
 }
 
-bool RecvStream::try_begin_swap(Swap& swap, Instant now) {
+bool RecvStream::try_begin_swap(const Swap& swap, Instant now) {
   if (!is_started_) return false;
   PolicyHost& before = seat_->current();
   if (!seat_->try_begin(swap, now)) return false;

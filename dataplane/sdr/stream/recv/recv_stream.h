@@ -30,7 +30,6 @@
 #include "dataplane/sdr/seat/code/code_queue.h"
 #include "dataplane/sdr/seat/code/known_blocks.h"
 #include "dataplane/sdr/seat/code/repair_slots.h"
-#include "dataplane/sdr/seat/policy_host.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/sink.h"
 #include "dataplane/sdr/stream/note_queue.h"
@@ -120,7 +119,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
   Seat& seat() { return *seat_; }
-  bool try_begin_swap(Swap& swap, Instant now);
+  Duration rtt() const { return rtt_; }
+  bool try_begin_swap(const Swap& swap, Instant now);
 
  private:
   using Message = RecvMessage;

@@ -41,7 +41,7 @@ std::optional<SendHandle> SendStream::try_open(const MessageHint& hint) {
   wake_();
   const uint32_t place = config_.place_of(next_seq_);
   Message& message = messages_[place];
-  if (message.life != Message::Life::Free) return std::nullopt;
+  if (message.life != Message::Life::Free || next_seq_ == bound_) return std::nullopt;
   store_.open(place, message.repair_end);
   message = Message{};
   message.seq = next_seq_;
@@ -162,6 +162,7 @@ void SendStream::reset(Instant now) {
   sent_runs_.clear();
   records_due_ = probe_due_ = hold_due_ = deadline_due_ = Instant::never();
   budget_.forget();
+  bound_.reset();
   seat_->end_epoch(now);
 }
 

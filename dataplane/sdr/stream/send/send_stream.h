@@ -28,11 +28,9 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/core/rate/pacer.h"
 #include "dataplane/core/turn/activity.h"
-#include "dataplane/port.h"
 #include "dataplane/sdr/line/transmitter.h"
 #include "dataplane/sdr/seat/code/code_desk.h"
 #include "dataplane/sdr/seat/code/code_queue.h"
-#include "dataplane/sdr/seat/policy_host.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/budget_watch.h"
 #include "dataplane/sdr/stream/note_queue.h"
@@ -56,7 +54,7 @@ class SendStream final : public PolicyActions, private CodeClient {
              std::unique_ptr<Seat> seat, CodeDesk& desk, PacketStock& stock,
              Transmitter& transmitter, TableMemory& tables, Counters& counters);
 
-  /// Called when the application has done something, or what was at the desk is back; as Seat says.
+  /// When the application has done something, or what was at the desk is back; as Seat says.
   void set_wake(Activity::Wake wake, Activity::Wake care) {
     wake_ = wake;
     seat_->set_care(care);
@@ -124,8 +122,10 @@ class SendStream final : public PolicyActions, private CodeClient {
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
   Seat& seat() { return *seat_; }
-  MessageSeq next_seq() const { return next_seq_; }
-  bool try_begin_swap(Swap& swap, Instant now);
+  Duration rtt() const { return rtt_; }
+  MessageSeq bind();  ///< as SwapSeat
+  void unbind();
+  bool try_begin_swap(const Swap& swap, Instant now);
 
  private:
   using Message = SendMessage;
@@ -227,11 +227,11 @@ class SendStream final : public PolicyActions, private CodeClient {
   Table<CodedSet> blocks_;
   CodeQueue codes_;
   Duration block_age_;
-  Instant blocks_due_ = Instant::never(), hold_due_ = Instant::never();
-  Instant deadline_due_ = Instant::never();
+  Instant blocks_due_ = Instant::never(), hold_due_ = blocks_due_, deadline_due_ = blocks_due_;
   MessageSeq next_seq_;                // to be opened by the application
   MessageSeq told_seq_;                // to be told to the policy next
   MessageSeq retired_seq_;             // everything below is over at the receiver
+  std::optional<MessageSeq> bound_;    // none of these opens before a swap has begun
   MessageSeq message_limit_;           // may be told below this
   std::vector<Placement> placements_;  // by place, where the receiver's hardware wants them
   MessageSeq heard_seq_;               // state below this needs no repeating

@@ -15,10 +15,25 @@ constexpr uint32_t lives_apart = 2;  // the lives of places that are open togeth
 
 // ---- at a boundary ----
 
-bool SendStream::try_begin_swap(Swap& swap, Instant now) {
+/// So far ahead that the receiver's word is here before it is reached, and so near that places are
+/// left for messages beyond it [C-42]. What is not filled up to there begins with the next, if all
+/// is done.
+MessageSeq SendStream::bind() {
+  const bool is_still = !store_.is_by_slot() && retired_seq_ == next_seq_;
+  bound_ = is_still ? next_seq_ : next_seq_ + 1 + config_.messages / 2;
+  return *bound_;
+}
+
+void SendStream::unbind() {
+  wake_();
+  bound_.reset();
+}
+
+bool SendStream::try_begin_swap(const Swap& swap, Instant now) {
   wake_();
   if (!is_started_ || swap.boundary.is_before(next_seq_)) return false;
   if (!seat_->try_begin(swap, now)) return false;
+  bound_.reset();
   budget_.forget();  // the next has heard of none
   return true;
 }

@@ -1,0 +1,34 @@
+// Where a site finds the policies that swaps name: its registry. What was found once stays in use
+// for as long as the site is there.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dataplane/sdr/seat/care/policy_finder.h"
+#include "plugins/registry.h"
+
+namespace cw::site {
+
+class RegistryFinder final : public sdr::PolicyFinder {
+ public:
+  explicit RegistryFinder(plugins::Registry& registry) : registry_(registry) {}
+
+  Result<const cw_policy_ops*> find(std::string_view name) override {
+    auto found = registry_.find(name);
+    if (!found) return std::unexpected(found.error());
+    const cw_policy_ops* const table = &found->table();
+    for (const plugins::PolicyRef& each : used_) {
+      if (&each.table() == table) return table;
+    }
+    used_.push_back(std::move(*found));
+    return table;
+  }
+
+ private:
+  plugins::Registry& registry_;
+  std::vector<plugins::PolicyRef> used_;
+};
+
+}  // namespace cw::site

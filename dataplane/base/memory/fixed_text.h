@@ -1,0 +1,30 @@
+// A short text in place, for where nothing may allocate.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace cw {
+
+template <size_t Capacity>
+class FixedText {
+ public:
+  FixedText() = default;
+  /// What is longer is cut off.
+  FixedText(std::string_view text) : bytes_(std::min(text.size(), Capacity)) {
+    std::copy_n(text.data(), bytes_, text_.data());
+  }
+
+  static constexpr size_t capacity() { return Capacity; }
+  std::string_view view() const { return {text_.data(), bytes_}; }
+  bool is_empty() const { return bytes_ == 0; }
+  friend bool operator==(const FixedText& a, const FixedText& b) { return a.view() == b.view(); }
+
+ private:
+  size_t bytes_ = 0;
+  std::array<char, Capacity> text_;
+};
+
+}  // namespace cw

@@ -1,0 +1,206 @@
+#include "dataplane/sdr/swap/swap_desk.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "dataplane/sdr/seat/seat.h"
+#include "dataplane/sdr/stream/recv/recv_stream.h"
+#include "dataplane/sdr/stream/send/send_stream.h"
+
+namespace cw::sdr {
+namespace {
+
+/// What an end's stream and seat do for it, whichever it is.
+template <class Stream>
+class StreamSeat : public SwapSeat {
+ public:
+  StreamSeat(Stream& stream, Duration hold) : stream_(stream), hold_(hold) {}
+
+  void make_next(const SwapPolicy& policy) override { stream_.seat().make_next(policy); }
+  Making making() const override { return stream_.seat().making(); }
+  SwapStatus refusal() const override { return stream_.seat().refusal(); }
+  SwapSentence refusal_sentence() const override { return stream_.seat().refusal_sentence(); }
+  void forget_next() override { stream_.seat().forget_next(); }
+  uint16_t policy_epoch() const override { return stream_.seat().current().policy_epoch(); }
+  bool is_swapping() const override { return stream_.seat().is_swapping(); }
+
+  bool try_begin(MessageSeq boundary, uint16_t policy_epoch, Instant now) override {
+    const Duration rtts = stream_.rtt() * 2;
+    const Instant drain_by = hold_ == Duration::max() ? Instant::never() : now + hold_ + rtts;
+    if (!stream_.try_begin_swap({boundary, policy_epoch, drain_by}, now)) return false;
+    has_begun_ = true;
+    return true;
+  }
+  bool take_begun() { return std::exchange(has_begun_, false); }
+
+ protected:
+  ~StreamSeat() = default;
+  Stream& stream_;
+
+ private:
+  Duration hold_;
+  bool has_begun_ = false;
+};
+
+/// The end, here, that a record of the peer's is for.
+SwapRole role_here(SwapDirection direction) {
+  return direction == SwapDirection::SourceIsReceiver ? SwapRole::Source : SwapRole::Sink;
+}
+
+}  // namespace
+
+class SwapDesk::SourceSeat final : public StreamSeat<SendStream> {
+ public:
+  using StreamSeat::StreamSeat;
+  MessageSeq bind() override { return stream_.bind(); }
+  void unbind() override { stream_.unbind(); }
+};
+
+class SwapDesk::SinkSeat final : public StreamSeat<RecvStream> {
+ public:
+  using StreamSeat::StreamSeat;
+  MessageSeq bind() override { return {}; }
+  void unbind() override {}
+};
+
+struct SwapDesk::Direction {
+  Direction(SendStream& stream, uint16_t number, Duration hold, Counters& counters)
+      : qp(number),
+        source(std::in_place, stream, hold),
+        end(SwapRole::Source, number, *source, counters) {}
+  Direction(RecvStream& stream, uint16_t number, Duration hold, Counters& counters)
+      : qp(number),
+        sink(std::in_place, stream, hold),
+        end(SwapRole::Sink, number, *sink, counters) {}
+
+  SwapRole role() const { return source ? SwapRole::Source : SwapRole::Sink; }
+  bool take_begun() { return source ? source->take_begun() : sink->take_begun(); }
+
+  uint16_t qp;
+  std::optional<SourceSeat> source;  // one of the two
+  std::optional<SinkSeat> sink;
+  SwapEnd end;
+};
+
+SwapDesk::SwapDesk(Counters& counters) : counters_(counters) {}
+SwapDesk::~SwapDesk() = default;
+
+void SwapDesk::add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hold) {
+  if (send != nullptr) {
+    directions_.push_back(std::make_unique<Direction>(*send, qp, hold, counters_));
+  }
+  if (recv != nullptr) {
+    directions_.push_back(std::make_unique<Direction>(*recv, qp, hold, counters_));
+  }
+}
+
+template <class Do>
+void SwapDesk::each(const Do& act) const {
+  for (const auto& direction : directions_) act(*direction);
+}
+
+SwapEnd* SwapDesk::find(uint16_t qp, SwapRole role) {
+  for (const auto& each : directions_) {
+    if (each->qp == qp && each->role() == role) return &each->end;
+  }
+  return nullptr;
+}
+
+const SwapEnd* SwapDesk::find(uint16_t qp, cw_role role) const {
+  const SwapRole wanted = role == CW_SOURCE ? SwapRole::Source : SwapRole::Sink;
+  return const_cast<SwapDesk&>(*this).find(qp, wanted);
+}
+
+Result<void> SwapDesk::order(uint16_t qp, cw_role role, const SwapPolicy& policy, size_t room,
+                             Instant now) {
+  SwapEnd* const end = find(qp, role == CW_SOURCE ? SwapRole::Source : SwapRole::Sink);
+  if (end == nullptr) {
+    return failure("qp " + std::to_string(qp) + " is not configured for this direction");
+  }
+  if (policy.bytes() > room) {
+    return failure("its parameters take " + std::to_string(policy.bytes()) +
+                   " bytes, and the peer takes " + std::to_string(room));
+  }
+  is_idle_ = false;
+  return end->order(policy, now);
+}
+
+// ---- records ----
+
+template <class Record>
+void SwapDesk::pass_on(const Record& record, SwapRole role, Instant now) {
+  SwapEnd* const end = find(record.qp, role);
+  if (end == nullptr) return;
+  is_idle_ = false;
+  end->on_record(record, now);
+}
+
+void SwapDesk::on_record(const SwapPrepare& record, Instant now) {
+  pass_on(record, role_here(record.direction), now);
+}
+void SwapDesk::on_record(const SwapReady& record, Instant now) {
+  pass_on(record, is_of_sink(record.swap_id) ? SwapRole::Sink : SwapRole::Source, now);
+}
+void SwapDesk::on_record(const SwapBoundary& record, Instant now) {
+  pass_on(record, SwapRole::Sink, now);
+}
+void SwapDesk::on_record(const SwapAcknowledge& record, Instant now) {
+  pass_on(record, SwapRole::Source, now);
+}
+void SwapDesk::on_record(const SwapCancel& record, Instant now) {
+  pass_on(record, role_here(record.direction), now);
+}
+
+// ---- what happens here ----
+
+bool SwapDesk::take_begun() {
+  if (is_idle_) return false;
+  bool has_begun = false;
+  each([&](Direction& direction) { has_begun |= direction.take_begun(); });
+  return has_begun;
+}
+
+void SwapDesk::on_made(Instant now) {
+  if (is_idle_) return;
+  each([&](Direction& direction) { direction.end.on_made(now); });
+}
+
+void SwapDesk::end_epoch(Instant now) {
+  each([&](Direction& direction) { direction.end.end_epoch(now); });
+  is_idle_ = true;
+}
+
+void SwapDesk::on_time(Instant now) {
+  if (is_idle_) return;
+  bool is_idle = true;
+  each([&](Direction& direction) {
+    direction.end.on_time(now);
+    is_idle &= direction.end.is_idle() && direction.end.offer_due() == Instant::never();
+  });
+  is_idle_ = is_idle;
+}
+
+Instant SwapDesk::next_due() const {
+  Instant due = Instant::never();
+  if (is_idle_) return due;
+  each([&](const Direction& direction) { due = std::min(due, direction.end.next_due()); });
+  return due;
+}
+
+Instant SwapDesk::offer_due() const {
+  Instant due = Instant::never();
+  if (is_idle_) return due;
+  each([&](const Direction& direction) { due = std::min(due, direction.end.offer_due()); });
+  return due;
+}
+
+bool SwapDesk::offer(EnvelopeWriter& writer, Duration rtt, Instant now) {
+  if (is_idle_) return true;
+  bool has_room = true;
+  each([&](Direction& direction) { has_room = has_room && direction.end.offer(writer, rtt, now); });
+  return has_room;
+}
+
+}  // namespace cw::sdr

@@ -1,0 +1,70 @@
+// The swaps of a link: for each direction of each QP that is here, one end (swap_end.h) and the
+// seat that it acts upon.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/base/units.h"
+#include "dataplane/core/counters.h"
+#include "dataplane/policy.h"
+#include "dataplane/sdr/swap/swap_end.h"
+#include "dataplane/sdr/swap/swap_seat.h"
+#include "dataplane/wire/control/control_swap.h"
+#include "dataplane/wire/control/envelope.h"
+
+namespace cw::sdr {
+
+class SendStream;
+class RecvStream;
+
+/// Thread: the link's owner. Nothing allocates, save add() and order().
+class SwapDesk {
+ public:
+  explicit SwapDesk(Counters& counters);
+  ~SwapDesk();
+
+  /// Either may be null; both outlive the desk. `hold` is how long a slot may wait for its frames.
+  void add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hold);
+
+  /// This end of the QP's one direction asks for it. Errors: it is not configured for that; one is
+  /// under way; longer than `room` bytes, which an envelope has.
+  Result<void> order(uint16_t qp, cw_role role, const SwapPolicy& policy, size_t room, Instant now);
+  /// Null: not configured for this direction.
+  const SwapEnd* find(uint16_t qp, cw_role role) const;
+
+  void on_record(const SwapPrepare& record, Instant now);
+  void on_record(const SwapReady& record, Instant now);
+  void on_record(const SwapBoundary& record, Instant now);
+  void on_record(const SwapAcknowledge& record, Instant now);
+  void on_record(const SwapCancel& record, Instant now);
+  /// True once for those that have begun: their successors know nothing of the link yet.
+  bool take_begun();
+  /// Seats have been given what they lacked.
+  void on_made(Instant now);
+  void end_epoch(Instant now);
+
+  void on_time(Instant now);
+  Instant next_due() const;
+  Instant offer_due() const;
+  bool offer(EnvelopeWriter& writer, Duration rtt, Instant now);
+
+ private:
+  class SourceSeat;
+  class SinkSeat;
+  struct Direction;
+
+  SwapEnd* find(uint16_t qp, SwapRole role);
+  template <class Record>
+  void pass_on(const Record& record, SwapRole role, Instant now);
+  template <class Do>
+  void each(const Do& act) const;
+
+  Counters& counters_;
+  std::vector<std::unique_ptr<Direction>> directions_;
+  bool is_idle_ = true;  // nothing to do, nothing to say
+};
+
+}  // namespace cw::sdr

@@ -1,0 +1,394 @@
+// Two ends of a swap over a network that loses, doubles and reorders each record, with seats that
+// take their time, refuse, and are not always ready to begin.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/prng.h"
+#include "dataplane/sdr/swap/swap_end.h"
+#include "dataplane/wire/control/control.h"
+#include "dataplane/wire/control/envelope.h"
+#include "tests/unit/wire_control/key.h"
+
+namespace cw::sdr {
+namespace {
+
+using test::golden_key;
+using Fate = SwapReport::Fate;
+
+constexpr Duration tick = Duration::from_us(100), rtt = Duration::from_ms(2);
+
+/// A seat whose instances are numbers. It notes what may not happen.
+class TestSeat final : public SwapSeat {
+ public:
+  explicit TestSeat(bool is_source) : is_source_(is_source) {}
+
+  void make_next(const SwapPolicy& policy) override {
+    expect(making_ == Making::Nothing, "a second successor while there is one");
+    making_ = Making::UnderWay;
+    next_ = std::stoi(std::string(policy.params.view()));
+    ticks_left_ = making_ticks;
+  }
+  Making making() const override { return making_; }
+  SwapStatus refusal() const override { return SwapStatus::Unknown; }
+  SwapSentence refusal_sentence() const override { return std::string_view("not here"); }
+  void forget_next() override { making_ = Making::Nothing; }
+  MessageSeq bind() override {
+    expect(is_source_ && !bound_, "bound twice");
+    bound_ = opened_ + 3;
+    return *bound_;
+  }
+  void unbind() override {
+    expect(bound_.has_value(), "unbound and was not bound");
+    bound_.reset();
+  }
+  uint16_t policy_epoch() const override { return policy_epoch_; }
+  bool try_begin(MessageSeq boundary, uint16_t policy_epoch, Instant) override {
+    if (!is_willing) return false;
+    expect(making_ == Making::Made, "began without a successor");
+    expect(ticks_of_old_ == 0, "began while the one before lives");
+    if (is_source_) expect(bound_ == boundary, "began at another boundary");
+    expect(policy_epoch == policy_epoch_ + 1, "an epoch left out");
+    making_ = Making::Nothing;
+    bound_.reset();
+    policy_epoch_ = policy_epoch;
+    current_ = next_;
+    boundaries.push_back(boundary);
+    ticks_of_old_ = old_ticks;
+    opened_ = boundary;
+    return true;
+  }
+  bool is_swapping() const override { return ticks_of_old_ > 0; }
+
+  /// Time for whoever makes it, and for the one before.
+  void pass() {
+    if (making_ == Making::UnderWay && ticks_left_-- == 0) {
+      making_ = refuses ? Making::Refused : Making::Made;
+    }
+    if (ticks_of_old_ > 0) --ticks_of_old_;
+  }
+  void restart() {
+    making_ = Making::Nothing;
+    bound_.reset();
+    policy_epoch_ = 0;
+    ticks_of_old_ = 0;
+    opened_ = MessageSeq();
+    boundaries.clear();
+  }
+  int current() const { return current_; }
+  void set_current(int policy) { current_ = policy; }
+  bool is_bound() const { return bound_.has_value(); }
+
+  int making_ticks = 3, old_ticks = 20;
+  bool refuses = false, is_willing = true;
+  std::vector<MessageSeq> boundaries;
+  std::string complaint;
+
+ private:
+  void expect(bool holds, const char* what) {
+    if (!holds && complaint.empty()) complaint = what;
+  }
+
+  bool is_source_;
+  Making making_ = Making::Nothing;
+  int next_ = 0, current_ = 0, ticks_left_ = 0, ticks_of_old_ = 0;
+  uint16_t policy_epoch_ = 0;
+  std::optional<MessageSeq> bound_;
+  MessageSeq opened_;
+};
+
+struct Faults {
+  double lost = 0, doubled = 0;
+  uint64_t ticks_max = 10;  // one way; less than that reorders
+};
+
+class World {
+ public:
+  explicit World(uint64_t seed) : prng(seed) {}
+
+  Result<void> order(SwapRole role, int policy) {
+    return end(role).order({std::string_view("p/1"), std::string_view(std::to_string(policy))},
+                           now);
+  }
+  SwapEnd& end(SwapRole role) { return role == SwapRole::Source ? source : sink; }
+
+  void run(int ticks) {
+    for (; ticks > 0; --ticks) turn();
+  }
+  bool run_until_idle(int ticks) {
+    for (; ticks > 0 && !is_idle(); --ticks) turn();
+    return is_idle();
+  }
+  bool is_idle() const { return source.is_idle() && sink.is_idle(); }
+
+  void turn() {
+    now += tick;
+    for (TestSeat* seat : {&at_source, &at_sink}) seat->pass();
+    for (SwapEnd* each : {&source, &sink}) {
+      each->on_made(now);
+      each->on_time(now);
+    }
+    deliver();
+    send(source, false);
+    send(sink, true);
+  }
+  /// Nothing arrives any more.
+  void cut() {
+    faults.lost = 1;
+    flying_.clear();
+  }
+  /// The epoch of the link ends, and everything on its way with it.
+  void restart() {
+    source.end_epoch(now);
+    sink.end_epoch(now);
+    at_source.restart();
+    at_sink.restart();
+    flying_.clear();
+    at_sink.set_current(at_source.current());  // as descriptions decide
+  }
+  std::string complaint() const {
+    if (!at_source.complaint.empty()) return "source: " + at_source.complaint;
+    if (!at_sink.complaint.empty()) return "sink: " + at_sink.complaint;
+    return "";
+  }
+
+  Prng prng;
+  Faults faults;
+  Instant now = Instant() + Duration::from_s(1);
+  Counters counters;
+  TestSeat at_source{true}, at_sink{false};
+  SwapEnd source{SwapRole::Source, 0, at_source, counters};
+  SwapEnd sink{SwapRole::Sink, 0, at_sink, counters};
+  int records = 0;
+
+ private:
+  struct Flying {
+    Instant due;
+    bool to_source = false;
+    std::vector<uint8_t> bytes;
+  };
+
+  void send(SwapEnd& from, bool to_source) {
+    if (from.offer_due() > now) return;
+    std::array<uint8_t, 1024> buffer;
+    EnvelopeWriter writer(buffer, {1, 2, ++sequence_, 0});
+    EXPECT_TRUE(from.offer(writer, rtt, now));
+    if (writer.is_empty()) return;
+    ++records;
+    const size_t bytes = writer.seal(golden_key());
+    for (int copies = 1 + (prng.uniform() < faults.doubled); copies > 0; --copies) {
+      if (prng.uniform() < faults.lost) continue;
+      const auto ticks = static_cast<int64_t>(prng.between(1, faults.ticks_max));
+      flying_.push_back({now + tick * ticks, to_source, {buffer.begin(), buffer.begin() + bytes}});
+    }
+  }
+  void deliver() {
+    for (size_t i = 0; i < flying_.size();) {
+      if (flying_[i].due > now) {
+        ++i;
+        continue;
+      }
+      const Flying one = flying_[i];
+      flying_.erase(flying_.begin() + static_cast<ptrdiff_t>(i));
+      const auto envelope = open_envelope(one.bytes, golden_key());
+      ASSERT_TRUE(envelope);
+      RecordReader reader = envelope->reader();
+      const auto take = [&](const auto& record) {
+        if constexpr (requires { source.on_record(record, now); }) {
+          (one.to_source ? source : sink).on_record(record, now);
+        }
+      };
+      while (const auto view = reader.next()) EXPECT_TRUE(ControlRecords::visit(*view, take));
+    }
+  }
+
+  uint64_t sequence_ = 0;
+  std::vector<Flying> flying_;
+};
+
+// ---- as it goes when nothing goes wrong ----
+
+TEST(SwapEnd, of_the_source_takes_two_questions_and_two_answers) {
+  World world(1);
+  ASSERT_TRUE(world.order(SwapRole::Source, 7));
+  EXPECT_EQ(world.source.state(), SwapState::Preparing);
+  ASSERT_TRUE(world.run_until_idle(2000));
+  EXPECT_EQ(world.at_source.current(), 7);
+  EXPECT_EQ(world.at_sink.current(), 7);
+  EXPECT_EQ(world.at_source.boundaries, world.at_sink.boundaries);
+  EXPECT_EQ(world.source.report().fate, Fate::Done);
+  EXPECT_EQ(world.sink.report().fate, Fate::Done);
+  EXPECT_TRUE(world.source.report().is_ours);
+  EXPECT_FALSE(world.sink.report().is_ours);
+  EXPECT_EQ(world.complaint(), "");
+  EXPECT_LE(world.records, 8);
+  EXPECT_EQ(world.counters.snapshot_any_thread()[Counter::policies_swapped], 2u);
+}
+
+TEST(SwapEnd, of_the_sink_needs_no_ready) {
+  World world(2);
+  ASSERT_TRUE(world.order(SwapRole::Sink, 9));
+  ASSERT_TRUE(world.run_until_idle(2000));
+  EXPECT_EQ(world.at_source.current(), 9);
+  EXPECT_EQ(world.at_sink.current(), 9);
+  EXPECT_TRUE(is_of_sink(world.sink.report().id));
+  EXPECT_EQ(world.complaint(), "");
+}
+
+TEST(SwapEnd, says_nothing_when_it_is_idle) {
+  World world(3);
+  ASSERT_TRUE(world.order(SwapRole::Source, 1));
+  ASSERT_TRUE(world.run_until_idle(2000));
+  world.run(200);
+  const int before = world.records;
+  world.run(20'000);
+  EXPECT_EQ(world.records, before);
+  EXPECT_EQ(world.source.offer_due(), Instant::never());
+  EXPECT_EQ(world.source.next_due(), Instant::never());
+}
+
+// ---- as it does not ----
+
+void expect_unchanged(World& world, SwapStatus status, std::string_view sentence) {
+  EXPECT_EQ(world.at_source.current(), 0);
+  EXPECT_EQ(world.at_sink.current(), 0);
+  EXPECT_FALSE(world.at_source.is_bound());
+  EXPECT_EQ(world.source.report().fate, Fate::NotDone);
+  EXPECT_EQ(world.source.report().status, status);
+  EXPECT_EQ(world.source.report().sentence.view(), sentence);
+  EXPECT_EQ(world.complaint(), "");
+}
+
+TEST(SwapEnd, that_is_refused_there_changes_nothing) {
+  World world(4);
+  world.at_sink.refuses = true;
+  ASSERT_TRUE(world.order(SwapRole::Source, 7));
+  ASSERT_TRUE(world.run_until_idle(2000));
+  expect_unchanged(world, SwapStatus::Unknown, "not here");
+  EXPECT_EQ(world.sink.report().fate, Fate::NotDone);
+}
+
+TEST(SwapEnd, that_is_refused_here_says_nothing) {
+  World world(5);
+  world.at_source.refuses = true;
+  ASSERT_TRUE(world.order(SwapRole::Source, 7));
+  ASSERT_TRUE(world.run_until_idle(2000));
+  expect_unchanged(world, SwapStatus::Unknown, "not here");
+  EXPECT_EQ(world.records, 0);
+}
+
+TEST(SwapEnd, of_a_sink_may_be_refused_by_the_source) {
+  World world(6);
+  world.at_source.refuses = true;
+  ASSERT_TRUE(world.order(SwapRole::Sink, 7));
+  ASSERT_TRUE(world.run_until_idle(2000));
+  EXPECT_EQ(world.sink.report().status, SwapStatus::Unknown);
+  expect_unchanged(world, SwapStatus::Unknown, "not here");
+}
+
+TEST(SwapEnd, that_nobody_answers_is_cancelled_after_five_seconds) {
+  World world(7);
+  world.faults.lost = 1;
+  ASSERT_TRUE(world.order(SwapRole::Source, 7));
+  world.run(49'900);
+  EXPECT_FALSE(world.is_idle());
+  world.run(200);
+  expect_unchanged(world, SwapStatus::Ready, "there was no answer in time");
+  EXPECT_TRUE(world.order(SwapRole::Source, 8));
+}
+
+/// The successor that waited for a boundary goes when its source is not heard of any more.
+TEST(SwapEnd, that_its_source_forgets_is_over_after_ten_seconds_of_silence) {
+  World world(8);
+  ASSERT_TRUE(world.order(SwapRole::Source, 7));
+  while (world.sink.state() != SwapState::Ready) world.turn();
+  world.faults.lost = 1;
+  world.run(51'000);
+  EXPECT_EQ(world.sink.state(), SwapState::Ready);
+  world.run(102'000);
+  EXPECT_EQ(world.sink.state(), SwapState::Idle);
+  EXPECT_EQ(world.at_sink.making(), Making::Nothing);
+}
+
+TEST(SwapEnd, does_not_end_by_time_once_it_is_bound) {
+  World world(9);
+  ASSERT_TRUE(world.order(SwapRole::Source, 7));
+  while (world.source.state() != SwapState::Bound) world.turn();
+  world.faults.lost = 1;
+  world.run(80'000);
+  EXPECT_EQ(world.source.state(), SwapState::Bound);
+  world.faults.lost = 0;
+  ASSERT_TRUE(world.run_until_idle(2000));
+  EXPECT_EQ(world.at_sink.current(), 7);
+}
+
+/// The sink has forgotten what the source still says a boundary for: that is cancelled.
+TEST(SwapEnd, that_its_sink_has_forgotten_is_cancelled) {
+  World world(10);
+  ASSERT_TRUE(world.order(SwapRole::Source, 7));
+  while (world.source.state() != SwapState::Bound) world.turn();
+  world.cut();
+  world.run(110'000);
+  world.faults.lost = 0;
+  ASSERT_TRUE(world.run_until_idle(2000));
+  expect_unchanged(world, SwapStatus::Ready, "who asked for it fell silent");
+}
+
+TEST(SwapEnd, waits_for_a_seat_that_lacks_something) {
+  World world(11);
+  world.at_sink.is_willing = world.at_source.is_willing = false;
+  ASSERT_TRUE(world.order(SwapRole::Source, 7));
+  world.run(1000);
+  EXPECT_EQ(world.source.state(), SwapState::Bound);
+  EXPECT_EQ(world.sink.state(), SwapState::Ready);
+  world.at_sink.is_willing = true;
+  world.run(1000);
+  EXPECT_EQ(world.source.state(), SwapState::Bound);
+  world.at_source.is_willing = true;
+  ASSERT_TRUE(world.run_until_idle(2000));
+  EXPECT_EQ(world.complaint(), "");
+}
+
+/// Whatever happens to records, in whatever state either end begins anew: at rest both have the
+/// same policy, and each boundary was both ends'.
+TEST(SwapEnd, ends_alike_at_both_ends_whatever_the_network_does) {
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+    World world(seed);
+    SCOPED_TRACE(seed);
+    world.faults = {.lost = world.prng.uniform() * 0.6,
+                    .doubled = world.prng.uniform() * 0.5,
+                    .ticks_max = world.prng.between(1, 40)};
+    int policy = 0;
+    for (int step = 0; step < 40; ++step) {
+      const SwapRole role = world.prng.below(3) == 0 ? SwapRole::Sink : SwapRole::Source;
+      if (world.prng.below(3) != 0) (void)world.order(role, ++policy);
+      for (TestSeat* seat : {&world.at_source, &world.at_sink}) {
+        seat->making_ticks = static_cast<int>(world.prng.below(60));
+        seat->old_ticks = static_cast<int>(world.prng.below(100));
+        seat->refuses = world.prng.below(6) == 0;
+        seat->is_willing = world.prng.below(6) != 0;
+      }
+      if (world.prng.below(25) == 0) world.restart();
+      world.run(static_cast<int>(world.prng.below(150)));
+    }
+    world.faults = {.lost = 0, .doubled = 0, .ticks_max = 10};
+    world.at_source.is_willing = world.at_sink.is_willing = true;
+    ASSERT_TRUE(world.run_until_idle(150'000))
+        << static_cast<int>(world.source.state()) << " " << world.source.report().id << ", "
+        << static_cast<int>(world.sink.state()) << " " << world.sink.report().id;
+    ASSERT_EQ(world.complaint(), "");
+    ASSERT_EQ(world.at_source.boundaries, world.at_sink.boundaries);
+    ASSERT_EQ(world.at_source.current(), world.at_sink.current());
+    ASSERT_FALSE(world.at_source.is_bound());
+    world.at_source.refuses = world.at_sink.refuses = false;
+    ASSERT_TRUE(world.order(SwapRole::Source, 9999));
+    ASSERT_TRUE(world.run_until_idle(5000));
+    ASSERT_EQ(world.at_sink.current(), 9999);
+  }
+}
+
+}  // namespace
+}  // namespace cw::sdr
