@@ -180,6 +180,15 @@ inline concludes(end, what) {
   end.id = 0
 }
 
+// Of the peer's choice it may be, and have overtaken its PREPARE.
+inline is_cancelled(end, peer) {
+  if
+  :: k == end.id -> event = Cancelled
+  :: k != end.id && chosen_by[k] == peer && k > end.highest[peer] -> remember(end, peer, k, Dead)
+  :: else
+  fi
+}
+
 // New dies and the id is dead; all else is as it was.
 inline gives_up(end, what) {
   if
@@ -414,7 +423,7 @@ end_idle:
     :: source.at != Gone && to_source.acknowledge != 0 -> source_hears_acknowledge()
     :: source.at != Gone && to_source.cancel != 0 ->
       hear(to_source.cancel, k);
-      event = (k == source.id -> Cancelled : Nothing)
+      is_cancelled(source, SINK)
 
     :: !calm && !source_left && source.at != Gone -> leaves(source, source_left)
     :: source.at != Gone && sink.at == Gone -> event = EpochOver
@@ -557,7 +566,7 @@ end_idle:
     :: sink.at != Gone && to_sink.boundary != 0 -> sink_hears_boundary()
     :: sink.at != Gone && to_sink.cancel != 0 ->
       hear(to_sink.cancel, k);
-      event = (k == sink.id -> Cancelled : Nothing)
+      is_cancelled(sink, SOURCE)
 
     :: !calm && !sink_left && sink.at != Gone -> leaves(sink, sink_left)
     :: sink.at != Gone && source.at == Gone -> event = EpochOver
