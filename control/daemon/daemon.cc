@@ -37,7 +37,9 @@ constexpr Duration status_interval = Duration::from_s(1);
 constexpr Duration drain_look_interval = Duration::from_ms(10);
 constexpr Duration drain_slack = Duration::from_ms(500);
 constexpr Duration goodbye_time = Duration::from_ms(150);  // some hellos that say so
-/// A row of SIGHUPs is one request now and then: each costs the packets' thread a copy.
+/// While policies are swapped, which takes some looks: a successor is made, given, begun.
+constexpr Duration swap_look_interval = Duration::from_ms(10);
+/// A row of signals is one request now and then: each costs the packets' thread a copy.
 constexpr Duration asked_interval = Duration::from_ms(10);
 /// What a turn never takes, unless nobody gets a processor.
 constexpr Duration answer_patience = Duration::from_ms(200);
@@ -68,8 +70,12 @@ void tell_dpdk(int level, const char* line) {
 
 class Daemon {
  public:
-  Daemon(std::unique_ptr<Site> site, Signals& signals, const Log& log)
-      : site_(std::move(site)), signals_(signals), log_(log), watcher_(site_->plan(), log) {}
+  Daemon(std::unique_ptr<Site> site, const Source& source, Signals& signals, const Log& log)
+      : site_(std::move(site)),
+        signals_(signals),
+        log_(log),
+        watcher_(site_->plan(), log),
+        reload_(*site_, source, log) {}
 
   int run() {
     started_ = status_at_ = answered_ = watchdog_at_ = clock_.read();
@@ -157,10 +163,11 @@ class Daemon {
   /// Until the end; says whether it was wanted at once.
   bool watch() {
     while (true) {
-      int number = signals_.wait(look_interval);
-      const bool is_asked = number != 0 && !Signals::is_end(number);
+      int number = signals_.wait(is_swapping_ ? swap_look_interval : look_interval);
+      const bool is_asked = number == SIGUSR1;
+      if (number == SIGHUP) reload_.run(answer_patience);
       look(is_asked);
-      if (is_asked) number = signals_.wait_for_end(asked_interval);
+      if (is_asked || number == SIGHUP) number = signals_.wait_for_end(asked_interval);
       if (Signals::is_end(number)) return !drain();
     }
   }
@@ -172,6 +179,7 @@ class Daemon {
     if (has_answer) {
       last_ = std::move(*state);
       watcher_.look(last_);
+      is_swapping_ = reload_.look(last_, answer_patience);
       feed_watchdog();
       if (last_.wants_policies) site_->care_for_policies(answer_patience);
     }
@@ -285,6 +293,8 @@ class Daemon {
   Signals& signals_;
   const Log& log_;
   Watcher watcher_;
+  Reload reload_;
+  bool is_swapping_ = false;
   MonotonicClock clock_;
   const std::optional<Duration> watchdog_ = watchdog_interval();
   std::atomic<bool> stop_ = false;
@@ -306,7 +316,7 @@ int fail(const Error& error) {
 
 }  // namespace
 
-int run(site::Plan plan, const Log& log) {
+int run(const Source& source, site::Plan plan, const Log& log) {
   Signals signals(exit_forced);
   // Threads made later have it too. Where it is not allowed, the gateway is like others.
   (void)setpriority(PRIO_PROCESS, 0, plan.nice);
@@ -325,7 +335,7 @@ int run(site::Plan plan, const Log& log) {
       return fail(written.error());
     }
   }
-  return Daemon(std::move(*site), signals, log).run();
+  return Daemon(std::move(*site), source, signals, log).run();
 }
 
 }  // namespace cw::daemon

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "control/daemon/log.h"
+#include "control/daemon/reload.h"
 
 namespace cw::site {
 struct Plan;
@@ -18,7 +19,8 @@ inline constexpr int exit_forced = 3;
 ///
 ///   SIGTERM, SIGINT   drain: take nothing more from the hosts, send what there is, leave the
 ///                     links; a second one: at once, by _exit(exit_forced) where nothing else helps
-///   SIGHUP, SIGUSR1   write the status file now, or the status to the log where there is no file
-int run(site::Plan plan, const Log& log);
+///   SIGHUP            read `source` again, and change what can be while traffic flows (reload.h)
+///   SIGUSR1           write the status file now, or the status to the log where there is no file
+int run(const Source& source, site::Plan plan, const Log& log);
 
 }  // namespace cw::daemon

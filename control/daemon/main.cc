@@ -110,7 +110,7 @@ int run(const Arguments& arguments) {
   if (arguments.is_preflight) return tell_preflight(&*plan, arguments.is_json);
   if (arguments.is_check) return tell_plan(*plan, arguments);
   const Log log(plan->log_level, arguments.is_json ? LogFormat::Json : plan->log_format);
-  return daemon::run(std::move(*plan), log);
+  return daemon::run({arguments.file, *text}, std::move(*plan), log);
 }
 
 int run_with(int argc, char** argv) {

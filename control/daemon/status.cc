@@ -253,6 +253,21 @@ Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links) {
           {"received", inbound_json(lane.inbound)}};
 }
 
+Json swap_json(const Plan& plan, const site::SwapView& swap) {
+  constexpr const char* fates[] = {"waiting", "under way", "done", "not done"};
+  Json json = {{"peer", plan.gateway.peers[swap.peer].name},
+               {"class", plan.classes[swap.class_index].name},
+               {"direction", swap.is_outward ? "out" : "in"},
+               {"ordered_here", swap.is_ours},
+               {"policy", swap.policy},
+               {"params", swap.params},
+               {"fate", fates[static_cast<size_t>(swap.fate)]},
+               {"why", swap.why},
+               {"ms", swap.ms}};
+  if (plan.links > 1) json["link"] = swap.link;
+  return json;
+}
+
 Json counters_json(const SiteState& state) {
   Json json = Json::object();
   for (size_t i = 0; i < counter_count; ++i) {
@@ -329,6 +344,8 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
   for (size_t i = 0; i < state.lanes.size(); i += plan.links) {
     json["classes"].push_back(lane_json(plan, std::span(state.lanes).subspan(i, plan.links)));
   }
+  json["swaps"] = Json::array();
+  for (const site::SwapView& each : state.swaps) json["swaps"].push_back(swap_json(plan, each));
   if (state.shards.size() > 1) json["shards"] = shards_json(state);
   json["counters"] = counters_json(state);
   json["drops"] = drops_json(state.drops);

@@ -50,7 +50,7 @@ TEST_F(Causewayd, carries_datagrams_says_so_and_leaves_when_asked) {
 TEST_F(Causewayd, writes_its_status_when_asked) {
   start(a_, At::GatewayA, replaced(config_of(true), "status = 'south.json'\n", ""));
   ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
-  a_->signal(SIGHUP);
+  a_->signal(SIGUSR1);
   EXPECT_TRUE(a_->wait_for("info status site=south")) << a_->err_so_far();
 }
 

@@ -217,7 +217,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
   const auto initial = std::ranges::find(config->policies, it.policy) - config->policies.begin();
   row.choice("policy", static_cast<size_t>(initial), config::names_of(config->policies),
              "How losses are mended; site.plugins brings more. Unless one is named, hybrid for a "
-             "class of RoCE only.",
+             "class of RoCE only. SIGHUP replaces it, as it does params, while traffic flows.",
              [&it, config](size_t i) {
                it.policy = config->policies[i];
                it.has_policy = true;

@@ -225,6 +225,16 @@ void Site::care_for_policies(Duration patience) {
   for (const auto& shard : shards_) shard->care_for_policies(finder_, patience);
 }
 
+bool Site::want_policies(const std::vector<WantedPolicy>& wanted, Duration patience) {
+  bool is_done = true;
+  for (const auto& shard : shards_) is_done &= shard->want_policies(wanted, patience);
+  return is_done;
+}
+
+void Site::pursue_swaps(Duration patience) {
+  for (const auto& shard : shards_) shard->pursue_swaps(patience);
+}
+
 bool Site::stop_taking(Duration patience) {
   bool is_done = true;
   for (const auto& shard : shards_) is_done &= shard->stop_taking(patience);

@@ -83,6 +83,12 @@ class Site {
   /// so this thread does it, and workers only take part between two turns. Once in a while, or a
   /// link that has begun several epochs waits with the next.
   void care_for_policies(Duration patience);
+  /// From now on each class that is named is to send by this policy, over every link: those that
+  /// run it already are left alone. Made by care_for_policies(), told by state().swaps. False: a
+  /// shard had no turn; it takes it in its next.
+  bool want_policies(const std::vector<WantedPolicy>& wanted, Duration patience);
+  /// Once in a while, as long as one of state().swaps waits.
+  void pursue_swaps(Duration patience);
   /// Takes no more packets from the hosts. False: there was no turn; from the next one on.
   bool stop_taking(Duration patience);
   /// Ends all links and tells the peers, over the next few turns. False: as above.

@@ -57,6 +57,7 @@ Result<void> SiteShard::add_links(std::deque<PairGrants>& grants, Instant now,
     const auto added = sdr_->add_link(options, plan_.key->mac, now);
     if (!added) return failure("peer: " + added.error().sentence);
   }
+  swaps_.emplace(sdr_->endpoint());
   return {};
 }
 
@@ -154,6 +155,8 @@ void SiteShard::fill(SiteState& state, Instant now) {
     view.peer = peer_of(link->peer());
     view.link = link->number();
   }
+  state.swaps = swaps_->views();
+  for (SwapView& swap : state.swaps) swap.peer = peer_of(swap.peer);
   state.sort();
   state.shards.push_back({.core = plan_.cores[number_],
                           .from_lan = state.lan_port.rx_packets,
@@ -195,6 +198,15 @@ void SiteShard::care_for_policies(sdr::PolicyFinder& finder, Duration patience) 
   if (cares->empty()) return;
   for (sdr::SeatCare& care : *cares) care.fulfil(finder);
   ask([this, cares](Instant now) { sdr_->endpoint().take(*cares, now); }, patience);
+}
+
+bool SiteShard::want_policies(std::vector<WantedPolicy> wanted, Duration patience) {
+  const auto want = [this, wanted = std::move(wanted)](Instant now) { swaps_->want(wanted, now); };
+  return ask(want, patience);
+}
+
+void SiteShard::pursue_swaps(Duration patience) {
+  if (settle(patience)) ask([this](Instant now) { swaps_->pursue(now); }, patience);
 }
 
 bool SiteShard::stop_taking(Duration patience) {

@@ -18,6 +18,7 @@
 #include "control/gateway/site/ports/lan_port.h"
 #include "control/gateway/site/ports/wan_port.h"
 #include "control/gateway/site/site_state.h"
+#include "control/gateway/site/swaps/shard_swaps.h"
 #include "control/gateway/site/valve.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/turn/clock.h"
@@ -55,6 +56,8 @@ class SiteShard {
   // While another thread turns; as Site has them. Thread: one.
   std::optional<SiteState> state(Duration patience);
   void care_for_policies(sdr::PolicyFinder& finder, Duration patience);
+  bool want_policies(std::vector<WantedPolicy> wanted, Duration patience);
+  void pursue_swaps(Duration patience);
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
   bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }
@@ -90,6 +93,7 @@ class SiteShard {
   std::optional<ImpairedPort> impaired_;
   std::unique_ptr<gateway::Gateway> gateway_;
   std::optional<sdr::Shard> sdr_;  // goes first: its worker gives packets back
+  std::optional<ShardSwaps> swaps_;
   std::optional<IdleWait> idle_;
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first

@@ -9,7 +9,7 @@ namespace cw::site {
 namespace {
 
 /// Of the paths that have been measured.
-Duration shortest(std::span<const PathState> paths, Duration PathState::*time) {
+Duration shortest(std::span<const PathState> paths, Duration PathState::* time) {
   Duration result;
   for (const PathState& path : paths) {
     if (path.*time == Duration()) continue;
@@ -20,7 +20,7 @@ Duration shortest(std::span<const PathState> paths, Duration PathState::*time) {
 
 template <class Counts>
 void add(Counts& sum, const Counts& other, std::initializer_list<uint64_t Counts::*> counts) {
-  for (uint64_t Counts::*count : counts) sum.*count += other.*count;
+  for (uint64_t Counts::* count : counts) sum.*count += other.*count;
 }
 
 void add(PortCounters& sum, const PortCounters& other) {
@@ -92,6 +92,7 @@ void SiteState::add(const SiteState& other) {
   impaired.insert(impaired.end(), other.impaired.begin(), other.impaired.end());
   peers.insert(peers.end(), other.peers.begin(), other.peers.end());
   lanes.insert(lanes.end(), other.lanes.begin(), other.lanes.end());
+  swaps.insert(swaps.end(), other.swaps.begin(), other.swaps.end());
   sort();
   wants_policies |= other.wants_policies;
   is_quiet &= other.is_quiet;
@@ -104,6 +105,9 @@ void SiteState::sort() {
                     [](const PeerView& each) { return std::tuple(each.peer, each.link); });
   std::ranges::sort(lanes, {}, [](const gateway::LaneView& each) {
     return std::tuple(each.peer, each.class_index);
+  });
+  std::ranges::stable_sort(swaps, {}, [](const SwapView& each) {
+    return std::tuple(each.peer, each.link, each.class_index);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "control/gateway/site/swaps/shard_swaps.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/path/paths.h"
 #include "dataplane/gateway/gateway.h"
@@ -57,9 +58,10 @@ struct SiteState {
   std::vector<ImpairmentCounters> impaired;    ///< by shard and path; empty without [wan.impair]
   std::vector<PeerView> peers;                 ///< in the order of the file, then of links
   std::vector<gateway::LaneView> lanes;        ///< of each class and link, by peer, then class
-  bool wants_policies = false;                 ///< made or destroyed: care_for_policies()
-  bool is_quiet = false;                       ///< nothing that hosts sent is on its way
-  bool is_drained = false;                     ///< so it is, and the hosts are shut off
+  std::vector<SwapView> swaps;  ///< by peer, link and class; none was ever wanted: empty
+  bool wants_policies = false;  ///< made or destroyed: care_for_policies()
+  bool is_quiet = false;        ///< nothing that hosts sent is on its way
+  bool is_drained = false;      ///< so it is, and the hosts are shut off
   std::vector<ShardView> shards;
 
   /// Of another shard of the same site, a moment earlier or later.

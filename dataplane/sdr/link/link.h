@@ -104,6 +104,7 @@ class Link final : private LinkEvents, private BitStageClient {
   /// Asks for it, at this end of a QP's one direction. Errors: the link is down, its peer cannot
   /// swap, or as SwapDesk::order().
   Result<void> order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now);
+  SwapPolicy policy(uint16_t qp, cw_role role) const { return swaps_.policy(qp, role); }
   /// How the latest came out; null: not configured for this direction.
   const SwapEnd* swap(uint16_t qp, cw_role role) const { return swaps_.find(qp, role); }
 

@@ -44,12 +44,17 @@ Result<cw_env> env_of(const PolicyChoice& policy, const StreamConfig& stream, co
   if (full == 0 || stream.rows == 0) return env;
   const uint32_t blocks =
       needs.m_cap == 0 ? 0 : std::min(stream.blocks_max(), stream.repair_slots_max / needs.m_cap);
-  const bool fits = needs.rows <= stream.rows && needs.k <= stream.k &&
-                    needs.m_cap <= stream.m_cap && uint64_t{blocks} * full >= stream.data_slots_max;
-  if (!fits) {
-    return failure(std::string("policy ") + policy.ops->name + " needs blocks of " +
-                   shape_text(needs.rows, needs.k, needs.m_cap) + ", and there is room for " +
-                   shape_text(stream.rows, stream.k, stream.m_cap) + ": name it in `policies`");
+  const std::string name = std::string("policy ") + policy.ops->name;
+  if (needs.rows > stream.rows || needs.k > stream.k || needs.m_cap > stream.m_cap) {
+    return failure(name + " needs blocks of " + shape_text(needs.rows, needs.k, needs.m_cap) +
+                   ", and there is room for " + shape_text(stream.rows, stream.k, stream.m_cap) +
+                   ": name it in `policies`");
+  }
+  if (uint64_t{blocks} * full < stream.data_slots_max) {
+    const uint32_t wanted = (stream.data_slots_max + full - 1) / full;
+    return failure(name + " needs " + std::to_string(wanted) + " blocks in a message, with " +
+                   std::to_string(needs.m_cap) + " slots for repair each, and there is room for " +
+                   std::to_string(blocks) + ": name it in `policies`");
   }
   env.rows = needs.rows;
   env.k = needs.k;

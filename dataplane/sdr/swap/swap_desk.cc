@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "dataplane/sdr/seat/policy_offer.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
@@ -34,6 +35,7 @@ class StreamSeat : public SwapSeat {
     return true;
   }
   bool take_begun() { return std::exchange(has_begun_, false); }
+  SwapPolicy policy() const { return named(stream_.seat().policy()); }
 
  protected:
   ~StreamSeat() = default;
@@ -43,6 +45,8 @@ class StreamSeat : public SwapSeat {
   Duration hold_;
   bool has_begun_ = false;
 };
+
+SwapRole role_of(cw_role role) { return role == CW_SOURCE ? SwapRole::Source : SwapRole::Sink; }
 
 /// The end, here, that a record of the peer's is for.
 SwapRole role_here(SwapDirection direction) {
@@ -77,12 +81,18 @@ struct SwapDesk::Direction {
 
   SwapRole role() const { return source ? SwapRole::Source : SwapRole::Sink; }
   bool take_begun() { return source ? source->take_begun() : sink->take_begun(); }
+  SwapPolicy policy() const { return source ? source->policy() : sink->policy(); }
 
   uint16_t qp;
   std::optional<SourceSeat> source;  // one of the two
   std::optional<SinkSeat> sink;
   SwapEnd end;
 };
+
+SwapPolicy named(const PolicyChoice& policy) {
+  const PolicyOffer offer = PolicyOffer::of(policy);
+  return {std::string_view(offer.name), std::string_view(offer.params)};
+}
 
 SwapDesk::SwapDesk(Counters& counters) : counters_(counters) {}
 SwapDesk::~SwapDesk() = default;
@@ -101,22 +111,27 @@ void SwapDesk::each(const Do& act) const {
   for (const auto& direction : directions_) act(*direction);
 }
 
-SwapEnd* SwapDesk::find(uint16_t qp, SwapRole role) {
+SwapDesk::Direction* SwapDesk::direction(uint16_t qp, SwapRole role) const {
   for (const auto& each : directions_) {
-    if (each->qp == qp && each->role() == role) return &each->end;
+    if (each->qp == qp && each->role() == role) return each.get();
   }
   return nullptr;
 }
 
 const SwapEnd* SwapDesk::find(uint16_t qp, cw_role role) const {
-  const SwapRole wanted = role == CW_SOURCE ? SwapRole::Source : SwapRole::Sink;
-  return const_cast<SwapDesk&>(*this).find(qp, wanted);
+  const Direction* const found = direction(qp, role_of(role));
+  return found == nullptr ? nullptr : &found->end;
+}
+
+SwapPolicy SwapDesk::policy(uint16_t qp, cw_role role) const {
+  const Direction* const found = direction(qp, role_of(role));
+  return found == nullptr ? SwapPolicy() : found->policy();
 }
 
 Result<void> SwapDesk::order(uint16_t qp, cw_role role, const SwapPolicy& policy, size_t room,
                              Instant now) {
-  SwapEnd* const end = find(qp, role == CW_SOURCE ? SwapRole::Source : SwapRole::Sink);
-  if (end == nullptr) {
+  Direction* const found = direction(qp, role_of(role));
+  if (found == nullptr) {
     return failure("qp " + std::to_string(qp) + " is not configured for this direction");
   }
   if (policy.bytes() > room) {
@@ -124,17 +139,17 @@ Result<void> SwapDesk::order(uint16_t qp, cw_role role, const SwapPolicy& policy
                    " bytes, and the peer takes " + std::to_string(room));
   }
   is_idle_ = false;
-  return end->order(policy, now);
+  return found->end.order(policy, now);
 }
 
 // ---- records ----
 
 template <class Record>
 void SwapDesk::pass_on(const Record& record, SwapRole role, Instant now) {
-  SwapEnd* const end = find(record.qp, role);
-  if (end == nullptr) return;
+  Direction* const found = direction(record.qp, role);
+  if (found == nullptr) return;
   is_idle_ = false;
-  end->on_record(record, now);
+  found->end.on_record(record, now);
 }
 
 void SwapDesk::on_record(const SwapPrepare& record, Instant now) {

@@ -34,6 +34,8 @@ class SwapDesk {
   Result<void> order(uint16_t qp, cw_role role, const SwapPolicy& policy, size_t room, Instant now);
   /// Null: not configured for this direction.
   const SwapEnd* find(uint16_t qp, cw_role role) const;
+  /// By which this end decides about what is new. Cost: allocates.
+  SwapPolicy policy(uint16_t qp, cw_role role) const;
 
   void on_record(const SwapPrepare& record, Instant now);
   void on_record(const SwapReady& record, Instant now);
@@ -56,7 +58,7 @@ class SwapDesk {
   class SinkSeat;
   struct Direction;
 
-  SwapEnd* find(uint16_t qp, SwapRole role);
+  Direction* direction(uint16_t qp, SwapRole role) const;
   template <class Record>
   void pass_on(const Record& record, SwapRole role, Instant now);
   template <class Do>

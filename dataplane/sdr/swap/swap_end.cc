@@ -57,7 +57,10 @@ void SwapEnd::end(Fate fate, SwapStatus status, const SwapSentence& sentence, In
   report_.status = status;
   report_.sentence = sentence;
   report_.over = now;
-  past_of(report_.id) = {report_.id, fate, status, sentence};
+  // Another of the same chooser may have been turned down meanwhile.
+  if (Past& past = past_of(report_.id); past.id <= report_.id) {
+    past = {report_.id, fate, status, sentence};
+  }
   counters_.add(fate == Fate::Done ? Counter::policies_swapped : Counter::swaps_refused);
 }
 

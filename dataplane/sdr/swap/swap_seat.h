@@ -7,11 +7,12 @@
 #include "dataplane/base/memory/fixed_text.h"
 #include "dataplane/base/serial.h"
 #include "dataplane/base/units.h"
+#include "dataplane/sdr/options.h"
 #include "dataplane/wire/control/control_swap.h"
 
 namespace cw::sdr {
 
-using SwapSentence = FixedText<96>;
+using SwapSentence = FixedText<160>;
 
 /// A policy as it stands in a record: "hybrid/1" and "k=32 m=4".
 struct SwapPolicy {
@@ -26,6 +27,9 @@ struct SwapPolicy {
   size_t bytes() const { return name.view().size() + 1 + params.view().size(); }
   bool operator==(const SwapPolicy&) const = default;
 };
+
+/// As this end's records name it. Its texts must fit: fits() of what it offers. Cost: allocates.
+SwapPolicy named(const PolicyChoice& policy);
 
 enum class Making : uint8_t { Nothing, UnderWay, Made, Refused };
 

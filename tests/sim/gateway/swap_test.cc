@@ -1,7 +1,6 @@
 // What hosts see when the policy between two gateways is replaced while they send: nothing.
 #include <gtest/gtest.h>
 
-#include "dataplane/sdr/seat/policy_offer.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
@@ -24,9 +23,7 @@ class GatewaySwap {
   void to(const cw_policy_ops* policy, cw_role role = CW_SOURCE) {
     std::vector<double> params;
     for (uint32_t i = 0; i < policy->param_count; ++i) params.push_back(policy->params[i].initial);
-    const auto offer = sdr::PolicyOffer::of({policy, params});
-    const auto ordered = link(1).order_swap(
-        0, role, {std::string_view(offer.name), std::string_view(offer.params)}, sites_.now());
+    const auto ordered = link(1).order_swap(0, role, sdr::named({policy, params}), sites_.now());
     ASSERT_TRUE(ordered) << ordered.error().sentence;
   }
   bool is_over(cw_role role = CW_SOURCE) {

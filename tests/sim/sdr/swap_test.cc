@@ -3,7 +3,6 @@
 
 #include <map>
 
-#include "dataplane/sdr/seat/policy_offer.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
 #include "dataplane/sdr/swap/swap_end.h"
@@ -49,10 +48,7 @@ PairOptions slots_pair_under(const cw_policy_ops* policy, double loss) {
   return {.a = site, .b = site, .wire = {.loss = loss, .delay = 10_ms}};
 }
 
-sdr::SwapPolicy named(const cw_policy_ops* policy) {
-  const auto offer = sdr::PolicyOffer::of(choice_of(policy));
-  return {std::string_view(offer.name), std::string_view(offer.params)};
-}
+sdr::SwapPolicy named(const cw_policy_ops* policy) { return sdr::named(choice_of(policy)); }
 
 Result<void> order(Pair& pair, const cw_policy_ops* policy) {
   return pair.a->link().order_swap(0, CW_SOURCE, named(policy), pair.network().now());

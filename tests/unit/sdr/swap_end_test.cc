@@ -352,6 +352,30 @@ TEST(SwapEnd, waits_for_a_seat_that_lacks_something) {
   EXPECT_EQ(world.complaint(), "");
 }
 
+/// One was turned down while another was under way: how that ends is not how this one did [C-44].
+TEST(SwapEnd, answers_again_what_was_turned_down_meanwhile) {
+  Counters counters;
+  TestSeat seat(/*is_source=*/true);
+  SwapEnd source(SwapRole::Source, 0, seat, counters);
+  const auto ask = [&](uint32_t number, Instant now) {
+    source.on_record(SwapPrepare{.direction = SwapDirection::SourceIsReceiver,
+                                 .swap_id = swap_id_of_sink + number,
+                                 .policy = {"p/1", "5"}},
+                     now);
+  };
+  const Instant now = Instant() + Duration::from_s(1);
+  ask(1, now);
+  ask(2, now);  // busy
+  source.on_record(
+      SwapCancel{.direction = SwapDirection::SourceIsReceiver, .swap_id = swap_id_of_sink + 1},
+      now);
+  ASSERT_TRUE(source.is_idle());
+  ask(2, now);
+  EXPECT_TRUE(source.is_idle());
+  ask(3, now);
+  EXPECT_EQ(source.state(), SwapState::Preparing);
+}
+
 /// Whatever happens to records, in whatever state either end begins anew: at rest both have the
 /// same policy, and each boundary was both ends'.
 TEST(SwapEnd, ends_alike_at_both_ends_whatever_the_network_does) {

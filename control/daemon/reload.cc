@@ -1,0 +1,84 @@
+#include "control/daemon/reload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "control/config/text/file.h"
+#include "control/gateway/changes.h"
+#include "control/gateway/plan.h"
+#include "control/gateway/site/site.h"
+#include "control/json/json.h"
+
+namespace cw::daemon {
+namespace {
+
+using site::ClassPlan;
+using site::SwapView;
+using site::WantedPolicy;
+using Fate = SwapView::Fate;
+
+/// By the running gateway's number of the class; classes of the file that it has not are left out.
+std::vector<WantedPolicy> wanted_by(const site::Plan& file, const site::Plan& running) {
+  std::vector<WantedPolicy> wanted;
+  for (size_t i = 0; i < file.classes.size(); ++i) {
+    const auto there = std::ranges::find(running.classes, file.classes[i].name, &ClassPlan::name);
+    if (there == running.classes.end()) continue;
+    const auto index = static_cast<uint16_t>(there - running.classes.begin());
+    wanted.push_back({index, sdr::named(file.peers.front().qps[i].policy)});
+  }
+  return wanted;
+}
+
+}  // namespace
+
+void Reload::run(Duration patience) {
+  const auto refuse = [&](const std::string& sentences) {
+    std::istringstream lines(sentences);
+    for (std::string line; std::getline(lines, line);) log_.error("not_reloaded", {{"why", line}});
+  };
+  const auto text = config::text_of_file(source_.file);
+  if (!text) return refuse(text.error().sentence);
+  const auto plan = site::read_plan(source_.file, *text);
+  if (!plan) return refuse(plan.error().sentence);
+  Json waiting = Json::array();
+  for (const site::Change& each : site::changes_between(source_.text, *text)) {
+    if (each.kind == site::KeyKind::Restart) waiting.push_back(each.key);
+  }
+  Fields fields = {{"file", source_.file}};
+  if (!waiting.empty()) fields["need_restart"] = waiting;
+  log_.info("reloaded", fields);
+  site_.want_policies(wanted_by(*plan, site_.plan()), patience);
+}
+
+bool Reload::look(const site::SiteState& state, Duration patience) {
+  for (const SwapView& view : state.swaps) {
+    if (std::ranges::find(seen_, view) == seen_.end()) tell(view);
+  }
+  seen_ = state.swaps;
+  const auto is_any = [&](Fate fate) {
+    return std::ranges::find(seen_, fate, &SwapView::fate) != seen_.end();
+  };
+  if (is_any(Fate::Waiting)) site_.pursue_swaps(patience);
+  return is_any(Fate::UnderWay);
+}
+
+void Reload::tell(const SwapView& view) const {
+  if (view.fate == Fate::UnderWay) return;
+  const site::Plan& plan = site_.plan();
+  Fields fields = {{"class", plan.classes[view.class_index].name},
+                   {"peer", plan.gateway.peers[view.peer].name}};
+  if (plan.links > 1) fields["link"] = view.link;
+  fields.update({{"direction", view.is_outward ? "out" : "in"}, {"policy", view.policy}});
+  if (!view.params.empty()) fields["params"] = view.params;
+  if (!view.is_ours) fields["ordered_by"] = "peer";
+  if (view.fate == Fate::Done) {
+    fields["after_ms"] = std::round(view.ms * 10) / 10;
+    return log_.info("swapped", fields);
+  }
+  fields["why"] = view.why;
+  if (view.fate == Fate::Waiting) return log_.info("swap_waits", fields);
+  log_.warning("not_swapped", fields);
+}
+
+}  // namespace cw::daemon
