@@ -101,6 +101,11 @@ sdr::LinkOptions GatewaySite::link_options(uint16_t far_peer, const TwoSitesOpti
     qp.policy = {&policy_of(options), params_};
     const sdr::LinkGuess link{.rate = options.rate, .rtt = options.wan.delay * 2};
     qp.stream = sdr::coded(qp.stream, sdr::needs_of(qp.policy, qp.stream, link), code::all());
+    for (const cw_policy_ops* other : options.room_for) {
+      const std::vector<double> params = defaults_of(*other);
+      qp.stream =
+          sdr::coded(qp.stream, sdr::needs_of({other, params}, qp.stream, link), code::all());
+    }
     made.qps.push_back(qp);
   }
   return made;

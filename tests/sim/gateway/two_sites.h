@@ -30,7 +30,8 @@ struct TwoSitesOptions {
   uint32_t payload_bytes = 1024;
   Rate rate = Rate::from_mbps(500);
   uint32_t messages = 16, message_slots = 512;
-  const cw_policy_ops* policy = nullptr;  ///< null: selective_repeat
+  const cw_policy_ops* policy = nullptr;       ///< null: selective_repeat
+  std::vector<const cw_policy_ops*> room_for;  ///< besides `policy`: for their blocks
   std::vector<gateway::ClassOptions> classes{{.name = "all"}};
   Duration lan_queue = Duration::from_ms(10);
   uint32_t lan_mtu = 1500;
