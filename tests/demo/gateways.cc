@@ -1,7 +1,9 @@
 #include "tests/demo/gateways.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -87,8 +89,20 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
        << "links = " << options.cores << "\n"
        << "\n[[peer]]\nname = \"" << other_name << "\"\naddress = \"" << other.wan
        << "\"\nroutes = [\"" << other.prefix << "\", \"" << other.prefix_v6 << "\"]\n"
-       << "\n[[class]]\nname = \"everything\"\npolicy = \"" << options.policy << "\"\n";
+       << "\n[[class]]\nname = \"everything\"\npolicy = \"" << options.policy << "\"\npolicies = [";
+  // Room for what it is swapped to while hosts send.
+  for (const std::string& each : swap_targets(options)) file << "\"" << each << "\", ";
+  file << "]\n";
   return file.str();
+}
+
+std::vector<std::string> swap_targets(const Options& options) {
+  std::vector<std::string> targets;
+  for (const char* each : {"hybrid", "erasure", "selective_repeat"}) {
+    if (each != options.policy && targets.size() < 2) targets.emplace_back(each);
+  }
+  targets.push_back(options.policy);
+  return targets;
 }
 
 GatewayCounts GatewayCounts::since(const GatewayCounts& earlier) const {
@@ -102,7 +116,8 @@ GatewayCounts GatewayCounts::since(const GatewayCounts& earlier) const {
   return added;
 }
 
-Gateways::Gateways(const lab::Sites& sites, const Options& options, const std::string& program) {
+Gateways::Gateways(const lab::Sites& sites, const Options& options, const std::string& program)
+    : options_(options) {
   umask(077);
   write_file("pair.key", "the secret of a pair that lives for three minutes");
   write_file("a.toml", config_of(lab::site_a, lab::site_b, "a", "b", options));
@@ -157,6 +172,42 @@ GatewayCounts Gateways::counts() const {
   }
   counts.given_up = sent > arrived ? sent - arrived : 0;
   return counts;
+}
+
+void Gateways::order(const std::string& policy) {
+  told_before_ = swaps_told().size();
+  // Room for blocks follows from `policies`, which stays.
+  std::string file = config_of(lab::site_a, lab::site_b, "a", "b", options_);
+  const std::string before = "policy = \"" + options_.policy + "\"";
+  file.replace(file.find(before), before.size(), "policy = \"" + policy + "\"");
+  write_file("a.toml", file);
+  a_->signal(SIGHUP);
+}
+
+/// Lines of its log: what left by another policy from then on.
+std::vector<std::string> Gateways::swaps_told() const {
+  std::vector<std::string> told;
+  std::istringstream lines(a_->err_so_far());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(" swapped ") != line.npos && line.find(" direction=out ") != line.npos) {
+      told.push_back(line);
+    }
+  }
+  return told;
+}
+
+bool Gateways::has_swapped(double& took_ms) const {
+  const std::vector<std::string> told = swaps_told();
+  if (told.size() < told_before_ + options_.cores) return false;  // a link for each core
+  for (size_t i = told_before_; i < told.size(); ++i) {
+    const std::string key = " after_ms=";
+    took_ms = std::max(took_ms, std::stod(told[i].substr(told[i].find(key) + key.size())));
+  }
+  return true;
+}
+
+std::string Gateways::why_not(const std::string& policy) const {
+  return "no swap to " + policy + ":\n" + a_->err_so_far() + b_->err_so_far();
 }
 
 std::chrono::nanoseconds Gateways::processor_time() const {

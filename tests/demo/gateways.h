@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/demo/options.h"
 #include "tests/lab/sites.h"
@@ -33,14 +34,26 @@ class Gateways {
   GatewayCounts counts() const;
   /// Processor time of both since their start.
   std::chrono::nanoseconds processor_time() const;
+  /// Has site A read its file again, with this policy in it.
+  void order(const std::string& policy);
+  /// Whether that is done at site A, over every link, and how long the slowest took.
+  bool has_swapped(double& took_ms) const;
+  /// What both have said, for who has waited in vain.
+  std::string why_not(const std::string& policy) const;
   /// False when one of them has ended; what it said is then thrown by check().
   void check();
 
  private:
   void wait_for_link();
+  std::vector<std::string> swaps_told() const;
 
+  Options options_;
+  size_t told_before_ = 0;  // swaps, before the latest order
   std::optional<lab::Program> a_, b_;
 };
+
+/// What the demo swaps to, in this order: the policy that it runs under comes last.
+std::vector<std::string> swap_targets(const Options& options);
 
 /// What is written for site A or B: for the tests of the demo, too.
 std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& other,

@@ -57,6 +57,9 @@ class Demo {
     steps_.end(std::to_string(report_.gateways.probes.through.us.size()) + " packets");
     report_.with = measure("with gateways: ", &gateways);
     report_.gateways.all = gateways.counts();
+    steps_.begin("with gateways: three swaps");
+    report_.gateways.swaps = measure_swaps(sites_, gateways, report_.options);
+    steps_.end(std::to_string(report_.gateways.swaps.size()) + " done");
     gateways.check();
 
     report_.emulator = sites_.part();

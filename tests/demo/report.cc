@@ -70,6 +70,22 @@ std::string drops_text(const GatewayCounts& counts) {
   return text.empty() ? "none" : text;
 }
 
+std::string swap_text(const SwapResult& it) {
+  return text_of("  %-36s %4.0f ms, lost %llu of %llu; on their way %.1f ms, %.1f at most\n",
+                 (it.from + " to " + it.to).c_str(), it.took_ms, Count(it.lost), Count(it.sent),
+                 it.typical_us / 1000, it.longest_us / 1000);
+}
+
+Json swap_json(const SwapResult& it) {
+  return {{"from", it.from},
+          {"to", it.to},
+          {"took_ms", it.took_ms},
+          {"sent", it.sent},
+          {"lost", it.lost},
+          {"typical_us", it.typical_us},
+          {"longest_us", it.longest_us}};
+}
+
 std::string gateways_text(const GatewayFigures& it, const UdpResult& udp) {
   std::string text;
   text += text_of("  repaired %llu packets, gave up %llu frames\n", Count(it.all.repaired),
@@ -83,6 +99,8 @@ std::string gateways_text(const GatewayFigures& it, const UdpResult& udp) {
       "iperf3's end\n",
       Count(udp.lost_at_socket), Count(udp.lost_at_interface), Count(udp.too_late));
   text += "  dropped by gateways     under UDP: " + drops_text(it.during_udp) + "\n";
+  text += "\n  The policy replaced while hosts send 2,000 datagrams a second:\n";
+  for (const SwapResult& each : it.swaps) text += swap_text(each);
   return text;
 }
 
@@ -120,6 +138,8 @@ std::string to_json(const Report& report) {
   with["udp_drops_at_gateways"] = report.gateways.during_udp.drops;
   with["cores_tcp"] = report.gateways.cores_tcp;
   with["cores_udp"] = report.gateways.cores_udp;
+  with["swaps"] = Json::array();
+  for (const SwapResult& each : report.gateways.swaps) with["swaps"].push_back(swap_json(each));
   json["with"] = with;
   json["bytes_wrong"] = report.bytes_wrong();
   json["udp_offered_mbps"] = static_cast<double>(report.options.offered_udp().bps()) * 1e-6;

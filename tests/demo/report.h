@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "control/json/json.h"
 #include "tests/demo/gateways.h"
 #include "tests/demo/options.h"
 #include "tests/demo/probes.h"
+#include "tests/demo/swaps.h"
 #include "tests/demo/traffic.h"
 
 namespace cw::demo {
@@ -26,6 +28,7 @@ struct GatewayFigures {
   Probes probes;
   GatewayCounts all;  ///< over all measurements
   GatewayCounts during_udp;
+  std::vector<SwapResult> swaps;
   double cores_tcp = 0, cores_udp = 0;  ///< processors that both gateways together kept busy
 };
 

@@ -59,6 +59,12 @@ TEST_F(DemoRun, measures_with_and_without_gateways_and_every_byte_is_right) {
                                      "added_us_p99", "repaired", "given_up"}))
       << it;
   EXPECT_EQ(it["with"]["policy"], "selective_repeat");
+  ASSERT_EQ(it["with"]["swaps"].size(), 3u);
+  for (const Json& swap : it["with"]["swaps"]) {
+    EXPECT_GT(swap["sent"], 1000) << swap;
+    EXPECT_LT(swap["lost"].get<double>(), swap["sent"].get<double>() * 0.005) << swap;
+  }
+  EXPECT_EQ(it["with"]["swaps"][2]["to"], "selective_repeat");
   EXPECT_EQ(it["with"]["file_whole"], true);
   // The link loses one in a hundred, which the gateways repair.
   EXPECT_GT(it["without"]["udp_loss"], 0.005);
