@@ -1,0 +1,273 @@
+// live_swaps: what hosts see of swaps, in goodput by 10 ms, between namespaces. As many times as a
+// swap is ordered, the gateway's file is read again with nothing changed in it: the sham. Both by
+// turns, and the same window after each is looked at, so that what a busy machine does is in both.
+//
+// Exit codes: 0 done, 1 a swap that failed, 2 arguments, 3 it cannot be measured here.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "bench/policy/svg_chart.h"
+#include "control/command_line/command_line.h"
+#include "control/json/json.h"
+#include "tests/demo/gateways.h"
+#include "tests/lab/enclosure.h"
+#include "tests/lab/sites.h"
+
+namespace {
+
+using namespace cw;
+using lab::At, lab::Time;
+using std::chrono::milliseconds, std::chrono::microseconds, std::chrono::nanoseconds;
+
+constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3;
+constexpr auto bin = milliseconds(10), window = milliseconds(300),
+               pause_between = milliseconds(100);
+constexpr auto swap_patience = milliseconds(20'000), warm_up = milliseconds(1000);
+constexpr uint16_t port = 7100;
+constexpr size_t packet_bytes = 1300, frame_bytes = packet_bytes + 28 + 14;  // one in a slot
+
+struct Arguments {
+  unsigned swaps = 100;
+  uint64_t mbps = 100;
+  double loss = 0, load = 0.8;
+  std::string svg;
+  bool is_json = false;
+};
+
+/// Datagrams from host A to host B at a steady pace, and when they came.
+class Flow {
+ public:
+  Flow(const lab::Sites& sites, double packets_per_second)
+      : interval_(static_cast<int64_t>(1e9 / packets_per_second)),
+        from_(sites.space(At::HostA).socket(AF_INET, SOCK_DGRAM)),
+        to_(sites.space(At::HostB).socket(AF_INET, SOCK_DGRAM)) {
+    const timeval step{.tv_sec = 0, .tv_usec = 100'000};
+    setsockopt(to_, SOL_SOCKET, SO_RCVTIMEO, &step, sizeof(step));
+    const int room = 8 << 20;
+    setsockopt(to_, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+    const sockaddr_in target = lab::socket_name(lab::site_b.host, port);
+    if (bind(to_, reinterpret_cast<const sockaddr*>(&target), sizeof(target)) != 0 ||
+        connect(from_, reinterpret_cast<const sockaddr*>(&target), sizeof(target)) != 0) {
+      throw std::runtime_error("no socket of a host's");
+    }
+    begin_ = Time::now();
+    sender_ = std::thread([this] { send_all(); });
+    receiver_ = std::thread([this] { receive_all(); });
+  }
+  ~Flow() { end(); }
+  Flow(const Flow&) = delete;
+  Flow& operator=(const Flow&) = delete;
+
+  void end() {
+    is_over_ = true;
+    for (std::thread* each : {&sender_, &receiver_}) {
+      if (each->joinable()) each->join();
+    }
+    for (int* fd : {&from_, &to_}) {
+      if (*fd >= 0) close(std::exchange(*fd, -1));
+    }
+  }
+  uint64_t sent() const { return sent_; }
+  /// After end(): when each came, rising.
+  const std::vector<Time::time_point>& arrivals() const { return arrivals_; }
+
+ private:
+  void send_all() {
+    const std::array<uint8_t, packet_bytes> bytes{};
+    for (auto next = begin_; !is_over_; next += interval_) {
+      std::this_thread::sleep_until(next);
+      sent_ += send(from_, bytes.data(), bytes.size(), 0) > 0;
+    }
+  }
+  void receive_all() {
+    std::array<uint8_t, 2048> bytes;
+    while (!is_over_) {
+      if (recv(to_, bytes.data(), bytes.size(), 0) > 0) arrivals_.push_back(Time::now());
+    }
+  }
+
+  const nanoseconds interval_;
+  int from_, to_;
+  Time::time_point begin_;
+  std::atomic<bool> is_over_ = false;
+  std::atomic<uint64_t> sent_ = 0;
+  std::vector<Time::time_point> arrivals_;
+  std::thread sender_, receiver_;
+};
+
+struct Event {
+  bool is_swap = false;
+  Time::time_point at;
+  double took_ms = 0;
+};
+
+/// The least that came in 10 ms within the window, as a share of what is sent in 10 ms.
+double lowest_of(const Event& event, const std::vector<Time::time_point>& arrivals, double usual) {
+  double lowest = 1e9;
+  for (auto from = event.at; from < event.at + window; from += bin / 2) {
+    const auto first = std::ranges::lower_bound(arrivals, from);
+    const auto last = std::ranges::lower_bound(arrivals, from + bin);
+    lowest = std::min(lowest, static_cast<double>(last - first) / usual);
+  }
+  return lowest;
+}
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(values.size())));
+  return values[std::min(values.size() - 1, rank == 0 ? 0 : rank - 1)];
+}
+
+struct Figures {
+  std::vector<double> swaps, shams, took_ms;  // lowest bins, and how long swaps took
+  uint64_t sent = 0, arrived = 0;
+};
+
+void wait_until_swapped(demo::Gateways& gateways, const std::string& policy, double& took_ms) {
+  const auto end = Time::now() + swap_patience;
+  while (!gateways.has_swapped(took_ms)) {
+    gateways.check();
+    if (Time::now() > end) throw std::runtime_error(gateways.why_not(policy));
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+}
+
+Figures measure(const Arguments& arguments, const std::filesystem::path& programs) {
+  demo::Options options;
+  options.loss = arguments.loss;
+  options.rate = Rate::from_mbps(arguments.mbps);
+  lab::Sites sites({.lan_mtu = options.mtu, .wan_mtu = options.mtu});
+  sites.join((programs / "causeway-wan").string(),
+             {"--rtt", std::to_string(options.rtt.ns()) + "ns", "--rate",
+              std::to_string(options.rate.bps()) + "bit/s", "--loss",
+              std::to_string(options.loss * 100) + "%", "--gather", "100us"});
+  demo::Gateways gateways(sites, options, (programs / "causewayd").string());
+  const double packets_per_second = static_cast<double>(options.rate.bps()) * arguments.load /
+                                    (8 * static_cast<double>(frame_bytes));
+  Flow flow(sites, packets_per_second);
+  std::this_thread::sleep_for(warm_up);
+  const std::vector<std::string> targets = demo::swap_targets(options);
+  std::vector<Event> events;
+  std::string policy = options.policy;
+  for (unsigned i = 0; i < arguments.swaps * 2; ++i) {
+    Event event{.is_swap = i % 2 == 0, .at = Time::now()};
+    if (event.is_swap) policy = targets[i / 2 % targets.size()];
+    gateways.order(policy);
+    if (event.is_swap) wait_until_swapped(gateways, policy, event.took_ms);
+    std::this_thread::sleep_until(event.at + window + pause_between);
+    events.push_back(event);
+    std::fprintf(stderr, "\r%u of %u", i + 1, arguments.swaps * 2);
+  }
+  std::fprintf(stderr, "\n");
+  flow.end();
+  const double usual = packets_per_second * std::chrono::duration<double>(bin).count();
+  Figures figures{.sent = flow.sent(), .arrived = flow.arrivals().size()};
+  for (const Event& event : events) {
+    (event.is_swap ? figures.swaps : figures.shams)
+        .push_back(lowest_of(event, flow.arrivals(), usual));
+    if (event.is_swap) figures.took_ms.push_back(event.took_ms);
+  }
+  return figures;
+}
+
+Curve curve_of(const std::string& name, const std::vector<double>& lowest) {
+  Curve curve{.name = name};
+  for (double q = 0.01; q < 1; q += 0.01) curve.points.push_back({q * 100, quantile(lowest, q)});
+  return curve;
+}
+
+void draw(const Figures& it, std::ofstream& file) {
+  const ChartPanel panel{
+      .x_label = "share of swaps, or of shams, %",
+      .y_label = "least that came in 10 ms, of what was sent",
+      .curves = {curve_of("policy swapped", it.swaps), curve_of("file read again", it.shams)},
+      .y_least = 0.1};
+  file << svg_of("The lowest 10 ms after a swap, and after none", {{panel}}) << std::flush;
+}
+
+Json json_of(const Figures& it) {
+  const auto row = [](const std::vector<double>& lowest) {
+    return Json{{"count", lowest.size()},
+                {"median", quantile(lowest, 0.5)},
+                {"p1", quantile(lowest, 0.01)},
+                {"lowest", quantile(lowest, 0)}};
+  };
+  const auto ratio = [&](double q) { return quantile(it.swaps, q) / quantile(it.shams, q); };
+  return {{"swaps", row(it.swaps)},
+          {"shams", row(it.shams)},
+          {"ratio_median", ratio(0.5)},
+          {"ratio_p1", ratio(0.01)},
+          {"took_ms_median", quantile(it.took_ms, 0.5)},
+          {"took_ms_longest", quantile(it.took_ms, 1)},
+          {"sent", it.sent},
+          {"arrived", it.arrived}};
+}
+
+void print(const Json& it) {
+  const auto row = [&](const char* name, const Json& of) {
+    std::printf("| %s | %d | %.3f | %.3f | %.3f |\n", name, of["count"].get<int>(),
+                of["median"].get<double>(), of["p1"].get<double>(), of["lowest"].get<double>());
+  };
+  std::printf(
+      "Least that came in any 10 ms of the 300 ms after each, as a share of what was sent:\n\n"
+      "| | count | median | p1 | lowest |\n|---|---:|---:|---:|---:|\n");
+  row("policy swapped", it["swaps"]);
+  row("file read again, nothing changed", it["shams"]);
+  std::printf("| ratio | | %.3f | %.3f | |\n\n", it["ratio_median"].get<double>(),
+              it["ratio_p1"].get<double>());
+  std::printf("A swap took %.0f ms (median), %.0f at most. %ld datagrams sent, %ld arrived.\n",
+              it["took_ms_median"].get<double>(), it["took_ms_longest"].get<double>(),
+              it["sent"].get<long>(), it["arrived"].get<long>());
+}
+
+int run(const Arguments& arguments, const std::filesystem::path& programs, std::ofstream& svg) {
+  if (const std::string why_not = lab::obstacle(); !why_not.empty()) {
+    std::fprintf(stderr, "live_swaps: %s\n", why_not.c_str());
+    return exit_failed;
+  }
+  const Figures figures = measure(arguments, programs);
+  const Json json = json_of(figures);
+  if (svg.is_open()) draw(figures, svg);
+  if (arguments.is_json) {
+    std::printf("%s\n", json.dump().c_str());
+  } else {
+    print(json);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CommandLine app("What hosts see of swaps: the lowest 10 ms after each, and after shams.",
+                  "live_swaps");
+  app.add_option("--swaps", arguments.swaps, "and as many shams").between(1, 100'000);
+  app.add_option("--rate", arguments.mbps, "of the link, Mbit/s").between(1, 10'000);
+  app.add_option("--svg", arguments.svg, "a picture of it goes to this file");
+  app.add_flag("--json", arguments.is_json, "all of it on one line");
+  if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
+  try {
+    const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    std::ofstream svg;  // opened before other mounts hide where it lies
+    if (!arguments.svg.empty()) svg.open(arguments.svg);
+    return lab::run_enclosed([&] { return run(arguments, programs, svg); });
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "live_swaps: %s\n", error.what());
+    return exit_wrong;
+  }
+}
