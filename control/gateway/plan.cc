@@ -256,6 +256,7 @@ sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& pl
     qp.send.slot_by_slot = true;
     qp.weight = config.classes[i]->weight;
     qp.policy = {config.classes[i]->policy, plan.classes[i].params};
+    qp.after_quarantine = {plan.classes[i].fallback.ops, plan.classes[i].fallback.params};
     for (const OtherPolicy& each : plan.classes[i].others) {
       qp.policies.push_back({each.ops, each.params});
     }
@@ -311,6 +312,7 @@ Plan plan_of(Config& config) {
                             .policy = it.policy->name,
                             .params = it.params,
                             .others = others_of(it),
+                            .fallback = {it.fallback, config::default_params(*it.fallback)},
                             .hold = it.hold,
                             .recovery_worst = it.recovery_worst(),
                             .stream = *stream_of(it, static_cast<uint16_t>(i), config)});

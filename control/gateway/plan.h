@@ -48,6 +48,7 @@ struct ClassPlan {
   std::string name, policy;
   std::vector<double> params;  ///< what PolicyChoice points to
   std::vector<OtherPolicy> others;
+  OtherPolicy fallback;  ///< after a quarantine
   Duration hold, recovery_worst;
   sdr::StreamConfig stream;
 };

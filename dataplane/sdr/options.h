@@ -93,6 +93,9 @@ struct QpOptions {
   /// What else it can do, should the peer not have that one, or want another: the stream has room
   /// for the blocks of all.
   std::vector<PolicyChoice> policies;
+  /// What both ends swap to after a quarantine, in which the link's fallback stands in; no table:
+  /// nothing, and that stays.
+  PolicyChoice after_quarantine;
   bool send_enable = true, recv_enable = true;
   /// Of the pacer's bytes, while QPs compete; what one leaves the others take.
   uint32_t weight = 1;

@@ -4,6 +4,7 @@
 //
 // The machines are started once, for all cases; each case has fresh gateways.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <chrono>
 #include <filesystem>
@@ -118,6 +119,43 @@ class Rdma : public testing::Test {
     file.classes = rdma_classes(policy);
     sites_->route_by_gateways(file, line);
     retransmits_before_ = retransmits();
+  }
+
+  /// The same, with room for what is swapped to.
+  void join_swapping(const std::string& policy) {
+    sites_->set_line(one_percent);
+    sites_->route_by_gateways(swapping_file(policy), one_percent);
+    retransmits_before_ = retransmits();
+  }
+  static GatewayFile swapping_file(const std::string& policy) {
+    GatewayFile file{.rate = one_percent.rate, .rtt = one_percent.rtt};
+    file.classes = rdma_classes(policy);
+    const std::string named = "policy = \"" + policy + "\"\n";
+    const std::string room = "policies = [\"hybrid\", \"erasure\", \"selective_repeat\"]\n";
+    for (size_t at = 0; (at = file.classes.find(named, at)) != std::string::npos;) {
+      at += named.size();
+      file.classes.insert(at, room);
+    }
+    return file;
+  }
+  /// What both gateways send, of both classes.
+  static void swap_to(const std::string& policy) {
+    const auto swaps = [](Gateway& gateway) {
+      const std::string said = gateway.program().err_so_far(), word = "info swapped ";
+      size_t count = 0;
+      for (size_t at = 0; (at = said.find(word, at)) != std::string::npos; ++at) ++count;
+      return count;
+    };
+    for (Gateway* each : {&sites_->gateway_a(), &sites_->gateway_b()}) {
+      const size_t before = swaps(*each);
+      each->configure(swapping_file(policy));
+      each->program().signal(SIGHUP);
+      const auto end = Time::now() + seconds(30);
+      while (swaps(*each) < before + 2) {
+        if (Time::now() > end) throw std::runtime_error(each->program().err_so_far());
+        std::this_thread::sleep_for(milliseconds(10));
+      }
+    }
   }
 
   struct Running {
@@ -279,6 +317,23 @@ TEST_F(Rdma, survive_either_gateways_death_without_a_wrong_byte) {
     each->start();
   }
   expect_good_end(all, most);
+}
+
+TEST_F(Rdma, see_nothing_of_policies_that_are_replaced) {
+  constexpr auto most = seconds(100);
+  join_swapping("hybrid");
+  const auto all = start({perftest("ib_write_bw", "-n 400"), contents(1500)}, most);
+  unsigned swaps = 0;
+  while (!a().has_ended(all[0].at_a) || !a().has_ended(all[1].at_a)) {
+    for (const char* policy : {"erasure", "selective_repeat", "hybrid"}) {
+      swap_to(policy);
+      ++swaps;
+    }
+  }
+  tell(std::to_string(swaps) + " times, both ways and both classes");
+  EXPECT_GE(swaps, 6u);
+  expect_good_end(all, most);
+  expect_no_host_retransmitted();
 }
 
 #ifdef CW_HAVE_DPDK

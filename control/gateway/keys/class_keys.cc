@@ -223,6 +223,13 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
                it.has_policy = true;
              });
   declare_others(row, it, config);
+  it.fallback = config->policy_called("selective_repeat");
+  row.choice("fallback",
+             static_cast<size_t>(std::ranges::find(config->policies, it.fallback) -
+                                 config->policies.begin()),
+             config::names_of(config->policies),
+             "What both sites swap to when the policy has exceeded its quotas at one of them.",
+             [&it, config](size_t i) { it.fallback = config->policies[i]; });
   row.key("weight", it.weight, "Its share of the link when classes compete.").range(1, 1000);
   row.choice("order", it.order, {"by_kind", "always", "never"},
              "Which packets of a flow wait for their elders: by_kind is all but UDP and ICMP.");
@@ -266,7 +273,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
 std::unique_ptr<ClassConfig> class_for_all() {
   auto it = std::make_unique<ClassConfig>();
   it->name = "all";
-  it->policy = cw_policy_selective_repeat();
+  it->policy = it->fallback = cw_policy_selective_repeat();
   it->params = config::default_params(*it->policy);
   return it;
 }

@@ -51,6 +51,7 @@ void declare_others(config::Section& row, ClassConfig& it, const ConfigPtr& conf
 void settle_named(ClassConfig& it, const Config& config) {
   it.policies = {choice_of(*it.policy, it.params, config)};
   for (const cw_policy_ops* each : it.others) add_other(it, *each, config);
+  add_other(it, *it.fallback, config);
 }
 
 void settle_unnamed(ClassConfig& it, const Config& config) {

@@ -111,6 +111,7 @@ struct ClassConfig {
   std::vector<double> params;
   std::vector<const cw_policy_ops*> others;  // that `policies` names
   bool has_others = false;                   // it was written
+  const cw_policy_ops* fallback = nullptr;   // after a quarantine
   uint32_t weight = 1;
   gateway::OrderRule order = gateway::OrderRule::ByKind;
   Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();

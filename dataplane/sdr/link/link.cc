@@ -142,7 +142,7 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   if (made.send) made.send->set_wake(wake_, care_);
   if (made.recv) made.recv->set_wake(wake_, care_);
   if (made.send) line_.add(*made.send, qp.weight);
-  swaps_.add(made.config.qp, made.send.get(), made.recv.get(), qp.send.hold);
+  swaps_.add(made.config.qp, made.send.get(), made.recv.get(), qp.send.hold, qp.after_quarantine);
   stream_configs_.push_back(made.config);
   control_.add_pair_keys(pair_keys(made.config));
   qps_.push_back(std::move(made));
@@ -243,7 +243,7 @@ bool Link::try_ask(std::vector<SeatCare>& cares, Instant now) const {
 void Link::on_care(Instant now) {
   wake_();
   control_.try_come_up(now);
-  swaps_.on_made(now);
+  swaps_.on_care(is_up() && control_.peer_has(Hello::swaps), now);
 }
 
 Result<void> Link::order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now) {

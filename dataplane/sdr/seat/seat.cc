@@ -1,6 +1,7 @@
 #include "dataplane/sdr/seat/seat.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "dataplane/base/assert.h"
@@ -32,6 +33,14 @@ Place Place::of(const PolicyChoice& policy, const cw_env& env) {
   Place place{.ops = policy.ops, .env = env};
   std::ranges::copy(policy.params, place.params.begin());
   return place;
+}
+
+Barred Barred::of(const PolicyChoice& policy) {
+  uint64_t hash = 0xcbf2'9ce4'8422'2325;  // FNV-1a, by words
+  for (const double each : policy.params) {
+    hash = (hash ^ std::bit_cast<uint64_t>(each)) * 0x100'0000'01b3;
+  }
+  return {policy.ops, hash};
 }
 
 Result<std::unique_ptr<Seat>> Seat::make(const SeatOptions& options, Instant now) {
@@ -110,6 +119,7 @@ void Seat::ask(SeatCare& care, Instant now) {
   if (!care.wants_next) return;
   care.next_policy = *next_policy_;
   care.next_number = next_number_;
+  care.barred = barred_;
 }
 
 /// What was made for a policy that is not this seat's any more goes the way of all that is over.
@@ -196,6 +206,13 @@ void Seat::end_swap() {
   current_->set_range({});
   retire(std::move(before_));
   drain_by_ = Instant::never();
+}
+
+void Seat::on_quarantine(PolicyHost& host) {
+  retire(host.take_relieved());
+  if (&host != current_.get()) return;  // one that goes anyway
+  ++quarantines_;
+  barred_ = Barred::of(place_.choice());
 }
 
 PolicyHost* Seat::numbered(uint16_t policy_epoch) {

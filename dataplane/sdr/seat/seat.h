@@ -56,6 +56,15 @@ struct Place {
   bool is_same(const Place& other) const { return ops == other.ops && params == other.params; }
 };
 
+/// A policy with its parameters that nobody gets again from this seat.
+struct Barred {
+  const cw_policy_ops* ops = nullptr;  ///< null: nobody is
+  uint64_t params = 0;                 ///< a hash of them
+
+  static Barred of(const PolicyChoice& policy);
+  bool operator==(const Barred&) const = default;
+};
+
 /// What takes over from a policy: made outside the turn.
 struct Successor {
   Place place;
@@ -119,7 +128,9 @@ class Seat {
   /// The one before has no message any more.
   void end_swap();
   /// The host has replaced its instance.
-  void on_quarantine(PolicyHost& host) { retire(host.take_relieved()); }
+  void on_quarantine(PolicyHost& host);
+  /// How often the policy that decides about what is new was.
+  uint32_t quarantine_count() const { return quarantines_; }
 
   // ---- who ----
   PolicyHost& of(MessageSeq seq) {
@@ -188,6 +199,8 @@ class Seat {
   uint32_t next_number_ = 0;  // of what is being made: what was forgotten may come yet
   Making making_ = Making::Nothing;
   bool is_next_asked_ = false;
+  Barred barred_;
+  uint32_t quarantines_ = 0;
   SwapStatus refusal_ = SwapStatus::Ready;
   SwapSentence refusal_sentence_;
   bool is_fresh_ = true;  // nobody has told the current one anything

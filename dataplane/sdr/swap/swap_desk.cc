@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/sdr/seat/policy_offer.h"
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
@@ -36,6 +37,11 @@ class StreamSeat : public SwapSeat {
   }
   bool take_begun() { return std::exchange(has_begun_, false); }
   SwapPolicy policy() const { return named(stream_.seat().policy()); }
+  /// Whether somebody stands in for its policy of whom the desk has not heard yet.
+  bool take_quarantine() {
+    const uint32_t count = stream_.seat().quarantine_count();
+    return std::exchange(quarantines_, count) != count && stream_.seat().current().is_quarantined();
+  }
 
  protected:
   ~StreamSeat() = default;
@@ -44,6 +50,7 @@ class StreamSeat : public SwapSeat {
  private:
   Duration hold_;
   bool has_begun_ = false;
+  uint32_t quarantines_ = 0;
 };
 
 SwapRole role_of(cw_role role) { return role == CW_SOURCE ? SwapRole::Source : SwapRole::Sink; }
@@ -70,20 +77,26 @@ class SwapDesk::SinkSeat final : public StreamSeat<RecvStream> {
 };
 
 struct SwapDesk::Direction {
-  Direction(SendStream& stream, uint16_t number, Duration hold, Counters& counters)
+  Direction(SendStream& stream, uint16_t number, Duration hold, const PolicyChoice& in_need,
+            Counters& counters)
       : qp(number),
+        refuge(in_need),
         source(std::in_place, stream, hold),
         end(SwapRole::Source, number, *source, counters) {}
-  Direction(RecvStream& stream, uint16_t number, Duration hold, Counters& counters)
+  Direction(RecvStream& stream, uint16_t number, Duration hold, const PolicyChoice& in_need,
+            Counters& counters)
       : qp(number),
+        refuge(in_need),
         sink(std::in_place, stream, hold),
         end(SwapRole::Sink, number, *sink, counters) {}
 
   SwapRole role() const { return source ? SwapRole::Source : SwapRole::Sink; }
   bool take_begun() { return source ? source->take_begun() : sink->take_begun(); }
+  bool take_quarantine() { return source ? source->take_quarantine() : sink->take_quarantine(); }
   SwapPolicy policy() const { return source ? source->policy() : sink->policy(); }
 
   uint16_t qp;
+  PolicyChoice refuge;
   std::optional<SourceSeat> source;  // one of the two
   std::optional<SinkSeat> sink;
   SwapEnd end;
@@ -97,12 +110,13 @@ SwapPolicy named(const PolicyChoice& policy) {
 SwapDesk::SwapDesk(Counters& counters) : counters_(counters) {}
 SwapDesk::~SwapDesk() = default;
 
-void SwapDesk::add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hold) {
+void SwapDesk::add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hold,
+                   const PolicyChoice& refuge) {
   if (send != nullptr) {
-    directions_.push_back(std::make_unique<Direction>(*send, qp, hold, counters_));
+    directions_.push_back(std::make_unique<Direction>(*send, qp, hold, refuge, counters_));
   }
   if (recv != nullptr) {
-    directions_.push_back(std::make_unique<Direction>(*recv, qp, hold, counters_));
+    directions_.push_back(std::make_unique<Direction>(*recv, qp, hold, refuge, counters_));
   }
 }
 
@@ -177,9 +191,18 @@ bool SwapDesk::take_begun() {
   return has_begun;
 }
 
-void SwapDesk::on_made(Instant now) {
+void SwapDesk::on_care(bool can_order, Instant now) {
+  if (can_order) each([&](Direction& direction) { relieve(direction, now); });
   if (is_idle_) return;
   each([&](Direction& direction) { direction.end.on_made(now); });
+}
+
+/// Who was in quarantine has a stand-in, which may mend nothing: both ends agree on better.
+void SwapDesk::relieve(Direction& direction, Instant now) {
+  if (direction.refuge.ops == nullptr || !direction.end.is_idle()) return;
+  if (!direction.take_quarantine()) return;
+  is_idle_ = false;
+  CW_ASSERT(direction.end.order(named(direction.refuge), now));
 }
 
 void SwapDesk::end_epoch(Instant now) {

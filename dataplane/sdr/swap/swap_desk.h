@@ -26,8 +26,10 @@ class SwapDesk {
   explicit SwapDesk(Counters& counters);
   ~SwapDesk();
 
-  /// Either may be null; both outlive the desk. `hold` is how long a slot may wait for its frames.
-  void add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hold);
+  /// Either may be null; both outlive the desk. `hold` is how long a slot may wait for its frames;
+  /// `refuge`, if it has a table, is ordered after each quarantine.
+  void add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hold,
+           const PolicyChoice& refuge);
 
   /// This end of the QP's one direction asks for it. Errors: it is not configured for that; one is
   /// under way; longer than `room` bytes, which an envelope has.
@@ -44,8 +46,8 @@ class SwapDesk {
   void on_record(const SwapCancel& record, Instant now);
   /// True once for those that have begun: their successors know nothing of the link yet.
   bool take_begun();
-  /// Seats have been given what they lacked.
-  void on_made(Instant now);
+  /// Seats have been given what they lacked. `can_order`: as order(), of the link.
+  void on_care(bool can_order, Instant now);
   void end_epoch(Instant now);
 
   void on_time(Instant now);
@@ -61,6 +63,7 @@ class SwapDesk {
   Direction* direction(uint16_t qp, SwapRole role) const;
   template <class Record>
   void pass_on(const Record& record, SwapRole role, Instant now);
+  void relieve(Direction& direction, Instant now);
   template <class Do>
   void each(const Do& act) const;
 

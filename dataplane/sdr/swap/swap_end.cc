@@ -22,6 +22,7 @@ constexpr Transition transitions[] = {
 #undef CW_SWAP
 };
 
+constexpr std::string_view called_off = "the peer has called it off";
 constexpr std::string_view cut_off = "the link's epoch ended before it was done";
 
 }  // namespace
@@ -58,10 +59,13 @@ void SwapEnd::end(Fate fate, SwapStatus status, const SwapSentence& sentence, In
   report_.sentence = sentence;
   report_.over = now;
   // Another of the same chooser may have been turned down meanwhile.
-  if (Past& past = past_of(report_.id); past.id <= report_.id) {
-    past = {report_.id, fate, status, sentence};
-  }
+  if (past_of(report_.id).id <= report_.id) remember({report_.id, fate, status}, sentence);
   counters_.add(fate == Fate::Done ? Counter::policies_swapped : Counter::swaps_refused);
+}
+
+void SwapEnd::remember(const Past& past, const SwapSentence& sentence) {
+  past_of(past.id) = past;
+  if (!is_own(past.id)) why_not_ = sentence;
 }
 
 /// What has not begun changes nothing: the successor goes, and the source may open what it likes
@@ -135,7 +139,7 @@ void SwapEnd::on_record(const SwapPrepare& prepare, Instant now) {
   }
   if (state_ == SwapState::Draining && role_ == SwapRole::Sink) return;  // it asks again
   const auto refuse = [&](SwapStatus status, std::string_view sentence) {
-    past = {id, Fate::NotDone, status, SwapSentence(sentence)};
+    remember({id, Fate::NotDone, status}, SwapSentence(sentence));
     answer_past(past);
   };
   if (!is_idle()) return refuse(SwapStatus::Busy, "another swap of this direction is under way");
@@ -195,10 +199,10 @@ void SwapEnd::on_record(const SwapAcknowledge& acknowledge, Instant now) {
 
 void SwapEnd::on_record(const SwapCancel& cancel, Instant now) {
   const uint32_t id = cancel.swap_id;
-  if (is_current(id)) return fail(SwapEvent::Cancelled, SwapStatus::Ready, cancel.sentence, now);
-  Past& past = past_of(id);
-  if (id <= past.id || is_of_sink(id) == (role_ == SwapRole::Sink)) return;
-  past = {id, Fate::NotDone, SwapStatus::Ready, SwapSentence(cancel.sentence)};
+  const std::string_view why = cancel.sentence.empty() ? called_off : cancel.sentence;
+  if (is_current(id)) return fail(SwapEvent::Cancelled, SwapStatus::Ready, why, now);
+  if (id <= past_of(id).id || is_own(id)) return;
+  remember({id, Fate::NotDone, SwapStatus::Ready}, SwapSentence(cancel.sentence));
 }
 
 // ---- time ----
@@ -239,11 +243,13 @@ bool SwapEnd::offer(EnvelopeWriter& writer, Duration rtt, Instant now) {
 bool SwapEnd::try_answer(EnvelopeWriter& writer, const Answer& answer) {
   const Past& kept = past_of(answer.id);
   const Past past = kept.id == answer.id ? kept : Past{};
+  const bool has_sentence = past.id != 0 && !is_own(past.id);
+  const std::string_view sentence = has_sentence ? why_not_.view() : std::string_view();
   if (answer.type == RecordType::SwapReady) {
-    return writer.try_add(SwapReady{qp_, past.status, answer.id, past.sentence.view()});
+    return writer.try_add(SwapReady{qp_, past.status, answer.id, sentence});
   }
   if (answer.type == RecordType::SwapCancel) {
-    return writer.try_add(SwapCancel{qp_, direction(), answer.id, past.sentence.view()});
+    return writer.try_add(SwapCancel{qp_, direction(), answer.id, sentence});
   }
   return writer.try_add(SwapAcknowledge{qp_, begun_.policy_epoch, begun_.id, begun_.boundary});
 }

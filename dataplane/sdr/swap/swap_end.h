@@ -98,7 +98,6 @@ class SwapEnd {
     uint32_t id = 0;
     SwapReport::Fate fate = SwapReport::Fate::None;
     SwapStatus status = SwapStatus::Ready;
-    SwapSentence sentence;
   };
   /// What the source may ask about for as long as it has not heard of it.
   struct Begun {
@@ -131,6 +130,8 @@ class SwapEnd {
                                      : SwapDirection::SourceIsReceiver;
   }
   Past& past_of(uint32_t id) { return past_[is_of_sink(id) ? 1 : 0]; }
+  bool is_own(uint32_t id) const { return is_of_sink(id) == (role_ == SwapRole::Sink); }
+  void remember(const Past& past, const SwapSentence& sentence);
   uint32_t own_bit() const { return role_ == SwapRole::Sink ? swap_id_of_sink : 0; }
 
   const SwapRole role_;
@@ -144,6 +145,7 @@ class SwapEnd {
   Instant since_;                       // the state, or the peer's last question in it
   Instant say_due_ = Instant::never();  // the state's own record
   std::array<Past, 2> past_;            // by chooser
+  SwapSentence why_not_;                // of the latest that the peer chose
   Begun begun_;                         // the latest, at a sink
   Ring<Answer> answers_{answers_max};
 };

@@ -12,7 +12,7 @@
 
 namespace cw::sdr {
 
-using SwapSentence = FixedText<160>;
+using SwapSentence = FixedText<128>;
 
 /// A policy as it stands in a record: "hybrid/1" and "k=32 m=4".
 struct SwapPolicy {

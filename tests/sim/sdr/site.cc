@@ -43,6 +43,7 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     qp.send = options.send;
     qp.policy = {policy, params_};
     qp.policies = options.policies;
+    qp.after_quarantine = options.after_quarantine;
     qp.weight = options.weights[i];
     link_options.qps.push_back(qp);
   }

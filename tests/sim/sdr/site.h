@@ -30,6 +30,7 @@ struct SiteOptions {
   std::vector<const cw_policy_ops*> knows;  ///< what a swap may name here, and `policy`
   /// What a quarantined policy is replaced by, with the same parameters; null: passthrough.
   const cw_policy_ops* fallback = nullptr;
+  sdr::PolicyChoice after_quarantine;
   sdr::StreamConfig stream;
   sdr::SendOptions send;
   std::vector<uint32_t> weights{1};  ///< one QP for each, numbered from 0, all of them alike

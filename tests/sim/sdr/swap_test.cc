@@ -7,77 +7,13 @@
 #include "dataplane/sdr/stream/send/send_stream.h"
 #include "dataplane/sdr/swap/swap_end.h"
 #include "offload/codec/codecs.h"
-#include "tests/sim/sdr/coding_world.h"
 #include "tests/sim/sdr/scribe.h"
-#include "tests/sim/sdr/slots_world.h"
+#include "tests/sim/sdr/swap_world.h"
 #include "tests/sim/sdr/watched_site.h"
 
 namespace cw::sim {
 namespace {
 using namespace literals;
-
-/// Its parameters have their defaults.
-sdr::PolicyChoice choice_of(const cw_policy_ops* policy) {
-  static std::map<const cw_policy_ops*, std::vector<double>> params;
-  if (!params.contains(policy)) {
-    for (uint32_t i = 0; i < policy->param_count; ++i) {
-      params[policy].push_back(policy->params[i].initial);
-    }
-  }
-  return {policy, params[policy]};
-}
-
-/// A site under one of the policies, with room for the blocks of all of them.
-SiteOptions roomy_site(const cw_policy_ops* policy) {
-  SiteOptions site = site_under(policy);
-  site.stream.messages = 8;
-  site.stream.data_slots_max = 1024;
-  const auto all = policy::all();
-  site.knows.assign(all.begin(), all.end());
-  for (const cw_policy_ops* each : policy::all()) {
-    const auto needs = sdr::needs_of(choice_of(each), site.stream, {.rtt = 20_ms});
-    site.stream = sdr::coded(site.stream, needs, code::all());
-  }
-  return site;
-}
-
-PairOptions slots_pair_under(const cw_policy_ops* policy, double loss) {
-  SiteOptions site = roomy_site(policy);
-  site.send.slot_by_slot = true;
-  site.send.block_age = 1_ms;
-  return {.a = site, .b = site, .wire = {.loss = loss, .delay = 10_ms}};
-}
-
-sdr::SwapPolicy named(const cw_policy_ops* policy) { return sdr::named(choice_of(policy)); }
-
-Result<void> order(Pair& pair, const cw_policy_ops* policy) {
-  return pair.a->link().order_swap(0, CW_SOURCE, named(policy), pair.network().now());
-}
-
-/// Which the source orders.
-void swap(Pair& pair, const cw_policy_ops* policy) {
-  const auto ordered = order(pair, policy);
-  ASSERT_TRUE(ordered) << ordered.error().sentence;
-}
-
-const sdr::SwapEnd& source_end(Pair& pair) { return *pair.a->link().swap(0, CW_SOURCE); }
-const sdr::SwapEnd& sink_end(Pair& pair) { return *pair.b->link().swap(0, CW_SINK); }
-
-/// Both ends are at rest, and neither has anything of the one before.
-bool is_over(Pair& pair) { return source_end(pair).is_idle() && sink_end(pair).is_idle(); }
-bool is_done(const sdr::SwapEnd& end) { return end.report().fate == sdr::SwapReport::Fate::Done; }
-bool has_swapped(Pair& pair) {
-  return is_over(pair) && is_done(source_end(pair)) && is_done(sink_end(pair)) &&
-         !pair.a->send_stream().seat().is_swapping() && !pair.b->recv_stream().seat().is_swapping();
-}
-
-void expect_under(Pair& pair, const cw_policy_ops* policy) {
-  const std::string name = policy->name;
-  EXPECT_EQ(pair.a->send_stream().seat().current().table().name, name);
-  EXPECT_EQ(pair.b->recv_stream().seat().current().table().name, name);
-}
-
-uint64_t epochs(Site& site) { return count(site, Counter::epochs); }
 
 class SwapOfEveryPair
     : public testing::TestWithParam<std::tuple<const cw_policy_ops*, const cw_policy_ops*>> {};
@@ -284,98 +220,6 @@ TEST(Swap, may_be_ordered_at_either_end_and_at_both) {
       EXPECT_EQ(world.sink->complaint(), "");
     }
   }
-}
-
-// ---- what cannot be ----
-
-/// Nothing has changed, and both ends say why.
-void expect_refused(Pair& pair, SwapStatus status, const std::string& sentence) {
-  ASSERT_TRUE(pair.run_until([&] { return is_over(pair); }, 8_s));
-  const sdr::SwapReport& here = source_end(pair).report();
-  EXPECT_EQ(here.fate, sdr::SwapReport::Fate::NotDone);
-  EXPECT_EQ(here.status, status);
-  EXPECT_NE(here.sentence.view().find(sentence), std::string::npos) << here.sentence.view();
-  EXPECT_EQ(count(*pair.a, Counter::swaps_refused), 1u);
-  EXPECT_EQ(count(*pair.a, Counter::policies_swapped), 0u);
-  expect_under(pair, cw_policy_selective_repeat());
-  EXPECT_TRUE(pair.delivers(20, 3_s));
-  EXPECT_EQ(epochs(*pair.a), 1u);
-}
-
-TEST(SwapRefused, for_want_of_room_for_the_blocks_of_the_next) {
-  SiteOptions site = site_under(cw_policy_erasure());
-  const cw_policy_limits needs{.k = 8, .rows = 1, .m_cap = 2};
-  site.stream = sdr::coded(site.stream, needs, code::all());
-  site.policy = cw_policy_selective_repeat();
-  site.knows = {cw_policy_erasure()};
-  const WireScript script;
-  Pair pair({.a = site, .b = site}, script);
-  ASSERT_TRUE(pair.delivers(20, 3_s));
-  swap(pair, cw_policy_erasure());
-  expect_refused(pair, SwapStatus::BeyondReserve, "needs blocks of");
-}
-
-/// A pair of which one end alone lacks something.
-struct OneLacks {
-  explicit OneLacks(const SiteOptions& there)
-      : pair({.a = roomy_site(cw_policy_selective_repeat()), .b = there}, script) {
-    EXPECT_TRUE(pair.delivers(20, 3_s));
-  }
-  const WireScript script;
-  Pair pair;
-};
-
-TEST(SwapRefused, where_the_peer_has_no_such_policy) {
-  SiteOptions there = roomy_site(cw_policy_selective_repeat());
-  there.knows = {};
-  OneLacks it(there);
-  swap(it.pair, cw_policy_hybrid());
-  expect_refused(it.pair, SwapStatus::Unknown, "there is no policy hybrid here");
-  EXPECT_EQ(sink_end(it.pair).report().sentence.view(), "there is no policy hybrid here");
-}
-
-TEST(SwapRefused, where_the_peers_policy_speaks_another_version) {
-  cw_policy_ops later = *cw_policy_hybrid();
-  later.wire_version += 1;
-  SiteOptions there = roomy_site(cw_policy_selective_repeat());
-  there.knows = {&later};
-  OneLacks it(there);
-  swap(it.pair, cw_policy_hybrid());
-  expect_refused(it.pair, SwapStatus::WireVersion, "hybrid has notes of version 2");
-}
-
-TEST(SwapRefused, where_its_parameters_cannot_be) {
-  OneLacks it(roomy_site(cw_policy_selective_repeat()));
-  sdr::SwapPolicy policy = named(cw_policy_hybrid());
-  policy.params = std::string_view("k=9000");
-  ASSERT_TRUE(it.pair.a->link().order_swap(0, CW_SOURCE, policy, it.pair.network().now()));
-  expect_refused(it.pair, SwapStatus::Parameters, "its parameter k=9000 is none here");
-}
-
-TEST(SwapRefused, where_nobody_makes_the_peers) {
-  OneLacks it(roomy_site(cw_policy_selective_repeat()));
-  it.pair.b->neglect(true);
-  swap(it.pair, cw_policy_hybrid());
-  EXPECT_FALSE(it.pair.run_until([&] { return is_over(it.pair); }, 4900_ms));
-  it.pair.run_for(200_ms);
-  EXPECT_EQ(source_end(it.pair).report().sentence.view(), "there was no answer in time");
-  EXPECT_TRUE(sink_end(it.pair).is_idle());
-  it.pair.b->neglect(false);
-  it.pair.run_for(100_ms);
-  EXPECT_FALSE(it.pair.b->endpoint().wants_care());
-  EXPECT_TRUE(it.pair.delivers(20, 3_s));
-  swap(it.pair, cw_policy_hybrid());
-  EXPECT_TRUE(it.pair.run_until([&] { return has_swapped(it.pair); }, 1_s));
-}
-
-TEST(SwapRefused, by_a_peer_that_cannot_and_a_link_that_is_down) {
-  const WireScript script;
-  Pair pair({.a = roomy_site(cw_policy_selective_repeat()),
-             .b = roomy_site(cw_policy_selective_repeat())},
-            script);
-  const auto down = order(pair, cw_policy_hybrid());
-  ASSERT_FALSE(down);
-  EXPECT_EQ(down.error().sentence.find("the link is down: "), 0u) << down.error().sentence;
 }
 
 // ---- epochs ----

@@ -55,6 +55,9 @@ void SeatCare::make_next(PolicyFinder& finder) {
   const auto params = parse_params(ops, std::string(next_policy.params.view()));
   if (!params) return refuse(SwapStatus::Parameters, printable(params.error().sentence));
   const PolicyChoice choice{&ops, *params};
+  if (barred == Barred::of(choice)) {
+    return refuse(SwapStatus::Barred, printable(name) + " exceeded its quotas here before");
+  }
   if (const auto room = seat->check_room(choice); !room) {
     return refuse(SwapStatus::BeyondReserve, room.error().sentence);
   }

@@ -25,6 +25,7 @@ struct SeatCare {
   // Who comes next.
   SwapPolicy next_policy;
   uint32_t next_number = 0;
+  Barred barred;
   Instant asked;
   Successor next;  ///< without a host: it was refused
   SwapStatus refusal = SwapStatus::Ready;
