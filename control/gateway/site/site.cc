@@ -117,6 +117,7 @@ Result<void> Site::add_shard(LanPort lan, WanPort wan, Instant now,
   auto made =
       SiteShard::make(plan_, shards_.size(), std::move(lan), std::move(wan), grants_, now, random);
   if (!made) return std::unexpected(made.error());
+  (*made)->set_finder(finder_);
   shards_.push_back(std::move(*made));
   return {};
 }
@@ -203,6 +204,14 @@ SiteState Site::state(Instant now) {
   SiteState state = shards_.front()->state(now);
   for (size_t i = 1; i < shards_.size(); ++i) state.add(shards_[i]->state(now));
   return state;
+}
+
+void Site::want_policies(const std::vector<WantedPolicy>& wanted, Instant now) {
+  for (const auto& shard : shards_) shard->want_policies(wanted, now);
+}
+
+void Site::pursue_swaps(Instant now) {
+  for (const auto& shard : shards_) shard->pursue_swaps(now);
 }
 
 // ---- asked by another thread ----

@@ -73,6 +73,9 @@ class Site {
   void sleeps_until(Instant wake);
   /// How the site is, between two turns of his.
   SiteState state(Instant now);
+  /// As below, between two turns of his, which also make what is wanted.
+  void want_policies(const std::vector<WantedPolicy>& wanted, Instant now);
+  void pursue_swaps(Instant now);
 
   // While other threads are in run(), or turn. They wait for each shard's next turn, and no longer
   // than `patience`, since a policy may stand in a fact forever. Thread: one.

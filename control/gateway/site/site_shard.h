@@ -52,6 +52,12 @@ class SiteShard {
   void sleeps_until(Instant wake) { sdr_->worker().sleeps_until(wake); }
   /// Between two turns.
   SiteState state(Instant now);
+  void want_policies(std::span<const WantedPolicy> wanted, Instant now) {
+    swaps_->want(wanted, now);
+  }
+  void pursue_swaps(Instant now) { swaps_->pursue(now); }
+  /// Where turn() finds what swaps name.
+  void set_finder(sdr::PolicyFinder& finder) { sdr_->endpoint().set_finder(finder); }
 
   // While another thread turns; as Site has them. Thread: one.
   std::optional<SiteState> state(Duration patience);

@@ -57,7 +57,9 @@ Appended SlotWriter::append(const FrameHeader& header, std::span<const uint8_t> 
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (room_ == 0 || !stream_.is_started()) return Appended::Broken;
     if (handle_ && !std::exchange(is_end_known_, true)) {
-      slots_end_ = std::min(slots_max_, stream_.slots_max(*handle_));
+      // The slot under way counts: a message whose policy is to go has no more than it has.
+      const uint32_t begun = slot_ + (used_ > 0 ? 1 : 0);
+      slots_end_ = std::max(begun, std::min(slots_max_, stream_.slots_max(*handle_)));
     }
     if (handle_ && bytes > message_rest()) close(now);  // [C-47]
     if (!handle_) {

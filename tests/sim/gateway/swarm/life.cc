@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "control/config/policy_keys.h"
+#include "dataplane/sdr/swap/swap_end.h"
+#include "policies/policies.h"
+
 namespace cw::sim {
 namespace {
 using namespace literals;
@@ -91,7 +95,25 @@ void Life::begin(const Fault& fault) {
       });
     case FaultKind::Longer:
       return change(fault, [&](Impairment& wan) { wan = fault.wan; });
+    case FaultKind::Swap:
+      return swap(fault);
   }
+}
+
+/// As soon as can be: what a link that is down has not taken is wanted again a little later.
+void Life::swap(const Fault& fault) {
+  constexpr Duration again = 100_ms;
+  const int site = fault.route.from;
+  if (!sites_.seat(site).is_alive()) return;
+  const auto all = policy::all();
+  const cw_policy_ops& ops = **std::ranges::find_if(
+      all, [&](const cw_policy_ops* each) { return fault.policy == each->name; });
+  sites_.seat(site).site().want_policies(
+      {{fault.class_index, sdr::named({&ops, config::default_params(ops)})}}, sites_.now());
+  const auto pursue = [this, site] {
+    if (sites_.seat(site).is_alive()) sites_.seat(site).site().pursue_swaps(sites_.now());
+  };
+  for (int i = 1; i <= 3; ++i) events_.emplace(sites_.now() + again * i, pursue);
 }
 
 /// Both ways, by one path or by all.

@@ -35,6 +35,7 @@ class Life final : private WanTap {
   SitesOptions options();
   void plan_faults();
   void begin(const Fault& fault);
+  void swap(const Fault& fault);
   void change(const Fault& fault, const std::function<void(Impairment&)>& how);
   bool run_to(Instant end);
   void live_with_faults();

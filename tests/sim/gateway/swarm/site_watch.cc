@@ -100,10 +100,17 @@ void SiteWatch::check_memory(int site, const site::SiteState& state) {
   }
   const size_t ups = static_cast<size_t>(
       std::ranges::count_if(state.peers, [](const auto& peer) { return peer.is_up; }));
-  // Memory is taken when an epoch begins, and until its link is up; and when a policy is replaced.
+  // Memory is taken when an epoch begins, and until its link is up; and when a policy is replaced:
+  // for want of another thread its successor is made between a turn and the next.
+  const bool is_swapping = std::ranges::any_of(state.swaps, [](const site::SwapView& each) {
+    return each.fate == site::SwapView::Fate::UnderWay;
+  });
+  const uint64_t swaps =
+      state.rooms[Counter::policies_swapped] + state.rooms[Counter::swaps_refused];
+  const bool has_swapped = is_swapping || seen.is_swapping || swaps != seen.swaps;
   const uint64_t quarantined = state.rooms[Counter::policies_quarantined];
   const bool is_same = state.rooms[Counter::epochs] == seen.epochs && ups == seen.ups &&
-                       ups == state.peers.size() && quarantined == seen.quarantined;
+                       ups == state.peers.size() && quarantined == seen.quarantined && !has_swapped;
   if (is_same && seen.allocations != seen.allocations_told) {
     complain("memory", site,
              std::to_string(seen.allocations - seen.allocations_told) +
@@ -113,6 +120,8 @@ void SiteWatch::check_memory(int site, const site::SiteState& state) {
   seen.epochs = state.rooms[Counter::epochs];
   seen.ups = ups;
   seen.quarantined = quarantined;
+  seen.is_swapping = is_swapping;
+  seen.swaps = swaps;
 }
 
 void SiteWatch::check_policies() {

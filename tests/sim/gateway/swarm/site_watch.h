@@ -41,8 +41,9 @@ class SiteWatch final : public Checker, public TurnWatch {
  private:
   struct Seen {
     uint64_t life = 0;
-    uint64_t allocations = 0, allocations_told = 0, epochs = 0, quarantined = 0;
+    uint64_t allocations = 0, allocations_told = 0, epochs = 0, quarantined = 0, swaps = 0;
     size_t ups = 0;
+    bool is_swapping = false;
   };
   uint64_t allocation_count() const {
     return HeapWatch::allocation_count() - tap_.allocation_count() - forgiven_;

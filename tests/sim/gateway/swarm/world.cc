@@ -117,6 +117,21 @@ void draw_faults(Prng& prng, SwarmWorld& world) {
   }
 }
 
+/// Among those that resend what they take for lost, whether there is room for their blocks or not.
+/// Other worlds stay as they are.
+void draw_swaps(Prng prng, SwarmWorld& world) {
+  constexpr std::array<const char*, 3> policies{"selective_repeat", "hybrid", "erasure"};
+  if (!prng.chance(0.3)) return;
+  for (uint64_t i = prng.between(1, 12); i > 0; --i) {
+    Fault fault{.kind = FaultKind::Swap, .at = within(prng, world.faults_time * 9 / 10)};
+    fault.route.from = static_cast<int>(prng.between(1, static_cast<uint64_t>(world.sites)));
+    fault.class_index = static_cast<uint16_t>(prng.below(world.classes.size()));
+    fault.policy = pick(prng, policies);
+    if (world.classes[fault.class_index].mends_by_need()) world.faults.push_back(fault);
+  }
+  std::ranges::stable_sort(world.faults, {}, &Fault::at);
+}
+
 // ---- configuration
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
@@ -204,7 +219,8 @@ void draw_talks(Prng& prng, SwarmWorld& world) {
 }
 
 const char* name_of(FaultKind kind) {
-  constexpr std::array<const char*, 4> names{"pauses", "crashes", "blackouts", "other ways"};
+  constexpr std::array<const char*, 5> names{"pauses", "crashes", "blackouts", "other ways",
+                                             "swaps"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -234,7 +250,7 @@ bool SwarmWorld::promises_few_resends() const {
   const bool may_overtake =
       !ways_only_grow || (wan.jitter_max > Duration() && !wan.jitter_reorders);
   const auto is_promised = [&](const Fault& fault) {
-    return (fault.kind == FaultKind::Longer && !may_overtake) ||
+    return fault.kind == FaultKind::Swap || (fault.kind == FaultKind::Longer && !may_overtake) ||
            (fault.kind == FaultKind::Pause && fault.length <= 50_ms);
   };
   return is_exact() && intruder.replays == 0 && std::ranges::all_of(faults, is_promised) &&
@@ -264,6 +280,7 @@ SwarmWorld draw_world(uint64_t seed) {
   draw_faults(prng, world);
   draw_talks(prng, world);
   draw_shards(Prng(seed + 0x5ead), world);
+  draw_swaps(Prng(seed + 0x5a9), world);
   world.delay_max = world.one_way + world.wan.jitter_max + world.wan.reorder_delay;
   if (world.wan.rate > Rate()) world.delay_max += world.wan.queue_time;
   return world;
@@ -295,8 +312,8 @@ std::string describe(const SwarmWorld& world) {
     text << ", line " << wan.rate.bps() / 1'000'000 << " Mbit/s a path, queue "
          << wan.queue_time.ms() << " ms";
   }
-  for (const auto kind :
-       {FaultKind::Pause, FaultKind::Crash, FaultKind::Blackout, FaultKind::Longer}) {
+  for (const auto kind : {FaultKind::Pause, FaultKind::Crash, FaultKind::Blackout,
+                          FaultKind::Longer, FaultKind::Swap}) {
     if (world.has(kind)) text << ", " << name_of(kind);
   }
   if (world.intruder.replays > 0) text << ", replays";

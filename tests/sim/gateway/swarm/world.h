@@ -16,6 +16,7 @@ enum class FaultKind : uint8_t {
   Crash,     ///< it dies, and another is there after `length`
   Blackout,  ///< nothing passes between two sites, on one path or on all
   Longer,    ///< the way between two sites is another from here on
+  Swap,      ///< a gateway wants another policy for what a class sends
 };
 
 struct Fault {
@@ -24,7 +25,9 @@ struct Fault {
   Duration length;
   WanRoute route;  ///< `from` is also the site of the first two
   bool is_all_paths = false;
-  Impairment wan;  ///< Longer
+  Impairment wan;            ///< Longer
+  uint16_t class_index = 0;  ///< Swap, as is the next
+  std::string policy;
 };
 
 /// Somebody on the wire, for as long as the faults last.
