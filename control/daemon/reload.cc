@@ -1,5 +1,7 @@
 #include "control/daemon/reload.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -19,18 +21,49 @@ using site::WantedPolicy;
 using Fate = SwapView::Fate;
 
 /// By the running gateway's number of the class; classes of the file that it has not are left out.
-std::vector<WantedPolicy> wanted_by(const site::Plan& file, const site::Plan& running) {
+std::vector<WantedPolicy> wanted_by(const site::Plan& file, site::Site& site) {
+  const site::Plan& running = site.plan();
   std::vector<WantedPolicy> wanted;
   for (size_t i = 0; i < file.classes.size(); ++i) {
     const auto there = std::ranges::find(running.classes, file.classes[i].name, &ClassPlan::name);
     if (there == running.classes.end()) continue;
     const auto index = static_cast<uint16_t>(there - running.classes.begin());
-    wanted.push_back({index, sdr::named(file.peers.front().qps[i].policy)});
+    const sdr::PolicyChoice& policy = file.peers.front().qps[i].policy;
+    wanted.push_back({index, sdr::named(policy), site.newest_policy(policy.ops->name)});
   }
   return wanted;
 }
 
 }  // namespace
+
+Reload::Reload(site::Site& site, const Source& source, const Log& log)
+    : site_(site), source_(source), log_(log) {
+  for (const std::string& each : site.plan().plugin_files) plugins_[each] = state_of(each);
+}
+
+Reload::FileState Reload::state_of(const std::string& file) {
+  struct stat it{};
+  if (stat(file.c_str(), &it) != 0) return {};
+  return {it.st_dev, it.st_ino, static_cast<uint64_t>(it.st_size),
+          it.st_mtim.tv_sec * 1'000'000'000 + it.st_mtim.tv_nsec};
+}
+
+/// Plugins that are new, or other files than those which were loaded.
+bool Reload::try_load(const site::Plan& plan) {
+  for (const std::string& each : plan.plugin_files) {
+    const FileState state = state_of(each);
+    if (const auto known = plugins_.find(each); known != plugins_.end() && known->second == state) {
+      continue;
+    }
+    if (const auto loaded = site_.load_policy(each); !loaded) {
+      log_.error("not_reloaded", {{"why", loaded.error().sentence}});
+      return false;
+    }
+    plugins_[each] = state;
+    log_.info("plugin_loaded", {{"file", each}});
+  }
+  return true;
+}
 
 void Reload::run(Duration patience) {
   const auto refuse = [&](const std::string& sentences) {
@@ -41,6 +74,7 @@ void Reload::run(Duration patience) {
   if (!text) return refuse(text.error().sentence);
   const auto plan = site::read_plan(source_.file, *text);
   if (!plan) return refuse(plan.error().sentence);
+  if (!try_load(*plan)) return;
   Json waiting = Json::array();
   for (const site::Change& each : site::changes_between(source_.text, *text)) {
     if (each.kind == site::KeyKind::Restart) waiting.push_back(each.key);
@@ -48,7 +82,7 @@ void Reload::run(Duration patience) {
   Fields fields = {{"file", source_.file}};
   if (!waiting.empty()) fields["need_restart"] = waiting;
   log_.info("reloaded", fields);
-  site_.want_policies(wanted_by(*plan, site_.plan()), patience);
+  site_.want_policies(wanted_by(*plan, site_), patience);
 }
 
 bool Reload::look(const site::SiteState& state, Duration patience) {

@@ -2,6 +2,8 @@
 // and of a file with a mistake nothing is taken.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,8 @@
 
 namespace cw::site {
 class Site;
-}
+struct Plan;
+}  // namespace cw::site
 
 namespace cw::daemon {
 
@@ -23,8 +26,7 @@ struct Source {
 class Reload {
  public:
   /// All of them outlive it.
-  Reload(site::Site& site, const Source& source, const Log& log)
-      : site_(site), source_(source), log_(log) {}
+  Reload(site::Site& site, const Source& source, const Log& log);
 
   /// Reads the file and begins. Cost: slow; waits for each worker's next turn for `patience`.
   void run(Duration patience);
@@ -33,11 +35,20 @@ class Reload {
   bool look(const site::SiteState& state, Duration patience);
 
  private:
+  /// Which file it is, of those that have had the name.
+  struct FileState {
+    uint64_t device = 0, inode = 0, bytes = 0;
+    int64_t changed_ns = 0;
+    bool operator==(const FileState&) const = default;
+  };
+  static FileState state_of(const std::string& file);
+  bool try_load(const site::Plan& plan);
   void tell(const site::SwapView& view) const;
 
   site::Site& site_;
   const Source source_;
   const Log& log_;
+  std::map<std::string, FileState> plugins_;  // as they were loaded
   std::vector<site::SwapView> seen_;
 };
 

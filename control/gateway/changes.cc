@@ -46,8 +46,10 @@ Values values_of(std::string_view text) {
   return values;
 }
 
-/// `class.NAME.policy` and `class.NAME.params.x`; a name may have dots.
+/// `class.NAME.policy` and `class.NAME.params.x`; a name may have dots. Plugins are what policies
+/// are found in.
 KeyKind kind_of(std::string_view key) {
+  if (key.starts_with("site.plugins.")) return KeyKind::Swap;
   if (!key.starts_with("class.")) return KeyKind::Restart;
   const bool is_swap = key.ends_with(".policy") || key.find(".params.") != key.npos;
   return is_swap ? KeyKind::Swap : KeyKind::Restart;

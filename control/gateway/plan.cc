@@ -302,6 +302,7 @@ Plan plan_of(Config& config) {
   plan.memory = memory_of(config);
   plan.idle_links_memory = idle_links_memory_of(config);
   plan.plugins = config.site.plugins;
+  for (const std::string& each : plan.plugins) plan.plugin_files.push_back(config.path_of(each));
   plan.key = std::move(config.key);
   plan.registry = std::move(config.registry);
   plan.loaded = std::move(config.loaded);

@@ -88,7 +88,8 @@ struct Plan {
       memory;  ///< of frames and packets and what DPDK takes: the most, all of it reserved at start
   Bytes idle_links_memory;  ///< of that, what is written while all links rest
   std::vector<std::string> warnings;
-  std::vector<std::string> plugins;  ///< the files of further policies
+  std::vector<std::string> plugins;       ///< the files of further policies, as written,
+  std::vector<std::string> plugin_files;  ///< and where they are
 
   // What the above points into.
   std::unique_ptr<PairKey> key;

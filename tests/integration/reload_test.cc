@@ -106,6 +106,38 @@ TEST_F(Reload, says_why_a_policy_cannot_be_had) {
   EXPECT_EQ(status("south.json")["classes"][0]["policy"]["out"], "selective_repeat");
 }
 
+/// Another version of the file of a policy that runs: the old one runs on until the new one has
+/// taken over, under the same name.
+TEST_F(Reload, takes_a_new_version_of_a_plugins_file) {
+  const auto with_plugin = [](const std::string& config) {
+    return with_class(replaced(config, "[site]\n", "[site]\nplugins = ['repeat.so']\n"),
+                      "selective_repeat");
+  };
+  const auto put = [&] {
+    fs::copy_file(CW_PLUGIN, folder_ / "fresh.so", fs::copy_options::overwrite_existing);
+    fs::rename(folder_ / "fresh.so", folder_ / "repeat.so");
+  };
+  put();
+  sites_->join(CW_WAN_PROGRAM, {"--rtt", "10ms"});
+  start(a_, At::GatewayA, with_plugin(config_of(true)));
+  start(b_, At::GatewayB, with_plugin(config_of(false)));
+  ASSERT_TRUE(a_->wait_for("info up peer=north")) << a_->err_so_far();
+  a_->signal(SIGHUP);
+  EXPECT_TRUE(a_->wait_for("info reloaded")) << a_->err_so_far();
+  put();
+  a_->signal(SIGHUP);
+  EXPECT_TRUE(a_->wait_for("info plugin_loaded file=")) << a_->err_so_far();
+  EXPECT_TRUE(a_->wait_for("info swapped class=all peer=north direction=out policy=selective_rep"))
+      << a_->err_so_far();
+  const std::string before = a_->err_so_far().substr(0, a_->err_so_far().find("plugin_loaded"));
+  EXPECT_EQ(before.find("swapped"), std::string::npos) << "nothing was new then";
+  std::ofstream(folder_ / "fresh.so") << "no plugin";
+  fs::rename(folder_ / "fresh.so", folder_ / "repeat.so");
+  a_->signal(SIGHUP);
+  EXPECT_TRUE(a_->wait_for("error not_reloaded")) << a_->err_so_far();
+  EXPECT_EQ(status("south.json")["peers"][0]["link"], "up");
+}
+
 /// What the peer must take part in waits for it.
 TEST_F(Reload, waits_for_a_link_that_is_down) {
   start(a_, At::GatewayA, with_class(config_of(true), "selective_repeat"));

@@ -240,6 +240,17 @@ bool Site::want_policies(const std::vector<WantedPolicy>& wanted, Duration patie
   return is_done;
 }
 
+Result<void> Site::load_policy(const std::string& file) {
+  const auto loaded = plan_.registry->load(file);
+  if (!loaded) return std::unexpected(loaded.error());
+  return {};
+}
+
+const cw_policy_ops* Site::newest_policy(std::string_view name) {
+  const auto found = finder_.find(name);
+  return found ? *found : nullptr;
+}
+
 void Site::pursue_swaps(Duration patience) {
   for (const auto& shard : shards_) shard->pursue_swaps(patience);
 }

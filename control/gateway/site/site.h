@@ -90,6 +90,11 @@ class Site {
   /// run it already are left alone. Made by care_for_policies(), told by state().swaps. False: a
   /// shard had no turn; it takes it in its next.
   bool want_policies(const std::vector<WantedPolicy>& wanted, Duration patience);
+  /// A file of a policy, as it is now: from here on its name finds it. Errors: those of a file that
+  /// is no plugin.
+  Result<void> load_policy(const std::string& file);
+  /// The newest of that name; null: there is none.
+  const cw_policy_ops* newest_policy(std::string_view name);
   /// Once in a while, as long as one of state().swaps waits.
   void pursue_swaps(Duration patience);
   /// Takes no more packets from the hosts. False: there was no turn; from the next one on.

@@ -105,6 +105,9 @@ class Link final : private LinkEvents, private BitStageClient {
   /// swap, or as SwapDesk::order().
   Result<void> order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now);
   SwapPolicy policy(uint16_t qp, cw_role role) const { return swaps_.policy(qp, role); }
+  const cw_policy_ops* policy_table(uint16_t qp, cw_role role) const {
+    return swaps_.table(qp, role);
+  }
   /// How the latest came out; null: not configured for this direction.
   const SwapEnd* swap(uint16_t qp, cw_role role) const { return swaps_.find(qp, role); }
 

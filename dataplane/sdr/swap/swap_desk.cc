@@ -37,6 +37,7 @@ class StreamSeat : public SwapSeat {
   }
   bool take_begun() { return std::exchange(has_begun_, false); }
   SwapPolicy policy() const { return named(stream_.seat().policy()); }
+  const cw_policy_ops* table() const { return stream_.seat().policy().ops; }
   /// Whether somebody stands in for its policy of whom the desk has not heard yet.
   bool take_quarantine() {
     const uint32_t count = stream_.seat().quarantine_count();
@@ -94,6 +95,7 @@ struct SwapDesk::Direction {
   bool take_begun() { return source ? source->take_begun() : sink->take_begun(); }
   bool take_quarantine() { return source ? source->take_quarantine() : sink->take_quarantine(); }
   SwapPolicy policy() const { return source ? source->policy() : sink->policy(); }
+  const cw_policy_ops* table() const { return source ? source->table() : sink->table(); }
 
   uint16_t qp;
   PolicyChoice refuge;
@@ -140,6 +142,11 @@ const SwapEnd* SwapDesk::find(uint16_t qp, cw_role role) const {
 SwapPolicy SwapDesk::policy(uint16_t qp, cw_role role) const {
   const Direction* const found = direction(qp, role_of(role));
   return found == nullptr ? SwapPolicy() : found->policy();
+}
+
+const cw_policy_ops* SwapDesk::table(uint16_t qp, cw_role role) const {
+  const Direction* const found = direction(qp, role_of(role));
+  return found == nullptr ? nullptr : found->table();
 }
 
 Result<void> SwapDesk::order(uint16_t qp, cw_role role, const SwapPolicy& policy, size_t room,

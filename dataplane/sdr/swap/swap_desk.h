@@ -38,6 +38,8 @@ class SwapDesk {
   const SwapEnd* find(uint16_t qp, cw_role role) const;
   /// By which this end decides about what is new. Cost: allocates.
   SwapPolicy policy(uint16_t qp, cw_role role) const;
+  /// Its table; null as above.
+  const cw_policy_ops* table(uint16_t qp, cw_role role) const;
 
   void on_record(const SwapPrepare& record, Instant now);
   void on_record(const SwapReady& record, Instant now);

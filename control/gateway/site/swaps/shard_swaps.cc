@@ -78,7 +78,9 @@ bool ShardSwaps::try_settle(Wish& wish, Instant now) {
     wish.why = "the one before is not over";
     return false;
   }
-  if (link.policy(qp, CW_SOURCE) == wish.wanted.policy) return true;
+  const bool is_newest =
+      wish.wanted.table == nullptr || link.policy_table(qp, CW_SOURCE) == wish.wanted.table;
+  if (is_newest && link.policy(qp, CW_SOURCE) == wish.wanted.policy) return true;
   const auto ordered = link.order_swap(qp, CW_SOURCE, wish.wanted.policy, now);
   if (ordered) return true;
   wish.is_refused = true;

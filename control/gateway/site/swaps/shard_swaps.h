@@ -16,6 +16,8 @@ namespace cw::site {
 struct WantedPolicy {
   uint16_t class_index = 0;
   sdr::SwapPolicy policy;
+  /// The newest of that name: one that runs an older table is swapped, too. Null: whichever.
+  const cw_policy_ops* table = nullptr;
 };
 
 /// The latest change of one class at one link, in one direction.
