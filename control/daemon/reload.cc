@@ -72,7 +72,7 @@ void Reload::run(Duration patience) {
   };
   const auto text = config::text_of_file(source_.file);
   if (!text) return refuse(text.error().sentence);
-  const auto plan = site::read_plan(source_.file, *text);
+  const auto plan = site::read_plan(source_.file, *text, site_.plan().key.get());
   if (!plan) return refuse(plan.error().sentence);
   if (!try_load(*plan)) return;
   Json waiting = Json::array();
@@ -87,14 +87,22 @@ void Reload::run(Duration patience) {
 
 bool Reload::look(const site::SiteState& state, Duration patience) {
   for (const SwapView& view : state.swaps) {
-    if (std::ranges::find(seen_, view) == seen_.end()) tell(view);
+    if (std::ranges::find(seen_, view) == seen_.end() && may_tell(view, state.at)) tell(view);
   }
   seen_ = state.swaps;
-  const auto is_any = [&](Fate fate) {
-    return std::ranges::find(seen_, fate, &SwapView::fate) != seen_.end();
-  };
-  if (is_any(Fate::Waiting)) site_.pursue_swaps(patience);
-  return is_any(Fate::UnderWay);
+  if (state.has_open_swaps) site_.pursue_swaps(patience);
+  const bool is_any =
+      std::ranges::any_of(seen_, [](const SwapView& view) { return view.fate == Fate::UnderWay; });
+  if (!is_any) swapping_since_ = state.at;
+  return is_any && state.at - swapping_since_ < haste;
+}
+
+/// A peer that asks for what cannot be, again and again, fills no disk.
+bool Reload::may_tell(const SwapView& view, Instant now) {
+  if (view.is_ours || view.fate != Fate::NotDone) return true;
+  if (now < peers_told_ + Duration::from_s(1)) return false;
+  peers_told_ = now;
+  return true;
 }
 
 void Reload::tell(const SwapView& view) const {

@@ -31,11 +31,12 @@ class Reload {
   /// Reads the file and begins. Cost: slow; waits for each worker's next turn for `patience`.
   void run(Duration patience);
   /// Tells what has become of swaps since the last state, whoever wanted them, and orders those
-  /// that could not be ordered before. Returns whether any is under way.
+  /// that could not be ordered before. Returns whether any is under way that may soon be over.
   bool look(const site::SiteState& state, Duration patience);
 
  private:
   /// Which file it is, of those that have had the name.
+  static constexpr Duration haste = Duration::from_s(10);
   struct FileState {
     uint64_t device = 0, inode = 0, bytes = 0;
     int64_t changed_ns = 0;
@@ -43,6 +44,7 @@ class Reload {
   };
   static FileState state_of(const std::string& file);
   bool try_load(const site::Plan& plan);
+  bool may_tell(const site::SwapView& view, Instant now);
   void tell(const site::SwapView& view) const;
 
   site::Site& site_;
@@ -50,6 +52,7 @@ class Reload {
   const Log& log_;
   std::map<std::string, FileState> plugins_;  // as they were loaded
   std::vector<site::SwapView> seen_;
+  Instant swapping_since_, peers_told_;
 };
 
 }  // namespace cw::daemon

@@ -330,8 +330,9 @@ Plan plan_of(Config& config) {
 
 }  // namespace
 
-Result<Plan> read_plan(std::string_view file, std::string_view text) {
+Result<Plan> read_plan(std::string_view file, std::string_view text, const PairKey* known_key) {
   const auto config = std::make_shared<Config>();
+  config->known_key = known_key;
   config->folder = std::filesystem::path(file).parent_path().string();
   config::Section schema;
   declare(schema, config);

@@ -99,7 +99,10 @@ struct Plan {
 
 /// Reads the text of a gateway's file, called `file`. Errors: every mistake in it, one line each,
 /// as "file:line:column: sentence". Never throws.
-Result<Plan> read_plan(std::string_view file, std::string_view text);
+/// With `known_key` the key file is not read: who reads a file again may have no right to it any
+/// more.
+Result<Plan> read_plan(std::string_view file, std::string_view text,
+                       const PairKey* known_key = nullptr);
 
 /// Every key: its default, what it accepts and what it does, as a file that could be edited.
 std::string all_keys();

@@ -142,6 +142,7 @@ struct Config {
   std::vector<gateway::Prefix> lan_addresses;
 
   std::unique_ptr<PairKey> key = std::make_unique<PairKey>();
+  const PairKey* known_key = nullptr;  ///< in place of that of the file
   std::unique_ptr<plugins::Registry> registry = std::make_unique<plugins::Registry>();
   std::vector<plugins::PolicyRef> loaded;
   std::vector<const cw_policy_ops*> policies;  ///< that `policy` may name

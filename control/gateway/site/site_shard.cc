@@ -57,7 +57,7 @@ Result<void> SiteShard::add_links(std::deque<PairGrants>& grants, Instant now,
     const auto added = sdr_->add_link(options, plan_.key->mac, now);
     if (!added) return failure("peer: " + added.error().sentence);
   }
-  swaps_.emplace(sdr_->endpoint());
+  swaps_.emplace(sdr_->endpoint(), plan_.classes.size());
   return {};
 }
 
@@ -156,6 +156,7 @@ void SiteShard::fill(SiteState& state, Instant now) {
     view.link = link->number();
   }
   state.swaps = swaps_->views();
+  state.has_open_swaps = swaps_->has_open();
   for (SwapView& swap : state.swaps) swap.peer = peer_of(swap.peer);
   state.sort();
   state.shards.push_back({.core = plan_.cores[number_],
@@ -200,12 +201,18 @@ void SiteShard::care_for_policies(sdr::PolicyFinder& finder, Duration patience) 
   ask([this, cares](Instant now) { sdr_->endpoint().take(*cares, now); }, patience);
 }
 
+// The latest takes the place of one that a worker which stands still has not heard.
 bool SiteShard::want_policies(std::vector<WantedPolicy> wanted, Duration patience) {
-  const auto want = [this, wanted = std::move(wanted)](Instant now) { swaps_->want(wanted, now); };
+  wanted_ = std::move(wanted);
+  if (!settle(patience)) return false;
+  const auto want = [this, now_wanted = *std::exchange(wanted_, std::nullopt)](Instant now) {
+    swaps_->want(now_wanted, now);
+  };
   return ask(want, patience);
 }
 
 void SiteShard::pursue_swaps(Duration patience) {
+  if (wanted_) (void)want_policies(std::move(*wanted_), patience);
   if (settle(patience)) ask([this](Instant now) { swaps_->pursue(now); }, patience);
 }
 

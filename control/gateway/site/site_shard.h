@@ -100,6 +100,7 @@ class SiteShard {
   std::unique_ptr<gateway::Gateway> gateway_;
   std::optional<sdr::Shard> sdr_;  // goes first: its worker gives packets back
   std::optional<ShardSwaps> swaps_;
+  std::optional<std::vector<WantedPolicy>> wanted_;  // not asked for yet
   std::optional<IdleWait> idle_;
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first

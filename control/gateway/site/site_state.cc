@@ -94,6 +94,7 @@ void SiteState::add(const SiteState& other) {
   lanes.insert(lanes.end(), other.lanes.begin(), other.lanes.end());
   swaps.insert(swaps.end(), other.swaps.begin(), other.swaps.end());
   sort();
+  has_open_swaps |= other.has_open_swaps;
   wants_policies |= other.wants_policies;
   is_quiet &= other.is_quiet;
   is_drained &= other.is_drained;
@@ -106,8 +107,8 @@ void SiteState::sort() {
   std::ranges::sort(lanes, {}, [](const gateway::LaneView& each) {
     return std::tuple(each.peer, each.class_index);
   });
-  std::ranges::stable_sort(swaps, {}, [](const SwapView& each) {
-    return std::tuple(each.peer, each.link, each.class_index);
+  std::ranges::sort(swaps, {}, [](const SwapView& each) {
+    return std::tuple(each.peer, each.link, each.class_index, each.is_outward, each.fate);
   });
 }
 

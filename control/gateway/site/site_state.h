@@ -59,6 +59,7 @@ struct SiteState {
   std::vector<PeerView> peers;                 ///< in the order of the file, then of links
   std::vector<gateway::LaneView> lanes;        ///< of each class and link, by peer, then class
   std::vector<SwapView> swaps;  ///< by peer, link and class; none was ever wanted: empty
+  bool has_open_swaps = false;  ///< wanted, and to be pursued: pursue_swaps()
   bool wants_policies = false;  ///< made or destroyed: care_for_policies()
   bool is_quiet = false;        ///< nothing that hosts sent is on its way
   bool is_drained = false;      ///< so it is, and the hosts are shut off

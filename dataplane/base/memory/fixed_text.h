@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace cw {
 
 template <size_t Capacity>
+  requires(Capacity <= UINT16_MAX)
 class FixedText {
  public:
   FixedText() = default;
   /// What is longer is cut off.
-  FixedText(std::string_view text) : bytes_(std::min(text.size(), Capacity)) {
+  FixedText(std::string_view text)
+      : bytes_(static_cast<uint16_t>(std::min(text.size(), Capacity))) {
     std::copy_n(text.data(), bytes_, text_.data());
   }
 
@@ -23,7 +26,7 @@ class FixedText {
   friend bool operator==(const FixedText& a, const FixedText& b) { return a.view() == b.view(); }
 
  private:
-  size_t bytes_ = 0;
+  uint16_t bytes_ = 0;
   std::array<char, Capacity> text_;
 };
 

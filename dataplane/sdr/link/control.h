@@ -162,6 +162,7 @@ class LinkControl {
   std::string paths_misfit() const;
   std::string misfit(const Hello& hello) const;
   void write_description(const std::vector<StreamAddress>& addresses);
+  bool try_write_description(const std::vector<StreamAddress>& addresses, bool has_wishes);
   bool try_write_stream(RecordWriter& writer, const StreamConfig& stream,
                         const StreamAddress& address) const;
   static uint32_t all_parts(size_t parts);

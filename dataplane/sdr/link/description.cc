@@ -191,26 +191,35 @@ bool LinkControl::has_room_for(const StreamConfig& stream,
   }
   for (const StreamConfig& each : streams_) fits = fits && try_write_stream(writer, each, {});
   for (size_t i = 0; i < streams_.size(); ++i) {
-    fits = fits && try_write_offers(writer, streams_[i].qp, events_.offers(i));
+    fits = fits && try_write_offers(writer, streams_[i].qp, events_.offers(i, /*has_wish=*/false));
   }
   return fits && try_write_stream(writer, stream, {}) &&
          try_write_offers(writer, stream.qp, offers);
 }
 
+/// What swaps have made of policies may take more room than there is: then as configured.
 void LinkControl::write_description(const std::vector<StreamAddress>& addresses) {
-  std::vector<uint8_t> bytes(description_bytes_max);
+  const bool fits = try_write_description(addresses, /*has_wishes=*/true) ||
+                    try_write_description(addresses, /*has_wishes=*/false);
+  CW_ASSERT(fits);  // has_room_for() was asked
+}
+
+bool LinkControl::try_write_description(const std::vector<StreamAddress>& addresses,
+                                        bool has_wishes) {
+  std::vector<uint8_t> bytes(part_bytes_for(control_bytes()) * description_parts_max);
   RecordWriter writer(bytes);
   bool fits = try_write_names(writer, options_);
   for (const auto& [key, value] : options_.pair_keys) {
-    fits &= writer.try_add(PairKeyItem{{key, value}});
+    fits = fits && writer.try_add(PairKeyItem{{key, value}});
   }
   for (size_t i = 0; i < streams_.size(); ++i) {
-    fits &= try_write_stream(writer, streams_[i], addresses[i]);
-    fits &= try_write_offers(writer, streams_[i].qp, events_.offers(i));
+    fits = fits && try_write_stream(writer, streams_[i], addresses[i]) &&
+           try_write_offers(writer, streams_[i].qp, events_.offers(i, has_wishes));
   }
-  CW_ASSERT(fits);  // has_room_for() was asked
   // No longer than it is, as it stays while the link does.
-  description_.assign(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(writer.bytes()));
+  if (fits)
+    description_.assign(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(writer.bytes()));
+  return fits;
 }
 
 // What the peer has not said to have is sent again whenever it says so [C-22].

@@ -207,8 +207,9 @@ std::vector<PolicyChoice> Link::choices_of(const Qp& qp) {
   return choices;
 }
 
-std::vector<PolicyOffer> Link::offers(size_t stream) const {
-  return offers_of(choices_of(qps_[stream]));
+std::vector<PolicyOffer> Link::offers(size_t stream, bool has_wish) const {
+  const Qp& qp = qps_[stream];
+  return offers_of(has_wish ? choices_of(qp) : qp.policies);
 }
 
 std::string Link::on_offers(std::span<const std::vector<PolicyOffer>> theirs, Instant now) {
@@ -243,7 +244,11 @@ bool Link::try_ask(std::vector<SeatCare>& cares, Instant now) const {
 void Link::on_care(Instant now) {
   wake_();
   control_.try_come_up(now);
-  swaps_.on_care(is_up() && control_.peer_has(Hello::swaps), now);
+  swaps_.on_care(swap_room(), now);
+}
+
+size_t Link::swap_room() const {
+  return is_up() && control_.peer_has(Hello::swaps) ? control_.text_room() : 0;
 }
 
 Result<void> Link::order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now) {
@@ -361,7 +366,7 @@ bool Link::on_time(Instant now) {
   bool is_due = own_due() <= now;
   line_.on_time(now);
   control_.on_time(now);
-  swaps_.on_time(now);
+  swaps_.on_time(swap_room(), now);
   if (is_used_ && control_.is_quiet()) try_rest();
   if (control_.is_up()) is_due |= run_streams(now);
   if (!line_.has_room_for_control() || !has_offer(now)) return is_due;

@@ -105,9 +105,8 @@ class Link final : private LinkEvents, private BitStageClient {
   /// swap, or as SwapDesk::order().
   Result<void> order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now);
   SwapPolicy policy(uint16_t qp, cw_role role) const { return swaps_.policy(qp, role); }
-  const cw_policy_ops* policy_table(uint16_t qp, cw_role role) const {
-    return swaps_.table(qp, role);
-  }
+  const cw_policy_ops* table(uint16_t qp, cw_role role) const { return swaps_.table(qp, role); }
+  bool has_swaps() const { return swaps_.has_history(); }
   /// How the latest came out; null: not configured for this direction.
   const SwapEnd* swap(uint16_t qp, cw_role role) const { return swaps_.find(qp, role); }
 
@@ -170,6 +169,8 @@ class Link final : private LinkEvents, private BitStageClient {
   Result<std::unique_ptr<Seat>> make_seat(const PolicyChoice& policy, const StreamConfig& stream,
                                           cw_role role, Instant now) const;
   static std::vector<PolicyChoice> choices_of(const Qp& qp);
+  /// For the texts of a prepare; zero: nothing can be ordered.
+  size_t swap_room() const;
   template <class Do>
   void each_seat(const Do& act) const;
 
@@ -193,7 +194,7 @@ class Link final : private LinkEvents, private BitStageClient {
   SwapDesk& swaps() override { return swaps_; }
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
   void on_paths(uint32_t up, Instant now) override;
-  std::vector<PolicyOffer> offers(size_t stream) const override;
+  std::vector<PolicyOffer> offers(size_t stream, bool has_wish) const override;
   std::string on_offers(std::span<const std::vector<PolicyOffer>> theirs, Instant now) override;
   bool has_policies() const override;
 

@@ -38,8 +38,9 @@ class LinkEvents {
   virtual void on_rtt(uint16_t path, Duration sample, Instant now) = 0;
   /// Data may take these paths from now on, one bit each.
   virtual void on_paths(uint32_t up, Instant now) = 0;
-  /// What this end offers for a QP, by its place in the row of streams.
-  virtual std::vector<PolicyOffer> offers(size_t stream) const = 0;
+  /// What this end offers for a QP, by its place in the row of streams; with what a swap has made
+  /// its wish, or as it was configured.
+  virtual std::vector<PolicyOffer> offers(size_t stream, bool has_wish) const = 0;
   /// The peer's offers, one row for each QP: what both can do is the streams' from now on. Returns
   /// why that is nothing, or an empty text.
   virtual std::string on_offers(std::span<const std::vector<PolicyOffer>> theirs, Instant now) = 0;

@@ -240,7 +240,7 @@ bool Link::fill_envelope(EnvelopeKind kind, EnvelopeWriter& writer, Instant now)
     if (qp.send && !qp.send->offer(writer, now)) return false;
     if (!offer_notes(writer, qp)) return false;
   }
-  return swaps_.offer(writer, rtt(), now) && offer_path_reports(writer, now);
+  return offer_path_reports(writer, now) && swaps_.offer(writer, rtt(), now);
 }
 
 bool Link::offer_notes(EnvelopeWriter& writer, Qp& qp) {

@@ -113,6 +113,7 @@ void Seat::ask(SeatCare& care, Instant now) {
   care.fallback = options_.fallback;
   care.hosts_over = std::exchange(hosts_over_, {});
   care.instances_over = std::exchange(instances_over_, {});
+  care.next_over = std::move(next_over_);
   care.wants_instance = !current_->has_instance();
   care.wants_relief = !current_->has_relief();
   care.wants_next = making_ == Making::UnderWay && !std::exchange(is_next_asked_, true);
@@ -142,11 +143,11 @@ void Seat::take(SeatCare& care, Instant now) {
 void Seat::take_next(SeatCare& care) {
   const bool is_wanted = making_ == Making::UnderWay && care.next_number == next_number_;
   if (!is_wanted) {
-    if (care.next.host != nullptr) retire(std::move(care.next.host));
+    if (care.next != nullptr) retire(std::move(care.next->host));
     return;
   }
   next_ = std::move(care.next);
-  making_ = next_.host != nullptr ? Making::Made : Making::Refused;
+  making_ = next_ != nullptr ? Making::Made : Making::Refused;
   refusal_ = care.refusal;
   refusal_sentence_ = care.refusal_sentence;
 }
@@ -176,7 +177,9 @@ void Seat::make_next(const SwapPolicy& policy) {
 void Seat::forget_next() {
   making_ = Making::Nothing;
   next_policy_ = nullptr;
-  if (next_.host != nullptr) retire(std::move(next_.host));
+  if (next_ == nullptr) return;
+  retire(std::move(next_->host));
+  next_over_ = std::move(next_);
 }
 
 bool Seat::try_begin(const Swap& swap, Instant now) {
@@ -184,13 +187,14 @@ bool Seat::try_begin(const Swap& swap, Instant now) {
   if (making_ != Making::Made || is_swapping() || !current_->has_instance() || !has_room) {
     return false;
   }
-  before_ = std::exchange(current_, std::move(next_.host));
+  before_ = std::exchange(current_, std::move(next_->host));
   making_ = Making::Nothing;
   before_->set_range({.has_end = true, .end = swap.boundary});
   current_->set_range({.has_first = true, .first = swap.boundary});
   current_->set_actions(actions_);
   current_->set_policy_epoch(swap.policy_epoch);
-  place_ = wish_ = next_.place;
+  place_ = wish_ = next_->place;
+  next_over_ = std::move(next_);
   drain_by_ = swap.drain_by;
   before_->drain(swap.drain_by, now);
   return true;

@@ -56,7 +56,7 @@ struct Place {
   bool is_same(const Place& other) const { return ops == other.ops && params == other.params; }
 };
 
-/// A policy with its parameters that nobody gets again from this seat.
+/// A policy with its parameters that no swap brings to this seat again.
 struct Barred {
   const cw_policy_ops* ops = nullptr;  ///< null: nobody is
   uint64_t params = 0;                 ///< a hash of them
@@ -194,7 +194,8 @@ class Seat {
   PolicyActions* actions_ = nullptr;
   Activity::Wake care_;
   std::unique_ptr<PolicyHost> current_, before_;
-  Successor next_;  // while it is made and has not begun
+  std::unique_ptr<Successor> next_;       // while it is made and has not begun
+  std::unique_ptr<Successor> next_over_;  // what is left of it, to be freed elsewhere
   const SwapPolicy* next_policy_ = nullptr;
   uint32_t next_number_ = 0;  // of what is being made: what was forgotten may come yet
   Making making_ = Making::Nothing;

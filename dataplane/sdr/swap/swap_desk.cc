@@ -1,6 +1,7 @@
 #include "dataplane/sdr/swap/swap_desk.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,10 +39,11 @@ class StreamSeat : public SwapSeat {
   bool take_begun() { return std::exchange(has_begun_, false); }
   SwapPolicy policy() const { return named(stream_.seat().policy()); }
   const cw_policy_ops* table() const { return stream_.seat().policy().ops; }
-  /// Whether somebody stands in for its policy of whom the desk has not heard yet.
+  bool is_quarantined() const { return stream_.seat().current().is_quarantined(); }
+  /// Whether one was quarantined of whom the desk has not heard yet.
   bool take_quarantine() {
     const uint32_t count = stream_.seat().quarantine_count();
-    return std::exchange(quarantines_, count) != count && stream_.seat().current().is_quarantined();
+    return std::exchange(quarantines_, count) != count;
   }
 
  protected:
@@ -68,6 +70,7 @@ class SwapDesk::SourceSeat final : public StreamSeat<SendStream> {
   using StreamSeat::StreamSeat;
   MessageSeq bind() override { return stream_.bind(); }
   void unbind() override { stream_.unbind(); }
+  bool is_sound(MessageSeq, uint16_t) const override { return true; }
 };
 
 class SwapDesk::SinkSeat final : public StreamSeat<RecvStream> {
@@ -75,19 +78,24 @@ class SwapDesk::SinkSeat final : public StreamSeat<RecvStream> {
   using StreamSeat::StreamSeat;
   MessageSeq bind() override { return {}; }
   void unbind() override {}
+  bool is_sound(MessageSeq boundary, uint16_t policy_epoch) const override {
+    const auto next_epoch = static_cast<uint16_t>(this->policy_epoch() + 1);
+    return policy_epoch == next_epoch && stream_.may_begin_at(boundary);
+  }
 };
 
+/// What is ordered after a quarantine, of both directions of a QP; null: nothing.
+using Refuge = std::shared_ptr<const SwapPolicy>;
+
 struct SwapDesk::Direction {
-  Direction(SendStream& stream, uint16_t number, Duration hold, const PolicyChoice& in_need,
-            Counters& counters)
+  Direction(SendStream& stream, uint16_t number, Duration hold, Refuge in_need, Counters& counters)
       : qp(number),
-        refuge(in_need),
+        refuge(std::move(in_need)),
         source(std::in_place, stream, hold),
         end(SwapRole::Source, number, *source, counters) {}
-  Direction(RecvStream& stream, uint16_t number, Duration hold, const PolicyChoice& in_need,
-            Counters& counters)
+  Direction(RecvStream& stream, uint16_t number, Duration hold, Refuge in_need, Counters& counters)
       : qp(number),
-        refuge(in_need),
+        refuge(std::move(in_need)),
         sink(std::in_place, stream, hold),
         end(SwapRole::Sink, number, *sink, counters) {}
 
@@ -97,8 +105,12 @@ struct SwapDesk::Direction {
   SwapPolicy policy() const { return source ? source->policy() : sink->policy(); }
   const cw_policy_ops* table() const { return source ? source->table() : sink->table(); }
 
+  bool is_quarantined() const { return source ? source->is_quarantined() : sink->is_quarantined(); }
+
   uint16_t qp;
-  PolicyChoice refuge;
+  Refuge refuge;
+  int reliefs_left = 0;  // orders of it, since the last quarantine
+  Instant relief_due = Instant::never();
   std::optional<SourceSeat> source;  // one of the two
   std::optional<SinkSeat> sink;
   SwapEnd end;
@@ -106,6 +118,7 @@ struct SwapDesk::Direction {
 
 SwapPolicy named(const PolicyChoice& policy) {
   const PolicyOffer offer = PolicyOffer::of(policy);
+  if (!SwapPolicy::fits(offer.name, offer.params)) return {};
   return {std::string_view(offer.name), std::string_view(offer.params)};
 }
 
@@ -114,11 +127,13 @@ SwapDesk::~SwapDesk() = default;
 
 void SwapDesk::add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hold,
                    const PolicyChoice& refuge) {
+  const Refuge shared =
+      refuge.ops == nullptr ? nullptr : std::make_shared<const SwapPolicy>(named(refuge));
   if (send != nullptr) {
-    directions_.push_back(std::make_unique<Direction>(*send, qp, hold, refuge, counters_));
+    directions_.push_back(std::make_unique<Direction>(*send, qp, hold, shared, counters_));
   }
   if (recv != nullptr) {
-    directions_.push_back(std::make_unique<Direction>(*recv, qp, hold, refuge, counters_));
+    directions_.push_back(std::make_unique<Direction>(*recv, qp, hold, shared, counters_));
   }
 }
 
@@ -155,11 +170,15 @@ Result<void> SwapDesk::order(uint16_t qp, cw_role role, const SwapPolicy& policy
   if (found == nullptr) {
     return failure("qp " + std::to_string(qp) + " is not configured for this direction");
   }
+  if (policy.name.is_empty()) {
+    return failure("its name and parameters are longer than records have room for");
+  }
   if (policy.bytes() > room) {
     return failure("its parameters take " + std::to_string(policy.bytes()) +
                    " bytes, and the peer takes " + std::to_string(room));
   }
   is_idle_ = false;
+  has_history_ = true;
   return found->end.order(policy, now);
 }
 
@@ -170,6 +189,7 @@ void SwapDesk::pass_on(const Record& record, SwapRole role, Instant now) {
   Direction* const found = direction(record.qp, role);
   if (found == nullptr) return;
   is_idle_ = false;
+  has_history_ = true;
   found->end.on_record(record, now);
 }
 
@@ -198,18 +218,34 @@ bool SwapDesk::take_begun() {
   return has_begun;
 }
 
-void SwapDesk::on_care(bool can_order, Instant now) {
-  if (can_order) each([&](Direction& direction) { relieve(direction, now); });
+void SwapDesk::on_care(size_t room, Instant now) {
+  each([&](Direction& direction) { relieve(direction, room, now); });
   if (is_idle_) return;
   each([&](Direction& direction) { direction.end.on_made(now); });
 }
 
-/// Who was in quarantine has a stand-in, which may mend nothing: both ends agree on better.
-void SwapDesk::relieve(Direction& direction, Instant now) {
-  if (direction.refuge.ops == nullptr || !direction.end.is_idle()) return;
-  if (!direction.take_quarantine()) return;
+/// Who was in quarantine has a stand-in, which may mend nothing: both ends agree on better. What is
+/// turned down, because one of them is at something else, is asked for a few times more.
+void SwapDesk::relieve(Direction& direction, size_t room, Instant now) {
+  constexpr int orders_max = 3;
+  constexpr Duration again = Duration::from_s(1);
+  if (direction.refuge == nullptr) return;
+  if (direction.take_quarantine()) {
+    direction.reliefs_left = orders_max;
+    direction.relief_due = now;
+    is_idle_ = false;
+  }
+  const bool is_due = direction.reliefs_left > 0 && direction.relief_due <= now;
+  if (!is_due || !direction.end.is_idle() || room < direction.refuge->bytes()) return;
+  if (!direction.is_quarantined() || direction.refuge->name.is_empty()) {
+    direction.reliefs_left = 0;
+    return;
+  }
+  --direction.reliefs_left;
+  direction.relief_due = now + again;
   is_idle_ = false;
-  CW_ASSERT(direction.end.order(named(direction.refuge), now));
+  has_history_ = true;
+  CW_ASSERT(direction.end.order(*direction.refuge, now));
 }
 
 void SwapDesk::end_epoch(Instant now) {
@@ -217,12 +253,14 @@ void SwapDesk::end_epoch(Instant now) {
   is_idle_ = true;
 }
 
-void SwapDesk::on_time(Instant now) {
+void SwapDesk::on_time(size_t room, Instant now) {
   if (is_idle_) return;
   bool is_idle = true;
   each([&](Direction& direction) {
     direction.end.on_time(now);
-    is_idle &= direction.end.is_idle() && direction.end.offer_due() == Instant::never();
+    relieve(direction, room, now);
+    is_idle &= direction.end.is_idle() && direction.end.offer_due() == Instant::never() &&
+               direction.reliefs_left == 0;
   });
   is_idle_ = is_idle;
 }
@@ -230,7 +268,11 @@ void SwapDesk::on_time(Instant now) {
 Instant SwapDesk::next_due() const {
   Instant due = Instant::never();
   if (is_idle_) return due;
-  each([&](const Direction& direction) { due = std::min(due, direction.end.next_due()); });
+  each([&](const Direction& direction) {
+    due = std::min(due, direction.end.next_due());
+    const bool waits = direction.reliefs_left > 0 && direction.end.is_idle();
+    if (waits) due = std::min(due, direction.relief_due);
+  });
   return due;
 }
 

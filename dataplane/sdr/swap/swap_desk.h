@@ -48,12 +48,15 @@ class SwapDesk {
   void on_record(const SwapCancel& record, Instant now);
   /// True once for those that have begun: their successors know nothing of the link yet.
   bool take_begun();
-  /// Seats have been given what they lacked. `can_order`: as order(), of the link.
-  void on_care(bool can_order, Instant now);
+  /// Seats have been given what they lacked.
+  void on_care(size_t room, Instant now);
   void end_epoch(Instant now);
 
-  void on_time(Instant now);
+  /// `room` is order()'s; zero: nothing can be ordered now.
+  void on_time(size_t room, Instant now);
   Instant next_due() const;
+  /// Whether there was ever one.
+  bool has_history() const { return has_history_; }
   Instant offer_due() const;
   bool offer(EnvelopeWriter& writer, Duration rtt, Instant now);
 
@@ -65,13 +68,14 @@ class SwapDesk {
   Direction* direction(uint16_t qp, SwapRole role) const;
   template <class Record>
   void pass_on(const Record& record, SwapRole role, Instant now);
-  void relieve(Direction& direction, Instant now);
+  void relieve(Direction& direction, size_t room, Instant now);
   template <class Do>
   void each(const Do& act) const;
 
   Counters& counters_;
   std::vector<std::unique_ptr<Direction>> directions_;
   bool is_idle_ = true;  // nothing to do, nothing to say
+  bool has_history_ = false;
 };
 
 }  // namespace cw::sdr

@@ -110,8 +110,16 @@ void SwapEnd::bind(Instant now) {
   say_now(now);
 }
 
+/// A source that was acknowledged offers the new one in the next: that is done.
 void SwapEnd::end_epoch(Instant now) {
-  fail(SwapEvent::EpochOver, SwapStatus::Ready, cut_off, now);
+  const bool is_done = role_ == SwapRole::Source && state_ == SwapState::Draining;
+  if (is_done) {
+    (void)try_step(SwapEvent::EpochOver, now);
+    end(Fate::Done, SwapStatus::Ready, {}, now);
+  } else {
+    report_.is_cut_off = !is_idle();
+    fail(SwapEvent::EpochOver, SwapStatus::Ready, cut_off, now);
+  }
   past_ = {};
   begun_ = {};
   answers_.clear();
@@ -183,6 +191,10 @@ void SwapEnd::on_record(const SwapBoundary& boundary, Instant now) {
   if (id != 0 && id == begun_.id) return answer(RecordType::SwapAcknowledge, id);
   if (!is_current(id)) return answer(RecordType::SwapCancel, id);
   if (next_state(role_, state_, SwapEvent::Bound) == state_) return;
+  if (!seat_.is_sound(boundary.boundary_seq, boundary.policy_epoch)) {
+    answer(RecordType::SwapCancel, id);
+    return fail(SwapEvent::Cancelled, SwapStatus::Ready, "its boundary cannot be", now);
+  }
   if (!seat_.try_begin(boundary.boundary_seq, boundary.policy_epoch, now)) return;
   (void)try_step(SwapEvent::Bound, now);
   begun_ = {id, boundary.boundary_seq, boundary.policy_epoch};

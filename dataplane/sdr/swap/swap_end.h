@@ -50,7 +50,8 @@ struct SwapReport {
   enum class Fate : uint8_t { None, UnderWay, Done, NotDone };
 
   Fate fate = Fate::None;
-  bool is_ours = false;  ///< ordered at this end
+  bool is_ours = false;     ///< ordered at this end
+  bool is_cut_off = false;  ///< by the end of the link's epoch
   uint32_t id = 0;
   SwapPolicy policy;
   SwapStatus status = SwapStatus::Ready;

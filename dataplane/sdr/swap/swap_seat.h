@@ -28,7 +28,8 @@ struct SwapPolicy {
   bool operator==(const SwapPolicy&) const = default;
 };
 
-/// As this end's records name it. Its texts must fit: fits() of what it offers. Cost: allocates.
+/// As this end's records name it; without a name where its texts are too long for them. Cost:
+/// allocates.
 SwapPolicy named(const PolicyChoice& policy);
 
 enum class Making : uint8_t { Nothing, UnderWay, Made, Refused };
@@ -49,6 +50,8 @@ class SwapSeat {
   virtual MessageSeq bind() = 0;
   virtual void unbind() = 0;
   virtual uint16_t policy_epoch() const = 0;
+  /// Of a sink: whether a source that keeps to the rules may have said so.
+  virtual bool is_sound(MessageSeq boundary, uint16_t policy_epoch) const = 0;
   /// Messages from the boundary on are the successor's. False, and nothing has changed: the seat
   /// lacks something that it is about to have.
   virtual bool try_begin(MessageSeq boundary, uint16_t policy_epoch, Instant now) = 0;

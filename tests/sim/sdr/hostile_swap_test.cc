@@ -74,6 +74,28 @@ TEST(HostileSwap, names_and_parameters_that_cannot_be_are_refused) {
   }
 }
 
+/// Half of all numbers away, before what is retired, of another epoch: whoever says so is
+/// cancelled.
+TEST(HostileSwap, boundaries_that_no_source_can_have_are_refused) {
+  const struct {
+    uint32_t seq;
+    uint16_t policy_epoch;
+  } rows[] = {{0x8000'0002, 1}, {0x7fff'fff0, 1}, {1000, 1},  {0xffff'ffff, 1},
+              {5, 0},           {5, 2},           {5, 0xffff}};
+  SwapLiar liar;
+  uint32_t id = 0;
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.seq);
+    liar.say(SwapPrepare{0, to_sink, ++id, {"passthrough/1", ""}});
+    liar.pair.run_for(50_ms);
+    ASSERT_EQ(liar.sink().state(), sdr::SwapState::Ready);
+    liar.say(SwapBoundary{0, row.policy_epoch, id, MessageSeq(row.seq)});
+    liar.pair.run_for(50_ms);
+    liar.expect_unmoved();
+    EXPECT_EQ(liar.sink().report().sentence.view(), "its boundary cannot be");
+  }
+}
+
 /// Who prepares and never goes on holds nobody up for longer than ten seconds.
 TEST(HostileSwap, that_is_never_bound_is_forgotten) {
   SwapLiar liar;

@@ -1,6 +1,7 @@
 // Swaps that cannot be, and the one that follows when a policy has lost its wits.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 #include "tests/sim/sdr/swap_world.h"
@@ -73,6 +74,23 @@ TEST(SwapRefused, where_its_parameters_cannot_be) {
   policy.params = std::string_view("k=9000");
   ASSERT_TRUE(it.pair.a->link().order_swap(0, CW_SOURCE, policy, it.pair.network().now()));
   expect_refused(it.pair, SwapStatus::Parameters, "its parameter k=9000 is none here");
+}
+
+/// Cut off it would be another policy's, or the same with other parameters.
+TEST(SwapRefused, where_its_parameters_are_too_long_to_be_said) {
+  std::array<cw_param, 12> params{};
+  for (cw_param& each : params) {
+    each = cw_policy_hybrid()->params[0];
+    each.name = "a_parameter_of_a_rather_long_name";
+  }
+  cw_policy_ops wordy = *cw_policy_hybrid();
+  wordy.params = params.data();
+  wordy.param_count = params.size();
+  OneLacks it(roomy_site(cw_policy_selective_repeat()));
+  const auto ordered = order(it.pair, &wordy);
+  ASSERT_FALSE(ordered);
+  EXPECT_EQ(ordered.error().sentence,
+            "its name and parameters are longer than records have room for");
 }
 
 TEST(SwapRefused, where_nobody_makes_the_peers) {

@@ -46,6 +46,7 @@ class TestSeat final : public SwapSeat {
     bound_.reset();
   }
   uint16_t policy_epoch() const override { return policy_epoch_; }
+  bool is_sound(MessageSeq, uint16_t) const override { return is_sound_; }
   bool try_begin(MessageSeq boundary, uint16_t policy_epoch, Instant) override {
     if (!is_willing) return false;
     expect(making_ == Making::Made, "began without a successor");
@@ -83,7 +84,7 @@ class TestSeat final : public SwapSeat {
   bool is_bound() const { return bound_.has_value(); }
 
   int making_ticks = 3, old_ticks = 20;
-  bool refuses = false, is_willing = true;
+  bool refuses = false, is_willing = true, is_sound_ = true;
   std::vector<MessageSeq> boundaries;
   std::string complaint;
 

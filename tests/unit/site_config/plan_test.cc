@@ -1,6 +1,8 @@
 // What a gateway's file comes to.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "control/gateway/keys/prefix.h"
 #include "control/gateway/plan.h"
 #include "tests/unit/site_config/folder.h"
@@ -44,6 +46,20 @@ TEST(Plan, finds_the_files_that_it_names_beside_itself) {
   EXPECT_EQ(status("state.json"), folder.path() + "/state.json");
   EXPECT_EQ(status("/run/state.json"), "/run/state.json");
   EXPECT_EQ(status(""), "");
+}
+
+/// Who reads it again may have given up the right to read the key.
+TEST(Plan, needs_no_key_file_where_the_key_is_known) {
+  const Folder folder;
+  const Plan first = plan_of(file_with("", ""));
+  const std::string text = file_with("key_file", "key_file = '/nowhere/at.all' #");
+  const auto unknown = read_plan("f", text);
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().sentence.find("pair.key_file"), std::string::npos)
+      << unknown.error().sentence;
+  const auto known = read_plan("f", text, first.key.get());
+  ASSERT_TRUE(known) << known.error().sentence;
+  EXPECT_EQ(std::memcmp(&known->key->mac, &first.key->mac, sizeof(cw_mac)), 0);
 }
 
 TEST(Plan, fills_packets_as_far_as_the_way_allows) {

@@ -1,5 +1,6 @@
 #include "control/gateway/site/swaps/shard_swaps.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace cw::site {
@@ -30,24 +31,24 @@ constexpr std::string_view words_of(SwapStatus status) {
   return "";
 }
 
-/// A peer's words may be in it.
-std::string why_not(const SwapReport& report) {
-  std::string text(words_of(report.status));
-  for (const char c : report.sentence.view()) text += c >= ' ' && c < 127 ? c : '?';
+/// A peer's words.
+std::string clean(std::string_view words) {
+  std::string text;
+  for (const char c : words) text += c >= ' ' && c < 127 ? c : '?';
   return text;
 }
 
 void tell(const SwapReport& report, SwapView& view) {
   view.is_ours = report.is_ours;
   view.id = report.id;
-  view.policy = report.policy.name.view();
-  view.params = report.policy.params.view();
+  view.policy = clean(report.policy.name.view());
+  view.params = clean(report.policy.params.view());
   view.fate = report.fate == SwapReport::Fate::Done      ? Fate::Done
               : report.fate == SwapReport::Fate::NotDone ? Fate::NotDone
                                                          : Fate::UnderWay;
   if (view.fate == Fate::UnderWay) return;
   view.ms = (report.over - report.begun).ms();
-  view.why = why_not(report);
+  view.why = std::string(words_of(report.status)) + clean(report.sentence.view());
 }
 
 }  // namespace
@@ -64,12 +65,18 @@ void ShardSwaps::pursue(Instant now) {
   std::erase_if(wishes_, [&](Wish& wish) { return try_settle(wish, now); });
 }
 
-/// Whether nothing is left to be told of it: it is so already, or has been ordered.
+bool ShardSwaps::has_open() const {
+  return std::ranges::any_of(wishes_, [](const Wish& wish) { return !wish.is_refused; });
+}
+
+/// Whether nothing is left to be done or told of it: it is so, or cannot be and the link's own
+/// report says why. What the end of an epoch has cut off is ordered again.
 bool ShardSwaps::try_settle(Wish& wish, Instant now) {
   if (wish.is_refused) return false;
   sdr::Link& link = *endpoint_.links()[wish.link];
   const uint16_t qp = wish.wanted.class_index;
   if (!link.is_up()) {
+    wish.ordered = 0;
     wish.why = "the link is down: " + link.why();
     return false;
   }
@@ -79,10 +86,17 @@ bool ShardSwaps::try_settle(Wish& wish, Instant now) {
     return false;
   }
   const bool is_newest =
-      wish.wanted.table == nullptr || link.policy_table(qp, CW_SOURCE) == wish.wanted.table;
-  if (is_newest && link.policy(qp, CW_SOURCE) == wish.wanted.policy) return true;
+      wish.wanted.table == nullptr || link.table(qp, CW_SOURCE) == wish.wanted.table;
+  const bool has_name = !wish.wanted.policy.name.is_empty();
+  if (is_newest && has_name && link.policy(qp, CW_SOURCE) == wish.wanted.policy) return true;
+  if (wish.ordered != 0 && end->report().id == wish.ordered && !end->report().is_cut_off) {
+    return true;
+  }
   const auto ordered = link.order_swap(qp, CW_SOURCE, wish.wanted.policy, now);
-  if (ordered) return true;
+  if (ordered) {
+    wish.ordered = end->report().id;
+    return false;
+  }
   wish.is_refused = true;
   wish.why = ordered.error().sentence;
   return false;
@@ -102,13 +116,15 @@ SwapView ShardSwaps::view_of(size_t link, uint16_t class_index,
 std::vector<SwapView> ShardSwaps::views() const {
   std::vector<SwapView> views;
   for (const Wish& wish : wishes_) {
+    if (wish.ordered != 0) continue;  // the link tells
     SwapView& view =
         views.emplace_back(view_of(wish.link, wish.wanted.class_index, wish.wanted.policy));
     if (wish.is_refused) view.fate = Fate::NotDone;
     view.why = wish.why;
   }
   for (size_t link = 0; link < endpoint_.links().size(); ++link) {
-    for (uint16_t qp = 0; qp < limits::qps_max; ++qp) {
+    if (!endpoint_.links()[link]->has_swaps()) continue;
+    for (uint16_t qp = 0; qp < classes_; ++qp) {
       for (const cw_role role : {CW_SOURCE, CW_SINK}) {
         const sdr::SwapEnd* const end = endpoint_.links()[link]->swap(qp, role);
         if (end == nullptr || end->report().fate == SwapReport::Fate::None) continue;

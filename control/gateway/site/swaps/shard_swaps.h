@@ -38,12 +38,14 @@ struct SwapView {
 class ShardSwaps {
  public:
   /// `endpoint` outlives it; its links are there.
-  explicit ShardSwaps(sdr::Endpoint& endpoint) : endpoint_(endpoint) {}
+  ShardSwaps(sdr::Endpoint& endpoint, size_t classes) : endpoint_(endpoint), classes_(classes) {}
 
   /// Takes the place of what was wanted before, and begins.
   void want(std::span<const WantedPolicy> wanted, Instant now);
   /// Orders what could not be ordered yet: a link was down, a swap under way.
   void pursue(Instant now);
+  /// Whether something may have to be ordered yet.
+  bool has_open() const;
   /// Of every link, by the port's number for its peer.
   std::vector<SwapView> views() const;
 
@@ -53,12 +55,14 @@ class ShardSwaps {
     WantedPolicy wanted;
     std::string why;
     bool is_refused = false;  // before anything was asked of the peer
+    uint32_t ordered = 0;     // the swap's number, once it is
   };
   bool try_settle(Wish& wish, Instant now);
   SwapView view_of(size_t link, uint16_t class_index, const sdr::SwapPolicy& policy) const;
 
   sdr::Endpoint& endpoint_;
-  std::vector<Wish> wishes_;  // that are not ordered
+  const size_t classes_;
+  std::vector<Wish> wishes_;  // that have not come true
 };
 
 }  // namespace cw::site

@@ -30,6 +30,7 @@ Result<const cw_policy_ops*> ListedPolicies::find(std::string_view name) {
 void SeatCare::fulfil(PolicyFinder& finder) {
   for (auto& each : hosts_over) each.reset();
   for (auto& each : instances_over) each.reset();
+  next_over.reset();
   if (wants_instance) instance = make_again(place.choice(), *this);
   if (wants_relief) relief = make_again(fallback, *this);
   if (wants_next) make_next(finder);
@@ -63,7 +64,7 @@ void SeatCare::make_next(PolicyFinder& finder) {
   }
   auto made = seat->make_successor(choice, asked);
   if (!made) return refuse(SwapStatus::Parameters, made.error().sentence);
-  next = std::move(*made);
+  next = std::make_unique<Successor>(std::move(*made));
 }
 
 }  // namespace cw::sdr

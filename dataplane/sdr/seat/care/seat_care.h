@@ -27,7 +27,7 @@ struct SeatCare {
   uint32_t next_number = 0;
   Barred barred;
   Instant asked;
-  Successor next;  ///< without a host: it was refused
+  std::unique_ptr<Successor> next, next_over;  ///< the former null: it was refused
   SwapStatus refusal = SwapStatus::Ready;
   SwapSentence refusal_sentence;
 

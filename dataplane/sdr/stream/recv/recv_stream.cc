@@ -383,6 +383,12 @@ void RecvStream::on_quarantine(PolicyHost& host, Instant now) {
   }
 }
 
+/// No source that keeps to the rules is further than that ahead of what is retired here.
+bool RecvStream::may_begin_at(MessageSeq boundary) const {
+  const int64_t ahead = retired_seq_.distance_to(boundary);
+  return ahead >= 0 && ahead <= int64_t{config_.messages} * 2;
+}
+
 bool RecvStream::try_begin_swap(const Swap& swap, Instant now) {
   if (!is_started_) return false;
   PolicyHost& before = seat_->current();
@@ -392,6 +398,8 @@ bool RecvStream::try_begin_swap(const Swap& swap, Instant now) {
     Message& message = messages_[place];
     if (!message.is_posted || !message.is_opened || message.is_lost) continue;
     if (&seat_->of(message.seq) == &before) continue;
+    codes_.drop_if(
+        [&](const CodeRequest& each) { return each.code.message == message.seq.value(); });
     before.ended(message.seq.value(), place, now);
     tell_again(message, now);
   }

@@ -52,7 +52,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
              TableMemory& tables, Counters& counters, Drops& drops);
   ~RecvStream() override;
 
-  /// Called when the application has done something, or what was at the desk is back; as Seat says.
+  /// When the application has done something, or what was at the desk is back; as Seat says.
   void set_wake(Activity::Wake wake, Activity::Wake care) {
     wake_ = wake;
     seat_->set_care(care);
@@ -115,11 +115,11 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void on_release(const cw_release& release, Instant now) override;
   void on_finish(const cw_finish& finish, Instant now) override;
   void on_quarantine(PolicyHost& host, Instant now) override;
-
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
   Seat& seat() { return *seat_; }
   Duration rtt() const { return rtt_; }
+  bool may_begin_at(MessageSeq boundary) const;
   bool try_begin_swap(const Swap& swap, Instant now);
 
  private:
