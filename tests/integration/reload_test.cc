@@ -106,6 +106,35 @@ TEST_F(Reload, says_why_a_policy_cannot_be_had) {
   EXPECT_EQ(status("south.json")["classes"][0]["policy"]["out"], "selective_repeat");
 }
 
+/// Whatever a swap is at when one of both dies: the other goes on with it when he is back.
+TEST_F(Reload, outlives_the_death_of_either_gateway_in_the_middle) {
+  start_under("selective_repeat");
+  const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+  uint32_t sent = 0;
+  for (int life = 0; life < 8; ++life) {
+    SCOPED_TRACE(life);
+    const char* const policy = life % 2 == 0 ? "hybrid" : "selective_repeat";
+    reload(with_class(config_of(true), policy));
+    std::this_thread::sleep_for(milliseconds(life * 40));
+    const bool is_a = life % 4 == 3;
+    std::optional<Program>& victim = is_a ? a_ : b_;
+    victim->signal(SIGKILL);
+    victim->finish();
+    start(victim, is_a ? At::GatewayA : At::GatewayB,
+          with_class(config_of(is_a), is_a ? policy : "selective_repeat"));
+    ASSERT_TRUE(victim->wait_for(is_a ? "info up peer=north" : "info up peer=south"))
+        << a_->err_so_far() << b_->err_so_far();
+    const auto end = Time::now() + seconds(20);
+    while (status("south.json")["classes"][0]["policy"]["out"] != policy) {
+      ASSERT_LT(Time::now(), end) << a_->err_so_far() << b_->err_so_far();
+    }
+    for (const uint32_t last = sent + 20; sent < last; ++sent) {
+      from.send(to, sent);
+      EXPECT_EQ(to.receive(), sent);
+    }
+  }
+}
+
 /// Another version of the file of a policy that runs: the old one runs on until the new one has
 /// taken over, under the same name.
 TEST_F(Reload, takes_a_new_version_of_a_plugins_file) {
