@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <utility>
 
 #include "dataplane/base/prng.h"
 #include "tests/sim/program/draws.h"
@@ -129,7 +130,7 @@ void draw_swaps(Prng prng, SwarmWorld& world) {
     fault.policy = pick(prng, policies);
     if (world.classes[fault.class_index].mends_by_need()) world.faults.push_back(fault);
   }
-  std::ranges::stable_sort(world.faults, {}, &Fault::at);
+  std::ranges::sort(world.faults, {}, [](const Fault& it) { return std::pair(it.at, it.kind); });
 }
 
 // ---- configuration
