@@ -17,7 +17,7 @@ class FixedText {
   /// What is longer is cut off.
   FixedText(std::string_view text)
       : bytes_(static_cast<uint16_t>(std::min(text.size(), Capacity))) {
-    std::copy_n(text.data(), bytes_, text_.data());
+    std::ranges::copy(text.substr(0, bytes_), text_.begin());
   }
 
   static constexpr size_t capacity() { return Capacity; }

@@ -47,7 +47,6 @@ class StreamSeat : public SwapSeat {
   }
 
  protected:
-  ~StreamSeat() = default;
   Stream& stream_;
 
  private:

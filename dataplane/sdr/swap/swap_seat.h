@@ -37,6 +37,7 @@ enum class Making : uint8_t { Nothing, UnderWay, Made, Refused };
 /// Thread: the stream's owner.
 class SwapSeat {
  public:
+  virtual ~SwapSeat() = default;
   /// Somebody is to make the successor. One at a time; `policy` stays until forget_next() or
   /// try_begin().
   virtual void make_next(const SwapPolicy& policy) = 0;
@@ -57,9 +58,6 @@ class SwapSeat {
   virtual bool try_begin(MessageSeq boundary, uint16_t policy_epoch, Instant now) = 0;
   /// Whether something of the one before lives.
   virtual bool is_swapping() const = 0;
-
- protected:
-  ~SwapSeat() = default;
 };
 
 }  // namespace cw::sdr

@@ -81,7 +81,8 @@ bool ShardSwaps::try_settle(Wish& wish, Instant now) {
     return false;
   }
   const sdr::SwapEnd* const end = link.swap(qp, CW_SOURCE);
-  if (end != nullptr && !end->is_idle()) {
+  if (end == nullptr) return true;  // no such class
+  if (!end->is_idle()) {
     wish.why = "the one before is not over";
     return false;
   }
@@ -124,7 +125,8 @@ std::vector<SwapView> ShardSwaps::views() const {
   }
   for (size_t link = 0; link < endpoint_.links().size(); ++link) {
     if (!endpoint_.links()[link]->has_swaps()) continue;
-    for (uint16_t qp = 0; qp < classes_; ++qp) {
+    for (size_t i = 0; i < classes_; ++i) {
+      const auto qp = static_cast<uint16_t>(i);
       for (const cw_role role : {CW_SOURCE, CW_SINK}) {
         const sdr::SwapEnd* const end = endpoint_.links()[link]->swap(qp, role);
         if (end == nullptr || end->report().fate == SwapReport::Fate::None) continue;
