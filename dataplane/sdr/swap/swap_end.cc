@@ -117,7 +117,7 @@ void SwapEnd::end_epoch(Instant now) {
     (void)try_step(SwapEvent::EpochOver, now);
     end(Fate::Done, SwapStatus::Ready, {}, now);
   } else {
-    report_.is_cut_off = !is_idle();
+    if (!is_idle()) report_.is_cut_off = true;
     fail(SwapEvent::EpochOver, SwapStatus::Ready, cut_off, now);
   }
   past_ = {};

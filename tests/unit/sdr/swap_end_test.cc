@@ -114,6 +114,11 @@ class World {
     return end(role).order({std::string_view("p/1"), std::string_view(std::to_string(policy))},
                            now);
   }
+  /// The source has ordered 7, and that end has come so far.
+  void reach(SwapRole role, SwapState state) {
+    ASSERT_TRUE(order(SwapRole::Source, 7));
+    while (end(role).state() != state) turn();
+  }
   SwapEnd& end(SwapRole role) { return role == SwapRole::Source ? source : sink; }
 
   void run(int ticks) {
@@ -304,8 +309,7 @@ TEST(SwapEnd, that_nobody_answers_is_cancelled_after_five_seconds) {
 /// The successor that waited for a boundary goes when its source is not heard of any more.
 TEST(SwapEnd, that_its_source_forgets_is_over_after_ten_seconds_of_silence) {
   World world(8);
-  ASSERT_TRUE(world.order(SwapRole::Source, 7));
-  while (world.sink.state() != SwapState::Ready) world.turn();
+  world.reach(SwapRole::Sink, SwapState::Ready);
   world.faults.lost = 1;
   world.run(51'000);
   EXPECT_EQ(world.sink.state(), SwapState::Ready);
@@ -314,10 +318,21 @@ TEST(SwapEnd, that_its_source_forgets_is_over_after_ten_seconds_of_silence) {
   EXPECT_EQ(world.at_sink.making(), Making::Nothing);
 }
 
+/// A link goes down, then its next epoch begins: both end the one before.
+TEST(SwapEnd, stays_cut_off_when_an_epoch_ends_twice) {
+  World world(12);
+  world.reach(SwapRole::Source, SwapState::Bound);
+  world.restart();
+  world.restart();
+  EXPECT_TRUE(world.source.report().is_cut_off);
+  EXPECT_TRUE(world.sink.report().is_cut_off);
+  ASSERT_TRUE(world.order(SwapRole::Source, 8));
+  EXPECT_FALSE(world.source.report().is_cut_off);
+}
+
 TEST(SwapEnd, does_not_end_by_time_once_it_is_bound) {
   World world(9);
-  ASSERT_TRUE(world.order(SwapRole::Source, 7));
-  while (world.source.state() != SwapState::Bound) world.turn();
+  world.reach(SwapRole::Source, SwapState::Bound);
   world.faults.lost = 1;
   world.run(80'000);
   EXPECT_EQ(world.source.state(), SwapState::Bound);
@@ -329,8 +344,7 @@ TEST(SwapEnd, does_not_end_by_time_once_it_is_bound) {
 /// The sink has forgotten what the source still says a boundary for: that is cancelled.
 TEST(SwapEnd, that_its_sink_has_forgotten_is_cancelled) {
   World world(10);
-  ASSERT_TRUE(world.order(SwapRole::Source, 7));
-  while (world.source.state() != SwapState::Bound) world.turn();
+  world.reach(SwapRole::Source, SwapState::Bound);
   world.cut();
   world.run(110'000);
   world.faults.lost = 0;
