@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -24,6 +23,7 @@
 #include "control/json/json.h"
 #include "tests/demo/gateways.h"
 #include "tests/lab/enclosure.h"
+#include "tests/lab/one_way.h"
 #include "tests/lab/sites.h"
 
 namespace {
@@ -125,15 +125,8 @@ double lowest_of(const Event& event, const std::vector<Time::time_point>& arriva
   return lowest;
 }
 
-double quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(values.size())));
-  return values[std::min(values.size() - 1, rank == 0 ? 0 : rank - 1)];
-}
-
 struct Figures {
-  std::vector<double> swaps, shams, took_ms;  // lowest bins, and how long swaps took
+  std::vector<double> swaps, shams, took_ms;  // lowest bins, and how long swaps took; sorted
   uint64_t sent = 0, arrived = 0;
 };
 
@@ -181,12 +174,14 @@ Figures measure(const Arguments& arguments, const std::filesystem::path& program
         .push_back(lowest_of(event, flow.arrivals(), usual));
     if (event.is_swap) figures.took_ms.push_back(event.took_ms);
   }
+  for (auto* row : {&figures.swaps, &figures.shams, &figures.took_ms}) std::ranges::sort(*row);
   return figures;
 }
 
 Curve curve_of(const std::string& name, const std::vector<double>& lowest) {
   Curve curve{.name = name};
-  for (double q = 0.01; q < 1; q += 0.01) curve.points.push_back({q * 100, quantile(lowest, q)});
+  for (double q = 0.01; q < 1; q += 0.01)
+    curve.points.push_back({q * 100, lab::nearest_rank(lowest, q)});
   return curve;
 }
 
@@ -202,17 +197,19 @@ void draw(const Figures& it, std::ofstream& file) {
 Json json_of(const Figures& it) {
   const auto row = [](const std::vector<double>& lowest) {
     return Json{{"count", lowest.size()},
-                {"median", quantile(lowest, 0.5)},
-                {"p1", quantile(lowest, 0.01)},
-                {"lowest", quantile(lowest, 0)}};
+                {"median", lab::nearest_rank(lowest, 0.5)},
+                {"p1", lab::nearest_rank(lowest, 0.01)},
+                {"lowest", lab::nearest_rank(lowest, 0)}};
   };
-  const auto ratio = [&](double q) { return quantile(it.swaps, q) / quantile(it.shams, q); };
+  const auto ratio = [&](double q) {
+    return lab::nearest_rank(it.swaps, q) / lab::nearest_rank(it.shams, q);
+  };
   return {{"swaps", row(it.swaps)},
           {"shams", row(it.shams)},
           {"ratio_median", ratio(0.5)},
           {"ratio_p1", ratio(0.01)},
-          {"took_ms_median", quantile(it.took_ms, 0.5)},
-          {"took_ms_longest", quantile(it.took_ms, 1)},
+          {"took_ms_median", lab::nearest_rank(it.took_ms, 0.5)},
+          {"took_ms_longest", lab::nearest_rank(it.took_ms, 1)},
           {"sent", it.sent},
           {"arrived", it.arrived}};
 }

@@ -35,8 +35,8 @@ class Reload {
   bool look(const site::SiteState& state, Duration patience);
 
  private:
-  /// Which file it is, of those that have had the name.
   static constexpr Duration haste = Duration::from_s(10);
+  /// Which file it is, of those that have had the name.
   struct FileState {
     uint64_t device = 0, inode = 0, bytes = 0;
     int64_t changed_ns = 0;

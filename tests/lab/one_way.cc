@@ -35,11 +35,13 @@ bool has_arrival(const cmsghdr* header) {
 
 }  // namespace
 
-double Latencies::quantile(double q) const {
-  if (us.empty()) return 0;
-  const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(us.size())));
-  return us[std::clamp<size_t>(rank, 1, us.size()) - 1];
+double nearest_rank(std::span<const double> sorted, double share) {
+  if (sorted.empty()) return 0;
+  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
 }
+
+double Latencies::quantile(double q) const { return nearest_rank(us, q); }
 
 OneWay::OneWay(const Sites& sites, const char* source, const char* target)
     : from_(sites.space(At::HostA).socket(AF_INET, SOCK_DGRAM)),

@@ -13,6 +13,9 @@
 
 namespace cw::lab {
 
+/// The value of a sorted row below which a share of it lies, by nearest rank; 0 of none.
+double nearest_rank(std::span<const double> sorted, double share);
+
 /// In microseconds, sorted; lost ones are missing.
 struct Latencies {
   std::vector<double> us;

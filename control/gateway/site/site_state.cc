@@ -9,7 +9,7 @@ namespace cw::site {
 namespace {
 
 /// Of the paths that have been measured.
-Duration shortest(std::span<const PathState> paths, Duration PathState::* time) {
+Duration shortest(std::span<const PathState> paths, Duration PathState::*time) {
   Duration result;
   for (const PathState& path : paths) {
     if (path.*time == Duration()) continue;
@@ -20,7 +20,7 @@ Duration shortest(std::span<const PathState> paths, Duration PathState::* time) 
 
 template <class Counts>
 void add(Counts& sum, const Counts& other, std::initializer_list<uint64_t Counts::*> counts) {
-  for (uint64_t Counts::* count : counts) sum.*count += other.*count;
+  for (uint64_t Counts::*count : counts) sum.*count += other.*count;
 }
 
 void add(PortCounters& sum, const PortCounters& other) {

@@ -162,12 +162,16 @@ class LinkControl {
   std::string paths_misfit() const;
   std::string misfit(const Hello& hello) const;
   void write_description(const std::vector<StreamAddress>& addresses);
-  bool try_write_description(const std::vector<StreamAddress>& addresses, bool has_wishes);
+  bool try_write_known(RecordWriter& writer, std::span<const StreamAddress> addresses,
+                       bool has_wishes) const;
   bool try_write_stream(RecordWriter& writer, const StreamConfig& stream,
                         const StreamAddress& address) const;
   static uint32_t all_parts(size_t parts);
   /// What fits one envelope of this size, beside nothing else.
   static size_t part_bytes_for(size_t envelope_bytes);
+  size_t description_room() const {
+    return part_bytes_for(control_bytes()) * description_parts_max;
+  }
   size_t part_count() const { return (description_.size() + part_bytes_ - 1) / part_bytes_; }
 
   bool wants_parts() const { return has_hello_ && parts_due_; }

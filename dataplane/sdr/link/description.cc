@@ -178,36 +178,9 @@ bool LinkControl::try_write_stream(RecordWriter& writer, const StreamConfig& str
   return writer.try_add(item);
 }
 
-bool LinkControl::has_room_for(const StreamConfig& stream,
-                               std::span<const PolicyOffer> offers) const {
-  std::vector<uint8_t> bytes(part_bytes_for(control_bytes()) * description_parts_max);
-  RecordWriter writer(bytes);
-  bool fits = try_write_names(writer, options_);
-  for (const auto& [key, value] : options_.pair_keys) {
-    fits = fits && writer.try_add(PairKeyItem{{key, value}});
-  }
-  for (const auto& [key, value] : pair_keys(stream)) {
-    fits = fits && writer.try_add(PairKeyItem{{key, value}});
-  }
-  for (const StreamConfig& each : streams_) fits = fits && try_write_stream(writer, each, {});
-  for (size_t i = 0; i < streams_.size(); ++i) {
-    fits = fits && try_write_offers(writer, streams_[i].qp, events_.offers(i, /*has_wish=*/false));
-  }
-  return fits && try_write_stream(writer, stream, {}) &&
-         try_write_offers(writer, stream.qp, offers);
-}
-
-/// What swaps have made of policies may take more room than there is: then as configured.
-void LinkControl::write_description(const std::vector<StreamAddress>& addresses) {
-  const bool fits = try_write_description(addresses, /*has_wishes=*/true) ||
-                    try_write_description(addresses, /*has_wishes=*/false);
-  CW_ASSERT(fits);  // has_room_for() was asked
-}
-
-bool LinkControl::try_write_description(const std::vector<StreamAddress>& addresses,
-                                        bool has_wishes) {
-  std::vector<uint8_t> bytes(part_bytes_for(control_bytes()) * description_parts_max);
-  RecordWriter writer(bytes);
+/// Of the streams that there are.
+bool LinkControl::try_write_known(RecordWriter& writer, std::span<const StreamAddress> addresses,
+                                  bool has_wishes) const {
   bool fits = try_write_names(writer, options_);
   for (const auto& [key, value] : options_.pair_keys) {
     fits = fits && writer.try_add(PairKeyItem{{key, value}});
@@ -216,10 +189,33 @@ bool LinkControl::try_write_description(const std::vector<StreamAddress>& addres
     fits = fits && try_write_stream(writer, streams_[i], addresses[i]) &&
            try_write_offers(writer, streams_[i].qp, events_.offers(i, has_wishes));
   }
-  // No longer than it is, as it stays while the link does.
-  if (fits)
-    description_.assign(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(writer.bytes()));
   return fits;
+}
+
+bool LinkControl::has_room_for(const StreamConfig& stream,
+                               std::span<const PolicyOffer> offers) const {
+  std::vector<uint8_t> bytes(description_room());
+  RecordWriter writer(bytes);
+  bool fits =
+      try_write_known(writer, std::vector<StreamAddress>(streams_.size()), /*has_wishes=*/false);
+  for (const auto& [key, value] : pair_keys(stream)) {
+    fits = fits && writer.try_add(PairKeyItem{{key, value}});
+  }
+  return fits && try_write_stream(writer, stream, {}) &&
+         try_write_offers(writer, stream.qp, offers);
+}
+
+/// What swaps have made of policies may take more room than there is: then as configured.
+void LinkControl::write_description(const std::vector<StreamAddress>& addresses) {
+  std::vector<uint8_t> bytes(description_room());
+  const auto try_write = [&](bool has_wishes) {
+    RecordWriter writer(bytes);
+    if (!try_write_known(writer, addresses, has_wishes)) return false;
+    // No longer than it is, as it stays while the link does.
+    description_.assign(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(writer.bytes()));
+    return true;
+  };
+  CW_ASSERT(try_write(true) || try_write(false));  // has_room_for() was asked
 }
 
 // What the peer has not said to have is sent again whenever it says so [C-22].

@@ -366,7 +366,7 @@ bool Link::on_time(Instant now) {
   bool is_due = own_due() <= now;
   line_.on_time(now);
   control_.on_time(now);
-  swaps_.on_time(swap_room(), now);
+  if (!swaps_.is_idle()) swaps_.on_time(swap_room(), now);
   if (is_used_ && control_.is_quiet()) try_rest();
   if (control_.is_up()) is_due |= run_streams(now);
   if (!line_.has_room_for_control() || !has_offer(now)) return is_due;

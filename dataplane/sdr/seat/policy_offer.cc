@@ -37,9 +37,9 @@ bool try_set(const cw_policy_ops& policy, std::string_view pair, std::span<doubl
 
 }  // namespace
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view text, size_t bytes_max) {
   std::string result;
-  for (const char c : text.substr(0, 80)) result += c >= ' ' && c < 127 ? c : '?';
+  for (const char c : text.substr(0, bytes_max)) result += c >= ' ' && c < 127 ? c : '?';
   return result;
 }
 

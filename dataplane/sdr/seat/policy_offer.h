@@ -26,8 +26,8 @@ struct PolicyOffer {
   static PolicyOffer of(const PolicyChoice& policy);
 };
 
-/// A text from the wire as it may stand in a sentence.
-std::string printable(std::string_view text);
+/// A text from the wire as it may stand in a sentence, which does not become endless.
+std::string printable(std::string_view text, size_t bytes_max = 80);
 
 /// What both can do; nothing when there is none. Cost: slow.
 std::optional<PolicyOffer> common_policy(std::span<const PolicyOffer> sender,

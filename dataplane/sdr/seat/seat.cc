@@ -102,8 +102,8 @@ void Seat::end_epoch(Instant now) {
 // ---- what it lacks ----
 
 bool Seat::wants_care() const {
-  const bool wants_next = making_ == Making::UnderWay && !is_next_asked_;
-  return wants_next || !is_ready() || !is_empty(hosts_over_) || !is_empty(instances_over_);
+  return making_ == Making::Wanted || !is_ready() || !is_empty(hosts_over_) ||
+         !is_empty(instances_over_);
 }
 
 void Seat::ask(SeatCare& care, Instant now) {
@@ -116,8 +116,9 @@ void Seat::ask(SeatCare& care, Instant now) {
   care.next_over = std::move(next_over_);
   care.wants_instance = !current_->has_instance();
   care.wants_relief = !current_->has_relief();
-  care.wants_next = making_ == Making::UnderWay && !std::exchange(is_next_asked_, true);
+  care.wants_next = making_ == Making::Wanted;
   if (!care.wants_next) return;
+  making_ = Making::UnderWay;
   care.next_policy = *next_policy_;
   care.next_number = next_number_;
   care.barred = barred_;
@@ -169,8 +170,7 @@ void Seat::make_next(const SwapPolicy& policy) {
   CW_ASSERT(making_ == Making::Nothing);
   next_policy_ = &policy;
   ++next_number_;
-  making_ = Making::UnderWay;
-  is_next_asked_ = false;
+  making_ = Making::Wanted;
   care_();
 }
 

@@ -199,7 +199,6 @@ class Seat {
   const SwapPolicy* next_policy_ = nullptr;
   uint32_t next_number_ = 0;  // of what is being made: what was forgotten may come yet
   Making making_ = Making::Nothing;
-  bool is_next_asked_ = false;
   Barred barred_;
   uint32_t quarantines_ = 0;
   SwapStatus refusal_ = SwapStatus::Ready;

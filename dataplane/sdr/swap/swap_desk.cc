@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,46 +14,6 @@
 namespace cw::sdr {
 namespace {
 
-/// What an end's stream and seat do for it, whichever it is.
-template <class Stream>
-class StreamSeat : public SwapSeat {
- public:
-  StreamSeat(Stream& stream, Duration hold) : stream_(stream), hold_(hold) {}
-
-  void make_next(const SwapPolicy& policy) override { stream_.seat().make_next(policy); }
-  Making making() const override { return stream_.seat().making(); }
-  SwapStatus refusal() const override { return stream_.seat().refusal(); }
-  SwapSentence refusal_sentence() const override { return stream_.seat().refusal_sentence(); }
-  void forget_next() override { stream_.seat().forget_next(); }
-  uint16_t policy_epoch() const override { return stream_.seat().current().policy_epoch(); }
-  bool is_swapping() const override { return stream_.seat().is_swapping(); }
-
-  bool try_begin(MessageSeq boundary, uint16_t policy_epoch, Instant now) override {
-    const Duration rtts = stream_.rtt() * 2;
-    const Instant drain_by = hold_ == Duration::max() ? Instant::never() : now + hold_ + rtts;
-    if (!stream_.try_begin_swap({boundary, policy_epoch, drain_by}, now)) return false;
-    has_begun_ = true;
-    return true;
-  }
-  bool take_begun() { return std::exchange(has_begun_, false); }
-  SwapPolicy policy() const { return named(stream_.seat().policy()); }
-  const cw_policy_ops* table() const { return stream_.seat().policy().ops; }
-  bool is_quarantined() const { return stream_.seat().current().is_quarantined(); }
-  /// Whether one was quarantined of whom the desk has not heard yet.
-  bool take_quarantine() {
-    const uint32_t count = stream_.seat().quarantine_count();
-    return std::exchange(quarantines_, count) != count;
-  }
-
- protected:
-  Stream& stream_;
-
- private:
-  Duration hold_;
-  bool has_begun_ = false;
-  uint32_t quarantines_ = 0;
-};
-
 SwapRole role_of(cw_role role) { return role == CW_SOURCE ? SwapRole::Source : SwapRole::Sink; }
 
 /// The end, here, that a record of the peer's is for.
@@ -64,54 +23,95 @@ SwapRole role_here(SwapDirection direction) {
 
 }  // namespace
 
-class SwapDesk::SourceSeat final : public StreamSeat<SendStream> {
+/// What a seat does for an end, whichever stream it is of.
+class SwapDesk::StreamSeat : public SwapSeat {
  public:
-  using StreamSeat::StreamSeat;
+  StreamSeat(Seat& seat, Duration hold) : seat_(seat), hold_(hold) {}
+
+  void make_next(const SwapPolicy& policy) override { seat_.make_next(policy); }
+  Making making() const override { return seat_.making(); }
+  SwapStatus refusal() const override { return seat_.refusal(); }
+  SwapSentence refusal_sentence() const override { return seat_.refusal_sentence(); }
+  void forget_next() override { seat_.forget_next(); }
+  uint16_t policy_epoch() const override { return seat_.current().policy_epoch(); }
+  bool is_swapping() const override { return seat_.is_swapping(); }
+
+  bool take_begun() { return std::exchange(has_begun_, false); }
+  PolicyChoice policy() const { return seat_.policy(); }
+  bool is_quarantined() const { return seat_.current().is_quarantined(); }
+  /// Whether one was quarantined of whom the desk has not heard yet.
+  bool take_quarantine() {
+    const uint32_t count = seat_.quarantine_count();
+    return std::exchange(quarantines_, count) != count;
+  }
+
+ protected:
+  template <class Stream>
+  bool try_begin_of(Stream& stream, MessageSeq boundary, uint16_t policy_epoch, Instant now) {
+    const Duration rtts = stream.rtt() * 2;
+    const Instant drain_by = hold_ == Duration::max() ? Instant::never() : now + hold_ + rtts;
+    if (!stream.try_begin_swap({boundary, policy_epoch, drain_by}, now)) return false;
+    has_begun_ = true;
+    return true;
+  }
+
+ private:
+  Seat& seat_;
+  Duration hold_;
+  bool has_begun_ = false;
+  uint32_t quarantines_ = 0;
+};
+
+class SwapDesk::SourceSeat final : public StreamSeat {
+ public:
+  SourceSeat(SendStream& stream, Duration hold)
+      : StreamSeat(stream.seat(), hold), stream_(stream) {}
   MessageSeq bind() override { return stream_.bind(); }
   void unbind() override { stream_.unbind(); }
   bool is_sound(MessageSeq, uint16_t) const override { return true; }
+  bool try_begin(MessageSeq boundary, uint16_t policy_epoch, Instant now) override {
+    return try_begin_of(stream_, boundary, policy_epoch, now);
+  }
+
+ private:
+  SendStream& stream_;
 };
 
-class SwapDesk::SinkSeat final : public StreamSeat<RecvStream> {
+class SwapDesk::SinkSeat final : public StreamSeat {
  public:
-  using StreamSeat::StreamSeat;
+  SinkSeat(RecvStream& stream, Duration hold) : StreamSeat(stream.seat(), hold), stream_(stream) {}
   MessageSeq bind() override { return {}; }
   void unbind() override {}
   bool is_sound(MessageSeq boundary, uint16_t policy_epoch) const override {
     const auto next_epoch = static_cast<uint16_t>(this->policy_epoch() + 1);
     return policy_epoch == next_epoch && stream_.may_begin_at(boundary);
   }
+  bool try_begin(MessageSeq boundary, uint16_t policy_epoch, Instant now) override {
+    return try_begin_of(stream_, boundary, policy_epoch, now);
+  }
+
+ private:
+  RecvStream& stream_;
 };
 
 /// What is ordered after a quarantine, of both directions of a QP; null: nothing.
 using Refuge = std::shared_ptr<const SwapPolicy>;
 
 struct SwapDesk::Direction {
-  Direction(SendStream& stream, uint16_t number, Duration hold, Refuge in_need, Counters& counters)
-      : qp(number),
+  Direction(SwapRole end_role, uint16_t number, std::unique_ptr<StreamSeat> its_seat,
+            Refuge in_need, Counters& counters)
+      : role(end_role),
+        qp(number),
+        seat(std::move(its_seat)),
         refuge(std::move(in_need)),
-        source(std::in_place, stream, hold),
-        end(SwapRole::Source, number, *source, counters) {}
-  Direction(RecvStream& stream, uint16_t number, Duration hold, Refuge in_need, Counters& counters)
-      : qp(number),
-        refuge(std::move(in_need)),
-        sink(std::in_place, stream, hold),
-        end(SwapRole::Sink, number, *sink, counters) {}
+        end(role, qp, *seat, counters) {}
 
-  SwapRole role() const { return source ? SwapRole::Source : SwapRole::Sink; }
-  bool take_begun() { return source ? source->take_begun() : sink->take_begun(); }
-  bool take_quarantine() { return source ? source->take_quarantine() : sink->take_quarantine(); }
-  SwapPolicy policy() const { return source ? source->policy() : sink->policy(); }
-  const cw_policy_ops* table() const { return source ? source->table() : sink->table(); }
-
-  bool is_quarantined() const { return source ? source->is_quarantined() : sink->is_quarantined(); }
-
+  SwapRole role;
   uint16_t qp;
+  std::unique_ptr<StreamSeat> seat;
   Refuge refuge;
   int reliefs_left = 0;  // orders of it, since the last quarantine
   Instant relief_due = Instant::never();
-  std::optional<SourceSeat> source;  // one of the two
-  std::optional<SinkSeat> sink;
   SwapEnd end;
 };
 
@@ -128,12 +128,12 @@ void SwapDesk::add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hol
                    const PolicyChoice& refuge) {
   const Refuge shared =
       refuge.ops == nullptr ? nullptr : std::make_shared<const SwapPolicy>(named(refuge));
-  if (send != nullptr) {
-    directions_.push_back(std::make_unique<Direction>(*send, qp, hold, shared, counters_));
-  }
-  if (recv != nullptr) {
-    directions_.push_back(std::make_unique<Direction>(*recv, qp, hold, shared, counters_));
-  }
+  const auto add_one = [&](SwapRole role, std::unique_ptr<StreamSeat> seat) {
+    directions_.push_back(
+        std::make_unique<Direction>(role, qp, std::move(seat), shared, counters_));
+  };
+  if (send != nullptr) add_one(SwapRole::Source, std::make_unique<SourceSeat>(*send, hold));
+  if (recv != nullptr) add_one(SwapRole::Sink, std::make_unique<SinkSeat>(*recv, hold));
 }
 
 template <class Do>
@@ -143,7 +143,7 @@ void SwapDesk::each(const Do& act) const {
 
 SwapDesk::Direction* SwapDesk::direction(uint16_t qp, SwapRole role) const {
   for (const auto& each : directions_) {
-    if (each->qp == qp && each->role() == role) return each.get();
+    if (each->qp == qp && each->role == role) return each.get();
   }
   return nullptr;
 }
@@ -155,12 +155,12 @@ const SwapEnd* SwapDesk::find(uint16_t qp, cw_role role) const {
 
 SwapPolicy SwapDesk::policy(uint16_t qp, cw_role role) const {
   const Direction* const found = direction(qp, role_of(role));
-  return found == nullptr ? SwapPolicy() : found->policy();
+  return found == nullptr ? SwapPolicy() : named(found->seat->policy());
 }
 
 const cw_policy_ops* SwapDesk::table(uint16_t qp, cw_role role) const {
   const Direction* const found = direction(qp, role_of(role));
-  return found == nullptr ? nullptr : found->table();
+  return found == nullptr ? nullptr : found->seat->policy().ops;
 }
 
 Result<void> SwapDesk::order(uint16_t qp, cw_role role, const SwapPolicy& policy, size_t room,
@@ -213,7 +213,7 @@ void SwapDesk::on_record(const SwapCancel& record, Instant now) {
 bool SwapDesk::take_begun() {
   if (is_idle_) return false;
   bool has_begun = false;
-  each([&](Direction& direction) { has_begun |= direction.take_begun(); });
+  each([&](Direction& direction) { has_begun |= direction.seat->take_begun(); });
   return has_begun;
 }
 
@@ -229,14 +229,14 @@ void SwapDesk::relieve(Direction& direction, size_t room, Instant now) {
   constexpr int orders_max = 3;
   constexpr Duration again = Duration::from_s(1);
   if (direction.refuge == nullptr) return;
-  if (direction.take_quarantine()) {
+  if (direction.seat->take_quarantine()) {
     direction.reliefs_left = orders_max;
     direction.relief_due = now;
     is_idle_ = false;
   }
   const bool is_due = direction.reliefs_left > 0 && direction.relief_due <= now;
   if (!is_due || !direction.end.is_idle() || room < direction.refuge->bytes()) return;
-  if (!direction.is_quarantined() || direction.refuge->name.is_empty()) {
+  if (!direction.seat->is_quarantined() || direction.refuge->name.is_empty()) {
     direction.reliefs_left = 0;
     return;
   }
@@ -253,7 +253,6 @@ void SwapDesk::end_epoch(Instant now) {
 }
 
 void SwapDesk::on_time(size_t room, Instant now) {
-  if (is_idle_) return;
   bool is_idle = true;
   each([&](Direction& direction) {
     direction.end.on_time(now);

@@ -52,6 +52,8 @@ class SwapDesk {
   void on_care(size_t room, Instant now);
   void end_epoch(Instant now);
 
+  /// Nothing to do, and nothing to say: on_time() need not be called. Hot.
+  bool is_idle() const { return is_idle_; }
   /// `room` is order()'s; zero: nothing can be ordered now.
   void on_time(size_t room, Instant now);
   Instant next_due() const;
@@ -61,6 +63,7 @@ class SwapDesk {
   bool offer(EnvelopeWriter& writer, Duration rtt, Instant now);
 
  private:
+  class StreamSeat;
   class SourceSeat;
   class SinkSeat;
   struct Direction;
@@ -74,7 +77,7 @@ class SwapDesk {
 
   Counters& counters_;
   std::vector<std::unique_ptr<Direction>> directions_;
-  bool is_idle_ = true;  // nothing to do, nothing to say
+  bool is_idle_ = true;
   bool has_history_ = false;
 };
 

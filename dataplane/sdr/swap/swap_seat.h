@@ -32,7 +32,8 @@ struct SwapPolicy {
 /// allocates.
 SwapPolicy named(const PolicyChoice& policy);
 
-enum class Making : uint8_t { Nothing, UnderWay, Made, Refused };
+/// How far a successor is: nobody may have heard that it is wanted.
+enum class Making : uint8_t { Nothing, Wanted, UnderWay, Made, Refused };
 
 /// Thread: the stream's owner.
 class SwapSeat {

@@ -21,8 +21,7 @@ class GatewaySwap {
   explicit GatewaySwap(TwoSites& sites) : sites_(sites) {}
 
   void to(const cw_policy_ops* policy, cw_role role = CW_SOURCE) {
-    std::vector<double> params;
-    for (uint32_t i = 0; i < policy->param_count; ++i) params.push_back(policy->params[i].initial);
+    const std::vector<double> params = defaults_of(*policy);
     const auto ordered = link(1).order_swap(0, role, sdr::named({policy, params}), sites_.now());
     ASSERT_TRUE(ordered) << ordered.error().sentence;
   }

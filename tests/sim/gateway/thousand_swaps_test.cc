@@ -49,8 +49,7 @@ class Swapper {
     if (fate == sdr::SwapReport::Fate::Done) ++outcome.swaps;
     if (fate == sdr::SwapReport::Fate::NotDone) ++outcome.refused;
     const cw_policy_ops* const next = policies_[prng_.below(policies_.size())];
-    std::vector<double> params;
-    for (uint32_t i = 0; i < next->param_count; ++i) params.push_back(next->params[i].initial);
+    const std::vector<double> params = defaults_of(*next);
     ASSERT_TRUE(link(1).order_swap(0, CW_SOURCE, sdr::named({next, params}), sites_.now()));
   }
 

@@ -26,12 +26,6 @@ const cw_policy_ops& policy_of(const TwoSitesOptions& options) {
   return options.policy ? *options.policy : *cw_policy_selective_repeat();
 }
 
-std::vector<double> defaults_of(const cw_policy_ops& policy) {
-  std::vector<double> params;
-  for (uint32_t i = 0; i < policy.param_count; ++i) params.push_back(policy.params[i].initial);
-  return params;
-}
-
 std::vector<gateway::Prefix> nets_of(uint16_t site) {
   gateway::Prefix v4, v6;
   const auto high = static_cast<uint8_t>(site >> 8), low = static_cast<uint8_t>(site);
@@ -45,6 +39,12 @@ std::vector<gateway::Prefix> nets_of(uint16_t site) {
 }
 
 }  // namespace
+
+std::vector<double> defaults_of(const cw_policy_ops& policy) {
+  std::vector<double> params;
+  for (uint32_t i = 0; i < policy.param_count; ++i) params.push_back(policy.params[i].initial);
+  return params;
+}
 
 size_t packets_of(const TwoSitesOptions& options, size_t peers) {
   constexpr size_t besides = 4096;

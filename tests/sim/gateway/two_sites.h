@@ -43,6 +43,9 @@ struct TwoSitesOptions {
   std::function<void(int site, bool is_before)> around_turn;
 };
 
+/// One value per parameter of the policy.
+std::vector<double> defaults_of(const cw_policy_ops& policy);
+
 /// Of a WAN port: what its streams may keep, and more.
 size_t packets_of(const TwoSitesOptions& options, size_t peers = 1);
 

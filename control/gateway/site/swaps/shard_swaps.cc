@@ -1,7 +1,8 @@
 #include "control/gateway/site/swaps/shard_swaps.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "dataplane/sdr/seat/policy_offer.h"
 
 namespace cw::site {
 namespace {
@@ -31,24 +32,23 @@ constexpr std::string_view words_of(SwapStatus status) {
   return "";
 }
 
-/// A peer's words.
-std::string clean(std::string_view words) {
-  std::string text;
-  for (const char c : words) text += c >= ' ' && c < 127 ? c : '?';
-  return text;
+/// A peer's words, all of them.
+template <size_t Capacity>
+std::string text_of(const FixedText<Capacity>& words) {
+  return sdr::printable(words.view(), Capacity);
 }
 
 void tell(const SwapReport& report, SwapView& view) {
   view.is_ours = report.is_ours;
   view.id = report.id;
-  view.policy = clean(report.policy.name.view());
-  view.params = clean(report.policy.params.view());
+  view.policy = text_of(report.policy.name);
+  view.params = text_of(report.policy.params);
   view.fate = report.fate == SwapReport::Fate::Done      ? Fate::Done
               : report.fate == SwapReport::Fate::NotDone ? Fate::NotDone
                                                          : Fate::UnderWay;
   if (view.fate == Fate::UnderWay) return;
   view.ms = (report.over - report.begun).ms();
-  view.why = std::string(words_of(report.status)) + clean(report.sentence.view());
+  view.why = std::string(words_of(report.status)) + text_of(report.sentence);
 }
 
 }  // namespace
