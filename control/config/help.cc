@@ -22,7 +22,8 @@ std::string accepted(const Key& key) {
   }
   if (key.has_range()) text += ", " + key.range_text();
   if (key.has_none()) text += ", or \"none\"";
-  return key.is_required() ? text + "; required" : text;
+  if (key.is_required()) text += "; required";
+  return key.kind() ? text + "; " + std::string(name_of(*key.kind())) : text;
 }
 
 void add_section(Section& section, bool is_row, std::string& text) {
@@ -48,7 +49,26 @@ void add_section(Section& section, bool is_row, std::string& text) {
   }
 }
 
+void add_kinds(Section& section, Kinds& kinds) {
+  while (section.declare_more()) {
+  }
+  kinds[section.path()] = section.kind();
+  for (const Key& key : section.keys()) kinds[section.path_of(key.name())] = key.kind();
+  for (Section& inner : section.tables()) add_kinds(inner, kinds);
+  for (const Section::Rows& rows : section.all_rows()) {
+    Section row(section.path_of(rows.name), rows.name, rows.sentence);
+    rows.declare(row, SIZE_MAX);
+    add_kinds(row, kinds);
+  }
+}
+
 }  // namespace
+
+Kinds kinds_of(Section& file) {
+  Kinds kinds;
+  add_kinds(file, kinds);
+  return kinds;
+}
 
 std::string help(Section& file) {
   std::string text;

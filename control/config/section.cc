@@ -111,6 +111,7 @@ std::string Section::path_of(std::string_view key) const {
 Key& Section::add(Key key) {
   for (const Key& other : keys_) CW_ASSERT(other.name() != key.name());
   keys_.push_back(std::move(key));
+  if (kind_) keys_.back().kind(*kind_);
   return keys_.back();
 }
 
@@ -254,7 +255,9 @@ Key& Section::choices(std::string name, std::vector<std::string> choices, std::s
 
 Section& Section::table(std::string name, std::string sentence) {
   const std::string path = path_of(name);
-  return tables_.emplace_back(path, std::move(name), std::move(sentence));
+  Section& inner = tables_.emplace_back(path, std::move(name), std::move(sentence));
+  inner.kind_ = kind_;
+  return inner;
 }
 
 void Section::rows(std::string name, std::string sentence,

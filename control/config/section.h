@@ -22,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "control/config/key_kind.h"
 #include "control/config/quantity.h"
 #include "control/config/text/tree.h"
 #include "dataplane/base/units.h"
@@ -54,6 +55,8 @@ class Key {
   Key& range(double min, double max);
   /// Also accepts "none".
   Key& or_none() { return has_none_ = true, *this; }
+  /// What a change of it takes, where that is not what its section says of all.
+  Key& kind(KeyKind kind) { return kind_ = kind, *this; }
   /// Takes a list of such values instead of one; each is stored in turn, after `clear`.
   Key& list(std::function<void()> clear);
 
@@ -63,6 +66,8 @@ class Key {
   const std::string& initial() const { return initial_; }
   const std::vector<std::string>& choices() const { return choices_; }
   bool is_required() const { return is_required_; }
+  /// Nothing: nobody changes the file of what runs.
+  std::optional<KeyKind> kind() const { return kind_; }
   bool is_list() const { return clear_ != nullptr; }
   bool has_none() const { return has_none_; }
   bool has_range() const { return min_.has_value(); }
@@ -83,6 +88,7 @@ class Key {
   std::vector<std::string> choices_;
   std::optional<double> min_, max_;
   bool is_required_ = false, has_none_ = false;
+  std::optional<KeyKind> kind_;
   std::function<void()> clear_;
 };
 
@@ -128,6 +134,8 @@ class Section {
   /// Any number of some names, none when left out; `store` is given the index of each in turn.
   Key& choices(std::string name, std::vector<std::string> choices, std::string sentence,
                std::function<void()> clear, std::function<void(size_t)> store);
+  /// Of the keys declared from here on, in this table and those within, save what they say.
+  void all_are(KeyKind kind) { kind_ = kind; }
   /// For whatever the others do not cover.
   Key& add(Key key);
 
@@ -164,6 +172,7 @@ class Section {
   const std::string& name() const { return name_; }
   const std::string& sentence() const { return sentence_; }
   const std::string& like() const { return like_; }
+  std::optional<KeyKind> kind() const { return kind_; }
 
   // ---- for readers of the schema
   struct Rows {
@@ -186,6 +195,7 @@ class Section {
   Key& integer(std::string name, T& target, std::string sentence);
 
   std::string path_, name_, sentence_, like_;
+  std::optional<KeyKind> kind_;
   std::deque<Key> keys_;
   std::deque<Section> tables_;
   std::deque<Rows> rows_;

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "control/config/text/file.h"
-#include "control/gateway/changes.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site/site.h"
 #include "control/json/json.h"
@@ -15,29 +14,49 @@
 namespace cw::daemon {
 namespace {
 
+using site::Change;
 using site::ClassPlan;
+using site::KeyKind;
 using site::SwapView;
 using site::WantedPolicy;
 using Fate = SwapView::Fate;
 
 /// By the running gateway's number of the class; classes of the file that it has not are left out.
-std::vector<WantedPolicy> wanted_by(const site::Plan& file, site::Site& site) {
+std::vector<WantedPolicy> wanted_by(const site::Plan& next, site::Site& site) {
   const site::Plan& running = site.plan();
   std::vector<WantedPolicy> wanted;
-  for (size_t i = 0; i < file.classes.size(); ++i) {
-    const auto there = std::ranges::find(running.classes, file.classes[i].name, &ClassPlan::name);
+  for (size_t i = 0; i < next.classes.size(); ++i) {
+    const auto there = std::ranges::find(running.classes, next.classes[i].name, &ClassPlan::name);
     if (there == running.classes.end()) continue;
     const auto index = static_cast<uint16_t>(there - running.classes.begin());
-    const sdr::PolicyChoice& policy = file.peers.front().qps[i].policy;
+    const sdr::PolicyChoice& policy = next.peers.front().qps[i].policy;
     wanted.push_back({index, sdr::named(policy), site.newest_policy(policy.ops->name)});
   }
   return wanted;
 }
 
+std::vector<std::string> lines_of(const std::string& sentences) {
+  std::vector<std::string> lines;
+  std::istringstream stream(sentences);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+config::Node tree_of(const std::string& text) {
+  auto tree = config::parse_toml(text);
+  return tree ? std::move(*tree) : config::Node();
+}
+
 }  // namespace
 
+std::string_view name_of(Step::Fate fate) {
+  constexpr std::string_view names[] = {"applied", "waits", "needs restart", "not done"};
+  return names[static_cast<size_t>(fate)];
+}
+
 Reload::Reload(site::Site& site, const Source& source, const Log& log)
-    : site_(site), source_(source), log_(log) {
+    : site_(site), source_(source), log_(log), in_force_(tree_of(source.text)) {
+  wanted_ = in_force_;
   for (const std::string& each : site.plan().plugin_files) plugins_[each] = state_of(each);
 }
 
@@ -49,14 +68,14 @@ Reload::FileState Reload::state_of(const std::string& file) {
 }
 
 /// Plugins that are new, or other files than those which were loaded.
-bool Reload::try_load(const site::Plan& plan) {
+bool Reload::try_load(const site::Plan& plan, ReloadReport& report) {
   for (const std::string& each : plan.plugin_files) {
     const FileState state = state_of(each);
     if (const auto known = plugins_.find(each); known != plugins_.end() && known->second == state) {
       continue;
     }
     if (const auto loaded = site_.load_policy(each); !loaded) {
-      log_.error("not_reloaded", {{"why", loaded.error().sentence}});
+      report.mistakes.push_back(loaded.error().sentence);
       return false;
     }
     plugins_[each] = state;
@@ -65,24 +84,126 @@ bool Reload::try_load(const site::Plan& plan) {
   return true;
 }
 
-void Reload::run(Duration patience) {
-  const auto refuse = [&](const std::string& sentences) {
-    std::istringstream lines(sentences);
-    for (std::string line; std::getline(lines, line);) log_.error("not_reloaded", {{"why", line}});
+// ---- what a file comes to ----
+
+Reload::Draft Reload::draft() const {
+  Draft draft;
+  const auto refuse = [&draft](const std::string& sentences) {
+    draft.report.mistakes = lines_of(sentences);
+    return std::move(draft);
   };
   const auto text = config::text_of_file(source_.file);
   if (!text) return refuse(text.error().sentence);
-  const auto plan = site::read_plan(source_.file, *text, site_.plan().key.get());
+  auto plan = site::read_plan(source_.file, *text, site_.plan().key.get());
   if (!plan) return refuse(plan.error().sentence);
-  if (!try_load(*plan)) return;
+  draft.report.warnings = plan->warnings;
+  draft.file = tree_of(*text);
+  draw(draft);
+  return draft;
+}
+
+/// What can be taken need not hold together without what cannot: then nothing is.
+void Reload::draw(Draft& draft) const {
+  ReloadReport& report = draft.report;
+  draft.next = site::merged(in_force_, draft.file, [&](const Change& change) {
+    report.steps.push_back(step_of(change));
+    return report.steps.back().fate != Step::Fate::NeedsRestart;
+  });
+  for (const Change& each : swapping_) {
+    const bool is_again =
+        std::ranges::find(report.steps, each.key, &Step::key) != report.steps.end();
+    if (!is_again && is_swap_open(each)) report.steps.push_back(step_of(each));
+  }
+  std::ranges::sort(report.steps, {}, &Step::key);
+  auto plan = site::read_plan(source_.file, draft.next, site_.plan().key.get());
+  if (plan) return void(draft.plan.emplace(std::move(*plan)));
+  for (const std::string& each : lines_of(plan.error().sentence)) {
+    report.mistakes.push_back("what can be changed now does not go without what needs a restart: " +
+                              each);
+  }
+}
+
+Step Reload::step_of(const Change& change) const {
+  Step step{.key = change.key,
+            .kind = change.kind,
+            .before = change.before,
+            .after = change.after,
+            .why = ""};
+  switch (change.kind) {
+    case KeyKind::Swap:
+      step.fate = change.key.starts_with("class.") ? Step::Fate::Waits : Step::Fate::Applied;
+      break;
+    case KeyKind::Relink:
+      step.why = "a link cannot change it while it is up, and there is no second one beside it";
+      break;
+    case KeyKind::Keys:
+      step.why = "the key is read at start";
+      break;
+    case KeyKind::Live:
+    case KeyKind::Restart:
+      break;
+  }
+  return step;
+}
+
+ReloadReport Reload::plan() {
+  ReloadReport report = draft().report;
+  report.is_done = report.mistakes.empty();
+  return report;
+}
+
+std::vector<Step> Reload::open() const {
+  std::vector<Step> steps;
+  for (const Change& each : site::changes_between(in_force_, wanted_)) {
+    steps.push_back(step_of(each));
+  }
+  for (const Change& each : swapping_) {
+    if (is_swap_open(each)) steps.push_back(step_of(each));
+  }
+  std::ranges::sort(steps, {}, &Step::key);
+  return steps;
+}
+
+/// Until every link has told that it is done.
+bool Reload::is_swap_open(const Change& change) const {
+  return std::ranges::any_of(seen_, [&](const SwapView& view) {
+    const std::string& name = site_.plan().classes[view.class_index].name;
+    return view.is_ours && view.is_outward && view.fate != Fate::Done &&
+           change.key.starts_with("class." + name + ".");
+  });
+}
+
+// ---- doing it ----
+
+ReloadReport Reload::run(Duration patience) {
+  Draft draft = this->draft();
+  ReloadReport& report = draft.report;
+  report.is_done = report.mistakes.empty() && try_load(*draft.plan, report);
+  tell(report);
+  if (!report.is_done) return report;
+  std::erase_if(swapping_, [&](const Change& each) {
+    return std::ranges::find(report.steps, each.key, &Step::key) != report.steps.end();
+  });
+  for (const Step& each : report.steps) {
+    if (each.fate != Step::Fate::Waits) continue;
+    swapping_.push_back({each.key, each.kind, each.before, each.after});
+  }
+  wanted_ = std::move(draft.file);
+  in_force_ = std::move(draft.next);
+  site_.want_policies(wanted_by(*draft.plan, site_), patience);
+  return report;
+}
+
+void Reload::tell(const ReloadReport& report) const {
+  for (const std::string& each : report.mistakes) log_.error("not_reloaded", {{"why", each}});
+  if (!report.is_done) return;
   Json waiting = Json::array();
-  for (const site::Change& each : site::changes_between(source_.text, *text)) {
-    if (each.kind == site::KeyKind::Restart) waiting.push_back(each.key);
+  for (const Step& each : report.steps) {
+    if (each.fate == Step::Fate::NeedsRestart) waiting.push_back(each.key);
   }
   Fields fields = {{"file", source_.file}};
   if (!waiting.empty()) fields["need_restart"] = waiting;
   log_.info("reloaded", fields);
-  site_.want_policies(wanted_by(*plan, site_), patience);
 }
 
 bool Reload::look(const site::SiteState& state, Duration patience) {

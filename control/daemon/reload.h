@@ -1,18 +1,24 @@
 // The file read again while traffic flows: what of it can be changed now is, what cannot is told,
 // and of a file with a mistake nothing is taken.
+//
+//   wanted    what the file says
+//   in force  what the gateway runs by: the file it was started with, and what was taken since
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "control/config/text/tree.h"
 #include "control/daemon/log.h"
+#include "control/gateway/changes.h"
+#include "control/gateway/plan.h"
 #include "control/gateway/site/site_state.h"
 
 namespace cw::site {
 class Site;
-struct Plan;
 }  // namespace cw::site
 
 namespace cw::daemon {
@@ -22,6 +28,31 @@ struct Source {
   std::string file, text;
 };
 
+/// One key whose wanted value is not in force, or was not before this reload.
+struct Step {
+  enum class Fate : uint8_t {
+    Applied,       ///< it is in force, or would be
+    Waits,         ///< ordered: for the peer's part of it, as SiteState::swaps tells
+    NeedsRestart,  ///< of the gateway; `why` says more, where it is not the key's kind alone
+    NotDone,       ///< it could have been, and was not, since something else could not
+  };
+  std::string key;
+  site::KeyKind kind = site::KeyKind::Restart;
+  std::string before, after;  ///< as files have it; empty: not written
+  Fate fate = Fate::NeedsRestart;
+  std::string why;
+  bool operator==(const Step&) const = default;
+};
+std::string_view name_of(Step::Fate fate);
+
+/// What a file comes to at a gateway that runs.
+struct ReloadReport {
+  bool is_done = false;               ///< the file is right, and all that could be taken of it was
+  std::vector<std::string> mistakes;  ///< then nothing was taken; each a sentence, with its place
+  std::vector<std::string> warnings;  ///< of the file
+  std::vector<Step> steps;            ///< by key; none: nothing differs from what is in force
+};
+
 /// Thread: the daemon's.
 class Reload {
  public:
@@ -29,7 +60,14 @@ class Reload {
   Reload(site::Site& site, const Source& source, const Log& log);
 
   /// Reads the file and begins. Cost: slow; waits for each worker's next turn for `patience`.
-  void run(Duration patience);
+  ReloadReport run(Duration patience);
+  /// What run() would do: nothing is changed, and no plugin loaded that the site would find. Cost:
+  /// slow, asks nobody.
+  ReloadReport plan();
+  /// Wanted by the file, as it was last read without a mistake, and not in force. Cost: as long as
+  /// the file.
+  std::vector<Step> open() const;
+
   /// Tells what has become of swaps since the last state, whoever wanted them, and orders those
   /// that could not be ordered before. Returns whether any is under way that may soon be over.
   bool look(const site::SiteState& state, Duration patience);
@@ -42,14 +80,27 @@ class Reload {
     int64_t changed_ns = 0;
     bool operator==(const FileState&) const = default;
   };
+  /// A file that was read, and what would be in force with it.
+  struct Draft {
+    ReloadReport report;
+    config::Node file, next;
+    std::optional<site::Plan> plan;  // of next; none: there are mistakes
+  };
   static FileState state_of(const std::string& file);
-  bool try_load(const site::Plan& plan);
+  Draft draft() const;
+  void draw(Draft& draft) const;
+  Step step_of(const site::Change& change) const;
+  bool is_swap_open(const site::Change& change) const;
+  bool try_load(const site::Plan& plan, ReloadReport& report);
+  void tell(const ReloadReport& report) const;
   bool may_tell(const site::SwapView& view, Instant now);
   void tell(const site::SwapView& view) const;
 
   site::Site& site_;
   const Source source_;
   const Log& log_;
+  config::Node wanted_, in_force_;
+  std::vector<site::Change> swapping_;        // taken as far as that is this gateway's to do
   std::map<std::string, FileState> plugins_;  // as they were loaded
   std::vector<site::SwapView> seen_;
   Instant swapping_since_, peers_told_;

@@ -330,15 +330,33 @@ Plan plan_of(Config& config) {
 
 }  // namespace
 
-Result<Plan> read_plan(std::string_view file, std::string_view text, const PairKey* known_key) {
-  const auto config = std::make_shared<Config>();
+static ConfigPtr empty_config(std::string_view file, const PairKey* known_key) {
+  auto config = std::make_shared<Config>();
   config->known_key = known_key;
   config->folder = std::filesystem::path(file).parent_path().string();
+  return config;
+}
+
+Result<Plan> read_plan(std::string_view file, std::string_view text, const PairKey* known_key) {
+  const ConfigPtr config = empty_config(file, known_key);
   config::Section schema;
   declare(schema, config);
   const config::Mistakes mistakes = config::read(schema, text);
   if (!mistakes.empty()) return failure(config::to_text(mistakes, file));
   return plan_of(*config);
+}
+
+Result<Plan> read_plan(std::string_view file, const config::Node& tree, const PairKey* known_key) {
+  const ConfigPtr config = empty_config(file, known_key);
+  config::Section schema;
+  declare(schema, config);
+  const config::Mistakes mistakes = config::read(schema, tree);
+  if (mistakes.empty()) return plan_of(*config);
+  std::string sentences;
+  for (const config::Mistake& each : mistakes) {
+    sentences += (sentences.empty() ? "" : "\n") + each.sentence;
+  }
+  return failure(sentences);
 }
 
 std::string all_keys() {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/config/text/tree.h"
 #include "control/gateway/keys/key_file.h"
 #include "control/gateway/log_choice.h"
 #include "dataplane/base/result.h"
@@ -102,6 +103,9 @@ struct Plan {
 /// With `known_key` the key file is not read: who reads a file again may have no right to it any
 /// more.
 Result<Plan> read_plan(std::string_view file, std::string_view text,
+                       const PairKey* known_key = nullptr);
+/// The same of a tree, whose mistakes are told without their places.
+Result<Plan> read_plan(std::string_view file, const config::Node& tree,
                        const PairKey* known_key = nullptr);
 
 /// Every key: its default, what it accepts and what it does, as a file that could be edited.

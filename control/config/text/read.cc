@@ -209,8 +209,12 @@ class Reader {
 Mistakes read(Section& file, std::string_view text) {
   const auto root = parse_toml(text);
   if (!root) return {root.error()};
+  return read(file, *root);
+}
+
+Mistakes read(Section& file, const Node& root) {
   Mistakes mistakes;
-  Reader(mistakes).read_section(file, *root);
+  Reader(mistakes).read_section(file, root);
   std::ranges::sort(mistakes, {},
                     [](const Mistake& it) { return std::tie(it.place, it.sentence); });
   return mistakes;

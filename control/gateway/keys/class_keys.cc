@@ -11,6 +11,7 @@
 
 namespace cw::site {
 
+using config::KeyKind;
 using config::Section;
 using gateway::ClassMatch;
 using gateway::PacketKind;
@@ -76,6 +77,7 @@ void finish_match(Section& row, const MatchDraft& draft, ClassConfig& it) {
 
 void declare_match(Section& row, ClassConfig& it) {
   const auto draft = std::make_shared<MatchDraft>();
+  row.all_are(KeyKind::Live);
   row.choice("kind", size_t{0}, {"any", "tcp", "udp", "icmp", "roce", "roce_datagram", "other"},
              "What is in the packet; roce is RoCEv2 of reliable connections.", [draft](size_t i) {
                if (i > 0) draft->match.kind = static_cast<PacketKind>(i - 1);
@@ -207,7 +209,8 @@ void settle_class(Section& row, ClassConfig& it, const Config& config) {
 }
 
 void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
-  row.key("name", it.name, "What both sites call it.").required();
+  row.all_are(KeyKind::Live);
+  row.key("name", it.name, "What both sites call it.").required().kind(KeyKind::Relink);
   row.rows("match", "Packets that it takes: all keys must hold, of any match. None: every packet.",
            [&it](Section& match, size_t) {
              it.is_for_all = false;
@@ -221,7 +224,8 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
              [&it, config](size_t i) {
                it.policy = config->policies[i];
                it.has_policy = true;
-             });
+             })
+      .kind(KeyKind::Swap);
   declare_others(row, it, config);
   it.fallback = config->policy_called("selective_repeat");
   row.choice("fallback",
@@ -229,7 +233,8 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
                                  config->policies.begin()),
              config::names_of(config->policies),
              "What both sites swap to when the policy has exceeded its quotas at one of them.",
-             [&it, config](size_t i) { it.fallback = config->policies[i]; });
+             [&it, config](size_t i) { it.fallback = config->policies[i]; })
+      .kind(KeyKind::Swap);
   row.key("weight", it.weight, "Its share of the link when classes compete.").range(1, 1000);
   row.choice("order", it.order, {"by_kind", "always", "never"},
              "Which packets of a flow wait for their elders: by_kind is all but UDP and ICMP.");
@@ -249,7 +254,8 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
       .or_none();
   row.key("mark", it.mark, "Whether ECN tells them, where they understand it, and not a drop.");
   row.key("fair", it.fair,
-          "Whether flows of the class take turns, and who sends little goes first.");
+          "Whether flows of the class take turns, and who sends little goes first.")
+      .kind(KeyKind::Relink);
   row.key("block_age", it.block_age,
           "Where the policy codes: repair follows when the oldest packet without is this old; "
           "none: a tenth of pair.rtt, from 0.5 ms (half of a shorter one) to 2 ms.")
@@ -258,6 +264,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
   row.then([&it, config](Section& here) {
     if (!it.has_policy && has_only_roce(it)) it.policy = config->policy_called("hybrid");
     Section& params = here.table("params", "What the policy lets one choose.");
+    params.all_are(KeyKind::Swap);
     if (here.is_wrong("policy")) {
       it.params = config::default_params(*it.policy);
       return params.leave_rest();

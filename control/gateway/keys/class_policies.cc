@@ -38,14 +38,15 @@ cw_policy_limits needs_at(Duration rtt, const ClassPolicy& policy, const Config&
 
 void declare_others(config::Section& row, ClassConfig& it, const ConfigPtr& config) {
   row.choices(
-      "policies", config::names_of(config->policies),
-      "What else its messages have room for, if the other site wants that; left out: what "
-      "needs no more room than policy does. Largest blocks must be alike at all sites.",
-      [&it] {
-        it.others.clear();
-        it.has_others = true;
-      },
-      [&it, config](size_t i) { it.others.push_back(config->policies[i]); });
+         "policies", config::names_of(config->policies),
+         "What else its messages have room for, if the other site wants that; left out: what "
+         "needs no more room than policy does. Largest blocks must be alike at all sites.",
+         [&it] {
+           it.others.clear();
+           it.has_others = true;
+         },
+         [&it, config](size_t i) { it.others.push_back(config->policies[i]); })
+      .kind(config::KeyKind::Relink);
 }
 
 void settle_named(ClassConfig& it, const Config& config) {

@@ -7,6 +7,7 @@
 
 namespace cw::site {
 
+using config::KeyKind;
 using config::Section;
 
 namespace {
@@ -38,6 +39,7 @@ void check_offload_keys(Section& section, const OffloadConfig& offload) {
 
 void declare_offload(Section& section, const ConfigPtr& config) {
   OffloadConfig& offload = config->offload;
+  section.all_are(KeyKind::Restart);
   section.choice("executor", offload.executor, {"turn", "cores", "dpa"},
                  "The worker itself, threads on cores of their own, or the threads of a DPA (here "
                  "an emulated one).");

@@ -16,6 +16,7 @@
 
 namespace cw::site {
 
+using config::KeyKind;
 using config::Section;
 
 namespace {
@@ -98,6 +99,7 @@ void check_lan(Section& section, Config& config) {
 
 void declare_lan(Section& section, const ConfigPtr& config) {
   LanConfig& lan = config->lan;
+  section.all_are(KeyKind::Restart);
   section.choice(
       "port", lan.port, {"tun", "dpdk"},
       "How packets of the hosts come in: by the kernel's routing, or a NIC's own queues.");
@@ -115,11 +117,13 @@ void declare_lan(Section& section, const ConfigPtr& config) {
       "hands off what hosts send.");
   section.key("offload", lan.offload, "Let the kernel hand over many segments at once.");
   section.key("queue", lan.queue, "What waits for the hosts is dropped when it is this old.")
-      .range("1 ms", "1 s");
+      .range("1 ms", "1 s")
+      .kind(KeyKind::Live);
   section
       .key("release_rate", lan.release_rate,
            "How fast packets go to the hosts at most; none: 1.25 times what the links carry.")
-      .or_none();
+      .or_none()
+      .kind(KeyKind::Live);
   section.then([config](Section& here) { check_lan(here, *config); });
 }
 
@@ -170,6 +174,7 @@ void check_devices(Section& section, const Config& config) {
 
 void declare_wan(Section& section, const ConfigPtr& config) {
   WanConfig& wan = config->wan;
+  section.all_are(KeyKind::Restart);
   section.choice("port", wan.port, {"udp", "dpdk"},
                  "How packets reach the other sites: sockets, or a NIC's own queues.");
   section.key("device", wan.device,
@@ -180,7 +185,8 @@ void declare_wan(Section& section, const ConfigPtr& config) {
   section.key("udp_port", wan.udp_port, "The first one; path p sends from udp_port + p.")
       .range(1, 65535);
   section.key("paths", wan.paths, "UDP ports to send from, so that routers spread packets.")
-      .range(1, limits::paths_max);
+      .range(1, limits::paths_max)
+      .kind(KeyKind::Relink);
   section
       .add({"path_weights", config::Type::Integer,
             [&wan](const config::Value& value) {
@@ -189,9 +195,13 @@ void declare_wan(Section& section, const ConfigPtr& config) {
             "",
             "How data is spread over the paths, a number for each, such as [3, 1]; none: evenly."})
       .range(1, sdr::path_weight_max)
-      .list([&wan] { wan.path_weights.clear(); });
-  section.key("rate", wan.rate, "What this site sends at most, all headers included.").required();
-  section.key("adapt", wan.adapt, "Sends less while the link shows that it carries less.");
+      .list([&wan] { wan.path_weights.clear(); })
+      .kind(KeyKind::Relink);
+  section.key("rate", wan.rate, "What this site sends at most, all headers included.")
+      .required()
+      .kind(KeyKind::Live);
+  section.key("adapt", wan.adapt, "Sends less while the link shows that it carries less.")
+      .kind(KeyKind::Live);
   section
       .add({"overhead_limit", config::Type::Ratio,
             [&wan](const config::Value& value) {
@@ -202,10 +212,12 @@ void declare_wan(Section& section, const ConfigPtr& config) {
             "Resends and repair at most, as a share of the data; none: 25 %, and what the classes' "
             "codes take at most."})
       .range(0, 1)
-      .or_none();
+      .or_none()
+      .kind(KeyKind::Live);
   Section& impair = section.table(
       "impair", "For rehearsals: what happens to all that leaves here. Each site says its own.");
-  impair.key("seed", wan.seed, "Decides what chance decides.");
+  impair.all_are(KeyKind::Live);
+  impair.key("seed", wan.seed, "Decides what chance decides.").kind(KeyKind::Restart);
   config::declare_impairment(impair, wan.impairment);
   impair.then([&wan](Section& here) { wan.is_impaired = here.is_written(); });
   section.then([config](Section& here) {
@@ -235,8 +247,10 @@ constexpr int64_t rtt_max_factor = 4;
 
 void declare_pair(Section& section, const ConfigPtr& config) {
   PairConfig& pair = config->pair;
+  section.all_are(KeyKind::Relink);
   section.key("key_file", pair.key_file, "The secret: 32 bytes or more, the same at all sites.")
-      .required();
+      .required()
+      .kind(KeyKind::Keys);
   section.key("rtt", pair.rtt, "The longest round trip between sites, as ping says it.")
       .range("10 us", "2 s")
       .required();
@@ -303,15 +317,19 @@ void check_next_hop(Section& row, const PeerConfig& peer, const WanConfig& wan) 
 }
 
 void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
+  row.all_are(KeyKind::Relink);
   row.key("name", peer.name, "What it calls itself, its site.name; else no traffic flows.")
       .required();
   row.key("address", peer.address, "Its IP address.").required();
   row.key("udp_port", peer.udp_port, "Its wan.udp_port.").range(1, 65535);
   row.key("next_hop", peer.next_hop,
           "Over DPDK: the MAC, or the router's IP, that packets go to; empty: found out.");
-  row.key("routes", peer.route_texts, "What lies behind it, such as \"10.2.0.0/16\".").required();
+  row.key("routes", peer.route_texts, "What lies behind it, such as \"10.2.0.0/16\".")
+      .required()
+      .kind(KeyKind::Live);
   row.key("rate", peer.rate, "What it is sent at most; none: an equal share of wan.rate.")
-      .or_none();
+      .or_none()
+      .kind(KeyKind::Live);
   row.then([config, &peer](Section& here) {
     if (!here.is_wrong("name") && (peer.name.empty() || peer.name.size() > site_name_bytes_max)) {
       here.complain("name", "peer.name must have 1 to 63 characters, as that site's site.name");

@@ -11,6 +11,7 @@
 
 namespace cw::site {
 
+using config::KeyKind;
 using config::Section;
 
 namespace {
@@ -83,7 +84,9 @@ std::string why_no_core(uint32_t core) {
 void declare_site(Section& section, const ConfigPtr& config) {
   SiteConfig& site = config->site;
   site.name = host_name();
-  section.key("name", site.name, "What the other sites call this one, as their peer.name.");
+  section.all_are(KeyKind::Restart);
+  section.key("name", site.name, "What the other sites call this one, as their peer.name.")
+      .kind(KeyKind::Relink);
   section
       .add({"core", config::Type::Integer,
             [&site](const config::Value& value) {
@@ -111,22 +114,29 @@ void declare_site(Section& section, const ConfigPtr& config) {
             std::to_string(site.nice),
             "How it gives way to other programs, below 0: they to it; where that is allowed."})
       .range(-20, 19);
-  section.choice("log", site.log, {"debug", "info", "warning", "error"}, "The least that is told.");
-  section.choice("log_format", site.log_format, {"text", "json"},
-                 "Lines of key=value, or of one JSON object each.");
+  section.choice("log", site.log, {"debug", "info", "warning", "error"}, "The least that is told.")
+      .kind(KeyKind::Live);
+  section
+      .choice("log_format", site.log_format, {"text", "json"},
+              "Lines of key=value, or of one JSON object each.")
+      .kind(KeyKind::Live);
   section.key("user", site.user, "Become this user when the ports are open; empty: do not.");
-  section.key(
-      "status", site.status,
-      "A file, named from this one's folder, that says how the gateway is, as JSON, anew every "
-      "second; empty: none.");
+  section
+      .key(
+          "status", site.status,
+          "A file, named from this one's folder, that says how the gateway is, as JSON, anew every "
+          "second; empty: none.")
+      .kind(KeyKind::Live);
   section.key("memory", site.memory, "The most that frames and packets may need.")
       .range("16 MiB", "1024 GiB");
   section
       .key("coding_threads", site.coding_threads,
            "Threads for coding that exceeds a turn; 0: it waits for further turns.")
       .range(0, 16);
-  section.key("plugins", site.plugins,
-              "Files of further policies, loaded at start; `policy` may name them.");
+  section
+      .key("plugins", site.plugins,
+           "Files of further policies, loaded at start; `policy` may name them.")
+      .kind(KeyKind::Swap);
   section.key("eal", site.eal, "Further arguments for DPDK, where a port is over it.");
   section
       .key("eal_memory", site.eal_memory, "What DPDK takes for packets; none: what its ports need.")
