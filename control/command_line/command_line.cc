@@ -114,6 +114,7 @@ void CommandLine::column_width(size_t characters) {
 
 CommandLine CommandLine::add_subcommand(const std::string& name, const std::string& what) {
   app_->require_subcommand(1);
+  app_->fallthrough();
   return CommandLine(std::shared_ptr<CLI::App>(app_, app_->add_subcommand(name, what)));
 }
 

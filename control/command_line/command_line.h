@@ -69,7 +69,8 @@ class CommandLine {
   void footer(const std::string& text);
   /// Of names in help.
   void column_width(size_t characters);
-  /// One of those so added must be given. It lives with this one.
+  /// One of those so added must be given. It lives with this one. What this one's own options say
+  /// may stand behind its name, too.
   CommandLine add_subcommand(const std::string& name, const std::string& what);
 
   /// Never throws. What --help or --version asks for, to be printed and nothing else done; empty:

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "control/daemon/admin/admin.h"
 #include "control/daemon/status.h"
 #include "control/daemon/system/notify.h"
 #include "control/daemon/system/privileges.h"
@@ -70,18 +71,28 @@ void tell_dpdk(int level, const char* line) {
 
 class Daemon {
  public:
-  Daemon(std::unique_ptr<Site> site, const Source& source, Signals& signals, const Log& log)
+  Daemon(std::unique_ptr<Site> site, std::unique_ptr<Admin> admin, const Source& source,
+         Signals& signals, const Log& log)
       : site_(std::move(site)),
         signals_(signals),
         log_(log),
         watcher_(site_->plan(), log),
-        reload_(*site_, source, log) {}
+        reload_(*site_, source, log),
+        admin_(std::move(admin)) {}
 
   int run() {
     started_ = status_at_ = answered_ = watchdog_at_ = clock_.read();
     signals_.leaves_behind(site_->plan().status_file);
     signals_.started();
     start_threads();
+    if (admin_ != nullptr) {
+      const Doors doors = {.site = *site_,
+                           .reload = reload_,
+                           .log = log_,
+                           .status = [this] { return status(); },
+                           .look = [this] { look(/*is_asked=*/false); }};
+      admin_->begin(doors, [this] { signals_.interrupt(); });
+    }
     tell_ready();
     const bool is_hasty = watch();
     if (!is_hasty && site_->leave(answer_patience)) signals_.wait_for_end(goodbye_time);
@@ -163,7 +174,7 @@ class Daemon {
   /// Until the end; says whether it was wanted at once.
   bool watch() {
     while (true) {
-      int number = signals_.wait(is_swapping_ ? swap_look_interval : look_interval);
+      int number = wait();
       const bool is_asked = number == SIGUSR1;
       if (number == SIGHUP) reload_.run(answer_patience);
       look(is_asked);
@@ -172,8 +183,28 @@ class Daemon {
     }
   }
 
+  /// For a signal, and not longer than until the next look; answers what is asked meanwhile.
+  int wait() {
+    const Instant next = looked_ + (is_swapping_ ? swap_look_interval : look_interval);
+    int number = 0;
+    do {
+      number = signals_.wait(next - clock_.read());
+      answer();
+    } while (number == 0 && clock_.read() < next);
+    return number;
+  }
+
+  void answer() {
+    if (admin_ == nullptr) return;
+    admin_->beat(is_stuck()                     ? Health::Stuck
+                 : process_.state == "draining" ? Health::Draining
+                                                : Health::Running);
+    admin_->work();
+  }
+
   /// Says whether all that was taken from the hosts has gone.
   bool look(bool is_asked) {
+    looked_ = clock_.read();
     auto state = site_->state(answer_patience);
     const bool has_answer = state.has_value();
     if (has_answer) {
@@ -184,7 +215,7 @@ class Daemon {
       if (last_.wants_policies) site_->care_for_policies(answer_patience);
     }
     tell_stuck(has_answer);
-    if (is_asked || clock_.read() - status_at_ >= status_interval) tell_status(last_, is_asked);
+    if (is_asked || clock_.read() - status_at_ >= status_interval) tell_status(is_asked);
     return has_answer && last_.is_drained;
   }
 
@@ -225,7 +256,7 @@ class Daemon {
                    "a policy may stand in a fact: with cpu near 1 it loops; take its plugin out. "
                    "With cpu near 0 it waits, or other programs keep the processor"}});
       notify_manager("STATUS=worker stuck since " + process_.stuck_since);
-      tell_status(last_, /*is_asked=*/false);
+      tell_status(/*is_asked=*/false);
     }
   }
 
@@ -242,19 +273,23 @@ class Daemon {
     _exit(exit_forced);
   }
 
-  void tell_status(const SiteState& state, bool is_asked) {
+  Json status() const {
+    ProcessView process = process_;
+    process.uptime_s = (clock_.read() - started_).seconds();
+    if (is_stuck()) process.state = "worker stuck";
+    return status_of(site_->plan(), last_, process);
+  }
+
+  void tell_status(bool is_asked) {
     const std::string& file = site_->plan().status_file;
     const Instant now = clock_.read();
     const Duration cpu = packets_cpu();
-    process_.uptime_s = (now - started_).seconds();
     process_.cpu = (cpu - status_cpu_).seconds() / std::max(1e-3, (now - status_at_).seconds());
     process_.alarms = watcher_.alarms();
     status_at_ = now;
     status_cpu_ = cpu;
     if (file.empty() && !is_asked) return;
-    ProcessView process = process_;
-    if (is_stuck()) process.state = "worker stuck";
-    const Json json = status_of(site_->plan(), state, process);
+    const Json json = status();
     if (file.empty()) return log_.info("status", json);
     const auto written = try_write_atomically(file, json.dump(2) + "\n");
     const bool is_written = written && *written;
@@ -280,6 +315,7 @@ class Daemon {
     site_->stop_taking(answer_patience);
     const auto is_done = [&] {
       const bool is_drained = look(false);
+      answer();
       const Instant now = clock_.read();
       return now >= latest || (is_drained && now >= earliest);
     };
@@ -294,6 +330,7 @@ class Daemon {
   const Log& log_;
   Watcher watcher_;
   Reload reload_;
+  std::unique_ptr<Admin> admin_;
   bool is_swapping_ = false;
   MonotonicClock clock_;
   const std::optional<Duration> watchdog_ = watchdog_interval();
@@ -302,7 +339,7 @@ class Daemon {
   std::deque<std::jthread> threads_;
   ProcessView process_;
   SiteState last_;
-  Instant started_, status_at_, watchdog_at_, answered_;
+  Instant started_, looked_, status_at_, watchdog_at_, answered_;
   std::string answered_text_;
   Duration status_cpu_;
   std::vector<Duration> cpu_answered_;  // of each packets' thread
@@ -324,6 +361,11 @@ int run(const Source& source, site::Plan plan, const Log& log) {
   plan.eal.log = tell_dpdk;
   auto site = Site::make(std::move(plan));
   if (!site) return fail(site.error());
+  auto admin = Admin::open((*site)->plan());
+  if (!admin && ((*site)->plan().api.is_chosen || !(*site)->plan().api.listen.empty())) {
+    return fail(admin.error());
+  }
+  if (!admin) log.info("no_api", {{"why", admin.error().sentence}});
   if (const auto dropped = drop_privileges((*site)->plan().user); !dropped) {
     return fail(dropped.error());
   }
@@ -335,7 +377,7 @@ int run(const Source& source, site::Plan plan, const Log& log) {
       return fail(written.error());
     }
   }
-  return Daemon(std::move(*site), source, signals, log).run();
+  return Daemon(std::move(*site), admin ? std::move(*admin) : nullptr, source, signals, log).run();
 }
 
 }  // namespace cw::daemon

@@ -1,5 +1,6 @@
 #include "control/daemon/log.h"
 
+#include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -54,8 +55,10 @@ std::string line_of(std::string_view event, const Fields& fields) {
 }
 
 Log::Log(LogLevel least, LogFormat format) : format_(format) {
-  auto logger = std::make_shared<spdlog::logger>("causewayd",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  const auto last = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(last_lines_max);
+  last_ = [last] { return last->last_formatted(); };
+  const spdlog::sink_ptr sinks[] = {std::make_shared<spdlog::sinks::stderr_sink_mt>(), last};
+  auto logger = std::make_shared<spdlog::logger>("causewayd", std::begin(sinks), std::end(sinks));
   logger->set_level(level_of(least));
   logger->set_pattern(format == LogFormat::Json ? json_pattern : text_pattern,
                       spdlog::pattern_time_type::utc);
@@ -70,6 +73,8 @@ void Log::event(LogLevel level, std::string_view event, const Fields& fields) co
       format_ == LogFormat::Json ? members_of(event, fields) : line_of(event, fields);
   spdlog::log(at, "{}", line);
 }
+
+std::vector<std::string> Log::last() const { return last_(); }
 
 void Log::info(std::string_view name) const { info(name, Fields::object()); }
 

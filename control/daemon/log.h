@@ -5,8 +5,11 @@
 //   {"time":"2026-11-21T12:00:00.000Z","level":"info","event":"up","peer":"north","rtt_ms":24.8}
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "control/gateway/log_choice.h"
 #include "control/json/json.h"
@@ -30,6 +33,8 @@ class Log {
     event(LogLevel::Info, name, fields);
   }
   void info(std::string_view name) const;  ///< without fields
+  /// The last of all lines, as they were written; the oldest first.
+  std::vector<std::string> last() const;
   void warning(std::string_view name, const Fields& fields) const {
     event(LogLevel::Warning, name, fields);
   }
@@ -38,7 +43,10 @@ class Log {
   }
 
  private:
+  static constexpr size_t last_lines_max = 1000;
+
   LogFormat format_;
+  std::function<std::vector<std::string>()> last_;
 };
 
 }  // namespace cw::daemon

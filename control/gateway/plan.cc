@@ -265,6 +265,22 @@ sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& pl
   return options;
 }
 
+ApiPlan api_plan(const Config& config) {
+  const ApiConfig& api = config.api;
+  ApiPlan plan = {.folder = api.folder,
+                  .is_chosen = api.has_folder,
+                  .read_group = api.read_group,
+                  .control_group = api.control_group,
+                  .listen = api.listen,
+                  .certificate_file = config.path_of(api.certificate),
+                  .key_file = config.path_of(api.certificate_key),
+                  .client_ca_file = config.path_of(api.client_ca),
+                  .controllers = api.controllers,
+                  .hosts = api.hosts};
+  if (!plan.folder.empty()) plan.folder = config.path_of(plan.folder);
+  return plan;
+}
+
 /// Of a config without mistakes.
 Plan plan_of(Config& config) {
   Plan plan;
@@ -299,6 +315,7 @@ Plan plan_of(Config& config) {
                   .cores = {config.offload.cores.begin(), config.offload.cores.end()},
                   .threads = config.offload.threads,
                   .stall_max = config.offload.stall};
+  plan.api = api_plan(config);
   plan.memory = memory_of(config);
   plan.idle_links_memory = idle_links_memory_of(config);
   plan.plugins = config.site.plugins;

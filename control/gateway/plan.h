@@ -38,6 +38,16 @@ struct OffloadPlan {
   Duration stall_max = Duration::from_ms(50);
 };
 
+/// Where programs ask and order.
+struct ApiPlan {
+  std::string folder;      ///< that gateways share; empty: there is none
+  bool is_chosen = false;  ///< it was written: that it cannot be had is a mistake
+  std::string read_group, control_group;
+  std::string listen;  ///< "192.0.2.1:9443"; empty: not over TCP
+  std::string certificate_file, key_file, client_ca_file;
+  std::vector<std::string> controllers, hosts;
+};
+
 /// A policy beside the one by which a class sends.
 struct OtherPolicy {
   const cw_policy_ops* ops;
@@ -82,6 +92,7 @@ struct Plan {
   gateway::GatewayOptions gateway;
   sdr::CodingOptions coding;
   OffloadPlan offload;
+  ApiPlan api;
   std::vector<ClassPlan> classes;  ///< by QP
   /// Of link 0 to each, and so of its others; without their source of randomness.
   std::vector<sdr::LinkOptions> peers;

@@ -107,8 +107,8 @@ const std::vector<Room>& rooms() {
       {"control",
        below_core + doors_of_streams +
            Paths{"dataplane/codec.h", "dataplane/core", "dataplane/device", "dataplane/gateway",
-                 "dataplane/neighbour", "dataplane/policy.h", "dataplane/port", "policies",
-                 "plugins", "offload", "control"},
+                 "dataplane/kernel/owned_fd.h", "dataplane/neighbour", "dataplane/policy.h",
+                 "dataplane/port", "policies", "plugins", "offload", "control"},
        Outside::All},
       {"tests",
        {"dataplane", "policies", "plugins", "offload", "control", "tests", "bench"},

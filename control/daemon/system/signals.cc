@@ -94,10 +94,19 @@ void Signals::insist() {
   _exit(exit_forced_);
 }
 
+void Signals::interrupt() {
+  const std::lock_guard lock(mutex_);
+  is_interrupted_ = true;
+  changed_.notify_all();
+}
+
 int Signals::take(Duration time, bool ends_only) {
   std::unique_lock lock(mutex_);
-  const auto has_come = [&] { return end_ != 0 || (!ends_only && other_ != 0); };
-  if (!changed_.wait_for(lock, chrono_of(time), has_come)) return 0;
+  const auto has_signal = [&] { return end_ != 0 || (!ends_only && other_ != 0); };
+  const auto has_come = [&] { return has_signal() || (!ends_only && is_interrupted_); };
+  changed_.wait_for(lock, chrono_of(time), has_come);
+  if (!ends_only) is_interrupted_ = false;
+  if (!has_signal()) return 0;
   return std::exchange(end_ != 0 ? end_ : other_, 0);
 }
 

@@ -34,6 +34,8 @@ class Signals {
   int wait(Duration time) { return take(time, /*ends_only=*/false); }
   /// The same of those that end; what else comes meanwhile is one signal afterwards.
   int wait_for_end(Duration time) { return take(time, /*ends_only=*/true); }
+  /// Ends a wait() early, or the next, with zero. Thread: any.
+  void interrupt();
   static bool is_end(int number) { return number == SIGTERM || number == SIGINT; }
 
  private:
@@ -53,6 +55,7 @@ class Signals {
   int told_ = 0;   // how often to end
   int end_ = 0;    // of those that came and were not taken
   int other_ = 0;  // the last of them
+  bool is_interrupted_ = false;
   std::string file_;
   std::thread thread_;
 };

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/api/sockets.h"
 #include "control/config/section.h"
 #include "control/gateway/keys/key_file.h"
 #include "control/gateway/plan.h"
@@ -67,6 +68,15 @@ struct WanConfig {
   bool is_impaired = false;
   Impairment impairment;
   uint64_t seed = 1;
+};
+
+/// Where programs ask and order.
+struct ApiConfig {
+  std::string folder = api::default_folder;
+  bool has_folder = false;  // it was written
+  std::string read_group, control_group;
+  std::string listen, certificate, certificate_key, client_ca;
+  std::vector<std::string> controllers, hosts;
 };
 
 /// Who turns what the WAN's device has placed into bits.
@@ -136,6 +146,7 @@ struct Config {
   LanConfig lan;
   WanConfig wan;
   OffloadConfig offload;
+  ApiConfig api;
   PairConfig pair;
   std::vector<std::unique_ptr<PeerConfig>> peers;
   std::vector<std::unique_ptr<ClassConfig>> classes;
@@ -173,6 +184,7 @@ using ConfigPtr = std::shared_ptr<Config>;
 void declare(config::Section& file, const ConfigPtr& config);
 
 void declare_site(config::Section& section, const ConfigPtr& config);
+void declare_api(config::Section& section, const ConfigPtr& config);
 void declare_offload(config::Section& section, const ConfigPtr& config);
 void declare_class(config::Section& row, ClassConfig& it, const ConfigPtr& config);
 /// The class that a file without any has.

@@ -388,6 +388,7 @@ void declare(Section& file, const ConfigPtr& config) {
                              "Who turns packets that the WAN's device has placed into bits. Ports "
                              "that move bytes have nothing to offload: there the turn copies."),
                   config);
+  declare_api(file.table("api", "Where programs, such as causewayctl, ask and order."), config);
   declare_pair(file.table("pair",
                           "What all sites must have alike; so must every [[class]] with its "
                           "name, order, hold and room for its policies' blocks."),

@@ -1,0 +1,44 @@
+// Asks a gateway, over HTTP as libcurl speaks it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "control/ctl/ask/place.h"
+#include "control/json/json.h"
+
+namespace cw::ctl {
+
+struct Answer {
+  int status = 0;  ///< of HTTP; 0: there was none
+  Json json;       ///< null where the body is none
+  std::string body;
+  std::string why;    ///< without an answer, or with one that refuses: a sentence
+  int exit_code = 0;  ///< what a program ends with that needed this
+  bool is_good() const { return exit_code == 0; }
+};
+
+/// Thread: one.
+class Client {
+ public:
+  explicit Client(Place place);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  Answer get(const std::string& path);
+  Answer post(const std::string& path, const Json& body,
+              std::chrono::seconds patience = std::chrono::seconds(10));
+
+ private:
+  Answer ask(const std::string& path, const std::string* body, std::chrono::seconds patience);
+
+  const Place place_;
+  struct Closer {
+    void operator()(void* handle) const;
+  };
+  std::unique_ptr<void, Closer> handle_;  // of libcurl; keeps connections
+};
+
+}  // namespace cw::ctl

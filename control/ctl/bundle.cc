@@ -1,0 +1,66 @@
+// What somebody who is to find a mistake needs to see, in one file.
+#include <sys/utsname.h>
+
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+
+#include "control/config/text/file.h"
+#include "control/ctl/commands.h"
+#include "control/ctl/exits.h"
+#include "control/units/text.h"
+
+namespace cw::ctl {
+namespace {
+
+constexpr const char* parts[] = {"status", "policies", "swaps", "config", "log"};
+
+std::string stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts_of_now{};
+  gmtime_r(&now, &parts_of_now);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &parts_of_now);
+  return text;
+}
+
+Json machine() {
+  utsname its{};
+  uname(&its);
+  Json json = {{"kernel", std::string(its.sysname) + " " + its.release},
+               {"architecture", its.machine}};
+  if (const auto text = config::text_of_file("/proc/cpuinfo")) json["cpuinfo"] = *text;
+  if (const auto text = config::text_of_file("/proc/meminfo")) json["meminfo"] = *text;
+  return json;
+}
+
+}  // namespace
+
+int bundle(Client& client, const Options& options) {
+  Json all = {{"made", stamp()}, {"causewayctl", CW_VERSION}, {"machine", machine()}};
+  for (const char* const part : parts) {
+    const Answer answer = client.get(std::string("/v1/") + part);
+    if (!answer.is_good()) return tell_failure(answer, options);
+    all[part] = answer.json;
+  }
+  // A file names keys and has none in it; what is read here is the file alone.
+  if (!options.config.empty()) {
+    const auto text = config::text_of_file(options.config);
+    all["config_file"] = text ? *text : text.error().sentence;
+  }
+  const std::string file =
+      options.file.empty()
+          ? "causeway-" + all["status"]["site"].get<std::string>() + "-" + stamp() + ".json"
+          : options.file;
+  std::ofstream out(file);
+  out << all.dump(2) << "\n";
+  out.close();
+  if (!out) {
+    std::fprintf(stderr, "causewayctl: %s cannot be written\n", file.c_str());
+    return exit_failed;
+  }
+  std::printf("%s\n", options.is_json ? Json({{"file", file}}).dump().c_str() : file.c_str());
+  return exit_done;
+}
+
+}  // namespace cw::ctl

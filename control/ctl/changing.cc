@@ -1,0 +1,186 @@
+// The commands that change something, and wait for what comes of it.
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "control/config/quantity.h"
+#include "control/ctl/commands.h"
+#include "control/ctl/exits.h"
+#include "control/ctl/show/rows.h"
+
+namespace cw::ctl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds look_interval{20};
+const std::string wait_default = "10s";
+
+/// Nothing: it is no time, and that has been said.
+std::optional<Clock::time_point> deadline_of(const Options& options) {
+  const std::string& text = options.wait.empty() ? wait_default : options.wait;
+  const auto time = config::parse_quantity(config::Quantity::Duration, text);
+  if (!time) {
+    std::fprintf(stderr, "causewayctl: --wait: \"%s\" is no time; write 10s\n", text.c_str());
+    return std::nullopt;
+  }
+  return Clock::now() + std::chrono::nanoseconds(std::llround(*time));
+}
+
+bool is_open(const Json& swap) { return swap["fate"] == "under way" || swap["fate"] == "waiting"; }
+
+/// The worst of what became of swaps.
+int exit_of(const Json& swaps) {
+  int exit = exit_done;
+  for (const Json& each : swaps) {
+    if (is_open(each) && exit == exit_done) exit = exit_waiting;
+    if (each["fate"] != "not done") continue;
+    const std::string status = each.value("status", "");
+    exit = status == "busy"                                ? exit_busy
+           : status == "not allowed" || status == "barred" ? exit_not_allowed
+                                                           : exit_peer_refused;
+  }
+  return exit;
+}
+
+/// Until all swaps at `path` that are meant are over, or the deadline; these are left in the
+/// answer.
+Answer wait_for_swaps(Client& client, const std::string& path, Clock::time_point deadline,
+                      const std::function<bool(const Json&)>& is_meant) {
+  while (true) {
+    Answer answer = client.get(path);
+    if (!answer.is_good()) return answer;
+    Json meant = Json::array();
+    bool has_open = false;
+    for (const Json& each : answer.json["swaps"]) {
+      if (!is_meant(each)) continue;
+      has_open |= is_open(each);
+      meant.push_back(each);
+    }
+    if (!has_open || Clock::now() >= deadline) {
+      answer.json["swaps"] = meant;
+      return answer;
+    }
+    std::this_thread::sleep_for(look_interval);
+  }
+}
+
+std::vector<Column> step_columns() {
+  return {text_column("key", "key"),       text_column("kind", "kind"),
+          text_column("before", "before"), text_column("after", "after"),
+          text_column("fate", "fate"),     text_column("why", "why")};
+}
+
+int exit_of_steps(const Json& steps) {
+  int exit = exit_done;
+  for (const Json& each : steps) {
+    if (each["fate"] == "not done") return exit_failed;
+    if (each["fate"] == "needs restart") exit = exit_waiting;
+  }
+  return exit;
+}
+
+void show_report(const Json& report) {
+  for (const char* const kind : {"mistakes", "warnings"}) {
+    for (const Json& each : report[kind]) {
+      std::fprintf(stderr, "%s\n", each.get<std::string>().c_str());
+    }
+  }
+  if (report["mistakes"].size() > 0) return;
+  const bool is_same = report["steps"].size() == 0;
+  const std::string text =
+      is_same ? "nothing differs from what is in force\n" : table(report["steps"], step_columns());
+  std::fputs(text.c_str(), stdout);
+  if (report.contains("swaps")) {
+    std::fputs(("\n" + table(report["swaps"], swap_columns())).c_str(), stdout);
+  }
+}
+
+/// Whether the swap is what a step of the report waits for.
+bool is_of(const Json& swap, const Json& steps) {
+  if (swap.value("order", 0) != 0 || swap["ordered_here"] != true) return false;
+  const std::string of_class = "class." + swap["class"].get<std::string>() + ".";
+  for (const Json& each : steps) {
+    const std::string key = each["key"].get<std::string>();
+    if (each["fate"] == "waits" && (key.starts_with(of_class) || key == "site.plugins"))
+      return true;
+  }
+  return false;
+}
+
+bool is_report(const Answer& answer) {
+  return answer.json.is_object() && answer.json.contains("mistakes");
+}
+
+/// A value as JSON has it: a number, or a text.
+Json value_of(const std::string& text) {
+  const Json json = Json::parse_or_null(text);
+  return json.is_number() ? json : Json(text);
+}
+
+std::optional<Json> order_of(const Options::Swap& swap) {
+  Json order = {{"class", swap.class_name},
+                {"policy", swap.policy},
+                {"direction", swap.direction},
+                {"guard", swap.is_guarded},
+                {"params", Json::object()}};
+  if (!swap.peer.empty()) order["peer"] = swap.peer;
+  for (const std::string& each : swap.params) {
+    const size_t equals = each.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      std::fprintf(stderr, "causewayctl: \"%s\" is no parameter; write k=32\n", each.c_str());
+      return std::nullopt;
+    }
+    order["params"][each.substr(0, equals)] = value_of(each.substr(equals + 1));
+  }
+  return order;
+}
+
+}  // namespace
+
+int swap(Client& client, const Options& options) {
+  const auto deadline = deadline_of(options);
+  const auto order = order_of(options.swap);
+  if (!deadline || !order) return exit_usage;
+  const Answer ordered = client.post("/v1/swap", *order);
+  if (!ordered.is_good()) return tell_failure(ordered, options);
+  const auto number = ordered.json["order"].get<uint64_t>();
+  const Answer over = wait_for_swaps(client, "/v1/swaps?order=" + std::to_string(number), *deadline,
+                                     [](const Json&) { return true; });
+  if (!over.is_good()) return tell_failure(over, options);
+  const std::string text =
+      options.is_json ? over.json.dump(2) + "\n" : table(over.json["swaps"], swap_columns());
+  std::fputs(text.c_str(), stdout);
+  return exit_of(over.json["swaps"]);
+}
+
+int plan(Client& client, const Options& options) {
+  const Answer answer = client.post("/v1/plan", Json::object());
+  if (!is_report(answer)) return tell_failure(answer, options);
+  options.is_json ? void(std::fputs(answer.body.c_str(), stdout)) : show_report(answer.json);
+  return answer.json["mistakes"].size() == 0 ? exit_done : exit_failed;
+}
+
+int reload(Client& client, const Options& options) {
+  const auto deadline = deadline_of(options);
+  if (!deadline) return exit_usage;
+  const Answer answer = client.post("/v1/reload", Json::object());
+  if (!is_report(answer)) return tell_failure(answer, options);
+  Json report = answer.json;
+  int exit = report["mistakes"].size() == 0 ? exit_of_steps(report["steps"]) : exit_failed;
+  if (exit != exit_failed) {
+    const Answer over = wait_for_swaps(client, "/v1/swaps", *deadline, [&](const Json& swap) {
+      return is_of(swap, report["steps"]);
+    });
+    if (!over.is_good()) return tell_failure(over, options);
+    if (over.json["swaps"].size() > 0) report["swaps"] = over.json["swaps"];
+    if (const int swapped = exit_of(over.json["swaps"]); swapped != exit_done) exit = swapped;
+  }
+  options.is_json ? void(std::printf("%s\n", report.dump(2).c_str())) : show_report(report);
+  return exit;
+}
+
+}  // namespace cw::ctl

@@ -1,0 +1,52 @@
+// What causewayctl can do, each by one function.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/ctl/ask/client.h"
+
+namespace cw::ctl {
+
+struct Options {
+  std::string config, socket, url, certificate, key, ca;
+  bool is_json = false;
+  std::string wait;  ///< "10s"; how long for what begins; empty: as the command has it
+
+  struct Swap {
+    std::string class_name, policy;
+    std::vector<std::string> params;  ///< "k=32"
+    std::string peer, direction = "out";
+    bool is_guarded = false;
+  } swap;
+  struct Top {
+    uint32_t rounds = 0;  ///< 0: until Ctrl-C
+  } top;
+  std::string file;   ///< that bundle writes
+  std::string shell;  ///< that completion is for
+};
+
+/// Prints, and returns how the program ends.
+using Command = int (*)(Client& client, const Options& options);
+
+int status(Client& client, const Options& options);
+int links(Client& client, const Options& options);
+int paths(Client& client, const Options& options);
+int classes(Client& client, const Options& options);
+int drops(Client& client, const Options& options);
+int policies(Client& client, const Options& options);
+int swaps(Client& client, const Options& options);
+
+int swap(Client& client, const Options& options);
+int reload(Client& client, const Options& options);
+int plan(Client& client, const Options& options);
+
+int top(Client& client, const Options& options);
+int bundle(Client& client, const Options& options);
+
+/// The sentence of an answer that is none; what the program ends with.
+int tell_failure(const Answer& answer, const Options& options);
+
+}  // namespace cw::ctl

@@ -1,0 +1,141 @@
+// causewayctl: asks a gateway that runs, and tells it what to change. How it ends: exits.h.
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "control/command_line/command_line.h"
+#include "control/ctl/commands.h"
+#include "control/ctl/completion.h"
+#include "control/ctl/exits.h"
+
+namespace {
+
+using namespace cw;
+using namespace cw::ctl;
+
+constexpr const char* summary = "Asks a gateway that runs how it is, and tells it what to change.";
+
+constexpr const char* lesson = R"(
+A gateway is found by its file, or by one of its sockets:
+  causewayctl --config a.toml status
+  causewayctl --socket /run/causeway/south/control.sock swap bulk hybrid k=32 m=4
+  causewayctl --config a.toml reload --wait 10s
+  causewayctl --config a.toml top
+From another machine, where the file has api.listen:
+  causewayctl --url https://192.0.2.1:9443 --certificate me.pem --key me.key --ca ca.pem links
+
+Ends with: 0 done; 1 failed; 2 a mistake in the arguments; 3 no gateway answers; 4 the other site
+refused; 5 busy, try again; 6 not allowed; 7 it waits for a link, or a key for a restart.)";
+
+struct Entry {
+  const char *name, *what;
+  Command run;
+};
+
+constexpr Entry entries[] = {
+    {"status", "The gateway, its links and classes.", status},
+    {"links", "Each peer: up or down and why, round trip, rate.", links},
+    {"paths", "Each path of each link: round trip, queue, loss both ways.", paths},
+    {"classes", "Each class with each peer: policies, frames sent, received, given up.", classes},
+    {"drops", "What was dropped here, and what each reason means.", drops},
+    {"policies", "The policies there are, with their parameters.", policies},
+    {"swaps", "The latest swap of each class, and what became of it.", swaps},
+    {"swap", "Replace the policy of a class while traffic flows.", swap},
+    {"plan", "What a reload of the file would do.", plan},
+    {"reload", "Read the file again and take what can be taken.", reload},
+    {"top", "Rates, losses and queues, drawn anew each second.", top},
+    {"bundle", "All that a report of a mistake needs, in one file, without secrets.", bundle},
+};
+
+/// The options of each command besides what all have.
+void add_own(CommandLine& command, const std::string& name, Options& options) {
+  if (name == "swap") {
+    Options::Swap& swap = options.swap;
+    command.add_option("CLASS", swap.class_name, "of the gateway's file").required();
+    command.add_option("POLICY", swap.policy, "one of `causewayctl policies`").required();
+    command.add_option("PARAM=VALUE", swap.params, "of the policy; the rest have their defaults");
+    command.add_option("--peer", swap.peer, "with this site alone; else with all");
+    command.add_option("--direction", swap.direction, "of what this site sends, or receives")
+        .one_of({"out", "in", "both"})
+        .shows_default();
+    command.add_flag("--guard", swap.is_guarded, "swap back what makes things worse");
+  }
+  if (name == "swap" || name == "reload") {
+    command.add_option("--wait", options.wait, "how long for what comes of it; 10s")
+        .type_name("TIME");
+  }
+  if (name == "top") {
+    command.add_option("--rounds", options.top.rounds, "end after so many; 0: at Ctrl-C");
+  }
+  if (name == "bundle") command.add_option("--output", options.file, "the file to write");
+}
+
+int refuse(const char* sentence) {
+  std::fprintf(stderr, "causewayctl: %s\n", sentence);
+  return exit_usage;
+}
+
+int run(const Entry& entry, const Options& options) {
+  const int given = (options.config.empty() ? 0 : 1) + (options.socket.empty() ? 0 : 1) +
+                    (options.url.empty() ? 0 : 1);
+  if (given == 0) return refuse("which gateway? give --config FILE, or --socket or --url");
+  // A bundle has the file in it, wherever the gateway is.
+  const bool is_file_for_bundle = entry.run == bundle && given == 2 && !options.config.empty();
+  if (given > 1 && !is_file_for_bundle) return refuse("one of --config, --socket and --url");
+  Place place = {
+      .url = options.url, .certificate = options.certificate, .key = options.key, .ca = options.ca};
+  if (!options.socket.empty()) {
+    place = place_of_socket(options.socket);
+  } else if (options.url.empty()) {
+    const auto found = place_of_config(options.config);
+    if (!found) return refuse(found.error().sentence.c_str());
+    place = *found;
+  }
+  Client client(place);
+  return entry.run(client, options);
+}
+
+int run_with(int argc, char** argv) {
+  Options options;
+  CommandLine app(summary, "causewayctl");
+  app.footer(lesson);
+  app.set_version(CW_VERSION);
+  app.add_option("--config", options.config, "the gateway's file").type_name("FILE");
+  app.add_option("--socket", options.socket, "its socket").type_name("FILE");
+  app.add_option("--url", options.url, "its address of TLS, https://HOST:PORT");
+  app.add_option("--certificate", options.certificate, "with --url: whose we are")
+      .type_name("FILE");
+  app.add_option("--key", options.key, "and its key").type_name("FILE");
+  app.add_option("--ca", options.ca, "with --url: who signed the gateway's").type_name("FILE");
+  app.add_flag("--json", options.is_json, "for programs");
+  std::vector<CommandLine> commands;
+  std::vector<std::string> names;
+  for (const Entry& each : entries) {
+    names.emplace_back(each.name);
+    add_own(commands.emplace_back(app.add_subcommand(each.name, each.what)), each.name, options);
+  }
+  CommandLine completion = app.add_subcommand("completion", "A script that completes commands.");
+  completion.add_option("SHELL", options.shell, "whose").one_of({"bash", "zsh"}).required();
+  if (const auto end = app.parse_or_end(argc, argv, exit_usage)) return *end;
+  if (completion.is_chosen()) {
+    std::fputs(completion_of(options.shell, names).c_str(), stdout);
+    return exit_done;
+  }
+  for (size_t i = 0; i < std::size(entries); ++i) {
+    if (commands[i].is_chosen()) return run(entries[i], options);
+  }
+  return exit_usage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_with(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "causewayctl: %s\n", error.what());
+    return exit_failed;
+  }
+}

@@ -1,0 +1,189 @@
+#include "control/daemon/admin/admin.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "control/api/sockets.h"
+#include "control/config/text/file.h"
+#include "control/daemon/admin/openapi.h"
+#include "control/daemon/admin/orders.h"
+#include "control/daemon/admin/views.h"
+#include "control/gateway/plan.h"
+
+namespace cw::daemon {
+namespace {
+
+using api::Method;
+using api::Request;
+using api::Response;
+using api::Role;
+
+/// The daemon's thread looks at its site five times a second.
+constexpr int64_t silence_ms_max = 2'000;
+/// Who waits for us is told so rather than kept.
+constexpr size_t questions_max = 256;
+
+int64_t now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+std::vector<std::string> hosts_of(const site::ApiPlan& plan) {
+  std::vector<std::string> hosts = plan.hosts;
+  if (!plan.listen.empty()) hosts.push_back(api::host_of(plan.listen));
+  return hosts;
+}
+
+std::unexpected<Error> with_key(const char* key, const Error& error) {
+  return failure(std::string(key) + ": " + error.sentence);
+}
+
+}  // namespace
+
+// ---- sockets ----
+
+Admin::Admin(const site::Plan& plan) : site_(plan.site) {
+  server_ = std::make_unique<api::Server>(routes(), hosts_of(plan.api));
+}
+
+Admin::~Admin() {
+  server_.reset();
+  if (folder_.empty()) return;
+  unlink(api::read_socket_of(folder_).c_str());
+  unlink(api::control_socket_of(folder_).c_str());
+  rmdir(folder_.c_str());
+}
+
+Result<std::unique_ptr<Admin>> Admin::open(const site::Plan& plan) {
+  if (plan.api.folder.empty() && plan.api.listen.empty()) return nullptr;
+  std::unique_ptr<Admin> admin(new Admin(plan));
+  if (!plan.api.folder.empty()) {
+    if (const auto done = admin->listen(plan); !done) return with_key("api.folder", done.error());
+  }
+  if (!plan.api.listen.empty()) {
+    const auto done = admin->listen_over_tcp(plan);
+    if (!done) return with_key("api.listen", done.error());
+  }
+  return admin;
+}
+
+Result<void> Admin::listen(const site::Plan& plan) {
+  const std::string folder = api::folder_of(plan.api.folder, plan.site);
+  if (const auto made = api::make_folder(folder, plan.user); !made) return made;
+  const auto add = [&](const std::string& file, const std::string& group, Role role) {
+    auto socket = api::listen_at(file, {.user = plan.user, .group = group});
+    if (!socket) return Result<void>(std::unexpected(socket.error()));
+    folder_ = folder;  // ours to clean up, from here on
+    return server_->add({.socket = std::move(*socket), .role = role, .tls = {}});
+  };
+  if (const auto added = add(api::read_socket_of(folder), plan.api.read_group, Role::Read);
+      !added) {
+    return added;
+  }
+  return add(api::control_socket_of(folder), plan.api.control_group, Role::Control);
+}
+
+Result<void> Admin::listen_over_tcp(const site::Plan& plan) {
+  api::TlsOptions tls;
+  const std::pair<const std::string&, std::string&> files[] = {
+      {plan.api.certificate_file, tls.certificate},
+      {plan.api.key_file, tls.key},
+      {plan.api.client_ca_file, tls.client_ca}};
+  for (const auto& [file, text] : files) {
+    auto read = config::text_of_file(file);
+    if (!read) return std::unexpected(read.error());
+    text = std::move(*read);
+  }
+  tls.controllers = plan.api.controllers;
+  auto socket = api::listen_on(plan.api.listen);
+  if (!socket) return std::unexpected(socket.error());
+  return server_->add({.socket = std::move(*socket), .role = Role::Control, .tls = std::move(tls)});
+}
+
+// ---- questions ----
+
+api::Route Admin::route(Method method, const char* path, Answer answer) {
+  const bool is_order = method == Method::Post;
+  return {.method = method,
+          .path = path,
+          .needs = is_order ? Role::Control : Role::Read,
+          .handle = [this, answer, is_order](const Request& request, const api::Reply& reply) {
+            const std::lock_guard lock(mutex_);
+            if (wake_ == nullptr || questions_.size() >= questions_max) {
+              return reply.send(api::error_response(503, "busy", "ask again in a moment"));
+            }
+            questions_.push_back({answer, is_order, request, reply});
+            wake_();
+          }};
+}
+
+std::vector<api::Route> Admin::routes() {
+  return {
+      {.path = "/healthz",
+       .handle = [this](const Request&, const api::Reply& reply) { healthz(reply); }},
+      {.path = "/v1/openapi.json",
+       .handle = [](const Request&,
+                    const api::Reply& reply) { reply.send({.body = std::string(openapi_text)}); }},
+      route(Method::Get, "/v1/status", views::status),
+      route(Method::Get, "/v1/links", views::links),
+      route(Method::Get, "/v1/paths", views::paths),
+      route(Method::Get, "/v1/classes", views::classes),
+      route(Method::Get, "/v1/drops", views::drops),
+      route(Method::Get, "/v1/swaps", views::swaps),
+      route(Method::Get, "/v1/policies", views::policies),
+      route(Method::Get, "/v1/log", views::log),
+      route(Method::Get, "/v1/config", orders::config),
+      route(Method::Post, "/v1/plan", orders::plan),
+      route(Method::Post, "/v1/reload", orders::reload),
+  };
+}
+
+void Admin::begin(const Doors& doors, std::function<void()> wake) {
+  doors_.emplace(doors);
+  {
+    const std::lock_guard lock(mutex_);
+    wake_ = std::move(wake);
+  }
+  server_->start();
+}
+
+void Admin::work() {
+  std::vector<Question> questions;
+  {
+    const std::lock_guard lock(mutex_);
+    questions.swap(questions_);
+  }
+  for (const Question& each : questions) {
+    Response response;
+    try {
+      response = each.answer(*doors_, each.request);
+    } catch (const std::exception& error) {
+      response = api::error_response(500, "failed", error.what());
+    }
+    if (each.is_order) {
+      doors_->log.info(
+          "ordered",
+          {{"path", each.request.path}, {"by", each.request.who}, {"status", response.status}});
+    }
+    each.reply.send(std::move(response));
+  }
+}
+
+void Admin::beat(Health health) {
+  health_ = health;
+  beat_ms_ = now_ms();
+}
+
+void Admin::healthz(const api::Reply& reply) const {
+  constexpr const char* names[] = {"starting", "running", "draining", "worker stuck"};
+  const Health health = health_;
+  const bool is_silent = now_ms() - beat_ms_ > silence_ms_max;
+  const bool is_well = health == Health::Running && !is_silent;
+  const char* const state = is_silent ? "silent" : names[static_cast<size_t>(health)];
+  reply.send(api::json_response({{"site", site_}, {"state", state}}, is_well ? 200 : 503));
+}
+
+}  // namespace cw::daemon

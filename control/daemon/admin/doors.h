@@ -1,0 +1,27 @@
+// What an answer may need, of the daemon.
+#pragma once
+
+#include <functional>
+
+#include "control/json/json.h"
+
+namespace cw::site {
+class Site;
+}
+
+namespace cw::daemon {
+
+class Log;
+class Reload;
+
+struct Doors {
+  site::Site& site;
+  Reload& reload;
+  const Log& log;
+  /// As the status file has it, at the daemon's last look.
+  std::function<Json()> status;
+  /// Another look: what has been ordered is seen in the next status().
+  std::function<void()> look;
+};
+
+}  // namespace cw::daemon

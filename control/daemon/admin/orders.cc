@@ -1,0 +1,49 @@
+#include "control/daemon/admin/orders.h"
+
+#include <algorithm>
+
+#include "control/daemon/reload.h"
+
+namespace cw::daemon::orders {
+namespace {
+
+using api::json_response;
+
+/// What a worker has for an answer.
+constexpr Duration patience = Duration::from_ms(200);
+
+Json step_json(const Step& step) {
+  Json json = {{"key", step.key},     {"kind", config::name_of(step.kind)}, {"before", step.before},
+               {"after", step.after}, {"fate", name_of(step.fate)},         {"why", step.why}};
+  return json;
+}
+
+Json steps_json(const std::vector<Step>& steps) {
+  Json json = Json::array();
+  for (const Step& each : steps) json.push_back(step_json(each));
+  return json;
+}
+
+Response report_response(const ReloadReport& report) {
+  const Json json = {{"is_done", report.is_done},
+                     {"mistakes", report.mistakes},
+                     {"warnings", report.warnings},
+                     {"steps", steps_json(report.steps)}};
+  return json_response(json, report.mistakes.empty() ? 200 : 422);
+}
+
+}  // namespace
+
+Response config(const Doors& doors, const Request&) {
+  return json_response({{"not_in_force", steps_json(doors.reload.open())}});
+}
+
+Response plan(const Doors& doors, const Request&) { return report_response(doors.reload.plan()); }
+
+Response reload(const Doors& doors, const Request&) {
+  const ReloadReport report = doors.reload.run(patience);
+  doors.look();
+  return report_response(report);
+}
+
+}  // namespace cw::daemon::orders

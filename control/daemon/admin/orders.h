@@ -1,0 +1,18 @@
+// What can be ordered, and the file beside what is in force.
+#pragma once
+
+#include "control/api/request.h"
+#include "control/daemon/admin/doors.h"
+
+namespace cw::daemon::orders {
+
+using api::Request;
+using api::Response;
+
+/// Keys that the file wants otherwise than they are in force.
+Response config(const Doors& doors, const Request& request);
+/// What a reload would do.
+Response plan(const Doors& doors, const Request& request);
+Response reload(const Doors& doors, const Request& request);
+
+}  // namespace cw::daemon::orders

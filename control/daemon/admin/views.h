@@ -1,0 +1,22 @@
+// What can be read: parts of the status, and what changes seldom.
+#pragma once
+
+#include "control/api/request.h"
+#include "control/daemon/admin/doors.h"
+
+namespace cw::daemon::views {
+
+using api::Request;
+using api::Response;
+
+Response status(const Doors& doors, const Request& request);
+Response links(const Doors& doors, const Request& request);
+Response paths(const Doors& doors, const Request& request);
+Response classes(const Doors& doors, const Request& request);
+Response drops(const Doors& doors, const Request& request);
+Response swaps(const Doors& doors, const Request& request);
+Response policies(const Doors& doors, const Request& request);
+/// The last lines of the log.
+Response log(const Doors& doors, const Request& request);
+
+}  // namespace cw::daemon::views
