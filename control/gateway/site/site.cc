@@ -210,6 +210,12 @@ void Site::want_policies(const std::vector<WantedPolicy>& wanted, Instant now) {
   for (const auto& shard : shards_) shard->want_policies(wanted, now);
 }
 
+uint32_t Site::order_swap(SwapOrder order, Instant now) {
+  order.number = ++orders_;
+  for (const auto& shard : shards_) shard->order_swap(order, now);
+  return order.number;
+}
+
 void Site::pursue_swaps(Instant now) {
   for (const auto& shard : shards_) shard->pursue_swaps(now);
 }
@@ -238,6 +244,12 @@ bool Site::want_policies(const std::vector<WantedPolicy>& wanted, Duration patie
   bool is_done = true;
   for (const auto& shard : shards_) is_done &= shard->want_policies(wanted, patience);
   return is_done;
+}
+
+uint32_t Site::order_swap(SwapOrder order, Duration patience) {
+  order.number = ++orders_;
+  for (const auto& shard : shards_) (void)shard->order_swap(order, patience);
+  return order.number;
 }
 
 Result<void> Site::load_policy(const std::string& file) {

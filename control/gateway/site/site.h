@@ -75,6 +75,7 @@ class Site {
   SiteState state(Instant now);
   /// As below, between two turns of his, which also make what is wanted.
   void want_policies(const std::vector<WantedPolicy>& wanted, Instant now);
+  uint32_t order_swap(SwapOrder order, Instant now);
   void pursue_swaps(Instant now);
 
   // While other threads are in run(), or turn. They wait for each shard's next turn, and no longer
@@ -90,6 +91,11 @@ class Site {
   /// run it already are left alone. Made by care_for_policies(), told by state().swaps. False: a
   /// shard had no turn; it takes it in its next.
   bool want_policies(const std::vector<WantedPolicy>& wanted, Duration patience);
+  /// The same for one class, at run time: what want_policies() said of it is over, and what this
+  /// says is when that is called again. Returns the order's number, which it is given here: what
+  /// becomes of it is told by those of state().swaps that have it, one for each link and direction,
+  /// in the next state that there is. A peer or class that the site has not leaves none.
+  uint32_t order_swap(SwapOrder order, Duration patience);
   /// A file of a policy, as it is now: from here on its name finds it. Errors: those of a file that
   /// is no plugin.
   Result<void> load_policy(const std::string& file);
@@ -120,6 +126,7 @@ class Site {
   Instant grants_due_;
   std::vector<std::unique_ptr<SiteShard>> shards_;
   size_t silent_ = 0;
+  uint32_t orders_ = 0;  // of swaps, so far
 };
 
 }  // namespace cw::site

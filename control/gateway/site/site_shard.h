@@ -55,6 +55,9 @@ class SiteShard {
   void want_policies(std::span<const WantedPolicy> wanted, Instant now) {
     swaps_->want(wanted, now);
   }
+  void order_swap(const SwapOrder& order, Instant now) {
+    swaps_->order(order, links_to(order.peer), now);
+  }
   void pursue_swaps(Instant now) { swaps_->pursue(now); }
   /// Where turn() finds what swaps name.
   void set_finder(sdr::PolicyFinder& finder) { sdr_->endpoint().set_finder(finder); }
@@ -63,6 +66,7 @@ class SiteShard {
   std::optional<SiteState> state(Duration patience);
   void care_for_policies(sdr::PolicyFinder& finder, Duration patience);
   bool want_policies(std::vector<WantedPolicy> wanted, Duration patience);
+  bool order_swap(const SwapOrder& order, Duration patience);
   void pursue_swaps(Duration patience);
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
@@ -85,6 +89,10 @@ class SiteShard {
   /// The plan's number of the peer that a number at the WAN port belongs to.
   uint16_t peer_of(uint16_t number) const { return static_cast<uint16_t>(number / links_here_); }
 
+  /// By their order; none: to all.
+  std::vector<size_t> links_to(std::optional<uint16_t> peer) const;
+  bool tell_wishes(Duration patience);
+
   /// Lives until the worker has called it.
   struct Question {
     std::function<void(Instant)> change;
@@ -101,6 +109,7 @@ class SiteShard {
   std::optional<sdr::Shard> sdr_;  // goes first: its worker gives packets back
   std::optional<ShardSwaps> swaps_;
   std::optional<std::vector<WantedPolicy>> wanted_;  // not asked for yet
+  std::vector<SwapOrder> orders_;                    // likewise, of what came after
   std::optional<IdleWait> idle_;
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first

@@ -180,7 +180,10 @@ void SwapEnd::on_record(const SwapReady& ready, Instant now) {
     return;
   }
   if (!report_.is_ours) return;
-  if (!is_ready) return fail(SwapEvent::Refused, ready.status, ready.sentence, now);
+  if (!is_ready) {
+    report_.is_refused_there = true;
+    return fail(SwapEvent::Refused, ready.status, ready.sentence, now);
+  }
   if (try_step(SwapEvent::Accepted, now)) bind(now);
 }
 

@@ -50,8 +50,9 @@ struct SwapReport {
   enum class Fate : uint8_t { None, UnderWay, Done, NotDone };
 
   Fate fate = Fate::None;
-  bool is_ours = false;     ///< ordered at this end
-  bool is_cut_off = false;  ///< by the end of the link's epoch
+  bool is_ours = false;           ///< ordered at this end
+  bool is_cut_off = false;        ///< by the end of the link's epoch
+  bool is_refused_there = false;  ///< by the peer: `status` is its own
   uint32_t id = 0;
   SwapPolicy policy;
   SwapStatus status = SwapStatus::Ready;
