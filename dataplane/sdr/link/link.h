@@ -102,9 +102,9 @@ class Link final : private LinkEvents, private BitStageClient {
   }
 
   // ---- a change of policy (swap/swap_end.h) ----
-  /// Asks for it, at this end of a QP's one direction. Errors: the link is down, its peer cannot
-  /// swap, or as SwapDesk::order().
-  Result<void> order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now);
+  /// As SwapDesk::order(). Errors: besides, the link is down, or its peer cannot swap.
+  Result<void> order_swap(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
+                          Instant now);
   /// By what each decides, and whether there was ever one.
   const SwapDesk& swap_desk() const { return swaps_; }
   /// How the latest came out; null: not configured for this direction.

@@ -135,6 +135,30 @@ TEST(Orders, that_cannot_be_say_why) {
   EXPECT_NE(view.why.find("nobody"), std::string::npos) << view.why;
 }
 
+TEST(Orders, of_both_directions_are_done_in_both_or_in_none) {
+  World world;
+  SwapOrder order = order_of(cw_policy_hybrid());
+  order.is_inward = true;
+  const uint32_t number = world.order(order);
+  world.run_for(Duration::from_ms(500));
+  EXPECT_EQ(world.views(number).size(), 2u);
+  EXPECT_TRUE(world.all_are(number, Fate::Done));
+  EXPECT_EQ(world.out(1) + " " + world.out(2), "hybrid hybrid");
+  world.sites.restart(2);
+  world.run_for(Duration::from_s(4));
+  EXPECT_EQ(world.out(1) + " " + world.out(2), "hybrid hybrid");
+  order.policy.params = std::string_view("nothing=1");
+  const uint32_t refused = world.order(order);
+  world.run_for(Duration::from_ms(500));
+  ASSERT_EQ(world.views(refused).size(), 2u);
+  for (const SwapView& each : world.views(refused)) {
+    EXPECT_EQ(each.fate, Fate::NotDone);
+    EXPECT_EQ(each.status, SwapStatus::Parameters) << each.why;
+    EXPECT_FALSE(each.why.empty());
+  }
+  EXPECT_EQ(world.out(1) + " " + world.out(2), "hybrid hybrid");
+}
+
 TEST(Orders, wait_for_one_that_is_under_way_and_follow_one_that_is_not) {
   World world;
   const uint32_t first = world.order(order_of(cw_policy_hybrid()));

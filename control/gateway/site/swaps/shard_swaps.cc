@@ -112,6 +112,8 @@ void ShardSwaps::follow(Wish& wish, const std::string& why) {
 void ShardSwaps::pursue(Instant now) {
   for (Wish& wish : wishes_) {
     if (has_begun_anew(wish)) reopen(wish);
+  }
+  for (Wish& wish : wishes_) {
     if (!wish.is_over) advance(wish, now);
   }
   // The link tells what the file's have come to, save where it was never asked.
@@ -162,24 +164,46 @@ void ShardSwaps::advance(Wish& wish, Instant now) {
     return refuse(wish, SwapStatus::NotAllowed, "the class does not carry this direction");
   }
   const bool is_its_own = wish.is_ordered && mark_of(*end) == wish.mark;
-  if (!end->is_idle()) {
-    if (is_its_own) return;
-    const std::string why = "the one before is not over";
-    return now < wish.busy_until ? wait(wish, SwapStatus::Busy, why)
-                                 : refuse(wish, SwapStatus::Busy, why);
-  }
+  if (is_its_own && !end->is_idle()) return;
   if (is_its_own && !end->report().is_cut_off) return conclude(wish, *end);
-  if (is_so(wish)) return conclude(wish, *end);
+  if (end->is_idle() && is_so(wish)) return conclude(wish, *end);
   if (!wish.is_latest) return refuse(wish, SwapStatus::Busy, "another was wanted meanwhile");
-  place(wish, *end, now);
+  place(wish, now);
 }
 
-void ShardSwaps::place(Wish& wish, const sdr::SwapEnd& end, Instant now) {
+/// That of the other direction, where they are one order that has not begun.
+ShardSwaps::Wish* ShardSwaps::partner_of(const Wish& wish) {
+  const auto is_partner = [&](const Wish& each) {
+    return wish.order != 0 && each.order == wish.order && each.link == wish.link &&
+           each.role != wish.role && !each.is_over && !is_so(each);
+  };
+  const auto found = std::ranges::find_if(wishes_, is_partner);
+  return found == wishes_.end() ? nullptr : &*found;
+}
+
+void ShardSwaps::place(Wish& wish, Instant now) {
+  Wish* const partner = partner_of(wish);
+  const auto both = [&](const auto& act) {
+    act(wish);
+    if (partner != nullptr) act(*partner);
+  };
+  bool is_busy = false;
+  both([&](const Wish& each) { is_busy |= !end_of(each)->is_idle(); });
+  if (is_busy) {
+    const auto say = now < wish.busy_until ? wait : refuse;
+    return both([&](Wish& each) { say(each, SwapStatus::Busy, "the one before is not over"); });
+  }
+  const auto role = partner == nullptr ? std::optional(wish.role) : std::nullopt;
   const auto ordered =
-      link_of(wish).order_swap(wish.wanted.class_index, wish.role, wish.wanted.policy, now);
-  if (!ordered) return refuse(wish, SwapStatus::NotAllowed, ordered.error().sentence);
-  wish.is_ordered = true;
-  wish.mark = mark_of(end);
+      link_of(wish).order_swap(wish.wanted.class_index, role, wish.wanted.policy, now);
+  if (!ordered) {
+    return both(
+        [&](Wish& each) { refuse(each, SwapStatus::NotAllowed, ordered.error().sentence); });
+  }
+  both([&](Wish& each) {
+    each.is_ordered = true;
+    each.mark = mark_of(*end_of(each));
+  });
 }
 
 /// As the link tells it, if it was asked; else it was so already.

@@ -112,7 +112,8 @@ class ShardSwaps {
   bool has_begun_anew(const Wish& wish) const;
   static void reopen(Wish& wish);
   void advance(Wish& wish, Instant now);
-  void place(Wish& wish, const sdr::SwapEnd& end, Instant now);
+  Wish* partner_of(const Wish& wish);
+  void place(Wish& wish, Instant now);
   void conclude(Wish& wish, const sdr::SwapEnd& end);
   static void refuse(Wish& wish, SwapStatus status, const std::string& why);
   static void wait(Wish& wish, SwapStatus status, const std::string& why);
