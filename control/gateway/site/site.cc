@@ -117,7 +117,7 @@ Result<void> Site::add_shard(LanPort lan, WanPort wan, Instant now,
   auto made =
       SiteShard::make(plan_, shards_.size(), std::move(lan), std::move(wan), grants_, now, random);
   if (!made) return std::unexpected(made.error());
-  (*made)->set_finder(finder_);
+  (*made)->set_care(finder_, bell_);
   shards_.push_back(std::move(*made));
   return {};
 }
@@ -237,6 +237,7 @@ std::optional<SiteState> Site::state(Duration patience) {
 }
 
 void Site::care_for_policies(Duration patience) {
+  bell_.hush();
   for (const auto& shard : shards_) shard->care_for_policies(finder_, patience);
 }
 

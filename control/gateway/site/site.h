@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "control/gateway/plan.h"
-#include "control/gateway/registry_finder.h"
+#include "control/gateway/site/care/care_bell.h"
+#include "control/gateway/site/care/registry_finder.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/site_shard.h"
 #include "control/gateway/site/site_state.h"
@@ -87,6 +88,9 @@ class Site {
   /// so this thread does it, and workers only take part between two turns. Once in a while, or a
   /// link that has begun several epochs waits with the next.
   void care_for_policies(Duration patience);
+  /// Readable from when a shard in run() has something for it to do until it is called; -1 where
+  /// there are no descriptors left. The site's.
+  int wants_care_fd() const { return bell_.fd(); }
   /// From now on each class that is named is to send by this policy, over every link: those that
   /// run it already are left alone. Made by care_for_policies(), told by state().swaps. False: a
   /// shard had no turn; it takes it in its next.
@@ -121,6 +125,7 @@ class Site {
 
   Plan plan_;
   RegistryFinder finder_;
+  CareBell bell_;
   std::optional<MachineClock> clock_;  // none: somebody else's time
   std::deque<PairGrants> grants_;      // by peer, where there are several links to each
   Instant grants_due_;

@@ -78,7 +78,13 @@ Result<void> SiteShard::add_gateway(Instant now) {
 void SiteShard::run(const MachineClock& clock, const std::atomic<bool>& stop) {
   prctl(PR_SET_TIMERSLACK, 1);  // wake to the nanosecond
   take_core(plan_.cores[number_]);
-  cw::run(sdr_->worker(), clock, *idle_, stop);
+  cw::run(sdr_->worker(), clock, *idle_, stop, [this] {
+    if (sdr_->endpoint().wants_care()) call_for_care();
+  });
+}
+
+void SiteShard::call_for_care() {
+  if (!std::exchange(has_called_, true)) bell_->ring_any_thread();
 }
 
 void SiteShard::take_core(std::optional<uint32_t> core) {
@@ -193,7 +199,10 @@ void SiteShard::care_for_policies(sdr::PolicyFinder& finder, Duration patience) 
   if (cares_ == nullptr) {
     cares_ = std::make_shared<std::vector<sdr::SeatCare>>();
     cares_->reserve(limits::qps_max);
-    const auto collect = [this, cares = cares_](Instant now) { sdr_->endpoint().ask(*cares, now); };
+    const auto collect = [this, cares = cares_](Instant now) {
+      has_called_ = false;
+      sdr_->endpoint().ask(*cares, now);
+    };
     if (!ask(collect, patience)) return;
   }
   const auto cares = std::exchange(cares_, nullptr);

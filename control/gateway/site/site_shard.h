@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control/gateway/plan.h"
+#include "control/gateway/site/care/care_bell.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/ports/lan_port.h"
 #include "control/gateway/site/ports/wan_port.h"
@@ -59,8 +60,12 @@ class SiteShard {
     swaps_->order(order, links_to(order.peer), now);
   }
   void pursue_swaps(Instant now) { swaps_->pursue(now); }
-  /// Where turn() finds what swaps name.
-  void set_finder(sdr::PolicyFinder& finder) { sdr_->endpoint().set_finder(finder); }
+  /// Where turn() finds what swaps name, and what run() rings when care_for_policies() has
+  /// something to do. Both outlive the shard.
+  void set_care(sdr::PolicyFinder& finder, CareBell& bell) {
+    sdr_->endpoint().set_finder(finder);
+    bell_ = &bell;
+  }
 
   // While another thread turns; as Site has them. Thread: one.
   std::optional<SiteState> state(Duration patience);
@@ -92,6 +97,7 @@ class SiteShard {
   /// By their order; none: to all.
   std::vector<size_t> links_to(std::optional<uint16_t> peer) const;
   bool tell_wishes(Duration patience);
+  void call_for_care();
 
   /// Lives until the worker has called it.
   struct Question {
@@ -111,6 +117,8 @@ class SiteShard {
   std::optional<std::vector<WantedPolicy>> wanted_;  // not asked for yet
   std::vector<SwapOrder> orders_;                    // likewise, of what came after
   std::optional<IdleWait> idle_;
+  CareBell* bell_ = nullptr;
+  bool has_called_ = false;                            // the worker's: since the last care
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
 };
