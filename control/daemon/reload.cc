@@ -227,7 +227,8 @@ bool Reload::may_tell(const SwapView& view, Instant now) {
 }
 
 void Reload::tell(const SwapView& view) const {
-  if (view.fate == Fate::UnderWay) return;
+  const bool was_so = view.fate == Fate::Done && view.id == 0;
+  if (view.fate == Fate::UnderWay || was_so) return;
   const site::Plan& plan = site_.plan();
   Fields fields = {{"class", plan.classes[view.class_index].name},
                    {"peer", plan.gateway.peers[view.peer].name}};
@@ -235,6 +236,7 @@ void Reload::tell(const SwapView& view) const {
   fields.update({{"direction", view.is_outward ? "out" : "in"}, {"policy", view.policy}});
   if (!view.params.empty()) fields["params"] = view.params;
   if (!view.is_ours) fields["ordered_by"] = "peer";
+  if (view.order != 0) fields["order"] = view.order;
   if (view.fate == Fate::Done) {
     fields["after_ms"] = std::round(view.ms * 10) / 10;
     return log_.info("swapped", fields);

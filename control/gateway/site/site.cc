@@ -117,7 +117,7 @@ Result<void> Site::add_shard(LanPort lan, WanPort wan, Instant now,
   auto made =
       SiteShard::make(plan_, shards_.size(), std::move(lan), std::move(wan), grants_, now, random);
   if (!made) return std::unexpected(made.error());
-  (*made)->set_finder(finder_);
+  (*made)->set_care(finder_, bell_);
   shards_.push_back(std::move(*made));
   return {};
 }
@@ -210,6 +210,12 @@ void Site::want_policies(const std::vector<WantedPolicy>& wanted, Instant now) {
   for (const auto& shard : shards_) shard->want_policies(wanted, now);
 }
 
+uint32_t Site::order_swap(SwapOrder order, Instant now) {
+  order.number = ++orders_;
+  for (const auto& shard : shards_) shard->order_swap(order, now);
+  return order.number;
+}
+
 void Site::pursue_swaps(Instant now) {
   for (const auto& shard : shards_) shard->pursue_swaps(now);
 }
@@ -231,6 +237,7 @@ std::optional<SiteState> Site::state(Duration patience) {
 }
 
 void Site::care_for_policies(Duration patience) {
+  bell_.hush();
   for (const auto& shard : shards_) shard->care_for_policies(finder_, patience);
 }
 
@@ -238,6 +245,12 @@ bool Site::want_policies(const std::vector<WantedPolicy>& wanted, Duration patie
   bool is_done = true;
   for (const auto& shard : shards_) is_done &= shard->want_policies(wanted, patience);
   return is_done;
+}
+
+uint32_t Site::order_swap(SwapOrder order, Duration patience) {
+  order.number = ++orders_;
+  for (const auto& shard : shards_) (void)shard->order_swap(order, patience);
+  return order.number;
 }
 
 Result<void> Site::load_policy(const std::string& file) {

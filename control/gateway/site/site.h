@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "control/gateway/plan.h"
-#include "control/gateway/registry_finder.h"
+#include "control/gateway/site/care/care_bell.h"
+#include "control/gateway/site/care/registry_finder.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/site_shard.h"
 #include "control/gateway/site/site_state.h"
@@ -75,6 +76,7 @@ class Site {
   SiteState state(Instant now);
   /// As below, between two turns of his, which also make what is wanted.
   void want_policies(const std::vector<WantedPolicy>& wanted, Instant now);
+  uint32_t order_swap(SwapOrder order, Instant now);
   void pursue_swaps(Instant now);
 
   // While other threads are in run(), or turn. They wait for each shard's next turn, and no longer
@@ -86,10 +88,18 @@ class Site {
   /// so this thread does it, and workers only take part between two turns. Once in a while, or a
   /// link that has begun several epochs waits with the next.
   void care_for_policies(Duration patience);
+  /// Readable from when a shard in run() has something for it to do until it is called; -1 where
+  /// there are no descriptors left. The site's.
+  int wants_care_fd() const { return bell_.fd(); }
   /// From now on each class that is named is to send by this policy, over every link: those that
   /// run it already are left alone. Made by care_for_policies(), told by state().swaps. False: a
   /// shard had no turn; it takes it in its next.
   bool want_policies(const std::vector<WantedPolicy>& wanted, Duration patience);
+  /// The same for one class, at run time: what want_policies() said of it is over, and what this
+  /// says is when that is called again. Returns the order's number, which it is given here: what
+  /// becomes of it is told by those of state().swaps that have it, one for each link and direction,
+  /// in the next state that there is. A peer or class that the site has not leaves none.
+  uint32_t order_swap(SwapOrder order, Duration patience);
   /// A file of a policy, as it is now: from here on its name finds it. Errors: those of a file that
   /// is no plugin.
   Result<void> load_policy(const std::string& file);
@@ -115,11 +125,13 @@ class Site {
 
   Plan plan_;
   RegistryFinder finder_;
+  CareBell bell_;
   std::optional<MachineClock> clock_;  // none: somebody else's time
   std::deque<PairGrants> grants_;      // by peer, where there are several links to each
   Instant grants_due_;
   std::vector<std::unique_ptr<SiteShard>> shards_;
   size_t silent_ = 0;
+  uint32_t orders_ = 0;  // of swaps, so far
 };
 
 }  // namespace cw::site

@@ -78,7 +78,13 @@ Result<void> SiteShard::add_gateway(Instant now) {
 void SiteShard::run(const MachineClock& clock, const std::atomic<bool>& stop) {
   prctl(PR_SET_TIMERSLACK, 1);  // wake to the nanosecond
   take_core(plan_.cores[number_]);
-  cw::run(sdr_->worker(), clock, *idle_, stop);
+  cw::run(sdr_->worker(), clock, *idle_, stop, [this] {
+    if (sdr_->endpoint().wants_care()) call_for_care();
+  });
+}
+
+void SiteShard::call_for_care() {
+  if (!std::exchange(has_called_, true)) bell_->ring_any_thread();
 }
 
 void SiteShard::take_core(std::optional<uint32_t> core) {
@@ -120,6 +126,7 @@ std::optional<SiteState> SiteShard::state(Duration patience) {
   if (!settle(patience)) return std::nullopt;
   auto state = std::make_shared<SiteState>();
   if (!ask([this, state](Instant now) { fill(*state, now); }, patience)) return std::nullopt;
+  state->has_open_swaps |= wanted_.has_value() || !orders_.empty();
   return std::move(*state);
 }
 
@@ -192,7 +199,10 @@ void SiteShard::care_for_policies(sdr::PolicyFinder& finder, Duration patience) 
   if (cares_ == nullptr) {
     cares_ = std::make_shared<std::vector<sdr::SeatCare>>();
     cares_->reserve(limits::qps_max);
-    const auto collect = [this, cares = cares_](Instant now) { sdr_->endpoint().ask(*cares, now); };
+    const auto collect = [this, cares = cares_](Instant now) {
+      has_called_ = false;
+      sdr_->endpoint().ask(*cares, now);
+    };
     if (!ask(collect, patience)) return;
   }
   const auto cares = std::exchange(cares_, nullptr);
@@ -201,19 +211,41 @@ void SiteShard::care_for_policies(sdr::PolicyFinder& finder, Duration patience) 
   ask([this, cares](Instant now) { sdr_->endpoint().take(*cares, now); }, patience);
 }
 
-// The latest takes the place of one that a worker which stands still has not heard.
+// The latest takes the place of what a worker that stands still has not heard.
 bool SiteShard::want_policies(std::vector<WantedPolicy> wanted, Duration patience) {
   wanted_ = std::move(wanted);
+  orders_.clear();
+  return tell_wishes(patience);
+}
+
+bool SiteShard::order_swap(const SwapOrder& order, Duration patience) {
+  std::erase_if(orders_, [&](const SwapOrder& each) { return each.is_followed_by(order); });
+  orders_.push_back(order);
+  return tell_wishes(patience);
+}
+
+bool SiteShard::tell_wishes(Duration patience) {
   if (!settle(patience)) return false;
-  const auto want = [this, now_wanted = *std::exchange(wanted_, std::nullopt)](Instant now) {
-    swaps_->want(now_wanted, now);
+  const auto tell = [this, wanted = std::exchange(wanted_, std::nullopt),
+                     orders = std::exchange(orders_, {})](Instant now) {
+    if (wanted) swaps_->want(*wanted, now);
+    for (const SwapOrder& each : orders) order_swap(each, now);
   };
-  return ask(want, patience);
+  return ask(tell, patience);
 }
 
 void SiteShard::pursue_swaps(Duration patience) {
-  if (wanted_) (void)want_policies(std::move(*wanted_), patience);
+  if (wanted_ || !orders_.empty()) (void)tell_wishes(patience);
   if (settle(patience)) ask([this](Instant now) { swaps_->pursue(now); }, patience);
+}
+
+std::vector<size_t> SiteShard::links_to(std::optional<uint16_t> peer) const {
+  const auto links = sdr_->endpoint().links();
+  std::vector<size_t> found;
+  for (size_t i = 0; i < links.size(); ++i) {
+    if (!peer || peer_of(links[i]->peer()) == *peer) found.push_back(i);
+  }
+  return found;
 }
 
 bool SiteShard::stop_taking(Duration patience) {

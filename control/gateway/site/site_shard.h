@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control/gateway/plan.h"
+#include "control/gateway/site/care/care_bell.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/ports/lan_port.h"
 #include "control/gateway/site/ports/wan_port.h"
@@ -55,14 +56,22 @@ class SiteShard {
   void want_policies(std::span<const WantedPolicy> wanted, Instant now) {
     swaps_->want(wanted, now);
   }
+  void order_swap(const SwapOrder& order, Instant now) {
+    swaps_->order(order, links_to(order.peer), now);
+  }
   void pursue_swaps(Instant now) { swaps_->pursue(now); }
-  /// Where turn() finds what swaps name.
-  void set_finder(sdr::PolicyFinder& finder) { sdr_->endpoint().set_finder(finder); }
+  /// Where turn() finds what swaps name, and what run() rings when care_for_policies() has
+  /// something to do. Both outlive the shard.
+  void set_care(sdr::PolicyFinder& finder, CareBell& bell) {
+    sdr_->endpoint().set_finder(finder);
+    bell_ = &bell;
+  }
 
   // While another thread turns; as Site has them. Thread: one.
   std::optional<SiteState> state(Duration patience);
   void care_for_policies(sdr::PolicyFinder& finder, Duration patience);
   bool want_policies(std::vector<WantedPolicy> wanted, Duration patience);
+  bool order_swap(const SwapOrder& order, Duration patience);
   void pursue_swaps(Duration patience);
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
@@ -85,6 +94,11 @@ class SiteShard {
   /// The plan's number of the peer that a number at the WAN port belongs to.
   uint16_t peer_of(uint16_t number) const { return static_cast<uint16_t>(number / links_here_); }
 
+  /// By their order; none: to all.
+  std::vector<size_t> links_to(std::optional<uint16_t> peer) const;
+  bool tell_wishes(Duration patience);
+  void call_for_care();
+
   /// Lives until the worker has called it.
   struct Question {
     std::function<void(Instant)> change;
@@ -101,7 +115,10 @@ class SiteShard {
   std::optional<sdr::Shard> sdr_;  // goes first: its worker gives packets back
   std::optional<ShardSwaps> swaps_;
   std::optional<std::vector<WantedPolicy>> wanted_;  // not asked for yet
+  std::vector<SwapOrder> orders_;                    // likewise, of what came after
   std::optional<IdleWait> idle_;
+  CareBell* bell_ = nullptr;
+  bool has_called_ = false;                            // the worker's: since the last care
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
 };

@@ -70,17 +70,25 @@ class IdleWait {
 };
 
 /// Turns `worker` until `stop` is set (and, while it waits, until it is woken or wait_max is over).
-template <Clock C>
-void run(Worker& worker, const C& clock, IdleWait& idle, const std::atomic<bool>& stop) {
+/// `after_turn` is called after each.
+template <Clock C, class AfterTurn>
+void run(Worker& worker, const C& clock, IdleWait& idle, const std::atomic<bool>& stop,
+         const AfterTurn& after_turn) {
   while (!stop.load(std::memory_order_relaxed)) {
     const Instant now = clock.read();
     const bool has_worked = worker.turn(now);
+    after_turn();
     const Instant wake = idle.plan(has_worked, now, worker.next_wakeup());
     if (wake <= now || worker.is_behind()) continue;
     worker.counters().add(Counter::waits);
     worker.sleeps_until(wake);
     idle.wait(wake - now);
   }
+}
+
+template <Clock C>
+void run(Worker& worker, const C& clock, IdleWait& idle, const std::atomic<bool>& stop) {
+  run(worker, clock, idle, stop, [] {});
 }
 
 }  // namespace cw

@@ -251,7 +251,8 @@ size_t Link::swap_room() const {
   return is_up() && control_.peer_has(Hello::swaps) ? control_.text_room() : 0;
 }
 
-Result<void> Link::order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now) {
+Result<void> Link::order_swap(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
+                              Instant now) {
   wake_();
   if (!is_up()) return failure("the link is down: " + why());
   if (!control_.peer_has(Hello::swaps)) {

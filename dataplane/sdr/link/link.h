@@ -59,6 +59,7 @@ class Link final : private LinkEvents, private BitStageClient {
 
   // ---- for who uses it ----
   bool is_up() const { return control_.is_up(); }
+  uint32_t epoch() const { return epoch_; }  ///< how many it has begun
   /// What is missing until it is up, for a person; empty when it is.
   std::string why() const { return control_.why(); }
   /// Ends the epoch at once, and tells the peer; the link stays down.
@@ -101,12 +102,11 @@ class Link final : private LinkEvents, private BitStageClient {
   }
 
   // ---- a change of policy (swap/swap_end.h) ----
-  /// Asks for it, at this end of a QP's one direction. Errors: the link is down, its peer cannot
-  /// swap, or as SwapDesk::order().
-  Result<void> order_swap(uint16_t qp, cw_role role, const SwapPolicy& policy, Instant now);
-  SwapPolicy policy(uint16_t qp, cw_role role) const { return swaps_.policy(qp, role); }
-  const cw_policy_ops* table(uint16_t qp, cw_role role) const { return swaps_.table(qp, role); }
-  bool has_swaps() const { return swaps_.has_history(); }
+  /// As SwapDesk::order(). Errors: besides, the link is down, or its peer cannot swap.
+  Result<void> order_swap(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
+                          Instant now);
+  /// By what each decides, and whether there was ever one.
+  const SwapDesk& swap_desk() const { return swaps_; }
   /// How the latest came out; null: not configured for this direction.
   const SwapEnd* swap(uint16_t qp, cw_role role) const { return swaps_.find(qp, role); }
 
@@ -236,6 +236,7 @@ class Link final : private LinkEvents, private BitStageClient {
   LinkControl control_;
   uint32_t payload_bytes_;
   uint32_t qpn_base_ = 0;
+  uint32_t epoch_ = 0;
   std::vector<Target> targets_;  // by QP number - qpn_base_
   Instant link_told_;
   Instant reports_due_ = Instant::never();

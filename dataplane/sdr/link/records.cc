@@ -27,6 +27,7 @@ bool has_notes(const std::unique_ptr<SendStream>& send, const std::unique_ptr<Re
 // ---- what the link says ----
 
 void Link::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
+  ++epoch_;
   swaps_.end_epoch(now);
   for (Qp& qp : qps_) {
     if (qp.send) qp.send->reset(now);

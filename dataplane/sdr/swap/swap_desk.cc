@@ -163,12 +163,8 @@ const cw_policy_ops* SwapDesk::table(uint16_t qp, cw_role role) const {
   return found == nullptr ? nullptr : found->seat->policy().ops;
 }
 
-Result<void> SwapDesk::order(uint16_t qp, cw_role role, const SwapPolicy& policy, size_t room,
-                             Instant now) {
-  Direction* const found = direction(qp, role_of(role));
-  if (found == nullptr) {
-    return failure("qp " + std::to_string(qp) + " is not configured for this direction");
-  }
+Result<void> SwapDesk::order(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
+                             size_t room, Instant now) {
   if (policy.name.is_empty()) {
     return failure("its name and parameters are longer than records have room for");
   }
@@ -176,9 +172,27 @@ Result<void> SwapDesk::order(uint16_t qp, cw_role role, const SwapPolicy& policy
     return failure("its parameters take " + std::to_string(policy.bytes()) +
                    " bytes, and the peer takes " + std::to_string(room));
   }
+  std::vector<Direction*> ordered;
+  for (const cw_role each : {CW_SOURCE, CW_SINK}) {
+    if (role.value_or(each) == each) ordered.push_back(direction(qp, role_of(each)));
+  }
+  if (std::ranges::find(ordered, nullptr) != ordered.end()) {
+    return failure("qp " + std::to_string(qp) + " is not configured for this direction");
+  }
+  return begin(ordered, policy, now);
+}
+
+Result<void> SwapDesk::begin(std::span<Direction* const> ordered, const SwapPolicy& policy,
+                             Instant now) {
+  for (Direction* const each : ordered) {
+    // One that is under way says so itself.
+    if (!each->end.is_idle()) return each->end.order(policy, now);
+  }
   is_idle_ = false;
   has_history_ = true;
-  return found->end.order(policy, now);
+  for (Direction* const each : ordered) CW_ASSERT(each->end.order(policy, now));
+  if (ordered.size() > 1) SwapEnd::join(ordered[0]->end, ordered[1]->end);
+  return {};
 }
 
 // ---- records ----

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -31,9 +33,11 @@ class SwapDesk {
   void add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hold,
            const PolicyChoice& refuge);
 
-  /// This end of the QP's one direction asks for it. Errors: it is not configured for that; one is
-  /// under way; longer than `room` bytes, which an envelope has.
-  Result<void> order(uint16_t qp, cw_role role, const SwapPolicy& policy, size_t room, Instant now);
+  /// This end of the QP's one direction asks for it; without a role, both do, and begin together or
+  /// not at all. Errors: it is not configured for that; one is under way; longer than `room` bytes,
+  /// which an envelope has.
+  Result<void> order(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
+                     size_t room, Instant now);
   /// Null: not configured for this direction.
   const SwapEnd* find(uint16_t qp, cw_role role) const;
   /// By which this end decides about what is new. Cost: allocates.
@@ -71,6 +75,7 @@ class SwapDesk {
   Direction* direction(uint16_t qp, SwapRole role) const;
   template <class Record>
   void pass_on(const Record& record, SwapRole role, Instant now);
+  Result<void> begin(std::span<Direction* const> ordered, const SwapPolicy& policy, Instant now);
   void relieve(Direction& direction, size_t room, Instant now);
   template <class Do>
   void each(const Do& act) const;

@@ -50,7 +50,13 @@ bool SwapEnd::try_step(SwapEvent event, Instant now) {
 
 void SwapEnd::begin(uint32_t id, bool is_ours, const SwapPolicy& policy, Instant now) {
   report_ = {.fate = Fate::UnderWay, .is_ours = is_ours, .id = id, .policy = policy, .begun = now};
+  has_heard_ = false;
   seat_.make_next(report_.policy);
+}
+
+void SwapEnd::join(SwapEnd& source, SwapEnd& sink) {
+  source.partner_ = &sink;
+  sink.partner_ = &source;
 }
 
 void SwapEnd::end(Fate fate, SwapStatus status, const SwapSentence& sentence, Instant now) {
@@ -61,6 +67,20 @@ void SwapEnd::end(Fate fate, SwapStatus status, const SwapSentence& sentence, In
   // Another of the same chooser may have been turned down meanwhile.
   if (past_of(report_.id).id <= report_.id) remember({report_.id, fate, status}, sentence);
   counters_.add(fate == Fate::Done ? Counter::policies_swapped : Counter::swaps_refused);
+  SwapEnd* const partner = std::exchange(partner_, nullptr);
+  if (partner == nullptr) return;
+  partner->partner_ = nullptr;
+  if (fate == Fate::NotDone) partner->call_off(*this, now);
+}
+
+/// The other direction of its order cannot be, and so nothing of this one has begun.
+void SwapEnd::call_off(const SwapEnd& other, Instant now) {
+  if (state_ == SwapState::Bound || state_ == SwapState::Draining) return;
+  const bool was_asked =
+      state_ == SwapState::Asking || (state_ == SwapState::Ready && say_due_ != Instant::never());
+  if (was_asked) answer(RecordType::SwapCancel, report_.id);
+  report_.is_refused_there = other.report_.is_refused_there;
+  fail(SwapEvent::Cancelled, other.report_.status, other.report_.sentence.view(), now);
 }
 
 void SwapEnd::remember(const Past& past, const SwapSentence& sentence) {
@@ -100,8 +120,8 @@ void SwapEnd::on_made(Instant now) {
   if (seat_.making() != Making::Made) return;
   (void)try_step(report_.is_ours ? SwapEvent::Made : SwapEvent::MadeForPeer, now);
   if (state_ == SwapState::Bound) return bind(now);
-  if (report_.is_ours) return say_now(now);
-  answer_current();
+  if (!report_.is_ours) return answer_current();
+  if (role_ == SwapRole::Source || may_ask()) say_now(now);
 }
 
 void SwapEnd::bind(Instant now) {
@@ -112,6 +132,8 @@ void SwapEnd::bind(Instant now) {
 
 /// A source that was acknowledged offers the new one in the next: that is done.
 void SwapEnd::end_epoch(Instant now) {
+  if (partner_ != nullptr) partner_->partner_ = nullptr;
+  partner_ = nullptr;
   const bool is_done = role_ == SwapRole::Source && state_ == SwapState::Draining;
   if (is_done) {
     (void)try_step(SwapEvent::EpochOver, now);
@@ -128,9 +150,12 @@ void SwapEnd::end_epoch(Instant now) {
 // ---- what comes ----
 
 /// Whether a new question of the peer's takes the place of what this end is at: of its own order,
-/// since the source's stands, or of a question that the peer has given up unheard.
+/// since the source's stands, or of a question that the peer has given up unheard. A source that
+/// has said the boundary of that order is at nothing else.
 bool SwapEnd::may_yield() const {
-  return role_ == SwapRole::Sink && (state_ == SwapState::Preparing || state_ == SwapState::Ready);
+  if (role_ == SwapRole::Source) return false;
+  return state_ == SwapState::Preparing ||
+         (state_ == SwapState::Ready && !(report_.is_ours && has_heard_));
 }
 
 void SwapEnd::on_record(const SwapPrepare& prepare, Instant now) {
@@ -145,7 +170,7 @@ void SwapEnd::on_record(const SwapPrepare& prepare, Instant now) {
   if (may_yield()) {
     fail(SwapEvent::Cancelled, SwapStatus::Busy, "the source of the data asked for another", now);
   }
-  if (state_ == SwapState::Draining && role_ == SwapRole::Sink) return;  // it asks again
+  if (role_ == SwapRole::Sink && !is_idle()) return;  // it asks again
   const auto refuse = [&](SwapStatus status, std::string_view sentence) {
     remember({id, Fate::NotDone, status}, SwapSentence(sentence));
     answer_past(past);
@@ -180,8 +205,31 @@ void SwapEnd::on_record(const SwapReady& ready, Instant now) {
     return;
   }
   if (!report_.is_ours) return;
-  if (!is_ready) return fail(SwapEvent::Refused, ready.status, ready.sentence, now);
+  if (!is_ready) {
+    report_.is_refused_there = true;
+    return fail(SwapEvent::Refused, ready.status, ready.sentence, now);
+  }
+  if (state_ == SwapState::Asking) accept(now);
+}
+
+/// The sink is ready. A source that has a partner asks on, so that the sink stays so.
+void SwapEnd::accept(Instant now) {
+  if (!std::exchange(has_heard_, true)) since_ = now;
+  if (!may_bind()) return partner_->go_on(now);
   if (try_step(SwapEvent::Accepted, now)) bind(now);
+}
+
+/// The partner has heard something.
+void SwapEnd::go_on(Instant now) {
+  if (role_ == SwapRole::Source) {
+    if (state_ == SwapState::Asking && has_heard_) accept(now);
+    return;
+  }
+  if (state_ != SwapState::Ready) return;
+  if (has_heard_ && may_begin()) return take_boundary(now);
+  if (has_heard_ || say_due_ != Instant::never()) return;
+  since_ = now;
+  say_now(now);
 }
 
 void SwapEnd::on_record(const SwapBoundary& boundary, Instant now) {
@@ -195,10 +243,19 @@ void SwapEnd::on_record(const SwapBoundary& boundary, Instant now) {
     answer(RecordType::SwapCancel, id);
     return fail(SwapEvent::Cancelled, SwapStatus::Ready, "its boundary cannot be", now);
   }
-  if (!seat_.try_begin(boundary.boundary_seq, boundary.policy_epoch, now)) return;
+  boundary_ = boundary.boundary_seq;
+  policy_epoch_ = boundary.policy_epoch;
+  has_heard_ = true;
+  if (!may_begin()) return partner_->go_on(now);
+  take_boundary(now);
+}
+
+/// The source says it again where this end cannot yet.
+void SwapEnd::take_boundary(Instant now) {
+  if (!seat_.try_begin(boundary_, policy_epoch_, now)) return;
   (void)try_step(SwapEvent::Bound, now);
-  begun_ = {id, boundary.boundary_seq, boundary.policy_epoch};
-  answer(RecordType::SwapAcknowledge, id);
+  begun_ = {report_.id, boundary_, policy_epoch_};
+  answer(RecordType::SwapAcknowledge, report_.id);
 }
 
 void SwapEnd::on_record(const SwapAcknowledge& acknowledge, Instant now) {
@@ -207,6 +264,7 @@ void SwapEnd::on_record(const SwapAcknowledge& acknowledge, Instant now) {
   // The boundary is said again, and acknowledged again, until the seat can begin.
   if (!seat_.try_begin(boundary_, policy_epoch_, now)) return;
   (void)try_step(SwapEvent::Acknowledged, now);
+  if (partner_ != nullptr) partner_->go_on(now);
 }
 
 void SwapEnd::on_record(const SwapCancel& cancel, Instant now) {
@@ -235,6 +293,9 @@ Instant SwapEnd::next_due() const {
   if (next_state(role_, state_, SwapEvent::TimeOver) == state_) return Instant::never();
   // Making is this end's own affair; only a peer may have gone meanwhile.
   if (state_ == SwapState::Preparing && report_.is_ours) return Instant::never();
+  // It waits for its partner, or the peer's source for it.
+  const bool waits_here = !may_ask() || (has_heard_ && report_.is_ours);
+  if (state_ == SwapState::Ready && waits_here) return Instant::never();
   return since_ + (state_ == SwapState::Asking ? asking_max : silence_max);
 }
 

@@ -4,6 +4,11 @@
 //        order, records, what was made --> SwapEnd --> SwapSeat: make one, bind, begin, let go
 //                                             '------> records
 //
+// Two ends of a QP at one place, one of each direction, may have one order: then neither begins
+// unless both can. The source keeps its boundary to itself until the sink has heard that of the
+// peer, whose source waits from then on; the sink keeps its acknowledgement until the source has
+// had its own. So what one of them is refused calls the other off, and past that nothing can be.
+//
 // Which event leads where is said by swap_transitions.def alone, and what it entails by
 // swap_end.cc.
 #pragma once
@@ -50,8 +55,9 @@ struct SwapReport {
   enum class Fate : uint8_t { None, UnderWay, Done, NotDone };
 
   Fate fate = Fate::None;
-  bool is_ours = false;     ///< ordered at this end
-  bool is_cut_off = false;  ///< by the end of the link's epoch
+  bool is_ours = false;           ///< ordered at this end
+  bool is_cut_off = false;        ///< by the end of the link's epoch
+  bool is_refused_there = false;  ///< by the peer: `status` is its own
   uint32_t id = 0;
   SwapPolicy policy;
   SwapStatus status = SwapStatus::Ready;
@@ -67,6 +73,8 @@ class SwapEnd {
 
   /// Errors: one is under way.
   Result<void> order(const SwapPolicy& policy, Instant now);
+  /// Both have just been ordered: one order from now on.
+  static void join(SwapEnd& source, SwapEnd& sink);
   const SwapReport& report() const { return report_; }
   SwapState state() const { return state_; }
   bool is_idle() const { return state_ == SwapState::Idle; }
@@ -118,6 +126,15 @@ class SwapEnd {
   void fail(SwapEvent event, SwapStatus status, std::string_view sentence, Instant now);
   bool is_current(uint32_t id) const { return state_ != SwapState::Idle && report_.id == id; }
   bool may_yield() const;
+  void accept(Instant now);
+  void take_boundary(Instant now);
+  void go_on(Instant now);
+  void call_off(const SwapEnd& why, Instant now);
+  /// Of a sink: whether the peer may be asked, and acknowledged.
+  bool may_ask() const { return partner_ == nullptr || partner_->has_heard_; }
+  bool may_begin() const { return partner_ == nullptr || partner_->state_ == SwapState::Draining; }
+  /// Of a source: whether it may say from where on.
+  bool may_bind() const { return partner_ == nullptr || partner_->has_heard_; }
   void answer_current();
   void answer_past(const Past& past);
   /// When too many wait the peer asks again.
@@ -141,9 +158,11 @@ class SwapEnd {
   Counters& counters_;
   SwapState state_ = SwapState::Idle;
   SwapReport report_;
-  MessageSeq boundary_;  // once bound
+  MessageSeq boundary_;  // once bound; at a sink, heard of and not begun with yet
   uint16_t policy_epoch_ = 0;
-  Instant since_;                       // the state, or the peer's last question in it
+  bool has_heard_ = false;      // what it waits for from the peer; it may wait for its partner, too
+  SwapEnd* partner_ = nullptr;  // of the same order, and as far as neither is over
+  Instant since_;               // the state, or the peer's last question in it
   Instant say_due_ = Instant::never();  // the state's own record
   std::array<Past, 2> past_;            // by chooser
   SwapSentence why_not_;                // of the latest that the peer chose

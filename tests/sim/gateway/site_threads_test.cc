@@ -4,14 +4,18 @@
 #include "tests/sim/gateway/hosted_site.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <thread>
 #include <utility>
 
+#include "control/config/policy_keys.h"
 #include "control/gateway/site/shard_plan.h"
+#include "policies/policies.h"
 
 namespace cw::sim {
 namespace {
@@ -98,6 +102,73 @@ TEST(SiteThreads, carry_flows_over_sockets_and_share_nothing_but_grants) {
   }
   EXPECT_EQ(received, 2 * expected);
   EXPECT_EQ(wrong, 0u);
+}
+
+/// Two sites that nobody looks after but who is called.
+struct CalledSites {
+  CalledSites() {
+    for (const HostedSite* each : {&one, &two}) sites.push_back(each->site.get());
+    start(one, stop, threads);
+    start(two, stop, threads);
+  }
+  ~CalledSites() {
+    stop = true;
+    for (site::Site* each : sites) each->wake();
+  }
+  static site::SiteState state_of(site::Site& site) {
+    auto state = site.state(1_s);
+    return state ? std::move(*state) : site::SiteState();
+  }
+  /// Whoever wants something has called, or does.
+  void answer_calls() {
+    std::vector<pollfd> calls;
+    for (const site::Site* each : sites) calls.push_back({each->wants_care_fd(), POLLIN, 0});
+    EXPECT_GT(poll(calls.data(), calls.size(), 20'000), 0) << "nobody calls";
+    for (size_t i = 0; i < sites.size(); ++i) {
+      if ((calls[i].revents & POLLIN) != 0) sites[i]->care_for_policies(1_s);
+    }
+  }
+  bool run_until(const std::function<bool()>& is_reached) {
+    for (const Instant end = MonotonicClock().read() + 60_s; !is_reached();) {
+      if (MonotonicClock().read() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const bool is_wanted = std::ranges::any_of(
+          sites, [](site::Site* each) { return state_of(*each).wants_policies; });
+      if (is_wanted) answer_calls();
+    }
+    return true;
+  }
+  bool are_up() {
+    return std::ranges::all_of(sites, [](site::Site* each) {
+      const auto peers = state_of(*each).peers;
+      return !peers.empty() && std::ranges::all_of(peers, &site::PeerView::is_up);
+    });
+  }
+
+  const MachineClock clock;
+  HostedSite one{1, {}, clock.read(), over_sockets("127.0.0.1", "127.0.0.2")};
+  HostedSite two{2, {}, clock.read(), over_sockets("127.0.0.2", "127.0.0.1")};
+  std::vector<site::Site*> sites;
+  std::atomic<bool> stop = false;
+  Threads threads;
+};
+
+TEST(SiteThreads, call_for_care_when_a_peer_orders) {
+  CalledSites world;
+  site::Site& here = *world.sites[0];
+  ASSERT_TRUE(world.run_until([&] { return world.are_up(); }));
+  const cw_policy_ops& next = *cw_policy_go_back_n();
+  site::SwapOrder order;
+  order.is_outward = false, order.is_inward = true;
+  order.policy = sdr::named({&next, config::default_params(next)});
+  const uint32_t number = here.order_swap(order, 1_s);
+  EXPECT_TRUE(world.run_until([&] {
+    const auto swaps = CalledSites::state_of(here).swaps;
+    return std::ranges::count_if(swaps, [&](const site::SwapView& each) {
+             return each.order == number && each.fate == site::SwapView::Fate::Done;
+           }) == 2;  // links
+  }));
+  EXPECT_STREQ(CalledSites::state_of(*world.sites[1]).lanes[0].policy_out, "go_back_n");
 }
 
 }  // namespace

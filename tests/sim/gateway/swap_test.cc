@@ -25,6 +25,12 @@ class GatewaySwap {
     const auto ordered = link(1).order_swap(0, role, sdr::named({policy, params}), sites_.now());
     ASSERT_TRUE(ordered) << ordered.error().sentence;
   }
+  void both_to(const cw_policy_ops* policy) {
+    const std::vector<double> params = defaults_of(*policy);
+    const auto named = sdr::named({policy, params});
+    const auto ordered = link(1).order_swap(0, std::nullopt, named, sites_.now());
+    ASSERT_TRUE(ordered) << ordered.error().sentence;
+  }
   bool is_over(cw_role role = CW_SOURCE) {
     return is_done(*link(1).swap(0, role)) &&
            is_done(*link(2).swap(0, role == CW_SOURCE ? CW_SINK : CW_SOURCE));
@@ -44,15 +50,16 @@ class GatewaySwap {
 };
 
 /// At the pace of one packet in half a millisecond, which keep their order.
-void send_for(TwoSites& sites, Duration time) {
+void send_for(TwoSites& sites, Duration time, int from = 1) {
   FlowOptions options;
   options.kind = PacketKind::RoceRc;
-  options.number = 1;
+  options.number = static_cast<uint16_t>(from);
+  options.from = static_cast<uint8_t>(from), options.to = static_cast<uint8_t>(3 - from);
   options.bytes = 500;
   options.rate = Rate::from_mbps(8);
   options.begin = sites.now();
   options.packets = static_cast<uint64_t>(time.ns() / 500'000);
-  sites.host(1).add_flow(options);
+  sites.host(from).add_flow(options);
 }
 
 TEST(GatewaySwaps, while_hosts_send_lose_and_reorder_nothing) {
@@ -101,6 +108,28 @@ TEST(GatewaySwaps, of_both_directions_at_once_are_two) {
   EXPECT_EQ(swap.at(2, CW_SINK), "selective_repeat");
   EXPECT_EQ(swap.at(2, CW_SOURCE), "go_back_n");
   EXPECT_EQ(swap.at(1, CW_SINK), "go_back_n");
+}
+
+/// While one waits for the other, what hosts send does not.
+TEST(GatewaySwaps, of_both_directions_may_be_one_order) {
+  TwoSites sites(
+      {.seed = 34, .wan = {.loss = 0.01, .delay = one_way}, .policy = cw_policy_hybrid()});
+  ASSERT_TRUE(sites.come_up());
+  GatewaySwap swap(sites);
+  constexpr int swaps = 20;
+  for (const int site : {1, 2}) send_for(sites, Duration::from_ms(150) * (swaps + 1), site);
+  for (int i = 0; i < swaps; ++i) {
+    swap.both_to(i % 2 == 0 ? cw_policy_selective_repeat() : cw_policy_hybrid());
+    sites.run_for(Duration::from_ms(150));
+    ASSERT_TRUE(swap.is_over(CW_SOURCE) && swap.is_over(CW_SINK)) << i;
+  }
+  sites.run_for(Duration::from_ms(500));
+  for (const int site : {1, 2}) {
+    const FlowReport& report = sites.host(3 - site).report(static_cast<uint16_t>(site));
+    EXPECT_EQ(report.received, 300u * (swaps + 1));
+    EXPECT_EQ(report.wrong + report.doubled + report.overtaken, 0u);
+    EXPECT_LT(report.delay_max, one_way * 7);
+  }
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ TEST(SwapRefused, where_the_peer_has_no_such_policy) {
   OneLacks it(there);
   swap(it.pair, cw_policy_hybrid());
   expect_refused(it.pair, SwapStatus::Unknown, "there is no policy hybrid here");
+  EXPECT_TRUE(source_end(it.pair).report().is_refused_there);
+  EXPECT_FALSE(sink_end(it.pair).report().is_refused_there);
   EXPECT_EQ(sink_end(it.pair).report().sentence.view(), "there is no policy hybrid here");
 }
 

@@ -48,91 +48,232 @@ void tell(const SwapReport& report, SwapView& view) {
                                                          : Fate::UnderWay;
   if (view.fate == Fate::UnderWay) return;
   view.ms = (report.over - report.begun).ms();
+  view.status = report.status;
+  view.is_refused_there = report.is_refused_there;
   view.why = std::string(words_of(report.status)) + text_of(report.sentence);
 }
 
 }  // namespace
 
+bool SwapOrder::is_followed_by(const SwapOrder& next) const {
+  return class_index == next.class_index && (!next.peer || next.peer == peer) &&
+         is_outward <= next.is_outward && is_inward <= next.is_inward;
+}
+
+// ---- what is wished ----
+
 void ShardSwaps::want(std::span<const WantedPolicy> wanted, Instant now) {
-  wishes_.clear();
+  std::erase_if(wishes_, [](const Wish& wish) { return wish.order == 0; });
+  for (Wish& wish : wishes_) follow(wish, "the file has been read again since");
   for (size_t link = 0; link < endpoint_.links().size(); ++link) {
-    for (const WantedPolicy& each : wanted) wishes_.push_back({link, each, ""});
+    for (const WantedPolicy& each : wanted) {
+      wishes_.push_back({.link = link, .wanted = each, .view = view_of(link, each)});
+    }
   }
   pursue(now);
 }
 
+void ShardSwaps::order(const SwapOrder& order, std::span<const size_t> links, Instant now) {
+  const WantedPolicy wanted{order.class_index, order.policy, order.table};
+  std::erase_if(wishes_, [&](const Wish& wish) {
+    return wish.is_over && !wish.is_latest && wish.order + orders_told <= order.number;
+  });
+  for (const size_t link : links) {
+    Wish wish{.link = link, .wanted = wanted, .order = order.number, .view = view_of(link, wanted)};
+    wish.view.order = order.number;
+    wish.busy_until = now + busy_max;
+    if (order.is_outward) add(wish);
+    wish.role = CW_SINK;
+    wish.wanted.table = nullptr;
+    wish.view.is_outward = false;
+    if (order.is_inward) add(wish);
+  }
+  pursue(now);
+}
+
+/// What is under way of an earlier one goes on; what has not begun does not.
+void ShardSwaps::add(const Wish& wish) {
+  const auto is_before = [&](const Wish& each) {
+    return each.link == wish.link && each.role == wish.role &&
+           each.wanted.class_index == wish.wanted.class_index;
+  };
+  std::erase_if(wishes_, [&](const Wish& each) { return is_before(each) && each.order == 0; });
+  for (Wish& each : wishes_) {
+    if (is_before(each)) follow(each, "another order has been given since");
+  }
+  wishes_.push_back(wish);
+}
+
+void ShardSwaps::follow(Wish& wish, const std::string& why) {
+  wish.is_latest = false;
+  if (!wish.is_over && !wish.is_ordered) refuse(wish, SwapStatus::Busy, why);
+}
+
 void ShardSwaps::pursue(Instant now) {
-  std::erase_if(wishes_, [&](Wish& wish) { return try_settle(wish, now); });
+  for (Wish& wish : wishes_) {
+    if (has_begun_anew(wish)) reopen(wish);
+  }
+  for (Wish& wish : wishes_) {
+    if (!wish.is_over) advance(wish, now);
+  }
+  // The link tells what the file's have come to, save where it was never asked.
+  std::erase_if(wishes_, [](const Wish& wish) {
+    const bool is_told = wish.is_ordered || wish.view.fate == Fate::Done;
+    return wish.order == 0 && wish.is_over && is_told;
+  });
 }
 
 bool ShardSwaps::has_open() const {
-  return std::ranges::any_of(wishes_, [](const Wish& wish) { return !wish.is_refused; });
+  return std::ranges::any_of(
+      wishes_, [&](const Wish& wish) { return !wish.is_over || has_begun_anew(wish); });
 }
 
-/// Whether nothing is left to be done or told of it: it is so, or cannot be and the link's own
-/// report says why. What the end of an epoch has cut off is ordered again.
-bool ShardSwaps::try_settle(Wish& wish, Instant now) {
-  if (wish.is_refused) return false;
-  sdr::Link& link = *endpoint_.links()[wish.link];
+// ---- from order to end ----
+
+bool ShardSwaps::is_so(const Wish& wish) const {
+  const sdr::SwapDesk& desk = link_of(wish).swap_desk();
   const uint16_t qp = wish.wanted.class_index;
-  if (!link.is_up()) {
-    wish.ordered = 0;
-    wish.why = "the link is down: " + link.why();
-    return false;
-  }
-  const sdr::SwapEnd* const end = link.swap(qp, CW_SOURCE);
-  if (end == nullptr) return true;  // no such class
-  if (!end->is_idle()) {
-    wish.why = "the one before is not over";
-    return false;
-  }
   const bool is_newest =
-      wish.wanted.table == nullptr || link.table(qp, CW_SOURCE) == wish.wanted.table;
+      wish.wanted.table == nullptr || desk.table(qp, wish.role) == wish.wanted.table;
   const bool has_name = !wish.wanted.policy.name.is_empty();
-  if (is_newest && has_name && link.policy(qp, CW_SOURCE) == wish.wanted.policy) return true;
-  if (wish.ordered != 0 && end->report().id == wish.ordered && !end->report().is_cut_off) {
-    return true;
-  }
-  const auto ordered = link.order_swap(qp, CW_SOURCE, wish.wanted.policy, now);
-  if (ordered) {
-    wish.ordered = end->report().id;
-    return false;
-  }
-  wish.is_refused = true;
-  wish.why = ordered.error().sentence;
-  return false;
+  return is_newest && has_name && desk.policy(qp, wish.role) == wish.wanted.policy;
 }
 
-SwapView ShardSwaps::view_of(size_t link, uint16_t class_index,
-                             const sdr::SwapPolicy& policy) const {
+/// What is done stands for as long as the end has heard of nothing else.
+bool ShardSwaps::has_begun_anew(const Wish& wish) const {
+  if (!wish.is_over || !wish.is_latest || wish.view.fate != Fate::Done) return false;
+  const sdr::Link& link = link_of(wish);
+  if (!link.is_up() || link.epoch() == wish.epoch) return false;
+  return mark_of(*end_of(wish)) == wish.mark && !is_so(wish);
+}
+
+void ShardSwaps::reopen(Wish& wish) {
+  wish.is_over = wish.is_ordered = false;
+  wish.busy_until = Instant::never();
+  wait(wish, SwapStatus::Ready, "");
+}
+
+void ShardSwaps::advance(Wish& wish, Instant now) {
+  sdr::Link& link = link_of(wish);
+  if (!link.is_up()) {
+    wish.is_ordered = false;
+    return wait(wish, SwapStatus::Ready, "the link is down: " + link.why());
+  }
+  const sdr::SwapEnd* const end = end_of(wish);
+  if (end == nullptr) {
+    return refuse(wish, SwapStatus::NotAllowed, "the class does not carry this direction");
+  }
+  const bool is_its_own = wish.is_ordered && mark_of(*end) == wish.mark;
+  if (is_its_own && !end->is_idle()) return;
+  if (is_its_own && !end->report().is_cut_off) return conclude(wish, *end);
+  if (end->is_idle() && is_so(wish)) return conclude(wish, *end);
+  if (!wish.is_latest) return refuse(wish, SwapStatus::Busy, "another was wanted meanwhile");
+  place(wish, now);
+}
+
+/// That of the other direction, where they are one order that has not begun.
+ShardSwaps::Wish* ShardSwaps::partner_of(const Wish& wish) {
+  const auto is_partner = [&](const Wish& each) {
+    return wish.order != 0 && each.order == wish.order && each.link == wish.link &&
+           each.role != wish.role && !each.is_over && !is_so(each);
+  };
+  const auto found = std::ranges::find_if(wishes_, is_partner);
+  return found == wishes_.end() ? nullptr : &*found;
+}
+
+void ShardSwaps::place(Wish& wish, Instant now) {
+  Wish* const partner = partner_of(wish);
+  const auto both = [&](const auto& act) {
+    act(wish);
+    if (partner != nullptr) act(*partner);
+  };
+  bool is_busy = false;
+  both([&](const Wish& each) { is_busy |= !end_of(each)->is_idle(); });
+  if (is_busy) {
+    const auto say = now < wish.busy_until ? wait : refuse;
+    return both([&](Wish& each) { say(each, SwapStatus::Busy, "the one before is not over"); });
+  }
+  const auto role = partner == nullptr ? std::optional(wish.role) : std::nullopt;
+  const auto ordered =
+      link_of(wish).order_swap(wish.wanted.class_index, role, wish.wanted.policy, now);
+  if (!ordered) {
+    return both(
+        [&](Wish& each) { refuse(each, SwapStatus::NotAllowed, ordered.error().sentence); });
+  }
+  both([&](Wish& each) {
+    each.is_ordered = true;
+    each.mark = mark_of(*end_of(each));
+  });
+}
+
+/// As the link tells it, if it was asked; else it was so already.
+void ShardSwaps::conclude(Wish& wish, const sdr::SwapEnd& end) {
+  wish.is_over = true;
+  wish.is_ordered = wish.is_ordered && mark_of(end) == wish.mark;
+  wish.mark = mark_of(end);
+  wish.epoch = link_of(wish).epoch();
+  wish.view.why = "";
+  wish.view.fate = Fate::Done;
+  if (wish.is_ordered) tell(end.report(), wish.view);
+}
+
+void ShardSwaps::refuse(Wish& wish, SwapStatus status, const std::string& why) {
+  wait(wish, status, why);
+  wish.is_ordered = false;
+  wish.is_over = true;
+  wish.view.fate = Fate::NotDone;
+}
+
+void ShardSwaps::wait(Wish& wish, SwapStatus status, const std::string& why) {
+  wish.view.fate = Fate::Waiting;
+  wish.view.status = status;
+  wish.view.why = why;
+  wish.view.id = 0;
+}
+
+// ---- told ----
+
+SwapView ShardSwaps::view_of(size_t link, const WantedPolicy& wanted) const {
   const sdr::Link& its = *endpoint_.links()[link];
-  return {.peer = its.peer(),
-          .link = its.number(),
-          .class_index = class_index,
-          .policy = std::string(policy.name.view()),
-          .params = std::string(policy.params.view()),
-          .why = ""};
+  SwapView view;
+  view.peer = its.peer();
+  view.link = its.number();
+  view.class_index = wanted.class_index;
+  view.policy = text_of(wanted.policy.name);
+  view.params = text_of(wanted.policy.params);
+  return view;
+}
+
+/// Nothing: there was none, or a wish that is over tells it.
+std::optional<SwapView> ShardSwaps::latest(size_t link, uint16_t class_index, cw_role role) const {
+  const sdr::SwapEnd* const end = endpoint_.links()[link]->swap(class_index, role);
+  if (end == nullptr || end->report().fate == SwapReport::Fate::None) return std::nullopt;
+  SwapView view = view_of(link, {.class_index = class_index, .policy = end->report().policy});
+  view.is_outward = role == CW_SOURCE;
+  tell(end->report(), view);
+  for (const Wish& wish : wishes_) {
+    const bool is_its_own = wish.order != 0 && wish.is_ordered && wish.mark == mark_of(*end) &&
+                            wish.link == link && wish.role == role &&
+                            wish.wanted.class_index == class_index;
+    if (!is_its_own) continue;
+    if (wish.is_over) return std::nullopt;
+    view.order = wish.order;
+  }
+  return view;
 }
 
 std::vector<SwapView> ShardSwaps::views() const {
   std::vector<SwapView> views;
   for (const Wish& wish : wishes_) {
-    if (wish.ordered != 0) continue;  // the link tells
-    SwapView& view =
-        views.emplace_back(view_of(wish.link, wish.wanted.class_index, wish.wanted.policy));
-    if (wish.is_refused) view.fate = Fate::NotDone;
-    view.why = wish.why;
+    const bool link_tells = wish.is_ordered && !wish.is_over;
+    if (!link_tells) views.push_back(wish.view);
   }
   for (size_t link = 0; link < endpoint_.links().size(); ++link) {
-    if (!endpoint_.links()[link]->has_swaps()) continue;
+    if (!endpoint_.links()[link]->swap_desk().has_history()) continue;
     for (size_t i = 0; i < classes_; ++i) {
-      const auto qp = static_cast<uint16_t>(i);
       for (const cw_role role : {CW_SOURCE, CW_SINK}) {
-        const sdr::SwapEnd* const end = endpoint_.links()[link]->swap(qp, role);
-        if (end == nullptr || end->report().fate == SwapReport::Fate::None) continue;
-        SwapView& view = views.emplace_back(view_of(link, qp, end->report().policy));
-        view.is_outward = role == CW_SOURCE;
-        tell(end->report(), view);
+        const auto view = latest(link, static_cast<uint16_t>(i), role);
+        if (view) views.push_back(*view);
       }
     }
   }
