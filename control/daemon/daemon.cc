@@ -21,6 +21,7 @@
 #include "control/daemon/status.h"
 #include "control/daemon/system/notify.h"
 #include "control/daemon/system/privileges.h"
+#include "control/daemon/live/route_helper.h"
 #include "control/daemon/system/signals.h"
 #include "control/daemon/watcher.h"
 #include "control/gateway/site/site.h"
@@ -70,12 +71,17 @@ void tell_dpdk(int level, const char* line) {
 
 class Daemon {
  public:
-  Daemon(std::unique_ptr<Site> site, const Source& source, Signals& signals, const Log& log)
+  /// `routes` outlives it; null: none are set.
+  Daemon(std::unique_ptr<Site> site, const Source& source, Signals& signals, const Log& log,
+         RouteSetter* routes)
       : site_(std::move(site)),
         signals_(signals),
         log_(log),
         watcher_(site_->plan(), log),
-        reload_(*site_, source, log) {}
+        reload_(*site_, source, log,
+                {.routes = routes, .on_status_file = [&signals](const std::string& file) {
+                   signals.leaves_behind(file);
+                 }}) {}
 
   int run() {
     started_ = status_at_ = answered_ = watchdog_at_ = clock_.read();
@@ -317,6 +323,12 @@ int fail(const Error& error) {
 }  // namespace
 
 int run(const Source& source, site::Plan plan, const Log& log) {
+  std::unique_ptr<RouteHelper> routes;
+  if (plan.sets_routes) {
+    auto started = RouteHelper::start(plan.user);  // before there are threads
+    if (!started) return fail(started.error());
+    routes = std::move(*started);
+  }
   Signals signals(exit_forced);
   // Threads made later have it too. Where it is not allowed, the gateway is like others.
   (void)setpriority(PRIO_PROCESS, 0, plan.nice);
@@ -324,6 +336,9 @@ int run(const Source& source, site::Plan plan, const Log& log) {
   plan.eal.log = tell_dpdk;
   auto site = Site::make(std::move(plan));
   if (!site) return fail(site.error());
+  if (routes) {
+    if (const auto set = routes->set_device((*site)->lan_device()); !set) return fail(set.error());
+  }
   if (const auto dropped = drop_privileges((*site)->plan().user); !dropped) {
     return fail(dropped.error());
   }
@@ -335,7 +350,7 @@ int run(const Source& source, site::Plan plan, const Log& log) {
       return fail(written.error());
     }
   }
-  return Daemon(std::move(*site), source, signals, log).run();
+  return Daemon(std::move(*site), source, signals, log, routes.get()).run();
 }
 
 }  // namespace cw::daemon
