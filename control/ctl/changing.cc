@@ -32,16 +32,19 @@ std::optional<Clock::time_point> deadline_of(const Options& options) {
 
 bool is_open(const Json& swap) { return swap["fate"] == "under way" || swap["fate"] == "waiting"; }
 
+int exit_of_refusal(const Json& swap) {
+  const std::string status = swap.value("status", "");
+  if (status == "busy") return exit_busy;
+  if (status == "not allowed" || status == "barred") return exit_not_allowed;
+  return swap["refused_there"] == true ? exit_peer_refused : exit_failed;
+}
+
 /// The worst of what became of swaps.
 int exit_of(const Json& swaps) {
   int exit = exit_done;
   for (const Json& each : swaps) {
-    if (is_open(each) && exit == exit_done) exit = exit_waiting;
-    if (each["fate"] != "not done") continue;
-    const std::string status = each.value("status", "");
-    exit = status == "busy"                                ? exit_busy
-           : status == "not allowed" || status == "barred" ? exit_not_allowed
-                                                           : exit_peer_refused;
+    if (each["fate"] == "not done") return exit_of_refusal(each);
+    if (is_open(each)) exit = exit_waiting;
   }
   return exit;
 }

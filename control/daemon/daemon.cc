@@ -1,5 +1,6 @@
 #include "control/daemon/daemon.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -22,6 +23,7 @@
 #include "control/daemon/status.h"
 #include "control/daemon/system/notify.h"
 #include "control/daemon/system/privileges.h"
+#include "control/daemon/live/route_helper.h"
 #include "control/daemon/system/signals.h"
 #include "control/daemon/watcher.h"
 #include "control/gateway/site/site.h"
@@ -71,13 +73,17 @@ void tell_dpdk(int level, const char* line) {
 
 class Daemon {
  public:
+  /// `routes` outlives it; null: none are set.
   Daemon(std::unique_ptr<Site> site, std::unique_ptr<Admin> admin, const Source& source,
-         Signals& signals, const Log& log)
+         Signals& signals, const Log& log, RouteSetter* routes)
       : site_(std::move(site)),
         signals_(signals),
         log_(log),
         watcher_(site_->plan(), log),
-        reload_(*site_, source, log),
+        reload_(*site_, source, log,
+                {.routes = routes, .on_status_file = [&signals](const std::string& file) {
+                   signals.leaves_behind(file);
+                 }}),
         admin_(std::move(admin)) {}
 
   int run() {
@@ -85,6 +91,7 @@ class Daemon {
     signals_.leaves_behind(site_->plan().status_file);
     signals_.started();
     start_threads();
+    signals_.is_interrupted_by(site_->wants_care_fd());
     if (admin_ != nullptr) {
       const Doors doors = {.site = *site_,
                            .reload = reload_,
@@ -189,9 +196,16 @@ class Daemon {
     int number = 0;
     do {
       number = signals_.wait(next - clock_.read());
+      if (is_called()) site_->care_for_policies(answer_patience);
       answer();
     } while (number == 0 && clock_.read() < next);
     return number;
+  }
+
+  /// A worker waits for a policy to be made.
+  bool is_called() const {
+    pollfd bell{.fd = site_->wants_care_fd(), .events = POLLIN, .revents = 0};
+    return poll(&bell, 1, 0) == 1;
   }
 
   void answer() {
@@ -354,6 +368,12 @@ int fail(const Error& error) {
 }  // namespace
 
 int run(const Source& source, site::Plan plan, const Log& log) {
+  std::unique_ptr<RouteHelper> routes;
+  if (plan.sets_routes) {
+    auto started = RouteHelper::start(plan.user);  // before there are threads
+    if (!started) return fail(started.error());
+    routes = std::move(*started);
+  }
   Signals signals(exit_forced);
   // Threads made later have it too. Where it is not allowed, the gateway is like others.
   (void)setpriority(PRIO_PROCESS, 0, plan.nice);
@@ -366,6 +386,9 @@ int run(const Source& source, site::Plan plan, const Log& log) {
     return fail(admin.error());
   }
   if (!admin) log.info("no_api", {{"why", admin.error().sentence}});
+  if (routes) {
+    if (const auto set = routes->set_device((*site)->lan_device()); !set) return fail(set.error());
+  }
   if (const auto dropped = drop_privileges((*site)->plan().user); !dropped) {
     return fail(dropped.error());
   }
@@ -377,7 +400,9 @@ int run(const Source& source, site::Plan plan, const Log& log) {
       return fail(written.error());
     }
   }
-  return Daemon(std::move(*site), admin ? std::move(*admin) : nullptr, source, signals, log).run();
+  return Daemon(std::move(*site), admin ? std::move(*admin) : nullptr, source, signals, log,
+                routes.get())
+      .run();
 }
 
 }  // namespace cw::daemon

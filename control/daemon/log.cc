@@ -59,11 +59,16 @@ Log::Log(LogLevel least, LogFormat format) : format_(format) {
   last_ = [last] { return last->last_formatted(); };
   const spdlog::sink_ptr sinks[] = {std::make_shared<spdlog::sinks::stderr_sink_mt>(), last};
   auto logger = std::make_shared<spdlog::logger>("causewayd", std::begin(sinks), std::end(sinks));
-  logger->set_level(level_of(least));
-  logger->set_pattern(format == LogFormat::Json ? json_pattern : text_pattern,
-                      spdlog::pattern_time_type::utc);
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(logger);
+  change(least, format);
+}
+
+void Log::change(LogLevel least, LogFormat format) const {
+  format_ = format;
+  spdlog::default_logger()->set_level(level_of(least));
+  spdlog::default_logger()->set_pattern(format == LogFormat::Json ? json_pattern : text_pattern,
+                                        spdlog::pattern_time_type::utc);
 }
 
 void Log::event(LogLevel level, std::string_view event, const Fields& fields) const {

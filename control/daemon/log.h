@@ -5,6 +5,7 @@
 //   {"time":"2026-11-21T12:00:00.000Z","level":"info","event":"up","peer":"north","rtt_ms":24.8}
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -28,6 +29,10 @@ class Log {
  public:
   Log(LogLevel least, LogFormat format);
 
+  /// From the next event on.
+  void change(LogLevel least, LogFormat format) const;
+  LogFormat format() const { return format_; }
+
   void event(LogLevel level, std::string_view event, const Fields& fields) const;
   void info(std::string_view name, const Fields& fields) const {
     event(LogLevel::Info, name, fields);
@@ -45,7 +50,7 @@ class Log {
  private:
   static constexpr size_t last_lines_max = 1000;
 
-  LogFormat format_;
+  mutable std::atomic<LogFormat> format_;
   std::function<std::vector<std::string>()> last_;
 };
 

@@ -54,8 +54,12 @@ std::string_view name_of(Step::Fate fate) {
   return names[static_cast<size_t>(fate)];
 }
 
-Reload::Reload(site::Site& site, const Source& source, const Log& log)
-    : site_(site), source_(source), log_(log), in_force_(tree_of(source.text)) {
+Reload::Reload(site::Site& site, const Source& source, const Log& log, Surroundings around)
+    : site_(site),
+      source_(source),
+      log_(log),
+      around_(std::move(around)),
+      in_force_(tree_of(source.text)) {
   wanted_ = in_force_;
   for (const std::string& each : site.plan().plugin_files) plugins_[each] = state_of(each);
 }
@@ -94,7 +98,7 @@ Reload::Draft Reload::draft() const {
   };
   const auto text = config::text_of_file(source_.file);
   if (!text) return refuse(text.error().sentence);
-  auto plan = site::read_plan(source_.file, *text, site_.plan().key.get());
+  auto plan = site::read_plan(source_.file, *text, {.key = site_.plan().key.get()});
   if (!plan) return refuse(plan.error().sentence);
   draft.report.warnings = plan->warnings;
   draft.file = tree_of(*text);
@@ -105,22 +109,47 @@ Reload::Draft Reload::draft() const {
 /// What can be taken need not hold together without what cannot: then nothing is.
 void Reload::draw(Draft& draft) const {
   ReloadReport& report = draft.report;
-  draft.next = site::merged(in_force_, draft.file, [&](const Change& change) {
-    report.steps.push_back(step_of(change));
-    return report.steps.back().fate != Step::Fate::NeedsRestart;
-  });
+  std::map<std::string, std::string> refused;  // why, by key
+  do {
+    report.steps.clear();
+    draft.next = site::merged(in_force_, draft.file, [&](const Change& change) {
+      Step& step = report.steps.emplace_back(step_of(change));
+      if (const auto found = refused.find(step.key); found != refused.end()) {
+        step.fate = Step::Fate::NeedsRestart;
+        step.why = found->second;
+      }
+      return step.fate != Step::Fate::NeedsRestart;
+    });
+    auto plan =
+        site::read_plan(source_.file, draft.next,
+                        {.key = site_.plan().key.get(), .link_rate = site_.plan().link_rate});
+    if (!plan) {
+      for (const std::string& each : lines_of(plan.error().sentence)) {
+        report.mistakes.push_back(
+            "what can be changed now does not go without what needs a restart: " + each);
+      }
+      return;
+    }
+    draft.plan.emplace(std::move(*plan));
+  } while (!is_all_within(draft, refused));
   for (const Change& each : swapping_) {
     const bool is_again =
         std::ranges::find(report.steps, each.key, &Step::key) != report.steps.end();
     if (!is_again && is_swap_open(each)) report.steps.push_back(step_of(each));
   }
   std::ranges::sort(report.steps, {}, &Step::key);
-  auto plan = site::read_plan(source_.file, draft.next, site_.plan().key.get());
-  if (plan) return void(draft.plan.emplace(std::move(*plan)));
-  for (const std::string& each : lines_of(plan.error().sentence)) {
-    report.mistakes.push_back("what can be changed now does not go without what needs a restart: " +
-                              each);
+}
+
+/// False: some keys are not to be taken, since there is no memory for so much.
+bool Reload::is_all_within(Draft& draft, std::map<std::string, std::string>& refused) const {
+  const size_t before = refused.size();
+  for (const site::Beyond& each : site_.beyond(*draft.plan)) {
+    for (const Step& step : draft.report.steps) {
+      const bool is_it = step.key == each.key || step.key.starts_with(each.key + ".");
+      if (is_it && step.fate == Step::Fate::Applied) refused[step.key] = each.why;
+    }
   }
+  return refused.size() == before;
 }
 
 Step Reload::step_of(const Change& change) const {
@@ -140,6 +169,8 @@ Step Reload::step_of(const Change& change) const {
       step.why = "the key is read at start";
       break;
     case KeyKind::Live:
+      step.fate = Step::Fate::Applied;
+      break;
     case KeyKind::Restart:
       break;
   }
@@ -178,7 +209,8 @@ bool Reload::is_swap_open(const Change& change) const {
 ReloadReport Reload::run(Duration patience) {
   Draft draft = this->draft();
   ReloadReport& report = draft.report;
-  report.is_done = report.mistakes.empty() && try_load(*draft.plan, report);
+  report.is_done =
+      report.mistakes.empty() && try_load(*draft.plan, report) && try_apply(draft, patience);
   tell(report);
   if (!report.is_done) return report;
   std::erase_if(swapping_, [&](const Change& each) {
@@ -192,6 +224,20 @@ ReloadReport Reload::run(Duration patience) {
   in_force_ = std::move(draft.next);
   site_.want_policies(wanted_by(*draft.plan, site_), patience);
   return report;
+}
+
+/// False: all is as before.
+bool Reload::try_apply(Draft& draft, Duration patience) {
+  const auto applied = apply_live(*draft.plan, site_, log_, around_, patience);
+  if (applied) return true;
+  ReloadReport& report = draft.report;
+  report.mistakes.push_back(applied.error().sentence);
+  for (Step& each : report.steps) {
+    if (each.fate == Step::Fate::NeedsRestart) continue;
+    each.fate = Step::Fate::NotDone;
+    each.why = "something else could not be done: " + applied.error().sentence;
+  }
+  return false;
 }
 
 void Reload::tell(const ReloadReport& report) const {

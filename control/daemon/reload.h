@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "control/config/text/tree.h"
+#include "control/daemon/live/live.h"
 #include "control/daemon/log.h"
 #include "control/gateway/changes.h"
 #include "control/gateway/plan.h"
@@ -31,7 +32,7 @@ struct Source {
 /// One key whose wanted value is not in force, or was not before this reload.
 struct Step {
   enum class Fate : uint8_t {
-    Applied,       ///< it is in force, or would be
+    Applied,       ///< between two turns: it is in force, or would be
     Waits,         ///< ordered: for the peer's part of it, as SiteState::swaps tells
     NeedsRestart,  ///< of the gateway; `why` says more, where it is not the key's kind alone
     NotDone,       ///< it could have been, and was not, since something else could not
@@ -47,8 +48,9 @@ std::string_view name_of(Step::Fate fate);
 
 /// What a file comes to at a gateway that runs.
 struct ReloadReport {
-  bool is_done = false;               ///< the file is right, and all that could be taken of it was
-  std::vector<std::string> mistakes;  ///< then nothing was taken; each a sentence, with its place
+  bool is_done = false;  ///< the file is right, and all that could be taken of it was
+  /// Of the file, each a sentence with its place, or what could not be done: then nothing was.
+  std::vector<std::string> mistakes;
   std::vector<std::string> warnings;  ///< of the file
   std::vector<Step> steps;            ///< by key; none: nothing differs from what is in force
 };
@@ -57,7 +59,7 @@ struct ReloadReport {
 class Reload {
  public:
   /// All of them outlive it.
-  Reload(site::Site& site, const Source& source, const Log& log);
+  Reload(site::Site& site, const Source& source, const Log& log, Surroundings around = {});
 
   /// Reads the file and begins. Cost: slow; waits for each worker's next turn for `patience`.
   ReloadReport run(Duration patience);
@@ -90,6 +92,8 @@ class Reload {
   Draft draft() const;
   void draw(Draft& draft) const;
   Step step_of(const site::Change& change) const;
+  bool is_all_within(Draft& draft, std::map<std::string, std::string>& refused) const;
+  bool try_apply(Draft& draft, Duration patience);
   bool is_swap_open(const site::Change& change) const;
   bool try_load(const site::Plan& plan, ReloadReport& report);
   void tell(const ReloadReport& report) const;
@@ -99,6 +103,7 @@ class Reload {
   site::Site& site_;
   const Source source_;
   const Log& log_;
+  const Surroundings around_;
   config::Node wanted_, in_force_;
   std::vector<site::Change> swapping_;        // taken as far as that is this gateway's to do
   std::map<std::string, FileState> plugins_;  // as they were loaded

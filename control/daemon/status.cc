@@ -253,15 +253,26 @@ Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links) {
           {"received", inbound_json(lane.inbound)}};
 }
 
+std::string_view name_of(SwapStatus status) {
+  constexpr std::string_view names[] = {
+      "ready", "unknown policy", "wire version", "parameters", "beyond the reserve",
+      "busy",  "not allowed",    "barred"};
+  const auto index = static_cast<size_t>(status);
+  return index < std::size(names) ? names[index] : "other";  // a peer may say anything
+}
+
 Json swap_json(const Plan& plan, const site::SwapView& swap) {
   constexpr const char* fates[] = {"waiting", "under way", "done", "not done"};
   Json json = {{"peer", plan.gateway.peers[swap.peer].name},
                {"class", plan.classes[swap.class_index].name},
                {"direction", swap.is_outward ? "out" : "in"},
                {"ordered_here", swap.is_ours},
+               {"order", swap.order},
                {"policy", swap.policy},
                {"params", swap.params},
                {"fate", fates[static_cast<size_t>(swap.fate)]},
+               {"status", name_of(swap.status)},
+               {"refused_there", swap.is_refused_there},
                {"why", swap.why},
                {"ms", swap.ms}};
   if (plan.links > 1) json["link"] = swap.link;

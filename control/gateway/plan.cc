@@ -300,6 +300,7 @@ Plan plan_of(Config& config) {
   plan.lan = lan_options(config.lan);
   plan.lan_queue_packets = lan_queue_packets(config);
   plan.lan_addresses = config.lan_addresses;
+  plan.sets_routes = config.lan.routes && config.lan.port == LanKind::Tun;
   plan.lan_over_dpdk = lan_over_dpdk_options(config);
   plan.wan_kind = config.wan.port;
   plan.wan = wan_options(config);
@@ -308,6 +309,7 @@ Plan plan_of(Config& config) {
   plan.impair = impair_options(config);
   plan.rtt = config.pair.rtt;
   plan.rtt_max = config.pair.rtt_max;
+  plan.link_rate = config.link_rate();
   plan.gather = gather_of(config);
   plan.gateway = gateway_options(config);
   plan.coding.executor.threads = config.site.coding_threads;
@@ -347,15 +349,15 @@ Plan plan_of(Config& config) {
 
 }  // namespace
 
-static ConfigPtr empty_config(std::string_view file, const PairKey* known_key) {
+static ConfigPtr empty_config(std::string_view file, const Known& known) {
   auto config = std::make_shared<Config>();
-  config->known_key = known_key;
+  config->known = known;
   config->folder = std::filesystem::path(file).parent_path().string();
   return config;
 }
 
-Result<Plan> read_plan(std::string_view file, std::string_view text, const PairKey* known_key) {
-  const ConfigPtr config = empty_config(file, known_key);
+Result<Plan> read_plan(std::string_view file, std::string_view text, const Known& known) {
+  const ConfigPtr config = empty_config(file, known);
   config::Section schema;
   declare(schema, config);
   const config::Mistakes mistakes = config::read(schema, text);
@@ -363,8 +365,8 @@ Result<Plan> read_plan(std::string_view file, std::string_view text, const PairK
   return plan_of(*config);
 }
 
-Result<Plan> read_plan(std::string_view file, const config::Node& tree, const PairKey* known_key) {
-  const ConfigPtr config = empty_config(file, known_key);
+Result<Plan> read_plan(std::string_view file, const config::Node& tree, const Known& known) {
+  const ConfigPtr config = empty_config(file, known);
   config::Section schema;
   declare(schema, config);
   const config::Mistakes mistakes = config::read(schema, tree);

@@ -80,7 +80,8 @@ struct Plan {
   TunPortOptions lan;                 ///< when it is that kind, as are the next three
   uint32_t lan_queue_packets = 1000;  ///< that the kernel may keep for a turn
   std::vector<gateway::Prefix> lan_addresses;
-  std::vector<gateway::Prefix> lan_routes;  ///< to be set towards the device
+  bool sets_routes = true;                  ///< towards the device; as lan.routes says
+  std::vector<gateway::Prefix> lan_routes;  ///< these
   DpdkLanOptions lan_over_dpdk;             ///< when it is that kind
   WanKind wan_kind = WanKind::Udp;
   UdpPortOptions wan;            ///< of either kind: addresses, peers, sizes
@@ -88,6 +89,7 @@ struct Plan {
   EalOptions eal;                ///< no devices: DPDK is not started
   std::optional<ImpairedPortOptions> impair;
   Duration rtt, rtt_max;  ///< as the file says
+  Rate link_rate;         ///< the fastest from one site to another: what memory is for
 
   gateway::GatewayOptions gateway;
   sdr::CodingOptions coding;
@@ -109,15 +111,19 @@ struct Plan {
   std::vector<plugins::PolicyRef> loaded;
 };
 
+/// What a file that is read again does not decide.
+struct Known {
+  /// Then the key file is not read: who reads a file again may have no right to it any more.
+  const PairKey* key = nullptr;
+  /// Then it stands for pair.rate: what follows from it is there already.
+  Rate link_rate;
+};
+
 /// Reads the text of a gateway's file, called `file`. Errors: every mistake in it, one line each,
 /// as "file:line:column: sentence". Never throws.
-/// With `known_key` the key file is not read: who reads a file again may have no right to it any
-/// more.
-Result<Plan> read_plan(std::string_view file, std::string_view text,
-                       const PairKey* known_key = nullptr);
+Result<Plan> read_plan(std::string_view file, std::string_view text, const Known& known = {});
 /// The same of a tree, whose mistakes are told without their places.
-Result<Plan> read_plan(std::string_view file, const config::Node& tree,
-                       const PairKey* known_key = nullptr);
+Result<Plan> read_plan(std::string_view file, const config::Node& tree, const Known& known = {});
 
 /// Every key: its default, what it accepts and what it does, as a file that could be edited.
 std::string all_keys();

@@ -150,6 +150,34 @@ Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index
   return {};
 }
 
+// ---- what can be another ----
+
+Result<GatewayChange> GatewayChange::make(const GatewayOptions& options) {
+  auto ingress = Ingress::make(options);
+  if (!ingress) return std::unexpected(ingress.error());
+  GatewayChange change(std::move(*ingress));
+  change.classes_ = options.classes;
+  change.release_rate_ = options.release_rate;
+  change.lan_queue_ = options.lan_queue;
+  return change;
+}
+
+void Gateway::exchange(GatewayChange& change) {
+  std::swap(ingress_, change.ingress_);
+  if (change.release_rate_ > Rate()) release_.set_rate(change.release_rate_);
+  release_.set_queue(change.lan_queue_);
+}
+
+void Gateway::change_link(const GatewayChange& change, size_t link) {
+  for (Lane& lane : row(link)) {
+    const ClassOptions& now = change.classes_[lane.class_index];
+    lane.weight = now.weight;
+    lane.out->change(now);
+    lane.in->set_hold(now.hold);
+  }
+  rows_.wake(link);
+}
+
 // ---- from the LAN ----
 
 void Gateway::on_rx(std::span<Packet* const> packets, Instant now) {

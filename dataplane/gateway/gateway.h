@@ -49,6 +49,23 @@ struct LaneView {
   void add(const LaneView& other);
 };
 
+/// What of a gateway's options can be others while it runs, made where allocating costs nobody a
+/// turn.
+class GatewayChange {
+ public:
+  /// Errors: those of Ingress. The classes are the gateway's, in its order, as are its peers.
+  static Result<GatewayChange> make(const GatewayOptions& options);
+
+ private:
+  friend class Gateway;
+  explicit GatewayChange(Ingress ingress) : ingress_(std::move(ingress)) {}
+
+  Ingress ingress_;
+  std::vector<ClassOptions> classes_;
+  Rate release_rate_;  // zero: as it is
+  Duration lan_queue_;
+};
+
 /// Thread: one worker, whose first side it is, so that what a turn has taken leaves in that turn.
 class Gateway final : public Station {
  public:
@@ -64,6 +81,14 @@ class Gateway final : public Station {
   bool on_time(Instant now) override;
   size_t collect(std::span<Packet*> out, Instant now) override;
   Instant next_wakeup() const override;
+
+  /// Between two turns: matches and order of classes, routes, and what is said of the LAN. What
+  /// waits stays where it is; what comes is looked at anew. `change` is left with what there was,
+  /// to be freed elsewhere. Allocates nothing.
+  void exchange(GatewayChange& change);
+  /// The same of weight, mark, queue, hold and block_age of a peer's classes, what waits included;
+  /// `link` as the gateway's peers have them in a row. Cost: some words for each class.
+  void change_link(const GatewayChange& change, size_t link);
 
   /// Whether everything taken from the LAN is settled and everything from the WAN has left.
   bool is_drained() const;
@@ -125,7 +150,7 @@ class Gateway final : public Station {
   Drops& drops_;
   uint32_t lan_mtu_;
   size_t class_count_;
-  std::vector<Lane> lanes_;           // by link, then class: a row of lanes for each link
+  std::vector<Lane> lanes_;            // by link, then class: a row of lanes for each link
   std::vector<uint16_t> row_of_peer_;  // by its number at the WAN port
   Activity rows_;
   MemberSet rows_awake_;  // in the turn before

@@ -21,6 +21,8 @@ struct Prefix {
   std::array<uint8_t, 16> address{};
   uint8_t bits = 0;
   bool is_v6 = false;
+
+  bool operator==(const Prefix&) const = default;
 };
 
 /// An inclusive range of UDP or TCP ports.

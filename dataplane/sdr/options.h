@@ -133,4 +133,17 @@ struct LinkOptions {
   std::vector<QpOptions> qps;
 };
 
+/// What of a link's options can be others while it is up. Plain values.
+struct LinkChange {
+  PacerOptions pacer;  ///< save the capacities, and what is around a packet
+  bool adapts = false;
+  struct Qp {
+    uint32_t weight = 1;
+    Duration hold = Duration::max();
+  };
+  std::vector<Qp> qps;  ///< in the order of LinkOptions::qps
+
+  static LinkChange of(const LinkOptions& options);
+};
+
 }  // namespace cw::sdr

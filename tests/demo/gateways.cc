@@ -80,7 +80,8 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
   std::ostringstream file;
   file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
        << (options.is_over_dpdk ? eal_memory(options.cores) : std::string())
-       << cores_key(options.cores) << "\n[lan]\ndevice = \"causeway0\"\n"
+       << cores_key(options.cores) << "\n[api]\nfolder = \"" << folder
+       << "/api\"\n\n[lan]\ndevice = \"causeway0\"\n"
        << mtu << "\n[wan]\n"
        << (options.is_over_dpdk ? dpdk_keys(own.wan_interface, options.mtu) : "") << "address = \""
        << own.wan << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))

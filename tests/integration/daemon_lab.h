@@ -41,8 +41,9 @@ inline std::string replaced(std::string text, const std::string& from, const std
 inline std::string config_of(bool is_a) {
   const SiteAddresses &own = is_a ? site_a : site_b, &other = is_a ? site_b : site_a;
   const std::string name = is_a ? "south" : "north", peer = is_a ? "north" : "south";
-  return "[site]\nname = '" + name + "'\nstatus = '" + name + ".json'\n[wan]\naddress = '" +
-         own.wan + "'\nrate = '200 Mbit/s'\n[pair]\nkey_file = 'pair.key'\nrtt = '20 ms'\n" +
+  return "[site]\nname = '" + name + "'\nstatus = '" + name +
+         ".json'\n[api]\nfolder = 'api'\n[wan]\naddress = '" + own.wan +
+         "'\nrate = '200 Mbit/s'\n[pair]\nkey_file = 'pair.key'\nrtt = '20 ms'\n" +
          "[[peer]]\nname = '" + peer + "'\naddress = '" + other.wan + "'\nroutes = ['" +
          other.prefix + "', '" + other.prefix_v6 + "']\n";
 }

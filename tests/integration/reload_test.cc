@@ -88,7 +88,7 @@ TEST_F(Reload, tells_every_mistake_and_takes_nothing_of_that_file) {
 
 TEST_F(Reload, names_what_needs_a_restart) {
   start_under("selective_repeat");
-  reload(with_class(replaced(config_of(true), "200 Mbit/s", "100 Mbit/s"), "hybrid"));
+  reload(with_class(replaced(config_of(true), "200 Mbit/s", "300 Mbit/s"), "hybrid"));
   EXPECT_TRUE(a_->wait_for("need_restart=[\"wan.rate\"]")) << a_->err_so_far();
   EXPECT_TRUE(a_->wait_for("info swapped")) << a_->err_so_far();
 }

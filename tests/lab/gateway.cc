@@ -92,7 +92,7 @@ std::string GatewayFile::text(bool is_a, const Folder& folder) const {
   const std::string name = is_a ? "a" : "b", other_name = is_a ? "b" : "a";
   std::ostringstream file;
   file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder.path(name) << ".json\"\n"
-       << cores_key(shards) << site_more << "\n"
+       << cores_key(shards) << site_more << "\n[api]\nfolder = \"" << folder.path("api") << "\"\n"
        << "[lan]\n"
        << lan_keys(*this, own) << "mtu = " << lan_mtu << "\n"
        << lan_more << "\n[wan]\naddress = \"" << (is_wan_v6 ? own.wan_v6 : own.wan)

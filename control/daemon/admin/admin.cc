@@ -138,6 +138,7 @@ std::vector<api::Route> Admin::routes() {
       route(Method::Get, "/v1/config", orders::config),
       route(Method::Post, "/v1/plan", orders::plan),
       route(Method::Post, "/v1/reload", orders::reload),
+      route(Method::Post, "/v1/swap", orders::swap),
   };
 }
 

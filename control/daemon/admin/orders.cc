@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "control/daemon/admin/swap_order.h"
 #include "control/daemon/reload.h"
+#include "control/gateway/site/site.h"
 
 namespace cw::daemon::orders {
 namespace {
@@ -44,6 +46,14 @@ Response reload(const Doors& doors, const Request&) {
   const ReloadReport report = doors.reload.run(patience);
   doors.look();
   return report_response(report);
+}
+
+Response swap(const Doors& doors, const Request& request) {
+  const auto order = parse_swap_order(Json::parse_or_null(request.body), doors.site);
+  if (!order) return api::error_response(400, "mistakes", order.error().sentence);
+  const uint32_t number = doors.site.order_swap(*order, patience);
+  doors.look();
+  return json_response({{"order", number}}, 202);
 }
 
 }  // namespace cw::daemon::orders

@@ -15,4 +15,8 @@ Response config(const Doors& doors, const Request& request);
 Response plan(const Doors& doors, const Request& request);
 Response reload(const Doors& doors, const Request& request);
 
+/// Replaces the policy of one class: {"class", "policy", "params"?, "peer"?, "direction"?,
+/// "guard"?}. Answers with the order's number; what becomes of it is in /v1/swaps?order=NUMBER.
+Response swap(const Doors& doors, const Request& request);
+
 }  // namespace cw::daemon::orders

@@ -93,9 +93,15 @@ Response drops(const Doors& doors, const Request&) {
   return part(status, "drops", status["drops"]);
 }
 
-Response swaps(const Doors& doors, const Request&) {
+Response swaps(const Doors& doors, const Request& request) {
   const Json status = doors.status();
-  return part(status, "swaps", status["swaps"]);
+  const auto order = request.query.find("order");
+  if (order == request.query.end()) return part(status, "swaps", status["swaps"]);
+  Json rows = Json::array();
+  for (const Json& each : status["swaps"]) {
+    if (each["order"].dump() == order->second) rows.push_back(each);
+  }
+  return part(status, "swaps", rows);
 }
 
 Response policies(const Doors& doors, const Request&) {

@@ -31,16 +31,29 @@ Result<void> become(const std::string& user) {
   return {};
 }
 
-}  // namespace
-
-Result<void> give_capabilities_up() {
+/// Of the first 32: as many as are of any use here.
+Result<void> have_no_capabilities_but(uint32_t kept) {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-  const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  data[0].effective = data[0].permitted = kept;
   if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 ||
-      syscall(SYS_capset, &header, none) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+      syscall(SYS_capset, &header, data) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return fail("cannot give capabilities up");
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> give_capabilities_up() { return have_no_capabilities_but(0); }
+
+Result<void> keep_net_admin_alone(const std::string& user) {
+  prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+  if (!user.empty()) {
+    if (const auto became = become(user); !became) return became;
+  }
+  const auto kept = have_no_capabilities_but(1u << CAP_NET_ADMIN);
+  return kept ? kept : give_capabilities_up();
 }
 
 Result<void> drop_privileges(const std::string& user) {

@@ -12,6 +12,9 @@ namespace cw::daemon {
 /// it.
 Result<void> drop_privileges(const std::string& user);
 
+/// The same, save that CAP_NET_ADMIN is kept, where there is one: for the process that sets routes.
+Result<void> keep_net_admin_alone(const std::string& user);
+
 /// The second half of it alone, for the thread that calls.
 Result<void> give_capabilities_up();
 

@@ -1,11 +1,14 @@
 #include "control/daemon/system/signals.h"
 
+#include <poll.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "control/daemon/system/privileges.h"
@@ -19,7 +22,8 @@ std::chrono::nanoseconds chrono_of(Duration time) {
 
 }  // namespace
 
-Signals::Signals(int exit_forced) : exit_forced_(exit_forced) {
+Signals::Signals(int exit_forced)
+    : exit_forced_(exit_forced), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   sigemptyset(&all_);
   sigemptyset(&ends_);
   for (const int number : {SIGTERM, SIGINT}) sigaddset(&ends_, number), sigaddset(&all_, number);
@@ -81,6 +85,7 @@ void Signals::note(int number) {
   } else {
     other_ = number;
   }
+  tell_taker();
   changed_.notify_all();
 }
 
@@ -97,17 +102,35 @@ void Signals::insist() {
 void Signals::interrupt() {
   const std::lock_guard lock(mutex_);
   is_interrupted_ = true;
-  changed_.notify_all();
+  tell_taker();
+}
+
+void Signals::tell_taker() const {
+  const uint64_t one = 1;
+  (void)!write(event_.get(), &one, sizeof(one));
+}
+
+std::optional<int> Signals::try_take(bool ends_only) {
+  const std::lock_guard lock(mutex_);
+  uint64_t count = 0;
+  (void)!read(event_.get(), &count, sizeof(count));
+  const bool was_interrupted = !ends_only && std::exchange(is_interrupted_, false);
+  if (end_ != 0) return std::exchange(end_, 0);
+  if (!ends_only && other_ != 0) return std::exchange(other_, 0);
+  return was_interrupted ? std::optional(0) : std::nullopt;
 }
 
 int Signals::take(Duration time, bool ends_only) {
-  std::unique_lock lock(mutex_);
-  const auto has_signal = [&] { return end_ != 0 || (!ends_only && other_ != 0); };
-  const auto has_come = [&] { return has_signal() || (!ends_only && is_interrupted_); };
-  changed_.wait_for(lock, chrono_of(time), has_come);
-  if (!ends_only) is_interrupted_ = false;
-  if (!has_signal()) return 0;
-  return std::exchange(end_ != 0 ? end_ : other_, 0);
+  const auto end = std::chrono::steady_clock::now() + chrono_of(time);
+  while (true) {
+    if (const auto taken = try_take(ends_only)) return *taken;
+    const auto left = std::max(end - std::chrono::steady_clock::now(), {});
+    pollfd fds[] = {{.fd = event_.get(), .events = POLLIN, .revents = 0},
+                    {.fd = ends_only ? -1 : other_fd_, .events = POLLIN, .revents = 0}};
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    (void)poll(fds, std::size(fds), static_cast<int>(ms));
+    if (fds[1].revents != 0 || left.count() == 0) return try_take(ends_only).value_or(0);
+  }
 }
 
 }  // namespace cw::daemon

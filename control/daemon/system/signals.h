@@ -6,10 +6,12 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "dataplane/base/units.h"
+#include "dataplane/kernel/owned_fd.h"
 
 namespace cw::daemon {
 
@@ -36,6 +38,8 @@ class Signals {
   int wait_for_end(Duration time) { return take(time, /*ends_only=*/true); }
   /// Ends a wait() early, or the next, with zero. Thread: any.
   void interrupt();
+  /// So does this descriptor while it is readable; -1: none.
+  void is_interrupted_by(int fd) { other_fd_ = fd; }
   static bool is_end(int number) { return number == SIGTERM || number == SIGINT; }
 
  private:
@@ -46,6 +50,9 @@ class Signals {
   /// Ends the process when it has been told often enough and does not end by itself.
   void insist();
   int take(Duration time, bool ends_only);
+  /// Zero: somebody interrupts.
+  std::optional<int> try_take(bool ends_only);
+  void tell_taker() const;
 
   const int exit_forced_;
   sigset_t all_{}, ends_{};
@@ -56,6 +63,8 @@ class Signals {
   int end_ = 0;    // of those that came and were not taken
   int other_ = 0;  // the last of them
   bool is_interrupted_ = false;
+  int other_fd_ = -1;
+  OwnedFd event_;  // readable when something has changed for take()
   std::string file_;
   std::thread thread_;
 };

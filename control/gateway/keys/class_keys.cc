@@ -234,7 +234,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
              config::names_of(config->policies),
              "What both sites swap to when the policy has exceeded its quotas at one of them.",
              [&it, config](size_t i) { it.fallback = config->policies[i]; })
-      .kind(KeyKind::Swap);
+      .kind(KeyKind::Relink);
   row.key("weight", it.weight, "Its share of the link when classes compete.").range(1, 1000);
   row.choice("order", it.order, {"by_kind", "always", "never"},
              "Which packets of a flow wait for their elders: by_kind is all but UDP and ICMP.");

@@ -153,7 +153,7 @@ struct Config {
   std::vector<gateway::Prefix> lan_addresses;
 
   std::unique_ptr<PairKey> key = std::make_unique<PairKey>();
-  const PairKey* known_key = nullptr;  ///< in place of that of the file
+  Known known;  ///< in place of what the file says
   std::unique_ptr<plugins::Registry> registry = std::make_unique<plugins::Registry>();
   std::vector<plugins::PolicyRef> loaded;
   std::vector<const cw_policy_ops*> policies;  ///< that `policy` may name
@@ -168,7 +168,10 @@ struct Config {
   /// Of one peer, in the shard that has most of them.
   size_t links_per_shard() const { return (pair.links + shards() - 1) / shards(); }
   /// The faster direction of a link, and of all links of a pair together.
-  Rate link_rate() const { return pair.rate == Rate() ? wan.rate : pair.rate; }
+  Rate link_rate() const {
+    if (known.link_rate != Rate()) return known.link_rate;
+    return pair.rate == Rate() ? wan.rate : pair.rate;
+  }
   /// Resends and repair per byte of data: as written, or what resends need and codes may take.
   double overhead_limit() const;
   /// Of a full slot: what pair.mtu leaves.

@@ -276,7 +276,7 @@ void declare_pair(Section& section, const ConfigPtr& config) {
   });
   section.then([config](Section& here) {
     if (config->pair.key_file.empty()) return;
-    if (config->known_key != nullptr) return void(*config->key = *config->known_key);
+    if (config->known.key != nullptr) return void(*config->key = *config->known.key);
     const auto key = read_key_file(config->path_of(config->pair.key_file));
     if (!key) return here.complain("key_file", "pair.key_file: " + key.error().sentence);
     *config->key = *key;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 #include "control/gateway/plan.h"
@@ -20,7 +21,18 @@ class PairGrants {
 
   GrantLine& line(size_t link) { return lines_[link]; }
   /// Once in grant_interval. Thread: one.
-  void turn(Instant now) { granter_.turn(now); }
+  void turn(Instant now) {
+    const std::scoped_lock lock(mutex_);
+    granter_.turn(now);
+  }
+  /// By what the plan says now of the pair's rate, weights and adapt. Thread: any.
+  void change(const Plan& plan, size_t peer) {
+    const GranterOptions options = options_of(plan, peer);
+    const std::scoped_lock lock(mutex_);
+    granter_.set_weights(options.weights);
+    granter_.set_adapt(options.rate_control.adapt);
+    if (options.rate != granter_.configured()) granter_.set_rate(options.rate);
+  }
 
  private:
   static GranterOptions options_of(const Plan& plan, size_t peer) {
@@ -33,6 +45,7 @@ class PairGrants {
     return options;
   }
 
+  std::mutex mutex_;  // no worker ever waits for it: they read their lines
   std::vector<GrantLine> lines_;
   Granter granter_;
 };

@@ -61,7 +61,8 @@ class Builders {
 
 }  // namespace
 
-Site::Site(Plan plan) : plan_(std::move(plan)), finder_(*plan_.registry) {}
+Site::Site(Plan plan)
+    : plan_(std::move(plan)), bounds_(LiveBounds::of(plan_)), finder_(*plan_.registry) {}
 
 Site::~Site() = default;
 
@@ -220,6 +221,20 @@ void Site::pursue_swaps(Instant now) {
   for (const auto& shard : shards_) shard->pursue_swaps(now);
 }
 
+void Site::apply(Plan& next) {
+  keep_within(bounds_, next);
+  for (const auto& shard : shards_) {
+    ShardChange change = shard->change_of(next).value();
+    shard->take(change);
+  }
+  take_live(next);
+}
+
+void Site::take_live(const Plan& next) {
+  site::take_live(next, plan_);
+  for (size_t peer = 0; peer < grants_.size(); ++peer) grants_[peer].change(plan_, peer);
+}
+
 // ---- asked by another thread ----
 
 std::optional<SiteState> Site::state(Duration patience) {
@@ -266,6 +281,24 @@ const cw_policy_ops* Site::newest_policy(std::string_view name) {
 
 void Site::pursue_swaps(Duration patience) {
   for (const auto& shard : shards_) shard->pursue_swaps(patience);
+}
+
+Result<void> Site::apply(Plan& next, Duration patience) {
+  keep_within(bounds_, next);
+  std::vector<std::shared_ptr<ShardChange>> changes, inverses;
+  for (const auto& shard : shards_) {
+    auto change = shard->change_of(next), inverse = shard->change_of(plan_);
+    if (!change) return std::unexpected(change.error());
+    changes.push_back(std::make_shared<ShardChange>(std::move(*change)));
+    inverses.push_back(std::make_shared<ShardChange>(std::move(inverse.value())));
+  }
+  for (silent_ = 0; silent_ < shards_.size(); ++silent_) {
+    if (shards_[silent_]->change(changes[silent_], inverses[silent_], patience)) continue;
+    for (size_t i = 0; i < silent_; ++i) shards_[i]->change_back(inverses[i]);
+    return failure("the packets' thread " + std::to_string(silent_) + " has no turn");
+  }
+  take_live(next);
+  return {};
 }
 
 bool Site::stop_taking(Duration patience) {

@@ -16,6 +16,7 @@
 #include "control/gateway/plan.h"
 #include "control/gateway/site/care/care_bell.h"
 #include "control/gateway/site/care/registry_finder.h"
+#include "control/gateway/site/live/live_change.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/site_shard.h"
 #include "control/gateway/site/site_state.h"
@@ -78,6 +79,7 @@ class Site {
   void want_policies(const std::vector<WantedPolicy>& wanted, Instant now);
   uint32_t order_swap(SwapOrder order, Instant now);
   void pursue_swaps(Instant now);
+  void apply(Plan& next);
 
   // While other threads are in run(), or turn. They wait for each shard's next turn, and no longer
   // than `patience`, since a policy may stand in a fact forever. Thread: one.
@@ -107,6 +109,12 @@ class Site {
   const cw_policy_ops* newest_policy(std::string_view name);
   /// Once in a while, as long as one of state().swaps waits.
   void pursue_swaps(Duration patience);
+  /// What live keys of a plan of the same peers and classes want, and there is no memory for.
+  std::vector<Beyond> beyond(const Plan& next) const { return site::beyond(bounds_, next); }
+  /// Live keys are as `next` says from now on, in plan() too; all else of it must be as it is, and
+  /// nothing beyond(). Errors: a shard had no turn: then all is as before, in the shard that has
+  /// none as soon as it has one. Cost: slow.
+  Result<void> apply(Plan& next, Duration patience);
   /// Takes no more packets from the hosts. False: there was no turn; from the next one on.
   bool stop_taking(Duration patience);
   /// Ends all links and tells the peers, over the next few turns. False: as above.
@@ -122,8 +130,10 @@ class Site {
   Result<void> open_shard(size_t number, LanPort& lan, WanPort& wan);
   Result<void> add_shard(LanPort lan, WanPort wan, Instant now, const sdr::RandomSource& random);
   void add_grants();
+  void take_live(const Plan& next);
 
   Plan plan_;
+  const LiveBounds bounds_;
   RegistryFinder finder_;
   CareBell bell_;
   std::optional<MachineClock> clock_;  // none: somebody else's time

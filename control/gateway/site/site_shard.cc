@@ -248,6 +248,57 @@ std::vector<size_t> SiteShard::links_to(std::optional<uint16_t> peer) const {
   return found;
 }
 
+// ---- what live keys say ----
+
+void SiteShard::take_links(const ShardChange& change, size_t first, size_t count) {
+  const auto& links = sdr_->endpoint().links();
+  for (size_t i = first; i < std::min(first + count, links.size()); ++i) {
+    links[i]->change(change.links[links[i]->peer()]);
+    gateway_->change_link(change.gateway, i);
+  }
+}
+
+void SiteShard::take_rules(ShardChange& change) {
+  gateway_->exchange(change.gateway);
+  for (uint16_t path = 0; impaired_ && path < wan_.port->facts().paths; ++path) {
+    impaired_->set_tx_impairment(path, change.impairment);
+  }
+}
+
+void SiteShard::take(ShardChange& change) {
+  take_rules(change);
+  take_links(change, 0, change.links.size());
+}
+
+bool SiteShard::ask_in_time(std::function<void()> act, Duration patience) {
+  const auto is_claimed = std::make_shared<std::atomic<bool>>(false);
+  const auto claimed = [is_claimed, act = std::move(act)](Instant) {
+    if (!is_claimed->exchange(true)) act();
+  };
+  return ask(claimed, patience) || is_claimed->exchange(true);
+}
+
+bool SiteShard::change(std::shared_ptr<ShardChange> change, std::shared_ptr<ShardChange> inverse,
+                       Duration patience) {
+  if (!settle(patience)) return false;
+  const size_t links = change->links.size();
+  constexpr size_t step = ShardChange::links_per_turn;
+  for (size_t first = 0; first < links; first += step) {
+    const auto act = [this, change, first] {
+      if (first == 0) take_rules(*change);
+      take_links(*change, first, step);
+    };
+    if (ask_in_time(act, patience)) continue;
+    if (first > 0) change_back(std::move(inverse));
+    return false;
+  }
+  return true;
+}
+
+void SiteShard::change_back(std::shared_ptr<ShardChange> inverse) {
+  ask([this, inverse = std::move(inverse)](Instant) { take(*inverse); }, Duration());
+}
+
 bool SiteShard::stop_taking(Duration patience) {
   return ask([this](Instant) { valve_.shut(); }, patience);
 }

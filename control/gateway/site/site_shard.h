@@ -15,6 +15,7 @@
 
 #include "control/gateway/plan.h"
 #include "control/gateway/site/care/care_bell.h"
+#include "control/gateway/site/live/live_change.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/ports/lan_port.h"
 #include "control/gateway/site/ports/wan_port.h"
@@ -60,6 +61,7 @@ class SiteShard {
     swaps_->order(order, links_to(order.peer), now);
   }
   void pursue_swaps(Instant now) { swaps_->pursue(now); }
+  void take(ShardChange& change);
   /// Where turn() finds what swaps name, and what run() rings when care_for_policies() has
   /// something to do. Both outlive the shard.
   void set_care(sdr::PolicyFinder& finder, CareBell& bell) {
@@ -73,6 +75,16 @@ class SiteShard {
   bool want_policies(std::vector<WantedPolicy> wanted, Duration patience);
   bool order_swap(const SwapOrder& order, Duration patience);
   void pursue_swaps(Duration patience);
+  /// Between some turns, so that none has much of it; true: it is done. False: there was no turn,
+  /// and `inverse` takes it back, in the next one at the latest. Both end where this thread is.
+  bool change(std::shared_ptr<ShardChange> change, std::shared_ptr<ShardChange> inverse,
+              Duration patience);
+  /// In the next turn at the latest.
+  void change_back(std::shared_ptr<ShardChange> inverse);
+  /// Of a plan like this one's.
+  Result<ShardChange> change_of(const Plan& plan) const {
+    return shard_change_of(plan, number_, lan_.port->facts().payload_max);
+  }
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
   bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }
@@ -89,6 +101,10 @@ class SiteShard {
   bool ask(std::function<void(Instant)> change, Duration patience);
   /// Waits until all that was asked has been done.
   bool settle(Duration patience);
+  void take_rules(ShardChange& change);
+  void take_links(const ShardChange& change, size_t first, size_t count);
+  /// The worker calls it before patience ends, or never.
+  bool ask_in_time(std::function<void()> act, Duration patience);
   void fill(SiteState& state, Instant now);
   PeerView view_of(const sdr::Link& link, Instant now) const;
   /// The plan's number of the peer that a number at the WAN port belongs to.

@@ -47,6 +47,11 @@ class Granter {
   void turn(Instant now);
   /// The rate that the pair is configured for.
   void set_rate(Rate rate) { rate_control_.restart(rate); }
+  /// By which classes get shares of it; as many as before.
+  void set_weights(const std::array<uint32_t, grant_classes_max>& weights) { weights_ = weights; }
+  void set_adapt(bool adapts) { rate_control_.set_adapt(adapts); }
+  /// As it was set, whatever the links carry.
+  Rate configured() const { return rate_control_.configured(); }
   /// What is divided: less, at times, than configured. What falls is obeyed within a lease.
   Rate rate() const { return rate_control_.rate(); }
 

@@ -55,6 +55,17 @@ void Pacer::set_rate(Rate rate) {
   paused_ = std::min(paused_, pause_time_);
 }
 
+void Pacer::change(const PacerOptions& options) {
+  CW_ASSERT(options.overhead_ppm <= 1'000'000);
+  CW_ASSERT(options.overhead_burst_bytes >= limits::frame_bytes_max);
+  CW_ASSERT(options.packet_overhead_bytes == options_.packet_overhead_bytes);
+  const auto capacities = options_.capacity_packets;
+  options_ = options;
+  options_.capacity_packets = capacities;
+  allowance_ = std::min(allowance_, options_.overhead_ppm > 0 ? allowance_max() : 0);
+  set_rate(options.rate);
+}
+
 void Pacer::change_rate(Rate rate, Instant now) {
   const Rate before = options_.rate;
   set_rate(rate);

@@ -105,6 +105,8 @@ class Pacer {
   /// And what is taken of the line beyond `now` counts in bytes: a packet that left at a low rate
   /// does not hold up a high one.
   void change_rate(Rate rate, Instant now);
+  /// All of its options but the capacities; what is queued keeps its place, as with set_rate().
+  void change(const PacerOptions& options);
   Rate rate() const { return options_.rate; }
 
   /// How long a data packet pushed now would wait if nothing ahead of it expired: the queue delay.

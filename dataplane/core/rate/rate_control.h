@@ -56,6 +56,12 @@ class RateControl {
 
   /// A new epoch, or a new configured rate: everything is learnt anew.
   void restart(Rate configured);
+  /// Whether it adapts from now on: everything is learnt anew, if that is another answer.
+  void set_adapt(bool adapts) {
+    if (options_.adapt == adapts) return;
+    options_.adapt = adapts;
+    restart(configured_);
+  }
 
   /// Packets of data have left; `bytes` are theirs and those of envelopes.
   void on_sent(uint64_t packets, uint64_t bytes) {

@@ -65,6 +65,8 @@ class Order {
   bool on_time(Instant now);
   Instant next_due() const;
   void rebase(Duration shift);
+  /// Of frames that are held, too.
+  void set_hold(Duration hold) { options_.hold = hold; }
 
   /// Drops all that it has, and begins anew.
   void reset();
@@ -102,7 +104,7 @@ class Order {
   void link(FrameRow& row, FrameLinks Frame::*links, uint32_t frame, uint32_t before);
   void unlink(FrameRow& row, FrameLinks Frame::*links, uint32_t frame);
 
-  const OrderOptions options_;
+  OrderOptions options_;
   FrameTable& frames_;
   SlotRows& rows_;
   BucketTable buckets_;

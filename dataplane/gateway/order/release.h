@@ -52,6 +52,8 @@ class Release {
   void forget(Lane& lane);
 
   void set_rate(Rate rate) { options_.rate = rate; }
+  /// Of frames that wait already, too.
+  void set_queue(Duration queue) { options_.queue = queue; }
   Instant next_due() const;
   void rebase(Duration shift);
   size_t queued_count() const { return waiting_ + ready_.count(); }

@@ -43,6 +43,11 @@ class Inbound {
   bool on_time(Instant now);
   Instant next_due() const;
   void rebase(Duration shift);
+  /// Of frames that are held, too.
+  void set_hold(Duration hold) {
+    order_.set_hold(hold);
+    reader_.set_stall(hold);
+  }
 
   InboundAccounts accounts() const;
   size_t frames_lent() const { return frames_.lent_count(); }

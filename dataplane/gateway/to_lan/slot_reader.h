@@ -57,6 +57,7 @@ class SlotReader {
   bool on_time(Instant now);
   Instant next_due() const;
   void rebase(Duration shift);
+  void set_stall(Duration stall) { options_.stall = stall; }
 
   uint32_t posted_count() const { return static_cast<uint32_t>(posted_.count()); }
   /// Slots given up because the sender was stalled.
@@ -117,7 +118,7 @@ class SlotReader {
   void count_given_up(const Message& message);
   bool post_all();
 
-  const SlotReaderOptions options_;
+  SlotReaderOptions options_;
   const sdr::Sink sink_;
   SlotRows& rows_;
   FrameTable& frames_;

@@ -54,8 +54,20 @@ void SendLane::set_rate(Rate share, Rate line) {
 }
 
 void SendLane::set_rtt(Duration rtt) {
+  rtt_ = rtt;
   writer_.set_rtt(rtt);
   times_ = QueueTimes::of(options_, rtt);
+  size_queue();
+}
+
+void SendLane::change(const ClassOptions& options) {
+  options_.hold = options.hold;
+  options_.queue = options.queue;
+  options_.mark = options.mark;
+  if (std::exchange(options_.block_age, options.block_age) != options.block_age) {
+    stream_.set_block_age(options.block_age);
+  }
+  times_ = QueueTimes::of(options_, rtt_);
   size_queue();
 }
 

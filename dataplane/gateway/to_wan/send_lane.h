@@ -44,6 +44,9 @@ class SendLane {
   /// The part of the link's rate that the class may count on, and all of it.
   void set_rate(Rate share, Rate line);
   void set_rtt(Duration rtt);
+  /// What the class says of hold, queue, mark and block_age, from now on and of what waits, too.
+  /// Allocates nothing.
+  void change(const ClassOptions& options);
   /// The gateway stood still: that was no silence of the hosts, and what came meanwhile no queue.
   void on_gap(Duration gap, Instant now) {
     writer_.rebase(gap);
@@ -94,6 +97,7 @@ class SendLane {
   Standstill standstill_;
   ClassOptions options_;
   QueueTimes times_;
+  Duration rtt_;  // zero: not known
   Rate share_, line_;
   uint64_t queue_bytes_max_ = 0, ahead_bytes_max_ = 0;
   bool has_places_ = true;  // of messages, when a frame was last written

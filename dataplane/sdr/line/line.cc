@@ -72,6 +72,15 @@ void Line::set_rate(Rate rate) {
   apply_rate();
 }
 
+void Line::change(const PacerOptions& pacer, bool adapts) {
+  PacerOptions options = pacer;
+  options.rate = pacer_.rate();
+  pacer_.change(options);
+  rate_control_.set_adapt(adapts);
+  if (pacer.rate != rate_control_.configured()) rate_control_.restart(pacer.rate);
+  apply_rate();
+}
+
 void Line::on_time(Instant now) {
   if (granted_) {
     if (waits()) granted_->hurry(now);

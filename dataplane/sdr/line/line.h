@@ -84,6 +84,12 @@ class Line {
   /// The rate that it is configured for; what it carries may be less. Where links share a rate, the
   /// granter's is set instead.
   void set_rate(Rate rate);
+  /// All that it was made with of these, while packets wait. What is learnt of the rate is
+  /// forgotten if that is another, or whether to adapt. Where links share a rate, the granter's is
+  /// the one that counts.
+  void change(const PacerOptions& pacer, bool adapts);
+  /// In the order of adding.
+  void set_weight(size_t stream, uint32_t weight) { shares_.set_weight(stream, weight); }
   Rate rate() const { return pacer_.rate(); }
   /// What it may send by at `now`: nothing where its grant is over.
   Rate rate_in_force(Instant now) const { return may_send(now) ? pacer_.rate() : Rate(); }

@@ -21,6 +21,15 @@ constexpr Priority streamed[] = {Priority::Resend, Priority::Data, Priority::Rep
 void Shares::add(SendStream& stream, uint32_t weight) {
   CW_ASSERT(shares_.size() < limits::qps_max);
   shares_.push_back({.stream = &stream, .weight = weight});
+  give_rounds_by_weight();
+}
+
+void Shares::set_weight(size_t share, uint32_t weight) {
+  shares_[share].weight = weight;
+  give_rounds_by_weight();
+}
+
+void Shares::give_rounds_by_weight() {
   std::array<uint64_t, limits::qps_max> weights{};
   for (size_t i = 0; i < shares_.size(); ++i) weights[i] = shares_[i].weight;
   give_rounds(weights);

@@ -31,6 +31,8 @@ class Shares {
   /// One more stream, which gets as much of the bytes, while streams compete, as its weight says;
   /// what one leaves the others take.
   void add(SendStream& stream, uint32_t weight);
+  /// What each gets from now on while nobody is granted anything, in the order of adding.
+  void set_weight(size_t share, uint32_t weight);
   /// What they get is granted now, in kbit/s, the last of them to all from there on; where nobody
   /// is granted anything, as the weights say.
   void set_granted(std::span<const uint32_t> kbps);
@@ -63,6 +65,7 @@ class Shares {
   };
 
   void give_rounds(std::span<const uint64_t> weights);
+  void give_rounds_by_weight();
   void feed_class(Priority priority, Instant now);
   void feed_data(Instant now);
   size_t room(Priority priority) const;

@@ -149,6 +149,24 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   return {};
 }
 
+LinkChange LinkChange::of(const LinkOptions& options) {
+  LinkChange change{.pacer = options.pacer, .adapts = options.rate_control.adapt, .qps = {}};
+  for (const QpOptions& qp : options.qps) change.qps.push_back({qp.weight, qp.send.hold});
+  return change;
+}
+
+void Link::change(const LinkChange& change) {
+  wake_();
+  CW_ASSERT(change.qps.size() == qps_.size());
+  line_.change(change.pacer, change.adapts);
+  size_t stream = 0;
+  for (size_t i = 0; i < qps_.size(); ++i) {
+    if (!qps_[i].send) continue;
+    line_.set_weight(stream++, change.qps[i].weight);
+    qps_[i].send->set_hold(change.qps[i].hold);
+  }
+}
+
 /// Where the port places payload: who turns what has come into bits.
 Result<void> Link::set_stage(RecvStream& stream) {
   if (stage_ == nullptr) return {};

@@ -96,10 +96,9 @@ class Link final : private LinkEvents, private BitStageClient {
     line_.on_pressure(is_pressed);
   }
   /// The rate that the link is configured for.
-  void set_rate(Rate rate) {
-    wake_();
-    line_.set_rate(rate);
-  }
+  void set_rate(Rate rate) { wake_(), line_.set_rate(rate); }
+  /// From now on all of that; what is under way keeps its place. Allocates nothing.
+  void change(const LinkChange& change);
 
   // ---- a change of policy (swap/swap_end.h) ----
   /// As SwapDesk::order(). Errors: besides, the link is down, or its peer cannot swap.

@@ -103,7 +103,7 @@ TEST(Kinds, are_those_of_the_design) {
                           "class.match.kind", "class.weight", "class.hold", "lan.queue"}) {
     EXPECT_EQ(kind_of(key), live) << key;
   }
-  for (const char* key : {"class.policy", "class.params.alpha", "class.fallback"}) {
+  for (const char* key : {"class.policy", "class.params.alpha", "site.plugins"}) {
     EXPECT_EQ(kind_of(key), swap) << key;
   }
   EXPECT_EQ(kind_of("pair.key_file"), KeyKind::Keys);

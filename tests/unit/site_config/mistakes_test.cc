@@ -1,7 +1,6 @@
 // What a person may write into a gateway's file by mistake, and the exact sentence that says so.
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <unistd.h>
 
 #include "control/gateway/plan.h"
 #include "tests/unit/site_config/folder.h"
@@ -36,7 +35,8 @@ TEST(GatewayFile, without_a_mistake_is_taken) { expect_all({{"", "", "", ""}}); 
 TEST(GatewayFile, names_what_is_wrong_with_this_site) {
   expect_all({
       {"[site]", "[sight]", "",
-       "f:1:2: sight is not known; known here: site, lan, wan, offload, pair, peer, class"},
+       "f:1:2: sight is not known; known here: site, lan, wan, offload, api, pair, peer, "
+       "class"},
       {"[site]", "[site]\nidel = 'poll'", "", "f:2:1: site.idel is not known; did you mean idle?"},
       {"[site]", "[site]\nidle = 'adaptiv'", "",
        "f:2:8: site.idle is \"adaptiv\"; it must be \"poll\" or \"adaptive\": did you mean "
@@ -50,10 +50,23 @@ TEST(GatewayFile, names_what_is_wrong_with_this_site) {
   });
 }
 
+TEST(GatewayFile, names_what_is_wrong_with_an_api) {
+  const std::string all = "listen = '192.0.2.1:9443'\ncertificate = 'c'\ncertificate_key = 'k'\n";
+  const std::string no_authority = "[api]\n" + all + "[site]";
+  expect_all({
+      {"[site]", no_authority.c_str(), "",
+       "f:2:10: api.listen takes TLS with certificates of clients, and api.client_ca is missing"},
+      {"[site]", "[api]\ncertificate = 'c'\n[site]", "",
+       "f:2:15: api.certificate is of api.listen, which is missing"},
+      {"[site]", "[api]\nfolder = 7\n[site]", "",
+       "f:2:10: api.folder is 7; it must be a text"},
+      {"[site]", "[api]\nfolder = ''\n[site]", "", ""},
+  });
+}
+
 TEST(GatewayFile, names_what_is_wrong_with_an_offload) {
-  const std::string machine =
-      "f:2:9: offload.cores names core 4000; this machine has cores 0 to " +
-      std::to_string(sysconf(_SC_NPROCESSORS_CONF) - 1);
+  const std::string machine = "f:2:9: offload.cores names core 4000; this machine has cores 0 to " +
+                              std::to_string(sysconf(_SC_NPROCESSORS_CONF) - 1);
   expect_all({
       {"[site]", "[offload]\nexecutor = 'cores'\n[site]", "",
        "f:2:12: offload.executor is \"cores\" and offload.cores is missing; such as [6, 7]"},

@@ -57,7 +57,7 @@ TEST(Plan, needs_no_key_file_where_the_key_is_known) {
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().sentence.find("pair.key_file"), std::string::npos)
       << unknown.error().sentence;
-  const auto known = read_plan("f", text, first.key.get());
+  const auto known = read_plan("f", text, {.key = first.key.get()});
   ASSERT_TRUE(known) << known.error().sentence;
   EXPECT_EQ(std::memcmp(&known->key->mac, &first.key->mac, sizeof(cw_mac)), 0);
 }

@@ -103,6 +103,14 @@ std::string why(int error) {
   return std::strerror(error);
 }
 
+/// One that leads to the device already may be an earlier life's, with other attributes.
+int set_route(Netlink& netlink, uint32_t device, const Prefix& route) {
+  (void)netlink.ask(route_request(RTM_DELROUTE, 0, route, device));
+  return netlink.ask(route_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, route, device));
+}
+
+}  // namespace
+
 std::string route_sentence(const std::string& route, const std::string& device, int error) {
   if (error == EEXIST) {
     return "peer.routes: " + route + " is routed elsewhere on this machine (`ip route show " +
@@ -112,7 +120,14 @@ std::string route_sentence(const std::string& route, const std::string& device, 
          "; lan.routes = false leaves it to you";
 }
 
-}  // namespace
+int add_lan_route(uint32_t device, const Prefix& route) {
+  Netlink netlink;
+  return set_route(netlink, device, route);
+}
+
+int remove_lan_route(uint32_t device, const Prefix& route) {
+  return Netlink().ask(route_request(RTM_DELROUTE, 0, route, device));
+}
 
 void set_queue_length(const std::string& device, uint32_t packets) {
   Request<ifinfomsg> request(RTM_NEWLINK, 0);
@@ -133,10 +148,7 @@ Result<void> set_up_lan(const std::string& device, std::span<const Prefix> addre
                    why(error));
   }
   for (const Prefix& route : routes) {
-    // One that leads to the device already may be an earlier life's, with other attributes.
-    (void)netlink.ask(route_request(RTM_DELROUTE, 0, route, index));
-    const int error =
-        netlink.ask(route_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, route, index));
+    const int error = set_route(netlink, index, route);
     if (error == 0) continue;
     return failure(route_sentence(prefix_text(route), device, error));
   }

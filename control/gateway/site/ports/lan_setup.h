@@ -19,4 +19,11 @@ void set_queue_length(const std::string& device, uint32_t packets);
 Result<void> set_up_lan(const std::string& device, std::span<const gateway::Prefix> addresses,
                         std::span<const gateway::Prefix> routes);
 
+/// One route more towards the device of this index, or one less. Returns what the kernel says:
+/// zero, or an errno. Allocates nothing.
+int add_lan_route(uint32_t device, const gateway::Prefix& route);
+int remove_lan_route(uint32_t device, const gateway::Prefix& route);
+/// The sentence for it.
+std::string route_sentence(const std::string& route, const std::string& device, int error);
+
 }  // namespace cw::site

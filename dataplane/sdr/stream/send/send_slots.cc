@@ -73,6 +73,13 @@ void SendStream::stop_waiting(Message& message) {
 
 // ---- what is too old ----
 
+// When the oldest is due is found out by looking.
+void SendStream::set_hold(Duration hold) {
+  if (std::exchange(options_.hold, hold) == hold) return;
+  wake_();
+  hold_due_ = Instant();
+}
+
 // Slots were appended in order, so that what is too old lies in front, in the oldest messages.
 void SendStream::expire(Instant now) {
   hold_due_ = Instant::never();

@@ -68,6 +68,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool append_slot(SendHandle handle, const SlotPiece& piece, Instant now);
   uint32_t slots_max(SendHandle handle) const;
   void set_block_age(Duration age);
+  void set_hold(Duration hold);  ///< of slots that are under way, too
   uint64_t waiting_bytes() const { return waiting_bytes_; }
   Result<void> close(SendHandle handle, uint32_t frames = 0);
   MessageStatus status(SendHandle handle) const;
@@ -226,7 +227,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   SlotStore store_;
   Table<CodedSet> blocks_;
   CodeQueue codes_;
-  Duration block_age_;
+  Duration block_age_, rtt_ = Duration::from_ms(1);
   Instant blocks_due_ = Instant::never(), hold_due_ = blocks_due_, deadline_due_ = blocks_due_;
   MessageSeq next_seq_;                // to be opened by the application
   MessageSeq told_seq_;                // to be told to the policy next
@@ -242,7 +243,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   SentRuns sent_runs_;
   BudgetWatch budget_;
   NoteQueue notes_;
-  Duration rtt_ = Duration::from_ms(1);
   Instant records_due_ = Instant::never(), probe_due_ = Instant::never();
   uint8_t probes_ = 0;
 };

@@ -1,0 +1,147 @@
+#include "control/daemon/admin/swap_order.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "control/config/policy_keys.h"
+#include "control/config/text/read.h"
+#include "control/gateway/site/site.h"
+
+namespace cw::daemon {
+namespace {
+
+using site::Site;
+using site::SwapOrder;
+
+/// What an order says, checked step by step; mistakes are all told.
+class OrderReader {
+ public:
+  OrderReader(const Json& json, Site& site) : json_(json), site_(site) {}
+
+  Result<SwapOrder> read() {
+    if (!json_.is_object())
+      return failure("an order is an object, {\"class\": ..., \"policy\": ...}");
+    check_names();
+    read_class();
+    read_peer();
+    read_direction();
+    read_policy();
+    if (json_.contains("guard")) order_.is_guarded = json_["guard"] == true;
+    if (!mistakes_.empty()) return failure(mistakes_);
+    return order_;
+  }
+
+ private:
+  void complain(const std::string& sentence) {
+    mistakes_ += (mistakes_.empty() ? "" : "\n") + sentence;
+  }
+  /// Empty where there is none, which has been told if it must be there.
+  std::string text(const char* name, bool is_required) {
+    if (!json_.contains(name)) {
+      if (is_required) complain(std::string("\"") + name + "\" is missing");
+      return "";
+    }
+    if (json_[name].is_string()) return json_[name].get<std::string>();
+    complain(std::string("\"") + name + "\" must be a text");
+    return "";
+  }
+  /// The place of a name among those that there are.
+  template <class Names>
+  std::optional<uint16_t> place_of(const std::string& name, const char* what, const Names& names) {
+    const auto found = std::ranges::find(names, name);
+    if (found != names.end()) return static_cast<uint16_t>(found - names.begin());
+    std::string all;
+    for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
+    complain(std::string("there is no ") + what + " \"" + name + "\" here; there are " + all);
+    return std::nullopt;
+  }
+
+  void check_names() {
+    constexpr std::string_view known[] = {"class", "policy",    "params",
+                                          "peer",  "direction", "guard"};
+    for (const auto& [name, value] : json_.items()) {
+      if (std::ranges::find(known, name) == std::end(known)) {
+        complain("\"" + name +
+                 "\" is not known; an order has class, policy, params, peer, "
+                 "direction and guard");
+      }
+    }
+  }
+
+  void read_class() {
+    std::vector<std::string> names;
+    for (const site::ClassPlan& each : site_.plan().classes) names.push_back(each.name);
+    const std::string name = text("class", /*is_required=*/true);
+    if (name.empty()) return;
+    if (const auto place = place_of(name, "class", names)) order_.class_index = *place;
+  }
+
+  void read_peer() {
+    const std::string name = text("peer", /*is_required=*/false);
+    if (name.empty()) return;
+    std::vector<std::string> names;
+    for (const auto& each : site_.plan().gateway.peers) names.push_back(each.name);
+    order_.peer = place_of(name, "peer", names);
+  }
+
+  void read_direction() {
+    const std::string direction = text("direction", /*is_required=*/false);
+    if (direction.empty()) return;
+    const bool is_known = direction == "out" || direction == "in" || direction == "both";
+    if (!is_known) return complain("\"direction\" is out, in or both");
+    order_.is_outward = direction != "in";
+    order_.is_inward = direction != "out";
+  }
+
+  void read_policy() {
+    const std::string name = text("policy", /*is_required=*/true);
+    if (name.empty()) return;
+    const cw_policy_ops* const table = site_.newest_policy(name);
+    std::vector<std::string> names;
+    for (const plugins::PolicyRef& each : site_.plan().registry->all()) {
+      names.emplace_back(each.table().name);
+    }
+    if (table == nullptr) return void(place_of(name, "policy", names));
+    std::vector<double> params = config::default_params(*table);
+    if (!read_params(*table, params)) return;
+    order_.table = table;
+    order_.policy = sdr::named({table, params});
+    if (order_.policy.name.is_empty())
+      complain("the parameters are longer than a record has room for");
+  }
+
+  /// As a file has them: the same readings, ranges and sentences.
+  bool read_params(const cw_policy_ops& table, std::vector<double>& params) {
+    if (!json_.contains("params")) return true;
+    const Json& given = json_["params"];
+    if (!given.is_object()) return complain("\"params\" must be an object, {\"k\": 32}"), false;
+    std::string toml;
+    for (const auto& [name, value] : given.items()) {
+      const bool is_plain = std::ranges::all_of(
+          name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+      const bool is_value = value.is_string() || value.is_number();
+      if (name.empty() || !is_plain || !is_value) {
+        return complain("\"params\" has \"" + name + "\", which is no parameter"), false;
+      }
+      toml += name + " = " + value.dump() + "\n";
+    }
+    config::Section section;
+    config::declare_params(section, table, params);
+    const config::Mistakes mistakes = config::read(section, toml);
+    for (const config::Mistake& each : mistakes) complain(each.sentence);
+    return mistakes.empty();
+  }
+
+  const Json& json_;
+  Site& site_;
+  SwapOrder order_;
+  std::string mistakes_;
+};
+
+}  // namespace
+
+Result<SwapOrder> parse_swap_order(const Json& json, Site& site) {
+  return OrderReader(json, site).read();
+}
+
+}  // namespace cw::daemon

@@ -1,0 +1,240 @@
+// causewayctl and a gateway that runs.
+#include <signal.h>
+
+#include <set>
+
+#include "control/ctl/ask/client.h"
+#include "control/ctl/exits.h"
+#include "tests/integration/daemon_lab.h"
+
+namespace cw::lab {
+namespace {
+
+std::string with_class(const std::string& config, const std::string& policy = "selective_repeat") {
+  return config +
+         "[[class]]\nname = 'all'\nhold = '500 ms'\npolicies = ['hybrid', 'go_back_n', "
+         "'selective_repeat']\npolicy = '" +
+         policy + "'\n";
+}
+
+class Ctl : public Causewayd {
+ protected:
+  void start_link() {
+    sites_->join(CW_WAN_PROGRAM, {"--rtt", "10ms", "--loss", "0.01"});
+    start(a_, At::GatewayA, with_class(config_of(true)));
+    start(b_, At::GatewayB, with_class(config_of(false)));
+    ASSERT_TRUE(a_->wait_for("info up peer=north")) << a_->err_so_far();
+    ASSERT_TRUE(b_->wait_for("info up peer=south")) << b_->err_so_far();
+  }
+  void start_alone() {
+    start(a_, At::GatewayA, with_class(config_of(true)));
+    ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
+  }
+  Outcome ctl(const Arguments& more) const {
+    Arguments all = {CW_CTL_PROGRAM, "--config", folder_ / "a.toml"};
+    all.insert(all.end(), more.begin(), more.end());
+    return sites_->space(At::GatewayA).run(all);
+  }
+  Json ctl_json(Arguments more) const {
+    more.emplace_back("--json");
+    const Outcome outcome = ctl(more);
+    return Json::parse_or_null(outcome.out);
+  }
+  void write(const std::string& config) const { std::ofstream(folder_ / "a.toml") << config; }
+};
+
+TEST_F(Ctl, shows_what_the_gateway_is_and_does) {
+  start_link();
+  const std::set<std::pair<std::string, std::string>> shown = {{"status", "south: running"},
+                                                               {"links", "north  192.0.2.2  up"},
+                                                               {"paths", "up"},
+                                                               {"classes", "north  all"},
+                                                               {"drops", "\n"},
+                                                               {"policies", "erasure/1"},
+                                                               {"swaps", "none"}};
+  for (const auto& [command, text] : shown) {
+    const Outcome outcome = ctl({command});
+    EXPECT_EQ(outcome.status, ctl::exit_done) << command << outcome.err;
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << command << "\n" << outcome.out;
+    EXPECT_TRUE(ctl_json({command}).is_object()) << command;
+  }
+  const Outcome top = ctl({"top", "--rounds", "1"});
+  EXPECT_EQ(top.status, ctl::exit_done);
+  EXPECT_NE(top.out.find("packets/s"), std::string::npos) << top.out;
+}
+
+TEST_F(Ctl, swaps_a_policy_and_waits_for_what_comes_of_it) {
+  start_link();
+  const Outcome out = ctl({"swap", "all", "hybrid"});
+  EXPECT_EQ(out.status, ctl::exit_done) << out.out << out.err;
+  EXPECT_NE(out.out.find("hybrid/1"), std::string::npos) << out.out;
+  const Outcome both = ctl({"swap", "all", "go_back_n", "alpha=3", "--direction", "both"});
+  EXPECT_EQ(both.status, ctl::exit_done) << both.out << both.err;
+  const Json lane = ctl_json({"classes"})["classes"][0];
+  EXPECT_EQ(lane["policy"]["out"], "go_back_n");
+  EXPECT_EQ(lane["policy"]["in"], "go_back_n");
+  int directions = 0;
+  const Json swaps = ctl_json({"swaps"});
+  for (const Json& each : swaps["swaps"]) {
+    if (each["order"] != 2) continue;
+    ++directions;
+    EXPECT_EQ(each["fate"], "done");
+    EXPECT_EQ(each["params"], "alpha=3");
+  }
+  EXPECT_EQ(directions, 2);
+  EXPECT_TRUE(b_->wait_for("direction=out policy=go_back_n/2")) << b_->err_so_far();
+}
+
+TEST_F(Ctl, tells_every_mistake_of_an_order) {
+  start_link();
+  const Outcome outcome = ctl({"swap", "al", "hybridd", "k=9", "--peer", "nort"});
+  EXPECT_EQ(outcome.status, ctl::exit_usage);
+  for (const char* const text :
+       {"no class \"al\" here; there are all", "no peer \"nort\" here; there are north",
+        "no policy \"hybridd\" here; there are passthrough"}) {
+    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+  }
+  const Outcome params = ctl({"swap", "all", "hybrid", "alfa=2", "k=100000"});
+  EXPECT_EQ(params.status, ctl::exit_usage);
+  EXPECT_NE(params.err.find("alfa"), std::string::npos) << params.err;
+  EXPECT_NE(params.err.find("k is 100000"), std::string::npos) << params.err;
+  EXPECT_EQ(ctl({"swap", "all", "hybrid", "k"}).status, ctl::exit_usage);
+  EXPECT_EQ(ctl({"swap", "all", "hybrid", "--wait", "soon"}).status, ctl::exit_usage);
+  EXPECT_EQ(ctl({"swap", "all"}).status, ctl::exit_usage);
+  EXPECT_EQ(ctl({"dance"}).status, ctl::exit_usage);
+  EXPECT_EQ(ctl_json({"swaps"})["swaps"], Json::array());
+}
+
+TEST_F(Ctl, says_by_its_end_what_became_of_a_swap) {
+  start_link();
+  // Blocks that are larger than what the class has made room for.
+  const Outcome large = ctl({"swap", "all", "erasure", "k=128", "m=64"});
+  EXPECT_NE(large.status, ctl::exit_done) << large.out << large.err;
+  EXPECT_NE(large.out.find("no room for its blocks"), std::string::npos) << large.out;
+  b_->signal(SIGKILL);
+  b_->finish();
+  ASSERT_TRUE(a_->wait_for("warning down peer=north")) << a_->err_so_far();
+  const Outcome down = ctl({"swap", "all", "hybrid", "--wait", "100ms"});
+  EXPECT_EQ(down.status, ctl::exit_waiting) << down.out << down.err;
+  EXPECT_NE(down.out.find("the link is down"), std::string::npos) << down.out;
+}
+
+TEST_F(Ctl, plans_and_reloads) {
+  start_link();
+  EXPECT_NE(ctl({"plan"}).out.find("nothing differs"), std::string::npos);
+  write(replaced(with_class(config_of(true), "hybrid"), "status = 'south.json'",
+                 "status = 'south.json'\nidle = 'poll'"));
+  const Outcome plan = ctl({"plan"});
+  EXPECT_EQ(plan.status, ctl::exit_done);
+  EXPECT_NE(plan.out.find("class.all.policy"), std::string::npos) << plan.out;
+  EXPECT_NE(plan.out.find("needs restart"), std::string::npos) << plan.out;
+  EXPECT_EQ(ctl_json({"classes"})["classes"][0]["policy"]["out"], "selective_repeat");
+  const Outcome reload = ctl({"reload", "--wait", "20s"});
+  EXPECT_EQ(reload.status, ctl::exit_waiting) << "for a restart: " << reload.out << reload.err;
+  EXPECT_EQ(ctl_json({"classes"})["classes"][0]["policy"]["out"], "hybrid");
+  write(with_class(config_of(true), "go_back_n"));
+  const Outcome again = ctl({"reload", "--wait", "20s"});
+  EXPECT_EQ(again.status, ctl::exit_done) << again.out << again.err;
+  EXPECT_EQ(ctl_json({"classes"})["classes"][0]["policy"]["out"], "go_back_n");
+}
+
+TEST_F(Ctl, reloads_nothing_of_a_file_with_mistakes) {
+  start_link();
+  write(with_class(replaced(config_of(true), "200 Mbit/s", "many"), "hybridd"));
+  for (const char* const command : {"plan", "reload"}) {
+    const Outcome outcome = ctl({command});
+    EXPECT_EQ(outcome.status, ctl::exit_failed);
+    EXPECT_NE(outcome.err.find("wan.rate"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("hybridd"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(Ctl, puts_all_that_a_report_needs_into_one_file) {
+  start_alone();
+  const Outcome outcome = ctl({"bundle", "--output", folder_ / "bundle.json"});
+  EXPECT_EQ(outcome.status, ctl::exit_done) << outcome.err;
+  const std::string text = text_of(folder_ / "bundle.json");
+  EXPECT_EQ(text.find(std::string(64, 'k')), std::string::npos) << "the pair's key";
+  const Json bundle = Json::parse(text);
+  EXPECT_EQ(bundle["status"]["site"], "south");
+  EXPECT_NE(bundle["log"]["lines"].dump().find("info ready"), std::string::npos);
+  EXPECT_NE(bundle["config_file"].get<std::string>().find("key_file"), std::string::npos);
+}
+
+TEST_F(Ctl, says_that_nobody_answers) {
+  write(config_of(true));
+  const Outcome outcome = ctl({"status"});
+  EXPECT_EQ(outcome.status, ctl::exit_no_daemon);
+  EXPECT_NE(outcome.err.find("no gateway answers at"), std::string::npos) << outcome.err;
+  start_alone();
+  a_->signal(SIGKILL);
+  a_->finish();
+  EXPECT_EQ(ctl({"status"}).status, ctl::exit_no_daemon) << "its socket is still there";
+  start_alone();
+  EXPECT_EQ(ctl({"status"}).status, ctl::exit_done) << "and was replaced";
+  a_->signal(SIGTERM);
+  a_->finish();
+  EXPECT_FALSE(fs::exists(folder_ / "api" / "south")) << "nothing is left behind";
+}
+
+TEST_F(Ctl, starts_no_second_gateway_of_one_name) {
+  start_alone();
+  const Outcome second =
+      run(replaced(with_class(config_of(true)), "[wan]\n",
+                   "[lan]\ndevice = 'second'\nroutes = false\n[wan]\nudp_port = 4800\n"));
+  EXPECT_EQ(second.status, 1);
+  EXPECT_NE(second.err.find("api.folder: another process listens at"), std::string::npos)
+      << second.err;
+  EXPECT_EQ(ctl({"status"}).status, ctl::exit_done);
+}
+
+/// By a library that knows the standard, each answer against the document that the gateway serves.
+TEST_F(Ctl, is_asked_as_its_document_says) {
+  start_link();
+  ASSERT_EQ(ctl({"swap", "all", "hybrid"}).status, ctl::exit_done);
+  ctl::Client client(*ctl::place_of_config(folder_ / "a.toml"));
+  const Json document = client.get("/v1/openapi.json").json;
+  ASSERT_TRUE(document.is_object());
+  Json answers = Json::array();
+  const auto note = [&](const std::string& path, const char* method, const ctl::Answer& answer) {
+    answers.push_back(
+        {{"path", path}, {"method", method}, {"status", answer.status}, {"body", answer.json}});
+  };
+  const auto ask_all = [&] {
+    for (const auto& [path, operations] : document["paths"].items()) {
+      if (operations.contains("get")) note(path, "get", client.get(path));
+    }
+    for (const char* const path : {"/v1/plan", "/v1/reload", "/v1/swap"}) {
+      note(path, "post", client.post(path, Json::object()));
+    }
+    note("/v1/swap", "post", client.post("/v1/swap", {{"class", "all"}, {"policy", "hybrid"}}));
+  };
+  ask_all();
+  write(with_class(replaced(config_of(true), "200 Mbit/s", "190 Mbit/s"), "go_back_n"));
+  ask_all();
+  write("nonsense");
+  ask_all();
+  b_->signal(SIGKILL);
+  ASSERT_TRUE(a_->wait_for("warning down peer=north")) << a_->err_so_far();
+  ask_all();
+  std::ofstream("document.json") << document.dump();
+  std::ofstream("answers.json") << answers.dump();
+  const Outcome outcome =
+      sites_->space(At::GatewayA).run({"python3", CW_CONFORMS, "document.json", "answers.json"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+}
+
+/// A script per shell, of which the shell itself says that it is right.
+TEST_F(Ctl, completes_what_is_typed) {
+  const Outcome script = ctl({"completion", "bash"});
+  ASSERT_EQ(script.status, 0) << script.err;
+  std::ofstream("complete") << script.out;
+  const Outcome typed = sites_->space(At::GatewayA)
+                            .run({"bash", "-c",
+                                  ". ./complete; COMP_WORDS=(causewayctl sw) COMP_CWORD=1; "
+                                  "_causewayctl; echo ${COMPREPLY[*]}"});
+  EXPECT_EQ(typed.out, "swaps swap\n") << typed.err;
+}
+
+}  // namespace
+}  // namespace cw::lab
