@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "control/daemon/admin/admin.h"
+#include "control/daemon/live/route_helper.h"
 #include "control/daemon/status.h"
 #include "control/daemon/system/notify.h"
 #include "control/daemon/system/privileges.h"
-#include "control/daemon/live/route_helper.h"
 #include "control/daemon/system/signals.h"
 #include "control/daemon/watcher.h"
 #include "control/gateway/site/site.h"
@@ -46,8 +46,12 @@ constexpr Duration swap_look_interval = Duration::from_ms(10);
 constexpr Duration asked_interval = Duration::from_ms(10);
 /// What a turn never takes, unless nobody gets a processor.
 constexpr Duration answer_patience = Duration::from_ms(200);
-/// So long without a turn, and it is told: a busy machine may keep a thread waiting for less.
-constexpr Duration stuck_after = Duration::from_s(2);
+/// A packets' thread that does not turn for so long while it burns its core stands in a loop; what
+/// others' work on the machine takes from it is told after as long as that, and no sooner.
+constexpr Duration loop_after = Duration::from_ms(800), loop_cpu_min = Duration::from_ms(500);
+constexpr Duration stuck_after = Duration::from_s(5);
+/// Less is a busy machine's everyday life.
+constexpr Duration starved_after = Duration::from_s(1);
 constexpr Duration end_patience = Duration::from_s(2);
 
 Duration cpu_time(clockid_t clock) {
@@ -81,9 +85,9 @@ class Daemon {
         log_(log),
         watcher_(site_->plan(), log),
         reload_(*site_, source, log,
-                {.routes = routes, .on_status_file = [&signals](const std::string& file) {
-                   signals.leaves_behind(file);
-                 }}),
+                {.routes = routes,
+                 .on_status_file =
+                     [&signals](const std::string& file) { signals.leaves_behind(file); }}),
         admin_(std::move(admin)) {}
 
   int run() {
@@ -225,10 +229,10 @@ class Daemon {
       last_ = std::move(*state);
       watcher_.look(last_);
       is_swapping_ = reload_.look(last_, answer_patience);
-      feed_watchdog();
       if (last_.wants_policies) site_->care_for_policies(answer_patience);
     }
-    tell_stuck(has_answer);
+    has_answer ? note_answer() : note_silence();
+    if (!is_stuck()) feed_watchdog();
     if (is_asked || clock_.read() - status_at_ >= status_interval) tell_status(is_asked);
     return has_answer && last_.is_drained;
   }
@@ -243,35 +247,55 @@ class Daemon {
     notify_manager("WATCHDOG=1");
   }
 
-  void tell_stuck(bool has_answer) {
-    const Instant now = clock_.read();
-    const Duration silence = now - answered_;
-    if (has_answer) {
-      answered_ = now;
-      answered_text_ = utc_now();
-      cpu_answered_.clear();
-      for (const Worker& worker : workers_) cpu_answered_.push_back(cpu_time(worker.clock));
-      if (!is_stuck()) return;
-      process_.stuck_since.clear();
-      log_.warning("worker_turns", {{"after_s", std::round(silence.seconds() * 10) / 10}});
-      notify_manager("STATUS=carrying packets for " + site_->plan().site);
-    } else if (!is_stuck() && silence >= stuck_after) {
-      process_.stuck_since = answered_text_.empty() ? utc_now() : answered_text_;
-      const size_t silent = site_->silent_shard();
-      const Duration before = silent < cpu_answered_.size() ? cpu_answered_[silent] : Duration();
-      const double cpu = (cpu_time(workers_[silent].clock) - before).seconds() / silence.seconds();
-      log_.error("worker_stuck",
-                 {{"since", process_.stuck_since},
-                  {"worker", silent},
-                  {"cpu", std::round(cpu * 100) / 100},
-                  {"meaning", stuck_meaning()},
-                  {"plugins", site_->plan().plugins},
-                  {"advice",
-                   "a policy may stand in a fact: with cpu near 1 it loops; take its plugin out. "
-                   "With cpu near 0 it waits, or other programs keep the processor"}});
-      notify_manager("STATUS=worker stuck since " + process_.stuck_since);
-      tell_status(/*is_asked=*/false);
+  void note_answer() {
+    const Duration silence = clock_.read() - answered_;
+    answered_ = clock_.read();
+    answered_text_ = utc_now();
+    cpu_answered_.clear();
+    for (const Worker& worker : workers_) cpu_answered_.push_back(cpu_time(worker.clock));
+    if (std::exchange(is_starved_, false) && !is_stuck()) {
+      log_.warning("worker_starved", {{"for_s", tenths(silence.seconds())},
+                                      {"meaning", "other programs kept the processor"}});
     }
+    if (!is_stuck()) return;
+    process_.stuck_since.clear();
+    log_.warning("worker_turns", {{"after_s", tenths(silence.seconds())}});
+    notify_manager("STATUS=carrying packets for " + site_->plan().site);
+  }
+
+  static double tenths(double value) { return std::round(value * 10) / 10; }
+
+  /// What a packets' thread has burnt since it was last heard of.
+  Duration cpu_since_answer(size_t worker) const {
+    const Duration before = worker < cpu_answered_.size() ? cpu_answered_[worker] : Duration();
+    return cpu_time(workers_[worker].clock) - before;
+  }
+
+  void note_silence() {
+    const Duration silence = clock_.read() - answered_;
+    const Duration cpu = cpu_since_answer(site_->silent_shard());
+    const bool loops = silence >= loop_after && cpu >= loop_cpu_min;
+    is_starved_ |= silence >= starved_after;
+    if (!is_stuck() && (loops || silence >= stuck_after)) tell_stuck(silence, cpu);
+  }
+
+  void tell_stuck(Duration silence, Duration cpu) {
+    process_.stuck_since = answered_text_.empty() ? utc_now() : answered_text_;
+    Fields fields = {{"since", process_.stuck_since},
+                     {"worker", site_->silent_shard()},
+                     {"cpu", std::round(cpu.seconds() / silence.seconds() * 100) / 100},
+                     {"meaning", stuck_meaning()}};
+    const cw_policy_ops* const policy = site_->silent_policy();
+    if (policy != nullptr) fields["policy"] = policy->name;
+    fields.update(
+        {{"plugins", site_->plan().plugins},
+         {"advice", policy != nullptr
+                        ? "it stands in this policy: take its plugin out, or choose another"
+                        : "it stands in no policy: with cpu near 0 other programs keep "
+                          "the processor, or a file system does not answer"}});
+    log_.error("worker_stuck", fields);
+    notify_manager("STATUS=worker stuck since " + process_.stuck_since);
+    tell_status(/*is_asked=*/false);
   }
 
   const char* stuck_meaning() const {
@@ -314,8 +338,10 @@ class Daemon {
     is_status_failing_ = !is_written;
   }
 
-  /// Sends what has been taken from the hosts. False when a second signal came.
+  /// Sends what has been taken from the hosts. False when a second signal came, or nobody would
+  /// send it.
   bool drain() {
+    if (is_stuck()) return false;
     Duration longest;
     for (const auto& each : site_->plan().classes) longest = std::max(longest, each.hold);
     const Instant start = clock_.read();
@@ -334,7 +360,7 @@ class Daemon {
       return now >= latest || (is_drained && now >= earliest);
     };
     while (!is_done()) {
-      if (signals_.wait_for_end(drain_look_interval) != 0) return false;
+      if (is_stuck() || signals_.wait_for_end(drain_look_interval) != 0) return false;
     }
     return true;
   }
@@ -357,7 +383,7 @@ class Daemon {
   std::string answered_text_;
   Duration status_cpu_;
   std::vector<Duration> cpu_answered_;  // of each packets' thread
-  bool is_status_failing_ = false;
+  bool is_status_failing_ = false, is_starved_ = false;
 };
 
 int fail(const Error& error) {

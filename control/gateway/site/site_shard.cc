@@ -78,9 +78,16 @@ Result<void> SiteShard::add_gateway(Instant now) {
 void SiteShard::run(const MachineClock& clock, const std::atomic<bool>& stop) {
   prctl(PR_SET_TIMERSLACK, 1);  // wake to the nanosecond
   take_core(plan_.cores[number_]);
+  call_ = &sdr::policy_call;
   cw::run(sdr_->worker(), clock, *idle_, stop, [this] {
     if (sdr_->endpoint().wants_care()) call_for_care();
   });
+  call_ = nullptr;  // the place goes with the thread
+}
+
+const cw_policy_ops* SiteShard::policy_in_call() const {
+  const sdr::PolicyCallPlace* const place = call_;
+  return place == nullptr ? nullptr : place->load();
 }
 
 void SiteShard::call_for_care() {

@@ -27,6 +27,7 @@
 #include "dataplane/core/turn/idle.h"
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/impair/impaired_port.h"
+#include "dataplane/sdr/seat/policy_call.h"
 #include "dataplane/sdr/shard.h"
 
 namespace cw::site {
@@ -48,6 +49,8 @@ class SiteShard {
   static void take_core(std::optional<uint32_t> core);
   /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
   void run(const MachineClock& clock, const std::atomic<bool>& stop);
+  /// The policy that the worker is calling now; null: none. Thread: whoever has them destroyed.
+  const cw_policy_ops* policy_in_call() const;
   /// Or turned by whoever calls.
   bool turn(Instant now) { return sdr_->turn(now); }
   Instant next_wakeup() const { return sdr_->worker().next_wakeup(); }
@@ -133,6 +136,7 @@ class SiteShard {
   std::optional<std::vector<WantedPolicy>> wanted_;  // not asked for yet
   std::vector<SwapOrder> orders_;                    // likewise, of what came after
   std::optional<IdleWait> idle_;
+  std::atomic<const sdr::PolicyCallPlace*> call_ = nullptr;  // the worker's, while it runs
   CareBell* bell_ = nullptr;
   bool has_called_ = false;                            // the worker's: since the last care
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet

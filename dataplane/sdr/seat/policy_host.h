@@ -26,6 +26,7 @@
 #include "dataplane/policy.h"
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/seat/code/cookie_map.h"
+#include "dataplane/sdr/seat/policy_call.h"
 #include "dataplane/sdr/seat/policy_instance.h"
 #include "dataplane/sdr/stream/stream_config.h"
 
@@ -159,7 +160,10 @@ class PolicyHost {
   void tell(void (*function)(cw_policy*, const Fact*, int64_t, cw_out*), const Fact& fact,
             Instant now) {
     CW_ASSERT(!is_acting_);
-    function(instance_->get(), &fact, inside(now).ns(), &out_);
+    {
+      const PolicyCall call(ops());
+      function(instance_->get(), &fact, inside(now).ns(), &out_);
+    }
     act(now);
   }
   const cw_policy_ops& ops() const { return instance_->table(); }
