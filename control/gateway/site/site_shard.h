@@ -27,7 +27,7 @@
 #include "dataplane/core/turn/idle.h"
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/impair/impaired_port.h"
-#include "dataplane/sdr/seat/policy_call.h"
+#include "dataplane/sdr/seat/care/policy_call.h"
 #include "dataplane/sdr/shard.h"
 
 namespace cw::site {

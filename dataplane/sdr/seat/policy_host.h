@@ -25,8 +25,8 @@
 #include "dataplane/core/timer_wheel.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/options.h"
+#include "dataplane/sdr/seat/care/policy_call.h"
 #include "dataplane/sdr/seat/code/cookie_map.h"
-#include "dataplane/sdr/seat/policy_call.h"
 #include "dataplane/sdr/seat/policy_instance.h"
 #include "dataplane/sdr/stream/stream_config.h"
 
