@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,6 +28,8 @@ class MappedFile {
   static Result<MappedFile> map(const std::string& path);
   /// The exported function of this name; null when there is none.
   void (*function(const char* symbol) const)();
+  /// A hash of what it held: it tells files apart, and proves nothing.
+  uint64_t hash() const { return hash_; }
 
  private:
   struct Unmap {
@@ -35,9 +38,10 @@ class MappedFile {
   };
   using Handle = std::unique_ptr<void, Unmap>;
 
-  explicit MappedFile(Handle handle) : handle_(std::move(handle)) {}
+  MappedFile(Handle handle, uint64_t hash) : handle_(std::move(handle)), hash_(hash) {}
 
   Handle handle_;
+  uint64_t hash_ = 0;
 };
 
 /// Files of this process that may be resident at once. The dynamic loader's static TLS block and
@@ -66,6 +70,7 @@ class Loaded {
   /// object moves.
   const Ops& table() const { return *table_; }
   const std::string& path() const { return path_; }
+  uint64_t hash() const { return file_.hash(); }
 
   static size_t resident_count() { return resident_file_count(); }
 

@@ -116,6 +116,15 @@ size_t BasicRegistry<Ops>::unload_replaced() {
 }
 
 template <class Ops>
+std::optional<typename BasicRegistry<Ops>::File> BasicRegistry<Ops>::file_of(
+    const Ops& table) const {
+  const auto found =
+      std::ranges::find(entries_, &table, [](const auto& each) { return each->table; });
+  if (found == entries_.end() || !(*found)->file) return std::nullopt;
+  return File{(*found)->file->path(), (*found)->file->hash()};
+}
+
+template <class Ops>
 std::vector<std::string_view> BasicRegistry<Ops>::names() const {
   std::vector<std::string_view> names;
   for (const auto& entry : entries_) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,13 @@ class BasicRegistry {
 
   /// Unmaps all files that newer ones have replaced and nobody uses. Returns how many.
   size_t unload_replaced();
+
+  /// Where a table has come from; nothing: it is linked in, or not here any more.
+  struct File {
+    std::string path;
+    uint64_t hash = 0;  ///< of what the file held then
+  };
+  std::optional<File> file_of(const Ops& table) const;
 
   /// Every name once, in the order in which they came.
   std::vector<std::string_view> names() const;

@@ -283,6 +283,8 @@ void Reload::tell(const SwapView& view) const {
   if (!view.params.empty()) fields["params"] = view.params;
   if (!view.is_ours) fields["ordered_by"] = "peer";
   if (view.order != 0) fields["order"] = view.order;
+  if (!view.guard_says.empty()) return tell_verdict(view, fields);
+  if (view.guard == site::GuardState::Watching) fields["guard"] = "watching";
   if (view.fate == Fate::Done) {
     fields["after_ms"] = std::round(view.ms * 10) / 10;
     return log_.info("swapped", fields);
@@ -290,6 +292,18 @@ void Reload::tell(const SwapView& view) const {
   fields["why"] = view.why;
   if (view.fate == Fate::Waiting) return log_.info("swap_waits", fields);
   log_.warning("not_swapped", fields);
+}
+
+void Reload::tell_verdict(const SwapView& view, Fields& fields) const {
+  fields["why"] = view.guard_says;
+  switch (view.guard) {
+    case site::GuardState::SwappedBack:
+      return log_.warning("swapped_back", fields);
+    case site::GuardState::Undecided:
+      return log_.warning("guard_undecided", fields);
+    default:
+      return log_.info("guard_content", fields);
+  }
 }
 
 }  // namespace cw::daemon

@@ -99,6 +99,7 @@ class Reload {
   void tell(const ReloadReport& report) const;
   bool may_tell(const site::SwapView& view, Instant now);
   void tell(const site::SwapView& view) const;
+  void tell_verdict(const site::SwapView& view, Fields& fields) const;
 
   site::Site& site_;
   const Source source_;

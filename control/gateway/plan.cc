@@ -296,6 +296,9 @@ Plan plan_of(Config& config) {
   plan.log_format = config.site.log_format;
   plan.user = config.site.user;
   if (!config.site.status.empty()) plan.status_file = config.path_of(config.site.status);
+  if (!config.site.state_folder.empty()) {
+    plan.state_folder = config.path_of(config.site.state_folder);
+  }
   plan.lan_kind = config.lan.port;
   plan.lan = lan_options(config.lan);
   plan.lan_queue_packets = lan_queue_packets(config);

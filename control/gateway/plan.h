@@ -75,6 +75,7 @@ struct Plan {
   LogLevel log_level = LogLevel::Info;
   LogFormat log_format = LogFormat::Text;
   std::string user, status_file;
+  std::string state_folder;  ///< empty: what has happened is forgotten at the end
 
   LanKind lan_kind = LanKind::Tun;
   TunPortOptions lan;                 ///< when it is that kind, as are the next three

@@ -26,6 +26,7 @@ bool Sink::is_idle() const { return stream_->is_idle(); }
 uint64_t Sink::over_count() const { return stream_->over_count(); }
 
 void Sink::read_along(RecvBuffers& buffers) const { stream_->read_along(buffers); }
+void Sink::tell_of_frames(const FrameTeller& frames) const { stream_->tally().frames = &frames; }
 bool Sink::has_news() const { return stream_->has_news(); }
 size_t Sink::take_news(std::span<MessageNews> row) const { return stream_->take_news(row); }
 MessageView Sink::view(RecvHandle handle) const { return stream_->view(handle); }

@@ -22,6 +22,7 @@
 
 namespace cw::sdr {
 
+class FrameTeller;
 class RecvStream;
 
 /// Names a receive. Stale handles are harmless: those of a life of the link that is over, too.
@@ -95,6 +96,9 @@ class Sink {
   /// The next receive; nothing when all places are taken, or memory is promised to others, or this
   /// would be promised more than its peer begins in two RTTs.
   std::optional<RecvHandle> try_post() const;
+  /// The peer hears of what became of its frames. `frames` is there for as long as the stream has
+  /// turns.
+  void tell_of_frames(const FrameTeller& frames) const;
   bool has_news() const;
   /// Fills `row` from the front with what is new, each message once; the rest waits.
   size_t take_news(std::span<MessageNews> row) const;

@@ -60,6 +60,8 @@ const Paths doors_of_streams = {"dataplane/sdr/endpoint.h",
                                 "dataplane/sdr/sink.h",
                                 "dataplane/sdr/source.h",
                                 "dataplane/sdr/stream/stream_config.h",
+                                "dataplane/sdr/stream/stream_outcome.h",
+                                "dataplane/sdr/swap/outcome_desk.h",
                                 "dataplane/sdr/swap/swap_end.h"};
 
 const Paths below_sdr =

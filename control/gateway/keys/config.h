@@ -29,7 +29,7 @@ struct SiteConfig {
   int nice = -10;
   LogLevel log = LogLevel::Info;
   LogFormat log_format = LogFormat::Text;
-  std::string user, status;
+  std::string user, status, state_folder;
   Bytes memory = Bytes(uint64_t{4} << 30);
   uint8_t coding_threads = 0;
   std::vector<std::string> plugins;

@@ -127,6 +127,9 @@ void declare_site(Section& section, const ConfigPtr& config) {
           "A file, named from this one's folder, that says how the gateway is, as JSON, anew every "
           "second; empty: none.")
       .kind(KeyKind::Live);
+  section.key("state_folder", site.state_folder,
+              "A folder, named from this one's, for what the next start is to know: which policies "
+              "were put in quarantine. Empty: it is forgotten.");
   section.key("memory", site.memory, "The most that frames and packets may need.")
       .range("16 MiB", "1024 GiB");
   section

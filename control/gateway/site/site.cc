@@ -94,6 +94,7 @@ Result<std::unique_ptr<Site>> Site::make(Plan plan, const SiteGround& ground) {
 }
 
 Result<void> Site::add_shards(const std::function<Result<void>(size_t number)>& add) {
+  take_bars();
   add_grants();
   Builders builders;
   // In somebody else's time there is one thread.
@@ -105,6 +106,28 @@ Result<void> Site::add_shards(const std::function<Result<void>(size_t number)>& 
     if (!added) return added;
   }
   return {};
+}
+
+/// A class whose policy was put in quarantine in an earlier life begins with what follows that.
+void Site::take_bars() {
+  Bars& bars = finder_.bars();
+  if (plan_.state_folder.empty()) return;
+  if (const auto read = bars.keep_in(plan_.state_folder); !read) {
+    plan_.warnings.push_back("site.state_folder: " + read.error().sentence);
+  }
+  for (sdr::LinkOptions& peer : plan_.peers) {
+    for (size_t i = 0; i < peer.qps.size(); ++i) {
+      sdr::QpOptions& qp = peer.qps[i];
+      std::erase_if(qp.policies, [&](const auto& each) { return bars.find(each) != nullptr; });
+      const Bar* const bar = bars.find(qp.policy);
+      if (bar == nullptr || qp.after_quarantine.ops == nullptr) continue;
+      qp.policy = qp.after_quarantine;
+      if (&peer != &plan_.peers.front()) continue;
+      plan_.warnings.push_back("class \"" + plan_.classes[i].name + "\": " + bar->policy +
+                               " is barred since " + bar->since + ", when it was put in " +
+                               "quarantine; until it is forgiven it is " + qp.policy.ops->name);
+    }
+  }
 }
 
 void Site::add_grants() {

@@ -111,6 +111,15 @@ class Site {
   Result<void> load_policy(const std::string& file);
   /// The newest of that name; null: there is none.
   const cw_policy_ops* newest_policy(std::string_view name);
+  /// Policies, with their parameters, that exceeded their quotas here, and that no swap brings
+  /// again until they are forgiven; nor is one begun with where the plan has a folder for that.
+  const std::vector<Bar>& bars() const { return finder_.bars().all(); }
+  /// How many had that name ("hybrid/1") and those parameters ("k=32 m=4").
+  size_t forgive(std::string_view policy, std::string_view params) {
+    return finder_.bars().forgive(policy, params);
+  }
+  /// Why the next life will not know of the latest of these; empty: it will, or is not to.
+  const std::string& bars_trouble() const { return finder_.bars().trouble(); }
   /// Once in a while, as long as one of state().swaps waits.
   void pursue_swaps(Duration patience);
   /// What live keys of a plan of the same peers and classes want, and there is no memory for.
@@ -134,6 +143,7 @@ class Site {
   Result<void> open_shard(size_t number, LanPort& lan, WanPort& wan);
   Result<void> add_shard(LanPort lan, WanPort wan, Instant now, const sdr::RandomSource& random);
   void add_grants();
+  void take_bars();
   void take_live(const Plan& next);
 
   Plan plan_;

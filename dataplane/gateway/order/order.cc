@@ -9,7 +9,8 @@ Order::Order(const OrderOptions& options, FrameTable& frames, SlotRows& rows, Bu
       frames_(frames),
       rows_(rows),
       buckets_(buckets, {options.first_seq, options.first_message, 0}, options.messages),
-      doubts_(doubt_count, &buckets.memory()) {}
+      doubts_(doubt_count, &buckets.memory()),
+      holes_(1, &buckets.memory()) {}
 
 /// Slots of the stream from the frame that the front has come to up to this one; below zero: it
 /// stands before that.
@@ -148,6 +149,7 @@ void Order::release(Bucket& bucket) {
   bucket.held.pop_front(frames_, counts_.compared);
   forget(index);
   const Frame& frame = frames_.at(index);
+  ++holes_[0].counts[HoleTimes::step_of(now_ - frame.arrived)];
   if (is_behind(frame)) return let_out(index);
   if (seq_of(frame).is_before(bucket.front.next)) {
     return frames_.drop(index, DropReason::frame_duplicate);
@@ -174,7 +176,7 @@ void Order::forget(uint32_t index) {
   --counts_.held;
 }
 
-void Order::link(FrameRow& row, FrameLinks Frame::*links, uint32_t index, uint32_t before) {
+void Order::link(FrameRow& row, FrameLinks Frame::* links, uint32_t index, uint32_t before) {
   FrameLinks& own = frames_.at(index).*links;
   own.before = before;
   own.after = before == no_frame ? row.first : (frames_.at(before).*links).after;
@@ -182,7 +184,7 @@ void Order::link(FrameRow& row, FrameLinks Frame::*links, uint32_t index, uint32
   (own.after == no_frame ? row.last : (frames_.at(own.after).*links).before) = index;
 }
 
-void Order::unlink(FrameRow& row, FrameLinks Frame::*links, uint32_t index) {
+void Order::unlink(FrameRow& row, FrameLinks Frame::* links, uint32_t index) {
   const FrameLinks own = frames_.at(index).*links;
   (own.before == no_frame ? row.first : (frames_.at(own.before).*links).after) = own.after;
   (own.after == no_frame ? row.last : (frames_.at(own.after).*links).before) = own.before;

@@ -25,6 +25,7 @@
 #include "dataplane/base/memory/table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/path/hole_times.h"
 #include "dataplane/gateway/order/buckets.h"
 #include "dataplane/gateway/to_lan/frames.h"
 #include "dataplane/gateway/to_lan/slot_rows.h"
@@ -75,6 +76,10 @@ class Order {
   /// takes them before anything else happens.
   Ring<uint32_t>& released() { return frames_.released(); }
   const OrderCounts& counts() const { return counts_; }
+  /// Of the frames that waited for others, since the beginning: how long, as far as turns tell.
+  const HoleTimes& holes() const { return holes_[0]; }
+  /// What is released from here on is released now.
+  void begin_turn(Instant now) { now_ = now; }
 
  private:
   /// What a bucket refused last for being too far ahead.
@@ -101,16 +106,18 @@ class Order {
   /// Of a frame that waits in it.
   Bucket& bucket_of(const Frame& frame) { return *buckets_.find(frame.parsed); }
   FrameRow& slot_of(const ParsedFrame& frame) { return rows_.held(frame.place, frame.slot); }
-  void link(FrameRow& row, FrameLinks Frame::*links, uint32_t frame, uint32_t before);
-  void unlink(FrameRow& row, FrameLinks Frame::*links, uint32_t frame);
+  void link(FrameRow& row, FrameLinks Frame::* links, uint32_t frame, uint32_t before);
+  void unlink(FrameRow& row, FrameLinks Frame::* links, uint32_t frame);
 
   OrderOptions options_;
   FrameTable& frames_;
   SlotRows& rows_;
   BucketTable buckets_;
   Table<Doubt> doubts_;
-  FrameRow age_;  // frames held, the oldest first
+  Table<HoleTimes> holes_;  // one, where it takes nothing until something waits
+  FrameRow age_;            // frames held, the oldest first
   OrderCounts counts_;
+  Instant now_;
 };
 
 }  // namespace cw::gateway

@@ -35,9 +35,18 @@ Inbound::Inbound(const InboundOptions& options, InboundStock& stock, sdr::Sink s
       out_(frames_, rows_),
       resets_(sink.reset_count()) {
   sink_.read_along(stock.buffers());
+  sink_.tell_of_frames(*this);
+}
+
+void Inbound::tell(sdr::StreamOutcome& outcome) const {
+  outcome.frames_out = frames_.out_count();
+  outcome.frames_given_up = reader_.given_up_count();
+  outcome.frames_late = frames_.dropped()[DropReason::frame_late];
+  outcome.holes = order_.holes();
 }
 
 void Inbound::take_news(Instant now) {
+  order_.begin_turn(now);
   const uint32_t resets = sink_.reset_count();
   if (std::exchange(resets_, resets) != resets) reset();
   std::array<sdr::MessageNews, 16> row;
@@ -64,6 +73,7 @@ void Inbound::let_out() {
 }
 
 bool Inbound::on_time(Instant now) {
+  order_.begin_turn(now);
   if (has_news()) take_news(now);
   const bool has_given_up = order_.on_time(now);
   const bool has_posted = reader_.on_time(now);

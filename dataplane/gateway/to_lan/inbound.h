@@ -18,6 +18,7 @@
 #include "dataplane/gateway/to_lan/frames.h"
 #include "dataplane/gateway/to_lan/inbound_stock.h"
 #include "dataplane/gateway/to_lan/slot_reader.h"
+#include "dataplane/sdr/stream/stream_outcome.h"
 
 namespace cw::gateway {
 
@@ -28,7 +29,7 @@ struct InboundOptions {
   MessageSeq first_message;  ///< of every epoch
 };
 
-class Inbound {
+class Inbound final : private sdr::FrameTeller {
  public:
   /// `stock`, `sink`'s stream and `release` live longer.
   Inbound(const InboundOptions& options, InboundStock& stock, sdr::Sink sink, Release& release);
@@ -53,6 +54,7 @@ class Inbound {
   size_t frames_lent() const { return frames_.lent_count(); }
 
  private:
+  void tell(sdr::StreamOutcome& outcome) const override;
   void reset();
   void let_out();
 

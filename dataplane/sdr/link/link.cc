@@ -361,6 +361,7 @@ void Link::flush_arrivals(Instant now) {
   }
   if (!control_.is_up()) return;  // the same burst has ended the epoch: nobody would hear of it
   has_arrivals_since_report_ = true;
+  swaps_.outcomes().on_arrivals(now);
   control_.on_data(now);
   if (sees_psns_ && reports_due_ == Instant::never()) reports_due_ = now;
 }

@@ -70,10 +70,8 @@ class Link final : private LinkEvents, private BitStageClient {
   /// False for a QP that is not configured, or not for this direction.
   Source source(uint16_t qp);
   Sink sink(uint16_t qp);
-  /// The port's number for the peer.
-  uint16_t peer() const { return peer_; }
-  /// Among the links of the pair.
-  uint16_t number() const { return number_; }
+  uint16_t peer() const { return peer_; }      ///< the port's number for it
+  uint16_t number() const { return number_; }  ///< among the links of the pair
   uint32_t payload_bytes() const { return payload_bytes_; }
   /// What the line carries; less, at times, than it is configured for.
   Rate rate() const { return line_.rate(); }
@@ -88,6 +86,8 @@ class Link final : private LinkEvents, private BitStageClient {
   const PathHealth& path_health() const { return control_.health(); }
   /// The share of what leaves by the path that does not arrive there, as the peer says.
   Share path_loss_there(uint16_t path, Instant now) const { return watch_.loss_there(path, now); }
+  /// What it has said of that last, since the epoch began.
+  const PathReport& path_report_there(uint16_t path) const { return watch_.report_there(path); }
   /// Whether more waits for a stream of the link than may do so for long: then a queue on the way
   /// is not drained at the cost of what would be dropped here.
   void set_pressed(bool is_pressed) {
@@ -106,6 +106,7 @@ class Link final : private LinkEvents, private BitStageClient {
                           Instant now);
   /// By what each decides, and whether there was ever one.
   const SwapDesk& swap_desk() const { return swaps_; }
+  OutcomeDesk& outcomes() { return swaps_.outcomes(); }
   /// How the latest came out; null: not configured for this direction.
   const SwapEnd* swap(uint16_t qp, cw_role role) const { return swaps_.find(qp, role); }
 
@@ -132,10 +133,9 @@ class Link final : private LinkEvents, private BitStageClient {
   Instant next_wakeup() const;
   void rebase(Duration shift, Instant now);
 
-  // ---- behind the doors, for tests ----
+  // ---- behind the doors, for tests; null as above ----
   /// Who reaches for what is there has the link look at it in the next turn.
   void wake() const { wake_(); }
-  /// Null as above.
   SendStream* send_stream(uint16_t qp);
   RecvStream* recv_stream(uint16_t qp);
   const LinkControl& control() const { return control_; }

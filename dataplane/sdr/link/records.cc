@@ -75,6 +75,7 @@ void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_b
   watch_.begin_epoch(rows);
   line_.transmitter().set_up(control_.health().up());
   line_.come_up(payload_bytes);
+  swaps_.outcomes().begin_epoch(control_.peer_has(Hello::swaps));
   tell_link(now);
   for (size_t i = 0; i < qps_.size(); ++i) {
     if (qps_[i].send) qps_[i].send->start(addresses[i], payload_bytes, now);

@@ -59,6 +59,7 @@ Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops) {
 PolicyInstance::PolicyInstance(const cw_policy_ops& ops, const PolicyChoice& choice,
                                const cw_env& env)
     : ops_(ops),
+      origin_(choice.ops),
       params_(choice.params.begin(), choice.params.end()),
       env_(env),
       state_stride_((ops.message_state_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t)),

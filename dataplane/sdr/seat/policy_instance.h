@@ -32,6 +32,11 @@ class PolicyInstance {
   PolicyInstance& operator=(const PolicyInstance&) = delete;
 
   const cw_policy_ops& table() const { return ops_; }
+  /// What it was made of.
+  PolicyChoice choice() const { return {origin_, params_}; }
+  /// It was put in quarantine: whoever destroys it sees to it that it does not come again.
+  void set_barred() { is_barred_ = true; }
+  bool is_barred() const { return is_barred_; }
   cw_policy* get() { return policy_; }
   /// What it was made for; its parameters live as long as it does.
   const cw_env& env() const { return env_; }
@@ -53,6 +58,8 @@ class PolicyInstance {
 
   cw_policy_ops ops_;
   cw_policy* policy_ = nullptr;
+  const cw_policy_ops* origin_;
+  bool is_barred_ = false;
   std::vector<double> params_;
   cw_env env_;
   size_t state_stride_;  // in words

@@ -1,7 +1,6 @@
 #include "dataplane/sdr/seat/seat.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "dataplane/base/assert.h"
@@ -33,14 +32,6 @@ Place Place::of(const PolicyChoice& policy, const cw_env& env) {
   Place place{.ops = policy.ops, .env = env};
   std::ranges::copy(policy.params, place.params.begin());
   return place;
-}
-
-Barred Barred::of(const PolicyChoice& policy) {
-  uint64_t hash = 0xcbf2'9ce4'8422'2325;  // FNV-1a, by words
-  for (const double each : policy.params) {
-    hash = (hash ^ std::bit_cast<uint64_t>(each)) * 0x100'0000'01b3;
-  }
-  return {policy.ops, hash};
 }
 
 Result<std::unique_ptr<Seat>> Seat::make(const SeatOptions& options, Instant now) {
@@ -121,7 +112,6 @@ void Seat::ask(SeatCare& care, Instant now) {
   making_ = Making::UnderWay;
   care.next_policy = *next_policy_;
   care.next_number = next_number_;
-  care.barred = barred_;
 }
 
 /// What was made for a policy that is not this seat's any more goes the way of all that is over.
@@ -213,10 +203,11 @@ void Seat::end_swap() {
 }
 
 void Seat::on_quarantine(PolicyHost& host) {
-  retire(host.take_relieved());
-  if (&host != current_.get()) return;  // one that goes anyway
-  ++quarantines_;
-  barred_ = Barred::of(place_.choice());
+  const bool is_current = &host == current_.get();  // else one that goes anyway
+  std::unique_ptr<PolicyInstance> relieved = host.take_relieved();
+  if (is_current && relieved != nullptr) relieved->set_barred();
+  retire(std::move(relieved));
+  if (is_current) ++quarantines_;
 }
 
 PolicyHost* Seat::numbered(uint16_t policy_epoch) {

@@ -56,15 +56,6 @@ struct Place {
   bool is_same(const Place& other) const { return ops == other.ops && params == other.params; }
 };
 
-/// A policy with its parameters that no swap brings to this seat again.
-struct Barred {
-  const cw_policy_ops* ops = nullptr;  ///< null: nobody is
-  uint64_t params = 0;                 ///< a hash of them
-
-  static Barred of(const PolicyChoice& policy);
-  bool operator==(const Barred&) const = default;
-};
-
 /// What takes over from a policy: made outside the turn.
 struct Successor {
   Place place;
@@ -199,7 +190,6 @@ class Seat {
   const SwapPolicy* next_policy_ = nullptr;
   uint32_t next_number_ = 0;  // of what is being made: what was forgotten may come yet
   Making making_ = Making::Nothing;
-  Barred barred_;
   uint32_t quarantines_ = 0;
   SwapStatus refusal_ = SwapStatus::Ready;
   SwapSentence refusal_sentence_;

@@ -133,6 +133,7 @@ void SwapDesk::add(uint16_t qp, SendStream* send, RecvStream* recv, Duration hol
         std::make_unique<Direction>(role, qp, std::move(seat), shared, counters_));
   };
   if (send != nullptr) add_one(SwapRole::Source, std::make_unique<SourceSeat>(*send, hold));
+  if (recv != nullptr) outcomes_.add(qp, *recv);
   if (recv != nullptr) add_one(SwapRole::Sink, std::make_unique<SinkSeat>(*recv, hold));
 }
 
@@ -263,6 +264,7 @@ void SwapDesk::relieve(Direction& direction, size_t room, Instant now) {
 
 void SwapDesk::end_epoch(Instant now) {
   each([&](Direction& direction) { direction.end.end_epoch(now); });
+  outcomes_.end_epoch();
   is_idle_ = true;
 }
 
@@ -289,15 +291,15 @@ Instant SwapDesk::next_due() const {
 }
 
 Instant SwapDesk::offer_due() const {
-  Instant due = Instant::never();
+  Instant due = outcomes_.due();
   if (is_idle_) return due;
   each([&](const Direction& direction) { due = std::min(due, direction.end.offer_due()); });
   return due;
 }
 
 bool SwapDesk::offer(EnvelopeWriter& writer, Duration rtt, Instant now) {
-  if (is_idle_) return true;
-  bool has_room = true;
+  bool has_room = outcomes_.offer(writer, now);
+  if (is_idle_) return has_room;
   each([&](Direction& direction) { has_room = has_room && direction.end.offer(writer, rtt, now); });
   return has_room;
 }

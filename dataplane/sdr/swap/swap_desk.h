@@ -12,6 +12,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/policy.h"
+#include "dataplane/sdr/swap/outcome_desk.h"
 #include "dataplane/sdr/swap/swap_end.h"
 #include "dataplane/sdr/swap/swap_seat.h"
 #include "dataplane/wire/control/control_swap.h"
@@ -63,6 +64,10 @@ class SwapDesk {
   Instant next_due() const;
   /// Whether there was ever one.
   bool has_history() const { return has_history_; }
+  /// How policies do.
+  OutcomeDesk& outcomes() { return outcomes_; }
+  const OutcomeDesk& outcomes() const { return outcomes_; }
+  void on_record(const Outcome& record, Instant now) { outcomes_.on_record(record, now); }
   Instant offer_due() const;
   bool offer(EnvelopeWriter& writer, Duration rtt, Instant now);
 
@@ -82,6 +87,7 @@ class SwapDesk {
 
   Counters& counters_;
   std::vector<std::unique_ptr<Direction>> directions_;
+  OutcomeDesk outcomes_;
   bool is_idle_ = true;
   bool has_history_ = false;
 };

@@ -77,6 +77,8 @@ class SwapEnd {
   static void join(SwapEnd& source, SwapEnd& sink);
   const SwapReport& report() const { return report_; }
   SwapState state() const { return state_; }
+  /// Of who decides here about what is new.
+  uint16_t policy_epoch() const { return seat_.policy_epoch(); }
   bool is_idle() const { return state_ == SwapState::Idle; }
 
   // ---- what comes ----

@@ -1,9 +1,11 @@
-// Records about a link: who is there, what it can do, how its paths are (SPEC.md 5.1 to 5.3, 5.11,
-// 5.12).
+// Records about a link: who is there, what it can do, how its paths are, what becomes of what it
+// carries (SPEC.md 5.1 to 5.3, 5.11, 5.12, 5.18).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "dataplane/base/endian.h"
 #include "dataplane/wire/control/record_type.h"
 #include "dataplane/wire/fields.h"
 
@@ -132,6 +134,30 @@ struct PathReport {
   }
   bool is_valid() const { return true; }
   bool operator==(const PathReport&) const = default;
+};
+
+/// What the receiver of data tells of what came of it.
+/// Of one QP, since some moment of the sender's life; only grows within an epoch of the link.
+struct Outcome {
+  static constexpr auto type = RecordType::Outcome;
+  static constexpr const char* name = "outcome";
+  static constexpr size_t holes_max = 32;
+
+  uint16_t qp = 0;
+  uint16_t policy_epoch = 0;  ///< of who decides at the sink about what is new
+  uint64_t frames_out = 0;
+  uint64_t frames_given_up = 0;  ///< never seen
+  uint64_t frames_late = 0;      ///< those behind them were out
+  uint64_t slots_by_code = 0;    ///< made of others
+  uint64_t slots_behind = 0;     ///< that came after a later one: sent again, or overtaken
+  Row<be32> holes;               ///< frames that waited for others, by how long
+
+  static void fields(auto& outcome, auto& wire) {
+    wire(outcome.qp, outcome.policy_epoch, outcome.frames_out, outcome.frames_given_up);
+    wire(outcome.frames_late, outcome.slots_by_code, outcome.slots_behind, outcome.holes);
+  }
+  bool is_valid() const { return holes.size() <= holes_max; }
+  bool operator==(const Outcome& other) const = default;
 };
 
 }  // namespace cw

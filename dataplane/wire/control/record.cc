@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/wire/control/record_type.h"
+
 namespace cw {
 namespace {
 
@@ -36,7 +38,8 @@ std::optional<RecordView> RecordReader::next() {
       break;
     }
     const bool is_known = view->type < 32 && (known_ >> view->type & 1) != 0;
-    if (is_known && view->flags == 0) {
+    const uint8_t flags = is_skippable(view->type) ? record_flag_skippable : 0;
+    if (is_known && view->flags == flags) {
       seen_ |= RecordTypes{1} << view->type;
       return *view;
     }
@@ -78,7 +81,8 @@ uint8_t* RecordWriter::try_frame(uint8_t type, size_t body_bytes) {
   if (body_bytes > UINT16_MAX || bytes > buffer_.size() - used_) return nullptr;
   uint8_t* const frame = buffer_.data() + used_;
   std::memset(frame + bytes - 4, 0, 4);  // the pad; what is not pad of it is written over below
-  const RecordHeader header{type, 0, static_cast<uint16_t>(body_bytes)};
+  const uint8_t flags = is_skippable(type) ? record_flag_skippable : 0;
+  const RecordHeader header{type, flags, static_cast<uint16_t>(body_bytes)};
   FieldWriter fields(frame);
   RecordHeader::fields(header, fields);
   used_ += bytes;

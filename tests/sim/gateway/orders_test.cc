@@ -1,14 +1,5 @@
 // Policies ordered at run time of whole sites: what becomes of an order, and for how long it holds.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
-#include "control/config/policy_keys.h"
-#include "dataplane/sdr/swap/swap_seat.h"
-#include "policies/policies.h"
-#include "tests/sim/gateway/sites.h"
+#include "tests/sim/gateway/ordered_sites.h"
 
 namespace cw::sim {
 namespace {
@@ -16,55 +7,7 @@ namespace {
 using site::SwapOrder;
 using site::SwapView;
 using Fate = SwapView::Fate;
-
-SwapOrder order_of(const cw_policy_ops* policy) {
-  SwapOrder order;
-  order.policy = sdr::named({policy, config::default_params(*policy)});
-  return order;
-}
-
-SwapOrder order_inward(const cw_policy_ops* policy) {
-  SwapOrder order = order_of(policy);
-  order.is_outward = false, order.is_inward = true;
-  return order;
-}
-
-/// Sites that look after their swaps as the daemon does.
-struct World {
-  explicit World(int count = 2) : World(site_files(count)) {}
-  explicit World(const std::vector<std::string>& files)
-      : sites({.seed = 5, .files = files, .wan = {.delay = Duration::from_ms(10)}}) {
-    EXPECT_TRUE(sites.come_up());
-  }
-  uint32_t order(const SwapOrder& order) { return sites.gateway(1).order_swap(order, sites.now()); }
-  std::vector<SwapView> views(uint32_t number) {
-    std::vector<SwapView> views = sites.state(1).swaps;
-    std::erase_if(views, [&](const SwapView& each) { return each.order != number; });
-    return views;
-  }
-  /// The one that the order has.
-  SwapView view(uint32_t number) {
-    const auto all = views(number);
-    EXPECT_EQ(all.size(), 1u);
-    return all.empty() ? SwapView() : all.front();
-  }
-  bool all_are(uint32_t number, Fate fate) {
-    return std::ranges::all_of(views(number), [&](const auto& each) { return each.fate == fate; });
-  }
-  void run_for(Duration time) {
-    for (Duration step = Duration::from_ms(50); time > Duration(); time = time - step) {
-      sites.run_for(step);
-      for (int site = 1; site <= sites.count(); ++site) {
-        if (!sites.seat(site).is_alive() || !sites.state(site).has_open_swaps) continue;
-        sites.gateway(site).pursue_swaps(sites.now());
-      }
-    }
-  }
-  std::string out(int site) { return sites.state(site).lanes[0].policy_out; }
-  std::string in(int site) { return sites.state(site).lanes[0].policy_in; }
-
-  Sites sites;
-};
+using World = OrderedSites;
 
 TEST(Orders, are_told_by_their_number_at_each_link) {
   World world(3);

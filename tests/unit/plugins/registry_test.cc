@@ -81,6 +81,19 @@ TEST(Registry, finds_the_newest_while_the_older_one_drains) {
   EXPECT_STREQ(registry.find("tried")->table().version, "2");
 }
 
+TEST(Registry, tells_which_file_a_table_is_of) {
+  Registry registry;
+  ASSERT_TRUE(registry.add(*cw_policy_passthrough()));
+  const auto first = registry.load(plugin("version_1")), again = registry.load(plugin("version_1"));
+  const auto next = registry.load(plugin("version_2"));
+  ASSERT_TRUE(first && again && next);
+  EXPECT_FALSE(registry.file_of(*cw_policy_passthrough()));
+  const auto file_of = [&](const auto& ref) { return registry.file_of(ref->table()).value(); };
+  EXPECT_EQ(file_of(first).path, plugin("version_1"));
+  EXPECT_EQ(file_of(first).hash, file_of(again).hash);
+  EXPECT_NE(file_of(first).hash, file_of(next).hash);
+}
+
 TEST(Registry, all_are_what_is_found_by_name) {
   Registry registry;
   ASSERT_TRUE(registry.add(*cw_policy_passthrough()));

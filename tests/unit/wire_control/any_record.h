@@ -113,6 +113,10 @@ inline void mend(SwapPrepare& prepare) {
   prepare.direction = is_sinks ? SwapDirection::SourceIsReceiver : SwapDirection::SourceIsSender;
   mend(prepare.policy);
 }
+inline void mend(Outcome& outcome) {
+  const size_t count = std::min(outcome.holes.size(), Outcome::holes_max);
+  outcome.holes = Row<be32>(outcome.holes.data(), count);
+}
 inline void mend(SwapCancel& cancel) {
   cancel.direction = static_cast<SwapDirection>(static_cast<uint16_t>(cancel.direction) & 1);
 }

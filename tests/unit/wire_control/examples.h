@@ -111,6 +111,17 @@ inline SwapBoundary example(SwapBoundary) {
 inline SwapAcknowledge example(SwapAcknowledge) {
   return {.qp = 3, .policy_epoch = 2, .swap_id = 41, .boundary_seq = MessageSeq(4096)};
 }
+inline constexpr be32 example_holes[] = {be32(0), be32(0), be32(7), be32(260)};
+inline Outcome example(Outcome) {
+  return {.qp = 3,
+          .policy_epoch = 2,
+          .frames_out = 1000000,
+          .frames_given_up = 37,
+          .frames_late = 2,
+          .slots_by_code = 1200,
+          .slots_behind = 340,
+          .holes = example_holes};
+}
 inline SwapCancel example(SwapCancel) { return {.qp = 3, .swap_id = 41, .sentence = "deadline"}; }
 
 inline PairKeyItem example(PairKeyItem) { return {.pair = {"message_bytes", "1 MiB"}}; }

@@ -104,7 +104,7 @@ TEST(HostileControl, the_pad_of_a_record_is_zero) {
 }
 
 TEST(HostileControl, an_unknown_record_that_may_not_be_skipped_refuses_the_packet) {
-  EXPECT_EQ(error_of_row({18, 0, 0, 0}), ControlError::RecordUnknown);
+  EXPECT_EQ(error_of_row({19, 0, 0, 0}), ControlError::RecordUnknown);
   EXPECT_EQ(error_of_row({0, 0, 0, 0}), ControlError::RecordUnknown);
   EXPECT_EQ(error_of_row({32 + 11, 0, 0, 0}), ControlError::RecordUnknown);
   EXPECT_EQ(error_of_row({2, 0, 0, 0, 255, 0, 0, 0}), ControlError::RecordUnknown);
@@ -112,6 +112,7 @@ TEST(HostileControl, an_unknown_record_that_may_not_be_skipped_refuses_the_packe
 
 TEST(HostileControl, flags_other_than_skippable_on_an_unknown_record_are_refused) {
   EXPECT_EQ(error_of_row({2, 0x80, 0, 0}), ControlError::RecordFlags);
+  EXPECT_EQ(error_of_row({18, 0, 0, 0}), ControlError::RecordFlags);  // known, and may be skipped
   EXPECT_EQ(error_of_row({200, 0x81, 0, 0}), ControlError::RecordFlags);
   EXPECT_EQ(error_of_row({200, 0x01, 0, 0}), ControlError::RecordFlags);
 }
@@ -164,6 +165,7 @@ TEST(HostileRecord, a_body_shorter_or_longer_than_its_fields_is_refused) {
   each(PathReport{});
   each(SwapBoundary{});
   each(SwapAcknowledge{});
+  each(Outcome{});
   auto longer = row_with(example(Probe{}), 0, {});
   longer[3] += 1;
   longer.resize(longer.size() + 4);
@@ -261,6 +263,17 @@ TEST(HostileRecord, a_note_is_not_longer_than_notes_may_be) {
   row.resize(row.size() + 4);
   EXPECT_TRUE(is_refused<Note>(row));
   EXPECT_TRUE(is_refused_with<Note>(4, {0, 2}));  // a flag of no meaning
+}
+
+TEST(HostileRecord, an_outcome_has_32_steps_of_holes_at_most) {
+  Outcome outcome;
+  std::vector<be32> holes(Outcome::holes_max, be32(1));
+  outcome.holes = Row<be32>(holes.data(), holes.size());
+  auto row = row_with(outcome, 0, {});
+  EXPECT_FALSE(is_refused<Outcome>(row));
+  row[3] += 4;
+  row.resize(row.size() + 4);
+  EXPECT_TRUE(is_refused<Outcome>(row));
 }
 
 TEST(HostileRecord, only_an_echo_reply_was_held) {

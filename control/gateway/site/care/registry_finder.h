@@ -1,11 +1,12 @@
-// Where a site finds the policies that swaps name: its registry. What was found once stays in use
-// for as long as the site is there.
+// Where a site finds the policies that swaps name: its registry; and those that it does not want
+// again. What was found once stays in use for as long as the site is there.
 #pragma once
 
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "control/gateway/site/care/bars.h"
 #include "dataplane/sdr/seat/care/policy_finder.h"
 #include "plugins/registry.h"
 
@@ -13,7 +14,14 @@ namespace cw::site {
 
 class RegistryFinder final : public sdr::PolicyFinder {
  public:
-  explicit RegistryFinder(plugins::Registry& registry) : registry_(registry) {}
+  explicit RegistryFinder(plugins::Registry& registry) : registry_(registry), bars_(registry) {}
+
+  Bars& bars() { return bars_; }
+  const Bars& bars() const { return bars_; }
+  void bar(const sdr::PolicyChoice& policy) override { bars_.add(policy); }
+  bool is_barred(const sdr::PolicyChoice& policy) const override {
+    return bars_.find(policy) != nullptr;
+  }
 
   Result<const cw_policy_ops*> find(std::string_view name) override {
     auto found = registry_.find(name);
@@ -28,6 +36,7 @@ class RegistryFinder final : public sdr::PolicyFinder {
 
  private:
   plugins::Registry& registry_;
+  Bars bars_;
   std::vector<plugins::PolicyRef> used_;
 };
 

@@ -81,7 +81,7 @@ void ShardSwaps::order(const SwapOrder& order, std::span<const size_t> links, In
   for (const size_t link : links) {
     Wish wish{.link = link, .wanted = wanted, .order = order.number, .view = view_of(link, wanted)};
     wish.view.order = order.number;
-    wish.busy_until = now + busy_max;
+    if (order.is_guarded) wish.guard.emplace(now);
     if (order.is_outward) add(wish);
     wish.role = CW_SINK;
     wish.wanted.table = nullptr;
@@ -114,6 +114,7 @@ void ShardSwaps::pursue(Instant now) {
     if (has_begun_anew(wish)) reopen(wish);
   }
   for (Wish& wish : wishes_) {
+    if (wish.guard) watch(wish, now);
     if (!wish.is_over) advance(wish, now);
   }
   // The link tells what the file's have come to, save where it was never asked.
@@ -124,8 +125,9 @@ void ShardSwaps::pursue(Instant now) {
 }
 
 bool ShardSwaps::has_open() const {
-  return std::ranges::any_of(
-      wishes_, [&](const Wish& wish) { return !wish.is_over || has_begun_anew(wish); });
+  return std::ranges::any_of(wishes_, [&](const Wish& wish) {
+    return !wish.is_over || wish.guard || has_begun_anew(wish);
+  });
 }
 
 // ---- from order to end ----
@@ -149,7 +151,6 @@ bool ShardSwaps::has_begun_anew(const Wish& wish) const {
 
 void ShardSwaps::reopen(Wish& wish) {
   wish.is_over = wish.is_ordered = false;
-  wish.busy_until = Instant::never();
   wait(wish, SwapStatus::Ready, "");
 }
 
@@ -165,8 +166,8 @@ void ShardSwaps::advance(Wish& wish, Instant now) {
   }
   const bool is_its_own = wish.is_ordered && mark_of(*end) == wish.mark;
   if (is_its_own && !end->is_idle()) return;
-  if (is_its_own && !end->report().is_cut_off) return conclude(wish, *end);
-  if (end->is_idle() && is_so(wish)) return conclude(wish, *end);
+  if (is_its_own && !end->report().is_cut_off) return conclude(wish, *end, now);
+  if (end->is_idle() && is_so(wish)) return conclude(wish, *end, now);
   if (!wish.is_latest) return refuse(wish, SwapStatus::Busy, "another was wanted meanwhile");
   place(wish, now);
 }
@@ -189,10 +190,22 @@ void ShardSwaps::place(Wish& wish, Instant now) {
   };
   bool is_busy = false;
   both([&](const Wish& each) { is_busy |= !end_of(each)->is_idle(); });
+  if (!is_busy) wish.busy_until = Instant::never();
   if (is_busy) {
+    if (wish.busy_until == Instant::never()) wish.busy_until = now + busy_max;
     const auto say = now < wish.busy_until ? wait : refuse;
     return both([&](Wish& each) { say(each, SwapStatus::Busy, "the one before is not over"); });
   }
+  bool is_watched = true;
+  both([&](const Wish& each) { is_watched &= !each.guard || each.guard->is_ready(now); });
+  if (!is_watched) {
+    return both([](Wish& each) {
+      wait(each, SwapStatus::Ready, "its guard watches the policy before it");
+    });
+  }
+  both([&](Wish& each) {
+    each.before = link_of(each).swap_desk().policy(each.wanted.class_index, each.role);
+  });
   const auto role = partner == nullptr ? std::optional(wish.role) : std::nullopt;
   const auto ordered =
       link_of(wish).order_swap(wish.wanted.class_index, role, wish.wanted.policy, now);
@@ -207,7 +220,7 @@ void ShardSwaps::place(Wish& wish, Instant now) {
 }
 
 /// As the link tells it, if it was asked; else it was so already.
-void ShardSwaps::conclude(Wish& wish, const sdr::SwapEnd& end) {
+void ShardSwaps::conclude(Wish& wish, const sdr::SwapEnd& end, Instant now) {
   wish.is_over = true;
   wish.is_ordered = wish.is_ordered && mark_of(end) == wish.mark;
   wish.mark = mark_of(end);
@@ -215,12 +228,17 @@ void ShardSwaps::conclude(Wish& wish, const sdr::SwapEnd& end) {
   wish.view.why = "";
   wish.view.fate = Fate::Done;
   if (wish.is_ordered) tell(end.report(), wish.view);
+  if (!wish.guard) return;
+  if (!wish.is_ordered || wish.view.fate != Fate::Done) return wish.guard.reset();
+  wish.view.guard = GuardState::Watching;
+  wish.guard->swapped(end.policy_epoch(), now);
 }
 
 void ShardSwaps::refuse(Wish& wish, SwapStatus status, const std::string& why) {
   wait(wish, status, why);
   wish.is_ordered = false;
   wish.is_over = true;
+  wish.guard.reset();
   wish.view.fate = Fate::NotDone;
 }
 
@@ -229,6 +247,62 @@ void ShardSwaps::wait(Wish& wish, SwapStatus status, const std::string& why) {
   wish.view.status = status;
   wish.view.why = why;
   wish.view.id = 0;
+}
+
+// ---- guarded ----
+
+void ShardSwaps::watch(Wish& wish, Instant now) {
+  if (!wish.is_over) return wish.guard->add(sample_of(wish, now), now);
+  const sdr::SwapEnd* const end = end_of(wish);
+  if (link_of(wish).epoch() != wish.epoch || !link_of(wish).is_up()) {
+    return end_watch(wish, GuardState::Undecided, "the link has begun anew since");
+  }
+  if (mark_of(*end) != wish.mark) {
+    return end_watch(wish, GuardState::Undecided, "another swap has followed");
+  }
+  wish.guard->add(sample_of(wish, now), now);
+  judge(wish, now);
+}
+
+/// Of what is sent the peer knows what became.
+std::optional<GuardSample> ShardSwaps::sample_of(const Wish& wish, Instant now) const {
+  sdr::Link& link = link_of(wish);
+  if (!link.is_up()) return std::nullopt;
+  const uint16_t qp = wish.wanted.class_index;
+  const bool is_outward = wish.role == CW_SOURCE;
+  if (is_outward) link.outcomes().listen();
+  const auto outcome = is_outward ? link.outcomes().there(qp) : link.outcomes().here(qp, now);
+  if (!outcome) return std::nullopt;
+  GuardSample sample{.outcome = *outcome, .rtt = {}};
+  for (uint16_t path = 0; path < link.path_health().paths(); ++path) {
+    const PathState here = link.path_state(path, now);
+    const PathReport& there = link.path_report_there(path);
+    sample.line_arrived += is_outward ? there.received : here.arrived;
+    sample.line_lost += is_outward ? there.lost : here.lost;
+    sample.rtt = std::max(sample.rtt, here.rtt_smoothed);
+  }
+  return sample;
+}
+
+void ShardSwaps::judge(Wish& wish, Instant now) {
+  const auto verdict = wish.guard->verdict(now);
+  if (!verdict) return;
+  if (verdict->state != GuardState::SwappedBack) {
+    return end_watch(wish, verdict->state, verdict->why);
+  }
+  const auto ordered =
+      link_of(wish).order_swap(wish.wanted.class_index, wish.role, wish.before, now);
+  if (ordered) return end_watch(wish, GuardState::SwappedBack, verdict->why);
+  end_watch(wish, GuardState::Undecided,
+            verdict->why + "; it cannot be swapped back: " + ordered.error().sentence);
+}
+
+/// Once only: what it comes back to is nobody's order.
+void ShardSwaps::end_watch(Wish& wish, GuardState state, const std::string& why) {
+  wish.view.guard = state;
+  wish.view.guard_says = why;
+  if (state == GuardState::SwappedBack) wish.is_latest = false;
+  wish.guard.reset();
 }
 
 // ---- told ----

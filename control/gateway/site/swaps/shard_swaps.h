@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "control/gateway/site/swaps/swap_guard.h"
 #include "dataplane/sdr/endpoint.h"
 #include "dataplane/sdr/swap/swap_end.h"
 
@@ -34,7 +35,9 @@ struct SwapOrder {
   bool is_outward = true, is_inward = false;
   sdr::SwapPolicy policy;
   const cw_policy_ops* table = nullptr;  ///< as WantedPolicy has it, of what this site sends
-  bool is_guarded = false;  ///< swapped back, once, if it does worse than the one before
+  /// Each direction is swapped back, once, if it does worse than the one before: first that is
+  /// watched for a while, until then the order waits.
+  bool is_guarded = false;
 
   /// Whether nothing of it is left once `next` has been ordered.
   bool is_followed_by(const SwapOrder& next) const;
@@ -55,6 +58,8 @@ struct SwapView {
   uint32_t order = 0;  ///< its number; 0: the file, a quarantine or the peer wants it
   uint32_t id = 0;     ///< tells one from the next, within an epoch of the link; 0: none
   double ms = 0;       ///< from order to end, once it has ended
+  GuardState guard = GuardState::None;
+  std::string guard_says;  ///< with the figures of both policies, once it is over
   bool operator==(const SwapView&) const = default;
 };
 
@@ -100,6 +105,8 @@ class ShardSwaps {
     uint32_t epoch = 0;       // of the link, as of then
     Instant busy_until = Instant::never();
     SwapView view;
+    std::optional<SwapGuard> guard;  // until its verdict has been carried out
+    sdr::SwapPolicy before;          // what it swaps back to
   };
   static Mark mark_of(const sdr::SwapEnd& end) { return {end.report().id, end.report().begun}; }
   sdr::Link& link_of(const Wish& wish) const { return *endpoint_.links()[wish.link]; }
@@ -114,9 +121,13 @@ class ShardSwaps {
   void advance(Wish& wish, Instant now);
   Wish* partner_of(const Wish& wish);
   void place(Wish& wish, Instant now);
-  void conclude(Wish& wish, const sdr::SwapEnd& end);
+  void conclude(Wish& wish, const sdr::SwapEnd& end, Instant now);
   static void refuse(Wish& wish, SwapStatus status, const std::string& why);
   static void wait(Wish& wish, SwapStatus status, const std::string& why);
+  void watch(Wish& wish, Instant now);
+  std::optional<GuardSample> sample_of(const Wish& wish, Instant now) const;
+  void judge(Wish& wish, Instant now);
+  static void end_watch(Wish& wish, GuardState state, const std::string& why);
   SwapView view_of(size_t link, const WantedPolicy& wanted) const;
   std::optional<SwapView> latest(size_t link, uint16_t class_index, cw_role role) const;
 

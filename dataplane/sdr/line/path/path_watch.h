@@ -64,6 +64,7 @@ class PathWatch {
   };
   /// What the peer saw of our packets, over all paths; nothing for a word that another overtook.
   std::optional<Sums> on_report(const PathReport& record, Instant now);
+  const PathReport& report_there(uint16_t path) const { return peer_reports_[path]; }
   /// What is to be told of a path to the peer.
   PathReport report(uint16_t path, Instant now) const;
   Duration rtt(uint16_t path) const { return paths_[path].rtt().smoothed(); }

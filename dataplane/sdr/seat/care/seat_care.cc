@@ -1,5 +1,6 @@
 #include "dataplane/sdr/seat/care/seat_care.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -27,7 +28,14 @@ Result<const cw_policy_ops*> ListedPolicies::find(std::string_view name) {
   return failure("there is no policy " + printable(name) + " here");
 }
 
+bool ListedPolicies::is_barred(const PolicyChoice& policy) const {
+  return std::ranges::find(barred_, Barred::of(policy)) != barred_.end();
+}
+
 void SeatCare::fulfil(PolicyFinder& finder) {
+  for (const auto& each : instances_over) {
+    if (each != nullptr && each->is_barred()) finder.bar(each->choice());
+  }
   for (auto& each : hosts_over) each.reset();
   for (auto& each : instances_over) each.reset();
   next_over.reset();
@@ -56,7 +64,7 @@ void SeatCare::make_next(PolicyFinder& finder) {
   const auto params = parse_params(ops, std::string(next_policy.params.view()));
   if (!params) return refuse(SwapStatus::Parameters, printable(params.error().sentence));
   const PolicyChoice choice{&ops, *params};
-  if (barred == Barred::of(choice)) {
+  if (finder.is_barred(choice)) {
     return refuse(SwapStatus::Barred, printable(name) + " exceeded its quotas here before");
   }
   if (const auto room = seat->check_room(choice); !room) {

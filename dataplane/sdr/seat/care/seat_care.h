@@ -25,7 +25,6 @@ struct SeatCare {
   // Who comes next.
   SwapPolicy next_policy;
   uint32_t next_number = 0;
-  Barred barred;
   Instant asked;
   std::unique_ptr<Successor> next, next_over;  ///< the former null: it was refused
   SwapStatus refusal = SwapStatus::Ready;

@@ -11,6 +11,15 @@
 
 namespace cw::sdr {
 
+class FrameTeller;
+
+/// What became of a receiving stream's slots, since its beginning.
+struct RecvTally {
+  uint64_t rebuilt = 0;                 // made of others by a code
+  uint64_t behind = 0;                  // came after a later one, and were not rebuilt
+  const FrameTeller* frames = nullptr;  // who knows of what is in them; null: nobody
+};
+
 /// One place of a receiving stream.
 struct RecvMessage {
   MessageSeq seq;

@@ -151,6 +151,7 @@ inline bool RecvStream::try_put(Message& message, uint32_t slot, const uint8_t* 
   copy_slot(message, payload, bytes, slot);
   if (map_.count(place, slot)) counters_.add(Counter::chunks_completed);
   ++message.in_place;
+  tally_.behind += slot < message.highest;
   message.highest = std::max(message.highest, slot + 1);
   return true;
 }
@@ -184,9 +185,12 @@ void RecvStream::put_rebuilt(Message& message, uint32_t slot, const uint8_t* byt
   if (offset >= message.memory_bytes) return;
   const auto count = static_cast<uint32_t>(
       std::min<uint64_t>(config_.payload_bytes, message.memory_bytes - offset));
+  const bool is_behind = slot < message.highest;
   DropReason reason;
   if (!try_put(message, slot, bytes, count, reason)) return;
   counters_.add(Counter::slots_rebuilt);
+  ++tally_.rebuilt;
+  tally_.behind -= is_behind;
   touch_slot(message, slot);
 }
 

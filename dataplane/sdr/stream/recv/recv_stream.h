@@ -118,6 +118,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   NoteQueue& notes() { return notes_; }
   const StreamConfig& config() const { return config_; }
   Seat& seat() { return *seat_; }
+  RecvTally& tally() { return tally_; }
   Duration rtt() const { return rtt_; }
   bool may_begin_at(MessageSeq boundary) const;
   bool try_begin_swap(const Swap& swap, Instant now);
@@ -139,8 +140,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
   bool is_repair_misfit(const SlotArrival& arrival, const ImmediateSplit::Parts& parts,
                         DropReason& reason) const;
   void on_repair(const SlotArrival& arrival);
-
-  // Coding (recv_code.cc).
   bool has_room_for_blocks() const { return config_.rows != 0; }
   /// How its policy cuts it into blocks.
   const BlockShape& shape_of(const Message& message) const {
@@ -243,6 +242,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   NoteQueue notes_;
   Duration rtt_ = Duration::from_ms(1);
   Instant clear_due_ = Instant::never();
+  RecvTally tally_;
   ClearToSend clear_said_;
   uint8_t clear_repeats_ = 0;  // of it
 };
