@@ -18,10 +18,10 @@
 #include <thread>
 #include <vector>
 
+#include "control/daemon/live/route_helper.h"
 #include "control/daemon/status.h"
 #include "control/daemon/system/notify.h"
 #include "control/daemon/system/privileges.h"
-#include "control/daemon/live/route_helper.h"
 #include "control/daemon/system/signals.h"
 #include "control/daemon/watcher.h"
 #include "control/gateway/site/site.h"
@@ -145,7 +145,7 @@ class Daemon {
     log_.info("ready", {{"site", plan.site},
                         {"lan", site_->lan_device()},
                         {"wan", site_->wan_device()},
-                        {"peers", plan.peers.size()},
+                        {"peers", plan.peer_count()},
                         {"cores", plan.cores.size()},
                         {"pid", getpid()}});
     if (const auto eal = site_->eal()) {

@@ -24,12 +24,14 @@ using Fate = SwapView::Fate;
 /// By the running gateway's number of the class; classes of the file that it has not are left out.
 std::vector<WantedPolicy> wanted_by(const site::Plan& next, site::Site& site) {
   const site::Plan& running = site.plan();
+  const sdr::LinkOptions& first = *std::ranges::find_if(
+      next.peers, [](const sdr::LinkOptions& each) { return !each.control.is_vacant; });
   std::vector<WantedPolicy> wanted;
   for (size_t i = 0; i < next.classes.size(); ++i) {
     const auto there = std::ranges::find(running.classes, next.classes[i].name, &ClassPlan::name);
     if (there == running.classes.end()) continue;
     const auto index = static_cast<uint16_t>(there - running.classes.begin());
-    const sdr::PolicyChoice& policy = next.peers.front().qps[i].policy;
+    const sdr::PolicyChoice& policy = first.qps[i].policy;
     wanted.push_back({index, sdr::named(policy), site.newest_policy(policy.ops->name)});
   }
   return wanted;

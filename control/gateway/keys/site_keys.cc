@@ -130,6 +130,10 @@ void declare_site(Section& section, const ConfigPtr& config) {
   section.key("memory", site.memory, "The most that frames and packets may need.")
       .range("16 MiB", "1024 GiB");
   section
+      .key("spare_peers", site.spare_peers,
+           "Of port udp: room for so many peers more, which come and go while traffic flows.")
+      .range(0, limits::peers_max);
+  section
       .key("coding_threads", site.coding_threads,
            "Threads for coding that exceeds a turn; 0: it waits for further turns.")
       .range(0, 16);

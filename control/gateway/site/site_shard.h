@@ -57,7 +57,7 @@ class SiteShard {
     swaps_->want(wanted, now);
   }
   void pursue_swaps(Instant now) { swaps_->pursue(now); }
-  void take(ShardChange& change);
+  void take(ShardChange& change, Instant now);
   /// Where turn() finds what swaps name.
   void set_finder(sdr::PolicyFinder& finder) { sdr_->endpoint().set_finder(finder); }
 
@@ -74,7 +74,7 @@ class SiteShard {
   void change_back(std::shared_ptr<ShardChange> inverse);
   /// Of a plan like this one's.
   Result<ShardChange> change_of(const Plan& plan) const {
-    return shard_change_of(plan, number_, lan_.port->facts().payload_max);
+    return shard_change_of(plan, number_, lan_.port->facts().payload_max, wan_.udp);
   }
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
@@ -93,9 +93,9 @@ class SiteShard {
   /// Waits until all that was asked has been done.
   bool settle(Duration patience);
   void take_rules(ShardChange& change);
-  void take_links(const ShardChange& change, size_t first, size_t count);
+  void take_links(ShardChange& change, size_t first, size_t count, Instant now);
   /// The worker calls it before patience ends, or never.
-  bool ask_in_time(std::function<void()> act, Duration patience);
+  bool ask_in_time(std::function<void(Instant)> act, Duration patience);
   void fill(SiteState& state, Instant now);
   PeerView view_of(const sdr::Link& link, Instant now) const;
   /// The plan's number of the peer that a number at the WAN port belongs to.

@@ -41,7 +41,7 @@ class LiveKeys : public testing::Test {
   void change(std::string_view from, std::string_view to, int site = 1) {
     std::string& file = files_[static_cast<size_t>(site - 1)];
     file = replaced(file, from, to);
-    sites_->seat(site).take_live_keys(file);
+    sites_->seat(site).take_live_keys(file, sites_->now());
   }
   FlowOptions flow(uint16_t number, uint8_t dscp = 0) const {
     FlowOptions options;

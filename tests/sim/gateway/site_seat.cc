@@ -137,10 +137,10 @@ void SiteSeat::crash(Instant now) {
   }
 }
 
-void SiteSeat::take_live_keys(const std::string& file) {
+void SiteSeat::take_live_keys(const std::string& file, Instant now) {
   site::Plan next = plan_of(file, {.link_rate = site_->plan().link_rate});
   CW_ASSERT(site_->beyond(next).empty());
-  site_->apply(next);
+  site_->apply(next, now);
 }
 
 void SiteSeat::throw_away(SimPort& port, Instant now) {

@@ -62,7 +62,7 @@ class SiteSeat {
   void crash(Instant now);
   void pause(Instant now, Duration time);
   /// Live keys of the running process are as this file has them; the next one reads the old again.
-  void take_live_keys(const std::string& file);
+  void take_live_keys(const std::string& file, Instant now);
   bool is_alive() const { return site_ != nullptr; }
   bool is_paused(Instant now) const { return now < paused_until_; }
   site::Site& site() { return *site_; }

@@ -135,6 +135,29 @@ TEST_F(ReloadReports, say_why_a_live_key_goes_too_far) {
       << report.steps[1].why;
 }
 
+TEST_F(ReloadReports, take_a_peer_where_there_is_a_place) {
+  const std::string peer =
+      "[[peer]]\nname = \"site 3\"\naddress = \"192.0.2.3\"\nroutes = [\"10.3.0.0/16\"]\n";
+  write(text_ + peer);
+  ReloadReport report = reload_->plan();
+  ASSERT_EQ(report.steps.size(), 1u);
+  EXPECT_EQ(report.steps[0],
+            step("peer.site 3", KeyKind::Live, "", "[[peer]]", Fate::NeedsRestart,
+                 "there are places for 1 peers, and site.spare_peers makes more at a start"));
+  // One that goes leaves its place, which another may have.
+  std::string other = text_;
+  for (const auto& [from, to] : {std::pair("\"site 2\"", "\"site 3\""), {"10.2.0.0", "10.3.0.0"}}) {
+    other.replace(other.find(from), std::string(from).size(), to);
+  }
+  write(other);
+  report = run_while_it_turns();
+  ASSERT_EQ(report.steps.size(), 2u);
+  EXPECT_EQ(report.steps[0].fate, Fate::Applied);
+  EXPECT_EQ(report.steps[1].fate, Fate::Applied);
+  EXPECT_EQ(site().plan().gateway.peers[0].name, "site 3");
+  EXPECT_EQ(routes_.has, (std::vector<std::string>{"10.3.0.0/16"}));
+}
+
 TEST_F(ReloadReports, have_each_mistake_and_no_step) {
   write(with({{"100 Mbit/s", "many"}, {"dscp = 1", "dscp = 99"}}));
   const ReloadReport report = reload_->run(patience);

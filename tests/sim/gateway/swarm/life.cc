@@ -100,7 +100,7 @@ void Life::begin(const Fault& fault) {
     case FaultKind::Reload:
       if (!sites_.seat(site).is_alive()) return;
       return sites_.seat(site).take_live_keys(
-          world_.files(fault.text)[static_cast<size_t>(site - 1)]);
+          world_.files(fault.text)[static_cast<size_t>(site - 1)], now);
   }
 }
 
