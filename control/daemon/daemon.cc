@@ -161,7 +161,7 @@ class Daemon {
     log_.info("ready", {{"site", plan.site},
                         {"lan", site_->lan_device()},
                         {"wan", site_->wan_device()},
-                        {"peers", plan.peers.size()},
+                        {"peers", plan.peer_count()},
                         {"cores", plan.cores.size()},
                         {"pid", getpid()}});
     if (const auto eal = site_->eal()) {

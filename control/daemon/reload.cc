@@ -24,12 +24,14 @@ using Fate = SwapView::Fate;
 /// By the running gateway's number of the class; classes of the file that it has not are left out.
 std::vector<WantedPolicy> wanted_by(const site::Plan& next, site::Site& site) {
   const site::Plan& running = site.plan();
+  const sdr::LinkOptions& first = *std::ranges::find_if(
+      next.peers, [](const sdr::LinkOptions& each) { return !each.control.is_vacant; });
   std::vector<WantedPolicy> wanted;
   for (size_t i = 0; i < next.classes.size(); ++i) {
     const auto there = std::ranges::find(running.classes, next.classes[i].name, &ClassPlan::name);
     if (there == running.classes.end()) continue;
     const auto index = static_cast<uint16_t>(there - running.classes.begin());
-    const sdr::PolicyChoice& policy = next.peers.front().qps[i].policy;
+    const sdr::PolicyChoice& policy = first.qps[i].policy;
     wanted.push_back({index, sdr::named(policy), site.newest_policy(policy.ops->name)});
   }
   return wanted;
@@ -132,12 +134,27 @@ void Reload::draw(Draft& draft) const {
     }
     draft.plan.emplace(std::move(*plan));
   } while (!is_all_within(draft, refused));
+  warn_of_next_start(draft);
   for (const Change& each : swapping_) {
     const bool is_again =
         std::ranges::find(report.steps, each.key, &Step::key) != report.steps.end();
     if (!is_again && is_swap_open(each)) report.steps.push_back(step_of(each));
   }
   std::ranges::sort(report.steps, {}, &Step::key);
+}
+
+/// Sites that disagree about these carry nothing, from the next start of either on.
+void Reload::warn_of_next_start(Draft& draft) const {
+  const auto next = site::read_plan(source_.file, draft.next, {.key = site_.plan().key.get()});
+  if (!next) return;
+  const sdr::PairKeys &then = next->peers.front().control.pair_keys,
+                      &now = site_.plan().peers.front().control.pair_keys;
+  for (size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
+    if (then[i] == now[i]) continue;
+    draft.report.warnings.push_back(
+        then[i].first + " is " + now[i].second + " for the peers and will be " + then[i].second +
+        " when this site starts again; it must be so at all sites then");
+  }
 }
 
 /// False: some keys are not to be taken, since there is no memory for so much.
@@ -243,6 +260,7 @@ bool Reload::try_apply(Draft& draft, Duration patience) {
 void Reload::tell(const ReloadReport& report) const {
   for (const std::string& each : report.mistakes) log_.error("not_reloaded", {{"why", each}});
   if (!report.is_done) return;
+  for (const std::string& each : report.warnings) log_.warning("careful", {{"what", each}});
   Json waiting = Json::array();
   for (const Step& each : report.steps) {
     if (each.fate == Step::Fate::NeedsRestart) waiting.push_back(each.key);

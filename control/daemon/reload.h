@@ -51,7 +51,7 @@ struct ReloadReport {
   bool is_done = false;  ///< the file is right, and all that could be taken of it was
   /// Of the file, each a sentence with its place, or what could not be done: then nothing was.
   std::vector<std::string> mistakes;
-  std::vector<std::string> warnings;  ///< of the file
+  std::vector<std::string> warnings;  ///< of the file, and of what its next start will bring
   std::vector<Step> steps;            ///< by key; none: nothing differs from what is in force
 };
 
@@ -93,6 +93,7 @@ class Reload {
   void draw(Draft& draft) const;
   Step step_of(const site::Change& change) const;
   bool is_all_within(Draft& draft, std::map<std::string, std::string>& refused) const;
+  void warn_of_next_start(Draft& draft) const;
   bool try_apply(Draft& draft, Duration patience);
   bool is_swap_open(const site::Change& change) const;
   bool try_load(const site::Plan& plan, ReloadReport& report);

@@ -205,7 +205,9 @@ Json peers_json(const Plan& plan, const SiteState& state) {
     const auto end =
         std::ranges::find_if(rest, [peer](const PeerView& view) { return view.peer != peer; });
     const auto links = rest.first(static_cast<size_t>(end - rest.begin()));
-    json.push_back(peer_json(plan.gateway.peers[peer], plan.wan.peers[peer].address, links));
+    if (plan.has_peer(peer)) {
+      json.push_back(peer_json(plan.gateway.peers[peer], plan.wan.peers[peer].address, links));
+    }
     rest = rest.subspan(links.size());
   }
   return json;
@@ -353,6 +355,7 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
   json["classes"] = Json::array();
   // The lanes of a class and peer lie in a row, one for each link.
   for (size_t i = 0; i < state.lanes.size(); i += plan.links) {
+    if (!plan.has_peer(state.lanes[i].peer)) continue;
     json["classes"].push_back(lane_json(plan, std::span(state.lanes).subspan(i, plan.links)));
   }
   json["swaps"] = Json::array();
@@ -387,6 +390,7 @@ Json plan_json(const Plan& plan) {
                                {"message_bytes", each.stream.message_bytes_max()}});
   }
   for (size_t i = 0; i < plan.peers.size(); ++i) {
+    if (!plan.has_peer(i)) continue;
     Json routes = Json::array();
     for (const auto& route : plan.gateway.peers[i].routes) {
       routes.push_back(site::prefix_text(route));

@@ -66,6 +66,10 @@ Fields Watcher::about(size_t index, const Fields& more) const {
 void Watcher::look(const SiteState& state) {
   CW_ASSERT(state.peers.size() == peers_.size());
   for (size_t i = 0; i < state.peers.size(); ++i) {
+    if (!plan_.has_peer(i / plan_.links)) {
+      peers_[i] = {};
+      continue;
+    }
     look_at(i, state.peers[i], state.at);
     look_at_paths(i, state.peers[i]);
   }

@@ -86,7 +86,7 @@ Result<sdr::StreamConfig> stream_of(const ClassConfig& it, uint16_t qp, const Co
 size_t full_links(const Config& config) {
   const uint64_t rate = std::max<uint64_t>(config.link_rate().bps(), 1);
   const uint64_t links = (config.wan.rate.bps() + rate - 1) / rate;
-  return std::clamp<size_t>(links, 1, std::max<size_t>(config.peers.size(), 1));
+  return std::clamp<size_t>(links, 1, std::max<size_t>(config.places(), 1));
 }
 
 Bytes queue_memory_of(const Config& config) {
@@ -101,7 +101,7 @@ Bytes queue_memory_of(const Config& config) {
 
 /// Each way, in one shard.
 static size_t streams(const Config& config) {
-  return config.peers.size() * config.links_per_shard() * config.classes.size();
+  return config.places() * config.links_per_shard() * config.classes.size();
 }
 
 /// What a link's stream, each way, has for itself at most, about: what its policies have decided
@@ -132,7 +132,7 @@ static uint64_t shard_memory_of(const Config& config) {
     if (!stream) continue;
     inbound.messages = stream->messages * full_links(config);
     inbound.data_slots_max = std::max(inbound.data_slots_max, stream->data_slots_max);
-    const size_t links = std::max<size_t>(config.peers.size(), 1) * config.links_per_shard();
+    const size_t links = std::max<size_t>(config.places(), 1) * config.links_per_shard();
     tables += links * tables_of(*stream) + slot_tables_of(*stream, links);
   }
   uint64_t ports = 0;
@@ -146,7 +146,7 @@ static uint64_t shard_memory_of(const Config& config) {
 
 Bytes idle_links_memory_of(const Config& config) {
   constexpr uint64_t of_a_link = 20 << 10, of_a_class = 40 << 10;  // in whole pages
-  const uint64_t links = config.peers.size() * config.links_per_shard() * config.shards();
+  const uint64_t links = config.places() * config.links_per_shard() * config.shards();
   return Bytes(links * (of_a_link + of_a_class * config.classes.size()));
 }
 

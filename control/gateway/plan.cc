@@ -64,6 +64,7 @@ UdpPortOptions wan_options(const Config& config) {
   for (const auto& peer : config.peers) {
     options.peers.push_back({.address = peer->address, .udp_port = peer->udp_port});
   }
+  options.peers.resize(config.places());
   return options;
 }
 
@@ -223,6 +224,9 @@ gateway::GatewayOptions gateway_options(const Config& config) {
     options.peers.push_back(
         {.peer = static_cast<uint16_t>(i), .name = peer.name, .routes = peer.routes});
   }
+  for (size_t i = config.peers.size(); i < config.places(); ++i) {
+    options.peers.push_back({.peer = static_cast<uint16_t>(i), .name = "", .routes = {}});
+  }
   options.full_links = full_links(config);
   options.queue_memory = queue_memory_of(config);
   options.lan_mtu = config.lan.mtu;
@@ -279,6 +283,16 @@ ApiPlan api_plan(const Config& config) {
                   .hosts = api.hosts};
   if (!plan.folder.empty()) plan.folder = config.path_of(plan.folder);
   return plan;
+}
+
+/// Where there is nobody yet.
+sdr::LinkOptions vacant_link(size_t index, const sdr::LinkOptions& like) {
+  sdr::LinkOptions options = like;
+  options.peer = static_cast<uint16_t>(index);
+  options.control.is_vacant = true;
+  options.control.peer_site.clear();
+  options.control.peer_address.clear();
+  return options;
 }
 
 /// Of a config without mistakes.
@@ -346,6 +360,9 @@ Plan plan_of(Config& config) {
     if (config.lan.routes) {
       plan.lan_routes.insert(plan.lan_routes.end(), routes.begin(), routes.end());
     }
+  }
+  for (size_t i = config.peers.size(); i < config.places(); ++i) {
+    plan.peers.push_back(vacant_link(i, plan.peers.front()));
   }
   return plan;
 }

@@ -2,6 +2,7 @@
 // opened yet but the key, the plugins and the file itself: a plan is also what --check looks at.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -97,7 +98,8 @@ struct Plan {
   OffloadPlan offload;
   ApiPlan api;
   std::vector<ClassPlan> classes;  ///< by QP
-  /// Of link 0 to each, and so of its others; without their source of randomness.
+  /// Of link 0 to each, and so of its others; without their source of randomness. Places where
+  /// there is nobody have peers without a name.
   std::vector<sdr::LinkOptions> peers;
   Bytes
       memory;  ///< of frames and packets and what DPDK takes: the most, all of it reserved at start
@@ -105,6 +107,12 @@ struct Plan {
   std::vector<std::string> warnings;
   std::vector<std::string> plugins;       ///< the files of further policies, as written,
   std::vector<std::string> plugin_files;  ///< and where they are
+
+  bool has_peer(size_t place) const { return !gateway.peers[place].name.empty(); }
+  size_t peer_count() const {
+    return static_cast<size_t>(std::ranges::count_if(
+        peers, [](const sdr::LinkOptions& each) { return !each.control.is_vacant; }));
+  }
 
   // What the above points into.
   std::unique_ptr<PairKey> key;

@@ -42,6 +42,7 @@ void add_dpdk(const Machine& machine, const std::string& device, uint32_t mtu, N
 /// The interfaces that packets to the peers leave by.
 void add_routed(const Machine& machine, const UdpPortOptions& wan, uint32_t mtu, Needs& needs) {
   for (const UdpPeerOptions& peer : wan.peers) {
+    if (peer.address.empty()) continue;
     const std::string interface = interface_towards(machine, peer.address);
     const bool is_known =
         std::ranges::any_of(needs.nics, [&](const Nic& nic) { return nic.interface == interface; });

@@ -44,6 +44,7 @@ struct ControlOptions {
   std::string site;          ///< what this end is called; empty: it does not say
   std::string peer_site;     ///< what the other must be called; empty: this end does not ask
   std::string peer_address;  ///< where it is, for sentences
+  bool is_vacant = false;    ///< there is nobody yet: the link waits for LinkChange to say who
   PairKeys pair_keys;        ///< of `[pair]`, must agree
   MacKey key;
   uint16_t number = 0;  ///< of the link, among those of the same pair
@@ -135,6 +136,10 @@ struct LinkOptions {
 
 /// What of a link's options can be others while it is up. Plain values.
 struct LinkChange {
+  /// As in ControlOptions; where they differ, the link's epoch ends, and nobody is told whose
+  /// address is forgotten with it: so who leaves is vacant for a while first.
+  std::string peer_site, peer_address;
+  bool is_vacant = false;
   PacerOptions pacer;  ///< save the capacities, and what is around a packet
   bool adapts = false;
   struct Qp {

@@ -249,6 +249,8 @@ TEST_F(LiveKeys, tell_what_needs_a_restart_until_it_is_gone) {
   EXPECT_NE(told.find("need_restart=[\"site.coding_threads\",\"wan.impair.delay\",\"wan.rate\"]"),
             std::string::npos)
       << told;
+  EXPECT_NE(a_->err_so_far().find("pair.rate is 200 Mbit/s for the peers and will be 100 Mbit/s"),
+            std::string::npos);
   EXPECT_EQ(status("south.json")["peers"][0]["rate_mbps"], 100);
   EXPECT_EQ(reload({}).find("need_restart"), std::string::npos);
   EXPECT_EQ(status("south.json")["peers"][0]["rate_mbps"], 200);

@@ -163,11 +163,10 @@ void check_cores(Section& file, const Config& config) {
                               std::to_string(shards) + " at all sites");
   }
   check_shared_ports(file, config);
-  const size_t rows = config.peers.size() * config.links_per_shard();
-  if (config.peers.size() <= limits::peers_max && rows > limits::peers_max) {
-    file.complain("peer", std::to_string(config.peers.size()) + " peers have " +
-                              std::to_string(rows) + " links on one core; at most " +
-                              std::to_string(limits::peers_max) +
+  const size_t rows = config.places() * config.links_per_shard();
+  if (config.places() <= limits::peers_max && rows > limits::peers_max) {
+    file.complain("peer", std::to_string(config.places()) + " peers have " + std::to_string(rows) +
+                              " links on one core; at most " + std::to_string(limits::peers_max) +
                               " are accepted: lower pair.links, or name more site.cores");
   }
   const size_t ports = source_ports(config);
@@ -187,9 +186,14 @@ void check_peers(Section& file, const Config& config) {
   if (config.peers.empty()) {
     return file.complain("", "peer is missing; one [[peer]] at least says where packets go");
   }
-  if (config.peers.size() > limits::peers_max) {
-    file.complain("peer", std::to_string(config.peers.size()) + " peers are too many; at most " +
-                              std::to_string(limits::peers_max) + " are accepted");
+  if (config.places() > limits::peers_max) {
+    file.complain("peer", std::to_string(config.places()) +
+                              (config.site.spare_peers == 0 ? "" : " (with site.spare_peers)") +
+                              " peers are too many; at most " + std::to_string(limits::peers_max) +
+                              " are accepted");
+  }
+  if (config.site.spare_peers > 0 && config.wan.port == WanKind::Dpdk) {
+    file.complain("site", "site.spare_peers is of wan.port \"udp\", and wan.port is \"dpdk\"");
   }
   check_rates(file, config);
 }
@@ -258,12 +262,12 @@ void check_memory(Section& file, Config& config) {
     return std::to_string(n) + (n == 1 ? one : several);
   };
   const Duration fitting = fitting_rtt_max(config);
-  const bool is_shared = config.peers.size() * config.links_per_shard() * config.classes.size() > 1;
+  const bool is_shared = config.places() * config.links_per_shard() * config.classes.size() > 1;
   const Rate line = Rate::from_bps(config.link_rate().bps() * full_links(config));
   file.complain(
       "site",
       "site.memory is " + text(config.site.memory) + " and " + text(needed) + " are needed: for " +
-          count(config.peers.size(), " peer", " peers") + " and " +
+          count(config.places(), " peer", " peers") + " and " +
           count(config.classes.size(), " class", " classes") +
           (config.shards() > 1 ? ", on each of " + count(config.shards(), " core", " cores") : "") +
           (is_shared ? " together, each way, three times what " : ", each way, twice what ") +

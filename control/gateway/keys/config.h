@@ -31,6 +31,7 @@ struct SiteConfig {
   LogFormat log_format = LogFormat::Text;
   std::string user, status, state_folder;
   Bytes memory = Bytes(uint64_t{4} << 30);
+  uint16_t spare_peers = 0;  // places for peers that come later
   uint8_t coding_threads = 0;
   std::vector<std::string> plugins;
   std::vector<std::string> eal;
@@ -163,6 +164,8 @@ struct Config {
   const cw_policy_ops* policy_called(std::string_view name) const;
   /// IPv6 between the gateways.
   bool is_wan_v6() const;
+  /// For peers: those that there are, and those that may come.
+  size_t places() const { return peers.size() + site.spare_peers; }
   /// One per core that packets are given to.
   size_t shards() const { return std::max<size_t>(site.cores.size(), 1); }
   /// Of one peer, in the shard that has most of them.

@@ -317,13 +317,14 @@ void check_next_hop(Section& row, const PeerConfig& peer, const WanConfig& wan) 
 }
 
 void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
-  row.all_are(KeyKind::Relink);
+  row.all_are(KeyKind::Live);
   row.key("name", peer.name, "What it calls itself, its site.name; else no traffic flows.")
       .required();
   row.key("address", peer.address, "Its IP address.").required();
   row.key("udp_port", peer.udp_port, "Its wan.udp_port.").range(1, 65535);
   row.key("next_hop", peer.next_hop,
-          "Over DPDK: the MAC, or the router's IP, that packets go to; empty: found out.");
+          "Over DPDK: the MAC, or the router's IP, that packets go to; empty: found out.")
+      .kind(KeyKind::Relink);
   row.key("routes", peer.route_texts, "What lies behind it, such as \"10.2.0.0/16\".")
       .required()
       .kind(KeyKind::Live);

@@ -74,19 +74,8 @@ void check_site(Section& section, const SiteConfig& site, std::vector<std::strin
   }
 }
 
-}  // namespace
-
-std::string why_no_core(uint32_t core) {
-  const auto cores = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
-  return core < cores ? "" : "this machine has cores 0 to " + std::to_string(cores - 1);
-}
-
-void declare_site(Section& section, const ConfigPtr& config) {
-  SiteConfig& site = config->site;
-  site.name = host_name();
-  section.all_are(KeyKind::Restart);
-  section.key("name", site.name, "What the other sites call this one, as their peer.name.")
-      .kind(KeyKind::Relink);
+/// Which processor cores, and how they are shared.
+void declare_cores(Section& section, SiteConfig& site) {
   section
       .add({"core", config::Type::Integer,
             [&site](const config::Value& value) {
@@ -114,6 +103,22 @@ void declare_site(Section& section, const ConfigPtr& config) {
             std::to_string(site.nice),
             "How it gives way to other programs, below 0: they to it; where that is allowed."})
       .range(-20, 19);
+}
+
+}  // namespace
+
+std::string why_no_core(uint32_t core) {
+  const auto cores = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
+  return core < cores ? "" : "this machine has cores 0 to " + std::to_string(cores - 1);
+}
+
+void declare_site(Section& section, const ConfigPtr& config) {
+  SiteConfig& site = config->site;
+  site.name = host_name();
+  section.all_are(KeyKind::Restart);
+  section.key("name", site.name, "What the other sites call this one, as their peer.name.")
+      .kind(KeyKind::Relink);
+  declare_cores(section, site);
   section.choice("log", site.log, {"debug", "info", "warning", "error"}, "The least that is told.")
       .kind(KeyKind::Live);
   section
@@ -132,6 +137,10 @@ void declare_site(Section& section, const ConfigPtr& config) {
               "were put in quarantine. Empty: it is forgotten.");
   section.key("memory", site.memory, "The most that frames and packets may need.")
       .range("16 MiB", "1024 GiB");
+  section
+      .key("spare_peers", site.spare_peers,
+           "Of port udp: room for so many peers more, which come and go while traffic flows.")
+      .range(0, limits::peers_max);
   section
       .key("coding_threads", site.coding_threads,
            "Threads for coding that exceeds a turn; 0: it waits for further turns.")

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "control/gateway/site/live/peer_places.h"
 #include "control/gateway/site/ports/lan_setup.h"
 #include "dataplane/base/assert.h"
 
@@ -244,11 +245,18 @@ void Site::pursue_swaps(Instant now) {
   for (const auto& shard : shards_) shard->pursue_swaps(now);
 }
 
-void Site::apply(Plan& next) {
+std::vector<Beyond> Site::beyond(Plan& next) const {
+  auto found = beyond_places(plan_, next);
+  if (!found.empty()) return found;
+  CW_ASSERT(try_arrange(plan_, next));
+  return site::beyond(bounds_, next);
+}
+
+void Site::apply(Plan& next, Instant now) {
   keep_within(bounds_, next);
   for (const auto& shard : shards_) {
     ShardChange change = shard->change_of(next).value();
-    shard->take(change);
+    shard->take(change, now);
   }
   take_live(next);
 }

@@ -79,7 +79,7 @@ class Site {
   void want_policies(const std::vector<WantedPolicy>& wanted, Instant now);
   uint32_t order_swap(SwapOrder order, Instant now);
   void pursue_swaps(Instant now);
-  void apply(Plan& next);
+  void apply(Plan& next, Instant now);
 
   // While other threads are in run(), or turn. They wait for each shard's next turn, and no longer
   // than `patience`, since a policy may stand in a fact forever. Thread: one.
@@ -122,11 +122,13 @@ class Site {
   const std::string& bars_trouble() const { return finder_.bars().trouble(); }
   /// Once in a while, as long as one of state().swaps waits.
   void pursue_swaps(Duration patience);
-  /// What live keys of a plan of the same peers and classes want, and there is no memory for.
-  std::vector<Beyond> beyond(const Plan& next) const { return site::beyond(bounds_, next); }
-  /// Live keys are as `next` says from now on, in plan() too; all else of it must be as it is, and
-  /// nothing beyond(). Errors: a shard had no turn: then all is as before, in the shard that has
-  /// none as soon as it has one. Cost: slow.
+  /// What live keys of a plan of the same classes want, and there is no room for. Nothing: and its
+  /// peers are in the places that they have here.
+  std::vector<Beyond> beyond(Plan& next) const;
+  /// Live keys, and who the peers are, is as `next` says from now on, in plan() too; all else of it
+  /// must be as it is, and beyond() have found nothing. Errors: a shard had no turn, which takes it
+  /// back as soon as it has one; addresses that the WAN port cannot have. Then all is as before.
+  /// Cost: slow.
   Result<void> apply(Plan& next, Duration patience);
   /// Takes no more packets from the hosts. False: there was no turn; from the next one on.
   bool stop_taking(Duration patience);

@@ -172,6 +172,7 @@ void SiteShard::fill(SiteState& state, Instant now) {
   state.swaps = swaps_->views();
   state.has_open_swaps = swaps_->has_open();
   for (SwapView& swap : state.swaps) swap.peer = peer_of(swap.peer);
+  std::erase_if(state.swaps, [this](const SwapView& swap) { return !plan_.has_peer(swap.peer); });
   state.sort();
   state.shards.push_back({.core = plan_.cores[number_],
                           .from_lan = state.lan_port.rx_packets,
@@ -257,30 +258,31 @@ std::vector<size_t> SiteShard::links_to(std::optional<uint16_t> peer) const {
 
 // ---- what live keys say ----
 
-void SiteShard::take_links(const ShardChange& change, size_t first, size_t count) {
+void SiteShard::take_links(ShardChange& change, size_t first, size_t count, Instant now) {
   const auto& links = sdr_->endpoint().links();
   for (size_t i = first; i < std::min(first + count, links.size()); ++i) {
-    links[i]->change(change.links[links[i]->peer()]);
+    links[i]->change(change.links[links[i]->peer()], now);
     gateway_->change_link(change.gateway, i);
   }
 }
 
 void SiteShard::take_rules(ShardChange& change) {
   gateway_->exchange(change.gateway);
+  if (change.peers) wan_.udp->exchange(*change.peers);
   for (uint16_t path = 0; impaired_ && path < wan_.port->facts().paths; ++path) {
     impaired_->set_tx_impairment(path, change.impairment);
   }
 }
 
-void SiteShard::take(ShardChange& change) {
+void SiteShard::take(ShardChange& change, Instant now) {
   take_rules(change);
-  take_links(change, 0, change.links.size());
+  take_links(change, 0, change.links.size(), now);
 }
 
-bool SiteShard::ask_in_time(std::function<void()> act, Duration patience) {
+bool SiteShard::ask_in_time(std::function<void(Instant)> act, Duration patience) {
   const auto is_claimed = std::make_shared<std::atomic<bool>>(false);
-  const auto claimed = [is_claimed, act = std::move(act)](Instant) {
-    if (!is_claimed->exchange(true)) act();
+  const auto claimed = [is_claimed, act = std::move(act)](Instant now) {
+    if (!is_claimed->exchange(true)) act(now);
   };
   return ask(claimed, patience) || is_claimed->exchange(true);
 }
@@ -291,9 +293,9 @@ bool SiteShard::change(std::shared_ptr<ShardChange> change, std::shared_ptr<Shar
   const size_t links = change->links.size();
   constexpr size_t step = ShardChange::links_per_turn;
   for (size_t first = 0; first < links; first += step) {
-    const auto act = [this, change, first] {
+    const auto act = [this, change, first](Instant now) {
       if (first == 0) take_rules(*change);
-      take_links(*change, first, step);
+      take_links(*change, first, step, now);
     };
     if (ask_in_time(act, patience)) continue;
     if (first > 0) change_back(std::move(inverse));
@@ -303,7 +305,7 @@ bool SiteShard::change(std::shared_ptr<ShardChange> change, std::shared_ptr<Shar
 }
 
 void SiteShard::change_back(std::shared_ptr<ShardChange> inverse) {
-  ask([this, inverse = std::move(inverse)](Instant) { take(*inverse); }, Duration());
+  ask([this, inverse = std::move(inverse)](Instant now) { take(*inverse, now); }, Duration());
 }
 
 bool SiteShard::stop_taking(Duration patience) {

@@ -64,7 +64,7 @@ class SiteShard {
     swaps_->order(order, links_to(order.peer), now);
   }
   void pursue_swaps(Instant now) { swaps_->pursue(now); }
-  void take(ShardChange& change);
+  void take(ShardChange& change, Instant now);
   /// Where turn() finds what swaps name, and what run() rings when care_for_policies() has
   /// something to do. Both outlive the shard.
   void set_care(sdr::PolicyFinder& finder, CareBell& bell) {
@@ -86,7 +86,7 @@ class SiteShard {
   void change_back(std::shared_ptr<ShardChange> inverse);
   /// Of a plan like this one's.
   Result<ShardChange> change_of(const Plan& plan) const {
-    return shard_change_of(plan, number_, lan_.port->facts().payload_max);
+    return shard_change_of(plan, number_, lan_.port->facts().payload_max, wan_.udp);
   }
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
@@ -105,9 +105,9 @@ class SiteShard {
   /// Waits until all that was asked has been done.
   bool settle(Duration patience);
   void take_rules(ShardChange& change);
-  void take_links(const ShardChange& change, size_t first, size_t count);
+  void take_links(ShardChange& change, size_t first, size_t count, Instant now);
   /// The worker calls it before patience ends, or never.
-  bool ask_in_time(std::function<void()> act, Duration patience);
+  bool ask_in_time(std::function<void(Instant)> act, Duration patience);
   void fill(SiteState& state, Instant now);
   PeerView view_of(const sdr::Link& link, Instant now) const;
   /// The plan's number of the peer that a number at the WAN port belongs to.

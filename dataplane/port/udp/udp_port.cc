@@ -144,6 +144,13 @@ Result<std::vector<UdpPort::Peer>> UdpPort::make_peers(const UdpPortOptions& opt
   int family = local->is_v4() && !(is_any_shard && has_ipv6()) ? AF_INET : AF_INET6;
   const std::vector<uint16_t> links = links_of(options);
   for (const UdpPeerOptions& peer : options.peers) {
+    const auto rank = std::ranges::lower_bound(links, peer.link) - links.begin();
+    peers.push_back({.address = {},
+                     .link = peer.link,
+                     .first_socket = first_socket_of(links, static_cast<size_t>(rank), options),
+                     .name = {},
+                     .name_bytes = 0});
+    if (peer.address.empty()) continue;
     const auto address = parse_udp_address(peer.address, peer.udp_port, "peers");
     if (!address) return std::unexpected(address.error());
     if (!options.address.empty() && address->is_v4() != local->is_v4()) {
@@ -156,14 +163,13 @@ Result<std::vector<UdpPort::Peer>> UdpPort::make_peers(const UdpPortOptions& opt
                      paths_text(options.paths, peer.link));
     }
     if (!address->is_v4()) family = AF_INET6;
-    const auto rank = std::ranges::lower_bound(links, peer.link) - links.begin();
-    peers.push_back({.address = *address,
-                     .link = peer.link,
-                     .first_socket = first_socket_of(links, static_cast<size_t>(rank), options),
-                     .name = {},
-                     .name_bytes = 0});
+    peers.back().address = *address;
   }
-  for (Peer& peer : peers) peer.name_bytes = write_socket_name(peer.address, family, peer.name);
+  for (Peer& peer : peers) {
+    peer.name.any.sa_family = static_cast<sa_family_t>(family);
+    if (is_nobody(peer)) continue;
+    peer.name_bytes = write_socket_name(peer.address, family, peer.name);
+  }
   return peers;
 }
 
@@ -194,7 +200,7 @@ std::vector<SourceIndex::Source> UdpPort::sources_of(std::span<const Peer> peers
   std::vector<SourceIndex::Source> sources;
   for (const Peer& peer : peers) {
     const UdpAddress& address = peer.address;
-    const int first = first_source_port(address.udp_port, peer.link);
+    const int first = is_nobody(peer) ? 0 : first_source_port(address.udp_port, peer.link);
     sources.push_back({address.ip, address.scope, static_cast<uint16_t>(first)});
   }
   return sources;
@@ -207,6 +213,7 @@ UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
       sockets_(std::move(sockets)),
       peers_(std::move(peers)),
       sources_(sources_of(peers_), options.paths),
+      family_(peers_.front().name.any.sa_family),
       frame_bytes_(static_cast<uint32_t>(limits::headers_bytes_max) + options.payload_bytes_max),
       pool_(options.packets),
       done_(options.packets),
@@ -224,7 +231,7 @@ void UdpPort::note_facts(const UdpPortOptions& options) {
   facts_.name = "udp";
   facts_.payload_max = options.payload_bytes_max;
   for (const Peer& peer : peers_) {
-    const uint32_t mtu = route_mtu(peer.address);
+    const uint32_t mtu = is_nobody(peer) ? 0 : route_mtu(peer.address);
     if (mtu == 0) continue;  // no route yet
     facts_.payload_max = std::min(facts_.payload_max, payload_for(mtu, peer.address.is_v4()));
   }
@@ -233,6 +240,32 @@ void UdpPort::note_facts(const UdpPortOptions& options) {
   facts_.packets = options.packets;
   facts_.icrc = options.icrc;
   facts_.external_payload = true;
+}
+
+Result<UdpPeerTable> UdpPort::table_of(const UdpPortOptions& options) const {
+  auto peers = make_peers(options);
+  if (!peers) return std::unexpected(peers.error());
+  CW_ASSERT(peers->size() == facts_.peers);
+  for (size_t i = 0; i < peers->size(); ++i) {
+    Peer& peer = (*peers)[i];
+    if (is_nobody(peer)) continue;
+    const std::string named = "peers: " + options.peers[i].address;
+    if (family_ == AF_INET && !peer.address.is_v4()) {
+      return failure(named + " is of IPv6, and the sockets are of IPv4");
+    }
+    peer.name_bytes = write_socket_name(peer.address, family_, peer.name);
+    const uint32_t mtu = route_mtu(peer.address);
+    if (mtu == 0 || payload_for(mtu, peer.address.is_v4()) >= facts_.payload_max) continue;
+    return failure(named + ": the route there carries packets of " + std::to_string(mtu) +
+                   " bytes, fewer than pair.mtu");
+  }
+  SourceIndex sources(sources_of(*peers), options.paths);
+  return UdpPeerTable(std::move(*peers), std::move(sources));
+}
+
+void UdpPort::exchange(UdpPeerTable& table) {
+  std::swap(peers_, table.peers_);
+  std::swap(sources_, table.sources_);
 }
 
 void UdpPort::note_buffers(const UdpPortOptions& options) {

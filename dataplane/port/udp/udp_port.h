@@ -40,7 +40,7 @@ namespace cw {
 
 /// One link of one peer, which is named once for each.
 struct UdpPeerOptions {
-  std::string address;                ///< IPv4 or IPv6; Packet::peer is its place in the list
+  std::string address;  ///< IPv4 or IPv6; Packet::peer is its place in the list; empty: nobody yet
   uint16_t udp_port = roce_udp_port;  ///< the peer's own; its paths send from here upwards
   uint16_t link = 0;                  ///< of the pair: the same at both ends, below links_max
 };
@@ -82,6 +82,8 @@ struct UdpPortStatus {
   uint64_t icmp_errors = 0;   ///< complaints of the network, or of who forges them
 };
 
+class UdpPeerTable;
+
 /// Thread: one.
 class UdpPort final : public Port {
  public:
@@ -93,6 +95,12 @@ class UdpPort final : public Port {
 
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override { return counters_; }
+  /// For exchange(): where its peers are from then on, as many of the same links as it has. Errors:
+  /// as make(); an address of an IP version that its sockets do not have; a route that carries less
+  /// than the port does. Thread: any. Cost: slow.
+  Result<UdpPeerTable> table_of(const UdpPortOptions& options) const;
+  /// `table` is left with what there was, to be freed elsewhere. Allocates nothing.
+  void exchange(UdpPeerTable& table);
   UdpPortStatus status() const { return status_; }
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
@@ -106,12 +114,13 @@ class UdpPort final : public Port {
   Instant next_due() const override;
 
  private:
+  friend class UdpPeerTable;
   struct Peer {
     UdpAddress address;
     uint16_t link;
     uint16_t first_socket;  // of the link's paths
     SocketName name;
-    socklen_t name_bytes;
+    socklen_t name_bytes;  // 0: nobody
   };
   enum class SendEnd { All, Again, Full, OneByOne };
   /// Of one message.
@@ -122,6 +131,7 @@ class UdpPort final : public Port {
 
   UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets, std::vector<Peer> peers);
 
+  static bool is_nobody(const Peer& peer) { return peer.address.udp_port == 0; }
   static std::vector<SourceIndex::Source> sources_of(std::span<const Peer> peers);
   static Result<std::vector<Peer>> make_peers(const UdpPortOptions& options);
   static Result<std::vector<UdpSocket>> make_sockets(const UdpPortOptions& options, int family);
@@ -161,6 +171,7 @@ class UdpPort final : public Port {
   std::vector<UdpSocket> sockets_;  // the first one receives; by link and path
   std::vector<Peer> peers_;
   SourceIndex sources_;  // of what they send
+  const int family_;     // of all sockets
 
   uint32_t frame_bytes_;  // of a packet, without the room for pad and ICRC behind it
   Pool<Packet> pool_;
@@ -177,6 +188,17 @@ class UdpPort final : public Port {
   uint16_t arrival_peer_ = 0, arrival_path_ = 0;
   uint32_t overflow_drops_ = 0;
   size_t other_socket_ = 0;
+};
+
+/// Who a port's peers are, and what they send from.
+class UdpPeerTable {
+ private:
+  friend class UdpPort;
+  UdpPeerTable(std::vector<UdpPort::Peer> peers, SourceIndex sources)
+      : peers_(std::move(peers)), sources_(std::move(sources)) {}
+
+  std::vector<UdpPort::Peer> peers_;
+  SourceIndex sources_;
 };
 
 }  // namespace cw

@@ -116,7 +116,8 @@ void UdpPort::keep(size_t socket, std::span<Packet* const> packets) {
 }
 
 bool UdpPort::has_route(const Packet& packet) const {
-  return packet.peer < peers_.size() && packet.path < facts_.paths;
+  return packet.peer < peers_.size() && packet.path < facts_.paths &&
+         peers_[packet.peer].name_bytes != 0;
 }
 
 /// That its link's path sends from. The packet has a route.

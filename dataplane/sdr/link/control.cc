@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 
@@ -32,10 +33,12 @@ LinkControl::LinkControl(const ControlOptions& options, const std::vector<Stream
       peer_control_qpn_(control_qpn_of(options_.number)),
       peer_description_(description_bytes_max, &peer_memory_),
       health_(options.paths, options.probe_interval),
-      hello_due_(now),
+      hello_due_(options.is_vacant ? Instant::never() : now),
       echo_due_(Instant::never()),
       hello_interval_(options.hello_interval_min),
-      unconfirmed_time_(options.unconfirmed_time) {}
+      unconfirmed_time_(options.unconfirmed_time) {
+  is_leaving_ = options.is_vacant;
+}
 
 // ---- what arrives ----
 
@@ -443,6 +446,28 @@ void LinkControl::leave(Instant now) {
   events_.on_down(now);
 }
 
+// A life that was left is over: what begins has nonces of its own.
+void LinkControl::change_peer(LinkChange& change, Instant now) {
+  if (change.is_vacant) {
+    if (!std::exchange(options_.is_vacant, true)) leave(now);
+    return;
+  }
+  const bool is_same = options_.peer_site == change.peer_site &&
+                       options_.peer_address == change.peer_address && !options_.is_vacant;
+  if (is_same) return;
+  if (!is_leaving_) end_epoch(now);
+  exchange_.leave(options_.random.fresh());
+  std::swap(options_.peer_site, change.peer_site);
+  std::swap(options_.peer_address, change.peer_address);
+  options_.is_vacant = is_leaving_ = false;
+  goodbyes_ = 0;
+  mismatch_.clear();
+  parting_.clear();
+  hello_interval_ = options_.hello_interval_min;
+  unconfirmed_time_ = options_.unconfirmed_time;
+  hello_due_ = now;
+}
+
 void LinkControl::rebase(Duration shift, Instant now) {
   awake_since_ = now;
   for (Instant* due : {&hello_due_, &echo_due_, &dead_due_}) {
@@ -453,6 +478,7 @@ void LinkControl::rebase(Duration shift, Instant now) {
 
 std::string LinkControl::why() const {
   if (is_up_) return "";
+  if (options_.is_vacant) return "there is no such peer";
   if (is_leaving_) return "this end has left";
   if (!exchange_.is_in_force()) {
     // Until a peer has answered, every hello is as long as a full data packet [C-10].

@@ -104,6 +104,8 @@ class LinkControl {
   /// Ends the epoch here at once, and tells the peer. This link stays down: a later life is
   /// another one.
   void leave(Instant now);
+  /// There is somebody else at the other end, or nobody, if the change says so.
+  void change_peer(LinkChange& change, Instant now);
   /// This thread stood still for `shift` until `now`.
   void rebase(Duration shift, Instant now);
 

@@ -150,13 +150,19 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
 }
 
 LinkChange LinkChange::of(const LinkOptions& options) {
-  LinkChange change{.pacer = options.pacer, .adapts = options.rate_control.adapt, .qps = {}};
+  LinkChange change{.peer_site = options.control.peer_site,
+                    .peer_address = options.control.peer_address,
+                    .is_vacant = options.control.is_vacant,
+                    .pacer = options.pacer,
+                    .adapts = options.rate_control.adapt,
+                    .qps = {}};
   for (const QpOptions& qp : options.qps) change.qps.push_back({qp.weight, qp.send.hold});
   return change;
 }
 
-void Link::change(const LinkChange& change) {
+void Link::change(LinkChange& change, Instant now) {
   wake_();
+  control_.change_peer(change, now);
   CW_ASSERT(change.qps.size() == qps_.size());
   line_.change(change.pacer, change.adapts);
   size_t stream = 0;

@@ -97,8 +97,9 @@ class Link final : private LinkEvents, private BitStageClient {
   }
   /// The rate that the link is configured for.
   void set_rate(Rate rate) { wake_(), line_.set_rate(rate); }
-  /// From now on all of that; what is under way keeps its place. Allocates nothing.
-  void change(const LinkChange& change);
+  /// From now on all of that; what is under way keeps its place. Allocates nothing; what `change`
+  /// is left with is to be freed elsewhere.
+  void change(LinkChange& change, Instant now);
 
   // ---- a change of policy (swap/swap_end.h) ----
   /// As SwapDesk::order(). Errors: besides, the link is down, or its peer cannot swap.

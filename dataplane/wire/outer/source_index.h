@@ -33,10 +33,10 @@ class SourceIndex {
     uint16_t peer = 0, path = 0;
   };
 
-  /// `sources` are of peers 0, 1, ...
+  /// `sources` are of peers 0, 1, ...; UDP port 0 is nobody's.
   SourceIndex(std::span<const Source> sources, uint16_t paths) : paths_(paths) {
-    for (const Source& each : sources) {
-      entries_.push_back({each, static_cast<uint16_t>(entries_.size())});
+    for (uint16_t peer = 0; peer < sources.size(); ++peer) {
+      if (sources[peer].udp_port != 0) entries_.push_back({sources[peer], peer});
     }
     std::ranges::sort(entries_);
   }

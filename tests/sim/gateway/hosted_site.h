@@ -56,9 +56,9 @@ struct HostedSite {
   /// The WAN port of a shard, made on the thread that builds it.
   using WanMaker = std::function<std::unique_ptr<Port>(const site::Plan& plan, size_t shard)>;
 
-  HostedSite(int number, const SiteText& text, Instant now, const WanMaker& make_wan) {
-    site::Plan plan = plan_of(file_of(number, text));
-    plan.cores.assign(cores, std::nullopt);
+  HostedSite(int number, const SiteText& text, Instant now, const WanMaker& make_wan)
+      : file_(file_of(number, text)) {
+    site::Plan plan = this->plan();
     const auto make_ports = [&](size_t shard) {
       lans[shard] = std::make_unique<HostedLan>();
       return site::ShardPorts{std::make_unique<HostedLanPort>(*lans[shard]),
@@ -82,6 +82,12 @@ struct HostedSite {
     return state && std::ranges::all_of(state->peers, &site::PeerView::is_up);
   }
 
+  site::Plan plan() const {
+    site::Plan plan = plan_of(file_);
+    plan.cores.assign(cores, std::nullopt);
+    return plan;
+  }
+
   std::array<std::unique_ptr<HostedLan>, cores> lans;
   std::unique_ptr<site::Site> site;
 
@@ -96,6 +102,7 @@ struct HostedSite {
     CW_ASSERT(getentropy(&bits, sizeof(bits)) == 0);
     return bits;
   }
+  std::string file_;
 };
 
 }  // namespace cw::sim

@@ -96,9 +96,9 @@ class TappedPort final : public SitePort {
 
 }  // namespace
 
-site::Plan plan_of(const std::string& file) {
+site::Plan plan_of(const std::string& file, const site::Known& known) {
   static const Folder folder;
-  return must(site::read_plan(folder.file(), file));
+  return must(site::read_plan(folder.file(), file, known));
 }
 
 SiteSeat::SiteSeat(const Options& options) : options_(options), prng_(0) {}
@@ -135,6 +135,12 @@ void SiteSeat::crash(Instant now) {
     throw_away(*each.lan, now);
     throw_away(*each.wan, now);
   }
+}
+
+void SiteSeat::take_live_keys(const std::string& file, Instant now) {
+  site::Plan next = plan_of(file, {.link_rate = site_->plan().link_rate});
+  CW_ASSERT(site_->beyond(next).empty());
+  site_->apply(next, now);
 }
 
 void SiteSeat::throw_away(SimPort& port, Instant now) {

@@ -61,6 +61,8 @@ class SiteSeat {
   void start(uint64_t seed, Instant now);
   void crash(Instant now);
   void pause(Instant now, Duration time);
+  /// Live keys of the running process are as this file has them; the next one reads the old again.
+  void take_live_keys(const std::string& file, Instant now);
   bool is_alive() const { return site_ != nullptr; }
   bool is_paused(Instant now) const { return now < paused_until_; }
   site::Site& site() { return *site_; }
@@ -93,6 +95,6 @@ class SiteSeat {
 
 /// Reads a site's file as the daemon does, beside the key that all sites share; aborts with the
 /// sentence of one that is wrong.
-site::Plan plan_of(const std::string& file);
+site::Plan plan_of(const std::string& file, const site::Known& known = {});
 
 }  // namespace cw::sim

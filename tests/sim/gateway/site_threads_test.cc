@@ -72,10 +72,18 @@ TEST(SiteThreads, carry_flows_over_sockets_and_share_nothing_but_grants) {
   constexpr uint64_t expected = cores * flows_of_a_shard * packets_of_a_flow;
   const Instant patience = begin + 60_s;
   uint64_t out_one = 0, out_two = 0;
+  uint64_t changes = 0;
   while ((out_one < expected || out_two < expected) && MonotonicClock().read() < patience) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     (void)one.is_up();
     (void)two.is_up();
+    // Live keys, which cost no frame.
+    for (HostedSite* each : {&one, &two}) {
+      site::Plan next = each->plan();
+      next.peers[0].pacer.rate = next.peers[0].pacer.rate.scaled(changes % 2 == 0 ? 0.5 : 1);
+      EXPECT_TRUE(each->site->apply(next, 10_s));
+      ++changes;
+    }
     const auto at_one = one.look(), at_two = two.look();
     if (at_one) out_one = at_one->lan_port.tx_packets;
     if (at_two) out_two = at_two->lan_port.tx_packets;

@@ -423,6 +423,25 @@ RC_GTEST_PROP(PacerProperty, a_row_is_its_packets_one_after_the_other, (uint64_t
   }
 }
 
+TEST(Pacer, other_options_move_nothing_that_is_queued) {
+  PacerOptions options = options_8_gbps();
+  Pacer pacer(options);
+  for (uint64_t i = 0; i < 3; ++i) pacer.try_push(item(i), at(0_us));
+  const Bytes saved = pacer.overhead_allowance();
+  options.rate = 4_Gbps;
+  options.overhead_burst_bytes /= 2;
+  options.capacity_packets = {1, 1, 1, 1};
+  pacer.change(options);
+  EXPECT_EQ(pacer.rate(), 4_Gbps);
+  EXPECT_EQ(pacer.overhead_allowance().count(), saved.count() / 2);
+  EXPECT_EQ(pacer.queued_packets(), 3u);
+  EXPECT_TRUE(pacer.try_push(item(3), at(0_us))) << "there is as much room as before";
+  EXPECT_EQ(depart_until(pacer, at(0_us), at(1_s)).cookies(), (std::vector<uint64_t>{0, 1, 2, 3}));
+  options.overhead_ppm = 0;
+  pacer.change(options);
+  EXPECT_EQ(pacer.overhead_allowance(), Bytes());
+}
+
 TEST(Pacer, a_packet_that_left_at_a_low_rate_does_not_hold_up_a_high_one) {
   Pacer pacer({.rate = 1_Mbps});
   std::array<Departed, 1> departed;

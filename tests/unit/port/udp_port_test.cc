@@ -82,6 +82,49 @@ TEST(UdpPort, serves_peers_of_both_ip_versions_at_once) {
   }
 }
 
+TEST(UdpPort, has_peers_that_come_and_go) {
+  const uint16_t a_port = free_udp_ports(1), b_port = free_udp_ports(1), c_port = free_udp_ports(1);
+  UdpPortOptions options = udp_options(a_port, b_port, "127.0.0.1");
+  options.peers.emplace_back();
+  const auto a = UdpPort::make(options);
+  const auto b = UdpPort::make(udp_options(b_port, a_port, "127.0.0.1"));
+  const auto c = UdpPort::make(udp_options(c_port, a_port, "127.0.0.1"));
+  ASSERT_TRUE(a && b && c);
+  const auto send = [](UdpPort& port, uint16_t peer) {
+    Packet* packet = make_packet(port, 100, 1);
+    packet->peer = peer;
+    ASSERT_EQ(port.tx_burst({&packet, 1}, Instant()), 1u);
+  };
+  send(**a, 1);  // to nobody
+  EXPECT_EQ((*a)->status().tx_unrouted, 1u);
+  send(**c, 0);
+  EXPECT_TRUE(receive_until(**a, [&] { return (*a)->status().rx_unknown == 1; }).empty());
+
+  options.peers[1] = {.address = "127.0.0.1", .udp_port = c_port};
+  auto table = (*a)->table_of(options);
+  ASSERT_TRUE(table);
+  (*a)->exchange(*table);
+  for (const uint16_t peer : {0, 1}) {
+    UdpPort& other = peer == 0 ? **b : **c;
+    send(other, 0);
+    const auto received = receive(**a, 1);
+    ASSERT_EQ(received.size(), 1u);
+    EXPECT_EQ(received[0]->peer, peer);
+    ASSERT_EQ((*a)->tx_burst(received, Instant()), 1u);
+    const auto returned = receive(other, 1);
+    ASSERT_EQ(returned.size(), 1u);
+    other.give_back(returned);
+  }
+  (*a)->exchange(*table);  // and back
+  send(**a, 1);
+  EXPECT_EQ((*a)->status().tx_unrouted, 2u);
+
+  options.peers[1].address = "::1";
+  EXPECT_EQ((*a)->table_of(options).error().sentence,
+            "address: 127.0.0.1 and the peer ::1 are not of one IP version; leave address out to "
+            "have both");
+}
+
 TEST(UdpPort, sends_equal_packets_of_a_burst_in_one_message) {
   UdpPair pair;
   expect_carried(*pair.a, *pair.b, 32, 1024);

@@ -37,7 +37,7 @@ TEST(Changes, call_entries_by_their_names_wherever_they_stand) {
   EXPECT_EQ(changes_between(a + b, a + b + "weight = 3\n"),
             (Changes{{"class.b.c.weight", live, "", "3"}}));
   EXPECT_EQ(changes_between(a, a + b), (Changes{{"class.b.c", relink, "", "[[class]]"}}));
-  EXPECT_EQ(changes_between(x + y, x), (Changes{{"peer.y", relink, "[[peer]]", ""}}));
+  EXPECT_EQ(changes_between(x + y, x), (Changes{{"peer.y", live, "[[peer]]", ""}}));
 }
 
 /// A packet is of the first that matches.
@@ -81,7 +81,7 @@ TEST(Changes, make_the_file_that_has_some_of_them) {
                      {"peer.x.routes", live, "", "[\"a\"]"},
                      {"wan.rate", live, "1", "2"}}));
   EXPECT_EQ(changes_between(before, with({"peer.y", "peer.z"})),
-            (Changes{{"peer.y", relink, "[[peer]]", ""}, {"peer.z", relink, "", "[[peer]]"}}));
+            (Changes{{"peer.y", live, "[[peer]]", ""}, {"peer.z", live, "", "[[peer]]"}}));
   const config::Node without = with({"wan.impair.loss"});
   EXPECT_EQ(without.find("wan")->value.find("impair"), nullptr) << "a table is there, or not";
 }

@@ -35,6 +35,24 @@ TEST(Plan, of_the_least_file_has_one_class_for_all_packets) {
   EXPECT_EQ(prefix_text(plan.lan_routes[0]), "10.2.0.0/16");
 }
 
+TEST(Plan, has_places_for_peers_that_come_later) {
+  const Folder folder;
+  const Plan without = plan_of(file_with("", ""));
+  const Plan plan = plan_of(file_with("[site]\n", "[site]\nspare_peers = 2\n"));
+  ASSERT_EQ(plan.peers.size(), 3u);
+  EXPECT_EQ(plan.gateway.peers.size(), 3u);
+  EXPECT_EQ(plan.wan.peers.size(), 3u);
+  EXPECT_EQ(plan.peer_count(), 1u);
+  EXPECT_TRUE(plan.has_peer(0) && !plan.has_peer(1) && !plan.has_peer(2));
+  EXPECT_TRUE(plan.peers[1].control.is_vacant);
+  EXPECT_GT(plan.memory, without.memory);
+  EXPECT_EQ(plan.peers[0].pacer.rate, without.peers[0].pacer.rate) << "nobody takes a share";
+  const auto too_many = read_plan("f", file_with("[site]\n", "[site]\nspare_peers = 1024\n"));
+  ASSERT_FALSE(too_many);
+  EXPECT_NE(too_many.error().sentence.find("1025"), std::string::npos)
+      << too_many.error().sentence;
+}
+
 TEST(Plan, finds_the_files_that_it_names_beside_itself) {
   const Folder folder;
   const auto status = [&](const char* name) {

@@ -8,16 +8,21 @@
 
 namespace cw::site {
 
-Result<ShardChange> shard_change_of(const Plan& plan, size_t shard, uint32_t lan_mtu) {
+Result<ShardChange> shard_change_of(const Plan& plan, size_t shard, uint32_t lan_mtu,
+                                    const UdpPort* wan) {
   gateway::GatewayOptions options = gateway_of(plan, shard);
   options.lan_mtu = lan_mtu;
   auto gateway = gateway::GatewayChange::make(options);
   if (!gateway) return std::unexpected(gateway.error());
-  ShardChange change{.gateway = std::move(*gateway), .links = {}, .impairment = {}};
+  ShardChange change{.gateway = std::move(*gateway), .links = {}, .peers = {}, .impairment = {}};
   for (const sdr::LinkOptions& each : link_options_of(plan, shard)) {
     change.links.push_back(sdr::LinkChange::of(each));
   }
   if (plan.impair) change.impairment = plan.impair->tx;
+  if (wan == nullptr) return change;
+  auto peers = wan->table_of(wan_of(plan, shard));
+  if (!peers) return std::unexpected(peers.error());
+  change.peers.emplace(std::move(*peers));
   return change;
 }
 
@@ -27,7 +32,9 @@ LiveBounds LiveBounds::of(const Plan& plan) {
                     .started = {},
                     .holds = {},
                     .impaired = {}};
-  for (const sdr::LinkOptions& each : plan.peers) bounds.started.push_back(each.pacer.rate);
+  for (const sdr::LinkOptions& each : plan.peers) {
+    bounds.started.push_back(each.control.is_vacant ? Rate() : each.pacer.rate);
+  }
   for (const ClassPlan& each : plan.classes) bounds.holds.push_back(each.hold);
   if (plan.impair) bounds.impaired = plan.impair->held_packets_max;
   return bounds;
@@ -39,13 +46,16 @@ static void check_rates(const LiveBounds& bounds, const Plan& next, std::vector<
   Rate most;
   std::string why;
   for (size_t i = 0; i < next.peers.size(); ++i) {
+    if (next.peers[i].control.is_vacant) continue;
     const Rate rate = next.peers[i].pacer.rate, bound = std::max(bounds.to_peer, bounds.started[i]);
     if (rate <= bound) continue;
     why = "peer \"" + next.gateway.peers[i].name + "\" would be sent " + about(rate) +
           ", and memory is for " + about(bound) + " (pair.rate)";
   }
   uint64_t sum = 0, sum_started = 0;
-  for (const sdr::LinkOptions& each : next.peers) sum += each.pacer.rate.bps();
+  for (const sdr::LinkOptions& each : next.peers) {
+    if (!each.control.is_vacant) sum += each.pacer.rate.bps();
+  }
   for (const Rate each : bounds.started) sum_started += each.bps();
   if (why.empty() && sum > std::max(bounds.of_wan.bps(), sum_started)) {
     why = "all peers would be sent " + about(Rate::from_bps(sum)) + ", and memory is for " +
@@ -102,11 +112,15 @@ void take_live(const Plan& next, Plan& running) {
   running.status_file = next.status_file;
   running.lan_routes = next.lan_routes;
   running.gateway = next.gateway;
+  running.wan.peers = next.wan.peers;
   if (running.impair) running.impair->tx = next.impair ? next.impair->tx : Impairment();
   for (size_t i = 0; i < running.classes.size(); ++i)
     running.classes[i].hold = next.classes[i].hold;
   for (size_t i = 0; i < running.peers.size(); ++i) {
     sdr::LinkOptions& peer = running.peers[i];
+    peer.control.peer_site = next.peers[i].control.peer_site;
+    peer.control.peer_address = next.peers[i].control.peer_address;
+    peer.control.is_vacant = next.peers[i].control.is_vacant;
     peer.pacer = next.peers[i].pacer;
     peer.rate_control = next.peers[i].rate_control;
     for (size_t qp = 0; qp < peer.qps.size(); ++qp) {

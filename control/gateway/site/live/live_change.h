@@ -11,6 +11,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/impair/impairment.h"
+#include "dataplane/port/udp/udp_port.h"
 #include "dataplane/sdr/options.h"
 
 namespace cw::site {
@@ -21,11 +22,14 @@ struct ShardChange {
 
   gateway::GatewayChange gateway;
   std::vector<sdr::LinkChange> links;  ///< by the port's number for the peer
+  std::optional<UdpPeerTable> peers;   ///< of a WAN port over sockets
   Impairment impairment;               ///< of what leaves, where the site has such a port
 };
-/// Of a plan of the same peers and classes as the site's; `lan_mtu` is its LAN port's. Errors:
-/// those of the gateway's options.
-Result<ShardChange> shard_change_of(const Plan& plan, size_t shard, uint32_t lan_mtu);
+/// Of a plan of the same places for peers and the same classes as the site's; `lan_mtu` is its LAN
+/// port's, `wan` its WAN port, where that is over sockets. Errors: those of the gateway's options,
+/// and of the port's.
+Result<ShardChange> shard_change_of(const Plan& plan, size_t shard, uint32_t lan_mtu,
+                                    const UdpPort* wan);
 
 /// What memory was sized for. No live key goes further.
 struct LiveBounds {

@@ -9,7 +9,7 @@ namespace {
 Result<WanPort> make_udp(const Plan& plan, size_t shard) {
   auto made = UdpPort::make(wan_of(plan, shard));
   if (!made) return std::unexpected(std::move(made.error()));
-  const UdpPort* const udp = made->get();
+  UdpPort* const udp = made->get();
   return WanPort{.port = std::move(*made), .udp = udp};
 }
 

@@ -14,7 +14,7 @@ namespace cw::site {
 struct WanPort {
   std::unique_ptr<Port> port;
   // What it is, too; one of the two.
-  const UdpPort* udp = nullptr;
+  UdpPort* udp = nullptr;
   const DpdkWanPort* dpdk = nullptr;
 
   /// "udp:" and its port, or "dpdk:" and the device with what was chosen for the user.

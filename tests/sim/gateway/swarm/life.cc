@@ -97,6 +97,10 @@ void Life::begin(const Fault& fault) {
       return change(fault, [&](Impairment& wan) { wan = fault.wan; });
     case FaultKind::Swap:
       return swap(fault);
+    case FaultKind::Reload:
+      if (!sites_.seat(site).is_alive()) return;
+      return sites_.seat(site).take_live_keys(
+          world_.files(fault.text)[static_cast<size_t>(site - 1)], now);
   }
 }
 

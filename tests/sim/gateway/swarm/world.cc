@@ -191,6 +191,51 @@ void draw_shards(Prng prng, SwarmWorld& world) {
   for (size_t& cores : world.cores) cores = prng.between(1, std::min<uint64_t>(world.links, 4));
 }
 
+// ---- another file
+
+/// In the last of the tables that `text` holds.
+void set_key(std::string& text, const std::string& key, const std::string& value) {
+  const size_t last = text.rfind("[[class]]"), table = last == text.npos ? 0 : last;
+  const size_t line = text.find("\n" + key + " = ", table);
+  if (line != text.npos) text.erase(line + 1, text.find('\n', line + 1) - line);
+  text += key + " = " + value + "\n";
+}
+
+/// What checkers hold gateways to is what the first file said: so nothing is more than there.
+SiteText draw_live_keys(Prng& prng, const SwarmWorld& world) {
+  SiteText text = world.text;
+  const auto may = [&prng] { return prng.chance(0.4); };
+  const Rate rate = world.rate.scaled(0.5 + prng.uniform() / 2);
+  if (may()) text.rate = std::to_string(rate.bps()) + " bit/s";
+  text.wan.insert(0, "\n");  // before the first line as before all others
+  if (may()) set_key(text.wan, "adapt", prng.chance(0.5) ? "true" : "false");
+  if (may()) text.lan += "queue = " + ns_text(between(prng, 1_ms, 50_ms)) + "\n";
+  if (may())
+    text.lan += "release_rate = " + quoted(std::to_string(world.rate.bps() * 8) + " bit/s") + "\n";
+  if (may()) set_key(text.classes, "weight", std::to_string(prng.between(1, 100)));
+  if (may()) set_key(text.classes, "queue", ns_text(between(prng, 5_ms, 100_ms)));
+  if (may()) set_key(text.classes, "mark", prng.chance(0.5) ? "true" : "false");
+  if (may()) set_key(text.classes, "block_age", ns_text(between(prng, 500_us, 5_ms)));
+  if (may()) set_key(text.classes, "hold", ns_text(world.hold_max * 9 / 10));
+  return text;
+}
+
+/// At last all is as it was, since what follows is held to that. Other worlds stay as they are.
+void draw_reloads(Prng prng, SwarmWorld& world) {
+  if (!prng.chance(0.3)) return;
+  Fault fault{.kind = FaultKind::Reload};
+  fault.route.from = static_cast<int>(prng.between(1, static_cast<uint64_t>(world.sites)));
+  for (uint64_t i = prng.between(1, 12); i > 0; --i) {
+    fault.at = within(prng, world.faults_time * 9 / 10);
+    fault.text = draw_live_keys(prng, world);
+    world.faults.push_back(fault);
+  }
+  fault.at = Instant() + world.faults_time * 9 / 10;
+  fault.text = world.text;
+  world.faults.push_back(fault);
+  std::ranges::sort(world.faults, {}, [](const Fault& it) { return std::pair(it.at, it.kind); });
+}
+
 // ---- hosts
 
 void draw_talks(Prng& prng, SwarmWorld& world) {
@@ -220,8 +265,8 @@ void draw_talks(Prng& prng, SwarmWorld& world) {
 }
 
 const char* name_of(FaultKind kind) {
-  constexpr std::array<const char*, 5> names{"pauses", "crashes", "blackouts", "other ways",
-                                             "swaps"};
+  constexpr std::array<const char*, 6> names{"pauses",     "crashes", "blackouts",
+                                             "other ways", "swaps",   "reloads"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -231,10 +276,10 @@ bool SwarmWorld::has(FaultKind kind) const {
   return std::ranges::any_of(faults, [kind](const Fault& fault) { return fault.kind == kind; });
 }
 
-std::vector<std::string> SwarmWorld::files() const {
+std::vector<std::string> SwarmWorld::files(const SiteText& said) const {
   std::vector<std::string> all;
   for (size_t site = 0; site < cores.size(); ++site) {
-    SiteText own = text;
+    SiteText own = said;
     own.site += "memory = \"16 GiB\"\n";  // each core has room for all of its pair's rate
     if (cores[site] > 1) {
       own.site += "cores = [0";
@@ -251,7 +296,8 @@ bool SwarmWorld::promises_few_resends() const {
   const bool may_overtake =
       !ways_only_grow || (wan.jitter_max > Duration() && !wan.jitter_reorders);
   const auto is_promised = [&](const Fault& fault) {
-    return fault.kind == FaultKind::Swap || (fault.kind == FaultKind::Longer && !may_overtake) ||
+    return fault.kind == FaultKind::Swap || fault.kind == FaultKind::Reload ||
+           (fault.kind == FaultKind::Longer && !may_overtake) ||
            (fault.kind == FaultKind::Pause && fault.length <= 50_ms);
   };
   return is_exact() && intruder.replays == 0 && std::ranges::all_of(faults, is_promised) &&
@@ -282,6 +328,7 @@ SwarmWorld draw_world(uint64_t seed) {
   draw_talks(prng, world);
   draw_shards(Prng(seed + 0x5ead), world);
   draw_swaps(Prng(seed + 0x5a9), world);
+  draw_reloads(Prng(seed + 0x4e10ad), world);
   world.delay_max = world.one_way + world.wan.jitter_max + world.wan.reorder_delay;
   if (world.wan.rate > Rate()) world.delay_max += world.wan.queue_time;
   return world;
@@ -314,7 +361,7 @@ std::string describe(const SwarmWorld& world) {
          << wan.queue_time.ms() << " ms";
   }
   for (const auto kind : {FaultKind::Pause, FaultKind::Crash, FaultKind::Blackout,
-                          FaultKind::Longer, FaultKind::Swap}) {
+                          FaultKind::Longer, FaultKind::Swap, FaultKind::Reload}) {
     if (world.has(kind)) text << ", " << name_of(kind);
   }
   if (world.intruder.replays > 0) text << ", replays";

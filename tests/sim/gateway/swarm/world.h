@@ -17,6 +17,7 @@ enum class FaultKind : uint8_t {
   Blackout,  ///< nothing passes between two sites, on one path or on all
   Longer,    ///< the way between two sites is another from here on
   Swap,      ///< a gateway wants another policy for what a class sends
+  Reload,    ///< live keys of a gateway are others
 };
 
 struct Fault {
@@ -28,6 +29,7 @@ struct Fault {
   Impairment wan;            ///< Longer
   uint16_t class_index = 0;  ///< Swap, as is the next
   std::string policy;
+  SiteText text;  ///< Reload
 };
 
 /// Somebody on the wire, for as long as the faults last.
@@ -63,7 +65,8 @@ struct SwarmWorld {
 
   bool has(FaultKind kind) const;
   /// The sites' files.
-  std::vector<std::string> files() const;
+  std::vector<std::string> files() const { return files(text); }
+  std::vector<std::string> files(const SiteText& said) const;
   /// Nobody forges, and what is damaged on its way is found out: then every frame is exactly what
   /// its host sent.
   bool is_exact() const { return !delivers_damage && intruder.forges == 0; }

@@ -1,0 +1,225 @@
+// What a file that is read again comes to at a gateway that runs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "control/daemon/reload.h"
+#include "control/gateway/keys/prefix.h"
+#include "tests/sim/gateway/sites.h"
+
+namespace cw::daemon {
+namespace {
+
+using Fate = Step::Fate;
+using site::KeyKind;
+
+constexpr Duration patience = Duration::from_ms(200);
+
+/// Routes as a kernel would have them, one of which leads elsewhere.
+struct FakeRoutes final : RouteSetter {
+  Result<void> add(const gateway::Prefix& route) override {
+    const std::string text = site::prefix_text(route);
+    if (text == elsewhere) return failure("peer.routes: " + text + " is routed elsewhere");
+    has.push_back(text);
+    return {};
+  }
+  Result<void> remove(const gateway::Prefix& route) override {
+    std::erase(has, site::prefix_text(route));
+    return {};
+  }
+  std::vector<std::string> has;
+  std::string elsewhere;
+};
+
+/// One of two simulated sites, whose time passes while it is told to.
+class ReloadReports : public testing::Test {
+ protected:
+  ReloadReports() {
+    text_ = sim::site_files(2, {.rate = "100 Mbit/s",
+                                .classes = "[[class]]\nname = \"one\"\nmatch = [{ dscp = 1 }]\n"
+                                           "hold = \"200 ms\"\n[[class]]\nname = \"all\"\n"})[0];
+    sites_.emplace(sim::SitesOptions{.files = {text_, sim::site_files(2)[1]}});
+    file_ = testing::TempDir() + "reload-" + std::to_string(getpid()) + ".toml";
+    write(text_);
+    reload_.emplace(site(), Source{file_, text_}, log_,
+                    Surroundings{.routes = &routes_, .on_status_file = {}});
+  }
+  ~ReloadReports() override { std::remove(file_.c_str()); }
+
+  site::Site& site() { return sites_->gateway(1); }
+  void write(const std::string& text) const { std::ofstream(file_) << text; }
+  /// The file that it was started with, and others in place of some of its words.
+  std::string with(std::vector<std::pair<std::string, std::string>> words) const {
+    std::string text = text_;
+    for (const auto& [from, to] : words) {
+      const size_t at = text.find(from);
+      EXPECT_NE(at, text.npos) << from;
+      text.replace(at, from.size(), to);
+    }
+    return text;
+  }
+  ReloadReport run_while_it_turns() {
+    std::atomic<bool> stop = false;
+    std::jthread turns([&] {
+      while (!stop) sites_->run_for(Duration::from_ms(1));
+    });
+    ReloadReport report = reload_->run(Duration::from_s(10));
+    stop = true;
+    return report;
+  }
+  Rate rate() { return site().plan().peers[0].pacer.rate; }
+
+  const Log log_{LogLevel::Error, LogFormat::Text};
+  std::string text_, file_;
+  std::optional<sim::Sites> sites_;
+  FakeRoutes routes_;
+  std::optional<Reload> reload_;
+};
+
+Step step(const std::string& key, KeyKind kind, const std::string& before, const std::string& after,
+          Fate fate, const std::string& why = "") {
+  return {.key = key, .kind = kind, .before = before, .after = after, .fate = fate, .why = why};
+}
+
+TEST_F(ReloadReports, tell_what_becomes_of_each_key_and_change_nothing) {
+  EXPECT_EQ(reload_->plan().steps, std::vector<Step>());
+  write(with({{"100 Mbit/s", "50 Mbit/s"},
+              {"dscp = 1", "dscp = 2"},
+              {"hold = \"200 ms\"", "hold = \"200 ms\"\npolicy = \"go_back_n\""},
+              {"[pair]\n", "[pair]\nmtu = 1400\n"},
+              {"[wan]\n", "[wan]\ndevice = \"\"\n"}}));
+  for (int i = 0; i < 2; ++i) {
+    const ReloadReport report = reload_->plan();
+    EXPECT_TRUE(report.is_done);
+    EXPECT_EQ(report.mistakes, std::vector<std::string>());
+    ASSERT_EQ(report.steps.size(), 5u);
+    EXPECT_EQ(report.steps[0], step("class.one.match", KeyKind::Live, "[{dscp = 1}]",
+                                    "[{dscp = 2}]", Fate::Applied));
+    EXPECT_EQ(report.steps[1],
+              step("class.one.policy", KeyKind::Swap, "", "\"go_back_n\"", Fate::Waits));
+    EXPECT_EQ(report.steps[2].key, "pair.mtu");
+    EXPECT_EQ(report.steps[2].fate, Fate::NeedsRestart);
+    EXPECT_NE(report.steps[2].why, "");
+    EXPECT_EQ(report.steps[3],
+              step("wan.device", KeyKind::Restart, "", "\"\"", Fate::NeedsRestart));
+    EXPECT_EQ(report.steps[4],
+              step("wan.rate", KeyKind::Live, "\"100 Mbit/s\"", "\"50 Mbit/s\"", Fate::Applied));
+  }
+  EXPECT_EQ(rate(), Rate::from_mbps(100));
+  EXPECT_EQ(reload_->open(), std::vector<Step>()) << "nothing of it has been wanted yet";
+}
+
+TEST_F(ReloadReports, say_what_the_next_start_brings) {
+  write(with({{"100 Mbit/s", "50 Mbit/s"}}));
+  const ReloadReport report = reload_->plan();
+  ASSERT_EQ(report.warnings.size(), 1u);
+  EXPECT_EQ(report.warnings[0],
+            "pair.rate is 100 Mbit/s for the peers and will be 50 Mbit/s when this site starts "
+            "again; it must be so at all sites then");
+}
+
+TEST_F(ReloadReports, say_why_a_live_key_goes_too_far) {
+  write(with({{"100 Mbit/s", "150 Mbit/s"}, {"200 ms", "300 ms"}}));
+  const ReloadReport report = reload_->plan();
+  ASSERT_EQ(report.steps.size(), 2u);
+  EXPECT_EQ(report.steps[0],
+            step("class.one.hold", KeyKind::Live, "\"200 ms\"", "\"300 ms\"", Fate::NeedsRestart,
+                 "hold would be 300 ms, and memory is for 200 ms"));
+  EXPECT_EQ(report.steps[1].fate, Fate::NeedsRestart);
+  EXPECT_EQ(report.steps[1].why.find("peer \"site 2\" would be sent 150 Mbit/s"), 0u)
+      << report.steps[1].why;
+}
+
+TEST_F(ReloadReports, take_a_peer_where_there_is_a_place) {
+  const std::string peer =
+      "[[peer]]\nname = \"site 3\"\naddress = \"192.0.2.3\"\nroutes = [\"10.3.0.0/16\"]\n";
+  write(text_ + peer);
+  ReloadReport report = reload_->plan();
+  ASSERT_EQ(report.steps.size(), 1u);
+  EXPECT_EQ(report.steps[0],
+            step("peer.site 3", KeyKind::Live, "", "[[peer]]", Fate::NeedsRestart,
+                 "there are places for 1 peers, and site.spare_peers makes more at a start"));
+  // One that goes leaves its place, which another may have.
+  std::string other = text_;
+  for (const auto& [from, to] : {std::pair("\"site 2\"", "\"site 3\""), {"10.2.0.0", "10.3.0.0"}}) {
+    other.replace(other.find(from), std::string(from).size(), to);
+  }
+  write(other);
+  report = run_while_it_turns();
+  ASSERT_EQ(report.steps.size(), 2u);
+  EXPECT_EQ(report.steps[0].fate, Fate::Applied);
+  EXPECT_EQ(report.steps[1].fate, Fate::Applied);
+  EXPECT_EQ(site().plan().gateway.peers[0].name, "site 3");
+  EXPECT_EQ(routes_.has, (std::vector<std::string>{"10.3.0.0/16"}));
+}
+
+TEST_F(ReloadReports, have_each_mistake_and_no_step) {
+  write(with({{"100 Mbit/s", "many"}, {"dscp = 1", "dscp = 99"}}));
+  const ReloadReport report = reload_->run(patience);
+  EXPECT_FALSE(report.is_done);
+  EXPECT_EQ(report.mistakes.size(), 2u);
+  EXPECT_EQ(report.steps, std::vector<Step>());
+}
+
+TEST_F(ReloadReports, tell_a_second_time_only_what_still_differs) {
+  const std::string text =
+      with({{"100 Mbit/s", "50 Mbit/s"}, {"[pair]\n", "[pair]\nmtu = 1400\n"}});
+  write(text);
+  const ReloadReport first = run_while_it_turns();
+  EXPECT_TRUE(first.is_done);
+  EXPECT_EQ(first.steps.size(), 2u);
+  EXPECT_EQ(rate(), Rate::from_mbps(50));
+  const ReloadReport second = run_while_it_turns();
+  ASSERT_EQ(second.steps.size(), 1u);
+  EXPECT_EQ(second.steps[0].key, "pair.mtu");
+  EXPECT_EQ(reload_->open(), second.steps);
+  write(text_);
+  const ReloadReport back = run_while_it_turns();
+  ASSERT_EQ(back.steps.size(), 1u);
+  EXPECT_EQ(back.steps[0],
+            step("wan.rate", KeyKind::Live, "\"50 Mbit/s\"", "\"100 Mbit/s\"", Fate::Applied));
+  EXPECT_EQ(reload_->open(), std::vector<Step>());
+}
+
+TEST_F(ReloadReports, undo_all_where_one_route_cannot_be_had) {
+  const std::string own = "\"10.2.0.0/16\"";
+  write(with({{"100 Mbit/s", "50 Mbit/s"}, {own, own + ", \"10.77.0.0/16\", \"10.78.0.0/16\""}}));
+  routes_.elsewhere = "10.78.0.0/16";
+  const ReloadReport report = run_while_it_turns();
+  EXPECT_FALSE(report.is_done);
+  ASSERT_EQ(report.steps.size(), 2u);
+  for (const Step& each : report.steps) {
+    EXPECT_EQ(each.fate, Fate::NotDone) << each.key;
+    EXPECT_NE(each.why.find("10.78.0.0/16 is routed elsewhere"), std::string::npos) << each.why;
+  }
+  EXPECT_EQ(routes_.has, std::vector<std::string>());
+  EXPECT_EQ(rate(), Rate::from_mbps(100));
+  routes_.elsewhere.clear();
+  EXPECT_TRUE(run_while_it_turns().is_done);
+  EXPECT_EQ(routes_.has, (std::vector<std::string>{"10.77.0.0/16", "10.78.0.0/16"}));
+  EXPECT_EQ(rate(), Rate::from_mbps(50));
+}
+
+/// Whoever stands still is told to do nothing when it goes on.
+TEST_F(ReloadReports, undo_all_where_a_worker_has_no_turn) {
+  const std::string own = "\"10.2.0.0/16\"";
+  write(with({{"100 Mbit/s", "50 Mbit/s"}, {own, own + ", \"10.77.0.0/16\""}}));
+  const ReloadReport report = reload_->run(Duration::from_ms(20));
+  EXPECT_FALSE(report.is_done);
+  ASSERT_EQ(report.mistakes.size(), 1u);
+  EXPECT_NE(report.mistakes[0].find("has no turn"), std::string::npos) << report.mistakes[0];
+  EXPECT_EQ(routes_.has, std::vector<std::string>());
+  EXPECT_EQ(rate(), Rate::from_mbps(100));
+  sites_->run_for(Duration::from_ms(50));
+  EXPECT_EQ(sites_->state(1).peers[0].rate, Rate::from_mbps(100));
+  EXPECT_TRUE(run_while_it_turns().is_done);
+  EXPECT_EQ(sites_->state(1).peers[0].rate, Rate::from_mbps(50));
+}
+
+}  // namespace
+}  // namespace cw::daemon
