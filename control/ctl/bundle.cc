@@ -13,7 +13,7 @@
 namespace cw::ctl {
 namespace {
 
-constexpr const char* parts[] = {"status", "policies", "swaps", "config", "log"};
+constexpr const char* parts[] = {"status", "policies", "swaps", "bars", "config", "log"};
 
 std::string stamp() {
   const std::time_t now = std::time(nullptr);

@@ -18,10 +18,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds look_interval{20};
 const std::string wait_default = "10s";
+const std::string wait_default_guarded = "60s";  // ten seconds go before it, to compare with
 
 /// Nothing: it is no time, and that has been said.
 std::optional<Clock::time_point> deadline_of(const Options& options) {
-  const std::string& text = options.wait.empty() ? wait_default : options.wait;
+  const std::string& otherwise = options.swap.is_guarded ? wait_default_guarded : wait_default;
+  const std::string& text = options.wait.empty() ? otherwise : options.wait;
   const auto time = config::parse_quantity(config::Quantity::Duration, text);
   if (!time) {
     std::fprintf(stderr, "causewayctl: --wait: \"%s\" is no time; write 10s\n", text.c_str());
@@ -158,6 +160,14 @@ int swap(Client& client, const Options& options) {
       options.is_json ? over.json.dump(2) + "\n" : table(over.json["swaps"], swap_columns());
   std::fputs(text.c_str(), stdout);
   return exit_of(over.json["swaps"]);
+}
+
+int forgive(Client& client, const Options& options) {
+  const Answer answer = client.post("/v1/forgive", {{"policy", options.policy}});
+  if (!answer.is_good()) return tell_failure(answer, options);
+  if (options.is_json) return std::fputs(answer.body.c_str(), stdout), exit_done;
+  std::printf("%s may be swapped to again\n", options.policy.c_str());
+  return exit_done;
 }
 
 int plan(Client& client, const Options& options) {

@@ -24,8 +24,9 @@ struct Options {
   struct Top {
     uint32_t rounds = 0;  ///< 0: until Ctrl-C
   } top;
-  std::string file;   ///< that bundle writes
-  std::string shell;  ///< that completion is for
+  std::string policy;  ///< that is forgiven
+  std::string file;    ///< that bundle writes
+  std::string shell;   ///< that completion is for
 };
 
 /// Prints, and returns how the program ends.
@@ -38,10 +39,12 @@ int classes(Client& client, const Options& options);
 int drops(Client& client, const Options& options);
 int policies(Client& client, const Options& options);
 int swaps(Client& client, const Options& options);
+int bars(Client& client, const Options& options);
 
 int swap(Client& client, const Options& options);
 int reload(Client& client, const Options& options);
 int plan(Client& client, const Options& options);
+int forgive(Client& client, const Options& options);
 
 int top(Client& client, const Options& options);
 int bundle(Client& client, const Options& options);

@@ -42,6 +42,8 @@ constexpr Entry entries[] = {
     {"drops", "What was dropped here, and what each reason means.", drops},
     {"policies", "The policies there are, with their parameters.", policies},
     {"swaps", "The latest swap of each class, and what became of it.", swaps},
+    {"bars", "Policies that were put in quarantine, which no swap brings again.", bars},
+    {"forgive", "Let swaps bring a barred policy again.", forgive},
     {"swap", "Replace the policy of a class while traffic flows.", swap},
     {"plan", "What a reload of the file would do.", plan},
     {"reload", "Read the file again and take what can be taken.", reload},
@@ -68,6 +70,9 @@ void add_own(CommandLine& command, const std::string& name, Options& options) {
   }
   if (name == "top") {
     command.add_option("--rounds", options.top.rounds, "end after so many; 0: at Ctrl-C");
+  }
+  if (name == "forgive") {
+    command.add_option("POLICY", options.policy, "as `causewayctl bars` has it").required();
   }
   if (name == "bundle") command.add_option("--output", options.file, "the file to write");
 }

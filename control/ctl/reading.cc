@@ -116,6 +116,12 @@ int policies(Client& client, const Options& options) {
   return exit_done;
 }
 
+int bars(Client& client, const Options& options) {
+  return show(client, options, "bars",
+              {text_column("policy", "policy"), text_column("params", "params"),
+               text_column("file", "file"), text_column("since", "since")});
+}
+
 int swaps(Client& client, const Options& options) {
   return show(client, options, "swaps", swap_columns());
 }

@@ -75,6 +75,14 @@ void tell_dpdk(int level, const char* line) {
   dpdk_log->event(level <= error ? LogLevel::Warning : LogLevel::Debug, "dpdk", {{"says", line}});
 }
 
+constexpr const char* policy_advice =
+    "it stands in this policy, which is barred until it is forgiven; take its plugin out, or "
+    "choose "
+    "another, and restart";
+constexpr const char* no_policy_advice =
+    "it stands in no policy: with cpu near 0 other programs keep the processor, or a file system "
+    "does not answer";
+
 class Daemon {
  public:
   /// `routes` outlives it; null: none are set.
@@ -285,14 +293,10 @@ class Daemon {
                      {"worker", site_->silent_shard()},
                      {"cpu", std::round(cpu.seconds() / silence.seconds() * 100) / 100},
                      {"meaning", stuck_meaning()}};
-    const cw_policy_ops* const policy = site_->silent_policy();
-    if (policy != nullptr) fields["policy"] = policy->name;
-    fields.update(
-        {{"plugins", site_->plan().plugins},
-         {"advice", policy != nullptr
-                        ? "it stands in this policy: take its plugin out, or choose another"
-                        : "it stands in no policy: with cpu near 0 other programs keep "
-                          "the processor, or a file system does not answer"}});
+    const std::string policy = site_->bar_silent_policy();
+    if (!policy.empty()) fields["policy"] = policy;
+    fields.update({{"plugins", site_->plan().plugins},
+                   {"advice", policy.empty() ? no_policy_advice : policy_advice}});
     log_.error("worker_stuck", fields);
     notify_manager("STATUS=worker stuck since " + process_.stuck_since);
     tell_status(/*is_asked=*/false);

@@ -263,6 +263,11 @@ std::string_view name_of(SwapStatus status) {
   return index < std::size(names) ? names[index] : "other";  // a peer may say anything
 }
 
+std::string_view name_of(site::GuardState state) {
+  constexpr std::string_view names[] = {"none", "watching", "kept", "swapped back", "undecided"};
+  return names[static_cast<size_t>(state)];
+}
+
 Json swap_json(const Plan& plan, const site::SwapView& swap) {
   constexpr const char* fates[] = {"waiting", "under way", "done", "not done"};
   Json json = {{"peer", plan.gateway.peers[swap.peer].name},
@@ -276,7 +281,9 @@ Json swap_json(const Plan& plan, const site::SwapView& swap) {
                {"status", name_of(swap.status)},
                {"refused_there", swap.is_refused_there},
                {"why", swap.why},
-               {"ms", swap.ms}};
+               {"ms", swap.ms},
+               {"guard", name_of(swap.guard)},
+               {"guard_says", swap.guard_says}};
   if (plan.links > 1) json["link"] = swap.link;
   return json;
 }

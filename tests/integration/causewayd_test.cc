@@ -303,7 +303,8 @@ class CausewaydUnderStrain : public Causewayd {
     ASSERT_TRUE(a_->wait_for("info up")) << a_->err_so_far();
   }
   static std::string looping(const std::string& config) {
-    return replaced(config, "[site]\n", "[site]\nplugins = ['" CW_LOOPING_PLUGIN "']\n") +
+    return replaced(config, "[site]\n",
+                    "[site]\nstate_folder = 'state'\nplugins = ['" CW_LOOPING_PLUGIN "']\n") +
            "[[class]]\nname = 'all'\npolicy = 'loops'\n";
   }
   void say_something() const {
@@ -345,6 +346,23 @@ TEST_F(CausewaydUnderStrain, says_which_policy_loops_and_ends_when_told) {
   EXPECT_NE(a_->err_so_far().find("error ended_by_force"), std::string::npos) << a_->err_so_far();
   EXPECT_FALSE(fs::exists("south.json"));
   EXPECT_NE(sites_->space(At::GatewayA).run({"ip", "link", "show", "causeway0"}).status, 0);
+}
+
+/// So that a service manager's restart is not the next loop's beginning.
+TEST_F(CausewaydUnderStrain, begins_with_another_policy_after_one_that_looped) {
+  fs::create_directory("state");
+  start_with_loop();
+  say_something();
+  ASSERT_TRUE(a_->wait_for("error worker_stuck since=20")) << a_->err_so_far();
+  a_->signal(SIGTERM);
+  EXPECT_EQ(end_of(*a_), 3);
+  start(a_, At::GatewayA, looping(config_of(true)));
+  EXPECT_TRUE(a_->wait_for("loops/0 is barred since 20")) << a_->err_so_far();
+  ASSERT_TRUE(a_->wait_for("info up")) << a_->err_so_far();
+  EXPECT_EQ(status("south.json")["classes"][0]["policy"]["out"], "selective_repeat");
+  const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+  from.send(to, 7);
+  EXPECT_EQ(to.receive(), 7u);
 }
 
 TEST_F(CausewaydUnderStrain, goes_on_when_a_policy_does_and_tells_its_manager_meanwhile) {

@@ -85,6 +85,30 @@ TEST_F(Ctl, swaps_a_policy_and_waits_for_what_comes_of_it) {
   EXPECT_TRUE(b_->wait_for("direction=out policy=go_back_n/2")) << b_->err_so_far();
 }
 
+/// A policy that mends nothing, where packets are lost: it is taken back, without anybody's doing.
+TEST_F(Ctl, swaps_back_what_does_worse_when_it_is_to_be_guarded) {
+  start_link();
+  const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+  std::jthread traffic([&](const std::stop_token& stop) {
+    for (uint32_t i = 0; !stop.stop_requested(); ++i) {
+      from.send(to, i);
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  });
+  ASSERT_TRUE(a_->wait_for("info up")) << a_->err_so_far();
+  const Outcome outcome = ctl({"swap", "all", "passthrough", "--guard"});
+  EXPECT_EQ(outcome.status, ctl::exit_done) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("watching"), std::string::npos) << outcome.out;
+  EXPECT_TRUE(a_->wait_for("warning swapped_back", seconds(60))) << a_->err_so_far();
+  const auto end = Time::now() + seconds(20);
+  const auto sends_by = [&] {
+    return ctl_json({"classes"})["classes"][0]["policy"]["out"].get<std::string>();
+  };
+  while (sends_by() != "selective_repeat" && Time::now() < end) {
+  }
+  EXPECT_EQ(sends_by(), "selective_repeat");
+}
+
 TEST_F(Ctl, tells_every_mistake_of_an_order) {
   start_link();
   const Outcome outcome = ctl({"swap", "al", "hybridd", "k=9", "--peer", "nort"});
@@ -204,7 +228,7 @@ TEST_F(Ctl, is_asked_as_its_document_says) {
     for (const auto& [path, operations] : document["paths"].items()) {
       if (operations.contains("get")) note(path, "get", client.get(path));
     }
-    for (const char* const path : {"/v1/plan", "/v1/reload", "/v1/swap"}) {
+    for (const char* const path : {"/v1/plan", "/v1/reload", "/v1/swap", "/v1/forgive"}) {
       note(path, "post", client.post(path, Json::object()));
     }
     note("/v1/swap", "post", client.post("/v1/swap", {{"class", "all"}, {"policy", "hybrid"}}));

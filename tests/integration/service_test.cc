@@ -122,7 +122,7 @@ TEST_P(ServiceOver, carries_packets_with_the_rights_of_its_unit_file_and_no_othe
   ASSERT_TRUE(service().wait_for(" up peer=b")) << service().err_so_far();
   ASSERT_TRUE(meet(site_b.host)) << service().err_so_far();
   expect_all(exchange({.per_second = 500}, seconds(1)));
-  struct stat status {};
+  struct stat status{};
   EXPECT_EQ(stat(folder().path("run/a.json").c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, nobody);
   service().signal(SIGTERM);

@@ -29,7 +29,8 @@ std::vector<Column> swap_columns() {
   return {text_column("peer", "peer"),     text_column("class", "class"),
           text_column("way", "direction"), text_column("policy", "policy"),
           text_column("params", "params"), text_column("fate", "fate"),
-          number_column("ms", "ms", 1),    text_column("why", "why")};
+          number_column("ms", "ms", 1),    text_column("guard", "guard"),
+          text_column("why", "why")};
 }
 
 }  // namespace cw::ctl

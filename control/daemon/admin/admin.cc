@@ -139,6 +139,8 @@ std::vector<api::Route> Admin::routes() {
       route(Method::Post, "/v1/plan", orders::plan),
       route(Method::Post, "/v1/reload", orders::reload),
       route(Method::Post, "/v1/swap", orders::swap),
+      route(Method::Get, "/v1/bars", views::bars),
+      route(Method::Post, "/v1/forgive", orders::forgive),
   };
 }
 

@@ -56,4 +56,23 @@ Response swap(const Doors& doors, const Request& request) {
   return json_response({{"order", number}}, 202);
 }
 
+Response forgive(const Doors& doors, const Request& request) {
+  const Json order = Json::parse_or_null(request.body);
+  const bool is_right =
+      order.is_object() && order.contains("policy") && order["policy"].is_string();
+  if (!is_right) {
+    return api::error_response(400, "mistakes", "\"policy\" is missing, as /v1/bars has it");
+  }
+  const std::string policy = order["policy"].get<std::string>();
+  size_t forgiven = 0;
+  const std::vector<site::Bar> bars = doors.site.bars();  // forgiving changes it
+  for (const site::Bar& each : bars) {
+    const bool is_meant = each.policy == policy &&
+                          (!order.contains("params") || order["params"] == Json(each.params));
+    if (is_meant) forgiven += doors.site.forgive(each.policy, each.params);
+  }
+  if (forgiven > 0) return json_response({{"forgiven", forgiven}});
+  return api::error_response(404, "not_barred", policy + " is not barred with such parameters");
+}
+
 }  // namespace cw::daemon::orders

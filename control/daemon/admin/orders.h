@@ -19,4 +19,7 @@ Response reload(const Doors& doors, const Request& request);
 /// "guard"?}. Answers with the order's number; what becomes of it is in /v1/swaps?order=NUMBER.
 Response swap(const Doors& doors, const Request& request);
 
+/// {"policy": "hybrid/1", "params"?: "k=32 m=4"}: swaps may bring it again.
+Response forgive(const Doors& doors, const Request& request);
+
 }  // namespace cw::daemon::orders

@@ -120,6 +120,18 @@ Response policies(const Doors& doors, const Request&) {
   return part(status, "policies", rows);
 }
 
+Response bars(const Doors& doors, const Request&) {
+  Json rows = Json::array();
+  for (const site::Bar& each : doors.site.bars()) {
+    rows.push_back({{"policy", each.policy},
+                    {"params", each.params},
+                    {"file", each.file},
+                    {"since", each.since}});
+  }
+  return json_response(
+      {{"site", doors.site.plan().site}, {"bars", rows}, {"trouble", doors.site.bars_trouble()}});
+}
+
 Response log(const Doors& doors, const Request&) {
   std::vector<std::string> lines = doors.log.last();
   for (std::string& each : lines) each.erase(each.find_last_not_of('\n') + 1);

@@ -13,6 +13,7 @@
 #include "control/gateway/site/live/peer_places.h"
 #include "control/gateway/site/ports/lan_setup.h"
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/seat/policy_instance.h"
 
 namespace cw::site {
 namespace {
@@ -280,6 +281,16 @@ std::optional<SiteState> Site::state(Duration patience) {
     }
   }
   return state;
+}
+
+std::string Site::bar_silent_policy() {
+  const sdr::PolicyInstance* const policy =
+      silent_ < shards_.size() ? shards_[silent_]->policy_in_call() : nullptr;
+  if (policy == nullptr) return "";
+  const std::string name = policy->table().name;
+  const cw_policy_ops* const table = newest_policy(name);
+  if (table != nullptr) finder_.bar({table, policy->params()});
+  return name;
 }
 
 void Site::care_for_policies(Duration patience) {

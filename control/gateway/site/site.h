@@ -86,10 +86,9 @@ class Site {
   /// Nothing when one of them has no turn: then `silent_shard()` is its number.
   std::optional<SiteState> state(Duration patience);
   size_t silent_shard() const { return silent_; }
-  /// The policy in whose call that shard's worker stands; null: in none.
-  const cw_policy_ops* silent_policy() const {
-    return silent_ < shards_.size() ? shards_[silent_]->policy_in_call() : nullptr;
-  }
+  /// The name of the policy in whose call that shard's worker stands, which is barred from here on;
+  /// empty: it stands in none.
+  std::string bar_silent_policy();
   /// Destroys the policies that are over and makes those that a link may need next. They take long,
   /// so this thread does it, and workers only take part between two turns. Once in a while, or a
   /// link that has begun several epochs waits with the next.

@@ -85,7 +85,7 @@ void SiteShard::run(const MachineClock& clock, const std::atomic<bool>& stop) {
   call_ = nullptr;  // the place goes with the thread
 }
 
-const cw_policy_ops* SiteShard::policy_in_call() const {
+const sdr::PolicyInstance* SiteShard::policy_in_call() const {
   const sdr::PolicyCallPlace* const place = call_;
   return place == nullptr ? nullptr : place->load();
 }

@@ -50,7 +50,7 @@ class SiteShard {
   /// Turns until `stop` is set. Thread: this becomes the worker's, bound to the plan's core.
   void run(const MachineClock& clock, const std::atomic<bool>& stop);
   /// The policy that the worker is calling now; null: none. Thread: whoever has them destroyed.
-  const cw_policy_ops* policy_in_call() const;
+  const sdr::PolicyInstance* policy_in_call() const;
   /// Or turned by whoever calls.
   bool turn(Instant now) { return sdr_->turn(now); }
   Instant next_wakeup() const { return sdr_->worker().next_wakeup(); }

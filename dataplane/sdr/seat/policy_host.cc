@@ -69,7 +69,7 @@ cw_layout PolicyHost::first_layout() const {
 }
 
 void PolicyHost::ended(uint32_t message, size_t index, Instant now) {
-  const PolicyCall call(ops());
+  const PolicyCall call(*instance_);
   ops().ended(instance_->get(), message, state_of(index), inside(now).ns());
 }
 
@@ -86,7 +86,7 @@ void PolicyHost::sent(cw_fact_sent fact, Instant now) {
 void PolicyHost::link(const cw_fact_link& fact, Instant now) {
   window_ = Duration::from_ns(std::max<int64_t>(fact.rtt_ns, 1));
   {
-    const PolicyCall call(ops());
+    const PolicyCall call(*instance_);
     ops().limits(&instance_->env(), &fact, &needs_);
   }
   tell(ops().link, fact, now);
@@ -100,7 +100,7 @@ void PolicyHost::step(cw_fact_step fact, Instant now) {
 void PolicyHost::drain(Instant by, Instant now) {
   CW_ASSERT(!is_acting_);
   {
-    const PolicyCall call(ops());
+    const PolicyCall call(*instance_);
     ops().drain(instance_->get(), inside(by).ns(), inside(now).ns(), &out_);
   }
   act(now);
@@ -135,7 +135,7 @@ void PolicyHost::on_time(Instant now) {
     if (timers_.advance(inside(now), {&due, 1}) == 0) return;
     timer_handles_.remove(due);
     {
-      const PolicyCall call(ops());
+      const PolicyCall call(*instance_);
       ops().timer(instance_->get(), due, inside(now).ns(), &out_);
     }
     act(now);
@@ -154,10 +154,10 @@ void PolicyHost::act(Instant now) {
     if (round == rounds_max) break;
     if (!refusals_.is_empty()) {
       const cw_fact_refused fact = refusals_.pop();
-      const PolicyCall call(ops());
+      const PolicyCall call(*instance_);
       ops().refused(instance_->get(), &fact, inside(now).ns(), &out_);
     } else if (asks_for_more) {
-      const PolicyCall call(ops());
+      const PolicyCall call(*instance_);
       ops().resume(instance_->get(), inside(now).ns(), &out_);
     } else {
       break;

@@ -161,7 +161,7 @@ class PolicyHost {
             Instant now) {
     CW_ASSERT(!is_acting_);
     {
-      const PolicyCall call(ops());
+      const PolicyCall call(*instance_);
       function(instance_->get(), &fact, inside(now).ns(), &out_);
     }
     act(now);

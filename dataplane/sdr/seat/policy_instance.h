@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "dataplane/base/assert.h"
@@ -38,6 +39,8 @@ class PolicyInstance {
   void set_barred() { is_barred_ = true; }
   bool is_barred() const { return is_barred_; }
   cw_policy* get() { return policy_; }
+  /// One value per parameter that its table declares.
+  std::span<const double> params() const { return params_; }
   /// What it was made for; its parameters live as long as it does.
   const cw_env& env() const { return env_; }
 

@@ -3,13 +3,13 @@
 
 #include <atomic>
 
-#include "dataplane/policy.h"
-
 namespace cw::sdr {
+
+class PolicyInstance;
 
 /// A thread's own place. Another may read it; what it points to lives while the call does, and no
 /// longer than nobody destroys policies.
-using PolicyCallPlace = std::atomic<const cw_policy_ops*>;
+using PolicyCallPlace = std::atomic<const PolicyInstance*>;
 
 /// Initial-exec: a load from the thread's own segment, in libraries too.
 inline thread_local PolicyCallPlace policy_call [[gnu::tls_model("initial-exec")]] = nullptr;
@@ -17,7 +17,7 @@ inline thread_local PolicyCallPlace policy_call [[gnu::tls_model("initial-exec")
 /// Around a call. Cost: two stores.
 class PolicyCall {
  public:
-  explicit PolicyCall(const cw_policy_ops& ops) { policy_call.store(&ops, order); }
+  explicit PolicyCall(const PolicyInstance& its) { policy_call.store(&its, order); }
   ~PolicyCall() { policy_call.store(nullptr, order); }
   PolicyCall(const PolicyCall&) = delete;
   PolicyCall& operator=(const PolicyCall&) = delete;
