@@ -34,14 +34,13 @@ namespace cw::gateway {
 
 /// What one class exchanges with one peer, now and since start.
 struct LaneView {
-  uint16_t peer = 0;            ///< the number of its link at the WAN port
-  uint16_t class_index = 0;     ///< in GatewayOptions::classes
-  bool is_open = false;         ///< an epoch is in force
-  const char* policy_out = "";  ///< who decides about what is sent, and what is received
-  const char* policy_in = "";
-  uint64_t sent = 0;     ///< frames given to the stream, whole
-  uint64_t lost = 0;     ///< frames whose slot the end of an epoch overtook
-  uint64_t waiting = 0;  ///< frames that have no whole slot yet
+  uint16_t peer = 0;                  ///< the number of its link at the WAN port
+  uint16_t class_index = 0;           ///< in GatewayOptions::classes
+  bool is_open = false;               ///< an epoch is in force
+  std::string policy_out, policy_in;  ///< who decides about what is sent, and what is received
+  uint64_t sent = 0;                  ///< frames given to the stream, whole
+  uint64_t lost = 0;                  ///< frames whose slot the end of an epoch overtook
+  uint64_t waiting = 0;               ///< frames that have no whole slot yet
   uint64_t waiting_bytes = 0, queue_bytes_max = 0;
   InboundAccounts inbound;
 

@@ -1,13 +1,15 @@
-# The model of a swap includes the table that the gateway runs by, and all that can happen in the
+# The models of a swap include the table that the gateway runs by, and all that can happen in the
 # table happens in the model. (That it happens in each row's state, the search sees.)
-file(READ ${ROOT}/tests/model/swap.pml model)
 set(table dataplane/sdr/swap/swap_transitions.def)
-foreach(end IN ITEMS Source Sink)
-  string(REGEX MATCH "proctype ${end}End.*" process "${model}")
-  string(REGEX REPLACE "\n}\n.*" "" process "${process}")
-  if(NOT process MATCHES "\n#include \"${table}\"\n")
-    message(SEND_ERROR "swap.pml, ${end}End: does not include ${table}")
-  endif()
+foreach(name IN ITEMS pair swap)
+  file(READ ${ROOT}/tests/model/${name}.pml model)
+  foreach(end IN ITEMS Source Sink)
+    string(REGEX MATCH "proctype ${end}End.*" process "${model}")
+    string(REGEX REPLACE "\n}\n.*" "" process "${process}")
+    if(NOT process MATCHES "\n#include \"${table}\"\n")
+      message(SEND_ERROR "${name}.pml, ${end}End: does not include ${table}")
+    endif()
+  endforeach()
 endforeach()
 
 file(STRINGS ${ROOT}/${table} rows REGEX "^CW_SWAP")

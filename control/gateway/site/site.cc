@@ -267,6 +267,13 @@ void Site::take_live(const Plan& next) {
   for (size_t peer = 0; peer < grants_.size(); ++peer) grants_[peer].change(plan_, peer);
 }
 
+size_t Site::release_policies() {
+  std::vector<const cw_policy_ops*> tables;
+  const bool are_all =
+      std::ranges::all_of(shards_, [&](const auto& shard) { return shard->try_list(tables); });
+  return are_all ? finder_.keep_only(tables) : 0;
+}
+
 // ---- asked by another thread ----
 
 std::optional<SiteState> Site::state(Duration patience) {
@@ -296,12 +303,20 @@ std::string Site::bar_silent_policy() {
 void Site::care_for_policies(Duration patience) {
   bell_.hush();
   for (const auto& shard : shards_) shard->care_for_policies(finder_, patience);
+  if (finder_.has_replaced()) release_policies(patience);
 }
 
 bool Site::want_policies(const std::vector<WantedPolicy>& wanted, Duration patience) {
   bool is_done = true;
   for (const auto& shard : shards_) is_done &= shard->want_policies(wanted, patience);
   return is_done;
+}
+
+size_t Site::release_policies(Duration patience) {
+  std::vector<const cw_policy_ops*> tables;
+  const bool are_all = std::ranges::all_of(
+      shards_, [&](const auto& shard) { return shard->try_list(tables, patience); });
+  return are_all ? finder_.keep_only(tables) : 0;
 }
 
 uint32_t Site::order_swap(SwapOrder order, Duration patience) {

@@ -79,6 +79,7 @@ class Site {
   void want_policies(const std::vector<WantedPolicy>& wanted, Instant now);
   uint32_t order_swap(SwapOrder order, Instant now);
   void pursue_swaps(Instant now);
+  size_t release_policies();
   void apply(Plan& next, Instant now);
 
   // While other threads are in run(), or turn. They wait for each shard's next turn, and no longer
@@ -119,6 +120,9 @@ class Site {
   }
   /// Why the next life will not know of the latest of these; empty: it will, or is not to.
   const std::string& bars_trouble() const { return finder_.bars().trouble(); }
+  /// Unmaps the files that newer ones of their policy have replaced, if no link goes by them and
+  /// none is at a swap; returns how many. care_for_policies() does it when there are any.
+  size_t release_policies(Duration patience);
   /// Once in a while, as long as one of state().swaps waits.
   void pursue_swaps(Duration patience);
   /// What live keys of a plan of the same classes want, and there is no room for. Nothing: and its

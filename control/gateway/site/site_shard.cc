@@ -219,6 +219,17 @@ void SiteShard::care_for_policies(sdr::PolicyFinder& finder, Duration patience) 
   ask([this, cares](Instant now) { sdr_->endpoint().take(*cares, now); }, patience);
 }
 
+bool SiteShard::try_list(std::vector<const cw_policy_ops*>& tables, Duration patience) {
+  const bool is_at_rest = cares_ == nullptr && !wanted_ && orders_.empty();
+  if (!is_at_rest || !settle(patience)) return false;
+  auto listed = std::make_shared<std::vector<const cw_policy_ops*>>();
+  auto are_all = std::make_shared<bool>(false);
+  const auto list = [this, listed, are_all](Instant) { *are_all = swaps_->try_list(*listed); };
+  if (!ask(list, patience)) return false;
+  tables.insert(tables.end(), listed->begin(), listed->end());
+  return *are_all;
+}
+
 // The latest takes the place of what a worker that stands still has not heard.
 bool SiteShard::want_policies(std::vector<WantedPolicy> wanted, Duration patience) {
   wanted_ = std::move(wanted);

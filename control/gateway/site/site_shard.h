@@ -65,6 +65,9 @@ class SiteShard {
   }
   void pursue_swaps(Instant now) { swaps_->pursue(now); }
   void take(ShardChange& change, Instant now);
+  bool try_list(std::vector<const cw_policy_ops*>& tables) const {
+    return swaps_->try_list(tables);
+  }
   /// Where turn() finds what swaps name, and what run() rings when care_for_policies() has
   /// something to do. Both outlive the shard.
   void set_care(sdr::PolicyFinder& finder, CareBell& bell) {
@@ -88,6 +91,7 @@ class SiteShard {
   Result<ShardChange> change_of(const Plan& plan) const {
     return shard_change_of(plan, number_, lan_.port->facts().payload_max, wan_.udp);
   }
+  bool try_list(std::vector<const cw_policy_ops*>& tables, Duration patience);
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
   bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }

@@ -210,6 +210,11 @@ void Seat::on_quarantine(PolicyHost& host) {
   if (is_current) ++quarantines_;
 }
 
+bool Seat::try_list(std::vector<const cw_policy_ops*>& tables) const {
+  tables.insert(tables.end(), {place_.ops, wish_.ops});
+  return making_ == Making::Nothing && !is_swapping() && !wants_care();
+}
+
 PolicyHost* Seat::numbered(uint16_t policy_epoch) {
   if (current_->policy_epoch() == policy_epoch) return current_.get();
   const bool is_before = before_ != nullptr && before_->policy_epoch() == policy_epoch;

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
@@ -138,6 +139,8 @@ class Seat {
   const char* name() const {
     return current_->is_quarantined() ? options_.fallback.ops->name : place_.ops->name;
   }
+  /// Adds the tables that it goes by; false: it is at something else, and may go by others, too.
+  bool try_list(std::vector<const cw_policy_ops*>& tables) const;
   /// The one that this end has by configuration, or since a swap: the peer may have had it settle
   /// for another.
   PolicyChoice wish() const { return wish_.choice(); }

@@ -38,6 +38,7 @@ class SwapDesk::StreamSeat : public SwapSeat {
 
   bool take_begun() { return std::exchange(has_begun_, false); }
   PolicyChoice policy() const { return seat_.policy(); }
+  bool try_list(std::vector<const cw_policy_ops*>& tables) const { return seat_.try_list(tables); }
   bool is_quarantined() const { return seat_.current().is_quarantined(); }
   /// Whether one was quarantined of whom the desk has not heard yet.
   bool take_quarantine() {
@@ -162,6 +163,12 @@ SwapPolicy SwapDesk::policy(uint16_t qp, cw_role role) const {
 const cw_policy_ops* SwapDesk::table(uint16_t qp, cw_role role) const {
   const Direction* const found = direction(qp, role_of(role));
   return found == nullptr ? nullptr : found->seat->policy().ops;
+}
+
+bool SwapDesk::try_list(std::vector<const cw_policy_ops*>& tables) const {
+  bool are_all = true;
+  each([&](const Direction& direction) { are_all &= direction.seat->try_list(tables); });
+  return are_all;
 }
 
 Result<void> SwapDesk::order(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,

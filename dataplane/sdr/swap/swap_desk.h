@@ -45,6 +45,8 @@ class SwapDesk {
   SwapPolicy policy(uint16_t qp, cw_role role) const;
   /// Its table; null as above.
   const cw_policy_ops* table(uint16_t qp, cw_role role) const;
+  /// As Seat says, of all of them. Cost: allocates.
+  bool try_list(std::vector<const cw_policy_ops*>& tables) const;
 
   void on_record(const SwapPrepare& record, Instant now);
   void on_record(const SwapReady& record, Instant now);

@@ -1,4 +1,5 @@
 // Policies ordered at run time of whole sites: what becomes of an order, and for how long it holds.
+#include "plugins/loader.h"
 #include "tests/sim/gateway/ordered_sites.h"
 
 namespace cw::sim {
@@ -150,6 +151,31 @@ TEST(Orders, are_over_when_the_peer_or_the_file_wants_another) {
   EXPECT_EQ(world.out(1), "selective_repeat");
   EXPECT_EQ(world.view(in).fate, Fate::Done);
   EXPECT_EQ(world.view(out).fate, Fate::Done);
+}
+
+/// The same file twice is two versions of its policy: the older is unmapped when nothing of it is
+/// left, and not before.
+TEST(Orders, of_a_new_version_let_go_of_the_old_one) {
+  World world;
+  site::Site& gateway = world.sites.gateway(1);
+  const auto swap_to_newest = [&] {
+    ASSERT_TRUE(gateway.load_policy(CW_PLUGIN));
+    SwapOrder order = order_of(cw_policy_selective_repeat());
+    order.table = gateway.newest_policy("selective_repeat");
+    const uint32_t number = world.order(order);
+    EXPECT_EQ(world.view(number).fate, Fate::UnderWay);
+    EXPECT_EQ(gateway.release_policies(), 0u) << "a swap is under way";
+    world.run_for(Duration::from_ms(500));
+    EXPECT_EQ(world.view(number).fate, Fate::Done) << world.view(number).why;
+  };
+  const size_t files = plugins::LoadedPolicy::resident_count();
+  swap_to_newest();
+  EXPECT_EQ(gateway.release_policies(), 0u) << "the only one of the file";
+  swap_to_newest();
+  EXPECT_EQ(plugins::LoadedPolicy::resident_count(), files + 2);
+  EXPECT_EQ(gateway.release_policies(), 1u);
+  EXPECT_EQ(plugins::LoadedPolicy::resident_count(), files + 1);
+  EXPECT_EQ(world.out(1), "selective_repeat");
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST(SiteThreads, call_for_care_when_a_peer_orders) {
              return each.order == number && each.fate == site::SwapView::Fate::Done;
            }) == 2;  // links
   }));
-  EXPECT_STREQ(CalledSites::state_of(*world.sites[1]).lanes[0].policy_out, "go_back_n");
+  EXPECT_EQ(CalledSites::state_of(*world.sites[1]).lanes[0].policy_out, "go_back_n");
 }
 
 }  // namespace

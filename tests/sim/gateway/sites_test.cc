@@ -62,8 +62,8 @@ TEST(Sites, send_each_by_the_policy_of_its_own_file) {
   ASSERT_TRUE(sites.come_up());
   for (const int site : {1, 2}) {
     const site::SiteState state = sites.state(site);
-    EXPECT_STREQ(state.lanes[0].policy_out, site == 1 ? "hybrid" : "selective_repeat");
-    EXPECT_STREQ(state.lanes[0].policy_in, site == 1 ? "selective_repeat" : "hybrid");
+    EXPECT_EQ(state.lanes[0].policy_out, site == 1 ? "hybrid" : "selective_repeat");
+    EXPECT_EQ(state.lanes[0].policy_in, site == 1 ? "selective_repeat" : "hybrid");
     FlowOptions options = flow(sites, PacketKind::Udp, static_cast<uint16_t>(site));
     options.from = static_cast<uint8_t>(site), options.to = static_cast<uint8_t>(3 - site);
     sites.host(site).add_flow(options);

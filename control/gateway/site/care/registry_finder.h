@@ -1,7 +1,10 @@
 // Where a site finds the policies that swaps name: its registry; and those that it does not want
-// again. What was found once stays in use for as long as the site is there.
+// again. What was found once stays in use until it is known that nobody goes by it.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,6 +18,21 @@ namespace cw::site {
 class RegistryFinder final : public sdr::PolicyFinder {
  public:
   explicit RegistryFinder(plugins::Registry& registry) : registry_(registry), bars_(registry) {}
+
+  /// Whether something is in use that its name does not find any more.
+  bool has_replaced() {
+    return std::ranges::any_of(used_, [&](const plugins::PolicyRef& each) {
+      const auto newest = registry_.find(each.table().name);
+      return newest && &newest->table() != &each.table();
+    });
+  }
+  /// All else goes, and files that newer ones have replaced are unmapped; returns how many.
+  size_t keep_only(std::span<const cw_policy_ops* const> tables) {
+    std::erase_if(used_, [&](const plugins::PolicyRef& each) {
+      return std::ranges::find(tables, &each.table()) == tables.end();
+    });
+    return registry_.unload_replaced();
+  }
 
   Bars& bars() { return bars_; }
   const Bars& bars() const { return bars_; }

@@ -124,6 +124,14 @@ void ShardSwaps::pursue(Instant now) {
   });
 }
 
+bool ShardSwaps::try_list(std::vector<const cw_policy_ops*>& tables) const {
+  for (const Wish& wish : wishes_) {
+    if (!wish.is_over || wish.is_latest) tables.push_back(wish.wanted.table);
+  }
+  return std::ranges::all_of(endpoint_.links(),
+                             [&](const auto& link) { return link->swap_desk().try_list(tables); });
+}
+
 bool ShardSwaps::has_open() const {
   return std::ranges::any_of(wishes_, [&](const Wish& wish) {
     return !wish.is_over || wish.guard || has_begun_anew(wish);

@@ -78,6 +78,9 @@ class ShardSwaps {
   void order(const SwapOrder& order, std::span<const size_t> links, Instant now);
   /// Orders what could not be ordered yet: a link was down, a swap under way.
   void pursue(Instant now);
+  /// Adds the tables that seats of the links go by, and what is wished; false: some may go by
+  /// others, too.
+  bool try_list(std::vector<const cw_policy_ops*>& tables) const;
   /// Whether something may have to be ordered yet.
   bool has_open() const;
   /// Of every link, by the port's number for its peer. Each order has one at each of its links.
