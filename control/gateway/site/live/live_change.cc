@@ -43,7 +43,6 @@ LiveBounds LiveBounds::of(const Plan& plan) {
 // ---- how far they go ----
 
 static void check_rates(const LiveBounds& bounds, const Plan& next, std::vector<Beyond>& found) {
-  Rate most;
   std::string why;
   for (size_t i = 0; i < next.peers.size(); ++i) {
     if (next.peers[i].control.is_vacant) continue;
