@@ -135,11 +135,7 @@ void Reload::draw(Draft& draft) const {
     draft.plan.emplace(std::move(*plan));
   } while (!is_all_within(draft, refused));
   warn_of_next_start(draft);
-  for (const Change& each : swapping_) {
-    const bool is_again =
-        std::ranges::find(report.steps, each.key, &Step::key) != report.steps.end();
-    if (!is_again && is_swap_open(each)) report.steps.push_back(step_of(each));
-  }
+  add_open_swaps(report.steps);
   std::ranges::sort(report.steps, {}, &Step::key);
 }
 
@@ -205,20 +201,28 @@ std::vector<Step> Reload::open() const {
   for (const Change& each : site::changes_between(in_force_, wanted_)) {
     steps.push_back(step_of(each));
   }
-  for (const Change& each : swapping_) {
-    if (is_swap_open(each)) steps.push_back(step_of(each));
-  }
+  add_open_swaps(steps);
   std::ranges::sort(steps, {}, &Step::key);
   return steps;
 }
 
-/// Until every link has told that it is done.
-bool Reload::is_swap_open(const Change& change) const {
-  return std::ranges::any_of(seen_, [&](const SwapView& view) {
-    const std::string& name = site_.plan().classes[view.class_index].name;
-    return view.is_ours && view.is_outward && view.fate != Fate::Done &&
-           change.key.starts_with("class." + name + ".");
-  });
+/// Those that were ordered, until every link has told that it is done; of several links the last
+/// that has not says why.
+void Reload::add_open_swaps(std::vector<Step>& steps) const {
+  for (const Change& change : swapping_) {
+    if (std::ranges::find(steps, change.key, &Step::key) != steps.end()) continue;
+    std::optional<Step> step;
+    for (const SwapView& view : seen_) {
+      const std::string& name = site_.plan().classes[view.class_index].name;
+      const bool is_its = view.is_ours && view.is_outward && view.fate != Fate::Done &&
+                          change.key.starts_with("class." + name + ".");
+      if (!is_its) continue;
+      step = step_of(change);
+      if (view.fate == Fate::NotDone) step->fate = Step::Fate::NotDone;
+      step->why = view.why;
+    }
+    if (step) steps.push_back(*step);
+  }
 }
 
 // ---- doing it ----

@@ -95,7 +95,7 @@ class Reload {
   bool is_all_within(Draft& draft, std::map<std::string, std::string>& refused) const;
   void warn_of_next_start(Draft& draft) const;
   bool try_apply(Draft& draft, Duration patience);
-  bool is_swap_open(const site::Change& change) const;
+  void add_open_swaps(std::vector<Step>& steps) const;
   bool try_load(const site::Plan& plan, ReloadReport& report);
   void tell(const ReloadReport& report) const;
   bool may_tell(const site::SwapView& view, Instant now);

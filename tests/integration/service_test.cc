@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -125,6 +127,26 @@ TEST_P(ServiceOver, carries_packets_with_the_rights_of_its_unit_file_and_no_othe
   struct stat status{};
   EXPECT_EQ(stat(folder().path("run/a.json").c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, nobody);
+  service().signal(SIGTERM);
+  EXPECT_EQ(service().finish().status, 0) << service().err_so_far();
+}
+
+/// By the process that keeps the right to.
+TEST_F(Service, sets_routes_when_its_file_is_read_again) {
+  configure({"sockets_and_tun", {}, over_sockets});
+  start_service({});
+  ASSERT_TRUE(service().wait_for(" ready ")) << service().err_so_far();
+  std::ifstream file(folder().path("run/a.toml"));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const size_t place = text.find("routes = [", text.find("[[peer]]"));
+  ASSERT_NE(place, text.npos) << text;
+  text.insert(place + std::string("routes = [").size(), "\"10.99.0.0/24\", ");
+  folder().write("run/a.toml", text);
+  service().signal(SIGHUP);
+  ASSERT_TRUE(service().wait_for(" reloaded ")) << service().err_so_far();
+  const auto routes = sites().space(At::GatewayA).run({"ip", "route", "show", "10.99.0.0/24"});
+  EXPECT_NE(routes.out.find("10.99.0.0/24 dev"), std::string::npos)
+      << routes.out << service().err_so_far();
   service().signal(SIGTERM);
   EXPECT_EQ(service().finish().status, 0) << service().err_so_far();
 }

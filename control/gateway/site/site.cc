@@ -346,8 +346,9 @@ Result<void> Site::apply(Plan& next, Duration patience) {
   for (const auto& shard : shards_) {
     auto change = shard->change_of(next), inverse = shard->change_of(plan_);
     if (!change) return std::unexpected(change.error());
+    if (!inverse) return std::unexpected(inverse.error());
     changes.push_back(std::make_shared<ShardChange>(std::move(*change)));
-    inverses.push_back(std::make_shared<ShardChange>(std::move(inverse.value())));
+    inverses.push_back(std::make_shared<ShardChange>(std::move(*inverse)));
   }
   for (silent_ = 0; silent_ < shards_.size(); ++silent_) {
     if (shards_[silent_]->change(changes[silent_], inverses[silent_], patience)) continue;

@@ -89,7 +89,7 @@ class SiteShard {
   void change_back(std::shared_ptr<ShardChange> inverse);
   /// Of a plan like this one's.
   Result<ShardChange> change_of(const Plan& plan) const {
-    return shard_change_of(plan, number_, lan_.port->facts().payload_max, wan_.udp);
+    return shard_change_of(plan, plan_, number_, lan_.port->facts().payload_max, wan_.udp);
   }
   bool try_list(std::vector<const cw_policy_ops*>& tables, Duration patience);
   bool stop_taking(Duration patience);

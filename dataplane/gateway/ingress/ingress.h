@@ -3,10 +3,10 @@
 //
 //   parse -> may it be routed -> route -> small enough -> class -> hops left -> bucket, order
 //
-// All of it follows from a few words of a packet's headers (plain_packet.h) and from options that
-// never change. So what was worked out for them is kept, and the next packet of the flow needs only
-// what is its own: length, checksum, hops. Only who may cross is kept; who may not, or who is not
-// plain, goes the whole row each time, which knows the reason.
+// All of it follows from a few words of a packet's headers (plain_packet.h) and from options; who
+// has others has another of these. So what was worked out for them is kept, and the next packet of
+// the flow needs only what is its own: length, checksum, hops. Only who may cross is kept; who may
+// not, or who is not plain, goes the whole row each time, which knows the reason.
 #pragma once
 
 #include <cstdint>

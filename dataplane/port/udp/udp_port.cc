@@ -242,22 +242,24 @@ void UdpPort::note_facts(const UdpPortOptions& options) {
   facts_.external_payload = true;
 }
 
-Result<UdpPeerTable> UdpPort::table_of(const UdpPortOptions& options) const {
+Result<UdpPeerTable> UdpPort::table_of(const UdpPortOptions& options,
+                                       const UdpPortOptions& before) const {
   auto peers = make_peers(options);
   if (!peers) return std::unexpected(peers.error());
   CW_ASSERT(peers->size() == facts_.peers);
   for (size_t i = 0; i < peers->size(); ++i) {
     Peer& peer = (*peers)[i];
     if (is_nobody(peer)) continue;
-    const std::string named = "peers: " + options.peers[i].address;
+    const std::string& named = options.peers[i].address;
     if (family_ == AF_INET && !peer.address.is_v4()) {
       return failure(named + " is of IPv6, and the sockets are of IPv4");
     }
     peer.name_bytes = write_socket_name(peer.address, family_, peer.name);
+    if (before.peers[i].address == named) continue;
     const uint32_t mtu = route_mtu(peer.address);
     if (mtu == 0 || payload_for(mtu, peer.address.is_v4()) >= facts_.payload_max) continue;
     return failure(named + ": the route there carries packets of " + std::to_string(mtu) +
-                   " bytes, fewer than pair.mtu");
+                   " bytes, and not of pair.mtu");
   }
   SourceIndex sources(sources_of(*peers), options.paths);
   return UdpPeerTable(std::move(*peers), std::move(sources));

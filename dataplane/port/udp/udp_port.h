@@ -95,10 +95,11 @@ class UdpPort final : public Port {
 
   const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override { return counters_; }
-  /// For exchange(): where its peers are from then on, as many of the same links as it has. Errors:
-  /// as make(); an address of an IP version that its sockets do not have; a route that carries less
-  /// than the port does. Thread: any. Cost: slow.
-  Result<UdpPeerTable> table_of(const UdpPortOptions& options) const;
+  /// For exchange(): where its peers are from then on, as many of the same links as it has.
+  /// `before` is how it is now. Errors: as make(); an address of an IP version that its sockets do
+  /// not have; a route to who was not there before that carries less than the port does. Thread:
+  /// any. Cost: slow.
+  Result<UdpPeerTable> table_of(const UdpPortOptions& options, const UdpPortOptions& before) const;
   /// `table` is left with what there was, to be freed elsewhere. Allocates nothing.
   void exchange(UdpPeerTable& table);
   UdpPortStatus status() const { return status_; }

@@ -186,6 +186,20 @@ TEST_F(ReloadReports, tell_a_second_time_only_what_still_differs) {
   EXPECT_EQ(reload_->open(), std::vector<Step>());
 }
 
+TEST_F(ReloadReports, keep_a_swap_open_until_it_is_done) {
+  write(with({{"hold = \"200 ms\"", "hold = \"200 ms\"\npolicy = \"go_back_n\""}}));
+  const ReloadReport report = run_while_it_turns();
+  ASSERT_EQ(report.steps.size(), 1u);
+  EXPECT_EQ(report.steps[0].fate, Fate::Waits);
+  (void)reload_->look(sites_->state(1), patience);
+  const std::vector<Step> open = reload_->open();
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].key, "class.one.policy");
+  EXPECT_EQ(open[0].fate, Fate::Waits);
+  EXPECT_EQ(open[0].why.find("the link is down"), 0u) << open[0].why;
+  EXPECT_EQ(reload_->plan().steps, open) << "what still waits is told again";
+}
+
 TEST_F(ReloadReports, undo_all_where_one_route_cannot_be_had) {
   const std::string own = "\"10.2.0.0/16\"";
   write(with({{"100 Mbit/s", "50 Mbit/s"}, {own, own + ", \"10.77.0.0/16\", \"10.78.0.0/16\""}}));

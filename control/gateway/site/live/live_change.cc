@@ -8,8 +8,8 @@
 
 namespace cw::site {
 
-Result<ShardChange> shard_change_of(const Plan& plan, size_t shard, uint32_t lan_mtu,
-                                    const UdpPort* wan) {
+Result<ShardChange> shard_change_of(const Plan& plan, const Plan& running, size_t shard,
+                                    uint32_t lan_mtu, const UdpPort* wan) {
   gateway::GatewayOptions options = gateway_of(plan, shard);
   options.lan_mtu = lan_mtu;
   auto gateway = gateway::GatewayChange::make(options);
@@ -20,8 +20,8 @@ Result<ShardChange> shard_change_of(const Plan& plan, size_t shard, uint32_t lan
   }
   if (plan.impair) change.impairment = plan.impair->tx;
   if (wan == nullptr) return change;
-  auto peers = wan->table_of(wan_of(plan, shard));
-  if (!peers) return std::unexpected(peers.error());
+  auto peers = wan->table_of(wan_of(plan, shard), wan_of(running, shard));
+  if (!peers) return failure("peer.address: " + peers.error().sentence);
   change.peers.emplace(std::move(*peers));
   return change;
 }
@@ -43,7 +43,6 @@ LiveBounds LiveBounds::of(const Plan& plan) {
 // ---- how far they go ----
 
 static void check_rates(const LiveBounds& bounds, const Plan& next, std::vector<Beyond>& found) {
-  Rate most;
   std::string why;
   for (size_t i = 0; i < next.peers.size(); ++i) {
     if (next.peers[i].control.is_vacant) continue;

@@ -18,18 +18,19 @@ namespace cw::site {
 
 /// Made by whoever changes, taken by a shard's worker, freed where it was made.
 struct ShardChange {
-  static constexpr size_t links_per_turn = 64;  ///< so that a turn has 20 us of it at most
+  /// So that a turn has 20 us of it at most: 5 to 10 us with four classes.
+  static constexpr size_t links_per_turn = 16;
 
   gateway::GatewayChange gateway;
   std::vector<sdr::LinkChange> links;  ///< by the port's number for the peer
   std::optional<UdpPeerTable> peers;   ///< of a WAN port over sockets
   Impairment impairment;               ///< of what leaves, where the site has such a port
 };
-/// Of a plan of the same places for peers and the same classes as the site's; `lan_mtu` is its LAN
-/// port's, `wan` its WAN port, where that is over sockets. Errors: those of the gateway's options,
-/// and of the port's.
-Result<ShardChange> shard_change_of(const Plan& plan, size_t shard, uint32_t lan_mtu,
-                                    const UdpPort* wan);
+/// Of a plan of the same places for peers and the same classes as that by which the site runs;
+/// `lan_mtu` is its LAN port's, `wan` its WAN port, where that is over sockets. Errors: those of
+/// the gateway's options, and of the port's.
+Result<ShardChange> shard_change_of(const Plan& plan, const Plan& running, size_t shard,
+                                    uint32_t lan_mtu, const UdpPort* wan);
 
 /// What memory was sized for. No live key goes further.
 struct LiveBounds {
