@@ -120,6 +120,13 @@ class PortBase {
   virtual Instant next_due() const { return Instant::never(); }
 };
 
+/// Looks at packets in bytes as they cross, and keeps none of them. Thread: the port's.
+class PacketTap {
+ public:
+  virtual ~PacketTap() = default;
+  virtual void saw(std::span<Packet* const> packets, bool is_outward, Instant now) = 0;
+};
+
 /// Packets in bytes.
 class Port : public PortBase {
  public:

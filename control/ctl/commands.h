@@ -21,6 +21,11 @@ struct Options {
     std::string peer, direction = "out";
     bool is_guarded = false;
   } swap;
+  struct Capture {
+    uint32_t seconds = 10;
+    std::optional<uint64_t> packets;
+    std::string side = "both", peer;
+  } capture;
   struct Top {
     uint32_t rounds = 0;  ///< 0: until Ctrl-C
   } top;
@@ -48,6 +53,7 @@ int forgive(Client& client, const Options& options);
 
 int top(Client& client, const Options& options);
 int bundle(Client& client, const Options& options);
+int capture(Client& client, const Options& options);
 
 /// The sentence of an answer that is none; what the program ends with.
 int tell_failure(const Answer& answer, const Options& options);

@@ -21,6 +21,8 @@ std::string completion_of(const std::string& shell, const std::vector<std::strin
         COMPREPLY=($(compgen -W "--peer --direction --guard --wait --json" -- "$word")); return;;
       reload) COMPREPLY=($(compgen -W "--wait --json" -- "$word")); return;;
       top) COMPREPLY=($(compgen -W "--rounds --json" -- "$word")); return;;
+      capture)
+        COMPREPLY=($(compgen -W "--seconds --packets --side --peer --output" -- "$word")); return;;
       bundle) COMPREPLY=($(compgen -W "--output --json" -- "$word")); return;;
     esac
   done

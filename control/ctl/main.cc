@@ -48,6 +48,7 @@ constexpr Entry entries[] = {
     {"plan", "What a reload of the file would do.", plan},
     {"reload", "Read the file again and take what can be taken.", reload},
     {"top", "Rates, losses and queues, drawn anew each second.", top},
+    {"capture", "Packets before and after the gateway, 128 bytes of each, as pcapng.", capture},
     {"bundle", "All that a report of a mistake needs, in one file, without secrets.", bundle},
 };
 
@@ -70,6 +71,15 @@ void add_own(CommandLine& command, const std::string& name, Options& options) {
   }
   if (name == "top") {
     command.add_option("--rounds", options.top.rounds, "end after so many; 0: at Ctrl-C");
+  }
+  if (name == "capture") {
+    Options::Capture& capture = options.capture;
+    command.add_option("--seconds", capture.seconds, "how long at most").between(1, 60);
+    command.add_option("--packets", capture.packets, "how many at most");
+    command.add_option("--side", capture.side, "of hosts, of the long haul")
+        .one_of({"lan", "wan", "both"});
+    command.add_option("--peer", capture.peer, "of the long haul's, those of this site");
+    command.add_option("--output", options.file, "the file to write; else it goes to a pipe");
   }
   if (name == "forgive") {
     command.add_option("POLICY", options.policy, "as `causewayctl bars` has it").required();

@@ -42,6 +42,8 @@ constexpr Duration drain_slack = Duration::from_ms(500);
 constexpr Duration goodbye_time = Duration::from_ms(150);  // some hellos that say so
 /// While policies are swapped, which takes some looks: a successor is made, given, begun.
 constexpr Duration swap_look_interval = Duration::from_ms(10);
+/// Before a shard's ring has no room for what it shows.
+constexpr Duration capture_look_interval = Duration::from_ms(10);
 /// A row of signals is one request now and then: each costs the packets' thread a copy.
 constexpr Duration asked_interval = Duration::from_ms(10);
 /// What a turn never takes, unless nobody gets a processor.
@@ -207,7 +209,8 @@ class Daemon {
     const Instant next = looked_ + (is_swapping_ ? swap_look_interval : look_interval);
     int number = 0;
     do {
-      number = signals_.wait(next - clock_.read());
+      const Duration left = next - clock_.read();
+      number = signals_.wait(is_capturing() ? std::min(left, capture_look_interval) : left);
       if (is_called()) site_->care_for_policies(answer_patience);
       answer();
     } while (number == 0 && clock_.read() < next);
@@ -219,6 +222,8 @@ class Daemon {
     pollfd bell{.fd = site_->wants_care_fd(), .events = POLLIN, .revents = 0};
     return poll(&bell, 1, 0) == 1;
   }
+
+  bool is_capturing() const { return admin_ != nullptr && admin_->is_hasty(); }
 
   void answer() {
     if (admin_ == nullptr) return;

@@ -25,6 +25,7 @@ size_t RawPort::receive(std::span<Arrival> out, Instant now) {
   const auto room = std::span(arrived_).first(std::min(out.size(), arrived_.size()));
   arrived_count_ = wire_.rx_burst(room, now);
   CW_ASSERT(arrived_count_ <= room.size());
+  if (tap_ != nullptr) tap_->saw(room.first(arrived_count_), /*is_outward=*/false, now);
   // Headers lie where a NIC has put them, in a cold line or two: asked for a few packets ahead,
   // their way from memory overlaps with work.
   for (size_t i = 0; i < arrived_count_; ++i) {
@@ -54,6 +55,7 @@ size_t RawPort::send(std::span<const Send> sends, Instant now) {
   size_t done = 0;
   while (done < burst.size() && try_make(burst[done])) ++done;
   CW_ASSERT(empty_count_ == 0);
+  if (tap_ != nullptr) tap_->saw({made_.data(), made_count_}, /*is_outward=*/true, now);
   try_flush(now);
   return done;
 }

@@ -35,6 +35,9 @@ class RawPort final : public WanPort {
   bool is_shared(const Packet& packet) const override { return wire_.is_shared(packet); }
   Instant next_due() const override;
 
+  /// Shows it every packet, once, from here on; null: nobody. It outlives its being set.
+  void set_tap(PacketTap* tap) { tap_ = tap; }
+
   size_t receive(std::span<Arrival> out, Instant now) override;
   void end_arrivals() override;
   /// Stops where packets for copies run out. What the port below has no room for waits here, and
@@ -48,6 +51,7 @@ class RawPort final : public WanPort {
   bool try_make(const Send& send);
 
   Port& wire_;
+  PacketTap* tap_ = nullptr;
   std::array<Packet*, limits::burst_packets_max> arrived_{};
   size_t arrived_count_ = 0;
   std::array<Packet*, limits::burst_packets_max> empty_{};  // to be written, while in send()

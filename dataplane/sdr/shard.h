@@ -49,6 +49,12 @@ class Shard {
     return has_worked;
   }
 
+  /// Of a port that moves bytes: see RawPort. False: there are none to be seen.
+  bool set_tap(PacketTap* tap) {
+    if (raw_ != nullptr) raw_->set_tap(tap);
+    return raw_ != nullptr;
+  }
+
   WanPort& port() { return port_; }
   const WanPort& port() const { return port_; }
   Worker& worker() { return *worker_; }

@@ -1,6 +1,7 @@
 // causewayctl and a gateway that runs.
 #include <signal.h>
 
+#include <algorithm>
 #include <set>
 
 #include "control/ctl/ask/client.h"
@@ -212,6 +213,58 @@ TEST_F(Ctl, starts_no_second_gateway_of_one_name) {
   EXPECT_EQ(ctl({"status"}).status, ctl::exit_done);
 }
 
+/// What hosts sent and what the long haul carried of it, read by a stranger.
+TEST_F(Ctl, captures_packets_before_and_after_the_gateway) {
+  start_link();
+  const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+  std::jthread traffic([&](const std::stop_token& stop) {
+    for (uint32_t i = 0; !stop.stop_requested(); ++i) {
+      from.send(to, i);
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+  });
+  const auto capture = [&](const Arguments& more) {
+    Arguments all = {"capture", "--output", folder_ / "packets"};
+    all.insert(all.end(), more.begin(), more.end());
+    return ctl(all).status;
+  };
+  const auto lines = [&](const std::string& filter) {
+    const Outcome read =
+        sites_->space(At::GatewayA)
+            .run({"tshark", "-r", folder_ / "packets", "-Y", filter, "-T", "fields", "-e",
+                  "frame.interface_name", "-e", "ip.dst", "-e", "udp.dstport"});
+    EXPECT_EQ(read.status, 0) << read.err;
+    return read.out;
+  };
+  ASSERT_EQ(capture({"--packets", "200"}), ctl::exit_done);
+  EXPECT_EQ(std::ranges::count(lines("frame"), '\n'), 200);
+  EXPECT_NE(lines("udp.dstport == 7000").find("lan\t10.2.0.2\t7000\n"), std::string::npos);
+  EXPECT_NE(lines("infiniband.bth").find("wan\t192.0.2.2\t4791\n"), std::string::npos);
+  ASSERT_EQ(capture({"--packets", "20", "--side", "wan", "--peer", "north"}), ctl::exit_done);
+  EXPECT_EQ(lines("udp.dstport == 7000"), "");
+  EXPECT_EQ(std::ranges::count(lines("infiniband.bth"), '\n'), 20);
+  ASSERT_EQ(capture({"--seconds", "1", "--side", "lan"}), ctl::exit_done);
+  EXPECT_EQ(lines("infiniband.bth"), "");
+  EXPECT_EQ(capture({"--peer", "nobody"}), ctl::exit_usage);
+  EXPECT_EQ(capture({"--seconds", "61"}), ctl::exit_usage);
+}
+
+/// The one who is first has it; whoever goes away leaves nothing behind.
+TEST_F(Ctl, captures_for_one_at_a_time) {
+  start_alone();
+  const std::string order = "{}";
+  Program first(sites_->namespace_of(At::GatewayA),
+                {CW_CTL_PROGRAM, "--config", folder_ / "a.toml", "capture", "--seconds", "60",
+                 "--output", folder_ / "first"});
+  ASSERT_TRUE(a_->wait_for("info captures")) << a_->err_so_far();
+  EXPECT_EQ(ctl({"capture", "--output", folder_ / "second"}).status, ctl::exit_busy);
+  first.signal(SIGKILL);
+  first.finish();
+  EXPECT_EQ(ctl({"status"}).status, ctl::exit_done);
+  a_->signal(SIGTERM);
+  EXPECT_EQ(a_->finish().status, 0);
+}
+
 /// By a library that knows the standard, each answer against the document that the gateway serves.
 TEST_F(Ctl, is_asked_as_its_document_says) {
   start_link();
@@ -227,6 +280,7 @@ TEST_F(Ctl, is_asked_as_its_document_says) {
   const auto ask_all = [&] {
     for (const auto& [path, operations] : document["paths"].items()) {
       if (operations.contains("get")) note(path, "get", client.get(path));
+      if (path == "/v1/capture") note(path, "post", client.post(path, {{"seconds", 0}}));
     }
     for (const char* const path : {"/v1/plan", "/v1/reload", "/v1/swap", "/v1/forgive"}) {
       note(path, "post", client.post(path, Json::object()));

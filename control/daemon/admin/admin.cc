@@ -110,14 +110,17 @@ api::Route Admin::route(Method method, const char* path, Answer answer) {
   return {.method = method,
           .path = path,
           .needs = is_order ? Role::Control : Role::Read,
-          .handle = [this, answer, is_order](const Request& request, const api::Reply& reply) {
-            const std::lock_guard lock(mutex_);
-            if (wake_ == nullptr || questions_.size() >= questions_max) {
-              return reply.send(api::error_response(503, "busy", "ask again in a moment"));
-            }
-            questions_.push_back({answer, is_order, request, reply});
-            wake_();
-          }};
+          .handle =
+              [this, answer, is_order](const Request& request, const api::Reply& reply) {
+                const std::lock_guard lock(mutex_);
+                if (wake_ == nullptr || questions_.size() >= questions_max) {
+                  return reply.send(api::error_response(503, "busy", "ask again in a moment"));
+                }
+                questions_.push_back({answer, is_order, request, reply});
+                wake_();
+              },
+          // A capture is answered when it is over.
+          .seconds_max = answer == nullptr ? CaptureOrder::seconds_max + 10 : 0};
 }
 
 std::vector<api::Route> Admin::routes() {
@@ -139,6 +142,7 @@ std::vector<api::Route> Admin::routes() {
       route(Method::Post, "/v1/plan", orders::plan),
       route(Method::Post, "/v1/reload", orders::reload),
       route(Method::Post, "/v1/swap", orders::swap),
+      route(Method::Post, "/v1/capture", nullptr),
       route(Method::Get, "/v1/bars", views::bars),
       route(Method::Post, "/v1/forgive", orders::forgive),
   };
@@ -159,20 +163,45 @@ void Admin::work() {
     const std::lock_guard lock(mutex_);
     questions.swap(questions_);
   }
-  for (const Question& each : questions) {
-    Response response;
-    try {
-      response = each.answer(*doors_, each.request);
-    } catch (const std::exception& error) {
-      response = api::error_response(500, "failed", error.what());
-    }
-    if (each.is_order) {
-      doors_->log.info(
-          "ordered",
-          {{"path", each.request.path}, {"by", each.request.who}, {"status", response.status}});
-    }
-    each.reply.send(std::move(response));
+  for (const Question& each : questions)
+    each.answer == nullptr ? begin_capture(each) : reply_to(each);
+  look_at_capture();
+}
+
+void Admin::reply_to(const Question& question) {
+  Response response;
+  try {
+    response = question.answer(*doors_, question.request);
+  } catch (const std::exception& error) {
+    response = api::error_response(500, "failed", error.what());
   }
+  if (question.is_order) {
+    doors_->log.info("ordered", {{"path", question.request.path},
+                                 {"by", question.request.who},
+                                 {"status", response.status}});
+  }
+  question.reply.send(std::move(response));
+}
+
+void Admin::begin_capture(const Question& question) {
+  if (capturing_) {
+    return question.reply.send(api::error_response(409, "busy", "somebody captures already"));
+  }
+  const auto order = orders::parse_capture(*doors_, question.request);
+  if (!order) {
+    return question.reply.send(api::error_response(400, "mistakes", order.error().sentence));
+  }
+  doors_->log.info("captures", {{"by", question.request.who}, {"s", order->time.seconds()}});
+  capturing_.emplace(
+      std::make_unique<Capture>(doors_->site, *order, clock_.read(), orders::patience),
+      question.reply);
+}
+
+void Admin::look_at_capture() {
+  if (!capturing_ || !capturing_->capture->look(clock_.read())) return;
+  capturing_->reply.send(
+      {.body = capturing_->capture->finish(), .type = "application/vnd.tcpdump.pcap"});
+  capturing_.reset();
 }
 
 void Admin::beat(Health health) {

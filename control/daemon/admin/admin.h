@@ -12,8 +12,10 @@
 
 #include "control/api/server.h"
 #include "control/daemon/admin/doors.h"
+#include "control/daemon/capture/capture.h"
 #include "control/daemon/log.h"
 #include "dataplane/base/result.h"
+#include "dataplane/core/turn/clock.h"
 
 namespace cw::site {
 struct Plan;
@@ -39,6 +41,8 @@ class Admin {
   void begin(const Doors& doors, std::function<void()> wake);
   /// Answers all that has been asked. Thread: the daemon's.
   void work();
+  /// Whether work() is wanted a hundred times a second.
+  bool is_hasty() const { return capturing_.has_value(); }
   /// Thread: the daemon's, several times a second: who has not called for a while is stuck.
   void beat(Health health);
   /// Where its sockets are.
@@ -47,9 +51,13 @@ class Admin {
  private:
   using Answer = api::Response (*)(const Doors&, const api::Request&);
   struct Question {
-    Answer answer = nullptr;
+    Answer answer = nullptr;  // null: a capture, which has none yet
     bool is_order = false;
     api::Request request;
+    api::Reply reply;
+  };
+  struct Capturing {
+    std::unique_ptr<Capture> capture;
     api::Reply reply;
   };
 
@@ -60,10 +68,15 @@ class Admin {
   api::Route route(api::Method method, const char* path, Answer answer);
   std::vector<api::Route> routes();
   void healthz(const api::Reply& reply) const;
+  void reply_to(const Question& question);
+  void begin_capture(const Question& question);
+  void look_at_capture();
 
   std::string folder_, site_;
   std::function<void()> wake_;
   std::optional<Doors> doors_;
+  std::optional<Capturing> capturing_;
+  MonotonicClock clock_;
   std::mutex mutex_;
   std::vector<Question> questions_;
   std::atomic<Health> health_ = Health::Starting;

@@ -11,9 +11,6 @@ namespace {
 
 using api::json_response;
 
-/// What a worker has for an answer.
-constexpr Duration patience = Duration::from_ms(200);
-
 Json step_json(const Step& step) {
   Json json = {{"key", step.key},     {"kind", config::name_of(step.kind)}, {"before", step.before},
                {"after", step.after}, {"fate", name_of(step.fate)},         {"why", step.why}};
@@ -73,6 +70,44 @@ Response forgive(const Doors& doors, const Request& request) {
   }
   if (forgiven > 0) return json_response({{"forgiven", forgiven}});
   return api::error_response(404, "not_barred", policy + " is not barred with such parameters");
+}
+
+Result<CaptureOrder> parse_capture(const Doors& doors, const Request& request) {
+  const Json json = Json::parse_or_null(request.body);
+  if (!json.is_object()) return failure("an order is an object, {\"seconds\": 10}");
+  CaptureOrder order;
+  std::string mistakes;
+  const auto complain = [&](const std::string& sentence) {
+    mistakes += (mistakes.empty() ? "" : "\n") + sentence;
+  };
+  const auto number = [&](const char* name, uint64_t most) -> std::optional<uint64_t> {
+    if (!json.contains(name)) return std::nullopt;
+    const bool is_right = json[name].is_number_unsigned() && json[name].get<uint64_t>() >= 1 &&
+                          json[name].get<uint64_t>() <= most;
+    if (is_right) return json[name].get<uint64_t>();
+    complain(std::string("\"") + name + "\" must be a number from 1 to " + std::to_string(most));
+    return std::nullopt;
+  };
+  if (const auto seconds = number("seconds", CaptureOrder::seconds_max)) {
+    order.time = Duration::from_s(static_cast<int64_t>(*seconds));
+  }
+  if (const auto packets = number("packets", UINT32_MAX)) order.packets_max = *packets;
+  const Json side = json.value("side", Json("both"));
+  if (side != "lan" && side != "wan" && side != "both") complain("\"side\" is lan, wan or both");
+  order.filter.has_lan = side != "wan";
+  order.filter.has_wan = side != "lan";
+  if (json.contains("peer")) {
+    const auto& peers = doors.site.plan().gateway.peers;
+    const auto found = std::ranges::find_if(
+        peers, [&](const auto& each) { return json["peer"] == Json(each.name); });
+    if (found == peers.end()) {
+      complain("there is no peer " + json["peer"].dump() + " here");
+    } else {
+      order.filter.peer = static_cast<uint16_t>(found - peers.begin());
+    }
+  }
+  if (!mistakes.empty()) return failure(mistakes);
+  return order;
 }
 
 }  // namespace cw::daemon::orders

@@ -3,11 +3,15 @@
 
 #include "control/api/request.h"
 #include "control/daemon/admin/doors.h"
+#include "control/daemon/capture/capture.h"
 
 namespace cw::daemon::orders {
 
 using api::Request;
 using api::Response;
+
+/// What a worker has for an answer.
+inline constexpr Duration patience = Duration::from_ms(200);
 
 /// Keys that the file wants otherwise than they are in force.
 Response config(const Doors& doors, const Request& request);
@@ -21,5 +25,9 @@ Response swap(const Doors& doors, const Request& request);
 
 /// {"policy": "hybrid/1", "params"?: "k=32 m=4"}: swaps may bring it again.
 Response forgive(const Doors& doors, const Request& request);
+
+/// {"seconds"?: 10, "packets"?, "side"?: "lan" | "wan" | "both", "peer"?: "north"}. Errors: every
+/// mistake, a line each.
+Result<CaptureOrder> parse_capture(const Doors& doors, const Request& request);
 
 }  // namespace cw::daemon::orders

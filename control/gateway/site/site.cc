@@ -359,6 +359,20 @@ Result<void> Site::apply(Plan& next, Duration patience) {
   return {};
 }
 
+std::vector<std::shared_ptr<ShardCapture>> Site::begin_capture(const CaptureFilter& filter,
+                                                               Duration patience) {
+  std::vector<std::shared_ptr<ShardCapture>> captures;
+  for (const auto& shard : shards_) {
+    captures.push_back(shard->make_capture(filter));
+    shard->set_capture(captures.back(), patience);
+  }
+  return captures;
+}
+
+void Site::end_capture(Duration patience) {
+  for (const auto& shard : shards_) shard->set_capture(nullptr, patience);
+}
+
 bool Site::stop_taking(Duration patience) {
   bool is_done = true;
   for (const auto& shard : shards_) is_done &= shard->stop_taking(patience);

@@ -133,6 +133,11 @@ class Site {
   /// back as soon as it has one; addresses that the WAN port cannot have. Then all is as before.
   /// Cost: slow.
   Result<void> apply(Plan& next, Duration patience);
+  /// Begins to show what crosses, one place for each shard. One that has no turn begins with its
+  /// next. Nobody else may capture until end_capture().
+  std::vector<std::shared_ptr<ShardCapture>> begin_capture(const CaptureFilter& filter,
+                                                           Duration patience);
+  void end_capture(Duration patience);
   /// Takes no more packets from the hosts. False: there was no turn; from the next one on.
   bool stop_taking(Duration patience);
   /// Ends all links and tells the peers, over the next few turns. False: as above.

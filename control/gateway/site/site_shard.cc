@@ -319,6 +319,18 @@ void SiteShard::change_back(std::shared_ptr<ShardChange> inverse) {
   ask([this, inverse = std::move(inverse)](Instant now) { take(*inverse, now); }, Duration());
 }
 
+bool SiteShard::set_capture(std::shared_ptr<ShardCapture> capture, Duration patience) {
+  // The one before leaves by this question, which ends on this thread.
+  const auto given = std::make_shared<std::shared_ptr<ShardCapture>>(std::move(capture));
+  return ask(
+      [this, given](Instant) {
+        capture_.swap(*given);
+        valve_.set_tap(capture_ == nullptr ? nullptr : capture_->lan_tap());
+        sdr_->set_tap(capture_ == nullptr ? nullptr : capture_->wan_tap());
+      },
+      patience);
+}
+
 bool SiteShard::stop_taking(Duration patience) {
   return ask([this](Instant) { valve_.shut(); }, patience);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control/gateway/plan.h"
+#include "control/gateway/site/capture/shard_capture.h"
 #include "control/gateway/site/care/care_bell.h"
 #include "control/gateway/site/live/live_change.h"
 #include "control/gateway/site/pair_grants.h"
@@ -92,6 +93,12 @@ class SiteShard {
     return shard_change_of(plan, plan_, number_, lan_.port->facts().payload_max, wan_.udp);
   }
   bool try_list(std::vector<const cw_policy_ops*>& tables, Duration patience);
+  /// Shows the capture all that crosses, from its next turn on; null: nobody. It is kept until the
+  /// worker knows that another took its place.
+  bool set_capture(std::shared_ptr<ShardCapture> capture, Duration patience);
+  std::shared_ptr<ShardCapture> make_capture(const CaptureFilter& filter) const {
+    return std::make_shared<ShardCapture>(filter, links_here_);
+  }
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
   bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }
@@ -143,6 +150,7 @@ class SiteShard {
   std::atomic<const sdr::PolicyCallPlace*> call_ = nullptr;  // the worker's, while it runs
   CareBell* bell_ = nullptr;
   bool has_called_ = false;                            // the worker's: since the last care
+  std::shared_ptr<ShardCapture> capture_;  // the worker's
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
 };

@@ -18,6 +18,9 @@ class Valve final : public Port {
   /// `inner` outlives the valve.
   explicit Valve(Port& inner) : inner_(inner) {}
 
+  /// Shows it every packet that is let in or taken out, from here on; null: nobody.
+  void set_tap(PacketTap* tap) { tap_ = tap; }
+
   /// Shuts behind the packets that are waiting now: hosts have sent them before.
   void shut() { is_closing_ = true; }
   bool is_shut() const { return is_shut_; }
@@ -27,6 +30,7 @@ class Valve final : public Port {
   size_t rx_burst(std::span<Packet*> out, Instant now) override {
     if (is_shut_) return inner_.rx_burst({}, now);  // it may have more to do than to receive
     const size_t count = inner_.rx_burst(out, now);
+    if (tap_ != nullptr) tap_->saw(out.first(count), /*is_outward=*/false, now);
     if (is_closing_) {
       left_ -= std::min(left_, count);
       is_shut_ = count < out.size() || left_ == 0;
@@ -34,7 +38,10 @@ class Valve final : public Port {
     return count;
   }
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override {
-    return inner_.tx_burst(packets, now);
+    if (tap_ != nullptr) tap_->saw(packets.subspan(refused_), /*is_outward=*/true, now);
+    const size_t taken = inner_.tx_burst(packets, now);
+    refused_ = packets.size() - taken;
+    return taken;
   }
   size_t take_burst(std::span<Packet*> out) override { return inner_.take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { inner_.give_back(packets); }
@@ -42,6 +49,8 @@ class Valve final : public Port {
 
  private:
   Port& inner_;
+  PacketTap* tap_ = nullptr;
+  size_t refused_ = 0;  // of the last burst: they come again, before others
   bool is_closing_ = false, is_shut_ = false;
   size_t left_ = behind_max;
 };
