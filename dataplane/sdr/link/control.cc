@@ -140,7 +140,9 @@ void LinkControl::read_records(const Envelope& envelope, uint16_t path, Instant 
       // A stream has nothing to hear before both ends agree on what it is.
       if (is_up_) events_.on_record(record, now);
     } else if constexpr (requires { events_.swaps().on_record(record, now); }) {
-      if (is_up_) events_.swaps().on_record(record, now);
+      if (!is_up_) return;
+      events_.swaps().on_record(record, now);
+      events_.on_swap(now);
     }
   };
   while (const auto view = reader.next()) {

@@ -19,7 +19,8 @@ std::vector<PolicyOffer> offers_of(std::span<const PolicyChoice> policies) {
   return offers;
 }
 
-/// The policy that an offer of both ends stands for goes to the seat.
+/// The policy that an offer of both ends stands for goes to the seat: of the version that it has
+/// had since a swap, if it has had one of that name.
 Result<void> settle(Seat& seat, std::span<const PolicyChoice> policies,
                     std::span<const PolicyOffer> sender, std::span<const PolicyOffer> receiver,
                     Instant now) {
@@ -31,9 +32,11 @@ Result<void> settle(Seat& seat, std::span<const PolicyChoice> policies,
     return failure("its sender is to run " + wish_of(sender) + " and its receiver " +
                    wish_of(receiver) + ", and there is no policy that both can: name one in both");
   }
-  const PolicyChoice& policy = *std::ranges::find_if(policies, [&](const PolicyChoice& each) {
+  const auto is_it = [&](const PolicyChoice& each) {
     return PolicyOffer::of(each).name == offer->name;
-  });
+  };
+  const PolicyChoice wish = seat.wish();
+  const PolicyChoice policy = is_it(wish) ? wish : *std::ranges::find_if(policies, is_it);
   const auto params = parse_params(*policy.ops, offer->params);
   if (!params) {
     return failure("policy " + offer->name + " of the peer: " + printable(params.error().sentence));
@@ -314,7 +317,10 @@ RecvStream* Link::recv_stream(uint16_t qp) {
 void Link::on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
   wake_();
   control_.on_control(bytes, path, now);
-  if (swaps_.take_begun()) tell_link(now);  // successors know nothing of it yet
+}
+
+void Link::on_swap(Instant now) {
+  if (swaps_.take_begun()) tell_link(now);
 }
 
 void Link::on_data(const Arrival& arrival, Instant now) {

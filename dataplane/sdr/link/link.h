@@ -192,6 +192,7 @@ class Link final : private LinkEvents, private BitStageClient {
   void on_record(const Note& record, Instant now) override;
   void on_record(const PathReport& record, Instant now) override;
   SwapDesk& swaps() override { return swaps_; }
+  void on_swap(Instant now) override;
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
   void on_paths(uint32_t up, Instant now) override;
   std::vector<PolicyOffer> offers(size_t stream, bool has_wish) const override;

@@ -35,6 +35,9 @@ class LinkEvents {
   virtual void on_record(const PathReport& record, Instant now) = 0;
   /// Who hears the records of swaps.
   virtual SwapDesk& swaps() = 0;
+  /// They have heard one, before anything else of the envelope is: successors know nothing of the
+  /// link yet.
+  virtual void on_swap(Instant now) = 0;
   virtual void on_rtt(uint16_t path, Duration sample, Instant now) = 0;
   /// Data may take these paths from now on, one bit each.
   virtual void on_paths(uint32_t up, Instant now) = 0;

@@ -178,6 +178,7 @@ bool Seat::try_begin(const Swap& swap, Instant now) {
     return false;
   }
   before_ = std::exchange(current_, std::move(next_->host));
+  is_fresh_ = true;
   making_ = Making::Nothing;
   before_->set_range({.has_end = true, .end = swap.boundary});
   current_->set_range({.has_first = true, .first = swap.boundary});

@@ -119,6 +119,8 @@ class Seat {
   bool try_end_drain(Instant now);
   /// The one before has no message any more.
   void end_swap();
+  /// Nobody has told the current one anything.
+  bool is_fresh() const { return is_fresh_; }
   /// The host has replaced its instance.
   void on_quarantine(PolicyHost& host);
   /// How often the policy that decides about what is new was.

@@ -7,6 +7,7 @@
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/swap/swap_end.h"
 #include "tests/sim/sdr/liar.h"
+#include "tests/sim/sdr/scribe.h"
 
 namespace cw::sim {
 namespace {
@@ -119,6 +120,59 @@ TEST(HostileSwap, that_begins_again_and_again_holds_one_successor) {
   liar.say(SwapCancel{0, to_sink, 300, ""});
   liar.pair.run_for(50_ms);
   liar.expect_unmoved();
+}
+
+/// Of a peer that opens what is not to be opened yet.
+struct HastyLiar {
+  static inline bool has_opened, knew_link;
+
+  HastyLiar() {
+    has_opened = knew_link = false;
+    scribe() = {};
+    liar.send_one_slot();
+    EXPECT_TRUE(liar.receives().try_post(to));
+    opened.data_slots_max = liar.recv_stream().config().data_slots_max;
+    liar.say(SwapPrepare{0, to_sink, 1, {"scribe/1", ""}});
+    liar.pair.run_for(50_ms);
+  }
+  static const cw_policy_ops* next() {
+    static cw_policy_ops table = *scribe_policy();
+    table.opened = [](cw_policy*, const cw_fact_opened*, int64_t, cw_out*) {
+      has_opened = true;
+      knew_link = !scribe().sink().links.empty();
+    };
+    return &table;
+  }
+  static PairOptions options() {
+    PairOptions options = knowing_pair();
+    options.b.knows = {next()};
+    return options;
+  }
+
+  Liar liar{options()};
+  std::array<uint8_t, Liar::payload> to;
+  Opened opened{.qp = 0, .seq = MessageSeq(1), .slots = slots_unknown};
+  SwapBoundary boundary{0, 1, 1, MessageSeq(1)};
+};
+
+/// What has just begun hears of the link before anything else.
+TEST(HostileSwap, tells_of_the_link_before_a_message_of_its_boundarys_envelope) {
+  HastyLiar hasty;
+  hasty.liar.say(hasty.boundary, hasty.opened);
+  hasty.liar.pair.run_for(20_ms);
+  EXPECT_TRUE(HastyLiar::has_opened);
+  EXPECT_TRUE(HastyLiar::knew_link);
+}
+
+TEST(HostileSwap, tells_of_the_link_before_a_message_that_was_opened_beyond_the_boundary) {
+  HastyLiar hasty;
+  hasty.liar.say(hasty.opened);
+  hasty.liar.pair.run_for(20_ms);
+  EXPECT_FALSE(HastyLiar::has_opened);
+  hasty.liar.say(hasty.boundary);
+  hasty.liar.pair.run_for(20_ms);
+  EXPECT_TRUE(HastyLiar::has_opened);
+  EXPECT_TRUE(HastyLiar::knew_link);
 }
 
 TEST(HostileNote, of_a_policy_that_is_not_here_is_dropped) {

@@ -244,6 +244,26 @@ TEST(Swap, is_forgotten_with_its_epoch_and_its_policy_is_not) {
   EXPECT_EQ(pair.courier().complaint(), "");
 }
 
+/// Of a policy that is known in two versions, the one that a swap brought stays.
+TEST(Swap, to_a_newer_version_outlives_its_epoch_at_the_sink) {
+  static const cw_policy_ops newer = *cw_policy_hybrid();
+  PairOptions options{.a = roomy_site(cw_policy_hybrid()), .b = roomy_site(cw_policy_hybrid())};
+  options.b.knows.insert(options.b.knows.begin(), &newer);
+  const WireScript script;
+  Pair pair(options, script);
+  ASSERT_TRUE(pair.delivers(20, 3_s));
+  const auto at_sink = [&] { return pair.b->recv_stream().seat().policy().ops; };
+  EXPECT_EQ(at_sink(), cw_policy_hybrid());
+  swap(pair, cw_policy_hybrid());
+  ASSERT_TRUE(pair.run_until([&] { return has_swapped(pair); }, 1_s));
+  EXPECT_EQ(at_sink(), &newer);
+  pair.a->link().leave(pair.network().now());
+  ASSERT_TRUE(pair.run_until([&] { return !pair.b->is_up(); }, 1_s));
+  pair.restart_sender();
+  ASSERT_TRUE(pair.run_until([&] { return pair.are_up(); }, 5_s));
+  EXPECT_EQ(at_sink(), &newer);
+}
+
 // ---- ends that want different policies ----
 
 /// Under one policy, with another that it can do besides.

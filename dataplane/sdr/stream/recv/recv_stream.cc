@@ -339,7 +339,15 @@ void RecvStream::on_lost(const MissingSlots& slots, uint16_t path, Instant now) 
 
 void RecvStream::on_link(const cw_fact_link& fact, Instant now) {
   rtt_ = Duration::from_ns(std::max<int64_t>(fact.rtt_ns, 1));
+  const bool is_first = seat_->is_fresh();
   seat_->link(fact, now);
+  if (!is_first || !seat_->is_swapping()) return;
+  // What was opened beyond its boundary before it began: it has not been told yet.
+  for (uint32_t place = 0; place < config_.messages; ++place) {
+    Message& message = messages_[place];
+    if (!message.is_posted || !message.is_opened || message.is_lost) continue;
+    if (&seat_->of(message.seq) == &seat_->current()) tell_again(message, now);
+  }
 }
 
 // ---- decisions ----
@@ -393,7 +401,8 @@ bool RecvStream::try_begin_swap(const Swap& swap, Instant now) {
   if (!is_started_) return false;
   PolicyHost& before = seat_->current();
   if (!seat_->try_begin(swap, now)) return false;
-  // Nobody who keeps to the rules has opened one beyond the boundary; a stray packet may have.
+  // Nobody who keeps to the rules has opened one beyond the boundary; a stray packet may have. The
+  // next hears of it after the link.
   for (uint32_t place = 0; place < config_.messages; ++place) {
     Message& message = messages_[place];
     if (!message.is_posted || !message.is_opened || message.is_lost) continue;
@@ -401,7 +410,6 @@ bool RecvStream::try_begin_swap(const Swap& swap, Instant now) {
     codes_.drop_if(
         [&](const CodeRequest& each) { return each.code.message == message.seq.value(); });
     before.ended(message.seq.value(), place, now);
-    tell_again(message, now);
   }
   advance_sequences();
   return true;
