@@ -1,7 +1,6 @@
 // What a person may write into a gateway's file by mistake, and the exact sentence that says so.
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <unistd.h>
 
 #include "control/gateway/plan.h"
 #include "tests/unit/site_config/folder.h"
@@ -51,9 +50,8 @@ TEST(GatewayFile, names_what_is_wrong_with_this_site) {
 }
 
 TEST(GatewayFile, names_what_is_wrong_with_an_offload) {
-  const std::string machine =
-      "f:2:9: offload.cores names core 4000; this machine has cores 0 to " +
-      std::to_string(sysconf(_SC_NPROCESSORS_CONF) - 1);
+  const std::string machine = "f:2:9: offload.cores names core 4000; this machine has cores 0 to " +
+                              std::to_string(sysconf(_SC_NPROCESSORS_CONF) - 1);
   expect_all({
       {"[site]", "[offload]\nexecutor = 'cores'\n[site]", "",
        "f:2:12: offload.executor is \"cores\" and offload.cores is missing; such as [6, 7]"},
