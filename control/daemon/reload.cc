@@ -139,12 +139,19 @@ void Reload::draw(Draft& draft) const {
   std::ranges::sort(report.steps, {}, &Step::key);
 }
 
-/// Sites that disagree about these carry nothing, from the next start of either on.
+/// Where streams would be others, sites that disagree about what they follow from carry nothing,
+/// from the next start of either on.
 void Reload::warn_of_next_start(Draft& draft) const {
   const auto next = site::read_plan(source_.file, draft.next, {.key = site_.plan().key.get()});
   if (!next) return;
-  const sdr::PairKeys &then = next->peers.front().control.pair_keys,
-                      &now = site_.plan().peers.front().control.pair_keys;
+  const site::Plan& running = site_.plan();
+  const bool are_alike = std::ranges::equal(
+      next->classes, running.classes, {},
+      [](const ClassPlan& it) { return sdr::pair_keys(it.stream); },
+      [](const ClassPlan& it) { return sdr::pair_keys(it.stream); });
+  if (are_alike) return;
+  const sdr::PairKeys &then = next->peers.front().control.told_keys,
+                      &now = running.peers.front().control.told_keys;
   for (size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
     if (then[i] == now[i]) continue;
     draft.report.warnings.push_back(

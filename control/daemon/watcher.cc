@@ -92,6 +92,9 @@ void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
     log_.info("up",
               about(index, {{"rtt_ms", rounded(view.rtt().ms())},
                             {"rate_mbps", rounded(static_cast<double>(view.rate.bps()) / 1e6)}}));
+    for (const std::string& each : view.differences) {
+      log_.warning("careful", about(index, {{"what", each}}));
+    }
   }
   look_at_rtt(index, view);
 }

@@ -172,18 +172,27 @@ std::vector<OtherPolicy> others_of(const ClassConfig& it) {
   return others;
 }
 
-/// All that must be alike, as a person wrote it; first of all what the rest follows from.
+/// All that must be alike, as a person wrote it.
 sdr::PairKeys pair_keys(const Config& config, const Plan& plan) {
   std::string names;
   for (const auto& each : config.classes) names += (names.empty() ? "" : ", ") + each->name;
-  sdr::PairKeys keys = {
-      {"pair.mtu", std::to_string(config.pair.mtu)},     {"pair.rtt", about(config.pair.rtt)},
-      {"pair.rtt_max", about(config.pair.rtt_max)},      {"pair.rate", about(config.link_rate())},
-      {"pair.links", std::to_string(config.pair.links)}, {"the row of classes", names}};
+  sdr::PairKeys keys = {{"pair.mtu", std::to_string(config.pair.mtu)},
+                        {"pair.links", std::to_string(config.pair.links)},
+                        {"the row of classes", names}};
   for (const ClassPlan& each : plan.classes) {
-    const std::string name = "class." + each.name + ".";
-    keys.emplace_back("the largest block of " + name + "policies", block_text(each.stream));
-    keys.emplace_back(name + "hold", about(each.hold));
+    keys.emplace_back("the largest block of class." + each.name + ".policies",
+                      block_text(each.stream));
+  }
+  return keys;
+}
+
+/// What streams follow from, besides; first of all what the rest follows from.
+sdr::PairKeys told_keys(const Config& config, const Plan& plan) {
+  sdr::PairKeys keys = {{"pair.rtt", about(config.pair.rtt)},
+                        {"pair.rtt_max", about(config.pair.rtt_max)},
+                        {"pair.rate", about(config.link_rate())}};
+  for (const ClassPlan& each : plan.classes) {
+    keys.emplace_back("class." + each.name + ".hold", about(each.hold));
   }
   return keys;
 }
@@ -246,6 +255,7 @@ sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& pl
   options.control.peer_site = config.peers[index]->name;
   options.control.peer_address = config.peers[index]->address;
   options.control.pair_keys = pair_keys(config, plan);
+  options.control.told_keys = told_keys(config, plan);
   options.control.payload_bytes = config.payload_bytes();
   options.control.paths = config.wan.paths;
   options.control.qps = static_cast<uint16_t>(plan.classes.size());

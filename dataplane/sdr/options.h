@@ -46,6 +46,9 @@ struct ControlOptions {
   std::string peer_address;  ///< where it is, for sentences
   bool is_vacant = false;    ///< there is nobody yet: the link waits for LinkChange to say who
   PairKeys pair_keys;        ///< of `[pair]`, must agree
+  /// What each end goes by on its own: where it differs, and streams are alike all the same, people
+  /// are told, and the link comes up.
+  PairKeys told_keys;
   MacKey key;
   uint16_t number = 0;  ///< of the link, among those of the same pair
   RandomSource random;

@@ -187,6 +187,7 @@ PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
   PeerView view;
   view.is_up = link.is_up();
   if (!view.is_up) view.why = link.why();
+  if (view.is_up) view.differences = link.differences();
   view.rate = link.rate();
   view.backlog = link.backlog(now);
   const sdr::PathHealth& health = link.path_health();

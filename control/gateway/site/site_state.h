@@ -23,7 +23,8 @@ struct PeerView {
   uint16_t peer = 0;  ///< in the order of the file
   uint16_t link = 0;
   bool is_up = false;
-  std::string why;  ///< what is missing until it is up
+  std::string why;                       ///< what is missing until it is up
+  std::vector<std::string> differences;  ///< between both ends' files, while it is up; sentences
   std::vector<PathState> paths;
   std::vector<double> path_losses;  ///< of what leaves here, by path, as the peer says
   // One bit for each path, while the link is up.

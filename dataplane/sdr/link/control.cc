@@ -80,6 +80,7 @@ void LinkControl::begin_epoch(Instant now) {
   peer_control_qpn_ = control_qpn_of(options_.number);
   peer_control_bytes_ = control_bytes_first;
   mismatch_.clear();
+  differences_.clear();
   parting_.clear();
   echoes_.clear();
   peer_addresses_.assign(streams_.size(), {});

@@ -123,6 +123,8 @@ class LinkControl {
   }
   /// What is missing until the link is up, for a person; empty when it is.
   std::string why() const;
+  /// Of ControlOptions::told_keys, as sentences.
+  const std::vector<std::string>& differences() const { return differences_; }
 
  private:
   static constexpr size_t part_bytes_max = 960;
@@ -157,6 +159,8 @@ class LinkControl {
   void on_echo(const Echo& echo, uint16_t path, Instant now);
   void read_description(Instant now);
   void read_item(const PairKeyItem& item);
+  bool try_compare_told(const PairKeyItem& item);
+  void blame_what_they_follow_from();
   void read_item(const QpItem& item);
   void read_item(const SiteItem& item);
   void read_item(const PeerItem& item);
@@ -225,8 +229,9 @@ class LinkControl {
   std::vector<StreamAddress> peer_addresses_;
   std::vector<bool> peer_has_qp_, peer_has_key_;
   std::vector<std::vector<PolicyOffer>> peer_offers_;  // by stream
-  std::string mismatch_;  // the first one found; empty: both ends agree
-  std::string parting_;   // how the last epoch ended
+  std::string mismatch_;                  // the first one found; empty: both ends agree
+  std::vector<std::string> differences_;  // that keep nobody from coming up
+  std::string parting_;                   // how the last epoch ended
 
   PathHealth health_;
   Instant hello_due_, echo_due_;

@@ -91,10 +91,33 @@ void LinkControl::read_description(Instant now) {
       mismatch_ = "the peer has no QP " + std::to_string(streams_[i].qp);
     }
   }
+  blame_what_they_follow_from();
   if (mismatch_.empty()) mismatch_ = events_.on_offers(peer_offers_, now);
 }
 
+/// People write what streams follow from. And who cannot swap policies takes all keys for equal.
+void LinkControl::blame_what_they_follow_from() {
+  const bool is_stream = mismatch_.starts_with("qp");
+  if (differences_.empty() || (!is_stream && !mismatch_.empty())) return;
+  if (is_stream || !peer_has(Hello::swaps)) {
+    mismatch_ = differences_.front() + ": [pair] keys must be equal";
+  }
+}
+
+/// False: it is none of those that may differ.
+bool LinkControl::try_compare_told(const PairKeyItem& item) {
+  const auto ours = std::ranges::find(options_.told_keys, item.pair.name,
+                                      &std::pair<std::string, std::string>::first);
+  if (ours == options_.told_keys.end()) return false;
+  if (ours->second != item.pair.text && differences_.size() < options_.told_keys.size()) {
+    differences_.push_back(ours->first + " is " + ours->second + " here and " +
+                           printable(item.pair.text) + " at the peer");
+  }
+  return true;
+}
+
 void LinkControl::read_item(const PairKeyItem& item) {
+  if (try_compare_told(item)) return;
   const auto ours = std::ranges::find(options_.pair_keys, item.pair.name,
                                       &std::pair<std::string, std::string>::first);
   std::string misfit;
@@ -182,8 +205,10 @@ bool LinkControl::try_write_stream(RecordWriter& writer, const StreamConfig& str
 bool LinkControl::try_write_known(RecordWriter& writer, std::span<const StreamAddress> addresses,
                                   bool has_wishes) const {
   bool fits = try_write_names(writer, options_);
-  for (const auto& [key, value] : options_.pair_keys) {
-    fits = fits && writer.try_add(PairKeyItem{{key, value}});
+  for (const PairKeys* keys : {&options_.told_keys, &options_.pair_keys}) {
+    for (const auto& [key, value] : *keys) {
+      fits = fits && writer.try_add(PairKeyItem{{key, value}});
+    }
   }
   for (size_t i = 0; i < streams_.size(); ++i) {
     fits = fits && try_write_stream(writer, streams_[i], addresses[i]) &&

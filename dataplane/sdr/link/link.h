@@ -62,6 +62,8 @@ class Link final : private LinkEvents, private BitStageClient {
   uint32_t epoch() const { return epoch_; }  ///< how many it has begun
   /// What is missing until it is up, for a person; empty when it is.
   std::string why() const { return control_.why(); }
+  /// What the ends' files say differently, each going by its own; sentences.
+  const std::vector<std::string>& differences() const { return control_.differences(); }
   /// Ends the epoch at once, and tells the peer; the link stays down.
   void leave(Instant now) {
     wake_();
@@ -97,8 +99,7 @@ class Link final : private LinkEvents, private BitStageClient {
   }
   /// The rate that the link is configured for.
   void set_rate(Rate rate) { wake_(), line_.set_rate(rate); }
-  /// From now on all of that; what is under way keeps its place. Allocates nothing; what `change`
-  /// is left with is to be freed elsewhere.
+  /// From now on all of that; what is under way keeps its place. What is left is freed elsewhere.
   void change(LinkChange& change, Instant now);
 
   // ---- a change of policy (swap/swap_end.h) ----

@@ -76,6 +76,34 @@ TEST(Sites, send_each_by_the_policy_of_its_own_file) {
   }
 }
 
+/// Each goes by its own hold and round-trip time, where messages are as long all the same.
+TEST(Sites, whose_files_differ_in_what_is_their_own_tell_it_and_carry_all) {
+  const auto file_of = [](int site, const char* hold) {
+    SiteText text{.rate = "20 Mbit/s",
+                  .classes = class_text("hold = \"" + std::string(hold) + "\"").classes};
+    return site_files(2, text)[static_cast<size_t>(site - 1)];
+  };
+  Sites sites({.seed = 8,
+               .files = {file_of(1, "300 ms"), file_of(2, "310 ms")},
+               .wan = {.loss = 0.005, .delay = one_way}});
+  ASSERT_TRUE(sites.come_up());
+  EXPECT_EQ(sites.state(1).peers[0].differences,
+            (std::vector<std::string>{"class.all.hold is 300 ms here and 310 ms at the peer"}));
+  FlowOptions options = flow(sites, PacketKind::Udp, 1);
+  options.rate = Rate::from_mbps(10);
+  options.packets = 1000;
+  sites.host(1).add_flow(options);
+  sites.run_for(Duration::from_s(2));
+  EXPECT_EQ(sites.host(2).report(1).received, 1000u);
+}
+
+TEST(Sites, blame_what_a_person_wrote_where_messages_differ) {
+  Sites sites({.seed = 8, .files = files_with("hold = \"300 ms\"", "hold = \"900 ms\"")});
+  EXPECT_FALSE(sites.come_up());
+  EXPECT_EQ(sites.state(2).peers[0].why,
+            "class.all.hold is 900 ms here and 300 ms at the peer: [pair] keys must be equal");
+}
+
 TEST(Sites, say_whose_blocks_are_larger_where_their_rooms_differ) {
   Sites sites({.seed = 8, .files = files_with("policy = \"hybrid\"", "")});
   EXPECT_FALSE(sites.come_up());

@@ -76,6 +76,7 @@ TEST(Configs, of_one_lab_agree_on_what_they_must) {
     const auto a = read("-a.toml"), b = read("-b.toml");
     ASSERT_TRUE(a && b);
     EXPECT_EQ(a->peers[0].control.pair_keys, b->peers[0].control.pair_keys);
+    EXPECT_EQ(a->peers[0].control.told_keys, b->peers[0].control.told_keys);
     EXPECT_EQ(a->wan.peers[0].address, b->wan.address);
     EXPECT_EQ(b->wan.peers[0].address, a->wan.address);
     EXPECT_EQ(a->peers[0].control.peer_site, b->site);

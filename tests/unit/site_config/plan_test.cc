@@ -49,8 +49,7 @@ TEST(Plan, has_places_for_peers_that_come_later) {
   EXPECT_EQ(plan.peers[0].pacer.rate, without.peers[0].pacer.rate) << "nobody takes a share";
   const auto too_many = read_plan("f", file_with("[site]\n", "[site]\nspare_peers = 1024\n"));
   ASSERT_FALSE(too_many);
-  EXPECT_NE(too_many.error().sentence.find("1025"), std::string::npos)
-      << too_many.error().sentence;
+  EXPECT_NE(too_many.error().sentence.find("1025"), std::string::npos) << too_many.error().sentence;
 }
 
 TEST(Plan, finds_the_files_that_it_names_beside_itself) {
@@ -334,7 +333,8 @@ TEST(Plan, hashes_flows_by_what_outlives_the_process_and_is_secret) {
 TEST(Plan, has_the_same_pair_values_on_both_sides_only_if_they_are_alike) {
   const Folder folder;
   const auto keys = [](const std::string& text) {
-    return plan_of(text).peers[0].control.pair_keys;
+    const Plan plan = plan_of(text);
+    return std::pair(plan.peers[0].control.pair_keys, plan.peers[0].control.told_keys);
   };
   const auto here = keys(file_with("", ""));
   EXPECT_EQ(here, keys(file_with("10.1.0.1/24", "10.3.0.1/24")));
