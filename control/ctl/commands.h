@@ -29,7 +29,8 @@ struct Options {
   struct Top {
     uint32_t rounds = 0;  ///< 0: until Ctrl-C
   } top;
-  std::string policy;  ///< that is forgiven
+  uint32_t flow_seconds = 1;  ///< how long flows are looked at
+  std::string policy;         ///< that is forgiven
   std::string file;    ///< that bundle writes
   std::string shell;   ///< that completion is for
 };
@@ -41,6 +42,8 @@ int status(Client& client, const Options& options);
 int links(Client& client, const Options& options);
 int paths(Client& client, const Options& options);
 int classes(Client& client, const Options& options);
+int streams(Client& client, const Options& options);
+int flows(Client& client, const Options& options);
 int drops(Client& client, const Options& options);
 int policies(Client& client, const Options& options);
 int swaps(Client& client, const Options& options);

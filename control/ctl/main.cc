@@ -39,6 +39,8 @@ constexpr Entry entries[] = {
     {"links", "Each peer: up or down and why, round trip, rate.", links},
     {"paths", "Each path of each link: round trip, queue, loss both ways.", paths},
     {"classes", "Each class with each peer: policies, frames sent, received, given up.", classes},
+    {"streams", "Each end of each stream: messages, places, which policy.", streams},
+    {"flows", "Which flows hosts have, by looking at one packet of 64.", flows},
     {"drops", "What was dropped here, and what each reason means.", drops},
     {"policies", "The policies there are, with their parameters.", policies},
     {"swaps", "The latest swap of each class, and what became of it.", swaps},
@@ -71,6 +73,9 @@ void add_own(CommandLine& command, const std::string& name, Options& options) {
   }
   if (name == "top") {
     command.add_option("--rounds", options.top.rounds, "end after so many; 0: at Ctrl-C");
+  }
+  if (name == "flows") {
+    command.add_option("--seconds", options.flow_seconds, "how long to look").between(1, 10);
   }
   if (name == "capture") {
     Options::Capture& capture = options.capture;

@@ -78,6 +78,37 @@ int classes(Client& client, const Options& options) {
   return show(client, options, "classes", class_columns());
 }
 
+int streams(Client& client, const Options& options) {
+  return show(client, options, "streams",
+              {text_column("peer", "peer"), number_column("link", "link"),
+               text_column("class", "class"), text_column("way", "direction"),
+               text_column("started", "is_started"), number_column("messages", "messages"),
+               number_column("of", "places"), number_column("waiting bytes", "waiting_bytes"),
+               number_column("policy no.", "policy_epoch"), text_column("swapping", "is_swapping"),
+               text_column("quarantined", "is_quarantined"), number_column("refused", "refused")});
+}
+
+int flows(Client& client, const Options& options) {
+  const Answer answer = client.get("/v1/flows?seconds=" + std::to_string(options.flow_seconds),
+                                   std::chrono::seconds(options.flow_seconds + 10));
+  if (!answer.is_good()) return tell_failure(answer, options);
+  if (options.is_json) return std::fputs(answer.body.c_str(), stdout), exit_done;
+  const double seconds = answer.json["seconds"].get<double>();
+  const Column rate = {"Mbit/s",
+                       [seconds](const Json& row) {
+                         return text_of("%.1f", row["bytes"].get<double>() * 8 / 1e6 / seconds);
+                       },
+                       /*is_number=*/true};
+  const std::string text =
+      table(answer.json["flows"],
+            {text_column("way", "direction"), text_column("protocol", "protocol"),
+             text_column("from", "from"), text_column("port", "from_port"), text_column("to", "to"),
+             text_column("port", "to_port"), number_column("packets", "packets"), rate});
+  std::printf("estimates, of one packet in %s\n%s", number_text(answer.json["one_in"]).c_str(),
+              text.c_str());
+  return exit_done;
+}
+
 int drops(Client& client, const Options& options) {
   const Answer answer = client.get("/v1/drops");
   if (!answer.is_good()) return tell_failure(answer, options);

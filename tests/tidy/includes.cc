@@ -47,6 +47,7 @@ Paths operator+(Paths paths, const Paths& more) {
 
 /// What users of `sdr` may see of it; what lies in its folders is behind these.
 const Paths doors_of_streams = {"dataplane/sdr/endpoint.h",
+                                "dataplane/sdr/link/stream_view.h",
                                 "dataplane/sdr/message.h",
                                 "dataplane/sdr/options.h",
                                 "dataplane/sdr/seat/care/policy_call.h",

@@ -58,7 +58,9 @@ Client::Client(Place place) : place_(std::move(place)), handle_(curl_easy_init()
 
 Client::~Client() = default;
 
-Answer Client::get(const std::string& path) { return ask(path, nullptr, std::chrono::seconds(10)); }
+Answer Client::get(const std::string& path, std::chrono::seconds patience) {
+  return ask(path, nullptr, patience);
+}
 
 Answer Client::post(const std::string& path, const Json& body, std::chrono::seconds patience) {
   const std::string text = body.dump();

@@ -27,7 +27,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  Answer get(const std::string& path);
+  Answer get(const std::string& path, std::chrono::seconds patience = std::chrono::seconds(10));
   Answer post(const std::string& path, const Json& body,
               std::chrono::seconds patience = std::chrono::seconds(10));
 

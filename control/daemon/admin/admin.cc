@@ -11,6 +11,7 @@
 #include "control/daemon/admin/openapi.h"
 #include "control/daemon/admin/orders.h"
 #include "control/daemon/admin/views.h"
+#include "control/daemon/capture/flows.h"
 #include "control/gateway/plan.h"
 
 namespace cw::daemon {
@@ -25,6 +26,8 @@ using api::Role;
 constexpr int64_t silence_ms_max = 2'000;
 /// Who waits for us is told so rather than kept.
 constexpr size_t questions_max = 256;
+
+constexpr const char* flows_path = "/v1/flows";
 
 int64_t now_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -119,7 +122,7 @@ api::Route Admin::route(Method method, const char* path, Answer answer) {
                 questions_.push_back({answer, is_order, request, reply});
                 wake_();
               },
-          // A capture is answered when it is over.
+          // Who watches is answered when that is over.
           .seconds_max = answer == nullptr ? CaptureOrder::seconds_max + 10 : 0};
 }
 
@@ -143,6 +146,8 @@ std::vector<api::Route> Admin::routes() {
       route(Method::Post, "/v1/reload", orders::reload),
       route(Method::Post, "/v1/swap", orders::swap),
       route(Method::Post, "/v1/capture", nullptr),
+      route(Method::Get, flows_path, nullptr),
+      route(Method::Get, "/v1/streams", views::streams),
       route(Method::Get, "/v1/bars", views::bars),
       route(Method::Post, "/v1/forgive", orders::forgive),
   };
@@ -164,8 +169,8 @@ void Admin::work() {
     questions.swap(questions_);
   }
   for (const Question& each : questions)
-    each.answer == nullptr ? begin_capture(each) : reply_to(each);
-  look_at_capture();
+    each.answer == nullptr ? begin_watch(each) : reply_to(each);
+  look_at_watch();
 }
 
 void Admin::reply_to(const Question& question) {
@@ -183,25 +188,34 @@ void Admin::reply_to(const Question& question) {
   question.reply.send(std::move(response));
 }
 
-void Admin::begin_capture(const Question& question) {
-  if (capturing_) {
-    return question.reply.send(api::error_response(409, "busy", "somebody captures already"));
+Result<std::unique_ptr<Watch>> Admin::watch_of(const Request& request) const {
+  site::Site& site = doors_->site;
+  if (request.path == flows_path) {
+    const auto time = orders::parse_flows(request);
+    if (!time) return std::unexpected(time.error());
+    return std::make_unique<Flows>(site, *time, clock_.read(), orders::patience);
   }
-  const auto order = orders::parse_capture(*doors_, question.request);
-  if (!order) {
-    return question.reply.send(api::error_response(400, "mistakes", order.error().sentence));
-  }
-  doors_->log.info("captures", {{"by", question.request.who}, {"s", order->time.seconds()}});
-  capturing_.emplace(
-      std::make_unique<Capture>(doors_->site, *order, clock_.read(), orders::patience),
-      question.reply);
+  const auto order = orders::parse_capture(*doors_, request);
+  if (!order) return std::unexpected(order.error());
+  return std::make_unique<Capture>(site, *order, clock_.read(), orders::patience);
 }
 
-void Admin::look_at_capture() {
-  if (!capturing_ || !capturing_->capture->look(clock_.read())) return;
-  capturing_->reply.send(
-      {.body = capturing_->capture->finish(), .type = "application/vnd.tcpdump.pcap"});
-  capturing_.reset();
+void Admin::begin_watch(const Question& question) {
+  if (watching_) {
+    return question.reply.send(api::error_response(409, "busy", "somebody watches already"));
+  }
+  auto watch = watch_of(question.request);
+  if (!watch) {
+    return question.reply.send(api::error_response(400, "mistakes", watch.error().sentence));
+  }
+  doors_->log.info("watches", {{"path", question.request.path}, {"by", question.request.who}});
+  watching_.emplace(std::move(*watch), question.reply);
+}
+
+void Admin::look_at_watch() {
+  if (!watching_ || !watching_->watch->look(clock_.read())) return;
+  watching_->reply.send(watching_->watch->finish());
+  watching_.reset();
 }
 
 void Admin::beat(Health health) {

@@ -12,7 +12,7 @@
 
 #include "control/api/server.h"
 #include "control/daemon/admin/doors.h"
-#include "control/daemon/capture/capture.h"
+#include "control/daemon/capture/watch.h"
 #include "control/daemon/log.h"
 #include "dataplane/base/result.h"
 #include "dataplane/core/turn/clock.h"
@@ -42,7 +42,7 @@ class Admin {
   /// Answers all that has been asked. Thread: the daemon's.
   void work();
   /// Whether work() is wanted a hundred times a second.
-  bool is_hasty() const { return capturing_.has_value(); }
+  bool is_hasty() const { return watching_.has_value(); }
   /// Thread: the daemon's, several times a second: who has not called for a while is stuck.
   void beat(Health health);
   /// Where its sockets are.
@@ -51,13 +51,13 @@ class Admin {
  private:
   using Answer = api::Response (*)(const Doors&, const api::Request&);
   struct Question {
-    Answer answer = nullptr;  // null: a capture, which has none yet
+    Answer answer = nullptr;  // null: it watches, and is answered when that is over
     bool is_order = false;
     api::Request request;
     api::Reply reply;
   };
-  struct Capturing {
-    std::unique_ptr<Capture> capture;
+  struct Watching {
+    std::unique_ptr<Watch> watch;
     api::Reply reply;
   };
 
@@ -69,13 +69,14 @@ class Admin {
   std::vector<api::Route> routes();
   void healthz(const api::Reply& reply) const;
   void reply_to(const Question& question);
-  void begin_capture(const Question& question);
-  void look_at_capture();
+  void begin_watch(const Question& question);
+  Result<std::unique_ptr<Watch>> watch_of(const api::Request& request) const;
+  void look_at_watch();
 
   std::string folder_, site_;
   std::function<void()> wake_;
   std::optional<Doors> doors_;
-  std::optional<Capturing> capturing_;
+  std::optional<Watching> watching_;
   MonotonicClock clock_;
   std::mutex mutex_;
   std::vector<Question> questions_;

@@ -110,4 +110,15 @@ Result<CaptureOrder> parse_capture(const Doors& doors, const Request& request) {
   return order;
 }
 
+Result<Duration> parse_flows(const Request& request) {
+  constexpr int64_t seconds_max = 10;
+  const auto given = request.query.find("seconds");
+  if (given == request.query.end()) return Duration::from_s(1);
+  const Json seconds = Json::parse_or_null(given->second);
+  const bool is_right = seconds.is_number_unsigned() && seconds.get<int64_t>() >= 1 &&
+                        seconds.get<int64_t>() <= seconds_max;
+  if (is_right) return Duration::from_s(seconds.get<int64_t>());
+  return failure("\"seconds\" must be a number from 1 to " + std::to_string(seconds_max));
+}
+
 }  // namespace cw::daemon::orders

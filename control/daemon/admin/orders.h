@@ -29,5 +29,7 @@ Response forgive(const Doors& doors, const Request& request);
 /// {"seconds"?: 10, "packets"?, "side"?: "lan" | "wan" | "both", "peer"?: "north"}. Errors: every
 /// mistake, a line each.
 Result<CaptureOrder> parse_capture(const Doors& doors, const Request& request);
+/// ?seconds=1 to 10; how long to look.
+Result<Duration> parse_flows(const Request& request);
 
 }  // namespace cw::daemon::orders

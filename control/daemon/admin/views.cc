@@ -120,6 +120,28 @@ Response policies(const Doors& doors, const Request&) {
   return part(status, "policies", rows);
 }
 
+Response streams(const Doors& doors, const Request&) {
+  constexpr Duration patience = Duration::from_ms(200);
+  const site::Plan& plan = doors.site.plan();
+  Json rows = Json::array();
+  for (const site::StreamRow& each : doors.site.streams(patience)) {
+    const sdr::StreamView& view = each.view;
+    rows.push_back({{"peer", plan.gateway.peers[each.peer].name},
+                    {"link", each.link},
+                    {"class", plan.classes[each.class_index].name},
+                    {"direction", each.is_outward ? "out" : "in"},
+                    {"is_started", view.is_started},
+                    {"messages", view.messages},
+                    {"places", view.places},
+                    {"waiting_bytes", view.waiting_bytes},
+                    {"policy_epoch", view.policy_epoch},
+                    {"is_swapping", view.is_swapping},
+                    {"is_quarantined", view.is_quarantined},
+                    {"refused", view.refused}});
+  }
+  return part(doors.status(), "streams", rows);
+}
+
 Response bars(const Doors& doors, const Request&) {
   Json rows = Json::array();
   for (const site::Bar& each : doors.site.bars()) {

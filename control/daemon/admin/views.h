@@ -16,6 +16,8 @@ Response classes(const Doors& doors, const Request& request);
 Response drops(const Doors& doors, const Request& request);
 Response swaps(const Doors& doors, const Request& request);
 Response policies(const Doors& doors, const Request& request);
+/// Each end of each stream, as of now.
+Response streams(const Doors& doors, const Request& request);
 /// Policies that were put in quarantine, and not forgiven yet.
 Response bars(const Doors& doors, const Request& request);
 /// The last lines of the log.

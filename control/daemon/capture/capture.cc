@@ -147,12 +147,12 @@ void Capture::add(const CapturedPacket& packet) {
   file_.add_packet(outer, std::span(reinterpret_cast<const uint8_t*>(whole.data()), whole.size()));
 }
 
-std::string Capture::finish() {
+api::Response Capture::finish() {
   uint64_t missed = 0;
   for (const auto& shard : shards_) missed += shard->missed();
   // Of both together, since the ring is.
   file_.add_missed(lan_, wall_now_ns(), missed);
-  return file_.take();
+  return {.body = file_.take(), .type = "application/vnd.tcpdump.pcap"};
 }
 
 }  // namespace cw::daemon

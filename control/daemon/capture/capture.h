@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "control/daemon/capture/pcapng.h"
+#include "control/daemon/capture/watch.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site/capture/shard_capture.h"
 
@@ -27,21 +28,19 @@ struct CaptureOrder {
   uint64_t packets_max = UINT64_MAX;
 };
 
-/// Thread: the daemon's, which calls look() a hundred times a second.
-class Capture {
+class Capture final : public Watch {
  public:
   /// Begins.
   Capture(site::Site& site, const CaptureOrder& order, Instant now, Duration patience);
   /// Ends it, if it has not.
-  ~Capture();
+  ~Capture() override;
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// Takes in what has crossed; true: that is all that was asked for.
-  bool look(Instant now);
+  bool look(Instant now) override;
   /// A file of pcapng. The WAN's packets have outer headers made from the plan, since those are the
   /// port's own.
-  std::string finish();
+  api::Response finish() override;
   uint64_t packets() const { return packets_; }
 
  private:

@@ -9,6 +9,7 @@
 #include <semaphore>
 #include <string_view>
 #include <thread>
+#include <tuple>
 
 #include "control/gateway/site/live/peer_places.h"
 #include "control/gateway/site/ports/lan_setup.h"
@@ -357,6 +358,15 @@ Result<void> Site::apply(Plan& next, Duration patience) {
   }
   take_live(next);
   return {};
+}
+
+std::vector<StreamRow> Site::streams(Duration patience) {
+  std::vector<StreamRow> rows;
+  for (const auto& shard : shards_) shard->add_streams(rows, patience);
+  std::ranges::sort(rows, {}, [](const StreamRow& row) {
+    return std::tuple(row.peer, row.link, row.class_index, !row.is_outward);
+  });
+  return rows;
 }
 
 std::vector<std::shared_ptr<ShardCapture>> Site::begin_capture(const CaptureFilter& filter,

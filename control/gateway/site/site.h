@@ -133,6 +133,8 @@ class Site {
   /// back as soon as it has one; addresses that the WAN port cannot have. Then all is as before.
   /// Cost: slow.
   Result<void> apply(Plan& next, Duration patience);
+  /// Of all shards that have a turn, by peer, link and class.
+  std::vector<StreamRow> streams(Duration patience);
   /// Begins to show what crosses, one place for each shard. One that has no turn begins with its
   /// next. Nobody else may capture until end_capture().
   std::vector<std::shared_ptr<ShardCapture>> begin_capture(const CaptureFilter& filter,

@@ -320,6 +320,26 @@ void SiteShard::change_back(std::shared_ptr<ShardChange> inverse) {
   ask([this, inverse = std::move(inverse)](Instant now) { take(*inverse, now); }, Duration());
 }
 
+bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {
+  const auto found = std::make_shared<std::vector<StreamRow>>();
+  const auto look = [this, found](Instant) {
+    for (const auto& link : sdr_->endpoint().links()) {
+      for (size_t qp = 0; qp < plan_.classes.size(); ++qp) {
+        const auto index = static_cast<uint16_t>(qp);
+        for (const cw_role role : {CW_SOURCE, CW_SINK}) {
+          const auto view = sdr::view_of(*link, index, role);
+          if (!view) continue;
+          found->push_back(
+              {peer_of(link->peer()), link->number(), index, role == CW_SOURCE, *view});
+        }
+      }
+    }
+  };
+  if (!settle(patience) || !ask(look, patience)) return false;
+  rows.insert(rows.end(), found->begin(), found->end());
+  return true;
+}
+
 bool SiteShard::set_capture(std::shared_ptr<ShardCapture> capture, Duration patience) {
   // The one before leaves by this question, which ends on this thread.
   const auto given = std::make_shared<std::shared_ptr<ShardCapture>>(std::move(capture));

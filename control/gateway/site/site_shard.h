@@ -93,6 +93,8 @@ class SiteShard {
     return shard_change_of(plan, plan_, number_, lan_.port->facts().payload_max, wan_.udp);
   }
   bool try_list(std::vector<const cw_policy_ops*>& tables, Duration patience);
+  /// Adds its streams; false: there was no turn.
+  bool add_streams(std::vector<StreamRow>& rows, Duration patience);
   /// Shows the capture all that crosses, from its next turn on; null: nobody. It is kept until the
   /// worker knows that another took its place.
   bool set_capture(std::shared_ptr<ShardCapture> capture, Duration patience);

@@ -15,6 +15,7 @@
 #include "dataplane/port/impair/model.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
+#include "dataplane/sdr/link/stream_view.h"
 
 namespace cw::site {
 
@@ -37,6 +38,13 @@ struct PeerView {
   Duration rtt() const;
   /// The shortest of the last 10 to 20 seconds: what queues and a busy machine add is not in it.
   Duration rtt_min() const;
+};
+
+/// One end of one stream: a class at a link, one direction.
+struct StreamRow {
+  uint16_t peer = 0, link = 0, class_index = 0;
+  bool is_outward = true;
+  sdr::StreamView view;
 };
 
 /// What went through one shard: packets, and turns.

@@ -135,8 +135,7 @@ class Link final : private LinkEvents, private BitStageClient {
   Instant next_wakeup() const;
   void rebase(Duration shift, Instant now);
 
-  // ---- behind the doors, for tests; null as above ----
-  /// Who reaches for what is there has the link look at it in the next turn.
+  // ---- behind the doors, null as above: who reaches there has the link look at it next turn ----
   void wake() const { wake_(); }
   SendStream* send_stream(uint16_t qp);
   RecvStream* recv_stream(uint16_t qp);
@@ -158,7 +157,6 @@ class Link final : private LinkEvents, private BitStageClient {
     uint8_t generation = 0;
     uint16_t row = 0;  // in which the peer numbers what it sends here, by path
   };
-  /// How many QP numbers stand for the paths of each channel.
   uint16_t paths_told_apart() const { return sees_psns_ ? 1 : watch_.paths(); }
   static constexpr size_t envelopes_per_turn = 8;
   static constexpr uint32_t weight_max = 1000;

@@ -11,6 +11,8 @@ void ShardCapture::Tap::saw(std::span<Packet* const> packets, bool is_outward, I
 void ShardCapture::add(const Packet& packet, bool is_lan, bool is_outward, Instant now) {
   const auto peer = static_cast<uint16_t>(packet.peer / links_);
   if (!is_lan && filter_.peer && peer != *filter_.peer) return;
+  if (++passed_ < filter_.one_in) return;
+  passed_ = 0;
   CapturedPacket captured{.at = now,
                           .bytes = packet.bytes + packet.payload_bytes,
                           .peer = peer,

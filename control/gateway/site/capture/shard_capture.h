@@ -18,6 +18,7 @@ namespace cw::site {
 struct CaptureFilter {
   bool has_lan = true, has_wan = true;
   std::optional<uint16_t> peer;  ///< of the WAN's packets, in the order of the file
+  uint32_t one_in = 1;           ///< of so many packets one is shown
 };
 
 struct CapturedPacket {
@@ -68,6 +69,7 @@ class ShardCapture {
 
   const CaptureFilter filter_;
   const size_t links_;
+  uint32_t passed_ = 0;  // since one was shown; the worker's
   Tap lan_, wan_;
   SpscRing<CapturedPacket> ring_{packets_max};
   std::atomic<uint64_t> missed_ = 0;

@@ -70,7 +70,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void slots_of_chunk(RecvHandle handle, uint64_t chunk, std::span<uint64_t> words) const;
   std::optional<uint32_t> immediate(RecvHandle handle) const;
   bool complete(RecvHandle handle, Instant now);
-  bool is_idle() const { return posted_count_ == 0; }
+  uint32_t posted_count() const { return posted_count_; }
   uint64_t over_count() const { return over_count_; }
   void read_along(RecvBuffers& buffers);
   std::optional<RecvHandle> try_post();

@@ -76,7 +76,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   bool is_growing(SendHandle handle) const;
   void cancel(SendHandle handle, Instant now);
   void forget(SendHandle handle);
-  bool is_idle() const { return live_count_ == 0; }
+  uint32_t live_count() const { return live_count_; }  ///< begun, and not forgotten
 
   // ---- the link ----
   /// The epoch is in force: from here on packets go to `address`.
