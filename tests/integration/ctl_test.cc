@@ -249,6 +249,26 @@ TEST_F(Ctl, captures_packets_before_and_after_the_gateway) {
   EXPECT_EQ(capture({"--seconds", "61"}), ctl::exit_usage);
 }
 
+TEST_F(Ctl, shows_streams_and_which_flows_hosts_have) {
+  start_link();
+  const Json streams = ctl_json({"streams"})["streams"];
+  ASSERT_EQ(streams.size(), 2u);
+  EXPECT_EQ(streams[0]["direction"], "out");
+  EXPECT_EQ(streams[0]["is_started"], true);
+  const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+  std::jthread traffic([&](const std::stop_token& stop) {
+    for (uint32_t i = 0; !stop.stop_requested(); ++i) from.send(to, i);
+  });
+  const Json flows = ctl_json({"flows", "--seconds", "2"})["flows"];
+  ASSERT_GE(flows.size(), 1u);
+  EXPECT_EQ(flows[0]["from"], "10.1.0.2");
+  EXPECT_EQ(flows[0]["to"], "10.2.0.2");
+  EXPECT_EQ(flows[0]["to_port"], 7000);
+  EXPECT_EQ(flows[0]["protocol"], "udp");
+  EXPECT_EQ(flows[0]["direction"], "out");
+  EXPECT_EQ(ctl({"flows", "--seconds", "11"}).status, ctl::exit_usage);
+}
+
 /// The one who is first has it; whoever goes away leaves nothing behind.
 TEST_F(Ctl, captures_for_one_at_a_time) {
   start_alone();
@@ -256,7 +276,7 @@ TEST_F(Ctl, captures_for_one_at_a_time) {
   Program first(sites_->namespace_of(At::GatewayA),
                 {CW_CTL_PROGRAM, "--config", folder_ / "a.toml", "capture", "--seconds", "60",
                  "--output", folder_ / "first"});
-  ASSERT_TRUE(a_->wait_for("info captures")) << a_->err_so_far();
+  ASSERT_TRUE(a_->wait_for("info watches")) << a_->err_so_far();
   EXPECT_EQ(ctl({"capture", "--output", folder_ / "second"}).status, ctl::exit_busy);
   first.signal(SIGKILL);
   first.finish();
