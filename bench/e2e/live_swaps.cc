@@ -3,21 +3,15 @@
 // turns, and the same window after each is looked at, so that what a busy machine does is in both.
 //
 // Exit codes: 0 done, 1 a swap that failed, 2 arguments, 3 it cannot be measured here.
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "bench/e2e/steady_flow.h"
 #include "bench/policy/svg_chart.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
@@ -29,15 +23,14 @@
 namespace {
 
 using namespace cw;
+using bench::Flow, bench::frame_bytes;
 using lab::At, lab::Time;
-using std::chrono::milliseconds, std::chrono::microseconds, std::chrono::nanoseconds;
+using std::chrono::milliseconds;
 
 constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3;
 constexpr auto bin = milliseconds(10), window = milliseconds(300),
                pause_between = milliseconds(100);
 constexpr auto swap_patience = milliseconds(20'000), warm_up = milliseconds(1000);
-constexpr uint16_t port = 7100;
-constexpr size_t packet_bytes = 1300, frame_bytes = packet_bytes + 28 + 14;  // one in a slot
 
 struct Arguments {
   unsigned swaps = 100;
@@ -45,67 +38,6 @@ struct Arguments {
   double loss = 0, load = 0.8;
   std::string svg;
   bool is_json = false;
-};
-
-/// Datagrams from host A to host B at a steady pace, and when they came.
-class Flow {
- public:
-  Flow(const lab::Sites& sites, double packets_per_second)
-      : interval_(static_cast<int64_t>(1e9 / packets_per_second)),
-        from_(sites.space(At::HostA).socket(AF_INET, SOCK_DGRAM)),
-        to_(sites.space(At::HostB).socket(AF_INET, SOCK_DGRAM)) {
-    const timeval step{.tv_sec = 0, .tv_usec = 100'000};
-    setsockopt(to_, SOL_SOCKET, SO_RCVTIMEO, &step, sizeof(step));
-    const int room = 8 << 20;
-    setsockopt(to_, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
-    const sockaddr_in target = lab::socket_name(lab::site_b.host, port);
-    if (bind(to_, reinterpret_cast<const sockaddr*>(&target), sizeof(target)) != 0 ||
-        connect(from_, reinterpret_cast<const sockaddr*>(&target), sizeof(target)) != 0) {
-      throw std::runtime_error("no socket of a host's");
-    }
-    begin_ = Time::now();
-    sender_ = std::thread([this] { send_all(); });
-    receiver_ = std::thread([this] { receive_all(); });
-  }
-  ~Flow() { end(); }
-  Flow(const Flow&) = delete;
-  Flow& operator=(const Flow&) = delete;
-
-  void end() {
-    is_over_ = true;
-    for (std::thread* each : {&sender_, &receiver_}) {
-      if (each->joinable()) each->join();
-    }
-    for (int* fd : {&from_, &to_}) {
-      if (*fd >= 0) close(std::exchange(*fd, -1));
-    }
-  }
-  uint64_t sent() const { return sent_; }
-  /// After end(): when each came, rising.
-  const std::vector<Time::time_point>& arrivals() const { return arrivals_; }
-
- private:
-  void send_all() {
-    const std::array<uint8_t, packet_bytes> bytes{};
-    for (auto next = begin_; !is_over_; next += interval_) {
-      std::this_thread::sleep_until(next);
-      sent_ += send(from_, bytes.data(), bytes.size(), 0) > 0;
-    }
-  }
-  void receive_all() {
-    std::array<uint8_t, 2048> bytes;
-    while (!is_over_) {
-      if (recv(to_, bytes.data(), bytes.size(), 0) > 0) arrivals_.push_back(Time::now());
-    }
-  }
-
-  const nanoseconds interval_;
-  int from_, to_;
-  Time::time_point begin_;
-  std::atomic<bool> is_over_ = false;
-  std::atomic<uint64_t> sent_ = 0;
-  std::vector<Time::time_point> arrivals_;
-  std::thread sender_, receiver_;
 };
 
 struct Event {
