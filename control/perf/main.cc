@@ -46,7 +46,7 @@ Result<void> gather(plugins::Registry& policies, Options& options) {
   return {};
 }
 
-int print(const Outcome& outcome, const Options& options) {
+int print(const perf::Outcome& outcome, const Options& options) {
   const std::string table =
       options.mode == Mode::Server ? receiver_table_of(outcome.report) : table_of(outcome.report);
   std::printf("%s", options.is_json ? (outcome.report.dump() + "\n").c_str() : table.c_str());
@@ -56,7 +56,7 @@ int print(const Outcome& outcome, const Options& options) {
   return outcome.is_whole ? 0 : exit_failed;
 }
 
-int finish(const Result<Outcome>& outcome, const Options& options) {
+int finish(const Result<perf::Outcome>& outcome, const Options& options) {
   if (outcome) return print(*outcome, options);
   say(outcome.error().sentence);
   return stop ? exit_interrupted : exit_failed;
