@@ -106,8 +106,7 @@ class Link final : private LinkEvents, private BitStageClient {
   /// As SwapDesk::order(). Errors: besides, the link is down, or its peer cannot swap.
   Result<void> order_swap(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
                           Instant now);
-  /// By what each decides, and whether there was ever one.
-  const SwapDesk& swap_desk() const { return swaps_; }
+  const SwapDesk& swap_desk() const { return swaps_; }  ///< by what each end decides
   OutcomeDesk& outcomes() { return swaps_.outcomes(); }
   /// How the latest came out; null: not configured for this direction.
   const SwapEnd* swap(uint16_t qp, cw_role role) const { return swaps_.find(qp, role); }
@@ -115,8 +114,7 @@ class Link final : private LinkEvents, private BitStageClient {
   // ---- for the endpoint ----
   /// What packets that lend memory of the link name it by.
   LinkKey key() const { return key_of(peer_, number_); }
-  /// Called whenever something happens to the link that its own timers do not know of; `care`, when
-  /// policies are to be made or destroyed.
+  /// Called when something happens that its timers do not know of; `care`: policies are wanted.
   void set_wake(Activity::Wake wake, Activity::Wake care);
   /// Adds those seats that want something of other threads, as far as there is room; false: there
   /// was not enough.
