@@ -243,11 +243,20 @@ class Daemon {
       watcher_.look(last_);
       is_swapping_ = reload_.look(last_, answer_patience);
       if (last_.wants_policies) site_->care_for_policies(answer_patience);
+      tell_bars_trouble();
     }
     has_answer ? note_answer() : note_silence();
     if (!is_stuck()) feed_watchdog();
     if (is_asked || clock_.read() - status_at_ >= status_interval) tell_status(is_asked);
     return has_answer && last_.is_drained;
+  }
+
+  /// The next life would begin with what was put in quarantine in this one.
+  void tell_bars_trouble() {
+    const std::string& trouble = site_->bars_trouble();
+    if (trouble == bars_trouble_) return;
+    bars_trouble_ = trouble;
+    if (!trouble.empty()) log_.error("bars_not_kept", {{"why", trouble}});
   }
 
   bool is_stuck() const { return !process_.stuck_since.empty(); }
@@ -389,7 +398,7 @@ class Daemon {
   ProcessView process_;
   SiteState last_;
   Instant started_, looked_, status_at_, watchdog_at_, answered_;
-  std::string answered_text_;
+  std::string answered_text_, bars_trouble_;
   Duration status_cpu_;
   std::vector<Duration> cpu_answered_;  // of each packets' thread
   bool is_status_failing_ = false, is_starved_ = false;

@@ -42,8 +42,8 @@ constexpr uid_t nobody = 65534;
 const std::set<std::string> left_alone = {
     "Type", "ExecStartPre", "ExecStart", "ExecReload", "Restart", "RestartPreventExitStatus",
     "RestartSec", "TimeoutStopSec", "WatchdogSec", "User", "Nice", "RuntimeDirectory",
-    "ProtectHome", "ProtectControlGroups", "ProtectHostname", "ProtectProc", "RestrictSUIDSGID",
-    "SystemCallArchitectures", "LockPersonality",
+    "StateDirectory", "ProtectHome", "ProtectControlGroups", "ProtectHostname", "ProtectProc",
+    "RestrictSUIDSGID", "SystemCallArchitectures", "LockPersonality",
     // These remove capabilities that the bounding set does not have, and calls of groups that the
     // filter does not allow.
     "ProtectKernelModules", "ProtectKernelLogs", "ProtectClock"};
@@ -127,7 +127,7 @@ void make_devices(const Words& allowed) {
   }
   std::map<std::string, dev_t> devices;
   for (const std::string& path : paths) {
-    struct stat about {};
+    struct stat about{};
     if (stat(path.c_str(), &about) == 0) devices[path] = about.st_rdev;
     if (path == "/dev/net/tun") devices[path] = makedev(10, 200);
   }
