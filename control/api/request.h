@@ -1,6 +1,7 @@
 // What a client of the admin API asked for, and the answer, which may come later.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -35,16 +36,24 @@ Response json_response(const Json& json, int status = 200);
 /// {"error": {"code": CODE, "sentence": SENTENCE}}; `code` is for programs and never changes.
 Response error_response(int status, std::string_view code, std::string_view sentence);
 
-/// Where the answer goes. A copy refers to the same request.
+/// Where the answer goes. A copy refers to the same request. Thread: any.
 class Reply {
  public:
   using Send = std::function<void(Response)>;
-  explicit Reply(Send send) : send_(std::make_shared<Send>(std::move(send))) {}
-  /// Once; what comes later is dropped. Thread: any.
-  void send(Response response) const { (*send_)(std::move(response)); }
+  explicit Reply(Send send) : state_(std::make_shared<State>(std::move(send))) {}
+  /// Once; what comes later is dropped.
+  void send(Response response) const { state_->send(std::move(response)); }
+  /// False: whoever asked has gone, or has been answered.
+  bool is_wanted() const { return state_->is_wanted; }
+  void is_over() const { state_->is_wanted = false; }  ///< the server's
 
  private:
-  std::shared_ptr<Send> send_;
+  struct State {
+    explicit State(Send its) : send(std::move(its)) {}
+    const Send send;
+    std::atomic<bool> is_wanted = true;
+  };
+  std::shared_ptr<State> state_;
 };
 
 /// Called on the server's thread, which waits for it: what takes longer than a millisecond is for

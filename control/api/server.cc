@@ -1,5 +1,6 @@
 #include "control/api/server.h"
 
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -19,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "control/api/admission.h"
 #include "control/api/who.h"
 
 namespace cw::api {
@@ -29,19 +31,14 @@ using Clock = std::chrono::steady_clock;
 constexpr int niceness = 10;
 constexpr const char* tls_versions = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
-std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
-
-/// "[2001:db8::1]:9443" and "localhost" without the port.
-std::string without_port(const std::string& host) {
-  const size_t colon = host.rfind(':');
-  const bool has_port = colon != std::string::npos && host.find(']', colon) == std::string::npos;
-  return has_port ? host.substr(0, colon) : host;
-}
-
-/// Whether there is something to be read yet.
+/// Whether there is something to be read yet; whether there will never be.
 bool has_come(int fd) {
   char byte = 0;
   return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+bool has_gone(int fd) {
+  char byte = 0;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 }  // namespace
@@ -49,8 +46,7 @@ bool has_come(int fd) {
 class Server::Inside {
  public:
   Inside(std::vector<Route> routes, std::vector<std::string> hosts, const ServerLimits& limits)
-      : routes_(std::move(routes)), hosts_(std::move(hosts)), limits_(limits) {
-    hosts_.emplace_back("localhost");
+      : admission_(std::move(routes), std::move(hosts)), limits_(limits) {
     watch(wake_.get(), EPOLLIN);
   }
 
@@ -88,15 +84,16 @@ class Server::Inside {
     int fd = -1;
     const Door* door = nullptr;
     Clock::time_point since, deadline;
-    bool has_asked = false;
+    bool has_asked = false, is_ended = false;
+    uint64_t call = 0;  // 0: it asks nothing
   };
   /// One question and its answer; the library's from its first line to the last byte sent.
   struct Call {
-    Inside* inside = nullptr;
     MHD_Connection* connection = nullptr;
     const Route* route = nullptr;
     Request request;
     std::optional<Response> answer;
+    std::optional<Reply> reply;  // once it is asked
     bool is_asked = false, is_suspended = false;
   };
   struct Arrival {
@@ -122,10 +119,9 @@ class Server::Inside {
   /// An answer where the question may not be asked.
   std::optional<Response> refusal(const Door& door, Call& call, std::string_view method,
                                   const char* url);
-  std::optional<Response> refusal_of_order(MHD_Connection* connection) const;
   std::optional<Role> role_of(const Door& door, Call& call) const;
   void ask(uint64_t number);
-  static MHD_Result queue(Call& call);
+  MHD_Result queue(Call& call);
 
   void run();
   void turn(Door& door);
@@ -139,12 +135,14 @@ class Server::Inside {
     (void)!write(wake_.get(), &one, sizeof(one));
   }
   void take_arrivals();
+  static void resume(Call& call);
+  static Response end_of_all();
   void end_late();
+  void end_waiting_if_late(const Connection& connection, Call& call, Clock::time_point now);
   void end_waiting();
   int wait_ms() const;
 
-  const std::vector<Route> routes_;
-  std::vector<std::string> hosts_;
+  const Admission admission_;
   const ServerLimits limits_;
   OwnedFd epoll_{epoll_create1(EPOLL_CLOEXEC)};
   OwnedFd wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
@@ -198,7 +196,7 @@ Result<void> Server::Inside::add(Listener listener) {
   door.role = listener.role;
   door.tls = std::move(listener.tls);
   // The library closes the socket with its daemon.
-  const int socket = dup(listener.socket.get());
+  const int socket = fcntl(listener.socket.get(), F_DUPFD_CLOEXEC, 0);
   door.daemon = make_daemon(door, socket);
   if (door.daemon == nullptr) {
     close(socket);
@@ -240,7 +238,7 @@ MHD_Result Server::Inside::on_question(void* cls, MHD_Connection* connection, co
     *memory = reinterpret_cast<void*>(number);
     Call& call = self.calls_.at(number);
     // An answer before the body is read ends the connection: nobody need take in what is refused.
-    return call.answer ? queue(call) : MHD_YES;
+    return call.answer ? self.queue(call) : MHD_YES;
   }
   const auto number = reinterpret_cast<uint64_t>(*memory);
   Call& call = self.calls_.at(number);
@@ -252,7 +250,7 @@ MHD_Result Server::Inside::on_question(void* cls, MHD_Connection* connection, co
     return MHD_YES;
   }
   if (!call.is_asked) self.ask(number);
-  if (call.answer) return queue(call);
+  if (call.answer) return self.queue(call);
   call.is_suspended = true;
   MHD_suspend_connection(connection);
   return MHD_YES;
@@ -262,13 +260,13 @@ uint64_t Server::Inside::begin(const Door& door, MHD_Connection* connection, con
                                const char* method) {
   const uint64_t number = ++last_call_;
   Call& call = calls_[number];
-  call.inside = this;
   call.connection = connection;
   call.answer = refusal(door, call, method, url);
   ++questions_;
   if (call.answer) ++refused_;
   if (const auto found = connections_.find(connection); found != connections_.end()) {
     found->second.has_asked = true;
+    found->second.call = number;
     if (call.route != nullptr && call.route->seconds_max > 0) {
       found->second.deadline = Clock::now() + std::chrono::seconds(call.route->seconds_max);
     }
@@ -293,66 +291,19 @@ std::optional<Role> Server::Inside::role_of(const Door& door, Call& call) const 
 
 std::optional<Response> Server::Inside::refusal(const Door& door, Call& call,
                                                 std::string_view method, const char* url) {
-  const std::optional<Role> role = role_of(door, call);
-  if (!role) {
-    return error_response(401, "no_certificate",
-                          "a certificate of this gateway's authority is needed");
-  }
+  if (stop_) return end_of_all();
   call.request.path = url;
-  const bool is_get = method == "GET" || method == "HEAD";
-  const Route* other = nullptr;
-  for (const Route& each : routes_) {
-    if (each.path != call.request.path) continue;
-    other = &each;
-    const bool is_its = each.method == Method::Get ? is_get : method == "POST";
-    if (is_its) call.route = &each;
-  }
-  if (other == nullptr) {
-    return error_response(
-        404, "no_such_path",
-        "there is no " + call.request.path + " here; /v1/openapi.json has all there are");
-  }
-  if (call.route == nullptr) {
-    return error_response(
-        405, "no_such_method",
-        call.request.path + " takes " + (other->method == Method::Get ? "GET" : "POST"));
-  }
-  if (call.route->needs == Role::Control && *role != Role::Control) {
-    return error_response(403, "not_allowed",
-                          "this takes the right to control: the socket "
-                          "control.sock, or a certificate that has it");
-  }
-  MHD_get_connection_values(
-      call.connection, MHD_GET_ARGUMENT_KIND,
-      [](void* query, MHD_ValueKind, const char* key, const char* value) {
-        (*static_cast<std::map<std::string, std::string>*>(query))[key] = text_or_empty(value);
-        return MHD_YES;
-      },
-      &call.request.query);
-  return call.route->method == Method::Post ? refusal_of_order(call.connection) : std::nullopt;
-}
-
-/// What a page in somebody's browser cannot send to us: it may not set these without our leave.
-std::optional<Response> Server::Inside::refusal_of_order(MHD_Connection* connection) const {
-  const auto header = [&](const char* name) {
-    return text_or_empty(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name));
-  };
-  if (!header("Content-Type").starts_with("application/json")) {
-    return error_response(415, "no_json", "what is ordered is written as application/json");
-  }
-  if (header("X-Causeway").empty()) {
-    return error_response(403, "no_header", "an order bears the header X-Causeway: 1");
-  }
-  const std::string host = without_port(header("Host"));
-  if (std::ranges::find(hosts_, host) == hosts_.end()) {
-    return error_response(403, "unknown_host", "this server is not called " + host);
-  }
-  return std::nullopt;
+  const std::optional<Role> role = role_of(door, call);
+  auto verdict = admission_.judge(call.connection, role, method, call.request);
+  call.route = verdict.route;
+  return std::move(verdict.refusal);
 }
 
 void Server::Inside::ask(uint64_t number) {
   Call& call = calls_.at(number);
   call.is_asked = true;
+  // Nobody may be suspended any more, and none would be answered.
+  if (stop_) return void(call.answer = end_of_all());
   if (call.request.body.size() > body_bytes_max) {
     ++refused_;
     call.answer =
@@ -360,12 +311,12 @@ void Server::Inside::ask(uint64_t number) {
                        "at most " + std::to_string(body_bytes_max) + " bytes of body are accepted");
     return;
   }
-  const Reply reply([this, number](Response response) {
+  call.reply.emplace([this, number](Response response) {
     const std::lock_guard lock(mutex_);
     arrivals_.push_back({number, std::move(response)});
     nudge();
   });
-  call.route->handle(call.request, reply);
+  call.route->handle(call.request, *call.reply);
   take_arrivals();  // most answer at once
 }
 
@@ -382,6 +333,12 @@ MHD_Result Server::Inside::queue(Call& call) {
   MHD_add_response_header(response, "Content-Type", answer.type.c_str());
   MHD_add_response_header(response, "Cache-Control", "no-store");
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+  if (const auto its = connections_.find(call.connection); its != connections_.end()) {
+    // For the way back, of long answers as long as a slow line needs.
+    constexpr size_t bytes_per_s = 512 << 10;
+    its->second.deadline =
+        Clock::now() + limits_.question_time + std::chrono::seconds(body->size() / bytes_per_s);
+  }
   const auto status = static_cast<unsigned>(answer.status);
   const MHD_Result is_queued = MHD_queue_response(call.connection, status, response);
   MHD_destroy_response(response);
@@ -391,10 +348,13 @@ MHD_Result Server::Inside::queue(Call& call) {
 void Server::Inside::on_completed(void* cls, MHD_Connection* connection, void** memory,
                                   MHD_RequestTerminationCode /*code*/) {
   Inside& self = *static_cast<Door*>(cls)->inside;
-  self.calls_.erase(reinterpret_cast<uint64_t>(*memory));
+  const auto call = self.calls_.find(reinterpret_cast<uint64_t>(*memory));
+  if (call != self.calls_.end() && call->second.reply) call->second.reply->is_over();
+  if (call != self.calls_.end()) self.calls_.erase(call);
   *memory = nullptr;
   const auto found = self.connections_.find(connection);
   if (found == self.connections_.end()) return;
+  found->second.call = 0;
   found->second.since = Clock::now();
   found->second.deadline = found->second.since + self.limits_.question_time;
 }
@@ -449,40 +409,57 @@ void Server::Inside::take_arrivals() {
     if (found == calls_.end() || found->second.answer) continue;
     Call& call = found->second;
     call.answer = std::move(each.response);
-    if (std::exchange(call.is_suspended, false)) MHD_resume_connection(call.connection);
+    if (call.is_suspended) resume(call);
   }
+}
+
+void Server::Inside::resume(Call& call) {
+  call.is_suspended = false;
+  MHD_resume_connection(call.connection);
 }
 
 void Server::Inside::end_late() {
   const auto now = Clock::now();
-  const auto end = [&](const Connection& each) {
-    ++ended_for_time_;
-    shutdown(each.fd, SHUT_RDWR);  // the library closes it
-  };
   for (Door& door : doors_) {
     const bool is_all_taken = is_full(door);
     for (auto& [connection, each] : connections_) {
-      if (each.door != &door) continue;
+      if (each.door != &door || each.is_ended) continue;
+      const auto call = calls_.find(each.call);
+      if (call != calls_.end() && call->second.is_suspended) {
+        end_waiting_if_late(each, call->second, now);
+        continue;
+      }
       const bool hesitates = is_all_taken && !each.has_asked && !has_come(each.fd) &&
                              now - each.since > limits_.hesitation_time;
       if (!hesitates && now < each.deadline) continue;
-      end(each);
-      each.deadline = now + limits_.question_time;  // not again at once
+      ++ended_for_time_;
+      each.is_ended = true;
+      shutdown(each.fd, SHUT_RDWR);  // the library closes it
     }
   }
 }
 
+/// The library looks at no connection that is suspended, so nobody else sees that it has gone.
+void Server::Inside::end_waiting_if_late(const Connection& connection, Call& call,
+                                         Clock::time_point now) {
+  const bool has_left = has_gone(connection.fd);
+  if (!has_left && now < connection.deadline) return;
+  if (!has_left) ++ended_for_time_;
+  call.answer = error_response(503, "silent", "the gateway does not answer; ask again later");
+  resume(call);
+}
+
+Response Server::Inside::end_of_all() { return error_response(503, "ends", "this gateway ends"); }
+
 /// Before the library's daemons end, which they may not while somebody is suspended.
 void Server::Inside::end_waiting() {
   for (auto& [number, call] : calls_) {
-    if (!std::exchange(call.is_suspended, false)) continue;
-    call.answer = error_response(503, "ends", "this gateway ends");
-    MHD_resume_connection(call.connection);
+    if (!call.is_suspended) continue;
+    call.answer = end_of_all();
+    resume(call);
   }
   for (const Door& door : doors_) MHD_run(door.daemon);
 }
-
-// ---- ----
 
 Server::Server(std::vector<Route> routes, std::vector<std::string> hosts,
                const ServerLimits& limits)

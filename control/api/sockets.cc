@@ -1,6 +1,7 @@
 #include "control/api/sockets.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
 #include <pwd.h>
@@ -113,18 +114,26 @@ std::string read_socket_of(const std::string& folder) { return folder + "/read.s
 
 std::string control_socket_of(const std::string& folder) { return folder + "/control.sock"; }
 
-Result<void> make_folder(const std::string& folder, const std::string& user) {
-  const auto id = user_id(user);
-  if (!id) return std::unexpected(id.error());
+Result<void> make_folder(const std::string& folder) {
+  const std::string parent = std::filesystem::path(folder).parent_path().string();
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), error);
+  if (std::filesystem::create_directories(parent, error)) chmod(parent.c_str(), folder_mode);
   if (mkdir(folder.c_str(), folder_mode) != 0 && errno != EEXIST) {
     return fail("cannot make the folder " + folder);
   }
-  if (*id != getuid() && chown(folder.c_str(), *id, static_cast<gid_t>(-1)) != 0) {
-    return fail("cannot give the folder " + folder + " to " + user);
-  }
+  // It may be an earlier life's, given to its user, who may have put anything in its place.
+  const OwnedFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const bool is_ours = fd.get() >= 0 && fchown(fd.get(), getuid(), static_cast<gid_t>(-1)) == 0 &&
+                       fchmod(fd.get(), folder_mode) == 0;
+  if (!is_ours) return fail("cannot take the folder " + folder);
   return {};
+}
+
+Result<void> give_folder(const std::string& folder, const std::string& user) {
+  const auto id = user_id(user);
+  if (!id) return std::unexpected(id.error());
+  if (*id == getuid() || lchown(folder.c_str(), *id, static_cast<gid_t>(-1)) == 0) return {};
+  return fail("cannot give the folder " + folder + " to " + user);
 }
 
 Result<OwnedFd> listen_at(const std::string& file, const SocketRights& rights) {
@@ -138,11 +147,11 @@ Result<OwnedFd> listen_at(const std::string& file, const SocketRights& rights) {
   unlink(file.c_str());
   OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // Nobody gets in before the rights are what they are to be.
-  const mode_t before = umask(0777);
-  const bool is_bound = bind(fd.get(), plain(*address), sizeof(*address)) == 0;
-  umask(before);
-  if (!is_bound) return fail("cannot make the socket " + file);
-  if (chown(file.c_str(), *user, *group) != 0 || chmod(file.c_str(), socket_mode) != 0) {
+  fchmod(fd.get(), 0);
+  if (bind(fd.get(), plain(*address), sizeof(*address)) != 0) {
+    return fail("cannot make the socket " + file);
+  }
+  if (lchown(file.c_str(), *user, *group) != 0 || chmod(file.c_str(), socket_mode) != 0) {
     const auto failed = fail("cannot give the socket " + file + " to its group");
     unlink(file.c_str());
     return failed;

@@ -1,11 +1,13 @@
 // What somebody who is to find a mistake needs to see, in one file.
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 
 #include "control/config/text/file.h"
+#include "control/config/text/tree.h"
 #include "control/ctl/commands.h"
 #include "control/ctl/exits.h"
 #include "control/units/text.h"
@@ -46,12 +48,13 @@ int bundle(Client& client, const Options& options) {
   // A file names keys and has none in it; what is read here is the file alone.
   if (!options.config.empty()) {
     const auto text = config::text_of_file(options.config);
-    all["config_file"] = text ? *text : text.error().sentence;
+    const bool is_one = text && config::parse_toml(*text);
+    all["config_file"] = is_one ? *text : options.config + " is no gateway's file";
   }
+  std::string site = all["status"]["site"].get<std::string>();
+  std::ranges::replace(site, '/', '_');
   const std::string file =
-      options.file.empty()
-          ? "causeway-" + all["status"]["site"].get<std::string>() + "-" + stamp() + ".json"
-          : options.file;
+      options.file.empty() ? "causeway-" + site + "-" + stamp() + ".json" : options.file;
   std::ofstream out(file);
   out << all.dump(2) << "\n";
   out.close();

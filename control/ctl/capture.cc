@@ -22,7 +22,7 @@ int capture(Client& client, const Options& options) {
     std::fprintf(stderr, "captures for %u s at most\n", wanted.seconds);
   }
   const Answer answer =
-      client.post("/v1/capture", order, std::chrono::seconds(wanted.seconds + 10));
+      client.post("/v1/capture", order, std::chrono::seconds(wanted.seconds + 150));
   if (!answer.is_good()) return tell_failure(answer, options);
   if (options.file.empty()) {
     const size_t written = std::fwrite(answer.body.data(), 1, answer.body.size(), stdout);

@@ -17,6 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds look_interval{20};
+constexpr std::chrono::seconds patience{60};  // the kernel and the workers are asked
 const std::string wait_default = "10s";
 const std::string wait_default_guarded = "60s";  // ten seconds go before it, to compare with
 
@@ -54,12 +55,13 @@ int exit_of(const Json& swaps) {
 /// Until all swaps at `path` that are meant are over, or the deadline; these are left in the
 /// answer.
 Answer wait_for_swaps(Client& client, const std::string& path, Clock::time_point deadline,
-                      const std::function<bool(const Json&)>& is_meant) {
+                      bool is_order, const std::function<bool(const Json&)>& is_meant) {
   while (true) {
     Answer answer = client.get(path);
     if (!answer.is_good()) return answer;
     Json meant = Json::array();
-    bool has_open = false;
+    // One that no worker has heard of yet is told nowhere.
+    bool has_open = is_order && answer.json["swaps"].size() == 0;
     for (const Json& each : answer.json["swaps"]) {
       if (!is_meant(each)) continue;
       has_open |= is_open(each);
@@ -154,12 +156,12 @@ int swap(Client& client, const Options& options) {
   if (!ordered.is_good()) return tell_failure(ordered, options);
   const auto number = ordered.json["order"].get<uint64_t>();
   const Answer over = wait_for_swaps(client, "/v1/swaps?order=" + std::to_string(number), *deadline,
-                                     [](const Json&) { return true; });
+                                     /*is_order=*/true, [](const Json&) { return true; });
   if (!over.is_good()) return tell_failure(over, options);
   const std::string text =
       options.is_json ? over.json.dump(2) + "\n" : table(over.json["swaps"], swap_columns());
   std::fputs(text.c_str(), stdout);
-  return exit_of(over.json["swaps"]);
+  return over.json["swaps"].size() == 0 ? exit_waiting : exit_of(over.json["swaps"]);
 }
 
 int forgive(Client& client, const Options& options) {
@@ -171,7 +173,7 @@ int forgive(Client& client, const Options& options) {
 }
 
 int plan(Client& client, const Options& options) {
-  const Answer answer = client.post("/v1/plan", Json::object());
+  const Answer answer = client.post("/v1/plan", Json::object(), patience);
   if (!is_report(answer)) return tell_failure(answer, options);
   options.is_json ? void(std::fputs(answer.body.c_str(), stdout)) : show_report(answer.json);
   return answer.json["mistakes"].size() == 0 ? exit_done : exit_failed;
@@ -180,14 +182,14 @@ int plan(Client& client, const Options& options) {
 int reload(Client& client, const Options& options) {
   const auto deadline = deadline_of(options);
   if (!deadline) return exit_usage;
-  const Answer answer = client.post("/v1/reload", Json::object());
+  const Answer answer = client.post("/v1/reload", Json::object(), patience);
   if (!is_report(answer)) return tell_failure(answer, options);
   Json report = answer.json;
   int exit = report["mistakes"].size() == 0 ? exit_of_steps(report["steps"]) : exit_failed;
   if (exit != exit_failed) {
-    const Answer over = wait_for_swaps(client, "/v1/swaps", *deadline, [&](const Json& swap) {
-      return is_of(swap, report["steps"]);
-    });
+    const Answer over =
+        wait_for_swaps(client, "/v1/swaps", *deadline, /*is_order=*/false,
+                       [&](const Json& swap) { return is_of(swap, report["steps"]); });
     if (!over.is_good()) return tell_failure(over, options);
     if (over.json["swaps"].size() > 0) report["swaps"] = over.json["swaps"];
     if (const int swapped = exit_of(over.json["swaps"]); swapped != exit_done) exit = swapped;

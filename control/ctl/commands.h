@@ -31,8 +31,8 @@ struct Options {
   } top;
   uint32_t flow_seconds = 1;  ///< how long flows are looked at
   std::string policy;         ///< that is forgiven
-  std::string file;    ///< that bundle writes
-  std::string shell;   ///< that completion is for
+  std::string file;           ///< that bundle writes
+  std::string shell;          ///< that completion is for
 };
 
 /// Prints, and returns how the program ends.

@@ -12,6 +12,7 @@ std::string completion_of(const std::string& shell, const std::vector<std::strin
   case $before in
     --config|--socket|--certificate|--key|--ca|--output)
       COMPREPLY=($(compgen -f -- "$word")); return;;
+    --side) COMPREPLY=($(compgen -W "lan wan both" -- "$word")); return;;
     --direction) COMPREPLY=($(compgen -W "out in both" -- "$word")); return;;
     completion) COMPREPLY=($(compgen -W "bash zsh" -- "$word")); return;;
   esac
@@ -21,8 +22,10 @@ std::string completion_of(const std::string& shell, const std::vector<std::strin
         COMPREPLY=($(compgen -W "--peer --direction --guard --wait --json" -- "$word")); return;;
       reload) COMPREPLY=($(compgen -W "--wait --json" -- "$word")); return;;
       top) COMPREPLY=($(compgen -W "--rounds --json" -- "$word")); return;;
+      flows) COMPREPLY=($(compgen -W "--seconds --json" -- "$word")); return;;
       capture)
-        COMPREPLY=($(compgen -W "--seconds --packets --side --peer --output" -- "$word")); return;;
+        COMPREPLY=($(compgen -W "--seconds --packets --side --peer --output --json" -- "$word"))
+        return;;
       bundle) COMPREPLY=($(compgen -W "--output --json" -- "$word")); return;;
     esac
   done

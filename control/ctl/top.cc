@@ -101,12 +101,11 @@ void draw(std::string text, bool is_terminal) {
 }  // namespace
 
 int top(Client& client, const Options& options) {
-  signal(SIGINT, [](int) { is_ended = true; });
+  for (const int number : {SIGINT, SIGTERM}) signal(number, [](int) { is_ended = true; });
   const bool is_terminal = isatty(STDOUT_FILENO) == 1 && !options.is_json;
   Answer before = client.get("/v1/status");
   if (!before.is_good()) return tell_failure(before, options);
   if (is_terminal) std::fputs(enter, stdout);
-  int exit = exit_done;
   for (uint32_t round = 0; options.top.rounds == 0 || round < options.top.rounds; ++round) {
     for (auto waited = step; waited <= interval && !is_ended; waited += step) {
       std::this_thread::sleep_for(step);
@@ -126,7 +125,7 @@ int top(Client& client, const Options& options) {
     before = std::move(now);
   }
   if (is_terminal) std::fputs(leave, stdout);
-  return exit;
+  return exit_done;
 }
 
 }  // namespace cw::ctl

@@ -117,6 +117,7 @@ class Daemon {
     tell_ready();
     const bool is_hasty = watch();
     if (!is_hasty && site_->leave(answer_patience)) signals_.wait_for_end(goodbye_time);
+    if (admin_ != nullptr) admin_->stop_watching();
     stop_ = true;
     site_->wake();
     const bool has_ended = wait_for_workers(is_stuck() ? answer_patience : end_patience);

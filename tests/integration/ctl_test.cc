@@ -126,6 +126,13 @@ TEST_F(Ctl, tells_every_mistake_of_an_order) {
   EXPECT_EQ(ctl({"swap", "all", "hybrid", "k"}).status, ctl::exit_usage);
   EXPECT_EQ(ctl({"swap", "all", "hybrid", "--wait", "soon"}).status, ctl::exit_usage);
   EXPECT_EQ(ctl({"swap", "all"}).status, ctl::exit_usage);
+  EXPECT_EQ(ctl({"swap", "", "hybrid"}).status, ctl::exit_usage);
+  ctl::Client client(*ctl::place_of_config(folder_ / "a.toml"));
+  for (const Json& order : {Json({{"class", "all"}, {"policy", "hybrid"}, {"guard", "true"}}),
+                            Json({{"class", "all"}, {"policy", "hybrid"}, {"peer", ""}}),
+                            Json({{"class", ""}, {"policy", "hybrid"}})}) {
+    EXPECT_EQ(client.post("/v1/swap", order).status, 400) << order;
+  }
   EXPECT_EQ(ctl({"dance"}).status, ctl::exit_usage);
   EXPECT_EQ(ctl_json({"swaps"})["swaps"], Json::array());
 }
@@ -280,7 +287,9 @@ TEST_F(Ctl, captures_for_one_at_a_time) {
   EXPECT_EQ(ctl({"capture", "--output", folder_ / "second"}).status, ctl::exit_busy);
   first.signal(SIGKILL);
   first.finish();
-  EXPECT_EQ(ctl({"status"}).status, ctl::exit_done);
+  const auto end = Time::now() + seconds(30);
+  const auto watch = [&] { return ctl({"flows", "--seconds", "1"}).status; };
+  while (watch() != ctl::exit_done) ASSERT_LT(Time::now(), end) << "who has gone keeps the place";
   a_->signal(SIGTERM);
   EXPECT_EQ(a_->finish().status, 0);
 }

@@ -23,8 +23,6 @@ int exit_of(int status, const std::string& code) {
   if (status < 300) return exit_done;
   if (status == 401 || status == 403) return exit_not_allowed;
   if (code == "busy") return exit_busy;
-  if (code == "peer_refused") return exit_peer_refused;
-  if (code == "waiting") return exit_waiting;
   if (status == 400) return exit_usage;
   return exit_failed;
 }

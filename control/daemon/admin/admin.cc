@@ -1,6 +1,5 @@
 #include "control/daemon/admin/admin.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -26,6 +25,12 @@ using api::Role;
 constexpr int64_t silence_ms_max = 2'000;
 /// Who waits for us is told so rather than kept.
 constexpr size_t questions_max = 256;
+/// In a row; the daemon has more to do than to answer.
+constexpr Duration work_time = Duration::from_ms(20);
+/// Of an order's body: a reader of JSON takes its time over many members.
+constexpr size_t order_bytes_max = 4096;
+/// A reload asks the kernel and the workers, who may take long.
+constexpr uint32_t order_seconds_max = 60;
 
 constexpr const char* flows_path = "/v1/flows";
 
@@ -53,12 +58,16 @@ Admin::Admin(const site::Plan& plan) : site_(plan.site) {
 }
 
 Admin::~Admin() {
+  // While we still listen: a successor would find others' sockets gone.
+  if (!folder_.empty()) {
+    unlink(api::read_socket_of(folder_).c_str());
+    unlink(api::control_socket_of(folder_).c_str());
+    rmdir(folder_.c_str());
+  }
   server_.reset();
-  if (folder_.empty()) return;
-  unlink(api::read_socket_of(folder_).c_str());
-  unlink(api::control_socket_of(folder_).c_str());
-  rmdir(folder_.c_str());
 }
+
+void Admin::stop_watching() { watching_.reset(); }
 
 Result<std::unique_ptr<Admin>> Admin::open(const site::Plan& plan) {
   if (plan.api.folder.empty() && plan.api.listen.empty()) return nullptr;
@@ -75,18 +84,16 @@ Result<std::unique_ptr<Admin>> Admin::open(const site::Plan& plan) {
 
 Result<void> Admin::listen(const site::Plan& plan) {
   const std::string folder = api::folder_of(plan.api.folder, plan.site);
-  if (const auto made = api::make_folder(folder, plan.user); !made) return made;
+  if (const auto made = api::make_folder(folder); !made) return made;
   const auto add = [&](const std::string& file, const std::string& group, Role role) {
     auto socket = api::listen_at(file, {.user = plan.user, .group = group});
     if (!socket) return Result<void>(std::unexpected(socket.error()));
     folder_ = folder;  // ours to clean up, from here on
     return server_->add({.socket = std::move(*socket), .role = role, .tls = {}});
   };
-  if (const auto added = add(api::read_socket_of(folder), plan.api.read_group, Role::Read);
-      !added) {
-    return added;
-  }
-  return add(api::control_socket_of(folder), plan.api.control_group, Role::Control);
+  auto done = add(api::read_socket_of(folder), plan.api.read_group, Role::Read);
+  if (done) done = add(api::control_socket_of(folder), plan.api.control_group, Role::Control);
+  return done ? api::give_folder(folder, plan.user) : done;
 }
 
 Result<void> Admin::listen_over_tcp(const site::Plan& plan) {
@@ -123,7 +130,9 @@ api::Route Admin::route(Method method, const char* path, Answer answer) {
                 wake_();
               },
           // Who watches is answered when that is over.
-          .seconds_max = answer == nullptr ? CaptureOrder::seconds_max + 10 : 0};
+          .seconds_max = answer == nullptr ? CaptureOrder::seconds_max + 10
+                         : is_order        ? order_seconds_max
+                                           : 0};
 }
 
 std::vector<api::Route> Admin::routes() {
@@ -162,14 +171,22 @@ void Admin::begin(const Doors& doors, std::function<void()> wake) {
   server_->start();
 }
 
+std::optional<Admin::Question> Admin::next_question() {
+  const std::lock_guard lock(mutex_);
+  if (questions_.empty()) return std::nullopt;
+  Question question = std::move(questions_.front());
+  questions_.pop_front();
+  return question;
+}
+
 void Admin::work() {
-  std::vector<Question> questions;
-  {
-    const std::lock_guard lock(mutex_);
-    questions.swap(questions_);
+  const Instant end = clock_.read() + work_time;
+  while (const auto question = next_question()) {
+    question->answer == nullptr ? begin_watch(*question) : reply_to(*question);
+    if (clock_.read() < end) continue;
+    wake_();  // soon again, after what else the daemon does
+    break;
   }
-  for (const Question& each : questions)
-    each.answer == nullptr ? begin_watch(each) : reply_to(each);
   look_at_watch();
 }
 
@@ -201,6 +218,9 @@ Result<std::unique_ptr<Watch>> Admin::watch_of(const Request& request) const {
 }
 
 void Admin::begin_watch(const Question& question) {
+  // Flows are a glance: a capture does not wait for one.
+  const bool may_end = watching_ && watching_->is_flows && question.request.path != flows_path;
+  if (may_end) end_watch();
   if (watching_) {
     return question.reply.send(api::error_response(409, "busy", "somebody watches already"));
   }
@@ -209,13 +229,18 @@ void Admin::begin_watch(const Question& question) {
     return question.reply.send(api::error_response(400, "mistakes", watch.error().sentence));
   }
   doors_->log.info("watches", {{"path", question.request.path}, {"by", question.request.who}});
-  watching_.emplace(std::move(*watch), question.reply);
+  watching_.emplace(std::move(*watch), question.reply, question.request.path == flows_path);
+}
+
+void Admin::end_watch() {
+  watching_->reply.send(watching_->watch->finish());
+  watching_.reset();
 }
 
 void Admin::look_at_watch() {
-  if (!watching_ || !watching_->watch->look(clock_.read())) return;
-  watching_->reply.send(watching_->watch->finish());
-  watching_.reset();
+  if (!watching_) return;
+  if (!watching_->reply.is_wanted()) return watching_.reset();
+  if (watching_->watch->look(clock_.read())) end_watch();
 }
 
 void Admin::beat(Health health) {

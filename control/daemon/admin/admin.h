@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -45,6 +46,8 @@ class Admin {
   bool is_hasty() const { return watching_.has_value(); }
   /// Thread: the daemon's, several times a second: who has not called for a while is stuck.
   void beat(Health health);
+  /// Before workers end, who would have to take part. Thread: the daemon's.
+  void stop_watching();
   /// Where its sockets are.
   const std::string& folder() const { return folder_; }
 
@@ -59,6 +62,7 @@ class Admin {
   struct Watching {
     std::unique_ptr<Watch> watch;
     api::Reply reply;
+    bool is_flows = false;
   };
 
   explicit Admin(const site::Plan& plan);
@@ -72,6 +76,8 @@ class Admin {
   void begin_watch(const Question& question);
   Result<std::unique_ptr<Watch>> watch_of(const api::Request& request) const;
   void look_at_watch();
+  void end_watch();
+  std::optional<Question> next_question();
 
   std::string folder_, site_;
   std::function<void()> wake_;
@@ -79,7 +85,7 @@ class Admin {
   std::optional<Watching> watching_;
   MonotonicClock clock_;
   std::mutex mutex_;
-  std::vector<Question> questions_;
+  std::deque<Question> questions_;
   std::atomic<Health> health_ = Health::Starting;
   std::atomic<int64_t> beat_ms_ = 0;
   std::unique_ptr<api::Server> server_;  // goes first

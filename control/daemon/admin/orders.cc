@@ -1,6 +1,7 @@
 #include "control/daemon/admin/orders.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "control/daemon/admin/swap_order.h"
 #include "control/daemon/reload.h"
@@ -114,10 +115,11 @@ Result<Duration> parse_flows(const Request& request) {
   constexpr int64_t seconds_max = 10;
   const auto given = request.query.find("seconds");
   if (given == request.query.end()) return Duration::from_s(1);
-  const Json seconds = Json::parse_or_null(given->second);
-  const bool is_right = seconds.is_number_unsigned() && seconds.get<int64_t>() >= 1 &&
-                        seconds.get<int64_t>() <= seconds_max;
-  if (is_right) return Duration::from_s(seconds.get<int64_t>());
+  int64_t seconds = 0;
+  const char* const end = given->second.data() + given->second.size();
+  const auto [stop, error] = std::from_chars(given->second.data(), end, seconds);
+  const bool is_number = error == std::errc() && stop == end;
+  if (is_number && seconds >= 1 && seconds <= seconds_max) return Duration::from_s(seconds);
   return failure("\"seconds\" must be a number from 1 to " + std::to_string(seconds_max));
 }
 

@@ -26,7 +26,7 @@ class OrderReader {
     read_peer();
     read_direction();
     read_policy();
-    if (json_.contains("guard")) order_.is_guarded = json_["guard"] == true;
+    read_guard();
     if (!mistakes_.empty()) return failure(mistakes_);
     return order_;
   }
@@ -41,8 +41,10 @@ class OrderReader {
       if (is_required) complain(std::string("\"") + name + "\" is missing");
       return "";
     }
-    if (json_[name].is_string()) return json_[name].get<std::string>();
-    complain(std::string("\"") + name + "\" must be a text");
+    if (json_[name].is_string() && !json_[name].get<std::string>().empty()) {
+      return json_[name].get<std::string>();
+    }
+    complain(std::string("\"") + name + "\" must be a text that is not empty");
     return "";
   }
   /// The place of a name among those that there are.
@@ -91,6 +93,13 @@ class OrderReader {
     if (!is_known) return complain("\"direction\" is out, in or both");
     order_.is_outward = direction != "in";
     order_.is_inward = direction != "out";
+  }
+
+  void read_guard() {
+    if (!json_.contains("guard")) return;
+    order_.is_guarded = json_["guard"] == Json(true);
+    const bool is_bool = order_.is_guarded || json_["guard"] == Json(false);
+    if (!is_bool) complain("\"guard\" must be true or false");
   }
 
   void read_policy() {

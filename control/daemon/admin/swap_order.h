@@ -1,9 +1,6 @@
 // An order for a swap, as JSON has it, read and checked.
 #pragma once
 
-#include <string>
-#include <variant>
-
 #include "control/gateway/site/swaps/shard_swaps.h"
 #include "control/json/json.h"
 #include "dataplane/base/result.h"

@@ -82,7 +82,6 @@ Capture::Capture(site::Site& site, const CaptureOrder& order, Instant now, Durat
       order_(order),
       patience_(patience),
       begun_(now),
-      begun_wall_ns_(wall_now_ns()),
       shards_(site.begin_capture(order.filter, patience)),
       file_("causewayd, site " + site.plan().site),
       burst_(burst_packets) {
@@ -94,10 +93,6 @@ Capture::Capture(site::Site& site, const CaptureOrder& order, Instant now, Durat
 
 Capture::~Capture() { site_.end_capture(patience_); }
 
-uint64_t Capture::wall_ns(Instant at) const {
-  return begun_wall_ns_ + static_cast<uint64_t>((at - begun_).ns());
-}
-
 bool Capture::look(Instant now) {
   const auto is_full = [&] {
     return packets_ >= order_.packets_max || file_.text().size() >= CaptureOrder::bytes_max;
@@ -105,7 +100,9 @@ bool Capture::look(Instant now) {
   for (const auto& shard : shards_) {
     while (!is_full()) {
       const size_t count = shard->take(burst_);
-      for (size_t i = 0; i < count && !is_full(); ++i) add(burst_[i]);
+      for (size_t i = 0; i < count && !is_full(); ++i) {
+        add(burst_[i], shard->wall_ns(burst_[i].at));
+      }
       if (count < burst_.size()) break;
     }
   }
@@ -131,10 +128,10 @@ std::string Capture::outer_of(const CapturedPacket& packet) const {
   return outer_headers(info);
 }
 
-void Capture::add(const CapturedPacket& packet) {
+void Capture::add(const CapturedPacket& packet, uint64_t wall_ns) {
   ++packets_;
   const Pcapng::PacketInfo info = {.interface = packet.is_lan ? lan_ : wan_,
-                                   .at_ns = wall_ns(packet.at),
+                                   .at_ns = wall_ns,
                                    .bytes = packet.bytes,
                                    .is_outward = packet.is_outward};
   if (packet.is_lan) return file_.add_packet(info, packet.head());

@@ -41,18 +41,15 @@ class Capture final : public Watch {
   /// A file of pcapng. The WAN's packets have outer headers made from the plan, since those are the
   /// port's own.
   api::Response finish() override;
-  uint64_t packets() const { return packets_; }
 
  private:
-  void add(const site::CapturedPacket& packet);
+  void add(const site::CapturedPacket& packet, uint64_t wall_ns);
   std::string outer_of(const site::CapturedPacket& packet) const;
-  uint64_t wall_ns(Instant at) const;
 
   site::Site& site_;
   const CaptureOrder order_;
   const Duration patience_;
   const Instant begun_;
-  const uint64_t begun_wall_ns_;
   std::vector<std::shared_ptr<site::ShardCapture>> shards_;
   Pcapng file_;
   uint32_t lan_ = 0, wan_ = 0;

@@ -97,8 +97,15 @@ void Flows::add(const site::CapturedPacket& packet) {
   FlowKey key;
   key.is_outward = packet.is_outward;
   const bool is_flow = try_read_flow(packet.head(), key);
-  const bool has_room = flows_.size() < flows_max || flows_.contains(key);
-  Count& count = is_flow && has_room ? flows_[key] : others_;
+  // Who is new takes the place of the smallest, so that a row of small ones keeps out no large one.
+  if (is_flow && flows_.size() == flows_max && !flows_.contains(key)) {
+    const auto least =
+        std::ranges::min_element(flows_, {}, [](const auto& flow) { return flow.second.packets; });
+    others_.packets += least->second.packets;
+    others_.bytes += least->second.bytes;
+    flows_.erase(least);
+  }
+  Count& count = is_flow ? flows_[key] : others_;
   count.packets += one_in;
   count.bytes += uint64_t{one_in} * packet.bytes;
 }

@@ -89,14 +89,17 @@ void RouteHelper::serve(int fd, const std::string& user) {
 int RouteHelper::ask(const Request& request) const {
   if (send(fd_, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) return EPIPE;
   int32_t error = 0;
-  return recv(fd_, &error, sizeof(error), 0) == sizeof(error) ? error : EPIPE;
+  if (recv(fd_, &error, sizeof(error), 0) == sizeof(error)) return error;
+  // An answer that comes after all would be taken for the next one's.
+  shutdown(fd_, SHUT_RDWR);
+  return EPIPE;
 }
 
 Result<void> RouteHelper::tell(const gateway::Prefix& route, int error) const {
   if (error == 0) return {};
   const std::string prefix = site::prefix_text(route);
   if (error != EPIPE) return failure(site::route_sentence(prefix, device_, error));
-  return failure("peer.routes: " + prefix + ": the process that sets routes has ended");
+  return failure("peer.routes: " + prefix + ": the process that sets routes is silent");
 }
 
 Result<void> RouteHelper::set_device(const std::string& name) {

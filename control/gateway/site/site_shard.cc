@@ -131,6 +131,7 @@ bool SiteShard::settle(Duration patience) {
 std::optional<SiteState> SiteShard::state(Duration patience) {
   // No question on top of an open one: it would only be answered late.
   if (!settle(patience)) return std::nullopt;
+  if (wanted_capture_) (void)post_capture(patience);
   auto state = std::make_shared<SiteState>();
   if (!ask([this, state](Instant now) { fill(*state, now); }, patience)) return std::nullopt;
   state->has_open_swaps |= wanted_.has_value() || !orders_.empty();
@@ -340,12 +341,21 @@ bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {
   return true;
 }
 
+// The latest takes the place of what a worker that stands still has not heard.
 bool SiteShard::set_capture(std::shared_ptr<ShardCapture> capture, Duration patience) {
+  wanted_capture_ = std::move(capture);
+  return post_capture(patience);
+}
+
+bool SiteShard::post_capture(Duration patience) {
+  if (!wanted_capture_ || !settle(patience)) return false;
   // The one before leaves by this question, which ends on this thread.
-  const auto given = std::make_shared<std::shared_ptr<ShardCapture>>(std::move(capture));
+  const auto given = std::make_shared<std::shared_ptr<ShardCapture>>(std::move(*wanted_capture_));
+  wanted_capture_.reset();
   return ask(
-      [this, given](Instant) {
+      [this, given](Instant now) {
         capture_.swap(*given);
+        if (capture_ != nullptr) capture_->begin(now);
         valve_.set_tap(capture_ == nullptr ? nullptr : capture_->lan_tap());
         sdr_->set_tap(capture_ == nullptr ? nullptr : capture_->wan_tap());
       },

@@ -121,6 +121,7 @@ class SiteShard {
   void take_links(ShardChange& change, size_t first, size_t count, Instant now);
   /// The worker calls it before patience ends, or never.
   bool ask_in_time(std::function<void(Instant)> act, Duration patience);
+  bool post_capture(Duration patience);
   void fill(SiteState& state, Instant now);
   PeerView view_of(const sdr::Link& link, Instant now) const;
   /// The plan's number of the peer that a number at the WAN port belongs to.
@@ -153,6 +154,7 @@ class SiteShard {
   CareBell* bell_ = nullptr;
   bool has_called_ = false;                            // the worker's: since the last care
   std::shared_ptr<ShardCapture> capture_;  // the worker's
+  std::optional<std::shared_ptr<ShardCapture>> wanted_capture_;  // not asked for yet
   std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
 };

@@ -398,7 +398,8 @@ TEST(HostileCoding, a_message_that_ends_under_the_codec_keeps_its_memory_until_t
   open_gate();
   EXPECT_TRUE(pair.run_until([&] { return stream.is_released(*handle); }, 1_s));
   stream.forget(*handle);
-  EXPECT_TRUE(pair.run_until([&] { return stream.live_count() == 0; }, 1_s)) << "its place is free again";
+  EXPECT_TRUE(pair.run_until([&] { return stream.live_count() == 0; }, 1_s))
+      << "its place is free again";
 }
 
 TEST(HostileCoding, an_end_that_goes_waits_for_its_codec_and_another_begins_anew) {

@@ -183,6 +183,50 @@ TEST_F(ApiServer, tells_those_who_wait_that_it_ends) {
   EXPECT_EQ(status_of(client.read_to_end()), 503);
 }
 
+TEST_F(ApiServer, ends_beside_those_who_ask_all_the_time) {
+  for (int life = 0; life < 20; ++life) {
+    start();
+    std::vector<std::jthread> crowd;
+    for (int i = 0; i < 8; ++i) {
+      crowd.emplace_back([this, i](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+          const RawClient client(socket_of(Role::Read));
+          client.write(get(i % 2 == 0 ? "/echo" : "/later"));
+          client.read_answer(milliseconds(20));
+        }
+      });
+    }
+    std::this_thread::sleep_for(milliseconds(5));
+    server_.reset();
+    const std::lock_guard lock(mutex_);
+    kept_.clear();
+  }
+}
+
+/// Those whose answer does not come have their places no longer than others.
+TEST_F(ApiServer, ends_who_waits_in_vain_and_takes_others) {
+  start({.connections = 4, .question_time = milliseconds(300)});
+  std::deque<RawClient> waiting;
+  for (int i = 0; i < 4; ++i) {
+    waiting.emplace_back(socket_of(Role::Read));
+    waiting.back().write(get("/later"));
+  }
+  for (const RawClient& each : waiting) EXPECT_EQ(status_of(each.read_answer()), 503);
+  waiting.clear();
+  EXPECT_EQ(status_of(ask(get("/echo"), Role::Read)), 200);
+}
+
+TEST_F(ApiServer, knows_who_has_gone_before_the_answer) {
+  start();
+  std::optional<RawClient> client(socket_of(Role::Read));
+  client->write(get("/later"));
+  const Reply reply = take_reply();
+  EXPECT_TRUE(reply.is_wanted());
+  client.reset();
+  while (reply.is_wanted()) {
+  }
+}
+
 /// A byte now and then keeps no place.
 TEST_F(ApiServer, ends_who_is_slow) {
   start({.connections = 8, .question_time = milliseconds(300)});

@@ -55,7 +55,7 @@ TEST(ApiSockets, names_what_is_wrong) {
             std::string::npos);
   EXPECT_NE(sentence(listen_at(folder.file("none/a"), {})).find("cannot make the socket"),
             std::string::npos);
-  EXPECT_NE(sentence(make_folder("/proc/none/a", "")).find("cannot make the folder"),
+  EXPECT_NE(sentence(make_folder("/proc/none/a")).find("cannot make the folder"),
             std::string::npos);
   for (const char* const text :
        {"", "9443", "192.0.2.1", "192.0.2.1:0", "192.0.2.1:x", "a:70000"}) {

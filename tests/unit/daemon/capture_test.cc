@@ -2,11 +2,11 @@
 #include "control/daemon/capture/capture.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cstring>
 
 #include "control/daemon/capture/flows.h"
+#include "tests/property/property.h"
 
 namespace cw::daemon {
 namespace {

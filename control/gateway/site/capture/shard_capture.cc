@@ -1,11 +1,18 @@
 #include "control/gateway/site/capture/shard_capture.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace cw::site {
 
 void ShardCapture::Tap::saw(std::span<Packet* const> packets, bool is_outward, Instant now) {
   for (const Packet* packet : packets) capture_.add(*packet, is_lan_, is_outward, now);
+}
+
+void ShardCapture::begin(Instant now) {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  begun_ = now;
+  begun_wall_ns_ = static_cast<uint64_t>(std::chrono::nanoseconds(wall).count());
 }
 
 void ShardCapture::add(const Packet& packet, bool is_lan, bool is_outward, Instant now) {

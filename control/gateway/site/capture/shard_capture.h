@@ -44,6 +44,12 @@ class ShardCapture {
   ShardCapture(const ShardCapture&) = delete;
   ShardCapture& operator=(const ShardCapture&) = delete;
 
+  /// Before the first packet: what its clock reads, and what the day's does. Thread: the worker's.
+  void begin(Instant now);
+  /// A reading of the worker's clock as nanoseconds since 1970; of what take() has given.
+  uint64_t wall_ns(Instant at) const {
+    return begun_wall_ns_ + static_cast<uint64_t>((at - begun_).ns());
+  }
   /// For the LAN port and the WAN port; null where the filter wants none of it.
   PacketTap* lan_tap() { return filter_.has_lan ? &lan_ : nullptr; }
   PacketTap* wan_tap() { return filter_.has_wan ? &wan_ : nullptr; }
@@ -69,6 +75,8 @@ class ShardCapture {
 
   const CaptureFilter filter_;
   const size_t links_;
+  Instant begun_;
+  uint64_t begun_wall_ns_ = 0;
   uint32_t passed_ = 0;  // since one was shown; the worker's
   Tap lan_, wan_;
   SpscRing<CapturedPacket> ring_{packets_max};

@@ -1,5 +1,7 @@
 #include "control/gateway/site/care/bars.h"
 
+#include <fcntl.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -35,6 +38,15 @@ std::string text_of(uint64_t hash) {
 
 bool is_same(const Bar& a, const Bar& b) {
   return a.policy == b.policy && a.params == b.params && a.hash == b.hash;
+}
+
+/// What a file, or a folder, has is on the disk.
+bool try_sync(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool is_done = fsync(fd) == 0;
+  close(fd);
+  return is_done;
 }
 
 }  // namespace
@@ -121,7 +133,8 @@ Result<void> Bars::write() const {
   std::ofstream out(next);
   out << json.dump(2) << "\n";
   out.close();
-  if (out && std::rename(next.c_str(), file_.c_str()) == 0) return {};
+  const bool is_there = out && try_sync(next) && std::rename(next.c_str(), file_.c_str()) == 0;
+  if (is_there && try_sync(std::filesystem::path(file_).parent_path().string())) return {};
   return failure(file_ + " cannot be written: " + std::strerror(errno));
 }
 

@@ -1,0 +1,86 @@
+#include "control/api/admission.h"
+
+#include <microhttpd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace cw::api {
+namespace {
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+/// "[2001:db8::1]:9443" and "localhost" without the port.
+std::string without_port(const std::string& host) {
+  const size_t colon = host.rfind(':');
+  const bool has_port = colon != std::string::npos && host.find(']', colon) == std::string::npos;
+  return has_port ? host.substr(0, colon) : host;
+}
+
+MHD_Result keep_argument(void* query, MHD_ValueKind, const char* key, const char* value) {
+  (*static_cast<std::map<std::string, std::string>*>(query))[key] = text_or_empty(value);
+  return MHD_YES;
+}
+
+}  // namespace
+
+Admission::Admission(std::vector<Route> routes, std::vector<std::string> hosts)
+    : routes_(std::move(routes)), hosts_(std::move(hosts)) {
+  hosts_.emplace_back("localhost");
+}
+
+Admission::Verdict Admission::find(std::string_view method, const std::string& path) const {
+  const bool is_get = method == "GET" || method == "HEAD";
+  const Route* other = nullptr;
+  for (const Route& each : routes_) {
+    if (each.path != path) continue;
+    other = &each;
+    if (each.method == Method::Get ? is_get : method == "POST") return {&each, std::nullopt};
+  }
+  if (other != nullptr) {
+    const char* const takes = other->method == Method::Get ? "GET" : "POST";
+    return {nullptr, error_response(405, "no_such_method", path + " takes " + takes)};
+  }
+  return {nullptr,
+          error_response(404, "no_such_path",
+                         "there is no " + path + " here; /v1/openapi.json has all there are")};
+}
+
+Admission::Verdict Admission::judge(MHD_Connection* connection, std::optional<Role> role,
+                                    std::string_view method, Request& request) const {
+  if (!role) {
+    return {nullptr, error_response(401, "no_certificate",
+                                    "a certificate of this gateway's authority is needed")};
+  }
+  Verdict verdict = find(method, request.path);
+  if (verdict.route == nullptr) return verdict;
+  if (verdict.route->needs == Role::Control && *role != Role::Control) {
+    verdict.refusal = error_response(403, "not_allowed",
+                                     "this takes the right to control: the socket control.sock, "
+                                     "or a certificate that has it");
+    return verdict;
+  }
+  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, keep_argument, &request.query);
+  if (verdict.route->method == Method::Post) verdict.refusal = refusal_of_order(connection);
+  return verdict;
+}
+
+/// What a page in somebody's browser cannot send to us: it may not set these without our leave.
+std::optional<Response> Admission::refusal_of_order(MHD_Connection* connection) const {
+  const auto header = [&](const char* name) {
+    return text_or_empty(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name));
+  };
+  if (!header("Content-Type").starts_with("application/json")) {
+    return error_response(415, "no_json", "what is ordered is written as application/json");
+  }
+  if (header("X-Causeway").empty()) {
+    return error_response(403, "no_header", "an order bears the header X-Causeway: 1");
+  }
+  const std::string host = without_port(header("Host"));
+  if (std::ranges::find(hosts_, host) != hosts_.end()) return std::nullopt;
+  return error_response(403, "unknown_host",
+                        "this server is not called " + host + "; api.hosts has its names");
+}
+
+}  // namespace cw::api

@@ -1,0 +1,38 @@
+// Who may ask what: paths, methods, rights, and what keeps pages in browsers out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/api/request.h"
+
+struct MHD_Connection;
+
+namespace cw::api {
+
+class Admission {
+ public:
+  /// `hosts`: what a client may call the server in Host when it orders something, besides
+  /// "localhost".
+  Admission(std::vector<Route> routes, std::vector<std::string> hosts);
+
+  struct Verdict {
+    const Route* route = nullptr;  ///< null: there is none
+    std::optional<Response> refusal;
+  };
+  /// Of a question whose headers are there; fills in what the query says. No role: nobody is let
+  /// in. Thread: the server's.
+  Verdict judge(MHD_Connection* connection, std::optional<Role> role, std::string_view method,
+                Request& request) const;
+
+ private:
+  Verdict find(std::string_view method, const std::string& path) const;
+  std::optional<Response> refusal_of_order(MHD_Connection* connection) const;
+
+  const std::vector<Route> routes_;
+  std::vector<std::string> hosts_;
+};
+
+}  // namespace cw::api
