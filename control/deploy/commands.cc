@@ -88,10 +88,15 @@ int do_step(const Step& step, const DraftSite& site, const Options& options,
     }
   }
   if (step.act != Act::Reload) {
-    return fail("this is done at the site: " + command_of(step, site) +
+    const std::string away = step.act == Act::Stop ? ", and take " + site.path + " away" : "";
+    return fail("this is done at the site: " + command_of(step, site) + away +
                 "; then apply again, which goes on from here");
   }
   ctl::Client client(site.place);
+  if (const Json open = ask(client).open; open.is_array() && open.empty()) {
+    return fail(step.site + " reads another file, on its machine: bring " + site.path +
+                " there, and then " + command_of(step, site));
+  }
   const int reloaded = ctl::reload(client, {.wait = options.wait});
   if (reloaded != exit_done) return fail(step.site + " has not taken its file; the rest waits");
   const auto end = Clock::now() + patience;

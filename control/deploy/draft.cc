@@ -106,14 +106,20 @@ Result<Draft> draft_of(const Options& options) {
   return draft;
 }
 
+/// How causewayctl is told whom to ask.
+static std::string ctl_for(const DraftSite& site) {
+  const ctl::Place& place = site.place;
+  if (place.url.empty()) return "causewayctl --config " + site.path;
+  return "causewayctl --url " + place.url + " --certificate " + place.certificate + " --key " +
+         place.key + " --ca " + place.ca;
+}
+
 std::string command_of(const Step& step, const DraftSite& site) {
   switch (step.act) {
     case Act::Start:
       return "causewayd --config " + site.path;
     case Act::Reload:
-      return (site.place.url.empty() ? "causewayctl --config " + site.path
-                                     : "causewayctl --url " + site.place.url) +
-             " reload --wait 10s";
+      return ctl_for(site) + " reload --wait 10s";
     case Act::Restart:
       return "systemctl restart causeway";
     case Act::Stop:
@@ -122,10 +128,6 @@ std::string command_of(const Step& step, const DraftSite& site) {
   return {};
 }
 
-std::string look_of(const DraftSite& site) {
-  return (site.place.url.empty() ? "causewayctl --config " + site.path
-                                 : "causewayctl --url " + site.place.url) +
-         " links";
-}
+std::string look_of(const DraftSite& site) { return ctl_for(site) + " links"; }
 
 }  // namespace cw::deploy

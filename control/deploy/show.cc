@@ -72,6 +72,8 @@ std::string site_text(const DraftSite& site, bool is_offline) {
 std::string step_text(size_t number, const Step& step, const DraftSite& site) {
   std::string text = std::to_string(number) + ". " + std::string(name_of(step.act)) + " " +
                      step.site + ": " + step.why + "\n     " + command_of(step, site) + "\n";
+  if (step.act == Act::Stop)
+    text += "     then take " + site.path + " away, by which it is known\n";
   if (!step.breaks.empty()) {
     text += "     until they have it, too, its links are down with " + joined(step.breaks) + "\n";
   }

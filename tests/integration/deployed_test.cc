@@ -45,19 +45,22 @@ class Deployed : public testing::Test {
     }
   }
 
-  /// All sites send by `policy`, and at such a rate.
-  void write(const std::string& policy, const std::string& rate) const {
+  /// All sites send by `policy`, and at such a rate; `memory` is of the second.
+  void write(const std::string& policy, const std::string& rate, int count = site_count,
+             const std::string& memory = "4 GiB") const {
     std::ostringstream text;
     text << "[pair]\nkey_file = \"pair.key\"\nrtt = \"14 ms\"\nrate = \"60 Mbit/s\"\n"
             "[defaults.wan]\nrate = \""
          << rate << "\"\n[defaults.lan]\nqueue = \"100 ms\"\n[defaults.api]\nfolder = \"api\"\n"
+         << "[defaults]\nspare_peers = 1\n"
          << "[[class]]\nname = \"all\"\npolicies = [\"selective_repeat\", \"hybrid\"]\npolicy = \""
          << policy << "\"\n"
          << patient_class;
-    for (int site = 1; site <= site_count; ++site) {
+    for (int site = 1; site <= count; ++site) {
       text << "[[site]]\nname = \"" << site << "\"\naddress = \"" << Triangle::wan_address(site)
            << "\"\nroutes = [\"" << Triangle::prefix(site) << "\"]\nstatus = \"" << site
            << ".json\"\n";
+      if (site == 2) text << "memory = \"" << memory << "\"\n";
     }
     folder_.write("deployment.toml", text.str());
   }
@@ -86,14 +89,51 @@ class Deployed : public testing::Test {
     }
   }
 
-  void start_all() {
-    for (const auto& each : gateways_) each->start();
-    for (const auto& each : gateways_) ASSERT_TRUE(each->wait_up());
+  Gateway& gateway(const std::string& site) { return *gateways_[std::stoul(site) - 1]; }
+  void start(int count) {
+    for (int site = 1; site <= count; ++site) gateway(std::to_string(site)).start();
+    for (int site = 1; site <= count; ++site) {
+      ASSERT_TRUE(gateway(std::to_string(site)).wait_up());
+    }
+  }
+  /// Takes a step where its site is; the service manager's part is played here.
+  void take(const Json& step) {
+    const std::string what = step["do"].get<std::string>();
+    const std::string site = step["site"].get<std::string>();
+    if (what == "stop" || what == "restart") gateway(site).stop();
+    if (what == "start" || what == "restart") gateway(site).start();
+    if (what == "reload") {
+      const Outcome outcome = type(step["command"].get<std::string>());
+      EXPECT_EQ(outcome.status, 0) << step << outcome.out << outcome.err;
+    }
+    for (const Json& far : step["waits_for"]) wait_for_link(site, far.get<std::string>());
+  }
+  void wait_for_link(const std::string& site, const std::string& far) {
+    const auto end = Time::now() + seconds(30);
+    while (Time::now() < end) {
+      const Json status = gateway(site).status();
+      for (const Json& each : status["peers"]) {
+        if (each["name"] == far && each["link"] == "up") return;
+      }
+    }
+    ADD_FAILURE() << site << " has no link with " << far;
+  }
+  /// "start 4, reload 1": the steps that were taken.
+  std::string change() {
+    const Json planned = plan();
+    EXPECT_EQ(deploy("render").status, 0);
+    std::string row;
+    for (const Json& step : planned["steps"]) {
+      row += (row.empty() ? "" : ", ") + step["do"].get<std::string>() + " " +
+             step["site"].get<std::string>();
+      take(step);
+    }
+    return row;
   }
   template <class Call>
-  static void for_each_way(const Call& call) {
-    for (int from = 1; from <= site_count; ++from) {
-      for (int to = 1; to <= site_count; ++to) {
+  static void for_each_way(const Call& call, int count = site_count) {
+    for (int from = 1; from <= count; ++from) {
+      for (int to = 1; to <= count; ++to) {
         if (from != to) call(from, to);
       }
     }
@@ -105,8 +145,8 @@ class Deployed : public testing::Test {
       EXPECT_TRUE(pings.ping(100, seconds(10))) << from << " to " << to;
     });
   }
-  void send_all_ways() {
-    for_each_way([&](int from, int to) {
+  void send_all_ways(int count = site_count) {
+    const auto send = [&](int from, int to) {
       const std::string& source = addresses_.emplace_back(Triangle::host_address(from));
       const std::string& target = addresses_.emplace_back(Triangle::host_address(to));
       DatagramsOptions options{.source = source.c_str(), .target = target.c_str()};
@@ -115,12 +155,18 @@ class Deployed : public testing::Test {
       options.per_second = 200;
       streams_.push_back(std::make_unique<Datagrams>(lab_->host(from), lab_->host(to), options));
       streams_.back()->start();
-    });
+    };
+    for_each_way(send, count);
   }
-  void expect_nothing_lost() {
+  /// Of ways that do not begin or end at one site.
+  void expect_nothing_lost(int but_of = 0) {
     for (const auto& each : streams_) each->stop();
     DatagramCounts all;
+    const std::string away = Triangle::host_address(but_of);
+    auto address = addresses_.begin();
     for (const auto& each : streams_) {
+      const std::string &source = *address++, &target = *address++;
+      if (source == away || target == away) continue;
       each->settle();
       const DatagramCounts counts = each->counts();
       EXPECT_GT(counts.sent, 0u);
@@ -149,7 +195,7 @@ TEST_F(Deployed, four_sites_reach_each_other_and_take_another_policy_without_a_l
   const Outcome rendered = deploy("render");
   ASSERT_EQ(rendered.status, 0) << rendered.err;
   EXPECT_NE(rendered.out.find("no gateway answers"), std::string::npos) << rendered.out;
-  start_all();
+  start(site_count);
   expect_pings();
   expect_as_planned();
 
@@ -175,6 +221,34 @@ TEST_F(Deployed, four_sites_reach_each_other_and_take_another_policy_without_a_l
   expect_as_planned();
   std::this_thread::sleep_for(milliseconds(300));
   expect_nothing_lost();
+}
+
+TEST_F(Deployed, a_fourth_site_comes_and_goes_and_the_others_lose_nothing) {
+  write("selective_repeat", "40 Mbit/s", 3);
+  ASSERT_EQ(deploy("render").status, 0);
+  start(3);
+  send_all_ways(3);
+  write("selective_repeat", "40 Mbit/s", 4);
+  EXPECT_EQ(change(), "start 4, reload 1, reload 2, reload 3");
+  expect_pings();
+  expect_as_planned();
+  write("selective_repeat", "40 Mbit/s", 3);
+  EXPECT_EQ(change(), "reload 1, reload 2, reload 3, stop 4");
+  std::this_thread::sleep_for(milliseconds(300));
+  expect_nothing_lost();
+}
+
+TEST_F(Deployed, a_site_that_starts_again_is_away_alone) {
+  write("selective_repeat", "40 Mbit/s");
+  ASSERT_EQ(deploy("render").status, 0);
+  start(site_count);
+  send_all_ways();
+  write("hybrid", "40 Mbit/s", site_count, "3 GiB");
+  EXPECT_EQ(change(), "reload 1, reload 3, reload 4, restart 2");
+  expect_policy("hybrid");
+  expect_pings();
+  std::this_thread::sleep_for(milliseconds(300));
+  expect_nothing_lost(/*but_of=*/2);
 }
 
 }  // namespace

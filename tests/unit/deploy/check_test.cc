@@ -3,6 +3,11 @@
 
 #include <string>
 
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "tests/property/property.h"
 #include "tests/unit/deploy/sites.h"
 
 namespace cw::deploy {
@@ -164,6 +169,60 @@ TEST(Check, warns_of_what_works_and_may_not_be_meant) {
   for (const std::string& each : checked.warnings) all += each + "\n";
   EXPECT_TRUE(has(all, "link s1 - s2 carries 9000 bytes and is used with 1500")) << all;
   EXPECT_TRUE(has(all, "lan.mtu is 9000 at s4 and 1500 at s1")) << all;
+}
+
+// ---- whatever is in it
+
+std::string example() {
+  std::ifstream stream(std::string(CW_SOURCE_DIR) + "/configs/deployment.toml");
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+/// The example with some of its lines gone, twice, in other places, or with another value.
+std::string shuffled(uint64_t seed) {
+  static const std::string text = example();
+  std::mt19937_64 random(seed);
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  const char* const values[] = {"1",    "-1",         "\"\"",      "[]",
+                                "[[]]", "{}",         "{ a = 1 }", "true",
+                                "1e9",  "[1, \"x\"]", "\"none\"",  "1979-05-27"};
+  for (size_t i = 0; i < 1 + random() % 4; ++i) {
+    const size_t at = random() % lines.size(), other = random() % lines.size();
+    const size_t equals = lines[at].find(" = ");
+    switch (random() % 4) {
+      case 0:
+        lines[at].clear();
+        break;
+      case 1:
+        std::swap(lines[at], lines[other]);
+        break;
+      case 2:
+        lines.insert(lines.begin() + static_cast<ptrdiff_t>(at), lines[other]);
+        break;
+      default:
+        if (equals != std::string::npos) {
+          lines[at] = lines[at].substr(0, equals + 3) + values[random() % std::size(values)];
+        }
+    }
+  }
+  std::string made;
+  for (const std::string& line : lines) made += line + "\n";
+  return made;
+}
+
+RC_GTEST_PROP(Check, of_any_file_makes_mistakes_with_places_or_files_that_are_right,
+              (uint64_t seed)) {
+  const Checked checked = check(shuffled(seed), "");
+  RC_ASSERT(checked.mistakes.empty() != checked.files.empty());
+  for (const config::Mistake& each : checked.mistakes) {
+    RC_ASSERT(each.place.line > 0u);
+    RC_ASSERT(!each.sentence.empty());
+  }
+  for (const SiteFile& each : checked.files) RC_ASSERT(plan_of(each.name, each.text).has_value());
 }
 
 }  // namespace
