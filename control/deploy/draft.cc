@@ -46,6 +46,20 @@ std::string ask_of(const std::string& deployment, const std::string& site) {
   return row == nullptr ? "" : text_at(*row, {"ask"});
 }
 
+/// There is no file of it here, and it is there.
+void note_that_it_runs(DraftSite& site) {
+  Need& need = site.change.need;
+  if (site.running.site != need.site) return;
+  need.act = Act::Reload;
+  for (const Json& each : site.running.peers) {
+    need.peers_before.insert(each["name"].get<std::string>());
+  }
+  site.change.notes.push_back(
+      "it runs already, by which file is not known here; what a reload takes is told by "
+      "causewayctl --config " +
+      site.path + " plan");
+}
+
 void ask_all(Draft& draft, const std::string& deployment, const Options& options) {
   for (DraftSite& each : draft.sites) {
     // Where what runs now is asked, its own file says, if there is one.
@@ -55,7 +69,9 @@ void ask_all(Draft& draft, const std::string& deployment, const Options& options
     if (options.is_offline) continue;
     ctl::Client client(each.place);
     each.running = ask(client);
-    if (each.running.is_reached) each.differences = differences(each.running, now);
+    if (!each.running.is_reached) continue;
+    each.differences = differences(each.running, now);
+    if (each.change.need.act == Act::Start) note_that_it_runs(each);
   }
 }
 
@@ -86,6 +102,7 @@ Result<Draft> draft_of(const Options& options) {
     return std::unexpected(added.error());
   }
   std::vector<OldFile> before;
+  before.reserve(found.size());
   for (const auto& [site, file] : found) before.push_back({site, file.text});
   for (SiteChange& change : changes_of(before, checked.files)) {
     const std::string name = change.need.site;
@@ -101,6 +118,7 @@ Result<Draft> draft_of(const Options& options) {
   }
   ask_all(draft, *text, options);
   std::vector<Need> needs;
+  needs.reserve(draft.sites.size());
   for (const DraftSite& each : draft.sites) needs.push_back(each.change.need);
   draft.steps = order_of(needs);
   return draft;

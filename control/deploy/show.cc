@@ -14,8 +14,8 @@ std::string_view name_of(Found::State state) {
 
 std::string bytes_text(uint64_t bytes) {
   constexpr uint64_t unit = 1 << 20;
-  return config::quantity_text(config::Quantity::Bytes,
-                               static_cast<double>((bytes + unit - 1) / unit * unit));
+  const uint64_t whole = (bytes + unit - 1) / unit * unit;
+  return config::quantity_text(config::Quantity::Bytes, static_cast<double>(whole));
 }
 
 std::string joined(const std::vector<std::string>& names) {

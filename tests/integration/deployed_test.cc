@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <list>
 #include <memory>
@@ -219,6 +220,13 @@ TEST_F(Deployed, four_sites_reach_each_other_and_take_another_policy_without_a_l
   EXPECT_EQ(applied.status, 0) << applied.out << applied.err;
   expect_policy("selective_repeat");
   expect_as_planned();
+
+  // Whose file is not there runs all the same.
+  std::filesystem::remove(folder_.path("2.toml"));
+  const Json without = plan();
+  ASSERT_EQ(without["steps"].size(), 1u) << without;
+  EXPECT_EQ(without["steps"][0]["do"], "reload");
+  EXPECT_EQ(change(), "reload 2");
   std::this_thread::sleep_for(milliseconds(300));
   expect_nothing_lost();
 }

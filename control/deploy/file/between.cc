@@ -22,6 +22,7 @@ std::string named(const SiteRow& site) { return "site \"" + site.name + "\""; }
 
 std::vector<std::string> names_of(const Deployment& deployment) {
   std::vector<std::string> names;
+  names.reserve(deployment.sites.size());
   for (const SiteRow& each : deployment.sites) names.push_back(each.name);
   return names;
 }
@@ -98,6 +99,7 @@ class Between {
     std::vector<std::string> names;
     const Node* const classes = find(it_.tree, {"class"});
     if (classes == nullptr) return {"all"};
+    names.reserve(classes->items.size());
     for (const Node& each : classes->items) names.push_back(text_at(each, {"name"}));
     return names;
   }

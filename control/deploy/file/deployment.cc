@@ -13,10 +13,21 @@ using config::Section;
 
 namespace {
 
+/// What [[site.class]] and [[site.peer]] are read into; the rows themselves are what is used.
+struct Other {
+  std::string name, text, next_hop;
+  uint16_t udp_port = 4791;
+  Rate rate;
+  uint32_t weight = 1;
+  Duration time = Duration::max();
+  bool mark = true;
+};
+
 /// A gateway's file and the variables of its keys, which take what is read here and tell nobody.
 struct Vocabulary {
   site::ConfigPtr config = std::make_shared<site::Config>();
   Section gateway;
+  std::deque<Other> others;  // by row; keys are bound to them
 
   Vocabulary() {
     site::declare(gateway, config);
@@ -62,31 +73,22 @@ void declare_classes(Section& file, const Words& words) {
             });
 }
 
-struct Other {
-  std::string name, text, next_hop;
-  uint16_t udp_port = 4791;
-  Rate rate;
-  uint32_t weight = 1;
-  Duration time = Duration::max();
-  bool mark = true;
-};
-
-void declare_site_class(Section& row, const std::shared_ptr<Other>& it) {
-  row.key("name", it->name, "Which [[class]].").required();
-  row.key("policy", it->text, "By what this site sends; params then are this one's.");
-  row.key("weight", it->weight, "As in [[class]].").range(1, 1000);
-  row.key("queue", it->time, "As in [[class]].").range("1 ms", "10 s").or_none();
-  row.key("block_age", it->time, "As in [[class]].").range("10 us", "1 s").or_none();
-  row.key("mark", it->mark, "As in [[class]].");
+void declare_site_class(Section& row, Other& it) {
+  row.key("name", it.name, "Which [[class]].").required();
+  row.key("policy", it.text, "By what this site sends; params then are this one's.");
+  row.key("weight", it.weight, "As in [[class]].").range(1, 1000);
+  row.key("queue", it.time, "As in [[class]].").range("1 ms", "10 s").or_none();
+  row.key("block_age", it.time, "As in [[class]].").range("10 us", "1 s").or_none();
+  row.key("mark", it.mark, "As in [[class]].");
   row.table("params", "What the policy lets one choose, as in [class.params].");
 }
 
-void declare_site_peer(Section& row, const std::shared_ptr<Other>& it) {
-  row.key("name", it->name, "Which [[site]].").required();
-  row.key("address", it->text, "Where this site reaches it, if not at its address.");
-  row.key("udp_port", it->udp_port, "The same of its wan.udp_port.").range(1, 65535);
-  row.key("next_hop", it->next_hop, "Over DPDK: a MAC or a router's IP.");
-  row.key("rate", it->rate, "What it is sent at most; none: the link's, or an equal share.")
+void declare_site_peer(Section& row, Other& it) {
+  row.key("name", it.name, "Which [[site]].").required();
+  row.key("address", it.text, "Where this site reaches it, if not at its address.");
+  row.key("udp_port", it.udp_port, "The same of its wan.udp_port.").range(1, 65535);
+  row.key("next_hop", it.next_hop, "Over DPDK: a MAC or a router's IP.");
+  row.key("rate", it.rate, "What it is sent at most; none: the link's, or an equal share.")
       .or_none();
 }
 
@@ -100,10 +102,12 @@ void declare_site(Section& row, SiteRow& it, const Words& words) {
           "Where its API is asked, https://HOST:PORT; empty: by api.listen, or its sockets.");
   copy_keys(*words->table("site"), row, {"name"});
   copy_tables(row, *words);
-  row.rows("class", "What this site does otherwise for a class.",
-           [](Section& inner, size_t) { declare_site_class(inner, std::make_shared<Other>()); });
-  row.rows("peer", "What this site has otherwise of another one.",
-           [](Section& inner, size_t) { declare_site_peer(inner, std::make_shared<Other>()); });
+  row.rows("class", "What this site does otherwise for a class.", [words](Section& inner, size_t) {
+    declare_site_class(inner, words->others.emplace_back());
+  });
+  row.rows("peer", "What this site has otherwise of another one.", [words](Section& inner, size_t) {
+    declare_site_peer(inner, words->others.emplace_back());
+  });
 }
 
 void declare_link(Section& row, LinkRow& it) {

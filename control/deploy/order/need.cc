@@ -278,6 +278,7 @@ std::vector<SiteChange> changes_of(const std::vector<OldFile>& before,
 
 std::vector<Need> needs_of(const std::vector<SiteChange>& changes) {
   std::vector<Need> needs;
+  needs.reserve(changes.size());
   for (const SiteChange& each : changes) needs.push_back(each.need);
   return needs;
 }
