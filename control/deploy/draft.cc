@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 #include "control/config/text/file.h"
 #include "dataplane/base/assert.h"
@@ -60,17 +61,27 @@ void note_that_it_runs(DraftSite& site) {
       site.path + " plan");
 }
 
+/// All at once: who does not answer is waited for some seconds.
 void ask_all(Draft& draft, const std::string& deployment, const Options& options) {
+  std::vector<std::jthread> threads;
   for (DraftSite& each : draft.sites) {
     // Where what runs now is asked, its own file says, if there is one.
     const Node now = tree_of(each.found.text.empty() ? each.text : each.found.text);
     each.place =
         place_of(now, ask_of(deployment, each.change.need.site), options.folder, options.papers);
     if (options.is_offline) continue;
-    ctl::Client client(each.place);
-    each.running = ask(client);
+    threads.emplace_back([&each] {
+      ctl::Client client(each.place);
+      each.running = ask(client);
+    });
+  }
+}
+
+void compare_all(Draft& draft) {
+  for (DraftSite& each : draft.sites) {
     if (!each.running.is_reached) continue;
-    each.differences = differences(each.running, now);
+    each.differences =
+        differences(each.running, tree_of(each.found.text.empty() ? each.text : each.found.text));
     if (each.change.need.act == Act::Start) note_that_it_runs(each);
   }
 }
@@ -117,6 +128,7 @@ Result<Draft> draft_of(const Options& options) {
     site.memory_bytes = file->plan.memory.count();
   }
   ask_all(draft, *text, options);
+  compare_all(draft);
   std::vector<Need> needs;
   needs.reserve(draft.sites.size());
   for (const DraftSite& each : draft.sites) needs.push_back(each.change.need);

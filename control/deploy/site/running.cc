@@ -27,7 +27,9 @@ ctl::Place place_of(const Node& tree, const std::string& ask, const std::string&
   return {.read_socket = api::read_socket_of(own), .control_socket = api::control_socket_of(own)};
 }
 
-Running ask(ctl::Client& client) {
+namespace {
+
+Running ask_for_all(ctl::Client& client) {
   Running running;
   const ctl::Answer status = client.get("/v1/status");
   running.is_reached = status.is_good() && status.json.is_object();
@@ -46,6 +48,19 @@ Running ask(ctl::Client& client) {
   const ctl::Answer plan = client.post("/v1/plan", Json::object());
   if (plan.json.is_object() && plan.json.contains("steps")) running.open = plan.json["steps"];
   return running;
+}
+
+}  // namespace
+
+Running ask(ctl::Client& client) {
+  try {
+    return ask_for_all(client);
+  } catch (const Json::Error& error) {
+    // Of another version than this program, perhaps.
+    Running running;
+    running.why = std::string("what it answers is not understood: ") + error.what();
+    return running;
+  }
 }
 
 std::vector<std::string> differences(const Running& running, const Node& tree) {
