@@ -138,5 +138,41 @@ TEST(Need, a_file_with_mistakes_tells_not_what_runs) {
   EXPECT_TRUE(all[1].need.is_nothing);
 }
 
+/// Who is interrupted plans again: what is left is what was left, in the same order.
+TEST(Need, of_a_change_that_was_begun_is_the_rest_of_it) {
+  const std::string spare = "\n[defaults]\nspare_peers = 2\n";
+  const std::string four = deployment_text(4, two_policies) + spare;
+  const std::string moved = replaced(replaced(four, "\"10.2.0.0/16\"", "\"10.2.0.0/17\""),
+                                     "\"10.3.0.0/16\"", "\"10.3.0.0/16\", \"10.2.128.0/17\"");
+  const std::pair<std::string, std::string> changes[] = {
+      {four, replaced(four, "policy = \"sel", "policy = \"hybrid\" # \"sel")},
+      {four, deployment_text(5, two_policies) + spare},
+      {deployment_text(5, two_policies) + spare, four},
+      {four, moved},
+      {four, replaced(four, "rtt = \"20 ms\"", "rtt = \"30 ms\"")},
+      {four, replaced(four, "192.0.2.2", "192.0.2.77")},
+  };
+  for (const auto& [from, to] : changes) {
+    std::vector<OldFile> there = old_of(from);
+    const std::vector<SiteFile> files = files_of(to);
+    std::vector<Step> steps = order_of(needs_of(changes_of(there, files)));
+    while (!steps.empty()) {
+      const Step taken = steps.front();
+      std::erase_if(there, [&](const OldFile& each) { return each.site == taken.site; });
+      const auto file = std::ranges::find(files, taken.site, &SiteFile::name);
+      if (file != files.end()) there.push_back({file->name, file->text});
+      const std::vector<Step> rest = order_of(needs_of(changes_of(there, files)));
+      ASSERT_EQ(rest.size(), steps.size() - 1);
+      for (size_t i = 0; i < rest.size(); ++i) {
+        EXPECT_EQ(rest[i].site, steps[i + 1].site);
+        EXPECT_EQ(rest[i].act, steps[i + 1].act);
+        EXPECT_EQ(rest[i].breaks, steps[i + 1].breaks) << rest[i].site;
+        EXPECT_EQ(rest[i].waits_for, steps[i + 1].waits_for) << rest[i].site;
+      }
+      steps = rest;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cw::deploy
