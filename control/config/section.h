@@ -48,7 +48,7 @@ class Key {
 
   Key(std::string name, Type type, Store store, std::string initial, std::string sentence);
 
-  Key& required() { return is_required_ = true, *this; }
+  Key& required(bool is_so = true) { return is_required_ = is_so, *this; }
   /// What is accepted, both ends included, written as in the file: "0 %", "25 ms", "7".
   Key& range(std::string_view min, std::string_view max);
   /// The same in base units.

@@ -21,21 +21,22 @@ for what in all default; do echo 0 > /proc/sys/net/ipv4/conf/$what/rp_filter; do
 
 }  // namespace
 
-Triangle::Triangle(const std::string& program, const Arguments& line)
-    : hosts_{Space::make(), Space::make(), Space::make()},
-      gateways_{Space::make(), Space::make(), Space::make()},
-      switch_(Space::make()) {
+Triangle::Triangle(const std::string& program, const Arguments& line, int sites)
+    : switch_(Space::make()) {
+  for (int site = 1; site <= sites; ++site) {
+    hosts_.push_back(Space::make());
+    gateways_.push_back(Space::make());
+  }
   switch_.must(
       "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6; "
       "ip link add name middle type bridge; ip link set dev middle up");
-  for (int site = 1; site <= site_count; ++site) add_site(site);
-  for (int site = 1; site <= site_count; ++site) {
+  for (int site = 1; site <= sites; ++site) add_site(site);
+  for (int site = 1; site <= sites; ++site) {
     const std::string number = std::to_string(site);
     Arguments arguments{program, "m" + number, "e" + number, "--json"};
     arguments.insert(arguments.end(), line.begin(), line.end());
-    auto& emulator = lines_[static_cast<size_t>(site - 1)];
-    emulator.emplace(switch_.fd(), arguments);
-    if (!emulator->wait_for("ready")) throw std::runtime_error(emulator->finish().err);
+    Program& emulator = lines_.emplace_back(switch_.fd(), arguments);
+    if (!emulator.wait_for("ready")) throw std::runtime_error(emulator.finish().err);
   }
 }
 

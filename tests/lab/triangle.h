@@ -1,4 +1,4 @@
-// Three sites around one wide area: seven network namespaces, seven machines.
+// Three sites around one wide area: seven network namespaces, seven machines. Or more of them.
 //
 //   host 1 -- gateway 1 ==.             .== gateway 3 -- host 3        LAN of site n: 10.n.0.0/24,
 //   host 2 -- gateway 2 ==+-- switch ---'                              host .2, gateway .1
@@ -7,9 +7,9 @@
 // sites has the impairments of both. Nothing is left behind (space.h).
 #pragma once
 
-#include <array>
-#include <optional>
+#include <list>
 #include <string>
+#include <vector>
 
 #include "tests/lab/space.h"
 
@@ -22,7 +22,7 @@ class Triangle {
 
   /// `program` is causeway-wan, and `line` its options for each cable. Throws when a command fails
   /// or an emulator does not become ready.
-  Triangle(const std::string& program, const Arguments& line);
+  Triangle(const std::string& program, const Arguments& line, int sites = site_count);
 
   const Space& host(int site) const { return hosts_[static_cast<size_t>(site - 1)]; }
   const Space& gateway(int site) const { return gateways_[static_cast<size_t>(site - 1)]; }
@@ -33,9 +33,9 @@ class Triangle {
  private:
   void add_site(int site) const;
 
-  std::array<Space, site_count> hosts_, gateways_;
+  std::vector<Space> hosts_, gateways_;
   Space switch_;
-  std::array<std::optional<Program>, site_count> lines_;
+  std::list<Program> lines_;
 };
 
 }  // namespace cw::lab

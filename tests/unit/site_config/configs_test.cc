@@ -25,7 +25,8 @@ TEST(Configs, are_without_a_mistake) {
   const Folder folder;
   size_t count = 0;
   for (const auto& entry : fs::directory_iterator(configs)) {
-    if (entry.path().extension() != ".toml") continue;
+    // That of several sites is unit/deploy's.
+    if (entry.path().extension() != ".toml" || entry.path().stem() == "deployment") continue;
     ++count;
     const auto plan = read_plan(entry.path().filename().string(), text_of(entry.path()));
     EXPECT_TRUE(plan) << plan.error().sentence;
