@@ -115,9 +115,7 @@ enum class Alike : uint8_t {
 };
 
 /// Keys that are live at each site, and that sites tell each other at a start alone.
-bool is_at_start(const std::string& key) {
-  return key.ends_with(".hold") || key.starts_with("the largest block of ");
-}
+bool is_at_start(const std::string& key) { return key.starts_with("the largest block of "); }
 
 Alike alike(const Version& before, const SiteFile& file, const std::vector<Change>& changes) {
   if (std::ranges::any_of(changes, [](const Change& each) { return each.kind == KeyKind::Keys; })) {
@@ -222,8 +220,9 @@ void settle_starts(std::vector<SiteChange>& all, const std::set<std::string>& at
       each.need.is_alike = true;
     } else {
       each.notes.emplace_back(
-          "hold, or the room of a class, stays with the peers as it was until a start, which must "
-          "then be one of all sites");
+          "the room of a class stays with the peers as it was until a start, which must then be "
+          "one "
+          "of all sites");
     }
   }
 }
