@@ -61,7 +61,7 @@ Answer wait_for_swaps(Client& client, const std::string& path, Clock::time_point
     if (!answer.is_good()) return answer;
     Json meant = Json::array();
     // One that no worker has heard of yet is told nowhere.
-    bool has_open = is_order && answer.json["swaps"].size() == 0;
+    bool has_open = is_order && answer.json["swaps"].empty();
     for (const Json& each : answer.json["swaps"]) {
       if (!is_meant(each)) continue;
       has_open |= is_open(each);
@@ -96,8 +96,8 @@ void show_report(const Json& report) {
       std::fprintf(stderr, "%s\n", each.get<std::string>().c_str());
     }
   }
-  if (report["mistakes"].size() > 0) return;
-  const bool is_same = report["steps"].size() == 0;
+  if (!report["mistakes"].empty()) return;
+  const bool is_same = report["steps"].empty();
   const std::string text =
       is_same ? "nothing differs from what is in force\n" : table(report["steps"], step_columns());
   std::fputs(text.c_str(), stdout);
@@ -161,7 +161,7 @@ int swap(Client& client, const Options& options) {
   const std::string text =
       options.is_json ? over.json.dump(2) + "\n" : table(over.json["swaps"], swap_columns());
   std::fputs(text.c_str(), stdout);
-  return over.json["swaps"].size() == 0 ? exit_waiting : exit_of(over.json["swaps"]);
+  return over.json["swaps"].empty() ? exit_waiting : exit_of(over.json["swaps"]);
 }
 
 int forgive(Client& client, const Options& options) {
@@ -176,7 +176,7 @@ int plan(Client& client, const Options& options) {
   const Answer answer = client.post("/v1/plan", Json::object(), patience);
   if (!is_report(answer)) return tell_failure(answer, options);
   options.is_json ? void(std::fputs(answer.body.c_str(), stdout)) : show_report(answer.json);
-  return answer.json["mistakes"].size() == 0 ? exit_done : exit_failed;
+  return answer.json["mistakes"].empty() ? exit_done : exit_failed;
 }
 
 int reload(Client& client, const Options& options) {
@@ -185,13 +185,13 @@ int reload(Client& client, const Options& options) {
   const Answer answer = client.post("/v1/reload", Json::object(), patience);
   if (!is_report(answer)) return tell_failure(answer, options);
   Json report = answer.json;
-  int exit = report["mistakes"].size() == 0 ? exit_of_steps(report["steps"]) : exit_failed;
+  int exit = report["mistakes"].empty() ? exit_of_steps(report["steps"]) : exit_failed;
   if (exit != exit_failed) {
     const Answer over =
         wait_for_swaps(client, "/v1/swaps", *deadline, /*is_order=*/false,
                        [&](const Json& swap) { return is_of(swap, report["steps"]); });
     if (!over.is_good()) return tell_failure(over, options);
-    if (over.json["swaps"].size() > 0) report["swaps"] = over.json["swaps"];
+    if (!over.json["swaps"].empty()) report["swaps"] = over.json["swaps"];
     if (const int swapped = exit_of(over.json["swaps"]); swapped != exit_done) exit = swapped;
   }
   options.is_json ? void(std::printf("%s\n", report.dump(2).c_str())) : show_report(report);

@@ -135,9 +135,9 @@ int policies(Client& client, const Options& options) {
     const Json& users = policy["classes"];
     text += text_of("%s/%s%s\n", policy["name"].get<std::string>().c_str(),
                     number_text(policy["wire_version"]).c_str(),
-                    users.size() == 0 ? "" : ", which sends for:");
+                    users.empty() ? "" : ", which sends for:");
     for (const Json& user : users) text += "  " + user.get<std::string>() + "\n";
-    if (policy["params"].size() == 0) continue;
+    if (policy["params"].empty()) continue;
     text += table(policy["params"],
                   {text_column("  parameter", "name"), text_column("default", "default"),
                    text_column("min", "min"), text_column("max", "max"),

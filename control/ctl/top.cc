@@ -85,7 +85,7 @@ std::string screen_of(const Json& now, const Json& before) {
        text_column("sends by", "policy.out"), number_column("sent/s", "sent_rate"),
        number_column("waiting", "waiting"), number_column("received/s", "out_rate"),
        number_column("given up/s", "given_up_rate"), number_column("dropped/s", "dropped_rate")});
-  if (now["swaps"].size() > 0) text += "\n" + table(now["swaps"], swap_columns());
+  if (!now["swaps"].empty()) text += "\n" + table(now["swaps"], swap_columns());
   return text;
 }
 

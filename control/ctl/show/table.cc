@@ -68,7 +68,7 @@ Column percent_column(const std::string& title, const std::string& member) {
 }
 
 std::string table(const Json& rows, const std::vector<Column>& columns) {
-  if (rows.size() == 0) return "none\n";
+  if (rows.empty()) return "none\n";
   std::vector<std::vector<std::string>> lines(1);
   for (const Column& column : columns) lines.front().push_back(column.title);
   for (const Json& row : rows) {

@@ -52,7 +52,7 @@ Json users_of(std::string_view policy, const Json& status) {
   for (const Json& lane : status["classes"]) {
     const std::string its = lane["policy"]["out"].get<std::string>();
     if (its != policy) continue;
-    const Json name = lane["class"];
+    const Json& name = lane["class"];
     bool is_known = false;
     for (const Json& each : users) is_known |= each == name;
     if (!is_known) users.push_back(name);

@@ -8,7 +8,7 @@
 
 namespace cw::sdr {
 
-class Link;
+class Link;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 struct StreamView {
   bool is_started = false;      ///< the link is up

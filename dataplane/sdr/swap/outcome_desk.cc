@@ -37,7 +37,8 @@ void OutcomeDesk::end_epoch() {
 
 bool OutcomeDesk::offer(EnvelopeWriter& writer, Instant now) {
   if (due_ > now) return true;
-  for (; said_ < streams_.size(); ++said_) {
+  const auto streams = static_cast<uint16_t>(streams_.size());  // as many as QPs
+  for (; said_ < streams; ++said_) {
     const Stream& stream = streams_[said_];
     const auto all = here(stream.qp, now);
     if (!all) continue;

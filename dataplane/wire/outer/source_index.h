@@ -35,8 +35,9 @@ class SourceIndex {
 
   /// `sources` are of peers 0, 1, ...; UDP port 0 is nobody's.
   SourceIndex(std::span<const Source> sources, uint16_t paths) : paths_(paths) {
-    for (uint16_t peer = 0; peer < sources.size(); ++peer) {
-      if (sources[peer].udp_port != 0) entries_.push_back({sources[peer], peer});
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const auto peer = static_cast<uint16_t>(i);
+      if (sources[i].udp_port != 0) entries_.push_back({sources[i], peer});
     }
     std::ranges::sort(entries_);
   }
