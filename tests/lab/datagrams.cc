@@ -5,8 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace cw::lab {
 namespace {
@@ -200,6 +202,28 @@ std::optional<Time::time_point> Datagrams::wait_for_arrival(Time::time_point mom
     if (Time::now() > end) return std::nullopt;
     std::this_thread::sleep_for(look_every);
   }
+}
+
+Time::duration longest_between(std::vector<Time::time_point> arrivals, Time::time_point from,
+                               Time::time_point to) {
+  std::erase_if(arrivals, [&](Time::time_point at) { return at < from || at >= to; });
+  std::ranges::sort(arrivals);
+  arrivals.insert(arrivals.begin(), from);
+  arrivals.push_back(to);
+  Time::duration longest{};
+  for (size_t i = 1; i < arrivals.size(); ++i) {
+    longest = std::max(longest, arrivals[i] - arrivals[i - 1]);
+  }
+  return longest;
+}
+
+Time::duration Datagrams::longest_silence(Time::time_point from, Time::time_point to) const {
+  std::vector<Time::time_point> arrivals;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const One& one : all_) arrivals.push_back(one.arrived);
+  }
+  return longest_between(std::move(arrivals), from, to);
 }
 
 Time::duration Datagrams::unsafe_since(Time::time_point moment) const {

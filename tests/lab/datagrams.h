@@ -60,6 +60,8 @@ class Datagrams {
   /// Waits for an arrival after `moment`; nothing when none came in time.
   std::optional<Time::time_point> wait_for_arrival(Time::time_point moment,
                                                    std::chrono::milliseconds most) const;
+  /// The longest time in which none arrived, from one moment to another.
+  Time::duration longest_silence(Time::time_point from, Time::time_point to) const;
   /// Since `moment`: until when datagrams were sent of which not all have arrived.
   Time::duration unsafe_since(Time::time_point moment) const;
   /// Of those that arrived: how long they took, in the order in which they were sent.
@@ -86,6 +88,10 @@ class Datagrams {
   Time::time_point last_arrival_;
   std::thread sender_, receiver_;
 };
+
+/// The longest time in which nothing came, of a stretch of time.
+Time::duration longest_between(std::vector<Time::time_point> arrivals, Time::time_point from,
+                               Time::time_point to);
 
 /// The line that a person reads, and tests print when they fail.
 std::string text_of(const DatagramCounts& counts);

@@ -123,7 +123,7 @@ void Gateway::start_in_vain() {
   Arguments arguments{program_path_, "--config", folder_.path(name_ + ".toml")};
   if (is_urgent_) arguments.insert(arguments.begin(), {"chrt", "--fifo", "1"});
   program_.reset();
-  program_.emplace(space_.fd(), arguments);
+  program_.emplace(space_.fd(), arguments, store_ == nullptr ? Handed{} : store_->handed());
 }
 
 void Gateway::start() {

@@ -7,6 +7,7 @@
 
 #include "control/json/json.h"
 #include "tests/lab/program.h"
+#include "tests/lab/restarts/fd_store.h"
 #include "tests/lab/sites.h"
 
 namespace cw::lab {
@@ -69,6 +70,8 @@ class Gateway {
   /// From the next start on it goes before every program that is not real-time, as one that has
   /// cores to itself.
   void be_urgent() { is_urgent_ = true; }
+  /// From the next start on its service manager is this one, which outlives it.
+  void be_kept_by(FdStore& store) { store_ = &store; }
   bool is_running() { return program_ && !program_->has_ended(); }
   /// As of now or later. Throws when there is none.
   Json status();
@@ -92,6 +95,7 @@ class Gateway {
   const Folder& folder_;
   std::string program_path_, name_;
   bool is_urgent_ = false;
+  FdStore* store_ = nullptr;
   std::optional<Program> program_;
   Time::time_point ready_at_;
 };

@@ -21,7 +21,29 @@ namespace {
 
 constexpr auto look_every = std::chrono::milliseconds(2);
 
-[[noreturn]] void become(int namespace_fd, const Arguments& arguments, int out, int err) {
+void set_environment(const Handed& handed) {
+  for (const auto& [name, value] : handed.environment) setenv(name.c_str(), value.c_str(), 1);
+  if (handed.descriptors.empty()) return;
+  std::string names;
+  for (const auto& [name, fd] : handed.descriptors) names += (names.empty() ? "" : ":") + name;
+  setenv("LISTEN_PID", std::to_string(getpid()).c_str(), 1);
+  setenv("LISTEN_FDS", std::to_string(handed.descriptors.size()).c_str(), 1);
+  setenv("LISTEN_FDNAMES", names.c_str(), 1);
+}
+
+/// Behind the standard ones. Two steps, as one of them may have the number of another.
+void set_descriptors(const Handed& handed) {
+  constexpr int first = 3;
+  const int behind = first + static_cast<int>(handed.descriptors.size());
+  std::vector<int> copies;
+  for (const auto& [name, fd] : handed.descriptors) {
+    copies.push_back(fcntl(fd, F_DUPFD_CLOEXEC, behind));
+  }
+  for (size_t i = 0; i < copies.size(); ++i) dup2(copies[i], first + static_cast<int>(i));
+}
+
+[[noreturn]] void become(int namespace_fd, const Arguments& arguments, int out, int err,
+                         const Handed& handed) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) {
@@ -31,6 +53,9 @@ constexpr auto look_every = std::chrono::milliseconds(2);
   const int nothing = open("/dev/null", O_RDONLY);
   if (setns(namespace_fd, CLONE_NEWNET) == 0 && dup2(nothing, 0) == 0 && dup2(out, 1) == 1 &&
       dup2(err, 2) == 2) {
+    err = 2;
+    set_environment(handed);
+    set_descriptors(handed);
     execvp(pointers[0], pointers.data());
   }
   dprintf(err, "cannot run %s: %s\n", pointers[0], std::strerror(errno));
@@ -49,12 +74,12 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-Program::Program(int namespace_fd, const Arguments& arguments)
+Program::Program(int namespace_fd, const Arguments& arguments, const Handed& handed)
     : out_(memfd_create("out", MFD_CLOEXEC)), err_(memfd_create("err", MFD_CLOEXEC)) {
   if (out_ < 0 || err_ < 0) throw std::runtime_error("no memory for a program's output");
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("no process for " + arguments.front());
-  if (pid_ == 0) become(namespace_fd, arguments, out_, err_);
+  if (pid_ == 0) become(namespace_fd, arguments, out_, err_, handed);
 }
 
 Program::~Program() {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cw::lab {
@@ -18,11 +19,18 @@ struct Outcome {
   std::string out, err;
 };
 
+/// What a program is given besides: descriptors from number 3 on, told as systemd tells them
+/// (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES), and more of an environment.
+struct Handed {
+  std::vector<std::pair<std::string, int>> descriptors;  ///< by name; still the caller's
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
 /// A program that runs in a network namespace. What it prints is kept in memory and never makes it
 /// wait. Thread: one.
 class Program {
  public:
-  Program(int namespace_fd, const Arguments& arguments);
+  Program(int namespace_fd, const Arguments& arguments, const Handed& handed = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   ~Program();
