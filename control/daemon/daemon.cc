@@ -37,9 +37,11 @@ using site::SiteState;
 
 constexpr Duration look_interval = Duration::from_ms(200);
 constexpr Duration status_interval = Duration::from_s(1);
-constexpr Duration drain_look_interval = Duration::from_ms(10);
+constexpr Duration drain_look_interval = Duration::from_ms(5);
 constexpr Duration drain_slack = Duration::from_ms(500);
-constexpr Duration goodbye_time = Duration::from_ms(150);  // some hellos that say so
+/// Three hellos that say so, 10 ms apart. A peer that hears none is told by the next life, or by
+/// silence.
+constexpr Duration goodbye_time = Duration::from_ms(30);
 /// While policies are swapped, which takes some looks: a successor is made, given, begun.
 constexpr Duration swap_look_interval = Duration::from_ms(10);
 /// Before a shard's ring has no room for what it shows.
@@ -357,6 +359,15 @@ class Daemon {
     is_status_failing_ = !is_written;
   }
 
+  /// The longest round trip to a peer that is up.
+  Duration way_back() const {
+    Duration longest;
+    for (const site::PeerView& peer : last_.peers) {
+      if (peer.is_up) longest = std::max(longest, peer.rtt_min());
+    }
+    return longest;
+  }
+
   /// Sends what has been taken from the hosts. False when a second signal came, or nobody would
   /// send it.
   bool drain() {
@@ -366,7 +377,7 @@ class Daemon {
     const Instant start = clock_.read();
     // What the peers' hosts had sent before this is on the line for a while, and nobody knows of
     // it.
-    const Instant earliest = start + site_->plan().rtt;
+    const Instant earliest = start + way_back();
     const Instant latest = earliest + longest + drain_slack;
     process_.state = "draining";
     log_.info("draining", {{"at_most_ms", std::llround((latest - clock_.read()).ms())}});

@@ -9,6 +9,8 @@
 namespace cw::sdr {
 namespace {
 
+constexpr Duration goodbye_interval = Duration::from_ms(10);
+
 DropReason reason_of(ControlError error) {
   switch (error) {
 #define CW_CONTROL_ERROR(reason, name, sentence) \
@@ -381,7 +383,7 @@ bool LinkControl::offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant
   }
   counters_.add(Counter::hellos_sent);
   hello_due_ = now + (is_up_ ? options_.keepalive : hello_interval_);
-  hello_interval_ = std::min(hello_interval_ * 2, options_.hello_interval_max);
+  if (!is_leaving_) hello_interval_ = std::min(hello_interval_ * 2, options_.hello_interval_max);
   if (is_leaving_ && ++goodbyes_ == goodbyes_max) hello_due_ = Instant::never();
   return true;
 }
@@ -444,7 +446,7 @@ void LinkControl::leave(Instant now) {
   is_leaving_ = true;
   is_up_ = false;
   answer_due_ = dead_due_ = Instant::never();
-  hello_interval_ = options_.hello_interval_min;
+  hello_interval_ = goodbye_interval;
   hello_due_ = exchange_.is_in_force() ? now : Instant::never();
   events_.on_down(now);
 }
