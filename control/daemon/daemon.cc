@@ -22,6 +22,7 @@
 #include "control/daemon/admin/admin.h"
 #include "control/daemon/live/route_helper.h"
 #include "control/daemon/status.h"
+#include "control/daemon/system/descriptors.h"
 #include "control/daemon/system/notify.h"
 #include "control/daemon/system/privileges.h"
 #include "control/daemon/system/signals.h"
@@ -424,6 +425,8 @@ int fail(const Error& error) {
 }  // namespace
 
 int run(const Source& source, site::Plan plan, const Log& log) {
+  Descriptors descriptors(log);  // before anything takes their numbers
+  plan.lan.device.store = plan.wan.store = &descriptors;
   std::unique_ptr<RouteHelper> routes;
   if (plan.sets_routes) {
     auto started = RouteHelper::start(plan.user);  // before there are threads
@@ -437,6 +440,8 @@ int run(const Source& source, site::Plan plan, const Log& log) {
   plan.eal.log = tell_dpdk;
   auto site = Site::make(std::move(plan));
   if (!site) return fail(site.error());
+  descriptors.let_go("", "no port of this file wants them");
+  if (descriptors.taken() > 0) log.info("taken_over", {{"descriptors", descriptors.taken()}});
   auto admin = Admin::open((*site)->plan());
   if (!admin && ((*site)->plan().api.is_chosen || !(*site)->plan().api.listen.empty())) {
     return fail(admin.error());

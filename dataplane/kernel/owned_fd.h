@@ -20,6 +20,8 @@ class OwnedFd {
     if (fd_ >= 0) close(fd_);
   }
   int get() const { return fd_; }
+  /// It is the caller's to close.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;

@@ -6,10 +6,12 @@
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/integration/hosts_of_two_gateways.h"
+#include "tests/lab/restarts/fd_store.h"
 
 namespace cw::lab {
 namespace {
@@ -69,11 +71,23 @@ class Service : public HostsOfTwoGateways {
          {"--run", "", "--", CW_DAEMON_PROGRAM, "--config", "/run/causeway/a.toml"}) {
       arguments.push_back(*each == '\0' ? run() : std::string(each));
     }
-    service_.emplace(sites().namespace_of(At::GatewayA), arguments);
+    service_.reset();
+    service_.emplace(sites().namespace_of(At::GatewayA), arguments, handed());
   }
+  /// From now on somebody keeps what the service tells him to; how much, the unit file says.
+  void keep_descriptors() { store_.emplace(run() + "/notify"); }
+  FdStore& store() { return *store_; }
   Program& service() { return *service_; }
 
  private:
+  Handed handed() {
+    if (!store_) return {};
+    Handed handed = store_->handed("/run/causeway/notify");
+    std::erase_if(handed.environment, [](const auto& each) { return each.first == "FDSTORE"; });
+    return handed;
+  }
+
+  std::optional<FdStore> store_;
   std::optional<Program> service_;
 };
 
@@ -149,6 +163,27 @@ TEST_F(Service, sets_routes_when_its_file_is_read_again) {
       << routes.out << service().err_so_far();
   service().signal(SIGTERM);
   EXPECT_EQ(service().finish().status, 0) << service().err_so_far();
+}
+
+TEST_F(Service, takes_its_device_and_its_socket_over_when_it_is_restarted) {
+  configure({"sockets_and_tun", {}, over_sockets});
+  keep_descriptors();
+  b().start();
+  std::string number;
+  for (int life = 0; life < 3; ++life) {
+    start_service({});
+    ASSERT_TRUE(service().wait_for(" up peer=b")) << service().err_so_far();
+    EXPECT_EQ(service().err_so_far().find(" taken_over ") != std::string::npos, life > 0)
+        << service().err_so_far();
+    EXPECT_EQ(store().names(), (std::vector<std::string>{"lan-0-of-1", "wan-0-of-1"}));
+    const std::string now =
+        sites().space(At::GatewayA).run({"cat", "/sys/class/net/causeway0/ifindex"}).out;
+    EXPECT_TRUE(life == 0 || now == number) << now << number;
+    number = now;
+    expect_all(exchange({.per_second = 500}, std::chrono::milliseconds(300)));
+    service().signal(SIGTERM);
+    EXPECT_EQ(service().finish().status, 0) << service().err_so_far();
+  }
 }
 
 #ifdef CW_HAVE_DPDK

@@ -41,9 +41,9 @@ constexpr uid_t nobody = 65534;
 // What takes no right away that a gateway's process could miss here, or is about the unit's life.
 const std::set<std::string> left_alone = {
     "Type", "ExecStartPre", "ExecStart", "ExecReload", "Restart", "RestartPreventExitStatus",
-    "RestartSec", "TimeoutStopSec", "WatchdogSec", "User", "Nice", "RuntimeDirectory",
-    "StateDirectory", "ProtectHome", "ProtectControlGroups", "ProtectHostname", "ProtectProc",
-    "RestrictSUIDSGID", "SystemCallArchitectures", "LockPersonality",
+    "RestartSec", "FileDescriptorStoreMax", "TimeoutStopSec", "WatchdogSec", "User", "Nice",
+    "RuntimeDirectory", "StateDirectory", "ProtectHome", "ProtectControlGroups", "ProtectHostname",
+    "ProtectProc", "RestrictSUIDSGID", "SystemCallArchitectures", "LockPersonality",
     // These remove capabilities that the bounding set does not have, and calls of groups that the
     // filter does not allow.
     "ProtectKernelModules", "ProtectKernelLogs", "ProtectClock"};
@@ -212,6 +212,13 @@ void set_limits(Unit& unit) {
   if (!mask.empty()) umask(static_cast<mode_t>(std::stoul(mask.back(), nullptr, 8)));
 }
 
+void set_environment(Unit& unit) {
+  for (const std::string& word : unit.take("Environment")) {
+    const size_t equals = word.find('=');
+    setenv(word.substr(0, equals).c_str(), word.substr(equals + 1).c_str(), 1);
+  }
+}
+
 // ---- system calls
 
 class Filter {
@@ -310,6 +317,7 @@ void run(const Words& arguments) {
   const bool has_no_new = unit.take_yes("NoNewPrivileges");
   enclose(unit, run_at[1], dashes[1]);
   set_limits(unit);
+  set_environment(unit);
   become_nobody(bounding, ambient);
   must(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "the lab's end");  // setuid() forgets it
   if (has_no_new) must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "NoNewPrivileges");

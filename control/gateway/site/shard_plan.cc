@@ -27,9 +27,11 @@ static std::vector<Peer> by_link(const std::vector<Peer>& peers, std::span<const
   return all;
 }
 
-TunPortOptions lan_of(const Plan& plan) {
+TunPortOptions lan_of(const Plan& plan, size_t shard) {
   TunPortOptions options = plan.lan;
   options.device.multi_queue = plan.cores.size() > 1;
+  options.device.queue = shard;
+  options.device.queues = plan.cores.size();
   return options;
 }
 

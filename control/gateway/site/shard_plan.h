@@ -13,7 +13,7 @@ namespace cw::site {
 /// The numbers of the links that each peer has there, in order.
 std::vector<uint16_t> links_in(const Plan& plan, size_t shard);
 
-TunPortOptions lan_of(const Plan& plan);
+TunPortOptions lan_of(const Plan& plan, size_t shard);
 DpdkLanOptions lan_over_dpdk_of(const Plan& plan);
 UdpPortOptions wan_of(const Plan& plan, size_t shard);
 DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard);

@@ -167,6 +167,9 @@ Result<void> Site::open_shard(size_t number, LanPort& lan, WanPort& wan) {
   // Further queues join the device by the name that the first has got.
   plan_.lan.device.name = lan.device();
   set_queue_length(lan.device(), plan_.lan_queue_packets);
+  if (lan.tun->status().is_taken) {
+    take_back_others(lan.device(), plan_.lan_addresses, plan_.lan_routes, plan_.sets_routes);
+  }
   return set_up_lan(lan.device(), plan_.lan_addresses, plan_.lan_routes);
 }
 

@@ -18,6 +18,9 @@ namespace {
 // A kernel wakes us a few microseconds after a packet came; a call for a packet costs about one. So
 // little is spun, and where packets come in a row, turns are apart (`gather` of the plan).
 constexpr Duration spin = Duration::from_us(20);
+/// For a device of an earlier life, whose hosts' packets wait for a link: three round trips, where
+/// the peer is there at all.
+constexpr Duration link_patience = Duration::from_s(1);
 
 }  // namespace
 
@@ -68,6 +71,13 @@ Result<void> SiteShard::add_gateway(Instant now) {
                                      sdr_->drops(), now);
   if (!made) return failure(made.error().sentence);
   gateway_ = std::move(*made);
+  if (lan_.tun != nullptr && lan_.tun->status().is_taken) {
+    const auto has_link = [this] {
+      return std::ranges::any_of(sdr_->endpoint().links(),
+                                 [](const auto& link) { return link->is_up(); });
+    };
+    valve_.open_when(has_link, now + link_patience);
+  }
   // The hosts first: what a turn takes from them leaves in that turn.
   sdr_->begin(std::array{Worker::Side{&valve_, gateway_.get()}});
   const std::array<Port*, 2> ports = {&wan_queue(), lan_.port.get()};

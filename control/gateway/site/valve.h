@@ -1,8 +1,11 @@
 // A port whose arrivals can be shut off: what comes then stays where it is, in the kernel. This is
-// how a gateway stops taking packets from its hosts and goes on with those that it has.
+// how a gateway stops taking packets from its hosts and goes on with those that it has, and how its
+// next life leaves them there until it can send them.
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "dataplane/port.h"
 
@@ -21,14 +24,24 @@ class Valve final : public Port {
   /// Shows it every packet that is let in or taken out, from here on; null: nobody.
   void set_tap(PacketTap* tap) { tap_ = tap; }
 
+  /// Nothing is let in until `may_open`, or until `latest`. Before the first burst.
+  void open_when(std::function<bool()> may_open, Instant latest) {
+    may_open_ = std::move(may_open);
+    latest_ = latest;
+    is_shut_ = true;
+  }
   /// Shuts behind the packets that are waiting now: hosts have sent them before.
-  void shut() { is_closing_ = true; }
+  void shut() {
+    is_closing_ = true;
+    may_open_ = nullptr;
+  }
   bool is_shut() const { return is_shut_; }
 
   const PortFacts& facts() const override { return inner_.facts(); }
   PortCounters counters() const override { return inner_.counters(); }
   size_t rx_burst(std::span<Packet*> out, Instant now) override {
-    if (is_shut_) return inner_.rx_burst({}, now);  // it may have more to do than to receive
+    // It may have more to do than to receive.
+    if (is_shut_ && !try_open(now)) return inner_.rx_burst({}, now);
     const size_t count = inner_.rx_burst(out, now);
     if (tap_ != nullptr) tap_->saw(out.first(count), /*is_outward=*/false, now);
     if (is_closing_) {
@@ -48,11 +61,20 @@ class Valve final : public Port {
   Instant next_due() const override { return inner_.next_due(); }
 
  private:
+  bool try_open(Instant now) {
+    if (may_open_ == nullptr || (now < latest_ && !may_open_())) return false;
+    may_open_ = nullptr;
+    is_shut_ = false;
+    return true;
+  }
+
   Port& inner_;
   PacketTap* tap_ = nullptr;
   size_t refused_ = 0;  // of the last burst: they come again, before others
   bool is_closing_ = false, is_shut_ = false;
   size_t left_ = behind_max;
+  std::function<bool()> may_open_;  // null: nobody waits for it
+  Instant latest_;
 };
 
 }  // namespace cw::site

@@ -71,6 +71,24 @@ class Inquiry {
   int fd_;
 };
 
+constexpr const char* store_name = "lan";
+constexpr int kind_flags = IFF_TUN | IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_MULTI_QUEUE;
+
+int flags_of(const TunDeviceOptions& options) {
+  return IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | (options.multi_queue ? IFF_MULTI_QUEUE : 0);
+}
+
+/// Why a descriptor is no queue of that device; empty: it is one.
+std::string misfit(int fd, const TunDeviceOptions& options) {
+  ifreq request{};
+  if (ioctl(fd, TUNGETIFF, &request) != 0) return "it is no TUN device, or one that is gone";
+  const std::string name = request.ifr_name;
+  if (!options.name.empty() && name != options.name) return "it is the TUN device \"" + name + "\"";
+  if ((request.ifr_flags & kind_flags) != flags_of(options))
+    return "\"" + name + "\" is of another kind";
+  return if_nametoindex(name.c_str()) != 0 ? "" : "\"" + name + "\" is in another namespace";
+}
+
 }  // namespace
 
 Result<TunDevice> TunDevice::make(const TunDeviceOptions& options) {
@@ -82,6 +100,31 @@ Result<TunDevice> TunDevice::make(const TunDeviceOptions& options) {
   if (options.mtu != 0 && (options.mtu < mtu_min || options.mtu > mtu_max)) {
     return failure("mtu: " + std::to_string(options.mtu) + " given, " + std::to_string(mtu_min) +
                    " to " + std::to_string(mtu_max) + " accepted");
+  }
+  auto device = open_one(options);
+  if (!device) return device;
+  if (auto done = device->agree(options); !done) return std::unexpected(done.error());
+  if (auto done = device->set_up(options); !done) return std::unexpected(done.error());
+  if (options.store != nullptr && !device->is_taken_) {
+    options.store->keep(queue_name(store_name, options.queue, options.queues), device->fd_);
+  }
+  return device;
+}
+
+Result<TunDevice> TunDevice::open_one(const TunDeviceOptions& options) {
+  if (options.store != nullptr) {
+    if (options.queue == 0) {
+      admit_queues(*options.store, store_name, options.queues,
+                   [&](int fd) { return misfit(fd, options); });
+    }
+    TunDevice taken(options.store->take(queue_name(store_name, options.queue, options.queues)));
+    ifreq request{};
+    if (taken.fd_ >= 0 && ioctl(taken.fd_, TUNGETIFF, &request) == 0) {
+      taken.name_ = request.ifr_name;
+      taken.is_taken_ = true;
+      fcntl(taken.fd_, F_SETFL, fcntl(taken.fd_, F_GETFL) | O_NONBLOCK);
+      return taken;
+    }
   }
   TunDevice device(open(tun_file, O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (device.fd_ < 0) {
@@ -96,17 +139,20 @@ Result<TunDevice> TunDevice::make(const TunDeviceOptions& options) {
   if (auto attached = device.attach(options); !attached) {
     return std::unexpected(attached.error());
   }
-  if (auto done = device.set_up(options); !done) return std::unexpected(done.error());
   return device;
 }
 
 Result<void> TunDevice::attach(const TunDeviceOptions& options) {
   ifreq request{};
   std::copy(options.name.begin(), options.name.end(), request.ifr_name);
-  request.ifr_flags = static_cast<short>(IFF_TUN | IFF_NO_PI | IFF_VNET_HDR |
-                                         (options.multi_queue ? IFF_MULTI_QUEUE : 0));
+  request.ifr_flags = static_cast<short>(flags_of(options));
   if (ioctl(fd_, TUNSETIFF, &request) != 0) return attach_failure(options, errno);
   name_ = request.ifr_name;
+  return {};
+}
+
+/// On what comes before packets, and what of them is ours to do.
+Result<void> TunDevice::agree(const TunDeviceOptions& options) {
   const int header_bytes = 10;  // virtio_net_hdr without what later versions added
   if (ioctl(fd_, TUNSETVNETHDRSZ, &header_bytes) != 0) {
     return fail("cannot agree with the kernel on the header before packets", errno);

@@ -35,6 +35,7 @@ TunPort::TunPort(TunDevice device, size_t packets)
   facts_.sees_psns = false;
   status_.name = device_.name();
   status_.has_offload = device_.has_offload();
+  status_.is_taken = device_.is_taken();
 }
 
 Packet* TunPort::try_take() {

@@ -35,6 +35,7 @@ struct TunPortOptions {
 struct TunPortStatus {
   std::string name;
   bool has_offload = false;
+  bool is_taken = false;       ///< an earlier life has made it
   uint64_t rx_joined = 0;      ///< packets of many segments that the kernel handed over
   uint64_t rx_pieces = 0;      ///< packets that they were split into
   uint64_t tx_joined = 0;      ///< packets of many segments that we handed over

@@ -184,7 +184,8 @@ Result<std::vector<UdpSocket>> UdpPort::make_sockets(const UdpPortOptions& optio
                           .rx_buffer_bytes = options.socket_buffer_bytes,
                           .tx_buffer_bytes = options.socket_buffer_bytes,
                           .gro = options.gro,
-                          .share = {.shard = options.shard, .shards = options.shards}};
+                          .share = {.shard = options.shard, .shards = options.shards},
+                          .store = options.store};
   for (const uint16_t udp_port : udp_ports) {
     wanted.local.udp_port = udp_port;
     auto socket = UdpSocket::make(wanted);
@@ -192,6 +193,7 @@ Result<std::vector<UdpSocket>> UdpPort::make_sockets(const UdpPortOptions& optio
     sockets.push_back(std::move(*socket));
     wanted.rx_buffer_bytes = stray_buffer_bytes;
     wanted.share = {};
+    wanted.store = nullptr;
   }
   return sockets;
 }
@@ -223,6 +225,7 @@ UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
              options.gro ? gro_message_bytes : frame_bytes_ + limits::trailer_bytes_max) {
   kept_.reserve(sockets_.size());
   for (size_t i = 0; i < sockets_.size(); ++i) kept_.emplace_back(kept_packets_max);
+  overflow_drops_ = sockets_.front().overflow_drops();
   note_facts(options);
   note_buffers(options);
 }

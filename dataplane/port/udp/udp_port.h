@@ -59,6 +59,8 @@ struct UdpPortOptions {
   IcrcMode icrc = IcrcMode::Pseudo;  ///< or None
   Crc32Function crc32 = nullptr;     ///< required
 
+  DescriptorStore* store = nullptr;  ///< where the socket that receives may be, and goes
+
   bool gso = true;  ///< several packets in one message where the kernel can
   bool gro = true;
 };

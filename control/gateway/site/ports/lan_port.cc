@@ -6,8 +6,8 @@
 namespace cw::site {
 namespace {
 
-Result<LanPort> make_tun(const Plan& plan) {
-  auto made = TunPort::make(lan_of(plan));
+Result<LanPort> make_tun(const Plan& plan, size_t shard) {
+  auto made = TunPort::make(lan_of(plan, shard));
   if (!made) return std::unexpected(std::move(made.error()));
   const TunPort* const tun = made->get();
   return LanPort{.port = std::move(*made), .tun = tun};
@@ -45,7 +45,7 @@ void LanPort::fill(SiteState& state) const {
 }
 
 Result<LanPort> make_lan_port(const Plan& plan, size_t shard, const LanPort* first) {
-  return plan.lan_kind == LanKind::Dpdk ? make_dpdk(plan, shard, first) : make_tun(plan);
+  return plan.lan_kind == LanKind::Dpdk ? make_dpdk(plan, shard, first) : make_tun(plan, shard);
 }
 
 }  // namespace cw::site

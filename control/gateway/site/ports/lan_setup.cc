@@ -1,51 +1,27 @@
 #include "control/gateway/site/ports/lan_setup.h"
 
-#include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "control/gateway/keys/prefix.h"
+#include "control/gateway/site/ports/lan_netlink.h"
 
 namespace cw::site {
 namespace {
 
 using gateway::Prefix;
 
-/// One request: a header, a body and some attributes.
-template <class Body>
-class Request {
- public:
-  Request(uint16_t type, uint16_t flags) {
-    header().nlmsg_type = type;
-    header().nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
-    header().nlmsg_len = NLMSG_LENGTH(sizeof(Body));
-  }
-  nlmsghdr& header() { return *reinterpret_cast<nlmsghdr*>(bytes_.data()); }
-  Body& body() { return *static_cast<Body*>(NLMSG_DATA(&header())); }
-
-  void add(uint16_t type, const void* data, size_t count) {
-    auto* attribute = reinterpret_cast<rtattr*>(bytes_.data() + NLMSG_ALIGN(header().nlmsg_len));
-    attribute->rta_type = type;
-    attribute->rta_len = static_cast<uint16_t>(RTA_LENGTH(count));
-    std::memcpy(RTA_DATA(attribute), data, count);
-    header().nlmsg_len =
-        static_cast<uint32_t>(NLMSG_ALIGN(header().nlmsg_len) + RTA_ALIGN(attribute->rta_len));
-  }
-
- private:
-  alignas(NLMSG_ALIGNTO) std::array<uint8_t, 256> bytes_{};
-};
-
 uint8_t family_of(const Prefix& prefix) { return prefix.is_v6 ? AF_INET6 : AF_INET; }
 size_t bytes_of(const Prefix& prefix) { return prefix.is_v6 ? 16 : 4; }
 
-Request<ifaddrmsg> address_request(const Prefix& address, uint32_t device) {
-  Request<ifaddrmsg> request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
+Request<ifaddrmsg> address_request(uint16_t type, uint16_t flags, const Prefix& address,
+                                   uint32_t device) {
+  Request<ifaddrmsg> request(type, flags);
   request.body() = {.ifa_family = family_of(address),
                     .ifa_prefixlen = address.bits,
                     .ifa_flags = IFA_F_NODAD,
@@ -70,37 +46,82 @@ Request<rtmsg> route_request(uint16_t type, uint16_t flags, const Prefix& route,
   return request;
 }
 
-class Netlink {
- public:
-  Netlink() : fd_(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)) {}
-  ~Netlink() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Netlink(const Netlink&) = delete;
-  Netlink& operator=(const Netlink&) = delete;
-
-  /// What the kernel answers: zero, or an errno.
-  template <class Body>
-  int ask(Request<Body> request) {
-    nlmsghdr& header = request.header();
-    if (send(fd_, &header, header.nlmsg_len, 0) < 0) return errno;
-    alignas(nlmsghdr) std::array<uint8_t, 8192> answer;
-    const ssize_t count = recv(fd_, answer.data(), answer.size(), 0);
-    if (count < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr)))) {
-      return count < 0 ? errno : EPROTO;
-    }
-    const auto* reply = reinterpret_cast<const nlmsghdr*>(answer.data());
-    if (reply->nlmsg_type != NLMSG_ERROR) return EPROTO;
-    return -static_cast<const nlmsgerr*>(NLMSG_DATA(reply))->error;
-  }
-
- private:
-  int fd_;
-};
-
 std::string why(int error) {
   if (error == EPERM) return "no right to; grant CAP_NET_ADMIN";
   return std::strerror(error);
+}
+
+/// What a device has of the kind that we give it.
+struct Given {
+  std::vector<Prefix> addresses, routes;
+};
+
+/// Calls `see` with each attribute of a message that begins with a Body.
+template <class Body, class See>
+void for_attributes(const nlmsghdr& message, const See& see) {
+  const auto* body = static_cast<const Body*>(NLMSG_DATA(&message));
+  const auto* each = reinterpret_cast<const rtattr*>(reinterpret_cast<const uint8_t*>(body) +
+                                                     NLMSG_ALIGN(sizeof(Body)));
+  auto left = static_cast<int>(message.nlmsg_len - NLMSG_LENGTH(sizeof(Body)));
+  for (; RTA_OK(each, left); each = RTA_NEXT(each, left)) see(*each);
+}
+
+uint32_t number_of(const rtattr& attribute) {
+  uint32_t number = 0;
+  std::memcpy(&number, RTA_DATA(&attribute), std::min(sizeof(number), RTA_PAYLOAD(&attribute)));
+  return number;
+}
+
+void read_bytes(const rtattr& attribute, Prefix& prefix) {
+  const size_t count = std::min(bytes_of(prefix), RTA_PAYLOAD(&attribute));
+  std::memcpy(prefix.address.data(), RTA_DATA(&attribute), count);
+}
+
+/// Nothing more to it than a prefix and a device, as route_request() has it.
+void see_route(const nlmsghdr& message, uint32_t device, std::vector<Prefix>& routes) {
+  const auto& body = *static_cast<const rtmsg*>(NLMSG_DATA(&message));
+  if (body.rtm_protocol != RTPROT_STATIC || body.rtm_type != RTN_UNICAST) return;
+  if (body.rtm_table != RT_TABLE_MAIN) return;
+  Prefix prefix{};
+  prefix.bits = body.rtm_dst_len;
+  prefix.is_v6 = body.rtm_family == AF_INET6;
+  bool is_plain = prefix.is_v6 || body.rtm_scope == RT_SCOPE_LINK;
+  uint32_t leads_to = 0;
+  for_attributes<rtmsg>(message, [&](const rtattr& attribute) {
+    const auto type = attribute.rta_type & NLA_TYPE_MASK;
+    if (type == RTA_DST) read_bytes(attribute, prefix);
+    if (type == RTA_OIF) leads_to = number_of(attribute);
+    is_plain &= type != RTA_GATEWAY && type != RTA_METRICS && type != RTA_PREFSRC;
+    if (type == RTA_PRIORITY) is_plain &= prefix.is_v6;
+  });
+  if (is_plain && leads_to == device) routes.push_back(prefix);
+}
+
+void see_address(const nlmsghdr& message, uint32_t device, std::vector<Prefix>& addresses) {
+  const auto& body = *static_cast<const ifaddrmsg*>(NLMSG_DATA(&message));
+  if (body.ifa_index != device || body.ifa_scope != RT_SCOPE_UNIVERSE) return;
+  Prefix prefix{};
+  prefix.bits = body.ifa_prefixlen;
+  prefix.is_v6 = body.ifa_family == AF_INET6;
+  for_attributes<ifaddrmsg>(message, [&](const rtattr& attribute) {
+    if (attribute.rta_type == IFA_ADDRESS) read_bytes(attribute, prefix);
+  });
+  addresses.push_back(prefix);
+}
+
+Given given_to(Netlink& netlink, uint32_t device) {
+  Given given;
+  netlink.list(Request<rtmsg>(RTM_GETROUTE, 0), [&](const nlmsghdr& message) {
+    if (message.nlmsg_type == RTM_NEWROUTE) see_route(message, device, given.routes);
+  });
+  netlink.list(Request<ifaddrmsg>(RTM_GETADDR, 0), [&](const nlmsghdr& message) {
+    if (message.nlmsg_type == RTM_NEWADDR) see_address(message, device, given.addresses);
+  });
+  return given;
+}
+
+bool has(std::span<const Prefix> prefixes, const Prefix& wanted) {
+  return std::ranges::find(prefixes, wanted) != prefixes.end();
 }
 
 /// One that leads to the device already may be an earlier life's, with other attributes.
@@ -141,18 +162,37 @@ Result<void> set_up_lan(const std::string& device, std::span<const Prefix> addre
   if (addresses.empty() && routes.empty()) return {};
   const uint32_t index = if_nametoindex(device.c_str());
   Netlink netlink;
+  const Given given = given_to(netlink, index);
   for (const Prefix& address : addresses) {
-    const int error = netlink.ask(address_request(address, index));
+    if (has(given.addresses, address)) continue;
+    const int error =
+        netlink.ask(address_request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, address, index));
     if (error == 0) continue;
     return failure("lan.addresses: cannot give " + prefix_text(address) + " to " + device + ": " +
                    why(error));
   }
   for (const Prefix& route : routes) {
+    if (has(given.routes, route)) continue;  // not for a moment without it
     const int error = set_route(netlink, index, route);
     if (error == 0) continue;
     return failure(route_sentence(prefix_text(route), device, error));
   }
   return {};
+}
+
+void take_back_others(const std::string& device, std::span<const Prefix> addresses,
+                      std::span<const Prefix> routes, bool sets_routes) {
+  const uint32_t index = if_nametoindex(device.c_str());
+  Netlink netlink;
+  const Given given = given_to(netlink, index);
+  for (const Prefix& route : given.routes) {
+    if (!sets_routes || has(routes, route)) continue;
+    (void)netlink.ask(route_request(RTM_DELROUTE, 0, route, index));
+  }
+  for (const Prefix& address : given.addresses) {
+    if (addresses.empty() || has(addresses, address)) continue;
+    (void)netlink.ask(address_request(RTM_DELADDR, 0, address, index));
+  }
 }
 
 }  // namespace cw::site

@@ -19,6 +19,11 @@ void set_queue_length(const std::string& device, uint32_t packets);
 Result<void> set_up_lan(const std::string& device, std::span<const gateway::Prefix> addresses,
                         std::span<const gateway::Prefix> routes);
 
+/// Of a device that an earlier life has left: takes back the addresses and routes that the file of
+/// that life had and this one's has not. Whoever leaves them to others has none taken back.
+void take_back_others(const std::string& device, std::span<const gateway::Prefix> addresses,
+                      std::span<const gateway::Prefix> routes, bool sets_routes);
+
 /// One route more towards the device of this index, or one less. Returns what the kernel says:
 /// zero, or an errno. Allocates nothing.
 int add_lan_route(uint32_t device, const gateway::Prefix& route);

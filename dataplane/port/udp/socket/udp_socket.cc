@@ -1,10 +1,12 @@
 #include "dataplane/port/udp/socket/udp_socket.h"
 
 #include <arpa/inet.h>
+#include <linux/sock_diag.h>
 #include <netinet/udp.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -76,6 +78,26 @@ std::string bind_sentence(const UdpSocketOptions& options, int error) {
   }
 }
 
+constexpr const char* store_name = "wan";
+
+/// Why a descriptor is no socket of this address and port; empty: it is one. The rest is set anew.
+std::string misfit(int fd, const UdpSocketOptions& options) {
+  if (option_of(fd, SOL_SOCKET, SO_TYPE) != SOCK_DGRAM ||
+      option_of(fd, SOL_SOCKET, SO_PROTOCOL) != IPPROTO_UDP) {
+    return "it is no UDP socket";
+  }
+  if (option_of(fd, SOL_SOCKET, SO_DOMAIN) != options.family) return "it is of another IP version";
+  SocketName bound{};
+  socklen_t bytes = sizeof(bound);
+  if (getsockname(fd, &bound.any, &bytes) != 0) return std::strerror(errno);
+  SocketName wanted{};
+  write_socket_name(options.local, options.family, wanted);
+  const UdpAddress has = read_socket_name(bound), wants = read_socket_name(wanted);
+  const bool fits =
+      has.ip == wants.ip && has.udp_port == wants.udp_port && has.scope == wants.scope;
+  return fits ? "" : "it is bound to another address or port, " + std::to_string(has.udp_port);
+}
+
 }  // namespace
 
 bool has_ipv6() {
@@ -85,29 +107,53 @@ bool has_ipv6() {
 }
 
 Result<UdpSocket> UdpSocket::make(const UdpSocketOptions& options) {
-  UdpSocket made(socket(options.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (made.fd_ < 0) {
-    const bool is_v6 = options.family == AF_INET6;
-    return failure(std::string("cannot open an ") + (is_v6 ? "IPv6" : "IPv4") +
-                   " UDP socket: " + std::strerror(errno));
+  const UdpShare& share = options.share;
+  const std::string name = queue_name(store_name, share.shard, share.shards);
+  if (options.store != nullptr) {
+    // They were bound in their order, and one that left would have the kernel number them anew.
+    if (share.shard == 0) {
+      admit_queues(*options.store, store_name, share.shards,
+                   [&](int fd) { return misfit(fd, options); });
+    }
+    UdpSocket taken(options.store->take(name));
+    if (taken.fd_ >= 0) {
+      if (auto done = taken.set_up(options); !done) return std::unexpected(done.error());
+      return taken;
+    }
   }
-  if (!set_ip_options(made.fd_, options.family)) {
+  auto made = open_one(options);
+  if (!made) return made;
+  if (auto done = made->set_up(options); !done) return std::unexpected(done.error());
+  if (auto done = made->bind_to(options); !done) return std::unexpected(done.error());
+  if (options.store != nullptr) options.store->keep(name, made->fd_);
+  return made;
+}
+
+Result<UdpSocket> UdpSocket::open_one(const UdpSocketOptions& options) {
+  UdpSocket made(socket(options.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (made.fd_ >= 0) return made;
+  const bool is_v6 = options.family == AF_INET6;
+  return failure(std::string("cannot open an ") + (is_v6 ? "IPv6" : "IPv4") +
+                 " UDP socket: " + std::strerror(errno));
+}
+
+Result<void> UdpSocket::set_up(const UdpSocketOptions& options) const {
+  if (!set_ip_options(fd_, options.family)) {
     return failure(std::string("cannot set up a UDP socket (path MTU, DSCP, errors): ") +
                    std::strerror(errno));
   }
-  set_buffers(made.fd_, options);
-  set_option(made.fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);  // without it, rx_dropped knows less
-  if (options.gro) set_option(made.fd_, IPPROTO_UDP, UDP_GRO, 1);
+  set_buffers(fd_, options);
+  set_option(fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);  // without it, rx_dropped knows less
+  set_option(fd_, IPPROTO_UDP, UDP_GRO, options.gro ? 1 : 0);
+  return {};
+}
+
+Result<void> UdpSocket::bind_to(const UdpSocketOptions& options) const {
   SocketName name;
   const socklen_t bytes = write_socket_name(options.local, options.family, name);
-  if (auto done = prepare_share(made.fd_, options.share); !done) {
-    return std::unexpected(std::move(done.error()));
-  }
-  if (bind(made.fd_, &name.any, bytes) != 0) return failure(bind_sentence(options, errno));
-  if (auto done = begin_share(made.fd_, options.share); !done) {
-    return std::unexpected(std::move(done.error()));
-  }
-  return made;
+  if (auto done = prepare_share(fd_, options.share); !done) return done;
+  if (bind(fd_, &name.any, bytes) != 0) return failure(bind_sentence(options, errno));
+  return begin_share(fd_, options.share);
 }
 
 UdpSocket::~UdpSocket() {
@@ -116,6 +162,13 @@ UdpSocket::~UdpSocket() {
 
 bool UdpSocket::has_gso() const { return set_option(fd_, IPPROTO_UDP, UDP_SEGMENT, 0); }
 bool UdpSocket::has_gro() const { return option_of(fd_, IPPROTO_UDP, UDP_GRO) != 0; }
+
+uint32_t UdpSocket::overflow_drops() const {
+  std::array<uint32_t, SK_MEMINFO_VARS> values{};
+  socklen_t bytes = sizeof(values);
+  if (getsockopt(fd_, SOL_SOCKET, SO_MEMINFO, values.data(), &bytes) != 0) return 0;
+  return values[SK_MEMINFO_DROPS];
+}
 
 uint32_t UdpSocket::rx_buffer_bytes() const {
   return static_cast<uint32_t>(option_of(fd_, SOL_SOCKET, SO_RCVBUF)) / 2;

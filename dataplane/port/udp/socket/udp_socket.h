@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dataplane/base/result.h"
+#include "dataplane/port/descriptor_store.h"
 #include "dataplane/port/udp/socket/udp_steering.h"
 #include "dataplane/port/udp/udp_address.h"
 
@@ -16,6 +17,8 @@ struct UdpSocketOptions {
   uint32_t rx_buffer_bytes = 0, tx_buffer_bytes = 0;  ///< wanted
   bool gro = false;
   UdpShare share;  ///< with whom of this process it shares the UDP port
+  /// Where the sockets of an earlier life may be that receive, and this one goes.
+  DescriptorStore* store = nullptr;
 };
 
 /// Whether this kernel has IPv6, with which a socket serves both families.
@@ -33,6 +36,8 @@ class UdpSocket {
   ~UdpSocket();
 
   int fd() const { return fd_; }
+  /// What it has had no room for in earlier lives, modulo 2^32.
+  uint32_t overflow_drops() const;
   bool has_gso() const;  ///< the kernel knows of it; a device may still refuse
   bool has_gro() const;
   /// What the kernel granted; it doubles a request to pay for its own records.
@@ -41,6 +46,9 @@ class UdpSocket {
 
  private:
   explicit UdpSocket(int fd) : fd_(fd) {}
+  static Result<UdpSocket> open_one(const UdpSocketOptions& options);
+  Result<void> set_up(const UdpSocketOptions& options) const;
+  Result<void> bind_to(const UdpSocketOptions& options) const;
 
   int fd_;
 };
