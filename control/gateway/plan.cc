@@ -352,7 +352,7 @@ Plan plan_of(Config& config) {
   plan.key = std::move(config.key);
   plan.registry = std::move(config.registry);
   plan.loaded = std::move(config.loaded);
-  plan.warnings = std::move(config.warnings);
+  plan.warnings = take_warnings(config);
   for (size_t i = 0; i < config.classes.size(); ++i) {
     const ClassConfig& it = *config.classes[i];
     plan.classes.push_back({.name = it.name,

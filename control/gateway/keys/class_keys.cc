@@ -21,6 +21,8 @@ namespace {
 /// What a host's timeout must leave besides the round trip and the repair: turns, and queues of
 /// both LANs.
 constexpr Duration margin = Duration::from_ms(5);
+/// Of hosts, at most, besides three round trips (control/daemon/README.md).
+constexpr Duration restart_silence = Duration::from_ms(300);
 constexpr Duration hold_default = Duration::from_ms(250);
 constexpr Duration block_age_default = Duration::from_ms(2);
 // A block costs repair and a record however little is in it: more than 2,000 a second tax the hosts
@@ -198,6 +200,25 @@ static void settle_hold(Section& row, ClassConfig& it, const Config& config) {
                                     ", or " + advice_for_hosts(it.hold + rtt + margin, it));
   }
   check_hold(row, it, config);
+}
+
+// A QP sends seven times before it gives up, others are taken at their word.
+std::vector<std::string> take_warnings(Config& config) {
+  constexpr int tries = 7;
+  const Duration silence = restart_silence + config.pair.rtt * 3;
+  for (const auto& each : config.classes) {
+    const ClassConfig& it = *each;
+    if (it.host_timeout == Duration::max()) continue;
+    const bool is_roce = has_only_roce(it);
+    const Duration borne = is_roce ? it.host_timeout * tries : it.host_timeout;
+    if (borne > silence) continue;
+    config.warnings.push_back("class \"" + it.name + "\": its hosts give up after " + about(borne) +
+                              (is_roce ? ", seven times host_timeout," : ", host_timeout,") +
+                              " and a restart of a gateway is a silence of up to " +
+                              about(silence) + "; " +
+                              advice_for_hosts(is_roce ? silence / tries : silence, it));
+  }
+  return std::move(config.warnings);
 }
 
 void settle_class(Section& row, ClassConfig& it, const Config& config) {

@@ -212,6 +212,8 @@ Duration hold_of(const ClassConfig& it, const Config& config);
 /// Settles policies, block_age and hold, once everything else of the class is known, or says why
 /// they cannot be.
 void settle_class(config::Section& row, ClassConfig& it, const Config& config);
+/// Those that were found, and where hosts give up sooner than a gateway may be restarted.
+std::vector<std::string> take_warnings(Config& config);
 /// The peer, or class, and those before it.
 void check_peer(config::Section& row, const PeerConfig& it, const Config& config);
 void check_class(config::Section& row, const ClassConfig& it, const Config& config);

@@ -275,6 +275,22 @@ TEST(Plan, finds_a_key_that_everybody_can_read) {
             "chmod 600 pair.key");
 }
 
+TEST(Plan, warns_of_hosts_that_give_up_while_a_gateway_restarts) {
+  const Folder folder;
+  const auto warnings_of = [](const std::string& classes) {
+    return plan_of(file_with("", "") + classes).warnings;
+  };
+  const std::string roce = "[[class]]\nname = 'rdma'\nmatch = [{ kind = 'roce' }]\n";
+  const std::string rest = "[[class]]\nname = 'all'\n";
+  EXPECT_TRUE(warnings_of(roce + "host_timeout = '1.07 s'\n" + rest).empty());
+  const auto hasty = warnings_of(rest + "host_timeout = '200 ms'\n");
+  ASSERT_EQ(hasty.size(), 1u);
+  EXPECT_TRUE(
+      hasty[0].starts_with("class \"all\": its hosts give up after 200 ms, host_timeout, "
+                           "and a restart of a gateway is a silence of up to "))
+      << hasty[0];
+}
+
 std::vector<std::string> others_of(const Plan& plan) {
   std::vector<std::string> names;
   for (const OtherPolicy& each : plan.classes[0].others) names.emplace_back(each.ops->name);
