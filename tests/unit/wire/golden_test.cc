@@ -90,6 +90,15 @@ TEST(Golden, each_packet_decodes_to_what_stands_beside_it) {
   }
 }
 
+TEST(Golden, those_of_the_version_before_decode_to_what_stood_beside_them) {
+  for (const GoldenPacket& packet :
+       load_golden_packets(CW_SOURCE_DIR "/tests/data/packets/before/golden.txt")) {
+    SCOPED_TRACE(packet.name + ": " + packet.sentence);
+    const ExactCopy copy(packet.bytes);
+    EXPECT_EQ(decode_as(packet.start, copy.span()), packet.expect);
+  }
+}
+
 // SPEC 2.12
 TEST(Golden, every_refusal_is_provoked_by_a_packet) {
   std::set<std::string> provoked;
