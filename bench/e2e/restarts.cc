@@ -138,7 +138,7 @@ Figures measure(const Arguments& arguments, const std::filesystem::path& program
   lab::FdStore store(folder.path("notify"));
   const std::string daemon = (programs / "causewayd").string();
   lab::Gateway a(sites, folder, daemon, true), b(sites, folder, daemon, false);
-  if (!arguments.has_no_store) a.be_kept_by(store);
+  if (!arguments.has_no_store) a.be_kept_by(&store);
   for (lab::Gateway* each : {&a, &b}) {
     each->configure(lab::GatewayFile{.rate = "190 Mbit/s", .rtt = rtt + " ms"});
     each->start();

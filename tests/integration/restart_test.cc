@@ -60,7 +60,7 @@ TEST_F(Restart, has_the_device_and_the_socket_of_the_life_before) {
 TEST_F(Restart, sends_nothing_to_a_manager_that_keeps_nothing) {
   prepare({}, {}, {"--rtt", "10ms"});
   FdStore none(folder().path("notify"), 0);
-  a().be_kept_by(none);
+  a().be_kept_by(&none);
   a().start();
   EXPECT_NE(none.told().find("READY=1"), std::string::npos) << none.told();
   EXPECT_EQ(none.told().find("FDSTORE"), std::string::npos) << none.told();

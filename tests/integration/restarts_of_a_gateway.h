@@ -20,7 +20,7 @@ class RestartsOfAGateway : public TwoGateways {
   void build_kept(const GatewayFile& file, const Arguments& line) {
     prepare({}, file, line);
     store_ = std::make_unique<FdStore>(folder().path("notify"));
-    a().be_kept_by(*store_);
+    a().be_kept_by(store_.get());
     a().start();
     b().start();
     wait_up();

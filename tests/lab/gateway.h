@@ -70,8 +70,8 @@ class Gateway {
   /// From the next start on it goes before every program that is not real-time, as one that has
   /// cores to itself.
   void be_urgent() { is_urgent_ = true; }
-  /// From the next start on its service manager is this one, which outlives it.
-  void be_kept_by(FdStore& store) { store_ = &store; }
+  /// From the next start on its service manager is this one, which outlives it; null: nobody.
+  void be_kept_by(FdStore* store) { store_ = store; }
   bool is_running() { return program_ && !program_->has_ended(); }
   /// As of now or later. Throws when there is none.
   Json status();

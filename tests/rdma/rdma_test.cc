@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -18,6 +19,7 @@
 
 #include "control/json/json.h"
 #include "tests/lab/enclosure.h"
+#include "tests/lab/restarts/fd_store.h"
 #include "tests/rdma/rdma_sites.h"
 
 namespace cw::lab {
@@ -158,6 +160,26 @@ class Rdma : public testing::Test {
     }
   }
 
+  /// Gateways whose descriptors somebody keeps, as long as this lives.
+  class Kept {
+   public:
+    Kept(RdmaSites& sites, FdStore& a, FdStore& b) : sites_(sites) {
+      sites_.gateway_a().be_kept_by(&a);
+      sites_.gateway_b().be_kept_by(&b);
+    }
+    ~Kept() {
+      for (Gateway* each : {&sites_.gateway_a(), &sites_.gateway_b()}) {
+        if (each->is_running()) each->kill();
+        each->be_kept_by(nullptr);
+      }
+    }
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+
+   private:
+    RdmaSites& sites_;
+  };
+
   struct Running {
     Talk talk;
     int at_b = 0, at_a = 0;
@@ -227,6 +249,7 @@ class Rdma : public testing::Test {
     }
   }
 
+  uint64_t retransmitted() const { return retransmits() - retransmits_before_; }
   static uint64_t retransmits() { return a().retransmits() + b().retransmits(); }
 
   static VirtualHost& a() { return sites_->host_a(); }
@@ -317,6 +340,36 @@ TEST_F(Rdma, survive_either_gateways_death_without_a_wrong_byte) {
     each->start();
   }
   expect_good_end(all, most);
+}
+
+/// How often gateways are restarted; the night asks for more.
+unsigned restarts() {
+  const char* const text = std::getenv("CW_RESTARTS");
+  return text == nullptr ? 5 : static_cast<unsigned>(std::stoul(text));
+}
+
+// QPs with timeout 18 send again after 1.07 s at the earliest, and a restart is over before they do
+// so for the second time.
+TEST_F(Rdma, bear_restarts_of_either_gateway_without_a_wrong_byte) {
+  const seconds most(100 + 20 * restarts());
+  FdStore store_a(std::string(enclosure_folder) + "/notify_a"),
+      store_b(std::string(enclosure_folder) + "/notify_b");
+  const Kept kept(sites(), store_a, store_b);
+  join("hybrid");
+  const std::string count = std::to_string(80 * restarts());
+  const auto all =
+      start({contents(100 * (restarts() + 2)), perftest("ib_write_bw", "-n " + count)}, most);
+  for (unsigned i = 0; i < restarts(); ++i) {
+    wait_for_round(all[0].at_a, 100 * (i + 1));
+    Gateway& gateway = i % 2 == 0 ? sites().gateway_a() : sites().gateway_b();
+    EXPECT_EQ(gateway.stop().status, 0);
+    gateway.start();
+    ASSERT_TRUE(gateway.program().wait_for(" up peer=")) << gateway.program().err_so_far();
+    EXPECT_NE(gateway.program().err_so_far().find(" taken_over "), std::string::npos);
+  }
+  expect_good_end(all, most);
+  tell(std::to_string(restarts()) + " restarts; hosts sent " + std::to_string(retransmitted()) +
+       " packets again");
 }
 
 TEST_F(Rdma, see_nothing_of_policies_that_are_replaced) {
