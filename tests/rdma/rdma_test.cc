@@ -243,7 +243,9 @@ class Rdma : public testing::Test {
     const auto end = Time::now() + seconds(60);
     while (("\n" + a().out_so_far(number)).find(line) == std::string::npos) {
       if (Time::now() > end || a().has_ended(number)) {
-        throw std::runtime_error("round " + std::to_string(round) + " does not come");
+        throw std::runtime_error("round " + std::to_string(round) + " does not come" +
+                                 (a().has_ended(number) ? ", it has ended: " : ": ") +
+                                 a().out_so_far(number).substr(0, 400));
       }
       std::this_thread::sleep_for(milliseconds(20));
     }
