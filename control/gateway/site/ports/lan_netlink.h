@@ -6,8 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -70,11 +72,16 @@ class Netlink {
     while (true) {
       const ssize_t count = recv(fd_.get(), answer.data(), answer.size(), 0);
       if (count <= 0) return;
-      auto left = static_cast<unsigned>(count);
-      auto* each = reinterpret_cast<nlmsghdr*>(answer.data());
-      for (; NLMSG_OK(each, left); each = NLMSG_NEXT(each, left)) {
-        if (each->nlmsg_type == NLMSG_DONE || each->nlmsg_type == NLMSG_ERROR) return;
-        see(*each);
+      auto left = static_cast<size_t>(count);
+      const void* at = answer.data();
+      while (left >= sizeof(nlmsghdr)) {
+        const auto& each = *static_cast<const nlmsghdr*>(at);
+        if (each.nlmsg_len < sizeof(nlmsghdr) || each.nlmsg_len > left) return;
+        if (each.nlmsg_type == NLMSG_DONE || each.nlmsg_type == NLMSG_ERROR) return;
+        see(each);
+        const size_t step = std::min<size_t>(NLMSG_ALIGN(each.nlmsg_len), left);
+        at = static_cast<const uint8_t*>(at) + step;
+        left -= step;
       }
     }
   }

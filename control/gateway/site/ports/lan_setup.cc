@@ -59,11 +59,17 @@ struct Given {
 /// Calls `see` with each attribute of a message that begins with a Body.
 template <class Body, class See>
 void for_attributes(const nlmsghdr& message, const See& see) {
-  const auto* body = static_cast<const Body*>(NLMSG_DATA(&message));
-  const auto* each = reinterpret_cast<const rtattr*>(reinterpret_cast<const uint8_t*>(body) +
-                                                     NLMSG_ALIGN(sizeof(Body)));
-  auto left = static_cast<int>(message.nlmsg_len - NLMSG_LENGTH(sizeof(Body)));
-  for (; RTA_OK(each, left); each = RTA_NEXT(each, left)) see(*each);
+  const size_t begin = NLMSG_LENGTH(NLMSG_ALIGN(sizeof(Body)));
+  size_t left = message.nlmsg_len > begin ? message.nlmsg_len - begin : 0;
+  const void* at = reinterpret_cast<const uint8_t*>(&message) + begin;
+  while (left >= sizeof(rtattr)) {
+    const auto& each = *static_cast<const rtattr*>(at);
+    if (each.rta_len < sizeof(rtattr) || each.rta_len > left) return;
+    see(each);
+    const size_t step = std::min<size_t>(RTA_ALIGN(each.rta_len), left);
+    at = static_cast<const uint8_t*>(at) + step;
+    left -= step;
+  }
 }
 
 uint32_t number_of(const rtattr& attribute) {
