@@ -42,6 +42,7 @@ void admit_queues(DescriptorStore& store, std::string_view port, size_t queues,
   const std::vector<std::string> found = store.names(prefix);
   if (found.empty()) return;
   std::vector<std::string> wanted;
+  wanted.reserve(queues);
   for (size_t i = 0; i < queues; ++i) wanted.push_back(queue_name(port, i, queues));
   std::ranges::sort(wanted);
   if (found != wanted) return store.let_go(prefix, "they are not the queues of this file");

@@ -105,8 +105,8 @@ TEST_F(Causewayd, refuses_a_file_with_mistakes_and_starts_nothing) {
   const Outcome outcome = run(replaced(config_of(true), "rate = '200 Mbit/s'", "rat = 5"));
   EXPECT_EQ(outcome.status, 2);
   const std::string file = folder_ / "c.toml";
-  EXPECT_EQ(outcome.err, file + ":4:1: wan.rate is missing; it is a rate such as \"10 Gbit/s\"\n" +
-                             file + ":6:1: wan.rat is not known; did you mean rate?\n");
+  EXPECT_EQ(outcome.err, file + ":6:1: wan.rate is missing; it is a rate such as \"10 Gbit/s\"\n" +
+                             file + ":8:1: wan.rat is not known; did you mean rate?\n");
   EXPECT_EQ(run("x").status, 2);
   const auto& space = sites_->space(At::GatewayA);
   EXPECT_EQ(space.run({CW_DAEMON_PROGRAM, "--config", "/nowhere"}).status, 2);
@@ -174,7 +174,8 @@ TEST_F(Causewayd, says_in_one_sentence_what_it_cannot_have) {
   start(a_, At::GatewayA, config_of(true));
   ASSERT_TRUE(a_->wait_for("info ready")) << a_->err_so_far();
   space.must("ip route add 10.77.0.0/16 via 192.0.2.2");
-  const std::string other_port = replaced(config_of(true), "[wan]", "[wan]\nudp_port = 4800"),
+  const std::string of_its_own = replaced(config_of(true), "folder = 'api'", "folder = 'other'"),
+                    other_port = replaced(of_its_own, "[wan]", "[wan]\nudp_port = 4800"),
                     apart = replaced(other_port, "[wan]", "[lan]\ndevice = 'other'\n[wan]"),
                     routes = "['" + std::string(site_b.prefix) + "', '" + site_b.prefix_v6 + "']";
   const struct {

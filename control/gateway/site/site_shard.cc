@@ -302,9 +302,9 @@ void SiteShard::take(ShardChange& change, Instant now) {
   take_links(change, 0, change.links.size(), now);
 }
 
-bool SiteShard::ask_in_time(std::function<void(Instant)> act, Duration patience) {
+bool SiteShard::ask_in_time(const std::function<void(Instant)>& act, Duration patience) {
   const auto is_claimed = std::make_shared<std::atomic<bool>>(false);
-  const auto claimed = [is_claimed, act = std::move(act)](Instant now) {
+  const auto claimed = [is_claimed, act](Instant now) {
     if (!is_claimed->exchange(true)) act(now);
   };
   return ask(claimed, patience) || is_claimed->exchange(true);

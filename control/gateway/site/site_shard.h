@@ -120,7 +120,7 @@ class SiteShard {
   void take_rules(ShardChange& change);
   void take_links(ShardChange& change, size_t first, size_t count, Instant now);
   /// The worker calls it before patience ends, or never.
-  bool ask_in_time(std::function<void(Instant)> act, Duration patience);
+  bool ask_in_time(const std::function<void(Instant)>& act, Duration patience);
   bool post_capture(Duration patience);
   void fill(SiteState& state, Instant now);
   PeerView view_of(const sdr::Link& link, Instant now) const;
