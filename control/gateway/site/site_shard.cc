@@ -310,8 +310,8 @@ bool SiteShard::ask_in_time(const std::function<void(Instant)>& act, Duration pa
   return ask(claimed, patience) || is_claimed->exchange(true);
 }
 
-bool SiteShard::change(std::shared_ptr<ShardChange> change, std::shared_ptr<ShardChange> inverse,
-                       Duration patience) {
+bool SiteShard::change(const std::shared_ptr<ShardChange>& change,
+                       std::shared_ptr<ShardChange> inverse, Duration patience) {
   if (!settle(patience)) return false;
   const size_t links = change->links.size();
   constexpr size_t step = ShardChange::links_per_turn;

@@ -84,7 +84,7 @@ class SiteShard {
   void pursue_swaps(Duration patience);
   /// Between some turns, so that none has much of it; true: it is done. False: there was no turn,
   /// and `inverse` takes it back, in the next one at the latest. Both end where this thread is.
-  bool change(std::shared_ptr<ShardChange> change, std::shared_ptr<ShardChange> inverse,
+  bool change(const std::shared_ptr<ShardChange>& change, std::shared_ptr<ShardChange> inverse,
               Duration patience);
   /// In the next turn at the latest.
   void change_back(std::shared_ptr<ShardChange> inverse);
