@@ -133,6 +133,7 @@ TEST_F(Ctl, tells_every_mistake_of_an_order) {
                             Json({{"class", ""}, {"policy", "hybrid"}})}) {
     EXPECT_EQ(client.post("/v1/swap", order).status, 400) << order;
   }
+  EXPECT_EQ(client.post("/v1/swap", {{"class", std::string(5000, 'x')}}).status, 413);
   EXPECT_EQ(ctl({"dance"}).status, ctl::exit_usage);
   EXPECT_EQ(ctl_json({"swaps"})["swaps"], Json::array());
 }

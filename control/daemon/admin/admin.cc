@@ -122,6 +122,9 @@ api::Route Admin::route(Method method, const char* path, Answer answer) {
           .needs = is_order ? Role::Control : Role::Read,
           .handle =
               [this, answer, is_order](const Request& request, const api::Reply& reply) {
+                if (request.body.size() > order_bytes_max) {
+                  return reply.send(api::error_response(413, "too_long", "an order is shorter"));
+                }
                 const std::lock_guard lock(mutex_);
                 if (wake_ == nullptr || questions_.size() >= questions_max) {
                   return reply.send(api::error_response(503, "busy", "ask again in a moment"));
