@@ -28,7 +28,7 @@ using bench::Flow, bench::frame_bytes;
 using lab::Time;
 using std::chrono::milliseconds;
 
-constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3;
+constexpr int exit_refused = 2;
 constexpr auto settle = milliseconds(500), warm_up = milliseconds(1000);
 constexpr double load = 0.8;
 
@@ -134,7 +134,7 @@ Json measure(const Arguments& arguments, const std::filesystem::path& programs) 
     (each.has_crowd ? with : without).push_back(share_of(flow, each.from, each.to, pps));
   }
   std::ranges::sort(with), std::ranges::sort(without);
-  const auto median = [](const std::vector<double>& row) { return row[row.size() / 2]; };
+  const auto median = [](const std::vector<double>& row) { return lab::nearest_rank(row, 0.5); };
   return {{"clients", arguments.clients},
           {"goodput_with", median(with)},
           {"goodput_without", median(without)},
@@ -145,10 +145,6 @@ Json measure(const Arguments& arguments, const std::filesystem::path& programs) 
 }
 
 int run(const Arguments& arguments, const std::filesystem::path& programs) {
-  if (const std::string why_not = lab::obstacle(); !why_not.empty()) {
-    std::fprintf(stderr, "api_clients: %s\n", why_not.c_str());
-    return exit_failed;
-  }
   const rlimit files{.rlim_cur = 4096, .rlim_max = 4096};
   (void)setrlimit(RLIMIT_NOFILE, &files);
   const Json it = measure(arguments, programs);
@@ -178,11 +174,7 @@ int main(int argc, char** argv) {
   app.add_option("--rate", arguments.mbps, "of the link, Mbit/s").between(1, 10'000);
   app.add_flag("--json", arguments.is_json, "all of it on one line");
   if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
-  try {
-    const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    return lab::run_enclosed([&] { return run(arguments, programs); });
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "api_clients: %s\n", error.what());
-    return exit_wrong;
-  }
+  return lab::run_measurement("api_clients", [&](const std::filesystem::path& programs) {
+    return run(arguments, programs);
+  });
 }

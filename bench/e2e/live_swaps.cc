@@ -27,7 +27,7 @@ using bench::Flow, bench::frame_bytes;
 using lab::At, lab::Time;
 using std::chrono::milliseconds;
 
-constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3;
+constexpr int exit_refused = 2;
 constexpr auto bin = milliseconds(10), window = milliseconds(300),
                pause_between = milliseconds(100);
 constexpr auto swap_patience = milliseconds(20'000), warm_up = milliseconds(1000);
@@ -164,10 +164,6 @@ void print(const Json& it) {
 }
 
 int run(const Arguments& arguments, const std::filesystem::path& programs, std::ofstream& svg) {
-  if (const std::string why_not = lab::obstacle(); !why_not.empty()) {
-    std::fprintf(stderr, "live_swaps: %s\n", why_not.c_str());
-    return exit_failed;
-  }
   const Figures figures = measure(arguments, programs);
   const Json json = json_of(figures);
   if (svg.is_open()) draw(figures, svg);
@@ -190,13 +186,9 @@ int main(int argc, char** argv) {
   app.add_option("--svg", arguments.svg, "a picture of it goes to this file");
   app.add_flag("--json", arguments.is_json, "all of it on one line");
   if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
-  try {
-    const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    std::ofstream svg;  // opened before other mounts hide where it lies
-    if (!arguments.svg.empty()) svg.open(arguments.svg);
-    return lab::run_enclosed([&] { return run(arguments, programs, svg); });
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "live_swaps: %s\n", error.what());
-    return exit_wrong;
-  }
+  std::ofstream svg;  // opened before other mounts hide where it lies
+  if (!arguments.svg.empty()) svg.open(arguments.svg);
+  return lab::run_measurement("live_swaps", [&](const std::filesystem::path& programs) {
+    return run(arguments, programs, svg);
+  });
 }

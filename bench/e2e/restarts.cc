@@ -30,7 +30,7 @@ using namespace cw;
 using lab::At, lab::Time;
 using std::chrono::milliseconds, std::chrono::seconds;
 
-constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3;
+constexpr int exit_wrong = 1, exit_refused = 2;
 constexpr auto warm_up = milliseconds(1000), before = milliseconds(100), after = milliseconds(900);
 constexpr double promise_ms = 300, promise_rtts = 3;
 
@@ -184,10 +184,6 @@ void print(const Json& json) {
 }
 
 int run(const Arguments& arguments, const std::filesystem::path& programs) {
-  if (const std::string why_not = lab::obstacle(); !why_not.empty()) {
-    std::fprintf(stderr, "restarts: %s\n", why_not.c_str());
-    return exit_failed;
-  }
   const Figures figures = measure(arguments, programs);
   const double promised = promise_ms + promise_rtts * arguments.rtt_ms;
   const Json json = json_of(figures, promised);
@@ -215,11 +211,6 @@ int main(int argc, char** argv) {
   app.add_flag("--no-store", arguments.has_no_store, "no service manager keeps descriptors");
   app.add_flag("--json", arguments.is_json, "all of it on one line");
   if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
-  try {
-    const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    return lab::run_enclosed([&] { return run(arguments, programs); });
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "restarts: %s\n", error.what());
-    return exit_wrong;
-  }
+  return lab::run_measurement(
+      "restarts", [&](const std::filesystem::path& programs) { return run(arguments, programs); });
 }

@@ -46,7 +46,7 @@ struct Run {
 };
 
 void stop_on_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { stop = true; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }

@@ -17,14 +17,7 @@ namespace {
 
 constexpr const char* parts[] = {"status", "policies", "swaps", "bars", "config", "log"};
 
-std::string stamp() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts_of_now{};
-  gmtime_r(&now, &parts_of_now);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &parts_of_now);
-  return text;
-}
+std::string stamp() { return utc_text("%Y%m%dT%H%M%SZ", std::time(nullptr)); }
 
 Json machine() {
   utsname its{};

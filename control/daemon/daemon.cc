@@ -49,8 +49,6 @@ constexpr Duration swap_look_interval = Duration::from_ms(10);
 constexpr Duration capture_look_interval = Duration::from_ms(10);
 /// A row of signals is one request now and then: each costs the packets' thread a copy.
 constexpr Duration asked_interval = Duration::from_ms(10);
-/// What a turn never takes, unless nobody gets a processor.
-constexpr Duration answer_patience = Duration::from_ms(200);
 /// A packets' thread that does not turn for so long while it burns its core stands in a loop; what
 /// others' work on the machine takes from it is told after as long as that, and no sooner.
 constexpr Duration loop_after = Duration::from_ms(800), loop_cpu_min = Duration::from_ms(500);
@@ -82,8 +80,7 @@ void tell_dpdk(int level, const char* line) {
 
 constexpr const char* policy_advice =
     "it stands in this policy, which is barred until it is forgiven; take its plugin out, or "
-    "choose "
-    "another, and restart";
+    "choose another, and restart";
 constexpr const char* no_policy_advice =
     "it stands in no policy: with cpu near 0 other programs keep the processor, or a file system "
     "does not answer";

@@ -18,6 +18,7 @@
 #include "control/gateway/plan.h"
 #include "control/gateway/site/site_state.h"
 #include "control/json/json.h"
+#include "control/units/text.h"
 #include "offload/crc32.h"
 
 namespace cw::daemon {
@@ -338,13 +339,8 @@ bool write_all(int fd, std::string_view text) {
 std::string utc_now() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  tm parts{};
-  gmtime_r(&now.tv_sec, &parts);
-  std::array<char, 40> text{};
-  const size_t used = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text.data() + used, text.size() - used, ".%03dZ",
-                static_cast<int>(now.tv_nsec / 1'000'000));
-  return text.data();
+  return utc_text("%Y-%m-%dT%H:%M:%S", now.tv_sec) +
+         text_of(".%03dZ", static_cast<int>(now.tv_nsec / 1'000'000));
 }
 
 Json status_at_start(const Plan& plan) { return moment_json(plan, "starting"); }

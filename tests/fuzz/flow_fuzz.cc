@@ -19,7 +19,7 @@ bool is_address(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   FlowKey key;
-  if (!cw::daemon::try_read_flow({bytes, size}, key)) return 0;
+  if (!cw::daemon::try_read_flow({bytes, size}, static_cast<uint32_t>(size), key)) return 0;
   CW_ASSERT(is_address(key.from) && is_address(key.to));
   return 0;
 }

@@ -16,6 +16,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/lab/space.h"
+
 namespace cw::lab {
 namespace {
 
@@ -97,6 +99,25 @@ int run_enclosed(const std::function<int()>& work) {
                  WTERMSIG(status) == SIGKILL ? ": by somebody, or for want of memory" : "");
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int run_measurement(const std::string& name,
+                    const std::function<int(const std::filesystem::path& programs)>& work) {
+  constexpr int exit_wrong = 1, exit_failed = 3;
+  const auto tell = [&](const std::string& what, int exit) {
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), what.c_str());
+    return exit;
+  };
+  try {
+    // In there the path is one of mounts outside, and in a chroot leads nowhere.
+    const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    return run_enclosed([&] {
+      const std::string why_not = obstacle();
+      return why_not.empty() ? work(programs) : tell(why_not, exit_failed);
+    });
+  } catch (const std::exception& error) {
+    return tell(error.what(), exit_wrong);
+  }
 }
 
 }  // namespace cw::lab

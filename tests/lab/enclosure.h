@@ -6,7 +6,9 @@
 // Files are written to a file system in memory that is mounted for these processes alone.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <string>
 
 namespace cw::lab {
 
@@ -17,5 +19,11 @@ inline constexpr const char* enclosure_folder = "/mnt";
 /// SIGTERM and SIGHUP end the work at once. Before any thread has been made. Throws when the kernel
 /// refuses.
 int run_enclosed(const std::function<int()>& work);
+
+/// For the main() of a measurement between namespaces: runs it inside, with the folder in which its
+/// program and the others lie. Returns what it does; 3 where there can be no namespaces, 1 where it
+/// throws, which are told as `name`'s.
+int run_measurement(const std::string& name,
+                    const std::function<int(const std::filesystem::path& programs)>& work);
 
 }  // namespace cw::lab

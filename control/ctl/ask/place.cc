@@ -1,13 +1,11 @@
 #include "control/ctl/ask/place.h"
 
-#include <unistd.h>
-
-#include <array>
 #include <filesystem>
 
 #include "control/api/sockets.h"
 #include "control/config/text/file.h"
 #include "control/config/text/tree.h"
+#include "control/units/text.h"
 
 namespace cw::ctl {
 namespace {
@@ -19,12 +17,6 @@ std::string text_at(const config::Node& tree, const char* table, const char* key
   const config::Entry* const entry = section == nullptr ? nullptr : section->value.find(key);
   const bool is_text = entry != nullptr && entry->value.kind == config::Node::Kind::Text;
   return is_text ? entry->value.text : otherwise;
-}
-
-std::string host_name() {
-  std::array<char, 65> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 }  // namespace

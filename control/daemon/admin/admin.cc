@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <utility>
 
 #include "control/api/sockets.h"
@@ -22,7 +21,7 @@ using api::Response;
 using api::Role;
 
 /// The daemon's thread looks at its site five times a second.
-constexpr int64_t silence_ms_max = 2'000;
+constexpr Duration silence_max = Duration::from_s(2);
 /// Who waits for us is told so rather than kept.
 constexpr size_t questions_max = 256;
 /// In a row; the daemon has more to do than to answer.
@@ -33,11 +32,6 @@ constexpr size_t order_bytes_max = 4096;
 constexpr uint32_t order_seconds_max = 60;
 
 constexpr const char* flows_path = "/v1/flows";
-
-int64_t now_ms() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
 
 std::vector<std::string> hosts_of(const site::ApiPlan& plan) {
   std::vector<std::string> hosts = plan.hosts;
@@ -213,11 +207,11 @@ Result<std::unique_ptr<Watch>> Admin::watch_of(const Request& request) const {
   if (request.path == flows_path) {
     const auto time = orders::parse_flows(request);
     if (!time) return std::unexpected(time.error());
-    return std::make_unique<Flows>(site, *time, clock_.read(), orders::patience);
+    return std::make_unique<Flows>(site, *time, clock_.read(), answer_patience);
   }
   const auto order = orders::parse_capture(*doors_, request);
   if (!order) return std::unexpected(order.error());
-  return std::make_unique<Capture>(site, *order, clock_.read(), orders::patience);
+  return std::make_unique<Capture>(site, *order, clock_.read(), answer_patience);
 }
 
 void Admin::begin_watch(const Question& question) {
@@ -248,13 +242,13 @@ void Admin::look_at_watch() {
 
 void Admin::beat(Health health) {
   health_ = health;
-  beat_ms_ = now_ms();
+  beat_ = clock_.read();
 }
 
 void Admin::healthz(const api::Reply& reply) const {
   constexpr const char* names[] = {"starting", "running", "draining", "worker stuck"};
   const Health health = health_;
-  const bool is_silent = now_ms() - beat_ms_ > silence_ms_max;
+  const bool is_silent = clock_.read() - beat_.load() > silence_max;
   const bool is_well = health == Health::Running && !is_silent;
   const char* const state = is_silent ? "silent" : names[static_cast<size_t>(health)];
   reply.send(api::json_response({{"site", site_}, {"state", state}}, is_well ? 200 : 503));

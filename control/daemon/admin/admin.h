@@ -87,7 +87,7 @@ class Admin {
   std::mutex mutex_;
   std::deque<Question> questions_;
   std::atomic<Health> health_ = Health::Starting;
-  std::atomic<int64_t> beat_ms_ = 0;
+  std::atomic<Instant> beat_ = Instant();
   std::unique_ptr<api::Server> server_;  // goes first
 };
 

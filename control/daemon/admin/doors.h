@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "control/json/json.h"
+#include "dataplane/base/units.h"
 
 namespace cw::site {
 class Site;
@@ -13,6 +14,9 @@ namespace cw::daemon {
 
 class Log;
 class Reload;
+
+/// What a worker's turn never takes, unless nobody gets a processor.
+inline constexpr Duration answer_patience = Duration::from_ms(200);
 
 struct Doors {
   site::Site& site;

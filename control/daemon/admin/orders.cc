@@ -41,7 +41,7 @@ Response config(const Doors& doors, const Request&) {
 Response plan(const Doors& doors, const Request&) { return report_response(doors.reload.plan()); }
 
 Response reload(const Doors& doors, const Request&) {
-  const ReloadReport report = doors.reload.run(patience);
+  const ReloadReport report = doors.reload.run(answer_patience);
   doors.look();
   return report_response(report);
 }
@@ -49,7 +49,7 @@ Response reload(const Doors& doors, const Request&) {
 Response swap(const Doors& doors, const Request& request) {
   const auto order = parse_swap_order(Json::parse_or_null(request.body), doors.site);
   if (!order) return api::error_response(400, "mistakes", order.error().sentence);
-  const uint32_t number = doors.site.order_swap(*order, patience);
+  const uint32_t number = doors.site.order_swap(*order, answer_patience);
   doors.look();
   return json_response({{"order", number}}, 202);
 }

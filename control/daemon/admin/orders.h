@@ -10,9 +10,6 @@ namespace cw::daemon::orders {
 using api::Request;
 using api::Response;
 
-/// What a worker has for an answer.
-inline constexpr Duration patience = Duration::from_ms(200);
-
 /// Keys that the file wants otherwise than they are in force.
 Response config(const Doors& doors, const Request& request);
 /// What a reload would do.

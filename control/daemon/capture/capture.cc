@@ -1,15 +1,13 @@
 #include "control/daemon/capture/capture.h"
 
-#include <arpa/inet.h>
-#include <netinet/ip.h>
-#include <netinet/ip6.h>
-#include <netinet/udp.h>
 #include <time.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "control/gateway/site/site.h"
+#include "dataplane/neighbour/address.h"
+#include "dataplane/wire/outer/frame.h"
 
 namespace cw::daemon {
 namespace {
@@ -17,8 +15,6 @@ namespace {
 using site::CapturedPacket;
 
 constexpr size_t burst_packets = 256;
-constexpr uint32_t icrc_bytes = 4;
-constexpr uint8_t hops = 64;
 
 uint64_t wall_now_ns() {
   timespec now{};
@@ -26,55 +22,26 @@ uint64_t wall_now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-template <class T>
-std::string text_of(const T& header) {
-  return {reinterpret_cast<const char*>(&header), sizeof(header)};
-}
-
-uint16_t checksum_of(const ip& header) {
-  const std::string text = text_of(header);
-  uint32_t sum = 0;
-  for (size_t i = 0; i + 1 < text.size(); i += 2) {
-    sum += static_cast<uint32_t>(static_cast<uint8_t>(text[i]) << 8 |
-                                 static_cast<uint8_t>(text[i + 1]));
-  }
-  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-  return htons(static_cast<uint16_t>(~sum));
-}
-
-std::string ip_of(const OuterInfo& info, uint16_t inside_bytes) {
-  const auto traffic_class = static_cast<uint8_t>(info.dscp << 2 | info.ecn);
-  ip6_hdr v6{};
-  if (inet_pton(AF_INET6, info.to.c_str(), &v6.ip6_dst) == 1) {
-    (void)inet_pton(AF_INET6, info.from.c_str(), &v6.ip6_src);
-    v6.ip6_flow = htonl(6u << 28 | static_cast<uint32_t>(traffic_class) << 20);
-    v6.ip6_plen = htons(inside_bytes);
-    v6.ip6_nxt = IPPROTO_UDP;
-    v6.ip6_hlim = hops;
-    return text_of(v6);
-  }
-  ip v4{};
-  (void)inet_pton(AF_INET, info.from.c_str(), &v4.ip_src);
-  (void)inet_pton(AF_INET, info.to.c_str(), &v4.ip_dst);
-  v4.ip_v = 4;
-  v4.ip_hl = sizeof(v4) / 4;
-  v4.ip_tos = traffic_class;
-  v4.ip_len = htons(static_cast<uint16_t>(sizeof(v4) + inside_bytes));
-  v4.ip_ttl = hops;
-  v4.ip_p = IPPROTO_UDP;
-  v4.ip_sum = checksum_of(v4);
-  return text_of(v4);
+/// All zeros where it is none.
+HostAddress address_of(const std::string& text) {
+  return parse_host_address(text, "").value_or(HostAddress());
 }
 
 }  // namespace
 
 std::string outer_headers(const OuterInfo& info) {
-  const auto udp_bytes = static_cast<uint16_t>(sizeof(udphdr) + info.bytes + icrc_bytes);
-  udphdr udp{};
-  udp.uh_sport = htons(info.from_port);
-  udp.uh_dport = htons(info.to_port);
-  udp.uh_ulen = htons(udp_bytes);
-  return ip_of(info, udp_bytes) + text_of(udp);
+  const HostAddress to = address_of(info.to);
+  FrameAddress address;
+  address.ip_version = to.version;
+  address.source_ip = address_of(info.from).ip;
+  address.target_ip = to.ip;
+  address.dscp = info.dscp;
+  address.ecn = info.ecn;
+  address.source_udp_port = info.from_port;
+  address.target_udp_port = info.to_port;
+  std::array<uint8_t, outer_headers_bytes_max> bytes;
+  const size_t count = encode_outer_headers(address, FrameStart::Ip, info.bytes, bytes);
+  return {bytes.begin(), bytes.begin() + count};
 }
 
 Capture::Capture(site::Site& site, const CaptureOrder& order, Instant now, Duration patience)

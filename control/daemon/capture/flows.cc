@@ -1,31 +1,20 @@
 #include "control/daemon/capture/flows.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <array>
 
 #include "control/gateway/site/site.h"
+#include "dataplane/base/limits.h"
+#include "dataplane/gateway/ingress/ip_packet.h"
+#include "dataplane/neighbour/address.h"
 
 namespace cw::daemon {
 namespace {
 
 constexpr size_t burst_packets = 256;
-constexpr size_t v4_bytes_min = 20, v6_bytes = 40, ports_bytes = 4;
-
-uint16_t read16(std::span<const uint8_t> bytes, size_t at) {
-  return static_cast<uint16_t>(bytes[at] << 8 | bytes[at + 1]);
-}
-
-std::string address_text(int family, const uint8_t* bytes) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  inet_ntop(family, bytes, text.data(), text.size());
-  return text.data();
-}
-
-bool has_ports(uint8_t protocol) {
-  return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
+std::string address_text(const IpAddress& ip, bool is_v6) {
+  return text_of(HostAddress{.ip = ip, .version = is_v6 ? IpVersion::V6 : IpVersion::V4});
 }
 
 std::string protocol_text(uint8_t protocol) {
@@ -45,30 +34,18 @@ std::string protocol_text(uint8_t protocol) {
 
 }  // namespace
 
-bool try_read_flow(std::span<const uint8_t> head, FlowKey& key) {
-  if (head.empty()) return false;
-  const unsigned version = head[0] >> 4;
-  size_t inside = 0;
-  bool is_piece = false;
-  if (version == 4 && head.size() >= v4_bytes_min) {
-    constexpr uint16_t offset_mask = 0x1FFF;
-    inside = size_t{head[0] & 0xFu} * 4;
-    is_piece = (read16(head, 6) & offset_mask) != 0;
-    key.protocol = head[9];
-    key.from = address_text(AF_INET, &head[12]);
-    key.to = address_text(AF_INET, &head[16]);
-    if (inside < v4_bytes_min) return false;
-  } else if (version == 6 && head.size() >= v6_bytes) {
-    inside = v6_bytes;
-    key.protocol = head[6];
-    key.from = address_text(AF_INET6, &head[8]);
-    key.to = address_text(AF_INET6, &head[24]);
-  } else {
-    return false;
-  }
-  if (is_piece || !has_ports(key.protocol) || head.size() < inside + ports_bytes) return true;
-  key.from_port = read16(head, inside);
-  key.to_port = read16(head, inside + 2);
+bool try_read_flow(std::span<const uint8_t> head, uint32_t bytes, FlowKey& key) {
+  if (head.size() > bytes || bytes > limits::frame_bytes_max) return false;
+  // Behind what was kept nothing is read but what a header says is there: zeros will do.
+  std::vector<uint8_t> whole(head.begin(), head.end());
+  whole.resize(bytes);
+  const auto packet = gateway::parse_ip_packet(whole);
+  if (!packet) return false;
+  key.from = address_text(packet->source, packet->is_v6);
+  key.to = address_text(packet->target, packet->is_v6);
+  key.protocol = packet->protocol;
+  key.from_port = packet->source_port;
+  key.to_port = packet->target_port;
   return true;
 }
 
@@ -96,7 +73,7 @@ bool Flows::look(Instant now) {
 void Flows::add(const site::CapturedPacket& packet) {
   FlowKey key;
   key.is_outward = packet.is_outward;
-  const bool is_flow = try_read_flow(packet.head(), key);
+  const bool is_flow = try_read_flow(packet.head(), packet.bytes, key);
   // Who is new takes the place of the smallest, so that a row of small ones keeps out no large one.
   if (is_flow && flows_.size() == flows_max && !flows_.contains(key)) {
     const auto least =

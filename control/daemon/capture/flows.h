@@ -27,8 +27,9 @@ struct FlowKey {
   bool is_outward = false;  ///< to this site's hosts
   auto operator<=>(const FlowKey&) const = default;
 };
-/// Of an IP packet's first bytes, which may be any. False: it is none.
-bool try_read_flow(std::span<const uint8_t> head, FlowKey& key);
+/// Of the first bytes of a packet of `bytes`, which may be any; as the gateway reads it. False: it
+/// is no IP packet, or one that contradicts itself.
+bool try_read_flow(std::span<const uint8_t> head, uint32_t bytes, FlowKey& key);
 
 class Flows final : public Watch {
  public:

@@ -2,11 +2,11 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <array>
 #include <set>
 #include <string_view>
 
 #include "control/gateway/keys/config.h"
+#include "control/units/text.h"
 #include "policies/policies.h"
 
 namespace cw::site {
@@ -15,12 +15,6 @@ using config::KeyKind;
 using config::Section;
 
 namespace {
-
-std::string host_name() {
-  std::array<char, 65> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 void load_plugins(Section& section, Config& config) {
   for (const cw_policy_ops* each : policy::all()) {

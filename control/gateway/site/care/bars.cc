@@ -15,19 +15,11 @@
 #include <iterator>
 
 #include "control/json/json.h"
+#include "control/units/text.h"
 #include "dataplane/sdr/seat/policy_offer.h"
 
 namespace cw::site {
 namespace {
-
-std::string time_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
 
 /// As text: a number of JSON need not have 64 bits.
 std::string text_of(uint64_t hash) {
@@ -69,7 +61,7 @@ const Bar* Bars::find(const sdr::PolicyChoice& policy) const {
 void Bars::add(const sdr::PolicyChoice& policy) {
   if (find(policy) != nullptr) return;
   Bar& bar = bars_.emplace_back(bar_of(policy));
-  bar.since = time_now();
+  bar.since = utc_text("%Y-%m-%dT%H:%M:%SZ", std::time(nullptr));
   save();
 }
 
