@@ -1,7 +1,5 @@
 #include "control/daemon/status.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <span>
 #include <string_view>
 
+#include "control/config/text/file.h"
 #include "control/gateway/keys/prefix.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site/site_state.h"
@@ -323,17 +322,6 @@ Json moment_json(const Plan& plan, const std::string& state) {
           {"state", state},    {"written", utc_now()},  {"machine_uptime_s", machine_uptime_s()}};
 }
 
-/// A full disk takes a part first and says why with the rest.
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = write(fd, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string utc_now() {
@@ -408,22 +396,13 @@ Json plan_json(const Plan& plan) {
 }
 
 Result<bool> try_write_atomically(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  const auto fail = [&](const std::string& what, int error) -> Result<bool> {
-    unlink(fresh.c_str());
-    if (error == ENOSPC || error == EDQUOT) return false;
-    return failure("site.status: " + what + ": " + std::strerror(error));
-  };
-  // Always a file of our own: what a killed gateway left, or a stranger put there, is not written
-  // to.
-  unlink(fresh.c_str());
-  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (fd < 0) return fail("cannot write " + fresh, errno);
-  const int error = write_all(fd, text) ? 0 : errno;
-  close(fd);
-  if (error != 0) return fail("cannot write " + fresh, error);
-  if (rename(fresh.c_str(), path.c_str()) != 0) return fail("cannot replace " + path, errno);
-  return true;
+  const auto written = config::replace_file(path, text, config::Lasting::No);
+  if (written) return true;
+  const auto [error, is_replacing] = written.error();
+  if (error == ENOSPC || error == EDQUOT) return false;
+  const std::string what =
+      is_replacing ? "cannot replace " + path : "cannot write " + config::draft_of(path);
+  return failure("site.status: " + what + ": " + std::strerror(error));
 }
 
 }  // namespace cw::daemon

@@ -4,7 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
+
+#include "dataplane/kernel/owned_fd.h"
 
 namespace cw::config {
 namespace {
@@ -24,6 +28,23 @@ ssize_t fill(int fd, std::span<char> room) {
     have += static_cast<size_t>(count);
   }
   return static_cast<ssize_t>(have);
+}
+
+/// A full disk takes a part first and says why with the rest.
+bool try_write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+/// What a folder has is on the disk.
+bool try_sync_folder(const std::string& folder) {
+  const OwnedFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return fd.get() >= 0 && fsync(fd.get()) == 0;
 }
 
 }  // namespace
@@ -48,6 +69,31 @@ Result<std::string> text_of_file(const std::string& file) {
   if (!count) return std::unexpected(count.error());
   text.resize(*count);
   return text;
+}
+
+std::string draft_of(const std::string& file) { return file + ".new"; }
+
+std::expected<void, ReplaceTrouble> replace_file(const std::string& file, std::string_view text,
+                                                 Lasting lasting) {
+  const std::string draft = draft_of(file);
+  const bool lasts = lasting == Lasting::Yes;
+  unlink(draft.c_str());
+  const auto fail = [&](bool is_replacing) {
+    const int error = errno;
+    unlink(draft.c_str());
+    return std::unexpected(ReplaceTrouble{error, is_replacing});
+  };
+  {
+    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const OwnedFd fd(open(draft.c_str(), flags, 0644));
+    const bool is_written =
+        fd.get() >= 0 && try_write_all(fd.get(), text) && (!lasts || fsync(fd.get()) == 0);
+    if (!is_written) return fail(/*is_replacing=*/false);
+  }
+  if (rename(draft.c_str(), file.c_str()) != 0) return fail(/*is_replacing=*/true);
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  if (lasts && !try_sync_folder(folder.empty() ? "." : folder)) return fail(true);
+  return {};
 }
 
 }  // namespace cw::config

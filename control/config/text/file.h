@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "dataplane/base/result.h"
 
@@ -18,5 +21,19 @@ Result<size_t> read_file(const std::string& file, std::span<char> room);
 
 /// The same as a text, of `text_bytes_max` at most.
 Result<std::string> text_of_file(const std::string& file);
+
+/// Why a file was not replaced.
+struct ReplaceTrouble {
+  int error = 0;              ///< errno
+  bool is_replacing = false;  ///< the new one was there; else it could not be written
+};
+enum class Lasting : uint8_t { No, Yes };
+/// Where the new text is written, before it takes the file's place.
+std::string draft_of(const std::string& file);
+/// Whoever reads it sees the old text or the new one, never half of one; with Lasting::Yes, also
+/// after the machine has stopped. What a killed process left as draft, or a stranger put there, is
+/// not written to.
+std::expected<void, ReplaceTrouble> replace_file(const std::string& file, std::string_view text,
+                                                 Lasting lasting);
 
 }  // namespace cw::config

@@ -1,17 +1,11 @@
 #include "control/deploy/site/disk.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "control/config/text/file.h"
 #include "control/units/text.h"
-#include "dataplane/kernel/owned_fd.h"
 #include "offload/crc32.h"
 
 namespace cw::deploy {
@@ -22,10 +16,6 @@ constexpr const char* sum_mark = "# sum ";
 
 std::string sum_of(std::string_view body) {
   return text_of("%08x", cw_crc32(0, body.data(), body.size()));
-}
-
-Result<void> why(const std::string& what) {
-  return failure(what + " (" + std::strerror(errno) + ")");
 }
 
 }  // namespace
@@ -58,18 +48,12 @@ Result<Found> find_file(const std::string& file) {
 }
 
 Result<void> write_file(const std::string& file, const std::string& text) {
-  const std::string draft = file + ".new";
-  const OwnedFd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (fd.get() < 0) return why(draft + " cannot be written");
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t count = write(fd.get(), text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return why(draft + " cannot be written");
-    done += static_cast<size_t>(count);
-  }
-  if (fsync(fd.get()) != 0) return why(draft + " cannot be written");
-  if (std::rename(draft.c_str(), file.c_str()) != 0) return why(file + " cannot be replaced");
-  return {};
+  const auto written = config::replace_file(file, text, config::Lasting::Yes);
+  if (written) return {};
+  const auto [error, is_replacing] = written.error();
+  const std::string what =
+      is_replacing ? file + " cannot be replaced" : config::draft_of(file) + " cannot be written";
+  return failure(what + " (" + std::strerror(error) + ")");
 }
 
 }  // namespace cw::deploy

@@ -1,19 +1,15 @@
 #include "control/gateway/site/care/bars.h"
 
-#include <fcntl.h>
-
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "control/config/text/file.h"
 #include "control/json/json.h"
 #include "control/units/text.h"
 #include "dataplane/sdr/seat/policy_offer.h"
@@ -30,15 +26,6 @@ std::string text_of(uint64_t hash) {
 
 bool is_same(const Bar& a, const Bar& b) {
   return a.policy == b.policy && a.params == b.params && a.hash == b.hash;
-}
-
-/// What a file, or a folder, has is on the disk.
-bool try_sync(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool is_done = fsync(fd) == 0;
-  close(fd);
-  return is_done;
 }
 
 }  // namespace
@@ -121,13 +108,9 @@ Result<void> Bars::write() const {
                               {"hash", text_of(each.hash)},
                               {"since", each.since}});
   }
-  const std::string next = file_ + ".new";
-  std::ofstream out(next);
-  out << json.dump(2) << "\n";
-  out.close();
-  const bool is_there = out && try_sync(next) && std::rename(next.c_str(), file_.c_str()) == 0;
-  if (is_there && try_sync(std::filesystem::path(file_).parent_path().string())) return {};
-  return failure(file_ + " cannot be written: " + std::strerror(errno));
+  const auto written = config::replace_file(file_, json.dump(2) + "\n", config::Lasting::Yes);
+  if (written) return {};
+  return failure(file_ + " cannot be written: " + std::strerror(written.error().error));
 }
 
 }  // namespace cw::site
