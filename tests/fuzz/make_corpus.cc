@@ -140,6 +140,7 @@ int main(int argc, char** argv) {
     make_control_seeds(packets, corpus / "control_fuzz");
     make_segment_seeds(corpus / "segments_fuzz");
     make_gateway_seeds(packets, corpus / "gateway_fuzz");
+    make_gateway_seeds(packets, corpus / "flow_fuzz");
     make_inbound_seeds(corpus / "inbound_fuzz");
     make_endpoint_seeds(packets, corpus / "endpoint_fuzz");
     // The others start from what is committed.

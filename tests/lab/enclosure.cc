@@ -103,7 +103,7 @@ int run_enclosed(const std::function<int()>& work) {
 
 int run_measurement(const std::string& name,
                     const std::function<int(const std::filesystem::path& programs)>& work) {
-  constexpr int exit_wrong = 1, exit_failed = 3;
+  constexpr int exit_wrong = 1;
   const auto tell = [&](const std::string& what, int exit) {
     std::fprintf(stderr, "%s: %s\n", name.c_str(), what.c_str());
     return exit;

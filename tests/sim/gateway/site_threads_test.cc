@@ -16,6 +16,7 @@
 #include "control/config/policy_keys.h"
 #include "control/gateway/site/shard_plan.h"
 #include "policies/policies.h"
+#include "tests/unit/port/udp_pair.h"
 
 namespace cw::sim {
 namespace {
@@ -23,10 +24,9 @@ namespace {
 using namespace literals;
 
 constexpr size_t cores = HostedSite::cores;
-constexpr uint16_t udp_port = 28'791;
 constexpr uint16_t flows_of_a_shard = 4, packets_of_a_flow = 300;
 
-HostedSite::WanMaker over_sockets(const char* own, const char* other) {
+HostedSite::WanMaker over_sockets(uint16_t udp_port, const char* own, const char* other) {
   return [=](const site::Plan& file, size_t shard) {
     UdpPortOptions options = site::wan_of(file, shard);
     options.address = own;
@@ -47,8 +47,9 @@ void start(HostedSite& site, std::atomic<bool>& stop, Threads& threads) {
 
 TEST(SiteThreads, carry_flows_over_sockets_and_share_nothing_but_grants) {
   const MachineClock clock;
-  HostedSite one(1, {}, clock.read(), over_sockets("127.0.0.1", "127.0.0.2"));
-  HostedSite two(2, {}, clock.read(), over_sockets("127.0.0.2", "127.0.0.1"));
+  const uint16_t udp_port = test::free_udp_ports(1);
+  HostedSite one(1, {}, clock.read(), over_sockets(udp_port, "127.0.0.1", "127.0.0.2"));
+  HostedSite two(2, {}, clock.read(), over_sockets(udp_port, "127.0.0.2", "127.0.0.1"));
   const Instant begin = MonotonicClock().read();
   // Each host speaks from the start; nobody may touch it once its shard turns.
   for (const auto& [site, from] : {std::pair(&one, 1), {&two, 2}}) {
@@ -154,8 +155,9 @@ struct CalledSites {
   }
 
   const MachineClock clock;
-  HostedSite one{1, {}, clock.read(), over_sockets("127.0.0.1", "127.0.0.2")};
-  HostedSite two{2, {}, clock.read(), over_sockets("127.0.0.2", "127.0.0.1")};
+  const uint16_t udp_port = test::free_udp_ports(1);
+  HostedSite one{1, {}, clock.read(), over_sockets(udp_port, "127.0.0.1", "127.0.0.2")};
+  HostedSite two{2, {}, clock.read(), over_sockets(udp_port, "127.0.0.2", "127.0.0.1")};
   std::vector<site::Site*> sites;
   std::atomic<bool> stop = false;
   Threads threads;
