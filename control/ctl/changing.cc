@@ -16,14 +16,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds look_interval{20};
-constexpr std::chrono::seconds patience{60};  // the kernel and the workers are asked
+constexpr std::chrono::milliseconds look_interval{20}, drain_look_interval{200};
+constexpr std::chrono::seconds quiet_enough{2};  // for who speaks now and then
+constexpr std::chrono::seconds patience{60};     // the kernel and the workers are asked
 const std::string wait_default = "10s";
 const std::string wait_default_guarded = "60s";  // ten seconds go before it, to compare with
+const std::string wait_default_drain =
+    "60s";  // others' health checks, and routers, take their time
 
 /// Nothing: it is no time, and that has been said.
-std::optional<Clock::time_point> deadline_of(const Options& options) {
-  const std::string& otherwise = options.swap.is_guarded ? wait_default_guarded : wait_default;
+std::optional<Clock::time_point> deadline_of(const Options& options,
+                                             const std::string& otherwise = wait_default) {
   const std::string& text = options.wait.empty() ? otherwise : options.wait;
   const auto time = config::parse_quantity(config::Quantity::Duration, text);
   if (!time) {
@@ -146,10 +149,16 @@ std::optional<Json> order_of(const Options::Swap& swap) {
   return order;
 }
 
+int tell_drain(const Json& drain, const char* sentence, const Options& options) {
+  std::fputs(options.is_json ? (drain.dump(2) + "\n").c_str() : sentence, stdout);
+  return exit_done;
+}
+
 }  // namespace
 
 int swap(Client& client, const Options& options) {
-  const auto deadline = deadline_of(options);
+  const auto deadline =
+      deadline_of(options, options.swap.is_guarded ? wait_default_guarded : wait_default);
   const auto order = order_of(options.swap);
   if (!deadline || !order) return exit_usage;
   const Answer ordered = client.post("/v1/swap", *order);
@@ -162,6 +171,30 @@ int swap(Client& client, const Options& options) {
       options.is_json ? over.json.dump(2) + "\n" : table(over.json["swaps"], swap_columns());
   std::fputs(text.c_str(), stdout);
   return over.json["swaps"].empty() ? exit_waiting : exit_of(over.json["swaps"]);
+}
+
+int drain(Client& client, const Options& options) {
+  const auto deadline = deadline_of(options, wait_default_drain);
+  if (!deadline) return exit_usage;
+  const bool is_wanted = !options.is_undone;
+  const Answer ordered = client.post("/v1/drain", {{"is_wanted", is_wanted}});
+  if (!ordered.is_good()) return tell_failure(ordered, options);
+  if (!is_wanted) return tell_drain(ordered.json, "peers may send by it again\n", options);
+  while (true) {
+    const Answer status = client.get("/v1/status");
+    if (!status.is_good()) return tell_failure(status, options);
+    const Json& drain = status.json["drain"];
+    const bool is_quiet = drain["quiet_s"].get<double>() >= quiet_enough.count();
+    if (is_quiet)
+      return tell_drain(drain, "nothing crosses it any more: it can be stopped\n", options);
+    if (Clock::now() >= *deadline) {
+      tell_drain(drain,
+                 "frames still cross it: hosts here, or at sites without another way, use it\n",
+                 options);
+      return exit_waiting;
+    }
+    std::this_thread::sleep_for(drain_look_interval);
+  }
 }
 
 int forgive(Client& client, const Options& options) {

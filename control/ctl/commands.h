@@ -31,6 +31,7 @@ struct Options {
   } top;
   uint32_t flow_seconds = 1;  ///< how long flows are looked at
   std::string policy;         ///< that is forgiven
+  bool is_undone = false;     ///< a drain
   std::string file;           ///< that bundle writes
   std::string shell;          ///< that completion is for
 };
@@ -53,6 +54,7 @@ int swap(Client& client, const Options& options);
 int reload(Client& client, const Options& options);
 int plan(Client& client, const Options& options);
 int forgive(Client& client, const Options& options);
+int drain(Client& client, const Options& options);
 
 int top(Client& client, const Options& options);
 int bundle(Client& client, const Options& options);

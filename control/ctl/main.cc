@@ -27,7 +27,7 @@ From another machine, where the file has api.listen:
   causewayctl --url https://192.0.2.1:9443 --certificate me.pem --key me.key --ca ca.pem links
 
 Ends with: 0 done; 1 failed; 2 a mistake in the arguments; 3 no gateway answers; 4 the other site
-refused; 5 busy, try again; 6 not allowed; 7 it waits for a link, or a key for a restart.)";
+refused; 5 busy, try again; 6 not allowed; 7 it waits for a link, a restart, or a drain.)";
 
 struct Entry {
   const char *name, *what;
@@ -49,6 +49,7 @@ constexpr Entry entries[] = {
     {"swap", "Replace the policy of a class while traffic flows.", swap},
     {"plan", "What a reload of the file would do.", plan},
     {"reload", "Read the file again and take what can be taken.", reload},
+    {"drain", "Let other gateways take over, before this one is stopped.", drain},
     {"top", "Rates, losses and queues, drawn anew each second.", top},
     {"capture", "Packets before and after the gateway, 128 bytes of each, as pcapng.", capture},
     {"bundle", "All that a report of a mistake needs, in one file, without secrets.", bundle},
@@ -67,8 +68,14 @@ void add_own(CommandLine& command, const std::string& name, Options& options) {
         .shows_default();
     command.add_flag("--guard", swap.is_guarded, "swap back what makes things worse");
   }
-  if (name == "swap" || name == "reload") {
-    command.add_option("--wait", options.wait, "how long for what comes of it; 10s")
+  if (name == "drain") {
+    command.add_flag("--undo", options.is_undone, "peers may send by this one again");
+  }
+  if (name == "swap" || name == "reload" || name == "drain") {
+    const char* const otherwise = name == "drain" ? "60s" : "10s";
+    command
+        .add_option("--wait", options.wait,
+                    std::string("how long for what comes of it; ") + otherwise)
         .type_name("TIME");
   }
   if (name == "top") {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "control/daemon/admin/admin.h"
+#include "control/daemon/live/drain.h"
 #include "control/daemon/live/route_helper.h"
 #include "control/daemon/status.h"
 #include "control/daemon/system/descriptors.h"
@@ -98,6 +99,7 @@ class Daemon {
                 {.routes = routes,
                  .on_status_file =
                      [&signals](const std::string& file) { signals.leaves_behind(file); }}),
+        drain_(*site_, log),
         admin_(std::move(admin)) {}
 
   int run() {
@@ -109,6 +111,7 @@ class Daemon {
     if (admin_ != nullptr) {
       const Doors doors = {.site = *site_,
                            .reload = reload_,
+                           .drain = drain_,
                            .log = log_,
                            .status = [this] { return status(); },
                            .look = [this] { look(/*is_asked=*/false); }};
@@ -228,9 +231,8 @@ class Daemon {
 
   void answer() {
     if (admin_ == nullptr) return;
-    admin_->beat(is_stuck()                     ? Health::Stuck
-                 : process_.state == "draining" ? Health::Draining
-                                                : Health::Running);
+    const bool is_leaving = process_.state == "draining" || drain_.is_wanted();
+    admin_->beat(is_stuck() ? Health::Stuck : is_leaving ? Health::Draining : Health::Running);
     admin_->work();
   }
 
@@ -242,6 +244,7 @@ class Daemon {
     if (has_answer) {
       last_ = std::move(*state);
       watcher_.look(last_);
+      drain_.look(last_, answer_patience);
       is_swapping_ = reload_.look(last_, answer_patience);
       if (last_.wants_policies) site_->care_for_policies(answer_patience);
       tell_bars_trouble();
@@ -333,6 +336,8 @@ class Daemon {
   Json status() const {
     ProcessView process = process_;
     process.uptime_s = (clock_.read() - started_).seconds();
+    process.is_drain_wanted = drain_.is_wanted();
+    process.quiet_s = drain_.quiet_for(clock_.read()).seconds();
     if (is_stuck()) process.state = "worker stuck";
     return status_of(site_->plan(), last_, process);
   }
@@ -398,6 +403,7 @@ class Daemon {
   const Log& log_;
   Watcher watcher_;
   Reload reload_;
+  Drain drain_;
   std::unique_ptr<Admin> admin_;
   bool is_swapping_ = false;
   MonotonicClock clock_;

@@ -160,6 +160,7 @@ Json path_json(const PeerView& peer, size_t index) {
 Json summary_json(const PeerView& link) {
   Json json = {{"link", link.is_up ? "up" : "down"}};
   if (!link.is_up) json["why"] = link.why;
+  json["drains"] = link.is_drain_wanted;
   json["rtt_ms"] = link.rtt().ms();
   json["rate_mbps"] = mbps(link.rate);
   json["backlog_ms"] = link.backlog.ms();
@@ -178,6 +179,7 @@ Json joined_json(std::span<const PeerView> links) {
   for (const PeerView& each : links) {
     if (all.is_up && !each.is_up) all.why = "link " + std::to_string(each.link) + ": " + each.why;
     all.is_up &= each.is_up;
+    all.is_drain_wanted |= each.is_drain_wanted;
     all.paths.insert(all.paths.end(), each.paths.begin(), each.paths.end());
     all.rate = Rate::from_bps(all.rate.bps() + each.rate.bps());
     all.backlog = std::max(all.backlog, each.backlog);
@@ -338,6 +340,7 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
   if (!process.stuck_since.empty()) json["stuck_since"] = process.stuck_since;
   json.update({{"uptime_s", process.uptime_s},
                {"cpu", process.cpu},
+               {"drain", {{"is_wanted", process.is_drain_wanted}, {"quiet_s", process.quiet_s}}},
                {"lan", lan_json(state)},
                {"wan", wan_json(state)}});
   json["alarms"] = process.alarms;
@@ -389,6 +392,7 @@ Json plan_json(const Plan& plan) {
     json["peers"].push_back({{"name", plan.gateway.peers[i].name},
                              {"address", plan.wan.peers[i].address},
                              {"rate_mbps", mbps(plan.peers[i].pacer.rate)},
+                             {"prefer", plan.gateway.peers[i].prefer},
                              {"routes", routes}});
   }
   json["warnings"] = plan.warnings;

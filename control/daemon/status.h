@@ -19,6 +19,8 @@ struct ProcessView {
   std::string state = "running";  ///< or "draining", or "worker stuck"
   std::string stuck_since;        ///< a packets' thread does not turn; a time, empty: all do
   double uptime_s = 0;
+  bool is_drain_wanted = false;     ///< of its peers, so that another gateway takes over
+  double quiet_s = 0;               ///< since a frame of a host was seen to cross
   double cpu = 0;                   ///< of one core, the packets' threads, since the last status
   std::vector<std::string> alarms;  ///< what is wrong now and needs a person; see Watcher
 };

@@ -96,6 +96,9 @@ void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
       log_.warning("careful", about(index, {{"what", each}}));
     }
   }
+  if (std::exchange(peer.drains, view.is_drain_wanted) != view.is_drain_wanted) {
+    log_.info(peer.drains ? "peer_drains" : "peer_drains_no_more", about(index, Fields::object()));
+  }
   look_at_rtt(index, view);
 }
 

@@ -230,8 +230,10 @@ gateway::GatewayOptions gateway_options(const Config& config) {
   }
   for (size_t i = 0; i < config.peers.size(); ++i) {
     const PeerConfig& peer = *config.peers[i];
-    options.peers.push_back(
-        {.peer = static_cast<uint16_t>(i), .name = peer.name, .routes = peer.routes});
+    options.peers.push_back({.peer = static_cast<uint16_t>(i),
+                             .name = peer.name,
+                             .routes = peer.routes,
+                             .prefer = peer.prefer});
   }
   for (size_t i = config.peers.size(); i < config.places(); ++i) {
     options.peers.push_back({.peer = static_cast<uint16_t>(i), .name = "", .routes = {}});
@@ -306,6 +308,13 @@ sdr::LinkOptions vacant_link(size_t index, const sdr::LinkOptions& like) {
 }
 
 /// Of a config without mistakes.
+/// Once each: twins have the same.
+void add_missing(const std::vector<gateway::Prefix>& routes, std::vector<gateway::Prefix>& all) {
+  for (const gateway::Prefix& each : routes) {
+    if (std::ranges::find(all, each) == all.end()) all.push_back(each);
+  }
+}
+
 Plan plan_of(Config& config) {
   Plan plan;
   plan.site = config.site.name;
@@ -367,9 +376,7 @@ Plan plan_of(Config& config) {
   for (size_t i = 0; i < config.peers.size(); ++i) {
     plan.peers.push_back(link_options(i, config, plan));
     const auto& routes = config.peers[i]->routes;
-    if (config.lan.routes) {
-      plan.lan_routes.insert(plan.lan_routes.end(), routes.begin(), routes.end());
-    }
+    if (config.lan.routes) add_missing(routes, plan.lan_routes);
   }
   for (size_t i = config.peers.size(); i < config.places(); ++i) {
     plan.peers.push_back(vacant_link(i, plan.peers.front()));

@@ -79,12 +79,28 @@ constexpr Duration queue_by_rtt(Duration rtt, Duration hold) {
   return std::min(std::max(rtt * 4, Duration::from_ms(50)), hold / 2);
 }
 
+/// How much is to be expected of a peer; the least comes first.
+enum class Standing : uint8_t {
+  Up,
+  Draining,  ///< it carries, and asks for others to be taken
+  Down,      ///< or it does not answer
+};
+
 /// A peer gateway as the LAN side sees it. What goes to it is spread over its links by flows.
 struct PeerRoutes {
   uint16_t peer = 0;  ///< the number of its first link at the WAN port; the others follow
   std::string name;
   std::vector<Prefix> routes;
   uint16_t links = 1;
+  /// Of peers that share a route the one of the best standing gets the packets, and of several the
+  /// one that is preferred most.
+  Standing standing = Standing::Up;
+  uint16_t prefer = prefer_default;
+  static constexpr uint16_t prefer_default = 100;
+
+  bool is_before(const PeerRoutes& other) const {
+    return standing != other.standing ? standing < other.standing : prefer > other.prefer;
+  }
 };
 
 struct GatewayOptions {

@@ -2,10 +2,14 @@
 
 namespace cw::ctl {
 
+static std::string link_text(const Json& peer) {
+  return peer["link"].get<std::string>() + (peer.value("drains", false) ? ", drains" : "");
+}
+
 std::vector<Column> link_columns() {
   return {text_column("peer", "name"),
           text_column("address", "address"),
-          text_column("link", "link"),
+          {"link", link_text},
           number_column("rtt ms", "rtt_ms", 2),
           number_column("Mbit/s", "rate_mbps", 1),
           number_column("waits ms", "backlog_ms", 2),

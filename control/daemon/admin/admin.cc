@@ -151,6 +151,7 @@ std::vector<api::Route> Admin::routes() {
       route(Method::Post, "/v1/plan", orders::plan),
       route(Method::Post, "/v1/reload", orders::reload),
       route(Method::Post, "/v1/swap", orders::swap),
+      route(Method::Post, "/v1/drain", orders::drain),
       route(Method::Post, "/v1/capture", nullptr),
       route(Method::Get, flows_path, nullptr),
       route(Method::Get, "/v1/streams", views::streams),

@@ -12,6 +12,7 @@ class Site;
 
 namespace cw::daemon {
 
+class Drain;
 class Log;
 class Reload;
 
@@ -21,6 +22,7 @@ inline constexpr Duration answer_patience = Duration::from_ms(200);
 struct Doors {
   site::Site& site;
   Reload& reload;
+  Drain& drain;
   const Log& log;
   /// As the status file has it, at the daemon's last look.
   std::function<Json()> status;

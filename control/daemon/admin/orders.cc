@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "control/daemon/admin/swap_order.h"
+#include "control/daemon/live/drain.h"
 #include "control/daemon/reload.h"
 #include "control/gateway/site/site.h"
 
@@ -52,6 +53,17 @@ Response swap(const Doors& doors, const Request& request) {
   const uint32_t number = doors.site.order_swap(*order, answer_patience);
   doors.look();
   return json_response({{"order", number}}, 202);
+}
+
+Response drain(const Doors& doors, const Request& request) {
+  const Json order = Json::parse_or_null(request.body);
+  const bool is_wanted = order == Json({{"is_wanted", true}});
+  if (!is_wanted && order != Json({{"is_wanted", false}})) {
+    return api::error_response(400, "mistakes", "an order is {\"is_wanted\": true}, or false");
+  }
+  doors.drain.want(is_wanted, answer_patience);
+  doors.look();
+  return json_response(order);
 }
 
 Response forgive(const Doors& doors, const Request& request) {

@@ -20,6 +20,9 @@ Response reload(const Doors& doors, const Request& request);
 /// "guard"?}. Answers with the order's number; what becomes of it is in /v1/swaps?order=NUMBER.
 Response swap(const Doors& doors, const Request& request);
 
+/// {"is_wanted": true}: peers are asked to send by other sites, or no longer.
+Response drain(const Doors& doors, const Request& request);
+
 /// {"policy": "hybrid/1", "params"?: "k=32 m=4"}: swaps may bring it again.
 Response forgive(const Doors& doors, const Request& request);
 

@@ -51,9 +51,14 @@ void check_name(Section& row, const PeerConfig& it, const PeerConfig& other, con
 void check_routes(Section& row, const PeerConfig& it, const PeerConfig& other) {
   for (const gateway::Prefix& route : it.routes) {
     for (const gateway::Prefix& taken : other.routes) {
-      if (!is_overlapping(route, taken)) continue;
-      row.complain("routes", named(it) + ": route " + prefix_text(route) + " overlaps " +
-                                 prefix_text(taken) + " of " + named(other));
+      const bool is_shared = route == taken;
+      if (!is_overlapping(route, taken) || (is_shared && it.prefer != other.prefer)) continue;
+      row.complain("routes",
+                   named(it) + ": route " + prefix_text(route) +
+                       (is_shared ? " is that of " + named(other) +
+                                        ", which is preferred alike; where two lead to the same "
+                                        "hosts, prefer must differ"
+                                  : " overlaps " + prefix_text(taken) + " of " + named(other)));
     }
   }
 }

@@ -101,6 +101,7 @@ struct PeerConfig {
   std::string name, address, next_hop;
   uint16_t udp_port = 4791;
   Rate rate;  // zero: a share of wan.rate
+  uint16_t prefer = gateway::PeerRoutes::prefer_default;
   std::vector<std::string> route_texts;
   std::vector<gateway::Prefix> routes;
 };

@@ -328,6 +328,10 @@ void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
   row.key("routes", peer.route_texts, "What lies behind it, such as \"10.2.0.0/16\".")
       .required()
       .kind(KeyKind::Live);
+  row.key("prefer", peer.prefer,
+          "Of peers with a route alike the one that is up, does not drain and has the highest gets "
+          "its packets.")
+      .range(0, UINT16_MAX);
   row.key("rate", peer.rate, "What it is sent at most; none: an equal share of wan.rate.")
       .or_none()
       .kind(KeyKind::Live);

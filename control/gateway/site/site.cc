@@ -259,6 +259,7 @@ std::vector<Beyond> Site::beyond(Plan& next) const {
 
 void Site::apply(Plan& next, Instant now) {
   keep_within(bounds_, next);
+  keep_standings(next);
   for (const auto& shard : shards_) {
     ShardChange change = shard->change_of(next).value();
     shard->take(change, now);
@@ -269,6 +270,46 @@ void Site::apply(Plan& next, Instant now) {
 void Site::take_live(const Plan& next) {
   site::take_live(next, plan_);
   for (size_t peer = 0; peer < grants_.size(); ++peer) grants_[peer].change(plan_, peer);
+}
+
+/// No file says how peers are.
+void Site::keep_standings(Plan& next) const {
+  for (size_t i = 0; i < next.gateway.peers.size(); ++i) {
+    const gateway::PeerRoutes& now = plan_.gateway.peers[i];
+    gateway::PeerRoutes& then = next.gateway.peers[i];
+    if (now.name == then.name) then.standing = now.standing;
+  }
+}
+
+/// `exchange` gives the shards the rules of plan(), or says that it could not.
+std::vector<RouteMove> Site::take(const std::vector<gateway::Standing>& standings,
+                                  const std::function<bool()>& exchange) {
+  std::vector<gateway::Standing> before;
+  for (const gateway::PeerRoutes& each : plan_.gateway.peers) before.push_back(each.standing);
+  if (standings == before) return {};
+  auto moves = moves_between(plan_, standings);
+  set_standings(standings);
+  if (moves.empty() || exchange()) return moves;
+  set_standings(before);
+  return {};
+}
+
+void Site::set_standings(const std::vector<gateway::Standing>& standings) {
+  for (size_t i = 0; i < standings.size(); ++i) plan_.gateway.peers[i].standing = standings[i];
+}
+
+std::vector<RouteMove> Site::steer(const SiteState& state) {
+  return take(steering_.look(state, plan_), [this] {
+    for (const auto& shard : shards_) {
+      auto rules = shard->rules_of(plan_).value();
+      shard->exchange_rules(rules);
+    }
+    return true;
+  });
+}
+
+void Site::want_drain(bool is_wanted, Instant now) {
+  for (const auto& shard : shards_) shard->want_drain(is_wanted, now);
 }
 
 size_t Site::release_policies() {
@@ -346,6 +387,7 @@ void Site::pursue_swaps(Duration patience) {
 
 Result<void> Site::apply(Plan& next, Duration patience) {
   keep_within(bounds_, next);
+  keep_standings(next);
   std::vector<std::shared_ptr<ShardChange>> changes, inverses;
   for (const auto& shard : shards_) {
     auto change = shard->change_of(next), inverse = shard->change_of(plan_);
@@ -361,6 +403,21 @@ Result<void> Site::apply(Plan& next, Duration patience) {
   }
   take_live(next);
   return {};
+}
+
+std::vector<RouteMove> Site::steer(const SiteState& state, Duration patience) {
+  return take(steering_.look(state, plan_), [this, patience] {
+    return std::ranges::all_of(shards_, [&](const auto& shard) {
+      auto rules = std::make_shared<gateway::GatewayChange>(shard->rules_of(plan_).value());
+      return shard->exchange_rules(std::move(rules), patience);
+    });
+  });
+}
+
+bool Site::want_drain(bool is_wanted, Duration patience) {
+  bool is_done = true;
+  for (const auto& shard : shards_) is_done &= shard->want_drain(is_wanted, patience);
+  return is_done;
 }
 
 std::vector<StreamRow> Site::streams(Duration patience) {

@@ -17,6 +17,7 @@
 #include "control/gateway/site/care/care_bell.h"
 #include "control/gateway/site/care/registry_finder.h"
 #include "control/gateway/site/live/live_change.h"
+#include "control/gateway/site/live/steering.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/site_shard.h"
 #include "control/gateway/site/site_state.h"
@@ -79,6 +80,8 @@ class Site {
   void want_policies(const std::vector<WantedPolicy>& wanted, Instant now);
   uint32_t order_swap(SwapOrder order, Instant now);
   void pursue_swaps(Instant now);
+  std::vector<RouteMove> steer(const SiteState& state);
+  void want_drain(bool is_wanted, Instant now);
   size_t release_policies();
   void apply(Plan& next, Instant now);
 
@@ -133,6 +136,12 @@ class Site {
   /// back as soon as it has one; addresses that the WAN port cannot have. Then all is as before.
   /// Cost: slow.
   Result<void> apply(Plan& next, Duration patience);
+  /// Routes that several peers have go by the one that is fittest as of `state`, and tells which
+  /// went by another one before. Once in a while. A shard that had no turn is asked again then.
+  std::vector<RouteMove> steer(const SiteState& state, Duration patience);
+  /// Asks all peers to send what they can by another site, now and when links come up, or no
+  /// longer. What still comes is carried as before. False: there was no turn; ask again.
+  bool want_drain(bool is_wanted, Duration patience);
   /// Of all shards that have a turn, by peer, link and class.
   std::vector<StreamRow> streams(Duration patience);
   /// Begins to show what crosses, one place for each shard. One that has no turn begins with its
@@ -157,10 +166,15 @@ class Site {
   void add_grants();
   void take_bars();
   void take_live(const Plan& next);
+  void keep_standings(Plan& next) const;
+  void set_standings(const std::vector<gateway::Standing>& standings);
+  std::vector<RouteMove> take(const std::vector<gateway::Standing>& standings,
+                              const std::function<bool()>& exchange);
 
   Plan plan_;
   const LiveBounds bounds_;
   RegistryFinder finder_;
+  Steering steering_;
   CareBell bell_;
   std::optional<MachineClock> clock_;  // none: somebody else's time
   std::deque<PairGrants> grants_;      // by peer, where there are several links to each

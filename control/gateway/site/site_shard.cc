@@ -197,6 +197,7 @@ PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
   using State = sdr::PathHealth::State;
   PeerView view;
   view.is_up = link.is_up();
+  view.is_drain_wanted = link.is_drain_wanted();
   if (!view.is_up) view.why = link.why();
   if (view.is_up) view.differences = link.differences();
   view.rate = link.rate();
@@ -210,6 +211,7 @@ PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
     view.probing_paths |= uint32_t{health.state(path) == State::Probing} << path;
   }
   if (view.is_up) view.too_small_paths = health.too_small();
+  if (view.is_up) view.silence = health.silence(now);
   return view;
 }
 
@@ -329,6 +331,27 @@ bool SiteShard::change(const std::shared_ptr<ShardChange>& change,
 
 void SiteShard::change_back(std::shared_ptr<ShardChange> inverse) {
   ask([this, inverse = std::move(inverse)](Instant now) { take(*inverse, now); }, Duration());
+}
+
+Result<gateway::GatewayChange> SiteShard::rules_of(const Plan& plan) const {
+  gateway::GatewayOptions options = gateway_of(plan, number_);
+  options.lan_mtu = lan_.port->facts().payload_max;
+  return gateway::GatewayChange::make(options);
+}
+
+bool SiteShard::exchange_rules(std::shared_ptr<gateway::GatewayChange> rules, Duration patience) {
+  if (!settle(patience)) return false;
+  ask([this, rules = std::move(rules)](Instant) { gateway_->exchange(*rules); }, patience);
+  return true;
+}
+
+bool SiteShard::want_drain(bool is_wanted, Duration patience) {
+  if (!settle(patience)) return false;
+  return ask([this, is_wanted](Instant now) { want_drain(is_wanted, now); }, patience);
+}
+
+void SiteShard::want_drain(bool is_wanted, Instant now) {
+  for (const auto& link : sdr_->endpoint().links()) link->want_drain(is_wanted, now);
 }
 
 bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {

@@ -65,6 +65,8 @@ class SiteShard {
     swaps_->order(order, links_to(order.peer), now);
   }
   void pursue_swaps(Instant now) { swaps_->pursue(now); }
+  void want_drain(bool is_wanted, Instant now);
+  void exchange_rules(gateway::GatewayChange& rules) { gateway_->exchange(rules); }
   void take(ShardChange& change, Instant now);
   bool try_list(std::vector<const cw_policy_ops*>& tables) const {
     return swaps_->try_list(tables);
@@ -92,6 +94,12 @@ class SiteShard {
   Result<ShardChange> change_of(const Plan& plan) const {
     return shard_change_of(plan, plan_, number_, lan_.port->facts().payload_max, wan_.udp);
   }
+  /// Of a plan like this one's: which peers and classes take what the hosts send.
+  Result<gateway::GatewayChange> rules_of(const Plan& plan) const;
+  /// In the next turn; false: it is not asked for, since what was before has not been done yet.
+  bool exchange_rules(std::shared_ptr<gateway::GatewayChange> rules, Duration patience);
+  /// False: in the next turn, or as above.
+  bool want_drain(bool is_wanted, Duration patience);
   bool try_list(std::vector<const cw_policy_ops*>& tables, Duration patience);
   /// Adds its streams; false: there was no turn.
   bool add_streams(std::vector<StreamRow>& rows, Duration patience);
@@ -152,10 +160,10 @@ class SiteShard {
   std::optional<IdleWait> idle_;
   std::atomic<const sdr::PolicyCallPlace*> call_ = nullptr;  // the worker's, while it runs
   CareBell* bell_ = nullptr;
-  bool has_called_ = false;                            // the worker's: since the last care
+  bool has_called_ = false;                // the worker's: since the last care
   std::shared_ptr<ShardCapture> capture_;  // the worker's
   std::optional<std::shared_ptr<ShardCapture>> wanted_capture_;  // not asked for yet
-  std::shared_ptr<std::vector<sdr::SeatCare>> cares_;  // asked for and not given back yet
+  std::shared_ptr<std::vector<sdr::SeatCare>> cares_;            // asked for and not given back yet
   std::vector<std::unique_ptr<Question>> asked_;  // and not yet known to be done; the oldest first
 };
 

@@ -24,6 +24,8 @@ struct PeerView {
   uint16_t peer = 0;  ///< in the order of the file
   uint16_t link = 0;
   bool is_up = false;
+  bool is_drain_wanted = false;          ///< by the peer: another one, where there is one
+  Duration silence;                      ///< since a question that it answered
   std::string why;                       ///< what is missing until it is up
   std::vector<std::string> differences;  ///< between both ends' files, while it is up; sentences
   std::vector<PathState> paths;

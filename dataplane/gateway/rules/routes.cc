@@ -67,7 +67,13 @@ RangeTable<Key> cut(const std::vector<Route>& routes) {
   return table;
 }
 
-Result<void> check_routes(std::vector<Route> routes) {
+std::unexpected<Error> alike(const Route& route, const Route& other) {
+  return failure("the route " + text_of(route.prefix) + " is given to peer \"" + route.peer->name +
+                 "\" and to peer \"" + other.peer->name + "\", which are preferred alike");
+}
+
+/// One route for each prefix, by the peer that is before the others.
+Result<std::vector<Route>> chosen(std::vector<Route> routes) {
   for (const Route& route : routes) {
     if (auto sound = check(route.prefix); !sound) {
       return failure("peer \"" + route.peer->name + "\": " + sound.error().sentence);
@@ -77,16 +83,21 @@ Result<void> check_routes(std::vector<Route> routes) {
     return std::tuple(route.prefix.is_v6, route.prefix.bits, route.prefix.address);
   };
   std::ranges::sort(routes, {}, [&key](const Route& route) {
-    return std::tuple_cat(key(route), std::tuple(route.peer->peer));
+    return std::tuple_cat(key(route), std::tuple(-int{route.peer->prefer}, route.peer->peer));
   });
-  for (size_t i = 1; i < routes.size(); ++i) {
-    const Route &earlier = routes[i - 1], &later = routes[i];
-    if (key(earlier) != key(later) || earlier.peer->peer == later.peer->peer) continue;
-    return failure("the route " + text_of(later.prefix) + " is given to peer \"" +
-                   earlier.peer->name + "\" and to peer \"" + later.peer->name +
-                   "\": a prefix has one peer");
+  std::vector<Route> row;
+  for (size_t i = 0; i < routes.size(); ++i) {
+    const Route& route = routes[i];
+    if (i == 0 || key(routes[i - 1]) != key(route)) {
+      row.push_back(route);
+      continue;
+    }
+    const Route& before = routes[i - 1];
+    if (before.peer->peer == route.peer->peer) continue;
+    if (before.peer->prefer == route.peer->prefer) return alike(before, route);
+    if (route.peer->is_before(*row.back().peer)) row.back() = route;
   }
-  return {};
+  return row;
 }
 
 }  // namespace
@@ -104,10 +115,11 @@ Result<Routes> Routes::make(const std::vector<PeerRoutes>& peers) {
     }
     for (const Prefix& prefix : peer.routes) routes.push_back({prefix, &peer});
   }
-  if (auto sound = check_routes(routes); !sound) return std::unexpected(sound.error());
+  const auto row = chosen(std::move(routes));
+  if (!row) return std::unexpected(row.error());
   Routes made;
-  made.v4_ = cut<Key32>(routes);
-  made.v6_ = cut<Key128>(routes);
+  made.v4_ = cut<Key32>(*row);
+  made.v6_ = cut<Key128>(*row);
   return made;
 }
 

@@ -1,4 +1,5 @@
-// Which peer an address is behind: the longest prefix decides.
+// Which peer an address is behind: the longest prefix decides, and where several peers have it,
+// which of them is before the others (PeerRoutes).
 //
 // The prefixes, which may lie inside each other, are cut once into a row of ranges that do not,
 // each with the peer of the longest prefix over it; looking up is one binary search. Against one
@@ -39,7 +40,8 @@ struct RangeTable {
 
 class Routes {
  public:
-  /// Errors: more than limits::peers_max peers; a wrong prefix; one prefix at two peers.
+  /// Errors: more than limits::peers_max peers; a wrong prefix; one prefix at two peers that are
+  /// preferred alike.
   static Result<Routes> make(const std::vector<PeerRoutes>& peers);
 
   /// The number of the peer, as PeerRoutes has it; nothing when no prefix covers the address.

@@ -23,6 +23,8 @@
 #include "dataplane/sdr/line/line.h"
 #include "dataplane/sdr/line/path/path_watch.h"
 #include "dataplane/sdr/link/control.h"
+#include "dataplane/sdr/link/drain_desk.h"
+#include "dataplane/sdr/link/link_rooms.h"
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/sink.h"
 #include "dataplane/sdr/source.h"
@@ -32,20 +34,8 @@
 
 namespace cw::sdr {
 
-class CodeDesk;
-class PacketStock;
 class Seat;
 struct SeatCare;
-
-/// What a link shares with the others of its endpoint.
-struct LinkRooms {
-  WanPort& port;
-  PacketStock& stock;  ///< of the port; outlives the link
-  CodeDesk& desk;      ///< stopped before the link ends
-  BitStage* stage;     ///< outlives the link; null where the port places nothing
-  Counters& counters;
-  Drops& drops;
-};
 
 /// Thread: the endpoint's worker.
 class Link final : private LinkEvents, private BitStageClient {
@@ -69,6 +59,10 @@ class Link final : private LinkEvents, private BitStageClient {
     wake_();
     control_.leave(now);
   }
+  /// Asks the peer to send what it can by another site, or no longer; nothing else changes.
+  void want_drain(bool is_wanted, Instant now) { wake_(), drain_.want(is_wanted, now); }
+  /// The peer asks for it.
+  bool is_drain_wanted() const { return drain_.is_wanted_there(); }
   /// False for a QP that is not configured, or not for this direction.
   Source source(uint16_t qp);
   Sink sink(uint16_t qp);
@@ -188,6 +182,7 @@ class Link final : private LinkEvents, private BitStageClient {
   void on_record(const Abandoned& record, Instant now) override;
   void on_record(const Note& record, Instant now) override;
   void on_record(const PathReport& record, Instant now) override;
+  void on_record(const Draining& record, Instant now) override;
   SwapDesk& swaps() override { return swaps_; }
   void on_swap(Instant now) override;
   void on_rtt(uint16_t path, Duration sample, Instant now) override;
@@ -232,6 +227,7 @@ class Link final : private LinkEvents, private BitStageClient {
   std::vector<Qp> qps_;  // ends before the line that its streams send on
   SwapDesk swaps_;
   LinkControl control_;
+  DrainDesk drain_;
   uint32_t payload_bytes_;
   uint32_t qpn_base_ = 0;
   uint32_t epoch_ = 0;

@@ -33,6 +33,7 @@ class LinkEvents {
   virtual void on_record(const Abandoned& record, Instant now) = 0;
   virtual void on_record(const Note& record, Instant now) = 0;
   virtual void on_record(const PathReport& record, Instant now) = 0;
+  virtual void on_record(const Draining& record, Instant now) = 0;
   /// Who hears the records of swaps.
   virtual SwapDesk& swaps() = 0;
   /// They have heard one, before anything else of the envelope is: successors know nothing of the

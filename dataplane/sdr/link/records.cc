@@ -29,6 +29,7 @@ bool has_notes(const std::unique_ptr<SendStream>& send, const std::unique_ptr<Re
 void Link::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
   ++epoch_;
   swaps_.end_epoch(now);
+  drain_.end_epoch();
   for (Qp& qp : qps_) {
     if (qp.send) qp.send->reset(now);
     if (qp.recv) qp.recv->reset(now);
@@ -76,6 +77,7 @@ void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_b
   line_.transmitter().set_up(control_.health().up());
   line_.come_up(payload_bytes);
   swaps_.outcomes().begin_epoch(control_.peer_has(Hello::swaps));
+  drain_.begin_epoch(now);
   tell_link(now);
   for (size_t i = 0; i < qps_.size(); ++i) {
     if (qps_[i].send) qps_[i].send->start(addresses[i], payload_bytes, now);
@@ -86,6 +88,7 @@ void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_b
 void Link::on_down(Instant now) {
   is_used_ = true;
   swaps_.end_epoch(now);
+  drain_.end_epoch();
   reports_due_ = Instant::never();
   for (Qp& qp : qps_) {
     if (qp.send) qp.send->reset(now);
@@ -130,6 +133,8 @@ void Link::on_record(const PathReport& record, Instant now) {
     control_.on_report(record, line_.transmitter().sent(record.path), now);
   }
 }
+
+void Link::on_record(const Draining& record, Instant) { drain_.on_record(record); }
 
 void Link::on_rtt(uint16_t path, Duration sample, Instant now) {
   watch_.on_rtt(path, sample, now);
@@ -182,7 +187,7 @@ void Link::tell_link(Instant now) {
 Instant Link::offer_due() const {
   Instant due = control_.offer_due();
   if (!control_.is_up()) return due;
-  due = earliest(due, reports_due_, swaps_.offer_due());
+  due = earliest(due, reports_due_, swaps_.offer_due(), drain_.due());
   for (const Qp& qp : qps_) {
     if (has_notes(qp.send, qp.recv)) return Instant();
     if (qp.send) due = std::min(due, qp.send->offer_due());
@@ -242,7 +247,8 @@ bool Link::fill_envelope(EnvelopeKind kind, EnvelopeWriter& writer, Instant now)
     if (qp.send && !qp.send->offer(writer, now)) return false;
     if (!offer_notes(writer, qp)) return false;
   }
-  return offer_path_reports(writer, now) && swaps_.offer(writer, rtt(), now);
+  return offer_path_reports(writer, now) && swaps_.offer(writer, rtt(), now) &&
+         drain_.offer(writer, now);
 }
 
 bool Link::offer_notes(EnvelopeWriter& writer, Qp& qp) {

@@ -15,7 +15,7 @@ namespace cw {
 
 using ControlRecords = RecordList<Hello, Pad, Description, ClearToSend, Probe, Opened, BlockClosed,
                                   Closed, Abandoned, Note, Echo, PathReport, SwapPrepare, SwapReady,
-                                  SwapBoundary, SwapAcknowledge, SwapCancel, Outcome>;
+                                  SwapBoundary, SwapAcknowledge, SwapCancel, Outcome, Draining>;
 inline constexpr RecordTypes control_record_types = ControlRecords::types;
 
 }  // namespace cw

@@ -1,5 +1,5 @@
 // Records about a link: who is there, what it can do, how its paths are, what becomes of what it
-// carries (SPEC.md 5.1 to 5.3, 5.11, 5.12, 5.18).
+// carries (SPEC.md 5.1 to 5.3, 5.11, 5.12, 5.18, 5.19).
 #pragma once
 
 #include <cstddef>
@@ -158,6 +158,21 @@ struct Outcome {
   }
   bool is_valid() const { return holes.size() <= holes_max; }
   bool operator==(const Outcome& other) const = default;
+};
+
+/// Whether the sender asks its peer to send what it can by another site.
+struct Draining {
+  static constexpr auto type = RecordType::Draining;
+  static constexpr const char* name = "draining";
+
+  uint32_t number = 0;  ///< rises with each change within a life: the highest is what holds
+  uint8_t is_wanted = 0;
+
+  static void fields(auto& draining, auto& wire) {
+    wire(draining.number, draining.is_wanted, zeros<3>);
+  }
+  bool is_valid() const { return number > 0 && is_wanted <= 1; }
+  bool operator==(const Draining& other) const = default;
 };
 
 }  // namespace cw

@@ -24,12 +24,14 @@ enum class RecordType : uint8_t {
   SwapAcknowledge = 16,
   SwapCancel = 17,
   Outcome = 18,
+  Draining = 19,
 };
 
 /// Of an envelope's records: those that go out as what may be skipped, since who does not know them
 /// lacks nothing. No item has such a number.
 constexpr bool is_skippable(uint8_t type) {
-  return type == static_cast<uint8_t>(RecordType::Outcome);
+  return type == static_cast<uint8_t>(RecordType::Outcome) ||
+         type == static_cast<uint8_t>(RecordType::Draining);
 }
 
 enum class ItemType : uint8_t { PairKey = 1, Qp = 2, Site = 3, Policy = 4, Peer = 5 };

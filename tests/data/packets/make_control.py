@@ -89,6 +89,8 @@ GOLDEN = [
     ("outcome", "a million frames out and 37 given up; of those that waited most by the fourth step",
      envelope(record(18, struct.pack(">HHQQQQQ", 3, 2, 1000000, 37, 2, 1200, 340)
                      + struct.pack(">IIII", 0, 0, 7, 260), flags=0x80))),
+    ("draining", "the third time that something changed: send by others, please",
+     envelope(record(19, struct.pack(">IB3x", 3, 1), flags=0x80))),
     ("item_pair_key", "a description of one item: a key of [pair] with its value",
      envelope(description(PAIR_KEY))),
     ("item_qp", "a description of one item: two generations of two channels", envelope(description(QP))),

@@ -65,6 +65,16 @@ TEST_F(Watching, says_why_a_link_is_not_up_once_it_has_been_so_for_a_while) {
             "warning waiting peer=north why=\"pair.rtt is 1 here and 2 at the peer\"\n");
 }
 
+TEST_F(Watching, says_that_a_peer_asks_for_others_and_no_longer) {
+  set_up(19_ms);
+  (void)after(200_ms);
+  state_.peers[0].is_drain_wanted = true;
+  EXPECT_EQ(after(200_ms), "info peer_drains peer=north\n");
+  EXPECT_EQ(after(200_ms), "");
+  state_.peers[0].is_drain_wanted = false;
+  EXPECT_EQ(after(200_ms), "info peer_drains_no_more peer=north\n");
+}
+
 TEST_F(Watching, says_once_that_a_link_is_up_and_once_that_it_is_down) {
   set_up(19_ms);
   EXPECT_EQ(after(200_ms), "info up peer=north rtt_ms=19.0 rate_mbps=500.0\n");

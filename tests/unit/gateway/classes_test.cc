@@ -214,6 +214,38 @@ std::string route_sentence(const std::vector<PeerRoutes>& peers) {
   return routes ? "" : routes.error().sentence;
 }
 
+/// A prefix of several peers, by standing and preference.
+PeerRoutes sharer(uint16_t peer, Standing standing, uint16_t prefer) {
+  return {.peer = peer,
+          .name = "p" + std::to_string(peer),
+          .routes = {prefix(v4(10, 0, 0, 0), 8)},
+          .standing = standing,
+          .prefer = prefer};
+}
+
+TEST(Routes, of_peers_that_share_one_the_fittest_has_it) {
+  const auto holder = [](const std::vector<PeerRoutes>& peers) {
+    return routes_of(peers).find(v4(10, 1, 2, 3), false);
+  };
+  using enum Standing;
+  EXPECT_EQ(holder({sharer(1, Up, 100), sharer(2, Up, 200)}), 2);
+  EXPECT_EQ(holder({sharer(1, Up, 100), sharer(2, Draining, 200)}), 1);
+  EXPECT_EQ(holder({sharer(1, Down, 100), sharer(2, Draining, 50)}), 2);
+  EXPECT_EQ(holder({sharer(1, Down, 100), sharer(2, Down, 200)}), 2) << "as if all were up";
+  EXPECT_EQ(holder({sharer(1, Up, 10), sharer(2, Down, 30), sharer(3, Up, 20)}), 3);
+  // A longer prefix decides before any of that.
+  std::vector<PeerRoutes> peers = {sharer(1, Up, 200), sharer(2, Down, 100)};
+  peers[1].routes = {prefix(v4(10, 1, 0, 0), 16)};
+  EXPECT_EQ(holder(peers), 2);
+}
+
+TEST(Routes, peers_that_share_one_are_not_preferred_alike) {
+  using enum Standing;
+  EXPECT_EQ(route_sentence({sharer(1, Up, 50), sharer(2, Down, 70), sharer(3, Draining, 50)}),
+            "the route 10.0.0.0/8 is given to peer \"p1\" and to peer \"p3\", which are preferred "
+            "alike");
+}
+
 TEST(Routes, the_longest_prefix_decides) {
   const Routes routes =
       routes_of({{3, "all", {prefix(v4(0, 0, 0, 0), 0)}},
@@ -250,17 +282,16 @@ TEST(Routes, that_touch_or_end_together_are_told_apart) {
 TEST(Routes, one_prefix_has_one_peer) {
   const Prefix same = prefix(v4(10, 1, 0, 0), 16);
   EXPECT_EQ(route_sentence({{0, "tokyo", {same}}, {1, "osaka", {same}}}),
-            "the route 10.1.0.0/16 is given to peer \"tokyo\" and to peer \"osaka\": a prefix has "
-            "one peer");
+            "the route 10.1.0.0/16 is given to peer \"tokyo\" and to peer \"osaka\", which are "
+            "preferred alike");
   EXPECT_EQ(route_sentence({{0, "tokyo", {same, same}}}), "")
       << "twice the same is no contradiction";
   EXPECT_EQ(route_sentence({{0, "tokyo", {same}}, {1, "osaka", {prefix(v4(10, 1, 0, 0), 17)}}}),
             "");
-  EXPECT_EQ(
-      route_sentence({{0, "a", {prefix(v6({0xfd00, 1}), 32, true)}},
-                      {1, "b", {prefix(v6({0xfd00, 1}), 32, true)}}}),
-      "the route fd00:1:0:0:0:0:0:0/32 is given to peer \"a\" and to peer \"b\": a prefix has "
-      "one peer");
+  EXPECT_EQ(route_sentence({{0, "a", {prefix(v6({0xfd00, 1}), 32, true)}},
+                            {1, "b", {prefix(v6({0xfd00, 1}), 32, true)}}}),
+            "the route fd00:1:0:0:0:0:0:0/32 is given to peer \"a\" and to peer \"b\", which "
+            "are preferred alike");
 }
 
 TEST(Routes, wrong_prefixes_are_named) {

@@ -58,8 +58,7 @@ TEST(GatewayFile, names_what_is_wrong_with_an_api) {
        "f:2:10: api.listen takes TLS with certificates of clients, and api.client_ca is missing"},
       {"[site]", "[api]\ncertificate = 'c'\n[site]", "",
        "f:2:15: api.certificate is of api.listen, which is missing"},
-      {"[site]", "[api]\nfolder = 7\n[site]", "",
-       "f:2:10: api.folder is 7; it must be a text"},
+      {"[site]", "[api]\nfolder = 7\n[site]", "", "f:2:10: api.folder is 7; it must be a text"},
       {"[site]", "[api]\nfolder = ''\n[site]", "", ""},
   });
 }
@@ -304,6 +303,7 @@ TEST(GatewayFile, names_what_is_wrong_with_the_pair) {
 TEST(GatewayFile, names_what_is_wrong_with_peers) {
   constexpr const char* second = "[[peer]]\nname = 'east'\naddress = '192.0.2.3'\n";
   const std::string overlap = std::string(second) + "routes = ['10.2.4.0/24']\n";
+  const std::string shared = std::string(second) + "routes = ['10.2.0.0/16']\n";
   const std::string twice =
       "[[peer]]\nname = 'north'\naddress = '192.0.2.2'\n"
       "routes = ['10.3.0.0/16']\n";
@@ -334,6 +334,9 @@ TEST(GatewayFile, names_what_is_wrong_with_peers) {
        "2001:db8::1"},
       {"", "", overlap.c_str(),
        "f:17:10: peer \"east\": route 10.2.4.0/24 overlaps 10.2.0.0/16 of peer \"north\""},
+      {"", "", shared.c_str(),
+       "f:17:10: peer \"east\": route 10.2.0.0/16 is that of peer \"north\", which is preferred "
+       "alike; where two lead to the same hosts, prefer must differ"},
       {"", "", twice.c_str(),
        "f:15:8: peer \"north\" is there twice; names must differ\nf:16:11: peer \"north\" and peer "
        "\"north\" both have the address 192.0.2.2 and udp_port 4791"},

@@ -117,6 +117,10 @@ inline void mend(Outcome& outcome) {
   const size_t count = std::min(outcome.holes.size(), Outcome::holes_max);
   outcome.holes = Row<be32>(outcome.holes.data(), count);
 }
+inline void mend(Draining& draining) {
+  draining.number = std::max(draining.number, 1u);
+  draining.is_wanted &= 1;
+}
 inline void mend(SwapCancel& cancel) {
   cancel.direction = static_cast<SwapDirection>(static_cast<uint16_t>(cancel.direction) & 1);
 }

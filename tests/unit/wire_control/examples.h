@@ -122,6 +122,7 @@ inline Outcome example(Outcome) {
           .slots_behind = 340,
           .holes = example_holes};
 }
+inline Draining example(Draining) { return {.number = 3, .is_wanted = 1}; }
 inline SwapCancel example(SwapCancel) { return {.qp = 3, .swap_id = 41, .sentence = "deadline"}; }
 
 inline PairKeyItem example(PairKeyItem) { return {.pair = {"message_bytes", "1 MiB"}}; }

@@ -104,7 +104,7 @@ TEST(HostileControl, the_pad_of_a_record_is_zero) {
 }
 
 TEST(HostileControl, an_unknown_record_that_may_not_be_skipped_refuses_the_packet) {
-  EXPECT_EQ(error_of_row({19, 0, 0, 0}), ControlError::RecordUnknown);
+  EXPECT_EQ(error_of_row({20, 0, 0, 0}), ControlError::RecordUnknown);
   EXPECT_EQ(error_of_row({0, 0, 0, 0}), ControlError::RecordUnknown);
   EXPECT_EQ(error_of_row({32 + 11, 0, 0, 0}), ControlError::RecordUnknown);
   EXPECT_EQ(error_of_row({2, 0, 0, 0, 255, 0, 0, 0}), ControlError::RecordUnknown);
@@ -166,6 +166,7 @@ TEST(HostileRecord, a_body_shorter_or_longer_than_its_fields_is_refused) {
   each(SwapBoundary{});
   each(SwapAcknowledge{});
   each(Outcome{});
+  each(Draining{});
   auto longer = row_with(example(Probe{}), 0, {});
   longer[3] += 1;
   longer.resize(longer.size() + 4);
@@ -274,6 +275,12 @@ TEST(HostileRecord, an_outcome_has_32_steps_of_holes_at_most) {
   row[3] += 4;
   row.resize(row.size() + 4);
   EXPECT_TRUE(is_refused<Outcome>(row));
+}
+
+TEST(HostileRecord, a_drain_has_a_number_and_is_wanted_or_not) {
+  EXPECT_TRUE(is_refused_with<Draining>(0, {0, 0, 0, 0}));
+  EXPECT_TRUE(is_refused_with<Draining>(4, {2}));
+  EXPECT_TRUE(is_refused_with<Draining>(7, {1}));
 }
 
 TEST(HostileRecord, only_an_echo_reply_was_held) {

@@ -65,6 +65,11 @@ class PathHealth {
   /// began; the latter in 24 bits.
   void on_report(uint16_t path, uint64_t received, uint64_t lost, uint32_t sent, Instant now);
 
+  /// Since the question was asked whose answer came last, by any path; zero before the first.
+  Duration silence(Instant now) const {
+    return heard_ == 0 ? Duration() : now - (Instant() + Duration::from_ns(int64_t(heard_)));
+  }
+
   // ---- judgement ----
   /// Misses what is overdue. Returns whether up() has changed since the last call.
   bool judge(bool has_traffic, Instant now);

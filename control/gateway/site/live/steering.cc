@@ -1,0 +1,98 @@
+#include "control/gateway/site/live/steering.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace cw::site {
+namespace {
+
+using gateway::PeerRoutes;
+using gateway::Prefix;
+using gateway::Standing;
+
+bool has(const PeerRoutes& peer, const Prefix& route) {
+  return std::ranges::find(peer.routes, route) != peer.routes.end();
+}
+
+/// Each once that several peers have.
+std::vector<Prefix> shared_routes(const std::vector<PeerRoutes>& peers) {
+  std::map<std::tuple<bool, uint8_t, std::array<uint8_t, 16>>, const PeerRoutes*> first;
+  std::vector<Prefix> shared;
+  for (const PeerRoutes& peer : peers) {
+    for (const Prefix& route : peer.routes) {
+      const auto [known, is_new] =
+          first.try_emplace({route.is_v6, route.bits, route.address}, &peer);
+      const bool is_shared = !is_new && known->second != nullptr && known->second != &peer;
+      if (!is_shared) continue;
+      known->second = nullptr;
+      shared.push_back(route);
+    }
+  }
+  return shared;
+}
+
+const PeerRoutes& holder_of(const std::vector<PeerRoutes>& peers, const Prefix& route) {
+  const PeerRoutes* holder = nullptr;
+  for (const PeerRoutes& each : peers) {
+    if (has(each, route) && (holder == nullptr || each.is_before(*holder))) holder = &each;
+  }
+  return *holder;
+}
+
+}  // namespace
+
+std::vector<Steering::Seen> Steering::seen_in(const SiteState& state, size_t places) {
+  std::vector<Seen> seen(places);
+  for (const PeerView& link : state.peers) {
+    if (link.peer >= places || !link.is_up) continue;
+    Seen& peer = seen[link.peer];
+    const bool drains = link.is_drain_wanted || peer.standing == Standing::Draining;
+    peer.standing = drains ? Standing::Draining : Standing::Up;
+    peer.is_silent &= link.silence > silence_max + link.rtt() * 4;
+  }
+  return seen;
+}
+
+std::vector<Standing> Steering::look(const SiteState& state, const Plan& plan) {
+  const std::vector<PeerRoutes>& peers = plan.gateway.peers;
+  const std::vector<Seen> seen = seen_in(state, peers.size());
+  peers_.resize(peers.size());
+  std::vector<Standing> standings;
+  for (size_t i = 0; i < peers.size(); ++i) {
+    if (peers_[i].name != peers[i].name) peers_[i] = {.name = peers[i].name};
+    follow(peers_[i], seen[i], state.at);
+    standings.push_back(peers_[i].standing);
+  }
+  return standings;
+}
+
+void Steering::follow(Peer& peer, const Seen& seen, Instant now) {
+  peer.silent_since = seen.is_silent ? std::min(peer.silent_since, now) : Instant::never();
+  const bool is_silent = seen.is_silent && now - peer.silent_since >= silence_seen_min;
+  if (seen.standing == Standing::Down || is_silent) {
+    peer.up_since = Instant::never();
+    peer.standing = Standing::Down;
+    return;
+  }
+  peer.up_since = std::min(peer.up_since, now);
+  const bool is_back = peer.standing == Standing::Down && peer.was_up;
+  if (is_back && now - peer.up_since < patience) return;
+  peer.standing = seen.standing;
+  peer.was_up = true;
+}
+
+std::vector<RouteMove> moves_between(const Plan& plan, const std::vector<Standing>& after) {
+  std::vector<PeerRoutes> then = plan.gateway.peers;
+  for (size_t i = 0; i < then.size(); ++i) then[i].standing = after[i];
+  std::vector<RouteMove> moves;
+  for (const Prefix& route : shared_routes(then)) {
+    const PeerRoutes &from = holder_of(plan.gateway.peers, route), &to = holder_of(then, route);
+    if (from.name == to.name) continue;
+    moves.push_back({route, from.name, to.name, then[from.peer].standing});
+  }
+  return moves;
+}
+
+}  // namespace cw::site
