@@ -28,7 +28,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int niceness = 10;
+/// Of a program like others: packets' threads are before it, and its end is waited for.
+constexpr int niceness = 0;
 constexpr const char* tls_versions = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 /// Whether there is something to be read yet; whether there will never be.
@@ -50,9 +51,13 @@ class Server::Inside {
     watch(wake_.get(), EPOLLIN);
   }
 
-  ~Inside() {
+  void end_soon() {
     stop_ = true;
     nudge();
+  }
+
+  ~Inside() {
+    end_soon();
     if (thread_.joinable()) thread_.join();
     end_waiting();
     for (Door& door : doors_) MHD_stop_daemon(door.daemon);
@@ -470,6 +475,8 @@ Server::~Server() = default;
 Result<void> Server::add(Listener listener) { return inside_->add(std::move(listener)); }
 
 void Server::start() { inside_->start(); }
+
+void Server::end_soon() { inside_->end_soon(); }
 
 ServerCounts Server::counts() const { return inside_->counts(); }
 

@@ -64,6 +64,8 @@ class Server {
   Result<void> add(Listener listener);
   /// Its thread, less urgent than those that carry packets.
   void start();
+  /// Takes no more questions; its thread ends while the caller does something else.
+  void end_soon();
   /// Thread: any.
   ServerCounts counts() const;
 

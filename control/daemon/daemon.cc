@@ -94,6 +94,7 @@ class Daemon {
       : site_(std::move(site)),
         signals_(signals),
         log_(log),
+        routes_(routes),
         watcher_(site_->plan(), log),
         reload_(*site_, source, log,
                 {.routes = routes,
@@ -119,8 +120,10 @@ class Daemon {
     }
     tell_ready();
     const bool is_hasty = watch();
+    // On a busy machine it takes their threads a while to end.
+    if (admin_ != nullptr) admin_->end_soon();
+    if (routes_ != nullptr) routes_->end_soon();
     if (!is_hasty && site_->leave(answer_patience)) signals_.wait_for_end(goodbye_time);
-    if (admin_ != nullptr) admin_->stop_watching();
     stop_ = true;
     site_->wake();
     const bool has_ended = wait_for_workers(is_stuck() ? answer_patience : end_patience);
@@ -401,6 +404,7 @@ class Daemon {
   std::unique_ptr<Site> site_;
   Signals& signals_;
   const Log& log_;
+  RouteSetter* const routes_;
   Watcher watcher_;
   Reload reload_;
   Drain drain_;

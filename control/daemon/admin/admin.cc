@@ -61,7 +61,10 @@ Admin::~Admin() {
   server_.reset();
 }
 
-void Admin::stop_watching() { watching_.reset(); }
+void Admin::end_soon() {
+  watching_.reset();
+  server_->end_soon();
+}
 
 Result<std::unique_ptr<Admin>> Admin::open(const site::Plan& plan) {
   if (plan.api.folder.empty() && plan.api.listen.empty()) return nullptr;

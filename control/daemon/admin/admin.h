@@ -46,8 +46,9 @@ class Admin {
   bool is_hasty() const { return watching_.has_value(); }
   /// Thread: the daemon's, several times a second: who has not called for a while is stuck.
   void beat(Health health);
-  /// Before workers end, who would have to take part. Thread: the daemon's.
-  void stop_watching();
+  /// Before workers end, who would have to take part: there are no more answers, and what the end
+  /// takes begins. Thread: the daemon's.
+  void end_soon();
   /// Where its sockets are.
   const std::string& folder() const { return folder_; }
 

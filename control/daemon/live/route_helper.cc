@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "control/daemon/system/privileges.h"
 #include "control/gateway/keys/prefix.h"
@@ -55,8 +56,12 @@ Result<std::unique_ptr<RouteHelper>> RouteHelper::start(const std::string& user)
 }
 
 RouteHelper::~RouteHelper() {
-  close(fd_);
+  end_soon();
   waitpid(helper_, nullptr, 0);
+}
+
+void RouteHelper::end_soon() {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
 }
 
 // Who stops a service tells all its processes, and this one is needed until the gateway has ended.

@@ -25,6 +25,8 @@ class RouteSetter {
   /// Errors: one sentence; the route is then as it was.
   virtual Result<void> add(const gateway::Prefix& route) = 0;
   virtual Result<void> remove(const gateway::Prefix& route) = 0;
+  /// Nothing more is asked.
+  virtual void end_soon() {}
 };
 
 class RouteHelper final : public RouteSetter {
@@ -40,6 +42,8 @@ class RouteHelper final : public RouteSetter {
   Result<void> set_device(const std::string& name);
   Result<void> add(const gateway::Prefix& route) override;
   Result<void> remove(const gateway::Prefix& route) override;
+  /// The process ends while the caller does something else.
+  void end_soon() override;
 
  private:
   struct Request;
