@@ -49,6 +49,7 @@ int drops(Client& client, const Options& options);
 int policies(Client& client, const Options& options);
 int swaps(Client& client, const Options& options);
 int bars(Client& client, const Options& options);
+int config(Client& client, const Options& options);
 
 int swap(Client& client, const Options& options);
 int reload(Client& client, const Options& options);

@@ -45,6 +45,7 @@ constexpr Entry entries[] = {
     {"policies", "The policies there are, with their parameters.", policies},
     {"swaps", "The latest swap of each class, and what became of it.", swaps},
     {"bars", "Policies that were put in quarantine, which no swap brings again.", bars},
+    {"config", "What is in force, as a gateway's file; takes the right to control.", config},
     {"forgive", "Let swaps bring a barred policy again.", forgive},
     {"swap", "Replace the policy of a class while traffic flows.", swap},
     {"plan", "What a reload of the file would do.", plan},

@@ -153,6 +153,14 @@ int bars(Client& client, const Options& options) {
                text_column("file", "file"), text_column("since", "since")});
 }
 
+int config(Client& client, const Options& options) {
+  const Answer answer = client.get_as_controller("/v1/config/in_force");
+  if (!answer.is_good()) return tell_failure(answer, options);
+  const std::string text = options.is_json ? answer.body : answer.json["toml"].get<std::string>();
+  std::fputs(text.c_str(), stdout);
+  return exit_done;
+}
+
 int swaps(Client& client, const Options& options) {
   return show(client, options, "swaps", swap_columns());
 }

@@ -69,6 +69,9 @@ class Reload {
   /// Wanted by the file, as it was last read without a mistake, and not in force. Cost: as long as
   /// the file.
   std::vector<Step> open() const;
+  /// What a policy's swap still waits for counts as taken.
+  const config::Node& in_force() const { return in_force_; }
+  const std::string& file() const { return source_.file; }
 
   /// Tells what has become of swaps since the last state, whoever wanted them, and orders those
   /// that could not be ordered before. Returns whether any is under way that may soon be over.

@@ -50,9 +50,9 @@ std::string in_the_way(const Draft& draft, const Options& options) {
     text += each.path + (each.found.state == Found::State::Foreign
                              ? " was written by somebody else"
                              : " has been changed since it was made");
-    text += each.change.changes.empty() ? "; only remarks would be lost\n"
-                                        : "; rendering would change\n";
-    for (const site::Change& change : each.change.changes) {
+    text +=
+        each.file_changes.empty() ? "; only remarks would be lost\n" : "; rendering would change\n";
+    for (const site::Change& change : each.file_changes) {
       text += "  " + change.key + ": " + change.before + " -> " + change.after + "\n";
     }
   }
@@ -63,6 +63,16 @@ Result<void> make_folder(const Options& options) {
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
   if (error) return failure(options.folder + " cannot be made (" + error.message() + ")");
+  return {};
+}
+
+/// Of sites that need no step: what runs there is as it will be, or the file says the same in other
+/// words.
+Result<void> write_the_rest(const Draft& draft) {
+  for (const DraftSite& each : draft.sites) {
+    if (!each.change.need.is_nothing || each.found.text == each.text) continue;
+    if (const auto written = write_file(each.path, each.text); !written) return written;
+  }
   return {};
 }
 
@@ -149,6 +159,7 @@ int apply(const Options& options) {
   if (!draft) return draft.error();
   if (const std::string why = in_the_way(*draft, options); !why.empty()) return fail(why);
   if (const auto made = make_folder(options); !made) return fail(made.error().sentence);
+  if (const auto written = write_the_rest(*draft); !written) return fail(written.error().sentence);
   for (const Step& step : draft->steps) {
     const int done = do_step(step, draft->site(step.site), options,
                              std::chrono::nanoseconds(std::llround(*patience)));

@@ -47,6 +47,30 @@ std::string ask_of(const std::string& deployment, const std::string& site) {
   return row == nullptr ? "" : text_at(*row, {"ask"});
 }
 
+/// Those that will be, in their order, then those that go.
+Result<void> add_sites(Draft& draft, const std::vector<SiteFile>& files, const Options& options) {
+  std::map<std::string, Found> gone;
+  if (const auto added = add_gone(options.folder, files, gone); !added) return added;
+  const std::string from = fs::path(options.file).filename().string();
+  for (const SiteFile& each : files) {
+    DraftSite& site = draft.sites.emplace_back();
+    site.change.need.site = each.name;
+    site.path = path_in(options.folder, each.name);
+    auto found = find_file(site.path);
+    if (!found) return std::unexpected(found.error());
+    site.found = std::move(*found);
+    site.text = with_head(each.text, each.name, from);
+    site.memory_bytes = each.plan.memory.count();
+  }
+  for (auto& [name, found] : gone) {
+    DraftSite& site = draft.sites.emplace_back();
+    site.change.need.site = name;
+    site.path = path_in(options.folder, name);
+    site.found = std::move(found);
+  }
+  return {};
+}
+
 /// There is no file of it here, and it is there.
 void note_that_it_runs(DraftSite& site) {
   Need& need = site.change.need;
@@ -77,13 +101,32 @@ void ask_all(Draft& draft, const std::string& deployment, const Options& options
   }
 }
 
-void compare_all(Draft& draft) {
-  for (DraftSite& each : draft.sites) {
-    if (!each.running.is_reached) continue;
-    each.differences =
-        differences(each.running, tree_of(each.found.text.empty() ? each.text : each.found.text));
-    if (each.change.need.act == Act::Start) note_that_it_runs(each);
+std::vector<OldFile> known_files(const Draft& draft) {
+  std::vector<OldFile> files;
+  for (const DraftSite& each : draft.sites) {
+    const std::string& name = each.change.need.site;
+    if (each.knows_what_runs()) {
+      files.push_back({name, config::toml_of(*each.running.in_force)});
+    } else if (each.has_file()) {
+      files.push_back({name, each.found.text});
+    }
   }
+  return files;
+}
+
+void compare_with_file(DraftSite& site) {
+  const Node there = tree_of(site.found.text), will = tree_of(site.text);
+  const bool is_known = site.knows_what_runs();
+  if (site.has_file() && !site.text.empty()) {
+    site.file_changes = site::changes_between(there, will);
+  }
+  if (!site.running.is_reached) return;
+  if (site.has_file() && is_known) {
+    site.not_loaded = site::changes_between(*site.running.in_force, there);
+  }
+  const Node& base = is_known ? *site.running.in_force : site.has_file() ? there : will;
+  site.differences = differences(site.running, base);
+  if (site.change.need.act == Act::Start) note_that_it_runs(site);
 }
 
 }  // namespace
@@ -95,6 +138,19 @@ const DraftSite& Draft::site(const std::string& name) const {
   return *it;
 }
 
+void compare(Draft& draft, const std::vector<SiteFile>& files) {
+  std::vector<Need> needs;
+  for (SiteChange& change : changes_of(known_files(draft), files)) {
+    const auto site = std::ranges::find(
+        draft.sites, change.need.site, [](const DraftSite& each) { return each.change.need.site; });
+    CW_ASSERT(site != draft.sites.end());
+    site->change = std::move(change);
+    compare_with_file(*site);
+    needs.push_back(site->change.need);
+  }
+  draft.steps = order_of(needs);
+}
+
 Result<Draft> draft_of(const Options& options) {
   const auto text = config::text_of_file(options.file);
   if (!text) return std::unexpected(text.error());
@@ -103,36 +159,11 @@ Result<Draft> draft_of(const Options& options) {
   draft.mistakes = std::move(checked.mistakes);
   draft.warnings = std::move(checked.warnings);
   if (!draft.mistakes.empty()) return draft;
-  std::map<std::string, Found> found;
-  for (const SiteFile& each : checked.files) {
-    auto file = find_file(path_in(options.folder, each.name));
-    if (!file) return std::unexpected(file.error());
-    if (file->state != Found::State::Missing) found[each.name] = std::move(*file);
-  }
-  if (const auto added = add_gone(options.folder, checked.files, found); !added) {
+  if (const auto added = add_sites(draft, checked.files, options); !added) {
     return std::unexpected(added.error());
   }
-  std::vector<OldFile> before;
-  before.reserve(found.size());
-  for (const auto& [site, file] : found) before.push_back({site, file.text});
-  for (SiteChange& change : changes_of(before, checked.files)) {
-    const std::string name = change.need.site;
-    DraftSite& site = draft.sites.emplace_back();
-    site.change = std::move(change);
-    site.path = path_in(options.folder, name);
-    if (const auto old = found.find(name); old != found.end()) site.found = old->second;
-    const auto file = std::ranges::find(checked.files, name, &SiteFile::name);
-    if (file == checked.files.end()) continue;
-    const std::string from = fs::path(options.file).filename().string();
-    site.text = with_head(file->text, name, from);
-    site.memory_bytes = file->plan.memory.count();
-  }
   ask_all(draft, *text, options);
-  compare_all(draft);
-  std::vector<Need> needs;
-  needs.reserve(draft.sites.size());
-  for (const DraftSite& each : draft.sites) needs.push_back(each.change.need);
-  draft.steps = order_of(needs);
+  compare(draft, checked.files);
   return draft;
 }
 

@@ -35,8 +35,8 @@ The file has a [[site]] for each site (name, address, routes, and what its gatew
   causeway-deploy apply deployment.toml --out sites     # the steps, where gateways read these files
   causeway-deploy --list-keys                           # every key, as a file to edit
 
-A plan compares with the files in --out, and with what each gateway says of itself where it is
-reached: its name, state, peers, links and policies.
+A plan compares with what each gateway says that it runs by, where it is reached and lets who asks
+order; else with its file in --out, and with the gateway's name, state, peers, links and policies.
 
 Ends with: 0 done; 1 failed; 2 mistakes in the file, all of them, or in the arguments.)";
 

@@ -1,4 +1,5 @@
 // A draft for people, and for programs.
+#include <algorithm>
 #include <filesystem>
 
 #include "control/config/quantity.h"
@@ -38,23 +39,50 @@ std::string file_line(const DraftSite& site) {
     what = "was written by somebody else";
   } else if (site.found.state == Found::State::Edited) {
     what = "was changed by somebody since it was made";
-  } else if (!need.is_nothing) {
+  } else if (!site.file_changes.empty()) {
     what = "will change";
   }
   return "site " + need.site + ": " + site.path + " " + what + memory + "\n";
 }
 
+std::string keys_of(const std::vector<site::Change>& changes) {
+  constexpr size_t keys_max = 8;
+  std::vector<std::string> keys;
+  for (const site::Change& each : changes) {
+    if (keys.size() < keys_max) keys.push_back(each.key);
+  }
+  const size_t more = changes.size() - keys.size();
+  return joined(keys) + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+}
+
+std::string what_it_runs_by(const DraftSite& site) {
+  if (site.knows_what_runs()) {
+    if (!site.has_file()) return "and by which keys it tells: what changes is told from these";
+    if (site.not_loaded.empty()) return "by the file that is there";
+    return "and not by the file that is there, which differs in " + keys_of(site.not_loaded) +
+           ": what changes is told from what runs";
+  }
+  const std::string of = site.has_file() ? "the file that is there" : "the file that will be";
+  const std::string why = site.running.why_no_file.empty()
+                              ? ""
+                              : "; compared with that alone, since it does not tell its own: " +
+                                    site.running.why_no_file;
+  return (site.differences.empty() ? "as far as it tells by " + of : "and not by " + of) + why;
+}
+
 std::string running_lines(const DraftSite& site, bool is_offline) {
   if (is_offline) return "  not asked\n";
-  if (!site.running.is_reached) return "  not reached: " + site.running.why + "\n";
-  const bool has_file = site.found.state != Found::State::Missing;
-  const std::string of = has_file ? "the file that is there" : "the file that will be";
-  std::string text =
-      "  runs, " + (site.differences.empty() ? "as far as it tells by " + of : "and not by " + of) +
-      "\n";
+  if (!site.running.is_reached) {
+    const char* const with = site.has_file() ? ", so compared with that file alone" : "";
+    return "  not reached" + std::string(with) + ": " + site.running.why + "\n";
+  }
+  std::string text = "  runs, " + what_it_runs_by(site) + "\n";
   for (const std::string& each : site.differences) text += "    " + each + "\n";
   for (const Json& each : site.running.open.is_array() ? site.running.open : Json::array()) {
-    text += "    its own file says and is not in force: " + each["key"].get<std::string>() + "\n";
+    const std::string key = each["key"].get<std::string>();
+    const auto told = std::ranges::find(site.not_loaded, key, &site::Change::key);
+    if (told == site.not_loaded.end())
+      text += "    its own file says and is not in force: " + key + "\n";
   }
   return text;
 }
@@ -91,12 +119,25 @@ Json change_json(const site::Change& change) {
           {"after", change.after}};
 }
 
+Json changes_json(const std::vector<site::Change>& changes) {
+  Json json = Json::array();
+  for (const site::Change& each : changes) json.push_back(change_json(each));
+  return json;
+}
+
 Json running_json(const DraftSite& site) {
   const Running& it = site.running;
   if (!it.is_reached) return {{"reached", false}, {"why", it.why}};
-  return {{"reached", true},   {"site", it.site},        {"state", it.state},
-          {"peers", it.peers}, {"classes", it.policies}, {"differences", site.differences},
-          {"open", it.open}};
+  return {{"reached", true},
+          {"site", it.site},
+          {"state", it.state},
+          {"peers", it.peers},
+          {"classes", it.policies},
+          {"differences", site.differences},
+          {"open", it.open},
+          {"is_file_told", site.knows_what_runs()},
+          {"why_no_file", it.why_no_file},
+          {"not_loaded", changes_json(site.not_loaded)}};
 }
 
 }  // namespace
@@ -119,13 +160,12 @@ Json json_of(const Draft& draft) {
                {"sites", Json::array()},
                {"steps", Json::array()}};
   for (const DraftSite& each : draft.sites) {
-    Json changes = Json::array();
-    for (const site::Change& change : each.change.changes) changes.push_back(change_json(change));
     json["sites"].push_back({{"name", each.change.need.site},
                              {"file", each.path},
                              {"found", name_of(each.found.state)},
                              {"memory_bytes", each.memory_bytes},
-                             {"changes", changes},
+                             {"changes", changes_json(each.change.changes)},
+                             {"file_changes", changes_json(each.file_changes)},
                              {"notes", each.change.notes},
                              {"running", running_json(each)}});
   }

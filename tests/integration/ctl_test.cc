@@ -165,6 +165,15 @@ TEST_F(Ctl, plans_and_reloads) {
   const Outcome reload = ctl({"reload", "--wait", "20s"});
   EXPECT_EQ(reload.status, ctl::exit_waiting) << "for a restart: " << reload.out << reload.err;
   EXPECT_EQ(ctl_json({"classes"})["classes"][0]["policy"]["out"], "hybrid");
+  const Outcome in_force = ctl({"config"});
+  EXPECT_EQ(in_force.status, ctl::exit_done) << in_force.err;
+  EXPECT_NE(in_force.out.find("policy = \"hybrid\""), std::string::npos) << in_force.out;
+  EXPECT_EQ(in_force.out.find("poll"), std::string::npos) << "that waits: " << in_force.out;
+  EXPECT_EQ(ctl_json({"config"})["toml"], in_force.out);
+  const std::string read_socket = ctl::place_of_config(folder_ / "a.toml")->read_socket;
+  const Outcome refused =
+      sites_->space(At::GatewayA).run({CW_CTL_PROGRAM, "--socket", read_socket, "config"});
+  EXPECT_EQ(refused.status, ctl::exit_not_allowed) << refused.out;
   write(with_class(config_of(true), "go_back_n"));
   const Outcome again = ctl({"reload", "--wait", "20s"});
   EXPECT_EQ(again.status, ctl::exit_done) << again.out << again.err;
@@ -310,6 +319,7 @@ TEST_F(Ctl, is_asked_as_its_document_says) {
   const auto ask_all = [&] {
     for (const auto& [path, operations] : document["paths"].items()) {
       if (operations.contains("get")) note(path, "get", client.get(path));
+      if (path == "/v1/config/in_force") note(path, "get", client.get_as_controller(path));
       if (path == "/v1/capture") note(path, "post", client.post(path, {{"seconds", 0}}));
     }
     for (const char* const path : {"/v1/plan", "/v1/reload", "/v1/swap", "/v1/forgive"}) {

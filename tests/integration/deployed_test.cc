@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "control/config/text/file.h"
 #include "control/json/json.h"
 #include "tests/lab/datagrams.h"
 #include "tests/lab/gateway.h"
@@ -221,14 +222,55 @@ TEST_F(Deployed, four_sites_reach_each_other_and_take_another_policy_without_a_l
   expect_policy("selective_repeat");
   expect_as_planned();
 
-  // Whose file is not there runs all the same.
+  // Whose file is not there runs all the same, and tells by what.
   std::filesystem::remove(folder_.path("2.toml"));
-  const Json without = plan();
-  ASSERT_EQ(without["steps"].size(), 1u) << without;
-  EXPECT_EQ(without["steps"][0]["do"], "reload");
-  EXPECT_EQ(change(), "reload 2");
+  EXPECT_EQ(plan()["sites"][1]["found"], "missing");
+  EXPECT_EQ(change(), "");
+  EXPECT_EQ(plan()["sites"][1]["found"], "made");
   std::this_thread::sleep_for(milliseconds(300));
   expect_nothing_lost();
+}
+
+TEST_F(Deployed, a_file_that_is_not_what_runs_is_told_as_such) {
+  write("selective_repeat", "40 Mbit/s", 2);
+  ASSERT_EQ(deploy("render").status, 0);
+  start(2);
+  expect_as_planned();
+
+  // Written and not loaded.
+  write("selective_repeat", "50 Mbit/s", 2);
+  ASSERT_EQ(deploy("render").status, 0);
+  const Json written = plan();
+  ASSERT_EQ(written["steps"].size(), 2u) << written;
+  for (const Json& site : written["sites"]) {
+    EXPECT_EQ(site["file_changes"].size(), 0u) << site;
+    ASSERT_EQ(site["changes"].size(), 1u) << site;
+    EXPECT_EQ(site["changes"][0]["before"], "\"40 Mbit/s\"");
+    EXPECT_EQ(site["changes"], site["running"]["not_loaded"]) << site;
+  }
+  EXPECT_EQ(deploy("apply").status, 0);
+  expect_as_planned();
+
+  // Loaded, and then changed by hand.
+  std::string text = config::text_of_file(folder_.path("1.toml")).value();
+  text.replace(text.find("50 Mbit/s"), 9, "30 Mbit/s");
+  folder_.write("1.toml", text);
+  const Json edited = plan();
+  EXPECT_EQ(edited["steps"].size(), 0u) << edited;
+  const Json& site = edited["sites"][0];
+  EXPECT_EQ(site["found"], "edited");
+  ASSERT_EQ(site["running"]["not_loaded"].size(), 1u) << site;
+  EXPECT_EQ(site["running"]["not_loaded"][0]["before"], "\"50 Mbit/s\"");
+  EXPECT_EQ(site["running"]["not_loaded"][0]["after"], "\"30 Mbit/s\"");
+  gateway("2").stop();
+  const Outcome told = deploy("plan");
+  for (const char* const sentence : {"not by the file that is there, which differs in wan.rate",
+                                     "not reached, so compared with that file alone"}) {
+    EXPECT_TRUE(told.out.contains(sentence)) << told.out;
+  }
+  EXPECT_EQ(deploy("apply").status, 1) << "it is somebody's";
+  EXPECT_EQ(deploy("apply", {"--force"}).status, 0);
+  EXPECT_EQ(plan()["sites"][0]["running"]["not_loaded"].size(), 0u);
 }
 
 TEST_F(Deployed, a_fourth_site_comes_and_goes_and_the_others_lose_nothing) {

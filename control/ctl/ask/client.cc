@@ -57,20 +57,23 @@ Client::Client(Place place) : place_(std::move(place)), handle_(curl_easy_init()
 Client::~Client() = default;
 
 Answer Client::get(const std::string& path, std::chrono::seconds patience) {
-  return ask(path, nullptr, patience);
+  return ask(place_.read_socket, path, nullptr, patience);
+}
+
+Answer Client::get_as_controller(const std::string& path) {
+  return ask(place_.control_socket, path, nullptr, patience_usual);
 }
 
 Answer Client::post(const std::string& path, const Json& body, std::chrono::seconds patience) {
   const std::string text = body.dump();
-  return ask(path, &text, patience);
+  return ask(place_.control_socket, path, &text, patience);
 }
 
-Answer Client::ask(const std::string& path, const std::string* body,
+Answer Client::ask(const std::string& socket, const std::string& path, const std::string* body,
                    std::chrono::seconds patience) {
   Answer answer;
   CURL* const curl = handle_.get();
   curl_easy_reset(curl);
-  const std::string& socket = body == nullptr ? place_.read_socket : place_.control_socket;
   const bool is_local = place_.url.empty();
   const std::string url = (is_local ? "http://localhost" : place_.url) + path;
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());

@@ -27,12 +27,16 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  Answer get(const std::string& path, std::chrono::seconds patience = std::chrono::seconds(10));
+  static constexpr std::chrono::seconds patience_usual{10};
+  Answer get(const std::string& path, std::chrono::seconds patience = patience_usual);
+  /// What who may order alone may see.
+  Answer get_as_controller(const std::string& path);
   Answer post(const std::string& path, const Json& body,
-              std::chrono::seconds patience = std::chrono::seconds(10));
+              std::chrono::seconds patience = patience_usual);
 
  private:
-  Answer ask(const std::string& path, const std::string* body, std::chrono::seconds patience);
+  Answer ask(const std::string& socket, const std::string& path, const std::string* body,
+             std::chrono::seconds patience);
 
   const Place place_;
   struct Closer {

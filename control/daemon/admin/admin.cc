@@ -33,6 +33,12 @@ constexpr uint32_t order_seconds_max = 60;
 
 constexpr const char* flows_path = "/v1/flows";
 
+/// Looks alone, and shows where on the machine files lie.
+api::Route for_controllers(api::Route route) {
+  route.needs = Role::Control;
+  return route;
+}
+
 std::vector<std::string> hosts_of(const site::ApiPlan& plan) {
   std::vector<std::string> hosts = plan.hosts;
   if (!plan.listen.empty()) hosts.push_back(api::host_of(plan.listen));
@@ -151,6 +157,7 @@ std::vector<api::Route> Admin::routes() {
       route(Method::Get, "/v1/policies", views::policies),
       route(Method::Get, "/v1/log", views::log),
       route(Method::Get, "/v1/config", orders::config),
+      for_controllers(route(Method::Get, "/v1/config/in_force", orders::in_force)),
       route(Method::Post, "/v1/plan", orders::plan),
       route(Method::Post, "/v1/reload", orders::reload),
       route(Method::Post, "/v1/swap", orders::swap),

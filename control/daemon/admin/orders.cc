@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "control/config/text/write.h"
 #include "control/daemon/admin/swap_order.h"
 #include "control/daemon/live/drain.h"
 #include "control/daemon/reload.h"
@@ -37,6 +38,12 @@ Response report_response(const ReloadReport& report) {
 
 Response config(const Doors& doors, const Request&) {
   return json_response({{"not_in_force", steps_json(doors.reload.open())}});
+}
+
+Response in_force(const Doors& doors, const Request&) {
+  return json_response({{"site", doors.site.plan().site},
+                        {"file", doors.reload.file()},
+                        {"toml", config::toml_of(doors.reload.in_force())}});
 }
 
 Response plan(const Doors& doors, const Request&) { return report_response(doors.reload.plan()); }

@@ -12,6 +12,9 @@ using api::Response;
 
 /// Keys that the file wants otherwise than they are in force.
 Response config(const Doors& doors, const Request& request);
+/// The file that would say what is in force, with remarks and places lost. There is no secret in
+/// it: keys are named by their files.
+Response in_force(const Doors& doors, const Request& request);
 /// What a reload would do.
 Response plan(const Doors& doors, const Request& request);
 Response reload(const Doors& doors, const Request& request);

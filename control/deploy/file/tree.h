@@ -1,18 +1,20 @@
-// Trees of TOML: found in, put together, written as text.
+// Trees of TOML: found in, put together.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "control/config/text/tree.h"
+#include "control/config/text/write.h"
 
 namespace cw::deploy {
 
 using config::Node;
 using config::Place;
+using config::Remarks;
+using config::toml_of;
 
 /// Null: there is none, or a step on the way is no table.
 const Node* find(const Node& table, std::initializer_list<std::string_view> path);
@@ -29,10 +31,5 @@ void take_out(Node& table, std::string_view name);
 void put_all(Node& table, const Node& more);
 /// Those of a list of tables that have this name; null: none.
 const Node* find_named(const Node* list, const std::string& name);
-
-/// Remarks, by the path of the key behind which they stand: "pair.rtt".
-using Remarks = std::map<std::string, std::string>;
-/// As a file: what was read back from it is this tree.
-std::string toml_of(const Node& root, const Remarks& remarks = {});
 
 }  // namespace cw::deploy

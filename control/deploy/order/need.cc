@@ -67,7 +67,7 @@ bool has_room(const ClassPlan& was, const ClassPlan& will) {
 std::vector<std::string> beyond(const Version& before, const SiteFile& file,
                                 const std::vector<Change>& changes) {
   std::vector<std::string> notes;
-  if (!before.plan) return {"the file that is there has mistakes, so what runs is not known"};
+  if (!before.plan) return {"what it is compared with has mistakes, so what runs is not known"};
   const Plan &was = *before.plan, &will = file.plan;
   const bool has_new_peer = std::ranges::any_of(changes, [](const Change& each) {
     return each.key.starts_with("peer.") && each.before.empty() && each.after.starts_with("[[");

@@ -29,6 +29,15 @@ ctl::Place place_of(const Node& tree, const std::string& ask, const std::string&
 
 namespace {
 
+/// A gateway of an older version has no such answer.
+void note_file(Running& running, const ctl::Answer& answer) {
+  running.why_no_file = answer.why;
+  if (!answer.is_good()) return;
+  auto tree = config::parse_toml(answer.json["toml"].get<std::string>());
+  if (!tree) return void(running.why_no_file = tree.error().sentence);
+  running.in_force = std::move(*tree);
+}
+
 Running ask_for_all(ctl::Client& client) {
   Running running;
   const ctl::Answer status = client.get("/v1/status");
@@ -47,6 +56,7 @@ Running ask_for_all(ctl::Client& client) {
   }
   const ctl::Answer plan = client.post("/v1/plan", Json::object());
   if (plan.json.is_object() && plan.json.contains("steps")) running.open = plan.json["steps"];
+  note_file(running, client.get_as_controller("/v1/config/in_force"));
   return running;
 }
 

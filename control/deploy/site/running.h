@@ -1,6 +1,7 @@
 // What runs at a site, as far as its API tells.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "control/ctl/ask/client.h"
@@ -27,8 +28,11 @@ struct Running {
   Json policies = Json::array();  ///< {"class", "peer", "out"}
   /// What the file that it reads says and is not in force; null: not asked, or not allowed.
   Json open;
+  /// The tree of a file that would say by what it runs; none: `why_no_file`. Asked in the same way.
+  std::optional<Node> in_force;
+  std::string why_no_file;
 };
-/// Cost: two answers, or until nobody has answered for some seconds.
+/// Cost: three answers, or until nobody has answered for some seconds.
 Running ask(ctl::Client& client);
 
 /// What of this differs from the tree of a file: a sentence each. Only what a status tells: names,

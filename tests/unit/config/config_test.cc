@@ -7,6 +7,7 @@
 #include "control/config/nearest.h"
 #include "control/config/policy_keys.h"
 #include "control/config/quantity.h"
+#include "control/config/text/write.h"
 #include "policies/policies.h"
 #include "tests/property/property.h"
 #include "tests/unit/config/schema_for_test.h"
@@ -409,6 +410,21 @@ TEST(Help, is_itself_a_file_that_can_be_read) {
   EXPECT_EQ(to_text(read(file, help(shown)), "f"), "");
   EXPECT_EQ(second.hold, Everything().hold);
   EXPECT_EQ(second.rows.size(), 1u);
+}
+
+// ---- a tree as text ----
+
+TEST(Written, is_read_back_as_it_was) {
+  const std::string text =
+      "top = 1\nnames = [\"a\", \"b\\\"\\u0007\"]\n"
+      "\n[wan]\nrate = \"1 Gbit/s\"\nshare = 0.25\nwhole = 2.0\n"
+      "\n[wan.impair]\nis_on = true\n"
+      "\n[[peer]]\nname = \"n\u00f6rd\"\nmatch = [{ kind = \"roce\", \"odd key\" = -26 }, {}]\n"
+      "\n[[peer]]\nname = \"south\"\nroutes = []\n";
+  EXPECT_EQ(toml_of(parse_toml(text).value()), text);
+  EXPECT_EQ(toml_of(parse_toml("b.a = 1e20\n").value(), {{"b.a", "much"}}),
+            "[b]\na = 1e+20  # much\n");
+  EXPECT_EQ(toml_of(Node()), "");
 }
 
 }  // namespace

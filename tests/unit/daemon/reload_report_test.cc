@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "control/config/text/write.h"
 #include "control/daemon/reload.h"
 #include "control/gateway/keys/prefix.h"
 #include "tests/sim/gateway/sites.h"
@@ -184,6 +185,26 @@ TEST_F(ReloadReports, tell_a_second_time_only_what_still_differs) {
   EXPECT_EQ(back.steps[0],
             step("wan.rate", KeyKind::Live, "\"50 Mbit/s\"", "\"100 Mbit/s\"", Fate::Applied));
   EXPECT_EQ(reload_->open(), std::vector<Step>());
+}
+
+TEST_F(ReloadReports, have_in_force_what_was_taken_and_nothing_else) {
+  const auto differing = [&] {
+    std::vector<std::string> keys;
+    for (const site::Change& each : site::changes_between(text_, toml_of(reload_->in_force()))) {
+      keys.push_back(each.key + " " + each.after);
+    }
+    return keys;
+  };
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(differing(), Keys());
+  write(with({{"100 Mbit/s", "50 Mbit/s"}, {"[pair]\n", "[pair]\nmtu = 1400\n"}}));
+  (void)reload_->plan();
+  EXPECT_EQ(differing(), Keys()) << "nobody has loaded it";
+  (void)run_while_it_turns();
+  EXPECT_EQ(differing(), Keys({"wan.rate \"50 Mbit/s\""})) << "the other takes a start";
+  write(with({{"100 Mbit/s", "many"}}));
+  (void)run_while_it_turns();
+  EXPECT_EQ(differing(), Keys({"wan.rate \"50 Mbit/s\""})) << "a mistake takes nothing";
 }
 
 TEST_F(ReloadReports, keep_a_swap_open_until_it_is_done) {

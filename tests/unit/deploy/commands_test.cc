@@ -133,6 +133,18 @@ TEST_F(Commands, apply_leaves_to_the_site_what_is_no_reload) {
   EXPECT_EQ(run(apply).status, exit_mistakes);
 }
 
+TEST_F(Commands, apply_writes_files_of_sites_that_need_no_step) {
+  write(deployment_text(2));
+  (void)run(render);
+  const std::string made = text_of_site("s2");
+  std::ofstream(path("s2"), std::ios::app) << "# a remark\n";
+  EXPECT_EQ(run(apply).status, exit_failed);
+  EXPECT_NE(text_of_site("s2"), made);
+  options_.is_forced = true;
+  EXPECT_EQ(run(apply).status, exit_done);
+  EXPECT_EQ(text_of_site("s2"), made);
+}
+
 TEST_F(Commands, a_file_that_is_not_there_is_told) {
   const Outcome outcome = run(plan);
   EXPECT_EQ(outcome.status, exit_failed);
