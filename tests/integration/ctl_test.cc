@@ -322,10 +322,14 @@ TEST_F(Ctl, is_asked_as_its_document_says) {
       if (path == "/v1/config/in_force") note(path, "get", client.get_as_controller(path));
       if (path == "/v1/capture") note(path, "post", client.post(path, {{"seconds", 0}}));
     }
-    for (const char* const path : {"/v1/plan", "/v1/reload", "/v1/swap", "/v1/forgive"}) {
+    for (const char* const path :
+         {"/v1/plan", "/v1/reload", "/v1/swap", "/v1/forgive", "/v1/drain"}) {
       note(path, "post", client.post(path, Json::object()));
     }
     note("/v1/swap", "post", client.post("/v1/swap", {{"class", "all"}, {"policy", "hybrid"}}));
+    for (const bool is_wanted : {true, false}) {
+      note("/v1/drain", "post", client.post("/v1/drain", {{"is_wanted", is_wanted}}));
+    }
   };
   ask_all();
   write(with_class(replaced(config_of(true), "200 Mbit/s", "190 Mbit/s"), "go_back_n"));
