@@ -62,7 +62,7 @@ class Server {
 
   /// Before start(). Errors: a certificate or key that cannot be read, in one sentence.
   Result<void> add(Listener listener);
-  /// Its thread, less urgent than those that carry packets.
+  /// Its thread, as urgent as any program's.
   void start();
   /// Takes no more questions; its thread ends while the caller does something else.
   void end_soon();

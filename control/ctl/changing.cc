@@ -209,7 +209,7 @@ int plan(Client& client, const Options& options) {
   const Answer answer = client.post("/v1/plan", Json::object(), patience);
   if (!is_report(answer)) return tell_failure(answer, options);
   options.is_json ? void(std::fputs(answer.body.c_str(), stdout)) : show_report(answer.json);
-  return answer.json["mistakes"].empty() ? exit_done : exit_failed;
+  return answer.json["mistakes"].empty() ? exit_of_steps(answer.json["steps"]) : exit_failed;
 }
 
 int reload(Client& client, const Options& options) {

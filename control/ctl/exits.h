@@ -8,6 +8,6 @@ inline constexpr int exit_no_daemon = 3;     ///< nobody answers
 inline constexpr int exit_peer_refused = 4;  ///< the other site will not, and its sentence says why
 inline constexpr int exit_busy = 5;          ///< something else is under way; try again
 inline constexpr int exit_not_allowed = 6;   ///< for whoever this is
-inline constexpr int exit_waiting = 7;       ///< for a link, or for a restart
+inline constexpr int exit_waiting = 7;       ///< for a link, a restart, or the end of a drain
 
 }  // namespace cw::ctl

@@ -289,7 +289,7 @@ class Daemon {
     if (!is_stuck()) return;
     process_.stuck_since.clear();
     log_.warning("worker_turns", {{"after_s", tenths(silence.seconds())}});
-    notify_manager("STATUS=carrying packets for " + site_->plan().site);
+    notify_manager(drain_.status_line());
   }
 
   static double tenths(double value) { return std::round(value * 10) / 10; }
@@ -340,7 +340,7 @@ class Daemon {
     ProcessView process = process_;
     process.uptime_s = (clock_.read() - started_).seconds();
     process.is_drain_wanted = drain_.is_wanted();
-    process.quiet_s = drain_.quiet_for(clock_.read()).seconds();
+    process.quiet_s = drain_.quiet().seconds();
     if (is_stuck()) process.state = "worker stuck";
     return status_of(site_->plan(), last_, process);
   }

@@ -74,20 +74,32 @@ Reload::FileState Reload::state_of(const std::string& file) {
 }
 
 /// Plugins that are new, or other files than those which were loaded.
-bool Reload::try_load(const site::Plan& plan, ReloadReport& report) {
+bool Reload::try_load(const site::Plan& plan, ReloadReport& report, Loaded& loaded) {
   for (const std::string& each : plan.plugin_files) {
     const FileState state = state_of(each);
     if (const auto known = plugins_.find(each); known != plugins_.end() && known->second == state) {
       continue;
     }
-    if (const auto loaded = site_.load_policy(each); !loaded) {
-      report.mistakes.push_back(loaded.error().sentence);
+    const auto policy = site_.load_policy(each);
+    if (!policy) {
+      report.mistakes.push_back(policy.error().sentence);
       return false;
     }
-    plugins_[each] = state;
-    log_.info("plugin_loaded", {{"file", each}});
+    loaded.push_back({each, state, *policy});
   }
   return true;
+}
+
+void Reload::keep(const Loaded& loaded) {
+  for (const auto& each : loaded) {
+    plugins_[each.file] = each.state;
+    log_.info("plugin_loaded", {{"file", each.file}});
+  }
+}
+
+/// Their names find what they found before.
+void Reload::unload(Loaded& loaded) {
+  for (; !loaded.empty(); loaded.pop_back()) site_.unload_policy(loaded.back().policy);
 }
 
 // ---- what a file comes to ----
@@ -237,8 +249,10 @@ void Reload::add_open_swaps(std::vector<Step>& steps) const {
 ReloadReport Reload::run(Duration patience) {
   Draft draft = this->draft();
   ReloadReport& report = draft.report;
-  report.is_done =
-      report.mistakes.empty() && try_load(*draft.plan, report) && try_apply(draft, patience);
+  Loaded loaded;
+  report.is_done = report.mistakes.empty() && try_load(*draft.plan, report, loaded) &&
+                   try_apply(draft, patience);
+  report.is_done ? keep(loaded) : unload(loaded);
   tell(report);
   if (!report.is_done) return report;
   std::erase_if(swapping_, [&](const Change& each) {

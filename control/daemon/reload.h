@@ -99,7 +99,16 @@ class Reload {
   void warn_of_next_start(Draft& draft) const;
   bool try_apply(Draft& draft, Duration patience);
   void add_open_swaps(std::vector<Step>& steps) const;
-  bool try_load(const site::Plan& plan, ReloadReport& report);
+  /// Plugins of one reload, the latest last.
+  struct LoadedPlugin {
+    std::string file;
+    FileState state;
+    std::string policy;
+  };
+  using Loaded = std::vector<LoadedPlugin>;
+  bool try_load(const site::Plan& plan, ReloadReport& report, Loaded& loaded);
+  void keep(const Loaded& loaded);
+  void unload(Loaded& loaded);
   void tell(const ReloadReport& report) const;
   bool may_tell(const site::SwapView& view, Instant now);
   void tell(const site::SwapView& view) const;

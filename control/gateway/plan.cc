@@ -307,7 +307,6 @@ sdr::LinkOptions vacant_link(size_t index, const sdr::LinkOptions& like) {
   return options;
 }
 
-/// Of a config without mistakes.
 /// Once each: twins have the same.
 void add_missing(const std::vector<gateway::Prefix>& routes, std::vector<gateway::Prefix>& all) {
   for (const gateway::Prefix& each : routes) {
@@ -315,6 +314,7 @@ void add_missing(const std::vector<gateway::Prefix>& routes, std::vector<gateway
   }
 }
 
+/// Of a config without mistakes.
 Plan plan_of(Config& config) {
   Plan plan;
   plan.site = config.site.name;

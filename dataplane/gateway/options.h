@@ -82,8 +82,9 @@ constexpr Duration queue_by_rtt(Duration rtt, Duration hold) {
 /// How much is to be expected of a peer; the least comes first.
 enum class Standing : uint8_t {
   Up,
-  Draining,  ///< it carries, and asks for others to be taken
-  Down,      ///< or it does not answer
+  Draining,   ///< it carries, and asks for others to be taken
+  Returning,  ///< it carries again, and has not done so for long
+  Down,       ///< or it does not answer
 };
 
 /// A peer gateway as the LAN side sees it. What goes to it is spread over its links by flows.

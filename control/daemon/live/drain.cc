@@ -24,6 +24,8 @@ std::string reason_of(const site::RouteMove& move) {
       return move.from + " does not answer";
     case gateway::Standing::Draining:
       return move.from + " drains";
+    case gateway::Standing::Returning:
+      return move.from + " has just come back";
     case gateway::Standing::Up:
       break;
   }
@@ -37,18 +39,25 @@ void Drain::want(bool is_wanted, Duration patience) {
     log_.info(is_wanted ? "asks_for_drain" : "asks_no_more",
               {{"meaning", is_wanted ? "peers are to send by others; what still comes is carried"
                                      : "peers may send here again"}});
-    notify_manager(is_wanted ? "STATUS=draining: others take over"
-                             : "STATUS=carrying packets for " + site_.plan().site);
+    is_fresh_ = true;
   }
   is_wanted_ = is_wanted;
+  notify_manager(status_line());
   is_asked_ = site_.want_drain(is_wanted, patience);
+}
+
+std::string Drain::status_line() const {
+  return is_wanted_ ? "STATUS=draining: others take over"
+                    : "STATUS=carrying packets for " + site_.plan().site;
 }
 
 void Drain::look(const site::SiteState& state, Duration patience) {
   if (!is_asked_) is_asked_ = site_.want_drain(is_wanted_, patience);
   const uint64_t frames = frames_of(state);
-  if (frames != crossed_ || crossed_at_ == Instant()) crossed_at_ = state.at;
+  if (frames != crossed_ || is_fresh_) crossed_at_ = state.at;
+  is_fresh_ = false;
   crossed_ = frames;
+  looked_at_ = state.at;
   tell_moves(state, patience);
 }
 

@@ -2,6 +2,8 @@
 // a peer asks for it, or is gone, and another has them too.
 #pragma once
 
+#include <string>
+
 #include "control/daemon/log.h"
 #include "control/gateway/site/site_state.h"
 #include "dataplane/base/units.h"
@@ -22,8 +24,11 @@ class Drain {
   /// still comes is carried.
   void want(bool is_wanted, Duration patience);
   bool is_wanted() const { return is_wanted_; }
-  /// Since the last frame of a host was seen to cross, in either direction.
-  Duration quiet_for(Instant now) const { return now - crossed_at_; }
+  /// As of the last look: since a frame of a host was seen to cross, in either direction, or since
+  /// the last order.
+  Duration quiet() const { return looked_at_ - crossed_at_; }
+  /// For the service manager.
+  std::string status_line() const;
 
   /// Once in a while: routes that several peers have go by the fittest, and the log tells.
   void look(const site::SiteState& state, Duration patience);
@@ -34,8 +39,9 @@ class Drain {
   site::Site& site_;
   const Log& log_;
   bool is_wanted_ = false, is_asked_ = true;  // workers, for what is wanted
+  bool is_fresh_ = true;                      // an order, or this: nobody has looked since
   uint64_t crossed_ = 0;                      // frames, as of the last look
-  Instant crossed_at_;
+  Instant crossed_at_, looked_at_;            // by the worker's clock
 };
 
 }  // namespace cw::daemon

@@ -92,9 +92,18 @@ void RouteHelper::serve(int fd, const std::string& user) {
 }
 
 int RouteHelper::ask(const Request& request) const {
-  if (send(fd_, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) return EPIPE;
+  // Signals come here: DPDK has itself told by one of each packet that a tap device has.
+  const auto is_whole = [](ssize_t size, const auto& act) {
+    ssize_t done = 0;
+    while ((done = act()) < 0 && errno == EINTR) {
+    }
+    return done == size;
+  };
   int32_t error = 0;
-  if (recv(fd_, &error, sizeof(error), 0) == sizeof(error)) return error;
+  const bool is_sent =
+      is_whole(sizeof(request), [&] { return send(fd_, &request, sizeof(request), MSG_NOSIGNAL); });
+  if (!is_sent) return EPIPE;
+  if (is_whole(sizeof(error), [&] { return recv(fd_, &error, sizeof(error), 0); })) return error;
   // An answer that comes after all would be taken for the next one's.
   shutdown(fd_, SHUT_RDWR);
   return EPIPE;

@@ -277,7 +277,8 @@ void Site::keep_standings(Plan& next) const {
   for (size_t i = 0; i < next.gateway.peers.size(); ++i) {
     const gateway::PeerRoutes& now = plan_.gateway.peers[i];
     gateway::PeerRoutes& then = next.gateway.peers[i];
-    if (now.name == then.name) then.standing = now.standing;
+    // Of who is new nothing has been heard yet.
+    then.standing = now.name == then.name ? now.standing : gateway::Standing::Down;
   }
 }
 
@@ -286,10 +287,13 @@ std::vector<RouteMove> Site::take(const std::vector<gateway::Standing>& standing
                                   const std::function<bool()>& exchange) {
   std::vector<gateway::Standing> before;
   for (const gateway::PeerRoutes& each : plan_.gateway.peers) before.push_back(each.standing);
-  if (standings == before) return {};
+  if (standings == before && !are_rules_stale_) return {};
   auto moves = moves_between(plan_, standings);
   set_standings(standings);
-  if (moves.empty() || exchange()) return moves;
+  if (moves.empty() && !are_rules_stale_) return moves;
+  // Some shards may have had rules that others have not.
+  are_rules_stale_ = !exchange();
+  if (!are_rules_stale_) return moves;
   set_standings(before);
   return {};
 }
@@ -370,10 +374,15 @@ uint32_t Site::order_swap(SwapOrder order, Duration patience) {
   return order.number;
 }
 
-Result<void> Site::load_policy(const std::string& file) {
+Result<std::string> Site::load_policy(const std::string& file) {
   const auto loaded = plan_.registry->load(file);
   if (!loaded) return std::unexpected(loaded.error());
-  return {};
+  return loaded->table().name;
+}
+
+void Site::unload_policy(std::string_view name) {
+  // Somebody has: then it is found, and that is no reason to end.
+  (void)plan_.registry->unload(name);
 }
 
 const cw_policy_ops* Site::newest_policy(std::string_view name) {

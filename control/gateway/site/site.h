@@ -109,9 +109,11 @@ class Site {
   /// becomes of it is told by those of state().swaps that have it, one for each link and direction,
   /// in the next state that there is. A peer or class that the site has not leaves none.
   uint32_t order_swap(SwapOrder order, Duration patience);
-  /// A file of a policy, as it is now: from here on its name finds it. Errors: those of a file that
-  /// is no plugin.
-  Result<void> load_policy(const std::string& file);
+  /// A file of a policy, as it is now: from here on its name, which is given back, finds it.
+  /// Errors: those of a file that is no plugin.
+  Result<std::string> load_policy(const std::string& file);
+  /// The file that was loaded last for this name, which nobody has found meanwhile.
+  void unload_policy(std::string_view name);
   /// The newest of that name; null: there is none.
   const cw_policy_ops* newest_policy(std::string_view name);
   /// Policies, with their parameters, that exceeded their quotas here, and that no swap brings
@@ -181,7 +183,8 @@ class Site {
   Instant grants_due_;
   std::vector<std::unique_ptr<SiteShard>> shards_;
   size_t silent_ = 0;
-  uint32_t orders_ = 0;  // of swaps, so far
+  bool are_rules_stale_ = false;  // of some shard
+  uint32_t orders_ = 0;           // of swaps, so far
 };
 
 }  // namespace cw::site

@@ -5,8 +5,10 @@
 namespace cw::sdr {
 namespace {
 
-constexpr uint8_t times = 8;
-constexpr Duration first_interval = Duration::from_ms(20), interval = Duration::from_s(1);
+/// The first few soon, should some be lost; then for who was deaf.
+constexpr uint8_t times_soon = 6;
+constexpr Duration first_interval = Duration::from_ms(20);
+constexpr Duration interval = Duration::from_s(1), interval_unwanted = Duration::from_s(5);
 
 }  // namespace
 
@@ -34,10 +36,9 @@ void DrainDesk::want(bool is_wanted, Instant now) {
 bool DrainDesk::offer(EnvelopeWriter& writer, Instant now) {
   if (due_ > now) return true;
   if (!writer.try_add(Draining{.number = number_, .is_wanted = is_wanted_})) return false;
-  // The first few soon, should some be lost; then, as long as it is wanted, for who was deaf.
-  said_ = std::min<uint8_t>(said_ + 1, times);
-  const bool is_over = !is_wanted_ && said_ == times;
-  due_ = is_over ? Instant::never() : now + std::min(first_interval * (1 << said_), interval);
+  const Duration rarely = is_wanted_ ? interval : interval_unwanted;
+  due_ = now + (said_ < times_soon ? first_interval * (1 << said_) : rarely);
+  said_ = std::min<uint8_t>(said_ + 1, times_soon);
   return true;
 }
 

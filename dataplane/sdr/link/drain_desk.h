@@ -30,7 +30,7 @@ class DrainDesk {
  private:
   uint32_t number_ = 0, number_there_ = 0;
   Instant due_ = Instant::never();
-  uint8_t said_ = 0;  // times, since it changed or the epoch began
+  uint8_t said_ = 0;  // times, as far as they count, since it changed or the epoch began
   bool is_up_ = false, is_wanted_ = false, is_wanted_there_ = false;
 };
 

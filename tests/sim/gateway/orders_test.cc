@@ -159,7 +159,7 @@ TEST(Orders, of_a_new_version_let_go_of_the_old_one) {
   World world;
   site::Site& gateway = world.sites.gateway(1);
   const auto swap_to_newest = [&] {
-    ASSERT_TRUE(gateway.load_policy(CW_PLUGIN));
+    ASSERT_EQ(gateway.load_policy(CW_PLUGIN).value_or("none"), "selective_repeat");
     SwapOrder order = order_of(cw_policy_selective_repeat());
     order.table = gateway.newest_policy("selective_repeat");
     const uint32_t number = world.order(order);

@@ -72,7 +72,7 @@ TEST(Twins, move_by_a_drain_and_back_without_losing_a_frame) {
     text.site = shards;
     if (*shards != '\0') text.pair = "links = 2\n";
     Twins world({.loss = 0.01, .delay = 10_ms}, text);
-    constexpr uint64_t packets = 12'000;  // six seconds
+    constexpr uint64_t packets = 16'000;  // eight seconds
     world.send(packets);
     world.run_for(1_s);
     EXPECT_EQ(world.came_by(other), 0u);
@@ -89,7 +89,7 @@ TEST(Twins, move_by_a_drain_and_back_without_losing_a_frame) {
     EXPECT_GT(world.came_by(other), 1000u);
 
     world.sites.gateway(preferred).want_drain(false, world.sites.now());
-    world.run_for(6_s);
+    world.run_for(8_s);
     EXPECT_EQ(world.last_move(), "site 2 to site 1");
     EXPECT_EQ(world.moves.back().why, gateway::Standing::Up);
     EXPECT_GT(world.came_by(preferred), by_preferred + 1000);
@@ -133,6 +133,24 @@ TEST(Twins, take_over_from_one_that_dies_and_give_back_once_it_stays) {
   EXPECT_EQ(world.last_move(), "none") << "it may go again";
   world.run_for(1_s);
   EXPECT_EQ(world.last_move(), "site 2 to site 1");
+}
+
+// It has been back for a moment only, and the preferred one is dead.
+TEST(Twins, take_one_that_has_just_come_back_before_one_that_is_dead) {
+  Twins world;
+  for (const int twin : {preferred, other}) {
+    world.sites.crash(twin);
+    world.run_for(3_s);
+  }
+  EXPECT_EQ(world.last_move(), "site 2 to site 1") << "where none answers";
+  world.sites.start(other);
+  const auto is_back = [&] { return world.sites.state(far).peers[1].is_up; };
+  ASSERT_TRUE(world.sites.run_until(is_back, world.sites.now() + 2_s));
+  world.run_for(100_ms);
+  EXPECT_EQ(world.last_move(), "site 1 to site 2");
+  world.send(500);
+  world.run_for(1_s);
+  EXPECT_EQ(world.came_by(other), 500u);
 }
 
 // What a file says of live keys leaves routes where they are.

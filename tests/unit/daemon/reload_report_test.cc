@@ -240,6 +240,19 @@ TEST_F(ReloadReports, undo_all_where_one_route_cannot_be_had) {
   EXPECT_EQ(rate(), Rate::from_mbps(50));
 }
 
+TEST_F(ReloadReports, undo_the_loading_of_a_policy_where_something_else_cannot_be_had) {
+  const std::string name = "\"site 1\"\n", own = "\"10.2.0.0/16\"";
+  const std::string plugins = name + "plugins = [\"" CW_PLUGIN "\"]\n";
+  const cw_policy_ops* const before = site().newest_policy("selective_repeat");
+  write(with({{name, plugins}, {own, own + ", \"10.78.0.0/16\""}}));
+  routes_.elsewhere = "10.78.0.0/16";
+  EXPECT_FALSE(run_while_it_turns().is_done);
+  EXPECT_EQ(site().newest_policy("selective_repeat"), before);
+  routes_.elsewhere.clear();
+  EXPECT_TRUE(run_while_it_turns().is_done);
+  EXPECT_NE(site().newest_policy("selective_repeat"), before);
+}
+
 /// Whoever stands still is told to do nothing when it goes on.
 TEST_F(ReloadReports, undo_all_where_a_worker_has_no_turn) {
   const std::string own = "\"10.2.0.0/16\"";

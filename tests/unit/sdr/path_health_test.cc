@@ -139,6 +139,20 @@ TEST_F(Asking, one_path_alone_is_up_from_the_start_and_stays_so) {
   EXPECT_EQ(health().up(), 1u);
 }
 
+TEST_F(Asking, silence_counts_from_the_last_answer_or_the_start_and_not_while_one_stands_still) {
+  begin(1);
+  EXPECT_EQ(health().silence(now_ + 300_ms), 300_ms);
+  run(500_ms);
+  EXPECT_LE(health().silence(now_), turn);
+  dead_ = 1;
+  run(500_ms);
+  EXPECT_GE(health().silence(now_), 480_ms);
+  const Duration before = health().silence(now_);
+  health().rebase(5_s);
+  now_ += 5_s;
+  EXPECT_EQ(health().silence(now_), before);
+}
+
 TEST_F(Asking, of_several_those_are_up_that_have_answered_a_long_question) {
   dead_ = 0b0100;
   begin(4);

@@ -43,21 +43,21 @@ const PeerRoutes& holder_of(const std::vector<PeerRoutes>& peers, const Prefix& 
 
 }  // namespace
 
-std::vector<Steering::Seen> Steering::seen_in(const SiteState& state, size_t places) {
-  std::vector<Seen> seen(places);
+std::vector<Standing> Steering::seen_in(const SiteState& state, size_t places) {
+  std::vector<Standing> seen(places, Standing::Down);
+  std::vector<bool> drains(places, false);
   for (const PeerView& link : state.peers) {
-    if (link.peer >= places || !link.is_up) continue;
-    Seen& peer = seen[link.peer];
-    const bool drains = link.is_drain_wanted || peer.standing == Standing::Draining;
-    peer.standing = drains ? Standing::Draining : Standing::Up;
-    peer.is_silent &= link.silence > silence_max + link.rtt() * 4;
+    const bool carries = link.is_up && link.silence <= silence_max + link.rtt() * 4;
+    if (link.peer >= places || !carries) continue;
+    if (link.is_drain_wanted) drains[link.peer] = true;
+    seen[link.peer] = drains[link.peer] ? Standing::Draining : Standing::Up;
   }
   return seen;
 }
 
 std::vector<Standing> Steering::look(const SiteState& state, const Plan& plan) {
   const std::vector<PeerRoutes>& peers = plan.gateway.peers;
-  const std::vector<Seen> seen = seen_in(state, peers.size());
+  const std::vector<Standing> seen = seen_in(state, peers.size());
   peers_.resize(peers.size());
   std::vector<Standing> standings;
   for (size_t i = 0; i < peers.size(); ++i) {
@@ -68,18 +68,16 @@ std::vector<Standing> Steering::look(const SiteState& state, const Plan& plan) {
   return standings;
 }
 
-void Steering::follow(Peer& peer, const Seen& seen, Instant now) {
-  peer.silent_since = seen.is_silent ? std::min(peer.silent_since, now) : Instant::never();
-  const bool is_silent = seen.is_silent && now - peer.silent_since >= silence_seen_min;
-  if (seen.standing == Standing::Down || is_silent) {
+void Steering::follow(Peer& peer, Standing seen, Instant now) {
+  if (seen != Standing::Up) {
     peer.up_since = Instant::never();
-    peer.standing = Standing::Down;
+    peer.was_up |= seen == Standing::Draining;
+    peer.standing = seen;
     return;
   }
   peer.up_since = std::min(peer.up_since, now);
-  const bool is_back = peer.standing == Standing::Down && peer.was_up;
-  if (is_back && now - peer.up_since < patience) return;
-  peer.standing = seen.standing;
+  const bool is_back = peer.standing != Standing::Up && peer.was_up;
+  peer.standing = is_back && now - peer.up_since < patience ? Standing::Returning : Standing::Up;
   peer.was_up = true;
 }
 

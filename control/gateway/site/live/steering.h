@@ -23,14 +23,12 @@ struct RouteMove {
 /// Thread: whoever changes the site.
 class Steering {
  public:
-  /// Who was up, and was down, is taken again when it has been up for so long: a peer that comes
-  /// and goes would else take what it is sent with it each time.
+  /// Who was up, and was down or drained, is up again when it has carried for so long: a peer that
+  /// comes and goes would else take what it is sent with it each time.
   static constexpr Duration patience = Duration::from_s(3);
   /// And four round trips: so long without an answer, and a peer is as good as down, long before
   /// its epoch ends. Questions are asked four times a second at least.
   static constexpr Duration silence_max = Duration::from_s(2);
-  /// So long it must be seen to be so, since it may be this machine that stood still.
-  static constexpr Duration silence_seen_min = Duration::from_ms(300);
 
   /// How the peers of `plan` are as of `state`, by place. One whose links are partly down is up.
   std::vector<gateway::Standing> look(const SiteState& state, const Plan& plan);
@@ -40,14 +38,11 @@ class Steering {
     std::string name;
     gateway::Standing standing = gateway::Standing::Up;
     bool was_up = false;
-    Instant up_since = Instant::never(), silent_since = Instant::never();
+    Instant up_since = Instant::never();
   };
-  struct Seen {
-    gateway::Standing standing = gateway::Standing::Down;
-    bool is_silent = true;
-  };
-  static std::vector<Seen> seen_in(const SiteState& state, size_t places);
-  static void follow(Peer& peer, const Seen& seen, Instant now);
+  /// Up, draining or down.
+  static std::vector<gateway::Standing> seen_in(const SiteState& state, size_t places);
+  static void follow(Peer& peer, gateway::Standing seen, Instant now);
 
   std::vector<Peer> peers_;
 };

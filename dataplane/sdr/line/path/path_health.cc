@@ -29,6 +29,7 @@ void PathHealth::restart(uint16_t paths, Instant now) {
     at(0).long_due = now + interval_;
   }
   heard_ = 0;
+  heard_at_ = now;
   told_ = up();
   schedule();
 }
@@ -40,6 +41,7 @@ void PathHealth::rebase(Duration shift) {
     path.long_due += shift;
     path.grown_at += shift;
   }
+  heard_at_ += shift;
   schedule();
 }
 
@@ -68,6 +70,7 @@ void PathHealth::on_asked(uint16_t path, uint64_t token, Instant now) {
 void PathHealth::on_answer(uint16_t path, uint64_t token, Instant now) {
   Path& answered = at(path);
   heard_ = std::max(heard_, token);
+  heard_at_ = now;
   on_alive(answered, token);
   if (is_long(token)) {
     answered.asked_long = {};

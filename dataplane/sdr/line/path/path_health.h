@@ -65,10 +65,9 @@ class PathHealth {
   /// began; the latter in 24 bits.
   void on_report(uint16_t path, uint64_t received, uint64_t lost, uint32_t sent, Instant now);
 
-  /// Since the question was asked whose answer came last, by any path; zero before the first.
-  Duration silence(Instant now) const {
-    return heard_ == 0 ? Duration() : now - (Instant() + Duration::from_ns(int64_t(heard_)));
-  }
+  /// Since the last answer by any path, or since restart(); while this thread stood still does not
+  /// count.
+  Duration silence(Instant now) const { return now - heard_at_; }
 
   // ---- judgement ----
   /// Misses what is overdue. Returns whether up() has changed since the last call.
@@ -119,6 +118,7 @@ class PathHealth {
   Duration interval_;
   Instant long_due_ = Instant::never(), judge_due_ = Instant::never();
   uint64_t heard_ = 0;        // the latest token that has come back
+  Instant heard_at_;          // when one did last
   uint32_t told_ = 0;         // up(), at the last judgement
   std::vector<Path> states_;  // of those that this end has
 };
