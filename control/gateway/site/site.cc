@@ -286,6 +286,7 @@ void Site::keep_standings(Plan& next) const {
 std::vector<RouteMove> Site::take(const std::vector<gateway::Standing>& standings,
                                   const std::function<bool()>& exchange) {
   std::vector<gateway::Standing> before;
+  before.reserve(standings.size());
   for (const gateway::PeerRoutes& each : plan_.gateway.peers) before.push_back(each.standing);
   if (standings == before && !are_rules_stale_) return {};
   auto moves = moves_between(plan_, standings);

@@ -33,12 +33,11 @@ std::vector<Prefix> shared_routes(const std::vector<PeerRoutes>& peers) {
   return shared;
 }
 
+/// Of a route that somebody has.
 const PeerRoutes& holder_of(const std::vector<PeerRoutes>& peers, const Prefix& route) {
-  const PeerRoutes* holder = nullptr;
-  for (const PeerRoutes& each : peers) {
-    if (has(each, route) && (holder == nullptr || each.is_before(*holder))) holder = &each;
-  }
-  return *holder;
+  return *std::ranges::min_element(peers, [&](const PeerRoutes& one, const PeerRoutes& other) {
+    return has(one, route) != has(other, route) ? has(one, route) : one.is_before(other);
+  });
 }
 
 }  // namespace
