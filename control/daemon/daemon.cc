@@ -196,7 +196,7 @@ class Daemon {
                            "net.ipv4.ip_forward is 0: only this machine's own packets "
                            "cross, none of hosts behind it"}});
     }
-    notify_manager("READY=1\nSTATUS=carrying packets for " + plan.site);
+    notify_manager("READY=1\n" + drain_.status_line());
   }
 
   /// Until the end; says whether it was wanted at once.

@@ -79,7 +79,7 @@ constexpr Duration queue_by_rtt(Duration rtt, Duration hold) {
   return std::min(std::max(rtt * 4, Duration::from_ms(50)), hold / 2);
 }
 
-/// How much is to be expected of a peer; the least comes first.
+/// How much is to be expected of a peer; the most comes first.
 enum class Standing : uint8_t {
   Up,
   Draining,   ///< it carries, and asks for others to be taken

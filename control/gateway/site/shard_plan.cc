@@ -63,8 +63,9 @@ DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard) {
   return options;
 }
 
-gateway::GatewayOptions gateway_of(const Plan& plan, size_t shard) {
+gateway::GatewayOptions gateway_of(const Plan& plan, size_t shard, uint32_t lan_mtu) {
   gateway::GatewayOptions options = plan.gateway;
+  options.lan_mtu = lan_mtu;
   const auto links = static_cast<uint16_t>(links_in(plan, shard).size());
   for (gateway::PeerRoutes& each : options.peers) {
     each.peer = static_cast<uint16_t>(each.peer * links);

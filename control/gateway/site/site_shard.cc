@@ -65,8 +65,7 @@ Result<void> SiteShard::add_links(std::deque<PairGrants>& grants, Instant now,
 }
 
 Result<void> SiteShard::add_gateway(Instant now) {
-  gateway::GatewayOptions options = gateway_of(plan_, number_);
-  options.lan_mtu = lan_.port->facts().payload_max;
+  const auto options = gateway_of(plan_, number_, lan_.port->facts().payload_max);
   auto made = gateway::Gateway::make(options, valve_, sdr_->endpoint(), sdr_->counters(),
                                      sdr_->drops(), now);
   if (!made) return failure(made.error().sentence);
@@ -334,9 +333,7 @@ void SiteShard::change_back(std::shared_ptr<ShardChange> inverse) {
 }
 
 Result<gateway::GatewayChange> SiteShard::rules_of(const Plan& plan) const {
-  gateway::GatewayOptions options = gateway_of(plan, number_);
-  options.lan_mtu = lan_.port->facts().payload_max;
-  return gateway::GatewayChange::make(options);
+  return gateway::GatewayChange::make(gateway_of(plan, number_, lan_.port->facts().payload_max));
 }
 
 bool SiteShard::exchange_rules(std::shared_ptr<gateway::GatewayChange> rules, Duration patience) {

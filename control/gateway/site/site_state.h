@@ -25,7 +25,7 @@ struct PeerView {
   uint16_t link = 0;
   bool is_up = false;
   bool is_drain_wanted = false;          ///< by the peer: another one, where there is one
-  Duration silence;                      ///< since a question that it answered
+  Duration silence;                      ///< since it last answered a question
   std::string why;                       ///< what is missing until it is up
   std::vector<std::string> differences;  ///< between both ends' files, while it is up; sentences
   std::vector<PathState> paths;

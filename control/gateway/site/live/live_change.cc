@@ -10,9 +10,7 @@ namespace cw::site {
 
 Result<ShardChange> shard_change_of(const Plan& plan, const Plan& running, size_t shard,
                                     uint32_t lan_mtu, const UdpPort* wan) {
-  gateway::GatewayOptions options = gateway_of(plan, shard);
-  options.lan_mtu = lan_mtu;
-  auto gateway = gateway::GatewayChange::make(options);
+  auto gateway = gateway::GatewayChange::make(gateway_of(plan, shard, lan_mtu));
   if (!gateway) return std::unexpected(gateway.error());
   ShardChange change{.gateway = std::move(*gateway), .links = {}, .peers = {}, .impairment = {}};
   for (const sdr::LinkOptions& each : link_options_of(plan, shard)) {
