@@ -24,7 +24,11 @@ DropReason reason_of(WireError error) {
 /// For the control QP of a link that may be.
 bool is_control(const Arrival& arrival) {
   return arrival.form == Form::Datagram && arrival.head.key == control_qkey &&
-         arrival.head.target_qp - control_qpn_default < limits::link_numbers_max;
+         arrival.head.target_qp - control_qpn_default < limits::links_max;
+}
+
+EnvelopePeek peek_of(const Arrival& arrival) {
+  return peek_envelope({arrival.payload, arrival.head.payload_bytes});
 }
 
 }  // namespace
@@ -93,13 +97,35 @@ void Endpoint::settle_bits(Instant now) {
   tell_left();
 }
 
+/// Of two that go by one name the one that expects it; null: there is none.
+Link* Endpoint::control_link(const Arrival& arrival) const {
+  const uint32_t number = arrival.head.target_qp - control_qpn_default;
+  Link* const first = find(arrival.peer, number);
+  Link* const second = find(arrival.peer, number + limits::links_max);
+  if (first == nullptr || second == nullptr) return first != nullptr ? first : second;
+  return second->control().expects(peek_of(arrival)) ? second : first;
+}
+
+bool Endpoint::expects(const Arrival& arrival) const {
+  if (arrival.form == Form::Write) {
+    return find(arrival.peer, link_of_qpn(arrival.head.target_qp)) != nullptr;
+  }
+  const Link* const link = is_control(arrival) ? control_link(arrival) : nullptr;
+  return link != nullptr && link->control().expects(peek_of(arrival));
+}
+
+bool Endpoint::has_left() const {
+  return stock_.kept_count() == 0 && stock_.at_hand_count() == 0 && !desk_.is_busy() &&
+         std::ranges::all_of(links_, [](const auto& link) { return link->has_left(); });
+}
+
 void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
   const uint32_t qpn = arrival.head.target_qp;  // [C-60]
   if (arrival.form == Form::Write) {
     Link* const link = find(arrival.peer, link_of_qpn(qpn));
     if (link != nullptr) return link->on_data(arrival, now);
   } else if (is_control(arrival)) {
-    Link* const link = find(arrival.peer, qpn - control_qpn_default);
+    Link* const link = control_link(arrival);
     // What came before it is known before it, as far as partitions have told.
     settle_bits(now);
     const std::span<const uint8_t> envelope(arrival.payload, arrival.head.payload_bytes);
@@ -165,7 +191,9 @@ size_t Endpoint::collect(std::span<Send> out, Instant now) {
 void Endpoint::on_done(std::span<const uint64_t> cookies) {
   for (const uint64_t cookie : cookies) {
     const Lender lender = Lender::unpacked(cookie);
-    by_key_[lender.link]->send_stream(lender.qp)->on_done(lender.place);
+    // One of another endpoint on the same port has a number that no link here has.
+    Link* const link = lender.link < by_key_.size() ? by_key_[lender.link] : nullptr;
+    if (link != nullptr) link->send_stream(lender.qp)->on_done(lender.place);
   }
 }
 

@@ -42,6 +42,12 @@ class Endpoint final : public WanStation {
   void on_done(std::span<const uint64_t> cookies) override;
   Instant next_wakeup() const override;
 
+  /// Whether a packet is for one of its links, as far as can be told before that has looked.
+  bool expects(const Arrival& arrival) const;
+  /// All its links have left, nothing of them is under way, and no packet of the port is here: from
+  /// its last turn on it may end on any thread.
+  bool has_left() const;
+
   std::span<const std::unique_ptr<Link>> links() const { return links_; }
   /// Which of them something has happened to, by their order.
   const Activity& activity() const { return activity_; }
@@ -68,6 +74,7 @@ class Endpoint final : public WanStation {
     const size_t key = peer * limits::link_numbers_max + number;
     return key < by_key_.size() ? by_key_[key] : nullptr;
   }
+  Link* control_link(const Arrival& arrival) const;
   void on_arrival(const Arrival& arrival, Instant now);
   void settle_bits(Instant now);
   void tell_left();

@@ -1,5 +1,7 @@
 #include "dataplane/sdr/shard.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "dataplane/base/assert.h"
@@ -7,7 +9,7 @@
 namespace cw::sdr {
 
 Shard::Shard(WanPort& port, const RandomSource& random, const CodingOptions& coding)
-    : port_(port), random_(random), endpoint_(port, counters_, drops_, coding) {}
+    : port_(port), random_(random), endpoint_(make_endpoint(coding)), pair_(*endpoint_) {}
 
 Shard::Shard(Port& wire, const RandomSource& random, const CodingOptions& coding)
     : Shard(std::make_unique<RawPort>(wire), random, coding) {}
@@ -17,20 +19,32 @@ Shard::Shard(std::unique_ptr<RawPort> raw, const RandomSource& random, const Cod
   raw_ = std::move(raw);
 }
 
+std::unique_ptr<Endpoint> Shard::make_endpoint(const CodingOptions& coding) {
+  return std::make_unique<Endpoint>(port_, counters_, drops_, coding);
+}
+
 Result<Link*> Shard::add_link(LinkOptions options, const cw_mac& key, Instant now) {
-  keys_.push_back(key);
-  options.control.key = {&keys_.back(), cw_mac_compute};
+  return add_link(*endpoint_, std::move(options), key, now);
+}
+
+Result<Link*> Shard::add_link(Endpoint& endpoint, LinkOptions options, const cw_mac& key,
+                              Instant now) {
+  const auto is_same = [&](const cw_mac& each) {
+    return std::memcmp(&each, &key, sizeof(key)) == 0;
+  };
+  if (std::ranges::none_of(keys_, is_same)) keys_.push_back(key);
+  options.control.key = {&*std::ranges::find_if(keys_, is_same), cw_mac_compute};
   options.control.random = random_;
   options.control.icrc_mode = static_cast<uint8_t>(port_.facts().icrc);
   options.control.sees_psns = port_.facts().sees_psns;
   options.control.numbers_by_qp = port_.facts().numbers_by_qp;
   options.control.places_payload = port_.facts().places_payload;
-  return endpoint_.add_link(options, now);
+  return endpoint.add_link(options, now);
 }
 
 void Shard::begin(std::span<const Worker::Side> others) {
   CW_ASSERT(!worker_);
-  worker_.emplace(others, Worker::WanSide{&port_, &endpoint_});
+  worker_.emplace(others, Worker::WanSide{&port_, &pair_});
 }
 
 }  // namespace cw::sdr

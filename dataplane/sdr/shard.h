@@ -21,6 +21,7 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/core/turn/worker.h"
 #include "dataplane/pass/raw_port.h"
+#include "dataplane/sdr/beside/endpoint_pair.h"
 #include "dataplane/sdr/endpoint.h"
 #include "offload/mac.h"
 
@@ -38,6 +39,31 @@ class Shard {
   /// `key`, the pair's, is copied. Errors: as Endpoint::add_link().
   Result<Link*> add_link(LinkOptions options, const cw_mac& key, Instant now);
 
+  /// A second endpoint on the port: its links have numbers from limits::links_max on where the
+  /// first one's lie below, or the other way round. It is turned while it has joined. Thread: any.
+  std::unique_ptr<Endpoint> make_endpoint(const CodingOptions& coding);
+  /// As add_link(), of an endpoint that has not joined. Thread: any, one at a time.
+  Result<Link*> add_link(Endpoint& endpoint, LinkOptions options, const cw_mac& key, Instant now);
+  /// Between two turns: `other`, which may be none, is turned beside endpoint(), and who was is
+  /// `other`.
+  void exchange_beside(std::unique_ptr<Endpoint>& other) {
+    beside_.swap(other);
+    pair_.set(*endpoint_, beside_.get());
+  }
+  /// Between two turns: endpoint() and beside() change places.
+  void exchange() {
+    CW_ASSERT(beside_ != nullptr);
+    beside_.swap(endpoint_);
+    pair_.set(*endpoint_, beside_.get());
+  }
+  /// Null: there is none.
+  Endpoint* beside() { return beside_.get(); }
+  const Endpoint* beside() const { return beside_.get(); }
+  /// Of either.
+  bool wants_care() const {
+    return endpoint_->wants_care() || (beside_ != nullptr && beside_->wants_care());
+  }
+
   /// Before the first turn. `others` are served before the endpoint, in each turn.
   void begin(std::span<const Worker::Side> others = {});
 
@@ -45,7 +71,8 @@ class Shard {
   /// for who has one thread. Returns whether there was anything to do.
   bool turn(Instant now) {
     const bool has_worked = worker_->turn(now);
-    if (endpoint_.wants_care()) endpoint_.care(now);
+    if (endpoint_->wants_care()) endpoint_->care(now);
+    if (beside_ != nullptr && beside_->wants_care()) beside_->care(now);
     return has_worked;
   }
 
@@ -59,8 +86,8 @@ class Shard {
   const WanPort& port() const { return port_; }
   Worker& worker() { return *worker_; }
   const Worker& worker() const { return *worker_; }
-  Endpoint& endpoint() { return endpoint_; }
-  const Endpoint& endpoint() const { return endpoint_; }
+  Endpoint& endpoint() { return *endpoint_; }
+  const Endpoint& endpoint() const { return *endpoint_; }
   Counters& counters() { return counters_; }
   const Counters& counters() const { return counters_; }
   Drops& drops() { return drops_; }
@@ -75,7 +102,8 @@ class Shard {
   std::deque<cw_mac> keys_;  // links point at them
   Counters counters_;
   Drops drops_;
-  Endpoint endpoint_;
+  std::unique_ptr<Endpoint> endpoint_, beside_;
+  EndpointPair pair_;
   std::optional<Worker> worker_;  // goes first: it gives packets back
 };
 

@@ -97,38 +97,42 @@ Result<std::unique_ptr<Site>> Site::make(Plan plan, const SiteGround& ground) {
 }
 
 Result<void> Site::add_shards(const std::function<Result<void>(size_t number)>& add) {
-  take_bars();
+  take_bars(plan_);
   add_grants();
+  return build_shards(add);
+}
+
+Result<void> Site::build_shards(const std::function<Result<void>(size_t number)>& build) const {
   Builders builders;
   // In somebody else's time there is one thread.
   const bool are_apart = clock_ && plan_.cores.size() > 1;
   for (size_t i = 0; i < plan_.cores.size(); ++i) {
-    Result<void> added;
-    const auto add_one = [&] { added = add(i); };
-    are_apart ? builders.build_at(plan_.cores[i], add_one) : add_one();
-    if (!added) return added;
+    Result<void> built;
+    const auto build_one = [&] { built = build(i); };
+    are_apart ? builders.build_at(plan_.cores[i], build_one) : build_one();
+    if (!built) return built;
   }
   return {};
 }
 
 /// A class whose policy was put in quarantine in an earlier life begins with what follows that.
-void Site::take_bars() {
+void Site::take_bars(Plan& plan) {
   Bars& bars = finder_.bars();
-  if (plan_.state_folder.empty()) return;
-  if (const auto read = bars.keep_in(plan_.state_folder); !read) {
-    plan_.warnings.push_back("site.state_folder: " + read.error().sentence);
+  if (plan.state_folder.empty()) return;
+  if (const auto read = bars.keep_in(plan.state_folder); !read) {
+    plan.warnings.push_back("site.state_folder: " + read.error().sentence);
   }
-  for (sdr::LinkOptions& peer : plan_.peers) {
+  for (sdr::LinkOptions& peer : plan.peers) {
     for (size_t i = 0; i < peer.qps.size(); ++i) {
       sdr::QpOptions& qp = peer.qps[i];
       std::erase_if(qp.policies, [&](const auto& each) { return bars.find(each) != nullptr; });
       const Bar* const bar = bars.find(qp.policy);
       if (bar == nullptr || qp.after_quarantine.ops == nullptr) continue;
       qp.policy = qp.after_quarantine;
-      if (&peer != &plan_.peers.front()) continue;
-      plan_.warnings.push_back("class \"" + plan_.classes[i].name + "\": " + bar->policy +
-                               " is barred since " + bar->since + ", when it was put in " +
-                               "quarantine; until it is forgiven it is " + qp.policy.ops->name);
+      if (&peer != &plan.peers.front()) continue;
+      plan.warnings.push_back("class \"" + plan.classes[i].name + "\": " + bar->policy +
+                              " is barred since " + bar->since + ", when it was put in " +
+                              "quarantine; until it is forgiven it is " + qp.policy.ops->name);
     }
   }
 }
@@ -198,7 +202,10 @@ std::optional<EalChoice> Site::eal() const {
 // ---- grants ----
 
 void Site::turn_grants(Instant now) {
+  const std::scoped_lock lock(grants_mutex_);
   for (PairGrants& each : grants_) each.turn(now);
+  if (!beside_) return;
+  for (PairGrants& each : beside_->grants) each.turn(now);
 }
 
 void Site::run_grants(const std::atomic<bool>& stop) {
@@ -314,6 +321,7 @@ std::vector<RouteMove> Site::steer(const SiteState& state) {
 }
 
 void Site::want_drain(bool is_wanted, Instant now) {
+  is_drain_wanted_ = is_wanted;
   for (const auto& shard : shards_) shard->want_drain(is_wanted, now);
 }
 
@@ -425,6 +433,7 @@ std::vector<RouteMove> Site::steer(const SiteState& state, Duration patience) {
 }
 
 bool Site::want_drain(bool is_wanted, Duration patience) {
+  is_drain_wanted_ = is_wanted;
   bool is_done = true;
   for (const auto& shard : shards_) is_done &= shard->want_drain(is_wanted, patience);
   return is_done;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "control/gateway/site/live/live_change.h"
 #include "control/gateway/site/live/steering.h"
 #include "control/gateway/site/pair_grants.h"
+#include "control/gateway/site/relink/relink.h"
 #include "control/gateway/site/site_shard.h"
 #include "control/gateway/site/site_state.h"
 #include "dataplane/base/result.h"
@@ -84,6 +86,8 @@ class Site {
   void want_drain(bool is_wanted, Instant now);
   size_t release_policies();
   void apply(Plan& next, Instant now);
+  Result<void> begin_relink(Plan next, Instant now);
+  Relink::Step pursue_relink(const SiteState& state, Instant now);
 
   // While other threads are in run(), or turn. They wait for each shard's next turn, and no longer
   // than `patience`, since a policy may stand in a fact forever. Thread: one.
@@ -138,6 +142,21 @@ class Site {
   /// back as soon as it has one; addresses that the WAN port cannot have. Then all is as before.
   /// Cost: slow.
   Result<void> apply(Plan& next, Duration patience);
+  /// What a plan of other geometry has that links beside those in force cannot have. Nothing: and
+  /// its peers are in the places that they have here.
+  std::vector<Beyond> misfits(Plan& next) const;
+  /// Links and all behind them by another plan, beside those in force, whose place they take once
+  /// that costs no peer anything: then plan() is this one. misfits() have found nothing, and there
+  /// is no such plan yet. Errors: those of make(), or a shard had no turn; then all is as before.
+  /// Cost: slow.
+  Result<void> begin_relink(Plan next, Duration patience);
+  /// Does what is to be done about that as of `state`. Once in a while, as long as there are any.
+  Relink::Step pursue_relink(const SiteState& state, Duration patience);
+  /// Those that have not taken the place of others go, over the next of these.
+  void cancel_relink() { relink_.cancel(); }
+  const Relink& relink() const { return relink_; }
+  /// Null: none is beside the one in force.
+  const Plan* plan_beside() const { return beside_ ? &beside_->plan : nullptr; }
   /// Routes that several peers have go by the one that is fittest as of `state`, and tells which
   /// went by another one before. Once in a while. A shard that had no turn is asked again then.
   std::vector<RouteMove> steer(const SiteState& state, Duration patience);
@@ -160,13 +179,33 @@ class Site {
   void wake();
 
  private:
+  /// Lets a shard act between two of its turns, or says that it had none.
+  using Between = std::function<bool(SiteShard&, const std::function<void(Instant)>&)>;
+  /// A second set of links' own.
+  struct Beside {
+    explicit Beside(Plan it) : plan(std::move(it)) {}
+    Plan plan;
+    std::deque<PairGrants> grants;
+  };
+
   explicit Site(Plan plan);
   Result<void> begin_eal() const;
   Result<void> add_shards(const std::function<Result<void>(size_t number)>& add);
   Result<void> open_shard(size_t number, LanPort& lan, WanPort& wan);
   Result<void> add_shard(LanPort lan, WanPort wan, Instant now, const sdr::RandomSource& random);
   void add_grants();
-  void take_bars();
+  void take_bars(Plan& plan);
+  Result<void> build_shards(const std::function<Result<void>(size_t number)>& build) const;
+  static Between between(Duration patience);
+  static Between between(Instant now);
+  Result<void> begin_relink(Plan next, Instant now, const Between& between);
+  Relink::Step pursue_relink(const SiteState& state, const Between& between);
+  Result<void> join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& between);
+  bool try_move(bool is_back, const Between& between);
+  bool try_part(const Between& between);
+  bool on_shards(const Between& between, const std::function<void(SiteShard&, Instant)>& act);
+  void exchange_plans();
+  void share_grants(uint64_t parts);
   void take_live(const Plan& next);
   void keep_standings(Plan& next) const;
   void set_standings(const std::vector<gateway::Standing>& standings);
@@ -174,14 +213,18 @@ class Site {
                               const std::function<bool()>& exchange);
 
   Plan plan_;
-  const LiveBounds bounds_;
+  LiveBounds bounds_;
   RegistryFinder finder_;
   Steering steering_;
   CareBell bell_;
   std::optional<MachineClock> clock_;  // none: somebody else's time
+  std::mutex grants_mutex_;            // of which there are; no worker ever waits for it
   std::deque<PairGrants> grants_;      // by peer, where there are several links to each
   Instant grants_due_;
+  std::unique_ptr<Beside> beside_;  // null: most of the time
+  Relink relink_;
   std::vector<std::unique_ptr<SiteShard>> shards_;
+  bool is_drain_wanted_ = false;
   size_t silent_ = 0;
   bool are_rules_stale_ = false;  // of some shard
   uint32_t orders_ = 0;           // of swaps, so far

@@ -28,10 +28,8 @@ Result<std::unique_ptr<SiteShard>> SiteShard::make(const Plan& plan, size_t numb
                                                    WanPort wan, std::deque<PairGrants>& grants,
                                                    Instant now, const sdr::RandomSource& random) {
   std::unique_ptr<SiteShard> shard(new SiteShard(plan, number, std::move(lan), std::move(wan)));
-  const auto added = shard->add_links(grants, now, random);
-  if (!added) return std::unexpected(added.error());
-  const auto made = shard->add_gateway(now);
-  if (!made) return std::unexpected(made.error());
+  const auto begun = shard->begin(grants, now, random);
+  if (!begun) return std::unexpected(begun.error());
   return shard;
 }
 
@@ -45,31 +43,18 @@ SiteShard::SiteShard(const Plan& plan, size_t number, LanPort lan, WanPort wan)
   if (plan_.impair) impaired_.emplace(*wan_.port, impair_of(plan_, number_));
 }
 
-Result<void> SiteShard::add_links(std::deque<PairGrants>& grants, Instant now,
-                                  const sdr::RandomSource& random) {
+Result<void> SiteShard::begin(std::deque<PairGrants>& grants, Instant now,
+                              const sdr::RandomSource& random) {
   sdr_.emplace(wan_queue(), random, plan_.coding);
+  sdr::Endpoint& endpoint = sdr_->endpoint();
   if (wan_queue().facts().places_payload) {
     auto stage = make_bit_stage(plan_.offload, number_, plan_.cores.size());
     if (!stage) return std::unexpected(stage.error());
-    sdr_->endpoint().set_stage(std::move(*stage));
+    endpoint.set_stage(std::move(*stage));
   }
-  for (sdr::LinkOptions& options : link_options_of(plan_, number_)) {
-    if (!grants.empty()) {
-      options.grants = &grants[peer_of(options.peer)].line(options.control.number);
-    }
-    const auto added = sdr_->add_link(options, plan_.key->mac, now);
-    if (!added) return failure("peer: " + added.error().sentence);
-  }
-  swaps_.emplace(sdr_->endpoint(), plan_.classes.size());
-  return {};
-}
-
-Result<void> SiteShard::add_gateway(Instant now) {
-  const auto options = gateway_of(plan_, number_, lan_.port->facts().payload_max);
-  auto made = gateway::Gateway::make(options, valve_, sdr_->endpoint(), sdr_->counters(),
-                                     sdr_->drops(), now);
-  if (!made) return failure(made.error().sentence);
-  gateway_ = std::move(*made);
+  if (const auto added = add_links(plan_, grants, 0, endpoint, now); !added) return added;
+  if (const auto added = add_rooms(plan_, endpoint, rooms_, now); !added) return added;
+  gateways_.emplace(*rooms_.gateway);
   if (lan_.tun != nullptr && lan_.tun->status().is_taken) {
     const auto has_link = [this] {
       return std::ranges::any_of(sdr_->endpoint().links(),
@@ -78,9 +63,33 @@ Result<void> SiteShard::add_gateway(Instant now) {
     valve_.open_when(has_link, now + link_patience);
   }
   // The hosts first: what a turn takes from them leaves in that turn.
-  sdr_->begin(std::array{Worker::Side{&valve_, gateway_.get()}});
+  sdr_->begin(std::array{Worker::Side{&valve_, &*gateways_}});
   const std::array<Port*, 2> ports = {&wan_queue(), lan_.port.get()};
   idle_.emplace(IdleOptions{.policy = plan_.idle, .spin = spin, .pause = plan_.gather}, ports);
+  return {};
+}
+
+Result<void> SiteShard::add_links(const Plan& plan, std::deque<PairGrants>& grants,
+                                  uint16_t first_number, sdr::Endpoint& endpoint, Instant now) {
+  for (sdr::LinkOptions& options : link_options_of(plan, number_)) {
+    if (!grants.empty()) {
+      options.grants = &grants[peer_of(options.peer)].line(options.control.number);
+    }
+    options.control.number = static_cast<uint16_t>(options.control.number + first_number);
+    const auto added = sdr_->add_link(endpoint, options, plan.key->mac, now);
+    if (!added) return failure("peer: " + added.error().sentence);
+  }
+  return {};
+}
+
+Result<void> SiteShard::add_rooms(const Plan& plan, sdr::Endpoint& endpoint, Rooms& rooms,
+                                  Instant now) {
+  const auto options = gateway_of(plan, number_, lan_.port->facts().payload_max);
+  auto made =
+      gateway::Gateway::make(options, valve_, endpoint, sdr_->counters(), sdr_->drops(), now);
+  if (!made) return failure(made.error().sentence);
+  rooms.gateway = std::move(*made);
+  rooms.swaps = std::make_unique<ShardSwaps>(endpoint, plan.classes.size());
   return {};
 }
 
@@ -89,7 +98,7 @@ void SiteShard::run(const MachineClock& clock, const std::atomic<bool>& stop) {
   take_core(plan_.cores[number_]);
   call_ = &sdr::policy_call;
   cw::run(sdr_->worker(), clock, *idle_, stop, [this] {
-    if (sdr_->endpoint().wants_care()) call_for_care();
+    if (sdr_->wants_care()) call_for_care();
   });
   call_ = nullptr;  // the place goes with the thread
 }
@@ -167,20 +176,19 @@ void SiteShard::fill(SiteState& state, Instant now) {
       state.impaired.push_back(impaired_->tx_counters(path));
     }
   }
-  state.wants_policies = sdr_->endpoint().wants_care();
-  state.is_quiet = gateway_->is_drained();
+  state.wants_policies = sdr_->wants_care();
+  if (beside_) state.beside = beside_state(now);
+  state.is_quiet = rooms_.gateway->is_drained() && (!beside_ || state.beside->is_quiet);
   state.is_drained = valve_.is_shut() && state.is_quiet;
-  for (size_t i = 0; i < gateway_->lane_count(); ++i) {
-    gateway::LaneView& lane = state.lanes.emplace_back(gateway_->view(i));
+  for (size_t i = 0; i < rooms_.gateway->lane_count(); ++i) {
+    gateway::LaneView& lane = state.lanes.emplace_back(rooms_.gateway->view(i));
     lane.peer = peer_of(lane.peer);
   }
   for (const auto& link : sdr_->endpoint().links()) {
-    PeerView& view = state.peers.emplace_back(view_of(*link, now));
-    view.peer = peer_of(link->peer());
-    view.link = link->number();
+    state.peers.push_back(view_of(*link, now));
   }
-  state.swaps = swaps_->views();
-  state.has_open_swaps = swaps_->has_open();
+  state.swaps = rooms_.swaps->views();
+  state.has_open_swaps = rooms_.swaps->has_open();
   for (SwapView& swap : state.swaps) swap.peer = peer_of(swap.peer);
   std::erase_if(state.swaps, [this](const SwapView& swap) { return !plan_.has_peer(swap.peer); });
   state.sort();
@@ -195,6 +203,8 @@ void SiteShard::fill(SiteState& state, Instant now) {
 PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
   using State = sdr::PathHealth::State;
   PeerView view;
+  view.peer = peer_of(link.peer());
+  view.link = wire_link_of(link.number());
   view.is_up = link.is_up();
   view.is_drain_wanted = link.is_drain_wanted();
   if (!view.is_up) view.why = link.why();
@@ -223,13 +233,19 @@ void SiteShard::care_for_policies(sdr::PolicyFinder& finder, Duration patience) 
     const auto collect = [this, cares = cares_](Instant now) {
       has_called_ = false;
       sdr_->endpoint().ask(*cares, now);
+      if (sdr_->beside() != nullptr) sdr_->beside()->ask(*cares, now);
     };
     if (!ask(collect, patience)) return;
   }
   const auto cares = std::exchange(cares_, nullptr);
   if (cares->empty()) return;
   for (sdr::SeatCare& care : *cares) care.fulfil(finder);
-  ask([this, cares](Instant now) { sdr_->endpoint().take(*cares, now); }, patience);
+  const auto take = [this, cares](Instant now) {
+    sdr_->endpoint().take(*cares, now);
+    std::vector<sdr::SeatCare> none;
+    if (sdr_->beside() != nullptr) sdr_->beside()->take(none, now);
+  };
+  ask(take, patience);
 }
 
 bool SiteShard::try_list(std::vector<const cw_policy_ops*>& tables, Duration patience) {
@@ -237,7 +253,7 @@ bool SiteShard::try_list(std::vector<const cw_policy_ops*>& tables, Duration pat
   if (!is_at_rest || !settle(patience)) return false;
   auto listed = std::make_shared<std::vector<const cw_policy_ops*>>();
   auto are_all = std::make_shared<bool>(false);
-  const auto list = [this, listed, are_all](Instant) { *are_all = swaps_->try_list(*listed); };
+  const auto list = [this, listed, are_all](Instant) { *are_all = try_list(*listed); };
   if (!ask(list, patience)) return false;
   tables.insert(tables.end(), listed->begin(), listed->end());
   return *are_all;
@@ -260,7 +276,7 @@ bool SiteShard::tell_wishes(Duration patience) {
   if (!settle(patience)) return false;
   const auto tell = [this, wanted = std::exchange(wanted_, std::nullopt),
                      orders = std::exchange(orders_, {})](Instant now) {
-    if (wanted) swaps_->want(*wanted, now);
+    if (wanted) rooms_.swaps->want(*wanted, now);
     for (const SwapOrder& each : orders) order_swap(each, now);
   };
   return ask(tell, patience);
@@ -268,7 +284,7 @@ bool SiteShard::tell_wishes(Duration patience) {
 
 void SiteShard::pursue_swaps(Duration patience) {
   if (wanted_ || !orders_.empty()) (void)tell_wishes(patience);
-  if (settle(patience)) ask([this](Instant now) { swaps_->pursue(now); }, patience);
+  if (settle(patience)) ask([this](Instant now) { rooms_.swaps->pursue(now); }, patience);
 }
 
 std::vector<size_t> SiteShard::links_to(std::optional<uint16_t> peer) const {
@@ -286,12 +302,12 @@ void SiteShard::take_links(ShardChange& change, size_t first, size_t count, Inst
   const auto& links = sdr_->endpoint().links();
   for (size_t i = first; i < std::min(first + count, links.size()); ++i) {
     links[i]->change(change.links[links[i]->peer()], now);
-    gateway_->change_link(change.gateway, i);
+    rooms_.gateway->change_link(change.gateway, i);
   }
 }
 
 void SiteShard::take_rules(ShardChange& change) {
-  gateway_->exchange(change.gateway);
+  rooms_.gateway->exchange(change.gateway);
   if (change.peers) wan_.udp->exchange(*change.peers);
   for (uint16_t path = 0; impaired_ && path < wan_.port->facts().paths; ++path) {
     impaired_->set_tx_impairment(path, change.impairment);
@@ -338,7 +354,7 @@ Result<gateway::GatewayChange> SiteShard::rules_of(const Plan& plan) const {
 
 bool SiteShard::exchange_rules(std::shared_ptr<gateway::GatewayChange> rules, Duration patience) {
   if (!settle(patience)) return false;
-  ask([this, rules = std::move(rules)](Instant) { gateway_->exchange(*rules); }, patience);
+  ask([this, rules = std::move(rules)](Instant) { rooms_.gateway->exchange(*rules); }, patience);
   return true;
 }
 
@@ -349,6 +365,8 @@ bool SiteShard::want_drain(bool is_wanted, Duration patience) {
 
 void SiteShard::want_drain(bool is_wanted, Instant now) {
   for (const auto& link : sdr_->endpoint().links()) link->want_drain(is_wanted, now);
+  if (sdr_->beside() == nullptr) return;
+  for (const auto& link : sdr_->beside()->links()) link->want_drain(is_wanted || has_moved_, now);
 }
 
 bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {
@@ -360,8 +378,8 @@ bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {
         for (const cw_role role : {CW_SOURCE, CW_SINK}) {
           const auto view = sdr::view_of(*link, index, role);
           if (!view) continue;
-          found->push_back(
-              {peer_of(link->peer()), link->number(), index, role == CW_SOURCE, *view});
+          found->push_back({peer_of(link->peer()), wire_link_of(link->number()), index,
+                            role == CW_SOURCE, *view});
         }
       }
     }
@@ -399,6 +417,7 @@ bool SiteShard::stop_taking(Duration patience) {
 bool SiteShard::leave(Duration patience) {
   const auto leave = [this](Instant now) {
     for (const auto& link : sdr_->endpoint().links()) link->leave(now);
+    if (sdr_->beside() != nullptr) leave_beside(now);
   };
   return ask(leave, patience);
 }

@@ -20,6 +20,7 @@
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/ports/lan_port.h"
 #include "control/gateway/site/ports/wan_port.h"
+#include "control/gateway/site/relink/rooms.h"
 #include "control/gateway/site/site_state.h"
 #include "control/gateway/site/swaps/shard_swaps.h"
 #include "control/gateway/site/valve.h"
@@ -27,6 +28,7 @@
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/core/turn/idle.h"
 #include "dataplane/gateway/gateway.h"
+#include "dataplane/gateway/gateway_pair.h"
 #include "dataplane/port/impair/impaired_port.h"
 #include "dataplane/sdr/seat/care/policy_call.h"
 #include "dataplane/sdr/shard.h"
@@ -59,17 +61,17 @@ class SiteShard {
   /// Between two turns.
   SiteState state(Instant now);
   void want_policies(std::span<const WantedPolicy> wanted, Instant now) {
-    swaps_->want(wanted, now);
+    rooms_.swaps->want(wanted, now);
   }
   void order_swap(const SwapOrder& order, Instant now) {
-    swaps_->order(order, links_to(order.peer), now);
+    rooms_.swaps->order(order, links_to(order.peer), now);
   }
-  void pursue_swaps(Instant now) { swaps_->pursue(now); }
+  void pursue_swaps(Instant now) { rooms_.swaps->pursue(now); }
   void want_drain(bool is_wanted, Instant now);
-  void exchange_rules(gateway::GatewayChange& rules) { gateway_->exchange(rules); }
+  void exchange_rules(gateway::GatewayChange& rules) { rooms_.gateway->exchange(rules); }
   void take(ShardChange& change, Instant now);
   bool try_list(std::vector<const cw_policy_ops*>& tables) const {
-    return swaps_->try_list(tables);
+    return rooms_.swaps->try_list(tables) && (!beside_ || beside_->swaps->try_list(tables));
   }
   /// Where turn() finds what swaps name, and what run() rings when care_for_policies() has
   /// something to do. Both outlive the shard.
@@ -77,6 +79,29 @@ class SiteShard {
     sdr_->endpoint().set_finder(finder);
     bell_ = &bell;
   }
+
+  // Links in the place of others (relink/relink.h).
+  /// By another plan of the same ports, places and links to each; turned once they have joined.
+  /// Thread: any, one at a time. Errors: as make().
+  Result<std::unique_ptr<Rooms>> make_beside(const Plan& plan, std::deque<PairGrants>& grants,
+                                             sdr::PolicyFinder& finder, Instant now);
+  /// Between two turns, as are the next three: `rooms` are beside those that take what hosts send,
+  /// and `rooms` is who was, or nobody.
+  void exchange_beside(std::unique_ptr<Rooms>& rooms);
+  /// The ones beside take what hosts send, and those that did are beside. `next` is the plan of the
+  /// former, each has half of its rate, and a peer is asked to do likewise.
+  void move(const Plan& next, bool is_drain_wanted, Instant now);
+  /// Who is beside says goodbye.
+  void leave_beside(Instant now);
+  /// Those that take what hosts send have all of their rate again.
+  void take_rate();
+  /// The worker calls it before patience ends, or never; false: that.
+  bool between_turns(const std::function<void(Instant)>& act, Duration patience) {
+    return settle(patience) && ask_in_time(act, patience);
+  }
+  /// No policy of the rooms beside is with the thread that makes them.
+  bool has_all_policies() const { return cares_ == nullptr; }
+  bool has_beside() const { return beside_ != nullptr; }
 
   // While another thread turns; as Site has them. Thread: one.
   std::optional<SiteState> state(Duration patience);
@@ -116,9 +141,12 @@ class SiteShard {
 
  private:
   SiteShard(const Plan& plan, size_t number, LanPort lan, WanPort wan);
-  Result<void> add_links(std::deque<PairGrants>& grants, Instant now,
-                         const sdr::RandomSource& random);
-  Result<void> add_gateway(Instant now);
+  Result<void> add_links(const Plan& plan, std::deque<PairGrants>& grants, uint16_t first_number,
+                         sdr::Endpoint& endpoint, Instant now);
+  Result<void> add_rooms(const Plan& plan, sdr::Endpoint& endpoint, Rooms& rooms, Instant now);
+  Result<void> begin(std::deque<PairGrants>& grants, Instant now, const sdr::RandomSource& random);
+  void set_rates(sdr::Endpoint& endpoint, const Plan& plan, uint64_t parts);
+  BesideState beside_state(Instant now) const;
   Port& wan_queue() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }
   /// Lets the worker call `change` between two turns, and waits for that. False: it will, but has
   /// not yet.
@@ -152,9 +180,11 @@ class SiteShard {
   Valve valve_;  // before lan_
   WanPort wan_;
   std::optional<ImpairedPort> impaired_;
-  std::unique_ptr<gateway::Gateway> gateway_;
-  std::optional<sdr::Shard> sdr_;  // goes first: its worker gives packets back
-  std::optional<ShardSwaps> swaps_;
+  Rooms rooms_;
+  std::unique_ptr<Rooms> beside_;  // null: most of the time
+  bool has_moved_ = false;         // to rooms_, from those beside
+  std::optional<gateway::GatewayPair> gateways_;
+  std::optional<sdr::Shard> sdr_;                    // goes first: its worker gives packets back
   std::optional<std::vector<WantedPolicy>> wanted_;  // not asked for yet
   std::vector<SwapOrder> orders_;                    // likewise, of what came after
   std::optional<IdleWait> idle_;

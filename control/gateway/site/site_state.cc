@@ -99,6 +99,16 @@ void SiteState::add(const SiteState& other) {
   is_quiet &= other.is_quiet;
   is_drained &= other.is_drained;
   shards.insert(shards.end(), other.shards.begin(), other.shards.end());
+  if (beside && other.beside) beside->add(*other.beside);
+}
+
+void BesideState::add(const BesideState& other) {
+  peers.insert(peers.end(), other.peers.begin(), other.peers.end());
+  std::ranges::sort(peers, {},
+                    [](const PeerView& each) { return std::tuple(each.peer, each.link); });
+  crossed += other.crossed;
+  is_quiet &= other.is_quiet;
+  has_left &= other.has_left;
 }
 
 void SiteState::sort() {

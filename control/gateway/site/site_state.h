@@ -56,6 +56,16 @@ struct ShardView {
   uint64_t turns = 0;
 };
 
+/// Of the links beside those that take what hosts send (relink/relink.h).
+struct BesideState {
+  std::vector<PeerView> peers;  ///< in the order of the file, then of links
+  uint64_t crossed = 0;         ///< frames, both ways
+  bool is_quiet = true;         ///< nothing that they have taken is on its way
+  bool has_left = true;         ///< and they are over
+
+  void add(const BesideState& other);
+};
+
 /// Of a shard, or of all of a site's together.
 struct SiteState {
   Instant at;
@@ -75,6 +85,7 @@ struct SiteState {
   bool is_quiet = false;        ///< nothing that hosts sent is on its way
   bool is_drained = false;      ///< so it is, and the hosts are shut off
   std::vector<ShardView> shards;
+  std::optional<BesideState> beside;
 
   /// Of another shard of the same site, a moment earlier or later.
   void add(const SiteState& other);

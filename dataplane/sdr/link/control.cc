@@ -32,6 +32,7 @@ LinkControl::LinkControl(const ControlOptions& options, const std::vector<Stream
       counters_(counters),
       drops_(drops),
       exchange_(options.random.fresh()),
+      shape_(options.pair_keys),
       peer_control_qpn_(control_qpn_of(options_.number)),
       peer_description_(description_bytes_max, &peer_memory_),
       health_(options.paths, options.probe_interval),
@@ -48,9 +49,10 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   if (is_leaving_) return drops_.add(DropReason::link_down);
   const auto envelope = open_envelope(bytes, options_.key);
   if (!envelope) return drops_.add(reason_of(envelope.error()));
-  if (envelope->header.link != options_.number) {  // [C-7]
+  if (envelope->header.link != wire_link_of(options_.number)) {  // [C-7]
     return drops_.add(DropReason::control_link);
   }
+  if (is_for_another(peek_envelope(bytes), now)) return drops_.add(DropReason::epoch_shape);
   const auto standing = exchange_.judge(*envelope);
   if (!standing) return drops_.add(reason_of(standing.error()));
   counters_.add(Counter::controls_received);
@@ -60,23 +62,24 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   read_records(*envelope, path, now);
 }
 
+/// A peer that has a link of its next keys beside this one says hello on that while this one
+/// carries. It may also have begun anew with others, and is silent in this epoch then [C-64].
+bool LinkControl::is_for_another(const EnvelopePeek& peek, Instant now) const {
+  if (!peek.shape || *peek.shape == shape_.bits()) return false;
+  if (options_.is_beside) return true;
+  const bool is_stranger = *peek.shape != 0 && peek.header.receiver_nonce == 0;
+  return is_stranger && is_up_ && health_.silence(now) <= shape_patience + rtt_ * 4;
+}
+
 void LinkControl::on_stranger(const Envelope& envelope, Instant now) {
   if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
-  // Hellos of former lives may be said again and again. One that was never answered goes first, so
-  // that they do not take every answer from a peer that lives [C-27].
-  const uint64_t stranger = envelope.header.sender_nonce;
-  const bool is_first = answer_due_ == Instant::never();
-  const auto was_answered = [&](uint64_t nonce) {
-    return std::ranges::find(answered_, nonce) != answered_.end();
-  };
-  if (is_first || !was_answered(stranger) || was_answered(stranger_)) stranger_ = stranger;
-  if (is_first) answer_due_ = std::max(now, answer_allowed_);
+  strangers_.on_hello(envelope.header.sender_nonce, now);
 }
 
 void LinkControl::begin_epoch(Instant now) {
   counters_.add(Counter::epochs);
   is_up_ = has_hello_ = has_rtt_ = is_description_read_ = false;
-  answer_due_ = Instant::never();
+  strangers_.forget();
   parts_heard_ = peer_parts_ = peer_part_bytes_ = peer_parts_received_ = 0;
   peer_description_bytes_ = 0;
   peer_control_qpn_ = control_qpn_of(options_.number);
@@ -101,7 +104,8 @@ void LinkControl::end_epoch(Instant now) {
   is_up_ = has_hello_ = false;
   exchange_.leave(options_.random.fresh());
   echoes_.clear();
-  answer_due_ = dead_due_ = Instant::never();
+  strangers_.forget();
+  dead_due_ = Instant::never();
   events_.on_down(now);
 }
 
@@ -188,46 +192,6 @@ void LinkControl::on_hello(const Hello& hello, Instant now) {
   try_come_up(now);
 }
 
-// What a hello says of its sender must go with what this end is [C-18].
-std::string LinkControl::misfit(const Hello& theirs) const {
-  const Hello ours = hello(HelloState::HasProvenYou);
-  const auto differ = [](const std::string& what, unsigned here, unsigned there) {
-    return what + " is " + std::to_string(here) + " here and " + std::to_string(there) +
-           " at the peer: both ends must have the same";
-  };
-  const std::pair<const char*, uint8_t Hello::*> equal[] = {
-      {"message_id_bits", &Hello::message_id_bits},
-      {"slot_bits", &Hello::slot_bits},
-      {"immediate_bits", &Hello::immediate_bits},
-      {"icrc_mode", &Hello::icrc_mode}};
-  for (const auto& [name, field] : equal) {
-    if (ours.*field != theirs.*field) return differ(name, ours.*field, theirs.*field);
-  }
-  if (ours.qps != theirs.qps) return differ("the number of QPs", ours.qps, theirs.qps);
-  const auto least = [](const std::string& what, unsigned there, size_t need) {
-    return what + " of the peer is " + std::to_string(there) + " and must be at least " +
-           std::to_string(need);
-  };
-  if (theirs.payload_bytes < limits::payload_bytes_min) {
-    return least("payload_bytes", theirs.payload_bytes, limits::payload_bytes_min);
-  }
-  if (theirs.control_bytes < control_bytes_first) {
-    return least("control_bytes", theirs.control_bytes, control_bytes_first);
-  }
-  return "";
-}
-
-/// Who tells paths apart by QP numbers has one of each path (SPEC 5.3).
-std::string LinkControl::paths_misfit() const {
-  for (size_t i = 0; i < streams_.size(); ++i) {
-    const uint16_t told_apart = peer_addresses_[i].paths;
-    if (told_apart == 1 || told_apart == peer_paths_) continue;
-    return "QP " + std::to_string(streams_[i].qp) + " of the peer has numbers for " +
-           std::to_string(told_apart) + " paths and its hello says " + std::to_string(peer_paths_);
-  }
-  return "";
-}
-
 void LinkControl::try_come_up(Instant now) {
   if (is_up_ || is_leaving_ || !exchange_.is_in_force()) return;
   if (!has_hello_ || !is_description_read_) return;
@@ -287,14 +251,14 @@ void LinkControl::take_sample(const Echo& echo, Instant now) {
 
 Instant LinkControl::offer_due() const {
   if (is_leaving_) return hello_due_;
-  if (!exchange_.is_in_force()) return std::min(hello_due_, answer_due_);
+  if (!exchange_.is_in_force()) return std::min(hello_due_, strangers_.due());
   if (!echoes_.is_empty() || wants_parts()) return Instant();
-  const Instant due = earliest(hello_due_, answer_due_, echo_due_);
+  const Instant due = earliest(hello_due_, strangers_.due(), echo_due_);
   return is_up_ ? earliest(due, health_.long_due()) : due;
 }
 
 EnvelopeKind LinkControl::next_kind(Instant now) const {
-  if (answer_due_ <= now) return EnvelopeKind::Answer;
+  if (strangers_.due() <= now) return EnvelopeKind::Answer;
   const bool is_alone = !exchange_.is_in_force() || is_leaving_;
   if (is_alone || (is_up_ ? health_.long_due() : hello_due_) <= now) return EnvelopeKind::Hello;
   return EnvelopeKind::Records;
@@ -318,8 +282,8 @@ EnvelopeHeader LinkControl::next_header(EnvelopeKind kind) {
   const bool is_in_force = !is_answer && exchange_.is_in_force();
   if (!is_in_force && exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
   const auto nonces =
-      is_in_force ? exchange_.current() : exchange_.answer_to(is_answer ? stranger_ : 0);
-  return {nonces.mine, nonces.peer, sequence_, options_.number};
+      is_in_force ? exchange_.current() : exchange_.answer_to(is_answer ? strangers_.next() : 0);
+  return {nonces.mine, nonces.peer, sequence_, wire_link_of(options_.number)};
 }
 
 bool LinkControl::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {
@@ -334,7 +298,7 @@ bool LinkControl::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) 
 
 Hello LinkControl::hello(HelloState state) const {
   Hello hello;
-  hello.capabilities = Hello::swaps;
+  hello.capabilities = Hello::swaps | shape_.bits() << Hello::shape_shift;
   if (options_.places_payload) hello.capabilities |= Hello::places_payload;
   if (options_.sees_psns) hello.capabilities |= Hello::sees_psns;
   if (options_.numbers_by_qp) hello.capabilities |= Hello::numbers_by_qp;
@@ -362,9 +326,7 @@ bool LinkControl::offer_answer(EnvelopeWriter& writer, Instant now) {
     (void)writer.try_add(Pad{{static_cast<uint16_t>(writer.body_room())}});
   }
   counters_.add(Counter::hellos_sent);
-  answered_[answered_next_++ % answered_max] = stranger_;
-  answer_due_ = Instant::never();
-  answer_allowed_ = now + answer_interval;
+  strangers_.on_answered(now);
   return true;
 }
 
@@ -445,7 +407,8 @@ void LinkControl::leave(Instant now) {
   if (is_leaving_) return;
   is_leaving_ = true;
   is_up_ = false;
-  answer_due_ = dead_due_ = Instant::never();
+  strangers_.forget();
+  dead_due_ = Instant::never();
   hello_interval_ = goodbye_interval;
   hello_due_ = exchange_.is_in_force() ? now : Instant::never();
   events_.on_down(now);

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,6 +26,8 @@
 #include "dataplane/core/lazy_memory.h"
 #include "dataplane/core/path/paths.h"
 #include "dataplane/sdr/line/path/path_health.h"
+#include "dataplane/sdr/link/epoch/link_shape.h"
+#include "dataplane/sdr/link/epoch/strangers.h"
 #include "dataplane/sdr/link/link_events.h"
 #include "dataplane/sdr/options.h"
 #include "dataplane/sdr/seat/policy_offer.h"
@@ -38,13 +39,6 @@
 
 namespace cw::sdr {
 
-/// What the next envelope of a link is. It decides nonces, size and path.
-enum class EnvelopeKind : uint8_t {
-  Answer,   ///< a hello to a stranger, in nonces of its own
-  Hello,    ///< a hello alone, padded to the size of a full data packet [C-10]
-  Records,  ///< whatever is due
-};
-
 /// Thread: the link's owner. Allocates when an epoch begins and never in between.
 class LinkControl {
  public:
@@ -52,12 +46,16 @@ class LinkControl {
               LinkEvents& events, Counters& counters, Drops& drops, Instant now);
 
   /// Before the first epoch: what a further stream must have alike at both ends.
-  void add_pair_keys(const PairKeys& keys) {
-    options_.pair_keys.insert(options_.pair_keys.end(), keys.begin(), keys.end());
-  }
+  void add_pair_keys(const PairKeys& keys);
   /// Whether the description still fits its parts with one more such stream and its pair keys.
   bool has_room_for(const StreamConfig& stream, std::span<const PolicyOffer> offers) const;
 
+  /// Whether it seems to be for this one of two links to a peer: it names a nonce of ours, or is
+  /// the hello of somebody with the same keys.
+  bool expects(const EnvelopePeek& peek) const {
+    const uint64_t receiver = peek.header.receiver_nonce;
+    return receiver != 0 ? exchange_.knows(receiver) : peek.shape == shape_.bits();
+  }
   /// Takes the UD payload of a control packet.
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
 
@@ -104,6 +102,10 @@ class LinkControl {
   /// Ends the epoch here at once, and tells the peer. This link stays down: a later life is
   /// another one.
   void leave(Instant now);
+  /// It says nothing more, and hears nothing.
+  bool has_left() const { return is_leaving_ && hello_due_ == Instant::never(); }
+  /// Whether another link of its number carries: hellos of other shapes are for that.
+  void set_beside(bool is_beside) { options_.is_beside = is_beside; }
   /// There is somebody else at the other end, or nobody, if the change says so.
   void change_peer(LinkChange& change, Instant now);
   /// This thread stood still for `shift` until `now`.
@@ -133,11 +135,12 @@ class LinkControl {
   static constexpr uint8_t quiet_echoes_max = 8;
   static constexpr uint16_t control_bytes_first = 256;           // before the peer's hello [C-9]
   static constexpr Duration catching_up = Duration::from_ms(1);  // with what waited meanwhile
-  static constexpr Duration answer_interval = Duration::from_ms(10);  // [C-27]
   static constexpr uint8_t goodbyes_max = 3;
   /// And four round trips: so long without data of ours, and none is sent.
   static constexpr Duration traffic_pause_max = Duration::from_ms(100);
-  static constexpr size_t answered_max = 64;
+  /// Of a peer that is up, and four round trips: then somebody with other keys may be its next
+  /// life.
+  static constexpr Duration shape_patience = Duration::from_s(1);
 
   struct PendingEcho {
     uint16_t path = 0;     // as the asker calls it
@@ -149,6 +152,7 @@ class LinkControl {
 
   void read_records(const Envelope& envelope, uint16_t path, Instant now);
   void on_stranger(const Envelope& envelope, Instant now);
+  bool is_for_another(const EnvelopePeek& peek, Instant now) const;
   void begin_epoch(Instant now);
   void end_epoch(Instant now);
   void judge_paths(Instant now);
@@ -202,20 +206,16 @@ class LinkControl {
   Drops& drops_;
 
   EpochExchange exchange_;
+  LinkShape shape_;
   uint64_t sequence_ = 0;
-  uint64_t stranger_ = 0;
-  std::array<uint64_t, answered_max> answered_{};  // strangers, of late
-  size_t answered_next_ = 0;
-  Instant answer_due_ = Instant::never(), answer_allowed_;
+  Strangers strangers_;
   uint8_t goodbyes_ = 0;  // hellos that said that this end leaves
   bool is_up_ = false, has_hello_ = false, has_rtt_ = false, is_leaving_ = false;
-
   // Ours, as bytes to be sent in parts; and which of them the peer has.
   std::vector<uint8_t> description_;
   size_t part_bytes_ = part_bytes_max;
   uint32_t parts_heard_ = 0;  // by the peer, one bit each
   bool parts_due_ = false;
-
   // The peer's.
   uint32_t peer_control_qpn_;
   uint32_t peer_payload_bytes_ = 0, peer_capabilities_ = 0;

@@ -180,6 +180,46 @@ void LinkControl::read_item(const PeerItem& item) {
               "\"; correct the address or the name in its list of peers";
 }
 
+// What a hello says of its sender must go with what this end is [C-18].
+std::string LinkControl::misfit(const Hello& theirs) const {
+  const Hello ours = hello(HelloState::HasProvenYou);
+  const auto differ = [](const std::string& what, unsigned here, unsigned there) {
+    return what + " is " + std::to_string(here) + " here and " + std::to_string(there) +
+           " at the peer: both ends must have the same";
+  };
+  const std::pair<const char*, uint8_t Hello::*> equal[] = {
+      {"message_id_bits", &Hello::message_id_bits},
+      {"slot_bits", &Hello::slot_bits},
+      {"immediate_bits", &Hello::immediate_bits},
+      {"icrc_mode", &Hello::icrc_mode}};
+  for (const auto& [name, field] : equal) {
+    if (ours.*field != theirs.*field) return differ(name, ours.*field, theirs.*field);
+  }
+  if (ours.qps != theirs.qps) return differ("the number of QPs", ours.qps, theirs.qps);
+  const auto least = [](const std::string& what, unsigned there, size_t need) {
+    return what + " of the peer is " + std::to_string(there) + " and must be at least " +
+           std::to_string(need);
+  };
+  if (theirs.payload_bytes < limits::payload_bytes_min) {
+    return least("payload_bytes", theirs.payload_bytes, limits::payload_bytes_min);
+  }
+  if (theirs.control_bytes < control_bytes_first) {
+    return least("control_bytes", theirs.control_bytes, control_bytes_first);
+  }
+  return "";
+}
+
+/// Who tells paths apart by QP numbers has one of each path (SPEC 5.3).
+std::string LinkControl::paths_misfit() const {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    const uint16_t told_apart = peer_addresses_[i].paths;
+    if (told_apart == 1 || told_apart == peer_paths_) continue;
+    return "QP " + std::to_string(streams_[i].qp) + " of the peer has numbers for " +
+           std::to_string(told_apart) + " paths and its hello says " + std::to_string(peer_paths_);
+  }
+  return "";
+}
+
 // ---- ours ----
 
 bool LinkControl::try_write_stream(RecordWriter& writer, const StreamConfig& stream,
@@ -199,6 +239,11 @@ bool LinkControl::try_write_stream(RecordWriter& writer, const StreamConfig& str
   item.repair_window_bytes = address.repair_window_bytes;
   item.qpns = Row<be32>(qpns.data(), qpns.size());
   return writer.try_add(item);
+}
+
+void LinkControl::add_pair_keys(const PairKeys& keys) {
+  options_.pair_keys.insert(options_.pair_keys.end(), keys.begin(), keys.end());
+  shape_.add(keys);
 }
 
 /// Of the streams that there are.

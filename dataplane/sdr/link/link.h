@@ -59,6 +59,10 @@ class Link final : private LinkEvents, private BitStageClient {
     wake_();
     control_.leave(now);
   }
+  /// It has left and said so, and no packet of it waits.
+  bool has_left() const { return control_.has_left() && line_.is_empty(); }
+  /// Whether another link of its number carries meanwhile: hellos of other shapes are for that.
+  void set_beside(bool is_beside) { control_.set_beside(is_beside); }
   /// Asks the peer to send what it can by another site, or no longer; nothing else changes.
   void want_drain(bool is_wanted, Instant now) { wake_(), drain_.want(is_wanted, now); }
   /// The peer asks for it.

@@ -14,6 +14,13 @@
 
 namespace cw::sdr {
 
+/// What the next envelope of a link is. It decides nonces, size and path.
+enum class EnvelopeKind : uint8_t {
+  Answer,   ///< a hello to a stranger, in nonces of its own
+  Hello,    ///< a hello alone, padded to the size of a full data packet [C-10]
+  Records,  ///< whatever is due
+};
+
 /// What the records of an envelope mean to the rest of the link. Called while an envelope is read.
 class LinkEvents {
  public:

@@ -27,6 +27,8 @@ struct Hello {
   static constexpr uint32_t sees_psns = 2;       ///< capability: path reports come from PSNs
   static constexpr uint32_t swaps = 4;           ///< capability: policies change within an epoch
   static constexpr uint32_t numbers_by_qp = 8;   ///< capability: PSNs count by target QP and path
+  static constexpr unsigned shape_shift = 8;     ///< what lies above is no capability
+  static constexpr uint32_t shape_max = UINT32_MAX >> shape_shift;
 
   uint32_t capabilities = 0;
   uint32_t control_qpn = 0;    ///< where this end wants control packets; 24 bits
@@ -43,6 +45,9 @@ struct Hello {
   uint8_t icrc_mode = 0;  ///< SPEC.md "ICRC": 0 exact, 1 pseudo, 2 none, 3 hardware
   uint16_t description_parts = 0;
   uint32_t description_received = 0;  ///< bit i: part i of the peer's description is here
+
+  /// What both ends must have alike, in short; 0: its sender does not say [C-64].
+  uint32_t shape() const { return capabilities >> shape_shift; }
 
   static void fields(auto& hello, auto& wire) {
     wire(hello.capabilities, hello.control_qpn, hello.payload_bytes, hello.control_bytes);

@@ -70,6 +70,23 @@ std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> byt
   return envelope;
 }
 
+EnvelopePeek peek_envelope(std::span<const uint8_t> bytes) {
+  EnvelopePeek peek;
+  if (bytes.size() < envelope_bytes_min) return peek;
+  Header header;
+  FieldReader fields(bytes.first(envelope_header_bytes));
+  Header::fields(header, fields);
+  peek.header = header.named;
+  RecordReader records(bytes.subspan(envelope_header_bytes, bytes.size() - envelope_bytes_min),
+                       control_record_types);
+  const auto first = records.next();
+  if (!first) return peek;
+  (void)ControlRecords::visit(*first, [&peek](const auto& record) {
+    if constexpr (requires { record.shape(); }) peek.shape = record.shape();
+  });
+  return peek;
+}
+
 EnvelopeWriter::EnvelopeWriter(std::span<uint8_t> buffer, const EnvelopeHeader& named)
     : buffer_(buffer.first(std::min(buffer.size(), envelope_bytes_max) & ~size_t{3})),
       records_(buffer_.subspan(envelope_header_bytes).first(buffer_.size() - envelope_bytes_min)) {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 
 #include "dataplane/base/limits.h"
@@ -20,8 +21,14 @@ namespace cw {
 
 inline constexpr uint32_t control_qkey = 0x1ca05e0a;       ///< [C-1]
 inline constexpr uint32_t control_qpn_default = 0x00ca05;  ///< of link 0 [C-2]
+/// What the wire calls a link: one that takes the place of another goes by its name [C-60].
+constexpr uint16_t wire_link_of(uint16_t number) {
+  return static_cast<uint16_t>(number % limits::links_max);
+}
 /// Where the control packets of a link go before its peer has said otherwise.
-constexpr uint32_t control_qpn_of(uint16_t link) { return control_qpn_default + link; }
+constexpr uint32_t control_qpn_of(uint16_t number) {
+  return control_qpn_default + wire_link_of(number);
+}
 
 /// Each link of a pair draws the numbers of its data QPs from a part of their own: no two draw the
 /// same, wherever they live, and whoever steers packets to them reads the link off the number.
@@ -71,6 +78,14 @@ struct Envelope {
 /// allocation.
 std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> bytes,
                                                     const MacKey& key);
+
+/// What an envelope says of whose it is, before anybody has vouched for it.
+struct EnvelopePeek {
+  EnvelopeHeader header;
+  std::optional<uint32_t> shape;  ///< of the hello that it begins with, if it does
+};
+/// For who has to choose by whose key it is opened. `bytes` is hostile. Cost: some words.
+EnvelopePeek peek_envelope(std::span<const uint8_t> bytes);
 
 /// Builds one envelope in a buffer of the caller's, at least envelope_bytes_min long. What lies in
 /// the buffer is an envelope only after seal().

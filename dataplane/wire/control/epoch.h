@@ -67,6 +67,8 @@ class EpochExchange {
                          : refused(ControlError::Unproven);
   }
 
+  /// Whether `nonce`, which is not zero, is one of ours that still counts.
+  bool knows(uint64_t nonce) const { return nonce == current_.mine || nonce == offered_; }
   bool is_in_force() const { return current_.peer != 0; }
   /// The epoch in force; zeros when there is none.
   const Nonces& current() const { return current_; }

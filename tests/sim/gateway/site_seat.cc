@@ -143,6 +143,24 @@ void SiteSeat::take_live_keys(const std::string& file, Instant now) {
   site_->apply(next, now);
 }
 
+bool SiteSeat::relink(const std::string& file, Instant now) {
+  options_.file = file;
+  if (site_->plan_beside() != nullptr) return false;
+  site::Plan next = plan_of(file);
+  CW_ASSERT(site_->misfits(next).empty());
+  const auto begun = site_->begin_relink(std::move(next), now);
+  CW_ASSERT(begun);
+  relink_due_ = now;
+  return true;
+}
+
+/// As causewayd's control thread looks.
+void SiteSeat::follow_relink(Instant now) {
+  if (site_->plan_beside() == nullptr || now < relink_due_) return;
+  relink_due_ = now + relink_interval;
+  (void)site_->pursue_relink(site_->state(now), now);
+}
+
 void SiteSeat::throw_away(SimPort& port, Instant now) {
   std::array<Packet*, limits::burst_packets_max> burst;
   while (const size_t count = port.rx_burst(burst, now)) {
@@ -167,6 +185,7 @@ void SiteSeat::turn(Instant now) {
   // As IdleWait has it: the first packet after an idle time never waits.
   const bool in_a_row = has_worked && now - last_work_ < site_->plan().gather * 4;
   if (has_worked) last_work_ = now;
+  follow_relink(now);
   not_before_ = in_a_row ? now + site_->plan().gather : now;
 }
 

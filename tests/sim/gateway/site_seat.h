@@ -63,6 +63,9 @@ class SiteSeat {
   void pause(Instant now, Duration time);
   /// Live keys of the running process are as this file has them; the next one reads the old again.
   void take_live_keys(const std::string& file, Instant now);
+  /// Links by this file are to take the place of those of the running process, which follows that
+  /// from here on; the next one reads this file. False: it has such already.
+  bool relink(const std::string& file, Instant now);
   bool is_alive() const { return site_ != nullptr; }
   bool is_paused(Instant now) const { return now < paused_until_; }
   site::Site& site() { return *site_; }
@@ -82,6 +85,7 @@ class SiteSeat {
  private:
   site::ShardPorts ports_of(const site::Plan& plan, size_t shard) const;
   Instant waits_until() const;
+  void follow_relink(Instant now);
   void throw_away(SimPort& port, Instant now);
 
   Options options_;
@@ -89,7 +93,8 @@ class SiteSeat {
   std::unique_ptr<site::Site> site_;
   uint64_t lives_ = 0, lost_ = 0;
   std::vector<PortCounters> lans_at_start_;
-  Instant last_work_, not_before_;
+  static constexpr Duration relink_interval = Duration::from_ms(10);
+  Instant last_work_, not_before_, relink_due_;
   Instant pause_began_ = Instant::never(), paused_until_;
 };
 

@@ -319,7 +319,7 @@ SwapView ShardSwaps::view_of(size_t link, const WantedPolicy& wanted) const {
   const sdr::Link& its = *endpoint_.links()[link];
   SwapView view;
   view.peer = its.peer();
-  view.link = its.number();
+  view.link = wire_link_of(its.number());
   view.class_index = wanted.class_index;
   view.policy = text_of(wanted.policy.name);
   view.params = text_of(wanted.policy.params);

@@ -63,6 +63,8 @@ class PacketStock {
     given_up_[given_up_count_++] = &packet;
   }
   size_t kept_count() const { return keeping_.held(); }
+  /// Packets here that are in no slot, on their way to one or back to the port.
+  size_t at_hand_count() const { return count_ + given_up_count_; }
   /// What is kept of slots, by streams whose messages are as long. Allocates.
   SlotTableStock& tables(uint32_t slots_max);
 

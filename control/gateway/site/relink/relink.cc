@@ -1,0 +1,91 @@
+#include "control/gateway/site/relink/relink.h"
+
+#include <algorithm>
+#include <span>
+
+#include "control/gateway/site/live/steering.h"
+#include "dataplane/base/assert.h"
+
+namespace cw::site {
+namespace {
+
+/// Of the links of one set to one peer.
+struct Ends {
+  bool are_up = true;     ///< all of them
+  bool carries = false;   ///< one of them, and it answers
+  bool has_moved = true;  ///< the peer asks by all that are up to send by others
+  std::string why;
+};
+
+Ends ends_of(std::span<const PeerView> views, size_t peer) {
+  Ends ends;
+  for (const PeerView& each : views) {
+    if (each.peer != peer) continue;
+    ends.are_up &= each.is_up;
+    if (!each.is_up && ends.why.empty()) ends.why = each.why;
+    if (!each.is_up) continue;
+    ends.has_moved &= each.is_drain_wanted;
+    ends.carries |= each.silence <= Steering::silence_max + each.rtt() * 4;
+  }
+  return ends;
+}
+
+}  // namespace
+
+void Relink::begin(Duration empty_for, Instant now) {
+  CW_ASSERT(phase_ == Phase::None);
+  *this = Relink();
+  phase_ = Phase::Waiting;
+  empty_for_ = empty_for;
+  since_ = now;
+}
+
+void Relink::cancel() { is_cancelled_ = phase_ == Phase::Waiting; }
+
+void Relink::on_done(Step step) {
+  constexpr Phase after[] = {Phase::None, Phase::Moved, Phase::Waiting, Phase::Ending, Phase::None};
+  CW_ASSERT(step != Step::None);
+  phase_ = after[static_cast<size_t>(step)];
+  gone_since_ = empty_since_ = Instant::never();
+}
+
+Relink::Step Relink::look(const SiteState& state, const Plan& plan) {
+  missing_.clear();
+  why_.clear();
+  if (phase_ == Phase::None || !state.beside) return Step::None;
+  if (phase_ == Phase::Ending) return state.beside->has_left ? Step::Part : Step::None;
+  if (is_cancelled_) return Step::Leave;
+  return phase_ == Phase::Waiting ? wait(state, plan) : follow(state, plan);
+}
+
+// Who does not answer by the first either keeps nobody waiting.
+Relink::Step Relink::wait(const SiteState& state, const Plan& plan) {
+  bool is_any = false;
+  for (size_t i = 0; i < plan.gateway.peers.size(); ++i) {
+    if (!plan.has_peer(i)) continue;
+    const Ends first = ends_of(state.peers, i), second = ends_of(state.beside->peers, i);
+    is_any |= second.are_up;
+    if (second.are_up || !first.carries) continue;
+    missing_.push_back(plan.gateway.peers[i].name);
+    if (why_.empty()) why_ = second.why;
+  }
+  return is_any && missing_.empty() ? Step::Move : Step::None;
+}
+
+Relink::Step Relink::follow(const SiteState& state, const Plan& plan) {
+  const BesideState& first = *state.beside;
+  bool has_gone = false;
+  for (size_t i = 0; i < plan.gateway.peers.size(); ++i) {
+    if (!plan.has_peer(i)) continue;
+    const Ends old = ends_of(first.peers, i), now = ends_of(state.peers, i);
+    has_gone |= old.carries && !now.carries;
+    if (old.carries && !old.has_moved) missing_.push_back(plan.gateway.peers[i].name);
+  }
+  gone_since_ = has_gone ? std::min(gone_since_, state.at) : Instant::never();
+  if (has_gone && state.at - gone_since_ >= patience) return Step::MoveBack;
+  const bool is_empty = first.is_quiet && std::exchange(crossed_, first.crossed) == first.crossed;
+  empty_since_ = is_empty && missing_.empty() ? std::min(empty_since_, state.at) : Instant::never();
+  return state.at - empty_since_ >= empty_for_ ? Step::Leave : Step::None;
+}
+
+}  // namespace cw::site

@@ -1,0 +1,60 @@
+// When links take the place of others: who has both goes from the ones to the others as soon as
+// nobody loses by it, and parts with the first when nobody needs them.
+//
+//   None --begin--> Waiting --every peer that carries has the next--> Moved --the first are empty,
+//     ^                |  ^                                             |      and peers have moved
+//     |              cancel '--a peer has gone back to the first--------'            |
+//     '--they have said goodbye-- Ending <-------------------------------------------'
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/gateway/plan.h"
+#include "control/gateway/site/site_state.h"
+#include "dataplane/base/units.h"
+
+namespace cw::site {
+
+class Relink {
+ public:
+  enum class Phase : uint8_t { None, Waiting, Moved, Ending };
+  /// What is to be done now.
+  enum class Step : uint8_t { None, Move, MoveBack, Leave, Part };
+
+  /// A second set is there. `empty_for`: so long must nothing cross the first for it to be empty.
+  void begin(Duration empty_for, Instant now);
+  /// The step that look() has asked for is done.
+  void on_done(Step step);
+  /// Those beside are to go, whatever they are.
+  void cancel();
+
+  /// `state` of a site with both, `plan` the one by which it takes what hosts send.
+  Step look(const SiteState& state, const Plan& plan);
+
+  Phase phase() const { return phase_; }
+  /// Of the peers: who has no second link yet, or still goes by the first.
+  const std::vector<std::string>& missing() const { return missing_; }
+  /// What a peer told of its second link that is not up; of the first of them.
+  const std::string& why() const { return why_; }
+  Instant since() const { return since_; }
+
+ private:
+  /// A peer that answers nothing by the second set for so long, and does by the first, has gone
+  /// back.
+  static constexpr Duration patience = Duration::from_s(3);
+
+  Step wait(const SiteState& state, const Plan& plan);
+  Step follow(const SiteState& state, const Plan& plan);
+
+  Phase phase_ = Phase::None;
+  Duration empty_for_;
+  std::vector<std::string> missing_;
+  std::string why_;
+  Instant since_, gone_since_ = Instant::never(), empty_since_ = Instant::never();
+  uint64_t crossed_ = 0;
+  bool is_cancelled_ = false;
+};
+
+}  // namespace cw::site

@@ -1,0 +1,77 @@
+// A shard's part of links that take the place of others.
+#include <utility>
+
+#include "control/gateway/site/site_shard.h"
+#include "dataplane/base/assert.h"
+#include "dataplane/sdr/link/link.h"
+
+namespace cw::site {
+
+Result<std::unique_ptr<Rooms>> SiteShard::make_beside(const Plan& plan,
+                                                      std::deque<PairGrants>& grants,
+                                                      sdr::PolicyFinder& finder, Instant now) {
+  auto rooms = std::make_unique<Rooms>();
+  rooms->endpoint = sdr_->make_endpoint(plan.coding);
+  rooms->endpoint->set_finder(finder);
+  // Those in force have the other numbers.
+  const bool are_low = sdr_->endpoint().links().front()->number() < limits::links_max;
+  const auto first = static_cast<uint16_t>(are_low ? limits::links_max : 0);
+  const auto added = add_links(plan, grants, first, *rooms->endpoint, now);
+  if (!added) return std::unexpected(added.error());
+  for (const auto& link : rooms->endpoint->links()) link->set_beside(true);
+  const auto made = add_rooms(plan, *rooms->endpoint, *rooms, now);
+  if (!made) return std::unexpected(made.error());
+  return rooms;
+}
+
+void SiteShard::exchange_beside(std::unique_ptr<Rooms>& rooms) {
+  std::unique_ptr<sdr::Endpoint> endpoint;
+  if (rooms != nullptr) endpoint = std::move(rooms->endpoint);
+  sdr_->exchange_beside(endpoint);
+  beside_.swap(rooms);
+  if (rooms != nullptr) rooms->endpoint = std::move(endpoint);
+  gateways_->set(*rooms_.gateway, beside_ == nullptr ? nullptr : beside_->gateway.get());
+  has_moved_ = false;
+}
+
+void SiteShard::move(const Plan& next, bool is_drain_wanted, Instant now) {
+  CW_ASSERT(beside_ != nullptr);
+  sdr_->exchange();
+  std::swap(rooms_, *beside_);
+  gateways_->set(*rooms_.gateway, beside_->gateway.get());
+  has_moved_ = !has_moved_;
+  // Both have the line until the ones beside have sent what they have.
+  set_rates(sdr_->endpoint(), next, 2);
+  set_rates(*sdr_->beside(), plan_, 2);
+  for (const auto& link : sdr_->endpoint().links()) link->set_beside(false);
+  for (const auto& link : sdr_->beside()->links()) link->set_beside(true);
+  want_drain(is_drain_wanted, now);
+}
+
+void SiteShard::leave_beside(Instant now) {
+  for (const auto& link : sdr_->beside()->links()) link->leave(now);
+}
+
+void SiteShard::take_rate() { set_rates(sdr_->endpoint(), plan_, 1); }
+
+/// Where links share a rate, their granter's counts, and this does nothing.
+void SiteShard::set_rates(sdr::Endpoint& endpoint, const Plan& plan, uint64_t parts) {
+  for (const auto& link : endpoint.links()) {
+    const Rate all = plan.peers[peer_of(link->peer())].pacer.rate;
+    link->set_rate(Rate::from_bps(all.bps() / parts));
+  }
+}
+
+BesideState SiteShard::beside_state(Instant now) const {
+  const gateway::Gateway& gateway = *beside_->gateway;
+  BesideState state{.peers = {}, .is_quiet = gateway.is_drained()};
+  for (const auto& link : sdr_->beside()->links()) state.peers.push_back(view_of(*link, now));
+  state.has_left = sdr_->beside()->has_left() && gateway.is_drained();
+  for (size_t i = 0; i < gateway.lane_count(); ++i) {
+    const gateway::LaneView lane = gateway.view(i);
+    state.crossed += lane.sent + lane.inbound.seen;
+  }
+  return state;
+}
+
+}  // namespace cw::site

@@ -1,0 +1,190 @@
+// Links in the place of others, since what both ends must have alike has changed: nobody has to be
+// first, and no frame is lost.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/gateway/sites.h"
+
+namespace cw::sim {
+namespace {
+
+using namespace literals;
+using Phase = site::Relink::Phase;
+
+const std::string two_classes =
+    "[[class]]\nname = \"first\"\nmatch = [{ dscp = 46 }]\npolicy = \"selective_repeat\"\n"
+    "[[class]]\nname = \"rest\"\npolicy = \"hybrid\"\n";
+
+struct World {
+  explicit World(const SiteText& before = {}, const Impairment& wan = {.delay = 10_ms},
+                 int count = 2)
+      : sites({.seed = 8, .files = site_files(count, before), .wan = wan}) {
+    EXPECT_TRUE(sites.come_up());
+  }
+  /// From each site to the one after it, 80 Mbit/s of small and large packets.
+  void send(Duration time) {
+    for (int from = 1; from <= sites.count(); ++from) {
+      FlowOptions flow;
+      flow.number = static_cast<uint16_t>(from);
+      flow.from = from, flow.to = from % sites.count() + 1;
+      flow.bytes = 1000;
+      flow.rate = 80_Mbps;
+      flow.packets = static_cast<uint64_t>(time.seconds() * 10'000);
+      flow.begin = sites.now();
+      sent = flow.packets;
+      sites.host(from).add_flow(flow);
+    }
+  }
+  void relink(int site, const SiteText& after) {
+    const auto files = site_files(sites.count(), after);
+    EXPECT_TRUE(sites.seat(site).relink(files[static_cast<size_t>(site - 1)], sites.now()));
+  }
+  Phase phase(int site) { return sites.gateway(site).relink().phase(); }
+  bool are_done() {
+    for (int site = 1; site <= sites.count(); ++site) {
+      if (phase(site) != Phase::None || sites.gateway(site).plan_beside() != nullptr) return false;
+    }
+    return true;
+  }
+  bool wait_until_done(Duration within) {
+    return sites.run_until([&] { return are_done(); }, sites.now() + within);
+  }
+  void expect_all() {
+    for (int from = 1; from <= sites.count(); ++from) {
+      const int to = from % sites.count() + 1;
+      const auto report = sites.host(to).report(static_cast<uint16_t>(from));
+      EXPECT_EQ(report.received, sent) << "from site " << from;
+      EXPECT_EQ(report.wrong, 0u);
+      EXPECT_EQ(report.doubled, 0u);
+    }
+  }
+
+  Sites sites;
+  uint64_t sent = 0;
+};
+
+TEST(Relink, takes_what_both_ends_must_have_alike_without_losing_a_frame) {
+  const std::pair<const char*, SiteText> changes[] = {
+      {"mtu", {.pair = "mtu = 1200\n"}},
+      {"rtt", {.rtt = "12 ms"}},
+      {"rate", {.pair = "rate = \"300 Mbit/s\"\n"}},
+      {"classes", {.classes = two_classes}},
+  };
+  for (const auto& [name, after] : changes) {
+    SCOPED_TRACE(name);
+    World world({}, {.loss = 0.01, .delay = 10_ms});
+    world.send(6_s);
+    world.sites.run_for(1_s);
+    world.relink(1, after);
+    world.sites.run_for(1_s);
+    EXPECT_EQ(world.phase(1), Phase::Waiting);
+    EXPECT_EQ(world.sites.gateway(1).relink().missing(), std::vector<std::string>{"site 2"});
+    world.relink(2, after);
+    EXPECT_TRUE(world.wait_until_done(3_s));
+    world.sites.run_for(4_s);
+    world.expect_all();
+    EXPECT_TRUE(world.sites.is_up());
+  }
+}
+
+TEST(Relink, is_done_again_and_back) {
+  World world({}, {.loss = 0.01, .delay = 10_ms});
+  world.send(12_s);
+  const SiteText before, after{.pair = "mtu = 1200\n"};
+  for (const SiteText& text : {after, before, after}) {
+    world.sites.run_for(500_ms);
+    world.relink(2, text);
+    world.relink(1, text);
+    EXPECT_TRUE(world.wait_until_done(3_s));
+  }
+  world.sites.run_for(10_s);
+  world.expect_all();
+}
+
+TEST(Relink, of_several_links_on_two_cores) {
+  SiteText before{.site = "cores = [0, 0]\n", .pair = "links = 4\n"};
+  SiteText after = before;
+  after.pair += "mtu = 1200\n";
+  World world(before, {.loss = 0.01, .delay = 10_ms});
+  world.send(5_s);
+  world.sites.run_for(500_ms);
+  world.relink(1, after);
+  world.relink(2, after);
+  EXPECT_TRUE(world.wait_until_done(3_s));
+  world.sites.run_for(6_s);
+  world.expect_all();
+}
+
+// All of them wait for the last, and none is disturbed meanwhile.
+TEST(Relink, of_three_sites_is_done_when_the_last_has_its_file) {
+  World world({}, {.loss = 0.01, .delay = 10_ms}, 3);
+  world.send(8_s);
+  const SiteText after{.classes = two_classes};
+  for (const int site : {3, 1, 2}) {
+    EXPECT_EQ(world.sites.gateway(1).plan().classes.size(), 1u);
+    world.relink(site, after);
+    world.sites.run_for(1_s);
+  }
+  EXPECT_TRUE(world.wait_until_done(4_s));
+  EXPECT_EQ(world.sites.gateway(1).plan().classes.size(), 2u);
+  world.sites.run_for(6_s);
+  world.expect_all();
+}
+
+// Who restarts begins by the next file, and finds the links that wait for it.
+TEST(Relink, meets_a_peer_that_restarts_with_the_next_file) {
+  World world;
+  const SiteText after{.pair = "mtu = 1200\n"};
+  world.relink(1, after);
+  world.relink(2, after);
+  world.sites.restart(2);
+  EXPECT_TRUE(world.wait_until_done(30_s));
+  world.send(1_s);
+  world.sites.run_for(3_s);
+  world.expect_all();
+}
+
+// And who restarts with the file of before finds those that are still there.
+TEST(Relink, goes_on_with_a_peer_that_restarts_with_the_file_of_before) {
+  World world;
+  world.relink(1, {.pair = "mtu = 1200\n"});
+  world.sites.run_for(500_ms);
+  world.sites.restart(2);
+  const auto is_up = [&] { return world.sites.is_up(); };
+  EXPECT_TRUE(world.sites.run_until(is_up, world.sites.now() + 2_s));
+  world.sites.run_for(500_ms);
+  world.send(1_s);
+  world.sites.run_for(3_s);
+  world.expect_all();
+  EXPECT_EQ(world.phase(1), Phase::Waiting);
+}
+
+TEST(Relink, is_cancelled_while_it_waits) {
+  World world;
+  world.send(2_s);
+  world.relink(1, {.pair = "mtu = 1200\n"});
+  world.sites.run_for(500_ms);
+  world.sites.gateway(1).cancel_relink();
+  EXPECT_TRUE(world.wait_until_done(1_s));
+  world.sites.run_for(3_s);
+  world.expect_all();
+}
+
+TEST(Relink, says_what_links_beside_others_cannot_have) {
+  World world;
+  const auto complaint = [&](const SiteText& text) {
+    site::Plan next = plan_of(site_files(2, text)[0]);
+    const auto found = world.sites.gateway(1).misfits(next);
+    return found.empty() ? "" : found.front().key + ": " + found.front().why;
+  };
+  EXPECT_EQ(complaint({.pair = "mtu = 1200\n"}), "");
+  EXPECT_EQ(complaint({.pair = "mtu = 9000\n"}).substr(0, 10), "pair.mtu: ");
+  EXPECT_EQ(complaint({.wan = "paths = 4\n"}).substr(0, 11), "wan.paths: ");
+  EXPECT_EQ(complaint({.pair = "links = 2\n"}).substr(0, 12), "pair.links: ");
+}
+
+}  // namespace
+}  // namespace cw::sim
