@@ -132,6 +132,7 @@ Result<void> Gateway::add_lane(const ClassOptions& options, uint16_t class_index
   lane.link = &link;
   lane.class_index = class_index;
   lane.weight = options.weight;
+  lane.hold = options.hold;
   lane.source = link.source(options.qp);
   lane.sink = link.sink(options.qp);
   if (!lane.source || !lane.sink) {
@@ -172,6 +173,7 @@ void Gateway::change_link(const GatewayChange& change, size_t link) {
   for (Lane& lane : row(link)) {
     const ClassOptions& now = change.classes_[lane.class_index];
     lane.weight = now.weight;
+    lane.hold = now.hold;
     lane.out->change(now);
     lane.in->set_hold(now.hold);
   }

@@ -89,6 +89,19 @@ class Gateway final : public Station {
   /// `link` as the gateway's peers have them in a row. Cost: some words for each class.
   void change_link(const GatewayChange& change, size_t link);
 
+  // ---- in the place of another (gateway_pair.h) ----
+  /// What hosts send, or what peers do, goes behind what the other has of the same peer.
+  void hold_back_out(Instant now);
+  void let_go_out();
+  void hold_back_in();
+  /// Nothing new comes from the hosts.
+  void finish(Instant now);
+  /// Lets go of what nothing of `before` is ahead of any more; true: nothing is held back here.
+  /// `before` has the same peers and links, in the same order.
+  bool try_let_go(const Gateway& before, Instant now);
+  /// Something is.
+  bool has_held_back() const;
+
   /// Whether everything taken from the LAN is settled and everything from the WAN has left.
   bool is_drained() const;
   size_t lane_count() const { return lanes_.size(); }
@@ -104,6 +117,8 @@ class Gateway final : public Station {
     bool is_open = false;   // restarted for the epoch in force
     bool has_sent = false;  // something in this turn
     uint32_t resets = 0;    // of the sink, as far as they were followed
+    Duration hold;
+    Instant held_back_since = Instant::never();  // what hosts send; never: it is not
     std::unique_ptr<SendLane> out;
     std::unique_ptr<Inbound> in;
   };
@@ -120,6 +135,8 @@ class Gateway final : public Station {
   Result<void> add_row(const std::vector<ClassOptions>& classes, sdr::Link& link);
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
+  bool is_sent(size_t row) const;
+  bool is_through(size_t row) const;
   void follow_links();
   bool turn_lane(Lane& lane, Instant now);
   void refresh_row(size_t row);

@@ -23,6 +23,7 @@ std::optional<uint32_t> Sink::immediate(RecvHandle handle) const {
 }
 bool Sink::complete(RecvHandle handle, Instant now) const { return stream_->complete(handle, now); }
 bool Sink::is_idle() const { return stream_->posted_count() == 0; }
+bool Sink::is_at_rest() const { return stream_->is_at_rest(); }
 uint64_t Sink::over_count() const { return stream_->over_count(); }
 
 void Sink::read_along(RecvBuffers& buffers) const { stream_->read_along(buffers); }

@@ -84,7 +84,8 @@ class Sink {
   std::optional<uint32_t> immediate(RecvHandle handle) const;
   /// Ends the receive, whole or not. False for a stale handle.
   bool complete(RecvHandle handle, Instant now) const;
-  bool is_idle() const;  ///< nothing is posted
+  bool is_idle() const;     ///< nothing is posted
+  bool is_at_rest() const;  ///< nothing that has begun is not over
   /// Receives whose status has left Open so far: while it stays, info() has nothing new on that.
   uint64_t over_count() const;
 

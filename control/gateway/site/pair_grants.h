@@ -25,11 +25,9 @@ class PairGrants {
     const std::scoped_lock lock(mutex_);
     granter_.turn(now);
   }
-  /// By what the plan says now of the pair's rate, of which they have one of so many parts, weights
-  /// and adapt. Thread: any.
-  void change(const Plan& plan, size_t peer, uint64_t parts = 1) {
-    GranterOptions options = options_of(plan, peer);
-    options.rate = Rate::from_bps(options.rate.bps() / parts);
+  /// By what the plan says now of the pair's rate, weights and adapt. Thread: any.
+  void change(const Plan& plan, size_t peer) {
+    const GranterOptions options = options_of(plan, peer);
     const std::scoped_lock lock(mutex_);
     granter_.set_weights(options.weights);
     granter_.set_adapt(options.rate_control.adapt);

@@ -201,11 +201,10 @@ class Site {
   Result<void> begin_relink(Plan next, Instant now, const Between& between);
   Relink::Step pursue_relink(const SiteState& state, const Between& between);
   Result<void> join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& between);
-  bool try_move(bool is_back, const Between& between);
+  bool try_move(const Between& between);
   bool try_part(const Between& between);
   bool on_shards(const Between& between, const std::function<void(SiteShard&, Instant)>& act);
   void exchange_plans();
-  void share_grants(uint64_t parts);
   void take_live(const Plan& next);
   void keep_standings(Plan& next) const;
   void set_standings(const std::vector<gateway::Standing>& standings);

@@ -185,7 +185,9 @@ void SiteShard::fill(SiteState& state, Instant now) {
     lane.peer = peer_of(lane.peer);
   }
   for (const auto& link : sdr_->endpoint().links()) {
-    state.peers.push_back(view_of(*link, now));
+    PeerView& view = state.peers.emplace_back(view_of(*link, now));
+    if (beside_)
+      view.is_drain_wanted = view.is_drain_wanted && !has_moved_there(view, *state.beside);
   }
   state.swaps = rooms_.swaps->views();
   state.has_open_swaps = rooms_.swaps->has_open();
@@ -198,6 +200,14 @@ void SiteShard::fill(SiteState& state, Instant now) {
                           .from_wan = state.wan_port.rx_packets,
                           .to_wan = state.wan_port.tx_packets,
                           .turns = state.worker[Counter::turns]});
+}
+
+/// Whether a peer that asks for others than this link has one beside it that it goes by.
+bool SiteShard::has_moved_there(const PeerView& view, const BesideState& beside) {
+  return std::ranges::any_of(beside.peers, [&](const PeerView& each) {
+    const bool is_its = each.peer == view.peer && each.link == view.link;
+    return is_its && each.is_up && !each.is_drain_wanted;
+  });
 }
 
 PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {

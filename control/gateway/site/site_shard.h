@@ -88,13 +88,11 @@ class SiteShard {
   /// Between two turns, as are the next three: `rooms` are beside those that take what hosts send,
   /// and `rooms` is who was, or nobody.
   void exchange_beside(std::unique_ptr<Rooms>& rooms);
-  /// The ones beside take what hosts send, and those that did are beside. `next` is the plan of the
-  /// former, each has half of its rate, and a peer is asked to do likewise.
-  void move(const Plan& next, bool is_drain_wanted, Instant now);
+  /// The ones beside take what hosts send, and those that did are beside; peers are asked to do
+  /// likewise.
+  void move(bool is_drain_wanted, Instant now);
   /// Who is beside says goodbye.
   void leave_beside(Instant now);
-  /// Those that take what hosts send have all of their rate again.
-  void take_rate();
   /// The worker calls it before patience ends, or never; false: that.
   bool between_turns(const std::function<void(Instant)>& act, Duration patience) {
     return settle(patience) && ask_in_time(act, patience);
@@ -145,8 +143,8 @@ class SiteShard {
                          sdr::Endpoint& endpoint, Instant now);
   Result<void> add_rooms(const Plan& plan, sdr::Endpoint& endpoint, Rooms& rooms, Instant now);
   Result<void> begin(std::deque<PairGrants>& grants, Instant now, const sdr::RandomSource& random);
-  void set_rates(sdr::Endpoint& endpoint, const Plan& plan, uint64_t parts);
   BesideState beside_state(Instant now) const;
+  static bool has_moved_there(const PeerView& view, const BesideState& beside);
   Port& wan_queue() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }
   /// Lets the worker call `change` between two turns, and waits for that. False: it will, but has
   /// not yet.

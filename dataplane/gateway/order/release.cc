@@ -51,12 +51,23 @@ Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters)
 
 void Release::push(Lane& lane, uint32_t frame) {
   const bool is_at_once = lane.frames_.at(frame).parsed.header.order == FrameOrder::AtOnce;
+  if (!is_at_once && lane.is_held_back_) return lane.push(lane.held_back_, frame);
   lane.push(is_at_once ? lane.at_once_ : lane.in_turn_, frame);
   ++waiting_;
-  if (lane.next_ != nullptr) return;
+  if (lane.next_ == nullptr) enter(lane);
+}
+
+void Release::enter(Lane& lane) {
   lane.bytes_due_ = share_bytes;
   lane.next_ = last_ == nullptr ? &lane : std::exchange(last_->next_, &lane);
   last_ = &lane;
+}
+
+void Release::hold_back(Lane& lane) { lane.is_held_back_ = true; }
+
+void Release::let_go(Lane& lane) {
+  lane.is_held_back_ = false;
+  while (lane.has_held_back()) push(lane, lane.pop(lane.held_back_));
 }
 
 size_t Release::collect(std::span<Packet*> out, Instant now) {
@@ -142,6 +153,9 @@ void Release::drop_all(Lane& lane) {
     for (; row->first != no_frame; --waiting_) {
       lane.frames_.drop(lane.pop(*row), DropReason::epoch_over);
     }
+  }
+  while (lane.has_held_back()) {
+    lane.frames_.drop(lane.pop(lane.held_back_), DropReason::epoch_over);
   }
 }
 

@@ -51,6 +51,10 @@ class Release {
   /// Drops what is queued of one stream, whose epoch is over.
   void forget(Lane& lane);
 
+  /// What comes in turn waits in the lane until let_go(), however long that takes.
+  static void hold_back(Lane& lane);
+  void let_go(Lane& lane);
+
   void set_rate(Rate rate) { options_.rate = rate; }
   /// Of frames that wait already, too.
   void set_queue(Duration queue) { options_.queue = queue; }
@@ -68,6 +72,7 @@ class Release {
   };
 
   void pace(Instant now);
+  void enter(Lane& lane);
   uint32_t let_through(Lane& lane, Instant now);
   void leave(Lane& before);
   void drop_all(Lane& lane);
@@ -99,6 +104,10 @@ class Release::Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
+  bool is_held_back() const { return is_held_back_; }
+  /// Something waits for let_go().
+  bool has_held_back() const { return held_back_.first != no_frame; }
+
  private:
   friend class Release;
 
@@ -117,7 +126,8 @@ class Release::Lane {
 
   FrameTable& frames_;
   const SlotRows& slots_;
-  FrameRow at_once_, in_turn_;
+  FrameRow at_once_, in_turn_, held_back_;
+  bool is_held_back_ = false;
   Lane* next_ = nullptr;   // in the circle; null: not in it
   int64_t bytes_due_ = 0;  // of its share; negative: it has had more
 };

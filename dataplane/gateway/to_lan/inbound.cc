@@ -90,6 +90,15 @@ void Inbound::rebase(Duration shift) {
   reader_.rebase(shift);
 }
 
+bool Inbound::try_let_go(bool is_through, Duration hold, Instant now) {
+  if (!out_.is_held_back()) return true;
+  if (out_.has_held_back()) held_back_since_ = std::min(held_back_since_, now);
+  const bool is_old = held_back_since_ != Instant::never() && now - held_back_since_ >= hold;
+  if (!is_through && !is_old) return false;
+  release_.let_go(out_);
+  return true;
+}
+
 InboundAccounts Inbound::accounts() const {
   InboundAccounts all;
   all.seen = frames_.seen_count();

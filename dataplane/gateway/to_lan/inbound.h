@@ -50,6 +50,16 @@ class Inbound final : private sdr::FrameTeller {
     reader_.set_stall(hold);
   }
 
+  // While another stream of the same hosts runs out (gateway_pair.h).
+  /// What comes in turn is not let out until that one is through.
+  void hold_back() { Release::hold_back(out_); }
+  /// Whether this one is: all that was sent on it has come or never will, and has left.
+  bool is_through() const { return sink_.is_at_rest() && frames_.lent_count() == 0; }
+  bool has_held_back() const { return out_.has_held_back(); }
+  /// Lets out what was held back, if `is_through` says so of the other, or the oldest of it has
+  /// waited for `hold`. Returns whether nothing is held back from here on.
+  bool try_let_go(bool is_through, Duration hold, Instant now);
+
   InboundAccounts accounts() const;
   size_t frames_lent() const { return frames_.lent_count(); }
 
@@ -66,6 +76,7 @@ class Inbound final : private sdr::FrameTeller {
   Release& release_;
   Release::Lane out_;
   uint32_t resets_;  // of the stream, as far as they were followed
+  Instant held_back_since_ = Instant::never();
 };
 
 }  // namespace cw::gateway

@@ -77,6 +77,8 @@ void SendLane::size_queue() {
   queue_bytes_max_ = std::max(share_.bytes_in(times_.most).count(), bytes_min);
   ahead_bytes_max_ = std::clamp(line_.bytes_in(ahead).count(), ahead_bytes_min,
                                 std::max(queue_bytes_max_ / 2, ahead_bytes_min));
+  // Then the stream never has less at hand than it may.
+  if (is_held_back_) ahead_bytes_max_ = 0;
 }
 
 // ---- in ----

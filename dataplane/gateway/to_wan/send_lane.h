@@ -47,6 +47,19 @@ class SendLane {
   /// What the class says of hold, queue, mark and block_age, from now on and of what waits, too.
   /// Allocates nothing.
   void change(const ClassOptions& options);
+  /// Frames wait here, though the stream has room, until it is let go: they are not to overtake.
+  void hold_back() {
+    is_held_back_ = true;
+    size_queue();
+  }
+  void let_go() {
+    is_held_back_ = false;
+    size_queue();
+  }
+  /// If all has been given to the stream, the peer hears that nothing more follows for a while.
+  void finish(Instant now) {
+    if (is_idle()) writer_.finish(now);
+  }
   /// The gateway stood still: that was no silence of the hosts, and what came meanwhile no queue.
   void on_gap(Duration gap, Instant now) {
     writer_.rebase(gap);
@@ -101,6 +114,7 @@ class SendLane {
   Rate share_, line_;
   uint64_t queue_bytes_max_ = 0, ahead_bytes_max_ = 0;
   bool has_places_ = true;  // of messages, when a frame was last written
+  bool is_held_back_ = false;
   uint64_t sent_told_ = 0, lost_told_ = 0;
 };
 

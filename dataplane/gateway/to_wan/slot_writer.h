@@ -61,6 +61,10 @@ class SlotWriter {
   void end_turn(Instant now);
   /// Ends a message whose stream has been silent for an RTT.
   void on_time(Instant now);
+  /// Ends a message that is open: nothing comes for a while.
+  void finish(Instant now) {
+    if (handle_) close(now);
+  }
   Instant next_due() const { return handle_ ? last_append_ + silence_ : Instant::never(); }
 
   /// Of frames that were taken: those given to the stream whole, and those whose last slot the

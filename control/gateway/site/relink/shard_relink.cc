@@ -30,19 +30,16 @@ void SiteShard::exchange_beside(std::unique_ptr<Rooms>& rooms) {
   sdr_->exchange_beside(endpoint);
   beside_.swap(rooms);
   if (rooms != nullptr) rooms->endpoint = std::move(endpoint);
-  gateways_->set(*rooms_.gateway, beside_ == nullptr ? nullptr : beside_->gateway.get());
+  beside_ == nullptr ? gateways_->end() : gateways_->begin(*beside_->gateway);
   has_moved_ = false;
 }
 
-void SiteShard::move(const Plan& next, bool is_drain_wanted, Instant now) {
+void SiteShard::move(bool is_drain_wanted, Instant now) {
   CW_ASSERT(beside_ != nullptr);
   sdr_->exchange();
   std::swap(rooms_, *beside_);
-  gateways_->set(*rooms_.gateway, beside_->gateway.get());
+  gateways_->move(now);
   has_moved_ = !has_moved_;
-  // Both have the line until the ones beside have sent what they have.
-  set_rates(sdr_->endpoint(), next, 2);
-  set_rates(*sdr_->beside(), plan_, 2);
   for (const auto& link : sdr_->endpoint().links()) link->set_beside(false);
   for (const auto& link : sdr_->beside()->links()) link->set_beside(true);
   want_drain(is_drain_wanted, now);
@@ -50,16 +47,6 @@ void SiteShard::move(const Plan& next, bool is_drain_wanted, Instant now) {
 
 void SiteShard::leave_beside(Instant now) {
   for (const auto& link : sdr_->beside()->links()) link->leave(now);
-}
-
-void SiteShard::take_rate() { set_rates(sdr_->endpoint(), plan_, 1); }
-
-/// Where links share a rate, their granter's counts, and this does nothing.
-void SiteShard::set_rates(sdr::Endpoint& endpoint, const Plan& plan, uint64_t parts) {
-  for (const auto& link : endpoint.links()) {
-    const Rate all = plan.peers[peer_of(link->peer())].pacer.rate;
-    link->set_rate(Rate::from_bps(all.bps() / parts));
-  }
 }
 
 BesideState SiteShard::beside_state(Instant now) const {

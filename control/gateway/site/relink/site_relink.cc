@@ -98,7 +98,7 @@ Relink::Step Site::pursue_relink(const SiteState& state, const Between& between)
         return false;
       case Relink::Step::Move:
       case Relink::Step::MoveBack:
-        return try_move(step == Relink::Step::MoveBack, between);
+        return try_move(between);
       case Relink::Step::Leave:
         return on_shards(between, [](SiteShard& shard, Instant now) { shard.leave_beside(now); });
       case Relink::Step::Part:
@@ -120,10 +120,9 @@ bool Site::on_shards(const Between& between, const std::function<void(SiteShard&
 }
 
 /// False: some have not, who are to be asked again; who has is as before.
-bool Site::try_move(bool is_back, const Between& between) {
+bool Site::try_move(const Between& between) {
   const auto move = [&](size_t i) {
-    return between(*shards_[i],
-                   [&, i](Instant now) { shards_[i]->move(beside_->plan, is_drain_wanted_, now); });
+    return between(*shards_[i], [&, i](Instant now) { shards_[i]->move(is_drain_wanted_, now); });
   };
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (move(i)) continue;
@@ -132,8 +131,6 @@ bool Site::try_move(bool is_back, const Between& between) {
     return false;
   }
   exchange_plans();
-  if (is_back) on_shards(between, [](SiteShard& shard, Instant) { shard.take_rate(); });
-  share_grants(is_back ? 1 : 2);
   return true;
 }
 
@@ -149,28 +146,16 @@ void Site::exchange_plans() {
   bounds_.impaired = impaired;
 }
 
-/// Where links share a rate: what both sets have of it.
-void Site::share_grants(uint64_t parts) {
-  for (size_t i = 0; i < grants_.size(); ++i) grants_[i].change(plan_, i, parts);
-  if (!beside_) return;
-  for (size_t i = 0; i < beside_->grants.size(); ++i) {
-    beside_->grants[i].change(beside_->plan, i, parts);
-  }
-}
-
 bool Site::try_part(const Between& between) {
   std::vector<std::unique_ptr<Rooms>> rooms(shards_.size());
   const auto is_free = [](const auto& shard) { return shard->has_all_policies(); };
   if (!std::ranges::all_of(shards_, is_free)) return false;
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (!shards_[i]->has_beside()) continue;
-    const bool is_done = between(*shards_[i], [&, i](Instant) {
-      shards_[i]->exchange_beside(rooms[i]);
-      shards_[i]->take_rate();
-    });
+    const bool is_done =
+        between(*shards_[i], [&, i](Instant) { shards_[i]->exchange_beside(rooms[i]); });
     if (!is_done) return false;
   }
-  share_grants(1);
   rooms.clear();  // before the grants that their links read
   const std::scoped_lock lock(grants_mutex_);
   beside_.reset();
