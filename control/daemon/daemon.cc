@@ -243,6 +243,11 @@ class Daemon {
   bool look(bool is_asked) {
     looked_ = clock_.read();
     auto state = site_->state(answer_patience);
+    if (state && reload_.look_at_links(*state, answer_patience)) {
+      last_.lanes.clear();  // of classes that may have other numbers now
+      last_.swaps.clear();
+      state = site_->state(answer_patience);
+    }
     const bool has_answer = state.has_value();
     if (has_answer) {
       last_ = std::move(*state);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <sstream>
 
 #include "control/config/text/file.h"
@@ -44,6 +45,21 @@ std::vector<std::string> lines_of(const std::string& sentences) {
   return lines;
 }
 
+void refuse(ReloadReport& report, const std::string& sentences) {
+  for (const std::string& each : lines_of(sentences)) {
+    report.mistakes.push_back("what can be changed now does not go without what needs a restart: " +
+                              each);
+  }
+}
+
+constexpr const char* by_links =
+    "by links that take the place of those that carry, once all peers that answer have such";
+
+/// It waits for links that take the place of others.
+bool is_of_links(const Step& step) {
+  return step.fate == Step::Fate::Waits && step.kind != KeyKind::Swap;
+}
+
 config::Node tree_of(const std::string& text) {
   auto tree = config::parse_toml(text);
   return tree ? std::move(*tree) : config::Node();
@@ -61,7 +77,8 @@ Reload::Reload(site::Site& site, const Source& source, const Log& log, Surroundi
       source_(source),
       log_(log),
       around_(std::move(around)),
-      in_force_(tree_of(source.text)) {
+      in_force_(tree_of(source.text)),
+      relinking_(site, source.file, log) {
   wanted_ = in_force_;
   for (const std::string& each : site.plan().plugin_files) plugins_[each] = state_of(each);
 }
@@ -123,7 +140,7 @@ Reload::Draft Reload::draft() const {
 /// What can be taken need not hold together without what cannot: then nothing is.
 void Reload::draw(Draft& draft) const {
   ReloadReport& report = draft.report;
-  std::map<std::string, std::string> refused;  // why, by key
+  Reasons refused, relinked;
   do {
     report.steps.clear();
     draft.next = site::merged(in_force_, draft.file, [&](const Change& change) {
@@ -132,23 +149,67 @@ void Reload::draw(Draft& draft) const {
         step.fate = Step::Fate::NeedsRestart;
         step.why = found->second;
       }
-      return step.fate != Step::Fate::NeedsRestart;
+      if (const auto found = relinked.find(step.key); found != relinked.end()) {
+        step.fate = Step::Fate::Waits;
+        step.why = found->second;
+      }
+      return step.fate == Step::Fate::Applied ||
+             (step.fate == Step::Fate::Waits && !is_of_links(step));
     });
     auto plan =
         site::read_plan(source_.file, draft.next,
                         {.key = site_.plan().key.get(), .link_rate = site_.plan().link_rate});
-    if (!plan) {
-      for (const std::string& each : lines_of(plan.error().sentence)) {
-        report.mistakes.push_back(
-            "what can be changed now does not go without what needs a restart: " + each);
-      }
-      return;
-    }
+    if (!plan) return refuse(report, plan.error().sentence);
     draft.plan.emplace(std::move(*plan));
-  } while (!is_all_within(draft, refused));
+  } while (!is_all_within(draft, refused, relinked));
+  draw_relink(draft);
+  if (!report.mistakes.empty()) return;
   warn_of_next_start(draft);
   add_open_swaps(report.steps);
   std::ranges::sort(report.steps, {}, &Step::key);
+}
+
+/// What takes other links, as far as such can be beside those that carry.
+void Reload::draw_relink(Draft& draft) const {
+  std::vector<Step>& steps = draft.report.steps;
+  while (std::ranges::any_of(steps, is_of_links)) {
+    auto tree = site::merged(in_force_, draft.file, [&](const Change& change) {
+      return std::ranges::find(steps, change.key, &Step::key)->fate != Step::Fate::NeedsRestart;
+    });
+    auto plan = site::read_plan(source_.file, tree, {.key = site_.plan().key.get()});
+    if (!plan) return refuse(draft.report, plan.error().sentence);
+    if (!is_all_fit(*plan, steps)) continue;
+    warn_of_relink(draft, *plan);
+    draft.relinked = std::move(tree);
+    return;
+  }
+}
+
+/// False: some keys, or all of these, need a restart.
+bool Reload::is_all_fit(site::Plan& plan, std::vector<Step>& steps) const {
+  const auto found = site_.misfits(plan);
+  for (const site::Beyond& each : found) {
+    const bool is_named = std::ranges::any_of(
+        steps, [&](const Step& step) { return is_of_links(step) && step.key == each.key; });
+    for (Step& step : steps) {
+      if (!is_of_links(step) || (is_named && step.key != each.key)) continue;
+      step.fate = Step::Fate::NeedsRestart;
+      step.why = each.why;
+    }
+  }
+  return found.empty();
+}
+
+void Reload::warn_of_relink(Draft& draft, const site::Plan& plan) const {
+  draft.report.warnings.push_back(
+      "until other links have taken the place of those that carry, there is memory for both: " +
+      std::to_string(plan.memory.count() >> 20) + " MiB more at most");
+  if (plan.wan.packets <= site_.plan().wan.packets) return;
+  draft.report.warnings.push_back(
+      "the WAN port keeps " + std::to_string(site_.plan().wan.packets) +
+      " packets since its start, and " + std::to_string(plan.wan.packets) +
+      " would hold all that may be on the way: at full rate and much loss, frames may have to wait "
+      "for one until the next start");
 }
 
 /// Where streams would be others, sites that disagree about what they follow from carry nothing,
@@ -172,16 +233,17 @@ void Reload::warn_of_next_start(Draft& draft) const {
   }
 }
 
-/// False: some keys are not to be taken, since there is no memory for so much.
-bool Reload::is_all_within(Draft& draft, std::map<std::string, std::string>& refused) const {
-  const size_t before = refused.size();
+/// False: some keys are not to be taken by the links there are, which have no memory for so much.
+bool Reload::is_all_within(Draft& draft, Reasons& refused, Reasons& relinked) const {
+  const size_t before = refused.size() + relinked.size();
   for (const site::Beyond& each : site_.beyond(*draft.plan)) {
     for (const Step& step : draft.report.steps) {
       const bool is_it = step.key == each.key || step.key.starts_with(each.key + ".");
-      if (is_it && step.fate == Step::Fate::Applied) refused[step.key] = each.why;
+      if (!is_it || step.fate != Step::Fate::Applied) continue;
+      (each.goes_by_relink ? relinked : refused)[step.key] = each.why;
     }
   }
-  return refused.size() == before;
+  return refused.size() + relinked.size() == before;
 }
 
 Step Reload::step_of(const Change& change) const {
@@ -195,7 +257,8 @@ Step Reload::step_of(const Change& change) const {
       step.fate = change.key.starts_with("class.") ? Step::Fate::Waits : Step::Fate::Applied;
       break;
     case KeyKind::Relink:
-      step.why = "a link cannot change it while it is up, and there is no second one beside it";
+      step.fate = Step::Fate::Waits;
+      step.why = by_links;
       break;
     case KeyKind::Keys:
       step.why = "the key is read at start";
@@ -218,7 +281,12 @@ ReloadReport Reload::plan() {
 std::vector<Step> Reload::open() const {
   std::vector<Step> steps;
   for (const Change& each : site::changes_between(in_force_, wanted_)) {
-    steps.push_back(step_of(each));
+    Step& step = steps.emplace_back(step_of(each));
+    const auto known = std::ranges::find(not_taken_, step.key, &Step::key);
+    if (known != not_taken_.end()) step = *known;
+    if (!is_of_links(step)) continue;
+    if (relinking_.has_failed()) step.fate = Step::Fate::NeedsRestart;
+    if (const std::string why = relinking_.why(); !why.empty()) step.why = why;
   }
   add_open_swaps(steps);
   std::ranges::sort(steps, {}, &Step::key);
@@ -259,13 +327,26 @@ ReloadReport Reload::run(Duration patience) {
     return std::ranges::find(report.steps, each.key, &Step::key) != report.steps.end();
   });
   for (const Step& each : report.steps) {
-    if (each.fate != Step::Fate::Waits) continue;
+    if (each.fate != Step::Fate::Waits || is_of_links(each)) continue;
     swapping_.push_back({each.key, each.kind, each.before, each.after});
   }
+  not_taken_.clear();
+  std::ranges::copy_if(report.steps, std::back_inserter(not_taken_), [](const Step& each) {
+    return each.fate == Step::Fate::NeedsRestart || is_of_links(each);
+  });
   wanted_ = std::move(draft.file);
   in_force_ = std::move(draft.next);
   site_.want_policies(wanted_by(*draft.plan, site_), patience);
+  relinking_.want(std::move(draft.relinked), patience);
   return report;
+}
+
+bool Reload::look_at_links(const site::SiteState& state, Duration patience) {
+  auto tree = relinking_.look(state, in_force_, patience);
+  if (!tree) return false;
+  in_force_ = std::move(*tree);
+  seen_.clear();  // of classes that may have other numbers now
+  return true;
 }
 
 /// False: all is as before.

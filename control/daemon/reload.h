@@ -13,6 +13,7 @@
 
 #include "control/config/text/tree.h"
 #include "control/daemon/live/live.h"
+#include "control/daemon/live/relinking.h"
 #include "control/daemon/log.h"
 #include "control/gateway/changes.h"
 #include "control/gateway/plan.h"
@@ -33,7 +34,7 @@ struct Source {
 struct Step {
   enum class Fate : uint8_t {
     Applied,       ///< between two turns: it is in force, or would be
-    Waits,         ///< ordered: for the peer's part of it, as SiteState::swaps tells
+    Waits,         ///< ordered: for the peer's part of it, as SiteState::swaps tells, or `why`
     NeedsRestart,  ///< of the gateway; `why` says more, where it is not the key's kind alone
     NotDone,       ///< it could have been, and was not, since something else could not
   };
@@ -73,6 +74,10 @@ class Reload {
   const config::Node& in_force() const { return in_force_; }
   const std::string& file() const { return source_.file; }
 
+  /// Links that take the place of others go on as of `state`, before anything else looks at it.
+  /// True: others are in force now, and it is a state of those before.
+  bool look_at_links(const site::SiteState& state, Duration patience);
+  const Relinking& relinking() const { return relinking_; }
   /// Tells what has become of swaps since the last state, whoever wanted them, and orders those
   /// that could not be ordered before. Returns whether any is under way that may soon be over.
   bool look(const site::SiteState& state, Duration patience);
@@ -89,13 +94,18 @@ class Reload {
   struct Draft {
     ReloadReport report;
     config::Node file, next;
-    std::optional<site::Plan> plan;  // of next; none: there are mistakes
+    std::optional<site::Plan> plan;        // of next; none: there are mistakes
+    std::optional<config::Node> relinked;  // with what takes other links, too; none: nothing does
   };
+  using Reasons = std::map<std::string, std::string>;  // by key
   static FileState state_of(const std::string& file);
   Draft draft() const;
   void draw(Draft& draft) const;
   Step step_of(const site::Change& change) const;
-  bool is_all_within(Draft& draft, std::map<std::string, std::string>& refused) const;
+  bool is_all_within(Draft& draft, Reasons& refused, Reasons& relinked) const;
+  void draw_relink(Draft& draft) const;
+  bool is_all_fit(site::Plan& plan, std::vector<Step>& steps) const;
+  void warn_of_relink(Draft& draft, const site::Plan& plan) const;
   void warn_of_next_start(Draft& draft) const;
   bool try_apply(Draft& draft, Duration patience);
   void add_open_swaps(std::vector<Step>& steps) const;
@@ -119,6 +129,8 @@ class Reload {
   const Log& log_;
   const Surroundings around_;
   config::Node wanted_, in_force_;
+  std::vector<Step> not_taken_;  // of what is wanted, as of then
+  Relinking relinking_;
   std::vector<site::Change> swapping_;        // taken as far as that is this gateway's to do
   std::map<std::string, FileState> plugins_;  // as they were loaded
   std::vector<site::SwapView> seen_;

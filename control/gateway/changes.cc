@@ -146,15 +146,18 @@ class Merge {
         }
       }
     }
-    if (before != nullptr && after != nullptr) tell_order(before, after, place);
+    if (before != nullptr && after != nullptr) order(made, *before, *after, place);
     return made.items.empty() ? std::nullopt : std::optional(std::move(made));
   }
 
   /// Of classes the first that matches takes a packet; peers may stand in any order.
-  void tell_order(const Node* before, const Node* after, const Place& place) const {
-    const std::string old = common_row(before, after), now = common_row(after, before);
-    if (place.path != "class" || old == now) return;
-    (void)takes_({place.key, KeyKind::Relink, old, now});
+  void order(Node& made, const Node& before, const Node& after, const Place& place) const {
+    if (place.path != "class") return;
+    const std::string old = common_row(&before, &after), now = common_row(&after, &before);
+    if (old != now && !takes_({place.key, KeyKind::Relink, old, now})) return;
+    const auto place_of = [&](const Node& item) { return find_entry(&after, *name_in(item)); };
+    // With one that is only here still, it is not the other's row.
+    if (std::ranges::all_of(made.items, place_of)) std::ranges::sort(made.items, {}, place_of);
   }
 
   const std::function<bool(const Change&)>& takes_;

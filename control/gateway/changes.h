@@ -29,7 +29,8 @@ std::vector<Change> changes_between(std::string_view before, std::string_view af
 std::vector<Change> changes_between(const config::Node& before, const config::Node& after);
 
 /// `before` with those of its changes to `after` that `takes` says yes to; it is asked about each
-/// of them. Entries stay in the order of `before`, new ones stand behind them.
+/// of them. Entries stay in the order of `before`, new ones stand behind them;
+/// classes that are all in `after` stand as there, if that is taken.
 config::Node merged(const config::Node& before, const config::Node& after,
                     const std::function<bool(const Change&)>& takes);
 

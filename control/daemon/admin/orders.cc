@@ -37,7 +37,8 @@ Response report_response(const ReloadReport& report) {
 }  // namespace
 
 Response config(const Doors& doors, const Request&) {
-  return json_response({{"not_in_force", steps_json(doors.reload.open())}});
+  return json_response({{"not_in_force", steps_json(doors.reload.open())},
+                        {"relink", doors.reload.relinking().json()}});
 }
 
 Response in_force(const Doors& doors, const Request&) {

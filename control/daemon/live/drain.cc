@@ -15,7 +15,7 @@ namespace {
 uint64_t frames_of(const site::SiteState& state) {
   uint64_t frames = 0;
   for (const gateway::LaneView& lane : state.lanes) frames += lane.sent + lane.inbound.out;
-  return frames;
+  return frames + (state.beside ? state.beside->crossed : 0);
 }
 
 std::string reason_of(const site::RouteMove& move) {

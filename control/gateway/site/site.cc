@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <iterator>
 #include <latch>
 #include <semaphore>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <tuple>
 
 #include "control/gateway/site/live/peer_places.h"
+#include "control/gateway/site/relink/misfits.h"
 #include "control/gateway/site/ports/lan_setup.h"
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/seat/policy_instance.h"
@@ -261,7 +263,11 @@ std::vector<Beyond> Site::beyond(Plan& next) const {
   auto found = beyond_places(plan_, next);
   if (!found.empty()) return found;
   CW_ASSERT(try_arrange(plan_, next));
-  return site::beyond(bounds_, next);
+  found = site::beyond(bounds_, next);
+  if (beside_ && relink_.phase() != Relink::Phase::Waiting) {
+    std::ranges::copy(other_peers(plan_, next), std::back_inserter(found));
+  }
+  return found;
 }
 
 void Site::apply(Plan& next, Instant now) {

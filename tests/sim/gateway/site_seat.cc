@@ -116,6 +116,7 @@ void SiteSeat::start(uint64_t seed, Instant now) {
       .clock = {}};
   site_ = must(site::Site::make(std::move(plan), ground));
   ++lives_;
+  relink_due_ = Instant::never();
   last_work_ = not_before_ = paused_until_ = now;
   pause_began_ = Instant::never();
 }
@@ -156,7 +157,11 @@ bool SiteSeat::relink(const std::string& file, Instant now) {
 
 /// As causewayd's control thread looks.
 void SiteSeat::follow_relink(Instant now) {
-  if (site_->plan_beside() == nullptr || now < relink_due_) return;
+  if (now < relink_due_) return;
+  if (site_->plan_beside() == nullptr) {
+    relink_due_ = Instant::never();
+    return;
+  }
   relink_due_ = now + relink_interval;
   (void)site_->pursue_relink(site_->state(now), now);
 }

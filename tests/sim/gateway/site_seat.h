@@ -94,7 +94,8 @@ class SiteSeat {
   uint64_t lives_ = 0, lost_ = 0;
   std::vector<PortCounters> lans_at_start_;
   static constexpr Duration relink_interval = Duration::from_ms(10);
-  Instant last_work_, not_before_, relink_due_;
+  Instant last_work_, not_before_;
+  Instant relink_due_ = Instant::never();  // of one that began here
   Instant pause_began_ = Instant::never(), paused_until_;
 };
 

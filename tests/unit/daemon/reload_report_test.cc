@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -74,6 +75,23 @@ class ReloadReports : public testing::Test {
     return report;
   }
   Rate rate() { return site().plan().peers[0].pacer.rate; }
+  /// As the daemon looks, for so long at most; false: it has not come to that.
+  bool look_until(const std::function<bool()>& is_so, Duration time) {
+    for (const Instant end = sites_->now() + time; sites_->now() < end;) {
+      sites_->run_for(Duration::from_ms(10));
+      std::atomic<bool> stop = false;
+      std::jthread turns([&] {
+        while (!stop) sites_->run_for(Duration::from_us(100));
+      });
+      if (const auto state = site().state(Duration::from_s(10))) {
+        (void)reload_->look_at_links(*state, Duration::from_s(10));
+      }
+      stop = true;
+      turns.join();
+      if (is_so()) return true;
+    }
+    return false;
+  }
 
   const Log log_{LogLevel::Error, LogFormat::Text};
   std::string text_, file_;
@@ -104,8 +122,8 @@ TEST_F(ReloadReports, tell_what_becomes_of_each_key_and_change_nothing) {
     EXPECT_EQ(report.steps[1],
               step("class.one.policy", KeyKind::Swap, "", "\"go_back_n\"", Fate::Waits));
     EXPECT_EQ(report.steps[2].key, "pair.mtu");
-    EXPECT_EQ(report.steps[2].fate, Fate::NeedsRestart);
-    EXPECT_NE(report.steps[2].why, "");
+    EXPECT_EQ(report.steps[2].fate, Fate::Waits);
+    EXPECT_EQ(report.steps[2].why.find("by links that take the place of"), 0u);
     EXPECT_EQ(report.steps[3],
               step("wan.device", KeyKind::Restart, "", "\"\"", Fate::NeedsRestart));
     EXPECT_EQ(report.steps[4],
@@ -128,10 +146,9 @@ TEST_F(ReloadReports, say_why_a_live_key_goes_too_far) {
   write(with({{"100 Mbit/s", "150 Mbit/s"}, {"200 ms", "300 ms"}}));
   const ReloadReport report = reload_->plan();
   ASSERT_EQ(report.steps.size(), 2u);
-  EXPECT_EQ(report.steps[0],
-            step("class.one.hold", KeyKind::Live, "\"200 ms\"", "\"300 ms\"", Fate::NeedsRestart,
-                 "hold would be 300 ms, and memory is for 200 ms"));
-  EXPECT_EQ(report.steps[1].fate, Fate::NeedsRestart);
+  EXPECT_EQ(report.steps[0], step("class.one.hold", KeyKind::Live, "\"200 ms\"", "\"300 ms\"",
+                                  Fate::Waits, "hold would be 300 ms, and memory is for 200 ms"));
+  EXPECT_EQ(report.steps[1].fate, Fate::Waits);
   EXPECT_EQ(report.steps[1].why.find("peer \"site 2\" would be sent 150 Mbit/s"), 0u)
       << report.steps[1].why;
 }
@@ -178,12 +195,53 @@ TEST_F(ReloadReports, tell_a_second_time_only_what_still_differs) {
   const ReloadReport second = run_while_it_turns();
   ASSERT_EQ(second.steps.size(), 1u);
   EXPECT_EQ(second.steps[0].key, "pair.mtu");
-  EXPECT_EQ(reload_->open(), second.steps);
+  ASSERT_EQ(reload_->open().size(), 1u);
+  EXPECT_EQ(reload_->open()[0].key, "pair.mtu");
   write(text_);
   const ReloadReport back = run_while_it_turns();
   ASSERT_EQ(back.steps.size(), 1u);
   EXPECT_EQ(back.steps[0],
             step("wan.rate", KeyKind::Live, "\"50 Mbit/s\"", "\"100 Mbit/s\"", Fate::Applied));
+  EXPECT_EQ(reload_->open(), std::vector<Step>());
+}
+
+// The peer has always had one class, so that no link was up.
+TEST_F(ReloadReports, have_other_links_in_force_once_these_are_up) {
+  const std::string wanted = sim::site_files(2)[0];
+  write(wanted);
+  const ReloadReport report = run_while_it_turns();
+  EXPECT_TRUE(report.is_done);
+  EXPECT_EQ(reload_->relinking().json()["phase"], "waiting");
+  const auto of_classes = std::ranges::find(report.steps, "class.one", &Step::key);
+  ASSERT_NE(of_classes, report.steps.end());
+  EXPECT_EQ(of_classes->fate, Fate::Waits);
+  EXPECT_EQ(site().plan().classes.size(), 2u);
+  const auto is_moved = [&] { return site().plan().classes.size() == 1; };
+  ASSERT_TRUE(look_until(is_moved, Duration::from_s(2)));
+  EXPECT_EQ(site::changes_between(wanted, toml_of(reload_->in_force())),
+            std::vector<site::Change>());
+  EXPECT_EQ(reload_->open(), std::vector<Step>());
+  const auto is_over = [&] { return reload_->relinking().json().is_null(); };
+  EXPECT_TRUE(look_until(is_over, Duration::from_s(3)));
+  EXPECT_EQ(site().plan_beside(), nullptr);
+  EXPECT_TRUE(site().state(sites_->now()).peers[0].is_up);
+}
+
+TEST_F(ReloadReports, give_up_other_links_that_nobody_wants_any_more) {
+  for (const char* const mtu : {"1400", "1300"}) {
+    write(with({{"[pair]\n", std::string("[pair]\nmtu = ") + mtu + "\n"}}));
+    (void)run_while_it_turns();
+  }
+  EXPECT_NE(site().plan_beside(), nullptr);
+  const auto is_the_second = [&] {
+    return site().plan_beside() != nullptr &&
+           site().plan_beside()->wan.payload_bytes_max < site().plan().wan.payload_bytes_max - 150;
+  };
+  EXPECT_TRUE(look_until(is_the_second, Duration::from_s(2))) << "the first has gone before";
+  write(text_);
+  (void)run_while_it_turns();
+  const auto is_over = [&] { return reload_->relinking().json().is_null(); };
+  EXPECT_TRUE(look_until(is_over, Duration::from_s(2)));
   EXPECT_EQ(reload_->open(), std::vector<Step>());
 }
 
@@ -201,7 +259,7 @@ TEST_F(ReloadReports, have_in_force_what_was_taken_and_nothing_else) {
   (void)reload_->plan();
   EXPECT_EQ(differing(), Keys()) << "nobody has loaded it";
   (void)run_while_it_turns();
-  EXPECT_EQ(differing(), Keys({"wan.rate \"50 Mbit/s\""})) << "the other takes a start";
+  EXPECT_EQ(differing(), Keys({"wan.rate \"50 Mbit/s\""})) << "the other takes links";
   write(with({{"100 Mbit/s", "many"}}));
   (void)run_while_it_turns();
   EXPECT_EQ(differing(), Keys({"wan.rate \"50 Mbit/s\""})) << "a mistake takes nothing";

@@ -60,9 +60,9 @@ static void check_rates(const LiveBounds& bounds, const Plan& next, std::vector<
   }
   if (why.empty()) return;
   // Each takes what the others leave.
-  found.push_back({"wan.rate", why});
+  found.push_back({"wan.rate", why, /*goes_by_relink=*/true});
   for (const gateway::PeerRoutes& each : next.gateway.peers) {
-    found.push_back({"peer." + each.name + ".rate", why});
+    found.push_back({"peer." + each.name + ".rate", why, /*goes_by_relink=*/true});
   }
 }
 
@@ -72,7 +72,7 @@ static void check_holds(const LiveBounds& bounds, const Plan& next, std::vector<
     const std::string why = "hold would be " + about(next.classes[i].hold) +
                             ", and memory is for " + about(bounds.holds[i]);
     for (const char* key : {".hold", ".host_timeout"}) {
-      found.push_back({"class." + next.classes[i].name + key, why});
+      found.push_back({"class." + next.classes[i].name + key, why, /*goes_by_relink=*/true});
     }
   }
 }

@@ -46,6 +46,8 @@ struct LiveBounds {
 /// A key, or all that begin with it and a dot, that a plan would take too far, and why.
 struct Beyond {
   std::string key, why;
+  /// Links in the place of those that carry would have the memory, so far as misfits() allow.
+  bool goes_by_relink = false;
 };
 std::vector<Beyond> beyond(const LiveBounds& bounds, const Plan& next);
 

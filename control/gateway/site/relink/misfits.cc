@@ -29,4 +29,17 @@ std::vector<Beyond> misfits(const Plan& running, const Plan& next, const PortFac
   return found;
 }
 
+std::vector<Beyond> other_peers(const Plan& running, const Plan& next) {
+  std::vector<Beyond> found;
+  for (size_t i = 0; i < next.gateway.peers.size(); ++i) {
+    const std::string &is = next.gateway.peers[i].name, &was = running.gateway.peers[i].name;
+    if (is == was) continue;
+    for (const std::string& name : {is, was}) {
+      if (name.empty()) continue;
+      found.push_back({"peer." + name, "links of before are there still; try again in a while"});
+    }
+  }
+  return found;
+}
+
 }  // namespace cw::site

@@ -13,4 +13,7 @@ namespace cw::site {
 /// `wan` is the running site's port.
 std::vector<Beyond> misfits(const Plan& running, const Plan& next, const PortFacts& wan);
 
+/// The peers that come or go: while links of before are there, which go to who was there then.
+std::vector<Beyond> other_peers(const Plan& running, const Plan& next);
+
 }  // namespace cw::site

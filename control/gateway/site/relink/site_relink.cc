@@ -50,6 +50,7 @@ Result<void> Site::begin_relink(Plan next, Instant now, const Between& between) 
   CW_ASSERT(!beside_);
   adopt(next, finder_);
   take_bars(next);
+  next.lan.device = plan_.lan.device;  // as it came to be called
   keep_standings(next);
   auto beside = std::make_unique<Beside>(std::move(next));
   for (size_t i = 0; plan_.links > 1 && i < plan_.peers.size(); ++i) {
@@ -163,7 +164,12 @@ bool Site::try_part(const Between& between) {
 }
 
 Result<void> Site::begin_relink(Plan next, Duration patience) {
-  return begin_relink(std::move(next), clock_->read(), between(patience));
+  Instant now;
+  const auto read_time = [&now](Instant its) { now = its; };
+  if (!shards_.front()->between_turns(read_time, patience)) {
+    return failure("the packets' thread has no turn");
+  }
+  return begin_relink(std::move(next), now, between(patience));
 }
 
 Result<void> Site::begin_relink(Plan next, Instant now) {

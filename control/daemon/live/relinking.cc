@@ -1,0 +1,122 @@
+#include "control/daemon/live/relinking.h"
+
+#include <cmath>
+#include <utility>
+
+#include "control/config/text/write.h"
+#include "control/gateway/site/site.h"
+
+namespace cw::daemon {
+namespace {
+
+using Phase = site::Relink::Phase;
+using Step = site::Relink::Step;
+
+bool are_same(const std::optional<config::Node>& one, const std::optional<config::Node>& other) {
+  if (!one || !other) return one.has_value() == other.has_value();
+  return config::toml_of(*one) == config::toml_of(*other);
+}
+
+std::string row_of(const std::vector<std::string>& names) {
+  std::string row;
+  for (const std::string& each : names) row += (row.empty() ? "\"" : ", \"") + each + "\"";
+  return row;
+}
+
+}  // namespace
+
+bool Relinking::is_waiting() const {
+  return site_.relink().phase() == Phase::Waiting && !is_cancelled_;
+}
+
+void Relinking::want(std::optional<config::Node> tree, Duration patience) {
+  trouble_.clear();
+  if (is_waiting() && are_same(tree, beside_)) return;
+  if (is_waiting()) {
+    site_.cancel_relink();
+    is_cancelled_ = true;
+  }
+  wanted_ = std::move(tree);
+  if (wanted_ && site_.plan_beside() == nullptr) begin(patience);
+}
+
+void Relinking::begin(Duration patience) {
+  config::Node tree = std::move(*std::exchange(wanted_, std::nullopt));
+  const auto begun = [&]() -> Result<void> {
+    auto plan = site::read_plan(file_, tree, {.key = site_.plan().key.get()});
+    if (!plan) return std::unexpected(plan.error());
+    for (const site::Beyond& each : site_.misfits(*plan)) return failure(each.why);
+    return site_.begin_relink(std::move(*plan), patience);
+  }();
+  is_cancelled_ = false;
+  if (!begun) {
+    trouble_ = begun.error().sentence;
+    return log_.error("not_relinked", {{"why", trouble_}});
+  }
+  beside_ = std::move(tree);
+  begun_at_ = site_.relink().since();
+  told_.clear();
+  log_.info("relink_begun",
+            {{"meaning",
+              "links beside those that carry, whose place they take when all peers that "
+              "answer have such, too"}});
+}
+
+std::optional<config::Node> Relinking::look(const site::SiteState& state,
+                                            const config::Node& in_force, Duration patience) {
+  const Step step = site_.pursue_relink(state, patience);
+  if (site_.relink().phase() == Phase::Waiting) tell_missing(state.at);
+  switch (step) {
+    case Step::Move:
+    case Step::MoveBack: {
+      const bool is_back = step == Step::MoveBack;
+      const Fields fields = {{"after_ms", std::round((state.at - begun_at_).ms())}};
+      is_back ? log_.warning("relink_moved_back", fields) : log_.info("relink_moved", fields);
+      return std::exchange(beside_, in_force);
+    }
+    case Step::Part:
+      beside_.reset();
+      log_.info(std::exchange(is_cancelled_, false) ? "relink_cancelled" : "relinked",
+                {{"after_ms", std::round((state.at - begun_at_).ms())}});
+      break;
+    case Step::Leave:
+    case Step::None:
+      break;
+  }
+  if (wanted_ && site_.plan_beside() == nullptr) begin(patience);
+  return std::nullopt;
+}
+
+/// Those that are gone from the row are told by what comes after.
+void Relinking::tell_missing(Instant now) {
+  const site::Relink& relink = site_.relink();
+  if (relink.missing() == told_ || now < told_at_ + told_interval) return;
+  told_ = relink.missing();
+  told_at_ = now;
+  if (!told_.empty()) log_.info("relink_waits", {{"for", told_}, {"why", why()}});
+}
+
+std::string Relinking::why() const {
+  if (!trouble_.empty()) return trouble_;
+  const site::Relink& relink = site_.relink();
+  if (wanted_) return "links that were to take the place of others before go first";
+  if (!is_waiting()) return "";
+  if (relink.missing().empty()) return "links with it come up beside those that carry";
+  return "of " + row_of(relink.missing()) +
+         " no such links are up: have the same keys been loaded there?";
+}
+
+Json Relinking::json() const {
+  constexpr const char* names[] = {"none", "waiting", "moved", "ending"};
+  const site::Relink& relink = site_.relink();
+  if (relink.phase() == Phase::None && !wanted_ && trouble_.empty()) return Json();
+  return {{"phase", names[static_cast<size_t>(relink.phase())]},
+          {"peers_missing", relink.missing()},
+          {"why", why()},
+          {"memory_mib",
+           site_.plan_beside() == nullptr
+               ? 0
+               : std::round(static_cast<double>(site_.plan_beside()->memory.count()) / (1 << 20))}};
+}
+
+}  // namespace cw::daemon
