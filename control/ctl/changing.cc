@@ -121,6 +121,37 @@ bool is_of(const Json& swap, const Json& steps) {
   return false;
 }
 
+/// By links that take the place of others.
+bool is_of_links(const Json& step) { return step["fate"] == "waits" && step["kind"] != "swap"; }
+
+/// The same step as it is now.
+Json step_now(const Json& step, const Json& not_in_force) {
+  for (const Json& each : not_in_force) {
+    if (each["key"] == step["key"]) return each;
+  }
+  Json done = step;
+  done["fate"] = "applied";
+  done["why"] = "";
+  return done;
+}
+
+/// Until those of `steps` that wait for links are in force, or the deadline: they are as of then.
+Answer wait_for_links(Client& client, Json& steps, Clock::time_point deadline) {
+  while (true) {
+    Answer answer = client.get("/v1/config");
+    if (!answer.is_good()) return answer;
+    Json now = Json::array();
+    bool is_open = false;
+    for (const Json& each : steps) {
+      now.push_back(is_of_links(each) ? step_now(each, answer.json["not_in_force"]) : each);
+      is_open |= is_of_links(now.back());
+    }
+    steps = now;
+    if (!is_open || Clock::now() >= deadline) return answer;
+    std::this_thread::sleep_for(look_interval);
+  }
+}
+
 bool is_report(const Answer& answer) {
   return answer.json.is_object() && answer.json.contains("mistakes");
 }
@@ -226,6 +257,11 @@ int reload(Client& client, const Options& options) {
     if (!over.is_good()) return tell_failure(over, options);
     if (!over.json["swaps"].empty()) report["swaps"] = over.json["swaps"];
     if (const int swapped = exit_of(over.json["swaps"]); swapped != exit_done) exit = swapped;
+    const Answer linked = wait_for_links(client, report["steps"], *deadline);
+    if (!linked.is_good()) return tell_failure(linked, options);
+    for (const Json& each : report["steps"]) {
+      if (is_of_links(each) && exit == exit_done) exit = exit_waiting;
+    }
   }
   options.is_json ? void(std::printf("%s\n", report.dump(2).c_str())) : show_report(report);
   return exit;

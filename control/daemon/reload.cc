@@ -367,12 +367,14 @@ void Reload::tell(const ReloadReport& report) const {
   for (const std::string& each : report.mistakes) log_.error("not_reloaded", {{"why", each}});
   if (!report.is_done) return;
   for (const std::string& each : report.warnings) log_.warning("careful", {{"what", each}});
-  Json waiting = Json::array();
+  Json restart = Json::array(), links = Json::array();
   for (const Step& each : report.steps) {
-    if (each.fate == Step::Fate::NeedsRestart) waiting.push_back(each.key);
+    if (each.fate == Step::Fate::NeedsRestart) restart.push_back(each.key);
+    if (is_of_links(each)) links.push_back(each.key);
   }
   Fields fields = {{"file", source_.file}};
-  if (!waiting.empty()) fields["need_restart"] = waiting;
+  if (!links.empty()) fields["by_other_links"] = links;
+  if (!restart.empty()) fields["need_restart"] = restart;
   log_.info("reloaded", fields);
 }
 

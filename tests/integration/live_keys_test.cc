@@ -246,7 +246,8 @@ TEST_F(LiveKeys, tell_what_needs_a_restart_until_it_is_gone) {
   parts.text["rate"] = "rate = '201 Mbit/s'";
   parts.text["impair"] = "loss = 0\ndelay = '900 ms'";
   const std::string told = reload(parts);
-  EXPECT_NE(told.find("need_restart=[\"site.coding_threads\",\"wan.impair.delay\",\"wan.rate\"]"),
+  EXPECT_NE(told.find("by_other_links=[\"wan.rate\"] "
+                      "need_restart=[\"site.coding_threads\",\"wan.impair.delay\"]"),
             std::string::npos)
       << told;
   EXPECT_NE(a_->err_so_far().find("pair.rate is 200 Mbit/s for the peers and will be 100 Mbit/s"),

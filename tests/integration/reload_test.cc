@@ -86,10 +86,10 @@ TEST_F(Reload, tells_every_mistake_and_takes_nothing_of_that_file) {
   EXPECT_EQ(south["peers"][0]["link"], "up");
 }
 
-TEST_F(Reload, names_what_needs_a_restart) {
+TEST_F(Reload, names_what_takes_other_links) {
   start_under("selective_repeat");
   reload(with_class(replaced(config_of(true), "200 Mbit/s", "300 Mbit/s"), "hybrid"));
-  EXPECT_TRUE(a_->wait_for("need_restart=[\"wan.rate\"]")) << a_->err_so_far();
+  EXPECT_TRUE(a_->wait_for("by_other_links=[\"wan.rate\"]")) << a_->err_so_far();
   EXPECT_TRUE(a_->wait_for("info swapped")) << a_->err_so_far();
 }
 
