@@ -88,7 +88,7 @@ TEST_F(Relink, loses_no_datagram_whatever_changes) {
   send_both_ways();
   const std::string wanted[][3] = {
       {"mtu = 1300\n", one_class, "100 Mbit/s"},
-      {"mtu = 1300\nrtt = '12 ms'\nrtt_max = '80 ms'\n", one_class, "100 Mbit/s"},
+      {"mtu = 1300\nrtt = '40 ms'\n", one_class, "100 Mbit/s"},
       {"mtu = 1300\n", two_classes + one_class, "100 Mbit/s"},
       {"", two_classes + one_class, "160 Mbit/s"},
   };
@@ -111,6 +111,19 @@ TEST_F(Relink, loses_no_datagram_whatever_changes) {
   EXPECT_EQ(south["peers"][0]["rate_mbps"], 160);
   EXPECT_EQ(south["classes"].size(), 2u);
   EXPECT_EQ(a_->err_so_far().find("warning down"), std::string::npos);
+}
+
+// Keys of one site alone: the other has nothing to load.
+TEST_F(Relink, of_keys_of_one_site_needs_nobody_at_the_other) {
+  start_pair();
+  send_both_ways();
+  std::this_thread::sleep_for(seconds(1));
+  reload(true, config(true, "rtt = '12 ms'\nrtt_max = '80 ms'\n"));
+  EXPECT_TRUE(wait_for(*a_, "info relinked", 1)) << a_->err_so_far() << b_->err_so_far();
+  EXPECT_TRUE(wait_for(*b_, "info relinked", 1)) << b_->err_so_far();
+  EXPECT_TRUE(b_->wait_for("info relink_asked")) << b_->err_so_far();
+  std::this_thread::sleep_for(seconds(1));
+  expect_nothing_lost();
 }
 
 TEST_F(Relink, is_waited_for_and_told_by_the_command) {

@@ -31,6 +31,7 @@ bool Relinking::is_waiting() const {
 
 void Relinking::want(std::optional<config::Node> tree, Duration patience) {
   trouble_.clear();
+  is_asked_for_ = false;
   if (is_waiting() && are_same(tree, beside_)) return;
   if (is_waiting()) {
     site_.cancel_relink();
@@ -83,8 +84,40 @@ std::optional<config::Node> Relinking::look(const site::SiteState& state,
     case Step::None:
       break;
   }
+  follow_peers(state, in_force, patience);
   if (wanted_ && site_.plan_beside() == nullptr) begin(patience);
   return std::nullopt;
+}
+
+/// Whose own keys have changed, and none that must be alike, needs other links to a peer that has
+/// nothing to change.
+void Relinking::follow_peers(const site::SiteState& state, const config::Node& in_force,
+                             Duration patience) {
+  bool is_asked = false;
+  has_other_keys_.resize(state.peers.size());
+  for (size_t i = 0; i < state.peers.size(); ++i) {
+    const site::PeerView& each = state.peers[i];
+    is_asked |= each.is_second_wanted;
+    const std::string& name = site_.plan().gateway.peers[each.peer].name;
+    const bool is_news = each.has_other_keys && !has_other_keys_[i];
+    has_other_keys_[i] = each.has_other_keys;
+    if (!is_news || site_.plan_beside() != nullptr) continue;
+    log_.warning("peer_has_other_keys",
+                 {{"peer", name},
+                  {"meaning",
+                   "it has loaded keys that must be alike, and waits with links by them "
+                   "for this site to have the same; what carries goes on"}});
+  }
+  const bool is_idle = site_.plan_beside() == nullptr && !wanted_;
+  if (is_asked && is_idle && state.at >= asked_again_at_) {
+    log_.info("relink_asked", {{"by", "a peer whose own keys have changed"}});
+    want(in_force, patience);
+    is_asked_for_ = true;
+  }
+  if (is_asked_for_ && is_waiting() && state.at - begun_at_ >= asked_max) {
+    asked_again_at_ = state.at + asked_pause;
+    want(std::nullopt, patience);
+  }
 }
 
 /// Those that are gone from the row are told by what comes after.

@@ -42,8 +42,13 @@ class Relinking {
 
  private:
   static constexpr Duration told_interval = Duration::from_s(10);
+  /// Links that a peer has asked for and that do not come up are in nobody's way, and of no use;
+  /// who asks again may have to wait.
+  static constexpr Duration asked_max = Duration::from_s(30);
+  static constexpr Duration asked_pause = Duration::from_s(300);
 
   bool is_waiting() const;
+  void follow_peers(const site::SiteState& state, const config::Node& in_force, Duration patience);
   void begin(Duration patience);
   void tell_missing(Instant now);
 
@@ -53,6 +58,9 @@ class Relinking {
   std::optional<config::Node> wanted_;  // not begun
   std::optional<config::Node> beside_;  // of the links that are not in force, whichever those are
   bool is_cancelled_ = false;
+  bool is_asked_for_ = false;         // by a peer, and by nobody here
+  Instant asked_again_at_;            // before, no peer is heard
+  std::vector<bool> has_other_keys_;  // told, by peer
   std::string trouble_;
   std::vector<std::string> told_;
   Instant told_at_, begun_at_;

@@ -177,7 +177,10 @@ void SiteShard::fill(SiteState& state, Instant now) {
     }
   }
   state.wants_policies = sdr_->wants_care();
-  if (beside_) state.beside = beside_state(now);
+  if (beside_) {
+    set_mute();
+    state.beside = beside_state(now);
+  }
   state.is_quiet = rooms_.gateway->is_drained() && (!beside_ || state.beside->is_quiet);
   state.is_drained = valve_.is_shut() && state.is_quiet;
   for (size_t i = 0; i < rooms_.gateway->lane_count(); ++i) {
@@ -217,6 +220,8 @@ PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
   view.link = wire_link_of(link.number());
   view.is_up = link.is_up();
   view.is_drain_wanted = link.is_drain_wanted();
+  view.is_second_wanted = link.knocks().are_of_our_shape(now);
+  view.has_other_keys = link.knocks().are_of_another(now);
   if (!view.is_up) view.why = link.why();
   if (view.is_up) view.differences = link.differences();
   view.rate = link.rate();

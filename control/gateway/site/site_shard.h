@@ -143,6 +143,7 @@ class SiteShard {
                          sdr::Endpoint& endpoint, Instant now);
   Result<void> add_rooms(const Plan& plan, sdr::Endpoint& endpoint, Rooms& rooms, Instant now);
   Result<void> begin(std::deque<PairGrants>& grants, Instant now, const sdr::RandomSource& random);
+  void set_mute();
   BesideState beside_state(Instant now) const;
   static bool has_moved_there(const PeerView& view, const BesideState& beside);
   Port& wan_queue() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }

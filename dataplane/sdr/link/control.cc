@@ -62,13 +62,16 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   read_records(*envelope, path, now);
 }
 
-/// A peer that has a link of its next keys beside this one says hello on that while this one
-/// carries. It may also have begun anew with others, and is silent in this epoch then [C-64].
-bool LinkControl::is_for_another(const EnvelopePeek& peek, Instant now) const {
-  if (!peek.shape || *peek.shape == shape_.bits()) return false;
-  if (options_.is_beside) return true;
-  const bool is_stranger = *peek.shape != 0 && peek.header.receiver_nonce == 0;
-  return is_stranger && is_up_ && health_.silence(now) <= shape_patience + rtt_ * 4;
+/// Who has another link that carries says so: this one is that one's, or is of another shape. A
+/// peer's next life has none [C-64].
+bool LinkControl::is_for_another(const EnvelopePeek& peek, Instant now) {
+  if (!peek.hello) return false;
+  const bool is_of_our_shape = peek.hello->shape() == shape_.bits();
+  if (options_.is_beside) return !is_of_our_shape;
+  const bool is_stranger = peek.header.receiver_nonce == 0;
+  if (!peek.hello->is_beside() || !is_stranger || (!is_up_ && is_of_our_shape)) return false;
+  knocks_.on_hello(is_of_our_shape, now);
+  return true;
 }
 
 void LinkControl::on_stranger(const Envelope& envelope, Instant now) {
@@ -251,7 +254,9 @@ void LinkControl::take_sample(const Echo& echo, Instant now) {
 
 Instant LinkControl::offer_due() const {
   if (is_leaving_) return hello_due_;
-  if (!exchange_.is_in_force()) return std::min(hello_due_, strangers_.due());
+  if (!exchange_.is_in_force()) {
+    return std::min(is_mute_ ? Instant::never() : hello_due_, strangers_.due());
+  }
   if (!echoes_.is_empty() || wants_parts()) return Instant();
   const Instant due = earliest(hello_due_, strangers_.due(), echo_due_);
   return is_up_ ? earliest(due, health_.long_due()) : due;
@@ -299,6 +304,7 @@ bool LinkControl::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) 
 Hello LinkControl::hello(HelloState state) const {
   Hello hello;
   hello.capabilities = Hello::swaps | shape_.bits() << Hello::shape_shift;
+  if (options_.is_beside) hello.capabilities |= Hello::beside;
   if (options_.places_payload) hello.capabilities |= Hello::places_payload;
   if (options_.sees_psns) hello.capabilities |= Hello::sees_psns;
   if (options_.numbers_by_qp) hello.capabilities |= Hello::numbers_by_qp;

@@ -26,6 +26,7 @@
 #include "dataplane/core/lazy_memory.h"
 #include "dataplane/core/path/paths.h"
 #include "dataplane/sdr/line/path/path_health.h"
+#include "dataplane/sdr/link/epoch/knocks.h"
 #include "dataplane/sdr/link/epoch/link_shape.h"
 #include "dataplane/sdr/link/epoch/strangers.h"
 #include "dataplane/sdr/link/link_events.h"
@@ -49,18 +50,16 @@ class LinkControl {
   void add_pair_keys(const PairKeys& keys);
   /// Whether the description still fits its parts with one more such stream and its pair keys.
   bool has_room_for(const StreamConfig& stream, std::span<const PolicyOffer> offers) const;
-
   /// Whether it seems to be for this one of two links to a peer: it names a nonce of ours, or is
   /// the hello of somebody with the same keys.
   bool expects(const EnvelopePeek& peek) const {
     const uint64_t receiver = peek.header.receiver_nonce;
-    return receiver != 0 ? exchange_.knows(receiver) : peek.shape == shape_.bits();
+    if (receiver != 0) return exchange_.knows(receiver);
+    return peek.hello && peek.hello->shape() == shape_.bits();
   }
   /// Takes the UD payload of a control packet.
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
-
-  /// What the peer has counted of our data on a path, of which so many packets have left, in 24
-  /// bits.
+  /// What the peer has counted on a path by which `sent` packets have left, in 24 bits.
   void on_report(const PathReport& report, uint32_t sent, Instant now) {
     health_.on_report(report.path, report.received, report.lost, sent, now);
   }
@@ -106,11 +105,13 @@ class LinkControl {
   bool has_left() const { return is_leaving_ && hello_due_ == Instant::never(); }
   /// Whether another link of its number carries: hellos of other shapes are for that.
   void set_beside(bool is_beside) { options_.is_beside = is_beside; }
+  /// Then it says hello to nobody that has not done so.
+  void set_mute(bool is_mute) { is_mute_ = is_mute; }
+  const Knocks& knocks() const { return knocks_; }
   /// There is somebody else at the other end, or nobody, if the change says so.
   void change_peer(LinkChange& change, Instant now);
   /// This thread stood still for `shift` until `now`.
   void rebase(Duration shift, Instant now);
-
   bool is_up() const { return is_up_; }
   bool is_in_force() const { return exchange_.is_in_force(); }
   /// Of the paths that both ends have, once the link is up.
@@ -118,6 +119,7 @@ class LinkControl {
   uint32_t control_qpn() const { return peer_control_qpn_; }
   /// Of its latest hello.
   bool peer_has(uint32_t capability) const { return (peer_capabilities_ & capability) != 0; }
+  uint32_t peer_shape() const { return peer_capabilities_ >> Hello::shape_shift; }
   const MacKey& key() const { return options_.key; }
   /// Of a record that is alone in an envelope: what is left for its texts.
   size_t text_room() const {
@@ -138,9 +140,6 @@ class LinkControl {
   static constexpr uint8_t goodbyes_max = 3;
   /// And four round trips: so long without data of ours, and none is sent.
   static constexpr Duration traffic_pause_max = Duration::from_ms(100);
-  /// Of a peer that is up, and four round trips: then somebody with other keys may be its next
-  /// life.
-  static constexpr Duration shape_patience = Duration::from_s(1);
 
   struct PendingEcho {
     uint16_t path = 0;     // as the asker calls it
@@ -152,7 +151,7 @@ class LinkControl {
 
   void read_records(const Envelope& envelope, uint16_t path, Instant now);
   void on_stranger(const Envelope& envelope, Instant now);
-  bool is_for_another(const EnvelopePeek& peek, Instant now) const;
+  bool is_for_another(const EnvelopePeek& peek, Instant now);
   void begin_epoch(Instant now);
   void end_epoch(Instant now);
   void judge_paths(Instant now);
@@ -207,10 +206,11 @@ class LinkControl {
 
   EpochExchange exchange_;
   LinkShape shape_;
+  Knocks knocks_;
   uint64_t sequence_ = 0;
   Strangers strangers_;
   uint8_t goodbyes_ = 0;  // hellos that said that this end leaves
-  bool is_up_ = false, has_hello_ = false, has_rtt_ = false, is_leaving_ = false;
+  bool is_up_ = false, has_hello_ = false, has_rtt_ = false, is_leaving_ = false, is_mute_ = false;
   // Ours, as bytes to be sent in parts; and which of them the peer has.
   std::vector<uint8_t> description_;
   size_t part_bytes_ = part_bytes_max;

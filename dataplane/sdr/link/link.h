@@ -63,6 +63,11 @@ class Link final : private LinkEvents, private BitStageClient {
   bool has_left() const { return control_.has_left() && line_.is_empty(); }
   /// Whether another link of its number carries meanwhile: hellos of other shapes are for that.
   void set_beside(bool is_beside) { control_.set_beside(is_beside); }
+  /// It says hello to nobody, or to all again.
+  void set_mute(bool is_mute) { wake_(), control_.set_mute(is_mute); }
+  /// Whether the peer knows of links beside others; while the link is up.
+  bool peer_knows_shapes() const { return control_.peer_shape() != 0; }
+  const Knocks& knocks() const { return control_.knocks(); }
   /// Asks the peer to send what it can by another site, or no longer; nothing else changes.
   void want_drain(bool is_wanted, Instant now) { wake_(), drain_.want(is_wanted, now); }
   /// The peer asks for it.

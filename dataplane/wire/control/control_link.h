@@ -27,7 +27,9 @@ struct Hello {
   static constexpr uint32_t sees_psns = 2;       ///< capability: path reports come from PSNs
   static constexpr uint32_t swaps = 4;           ///< capability: policies change within an epoch
   static constexpr uint32_t numbers_by_qp = 8;   ///< capability: PSNs count by target QP and path
-  static constexpr unsigned shape_shift = 8;     ///< what lies above is no capability
+  /// What is no capability: this end has another link of the number, which carries [C-64].
+  static constexpr uint32_t beside = 16;
+  static constexpr unsigned shape_shift = 8;  ///< nor is what lies above
   static constexpr uint32_t shape_max = UINT32_MAX >> shape_shift;
 
   uint32_t capabilities = 0;
@@ -48,6 +50,7 @@ struct Hello {
 
   /// What both ends must have alike, in short; 0: its sender does not say [C-64].
   uint32_t shape() const { return capabilities >> shape_shift; }
+  bool is_beside() const { return (capabilities & beside) != 0; }
 
   static void fields(auto& hello, auto& wire) {
     wire(hello.capabilities, hello.control_qpn, hello.payload_bytes, hello.control_bytes);

@@ -82,7 +82,7 @@ EnvelopePeek peek_envelope(std::span<const uint8_t> bytes) {
   const auto first = records.next();
   if (!first) return peek;
   (void)ControlRecords::visit(*first, [&peek](const auto& record) {
-    if constexpr (requires { record.shape(); }) peek.shape = record.shape();
+    if constexpr (requires { record.shape(); }) peek.hello = record;
   });
   return peek;
 }

@@ -82,7 +82,7 @@ std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> byt
 /// What an envelope says of whose it is, before anybody has vouched for it.
 struct EnvelopePeek {
   EnvelopeHeader header;
-  std::optional<uint32_t> shape;  ///< of the hello that it begins with, if it does
+  std::optional<Hello> hello;  ///< that it begins with, if it does
 };
 /// For who has to choose by whose key it is opened. `bytes` is hostile. Cost: some words.
 EnvelopePeek peek_envelope(std::span<const uint8_t> bytes);

@@ -84,7 +84,7 @@ struct World {
 TEST(Relink, takes_what_both_ends_must_have_alike_without_losing_a_frame) {
   const std::pair<const char*, SiteText> changes[] = {
       {"mtu", {.pair = "mtu = 1200\n"}},
-      {"rtt", {.rtt = "12 ms"}},
+      {"rtt", {.rtt = "40 ms"}},
       {"rate", {.pair = "rate = \"300 Mbit/s\"\n"}},
       {"classes", {.classes = two_classes}},
   };
@@ -154,6 +154,38 @@ TEST(Relink, of_several_links_on_two_cores) {
   EXPECT_TRUE(world.wait_until_done(3_s));
   world.sites.run_for(6_s);
   world.expect_all();
+}
+
+// Nothing that must be alike has changed: the peer is asked for links by what it has.
+TEST(Relink, of_keys_of_one_end_asks_the_other_for_a_second_link) {
+  for (const int first : {1, 2}) {
+    World world({}, {.loss = 0.01, .delay = 10_ms});
+    world.send(5_s);
+    world.sites.run_for(500_ms);
+    world.relink(first, {.classes = "[[class]]\nname = \"all\"\nfair = true\n"});
+    const int other = 3 - first;
+    const auto is_asked = [&] { return world.sites.state(other).peers[0].is_second_wanted; };
+    EXPECT_TRUE(world.sites.run_until(is_asked, world.sites.now() + 2_s));
+    EXPECT_EQ(world.phase(first), Phase::Waiting);
+    EXPECT_FALSE(world.sites.state(other).peers[0].has_other_keys);
+    world.relink(other, {});
+    EXPECT_TRUE(world.wait_until_done(3_s));
+    world.sites.run_for(5_s);
+    world.expect_all();
+    for (const int site : {1, 2}) EXPECT_EQ(world.sites.state(site).rooms[Counter::epochs], 2u);
+  }
+}
+
+TEST(Relink, is_told_to_the_peer_that_lacks_the_keys) {
+  World world;
+  world.relink(1, {.pair = "mtu = 1200\n"});
+  world.sites.run_for(1_s);
+  EXPECT_TRUE(world.sites.state(2).peers[0].has_other_keys);
+  EXPECT_FALSE(world.sites.state(2).peers[0].is_second_wanted);
+  EXPECT_GT(world.sites.state(2).drops[DropReason::epoch_shape], 0u);
+  world.sites.gateway(1).cancel_relink();
+  world.sites.run_for(3_s);
+  EXPECT_FALSE(world.sites.state(2).peers[0].has_other_keys);
 }
 
 // All of them wait for the last, and none is disturbed meanwhile.

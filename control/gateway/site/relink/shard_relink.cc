@@ -18,7 +18,10 @@ Result<std::unique_ptr<Rooms>> SiteShard::make_beside(const Plan& plan,
   const auto first = static_cast<uint16_t>(are_low ? limits::links_max : 0);
   const auto added = add_links(plan, grants, first, *rooms->endpoint, now);
   if (!added) return std::unexpected(added.error());
-  for (const auto& link : rooms->endpoint->links()) link->set_beside(true);
+  for (const auto& link : rooms->endpoint->links()) {
+    link->set_beside(true);
+    link->set_mute(true);  // until the worker has seen who is there
+  }
   const auto made = add_rooms(plan, *rooms->endpoint, *rooms, now);
   if (!made) return std::unexpected(made.error());
   return rooms;
@@ -47,6 +50,15 @@ void SiteShard::move(bool is_drain_wanted, Instant now) {
 
 void SiteShard::leave_beside(Instant now) {
   for (const auto& link : sdr_->beside()->links()) link->leave(now);
+}
+
+/// A peer that knows of no links beside others would take their hellos for its peer's next life.
+void SiteShard::set_mute() {
+  const auto carrying = sdr_->endpoint().links();
+  const auto beside = sdr_->beside()->links();
+  for (size_t i = 0; i < beside.size(); ++i) {
+    beside[i]->set_mute(carrying[i]->is_up() && !carrying[i]->peer_knows_shapes());
+  }
 }
 
 BesideState SiteShard::beside_state(Instant now) const {
