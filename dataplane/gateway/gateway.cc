@@ -388,13 +388,19 @@ void LaneView::add(const LaneView& other) {
   inbound.add(other.inbound);
 }
 
-bool Gateway::is_drained() const {
-  const auto is_idle = [](const Lane& lane) {
+bool Gateway::is_drained(size_t link) const {
+  return std::ranges::all_of(row(link), [](const Lane& lane) {
     const InboundAccounts in = lane.in->accounts();
     const bool is_sent = !lane.is_open || (lane.out->is_idle() && lane.source.is_idle());
     return is_sent && in.held == 0 && in.queued == 0;
-  };
-  return std::ranges::all_of(lanes_, is_idle) && release_.queued_count() == 0;
+  });
+}
+
+bool Gateway::is_drained() const {
+  for (size_t link = 0; link * class_count_ < lanes_.size(); ++link) {
+    if (!is_drained(link)) return false;
+  }
+  return release_.queued_count() == 0;
 }
 
 LaneView Gateway::view(size_t index) const {

@@ -92,18 +92,20 @@ class Gateway final : public Station {
   // ---- in the place of another (gateway_pair.h) ----
   /// What hosts send, or what peers do, goes behind what the other has of the same peer.
   void hold_back_out(Instant now);
-  void let_go_out();
   void hold_back_in();
+  void let_go();  ///< of all
   /// Nothing new comes from the hosts.
   void finish(Instant now);
-  /// Lets go of what nothing of `before` is ahead of any more; true: nothing is held back here.
-  /// `before` has the same peers and links, in the same order.
-  bool try_let_go(const Gateway& before, Instant now);
+  /// Lets go of what nothing of `before` is ahead of any more, which has the same peers and links,
+  /// in the same order. What comes of it later in turn is late.
+  void let_go_behind(Gateway& before, Instant now);
   /// Something is.
   bool has_held_back() const;
 
   /// Whether everything taken from the LAN is settled and everything from the WAN has left.
   bool is_drained() const;
+  /// The same of one, as the gateway's peers have them in a row.
+  bool is_drained(size_t link) const;
   size_t lane_count() const { return lanes_.size(); }
   LaneView view(size_t lane) const;
 
@@ -119,6 +121,9 @@ class Gateway final : public Station {
     uint32_t resets = 0;    // of the sink, as far as they were followed
     Duration hold;
     Instant held_back_since = Instant::never();  // what hosts send; never: it is not
+    uint64_t row_seen = 0;  // frames from the peer, of a row's first, and when the latest came
+    Instant row_seen_at;
+    Rate whole_rate;  // of the link, of a row's first, while another set has a part; zero: none has
     std::unique_ptr<SendLane> out;
     std::unique_ptr<Inbound> in;
   };
@@ -136,6 +141,10 @@ class Gateway final : public Station {
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
   bool is_sent(size_t row) const;
+  bool has_gone_over(size_t row, const Gateway& before, Instant now);
+  void share_line(size_t row, Gateway& before);
+  bool try_let_in(size_t row, const Gateway& before, Instant now);
+  bool try_let_out(size_t row, bool is_sent, Instant now);
   bool is_through(size_t row) const;
   void follow_links();
   bool turn_lane(Lane& lane, Instant now);

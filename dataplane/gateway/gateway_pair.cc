@@ -14,10 +14,12 @@ void Gateway::hold_back_out(Instant now) {
   }
 }
 
-void Gateway::let_go_out() {
+void Gateway::let_go() {
   for (Lane& lane : lanes_) {
     lane.held_back_since = Instant::never();
     lane.out->let_go();
+    if (lane.whole_rate > Rate()) lane.link->set_rate(std::exchange(lane.whole_rate, Rate()));
+    lane.in->let_go();
   }
   rows_.wake_all();
 }
@@ -44,22 +46,67 @@ bool Gateway::is_through(size_t index) const {
           std::ranges::all_of(row(index), [](const Lane& lane) { return lane.in->is_through(); }));
 }
 
-bool Gateway::try_let_go(const Gateway& before, Instant now) {
-  bool are_all = true;
-  for (size_t index = 0; index * class_count_ < lanes_.size(); ++index) {
-    const bool is_sent = before.is_sent(index), is_through = before.is_through(index);
-    for (Lane& lane : row(index)) {
-      const bool has_come = lane.in->try_let_go(is_through, lane.hold, now);
-      const bool is_held = lane.held_back_since != Instant::never();
-      if (is_held && (is_sent || now - lane.held_back_since >= lane.hold)) {
-        lane.held_back_since = Instant::never();
-        lane.out->let_go();
-        rows_.wake(index);
-      }
-      are_all &= has_come && lane.held_back_since == Instant::never();
-    }
+/// Whether the peer sends by this one: it says so on the other, or something has just come here.
+bool Gateway::has_gone_over(size_t index, const Gateway& before, Instant now) {
+  Lane& first = row(index).front();
+  uint64_t seen = 0;
+  for (const Lane& lane : row(index)) seen += lane.in->accounts().seen;
+  if (std::exchange(first.row_seen, seen) != seen) first.row_seen_at = now;
+  const bool has_just_come = seen > 0 && now - first.row_seen_at < first.hold;
+  return before.row(index).front().link->is_drain_wanted() || has_just_come;
+}
+
+/// Until what the other has sent is settled both are on the line, and resends alone are the
+/// other's.
+void Gateway::share_line(size_t index, Gateway& before) {
+  sdr::Link &link = *row(index).front().link, &other = *before.row(index).front().link;
+  Rate& whole = row(index).front().whole_rate;
+  const bool is_alone = before.is_drained(index) || !other.is_up();
+  if (whole > Rate() && is_alone) {
+    link.set_rate(std::exchange(whole, Rate()));
+  } else if (whole == Rate() && !is_alone) {
+    whole = link.rate();
+    link.set_rate(Rate::from_bps(whole.bps() / 4 * 3));
+    other.set_rate(Rate::from_bps(other.rate().bps() / 4));
   }
-  return are_all;
+}
+
+/// What was lost is mended in a few round trips, or is late. True: nothing of the peer is held
+/// back.
+bool Gateway::try_let_in(size_t index, const Gateway& before, Instant now) {
+  const std::span<Lane> lanes = row(index);
+  if (!lanes.front().in->is_held_back()) return true;
+  const Duration mended = lanes.front().link->rtt() * 4 + Duration::from_ms(50);
+  bool has_waited = before.is_through(index);
+  for (Lane& lane : lanes) has_waited |= lane.in->has_waited(std::min(mended, lane.hold), now);
+  const auto is_out = [](const Lane& lane) { return lane.in->frames_queued() == 0; };
+  if (!has_waited || !std::ranges::all_of(before.row(index), is_out)) return false;
+  for (Lane& lane : lanes) lane.in->let_go();
+  return true;
+}
+
+/// What waits for its turn at a line is at most half as old as may be.
+bool Gateway::try_let_out(size_t index, bool is_sent, Instant now) {
+  bool has_left = false;
+  for (Lane& lane : row(index)) {
+    const bool is_held = lane.held_back_since != Instant::never();
+    if (!is_held || (!is_sent && now - lane.held_back_since < lane.hold / 2)) continue;
+    lane.held_back_since = Instant::never();
+    lane.out->let_go();
+    has_left = true;
+  }
+  if (has_left) rows_.wake(index);
+  return has_left;
+}
+
+void Gateway::let_go_behind(Gateway& before, Instant now) {
+  for (size_t index = 0; index * class_count_ < lanes_.size(); ++index) {
+    const bool has_left = try_let_out(index, before.is_sent(index), now);
+    if (has_left || row(index).front().whole_rate > Rate()) share_line(index, before);
+    const bool has_come = try_let_in(index, before, now);
+    const bool is_late = has_gone_over(index, before, now) && has_come;
+    for (Lane& lane : before.row(index)) lane.in->set_late(is_late);
+  }
 }
 
 bool Gateway::has_held_back() const {
@@ -79,11 +126,14 @@ void GatewayPair::begin(Gateway& newer) {
 void GatewayPair::move(Instant now) {
   std::swap(first_, second_);
   if (behind_ == first_) first_->hold_back_out(now);
-  if (behind_ == second_) second_->let_go_out();
+  if (behind_ == second_) second_->let_go();
   looked_ = Instant();
 }
 
-void GatewayPair::end() { second_ = behind_ = nullptr; }
+void GatewayPair::end() {
+  if (behind_ == first_) first_->let_go();
+  second_ = behind_ = nullptr;
+}
 
 void GatewayPair::follow(Instant now) {
   is_waiting_ = true;
@@ -91,9 +141,8 @@ void GatewayPair::follow(Instant now) {
   looked_ = now;
   Gateway& older = behind_ == first_ ? *second_ : *first_;
   if (behind_ == first_) older.finish(now);
-  const bool is_nothing_held = behind_->try_let_go(older, now);
+  behind_->let_go_behind(older, now);
   is_waiting_ = behind_->has_held_back();
-  if (is_nothing_held && behind_ == first_) behind_ = nullptr;
 }
 
 void GatewayPair::on_gap(Duration gap, Instant now) {

@@ -42,7 +42,7 @@ class GatewayPair final : public Station {
 
   Gateway* first_;
   Gateway* second_ = nullptr;
-  Gateway* behind_ = nullptr;  // one of them, as long as it holds something back or may have to
+  Gateway* behind_ = nullptr;  // the newer of both
   Instant looked_;
   bool is_waiting_ = false;  // something is held back
 };

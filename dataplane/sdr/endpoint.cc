@@ -103,15 +103,16 @@ Link* Endpoint::control_link(const Arrival& arrival) const {
   Link* const first = find(arrival.peer, number);
   Link* const second = find(arrival.peer, number + limits::links_max);
   if (first == nullptr || second == nullptr) return first != nullptr ? first : second;
-  return second->control().expects(peek_of(arrival)) ? second : first;
+  const EnvelopePeek peek = peek_of(arrival);
+  return second->control().claim(peek) > first->control().claim(peek) ? second : first;
 }
 
-bool Endpoint::expects(const Arrival& arrival) const {
+int Endpoint::claim(const Arrival& arrival) const {
   if (arrival.form == Form::Write) {
-    return find(arrival.peer, link_of_qpn(arrival.head.target_qp)) != nullptr;
+    return find(arrival.peer, link_of_qpn(arrival.head.target_qp)) == nullptr ? 0 : 1;
   }
   const Link* const link = is_control(arrival) ? control_link(arrival) : nullptr;
-  return link != nullptr && link->control().expects(peek_of(arrival));
+  return link == nullptr ? 0 : link->control().claim(peek_of(arrival));
 }
 
 bool Endpoint::has_left() const {

@@ -42,8 +42,8 @@ class Endpoint final : public WanStation {
   void on_done(std::span<const uint64_t> cookies) override;
   Instant next_wakeup() const override;
 
-  /// Whether a packet is for one of its links, as far as can be told before that has looked.
-  bool expects(const Arrival& arrival) const;
+  /// How much a packet seems to be for one of its links, before that has looked; 0: not at all.
+  int claim(const Arrival& arrival) const;
   /// All its links have left, nothing of them is under way, and no packet of the port is here: from
   /// its last turn on it may end on any thread.
   bool has_left() const;

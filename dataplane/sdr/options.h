@@ -51,8 +51,6 @@ struct ControlOptions {
   PairKeys told_keys;
   MacKey key;
   uint16_t number = 0;  ///< of the link, among those of the same pair
-  /// Another one of that number (+- links_max) carries: what is of another shape is for that.
-  bool is_beside = false;
   RandomSource random;
   uint32_t payload_bytes = 1024;  ///< the largest slot this end can take
   uint16_t paths = 1;

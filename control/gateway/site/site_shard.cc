@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "control/gateway/site/live/steering.h"
 #include "control/gateway/site/shard_plan.h"
 #include "dataplane/base/assert.h"
 
@@ -177,11 +178,12 @@ void SiteShard::fill(SiteState& state, Instant now) {
     }
   }
   state.wants_policies = sdr_->wants_care();
+  state.out_before = out_before_;
   if (beside_) {
     set_mute();
     state.beside = beside_state(now);
   }
-  state.is_quiet = rooms_.gateway->is_drained() && (!beside_ || state.beside->is_quiet);
+  state.is_quiet = rooms_.gateway->is_drained() && (!beside_ || is_quiet(*state.beside));
   state.is_drained = valve_.is_shut() && state.is_quiet;
   for (size_t i = 0; i < rooms_.gateway->lane_count(); ++i) {
     gateway::LaneView& lane = state.lanes.emplace_back(rooms_.gateway->view(i));
@@ -203,6 +205,13 @@ void SiteShard::fill(SiteState& state, Instant now) {
                           .from_wan = state.wan_port.rx_packets,
                           .to_wan = state.wan_port.tx_packets,
                           .turns = state.worker[Counter::turns]});
+}
+
+/// What a peer does not answer for will not cross.
+bool SiteShard::is_quiet(const BesideState& beside) {
+  return std::ranges::all_of(beside.peers, [](const PeerView& each) {
+    return each.is_quiet || each.silence > Steering::silence_max + each.rtt() * 4;
+  });
 }
 
 /// Whether a peer that asks for others than this link has one beside it that it goes by.

@@ -88,9 +88,9 @@ class SiteShard {
   /// Between two turns, as are the next three: `rooms` are beside those that take what hosts send,
   /// and `rooms` is who was, or nobody.
   void exchange_beside(std::unique_ptr<Rooms>& rooms);
-  /// The ones beside take what hosts send, and those that did are beside; peers are asked to do
-  /// likewise.
-  void move(bool is_drain_wanted, Instant now);
+  /// The ones beside, which are of `plan`, take what hosts send, and those that did are beside;
+  /// peers are asked to do likewise.
+  void move(const Plan& plan, bool is_drain_wanted, Instant now);
   /// Who is beside says goodbye.
   void leave_beside(Instant now);
   /// The worker calls it before patience ends, or never; false: that.
@@ -145,6 +145,7 @@ class SiteShard {
   Result<void> begin(std::deque<PairGrants>& grants, Instant now, const sdr::RandomSource& random);
   void set_mute();
   BesideState beside_state(Instant now) const;
+  static bool is_quiet(const BesideState& beside);
   static bool has_moved_there(const PeerView& view, const BesideState& beside);
   Port& wan_queue() { return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port; }
   /// Lets the worker call `change` between two turns, and waits for that. False: it will, but has
@@ -182,6 +183,7 @@ class SiteShard {
   Rooms rooms_;
   std::unique_ptr<Rooms> beside_;  // null: most of the time
   bool has_moved_ = false;         // to rooms_, from those beside
+  uint64_t out_before_ = 0;        // frames that rooms which are gone have let out
   std::optional<gateway::GatewayPair> gateways_;
   std::optional<sdr::Shard> sdr_;                    // goes first: its worker gives packets back
   std::optional<std::vector<WantedPolicy>> wanted_;  // not asked for yet

@@ -9,7 +9,7 @@ namespace cw::site {
 namespace {
 
 /// Of the paths that have been measured.
-Duration shortest(std::span<const PathState> paths, Duration PathState::*time) {
+Duration shortest(std::span<const PathState> paths, Duration PathState::* time) {
   Duration result;
   for (const PathState& path : paths) {
     if (path.*time == Duration()) continue;
@@ -20,7 +20,7 @@ Duration shortest(std::span<const PathState> paths, Duration PathState::*time) {
 
 template <class Counts>
 void add(Counts& sum, const Counts& other, std::initializer_list<uint64_t Counts::*> counts) {
-  for (uint64_t Counts::*count : counts) sum.*count += other.*count;
+  for (uint64_t Counts::* count : counts) sum.*count += other.*count;
 }
 
 void add(PortCounters& sum, const PortCounters& other) {
@@ -100,6 +100,7 @@ void SiteState::add(const SiteState& other) {
   is_drained &= other.is_drained;
   shards.insert(shards.end(), other.shards.begin(), other.shards.end());
   if (beside && other.beside) beside->add(*other.beside);
+  out_before += other.out_before;
 }
 
 void BesideState::add(const BesideState& other) {
@@ -107,8 +108,11 @@ void BesideState::add(const BesideState& other) {
   std::ranges::sort(peers, {},
                     [](const PeerView& each) { return std::tuple(each.peer, each.link); });
   crossed += other.crossed;
+  waiting += other.waiting;
+  out += other.out;
   is_quiet &= other.is_quiet;
   has_left &= other.has_left;
+  is_swapping |= other.is_swapping;
 }
 
 void SiteState::sort() {

@@ -28,6 +28,7 @@ struct PeerView {
   bool is_second_wanted = false;         ///< by the peer: a link beside this one, of the same keys
   bool has_other_keys = false;           ///< the peer, loaded, and waits for this site to have them
   Duration silence;                      ///< since it last answered a question
+  bool is_quiet = true;                  ///< of one beside another: nothing of it is on its way
   std::string why;                       ///< what is missing until it is up
   std::vector<std::string> differences;  ///< between both ends' files, while it is up; sentences
   std::vector<PathState> paths;
@@ -62,8 +63,11 @@ struct ShardView {
 struct BesideState {
   std::vector<PeerView> peers;  ///< in the order of the file, then of links
   uint64_t crossed = 0;         ///< frames, both ways
+  uint64_t waiting = 0;         ///< frames from the hosts that no stream has yet
+  uint64_t out = 0;             ///< frames that the LAN has been given
   bool is_quiet = true;         ///< nothing that they have taken is on its way
   bool has_left = true;         ///< and they are over
+  bool is_swapping = false;     ///< a policy of theirs is being replaced
 
   void add(const BesideState& other);
 };
@@ -88,6 +92,7 @@ struct SiteState {
   bool is_drained = false;      ///< so it is, and the hosts are shut off
   std::vector<ShardView> shards;
   std::optional<BesideState> beside;
+  uint64_t out_before = 0;  ///< frames that the LAN has been given by links that are gone
 
   /// Of another shard of the same site, a moment earlier or later.
   void add(const SiteState& other);

@@ -52,6 +52,7 @@ Release::Release(const ReleaseOptions& options, Port& lan, Counters& counters)
 void Release::push(Lane& lane, uint32_t frame) {
   const bool is_at_once = lane.frames_.at(frame).parsed.header.order == FrameOrder::AtOnce;
   if (!is_at_once && lane.is_held_back_) return lane.push(lane.held_back_, frame);
+  if (!is_at_once && lane.is_late_) return lane.frames_.drop(frame, DropReason::frame_late);
   lane.push(is_at_once ? lane.at_once_ : lane.in_turn_, frame);
   ++waiting_;
   if (lane.next_ == nullptr) enter(lane);
@@ -64,6 +65,8 @@ void Release::enter(Lane& lane) {
 }
 
 void Release::hold_back(Lane& lane) { lane.is_held_back_ = true; }
+
+void Release::set_late(Lane& lane, bool is_late) { lane.is_late_ = is_late; }
 
 void Release::let_go(Lane& lane) {
   lane.is_held_back_ = false;
@@ -207,8 +210,8 @@ inline void Release::mark(const Entry& entry, std::span<uint8_t> frame, Instant 
 }
 
 void Release::forget(Lane& lane) {
+  drop_all(lane);
   if (lane.next_ != nullptr) {
-    drop_all(lane);
     Lane* before = &lane;
     while (before->next_ != &lane) before = before->next_;
     leave(*before);

@@ -54,6 +54,8 @@ class Release {
   /// What comes in turn waits in the lane until let_go(), however long that takes.
   static void hold_back(Lane& lane);
   void let_go(Lane& lane);
+  /// What comes in turn from here on is late, since others have gone before; or no longer.
+  static void set_late(Lane& lane, bool is_late);
 
   void set_rate(Rate rate) { options_.rate = rate; }
   /// Of frames that wait already, too.
@@ -127,7 +129,7 @@ class Release::Lane {
   FrameTable& frames_;
   const SlotRows& slots_;
   FrameRow at_once_, in_turn_, held_back_;
-  bool is_held_back_ = false;
+  bool is_held_back_ = false, is_late_ = false;
   Lane* next_ = nullptr;   // in the circle; null: not in it
   int64_t bytes_due_ = 0;  // of its share; negative: it has had more
 };

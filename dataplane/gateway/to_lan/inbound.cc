@@ -90,13 +90,9 @@ void Inbound::rebase(Duration shift) {
   reader_.rebase(shift);
 }
 
-bool Inbound::try_let_go(bool is_through, Duration hold, Instant now) {
-  if (!out_.is_held_back()) return true;
-  if (out_.has_held_back()) held_back_since_ = std::min(held_back_since_, now);
-  const bool is_old = held_back_since_ != Instant::never() && now - held_back_since_ >= hold;
-  if (!is_through && !is_old) return false;
-  release_.let_go(out_);
-  return true;
+bool Inbound::has_waited(Duration time, Instant now) {
+  held_back_since_ = out_.has_held_back() ? std::min(held_back_since_, now) : Instant::never();
+  return now - held_back_since_ >= time;
 }
 
 InboundAccounts Inbound::accounts() const {

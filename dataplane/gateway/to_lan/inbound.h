@@ -56,12 +56,17 @@ class Inbound final : private sdr::FrameTeller {
   /// Whether this one is: all that was sent on it has come or never will, and has left.
   bool is_through() const { return sink_.is_at_rest() && frames_.lent_count() == 0; }
   bool has_held_back() const { return out_.has_held_back(); }
-  /// Lets out what was held back, if `is_through` says so of the other, or the oldest of it has
-  /// waited for `hold`. Returns whether nothing is held back from here on.
-  bool try_let_go(bool is_through, Duration hold, Instant now);
+  /// That one has gone before: what comes in turn here is late.
+  void set_late(bool is_late) { Release::set_late(out_, is_late); }
+  bool is_held_back() const { return out_.is_held_back(); }
+  /// The oldest of what is held back has waited for so long, as far as calls of this tell.
+  bool has_waited(Duration time, Instant now);
+  void let_go() { release_.let_go(out_); }
 
   InboundAccounts accounts() const;
   size_t frames_lent() const { return frames_.lent_count(); }
+  /// Released, and not out yet.
+  size_t frames_queued() const { return frames_.lent_count() - order_.counts().held; }
 
  private:
   void tell(sdr::StreamOutcome& outcome) const override;

@@ -20,7 +20,7 @@ void EndpointPair::on_arrivals(std::span<const Arrival> arrivals, Instant now) {
   if (second_ == nullptr) return first_->on_arrivals(arrivals, now);
   const auto rest = std::ranges::partition_copy(
       arrivals, sorted_.begin(), sorted_.rbegin(),
-      [this](const Arrival& arrival) { return !second_->expects(arrival); });
+      [this](const Arrival& arrival) { return first_->claim(arrival) >= second_->claim(arrival); });
   const auto count = static_cast<size_t>(rest.out1 - sorted_.begin());
   const auto firsts = std::span(sorted_).first(count);
   const auto seconds = std::span(sorted_).last(arrivals.size() - count);

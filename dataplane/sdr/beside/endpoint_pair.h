@@ -1,5 +1,5 @@
 // The station behind a WAN port for two endpoints, of which most of the time there is one: while
-// links take the place of others, both are there, and each packet is for the one that expects it.
+// links take the place of others, both are there, and each packet is for the one that claims it.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class EndpointPair final : public WanStation {
  public:
   explicit EndpointPair(Endpoint& first) : first_(&first) {}
 
-  /// Between two turns; both outlive it. What nobody expects is for `first`. Null: there is no
+  /// Between two turns; both outlive it. What neither claims more is for `first`. Null: there is no
   /// second.
   void set(Endpoint& first, Endpoint* second) {
     first_ = &first;

@@ -62,16 +62,27 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   read_records(*envelope, path, now);
 }
 
-/// Who has another link that carries says so: this one is that one's, or is of another shape. A
-/// peer's next life has none [C-64].
+int LinkControl::claim(const EnvelopePeek& peek) const {
+  constexpr int sure = 3, likely = 2, possible = 1;
+  if (peek.header.receiver_nonce != 0) {
+    return exchange_.knows(peek.header.receiver_nonce) ? sure : 0;
+  }
+  if (!peek.hello || peek.hello->shape() != shape_.bits()) return 0;
+  const LinkAge theirs = peek.hello->age();
+  return (theirs == LinkAge::Only ? !is_beside_ : theirs == age_) ? likely : possible;
+}
+
+/// Who has two links says which: a newer one is for its like, which whoever lacks it says hello to
+/// himself, and no peer's next life. Beside one that carries, shapes are alike [C-64].
 bool LinkControl::is_for_another(const EnvelopePeek& peek, Instant now) {
   if (!peek.hello) return false;
+  const LinkAge theirs = peek.hello->age();
   const bool is_of_our_shape = peek.hello->shape() == shape_.bits();
-  if (options_.is_beside) return !is_of_our_shape;
-  const bool is_stranger = peek.header.receiver_nonce == 0;
-  if (!peek.hello->is_beside() || !is_stranger || (!is_up_ && is_of_our_shape)) return false;
-  knocks_.on_hello(is_of_our_shape, now);
-  return true;
+  if (is_beside_ && !is_of_our_shape) return true;
+  if (peek.header.receiver_nonce != 0) return false;
+  if (age_ == LinkAge::Newer) return theirs == LinkAge::Older;
+  if (theirs == LinkAge::Newer && is_up_) knocks_.on_hello(is_of_our_shape, now);
+  return theirs == LinkAge::Newer;
 }
 
 void LinkControl::on_stranger(const Envelope& envelope, Instant now) {
@@ -304,7 +315,8 @@ bool LinkControl::offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) 
 Hello LinkControl::hello(HelloState state) const {
   Hello hello;
   hello.capabilities = Hello::swaps | shape_.bits() << Hello::shape_shift;
-  if (options_.is_beside) hello.capabilities |= Hello::beside;
+  if (age_ == LinkAge::Newer) hello.capabilities |= Hello::newer;
+  if (age_ == LinkAge::Older) hello.capabilities |= Hello::older;
   if (options_.places_payload) hello.capabilities |= Hello::places_payload;
   if (options_.sees_psns) hello.capabilities |= Hello::sees_psns;
   if (options_.numbers_by_qp) hello.capabilities |= Hello::numbers_by_qp;

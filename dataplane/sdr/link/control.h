@@ -50,13 +50,10 @@ class LinkControl {
   void add_pair_keys(const PairKeys& keys);
   /// Whether the description still fits its parts with one more such stream and its pair keys.
   bool has_room_for(const StreamConfig& stream, std::span<const PolicyOffer> offers) const;
-  /// Whether it seems to be for this one of two links to a peer: it names a nonce of ours, or is
-  /// the hello of somebody with the same keys.
-  bool expects(const EnvelopePeek& peek) const {
-    const uint64_t receiver = peek.header.receiver_nonce;
-    if (receiver != 0) return exchange_.knows(receiver);
-    return peek.hello && peek.hello->shape() == shape_.bits();
-  }
+  /// How much an envelope seems to be for this one of two links to a peer; 0: not at all. It names
+  /// a nonce of ours, or is a hello of our shape: of a newer or older one for its like, of an only
+  /// one for that which carries.
+  int claim(const EnvelopePeek& peek) const;
   /// Takes the UD payload of a control packet.
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
   /// What the peer has counted on a path by which `sent` packets have left, in 24 bits.
@@ -101,10 +98,9 @@ class LinkControl {
   /// Ends the epoch here at once, and tells the peer. This link stays down: a later life is
   /// another one.
   void leave(Instant now);
-  /// It says nothing more, and hears nothing.
   bool has_left() const { return is_leaving_ && hello_due_ == Instant::never(); }
-  /// Whether another link of its number carries: hellos of other shapes are for that.
-  void set_beside(bool is_beside) { options_.is_beside = is_beside; }
+  /// Which it is of two links of its number, and whether the other one carries.
+  void set_beside(LinkAge age, bool is_beside) { age_ = age, is_beside_ = is_beside; }
   /// Then it says hello to nobody that has not done so.
   void set_mute(bool is_mute) { is_mute_ = is_mute; }
   const Knocks& knocks() const { return knocks_; }
@@ -210,7 +206,9 @@ class LinkControl {
   uint64_t sequence_ = 0;
   Strangers strangers_;
   uint8_t goodbyes_ = 0;  // hellos that said that this end leaves
-  bool is_up_ = false, has_hello_ = false, has_rtt_ = false, is_leaving_ = false, is_mute_ = false;
+  bool is_up_ = false, has_hello_ = false, has_rtt_ = false, is_leaving_ = false;
+  bool is_mute_ = false, is_beside_ = false;
+  LinkAge age_ = LinkAge::Only;
   // Ours, as bytes to be sent in parts; and which of them the peer has.
   std::vector<uint8_t> description_;
   size_t part_bytes_ = part_bytes_max;

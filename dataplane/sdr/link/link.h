@@ -61,8 +61,8 @@ class Link final : private LinkEvents, private BitStageClient {
   }
   /// It has left and said so, and no packet of it waits.
   bool has_left() const { return control_.has_left() && line_.is_empty(); }
-  /// Whether another link of its number carries meanwhile: hellos of other shapes are for that.
-  void set_beside(bool is_beside) { control_.set_beside(is_beside); }
+  /// Which it is of two links of its number, and whether the other one carries.
+  void set_beside(LinkAge age, bool is_beside) { control_.set_beside(age, is_beside); }
   /// It says hello to nobody, or to all again.
   void set_mute(bool is_mute) { wake_(), control_.set_mute(is_mute); }
   /// Whether the peer knows of links beside others; while the link is up.
@@ -72,6 +72,7 @@ class Link final : private LinkEvents, private BitStageClient {
   void want_drain(bool is_wanted, Instant now) { wake_(), drain_.want(is_wanted, now); }
   /// The peer asks for it.
   bool is_drain_wanted() const { return drain_.is_wanted_there(); }
+  bool has_heard_of_drains() const { return drain_.has_heard(); }
   /// False for a QP that is not configured, or not for this direction.
   Source source(uint16_t qp);
   Sink sink(uint16_t qp);

@@ -19,6 +19,9 @@ enum class HelloState : uint8_t {
   Leaving = 2,       ///< this end shuts down; the epoch ends
 };
 
+/// Which it is of the links that an end has of one number.
+enum class LinkAge : uint8_t { Only, Older, Newer };
+
 /// Who am I, and what can I do. Opens an epoch and keeps a link alive.
 struct Hello {
   static constexpr auto type = RecordType::Hello;
@@ -27,9 +30,10 @@ struct Hello {
   static constexpr uint32_t sees_psns = 2;       ///< capability: path reports come from PSNs
   static constexpr uint32_t swaps = 4;           ///< capability: policies change within an epoch
   static constexpr uint32_t numbers_by_qp = 8;   ///< capability: PSNs count by target QP and path
-  /// What is no capability: this end has another link of the number, which carries [C-64].
-  static constexpr uint32_t beside = 16;
-  static constexpr unsigned shape_shift = 8;  ///< nor is what lies above
+  // What is no capability [C-64]: which it is of two links that its sender has of the number; and
+  // what lies above them.
+  static constexpr uint32_t newer = 16, older = 32;
+  static constexpr unsigned shape_shift = 8;
   static constexpr uint32_t shape_max = UINT32_MAX >> shape_shift;
 
   uint32_t capabilities = 0;
@@ -50,7 +54,10 @@ struct Hello {
 
   /// What both ends must have alike, in short; 0: its sender does not say [C-64].
   uint32_t shape() const { return capabilities >> shape_shift; }
-  bool is_beside() const { return (capabilities & beside) != 0; }
+  LinkAge age() const {
+    if ((capabilities & newer) != 0) return LinkAge::Newer;
+    return (capabilities & older) != 0 ? LinkAge::Older : LinkAge::Only;
+  }
 
   static void fields(auto& hello, auto& wire) {
     wire(hello.capabilities, hello.control_qpn, hello.payload_bytes, hello.control_bytes);

@@ -50,7 +50,7 @@ TEST(Guard, swaps_back_what_gives_up_more) {
     const SwapView view = world.guarded(order);
     EXPECT_EQ(view.fate, Fate::Done) << view.why;
     EXPECT_EQ(view.guard, GuardState::SwappedBack) << view.guard_says;
-  EXPECT_TRUE(view.guard_says.starts_with("given up ")) << view.guard_says;
+    EXPECT_TRUE(view.guard_says.starts_with("given up ")) << view.guard_says;
     EXPECT_EQ(is_outward ? world.out(1) : world.in(1), "selective_repeat");
     EXPECT_EQ(is_outward ? world.in(2) : world.out(2), "selective_repeat");
     world.run_for(40_s);

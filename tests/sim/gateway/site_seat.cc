@@ -116,7 +116,7 @@ void SiteSeat::start(uint64_t seed, Instant now) {
       .clock = {}};
   site_ = must(site::Site::make(std::move(plan), ground));
   ++lives_;
-  relink_due_ = Instant::never();
+  relink_due_ = options_.serves_relinks ? now : Instant::never();
   last_work_ = not_before_ = paused_until_ = now;
   pause_began_ = Instant::never();
 }
@@ -155,15 +155,16 @@ bool SiteSeat::relink(const std::string& file, Instant now) {
   return true;
 }
 
-/// As causewayd's control thread looks.
+/// As causewayd's control thread looks, and does what a peer asks for.
 void SiteSeat::follow_relink(Instant now) {
   if (now < relink_due_) return;
-  if (site_->plan_beside() == nullptr) {
-    relink_due_ = Instant::never();
-    return;
-  }
   relink_due_ = now + relink_interval;
-  (void)site_->pursue_relink(site_->state(now), now);
+  const site::SiteState state = site_->state(now);
+  if (site_->plan_beside() != nullptr) {
+    (void)site_->pursue_relink(state, now);
+  } else if (std::ranges::any_of(state.peers, &site::PeerView::is_second_wanted)) {
+    (void)relink(options_.file, now);
+  }
 }
 
 void SiteSeat::throw_away(SimPort& port, Instant now) {

@@ -54,6 +54,7 @@ class SiteSeat {
     std::vector<Ports> ports;  ///< for each core of the file
     WanTap* tap = nullptr;
     TurnWatch* turns = nullptr;
+    bool serves_relinks = false;  ///< that peers ask for; else those that are begun here alone
   };
   explicit SiteSeat(const Options& options);
 
@@ -95,7 +96,7 @@ class SiteSeat {
   std::vector<PortCounters> lans_at_start_;
   static constexpr Duration relink_interval = Duration::from_ms(10);
   Instant last_work_, not_before_;
-  Instant relink_due_ = Instant::never();  // of one that began here
+  Instant relink_due_ = Instant::never();
   Instant pause_began_ = Instant::never(), paused_until_;
 };
 

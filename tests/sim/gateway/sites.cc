@@ -76,7 +76,8 @@ void Sites::add_site(int site) {
                          .file = options_.files[index(site)],
                          .ports = {},
                          .tap = options_.tap,
-                         .turns = options_.turns};
+                         .turns = options_.turns,
+                         .serves_relinks = options_.serves_relinks};
   SimPort& hosts = network_.add_port();
   const size_t shards = plan_of(seat.file).cores.size();
   for (size_t i = 0; i < shards; ++i) {

@@ -48,6 +48,7 @@ struct SitesOptions {
   bool has_hosts = true;                           ///< one at each site; else whoever is added
   WanTap* tap = nullptr;
   TurnWatch* turns = nullptr;
+  bool serves_relinks = false;  ///< as SiteSeat::Options
 };
 
 /// One direction of one path between two sites, of all their links.

@@ -9,11 +9,16 @@
 namespace cw::site {
 namespace {
 
+/// A link is asked four times a second at least.
+constexpr Duration just_now = Duration::from_ms(400);
+
 /// Of the links of one set to one peer.
 struct Ends {
-  bool are_up = true;     ///< all of them
-  bool carries = false;   ///< one of them, and it answers
+  bool are_up = true;     ///< all of them, and each has answered just now
+  bool answers = false;   ///< one of them, just now
+  bool carries = false;   ///< one of them may do so yet
   bool has_moved = true;  ///< the peer asks by all that are up to send by others
+  bool is_quiet = true;   ///< on none that carries is anything on its way
   std::string why;
 };
 
@@ -21,11 +26,15 @@ Ends ends_of(std::span<const PeerView> views, size_t peer) {
   Ends ends;
   for (const PeerView& each : views) {
     if (each.peer != peer) continue;
-    ends.are_up &= each.is_up;
+    const bool answers = each.is_up && each.silence <= just_now + each.rtt() * 4;
+    ends.are_up &= answers;
+    ends.answers |= answers;
     if (!each.is_up && ends.why.empty()) ends.why = each.why;
     if (!each.is_up) continue;
     ends.has_moved &= each.is_drain_wanted;
-    ends.carries |= each.silence <= Steering::silence_max + each.rtt() * 4;
+    const bool carries = each.silence <= Steering::silence_max + each.rtt() * 4;
+    ends.carries |= carries;
+    ends.is_quiet &= each.is_quiet || !carries;
   }
   return ends;
 }
@@ -74,16 +83,17 @@ Relink::Step Relink::wait(const SiteState& state, const Plan& plan) {
 
 Relink::Step Relink::follow(const SiteState& state, const Plan& plan) {
   const BesideState& first = *state.beside;
-  bool has_gone = false;
+  bool has_gone = false, is_quiet = true;
   for (size_t i = 0; i < plan.gateway.peers.size(); ++i) {
     if (!plan.has_peer(i)) continue;
     const Ends old = ends_of(first.peers, i), now = ends_of(state.peers, i);
-    has_gone |= old.carries && !now.carries;
+    has_gone |= old.answers && !now.answers;
+    is_quiet &= old.is_quiet;
     if (old.carries && !old.has_moved) missing_.push_back(plan.gateway.peers[i].name);
   }
   gone_since_ = has_gone ? std::min(gone_since_, state.at) : Instant::never();
   if (has_gone && state.at - gone_since_ >= patience) return Step::MoveBack;
-  const bool is_empty = first.is_quiet && std::exchange(crossed_, first.crossed) == first.crossed;
+  const bool is_empty = is_quiet && std::exchange(crossed_, first.crossed) == first.crossed;
   empty_since_ = is_empty && missing_.empty() ? std::min(empty_since_, state.at) : Instant::never();
   return state.at - empty_since_ >= empty_for_ ? Step::Leave : Step::None;
 }

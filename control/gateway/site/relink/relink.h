@@ -41,9 +41,8 @@ class Relink {
   Instant since() const { return since_; }
 
  private:
-  /// A peer that answers nothing by the second set for so long, and does by the first, has gone
-  /// back.
-  static constexpr Duration patience = Duration::from_s(3);
+  /// A peer that answers by the first set and not by the second has gone back after so long.
+  static constexpr Duration patience = Duration::from_ms(500);
 
   Step wait(const SiteState& state, const Plan& plan);
   Step follow(const SiteState& state, const Plan& plan);

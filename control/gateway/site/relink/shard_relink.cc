@@ -1,4 +1,5 @@
 // A shard's part of links that take the place of others.
+#include <algorithm>
 #include <utility>
 
 #include "control/gateway/site/site_shard.h"
@@ -19,7 +20,7 @@ Result<std::unique_ptr<Rooms>> SiteShard::make_beside(const Plan& plan,
   const auto added = add_links(plan, grants, first, *rooms->endpoint, now);
   if (!added) return std::unexpected(added.error());
   for (const auto& link : rooms->endpoint->links()) {
-    link->set_beside(true);
+    link->set_beside(LinkAge::Newer, /*is_beside=*/true);
     link->set_mute(true);  // until the worker has seen who is there
   }
   const auto made = add_rooms(plan, *rooms->endpoint, *rooms, now);
@@ -28,6 +29,9 @@ Result<std::unique_ptr<Rooms>> SiteShard::make_beside(const Plan& plan,
 }
 
 void SiteShard::exchange_beside(std::unique_ptr<Rooms>& rooms) {
+  for (size_t i = 0; beside_ && i < beside_->gateway->lane_count(); ++i) {
+    out_before_ += beside_->gateway->view(i).inbound.out;
+  }
   std::unique_ptr<sdr::Endpoint> endpoint;
   if (rooms != nullptr) endpoint = std::move(rooms->endpoint);
   sdr_->exchange_beside(endpoint);
@@ -35,16 +39,24 @@ void SiteShard::exchange_beside(std::unique_ptr<Rooms>& rooms) {
   if (rooms != nullptr) rooms->endpoint = std::move(endpoint);
   beside_ == nullptr ? gateways_->end() : gateways_->begin(*beside_->gateway);
   has_moved_ = false;
+  const LinkAge age = beside_ == nullptr ? LinkAge::Only : LinkAge::Older;
+  for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, /*is_beside=*/false);
 }
 
-void SiteShard::move(bool is_drain_wanted, Instant now) {
+void SiteShard::move(const Plan& plan, bool is_drain_wanted, Instant now) {
   CW_ASSERT(beside_ != nullptr);
   sdr_->exchange();
   std::swap(rooms_, *beside_);
   gateways_->move(now);
   has_moved_ = !has_moved_;
-  for (const auto& link : sdr_->endpoint().links()) link->set_beside(false);
-  for (const auto& link : sdr_->beside()->links()) link->set_beside(true);
+  LinkAge age = LinkAge::Older, age_beside = LinkAge::Newer;
+  if (has_moved_) std::swap(age, age_beside);
+  for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, false);
+  for (const auto& link : sdr_->beside()->links()) link->set_beside(age_beside, true);
+  // Those that were to leave the line to others have it again.
+  for (const auto& link : sdr_->endpoint().links()) {
+    link->set_rate(plan.peers[peer_of(link->peer())].pacer.rate);
+  }
   want_drain(is_drain_wanted, now);
 }
 
@@ -64,12 +76,22 @@ void SiteShard::set_mute() {
 BesideState SiteShard::beside_state(Instant now) const {
   const gateway::Gateway& gateway = *beside_->gateway;
   BesideState state{.peers = {}, .is_quiet = gateway.is_drained()};
-  for (const auto& link : sdr_->beside()->links()) state.peers.push_back(view_of(*link, now));
+  const auto links = sdr_->beside()->links();
+  for (size_t i = 0; i < links.size(); ++i) {
+    state.peers.push_back(view_of(*links[i], now));
+    state.peers.back().is_quiet = gateway.is_drained(i);
+  }
   state.has_left = sdr_->beside()->has_left() && gateway.is_drained();
   for (size_t i = 0; i < gateway.lane_count(); ++i) {
     const gateway::LaneView lane = gateway.view(i);
     state.crossed += lane.sent + lane.inbound.seen;
+    state.waiting += lane.waiting;
+    state.out += lane.inbound.out;
   }
+  const auto is_under_way = [](const SwapView& each) {
+    return each.fate == SwapView::Fate::UnderWay;
+  };
+  state.is_swapping = std::ranges::any_of(beside_->swaps->views(), is_under_way);
   return state;
 }
 

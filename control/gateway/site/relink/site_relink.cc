@@ -123,7 +123,8 @@ bool Site::on_shards(const Between& between, const std::function<void(SiteShard&
 /// False: some have not, who are to be asked again; who has is as before.
 bool Site::try_move(const Between& between) {
   const auto move = [&](size_t i) {
-    return between(*shards_[i], [&, i](Instant now) { shards_[i]->move(is_drain_wanted_, now); });
+    return between(*shards_[i],
+                   [&, i](Instant now) { shards_[i]->move(beside_->plan, is_drain_wanted_, now); });
   };
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (move(i)) continue;

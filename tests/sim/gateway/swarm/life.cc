@@ -37,7 +37,7 @@ Life::Life(const SwarmWorld& world)
       watch_(wan_, verdicts_),
       intruder_(world.intruder, world.seed + 17),
       sites_(options()) {
-  wan_.begin(sites_);
+  wan_.begin(sites_, world_.has(FaultKind::Relink) ? 3 : 1);
   watch_.begin(sites_);
   sites_.watch(verdicts_);
   sites_.watch(watch_);
@@ -59,7 +59,8 @@ SitesOptions Life::options() {
           .icrc = world_.delivers_damage ? IcrcMode::None : IcrcMode::Exact,
           .has_hosts = false,
           .tap = this,
-          .turns = &watch_};
+          .turns = &watch_,
+          .serves_relinks = world_.has(FaultKind::Relink)};
 }
 
 void Life::on_sent(const WanEnd& end, const Packet& packet, Instant now) {
@@ -101,6 +102,20 @@ void Life::begin(const Fault& fault) {
       if (!sites_.seat(site).is_alive()) return;
       return sites_.seat(site).take_live_keys(
           world_.files(fault.text)[static_cast<size_t>(site - 1)], now);
+    case FaultKind::Relink:
+      return relink(fault);
+  }
+}
+
+/// The others at even distances, from this one on.
+void Life::relink(const Fault& fault) {
+  const std::vector<std::string> files = world_.files(fault.text);
+  for (int i = 0; i < sites_.count(); ++i) {
+    const int site = (fault.route.from - 1 + i) % sites_.count() + 1;
+    const auto begin = [this, site, file = files[static_cast<size_t>(site - 1)]] {
+      if (sites_.seat(site).is_alive()) (void)sites_.seat(site).relink(file, sites_.now());
+    };
+    events_.emplace(sites_.now() + fault.length * i / sites_.count(), begin);
   }
 }
 
@@ -174,6 +189,16 @@ void Life::calm_down() {
     talker(site).fall_silent();
   }
   run_to(sites_.now() + world_.recovery_max());
+  // Links that take the place of others have gone on with that, and are no fault.
+  const auto is_between = [this](int site) {
+    const auto phase = sites_.gateway(site).relink().phase();
+    return phase == site::Relink::Phase::Moved || phase == site::Relink::Phase::Ending;
+  };
+  for (const Instant end = sites_.now() + 20_s; sites_.now() < end;) {
+    bool is_any = false;
+    for (int site = 1; site <= sites_.count(); ++site) is_any |= is_between(site);
+    if (!is_any || !run_to(sites_.now() + 10_ms)) break;
+  }
   // At a rate that is low yet, windows of hosts take their time.
   const auto is_done = [](const auto& each) { return each->is_done(); };
   for (const Instant end = sites_.now() + 60_s; sites_.now() < end;) {
@@ -216,7 +241,8 @@ void Life::prove_recovery() {
                         std::to_string(talk.from) + " to " + std::to_string(talk.to) + ": " +
                         std::to_string(arrived) + " of " + std::to_string(frames) +
                         " frames arrived within " + std::to_string(time.ms()) + " ms, at " +
-                        watch_.rates(talk.from) + "; " + watch_.unsettled());
+                        watch_.rates(talk.from) + "; there " + watch_.links(talk.from) + ", here " +
+                        watch_.links(talk.to) + "; " + watch_.unsettled());
   }
 }
 

@@ -36,6 +36,7 @@ class Life final : private WanTap {
   void plan_faults();
   void begin(const Fault& fault);
   void swap(const Fault& fault);
+  void relink(const Fault& fault);
   void change(const Fault& fault, const std::function<void(Impairment&)>& how);
   bool run_to(Instant end);
   void live_with_faults();

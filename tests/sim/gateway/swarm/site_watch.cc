@@ -1,6 +1,7 @@
 #include "tests/sim/gateway/swarm/site_watch.h"
 
 #include <algorithm>
+#include <array>
 
 namespace cw::sim {
 namespace {
@@ -73,11 +74,12 @@ void SiteWatch::check_accounts(int site, const site::SiteState& state) {
   }
   uint64_t taken = state.rooms[Counter::lan_sent] + turned_away(state.drops);
   for (const gateway::LaneView& lane : state.lanes) taken += lane.waiting;
+  if (state.beside) taken += state.beside->waiting;
   if (in != state.rooms[Counter::lan_in] || in != taken) {
     complain("conservation", site,
              against(in, "packets came from the LAN", taken, "were sent on or dropped, or wait"));
   }
-  uint64_t lanes_out = 0;
+  uint64_t lanes_out = state.out_before + (state.beside ? state.beside->out : 0);
   for (const gateway::LaneView& lane : state.lanes) {
     lanes_out += lane.inbound.out;
     if (lane.inbound.is_balanced()) continue;
@@ -98,19 +100,23 @@ void SiteWatch::check_memory(int site, const site::SiteState& state) {
     const size_t lent = each.wan->lent_count(), most = seat.plan().wan.packets;
     if (lent > most) complain("memory", site, against(lent, "WAN packets lent", most, "planned"));
   }
-  const size_t ups = static_cast<size_t>(
-      std::ranges::count_if(state.peers, [](const auto& peer) { return peer.is_up; }));
+  std::vector<site::PeerView> links = state.peers;
+  if (state.beside) {
+    links.insert(links.end(), state.beside->peers.begin(), state.beside->peers.end());
+  }
+  const auto ups = static_cast<size_t>(std::ranges::count_if(links, &site::PeerView::is_up));
   // Memory is taken when an epoch begins, and until its link is up; and when a policy is replaced:
   // for want of another thread its successor is made between a turn and the next.
-  const bool is_swapping = std::ranges::any_of(state.swaps, [](const site::SwapView& each) {
+  bool is_swapping = std::ranges::any_of(state.swaps, [](const site::SwapView& each) {
     return each.fate == site::SwapView::Fate::UnderWay;
   });
+  if (state.beside) is_swapping |= state.beside->is_swapping;
   const uint64_t swaps =
       state.rooms[Counter::policies_swapped] + state.rooms[Counter::swaps_refused];
   const bool has_swapped = is_swapping || seen.is_swapping || swaps != seen.swaps;
   const uint64_t quarantined = state.rooms[Counter::policies_quarantined];
   const bool is_same = state.rooms[Counter::epochs] == seen.epochs && ups == seen.ups &&
-                       ups == state.peers.size() && quarantined == seen.quarantined && !has_swapped;
+                       ups == links.size() && quarantined == seen.quarantined && !has_swapped;
   if (is_same && seen.allocations != seen.allocations_told) {
     complain("memory", site,
              std::to_string(seen.allocations - seen.allocations_told) +
@@ -175,21 +181,42 @@ std::string SiteWatch::unsettled() {
   for (int site = 1; site <= sites_->count(); ++site) {
     const std::string who = "site " + std::to_string(site);
     if (!sites_->seat(site).is_alive()) return who + " is dead";
+    std::string of_links = " (";
+    for (int each = 1; each <= sites_->count(); ++each) {
+      of_links += (each == 1 ? "" : " | ") + links(each);
+    }
+    of_links += ")";
     const site::SiteState state = sites_->state(site);
     for (const site::PeerView& peer : state.peers) {
-      if (!peer.is_up) return who + " is down: " + peer.why;
+      if (!peer.is_up) return who + " is down: " + peer.why + of_links;
     }
     for (const gateway::LaneView& lane : state.lanes) {
       const uint64_t rest = lane.inbound.held + lane.inbound.queued;
       if (!lane.is_open || rest + lane.waiting_bytes > 0) {
         return who + ", class " + std::to_string(lane.class_index) + " to peer " +
                std::to_string(lane.peer) + " holds " + std::to_string(rest) + " frames, and " +
-               std::to_string(lane.waiting_bytes) + " bytes wait" + (lane.is_open ? "" : ", shut");
+               std::to_string(lane.waiting_bytes) + " bytes wait" + (lane.is_open ? "" : ", shut") +
+               of_links;
       }
     }
-    if (!state.is_quiet) return who + " has messages open";
+    if (!state.is_quiet) return who + " has messages open" + of_links;
   }
   return "";
+}
+
+std::string SiteWatch::links(int site) {
+  constexpr std::array<const char*, 4> phases{"one set of links", "a second set waits",
+                                              "the second set carries", "one set leaves"};
+  if (!sites_->seat(site).is_alive()) return "dead";
+  const site::Relink& relink = sites_->gateway(site).relink();
+  std::string text = phases[static_cast<size_t>(relink.phase())];
+  for (const std::string& each : relink.missing()) text += ", " + each + " missing";
+  if (const auto beside = sites_->state(site).beside; beside) {
+    for (const site::PeerView& each : beside->peers) text += each.is_up ? "; up" : "; " + each.why;
+    if (!beside->is_quiet) text += "; not empty";
+    text += "; " + std::to_string(beside->waiting) + " frames wait";
+  }
+  return text;
 }
 
 std::string SiteWatch::rates(int site) {

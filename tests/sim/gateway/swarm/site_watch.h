@@ -33,6 +33,8 @@ class SiteWatch final : public Checker, public TurnWatch {
   /// Whether everybody has settled what he took; else, who has not.
   bool is_settled() { return unsettled().empty(); }
   std::string unsettled();
+  /// How far one set of links has come to take the place of another, for a person.
+  std::string links(int site);
   /// What it sends its peers at most, for a person.
   std::string rates(int site);
   /// Whether no epoch has ended at any site.

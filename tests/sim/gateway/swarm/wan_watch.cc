@@ -92,14 +92,15 @@ std::string SlotWatch::overdraft() const {
 
 // ---- all of them --------------------------------------------------------------------------------
 
-void WanWatch::begin(Sites& sites) {
+void WanWatch::begin(Sites& sites, uint64_t bursts) {
   mac_ = sites.seat(1).plan().key->mac;
   for (int from = 1; from <= sites.count(); ++from) {
     for (const sdr::LinkOptions& peer : sites.seat(from).plan().peers) {
       const int to = WanEnd{.site = from, .peer = peer.peer}.other();
-      roads_[key_of(from, to, 0)] = {.pacer = peer.pacer, .links = sites.links()};
-      for (uint16_t link = 0; link < sites.links(); ++link) {
-        Way& made = ways_[key_of(from, to, link)];
+      roads_[key_of(from, to, 0)] = {.pacer = peer.pacer, .links = sites.links() * bursts};
+      for (uint16_t number = 0; number < limits::link_numbers_max; ++number) {
+        if (number % limits::links_max >= sites.links()) continue;
+        Way& made = ways_[key_of(from, to, number)];
         made.keys.resize(peer.qps.size());
         for (const sdr::QpOptions& qp : peer.qps) made.streams.emplace_back(qp.stream);
       }
@@ -119,7 +120,9 @@ void WanWatch::watch_sent(const WanEnd& end, const Packet& packet, Instant now) 
     check_line(end, packet, false, now);
     return on_control(end, packet);
   }
-  Way& here = sent_by(end);
+  const auto number = static_cast<uint16_t>(link_of_qpn(slot.target_qp));
+  if (!ways_.contains(key_of(end.site, end.other(), number))) return;
+  Way& here = sent_by(end, number);
   const auto stream = here.streams_by_qpn.find(slot.target_qp);
   if (stream == here.streams_by_qpn.end()) return check_line(end, packet, false, now);
   SlotWatch& watch = here.streams[stream->second];
@@ -131,7 +134,9 @@ void WanWatch::watch_sent(const WanEnd& end, const Packet& packet, Instant now) 
 void WanWatch::on_received(const WanEnd& end, const Packet& packet, Instant) {
   SlotWrite slot;
   if (!is_slot(packet, slot)) return;
-  Way& there = sent_to(end);
+  const auto number = static_cast<uint16_t>(link_of_qpn(slot.target_qp));
+  if (!ways_.contains(key_of(end.other(), end.site, number))) return;  // nobody's
+  Way& there = sent_to(end, number);
   const auto stream = there.streams_by_qpn.find(slot.target_qp);
   if (stream != there.streams_by_qpn.end()) there.streams[stream->second].on_arrived(slot);
 }
@@ -141,34 +146,32 @@ void WanWatch::on_control(const WanEnd& end, const Packet& packet) {
   if (!transport) return complain("wire", end, "a packet that is none");
   const auto envelope = open_envelope(transport->payload, {&mac_, cw_mac_compute});
   if (!envelope) return complain("wire", end, "an envelope that is none");
-  Way& back = sent_to(end);
-  if (back.receiver_nonce != envelope->header.sender_nonce) {
-    // Answers to strangers have nonces of their own, and describe nothing.
-    back.parts.clear();
-    back.receiver_nonce = envelope->header.sender_nonce;
-  }
+  Parts& parts = parts_[envelope->header.sender_nonce];
   RecordReader reader = envelope->reader();
   while (const auto record = reader.next()) {
-    ControlRecords::visit(*record, Overloaded{[&](const Description& part) { on_part(back, part); },
-                                              [&](const ClearToSend& clear) {
-                                                if (clear.qp >= back.streams.size()) return;
-                                                const auto what =
-                                                    back.streams[clear.qp].on_clear(clear);
-                                                if (!what.empty()) complain("credit", end, what);
-                                              }});
+    ControlRecords::visit(*record,
+                          Overloaded{[&](const Description& part) { on_part(end, parts, part); },
+                                     [&](const ClearToSend& clear) {
+                                       if (!parts.number) return;
+                                       Way& back = sent_to(end, *parts.number);
+                                       if (clear.qp >= back.streams.size()) return;
+                                       const auto what = back.streams[clear.qp].on_clear(clear);
+                                       if (!what.empty()) complain("credit", end, what);
+                                     }});
   }
 }
 
-void WanWatch::on_part(Way& back, const Description& part) {
-  std::vector<uint8_t>& bytes = back.parts[part.part];
-  bytes.assign(part.bytes.begin(), part.bytes.end());
-  if (back.parts.size() != part.parts) return;
+void WanWatch::on_part(const WanEnd& end, Parts& parts, const Description& part) {
+  parts.bytes[part.part].assign(part.bytes.begin(), part.bytes.end());
+  if (parts.bytes.size() != part.parts) return;
   std::vector<uint8_t> all;
-  for (const auto& [number, each] : back.parts) all.insert(all.end(), each.begin(), each.end());
+  for (const auto& [number, each] : parts.bytes) all.insert(all.end(), each.begin(), each.end());
   RecordReader items(all, DescriptionItems::types);
-  while (const auto item = items.next()) {
-    DescriptionItems::visit(*item, Overloaded{[&](const QpItem& qp) { on_item(back, qp); }});
-  }
+  const auto on_qp = [&](const QpItem& qp) {
+    parts.number = static_cast<uint16_t>(link_of_qpn(qp.qpns[0].host()));
+    on_item(sent_to(end, *parts.number), qp);
+  };
+  while (const auto item = items.next()) DescriptionItems::visit(*item, Overloaded{on_qp});
 }
 
 void WanWatch::on_item(Way& back, const QpItem& item) {

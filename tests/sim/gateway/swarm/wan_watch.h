@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dataplane/sdr/endpoint.h"
@@ -70,8 +71,9 @@ class WanWatch final : public WanTap {
     uint64_t links = 0;  ///< that have carried any, each way
   };
   explicit WanWatch(Verdicts& verdicts) : verdicts_(verdicts) {}
-  /// `sites` are those that it taps; before their first turn.
-  void begin(Sites& sites);
+  /// `sites` are those that it taps; before their first turn. So many bursts may be ahead of the
+  /// rate: one of each set of links, and what an older one resends beside the newer.
+  void begin(Sites& sites, uint64_t bursts);
 
   void on_sent(const WanEnd& end, const Packet& packet, Instant now) override;
   void on_received(const WanEnd& end, const Packet& packet, Instant now) override;
@@ -88,8 +90,11 @@ class WanWatch final : public WanTap {
     std::vector<SlotWatch> streams;
     std::map<uint32_t, size_t> streams_by_qpn;
     std::vector<uint32_t> keys;  // by which the receiver knows the streams
-    uint64_t receiver_nonce = 0;
-    std::map<uint16_t, std::vector<uint8_t>> parts;  // of the receiver's description
+  };
+  /// Of the receiver's description, until its link is known.
+  struct Parts {
+    std::map<uint16_t, std::vector<uint8_t>> bytes;
+    std::optional<uint16_t> number;
   };
   /// And by all.
   struct Road {
@@ -98,12 +103,17 @@ class WanWatch final : public WanTap {
     LeakyBucket line, overhead;
   };
   static int key_of(int from, int to, uint16_t link) { return (from * 100 + to) * 100 + link; }
-  /// What this end sends, and what it receives.
-  Way& sent_by(const WanEnd& end) { return ways_.at(key_of(end.site, end.other(), end.link)); }
-  Way& sent_to(const WanEnd& end) { return ways_.at(key_of(end.other(), end.site, end.link)); }
+  /// What this end sends, and what it receives, by the link or by the one that takes its place: as
+  /// the numbers of its QPs tell.
+  Way& sent_by(const WanEnd& end, uint16_t number) {
+    return ways_.at(key_of(end.site, end.other(), number));
+  }
+  Way& sent_to(const WanEnd& end, uint16_t number) {
+    return ways_.at(key_of(end.other(), end.site, number));
+  }
   void watch_sent(const WanEnd& end, const Packet& packet, Instant now);
   void on_control(const WanEnd& end, const Packet& packet);
-  void on_part(Way& back, const Description& part);
+  void on_part(const WanEnd& end, Parts& parts, const Description& part);
   void on_item(Way& back, const QpItem& item);
   void check_line(const WanEnd& end, const Packet& packet, bool is_overhead, Instant now);
   void complain(const char* checker, const WanEnd& end, const std::string& what);
@@ -111,7 +121,8 @@ class WanWatch final : public WanTap {
   Verdicts& verdicts_;
   cw_mac mac_{};
   std::map<int, Way> ways_;
-  std::map<int, Road> roads_;  // by key of link 0
+  std::map<uint64_t, Parts> parts_;  // by the nonce of who says it
+  std::map<int, Road> roads_;        // by key of link 0
   uint64_t allocations_ = 0;
 };
 

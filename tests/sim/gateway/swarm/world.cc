@@ -236,6 +236,21 @@ void draw_reloads(Prng prng, SwarmWorld& world) {
   std::ranges::sort(world.faults, {}, [](const Fault& it) { return std::pair(it.at, it.kind); });
 }
 
+/// Streams stay as they are, as checkers know them; flows of the last class take turns, or do not.
+void draw_relinks(Prng prng, SwarmWorld& world) {
+  if (!prng.chance(0.25)) return;
+  for (uint64_t i = prng.between(1, 3); i > 0; --i) {
+    Fault fault{.kind = FaultKind::Relink,
+                .at = within(prng, world.faults_time * 9 / 10),
+                .length = between(prng, 1_ms, 400_ms)};
+    fault.route.from = static_cast<int>(prng.between(1, static_cast<uint64_t>(world.sites)));
+    fault.text = world.text;
+    set_key(fault.text.classes, "fair", prng.chance(0.5) ? "true" : "false");
+    world.faults.push_back(fault);
+  }
+  std::ranges::sort(world.faults, {}, [](const Fault& it) { return std::pair(it.at, it.kind); });
+}
+
 // ---- hosts
 
 void draw_talks(Prng& prng, SwarmWorld& world) {
@@ -265,8 +280,8 @@ void draw_talks(Prng& prng, SwarmWorld& world) {
 }
 
 const char* name_of(FaultKind kind) {
-  constexpr std::array<const char*, 6> names{"pauses",     "crashes", "blackouts",
-                                             "other ways", "swaps",   "reloads"};
+  constexpr std::array<const char*, 7> names{"pauses", "crashes", "blackouts", "other ways",
+                                             "swaps",  "reloads", "relinks"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -297,7 +312,7 @@ bool SwarmWorld::promises_few_resends() const {
       !ways_only_grow || (wan.jitter_max > Duration() && !wan.jitter_reorders);
   const auto is_promised = [&](const Fault& fault) {
     return fault.kind == FaultKind::Swap || fault.kind == FaultKind::Reload ||
-           (fault.kind == FaultKind::Longer && !may_overtake) ||
+           fault.kind == FaultKind::Relink || (fault.kind == FaultKind::Longer && !may_overtake) ||
            (fault.kind == FaultKind::Pause && fault.length <= 50_ms);
   };
   return is_exact() && intruder.replays == 0 && std::ranges::all_of(faults, is_promised) &&
@@ -329,6 +344,7 @@ SwarmWorld draw_world(uint64_t seed) {
   draw_shards(Prng(seed + 0x5ead), world);
   draw_swaps(Prng(seed + 0x5a9), world);
   draw_reloads(Prng(seed + 0x4e10ad), world);
+  draw_relinks(Prng(seed + 0x4e119c), world);
   world.delay_max = world.one_way + world.wan.jitter_max + world.wan.reorder_delay;
   if (world.wan.rate > Rate()) world.delay_max += world.wan.queue_time;
   return world;
@@ -360,8 +376,9 @@ std::string describe(const SwarmWorld& world) {
     text << ", line " << wan.rate.bps() / 1'000'000 << " Mbit/s a path, queue "
          << wan.queue_time.ms() << " ms";
   }
-  for (const auto kind : {FaultKind::Pause, FaultKind::Crash, FaultKind::Blackout,
-                          FaultKind::Longer, FaultKind::Swap, FaultKind::Reload}) {
+  for (const auto kind :
+       {FaultKind::Pause, FaultKind::Crash, FaultKind::Blackout, FaultKind::Longer, FaultKind::Swap,
+        FaultKind::Reload, FaultKind::Relink}) {
     if (world.has(kind)) text << ", " << name_of(kind);
   }
   if (world.intruder.replays > 0) text << ", replays";

@@ -18,6 +18,7 @@ enum class FaultKind : uint8_t {
   Longer,    ///< the way between two sites is another from here on
   Swap,      ///< a gateway wants another policy for what a class sends
   Reload,    ///< live keys of a gateway are others
+  Relink,    ///< all gateways, one by one within `length`, put links in the place of theirs
 };
 
 struct Fault {
@@ -29,7 +30,7 @@ struct Fault {
   Impairment wan;            ///< Longer
   uint16_t class_index = 0;  ///< Swap, as is the next
   std::string policy;
-  SiteText text;  ///< Reload
+  SiteText text;  ///< Reload, Relink
 };
 
 /// Somebody on the wire, for as long as the faults last.
