@@ -40,10 +40,9 @@ bool Gateway::is_sent(size_t index) const {
 
 /// And what it has sent has left, if it says that it sends by others now.
 bool Gateway::is_through(size_t index) const {
+  const auto is_through = [](const Lane& lane) { return lane.in->is_through(); };
   const sdr::Link& link = *row(index).front().link;
-  return !link.is_up() ||
-         (link.is_drain_wanted() &&
-          std::ranges::all_of(row(index), [](const Lane& lane) { return lane.in->is_through(); }));
+  return link.is_up() && link.is_drain_wanted() && std::ranges::all_of(row(index), is_through);
 }
 
 /// Whether the peer sends by this one: it says so on the other, or something has just come here.
@@ -77,7 +76,10 @@ bool Gateway::try_let_in(size_t index, const Gateway& before, Instant now) {
   const std::span<Lane> lanes = row(index);
   if (!lanes.front().in->is_held_back()) return true;
   const Duration mended = lanes.front().link->rtt() * 4 + Duration::from_ms(50);
-  bool has_waited = before.is_through(index);
+  // One that is down brings nothing more; but it may be up again before anything comes here.
+  const auto has_any = [](const Lane& lane) { return lane.in->has_held_back(); };
+  const bool is_down = !before.row(index).front().link->is_up();
+  bool has_waited = before.is_through(index) || (is_down && std::ranges::any_of(lanes, has_any));
   for (Lane& lane : lanes) has_waited |= lane.in->has_waited(std::min(mended, lane.hold), now);
   const auto is_out = [](const Lane& lane) { return lane.in->frames_queued() == 0; };
   if (!has_waited || !std::ranges::all_of(before.row(index), is_out)) return false;

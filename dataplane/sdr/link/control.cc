@@ -128,6 +128,9 @@ void LinkControl::end_epoch(Instant now) {
 // other says as stale. A living peer asks and answers echoes every few milliseconds; its first
 // answer is one RTT away, which is only guessed, so that the time doubles until there was one.
 Duration LinkControl::silence_max() const {
+  // It carries nothing yet, and who waits for it is to know.
+  const bool is_next = age_ == LinkAge::Newer && is_beside_;
+  if (is_next && has_rtt_) return std::min(options_.dead_time, Duration::from_s(1) + rtt_ * 4);
   return has_rtt_ ? options_.dead_time : std::min(options_.dead_time, unconfirmed_time_ + rtt_);
 }
 
