@@ -1,10 +1,13 @@
-// Control packets: bytes -> open_envelope -> every record parsed -> written again, equal.
+// Control packets: bytes -> open_envelope -> every record parsed -> written again, equal; and what
+// is peeked of them before is what they say.
 //
 // Each input is tried as it is and with its header's fixed fields, length and MAC made right, so
 // that the fuzzer gets past the MAC that stops everyone else. The key is that of the golden
 // packets.
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/assert.h"
@@ -51,17 +54,29 @@ void read_row(RecordReader reader, auto list) {
   }
 }
 
+/// What it begins with, if that is one.
+std::optional<Hello> hello_in_front(const Envelope& envelope) {
+  const auto first = envelope.reader().next();
+  if (!first || first->type != std::to_underlying(Hello::type)) return std::nullopt;
+  const auto hello = parse<Hello>(*first);
+  return hello ? std::optional(*hello) : std::nullopt;
+}
+
 void open_exactly(const std::vector<uint8_t>& bytes) {
   // A vector's own allocation is exactly as long as its bytes when it is made by copying.
   const std::vector<uint8_t> copy(bytes);
+  const EnvelopePeek peek = peek_envelope(copy);
   const auto envelope = open_envelope(copy, key);
-  if (envelope) read_row(envelope->reader(), ControlRecords());
+  if (!envelope) return;
+  CW_ASSERT(peek.header == envelope->header);
+  CW_ASSERT(peek.hello == hello_in_front(*envelope));
+  read_row(envelope->reader(), ControlRecords());
 }
 
 /// Makes everything before the records and behind them what a peer with our key would write.
 void make_genuine(std::vector<uint8_t>& bytes) {
   if (bytes.size() < envelope_bytes_min || bytes.size() > UINT16_MAX) return;
-  const uint8_t fixed[8] = {0xca, 0x05, 1, 0, uint8_t(bytes.size() >> 8), uint8_t(bytes.size())};
+  const uint8_t fixed[8] = {0xca, 0x05, 2, 0, uint8_t(bytes.size() >> 8), uint8_t(bytes.size())};
   std::memcpy(bytes.data(), fixed, sizeof(fixed));
   bytes[8] |= 1;  // a nonce
   const size_t mac_offset = bytes.size() - envelope_mac_bytes;

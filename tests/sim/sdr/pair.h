@@ -28,6 +28,8 @@ class Pair {
 
   void restart_a() { restart(a, a_port_, peers_.of_first, options_.a, 1); }
   void restart_b() { restart(b, b_port_, peers_.of_second, options_.b, 2); }
+  /// Made of something else than before, for this life.
+  void restart_b(const SiteOptions& options) { restart(b, b_port_, peers_.of_second, options, 2); }
   void restart_sender();
   void restart_receiver();
 

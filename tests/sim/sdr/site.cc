@@ -14,16 +14,29 @@ std::vector<double> params_of(const cw_policy_ops& policy, const std::vector<dou
   return params;
 }
 
+void add_keys(sdr::LinkOptions& link, const sdr::PairKeys& keys) {
+  sdr::PairKeys& all = link.control.pair_keys;
+  all.insert(all.end(), keys.begin(), keys.end());
+}
+
+sdr::Link* made(const Result<sdr::Link*>& link) {
+  if (link) return *link;
+  std::fprintf(stderr, "%s\n", link.error().sentence.c_str());
+  std::abort();
+}
+
 }  // namespace
 
 Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
-    : in_real_time_(options.in_real_time), port_(port), prng_(options.seed) {
+    : in_real_time_(options.in_real_time),
+      port_(port),
+      prng_(options.seed),
+      coding_(options.coding) {
   const cw_policy_ops* policy = options.policy ? options.policy : cw_policy_passthrough();
   params_ = params_of(*policy, options.policy_params);
-  cw_mac key;
-  cw_mac_init(&key, options.key.data(), options.key.size());
+  cw_mac_init(&key_, options.key.data(), options.key.size());
 
-  sdr::LinkOptions link_options;
+  sdr::LinkOptions& link_options = like_;
   link_options.peer = peer;
   link_options.control.site = options.name;
   link_options.control.peer_site = options.peer_name;
@@ -56,20 +69,44 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
   }
   if (options.has_rnic && options.offload > 0) set_stage(options);
   for (size_t i = 0; i < options.links.size(); ++i) {
-    link_options.control.number = options.links[i];
-    if (!options.grants.empty()) link_options.grants = &options.grants[i];
-    const auto added = sdr_->add_link(link_options, key, now);
-    if (!added) {
-      std::fprintf(stderr, "%s\n", added.error().sentence.c_str());
-      std::abort();
-    }
-    links_.push_back(*added);
+    sdr::LinkOptions link = like_;
+    link.control.number = options.links[i];
+    if (!options.grants.empty()) link.grants = &options.grants[i];
+    if (!options.link_keys.empty()) add_keys(link, options.link_keys[i]);
+    links_.push_back(made(sdr_->add_link(std::move(link), key_, now)));
   }
   std::vector<const cw_policy_ops*> known = options.knows;
   known.push_back(policy);
   known_.emplace(known);
   sdr_->endpoint().set_finder(*known_);
   sdr_->begin();
+}
+
+void Site::care(Instant now) {
+  for (sdr::Endpoint* endpoint : {&sdr_->endpoint(), sdr_->beside()}) {
+    if (endpoint != nullptr && endpoint->wants_care()) endpoint->care(now);
+  }
+}
+
+sdr::Link& Site::add_beside(uint16_t number, const sdr::PairKeys& keys, Instant now) {
+  auto endpoint = sdr_->make_endpoint(coding_);
+  endpoint->set_finder(*known_);
+  sdr::LinkOptions options = like_;
+  options.control.number = number;
+  add_keys(options, keys);
+  links_.push_back(made(sdr_->add_link(*endpoint, std::move(options), key_, now)));
+  sdr_->exchange_beside(endpoint);
+  CW_ASSERT(endpoint == nullptr);
+  return *links_.back();
+}
+
+void Site::end_beside() {
+  std::unique_ptr<sdr::Endpoint> gone;
+  sdr_->exchange_beside(gone);
+  for (const auto& link : gone->links()) {
+    CW_ASSERT(link->has_left());
+    std::ranges::replace(links_, link.get(), static_cast<sdr::Link*>(nullptr));
+  }
 }
 
 void Site::set_stage(const SiteOptions& options) {

@@ -39,7 +39,8 @@ struct SiteOptions {
   uint16_t paths = 1;
   uint32_t overhead_ppm = 1'000'000;
   std::string name = "sim", peer_name;  ///< its own, and what it takes the other for
-  std::vector<std::pair<std::string, std::string>> pair_keys;
+  sdr::PairKeys pair_keys;
+  std::vector<sdr::PairKeys> link_keys;  ///< of each link besides; none: no more
   std::string key = "a shared secret of this pair";
   sdr::CodingOptions coding;
   /// Turns follow a real clock: a gap between two of them is a pause of the machine, not the
@@ -65,7 +66,7 @@ class Site final : public Actor {
   void turn_after_pause(Instant now) {
     if (runner_ != nullptr) runner_->step();
     sdr_->worker().turn(now);
-    if (!is_neglected_ && sdr_->endpoint().wants_care()) sdr_->endpoint().care(now);
+    if (!is_neglected_) care(now);
     for (const auto& each : after_turns_) each(now);
   }
   /// Nobody makes or destroys policies for it, until it is told otherwise.
@@ -73,6 +74,15 @@ class Site final : public Actor {
   /// Who looks what each turn has brought.
   void after_turns(std::function<void(Instant)> what) { after_turns_.push_back(std::move(what)); }
   Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
+
+  /// One more link, in an endpoint of its own on the same port, which joins the first one. It is
+  /// like the others but for its number and its keys, and behind them in their row.
+  sdr::Link& add_beside(uint16_t number, const sdr::PairKeys& keys, Instant now);
+  /// Their endpoints change places.
+  void exchange() { sdr_->exchange(); }
+  /// Whose links have left: they are gone, and their places in the row empty.
+  void end_beside();
+  sdr::Endpoint* beside() { return sdr_->beside(); }
 
   sdr::Link& link(size_t which = 0) { return *links_[which]; }
   sdr::Endpoint& endpoint() { return sdr_->endpoint(); }
@@ -88,7 +98,8 @@ class Site final : public Actor {
     return *link().recv_stream(qp);
   }
   bool is_up() const {
-    return std::ranges::all_of(links_, [](const sdr::Link* link) { return link->is_up(); });
+    return std::ranges::all_of(
+        links_, [](const sdr::Link* link) { return link == nullptr || link->is_up(); });
   }
   Counters& counters() { return sdr_->counters(); }
   Drops& drops() { return sdr_->drops(); }
@@ -97,6 +108,7 @@ class Site final : public Actor {
 
  private:
   void set_stage(const SiteOptions& options);
+  void care(Instant now);
 
   bool in_real_time_, is_neglected_ = false;
   TallyPort port_;
@@ -104,6 +116,9 @@ class Site final : public Actor {
   Prng prng_;
   std::vector<double> params_;
   std::optional<sdr::ListedPolicies> known_;  // by name, for swaps
+  cw_mac key_;
+  sdr::LinkOptions like_;  // all links are, but for numbers, keys and grants
+  sdr::CodingOptions coding_;
   std::optional<sdr::Shard> sdr_;
   LateRunner* runner_ = nullptr;  // the stage's
   std::vector<sdr::Link*> links_;

@@ -36,7 +36,7 @@ void Transfer::turn(Instant now) {
                    CW_ASSERT(status != sdr::MessageStatus::PeerLost);
                    completions_.push_back(now - sending.opened);
                  });
-  if (!from_.is_up()) return;
+  if (!from_.link(options_.link).is_up()) return;
   source_.open(from_.sends(0, options_.link), now, options_.messages, [&](uint64_t message) {
     if (ages_ != nullptr) ages_->opened(message, now);
     once_.opened(message);

@@ -4,7 +4,6 @@
 
 #include "control/gateway/site/site_shard.h"
 #include "dataplane/base/assert.h"
-#include "dataplane/sdr/link/link.h"
 
 namespace cw::site {
 
