@@ -84,15 +84,18 @@ struct Sites {
 /// Each of them has a second link in an endpoint of its own, which has come up beside the first.
 struct Neighbours : Sites {
   Neighbours() {
-    for (Site* site : sites) site->add_beside(newer, next_keys, network.now()).set_beside(true);
+    for (Site* site : sites) {
+      site->link().set_beside(LinkAge::Older, false);
+      site->add_beside(newer, next_keys, network.now()).set_beside(LinkAge::Newer, true);
+    }
     EXPECT_TRUE(run_until([&] { return are_up(); }, 2_s)) << a.link(1).why();
   }
   /// The newer ones take the place of the older, who say goodbye.
   void change_places() {
     for (Site* site : sites) {
       site->exchange();
-      site->link(0).set_beside(true);
-      site->link(1).set_beside(false);
+      site->link(0).set_beside(LinkAge::Older, true);
+      site->link(1).set_beside(LinkAge::Newer, false);
       site->link(0).leave(network.now());
     }
   }
@@ -140,7 +143,8 @@ TEST(Beside, comes_another_where_one_has_left) {
   ASSERT_TRUE(both.run_until([&] { return both.have_left(); }, 2_s));
   for (Site* site : both.sites) {
     site->end_beside();
-    site->add_beside(older, first_keys, both.network.now()).set_beside(true);
+    site->link(1).set_beside(LinkAge::Older, false);
+    site->add_beside(older, first_keys, both.network.now()).set_beside(LinkAge::Newer, true);
   }
   ASSERT_TRUE(both.run_until([&] { return both.are_up(); }, 2_s));
   for (const size_t link : {1, 2}) both.transfer(link, 50);
@@ -151,14 +155,14 @@ TEST(Beside, comes_another_where_one_has_left) {
 TEST(Beside, one_waits_for_its_counterpart_and_harms_nobody) {
   Sites both;
   sdr::Link& waiting = both.a.add_beside(newer, next_keys, both.network.now());
-  waiting.set_beside(true);
+  waiting.set_beside(LinkAge::Newer, true);
   both.transfer(0, 1000);
   both.run_for(2_s);
   EXPECT_FALSE(waiting.is_up());
   EXPECT_TRUE(both.b.link().knocks().are_of_another(both.network.now()));
   EXPECT_FALSE(both.b.link().knocks().are_of_our_shape(both.network.now()));
   EXPECT_GT(both.b.drops().read_any_thread(DropReason::epoch_shape), 0u);
-  both.b.add_beside(newer, next_keys, both.network.now()).set_beside(true);
+  both.b.add_beside(newer, next_keys, both.network.now()).set_beside(LinkAge::Newer, true);
   EXPECT_TRUE(both.run_until([&] { return both.are_up(); }, 1_s)) << waiting.why();
   both.expect_done(20_s);
   for (Site* site : both.sites) {
@@ -170,11 +174,11 @@ TEST(Beside, one_waits_for_its_counterpart_and_harms_nobody) {
 TEST(Beside, one_that_is_mute_comes_up_when_it_is_spoken_to) {
   Sites both;
   sdr::Link& mute = both.a.add_beside(newer, next_keys, both.network.now());
-  mute.set_beside(true), mute.set_mute(true);
+  mute.set_beside(LinkAge::Newer, true), mute.set_mute(true);
   both.run_for(2_s);
   EXPECT_EQ(both.b.drops().read_any_thread(DropReason::epoch_shape), 0u) << "it says nothing";
   sdr::Link& other = both.b.add_beside(newer, next_keys, both.network.now());
-  other.set_beside(true), other.set_mute(true);
+  other.set_beside(LinkAge::Newer, true), other.set_mute(true);
   both.run_for(2_s);
   EXPECT_FALSE(mute.is_up() || other.is_up()) << "nor do both to each other";
   other.set_mute(false);
@@ -193,7 +197,7 @@ struct Desk {
       if (receiver != 0) answered.insert(receiver);
       return Fate::Pass;
     };
-    pair.a->add_beside(newer, next_keys, Instant()).set_beside(true);
+    pair.a->add_beside(newer, next_keys, Instant()).set_beside(LinkAge::Newer, true);
     station.set(pair.a->endpoint(), pair.a->beside());
     cw_mac_init(&mac, SiteOptions().key.data(), SiteOptions().key.size());
   }

@@ -21,7 +21,7 @@ TEST(Shapes, are_said_by_each_hello) {
     const auto hello = peek_of(packet).hello;
     if (!hello) return Fate::Pass;
     EXPECT_EQ(hello->shape(), shape_of(options.a.stream, first_keys));
-    EXPECT_FALSE(hello->is_beside());
+    EXPECT_EQ(hello->age(), LinkAge::Only);
     ++hellos;
     return Fate::Pass;
   };
@@ -41,11 +41,11 @@ struct Visitor {
       return Fate::Pass;
     };
   }
-  bool is_answered(uint32_t shape, bool is_beside) {
+  bool is_answered(uint32_t shape, bool is_newer) {
     answers = 0;
     const EnvelopeHeader header{.sender_nonce = ++nonce, .sequence = 1};
     Hello hello = hello_of(shape);
-    if (is_beside) hello.capabilities |= Hello::beside;
+    if (is_newer) hello.capabilities |= Hello::newer;
     inject(liar.pair, liar.intruder.control(header, [&](EnvelopeWriter& writer) {
       EXPECT_TRUE(writer.try_add(hello));
     }));
@@ -68,12 +68,12 @@ TEST(Shapes, of_links_beside_others_are_not_taken_for_the_peers_next_life) {
   EXPECT_FALSE(visitor.knocks().are_of_another(visitor.now()));
   for (const uint32_t other : {ours ^ 1, ours ^ 0x800000, 0u}) {
     const uint64_t before = visitor.dropped();
-    EXPECT_FALSE(visitor.is_answered(other, /*is_beside=*/true));
+    EXPECT_FALSE(visitor.is_answered(other, /*is_newer=*/true));
     EXPECT_EQ(visitor.dropped(), before + 1);
   }
   EXPECT_TRUE(visitor.knocks().are_of_another(visitor.now()));
   EXPECT_FALSE(visitor.knocks().are_of_our_shape(visitor.now()));
-  EXPECT_FALSE(visitor.is_answered(ours, /*is_beside=*/true));
+  EXPECT_FALSE(visitor.is_answered(ours, /*is_newer=*/true));
   EXPECT_TRUE(visitor.knocks().are_of_our_shape(visitor.now()));
   visitor.liar.pair.run_for(2_s);
   EXPECT_FALSE(visitor.knocks().are_of_our_shape(visitor.now())) << "any more";
@@ -86,7 +86,7 @@ TEST(Shapes, of_strangers_without_another_link_are_heard) {
   Visitor visitor;
   const uint32_t ours = shape_of(reliable_pair().b.stream, {});
   for (const uint32_t each : {ours, ours ^ 1, 0u}) {
-    EXPECT_TRUE(visitor.is_answered(each, /*is_beside=*/false));
+    EXPECT_TRUE(visitor.is_answered(each, /*is_newer=*/false));
   }
   EXPECT_EQ(visitor.dropped(), 0u);
   EXPECT_FALSE(visitor.knocks().are_of_our_shape(visitor.now()));
@@ -97,7 +97,7 @@ TEST(Shapes, of_strangers_without_another_link_are_heard) {
 TEST(Shapes, of_links_beside_others_do_not_disturb_what_crosses) {
   Visitor visitor;
   const uint32_t other = shape_of(reliable_pair().b.stream, next_keys);
-  for (int i = 0; i < 200; ++i) EXPECT_FALSE(visitor.is_answered(other, /*is_beside=*/true));
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(visitor.is_answered(other, /*is_newer=*/true));
   EXPECT_EQ(visitor.dropped(), 200u);
   EXPECT_TRUE(visitor.liar.pair.are_up());
   visitor.liar.send_one_slot();
@@ -141,7 +141,7 @@ TEST(Shapes, of_a_next_life_are_heard_at_once) {
 /// Whose ends differ.
 struct Unequal {
   explicit Unequal(bool is_a_beside) {
-    pair.a->link().set_beside(is_a_beside);
+    if (is_a_beside) pair.a->link().set_beside(LinkAge::Newer, true);
     pair.run_for(3_s);
   }
   static PairOptions options() {
@@ -163,7 +163,7 @@ TEST(Shapes, of_others_are_not_for_a_link_beside) {
   EXPECT_FALSE(ends.pair.a->link().control().is_in_force());
   EXPECT_GT(ends.pair.dropped_at_a(DropReason::epoch_shape), 0u);
   EXPECT_TRUE(ends.pair.a->link().why().starts_with("no answer from the peer"));
-  ends.pair.a->link().set_beside(false);
+  ends.pair.a->link().set_beside(LinkAge::Only, false);
   ends.pair.run_for(1_s);
   EXPECT_EQ(ends.pair.a->link().why(),
             "mtu is 1000 here and 1200 at the peer: [pair] keys must be equal");
@@ -179,8 +179,8 @@ TEST(Shapes, of_others_are_told_by_a_link_that_carries_alone) {
 
 /// A pair that is not up yet, of which a says that it has another link.
 struct Beginning {
-  explicit Beginning(const sdr::PairKeys& keys_of_a) : pair(options(keys_of_a), script) {
-    pair.a->link().set_beside(true);
+  Beginning(const sdr::PairKeys& keys_of_a, LinkAge age_of_a) : pair(options(keys_of_a), script) {
+    pair.a->link().set_beside(age_of_a, age_of_a == LinkAge::Newer);
     pair.run_for(1_s);
   }
   static PairOptions options(const sdr::PairKeys& keys_of_a) {
@@ -194,12 +194,13 @@ struct Beginning {
   Pair pair;
 };
 
-// [C-64] Its peer is one of two that were there before this end began.
-TEST(Shapes, that_are_the_same_are_heard_of_a_link_beside_by_one_that_is_down) {
-  Beginning same(first_keys);
-  EXPECT_TRUE(same.pair.are_up()) << same.pair.b->link().why();
-  EXPECT_EQ(same.pair.dropped_at_b(DropReason::epoch_shape), 0u);
-  Beginning another(next_keys);
+// [C-64] It says hello itself, and is heard where its shape is known.
+TEST(Shapes, of_an_only_link_find_the_older_or_the_newer_of_two) {
+  for (const LinkAge age : {LinkAge::Older, LinkAge::Newer}) {
+    Beginning same(first_keys, age);
+    EXPECT_TRUE(same.pair.are_up()) << same.pair.b->link().why();
+  }
+  Beginning another(next_keys, LinkAge::Newer);
   EXPECT_EQ(another.pair.b->counters().read_any_thread(Counter::epochs), 0u);
   EXPECT_GT(another.pair.dropped_at_b(DropReason::epoch_shape), 0u);
 }
@@ -249,7 +250,7 @@ TEST(Shapes, need_not_be_said_by_the_next_life_of_a_peer_either) {
 // Nobody knows which of two it is for, so it is for the one that carries.
 TEST(Shapes, that_nobody_says_are_not_for_a_link_beside) {
   Elder elder;
-  elder.pair.b->link().set_beside(true);
+  elder.pair.b->link().set_beside(LinkAge::Newer, true);
   elder.pair.run_for(3_s);
   EXPECT_FALSE(elder.pair.b->link().control().is_in_force());
   EXPECT_GT(elder.pair.dropped_at_b(DropReason::epoch_shape), 0u);
@@ -266,7 +267,10 @@ struct Twofold {
     script.control = [this](const Packet& packet) {
       return late != 0 && shape_in(peek_of(packet)) == late ? Fate::Lose : Fate::Pass;
     };
-    for (Site* site : {pair.a.get(), pair.b.get()}) site->link(1).set_beside(true);
+    for (Site* site : {pair.a.get(), pair.b.get()}) {
+      site->link(0).set_beside(LinkAge::Older, false);
+      site->link(1).set_beside(LinkAge::Newer, true);
+    }
     pair.courier().stop();
     pair.courier().post_nothing();
   }

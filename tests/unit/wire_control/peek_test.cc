@@ -40,10 +40,12 @@ TEST(Hello, says_its_shape_beside_its_capabilities) {
     Hello hello = hello_of(each);
     EXPECT_EQ(hello.shape(), each);
     EXPECT_EQ(hello.capabilities & 0xff, example(Hello{}).capabilities);
-    EXPECT_FALSE(hello.is_beside());
-    hello.capabilities |= Hello::swaps | Hello::numbers_by_qp | Hello::beside;
+    EXPECT_EQ(hello.age(), LinkAge::Only);
+    hello.capabilities |= Hello::swaps | Hello::numbers_by_qp | Hello::older;
     EXPECT_EQ(hello.shape(), each);
-    EXPECT_TRUE(hello.is_beside());
+    EXPECT_EQ(hello.age(), LinkAge::Older);
+    hello.capabilities ^= Hello::older | Hello::newer;
+    EXPECT_EQ(hello.age(), LinkAge::Newer);
   }
 }
 
