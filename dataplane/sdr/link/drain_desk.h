@@ -25,8 +25,6 @@ class DrainDesk {
 
   void on_record(const Draining& record);
   /// By the peer, in this epoch.
-  /// The peer has said one or the other in this epoch.
-  bool has_heard() const { return number_there_ != 0; }
   bool is_wanted_there() const { return is_wanted_there_; }
 
  private:

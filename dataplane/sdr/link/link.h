@@ -55,24 +55,18 @@ class Link final : private LinkEvents, private BitStageClient {
   /// What the ends' files say differently, each going by its own; sentences.
   const std::vector<std::string>& differences() const { return control_.differences(); }
   /// Ends the epoch at once, and tells the peer; the link stays down.
-  void leave(Instant now) {
-    wake_();
-    control_.leave(now);
-  }
-  /// It has left and said so, and no packet of it waits.
+  void leave(Instant now) { wake_(), control_.leave(now); }
   bool has_left() const { return control_.has_left() && line_.is_empty(); }
   /// Which it is of two links of its number, and whether the other one carries.
   void set_beside(LinkAge age, bool is_beside) { control_.set_beside(age, is_beside); }
-  /// It says hello to nobody, or to all again.
   void set_mute(bool is_mute) { wake_(), control_.set_mute(is_mute); }
-  /// Whether the peer knows of links beside others; while the link is up.
+  /// Of links beside others; while it is up.
   bool peer_knows_shapes() const { return control_.peer_shape() != 0; }
   const Knocks& knocks() const { return control_.knocks(); }
   /// Asks the peer to send what it can by another site, or no longer; nothing else changes.
   void want_drain(bool is_wanted, Instant now) { wake_(), drain_.want(is_wanted, now); }
   /// The peer asks for it.
   bool is_drain_wanted() const { return drain_.is_wanted_there(); }
-  bool has_heard_of_drains() const { return drain_.has_heard(); }
   /// False for a QP that is not configured, or not for this direction.
   Source source(uint16_t qp);
   Sink sink(uint16_t qp);
