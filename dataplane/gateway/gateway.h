@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -90,6 +91,10 @@ class Gateway final : public Station {
   void change_link(const GatewayChange& change, size_t link);
 
   // ---- in the place of another (gateway_pair.h) ----
+  /// As Ingress has it.
+  std::optional<uint16_t> peer_of(const Packet& packet) const {
+    return ingress_.peer_of({packet.data, packet.bytes});
+  }
   /// What hosts send, or what peers do, goes behind what the other has of the same peer.
   void hold_back_out(Instant now);
   void hold_back_in();

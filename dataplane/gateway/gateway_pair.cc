@@ -127,14 +127,15 @@ void GatewayPair::begin(Gateway& newer) {
 
 void GatewayPair::move(Instant now) {
   std::swap(first_, second_);
-  if (behind_ == first_) first_->hold_back_out(now);
-  if (behind_ == second_) second_->let_go();
+  others_.clear();
+  first_->hold_back_out(now);
   looked_ = Instant();
 }
 
 void GatewayPair::end() {
   if (behind_ == first_) first_->let_go();
   second_ = behind_ = nullptr;
+  others_.clear();
 }
 
 void GatewayPair::follow(Instant now) {
@@ -150,6 +151,23 @@ void GatewayPair::follow(Instant now) {
 void GatewayPair::on_gap(Duration gap, Instant now) {
   first_->on_gap(gap, now);
   if (second_ != nullptr) second_->on_gap(gap, now);
+}
+
+bool GatewayPair::is_for_second(const Packet& packet) const {
+  const auto peer = first_->peer_of(packet);
+  return peer && *peer < others_.size() && others_[*peer];
+}
+
+void GatewayPair::on_rx(std::span<Packet* const> packets, Instant now) {
+  if (second_ == nullptr || others_.empty()) return first_->on_rx(packets, now);
+  const auto rest =
+      std::ranges::partition_copy(packets, sorted_.begin(), sorted_.rbegin(),
+                                  [this](const Packet* packet) { return !is_for_second(*packet); });
+  const auto count = static_cast<size_t>(rest.out1 - sorted_.begin());
+  const auto seconds = std::span(sorted_).last(packets.size() - count);
+  std::ranges::reverse(seconds);
+  if (count > 0) first_->on_rx(std::span(sorted_).first(count), now);
+  if (!seconds.empty()) second_->on_rx(seconds, now);
 }
 
 bool GatewayPair::on_time(Instant now) {

@@ -8,9 +8,12 @@
 //   end     the older is gone.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/core/turn/station.h"
 #include "dataplane/gateway/gateway.h"
 
@@ -23,14 +26,15 @@ class GatewayPair final : public Station {
 
   // Between two turns; all of them outlive it.
   void begin(Gateway& newer);
-  /// The first and the second change places; a second time, and all is as it was.
+  /// The first and the second change places.
   void move(Instant now);
   void end();
+  /// Packets to some peers, by the number of the first link to each, go by the second, since these
+  /// do not answer by the first. `peers` is left with what there was.
+  void exchange_others(std::vector<bool>& peers) { others_.swap(peers); }
 
   void on_gap(Duration gap, Instant now) override;
-  void on_rx(std::span<Packet* const> packets, Instant now) override {
-    first_->on_rx(packets, now);
-  }
+  void on_rx(std::span<Packet* const> packets, Instant now) override;
   bool on_time(Instant now) override;
   size_t collect(std::span<Packet*> out, Instant now) override;
   Instant next_wakeup() const override;
@@ -39,10 +43,13 @@ class GatewayPair final : public Station {
   static constexpr Duration look_interval = Duration::from_ms(1);
 
   void follow(Instant now);
+  bool is_for_second(const Packet& packet) const;
 
   Gateway* first_;
   Gateway* second_ = nullptr;
   Gateway* behind_ = nullptr;  // the newer of both
+  std::vector<bool> others_;   // empty: most of the time
+  std::array<Packet*, limits::burst_packets_max> sorted_{};
   Instant looked_;
   bool is_waiting_ = false;  // something is held back
 };

@@ -69,12 +69,8 @@ std::optional<config::Node> Relinking::look(const site::SiteState& state,
   if (site_.relink().phase() == Phase::Waiting) tell_missing(state.at);
   switch (step) {
     case Step::Move:
-    case Step::MoveBack: {
-      const bool is_back = step == Step::MoveBack;
-      const Fields fields = {{"after_ms", std::round((state.at - begun_at_).ms())}};
-      is_back ? log_.warning("relink_moved_back", fields) : log_.info("relink_moved", fields);
+      log_.info("relink_moved", {{"after_ms", std::round((state.at - begun_at_).ms())}});
       return std::exchange(beside_, in_force);
-    }
     case Step::Part:
       beside_.reset();
       log_.info(std::exchange(is_cancelled_, false) ? "relink_cancelled" : "relinked",

@@ -203,6 +203,7 @@ class Site {
   Result<void> join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& between);
   bool try_move(const Between& between);
   bool try_part(const Between& between);
+  void tell_others(const Between& between);
   bool on_shards(const Between& between, const std::function<void(SiteShard&, Instant)>& act);
   void exchange_plans();
   void take_live(const Plan& next);
@@ -222,6 +223,7 @@ class Site {
   Instant grants_due_;
   std::unique_ptr<Beside> beside_;  // null: most of the time
   Relink relink_;
+  std::vector<bool> others_;  // of relink_, as shards have been told
   std::vector<std::unique_ptr<SiteShard>> shards_;
   bool is_drain_wanted_ = false;
   size_t silent_ = 0;

@@ -88,9 +88,15 @@ class SiteShard {
   /// Between two turns, as are the next three: `rooms` are beside those that take what hosts send,
   /// and `rooms` is who was, or nobody.
   void exchange_beside(std::unique_ptr<Rooms>& rooms);
-  /// The ones beside, which are of `plan`, take what hosts send, and those that did are beside;
-  /// peers are asked to do likewise.
-  void move(const Plan& plan, bool is_drain_wanted, Instant now);
+  /// The ones beside take what hosts send, and those that did are beside; peers are asked to do
+  /// likewise.
+  void move(bool is_drain_wanted, Instant now);
+  /// Peers that go by those beside: by place, and by their links' numbers at the WAN port.
+  struct Others {
+    std::vector<bool> places, numbers;
+  };
+  Others others_of(const std::vector<bool>& places) const;
+  void exchange_others(Others& others, bool is_drain_wanted, Instant now);
   /// Who is beside says goodbye.
   void leave_beside(Instant now);
   /// The worker calls it before patience ends, or never; false: that.
@@ -183,6 +189,7 @@ class SiteShard {
   Rooms rooms_;
   std::unique_ptr<Rooms> beside_;  // null: most of the time
   bool has_moved_ = false;         // to rooms_, from those beside
+  std::vector<bool> others_;       // by place: peers that have not
   uint64_t out_before_ = 0;        // frames that rooms which are gone have let out
   std::optional<gateway::GatewayPair> gateways_;
   std::optional<sdr::Shard> sdr_;                    // goes first: its worker gives packets back

@@ -102,6 +102,11 @@ bool Ingress::try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropR
   return true;
 }
 
+std::optional<uint16_t> Ingress::peer_of(std::span<const uint8_t> packet) const {
+  const auto parsed = parse_ip_packet(packet);
+  return parsed ? routes_.find(parsed->target, parsed->is_v6) : std::nullopt;
+}
+
 std::optional<IcmpError> icmp_error_of(DropReason reason) {
   switch (reason) {
     case DropReason::lan_too_big:

@@ -55,6 +55,9 @@ class Ingress {
   /// when it goes nowhere, and then it has not been changed. Thread: one. Cost: hot; no allocation,
   /// and the result is written once, where the caller reads it.
   bool try_admit(std::span<uint8_t> packet, Admitted& admitted, DropReason& why);
+  /// The number of the first link to the peer that it would go to; nothing: to none. Cost: a look
+  /// at its headers and the routes.
+  std::optional<uint16_t> peer_of(std::span<const uint8_t> packet) const;
 
  private:
   template <class Plain>

@@ -52,14 +52,15 @@ void Relink::begin(Duration empty_for, Instant now) {
 void Relink::cancel() { is_cancelled_ = phase_ == Phase::Waiting; }
 
 void Relink::on_done(Step step) {
-  constexpr Phase after[] = {Phase::None, Phase::Moved, Phase::Waiting, Phase::Ending, Phase::None};
+  constexpr Phase after[] = {Phase::None, Phase::Moved, Phase::Ending, Phase::None};
   CW_ASSERT(step != Step::None);
   phase_ = after[static_cast<size_t>(step)];
-  gone_since_ = empty_since_ = Instant::never();
+  empty_since_ = Instant::never();
 }
 
 Relink::Step Relink::look(const SiteState& state, const Plan& plan) {
   missing_.clear();
+  others_.clear();
   why_.clear();
   if (phase_ == Phase::None || !state.beside) return Step::None;
   if (phase_ == Phase::Ending) return state.beside->has_left ? Step::Part : Step::None;
@@ -74,6 +75,7 @@ Relink::Step Relink::wait(const SiteState& state, const Plan& plan) {
     if (!plan.has_peer(i)) continue;
     const Ends first = ends_of(state.peers, i), second = ends_of(state.beside->peers, i);
     is_any |= second.are_up;
+    if (second.are_up && !first.answers) add_other(i, plan);
     if (second.are_up || !first.carries) continue;
     missing_.push_back(plan.gateway.peers[i].name);
     if (why_.empty()) why_ = second.why;
@@ -81,19 +83,23 @@ Relink::Step Relink::wait(const SiteState& state, const Plan& plan) {
   return is_any && missing_.empty() ? Step::Move : Step::None;
 }
 
+void Relink::add_other(size_t place, const Plan& plan) {
+  others_.resize(plan.gateway.peers.size());
+  others_[place] = true;
+}
+
 Relink::Step Relink::follow(const SiteState& state, const Plan& plan) {
   const BesideState& first = *state.beside;
-  bool has_gone = false, is_quiet = true;
+  bool is_quiet = true;
   for (size_t i = 0; i < plan.gateway.peers.size(); ++i) {
     if (!plan.has_peer(i)) continue;
     const Ends old = ends_of(first.peers, i), now = ends_of(state.peers, i);
-    has_gone |= old.answers && !now.answers;
+    if (old.are_up && !now.answers) add_other(i, plan);
     is_quiet &= old.is_quiet;
     if (old.carries && !old.has_moved) missing_.push_back(plan.gateway.peers[i].name);
   }
-  gone_since_ = has_gone ? std::min(gone_since_, state.at) : Instant::never();
-  if (has_gone && state.at - gone_since_ >= patience) return Step::MoveBack;
-  const bool is_empty = is_quiet && std::exchange(crossed_, first.crossed) == first.crossed;
+  const bool is_empty =
+      is_quiet && others_.empty() && std::exchange(crossed_, first.crossed) == first.crossed;
   empty_since_ = is_empty && missing_.empty() ? std::min(empty_since_, state.at) : Instant::never();
   return state.at - empty_since_ >= empty_for_ ? Step::Leave : Step::None;
 }

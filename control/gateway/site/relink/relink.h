@@ -1,10 +1,14 @@
 // When links take the place of others: who has both goes from the ones to the others as soon as
 // nobody loses by it, and parts with the first when nobody needs them.
 //
-//   None --begin--> Waiting --every peer that carries has the next--> Moved --the first are empty,
-//     ^                |  ^                                             |      and peers have moved
-//     |              cancel '--a peer has gone back to the first--------'            |
-//     '--they have said goodbye-- Ending <-------------------------------------------'
+//   None --begin--> Waiting --every peer that carries has the next--> Moved
+//     ^                |                                                |
+//     |              cancel                 the first are empty, and all peers have moved
+//     |                v                                                |
+//     '--goodbyes-- Ending <--------------------------------------------'
+//
+// A peer that answers by one set and not by the other is sent what there is by the one, whatever is
+// in force: it has begun anew with this file or with that.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +25,7 @@ class Relink {
  public:
   enum class Phase : uint8_t { None, Waiting, Moved, Ending };
   /// What is to be done now.
-  enum class Step : uint8_t { None, Move, MoveBack, Leave, Part };
+  enum class Step : uint8_t { None, Move, Leave, Part };
 
   /// A second set is there. `empty_for`: so long must nothing cross the first for it to be empty.
   void begin(Duration empty_for, Instant now);
@@ -36,22 +40,23 @@ class Relink {
   Phase phase() const { return phase_; }
   /// Of the peers: who has no second link yet, or still goes by the first.
   const std::vector<std::string>& missing() const { return missing_; }
+  /// By place: who goes by those beside. Empty: nobody.
+  const std::vector<bool>& others() const { return others_; }
   /// What a peer told of its second link that is not up; of the first of them.
   const std::string& why() const { return why_; }
   Instant since() const { return since_; }
 
  private:
-  /// A peer that answers by the first set and not by the second has gone back after so long.
-  static constexpr Duration patience = Duration::from_ms(500);
-
   Step wait(const SiteState& state, const Plan& plan);
   Step follow(const SiteState& state, const Plan& plan);
+  void add_other(size_t place, const Plan& plan);
 
   Phase phase_ = Phase::None;
   Duration empty_for_;
   std::vector<std::string> missing_;
+  std::vector<bool> others_;
   std::string why_;
-  Instant since_, gone_since_ = Instant::never(), empty_since_ = Instant::never();
+  Instant since_, empty_since_ = Instant::never();
   uint64_t crossed_ = 0;
   bool is_cancelled_ = false;
 };

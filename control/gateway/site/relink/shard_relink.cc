@@ -38,24 +38,34 @@ void SiteShard::exchange_beside(std::unique_ptr<Rooms>& rooms) {
   if (rooms != nullptr) rooms->endpoint = std::move(endpoint);
   beside_ == nullptr ? gateways_->end() : gateways_->begin(*beside_->gateway);
   has_moved_ = false;
+  others_.clear();
   const LinkAge age = beside_ == nullptr ? LinkAge::Only : LinkAge::Older;
   for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, /*is_beside=*/false);
 }
 
-void SiteShard::move(const Plan& plan, bool is_drain_wanted, Instant now) {
+void SiteShard::move(bool is_drain_wanted, Instant now) {
   CW_ASSERT(beside_ != nullptr);
   sdr_->exchange();
   std::swap(rooms_, *beside_);
   gateways_->move(now);
-  has_moved_ = !has_moved_;
-  LinkAge age = LinkAge::Older, age_beside = LinkAge::Newer;
-  if (has_moved_) std::swap(age, age_beside);
-  for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, false);
-  for (const auto& link : sdr_->beside()->links()) link->set_beside(age_beside, true);
-  // Those that were to leave the line to others have it again.
-  for (const auto& link : sdr_->endpoint().links()) {
-    link->set_rate(plan.peers[peer_of(link->peer())].pacer.rate);
+  has_moved_ = true;
+  for (const auto& link : sdr_->endpoint().links()) link->set_beside(LinkAge::Newer, false);
+  for (const auto& link : sdr_->beside()->links()) link->set_beside(LinkAge::Older, true);
+  others_.clear();
+  want_drain(is_drain_wanted, now);
+}
+
+SiteShard::Others SiteShard::others_of(const std::vector<bool>& places) const {
+  Others others{.places = places, .numbers = {}};
+  for (const bool is_other : places) {
+    others.numbers.insert(others.numbers.end(), links_here_, is_other);
   }
+  return others;
+}
+
+void SiteShard::exchange_others(Others& others, bool is_drain_wanted, Instant now) {
+  others_.swap(others.places);
+  gateways_->exchange_others(others.numbers);
   want_drain(is_drain_wanted, now);
 }
 

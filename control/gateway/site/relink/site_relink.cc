@@ -98,7 +98,6 @@ Relink::Step Site::pursue_relink(const SiteState& state, const Between& between)
       case Relink::Step::None:
         return false;
       case Relink::Step::Move:
-      case Relink::Step::MoveBack:
         return try_move(between);
       case Relink::Step::Leave:
         return on_shards(between, [](SiteShard& shard, Instant now) { shard.leave_beside(now); });
@@ -107,9 +106,22 @@ Relink::Step Site::pursue_relink(const SiteState& state, const Between& between)
     }
     return false;
   }();
-  if (!is_done) return Relink::Step::None;
-  relink_.on_done(step);
-  return step;
+  if (is_done) relink_.on_done(step);
+  // Of others than these it has told before.
+  if (step == Relink::Step::None || !is_done) tell_others(between);
+  return is_done ? step : Relink::Step::None;
+}
+
+void Site::tell_others(const Between& between) {
+  const std::vector<bool> others = relink_.others();
+  if (others == others_ || beside_ == nullptr) return;
+  bool are_told = true;
+  for (const auto& shard : shards_) {
+    SiteShard::Others of_shard = shard->others_of(others);
+    are_told &= between(
+        *shard, [&](Instant now) { shard->exchange_others(of_shard, is_drain_wanted_, now); });
+  }
+  if (are_told) others_ = others;
 }
 
 bool Site::on_shards(const Between& between, const std::function<void(SiteShard&, Instant)>& act) {
@@ -123,8 +135,7 @@ bool Site::on_shards(const Between& between, const std::function<void(SiteShard&
 /// False: some have not, who are to be asked again; who has is as before.
 bool Site::try_move(const Between& between) {
   const auto move = [&](size_t i) {
-    return between(*shards_[i],
-                   [&, i](Instant now) { shards_[i]->move(beside_->plan, is_drain_wanted_, now); });
+    return between(*shards_[i], [&, i](Instant now) { shards_[i]->move(is_drain_wanted_, now); });
   };
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (move(i)) continue;
@@ -133,6 +144,7 @@ bool Site::try_move(const Between& between) {
     return false;
   }
   exchange_plans();
+  others_.clear();
   return true;
 }
 
@@ -159,6 +171,7 @@ bool Site::try_part(const Between& between) {
     if (!is_done) return false;
   }
   rooms.clear();  // before the grants that their links read
+  others_.clear();
   const std::scoped_lock lock(grants_mutex_);
   beside_.reset();
   return true;
