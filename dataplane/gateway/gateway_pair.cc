@@ -128,7 +128,7 @@ void GatewayPair::begin(Gateway& newer) {
 void GatewayPair::move(Instant now) {
   std::swap(first_, second_);
   others_.clear();
-  first_->hold_back_out(now);
+  behind_ == first_ ? first_->hold_back_out(now) : second_->let_go();
   looked_ = Instant();
 }
 

@@ -26,7 +26,7 @@ class GatewayPair final : public Station {
 
   // Between two turns; all of them outlive it.
   void begin(Gateway& newer);
-  /// The first and the second change places.
+  /// The first and the second change places; a second time, and all is as it was.
   void move(Instant now);
   void end();
   /// Packets to some peers, by the number of the first link to each, go by the second, since these

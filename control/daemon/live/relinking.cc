@@ -49,7 +49,7 @@ void Relinking::begin(Duration patience) {
     for (const site::Beyond& each : site_.misfits(*plan)) return failure(each.why);
     return site_.begin_relink(std::move(*plan), patience);
   }();
-  is_cancelled_ = false;
+  is_cancelled_ = !begun && site_.plan_beside() != nullptr;
   if (!begun) {
     trouble_ = begun.error().sentence;
     return log_.error("not_relinked", {{"why", trouble_}});

@@ -200,7 +200,7 @@ class Site {
   static Between between(Instant now);
   Result<void> begin_relink(Plan next, Instant now, const Between& between);
   Relink::Step pursue_relink(const SiteState& state, const Between& between);
-  Result<void> join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& between);
+  size_t join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& between);
   bool try_move(const Between& between);
   bool try_part(const Between& between);
   void tell_others(const Between& between);

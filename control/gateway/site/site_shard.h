@@ -89,7 +89,7 @@ class SiteShard {
   /// and `rooms` is who was, or nobody.
   void exchange_beside(std::unique_ptr<Rooms>& rooms);
   /// The ones beside take what hosts send, and those that did are beside; peers are asked to do
-  /// likewise.
+  /// likewise. A second time, and all is as it was.
   void move(bool is_drain_wanted, Instant now);
   /// Peers that go by those beside: by place, and by their links' numbers at the WAN port.
   struct Others {

@@ -48,9 +48,11 @@ void SiteShard::move(bool is_drain_wanted, Instant now) {
   sdr_->exchange();
   std::swap(rooms_, *beside_);
   gateways_->move(now);
-  has_moved_ = true;
-  for (const auto& link : sdr_->endpoint().links()) link->set_beside(LinkAge::Newer, false);
-  for (const auto& link : sdr_->beside()->links()) link->set_beside(LinkAge::Older, true);
+  has_moved_ = !has_moved_;
+  LinkAge age = LinkAge::Older, age_beside = LinkAge::Newer;
+  if (has_moved_) std::swap(age, age_beside);
+  for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, false);
+  for (const auto& link : sdr_->beside()->links()) link->set_beside(age_beside, true);
   others_.clear();
   want_drain(is_drain_wanted, now);
 }

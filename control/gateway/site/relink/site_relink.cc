@@ -31,6 +31,15 @@ void adopt(Plan& plan, RegistryFinder& finder) {
   plan.registry.reset();
 }
 
+/// Takes back what one shard has done and another could not: a worker that has had a turn just now
+/// has one again, however busy the machine is, or its manager ends it.
+void insist(const std::function<bool()>& act) {
+  constexpr int tries_max = 100;
+  int tries = 1;
+  for (; !act() && tries < tries_max; ++tries) continue;
+  CW_ASSERT(tries < tries_max);
+}
+
 /// After which a frame that has not come will not come any more.
 Duration empty_for(const Plan& plan) {
   Duration hold;
@@ -68,27 +77,26 @@ Result<void> Site::begin_relink(Plan next, Instant now, const Between& between) 
     const std::scoped_lock lock(grants_mutex_);
     beside_ = std::move(beside);
   }
-  if (const auto joined = join(rooms, between); !joined) {
+  const size_t joined = join(rooms, between);
+  if (joined == 0) {
     const std::scoped_lock lock(grants_mutex_);
     beside_.reset();
-    return joined;
+  } else {
+    relink_.begin(empty_for(plan_), now);
   }
-  relink_.begin(empty_for(plan_), now);
-  return {};
+  if (joined == shards_.size()) return {};
+  relink_.cancel();  // those that have them, say goodbye with them
+  return failure("the packets' thread " + std::to_string(joined) + " has no turn");
 }
 
-/// All shards, or none.
-Result<void> Site::join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& between) {
-  const auto exchange = [&](size_t i) {
-    return between(*shards_[i],
-                   [this, &rooms, i](Instant) { shards_[i]->exchange_beside(rooms[i]); });
-  };
+/// How many shards have taken theirs.
+size_t Site::join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& between) {
   for (size_t i = 0; i < shards_.size(); ++i) {
-    if (exchange(i)) continue;
-    while (i > 0) CW_ASSERT(exchange(--i));
-    return failure("the packets' thread " + std::to_string(i) + " has no turn");
+    const bool is_done =
+        between(*shards_[i], [this, &rooms, i](Instant) { shards_[i]->exchange_beside(rooms[i]); });
+    if (!is_done) return i;
   }
-  return {};
+  return shards_.size();
 }
 
 Relink::Step Site::pursue_relink(const SiteState& state, const Between& between) {
@@ -100,7 +108,9 @@ Relink::Step Site::pursue_relink(const SiteState& state, const Between& between)
       case Relink::Step::Move:
         return try_move(between);
       case Relink::Step::Leave:
-        return on_shards(between, [](SiteShard& shard, Instant now) { shard.leave_beside(now); });
+        return on_shards(between, [](SiteShard& shard, Instant now) {
+          if (shard.has_beside()) shard.leave_beside(now);
+        });
       case Relink::Step::Part:
         return try_part(between);
     }
@@ -140,7 +150,7 @@ bool Site::try_move(const Between& between) {
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (move(i)) continue;
     // Twice is as if it had not been.
-    while (i > 0) (void)move(--i);
+    for (; i > 0; --i) insist([&] { return move(i - 1); });
     return false;
   }
   exchange_plans();
