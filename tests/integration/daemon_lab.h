@@ -63,6 +63,7 @@ class Causewayd : public testing::Test {
     sites_.emplace(SitesOptions{});
   }
   void TearDown() override {
+    a_.reset(), b_.reset();  // who writes there
     if (folder_.empty()) return;
     fs::current_path(before_);
     fs::remove_all(folder_);
