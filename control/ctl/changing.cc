@@ -259,9 +259,9 @@ int reload(Client& client, const Options& options) {
     if (const int swapped = exit_of(over.json["swaps"]); swapped != exit_done) exit = swapped;
     const Answer linked = wait_for_links(client, report["steps"], *deadline);
     if (!linked.is_good()) return tell_failure(linked, options);
-    for (const Json& each : report["steps"]) {
-      if (is_of_links(each) && exit == exit_done) exit = exit_waiting;
-    }
+    bool waits = false;
+    for (const Json& each : report["steps"]) waits |= is_of_links(each);
+    if (exit == exit_done) exit = waits ? exit_waiting : exit_of_steps(report["steps"]);
   }
   options.is_json ? void(std::printf("%s\n", report.dump(2).c_str())) : show_report(report);
   return exit;

@@ -383,6 +383,7 @@ class Daemon {
   /// send it.
   bool drain() {
     if (is_stuck()) return false;
+    reload_.stop();
     Duration longest;
     for (const auto& each : site_->plan().classes) longest = std::max(longest, each.hold);
     const Instant start = clock_.read();

@@ -78,6 +78,8 @@ class Reload {
   /// True: others are in force now, and it is a state of those before.
   bool look_at_links(const site::SiteState& state, Duration patience);
   const Relinking& relinking() const { return relinking_; }
+  /// The gateway ends: nothing is begun any more.
+  void stop() { relinking_.stop(); }
   /// Tells what has become of swaps since the last state, whoever wanted them, and orders those
   /// that could not be ordered before. Returns whether any is under way that may soon be over.
   bool look(const site::SiteState& state, Duration patience);

@@ -98,12 +98,13 @@ class Gateway final : public Station {
   /// What hosts send, or what peers do, goes behind what the other has of the same peer.
   void hold_back_out(Instant now);
   void hold_back_in();
-  void let_go();  ///< of all
+  void let_go_out();
+  void let_in();
   /// Nothing new comes from the hosts.
   void finish(Instant now);
   /// Lets go of what nothing of `before` is ahead of any more, which has the same peers and links,
-  /// in the same order. What comes of it later in turn is late.
-  void let_go_behind(Gateway& before, Instant now);
+  /// in the same order. What comes of it later in turn is late. `is_first`: hosts send here.
+  void let_go_behind(Gateway& before, bool is_first, Instant now);
   /// Something is.
   bool has_held_back() const;
 
@@ -128,7 +129,7 @@ class Gateway final : public Station {
     Instant held_back_since = Instant::never();  // what hosts send; never: it is not
     uint64_t row_seen = 0;  // frames from the peer, of a row's first, and when the latest came
     Instant row_seen_at;
-    Rate whole_rate;  // of the link, of a row's first, while another set has a part; zero: none has
+    bool shares_line = false;  // of a row's first: another set has a part of it
     std::unique_ptr<SendLane> out;
     std::unique_ptr<Inbound> in;
   };
@@ -147,7 +148,8 @@ class Gateway final : public Station {
   Lane& lane_of(const Admitted& admitted);
   bool is_sent(size_t row) const;
   bool has_gone_over(size_t row, const Gateway& before, Instant now);
-  void share_line(size_t row, Gateway& before);
+  bool says_gone_over(size_t row, const Gateway& before) const;
+  void share_line(size_t row, Gateway& before, Instant now);
   bool try_let_in(size_t row, const Gateway& before, Instant now);
   bool try_let_out(size_t row, bool is_sent, Instant now);
   bool is_through(size_t row) const;

@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace cw::gateway {
+namespace {
+
+constexpr uint64_t whole_line = 4;
+/// A link is asked four times a second at least.
+constexpr Duration silence_max = Duration::from_ms(400);
+
+}  // namespace
 
 // ---- of one in the place of another ----
 
@@ -14,14 +21,21 @@ void Gateway::hold_back_out(Instant now) {
   }
 }
 
-void Gateway::let_go() {
+void Gateway::let_go_out() {
   for (Lane& lane : lanes_) {
     lane.held_back_since = Instant::never();
     lane.out->let_go();
-    if (lane.whole_rate > Rate()) lane.link->set_rate(std::exchange(lane.whole_rate, Rate()));
-    lane.in->let_go();
+    lane.shares_line = false;
+    lane.link->set_quarters(whole_line);
   }
   rows_.wake_all();
+}
+
+void Gateway::let_in() {
+  for (Lane& lane : lanes_) {
+    lane.in->let_go();
+    lane.in->set_late(false);
+  }
 }
 
 void Gateway::hold_back_in() {
@@ -38,36 +52,38 @@ bool Gateway::is_sent(size_t index) const {
                              [](const Lane& lane) { return !lane.is_open || lane.out->is_idle(); });
 }
 
-/// And what it has sent has left, if it says that it sends by others now.
+/// What the peer has sent has left.
 bool Gateway::is_through(size_t index) const {
-  const auto is_through = [](const Lane& lane) { return lane.in->is_through(); };
-  const sdr::Link& link = *row(index).front().link;
-  return link.is_up() && link.is_drain_wanted() && std::ranges::all_of(row(index), is_through);
+  return std::ranges::all_of(row(index), [](const Lane& lane) { return lane.in->is_through(); });
 }
 
-/// Whether the peer sends by this one: it says so on the other, or something has just come here.
+/// The peer says on the other that it sends by this one. A site that drains says so on both.
+bool Gateway::says_gone_over(size_t index, const Gateway& before) const {
+  const sdr::Link &link = *row(index).front().link, &other = *before.row(index).front().link;
+  return other.is_up() && other.is_drain_wanted() && link.is_up() && !link.is_drain_wanted();
+}
+
+/// Or something has just come here.
 bool Gateway::has_gone_over(size_t index, const Gateway& before, Instant now) {
   Lane& first = row(index).front();
   uint64_t seen = 0;
   for (const Lane& lane : row(index)) seen += lane.in->accounts().seen;
   if (std::exchange(first.row_seen, seen) != seen) first.row_seen_at = now;
   const bool has_just_come = seen > 0 && now - first.row_seen_at < first.hold;
-  return before.row(index).front().link->is_drain_wanted() || has_just_come;
+  return has_just_come || says_gone_over(index, before);
 }
 
 /// Until what the other has sent is settled both are on the line, and resends alone are the
-/// other's.
-void Gateway::share_line(size_t index, Gateway& before) {
-  sdr::Link &link = *row(index).front().link, &other = *before.row(index).front().link;
-  Rate& whole = row(index).front().whole_rate;
-  const bool is_alone = before.is_drained(index) || !other.is_up();
-  if (whole > Rate() && is_alone) {
-    link.set_rate(std::exchange(whole, Rate()));
-  } else if (whole == Rate() && !is_alone) {
-    whole = link.rate();
-    link.set_rate(Rate::from_bps(whole.bps() / 4 * 3));
-    other.set_rate(Rate::from_bps(other.rate().bps() / 4));
-  }
+/// other's; unless the peer does not answer here.
+void Gateway::share_line(size_t index, Gateway& before, Instant now) {
+  Lane& first = row(index).front();
+  sdr::Link &link = *first.link, &other = *before.row(index).front().link;
+  const bool answers =
+      link.is_up() && link.path_health().silence(now) <= silence_max + link.rtt() * 4;
+  const bool is_shared = answers && other.is_up() && !before.is_drained(index);
+  if (std::exchange(first.shares_line, is_shared) == is_shared) return;
+  link.set_quarters(is_shared ? whole_line - 1 : whole_line);
+  other.set_quarters(is_shared ? 1 : whole_line);
 }
 
 /// What was lost is mended in a few round trips, or is late. True: nothing of the peer is held
@@ -79,7 +95,8 @@ bool Gateway::try_let_in(size_t index, const Gateway& before, Instant now) {
   // One that is down brings nothing more; but it may be up again before anything comes here.
   const auto has_any = [](const Lane& lane) { return lane.in->has_held_back(); };
   const bool is_down = !before.row(index).front().link->is_up();
-  bool has_waited = before.is_through(index) || (is_down && std::ranges::any_of(lanes, has_any));
+  bool has_waited = (says_gone_over(index, before) && before.is_through(index)) ||
+                    (is_down && std::ranges::any_of(lanes, has_any));
   for (Lane& lane : lanes) has_waited |= lane.in->has_waited(std::min(mended, lane.hold), now);
   const auto is_out = [](const Lane& lane) { return lane.in->frames_queued() == 0; };
   if (!has_waited || !std::ranges::all_of(before.row(index), is_out)) return false;
@@ -87,24 +104,24 @@ bool Gateway::try_let_in(size_t index, const Gateway& before, Instant now) {
   return true;
 }
 
-/// What waits for its turn at a line is at most half as old as may be.
+/// What waits for its turn at a line is at most half as old as may be. True: nothing is held back.
 bool Gateway::try_let_out(size_t index, bool is_sent, Instant now) {
-  bool has_left = false;
+  bool is_free = true;
   for (Lane& lane : row(index)) {
-    const bool is_held = lane.held_back_since != Instant::never();
-    if (!is_held || (!is_sent && now - lane.held_back_since < lane.hold / 2)) continue;
+    if (lane.held_back_since == Instant::never()) continue;
+    is_free = is_sent || now - lane.held_back_since >= lane.hold / 2;
+    if (!is_free) continue;
     lane.held_back_since = Instant::never();
     lane.out->let_go();
-    has_left = true;
+    rows_.wake(index);
   }
-  if (has_left) rows_.wake(index);
-  return has_left;
+  return is_free;
 }
 
-void Gateway::let_go_behind(Gateway& before, Instant now) {
+void Gateway::let_go_behind(Gateway& before, bool is_first, Instant now) {
   for (size_t index = 0; index * class_count_ < lanes_.size(); ++index) {
-    const bool has_left = try_let_out(index, before.is_sent(index), now);
-    if (has_left || row(index).front().whole_rate > Rate()) share_line(index, before);
+    const bool is_free = try_let_out(index, before.is_sent(index), now);
+    if (is_first && is_free) share_line(index, before, now);
     const bool has_come = try_let_in(index, before, now);
     const bool is_late = has_gone_over(index, before, now) && has_come;
     for (Lane& lane : before.row(index)) lane.in->set_late(is_late);
@@ -128,12 +145,14 @@ void GatewayPair::begin(Gateway& newer) {
 void GatewayPair::move(Instant now) {
   std::swap(first_, second_);
   others_.clear();
-  behind_ == first_ ? first_->hold_back_out(now) : second_->let_go();
+  behind_ == first_ ? first_->hold_back_out(now) : second_->let_go_out();
   looked_ = Instant();
 }
 
 void GatewayPair::end() {
-  if (behind_ == first_) first_->let_go();
+  // Whichever it is: nothing of the other is before it any more.
+  first_->let_go_out();
+  first_->let_in();
   second_ = behind_ = nullptr;
   others_.clear();
 }
@@ -144,7 +163,7 @@ void GatewayPair::follow(Instant now) {
   looked_ = now;
   Gateway& older = behind_ == first_ ? *second_ : *first_;
   if (behind_ == first_) older.finish(now);
-  behind_->let_go_behind(older, now);
+  behind_->let_go_behind(older, behind_ == first_, now);
   is_waiting_ = behind_->has_held_back();
 }
 

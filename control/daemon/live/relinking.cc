@@ -32,13 +32,17 @@ bool Relinking::is_waiting() const {
 void Relinking::want(std::optional<config::Node> tree, Duration patience) {
   trouble_.clear();
   is_asked_for_ = false;
+  take(std::move(tree), patience);
+}
+
+void Relinking::take(std::optional<config::Node> tree, Duration patience) {
   if (is_waiting() && are_same(tree, beside_)) return;
   if (is_waiting()) {
     site_.cancel_relink();
     is_cancelled_ = true;
   }
   wanted_ = std::move(tree);
-  if (wanted_ && site_.plan_beside() == nullptr) begin(patience);
+  if (wanted_ && site_.plan_beside() == nullptr && !is_stopping_) begin(patience);
 }
 
 void Relinking::begin(Duration patience) {
@@ -51,8 +55,9 @@ void Relinking::begin(Duration patience) {
   }();
   is_cancelled_ = !begun && site_.plan_beside() != nullptr;
   if (!begun) {
-    trouble_ = begun.error().sentence;
-    return log_.error("not_relinked", {{"why", trouble_}});
+    // What a peer asks for is nothing that this site's file waits for.
+    if (!is_asked_for_) trouble_ = begun.error().sentence;
+    return log_.error("not_relinked", {{"why", begun.error().sentence}});
   }
   beside_ = std::move(tree);
   begun_at_ = site_.relink().since();
@@ -81,7 +86,7 @@ std::optional<config::Node> Relinking::look(const site::SiteState& state,
       break;
   }
   follow_peers(state, in_force, patience);
-  if (wanted_ && site_.plan_beside() == nullptr) begin(patience);
+  if (wanted_ && site_.plan_beside() == nullptr && !is_stopping_) begin(patience);
   return std::nullopt;
 }
 
@@ -89,30 +94,32 @@ std::optional<config::Node> Relinking::look(const site::SiteState& state,
 /// nothing to change.
 void Relinking::follow_peers(const site::SiteState& state, const config::Node& in_force,
                              Duration patience) {
-  bool is_asked = false;
+  bool is_asked = false, has_gone_over = false;
   has_other_keys_.resize(state.peers.size());
   for (size_t i = 0; i < state.peers.size(); ++i) {
     const site::PeerView& each = state.peers[i];
     is_asked |= each.is_second_wanted;
-    const std::string& name = site_.plan().gateway.peers[each.peer].name;
-    const bool is_news = each.has_other_keys && !has_other_keys_[i];
-    has_other_keys_[i] = each.has_other_keys;
-    if (!is_news || site_.plan_beside() != nullptr) continue;
+    has_gone_over |= each.has_gone_over;
+    if (!each.has_other_keys) has_other_keys_[i] = false;
+    if (!each.has_other_keys || has_other_keys_[i] || site_.plan_beside() != nullptr) continue;
+    has_other_keys_[i] = true;
     log_.warning("peer_has_other_keys",
-                 {{"peer", name},
+                 {{"peer", site_.plan().gateway.peers[each.peer].name},
                   {"meaning",
                    "it has loaded keys that must be alike, and waits with links by them "
                    "for this site to have the same; what carries goes on"}});
   }
-  const bool is_idle = site_.plan_beside() == nullptr && !wanted_;
+  const bool is_idle = site_.plan_beside() == nullptr && !wanted_ && !is_stopping_;
   if (is_asked && is_idle && state.at >= asked_again_at_) {
     log_.info("relink_asked", {{"by", "a peer whose own keys have changed"}});
-    want(in_force, patience);
     is_asked_for_ = true;
+    take(in_force, patience);
+    const bool has_begun = site_.plan_beside() != nullptr;
+    asked_again_at_ = state.at + (has_begun ? asked_pause : failed_pause);
   }
-  if (is_asked_for_ && is_waiting() && state.at - begun_at_ >= asked_max) {
-    asked_again_at_ = state.at + asked_pause;
-    want(std::nullopt, patience);
+  if (is_asked_for_ && is_waiting() && !has_gone_over && state.at - begun_at_ >= asked_max) {
+    asked_again_at_ = state.at + failed_pause;
+    take(std::nullopt, patience);
   }
 }
 

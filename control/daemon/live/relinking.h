@@ -28,6 +28,8 @@ class Relinking {
   /// Links by this file are to take the place of those in force; nothing: those are to stay. What
   /// has been wanted before and has not been done is over.
   void want(std::optional<config::Node> tree, Duration patience);
+  /// The gateway ends: nothing is begun any more.
+  void stop() { is_stopping_ = true; }
   /// Does what is to be done as of `state`. The file by which the site takes what hosts send from
   /// now on, if that is another one.
   std::optional<config::Node> look(const site::SiteState& state, const config::Node& in_force,
@@ -45,9 +47,11 @@ class Relinking {
   /// Links that a peer has asked for and that do not come up are in nobody's way, and of no use;
   /// who asks again may have to wait.
   static constexpr Duration asked_max = Duration::from_s(30);
-  static constexpr Duration asked_pause = Duration::from_s(300);
+  static constexpr Duration asked_pause = Duration::from_s(30),
+                            failed_pause = Duration::from_s(300);
 
   bool is_waiting() const;
+  void take(std::optional<config::Node> tree, Duration patience);
   void follow_peers(const site::SiteState& state, const config::Node& in_force, Duration patience);
   void begin(Duration patience);
   void tell_missing(Instant now);
@@ -58,7 +62,8 @@ class Relinking {
   std::optional<config::Node> wanted_;  // not begun
   std::optional<config::Node> beside_;  // of the links that are not in force, whichever those are
   bool is_cancelled_ = false;
-  bool is_asked_for_ = false;         // by a peer, and by nobody here
+  bool is_asked_for_ = false;  // by a peer, and by nobody here
+  bool is_stopping_ = false;
   Instant asked_again_at_;            // before, no peer is heard
   std::vector<bool> has_other_keys_;  // told, by peer
   std::string trouble_;

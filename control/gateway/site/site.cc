@@ -13,8 +13,8 @@
 #include <tuple>
 
 #include "control/gateway/site/live/peer_places.h"
-#include "control/gateway/site/relink/misfits.h"
 #include "control/gateway/site/ports/lan_setup.h"
+#include "control/gateway/site/relink/misfits.h"
 #include "dataplane/base/assert.h"
 #include "dataplane/sdr/seat/policy_instance.h"
 

@@ -191,8 +191,10 @@ void SiteShard::fill(SiteState& state, Instant now) {
   }
   for (const auto& link : sdr_->endpoint().links()) {
     PeerView& view = state.peers.emplace_back(view_of(*link, now));
-    if (beside_)
-      view.is_drain_wanted = view.is_drain_wanted && !has_moved_there(view, *state.beside);
+    if (beside_ && view.is_drain_wanted && has_moved_there(view, *state.beside)) {
+      view.is_drain_wanted = false;
+      view.has_gone_over = true;
+    }
   }
   state.swaps = rooms_.swaps->views();
   state.has_open_swaps = rooms_.swaps->has_open();
@@ -348,7 +350,12 @@ bool SiteShard::ask_in_time(const std::function<void(Instant)>& act, Duration pa
   const auto claimed = [is_claimed, act](Instant now) {
     if (!is_claimed->exchange(true)) act(now);
   };
-  return ask(claimed, patience) || is_claimed->exchange(true);
+  if (ask(claimed, patience)) return true;
+  if (!is_claimed->exchange(true)) return false;
+  // It is at it, and what it acts on is here.
+  constexpr int steps_max = 100;
+  for (int i = 0; i < steps_max && !settle(Duration::from_ms(100)); ++i) continue;
+  return true;
 }
 
 bool SiteShard::change(const std::shared_ptr<ShardChange>& change,

@@ -99,7 +99,11 @@ void SiteState::add(const SiteState& other) {
   is_quiet &= other.is_quiet;
   is_drained &= other.is_drained;
   shards.insert(shards.end(), other.shards.begin(), other.shards.end());
-  if (beside && other.beside) beside->add(*other.beside);
+  if (!beside) {
+    beside = other.beside;
+  } else if (other.beside) {
+    beside->add(*other.beside);
+  }
   out_before += other.out_before;
 }
 

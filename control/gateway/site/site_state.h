@@ -25,6 +25,7 @@ struct PeerView {
   uint16_t link = 0;
   bool is_up = false;
   bool is_drain_wanted = false;          ///< by the peer: another one, where there is one
+  bool has_gone_over = false;            ///< the peer, to the one beside it
   bool is_second_wanted = false;         ///< by the peer: a link beside this one, of the same keys
   bool has_other_keys = false;           ///< the peer, loaded, and waits for this site to have them
   Duration silence;                      ///< since it last answered a question

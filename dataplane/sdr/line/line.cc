@@ -92,8 +92,9 @@ void Line::on_time(Instant now) {
 
 void Line::apply_rate() {
   if (granted_) return;
-  pacer_.set_rate(rate_control_.rate());
-  feed_at(rate_control_.rate());
+  const Rate rate = Rate::from_bps(rate_control_.rate().bps() / 4 * quarters_);
+  pacer_.set_rate(rate);
+  feed_at(rate);
 }
 
 void Line::take_grant(Instant now) {

@@ -84,6 +84,12 @@ class Line {
   /// The rate that it is configured for; what it carries may be less. Where links share a rate, the
   /// granter's is set instead.
   void set_rate(Rate rate);
+  /// It has so many quarters of that, as long as another line to the same peer has the rest. Where
+  /// links share a rate, nothing.
+  void set_quarters(uint64_t quarters) {
+    quarters_ = quarters;
+    apply_rate();
+  }
   /// All that it was made with of these, while packets wait. What is learnt of the rate is
   /// forgotten if that is another, or whether to adapt. Where links share a rate, the granter's is
   /// the one that counts.
@@ -115,6 +121,7 @@ class Line {
   uint32_t payload_bytes_;
   uint32_t packet_overhead_bytes_;
   Pacer pacer_;
+  uint64_t quarters_ = 4;
   RateControl rate_control_;
   Transmitter transmitter_;
   Shares shares_;

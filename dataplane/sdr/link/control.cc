@@ -79,10 +79,18 @@ bool LinkControl::is_for_another(const EnvelopePeek& peek, Instant now) {
   const LinkAge theirs = peek.hello->age();
   const bool is_of_our_shape = peek.hello->shape() == shape_.bits();
   if (is_beside_ && !is_of_our_shape) return true;
+  if (peek.header.receiver_nonce == 0 && theirs == LinkAge::Newer && is_up_) {
+    knocks_.on_hello(is_of_our_shape, now);
+  }
+  // One of two takes no other shape's word for an answer, either.
+  if (age_ != LinkAge::Only && peek.hello->shape() != 0 && !is_of_our_shape) return true;
   if (peek.header.receiver_nonce != 0) return false;
   if (age_ == LinkAge::Newer) return theirs == LinkAge::Older;
-  if (theirs == LinkAge::Newer && is_up_) knocks_.on_hello(is_of_our_shape, now);
-  return theirs == LinkAge::Newer;
+  // Whose newer one it is up with.
+  if (theirs == LinkAge::Older && is_up_ && peer_has(Hello::newer)) return true;
+  // An only one that is held by a peer of another shape may take its like, which is there, too.
+  const bool is_mismatched = !is_up_ && !mismatch_.empty() && is_of_our_shape;
+  return theirs == LinkAge::Newer && (age_ == LinkAge::Older || !is_mismatched);
 }
 
 void LinkControl::on_stranger(const Envelope& envelope, Instant now) {

@@ -97,6 +97,7 @@ class Link final : private LinkEvents, private BitStageClient {
   }
   /// The rate that the link is configured for.
   void set_rate(Rate rate) { wake_(), line_.set_rate(rate); }
+  void set_quarters(uint64_t quarters) { wake_(), line_.set_quarters(quarters); }  ///< as Line
   /// From now on all of that; what is under way keeps its place. What is left is freed elsewhere.
   void change(LinkChange& change, Instant now);
 

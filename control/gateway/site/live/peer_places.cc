@@ -57,7 +57,11 @@ bool try_arrange(const Plan& running, Plan& next) {
   std::vector<UdpPeerOptions> addresses;
   for (size_t i = 0; i < places->size(); ++i) {
     const auto peer = (*places)[i];
-    links.push_back(peer ? next.peers[*peer] : running.peers[i]);
+    links.push_back(next.peers[peer.value_or(0)]);
+    if (!peer) {
+      links.back().control.peer_site = running.peers[i].control.peer_site;
+      links.back().control.peer_address = running.peers[i].control.peer_address;
+    }
     routes.push_back(peer ? next.gateway.peers[*peer] : gateway::PeerRoutes());
     // Who leaves is told so, where he was.
     addresses.push_back(peer ? next.wan.peers[*peer] : running.wan.peers[i]);

@@ -96,7 +96,9 @@ Relink::Step Relink::follow(const SiteState& state, const Plan& plan) {
     const Ends old = ends_of(first.peers, i), now = ends_of(state.peers, i);
     if (old.are_up && !now.answers) add_other(i, plan);
     is_quiet &= old.is_quiet;
-    if (old.carries && !old.has_moved) missing_.push_back(plan.gateway.peers[i].name);
+    // A site that drains says so by both.
+    const bool has_moved = old.has_moved && !now.has_moved;
+    if (old.carries && !has_moved) missing_.push_back(plan.gateway.peers[i].name);
   }
   const bool is_empty =
       is_quiet && others_.empty() && std::exchange(crossed_, first.crossed) == first.crossed;
