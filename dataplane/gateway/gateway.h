@@ -107,6 +107,9 @@ class Gateway final : public Station {
   void let_go_behind(Gateway& before, bool is_first, Instant now);
   /// Something is.
   bool has_held_back() const;
+  /// To each peer of which all is settled, that others are used from here on, by DRAINING; not to
+  /// `others`, by their links' numbers. To all if the site `drains`.
+  void say_gone_over(const std::vector<bool>& others, bool drains, Instant now);
 
   /// Whether everything taken from the LAN is settled and everything from the WAN has left.
   bool is_drained() const;
@@ -129,7 +132,8 @@ class Gateway final : public Station {
     Instant held_back_since = Instant::never();  // what hosts send; never: it is not
     uint64_t row_seen = 0;  // frames from the peer, of a row's first, and when the latest came
     Instant row_seen_at;
-    bool shares_line = false;  // of a row's first: another set has a part of it
+    bool has_said_over = false;  // of a row's first: another set has its place
+    bool shares_line = false;    // of a row's first: another set has a part of it
     std::unique_ptr<SendLane> out;
     std::unique_ptr<Inbound> in;
   };
@@ -147,6 +151,7 @@ class Gateway final : public Station {
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
   bool is_sent(size_t row) const;
+  bool is_settled(size_t row) const;
   bool has_gone_over(size_t row, const Gateway& before, Instant now);
   bool says_gone_over(size_t row, const Gateway& before) const;
   void share_line(size_t row, Gateway& before, Instant now);

@@ -25,7 +25,7 @@ void Gateway::let_go_out() {
   for (Lane& lane : lanes_) {
     lane.held_back_since = Instant::never();
     lane.out->let_go();
-    lane.shares_line = false;
+    lane.shares_line = lane.has_said_over = false;
     lane.link->set_quarters(whole_line);
   }
   rows_.wake_all();
@@ -50,6 +50,24 @@ void Gateway::finish(Instant now) {
 bool Gateway::is_sent(size_t index) const {
   return std::ranges::all_of(row(index),
                              [](const Lane& lane) { return !lane.is_open || lane.out->is_idle(); });
+}
+
+/// And the peer has it, or it has been given up.
+bool Gateway::is_settled(size_t index) const {
+  return std::ranges::all_of(row(index), [](const Lane& lane) {
+    return !lane.is_open || (lane.out->is_idle() && lane.source.is_idle());
+  });
+}
+
+/// Who hears it knows that nothing of before is on its way any more.
+void Gateway::say_gone_over(const std::vector<bool>& others, bool drains, Instant now) {
+  for (size_t index = 0; index * class_count_ < lanes_.size(); ++index) {
+    Lane& first = row(index).front();
+    const uint16_t peer = first.link->peer();
+    const bool is_other = peer < others.size() && others[peer];
+    first.has_said_over = !is_other && (first.has_said_over || is_settled(index));
+    first.link->want_drain(drains || first.has_said_over, now);
+  }
 }
 
 /// What the peer has sent has left.
@@ -164,6 +182,7 @@ void GatewayPair::follow(Instant now) {
   Gateway& older = behind_ == first_ ? *second_ : *first_;
   if (behind_ == first_) older.finish(now);
   behind_->let_go_behind(older, behind_ == first_, now);
+  if (behind_ == first_) older.say_gone_over(others_, drains_, now);
   is_waiting_ = behind_->has_held_back();
 }
 

@@ -32,6 +32,8 @@ class GatewayPair final : public Station {
   /// Packets to some peers, by the number of the first link to each, go by the second, since these
   /// do not answer by the first. `peers` is left with what there was.
   void exchange_others(std::vector<bool>& peers) { others_.swap(peers); }
+  /// The site does, and says so to all peers by all links.
+  void set_drains(bool drains) { drains_ = drains; }
 
   void on_gap(Duration gap, Instant now) override;
   void on_rx(std::span<Packet* const> packets, Instant now) override;
@@ -52,6 +54,7 @@ class GatewayPair final : public Station {
   std::array<Packet*, limits::burst_packets_max> sorted_{};
   Instant looked_;
   bool is_waiting_ = false;  // something is held back
+  bool drains_ = false;
 };
 
 }  // namespace cw::gateway

@@ -396,12 +396,10 @@ bool SiteShard::want_drain(bool is_wanted, Duration patience) {
 
 void SiteShard::want_drain(bool is_wanted, Instant now) {
   for (const auto& link : sdr_->endpoint().links()) link->want_drain(is_wanted, now);
-  if (sdr_->beside() == nullptr) return;
-  for (const auto& link : sdr_->beside()->links()) {
-    const size_t place = peer_of(link->peer());
-    const bool is_other = place < others_.size() && others_[place];
-    link->want_drain(is_wanted || (has_moved_ && !is_other), now);
-  }
+  gateways_->set_drains(is_wanted);
+  // Those that others have taken the place of say so when all that they have sent is settled.
+  if (sdr_->beside() == nullptr || has_moved_) return;
+  for (const auto& link : sdr_->beside()->links()) link->want_drain(is_wanted, now);
 }
 
 bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {

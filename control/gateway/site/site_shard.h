@@ -91,12 +91,9 @@ class SiteShard {
   /// The ones beside take what hosts send, and those that did are beside; peers are asked to do
   /// likewise. A second time, and all is as it was.
   void move(bool is_drain_wanted, Instant now);
-  /// Peers that go by those beside: by place, and by their links' numbers at the WAN port.
-  struct Others {
-    std::vector<bool> places, numbers;
-  };
-  Others others_of(const std::vector<bool>& places) const;
-  void exchange_others(Others& others, bool is_drain_wanted, Instant now);
+  /// Peers that go by those beside, by their links' numbers at the WAN port.
+  std::vector<bool> numbers_of(const std::vector<bool>& places) const;
+  void exchange_others(std::vector<bool>& numbers);
   /// Who is beside says goodbye.
   void leave_beside(Instant now);
   /// The worker calls it before patience ends, or never; false: that.
@@ -189,7 +186,6 @@ class SiteShard {
   Rooms rooms_;
   std::unique_ptr<Rooms> beside_;  // null: most of the time
   bool has_moved_ = false;         // to rooms_, from those beside
-  std::vector<bool> others_;       // by place: peers that have not
   uint64_t out_before_ = 0;        // frames that rooms which are gone have let out
   std::optional<gateway::GatewayPair> gateways_;
   std::optional<sdr::Shard> sdr_;                    // goes first: its worker gives packets back

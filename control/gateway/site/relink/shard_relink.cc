@@ -38,7 +38,6 @@ void SiteShard::exchange_beside(std::unique_ptr<Rooms>& rooms) {
   if (rooms != nullptr) rooms->endpoint = std::move(endpoint);
   beside_ == nullptr ? gateways_->end() : gateways_->begin(*beside_->gateway);
   has_moved_ = false;
-  others_.clear();
   const LinkAge age = beside_ == nullptr ? LinkAge::Only : LinkAge::Older;
   for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, /*is_beside=*/false);
 }
@@ -53,23 +52,16 @@ void SiteShard::move(bool is_drain_wanted, Instant now) {
   if (has_moved_) std::swap(age, age_beside);
   for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, false);
   for (const auto& link : sdr_->beside()->links()) link->set_beside(age_beside, true);
-  others_.clear();
   want_drain(is_drain_wanted, now);
 }
 
-SiteShard::Others SiteShard::others_of(const std::vector<bool>& places) const {
-  Others others{.places = places, .numbers = {}};
-  for (const bool is_other : places) {
-    others.numbers.insert(others.numbers.end(), links_here_, is_other);
-  }
-  return others;
+std::vector<bool> SiteShard::numbers_of(const std::vector<bool>& places) const {
+  std::vector<bool> numbers;
+  for (const bool is_other : places) numbers.insert(numbers.end(), links_here_, is_other);
+  return numbers;
 }
 
-void SiteShard::exchange_others(Others& others, bool is_drain_wanted, Instant now) {
-  others_.swap(others.places);
-  gateways_->exchange_others(others.numbers);
-  want_drain(is_drain_wanted, now);
-}
+void SiteShard::exchange_others(std::vector<bool>& numbers) { gateways_->exchange_others(numbers); }
 
 void SiteShard::leave_beside(Instant now) {
   for (const auto& link : sdr_->beside()->links()) link->leave(now);

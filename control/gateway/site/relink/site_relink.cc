@@ -127,9 +127,8 @@ void Site::tell_others(const Between& between) {
   if (others == others_ || beside_ == nullptr) return;
   bool are_told = true;
   for (const auto& shard : shards_) {
-    SiteShard::Others of_shard = shard->others_of(others);
-    are_told &= between(
-        *shard, [&](Instant now) { shard->exchange_others(of_shard, is_drain_wanted_, now); });
+    std::vector<bool> numbers = shard->numbers_of(others);
+    are_told &= between(*shard, [&](Instant) { shard->exchange_others(numbers); });
   }
   if (are_told) others_ = others;
 }

@@ -231,7 +231,9 @@ void Life::prove_recovery() {
       }
     }
   }
-  const Duration time = apart * static_cast<int64_t>(frames) + world_.one_way * 3 + 60_ms;
+  Duration time = apart * static_cast<int64_t>(frames) + world_.one_way * 3 + 60_ms;
+  // One set of links may take the place of another meanwhile: what comes in turn waits a little.
+  if (world_.has(FaultKind::Relink)) time = time + world_.one_way * 8 + 60_ms;
   if (!run_to(sites_.now() + time)) return;
   for (const Talk& talk : proofs) {
     const uint64_t arrived = ledger_.arrived_since(talk.number, 0);

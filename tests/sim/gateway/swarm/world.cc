@@ -329,7 +329,10 @@ Duration SwarmWorld::age_max() const {
   return hold_max * holds + delay_max + one_way * 2 + pause_max + 20_ms;
 }
 
-Duration SwarmWorld::recovery_max() const { return 1_s + one_way * 2 * 20; }
+// A link beside another ends its epoch after a second of silence, and begins anew at both ends.
+Duration SwarmWorld::recovery_max() const {
+  return (has(FaultKind::Relink) ? 4_s : 1_s) + one_way * 2 * 20;
+}
 
 SwarmWorld draw_world(uint64_t seed) {
   Prng prng(seed * 0x9e3779b97f4a7c15 + 1);
