@@ -115,6 +115,7 @@ void SiteSeat::start(uint64_t seed, Instant now) {
       .random = sdr::RandomSource::of(prng_),
       .clock = {}};
   site_ = must(site::Site::make(std::move(plan), ground));
+  gather_ = site_->plan().gather;
   ++lives_;
   relink_due_ = options_.serves_relinks ? now : Instant::never();
   last_work_ = not_before_ = paused_until_ = now;
@@ -189,10 +190,10 @@ void SiteSeat::turn(Instant now) {
   const bool has_worked = site_->turn(now);
   if (options_.turns != nullptr) options_.turns->after_turn(options_.number);
   // As IdleWait has it: the first packet after an idle time never waits.
-  const bool in_a_row = has_worked && now - last_work_ < site_->plan().gather * 4;
+  const bool in_a_row = has_worked && now - last_work_ < gather_ * 4;
   if (has_worked) last_work_ = now;
   follow_relink(now);
-  not_before_ = in_a_row ? now + site_->plan().gather : now;
+  not_before_ = in_a_row ? now + gather_ : now;
 }
 
 Instant SiteSeat::waits_until() const {

@@ -95,6 +95,7 @@ class SiteSeat {
   uint64_t lives_ = 0, lost_ = 0;
   std::vector<PortCounters> lans_at_start_;
   static constexpr Duration relink_interval = Duration::from_ms(10);
+  Duration gather_;  // of its start: a plan may be another's while it turns
   Instant last_work_, not_before_;
   Instant relink_due_ = Instant::never();
   Instant pause_began_ = Instant::never(), paused_until_;
