@@ -143,6 +143,7 @@ void Site::add_grants() {
   for (size_t peer = 0; plan_.links > 1 && peer < plan_.peers.size(); ++peer) {
     grants_.emplace_back(plan_, peer);
   }
+  has_grants_ = !grants_.empty();
 }
 
 Result<void> Site::add_shard(LanPort lan, WanPort wan, Instant now,

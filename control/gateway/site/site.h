@@ -65,7 +65,7 @@ class Site {
   void run(size_t shard, const std::atomic<bool>& stop) { shards_[shard]->run(*clock_, stop); }
   /// Shards need somebody to divide what they share: a thread of its own, so that none of them
   /// waits for another.
-  bool needs_granting() const { return !grants_.empty(); }
+  bool needs_granting() const { return has_grants_; }
   void run_grants(const std::atomic<bool>& stop);
 
   /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
@@ -220,6 +220,7 @@ class Site {
   std::optional<MachineClock> clock_;  // none: somebody else's time
   std::mutex grants_mutex_;            // of which there are; no worker ever waits for it
   std::deque<PairGrants> grants_;      // by peer, where there are several links to each
+  bool has_grants_ = false;            // for the site's life
   Instant grants_due_;
   std::unique_ptr<Beside> beside_;  // null: most of the time
   Relink relink_;
