@@ -389,11 +389,10 @@ void LaneView::add(const LaneView& other) {
 }
 
 bool Gateway::is_drained(size_t link) const {
-  return std::ranges::all_of(row(link), [](const Lane& lane) {
-    const InboundAccounts in = lane.in->accounts();
-    const bool is_sent = !lane.is_open || (lane.out->is_idle() && lane.source.is_idle());
-    return is_sent && in.held == 0 && in.queued == 0;
-  });
+  return is_settled(link) && std::ranges::all_of(row(link), [](const Lane& lane) {
+           const InboundAccounts in = lane.in->accounts();
+           return in.held == 0 && in.queued == 0;
+         });
 }
 
 bool Gateway::is_drained() const {

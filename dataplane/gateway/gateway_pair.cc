@@ -127,8 +127,9 @@ bool Gateway::try_let_out(size_t index, bool is_sent, Instant now) {
   bool is_free = true;
   for (Lane& lane : row(index)) {
     if (lane.held_back_since == Instant::never()) continue;
-    is_free = is_sent || now - lane.held_back_since >= lane.hold / 2;
-    if (!is_free) continue;
+    const bool may_leave = is_sent || now - lane.held_back_since >= lane.hold / 2;
+    is_free &= may_leave;
+    if (!may_leave) continue;
     lane.held_back_since = Instant::never();
     lane.out->let_go();
     rows_.wake(index);
