@@ -9,7 +9,6 @@
 #include <array>
 #include <utility>
 
-#include "control/gateway/site/live/steering.h"
 #include "control/gateway/site/shard_plan.h"
 #include "dataplane/base/assert.h"
 
@@ -211,9 +210,8 @@ void SiteShard::fill(SiteState& state, Instant now) {
 
 /// What a peer does not answer for will not cross.
 bool SiteShard::is_quiet(const BesideState& beside) {
-  return std::ranges::all_of(beside.peers, [](const PeerView& each) {
-    return each.is_quiet || each.silence > Steering::silence_max + each.rtt() * 4;
-  });
+  return std::ranges::all_of(
+      beside.peers, [](const PeerView& each) { return each.is_quiet || !each.may_carry(); });
 }
 
 /// Whether a peer that asks for others than this link has one beside it that it goes by.

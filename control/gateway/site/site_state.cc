@@ -5,6 +5,8 @@
 #include <span>
 #include <tuple>
 
+#include "control/gateway/site/live/steering.h"
+
 namespace cw::site {
 namespace {
 
@@ -74,6 +76,8 @@ void add(DpdkWanStatus& sum, const DpdkWanStatus& other) {
 
 }  // namespace
 
+bool PeerView::may_carry() const { return silence <= Steering::silence_max + rtt() * 4; }
+
 Duration PeerView::rtt() const { return shortest(paths, &PathState::rtt_smoothed); }
 
 Duration PeerView::rtt_min() const { return shortest(paths, &PathState::rtt_min); }
@@ -114,7 +118,6 @@ void BesideState::add(const BesideState& other) {
   crossed += other.crossed;
   waiting += other.waiting;
   out += other.out;
-  is_quiet &= other.is_quiet;
   has_left &= other.has_left;
   is_swapping |= other.is_swapping;
 }

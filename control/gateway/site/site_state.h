@@ -40,6 +40,8 @@ struct PeerView {
   Rate rate;                     ///< what it is sent at most, as of now
   Duration backlog;
 
+  /// It answers, or may yet: what does not for longer than this carries nothing.
+  bool may_carry() const;
   /// The shortest of its paths, smoothed; zero before the first echo.
   Duration rtt() const;
   /// The shortest of the last 10 to 20 seconds: what queues and a busy machine add is not in it.
@@ -66,7 +68,6 @@ struct BesideState {
   uint64_t crossed = 0;         ///< frames, both ways
   uint64_t waiting = 0;         ///< frames from the hosts that no stream has yet
   uint64_t out = 0;             ///< frames that the LAN has been given
-  bool is_quiet = true;         ///< nothing that they have taken is on its way
   bool has_left = true;         ///< and they are over
   bool is_swapping = false;     ///< a policy of theirs is being replaced
 

@@ -46,8 +46,7 @@ std::vector<Standing> Steering::seen_in(const SiteState& state, size_t places) {
   std::vector<Standing> seen(places, Standing::Down);
   std::vector<bool> drains(places, false);
   for (const PeerView& link : state.peers) {
-    const bool carries = link.is_up && link.silence <= silence_max + link.rtt() * 4;
-    if (link.peer >= places || !carries) continue;
+    if (link.peer >= places || !link.is_up || !link.may_carry()) continue;
     if (link.is_drain_wanted) drains[link.peer] = true;
     seen[link.peer] = drains[link.peer] ? Standing::Draining : Standing::Up;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "control/gateway/site/live/steering.h"
 #include "dataplane/base/assert.h"
 
 namespace cw::site {
@@ -32,9 +31,8 @@ Ends ends_of(std::span<const PeerView> views, size_t peer) {
     if (!each.is_up && ends.why.empty()) ends.why = each.why;
     if (!each.is_up) continue;
     ends.has_moved &= each.is_drain_wanted;
-    const bool carries = each.silence <= Steering::silence_max + each.rtt() * 4;
-    ends.carries |= carries;
-    ends.is_quiet &= each.is_quiet || !carries;
+    ends.carries |= each.may_carry();
+    ends.is_quiet &= each.is_quiet || !each.may_carry();
   }
   return ends;
 }
