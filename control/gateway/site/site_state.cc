@@ -118,6 +118,7 @@ void BesideState::add(const BesideState& other) {
   crossed += other.crossed;
   waiting += other.waiting;
   out += other.out;
+  is_quiet &= other.is_quiet;
   has_left &= other.has_left;
   is_swapping |= other.is_swapping;
 }

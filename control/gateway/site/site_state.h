@@ -68,6 +68,7 @@ struct BesideState {
   uint64_t crossed = 0;         ///< frames, both ways
   uint64_t waiting = 0;         ///< frames from the hosts that no stream has yet
   uint64_t out = 0;             ///< frames that the LAN has been given
+  bool is_quiet = true;         ///< nothing that they have taken is on its way
   bool has_left = true;         ///< and they are over
   bool is_swapping = false;     ///< a policy of theirs is being replaced
 

@@ -78,7 +78,7 @@ void SiteShard::set_mute() {
 
 BesideState SiteShard::beside_state(Instant now) const {
   const gateway::Gateway& gateway = *beside_->gateway;
-  BesideState state;
+  BesideState state{.peers = {}, .is_quiet = gateway.is_drained()};
   const auto links = sdr_->beside()->links();
   for (size_t i = 0; i < links.size(); ++i) {
     state.peers.push_back(view_of(*links[i], now));
