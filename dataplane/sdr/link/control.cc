@@ -62,37 +62,6 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   read_records(*envelope, path, now);
 }
 
-int LinkControl::claim(const EnvelopePeek& peek) const {
-  constexpr int sure = 3, likely = 2, possible = 1;
-  if (peek.header.receiver_nonce != 0) {
-    return exchange_.knows(peek.header.receiver_nonce) ? sure : 0;
-  }
-  if (!peek.hello || peek.hello->shape() != shape_.bits()) return 0;
-  const LinkAge theirs = peek.hello->age();
-  return (theirs == LinkAge::Only ? !is_beside_ : theirs == age_) ? likely : possible;
-}
-
-/// Who has two links says which: a newer one is for its like, which whoever lacks it says hello to
-/// himself, and no peer's next life. Beside one that carries, shapes are alike [C-64].
-bool LinkControl::is_for_another(const EnvelopePeek& peek, Instant now) {
-  if (!peek.hello) return false;
-  const LinkAge theirs = peek.hello->age();
-  const bool is_of_our_shape = peek.hello->shape() == shape_.bits();
-  if (is_beside_ && !is_of_our_shape) return true;
-  if (peek.header.receiver_nonce == 0 && theirs == LinkAge::Newer && is_up_) {
-    knocks_.on_hello(is_of_our_shape, now);
-  }
-  // One of two takes no other shape's word for an answer, either.
-  if (age_ != LinkAge::Only && peek.hello->shape() != 0 && !is_of_our_shape) return true;
-  if (peek.header.receiver_nonce != 0) return false;
-  if (age_ == LinkAge::Newer) return theirs == LinkAge::Older;
-  // Whose newer one it is up with.
-  if (theirs == LinkAge::Older && is_up_ && peer_has(Hello::newer)) return true;
-  // An only one that is held by a peer of another shape may take its like, which is there, too.
-  const bool is_mismatched = !is_up_ && !mismatch_.empty() && is_of_our_shape;
-  return theirs == LinkAge::Newer && (age_ == LinkAge::Older || !is_mismatched);
-}
-
 void LinkControl::on_stranger(const Envelope& envelope, Instant now) {
   if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
   strangers_.on_hello(envelope.header.sender_nonce, now);
@@ -441,6 +410,11 @@ void LinkControl::leave(Instant now) {
   hello_interval_ = goodbye_interval;
   hello_due_ = exchange_.is_in_force() ? now : Instant::never();
   events_.on_down(now);
+}
+
+bool LinkControl::answers(Instant now) const {
+  constexpr Duration asked_again = Duration::from_ms(400);  // four times a second at least
+  return is_up_ && health_.silence(now) <= asked_again + rtt_ * 4;
 }
 
 // A life that was left is over: what begins has nonces of its own.

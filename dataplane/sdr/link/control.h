@@ -100,7 +100,7 @@ class LinkControl {
   void leave(Instant now);
   bool has_left() const { return is_leaving_ && hello_due_ == Instant::never(); }
   /// Which it is of two links of its number, and whether the other one carries.
-  void set_beside(LinkAge age, bool is_beside) { age_ = age, is_beside_ = is_beside; }
+  void set_beside(LinkAge age, bool is_beside);
   /// Then it says hello to nobody that has not done so.
   void set_mute(bool is_mute) { is_mute_ = is_mute; }
   const Knocks& knocks() const { return knocks_; }
@@ -109,6 +109,7 @@ class LinkControl {
   /// This thread stood still for `shift` until `now`.
   void rebase(Duration shift, Instant now);
   bool is_up() const { return is_up_; }
+  bool answers(Instant now) const;  ///< it is up, and has done so just now
   bool is_in_force() const { return exchange_.is_in_force(); }
   /// Of the paths that both ends have, once the link is up.
   const PathHealth& health() const { return health_; }

@@ -21,8 +21,11 @@ const std::string two_classes =
 
 struct World {
   explicit World(const SiteText& before = {}, const Impairment& wan = {.delay = 10_ms},
-                 int count = 2)
-      : sites({.seed = 8, .files = site_files(count, before), .wan = wan}) {
+                 int count = 2, bool serves_relinks = false)
+      : sites({.seed = 8,
+               .files = site_files(count, before),
+               .wan = wan,
+               .serves_relinks = serves_relinks}) {
     EXPECT_TRUE(sites.come_up());
   }
   /// From each site to the one after it, 80 Mbit/s of small and large packets.
@@ -241,6 +244,32 @@ TEST(Relink, is_cancelled_while_it_waits) {
   EXPECT_TRUE(world.wait_until_done(1_s));
   world.sites.run_for(3_s);
   world.expect_all();
+}
+
+// The newer links of who is not through are up with the only ones of the peer's next life, which
+// are older ones then.
+TEST(Relink, of_a_peers_next_life_waits_until_those_of_before_are_through) {
+  const SiteText fair{.classes = "[[class]]\nname = \"all\"\nfair = true\n"};
+  World world({}, {.loss = 0.01, .delay = 10_ms}, /*count=*/2, /*serves_relinks=*/true);
+  world.relink(1, fair);
+  const auto have_moved = [&] {
+    return world.phase(1) == Phase::Moved && world.phase(2) == Phase::Moved;
+  };
+  ASSERT_TRUE(world.sites.run_until(have_moved, world.sites.now() + 3_s));
+  world.sites.crash(2);
+  world.sites.run_for(20_ms);
+  world.sites.start(2);
+  ASSERT_TRUE(world.sites.run_until([&] { return world.sites.is_up(); }, world.sites.now() + 1_s));
+  ASSERT_EQ(world.phase(1), Phase::Moved);
+  world.delay_max = 200_ms;  // the life of before might still bring something
+  world.send(10_s);
+  world.relink(2, {});
+  EXPECT_TRUE(world.wait_until_done(8_s));
+  const uint64_t epochs = world.sites.state(2).rooms[Counter::epochs];
+  world.sites.run_for(8_s);
+  world.expect_all();
+  EXPECT_TRUE(world.are_done());
+  EXPECT_EQ(world.sites.state(2).rooms[Counter::epochs], epochs) << "nobody is asked once more";
 }
 
 TEST(Relink, says_what_links_beside_others_cannot_have) {

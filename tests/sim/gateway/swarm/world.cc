@@ -237,12 +237,8 @@ void draw_reloads(Prng prng, SwarmWorld& world) {
 }
 
 /// Streams stay as they are, as checkers know them; flows of the last class take turns, or do not.
-/// A site goes to its next links with all of its peers at once: one that dies in the middle may
-/// keep it from others for longer than recovery may take.
-/// Who dies in the middle of it may leave links that are up at one end alone, which begin anew a
-/// second later; what crosses then is lost.
 void draw_relinks(Prng prng, SwarmWorld& world) {
-  if (!prng.chance(0.25) || world.has(FaultKind::Crash)) return;
+  if (!prng.chance(0.25)) return;
   for (uint64_t i = prng.between(1, 3); i > 0; --i) {
     Fault fault{.kind = FaultKind::Relink,
                 .at = within(prng, world.faults_time * 9 / 10),
