@@ -20,11 +20,14 @@ class PairGrants {
   PairGrants& operator=(const PairGrants&) = delete;
 
   GrantLine& line(size_t link) { return lines_[link]; }
-  /// Once in grant_interval. Thread: one.
-  void turn(Instant now) {
+  /// Once in grant_interval, of so many quarters of the rate. Thread: one.
+  void turn(uint64_t quarters, Instant now) {
     const std::scoped_lock lock(mutex_);
+    granter_.set_quarters(quarters);
     granter_.turn(now);
   }
+  /// Thread: that of turn().
+  bool is_wanted(Instant now) const { return granter_.is_wanted(now); }
   /// By what the plan says now of the pair's rate, weights and adapt. Thread: any.
   void change(const Plan& plan, size_t peer) {
     const GranterOptions options = options_of(plan, peer);

@@ -204,11 +204,15 @@ std::optional<EalChoice> Site::eal() const {
 
 // ---- grants ----
 
+// Links that are left resend what was lost, and have a quarter for that while they need it.
 void Site::turn_grants(Instant now) {
   const std::scoped_lock lock(grants_mutex_);
-  for (PairGrants& each : grants_) each.turn(now);
-  if (!beside_) return;
-  for (PairGrants& each : beside_->grants) each.turn(now);
+  for (size_t peer = 0; peer < grants_.size(); ++peer) {
+    PairGrants* const other = beside_ ? &beside_->grants[peer] : nullptr;
+    const bool is_shared = other != nullptr && beside_->is_left && other->is_wanted(now);
+    grants_[peer].turn(is_shared ? 3 : 4, now);
+    if (other != nullptr) other->turn(is_shared ? 1 : 4, now);
+  }
 }
 
 void Site::run_grants(const std::atomic<bool>& stop) {

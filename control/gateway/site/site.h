@@ -186,6 +186,7 @@ class Site {
     explicit Beside(Plan it) : plan(std::move(it)) {}
     Plan plan;
     std::deque<PairGrants> grants;
+    bool is_left = false;  // what hosts send goes by the other
   };
 
   explicit Site(Plan plan);

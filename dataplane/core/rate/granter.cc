@@ -69,6 +69,13 @@ void Granter::turn(Instant now) {
   for (Link& link : links_) raise(link, now);
 }
 
+bool Granter::is_wanted(Instant now) const {
+  return std::ranges::any_of(links_, [now](const Link& link) {
+    const auto is_any = [](uint32_t kbps) { return kbps > 0; };
+    return link.is_awake(now) && std::ranges::any_of(link.demand.kbps, is_any);
+  });
+}
+
 void Granter::look(Instant now) {
   bool is_pressed = false;
   for (size_t i = 0; i < links_.size(); ++i) {

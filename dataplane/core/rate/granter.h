@@ -50,10 +50,14 @@ class Granter {
   /// By which classes get shares of it; as many as before.
   void set_weights(const std::array<uint32_t, grant_classes_max>& weights) { weights_ = weights; }
   void set_adapt(bool adapts) { rate_control_.set_adapt(adapts); }
+  /// It divides so many quarters of it, as another granter of the pair has the rest.
+  void set_quarters(uint64_t quarters) { quarters_ = quarters; }
+  /// Whether packets wait at any of its links, as far as it has been told.
+  bool is_wanted(Instant now) const;
   /// As it was set, whatever the links carry.
   Rate configured() const { return rate_control_.configured(); }
   /// What is divided: less, at times, than configured. What falls is obeyed within a lease.
-  Rate rate() const { return rate_control_.rate(); }
+  Rate rate() const { return Rate::from_bps(rate_control_.rate().bps() / 4 * quarters_); }
 
  private:
   static_assert(limits::links_max <= limits::paths_max);  // to rate control a link is a path
@@ -85,6 +89,7 @@ class Granter {
   void write(Link& link);
 
   RateControl rate_control_;
+  uint64_t quarters_ = 4;
   std::array<uint32_t, grant_classes_max> weights_;
   std::vector<Link> links_;
   uint64_t arrived_ = 0, lost_ = 0;  // of all links, over all their epochs

@@ -29,10 +29,10 @@ struct World {
     EXPECT_TRUE(sites.come_up());
   }
   /// From each site to the one after it, 80 Mbit/s of small and large packets.
-  void send(Duration time) {
+  void send(Duration time, uint16_t number = 0) {
     for (int from = 1; from <= sites.count(); ++from) {
       FlowOptions flow;
-      flow.number = static_cast<uint16_t>(from);
+      flow.number = static_cast<uint16_t>(number + from);
       flow.kind = gateway::PacketKind::RoceRc;
       flow.from = from, flow.to = from % sites.count() + 1;
       flow.bytes = 1000;
@@ -157,6 +157,21 @@ TEST(Relink, of_several_links_on_two_cores) {
   EXPECT_TRUE(world.wait_until_done(3_s));
   world.sites.run_for(6_s);
   world.expect_all();
+}
+
+TEST(Relink, of_several_links_leaves_their_rate_to_both_sets_together) {
+  const SiteText before{.rate = "80 Mbit/s",
+                        .site = "cores = [0, 0]\n",
+                        .pair = "links = 4\nrate = \"500 Mbit/s\"\n"};
+  SiteText after = before;
+  after.pair += "mtu = 1200\n";
+  World world(before, {.loss = 0.05, .delay = 10_ms});
+  for (const uint16_t number : {0, 10, 20, 30}) world.send(5_s, number);
+  world.sites.run_for(1_s);
+  world.relink(1, after);
+  world.relink(2, after);
+  EXPECT_LE(world.most_in(20_ms, 2_s), 110_Mbps) << "both sets have sent at once";
+  EXPECT_TRUE(world.wait_until_done(3_s));
 }
 
 // Nothing that must be alike has changed: the peer is asked for links by what it has.

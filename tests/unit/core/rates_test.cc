@@ -486,6 +486,27 @@ TEST(Grants, drain_no_queue_while_too_much_waits_above_any_of_the_links) {
   EXPECT_GT(left_by_rate_control(true), 0.9);
 }
 
+TEST(Grants, are_of_the_quarters_that_are_its_own) {
+  World world(2);
+  for (Holder& holder : world.holders) holder.demand.kbps[0] = Demand::all;
+  world.granter.set_quarters(1);
+  world.run(10_ms);
+  EXPECT_NEAR(world.share(0) + world.share(1), 0.25, 0.01);
+  world.granter.set_quarters(4);
+  world.run(10_ms);
+  EXPECT_NEAR(world.share(0) + world.share(1), 1.0, 0.01);
+}
+
+TEST(Grants, are_wanted_while_packets_wait_at_a_shard_that_turns) {
+  World world(2);
+  world.run(5_ms);
+  EXPECT_FALSE(world.granter.is_wanted(world.now));
+  world.holders[1].demand.kbps[0] = 1;
+  world.run(5_ms);
+  EXPECT_TRUE(world.granter.is_wanted(world.now));
+  EXPECT_FALSE(world.granter.is_wanted(world.now + 1_s)) << "nobody has been heard of";
+}
+
 TEST(Grants, follow_the_rate_that_is_configured) {
   World world(2);
   for (Holder& holder : world.holders) holder.demand.kbps[0] = Demand::all;

@@ -161,6 +161,7 @@ void Site::exchange_plans() {
   const std::scoped_lock lock(grants_mutex_);
   std::swap(plan_, beside_->plan);
   std::swap(grants_, beside_->grants);
+  beside_->is_left = !beside_->is_left;
   // The one of the site's life.
   std::swap(plan_.registry, beside_->plan.registry);
   std::swap(plan_.loaded, beside_->plan.loaded);
