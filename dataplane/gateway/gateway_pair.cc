@@ -7,8 +7,6 @@ namespace cw::gateway {
 namespace {
 
 constexpr uint64_t whole_line = 4;
-/// A link is asked four times a second at least.
-constexpr Duration silence_max = Duration::from_ms(400);
 
 }  // namespace
 
@@ -95,9 +93,7 @@ bool Gateway::has_gone_over(size_t index, const Gateway& before, Instant now) {
 /// other's; unless the peer does not answer here.
 void Gateway::share_line(size_t index, Gateway& before, Instant now) {
   sdr::Link &link = *row(index).front().link, &other = *before.row(index).front().link;
-  const bool answers =
-      link.is_up() && link.path_health().silence(now) <= silence_max + link.rtt() * 4;
-  const bool is_shared = answers && other.is_up() && !before.is_drained(index);
+  const bool is_shared = link.answers(now) && other.is_up() && !before.is_drained(index);
   if (std::exchange(handovers_[index].shares_line, is_shared) == is_shared) return;
   link.set_quarters(is_shared ? whole_line - 1 : whole_line);
   other.set_quarters(is_shared ? 1 : whole_line);
