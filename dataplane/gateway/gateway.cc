@@ -108,6 +108,7 @@ Gateway::Gateway(const GatewayOptions& options, Ingress ingress,
       class_count_(options.classes.size()),
       replies_(replies_max) {
   lanes_.reserve(options.links() * class_count_);
+  handovers_.reserve(options.links());
 }
 
 Gateway::~Gateway() {
@@ -120,6 +121,7 @@ Gateway::~Gateway() {
 Result<void> Gateway::add_row(const std::vector<ClassOptions>& classes, sdr::Link& link) {
   if (row_of_peer_.size() <= link.peer()) row_of_peer_.resize(link.peer() + size_t{1}, no_row);
   row_of_peer_[link.peer()] = static_cast<uint16_t>(rows_.add());
+  handovers_.emplace_back();
   for (size_t i = 0; i < classes.size(); ++i) {
     const auto added = add_lane(classes[i], static_cast<uint16_t>(i), link);
     if (!added) return added;
@@ -306,9 +308,8 @@ bool Gateway::turn_lane(Lane& lane, Instant now) {
 
 /// Nothing of it waits for anybody else: for the line, or for the hosts' side.
 bool Gateway::may_sleep(size_t index) const {
-  return std::ranges::all_of(row(index), [](const Lane& lane) {
-    return (!lane.is_open || lane.out->is_idle()) && lane.in->frames_lent() == 0;
-  });
+  const auto has_lent = [](const Lane& lane) { return lane.in->frames_lent() > 0; };
+  return is_sent(index) && std::ranges::none_of(row(index), has_lent);
 }
 
 // What a class may count on follows from who else has something to send, and the patience for a
@@ -396,7 +397,7 @@ bool Gateway::is_drained(size_t link) const {
 }
 
 bool Gateway::is_drained() const {
-  for (size_t link = 0; link * class_count_ < lanes_.size(); ++link) {
+  for (size_t link = 0; link < row_count(); ++link) {
     if (!is_drained(link)) return false;
   }
   return release_.queued_count() == 0;

@@ -130,12 +130,15 @@ class Gateway final : public Station {
     uint32_t resets = 0;    // of the sink, as far as they were followed
     Duration hold;
     Instant held_back_since = Instant::never();  // what hosts send; never: it is not
-    uint64_t row_seen = 0;  // frames from the peer, of a row's first, and when the latest came
-    Instant row_seen_at;
-    bool has_said_over = false;  // of a row's first: another set has its place
-    bool shares_line = false;    // of a row's first: another set has a part of it
     std::unique_ptr<SendLane> out;
     std::unique_ptr<Inbound> in;
+  };
+  /// Of a row, while another gateway has its like.
+  struct Handover {
+    uint64_t seen = 0;  // frames from the peer, and when the latest came
+    Instant seen_at;
+    bool has_said_over = false;  // to the peer: the other has its place
+    bool shares_line = false;    // the other has a part of it
   };
   static constexpr Duration refresh_interval = Duration::from_ms(5);
   static constexpr size_t replies_max = 64;
@@ -163,6 +166,7 @@ class Gateway final : public Station {
   void refresh_row(size_t row);
   bool may_sleep(size_t row) const;
   Instant next_due(const Lane& lane) const;
+  size_t row_count() const { return handovers_.size(); }
   std::span<Lane> row(size_t index) {
     return std::span(lanes_).subspan(index * class_count_, class_count_);
   }
@@ -188,6 +192,7 @@ class Gateway final : public Station {
   uint32_t lan_mtu_;
   size_t class_count_;
   std::vector<Lane> lanes_;            // by link, then class: a row of lanes for each link
+  std::vector<Handover> handovers_;    // by row
   std::vector<uint16_t> row_of_peer_;  // by its number at the WAN port
   Activity rows_;
   MemberSet rows_awake_;  // in the turn before

@@ -7,8 +7,6 @@ namespace cw::gateway {
 namespace {
 
 constexpr uint64_t whole_line = 4;
-/// A link is asked four times a second at least.
-constexpr Duration silence_max = Duration::from_ms(400);
 
 }  // namespace
 
@@ -25,9 +23,9 @@ void Gateway::let_go_out() {
   for (Lane& lane : lanes_) {
     lane.held_back_since = Instant::never();
     lane.out->let_go();
-    lane.shares_line = lane.has_said_over = false;
     lane.link->set_quarters(whole_line);
   }
+  for (Handover& each : handovers_) each.shares_line = each.has_said_over = false;
   rows_.wake_all();
 }
 
@@ -61,12 +59,12 @@ bool Gateway::is_settled(size_t index) const {
 
 /// Who hears it knows that nothing of before is on its way any more.
 void Gateway::say_gone_over(const std::vector<bool>& others, bool drains, Instant now) {
-  for (size_t index = 0; index * class_count_ < lanes_.size(); ++index) {
-    Lane& first = row(index).front();
-    const uint16_t peer = first.link->peer();
-    const bool is_other = peer < others.size() && others[peer];
-    first.has_said_over = !is_other && (first.has_said_over || is_settled(index));
-    first.link->want_drain(drains || first.has_said_over, now);
+  for (size_t index = 0; index < row_count(); ++index) {
+    sdr::Link& link = *row(index).front().link;
+    const bool is_other = link.peer() < others.size() && others[link.peer()];
+    bool& has_said_over = handovers_[index].has_said_over;
+    has_said_over = !is_other && (has_said_over || is_settled(index));
+    link.want_drain(drains || has_said_over, now);
   }
 }
 
@@ -83,23 +81,20 @@ bool Gateway::says_gone_over(size_t index, const Gateway& before) const {
 
 /// Or something has just come here.
 bool Gateway::has_gone_over(size_t index, const Gateway& before, Instant now) {
-  Lane& first = row(index).front();
+  Handover& known = handovers_[index];
   uint64_t seen = 0;
   for (const Lane& lane : row(index)) seen += lane.in->accounts().seen;
-  if (std::exchange(first.row_seen, seen) != seen) first.row_seen_at = now;
-  const bool has_just_come = seen > 0 && now - first.row_seen_at < first.hold;
+  if (std::exchange(known.seen, seen) != seen) known.seen_at = now;
+  const bool has_just_come = seen > 0 && now - known.seen_at < row(index).front().hold;
   return has_just_come || says_gone_over(index, before);
 }
 
 /// Until what the other has sent is settled both are on the line, and resends alone are the
 /// other's; unless the peer does not answer here.
 void Gateway::share_line(size_t index, Gateway& before, Instant now) {
-  Lane& first = row(index).front();
-  sdr::Link &link = *first.link, &other = *before.row(index).front().link;
-  const bool answers =
-      link.is_up() && link.path_health().silence(now) <= silence_max + link.rtt() * 4;
-  const bool is_shared = answers && other.is_up() && !before.is_drained(index);
-  if (std::exchange(first.shares_line, is_shared) == is_shared) return;
+  sdr::Link &link = *row(index).front().link, &other = *before.row(index).front().link;
+  const bool is_shared = link.answers(now) && other.is_up() && !before.is_drained(index);
+  if (std::exchange(handovers_[index].shares_line, is_shared) == is_shared) return;
   link.set_quarters(is_shared ? whole_line - 1 : whole_line);
   other.set_quarters(is_shared ? 1 : whole_line);
 }
@@ -138,7 +133,7 @@ bool Gateway::try_let_out(size_t index, bool is_sent, Instant now) {
 }
 
 void Gateway::let_go_behind(Gateway& before, bool is_first, Instant now) {
-  for (size_t index = 0; index * class_count_ < lanes_.size(); ++index) {
+  for (size_t index = 0; index < row_count(); ++index) {
     const bool is_free = try_let_out(index, before.is_sent(index), now);
     if (is_first && is_free) share_line(index, before, now);
     const bool has_come = try_let_in(index, before, now);

@@ -24,6 +24,7 @@ struct PeerView {
   uint16_t peer = 0;  ///< in the order of the file
   uint16_t link = 0;
   bool is_up = false;
+  bool answers = false;                  ///< it is up, and has just done so
   bool is_drain_wanted = false;          ///< by the peer: another one, where there is one
   bool has_gone_over = false;            ///< the peer, to the one beside it
   bool is_second_wanted = false;         ///< by the peer: a link beside this one, of the same keys

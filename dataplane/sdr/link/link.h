@@ -49,6 +49,7 @@ class Link final : private LinkEvents, private BitStageClient {
 
   // ---- for who uses it ----
   bool is_up() const { return control_.is_up(); }
+  bool answers(Instant now) const { return control_.answers(now); }
   uint32_t epoch() const { return epoch_; }  ///< how many it has begun
   /// What is missing until it is up, for a person; empty when it is.
   std::string why() const { return control_.why(); }

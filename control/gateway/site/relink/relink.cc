@@ -8,9 +8,6 @@
 namespace cw::site {
 namespace {
 
-/// A link is asked four times a second at least.
-constexpr Duration just_now = Duration::from_ms(400);
-
 /// Of the links of one set to one peer.
 struct Ends {
   bool are_up = true;     ///< all of them, and each has answered just now
@@ -25,9 +22,8 @@ Ends ends_of(std::span<const PeerView> views, size_t peer) {
   Ends ends;
   for (const PeerView& each : views) {
     if (each.peer != peer) continue;
-    const bool answers = each.is_up && each.silence <= just_now + each.rtt() * 4;
-    ends.are_up &= answers;
-    ends.answers |= answers;
+    ends.are_up &= each.answers;
+    ends.answers |= each.answers;
     if (!each.is_up && ends.why.empty()) ends.why = each.why;
     if (!each.is_up) continue;
     ends.has_moved &= each.is_drain_wanted;
