@@ -138,7 +138,6 @@ class Gateway final : public Station {
     uint64_t seen = 0;  // frames from the peer, and when the latest came
     Instant seen_at;
     bool has_said_over = false;  // to the peer: the other has its place
-    bool shares_line = false;    // the other has a part of it
   };
   static constexpr Duration refresh_interval = Duration::from_ms(5);
   static constexpr size_t replies_max = 64;
@@ -157,7 +156,7 @@ class Gateway final : public Station {
   bool is_settled(size_t row) const;
   bool has_gone_over(size_t row, const Gateway& before, Instant now);
   bool says_gone_over(size_t row, const Gateway& before) const;
-  void share_line(size_t row, Gateway& before, Instant now);
+  void share_line(size_t row, Gateway& before, bool carries, Instant now);
   bool try_let_in(size_t row, const Gateway& before, Instant now);
   bool try_let_out(size_t row, bool is_sent, Instant now);
   bool is_through(size_t row) const;

@@ -4,11 +4,6 @@
 #include <utility>
 
 namespace cw::gateway {
-namespace {
-
-constexpr uint64_t whole_line = 4;
-
-}  // namespace
 
 // ---- of one in the place of another ----
 
@@ -23,9 +18,9 @@ void Gateway::let_go_out() {
   for (Lane& lane : lanes_) {
     lane.held_back_since = Instant::never();
     lane.out->let_go();
-    lane.link->set_quarters(whole_line);
+    lane.link->carry_alone();
   }
-  for (Handover& each : handovers_) each.shares_line = each.has_said_over = false;
+  for (Handover& each : handovers_) each.has_said_over = false;
   rows_.wake_all();
 }
 
@@ -89,14 +84,13 @@ bool Gateway::has_gone_over(size_t index, const Gateway& before, Instant now) {
   return has_just_come || says_gone_over(index, before);
 }
 
-/// Until what the other has sent is settled both are on the line, and resends alone are the
-/// other's; unless the peer does not answer here.
-void Gateway::share_line(size_t index, Gateway& before, Instant now) {
-  sdr::Link &link = *row(index).front().link, &other = *before.row(index).front().link;
-  const bool is_shared = link.answers(now) && other.is_up() && !before.is_drained(index);
-  if (std::exchange(handovers_[index].shares_line, is_shared) == is_shared) return;
-  link.set_quarters(is_shared ? whole_line - 1 : whole_line);
-  other.set_quarters(is_shared ? 1 : whole_line);
+/// Besides what carries, there are resends of the other, and envelopes about what the peer sends.
+/// What a peer answers by alone, carries.
+void Gateway::share_line(size_t index, Gateway& before, bool carries, Instant now) {
+  sdr::Link *one = row(index).front().link, *other = before.row(index).front().link;
+  if (!carries) std::swap(one, other);
+  if (!one->answers(now) && other->answers(now)) std::swap(one, other);
+  one->carry_beside(*other, now);
 }
 
 /// What was lost is mended in a few round trips, or is late. True: nothing of the peer is held
@@ -135,7 +129,7 @@ bool Gateway::try_let_out(size_t index, bool is_sent, Instant now) {
 void Gateway::let_go_behind(Gateway& before, bool is_first, Instant now) {
   for (size_t index = 0; index < row_count(); ++index) {
     const bool is_free = try_let_out(index, before.is_sent(index), now);
-    if (is_first && is_free) share_line(index, before, now);
+    share_line(index, before, is_first && is_free, now);
     const bool has_come = try_let_in(index, before, now);
     const bool is_late = has_gone_over(index, before, now) && has_come;
     for (Lane& lane : before.row(index)) lane.in->set_late(is_late);

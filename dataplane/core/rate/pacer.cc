@@ -80,6 +80,12 @@ void Pacer::on_pause(Duration pause, Instant now) {
   paused_until_ = now;
 }
 
+void Pacer::give_way(uint64_t bytes, Instant now) {
+  line_free_ = std::max(line_free_, now - lag_max(now)) + options_.rate.time_for(Bytes(bytes));
+  line_rest_ = 0;
+  idle_from_ = std::max(idle_from_, line_free_);
+}
+
 // What is not made up for in the time of the pause is not wanted.
 Duration Pacer::lag_max(Instant now) const {
   return burst_time_ + std::max(paused_ - (now - paused_until_), Duration());

@@ -100,6 +100,8 @@ class Pacer {
 
   /// The machine stood still until `now`.
   void on_pause(Duration pause, Instant now);
+  /// Somebody else has just sent so many bytes by the same line.
+  void give_way(uint64_t bytes, Instant now);
   /// What is queued keeps its place; the new rate holds from the next departure on.
   void set_rate(Rate rate);
   /// And what is taken of the line beyond `now` counts in bytes: a packet that left at a low rate

@@ -92,9 +92,22 @@ void Line::on_time(Instant now) {
 
 void Line::apply_rate() {
   if (granted_) return;
-  const Rate rate = Rate::from_bps(rate_control_.rate().bps() / 4 * quarters_);
+  Rate rate = rate_control_.rate();
+  if (is_beside_) rate = Rate::from_bps(rate.bps() / 4);
   pacer_.set_rate(rate);
   feed_at(rate);
+}
+
+bool Line::try_set_beside(bool is_beside) {
+  if (std::exchange(is_beside_, is_beside) == is_beside) return false;
+  sent_bytes_ = 0;
+  apply_rate();
+  return true;
+}
+
+void Line::pay_for(Line& beside, Instant now) {
+  const uint64_t bytes = std::exchange(beside.sent_bytes_, 0);
+  if (!granted_ && bytes > 0) pacer_.give_way(bytes, now);
 }
 
 void Line::take_grant(Instant now) {
@@ -200,6 +213,7 @@ Line::Collected Line::depart(std::span<Send> out, LeavingRows& rows, Instant now
     ++collected.sends;
     collected.slots += is_control ? 0 : 1;
   }
+  sent_bytes_ += bytes;
   if (granted_) {
     granted_->on_sent(collected.slots, bytes);
   } else {

@@ -84,12 +84,10 @@ class Line {
   /// The rate that it is configured for; what it carries may be less. Where links share a rate, the
   /// granter's is set instead.
   void set_rate(Rate rate);
-  /// It has so many quarters of that, as long as another line to the same peer has the rest. Where
-  /// links share a rate, nothing.
-  void set_quarters(uint64_t quarters) {
-    quarters_ = quarters;
-    apply_rate();
-  }
+  /// Another line to the same peer carries: this has a quarter, and the other pays for what it
+  /// sends. Where links share a rate, that is the granter's concern. False: it was so before.
+  bool try_set_beside(bool is_beside);
+  void pay_for(Line& beside, Instant now);
   /// All that it was made with of these, while packets wait. What is learnt of the rate is
   /// forgotten if that is another, or whether to adapt. Where links share a rate, the granter's is
   /// the one that counts.
@@ -121,7 +119,8 @@ class Line {
   uint32_t payload_bytes_;
   uint32_t packet_overhead_bytes_;
   Pacer pacer_;
-  uint64_t quarters_ = 4;
+  bool is_beside_ = false;
+  uint64_t sent_bytes_ = 0;
   RateControl rate_control_;
   Transmitter transmitter_;
   Shares shares_;

@@ -455,6 +455,17 @@ Instant Link::next_wakeup() const {
   return std::min(due, watch_.next_settle());
 }
 
+void Link::carry_alone() {
+  if (line_.try_set_beside(false)) wake_();
+}
+
+void Link::carry_beside(Link& other, Instant now) {
+  carry_alone();
+  const bool are_both = is_up() && other.is_up();
+  if (other.line_.try_set_beside(are_both)) other.wake_();
+  if (are_both) line_.pay_for(other.line_, now);
+}
+
 void Link::rebase(Duration shift, Instant now) {
   control_.rebase(shift, now);
   watch_.rebase(shift);

@@ -78,8 +78,7 @@ class Link final : private LinkEvents, private BitStageClient {
   Rate rate() const { return line_.rate(); }
   /// What it may send by: nothing where it shares the pair's rate and its grant is over.
   Rate rate_in_force(Instant now) const { return line_.rate_in_force(now); }
-  /// How long what is queued takes at that rate.
-  Duration backlog(Instant now) const { return line_.pacer().backlog(now); }
+  Duration backlog(Instant now) const { return line_.pacer().backlog(now); }  ///< at that rate
   /// The longest of the paths that data takes; zero before the first answer.
   Duration rtt() const;
   PathState path_state(uint16_t path, Instant now) const { return watch_.state(path, now); }
@@ -96,9 +95,10 @@ class Link final : private LinkEvents, private BitStageClient {
     wake_();
     line_.on_pressure(is_pressed);
   }
-  /// The rate that the link is configured for.
-  void set_rate(Rate rate) { wake_(), line_.set_rate(rate); }
-  void set_quarters(uint64_t quarters) { wake_(), line_.set_quarters(quarters); }  ///< as Line
+  void set_rate(Rate rate) { wake_(), line_.set_rate(rate); }  ///< that it is configured for
+  // Of two to one peer: who carries has the line, and pays for what `other` sends.
+  void carry_alone();
+  void carry_beside(Link& other, Instant now);
   /// From now on all of that; what is under way keeps its place. What is left is freed elsewhere.
   void change(LinkChange& change, Instant now);
 

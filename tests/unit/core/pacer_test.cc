@@ -296,6 +296,19 @@ TEST(Pacer, a_new_rate_holds_from_the_next_departure_on) {
   EXPECT_EQ(left.departed[1].at, at(3_us));
 }
 
+TEST(Pacer, gives_way_to_what_another_has_sent_by_the_same_line) {
+  PacerOptions options = options_8_gbps();
+  options.burst_bytes = 2000;
+  Pacer pacer(options);
+  const Instant now = at(1_s);
+  pacer.give_way(3000, now);  // of which the burst allows two packets
+  for (uint64_t cookie : {1, 2}) ASSERT_TRUE(pacer.try_push(item(cookie), now));
+  const Left left = depart_until(pacer, now, at(2_s));
+  ASSERT_EQ(left.cookies(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(left.departed[0].at, now + 1_us);
+  EXPECT_EQ(left.departed[1].at, now + 2_us);
+}
+
 TEST(Pacer, backlog_is_the_queue_delay_of_new_data) {
   Pacer pacer(options_8_gbps());
   for (uint64_t i = 0; i < 10; ++i) pacer.try_push(item(i), at(0_us));
