@@ -180,7 +180,7 @@ std::string command_of(const Step& step, const DraftSite& site) {
     case Act::Start:
       return "causewayd --config " + site.path;
     case Act::Reload:
-      return ctl_for(site) + " reload --wait 10s";
+      return ctl_for(site) + " reload --wait 10s" + (step.is_links_later ? " --links-later" : "");
     case Act::Restart:
       return "systemctl restart causeway";
     case Act::Stop:
