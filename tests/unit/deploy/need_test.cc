@@ -189,6 +189,15 @@ TEST(Need, a_site_that_is_called_otherwise_takes_the_place_of_the_old_one) {
             "stop s2, start south, reload s1");
 }
 
+TEST(Need, a_twin_comes_before_the_others_send_by_it_and_is_nobodys_place) {
+  const std::string spare = "\n[defaults]\nspare_peers = 1\n";
+  const std::string alone = deployment_text(3) + spare;
+  const std::string both = deployment_text(3) + twin_text() + spare;
+  EXPECT_EQ(steps_of(alone, both), "start twin, reload s2, reload s3");
+  EXPECT_EQ(steps_of(both, replaced(both, "prefer = 50", "prefer = 150")), "reload s2, reload s3");
+  EXPECT_EQ(steps_of(both, alone), "reload s2, reload s3, stop twin");
+}
+
 TEST(Need, a_file_with_mistakes_tells_not_what_runs) {
   auto old = old_of(deployment_text(2));
   old[0].text += "\n[nonsense]\nkey = 1\n";
