@@ -104,12 +104,10 @@ void ask_all(Draft& draft, const std::string& deployment, const Options& options
 std::vector<OldFile> known_files(const Draft& draft) {
   std::vector<OldFile> files;
   for (const DraftSite& each : draft.sites) {
-    const std::string& name = each.change.need.site;
-    if (each.knows_what_runs()) {
-      files.push_back({name, config::toml_of(*each.running.in_force)});
-    } else if (each.has_file()) {
-      files.push_back({name, each.found.text});
-    }
+    OldFile file{.site = each.change.need.site, .text = each.found.text};
+    if (each.running.site == file.site) file.payload_max = each.running.payload_max;
+    if (each.knows_what_runs()) file.text = config::toml_of(*each.running.in_force);
+    if (each.knows_what_runs() || each.has_file()) files.push_back(std::move(file));
   }
   return files;
 }

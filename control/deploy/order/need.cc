@@ -40,6 +40,7 @@ struct Version {
   Node tree;
   Peers peers;
   std::optional<Plan> plan;  // none: there are mistakes
+  uint32_t payload_max = 0;
 };
 
 Version version_of(const OldFile& file) {
@@ -47,6 +48,10 @@ Version version_of(const OldFile& file) {
   if (auto tree = config::parse_toml(file.text)) version.tree = std::move(*tree);
   version.peers = peers_of(version.tree);
   if (auto plan = plan_of(file.site + ".toml", file.text)) version.plan = std::move(*plan);
+  version.payload_max = file.payload_max;
+  if (version.payload_max == 0 && version.plan) {
+    version.payload_max = version.plan->wan.payload_bytes_max;
+  }
   return version;
 }
 
@@ -69,7 +74,8 @@ bool settle_act(const Version& was, const SiteFile& file, SiteChange& it) {
   if (!was.plan) {
     it.notes = {"what it is compared with has mistakes, so what runs is not known"};
   } else if (!starts) {
-    Reach reach = reach_of(*was.plan, was.tree, file, it.changes);
+    Reach reach =
+        reach_of({*was.plan, was.tree, {.payload_max = was.payload_max}}, file, it.changes);
     it.notes = std::move(reach.beyond);
     it.need.is_by_links = reach.is_by_links;
   }

@@ -72,18 +72,21 @@ int rank_of(const Need& need) {
 }
 
 std::string why_of_reload(const Need& need) {
-  std::string why = "all that changes can be changed while traffic flows";
+  std::string why;
   if (need.gains) why = "packets will come for what lies behind it, so it is first to know";
   if (need.loses) why = "nobody sends there any more, so it may forget what lay behind it";
-  if (!need.is_by_links) return why;
+  if (!need.is_by_links) {
+    return why.empty() ? "all that changes can be changed while traffic flows" : why;
+  }
+  if (!why.empty()) why += "; ";
   if (!need.is_alike) {
     return why +
-           "; links by its new keys take the place of those there are, and its peers have "
+           "links by its new keys take the place of those there are, and its peers have "
            "nothing to load for that";
   }
   return why +
-         "; what must be alike at all sites changes, so links by the new keys are made "
-         "beside those there are, and take their place when all sites have loaded them";
+         "what must be alike at all sites changes: links by the new keys stand beside those "
+         "there are, and take their place when all sites have loaded them";
 }
 
 std::string why_of_restart(const Need& need) {

@@ -24,11 +24,12 @@ bool has_room(const ClassPlan& was, const ClassPlan& will) {
 
 class Reaching {
  public:
-  Reaching(const Plan& running, const SiteFile& file) : running_(running), file_(file) {}
+  Reaching(const InForce& in_force, const SiteFile& file)
+      : in_force_(in_force), running_(in_force.plan), file_(file) {}
 
   /// By the links that carry.
-  void go_live(const Node& in_force) {
-    auto live = plan_with(in_force, [](KeyKind kind) { return kind != KeyKind::Relink; });
+  void go_live() {
+    auto live = plan_with([](KeyKind kind) { return kind != KeyKind::Relink; });
     if (!live) {
       found_.beyond.push_back(
           "what can be changed at once does not go without what takes other links, so that a "
@@ -40,22 +41,22 @@ class Reaching {
     add(site::beyond_places(running_, next));
     if (site::try_arrange(running_, next)) add(site::beyond(site::LiveBounds::of(running_), next));
     // A longer hold has larger blocks, too, but takes other links for that; a swap does not.
-    const auto swapped = plan_with(in_force, [](KeyKind kind) { return kind == KeyKind::Swap; });
+    const auto swapped = plan_with([](KeyKind kind) { return kind == KeyKind::Swap; });
     find_room(swapped ? *swapped : next);
   }
   void go_by_links(const std::vector<Change>& changes) {
     found_.is_by_links |= std::ranges::any_of(
         changes, [](const Change& each) { return each.kind == KeyKind::Relink; });
     if (!found_.is_by_links || !found_.beyond.empty()) return;
-    add(site::misfits(running_, file_.plan, {.payload_max = running_.wan.payload_bytes_max}));
+    add(site::misfits(running_, file_.plan, in_force_.wan));
   }
   Reach found() && { return std::move(found_); }
 
  private:
   template <class Takes>
-  Result<Plan> plan_with(const Node& in_force, const Takes& takes) const {
-    const Node tree =
-        site::merged(in_force, file_.tree, [&](const Change& each) { return takes(each.kind); });
+  Result<Plan> plan_with(const Takes& takes) const {
+    const Node tree = site::merged(in_force_.tree, file_.tree,
+                                   [&](const Change& each) { return takes(each.kind); });
     return plan_of(file_.name + ".toml", toml_of(tree), running_.link_rate);
   }
   void add(const std::vector<Beyond>& all) {
@@ -74,6 +75,7 @@ class Reaching {
     }
   }
 
+  const InForce& in_force_;
   const Plan& running_;
   const SiteFile& file_;
   Reach found_;
@@ -81,10 +83,9 @@ class Reaching {
 
 }  // namespace
 
-Reach reach_of(const Plan& running, const Node& in_force, const SiteFile& file,
-               const std::vector<Change>& changes) {
-  Reaching reaching(running, file);
-  reaching.go_live(in_force);
+Reach reach_of(const InForce& in_force, const SiteFile& file, const std::vector<Change>& changes) {
+  Reaching reaching(in_force, file);
+  reaching.go_live();
   reaching.go_by_links(changes);
   return std::move(reaching).found();
 }

@@ -1,5 +1,5 @@
 // How far a site gets by a reload of its file: what its gateway would find, asked of the same
-// functions, of whose port only the file is known.
+// functions.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "control/deploy/file/check.h"
 #include "control/gateway/changes.h"
+#include "dataplane/port.h"
 
 namespace cw::deploy {
 
@@ -16,9 +17,15 @@ struct Reach {
   std::vector<std::string> beyond;
 };
 
-/// Of a gateway that runs by `running`, the plan of `in_force`; no kind of `changes` needs a start.
-/// Pure.
-Reach reach_of(const site::Plan& running, const Node& in_force, const SiteFile& file,
+/// By what a gateway runs.
+struct InForce {
+  const site::Plan& plan;
+  const Node& tree;
+  PortFacts wan;  ///< as far as they are known
+};
+
+/// No kind of `changes`, from there to `file`, needs a start. Pure.
+Reach reach_of(const InForce& in_force, const SiteFile& file,
                const std::vector<site::Change>& changes);
 
 /// What two ends of a link must have alike, or it carries nothing.

@@ -120,6 +120,23 @@ TEST(Need, what_must_be_alike_goes_by_other_links_as_far_as_these_can_be) {
   }
 }
 
+TEST(Need, a_larger_mtu_goes_by_other_links_where_the_port_was_started_with_it) {
+  const std::string large = deployment_text(2, "", pair_of_1400);
+  const std::string small = replaced(large, "mtu = 1400", "mtu = 1300");
+  std::vector<OldFile> there = old_of(small);
+  for (OldFile& each : there) {
+    each.payload_max = files_of(large)[0].plan.wan.payload_bytes_max;
+  }
+  for (const SiteChange& each : changes_of(there, files_of(large))) {
+    EXPECT_EQ(each.need.act, Act::Reload);
+  }
+  for (const SiteChange& each :
+       changes_of(there, files_of(replaced(large, "mtu = 1400", "mtu = 1450")))) {
+    EXPECT_EQ(each.need.act, Act::Restart);
+    EXPECT_TRUE(each.notes[0].contains("pair.mtu: the WAN port's packets have room for"));
+  }
+}
+
 TEST(Need, a_reload_by_other_links_parts_nobody) {
   const std::string before = deployment_text(3, "", pair_of_1400);
   const auto steps =
