@@ -257,11 +257,13 @@ int reload(Client& client, const Options& options) {
     if (!over.is_good()) return tell_failure(over, options);
     if (!over.json["swaps"].empty()) report["swaps"] = over.json["swaps"];
     if (const int swapped = exit_of(over.json["swaps"]); swapped != exit_done) exit = swapped;
-    const Answer linked = wait_for_links(client, report["steps"], *deadline);
+    const Answer linked =
+        wait_for_links(client, report["steps"], options.is_links_later ? Clock::now() : *deadline);
     if (!linked.is_good()) return tell_failure(linked, options);
     bool waits = false;
     for (const Json& each : report["steps"]) waits |= is_of_links(each);
-    if (exit == exit_done) exit = waits ? exit_waiting : exit_of_steps(report["steps"]);
+    if (exit == exit_done) exit = exit_of_steps(report["steps"]);
+    if (exit == exit_done && waits && !options.is_links_later) exit = exit_waiting;
   }
   options.is_json ? void(std::printf("%s\n", report.dump(2).c_str())) : show_report(report);
   return exit;

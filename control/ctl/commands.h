@@ -29,11 +29,12 @@ struct Options {
   struct Top {
     uint32_t rounds = 0;  ///< 0: until Ctrl-C
   } top;
-  uint32_t flow_seconds = 1;  ///< how long flows are looked at
-  std::string policy;         ///< that is forgiven
-  bool is_undone = false;     ///< a drain
-  std::string file;           ///< that bundle writes
-  std::string shell;          ///< that completion is for
+  uint32_t flow_seconds = 1;    ///< how long flows are looked at
+  std::string policy;           ///< that is forgiven
+  bool is_undone = false;       ///< a drain
+  bool is_links_later = false;  ///< a reload: links that wait for other sites' files are left alone
+  std::string file;             ///< that bundle writes
+  std::string shell;            ///< that completion is for
 };
 
 /// Prints, and returns how the program ends.

@@ -20,7 +20,7 @@ std::string completion_of(const std::string& shell, const std::vector<std::strin
     case $each in
       swap)
         COMPREPLY=($(compgen -W "--peer --direction --guard --wait --json" -- "$word")); return;;
-      reload) COMPREPLY=($(compgen -W "--wait --json" -- "$word")); return;;
+      reload) COMPREPLY=($(compgen -W "--wait --links-later --json" -- "$word")); return;;
       top) COMPREPLY=($(compgen -W "--rounds --json" -- "$word")); return;;
       flows) COMPREPLY=($(compgen -W "--seconds --json" -- "$word")); return;;
       capture)

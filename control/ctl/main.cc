@@ -72,6 +72,10 @@ void add_own(CommandLine& command, const std::string& name, Options& options) {
   if (name == "drain") {
     command.add_flag("--undo", options.is_undone, "peers may send by this one again");
   }
+  if (name == "reload") {
+    command.add_flag("--links-later", options.is_links_later,
+                     "do not wait for links by the new keys: other sites have yet to load them");
+  }
   if (name == "swap" || name == "reload" || name == "drain") {
     const char* const otherwise = name == "drain" ? "60s" : "10s";
     command

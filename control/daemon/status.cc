@@ -102,6 +102,7 @@ Json wan_over_dpdk_json(const DpdkWanStatus& wan) {
 
 Json wan_json(const SiteState& state) {
   Json json = port_json(state.wan_port);
+  json["payload_max"] = state.wan_payload_max;
   if (state.wan_over_dpdk) {
     json.update(wan_over_dpdk_json(*state.wan_over_dpdk));
     return json;

@@ -77,14 +77,30 @@ Result<void> write_the_rest(const Draft& draft) {
 }
 
 /// Whether the links are up that a step waits for.
-bool are_up(ctl::Client& client, const std::vector<std::string>& names) {
-  const Running running = ask(client);
+bool are_up(const Running& running, const std::vector<std::string>& names) {
   size_t count = 0;
   for (const Json& each : running.peers) {
     const bool is_meant = std::ranges::find(names, each["name"].get<std::string>()) != names.end();
     count += is_meant && each["link"] == "up" ? 1 : 0;
   }
   return count == names.size();
+}
+
+/// Whether links by the new keys have taken the place of those of before.
+bool are_in_place(const Running& running) {
+  return running.open.is_array() && std::ranges::none_of(running.open, [](const Json& each) {
+           return each["fate"] == "waits";
+         });
+}
+
+template <class Is>
+bool wait_until(const DraftSite& site, Clock::duration patience, const Is& is) {
+  ctl::Client client(site.place);
+  for (const auto end = Clock::now() + patience; !is(ask(client));) {
+    if (Clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return true;
 }
 
 /// Of one step; exit_done: the next may follow.
@@ -107,13 +123,23 @@ int do_step(const Step& step, const DraftSite& site, const Options& options,
     return fail(step.site + " reads another file, on its machine: bring " + site.path +
                 " there, and then " + command_of(step, site));
   }
-  const int reloaded = ctl::reload(client, {.wait = options.wait});
+  const int reloaded =
+      ctl::reload(client, {.wait = options.wait, .is_links_later = step.is_links_later});
   if (reloaded != exit_done) return fail(step.site + " has not taken its file; the rest waits");
-  const auto end = Clock::now() + patience;
-  while (!are_up(client, step.waits_for)) {
-    if (Clock::now() > end)
-      return fail("not all links of " + step.site + " are up; the rest waits");
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto are_its_up = [&](const Running& running) { return are_up(running, step.waits_for); };
+  if (wait_until(site, patience, are_its_up)) return exit_done;
+  return fail("not all links of " + step.site + " are up; the rest waits");
+}
+
+/// Of those whose links by the new keys had to wait for other sites, which have theirs now.
+int end_steps(const Draft& draft, Clock::duration patience) {
+  for (const Step& step : draft.steps) {
+    const DraftSite& site = draft.site(step.site);
+    if (!step.is_links_later || wait_until(site, patience, are_in_place)) continue;
+    Step again = step;
+    again.is_links_later = false;
+    return fail("links by the new keys have not taken their place at " + step.site +
+                "; what they wait for is told by " + command_of(again, site));
   }
   return exit_done;
 }
@@ -160,11 +186,12 @@ int apply(const Options& options) {
   if (const std::string why = in_the_way(*draft, options); !why.empty()) return fail(why);
   if (const auto made = make_folder(options); !made) return fail(made.error().sentence);
   if (const auto written = write_the_rest(*draft); !written) return fail(written.error().sentence);
+  const auto time = std::chrono::nanoseconds(std::llround(*patience));
   for (const Step& step : draft->steps) {
-    const int done = do_step(step, draft->site(step.site), options,
-                             std::chrono::nanoseconds(std::llround(*patience)));
+    const int done = do_step(step, draft->site(step.site), options, time);
     if (done != exit_done) return done;
   }
+  if (const int done = end_steps(*draft, time); done != exit_done) return done;
   std::printf("%s\n", draft->steps.empty() ? "nothing changes" : "all sites have what they need");
   return exit_done;
 }

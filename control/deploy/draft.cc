@@ -104,12 +104,10 @@ void ask_all(Draft& draft, const std::string& deployment, const Options& options
 std::vector<OldFile> known_files(const Draft& draft) {
   std::vector<OldFile> files;
   for (const DraftSite& each : draft.sites) {
-    const std::string& name = each.change.need.site;
-    if (each.knows_what_runs()) {
-      files.push_back({name, config::toml_of(*each.running.in_force)});
-    } else if (each.has_file()) {
-      files.push_back({name, each.found.text});
-    }
+    OldFile file{.site = each.change.need.site, .text = each.found.text};
+    if (each.running.site == file.site) file.payload_max = each.running.payload_max;
+    if (each.knows_what_runs()) file.text = config::toml_of(*each.running.in_force);
+    if (each.knows_what_runs() || each.has_file()) files.push_back(std::move(file));
   }
   return files;
 }
@@ -180,7 +178,7 @@ std::string command_of(const Step& step, const DraftSite& site) {
     case Act::Start:
       return "causewayd --config " + site.path;
     case Act::Reload:
-      return ctl_for(site) + " reload --wait 10s";
+      return ctl_for(site) + " reload --wait 10s" + (step.is_links_later ? " --links-later" : "");
     case Act::Restart:
       return "systemctl restart causeway";
     case Act::Stop:

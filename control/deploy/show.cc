@@ -105,6 +105,10 @@ std::string step_text(size_t number, const Step& step, const DraftSite& site) {
   if (!step.breaks.empty()) {
     text += "     until they have it, too, its links are down with " + joined(step.breaks) + "\n";
   }
+  if (!step.carries_on.empty()) {
+    text += "     until they have it, too, its links of before carry on with " +
+            joined(step.carries_on) + "\n";
+  }
   if (!step.waits_for.empty() && step.act != Act::Stop) {
     text += "     go on when its links are up with " + joined(step.waits_for) + ": " +
             look_of(site) + "\n";
@@ -178,7 +182,9 @@ Json json_of(const Draft& draft) {
                              {"why", step.why},
                              {"command", command_of(step, site)},
                              {"waits_for", step.waits_for},
-                             {"breaks", step.breaks}});
+                             {"breaks", step.breaks},
+                             {"carries_on", step.carries_on},
+                             {"is_links_later", step.is_links_later}});
   }
   return json;
 }

@@ -27,6 +27,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int site_count = 4;
+const std::string usual_pair = "rtt = \"14 ms\"\n";
 
 class Deployed : public testing::Test {
  protected:
@@ -49,11 +50,11 @@ class Deployed : public testing::Test {
 
   /// All sites send by `policy`, and at such a rate; `memory` is of the second.
   void write(const std::string& policy, const std::string& rate, int count = site_count,
-             const std::string& memory = "4 GiB") const {
+             const std::string& memory = "4 GiB", const std::string& pair = usual_pair) const {
     std::ostringstream text;
-    text << "[pair]\nkey_file = \"pair.key\"\nrtt = \"14 ms\"\nrate = \"60 Mbit/s\"\n"
-            "[defaults.wan]\nrate = \""
-         << rate << "\"\n[defaults.lan]\nqueue = \"100 ms\"\n[defaults.api]\nfolder = \"api\"\n"
+    text << "[pair]\nkey_file = \"pair.key\"\nrate = \"60 Mbit/s\"\n"
+         << pair << "[defaults.wan]\nrate = \"" << rate
+         << "\"\n[defaults.lan]\nqueue = \"100 ms\"\n[defaults.api]\nfolder = \"api\"\n"
          << "[defaults]\nspare_peers = 1\n"
          << "[[class]]\nname = \"all\"\npolicies = [\"selective_repeat\", \"hybrid\"]\npolicy = \""
          << policy << "\"\n"
@@ -119,6 +120,14 @@ class Deployed : public testing::Test {
       }
     }
     ADD_FAILURE() << site << " has no link with " << far;
+  }
+  /// All that was loaded is in force.
+  void wait_for_links_in_place() const {
+    for (const auto end = Time::now() + seconds(30); Time::now() < end;) {
+      if (plan()["steps"].empty()) return;
+      std::this_thread::sleep_for(milliseconds(50));
+    }
+    ADD_FAILURE() << plan();
   }
   /// "start 4, reload 1": the steps that were taken.
   std::string change() {
@@ -286,6 +295,56 @@ TEST_F(Deployed, a_fourth_site_comes_and_goes_and_the_others_lose_nothing) {
   EXPECT_EQ(change(), "reload 1, reload 2, reload 3, stop 4");
   std::this_thread::sleep_for(milliseconds(300));
   expect_nothing_lost();
+}
+
+TEST_F(Deployed, what_must_be_alike_is_changed_by_reloads_without_a_loss) {
+  write("selective_repeat", "40 Mbit/s");
+  ASSERT_EQ(deploy("render").status, 0);
+  start(site_count);
+  send_all_ways();
+  std::this_thread::sleep_for(milliseconds(300));
+
+  // As people do it who sit at each site; those that have their file wait for the others.
+  const auto with = [&](const std::string& pair) {
+    write("selective_repeat", "40 Mbit/s", site_count, "4 GiB", pair);
+  };
+  with(usual_pair + "mtu = 1300\n");
+  const Json planned = plan();
+  ASSERT_EQ(planned["steps"].size(), size_t{site_count}) << planned;
+  EXPECT_EQ(planned["steps"][0]["carries_on"].size(), size_t{site_count - 1}) << planned;
+  EXPECT_NE(deploy("plan").out.find("its links of before carry on with 2, 3, 4\n"),
+            std::string::npos);
+  EXPECT_EQ(change(), "reload 1, reload 2, reload 3, reload 4");
+  wait_for_links_in_place();
+  expect_as_planned();
+
+  // And by the program alone.
+  for (const std::string& pair : {std::string("rtt = \"30 ms\"\nmtu = 1200\n"),
+                                  std::string("rtt = \"20 ms\"\nmtu = 1200\n"), usual_pair}) {
+    with(pair);
+    const Outcome applied = deploy("apply", {"--wait", "30s"});
+    EXPECT_EQ(applied.status, 0) << applied.out << applied.err;
+    expect_as_planned();
+  }
+  std::this_thread::sleep_for(milliseconds(300));
+  expect_nothing_lost();
+  for (const auto& each : gateways_) {
+    EXPECT_EQ(each->program().err_so_far().find("warning down"), std::string::npos);
+  }
+}
+
+TEST_F(Deployed, who_starts_again_among_reloads_finds_the_links_of_its_file) {
+  write("selective_repeat", "40 Mbit/s");
+  ASSERT_EQ(deploy("render").status, 0);
+  start(site_count);
+  send_all_ways();
+  write("selective_repeat", "40 Mbit/s", site_count, "3 GiB", usual_pair + "mtu = 1300\n");
+  EXPECT_EQ(change(), "reload 1, reload 3, reload 4, restart 2");
+  wait_for_links_in_place();
+  expect_pings();
+  expect_as_planned();
+  std::this_thread::sleep_for(milliseconds(300));
+  expect_nothing_lost(/*but_of=*/2);
 }
 
 TEST_F(Deployed, a_site_that_starts_again_is_away_alone) {

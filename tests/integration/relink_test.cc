@@ -137,6 +137,9 @@ TEST_F(Relink, is_waited_for_and_told_by_the_command) {
   EXPECT_EQ(early.status, 7) << early.out << early.err;
   EXPECT_NE(early.out.find("of \"north\" no such links are up"), std::string::npos) << early.out;
   EXPECT_TRUE(a_->wait_for("info relink_waits for=[\"north\"]")) << a_->err_so_far();
+  const Outcome later = ctl({"reload", "--links-later"});
+  EXPECT_EQ(later.status, 0) << later.out << later.err;
+  EXPECT_NE(later.out.find("waits"), std::string::npos) << later.out;
   reload(false, config(false, mtu));
   const Outcome done = ctl({"reload", "--wait", "20s"});
   EXPECT_EQ(done.status, 0) << done.out << done.err;

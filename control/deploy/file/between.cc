@@ -141,16 +141,24 @@ class Between {
                                              " and wan.udp_port " + std::to_string(port));
     }
     for (const std::string& text : site.routes) {
-      const auto prefix = site::parse_prefix(text);
-      if (!prefix) continue;  // told where the site's file is looked at
-      for (const std::string& other : before.routes) {
-        const auto taken = site::parse_prefix(other);
-        if (!taken || !site::is_overlapping(*prefix, *taken)) continue;
-        add(place_of(site.row, "routes"),
-            named(site) + ": route " + text + " overlaps " + other + " of " + named(before) +
-                "; what lies behind two sites reaches one of them at most");
-      }
+      for (const std::string& other : before.routes) check_routes(site, text, before, other);
     }
+  }
+
+  /// As a gateway that has both for peers.
+  void check_routes(const SiteRow& site, const std::string& text, const SiteRow& before,
+                    const std::string& other) {
+    const auto prefix = site::parse_prefix(text), taken = site::parse_prefix(other);
+    if (!prefix || !taken) return;  // told where the site's file is looked at
+    const bool is_shared = *prefix == *taken;
+    if (!site::is_overlapping(*prefix, *taken)) return;
+    if (is_shared && site.prefer != before.prefer) return;
+    const std::string why = is_shared ? " is that of " + named(before) +
+                                            ", which is preferred alike; where two lead to the "
+                                            "same hosts, prefer must differ"
+                                      : " overlaps " + other + " of " + named(before) +
+                                            "; two lead to the same hosts by the same routes alone";
+    add(place_of(site.row, "routes"), named(site) + ": route " + text + why);
   }
 
   /// Its gateway does not know what lies behind itself.
@@ -183,6 +191,9 @@ class Between {
     } else if (it_.link(link.between[0], link.between[1]) != &link) {
       add(place, "link " + link.between[0] + " - " + link.between[1] +
                      " is there twice; what is known of it stands in one");
+    } else if (!it_.are_linked(link.between[0], link.between[1])) {
+      add(place, "link " + link.between[0] + " - " + link.between[1] +
+                     ": both lead to the same hosts, and send nothing to each other");
     }
   }
 
@@ -204,6 +215,8 @@ class Between {
       }
       if (is_alone && it_.mesh == Mesh::Listed && it_.sites.size() > 1) {
         add(site.row.place, named(site) + " has no [[link]], and mesh is \"listed\"");
+      } else if (is_alone && it_.sites.size() > 1) {
+        add(site.row.place, named(site) + " has nobody to send to: all lead to the same hosts");
       }
     }
   }

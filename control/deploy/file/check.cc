@@ -134,10 +134,11 @@ void tidy(Checked& checked) {
 
 }  // namespace
 
-Result<site::Plan> plan_of(const std::string& file, std::string_view text) {
+Result<site::Plan> plan_of(const std::string& file, std::string_view text, Rate link_rate) {
   const auto tree = config::parse_toml(text);
   if (!tree) return failure(tree.error().sentence);
-  return site::read_plan(file, toml_of(for_any_machine(*tree)), {.key = &some_key});
+  return site::read_plan(file, toml_of(for_any_machine(*tree)),
+                         {.key = &some_key, .link_rate = link_rate});
 }
 
 Checked check(std::string_view text, const std::string& folder) {

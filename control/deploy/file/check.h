@@ -27,7 +27,8 @@ struct Checked {
 /// not read, and cores and users not looked for: they are those of other machines. Never throws.
 Checked check(std::string_view text, const std::string& folder);
 
-/// A site's file as any machine may look at it. Errors: its mistakes, a line each.
-Result<site::Plan> plan_of(const std::string& file, std::string_view text);
+/// A site's file as any machine may look at it; `link_rate` as site::Known has it. Errors: its
+/// mistakes, a line each.
+Result<site::Plan> plan_of(const std::string& file, std::string_view text, Rate link_rate = {});
 
 }  // namespace cw::deploy

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "control/gateway/keys/config.h"
+#include "control/gateway/keys/prefix.h"
 #include "policies/policies.h"
 
 namespace cw::deploy {
@@ -16,7 +17,7 @@ namespace {
 /// What [[site.class]] and [[site.peer]] are read into; the rows themselves are what is used.
 struct Other {
   std::string name, text, next_hop;
-  uint16_t udp_port = 4791;
+  uint16_t udp_port = 4791, prefer = gateway::PeerRoutes::prefer_default;
   Rate rate;
   uint32_t weight = 1;
   Duration time = Duration::max();
@@ -88,6 +89,8 @@ void declare_site_peer(Section& row, Other& it) {
   row.key("address", it.text, "Where this site reaches it, if not at its address.");
   row.key("udp_port", it.udp_port, "The same of its wan.udp_port.").range(1, 65535);
   row.key("next_hop", it.next_hop, "Over DPDK: a MAC or a router's IP.");
+  row.key("prefer", it.prefer, "What this site prefers it by, if not by its own.")
+      .range(0, UINT16_MAX);
   row.key("rate", it.rate, "What it is sent at most; none: the link's, or an equal share.")
       .or_none();
 }
@@ -98,6 +101,10 @@ void declare_site(Section& row, SiteRow& it, const Words& words) {
           "Where the others reach its gateway; wan.address, too, if left out.")
       .required();
   row.key("routes", it.routes, "What lies behind it, such as \"10.2.0.0/16\".").required();
+  row.key("prefer", it.prefer,
+          "Of twins, gateways with a route alike, packets go by the one that is up, does not drain "
+          "and has the highest.")
+      .range(0, UINT16_MAX);
   row.key("ask", it.ask,
           "Where its API is asked, https://HOST:PORT; empty: by api.listen, or its sockets.");
   copy_keys(*words->table("site"), row, {"name"});
@@ -198,8 +205,20 @@ const LinkRow* Deployment::link(const std::string& a, const std::string& b) cons
   return found == links.end() ? nullptr : &*found;
 }
 
+bool are_twins(const SiteRow& a, const SiteRow& b) {
+  return std::ranges::any_of(a.routes, [&](const std::string& text) {
+    const auto route = site::parse_prefix(text);
+    return route && std::ranges::any_of(b.routes, [&](const std::string& other) {
+             const auto there = site::parse_prefix(other);
+             return there && *route == *there;
+           });
+  });
+}
+
 bool Deployment::are_linked(const std::string& a, const std::string& b) const {
-  return a != b && (mesh == Mesh::Full || link(a, b) != nullptr);
+  if (a == b || (mesh == Mesh::Listed && link(a, b) == nullptr)) return false;
+  const SiteRow *const here = site(a), *const there = site(b);
+  return here == nullptr || there == nullptr || !are_twins(*here, *there);
 }
 
 Duration Deployment::rtt_of(const std::string& a, const std::string& b) const {

@@ -11,6 +11,7 @@
 #include "control/config/text/read.h"
 #include "control/deploy/file/tree.h"
 #include "dataplane/base/units.h"
+#include "dataplane/gateway/options.h"
 
 namespace cw::deploy {
 
@@ -20,6 +21,8 @@ struct SiteRow {
   std::string name;
   std::string address;              ///< where the others reach its gateway
   std::vector<std::string> routes;  ///< what lies behind it
+  uint16_t prefer =
+      gateway::PeerRoutes::prefer_default;  ///< of those with a route alike, its twins
   std::string ask;  ///< "https://192.0.2.1:9443"; empty: by its sockets, or api.listen
   Node row;         ///< all that was written
 };
@@ -46,10 +49,14 @@ struct Deployment {
   const SiteRow* site(std::string_view name) const;
   /// What is written of this pair; null: nothing.
   const LinkRow* link(const std::string& a, const std::string& b) const;
+  /// Never twins: they stand before the same hosts.
   bool are_linked(const std::string& a, const std::string& b) const;
   Duration rtt_of(const std::string& a, const std::string& b) const;
   uint32_t mtu_of(const std::string& a, const std::string& b) const;
 };
+
+/// Whether both have a prefix, the same.
+bool are_twins(const SiteRow& a, const SiteRow& b);
 
 /// Stores what is right. Mistakes: in the keys that are a deployment's own, and in how those of
 /// gateways are called and written; a syntax error is the only one. Never throws.

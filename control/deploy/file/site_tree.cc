@@ -10,8 +10,8 @@ namespace cw::deploy {
 namespace {
 
 constexpr std::array tables = {"lan", "wan", "offload", "api"};
-const std::set<std::string, std::less<>> own_keys = {"name", "address", "routes", "ask", "class",
-                                                     "peer", "lan",     "wan",    "api", "offload"};
+const std::set<std::string, std::less<>> own_keys = {
+    "name", "address", "routes", "prefer", "ask", "class", "peer", "lan", "wan", "api", "offload"};
 
 const Node nothing;
 
@@ -41,7 +41,9 @@ Node peer_tree(const Deployment& deployment, const SiteRow& site, const SiteRow&
   if (const uint16_t port = udp_port_of(deployment, far); port != udp_port) {
     put(made, "udp_port", integer_node(port, far.row.place));
   }
-  if (const Node* const value = find(far.row, {"routes"})) put(made, "routes", *value);
+  for (const char* const key : {"routes", "prefer"}) {
+    if (const Node* const value = find(far.row, {key})) put(made, key, *value);
+  }
   const LinkRow* const link = deployment.link(site.name, far.name);
   if (link != nullptr) {
     if (const Node* const rate = find(link->row, {"rate"})) put(made, "rate", *rate);

@@ -4,13 +4,13 @@
 #include <map>
 #include <optional>
 
+#include "control/deploy/order/reach.h"
 #include "control/gateway/keys/prefix.h"
 
 namespace cw::deploy {
 namespace {
 
 using site::Change;
-using site::ClassPlan;
 using site::KeyKind;
 using site::Plan;
 
@@ -40,6 +40,7 @@ struct Version {
   Node tree;
   Peers peers;
   std::optional<Plan> plan;  // none: there are mistakes
+  uint32_t payload_max = 0;
 };
 
 Version version_of(const OldFile& file) {
@@ -47,6 +48,10 @@ Version version_of(const OldFile& file) {
   if (auto tree = config::parse_toml(file.text)) version.tree = std::move(*tree);
   version.peers = peers_of(version.tree);
   if (auto plan = plan_of(file.site + ".toml", file.text)) version.plan = std::move(*plan);
+  version.payload_max = file.payload_max;
+  if (version.payload_max == 0 && version.plan) {
+    version.payload_max = version.plan->wan.payload_bytes_max;
+  }
   return version;
 }
 
@@ -55,91 +60,32 @@ struct Both {
   std::map<std::string, Peers> after;
 };
 
-// ---- what of a change goes further than its keys' kinds say
-
-/// Whether messages as they are have room for what the class will send by.
-bool has_room(const ClassPlan& was, const ClassPlan& will) {
-  const auto &a = was.stream, &b = will.stream;
-  return b.k <= a.k && b.m_cap <= a.m_cap && b.data_slots_max <= a.data_slots_max &&
-         b.repair_slots_max <= a.repair_slots_max;
-}
-
-std::vector<std::string> beyond(const Version& before, const SiteFile& file,
-                                const std::vector<Change>& changes) {
-  std::vector<std::string> notes;
-  if (!before.plan) return {"what it is compared with has mistakes, so what runs is not known"};
-  const Plan &was = *before.plan, &will = file.plan;
-  const bool has_new_peer = std::ranges::any_of(changes, [](const Change& each) {
-    return each.key.starts_with("peer.") && each.before.empty() && each.after.starts_with("[[");
-  });
-  const bool has_other_peer = std::ranges::any_of(changes, [](const Change& each) {
-    return each.key.starts_with("peer.") &&
-           (each.before.starts_with("[[") || each.after.starts_with("[["));
-  });
-  if (has_new_peer && will.peer_count() > was.peers.size()) {
-    notes.push_back("it has places for " + std::to_string(was.peers.size()) +
-                    " peers; site.spare_peers makes more, from a start on");
-  }
-  if (has_other_peer && was.wan_kind == site::WanKind::Dpdk) {
-    notes.emplace_back("over DPDK its peers are those of the start");
-  }
-  if (!was.impair && will.impair) {
-    notes.emplace_back("wan.impair was not there at the start");
-  }
-  return notes;
-}
-
-/// The same of classes, where what all must have alike is as it was.
-std::vector<std::string> beyond_of_classes(const Plan& was, const Plan& will) {
-  std::vector<std::string> notes;
-  for (const ClassPlan& each : will.classes) {
-    const auto old = std::ranges::find(was.classes, each.name, &ClassPlan::name);
-    if (old == was.classes.end()) continue;
-    if (each.hold > old->hold) {
-      notes.push_back("class." + each.name + ".hold grows, and memory was made for less");
-    }
-    if (!has_room(*old, each)) {
-      notes.push_back("class \"" + each.name + "\" has no room for blocks of " + each.policy +
-                      "; its name in `policies` makes some, from a start on");
-    }
-  }
-  return notes;
-}
-
-// ---- what all must have alike
-
-enum class Alike : uint8_t {
-  Same,
-  AtStart,  ///< what runs stays as it is until any of them starts again
-  Differs,
-};
-
-/// Keys that are live at each site, and that sites tell each other at a start alone.
-bool is_at_start(const std::string& key) { return key.starts_with("the largest block of "); }
-
-Alike alike(const Version& before, const SiteFile& file, const std::vector<Change>& changes) {
-  if (std::ranges::any_of(changes, [](const Change& each) { return each.kind == KeyKind::Keys; })) {
-    return Alike::Differs;
-  }
-  if (!before.plan) return Alike::Same;
-  const auto &was = before.plan->peers.front().control.pair_keys,
-             &will = file.plan.peers.front().control.pair_keys;
-  if (was.size() != will.size()) return Alike::Differs;
-  Alike found = Alike::Same;
-  for (size_t i = 0; i < was.size(); ++i) {
-    if (was[i] == will[i]) continue;
-    if (was[i].first != will[i].first || !is_at_start(was[i].first)) return Alike::Differs;
-    found = Alike::AtStart;
-  }
-  return found;
-}
-
 // ---- of one site
 
-bool needs_start(const std::vector<Change>& changes) {
-  return std::ranges::any_of(changes, [](const Change& each) {
-    return each.kind != KeyKind::Live && each.kind != KeyKind::Swap;
-  });
+bool has_kind(const std::vector<Change>& changes, KeyKind kind) {
+  return std::ranges::find(changes, kind, &Change::kind) != changes.end();
+}
+
+/// What the changes of a site that runs take. True: the links that carry stay as they are, and
+/// those of its next start are of another shape.
+bool settle_act(const Version& was, const SiteFile& file, SiteChange& it) {
+  const bool has_other_key = has_kind(it.changes, KeyKind::Keys);
+  bool starts = has_other_key || has_kind(it.changes, KeyKind::Restart);
+  if (!was.plan) {
+    it.notes = {"what it is compared with has mistakes, so what runs is not known"};
+  } else if (!starts) {
+    Reach reach =
+        reach_of({*was.plan, was.tree, {.payload_max = was.payload_max}}, file, it.changes);
+    it.notes = std::move(reach.beyond);
+    it.need.is_by_links = reach.is_by_links;
+  }
+  starts |= !it.notes.empty();
+  it.need.act = starts ? Act::Restart : Act::Reload;
+  it.need.is_by_links &= !starts;
+  const bool is_other_shape = was.plan && shape_of(*was.plan) != shape_of(file.plan);
+  const bool takes_shape = starts || it.need.is_by_links;
+  it.need.is_alike = has_other_key || (is_other_shape && takes_shape);
+  return is_other_shape && !takes_shape;
 }
 
 std::set<std::string> names_of(const Peers& peers) {
@@ -208,21 +154,21 @@ void note_places(const Both& both, std::vector<SiteChange>& all) {
   }
 }
 
-/// What all of them tell each other at a start differs: if one starts, all do.
+/// Who goes on by links as they are, and would start with others: if any site has such, all do.
 void settle_starts(std::vector<SiteChange>& all, const std::set<std::string>& at_start) {
-  const bool has_start = std::ranges::any_of(all, [](const SiteChange& each) {
-    return !each.need.is_nothing && each.need.act != Act::Reload && each.need.act != Act::Stop;
+  const bool has_other = std::ranges::any_of(all, [](const SiteChange& each) {
+    const Need& need = each.need;
+    return !need.is_nothing && need.act != Act::Stop && (need.act != Act::Reload || need.is_alike);
   });
   for (SiteChange& each : all) {
     if (!at_start.contains(each.need.site)) continue;
-    if (has_start) {
+    if (has_other) {
       each.need.act = Act::Restart;
       each.need.is_alike = true;
     } else {
       each.notes.emplace_back(
-          "the room of a class stays with the peers as it was until a start, which must then be "
-          "one "
-          "of all sites");
+          "links carry on with the room that they have, and a site that starts has another: from "
+          "then on it has links with those alone that have started, too");
     }
   }
 }
@@ -250,17 +196,7 @@ std::vector<SiteChange> changes_of(const std::vector<OldFile>& before,
     it.need.is_nothing = it.changes.empty();
     note_routes(both, it.need);
     if (it.need.is_nothing) continue;
-    const Alike common = alike(was, file, it.changes);
-    it.notes = beyond(was, file, it.changes);
-    if (was.plan && common != Alike::Differs) {
-      for (std::string& each : beyond_of_classes(*was.plan, file.plan)) {
-        it.notes.push_back(std::move(each));
-      }
-    }
-    it.need.is_alike = common == Alike::Differs;
-    const bool starts = needs_start(it.changes) || !it.notes.empty() || it.need.is_alike;
-    it.need.act = starts ? Act::Restart : Act::Reload;
-    if (common == Alike::AtStart) at_start.insert(file.name);
+    if (settle_act(was, file, it)) at_start.insert(file.name);
   }
   for (const OldFile& each : before) {
     if (both.after.contains(each.site)) continue;

@@ -12,6 +12,7 @@ namespace cw::deploy {
 
 struct OldFile {
   std::string site, text;
+  uint32_t payload_max = 0;  ///< that its WAN port has room for; 0: as the text says
 };
 
 struct SiteChange {

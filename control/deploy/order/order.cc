@@ -1,6 +1,7 @@
 #include "control/deploy/order/order.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cw::deploy {
 
@@ -27,23 +28,32 @@ bool Progress::knows(const Need& need, const std::string& far) const {
   return (has_taken(need) ? need.peers_after : need.peers_before).contains(far);
 }
 
-bool Progress::is_up(const std::string& a, const std::string& b) const {
+/// Who reloads has links by both until all have the new ones.
+bool Progress::has(const Need& need, By by) const {
+  if (by == By::Old) return need.is_alike && (!has_taken(need) || need.is_by_links);
+  return !need.is_alike || has_taken(need);
+}
+
+bool Progress::is_up(const std::string& a, const std::string& b, By by) const {
+  if (by == By::Any) return is_up(a, b, By::Old) || is_up(a, b, By::New);
   const Need *const here = need_of(a), *const there = need_of(b);
   if (here == nullptr || there == nullptr || here == there) return false;
   if (!is_running(*here) || !is_running(*there)) return false;
   if (!knows(*here, b) || !knows(*there, a)) return false;
-  if (has_taken(*here) == has_taken(*there)) return true;
-  // One of them has what the other has not: where that must be alike, or is the way, nothing
-  // passes. Who starts has the new from the beginning.
-  const Need& behind = has_taken(*here) ? *there : *here;
-  const Need& ahead = has_taken(*here) ? *here : *there;
-  return !behind.is_alike && !ahead.moves && !behind.moves;
+  if (has_taken(*here) != has_taken(*there) && (here->moves || there->moves)) return false;
+  return has(*here, by) && has(*there, by);
 }
 
-std::vector<std::string> Progress::up_of(const std::string& site) const {
+bool Progress::awaits_links(const std::string& site) const {
+  return std::ranges::any_of(needs_, [&](const Need& each) {
+    return each.is_by_links && !has_taken(each) && is_up(site, each.site);
+  });
+}
+
+std::vector<std::string> Progress::up_of(const std::string& site, By by) const {
   std::vector<std::string> up;
   for (const Need& each : needs_) {
-    if (is_up(site, each.site)) up.push_back(each.site);
+    if (is_up(site, each.site, by)) up.push_back(each.site);
   }
   return up;
 }
@@ -61,6 +71,33 @@ int rank_of(const Need& need) {
   return after + (need.moves ? 0 : need.act == Act::Reload ? 1 : 2);
 }
 
+std::string why_of_reload(const Need& need) {
+  std::string why;
+  if (need.gains) why = "packets will come for what lies behind it, so it is first to know";
+  if (need.loses) why = "nobody sends there any more, so it may forget what lay behind it";
+  if (!need.is_by_links) {
+    return why.empty() ? "all that changes can be changed while traffic flows" : why;
+  }
+  if (!why.empty()) why += "; ";
+  if (!need.is_alike) {
+    return why +
+           "links by its new keys take the place of those there are, and its peers have "
+           "nothing to load for that";
+  }
+  return why +
+         "what must be alike at all sites changes: links by the new keys stand beside those "
+         "there are, and take their place when all sites have loaded them";
+}
+
+std::string why_of_restart(const Need& need) {
+  if (need.is_alike) {
+    return "some keys are read at a start, and what must be alike at all sites changes: it comes "
+           "back with links to those alone that have the new keys";
+  }
+  if (need.gains) return "packets will come for what lies behind it, and it must start for that";
+  return "some keys are read at a start; one site at a time is away";
+}
+
 std::string why_of(const Need& need) {
   switch (need.act) {
     case Act::Start:
@@ -68,17 +105,9 @@ std::string why_of(const Need& need) {
     case Act::Stop:
       return "nobody sends to it any more";
     case Act::Reload:
-      if (need.gains) return "packets will come for what lies behind it, so it is first to know";
-      if (need.loses) return "nobody sends there any more, so it may forget what lay behind it";
-      return "all that changes can be changed while traffic flows";
+      return why_of_reload(need);
     case Act::Restart:
-      if (need.is_alike) {
-        return "what must be alike at all sites changes: until the last has it, links with the "
-               "others wait";
-      }
-      if (need.gains)
-        return "packets will come for what lies behind it, and it must start for that";
-      return "some keys are read at a start; one site at a time is away";
+      return why_of_restart(need);
   }
   return {};
 }
@@ -101,20 +130,42 @@ std::vector<const Need*> in_row(const std::vector<Need>& needs) {
 
 }  // namespace
 
+namespace {
+
+/// Those of `names` that `others` lacks.
+std::vector<std::string> without(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& others) {
+  std::vector<std::string> rest;
+  std::ranges::copy_if(names, std::back_inserter(rest), [&](const std::string& each) {
+    return std::ranges::find(others, each) == others.end();
+  });
+  return rest;
+}
+
+/// Takes what it needs.
+Step step_of(const Need& need, Progress& progress) {
+  using By = Progress::By;
+  const std::vector<std::string> before = progress.up_of(need.site);
+  progress.take(need.site);
+  const std::vector<std::string> after = progress.up_of(need.site);
+  Step step{.site = need.site, .act = need.act, .why = why_of(need)};
+  step.carries_on = without(after, progress.up_of(need.site, By::New));
+  step.is_links_later =
+      need.is_by_links && (!step.carries_on.empty() || progress.awaits_links(need.site));
+  // Of others than those by which it carries a site tells when these have their place.
+  step.waits_for = step.carries_on.empty() ? after : progress.up_of(need.site, By::Old);
+  step.breaks = without(before, after);
+  std::erase_if(step.breaks,
+                [&](const std::string& far) { return !need.peers_after.contains(far); });
+  return step;
+}
+
+}  // namespace
+
 std::vector<Step> order_of(const std::vector<Need>& needs) {
   std::vector<Step> steps;
   Progress progress(needs);
-  for (const Need* need : in_row(needs)) {
-    const std::vector<std::string> before = progress.up_of(need->site);
-    progress.take(need->site);
-    Step step{need->site, need->act, why_of(*need), progress.up_of(need->site), {}};
-    for (const std::string& far : before) {
-      const bool stays = need->peers_after.contains(far);
-      const bool is_up = std::ranges::find(step.waits_for, far) != step.waits_for.end();
-      if (stays && !is_up) step.breaks.push_back(far);
-    }
-    steps.push_back(std::move(step));
-  }
+  for (const Need* need : in_row(needs)) steps.push_back(step_of(*need, progress));
   return steps;
 }
 

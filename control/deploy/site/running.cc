@@ -54,6 +54,7 @@ Running ask_for_all(ctl::Client& client) {
     running.policies.push_back(
         {{"class", each["class"]}, {"peer", each["peer"]}, {"out", each["policy"]["out"]}});
   }
+  running.payload_max = status.json["wan"].value("payload_max", 0U);
   const ctl::Answer plan = client.post("/v1/plan", Json::object());
   if (plan.json.is_object() && plan.json.contains("steps")) running.open = plan.json["steps"];
   note_file(running, client.get_as_controller("/v1/config/in_force"));

@@ -26,6 +26,7 @@ struct Running {
   std::string site, state;
   Json peers = Json::array();     ///< {"name", "link", "why"}
   Json policies = Json::array();  ///< {"class", "peer", "out"}
+  uint32_t payload_max = 0;       ///< of its WAN port's packets; 0: an older version tells none
   /// What the file that it reads says and is not in force; null: not asked, or not allowed.
   Json open;
   /// The tree of a file that would say by what it runs; none: `why_no_file`. Asked in the same way.

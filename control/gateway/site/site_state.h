@@ -82,6 +82,7 @@ struct SiteState {
   Drops::Snapshot drops;
   Counters::Snapshot worker, rooms;  ///< of the loop, and of what it turns
   PortCounters lan_port, wan_port;
+  uint32_t wan_payload_max = 0;  ///< that the WAN port's packets have room for, for its life
   TunPortStatus lan;
   std::optional<DpdkLanStatus> lan_over_dpdk;  ///< then `lan` is empty
   UdpPortStatus wan;

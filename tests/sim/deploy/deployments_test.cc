@@ -28,7 +28,11 @@ class Deployed {
  public:
   Deployed(const std::string& text, const Impairment& wan)
       : files_(deploy::files_of(text)),
-        sites_({.seed = 3, .files = texts_of(files_), .wan = wan, .wire_packets = 1 << 18}) {}
+        sites_({.seed = 3,
+                .files = texts_of(files_),
+                .wan = wan,
+                .wire_packets = 1 << 18,
+                .serves_relinks = true}) {}
 
   Sites& sites() { return sites_; }
   void send_all_ways(uint64_t packets, Rate rate) {
@@ -65,16 +69,29 @@ class Deployed {
     std::vector<deploy::OldFile> before;
     for (const SiteFile& each : files_) before.push_back({each.name, each.text});
     std::vector<SiteFile> after = deploy::files_of(text);
-    const std::vector<Step> steps =
-        deploy::order_of(deploy::needs_of(deploy::changes_of(before, after)));
+    const std::vector<deploy::Need> needs = deploy::needs_of(deploy::changes_of(before, after));
+    const std::vector<Step> steps = deploy::order_of(needs);
     for (const Step& step : steps) {
       EXPECT_EQ(step.act, Act::Reload) << step.site;
+      EXPECT_TRUE(step.breaks.empty()) << step.site;
       const auto file = std::ranges::find(after, step.site, &SiteFile::name);
-      reload(static_cast<int>(file - after.begin()) + 1, *file);
+      const int site = static_cast<int>(file - after.begin()) + 1;
+      const auto need = std::ranges::find(needs, step.site, &deploy::Need::site);
+      need->is_by_links ? begin_links(site, *need, *file) : reload(site, *file);
       EXPECT_TRUE(sites_.is_up()) << step.site;
     }
     files_ = std::move(after);
     return steps;
+  }
+  /// Until nobody has links of before.
+  bool come_over(Duration within) {
+    const auto are_over = [&] {
+      for (int site = 1; site <= sites_.count(); ++site) {
+        if (sites_.gateway(site).plan_beside() != nullptr) return false;
+      }
+      return true;
+    };
+    return sites_.run_until(are_over, sites_.now() + within);
   }
   std::string policy_out(int site) { return sites_.state(site).lanes[0].policy_out; }
 
@@ -93,6 +110,12 @@ class Deployed {
       lost += sites_.wan_counters({.from = from, .to = to}).lost_total();
     });
     return lost;
+  }
+  /// What all must have alike waits for all, and files come to sites a while apart.
+  void begin_links(int site, const deploy::Need& need, const SiteFile& file) {
+    EXPECT_TRUE(sites_.seat(site).relink(file.text, sites_.now())) << file.name;
+    const bool is_over = come_over(need.is_alike ? 300_ms : 5_s);
+    EXPECT_TRUE(is_over || need.is_alike) << file.name;
   }
   void reload(int site, const SiteFile& file) {
     sites_.seat(site).take_live_keys(file.text, sites_.now());
@@ -156,6 +179,35 @@ TEST(DeploymentChange, of_the_policy_everywhere_and_of_rates_loses_no_frame) {
     EXPECT_EQ(steps.size(), static_cast<size_t>(count));
     world.sites().run_for(300_ms);
     for (int site = 1; site <= count; ++site) EXPECT_EQ(world.policy_out(site), "hybrid");
+    world.expect_all_arrived();
+  }
+}
+
+TEST(DeploymentChange, of_what_must_be_alike_goes_by_reloads_and_loses_no_frame) {
+  const std::string base = text_of(4, roomy);
+  const struct {
+    std::string from, to;
+    size_t wait;  // for the first, when it has its file
+  } changes[] = {
+      {"[pair]\n", "[pair]\nmtu = 1300\n", 3},
+      {"[[class]]", "[[class]]\nname = \"raw\"\nmatch = [{ dscp = 46 }]\n[[class]]", 3},
+      {"rtt = \"20 ms\"", "rtt = \"30 ms\"", 0},
+      {"hold = \"400 ms\"", "hold = \"600 ms\"", 0},
+  };
+  for (const auto& [from, to, wait] : changes) {
+    SCOPED_TRACE(to);
+    std::string after = base;
+    after.replace(after.find(from), from.size(), to);
+    Deployed world(base, {.loss = 0.005, .delay = 10_ms});
+    ASSERT_TRUE(world.sites().come_up());
+    world.send_all_ways(UINT64_MAX, Rate::from_bps(400'000));
+    world.sites().run_for(300_ms);
+    const auto steps = world.change_to(after);
+    ASSERT_EQ(steps.size(), 4u);
+    EXPECT_EQ(steps[0].carries_on.size(), wait);
+    EXPECT_TRUE(steps[3].carries_on.empty());
+    EXPECT_TRUE(steps[2].is_links_later && !steps[3].is_links_later);
+    EXPECT_TRUE(world.come_over(5_s));
     world.expect_all_arrived();
   }
 }

@@ -54,6 +54,20 @@ INSTANTIATE_TEST_SUITE_P(
             deployment_text(2) +
                 "[[site]]\nname = \"c\"\naddress = \"192.0.2.9\"\nroutes = [\"10.1.7.0/24\"]\n",
             {"file:17:10: site \"c\": route 10.1.7.0/24 overlaps 10.1.0.0/16 of site \"s1\""}},
+        Row{"twins preferred alike",
+            deployment_text(3) + twin_text(""),
+            {"file:21:10: site \"twin\": route 10.1.0.0/16 is that of site \"s1\", which is "
+             "preferred alike; where two lead to the same hosts, prefer must differ"}},
+        Row{"twins preferred alike by one",
+            deployment_text(1) + twin_text() +
+                site_text(2, "[[site.peer]]\nname = \"twin\"\nprefer = 100\n"),
+            {"site \"s2\": peer \"twin\": route 10.1.0.0/16 is that of peer \"s1\", which is"}},
+        Row{"link between twins",
+            deployment_text(2) + twin_text() + link + "[\"twin\", \"s1\"]\n",
+            {"link twin - s1: both lead to the same hosts, and send nothing to each other"}},
+        Row{"twins alone",
+            deployment_text(1) + twin_text(),
+            {"site \"s1\" has nobody to send to: all lead to the same hosts"}},
         Row{"link to nobody",
             deployment_text(2, link + "[\"s1\", \"s22\"]\n"),
             {"link.between: there is no site \"s22\"; did you mean \"s2\"?"}},

@@ -73,6 +73,33 @@ TEST(Order, what_must_be_alike_waits_for_no_site_that_has_it_not) {
   EXPECT_EQ(steps[1].waits_for, std::vector<std::string>{"a"});
 }
 
+TEST(Order, what_must_be_alike_carries_on_where_links_can_be_beside_others) {
+  std::vector<Need> needs = {
+      need("a", Act::Restart, {"b", "c", "d"}), need("b", Act::Reload, {"a", "c", "d"}),
+      need("c", Act::Reload, {"a", "b", "d"}), need("d", Act::Restart, {"a", "b", "c"})};
+  for (Need& each : needs) {
+    each.is_alike = true;
+    each.is_by_links = each.act == Act::Reload;
+  }
+  const auto steps = order_of(needs);
+  EXPECT_EQ(row_of(steps), "reload b, reload c, restart a, restart d");
+  EXPECT_EQ(steps[0].carries_on, (std::vector<std::string>{"a", "c", "d"}));
+  EXPECT_EQ(steps[1].carries_on, (std::vector<std::string>{"a", "d"}));
+  EXPECT_EQ(steps[1].waits_for, (std::vector<std::string>{"a", "b", "d"}));
+  EXPECT_TRUE(steps[1].is_links_later) << "for those that start again";
+  EXPECT_EQ(steps[2].breaks, std::vector<std::string>{"d"});
+  EXPECT_EQ(steps[2].waits_for, (std::vector<std::string>{"b", "c"}));
+  EXPECT_TRUE(steps[3].breaks.empty());
+}
+
+TEST(Order, links_of_sites_that_all_make_others_are_waited_for_at_the_last) {
+  std::vector<Need> needs = {need("a", Act::Reload, {"b"}), need("b", Act::Reload, {"a"})};
+  for (Need& each : needs) each.is_by_links = true;
+  const auto steps = order_of(needs);
+  EXPECT_TRUE(steps[0].carries_on.empty()) << "nothing must be alike";
+  EXPECT_TRUE(steps[0].is_links_later && !steps[1].is_links_later);
+}
+
 TEST(Order, a_site_that_moves_is_found_by_those_who_know) {
   std::vector<Need> needs = {need("a", Act::Reload, {"b"}), need("b", Act::Restart, {"a"})};
   needs[1].moves = true;
@@ -126,9 +153,12 @@ class World {
     it.is_alike = has_alike_;
     it.gains = draw(6) == 0;
     it.loses = !it.gains && draw(6) == 0;
-    if (has_alike_ || draw(3) == 0) it.act = Act::Restart;
+    it.is_by_links = draw(4) != 0;
+    if ((has_alike_ && !it.is_by_links) || draw(3) == 0) it.act = Act::Restart;
+    it.is_by_links &= it.act == Act::Reload;
     const bool is_other = it.act == Act::Restart || it.peers_before != it.peers_after;
     it.is_nothing = !is_other && !it.gains && !it.loses && draw(2) == 0;
+    if (it.is_nothing) it.is_alike = it.is_by_links = false;
   }
   std::mt19937_64 random_;
   bool has_alike_ = false;
@@ -186,8 +216,15 @@ RC_GTEST_PROP(OrderRules, nobody_waits_for_a_link_that_cannot_be_up_yet, (uint64
       RC_ASSERT(here.act != Act::Stop && (there.act != Act::Stop || !has_there));
       RC_ASSERT(there.act != Act::Start || has_there);
       RC_ASSERT((has_there ? there.peers_after : there.peers_before).contains(each.site));
-      RC_ASSERT(has_there || !there.is_alike);
+      RC_ASSERT(has_there || !there.is_alike || here.is_by_links);
     }
+  }
+}
+
+RC_GTEST_PROP(OrderRules, who_reloads_breaks_no_link, (uint64_t seed)) {
+  const World world(seed);
+  for (const Step& each : order_of(world.needs)) {
+    if (each.act == Act::Reload) RC_ASSERT(each.breaks.empty());
   }
 }
 

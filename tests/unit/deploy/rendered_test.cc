@@ -46,6 +46,24 @@ TEST(Rendered, each_file_is_read_back_as_it_was_made_and_all_agree) {
   }
 }
 
+TEST(Rendered, twins_are_peers_of_the_others_and_not_of_each_other) {
+  const auto files =
+      files_of(deployment_text(2) + "[[site.peer]]\nname = \"twin\"\nprefer = 200\n" +
+               site_text(3) + twin_text("prefer = 50\nlan.addresses = [\"10.1.0.2/16\"]\n"));
+  const auto preferred = [](const SiteFile& each) {
+    std::string row;
+    for (const gateway::PeerRoutes& peer : each.plan.gateway.peers) {
+      row += peer.name + " " + std::to_string(peer.prefer) + "; ";
+    }
+    return row;
+  };
+  EXPECT_EQ(preferred(file(files, "s1")), "s2 100; s3 100; ");
+  EXPECT_EQ(preferred(file(files, "s2")), "s1 100; s3 100; twin 200; ");
+  EXPECT_EQ(preferred(file(files, "s3")), "s1 100; s2 100; twin 50; ");
+  EXPECT_EQ(preferred(file(files, "twin")), "s2 100; s3 100; ");
+  expect_alike(files);
+}
+
 TEST(Rendered, has_the_longest_rtt_and_the_smallest_mtu_of_all_links_and_says_whose) {
   const auto files = files_of(
       deployment_text(3,

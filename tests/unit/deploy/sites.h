@@ -26,6 +26,11 @@ inline std::string deployment_text(int count, const std::string& more = "",
   return text + more;
 }
 
+/// A further site before the hosts of the first.
+inline std::string twin_text(const std::string& more = "prefer = 50\n") {
+  return "[[site]]\nname = \"twin\"\naddress = \"192.0.2.99\"\nroutes = [\"10.1.0.0/16\"]\n" + more;
+}
+
 /// "3:5: sentence" of each mistake, a line each.
 inline std::string mistakes_of(const std::string& text) {
   return config::to_text(check(text, "").mistakes, "file");

@@ -38,6 +38,7 @@ std::string WanPort::device(const Plan& plan) const {
 
 void WanPort::fill(SiteState& state) const {
   state.wan_port = port->counters();
+  state.wan_payload_max = port->facts().payload_max;
   if (udp != nullptr) state.wan = udp->status();
 #ifdef CW_HAVE_DPDK
   if (dpdk != nullptr) state.wan_over_dpdk = dpdk->status();
