@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/base/fnv.h"
 #include "plugins/check/elf_check.h"
 #include "plugins/check/table_check.h"
 
@@ -79,15 +80,6 @@ bool write_all(int descriptor, const std::vector<char>& content) {
     done += static_cast<size_t>(count);
   }
   return true;
-}
-
-/// FNV-1a.
-uint64_t hash_of(const std::vector<char>& content) {
-  uint64_t hash = 0xcbf2'9ce4'8422'2325;
-  for (const char each : content) {
-    hash = (hash ^ static_cast<uint8_t>(each)) * 0x100'0000'01b3;
-  }
-  return hash;
 }
 
 /// A copy without a name, which debuggers and /proc/self/maps show under the file's.
@@ -165,7 +157,7 @@ Result<MappedFile> MappedFile::map(const std::string& path) {
   void* const handle = ::dlopen(name_of(copy->number()).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return refuse(path, "does not load: " + loader_error(copy->number()));
   ++resident_files;
-  return MappedFile(Handle(handle, Unmap{copy->release()}), hash_of(*content));
+  return MappedFile(Handle(handle, Unmap{copy->release()}), fnv_1a(*content));
 }
 
 template <class Ops>

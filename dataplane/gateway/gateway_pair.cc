@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dataplane/base/split.h"
+
 namespace cw::gateway {
 
 // ---- of one in the place of another ----
@@ -188,13 +190,9 @@ bool GatewayPair::is_for_second(const Packet& packet) const {
 
 void GatewayPair::on_rx(std::span<Packet* const> packets, Instant now) {
   if (second_ == nullptr || others_.empty()) return first_->on_rx(packets, now);
-  const auto rest =
-      std::ranges::partition_copy(packets, sorted_.begin(), sorted_.rbegin(),
-                                  [this](const Packet* packet) { return !is_for_second(*packet); });
-  const auto count = static_cast<size_t>(rest.out1 - sorted_.begin());
-  const auto seconds = std::span(sorted_).last(packets.size() - count);
-  std::ranges::reverse(seconds);
-  if (count > 0) first_->on_rx(std::span(sorted_).first(count), now);
+  const auto [firsts, seconds] = split_in_order(
+      packets, sorted_, [this](const Packet* packet) { return !is_for_second(*packet); });
+  if (!firsts.empty()) first_->on_rx(firsts, now);
   if (!seconds.empty()) second_->on_rx(seconds, now);
 }
 

@@ -35,7 +35,6 @@ class Relinking {
   std::optional<config::Node> look(const site::SiteState& state, const config::Node& in_force,
                                    Duration patience);
 
-  bool is_wanted() const { return wanted_.has_value() || is_waiting(); }
   /// What it waits for, or why it was not done; a sentence. Empty: nobody wants any.
   std::string why() const;
   bool has_failed() const { return !trouble_.empty(); }

@@ -147,6 +147,7 @@ class SiteShard {
   Result<void> add_rooms(const Plan& plan, sdr::Endpoint& endpoint, Rooms& rooms, Instant now);
   Result<void> begin(std::deque<PairGrants>& grants, Instant now, const sdr::RandomSource& random);
   void set_mute();
+  void tell_links();
   BesideState beside_state(Instant now) const;
   static bool is_quiet(const BesideState& beside);
   static bool has_moved_there(const PeerView& view, const BesideState& beside);

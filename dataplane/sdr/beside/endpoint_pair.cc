@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "dataplane/base/split.h"
+
 namespace cw::sdr {
 
 void EndpointPair::on_gap(Duration gap, Instant now) {
@@ -15,16 +17,11 @@ size_t EndpointPair::arrivals_max() const {
   return second_ == nullptr ? room : std::min(room, second_->arrivals_max());
 }
 
-// Those of each stay in a row: nothing of one overtakes.
 void EndpointPair::on_arrivals(std::span<const Arrival> arrivals, Instant now) {
   if (second_ == nullptr) return first_->on_arrivals(arrivals, now);
-  const auto rest = std::ranges::partition_copy(
-      arrivals, sorted_.begin(), sorted_.rbegin(),
-      [this](const Arrival& arrival) { return first_->claim(arrival) >= second_->claim(arrival); });
-  const auto count = static_cast<size_t>(rest.out1 - sorted_.begin());
-  const auto firsts = std::span(sorted_).first(count);
-  const auto seconds = std::span(sorted_).last(arrivals.size() - count);
-  std::ranges::reverse(seconds);
+  const auto [firsts, seconds] = split_in_order(arrivals, sorted_, [this](const Arrival& arrival) {
+    return first_->claim(arrival) >= second_->claim(arrival);
+  });
   if (!firsts.empty()) first_->on_arrivals(firsts, now);
   if (!seconds.empty()) second_->on_arrivals(seconds, now);
 }

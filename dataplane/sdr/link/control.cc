@@ -52,7 +52,8 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   if (envelope->header.link != wire_link_of(options_.number)) {  // [C-7]
     return drops_.add(DropReason::control_link);
   }
-  if (is_for_another(peek_envelope(bytes), now)) return drops_.add(DropReason::epoch_shape);
+  const EnvelopePeek peek{envelope->header, first_hello(envelope->reader())};
+  if (is_for_another(peek, now)) return drops_.add(DropReason::epoch_shape);
   const auto standing = exchange_.judge(*envelope);
   if (!standing) return drops_.add(reason_of(standing.error()));
   counters_.add(Counter::controls_received);

@@ -44,6 +44,11 @@ bool is_mac_right(std::span<const uint8_t> bytes, const MacKey& key) {
   return are_equal_macs(mac, bytes.data() + count);
 }
 
+/// `bytes` is envelope_bytes_min long at least.
+std::span<const uint8_t> records_in(std::span<const uint8_t> bytes) {
+  return bytes.subspan(envelope_header_bytes, bytes.size() - envelope_bytes_min);
+}
+
 }  // namespace
 
 std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> bytes,
@@ -62,7 +67,7 @@ std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> byt
 
   Envelope envelope;
   envelope.header = header.named;
-  envelope.records = bytes.subspan(envelope_header_bytes, bytes.size() - envelope_bytes_min);
+  envelope.records = records_in(bytes);
   RecordReader reader = envelope.reader();  // [C-14]
   while (reader.next()) continue;
   if (reader.error()) return std::unexpected(*reader.error());
@@ -77,14 +82,18 @@ EnvelopePeek peek_envelope(std::span<const uint8_t> bytes) {
   FieldReader fields(bytes.first(envelope_header_bytes));
   Header::fields(header, fields);
   peek.header = header.named;
-  RecordReader records(bytes.subspan(envelope_header_bytes, bytes.size() - envelope_bytes_min),
-                       control_record_types);
-  const auto first = records.next();
-  if (!first) return peek;
-  (void)ControlRecords::visit(*first, [&peek](const auto& record) {
-    if constexpr (requires { record.shape(); }) peek.hello = record;
-  });
+  peek.hello = first_hello({records_in(bytes), control_record_types});
   return peek;
+}
+
+std::optional<Hello> first_hello(RecordReader records) {
+  std::optional<Hello> hello;
+  if (const auto first = records.next()) {
+    (void)ControlRecords::visit(*first, [&hello](const auto& record) {
+      if constexpr (requires { record.shape(); }) hello = record;
+    });
+  }
+  return hello;
 }
 
 EnvelopeWriter::EnvelopeWriter(std::span<uint8_t> buffer, const EnvelopeHeader& named)

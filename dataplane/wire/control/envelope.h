@@ -86,6 +86,8 @@ struct EnvelopePeek {
 };
 /// For who has to choose by whose key it is opened. `bytes` is hostile. Cost: some words.
 EnvelopePeek peek_envelope(std::span<const uint8_t> bytes);
+/// That they begin with, if they do.
+std::optional<Hello> first_hello(RecordReader records);
 
 /// Builds one envelope in a buffer of the caller's, at least envelope_bytes_min long. What lies in
 /// the buffer is an envelope only after seal().

@@ -47,6 +47,9 @@ struct World {
     const auto files = site_files(sites.count(), after);
     EXPECT_TRUE(sites.seat(site).relink(files[static_cast<size_t>(site - 1)], sites.now()));
   }
+  void relink_all(const SiteText& after) {
+    for (int site = 1; site <= sites.count(); ++site) relink(site, after);
+  }
   Phase phase(int site) { return sites.gateway(site).relink().phase(); }
   bool are_done() {
     for (int site = 1; site <= sites.count(); ++site) {
@@ -78,6 +81,12 @@ struct World {
       EXPECT_LE(report.delay_max, delay_max);
     }
   }
+  /// And `rest` later everything has come.
+  void expect_done(Duration within, Duration rest) {
+    EXPECT_TRUE(wait_until_done(within));
+    sites.run_for(rest);
+    expect_all();
+  }
 
   Sites sites;
   uint64_t sent = 0;
@@ -101,9 +110,7 @@ TEST(Relink, takes_what_both_ends_must_have_alike_without_losing_a_frame) {
     EXPECT_EQ(world.phase(1), Phase::Waiting);
     EXPECT_EQ(world.sites.gateway(1).relink().missing(), std::vector<std::string>{"site 2"});
     world.relink(2, after);
-    EXPECT_TRUE(world.wait_until_done(3_s));
-    world.sites.run_for(4_s);
-    world.expect_all();
+    world.expect_done(3_s, 4_s);
     EXPECT_TRUE(world.sites.is_up());
   }
 }
@@ -117,8 +124,7 @@ TEST(Relink, leaves_the_order_of_what_waits_for_the_line) {
   World world(before, {.loss = 0.01, .delay = 10_ms});
   world.send(5_s);
   world.sites.run_for(1_s);
-  world.relink(1, after);
-  world.relink(2, after);
+  world.relink_all(after);
   EXPECT_LE(world.most_in(20_ms, 2_s), 110_Mbps) << "both sets have sent at once";
   EXPECT_TRUE(world.wait_until_done(1_s));
   world.sites.run_for(6_s);
@@ -137,8 +143,7 @@ TEST(Relink, is_done_again_and_back) {
   const SiteText before, after{.pair = "mtu = 1200\n"};
   for (const SiteText& text : {after, before, after}) {
     world.sites.run_for(500_ms);
-    world.relink(2, text);
-    world.relink(1, text);
+    world.relink_all(text);
     EXPECT_TRUE(world.wait_until_done(3_s));
   }
   world.sites.run_for(10_s);
@@ -152,11 +157,8 @@ TEST(Relink, of_several_links_on_two_cores) {
   World world(before, {.loss = 0.01, .delay = 10_ms});
   world.send(5_s);
   world.sites.run_for(500_ms);
-  world.relink(1, after);
-  world.relink(2, after);
-  EXPECT_TRUE(world.wait_until_done(3_s));
-  world.sites.run_for(6_s);
-  world.expect_all();
+  world.relink_all(after);
+  world.expect_done(3_s, 6_s);
 }
 
 TEST(Relink, of_several_links_leaves_their_rate_to_both_sets_together) {
@@ -187,9 +189,7 @@ TEST(Relink, of_keys_of_one_end_asks_the_other_for_a_second_link) {
     EXPECT_EQ(world.phase(first), Phase::Waiting);
     EXPECT_FALSE(world.sites.state(other).peers[0].has_other_keys);
     world.relink(other, {});
-    EXPECT_TRUE(world.wait_until_done(3_s));
-    world.sites.run_for(5_s);
-    world.expect_all();
+    world.expect_done(3_s, 5_s);
     for (const int site : {1, 2}) EXPECT_EQ(world.sites.state(site).rooms[Counter::epochs], 2u);
   }
 }
@@ -226,8 +226,7 @@ TEST(Relink, of_three_sites_is_done_when_the_last_has_its_file) {
 TEST(Relink, meets_a_peer_that_restarts_with_the_next_file) {
   World world;
   const SiteText after{.pair = "mtu = 1200\n"};
-  world.relink(1, after);
-  world.relink(2, after);
+  world.relink_all(after);
   world.sites.restart(2);
   EXPECT_TRUE(world.wait_until_done(30_s));
   world.send(1_s);
@@ -256,9 +255,7 @@ TEST(Relink, is_cancelled_while_it_waits) {
   world.relink(1, {.pair = "mtu = 1200\n"});
   world.sites.run_for(500_ms);
   world.sites.gateway(1).cancel_relink();
-  EXPECT_TRUE(world.wait_until_done(1_s));
-  world.sites.run_for(3_s);
-  world.expect_all();
+  world.expect_done(1_s, 3_s);
 }
 
 // The newer links of who is not through are up with the only ones of the peer's next life, which

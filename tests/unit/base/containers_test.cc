@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/base/memory/stock.h"
 #include "dataplane/base/prng.h"
+#include "dataplane/base/split.h"
 #include "tests/property/property.h"
 
 namespace cw {
@@ -407,6 +409,28 @@ TEST(Memo, has_room_for_most_of_a_quarter_of_its_places_whatever_their_questions
     size_t known = 0;
     for (uint64_t i = 0; i < 256; ++i) known += memo.find({i << shift, 0xa0000010a}) != nullptr;
     EXPECT_GT(known, 160u) << shift;
+  }
+}
+
+// ---- split ----
+
+TEST(Split, leaves_each_part_in_its_order) {
+  const std::array<int, 6> all = {5, 2, 3, 8, 1, 4};
+  std::array<int, 8> room{};
+  const auto is_odd = [](int each) { return each % 2 == 1; };
+  const auto [odd, even] = split_in_order(std::span<const int>(all), room, is_odd);
+  EXPECT_TRUE(std::ranges::equal(odd, std::array{5, 3, 1}));
+  EXPECT_TRUE(std::ranges::equal(even, std::array{2, 8, 4}));
+}
+
+TEST(Split, has_room_for_as_many_of_one_part_as_there_are_places) {
+  const std::array<int, 3> all = {1, 2, 3};
+  std::array<int, 3> room{};
+  for (const bool are_first : {true, false}) {
+    const auto parts =
+        split_in_order(std::span<const int>(all), room, [&](int) { return are_first; });
+    EXPECT_TRUE(std::ranges::equal(are_first ? parts.first : parts.second, all));
+    EXPECT_TRUE((are_first ? parts.second : parts.first).empty());
   }
 }
 

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <string>
 #include <type_traits>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/endian.h"
+#include "dataplane/base/fnv.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/base/result.h"
@@ -32,9 +34,7 @@ static_assert(!std::is_convertible_v<uint64_t, Bytes>);
 static_assert(!std::is_convertible_v<Bytes, uint64_t>);
 static_assert(!std::is_constructible_v<Rate, Bytes>);
 template <class A, class B>
-concept Addable = requires(A a, B b) {
-  a + b;
-};
+concept Addable = requires(A a, B b) { a + b; };
 static_assert(Addable<Instant, Duration> && Addable<Duration, Duration>);
 static_assert(!Addable<Instant, Instant> && !Addable<Duration, Bytes> && !Addable<Duration, int>);
 
@@ -206,9 +206,7 @@ RC_GTEST_PROP(BigEndian, is_equal_exactly_when_the_numbers_are, (uint32_t a, uin
 
 // The classic bug must not compile: ordering by `<`, or a serial taken for a plain number.
 template <class T>
-concept LessComparable = requires(T a, T b) {
-  a < b;
-};
+concept LessComparable = requires(T a, T b) { a < b; };
 static_assert(!LessComparable<Psn> && !LessComparable<MessageSeq>);
 static_assert(!std::is_convertible_v<uint32_t, Psn> && !std::is_convertible_v<Psn, uint32_t>);
 static_assert(!std::is_convertible_v<Psn, MessageSeq>);
@@ -428,6 +426,14 @@ Result<int> make_port_count(int wanted) {
 TEST(Result, carries_either_the_value_or_the_sentence) {
   EXPECT_EQ(make_port_count(4).value(), 4);
   EXPECT_EQ(make_port_count(5).error().sentence, "ports: 5 asked for, 1 to 4 accepted");
+}
+
+// ---- fnv ----
+
+TEST(Fnv, is_what_its_authors_say) {
+  EXPECT_EQ(fnv_1a({}), 0xcbf29ce484222325u);
+  EXPECT_EQ(fnv_1a(std::string("a")), 0xaf63dc4c8601ec8cu);
+  EXPECT_EQ(fnv_1a(std::string("foobar")), 0x85944171f73967e8u);
 }
 
 // ---- assert ----

@@ -18,10 +18,8 @@ Result<std::unique_ptr<Rooms>> SiteShard::make_beside(const Plan& plan,
   const auto first = static_cast<uint16_t>(are_low ? limits::links_max : 0);
   const auto added = add_links(plan, grants, first, *rooms->endpoint, now);
   if (!added) return std::unexpected(added.error());
-  for (const auto& link : rooms->endpoint->links()) {
-    link->set_beside(LinkAge::Newer, /*is_beside=*/true);
-    link->set_mute(true);  // until the worker has seen who is there
-  }
+  // Until the worker has seen who is there.
+  for (const auto& link : rooms->endpoint->links()) link->set_mute(true);
   const auto made = add_rooms(plan, *rooms->endpoint, *rooms, now);
   if (!made) return std::unexpected(made.error());
   return rooms;
@@ -38,8 +36,7 @@ void SiteShard::exchange_beside(std::unique_ptr<Rooms>& rooms) {
   if (rooms != nullptr) rooms->endpoint = std::move(endpoint);
   beside_ == nullptr ? gateways_->end() : gateways_->begin(*beside_->gateway);
   has_moved_ = false;
-  const LinkAge age = beside_ == nullptr ? LinkAge::Only : LinkAge::Older;
-  for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, /*is_beside=*/false);
+  tell_links();
 }
 
 void SiteShard::move(bool is_drain_wanted, Instant now) {
@@ -48,11 +45,18 @@ void SiteShard::move(bool is_drain_wanted, Instant now) {
   std::swap(rooms_, *beside_);
   gateways_->move(now);
   has_moved_ = !has_moved_;
+  tell_links();
+  want_drain(is_drain_wanted, now);
+}
+
+/// Which of two each is.
+void SiteShard::tell_links() {
   LinkAge age = LinkAge::Older, age_beside = LinkAge::Newer;
   if (has_moved_) std::swap(age, age_beside);
-  for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, false);
-  for (const auto& link : sdr_->beside()->links()) link->set_beside(age_beside, true);
-  want_drain(is_drain_wanted, now);
+  if (beside_ == nullptr) age = LinkAge::Only;
+  for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, /*is_beside=*/false);
+  if (beside_ == nullptr) return;
+  for (const auto& link : sdr_->beside()->links()) link->set_beside(age_beside, /*is_beside=*/true);
 }
 
 std::vector<bool> SiteShard::numbers_of(const std::vector<bool>& places) const {

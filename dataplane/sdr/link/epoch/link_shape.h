@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
+#include "dataplane/base/fnv.h"
 #include "dataplane/sdr/stream/stream_config.h"
 #include "dataplane/wire/control/control.h"
 
@@ -19,7 +19,7 @@ class LinkShape {
 
   /// In whatever order.
   void add(const PairKeys& keys) {
-    for (const auto& [name, value] : keys) sum_ += hash(name + "=" + value);
+    for (const auto& [name, value] : keys) sum_ += fnv_1a(name + "=" + value);
     const uint64_t folded = sum_ ^ sum_ >> 24 ^ sum_ >> 48;
     bits_ = std::max<uint32_t>(static_cast<uint32_t>(folded) & Hello::shape_max, 1);
   }
@@ -27,13 +27,6 @@ class LinkShape {
   uint32_t bits() const { return bits_; }
 
  private:
-  /// FNV-1a.
-  static uint64_t hash(std::string_view text) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const char each : text) hash = (hash ^ static_cast<uint8_t>(each)) * 0x100000001b3;
-    return hash;
-  }
-
   uint64_t sum_ = 0;
   uint32_t bits_ = 1;
 };
