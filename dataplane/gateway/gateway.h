@@ -103,10 +103,13 @@ class Gateway final : public Station {
   /// Nothing new comes from the hosts.
   void finish(Instant now);
   /// Lets go of what nothing of `before` is ahead of any more, which has the same peers and links,
-  /// in the same order. What comes of it later in turn is late. `is_first`: hosts send here.
-  void let_go_behind(Gateway& before, bool is_first, Instant now);
+  /// in the same order. What comes of it later in turn is late. `is_first`: hosts send here, but to
+  /// `others`.
+  void let_go_behind(Gateway& before, bool is_first, const std::vector<bool>& others, Instant now);
   /// Something is.
   bool has_held_back() const;
+  /// This one carries.
+  void share_lines(Gateway& other, Instant now);
   /// To each peer of which all is settled, that others are used from here on, by DRAINING; not to
   /// `others`, by their links' numbers. To all if the site `drains`.
   void say_gone_over(const std::vector<bool>& others, bool drains, Instant now);
@@ -152,6 +155,7 @@ class Gateway final : public Station {
   Result<void> add_row(const std::vector<ClassOptions>& classes, sdr::Link& link);
   Result<void> add_lane(const ClassOptions& options, uint16_t class_index, sdr::Link& link);
   Lane& lane_of(const Admitted& admitted);
+  void hold_back_in(size_t row);
   bool is_sent(size_t row) const;
   bool is_settled(size_t row) const;
   bool has_gone_over(size_t row, const Gateway& before, Instant now);

@@ -6,6 +6,13 @@
 #include "dataplane/base/split.h"
 
 namespace cw::gateway {
+namespace {
+
+bool is_among(const std::vector<bool>& peers, const sdr::Link& link) {
+  return link.peer() < peers.size() && peers[link.peer()];
+}
+
+}  // namespace
 
 // ---- of one in the place of another ----
 
@@ -34,7 +41,11 @@ void Gateway::let_in() {
 }
 
 void Gateway::hold_back_in() {
-  for (Lane& lane : lanes_) lane.in->hold_back();
+  for (size_t index = 0; index < row_count(); ++index) hold_back_in(index);
+}
+
+void Gateway::hold_back_in(size_t index) {
+  for (Lane& lane : row(index)) lane.in->hold_back();
 }
 
 void Gateway::finish(Instant now) {
@@ -58,9 +69,8 @@ bool Gateway::is_settled(size_t index) const {
 void Gateway::say_gone_over(const std::vector<bool>& others, bool drains, Instant now) {
   for (size_t index = 0; index < row_count(); ++index) {
     sdr::Link& link = *row(index).front().link;
-    const bool is_other = link.peer() < others.size() && others[link.peer()];
     bool& has_said_over = handovers_[index].has_said_over;
-    has_said_over = !is_other && (has_said_over || is_settled(index));
+    has_said_over = !is_among(others, link) && (has_said_over || is_settled(index));
     link.want_drain(drains || has_said_over, now);
   }
 }
@@ -76,14 +86,16 @@ bool Gateway::says_gone_over(size_t index, const Gateway& before) const {
   return other.is_up() && other.is_drain_wanted() && link.is_up() && !link.is_drain_wanted();
 }
 
-/// Or something has just come here.
+/// Or something has just come here. One that says that it goes back begins anew once it has.
 bool Gateway::has_gone_over(size_t index, const Gateway& before, Instant now) {
   Handover& known = handovers_[index];
   uint64_t seen = 0;
   for (const Lane& lane : row(index)) seen += lane.in->accounts().seen;
   if (std::exchange(known.seen, seen) != seen) known.seen_at = now;
   const bool has_just_come = seen > 0 && now - known.seen_at < row(index).front().hold;
-  return has_just_come || says_gone_over(index, before);
+  if (!before.says_gone_over(index, *this)) return has_just_come || says_gone_over(index, before);
+  if (!has_just_come) hold_back_in(index);
+  return false;
 }
 
 /// Besides what carries, there are resends of the other, and envelopes about what the peer sends.
@@ -93,6 +105,10 @@ void Gateway::share_line(size_t index, Gateway& before, bool carries, Instant no
   if (!carries) std::swap(one, other);
   if (!one->answers(now) && other->answers(now)) std::swap(one, other);
   one->carry_beside(*other, now);
+}
+
+void Gateway::share_lines(Gateway& other, Instant now) {
+  for (size_t index = 0; index < row_count(); ++index) share_line(index, other, true, now);
 }
 
 /// What was lost is mended in a few round trips, or is late. True: nothing of the peer is held
@@ -128,10 +144,12 @@ bool Gateway::try_let_out(size_t index, bool is_sent, Instant now) {
   return is_free;
 }
 
-void Gateway::let_go_behind(Gateway& before, bool is_first, Instant now) {
+void Gateway::let_go_behind(Gateway& before, bool is_first, const std::vector<bool>& others,
+                            Instant now) {
   for (size_t index = 0; index < row_count(); ++index) {
     const bool is_free = try_let_out(index, before.is_sent(index), now);
-    share_line(index, before, is_first && is_free, now);
+    const bool is_other = is_among(others, *row(index).front().link);
+    share_line(index, before, is_first && is_free && !is_other, now);
     const bool has_come = try_let_in(index, before, now);
     const bool is_late = has_gone_over(index, before, now) && has_come;
     for (Lane& lane : before.row(index)) lane.in->set_late(is_late);
@@ -159,21 +177,35 @@ void GatewayPair::move(Instant now) {
   looked_ = Instant();
 }
 
+void GatewayPair::give_up_newer(bool is_given_up) {
+  has_given_up_ = is_given_up;
+  for (Gateway* each : {first_, second_}) {
+    each->let_go_out();
+    each->let_in();
+  }
+  if (!is_given_up) behind_->hold_back_in();
+}
+
 void GatewayPair::end() {
   // Whichever it is: nothing of the other is before it any more.
   first_->let_go_out();
   first_->let_in();
   second_ = behind_ = nullptr;
   others_.clear();
+  has_given_up_ = false;
 }
 
 void GatewayPair::follow(Instant now) {
   is_waiting_ = true;
   if (now - looked_ < look_interval) return;
   looked_ = now;
+  if (has_given_up_) {
+    is_waiting_ = false;
+    return first_->share_lines(*second_, now);
+  }
   Gateway& older = behind_ == first_ ? *second_ : *first_;
   if (behind_ == first_) older.finish(now);
-  behind_->let_go_behind(older, behind_ == first_, now);
+  behind_->let_go_behind(older, behind_ == first_, others_, now);
   if (behind_ == first_) older.say_gone_over(others_, drains_, now);
   is_waiting_ = behind_->has_held_back();
 }

@@ -6,6 +6,8 @@
 //           over to it, and what that sent to the older one has left.
 //   move    the newer is first. What hosts send waits until the older has sent what it has.
 //   end     the older is gone.
+//
+// Or the newer is, which is given up before.
 #pragma once
 
 #include <array>
@@ -28,6 +30,9 @@ class GatewayPair final : public Station {
   void begin(Gateway& newer);
   /// The first and the second change places; a second time, and all is as it was.
   void move(Instant now);
+  /// The newer is to go, whichever is first: nothing is held back or late for its sake any more; or
+  /// is not to go after all.
+  void give_up_newer(bool is_given_up);
   void end();
   /// Packets to some peers, by the number of the first link to each, go by the second, since these
   /// do not answer by the first. `peers` is left with what there was.
@@ -55,6 +60,7 @@ class GatewayPair final : public Station {
   Instant looked_;
   bool is_waiting_ = false;  // something is held back
   bool drains_ = false;
+  bool has_given_up_ = false;  // the newer
 };
 
 }  // namespace cw::gateway

@@ -1,9 +1,11 @@
 #include "control/daemon/live/relinking.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "control/config/text/write.h"
+#include "control/gateway/changes.h"
 #include "control/gateway/site/site.h"
 
 namespace cw::daemon {
@@ -17,6 +19,13 @@ bool are_same(const std::optional<config::Node>& one, const std::optional<config
   return config::toml_of(*one) == config::toml_of(*other);
 }
 
+/// But for keys that need no other links.
+bool are_alike(const config::Node& one, const config::Node& other) {
+  return std::ranges::all_of(site::changes_between(one, other), [](const site::Change& each) {
+    return each.kind == site::KeyKind::Live;
+  });
+}
+
 std::string row_of(const std::vector<std::string>& names) {
   std::string row;
   for (const std::string& each : names) row += (row.empty() ? "\"" : ", \"") + each + "\"";
@@ -26,7 +35,8 @@ std::string row_of(const std::vector<std::string>& names) {
 }  // namespace
 
 bool Relinking::is_waiting() const {
-  return site_.relink().phase() == Phase::Waiting && !is_cancelled_;
+  const site::Relink& relink = site_.relink();
+  return relink.phase() == Phase::Waiting && !relink.is_turning() && !is_cancelled_;
 }
 
 void Relinking::want(std::optional<config::Node> tree, Duration patience) {
@@ -37,6 +47,14 @@ void Relinking::want(std::optional<config::Node> tree, Duration patience) {
 
 void Relinking::take(std::optional<config::Node> tree, Duration patience) {
   if (is_waiting() && are_same(tree, beside_)) return;
+  if (tree && beside_ && are_alike(*tree, *beside_) && site_.try_turn_relink()) {
+    // Live keys of it that are others now take links of their own afterwards.
+    wanted_ = are_same(tree, beside_) ? std::nullopt : std::move(tree);
+    return log_.info("relink_turns",
+                     {{"meaning",
+                       "the links of before, which are there yet, take the place of those that "
+                       "carry; who answers by these alone goes on by them"}});
+  }
   if (is_waiting()) {
     site_.cancel_relink();
     is_cancelled_ = true;
@@ -82,6 +100,7 @@ std::optional<config::Node> Relinking::look(const site::SiteState& state,
                 {{"after_ms", std::round((state.at - begun_at_).ms())}});
       break;
     case Step::Leave:
+    case Step::Tell:
     case Step::None:
       break;
   }

@@ -154,6 +154,9 @@ class Site {
   Relink::Step pursue_relink(const SiteState& state, Duration patience);
   /// Those that have not taken the place of others go, over the next of these.
   void cancel_relink() { relink_.cancel(); }
+  /// Those beside carry again, if they differ from those that do in what both ends must have alike:
+  /// else they would be taken for each other, and there is no need.
+  bool try_turn_relink();
   const Relink& relink() const { return relink_; }
   /// Null: none is beside the one in force.
   const Plan* plan_beside() const { return beside_ ? &beside_->plan : nullptr; }

@@ -394,11 +394,16 @@ bool SiteShard::want_drain(bool is_wanted, Duration patience) {
 }
 
 void SiteShard::want_drain(bool is_wanted, Instant now) {
-  for (const auto& link : sdr_->endpoint().links()) link->want_drain(is_wanted, now);
+  const bool is_newer_unwanted = is_wanted || has_given_up_;
+  for (const auto& link : sdr_->endpoint().links()) {
+    link->want_drain(has_moved_ ? is_newer_unwanted : is_wanted, now);
+  }
   gateways_->set_drains(is_wanted);
   // Those that others have taken the place of say so when all that they have sent is settled.
-  if (sdr_->beside() == nullptr || has_moved_) return;
-  for (const auto& link : sdr_->beside()->links()) link->want_drain(is_wanted, now);
+  if (sdr_->beside() == nullptr || (has_moved_ && !has_given_up_)) return;
+  for (const auto& link : sdr_->beside()->links()) {
+    link->want_drain(has_moved_ ? is_wanted : is_newer_unwanted, now);
+  }
 }
 
 bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {

@@ -96,6 +96,7 @@ class SiteShard {
   void exchange_others(std::vector<bool>& numbers);
   /// Who is beside says goodbye.
   void leave_beside(Instant now);
+  void give_up_newer(bool is_given_up, bool is_drain_wanted, Instant now);
   /// The worker calls it before patience ends, or never; false: that.
   bool between_turns(const std::function<void(Instant)>& act, Duration patience) {
     return settle(patience) && ask_in_time(act, patience);
@@ -103,6 +104,8 @@ class SiteShard {
   /// No policy of the rooms beside is with the thread that makes them.
   bool has_all_policies() const { return cares_ == nullptr; }
   bool has_beside() const { return beside_ != nullptr; }
+  /// What carries and what is beside it.
+  bool are_of_one_shape() const;
 
   // While another thread turns; as Site has them. Thread: one.
   std::optional<SiteState> state(Duration patience);
@@ -187,6 +190,7 @@ class SiteShard {
   Rooms rooms_;
   std::unique_ptr<Rooms> beside_;  // null: most of the time
   bool has_moved_ = false;         // to rooms_, from those beside
+  bool has_given_up_ = false;      // the newer of both
   uint64_t out_before_ = 0;        // frames that rooms which are gone have let out
   std::optional<gateway::GatewayPair> gateways_;
   std::optional<sdr::Shard> sdr_;                    // goes first: its worker gives packets back

@@ -104,6 +104,7 @@ class LinkControl {
   /// Then it says hello to nobody that has not done so.
   void set_mute(bool is_mute) { is_mute_ = is_mute; }
   const Knocks& knocks() const { return knocks_; }
+  uint32_t shape() const { return shape_.bits(); }
   /// There is somebody else at the other end, or nobody, if the change says so.
   void change_peer(LinkChange& change, Instant now);
   /// This thread stood still for `shift` until `now`.

@@ -31,17 +31,20 @@ struct World {
   /// From each site to the one after it, 80 Mbit/s of small and large packets.
   void send(Duration time, uint16_t number = 0) {
     for (int from = 1; from <= sites.count(); ++from) {
-      FlowOptions flow;
-      flow.number = static_cast<uint16_t>(number + from);
-      flow.kind = gateway::PacketKind::RoceRc;
-      flow.from = from, flow.to = from % sites.count() + 1;
-      flow.bytes = 1000;
-      flow.rate = 80_Mbps;
-      flow.packets = static_cast<uint64_t>(time.seconds() * 10'000);
-      flow.begin = sites.now();
-      sent = flow.packets;
-      sites.host(from).add_flow(flow);
+      send(static_cast<uint16_t>(number + from), from, from % sites.count() + 1, time);
     }
+  }
+  void send(uint16_t number, int from, int to, Duration time) {
+    FlowOptions flow;
+    flow.number = number;
+    flow.kind = gateway::PacketKind::RoceRc;
+    flow.from = from, flow.to = to;
+    flow.bytes = 1000;
+    flow.rate = 80_Mbps;
+    flow.packets = static_cast<uint64_t>(time.seconds() * 10'000);
+    flow.begin = sites.now();
+    sent = flow.packets;
+    sites.host(from).add_flow(flow);
   }
   void relink(int site, const SiteText& after) {
     const auto files = site_files(sites.count(), after);
@@ -256,6 +259,82 @@ TEST(Relink, is_cancelled_while_it_waits) {
   world.sites.run_for(500_ms);
   world.sites.gateway(1).cancel_relink();
   world.expect_done(1_s, 3_s);
+}
+
+/// Sites 1 and 2 have the next links. Site 3 has not, and is out of reach for site 2 alone: so that
+/// has gone over, and site 1 waits.
+struct HalfMoved : World {
+  HalfMoved() : World({}, {.loss = 0.01, .delay = 10_ms}, /*count=*/3) {
+    for (const WanRoute& way : {WanRoute{2, 3, 0}, WanRoute{3, 2, 0}}) {
+      sites.set_wan(way, {.loss = 1, .delay = 10_ms});
+    }
+    sites.run_for(4_s);
+    const SiteText next{.pair = "mtu = 1200\n"};
+    relink(1, next);
+    relink(2, next);
+    const auto is_half = [this] { return phase(1) == Phase::Waiting && phase(2) == Phase::Moved; };
+    EXPECT_TRUE(sites.run_until(is_half, sites.now() + 3_s));
+    send(1, 1, 2, 20_s);
+    send(2, 2, 1, 20_s);
+    sites.run_for(1_s);
+  }
+  bool wait_for(int site, Phase wanted) {
+    return sites.run_until([&] { return phase(site) == wanted; }, sites.now() + 5_s);
+  }
+  void expect_both() {
+    sites.run_for(22_s);
+    for (const int from : {1, 2}) {
+      const auto report = sites.host(3 - from).report(static_cast<uint16_t>(from));
+      EXPECT_EQ(report.received, sent) << "from site " << from;
+      EXPECT_EQ(report.doubled, 0u);
+      EXPECT_LE(report.delay_max, 250_ms);
+    }
+  }
+};
+
+TEST(Relink, is_cancelled_after_a_peer_has_gone_over) {
+  HalfMoved world;
+  world.sites.gateway(1).cancel_relink();
+  EXPECT_TRUE(world.wait_for(1, Phase::None));
+  EXPECT_EQ(world.phase(2), Phase::Moved);
+  world.expect_both();
+}
+
+TEST(Relink, turns_where_it_has_gone_over) {
+  for (const bool is_cancelled_there : {false, true}) {
+    SCOPED_TRACE(is_cancelled_there);
+    HalfMoved world;
+    if (is_cancelled_there) world.sites.gateway(1).cancel_relink();
+    world.sites.run_for(is_cancelled_there ? 3_s : 0_s);
+    EXPECT_TRUE(world.sites.gateway(2).try_turn_relink());
+    EXPECT_TRUE(world.wait_for(2, Phase::None));
+    EXPECT_EQ(world.phase(1), is_cancelled_there ? Phase::None : Phase::Waiting);
+    world.expect_both();
+  }
+}
+
+TEST(Relink, does_not_turn_where_both_would_be_taken_for_each_other) {
+  World world({}, {.delay = 10_ms}, /*count=*/2, /*serves_relinks=*/true);
+  world.relink(1, {.classes = "[[class]]\nname = \"all\"\nfair = true\n"});
+  EXPECT_FALSE(world.sites.gateway(1).try_turn_relink()) << "it waits";
+  const auto has_moved = [&] { return world.phase(1) == Phase::Moved; };
+  ASSERT_TRUE(world.sites.run_until(has_moved, world.sites.now() + 3_s));
+  EXPECT_FALSE(world.sites.gateway(1).try_turn_relink());
+}
+
+// Site 1 has both, and takes what it gets.
+TEST(Relink, turns_twice) {
+  HalfMoved world;
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_TRUE(world.sites.gateway(2).try_turn_relink());
+    world.sites.run_for(50_ms);
+    EXPECT_EQ(world.phase(2), Phase::Waiting);
+    EXPECT_TRUE(world.wait_for(2, Phase::Moved));
+    world.sites.run_for(400_ms);
+  }
+  world.expect_both();
+  EXPECT_EQ(world.phase(1), Phase::Waiting);
+  EXPECT_EQ(world.phase(2), Phase::Moved);
 }
 
 // The newer links of who is not through are up with the only ones of the peer's next life, which

@@ -227,6 +227,30 @@ TEST_F(ReloadReports, have_other_links_in_force_once_these_are_up) {
   EXPECT_TRUE(site().state(sites_->now()).peers[0].is_up);
 }
 
+// The peer has links by one of both files only, and they carry whichever of them is in force.
+TEST_F(ReloadReports, turn_back_to_the_links_of_before_while_these_are_there) {
+  const std::string next = sim::site_files(2)[0];
+  write(next);
+  (void)run_while_it_turns();
+  const auto has_classes = [this](size_t count) {
+    return [this, count] { return site().plan().classes.size() == count; };
+  };
+  ASSERT_TRUE(look_until(has_classes(1), Duration::from_s(2)));
+  write(text_);
+  EXPECT_TRUE(run_while_it_turns().is_done);
+  ASSERT_TRUE(look_until(has_classes(2), Duration::from_s(3)));
+  EXPECT_EQ(site::changes_between(text_, toml_of(reload_->in_force())),
+            std::vector<site::Change>());
+  EXPECT_EQ(reload_->open(), std::vector<Step>());
+  write(next);
+  EXPECT_TRUE(run_while_it_turns().is_done);
+  ASSERT_TRUE(look_until(has_classes(1), Duration::from_s(3)));
+  // Its rate went down meanwhile, and what the file says of it takes other links, afterwards.
+  const auto is_next = [&] { return reload_->relinking().json()["phase"] == "waiting"; };
+  EXPECT_TRUE(look_until(is_next, Duration::from_s(6)));
+  EXPECT_TRUE(site().state(sites_->now()).peers[0].is_up);
+}
+
 TEST_F(ReloadReports, give_up_other_links_that_nobody_wants_any_more) {
   for (const char* const mtu : {"1400", "1300"}) {
     write(with({{"[pair]\n", std::string("[pair]\nmtu = ") + mtu + "\n"}}));

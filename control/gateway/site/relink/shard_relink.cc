@@ -35,7 +35,7 @@ void SiteShard::exchange_beside(std::unique_ptr<Rooms>& rooms) {
   beside_.swap(rooms);
   if (rooms != nullptr) rooms->endpoint = std::move(endpoint);
   beside_ == nullptr ? gateways_->end() : gateways_->begin(*beside_->gateway);
-  has_moved_ = false;
+  has_moved_ = has_given_up_ = false;
   tell_links();
 }
 
@@ -57,6 +57,17 @@ void SiteShard::tell_links() {
   for (const auto& link : sdr_->endpoint().links()) link->set_beside(age, /*is_beside=*/false);
   if (beside_ == nullptr) return;
   for (const auto& link : sdr_->beside()->links()) link->set_beside(age_beside, /*is_beside=*/true);
+}
+
+bool SiteShard::are_of_one_shape() const {
+  const auto carrying = sdr_->endpoint().links(), beside = sdr_->beside()->links();
+  return carrying.front()->control().shape() == beside.front()->control().shape();
+}
+
+void SiteShard::give_up_newer(bool is_given_up, bool is_drain_wanted, Instant now) {
+  has_given_up_ = is_given_up;
+  gateways_->give_up_newer(is_given_up);
+  want_drain(is_drain_wanted, now);
 }
 
 std::vector<bool> SiteShard::numbers_of(const std::vector<bool>& places) const {

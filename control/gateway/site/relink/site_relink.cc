@@ -99,6 +99,12 @@ size_t Site::join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& bet
   return shards_.size();
 }
 
+bool Site::try_turn_relink() {
+  if (relink_.phase() != Relink::Phase::Moved || shards_.front()->are_of_one_shape()) return false;
+  relink_.turn();
+  return true;
+}
+
 Relink::Step Site::pursue_relink(const SiteState& state, const Between& between) {
   const Relink::Step step = relink_.look(state, plan_);
   const bool is_done = [&] {
@@ -113,6 +119,11 @@ Relink::Step Site::pursue_relink(const SiteState& state, const Between& between)
         });
       case Relink::Step::Part:
         return try_part(between);
+      case Relink::Step::Tell:
+        return on_shards(between, [this](SiteShard& shard, Instant now) {
+          if (!shard.has_beside()) return;
+          shard.give_up_newer(!relink_.has_given_up(), is_drain_wanted_, now);
+        });
     }
     return false;
   }();
