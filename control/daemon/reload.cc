@@ -55,9 +55,9 @@ void refuse(ReloadReport& report, const std::string& sentences) {
 constexpr const char* by_links =
     "by links that take the place of those that carry, once all peers that answer have such";
 
-/// It waits for links that take the place of others.
+/// It waits for links that take the place of others; a swap, where it says why it takes such.
 bool is_of_links(const Step& step) {
-  return step.fate == Step::Fate::Waits && step.kind != KeyKind::Swap;
+  return step.fate == Step::Fate::Waits && (step.kind != KeyKind::Swap || !step.why.empty());
 }
 
 config::Node tree_of(const std::string& text) {
@@ -239,7 +239,9 @@ bool Reload::is_all_within(Draft& draft, Reasons& refused, Reasons& relinked) co
   for (const site::Beyond& each : site_.beyond(*draft.plan)) {
     for (const Step& step : draft.report.steps) {
       const bool is_it = step.key == each.key || step.key.starts_with(each.key + ".");
-      if (!is_it || step.fate != Step::Fate::Applied) continue;
+      const bool is_taken = step.fate == Step::Fate::Applied ||
+                            (step.fate == Step::Fate::Waits && !is_of_links(step));
+      if (!is_it || !is_taken) continue;
       (each.goes_by_relink ? relinked : refused)[step.key] = each.why;
     }
   }

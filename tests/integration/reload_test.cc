@@ -93,17 +93,21 @@ TEST_F(Reload, names_what_takes_other_links) {
   EXPECT_TRUE(a_->wait_for("info swapped")) << a_->err_so_far();
 }
 
-/// The peer has no such policy: nothing changes, and both say why.
-TEST_F(Reload, says_why_a_policy_cannot_be_had) {
-  sites_->join(CW_WAN_PROGRAM, {"--rtt", "10ms"});
-  start(a_, At::GatewayA, with_class(config_of(true), "selective_repeat"));
-  start(b_, At::GatewayB, with_class(config_of(false), "selective_repeat"));
-  ASSERT_TRUE(a_->wait_for("info up peer=north")) << a_->err_so_far();
-  // Blocks that are larger than what both have made room for.
-  reload(with_class(config_of(true), "erasure", "[class.params]\nk = 64\nm = 16\n"));
-  EXPECT_TRUE(a_->wait_for("warning not_swapped class=all peer=north")) << a_->err_so_far();
-  EXPECT_TRUE(a_->wait_for("no room for its blocks")) << a_->err_so_far();
+/// Blocks that are larger than what both have made room for.
+TEST_F(Reload, takes_other_links_for_a_policy_without_room) {
+  start_under("selective_repeat");
+  const std::string large = "[class.params]\nk = 64\nm = 16\n";
+  reload(with_class(config_of(true), "erasure", large));
+  EXPECT_TRUE(a_->wait_for("info relink_waits for=[\"north\"]")) << a_->err_so_far();
+  EXPECT_EQ(a_->err_so_far().find("not_swapped"), std::string::npos) << a_->err_so_far();
   EXPECT_EQ(status("south.json")["classes"][0]["policy"]["out"], "selective_repeat");
+  std::ofstream(folder_ / "b.toml") << with_class(config_of(false), "erasure", large);
+  b_->signal(SIGHUP);
+  EXPECT_TRUE(a_->wait_for("info relinked")) << a_->err_so_far();
+  EXPECT_TRUE(b_->wait_for("info relinked")) << b_->err_so_far();
+  const Json policy = status("south.json")["classes"][0]["policy"];
+  EXPECT_EQ(policy["out"], "erasure");
+  EXPECT_EQ(policy["in"], "erasure");
 }
 
 /// Whatever a swap is at when one of both dies: the other goes on with it when he is back.

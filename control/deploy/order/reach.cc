@@ -15,13 +15,6 @@ using site::ClassPlan;
 using site::KeyKind;
 using site::Plan;
 
-/// Whether messages as they are have room for what the class will send by.
-bool has_room(const ClassPlan& was, const ClassPlan& will) {
-  const auto &a = was.stream, &b = will.stream;
-  return b.k <= a.k && b.m_cap <= a.m_cap && b.data_slots_max <= a.data_slots_max &&
-         b.repair_slots_max <= a.repair_slots_max;
-}
-
 class Reaching {
  public:
   Reaching(const InForce& in_force, const SiteFile& file)
@@ -40,9 +33,6 @@ class Reaching {
     Plan next = std::move(*live);
     add(site::beyond_places(running_, next));
     if (site::try_arrange(running_, next)) add(site::beyond(site::LiveBounds::of(running_), next));
-    // A longer hold has larger blocks, too, but takes other links for that; a swap does not.
-    const auto swapped = plan_with([](KeyKind kind) { return kind == KeyKind::Swap; });
-    find_room(swapped ? *swapped : next);
   }
   void go_by_links(const std::vector<Change>& changes) {
     found_.is_by_links |= std::ranges::any_of(
@@ -63,15 +53,6 @@ class Reaching {
     for (const Beyond& each : all) {
       found_.is_by_links |= each.goes_by_relink;
       if (!each.goes_by_relink) found_.beyond.push_back(each.key + ": " + each.why);
-    }
-  }
-  void find_room(const Plan& swapped) {
-    for (const ClassPlan& each : swapped.classes) {
-      const auto old = std::ranges::find(running_.classes, each.name, &ClassPlan::name);
-      if (old == running_.classes.end() || has_room(*old, each)) continue;
-      found_.beyond.push_back("class \"" + each.name + "\" has no room for blocks of " +
-                              each.policy +
-                              "; its name in `policies` makes some, by a reload before this one");
     }
   }
 

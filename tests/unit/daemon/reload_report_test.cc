@@ -251,6 +251,21 @@ TEST_F(ReloadReports, turn_back_to_the_links_of_before_while_these_are_there) {
   EXPECT_TRUE(site().state(sites_->now()).peers[0].is_up);
 }
 
+TEST_F(ReloadReports, take_a_policy_without_room_by_other_links) {
+  write(with({{"name = \"all\"\n", "name = \"all\"\npolicy = \"hybrid\"\n"}}));
+  const ReloadReport report = reload_->plan();
+  const auto step = std::ranges::find(report.steps, "class.all.policy", &Step::key);
+  ASSERT_NE(step, report.steps.end());
+  EXPECT_EQ(step->fate, Fate::Waits);
+  EXPECT_EQ(step->why, "messages have no room for blocks of hybrid");
+  EXPECT_TRUE(run_while_it_turns().is_done);
+  ASSERT_NE(site().plan_beside(), nullptr);
+  EXPECT_EQ(site().plan_beside()->classes[1].policy, "hybrid");
+  for (const site::SwapView& each : site().state(sites_->now()).swaps) {
+    EXPECT_FALSE(each.policy.starts_with("hybrid")) << "tried in vain";
+  }
+}
+
 TEST_F(ReloadReports, give_up_other_links_that_nobody_wants_any_more) {
   for (const char* const mtu : {"1400", "1300"}) {
     write(with({{"[pair]\n", std::string("[pair]\nmtu = ") + mtu + "\n"}}));

@@ -29,11 +29,15 @@ LiveBounds LiveBounds::of(const Plan& plan) {
                     .of_wan = Rate::from_bps(plan.link_rate.bps() * plan.gateway.full_links),
                     .started = {},
                     .holds = {},
+                    .streams = {},
                     .impaired = {}};
   for (const sdr::LinkOptions& each : plan.peers) {
     bounds.started.push_back(each.control.is_vacant ? Rate() : each.pacer.rate);
   }
-  for (const ClassPlan& each : plan.classes) bounds.holds.push_back(each.hold);
+  for (const ClassPlan& each : plan.classes) {
+    bounds.holds.push_back(each.hold);
+    bounds.streams.push_back(each.stream);
+  }
   if (plan.impair) bounds.impaired = plan.impair->held_packets_max;
   return bounds;
 }
@@ -77,10 +81,29 @@ static void check_holds(const LiveBounds& bounds, const Plan& next, std::vector<
   }
 }
 
+/// Whether messages as they are have room for what the class would send by.
+static bool has_room(const sdr::StreamConfig& has, const sdr::StreamConfig& wants) {
+  return wants.k <= has.k && wants.m_cap <= has.m_cap &&
+         wants.data_slots_max <= has.data_slots_max &&
+         wants.repair_slots_max <= has.repair_slots_max;
+}
+
+static void check_room(const LiveBounds& bounds, const Plan& next, std::vector<Beyond>& found) {
+  for (size_t i = 0; i < next.classes.size(); ++i) {
+    const ClassPlan& each = next.classes[i];
+    if (has_room(bounds.streams[i], each.stream)) continue;
+    const std::string why = "messages have no room for blocks of " + each.policy;
+    for (const char* key : {".policy", ".params"}) {
+      found.push_back({"class." + each.name + key, why, /*goes_by_relink=*/true});
+    }
+  }
+}
+
 std::vector<Beyond> beyond(const LiveBounds& bounds, const Plan& next) {
   std::vector<Beyond> found;
   check_rates(bounds, next, found);
   check_holds(bounds, next, found);
+  check_room(bounds, next, found);
   if (next.impair && !bounds.impaired) {
     found.push_back({"wan.impair", "the gateway was started without [wan.impair]"});
   } else if (next.impair && next.impair->held_packets_max > *bounds.impaired) {

@@ -34,11 +34,12 @@ Result<ShardChange> shard_change_of(const Plan& plan, const Plan& running, size_
 
 /// What memory was sized for. No live key goes further.
 struct LiveBounds {
-  Rate to_peer;                    ///< pair.rate
-  Rate of_wan;                     ///< to all peers together
-  std::vector<Rate> started;       ///< by peer: what it was sent at, should that be more
-  std::vector<Duration> holds;     ///< by class
-  std::optional<size_t> impaired;  ///< packets that may be delayed; nothing: no such port
+  Rate to_peer;                            ///< pair.rate
+  Rate of_wan;                             ///< to all peers together
+  std::vector<Rate> started;               ///< by peer: what it was sent at, should that be more
+  std::vector<Duration> holds;             ///< by class
+  std::vector<sdr::StreamConfig> streams;  ///< likewise: what messages have room for
+  std::optional<size_t> impaired;          ///< packets that may be delayed; nothing: no such port
 
   static LiveBounds of(const Plan& plan);
 };
