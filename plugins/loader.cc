@@ -157,7 +157,8 @@ Result<MappedFile> MappedFile::map(const std::string& path) {
   void* const handle = ::dlopen(name_of(copy->number()).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return refuse(path, "does not load: " + loader_error(copy->number()));
   ++resident_files;
-  return MappedFile(Handle(handle, Unmap{copy->release()}), fnv_1a(*content));
+  const uint64_t hash = fnv_1a({content->data(), content->size()});
+  return MappedFile(Handle(handle, Unmap{copy->release()}), hash);
 }
 
 template <class Ops>

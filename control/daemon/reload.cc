@@ -339,7 +339,7 @@ ReloadReport Reload::run(Duration patience) {
   wanted_ = std::move(draft.file);
   in_force_ = std::move(draft.next);
   site_.want_policies(wanted_by(*draft.plan, site_), patience);
-  relinking_.want(std::move(draft.relinked), patience);
+  relinking_.want(std::move(draft.relinked), in_force_, patience);
   return report;
 }
 

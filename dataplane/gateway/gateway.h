@@ -108,8 +108,8 @@ class Gateway final : public Station {
   void let_go_behind(Gateway& before, bool is_first, const std::vector<bool>& others, Instant now);
   /// Something is.
   bool has_held_back() const;
-  /// This one carries.
-  void share_lines(Gateway& other, Instant now);
+  /// This one carries, but to `others`.
+  void share_lines(Gateway& other, const std::vector<bool>& others, Instant now);
   /// To each peer of which all is settled, that others are used from here on, by DRAINING; not to
   /// `others`, by their links' numbers. To all if the site `drains`.
   void say_gone_over(const std::vector<bool>& others, bool drains, Instant now);

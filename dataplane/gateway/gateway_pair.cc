@@ -107,8 +107,10 @@ void Gateway::share_line(size_t index, Gateway& before, bool carries, Instant no
   one->carry_beside(*other, now);
 }
 
-void Gateway::share_lines(Gateway& other, Instant now) {
-  for (size_t index = 0; index < row_count(); ++index) share_line(index, other, true, now);
+void Gateway::share_lines(Gateway& other, const std::vector<bool>& others, Instant now) {
+  for (size_t index = 0; index < row_count(); ++index) {
+    share_line(index, other, !is_among(others, *row(index).front().link), now);
+  }
 }
 
 /// What was lost is mended in a few round trips, or is late. True: nothing of the peer is held
@@ -173,12 +175,13 @@ void GatewayPair::begin(Gateway& newer) {
 void GatewayPair::move(Instant now) {
   std::swap(first_, second_);
   others_.clear();
-  behind_ == first_ ? first_->hold_back_out(now) : second_->let_go_out();
+  if (behind_ != first_) second_->let_go_out();
+  if (behind_ == first_ && !has_given_up_) first_->hold_back_out(now);
   looked_ = Instant();
 }
 
 void GatewayPair::give_up_newer(bool is_given_up) {
-  has_given_up_ = is_given_up;
+  if (std::exchange(has_given_up_, is_given_up) == is_given_up) return;
   for (Gateway* each : {first_, second_}) {
     each->let_go_out();
     each->let_in();
@@ -201,7 +204,7 @@ void GatewayPair::follow(Instant now) {
   looked_ = now;
   if (has_given_up_) {
     is_waiting_ = false;
-    return first_->share_lines(*second_, now);
+    return first_->share_lines(*second_, others_, now);
   }
   Gateway& older = behind_ == first_ ? *second_ : *first_;
   if (behind_ == first_) older.finish(now);

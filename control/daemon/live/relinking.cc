@@ -39,28 +39,35 @@ bool Relinking::is_waiting() const {
   return relink.phase() == Phase::Waiting && !relink.is_turning() && !is_cancelled_;
 }
 
-void Relinking::want(std::optional<config::Node> tree, Duration patience) {
+void Relinking::want(std::optional<config::Node> tree, const config::Node& in_force,
+                     Duration patience) {
   trouble_.clear();
   is_asked_for_ = false;
+  // What is in force now will not be in a moment.
+  if (!tree && site_.relink().is_turning()) tree = in_force;
   take(std::move(tree), patience);
 }
 
 void Relinking::take(std::optional<config::Node> tree, Duration patience) {
   if (is_waiting() && are_same(tree, beside_)) return;
-  if (tree && beside_ && are_alike(*tree, *beside_) && site_.try_turn_relink()) {
-    // Live keys of it that are others now take links of their own afterwards.
-    wanted_ = are_same(tree, beside_) ? std::nullopt : std::move(tree);
-    return log_.info("relink_turns",
-                     {{"meaning",
-                       "the links of before, which are there yet, take the place of those that "
-                       "carry; who answers by these alone goes on by them"}});
-  }
   if (is_waiting()) {
     site_.cancel_relink();
     is_cancelled_ = true;
   }
   wanted_ = std::move(tree);
-  if (wanted_ && site_.plan_beside() == nullptr && !is_stopping_) begin(patience);
+  pursue(patience);
+}
+
+void Relinking::pursue(Duration patience) {
+  if (!wanted_ || is_stopping_) return;
+  if (site_.plan_beside() == nullptr) return begin(patience);
+  if (!beside_ || !are_alike(*wanted_, *beside_) || !site_.try_turn_relink()) return;
+  // Live keys that differ take links of their own afterwards.
+  if (are_same(wanted_, beside_)) wanted_.reset();
+  log_.info("relink_turns",
+            {{"meaning",
+              "the links beside take the place of those that carry again; who answers by these "
+              "alone goes on by them"}});
 }
 
 void Relinking::begin(Duration patience) {
@@ -89,7 +96,7 @@ void Relinking::begin(Duration patience) {
 std::optional<config::Node> Relinking::look(const site::SiteState& state,
                                             const config::Node& in_force, Duration patience) {
   const Step step = site_.pursue_relink(state, patience);
-  if (site_.relink().phase() == Phase::Waiting) tell_missing(state.at);
+  if (is_waiting()) tell_missing(state.at);
   switch (step) {
     case Step::Move:
       log_.info("relink_moved", {{"after_ms", std::round((state.at - begun_at_).ms())}});
@@ -105,7 +112,7 @@ std::optional<config::Node> Relinking::look(const site::SiteState& state,
       break;
   }
   follow_peers(state, in_force, patience);
-  if (wanted_ && site_.plan_beside() == nullptr && !is_stopping_) begin(patience);
+  pursue(patience);
   return std::nullopt;
 }
 
@@ -166,7 +173,9 @@ Json Relinking::json() const {
   const site::Relink& relink = site_.relink();
   if (relink.phase() == Phase::None && !wanted_ && trouble_.empty()) return Json();
   return {{"phase", names[static_cast<size_t>(relink.phase())]},
-          {"peers_missing", relink.missing()},
+          {"peers_missing", is_waiting() || relink.phase() == Phase::Moved
+                                ? relink.missing()
+                                : std::vector<std::string>()},
           {"why", why()},
           {"memory_mib",
            site_.plan_beside() == nullptr

@@ -25,9 +25,9 @@ class Relinking {
   Relinking(site::Site& site, const std::string& file, const Log& log)
       : site_(site), file_(file), log_(log) {}
 
-  /// Links by this file are to take the place of those in force; nothing: those are to stay. What
-  /// has been wanted before and has not been done is over.
-  void want(std::optional<config::Node> tree, Duration patience);
+  /// Links by this file are to take the place of those by `in_force`; nothing: those are to stay.
+  /// What has been wanted before and has not been done is over.
+  void want(std::optional<config::Node> tree, const config::Node& in_force, Duration patience);
   /// The gateway ends: nothing is begun any more.
   void stop() { is_stopping_ = true; }
   /// Does what is to be done as of `state`. The file by which the site takes what hosts send from
@@ -52,6 +52,7 @@ class Relinking {
   bool is_waiting() const;
   void take(std::optional<config::Node> tree, Duration patience);
   void follow_peers(const site::SiteState& state, const config::Node& in_force, Duration patience);
+  void pursue(Duration patience);
   void begin(Duration patience);
   void tell_missing(Instant now);
 

@@ -128,10 +128,6 @@ std::vector<const Need*> in_row(const std::vector<Need>& needs) {
   return row;
 }
 
-}  // namespace
-
-namespace {
-
 /// Those of `names` that `others` lacks.
 std::vector<std::string> without(const std::vector<std::string>& names,
                                  const std::vector<std::string>& others) {

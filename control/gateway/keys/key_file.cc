@@ -41,7 +41,7 @@ Result<PairKey> read_key_file(const std::string& path) {
     const bool is_missing = access(path.c_str(), F_OK) != 0;
     return failure(count.error().sentence + (is_missing ? "; " + how_to_make(path) : ""));
   }
-  struct stat about {};
+  struct stat about{};
   const bool is_known = stat(path.c_str(), &about) == 0;
 
   const std::string_view key = trimmed({bytes.data(), *count});

@@ -324,7 +324,7 @@ void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
   row.key("udp_port", peer.udp_port, "Its wan.udp_port.").range(1, 65535);
   row.key("next_hop", peer.next_hop,
           "Over DPDK: the MAC, or the router's IP, that packets go to; empty: found out.")
-      .kind(KeyKind::Relink);
+      .kind(KeyKind::Restart);
   row.key("routes", peer.route_texts, "What lies behind it, such as \"10.2.0.0/16\".")
       .required()
       .kind(KeyKind::Live);

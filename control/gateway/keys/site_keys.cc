@@ -110,8 +110,7 @@ void declare_site(Section& section, const ConfigPtr& config) {
   SiteConfig& site = config->site;
   site.name = host_name();
   section.all_are(KeyKind::Restart);
-  section.key("name", site.name, "What the other sites call this one, as their peer.name.")
-      .kind(KeyKind::Relink);
+  section.key("name", site.name, "What the other sites call this one, as their peer.name.");
   declare_cores(section, site);
   section.choice("log", site.log, {"debug", "info", "warning", "error"}, "The least that is told.")
       .kind(KeyKind::Live);

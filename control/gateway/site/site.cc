@@ -204,14 +204,21 @@ std::optional<EalChoice> Site::eal() const {
 
 // ---- grants ----
 
-// Links that are left resend what was lost, and have a quarter for that while they need it.
+// Links that do not carry any more resend what was lost, and have a quarter for that while they
+// need it.
 void Site::turn_grants(Instant now) {
   const std::scoped_lock lock(grants_mutex_);
   for (size_t peer = 0; peer < grants_.size(); ++peer) {
-    PairGrants* const other = beside_ ? &beside_->grants[peer] : nullptr;
-    const bool is_shared = other != nullptr && beside_->is_left && other->is_wanted(now);
-    grants_[peer].turn(is_shared ? 3 : 4, now);
-    if (other != nullptr) other->turn(is_shared ? 1 : 4, now);
+    if (!beside_) {
+      grants_[peer].turn(4, now);
+      continue;
+    }
+    PairGrants *carries = &grants_[peer], *other = &beside_->grants[peer];
+    const bool is_other = peer < beside_->others.size() && beside_->others[peer];
+    if (is_other) std::swap(carries, other);
+    const bool is_shared = (is_other || beside_->has_carried) && other->is_wanted(now);
+    carries->turn(is_shared ? 3 : 4, now);
+    other->turn(is_shared ? 1 : 4, now);
   }
 }
 

@@ -189,7 +189,8 @@ class Site {
     explicit Beside(Plan it) : plan(std::move(it)) {}
     Plan plan;
     std::deque<PairGrants> grants;
-    bool is_left = false;  // what hosts send goes by the other
+    bool has_carried = false;  // and resends what was lost
+    std::vector<bool> others;  // peers that go by these, as others_
   };
 
   explicit Site(Plan plan);
@@ -229,6 +230,7 @@ class Site {
   std::unique_ptr<Beside> beside_;  // null: most of the time
   Relink relink_;
   std::vector<bool> others_;  // of relink_, as shards have been told
+  bool are_others_told_ = true;  // all of them
   std::vector<std::unique_ptr<SiteShard>> shards_;
   bool is_drain_wanted_ = false;
   size_t silent_ = 0;

@@ -85,7 +85,7 @@ class SiteShard {
   /// Thread: any, one at a time. Errors: as make().
   Result<std::unique_ptr<Rooms>> make_beside(const Plan& plan, std::deque<PairGrants>& grants,
                                              sdr::PolicyFinder& finder, Instant now);
-  /// Between two turns, as are the next three: `rooms` are beside those that take what hosts send,
+  /// Between two turns, as are the next five: `rooms` are beside those that take what hosts send,
   /// and `rooms` is who was, or nobody.
   void exchange_beside(std::unique_ptr<Rooms>& rooms);
   /// The ones beside take what hosts send, and those that did are beside; peers are asked to do

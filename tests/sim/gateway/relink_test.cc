@@ -322,6 +322,22 @@ TEST(Relink, does_not_turn_where_both_would_be_taken_for_each_other) {
   EXPECT_FALSE(world.sites.gateway(1).try_turn_relink());
 }
 
+TEST(Relink, does_not_turn_where_a_peer_answers_by_what_carries_alone) {
+  World world;
+  world.relink_all({.pair = "mtu = 1200\n"});
+  const auto have_moved = [&] {
+    return world.phase(1) == Phase::Moved && world.phase(2) == Phase::Moved;
+  };
+  ASSERT_TRUE(world.sites.run_until(have_moved, world.sites.now() + 3_s));
+  world.sites.crash(2);
+  world.sites.start(2);  // by the next file
+  world.sites.run_for(1_s);
+  ASSERT_TRUE(world.sites.is_up());
+  ASSERT_EQ(world.phase(1), Phase::Moved);
+  EXPECT_FALSE(world.sites.gateway(1).try_turn_relink());
+  EXPECT_TRUE(world.wait_until_done(5_s));
+}
+
 // Site 1 has both, and takes what it gets.
 TEST(Relink, turns_twice) {
   HalfMoved world;

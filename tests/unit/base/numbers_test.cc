@@ -432,8 +432,8 @@ TEST(Result, carries_either_the_value_or_the_sentence) {
 
 TEST(Fnv, is_what_its_authors_say) {
   EXPECT_EQ(fnv_1a({}), 0xcbf29ce484222325u);
-  EXPECT_EQ(fnv_1a(std::string("a")), 0xaf63dc4c8601ec8cu);
-  EXPECT_EQ(fnv_1a(std::string("foobar")), 0x85944171f73967e8u);
+  EXPECT_EQ(fnv_1a("a"), 0xaf63dc4c8601ec8cu);
+  EXPECT_EQ(fnv_1a("foobar"), 0x85944171f73967e8u);
 }
 
 // ---- assert ----

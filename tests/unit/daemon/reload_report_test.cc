@@ -227,28 +227,60 @@ TEST_F(ReloadReports, have_other_links_in_force_once_these_are_up) {
   EXPECT_TRUE(site().state(sites_->now()).peers[0].is_up);
 }
 
-// The peer has links by one of both files only, and they carry whichever of them is in force.
-TEST_F(ReloadReports, turn_back_to_the_links_of_before_while_these_are_there) {
-  const std::string next = sim::site_files(2)[0];
-  write(next);
-  (void)run_while_it_turns();
-  const auto has_classes = [this](size_t count) {
+/// Both sites have had two classes, go over to one, and have both sets of links for a moment.
+class TurningReloads : public ReloadReports {
+ protected:
+  TurningReloads() {
+    reload_.reset();
+    sites_.emplace(sim::SitesOptions{.files = sim::site_files(2, two)});
+    text_ = sim::site_files(2, two)[0];
+    EXPECT_TRUE(sites_->come_up());
+    reload_.emplace(site(), Source{file_, text_}, log_,
+                    Surroundings{.routes = &routes_, .on_status_file = {}});
+    load(next_);
+    EXPECT_TRUE(sites_->seat(2).relink(sim::site_files(2)[1], sites_->now()));
+    EXPECT_TRUE(look_until(has_classes(1), Duration::from_s(2)));
+    EXPECT_TRUE(look_until([] { return true; }, Duration::from_s(1)));  // who answers by what
+  }
+  void load(const std::string& text) {
+    write(text);
+    EXPECT_TRUE(run_while_it_turns().is_done);
+  }
+  std::function<bool()> has_classes(size_t count) {
     return [this, count] { return site().plan().classes.size() == count; };
-  };
-  ASSERT_TRUE(look_until(has_classes(1), Duration::from_s(2)));
-  write(text_);
-  EXPECT_TRUE(run_while_it_turns().is_done);
-  ASSERT_TRUE(look_until(has_classes(2), Duration::from_s(3)));
+  }
+  void expect_at_rest(const std::string& text) {
+    const auto is_over = [&] { return reload_->relinking().json().is_null(); };
+    EXPECT_TRUE(look_until(is_over, Duration::from_s(5)));
+    EXPECT_EQ(site::changes_between(text, toml_of(reload_->in_force())),
+              std::vector<site::Change>());
+    EXPECT_EQ(reload_->open(), std::vector<Step>());
+    EXPECT_TRUE(site().state(sites_->now()).peers[0].is_up);
+  }
+
+  const sim::SiteText two{.classes =
+                              "[[class]]\nname = \"one\"\nmatch = [{ dscp = 1 }]\n"
+                              "hold = \"200 ms\"\n[[class]]\nname = \"all\"\n"};
+  const std::string next_ = sim::site_files(2)[0];
+};
+
+TEST_F(TurningReloads, have_the_links_of_before_while_these_are_there) {
+  load(text_);
+  EXPECT_TRUE(look_until(has_classes(2), Duration::from_s(3)));
+  sites_->crash(2);  // and begins with the file of before
+  sites_->start(2);
   EXPECT_EQ(site::changes_between(text_, toml_of(reload_->in_force())),
             std::vector<site::Change>());
   EXPECT_EQ(reload_->open(), std::vector<Step>());
-  write(next);
-  EXPECT_TRUE(run_while_it_turns().is_done);
-  ASSERT_TRUE(look_until(has_classes(1), Duration::from_s(3)));
-  // Its rate went down meanwhile, and what the file says of it takes other links, afterwards.
-  const auto is_next = [&] { return reload_->relinking().json()["phase"] == "waiting"; };
-  EXPECT_TRUE(look_until(is_next, Duration::from_s(6)));
-  EXPECT_TRUE(site().state(sites_->now()).peers[0].is_up);
+}
+
+TEST_F(TurningReloads, are_taken_back_in_the_middle) {
+  load(text_);
+  ASSERT_TRUE(look_until([&] { return site().relink().is_turning(); }, Duration::from_s(1)));
+  load(next_);
+  EXPECT_TRUE(look_until(has_classes(2), Duration::from_s(3)));
+  EXPECT_TRUE(look_until(has_classes(1), Duration::from_s(8)));
+  expect_at_rest(next_);
 }
 
 TEST_F(ReloadReports, take_a_policy_without_room_by_other_links) {

@@ -104,6 +104,7 @@ void Relink::add_other(size_t place, const Plan& plan) {
 
 Relink::Step Relink::follow(const SiteState& state, const Plan& plan) {
   bool is_quiet = true;
+  are_all_beside_ = true;
   for (size_t i = 0; i < plan.gateway.peers.size(); ++i) {
     if (!plan.has_peer(i)) continue;
     const Ends old = ends_of(state.beside->peers, i), now = ends_of(state.peers, i);
@@ -112,6 +113,7 @@ Relink::Step Relink::follow(const SiteState& state, const Plan& plan) {
     const bool gives_up = now.has_moved && !old.has_moved;
     if (old.are_up && (!now.answers || gives_up)) add_other(i, plan);
     is_quiet &= old.is_quiet;
+    are_all_beside_ &= old.are_up || !now.answers;
     if (old.carries && !has_moved && !has_given_up_) {
       missing_.push_back(plan.gateway.peers[i].name);
     }

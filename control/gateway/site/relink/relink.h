@@ -38,8 +38,10 @@ class Relink {
   void on_done(Step step);
   /// The next are to go, which wait beside the first.
   void cancel();
-  /// Moved: those beside are to carry again.
-  void turn() { is_turning_ |= phase_ == Phase::Moved; }
+  /// Moved, and whoever answers by what carries does so by those beside as well.
+  bool may_turn() const { return phase_ == Phase::Moved && are_all_beside_; }
+  /// Those beside are to carry again.
+  void turn() { is_turning_ |= may_turn(); }
 
   /// `state` of a site with both, `plan` the one by which it takes what hosts send.
   Step look(const SiteState& state, const Plan& plan);
@@ -47,9 +49,8 @@ class Relink {
   Phase phase() const { return phase_; }
   /// Of the peers: who has no second link yet, or still goes by the first.
   const std::vector<std::string>& missing() const { return missing_; }
-  /// What carries changes soon, whoever has what.
   bool is_turning() const { return is_turning_; }
-  /// The next are to be no more, as peers have been told, or not any more.
+  /// Peers have been told that the next are to go, and not that they are not.
   bool has_given_up() const { return has_given_up_; }
   /// By place: who goes by those beside. Empty: nobody.
   const std::vector<bool>& others() const { return others_; }
@@ -71,7 +72,7 @@ class Relink {
   std::string why_;
   Instant since_, empty_since_ = Instant::never();
   uint64_t crossed_ = 0;
-  bool is_cancelled_ = false, is_turning_ = false;
+  bool is_cancelled_ = false, is_turning_ = false, are_all_beside_ = false;
   bool has_given_up_ = false;  // the next, and has said so
   Instant told_at_;
 };

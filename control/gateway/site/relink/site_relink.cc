@@ -100,7 +100,7 @@ size_t Site::join(std::vector<std::unique_ptr<Rooms>>& rooms, const Between& bet
 }
 
 bool Site::try_turn_relink() {
-  if (relink_.phase() != Relink::Phase::Moved || shards_.front()->are_of_one_shape()) return false;
+  if (!relink_.may_turn() || shards_.front()->are_of_one_shape()) return false;
   relink_.turn();
   return true;
 }
@@ -135,13 +135,16 @@ Relink::Step Site::pursue_relink(const SiteState& state, const Between& between)
 
 void Site::tell_others(const Between& between) {
   const std::vector<bool> others = relink_.others();
-  if (others == others_ || beside_ == nullptr) return;
+  if ((others == others_ && are_others_told_) || beside_ == nullptr) return;
   bool are_told = true;
   for (const auto& shard : shards_) {
     std::vector<bool> numbers = shard->numbers_of(others);
     are_told &= between(*shard, [&](Instant) { shard->exchange_others(numbers); });
   }
-  if (are_told) others_ = others;
+  are_others_told_ = are_told;
+  others_ = others;
+  const std::scoped_lock lock(grants_mutex_);
+  beside_->others = others;
 }
 
 bool Site::on_shards(const Between& between, const std::function<void(SiteShard&, Instant)>& act) {
@@ -161,6 +164,7 @@ bool Site::try_move(const Between& between) {
     if (move(i)) continue;
     // Twice is as if it had not been.
     for (; i > 0; --i) insist([&] { return move(i - 1); });
+    are_others_told_ = false;  // who has moved has forgotten them
     return false;
   }
   exchange_plans();
@@ -169,10 +173,12 @@ bool Site::try_move(const Between& between) {
 }
 
 void Site::exchange_plans() {
+  keep_standings(beside_->plan);
+  are_rules_stale_ = true;
   const std::scoped_lock lock(grants_mutex_);
   std::swap(plan_, beside_->plan);
   std::swap(grants_, beside_->grants);
-  beside_->is_left = !beside_->is_left;
+  beside_->has_carried = true;
   // The one of the site's life.
   std::swap(plan_.registry, beside_->plan.registry);
   std::swap(plan_.loaded, beside_->plan.loaded);
