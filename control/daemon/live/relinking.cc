@@ -96,7 +96,7 @@ void Relinking::begin(Duration patience) {
 std::optional<config::Node> Relinking::look(const site::SiteState& state,
                                             const config::Node& in_force, Duration patience) {
   const Step step = site_.pursue_relink(state, patience);
-  if (is_waiting()) tell_missing(state.at);
+  if (site_.relink().phase() == Phase::Waiting) tell_missing(state.at);
   switch (step) {
     case Step::Move:
       log_.info("relink_moved", {{"after_ms", std::round((state.at - begun_at_).ms())}});
@@ -173,9 +173,7 @@ Json Relinking::json() const {
   const site::Relink& relink = site_.relink();
   if (relink.phase() == Phase::None && !wanted_ && trouble_.empty()) return Json();
   return {{"phase", names[static_cast<size_t>(relink.phase())]},
-          {"peers_missing", is_waiting() || relink.phase() == Phase::Moved
-                                ? relink.missing()
-                                : std::vector<std::string>()},
+          {"peers_missing", relink.missing()},
           {"why", why()},
           {"memory_mib",
            site_.plan_beside() == nullptr

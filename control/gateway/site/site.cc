@@ -204,15 +204,16 @@ std::optional<EalChoice> Site::eal() const {
 
 // ---- grants ----
 
-// Links that do not carry any more resend what was lost, and have a quarter for that while they
-// need it.
 void Site::turn_grants(Instant now) {
   const std::scoped_lock lock(grants_mutex_);
+  if (beside_) return turn_both(now);
+  for (PairGrants& each : grants_) each.turn(4, now);
+}
+
+/// What does not carry any more resends what was lost, and has a quarter for that while it needs
+/// it.
+void Site::turn_both(Instant now) {
   for (size_t peer = 0; peer < grants_.size(); ++peer) {
-    if (!beside_) {
-      grants_[peer].turn(4, now);
-      continue;
-    }
     PairGrants *carries = &grants_[peer], *other = &beside_->grants[peer];
     const bool is_other = peer < beside_->others.size() && beside_->others[peer];
     if (is_other) std::swap(carries, other);

@@ -190,7 +190,8 @@ class Site {
     Plan plan;
     std::deque<PairGrants> grants;
     bool has_carried = false;  // and resends what was lost
-    std::vector<bool> others;  // peers that go by these, as others_
+    std::vector<bool> others;  // peers that go by these, as far as shards have been told
+    bool are_all_told = true;  // shards of that
   };
 
   explicit Site(Plan plan);
@@ -199,6 +200,7 @@ class Site {
   Result<void> open_shard(size_t number, LanPort& lan, WanPort& wan);
   Result<void> add_shard(LanPort lan, WanPort wan, Instant now, const sdr::RandomSource& random);
   void add_grants();
+  void turn_both(Instant now);
   void take_bars(Plan& plan);
   Result<void> build_shards(const std::function<Result<void>(size_t number)>& build) const;
   static Between between(Duration patience);
@@ -229,8 +231,6 @@ class Site {
   Instant grants_due_;
   std::unique_ptr<Beside> beside_;  // null: most of the time
   Relink relink_;
-  std::vector<bool> others_;  // of relink_, as shards have been told
-  bool are_others_told_ = true;  // all of them
   std::vector<std::unique_ptr<SiteShard>> shards_;
   bool is_drain_wanted_ = false;
   size_t silent_ = 0;

@@ -394,16 +394,15 @@ bool SiteShard::want_drain(bool is_wanted, Duration patience) {
 }
 
 void SiteShard::want_drain(bool is_wanted, Instant now) {
-  const bool is_newer_unwanted = is_wanted || has_given_up_;
-  for (const auto& link : sdr_->endpoint().links()) {
-    link->want_drain(has_moved_ ? is_newer_unwanted : is_wanted, now);
-  }
+  const auto tell = [now](const sdr::Endpoint& endpoint, bool is_drain_wanted) {
+    for (const auto& link : endpoint.links()) link->want_drain(is_drain_wanted, now);
+  };
   gateways_->set_drains(is_wanted);
+  const sdr::Endpoint *older = &sdr_->endpoint(), *newer = sdr_->beside();
+  if (has_moved_) std::swap(older, newer);
   // Those that others have taken the place of say so when all that they have sent is settled.
-  if (sdr_->beside() == nullptr || (has_moved_ && !has_given_up_)) return;
-  for (const auto& link : sdr_->beside()->links()) {
-    link->want_drain(has_moved_ ? is_wanted : is_newer_unwanted, now);
-  }
+  if (!has_moved_ || has_given_up_) tell(*older, is_wanted);
+  if (newer != nullptr) tell(*newer, is_wanted || has_given_up_);
 }
 
 bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {

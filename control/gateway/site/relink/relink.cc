@@ -90,6 +90,7 @@ Relink::Step Relink::wait(const SiteState& state, const Plan& plan) {
     missing_.push_back(plan.gateway.peers[i].name);
     if (why_.empty()) why_ = second.why;
   }
+  if (is_cancelled_ || is_turning_) missing_.clear();  // nobody is waited for
   const Duration told_for = state.at - told_at_;
   if (is_cancelled_) return told_for >= told_max ? Step::Leave : leave(state, is_quiet);
   // All have heard of it; who answers by the others alone goes on by these.

@@ -134,15 +134,15 @@ Relink::Step Site::pursue_relink(const SiteState& state, const Between& between)
 }
 
 void Site::tell_others(const Between& between) {
+  if (beside_ == nullptr) return;
   const std::vector<bool> others = relink_.others();
-  if ((others == others_ && are_others_told_) || beside_ == nullptr) return;
+  if (others == beside_->others && beside_->are_all_told) return;
   bool are_told = true;
   for (const auto& shard : shards_) {
     std::vector<bool> numbers = shard->numbers_of(others);
     are_told &= between(*shard, [&](Instant) { shard->exchange_others(numbers); });
   }
-  are_others_told_ = are_told;
-  others_ = others;
+  beside_->are_all_told = are_told;
   const std::scoped_lock lock(grants_mutex_);
   beside_->others = others;
 }
@@ -164,11 +164,10 @@ bool Site::try_move(const Between& between) {
     if (move(i)) continue;
     // Twice is as if it had not been.
     for (; i > 0; --i) insist([&] { return move(i - 1); });
-    are_others_told_ = false;  // who has moved has forgotten them
+    beside_->are_all_told = false;  // who has moved has forgotten them
     return false;
   }
   exchange_plans();
-  others_.clear();
   return true;
 }
 
@@ -179,6 +178,7 @@ void Site::exchange_plans() {
   std::swap(plan_, beside_->plan);
   std::swap(grants_, beside_->grants);
   beside_->has_carried = true;
+  beside_->others.clear();
   // The one of the site's life.
   std::swap(plan_.registry, beside_->plan.registry);
   std::swap(plan_.loaded, beside_->plan.loaded);
@@ -198,7 +198,6 @@ bool Site::try_part(const Between& between) {
     if (!is_done) return false;
   }
   rooms.clear();  // before the grants that their links read
-  others_.clear();
   const std::scoped_lock lock(grants_mutex_);
   beside_.reset();
   return true;
