@@ -60,6 +60,11 @@ bool is_of_links(const Step& step) {
   return step.fate == Step::Fate::Waits && (step.kind != KeyKind::Swap || !step.why.empty());
 }
 
+/// It is taken by the links that carry.
+bool is_by_what_carries(const Step& step) {
+  return step.fate == Step::Fate::Applied || (step.fate == Step::Fate::Waits && !is_of_links(step));
+}
+
 config::Node tree_of(const std::string& text) {
   auto tree = config::parse_toml(text);
   return tree ? std::move(*tree) : config::Node();
@@ -153,8 +158,7 @@ void Reload::draw(Draft& draft) const {
         step.fate = Step::Fate::Waits;
         step.why = found->second;
       }
-      return step.fate == Step::Fate::Applied ||
-             (step.fate == Step::Fate::Waits && !is_of_links(step));
+      return is_by_what_carries(step);
     });
     auto plan =
         site::read_plan(source_.file, draft.next,
@@ -239,9 +243,7 @@ bool Reload::is_all_within(Draft& draft, Reasons& refused, Reasons& relinked) co
   for (const site::Beyond& each : site_.beyond(*draft.plan)) {
     for (const Step& step : draft.report.steps) {
       const bool is_it = step.key == each.key || step.key.starts_with(each.key + ".");
-      const bool is_taken = step.fate == Step::Fate::Applied ||
-                            (step.fate == Step::Fate::Waits && !is_of_links(step));
-      if (!is_it || !is_taken) continue;
+      if (!is_it || !is_by_what_carries(step)) continue;
       (each.goes_by_relink ? relinked : refused)[step.key] = each.why;
     }
   }

@@ -1,10 +1,11 @@
 #include "control/deploy/file/deployment.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
+#include "control/deploy/file/prefixes.h"
 #include "control/gateway/keys/config.h"
-#include "control/gateway/keys/prefix.h"
 #include "policies/policies.h"
 
 namespace cw::deploy {
@@ -206,13 +207,7 @@ const LinkRow* Deployment::link(const std::string& a, const std::string& b) cons
 }
 
 bool are_twins(const SiteRow& a, const SiteRow& b) {
-  return std::ranges::any_of(a.routes, [&](const std::string& text) {
-    const auto route = site::parse_prefix(text);
-    return route && std::ranges::any_of(b.routes, [&](const std::string& other) {
-             const auto there = site::parse_prefix(other);
-             return there && *route == *there;
-           });
-  });
+  return any_pair(a.routes, b.routes, std::equal_to<>());
 }
 
 bool Deployment::are_linked(const std::string& a, const std::string& b) const {

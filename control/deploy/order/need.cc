@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "control/deploy/file/prefixes.h"
 #include "control/deploy/order/reach.h"
 #include "control/gateway/keys/prefix.h"
 
@@ -127,16 +128,6 @@ Seen seen_of(const std::string& site, const std::map<std::string, Peers>& files)
   return {};
 }
 
-bool are_overlapping(const std::set<std::string>& a, const std::set<std::string>& b) {
-  return std::ranges::any_of(a, [&](const std::string& text) {
-    const auto prefix = site::parse_prefix(text);
-    return prefix && std::ranges::any_of(b, [&](const std::string& other) {
-             const auto taken = site::parse_prefix(other);
-             return taken && site::is_overlapping(*prefix, *taken);
-           });
-  });
-}
-
 /// Sites that go, and whose address or prefixes one that comes has.
 void note_places(const Both& both, std::vector<SiteChange>& all) {
   std::map<std::string, Peers> before;
@@ -147,7 +138,8 @@ void note_places(const Both& both, std::vector<SiteChange>& all) {
     for (const SiteChange& goes : all) {
       if (goes.need.act != Act::Stop) continue;
       const Seen old = seen_of(goes.need.site, before);
-      if (old.address == place.address || are_overlapping(old.routes, place.routes)) {
+      if (old.address == place.address ||
+          any_pair(old.routes, place.routes, site::is_overlapping)) {
         comes.need.follows.insert(goes.need.site);
       }
     }

@@ -22,7 +22,7 @@ class Reaching {
 
   /// By the links that carry.
   void go_live() {
-    auto live = plan_with([](KeyKind kind) { return kind != KeyKind::Relink; });
+    auto live = plan_of_the_rest();
     if (!live) {
       found_.beyond.push_back(
           "what can be changed at once does not go without what takes other links, so that a "
@@ -43,10 +43,10 @@ class Reaching {
   Reach found() && { return std::move(found_); }
 
  private:
-  template <class Takes>
-  Result<Plan> plan_with(const Takes& takes) const {
+  /// But for what takes other links by its kind.
+  Result<Plan> plan_of_the_rest() const {
     const Node tree = site::merged(in_force_.tree, file_.tree,
-                                   [&](const Change& each) { return takes(each.kind); });
+                                   [](const Change& each) { return each.kind != KeyKind::Relink; });
     return plan_of(file_.name + ".toml", toml_of(tree), running_.link_rate);
   }
   void add(const std::vector<Beyond>& all) {
