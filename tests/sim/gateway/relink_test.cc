@@ -60,6 +60,11 @@ struct World {
     }
     return true;
   }
+  /// Of the first two sites.
+  bool wait_for_phases(Phase one, Phase two) {
+    const auto are_so = [&] { return phase(1) == one && phase(2) == two; };
+    return sites.run_until(are_so, sites.now() + 3_s);
+  }
   bool wait_until_done(Duration within) {
     return sites.run_until([&] { return are_done(); }, sites.now() + within);
   }
@@ -173,8 +178,7 @@ TEST(Relink, of_several_links_leaves_their_rate_to_both_sets_together) {
   World world(before, {.loss = 0.05, .delay = 10_ms});
   for (const uint16_t number : {0, 10, 20, 30}) world.send(5_s, number);
   world.sites.run_for(1_s);
-  world.relink(1, after);
-  world.relink(2, after);
+  world.relink_all(after);
   EXPECT_LE(world.most_in(20_ms, 2_s), 110_Mbps) << "both sets have sent at once";
   EXPECT_TRUE(world.wait_until_done(3_s));
 }
@@ -272,8 +276,7 @@ struct HalfMoved : World {
     const SiteText next{.pair = "mtu = 1200\n"};
     relink(1, next);
     relink(2, next);
-    const auto is_half = [this] { return phase(1) == Phase::Waiting && phase(2) == Phase::Moved; };
-    EXPECT_TRUE(sites.run_until(is_half, sites.now() + 3_s));
+    EXPECT_TRUE(wait_for_phases(Phase::Waiting, Phase::Moved));
     send(1, 1, 2, 20_s);
     send(2, 2, 1, 20_s);
     sites.run_for(1_s);
@@ -325,10 +328,7 @@ TEST(Relink, does_not_turn_where_both_would_be_taken_for_each_other) {
 TEST(Relink, does_not_turn_where_a_peer_answers_by_what_carries_alone) {
   World world;
   world.relink_all({.pair = "mtu = 1200\n"});
-  const auto have_moved = [&] {
-    return world.phase(1) == Phase::Moved && world.phase(2) == Phase::Moved;
-  };
-  ASSERT_TRUE(world.sites.run_until(have_moved, world.sites.now() + 3_s));
+  ASSERT_TRUE(world.wait_for_phases(Phase::Moved, Phase::Moved));
   world.sites.crash(2);
   world.sites.start(2);  // by the next file
   world.sites.run_for(1_s);
@@ -359,10 +359,7 @@ TEST(Relink, of_a_peers_next_life_waits_until_those_of_before_are_through) {
   const SiteText fair{.classes = "[[class]]\nname = \"all\"\nfair = true\n"};
   World world({}, {.loss = 0.01, .delay = 10_ms}, /*count=*/2, /*serves_relinks=*/true);
   world.relink(1, fair);
-  const auto have_moved = [&] {
-    return world.phase(1) == Phase::Moved && world.phase(2) == Phase::Moved;
-  };
-  ASSERT_TRUE(world.sites.run_until(have_moved, world.sites.now() + 3_s));
+  ASSERT_TRUE(world.wait_for_phases(Phase::Moved, Phase::Moved));
   world.sites.crash(2);
   world.sites.run_for(20_ms);
   world.sites.start(2);

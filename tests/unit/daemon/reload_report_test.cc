@@ -38,14 +38,18 @@ struct FakeRoutes final : RouteSetter {
   std::string elsewhere;
 };
 
+const std::string two_classes =
+    "[[class]]\nname = \"one\"\nmatch = [{ dscp = 1 }]\nhold = \"200 ms\"\n"
+    "[[class]]\nname = \"all\"\n";
+
 /// One of two simulated sites, whose time passes while it is told to.
 class ReloadReports : public testing::Test {
  protected:
-  ReloadReports() {
-    text_ = sim::site_files(2, {.rate = "100 Mbit/s",
-                                .classes = "[[class]]\nname = \"one\"\nmatch = [{ dscp = 1 }]\n"
-                                           "hold = \"200 ms\"\n[[class]]\nname = \"all\"\n"})[0];
-    sites_.emplace(sim::SitesOptions{.files = {text_, sim::site_files(2)[1]}});
+  ReloadReports()
+      : ReloadReports({sim::site_files(2, {.rate = "100 Mbit/s", .classes = two_classes})[0],
+                       sim::site_files(2)[1]}) {}
+  explicit ReloadReports(const std::vector<std::string>& files) : text_(files[0]) {
+    sites_.emplace(sim::SitesOptions{.files = files});
     file_ = testing::TempDir() + "reload-" + std::to_string(getpid()) + ".toml";
     write(text_);
     reload_.emplace(site(), Source{file_, text_}, log_,
@@ -230,13 +234,8 @@ TEST_F(ReloadReports, have_other_links_in_force_once_these_are_up) {
 /// Both sites have had two classes, go over to one, and have both sets of links for a moment.
 class TurningReloads : public ReloadReports {
  protected:
-  TurningReloads() {
-    reload_.reset();
-    sites_.emplace(sim::SitesOptions{.files = sim::site_files(2, two)});
-    text_ = sim::site_files(2, two)[0];
+  TurningReloads() : ReloadReports(sim::site_files(2, {.classes = two_classes})) {
     EXPECT_TRUE(sites_->come_up());
-    reload_.emplace(site(), Source{file_, text_}, log_,
-                    Surroundings{.routes = &routes_, .on_status_file = {}});
     load(next_);
     EXPECT_TRUE(sites_->seat(2).relink(sim::site_files(2)[1], sites_->now()));
     EXPECT_TRUE(look_until(has_classes(1), Duration::from_s(2)));
@@ -258,9 +257,6 @@ class TurningReloads : public ReloadReports {
     EXPECT_TRUE(site().state(sites_->now()).peers[0].is_up);
   }
 
-  const sim::SiteText two{.classes =
-                              "[[class]]\nname = \"one\"\nmatch = [{ dscp = 1 }]\n"
-                              "hold = \"200 ms\"\n[[class]]\nname = \"all\"\n"};
   const std::string next_ = sim::site_files(2)[0];
 };
 
