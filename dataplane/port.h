@@ -70,8 +70,9 @@ inline bool try_leave(Packet& packet) {
 
 /// What a port can do; constant for its life.
 struct PortFacts {
-  const char* name = "";     ///< as in the config file
-  uint32_t payload_max = 0;  ///< WAN: bytes behind BTH, RETH and immediate; LAN: MTU
+  const char* name = "";      ///< as in the config file
+  uint32_t payload_max = 0;   ///< WAN: bytes behind BTH, RETH and immediate; LAN: MTU
+  uint32_t datagram_max = 0;  ///< WAN: bytes behind BTH and DETH; 0: what makes an equal packet
   uint16_t peers = 1;
   uint16_t paths = 1;  ///< per peer
   size_t packets = 0;  ///< it has to lend, at most; 0: it does not say

@@ -4,6 +4,7 @@
 //   Send      one packet that leaves: what its headers say, where its payload lies, which way
 //   Arrival   one that has come, read
 //   window    memory of ours that a peer may write to, where a port places payload itself
+//   queues    QPs of one epoch of a link, which an RNIC numbers and connects by itself
 //
 // Ownership. A Send holds its payload from its making on, wherever it waits, until the port has
 // read that: as one more owner of the packet in which the payload lies, or, where it lies in memory
@@ -14,8 +15,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 
+#include "dataplane/base/result.h"
 #include "dataplane/port.h"
 #include "dataplane/wire/error.h"
 #include "dataplane/wire/roce_inline.h"
@@ -74,6 +77,12 @@ inline uint32_t transport_bytes(const Send& send) {
          static_cast<uint32_t>(pad_bytes_for(payload_bytes));
 }
 
+/// By which writes to one QP of a peer leave on one path.
+struct SendQueue {
+  uint32_t target_qp = 0;
+  uint16_t path = 0;
+};
+
 class WanPort : public PortBase {
  public:
   /// Fills `out` from the front with what has arrived; returns how many. What was received before
@@ -94,6 +103,32 @@ class WanPort : public PortBase {
   virtual Window open_window(std::span<uint8_t> /*memory*/) { return {}; }
   /// Nothing is written by this key any more when the call returns.
   virtual void close_window(uint32_t /*key*/) {}
+
+  /// Payload outside packets may lie in `memory` until it is forgotten, as often as it was
+  /// registered. Errors: the device's. Cost: slow.
+  virtual Result<void> register_memory(std::span<uint8_t> /*memory*/) { return {}; }
+  /// Nothing that was sent lies there any more.
+  virtual void forget_memory(std::span<uint8_t> /*memory*/) {}
+
+  // Queues have our numbers here and in every Arrival, and the port's on the wire. Those of an
+  // epoch are numbered in a row, and named by `peer` and the first of them.
+
+  /// Has queues at which writes of `peer` arrive: fills `numbers` with what it is to call `first`,
+  /// first + 1 and so on. False: not yet; to be asked again.
+  virtual bool try_open_queues(uint16_t /*peer*/, uint32_t first, std::span<uint32_t> numbers) {
+    std::iota(numbers.begin(), numbers.end(), first);
+    return true;
+  }
+  /// Has queues by which writes to the peer leave, besides those of its epoch that are open. False:
+  /// not yet; to be asked again, with the same. What is sent by others is lost.
+  virtual bool try_connect_queues(uint16_t /*peer*/, uint32_t /*first*/,
+                                  std::span<const SendQueue> /*queues*/) {
+    return true;
+  }
+  /// What was opened and connected under this name is no more, and need not have been.
+  virtual void close_queues(uint16_t /*peer*/, uint32_t /*first*/) {}
+  /// What peers are to call a control QP of ours.
+  virtual uint32_t control_queue(uint32_t ours) const { return ours; }
 };
 
 }  // namespace cw

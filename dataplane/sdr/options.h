@@ -57,6 +57,8 @@ struct ControlOptions {
   uint16_t qps = 1;
   uint8_t icrc_mode = 0;
   bool sees_psns = true, numbers_by_qp = false, places_payload = false;  ///< as PortFacts say
+  uint32_t control_qpn = control_qpn_default;  ///< as the peer is to call the link's control QP
+  uint32_t datagram_max = 0;                   ///< as PortFacts say
   PathOptions path;
   Duration hello_interval_min = Duration::from_ms(20);  ///< while not up, doubling up to ...
   Duration hello_interval_max = Duration::from_ms(500);

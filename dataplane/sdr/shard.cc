@@ -39,6 +39,10 @@ Result<Link*> Shard::add_link(Endpoint& endpoint, LinkOptions options, const cw_
   options.control.sees_psns = port_.facts().sees_psns;
   options.control.numbers_by_qp = port_.facts().numbers_by_qp;
   options.control.places_payload = port_.facts().places_payload;
+  options.control.datagram_max = port_.facts().datagram_max;
+  options.control.payload_bytes =
+      std::min(options.control.payload_bytes, port_.facts().payload_max);
+  options.control.control_qpn = port_.control_queue(control_qpn_of(options.control.number));
   return endpoint.add_link(options, now);
 }
 

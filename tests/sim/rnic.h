@@ -1,13 +1,17 @@
 // The twin of an RNIC, over any port that moves bytes: it takes work requests and reads their
-// payload a turn later, numbers what it sends itself, places what comes where its packet says, and
-// shows of that no more than a completion does.
+// payload a turn later, numbers queues and what it sends by them itself, has no queue at the first
+// asking, places what comes where its packet says, and shows of that no more than a completion
+// does. What connection managers tell each other it knows: control packets for a well-known number
+// are for the queue that has its place.
 #pragma once
 
 #include <array>
 #include <deque>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/limits.h"
@@ -39,18 +43,33 @@ class Rnic final : public WanPort {
   size_t take_done(std::span<uint64_t> out) override;
   Window open_window(std::span<uint8_t> memory) override;
   void close_window(uint32_t key) override { windows_.erase(key); }
+  bool try_open_queues(uint16_t peer, uint32_t first, std::span<uint32_t> numbers) override;
+  bool try_connect_queues(uint16_t peer, uint32_t first,
+                          std::span<const SendQueue> queues) override;
+  void close_queues(uint16_t peer, uint32_t first) override;
+  uint32_t control_queue(uint32_t ours) const override;
 
   /// Places what a packet brings; false where nobody hears of that.
   bool try_take(const Packet& packet, Arrival& arrival);
 
   size_t window_count() const { return windows_.size(); }
+  size_t queue_count() const { return queues_.size() + psns_.size(); }
   /// Writes that no window was open for.
   uint64_t refused_count() const { return refused_; }
+  /// Packets for queues that there are not, of others than ours too, and by such.
+  uint64_t stray_count() const { return strays_; }
 
  private:
   /// A queue pair's other end and the path that it takes.
   using Route = std::tuple<uint16_t, uint32_t, uint16_t>;
+  /// Queues of an epoch, by peer and the first of our numbers.
+  using Name = std::pair<uint16_t, uint32_t>;
+  struct Queue {
+    Name name;
+    uint32_t ours = 0;
+  };
 
+  bool is_first_asking(Name name, size_t what);
   void transmit(Instant now);
   bool try_transmit(Send send, Instant now);
   bool try_place(Arrival& arrival);
@@ -58,11 +77,15 @@ class Rnic final : public WanPort {
   Port& wire_;
   PortFacts facts_;
   std::deque<Send> posted_;
-  std::map<Route, Psn> psns_;
+  std::map<Route, Psn> psns_;  // of what is connected
+  std::map<Name, std::vector<Route>> routes_;
+  std::map<uint32_t, Queue> queues_;         // by their numbers on the wire
+  std::set<std::pair<Name, size_t>> asked_;  // 0: to open, 1: to connect
+  uint32_t number_next_;
   std::deque<uint64_t> done_;
   std::map<uint32_t, std::span<uint8_t>> windows_;  // by key
   Prng prng_;
-  uint64_t refused_ = 0;
+  uint64_t refused_ = 0, strays_ = 0;
   std::array<Packet*, limits::burst_packets_max> arrived_{};  // datagrams, shown where they lie
   size_t arrived_count_ = 0;
 };

@@ -84,8 +84,20 @@ void LinkControl::begin_epoch(Instant now) {
   peer_has_qp_.assign(streams_.size(), false);
   peer_offers_.assign(streams_.size(), {});
   peer_has_key_.assign(options_.pair_keys.size(), false);
+  is_described_ = false;
+  events_.on_epoch(now);
+  try_describe(now);
+}
+
+/// Until it can say where it receives, this end says nothing in the epoch, and its peer repeats.
+void LinkControl::try_describe(Instant now) {
   std::vector<StreamAddress> addresses(streams_.size());
-  events_.on_epoch(addresses, now);
+  if (!events_.try_open_queues(addresses)) {
+    queues_due_ = now + queues_interval;
+    return;
+  }
+  queues_due_ = Instant::never();
+  is_described_ = true;
   write_description(addresses);
   hello_interval_ = options_.hello_interval_min;
   hello_due_ = echo_due_ = now;
@@ -97,7 +109,7 @@ void LinkControl::end_epoch(Instant now) {
   exchange_.leave(options_.random.fresh());
   echoes_.clear();
   strangers_.forget();
-  dead_due_ = Instant::never();
+  dead_due_ = queues_due_ = Instant::never();
   events_.on_down(now);
 }
 
@@ -120,6 +132,7 @@ void LinkControl::judge_paths(Instant now) {
 
 void LinkControl::on_time(Instant now) {
   if (health_.judge_due() <= now) judge_paths(now);
+  if (queues_due_ <= now) is_described_ ? try_come_up(now) : try_describe(now);
   if (dead_due_ > now) return;
   if (!has_rtt_) unconfirmed_time_ = std::min(unconfirmed_time_ * 2, options_.dead_time);
   end_epoch(now);
@@ -192,9 +205,13 @@ void LinkControl::try_come_up(Instant now) {
   if (!has_hello_ || !is_description_read_) return;
   if (mismatch_.empty()) mismatch_ = paths_misfit();
   if (!mismatch_.empty() || !has_rtt_ || !events_.has_policies()) return;
+  const uint16_t paths = std::min(options_.paths, peer_paths_);  // [C-57]
+  const bool is_connected = events_.try_connect_queues(peer_addresses_, paths);
+  queues_due_ = is_connected ? Instant::never() : now + queues_interval;
+  if (!is_connected) return;
   is_up_ = true;
   peer_memory_.rest();
-  health_.restart(std::min(options_.paths, peer_paths_), now);  // [C-57]
+  health_.restart(paths, now);
   echo_path_ %= health_.paths();
   hello_due_ = now;
   for (StreamAddress& address : peer_addresses_) {
@@ -249,6 +266,7 @@ Instant LinkControl::offer_due() const {
   if (!exchange_.is_in_force()) {
     return std::min(is_mute_ ? Instant::never() : hello_due_, strangers_.due());
   }
+  if (!is_described_) return strangers_.due();
   if (!echoes_.is_empty() || wants_parts()) return Instant();
   const Instant due = earliest(hello_due_, strangers_.due(), echo_due_);
   return is_up_ ? earliest(due, health_.long_due()) : due;
@@ -301,7 +319,7 @@ Hello LinkControl::hello(HelloState state) const {
   if (options_.places_payload) hello.capabilities |= Hello::places_payload;
   if (options_.sees_psns) hello.capabilities |= Hello::sees_psns;
   if (options_.numbers_by_qp) hello.capabilities |= Hello::numbers_by_qp;
-  hello.control_qpn = control_qpn_of(options_.number);
+  hello.control_qpn = options_.control_qpn;
   hello.payload_bytes = static_cast<uint16_t>(options_.payload_bytes);
   hello.control_bytes = control_bytes();
   const ImmediateSplit split = streams_.empty() ? split_default : streams_.front().split;
@@ -407,7 +425,7 @@ void LinkControl::leave(Instant now) {
   is_leaving_ = true;
   is_up_ = false;
   strangers_.forget();
-  dead_due_ = Instant::never();
+  dead_due_ = queues_due_ = Instant::never();
   hello_interval_ = goodbye_interval;
   hello_due_ = exchange_.is_in_force() ? now : Instant::never();
   events_.on_down(now);
@@ -442,7 +460,7 @@ void LinkControl::change_peer(LinkChange& change, Instant now) {
 
 void LinkControl::rebase(Duration shift, Instant now) {
   awake_since_ = now;
-  for (Instant* due : {&hello_due_, &echo_due_, &dead_due_}) {
+  for (Instant* due : {&hello_due_, &echo_due_, &dead_due_, &queues_due_}) {
     if (*due != Instant::never()) *due += shift;
   }
   health_.rebase(shift);
@@ -459,9 +477,11 @@ std::string LinkControl::why() const {
                             : parting_;
   }
   if (!mismatch_.empty()) return mismatch_;
+  if (!is_described_) return "its queues are being made";
   if (!has_hello_ || !is_description_read_) return "the peer's description has not arrived yet";
   if (!has_rtt_) return "no echo has come back yet";
-  return "its policies are being made";
+  return queues_due_ == Instant::never() ? "its policies are being made"
+                                         : "its queues are being connected";
 }
 
 }  // namespace cw::sdr

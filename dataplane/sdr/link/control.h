@@ -65,7 +65,9 @@ class LinkControl {
   void on_time(Instant now);
   /// Whether the link itself has records to send, and when on_time() and offer() are due.
   bool has_offer(Instant now) const { return offer_due() <= now; }
-  Instant next_due() const { return is_up_ ? std::min(dead_due_, health_.judge_due()) : dead_due_; }
+  Instant next_due() const {
+    return std::min(dead_due_, is_up_ ? health_.judge_due() : queues_due_);
+  }
   Instant offer_due() const;
   /// Data crosses, either way: while none does, echoes come ever less often, four times a second at
   /// last. Hot.
@@ -136,6 +138,7 @@ class LinkControl {
   static constexpr uint16_t control_bytes_first = 256;           // before the peer's hello [C-9]
   static constexpr Duration catching_up = Duration::from_ms(1);  // with what waited meanwhile
   static constexpr uint8_t goodbyes_max = 3;
+  static constexpr Duration queues_interval = Duration::from_ms(1);
   /// And four round trips: so long without data of ours, and none is sent.
   static constexpr Duration traffic_pause_max = Duration::from_ms(100);
 
@@ -151,6 +154,7 @@ class LinkControl {
   void on_stranger(const Envelope& envelope, Instant now);
   bool is_for_another(const EnvelopePeek& peek, Instant now);
   void begin_epoch(Instant now);
+  void try_describe(Instant now);
   void end_epoch(Instant now);
   void judge_paths(Instant now);
   void on_hello(const Hello& hello, Instant now);
@@ -188,7 +192,11 @@ class LinkControl {
   bool offer_description(EnvelopeWriter& writer);
   bool offer_echoes(EnvelopeWriter& writer, Instant now);
   Hello hello(HelloState state) const;
-  size_t full_bytes() const { return options_.payload_bytes + envelope_bytes_beyond_payload; }
+  /// As long as a full data packet, or as the port can send [C-10].
+  size_t full_bytes() const {
+    const size_t full = options_.payload_bytes + envelope_bytes_beyond_payload;
+    return options_.datagram_max == 0 ? full : std::min<size_t>(full, options_.datagram_max);
+  }
   uint16_t control_bytes() const {
     return static_cast<uint16_t>(std::min(full_bytes(), limits::control_bytes_max) / 4 * 4);
   }
@@ -216,6 +224,8 @@ class LinkControl {
   size_t part_bytes_ = part_bytes_max;
   uint32_t parts_heard_ = 0;  // by the peer, one bit each
   bool parts_due_ = false;
+  bool is_described_ = false;  // the queues of the epoch are there, so that it can say which
+  Instant queues_due_ = Instant::never();  // when the port is asked again for what it lacks
   // The peer's.
   uint32_t peer_control_qpn_;
   uint32_t peer_payload_bytes_ = 0, peer_capabilities_ = 0;

@@ -202,6 +202,7 @@ void Link::add_targets(const Qp& made) {
 }
 
 Link::~Link() {
+  port_.close_queues(peer_, qpn_base_);
   if (stage_ != nullptr) stage_->forget(*this);
 }
 

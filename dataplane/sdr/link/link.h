@@ -176,7 +176,9 @@ class Link final : private LinkEvents, private BitStageClient {
   void on_quiet(uint16_t) override { wake_(); }
 
   // LinkEvents
-  void on_epoch(std::vector<StreamAddress>& addresses, Instant now) override;
+  void on_epoch(Instant now) override;
+  bool try_open_queues(std::vector<StreamAddress>& addresses) override;
+  bool try_connect_queues(std::span<const StreamAddress> addresses, uint16_t paths) override;
   void on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes,
              Instant now) override;
   void on_down(Instant now) override;
@@ -197,7 +199,7 @@ class Link final : private LinkEvents, private BitStageClient {
   std::string on_offers(std::span<const std::vector<PolicyOffer>> theirs, Instant now) override;
   bool has_policies() const override;
 
-  StreamAddress make_address(size_t qp, uint32_t& qpn);
+  StreamAddress make_address(size_t qp, std::span<const uint32_t>& numbers);
   void watch(const SlotWrite& slot, const ImmediateSplit::Parts& parts, const Target& target,
              uint16_t path, Instant now);
   bool tell_lost(Instant now);

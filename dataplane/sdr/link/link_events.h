@@ -24,9 +24,13 @@ enum class EnvelopeKind : uint8_t {
 /// What the records of an envelope mean to the rest of the link. Called while an envelope is read.
 class LinkEvents {
  public:
-  /// A new epoch is in force: reset all streams, then fill `addresses` (one per QP, in order) with
-  /// where this end receives.
-  virtual void on_epoch(std::vector<StreamAddress>& addresses, Instant now) = 0;
+  /// A new epoch is in force: reset all streams.
+  virtual void on_epoch(Instant now) = 0;
+  /// Fill `addresses` (one per QP, in order) with where this end receives in it; false: the port
+  /// has no queues for that yet.
+  virtual bool try_open_queues(std::vector<StreamAddress>& addresses) = 0;
+  /// The same for what leaves on these paths, to where the peer receives.
+  virtual bool try_connect_queues(std::span<const StreamAddress> addresses, uint16_t paths) = 0;
   /// The link is up: start all streams. `addresses` is where the peer receives, one per QP.
   virtual void on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes,
                      Instant now) = 0;

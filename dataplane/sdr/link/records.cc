@@ -26,7 +26,7 @@ bool has_notes(const std::unique_ptr<SendStream>& send, const std::unique_ptr<Re
 
 // ---- what the link says ----
 
-void Link::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
+void Link::on_epoch(Instant now) {
   ++epoch_;
   swaps_.end_epoch(now);
   drain_.end_epoch();
@@ -34,20 +34,27 @@ void Link::on_epoch(std::vector<StreamAddress>& addresses, Instant now) {
     if (qp.send) qp.send->reset(now);
     if (qp.recv) qp.recv->reset(now);
   }
+  port_.close_queues(peer_, qpn_base_);
   const auto room = static_cast<uint32_t>(qpns_per_link - qpn_first - targets_.size());
   qpn_base_ = qpn_first + first_qpn_of(number_) + static_cast<uint32_t>(random_.fresh() % room);
-  uint32_t qpn = qpn_base_;
-  for (size_t i = 0; i < qps_.size(); ++i) {
-    addresses[i] = make_address(i, qpn);
-    if (qps_[i].recv) qps_[i].recv->set_address(addresses[i]);
-  }
   line_.begin_epoch();
   reports_due_ = Instant::never();
   reported_paths_ = 0;
 }
 
-/// Where this end receives, at QP numbers from `qpn` on.
-StreamAddress Link::make_address(size_t qp, uint32_t& qpn) {
+bool Link::try_open_queues(std::vector<StreamAddress>& addresses) {
+  std::vector<uint32_t> numbers(targets_.size());
+  if (!port_.try_open_queues(peer_, qpn_base_, numbers)) return false;
+  std::span<const uint32_t> left(numbers);
+  for (size_t i = 0; i < qps_.size(); ++i) {
+    addresses[i] = make_address(i, left);
+    if (qps_[i].recv) qps_[i].recv->set_address(addresses[i]);
+  }
+  return true;
+}
+
+/// Where this end receives, at the first of `numbers`, which are taken from them.
+StreamAddress Link::make_address(size_t qp, std::span<const uint32_t>& numbers) {
   const StreamConfig& config = stream_configs_[qp];
   StreamAddress address;
   const uint64_t keys = random_.fresh();  // valid here before they are told [C-23]
@@ -60,8 +67,25 @@ StreamAddress Link::make_address(size_t qp, uint32_t& qpn) {
   address.repair_window_bytes = uint64_t{config.repair_slots_max} * config.payload_bytes;
   address.paths = paths_told_apart();
   const size_t count = size_t{config.generations} * config.channels * address.paths;
-  for (size_t q = 0; q < count; ++q) address.qpns.push_back(qpn++);
+  address.qpns.assign(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(count));
+  numbers = numbers.subspan(count);
   return address;
+}
+
+bool Link::try_connect_queues(std::span<const StreamAddress> addresses, uint16_t paths) {
+  std::vector<SendQueue> queues;
+  for (size_t i = 0; i < qps_.size(); ++i) {
+    if (!qps_[i].send) continue;
+    const StreamConfig& config = stream_configs_[i];
+    for (uint8_t generation = 0; generation < config.generations; ++generation) {
+      for (uint16_t channel = 0; channel < config.channels; ++channel) {
+        for (uint16_t path = 0; path < paths; ++path) {
+          queues.push_back({addresses[i].qpn_of(config, generation, channel, path), path});
+        }
+      }
+    }
+  }
+  return port_.try_connect_queues(peer_, qpn_base_, queues);
 }
 
 void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes, Instant now) {
@@ -94,6 +118,7 @@ void Link::on_down(Instant now) {
     if (qp.send) qp.send->reset(now);
     if (qp.recv) qp.recv->reset(now);
   }
+  port_.close_queues(peer_, qpn_base_);
 }
 
 void Link::on_record(const ClearToSend& record, Instant now) {

@@ -23,8 +23,10 @@ cw_swarm_mutant(has_receives_outlive_their_epoch SWARM sdr_swarm
   SOURCE dataplane/sdr/link/records.cc
   FROM "    if (qp.recv) qp.recv->reset(now);
   }
+  port_.close_queues(peer_, qpn_base_);
   const auto room"
   TO "  }
+  port_.close_queues(peer_, qpn_base_);
   const auto room"
   FOUND_BY "one epoch")
 cw_swarm_mutant(ends_an_epoch_after_a_short_silence SWARM sdr_swarm
