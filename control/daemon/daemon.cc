@@ -451,20 +451,23 @@ int run(const Source& source, site::Plan plan, const Log& log) {
   (void)setpriority(PRIO_PROCESS, 0, plan.nice);
   dpdk_log = &log;
   plan.eal.log = tell_dpdk;
-  auto site = Site::make(std::move(plan));
+  std::unique_ptr<Admin> admin;
+  const auto settle = [&](const site::Plan& settled) -> Result<void> {
+    descriptors.let_go("", "no port of this file wants them");
+    if (descriptors.taken() > 0) log.info("taken_over", {{"descriptors", descriptors.taken()}});
+    auto opened = Admin::open(settled);
+    if (!opened && (settled.api.is_chosen || !settled.api.listen.empty())) {
+      return std::unexpected(opened.error());
+    }
+    if (!opened) log.info("no_api", {{"why", opened.error().sentence}});
+    if (opened) admin = std::move(*opened);
+    if (settled.wan_kind == site::WanKind::Verbs) allow_locked_memory();
+    return drop_privileges(settled.user);
+  };
+  auto site = Site::make(std::move(plan), settle);
   if (!site) return fail(site.error());
-  descriptors.let_go("", "no port of this file wants them");
-  if (descriptors.taken() > 0) log.info("taken_over", {{"descriptors", descriptors.taken()}});
-  auto admin = Admin::open((*site)->plan());
-  if (!admin && ((*site)->plan().api.is_chosen || !(*site)->plan().api.listen.empty())) {
-    return fail(admin.error());
-  }
-  if (!admin) log.info("no_api", {{"why", admin.error().sentence}});
   if (routes) {
     if (const auto set = routes->set_device((*site)->lan_device()); !set) return fail(set.error());
-  }
-  if (const auto dropped = drop_privileges((*site)->plan().user); !dropped) {
-    return fail(dropped.error());
   }
   const std::string& status = (*site)->plan().status_file;
   if (!status.empty()) {
@@ -474,9 +477,7 @@ int run(const Source& source, site::Plan plan, const Log& log) {
       return fail(written.error());
     }
   }
-  return Daemon(std::move(*site), admin ? std::move(*admin) : nullptr, source, signals, log,
-                routes.get())
-      .run();
+  return Daemon(std::move(*site), std::move(admin), source, signals, log, routes.get()).run();
 }
 
 }  // namespace cw::daemon

@@ -100,11 +100,41 @@ Json wan_over_dpdk_json(const DpdkWanStatus& wan) {
   return json;
 }
 
+Json wan_by_rnic_json(const VerbsPortStatus& wan) {
+  return {{"device", wan.device},
+          {"address", wan.address},
+          {"port_up", wan.is_port_up},
+          {"trouble", wan.trouble},
+          {"path_mtu", wan.path_mtu},
+          {"receive_depth", wan.receive_depth},
+          {"send_depth", wan.send_depth},
+          {"epochs", wan.epochs},
+          {"windows", wan.windows},
+          {"windows_refused", wan.windows_refused},
+          {"rx_unknown", wan.rx_unknown},
+          {"rx_starved", wan.rx_starved},
+          {"tx_unresolved", wan.tx_unresolved},
+          {"tx_lost", wan.tx_lost},
+          {"queues_made", wan.queues_made},
+          {"queues_broken", wan.queues_broken},
+          {"queues_mended", wan.queues_mended},
+          {"contacts_asked", wan.contacts_asked},
+          {"contacts_answered", wan.contacts_answered},
+          {"port_downs", wan.port_downs},
+          {"address_changes", wan.address_changes},
+          {"overruns", wan.overruns},
+          {"fatal", wan.fatal}};
+}
+
 Json wan_json(const SiteState& state) {
   Json json = port_json(state.wan_port);
   json["payload_max"] = state.wan_payload_max;
   if (state.wan_over_dpdk) {
     json.update(wan_over_dpdk_json(*state.wan_over_dpdk));
+    return json;
+  }
+  if (state.wan_by_rnic) {
+    json.update(wan_by_rnic_json(*state.wan_by_rnic));
     return json;
   }
   json.update({{"rx_unknown", state.wan.rx_unknown},

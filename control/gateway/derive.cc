@@ -137,7 +137,7 @@ static uint64_t shard_memory_of(const Config& config) {
   }
   uint64_t ports = 0;
   if (config.lan.port == LanKind::Tun) ports += lan_packets(config) * limits::frame_bytes_max;
-  if (config.wan.port == WanKind::Udp) {
+  if (config.wan.port != WanKind::Dpdk) {
     ports += socket_bytes_of(wan_packets(config), config.payload_bytes());
   }
   const Bytes queues = gateway::QueueMemory::bytes(queue_memory_of(config), streams(config));

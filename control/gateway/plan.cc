@@ -60,7 +60,7 @@ UdpPortOptions wan_options(const Config& config) {
   options.payload_bytes_max = config.payload_bytes();
   options.packets = wan_packets(config);
   options.crc32 = cw_crc32;
-  if (config.wan.port == WanKind::Dpdk) options.icrc = IcrcMode::Exact;
+  if (config.wan.port != WanKind::Udp) options.icrc = IcrcMode::Exact;
   for (const auto& peer : config.peers) {
     options.peers.push_back({.address = peer->address, .udp_port = peer->udp_port});
   }
@@ -100,6 +100,30 @@ DpdkWanOptions wan_over_dpdk_options(const Config& config, const UdpPortOptions&
     options.peers.push_back(
         {.address = peer->address, .udp_port = peer->udp_port, .next_hop = peer->next_hop});
   }
+  return options;
+}
+
+/// Of a plan whose classes are known: each has QPs for every generation and path.
+VerbsPortOptions wan_by_rnic_options(const Config& config, const Plan& plan) {
+  constexpr Duration stall = Duration::from_ms(20);  // of the worker, on a busy machine
+  constexpr size_t packets_min = 1024, windows_per_message = 2;
+  VerbsPortOptions options;
+  options.device = config.wan.device;
+  options.address = plan.wan.address;
+  options.source_port = config.wan.source_port;
+  options.paths = plan.wan.paths;
+  options.payload_bytes_max = plan.wan.payload_bytes_max;
+  options.packets = plan.wan.packets;
+  options.queues = options.windows = 0;
+  for (const ClassPlan& each : plan.classes) {
+    const sdr::StreamConfig& stream = each.stream;
+    options.queues += size_t{stream.generations} * stream.channels * options.paths;
+    options.windows += windows_per_message * stream.messages;
+  }
+  const uint64_t bytes = config.link_rate().bytes_in(stall).count();
+  options.turn_packets = std::max<size_t>(bytes / plan.wan.payload_bytes_max, packets_min);
+  for (const auto& peer : config.peers) options.peers.push_back({.address = peer->address});
+  options.windows *= options.peers.size() * config.pair.links;
   return options;
 }
 
@@ -373,6 +397,7 @@ Plan plan_of(Config& config) {
                             .recovery_worst = it.recovery_worst(),
                             .stream = *stream_of(it, static_cast<uint16_t>(i), config)});
   }
+  plan.wan_by_rnic = wan_by_rnic_options(config, plan);
   for (size_t i = 0; i < config.peers.size(); ++i) {
     plan.peers.push_back(link_options(i, config, plan));
     const auto& routes = config.peers[i]->routes;

@@ -22,13 +22,14 @@
 #include "dataplane/port/impair/impaired_port.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
+#include "dataplane/port/verbs/verbs_options.h"
 #include "dataplane/sdr/options.h"
 #include "plugins/registry.h"
 
 namespace cw::site {
 
 enum class LanKind : uint8_t { Tun, Dpdk };
-enum class WanKind : uint8_t { Udp, Dpdk };
+enum class WanKind : uint8_t { Udp, Dpdk, Verbs };
 enum class OffloadExecutor : uint8_t { Turn, Cores, Dpa };
 
 /// Who turns what a device has placed into bits; of all shards.
@@ -86,8 +87,9 @@ struct Plan {
   std::vector<gateway::Prefix> lan_routes;  ///< these
   DpdkLanOptions lan_over_dpdk;             ///< when it is that kind
   WanKind wan_kind = WanKind::Udp;
-  UdpPortOptions wan;            ///< of either kind: addresses, peers, sizes
+  UdpPortOptions wan;            ///< of any kind: addresses, peers, sizes
   DpdkWanOptions wan_over_dpdk;  ///< when it is that kind
+  VerbsPortOptions wan_by_rnic;  ///< when it is that kind
   EalOptions eal;                ///< no devices: DPDK is not started
   std::optional<ImpairedPortOptions> impair;
   Duration rtt, rtt_max;  ///< as the file says

@@ -101,7 +101,9 @@ void check_udp_ports(const Machine& machine, const Needs& needs, std::vector<Fin
 
 void check_buffers(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   if (!needs.over_udp) {
-    findings.push_back({"socket buffers", Status::Ok, "not needed: wan.port is \"dpdk\"", ""});
+    const std::string port = needs.by_rnic ? "verbs" : "dpdk";
+    findings.push_back(
+        {"socket buffers", Status::Ok, "not needed: wan.port is \"" + port + "\"", ""});
     return;
   }
   if (has_right(machine, Right::NetAdmin)) {

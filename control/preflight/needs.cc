@@ -78,8 +78,9 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
   }
   needs.has_file = true;
   needs.over_udp = plan->wan_kind == site::WanKind::Udp;
+  needs.by_rnic = plan->wan_kind == site::WanKind::Verbs;
   needs.over_tun = plan->lan_kind == site::LanKind::Tun;
-  needs.over_dpdk = !needs.over_udp || !needs.over_tun;
+  needs.over_dpdk = plan->wan_kind == site::WanKind::Dpdk || !needs.over_tun;
   for (const auto& core : plan->cores) {
     if (core) needs.cores.push_back(*core);
   }
@@ -95,7 +96,9 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
   needs.lan_queue_packets = plan->lan_queue_packets;
   const uint32_t mtu = mtu_of(plan->wan);
   if (needs.over_udp) add_routed(machine, plan->wan, mtu, needs);
-  if (!needs.over_udp) add_dpdk(machine, plan->wan_over_dpdk.device, mtu, needs);
+  if (plan->wan_kind == site::WanKind::Dpdk) {
+    add_dpdk(machine, plan->wan_over_dpdk.device, mtu, needs);
+  }
   const DpdkLanOptions& lan = plan->lan_over_dpdk;
   if (!needs.over_tun) add_dpdk(machine, lan.device, lan.mtu, needs);
   return needs;

@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <pwd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -54,6 +55,11 @@ Result<void> keep_net_admin_alone(const std::string& user) {
   }
   const auto kept = have_no_capabilities_but(1u << CAP_NET_ADMIN);
   return kept ? kept : give_capabilities_up();
+}
+
+void allow_locked_memory() {
+  constexpr rlimit all{RLIM_INFINITY, RLIM_INFINITY};
+  (void)setrlimit(RLIMIT_MEMLOCK, &all);
 }
 
 Result<void> drop_privileges(const std::string& user) {

@@ -7,6 +7,10 @@
 
 namespace cw::daemon {
 
+/// Lets this process register as much memory with a device as it likes, where it has the right to
+/// say so.
+void allow_locked_memory();
+
 /// Becomes `user`, if that is not empty, and gives every capability up, for good. Before other
 /// threads are made: a thread's capabilities are its own. Errors: no such user; no right to become
 /// it.

@@ -118,6 +118,10 @@ void check_peer(Section& row, const PeerConfig& it, const Config& config) {
     row.complain("address", named(it) + ": " + it.address + " and wan.address " +
                                 config.wan.address + " must be of one IP version");
   }
+  if (config.wan.port == WanKind::Verbs && it.udp_port != roce_udp_port) {
+    row.complain("udp_port", named(it) + ": udp_port is " + std::to_string(it.udp_port) +
+                                 ", and wan.port \"verbs\" sends to 4791 only");
+  }
   if (it.udp_port + config.wan.paths - 1 > UINT16_MAX) {
     row.complain("udp_port", named(it) + ": udp_port " + std::to_string(it.udp_port) +
                                  " leaves no room for wan.paths " +
@@ -153,6 +157,10 @@ void check_device_mtus(Section& file, const Config& config) {
 /// A queue for each core is what sockets and TUN devices have.
 static void check_shared_ports(Section& file, const Config& config) {
   const size_t shards = config.shards();
+  if (shards > 1 && config.wan.port == WanKind::Verbs) {
+    file.complain("site", "site.cores has " + std::to_string(shards) +
+                              " cores, and wan.port \"verbs\" is turned by one");
+  }
   if (shards > 1 && config.wan.is_impaired && config.wan.impairment.rate != Rate()) {
     file.complain("wan", "wan.impair.rate is of one line, and each of " + std::to_string(shards) +
                              " site.cores has one of its own; put causeway-wan between the sites");
@@ -197,8 +205,10 @@ void check_peers(Section& file, const Config& config) {
                               " peers are too many; at most " + std::to_string(limits::peers_max) +
                               " are accepted");
   }
-  if (config.site.spare_peers > 0 && config.wan.port == WanKind::Dpdk) {
-    file.complain("site", "site.spare_peers is of wan.port \"udp\", and wan.port is \"dpdk\"");
+  if (config.site.spare_peers > 0 && config.wan.port != WanKind::Udp) {
+    const std::string port = config.wan.port == WanKind::Dpdk ? "dpdk" : "verbs";
+    file.complain("site",
+                  "site.spare_peers is of wan.port \"udp\", and wan.port is \"" + port + "\"");
   }
   check_rates(file, config);
 }

@@ -16,6 +16,7 @@
 #include "dataplane/gateway/options.h"
 #include "dataplane/policy.h"
 #include "dataplane/port/impair/impairment.h"
+#include "dataplane/port/verbs/verbs_options.h"
 
 namespace cw::site {
 
@@ -61,7 +62,7 @@ struct WanConfig {
   std::string device;
   DpdkConfig dpdk;
   std::string address;
-  uint16_t udp_port = 4791, paths = 1;
+  uint16_t udp_port = 4791, source_port = rnic_source_port_min, paths = 1;
   std::vector<uint8_t> path_weights;  // by path; empty: all alike
   Rate rate;
   bool adapt = true;

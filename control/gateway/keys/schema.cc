@@ -134,11 +134,38 @@ void check_address(Section& section, const std::string& text, const std::string&
   if (!address) section.complain("address", address.error().sentence);
 }
 
+/// Of port verbs.
+void check_rnic(Section& section, const WanConfig& wan) {
+  const auto complain = [&](const char* key, const std::string& what) {
+    section.complain(key, "wan.port is \"verbs\" and " + what);
+  };
+  if (wan.device.empty()) {
+    complain("port", "wan.device is missing; such as \"mlx5_0\" (rdma link show)");
+  }
+  if (wan.address.empty()) {
+    complain("port", "wan.address is missing: an RNIC is found by an address of its interface");
+  }
+  if (wan.udp_port != roce_udp_port) {
+    complain("udp_port", "wan.udp_port is " + std::to_string(wan.udp_port) +
+                             ": an RNIC hears no port but 4791; leave it out");
+  }
+  constexpr int ports = limits::links_max * limits::paths_max;
+  if (wan.source_port + ports - 1 > UINT16_MAX) {
+    complain("source_port", "wan.source_port is " + std::to_string(wan.source_port) +
+                                ": it must leave room for " + std::to_string(ports) +
+                                " ports; the last is 65535");
+  }
+  if (wan.is_impaired) {
+    complain("impair", "wan.impair is for ports that move bytes: an RNIC's packets are not seen");
+  }
+}
+
 void check_wan_port(Section& section, const WanConfig& wan) {
+  if (wan.port == WanKind::Verbs) return check_rnic(section, wan);
   if (wan.port == WanKind::Udp) {
     if (wan.device.empty()) return;
-    return section.complain("device",
-                            "wan.device is of wan.port \"dpdk\", and wan.port is \"udp\"");
+    return section.complain(
+        "device", "wan.device is of wan.port \"dpdk\" or \"verbs\", and wan.port is \"udp\"");
   }
   if (wan.device.empty()) {
     section.complain("port", device_missing("wan"));
@@ -175,15 +202,19 @@ void check_devices(Section& section, const Config& config) {
 void declare_wan(Section& section, const ConfigPtr& config) {
   WanConfig& wan = config->wan;
   section.all_are(KeyKind::Restart);
-  section.choice("port", wan.port, {"udp", "dpdk"},
-                 "How packets reach the other sites: sockets, or a NIC's own queues.");
+  section.choice("port", wan.port, {"udp", "dpdk", "verbs"},
+                 "How packets reach the other sites: sockets, a NIC's own queues, or an RNIC.");
   section.key("device", wan.device,
               "Of port dpdk, as DPDK writes it, such as \"0000:3b:00.0\" or "
-              "\"net_memif0,role=client\".");
+              "\"net_memif0,role=client\"; of port verbs, such as \"mlx5_0\".");
   declare_dpdk(section, wan.dpdk);
   section.key("address", wan.address, "Ours, where this machine has several; empty: any.");
   section.key("udp_port", wan.udp_port, "The first one; path p sends from udp_port + p.")
       .range(1, 65535);
+  section
+      .key("source_port", wan.source_port,
+           "Of port verbs, instead: path p sends from source_port + p.")
+      .range(rnic_source_port_min, 65535);
   section.key("paths", wan.paths, "UDP ports to send from, so that routers spread packets.")
       .range(1, limits::paths_max)
       .kind(KeyKind::Relink);
@@ -309,10 +340,10 @@ void check_next_hop(Section& row, const PeerConfig& peer, const WanConfig& wan) 
   const auto router = is_mac ? HostAddress{} : parse_host_address(peer.next_hop, "peer.next_hop");
   if (!mac) row.complain("next_hop", mac.error().sentence);
   if (!router) row.complain("next_hop", router.error().sentence);
-  if (wan.port == WanKind::Udp) {
+  if (wan.port != WanKind::Dpdk) {
     row.complain("next_hop",
                  "peer.next_hop is for wan.port \"dpdk\"; the kernel routes what goes by "
-                 "sockets");
+                 "sockets and RNICs");
   }
 }
 

@@ -63,6 +63,12 @@ DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard) {
   return options;
 }
 
+VerbsPortOptions wan_by_rnic_of(const Plan& plan, size_t shard) {
+  VerbsPortOptions options = plan.wan_by_rnic;
+  options.peers = by_link(plan.wan_by_rnic.peers, links_in(plan, shard));
+  return options;
+}
+
 gateway::GatewayOptions gateway_of(const Plan& plan, size_t shard, uint32_t lan_mtu) {
   gateway::GatewayOptions options = plan.gateway;
   options.lan_mtu = lan_mtu;

@@ -71,18 +71,20 @@ Site::Site(Plan plan)
 
 Site::~Site() = default;
 
-Result<std::unique_ptr<Site>> Site::make(Plan plan) {
+Result<std::unique_ptr<Site>> Site::make(Plan plan, const Settle& settle) {
   std::unique_ptr<Site> site(new Site(std::move(plan)));
   if (const auto begun = site->begin_eal(); !begun) return std::unexpected(begun.error());
   site->clock_.emplace();
   const auto made = site->add_shards([&](size_t number) -> Result<void> {
     LanPort lan;
     WanPort wan;
-    if (const auto opened = site->open_shard(number, lan, wan); !opened) return opened;
+    if (const auto opened = site->open_shard(number, settle, lan, wan); !opened) return opened;
     const Instant now = site->clock_->read();
     return site->add_shard(std::move(lan), std::move(wan), now, {nullptr, random_bits});
   });
   if (!made) return std::unexpected(made.error());
+  if (site->plan_.wan_kind == WanKind::Verbs || !settle) return site;
+  if (const auto settled = settle(site->plan_); !settled) return std::unexpected(settled.error());
   return site;
 }
 
@@ -156,17 +158,38 @@ Result<void> Site::add_shard(LanPort lan, WanPort wan, Instant now,
   return {};
 }
 
-Result<void> Site::open_shard(size_t number, LanPort& lan, WanPort& wan) {
+/// An RNIC comes last: the kernel takes what is posted from nobody but who opened it, with the
+/// rights of then.
+Result<void> Site::open_shard(size_t number, const Settle& settle, LanPort& lan, WanPort& wan) {
   const SiteShard* const first = number == 0 ? nullptr : shards_.front().get();
-  auto opened = make_wan_port(plan_, number, first == nullptr ? nullptr : &first->wan());
-  if (!opened) return failure(with_key("wan", opened.error().sentence));
-  wan = std::move(*opened);
-  if (wan.port->facts().payload_max < plan_.wan.payload_bytes_max) {
-    return failure("pair.mtu: this machine's route to a peer carries packets that are " +
-                   std::to_string(plan_.wan.payload_bytes_max - wan.port->facts().payload_max) +
-                   " bytes smaller; lower pair.mtu at all sites by that, or raise the MTU of the "
-                   "interface");
+  const auto open_wan = [&]() -> Result<void> {
+    auto opened = make_wan_port(plan_, number, first == nullptr ? nullptr : &first->wan());
+    if (!opened) return failure(with_key("wan", opened.error().sentence));
+    wan = std::move(*opened);
+    return {};
+  };
+  const bool is_rnic = plan_.wan_kind == WanKind::Verbs;
+  if (!is_rnic) {
+    if (const auto opened = open_wan(); !opened) return opened;
+    if (const auto checked = check_room(*wan.port); !checked) return checked;
   }
+  if (const auto opened = open_lan(number, first, lan); !opened || !is_rnic) return opened;
+  if (settle) {
+    if (const auto settled = settle(plan_); !settled) return settled;
+  }
+  return open_wan();
+}
+
+Result<void> Site::check_room(const Port& wan) const {
+  const uint32_t room = wan.facts().payload_max;
+  if (room >= plan_.wan.payload_bytes_max) return {};
+  return failure("pair.mtu: this machine's route to a peer carries packets that are " +
+                 std::to_string(plan_.wan.payload_bytes_max - room) +
+                 " bytes smaller; lower pair.mtu at all sites by that, or raise the MTU of the "
+                 "interface");
+}
+
+Result<void> Site::open_lan(size_t number, const SiteShard* first, LanPort& lan) {
   auto made = make_lan_port(plan_, number, first == nullptr ? nullptr : &first->lan());
   if (!made) return failure(with_key("lan", made.error().sentence));
   lan = std::move(*made);

@@ -44,9 +44,13 @@ struct SiteGround {
 
 class Site {
  public:
+  /// Called once all is open that takes rights, with the plan that the site goes by; before an RNIC
+  /// is. Errors are make()'s.
+  using Settle = std::function<Result<void>(const Plan& plan)>;
+
   /// Opens the ports, sets addresses and routes, and makes everything that a turn needs. Errors:
   /// one sentence that names the key to change; nothing is left behind then.
-  static Result<std::unique_ptr<Site>> make(Plan plan);
+  static Result<std::unique_ptr<Site>> make(Plan plan, const Settle& settle = nullptr);
   /// The same between ports that are there already; run() is for such a site if it has a clock.
   static Result<std::unique_ptr<Site>> make(Plan plan, const SiteGround& ground);
   ~Site();
@@ -197,7 +201,9 @@ class Site {
   explicit Site(Plan plan);
   Result<void> begin_eal() const;
   Result<void> add_shards(const std::function<Result<void>(size_t number)>& add);
-  Result<void> open_shard(size_t number, LanPort& lan, WanPort& wan);
+  Result<void> open_shard(size_t number, const Settle& settle, LanPort& lan, WanPort& wan);
+  Result<void> open_lan(size_t number, const SiteShard* first, LanPort& lan);
+  Result<void> check_room(const Port& wan) const;
   Result<void> add_shard(LanPort lan, WanPort wan, Instant now, const sdr::RandomSource& random);
   void add_grants();
   void turn_both(Instant now);

@@ -12,6 +12,7 @@
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
+#include "dataplane/port/verbs/verbs_options.h"
 #include "dataplane/port/impair/model.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
@@ -87,6 +88,7 @@ struct SiteState {
   std::optional<DpdkLanStatus> lan_over_dpdk;  ///< then `lan` is empty
   UdpPortStatus wan;
   std::optional<DpdkWanStatus> wan_over_dpdk;  ///< then `wan` is empty
+  std::optional<VerbsPortStatus> wan_by_rnic;  ///< likewise
   std::vector<ImpairmentCounters> impaired;    ///< by shard and path; empty without [wan.impair]
   std::vector<PeerView> peers;                 ///< in the order of the file, then of links
   std::vector<gateway::LaneView> lanes;        ///< of each class and link, by peer, then class

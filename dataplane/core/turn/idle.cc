@@ -16,7 +16,7 @@ constexpr int64_t pauses_in_a_row = 4;
 
 }  // namespace
 
-IdleWait::IdleWait(const IdleOptions& options, std::span<Port* const> ports)
+IdleWait::IdleWait(const IdleOptions& options, std::span<PortBase* const> ports)
     : options_(options), step_(options.step_first) {
   CW_ASSERT(ports.size() < fds_.size());
   CW_ASSERT(options.wait_max.ns() > 0 && options.wait_max < Duration::from_s(1));
@@ -24,7 +24,7 @@ IdleWait::IdleWait(const IdleOptions& options, std::span<Port* const> ports)
   // Without a wake-up the worker still looks into its mailbox, step by step.
   if (wake_fd_ < 0) sleeps_in_steps_ = true;
   fds_[fd_count_++] = {wake_fd_, POLLIN, 0};
-  for (const Port* port : ports) {
+  for (const PortBase* port : ports) {
     const int fd = port->facts().wait_fd;
     if (fd < 0) {
       sleeps_in_steps_ = true;

@@ -44,7 +44,7 @@ struct IdleOptions {
 /// Thread: the worker, except wake_any_thread().
 class IdleWait {
  public:
-  IdleWait(const IdleOptions& options, std::span<Port* const> ports);
+  IdleWait(const IdleOptions& options, std::span<PortBase* const> ports);
   ~IdleWait();
   IdleWait(const IdleWait&) = delete;
   IdleWait& operator=(const IdleWait&) = delete;

@@ -8,16 +8,25 @@
 #include "control/gateway/site/site_state.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
+#include "dataplane/wan.h"
+
+namespace cw {
+class VerbsPort;
+}
 
 namespace cw::site {
 
 struct WanPort {
+  // One of the two: of bytes, or of work requests.
   std::unique_ptr<Port> port;
-  // What it is, too; one of the two.
+  std::unique_ptr<cw::WanPort> rnic;
+  // What it is, too; one of the three.
   UdpPort* udp = nullptr;
   const DpdkWanPort* dpdk = nullptr;
+  const VerbsPort* verbs = nullptr;
 
-  /// "udp:" and its port, or "dpdk:" and the device with what was chosen for the user.
+  const PortBase& base() const { return port ? static_cast<PortBase&>(*port) : *rnic; }
+  /// "udp:" and its port, "dpdk:" and the device with what was chosen for the user, or "verbs:".
   std::string device(const Plan& plan) const;
   void fill(SiteState& state) const;
 };

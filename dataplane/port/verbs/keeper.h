@@ -1,0 +1,104 @@
+// Makes, connects, mends and destroys queues, which takes the device its time and may wait for a
+// neighbour's address; hears what the device tells; and keeps contact with peers. So no turn does.
+//
+// Turn and keeper share epochs (queues/epoch.h), control queues and peers by atomics; who wants
+// something of the keeper wakes it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "dataplane/base/result.h"
+#include "dataplane/port/verbs/contacts.h"
+#include "dataplane/port/verbs/device.h"
+#include "dataplane/port/verbs/peers.h"
+#include "dataplane/port/verbs/queues/control_queue.h"
+#include "dataplane/port/verbs/queues/epoch.h"
+#include "dataplane/port/verbs/queues/queue_pair.h"
+#include "dataplane/port/verbs/verbs_options.h"
+
+namespace cw::verbs {
+
+/// What the keeper works on; all of it outlives it.
+struct KeeperRooms {
+  const Device& device;
+  ibv_cq& sends;
+  ibv_cq& receives;
+  std::span<Epoch> epochs;
+  std::span<ControlQueue> controls;
+  Peers& peers;
+  Depth depth;  ///< of data queues
+  uint32_t payload_bytes_max = 0;
+  uint16_t source_port = rnic_source_port_min, paths = 1;
+  std::span<const uint32_t> control_numbers;  ///< by link; 0: there is none
+};
+
+/// Only grow.
+struct KeeperCounts {
+  std::atomic<uint64_t> made{0}, mended{0}, refused{0};
+  std::atomic<uint64_t> port_downs{0}, address_changes{0}, overruns{0}, fatal{0};
+  std::atomic<uint64_t> contacts_asked{0}, contacts_answered{0};
+};
+
+/// Thread: its own; what is public here, any.
+class Keeper {
+ public:
+  /// Errors: no thread, no descriptor. Without rdma_cm it does what can be done, and trouble() says
+  /// so.
+  static Result<std::unique_ptr<Keeper>> make(const KeeperRooms& rooms);
+  ~Keeper();
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  /// There is something to do. One system call.
+  void wake() const;
+  const KeeperCounts& counts() const { return counts_; }
+  /// Every queue has lost its way: the turn is to give all of them to be mended. True once.
+  bool take_lost_ways() { return has_lost_ways_.exchange(false, std::memory_order_acq_rel); }
+  bool is_port_up() const { return is_port_up_.load(std::memory_order_relaxed); }
+  /// What failed last, for a person; empty: nothing.
+  std::string trouble() const;
+
+ private:
+  explicit Keeper(const KeeperRooms& rooms) : rooms_(rooms) {}
+
+  void run();
+  void wait(bool has_failed) const;
+  void take_events();
+  void on_event(ibv_event_type type);
+  void on_addresses();
+  bool look_at(Epoch& epoch);
+  Result<void> open(Epoch& epoch);
+  Result<void> connect(Epoch& epoch);
+  static void close(Epoch& epoch);
+  bool mend(Epoch& epoch);
+  Result<void> mend(const Epoch& epoch, Receiver& receiver);
+  Result<void> mend(const Epoch& epoch, Sender& sender, const SendQueue& way);
+  Result<void> mend(ControlQueue& control);
+  Result<ibv_ah_attr> way_to(uint16_t peer, uint16_t path) const;
+  ibv_mtu path_mtu() const { return path_mtu_of(rooms_.device.payload_max()); }
+  Result<void> receive_at(const Epoch& epoch, Receiver& receiver);
+  uint16_t next_life() { return ++life_; }
+  /// Keeps the sentence, if there is one; returns whether it went well.
+  bool note(const Result<void>& done);
+
+  KeeperRooms rooms_;
+  KeeperCounts counts_;
+  int bell_ = -1;
+  std::unique_ptr<Contacts> contacts_;
+  std::optional<uint8_t> gid_index_;  // as last seen
+  ReceiveRow row_;
+  uint16_t life_ = 0;
+  std::atomic<bool> is_over_{false}, has_lost_ways_{false}, is_port_up_{true};
+  mutable std::mutex trouble_lock_;
+  std::string trouble_;
+  std::thread thread_;
+};
+
+}  // namespace cw::verbs

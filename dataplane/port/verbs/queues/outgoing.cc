@@ -1,0 +1,187 @@
+#include "dataplane/port/verbs/queues/outgoing.h"
+
+#include <endian.h>
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/port/verbs/queues/tag.h"
+#include "dataplane/wire/control/envelope.h"
+
+namespace cw::verbs {
+
+Outgoing::Outgoing(ibv_cq& completions, const PacketStore& packets, Memory& memory, Peers& peers,
+                   std::span<Epoch> epochs, std::span<ControlQueue> controls, SenderIndex& index,
+                   size_t held_max)
+    : completions_(completions),
+      packets_(packets),
+      memory_(memory),
+      peers_(peers),
+      epochs_(epochs),
+      controls_(controls),
+      index_(index),
+      done_(held_max + limits::burst_packets_max) {
+  for (size_t i = 0; i < row_.requests.size(); ++i) row_.requests[i].sg_list = &row_.pieces[i];
+}
+
+size_t Outgoing::send(std::span<const Send> sends, Instant now) {
+  size_t count = 0;
+  while (count < sends.size() && done_.capacity() - done_.count() >= limits::burst_packets_max) {
+    const size_t sent = send_row(sends.subspan(count), now);
+    if (sent == 0) break;
+    count += sent;
+  }
+  counts_.refused += count < sends.size();
+  return count;
+}
+
+/// Takes those that leave by one queue; returns how many. None: it is full.
+size_t Outgoing::send_row(std::span<const Send> sends, Instant now) {
+  row_.sender = sender_of(sends.front());
+  if (row_.sender == nullptr) {
+    ++counts_.lost;
+    lose(sends.front());
+    return 1;
+  }
+  row_.count = row_.bytes = 0;
+  const size_t room = row_.sender->holds.capacity() - row_.sender->holds.count();
+  const size_t most = std::min({sends.size(), room, row_.requests.size()});
+  size_t taken = 0;
+  while (taken < most) {
+    const Send& each = sends[taken];
+    if (taken > 0 && sender_of(each) != row_.sender) break;
+    if (!try_add(each)) {
+      if (row_.count > 0) break;  // those before it first: holds follow each other as they leave
+      lose(each);
+      return 1;
+    }
+    ++taken;
+  }
+  return row_.count == 0 ? 0 : post(sends.first(taken), now);
+}
+
+Sender* Outgoing::sender_of(const Send& send) {
+  if (send.form == Form::Write) {
+    Sender* const sender = index_.find(send.peer, {send.head.target_qp, send.path});
+    return sender != nullptr && sender->is_whole() ? sender : nullptr;
+  }
+  const size_t place = send.source_qp - control_qpn_default;
+  if (place >= controls_.size() || controls_[place].sender.pair == nullptr) return nullptr;
+  Sender& sender = controls_[place].sender;
+  return sender.is_whole() ? &sender : nullptr;
+}
+
+bool Outgoing::try_add(const Send& send) {
+  ibv_send_wr& request = row_.requests[row_.count];
+  if (!try_address(send, request) || !try_locate(send, row_.pieces[row_.count])) return false;
+  request.num_sge = send.head.payload_bytes > 0;
+  request.send_flags = send.head.is_solicited ? IBV_SEND_SOLICITED : 0;
+  if (row_.count > 0) row_.requests[row_.count - 1].next = &request;
+  ++row_.count;
+  row_.bytes += transport_bytes(send);
+  return true;
+}
+
+bool Outgoing::try_address(const Send& send, ibv_send_wr& request) {
+  if (send.form == Form::Write) {
+    request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    request.imm_data = htobe32(send.head.immediate);
+    request.wr.rdma = {send.head.address, send.head.key};
+    return true;
+  }
+  Peer& peer = peers_.at(send.peer);
+  const size_t place = send.head.target_qp - control_qpn_default;
+  const bool is_well_known = place < limits::links_max;
+  const uint32_t told = is_well_known ? peer.control_qp.load(std::memory_order_relaxed) : 0;
+  ibv_ah* const way = peer.ways[send.path].load(std::memory_order_acquire);
+  if (is_well_known || way == nullptr) peer.is_wanted.store(true, std::memory_order_relaxed);
+  if (way == nullptr) return ++counts_.unresolved, false;
+  request.opcode = IBV_WR_SEND;
+  request.wr.ud = {way, told != 0 ? told : send.head.target_qp, send.head.key};
+  return true;
+}
+
+/// Where its payload lies for the device.
+bool Outgoing::try_locate(const Send& send, ibv_sge& piece) {
+  const auto offset = static_cast<size_t>(send.payload - packets_.memory.data());
+  piece.addr = reinterpret_cast<uintptr_t>(send.payload);
+  piece.length = send.head.payload_bytes;
+  piece.lkey = packets_.key;
+  if (offset < packets_.memory.size() || piece.length == 0) return true;
+  const auto key = memory_.find(send.payload);
+  if (!key) return ++counts_.lost, false;
+  piece.lkey = *key;
+  return true;
+}
+
+/// The row; returns how many of `sends` that are.
+size_t Outgoing::post(std::span<const Send> sends, Instant now) {
+  Sender& sender = *row_.sender;
+  ibv_send_wr& last = row_.requests[row_.count - 1];
+  last.next = nullptr;
+  last.send_flags |= IBV_SEND_SIGNALED;
+  last.wr_id = sender.tag | row_.count;
+  if (sender.holds.is_empty()) sender.moved = now;
+  ibv_send_wr* refused = nullptr;
+  const bool is_posted = ibv_post_send(sender.pair.get(), row_.requests.data(), &refused) == 0;
+  // What a queue that takes no more has taken of a row is not known: it is begun anew.
+  if (!is_posted) sender.is_found_broken = true;
+  for (const Send& each : sends) CW_ASSERT(sender.holds.try_push({each.packet, each.cookie}));
+  sender.psn = (sender.psn + static_cast<uint32_t>(row_.count)) & 0xffffff;
+  held_ += row_.count;
+  counts_.packets += row_.count;
+  counts_.bytes += row_.bytes;
+  return row_.count;
+}
+
+bool Outgoing::poll(Instant now) {
+  std::array<ibv_wc, 32> completions;
+  bool has_broken = false;
+  int count = 0;
+  do {
+    count = ibv_poll_cq(&completions_, completions.size(), completions.data());
+    for (int i = 0; i < count; ++i) {
+      has_broken |= on_completion(completions[static_cast<size_t>(i)], now);
+    }
+  } while (count == static_cast<int>(completions.size()));
+  return has_broken;
+}
+
+bool Outgoing::on_completion(const ibv_wc& completion, Instant now) {
+  const Tag tag = Tag::of(completion.wr_id);
+  Sender* sender = nullptr;
+  if (tag.epoch == Tag::control) {
+    sender = &controls_[tag.queue].sender;
+  } else if (epochs_[tag.epoch].at() == Stage::Connected) {
+    sender = epochs_[tag.epoch].senders[tag.queue].get();
+  }
+  const bool is_live = sender != nullptr && sender->is_whole() &&
+                       Tag::are_of_one_life(sender->tag, completion.wr_id);
+  if (!is_live) return false;
+  if (completion.status != IBV_WC_SUCCESS) return sender->is_found_broken = true;
+  sender->moved = now;
+  release(*sender, tag.count);
+  return false;
+}
+
+void Outgoing::release(Sender& sender, size_t count) {
+  CW_ASSERT(count <= sender.holds.count());
+  for (size_t i = 0; i < count; ++i) release(sender.holds.pop());
+  held_ -= count;
+}
+
+void Outgoing::release(const Sender::Hold& hold) {
+  if (hold.packet == nullptr) {
+    CW_ASSERT(done_.try_push(hold.cookie));
+  } else if (!try_leave(*hold.packet)) {
+    packets_.pool.give_back(hold.packet);
+  }
+}
+
+size_t Outgoing::take_done(std::span<uint64_t> out) {
+  size_t count = 0;
+  while (count < out.size() && !done_.is_empty()) out[count++] = done_.pop();
+  return count;
+}
+
+}  // namespace cw::verbs

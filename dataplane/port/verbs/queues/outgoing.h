@@ -1,0 +1,89 @@
+// What leaves: rows of work requests to one queue each, and what becomes of them. A row is posted
+// with one call; the completion of its last request releases all of it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/memory/pool.h"
+#include "dataplane/base/memory/ring.h"
+#include "dataplane/port/verbs/memory.h"
+#include "dataplane/port/verbs/peers.h"
+#include "dataplane/port/verbs/queues/control_queue.h"
+#include "dataplane/port/verbs/queues/epoch.h"
+#include "dataplane/port/verbs/queues/sender_index.h"
+#include "dataplane/wan.h"
+
+namespace cw::verbs {
+
+struct OutgoingCounts {
+  uint64_t packets = 0, bytes = 0;
+  uint64_t refused = 0;     ///< as often as a queue had no room
+  uint64_t unresolved = 0;  ///< control packets to whom no way is known
+  uint64_t lost = 0;        ///< to queues that are not, or are broken, and from memory of nobody
+  uint64_t broken = 0;      ///< queues
+};
+
+/// Packets that are lent, and what the device may read of them.
+struct PacketStore {
+  Pool<Packet>& pool;
+  std::span<const uint8_t> memory;
+  uint32_t key = 0;
+};
+
+/// Thread: the turn's.
+class Outgoing {
+ public:
+  /// All of these live longer. `held_max`: by all queues together.
+  Outgoing(ibv_cq& completions, const PacketStore& packets, Memory& memory, Peers& peers,
+           std::span<Epoch> epochs, std::span<ControlQueue> controls, SenderIndex& index,
+           size_t held_max);
+
+  /// As WanPort::send().
+  size_t send(std::span<const Send> sends, Instant now);
+  size_t take_done(std::span<uint64_t> out);
+  /// Releases what has been read. Returns whether a queue was found broken.
+  bool poll(Instant now);
+  /// The device reads nothing of this queue any more.
+  void give_up(Sender& sender) { release(sender, sender.holds.count()); }
+  bool is_holding() const { return held_ > 0; }
+  const OutgoingCounts& counts() const { return counts_; }
+
+ private:
+  /// Requests to one queue.
+  struct Row {
+    Sender* sender = nullptr;
+    size_t count = 0;
+    uint64_t bytes = 0;
+    std::array<ibv_send_wr, limits::burst_packets_max> requests{};
+    std::array<ibv_sge, limits::burst_packets_max> pieces{};
+  };
+
+  size_t send_row(std::span<const Send> sends, Instant now);
+  Sender* sender_of(const Send& send);
+  bool try_add(const Send& send);
+  bool try_address(const Send& send, ibv_send_wr& request);
+  bool try_locate(const Send& send, ibv_sge& piece);
+  size_t post(std::span<const Send> sends, Instant now);
+  bool on_completion(const ibv_wc& completion, Instant now);
+  void release(Sender& sender, size_t count);
+  void release(const Sender::Hold& hold);
+  void lose(const Send& send) { release({send.packet, send.cookie}); }
+
+  ibv_cq& completions_;
+  PacketStore packets_;
+  Memory& memory_;
+  Peers& peers_;
+  std::span<Epoch> epochs_;
+  std::span<ControlQueue> controls_;
+  SenderIndex& index_;
+  Ring<uint64_t> done_;
+  size_t held_ = 0;
+  OutgoingCounts counts_;
+  Row row_;
+};
+
+}  // namespace cw::verbs

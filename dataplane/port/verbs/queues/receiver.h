@@ -1,0 +1,57 @@
+// A queue at which writes of a peer arrive: each takes one receive request, which names no memory.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "dataplane/port/verbs/handles.h"
+
+namespace cw::verbs {
+
+/// In whose hands a queue is, besides what its epoch's stage says: the turn's while it is Whole,
+/// the keeper's while it is Broken. What the keeper has Mended the turn takes back.
+enum class Health : uint8_t { Whole, Broken, Mended };
+
+/// Receive requests without memory, for rows of them. Thread: one.
+class ReceiveRow {
+ public:
+  static constexpr uint32_t requests_max = 64;
+
+  ReceiveRow() {
+    for (size_t i = 0; i + 1 < requests_.size(); ++i) requests_[i].next = &requests_[i + 1];
+  }
+  /// `count` of them, which completions will call `tag`. False: the queue takes no more.
+  bool post(ibv_qp& pair, uint64_t tag, uint32_t count) {
+    ibv_recv_wr* const first = &requests_[requests_max - count];
+    for (ibv_recv_wr* each = first; each != nullptr; each = each->next) each->wr_id = tag;
+    ibv_recv_wr* refused = nullptr;
+    return ibv_post_recv(&pair, first, &refused) == 0;
+  }
+
+ private:
+  std::array<ibv_recv_wr, requests_max> requests_{};
+};
+
+struct Receiver {
+  QueuePair pair;
+  uint64_t tag = 0;     ///< of its receive requests: another one after each repair
+  uint32_t depth = 0;   ///< a multiple of ReceiveRow::requests_max
+  uint32_t posted = 0;  ///< and not completed
+  std::atomic<Health> health{Health::Whole};
+  bool is_found_broken = false;  ///< the turn's: it gives it to the keeper when it looks next
+
+  bool is_whole() const {
+    return !is_found_broken && health.load(std::memory_order_acquire) == Health::Whole;
+  }
+  /// As many as there is room for. False: it is broken.
+  bool fill(ReceiveRow& row) {
+    while (depth - posted >= ReceiveRow::requests_max) {
+      if (!row.post(*pair, tag, ReceiveRow::requests_max)) return false;
+      posted += ReceiveRow::requests_max;
+    }
+    return true;
+  }
+};
+
+}  // namespace cw::verbs

@@ -1,0 +1,53 @@
+// What the port of an RNIC is made from, and what it tells people. No header of a library's: builds
+// without one read files that name this port, too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/limits.h"
+
+namespace cw {
+
+/// RNICs send RoCEv2 from no lower UDP port.
+inline constexpr uint16_t rnic_source_port_min = 0xc000;
+
+/// One link of one peer, which is named once for each.
+struct VerbsPeerOptions {
+  std::string address;  ///< IPv4 or IPv6; its place in the list is the port's number for it
+  uint16_t link = 0;    ///< of the pair: the same at both ends, below links_max
+};
+
+struct VerbsPortOptions {
+  std::string device;   ///< "mlx5_0", "rxe0"
+  std::string address;  ///< ours: one of the device's interface
+  /// Path p of link l sends from source_port + 16 l + p, where the device can; 49152 and above.
+  uint16_t source_port = rnic_source_port_min;
+  uint16_t paths = 1;
+  std::vector<VerbsPeerOptions> peers;
+  uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the path MTU may allow less
+  size_t packets = 4096;                                   ///< lent or under way
+  size_t queues = 64;          ///< of one link's epoch, each way, at most
+  size_t turn_packets = 4096;  ///< that may arrive by one queue while the thread stands still
+  size_t windows = 1024;       ///< open at a time
+};
+
+/// What a person should know about the port and PortCounters do not say. Counts only grow.
+struct VerbsPortStatus {
+  std::string device, address, trouble;
+  bool is_port_up = true;
+  uint32_t path_mtu = 0, receive_depth = 0, send_depth = 0;
+  uint32_t epochs = 0, windows = 0;  ///< at present
+  uint64_t rx_unknown = 0;           ///< control packets from nobody in the list of peers
+  uint64_t rx_starved = 0;           ///< as often as a queue was found without a receive request
+  uint64_t tx_unresolved = 0;        ///< control packets to whom no way is known yet
+  uint64_t tx_lost = 0;              ///< packets to queues that are not, or are broken
+  uint64_t windows_refused = 0;
+  uint64_t queues_made = 0, queues_broken = 0, queues_mended = 0;
+  uint64_t contacts_asked = 0, contacts_answered = 0;
+  uint64_t port_downs = 0, address_changes = 0, overruns = 0, fatal = 0;
+};
+
+}  // namespace cw

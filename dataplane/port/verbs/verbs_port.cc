@@ -1,0 +1,290 @@
+#include "dataplane/port/verbs/verbs_port.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/port/verbs/queues/queue_pair.h"
+#include "dataplane/port/verbs/queues/tag.h"
+#include "dataplane/wire/control/envelope.h"
+
+namespace cw {
+namespace {
+using namespace verbs;
+
+/// Of a link: the one in force, the one that begins, those of the link beside it, and what closes.
+constexpr size_t epochs_per_link = 4;
+constexpr uint32_t sends_max = 256;
+constexpr size_t line_bytes = 64;
+/// Room in front of a packet for the headers of who writes some, which no device reads.
+constexpr size_t headers_max = 64;
+/// What an interface of unknown MTU may bring.
+constexpr uint32_t frame_max = 9216;
+
+size_t in_lines(size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
+
+Result<Peers> read_peers(const VerbsPortOptions& options) {
+  Peers peers(options.peers.size());
+  for (size_t i = 0; i < options.peers.size(); ++i) {
+    const auto gid = parse_gid(options.peers[i].address, "the address of a peer");
+    if (!gid) return std::unexpected(gid.error());
+    peers.at(i).gid = *gid;
+    peers.at(i).link = options.peers[i].link;
+  }
+  peers.index();
+  return peers;
+}
+
+Result<void> check(const VerbsPortOptions& options) {
+  if (options.paths == 0 || options.paths > limits::paths_max) {
+    return failure("paths is " + std::to_string(options.paths) + " and must be 1 to " +
+                   std::to_string(limits::paths_max));
+  }
+  constexpr uint32_t ports = limits::links_max * limits::paths_max;
+  if (options.source_port < rnic_source_port_min || options.source_port + ports > UINT16_MAX) {
+    return failure("source_port is " + std::to_string(options.source_port) + " and must be " +
+                   std::to_string(rnic_source_port_min) + " to " +
+                   std::to_string(UINT16_MAX - ports) + ": an RNIC sends from no other");
+  }
+  return {};
+}
+
+}  // namespace
+
+VerbsPort::VerbsPort(const VerbsPortOptions& options, std::unique_ptr<Device> device, Peers peers)
+    : device_(std::move(device)),
+      memory_(*device_),
+      windows_(*device_, options.windows),
+      pool_(options.packets),
+      packet_stride_(0),
+      peers_(std::move(peers)),
+      epochs_(std::max<size_t>(options.peers.size(), 1) * epochs_per_link),
+      index_(epochs_.size() * options.queues) {
+  note_facts(options);
+  choose_depth(options);
+}
+
+VerbsPort::~VerbsPort() = default;
+
+void VerbsPort::note_facts(const VerbsPortOptions& options) {
+  facts_.name = "verbs";
+  facts_.payload_max = std::min(options.payload_bytes_max, device_->payload_max());
+  facts_.datagram_max = device_->payload_max();
+  facts_.peers = static_cast<uint16_t>(options.peers.size());
+  facts_.paths = options.paths;
+  facts_.packets = options.packets;
+  facts_.icrc = IcrcMode::Exact;
+  facts_.external_payload = true;
+  facts_.places_payload = true;
+  facts_.sees_psns = false;
+  facts_.numbers_by_qp = true;
+}
+
+/// As deep as was asked for, or as one completion queue can hold of all queues that there may be.
+void VerbsPort::choose_depth(const VerbsPortOptions& options) {
+  queues_max_ = epochs_.size() * options.queues;
+  const auto completions = static_cast<size_t>(std::max(device_->limits().max_cqe, 1024));
+  const auto requests = static_cast<size_t>(std::max(device_->limits().max_qp_wr, 128));
+  constexpr size_t row = ReceiveRow::requests_max;
+  const size_t share = completions / 2 / queues_max_;  // of mended queues both lives are there
+  const size_t receives = std::min({options.turn_packets, share, requests});
+  depth_.receives = static_cast<uint32_t>(std::max(receives / row, size_t{2}) * row);
+  depth_.sends = static_cast<uint32_t>(
+      std::clamp<size_t>(std::min(share, requests), limits::burst_packets_max, sends_max));
+}
+
+Result<std::unique_ptr<VerbsPort>> VerbsPort::make(const VerbsPortOptions& options) {
+  if (const auto checked = check(options); !checked) return std::unexpected(checked.error());
+  auto peers = read_peers(options);
+  if (!peers) return std::unexpected(peers.error());
+  auto device = Device::open(options.device, options.address);
+  if (!device) return std::unexpected(device.error());
+  std::unique_ptr<VerbsPort> port(new VerbsPort(options, std::move(*device), std::move(*peers)));
+  if (const auto made = port->make_completions(); !made) return std::unexpected(made.error());
+  if (const auto made = port->make_packets(); !made) return std::unexpected(made.error());
+  if (const auto made = port->make_controls(); !made) return std::unexpected(made.error());
+  if (const auto begun = port->begin(options); !begun) return std::unexpected(begun.error());
+  return port;
+}
+
+Result<void> VerbsPort::make_completions() {
+  channel_.reset(ibv_create_comp_channel(device_->context()));
+  const auto refused = [&] {
+    return failure("device \"" + device_->name() +
+                   "\" makes no completion queues: " + std::strerror(errno));
+  };
+  if (channel_ == nullptr) return refused();
+  const int flags = fcntl(channel_->fd, F_GETFL);
+  fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK);
+  facts_.wait_fd = channel_->fd;
+  const size_t most = static_cast<size_t>(std::max(device_->limits().max_cqe, 1024));
+  const auto size_of = [&](uint32_t depth, uint32_t control_depth) {
+    const size_t wanted = 2 * queues_max_ * depth + 2 * limits::links_max * control_depth;
+    return static_cast<int>(std::min(wanted, most));
+  };
+  receives_.reset(ibv_create_cq(device_->context(),
+                                size_of(depth_.receives, ControlQueue::receives), nullptr,
+                                channel_.get(), 0));
+  sends_.reset(ibv_create_cq(device_->context(), size_of(depth_.sends, ControlQueue::sends),
+                             nullptr, nullptr, 0));
+  if (receives_ == nullptr || sends_ == nullptr) return refused();
+  return {};
+}
+
+Result<void> VerbsPort::make_packets() {
+  const size_t bytes = facts_.payload_max + slot_write_header_bytes;
+  packet_stride_ = in_lines(headers_max + bytes);
+  packet_memory_.resize(pool_.capacity() * packet_stride_ + line_bytes);
+  const auto key = memory_.add(packet_memory_);
+  if (!key) return std::unexpected(key.error());
+  packets_key_ = *key;
+  return {};
+}
+
+/// Buffers hold whatever the interface may bring: what is longer than its buffer kills its queue.
+Result<void> VerbsPort::make_controls() {
+  const uint32_t frame = device_->interface_mtu() > 0 ? device_->interface_mtu() : frame_max;
+  const auto stride = static_cast<uint32_t>(in_lines(routing_header_bytes + frame));
+  size_t count = 0;
+  for (const Peer& peer : peers_.all()) count = std::max(count, size_t{peer.link} + 1);
+  controls_ = std::vector<ControlQueue>(count);
+  control_memory_.resize(count * ControlQueue::receives * stride);
+  const auto key = memory_.add(control_memory_);
+  if (count > 0 && !key) return std::unexpected(key.error());
+  for (size_t link = 0; link < count; ++link) {
+    ControlQueue& control = controls_[link];
+    auto pair =
+        make_ud(*device_, *sends_, *receives_,
+                {.sends = ControlQueue::sends, .receives = ControlQueue::receives}, control_qkey);
+    if (!pair) return std::unexpected(pair.error());
+    control.sender.pair = std::move(*pair);
+    control.sender.tag = Tag{Tag::control, static_cast<uint16_t>(link), 0, 0}.bits();
+    control.buffers = &control_memory_[link * ControlQueue::receives * stride];
+    control.stride = stride;
+    control.key = *key;
+    control_numbers_[link] = control.sender.pair->qp_num;
+    if (!control.post_all()) return failure("the control queue takes no receive requests");
+  }
+  return {};
+}
+
+Result<void> VerbsPort::begin(const VerbsPortOptions& options) {
+  const size_t held_max = queues_max_ * depth_.sends + controls_.size() * ControlQueue::sends;
+  const PacketStore packets{pool_, packet_memory_, packets_key_};
+  outgoing_ = std::make_unique<Outgoing>(*sends_, packets, memory_, peers_, epochs_, controls_,
+                                         index_, held_max);
+  incoming_ =
+      std::make_unique<Incoming>(*receives_, *channel_, *device_, peers_, epochs_, controls_);
+  auto keeper = Keeper::make({.device = *device_,
+                              .sends = *sends_,
+                              .receives = *receives_,
+                              .epochs = epochs_,
+                              .controls = controls_,
+                              .peers = peers_,
+                              .depth = depth_,
+                              .source_port = options.source_port,
+                              .paths = options.paths,
+                              .control_numbers = control_numbers_});
+  if (!keeper) return std::unexpected(keeper.error());
+  keeper_ = std::move(*keeper);
+  epochs_of_turn_ = std::make_unique<Epochs>(epochs_, controls_, index_, *outgoing_, *keeper_);
+  return {};
+}
+
+size_t VerbsPort::take_burst(std::span<Packet*> out) {
+  size_t count = 0;
+  for (; count < out.size(); ++count) {
+    Packet* const packet = pool_.try_take();
+    if (packet == nullptr) break;
+    const size_t bytes_max = packet_stride_ - headers_max;
+    *packet = {};
+    packet->data = &packet_memory_[pool_.index_of(packet) * packet_stride_ + headers_max];
+    packet->bytes_max = static_cast<uint32_t>(bytes_max);
+    out[count] = packet;
+  }
+  return count;
+}
+
+void VerbsPort::give_back(std::span<Packet* const> packets) {
+  for (Packet* packet : packets) {
+    if (!try_leave(*packet)) pool_.give_back(packet);
+  }
+}
+
+Instant VerbsPort::next_due() const {
+  constexpr Duration look_again = Duration::from_ms(1);
+  return outgoing_->is_holding() ? polled_ + look_again : Instant::never();
+}
+
+size_t VerbsPort::receive(std::span<Arrival> out, Instant now) {
+  polled_ = now;
+  has_broken_ |= outgoing_->poll(now);
+  has_broken_ |= incoming_->take_broken();
+  epochs_of_turn_->look_after(std::exchange(has_broken_, false), now);
+  return incoming_->receive(out, now);
+}
+
+size_t VerbsPort::send(std::span<const Send> sends, Instant now) {
+  const size_t count = outgoing_->send(sends, now);
+  has_broken_ |= outgoing_->poll(now);
+  return count;
+}
+
+Result<void> VerbsPort::register_memory(std::span<uint8_t> memory) {
+  const auto key = memory_.add(memory);
+  if (!key) return std::unexpected(key.error());
+  return {};
+}
+
+uint32_t VerbsPort::control_queue(uint32_t ours) const {
+  const size_t link = ours - control_qpn_default;
+  return link < controls_.size() ? control_numbers_[link] : ours;
+}
+
+PortCounters VerbsPort::counters() const {
+  const OutgoingCounts& out = outgoing_->counts();
+  const IncomingCounts& in = incoming_->counts();
+  PortCounters counters;
+  counters.rx_packets = in.packets;
+  counters.rx_bytes = in.bytes;
+  counters.rx_malformed = in.malformed + in.unknown;
+  counters.tx_packets = out.packets;
+  counters.tx_bytes = out.bytes;
+  counters.tx_refused = out.refused;
+  counters.system_calls = in.system_calls;
+  return counters;
+}
+
+VerbsPortStatus VerbsPort::status() const {
+  const OutgoingCounts& out = outgoing_->counts();
+  const IncomingCounts& in = incoming_->counts();
+  const KeeperCounts& kept = keeper_->counts();
+  return {.device = device_->name(),
+          .address = device_->address(),
+          .trouble = keeper_->trouble(),
+          .is_port_up = keeper_->is_port_up(),
+          .path_mtu = device_->payload_max(),
+          .receive_depth = depth_.receives,
+          .send_depth = depth_.sends,
+          .epochs = epochs_of_turn_->count(),
+          .windows = static_cast<uint32_t>(windows_.count()),
+          .rx_unknown = in.unknown,
+          .rx_starved = in.starved,
+          .tx_unresolved = out.unresolved,
+          .tx_lost = out.lost,
+          .windows_refused = windows_.refused_count(),
+          .queues_made = kept.made,
+          .queues_broken = epochs_of_turn_->broken_count(),
+          .queues_mended = kept.mended,
+          .contacts_asked = kept.contacts_asked,
+          .contacts_answered = kept.contacts_answered,
+          .port_downs = kept.port_downs,
+          .address_changes = kept.address_changes,
+          .overruns = kept.overruns,
+          .fatal = kept.fatal};
+}
+
+}  // namespace cw
