@@ -228,6 +228,11 @@ std::string text_of(const ibv_gid& gid) {
 
 // ---- what the port posts and polls ----
 
+/// As the kernel has it.
+uint16_t source_port_of(uint32_t flow_label) {
+  return static_cast<uint16_t>(0xc000 | ((flow_label & 0x3fff) ^ flow_label >> 14));
+}
+
 /// False: the device does not want it, and the queue is in state ERR.
 bool try_send(Qp& qp, const ibv_send_wr& request) {
   Crossing crossing;
@@ -237,7 +242,7 @@ bool try_send(Qp& qp, const ibv_send_wr& request) {
   crossing.to = text_of(way.grh.dgid);
   crossing.target_qp =
       qp.qp_type == IBV_QPT_UC ? qp.attributes.dest_qp_num : request.wr.ud.remote_qpn;
-  crossing.source_port = static_cast<uint16_t>(0xc000 + (way.grh.flow_label & 0x3fff));
+  crossing.source_port = source_port_of(way.grh.flow_label);
   crossing.is_write = qp.qp_type == IBV_QPT_UC;
   crossing.request = request;
   crossing.request.sg_list = nullptr;
@@ -378,29 +383,31 @@ void Fabric::set_port(const std::string& device, bool is_up) {
   }
 }
 
-bool Fabric::break_queue(uint32_t number) {
+bool Fabric::break_queue(const std::string& device, uint32_t number) {
   const Lock lock(world().lock);
   for (Qp* each : world().queues) {
-    if (each->qp_num != number) continue;
+    if (each->qp_num != number || each->at->of->label != device) continue;
     begin_error(*each);
     return true;
   }
   return false;
 }
 
-bool Fabric::stall_queue(uint32_t number) {
+bool Fabric::stall_queue(const std::string& device, uint32_t number) {
   const Lock lock(world().lock);
   for (Qp* each : world().queues) {
-    if (each->qp_num == number) return each->is_stalled = true;
+    if (each->qp_num == number && each->at->of->label == device) return each->is_stalled = true;
   }
   return false;
 }
 
-std::vector<uint32_t> Fabric::queues(ibv_qp_type type, bool sends) const {
+std::vector<uint32_t> Fabric::queues(const std::string& device, ibv_qp_type type,
+                                     bool sends) const {
   const Lock lock(world().lock);
   std::vector<uint32_t> numbers;
   for (const Qp* each : world().queues) {
-    const bool is_one = each->qp_type == type && each->state == (sends ? IBV_QPS_RTS : IBV_QPS_RTR);
+    const bool is_one = each->at->of->label == device && each->qp_type == type &&
+                        each->state == (sends ? IBV_QPS_RTS : IBV_QPS_RTR);
     if (is_one) numbers.push_back(each->qp_num);
   }
   return numbers;

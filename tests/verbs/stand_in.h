@@ -39,11 +39,11 @@ class Fabric {
   void restore_address(const std::string& address);
   void set_port(const std::string& device, bool is_up);
   /// The queue pair is in state ERR from now on; false: there is none.
-  bool break_queue(uint32_t number);
+  bool break_queue(const std::string& device, uint32_t number);
   /// No request that is posted to it is read any more, until it is in state ERR.
-  bool stall_queue(uint32_t number);
-  /// Numbers of the queue pairs that are ready to send, or only to receive.
-  std::vector<uint32_t> queues(ibv_qp_type type, bool sends) const;
+  bool stall_queue(const std::string& device, uint32_t number);
+  /// Numbers of a device's queue pairs that are ready to send, or only to receive.
+  std::vector<uint32_t> queues(const std::string& device, ibv_qp_type type, bool sends) const;
   /// Calls that make queue pairs fail.
   void refuse_queues(bool are_refused);
   /// Nobody answers rdma_cm.

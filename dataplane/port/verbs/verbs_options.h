@@ -41,7 +41,7 @@ struct VerbsPortStatus {
   uint32_t path_mtu = 0, receive_depth = 0, send_depth = 0;
   uint32_t epochs = 0, windows = 0;  ///< at present
   uint64_t rx_unknown = 0;           ///< control packets from nobody in the list of peers
-  uint64_t rx_starved = 0;           ///< as often as a queue was found without a receive request
+  uint64_t rx_starved = 0;           ///< as often as a queue may have been without a receive request
   uint64_t tx_unresolved = 0;        ///< control packets to whom no way is known yet
   uint64_t tx_lost = 0;              ///< packets to queues that are not, or are broken
   uint64_t windows_refused = 0;

@@ -84,7 +84,7 @@ void Epochs::look_after(bool has_broken, Instant now) {
     has_broken = true;
     for (Epoch& epoch : epochs_) {
       if (!epoch.receives()) continue;
-      for (const auto& each : epoch.receivers) each->is_found_broken |= each->is_whole();
+      for (const auto& each : epoch.receivers) each->is_found_broken |= each->is_ours();
       if (epoch.at() != Stage::Connected) continue;
       for (const auto& each : epoch.senders) each->is_found_broken |= each->is_whole();
     }

@@ -73,6 +73,7 @@ size_t Incoming::poll(std::span<Arrival> out, Instant now) {
     counts_.bytes += arrival.bytes;
     ++count;
   }
+  if (static_cast<size_t>(came) < most) ++lulls_;
   counts_.packets += count;
   return count;
 }
@@ -87,12 +88,12 @@ bool Incoming::try_take(const ibv_wc& completion, Arrival& arrival) {
 bool Incoming::try_take_write(const ibv_wc& completion, Epoch& epoch, Arrival& arrival) {
   const Tag tag = Tag::of(completion.wr_id);
   Receiver& receiver = *epoch.receivers[tag.queue];
-  if (!receiver.is_whole() || receiver.tag != completion.wr_id) return false;
+  if (!receiver.is_ours() || receiver.tag != completion.wr_id) return false;
   if (completion.status != IBV_WC_SUCCESS) {
     receiver.is_found_broken = has_broken_ = true;
     return false;
   }
-  counts_.starved += --receiver.posted == 0;
+  counts_.starved += receiver.take_one(lulls_);
   if (!receiver.fill(row_)) receiver.is_found_broken = has_broken_ = true;
   arrival.head = {};
   arrival.head.target_qp = epoch.first + tag.queue;
@@ -112,7 +113,7 @@ bool Incoming::try_take_datagram(const ibv_wc& completion, Arrival& arrival) {
   const Tag tag = Tag::of(completion.wr_id);
   ControlQueue& control = controls_[tag.queue];
   const bool is_live =
-      control.sender.is_whole() && Tag::are_of_one_life(control.sender.tag, completion.wr_id);
+      control.sender.is_ours() && Tag::are_of_one_life(control.sender.tag, completion.wr_id);
   if (!is_live) return false;
   if (completion.status != IBV_WC_SUCCESS) {
     control.sender.is_found_broken = has_broken_ = true;
@@ -165,7 +166,7 @@ void Incoming::end_arrivals() {
       if (each.queue == queue) indexes[count++] = each.buffer;
     }
     ControlQueue& control = controls_[queue];
-    if (count == 0 || !control.sender.is_whole()) continue;
+    if (count == 0 || !control.sender.is_ours()) continue;
     if (!control.post(std::span(indexes).first(count))) {
       control.sender.is_found_broken = has_broken_ = true;
     }

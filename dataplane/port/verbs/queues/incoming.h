@@ -21,7 +21,7 @@ struct IncomingCounts {
   uint64_t packets = 0, bytes = 0;
   uint64_t unknown = 0;    ///< control packets from nobody we know
   uint64_t malformed = 0;  ///< control packets that are none
-  uint64_t starved = 0;    ///< as often as a queue was found without a receive request
+  uint64_t starved = 0;    ///< as often as a queue may have been without a receive request
   uint64_t broken = 0;     ///< queues
   uint64_t system_calls = 0;
 };
@@ -66,6 +66,7 @@ class Incoming {
   ReceiveRow row_;
   bool is_armed_ = false, has_broken_ = false;
   uint32_t events_unacknowledged_ = 0;
+  uint32_t lulls_ = 1;  // as often as nothing was left to be read
   std::array<Shown, limits::burst_packets_max> shown_{};  // datagrams, as arrivals
   size_t shown_count_ = 0;
   IncomingCounts counts_;

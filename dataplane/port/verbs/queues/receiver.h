@@ -38,11 +38,22 @@ struct Receiver {
   uint64_t tag = 0;     ///< of its receive requests: another one after each repair
   uint32_t depth = 0;   ///< a multiple of ReceiveRow::requests_max
   uint32_t posted = 0;  ///< and not completed
+  // Of these, how many are left of those that were there when nothing waited to be read: once none
+  // is, the device may have had none.
+  uint32_t lull = 0, left = 0;
   std::atomic<Health> health{Health::Whole};
   bool is_found_broken = false;  ///< the turn's: it gives it to the keeper when it looks next
 
-  bool is_whole() const {
-    return !is_found_broken && health.load(std::memory_order_acquire) == Health::Whole;
+  /// The turn's to use: what has been mended receives at once.
+  bool is_ours() const {
+    return !is_found_broken && health.load(std::memory_order_acquire) != Health::Broken;
+  }
+  /// One has been completed, after as many lulls; true: it may have been the last.
+  bool take_one(uint32_t lulls) {
+    if (lull != lulls) left = posted;
+    lull = lulls;
+    --posted;
+    return --left == 0;
   }
   /// As many as there is room for. False: it is broken.
   bool fill(ReceiveRow& row) {

@@ -30,7 +30,11 @@ struct Sender {
   std::atomic<Health> health{Health::Whole};
   bool is_found_broken = false;  ///< the turn's: it gives it to the keeper when it looks next
 
-  /// And not the keeper's.
+  /// The turn's to post receive requests to, where it receives as well.
+  bool is_ours() const {
+    return !is_found_broken && health.load(std::memory_order_acquire) != Health::Broken;
+  }
+  /// And to send by: what it held before it broke has been given up.
   bool is_whole() const {
     return !is_found_broken && health.load(std::memory_order_acquire) == Health::Whole;
   }
