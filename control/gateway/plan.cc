@@ -103,7 +103,7 @@ DpdkWanOptions wan_over_dpdk_options(const Config& config, const UdpPortOptions&
   return options;
 }
 
-/// Of a plan whose classes are known: each has QPs for every generation and path.
+/// Of a plan whose classes are known.
 VerbsPortOptions wan_by_rnic_options(const Config& config, const Plan& plan) {
   constexpr Duration stall = Duration::from_ms(20);  // of the worker, on a busy machine
   constexpr size_t packets_min = 1024, windows_per_message = 2;
@@ -114,11 +114,9 @@ VerbsPortOptions wan_by_rnic_options(const Config& config, const Plan& plan) {
   options.paths = plan.wan.paths;
   options.payload_bytes_max = plan.wan.payload_bytes_max;
   options.packets = plan.wan.packets;
-  options.queues = options.windows = 0;
+  options.windows = 0;
   for (const ClassPlan& each : plan.classes) {
-    const sdr::StreamConfig& stream = each.stream;
-    options.queues += size_t{stream.generations} * stream.channels * options.paths;
-    options.windows += windows_per_message * stream.messages;
+    options.windows += windows_per_message * each.stream.messages;
   }
   const uint64_t bytes = config.link_rate().bytes_in(stall).count();
   options.turn_packets = std::max<size_t>(bytes / plan.wan.payload_bytes_max, packets_min);

@@ -1,13 +1,14 @@
 // What libcauseway comes with: the devices and policies that its cw_context_create() knows.
 //
 // "sim:0" and "sim:1" are two ends in one process, joined by a millisecond of lossless wire: enough
-// to try a program without a network. Real time passes.
+// to try a program without a network. Real time passes. "verbs:..." is an RNIC (rnic_device.h).
 #include <sys/random.h>
 
 #include <array>
 #include <memory>
 #include <string>
 
+#include "control/library/rnic_device.h"
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/sdk/platform.h"
@@ -33,7 +34,7 @@ struct SimPair {
 class SimDevice final : public Device {
  public:
   SimDevice(SimPair& pair, size_t end) : pair_(pair), end_(end) {}
-  Port& port() override { return *pair_.ports[end_]; }
+  Port* port() override { return pair_.ports[end_]; }
   Rate rate() const override { return 10_Gbps; }
   Instant now() override {
     pair_.network.advance_to(pair_.clock.read());
@@ -62,7 +63,11 @@ Result<std::unique_ptr<Device>> open_sim(std::string_view rest) {
 }  // namespace
 
 const Platform& platform() {
+#ifdef CW_HAVE_VERBS
+  static constexpr DeviceKind devices[] = {{"sim", open_sim}, {"verbs", open_rnic}};
+#else
   static constexpr DeviceKind devices[] = {{"sim", open_sim}};
+#endif
   static const auto policies = policy::all();
   static const auto codecs = code::all();
   static const Platform table{

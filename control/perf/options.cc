@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "control/command_line/command_line.h"
@@ -48,6 +49,9 @@ constexpr const char* lesson =
     "net_memif0,role=client,socket=/run/wire\n"
     "      --address 192.0.2.2 --peer 192.0.2.1 --rate 20Gbit/s\n"
     "      over a wire in memory; the ends meet by TCP as ever.\n"
+    "  causeway-perf client 192.0.2.1 --port verbs --device rxe0\n"
+    "      --address 192.0.2.2 --peer 192.0.2.1\n"
+    "      by an RNIC, which places what arrives; its server says --port verbs, too.\n"
     "\n"
     "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it could not be\n"
     "measured, or not to the end; 130 ended by Ctrl-C, after the report on what was measured.\n";
@@ -79,13 +83,13 @@ void add_shared_options(CommandLine& app, Texts& texts, Options& options) {
   add("--plugin", options.plugin, "FILE", "A policy as a shared object.");
   const auto add_line = [&](const char* name, std::string& text, const char* value,
                             const char* what) {
-    app.add_option(name, text, what).type_name(value).group("--port dpdk, each end its own");
+    app.add_option(name, text, what).type_name(value).group("--port dpdk and verbs, each end its own");
   };
-  add_line("--device", options.dpdk.device, "DEVICE", "As DPDK writes it: net_memif0,role=client");
-  add_line("--address", options.dpdk.address, "IP", "Ours on that line.");
-  add_line("--peer", options.dpdk.peer, "IP", "The other end's.");
-  add_line("--next-hop", options.dpdk.next_hop, "MAC|IP", "Else the kernel or ARP and ND tell.");
-  add_line("--eal", options.dpdk.eal, "ARGUMENTS", "Further ones of DPDK, in one word.");
+  add_line("--device", options.line.device, "DEVICE", "Such as net_memif0,role=client; of verbs, rxe0.");
+  add_line("--address", options.line.address, "IP", "Ours on that line.");
+  add_line("--peer", options.line.peer, "IP", "The other end's.");
+  add_line("--next-hop", options.line.next_hop, "MAC|IP", "Else the kernel or ARP and ND tell.");
+  add_line("--eal", options.line.eal, "ARGUMENTS", "Further ones of DPDK, in one word.");
   app.add_flag("--json", options.is_json, "The report as one JSON object.");
 }
 
@@ -103,7 +107,7 @@ void add_client_options(CommandLine& app, Texts& texts, Options& options) {
   app.add_option("--policy-param", texts.settings, "A parameter of the policy; may be repeated.")
       .type_name("NAME=VALUE")
       .group("What is measured");
-  add("--port", texts.port, "udp|dpdk|sim",
+  add("--port", texts.port, "udp|dpdk|verbs|sim",
       "Sockets, a NIC's own queues, or both ends in this process (udp).");
   add("--rate", texts.rate, "RATE", "Of the sender, Ethernet headers included (1Gbit/s).");
   add("--overhead", texts.overhead, "SHARE", "Resends and repair at most, of the data (100%).");
@@ -223,10 +227,16 @@ Result<void> read_link(Texts& texts, Options& options) {
   return {};
 }
 
+std::optional<LineKind> kind_of(const std::string& port) {
+  if (port == "udp") return LineKind::Udp;
+  if (port == "dpdk") return LineKind::Dpdk;
+  return port == "verbs" ? std::optional(LineKind::Verbs) : std::nullopt;
+}
+
 /// The client's mode, and that what was given fits it.
 Result<void> read_mode(const Texts& texts, Options& options) {
-  if (texts.port != "udp" && texts.port != "dpdk" && texts.port != "sim") {
-    return failure("--port is \"" + texts.port + "\" and must be udp, dpdk or sim");
+  if (!kind_of(texts.port) && texts.port != "sim") {
+    return failure("--port is \"" + texts.port + "\" and must be udp, dpdk, verbs or sim");
   }
   options.mode = texts.port == "sim" ? Mode::Simulation : Mode::Client;
   if (options.mode == Mode::Client && options.host.empty()) {
@@ -238,18 +248,19 @@ Result<void> read_mode(const Texts& texts, Options& options) {
   return {};
 }
 
-/// Whether the end is over DPDK, and that its line is whole then and not given otherwise.
+/// What the end is over, and that its line is whole where it has one, and not given otherwise.
 Result<void> read_line(const std::string& port, Options& options) {
-  const DpdkLine& line = options.dpdk;
-  options.is_over_dpdk = port == "dpdk";
+  const Line& line = options.line;
+  options.line_kind = kind_of(port).value_or(LineKind::Udp);
+  const bool has_line = options.line_kind != LineKind::Udp;
   const std::pair<const char*, const std::string*> needed[] = {
       {"--device", &line.device}, {"--address", &line.address}, {"--peer", &line.peer}};
   for (const auto& [name, text] : needed) {
-    if (options.is_over_dpdk && text->empty()) {
-      return failure(std::string("--port dpdk needs ") + name + "; --help shows an example");
+    if (has_line && text->empty()) {
+      return failure("--port " + port + " needs " + name + "; --help shows an example");
     }
-    if (!options.is_over_dpdk && !text->empty()) {
-      return failure(std::string(name) + " is of --port dpdk, and --port is " + port);
+    if (!has_line && !text->empty()) {
+      return failure(std::string(name) + " is of --port dpdk and verbs, and --port is " + port);
     }
   }
   return {};
@@ -312,7 +323,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   }
   server.add_flag("--keep", options.serves_on, "Serve one client after the other.");
   server.add_option("--port", texts.server_port, "As the client's (udp).")
-      .type_name("udp|dpdk")
+      .type_name("udp|dpdk|verbs")
       .group("Both ends alike");
   add_client_options(client, texts, options);
   add_link_options(client, texts);
@@ -324,8 +335,9 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   if (const auto shared = read_shared(texts, options); !shared)
     return std::unexpected(shared.error());
   if (!client.is_chosen()) {
-    if (texts.server_port != "udp" && texts.server_port != "dpdk") {
-      return failure("--port of a server is \"" + texts.server_port + "\" and must be udp or dpdk");
+    if (!kind_of(texts.server_port)) {
+      return failure("--port of a server is \"" + texts.server_port +
+                     "\" and must be udp, dpdk or verbs");
     }
     if (const auto line = read_line(texts.server_port, options); !line) {
       return std::unexpected(line.error());

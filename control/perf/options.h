@@ -15,12 +15,15 @@ namespace cw::perf {
 
 enum class Mode : uint8_t { Server, Client, Simulation };
 
-/// One end of a line over DPDK. Each end says its own.
-struct DpdkLine {
-  std::string device;         ///< as DPDK writes it
+enum class LineKind : uint8_t { Udp, Dpdk, Verbs };
+
+/// One end of a line over DPDK or an RNIC. Each end says its own.
+struct Line {
+  std::string device;         ///< as DPDK writes it, or libibverbs
   std::string address, peer;  ///< IP addresses on the line: ours, the other end's
-  std::string next_hop;       ///< a MAC or a router's IP; empty: found out
-  std::string eal;            ///< further arguments of DPDK
+  // Of DPDK:
+  std::string next_hop;  ///< a MAC or a router's IP; empty: found out
+  std::string eal;       ///< further arguments
 };
 
 struct Options {
@@ -30,8 +33,8 @@ struct Options {
   uint16_t udp_port = 18515;  ///< of the server; also the TCP port of the rendezvous
   std::string plugin;         ///< a policy's file; empty: none
   std::string key;            ///< of the pair
-  bool is_over_dpdk = false;
-  DpdkLine dpdk;
+  LineKind line_kind = LineKind::Udp;
+  Line line;  ///< of the other two
   Impairment impairment;  ///< of the simulated link, each way
   PhaseOptions phases;    ///< of a client over real packets
   bool is_json = false;

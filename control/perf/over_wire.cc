@@ -57,10 +57,11 @@ class LiveEnd {
     end.key = options.key;
     end.random = {nullptr, fresh_bits};
     end.packet_overhead_bytes = wire_.is_v6 ? overhead_v6 : overhead_v4;
-    auto made = End::make(*wire_.port, policies, end, now());
+    const EndPort port = wire_.port ? EndPort(*wire_.port) : EndPort(*wire_.rnic);
+    auto made = End::make(port, policies, end, now());
     if (!made) return failure(made.error().sentence);
     end_ = std::move(*made);
-    Port* const ports[] = {wire_.port.get()};
+    PortBase* const ports[] = {&wire_.base()};
     idle_.emplace(IdleOptions{}, ports);
     return {};
   }
@@ -186,7 +187,7 @@ Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
   auto wire = make_wire(options, parameters.client_udp_port,
                         {channel->peer_address(), options.udp_port, channel->is_v6()});
   if (!wire) return std::unexpected(wire.error());
-  const uint32_t most = wire->port->facts().payload_max;
+  const uint32_t most = wire->base().facts().payload_max;
   if (parameters.payload_bytes > most) {
     return failure("--payload is " + std::to_string(parameters.payload_bytes) +
                    " and the MTU of the route allows " + std::to_string(most));
@@ -197,7 +198,10 @@ Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
     return failure(joined.error().sentence);
   }
   if (auto met = introduce(*channel, parameters, stop); !met) return failure(met.error().sentence);
-  const Payload payload(parameters.size, parameters.seed);
+  Payload payload(parameters.size, parameters.seed);
+  if (const auto kept = live.end().register_memory(payload.memory()); !kept) {
+    return std::unexpected(kept.error());
+  }
   Sender sender(live.end().link(), parameters, payload, options.phases);
   const Ending ending = drive(sender, live, *channel, parameters, stop);
   if (!ending.error.empty()) return failure(ending.error);
@@ -220,7 +224,7 @@ Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registr
   auto wire = make_wire(options, options.udp_port,
                         {channel.peer_address(), parameters->client_udp_port, channel.is_v6()});
   if (!wire) return refuse(wire.error().sentence);
-  const uint32_t most = wire->port->facts().payload_max;
+  const uint32_t most = wire->base().facts().payload_max;
   if (parameters->payload_bytes > most) {
     return refuse("--payload is " + std::to_string(parameters->payload_bytes) +
                   " and the MTU of the server's route allows " + std::to_string(most));

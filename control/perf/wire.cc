@@ -6,6 +6,9 @@
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
 #include "dataplane/port/dpdk/eal/eal.h"
 #include "dataplane/port/udp/udp_port.h"
+#ifdef CW_HAVE_VERBS
+#include "dataplane/port/verbs/verbs_port.h"
+#endif
 #include "offload/crc32.h"
 
 namespace cw::perf {
@@ -23,7 +26,7 @@ Result<Wire> make_udp_wire(uint16_t own_udp_port, const OtherEnd& other) {
     return NamedCounts{{"port.tx_lost", port->status().tx_lost},
                        {"port.tx_too_big", port->status().tx_too_big}};
   };
-  return Wire{std::move(*made), lost, other.is_v6};
+  return Wire{std::move(*made), nullptr, lost, other.is_v6};
 }
 
 #ifdef CW_HAVE_DPDK
@@ -32,7 +35,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-Result<Wire> make_dpdk_wire(const DpdkLine& line) {
+Result<Wire> make_dpdk_wire(const Line& line) {
   const auto eal = start_eal({.devices = {line.device}, .arguments = words_of(line.eal)});
   if (!eal) return std::unexpected(eal.error());
   DpdkWanOptions options;
@@ -51,18 +54,44 @@ Result<Wire> make_dpdk_wire(const DpdkLine& line) {
                        {"port.rx_missed", status.device.counters.rx_missed},
                        {"port.rx_no_buffer", status.device.counters.rx_no_buffer}};
   };
-  return Wire{std::move(*made), lost, line.address.find(':') != std::string::npos};
+  return Wire{std::move(*made), nullptr, lost, line.address.find(':') != std::string::npos};
 }
 #else
-Result<Wire> make_dpdk_wire(const DpdkLine&) {
+Result<Wire> make_dpdk_wire(const Line&) {
   return failure("--port dpdk: this program was built without DPDK");
+}
+#endif
+
+#ifdef CW_HAVE_VERBS
+Result<Wire> make_rnic_wire(const Line& line) {
+  VerbsPortOptions options;
+  options.device = line.device;
+  options.address = line.address;
+  options.peers = {{.address = line.peer}};
+  auto made = VerbsPort::make(options);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const VerbsPort* const port = made->get();
+  const auto lost = [port] {
+    const VerbsPortStatus status = port->status();
+    return NamedCounts{{"port.tx_lost", status.tx_lost},
+                       {"port.tx_unresolved", status.tx_unresolved},
+                       {"port.rx_starved", status.rx_starved},
+                       {"port.queues_broken", status.queues_broken},
+                       {"port.send_posts", status.send_posts}};
+  };
+  return Wire{nullptr, std::move(*made), lost, line.address.find(':') != std::string::npos};
+}
+#else
+Result<Wire> make_rnic_wire(const Line&) {
+  return failure("--port verbs: this program was built without libibverbs");
 }
 #endif
 
 }  // namespace
 
 Result<Wire> make_wire(const Options& options, uint16_t own_udp_port, const OtherEnd& other) {
-  if (options.is_over_dpdk) return make_dpdk_wire(options.dpdk);
+  if (options.line_kind == LineKind::Dpdk) return make_dpdk_wire(options.line);
+  if (options.line_kind == LineKind::Verbs) return make_rnic_wire(options.line);
   return make_udp_wire(own_udp_port, other);
 }
 

@@ -1,5 +1,5 @@
-// The port of an end that sends real packets, whichever it is: UDP sockets, or NIC queues over
-// DPDK.
+// The port of an end that sends real packets, whichever it is: UDP sockets, NIC queues over DPDK, or
+// an RNIC.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,20 @@
 #include "control/perf/options.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
+#include "dataplane/wan.h"
 
 namespace cw::perf {
 
 using NamedCounts = std::vector<std::pair<const char*, uint64_t>>;
 
 struct Wire {
+  // One of the two: of bytes, or of work requests.
   std::unique_ptr<Port> port;
+  std::unique_ptr<WanPort> rnic;
   std::function<NamedCounts()> lost;  ///< what PortCounters do not say
   bool is_v6 = false;
+
+  PortBase& base() const { return port ? static_cast<PortBase&>(*port) : *rnic; }
 };
 
 /// The other end, as the rendezvous knows it; over DPDK the options know better.

@@ -21,6 +21,8 @@ class Payload {
  public:
   Payload(Bytes largest, uint64_t seed);
   std::span<const uint8_t> of_message(uint64_t index, Bytes size) const;
+  /// Where all of them lie, for devices that must know.
+  std::span<uint8_t> memory() { return bytes_; }
   /// Bytes of a receive that are not those of its message: in chunks that are said to be in place,
   /// and, of a message that is said to be whole, everywhere.
   uint64_t wrong_bytes(const SinkPump::Over& over, Bytes size) const;

@@ -91,6 +91,7 @@ const std::vector<Room>& rooms() {
        below_core + Paths{"dataplane/neighbour", "dataplane/kernel", "dataplane/device",
                           "dataplane/port/hand_over.h"},
        Outside::System},
+      {"dataplane/port/verbs", below_core + Paths{"dataplane/wan.h"}, Outside::System},
       {"dataplane/port/*",
        below_core + Paths{"dataplane/port/done_row.h", "dataplane/port/descriptor_store.h"},
        Outside::System},
@@ -114,7 +115,7 @@ const std::vector<Room>& rooms() {
       {"offload", {"dataplane/base", "dataplane/codec.h"}, Outside::System},
       {"control",
        below_core + doors_of_streams +
-           Paths{"dataplane/codec.h", "dataplane/core", "dataplane/device", "dataplane/gateway",
+           Paths{"dataplane/codec.h", "dataplane/wan.h", "dataplane/core", "dataplane/device", "dataplane/gateway",
                  "dataplane/kernel/owned_fd.h", "dataplane/neighbour", "dataplane/policy.h",
                  "dataplane/port", "policies", "plugins", "offload", "control"},
        Outside::All},

@@ -32,7 +32,6 @@ class End {
     options.paths = 2;
     options.peers = {{.address = peer}};
     options.packets = 256;
-    options.queues = queue_count;
     options.turn_packets = 128;
     options.windows = 64;
     auto made = VerbsPort::make(options);

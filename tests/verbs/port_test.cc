@@ -307,8 +307,7 @@ TEST_F(PortOfRnic, more_than_a_queue_holds_waits_and_is_not_lost) {
   std::vector<uint8_t> from = some_bytes(16 * slot_bytes), to(16 * slot_bytes);
   ASSERT_TRUE(a->port->register_memory(from));
   const Window window = b->port->open_window(to);
-  // Of a receiver that does not look, the requests run out: 128 for each queue at first, and 32
-  // fewer once so many are used up, as they are posted by 64.
+  // Of a receiver that does not look, the requests run out: 128 for each queue.
   size_t sent = 0;
   for (int i = 0; i < 8; ++i) {
     sent += send_rows(window, from, 4);
@@ -321,8 +320,8 @@ TEST_F(PortOfRnic, more_than_a_queue_holds_waits_and_is_not_lost) {
     sent += send_rows(window, from, 4);
     a->turn();
   }
-  EXPECT_EQ(Fabric::the().dropped(), 640u - 4 * 96);
-  ASSERT_TRUE(turn_until([&] { return b->got.size() == 128 + 4 * 96; }));
+  EXPECT_EQ(Fabric::the().dropped(), 640u - 4 * 128);
+  ASSERT_TRUE(turn_until([&] { return b->got.size() == 128 + 4 * 128; }));
   EXPECT_EQ(b->port->status().rx_starved, 4u) << "as many queues were found empty";
 }
 

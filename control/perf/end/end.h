@@ -26,11 +26,21 @@ struct EndOptions {
   uint32_t packet_overhead_bytes = 0;  ///< what the layers below add to a packet
 };
 
+/// One of the two: of bytes, or of work requests.
+struct EndPort {
+  EndPort(Port& port) : bytes(&port) {}    // NOLINT(google-explicit-constructor)
+  EndPort(WanPort& port) : rnic(&port) {}  // NOLINT(google-explicit-constructor)
+  PortBase& base() const { return bytes != nullptr ? static_cast<PortBase&>(*bytes) : *rnic; }
+
+  Port* bytes = nullptr;
+  WanPort* rnic = nullptr;
+};
+
 /// Thread: one. The port and the policies outlive it.
 class End {
  public:
   /// Errors: an unknown policy, a parameter it refuses, a stream that contradicts itself.
-  static Result<std::unique_ptr<End>> make(Port& port, plugins::Registry& policies,
+  static Result<std::unique_ptr<End>> make(EndPort port, plugins::Registry& policies,
                                            const EndOptions& options, Instant now);
 
   bool turn(Instant now) { return sdr_.turn(now); }
@@ -39,7 +49,11 @@ class End {
 
   sdr::Link& link() { return *link_; }
   const sdr::Link& link() const { return *link_; }
-  Port& port() { return port_; }
+  PortBase& port() { return port_.base(); }
+  /// What is sent from memory of the program's lies there.
+  Result<void> register_memory(std::span<uint8_t> memory) {
+    return sdr_.port().register_memory(memory);
+  }
   uint64_t count_of(Counter counter) const { return sdr_.counters().read_any_thread(counter); }
   const Drops& drops() const { return sdr_.drops(); }
   /// Packets and bytes at the port are counted by the worker.
@@ -48,11 +62,11 @@ class End {
   }
 
  private:
-  End(Port& port, plugins::PolicyRef policy, std::vector<double> params,
+  End(EndPort port, plugins::PolicyRef policy, std::vector<double> params,
       const sdr::RandomSource& random);
   Result<void> join(const EndOptions& options, Instant now);
 
-  Port& port_;
+  EndPort port_;
   plugins::PolicyRef policy_;
   std::vector<double> params_;
   sdr::Shard sdr_;

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr int look_ms = 100;  // at contacts, and at what could not be done
 constexpr int retry_ms = 20;
+constexpr uint32_t depth_min = 8;
 
 }  // namespace
 
@@ -184,17 +186,31 @@ Result<void> Keeper::receive_at(const Epoch& epoch, Receiver& receiver) {
   return begin_receiving(*receiver.pair, *way, path_mtu());
 }
 
+Result<uint32_t> Keeper::depth_of(uint32_t room, size_t queues, uint32_t most) {
+  const auto depth =
+      static_cast<uint32_t>(std::min<size_t>(room / std::max<size_t>(queues, 1), most));
+  if (depth >= depth_min) return depth;
+  return failure(std::to_string(queues) +
+                 " queues of one link are too many for this device: its "
+                 "completion queue has room for " +
+                 std::to_string(room) +
+                 " requests of theirs; use fewer paths, channels or classes");
+}
+
 Result<void> Keeper::open(Epoch& epoch) {
   epoch.senders.clear();
   epoch.receivers.clear();
   const auto place = static_cast<uint16_t>(&epoch - rooms_.epochs.data());
+  const auto depth =
+      depth_of(rooms_.epoch_room.receives, epoch.receiver_count, rooms_.depth_max.receives);
+  if (!depth) return std::unexpected(depth.error());
   for (size_t i = 0; i < epoch.receiver_count; ++i) {
     auto receiver = std::make_unique<Receiver>();
-    auto pair = make_uc(rooms_.device, rooms_.sends, rooms_.receives,
-                        {.sends = 1, .receives = rooms_.depth.receives});
+    auto pair =
+        make_uc(rooms_.device, rooms_.sends, rooms_.receives, {.sends = 1, .receives = *depth});
     if (!pair) return std::unexpected(pair.error());
     receiver->pair = std::move(*pair);
-    receiver->depth = rooms_.depth.receives;
+    receiver->depth = *depth;
     receiver->tag = Tag{place, static_cast<uint16_t>(i), next_life(), 0}.bits();
     const auto receives = receive_at(epoch, *receiver);
     if (!receives) return receives;
@@ -207,10 +223,12 @@ Result<void> Keeper::open(Epoch& epoch) {
 Result<void> Keeper::connect(Epoch& epoch) {
   const auto place = static_cast<uint16_t>(&epoch - rooms_.epochs.data());
   epoch.senders.clear();
+  const auto depth = depth_of(rooms_.epoch_room.sends, epoch.ways.size(), rooms_.depth_max.sends);
+  if (!depth) return std::unexpected(depth.error());
   for (const SendQueue& wanted : epoch.ways) {
-    auto sender = std::make_unique<Sender>(rooms_.depth.sends);
-    auto pair = make_uc(rooms_.device, rooms_.sends, rooms_.receives,
-                        {.sends = rooms_.depth.sends, .receives = 1});
+    auto sender = std::make_unique<Sender>(*depth);
+    auto pair =
+        make_uc(rooms_.device, rooms_.sends, rooms_.receives, {.sends = *depth, .receives = 1});
     if (!pair) return std::unexpected(pair.error());
     sender->pair = std::move(*pair);
     const auto way = way_to(epoch.peer, wanted.path);

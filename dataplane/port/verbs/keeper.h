@@ -33,8 +33,8 @@ struct KeeperRooms {
   std::span<Epoch> epochs;
   std::span<ControlQueue> controls;
   Peers& peers;
-  Depth depth;  ///< of data queues
-  uint32_t payload_bytes_max = 0;
+  Depth epoch_room;  ///< requests that the data queues of an epoch may hold together, each way
+  Depth depth_max;   ///< of each of them
   uint16_t source_port = rnic_source_port_min, paths = 1;
   std::span<const uint32_t> control_numbers;  ///< by link; 0: there is none
 };
@@ -75,6 +75,7 @@ class Keeper {
   void on_addresses();
   bool look_at(Epoch& epoch);
   Result<void> open(Epoch& epoch);
+  static Result<uint32_t> depth_of(uint32_t room, size_t queues, uint32_t most);
   Result<void> connect(Epoch& epoch);
   static void close(Epoch& epoch);
   bool mend(Epoch& epoch);

@@ -29,7 +29,6 @@ struct VerbsPortOptions {
   std::vector<VerbsPeerOptions> peers;
   uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the path MTU may allow less
   size_t packets = 4096;                                   ///< lent or under way
-  size_t queues = 64;          ///< of one link's epoch, each way, at most
   size_t turn_packets = 4096;  ///< that may arrive by one queue while the thread stands still
   size_t windows = 1024;       ///< open at a time
 };
@@ -38,12 +37,13 @@ struct VerbsPortOptions {
 struct VerbsPortStatus {
   std::string device, address, trouble;
   bool is_port_up = true;
-  uint32_t path_mtu = 0, receive_depth = 0, send_depth = 0;
+  uint32_t path_mtu = 0;
   uint32_t epochs = 0, windows = 0;  ///< at present
   uint64_t rx_unknown = 0;           ///< control packets from nobody in the list of peers
-  uint64_t rx_starved = 0;           ///< as often as a queue may have been without a receive request
-  uint64_t tx_unresolved = 0;        ///< control packets to whom no way is known yet
-  uint64_t tx_lost = 0;              ///< packets to queues that are not, or are broken
+  uint64_t rx_starved = 0;     ///< as often as a queue may have been without a receive request
+  uint64_t tx_unresolved = 0;  ///< control packets to whom no way is known yet
+  uint64_t send_posts = 0;           ///< rows that the device was given; soft-RoCE: a system call
+  uint64_t tx_lost = 0;        ///< packets to queues that are not, or are broken
   uint64_t windows_refused = 0;
   uint64_t queues_made = 0, queues_broken = 0, queues_mended = 0;
   uint64_t contacts_asked = 0, contacts_answered = 0;

@@ -15,9 +15,11 @@ namespace cw {
 namespace {
 using namespace verbs;
 
-/// Of a link: the one in force, the one that begins, those of the link beside it, and what closes.
-constexpr size_t epochs_per_link = 4;
-constexpr uint32_t sends_max = 256;
+/// Of a link: the one in force, or that begins; the one before, which closes; and one more.
+constexpr size_t epochs_per_link = 3;
+constexpr uint32_t sends_max = 1024;
+/// For an epoch, each way; soft-RoCE has half of it for all.
+constexpr size_t completions_wanted = 65536;
 constexpr size_t line_bytes = 64;
 /// Room in front of a packet for the headers of who writes some, which no device reads.
 constexpr size_t headers_max = 64;
@@ -62,7 +64,7 @@ VerbsPort::VerbsPort(const VerbsPortOptions& options, std::unique_ptr<Device> de
       packet_stride_(0),
       peers_(std::move(peers)),
       epochs_(std::max<size_t>(options.peers.size(), 1) * epochs_per_link),
-      index_(epochs_.size() * options.queues) {
+      index_() {
   note_facts(options);
   choose_depth(options);
 }
@@ -83,17 +85,22 @@ void VerbsPort::note_facts(const VerbsPortOptions& options) {
   facts_.numbers_by_qp = true;
 }
 
-/// As deep as was asked for, or as one completion queue can hold of all queues that there may be.
+/// One completion queue each way has room for all that is posted, and for what a mended queue has
+/// left there; so each epoch has its part, which its queues deal out.
 void VerbsPort::choose_depth(const VerbsPortOptions& options) {
-  queues_max_ = epochs_.size() * options.queues;
-  const auto completions = static_cast<size_t>(std::max(device_->limits().max_cqe, 1024));
-  const auto requests = static_cast<size_t>(std::max(device_->limits().max_qp_wr, 128));
-  constexpr size_t row = ReceiveRow::requests_max;
-  const size_t share = completions / 2 / queues_max_;  // of mended queues both lives are there
-  const size_t receives = std::min({options.turn_packets, share, requests});
-  depth_.receives = static_cast<uint32_t>(std::max(receives / row, size_t{2}) * row);
-  depth_.sends = static_cast<uint32_t>(
-      std::clamp<size_t>(std::min(share, requests), limits::burst_packets_max, sends_max));
+  completions_max_ = std::min<size_t>(static_cast<size_t>(device_->limits().max_cqe),
+                                      completions_wanted * epochs_.size());
+  const auto requests = static_cast<size_t>(device_->limits().max_qp_wr);
+  const size_t controls = options.peers.empty() ? 0 : limits::links_max;
+  const auto part_of = [&](size_t control_depth) {
+    const size_t taken = controls * control_depth;
+    const size_t left = completions_max_ > taken ? completions_max_ - taken : 0;
+    return static_cast<uint32_t>(left / epochs_.size() * 9 / 10);
+  };
+  epoch_room_ = {.sends = part_of(ControlQueue::sends),
+                 .receives = part_of(ControlQueue::receives)};
+  depth_max_ = {.sends = static_cast<uint32_t>(std::min<size_t>(sends_max, requests)),
+                .receives = static_cast<uint32_t>(std::min(options.turn_packets, requests))};
 }
 
 Result<std::unique_ptr<VerbsPort>> VerbsPort::make(const VerbsPortOptions& options) {
@@ -120,16 +127,9 @@ Result<void> VerbsPort::make_completions() {
   const int flags = fcntl(channel_->fd, F_GETFL);
   fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK);
   facts_.wait_fd = channel_->fd;
-  const size_t most = static_cast<size_t>(std::max(device_->limits().max_cqe, 1024));
-  const auto size_of = [&](uint32_t depth, uint32_t control_depth) {
-    const size_t wanted = 2 * queues_max_ * depth + 2 * limits::links_max * control_depth;
-    return static_cast<int>(std::min(wanted, most));
-  };
-  receives_.reset(ibv_create_cq(device_->context(),
-                                size_of(depth_.receives, ControlQueue::receives), nullptr,
-                                channel_.get(), 0));
-  sends_.reset(ibv_create_cq(device_->context(), size_of(depth_.sends, ControlQueue::sends),
-                             nullptr, nullptr, 0));
+  const auto size = static_cast<int>(completions_max_);
+  receives_.reset(ibv_create_cq(device_->context(), size, nullptr, channel_.get(), 0));
+  sends_.reset(ibv_create_cq(device_->context(), size, nullptr, nullptr, 0));
   if (receives_ == nullptr || sends_ == nullptr) return refused();
   return {};
 }
@@ -172,10 +172,9 @@ Result<void> VerbsPort::make_controls() {
 }
 
 Result<void> VerbsPort::begin(const VerbsPortOptions& options) {
-  const size_t held_max = queues_max_ * depth_.sends + controls_.size() * ControlQueue::sends;
   const PacketStore packets{pool_, packet_memory_, packets_key_};
   outgoing_ = std::make_unique<Outgoing>(*sends_, packets, memory_, peers_, epochs_, controls_,
-                                         index_, held_max);
+                                         index_, completions_max_);
   incoming_ =
       std::make_unique<Incoming>(*receives_, *channel_, *device_, peers_, epochs_, controls_);
   auto keeper = Keeper::make({.device = *device_,
@@ -184,7 +183,8 @@ Result<void> VerbsPort::begin(const VerbsPortOptions& options) {
                               .epochs = epochs_,
                               .controls = controls_,
                               .peers = peers_,
-                              .depth = depth_,
+                              .epoch_room = epoch_room_,
+                              .depth_max = depth_max_,
                               .source_port = options.source_port,
                               .paths = options.paths,
                               .control_numbers = control_numbers_});
@@ -267,13 +267,12 @@ VerbsPortStatus VerbsPort::status() const {
           .trouble = keeper_->trouble(),
           .is_port_up = keeper_->is_port_up(),
           .path_mtu = device_->payload_max(),
-          .receive_depth = depth_.receives,
-          .send_depth = depth_.sends,
           .epochs = epochs_of_turn_->count(),
           .windows = static_cast<uint32_t>(windows_.count()),
           .rx_unknown = in.unknown,
           .rx_starved = in.starved,
           .tx_unresolved = out.unresolved,
+          .send_posts = out.posts,
           .tx_lost = out.lost,
           .windows_refused = windows_.refused_count(),
           .queues_made = kept.made,

@@ -90,8 +90,8 @@ class VerbsPort final : public WanPort {
   std::vector<uint8_t> packet_memory_, control_memory_;
   uint32_t packets_key_ = 0;
   verbs::Peers peers_;
-  verbs::Depth depth_;
-  size_t queues_max_ = 0;  // each way, of all epochs
+  verbs::Depth epoch_room_, depth_max_;
+  size_t completions_max_ = 0;  // of each completion queue
   verbs::Channel channel_;
   verbs::CompletionQueue receives_, sends_;
   std::vector<verbs::ControlQueue> controls_;  // by the link's number, up to the highest

@@ -335,7 +335,11 @@ void Link::on_data(const Arrival& arrival, Instant now) {
   RecvStream* const stream = target.recv;
   if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
   const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
-  if (sees_psns_ && stream->has_key(slot.key)) watch(slot, parts, target, path, now);
+  if (!sees_psns_) {
+    watch_.on_unnumbered(path, now);
+  } else if (stream->has_key(slot.key)) {
+    watch(slot, parts, target, path, now);
+  }
   has_arrivals_ = true;
   wake_();
   stream->on_slot({.slot = slot,
@@ -376,7 +380,7 @@ void Link::flush_arrivals(Instant now) {
   has_arrivals_since_report_ = true;
   swaps_.outcomes().on_arrivals(now);
   control_.on_data(now);
-  if (sees_psns_ && reports_due_ == Instant::never()) reports_due_ = now;
+  if (reports_due_ == Instant::never()) reports_due_ = now;
 }
 
 bool Link::tell_lost(Instant now) {
@@ -484,6 +488,7 @@ size_t Link::collect(std::span<Send> out, LeavingRows& rows, Instant now) {
   if (collected.slots > 0) {
     is_used_ = true;
     control_.on_data_sent(now);
+    watch_.note_sent(line_.transmitter(), now);
   }
   return collected.sends;
 }

@@ -124,11 +124,9 @@ class Link final : private LinkEvents, private BitStageClient {
   /// A write.
   void on_data(const Arrival& arrival, Instant now);
   void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
-  /// After the last packet of a burst: the streams tell their policies.
-  void flush_arrivals(Instant now);
+  void flush_arrivals(Instant now);  ///< after the last packet of a burst
   /// Due timers, lost transmissions, envelopes. Returns whether anything was due.
   bool on_time(Instant now);
-  /// Fills `out` with what leaves now.
   size_t collect(std::span<Send> out, LeavingRows& rows, Instant now);
   Instant next_wakeup() const;
   void rebase(Duration shift, Instant now);

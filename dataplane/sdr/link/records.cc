@@ -97,7 +97,7 @@ void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_b
     targets_[i].row = has_numbers_by_qp ? static_cast<uint16_t>(i) : targets_[i].channel;
     rows = std::max(rows, size_t{targets_[i].row} + 1);
   }
-  watch_.begin_epoch(rows);
+  watch_.begin_epoch(rows, control_.peer_has(Hello::sees_psns));
   line_.transmitter().set_up(control_.health().up());
   line_.come_up(payload_bytes);
   swaps_.outcomes().begin_epoch(control_.peer_has(Hello::swaps));
@@ -155,7 +155,8 @@ void Link::on_record(const Note& record, Instant now) {
 void Link::on_record(const PathReport& record, Instant now) {
   if (const auto sums = watch_.on_report(record, now)) {
     line_.on_report(sums->arrived, sums->lost, now);
-    control_.on_report(record, line_.transmitter().sent(record.path), now);
+    control_.on_report(watch_.report_there(record.path), line_.transmitter().sent(record.path),
+                       now);
   }
 }
 

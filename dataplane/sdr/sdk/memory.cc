@@ -30,6 +30,10 @@ cw_mr* cw_mr_reg(cw_context* context, void* address, size_t bytes, uint32_t acce
     return misuse("all %zu regions are in use: raise regions_max", context->regions.count()),
            nullptr;
   }
+  const std::span<uint8_t> memory(static_cast<uint8_t*>(address), bytes);
+  if (const auto done = context->sdr.port().register_memory(memory); !done) {
+    return misuse(done.error()), nullptr;
+  }
   const uint32_t index = context->free_regions.pop();
   Region& region = context->regions.at(index);
   const auto life = static_cast<uint16_t>(region.life == UINT16_MAX ? 1 : region.life + 1);
@@ -47,6 +51,7 @@ int cw_mr_dereg(cw_mr* mr) {
   if (region == nullptr) return CW_ERROR;
   if (region->uses > 0) return CW_RETRY;
   const uint32_t index = region->lkey & ((1u << index_bits) - 1);
+  region->context->sdr.port().forget_memory({region->address, region->bytes});
   CW_ASSERT(region->context->free_regions.try_push(index));
   Regions::end(mr);
   return CW_SUCCESS;

@@ -27,10 +27,9 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  /// Lives as long as the device.
-  virtual Port& port() = 0;
-  /// Of a device that posts, numbers and places by itself: what counts instead of its port.
-  virtual WanPort* wan_port() { return nullptr; }
+  // One of the two; it lives as long as the device.
+  virtual Port* port() { return nullptr; }         ///< moves bytes
+  virtual WanPort* wan_port() { return nullptr; }  ///< posts, numbers and places by itself
   /// The port's number for the gateway at the other end.
   virtual uint16_t peer() const { return 0; }
   /// What the pacer keeps to when the program does not say.

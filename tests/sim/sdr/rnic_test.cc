@@ -2,6 +2,7 @@
 // conformance suite's.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <set>
 #include <type_traits>
@@ -108,6 +109,32 @@ TEST(RnicEnds, a_receiver_that_sees_numbers_counts_them_by_qp) {
     const PathState state = pair.b->link().path_state(path, pair.network().now());
     EXPECT_GT(state.arrived, 100u);
     EXPECT_EQ(state.lost + state.reordered + state.duplicates, 0u);
+  }
+}
+
+// A completion shows no number: what a path loses follows from how many have come.
+TEST(RnicEnds, a_sender_knows_what_each_path_loses) {
+  WireScript script;
+  uint32_t seen = 0;
+  std::array<uint64_t, 2> lost{}, sent{};
+  PairOptions options = rnic_pair(2);
+  script.data = [&](const Packet& packet) {
+    const bool is_lost = packet.path == 1 && ++seen % 10 == 0;
+    ++sent[packet.path];
+    lost[packet.path] += is_lost;
+    return is_lost ? Fate::Lose : Fate::Pass;
+  };
+  Pair pair(options, script);
+  ASSERT_TRUE(pair.delivers(400, 10_s));
+  pair.courier().stop();
+  ASSERT_TRUE(pair.run_until([&] { return pair.courier().is_idle(); }, 5_s));
+  ASSERT_TRUE(pair.run_until(
+      [&] { return pair.a->link().path_report_there(1).lost >= lost[1]; }, 5_s))
+      << pair.a->link().path_report_there(1).lost << " of " << lost[1];
+  for (uint16_t path = 0; path < 2; ++path) {
+    const PathReport& told = pair.a->link().path_report_there(path);
+    EXPECT_EQ(told.lost, lost[path]) << "of " << sent[path] << " by path " << path;
+    EXPECT_EQ(told.received + told.lost, sent[path]);
   }
 }
 

@@ -44,7 +44,6 @@ std::unique_ptr<Pair> pair;
 class RnicDevice final : public Device {
  public:
   explicit RnicDevice(size_t end) : end_(end) {}
-  Port& port() override { return *pair->ports[end_]; }
   WanPort* wan_port() override { return pair->rnics[end_].get(); }
   Rate rate() const override { return 1_Gbps; }
   Instant now() override {

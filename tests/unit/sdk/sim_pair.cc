@@ -30,7 +30,7 @@ std::unique_ptr<Pair> pair;
 class SimDevice final : public Device {
  public:
   explicit SimDevice(size_t end) : end_(end) {}
-  Port& port() override { return *pair->ports[end_]; }
+  Port* port() override { return pair->ports[end_]; }
   Rate rate() const override { return 1_Gbps; }
   Instant now() override { return pair->network.now(); }
   uint64_t fresh_bits() override { return ++bits_ * 0x9e3779b97f4a7c15 + end_; }

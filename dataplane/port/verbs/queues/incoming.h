@@ -66,7 +66,7 @@ class Incoming {
   ReceiveRow row_;
   bool is_armed_ = false, has_broken_ = false;
   uint32_t events_unacknowledged_ = 0;
-  uint32_t lulls_ = 1;  // as often as nothing was left to be read
+  uint32_t lulls_ = 1;                                    // as often as nothing was left to be read
   std::array<Shown, limits::burst_packets_max> shown_{};  // datagrams, as arrivals
   size_t shown_count_ = 0;
   IncomingCounts counts_;

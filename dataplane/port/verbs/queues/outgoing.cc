@@ -129,6 +129,7 @@ size_t Outgoing::post(std::span<const Send> sends, Instant now) {
   for (const Send& each : sends) CW_ASSERT(sender.holds.try_push({each.packet, each.cookie}));
   sender.psn = (sender.psn + static_cast<uint32_t>(row_.count)) & 0xffffff;
   held_ += row_.count;
+  ++counts_.posts;
   counts_.packets += row_.count;
   counts_.bytes += row_.bytes;
   return row_.count;

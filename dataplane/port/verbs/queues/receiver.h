@@ -1,6 +1,7 @@
 // A queue at which writes of a peer arrive: each takes one receive request, which names no memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -36,7 +37,7 @@ class ReceiveRow {
 struct Receiver {
   QueuePair pair;
   uint64_t tag = 0;     ///< of its receive requests: another one after each repair
-  uint32_t depth = 0;   ///< a multiple of ReceiveRow::requests_max
+  uint32_t depth = 0;   ///< how many it holds
   uint32_t posted = 0;  ///< and not completed
   // Of these, how many are left of those that were there when nothing waited to be read: once none
   // is, the device may have had none.
@@ -55,11 +56,13 @@ struct Receiver {
     --posted;
     return --left == 0;
   }
-  /// As many as there is room for. False: it is broken.
+  /// Once there is room for a row, or for a quarter of all. False: it is broken.
   bool fill(ReceiveRow& row) {
-    while (depth - posted >= ReceiveRow::requests_max) {
-      if (!row.post(*pair, tag, ReceiveRow::requests_max)) return false;
-      posted += ReceiveRow::requests_max;
+    const uint32_t least = std::clamp(depth / 4, 1u, ReceiveRow::requests_max);
+    while (depth - posted >= least) {
+      const uint32_t count = std::min(depth - posted, ReceiveRow::requests_max);
+      if (!row.post(*pair, tag, count)) return false;
+      posted += count;
     }
     return true;
   }

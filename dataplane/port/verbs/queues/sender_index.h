@@ -1,27 +1,21 @@
 // By which queue a write leaves: found by the peer, its number and the path.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/assert.h"
 #include "dataplane/port/verbs/queues/sender.h"
 #include "dataplane/wan.h"
 
 namespace cw::verbs {
 
-/// Open addressing, at most half full. Thread: one. Allocates when it is made and never again.
+/// Open addressing, at most half full. Thread: one. add() alone allocates, when an epoch begins.
 class SenderIndex {
  public:
-  explicit SenderIndex(size_t senders_max)
-      : slots_(std::bit_ceil(senders_max * 2 + 1)), mask_(slots_.size() - 1) {}
-
   void add(uint16_t peer, const SendQueue& queue, Sender* sender) {
-    Slot& slot = slots_[place_of(key_of(peer, queue))];
-    CW_ASSERT(slot.sender != nullptr || 2 * ++count_ < slots_.size());
-    slot = {key_of(peer, queue), sender};
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    put({key_of(peer, queue), sender});
   }
   void remove(uint16_t peer, const SendQueue& queue) {
     size_t hole = place_of(key_of(peer, queue));
@@ -45,6 +39,20 @@ class SenderIndex {
     uint64_t key = 0;
     Sender* sender = nullptr;
   };
+  void put(const Slot& slot) {
+    Slot& place = slots_[place_of(slot.key)];
+    count_ += place.sender == nullptr;
+    place = slot;
+  }
+  void grow() {
+    std::vector<Slot> before(slots_.size() * 2);
+    before.swap(slots_);
+    mask_ = slots_.size() - 1;
+    count_ = 0;
+    for (const Slot& each : before) {
+      if (each.sender != nullptr) put(each);
+    }
+  }
   static uint64_t key_of(uint16_t peer, const SendQueue& queue) {
     return uint64_t{queue.target_qp} << 32 | uint32_t{peer} << 16 | queue.path;
   }
@@ -56,8 +64,8 @@ class SenderIndex {
     return place;
   }
 
-  std::vector<Slot> slots_;
-  size_t mask_, count_ = 0;
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  size_t mask_ = 63, count_ = 0;
 };
 
 }  // namespace cw::verbs

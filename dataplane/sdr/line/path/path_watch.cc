@@ -16,7 +16,7 @@ PathWatch::PathWatch(uint16_t paths, const PathOptions& options, TableMemory& ta
       peer_losses_(paths, LossEstimator(options.loss_window)),
       lost_(lost_capacity, &tables) {}
 
-void PathWatch::begin_epoch(size_t rows) {
+void PathWatch::begin_epoch(size_t rows, bool peer_sees_ours) {
   trackers_.resize(rows * paths_.size());
   for (size_t i = 0; i < trackers_.size(); ++i) {
     trackers_[i].psns = PsnTracker(static_cast<uint32_t>(i));
@@ -24,6 +24,7 @@ void PathWatch::begin_epoch(size_t rows) {
   }
   lost_.clear();
   std::ranges::fill(peer_reports_, PathReport{});
+  sent_logs_.assign(peer_sees_ours ? 0 : paths_.size(), SentLog());
 }
 
 // ---- packets that come ----
@@ -63,9 +64,14 @@ std::optional<PathWatch::Lost> PathWatch::take_lost(Instant now) {
 
 // ---- what is told ----
 
-std::optional<PathWatch::Sums> PathWatch::on_report(const PathReport& record, Instant now) {
-  if (record.path >= paths_.size()) return std::nullopt;
+std::optional<PathWatch::Sums> PathWatch::on_report(const PathReport& said, Instant now) {
+  if (said.path >= paths_.size()) return std::nullopt;
+  PathReport record = said;
   PathReport& last = peer_reports_[record.path];
+  if (!sent_logs_.empty()) {
+    const SentLog& log = sent_logs_[record.path];
+    record.lost = std::max(last.lost, log.lost(record.received, rtt(record.path), now));
+  }
   // Cumulative, and they may overtake each other.
   if (record.received < last.received || record.lost < last.lost) return std::nullopt;
   peer_losses_[record.path].add_arrived(record.received - last.received, now);
@@ -80,6 +86,12 @@ std::optional<PathWatch::Sums> PathWatch::on_report(const PathReport& record, In
     sums.lost += report.lost;
   }
   return sums;
+}
+
+void PathWatch::log_sent(const Transmitter& transmitter, Instant now) {
+  for (uint16_t path = 0; path < paths(); ++path) {
+    sent_logs_[path].note(transmitter.sent(path), rtt(path), now);
+  }
 }
 
 PathReport PathWatch::report(uint16_t path, Instant now) const {

@@ -15,6 +15,8 @@
 #include "dataplane/core/path/psn_tracker.h"
 #include "dataplane/policy.h"
 #include "dataplane/sdr/line/path/gap_ledger.h"
+#include "dataplane/sdr/line/path/sent_log.h"
+#include "dataplane/sdr/line/transmitter.h"
 #include "dataplane/wire/control/control.h"
 
 namespace cw::sdr {
@@ -27,8 +29,8 @@ class PathWatch {
 
   uint16_t paths() const { return static_cast<uint16_t>(paths_.size()); }
   /// A new epoch: all numbers begin anew. `rows` of them, each with its own on each path; of
-  /// channels mostly.
-  void begin_epoch(size_t rows);
+  /// channels mostly. A peer that does not see ours counts them, and no gaps.
+  void begin_epoch(size_t rows, bool peer_sees_ours = true);
   /// This thread stood still: nothing that did not come meanwhile is overdue for that.
   void rebase(Duration shift) { slept_ += shift; }
 
@@ -42,6 +44,8 @@ class PathWatch {
     }
     return on_odd_packet(tracked, path, psn, now);
   }
+  /// The same where the port shows no numbers.
+  void on_unnumbered(uint16_t path, Instant now) { paths_[path].on_next(now); }
   /// No transmission is overdue that was not told.
   bool is_at_rest() const { return lost_.is_empty(); }
   void on_time(Instant now) {
@@ -59,6 +63,10 @@ class PathWatch {
   };
   std::optional<Lost> take_lost(Instant now);
 
+  /// Something has left. Hot.
+  void note_sent(const Transmitter& transmitter, Instant now) {
+    if (!sent_logs_.empty()) log_sent(transmitter, now);
+  }
   struct Sums {
     uint64_t arrived = 0, lost = 0;
   };
@@ -85,12 +93,14 @@ class PathWatch {
   Duration reorder_time_of(size_t tracker) const {
     return paths_[tracker % paths_.size()].reorder_time();
   }
+  void log_sent(const Transmitter& transmitter, Instant now);
   GapLedger* on_odd_packet(Tracked& tracked, uint16_t path, Psn psn, Instant now);
 
   std::vector<PathEstimates> paths_;
   std::vector<Tracked> trackers_;         // by row * paths + path
   std::vector<PathReport> peer_reports_;  // what the peer saw of our packets, by path
   std::vector<LossEstimator> peer_losses_;
+  std::vector<SentLog> sent_logs_;  // by path; none where the peer sees numbers
   Ring<LostRange> lost_;
   Duration slept_;  // since the beginning
 };
