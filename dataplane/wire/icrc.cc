@@ -4,37 +4,17 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/wire/crc/polynomials.h"
 #include "dataplane/wire/outer/frame.h"
 
 namespace cw {
 namespace {
 
-// ---- arithmetic of polynomials over GF(2), reflected: bit 31 is x^0 -----------------------------
+using crc::over_x;
+using crc::product;
 
-constexpr uint32_t polynomial = 0xedb88320;
-constexpr uint32_t one = 0x80000000;
-
-constexpr uint32_t times_x(uint32_t a) { return a >> 1 ^ (polynomial & -(a & 1)); }
-
-constexpr uint32_t product(uint32_t a, uint32_t b) {
-  uint32_t sum = 0;
-  for (; a != 0; a <<= 1) {
-    sum ^= b & -(a >> 31);  // without a branch: the bits are random
-    b = times_x(b);
-  }
-  return sum;
-}
-
-/// x^(8 * step * i) for i = 0, 1, 2, ...: what that many zero bytes multiply a CRC by.
-constexpr std::array<uint32_t, 256> make_powers(unsigned step) {
-  uint32_t base = one;
-  for (unsigned bit = 0; bit < 8 * step; ++bit) base = times_x(base);
-  std::array<uint32_t, 256> powers{one};
-  for (size_t i = 1; i < powers.size(); ++i) powers[i] = product(powers[i - 1], base);
-  return powers;
-}
-constexpr auto powers_of_bytes = make_powers(1);
-constexpr auto powers_of_pages = make_powers(256);
+constexpr crc::Powers powers_of_bytes = crc::powers_of(crc::over_zeros(1));
+constexpr crc::Powers powers_of_pages = crc::powers_of(crc::over_zeros(256));
 
 uint32_t power_for(size_t zero_bytes) {
   CW_ASSERT(zero_bytes <= crc32_shift_bytes_max);
@@ -72,12 +52,6 @@ void mask_outer_headers(std::span<uint8_t> ip_and_udp) {
 // ---- the congestion byte ------------------------------------------------------------------------
 
 constexpr size_t congestion_offset = offsetof(Bth, congestion);
-
-constexpr uint32_t over_x(uint32_t a) {
-  const uint32_t low = a >> 31;
-  return (a ^ (polynomial & -low)) << 1 | low;
-}
-static_assert(over_x(times_x(polynomial)) == polynomial);
 
 /// What the CRC before a BTH must be changed by, for its fifth byte to count as `change` more.
 constexpr uint32_t change_before(uint8_t change) {

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/wire/crc/unseen_id.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/outer/frame_form.h"
+#include "dataplane/wire/outer/ip_layout.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/crc32.h"
 
@@ -90,6 +92,23 @@ void check_form(const Frame& frame, Bytes bytes) {
   CW_ASSERT(formed.dscp == frame.address.dscp && formed.ecn == frame.address.ecn);
 }
 
+/// Without its identification a packet is right if it is right with it; and with any, if it is.
+void check_unseen_id(const Icrc& exact, const Frame& frame, Bytes bytes) {
+  namespace v4 = ip_layout::v4;
+  const Bytes outer = frame.ip_and_udp_of(bytes), covered = frame.covered_of(bytes);
+  const bool is_plain = outer.size() == v4::bytes + ip_layout::udp::bytes;
+  if (!is_plain || frame.transport_bytes < sizeof(Bth)) return;
+  std::vector<uint8_t> unseen(outer.begin(), outer.end());
+  unseen[v4::identification] = unseen[v4::identification + 1] = 0;
+  const uint32_t difference =
+      exact.of(unseen, frame.transport_of(bytes)) ^ Icrc::read(covered.last<icrc_bytes>());
+  static const UnseenId common(1056);
+  const bool is_taken = common.explains(difference, frame.transport_bytes);
+  CW_ASSERT(is_taken ==
+            UnseenId(frame.transport_bytes).explains(difference, frame.transport_bytes));
+  CW_ASSERT(is_taken || !exact.is_right(outer, covered));
+}
+
 void run_frame(Bytes bytes, FrameStart start) {
   static const Icrc exact(IcrcMode::Exact, cw_crc32, 1024);
   static const Icrc pseudo(IcrcMode::Pseudo, cw_crc32, 1024);
@@ -100,6 +119,7 @@ void run_frame(Bytes bytes, FrameStart start) {
   check_frame_again(*frame, start, bytes);
   if (start == FrameStart::Ethernet) check_form(*frame, bytes);
   exact.is_right(outer, covered);
+  check_unseen_id(exact, *frame, bytes);
   pseudo.is_right(outer, covered);
   run_transport(frame->transport_of(bytes));
 }
