@@ -66,6 +66,8 @@ static_assert(sizeof(AtomicEth) == 28 && sizeof(Aeth) == 4 && sizeof(ImmDt) == 4
 
 inline constexpr size_t icrc_bytes = 4;
 inline constexpr uint16_t roce_udp_port = 4791;
+/// RNICs send from no lower UDP port.
+inline constexpr uint16_t rnic_source_port_min = 0xc000;
 inline constexpr uint16_t default_partition_key = 0xffff;
 
 /// Zero bytes between a payload and the ICRC, so that both together are a multiple of four.

@@ -10,6 +10,7 @@
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/outer/frame_form.h"
 #include "dataplane/wire/outer/ip_layout.h"
+#include "dataplane/wire/outer/source_index.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/crc32.h"
 
@@ -54,7 +55,10 @@ void run_transport(Bytes bytes) {
   const auto known = classify_transport(bytes);
   const auto packet = parse_transport(bytes);
   check_short_cut(packet ? &*packet : nullptr, bytes);
+  const auto link = control_link_of(bytes);
+  CW_ASSERT(!link || (bytes.size() >= 20 && bytes[0] == opcode_ud_send_only));
   if (!packet) return;
+  CW_ASSERT(!link || packet->target_qp == control_qpn_of(*link));
   CW_ASSERT(known && known->opcode == packet->opcode && known->psn == packet->psn);
   CW_ASSERT(is_inside(packet->payload, bytes));
   check_transport_again(*packet, bytes);

@@ -21,6 +21,13 @@ uint32_t payload_for(uint32_t mtu, const HostAddress& own) {
   return mtu > around ? (mtu - around) / 4 * 4 : 0;
 }
 
+/// Of a link here or elsewhere.
+template <class Link>
+FramePeer frame_peer_of(const HostAddress& address, const Link& it) {
+  return {
+      .ip = address.ip, .udp_port = it.udp_port, .link = it.link, .source_port = it.source_port};
+}
+
 std::optional<Error> complaint_about(const DpdkWanOptions& options) {
   const auto between = [](const char* key, size_t value, size_t least,
                           size_t most) -> std::optional<Error> {
@@ -56,21 +63,23 @@ Result<DpdkWanPort::Addresses> DpdkWanPort::parse_addresses(const DpdkWanOptions
       return failure("address: " + options.address + " and the peer " + peer.address +
                      " are not of one IP version");
     }
-    if (peer.udp_port == 0 ||
-        first_source_port(peer.udp_port, peer.link) + options.paths - 1 > UINT16_MAX) {
-      return failure("peers: the udp_port of " + peer.address + " leaves no room for " +
-                     std::to_string(options.paths) + " paths of link " + std::to_string(peer.link));
+    const FramePeer frame_peer = frame_peer_of(*address, peer);
+    const int first = first_source_port(frame_peer.first_source(), peer.link);
+    if (peer.udp_port == 0 || first + options.paths - 1 > UINT16_MAX) {
+      return failure(std::string("peers: the ") +
+                     (peer.source_port != 0 ? "source_port" : "udp_port") + " of " + peer.address +
+                     " leaves no room for " + std::to_string(options.paths) + " paths of link " +
+                     std::to_string(peer.link));
     }
     const auto hop = parse_next_hop(peer.next_hop, *address);
     if (!hop) return std::unexpected(hop.error());
-    addresses.peers.push_back({.ip = address->ip, .udp_port = peer.udp_port, .link = peer.link});
+    addresses.peers.push_back(frame_peer);
     addresses.hops.push_back(*hop);
   }
   for (const DpdkLinkElsewhere& link : options.elsewhere) {
     const auto address = parse_host_address(link.address, "peers");
     if (!address) return std::unexpected(address.error());
-    const int first = first_source_port(link.udp_port, link.link);
-    addresses.elsewhere.push_back({.ip = address->ip, .udp_port = static_cast<uint16_t>(first)});
+    addresses.elsewhere.push_back(frame_peer_of(*address, link));
   }
   return addresses;
 }
@@ -84,24 +93,27 @@ Result<std::vector<PathFlow>> DpdkWanPort::flows_of(const DpdkWanOptions& option
 /// For shard 0, whose links are the port's peers.
 std::vector<PathFlow> DpdkWanPort::flows_of(const DpdkWanOptions& options,
                                             const Addresses& addresses) {
-  std::vector<PathFlow> flows;
-  const auto add = [&](const IpAddress& ip, int first_port, uint16_t shard) {
+  std::vector<PathFlow> flows, of_any_port;
+  const auto add = [&](const FramePeer& peer, uint16_t shard) {
+    PathFlow flow = {.ip_version = addresses.own.version,
+                     .source = peer.ip,
+                     .target = addresses.own.ip,
+                     .source_udp_port = 0,
+                     .target_udp_port = options.udp_port,
+                     .shard = shard};
+    const int first_port = first_source_port(peer.first_source(), peer.link);
+    // One of these serves all links of a peer, whose control packets are then handed over.
+    if (peer.link == 0 && first_port >= rnic_source_port_min) of_any_port.push_back(flow);
     for (uint16_t path = 0; path < options.paths; ++path) {
-      flows.push_back({.ip_version = addresses.own.version,
-                       .source = ip,
-                       .target = addresses.own.ip,
-                       .source_udp_port = static_cast<uint16_t>(first_port + path),
-                       .target_udp_port = options.udp_port,
-                       .shard = shard});
+      flow.source_udp_port = static_cast<uint16_t>(first_port + path);
+      flows.push_back(flow);
     }
   };
-  for (const FramePeer& peer : addresses.peers) {
-    add(peer.ip, first_source_port(peer.udp_port, peer.link), 0);
-  }
+  for (const FramePeer& peer : addresses.peers) add(peer, 0);
   for (size_t i = 0; i < options.elsewhere.size(); ++i) {
-    const SourceIndex::Source& source = addresses.elsewhere[i];
-    add(source.ip, source.udp_port, options.elsewhere[i].shard);
+    add(addresses.elsewhere[i], options.elsewhere[i].shard);
   }
+  flows.insert(flows.end(), of_any_port.begin(), of_any_port.end());
   return flows;
 }
 
@@ -160,7 +172,8 @@ DpdkWanPort::DpdkWanPort(const DpdkWanOptions& options, const Addresses& address
                .paths = options.paths,
                .peers = addresses.peers},
               Icrc(options.icrc, options.crc32, options.payload_bytes_max)),
-      elsewhere_(addresses.elsewhere, options.paths) {
+      elsewhere_(sources_of(addresses.elsewhere), options.paths),
+      controls_elsewhere_(links_of(addresses.elsewhere)) {
   for (const DpdkLinkElsewhere& link : options.elsewhere) shard_of_elsewhere_.push_back(link.shard);
   facts_.payload_max =
       std::min(options.payload_bytes_max, payload_for(device_->mtu(), addresses.own));
@@ -226,10 +239,18 @@ DpdkWanPort::Fate DpdkWanPort::accept(Packet& packet, From from, Instant now) {
   return Fate::Taken;
 }
 
+/// Which of another shard's links the frame is of that was just found to be unknown.
+std::optional<uint16_t> DpdkWanPort::link_elsewhere() const {
+  const PeerFrames::Stranger& stranger = frames_.unknown();
+  if (const auto link = elsewhere_.find(stranger.source)) return link->peer;
+  if (!stranger.control_link) return std::nullopt;
+  return controls_elsewhere_.find({.ip = stranger.source.ip, .link = *stranger.control_link});
+}
+
 /// Another shard's, or nobody's.
 DpdkWanPort::Fate DpdkWanPort::on_unknown(Packet& packet, From from) {
-  const auto link = from == From::Wire ? elsewhere_.find(frames_.unknown()) : std::nullopt;
-  if (link) return hand_over(packet, shard_of_elsewhere_[link->peer]);
+  const auto link = from == From::Wire ? link_elsewhere() : std::nullopt;
+  if (link) return hand_over(packet, shard_of_elsewhere_[*link]);
   ++status_.rx_unknown;
   ++counters_.rx_malformed;
   return Fate::Dropped;

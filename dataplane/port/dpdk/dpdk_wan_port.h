@@ -2,10 +2,11 @@
 // them. The ICRC is the exact one, computed here.
 //
 // A path is a UDP source port, and all goes to the peer's own UDP port, as over sockets
-// (udp_port.h). The next hop of a peer is a MAC address from the config, or found out: a router
-// that the kernel's routes name, where it owns the interface, or the peer itself; whose MAC the
-// kernel knows where it hears the frames too (net_af_packet), and ARP and ND of our own elsewhere.
-// Packets for a peer whose next hop is not known yet are lost and counted.
+// (udp_port.h); control packets of an RNIC may come from any. The next hop of a peer is a MAC
+// address from the config, or found out: a router that the kernel's routes name, where it owns the
+// interface, or the peer itself; whose MAC the kernel knows where it hears the frames too
+// (net_af_packet), and ARP and ND of our own elsewhere. Packets for a peer whose next hop is not
+// known yet are lost and counted.
 //
 // Of several shards each has a port and links of its own. What comes by the queue of another than
 // its link's is handed over, and who hears of a neighbour tells the other shards.
@@ -29,9 +30,10 @@ namespace cw {
 
 struct DpdkPeerOptions {
   std::string address;                ///< Packet::peer is its place in the list
-  uint16_t udp_port = roce_udp_port;  ///< the peer's own; its paths send from here upwards
+  uint16_t udp_port = roce_udp_port;  ///< the peer's own
   uint16_t link = 0;                  ///< this one of those to it; each is a peer of its own here
   std::string next_hop;  ///< a MAC address, or a router's IP; empty: the route, or the peer itself
+  uint16_t source_port = 0;  ///< its paths send from here upwards; 0: from udp_port
 };
 
 /// A link of another shard, whose packets may come by a queue of ours.
@@ -39,6 +41,7 @@ struct DpdkLinkElsewhere {
   std::string address;  ///< of the peer
   uint16_t udp_port = roce_udp_port, link = 0;
   uint16_t shard = 0;
+  uint16_t source_port = 0;  ///< as of DpdkPeerOptions
 };
 
 struct DpdkWanOptions {
@@ -96,7 +99,7 @@ class DpdkWanPort final : public DpdkPort {
     HostAddress own;
     std::vector<FramePeer> peers;
     std::vector<Neighbour> hops;  // of each peer
-    std::vector<SourceIndex::Source> elsewhere;
+    std::vector<FramePeer> elsewhere;
   };
 
   DpdkWanPort(const DpdkWanOptions& options, const Addresses& addresses,
@@ -109,6 +112,7 @@ class DpdkWanPort final : public DpdkPort {
   Result<void> join(const DpdkWanOptions& options, std::span<const Neighbour> hops);
 
   Fate accept(Packet& packet, From from, Instant now);
+  std::optional<uint16_t> link_elsewhere() const;
   Fate on_unknown(Packet& packet, From from);
   void on_other(PeerFrames::Kind kind, std::span<const uint8_t> frame, From from, Instant now);
   void on_foreign(std::span<const uint8_t> frame, From from, Instant now);
@@ -127,7 +131,8 @@ class DpdkWanPort final : public DpdkPort {
   bool kernel_answers_;  // ARP and ND, and it resolves next hops
   WanNeighbours neighbours_;
   PeerFrames frames_;
-  SourceIndex elsewhere_;                     // of other shards' links
+  SourceIndex elsewhere_;  // of other shards' links
+  ControlSources controls_elsewhere_;
   std::vector<uint16_t> shard_of_elsewhere_;  // by number there
   // Frames that the device has not taken yet. None is made twice, and none behind them.
   std::array<Packet*, limits::burst_packets_max> made_{};

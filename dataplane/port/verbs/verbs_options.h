@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/wire/roce.h"
 
 namespace cw {
-
-/// RNICs send RoCEv2 from no lower UDP port.
-inline constexpr uint16_t rnic_source_port_min = 0xc000;
 
 /// One link of one peer, which is named once for each.
 struct VerbsPeerOptions {

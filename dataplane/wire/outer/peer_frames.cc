@@ -4,19 +4,26 @@
 
 namespace cw {
 
-static std::vector<SourceIndex::Source> sources_of(std::span<const FramePeer> peers) {
+std::vector<SourceIndex::Source> sources_of(std::span<const FramePeer> peers) {
   std::vector<SourceIndex::Source> sources;
   for (const FramePeer& peer : peers) {
-    const int first = first_source_port(peer.udp_port, peer.link);
+    const int first = first_source_port(peer.first_source(), peer.link);
     sources.push_back({.ip = peer.ip, .udp_port = static_cast<uint16_t>(first)});
   }
   return sources;
+}
+
+std::vector<std::optional<ControlSources::Link>> links_of(std::span<const FramePeer> peers) {
+  std::vector<std::optional<ControlSources::Link>> links;
+  for (const FramePeer& peer : peers) links.push_back({{.ip = peer.ip, .link = peer.link}});
+  return links;
 }
 
 PeerFrames::PeerFrames(const PeerFramesOptions& options, const Icrc& icrc)
     : options_(options),
       icrc_(icrc),
       sources_(sources_of(options.peers), options.paths),
+      controls_(links_of(options.peers)),
       routes_(options.peers.size() * options.paths) {
   for (const FramePeer& peer : options.peers) {
     peers_.push_back({.address = peer,
@@ -75,7 +82,7 @@ inline bool PeerFrames::try_read_of(size_t index, std::span<const uint8_t> bytes
 /// Which peer and path the frame came from, unless that peer has no such path.
 inline bool PeerFrames::try_note_source(size_t index, uint16_t source_port, PeerFrame& frame) {
   const FramePeer& peer = peers_[index].address;
-  const int path = source_port - first_source_port(peer.udp_port, peer.link);
+  const int path = source_port - first_source_port(peer.first_source(), peer.link);
   if (path < 0 || path >= options_.paths) return false;
   note_source({static_cast<uint16_t>(index), static_cast<uint16_t>(path)}, frame);
   return true;
@@ -100,7 +107,7 @@ PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame&
       address.target_udp_port != options_.udp_port) {
     return Kind::Elsewhere;
   }
-  if (!find_source(address, frame)) return Kind::Unknown;
+  if (!find_source(*parsed, bytes, frame)) return Kind::Unknown;
   if (parsed->transport_bytes < sizeof(Bth)) return Kind::Malformed;
   frame.dscp = address.dscp;
   frame.ecn = address.ecn;
@@ -110,11 +117,18 @@ PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame&
   return Kind::Right;
 }
 
-bool PeerFrames::find_source(const FrameAddress& address, PeerFrame& frame) {
-  const SourceIndex::Source source{.ip = address.source_ip, .udp_port = address.source_udp_port};
-  const auto found = sources_.find(source);
-  if (!found) return unknown_ = source, false;
-  note_source(*found, frame);
+bool PeerFrames::find_source(const Frame& parsed, std::span<const uint8_t> bytes,
+                             PeerFrame& frame) {
+  const FrameAddress& from = parsed.address;
+  const SourceIndex::Source source{.ip = from.source_ip, .udp_port = from.source_udp_port};
+  if (const auto found = sources_.find(source)) return note_source(*found, frame), true;
+  unknown_ = {.source = source, .control_link = {}};
+  if (source.udp_port < rnic_source_port_min) return false;
+  const auto link = control_link_of(parsed.transport_of(bytes));  // [C-65]
+  if (!link) return false;
+  const auto peer = controls_.find({.ip = source.ip, .link = *link});
+  if (!peer) return unknown_.control_link = link, false;
+  note_source({.peer = *peer, .path = 0}, frame);
   return true;
 }
 

@@ -1,10 +1,10 @@
 // Whole RoCEv2 frames between a gateway and its peers: whose a frame is and where its transport
 // packet lies, and what stands around a transport packet that leaves (SPEC.md sections 2 and 3).
 //
-// A path is a UDP source port (source_index.h); all goes to the peer's own UDP port. Frames of a
-// peer are alike and come in rows, and so do those that leave by a path: the ones are told by
-// comparing a few words (frame_form.h), the others begin with headers that were made once
-// (outer_headers.h).
+// A path is a UDP source port, save of an RNIC's control packets (source_index.h); all goes to the
+// peer's own UDP port. Frames of a peer are alike and come in rows, and so do those that leave by a
+// path: the ones are told by comparing a few words (frame_form.h), the others begin with headers
+// that were made once (outer_headers.h).
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,15 @@ namespace cw {
 struct FramePeer {
   IpAddress ip{};
   uint16_t udp_port = roce_udp_port;
-  uint16_t link = 0;  ///< this one of the links to it, which is a peer of its own here
+  uint16_t link = 0;         ///< this one of the links to it, which is a peer of its own here
+  uint16_t source_port = 0;  ///< its paths send from here upwards; 0: from udp_port
+
+  uint16_t first_source() const { return source_port != 0 ? source_port : udp_port; }
 };
+
+/// As their indices take them.
+std::vector<SourceIndex::Source> sources_of(std::span<const FramePeer> peers);
+std::vector<std::optional<ControlSources::Link>> links_of(std::span<const FramePeer> peers);
 
 struct PeerFramesOptions {
   IpVersion ip_version = IpVersion::V4;  ///< ours and of all peers
@@ -69,8 +76,13 @@ class PeerFrames {
 
   /// `frame` is filled where it is Right. Cost: hot.
   Kind read(std::span<const uint8_t> bytes, PeerFrame& frame);
-  /// Where the last frame came from that was Unknown.
-  const SourceIndex::Source& unknown() const { return unknown_; }
+  /// Of the last frame that was Unknown: where it came from, and the link whose control QP it is
+  /// for, where it may come from any port.
+  struct Stranger {
+    SourceIndex::Source source;
+    std::optional<uint16_t> control_link;
+  };
+  const Stranger& unknown() const { return unknown_; }
 
   /// By way of `hop`, whose MAC may change. It stays until the next call for the same path.
   Route& route_to(size_t peer, uint16_t path, const MacAddress& hop);
@@ -86,7 +98,7 @@ class PeerFrames {
   bool try_read_formed(std::span<const uint8_t> bytes, PeerFrame& frame);
   bool try_read_of(size_t peer, std::span<const uint8_t> bytes, PeerFrame& frame);
   Kind read_any(std::span<const uint8_t> bytes, PeerFrame& frame);
-  bool find_source(const FrameAddress& address, PeerFrame& frame);
+  bool find_source(const Frame& parsed, std::span<const uint8_t> bytes, PeerFrame& frame);
   bool try_note_source(size_t peer, uint16_t source_port, PeerFrame& frame);
   void note_source(SourceIndex::Found found, PeerFrame& frame);
   std::optional<SourceIndex::Found> source_at(std::span<const uint8_t> bytes) const;
@@ -96,9 +108,10 @@ class PeerFrames {
   Icrc icrc_;
   std::vector<Peer> peers_;
   SourceIndex sources_;        // of what they send
+  ControlSources controls_;    // and of control packets from other ports
   std::vector<Route> routes_;  // by peer * paths + path
   size_t last_source_ = 0;     // of peers_
-  SourceIndex::Source unknown_;
+  Stranger unknown_;
 };
 
 }  // namespace cw

@@ -19,6 +19,7 @@ struct Layout {
   uint16_t shards, links, paths;
   std::vector<const char*> peers;
   const char* own;
+  uint16_t source_port = 0;  // of RNICs
 };
 
 class FlowRules : public testing::TestWithParam<Layout> {};
@@ -33,9 +34,10 @@ DpdkWanOptions options_of(const Layout& it) {
     for (uint16_t link = 0; link < it.links; ++link) {
       const auto shard = static_cast<uint16_t>(shard_of_link(link, it.shards));
       if (shard == 0) {
-        options.peers.push_back({.address = peer, .link = link});
+        options.peers.push_back({.address = peer, .link = link, .source_port = it.source_port});
       } else {
-        options.elsewhere.push_back({.address = peer, .link = link, .shard = shard});
+        options.elsewhere.push_back(
+            {.address = peer, .link = link, .shard = shard, .source_port = it.source_port});
       }
     }
   }
@@ -47,7 +49,8 @@ TEST_P(FlowRules, of_each_layout_are_those_of_the_golden_file) {
   const Layout& it = GetParam();
   const auto flows = DpdkWanPort::flows_of(options_of(it));
   ASSERT_TRUE(flows) << flows.error().sentence;
-  EXPECT_EQ(flows->size(), it.peers.size() * it.links * it.paths);
+  const size_t of_any_port = it.source_port == 0 ? 0 : it.peers.size();
+  EXPECT_EQ(flows->size(), it.peers.size() * it.links * it.paths + of_any_port);
   std::string rules;
   for (const PathFlow& flow : *flows) rules += rule_text(0, flow, flow.shard) + "\n";
   std::ifstream file(std::string(CW_SOURCE_DIR "/tests/data/flow-rules/") + it.name + ".txt");
@@ -59,7 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
     Layouts, FlowRules,
     testing::Values(Layout{"one-core", 1, 1, 2, {"192.0.2.2", "198.51.100.2"}, "192.0.2.1"},
                     Layout{"two-cores-four-links", 2, 4, 2, {"192.0.2.2"}, "192.0.2.1"},
-                    Layout{"ipv6-three-cores", 3, 3, 1, {"2001:db8::2"}, "2001:db8::1"}),
+                    Layout{"ipv6-three-cores", 3, 3, 1, {"2001:db8::2"}, "2001:db8::1"},
+                    Layout{"two-rnics", 2, 2, 2, {"192.0.2.2", "192.0.2.3"}, "192.0.2.1", 49152}),
     [](const auto& each) {
       std::string name = each.param.name;
       std::ranges::replace(name, '-', '_');

@@ -8,15 +8,19 @@
 #include <vector>
 
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
+#include "dataplane/wire/control/envelope.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
 namespace cw::test {
 namespace {
 using namespace literals;
 
-/// A site with link 0 on one shard and link 1 on the other, and a peer with both on one.
+constexpr uint16_t stray_port = 60'000, data_port = 50'000;
+
+/// A site with link 0 on one shard and link 1 on the other, and a peer with both on one: whose
+/// packets come from its paths' ports, or, as an RNIC's control packets do, from any.
 struct ShardedPair {
-  ShardedPair() {
+  explicit ShardedPair(bool is_rnic = false) {
     start_small_eal();
     const std::string wire = ",bsize=4096,rsize=9,socket-abstract=no,socket=" + own_path("shards");
     auto far_options = wan_options("net_memif1,role=client" + wire, "192.0.2.2", "192.0.2.1");
@@ -24,10 +28,18 @@ struct ShardedPair {
     far_options.peers.back().link = 1;
     auto options = wan_options("net_memif0,role=server" + wire, "192.0.2.1", "192.0.2.2");
     options.shards = 2;
-    options.elsewhere = {{.address = "192.0.2.2", .link = 1, .shard = 1}};
+    const uint16_t far_port = is_rnic ? stray_port : roce_udp_port;
+    const uint16_t source_port = is_rnic ? data_port : uint16_t{0};
+    far_options.udp_port = options.peers.front().udp_port = far_port;
+    options.peers.front().source_port = source_port;
+    options.elsewhere = {{.address = "192.0.2.2",
+                          .udp_port = far_port,
+                          .link = 1,
+                          .shard = 1,
+                          .source_port = source_port}};
     shards[0] = make_wan_port(options);
     options.peers.front().link = 1;
-    options.elsewhere = {{.address = "192.0.2.2", .link = 0, .shard = 0}};
+    options.elsewhere.front().link = options.elsewhere.front().shard = 0;
     auto beside = DpdkWanPort::make_beside(*shards[0], options, 1);
     if (!beside) throw std::runtime_error(beside.error().sentence);
     shards[1] = std::move(*beside);
@@ -100,6 +112,46 @@ TEST(DpdkShards, have_what_is_for_their_links_and_send_what_is_theirs) {
     pair.far->give_back(back);
   }
   for (const auto& shard : pair.shards) EXPECT_EQ(shard->counters().rx_malformed, 0u);
+}
+
+/// For the QP of a link's control, or any other.
+Packet* make_control(Port& port, uint32_t qpn, uint16_t peer) {
+  Packet* packet = nullptr;
+  if (port.take_burst({&packet, 1}) != 1) return nullptr;
+  Transport transport;
+  transport.opcode = opcode_ud_send_only;
+  transport.target_qp = qpn;
+  transport.datagram = {control_qkey, 17};
+  packet->bytes =
+      static_cast<uint32_t>(encode_transport_headers(transport, {packet->data, packet->bytes_max}));
+  packet->peer = peer;
+  return packet;
+}
+
+// [C-65] It is the QP that says to which shard, whichever queue they come by.
+TEST(DpdkShards, have_the_control_packets_of_an_rnic_from_whatever_port) {
+  ShardedPair pair(true);
+  ASSERT_TRUE(pair.meet());
+  for (const uint16_t from : {0, 1}) {
+    for (uint16_t link = 0; link < 2; ++link) {
+      Packet* packet = make_control(*pair.far, control_qpn_of(link), from);
+      ASSERT_EQ(pair.far->tx_burst({&packet, 1}, clock_now()), 1u);
+      const auto there = pair.turn_until(*pair.shards[link], 1);
+      ASSERT_EQ(there.size(), 1u) << link;
+      EXPECT_EQ(there[0]->peer, 0);
+      EXPECT_EQ(there[0]->path, 0);
+      pair.shards[link]->give_back(there);
+    }
+  }
+  for (const auto& shard : pair.shards) EXPECT_EQ(shard->counters().rx_malformed, 0u);
+  // Neither data, nor a link that no shard has.
+  Packet* packets[] = {make_packet(*pair.far, 100, 1),
+                       make_control(*pair.far, control_qpn_of(2), 0),
+                       make_control(*pair.far, 17, 1)};
+  ASSERT_EQ(pair.far->tx_burst(packets, clock_now()), std::size(packets));
+  const auto is_counted = [&] { return pair.shards[0]->status().rx_unknown == 3; };
+  EXPECT_TRUE(receive_until(*pair.shards[0], is_counted).empty());
+  EXPECT_EQ(pair.shards[0]->counters().rx_malformed, 3u);
 }
 
 // Packets of one that does not turn are lost once they are too many, and counted by who had them.

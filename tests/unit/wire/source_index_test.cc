@@ -1,4 +1,5 @@
-// Whose packet comes from an address and a UDP port, of one peer or of a thousand.
+// Whose packet comes from an address and a UDP port, of one peer or of a thousand, and whose a
+// control packet from any port.
 #include "dataplane/wire/outer/source_index.h"
 
 #include <gtest/gtest.h>
@@ -75,6 +76,66 @@ TEST(SourceIndex, finds_among_a_thousand_links_what_a_look_at_each_finds) {
     found += expected.has_value();
   }
   EXPECT_GT(found, 5'000u);
+}
+
+// ---- control packets from any port [C-65] ----
+
+using Link = ControlSources::Link;
+
+std::vector<uint8_t> control_packet(uint32_t qpn, uint8_t opcode = opcode_ud_send_only) {
+  Transport packet;
+  packet.opcode = opcode;
+  packet.target_qp = qpn;
+  if (packet.facts().has(extended::reth)) packet.rdma = RdmaTarget();
+  if (packet.facts().has(extended::deth)) packet.datagram = {control_qkey, 17};
+  std::vector<uint8_t> bytes(packet.facts().header_bytes);
+  encode_transport_headers(packet, bytes);
+  return bytes;
+}
+
+// [C-65]
+TEST(ControlSources, know_the_link_by_the_control_qp) {
+  for (uint16_t link = 0; link < limits::links_max; ++link) {
+    EXPECT_EQ(control_link_of(control_packet(control_qpn_of(link))), link);
+  }
+  EXPECT_EQ(control_link_of(control_packet(control_qpn_default - 1)), std::nullopt);
+  EXPECT_EQ(control_link_of(control_packet(control_qpn_default + limits::links_max)), std::nullopt);
+  EXPECT_EQ(control_link_of(control_packet(0)), std::nullopt);
+  EXPECT_EQ(control_link_of(control_packet(0xffffff)), std::nullopt);
+}
+
+// [C-65] Nor is anything a control packet that is cut off, or of another opcode.
+TEST(ControlSources, know_nothing_of_what_is_no_control_packet) {
+  const auto whole = control_packet(control_qpn_default);
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    const std::vector<uint8_t> cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(bytes));
+    EXPECT_EQ(control_link_of(cut), std::nullopt) << bytes;
+  }
+  for (const uint8_t opcode : {opcode_ud_send_only_immediate, opcode_uc_write_only_immediate}) {
+    EXPECT_EQ(control_link_of(control_packet(control_qpn_default, opcode)), std::nullopt);
+  }
+  for (int opcode = 0; opcode < 256; ++opcode) {
+    auto other = whole;
+    other[0] = static_cast<uint8_t>(opcode);
+    EXPECT_EQ(control_link_of(other).has_value(), opcode == opcode_ud_send_only);
+  }
+}
+
+// [C-65]
+TEST(ControlSources, are_told_by_address_and_link_where_one_peer_alone_has_them) {
+  const std::vector<std::optional<Link>> links = {
+      Link{{10, 1}, 0, 0}, Link{{10, 1}, 0, 3}, std::nullopt,        Link{{10, 2}, 0, 0},
+      Link{{10, 3}, 0, 0}, Link{{10, 3}, 0, 0}, Link{{10, 3}, 7, 0}, Link{{10, 3}, 0, 1}};
+  const ControlSources sources(links);
+  EXPECT_EQ(sources.find({{10, 1}, 0, 0}), 0);
+  EXPECT_EQ(sources.find({{10, 1}, 0, 3}), 1);
+  EXPECT_EQ(sources.find({{10, 1}, 0, 1}), std::nullopt);
+  EXPECT_EQ(sources.find({{10, 2}, 0, 0}), 3);
+  EXPECT_EQ(sources.find({{10, 3}, 0, 0}), std::nullopt) << "of two";
+  EXPECT_EQ(sources.find({{10, 3}, 7, 0}), 6) << "of another interface";
+  EXPECT_EQ(sources.find({{10, 3}, 0, 1}), 7);
+  EXPECT_EQ(sources.find({{}, 0, 0}), std::nullopt) << "of nobody yet";
+  EXPECT_EQ(ControlSources({}).find({{10, 1}, 0, 0}), std::nullopt);
 }
 
 }  // namespace

@@ -224,6 +224,7 @@ Result<void> DpdkAttachment::create_rules(const DpdkDeviceOptions& options) {
   const bool is_needed = shards_ > 1 && queues_ > 1 && !is_virtual(driver_);
   if (!is_isolated_ && !is_needed) return {};
   for (const PathFlow& flow : options.flows) {
+    if (flow.source_udp_port == 0 && !is_isolated_) continue;
     rules_why_ = create_rule(id_, flow, flow.shard % queues_);
     if (rules_why_.empty()) {
       ++rules_;

@@ -29,7 +29,12 @@ class Rule {
     }
     udp_.hdr.src_port = htons(flow.source_udp_port);
     udp_.hdr.dst_port = htons(flow.target_udp_port);
-    udp_mask_.hdr.src_port = udp_mask_.hdr.dst_port = UINT16_MAX;
+    udp_mask_.hdr.dst_port = UINT16_MAX;
+    if (flow.source_udp_port != 0) {
+      udp_mask_.hdr.src_port = UINT16_MAX;
+    } else {
+      attributes_.priority = behind_others;
+    }
     items_[1] = is_v4 ? item(RTE_FLOW_ITEM_TYPE_IPV4, &ipv4_, &ipv4_mask_)
                       : item(RTE_FLOW_ITEM_TYPE_IPV6, &ipv6_, &ipv6_mask_);
   }
@@ -41,6 +46,8 @@ class Rule {
   const rte_flow_action* actions() const { return actions_.data(); }
 
  private:
+  static constexpr uint32_t behind_others = 1;
+
   static rte_flow_item item(rte_flow_item_type type, const void* spec, const void* mask) {
     return {.type = type, .spec = spec, .last = nullptr, .mask = mask};
   }
@@ -89,7 +96,8 @@ std::string item_text(const rte_flow_item& item) {
       return ends_text<rte_flow_item_ipv6>("ipv6", AF_INET6, item);
     case RTE_FLOW_ITEM_TYPE_UDP: {
       const auto& header = spec_of<rte_flow_item_udp>(item).hdr;
-      return "udp src is " + std::to_string(ntohs(header.src_port)) + " dst is " +
+      const uint16_t source = ntohs(header.src_port);
+      return "udp " + (source != 0 ? "src is " + std::to_string(source) + " " : "") + "dst is " +
              std::to_string(ntohs(header.dst_port));
     }
     default:
@@ -111,7 +119,10 @@ std::string create_rule(uint16_t id, const PathFlow& flow, uint16_t queue) {
 
 std::string rule_text(uint16_t id, const PathFlow& flow, uint16_t queue) {
   const Rule rule(flow, queue);
-  std::string text = "flow create " + std::to_string(id) + " ingress pattern";
+  const uint32_t priority = rule.attributes().priority;
+  std::string text = "flow create " + std::to_string(id);
+  if (priority != 0) text += " priority " + std::to_string(priority);
+  text += " ingress pattern";
   for (const rte_flow_item* item = rule.items();; ++item) {
     text += " " + item_text(*item);
     if (item->type == RTE_FLOW_ITEM_TYPE_END) break;

@@ -1,5 +1,7 @@
 // What a NIC is told of which packets come by which queue (rte_flow): those of a link by the queue
-// of its shard, told by addresses and UDP ports, as DPDK 22.11 has no item for a QP.
+// of its shard, told by addresses and UDP ports, as DPDK 22.11 has no item for a QP. Control
+// packets of an RNIC have any source port: a rule without one, behind the others, takes what is
+// left.
 //
 // On mlx5 nothing else comes by our queues at all (flow isolation), and the kernel keeps the rest
 // of the interface: ARP, ND, ssh. Other NICs may have no such rules, or too few; then packets
@@ -17,7 +19,8 @@ namespace cw {
 struct PathFlow {
   IpVersion ip_version = IpVersion::V4;
   IpAddress source{}, target{};
-  uint16_t source_udp_port = 0, target_udp_port = 0;
+  uint16_t source_udp_port = 0;  ///< 0: any that no other flow has
+  uint16_t target_udp_port = 0;
   uint16_t shard = 0;  ///< by whose queue it is to come
 };
 
