@@ -67,7 +67,7 @@ void UdpSendBatch::open_message(const UdpDatagram& datagram) {
   ++count_;
 }
 
-void UdpSendBatch::append(const UdpDatagram& datagram, bool may_join) {
+size_t UdpSendBatch::append(const UdpDatagram& datagram, bool may_join) {
   if (!may_join || !fits_last(datagram)) open_message(datagram);
   Shape& shape = shapes_[count_ - 1];
   for (const auto piece : {datagram.headers, datagram.payload, datagram.trailer}) {
@@ -77,7 +77,7 @@ void UdpSendBatch::append(const UdpDatagram& datagram, bool may_join) {
   headers_[count_ - 1].msg_hdr.msg_iovlen = iovec_count_ - shape.iovec_first;
   shape.bytes += static_cast<uint32_t>(datagram.bytes());
   shape.is_closed = datagram.bytes() < shape.segment_bytes;
-  ++shape.packets;
+  return shape.packets++;
 }
 
 void UdpSendBatch::write_control(size_t message) {

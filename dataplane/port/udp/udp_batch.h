@@ -34,12 +34,17 @@ struct UdpDatagram {
 
 class UdpSendBatch {
  public:
+  /// Packets of one message, as <linux/udp.h> has it.
+  static constexpr uint32_t segments_max = 64;
+
   UdpSendBatch();
 
   void clear() { count_ = iovec_count_ = 0; }
   /// Adds a packet, at most limits::burst_packets_max of them: to the last message where that is
   /// allowed and gives the same packets on the wire, else as a new one.
-  void append(const UdpDatagram& datagram, bool may_join);
+  /// Returns how many packets of its message come before it. What it points to need not be written
+  /// yet.
+  size_t append(const UdpDatagram& datagram, bool may_join);
 
   size_t message_count() const { return count_; }
   size_t packet_count(size_t message) const { return shapes_[message].packets; }
@@ -47,8 +52,7 @@ class UdpSendBatch {
   std::span<mmsghdr> messages_from(size_t first);
 
  private:
-  // As <linux/udp.h> and IPv6 have them: segments of one message, and its bytes.
-  static constexpr uint32_t segments_max = 64;
+  // As IPv6 has it.
   static constexpr uint32_t message_bytes_max = 65535 - 40 - 8;
   static constexpr size_t pieces_max = 3;
 

@@ -79,9 +79,7 @@ std::optional<Error> complaint_about(const UdpPortOptions& options) {
                     std::to_string(limits::payload_bytes_min) + " to " +
                     std::to_string(limits::payload_bytes_max) + " accepted");
   }
-  if (options.icrc != IcrcMode::Pseudo && options.icrc != IcrcMode::None) {
-    return complain("icrc: a UDP socket knows pseudo and none only");
-  }
+  if (options.icrc == IcrcMode::Hardware) return complain("icrc: a UDP socket has no hardware");
   CW_ASSERT(options.crc32 != nullptr && options.packets > 0);
   return std::nullopt;
 }
@@ -112,6 +110,16 @@ Result<UdpAddress> local_address(const UdpPortOptions& options, int family) {
                            "address");
 }
 
+bool is_any(const UdpAddress& address) {
+  const auto ip = std::span(address.ip).subspan(address.is_v4() ? 12 : 0);
+  return std::ranges::all_of(ip, [](uint8_t byte) { return byte == 0; });
+}
+
+/// What packets leave from, where that is given; else nobody asks.
+UdpAddress own_address(const UdpPortOptions& options) {
+  return local_address(options, AF_INET).value_or(UdpAddress());
+}
+
 /// What the headers below the transport packet, its own, and the ICRC leave of a route's MTU.
 uint32_t payload_for(uint32_t mtu, bool is_v4) {
   const uint32_t overhead = (is_v4 ? 20 : 40) + 8 +
@@ -140,16 +148,23 @@ Result<std::vector<UdpPort::Peer>> UdpPort::make_peers(const UdpPortOptions& opt
   std::vector<Peer> peers;
   const auto local = local_address(options, AF_INET);
   if (!local) return std::unexpected(local.error());
+  if (options.icrc == IcrcMode::Exact && (options.address.empty() || is_any(*local))) {
+    return failure(
+        "address: an exact ICRC covers it; say which address of this machine packets leave from");
+  }
   const bool is_any_shard = options.shards > 1 && options.address.empty();
   int family = local->is_v4() && !(is_any_shard && has_ipv6()) ? AF_INET : AF_INET6;
   const std::vector<uint16_t> links = links_of(options);
   for (const UdpPeerOptions& peer : options.peers) {
     const auto rank = std::ranges::lower_bound(links, peer.link) - links.begin();
-    peers.push_back({.address = {},
-                     .link = peer.link,
-                     .first_socket = first_socket_of(links, static_cast<size_t>(rank), options),
-                     .name = {},
-                     .name_bytes = 0});
+    peers.push_back(
+        {.address = {},
+         .link = peer.link,
+         .source_port = 0,
+         .own_source_port = static_cast<uint16_t>(first_source_port(options.udp_port, peer.link)),
+         .first_socket = first_socket_of(links, static_cast<size_t>(rank), options),
+         .name = {},
+         .name_bytes = 0});
     if (peer.address.empty()) continue;
     const auto address = parse_udp_address(peer.address, peer.udp_port, "peers");
     if (!address) return std::unexpected(address.error());
@@ -157,13 +172,15 @@ Result<std::vector<UdpPort::Peer>> UdpPort::make_peers(const UdpPortOptions& opt
       return failure("address: " + options.address + " and the peer " + peer.address +
                      " are not of one IP version; leave address out to have both");
     }
-    const int last_source = first_source_port(peer.udp_port, peer.link) + options.paths - 1;
-    if (peer.udp_port == 0 || last_source > UINT16_MAX) {
-      return failure("peers: the udp_port of " + peer.address + " leaves no room for " +
-                     paths_text(options.paths, peer.link));
+    const int source_port = first_source_port(peer.first_source(), peer.link);
+    if (peer.udp_port == 0 || source_port + options.paths - 1 > UINT16_MAX) {
+      const char* const key = peer.source_port != 0 ? "source_port" : "udp_port";
+      return failure(std::string("peers: the ") + key + " of " + peer.address +
+                     " leaves no room for " + paths_text(options.paths, peer.link));
     }
     if (!address->is_v4()) family = AF_INET6;
     peers.back().address = *address;
+    peers.back().source_port = static_cast<uint16_t>(source_port);
   }
   for (Peer& peer : peers) {
     peer.name.any.sa_family = static_cast<sa_family_t>(family);
@@ -184,6 +201,7 @@ Result<std::vector<UdpSocket>> UdpPort::make_sockets(const UdpPortOptions& optio
                           .rx_buffer_bytes = options.socket_buffer_bytes,
                           .tx_buffer_bytes = options.socket_buffer_bytes,
                           .gro = options.gro,
+                          .zero_checksums = options.icrc == IcrcMode::Exact,
                           .share = {.shard = options.shard, .shards = options.shards},
                           .store = options.store};
   for (const uint16_t udp_port : udp_ports) {
@@ -198,23 +216,32 @@ Result<std::vector<UdpSocket>> UdpPort::make_sockets(const UdpPortOptions& optio
   return sockets;
 }
 
-std::vector<SourceIndex::Source> UdpPort::sources_of(std::span<const Peer> peers) {
+SourceIndex UdpPort::sources_of(std::span<const Peer> peers, uint16_t paths) {
   std::vector<SourceIndex::Source> sources;
   for (const Peer& peer : peers) {
-    const UdpAddress& address = peer.address;
-    const int first = is_nobody(peer) ? 0 : first_source_port(address.udp_port, peer.link);
-    sources.push_back({address.ip, address.scope, static_cast<uint16_t>(first)});
+    sources.push_back({peer.address.ip, peer.address.scope, peer.source_port});
   }
-  return sources;
+  return {sources, paths};
+}
+
+ControlSources UdpPort::controls_of(std::span<const Peer> peers) {
+  std::vector<std::optional<ControlSources::Link>> links(peers.size());
+  for (size_t i = 0; i < peers.size(); ++i) {
+    if (is_nobody(peers[i])) continue;
+    links[i] = {peers[i].address.ip, peers[i].address.scope, peers[i].link};
+  }
+  return ControlSources(links);
 }
 
 UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
                  std::vector<Peer> peers)
-    : icrc_(options.icrc, options.crc32, options.payload_bytes_max),
-      crc32_(options.crc32),
+    : icrc_(Icrc(options.icrc, options.crc32, options.payload_bytes_max), options.crc32,
+            options.payload_bytes_max, own_address(options), peers.size() * options.paths),
+      udp_port_(options.udp_port),
       sockets_(std::move(sockets)),
       peers_(std::move(peers)),
-      sources_(sources_of(peers_), options.paths),
+      sources_(sources_of(peers_, options.paths)),
+      controls_(controls_of(peers_)),
       family_(peers_.front().name.any.sa_family),
       frame_bytes_(static_cast<uint32_t>(limits::headers_bytes_max) + options.payload_bytes_max),
       pool_(options.packets),
@@ -264,13 +291,14 @@ Result<UdpPeerTable> UdpPort::table_of(const UdpPortOptions& options,
     return failure(named + ": the route there carries packets of " + std::to_string(mtu) +
                    " bytes, and not of pair.mtu");
   }
-  SourceIndex sources(sources_of(*peers), options.paths);
-  return UdpPeerTable(std::move(*peers), std::move(sources));
+  return UdpPeerTable(std::move(*peers), options.paths);
 }
 
 void UdpPort::exchange(UdpPeerTable& table) {
   std::swap(peers_, table.peers_);
   std::swap(sources_, table.sources_);
+  std::swap(controls_, table.controls_);
+  icrc_.forget();
 }
 
 void UdpPort::note_buffers(const UdpPortOptions& options) {

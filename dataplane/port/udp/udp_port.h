@@ -11,10 +11,14 @@
 // at the same UDP port, and the kernel gives each what is its own (socket/udp_steering.h). It may
 // have joined what came from one source port, which is another reason why links have their own.
 //
-// The kernel chooses the IP identification after we have handed the packet over, hence the ICRC is
-// the pseudo one (SPEC 3.3) or none. Fragments never leave, and packets that are too big for the
-// interface are lost and counted. What ICMP packets say is counted and changes nothing, since they
-// can be forged: a path that has become too small is found out by probing (SPEC [C-10]).
+// The ICRC is the pseudo one (SPEC 3.3), none, or the exact one, as RNICs want it (udp_icrc.h): for
+// that our address must be given, and no socket be connected, or the kernel would number packets as
+// it likes. What an RNIC sends from a UD queue pair comes from a port that nobody chose, and is its
+// peer's all the same (source_index.h).
+//
+// Fragments never leave, and packets that are too big for the interface are lost and counted. What
+// ICMP packets say is counted and changes nothing, since they can be forged: a path that has become
+// too small is found out by probing (SPEC [C-10]).
 #pragma once
 
 #include <cstddef>
@@ -33,6 +37,7 @@
 #include "dataplane/port/done_row.h"
 #include "dataplane/port/udp/socket/udp_socket.h"
 #include "dataplane/port/udp/udp_batch.h"
+#include "dataplane/port/udp/udp_icrc.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/outer/source_index.h"
 
@@ -41,12 +46,15 @@ namespace cw {
 /// One link of one peer, which is named once for each.
 struct UdpPeerOptions {
   std::string address;  ///< IPv4 or IPv6; Packet::peer is its place in the list; empty: nobody yet
-  uint16_t udp_port = roce_udp_port;  ///< the peer's own; its paths send from here upwards
+  uint16_t udp_port = roce_udp_port;  ///< the peer's own
   uint16_t link = 0;                  ///< of the pair: the same at both ends, below links_max
+  uint16_t source_port = 0;           ///< its paths send from here upwards; 0: from udp_port
+
+  uint16_t first_source() const { return source_port != 0 ? source_port : udp_port; }
 };
 
 struct UdpPortOptions {
-  std::string address;  ///< ours, when the machine has several; empty: any
+  std::string address;  ///< ours, when the machine has several; empty: any, save with exact ICRCs
   uint16_t udp_port = roce_udp_port;
   uint16_t paths = 1;  ///< of each link: as many UDP ports from udp_port + 16 link upwards
   std::vector<UdpPeerOptions> peers;
@@ -56,7 +64,7 @@ struct UdpPortOptions {
   size_t packets = 4096;                                   ///< lent or free
   uint32_t socket_buffer_bytes = 16 << 20;  ///< each way; sockets behind the first receive nothing
 
-  IcrcMode icrc = IcrcMode::Pseudo;  ///< or None
+  IcrcMode icrc = IcrcMode::Pseudo;  ///< or Exact, None
   Crc32Function crc32 = nullptr;     ///< required
 
   DescriptorStore* store = nullptr;  ///< where the socket that receives may be, and goes
@@ -121,7 +129,9 @@ class UdpPort final : public Port {
   struct Peer {
     UdpAddress address;
     uint16_t link;
-    uint16_t first_socket;  // of the link's paths
+    uint16_t source_port;      // its paths send from here upwards
+    uint16_t own_source_port;  // and ours to it
+    uint16_t first_socket;     // of the link's paths
     SocketName name;
     socklen_t name_bytes;  // 0: nobody
   };
@@ -135,7 +145,8 @@ class UdpPort final : public Port {
   UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets, std::vector<Peer> peers);
 
   static bool is_nobody(const Peer& peer) { return peer.address.udp_port == 0; }
-  static std::vector<SourceIndex::Source> sources_of(std::span<const Peer> peers);
+  static SourceIndex sources_of(std::span<const Peer> peers, uint16_t paths);
+  static ControlSources controls_of(std::span<const Peer> peers);
   static Result<std::vector<Peer>> make_peers(const UdpPortOptions& options);
   static Result<std::vector<UdpSocket>> make_sockets(const UdpPortOptions& options, int family);
   void note_facts(const UdpPortOptions& options);
@@ -149,6 +160,8 @@ class UdpPort final : public Port {
   size_t unpack(std::span<Packet*> out, Instant now);
   Packet* accept(std::span<const uint8_t> datagram, Instant now);
   bool find_source(const SocketName& source);
+  bool find_control(std::span<const uint8_t> datagram);
+  bool has_right_icrc(std::span<const uint8_t> datagram);
   void look_at_other_sockets();
   size_t drain_errors(const UdpSocket& socket);
 
@@ -164,17 +177,21 @@ class UdpPort final : public Port {
   void settle(std::span<Packet* const> packets, bool has_left);
   bool has_route(const Packet& packet) const;
   size_t socket_of(const Packet& packet) const;
-  UdpDatagram datagram_of(Packet& packet);
+  size_t way_number(size_t peer, uint16_t path) const { return peer * facts_.paths + path; }
+  void append(Packet& packet, bool may_join);
+  UdpDatagram datagram_of(const Packet& packet, std::span<const uint8_t> own,
+                          std::span<const uint8_t> payload) const;
 
   PortFacts facts_;
   PortCounters counters_;
   UdpPortStatus status_;
-  Icrc icrc_;
-  Crc32Function crc32_;
+  UdpIcrc icrc_;
+  const uint16_t udp_port_;
   std::vector<UdpSocket> sockets_;  // the first one receives; by link and path
   std::vector<Peer> peers_;
-  SourceIndex sources_;  // of what they send
-  const int family_;     // of all sockets
+  SourceIndex sources_;      // of what they send
+  ControlSources controls_;  // and of control packets from other ports
+  const int family_;         // of all sockets
 
   uint32_t frame_bytes_;  // of a packet, without the room for pad and ICRC behind it
   Pool<Packet> pool_;
@@ -188,7 +205,9 @@ class UdpPort final : public Port {
   UdpRecvBatch recvs_;
   size_t arrival_count_ = 0, arrival_next_ = 0;  // of recvs_: had, and unpacked so far
   UdpArrival arrival_;                           // being unpacked; its bytes shrink
+  UdpAddress arrival_source_;
   uint16_t arrival_peer_ = 0, arrival_path_ = 0;
+  bool is_from_any_port_ = false;  // whose each of its packets is, its control QP says
   uint32_t overflow_drops_ = 0;
   size_t other_socket_ = 0;
 };
@@ -197,11 +216,14 @@ class UdpPort final : public Port {
 class UdpPeerTable {
  private:
   friend class UdpPort;
-  UdpPeerTable(std::vector<UdpPort::Peer> peers, SourceIndex sources)
-      : peers_(std::move(peers)), sources_(std::move(sources)) {}
+  UdpPeerTable(std::vector<UdpPort::Peer> peers, uint16_t paths)
+      : peers_(std::move(peers)),
+        sources_(UdpPort::sources_of(peers_, paths)),
+        controls_(UdpPort::controls_of(peers_)) {}
 
   std::vector<UdpPort::Peer> peers_;
   SourceIndex sources_;
+  ControlSources controls_;
 };
 
 }  // namespace cw

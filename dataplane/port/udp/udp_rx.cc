@@ -68,7 +68,7 @@ void UdpPort::begin_arrival() {
   arrival_.segment_bytes = segment;
   if (arrival_.is_truncated) {
     status_.rx_truncated += 1;
-  } else if (!find_source(*arrival_.source)) {
+  } else if (!find_source(*arrival_.source) || (is_from_any_port_ && arrival_.bytes.empty())) {
     status_.rx_unknown += packets;
   } else if (!arrival_.bytes.empty()) {
     return;
@@ -77,20 +77,48 @@ void UdpPort::begin_arrival() {
   arrival_.bytes = {};
 }
 
+/// False: nothing that comes from there is a peer's.
 bool UdpPort::find_source(const SocketName& source) {
-  const UdpAddress address = read_socket_name(source);
+  arrival_source_ = read_socket_name(source);
+  const UdpAddress& address = arrival_source_;
   const auto found = sources_.find({address.ip, address.scope, address.udp_port});
-  if (!found) return false;
+  is_from_any_port_ = !found;
+  if (!found) return address.udp_port >= rnic_source_port_min;
   arrival_peer_ = found->peer;
   arrival_path_ = found->path;
   return true;
 }
 
+/// Whose a packet is that comes from a port of nobody's, if it is for a control QP [C-65].
+bool UdpPort::find_control(std::span<const uint8_t> datagram) {
+  if (datagram.size() < icrc_bytes) return false;
+  const auto link = control_link_of(datagram.first(datagram.size() - icrc_bytes));
+  if (!link) return false;
+  const auto peer = controls_.find({arrival_source_.ip, arrival_source_.scope, *link});
+  if (!peer) return false;
+  arrival_peer_ = *peer;
+  arrival_path_ = 0;
+  return true;
+}
+
+bool UdpPort::has_right_icrc(std::span<const uint8_t> datagram) {
+  const UdpWay way = {
+      .number = is_from_any_port_ ? UdpWay::no_number : way_number(arrival_peer_, arrival_path_),
+      .far = arrival_source_,
+      .own_udp_port = udp_port_};
+  return icrc_.is_right(way, datagram);
+}
+
 /// A packet with the datagram, or null when it is refused or there is no packet.
 Packet* UdpPort::accept(std::span<const uint8_t> datagram, Instant now) {
+  if (is_from_any_port_ && !find_control(datagram)) {
+    ++status_.rx_unknown;
+    ++counters_.rx_malformed;
+    return nullptr;
+  }
   const bool is_too_long = datagram.size() > frame_bytes_ + icrc_bytes;
   status_.rx_truncated += is_too_long;
-  if (is_too_long || datagram.size() < sizeof(Bth) + icrc_bytes || !icrc_.is_right({}, datagram)) {
+  if (is_too_long || datagram.size() < sizeof(Bth) + icrc_bytes || !has_right_icrc(datagram)) {
     ++counters_.rx_malformed;
     return nullptr;
   }

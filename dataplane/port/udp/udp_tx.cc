@@ -13,6 +13,8 @@ namespace {
 /// One that may only receive, and one for each path of each link.
 constexpr size_t sockets_max = 1 + limits::links_max * limits::paths_max;
 
+static_assert(UdpSendBatch::segments_max <= unseen_ids_max);
+
 }  // namespace
 
 size_t UdpPort::tx_burst(std::span<Packet* const> packets, Instant) {
@@ -133,7 +135,7 @@ size_t UdpPort::send_from(size_t socket, std::span<Packet* const> packets) {
   while (done < packets.size()) {
     const auto rest = packets.subspan(done);
     sends_.clear();
-    for (Packet* packet : rest) sends_.append(datagram_of(*packet), may_join);
+    for (Packet* packet : rest) append(*packet, may_join);
     size_t sent = 0;
     const SendEnd end = send_batch(sockets_[socket], rest, sent);
     done += sent;
@@ -206,31 +208,37 @@ void UdpPort::settle(std::span<Packet* const> packets, bool has_left) {
   }
 }
 
-/// Where the packet's bytes lie. Pad, where the payload is elsewhere, and ICRC are written behind
-/// the packet's own bytes.
-UdpDatagram UdpPort::datagram_of(Packet& packet) {
+/// Pad, where the payload is elsewhere, and ICRC are written behind the packet's own bytes. The
+/// ICRC comes last, since an exact one depends on the packet's place in its message.
+void UdpPort::append(Packet& packet, bool may_join) {
   CW_ASSERT(packet.bytes >= sizeof(Bth) && packet.bytes <= packet.bytes_max);
-  const bool is_split = packet.payload != nullptr;
   const std::span<const uint8_t> own(packet.data, packet.bytes);
-  const std::span<const uint8_t> payload(packet.payload, is_split ? packet.payload_bytes : 0);
-  const auto crc_of_payload = [&] {
-    return icrc_.mode() == IcrcMode::None ? 0 : crc32_(0, payload.data(), payload.size());
-  };
-  const uint32_t icrc = is_split
-                            ? icrc_.of({}, own, {.crc = crc_of_payload(), .bytes = payload.size()})
-                            : icrc_.of({}, own);
+  const std::span<const uint8_t> payload(packet.payload,
+                                         packet.payload != nullptr ? packet.payload_bytes : 0);
   const size_t pad_bytes = pad_bytes_for(payload.size());
-  uint8_t* trailer = packet.data + packet.bytes;
-  std::memset(trailer, 0, pad_bytes);
-  Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(trailer + pad_bytes, icrc_bytes));
+  uint8_t* const pad = packet.data + packet.bytes;
+  std::memset(pad, 0, pad_bytes);
+  const size_t place = sends_.append(datagram_of(packet, own, payload), may_join);
   const Peer& peer = peers_[packet.peer];
-  UdpDatagram datagram{.target = &peer.name,
-                       .target_bytes = peer.name_bytes,
-                       .headers = own,
-                       .payload = payload,
-                       .trailer = {trailer, pad_bytes + icrc_bytes},
-                       .tos = static_cast<uint8_t>(packet.dscp << 2 | (packet.ecn & 3))};
-  if (is_split) return datagram;
+  const UdpWay way = {.number = way_number(packet.peer, packet.path),
+                      .far = peer.address,
+                      .own_udp_port = static_cast<uint16_t>(peer.own_source_port + packet.path)};
+  const uint32_t icrc = icrc_.of(way, place, own, payload);
+  Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(pad + pad_bytes, icrc_bytes));
+}
+
+/// Where the packet's bytes lie.
+UdpDatagram UdpPort::datagram_of(const Packet& packet, std::span<const uint8_t> own,
+                                 std::span<const uint8_t> payload) const {
+  const Peer& peer = peers_[packet.peer];
+  UdpDatagram datagram{
+      .target = &peer.name,
+      .target_bytes = peer.name_bytes,
+      .headers = own,
+      .payload = payload,
+      .trailer = {own.data() + own.size(), pad_bytes_for(payload.size()) + icrc_bytes},
+      .tos = static_cast<uint8_t>(packet.dscp << 2 | (packet.ecn & 3))};
+  if (packet.payload != nullptr) return datagram;
   datagram.headers = {packet.data, packet.bytes + icrc_bytes};  // in one piece
   datagram.trailer = {};
   return datagram;

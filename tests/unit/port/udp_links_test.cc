@@ -15,12 +15,6 @@ namespace {
 
 constexpr uint16_t site_port = 11'000, paths = 2;
 
-/// Many UDP ports in a row: those of a loopback address that no other process of tests has.
-std::string own_address(int place) {
-  const int id = getpid();
-  return "127." + std::to_string(64 * place + (id >> 16 & 63)) + "." +
-         std::to_string(id >> 8 & 255) + "." + std::to_string(id & 255);
-}
 const std::string near = own_address(1), far = own_address(2);
 
 std::vector<uint16_t> all_links() {

@@ -72,6 +72,12 @@ uint16_t free_udp_ports(uint16_t count) {
   return static_cast<uint16_t>(next - count);
 }
 
+std::string own_address(int place) {
+  const int id = getpid();
+  return "127." + std::to_string(64 * place + (id >> 16 & 63)) + "." +
+         std::to_string(id >> 8 & 255) + "." + std::to_string(id & 255);
+}
+
 UdpPair::UdpPair(const char* address, const Change& change) {
   a_port = free_udp_ports(4);
   b_port = free_udp_ports(4);

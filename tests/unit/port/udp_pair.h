@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "dataplane/port/udp/udp_port.h"
@@ -17,6 +18,10 @@ namespace cw::test {
 
 /// The first of `count` UDP ports in a row that nobody has just now, at this address.
 uint16_t free_udp_ports(uint16_t count);
+
+/// For many UDP ports in a row: a loopback address that no other process of tests has, one by
+/// `place` from 1 to 3.
+std::string own_address(int place);
 
 inline UdpPortOptions udp_options(uint16_t own, uint16_t peers, const char* address) {
   UdpPortOptions options;

@@ -394,8 +394,13 @@ TEST(UdpPort, says_which_option_is_wrong) {
   expect_refused(options, "udp_port: ");
   options = good, options.payload_bytes_max = 9000;
   expect_refused(options, "payload_bytes_max: ");
-  options = good, options.icrc = IcrcMode::Exact;
+  options = good, options.icrc = IcrcMode::Hardware;
   expect_refused(options, "icrc: ");
+  for (const char* const any : {"", "0.0.0.0", "::"}) {
+    options = good, options.icrc = IcrcMode::Exact, options.address = any;
+    options.peers[0].address = std::string(any) == "::" ? "::1" : "127.0.0.1";
+    expect_refused(options, "address: an exact ICRC covers it");
+  }
   options = good, options.address = "203.0.113.7", options.peers[0].address = "203.0.113.8";
   expect_refused(options, "address: ");
 }

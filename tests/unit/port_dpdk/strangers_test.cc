@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
+#include "dataplane/port/udp/udp_port.h"
 #include "tests/unit/port/network_space.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 #include "tests/unit/wire/capture.h"
@@ -181,6 +182,54 @@ TEST(DpdkStrangers, a_kernel_that_owns_the_interface_finds_the_next_hop_and_keep
   for (uint8_t i = 0; i < 50; ++i) EXPECT_TRUE(is_made_packet(*received[i], 1000, i));
   b->give_back(received);
   EXPECT_EQ(kernel_count("IcmpOutDestUnreachs"), complaints);
+}
+
+TEST(DpdkStrangers, sockets_with_exact_icrcs_are_a_peer) {
+  CW_NEEDS_NETWORK_SPACE();
+  start_small_eal();
+  NetworkSpace far;
+  const int far_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+  NetworkSpace near;
+  run("ip link add v0 mtu 1400 numrxqueues 1 type veth peer name v1 mtu 1400 netns /proc/" +
+      std::to_string(getpid()) + "/fd/" + std::to_string(far_fd));
+  close(far_fd);
+  run("ip addr add 192.0.2.1/24 dev v0 && ip addr add 2001:db8::1/64 dev v0 nodad && "
+      "ip link set v0 up && ip link set lo up");
+  far.enter();
+  // A packet socket is shown what the kernel would cut behind it.
+  run("ip addr add 192.0.2.2/24 dev v1 && ip addr add 2001:db8::2/64 dev v1 nodad && "
+      "ip link set v1 up && ip link set lo up && ethtool -K v1 tx-udp-segmentation off");
+  for (const bool is_v6 : {false, true}) {
+    const char *const own = is_v6 ? "2001:db8::1" : "192.0.2.1", *const other = is_v6
+                                                                                    ? "2001:db8::2"
+                                                                                    : "192.0.2.2";
+    near.enter();
+    const auto a = make_wan_port(kernel_options(0, own, other));
+    far.enter();
+    UdpPortOptions options;
+    options.address = other;
+    options.peers = {{.address = own}};
+    options.payload_bytes_max = 1024;
+    options.icrc = IcrcMode::Exact;
+    options.crc32 = cw_crc32;
+    const auto b = UdpPort::make(options);
+    ASSERT_TRUE(b) << b.error().sentence;
+    std::vector<Packet*> packets;
+    for (uint8_t i = 0; i < 50; ++i) packets.push_back(make_packet(**b, 1000, i));
+    ASSERT_EQ((*b)->tx_burst(packets, clock_now()), packets.size());
+    EXPECT_LT((*b)->status().tx_messages, packets.size());
+    const auto there = receive(*a, packets.size());
+    ASSERT_EQ(there.size(), packets.size());
+    for (uint8_t i = 0; i < 50; ++i) EXPECT_TRUE(is_made_packet(*there[i], 1000, i));
+    // And back, once their kernel has told whose MAC is whose.
+    ASSERT_TRUE(receive_until(*a, [&] { return a->status().unresolved.empty(); }).empty());
+    ASSERT_EQ(a->tx_burst(there, clock_now()), there.size());
+    const auto back = receive(**b, there.size());
+    ASSERT_EQ(back.size(), there.size());
+    for (uint8_t i = 0; i < 50; ++i) EXPECT_TRUE(is_made_packet(*back[i], 1000, i));
+    (*b)->give_back(back);
+    EXPECT_EQ(a->counters().rx_malformed + (*b)->counters().rx_malformed, 0u);
+  }
 }
 
 TEST(DpdkStrangers, af_packet_frames_too_small_for_the_interface_are_refused_with_the_way_out) {

@@ -145,6 +145,11 @@ Result<void> UdpSocket::set_up(const UdpSocketOptions& options) const {
   set_buffers(fd_, options);
   set_option(fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);  // without it, rx_dropped knows less
   set_option(fd_, IPPROTO_UDP, UDP_GRO, options.gro ? 1 : 0);
+  const bool takes_zeros = options.family == AF_INET6 && options.zero_checksums;
+  if (!set_option(fd_, IPPROTO_UDP, UDP_NO_CHECK6_RX, takes_zeros ? 1 : 0) && takes_zeros) {
+    return failure(std::string("icrc: this kernel takes no IPv6 packets without a UDP checksum: ") +
+                   std::strerror(errno));
+  }
   return {};
 }
 

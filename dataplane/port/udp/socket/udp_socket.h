@@ -16,6 +16,9 @@ struct UdpSocketOptions {
   UdpAddress local;                                   ///< the address to be bound; all zeros: any
   uint32_t rx_buffer_bytes = 0, tx_buffer_bytes = 0;  ///< wanted
   bool gro = false;
+  /// IPv6 packets without a UDP checksum are taken, as RNICs send them [SPEC 2.4]: an exact ICRC
+  /// guards the same bytes. What is sent has one.
+  bool zero_checksums = false;
   UdpShare share;  ///< with whom of this process it shares the UDP port
   /// Where the sockets of an earlier life may be that receive, and this one goes.
   DescriptorStore* store = nullptr;
