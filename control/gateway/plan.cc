@@ -60,9 +60,11 @@ UdpPortOptions wan_options(const Config& config) {
   options.payload_bytes_max = config.payload_bytes();
   options.packets = wan_packets(config);
   options.crc32 = cw_crc32;
-  if (config.wan.port != WanKind::Udp) options.icrc = IcrcMode::Exact;
+  options.icrc = config.wan.icrc.value_or(config.wan.port == WanKind::Udp ? IcrcMode::Pseudo
+                                                                          : IcrcMode::Exact);
   for (const auto& peer : config.peers) {
-    options.peers.push_back({.address = peer->address, .udp_port = peer->udp_port});
+    options.peers.push_back(
+        {.address = peer->address, .udp_port = peer->udp_port, .source_port = peer->source_port});
   }
   options.peers.resize(config.places());
   return options;
@@ -97,8 +99,10 @@ DpdkWanOptions wan_over_dpdk_options(const Config& config, const UdpPortOptions&
   options.icrc = wan.icrc;
   options.crc32 = wan.crc32;
   for (const auto& peer : config.peers) {
-    options.peers.push_back(
-        {.address = peer->address, .udp_port = peer->udp_port, .next_hop = peer->next_hop});
+    options.peers.push_back({.address = peer->address,
+                             .udp_port = peer->udp_port,
+                             .next_hop = peer->next_hop,
+                             .source_port = peer->source_port});
   }
   return options;
 }

@@ -88,7 +88,7 @@ std::string Capture::outer_of(const CapturedPacket& packet) const {
                  .bytes = packet.bytes};
   if (packet.is_outward) return outer_headers(info);
   // Of the same family as the peer's, whatever of ours is known.
-  info.from_port = static_cast<uint16_t>(peer.udp_port + packet.path);
+  info.from_port = static_cast<uint16_t>(peer.first_source() + packet.path);
   info.to_port = wan.udp_port;
   std::swap(info.from, info.to);
   if (info.to.empty()) info.to = info.from.find(':') == std::string::npos ? "0.0.0.0" : "::";

@@ -18,7 +18,7 @@ namespace {
 /// What [[site.class]] and [[site.peer]] are read into; the rows themselves are what is used.
 struct Other {
   std::string name, text, next_hop;
-  uint16_t udp_port = 4791, prefer = gateway::PeerRoutes::prefer_default;
+  uint16_t udp_port = 4791, source_port = 0, prefer = gateway::PeerRoutes::prefer_default;
   Rate rate;
   uint32_t weight = 1;
   Duration time = Duration::max();
@@ -89,6 +89,7 @@ void declare_site_peer(Section& row, Other& it) {
   row.key("name", it.name, "Which [[site]].").required();
   row.key("address", it.text, "Where this site reaches it, if not at its address.");
   row.key("udp_port", it.udp_port, "The same of its wan.udp_port.").range(1, 65535);
+  row.key("source_port", it.source_port, "As in [[peer]].").range(0, 65535);
   row.key("next_hop", it.next_hop, "Over DPDK: a MAC or a router's IP.");
   row.key("prefer", it.prefer, "What this site prefers it by, if not by its own.")
       .range(0, UINT16_MAX);

@@ -17,7 +17,7 @@ using site::Plan;
 
 /// A site as another one has it among its peers.
 struct Seen {
-  std::string address;  // with its port
+  std::string address;  // with its ports
   std::set<std::string> routes;
 };
 using Peers = std::map<std::string, Seen>;
@@ -28,8 +28,12 @@ Peers peers_of(const Node& tree) {
   if (rows == nullptr) return peers;
   for (const Node& row : rows->items) {
     Seen& seen = peers[text_at(row, {"name"})];
-    const Node* const port = find(row, {"udp_port"});
-    seen.address = text_at(row, {"address"}) + " " + (port == nullptr ? "4791" : port->shown());
+    const auto shown = [&row](const char* key, const char* otherwise) {
+      const Node* const value = find(row, {key});
+      return " " + (value == nullptr ? otherwise : value->shown());
+    };
+    seen.address =
+        text_at(row, {"address"}) + shown("udp_port", "4791") + shown("source_port", "0");
     const Node* const routes = find(row, {"routes"});
     if (routes == nullptr) continue;
     for (const Node& each : routes->items) seen.routes.insert(each.text);

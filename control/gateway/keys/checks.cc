@@ -26,6 +26,15 @@ size_t source_ports(const Config& config) {
   return static_cast<size_t>(first_source_port(0, last)) + config.wan.paths;
 }
 
+/// Which says where it sends from.
+const char* source_key(const PeerConfig& peer) {
+  return peer.source_port != 0 ? "source_port" : "udp_port";
+}
+
+size_t ports_apart(const PeerConfig& it, const PeerConfig& other) {
+  return static_cast<size_t>(std::abs(int{it.first_source()} - int{other.first_source()}));
+}
+
 void check_name(Section& row, const PeerConfig& it, const PeerConfig& other, const Config& config) {
   if (it.name == other.name) {
     row.complain("name", named(it) + " is there twice; names must differ");
@@ -33,15 +42,16 @@ void check_name(Section& row, const PeerConfig& it, const PeerConfig& other, con
   if (it.address == other.address && it.udp_port == other.udp_port) {
     row.complain("address", named(it) + " and " + named(other) + " both have the address " +
                                 it.address + " and udp_port " + std::to_string(it.udp_port));
-  } else if (const auto apart =
-                 static_cast<size_t>(std::abs(int{it.udp_port} - int{other.udp_port}));
-             it.address == other.address && apart < source_ports(config)) {
-    row.complain("udp_port", named(it) + " and " + named(other) + " at " + it.address +
-                                 " have udp_port " + std::to_string(it.udp_port) + " and " +
-                                 std::to_string(other.udp_port) + ", and each sends from " +
-                                 std::to_string(source_ports(config)) +
-                                 " ports from there on, by wan.paths and pair.links; they must "
-                                 "not overlap");
+  } else if (it.address == other.address && ports_apart(it, other) < source_ports(config)) {
+    const bool has_own = it.source_port != 0 || other.source_port != 0;
+    row.complain(source_key(it), named(it) + " and " + named(other) + " at " + it.address +
+                                     (has_own ? " send from " : " have udp_port ") +
+                                     std::to_string(it.first_source()) + " and " +
+                                     std::to_string(other.first_source()) +
+                                     ", and each sends from " +
+                                     std::to_string(source_ports(config)) +
+                                     " ports from there on, by wan.paths and pair.links; they must "
+                                     "not overlap");
   } else if (is_v6(it) != is_v6(other)) {
     row.complain("address", named(it) + ": " + it.address + " and " + other.address + " of " +
                                 named(other) + " must be of one IP version");
@@ -122,10 +132,11 @@ void check_peer(Section& row, const PeerConfig& it, const Config& config) {
     row.complain("udp_port", named(it) + ": udp_port is " + std::to_string(it.udp_port) +
                                  ", and wan.port \"verbs\" sends to 4791 only");
   }
-  if (it.udp_port + config.wan.paths - 1 > UINT16_MAX) {
-    row.complain("udp_port", named(it) + ": udp_port " + std::to_string(it.udp_port) +
-                                 " leaves no room for wan.paths " +
-                                 std::to_string(config.wan.paths) + ": the last port is 65535");
+  if (it.first_source() + config.wan.paths - 1 > UINT16_MAX) {
+    const std::string key = source_key(it);
+    row.complain(key, named(it) + ": " + key + " " + std::to_string(it.first_source()) +
+                          " leaves no room for wan.paths " + std::to_string(config.wan.paths) +
+                          ": the last port is 65535");
   }
   if (config.pair.rate != Rate() && it.rate > config.pair.rate) {
     row.complain("rate", named(it) + ": rate is " + about(it.rate) + " and pair.rate " +
@@ -191,7 +202,7 @@ void check_cores(Section& file, const Config& config) {
   };
   check_ports("wan", "wan.udp_port", config.wan.udp_port);
   for (const auto& peer : config.peers) {
-    check_ports("peer", named(*peer) + ": udp_port", peer->udp_port);
+    check_ports("peer", named(*peer) + ": " + source_key(*peer), peer->first_source());
   }
 }
 

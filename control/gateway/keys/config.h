@@ -63,6 +63,7 @@ struct WanConfig {
   DpdkConfig dpdk;
   std::string address;
   uint16_t udp_port = 4791, source_port = rnic_source_port_min, paths = 1;
+  std::optional<IcrcMode> icrc;       // none: the port's own
   std::vector<uint8_t> path_weights;  // by path; empty: all alike
   Rate rate;
   bool adapt = true;
@@ -100,7 +101,8 @@ struct PairConfig {
 
 struct PeerConfig {
   std::string name, address, next_hop;
-  uint16_t udp_port = 4791;
+  uint16_t udp_port = 4791, source_port = 0;
+  uint16_t first_source() const { return source_port != 0 ? source_port : udp_port; }
   Rate rate;  // zero: a share of wan.rate
   uint16_t prefer = gateway::PeerRoutes::prefer_default;
   std::vector<std::string> route_texts;

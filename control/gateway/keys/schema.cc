@@ -134,6 +134,32 @@ void check_address(Section& section, const std::string& text, const std::string&
   if (!address) section.complain("address", address.error().sentence);
 }
 
+/// By the enumerators of IcrcMode.
+void declare_icrc(Section& section, WanConfig& wan) {
+  section.choice(
+      "icrc", static_cast<size_t>(IcrcMode::Pseudo), {"exact", "pseudo"},
+      "Of port udp: \"exact\" towards sites whose port is another, and their like; alike "
+      "at both ends. The other ports' is exact.",
+      [&wan](size_t choice) { wan.icrc = static_cast<IcrcMode>(choice); });
+}
+
+void check_icrc(Section& section, const WanConfig& wan) {
+  if (!wan.icrc) return;
+  if (wan.port != WanKind::Udp && *wan.icrc == IcrcMode::Pseudo) {
+    const std::string port = wan.port == WanKind::Dpdk ? "dpdk" : "verbs";
+    section.complain("icrc",
+                     "wan.icrc \"pseudo\" is of wan.port \"udp\", and wan.port is \"" + port +
+                         "\", whose ICRCs are exact; set wan.icrc = \"exact\" at sites with "
+                         "sockets");
+  }
+  const bool has_address = !wan.address.empty() && wan.address != "0.0.0.0" && wan.address != "::";
+  if (wan.port == WanKind::Udp && *wan.icrc == IcrcMode::Exact && !has_address) {
+    section.complain("icrc",
+                     "wan.icrc is \"exact\" and wan.address is missing: an exact ICRC covers the "
+                     "address that packets leave from");
+  }
+}
+
 /// Of port verbs.
 void check_rnic(Section& section, const WanConfig& wan) {
   const auto complain = [&](const char* key, const std::string& what) {
@@ -161,6 +187,7 @@ void check_rnic(Section& section, const WanConfig& wan) {
 }
 
 void check_wan_port(Section& section, const WanConfig& wan) {
+  check_icrc(section, wan);
   if (wan.port == WanKind::Verbs) return check_rnic(section, wan);
   if (wan.port == WanKind::Udp) {
     if (wan.device.empty()) return;
@@ -215,6 +242,7 @@ void declare_wan(Section& section, const ConfigPtr& config) {
       .key("source_port", wan.source_port,
            "Of port verbs, instead: path p sends from source_port + p.")
       .range(rnic_source_port_min, 65535);
+  declare_icrc(section, wan);
   section.key("paths", wan.paths, "UDP ports to send from, so that routers spread packets.")
       .range(1, limits::paths_max)
       .kind(KeyKind::Relink);
@@ -353,6 +381,10 @@ void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
       .required();
   row.key("address", peer.address, "Its IP address.").required();
   row.key("udp_port", peer.udp_port, "Its wan.udp_port.").range(1, 65535);
+  row.key("source_port", peer.source_port,
+          "The first port that its paths send from, where that is another: of an RNIC 49152 or "
+          "above. 0: udp_port.")
+      .range(0, 65535);
   row.key("next_hop", peer.next_hop,
           "Over DPDK: the MAC, or the router's IP, that packets go to; empty: found out.")
       .kind(KeyKind::Restart);

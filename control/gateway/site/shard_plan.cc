@@ -56,8 +56,11 @@ DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard) {
   for (uint16_t other = 0; other < options.shards; ++other) {
     if (other == shard) continue;
     for (const auto& peer : by_link(plan.wan_over_dpdk.peers, links_in(plan, other))) {
-      options.elsewhere.push_back(
-          {.address = peer.address, .udp_port = peer.udp_port, .link = peer.link, .shard = other});
+      options.elsewhere.push_back({.address = peer.address,
+                                   .udp_port = peer.udp_port,
+                                   .link = peer.link,
+                                   .shard = other,
+                                   .source_port = peer.source_port});
     }
   }
   return options;

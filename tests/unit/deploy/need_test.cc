@@ -93,6 +93,15 @@ TEST(Need, an_address_that_changes_is_a_move) {
 
 const std::string pair_of_1400 = "rtt = \"20 ms\"\nmtu = 1400\n";
 
+TEST(Need, source_ports_that_change_are_a_move) {
+  const std::string before = deployment_text(2);
+  const std::string after =
+      before + "[[site.peer]]\nname = \"s1\"\nsource_port = 49152\n";  // of s2
+  const auto all = change(before, after);
+  EXPECT_TRUE(all[0].need.moves && !all[1].need.moves);
+  EXPECT_EQ(steps_of(before, after), "reload s2");
+}
+
 TEST(Need, what_must_be_alike_goes_by_other_links_as_far_as_these_can_be) {
   const std::string before =
       deployment_text(2, two_policies, pair_of_1400 + "rate = \"100 Mbit/s\"\n");

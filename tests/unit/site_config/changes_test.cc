@@ -99,8 +99,9 @@ TEST(Kinds, every_key_has_one) {
 }
 
 TEST(Kinds, are_those_of_the_design) {
-  for (const char* key : {"site.log", "wan.rate", "wan.impair.bursts.loss", "peer.routes",
-                          "class.match.kind", "class.weight", "class.hold", "lan.queue"}) {
+  for (const char* key :
+       {"site.log", "wan.rate", "wan.impair.bursts.loss", "peer.routes", "peer.source_port",
+        "class.match.kind", "class.weight", "class.hold", "lan.queue"}) {
     EXPECT_EQ(kind_of(key), live) << key;
   }
   for (const char* key : {"class.policy", "class.params.alpha", "site.plugins"}) {
@@ -110,7 +111,8 @@ TEST(Kinds, are_those_of_the_design) {
   for (const char* key : {"pair.rtt", "pair.mtu", "class.policies", "class.name", "wan.paths"}) {
     EXPECT_EQ(kind_of(key), relink) << key;
   }
-  for (const char* key : {"site.memory", "wan.port", "lan.device", "site.user", "unheard.of"}) {
+  for (const char* key :
+       {"site.memory", "wan.port", "wan.icrc", "lan.device", "site.user", "unheard.of"}) {
     EXPECT_EQ(kind_of(key), restart) << key;
   }
 }

@@ -99,6 +99,18 @@ TEST(GatewayFile, names_what_is_wrong_with_several_cores) {
        "f:18:12: peer \"west\" and peer \"north\" at 192.0.2.2 have udp_port 4807 and 4791, and "
        "each "
        "sends from 17 ports from there on, by wan.paths and pair.links; they must not overlap"},
+      {"rtt =", "links = 2\nrtt =",
+       "[[peer]]\nname = 'west'\naddress = '192.0.2.2'\nudp_port = 5000\nsource_port = 4807\n"
+       "routes = ['10.9.0.0/16']\n",
+       "f:19:15: peer \"west\" and peer \"north\" at 192.0.2.2 send from 4807 and 4791, and each "
+       "sends from 17 ports from there on, by wan.paths and pair.links; they must not overlap"},
+      {"rtt =", "links = 2\nrtt =",
+       "[[peer]]\nname = 'west'\naddress = '192.0.2.2'\nudp_port = 4800\nsource_port = 4808\n"
+       "routes = ['10.9.0.0/16']\n",
+       ""},
+      {"rtt =", "links = 2\nrtt =", "source_port = 65520\n",
+       "f:11:1: peer \"north\": source_port 65520 leaves no room for pair.links 2, which need 17 "
+       "ports from there"},
   });
 }
 
@@ -198,6 +210,19 @@ TEST(GatewayFile, names_what_is_wrong_with_the_wan) {
        "\"net_memif0,role=client\""},
       {"[wan]", "[wan]\ndevice = 'net_null0'", "",
        "f:6:10: wan.device is of wan.port \"dpdk\", and wan.port is \"udp\""},
+      {"[wan]", "[wan]\nicrc = 'exact'", "",
+       "f:6:8: wan.icrc is \"exact\" and wan.address is missing: an exact ICRC covers the address "
+       "that packets leave from"},
+      {"[wan]", "[wan]\naddress = '0.0.0.0'\nicrc = 'exact'", "",
+       "f:7:8: wan.icrc is \"exact\" and wan.address is missing: an exact ICRC covers the address "
+       "that packets leave from"},
+      {"[wan]",
+       "[wan]\nport = 'dpdk'\ndevice = 'net_null0'\naddress = '192.0.2.1'\nicrc = 'pseudo'", "",
+       "f:9:8: wan.icrc \"pseudo\" is of wan.port \"udp\", and wan.port is \"dpdk\", whose ICRCs "
+       "are "
+       "exact; set wan.icrc = \"exact\" at sites with sockets"},
+      {"[wan]", "[wan]\nicrc = 'none'", "",
+       "f:6:8: wan.icrc is \"none\"; it must be \"exact\" or \"pseudo\""},
       {"[wan]", "[wan]\npaths = 3\npath_weights = [2, 1]", "",
        "f:7:16: wan.path_weights has 2 numbers and wan.paths is 3; write one for each path, or "
        "leave it out"},
@@ -356,6 +381,13 @@ TEST(GatewayFile, names_what_is_wrong_with_peers) {
       {"[wan]", "[wan]\npaths = 4", "udp_port = 65534\n",
        "f:15:12: peer \"north\": udp_port 65534 leaves no room for wan.paths 4: the last port is "
        "65535"},
+      {"[wan]", "[wan]\npaths = 4", "source_port = 65533\n",
+       "f:15:15: peer \"north\": source_port 65533 leaves no room for wan.paths 4: the last port "
+       "is "
+       "65535"},
+      {"[wan]", "[wan]\npaths = 4", "udp_port = 65534\nsource_port = 65532\n", ""},
+      {"", "", "source_port = 65536\n",
+       "f:14:15: peer.source_port is 65536; 0 to 65535 is accepted"},
   });
 }
 

@@ -52,6 +52,35 @@ TEST(Plan, has_places_for_peers_that_come_later) {
   EXPECT_NE(too_many.error().sentence.find("1025"), std::string::npos) << too_many.error().sentence;
 }
 
+TEST(Plan, has_pseudo_icrcs_over_sockets_unless_the_file_says_exact) {
+  const Folder folder;
+  const auto icrc_of = [](const char* wan) {
+    return plan_of(file_with("[wan]", std::string("[wan]\naddress = '192.0.2.1'\n") + wan))
+        .wan.icrc;
+  };
+  const std::string dpdk = "port = 'dpdk'\ndevice = 'net_null0'\n";
+  EXPECT_EQ(icrc_of(""), IcrcMode::Pseudo);
+  EXPECT_EQ(icrc_of("icrc = 'pseudo'"), IcrcMode::Pseudo);
+  EXPECT_EQ(icrc_of("icrc = 'exact'"), IcrcMode::Exact);
+  for (const std::string& wan : {dpdk, dpdk + "icrc = 'exact'"}) {
+    const Plan plan = plan_of(file_with("[wan]", "[wan]\naddress = '192.0.2.1'\n" + wan));
+    EXPECT_EQ(plan.wan_over_dpdk.icrc, IcrcMode::Exact);
+  }
+}
+
+TEST(Plan, knows_from_which_ports_a_peer_sends) {
+  const Folder folder;
+  const Plan without = plan_of(file_with("", ""));
+  EXPECT_EQ(without.wan.peers[0].first_source(), 4791);
+  const Plan plan = plan_of(file_with("routes = [", "source_port = 49152\nroutes = ["));
+  EXPECT_EQ(plan.wan.peers[0].udp_port, 4791);
+  EXPECT_EQ(plan.wan.peers[0].first_source(), 49152);
+  const Plan of_cores = plan_of(
+      file_with("[wan]", "[wan]\naddress = '192.0.2.1'\nport = 'dpdk'\ndevice = 'net_null0'\n",
+                "source_port = 49152\n"));
+  EXPECT_EQ(of_cores.wan_over_dpdk.peers[0].source_port, 49152);
+}
+
 TEST(Plan, finds_the_files_that_it_names_beside_itself) {
   const Folder folder;
   const auto status = [&](const char* name) {

@@ -93,7 +93,10 @@ std::vector<Beyond> beyond_places(const Plan& running, const Plan& next) {
   add_missing(running, next);
   for (size_t i = 0; i < std::min(next.wan.peers.size(), running.wan.peers.size()); ++i) {
     const UdpPeerOptions &was = running.wan.peers[i], &is = next.wan.peers[i];
-    if (was.address == is.address && was.udp_port == is.udp_port) continue;
+    if (was.address == is.address && was.udp_port == is.udp_port &&
+        was.first_source() == is.first_source()) {
+      continue;
+    }
     found.push_back({"peer." + next.gateway.peers[i].name, why});
   }
   return found;
