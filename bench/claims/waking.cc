@@ -129,7 +129,7 @@ class WorkerSleeper {
   }
 
   std::unique_ptr<UdpPort> from_, to_;
-  std::array<Port*, 1> ports_;
+  std::array<PortBase*, 1> ports_;
   IdleWait idle_;
   std::atomic<bool> stop_ = false;
   std::thread thread_;

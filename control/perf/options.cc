@@ -83,9 +83,12 @@ void add_shared_options(CommandLine& app, Texts& texts, Options& options) {
   add("--plugin", options.plugin, "FILE", "A policy as a shared object.");
   const auto add_line = [&](const char* name, std::string& text, const char* value,
                             const char* what) {
-    app.add_option(name, text, what).type_name(value).group("--port dpdk and verbs, each end its own");
+    app.add_option(name, text, what)
+        .type_name(value)
+        .group("--port dpdk and verbs, each end its own");
   };
-  add_line("--device", options.line.device, "DEVICE", "Such as net_memif0,role=client; of verbs, rxe0.");
+  add_line("--device", options.line.device, "DEVICE",
+           "Such as net_memif0,role=client; of verbs, rxe0.");
   add_line("--address", options.line.address, "IP", "Ours on that line.");
   add_line("--peer", options.line.peer, "IP", "The other end's.");
   add_line("--next-hop", options.line.next_hop, "MAC|IP", "Else the kernel or ARP and ND tell.");

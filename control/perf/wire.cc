@@ -75,6 +75,7 @@ Result<Wire> make_rnic_wire(const Line& line) {
     const VerbsPortStatus status = port->status();
     return NamedCounts{{"port.tx_lost", status.tx_lost},
                        {"port.tx_unresolved", status.tx_unresolved},
+                       {"port.tx_copied", status.tx_copied},
                        {"port.rx_starved", status.rx_starved},
                        {"port.queues_broken", status.queues_broken},
                        {"port.send_posts", status.send_posts}};

@@ -1,5 +1,5 @@
-// The port of an end that sends real packets, whichever it is: UDP sockets, NIC queues over DPDK, or
-// an RNIC.
+// The port of an end that sends real packets, whichever it is: UDP sockets, NIC queues over DPDK,
+// or an RNIC.
 #pragma once
 
 #include <functional>

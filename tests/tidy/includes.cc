@@ -115,9 +115,10 @@ const std::vector<Room>& rooms() {
       {"offload", {"dataplane/base", "dataplane/codec.h"}, Outside::System},
       {"control",
        below_core + doors_of_streams +
-           Paths{"dataplane/codec.h", "dataplane/wan.h", "dataplane/core", "dataplane/device", "dataplane/gateway",
-                 "dataplane/kernel/owned_fd.h", "dataplane/neighbour", "dataplane/policy.h",
-                 "dataplane/port", "policies", "plugins", "offload", "control"},
+           Paths{"dataplane/codec.h", "dataplane/wan.h", "dataplane/core", "dataplane/device",
+                 "dataplane/gateway", "dataplane/kernel/owned_fd.h", "dataplane/neighbour",
+                 "dataplane/policy.h", "dataplane/port", "policies", "plugins", "offload",
+                 "control"},
        Outside::All},
       {"tests",
        {"dataplane", "policies", "plugins", "offload", "control", "tests", "bench"},

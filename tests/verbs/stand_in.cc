@@ -1,86 +1,21 @@
 #include "tests/verbs/stand_in.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
-#include <fcntl.h>
-#include <rdma/rdma_cma.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <set>
+
+#include "tests/verbs/world.h"
 
 namespace cw::stand_in {
-namespace {
-
-constexpr int cqe_max = 32767;
-
-struct Device : ibv_device {
-  std::string label, address;
-  ibv_gid gid{};
-  ibv_mtu mtu = IBV_MTU_1024;
-  bool is_up = true, has_address = true;
-  uint32_t qp_next = 17;
-};
-
-struct Context : ibv_context {
-  Device* of = nullptr;
-  std::deque<ibv_event_type> events;
-  int event_bell = -1;
-};
-
-struct Channel : ibv_comp_channel {
-  std::deque<ibv_cq*> told;
-};
-
-struct Cq : ibv_cq {
-  std::deque<ibv_wc> entries;
-  size_t most = 0;
-  bool is_armed = false;
-};
-
-struct Mr : ibv_mr {
-  int access = 0;
-};
-
-struct Ah : ibv_ah {
-  ibv_ah_attr way{};
-};
-
-struct Qp : ibv_qp {
-  Context* at = nullptr;
-  ibv_qp_attr attributes{};
-  ibv_qp_cap room{};
-  std::deque<std::pair<uint64_t, ibv_sge>> receives;
-  std::deque<ibv_send_wr> unread;  // of a stalled one
-  bool is_stalled = false;
-};
-
-struct World {
-  std::recursive_mutex lock;
-  std::vector<std::unique_ptr<Device>> devices;
-  std::set<Context*> contexts;
-  std::map<uint32_t, Mr*> registrations;  // by key
-  std::set<Qp*> queues;
-  std::function<bool(const Crossing&)> filter;
-  uint32_t key_next = 0x100;
-  uint64_t posts = 0, dropped = 0;
-  bool refuses_queues = false, is_silent = false;
-};
 
 World& world() {
   static World it;
   return it;
 }
-
-using Lock = std::lock_guard<std::recursive_mutex>;
 
 ibv_gid gid_of(const std::string& address) {
   ibv_gid gid{};
@@ -106,6 +41,8 @@ void ring(int bell) {
   (void)!write(bell, &one, sizeof one);
 }
 
+namespace {
+
 void tell(const Device& device, ibv_event_type type) {
   for (Context* each : world().contexts) {
     if (each->of != &device) continue;
@@ -125,19 +62,6 @@ void complete(ibv_cq* queue, const ibv_wc& entry) {
   it.is_armed = false;
   static_cast<Channel*>(it.channel)->told.push_back(queue);
   ring(it.channel->fd);
-}
-
-void begin_error(Qp& qp) {
-  qp.state = IBV_QPS_ERR;
-  for (const auto& [id, piece] : qp.receives) {
-    complete(qp.recv_cq, {.wr_id = id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp.qp_num});
-  }
-  qp.receives.clear();
-  for (const ibv_send_wr& each : qp.unread) {
-    complete(qp.send_cq, {.wr_id = each.wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp.qp_num});
-  }
-  qp.unread.clear();
-  qp.is_stalled = false;
 }
 
 uint8_t* memory_at(uint32_t key, uint64_t address, size_t bytes, int access) {
@@ -226,8 +150,6 @@ std::string text_of(const ibv_gid& gid) {
   return text.data();
 }
 
-// ---- what the port posts and polls ----
-
 /// As the kernel has it.
 uint16_t source_port_of(uint32_t flow_label) {
   return static_cast<uint16_t>(0xc000 | ((flow_label & 0x3fff) ^ flow_label >> 14));
@@ -260,6 +182,23 @@ bool try_send(Qp& qp, const ibv_send_wr& request) {
   if (!try_arrive(crossing)) ++world().dropped;
   return true;
 }
+
+}  // namespace
+
+void begin_error(Qp& qp) {
+  qp.state = IBV_QPS_ERR;
+  for (const auto& [id, piece] : qp.receives) {
+    complete(qp.recv_cq, {.wr_id = id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp.qp_num});
+  }
+  qp.receives.clear();
+  for (const ibv_send_wr& each : qp.unread) {
+    complete(qp.send_cq, {.wr_id = each.wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp.qp_num});
+  }
+  qp.unread.clear();
+  qp.is_stalled = false;
+}
+
+// ---- what the port posts and polls ----
 
 int post_send(ibv_qp* pair, ibv_send_wr* first, ibv_send_wr** refused) {
   const Lock lock(world().lock);
@@ -315,8 +254,6 @@ int req_notify_cq(ibv_cq* queue, int) {
   static_cast<Cq*>(queue)->is_armed = true;
   return 0;
 }
-
-}  // namespace
 
 // ---- what tests do ----
 
@@ -439,330 +376,3 @@ uint64_t Fabric::dropped() const {
 }
 
 }  // namespace cw::stand_in
-
-// ---- libibverbs ----
-
-using namespace cw::stand_in;
-
-extern "C" {
-
-ibv_device** ibv_get_device_list(int* count) {
-  const Lock lock(world().lock);
-  auto** list = new ibv_device*[world().devices.size() + 1]();
-  for (size_t i = 0; i < world().devices.size(); ++i) list[i] = world().devices[i].get();
-  *count = static_cast<int>(world().devices.size());
-  return list;
-}
-void ibv_free_device_list(ibv_device** list) { delete[] list; }
-const char* ibv_get_device_name(ibv_device* device) {
-  return static_cast<Device*>(device)->label.c_str();
-}
-
-ibv_context* ibv_open_device(ibv_device* device) {
-  const Lock lock(world().lock);
-  auto* context = new Context{};
-  context->of = static_cast<Device*>(device);
-  context->device = device;
-  context->async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  context->ops.post_send = post_send;
-  context->ops.post_recv = post_recv;
-  context->ops.poll_cq = poll_cq;
-  context->ops.req_notify_cq = req_notify_cq;
-  world().contexts.insert(context);
-  return context;
-}
-int ibv_close_device(ibv_context* context) {
-  const Lock lock(world().lock);
-  world().contexts.erase(static_cast<Context*>(context));
-  close(context->async_fd);
-  delete static_cast<Context*>(context);
-  return 0;
-}
-int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
-  *attributes = {};
-  attributes->max_cqe = cqe_max;
-  attributes->max_qp_wr = 16384;
-  attributes->max_qp = 1 << 20;
-  attributes->max_mr = 1 << 19;
-  return 0;
-}
-#undef ibv_query_port
-int ibv_query_port(ibv_context* context, uint8_t, _compat_ibv_port_attr* out) {
-  const Lock lock(world().lock);
-  const Device& device = *static_cast<Context*>(context)->of;
-  auto* attributes = reinterpret_cast<ibv_port_attr*>(out);
-  attributes->state = device.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
-  attributes->active_mtu = device.mtu;
-  attributes->gid_tbl_len = 4;
-  attributes->link_layer = IBV_LINK_LAYER_ETHERNET;
-  return 0;
-}
-int _ibv_query_gid_ex(ibv_context* context, uint32_t, uint32_t index, ibv_gid_entry* entry,
-                      uint32_t, size_t) {
-  const Lock lock(world().lock);
-  const Device& device = *static_cast<Context*>(context)->of;
-  if (index != 1 || !device.has_address) return ENODATA;
-  *entry = {};
-  entry->gid = device.gid;
-  entry->gid_index = index;
-  entry->gid_type = IBV_GID_TYPE_ROCE_V2;
-  return 0;
-}
-int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
-  const Lock lock(world().lock);
-  auto& events = static_cast<Context*>(context)->events;
-  if (events.empty()) {
-    uint64_t rings = 0;
-    (void)!read(context->async_fd, &rings, sizeof rings);
-    errno = EAGAIN;
-    return -1;
-  }
-  *event = {};
-  event->event_type = events.front();
-  events.pop_front();
-  return 0;
-}
-void ibv_ack_async_event(ibv_async_event*) {}
-
-ibv_pd* ibv_alloc_pd(ibv_context* context) { return new ibv_pd{context, 0}; }
-int ibv_dealloc_pd(ibv_pd* domain) { return delete domain, 0; }
-
-#undef ibv_reg_mr
-ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, size_t bytes, int access) {
-  const Lock lock(world().lock);
-  auto* mr = new Mr{};
-  mr->context = domain->context;
-  mr->pd = domain;
-  mr->addr = address;
-  mr->length = bytes;
-  mr->access = access;
-  mr->lkey = mr->rkey = world().key_next += 0x101;
-  world().registrations[mr->rkey] = mr;
-  return mr;
-}
-int ibv_dereg_mr(ibv_mr* mr) {
-  const Lock lock(world().lock);
-  world().registrations.erase(mr->rkey);
-  delete static_cast<Mr*>(mr);
-  return 0;
-}
-
-ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
-  auto* channel = new Channel{};
-  channel->context = context;
-  channel->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  return channel;
-}
-int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
-  close(channel->fd);
-  delete static_cast<Channel*>(channel);
-  return 0;
-}
-ibv_cq* ibv_create_cq(ibv_context* context, int most, void*, ibv_comp_channel* channel, int) {
-  if (most > cqe_max) return errno = EINVAL, nullptr;
-  auto* queue = new Cq{};
-  queue->context = context;
-  queue->channel = channel;
-  queue->most = static_cast<size_t>(most);
-  return queue;
-}
-int ibv_destroy_cq(ibv_cq* queue) { return delete static_cast<Cq*>(queue), 0; }
-int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void** context) {
-  const Lock lock(world().lock);
-  auto& told = static_cast<Channel*>(channel)->told;
-  if (told.empty()) return errno = EAGAIN, -1;
-  *queue = told.front();
-  *context = nullptr;
-  told.pop_front();
-  uint64_t rings = 0;
-  if (told.empty()) (void)!read(channel->fd, &rings, sizeof rings);
-  return 0;
-}
-void ibv_ack_cq_events(ibv_cq*, unsigned) {}
-
-ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
-  const Lock lock(world().lock);
-  if (world().refuses_queues) return errno = ENOMEM, nullptr;
-  auto* qp = new Qp{};
-  qp->at = static_cast<Context*>(domain->context);
-  qp->context = domain->context;
-  qp->pd = domain;
-  qp->send_cq = wanted->send_cq;
-  qp->recv_cq = wanted->recv_cq;
-  qp->qp_type = wanted->qp_type;
-  qp->room = wanted->cap;
-  qp->qp_num = qp->at->of->qp_next++;
-  qp->state = IBV_QPS_RESET;
-  world().queues.insert(qp);
-  return qp;
-}
-int ibv_destroy_qp(ibv_qp* pair) {
-  const Lock lock(world().lock);
-  world().queues.erase(static_cast<Qp*>(pair));
-  delete static_cast<Qp*>(pair);
-  return 0;
-}
-int ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask) {
-  const Lock lock(world().lock);
-  Qp& qp = *static_cast<Qp*>(pair);
-  const bool has_way = (mask & IBV_QP_AV) != 0;
-  if (has_way && !qp.at->of->has_address) return EINVAL;
-  if (has_way) {
-    qp.attributes.ah_attr = attributes->ah_attr;
-    qp.attributes.path_mtu = attributes->path_mtu;
-    qp.attributes.dest_qp_num = attributes->dest_qp_num;
-  }
-  if ((mask & IBV_QP_QKEY) != 0) qp.attributes.qkey = attributes->qkey;
-  qp.state = attributes->qp_state;
-  if (qp.state == IBV_QPS_ERR) begin_error(qp);
-  if (qp.state == IBV_QPS_RESET) qp.receives.clear();
-  return 0;
-}
-ibv_ah* ibv_create_ah(ibv_pd* domain, ibv_ah_attr* way) {
-  auto* handle = new Ah{};
-  handle->context = domain->context;
-  handle->pd = domain;
-  handle->way = *way;
-  return handle;
-}
-int ibv_destroy_ah(ibv_ah* handle) { return delete static_cast<Ah*>(handle), 0; }
-
-}  // extern "C"
-
-// ---- librdmacm, as far as SIDR goes: each step is done when it is asked for ----
-
-namespace {
-
-struct Event : rdma_cm_event {
-  std::vector<uint8_t> bytes;
-};
-struct Manager : rdma_event_channel {
-  std::deque<std::unique_ptr<Event>> events;
-};
-struct Id : rdma_cm_id {
-  ibv_gid source{}, target{};
-  Id* asker = nullptr;
-};
-
-std::map<Id*, ibv_gid>& listeners() {
-  static std::map<Id*, ibv_gid> it;
-  return it;
-}
-
-ibv_gid gid_of_name(const sockaddr* name) {
-  ibv_gid gid{};
-  if (name->sa_family == AF_INET6) {
-    std::memcpy(gid.raw, &reinterpret_cast<const sockaddr_in6*>(name)->sin6_addr, sizeof gid.raw);
-    return gid;
-  }
-  gid.raw[10] = gid.raw[11] = 0xff;
-  std::memcpy(&gid.raw[12], &reinterpret_cast<const sockaddr_in*>(name)->sin_addr, 4);
-  return gid;
-}
-
-void push(rdma_event_channel* channel, rdma_cm_id* id, rdma_cm_event_type type,
-          const rdma_conn_param* said = nullptr) {
-  auto event = std::make_unique<Event>();
-  event->id = id;
-  event->event = type;
-  if (said != nullptr) {
-    const auto* bytes = static_cast<const uint8_t*>(said->private_data);
-    event->bytes.assign(bytes, bytes + said->private_data_len);
-    event->bytes.resize(136);  // always as long
-    event->param.ud.private_data = event->bytes.data();
-    event->param.ud.private_data_len = 136;
-    event->param.ud.qp_num = said->qp_num;
-  }
-  static_cast<Manager*>(channel)->events.push_back(std::move(event));
-  ring(channel->fd);
-}
-
-}  // namespace
-
-extern "C" {
-
-rdma_event_channel* rdma_create_event_channel() {
-  auto* channel = new Manager{};
-  channel->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  return channel;
-}
-void rdma_destroy_event_channel(rdma_event_channel* channel) {
-  close(channel->fd);
-  delete static_cast<Manager*>(channel);
-}
-int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** out, void*, rdma_port_space) {
-  auto* id = new Id{};
-  id->channel = channel;
-  *out = id;
-  return 0;
-}
-int rdma_destroy_id(rdma_cm_id* id) {
-  const Lock lock(world().lock);
-  listeners().erase(static_cast<Id*>(id));
-  std::erase_if(static_cast<Manager*>(id->channel)->events,
-                [&](const auto& each) { return each->id == id; });
-  delete static_cast<Id*>(id);
-  return 0;
-}
-int rdma_bind_addr(rdma_cm_id* id, sockaddr* name) {
-  static_cast<Id*>(id)->source = gid_of_name(name);
-  return 0;
-}
-int rdma_listen(rdma_cm_id* id, int) {
-  const Lock lock(world().lock);
-  const ibv_gid own = static_cast<Id*>(id)->source;
-  for (const auto& [each, gid] : listeners()) {
-    if (are_same(gid, own)) return errno = EADDRINUSE, -1;
-  }
-  listeners()[static_cast<Id*>(id)] = own;
-  return 0;
-}
-int rdma_resolve_addr(rdma_cm_id* id, sockaddr* from, sockaddr* to, int) {
-  const Lock lock(world().lock);
-  Id& it = *static_cast<Id*>(id);
-  it.source = gid_of_name(from);
-  it.target = gid_of_name(to);
-  push(id->channel, id,
-       device_at(it.target) == nullptr ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED);
-  return 0;
-}
-int rdma_resolve_route(rdma_cm_id* id, int) {
-  const Lock lock(world().lock);
-  push(id->channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED);
-  return 0;
-}
-int rdma_connect(rdma_cm_id* id, rdma_conn_param*) {
-  const Lock lock(world().lock);
-  if (world().is_silent) return 0;
-  for (const auto& [each, gid] : listeners()) {
-    if (!are_same(gid, static_cast<Id*>(id)->target)) continue;
-    auto* asked = new Id{};
-    asked->channel = each->channel;
-    asked->asker = static_cast<Id*>(id);
-    push(each->channel, asked, RDMA_CM_EVENT_CONNECT_REQUEST);
-    return 0;
-  }
-  push(id->channel, id, RDMA_CM_EVENT_UNREACHABLE);
-  return 0;
-}
-int rdma_accept(rdma_cm_id* id, rdma_conn_param* said) {
-  const Lock lock(world().lock);
-  Id* const asker = static_cast<Id*>(id)->asker;
-  push(asker->channel, asker, RDMA_CM_EVENT_ESTABLISHED, said);
-  return 0;
-}
-int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** out) {
-  const Lock lock(world().lock);
-  auto& events = static_cast<Manager*>(channel)->events;
-  uint64_t rings = 0;
-  if (events.empty()) {
-    (void)!read(channel->fd, &rings, sizeof rings);
-    return errno = EAGAIN, -1;
-  }
-  *out = events.front().release();
-  events.pop_front();
-  return 0;
-}
-int rdma_ack_cm_event(rdma_cm_event* event) { return delete static_cast<Event*>(event), 0; }
-
-}  // extern "C"

@@ -226,9 +226,7 @@ void check_devices(Section& section, const Config& config) {
   }
 }
 
-void declare_wan(Section& section, const ConfigPtr& config) {
-  WanConfig& wan = config->wan;
-  section.all_are(KeyKind::Restart);
+void declare_wan_port(Section& section, WanConfig& wan) {
   section.choice("port", wan.port, {"udp", "dpdk", "verbs"},
                  "How packets reach the other sites: sockets, a NIC's own queues, or an RNIC.");
   section.key("device", wan.device,
@@ -243,6 +241,12 @@ void declare_wan(Section& section, const ConfigPtr& config) {
            "Of port verbs, instead: path p sends from source_port + p.")
       .range(rnic_source_port_min, 65535);
   declare_icrc(section, wan);
+}
+
+void declare_wan(Section& section, const ConfigPtr& config) {
+  WanConfig& wan = config->wan;
+  section.all_are(KeyKind::Restart);
+  declare_wan_port(section, wan);
   section.key("paths", wan.paths, "UDP ports to send from, so that routers spread packets.")
       .range(1, limits::paths_max)
       .kind(KeyKind::Relink);

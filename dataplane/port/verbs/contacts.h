@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "dataplane/port/verbs/device.h"
+#include "dataplane/port/verbs/device/device.h"
 #include "dataplane/port/verbs/peers.h"
 
 namespace cw::verbs {

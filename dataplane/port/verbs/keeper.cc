@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "dataplane/port/verbs/device/mlx5.h"
 #include "dataplane/port/verbs/queues/tag.h"
 #include "dataplane/wire/control/envelope.h"
 
@@ -170,9 +171,12 @@ Result<ibv_ah_attr> Keeper::way_to(uint16_t index, uint16_t path) const {
     return failure("device \"" + rooms_.device.name() + "\" has lost the address " +
                    rooms_.device.address());
   }
-  const auto port =
-      static_cast<uint16_t>(rooms_.source_port + peer.link * limits::paths_max + path);
-  return rooms_.device.way_to(peer.gid, *gid_index, port);
+  return rooms_.device.way_to(peer.gid, *gid_index, source_port_of(index, path));
+}
+
+uint16_t Keeper::source_port_of(uint16_t peer, uint16_t path) const {
+  const uint16_t link = rooms_.peers.at(peer).link;
+  return static_cast<uint16_t>(rooms_.source_port + link * limits::paths_max + path);
 }
 
 Result<void> Keeper::receive_at(const Epoch& epoch, Receiver& receiver) {
@@ -235,6 +239,7 @@ Result<void> Keeper::connect(Epoch& epoch) {
     if (!way) return std::unexpected(way.error());
     const auto sends = begin_sending(*sender->pair, *way, path_mtu(), wanted.target_qp, 0);
     if (!sends) return sends;
+    choose_source_port(*sender->pair, source_port_of(epoch.peer, wanted.path));
     sender->tag = Tag{place, static_cast<uint16_t>(epoch.senders.size()), next_life(), 0}.bits();
     epoch.senders.push_back(std::move(sender));
     ++counts_.made;
@@ -290,7 +295,9 @@ Result<void> Keeper::mend(const Epoch& epoch, Sender& sender, const SendQueue& w
   Tag tag = Tag::of(sender.tag);
   tag.life = next_life();
   sender.tag = tag.bits();
-  return begin_sending(*sender.pair, *way, path_mtu(), wanted.target_qp, sender.psn);
+  const auto sends = begin_sending(*sender.pair, *way, path_mtu(), wanted.target_qp, sender.psn);
+  if (sends) choose_source_port(*sender.pair, source_port_of(epoch.peer, wanted.path));
+  return sends;
 }
 
 Result<void> Keeper::mend(ControlQueue& control) {

@@ -16,11 +16,11 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/port/verbs/contacts.h"
-#include "dataplane/port/verbs/device.h"
+#include "dataplane/port/verbs/device/device.h"
+#include "dataplane/port/verbs/device/queue_pair.h"
 #include "dataplane/port/verbs/peers.h"
 #include "dataplane/port/verbs/queues/control_queue.h"
 #include "dataplane/port/verbs/queues/epoch.h"
-#include "dataplane/port/verbs/queues/queue_pair.h"
 #include "dataplane/port/verbs/verbs_options.h"
 
 namespace cw::verbs {
@@ -83,6 +83,7 @@ class Keeper {
   Result<void> mend(const Epoch& epoch, Sender& sender, const SendQueue& way);
   Result<void> mend(ControlQueue& control);
   Result<ibv_ah_attr> way_to(uint16_t peer, uint16_t path) const;
+  uint16_t source_port_of(uint16_t peer, uint16_t path) const;
   ibv_mtu path_mtu() const { return path_mtu_of(rooms_.device.payload_max()); }
   Result<void> receive_at(const Epoch& epoch, Receiver& receiver);
   uint16_t next_life() { return ++life_; }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/port/verbs/handles.h"
+#include "dataplane/port/verbs/device/handles.h"
 
 namespace cw::verbs {
 

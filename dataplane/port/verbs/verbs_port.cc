@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/port/verbs/queues/queue_pair.h"
+#include "dataplane/port/verbs/device/queue_pair.h"
 #include "dataplane/port/verbs/queues/tag.h"
 #include "dataplane/wire/control/envelope.h"
 
@@ -172,7 +172,7 @@ Result<void> VerbsPort::make_controls() {
 }
 
 Result<void> VerbsPort::begin(const VerbsPortOptions& options) {
-  const PacketStore packets{pool_, packet_memory_, packets_key_};
+  const PacketStore packets{pool_, packet_memory_, packet_stride_, headers_max, packets_key_};
   outgoing_ = std::make_unique<Outgoing>(*sends_, packets, memory_, peers_, epochs_, controls_,
                                          index_, completions_max_);
   incoming_ =
@@ -273,6 +273,7 @@ VerbsPortStatus VerbsPort::status() const {
           .rx_starved = in.starved,
           .tx_unresolved = out.unresolved,
           .send_posts = out.posts,
+          .tx_copied = out.copied,
           .tx_lost = out.lost,
           .windows_refused = windows_.refused_count(),
           .queues_made = kept.made,

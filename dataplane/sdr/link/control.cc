@@ -10,6 +10,7 @@ namespace cw::sdr {
 namespace {
 
 constexpr Duration goodbye_interval = Duration::from_ms(10);
+constexpr Duration queues_interval = Duration::from_ms(1);
 
 DropReason reason_of(ControlError error) {
   switch (error) {
@@ -260,6 +261,16 @@ void LinkControl::take_sample(const Echo& echo, Instant now) {
 }
 
 // ---- what leaves ----
+
+/// As long as a full data packet, or as the port can send [C-10].
+size_t LinkControl::full_bytes() const {
+  const size_t full = options_.payload_bytes + envelope_bytes_beyond_payload;
+  return options_.datagram_max == 0 ? full : std::min<size_t>(full, options_.datagram_max);
+}
+
+Instant LinkControl::next_due() const {
+  return std::min(dead_due_, is_up_ ? health_.judge_due() : queues_due_);
+}
 
 Instant LinkControl::offer_due() const {
   if (is_leaving_) return hello_due_;

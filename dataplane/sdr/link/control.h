@@ -65,9 +65,7 @@ class LinkControl {
   void on_time(Instant now);
   /// Whether the link itself has records to send, and when on_time() and offer() are due.
   bool has_offer(Instant now) const { return offer_due() <= now; }
-  Instant next_due() const {
-    return std::min(dead_due_, is_up_ ? health_.judge_due() : queues_due_);
-  }
+  Instant next_due() const;
   Instant offer_due() const;
   /// Data crosses, either way: while none does, echoes come ever less often, four times a second at
   /// last. Hot.
@@ -138,7 +136,6 @@ class LinkControl {
   static constexpr uint16_t control_bytes_first = 256;           // before the peer's hello [C-9]
   static constexpr Duration catching_up = Duration::from_ms(1);  // with what waited meanwhile
   static constexpr uint8_t goodbyes_max = 3;
-  static constexpr Duration queues_interval = Duration::from_ms(1);
   /// And four round trips: so long without data of ours, and none is sent.
   static constexpr Duration traffic_pause_max = Duration::from_ms(100);
 
@@ -180,9 +177,7 @@ class LinkControl {
   static uint32_t all_parts(size_t parts);
   /// What fits one envelope of this size, beside nothing else.
   static size_t part_bytes_for(size_t envelope_bytes);
-  size_t description_room() const {
-    return part_bytes_for(control_bytes()) * description_parts_max;
-  }
+  size_t description_room() const;
   size_t part_count() const { return (description_.size() + part_bytes_ - 1) / part_bytes_; }
 
   bool wants_parts() const { return has_hello_ && parts_due_; }
@@ -192,11 +187,7 @@ class LinkControl {
   bool offer_description(EnvelopeWriter& writer);
   bool offer_echoes(EnvelopeWriter& writer, Instant now);
   Hello hello(HelloState state) const;
-  /// As long as a full data packet, or as the port can send [C-10].
-  size_t full_bytes() const {
-    const size_t full = options_.payload_bytes + envelope_bytes_beyond_payload;
-    return options_.datagram_max == 0 ? full : std::min<size_t>(full, options_.datagram_max);
-  }
+  size_t full_bytes() const;
   uint16_t control_bytes() const {
     return static_cast<uint16_t>(std::min(full_bytes(), limits::control_bytes_max) / 4 * 4);
   }
@@ -223,8 +214,7 @@ class LinkControl {
   std::vector<uint8_t> description_;
   size_t part_bytes_ = part_bytes_max;
   uint32_t parts_heard_ = 0;  // by the peer, one bit each
-  bool parts_due_ = false;
-  bool is_described_ = false;  // the queues of the epoch are there, so that it can say which
+  bool parts_due_ = false, is_described_ = false;  // which takes the queues of the epoch
   Instant queues_due_ = Instant::never();  // when the port is asked again for what it lacks
   // The peer's.
   uint32_t peer_control_qpn_;

@@ -275,6 +275,10 @@ bool LinkControl::has_room_for(const StreamConfig& stream,
          try_write_offers(writer, stream.qp, offers);
 }
 
+size_t LinkControl::description_room() const {
+  return part_bytes_for(control_bytes()) * description_parts_max;
+}
+
 /// What swaps have made of policies may take more room than there is: then as configured.
 void LinkControl::write_description(const std::vector<StreamAddress>& addresses) {
   std::vector<uint8_t> bytes(description_room());

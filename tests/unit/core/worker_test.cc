@@ -340,7 +340,7 @@ TEST(IdleWait, does_not_pause_for_packets_that_come_one_by_one) {
 
 TEST(IdleWait, sleeps_in_steps_when_a_port_cannot_wake_it) {
   LoopPort port;
-  Port* const ports[] = {&port};
+  PortBase* const ports[] = {&port};
   IdleWait idle({.step_first = 50_us, .step_max = 150_us}, ports);
   EXPECT_TRUE(idle.sleeps_in_steps());
   for (const Duration step : {50_us, 100_us, 150_us, 150_us}) {  // the longer, the less it costs
@@ -356,7 +356,7 @@ TEST(IdleWait, a_packet_or_a_post_ends_the_wait) {
   int pipe_fds[2];
   ASSERT_EQ(pipe(pipe_fds), 0);
   LoopPort port(16, pipe_fds[0]);
-  Port* const ports[] = {&port};
+  PortBase* const ports[] = {&port};
   IdleWait idle({.wait_max = 900_ms}, ports);
   const MonotonicClock clock;
   const auto is_over_soon = [&](auto wake, auto forget) {

@@ -86,16 +86,26 @@ TEST(PerfOptions, a_link_that_changes_is_described_by_its_settings) {
   EXPECT_FALSE(parse("client --port sim --wan /run/wan --phase loss=1%"));
 }
 
+TEST(PerfOptions, each_end_of_a_line_by_rnics_says_its_own) {
+  for (const char* line : {"client h", "server"}) {
+    const auto options = parse(std::string(line) +
+                               " --port verbs --device rxe0 --address 192.0.2.2 --peer 192.0.2.1");
+    ASSERT_TRUE(options) << options.error().sentence;
+    EXPECT_EQ(options->line_kind, LineKind::Verbs);
+    EXPECT_EQ(options->line.device, "rxe0");
+  }
+}
+
 TEST(PerfOptions, each_end_of_a_line_over_dpdk_says_its_own) {
   for (const char* line : {"client h", "server"}) {
     const auto options = parse(std::string(line) +
                                " --port dpdk --device net_memif0,role=client --address 192.0.2.2 "
                                "--peer 192.0.2.1 --next-hop 02:00:00:00:00:01 --eal --no-huge");
     ASSERT_TRUE(options) << options.error().sentence;
-    EXPECT_TRUE(options->is_over_dpdk);
-    EXPECT_EQ(options->dpdk.device, "net_memif0,role=client");
-    EXPECT_EQ(options->dpdk.peer, "192.0.2.1");
-    EXPECT_EQ(options->dpdk.eal, "--no-huge");
+    EXPECT_EQ(options->line_kind, LineKind::Dpdk);
+    EXPECT_EQ(options->line.device, "net_memif0,role=client");
+    EXPECT_EQ(options->line.peer, "192.0.2.1");
+    EXPECT_EQ(options->line.eal, "--no-huge");
   }
 }
 
@@ -118,11 +128,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{"", "subcommand"}, Mistake{"client", "where does the server run?"},
         Mistake{"client h --port sim", "leave \"h\" out"},
-        Mistake{"client h --port rdma", "--port is \"rdma\" and must be udp, dpdk or sim"},
+        Mistake{"client h --port rdma", "--port is \"rdma\" and must be udp, dpdk, verbs or sim"},
         Mistake{"client h --port dpdk", "--port dpdk needs --device"},
+        Mistake{"client h --port verbs --device rxe0", "--port verbs needs --address"},
         Mistake{"server --port dpdk --device net_null0", "--port dpdk needs --address"},
-        Mistake{"client h --device net_null0", "--device is of --port dpdk, and --port is udp"},
-        Mistake{"server --port sim", "must be udp or dpdk"},
+        Mistake{"client h --device net_null0",
+                "--device is of --port dpdk and verbs, and --port is udp"},
+        Mistake{"server --port sim", "must be udp, dpdk or verbs"},
         Mistake{"client h --loss 1%", "--loss describes the simulated link"},
         Mistake{"client h --rtt 1ms", "--rtt describes the simulated link"},
         Mistake{"client --port sim --rtt 1ms --delay 1ms", "give --rtt or --delay, not both"},

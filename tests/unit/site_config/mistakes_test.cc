@@ -209,7 +209,26 @@ TEST(GatewayFile, names_what_is_wrong_with_the_wan) {
        "f:6:8: wan.port is \"dpdk\" and wan.device is missing; such as \"0000:3b:00.0\" or "
        "\"net_memif0,role=client\""},
       {"[wan]", "[wan]\ndevice = 'net_null0'", "",
-       "f:6:10: wan.device is of wan.port \"dpdk\", and wan.port is \"udp\""},
+       "f:6:10: wan.device is of wan.port \"dpdk\" or \"verbs\", and wan.port is \"udp\""},
+      {"[wan]", "[wan]\nport = 'verbs'\naddress = '192.0.2.1'", "",
+       "f:6:8: wan.port is \"verbs\" and wan.device is missing; such as \"mlx5_0\" (rdma link "
+       "show)"},
+      {"[wan]", "[wan]\nport = 'verbs'\ndevice = 'mlx5_0'", "",
+       "f:6:8: wan.port is \"verbs\" and wan.address is missing: an RNIC is found by an address of "
+       "its interface"},
+      {"[wan]", "[wan]\nport = 'verbs'\ndevice = 'mlx5_0'\naddress = '192.0.2.1'\nudp_port = 5000",
+       "",
+       "f:9:12: wan.port is \"verbs\" and wan.udp_port is 5000: an RNIC hears no port but 4791; "
+       "leave it out"},
+      {"[wan]",
+       "[wan]\nport = 'verbs'\ndevice = 'mlx5_0'\naddress = '192.0.2.1'\nsource_port = 65400", "",
+       "f:9:15: wan.port is \"verbs\" and wan.source_port is 65400: it must leave room for 256 "
+       "ports; the last is 65535"},
+      {"[wan]", "[wan]\nport = 'verbs'\ndevice = 'mlx5_0'\naddress = '192.0.2.1'",
+       "[wan.impair]\nloss = '1 %'",
+       "f:17:1: wan.port is \"verbs\" and wan.impair is for ports that move bytes: an RNIC's "
+       "packets "
+       "are not seen"},
       {"[wan]", "[wan]\nicrc = 'exact'", "",
        "f:6:8: wan.icrc is \"exact\" and wan.address is missing: an exact ICRC covers the address "
        "that packets leave from"},

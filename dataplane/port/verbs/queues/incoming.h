@@ -9,7 +9,7 @@
 #include <span>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/port/verbs/device.h"
+#include "dataplane/port/verbs/device/device.h"
 #include "dataplane/port/verbs/peers.h"
 #include "dataplane/port/verbs/queues/control_queue.h"
 #include "dataplane/port/verbs/queues/epoch.h"

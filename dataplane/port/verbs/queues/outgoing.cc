@@ -3,12 +3,23 @@
 #include <endian.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/port/verbs/queues/tag.h"
 #include "dataplane/wire/control/envelope.h"
 
 namespace cw::verbs {
+namespace {
+
+/// Both leave by one queue.
+bool is_same_way(const Send& a, const Send& b) {
+  if (a.form != b.form) return false;
+  if (a.form == Form::Datagram) return a.source_qp == b.source_qp;
+  return a.head.target_qp == b.head.target_qp && a.peer == b.peer && a.path == b.path;
+}
+
+}  // namespace
 
 Outgoing::Outgoing(ibv_cq& completions, const PacketStore& packets, Memory& memory, Peers& peers,
                    std::span<Epoch> epochs, std::span<ControlQueue> controls, SenderIndex& index,
@@ -49,12 +60,13 @@ size_t Outgoing::send_row(std::span<const Send> sends, Instant now) {
   size_t taken = 0;
   while (taken < most) {
     const Send& each = sends[taken];
-    if (taken > 0 && sender_of(each) != row_.sender) break;
-    if (!try_add(each)) {
-      if (row_.count > 0) break;  // those before it first: holds follow each other as they leave
+    if (!is_same_way(each, sends.front())) break;
+    const Fit fit = add(each);
+    if (fit == Fit::Lost && row_.count == 0) {
       lose(each);
       return 1;
     }
+    if (fit != Fit::Taken) break;  // those before it first: holds are in the order of leaving
     ++taken;
   }
   return row_.count == 0 ? 0 : post(sends.first(taken), now);
@@ -71,15 +83,16 @@ Sender* Outgoing::sender_of(const Send& send) {
   return sender.is_whole() ? &sender : nullptr;
 }
 
-bool Outgoing::try_add(const Send& send) {
+Outgoing::Fit Outgoing::add(const Send& send) {
   ibv_send_wr& request = row_.requests[row_.count];
-  if (!try_address(send, request) || !try_locate(send, row_.pieces[row_.count])) return false;
+  if (!try_address(send, request)) return Fit::Lost;
+  if (!try_locate(send, row_.pieces[row_.count])) return Fit::Full;
   request.num_sge = send.head.payload_bytes > 0;
   request.send_flags = send.head.is_solicited ? IBV_SEND_SOLICITED : 0;
   if (row_.count > 0) row_.requests[row_.count - 1].next = &request;
   ++row_.count;
   row_.bytes += transport_bytes(send);
-  return true;
+  return Fit::Taken;
 }
 
 bool Outgoing::try_address(const Send& send, ibv_send_wr& request) {
@@ -101,16 +114,30 @@ bool Outgoing::try_address(const Send& send, ibv_send_wr& request) {
   return true;
 }
 
-/// Where its payload lies for the device.
+/// Where its payload lies for the device; false: it lies elsewhere, and there is no packet for it.
 bool Outgoing::try_locate(const Send& send, ibv_sge& piece) {
+  row_.copies[row_.count] = nullptr;
   const auto offset = static_cast<size_t>(send.payload - packets_.memory.data());
   piece.addr = reinterpret_cast<uintptr_t>(send.payload);
   piece.length = send.head.payload_bytes;
   piece.lkey = packets_.key;
   if (offset < packets_.memory.size() || piece.length == 0) return true;
   const auto key = memory_.find(send.payload);
-  if (!key) return ++counts_.lost, false;
+  if (!key) return try_copy(send, piece);
   piece.lkey = *key;
+  return true;
+}
+
+/// Repair, which lies in pages that go back to the kernel at rest: a device must not keep them.
+bool Outgoing::try_copy(const Send& send, ibv_sge& piece) {
+  Packet* const copy = packets_.pool.try_take();
+  if (copy == nullptr) return false;
+  *copy = {};
+  uint8_t* const data = packets_.data_of(copy);
+  std::memcpy(data, send.payload, send.head.payload_bytes);
+  piece.addr = reinterpret_cast<uintptr_t>(data);
+  row_.copies[row_.count] = copy;
+  ++counts_.copied;
   return true;
 }
 
@@ -126,7 +153,13 @@ size_t Outgoing::post(std::span<const Send> sends, Instant now) {
   const bool is_posted = ibv_post_send(sender.pair.get(), row_.requests.data(), &refused) == 0;
   // What a queue that takes no more has taken of a row is not known: it is begun anew.
   if (!is_posted) sender.is_found_broken = true;
-  for (const Send& each : sends) CW_ASSERT(sender.holds.try_push({each.packet, each.cookie}));
+  for (size_t i = 0; i < sends.size(); ++i) {
+    const Send& each = sends[i];
+    Packet* const copy = row_.copies[i];
+    CW_ASSERT(sender.holds.try_push(copy != nullptr ? Sender::Hold{copy, 0}
+                                                    : Sender::Hold{each.packet, each.cookie}));
+    if (copy != nullptr) release({nullptr, each.cookie});
+  }
   sender.psn = (sender.psn + static_cast<uint32_t>(row_.count)) & 0xffffff;
   held_ += row_.count;
   ++counts_.posts;

@@ -10,7 +10,7 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memory/pool.h"
 #include "dataplane/base/memory/ring.h"
-#include "dataplane/port/verbs/memory.h"
+#include "dataplane/port/verbs/device/memory.h"
 #include "dataplane/port/verbs/peers.h"
 #include "dataplane/port/verbs/queues/control_queue.h"
 #include "dataplane/port/verbs/queues/epoch.h"
@@ -24,15 +24,21 @@ struct OutgoingCounts {
   uint64_t posts = 0;       ///< rows
   uint64_t refused = 0;     ///< as often as a queue had no room
   uint64_t unresolved = 0;  ///< control packets to whom no way is known
-  uint64_t lost = 0;        ///< to queues that are not, or are broken, and from memory of nobody
+  uint64_t lost = 0;        ///< to queues that are not, or are broken
+  uint64_t copied = 0;      ///< from memory that nobody has registered
   uint64_t broken = 0;      ///< queues
 };
 
 /// Packets that are lent, and what the device may read of them.
 struct PacketStore {
   Pool<Packet>& pool;
-  std::span<const uint8_t> memory;
+  std::span<uint8_t> memory;  ///< of all of them, one after the other
+  size_t stride = 0, headers_max = 0;
   uint32_t key = 0;
+
+  uint8_t* data_of(const Packet* packet) const {
+    return &memory[pool.index_of(packet) * stride + headers_max];
+  }
 };
 
 /// Thread: the turn's.
@@ -61,13 +67,16 @@ class Outgoing {
     uint64_t bytes = 0;
     std::array<ibv_send_wr, limits::burst_packets_max> requests{};
     std::array<ibv_sge, limits::burst_packets_max> pieces{};
+    std::array<Packet*, limits::burst_packets_max> copies{};  ///< null: sent where it lies
   };
+  enum class Fit { Taken, Lost, Full };
 
   size_t send_row(std::span<const Send> sends, Instant now);
   Sender* sender_of(const Send& send);
-  bool try_add(const Send& send);
+  Fit add(const Send& send);
   bool try_address(const Send& send, ibv_send_wr& request);
   bool try_locate(const Send& send, ibv_sge& piece);
+  bool try_copy(const Send& send, ibv_sge& piece);
   size_t post(std::span<const Send> sends, Instant now);
   bool on_completion(const ibv_wc& completion, Instant now);
   void release(Sender& sender, size_t count);

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "dataplane/port/verbs/handles.h"
+#include "dataplane/port/verbs/device/handles.h"
 
 namespace cw::verbs {
 

@@ -8,7 +8,7 @@
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port.h"
-#include "dataplane/port/verbs/handles.h"
+#include "dataplane/port/verbs/device/handles.h"
 #include "dataplane/port/verbs/queues/receiver.h"
 
 namespace cw::verbs {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "dataplane/port/verbs/device.h"
+#include "dataplane/port/verbs/device/device.h"
 #include "dataplane/wan.h"
 
 namespace cw::verbs {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "dataplane/base/result.h"
-#include "dataplane/port/verbs/handles.h"
+#include "dataplane/port/verbs/device/handles.h"
 
 namespace cw::verbs {
 

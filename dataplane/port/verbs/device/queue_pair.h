@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "dataplane/base/result.h"
-#include "dataplane/port/verbs/device.h"
+#include "dataplane/port/verbs/device/device.h"
 
 namespace cw::verbs {
 

@@ -1,4 +1,4 @@
-#include "dataplane/port/verbs/device.h"
+#include "dataplane/port/verbs/device/device.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

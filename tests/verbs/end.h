@@ -1,17 +1,15 @@
-// Two ports of RNICs at stand-in devices, and what a link would do with them.
+// A port of an RNIC at a stand-in device, and what a link would do with it.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <array>
-#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "dataplane/base/assert.h"
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/port/verbs/verbs_port.h"
 #include "dataplane/wire/control/envelope.h"
@@ -35,8 +33,9 @@ class End {
     options.turn_packets = 128;
     options.windows = 64;
     auto made = VerbsPort::make(options);
-    EXPECT_TRUE(made) << (made ? "" : made.error().sentence);
-    if (made) port = std::move(*made);
+    if (!made) std::fprintf(stderr, "%s\n", made.error().sentence.c_str());
+    CW_ASSERT(made.has_value());
+    port = std::move(*made);
   }
 
   struct Got {
@@ -103,57 +102,6 @@ class End {
   std::unique_ptr<VerbsPort> port;
   std::vector<Got> got;
   std::vector<uint64_t> done;
-};
-
-/// Both, connected one way: a sends to b.
-class Ends : public ::testing::Test {
- protected:
-  Ends() {
-    Fabric::the().reset();
-    Fabric::the().add_device("rnic0", "10.9.0.1", IBV_MTU_1024);
-    Fabric::the().add_device("rnic1", "10.9.0.2", IBV_MTU_1024);
-    a.emplace("rnic0", "10.9.0.1", "10.9.0.2");
-    b.emplace("rnic1", "10.9.0.2", "10.9.0.1");
-  }
-
-  template <class Done>
-  bool turn_until(const Done& is_done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (std::chrono::steady_clock::now() < end) {
-      if (is_done()) return true;
-      a->turn();
-      b->turn();
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
-    return is_done();
-  }
-  /// Two queues, by two paths each.
-  void connect() {
-    ASSERT_TRUE(turn_until([&] { return a->try_open(own_of_a); }));
-    ASSERT_TRUE(turn_until([&] { return b->try_open(numbers); }));
-    for (uint32_t i = 0; i < numbers.size(); ++i) {
-      ways.push_back({numbers[i], static_cast<uint16_t>(i % 2)});
-    }
-    ASSERT_TRUE(turn_until([&] { return a->port->try_connect_queues(0, End::first, ways); }));
-  }
-  /// Sends `count` by each way, each to its place of the window; returns how many were taken.
-  size_t send_rows(const Window& window, std::span<const uint8_t> bytes, size_t count) {
-    size_t sent = 0;
-    for (size_t i = 0; i < count; ++i) {
-      for (const SendQueue& way : ways) {
-        const size_t slot = sent % 16;
-        const Window to{window.address + slot * slot_bytes, window.key};
-        sent += a->send(a->write(way, to, bytes.subspan(slot * slot_bytes, slot_bytes), ++cookie));
-      }
-    }
-    return sent;
-  }
-
-  static constexpr size_t slot_bytes = 256;
-  std::array<uint32_t, End::queue_count> numbers{}, own_of_a{};
-  std::vector<SendQueue> ways;
-  uint64_t cookie = 0;
-  std::optional<End> a, b;
 };
 
 }  // namespace cw::stand_in

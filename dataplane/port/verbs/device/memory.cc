@@ -1,4 +1,4 @@
-#include "dataplane/port/verbs/memory.h"
+#include "dataplane/port/verbs/device/memory.h"
 
 #include <algorithm>
 #include <bit>

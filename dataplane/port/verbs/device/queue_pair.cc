@@ -1,4 +1,4 @@
-#include "dataplane/port/verbs/queues/queue_pair.h"
+#include "dataplane/port/verbs/device/queue_pair.h"
 
 #include <cerrno>
 #include <cstring>
