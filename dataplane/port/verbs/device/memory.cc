@@ -25,8 +25,8 @@ Result<uint32_t> Memory::add(std::span<uint8_t> memory) {
     ++known->uses;
     return known->registration->lkey;
   }
-  Registration made(
-      ibv_reg_mr(device_.domain(), memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE));
+  constexpr int access = IBV_ACCESS_LOCAL_WRITE;
+  Registration made(ibv_reg_mr(device_.domain(), memory.data(), memory.size(), access));
   if (made == nullptr) {
     return failure(
         "device \"" + device_.name() + "\" does not register " + std::to_string(memory.size()) +
@@ -74,8 +74,8 @@ size_t Windows::place_of(uint32_t key) const {
 Window Windows::open(std::span<uint8_t> memory) {
   if (count_ == count_max_) return ++refused_, Window();
   if (memory.empty()) memory = nowhere_;
-  Registration made(ibv_reg_mr(device_.domain(), memory.data(), memory.size(),
-                               IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+  constexpr int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+  Registration made(ibv_reg_mr(device_.domain(), memory.data(), memory.size(), access));
   if (made == nullptr || made->rkey == 0) return ++refused_, Window();
   const Window window{reinterpret_cast<uintptr_t>(memory.data()), made->rkey};
   Registration& place = table_[place_of(made->rkey)];

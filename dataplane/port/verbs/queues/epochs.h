@@ -47,7 +47,6 @@ class Epochs {
   Outgoing& outgoing_;
   Keeper& keeper_;
   Instant look_due_;
-  size_t in_between_ = 0;  // epochs and queues whose next step is the turn's, as it may be
   uint64_t broken_ = 0;
 };
 
