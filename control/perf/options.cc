@@ -111,7 +111,7 @@ void add_client_options(CommandLine& app, Texts& texts, Options& options) {
       .type_name("NAME=VALUE")
       .group("What is measured");
   add("--port", texts.port, "udp|dpdk|verbs|sim",
-      "Sockets, a NIC's own queues, or both ends in this process (udp).");
+      "Sockets, a NIC's own queues, an RNIC, or both ends in this process (udp).");
   add("--rate", texts.rate, "RATE", "Of the sender, Ethernet headers included (1Gbit/s).");
   add("--overhead", texts.overhead, "SHARE", "Resends and repair at most, of the data (100%).");
   add("--payload", texts.payload, "SIZE", "Of a packet, at most (what the route's MTU allows).");

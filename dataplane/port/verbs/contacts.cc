@@ -1,6 +1,5 @@
 #include "dataplane/port/verbs/contacts.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -29,27 +28,26 @@ constexpr std::array<char, 4> magic = {'C', 'W', 'Y', '1'};
 constexpr size_t said_max = 136;  // that an answer has room for
 static_assert(sizeof(Said) <= said_max);
 
-using Name = std::unique_ptr<sockaddr_storage>;
+union Name {
+  sockaddr any;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+};
 
 /// Port 0: any.
 Name name_of(const ibv_gid& gid, uint16_t number) {
-  auto name = std::make_unique<sockaddr_storage>();
-  const uint16_t port = htons(number);
+  Name name{};
   if (is_v4(gid)) {
-    auto& v4 = reinterpret_cast<sockaddr_in&>(*name);
-    v4.sin_family = AF_INET;
-    v4.sin_port = port;
-    std::memcpy(&v4.sin_addr, &gid.raw[12], sizeof v4.sin_addr);
+    name.v4.sin_family = AF_INET;
+    name.v4.sin_port = htons(number);
+    std::memcpy(&name.v4.sin_addr, &gid.raw[12], sizeof name.v4.sin_addr);
   } else {
-    auto& v6 = reinterpret_cast<sockaddr_in6&>(*name);
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = port;
-    std::memcpy(&v6.sin6_addr, gid.raw, sizeof v6.sin6_addr);
+    name.v6.sin6_family = AF_INET6;
+    name.v6.sin6_port = htons(number);
+    std::memcpy(&name.v6.sin6_addr, gid.raw, sizeof name.v6.sin6_addr);
   }
   return name;
 }
-
-sockaddr* any(const Name& name) { return reinterpret_cast<sockaddr*>(name.get()); }
 
 Said said_by(std::span<const uint32_t> numbers) {
   Said said{.magic = magic, .numbers = {}};
@@ -90,7 +88,7 @@ Result<std::unique_ptr<Contacts>> Contacts::make(const Device& device, Peers& pe
     return failure("rdma_cm cannot be had (" + std::string(std::strerror(errno)) +
                    "): the user needs /dev/infiniband/rdma_cm, of the kernel's module rdma_ucm");
   }
-  fcntl(made->fd(), F_SETFL, fcntl(made->fd(), F_GETFL) | O_NONBLOCK);
+  make_nonblocking(made->fd());
   if (const auto listening = made->listen(); !listening) return std::unexpected(listening.error());
   return made;
 }
@@ -99,8 +97,8 @@ Result<void> Contacts::listen() {
   rdma_cm_id* id = nullptr;
   const bool is_made = rdma_create_id(channel_.get(), &id, nullptr, RDMA_PS_UDP) == 0;
   if (is_made) listener_.reset(id);
-  if (is_made && rdma_bind_addr(id, any(name_of(device_.gid(), roce_udp_port))) == 0 &&
-      rdma_listen(id, backlog) == 0) {
+  Name own = name_of(device_.gid(), roce_udp_port);
+  if (is_made && rdma_bind_addr(id, &own.any) == 0 && rdma_listen(id, backlog) == 0) {
     return {};
   }
   return failure("nobody can ask " + device_.address() + " for its queues by rdma_cm (" +
@@ -177,8 +175,8 @@ void Contacts::ask(size_t peer, Clock::time_point now) {
   call.id.reset(id);
   call.began = now;
   ++asked_;
-  const Name from = name_of(device_.gid(), 0), to = name_of(peers_.at(peer).gid, roce_udp_port);
-  if (rdma_resolve_addr(id, any(from), any(to), step_ms) != 0) hang_up(peer, false, now);
+  Name from = name_of(device_.gid(), 0), to = name_of(peers_.at(peer).gid, roce_udp_port);
+  if (rdma_resolve_addr(id, &from.any, &to.any, step_ms) != 0) hang_up(peer, false, now);
 }
 
 /// Its address is resolved, so that no call waits for it.
@@ -188,8 +186,8 @@ void Contacts::learn_ways(size_t index) {
   if (!gid_index) return;
   for (uint16_t path = 0; path < paths_; ++path) {
     if (peer.ways[path] != nullptr) continue;
-    const auto port = static_cast<uint16_t>(source_port_ + peer.link * limits::paths_max + path);
-    ibv_ah_attr way = device_.way_to(peer.gid, *gid_index, port);
+    ibv_ah_attr way =
+        device_.way_to(peer.gid, *gid_index, source_port_of(source_port_, peer.link, path));
     AddressHandle handle(ibv_create_ah(device_.domain(), &way));
     if (handle == nullptr) continue;
     peer.ways[path] = handle.get();

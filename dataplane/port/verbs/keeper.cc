@@ -63,7 +63,6 @@ std::string Keeper::trouble() const {
 
 bool Keeper::note(const Result<void>& done) {
   if (done) return true;
-  ++counts_.refused;
   const std::lock_guard lock(trouble_lock_);
   trouble_ = done.error().sentence;
   return false;
@@ -175,8 +174,7 @@ Result<ibv_ah_attr> Keeper::way_to(uint16_t index, uint16_t path) const {
 }
 
 uint16_t Keeper::source_port_of(uint16_t peer, uint16_t path) const {
-  const uint16_t link = rooms_.peers.at(peer).link;
-  return static_cast<uint16_t>(rooms_.source_port + link * limits::paths_max + path);
+  return verbs::source_port_of(rooms_.source_port, rooms_.peers.at(peer).link, path);
 }
 
 Result<void> Keeper::receive_at(const Epoch& epoch, Receiver& receiver) {
@@ -278,12 +276,17 @@ bool Keeper::mend(Epoch& epoch) {
   return are_all_mended;
 }
 
+/// What was called so is of no interest any more.
+void Keeper::begin_life(uint64_t& tag) {
+  Tag next = Tag::of(tag);
+  next.life = next_life();
+  tag = next.bits();
+}
+
 Result<void> Keeper::mend(const Epoch& epoch, Receiver& receiver) {
   const auto renewed = renew_uc(*receiver.pair);
   if (!renewed) return renewed;
-  Tag tag = Tag::of(receiver.tag);
-  tag.life = next_life();
-  receiver.tag = tag.bits();
+  begin_life(receiver.tag);
   return receive_at(epoch, receiver);
 }
 
@@ -292,9 +295,7 @@ Result<void> Keeper::mend(const Epoch& epoch, Sender& sender, const SendQueue& w
   if (!renewed) return renewed;
   const auto way = way_to(epoch.peer, wanted.path);
   if (!way) return std::unexpected(way.error());
-  Tag tag = Tag::of(sender.tag);
-  tag.life = next_life();
-  sender.tag = tag.bits();
+  begin_life(sender.tag);
   const auto sends = begin_sending(*sender.pair, *way, path_mtu(), wanted.target_qp, sender.psn);
   if (sends) choose_source_port(*sender.pair, source_port_of(epoch.peer, wanted.path));
   return sends;
@@ -303,9 +304,7 @@ Result<void> Keeper::mend(const Epoch& epoch, Sender& sender, const SendQueue& w
 Result<void> Keeper::mend(ControlQueue& control) {
   const auto renewed = renew_ud(*control.sender.pair, control_qkey);
   if (!renewed) return renewed;
-  Tag tag = Tag::of(control.sender.tag);
-  tag.life = next_life();
-  control.sender.tag = tag.bits();
+  begin_life(control.sender.tag);
   if (!control.post_all()) return failure("the control queue takes no receive requests");
   ++counts_.mended;
   control.sender.health.store(Health::Mended, std::memory_order_release);

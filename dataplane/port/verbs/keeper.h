@@ -41,7 +41,7 @@ struct KeeperRooms {
 
 /// Only grow.
 struct KeeperCounts {
-  std::atomic<uint64_t> made{0}, mended{0}, refused{0};
+  std::atomic<uint64_t> made{0}, mended{0};
   std::atomic<uint64_t> port_downs{0}, address_changes{0}, overruns{0}, fatal{0};
   std::atomic<uint64_t> contacts_asked{0}, contacts_answered{0};
 };
@@ -49,8 +49,7 @@ struct KeeperCounts {
 /// Thread: its own; what is public here, any.
 class Keeper {
  public:
-  /// Errors: no thread, no descriptor. Without rdma_cm it does what can be done, and trouble() says
-  /// so.
+  /// Errors: no descriptor, and those of Contacts.
   static Result<std::unique_ptr<Keeper>> make(const KeeperRooms& rooms);
   ~Keeper();
   Keeper(const Keeper&) = delete;
@@ -60,7 +59,10 @@ class Keeper {
   void wake() const;
   const KeeperCounts& counts() const { return counts_; }
   /// Every queue has lost its way: the turn is to give all of them to be mended. True once.
-  bool take_lost_ways() { return has_lost_ways_.exchange(false, std::memory_order_acq_rel); }
+  bool take_lost_ways() {
+    return has_lost_ways_.load(std::memory_order_relaxed) &&
+           has_lost_ways_.exchange(false, std::memory_order_acq_rel);
+  }
   bool is_port_up() const { return is_port_up_.load(std::memory_order_relaxed); }
   /// What failed last, for a person; empty: nothing.
   std::string trouble() const;
@@ -87,6 +89,7 @@ class Keeper {
   ibv_mtu path_mtu() const { return path_mtu_of(rooms_.device.payload_max()); }
   Result<void> receive_at(const Epoch& epoch, Receiver& receiver);
   uint16_t next_life() { return ++life_; }
+  void begin_life(uint64_t& tag);
   /// Keeps the sentence, if there is one; returns whether it went well.
   bool note(const Result<void>& done);
 

@@ -41,7 +41,7 @@ struct VerbsPortStatus {
   uint64_t rx_starved = 0;     ///< as often as a queue may have been without a receive request
   uint64_t tx_unresolved = 0;  ///< control packets to whom no way is known yet
   uint64_t send_posts = 0;     ///< rows that the device was given; soft-RoCE: a system call
-  uint64_t tx_copied = 0;            ///< packets from memory that nobody has registered: repair
+  uint64_t tx_copied = 0;      ///< packets from memory that nobody has registered: repair
   uint64_t tx_lost = 0;        ///< packets to queues that are not, or are broken
   uint64_t windows_refused = 0;
   uint64_t queues_made = 0, queues_broken = 0, queues_mended = 0;

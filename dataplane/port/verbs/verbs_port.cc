@@ -1,7 +1,5 @@
 #include "dataplane/port/verbs/verbs_port.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -124,8 +122,7 @@ Result<void> VerbsPort::make_completions() {
                    "\" makes no completion queues: " + std::strerror(errno));
   };
   if (channel_ == nullptr) return refused();
-  const int flags = fcntl(channel_->fd, F_GETFL);
-  fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK);
+  make_nonblocking(channel_->fd);
   facts_.wait_fd = channel_->fd;
   const auto size = static_cast<int>(completions_max_);
   receives_.reset(ibv_create_cq(device_->context(), size, nullptr, channel_.get(), 0));
@@ -151,9 +148,10 @@ Result<void> VerbsPort::make_controls() {
   size_t count = 0;
   for (const Peer& peer : peers_.all()) count = std::max(count, size_t{peer.link} + 1);
   controls_ = std::vector<ControlQueue>(count);
+  if (count == 0) return {};
   control_memory_.resize(count * ControlQueue::receives * stride);
   const auto key = memory_.add(control_memory_);
-  if (count > 0 && !key) return std::unexpected(key.error());
+  if (!key) return std::unexpected(key.error());
   for (size_t link = 0; link < count; ++link) {
     ControlQueue& control = controls_[link];
     auto pair =

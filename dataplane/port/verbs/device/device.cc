@@ -16,7 +16,6 @@
 namespace cw::verbs {
 namespace {
 
-constexpr uint8_t port_number = 1;
 constexpr uint8_t hop_limit = 64;
 constexpr std::array<uint8_t, 12> v4_prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -50,6 +49,8 @@ Result<Context> open_context(const std::string& name) {
 }
 
 }  // namespace
+
+void make_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 Result<ibv_gid> parse_gid(const std::string& address, const char* key) {
   ibv_gid gid{};
@@ -95,8 +96,7 @@ Result<std::unique_ptr<Device>> Device::open(const std::string& name, const std:
   if (device->domain_ == nullptr) {
     return failure("device \"" + name + "\" gives no protection domain: " + reason(errno));
   }
-  const int flags = fcntl(device->event_fd(), F_GETFL);
-  fcntl(device->event_fd(), F_SETFL, flags | O_NONBLOCK);
+  make_nonblocking(device->event_fd());
   return device;
 }
 

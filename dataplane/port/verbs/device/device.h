@@ -9,8 +9,18 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/port/verbs/device/handles.h"
+#include "dataplane/wire/outer/source_index.h"
 
 namespace cw::verbs {
+
+inline constexpr uint8_t port_number = 1;
+
+/// Of path p of a link, at who sends from `first` upwards [C-63].
+inline uint16_t source_port_of(uint16_t first, uint16_t link, uint16_t path) {
+  return static_cast<uint16_t>(first_source_port(first, link) + path);
+}
+/// What is not there yet is asked for again.
+void make_nonblocking(int fd);
 
 /// "192.0.2.1" or "2001:db8::1" as a GID; `key` is what the sentence of an error blames.
 Result<ibv_gid> parse_gid(const std::string& address, const char* key);

@@ -6,7 +6,6 @@
 namespace cw::verbs {
 namespace {
 
-constexpr uint8_t port_number = 1;
 /// Who only receives names somebody to send to.
 constexpr uint32_t nobody = 1;
 
