@@ -20,7 +20,7 @@
 #include "control/json/json.h"
 #include "tests/lab/enclosure.h"
 #include "tests/lab/restarts/fd_store.h"
-#include "tests/rdma/rdma_sites.h"
+#include "tests/rdma/rdma_suite.h"
 
 namespace cw::lab {
 namespace {
@@ -80,53 +80,22 @@ std::string within(seconds most, const std::string& lines) {
 const RdmaLine one_percent{.loss = "1%"};
 constexpr auto patience = seconds(10);
 
-class Rdma : public testing::Test {
+class Rdma : public RdmaSuite {
  protected:
-  // A suite that throws here would be skipped, and nobody would miss it.
-  static void SetUpTestSuite() {
-    if (!obstacle().empty()) return;
-    const auto begin = Time::now();
-    try {
-      auto sites = std::make_unique<RdmaSites>(
-          RdmaPrograms{CW_WAN_PROGRAM, CW_DAEMON_PROGRAM, CW_GUEST_FOLDER}, 1500);
-      sites->wait_ready();
-      sites_ = std::move(sites);
-      tell("two machines started in " + seconds_since(begin));
-    } catch (const std::exception& error) {
-      why_not_ = error.what();
-    }
-  }
-  static void TearDownTestSuite() { sites_.reset(); }
-
-  void SetUp() override {
-    if (!obstacle().empty()) GTEST_SKIP() << obstacle();
-    ASSERT_TRUE(sites_) << why_not_;
-    begin_ = Time::now();
-  }
-
-  void TearDown() override {
-    if (!sites_) return;
-    tell(seconds_since(begin_));
-    if (!HasFailure()) return;
-    for (Gateway* each : {&sites_->gateway_a(), &sites_->gateway_b()}) {
-      if (each->is_running()) std::cerr << each->status().dump() << "\n";
-    }
-  }
-
   /// Fresh gateways over this line; counting begins.
   void join(const std::string& policy, const RdmaLine& line = one_percent,
             const GatewayFile& more = {}) {
-    sites_->set_line(line);
+    sites().set_line(line);
     GatewayFile file = more;
     file.classes = rdma_classes(policy);
-    sites_->route_by_gateways(file, line);
+    sites().route_by_gateways(file, line);
     retransmits_before_ = retransmits();
   }
 
   /// The same, with room for what is swapped to.
   void join_swapping(const std::string& policy) {
-    sites_->set_line(one_percent);
-    sites_->route_by_gateways(swapping_file(policy), one_percent);
+    sites().set_line(one_percent);
+    sites().route_by_gateways(swapping_file(policy), one_percent);
     retransmits_before_ = retransmits();
   }
   static GatewayFile swapping_file(const std::string& policy) {
@@ -148,7 +117,7 @@ class Rdma : public testing::Test {
       for (size_t at = 0; (at = said.find(word, at)) != std::string::npos; ++at) ++count;
       return count;
     };
-    for (Gateway* each : {&sites_->gateway_a(), &sites_->gateway_b()}) {
+    for (Gateway* each : {&sites().gateway_a(), &sites().gateway_b()}) {
       const size_t before = swaps(*each);
       each->configure(swapping_file(policy));
       each->program().signal(SIGHUP);
@@ -225,7 +194,7 @@ class Rdma : public testing::Test {
   /// The line has lost packets since join(), and no host has missed one.
   void expect_all_mended() {
     uint64_t mended = 0;
-    for (Gateway* each : {&sites_->gateway_a(), &sites_->gateway_b()}) {
+    for (Gateway* each : {&sites().gateway_a(), &sites().gateway_b()}) {
       const Json status = each->status(), counters = status["counters"];
       mended +=
           counters["resends_sent"].get<uint64_t>() + counters["slots_rebuilt"].get<uint64_t>();
@@ -258,21 +227,7 @@ class Rdma : public testing::Test {
   uint64_t retransmitted() const { return retransmits() - retransmits_before_; }
   static uint64_t retransmits() { return a().retransmits() + b().retransmits(); }
 
-  static VirtualHost& a() { return sites_->host_a(); }
-  static VirtualHost& b() { return sites_->host_b(); }
-  static RdmaSites& sites() { return *sites_; }
-
-  static std::string seconds_since(Time::time_point begin) {
-    const auto time = std::chrono::duration_cast<milliseconds>(Time::now() - begin);
-    return std::to_string(time.count() / 1000) + "." + std::to_string(time.count() / 100 % 10) +
-           " s";
-  }
-  static void tell(const std::string& text) { std::cout << "             " << text << "\n"; }
-
  private:
-  static inline std::unique_ptr<RdmaSites> sites_;
-  static inline std::string why_not_;
-  Time::time_point begin_;
   uint64_t retransmits_before_ = 0;
 };
 

@@ -6,12 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
 #include <string>
 
 #include "control/json/json.h"
-#include "tests/lab/enclosure.h"
-#include "tests/rdma/rdma_sites.h"
+#include "tests/rdma/rdma_suite.h"
 
 namespace cw::lab {
 namespace {
@@ -65,25 +63,13 @@ Json status_of(const Outcome& outcome) {
 
 uint64_t count_of(const Json& wan, const char* name) { return wan.value(name, uint64_t{99999}); }
 
-class RnicWan : public testing::Test {
+class RnicWan : public RdmaSuite {
  protected:
-  static void SetUpTestSuite() {
-    if (!obstacle().empty()) return;
-    try {
-      auto sites = std::make_unique<RdmaSites>(
-          RdmaPrograms{CW_WAN_PROGRAM, CW_DAEMON_PROGRAM, CW_GUEST_FOLDER}, 1500);
-      sites->wait_ready();
-      sites_ = std::move(sites);
-    } catch (const std::exception& error) {
-      why_not_ = error.what();
-    }
-  }
-  static void TearDownTestSuite() { sites_.reset(); }
   void SetUp() override {
-    if (!obstacle().empty()) GTEST_SKIP() << obstacle();
-    ASSERT_TRUE(sites_) << why_not_;
-    sites_->set_line({.loss = "1%", .rate = "100Mbit/s"});
-    sites_->route_plainly();
+    RdmaSuite::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    sites().set_line({.loss = "1%", .rate = "100Mbit/s"});
+    sites().route_plainly();
   }
 
   struct Both {
@@ -95,12 +81,6 @@ class RnicWan : public testing::Test {
     both.b = b().finish(of_b, most);
     return both;
   }
-  static VirtualHost& a() { return sites_->host_a(); }
-  static VirtualHost& b() { return sites_->host_b(); }
-
- private:
-  static inline std::unique_ptr<RdmaSites> sites_;
-  static inline std::string why_not_;
 };
 
 // Who takes what comes waits for the end of it, so that its gateway stays as long.
