@@ -131,4 +131,21 @@ class WanPort : public PortBase {
   virtual uint32_t control_queue(uint32_t ours) const { return ours; }
 };
 
+/// A port towards the WAN of either kind: one that posts, or one that moves bytes, which whoever
+/// turns it stands a RawPort before (pass/raw_port.h). It outlives this.
+class AnyWanPort {
+ public:
+  AnyWanPort(WanPort& port) : posts_(&port) {}  // NOLINT(google-explicit-constructor)
+  AnyWanPort(Port& wire) : bytes_(&wire) {}     // NOLINT(google-explicit-constructor)
+
+  WanPort* posts() const { return posts_; }  ///< null: it moves bytes
+  Port* bytes() const { return bytes_; }     ///< null: it posts
+  PortBase& base() const { return posts_ != nullptr ? static_cast<PortBase&>(*posts_) : *bytes_; }
+  const PortFacts& facts() const { return base().facts(); }
+
+ private:
+  WanPort* posts_ = nullptr;
+  Port* bytes_ = nullptr;
+};
+
 }  // namespace cw

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +31,10 @@ namespace cw::site {
 
 enum class LanKind : uint8_t { Tun, Dpdk };
 enum class WanKind : uint8_t { Udp, Dpdk, Verbs };
+/// As files have it.
+constexpr std::string_view name_of(WanKind kind) {
+  return std::array<std::string_view, 3>{"udp", "dpdk", "verbs"}[static_cast<size_t>(kind)];
+}
 enum class OffloadExecutor : uint8_t { Turn, Cores, Dpa };
 
 /// Who turns what a device has placed into bits; of all shards.

@@ -2,12 +2,11 @@
 //
 // "sim:0" and "sim:1" are two ends in one process, joined by a millisecond of lossless wire: enough
 // to try a program without a network. Real time passes. "verbs:..." is an RNIC (rnic_device.h).
-#include <sys/random.h>
-
 #include <array>
 #include <memory>
 #include <string>
 
+#include "control/library/fresh_bits.h"
 #include "control/library/rnic_device.h"
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/port/sim/network.h"
@@ -34,18 +33,13 @@ struct SimPair {
 class SimDevice final : public Device {
  public:
   SimDevice(SimPair& pair, size_t end) : pair_(pair), end_(end) {}
-  Port* port() override { return pair_.ports[end_]; }
+  AnyWanPort port() override { return *pair_.ports[end_]; }
   Rate rate() const override { return 10_Gbps; }
   Instant now() override {
     pair_.network.advance_to(pair_.clock.read());
     return pair_.network.now();
   }
-  uint64_t fresh_bits() override {
-    uint64_t bits = 0;
-    // Up to 256 bytes come whole once the pool is filled, which waiting ensures.
-    CW_ASSERT(getrandom(&bits, sizeof(bits), 0) == sizeof(bits));
-    return bits;
-  }
+  uint64_t fresh_bits() override { return fresh_bits_of_system(); }
 
  private:
   SimPair& pair_;

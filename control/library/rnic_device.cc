@@ -1,11 +1,9 @@
 #include "control/library/rnic_device.h"
 
-#include <sys/random.h>
-
 #include <charconv>
 #include <string>
 
-#include "dataplane/base/assert.h"
+#include "control/library/fresh_bits.h"
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/port/verbs/verbs_port.h"
 
@@ -19,14 +17,10 @@ class RnicDevice final : public Device {
  public:
   RnicDevice(std::unique_ptr<VerbsPort> port, Rate rate) : port_(std::move(port)), rate_(rate) {}
 
-  WanPort* wan_port() override { return port_.get(); }
+  AnyWanPort port() override { return *port_; }
   Rate rate() const override { return rate_; }
   Instant now() override { return clock_.read(); }
-  uint64_t fresh_bits() override {
-    uint64_t bits = 0;
-    CW_ASSERT(getrandom(&bits, sizeof(bits), 0) == sizeof(bits));
-    return bits;
-  }
+  uint64_t fresh_bits() override { return fresh_bits_of_system(); }
 
  private:
   MonotonicClock clock_;

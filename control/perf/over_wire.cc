@@ -57,11 +57,10 @@ class LiveEnd {
     end.key = options.key;
     end.random = {nullptr, fresh_bits};
     end.packet_overhead_bytes = wire_.is_v6 ? overhead_v6 : overhead_v4;
-    const EndPort port = wire_.port ? EndPort(*wire_.port) : EndPort(*wire_.rnic);
-    auto made = End::make(port, policies, end, now());
+    auto made = End::make(wire_.any(), policies, end, now());
     if (!made) return failure(made.error().sentence);
     end_ = std::move(*made);
-    PortBase* const ports[] = {&wire_.base()};
+    PortBase* const ports[] = {&wire_.any().base()};
     idle_.emplace(IdleOptions{}, ports);
     return {};
   }
@@ -187,7 +186,7 @@ Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
   auto wire = make_wire(options, parameters.client_udp_port,
                         {channel->peer_address(), options.udp_port, channel->is_v6()});
   if (!wire) return std::unexpected(wire.error());
-  const uint32_t most = wire->base().facts().payload_max;
+  const uint32_t most = wire->any().facts().payload_max;
   if (parameters.payload_bytes > most) {
     return failure("--payload is " + std::to_string(parameters.payload_bytes) +
                    " and the MTU of the route allows " + std::to_string(most));
@@ -224,7 +223,7 @@ Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registr
   auto wire = make_wire(options, options.udp_port,
                         {channel.peer_address(), parameters->client_udp_port, channel.is_v6()});
   if (!wire) return refuse(wire.error().sentence);
-  const uint32_t most = wire->base().facts().payload_max;
+  const uint32_t most = wire->any().facts().payload_max;
   if (parameters->payload_bytes > most) {
     return refuse("--payload is " + std::to_string(parameters->payload_bytes) +
                   " and the MTU of the server's route allows " + std::to_string(most));

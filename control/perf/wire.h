@@ -24,7 +24,7 @@ struct Wire {
   std::function<NamedCounts()> lost;  ///< what PortCounters do not say
   bool is_v6 = false;
 
-  PortBase& base() const { return port ? static_cast<PortBase&>(*port) : *rnic; }
+  AnyWanPort any() const { return port ? AnyWanPort(*port) : AnyWanPort(*rnic); }
 };
 
 /// The other end, as the rendezvous knows it; over DPDK the options know better.

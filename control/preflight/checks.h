@@ -24,7 +24,7 @@ struct Needs {
   bool has_file = false;
   bool over_udp = true, over_tun = true;  ///< the ports; without a file, perhaps any
   bool over_dpdk = true;                  ///< either of them, or both
-  bool by_rnic = false;                   ///< the WAN
+  std::string wan_port = "udp";           ///< the kind of it
   std::vector<std::string> drivers;       ///< of DPDK's devices in software
   std::vector<Nic> nics;                  ///< the WAN's first
   std::vector<uint32_t> cores;

@@ -101,9 +101,8 @@ void check_udp_ports(const Machine& machine, const Needs& needs, std::vector<Fin
 
 void check_buffers(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   if (!needs.over_udp) {
-    const std::string port = needs.by_rnic ? "verbs" : "dpdk";
     findings.push_back(
-        {"socket buffers", Status::Ok, "not needed: wan.port is \"" + port + "\"", ""});
+        {"socket buffers", Status::Ok, "not needed: wan.port is \"" + needs.wan_port + "\"", ""});
     return;
   }
   if (has_right(machine, Right::NetAdmin)) {

@@ -78,7 +78,7 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
   }
   needs.has_file = true;
   needs.over_udp = plan->wan_kind == site::WanKind::Udp;
-  needs.by_rnic = plan->wan_kind == site::WanKind::Verbs;
+  needs.wan_port = site::name_of(plan->wan_kind);
   needs.over_tun = plan->lan_kind == site::LanKind::Tun;
   needs.over_dpdk = plan->wan_kind == site::WanKind::Dpdk || !needs.over_tun;
   for (const auto& core : plan->cores) {

@@ -8,16 +8,12 @@
 
 namespace cw::sdr {
 
-Shard::Shard(WanPort& port, const RandomSource& random, const CodingOptions& coding)
-    : port_(port), random_(random), endpoint_(make_endpoint(coding)), pair_(*endpoint_) {}
-
-Shard::Shard(Port& wire, const RandomSource& random, const CodingOptions& coding)
-    : Shard(std::make_unique<RawPort>(wire), random, coding) {}
-
-Shard::Shard(std::unique_ptr<RawPort> raw, const RandomSource& random, const CodingOptions& coding)
-    : Shard(*raw, random, coding) {
-  raw_ = std::move(raw);
-}
+Shard::Shard(AnyWanPort port, const RandomSource& random, const CodingOptions& coding)
+    : raw_(port.bytes() == nullptr ? nullptr : std::make_unique<RawPort>(*port.bytes())),
+      port_(raw_ ? static_cast<WanPort&>(*raw_) : *port.posts()),
+      random_(random),
+      endpoint_(make_endpoint(coding)),
+      pair_(*endpoint_) {}
 
 std::unique_ptr<Endpoint> Shard::make_endpoint(const CodingOptions& coding) {
   return std::make_unique<Endpoint>(port_, counters_, drops_, coding);

@@ -31,9 +31,7 @@ namespace cw::sdr {
 class Shard {
  public:
   /// `port` outlives it. `random` draws the nonces and keys of all links.
-  Shard(WanPort& port, const RandomSource& random, const CodingOptions& coding = {});
-  /// On a port that moves bytes.
-  Shard(Port& wire, const RandomSource& random, const CodingOptions& coding = {});
+  Shard(AnyWanPort port, const RandomSource& random, const CodingOptions& coding = {});
 
   /// One more link. What the port decides of `options` (ICRC, numbers) it decides here;
   /// `key`, the pair's, is copied. Errors: as Endpoint::add_link().
@@ -94,8 +92,6 @@ class Shard {
   const Drops& drops() const { return drops_; }
 
  private:
-  Shard(std::unique_ptr<RawPort> raw, const RandomSource& random, const CodingOptions& coding);
-
   std::unique_ptr<RawPort> raw_;  // where the port is one
   WanPort& port_;
   RandomSource random_;

@@ -26,10 +26,9 @@ using stand_in::Fabric;
 class Wire {
  public:
   void begin(uint64_t seed, double loss, int64_t delay_ns) {
+    set(loss, delay_ns);
     const std::lock_guard lock(lock_);
     prng_ = Prng(seed);
-    loss_ = loss;
-    delay_ = Duration::from_ns(delay_ns);
   }
   void set(double loss, int64_t delay_ns) {
     const std::lock_guard lock(lock_);
@@ -81,7 +80,7 @@ Wire& wire() {
 class RnicDevice final : public Device {
  public:
   explicit RnicDevice(std::unique_ptr<VerbsPort> port) : port_(std::move(port)) {}
-  WanPort* wan_port() override { return port_.get(); }
+  AnyWanPort port() override { return *port_; }
   Rate rate() const override { return 1_Gbps; }
   Instant now() override { return wire().clock().read(); }
   uint64_t fresh_bits() override { return ++bits_ * 0x9e3779b97f4a7c15; }
@@ -149,11 +148,3 @@ void sim_run(cw_context* first, cw_context* second, int64_t ns) {
 
 /// What comes for a message that is over finds no window: no context hears of it.
 uint64_t sim_late_packets(const cw_context*) { return Fabric::the().dropped(); }
-
-uint64_t sim_rebuilt(const cw_context* context) {
-  return context->sdr.counters().read_any_thread(Counter::slots_rebuilt);
-}
-
-uint64_t sim_resends(const cw_context* context) {
-  return context->sdr.counters().read_any_thread(Counter::resends_sent);
-}

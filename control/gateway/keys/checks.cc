@@ -217,9 +217,8 @@ void check_peers(Section& file, const Config& config) {
                               " are accepted");
   }
   if (config.site.spare_peers > 0 && config.wan.port != WanKind::Udp) {
-    const std::string port = config.wan.port == WanKind::Dpdk ? "dpdk" : "verbs";
-    file.complain("site",
-                  "site.spare_peers is of wan.port \"udp\", and wan.port is \"" + port + "\"");
+    file.complain("site", "site.spare_peers is of wan.port \"udp\", and wan.port is \"" +
+                              std::string(name_of(config.wan.port)) + "\"");
   }
   check_rates(file, config);
 }

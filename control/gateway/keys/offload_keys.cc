@@ -65,8 +65,8 @@ void check_offload(Section& file, const Config& config) {
   const bool is_whole = offload.executor != OffloadExecutor::Cores || !offload.cores.empty();
   if (offload.executor == OffloadExecutor::Turn || !is_whole) return;
   if (config.wan.port == WanKind::Verbs) return;
-  const std::string port = config.wan.port == WanKind::Udp ? "udp" : "dpdk";
-  file.complain("offload", named(offload.executor) + ", and wan.port \"" + port +
+  file.complain("offload", named(offload.executor) + ", and wan.port \"" +
+                               std::string(name_of(config.wan.port)) +
                                "\" moves bytes: the worker copies them and has the bits as well; "
                                "set it to \"turn\"");
 }

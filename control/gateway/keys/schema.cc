@@ -146,9 +146,9 @@ void declare_icrc(Section& section, WanConfig& wan) {
 void check_icrc(Section& section, const WanConfig& wan) {
   if (!wan.icrc) return;
   if (wan.port != WanKind::Udp && *wan.icrc == IcrcMode::Pseudo) {
-    const std::string port = wan.port == WanKind::Dpdk ? "dpdk" : "verbs";
     section.complain("icrc",
-                     "wan.icrc \"pseudo\" is of wan.port \"udp\", and wan.port is \"" + port +
+                     "wan.icrc \"pseudo\" is of wan.port \"udp\", and wan.port is \"" +
+                         std::string(name_of(wan.port)) +
                          "\", whose ICRCs are exact; set wan.icrc = \"exact\" at sites with "
                          "sockets");
   }

@@ -45,11 +45,7 @@ SiteShard::SiteShard(const Plan& plan, size_t number, LanPort lan, WanPort wan)
 
 Result<void> SiteShard::begin(std::deque<PairGrants>& grants, Instant now,
                               const sdr::RandomSource& random) {
-  if (wan_.rnic) {
-    sdr_.emplace(*wan_.rnic, random, plan_.coding);
-  } else {
-    sdr_.emplace(impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port, random, plan_.coding);
-  }
+  sdr_.emplace(wan_queue(), random, plan_.coding);
   sdr::Endpoint& endpoint = sdr_->endpoint();
   if (wan_queue().facts().places_payload) {
     auto stage = make_bit_stage(plan_.offload, number_, plan_.cores.size());
@@ -68,7 +64,7 @@ Result<void> SiteShard::begin(std::deque<PairGrants>& grants, Instant now,
   }
   // The hosts first: what a turn takes from them leaves in that turn.
   sdr_->begin(std::array{Worker::Side{&valve_, &*gateways_}});
-  const std::array<PortBase*, 2> ports = {&wan_queue(), lan_.port.get()};
+  const std::array<PortBase*, 2> ports = {&wan_queue().base(), lan_.port.get()};
   idle_.emplace(IdleOptions{.policy = plan_.idle, .spin = spin, .pause = plan_.gather}, ports);
   return {};
 }
@@ -176,7 +172,7 @@ void SiteShard::fill(SiteState& state, Instant now) {
   lan_.fill(state);
   wan_.fill(state);
   if (impaired_) {
-    for (uint16_t path = 0; path < wan_.base().facts().paths; ++path) {
+    for (uint16_t path = 0; path < wan_.facts().paths; ++path) {
       state.impaired.push_back(impaired_->tx_counters(path));
     }
   }
@@ -241,7 +237,7 @@ PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
   view.rate = link.rate();
   view.backlog = link.backlog(now);
   const sdr::PathHealth& health = link.path_health();
-  for (uint16_t path = 0; path < wan_.base().facts().paths; ++path) {
+  for (uint16_t path = 0; path < wan_.facts().paths; ++path) {
     view.paths.push_back(link.path_state(path, now));
     view.path_losses.push_back(link.path_loss_there(path, now).ratio);
     if (!view.is_up || path >= health.paths()) continue;
@@ -338,7 +334,7 @@ void SiteShard::take_links(ShardChange& change, size_t first, size_t count, Inst
 void SiteShard::take_rules(ShardChange& change) {
   rooms_.gateway->exchange(change.gateway);
   if (change.peers) wan_.udp->exchange(*change.peers);
-  for (uint16_t path = 0; impaired_ && path < wan_.base().facts().paths; ++path) {
+  for (uint16_t path = 0; impaired_ && path < wan_.facts().paths; ++path) {
     impaired_->set_tx_impairment(path, change.impairment);
   }
 }

@@ -154,10 +154,7 @@ class SiteShard {
   BesideState beside_state(Instant now) const;
   static bool is_quiet(const BesideState& beside);
   static bool has_moved_there(const PeerView& view, const BesideState& beside);
-  PortBase& wan_queue() {
-    if (wan_.rnic) return *wan_.rnic;
-    return impaired_ ? static_cast<Port&>(*impaired_) : *wan_.port;
-  }
+  AnyWanPort wan_queue() { return impaired_ ? AnyWanPort(*impaired_) : wan_.any(); }
   /// Lets the worker call `change` between two turns, and waits for that. False: it will, but has
   /// not yet.
   bool ask(std::function<void(Instant)> change, Duration patience);

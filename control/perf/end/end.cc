@@ -39,17 +39,13 @@ sdr::StreamConfig coded_stream(const Parameters& parameters, const cw_policy_ops
 
 }  // namespace
 
-End::End(EndPort port, plugins::PolicyRef policy, std::vector<double> params,
+End::End(AnyWanPort port, plugins::PolicyRef policy, std::vector<double> params,
          const sdr::RandomSource& random)
-    : port_(port),
-      policy_(std::move(policy)),
-      params_(std::move(params)),
-      sdr_(port.rnic != nullptr ? sdr::Shard(*port.rnic, random)
-                                : sdr::Shard(*port.bytes, random)) {
+    : port_(port), policy_(std::move(policy)), params_(std::move(params)), sdr_(port, random) {
   sdr_.begin();
 }
 
-Result<std::unique_ptr<End>> End::make(EndPort port, plugins::Registry& policies,
+Result<std::unique_ptr<End>> End::make(AnyWanPort port, plugins::Registry& policies,
                                        const EndOptions& options, Instant now) {
   auto policy = policies.find(options.parameters.policy);
   if (!policy) return failure("--policy: " + policy.error().sentence);
@@ -67,7 +63,7 @@ Result<void> End::join(const EndOptions& options, Instant now) {
   link.peer = options.peer;
   link.control.site = options.role == Role::Sender ? "client" : "server";
   link.control.payload_bytes = options.parameters.payload_bytes;
-  link.control.paths = port_.base().facts().paths;
+  link.control.paths = port_.facts().paths;
   link.pacer = pacer_options(options);
   link.fallback = {cw_policy_passthrough(), {}};
 

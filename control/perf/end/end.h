@@ -26,21 +26,11 @@ struct EndOptions {
   uint32_t packet_overhead_bytes = 0;  ///< what the layers below add to a packet
 };
 
-/// One of the two: of bytes, or of work requests.
-struct EndPort {
-  EndPort(Port& port) : bytes(&port) {}    // NOLINT(google-explicit-constructor)
-  EndPort(WanPort& port) : rnic(&port) {}  // NOLINT(google-explicit-constructor)
-  PortBase& base() const { return bytes != nullptr ? static_cast<PortBase&>(*bytes) : *rnic; }
-
-  Port* bytes = nullptr;
-  WanPort* rnic = nullptr;
-};
-
 /// Thread: one. The port and the policies outlive it.
 class End {
  public:
   /// Errors: an unknown policy, a parameter it refuses, a stream that contradicts itself.
-  static Result<std::unique_ptr<End>> make(EndPort port, plugins::Registry& policies,
+  static Result<std::unique_ptr<End>> make(AnyWanPort port, plugins::Registry& policies,
                                            const EndOptions& options, Instant now);
 
   bool turn(Instant now) { return sdr_.turn(now); }
@@ -62,11 +52,11 @@ class End {
   }
 
  private:
-  End(EndPort port, plugins::PolicyRef policy, std::vector<double> params,
+  End(AnyWanPort port, plugins::PolicyRef policy, std::vector<double> params,
       const sdr::RandomSource& random);
   Result<void> join(const EndOptions& options, Instant now);
 
-  EndPort port_;
+  AnyWanPort port_;
   plugins::PolicyRef policy_;
   std::vector<double> params_;
   sdr::Shard sdr_;

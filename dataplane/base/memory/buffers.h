@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/base/memory/table.h"
@@ -32,6 +33,9 @@ class Buffers {
     CW_DCHECK(index < count_);
     return first_ + index * stride_;
   }
+
+  /// All of them, for who must tell a device where they lie.
+  std::span<uint8_t> all() const { return {first_, count_ * stride_}; }
 
  private:
   static constexpr size_t line_bytes = 64;

@@ -18,13 +18,12 @@ constexpr size_t epochs_per_link = 3;
 constexpr uint32_t sends_max = 1024;
 /// For an epoch, each way; soft-RoCE has half of it for all.
 constexpr size_t completions_wanted = 65536;
-constexpr size_t line_bytes = 64;
-/// Room in front of a packet for the headers of who writes some, which no device reads.
-constexpr size_t headers_max = 64;
 /// What an interface of unknown MTU may bring.
 constexpr uint32_t frame_max = 9216;
 
-size_t in_lines(size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
+uint32_t payload_max_of(const VerbsPortOptions& options, const Device& device) {
+  return std::min(options.payload_bytes_max, device.payload_max());
+}
 
 Result<Peers> read_peers(const VerbsPortOptions& options) {
   Peers peers(options.peers.size());
@@ -58,11 +57,10 @@ VerbsPort::VerbsPort(const VerbsPortOptions& options, std::unique_ptr<Device> de
     : device_(std::move(device)),
       memory_(*device_),
       windows_(*device_, options.windows),
-      pool_(options.packets),
-      packet_stride_(0),
+      packets_(options.packets,
+               payload_max_of(options, *device_) + static_cast<uint32_t>(slot_write_header_bytes)),
       peers_(std::move(peers)),
-      epochs_(std::max<size_t>(options.peers.size(), 1) * epochs_per_link),
-      index_() {
+      epochs_(std::max<size_t>(options.peers.size(), 1) * epochs_per_link) {
   note_facts(options);
   choose_depth(options);
 }
@@ -71,7 +69,7 @@ VerbsPort::~VerbsPort() = default;
 
 void VerbsPort::note_facts(const VerbsPortOptions& options) {
   facts_.name = "verbs";
-  facts_.payload_max = std::min(options.payload_bytes_max, device_->payload_max());
+  facts_.payload_max = payload_max_of(options, *device_);
   facts_.datagram_max = device_->payload_max();
   facts_.peers = static_cast<uint16_t>(options.peers.size());
   facts_.paths = options.paths;
@@ -109,7 +107,7 @@ Result<std::unique_ptr<VerbsPort>> VerbsPort::make(const VerbsPortOptions& optio
   if (!device) return std::unexpected(device.error());
   std::unique_ptr<VerbsPort> port(new VerbsPort(options, std::move(*device), std::move(*peers)));
   if (const auto made = port->make_completions(); !made) return std::unexpected(made.error());
-  if (const auto made = port->make_packets(); !made) return std::unexpected(made.error());
+  if (const auto made = port->register_packets(); !made) return std::unexpected(made.error());
   if (const auto made = port->make_controls(); !made) return std::unexpected(made.error());
   if (const auto begun = port->begin(options); !begun) return std::unexpected(begun.error());
   return port;
@@ -131,38 +129,32 @@ Result<void> VerbsPort::make_completions() {
   return {};
 }
 
-Result<void> VerbsPort::make_packets() {
-  const size_t bytes = facts_.payload_max + slot_write_header_bytes;
-  packet_stride_ = in_lines(headers_max + bytes);
-  packet_memory_.resize(pool_.capacity() * packet_stride_ + line_bytes);
-  const auto key = memory_.add(packet_memory_);
+Result<void> VerbsPort::register_packets() {
+  const auto key = memory_.add(packets_.memory());
   if (!key) return std::unexpected(key.error());
-  packets_key_ = *key;
+  packets_.set_key(*key);
   return {};
 }
 
 /// Buffers hold whatever the interface may bring: what is longer than its buffer kills its queue.
 Result<void> VerbsPort::make_controls() {
   const uint32_t frame = device_->interface_mtu() > 0 ? device_->interface_mtu() : frame_max;
-  const auto stride = static_cast<uint32_t>(in_lines(routing_header_bytes + frame));
   size_t count = 0;
   for (const Peer& peer : peers_.all()) count = std::max(count, size_t{peer.link} + 1);
   controls_ = std::vector<ControlQueue>(count);
-  if (count == 0) return {};
-  control_memory_.resize(count * ControlQueue::receives * stride);
-  const auto key = memory_.add(control_memory_);
-  if (!key) return std::unexpected(key.error());
   for (size_t link = 0; link < count; ++link) {
     ControlQueue& control = controls_[link];
+    control.buffer_bytes = routing_header_bytes + frame;
+    control.buffers.emplace(ControlQueue::receives, control.buffer_bytes);
+    const auto key = memory_.add(control.buffers->all());
+    if (!key) return std::unexpected(key.error());
+    control.key = *key;
     auto pair =
         make_ud(*device_, *sends_, *receives_,
                 {.sends = ControlQueue::sends, .receives = ControlQueue::receives}, control_qkey);
     if (!pair) return std::unexpected(pair.error());
     control.sender.pair = std::move(*pair);
     control.sender.tag = Tag{Tag::control, static_cast<uint16_t>(link), 0, 0}.bits();
-    control.buffers = &control_memory_[link * ControlQueue::receives * stride];
-    control.stride = stride;
-    control.key = *key;
     control_numbers_[link] = control.sender.pair->qp_num;
     if (!control.post_all()) return failure("the control queue takes no receive requests");
   }
@@ -170,8 +162,7 @@ Result<void> VerbsPort::make_controls() {
 }
 
 Result<void> VerbsPort::begin(const VerbsPortOptions& options) {
-  const PacketStore packets{pool_, packet_memory_, packet_stride_, headers_max, packets_key_};
-  outgoing_ = std::make_unique<Outgoing>(*sends_, packets, memory_, peers_, epochs_, controls_,
+  outgoing_ = std::make_unique<Outgoing>(*sends_, packets_, memory_, peers_, epochs_, controls_,
                                          index_, completions_max_);
   incoming_ =
       std::make_unique<Incoming>(*receives_, *channel_, *device_, peers_, epochs_, controls_);
@@ -194,22 +185,12 @@ Result<void> VerbsPort::begin(const VerbsPortOptions& options) {
 
 size_t VerbsPort::take_burst(std::span<Packet*> out) {
   size_t count = 0;
-  for (; count < out.size(); ++count) {
-    Packet* const packet = pool_.try_take();
-    if (packet == nullptr) break;
-    const size_t bytes_max = packet_stride_ - headers_max;
-    *packet = {};
-    packet->data = &packet_memory_[pool_.index_of(packet) * packet_stride_ + headers_max];
-    packet->bytes_max = static_cast<uint32_t>(bytes_max);
-    out[count] = packet;
-  }
+  while (count < out.size() && (out[count] = packets_.try_take()) != nullptr) ++count;
   return count;
 }
 
 void VerbsPort::give_back(std::span<Packet* const> packets) {
-  for (Packet* packet : packets) {
-    if (!try_leave(*packet)) pool_.give_back(packet);
-  }
+  for (Packet* packet : packets) packets_.give_back(packet);
 }
 
 Instant VerbsPort::next_due() const {

@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/base/memory/pool.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port/verbs/device/memory.h"
 #include "dataplane/port/verbs/keeper.h"
+#include "dataplane/port/verbs/packet_store.h"
 #include "dataplane/port/verbs/queues/epochs.h"
 #include "dataplane/port/verbs/queues/incoming.h"
 #include "dataplane/port/verbs/queues/outgoing.h"
@@ -77,7 +77,7 @@ class VerbsPort final : public WanPort {
   void note_facts(const VerbsPortOptions& options);
   void choose_depth(const VerbsPortOptions& options);
   Result<void> make_completions();
-  Result<void> make_packets();
+  Result<void> register_packets();
   Result<void> make_controls();
   Result<void> begin(const VerbsPortOptions& options);
 
@@ -85,10 +85,7 @@ class VerbsPort final : public WanPort {
   std::unique_ptr<verbs::Device> device_;
   verbs::Memory memory_;
   verbs::Windows windows_;
-  Pool<Packet> pool_;
-  size_t packet_stride_;
-  std::vector<uint8_t> packet_memory_, control_memory_;
-  uint32_t packets_key_ = 0;
+  verbs::PacketStore packets_;
   verbs::Peers peers_;
   verbs::Depth epoch_room_, depth_max_;
   size_t completions_max_ = 0;  // of each completion queue

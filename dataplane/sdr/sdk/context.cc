@@ -85,9 +85,7 @@ cw_context::cw_context(std::unique_ptr<Device> opened, const cw_device_attr& att
       qps_max(attr.qps_max),
       regions(attr.regions_max),
       free_regions(attr.regions_max),
-      sdr(device->wan_port() != nullptr
-              ? sdr::Shard(*device->wan_port(), sdr::RandomSource{this, fresh_bits})
-              : sdr::Shard(*device->port(), sdr::RandomSource{this, fresh_bits})) {
+      sdr(device->port(), sdr::RandomSource{this, fresh_bits}) {
   sdr.begin();
   for (uint32_t index = 0; index < attr.regions_max; ++index) {
     CW_ASSERT(free_regions.try_push(index));
@@ -129,9 +127,7 @@ cw_context* cw_context_create(const char* device, const cw_device_attr* given) {
   if (device == nullptr) return misuse("the device is null"), nullptr;
   auto opened = open_device(device);
   if (!opened) return misuse(opened.error()), nullptr;
-  const WanPort* const wan = (*opened)->wan_port();
-  const PortFacts& facts = wan != nullptr ? wan->facts() : (*opened)->port()->facts();
-  if (!check_attributes(*attr, facts)) return nullptr;
+  if (!check_attributes(*attr, (*opened)->port().facts())) return nullptr;
   auto context = std::make_unique<cw_context>(std::move(*opened), *attr);
   if (const auto is_open = context->open(*attr); !is_open) {
     return misuse(is_open.error()), nullptr;

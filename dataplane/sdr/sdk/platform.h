@@ -27,9 +27,8 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // One of the two; it lives as long as the device.
-  virtual Port* port() { return nullptr; }         ///< moves bytes
-  virtual WanPort* wan_port() { return nullptr; }  ///< posts, numbers and places by itself
+  /// Lives as long as the device.
+  virtual AnyWanPort port() = 0;
   /// The port's number for the gateway at the other end.
   virtual uint16_t peer() const { return 0; }
   /// What the pacer keeps to when the program does not say.

@@ -63,9 +63,9 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
 
   const auto random = sdr::RandomSource::of(prng_);
   if (options.has_rnic) {
-    sdr_.emplace(static_cast<WanPort&>(rnic_.emplace(port_, options.seed)), random, options.coding);
+    sdr_.emplace(rnic_.emplace(port_, options.seed), random, options.coding);
   } else {
-    sdr_.emplace(static_cast<Port&>(port_), random, options.coding);
+    sdr_.emplace(port_, random, options.coding);
   }
   if (options.has_rnic && options.offload > 0) set_stage(options);
   for (size_t i = 0; i < options.links.size(); ++i) {

@@ -44,7 +44,7 @@ std::unique_ptr<Pair> pair;
 class RnicDevice final : public Device {
  public:
   explicit RnicDevice(size_t end) : end_(end) {}
-  WanPort* wan_port() override { return pair->rnics[end_].get(); }
+  AnyWanPort port() override { return *pair->rnics[end_]; }
   Rate rate() const override { return 1_Gbps; }
   Instant now() override {
     pair->network.advance_to(pair->clock.read());

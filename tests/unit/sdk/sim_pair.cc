@@ -30,7 +30,7 @@ std::unique_ptr<Pair> pair;
 class SimDevice final : public Device {
  public:
   explicit SimDevice(size_t end) : end_(end) {}
-  Port* port() override { return pair->ports[end_]; }
+  AnyWanPort port() override { return *pair->ports[end_]; }
   Rate rate() const override { return 1_Gbps; }
   Instant now() override { return pair->network.now(); }
   uint64_t fresh_bits() override { return ++bits_ * 0x9e3779b97f4a7c15 + end_; }
@@ -100,12 +100,4 @@ void sim_run(cw_context* first, cw_context* second, int64_t ns) {
 uint64_t sim_late_packets(const cw_context* context) {
   return context->sdr.drops().read_any_thread(DropReason::generation_late) +
          context->sdr.drops().read_any_thread(DropReason::message_not_open);
-}
-
-uint64_t sim_rebuilt(const cw_context* context) {
-  return context->sdr.counters().read_any_thread(Counter::slots_rebuilt);
-}
-
-uint64_t sim_resends(const cw_context* context) {
-  return context->sdr.counters().read_any_thread(Counter::resends_sent);
 }

@@ -58,8 +58,8 @@ std::string WanPort::device(const Plan& plan) const {
 }
 
 void WanPort::fill(SiteState& state) const {
-  state.wan_port = base().counters();
-  state.wan_payload_max = base().facts().payload_max;
+  state.wan_port = any().base().counters();
+  state.wan_payload_max = facts().payload_max;
   if (udp != nullptr) state.wan = udp->status();
 #ifdef CW_HAVE_DPDK
   if (dpdk != nullptr) state.wan_over_dpdk = dpdk->status();

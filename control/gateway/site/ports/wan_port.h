@@ -25,7 +25,8 @@ struct WanPort {
   const DpdkWanPort* dpdk = nullptr;
   const VerbsPort* verbs = nullptr;
 
-  const PortBase& base() const { return port ? static_cast<PortBase&>(*port) : *rnic; }
+  AnyWanPort any() const { return port ? AnyWanPort(*port) : AnyWanPort(*rnic); }
+  const PortFacts& facts() const { return any().facts(); }
   /// "udp:" and its port, "dpdk:" and the device with what was chosen for the user, or "verbs:".
   std::string device(const Plan& plan) const;
   void fill(SiteState& state) const;

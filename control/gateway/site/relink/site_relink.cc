@@ -50,7 +50,7 @@ Duration empty_for(const Plan& plan) {
 }  // namespace
 
 std::vector<Beyond> Site::misfits(Plan& next) const {
-  auto found = site::misfits(plan_, next, shards_.front()->wan().base().facts());
+  auto found = site::misfits(plan_, next, shards_.front()->wan().facts());
   if (found.empty()) CW_ASSERT(try_arrange(plan_, next));
   return found;
 }

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <optional>
+#include <span>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/base/memory/buffers.h"
 #include "dataplane/port/verbs/queues/receiver.h"
 #include "dataplane/port/verbs/queues/sender.h"
 #include "dataplane/port/verbs/queues/tag.h"
@@ -22,11 +24,9 @@ struct ControlQueue {
 
   ControlQueue() : sender(sends) {}
 
-  Sender sender;  ///< its pair receives, too
-  uint8_t* buffers = nullptr;
-  uint32_t stride = 0, key = 0;
-
-  uint8_t* buffer(uint16_t index) const { return buffers + size_t{index} * stride; }
+  std::optional<Buffers> buffers;  ///< longer than the pair that receives into them
+  Sender sender;                   ///< its pair receives, too
+  uint32_t buffer_bytes = 0, key = 0;
 
   /// Empties these buffers; false: the queue takes no more.
   bool post(std::span<const uint16_t> indexes) {
@@ -36,7 +36,7 @@ struct ControlQueue {
     Tag tag = Tag::of(sender.tag);
     for (size_t i = 0; i < indexes.size(); ++i) {
       tag.count = indexes[i];
-      pieces[i] = {reinterpret_cast<uintptr_t>(buffer(indexes[i])), stride, key};
+      pieces[i] = {reinterpret_cast<uintptr_t>(buffers->at(indexes[i])), buffer_bytes, key};
       requests[i] = {.wr_id = tag.bits(),
                      .next = i + 1 < indexes.size() ? &requests[i + 1] : nullptr,
                      .sg_list = &pieces[i],

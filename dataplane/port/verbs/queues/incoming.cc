@@ -120,7 +120,7 @@ bool Incoming::try_take_datagram(const ibv_wc& completion, Arrival& arrival) {
     return false;
   }
   shown_[shown_count_++] = {tag.queue, tag.count};
-  const uint8_t* const buffer = control.buffer(tag.count);
+  const uint8_t* const buffer = control.buffers->at(tag.count);
   if (completion.byte_len < routing_header_bytes) return ++counts_.malformed, false;
   if (!try_read_outer(buffer, tag.queue, arrival)) return ++counts_.unknown, false;
   const uint32_t bytes = completion.byte_len - routing_header_bytes;

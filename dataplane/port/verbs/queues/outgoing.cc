@@ -21,7 +21,7 @@ bool is_same_way(const Send& a, const Send& b) {
 
 }  // namespace
 
-Outgoing::Outgoing(ibv_cq& completions, const PacketStore& packets, Memory& memory, Peers& peers,
+Outgoing::Outgoing(ibv_cq& completions, PacketStore& packets, Memory& memory, Peers& peers,
                    std::span<Epoch> epochs, std::span<ControlQueue> controls, SenderIndex& index,
                    size_t held_max)
     : completions_(completions),
@@ -117,11 +117,10 @@ bool Outgoing::try_address(const Send& send, ibv_send_wr& request) {
 /// Where its payload lies for the device; false: it lies elsewhere, and there is no packet for it.
 bool Outgoing::try_locate(const Send& send, ibv_sge& piece) {
   row_.copies[row_.count] = nullptr;
-  const auto offset = static_cast<size_t>(send.payload - packets_.memory.data());
   piece.addr = reinterpret_cast<uintptr_t>(send.payload);
   piece.length = send.head.payload_bytes;
-  piece.lkey = packets_.key;
-  if (offset < packets_.memory.size() || piece.length == 0) return true;
+  piece.lkey = packets_.key();
+  if (packets_.holds(send.payload) || piece.length == 0) return true;
   const auto key = memory_.find(send.payload);
   if (!key) return try_copy(send, piece);
   piece.lkey = *key;
@@ -130,12 +129,10 @@ bool Outgoing::try_locate(const Send& send, ibv_sge& piece) {
 
 /// Repair, which lies in pages that go back to the kernel at rest: a device must not keep them.
 bool Outgoing::try_copy(const Send& send, ibv_sge& piece) {
-  Packet* const copy = packets_.pool.try_take();
+  Packet* const copy = packets_.try_take();
   if (copy == nullptr) return false;
-  *copy = {};
-  uint8_t* const data = packets_.data_of(copy);
-  std::memcpy(data, send.payload, send.head.payload_bytes);
-  piece.addr = reinterpret_cast<uintptr_t>(data);
+  std::memcpy(copy->data, send.payload, send.head.payload_bytes);
+  piece.addr = reinterpret_cast<uintptr_t>(copy->data);
   row_.copies[row_.count] = copy;
   ++counts_.copied;
   return true;
@@ -207,8 +204,8 @@ void Outgoing::release(Sender& sender, size_t count) {
 void Outgoing::release(const Sender::Hold& hold) {
   if (hold.packet == nullptr) {
     CW_ASSERT(done_.try_push(hold.cookie));
-  } else if (!try_leave(*hold.packet)) {
-    packets_.pool.give_back(hold.packet);
+  } else {
+    packets_.give_back(hold.packet);
   }
 }
 

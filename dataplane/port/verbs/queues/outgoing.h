@@ -8,9 +8,9 @@
 #include <span>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/base/memory/pool.h"
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/port/verbs/device/memory.h"
+#include "dataplane/port/verbs/packet_store.h"
 #include "dataplane/port/verbs/peers.h"
 #include "dataplane/port/verbs/queues/control_queue.h"
 #include "dataplane/port/verbs/queues/epoch.h"
@@ -29,23 +29,11 @@ struct OutgoingCounts {
   uint64_t broken = 0;      ///< queues
 };
 
-/// Packets that are lent, and what the device may read of them.
-struct PacketStore {
-  Pool<Packet>& pool;
-  std::span<uint8_t> memory;  ///< of all of them, one after the other
-  size_t stride = 0, headers_max = 0;
-  uint32_t key = 0;
-
-  uint8_t* data_of(const Packet* packet) const {
-    return &memory[pool.index_of(packet) * stride + headers_max];
-  }
-};
-
 /// Thread: the turn's.
 class Outgoing {
  public:
   /// All of these live longer. `held_max`: by all queues together.
-  Outgoing(ibv_cq& completions, const PacketStore& packets, Memory& memory, Peers& peers,
+  Outgoing(ibv_cq& completions, PacketStore& packets, Memory& memory, Peers& peers,
            std::span<Epoch> epochs, std::span<ControlQueue> controls, SenderIndex& index,
            size_t held_max);
 
@@ -84,7 +72,7 @@ class Outgoing {
   void lose(const Send& send) { release({send.packet, send.cookie}); }
 
   ibv_cq& completions_;
-  PacketStore packets_;
+  PacketStore& packets_;
   Memory& memory_;
   Peers& peers_;
   std::span<Epoch> epochs_;
