@@ -77,6 +77,12 @@ inline uint32_t transport_bytes(const Send& send) {
          static_cast<uint32_t>(pad_bytes_for(payload_bytes));
 }
 
+/// Where memory lies in a device's buffer that others can name. The descriptor is the caller's.
+struct Dmabuf {
+  int fd = -1;
+  uint64_t offset = 0;
+};
+
 /// By which writes to one QP of a peer leave on one path.
 struct SendQueue {
   uint32_t target_qp = 0;
@@ -107,6 +113,11 @@ class WanPort : public PortBase {
   /// Payload outside packets may lie in `memory` until it is forgotten, as often as it was
   /// registered. Errors: the device's. Cost: slow.
   virtual Result<void> register_memory(std::span<uint8_t> /*memory*/) { return {}; }
+  /// The same of memory that is a device's and mapped there, whose pages the kernel does not count
+  /// as memory. Of ports that move bytes: no other than any.
+  virtual Result<void> register_dmabuf(std::span<uint8_t> memory, const Dmabuf& /*where*/) {
+    return register_memory(memory);
+  }
   /// Nothing that was sent lies there any more.
   virtual void forget_memory(std::span<uint8_t> /*memory*/) {}
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "control/gateway/plan.h"
-#include "control/preflight/checks.h"
+#include "control/preflight/checks/checks.h"
 #include "control/preflight/routes.h"
 #include "dataplane/device/device_text.h"
 #include "dataplane/wire/roce_inline.h"
@@ -52,6 +52,18 @@ void add_routed(const Machine& machine, const UdpPortOptions& wan, uint32_t mtu,
   }
 }
 
+/// The interface of an RNIC is that of its first address.
+void add_rnic(const Machine& machine, const std::string& device, uint32_t mtu, Needs& needs) {
+  const std::string folder = "sys/class/infiniband/" + device + "/ports/1/gid_attrs/ndevs";
+  for (const std::string& index : machine.names(folder)) {
+    const std::string interface = machine.text(folder + "/" + index);
+    if (interface.empty()) continue;
+    needs.nics.push_back(nic_of(machine, interface));
+    needs.nics.back().mtu = mtu;
+    return;
+  }
+}
+
 /// Every interface that has hardware behind it.
 void add_all(const Machine& machine, Needs& needs) {
   for (const std::string& interface : machine.names("sys/class/net")) {
@@ -98,6 +110,11 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
   if (needs.over_udp) add_routed(machine, plan->wan, mtu, needs);
   if (plan->wan_kind == site::WanKind::Dpdk) {
     add_dpdk(machine, plan->wan_over_dpdk.device, mtu, needs);
+  }
+  if (plan->wan_kind == site::WanKind::Verbs) {
+    needs.rnic = plan->wan_by_rnic.device;
+    needs.registered_bytes = plan->memory.count();
+    add_rnic(machine, needs.rnic, mtu, needs);
   }
   const DpdkLanOptions& lan = plan->lan_over_dpdk;
   if (!needs.over_tun) add_dpdk(machine, lan.device, lan.mtu, needs);

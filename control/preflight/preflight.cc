@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "control/json/json.h"
-#include "control/preflight/checks.h"
+#include "control/preflight/checks/checks.h"
 
 namespace cw::preflight {
 namespace {
@@ -29,7 +29,8 @@ std::string padded(std::string text, size_t width) {
 std::vector<Finding> look_over(const Machine& machine, const site::Plan* plan) {
   const Needs needs = needs_of(machine, plan);
   std::vector<Finding> findings;
-  for (const auto& checks : {kernel_checks(), nic_checks(), memory_checks(), core_checks()}) {
+  for (const auto& checks :
+       {kernel_checks(), rnic_checks(), nic_checks(), memory_checks(), core_checks()}) {
     for (const Check check : checks) check(machine, needs, findings);
   }
   return findings;

@@ -150,6 +150,12 @@ enum { CW_ACCESS_LOCAL = 0, CW_ACCESS_REMOTE_WRITE = 1 };
 
 /* The memory stays the caller's and must live until cw_mr_dereg(). Returns null on error. */
 CW_API cw_mr* cw_mr_reg(cw_context*, void* address, size_t bytes, uint32_t access);
+/* The same of a device's memory, such as a GPU's: `bytes` of a dmabuf from `offset` on, which the
+ * program has mapped at `address`, where policies that code read and write it. Both lie at the same
+ * place in their pages of 4096 bytes. The descriptor may be closed afterwards. Null on error, also
+ * where the device takes no dmabufs. */
+CW_API cw_mr* cw_mr_reg_dmabuf(cw_context*, int fd, uint64_t offset, void* address, size_t bytes,
+                               uint32_t access);
 /* CW_RETRY while a message still uses the region. */
 CW_API int cw_mr_dereg(cw_mr*);
 /* The key that work requests name the region by; 0, which is never a key, on error. */

@@ -1,4 +1,5 @@
-// What tests with virtual machines begin from: the machines are started once, for all cases.
+// What tests with virtual machines begin from: the machines are started once, for all cases of a
+// program.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,11 +18,11 @@ class RdmaSuite : public testing::Test {
  protected:
   // A suite that throws here would be skipped, and nobody would miss it.
   static void SetUpTestSuite() {
-    if (!obstacle().empty()) return;
+    if (sites_ || !obstacle().empty()) return;
     const auto begin = Time::now();
     try {
       auto sites = std::make_unique<RdmaSites>(
-          RdmaPrograms{CW_WAN_PROGRAM, CW_DAEMON_PROGRAM, CW_GUEST_FOLDER}, 1500);
+          RdmaPrograms{CW_WAN_PROGRAM, CW_DAEMON_PROGRAM, CW_GUEST_FOLDER}, CW_LAB_MTU);
       sites->wait_ready();
       sites_ = std::move(sites);
       tell("two machines started in " + seconds_since(begin));
@@ -29,7 +30,6 @@ class RdmaSuite : public testing::Test {
       why_not_ = error.what();
     }
   }
-  static void TearDownTestSuite() { sites_.reset(); }
 
   void SetUp() override {
     if (!obstacle().empty()) GTEST_SKIP() << obstacle();

@@ -362,9 +362,3 @@ TEST_F(Rdma, writes_lose_nothing_behind_lan_ports_of_dpdk_when_losses_come_in_bu
 
 }  // namespace
 }  // namespace cw::lab
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (!cw::lab::obstacle().empty()) return RUN_ALL_TESTS();
-  return cw::lab::run_enclosed([] { return RUN_ALL_TESTS(); });
-}

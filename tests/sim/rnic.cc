@@ -91,8 +91,9 @@ size_t Rnic::receive(std::span<Arrival> out, Instant now) {
   size_t count = 0;
   for (Packet* packet : std::span(burst).first(came)) {
     Arrival& arrival = out[count];
-    if (try_take(*packet, arrival)) ++count;
-    if (arrival.form == Form::Datagram) {
+    const bool is_taken = try_take(*packet, arrival);
+    count += is_taken;
+    if (is_taken && arrival.form == Form::Datagram) {
       arrived_[arrived_count_++] = packet;
     } else {
       wire_.give_back({&packet, 1});
@@ -106,6 +107,7 @@ bool Rnic::try_take(const Packet& packet, Arrival& arrival) {
   if (arrival.form == Form::Datagram) {
     const uint32_t place = arrival.head.target_qp - number_first;
     if (place < limits::links_max) arrival.head.target_qp = control_qpn_default + place;
+    if (place >= limits::links_max && !hears_usual_) return ++strays_, false;
     return true;
   }
   const auto queue = queues_.find(arrival.head.target_qp);

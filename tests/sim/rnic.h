@@ -52,6 +52,9 @@ class Rnic final : public WanPort {
   /// Places what a packet brings; false where nobody hears of that.
   bool try_take(const Packet& packet, Arrival& arrival);
 
+  /// From now on as a device that nobody has asked: control packets come at its own numbers only.
+  void be_unasked() { hears_usual_ = false; }
+
   size_t window_count() const { return windows_.size(); }
   size_t queue_count() const { return queues_.size() + psns_.size(); }
   /// Writes that no window was open for.
@@ -86,6 +89,7 @@ class Rnic final : public WanPort {
   std::map<uint32_t, std::span<uint8_t>> windows_;  // by key
   Prng prng_;
   uint64_t refused_ = 0, strays_ = 0;
+  bool hears_usual_ = true;
   std::array<Packet*, limits::burst_packets_max> arrived_{};  // datagrams, shown where they lie
   size_t arrived_count_ = 0;
 };

@@ -107,6 +107,15 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, size_t bytes, int access) {
   world().registrations[mr->rkey] = mr;
   return mr;
 }
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, uint64_t, size_t bytes, uint64_t named, int fd,
+                          int access) {
+  if (!world().takes_dmabufs) return errno = EOPNOTSUPP, nullptr;
+  if (fcntl(fd, F_GETFD) < 0) return nullptr;
+  auto* const mr = static_cast<Mr*>(
+      ibv_reg_mr(domain, reinterpret_cast<void*>(static_cast<uintptr_t>(named)), bytes, access));
+  mr->is_dmabuf = true;
+  return mr;
+}
 int ibv_dereg_mr(ibv_mr* mr) {
   const Lock lock(world().lock);
   world().registrations.erase(mr->rkey);

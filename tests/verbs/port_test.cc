@@ -1,5 +1,7 @@
 // The port of RNICs at devices in memory: numbers, placement, fences, and everything that breaks.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -187,6 +189,60 @@ TEST_F(PortOfRnic, sends_from_memory_that_nobody_registered_are_copied) {
   const size_t before = Fabric::the().registrations();
   a->port->forget_memory(from);
   EXPECT_EQ(Fabric::the().registrations(), before - 1);
+}
+
+/// Bytes with a descriptor, as a device's driver would give them out.
+struct Buffer {
+  explicit Buffer(size_t count) : bytes(count), fd(memfd_create("buffer", MFD_CLOEXEC)) {
+    EXPECT_EQ(ftruncate(fd, static_cast<off_t>(count)), 0);
+    at = static_cast<uint8_t*>(mmap(nullptr, count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  }
+  ~Buffer() {
+    munmap(at, bytes);
+    close(fd);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  std::span<uint8_t> memory() const { return {at, bytes}; }
+
+  size_t bytes;
+  int fd;
+  uint8_t* at = nullptr;
+};
+
+TEST_F(PortOfRnic, a_devices_memory_is_named_by_its_descriptor) {
+  Fabric::the().accept_dmabufs(true);
+  connect();
+  const Buffer from(4 * slot_bytes), to(4 * slot_bytes);
+  std::ranges::copy(some_bytes(from.bytes), from.at);
+  ASSERT_TRUE(a->port->register_dmabuf(from.memory(), {from.fd, 0}));
+  ASSERT_TRUE(b->port->register_dmabuf(to.memory(), {to.fd, 0}));
+  EXPECT_EQ(Fabric::the().dmabuf_registrations(), 2u);
+  const Window window = b->port->open_window(to.memory().subspan(slot_bytes, slot_bytes));
+  EXPECT_EQ(Fabric::the().dmabuf_registrations(), 3u) << "a window of it is no other memory";
+  ASSERT_TRUE(a->send(a->write(ways[0], window, from.memory().first(slot_bytes), 1)));
+  ASSERT_TRUE(turn_until([&] { return b->got.size() == 1 && a->done.size() == 1; }));
+  EXPECT_TRUE(std::ranges::equal(to.memory().subspan(slot_bytes, slot_bytes),
+                                 from.memory().first(slot_bytes)));
+  EXPECT_EQ(a->port->status().tx_copied, 0u);
+  b->port->close_window(window.key);
+  a->port->forget_memory(from.memory());
+  b->port->forget_memory(to.memory());
+  EXPECT_EQ(Fabric::the().dmabuf_registrations(), 0u);
+}
+
+TEST_F(PortOfRnic, a_device_that_takes_no_dmabuf_says_so) {
+  const Buffer buffer(slot_bytes);
+  const auto refused = a->port->register_dmabuf(buffer.memory(), {buffer.fd, 0});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().sentence.find("its driver takes none"), std::string::npos)
+      << refused.error().sentence;
+  Fabric::the().accept_dmabufs(true);
+  const auto closed = a->port->register_dmabuf(buffer.memory(), {9999, 0});
+  ASSERT_FALSE(closed);
+  EXPECT_NE(closed.error().sentence.find("descriptor 9999"), std::string::npos)
+      << closed.error().sentence;
+  ASSERT_TRUE(a->port->register_dmabuf(buffer.memory(), {buffer.fd, 0}));
 }
 
 TEST_F(PortOfRnic, a_closed_epoch_gives_everything_back) {

@@ -268,7 +268,7 @@ void Fabric::reset() {
   it.devices.clear();
   it.filter = nullptr;
   it.posts = it.dropped = 0;
-  it.refuses_queues = it.is_silent = false;
+  it.refuses_queues = it.is_silent = it.takes_dmabufs = false;
 }
 
 void Fabric::add_device(const std::string& name, const std::string& address, ibv_mtu mtu) {
@@ -361,6 +361,15 @@ void Fabric::silence_contacts(bool are_silent) {
 size_t Fabric::registrations() const {
   const Lock lock(world().lock);
   return world().registrations.size();
+}
+size_t Fabric::dmabuf_registrations() const {
+  const Lock lock(world().lock);
+  return static_cast<size_t>(std::ranges::count_if(
+      world().registrations, [](const auto& each) { return each.second->is_dmabuf; }));
+}
+void Fabric::accept_dmabufs(bool are_accepted) {
+  const Lock lock(world().lock);
+  world().takes_dmabufs = are_accepted;
 }
 size_t Fabric::queue_count() const {
   const Lock lock(world().lock);

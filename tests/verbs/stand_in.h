@@ -49,7 +49,11 @@ class Fabric {
   /// Nobody answers rdma_cm.
   void silence_contacts(bool are_silent);
 
+  /// Devices take dmabufs; at first they do not, as soft-RoCE.
+  void accept_dmabufs(bool are_accepted);
+
   size_t registrations() const;
+  size_t dmabuf_registrations() const;  ///< of those
   size_t queue_count() const;
   uint64_t posts() const;    ///< calls of ibv_post_send
   uint64_t dropped() const;  ///< packets that nobody took: no queue, request, key or room

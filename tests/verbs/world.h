@@ -45,6 +45,7 @@ struct Cq : ibv_cq {
 
 struct Mr : ibv_mr {
   int access = 0;
+  bool is_dmabuf = false;
 };
 
 struct Ah : ibv_ah {
@@ -69,7 +70,7 @@ struct World {
   std::function<bool(const Crossing&)> filter;
   uint32_t key_next = 0x100;
   uint64_t posts = 0, dropped = 0;
-  bool refuses_queues = false, is_silent = false;
+  bool refuses_queues = false, is_silent = false, takes_dmabufs = false;
 };
 
 /// All there is; whoever looks holds its lock.

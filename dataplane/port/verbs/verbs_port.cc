@@ -56,7 +56,7 @@ Result<void> check(const VerbsPortOptions& options) {
 VerbsPort::VerbsPort(const VerbsPortOptions& options, std::unique_ptr<Device> device, Peers peers)
     : device_(std::move(device)),
       memory_(*device_),
-      windows_(*device_, options.windows),
+      windows_(memory_, options.windows),
       packets_(options.packets,
                payload_max_of(options, *device_) + static_cast<uint32_t>(slot_write_header_bytes)),
       peers_(std::move(peers)),
@@ -214,6 +214,12 @@ size_t VerbsPort::send(std::span<const Send> sends, Instant now) {
 
 Result<void> VerbsPort::register_memory(std::span<uint8_t> memory) {
   const auto key = memory_.add(memory);
+  if (!key) return std::unexpected(key.error());
+  return {};
+}
+
+Result<void> VerbsPort::register_dmabuf(std::span<uint8_t> memory, const Dmabuf& where) {
+  const auto key = memory_.add(memory, &where);
   if (!key) return std::unexpected(key.error());
   return {};
 }

@@ -58,15 +58,10 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   const auto standing = exchange_.judge(*envelope);
   if (!standing) return drops_.add(reason_of(standing.error()));
   counters_.add(Counter::controls_received);
-  if (*standing == Standing::Stranger) return on_stranger(*envelope, now);
+  if (*standing == Standing::Stranger) return on_stranger(peek, now);
   if (*standing == Standing::NewEpoch) begin_epoch(now);
   dead_due_ = now + silence_max();
   read_records(*envelope, path, now);
-}
-
-void LinkControl::on_stranger(const Envelope& envelope, Instant now) {
-  if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
-  strangers_.on_hello(envelope.header.sender_nonce, now);
 }
 
 void LinkControl::begin_epoch(Instant now) {
@@ -307,8 +302,8 @@ EnvelopeHeader LinkControl::next_header(EnvelopeKind kind) {
   const bool is_answer = kind == EnvelopeKind::Answer;
   const bool is_in_force = !is_answer && exchange_.is_in_force();
   if (!is_in_force && exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
-  const auto nonces =
-      is_in_force ? exchange_.current() : exchange_.answer_to(is_answer ? strangers_.next() : 0);
+  const auto nonces = is_in_force ? exchange_.current()
+                                  : exchange_.answer_to(is_answer ? strangers_.next().nonce : 0);
   return {nonces.mine, nonces.peer, sequence_, wire_link_of(options_.number)};
 }
 
@@ -345,17 +340,6 @@ Hello LinkControl::hello(HelloState state) const {
   hello.icrc_mode = options_.icrc_mode;
   hello.description_parts = static_cast<uint16_t>(std::max<size_t>(1, part_count()));
   return hello;
-}
-
-bool LinkControl::offer_answer(EnvelopeWriter& writer, Instant now) {
-  // It brings nothing of the epoch in force: that is another peer's, or another life's [C-26].
-  if (!writer.try_add(hello(HelloState::Trying))) return false;
-  if (writer.body_room() > 0) {
-    (void)writer.try_add(Pad{{static_cast<uint16_t>(writer.body_room())}});
-  }
-  counters_.add(Counter::hellos_sent);
-  strangers_.on_answered(now);
-  return true;
 }
 
 bool LinkControl::offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant now) {

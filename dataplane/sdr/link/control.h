@@ -114,7 +114,7 @@ class LinkControl {
   bool is_in_force() const { return exchange_.is_in_force(); }
   /// Of the paths that both ends have, once the link is up.
   const PathHealth& health() const { return health_; }
-  uint32_t control_qpn() const { return peer_control_qpn_; }
+  uint32_t control_qpn(EnvelopeKind kind) const;  ///< where such envelopes go [C-2]
   /// Of its latest hello.
   bool peer_has(uint32_t capability) const { return (peer_capabilities_ & capability) != 0; }
   uint32_t peer_shape() const { return peer_capabilities_ >> Hello::shape_shift; }
@@ -148,7 +148,7 @@ class LinkControl {
   };
 
   void read_records(const Envelope& envelope, uint16_t path, Instant now);
-  void on_stranger(const Envelope& envelope, Instant now);
+  void on_stranger(const EnvelopePeek& peek, Instant now);
   bool is_for_another(const EnvelopePeek& peek, Instant now);
   void begin_epoch(Instant now);
   void try_describe(Instant now);

@@ -246,7 +246,7 @@ bool Link::try_write_envelope(Instant now) {
     return false;
   }
   send.form = Form::Datagram;
-  send.head.target_qp = control_.control_qpn();
+  send.head.target_qp = control_.control_qpn(kind);
   send.head.key = control_qkey;
   send.head.payload_bytes = static_cast<uint32_t>(writer.seal(control_.key()));
   send.source_qp = control_qpn_of(number_);

@@ -47,9 +47,9 @@ cw_swarm_mutant(an_envelope_is_too_long SWARM gateway_swarm FOUND_BY wire
   TO "(static_cast<uint16_t>(bytes + 4));")
 
 cw_swarm_mutant(strangers_get_no_answer SWARM gateway_swarm FOUND_BY recovery
-  SOURCE dataplane/sdr/link/control.cc
-  FROM "strangers_.on_hello(envelope.header.sender_nonce, now);"
-  TO "strangers_.on_hello(envelope.header.sender_nonce, now + Duration::from_s(3600));")
+  SOURCE dataplane/sdr/link/epoch/strangers.cc
+  FROM "strangers_.on_hello({peek.header.sender_nonce, hears_at}, now);"
+  TO "strangers_.on_hello({peek.header.sender_nonce, hears_at}, now + Duration::from_s(3600));")
 
 cw_swarm_mutant(messages_never_end SWARM gateway_swarm FOUND_BY liveness
   SOURCE dataplane/gateway/to_wan/slot_writer.cc

@@ -80,6 +80,17 @@ TEST(RnicEnds, hellos_say_what_a_port_can_do) {
 }
 
 // A completion says of a path no more than its QP does: what is learnt of paths needs both ends.
+// [C-2] Its number is in its hello, and nowhere else.
+TEST(RnicEnds, are_answered_at_numbers_that_nobody_knew) {
+  PairOptions options = reliable_pair();
+  options.a.has_rnic = true;
+  const WireScript script;
+  Pair pair(options, script);
+  pair.a->rnic().be_unasked();
+  ASSERT_TRUE(pair.delivers(20, 3_s));
+  EXPECT_GT(pair.a->rnic().stray_count(), 0u) << "the other's first hellos";
+}
+
 TEST(RnicEnds, numbers_of_qps_tell_paths_apart) {
   WireScript script;
   std::set<uint32_t> numbers;
@@ -128,8 +139,8 @@ TEST(RnicEnds, a_sender_knows_what_each_path_loses) {
   ASSERT_TRUE(pair.delivers(400, 10_s));
   pair.courier().stop();
   ASSERT_TRUE(pair.run_until([&] { return pair.courier().is_idle(); }, 5_s));
-  ASSERT_TRUE(pair.run_until(
-      [&] { return pair.a->link().path_report_there(1).lost >= lost[1]; }, 5_s))
+  ASSERT_TRUE(
+      pair.run_until([&] { return pair.a->link().path_report_there(1).lost >= lost[1]; }, 5_s))
       << pair.a->link().path_report_there(1).lost << " of " << lost[1];
   for (uint16_t path = 0; path < 2; ++path) {
     const PathReport& told = pair.a->link().path_report_there(path);

@@ -85,6 +85,17 @@ class Laid {
     put("usr/lib/x86_64-linux-gnu/libibverbs.so.1", "");
     put("sys/bus/pci/devices/0000:3b:00.0/infiniband/mlx5_0/ports/1/gid_attrs/types/0", gid_type);
   }
+  /// And a RoCE device by the interface's name and address.
+  void make_rnic() const {
+    make_mlx5("RoCE v2\n");
+    const std::string device = "sys/class/infiniband/mlx5_0/ports/1/";
+    put(device + "state", "4: ACTIVE\n");
+    put(device + "gid_attrs/ndevs/0", "");
+    put(device + "gid_attrs/ndevs/1", "eth1\n");
+    put("sys/class/infiniband_verbs/uverbs3/ibdev", "mlx5_0\n");
+    put("dev/infiniband/uverbs3", "");
+    put("dev/infiniband/rdma_cm", "");
+  }
   Machine machine() const { return Machine(root_); }
 
  private:
@@ -100,6 +111,8 @@ constexpr const char* over_af_packet =
 constexpr const char* over_af_xdp =
     "rate = \"1 Gbit/s\"\nport = \"dpdk\"\naddress = \"192.0.2.1\"\n"
     "device = \"net_af_xdp0,iface=eth1\"";
+constexpr const char* over_rnic =
+    "rate = \"1 Gbit/s\"\nport = \"verbs\"\naddress = \"192.0.2.1\"\ndevice = \"mlx5_0\"";
 constexpr const char* over_memif =
     "rate = \"1 Gbit/s\"\nport = \"dpdk\"\naddress = \"192.0.2.1\"\n"
     "device = \"net_memif0,role=client\"";
@@ -229,6 +242,38 @@ TEST(Preflight, asks_an_mlx5_for_its_libraries_and_its_roce) {
   laid.make_mlx5("");
   expect(look(laid, over_pci), "nic", Status::Ok, "shared by DPDK");
   expect(look(laid, over_pci), "roce", Status::Ok, "leaves UDP port 4791 to us");
+}
+
+TEST(Preflight, looks_for_all_that_an_rnic_is_reached_by) {
+  const Laid laid;
+  expect(look(laid, over_rnic), "rnic", Status::Problem, "this machine has none");
+  laid.put("sys/class/infiniband/mlx5_1/x", "");
+  expect(look(laid, over_rnic), "rnic", Status::Problem, "no RDMA device mlx5_0: there are mlx5_1");
+  laid.make_rnic();
+  laid.put("proc/net/udp", "  sl  local_address\n 1: 00000000:12B7 00000000:0000 07\n");
+  const auto all = look(laid, over_rnic, 2);
+  EXPECT_FALSE(has_problem(all)) << text_of(all);
+  expect(all, "rnic", Status::Ok, "mlx5_0 is there");
+  expect(all, "roce", Status::Ok, "eth1 speaks RoCE");
+  expect(all, "udp port", Status::Ok, "an RNIC has its own");
+  expect(all, "mtu", Status::Ok, "an MTU of 1500");
+  laid.put("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
+  expect(look(laid, over_rnic), "rnic", Status::Problem, "is 1: DOWN");
+  laid.remove("dev/infiniband/uverbs3");
+  expect(look(laid, over_rnic), "rnic", Status::Problem, "`modprobe ib_uverbs`");
+  laid.remove("dev/infiniband/rdma_cm");
+  expect(look(laid, over_rnic), "rdma_cm", Status::Problem, "`modprobe rdma_ucm`");
+  laid.make_mlx5("");
+  expect(look(laid, over_rnic), "roce", Status::Problem, "enable_roce value true");
+}
+
+TEST(Preflight, knows_how_much_an_rnic_is_given) {
+  const Laid laid;
+  laid.make_rnic();
+  laid.put("proc/self/limits", "Max locked memory         8388608     8388608     bytes\n");
+  expect(look(laid, over_rnic), "memory lock", Status::Ok, "CAP_IPC_LOCK");
+  laid.put("proc/self/status", no_rights);
+  expect(look(laid, over_rnic), "memory lock", Status::Problem, "an RNIC wants");
 }
 
 TEST(Preflight, compares_the_mtu_with_the_longest_packet) {

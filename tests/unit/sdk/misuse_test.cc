@@ -231,6 +231,14 @@ TEST_F(Sdk, regions_are_checked) {
   EXPECT_EQ(cw_mr_lkey_get(nullptr), 0u);
 }
 
+TEST_F(Sdk, regions_of_devices_are_checked) {
+  EXPECT_NO_OBJECT(cw_mr_reg_dmabuf(nullptr, 0, 0, memory.data(), 1, 0), "context is null");
+  EXPECT_NO_OBJECT(cw_mr_reg_dmabuf(a, -1, 0, memory.data(), 1, 0), "the dmabuf is -1");
+  EXPECT_NO_OBJECT(cw_mr_reg_dmabuf(a, 0, 0, memory.data(), 0, 0), "cannot be a region");
+  const auto in_page = reinterpret_cast<uintptr_t>(memory.data()) % 4096;
+  EXPECT_NO_OBJECT(cw_mr_reg_dmabuf(a, 0, in_page + 1, memory.data(), 1, 0), "the same place");
+}
+
 TEST_F(Sdk, sends_are_checked_before_anything_is_sent) {
   make_qps(qp_attr());
   cw_send_handle* handle = nullptr;

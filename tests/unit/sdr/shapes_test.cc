@@ -55,22 +55,22 @@ constexpr Instant start = Instant() + 1_s;
 TEST(Strangers, are_answered_at_once_and_then_one_in_ten_milliseconds) {
   Strangers strangers;
   EXPECT_EQ(strangers.due(), Instant::never());
-  strangers.on_hello(1, start);
+  strangers.on_hello({1, 7}, start);
   EXPECT_EQ(strangers.due(), start);
-  EXPECT_EQ(strangers.next(), 1u);
+  EXPECT_EQ(strangers.next().nonce, 1u);
   strangers.on_answered(start);
   EXPECT_EQ(strangers.due(), Instant::never());
-  strangers.on_hello(2, start + 1_ms);
+  strangers.on_hello({2, 7}, start + 1_ms);
   EXPECT_EQ(strangers.due(), start + 10_ms);
   strangers.on_answered(start + 10_ms);
-  strangers.on_hello(3, start + 40_ms);
+  strangers.on_hello({3, 7}, start + 40_ms);
   EXPECT_EQ(strangers.due(), start + 40_ms);
 }
 
 TEST(Strangers, of_whom_none_was_answered_the_latest_is) {
   Strangers strangers;
-  for (const uint64_t each : {1, 2, 3}) strangers.on_hello(each, start);
-  EXPECT_EQ(strangers.next(), 3u);
+  for (const uint64_t each : {1, 2, 3}) strangers.on_hello({each, 7}, start);
+  EXPECT_EQ(strangers.next().nonce, 3u);
   EXPECT_EQ(strangers.due(), start) << "as soon as the first would have been";
 }
 
@@ -79,35 +79,35 @@ TEST(Strangers, an_unanswered_one_goes_before_those_that_were_answered) {
   Strangers strangers;
   Instant now = start;
   for (const uint64_t former : {1, 2, 3}) {
-    strangers.on_hello(former, now);
+    strangers.on_hello({former, 7}, now);
     strangers.on_answered(now);
     now += 10_ms;
   }
-  for (const uint64_t each : {2, 1, 7, 3, 2}) strangers.on_hello(each, now);
-  EXPECT_EQ(strangers.next(), 7u);
+  for (const uint64_t each : {2, 1, 7, 3, 2}) strangers.on_hello({each, 7}, now);
+  EXPECT_EQ(strangers.next().nonce, 7u);
   strangers.on_answered(now);
-  for (const uint64_t each : {8, 7, 1}) strangers.on_hello(each, now);
-  EXPECT_EQ(strangers.next(), 8u) << "nor does one that has just been answered";
+  for (const uint64_t each : {8, 7, 1}) strangers.on_hello({each, 7}, now);
+  EXPECT_EQ(strangers.next().nonce, 8u) << "nor does one that has just been answered";
 }
 
 TEST(Strangers, of_whom_all_were_answered_the_latest_is_too) {
   Strangers strangers;
   for (const uint64_t former : {1, 2}) {
-    strangers.on_hello(former, start);
+    strangers.on_hello({former, 7}, start);
     strangers.on_answered(start);
   }
-  strangers.on_hello(1, start + 20_ms);
-  strangers.on_hello(2, start + 20_ms);
-  EXPECT_EQ(strangers.next(), 2u);
+  strangers.on_hello({1, 7}, start + 20_ms);
+  strangers.on_hello({2, 7}, start + 20_ms);
+  EXPECT_EQ(strangers.next().nonce, 2u);
 }
 
 TEST(Strangers, that_wait_for_an_answer_are_forgotten_when_nobody_gives_one) {
   Strangers strangers;
-  strangers.on_hello(1, start);
+  strangers.on_hello({1, 7}, start);
   strangers.forget();
   EXPECT_EQ(strangers.due(), Instant::never());
-  strangers.on_hello(2, start);
-  EXPECT_EQ(strangers.next(), 2u) << "whoever comes next is the first";
+  strangers.on_hello({2, 7}, start);
+  EXPECT_EQ(strangers.next().nonce, 2u) << "whoever comes next is the first";
 }
 
 // ---- knocks ----

@@ -1,5 +1,7 @@
 #include "dataplane/port/verbs/device/memory.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -10,6 +12,23 @@
 #include "dataplane/base/assert.h"
 
 namespace cw::verbs {
+namespace {
+
+/// Of a registration, by what the kernel says.
+std::string refusal(const Device& device, size_t bytes, bool is_dmabuf) {
+  const int error = errno;
+  const std::string begin =
+      "device \"" + device.name() + "\" does not register " + std::to_string(bytes) + " bytes";
+  const std::string why = " (" + std::string(std::strerror(error)) + ")";
+  if (is_dmabuf && (error == EOPNOTSUPP || error == EPROTONOSUPPORT)) {
+    return begin + " of a dmabuf" + why + ": its driver takes none; copy through memory of yours";
+  }
+  if (is_dmabuf) return begin + " of a dmabuf" + why;
+  return begin + why +
+         ": the user needs CAP_IPC_LOCK, or a higher limit of locked memory (ulimit -l)";
+}
+
+}  // namespace
 
 // ---- what lies where ----
 
@@ -19,23 +38,42 @@ std::vector<Memory::Region>::iterator Memory::find_region(std::span<const uint8_
   });
 }
 
-Result<uint32_t> Memory::add(std::span<uint8_t> memory) {
+Registration Memory::make(std::span<uint8_t> memory, const Dmabuf& where, int access) const {
+  ibv_pd* const domain = device_.domain();
+  if (where.fd < 0) return Registration(ibv_reg_mr(domain, memory.data(), memory.size(), access));
+  const auto named = reinterpret_cast<uintptr_t>(memory.data());
+  return Registration(
+      ibv_reg_dmabuf_mr(domain, where.offset, memory.size(), named, where.fd, access));
+}
+
+Result<uint32_t> Memory::add(std::span<uint8_t> memory, const Dmabuf* where) {
   const auto known = find_region(memory);
   if (known != regions_.end()) {
     ++known->uses;
     return known->registration->lkey;
   }
-  constexpr int access = IBV_ACCESS_LOCAL_WRITE;
-  Registration made(ibv_reg_mr(device_.domain(), memory.data(), memory.size(), access));
-  if (made == nullptr) {
-    return failure(
-        "device \"" + device_.name() + "\" does not register " + std::to_string(memory.size()) +
-        " bytes (" + std::strerror(errno) +
-        "): the user needs CAP_IPC_LOCK, or a higher limit of locked memory (ulimit -l)");
+  const Dmabuf here = where != nullptr ? *where : Dmabuf();
+  OwnedFd kept(where != nullptr ? fcntl(where->fd, F_DUPFD_CLOEXEC, 0) : -1);
+  if (where != nullptr && kept.get() < 0) {
+    return failure("descriptor " + std::to_string(where->fd) +
+                   " of a dmabuf cannot be kept: " + std::strerror(errno));
   }
+  Registration made = make(memory, here, IBV_ACCESS_LOCAL_WRITE);
+  if (made == nullptr) return failure(refusal(device_, memory.size(), where != nullptr));
   const uint32_t key = made->lkey;
-  regions_.push_back({memory, std::move(made), 1});
+  regions_.push_back({memory, std::move(kept), here.offset, std::move(made), 1});
   return key;
+}
+
+Registration Memory::lay_open(std::span<uint8_t> memory) const {
+  constexpr int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+  Dmabuf where;
+  for (const Region& each : regions_) {
+    const auto offset = static_cast<size_t>(memory.data() - each.memory.data());
+    if (each.dmabuf.get() < 0 || offset >= each.memory.size()) continue;
+    where = {each.dmabuf.get(), each.dmabuf_offset + offset};
+  }
+  return make(memory, where, access);
 }
 
 void Memory::remove(std::span<uint8_t> memory) {
@@ -57,8 +95,8 @@ std::optional<uint32_t> Memory::search(const uint8_t* at) {
 
 // ---- what peers may write to ----
 
-Windows::Windows(const Device& device, size_t count)
-    : device_(device),
+Windows::Windows(const Memory& memory, size_t count)
+    : memory_(memory),
       count_max_(count),
       table_(std::bit_ceil(count * 2 + 1)),
       mask_(table_.size() - 1) {}
@@ -74,8 +112,7 @@ size_t Windows::place_of(uint32_t key) const {
 Window Windows::open(std::span<uint8_t> memory) {
   if (count_ == count_max_) return ++refused_, Window();
   if (memory.empty()) memory = nowhere_;
-  constexpr int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-  Registration made(ibv_reg_mr(device_.domain(), memory.data(), memory.size(), access));
+  Registration made = memory_.lay_open(memory);
   if (made == nullptr || made->rkey == 0) return ++refused_, Window();
   const Window window{reinterpret_cast<uintptr_t>(memory.data()), made->rkey};
   Registration& place = table_[place_of(made->rkey)];

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/kernel/owned_fd.h"
 #include "dataplane/port/verbs/device/device.h"
 #include "dataplane/wan.h"
 
@@ -21,8 +22,9 @@ class Memory {
   explicit Memory(const Device& device) : device_(device) {}
 
   /// To be read and written here. One registration serves all of equal bounds, until as many
-  /// remove(). Errors: the device's; with the limit that they hint at.
-  Result<uint32_t> add(std::span<uint8_t> memory);
+  /// remove(). Errors: the device's; with the limit that they hint at. `where`: it is another
+  /// device's, whose descriptor is kept as a duplicate; null: it is memory as any.
+  Result<uint32_t> add(std::span<uint8_t> memory, const Dmabuf* where = nullptr);
   /// Nothing is read there any more.
   void remove(std::span<uint8_t> memory);
   /// The key for bytes from `at` on; nothing: they are not ours.
@@ -30,13 +32,19 @@ class Memory {
     const auto offset = static_cast<size_t>(at - latest_.data());
     return offset < latest_.size() ? std::optional(latest_key_) : search(at);
   }
+  /// A registration of its own, which peers may write by; null: the device does not want to.
+  Registration lay_open(std::span<uint8_t> memory) const;
 
  private:
   struct Region {
     std::span<uint8_t> memory;
+    OwnedFd dmabuf;
+    uint64_t dmabuf_offset = 0;
     Registration registration;
     uint32_t uses = 0;
   };
+
+  Registration make(std::span<uint8_t> memory, const Dmabuf& where, int access) const;
 
   std::optional<uint32_t> search(const uint8_t* at);
   std::vector<Region>::iterator find_region(std::span<const uint8_t> memory);
@@ -50,8 +58,8 @@ class Memory {
 /// Thread: one.
 class Windows {
  public:
-  /// `count` at most at a time.
-  Windows(const Device& device, size_t count);
+  /// `count` at most at a time. `memory` lives longer.
+  Windows(const Memory& memory, size_t count);
 
   /// A key of 0: there is none more, or the device does not want to. Two system calls for each
   /// window, and no packet is as short as the message that has it.
@@ -63,7 +71,7 @@ class Windows {
  private:
   size_t place_of(uint32_t key) const;
 
-  const Device& device_;
+  const Memory& memory_;
   size_t count_ = 0, count_max_;
   uint64_t refused_ = 0;
   std::array<uint8_t, 64> nowhere_{};  // for messages without bytes

@@ -13,18 +13,22 @@ namespace cw::sdr {
 /// Thread: the link's. Cost: some hundred bytes are looked at for each hello of a stranger.
 class Strangers {
  public:
-  /// By its nonce. Hellos of former lives may be said again and again. One that was never answered
+  struct Stranger {
+    uint64_t nonce = 0;
+    uint32_t control_qpn = 0;  ///< where it says that it hears
+  };
+  /// Hellos of former lives may be said again and again. One that was never answered
   /// goes first, so that they do not take every answer from a peer that lives [C-27].
-  void on_hello(uint64_t stranger, Instant now) {
+  void on_hello(const Stranger& stranger, Instant now) {
     const bool is_first = due_ == Instant::never();
-    if (is_first || !was_answered(stranger) || was_answered(next_)) next_ = stranger;
+    if (is_first || !was_answered(stranger.nonce) || was_answered(next_.nonce)) next_ = stranger;
     if (is_first) due_ = std::max(now, allowed_);
   }
   /// Never: there is nobody to answer.
   Instant due() const { return due_; }
-  uint64_t next() const { return next_; }
+  const Stranger& next() const { return next_; }
   void on_answered(Instant now) {
-    answered_[count_++ % answered_.size()] = next_;
+    answered_[count_++ % answered_.size()] = next_.nonce;
     due_ = Instant::never();
     allowed_ = now + interval;
   }
@@ -38,7 +42,7 @@ class Strangers {
     return std::ranges::find(answered_, nonce) != answered_.end();
   }
 
-  uint64_t next_ = 0;
+  Stranger next_;
   std::array<uint64_t, 64> answered_{};  // of late
   size_t count_ = 0;
   Instant due_ = Instant::never(), allowed_;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "control/preflight/checks.h"
+#include "control/preflight/checks/checks.h"
 
 namespace cw::preflight {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "control/preflight/checks.h"
+#include "control/preflight/checks/checks.h"
 
 namespace cw::preflight {
 namespace {
@@ -75,21 +75,35 @@ std::optional<uint64_t> memory_lock(const Machine& machine) {
   return std::nullopt;
 }
 
+struct Locked {
+  uint64_t bytes;
+  const char* who;
+  Status without;
+};
+
+/// Whose device reads what where it lies; nothing: nobody's.
+std::optional<Locked> locked_of(const Needs& needs) {
+  if (needs.by_rnic()) return Locked{needs.registered_bytes, "an RNIC", Status::Problem};
+  const bool has_nic = needs.over_dpdk && !(needs.has_file && needs.nics.empty());
+  if (!has_nic) return std::nullopt;
+  return Locked{needs.hugepage_bytes, "DPDK", Status::Note};
+}
+
 void check_memory_lock(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   const auto limit = memory_lock(machine);
-  const bool is_wanted = needs.over_dpdk && !(needs.has_file && needs.nics.empty());
-  if (!is_wanted || !limit || has_right(machine, Right::IpcLock)) {
-    const std::string found = !is_wanted ? "not needed: no NIC reads packets where they lie"
-                              : limit    ? "no limit for who has CAP_IPC_LOCK"
-                                         : "no limit";
+  const auto wanted = locked_of(needs);
+  if (!wanted || !limit || has_right(machine, Right::IpcLock)) {
+    const std::string found = !wanted ? "not needed: no NIC reads packets where they lie"
+                              : limit ? "no limit for who has CAP_IPC_LOCK"
+                                      : "no limit";
     findings.push_back({"memory lock", Status::Ok, found, ""});
     return;
   }
-  const bool is_enough = *limit >= needs.hugepage_bytes;
+  const bool is_enough = *limit >= wanted->bytes;
   findings.push_back(
-      {"memory lock", is_enough ? Status::Ok : Status::Note,
-       "at most " + mib(*limit) + " may be locked; DPDK wants " + mib(needs.hugepage_bytes) +
-           ", and a NIC may refuse less",
+      {"memory lock", is_enough ? Status::Ok : wanted->without,
+       "at most " + mib(*limit) + " may be locked; " + wanted->who + " wants " +
+           mib(wanted->bytes) + ", and may refuse less",
        is_enough ? "" : "`ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit"});
 }
 

@@ -25,8 +25,11 @@ struct Needs {
   bool over_udp = true, over_tun = true;  ///< the ports; without a file, perhaps any
   bool over_dpdk = true;                  ///< either of them, or both
   std::string wan_port = "udp";           ///< the kind of it
-  std::vector<std::string> drivers;       ///< of DPDK's devices in software
-  std::vector<Nic> nics;                  ///< the WAN's first
+  std::string rnic;                       ///< the device of a WAN over verbs; else empty
+  uint64_t registered_bytes = 0;          ///< with such a device, at most
+  bool by_rnic() const { return !rnic.empty(); }
+  std::vector<std::string> drivers;  ///< of DPDK's devices in software
+  std::vector<Nic> nics;             ///< the WAN's first
   std::vector<uint32_t> cores;
   bool polls = false;
   int nice = -10;
@@ -55,6 +58,7 @@ using Check = void (*)(const Machine&, const Needs&, std::vector<Finding>&);
 std::span<const Check> memory_checks();  ///< hugepages, memlock
 std::span<const Check> core_checks();    ///< cores, governor, numa
 std::span<const Check> nic_checks();     ///< nic, mtu, roce
+std::span<const Check> rnic_checks();    ///< rnic, rdma_cm
 std::span<const Check> kernel_checks();  ///< tun, rights, udp_port, buffers, lan_queue
 
 }  // namespace cw::preflight

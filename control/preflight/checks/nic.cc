@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "control/preflight/checks.h"
+#include "control/preflight/checks/checks.h"
 #include "dataplane/device/device_obstacle.h"
 #include "dataplane/wire/roce.h"
 
@@ -130,12 +130,24 @@ bool has_roce(const Machine& machine, const Nic& nic) {
   return false;
 }
 
+std::string set_roce(const Nic& nic, const char* value) {
+  return "`devlink dev param set pci/" + nic.pci + " name enable_roce value " + value +
+         " cmode driverinit && devlink dev reload pci/" + nic.pci + "`";
+}
+
 /// Such a NIC takes UDP port 4791 out of what arrives, before the kernel and DPDK see it.
 void check_roce(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   const bool is_ours =
       needs.udp_port <= roce_udp_port && roce_udp_port < needs.udp_port + uint32_t{needs.paths};
   for (const Nic& nic : needs.nics) {
     if (!is_mlx5(machine, nic)) continue;
+    if (needs.by_rnic()) {
+      const bool is_on = has_roce(machine, nic);
+      findings.push_back({"roce", is_on ? Status::Ok : Status::Problem,
+                          nic.text() + (is_on ? " speaks RoCE" : " has RoCE disabled"),
+                          is_on ? "" : set_roce(nic, "true")});
+      continue;
+    }
     if (!has_roce(machine, nic)) {
       findings.push_back({"roce", Status::Ok, nic.text() + " leaves UDP port 4791 to us", ""});
       continue;
@@ -143,10 +155,7 @@ void check_roce(const Machine& machine, const Needs& needs, std::vector<Finding>
     const Status status = needs.has_file && is_ours ? Status::Problem : Status::Note;
     findings.push_back({"roce", status,
                         nic.text() + " has RoCE enabled and keeps UDP port 4791 to itself",
-                        "`devlink dev param set pci/" + nic.pci +
-                            " name enable_roce value false cmode driverinit && devlink dev reload "
-                            "pci/" +
-                            nic.pci + "`, or another udp_port at all sites"});
+                        set_roce(nic, "false") + ", or another udp_port at all sites"});
   }
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "control/preflight/checks.h"
+#include "control/preflight/checks/checks.h"
 #include "control/preflight/routes.h"
 #include "dataplane/port/udp/udp_address.h"
 #include "dataplane/wire/outer/source_index.h"
@@ -80,6 +80,10 @@ std::vector<uint16_t> udp_ports_of(const Needs& needs) {
 }
 
 void check_udp_ports(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
+  if (needs.by_rnic()) {
+    findings.push_back({"udp port", Status::Ok, "not needed: an RNIC has its own", ""});
+    return;
+  }
   const std::vector<uint16_t> ports = udp_ports_of(needs);
   size_t taken = 0;
   for (const uint16_t number : ports) {

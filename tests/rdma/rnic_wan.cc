@@ -1,0 +1,56 @@
+#include "tests/rdma/rnic_wan.h"
+
+namespace cw::lab {
+std::string rows_of(const Inside& own, const Inside& other, const std::string& site,
+                    const std::string& wan, const std::string& peer) {
+  return "[site]\nname = \"" + std::string(own.name) + "\"\n" + site +
+         "[lan]\ndevice = \"inside\"\nmtu = " + std::to_string(wan_mtu - 100) +
+         "\naddresses = [\"" + own.lan + "/24\"]\n[wan]\n" + wan + "address = \"" + own.wan +
+         "\"\nrate = \"100 Mbit/s\"\npaths = 2\n[pair]\n" +
+         "key_file = \"pair.key\"\nrtt = \"20 ms\"\nmtu = " + std::to_string(wan_mtu) +
+         "\n[[peer]]\nname = \"" + other.name + "\"\naddress = \"" + other.wan + "\"\n" + peer +
+         "routes = [\"" + other.prefix +
+         "\"]\n[[class]]\nname = \"all\"\npolicy = \"hybrid\"\nqueue = \"500 ms\"\n" +
+         "hold = \"1 s\"\n";
+}
+
+std::string start_gateway(const Inside& own, const Inside& other) {
+  const std::string site = "status = \"/tmp/status.json\"\n[api]\nfolder = \"/tmp/api\"\n";
+  return "modprobe tun; mkdir -p /dev/net; [[ -e /dev/net/tun ]] || mknod /dev/net/tun c 10 200\n"
+         "cd /tmp; rm -f status.json; printf %s \"" +
+         std::string(pair_key) + "\" >pair.key; chmod 600 pair.key\ncat >gw.toml <<'END'\n" +
+         rows_of(own, other, site, "port = \"verbs\"\ndevice = \"rx0\"\n") +
+         "END\n" CW_DAEMON_PROGRAM
+         " --config gw.toml >gw.log 2>&1 &\ngateway=$!; echo $gateway >gw.pid\n";
+}
+
+std::string wait_up() {
+  return "for ((i = 0; i < 300; ++i)); do grep -q 'info up' gw.log && break; sleep 0.1; done\n"
+         "grep -q 'info up' gw.log || { cat gw.log >&2; exit 9; }\n";
+}
+
+std::string with_gateway(const Inside& own, const Inside& other, const std::string& then) {
+  return start_gateway(own, other) + wait_up() + "(set -e\n" + then +
+         "\n)\nended=$?\nsleep 1\ncp status.json status.last; kill $gateway; wait $gateway\n"
+         "cat gw.log >&2\ncat status.last\nexit $ended\n";
+}
+
+Json status_of(const Outcome& outcome) {
+  const size_t begin = outcome.out.find("{\n");
+  return begin == std::string::npos ? Json() : Json::parse_or_null(outcome.out.substr(begin));
+}
+
+void RnicWan::expect_sound(const Json& status) {
+  const Json& wan = status["wan"];
+  for (const char* const count : {"queues_broken", "rx_starved", "tx_lost", "windows_refused"}) {
+    EXPECT_EQ(wan.value(count, 0), 0) << count << " of " << wan.dump();
+  }
+  for (const Json& one : status["classes"]) EXPECT_EQ(one["received"]["missed"], 0) << one.dump();
+}
+
+void RnicWan::expect_sound_rnic(const Json& status) {
+  EXPECT_EQ(status["wan"]["path_mtu"], wan_mtu < 4200 ? 1024 : 4096) << status.dump();
+  expect_sound(status);
+}
+
+}  // namespace cw::lab
