@@ -107,6 +107,11 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, size_t bytes, int access) {
   world().registrations[mr->rkey] = mr;
   return mr;
 }
+/// What ibv_reg_mr() of the header calls where a compiler does not see that access is constant.
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, size_t bytes, uint64_t,
+                         unsigned int access) {
+  return ibv_reg_mr(domain, address, bytes, static_cast<int>(access));
+}
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, uint64_t, size_t bytes, uint64_t named, int fd,
                           int access) {
   if (!world().takes_dmabufs) return errno = EOPNOTSUPP, nullptr;
