@@ -212,14 +212,8 @@ size_t VerbsPort::send(std::span<const Send> sends, Instant now) {
   return count;
 }
 
-Result<void> VerbsPort::register_memory(std::span<uint8_t> memory) {
-  const auto key = memory_.add(memory);
-  if (!key) return std::unexpected(key.error());
-  return {};
-}
-
 Result<void> VerbsPort::register_dmabuf(std::span<uint8_t> memory, const Dmabuf& where) {
-  const auto key = memory_.add(memory, &where);
+  const auto key = memory_.add(memory, where);
   if (!key) return std::unexpected(key.error());
   return {};
 }

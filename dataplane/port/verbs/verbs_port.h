@@ -59,7 +59,9 @@ class VerbsPort final : public WanPort {
 
   Window open_window(std::span<uint8_t> memory) override { return windows_.open(memory); }
   void close_window(uint32_t key) override { windows_.close(key); }
-  Result<void> register_memory(std::span<uint8_t> memory) override;
+  Result<void> register_memory(std::span<uint8_t> memory) override {
+    return register_dmabuf(memory, {});
+  }
   Result<void> register_dmabuf(std::span<uint8_t> memory, const Dmabuf& where) override;
   void forget_memory(std::span<uint8_t> memory) override { memory_.remove(memory); }
   bool try_open_queues(uint16_t peer, uint32_t first, std::span<uint32_t> numbers) override {

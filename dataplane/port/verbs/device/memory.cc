@@ -46,22 +46,22 @@ Registration Memory::make(std::span<uint8_t> memory, const Dmabuf& where, int ac
       ibv_reg_dmabuf_mr(domain, where.offset, memory.size(), named, where.fd, access));
 }
 
-Result<uint32_t> Memory::add(std::span<uint8_t> memory, const Dmabuf* where) {
+Result<uint32_t> Memory::add(std::span<uint8_t> memory, const Dmabuf& where) {
   const auto known = find_region(memory);
   if (known != regions_.end()) {
     ++known->uses;
     return known->registration->lkey;
   }
-  const Dmabuf here = where != nullptr ? *where : Dmabuf();
-  OwnedFd kept(where != nullptr ? fcntl(where->fd, F_DUPFD_CLOEXEC, 0) : -1);
-  if (where != nullptr && kept.get() < 0) {
-    return failure("descriptor " + std::to_string(where->fd) +
+  const bool is_dmabuf = where.fd >= 0;
+  OwnedFd kept(is_dmabuf ? fcntl(where.fd, F_DUPFD_CLOEXEC, 0) : -1);
+  if (is_dmabuf && kept.get() < 0) {
+    return failure("descriptor " + std::to_string(where.fd) +
                    " of a dmabuf cannot be kept: " + std::strerror(errno));
   }
-  Registration made = make(memory, here, IBV_ACCESS_LOCAL_WRITE);
-  if (made == nullptr) return failure(refusal(device_, memory.size(), where != nullptr));
+  Registration made = make(memory, where, IBV_ACCESS_LOCAL_WRITE);
+  if (made == nullptr) return failure(refusal(device_, memory.size(), is_dmabuf));
   const uint32_t key = made->lkey;
-  regions_.push_back({memory, std::move(kept), here.offset, std::move(made), 1});
+  regions_.push_back({memory, std::move(kept), where.offset, std::move(made), 1});
   return key;
 }
 

@@ -23,8 +23,8 @@ class Memory {
 
   /// To be read and written here. One registration serves all of equal bounds, until as many
   /// remove(). Errors: the device's; with the limit that they hint at. `where`: it is another
-  /// device's, whose descriptor is kept as a duplicate; null: it is memory as any.
-  Result<uint32_t> add(std::span<uint8_t> memory, const Dmabuf* where = nullptr);
+  /// device's, whose descriptor is kept as a duplicate; without one it is memory as any.
+  Result<uint32_t> add(std::span<uint8_t> memory, const Dmabuf& where = {});
   /// Nothing is read there any more.
   void remove(std::span<uint8_t> memory);
   /// The key for bytes from `at` on; nothing: they are not ours.
