@@ -35,10 +35,8 @@ const char* const ping_all =
 
 class OneWire : public RnicWan {
  protected:
-  void SetUp() override {
-    RnicWan::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    sites().set_line({.loss = "1%", .rate = "100Mbit/s", .more = {"--reorder", "1%,500us"}});
+  RdmaLine line() const override {
+    return {.loss = "1%", .rate = "100Mbit/s", .more = {"--reorder", "1%,500us"}};
   }
 
   /// Both gateways, that of site B with these rows of its WAN; waits until they are up.

@@ -5,9 +5,10 @@ namespace {
 
 /// What a queue of an emulated machine holds while that stands still, as it may for a second: at
 /// 100 Mbit/s one was without a receive request seven times.
-const std::string rate = "20 Mbit/s";
+constexpr const char* rate = "20 Mbit/s";
 
 }  // namespace
+
 std::string rows_of(const Inside& own, const Inside& other, const std::string& site,
                     const std::string& wan, const std::string& peer) {
   return "[site]\nname = \"" + std::string(own.name) + "\"\n" + site +

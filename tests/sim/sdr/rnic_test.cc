@@ -79,7 +79,6 @@ TEST(RnicEnds, hellos_say_what_a_port_can_do) {
   }
 }
 
-// A completion says of a path no more than its QP does: what is learnt of paths needs both ends.
 // [C-2] Its number is in its hello, and nowhere else.
 TEST(RnicEnds, are_answered_at_numbers_that_nobody_knew) {
   PairOptions options = reliable_pair();
@@ -91,6 +90,7 @@ TEST(RnicEnds, are_answered_at_numbers_that_nobody_knew) {
   EXPECT_GT(pair.a->rnic().stray_count(), 0u) << "the other's first hellos";
 }
 
+// A completion says of a path no more than its QP does: what is learnt of paths needs both ends.
 TEST(RnicEnds, numbers_of_qps_tell_paths_apart) {
   WireScript script;
   std::set<uint32_t> numbers;

@@ -65,15 +65,19 @@ Result<uint32_t> Memory::add(std::span<uint8_t> memory, const Dmabuf& where) {
   return key;
 }
 
+const Memory::Region* Memory::holder_of(const uint8_t* at) const {
+  const auto found = std::ranges::find_if(regions_, [&](const Region& each) {
+    return static_cast<size_t>(at - each.memory.data()) < each.memory.size();
+  });
+  return found == regions_.end() ? nullptr : &*found;
+}
+
 Registration Memory::lay_open(std::span<uint8_t> memory) const {
   constexpr int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-  Dmabuf where;
-  for (const Region& each : regions_) {
-    const auto offset = static_cast<size_t>(memory.data() - each.memory.data());
-    if (each.dmabuf.get() < 0 || offset >= each.memory.size()) continue;
-    where = {each.dmabuf.get(), each.dmabuf_offset + offset};
-  }
-  return make(memory, where, access);
+  const Region* const region = holder_of(memory.data());
+  if (region == nullptr || region->dmabuf.get() < 0) return make(memory, {}, access);
+  const auto offset = static_cast<size_t>(memory.data() - region->memory.data());
+  return make(memory, {region->dmabuf.get(), region->dmabuf_offset + offset}, access);
 }
 
 void Memory::remove(std::span<uint8_t> memory) {
@@ -84,13 +88,11 @@ void Memory::remove(std::span<uint8_t> memory) {
 }
 
 std::optional<uint32_t> Memory::search(const uint8_t* at) {
-  for (const Region& each : regions_) {
-    if (static_cast<size_t>(at - each.memory.data()) >= each.memory.size()) continue;
-    latest_ = each.memory;
-    latest_key_ = each.registration->lkey;
-    return latest_key_;
-  }
-  return std::nullopt;
+  const Region* const region = holder_of(at);
+  if (region == nullptr) return std::nullopt;
+  latest_ = region->memory;
+  latest_key_ = region->registration->lkey;
+  return latest_key_;
 }
 
 // ---- what peers may write to ----

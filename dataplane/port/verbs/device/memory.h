@@ -44,6 +44,7 @@ class Memory {
     uint32_t uses = 0;
   };
 
+  const Region* holder_of(const uint8_t* at) const;  // null: nobody has registered it
   Registration make(std::span<uint8_t> memory, const Dmabuf& where, int access) const;
 
   std::optional<uint32_t> search(const uint8_t* at);
