@@ -15,20 +15,6 @@
 
 namespace cw::sim {
 
-// Under a sanitizer pages are mostly its own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CW_PAGES_OF_OTHERS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CW_PAGES_OF_OTHERS 1
-#endif
-#endif
-#ifdef CW_PAGES_OF_OTHERS
-inline constexpr bool pages_are_ours = false;
-#else
-inline constexpr bool pages_are_ours = true;
-#endif
-
 /// Of the heap and of all LazyMemory, which alone asks for small pages: not of what all links share
 /// and has mappings of its own, such as packets.
 inline uint64_t resident_bytes() {

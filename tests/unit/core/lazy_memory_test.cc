@@ -30,17 +30,5 @@ TEST(LazyMemory, is_zero_and_again_after_it_has_rested) {
   for (size_t i = 0; i < pieces.size(); ++i) EXPECT_TRUE(all_are(i, 0));
 }
 
-TEST(LazyMemory, is_resident_where_it_was_written) {
-  LazyMemory memory;
-  auto* const piece = static_cast<uint8_t*>(memory.take(1 << 20));
-  if (memory.resident_bytes() == memory.bytes()) GTEST_SKIP();  // where a sanitizer looks
-  EXPECT_EQ(LazyMemory::all_bytes(), memory.bytes());
-  EXPECT_EQ(memory.resident_bytes(), 0u);
-  piece[0] = piece[1 << 19] = 1;
-  EXPECT_EQ(memory.resident_bytes(), 2 * 4096u);
-  memory.rest();
-  EXPECT_EQ(memory.resident_bytes(), 0u);
-}
-
 }  // namespace
 }  // namespace cw
