@@ -113,6 +113,7 @@ Json wan_by_rnic_json(const VerbsPortStatus& wan) {
           {"rx_starved", wan.rx_starved},
           {"tx_unresolved", wan.tx_unresolved},
           {"send_posts", wan.send_posts},
+          {"completions", wan.completions},
           {"tx_copied", wan.tx_copied},
           {"tx_lost", wan.tx_lost},
           {"queues_made", wan.queues_made},

@@ -206,7 +206,7 @@ Result<Outcome> run_client(const Options& options, plugins::Registry& policies,
   if (!ending.error.empty()) return failure(ending.error);
   const bool is_whole = ending.word == ended_done;
   const Json server = ask_for_report(sender, live, *channel, is_whole);
-  const Json report = report_of(parameters, sender, figures_of(live.end(), live.wire().lost()),
+  const Json report = report_of(parameters, sender, figures_of(live.end(), live.wire().counts()),
                                 server, ending.word);
   live.leave();
   return Outcome{report, is_whole && server.is_object()};
@@ -244,7 +244,7 @@ Result<Outcome> serve(Channel& channel, const Options& options, plugins::Registr
     return stop || channel.has_hung_up() || receiver.has_lost_peer() ||
            (awaited && receiver.received() >= *awaited);
   });
-  const Json figures = figures_of(receiver, live.end(), live.wire().lost());
+  const Json figures = figures_of(receiver, live.end(), live.wire().counts());
   channel.send(report(figures));
   return Outcome{figures, awaited.has_value() && !stop};
 }

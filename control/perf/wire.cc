@@ -22,11 +22,12 @@ Result<Wire> make_udp_wire(uint16_t own_udp_port, const OtherEnd& other) {
   auto made = UdpPort::make(options);
   if (!made) return std::unexpected(std::move(made.error()));
   const UdpPort* const port = made->get();
-  const auto lost = [port] {
-    return NamedCounts{{"port.tx_lost", port->status().tx_lost},
-                       {"port.tx_too_big", port->status().tx_too_big}};
+  const auto counts = [port] {
+    return WireCounts{.lost = {{"port.tx_lost", port->status().tx_lost},
+                               {"port.tx_too_big", port->status().tx_too_big}},
+                      .work = {}};
   };
-  return Wire{std::move(*made), nullptr, lost, other.is_v6};
+  return Wire{std::move(*made), nullptr, counts, other.is_v6};
 }
 
 #ifdef CW_HAVE_DPDK
@@ -46,15 +47,16 @@ Result<Wire> make_dpdk_wire(const Line& line) {
   auto made = DpdkWanPort::make(options);
   if (!made) return std::unexpected(std::move(made.error()));
   const DpdkWanPort* const port = made->get();
-  const auto lost = [port] {
+  const auto counts = [port] {
     const DpdkWanStatus status = port->status();
-    return NamedCounts{{"port.tx_link_down", status.tx_link_down},
-                       {"port.tx_unresolved", status.tx_unresolved},
-                       {"port.tx_errors", status.device.counters.tx_errors},
-                       {"port.rx_missed", status.device.counters.rx_missed},
-                       {"port.rx_no_buffer", status.device.counters.rx_no_buffer}};
+    return WireCounts{.lost = {{"port.tx_link_down", status.tx_link_down},
+                               {"port.tx_unresolved", status.tx_unresolved},
+                               {"port.tx_errors", status.device.counters.tx_errors},
+                               {"port.rx_missed", status.device.counters.rx_missed},
+                               {"port.rx_no_buffer", status.device.counters.rx_no_buffer}},
+                      .work = {}};
   };
-  return Wire{std::move(*made), nullptr, lost, line.address.find(':') != std::string::npos};
+  return Wire{std::move(*made), nullptr, counts, line.address.find(':') != std::string::npos};
 }
 #else
 Result<Wire> make_dpdk_wire(const Line&) {
@@ -71,16 +73,17 @@ Result<Wire> make_rnic_wire(const Line& line) {
   auto made = VerbsPort::make(options);
   if (!made) return std::unexpected(std::move(made.error()));
   const VerbsPort* const port = made->get();
-  const auto lost = [port] {
+  const auto counts = [port] {
     const VerbsPortStatus status = port->status();
-    return NamedCounts{{"port.tx_lost", status.tx_lost},
-                       {"port.tx_unresolved", status.tx_unresolved},
-                       {"port.tx_copied", status.tx_copied},
-                       {"port.rx_starved", status.rx_starved},
-                       {"port.queues_broken", status.queues_broken},
-                       {"port.send_posts", status.send_posts}};
+    return WireCounts{.lost = {{"port.tx_lost", status.tx_lost},
+                               {"port.tx_unresolved", status.tx_unresolved},
+                               {"port.rx_starved", status.rx_starved},
+                               {"port.queues_broken", status.queues_broken}},
+                      .work = {{"copies", status.tx_copied},
+                               {"posts", status.send_posts},
+                               {"completions", status.completions}}};
   };
-  return Wire{nullptr, std::move(*made), lost, line.address.find(':') != std::string::npos};
+  return Wire{nullptr, std::move(*made), counts, line.address.find(':') != std::string::npos};
 }
 #else
 Result<Wire> make_rnic_wire(const Line&) {

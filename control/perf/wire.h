@@ -17,11 +17,17 @@ namespace cw::perf {
 
 using NamedCounts = std::vector<std::pair<const char*, uint64_t>>;
 
+/// What PortCounters do not say.
+struct WireCounts {
+  NamedCounts lost;  ///< packets
+  NamedCounts work;  ///< what was asked of the device
+};
+
 struct Wire {
   // One of the two: of bytes, or of work requests.
   std::unique_ptr<Port> port;
   std::unique_ptr<WanPort> rnic;
-  std::function<NamedCounts()> lost;  ///< what PortCounters do not say
+  std::function<WireCounts()> counts;
   bool is_v6 = false;
 
   AnyWanPort any() const { return port ? AnyWanPort(*port) : AnyWanPort(*rnic); }

@@ -79,12 +79,13 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
   const std::string mtu = "mtu = " + std::to_string(options.mtu) + "\n";
   std::ostringstream file;
   file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
-       << (options.is_over_dpdk ? eal_memory(options.cores) : std::string())
+       << (options.wan == Wan::Dpdk ? eal_memory(options.cores) : std::string())
        << cores_key(options.cores) << "\n[api]\nfolder = \"" << folder
        << "/api\"\n\n[lan]\ndevice = \"causeway0\"\n"
        << mtu << "\n[wan]\n"
-       << (options.is_over_dpdk ? dpdk_keys(own.wan_interface, options.mtu) : "") << "address = \""
-       << own.wan << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))
+       << (options.wan == Wan::Dpdk ? dpdk_keys(own.wan_interface, options.mtu) : "")
+       << "address = \"" << own.wan
+       << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))
        << "\n[pair]\nkey_file = \"pair.key\"\nrtt = "
        << text(config::Quantity::Duration, static_cast<double>(options.rtt.ns())) << mtu
        << "links = " << options.cores << "\n"

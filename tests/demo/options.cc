@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "control/command_line/command_line.h"
@@ -38,6 +39,7 @@ constexpr const char* lesson =
     "  ./demo --loss 0% --seconds 10       what the gateways cost when nothing is lost\n"
     "  ./demo --loss 1% --burst 8 --json   loss in bursts of eight; one JSON object\n"
     "  ./demo --rdma                       two real RDMA hosts instead, in two minutes\n"
+    "  ./demo --rdma --wan verbs           whose gateways have RNICs, too, in five\n"
     "\n"
     "With --rdma the hosts are virtual machines with soft-RoCE, Debian's kernel and perftest. "
     "Each\n"
@@ -48,7 +50,8 @@ constexpr const char* lesson =
     "with perftest's 14. Told are the medians, and what the hosts had to send again or asked to "
     "have\n"
     "sent again (rcvd_seq_err, out_of_seq_request, duplicate_request, completer_retry_err). Their\n"
-    "processors are emulated, so bandwidths are small.\n"
+    "processors are emulated, so bandwidths are small. With --wan verbs each machine is host and\n"
+    "gateway, and the gateways' packets are written by one RNIC into the memory of the other's.\n"
     "\n"
     "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it could not be\n"
     "measured; 128 and more: ended by a signal.\n";
@@ -58,6 +61,8 @@ struct Texts {
   std::string wan = "udp", cores = "1", seconds = "30", warm_up = "2", udp_rate, file = "64MiB",
               rounds = "3";
 };
+
+constexpr std::array wans{Wan::Udp, Wan::Dpdk, Wan::Verbs};
 
 /// Of each data slot, the most that a policy of this name sends as repair.
 double repair_share(const std::string& name) {
@@ -82,8 +87,7 @@ void take_defaults_of_rdma(const CommandLine& app, Texts& texts, Options& option
 
 /// An option of the other demo; empty when there is none.
 std::string misplaced(const CommandLine& app, bool is_rdma) {
-  for (const char* const each :
-       {"--wan", "--cores", "--seed", "--warm-up", "--udp-rate", "--file"}) {
+  for (const char* const each : {"--cores", "--seed", "--warm-up", "--udp-rate", "--file"}) {
     if (is_rdma && app.has(each)) {
       return std::string(each) + " has no meaning with --rdma; leave one of them out";
     }
@@ -138,10 +142,14 @@ Result<Options> read_texts(const Texts& texts, Options options) {
   }
   read(options.file, "--file", parse_bytes(texts.file), mistake);
   read(options.rounds, "--rounds", number(texts.rounds, 1, 100), mistake);
-  options.is_over_dpdk = texts.wan == "dpdk";
+  const auto wan = std::ranges::find(wans, texts.wan, name_of);
   if (!mistake.empty()) return failure(mistake);
-  if (!options.is_over_dpdk && texts.wan != "udp") {
-    return failure("--wan: \"" + texts.wan + "\" is no port; udp and dpdk are");
+  if (wan == wans.end()) {
+    return failure("--wan: \"" + texts.wan + "\" is no port; udp, dpdk and verbs are");
+  }
+  options.wan = *wan;
+  if (options.wan == Wan::Verbs && !options.is_rdma) {
+    return failure("--wan verbs is for --rdma only, whose machines have RNICs; add it");
   }
   if (const std::string why = unknown_policy(options.policy); !why.empty()) return failure(why);
   if (options.loss >= 0.5) return failure("--loss: more than half is no link");
@@ -155,6 +163,18 @@ Result<Options> read_texts(const Texts& texts, Options options) {
 }
 
 }  // namespace
+
+const char* name_of(Wan wan) {
+  switch (wan) {
+    case Wan::Udp:
+      return "udp";
+    case Wan::Dpdk:
+      return "dpdk";
+    case Wan::Verbs:
+      return "verbs";
+  }
+  return "";
+}
 
 Rate Options::offered_udp() const {
   constexpr double share = 0.8;
@@ -179,7 +199,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--seed", texts.seed, "NUMBER", "Decides which packets are lost (1).", link);
   add("--policy", options.policy, "NAME", "Of the gateways (selective_repeat; hybrid with --rdma).",
       run);
-  add("--wan", texts.wan, "udp|dpdk", "The gateways' port to the link (udp).", run);
+  add("--wan", texts.wan, "udp|dpdk|verbs", "The gateways' port to the link (udp).", run);
   add("--cores", texts.cores, "NUMBER", "Of each gateway, each with links of its own (1).", run);
   add("--seconds", texts.seconds, "NUMBER", "Of each measurement of bandwidth (30; 3 with --rdma).",
       run);

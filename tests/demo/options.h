@@ -10,6 +10,10 @@
 
 namespace cw::demo {
 
+enum class Wan { Udp, Dpdk, Verbs };
+/// As it is written.
+const char* name_of(Wan wan);
+
 struct Options {
   // The link, each way alike.
   Duration rtt = Duration::from_ms(25);
@@ -20,11 +24,11 @@ struct Options {
   uint64_t seed = 1;
 
   std::string policy = "selective_repeat";
-  bool is_over_dpdk = false;  ///< the gateways' WAN ports; else sockets
-  uint16_t cores = 1;         ///< of each gateway, from core 0 on
-  uint32_t seconds = 30;      ///< of each measurement of TCP and UDP
-  uint32_t warm_up = 2;       ///< of TCP, not counted
-  Rate udp_rate;              ///< zero: see offered_udp()
+  Wan wan = Wan::Udp;     ///< the gateways' port to the link
+  uint16_t cores = 1;     ///< of each gateway, from core 0 on
+  uint32_t seconds = 30;  ///< of each measurement of TCP and UDP
+  uint32_t warm_up = 2;   ///< of TCP, not counted
+  Rate udp_rate;          ///< zero: see offered_udp()
   Bytes file = Bytes(64 << 20);
 
   bool is_rdma = false;  ///< real RDMA hosts instead of TCP, UDP, a file and messages

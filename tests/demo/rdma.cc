@@ -53,10 +53,19 @@ class RdmaDemo {
     measure({prefix + "without, timeout 14", lossy_, ""}, report_.plain_quick);
     measure({prefix + "without, no loss", lossless_}, report_.plain_lossless);
     steps_.begin(prefix + "gateways");
-    sites_.route_by_gateways(report_.options.policy, lossless_);
+    route_by_gateways();
     steps_.end("the link between them is up");
     measure({prefix + "with gateways", lossy_}, report_.gateway);
     measure({prefix + "with, no loss", lossless_}, report_.gateway_lossless);
+  }
+
+  void route_by_gateways() {
+    const std::string& policy = report_.options.policy;
+    if (report_.options.wan == Wan::Verbs) return sites_.route_by_rnics(policy, lossless_);
+    lab::GatewayFile file;
+    file.classes = lab::rdma_classes(policy);
+    file.is_over_dpdk = report_.options.wan == Wan::Dpdk;
+    sites_.route_by_gateways(file, lossless_);
   }
 
   struct Step {

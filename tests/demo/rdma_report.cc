@@ -37,6 +37,7 @@ std::string to_json(const RdmaReport& report) {
                   {"rate_mbps", static_cast<double>(options.rate.bps()) * 1e-6},
                   {"mtu", options.mtu}};
   json["policy"] = options.policy;
+  json["wan"] = name_of(options.wan);
   json["rounds"] = options.rounds;
   Json medians, runs, retransmits;
   for (const Named& each : ways_of(report)) {
@@ -65,8 +66,8 @@ std::string to_table(const RdmaReport& report) {
                     share_text(each.way, lossless).c_str(),
                     static_cast<unsigned long long>(each.way.retransmits));
   }
-  text += text_of("\n  with gateways: %s; medians of %u runs, interleaved, of %u s each\n",
-                  options.policy.c_str(), options.rounds, options.seconds);
+  text += text_of("\n  with gateways: %s over %s; medians of %u runs, interleaved, of %u s each\n",
+                  options.policy.c_str(), name_of(options.wan), options.rounds, options.seconds);
   text +=
       "  processors of the hosts are emulated: compare bandwidths with each other, and only when\n"
       "  nothing else kept this machine busy\n";

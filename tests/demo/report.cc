@@ -128,7 +128,7 @@ std::string to_json(const Report& report) {
   json["without"] = half_json(report.without);
   Json with;
   with["policy"] = report.options.policy;
-  with["wan"] = report.options.is_over_dpdk ? "dpdk" : "udp";
+  with["wan"] = name_of(report.options.wan);
   with.update(half_json(report.with));
   with["added_us_p50"] = report.gateways.probes.added_us(0.5);
   with["added_us_p99"] = report.gateways.probes.added_us(0.99);

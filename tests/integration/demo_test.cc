@@ -97,7 +97,7 @@ TEST_F(DemoRun, says_what_is_wrong_with_its_options_and_its_gateways) {
   EXPECT_NE(options.err.find("--loss: \"much\" is not a share"), std::string::npos) << options.err;
   const lab::Outcome wan = run({"--wan", "tin"});
   EXPECT_EQ(wan.status, 2);
-  EXPECT_NE(wan.err.find("--wan: \"tin\" is no port; udp and dpdk are"), std::string::npos)
+  EXPECT_NE(wan.err.find("--wan: \"tin\" is no port; udp, dpdk and verbs are"), std::string::npos)
       << wan.err;
   const lab::Outcome rdma = run({"--rdma", "--file", "1kB"});
   EXPECT_EQ(rdma.status, 2);

@@ -101,14 +101,22 @@ class Talk {
   int fd_;
 };
 
+/// The one that CW_DEVICE names, else the first; null when there is none.
+ibv_device* wanted_device() {
+  const char* const name = std::getenv("CW_DEVICE");
+  for (ibv_device** each = must(ibv_get_device_list(nullptr), "the list of RDMA devices");
+       *each != nullptr; ++each) {
+    if (name == nullptr || std::strcmp(ibv_get_device_name(*each), name) == 0) return *each;
+  }
+  return nullptr;
+}
+
 /// A reliable connection with its memory. It all ends with the process.
 class Connection {
  public:
   explicit Connection(uint64_t memory_bytes) : memory_(memory_bytes) {
-    int count = 0;
-    ibv_device** const devices = must(ibv_get_device_list(&count), "the list of RDMA devices");
-    must(count > 0, "finding an RDMA device");
-    context_ = must(ibv_open_device(devices[0]), "opening the device");
+    context_ =
+        must(ibv_open_device(must(wanted_device(), "finding the RDMA device")), "opening it");
     domain_ = must(ibv_alloc_pd(context_), "a protection domain");
     completions_ = must(ibv_create_cq(context_, queue_length, nullptr, nullptr, 0), "a queue");
     constexpr int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |

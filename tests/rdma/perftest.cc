@@ -29,9 +29,9 @@ std::vector<double> row_of(const std::string& printed) {
 }
 
 /// Ends by itself, however slow the line is, and can be ended: its number is left behind.
-std::string bounded(const std::string& command, seconds most) {
+std::string bounded(const std::string& command, const char* device, seconds most) {
   return "echo $$ >/run/perftest\nexec timeout -s KILL " + std::to_string(most.count()) + " " +
-         command + " -d rx0 -F";
+         command + " -d " + device + " -F";
 }
 constexpr const char* end_it = "kill $(cat /run/perftest)";
 
@@ -64,13 +64,14 @@ std::optional<Latency> parse_latency(const std::string& printed) {
 
 PerftestRun run_perftest(RdmaSites& sites, const std::string& command, seconds most) {
   const uint64_t before = retransmits_of(sites);
-  const int b = sites.host_b().start(bounded(command, most));
+  const std::string bounded_command = bounded(command, sites.device(), most);
+  const int b = sites.host_b().start(bounded_command);
   if (!sites.host_b().wait_for_listeners(1, server_patience)) {
     throw std::runtime_error(
         command + ": host B does not listen: " + sites.host_b().finish(b, most + seconds(5)).err);
   }
   const Outcome asking =
-      sites.host_a().run(bounded(command, most) + " " + site_b.host, most + seconds(5));
+      sites.host_a().run(bounded_command + " " + sites.address_of_b(), most + seconds(5));
   // A server whose client is gone would answer the next one.
   if (asking.status != 0) sites.host_b().run(end_it, server_patience);
   const Outcome answering = sites.host_b().finish(b, most + seconds(5));

@@ -50,7 +50,9 @@ RdmaSites::RdmaSites(const RdmaPrograms& programs, uint32_t mtu)
       a_(sites_, folder_, programs.daemon, true),
       b_(sites_, folder_, programs.daemon, false),
       a_host_(sites_, true, folder_, programs.guest, mtu),
-      b_host_(sites_, false, folder_, programs.guest, mtu) {
+      b_host_(sites_, false, folder_, programs.guest, mtu),
+      a_rnic_(a_host_, true, programs.daemon),
+      b_rnic_(b_host_, false, programs.daemon) {
   // Two machines whose processors are emulated would leave the gateways less than they need.
   a_.be_urgent();
   b_.be_urgent();
@@ -76,12 +78,22 @@ void RdmaSites::set_line(const RdmaLine& line) {
 }
 
 void RdmaSites::unroute() {
-  if (route_ == Route::Plain) sites_.unroute();
+  if (route_ == Route::Rnics) {
+    a_rnic_.stop();
+    b_rnic_.stop();
+    use_device("rx0");
+  }
+  if (route_ == Route::Plain || route_ == Route::Rnics) sites_.unroute();
   if (route_ == Route::Gateways) {
     a_.stop();
     b_.stop();
   }
   route_ = Route::None;
+}
+
+void RdmaSites::use_device(const char* name) {
+  a_host_.use_device(name);
+  b_host_.use_device(name);
 }
 
 void RdmaSites::route_plainly() {
@@ -112,6 +124,17 @@ void RdmaSites::route_by_gateways(GatewayFile file, const RdmaLine& line) {
   for (Gateway* each : {&a_, &b_}) {
     if (!each->wait_up()) throw std::runtime_error(each->program().err_so_far());
   }
+}
+
+void RdmaSites::route_by_rnics(const std::string& policy, const RdmaLine& line) {
+  unroute();
+  sites_.route_plainly();
+  for (MachineGateway* each : {&a_rnic_, &b_rnic_}) {
+    each->start({line.rtt, line.rate, rdma_classes(policy), mtu_});
+  }
+  for (MachineGateway* each : {&a_rnic_, &b_rnic_}) each->wait_up();
+  use_device("rx1");
+  route_ = Route::Rnics;
 }
 
 }  // namespace cw::lab

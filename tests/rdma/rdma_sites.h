@@ -10,6 +10,7 @@
 #include "tests/lab/gateway.h"
 #include "tests/lab/sites.h"
 #include "tests/lab/virtual_host.h"
+#include "tests/rdma/machine_gateway.h"
 
 namespace cw::lab {
 
@@ -55,17 +56,25 @@ class RdmaSites {
   void route_by_gateways(const std::string& policy, const RdmaLine& line);
   /// The same with a file's other keys; its MTUs and what it says of the line do not count.
   void route_by_gateways(GatewayFile file, const RdmaLine& line);
+  /// By gateways in the hosts' own machines, whose WAN ports are RNICs: hosts are other ones then.
+  void route_by_rnics(const std::string& policy, const RdmaLine& line);
+
+  /// The hosts' RDMA device, and where A finds B.
+  const char* device() const { return route_ == Route::Rnics ? "rx1" : "rx0"; }
+  const char* address_of_b() const { return route_ == Route::Rnics ? machine_b.host : site_b.host; }
 
  private:
   void unroute();
+  void use_device(const char* name);
 
-  enum class Route { None, Plain, Gateways };
+  enum class Route { None, Plain, Gateways, Rnics };
   RdmaPrograms programs_;
   uint32_t mtu_;
   Sites sites_;
   Folder folder_{enclosure_folder};
   Gateway a_, b_;
   VirtualHost a_host_, b_host_;
+  MachineGateway a_rnic_, b_rnic_;
   Route route_ = Route::None;
   bool has_line_ = false;
 };

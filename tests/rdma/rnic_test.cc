@@ -68,10 +68,36 @@ TEST_F(RnicWan, programs_write_into_each_others_memory) {
   EXPECT_EQ(report["done"], 60);
   EXPECT_EQ(report["bytes_wrong"], 0);
   EXPECT_EQ(report["server"]["whole"], 60);
+  EXPECT_EQ(report["client"]["port"]["copies"], report["client"]["repairs"])
+      << "and of nothing else";
   for (const char* end : {"client", "server"}) {
     for (const char* count : {"port.tx_lost", "port.rx_starved", "port.queues_broken"}) {
       EXPECT_FALSE(report[end]["drops"].contains(count)) << report[end].dump();
     }
+  }
+}
+
+// Hosts that know nothing of it, each behind the gateway of its own machine.
+TEST_F(RnicWan, hosts_behind_it_have_every_byte_right_and_send_nothing_again) {
+  sites().route_by_rnics("hybrid", {.rtt = "20ms", .rate = "20Mbit/s"});
+  const std::string program =
+      std::string("CW_DEVICE=") + sites().device() + " exec timeout 120 " + CW_CONTENTS_PROGRAM;
+  constexpr std::chrono::seconds most(130);
+  const auto retransmits = [] { return a().retransmits() + b().retransmits(); };
+  const uint64_t before = retransmits();
+  const int serving = b().start(program);
+  ASSERT_TRUE(b().wait_for_listeners(1));
+  const Outcome asked = a().run(program + " " + sites().address_of_b() + " 48", most);
+  const Outcome served = b().finish(serving, most);
+  EXPECT_EQ(asked.status, 0) << asked.out << asked.err;
+  EXPECT_EQ(served.status, 0) << served.out << served.err;
+  EXPECT_EQ(retransmits() - before, 0u);
+  for (VirtualHost* each : {&a(), &b()}) {
+    const Outcome status = each->run(
+        "rm -f /tmp/status.json; kill -USR1 $(cat /tmp/gw.pid); "
+        "until cat /tmp/status.json 2>/dev/null; do sleep 0.1; done",
+        most);
+    expect_sound_rnic(status_of(status));
   }
 }
 

@@ -186,6 +186,9 @@ TEST_F(PortOfRnic, sends_from_memory_that_nobody_registered_are_copied) {
   ASSERT_TRUE(a->send(a->write(ways[0], window, from, 8)));
   ASSERT_TRUE(turn_until([&] { return b->got.size() == 2; })) << "registered twice, forgotten once";
   EXPECT_EQ(a->port->status().tx_copied, 1u) << "read where it lies";
+  ASSERT_TRUE(turn_until([&] { return a->done.size() == 2; }));
+  EXPECT_GE(a->port->status().completions, 2u) << "rows that left";
+  EXPECT_GE(b->port->status().completions, 2u) << "what came";
   const size_t before = Fabric::the().registrations();
   a->port->forget_memory(from);
   EXPECT_EQ(Fabric::the().registrations(), before - 1);

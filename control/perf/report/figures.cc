@@ -34,6 +34,12 @@ Json drops_of(End& end, const NamedCounts& lost) {
   return json;
 }
 
+Json port_of(End& end, const NamedCounts& work) {
+  Json json = {{"system_calls", end.port().counters().system_calls}};
+  for (const auto& [name, count] : work) json[name] = count;
+  return json;
+}
+
 Json completion_of(std::vector<Duration> times) {
   const double max = times.empty() ? 0 : std::ranges::max(times).us();
   const CompletionTimes of = CompletionTimes::of(std::move(times));
@@ -87,19 +93,20 @@ std::string drops_text(const Json& drops) {
 
 }  // namespace
 
-Json figures_of(End& end, const NamedCounts& lost) {
+Json figures_of(End& end, const WireCounts& wire) {
   Json json;
   json["packets_sent"] = end.worker_count_of(Counter::tx_packets);
   json["packets_received"] = end.worker_count_of(Counter::rx_packets);
   json["resends"] = end.count_of(Counter::resends_sent);
   json["repairs"] = end.count_of(Counter::repairs_sent);
   json["quarantined"] = end.count_of(Counter::policies_quarantined);
-  json["drops"] = drops_of(end, lost);
+  json["drops"] = drops_of(end, wire.lost);
+  json["port"] = port_of(end, wire.work);
   return json;
 }
 
-Json figures_of(const Receiver& receiver, End& end, const NamedCounts& lost) {
-  Json json = figures_of(end, lost);
+Json figures_of(const Receiver& receiver, End& end, const WireCounts& wire) {
+  Json json = figures_of(end, wire);
   json["whole"] = receiver.whole();
   json["incomplete"] = receiver.incomplete();
   json["bytes_wrong"] = receiver.bytes_wrong();

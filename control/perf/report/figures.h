@@ -12,11 +12,11 @@
 
 namespace cw::perf {
 
-/// What one end's machinery did: packets, resends, drops by reason and by the port. `lost` is what
-/// the port counts besides.
-Json figures_of(End& end, const NamedCounts& lost);
+/// What one end's machinery did: packets, resends, drops by reason and by the port, what the port
+/// asked of the machine. `wire` is what the port counts besides.
+Json figures_of(End& end, const WireCounts& wire);
 /// The same, and what became of the messages.
-Json figures_of(const Receiver& receiver, End& end, const NamedCounts& lost);
+Json figures_of(const Receiver& receiver, End& end, const WireCounts& wire);
 
 /// How a measurement ended; printed as it is.
 inline constexpr const char *ended_done = "done", *ended_interrupted = "interrupted",

@@ -41,6 +41,7 @@ struct VerbsPortStatus {
   uint64_t rx_starved = 0;     ///< as often as a queue may have been without a receive request
   uint64_t tx_unresolved = 0;  ///< control packets to whom no way is known yet
   uint64_t send_posts = 0;     ///< rows that the device was given; soft-RoCE: a system call
+  uint64_t completions = 0;    ///< taken from the device, of what came and of rows that left
   uint64_t tx_copied = 0;      ///< packets from memory that nobody has registered: repair
   uint64_t tx_lost = 0;        ///< packets to queues that are not, or are broken
   uint64_t windows_refused = 0;

@@ -252,6 +252,7 @@ VerbsPortStatus VerbsPort::status() const {
           .rx_starved = in.starved,
           .tx_unresolved = out.unresolved,
           .send_posts = out.posts,
+          .completions = in.completions + out.completions,
           .tx_copied = out.copied,
           .tx_lost = out.lost,
           .windows_refused = windows_.refused_count(),

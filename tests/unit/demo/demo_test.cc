@@ -51,7 +51,7 @@ TEST(DemoOptions, rdma_takes_what_is_said_of_the_link_and_the_run) {
 }
 
 TEST(DemoOptions, options_of_the_other_demo_are_refused_in_one_sentence) {
-  for (const char* const each : {"--wan", "--seed", "--warm-up", "--udp-rate", "--file"}) {
+  for (const char* const each : {"--cores", "--seed", "--warm-up", "--udp-rate", "--file"}) {
     const auto it = parsed({"--rdma", each, "1"});
     ASSERT_FALSE(it) << each;
     EXPECT_EQ(it.error().sentence,
@@ -62,6 +62,17 @@ TEST(DemoOptions, options_of_the_other_demo_are_refused_in_one_sentence) {
     ASSERT_FALSE(it) << each;
     EXPECT_EQ(it.error().sentence, std::string(each) + " is for --rdma only; add it");
   }
+}
+
+TEST(DemoOptions, gateways_have_a_port_that_there_is) {
+  EXPECT_EQ(parsed({"--wan", "dpdk"})->wan, Wan::Dpdk);
+  EXPECT_EQ(parsed({"--rdma"})->wan, Wan::Udp);
+  EXPECT_EQ(parsed({"--rdma", "--wan", "dpdk"})->wan, Wan::Dpdk);
+  EXPECT_EQ(parsed({"--rdma", "--wan", "verbs"})->wan, Wan::Verbs);
+  EXPECT_EQ(parsed({"--wan", "tin"}).error().sentence,
+            "--wan: \"tin\" is no port; udp, dpdk and verbs are");
+  EXPECT_EQ(parsed({"--wan", "verbs"}).error().sentence,
+            "--wan verbs is for --rdma only, whose machines have RNICs; add it");
 }
 
 TEST(DemoOptions, datagrams_leave_room_for_the_repair_of_the_policy) {

@@ -75,6 +75,7 @@ size_t Incoming::poll(std::span<Arrival> out, Instant now) {
   }
   if (static_cast<size_t>(came) < most) ++lulls_;
   counts_.packets += count;
+  counts_.completions += static_cast<uint64_t>(came > 0 ? came : 0);
   return count;
 }
 

@@ -19,6 +19,7 @@ namespace cw::verbs {
 
 struct IncomingCounts {
   uint64_t packets = 0, bytes = 0;
+  uint64_t completions = 0;
   uint64_t unknown = 0;    ///< control packets from nobody we know
   uint64_t malformed = 0;  ///< control packets that are none
   uint64_t starved = 0;    ///< as often as a queue may have been without a receive request

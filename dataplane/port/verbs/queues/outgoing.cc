@@ -174,6 +174,7 @@ bool Outgoing::poll(Instant now) {
     for (int i = 0; i < count; ++i) {
       has_broken |= on_completion(completions[static_cast<size_t>(i)], now);
     }
+    counts_.completions += static_cast<uint64_t>(count > 0 ? count : 0);
   } while (count == static_cast<int>(completions.size()));
   return has_broken;
 }

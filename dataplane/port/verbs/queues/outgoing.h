@@ -22,6 +22,7 @@ namespace cw::verbs {
 struct OutgoingCounts {
   uint64_t packets = 0, bytes = 0;
   uint64_t posts = 0;       ///< rows
+  uint64_t completions = 0;
   uint64_t refused = 0;     ///< as often as a queue had no room
   uint64_t unresolved = 0;  ///< control packets to whom no way is known
   uint64_t lost = 0;        ///< to queues that are not, or are broken
