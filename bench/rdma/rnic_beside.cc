@@ -1,12 +1,12 @@
 // rnic_beside: messages that the SDK writes over an RNIC into another machine's memory, beside
 // perftest's over UC and RC between the same machines in the same minutes, and what a message costs
 // at each end. Prints Markdown.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
 
+#include "bench/machine.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "control/units/text.h"
@@ -47,12 +47,6 @@ constexpr Way ways[] = {{"`ib_write_bw` UC", "ib_write_bw -c UC", nullptr},
 struct Cell {
   std::vector<double> mbps;
   Json last;  ///< causeway-perf's report
-
-  double median() const {
-    std::vector<double> sorted = mbps;
-    std::ranges::sort(sorted);
-    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-  }
 };
 
 class Beside {
@@ -95,16 +89,13 @@ class Beside {
 
   double messages(const char* policy, Json& report) {
     const std::string own = perf_ + " ", most = "exec timeout 60 ";
-    const auto line = [](const char* address, const char* peer) {
-      return std::string(" --port verbs --device rx0 --address ") + address + " --peer " + peer;
-    };
-    const char *const a = lab::site_a.host, *const b = lab::site_b.host;
-    const int serving = sites_.host_b().start(most + own + "server" + line(b, a));
+    const lab::Inside &a = lab::inside_a, &b = lab::inside_b;
+    const int serving = sites_.host_b().start(most + own + "server" + rnic_options(b, a));
     sites_.host_b().wait_for_listeners(1);
     const lab::Outcome sent =
-        sites_.host_a().run(most + own + "client " + b + line(a, b) + " --policy " + policy +
-                                " --size " + message + " --rate " + options_.rate + " --duration " +
-                                std::to_string(options_.seconds) + "s --json",
+        sites_.host_a().run(most + own + "client " + b.wan + rnic_options(a, b) + " --policy " +
+                                policy + " --size " + message + " --rate " + options_.rate +
+                                " --duration " + std::to_string(options_.seconds) + "s --json",
                             seconds(70));
     const lab::Outcome served = sites_.host_b().finish(serving, seconds(70));
     report = Json::parse_or_null(sent.out);
@@ -124,8 +115,8 @@ class Beside {
                                     ? "not told"
                                     : text_of("%llu of %llu", number(bad.last, "arrived_whole"),
                                               number(bad.last, "posted"));
-      std::printf("| %s | %.1f | %.1f | %s |\n", way.title, sound.median(), bad.median(),
-                  whole.c_str());
+      std::printf("| %s | %.1f | %.1f | %s |\n", way.title, bench::median(sound.mbps),
+                  bench::median(bad.mbps), whole.c_str());
     }
     std::printf(
         "\n| per message of %s, 1 %% lost | packets | work requests' rows | completions | "

@@ -39,18 +39,15 @@ class VirtualHost {
   /// Waits until so many of its programs listen, by TCP or rdma_cm; false: not in time.
   bool wait_for_listeners(unsigned count, std::chrono::seconds most = std::chrono::seconds(60));
 
-  /// Whose counters are asked for from now on; at first rx0's, which every machine has.
-  void use_device(const std::string& name) { device_ = name; }
   /// A counter of its RDMA device, by the name of its file in hw_counters.
   uint64_t counter(const std::string& name);
-  /// What its QPs had to send again, or asked to have sent again.
+  /// What its QPs had to send again, or asked to have sent again; of all its RDMA devices.
   uint64_t retransmits();
 
  private:
   std::string file(int number, const char* what) const;
-  std::string counters() const;
 
-  std::string desk_, device_ = "rx0";
+  std::string desk_;
   int next_ = 0;
   Program machine_;
 };

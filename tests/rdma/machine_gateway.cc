@@ -1,6 +1,5 @@
 #include "tests/rdma/machine_gateway.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <thread>
 
@@ -10,16 +9,12 @@ namespace {
 constexpr auto look_every = std::chrono::milliseconds(50);
 constexpr auto patience = std::chrono::seconds(30);
 
-/// An RNIC's path MTU is the next power of two that fits, up to 4096: more is of no use.
-constexpr uint32_t longest = 4200;
-
-std::string lan_lines(const MachineSite& site, uint32_t mtu) {
+std::string lan_lines(const Inside& site, uint32_t mtu) {
   const std::string length = " mtu " + std::to_string(mtu);
-  return "if [[ ! -e /run/netns/lan ]]; then\nset -e\nmkdir -p /run/netns /dev/net\n"
-         "modprobe -a veth tun\n[[ -e /dev/net/tun ]] || mknod /dev/net/tun c 10 200\n"
+  return "if [[ ! -e /run/netns/lan ]]; then\nset -e\nmkdir -p /run/netns\nmodprobe veth\n"
          "ip netns add lan\nip link add h0" +
          length + " type veth peer name l0" + length + " netns lan\nip addr add " + site.host +
-         "/24 dev h0\nip link set h0 up\nip -n lan addr add " + site.router +
+         "/24 dev h0\nip link set h0 up\nip -n lan addr add " + site.lan +
          "/24 dev l0\nip -n lan link set l0 up\n"
          "ip netns exec lan sh -c 'cd /proc/sys/net/ipv4; echo 1 >ip_forward; "
          "echo 0 >conf/all/rp_filter; echo 0 >conf/default/rp_filter'\n"
@@ -28,40 +23,45 @@ std::string lan_lines(const MachineSite& site, uint32_t mtu) {
 
 /// Waits until the gateway's log has `word`, or ends with what it has.
 std::string wait_for(const std::string& word) {
-  return "until grep -q '" + word +
+  return "until grep -qs '" + word +
          "' gw.log; do kill -0 $gateway || { cat gw.log >&2; exit 9; }; sleep 0.1; done\n";
 }
 
 }  // namespace
 
-std::string MachineGateway::file(const MachineOrder& order) const {
-  const MachineSite &own = is_a_ ? machine_a : machine_b, &other = is_a_ ? machine_b : machine_a;
-  const std::string mtu = "mtu = " + std::to_string(order.mtu);
-  // The host's own routes lead to the router, and the gateway's begin behind it.
-  return std::string("[site]\nstatus = \"/tmp/status.json\"\nname = \"") + own.name +
-         "\"\n[api]\nfolder = \"/tmp/api\"\n[lan]\ndevice = \"inside\"\nroutes = false\n" + mtu +
-         "\n[wan]\nport = \"verbs\"\ndevice = \"rx0\"\naddress = \"" + own.wan + "\"\nrate = \"" +
-         order.rate + "\"\n[pair]\nkey_file = \"pair.key\"\nrtt = \"" + order.rtt + "\"\n" + mtu +
-         "\n[[peer]]\nname = \"" + other.name + "\"\naddress = \"" + other.wan +
-         "\"\nroutes = [\"" + other.prefix + "\"]\n" + order.classes;
+std::string InsideFile::text(const Inside& own, const Inside& other) const {
+  return std::string("[site]\nname = \"") + own.name + "\"\n" + site +
+         "[lan]\ndevice = \"inside\"\n" + lan + "[wan]\n" + wan + "address = \"" + own.wan +
+         "\"\nrate = \"" + rate + "\"\n[pair]\nkey_file = \"pair.key\"\nrtt = \"" + rtt +
+         "\"\nmtu = " + std::to_string(mtu) + "\n[[peer]]\nname = \"" + other.name +
+         "\"\naddress = \"" + other.wan + "\"\n" + peer + "routes = [\"" + other.prefix + "\"]\n" +
+         classes;
 }
 
-std::string MachineGateway::lines(const MachineOrder& order) const {
-  const MachineSite &own = is_a_ ? machine_a : machine_b, &other = is_a_ ? machine_b : machine_a;
-  return lan_lines(own, order.mtu) + "ip route replace " + other.prefix + " via " + own.router +
-         "\ncd /tmp\nprintf %s 'a secret of thirty-two bytes or more, and nobody else' >pair.key\n"
-         "chmod 600 pair.key\ncat >gw.toml <<'END'\n" +
-         file(order) + "END\n" + daemon_ + " --config gw.toml >gw.log 2>&1 &\ngateway=$!\n" +
-         "echo $gateway >gw.pid\n" + wait_for(" ready ") +
-         "ip link set inside netns lan && ip -n lan link set inside up &&\n" +
-         "ip -n lan route replace " + other.prefix + " dev inside || exit 9\n" +
-         wait_for("info up") + "echo up\nwait $gateway\n";
+std::string rnic_options(const Inside& own, const Inside& other) {
+  return std::string(" --port verbs --device rx0 --address ") + own.wan + " --peer " + other.wan;
 }
 
-void MachineGateway::start(const MachineOrder& order) {
-  MachineOrder fitting = order;
-  fitting.mtu = std::min(order.mtu, longest);
-  script_ = machine_.start(lines(fitting));
+std::string start_lines(const std::string& daemon, const std::string& file) {
+  return "modprobe tun; mkdir -p /dev/net; [[ -e /dev/net/tun ]] || mknod /dev/net/tun c 10 200\n"
+         "cd /tmp; rm -f gw.log status.json; printf %s \"" +
+         std::string(pair_key) + "\" >pair.key; chmod 600 pair.key\ncat >gw.toml <<'END'\n" + file +
+         "END\n" + daemon + " --config gw.toml >gw.log 2>&1 &\ngateway=$!; echo $gateway >gw.pid\n";
+}
+
+// The host's own routes lead to the gateway, and the gateway's begin behind it.
+void MachineGateway::start(InsideFile order) {
+  const Inside &own = is_a_ ? inside_a : inside_b, &other = is_a_ ? inside_b : inside_a;
+  order.mtu = rnic_mtu(order.mtu);
+  order.site = site_rows;
+  order.lan = "routes = false\nmtu = " + std::to_string(order.mtu) + "\n";
+  order.wan = rnic_rows;
+  script_ = machine_.start(lan_lines(own, order.mtu) + "ip route replace " + other.prefix +
+                           " via " + own.lan + "\n" + start_lines(daemon_, order.text(own, other)) +
+                           wait_for(" ready ") +
+                           "ip link set inside netns lan && ip -n lan link set inside up &&\n" +
+                           "ip -n lan route replace " + other.prefix + " dev inside || exit 9\n" +
+                           wait_for("info up") + "echo up\nwait $gateway\n");
 }
 
 void MachineGateway::wait_up(std::chrono::seconds most) {

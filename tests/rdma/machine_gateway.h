@@ -7,26 +7,52 @@
 // The host knows nothing of it: its default way to the other site is a router, 10.50.1.1.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "tests/lab/virtual_host.h"
 
 namespace cw::lab {
 
-/// `wan` is the address of the machine's RNIC, `router` what the host knows of the gateway.
-struct MachineSite {
-  const char *name, *wan, *router, *host, *prefix;
+/// A site whose gateway may be in a machine: `wan` is the gateway's address there, `lan` its own in
+/// its LAN, and `host` the one behind it, where there is one.
+struct Inside {
+  const char *name, *wan, *lan, *prefix, *host = nullptr;
 };
-inline constexpr MachineSite machine_a{"a", site_a.host, "10.50.1.1", "10.50.1.2", "10.50.1.0/24"};
-inline constexpr MachineSite machine_b{"b", site_b.host, "10.50.2.1", "10.50.2.2", "10.50.2.0/24"};
+inline constexpr Inside inside_a{"a", site_a.host, "10.50.1.1", "10.50.1.0/24", "10.50.1.2"};
+inline constexpr Inside inside_b{"b", site_b.host, "10.50.2.1", "10.50.2.0/24", "10.50.2.2"};
 
-/// What a gateway is told of the line, and what it does about it.
-struct MachineOrder {
+/// Of every such pair.
+inline constexpr const char* pair_key = "a secret of thirty-two bytes or more, and nobody else's";
+
+/// What a line of this MTU carries for an RNIC: its path MTU is the next power of two that fits, up
+/// to 4096, and more is of no use.
+constexpr uint32_t rnic_mtu(uint32_t mtu) { return std::min(mtu, 4200u); }
+
+/// A gateway's file; its TUN device is `inside`.
+struct InsideFile {
   std::string rtt, rate;
-  std::string classes;  ///< rows of its file
-  uint32_t mtu;         ///< of the line and of the LAN
+  uint32_t mtu = 0;                       ///< of the line
+  std::string site, lan, wan, peer = "";  ///< further rows of these tables
+  std::string classes;                    ///< rows of its own
+
+  std::string text(const Inside& own, const Inside& other) const;
 };
+
+/// Rows of the table wan: the machine's RNIC.
+inline constexpr const char* rnic_rows = "port = \"verbs\"\ndevice = \"rx0\"\n";
+/// Rows of the table site, and that of the API: what start_lines() expects.
+inline constexpr const char* site_rows =
+    "status = \"/tmp/status.json\"\n[api]\nfolder = \"/tmp/api\"\n";
+
+/// Options of causeway-perf that say the same.
+std::string rnic_options(const Inside& own, const Inside& other);
+
+/// Lines of bash that start `daemon`, a causewayd, with this file in /tmp of a machine: gw.log has
+/// what it says, gw.pid and $gateway its number.
+std::string start_lines(const std::string& daemon, const std::string& file);
 
 /// Thread: one.
 class MachineGateway {
@@ -36,16 +62,14 @@ class MachineGateway {
       : machine_(machine), is_a_(is_a), daemon_(daemon) {}
 
   /// Lays the LAN where there is none, and starts the gateway; wait_up() tells what came of it.
-  void start(const MachineOrder& order);
+  /// `order` has the rtt, the rate, the MTU and the classes.
+  void start(InsideFile order);
   /// Waits until its link is up; throws what it says when it does not come up.
   void wait_up(std::chrono::seconds most = std::chrono::seconds(60));
   /// Ends it; throws when it does not end well.
   void stop();
 
  private:
-  std::string file(const MachineOrder& order) const;
-  std::string lines(const MachineOrder& order) const;
-
   VirtualHost& machine_;
   bool is_a_;
   std::string daemon_;

@@ -81,7 +81,6 @@ void RdmaSites::unroute() {
   if (route_ == Route::Rnics) {
     a_rnic_.stop();
     b_rnic_.stop();
-    use_device("rx0");
   }
   if (route_ == Route::Plain || route_ == Route::Rnics) sites_.unroute();
   if (route_ == Route::Gateways) {
@@ -89,11 +88,6 @@ void RdmaSites::unroute() {
     b_.stop();
   }
   route_ = Route::None;
-}
-
-void RdmaSites::use_device(const char* name) {
-  a_host_.use_device(name);
-  b_host_.use_device(name);
 }
 
 void RdmaSites::route_plainly() {
@@ -127,14 +121,12 @@ void RdmaSites::route_by_gateways(GatewayFile file, const RdmaLine& line) {
 }
 
 void RdmaSites::route_by_rnics(const std::string& policy, const RdmaLine& line) {
-  unroute();
-  sites_.route_plainly();
+  route_plainly();
   for (MachineGateway* each : {&a_rnic_, &b_rnic_}) {
-    each->start({line.rtt, line.rate, rdma_classes(policy), mtu_});
+    each->start({.rtt = line.rtt, .rate = line.rate, .mtu = mtu_, .classes = rdma_classes(policy)});
   }
-  for (MachineGateway* each : {&a_rnic_, &b_rnic_}) each->wait_up();
-  use_device("rx1");
   route_ = Route::Rnics;
+  for (MachineGateway* each : {&a_rnic_, &b_rnic_}) each->wait_up();
 }
 
 }  // namespace cw::lab

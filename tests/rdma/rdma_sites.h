@@ -61,11 +61,10 @@ class RdmaSites {
 
   /// The hosts' RDMA device, and where A finds B.
   const char* device() const { return route_ == Route::Rnics ? "rx1" : "rx0"; }
-  const char* address_of_b() const { return route_ == Route::Rnics ? machine_b.host : site_b.host; }
+  const char* address_of_b() const { return route_ == Route::Rnics ? inside_b.host : site_b.host; }
 
  private:
   void unroute();
-  void use_device(const char* name);
 
   enum class Route { None, Plain, Gateways, Rnics };
   RdmaPrograms programs_;

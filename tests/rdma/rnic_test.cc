@@ -53,12 +53,10 @@ TEST_F(RnicWan, carries_what_hosts_send_without_a_loss) {
 // Every message ends by repair or resends of ours; its bytes are compared where they were placed.
 TEST_F(RnicWan, programs_write_into_each_others_memory) {
   const std::string perf = CW_PERF_PROGRAM;
-  const auto line = [](const Inside& own, const Inside& other) {
-    return std::string(" --port verbs --device rx0 --address ") + own.wan + " --peer " + other.wan;
-  };
-  const std::string server = "exec timeout 80 " + perf + " server" + line(inside_b, inside_a);
+  const std::string server =
+      "exec timeout 80 " + perf + " server" + rnic_options(inside_b, inside_a);
   const std::string client =
-      "sleep 2\nexec timeout 80 " + perf + " client 10.2.0.2" + line(inside_a, inside_b) +
+      "sleep 2\nexec timeout 80 " + perf + " client 10.2.0.2" + rnic_options(inside_a, inside_b) +
       " --policy erasure --size 256KiB --count 60 --inflight 4 --rate 20Mbit/s --verify --json";
   const Both both = run(a(), client, b(), server);
   EXPECT_EQ(both.a.status, 0) << both.a.out << both.a.err;

@@ -11,29 +11,26 @@ constexpr const char* rate = "20 Mbit/s";
 
 std::string rows_of(const Inside& own, const Inside& other, const std::string& site,
                     const std::string& wan, const std::string& peer) {
-  return "[site]\nname = \"" + std::string(own.name) + "\"\n" + site +
-         "[lan]\ndevice = \"inside\"\nmtu = " + std::to_string(wan_mtu - 100) +
-         "\naddresses = [\"" + own.lan + "/24\"]\n[wan]\n" + wan + "address = \"" + own.wan +
-         "\"\nrate = \"" + rate + "\"\npaths = 2\n[pair]\n" +
-         "key_file = \"pair.key\"\nrtt = \"20 ms\"\nmtu = " + std::to_string(wan_mtu) +
-         "\n[[peer]]\nname = \"" + other.name + "\"\naddress = \"" + other.wan + "\"\n" + peer +
-         "routes = [\"" + other.prefix +
-         "\"]\n[[class]]\nname = \"all\"\npolicy = \"hybrid\"\nqueue = \"500 ms\"\n" +
-         "hold = \"1 s\"\n";
+  const InsideFile file{
+      .rtt = "20 ms",
+      .rate = rate,
+      .mtu = wan_mtu,
+      .site = site,
+      .lan = "mtu = " + std::to_string(wan_mtu - 100) + "\naddresses = [\"" + own.lan + "/24\"]\n",
+      .wan = wan + "paths = 2\n",
+      .peer = peer,
+      .classes =
+          "[[class]]\nname = \"all\"\npolicy = \"hybrid\"\nqueue = \"500 ms\"\n"
+          "hold = \"1 s\"\n"};
+  return file.text(own, other);
 }
 
 std::string start_gateway(const Inside& own, const Inside& other) {
-  const std::string site = "status = \"/tmp/status.json\"\n[api]\nfolder = \"/tmp/api\"\n";
-  return "modprobe tun; mkdir -p /dev/net; [[ -e /dev/net/tun ]] || mknod /dev/net/tun c 10 200\n"
-         "cd /tmp; rm -f status.json; printf %s \"" +
-         std::string(pair_key) + "\" >pair.key; chmod 600 pair.key\ncat >gw.toml <<'END'\n" +
-         rows_of(own, other, site, "port = \"verbs\"\ndevice = \"rx0\"\n") +
-         "END\n" CW_DAEMON_PROGRAM
-         " --config gw.toml >gw.log 2>&1 &\ngateway=$!; echo $gateway >gw.pid\n";
+  return start_lines(CW_DAEMON_PROGRAM, rows_of(own, other, site_rows, rnic_rows));
 }
 
 std::string wait_up() {
-  return "for ((i = 0; i < 300; ++i)); do grep -q 'info up' gw.log && break; sleep 0.1; done\n"
+  return "for ((i = 0; i < 300; ++i)); do grep -qs 'info up' gw.log && break; sleep 0.1; done\n"
          "grep -q 'info up' gw.log || { cat gw.log >&2; exit 9; }\n";
 }
 

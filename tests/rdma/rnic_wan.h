@@ -2,29 +2,19 @@
 // from the other end over a line that loses packets. Counts and bytes are compared, and no times.
 //
 // The machines are started once. They route plainly between them: what is a host elsewhere is a
-// gateway here, and its own TUN device stands for its hosts.
+// gateway here, and the end of its own TUN device stands for its hosts.
 #pragma once
 
 #include <chrono>
 #include <string>
 
 #include "control/json/json.h"
+#include "tests/rdma/machine_gateway.h"
 #include "tests/rdma/rdma_suite.h"
 
 namespace cw::lab {
 
-/// An RNIC's path MTU is the next power of two that fits, up to 4096.
-inline constexpr uint32_t wan_mtu = CW_LAB_MTU < 4200 ? CW_LAB_MTU : 4200;
-
-/// The end of a TUN device, what it stands for, and where its gateway is.
-struct Inside {
-  const char *name, *wan, *lan, *prefix;
-};
-inline constexpr Inside inside_a{"a", "10.1.0.2", "10.50.1.1", "10.50.1.0/24"};
-inline constexpr Inside inside_b{"b", "10.2.0.2", "10.50.2.1", "10.50.2.0/24"};
-
-/// Of every such pair.
-inline constexpr const char* pair_key = "a secret of thirty-two bytes or more, and nobody else's";
+inline constexpr uint32_t wan_mtu = rnic_mtu(CW_LAB_MTU);
 
 /// A gateway's file: `site` and `wan` are rows of these tables, `peer` more of the other's.
 std::string rows_of(const Inside& own, const Inside& other, const std::string& site,
