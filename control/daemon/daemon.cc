@@ -27,7 +27,7 @@
 #include "control/daemon/system/notify.h"
 #include "control/daemon/system/privileges.h"
 #include "control/daemon/system/signals.h"
-#include "control/daemon/watcher.h"
+#include "control/daemon/watch/watcher.h"
 #include "control/gateway/site/site.h"
 #include "control/json/json.h"
 
@@ -120,6 +120,7 @@ class Daemon {
     }
     tell_ready();
     const bool is_hasty = watch();
+    const bool is_lost = watcher_.has_lost_wan();
     // On a busy machine it takes their threads a while to end.
     if (admin_ != nullptr) admin_->end_soon();
     if (routes_ != nullptr) routes_->end_soon();
@@ -131,7 +132,7 @@ class Daemon {
     if (!has_ended) end_by_force();
     threads_.clear();  // joins them
     log_.info("stopped");
-    return exit_done;
+    return is_lost ? exit_failed : exit_done;
   }
 
  private:
@@ -199,13 +200,14 @@ class Daemon {
     notify_manager("READY=1\n" + drain_.status_line());
   }
 
-  /// Until the end; says whether it was wanted at once.
+  /// Until the end; says whether it was wanted at once, or nothing can be sent any more.
   bool watch() {
     while (true) {
       int number = wait();
       const bool is_asked = number == SIGUSR1;
       if (number == SIGHUP) reload_.run(answer_patience);
       look(is_asked);
+      if (watcher_.has_lost_wan()) return true;
       if (is_asked || number == SIGHUP) number = signals_.wait_for_end(asked_interval);
       if (Signals::is_end(number)) return !drain();
     }

@@ -104,6 +104,7 @@ Json wan_by_rnic_json(const VerbsPortStatus& wan) {
   return {{"device", wan.device},
           {"address", wan.address},
           {"port_up", wan.is_port_up},
+          {"has_address", wan.has_address},
           {"trouble", wan.trouble},
           {"path_mtu", wan.path_mtu},
           {"epochs", wan.epochs},

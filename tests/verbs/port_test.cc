@@ -372,10 +372,12 @@ TEST_F(PortOfRnic, an_address_that_goes_and_comes_costs_no_restart) {
   const size_t sent = send_rows(window, from, 1);
   ASSERT_TRUE(turn_until([&] { return a->port->status().queues_broken >= 1; }));
   EXPECT_TRUE(turn_until([&] { return !a->port->status().trouble.empty(); }));
+  EXPECT_FALSE(a->port->status().has_address);
   Fabric::the().restore_address("10.9.0.1");
   ASSERT_TRUE(turn_until([&] {
     const VerbsPortStatus status = a->port->status();
-    return status.address_changes == 2 && status.queues_broken == status.queues_mended;
+    return status.has_address && status.address_changes == 2 &&
+           status.queues_broken == status.queues_mended;
   }));
   ASSERT_TRUE(turn_until([&] { return a->done.size() == sent; }));
   ASSERT_TRUE(turn_until([&] {
@@ -404,6 +406,13 @@ TEST_F(PortOfRnic, a_port_that_goes_down_and_up_is_told_and_mended) {
   ASSERT_EQ(send_rows(window, from, 4), 16u);
   ASSERT_TRUE(turn_until([&] { return b->got.size() == 16; }));
   EXPECT_EQ(a->port->status().port_downs, 1u);
+}
+
+TEST_F(PortOfRnic, a_device_that_is_lost_is_told) {
+  EXPECT_EQ(a->port->status().fatal, 0u);
+  EXPECT_TRUE(Fabric::the().lose_device("rnic0"));
+  EXPECT_TRUE(turn_until([&] { return a->port->status().fatal == 1; }));
+  EXPECT_EQ(b->port->status().fatal, 0u);
 }
 
 TEST_F(PortOfRnic, queues_that_cannot_be_made_are_made_later) {
@@ -468,8 +477,9 @@ TEST(PortOfRnicOptions, name_what_is_wrong) {
             "address (ip address show)?");
   EXPECT_EQ(sentence([](auto& it) { it.peers[0].address = "b"; }),
             "the address of a peer is \"b\" and must be an IPv4 or IPv6 address");
-  EXPECT_EQ(sentence([](auto& it) { it.source_port = 4791; }),
-            "source_port is 4791 and must be 49152 to 65279: an RNIC sends from no other");
+  const std::string range = " and must be 49152 to 65280: an RNIC sends from no other";
+  EXPECT_EQ(sentence([](auto& it) { it.source_port = 4791; }), "source_port is 4791" + range);
+  EXPECT_EQ(sentence([](auto& it) { it.source_port = 65281; }), "source_port is 65281" + range);
   EXPECT_EQ(sentence([](auto& it) { it.paths = 17; }), "paths is 17 and must be 1 to 16");
 }
 

@@ -320,6 +320,15 @@ void Fabric::set_port(const std::string& device, bool is_up) {
   }
 }
 
+bool Fabric::lose_device(const std::string& device) {
+  const Lock lock(world().lock);
+  for (const auto& each : world().devices) {
+    if (each->label == device) tell(*each, IBV_EVENT_DEVICE_FATAL);
+  }
+  return std::ranges::any_of(world().contexts,
+                             [&](const Context* each) { return each->of->label == device; });
+}
+
 bool Fabric::break_queue(const std::string& device, uint32_t number) {
   const Lock lock(world().lock);
   for (Qp* each : world().queues) {

@@ -38,6 +38,8 @@ class Fabric {
   void remove_address(const std::string& address);
   void restore_address(const std::string& address);
   void set_port(const std::string& device, bool is_up);
+  /// The device says that it is lost, to whoever has it open; true: somebody has.
+  bool lose_device(const std::string& device);
   /// The queue pair is in state ERR from now on; false: there is none.
   bool break_queue(const std::string& device, uint32_t number);
   /// No request that is posted to it is read any more, until it is in state ERR.

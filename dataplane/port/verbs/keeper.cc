@@ -31,6 +31,7 @@ Result<std::unique_ptr<Keeper>> Keeper::make(const KeeperRooms& rooms) {
   if (keeper->bell_ < 0) return failure(std::string("no eventfd: ") + std::strerror(errno));
   keeper->is_port_up_ = rooms.device.is_port_up();
   keeper->gid_index_ = rooms.device.find_gid();
+  keeper->has_address_ = keeper->gid_index_.has_value();
   auto contacts = Contacts::make(rooms.device, rooms.peers, rooms.control_numbers,
                                  rooms.source_port, rooms.paths);
   if (!contacts) return std::unexpected(contacts.error());
@@ -127,6 +128,7 @@ void Keeper::on_addresses() {
   const auto index = rooms_.device.find_gid();
   if (std::exchange(gid_index_, index) == index) return;
   ++counts_.address_changes;
+  has_address_ = index.has_value();
   if (!index) return;
   contacts_->forget_ways(Contacts::Clock::now());
   has_lost_ways_ = true;

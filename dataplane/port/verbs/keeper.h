@@ -64,6 +64,7 @@ class Keeper {
            has_lost_ways_.exchange(false, std::memory_order_acq_rel);
   }
   bool is_port_up() const { return is_port_up_.load(std::memory_order_relaxed); }
+  bool has_address() const { return has_address_.load(std::memory_order_relaxed); }
   /// What failed last, for a person; empty: nothing.
   std::string trouble() const;
 
@@ -100,7 +101,7 @@ class Keeper {
   std::optional<uint8_t> gid_index_;  // as last seen
   ReceiveRow row_;
   uint16_t life_ = 0;
-  std::atomic<bool> is_over_{false}, has_lost_ways_{false}, is_port_up_{true};
+  std::atomic<bool> is_over_{false}, has_lost_ways_{false}, is_port_up_{true}, has_address_{true};
   mutable std::mutex trouble_lock_;
   std::string trouble_;
   std::thread thread_;

@@ -35,6 +35,7 @@ struct VerbsPortOptions {
 struct VerbsPortStatus {
   std::string device, address, trouble;
   bool is_port_up = true;
+  bool has_address = true;  ///< the device has it at present
   uint32_t path_mtu = 0;
   uint32_t epochs = 0, windows = 0;  ///< at present
   uint64_t rx_unknown = 0;           ///< control packets from nobody in the list of peers
@@ -47,7 +48,8 @@ struct VerbsPortStatus {
   uint64_t windows_refused = 0;
   uint64_t queues_made = 0, queues_broken = 0, queues_mended = 0;
   uint64_t contacts_asked = 0, contacts_answered = 0;
-  uint64_t port_downs = 0, address_changes = 0, overruns = 0, fatal = 0;
+  uint64_t port_downs = 0, address_changes = 0, overruns = 0;
+  uint64_t fatal = 0;  ///< as often as the device said that it is lost: its queues are no more
 };
 
 }  // namespace cw

@@ -43,10 +43,10 @@ Result<void> check(const VerbsPortOptions& options) {
                    std::to_string(limits::paths_max));
   }
   constexpr uint32_t ports = limits::links_max * limits::paths_max;
-  if (options.source_port < rnic_source_port_min || options.source_port + ports > UINT16_MAX) {
+  if (options.source_port < rnic_source_port_min || options.source_port + ports - 1 > UINT16_MAX) {
     return failure("source_port is " + std::to_string(options.source_port) + " and must be " +
                    std::to_string(rnic_source_port_min) + " to " +
-                   std::to_string(UINT16_MAX - ports) + ": an RNIC sends from no other");
+                   std::to_string(UINT16_MAX - ports + 1) + ": an RNIC sends from no other");
   }
   return {};
 }
@@ -245,6 +245,7 @@ VerbsPortStatus VerbsPort::status() const {
           .address = device_->address(),
           .trouble = keeper_->trouble(),
           .is_port_up = keeper_->is_port_up(),
+          .has_address = keeper_->has_address(),
           .path_mtu = device_->payload_max(),
           .epochs = epochs_of_turn_->count(),
           .windows = static_cast<uint32_t>(windows_.count()),

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "control/daemon/log.h"
-#include "control/daemon/watcher.h"
+#include "control/daemon/watch/watcher.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site/site_state.h"
 
@@ -200,6 +200,69 @@ TEST_F(Watching, says_once_that_the_interface_has_become_too_small) {
   EXPECT_EQ(after(9_s), "");
   EXPECT_EQ(after(1_s), "info too_big_no_more packets=500\n");
   EXPECT_TRUE(watcher_.alarms().empty());
+}
+
+TEST_F(Watching, says_once_what_an_rnic_cannot_do_and_once_that_it_can) {
+  set_up(20_ms);
+  VerbsPortStatus& rnic = state_.wan_by_rnic.emplace();
+  rnic.device = "mlx5_0";
+  rnic.address = "10.9.0.1";
+  after(200_ms);
+  rnic.is_port_up = false;
+  ++rnic.port_downs;
+  EXPECT_TRUE(after(200_ms).starts_with("warning rnic_port_down device=mlx5_0 meaning="));
+  EXPECT_EQ(after(1_s), "");
+  ASSERT_EQ(watcher_.alarms().size(), 1u);
+  EXPECT_TRUE(watcher_.alarms()[0].starts_with("device mlx5_0: its port has no link"));
+  rnic.is_port_up = true;
+  rnic.queues_broken = rnic.queues_mended = 3;
+  EXPECT_EQ(after(200_ms), "info rnic_port_up device=mlx5_0\ninfo rnic_queues_mended queues=3\n");
+  rnic.has_address = false;
+  rnic.trouble = "device \"mlx5_0\" has lost the address 10.9.0.1";
+  const std::string gone = after(200_ms);
+  EXPECT_TRUE(gone.starts_with("warning rnic_address_gone device=mlx5_0 address=10.9.0.1 "))
+      << gone;
+  EXPECT_TRUE(gone.contains("\nwarning rnic_trouble why=")) << gone;
+  rnic.has_address = true;
+  EXPECT_EQ(after(200_ms), "info rnic_address_back device=mlx5_0 address=10.9.0.1\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
+TEST_F(Watching, says_that_an_rnics_port_was_down_between_two_looks) {
+  set_up(20_ms);
+  VerbsPortStatus& rnic = state_.wan_by_rnic.emplace();
+  after(0_ms);
+  ++rnic.port_downs;
+  const std::string told = after(200_ms);
+  EXPECT_TRUE(told.starts_with("warning rnic_port_down ")) << told;
+  EXPECT_TRUE(told.contains("\ninfo rnic_port_up ")) << told;
+}
+
+TEST_F(Watching, says_when_an_rnics_queues_begin_to_starve_and_when_they_do_no_more) {
+  set_up(20_ms);
+  VerbsPortStatus& rnic = state_.wan_by_rnic.emplace();
+  after(0_ms);
+  for (int i = 0; i < 3; ++i) {
+    rnic.rx_starved += 4;
+    const std::string told = after(1_s);
+    EXPECT_EQ(told.starts_with("warning rnic_starved times=4 meaning="), i == 0) << told;
+    EXPECT_EQ(watcher_.alarms().size(), 1u);
+  }
+  EXPECT_EQ(after(9_s), "");
+  EXPECT_EQ(after(1_s), "info rnic_starved_no_more times=12\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
+TEST_F(Watching, says_that_an_rnic_is_lost) {
+  set_up(20_ms);
+  VerbsPortStatus& rnic = state_.wan_by_rnic.emplace();
+  after(0_ms);
+  EXPECT_FALSE(watcher_.has_lost_wan());
+  ++rnic.fatal;
+  const std::string told = after(200_ms);
+  EXPECT_TRUE(told.starts_with("error rnic_lost ")) << told;
+  EXPECT_TRUE(watcher_.has_lost_wan());
+  EXPECT_EQ(after(200_ms), "");
 }
 
 TEST_F(Watching, says_what_to_do_about_frames_of_several_segments) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/port/verbs/queues/tag.h"
@@ -32,7 +33,10 @@ Outgoing::Outgoing(ibv_cq& completions, PacketStore& packets, Memory& memory, Pe
       controls_(controls),
       index_(index),
       done_(held_max + limits::burst_packets_max) {
-  for (size_t i = 0; i < row_.requests.size(); ++i) row_.requests[i].sg_list = &row_.pieces[i];
+  for (size_t i = 0; i < row_.requests.size(); ++i) {
+    row_.requests[i].sg_list = &row_.pieces[i];
+    if (i > 0) row_.requests[i - 1].next = &row_.requests[i];
+  }
 }
 
 size_t Outgoing::send(std::span<const Send> sends, Instant now) {
@@ -89,9 +93,8 @@ Outgoing::Fit Outgoing::add(const Send& send) {
   if (!try_locate(send, row_.pieces[row_.count])) return Fit::Full;
   request.num_sge = send.head.payload_bytes > 0;
   request.send_flags = send.head.is_solicited ? IBV_SEND_SOLICITED : 0;
-  if (row_.count > 0) row_.requests[row_.count - 1].next = &request;
   ++row_.count;
-  row_.bytes += transport_bytes(send);
+  row_.bytes += send.head.payload_bytes + pad_bytes_for(send.head.payload_bytes);
   return Fit::Taken;
 }
 
@@ -142,12 +145,13 @@ bool Outgoing::try_copy(const Send& send, ibv_sge& piece) {
 size_t Outgoing::post(std::span<const Send> sends, Instant now) {
   Sender& sender = *row_.sender;
   ibv_send_wr& last = row_.requests[row_.count - 1];
-  last.next = nullptr;
+  ibv_send_wr* const behind = std::exchange(last.next, nullptr);
   last.send_flags |= IBV_SEND_SIGNALED;
   last.wr_id = sender.tag | row_.count;
   if (sender.holds.is_empty()) sender.moved = now;
   ibv_send_wr* refused = nullptr;
   const bool is_posted = ibv_post_send(sender.pair.get(), row_.requests.data(), &refused) == 0;
+  last.next = behind;
   // What a queue that takes no more has taken of a row is not known: it is begun anew.
   if (!is_posted) sender.is_found_broken = true;
   for (size_t i = 0; i < sends.size(); ++i) {
@@ -161,7 +165,7 @@ size_t Outgoing::post(std::span<const Send> sends, Instant now) {
   held_ += row_.count;
   ++counts_.posts;
   counts_.packets += row_.count;
-  counts_.bytes += row_.bytes;
+  counts_.bytes += row_.bytes + row_.count * header_bytes_of(sends.front().form);
   return row_.count;
 }
 

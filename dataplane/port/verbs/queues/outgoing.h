@@ -21,7 +21,7 @@ namespace cw::verbs {
 
 struct OutgoingCounts {
   uint64_t packets = 0, bytes = 0;
-  uint64_t posts = 0;       ///< rows
+  uint64_t posts = 0;  ///< rows
   uint64_t completions = 0;
   uint64_t refused = 0;     ///< as often as a queue had no room
   uint64_t unresolved = 0;  ///< control packets to whom no way is known
@@ -53,7 +53,7 @@ class Outgoing {
   struct Row {
     Sender* sender = nullptr;
     size_t count = 0;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0;  ///< of payload and pad
     std::array<ibv_send_wr, limits::burst_packets_max> requests{};
     std::array<ibv_sge, limits::burst_packets_max> pieces{};
     std::array<Packet*, limits::burst_packets_max> copies{};  ///< null: sent where it lies

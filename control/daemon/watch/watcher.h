@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/daemon/log.h"
+#include "control/daemon/watch/rnic_watch.h"
 #include "control/gateway/site/site_state.h"
 #include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
@@ -32,6 +33,8 @@ class Watcher {
   /// What is wrong as of the last look and does not mend itself, a sentence each: the log has told
   /// each once, as a warning, and tells once when it is over.
   std::vector<std::string> alarms() const;
+  /// What the WAN goes by is lost, and cannot be had again in this process: a lost RNIC.
+  bool has_lost_wan() const { return rnic_.is_lost(); }
 
  private:
   enum class PathTrouble : uint8_t { None, Down, TooSmall };
@@ -61,6 +64,7 @@ class Watcher {
 
   const site::Plan& plan_;
   const Log& log_;
+  RnicWatch rnic_;
   std::vector<Peer> peers_;     // by peer, then link
   uint64_t too_big_count_ = 0;  // as of the last look
   Instant too_big_at_;          // when it last grew

@@ -1,4 +1,4 @@
-#include "control/daemon/watcher.h"
+#include "control/daemon/watch/watcher.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +48,7 @@ uint64_t lost_of(const SiteState& state) {
 }  // namespace
 
 Watcher::Watcher(const site::Plan& plan, const Log& log)
-    : plan_(plan), log_(log), peers_(plan.peers.size() * plan.links) {}
+    : plan_(plan), log_(log), rnic_(log), peers_(plan.peers.size() * plan.links) {}
 
 std::string Watcher::link_name(size_t index) const {
   const std::string& peer = plan_.gateway.peers[index / plan_.links].name;
@@ -74,6 +74,7 @@ void Watcher::look(const SiteState& state) {
     look_at_paths(i, state.peers[i]);
   }
   look_at_interface(state);
+  if (state.wan_by_rnic) rnic_.look(*state.wan_by_rnic, state.at);
   if (!has_last_) {
     has_last_ = true;
     last_ = state;
@@ -172,7 +173,7 @@ void Watcher::look_at_interface(const SiteState& state) {
 }
 
 std::vector<std::string> Watcher::alarms() const {
-  std::vector<std::string> all;
+  std::vector<std::string> all = rnic_.alarms();
   for (size_t i = 0; i < peers_.size(); ++i) {
     for (size_t path = 0; path < limits::paths_max; ++path) {
       const PathTrouble trouble = peers_[i].paths[path];
