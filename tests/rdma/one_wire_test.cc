@@ -2,7 +2,9 @@
 // with exact ICRCs, or a NIC's own queues. Both ways, over a line that loses and reorders, and
 // through the sudden end of either.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -73,8 +75,45 @@ class OneWire : public RnicWan {
     EXPECT_EQ(taken.out.substr(0, 64), sent.out.substr(0, 64));
   }
 
+  /// Of what a stranger has captured, how many frames this filter shows.
+  size_t frames_of(const std::string& filter) {
+    const Outcome read = sites()
+                             .sites()
+                             .space(At::GatewayB)
+                             .run({"tshark", "-r", folder_.path("wire"), "-Y", filter, "-T",
+                                   "fields", "-e", "frame.number"});
+    EXPECT_EQ(read.status, 0) << read.err;
+    return static_cast<size_t>(std::ranges::count(read.out, '\n'));
+  }
+  /// Of both ends together: writes and datagrams of RoCEv2, and nothing that is not as it should
+  /// be.
+  void expect_a_stranger_finds_nothing(Program& tshark) {
+    tshark.signal(SIGINT);
+    const Outcome captured = tshark.finish();
+    EXPECT_EQ(captured.status, 0) << captured.err;
+    const size_t frames = frames_of("infiniband");
+    EXPECT_EQ(frames_of("infiniband.bth.opcode in {0x2b, 0x64}"), frames);
+    // From either: an RNIC's writes bear no migrated bit, those of a port of ours do.
+    for (const char* const migrated : {"0", "1"}) {
+      EXPECT_GT(frames_of(std::string("infiniband.bth.opcode == 0x2b && infiniband.bth.m == ") +
+                          migrated),
+                3'000u)
+          << migrated;
+    }
+    EXPECT_EQ(frames_of("!infiniband && udp.dstport == 4791"), 0u);
+    // What it guesses of datagrams' payloads says nothing.
+    EXPECT_EQ(frames_of("infiniband.bth.opcode == 0x2b && "
+                        "(_ws.malformed || _ws.expert.severity >= 0x00600000)"),
+              0u);
+  }
+
   /// What is asked of every port that an RNIC may meet.
   void expect_to_be_met(const std::string& wan) {
+    // Where all of it arrives: what DPDK sends is not seen where it leaves.
+    Program tshark(sites().sites().namespace_of(At::Between),
+                   {"tshark", "-q", "-i", "ma", "-i", "mb", "-w", folder_.path("wire"), "-f",
+                    "udp port 4791"});
+    ASSERT_TRUE(tshark.wait_for("Capturing on")) << tshark.err_so_far();
     begin(wan);
     if (HasFatalFailure()) return;
     expect_pings();
@@ -95,6 +134,7 @@ class OneWire : public RnicWan {
     expect_sound(edge_.status());
     expect_sound_rnic(end_machine("TERM"));
     EXPECT_EQ(edge_.stop().status, 0);
+    expect_a_stranger_finds_nothing(tshark);
   }
 
  private:

