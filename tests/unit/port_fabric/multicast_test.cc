@@ -88,7 +88,7 @@ TEST(FabricMulticast, copies_that_find_no_frame_are_lost_one_by_one) {
 /// Each host has its part brought to all others; the hops that it took.
 uint64_t multicast_hops(const Topology& topology) {
   Talk talk(topology, {.frames = 4096, .port_packets = 4});
-  const auto hosts = static_cast<uint16_t>(topology.host_count());
+  const uint16_t hosts = topology.host_count();
   for (uint16_t host = 0; host < hosts; ++host) talk.network.join(host, group);
   for (uint16_t host = 0; host < hosts; ++host) {
     talk.say(host, group, "part");
@@ -100,7 +100,7 @@ uint64_t multicast_hops(const Topology& topology) {
 /// The same by a ring: each hands each part on to its neighbour.
 uint64_t ring_hops(const Topology& topology) {
   Talk talk(topology, {.frames = 4096, .port_packets = 4});
-  const auto hosts = static_cast<uint16_t>(topology.host_count());
+  const uint16_t hosts = topology.host_count();
   for (uint16_t step = 0; step + 1 < hosts; ++step) {
     for (uint16_t host = 0; host < hosts; ++host) {
       talk.say(host, static_cast<uint16_t>((host + 1) % hosts), "part");

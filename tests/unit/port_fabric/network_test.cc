@@ -262,6 +262,22 @@ TEST(FabricNetwork, a_full_queue_drops_and_a_long_one_marks_who_can_be_marked) {
   EXPECT_TRUE(adds_up(talk.network.counters()));
 }
 
+// The README's figures. 4 hosts, 6 cables.
+TEST(FabricNetwork, takes_as_much_memory_for_frames_and_packets_as_is_said) {
+  const auto bytes_of = [](const Topology& topology, const FabricOptions& options) {
+    const int64_t before = sim::HeapWatch::live_bytes();
+    const FabricNetwork network(topology, options);
+    return double(sim::HeapWatch::live_bytes() - before);
+  };
+  const Topology few = two_leaves();
+  const double plain = bytes_of(few, {.frames = 10'000, .port_packets = 100});
+  const double frames = bytes_of(few, {.frames = 20'000, .port_packets = 100});
+  const double packets = bytes_of(few, {.frames = 10'000, .port_packets = 200});
+  EXPECT_NEAR((frames - plain) / 10'000, 320, 2);
+  EXPECT_NEAR((packets - plain) / 400, 4096 + 128 + 200, 40);
+  EXPECT_NEAR(plain - 10'000 * 320 - 400 * 4424, 133'000, 25'000);
+}
+
 TEST(FabricNetwork, allocates_nothing_once_it_is_put_together) {
   Talk talk(two_leaves(8, 2, {.buffer = 2000_B}), {.frames = 500});
   for (uint16_t host = 0; host < 16; ++host) talk.network.join(host, 0xf000);

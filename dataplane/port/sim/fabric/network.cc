@@ -29,7 +29,7 @@ FabricNetwork::FabricNetwork(Topology topology, const FabricOptions& options)
       ready_(topology_.host_count()) {
   CW_ASSERT(options.paths > 0);
   for (const Topology::Link& link : topology_.links()) targets_.push_back(link.target);
-  const auto hosts = static_cast<uint16_t>(topology_.host_count());
+  const uint16_t hosts = topology_.host_count();
   for (uint16_t host = 0; host < hosts; ++host) {
     ports_.push_back(std::make_unique<FabricPort>(*this, options_, host, hosts));
   }

@@ -19,7 +19,7 @@ std::vector<uint16_t> top_switches(const Topology& topology) {
   const std::vector<uint16_t> distances = distances_to(topology, edges);
   const uint16_t farthest = *std::ranges::max_element(distances);
   std::vector<uint16_t> tops;
-  for (uint16_t number = 0; number < distances.size(); ++number) {
+  for (uint16_t number = 0; number < topology.switch_count(); ++number) {
     if (distances[number] == farthest) tops.push_back(number);
   }
   return tops;

@@ -40,7 +40,7 @@ FabricRoutes::FabricRoutes(const Topology& topology, Prng prng)
 std::vector<uint16_t> FabricRoutes::find_edges(const Topology& topology) {
   constexpr uint16_t none = UINT16_MAX;
   std::vector<uint16_t> edges, indices(topology.switch_count(), none);
-  for (uint16_t host = 0; host < edges_of_hosts_.size(); ++host) {
+  for (uint16_t host = 0; host < topology.host_count(); ++host) {
     const uint32_t link = topology.links_from(FabricNode::host(host)).front();
     const uint16_t at_switch = topology.links()[link].target.number;
     if (indices[at_switch] == none) {

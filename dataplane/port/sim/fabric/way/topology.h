@@ -62,8 +62,8 @@ class Topology {
   /// The link from `a` to `b`, both of which are there.
   uint32_t join(FabricNode a, FabricNode b, const CableOptions& cable);
 
-  size_t host_count() const { return links_of_hosts_.size(); }
-  size_t switch_count() const { return switches_.size(); }
+  uint16_t host_count() const { return static_cast<uint16_t>(links_of_hosts_.size()); }
+  uint16_t switch_count() const { return static_cast<uint16_t>(switches_.size()); }
   const std::vector<Link>& links() const { return links_; }
   const SwitchOptions& options_of(uint16_t number) const { return switches_[number]; }
   /// The links that begin there, in the order of joining.
