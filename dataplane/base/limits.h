@@ -46,4 +46,14 @@ inline constexpr size_t note_bytes_max = 1024;     // one policy note
 inline constexpr size_t policy_params_max = 32;
 static_assert(control_bytes_max <= payload_bytes_max);
 
+// Groups. What stands in front of a slot of theirs takes part of a link's slot.
+inline constexpr size_t group_members_max = 16384;
+inline constexpr size_t group_header_bytes = 32;
+inline constexpr size_t group_payload_bytes_min = payload_bytes_min - group_header_bytes;
+inline constexpr size_t group_payload_bytes_max = payload_bytes_max - group_header_bytes;
+inline constexpr size_t group_control_bytes_max = 1024;  // one control packet, MAC included
+inline constexpr size_t group_runs_max = 64;             // of slots that one record asks for
+inline constexpr size_t group_sentence_bytes_max = 256;  // why an operation failed
+static_assert(group_control_bytes_max <= control_bytes_max);
+
 }  // namespace cw::limits

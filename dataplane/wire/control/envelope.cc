@@ -52,7 +52,7 @@ std::span<const uint8_t> records_in(std::span<const uint8_t> bytes) {
 }  // namespace
 
 std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> bytes,
-                                                    const MacKey& key) {
+                                                    const MacKey& key, RecordTypes known) {
   // The order of these checks is [C-4].
   if (bytes.size() < envelope_bytes_min) return std::unexpected(ControlError::Short);
   Header header;
@@ -68,6 +68,7 @@ std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> byt
   Envelope envelope;
   envelope.header = header.named;
   envelope.records = records_in(bytes);
+  envelope.known = known;
   RecordReader reader = envelope.reader();  // [C-14]
   while (reader.next()) continue;
   if (reader.error()) return std::unexpected(*reader.error());

@@ -69,15 +69,17 @@ struct Envelope {
   EnvelopeHeader header;
   std::span<const uint8_t> records;
   RecordTypes types = 0;  ///< which known records are in it
+  RecordTypes known = control_record_types;
 
-  RecordReader reader() const { return {records, control_record_types}; }
+  RecordReader reader() const { return {records, known}; }
 };
 
-/// Verifies a UD payload: magic, version, length, key, MAC, then the framing of its records.
-/// `bytes` is hostile. Cost: one MAC over the bytes, except for those that fail before; no
-/// allocation.
+/// Verifies a UD payload: magic, version, length, key, MAC, then the framing of its records, of
+/// which those of `known` types are read. `bytes` is hostile. Cost: one MAC over the bytes, except
+/// for those that fail before; no allocation.
 std::expected<Envelope, ControlError> open_envelope(std::span<const uint8_t> bytes,
-                                                    const MacKey& key);
+                                                    const MacKey& key,
+                                                    RecordTypes known = control_record_types);
 
 /// What an envelope says of whose it is, before anybody has vouched for it.
 struct EnvelopePeek {

@@ -25,6 +25,18 @@ enum class RecordType : uint8_t {
   SwapCancel = 17,
   Outcome = 18,
   Draining = 19,
+  // Between members of a group.
+  Join = 20,
+  Epoch = 21,
+  Ready = 22,
+  Go = 23,
+  Turn = 24,
+  AllDone = 25,
+  Done = 26,
+  Fetch = 27,
+  Miss = 28,
+  Status = 29,
+  Fail = 30,
 };
 
 /// Of an envelope's records: those that go out as what may be skipped, since who does not know them

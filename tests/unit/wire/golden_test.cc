@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/golden_packets.h"
+#include "tests/unit/wire/command.h"
 #include "tests/unit/wire/packets.h"
 
 namespace cw::test {
@@ -297,24 +298,6 @@ std::string expected_line(const Sent& sent, const ByteVector& frame) {
   for (const std::string& column : columns) line += column + "|";
   line.pop_back();
   return line;
-}
-
-struct Output {
-  std::vector<std::string> lines;
-  int status = -1;
-};
-
-Output output_of(const std::string& command) {
-  Output output;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return output;
-  char line[4096];
-  while (std::fgets(line, sizeof(line), pipe) != nullptr) {
-    output.lines.emplace_back(line);
-    if (output.lines.back().ends_with('\n')) output.lines.back().pop_back();
-  }
-  output.status = pclose(pipe);
-  return output;
 }
 
 // SPEC 2.1, SPEC 2.2, SPEC 2.3, SPEC 2.4, SPEC 2.5, SPEC 2.6, SPEC 2.7, SPEC 2.8, SPEC 2.9

@@ -11,6 +11,7 @@
 
 #include "dataplane/wire/control/control.h"
 #include "dataplane/wire/control/description.h"
+#include "dataplane/wire/group/records.h"
 #include "tests/property/property.h"
 
 namespace cw::test {
@@ -132,6 +133,55 @@ inline void mend(QpItem& item) {
   item.channels = static_cast<uint8_t>(1 + item.channels % 16);
   item.paths = static_cast<uint8_t>(1 + item.paths % 2);
   item.qpns = Row<be32>(qpns, size_t{item.generations} * item.channels * item.paths);
+}
+
+inline constexpr uint16_t ranks = limits::group_members_max;
+inline uint16_t any_payload_bytes(uint16_t number) {
+  constexpr size_t least = limits::group_payload_bytes_min;
+  constexpr size_t choices = (limits::group_payload_bytes_max - least) / 4 + 1;
+  return static_cast<uint16_t>(least + number % choices * 4);
+}
+inline void mend(group::Join& join) {
+  join.qpn &= 0xffffff;
+  join.rate_bps |= 1;
+  join.payload_bytes = any_payload_bytes(join.payload_bytes);
+}
+inline void mend(group::Epoch& epoch) {
+  epoch.id |= 1;
+  epoch.rate_kbps |= 1;
+  epoch.payload_bytes = any_payload_bytes(epoch.payload_bytes);
+  epoch.members = static_cast<uint16_t>(1 + epoch.members % ranks);
+}
+inline void mend(group::Ready& ready) {
+  ready.operation = static_cast<group::Operation>(1 + std::to_underlying(ready.operation) % 5);
+  ready.element = static_cast<group::ElementType>(std::to_underlying(ready.element) % 3);
+  ready.root %= ready.operation == group::Operation::Broadcast ? ranks : 1;
+  ready.members = 1 + ready.members % ranks;
+}
+inline void mend(group::Go& go) { go.rank %= ranks; }
+inline void mend(group::Turn& turn) { turn.rank %= ranks; }
+inline void mend(group::AllDone& done) { done.rank %= ranks; }
+inline void mend(group::Done& done) {
+  done.rank %= ranks;
+  done.members = 1 + done.members % ranks;
+}
+/// Any step and message; of the runs their number is random.
+inline void mend_runs(group::SlotRuns& asked) {
+  static constexpr group::Run runs[] = {{be32(0), be32(1)},
+                                        {be32(2), be32(7)},
+                                        {be32(10), be32(100)},
+                                        {be32(0x10000), be32(0xffff)},
+                                        {be32(0xffffff), be32(1)}};
+  asked.source %= asked.message == 0 ? 1 : ranks;
+  const size_t count = 1 + asked.runs.size() % std::size(runs);
+  asked.runs = Row<group::Run>(runs + std::size(runs) - count, count);
+}
+inline void mend(group::Fetch& fetch) { mend_runs(fetch); }
+inline void mend(group::Miss& miss) { mend_runs(miss); }
+inline void mend(group::Status& status) { status.slots &= 0xffffff; }
+inline void mend(group::Fail& fail) {
+  fail.rank %= ranks;
+  fail.sentence = fail.sentence.substr(0, limits::group_sentence_bytes_max);
 }
 
 /// A random valid record; views in it point into `scrambler`.

@@ -3,6 +3,7 @@
 
 #include "dataplane/wire/control/control.h"
 #include "dataplane/wire/control/description.h"
+#include "dataplane/wire/group/records.h"
 
 namespace cw::test {
 
@@ -142,5 +143,52 @@ inline QpItem example(QpItem) {
 inline SiteItem example(SiteItem) { return {.site = "zurich"}; }
 inline PeerItem example(PeerItem) { return {.peer = "geneva"}; }
 inline PolicyItem example(PolicyItem) { return {.qp = 3, .policy = {"erasure", "k=32 m=4"}}; }
+
+// Those of group.txt.
+inline constexpr group::Step example_step{0x000451f7};
+inline constexpr group::Run example_fetched[] = {{be32(9), be32(1)}, {be32(0xfffff0), be32(16)}};
+inline constexpr group::Run example_missed[] = {{be32(0), be32(3)}};
+inline group::Join example(group::Join) {
+  return {.heard_nonce = 0x2122232425262728,
+          .key = 0x03115eed,
+          .qpn = 0x103,
+          .rate_bps = 100'000'000'000,
+          .payload_bytes = 4096,
+          .site = 2,
+          .digest = 0xc0def00d};
+}
+inline group::Epoch example(group::Epoch) {
+  return {.id = 0x3132333435363738,
+          .key = 0x6a0b5eed,
+          .rate_kbps = 400'000'000,
+          .payload_bytes = 4096,
+          .members = 8};
+}
+inline group::Ready example(group::Ready) {
+  return {.step = example_step,
+          .operation = group::Operation::Broadcast,
+          .element = group::ElementType::Bf16,
+          .root = 6,
+          .bytes = 0x0000000300000001,
+          .members = 5};
+}
+inline group::Go example(group::Go) { return {{.step = example_step, .rank = 0}}; }
+inline group::Turn example(group::Turn) { return {{.step = example_step, .rank = 4}}; }
+inline group::AllDone example(group::AllDone) { return {{.step = example_step, .rank = 7}}; }
+inline group::Done example(group::Done) {
+  return {.step = example_step, .rank = 4, .members = 5, .fetched_slots = 12};
+}
+inline group::Fetch example(group::Fetch) {
+  return {{.step = example_step, .source = 0, .message = 0, .runs = example_fetched}};
+}
+inline group::Miss example(group::Miss) {
+  return {{.step = example_step, .source = 3, .message = 2, .runs = example_missed}};
+}
+inline group::Status example(group::Status) {
+  return {.step = example_step, .message = 0, .slots = 2000, .clock_us = 0xfffffff0, .held_us = 40};
+}
+inline group::Fail example(group::Fail) {
+  return {.step = example_step, .rank = 5, .sentence = "rank 5 silent for 3.0 s"};
+}
 
 }  // namespace cw::test
