@@ -14,29 +14,14 @@
 #include "dataplane/wire/control/description.h"
 #include "dataplane/wire/control/envelope.h"
 #include "dataplane/wire/slot.h"
-#include "offload/mac.h"
+#include "tests/fuzz/records.h"
 
 namespace cw {
 namespace {
 
-MacKey make_key() {
-  static cw_mac mac;
-  static constexpr char text[] = "causeway golden key";
-  cw_mac_init(&mac, text, sizeof(text) - 1);
-  return {&mac, cw_mac_compute};
-}
-const MacKey key = make_key();
+const MacKey key = make_key("causeway golden key");
 
 void read_row(RecordReader reader, auto list);
-
-/// Writes the record again and compares with what was read.
-void comes_back(const auto& record, const RecordView& view) {
-  std::vector<uint8_t> row(view.bytes.size());
-  RecordWriter writer(row);
-  CW_ASSERT(writer.try_add(record));
-  CW_ASSERT(writer.bytes() == row.size());
-  CW_ASSERT(std::memcmp(row.data(), view.bytes.data(), row.size()) == 0);
-}
 
 void read_items(const Description& part) {
   read_row(RecordReader(part.bytes, DescriptionItems::types), DescriptionItems());
@@ -73,18 +58,6 @@ void open_exactly(const std::vector<uint8_t>& bytes) {
   read_row(envelope->reader(), ControlRecords());
 }
 
-/// Makes everything before the records and behind them what a peer with our key would write.
-void make_genuine(std::vector<uint8_t>& bytes) {
-  if (bytes.size() < envelope_bytes_min || bytes.size() > UINT16_MAX) return;
-  const uint8_t fixed[8] = {0xca, 0x05, 2, 0, uint8_t(bytes.size() >> 8), uint8_t(bytes.size())};
-  std::memcpy(bytes.data(), fixed, sizeof(fixed));
-  bytes[8] |= 1;  // a nonce
-  const size_t mac_offset = bytes.size() - envelope_mac_bytes;
-  uint8_t mac[32];
-  key.compute(key.state, bytes.data(), mac_offset, mac);
-  std::memcpy(bytes.data() + mac_offset, mac, envelope_mac_bytes);
-}
-
 void read_slot(const std::vector<uint8_t>& bytes) {
   const std::vector<uint8_t> copy(bytes);
   const auto slot = parse_slot_header(copy);
@@ -102,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t count) {
   std::vector<uint8_t> bytes(data, data + count);
   cw::read_slot(bytes);
   cw::open_exactly(bytes);
-  cw::make_genuine(bytes);
+  cw::make_genuine(bytes, cw::key);
   cw::open_exactly(bytes);
   return 0;
 }

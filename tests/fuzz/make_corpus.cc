@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "dataplane/wire/outer/frame.h"
 #include "tests/golden_packets.h"
 #include "tests/unit/port/segments.h"
 #include "tests/unit/wire/capture.h"
@@ -54,6 +55,19 @@ void make_gateway_seeds(const fs::path& packets, const fs::path& folder) {
 void make_control_seeds(const fs::path& packets, const fs::path& folder) {
   for (const auto& packet : cw::test::load_golden_packets(packets / "control.txt")) {
     write_seed(folder, packet.name, packet.bytes);
+  }
+}
+
+/// Envelopes as they are, and the transport packets in frames.
+void make_group_seeds(const fs::path& packets, const fs::path& folder) {
+  for (const auto& packet : cw::test::load_golden_packets(packets / "group.txt")) {
+    ByteVector bytes = packet.bytes;
+    if (!packet.start.empty()) {
+      const auto frame = cw::parse_frame(packet.bytes, cw::FrameStart::Ethernet);
+      const auto transport = frame.value().transport_of(packet.bytes);
+      bytes.assign(transport.begin(), transport.end());
+    }
+    write_seed(folder, packet.name, bytes);
   }
 }
 
@@ -138,6 +152,7 @@ int main(int argc, char** argv) {
     const fs::path packets = argv[1], corpus = argv[2];
     make_packet_seeds(packets, corpus / "packet_fuzz");
     make_control_seeds(packets, corpus / "control_fuzz");
+    make_group_seeds(packets, corpus / "group_fuzz");
     make_segment_seeds(corpus / "segments_fuzz");
     make_gateway_seeds(packets, corpus / "gateway_fuzz");
     make_gateway_seeds(packets, corpus / "flow_fuzz");
