@@ -11,6 +11,8 @@
 #include <ctime>
 #include <vector>
 
+#include "dataplane/wire/group/check.h"
+#include "dataplane/wire/group/datagram_inline.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/outer/frame.h"
 #include "dataplane/wire/roce_inline.h"
@@ -198,6 +200,77 @@ void parse_slot_headers_warm(benchmark::State& state) {
   });
 }
 
+// ---- groups: what stands before each slot, of an Allgather of 1,024 members ----
+
+constexpr group::Member member = {.group_key = 1, .own_key = 2, .members = 1024, .rank = 1023};
+constexpr group::Slots group_slots({.part_bytes = 16 * payload_bytes,
+                                    .payload_bytes = payload_bytes,
+                                    .sources = 1024});
+constexpr size_t group_bytes = group::datagram_header_bytes + group::header_bytes;
+
+void write_group_headers(std::span<uint8_t> out, uint32_t nth) {
+  const uint32_t slot = nth % (1023 * group_slots.part_slots());
+  const group::Header header = {.is_last_slot = group_slots.is_last(slot),
+                                .source = group_slots.source_of(slot),
+                                .key = member.group_key,
+                                .step = group::Step(7),
+                                .slot = slot,
+                                .message_slots = group_slots.part_slots()};
+  const size_t offset = group::encode_datagram({.target_qp = group::multicast_qp,
+                                                .psn = Psn(nth),
+                                                .immediate = header.immediate(),
+                                                .payload_bytes = group::header_bytes},
+                                               out);
+  group::encode_header(header, out.subspan(offset));
+}
+
+void encode_group_headers(benchmark::State& state) {
+  Buffers to;
+  run(state, group_bytes, [&] {
+    const auto out = to.next();
+    write_group_headers(out, to.nth());
+    benchmark::ClobberMemory();
+  });
+}
+
+/// Transport headers, header and every check; `bytes` is a packet with all of its slot, of which
+/// only the headers are looked at.
+bool takes_group_slot(std::span<const uint8_t> bytes) {
+  group::Datagram datagram;
+  group::Header header;
+  if (!group::try_parse_datagram(bytes, bytes.size(), datagram)) return false;
+  const auto payload = bytes.subspan(group::datagram_header_bytes);
+  const auto error = group::check(
+      datagram.immediate, payload, member,
+      [](const group::Header& read) {
+        return read.step == group::Step(7) ? &group_slots : nullptr;
+      },
+      header);
+  benchmark::DoNotOptimize(header);
+  return !error;
+}
+
+void check_group_headers(benchmark::State& state) {
+  Buffers from;
+  for (size_t i = 0; i < buffer_count; ++i) {
+    const auto out = from.next();
+    write_group_headers(out, from.nth());
+  }
+  run(state, group_bytes, [&] {
+    const auto bytes = from.next().first(group_bytes + payload_bytes);
+    if (!takes_group_slot(bytes)) state.SkipWithError("a slot was refused");
+  });
+}
+
+void check_group_headers_warm(benchmark::State& state) {
+  std::vector<uint8_t> bytes(group_bytes + payload_bytes);
+  write_group_headers(bytes, 7);
+  run(state, 0, [&] {
+    benchmark::ClobberMemory();
+    if (!takes_group_slot(bytes)) state.SkipWithError("a slot was refused");
+  });
+}
+
 void parse_any_transport(benchmark::State& state) {
   Buffers from;
   fill_with_slots(from);
@@ -259,6 +332,9 @@ BENCHMARK(encode_slot_headers);
 BENCHMARK(encode_all_headers);
 BENCHMARK(parse_slot_headers);
 BENCHMARK(parse_slot_headers_warm);
+BENCHMARK(encode_group_headers);
+BENCHMARK(check_group_headers);
+BENCHMARK(check_group_headers_warm);
 BENCHMARK(parse_any_transport);
 BENCHMARK(parse_frame_headers);
 BENCHMARK(memcpy_frame);
