@@ -18,6 +18,7 @@
 #include <numeric>
 #include <span>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
 #include "dataplane/wire/error.h"
@@ -29,7 +30,9 @@ namespace cw {
 enum class Form : uint8_t {
   Write,     ///< UC RDMA WRITE ONLY WITH IMMEDIATE: SlotWrite, all of it
   Datagram,  ///< UD SEND ONLY; `key` is the queue key, address and immediate mean nothing
-  Other,     ///< come, and none of these
+  /// UD SEND ONLY WITH IMMEDIATE; `key` is the queue key, the address means nothing.
+  DatagramImmediate,
+  Other,  ///< come, and none of these
 };
 
 struct Send {
@@ -37,8 +40,11 @@ struct Send {
   const uint8_t* payload = nullptr;  ///< head.payload_bytes of them; never null
   Packet* packet = nullptr;          ///< that they lie in; null: in memory outside
   uint64_t cookie = 0;               ///< of memory outside; not 0
-  Instant at;                        ///< when it left the pacer
-  uint32_t source_qp = 0;            ///< of a datagram
+  /// Of a DatagramImmediate: group_header_bytes that stand before the payload. Their owner's again
+  /// when the port has taken the send.
+  const uint8_t* prefix = nullptr;
+  Instant at;              ///< when it left the pacer
+  uint32_t source_qp = 0;  ///< of a datagram
   uint16_t peer = 0, path = 0;
   Form form = Form::Write;
   uint8_t ecn = 0, dscp = 0;  ///< of the outer IP header
@@ -50,6 +56,8 @@ struct Arrival {
   /// Of a port that places payload: QP, immediate and length, and nothing else.
   SlotWrite head;
   const uint8_t* payload = nullptr;  ///< null: it lies where its packet said
+  /// Of a DatagramImmediate: as Send has it; null: there is none, the payload is too short.
+  const uint8_t* prefix = nullptr;
   Instant at;
   uint32_t bytes = 0;  ///< headers, payload and pad
   uint32_t source_qp = 0;
@@ -65,14 +73,20 @@ struct Window {
   uint32_t key = 0;      ///< 0: there is none
 };
 
-/// Bytes of headers in front of the payload.
-constexpr uint32_t header_bytes_of(Form form) {
-  return opcode_table[form == Form::Write ? opcode_uc_write_only_immediate : opcode_ud_send_only]
-      .header_bytes;
+constexpr uint8_t opcode_of(Form form) {
+  if (form == Form::Write) return opcode_uc_write_only_immediate;
+  return form == Form::Datagram ? opcode_ud_send_only : opcode_ud_send_only_immediate;
 }
-/// Headers, payload and pad.
+/// Bytes of headers in front of prefix and payload.
+constexpr uint32_t header_bytes_of(Form form) { return opcode_table[opcode_of(form)].header_bytes; }
+/// What the transport carries.
+inline uint32_t payload_bytes_of(const Send& send) {
+  const size_t prefix = send.form == Form::DatagramImmediate ? limits::group_header_bytes : 0;
+  return static_cast<uint32_t>(prefix) + send.head.payload_bytes;
+}
+/// Headers, prefix, payload and pad.
 inline uint32_t transport_bytes(const Send& send) {
-  const uint32_t payload_bytes = send.head.payload_bytes;
+  const uint32_t payload_bytes = payload_bytes_of(send);
   return header_bytes_of(send.form) + payload_bytes +
          static_cast<uint32_t>(pad_bytes_for(payload_bytes));
 }

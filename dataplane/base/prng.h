@@ -1,6 +1,6 @@
 // Seeded randomness for simulation, jitter and tests: xoshiro256++ (Blackman and Vigna), seeded by
 // splitmix64. The same seed gives the same row of numbers on every machine. Not for keys: those
-// come from the operating system.
+// come from the operating system, by way of a RandomSource.
 #pragma once
 
 #include <bit>
@@ -54,6 +54,23 @@ class Prng {
     return z ^ z >> 31;
   }
   uint64_t state_[4];
+};
+
+/// 64 bits that nobody can guess, never zero: from the operating system, or from a seed in
+/// simulation.
+struct RandomSource {
+  void* state = nullptr;
+  uint64_t (*next)(void* state) = nullptr;
+
+  /// From a seed; `prng` lives longer.
+  static RandomSource of(Prng& prng) {
+    return {&prng, [](void* state) { return static_cast<Prng*>(state)->next(); }};
+  }
+  uint64_t fresh() const {
+    uint64_t bits = 0;
+    while (bits == 0) bits = next(state);
+    return bits;
+  }
 };
 
 }  // namespace cw

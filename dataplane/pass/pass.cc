@@ -3,13 +3,29 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/wire/group/datagram_inline.h"
 
 namespace cw::pass {
 namespace {
 
+/// The prefix as well.
+uint32_t write_prefixed(const Send& send, std::span<uint8_t> out) {
+  const size_t headers = group::encode_datagram({.target_qp = send.head.target_qp,
+                                                 .psn = send.head.psn,
+                                                 .queue_key = send.head.key,
+                                                 .source_qp = send.source_qp,
+                                                 .immediate = send.head.immediate,
+                                                 .payload_bytes = payload_bytes_of(send),
+                                                 .is_solicited = send.head.is_solicited},
+                                                out);
+  std::memcpy(out.data() + headers, send.prefix, limits::group_header_bytes);
+  return static_cast<uint32_t>(headers + limits::group_header_bytes);
+}
+
 /// Returns how long they are.
 uint32_t write_headers(const Send& send, std::span<uint8_t> out) {
   if (send.form == Form::Write) return static_cast<uint32_t>(encode_slot_write(send.head, out));
+  if (send.form == Form::DatagramImmediate) return write_prefixed(send, out);
   Transport transport;
   transport.opcode = opcode_ud_send_only;
   transport.target_qp = send.head.target_qp;
@@ -32,6 +48,28 @@ void append_pad(const Send& send, Packet& packet) {
   const auto pad_bytes = static_cast<uint32_t>(pad_bytes_for(send.head.payload_bytes));
   std::memset(packet.data + packet.bytes, 0, pad_bytes);
   packet.bytes += pad_bytes;
+}
+
+/// A payload too short for a prefix is one without.
+bool try_read_datagram(const Packet& packet, std::span<const uint8_t> head, Arrival& arrival) {
+  constexpr uint32_t headers = group::datagram_header_bytes, prefix = limits::group_header_bytes;
+  group::Datagram datagram;
+  if (!group::try_parse_datagram(head, arrival.bytes, datagram)) return false;
+  const bool is_split = packet.payload != nullptr;
+  if (is_split && head.size() != headers + prefix) return false;
+  const bool has_prefix = datagram.payload_bytes >= prefix;
+  arrival.form = Form::DatagramImmediate;
+  arrival.head = {};
+  arrival.head.target_qp = datagram.target_qp;
+  arrival.head.psn = datagram.psn;
+  arrival.head.key = datagram.queue_key;
+  arrival.head.immediate = datagram.immediate;
+  arrival.head.is_solicited = datagram.is_solicited;
+  arrival.head.payload_bytes = datagram.payload_bytes - (has_prefix ? prefix : 0);
+  arrival.source_qp = datagram.source_qp;
+  arrival.prefix = has_prefix ? packet.data + headers : nullptr;
+  arrival.payload = is_split ? packet.payload : packet.data + headers + (has_prefix ? prefix : 0);
+  return true;
 }
 
 /// The general way, for what is no whole and correct write.
@@ -88,7 +126,10 @@ void read(const Packet& packet, Arrival& arrival) {
   arrival.ecn = packet.ecn;
   arrival.dscp = packet.dscp;
   const std::span<const uint8_t> head(packet.data, packet.bytes);
-  if (!try_parse_slot_write(head, arrival.bytes, arrival.head)) return read_other(packet, arrival);
+  if (!try_parse_slot_write(head, arrival.bytes, arrival.head)) {
+    if (!try_read_datagram(packet, head, arrival)) read_other(packet, arrival);
+    return;
+  }
   arrival.form = Form::Write;
   // Carried by reference, or behind the headers.
   arrival.payload =

@@ -22,22 +22,7 @@
 
 namespace cw::sdr {
 
-/// 64 bits that nobody can guess, never zero: from the operating system, or from a seed in
-/// simulation.
-struct RandomSource {
-  void* state = nullptr;
-  uint64_t (*next)(void* state) = nullptr;
-
-  /// From a seed; `prng` lives longer.
-  static RandomSource of(Prng& prng) {
-    return {&prng, [](void* state) { return static_cast<Prng*>(state)->next(); }};
-  }
-  uint64_t fresh() const {
-    uint64_t bits = 0;
-    while (bits == 0) bits = next(state);
-    return bits;
-  }
-};
+using cw::RandomSource;
 
 /// What this end tells the other about itself, and how it asks.
 struct ControlOptions {

@@ -41,23 +41,32 @@ inline bool is_slot_right(const Header& header, const Slots& slots) {
 
 }  // namespace detail
 
-/// Reads the header in front of a hostile payload and checks it. `slots_of(header)` returns a
+/// Reads the header in front of a hostile slot and checks it. `slots_of(header)` returns a
 /// pointer to the Slots of its message, or of its step where the message is 0, and null where none
 /// is open; it is asked once key, source and step are right, and may rely on kind and source.
-/// Returns: why the datagram is to be dropped, or nothing: then the slot is what lies behind
-/// header_bytes, Slots::bytes_of(header.slot) long. Cost: hot.
+/// `slot_bytes` stand behind the header, wherever. Returns: why the datagram is to be dropped, or
+/// nothing: then the slot is as long as Slots::bytes_of(header.slot). Cost: hot.
 template <class SlotsOf>
-std::optional<WireError> check(uint32_t immediate, std::span<const uint8_t> payload,
-                               const Member& self, SlotsOf&& slots_of, Header& header) {
-  if (const auto error = read_header(immediate, payload, header)) return error;
+std::optional<WireError> check(uint32_t immediate, std::span<const uint8_t> prefix,
+                               size_t slot_bytes, const Member& self, SlotsOf&& slots_of,
+                               Header& header) {
+  if (const auto error = read_header(immediate, prefix, header)) return error;
   if (const auto error = detail::stranger(header, self)) return error;
   // [C-69]
   if (split_multicast.unpack(immediate).id != mark_of(header.step)) return WireError::GroupStep;
   const Slots* const slots = slots_of(header);
   if (slots == nullptr) return WireError::GroupClosed;
   if (!detail::is_slot_right(header, *slots)) return WireError::GroupSlot;
-  const bool is_whole = payload.size() - header_bytes == slots->bytes_of(header.slot);
-  return is_whole ? std::nullopt : std::optional(WireError::GroupLength);
+  return slot_bytes == slots->bytes_of(header.slot) ? std::nullopt
+                                                    : std::optional(WireError::GroupLength);
+}
+
+/// The same for a payload in one piece, the header in front.
+template <class SlotsOf>
+std::optional<WireError> check(uint32_t immediate, std::span<const uint8_t> payload,
+                               const Member& self, SlotsOf&& slots_of, Header& header) {
+  const size_t slot_bytes = payload.size() < header_bytes ? 0 : payload.size() - header_bytes;
+  return check(immediate, payload, slot_bytes, self, slots_of, header);
 }
 
 }  // namespace cw::group

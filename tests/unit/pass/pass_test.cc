@@ -143,6 +143,62 @@ TEST(Pass, a_datagram_is_read_as_it_was_written) {
   EXPECT_EQ(arrival.head.immediate, 0u);
 }
 
+std::array<uint8_t, limits::group_header_bytes> prefix_of_bytes() {
+  std::array<uint8_t, limits::group_header_bytes> bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(0xa0 + i);
+  return bytes;
+}
+
+TEST(Pass, a_datagram_with_an_immediate_brings_prefix_and_payload_apart) {
+  const auto prefix = prefix_of_bytes();
+  for (const bool gathers : {false, true}) {
+    for (uint32_t payload_bytes = 0; payload_bytes <= payload.size(); ++payload_bytes) {
+      Send send = slot_of(payload_bytes);
+      send.form = Form::DatagramImmediate;
+      send.source_qp = 0x654321;
+      send.prefix = prefix.data();
+      Written written;
+      const bool is_named = gathers && payload_bytes % 4 == 0;
+      EXPECT_EQ(pass::write(send, written.packet, gathers), !is_named);
+      EXPECT_EQ(written.bytes().size(), transport_bytes(send));
+      Arrival arrival;
+      pass::read(written.packet, arrival);
+      ASSERT_EQ(arrival.form, Form::DatagramImmediate);
+      EXPECT_EQ(arrival.head.target_qp, send.head.target_qp);
+      EXPECT_EQ(arrival.head.psn, send.head.psn);
+      EXPECT_EQ(arrival.head.key, send.head.key);
+      EXPECT_EQ(arrival.head.immediate, send.head.immediate);
+      EXPECT_EQ(arrival.head.is_solicited, send.head.is_solicited);
+      EXPECT_EQ(arrival.source_qp, 0x654321u);
+      ASSERT_EQ(arrival.head.payload_bytes, payload_bytes);
+      EXPECT_EQ(std::memcmp(arrival.prefix, prefix.data(), prefix.size()), 0);
+      EXPECT_EQ(std::memcmp(arrival.payload, payload.data(), payload_bytes), 0);
+    }
+  }
+}
+
+TEST(Pass, a_datagram_too_short_for_a_prefix_has_none) {
+  const auto prefix = prefix_of_bytes();
+  Send send = slot_of(0);
+  send.form = Form::DatagramImmediate;
+  send.prefix = prefix.data();
+  Written whole;
+  pass::write(send, whole.packet, false);
+  for (uint32_t bytes = whole.packet.bytes; bytes-- > header_bytes_of(send.form);) {
+    Packet cut = whole.packet;
+    cut.bytes = bytes;
+    Arrival arrival;
+    pass::read(cut, arrival);
+    if (bytes % 4 != 0) {
+      EXPECT_EQ(arrival.form, Form::Other) << bytes;
+      continue;
+    }
+    ASSERT_EQ(arrival.form, Form::DatagramImmediate) << bytes;
+    EXPECT_EQ(arrival.prefix, nullptr);
+    EXPECT_EQ(arrival.head.payload_bytes, bytes - header_bytes_of(send.form));
+  }
+}
+
 TEST(Pass, says_why_bytes_are_nothing_it_knows) {
   const auto error_of = [](const Packet& packet) {
     Arrival arrival;

@@ -81,6 +81,7 @@ Sender* Outgoing::sender_of(const Send& send) {
     Sender* const sender = index_.find(send.peer, {send.head.target_qp, send.path});
     return sender != nullptr && sender->is_whole() ? sender : nullptr;
   }
+  if (send.form != Form::Datagram) return nullptr;
   const size_t place = send.source_qp - control_qpn_default;
   if (place >= controls_.size() || controls_[place].sender.pair == nullptr) return nullptr;
   Sender& sender = controls_[place].sender;
