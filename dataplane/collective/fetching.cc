@@ -1,0 +1,251 @@
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/collective/group.h"
+
+namespace cw::group {
+namespace {
+
+constexpr uint32_t window_slots_min = 64, window_slots_max = 32768;
+constexpr Duration ask_time_min = Duration::from_ms(1), ask_time_max = Duration::from_ms(64);
+/// Two of the site by chance, its leader, the source.
+constexpr uint32_t candidates = 4;
+
+uint32_t mix(uint32_t step, uint32_t rank, uint32_t nth) {
+  uint64_t bits = (uint64_t{step} << 32 | rank) * 0x9e3779b97f4a7c15 + nth * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ bits >> 31) * 0x94d049bb133111eb;
+  return static_cast<uint32_t>(bits >> 32);
+}
+
+}  // namespace
+
+/// W: a quarter of what the line carries in a round trip.
+uint32_t Group::window() const {
+  const uint64_t bytes = rate().bytes_in(rtt()).count() / 4;
+  const uint64_t slots = bytes / endpoint_.packet_bytes();
+  return static_cast<uint32_t>(std::clamp<uint64_t>(slots, window_slots_min, window_slots_max));
+}
+
+/// That an envelope has room for, beside JOIN.
+size_t Group::runs_max() const {
+  constexpr size_t beside = envelope_bytes_min + 36 + record_header_bytes + 12;
+  return std::min(Ask::runs_max, (membership().envelope_bytes_max() - beside) / sizeof(Run));
+}
+
+Ask* Group::free_ask(State& op) {
+  const auto it = std::ranges::find(op.asks, false, &Ask::is_open);
+  return it == op.asks.end() ? nullptr : &*it;
+}
+
+/// At first two of the site by chance, its leader and the source, in turn; then the source, which
+/// has it, and those around, one after the other, who may be nearer or alive.
+uint16_t Group::candidate(const State& op, const Ask& ask) const {
+  const auto near = tree_.neighbours();
+  const uint16_t source = landing_of(op).slots().source_of(ask.runs[0].first.host());
+  if (near.size() == 1 || (ask.tries >= candidates && ask.tries % 2 == 0)) return source;
+  for (uint32_t k = op.next_candidate + ask.tries;; ++k) {
+    uint16_t who = near[(rank() + k) % near.size()];
+    if (ask.tries < candidates && k % candidates < 2) {
+      who = near[mix(op.step.value(), rank(), k) % near.size()];
+    } else if (ask.tries < candidates) {
+      who = k % candidates == 2 ? tree_.leader() : source;
+    }
+    if (who != rank()) return who;
+  }
+}
+
+// ---- asking ----
+
+/// Adds what is missing from `from` on to the ask's runs; false: it is full.
+bool Group::try_gather(State& op, Ask& ask, uint32_t& from, uint32_t end) const {
+  const uint32_t most = window();
+  const SlotBits& bits = landing_of(op).bits();
+  while ((from = SlotBits::first_of_neither(bits, op.asked, from, end)) < end) {
+    const bool goes_on =
+        ask.run_count > 0 &&
+        ask.runs[ask.run_count - 1].first.host() + ask.runs[ask.run_count - 1].count.host() == from;
+    if (ask.slots == most || (!goes_on && ask.run_count == runs_max())) return false;
+    if (!goes_on) ask.runs[ask.run_count++] = {be32(from), be32(0)};
+    Run& run = ask.runs[ask.run_count - 1];
+    run.count = be32(run.count.host() + 1);
+    (void)op.asked.try_set(from);
+    ++ask.slots;
+    ++from;
+  }
+  return true;
+}
+
+void Group::look_for_holes(State& op, Instant now) {
+  op.fetch_due = Instant::never();
+  const Landing& landing = landing_of(op);
+  if (landing.missing_count() == 0) return;
+  const Slots& slots = landing.slots();
+  Ask* open = nullptr;
+  for (uint32_t first = 0; first < slots.count(); first += slots.part_slots()) {
+    const uint32_t end = first + slots.part_slots();
+    uint32_t from = SlotBits::first_of_neither(landing.bits(), op.asked, first, end);
+    if (from == end) continue;
+    const Instant ended = op.ended[first / slots.part_slots()];
+    const Instant due =
+        ended != Instant() ? ended + options_.reorder : cutoff_of(op, slots.source_of(first));
+    if (due > now) {
+      op.fetch_due = std::min(op.fetch_due, due);
+      continue;
+    }
+    while (from < end) {
+      if (open == nullptr) {
+        open = free_ask(op);
+        if (open == nullptr) return;  // looked for again when one of them is answered
+        *open = {.is_open = true, .sent = {}, .due = {}, .runs = open->runs};
+      }
+      if (!try_gather(op, *open, from, end)) {
+        ask(op, *open, now);
+        ++op.next_candidate;
+        open = nullptr;
+      }
+    }
+  }
+  if (open == nullptr) return;
+  ask(op, *open, now);
+  ++op.next_candidate;
+}
+
+/// After a round trip, and as long as the answer may take at an eighth of the rate.
+void Group::ask(State& op, Ask& ask, Instant now) {
+  ask.to = candidate(op, ask);
+  const Duration answer =
+      rate().time_for(Bytes(uint64_t{ask.slots} * endpoint_.packet_bytes())) * 8;
+  Duration time =
+      std::max(ask_time_min, endpoint_.rtt(ask.to) + endpoint_.deviation(ask.to) * 4 + answer);
+  for (uint32_t i = 0; i < ask.tries && time < ask_time_max; ++i) time = time * 2;
+  if (ask.tries == 0) ask.first = now;
+  ask.is_answered = false;
+  ask.sent = now;
+  ask.due = now + time;
+  const auto index = static_cast<uint32_t>(&ask - op.asks.data());
+  (void)endpoint_.try_say({RecordType::Fetch, ask.to, index_of(op) * 8u + index}, now);
+}
+
+uint32_t Group::missing_in(const State& op, const Ask& ask) const {
+  uint32_t missing = 0;
+  for (const Run& run : std::span(ask.runs).first(ask.run_count)) {
+    missing += landing_of(op).bits().count_unset(run.first.host(), run.count.host());
+  }
+  return missing;
+}
+
+void Group::settle_asks(State& op, Instant now) {
+  if (op.stage != Stage::Open) return;
+  for (Ask& each : op.asks) {
+    if (!each.is_open) continue;
+    const uint32_t missing = missing_in(op, each);
+    if (missing < each.slots && !each.is_answered) {
+      each.is_answered = true;
+      if (each.tries == 0) endpoint_.membership().row(each.to).note_rtt(now - each.sent);
+    }
+    if (missing == 0) {
+      each.is_open = false;
+      op.fetch_due = now;
+    } else if (now >= each.due) {
+      on_timeout(op, each, now);
+      if (op.stage != Stage::Open) return;
+    }
+  }
+}
+
+/// What is still missing is asked of another.
+void Group::on_timeout(State& op, Ask& each, Instant now) {
+  const uint16_t source = landing_of(op).slots().source_of(each.runs[0].first.host());
+  Repeat asked;
+  asked.first = each.first;
+  asked.tries = each.tries + 1;
+  if (is_silent(asked, source, now)) return fail_silent(op, source, now);
+  const auto runs = each.runs;
+  const size_t count = each.run_count;
+  each.run_count = 0;
+  each.slots = 0;
+  for (const Run& run : std::span(runs).first(count)) {
+    for (uint32_t i = 0; i < run.count.host(); ++i) op.asked.reset(run.first.host() + i);
+    uint32_t from = run.first.host();
+    (void)try_gather(op, each, from, run.first.host() + run.count.host());
+  }
+  ++each.tries;
+  op.fetch_due = now;  // for what found no room in its runs
+  ask(op, each, now);
+}
+
+// ---- answering ----
+
+void Group::on_fetch(uint16_t from, const Fetch& fetch, Instant now) {
+  State* const op = find(fetch.step);
+  if (op == nullptr || fetch.message != 0 || op->posting.bytes == 0) return;
+  if (op->stage == Stage::Posted) open(*op, now);
+  if (op->stage != Stage::Open || membership().row(from).key == 0) return;
+  const auto it = std::ranges::find(op->lacks, false, &Lack::is_open);
+  Lack* const lack = it == op->lacks.end() ? nullptr : &*it;
+  if (lack != nullptr) {
+    lack->to = from;
+    lack->run_count = 0;
+  }
+  for (const Run& run : fetch.runs) {
+    if (run.first.host() + run.count.host() > landing_of(*op).slots().count()) return;
+    answer(*op, from, run, lack, now);
+  }
+  if (lack == nullptr || lack->run_count == 0) return;
+  lack->is_open = true;
+  const auto index = static_cast<uint32_t>(lack - op->lacks.data());
+  if (!endpoint_.try_say({RecordType::Miss, from, index_of(*op) * 8u + index}, now)) {
+    lack->is_open = false;
+  }
+}
+
+/// What is here leaves in rows; what is not is told.
+void Group::answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant now) {
+  const Landing& landing = landing_of(op);
+  const uint32_t end = run.first.host() + run.count.host();
+  for (uint32_t at = run.first.host(); at < end;) {
+    const bool is_here = landing.has(at);
+    const uint32_t first = at;
+    while (at < end && landing.has(at) == is_here) ++at;
+    if (is_here) {
+      const SlotRow row{.landing = index_of(op),
+                        .kind = Kind::Fetched,
+                        .to = to,
+                        .first = first,
+                        .count = at - first};
+      if (!endpoint_.try_push(row, now)) return;
+    } else if (lack != nullptr && lack->run_count < runs_max()) {
+      lack->runs[lack->run_count++] = {be32(first), be32(at - first)};
+    }
+  }
+}
+
+/// Asked of the next one at once, as long as there are some that have not been.
+void Group::on_miss(uint16_t from, const Miss& miss, Instant now) {
+  State* const op = find(miss.step);
+  if (op == nullptr || op->stage != Stage::Open || miss.message != 0) return;
+  const auto it = std::ranges::find_if(
+      op->asks, [from](const Ask& each) { return each.is_open && each.to == from; });
+  if (it == op->asks.end() || it->tries + 1 >= candidates) return;
+  Ask& asked = *it;
+  Ask* const next = free_ask(*op);
+  if (next == nullptr) return;
+  const Landing& landing = landing_of(*op);
+  *next = {.is_open = true, .tries = asked.tries + 1, .first = asked.first, .runs = next->runs};
+  for (const Run& run : miss.runs) {
+    const uint32_t first = run.first.host(), end = first + run.count.host();
+    if (end > landing.slots().count()) break;
+    for (uint32_t slot = first; slot < end; ++slot) {
+      if (op->asked.has(slot)) op->asked.reset(slot);
+    }
+    uint32_t gathered = first;
+    if (!try_gather(*op, *next, gathered, end)) break;
+  }
+  next->is_open = next->run_count > 0;
+  if (!next->is_open) return;
+  ask(*op, *next, now);
+  if (!endpoint_.membership().row(from).rtt_us)
+    endpoint_.membership().row(from).note_rtt(now - asked.sent);
+}
+
+}  // namespace cw::group

@@ -1,0 +1,116 @@
+// One operation of a group at one member: what was posted, how far the members are with it, and
+// what is still to be fetched. Plain state; group.h says who changes it.
+//
+//   Free -> Posted -> Open -> Done    what was posted is ready at all; slots move; all have all
+//             \________\____> Failed
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/limits.h"
+#include "dataplane/base/units.h"
+#include "dataplane/datagram/landing.h"
+#include "dataplane/wire/group/records.h"
+
+namespace cw::group {
+
+/// What all members post alike, but for the memory.
+struct Posting {
+  Operation operation = Operation::Broadcast;
+  uint16_t root = 0;  ///< of a Broadcast
+  /// Of one source. 0: nothing is sent, and all wait for each other.
+  uint64_t bytes = 0;
+  /// Where what all come to have lies, the caller's until the operation is over: the bytes of a
+  /// Broadcast, or the parts of an Allgather by rank, of which the own one is there already.
+  uint8_t* memory = nullptr;
+};
+
+enum class Stage : uint8_t { Free, Posted, Open, Done, Failed };
+
+/// Records that are said again until they are answered.
+struct Repeat {
+  Instant due = Instant::never();
+  Instant first;
+  Duration interval;
+  uint32_t tries = 0;
+
+  bool has_begun() const { return interval != Duration(); }
+  void begin(Duration start, Instant at) { *this = {at, at, start, 0}; }
+  void end() { due = Instant::never(); }
+  void again(Duration most, Instant now) {
+    ++tries;
+    due = now + interval;
+    interval = std::min(interval * 2, most);
+  }
+};
+
+/// Slots that one member has been asked for.
+struct Ask {
+  static constexpr size_t runs_max = limits::group_runs_max;
+
+  bool is_open = false, is_answered = false;
+  uint16_t to = 0;
+  uint32_t tries = 0;
+  uint32_t slots = 0;
+  Instant first, sent, due;
+  size_t run_count = 0;
+  std::array<Run, runs_max> runs;
+};
+
+/// What a member lacks that it was asked for.
+struct Lack {
+  uint16_t to = 0;
+  bool is_open = false;
+  size_t run_count = 0;
+  std::array<Run, Ask::runs_max> runs;
+};
+
+struct OperationState {
+  static constexpr size_t children_max = 16;  // of a leader: in its site, and leaders
+
+  explicit OperationState(uint32_t slots_max, uint16_t members)
+      : asked(slots_max), ended(members) {}
+
+  Stage stage = Stage::Free;
+  Posting posting;
+  Step step;
+  Instant posted, opened;
+  std::string failure;
+
+  /// READY of a step that is not posted here yet. By place among the children.
+  struct Early {
+    Ready ready;
+    bool is_there = false;
+  };
+  std::array<Early, children_max> early{};
+
+  // Adding up. By place among the children.
+  std::array<uint32_t, children_max> ready{}, done{};  // members, itself included; 0: not yet
+  std::array<Repeat, children_max> probes;
+  Repeat up;                 // READY, then DONE
+  bool is_here = false;      // all that it brings has come
+  uint32_t fetched = 0;      // slots, here
+  uint32_t fetched_all = 0;  // and below
+  uint32_t fetched_most = 0;
+  uint16_t fetched_most_rank = 0;
+
+  // The fast path.
+  uint32_t next = 0;  // of our part: to be handed to the line
+  bool is_turn = false, is_sent = false;
+  uint32_t chains = 1;
+  Duration part_time;  // of one source on its chain
+
+  // Fetching.
+  SlotBits asked;
+  std::vector<Instant> ended;  // by part: when its end was heard, or its successor; zero: not
+  std::array<Ask, 8> asks;
+  std::array<Lack, 8> lacks;
+  uint32_t next_candidate = 0;
+  Instant fetch_due = Instant::never();
+};
+
+}  // namespace cw::group

@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "dataplane/collective/group.h"
+
+namespace cw::group {
+namespace {
+
+constexpr uint32_t row_slots = 64, queued_slots_min = 256;
+constexpr uint32_t answers_beside_ppm = 125'000, answers_alone_ppm = 1'000'000;
+constexpr uint32_t chains_max = 8;
+constexpr Duration slack_min = Duration::from_us(200);
+
+/// Of what collective.md 1.2 gives a source: an eighth more than it takes.
+Duration with_margin(Duration time) { return time + time / 8; }
+
+}  // namespace
+
+bool Group::is_source(const State& op, uint16_t who) const {
+  return op.posting.operation != Operation::Broadcast || op.posting.root == who;
+}
+
+// Chain c of M has the sources from floor(c P / M) on.
+uint32_t Group::chain_of(const State& op, uint16_t who) const {
+  if (op.posting.operation == Operation::Broadcast) return 0;
+  return ((who + 1u) * op.chains - 1) / members();
+}
+
+uint32_t Group::place_of(const State& op, uint16_t who) const {
+  if (op.posting.operation == Operation::Broadcast) return 0;
+  return who - chain_of(op, who) * members() / op.chains;
+}
+
+std::optional<uint16_t> Group::successor_of(const State& op, uint16_t who) const {
+  if (op.posting.operation == Operation::Broadcast || who + 1 >= members()) return std::nullopt;
+  const auto next = static_cast<uint16_t>(who + 1);
+  return chain_of(op, next) == chain_of(op, who) ? std::optional(next) : std::nullopt;
+}
+
+Duration Group::slack() const { return std::max({rtt() * 2, options_.reorder * 4, slack_min}); }
+
+/// How long a source takes, and how many send at a time: as many as send while a turn is passed on.
+void Group::plan(State& op) {
+  const uint64_t part_bytes =
+      uint64_t{landing_of(op).slots().part_slots()} * endpoint_.packet_bytes();
+  const Duration alone = rate().time_for(Bytes(part_bytes));
+  const uint32_t sources = op.posting.operation == Operation::Broadcast ? 1 : members();
+  const auto hiding = static_cast<uint32_t>(1 + (rtt().ns() + alone.ns() - 1) / alone.ns());
+  op.chains = std::min({options_.chains > 0 ? options_.chains : hiding, chains_max, sources});
+  op.part_time = alone * op.chains;
+}
+
+/// When it sends, at the latest: a dead one before it stalls nobody.
+Instant Group::start_of(const State& op, uint16_t source) const {
+  const uint32_t place = place_of(op, source);
+  if (place == 0) return op.opened;
+  return op.opened + with_margin(op.part_time) * place + slack();
+}
+
+Instant Group::cutoff_of(const State& op, uint16_t source) const {
+  return op.opened + with_margin(op.part_time) * (place_of(op, source) + 1) + slack();
+}
+
+Instant Group::last_cutoff(const State& op) const {
+  if (op.posting.bytes == 0) return op.opened;
+  const uint32_t sources = op.posting.operation == Operation::Broadcast ? 1 : members();
+  const uint32_t longest = (sources + op.chains - 1) / op.chains;
+  return op.opened + with_margin(op.part_time) * longest + slack();
+}
+
+void Group::take_turn(State& op, Instant now) {
+  if (!is_source(op, rank())) return;
+  op.is_turn |= place_of(op, rank()) == 0;
+  send(op, now);
+}
+
+Instant Group::send_due(const State& op) const {
+  if (op.is_sent) return Instant::never();
+  if (!op.is_turn) return start_of(op, rank());
+  const size_t queued = endpoint_.queued_slots();
+  const bool is_left = op.next < landing_of(op).slots().part_slots();
+  // Else the line's own departures bring the next turn.
+  return queued == 0 || (is_left && queued < queued_slots_min) ? Instant() : Instant::never();
+}
+
+/// Hands rows of our part to the line, which lets them go at our share of the rate.
+void Group::send(State& op, Instant now) {
+  if (op.is_sent || !is_source(op, rank())) return;
+  if (now >= start_of(op, rank())) op.is_turn = true;
+  if (!op.is_turn) return;
+  const Slots& slots = landing_of(op).slots();
+  if (op.next == 0) {
+    endpoint_.set_line(Rate::from_bps(rate().bps() / op.chains), answers_beside_ppm);
+  }
+  while (op.next < slots.part_slots() && endpoint_.queued_slots() < queued_slots_min) {
+    const uint32_t count = std::min(row_slots, slots.part_slots() - op.next);
+    const SlotRow row{
+        .landing = index_of(op), .first = slots.slot_of(rank(), op.next), .count = count};
+    if (!endpoint_.try_push(row, now)) break;
+    op.next += count;
+  }
+  if (op.next < slots.part_slots() || endpoint_.queued_slots() > 0) return;
+  op.is_sent = true;
+  endpoint_.set_line(rate(), answers_alone_ppm);
+  if (const auto next = successor_of(op, rank())) say(*next, RecordType::Turn, op.step, now);
+}
+
+/// What a source's own packets tell of it, of those before it and of whose turn it is.
+void Group::note_part(State& op, const Placed& placed, Instant now) {
+  if (op.stage != Stage::Open) return;
+  const uint16_t first_source = op.posting.operation == Operation::Broadcast ? op.posting.root : 0;
+  const auto end_part = [&](uint16_t source) {
+    op.ended[source - first_source] = now;
+    op.fetch_due = std::min(op.fetch_due, now + options_.reorder);
+  };
+  if (placed.is_last && op.ended[placed.source - first_source] == Instant()) {
+    end_part(placed.source);
+    if (successor_of(op, placed.source) == rank()) op.is_turn = true;
+  }
+  uint32_t place = place_of(op, placed.source);
+  for (uint16_t before = placed.source; place > 0; --place) {
+    --before;
+    if (op.ended[before - first_source] != Instant()) break;
+    end_part(before);
+  }
+}
+
+}  // namespace cw::group

@@ -1,0 +1,333 @@
+#include "dataplane/datagram/datagram_endpoint.h"
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/wire/group/datagram_inline.h"
+
+namespace cw::group {
+namespace {
+
+constexpr uint8_t no_landing = UINT8_MAX;
+
+DropReason reason_of(WireError error) {
+  switch (error) {
+#define CW_WIRE_ERROR(name, reason, sentence) \
+  case WireError::name:                       \
+    return DropReason::reason;
+#include "dataplane/wire/errors.def"
+#undef CW_WIRE_ERROR
+  }
+  return DropReason::wire_opcode;
+}
+
+// What waits at the pacer:
+//
+//   slot   | 0 | landing 3 | kind 2 | again 1 | mark 8 | to 16 | 0 | slot 24 |
+//   word   | 1 | type 15             | to 16         | about 32            |
+constexpr uint64_t word_bit = uint64_t{1} << 63;
+
+uint64_t cookie_of(const SlotRow& row, Step step) {
+  return uint64_t{row.landing} << 60 | uint64_t{static_cast<uint8_t>(row.kind)} << 58 |
+         uint64_t{row.is_again} << 57 | uint64_t{mark_of(step)} << 48 | uint64_t{row.to} << 32 |
+         row.first;
+}
+uint64_t cookie_of(const Word& word) {
+  return word_bit | uint64_t{static_cast<uint8_t>(word.type)} << 48 | uint64_t{word.to} << 32 |
+         word.about;
+}
+Word word_of(uint64_t cookie) {
+  return {.type = static_cast<RecordType>(cookie >> 48 & 0xff),
+          .to = static_cast<uint16_t>(cookie >> 32),
+          .about = static_cast<uint32_t>(cookie)};
+}
+
+constexpr size_t words_min = 256, rows_max = 1024, answers_max = 16384;
+
+}  // namespace
+
+DatagramEndpoint::DatagramEndpoint(WanPort& port, DatagramUser& user, Counters& counters,
+                                   Drops& drops, const DatagramOptions& options)
+    : port_(port),
+      user_(user),
+      counters_(counters),
+      drops_(drops),
+      options_(options),
+      membership_(options.membership),
+      pacer_(pacer_options(options.membership.rate, 1'000'000)) {
+  CW_ASSERT(options.landings > 0 && options.landings <= landings_max);
+  landings_.reserve(options.landings);
+  for (size_t i = 0; i < options.landings; ++i) landings_.emplace_back(options.slots_max);
+  by_mark_.fill(no_landing);
+}
+
+PacerOptions DatagramEndpoint::pacer_options(Rate rate, uint32_t answers_ppm) const {
+  PacerOptions pacer;
+  pacer.rate = rate;
+  pacer.packet_overhead_bytes = options_.overhead_bytes;
+  pacer.horizon = options_.horizon;
+  pacer.overhead_ppm = answers_ppm;
+  const auto words =
+      static_cast<uint32_t>(std::max(words_min, 2 * options_.membership.peers.size()));
+  pacer.capacity_packets = {words, answers_max, rows_max, 1};
+  return pacer;
+}
+
+void DatagramEndpoint::set_line(Rate rate, uint32_t answers_ppm) {
+  pacer_.change(pacer_options(rate, answers_ppm));
+}
+
+uint32_t DatagramEndpoint::packet_bytes() const {
+  return static_cast<uint32_t>(datagram_header_bytes + header_bytes) +
+         membership_.epoch().payload_bytes + options_.overhead_bytes;
+}
+
+void DatagramEndpoint::open(uint8_t landing, Step step, const Slots& slots, uint8_t* memory) {
+  landings_[landing].open(step, slots, memory);
+  by_mark_[mark_of(step)] = landing;
+}
+
+void DatagramEndpoint::close(uint8_t landing) {
+  landings_[landing].close();
+  by_mark_[mark_of(landings_[landing].step())] = no_landing;
+}
+
+Duration DatagramEndpoint::rtt(uint16_t rank) const {
+  const uint32_t us = membership_.row(rank).rtt_us;
+  return us == 0 ? options_.rtt : Duration::from_us(us);
+}
+
+Duration DatagramEndpoint::deviation(uint16_t rank) const {
+  const MemberRow& row = membership_.row(rank);
+  return row.rtt_us == 0 ? options_.rtt / 2 : Duration::from_us(row.rtt_deviation_us);
+}
+
+// ---- in ----
+
+void DatagramEndpoint::on_arrivals(std::span<const Arrival> arrivals, Instant now) {
+  for (const Arrival& arrival : arrivals) {
+    if (arrival.form == Form::DatagramImmediate) {
+      on_datagram(arrival, now);
+    } else if (arrival.form == Form::Datagram && arrival.head.key == control_qkey &&
+               arrival.head.target_qp == membership_.qpn()) {
+      flush_placed(now);  // what came before it is known before it
+      on_envelope(arrival, now);
+    } else {
+      drops_.add(arrival.form == Form::Other ? reason_of(arrival.error) : DropReason::qpn_unknown);
+    }
+  }
+  flush_placed(now);
+}
+
+void DatagramEndpoint::on_datagram(const Arrival& arrival, Instant now) {
+  const bool is_multicast = arrival.head.target_qp == multicast_qp;
+  if (arrival.head.key != control_qkey ||
+      (!is_multicast && arrival.head.target_qp != membership_.qpn())) {
+    return drops_.add(DropReason::qpn_unknown);
+  }
+  if (!membership_.is_in_force()) return drops_.add(DropReason::link_down);
+  uint8_t landing = no_landing;
+  const auto slots_of = [&](const Header& header) -> const Slots* {
+    landing = by_mark_[mark_of(header.step)];
+    const bool is_open =
+        landing != no_landing && landings_[landing].step() == header.step && header.message == 0;
+    return is_open ? &landings_[landing].slots() : nullptr;
+  };
+  Header header;
+  const size_t prefix_bytes = arrival.prefix == nullptr ? 0 : header_bytes;
+  const auto error = check(arrival.head.immediate, {arrival.prefix, prefix_bytes},
+                           arrival.head.payload_bytes, membership_.self(), slots_of, header);
+  if (error) return drops_.add(reason_of(*error));
+  if (is_multicast != (header.kind == Kind::Multicast)) {
+    return drops_.add(DropReason::group_kind);
+  }
+  const bool is_new = landings_[landing].try_place(header.slot, arrival.payload);
+  if (!is_new) drops_.add(DropReason::packet_duplicate);
+  membership_.row(header.source).heard = now;
+  note_placed({.slot = header.slot,
+               .source = header.source,
+               .landing = landing,
+               .kind = header.kind,
+               .is_last = header.is_last_slot,
+               .is_first = is_multicast && header.resends == 0,
+               .is_new = is_new,
+               .clock_us = header.clock_us},
+              now);
+}
+
+void DatagramEndpoint::note_placed(const Placed& placed, Instant now) {
+  placed_[placed_count_++] = placed;
+  if (placed_count_ == placed_.size()) flush_placed(now);
+}
+
+void DatagramEndpoint::flush_placed(Instant now) {
+  if (placed_count_ == 0) return;
+  user_.on_placed(std::span(placed_).first(placed_count_), now);
+  placed_count_ = 0;
+}
+
+void DatagramEndpoint::on_envelope(const Arrival& arrival, Instant now) {
+  const auto opened =
+      membership_.open(arrival.peer, {arrival.payload, arrival.head.payload_bytes}, now);
+  if (!opened) return drops_.add(opened.error());
+  counters_.add(Counter::controls_received);
+  if (opened->has_begun) {
+    set_line(Rate::from_bps(uint64_t{membership_.epoch().rate_kbps} * 1000), 1'000'000);
+    user_.on_begun(now);
+  }
+  if (opened->wants_word) (void)try_say({.to = opened->rank}, now);
+  if (opened->is_anew) user_.on_anew(opened->rank, now);
+  if (!opened->is_of_epoch) return;
+  RecordReader records = opened->records;
+  while (const auto record = records.next()) user_.on_record(opened->rank, *record, now);
+}
+
+// ---- out ----
+
+bool DatagramEndpoint::try_push(const SlotRow& row, Instant now) {
+  // Rows at the pacer are of packets alike: the last slot of a part is one of its own.
+  const Slots& slots = landings_[row.landing].slots();
+  SlotRow rest = row;
+  while (rest.count > 0) {
+    const uint32_t before_last = slots.part_slots() - 1 - slots.nth_of(rest.first);
+    SlotRow part = rest;
+    part.count = before_last == 0 ? 1 : std::min(rest.count, before_last);
+    if (!try_push_part(part, slots.bytes_of(part.first), now)) return false;
+    rest.first += part.count;
+    rest.count -= part.count;
+  }
+  return true;
+}
+
+bool DatagramEndpoint::try_push_part(const SlotRow& row, uint32_t bytes, Instant now) {
+  const bool is_first = row.kind == Kind::Multicast && !row.is_again;
+  const auto packet = static_cast<uint32_t>(datagram_header_bytes + header_bytes) + bytes;
+  return pacer_.try_push({.cookie = cookie_of(row, landings_[row.landing].step()),
+                          .cookie_step = 1,
+                          .count = row.count,
+                          .bytes = packet + static_cast<uint32_t>(pad_bytes_for(bytes)),
+                          .priority = is_first ? Priority::Data : Priority::Resend},
+                         now);
+}
+
+bool DatagramEndpoint::try_say(const Word& word, Instant now) {
+  // As long as most envelopes are.
+  constexpr uint32_t envelope_bytes = 160;
+  return pacer_.try_push(
+      {.cookie = cookie_of(word), .bytes = envelope_bytes, .priority = Priority::Control}, now);
+}
+
+size_t DatagramEndpoint::collect(std::span<Send> out, Instant now) {
+  std::array<Departed, limits::burst_packets_max> departed;
+  const size_t most = std::min(out.size(), departed.size());
+  const size_t count = pacer_.depart(now, std::span(departed).first(most), {}).departed;
+  size_t filled = 0;
+  for (const Departed& each : std::span(departed).first(count)) {
+    Send& send = out[filled];
+    send = {};
+    send.at = each.at;
+    filled += (each.cookie & word_bit) != 0 ? try_make_word(word_of(each.cookie), now, send)
+                                            : try_make_slot(each.cookie, each.at, send);
+  }
+  return filled;
+}
+
+uint8_t* DatagramEndpoint::next_prefix() {
+  prefix_next_ = (prefix_next_ + 1) % prefixes_.size();
+  return prefixes_[prefix_next_].data();
+}
+
+/// False: its step is over.
+bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Send& send) {
+  const auto index = static_cast<uint8_t>(cookie >> 60 & 7);
+  const auto kind = static_cast<Kind>(cookie >> 58 & 3);
+  const bool is_again = (cookie >> 57 & 1) != 0 || kind != Kind::Multicast;
+  const auto to = static_cast<uint16_t>(cookie >> 32);
+  const auto slot = static_cast<uint32_t>(cookie & 0xffffff);
+  Landing& landing = landings_[index];
+  if (!landing.is_open() || mark_of(landing.step()) != (cookie >> 48 & 0xff)) return false;
+  const bool is_multicast = kind == Kind::Multicast;
+  const MemberRow& row = membership_.row(is_multicast ? membership_.rank() : to);
+  const Header header{.kind = kind,
+                      .is_last_slot = landing.slots().is_last(slot),
+                      .source = membership_.rank(),
+                      .key = is_multicast ? membership_.epoch().key : row.key,
+                      .step = landing.step(),
+                      .slot = slot,
+                      .message_slots = landing.slots().part_slots(),
+                      .clock_us = static_cast<uint32_t>(at.ns() / 1000),
+                      .resends = is_again ? uint8_t{1} : uint8_t{0}};
+  uint8_t* const prefix = next_prefix();
+  encode_header(header, {prefix, header_bytes});
+  send.form = Form::DatagramImmediate;
+  send.head.target_qp = is_multicast ? multicast_qp : membership_.qpn_of(to);
+  send.head.psn = psn_;
+  psn_ = psn_ + 1;
+  send.head.key = control_qkey;
+  send.head.immediate = header.immediate();
+  send.head.payload_bytes = landing.slots().bytes_of(slot);
+  send.payload = landing.at(slot);
+  send.prefix = prefix;
+  send.cookie = index + uint64_t{1};
+  send.source_qp = membership_.qpn();
+  send.peer = is_multicast ? options_.group_peer : row.peer;
+  landing.lend();
+  counters_.add(is_again ? Counter::resends_sent : Counter::data_sent);
+  return true;
+}
+
+bool DatagramEndpoint::try_make_word(const Word& word, Instant now, Send& send) {
+  Packet* packet = nullptr;
+  if (port_.take_burst({&packet, 1}) == 0) return false;
+  const size_t header = header_bytes_of(Form::Datagram);
+  const size_t most =
+      std::min<size_t>(packet->bytes_max - header, membership_.envelope_bytes_max());
+  const std::span<uint8_t> body(packet->data + header, most);
+  const size_t bytes = membership_.write(word.to, body, [&](EnvelopeWriter& writer) {
+    if (word.type == RecordType::Pad) return writer.try_add(Pad{});
+    return user_.write(word, writer, now);
+  });
+  if (bytes == 0) {
+    port_.give_back({&packet, 1});
+    return false;
+  }
+  send.form = Form::Datagram;
+  send.head.target_qp = membership_.qpn_of(word.to);
+  send.head.key = control_qkey;
+  send.head.payload_bytes = static_cast<uint32_t>(bytes);
+  send.source_qp = membership_.qpn();
+  send.payload = body.data();
+  send.packet = packet;
+  send.has_packet_alone = true;
+  send.peer = membership_.row(word.to).peer;
+  counters_.add(Counter::controls_sent);
+  return true;
+}
+
+void DatagramEndpoint::on_done(std::span<const uint64_t> cookies) {
+  for (const uint64_t cookie : cookies) landings_[cookie - 1].take_back();
+}
+
+// ---- time ----
+
+void DatagramEndpoint::on_gap(Duration gap, Instant now) {
+  pacer_.on_pause(gap, now);
+  user_.on_gap(gap);
+}
+
+bool DatagramEndpoint::on_time(Instant now) {
+  bool has_worked = false;
+  if (now >= membership_.join_due()) {
+    while (const auto to = membership_.next_join(now)) {
+      has_worked = true;
+      if (!try_say({.to = *to}, now)) break;
+    }
+  }
+  return user_.on_time(now) || has_worked;
+}
+
+Instant DatagramEndpoint::next_wakeup() const {
+  return earliest(membership_.join_due(), user_.next_wakeup(), pacer_.next_departure());
+}
+
+}  // namespace cw::group

@@ -1,0 +1,55 @@
+// What stands above a DatagramEndpoint: the endpoint moves slots and envelopes, this decides which.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dataplane/base/units.h"
+#include "dataplane/wire/control/envelope.h"
+#include "dataplane/wire/group/header.h"
+
+namespace cw::group {
+
+/// A slot that has come and lies in its place.
+struct Placed {
+  uint32_t slot = 0;
+  uint16_t source = 0;  ///< who sent it
+  uint8_t landing = 0;
+  Kind kind = Kind::Multicast;
+  bool is_last = false;  ///< of its part
+  bool is_first = true;  ///< multicast for the first time, so its source's own
+  bool is_new = true;    ///< false: it had come before
+  uint32_t clock_us = 0;
+};
+
+/// What is to be said to a member, when the line has time for it.
+struct Word {
+  RecordType type = RecordType::Pad;  ///< PAD: nothing but that we are there
+  uint16_t to = 0;
+  uint32_t about = 0;  ///< the user's own
+};
+
+/// Thread: the turn's. No call waits or allocates.
+class DatagramUser {
+ public:
+  virtual ~DatagramUser() = default;
+
+  /// The group has come into being: from here on there is an epoch, and words are heard.
+  virtual void on_begun(Instant now) = 0;
+  /// A member is another process than it was: the group is over.
+  virtual void on_anew(uint16_t rank, Instant now) = 0;
+  /// What a member has said; one record of an envelope that is its own.
+  virtual void on_record(uint16_t from, const RecordView& record, Instant now) = 0;
+  /// What has come in one burst.
+  virtual void on_placed(std::span<const Placed> placed, Instant now) = 0;
+
+  /// Adds to an envelope what a word stands for as it is now; false: nothing.
+  virtual bool write(const Word& word, EnvelopeWriter& writer, Instant now) = 0;
+
+  virtual bool on_time(Instant now) = 0;
+  virtual Instant next_wakeup() const = 0;
+  virtual void on_gap(Duration gap) = 0;
+};
+
+}  // namespace cw::group

@@ -1,0 +1,252 @@
+// Groups on a fabric: what all come to have is right, byte for byte, and every operation ends.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/sim/group/world.h"
+
+namespace cw::group {
+namespace {
+
+using namespace literals;
+
+std::vector<uint8_t> bytes_of(uint16_t rank, uint64_t count) {
+  std::vector<uint8_t> bytes(count);
+  uint32_t state = 0x9e3779b9u * (rank + 1);
+  for (uint8_t& each : bytes)
+    each = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  return bytes;
+}
+
+/// One operation at all members, and its memory.
+class Round {
+ public:
+  Round(GroupWorld& world, const Posting& posting) : world_(world), posting_(posting) {
+    const bool is_broadcast = posting.operation == Operation::Broadcast;
+    const size_t parts = is_broadcast ? 1 : world.members();
+    memory_.assign(world.members(), std::vector<uint8_t>(parts * posting.bytes));
+    for (size_t part = 0; part < parts; ++part) {
+      const auto source = static_cast<uint16_t>(is_broadcast ? posting.root : part);
+      const auto bytes = bytes_of(source, posting.bytes);
+      wanted_.insert(wanted_.end(), bytes.begin(), bytes.end());
+      std::ranges::copy(bytes,
+                        memory_[source].begin() + static_cast<ptrdiff_t>(part * posting.bytes));
+    }
+  }
+  void post(size_t rank) {
+    Posting posting = posting_;
+    posting.memory = memory_[rank].data();
+    const auto posted = world_.group(rank).post(posting, world_.now());
+    ASSERT_TRUE(posted) << posted.error().why;
+    step_ = *posted;
+    world_.touch(rank);
+  }
+  void post_all() {
+    for (size_t rank = 0; rank < world_.members(); ++rank) post(rank);
+    begun_ = world_.now();
+  }
+  bool run(Duration limit = 10_s) {
+    return world_.run(limit, [&] {
+      for (size_t rank = 0; rank < world_.members(); ++rank) {
+        const Stage stage = world_.group(rank).view(step_).stage;
+        if (stage != Stage::Done && stage != Stage::Failed) return false;
+      }
+      return true;
+    });
+  }
+  Duration time() const { return world_.now() - begun_; }
+  void expect_right() {
+    for (size_t rank = 0; rank < world_.members(); ++rank) {
+      const OperationView view = world_.group(rank).view(step_);
+      EXPECT_EQ(view.stage, Stage::Done) << rank << ": " << view.failure;
+      EXPECT_EQ(memory_[rank], wanted_) << rank;
+      EXPECT_TRUE(world_.group(rank).try_release(step_));
+    }
+  }
+  uint64_t fetched() const {
+    uint64_t all = 0;
+    for (size_t rank = 0; rank < world_.members(); ++rank)
+      all += world_.group(rank).view(step_).fetched;
+    return all;
+  }
+  Step step() const { return step_; }
+
+ private:
+  GroupWorld& world_;
+  Posting posting_;
+  std::vector<std::vector<uint8_t>> memory_;
+  std::vector<uint8_t> wanted_;
+  Step step_;
+  Instant begun_;
+};
+
+TEST(GroupOnFabric, members_join) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  EXPECT_LT(world.now() - Instant(), 300_ms);
+}
+
+TEST(GroupOnFabric, broadcasts_from_any_rank) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  for (uint16_t root = 0; root < 8; ++root) {
+    Round round(world, {.operation = Operation::Broadcast, .root = root, .bytes = 1'000'001});
+    round.post_all();
+    ASSERT_TRUE(round.run());
+    round.expect_right();
+    EXPECT_EQ(round.fetched(), 0u);
+  }
+}
+
+TEST(GroupOnFabric, gathers) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  for (const uint64_t bytes : {1, 4095, 4096, 4097, 100'000}) {
+    Round round(world, {.operation = Operation::Allgather, .bytes = bytes});
+    round.post_all();
+    ASSERT_TRUE(round.run());
+    round.expect_right();
+  }
+}
+
+TEST(GroupOnFabric, waits_for_all_where_nothing_is_sent) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  Round round(world, {.operation = Operation::Allgather, .bytes = 0});
+  for (size_t rank = 0; rank + 1 < world.members(); ++rank) round.post(rank);
+  EXPECT_FALSE(round.run(100_ms));
+  round.post(world.members() - 1);
+  ASSERT_TRUE(round.run(100_ms));
+  round.expect_right();
+}
+
+TEST(GroupOnFabric, fetches_what_is_lost) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  world.network().set_all_impairments({.loss = 0.01});
+  uint64_t fetched = 0;
+  for (const Operation operation : {Operation::Broadcast, Operation::Allgather}) {
+    Round round(world, {.operation = operation, .bytes = 120'000});
+    round.post_all();
+    ASSERT_TRUE(round.run());
+    fetched += round.fetched();
+    round.expect_right();
+  }
+  EXPECT_GT(fetched, 0u);
+}
+
+/// Whatever a network does to packets.
+Impairment some_faults(Prng& prng) {
+  Impairment faults;
+  faults.loss = prng.chance(0.3) ? 0 : prng.uniform() * 0.1;
+  faults.duplicate = prng.chance(0.5) ? 0 : prng.uniform() * 0.05;
+  faults.reorder = prng.chance(0.5) ? 0 : prng.uniform() * 0.05;
+  faults.reorder_delay = Duration::from_us(static_cast<int64_t>(prng.between(1, 100)));
+  return faults;
+}
+
+void run_faulty(uint64_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Prng prng(seed);
+  const auto hosts = static_cast<uint16_t>(prng.between(2, 24));
+  WorldOptions options{.seed = prng.next(), .hosts = hosts};
+  options.payload_bytes = static_cast<uint32_t>(prng.between(56, 1024) * 4);
+  options.chains = static_cast<uint32_t>(prng.below(4));
+  options.bytes_max = uint64_t{hosts} * 60'000;
+  GroupWorld world(options);
+  world.network().set_all_impairments(some_faults(prng));
+  ASSERT_TRUE(world.join(60_s));
+  for (int i = 0; i < 3; ++i) {
+    world.network().set_all_impairments(some_faults(prng));
+    Posting posting{.operation = prng.chance(0.5) ? Operation::Broadcast : Operation::Allgather,
+                    .bytes = prng.below(60'000)};
+    if (posting.operation == Operation::Broadcast)
+      posting.root = static_cast<uint16_t>(prng.below(hosts));
+    Round round(world, posting);
+    round.post_all();
+    ASSERT_TRUE(round.run(60_s));
+    round.expect_right();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+/// How many; the night asks for more.
+uint64_t worlds() {
+  const char* const text = std::getenv("CW_WORLDS");
+  return text == nullptr ? 150 : std::stoull(text);
+}
+
+TEST(GroupOnFabric, has_no_byte_wrong_whatever_the_network_does) {
+  for (uint64_t seed = 1; seed <= worlds() && !HasFailure(); ++seed) run_faulty(seed);
+}
+
+TEST(GroupOnFabric, says_who_has_died) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  Round round(world, {.operation = Operation::Allgather, .bytes = 100'000});
+  round.post_all();
+  EXPECT_FALSE(round.run(30_us));
+  world.stop(5);
+  EXPECT_FALSE(round.run(5_s));
+  for (size_t rank = 0; rank < world.members(); ++rank) {
+    if (rank == 5) continue;
+    EXPECT_EQ(world.group(rank).view(round.step()).stage, Stage::Failed);
+    EXPECT_EQ(world.group(rank).failure(), "rank 5 silent for 3.0 s in allgather 0");
+  }
+}
+
+TEST(GroupOnFabric, ends_by_its_deadline_where_somebody_does_not_post) {
+  GroupWorld world({.deadline = 2_s});
+  ASSERT_TRUE(world.join());
+  Round round(world, {.operation = Operation::Broadcast, .bytes = 1000});
+  for (size_t rank = 1; rank < world.members(); ++rank) round.post(rank);
+  EXPECT_FALSE(round.run(3_s));
+  for (size_t rank = 1; rank < world.members(); ++rank) {
+    EXPECT_EQ(world.group(rank).failure(), "step 0 was not posted everywhere by its deadline");
+  }
+}
+
+TEST(GroupOnFabric, is_over_when_a_member_is_another_process) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  world.restart(3);
+  EXPECT_TRUE(world.run(1_s, [&] { return !world.group(7).failure().empty(); }));
+  EXPECT_EQ(world.group(7).failure(), "rank 3 has begun anew");
+}
+
+TEST(GroupOnFabric, does_several_operations_at_a_time) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  std::vector<Round> rounds;
+  for (uint16_t i = 0; i < Group::operations_max; ++i) {
+    rounds.emplace_back(
+        world, Posting{.operation = i % 2 == 0 ? Operation::Broadcast : Operation::Allgather,
+                       .root = static_cast<uint16_t>(i % 2 == 0 ? i : 0),
+                       .bytes = 50'000});
+  }
+  for (Round& each : rounds) each.post_all();
+  const auto more = world.group(0).post({.bytes = 1}, world.now());
+  ASSERT_FALSE(more);
+  EXPECT_TRUE(more.error().is_for_now);
+  for (Round& each : rounds) ASSERT_TRUE(each.run());
+  for (Round& each : rounds) each.expect_right();
+}
+
+TEST(GroupOnFabric, says_who_has_posted_something_else) {
+  GroupWorld world({});
+  ASSERT_TRUE(world.join());
+  Round alike(world, {.operation = Operation::Broadcast, .root = 1, .bytes = 1000});
+  Round other(world, {.operation = Operation::Broadcast, .root = 1, .bytes = 1001});
+  for (size_t rank = 0; rank < world.members(); ++rank)
+    rank == 3 ? other.post(rank) : alike.post(rank);
+  ASSERT_TRUE(alike.run());
+  EXPECT_EQ(world.group(7).failure(),
+            "step 0 is broadcast of 1000 bytes from 1 at rank 0 and broadcast of 1001 bytes from 1 "
+            "at rank 3 or below it");
+}
+
+}  // namespace
+}  // namespace cw::group

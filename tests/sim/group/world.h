@@ -1,0 +1,88 @@
+// Members of a group on a fabric, in virtual time: the real endpoints, turned when something has
+// come for them or is due.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include "dataplane/base/prng.h"
+#include "dataplane/collective/group.h"
+#include "dataplane/core/turn/worker.h"
+#include "dataplane/pass/raw_port.h"
+#include "dataplane/port/sim/fabric/network.h"
+#include "offload/mac.h"
+
+namespace cw::group {
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  uint16_t hosts = 8;
+  uint16_t leaves = 2, spines = 2;
+  Rate rate = Rate::from_gbps(100);  ///< of cables
+  double share = 0.95;               ///< of it that groups take
+  Duration delay = Duration::from_us(1);
+  uint32_t payload_bytes = 4096;
+  uint64_t bytes_max = 1 << 20;
+  uint32_t chains = 0;
+  Duration deadline = Duration::from_s(30);
+  std::vector<uint16_t> sites;
+};
+
+class GroupWorld {
+ public:
+  explicit GroupWorld(const WorldOptions& options);
+  ~GroupWorld();
+
+  FabricNetwork& network() { return *network_; }
+  Group& group(size_t rank) { return members_[rank]->group; }
+  const Drops& drops(size_t rank) const { return members_[rank]->drops; }
+  const Counters& counters(size_t rank) const { return members_[rank]->counters; }
+  size_t members() const { return members_.size(); }
+  Instant now() const { return network_->now(); }
+
+  /// What this member does is not done any more, until it is woken.
+  void stop(size_t rank) { members_[rank]->is_stopped = true; }
+  /// Another process takes its place, which knows nothing.
+  void restart(uint16_t rank);
+  /// Something was posted, outside of a turn.
+  void touch(size_t rank) { wake(static_cast<uint16_t>(rank), now()); }
+  /// Until `is_over`, asked after each instant, or `limit` from now; returns whether it was over.
+  bool run(Duration limit, const std::function<bool()>& is_over);
+  /// Until all are up.
+  bool join(Duration limit = Duration::from_s(10));
+
+ private:
+  struct Member {
+    Member(FabricPort& port, const GroupOptions& options)
+        : wire(port),
+          group(wire, counters, drops, options),
+          worker({}, {&wire, &group.station()}) {}
+    Counters counters;
+    Drops drops;
+    RawPort wire;
+    Group group;
+    Worker worker;
+    Instant due = Instant::never();
+    bool is_stopped = false;
+  };
+  struct Wake {
+    Instant at;
+    uint16_t host;
+    bool operator>(const Wake& other) const { return at > other.at; }
+  };
+  void wake(uint16_t host, Instant at);
+  void turn(uint16_t host);
+
+  WorldOptions options_;
+  Prng prng_;
+  cw_mac secret_;
+  std::unique_ptr<FabricNetwork> network_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
+};
+
+}  // namespace cw::group
