@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "control/json/json.h"
+#include "control/perf/collective/collective.h"
 #include "control/perf/measure.h"
 #include "control/perf/options.h"
 #include "control/perf/report/figures.h"
@@ -26,7 +27,7 @@ void say(const std::string& sentence) {
 }
 
 void stop_on_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { stop = true; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }
@@ -95,6 +96,10 @@ int run(Options& options) {
 }
 
 int run_with(int argc, char** argv) {
+  if (argc > 1 && is_collective(argv[1])) {
+    stop_on_signals();
+    return run_collective({argv, static_cast<size_t>(argc)}, stop);
+  }
   auto options = parse_options({argv, static_cast<size_t>(argc)});
   if (!options) return say(options.error().sentence), exit_refused;
   if (!options->help.empty()) {

@@ -64,6 +64,10 @@ class Group final : public DatagramUser {
   };
   std::expected<Step, Refusal> post(const Posting& posting, Instant now);
   OperationView view(Step step) const;
+  Stage stage(Step step) const {
+    const OperationState* const op = find(step);
+    return op == nullptr ? Stage::Free : op->stage;
+  }
   /// After it is done or has failed and nothing of its memory is under way: its memory is the
   /// caller's again. False: not yet.
   bool try_release(Step step);

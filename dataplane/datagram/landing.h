@@ -93,7 +93,8 @@ class Landing {
   /// False: it had come before. Of a slot below the count, its bytes behind `bytes`.
   bool try_place(uint32_t slot, const uint8_t* bytes) {
     if (!bits_.try_set(slot)) return false;
-    std::memcpy(at(slot), bytes, slots_->bytes_of(slot));
+    // Where members share memory, as simulated ones may, it lies there.
+    if (at(slot) != bytes) std::memcpy(at(slot), bytes, slots_->bytes_of(slot));
     ++placed_;
     return true;
   }

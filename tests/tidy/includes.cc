@@ -118,7 +118,8 @@ const std::vector<Room>& rooms() {
       {"offload", {"dataplane/base", "dataplane/codec.h"}, Outside::System},
       {"control",
        below_core + doors_of_streams +
-           Paths{"dataplane/codec.h", "dataplane/wan.h", "dataplane/core", "dataplane/device",
+           Paths{"dataplane/codec.h", "dataplane/collective", "dataplane/datagram",
+                 "dataplane/pass", "dataplane/wan.h", "dataplane/core", "dataplane/device",
                  "dataplane/gateway", "dataplane/kernel/owned_fd.h", "dataplane/neighbour",
                  "dataplane/policy.h", "dataplane/port", "policies", "plugins", "offload",
                  "control"},

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/group/world.h"
+#include "control/perf/collective/fabric_world.h"
 
 namespace cw::group {
 namespace {
@@ -24,7 +24,7 @@ std::vector<uint8_t> bytes_of(uint16_t rank, uint64_t count) {
 /// One operation at all members, and its memory.
 class Round {
  public:
-  Round(GroupWorld& world, const Posting& posting) : world_(world), posting_(posting) {
+  Round(FabricWorld& world, const Posting& posting) : world_(world), posting_(posting) {
     const bool is_broadcast = posting.operation == Operation::Broadcast;
     const size_t parts = is_broadcast ? 1 : world.members();
     memory_.assign(world.members(), std::vector<uint8_t>(parts * posting.bytes));
@@ -75,7 +75,7 @@ class Round {
   Step step() const { return step_; }
 
  private:
-  GroupWorld& world_;
+  FabricWorld& world_;
   Posting posting_;
   std::vector<std::vector<uint8_t>> memory_;
   std::vector<uint8_t> wanted_;
@@ -84,13 +84,13 @@ class Round {
 };
 
 TEST(GroupOnFabric, members_join) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   EXPECT_LT(world.now() - Instant(), 300_ms);
 }
 
 TEST(GroupOnFabric, broadcasts_from_any_rank) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   for (uint16_t root = 0; root < 8; ++root) {
     Round round(world, {.operation = Operation::Broadcast, .root = root, .bytes = 1'000'001});
@@ -102,7 +102,7 @@ TEST(GroupOnFabric, broadcasts_from_any_rank) {
 }
 
 TEST(GroupOnFabric, gathers) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   for (const uint64_t bytes : {1, 4095, 4096, 4097, 100'000}) {
     Round round(world, {.operation = Operation::Allgather, .bytes = bytes});
@@ -113,7 +113,7 @@ TEST(GroupOnFabric, gathers) {
 }
 
 TEST(GroupOnFabric, waits_for_all_where_nothing_is_sent) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   Round round(world, {.operation = Operation::Allgather, .bytes = 0});
   for (size_t rank = 0; rank + 1 < world.members(); ++rank) round.post(rank);
@@ -124,7 +124,7 @@ TEST(GroupOnFabric, waits_for_all_where_nothing_is_sent) {
 }
 
 TEST(GroupOnFabric, fetches_what_is_lost) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   world.network().set_all_impairments({.loss = 0.01});
   uint64_t fetched = 0;
@@ -156,7 +156,7 @@ void run_faulty(uint64_t seed) {
   options.payload_bytes = static_cast<uint32_t>(prng.between(56, 1024) * 4);
   options.chains = static_cast<uint32_t>(prng.below(4));
   options.bytes_max = uint64_t{hosts} * 60'000;
-  GroupWorld world(options);
+  FabricWorld world(options);
   world.network().set_all_impairments(some_faults(prng));
   ASSERT_TRUE(world.join(60_s));
   for (int i = 0; i < 3; ++i) {
@@ -184,7 +184,7 @@ TEST(GroupOnFabric, has_no_byte_wrong_whatever_the_network_does) {
 }
 
 TEST(GroupOnFabric, says_who_has_died) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   Round round(world, {.operation = Operation::Allgather, .bytes = 100'000});
   round.post_all();
@@ -199,7 +199,7 @@ TEST(GroupOnFabric, says_who_has_died) {
 }
 
 TEST(GroupOnFabric, ends_by_its_deadline_where_somebody_does_not_post) {
-  GroupWorld world({.deadline = 2_s});
+  FabricWorld world({.deadline = 2_s});
   ASSERT_TRUE(world.join());
   Round round(world, {.operation = Operation::Broadcast, .bytes = 1000});
   for (size_t rank = 1; rank < world.members(); ++rank) round.post(rank);
@@ -210,7 +210,7 @@ TEST(GroupOnFabric, ends_by_its_deadline_where_somebody_does_not_post) {
 }
 
 TEST(GroupOnFabric, is_over_when_a_member_is_another_process) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   world.restart(3);
   EXPECT_TRUE(world.run(1_s, [&] { return !world.group(7).failure().empty(); }));
@@ -218,7 +218,7 @@ TEST(GroupOnFabric, is_over_when_a_member_is_another_process) {
 }
 
 TEST(GroupOnFabric, does_several_operations_at_a_time) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   std::vector<Round> rounds;
   for (uint16_t i = 0; i < Group::operations_max; ++i) {
@@ -236,7 +236,7 @@ TEST(GroupOnFabric, does_several_operations_at_a_time) {
 }
 
 TEST(GroupOnFabric, says_who_has_posted_something_else) {
-  GroupWorld world({});
+  FabricWorld world({});
   ASSERT_TRUE(world.join());
   Round alike(world, {.operation = Operation::Broadcast, .root = 1, .bytes = 1000});
   Round other(world, {.operation = Operation::Broadcast, .root = 1, .bytes = 1001});

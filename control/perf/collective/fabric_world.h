@@ -21,24 +21,27 @@ namespace cw::group {
 struct WorldOptions {
   uint64_t seed = 1;
   uint16_t hosts = 8;
-  uint16_t leaves = 2, spines = 2;
   Rate rate = Rate::from_gbps(100);  ///< of cables
   double share = 0.95;               ///< of it that groups take
   Duration delay = Duration::from_us(1);
   uint32_t payload_bytes = 4096;
+  uint32_t overhead_bytes = 0;  ///< of the layers below, on each packet
   uint64_t bytes_max = 1 << 20;
   uint32_t chains = 0;
   Duration deadline = Duration::from_s(30);
   std::vector<uint16_t> sites;
 };
 
-class GroupWorld {
+/// Thread: one.
+class FabricWorld {
  public:
-  explicit GroupWorld(const WorldOptions& options);
-  ~GroupWorld();
+  explicit FabricWorld(const WorldOptions& options);
+  ~FabricWorld();
 
   FabricNetwork& network() { return *network_; }
+  const FabricNetwork& network() const { return *network_; }
   Group& group(size_t rank) { return members_[rank]->group; }
+  const Group& group(size_t rank) const { return members_[rank]->group; }
   const Drops& drops(size_t rank) const { return members_[rank]->drops; }
   const Counters& counters(size_t rank) const { return members_[rank]->counters; }
   size_t members() const { return members_.size(); }

@@ -1,4 +1,4 @@
-#include "tests/sim/group/world.h"
+#include "control/perf/collective/fabric_world.h"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,15 @@ namespace {
 
 constexpr uint16_t group_peer = fabric_group_first;
 
+/// Two levels, sixteen hosts at a leaf or less and half as many spines as leaves: with 188 hosts
+/// the twelve and six of the paper's machine. More than 512 hosts are a fat tree of radix 32.
 Topology topology_of(const WorldOptions& options) {
   const CableOptions cable{.rate = options.rate, .delay = options.delay};
+  if (options.hosts > 512) return *make_fat_tree({.hosts = options.hosts, .cable = cable});
+  const size_t leaves = std::max<size_t>((options.hosts + 15) / 16, 2);
   return *make_leaf_spine({.hosts = options.hosts,
-                           .leaves = options.leaves,
-                           .spines = options.spines,
+                           .leaves = leaves,
+                           .spines = std::max<size_t>(leaves / 2, 1),
                            .host_cable = cable,
                            .spine_cable = cable});
 }
@@ -36,6 +40,7 @@ GroupOptions options_of(const WorldOptions& world, uint16_t rank, const cw_mac& 
   options.datagrams.group_peer = group_peer;
   options.datagrams.rtt = world.delay * 8 + Duration::from_us(5);
   options.datagrams.horizon = Duration::from_us(1);
+  options.datagrams.overhead_bytes = world.overhead_bytes;
   options.bytes_max = world.bytes_max;
   options.chains = world.chains;
   options.reorder = Duration::from_us(20);
@@ -45,13 +50,16 @@ GroupOptions options_of(const WorldOptions& world, uint16_t rank, const cw_mac& 
 
 }  // namespace
 
-GroupWorld::GroupWorld(const WorldOptions& options) : options_(options), prng_(options.seed) {
+FabricWorld::FabricWorld(const WorldOptions& options) : options_(options), prng_(options.seed) {
   static constexpr char key[] = "a secret that all members share";
   cw_mac_init(&secret_, key, sizeof(key));
   FabricOptions fabric;
   fabric.seed = prng_.next();
   fabric.payload_max = options.payload_bytes + static_cast<uint32_t>(header_bytes) + 64;
   fabric.carry_bytes = false;
+  fabric.overhead_bytes = options.overhead_bytes;
+  fabric.rx_packets = 4096;
+  fabric.frames = size_t{1} << 17;
   network_ = std::make_unique<FabricNetwork>(topology_of(options), fabric);
   for (uint16_t rank = 0; rank < options.hosts; ++rank) {
     (void)network_->join(rank, group_peer);
@@ -61,23 +69,23 @@ GroupWorld::GroupWorld(const WorldOptions& options) : options_(options), prng_(o
   }
 }
 
-GroupWorld::~GroupWorld() = default;
+FabricWorld::~FabricWorld() = default;
 
-void GroupWorld::restart(uint16_t rank) {
+void FabricWorld::restart(uint16_t rank) {
   members_[rank].reset();
   members_[rank] =
       std::make_unique<Member>(network_->port(rank), options_of(options_, rank, secret_, prng_));
   wake(rank, now());
 }
 
-void GroupWorld::wake(uint16_t host, Instant at) {
+void FabricWorld::wake(uint16_t host, Instant at) {
   Member& member = *members_[host];
   if (at >= member.due) return;
   member.due = at;
   wakes_.push({at, host});
 }
 
-void GroupWorld::turn(uint16_t host) {
+void FabricWorld::turn(uint16_t host) {
   Member& member = *members_[host];
   member.due = Instant::never();
   if (member.is_stopped) return;
@@ -90,7 +98,7 @@ void GroupWorld::turn(uint16_t host) {
   if (next != Instant::never()) wake(host, std::max(next, now() + Duration::from_ns(1)));
 }
 
-bool GroupWorld::run(Duration limit, const std::function<bool()>& is_over) {
+bool FabricWorld::run(Duration limit, const std::function<bool()>& is_over) {
   const Instant end = now() + limit;
   std::array<uint16_t, 256> ready;
   while (!is_over()) {
@@ -109,7 +117,7 @@ bool GroupWorld::run(Duration limit, const std::function<bool()>& is_over) {
   return true;
 }
 
-bool GroupWorld::join(Duration limit) {
+bool FabricWorld::join(Duration limit) {
   return run(limit, [&] {
     return std::ranges::all_of(members_, [](const auto& each) { return each->group.is_up(); });
   });

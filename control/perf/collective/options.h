@@ -1,0 +1,32 @@
+// What `causeway-perf broadcast` and its like are told.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "dataplane/base/result.h"
+#include "dataplane/base/units.h"
+#include "dataplane/wire/group/records.h"
+
+namespace cw::perf {
+
+struct CollectiveOptions {
+  group::Operation operation = group::Operation::Allgather;
+  uint16_t hosts = 8;
+  Bytes size = Bytes(256 << 10);  ///< of one source
+  uint32_t rounds = 5;
+  Rate rate = Rate::from_gbps(100);
+  Duration delay = Duration::from_ns(500);  ///< of a cable
+  double loss = 0;                          ///< on each cable
+  uint32_t chains = 0;
+  uint32_t payload_bytes = 4096;
+  uint64_t seed = 1;
+  bool is_json = false;
+  std::string help;  ///< to be shown instead
+};
+
+/// Errors: a sentence for people.
+Result<CollectiveOptions> parse_collective(std::span<char* const> arguments);
+
+}  // namespace cw::perf
