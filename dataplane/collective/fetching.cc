@@ -7,7 +7,7 @@ namespace cw::group {
 namespace {
 
 constexpr uint32_t window_slots_min = 64, window_slots_max = 32768;
-constexpr Duration ask_time_min = Duration::from_ms(1), ask_time_max = Duration::from_ms(64);
+constexpr Duration ask_time_min = Duration::from_us(200), ask_time_max = Duration::from_ms(64);
 /// Two of the site by chance, its leader, the source.
 constexpr uint32_t candidates = 4;
 
@@ -142,6 +142,11 @@ void Group::settle_asks(State& op, Instant now) {
     if (missing < each.slots && !each.is_answered) {
       each.is_answered = true;
       if (each.tries == 0) endpoint_.membership().row(each.to).note_rtt(now - each.sent);
+    }
+    // Answers come in order: what is missing when the last is there will not come, but for what
+    // that has overtaken.
+    if (missing > 0 && landing_of(op).has(each.last_slot())) {
+      each.due = std::min(each.due, now + options_.reorder);
     }
     if (missing == 0) {
       each.is_open = false;

@@ -59,6 +59,11 @@ struct Ask {
   Instant first, sent, due;
   size_t run_count = 0;
   std::array<Run, runs_max> runs;
+
+  uint32_t last_slot() const {
+    const Run& last = runs[run_count - 1];
+    return last.first.host() + last.count.host() - 1;
+  }
 };
 
 /// What a member lacks that it was asked for.
