@@ -30,7 +30,7 @@ namespace cw {
 enum class Form : uint8_t {
   Write,     ///< UC RDMA WRITE ONLY WITH IMMEDIATE: SlotWrite, all of it
   Datagram,  ///< UD SEND ONLY; `key` is the queue key, address and immediate mean nothing
-  /// UD SEND ONLY WITH IMMEDIATE; `key` is the queue key, the address means nothing.
+  /// UD SEND ONLY WITH IMMEDIATE; `key` is the queue key, the address is the prefix's here.
   DatagramImmediate,
   Other,  ///< come, and none of these
 };
@@ -40,11 +40,8 @@ struct Send {
   const uint8_t* payload = nullptr;  ///< head.payload_bytes of them; never null
   Packet* packet = nullptr;          ///< that they lie in; null: in memory outside
   uint64_t cookie = 0;               ///< of memory outside; not 0
-  /// Of a DatagramImmediate: group_header_bytes that stand before the payload. Their owner's again
-  /// when the port has taken the send.
-  const uint8_t* prefix = nullptr;
-  Instant at;              ///< when it left the pacer
-  uint32_t source_qp = 0;  ///< of a datagram
+  Instant at;                        ///< when it left the pacer
+  uint32_t source_qp = 0;            ///< of a datagram
   uint16_t peer = 0, path = 0;
   Form form = Form::Write;
   uint8_t ecn = 0, dscp = 0;  ///< of the outer IP header
@@ -52,11 +49,22 @@ struct Send {
   bool has_packet_alone = false;
 };
 
+/// Of a DatagramImmediate: where the group_header_bytes lie that stand before its payload, their
+/// owner's again when the port has taken the send. In place of an address, which it has none of:
+/// links keep many sends.
+inline const uint8_t* prefix_of(const Send& send) {
+  return reinterpret_cast<const uint8_t*>(send.head.address);
+}
+inline void set_prefix(Send& send, const uint8_t* prefix) {
+  send.head.address = reinterpret_cast<uintptr_t>(prefix);
+}
+
 struct Arrival {
   /// Of a port that places payload: QP, immediate and length, and nothing else.
   SlotWrite head;
   const uint8_t* payload = nullptr;  ///< null: it lies where its packet said
-  /// Of a DatagramImmediate: as Send has it; null: there is none, the payload is too short.
+  /// Of a DatagramImmediate: what stood before the payload; null: there is none, the payload is too
+  /// short.
   const uint8_t* prefix = nullptr;
   Instant at;
   uint32_t bytes = 0;  ///< headers, payload and pad

@@ -267,7 +267,7 @@ bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Send& send) {
   send.head.immediate = header.immediate();
   send.head.payload_bytes = landing.slots().bytes_of(slot);
   send.payload = landing.at(slot);
-  send.prefix = prefix;
+  set_prefix(send, prefix);
   send.cookie = index + uint64_t{1};
   send.source_qp = membership_.qpn();
   send.peer = is_multicast ? options_.group_peer : row.peer;

@@ -18,7 +18,7 @@ uint32_t write_prefixed(const Send& send, std::span<uint8_t> out) {
                                                  .payload_bytes = payload_bytes_of(send),
                                                  .is_solicited = send.head.is_solicited},
                                                 out);
-  std::memcpy(out.data() + headers, send.prefix, limits::group_header_bytes);
+  std::memcpy(out.data() + headers, prefix_of(send), limits::group_header_bytes);
   return static_cast<uint32_t>(headers + limits::group_header_bytes);
 }
 

@@ -156,7 +156,7 @@ TEST(Pass, a_datagram_with_an_immediate_brings_prefix_and_payload_apart) {
       Send send = slot_of(payload_bytes);
       send.form = Form::DatagramImmediate;
       send.source_qp = 0x654321;
-      send.prefix = prefix.data();
+      set_prefix(send, prefix.data());
       Written written;
       const bool is_named = gathers && payload_bytes % 4 == 0;
       EXPECT_EQ(pass::write(send, written.packet, gathers), !is_named);
@@ -181,7 +181,7 @@ TEST(Pass, a_datagram_too_short_for_a_prefix_has_none) {
   const auto prefix = prefix_of_bytes();
   Send send = slot_of(0);
   send.form = Form::DatagramImmediate;
-  send.prefix = prefix.data();
+  set_prefix(send, prefix.data());
   Written whole;
   pass::write(send, whole.packet, false);
   for (uint32_t bytes = whole.packet.bytes; bytes-- > header_bytes_of(send.form);) {
