@@ -8,7 +8,7 @@ namespace {
 
 constexpr Duration repeat_min = Duration::from_us(200), repeat_max = Duration::from_ms(64);
 constexpr Duration probe_interval_max = Duration::from_ms(500);
-/// collective.md 1.2: when a member that is asked and does not answer is taken for dead.
+/// When a member that is asked and does not answer is taken for dead.
 constexpr uint32_t silent_tries = 8;
 constexpr Duration silent_time = Duration::from_s(3);
 

@@ -235,7 +235,7 @@ void Group::tell_failure(Instant now) {
 Instant Group::deadline_of(const State& op) const {
   if (op.stage == Stage::Posted) return op.posted + options_.deadline;
   if (op.stage != Stage::Open) return Instant::never();
-  // collective.md 1.2: four times what it takes, and a pause that people notice.
+  // Four times what it takes, and a pause that people notice.
   const auto sources =
       static_cast<int64_t>(op.posting.operation == Operation::Broadcast ? 1 : members());
   return op.opened + op.part_time * (4 * sources) / static_cast<int64_t>(op.chains) +

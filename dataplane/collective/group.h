@@ -99,7 +99,6 @@ class Group final : public DatagramUser {
   void end(State& op, Instant now);
   void fail(uint16_t whose, const std::string& why, Instant now);
   void tell_failure(Instant now);
-  bool is_late(const State& op, Instant now) const;
   Instant deadline_of(const State& op) const;
   Duration rtt() const;  // the assumed, or longest to whom we speak
   Rate rate() const { return Rate::from_bps(uint64_t{membership().epoch().rate_kbps} * 1000); }

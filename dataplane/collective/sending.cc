@@ -10,7 +10,7 @@ constexpr uint32_t answers_beside_ppm = 125'000, answers_alone_ppm = 1'000'000;
 constexpr uint32_t chains_max = 8;
 constexpr Duration slack_min = Duration::from_us(200);
 
-/// Of what collective.md 1.2 gives a source: an eighth more than it takes.
+/// What a source is given: an eighth more than it takes.
 Duration with_margin(Duration time) { return time + time / 8; }
 
 }  // namespace

@@ -3,23 +3,13 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/core/wire_drops.h"
 #include "dataplane/wire/group/datagram_inline.h"
 
 namespace cw::group {
 namespace {
 
 constexpr uint8_t no_landing = UINT8_MAX;
-
-DropReason reason_of(WireError error) {
-  switch (error) {
-#define CW_WIRE_ERROR(name, reason, sentence) \
-  case WireError::name:                       \
-    return DropReason::reason;
-#include "dataplane/wire/errors.def"
-#undef CW_WIRE_ERROR
-  }
-  return DropReason::wire_opcode;
-}
 
 // What waits at the pacer:
 //
@@ -150,8 +140,7 @@ void DatagramEndpoint::on_datagram(const Arrival& arrival, Instant now) {
                .kind = header.kind,
                .is_last = header.is_last_slot,
                .is_first = is_multicast && header.resends == 0,
-               .is_new = is_new,
-               .clock_us = header.clock_us},
+               .is_new = is_new},
               now);
 }
 

@@ -65,11 +65,9 @@ class DatagramEndpoint final : public WanStation {
   bool try_push(const SlotRow& row, Instant now);
   bool try_say(const Word& word, Instant now);
   size_t queued_slots() const { return pacer_.queued_packets(Priority::Data); }
-  size_t room_for_answers() const { return pacer_.free_packets(Priority::Resend); }
   /// Of all that leaves; and what answers may take of it while slots of ours leave for the first
   /// time, in millionths.
   void set_line(Rate rate, uint32_t answers_ppm);
-  Rate line_rate() const { return pacer_.rate(); }
   /// Bytes of a full slot's packet on the wire.
   uint32_t packet_bytes() const;
 

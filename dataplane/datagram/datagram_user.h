@@ -20,7 +20,6 @@ struct Placed {
   bool is_last = false;  ///< of its part
   bool is_first = true;  ///< multicast for the first time, so its source's own
   bool is_new = true;    ///< false: it had come before
-  uint32_t clock_us = 0;
 };
 
 /// What is to be said to a member, when the line has time for it.

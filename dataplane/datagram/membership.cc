@@ -3,21 +3,11 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/core/wire_drops.h"
 #include "dataplane/wire/group/pair_key.h"
 
 namespace cw::group {
 namespace {
-
-DropReason reason_of(ControlError error) {
-  switch (error) {
-#define CW_CONTROL_ERROR(reason, name, sentence) \
-  case ControlError::name:                       \
-    return DropReason::reason;
-#include "dataplane/wire/control_errors.def"
-#undef CW_CONTROL_ERROR
-  }
-  return DropReason::control_magic;
-}
 
 constexpr RecordTypes join_and_pad = types_of<Join, Pad>;
 

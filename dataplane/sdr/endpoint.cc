@@ -5,21 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "dataplane/core/wire_drops.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
 
 namespace cw::sdr {
 namespace {
-
-DropReason reason_of(WireError error) {
-  switch (error) {
-#define CW_WIRE_ERROR(name, reason, sentence) \
-  case WireError::name:                       \
-    return DropReason::reason;
-#include "dataplane/wire/errors.def"
-#undef CW_WIRE_ERROR
-  }
-  return DropReason::wire_opcode;
-}
 
 /// For the control QP of a link that may be.
 bool is_control(const Arrival& arrival) {

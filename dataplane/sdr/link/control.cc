@@ -5,23 +5,13 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/core/wire_drops.h"
 
 namespace cw::sdr {
 namespace {
 
 constexpr Duration goodbye_interval = Duration::from_ms(10);
 constexpr Duration queues_interval = Duration::from_ms(1);
-
-DropReason reason_of(ControlError error) {
-  switch (error) {
-#define CW_CONTROL_ERROR(reason, name, sentence) \
-  case ControlError::name:                       \
-    return DropReason::reason;
-#include "dataplane/wire/control_errors.def"
-#undef CW_CONTROL_ERROR
-  }
-  return DropReason::control_magic;
-}
 
 }  // namespace
 
