@@ -134,6 +134,14 @@ uint32_t Group::missing_in(const State& op, const Ask& ask) const {
   return missing;
 }
 
+Instant Group::asks_due(const State& op) {
+  Instant due = Instant::never();
+  for (const Ask& each : op.asks) {
+    if (each.is_open) due = std::min(due, each.due);
+  }
+  return due;
+}
+
 void Group::settle_asks(State& op, Instant now) {
   if (op.stage != Stage::Open) return;
   for (Ask& each : op.asks) {

@@ -327,7 +327,7 @@ bool Group::on_time(Instant now) {
     if (op.stage != Stage::Open || op.posting.bytes == 0) continue;
     send(op, now);
     if (now >= op.fetch_due) look_for_holes(op, now);
-    settle_asks(op, now);
+    if (now >= asks_due(op)) settle_asks(op, now);
   }
   return has_worked;
 }
@@ -339,9 +339,7 @@ Instant Group::next_wakeup() const {
     due = earliest(due, deadline_of(op), op.up.due, op.fetch_due);
     for (const Repeat& each : op.probes) due = std::min(due, each.due);
     if (op.stage != Stage::Open || op.posting.bytes == 0) continue;
-    for (const Ask& ask : op.asks) {
-      if (ask.is_open) due = std::min(due, ask.due);
-    }
+    due = std::min(due, asks_due(op));
     if (is_source(op, rank())) due = std::min(due, send_due(op));
   }
   return due;

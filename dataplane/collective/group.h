@@ -145,6 +145,7 @@ class Group final : public DatagramUser {
   void look_for_holes(State& op, Instant now);
   bool try_gather(State& op, Ask& ask, uint32_t& from, uint32_t end) const;
   void ask(State& op, Ask& ask, Instant now);
+  static Instant asks_due(const State& op);
   void settle_asks(State& op, Instant now);
   void on_timeout(State& op, Ask& ask, Instant now);
   static Ask* free_ask(State& op);
