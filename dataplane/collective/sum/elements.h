@@ -1,5 +1,5 @@
-// Adding up, one element after the other and always alike [C-75]: f32 as IEEE 754 says; bf16 widened
-// to f32, and rounded to the nearest, ties to even. Pointers need no alignment.
+// Adding up, one element after the other and always alike [C-75]: f32 as IEEE 754 says; bf16
+// widened to f32, and rounded to the nearest, ties to even. Pointers need no alignment.
 // Thread: any. Nothing allocates.
 #pragma once
 
