@@ -192,7 +192,6 @@ class Group final : public DatagramUser {
   uint32_t missing_in(const State& op, const Ask& ask) const;
 
   GroupOptions options_;
-  std::vector<uint16_t> sites_;
   Tree tree_;
   std::vector<State> ops_;
   Step next_step_, oldest_;  // to be posted; not yet released

@@ -44,7 +44,7 @@ DatagramEndpoint::DatagramEndpoint(WanPort& port, DatagramUser& user, Counters& 
       drops_(drops),
       options_(options),
       membership_(options.membership),
-      pacer_(pacer_options(options.membership.rate, answers_as_all)) {
+      pacer_(pacer_options(options.membership.rate, answers_as_all), &queues_) {
   CW_ASSERT(options.landings > 0 && options.landings <= landings_max);
   landings_.reserve(options.landings);
   for (size_t i = 0; i < options.landings; ++i) landings_.emplace_back(options.slots_max);

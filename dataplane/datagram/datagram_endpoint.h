@@ -19,6 +19,7 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/core/rate/pacer.h"
 #include "dataplane/core/turn/station.h"
 #include "dataplane/datagram/datagram_user.h"
@@ -146,6 +147,7 @@ class DatagramEndpoint final : public WanStation {
   std::vector<Outbox> outboxes_;
   std::vector<Inbox> inboxes_;
   std::array<uint8_t, 256> by_mark_;  // landing of the step with this mark
+  LazyMemory queues_;  // of the pacer, long enough for the busiest member
   Pacer pacer_;
   bool are_answers_alike_ = true;
   Psn psn_;
