@@ -338,13 +338,15 @@ constexpr uint16_t our_port = 4791, far_port = 6000, paths = 4;
 
 IpAddress ip(uint8_t last) { return {10, 0, 0, last}; }
 
-PeerFrames end(IpVersion version, uint8_t own, uint16_t own_port, std::vector<FramePeer> peers) {
+PeerFrames end(IpVersion version, uint8_t own, uint16_t own_port, std::vector<FramePeer> peers,
+               std::vector<FrameGroup> groups = {}) {
   return PeerFrames({.ip_version = version,
                      .ip = ip(own),
                      .mac = our_mac,
                      .udp_port = own_port,
                      .paths = paths,
-                     .peers = std::move(peers)},
+                     .peers = std::move(peers),
+                     .groups = std::move(groups)},
                     exact_icrc());
 }
 /// Ours, whose peers are 2 and 3, and that of 3.
@@ -354,12 +356,17 @@ PeerFrames near_end(IpVersion version) {
 PeerFrames far_end(IpVersion version) { return end(version, 3, far_port, {{ip(1), our_port}}); }
 
 /// A packet of this many bytes, behind room for headers and before room for the ICRC.
-ByteVector wrapped_by(PeerFrames& end, uint16_t path, size_t transport_bytes, size_t peer = 0) {
+ByteVector wrapped_by(PeerFrames& end, PeerFrames::Route& route, uint16_t path,
+                      size_t transport_bytes) {
   ByteVector room(outer_headers_bytes_max + transport_bytes + icrc_bytes);
   const auto transport = std::span(room).subspan(outer_headers_bytes_max, transport_bytes);
   for (size_t i = 0; i < transport.size(); ++i) transport[i] = static_cast<uint8_t>(i * 7 + path);
-  const size_t before = end.wrap(end.route_to(peer, path, hop_mac), transport, 46, 1);
+  const size_t before = end.wrap(route, transport, 46, 1);
   return {room.begin() + static_cast<ptrdiff_t>(outer_headers_bytes_max - before), room.end()};
+}
+
+ByteVector wrapped_by(PeerFrames& end, uint16_t path, size_t transport_bytes, size_t peer = 0) {
+  return wrapped_by(end, end.route_to(peer, path, hop_mac), path, transport_bytes);
 }
 
 TEST(PeerFrames, of_every_path_are_read_where_they_arrive) {
@@ -375,6 +382,32 @@ TEST(PeerFrames, of_every_path_are_read_where_they_arrive) {
       EXPECT_EQ(read.ecn, 1);
       EXPECT_EQ(read.transport_bytes, 100u + path);
       EXPECT_EQ(frame.span()[read.transport_offset], path);
+    }
+  }
+}
+
+TEST(PeerFrames, to_a_group_are_read_by_who_belongs_to_it) {
+  const FrameGroup ours{.ip = {239, 1, 2, 3}, .mac = {1, 0, 0x5e, 1, 2, 3}, .udp_port = 4800};
+  FrameGroup other = ours;
+  other.ip[3] = 4;
+  for (const IpVersion version : both_versions) {
+    PeerFrames near = end(version, 1, our_port, {{ip(2), far_port}, {ip(3), far_port}}, {ours});
+    PeerFrames far = end(version, 3, far_port, {{ip(1), our_port}}, {other, ours});
+    for (uint16_t path = 0; path < paths; ++path) {
+      const ExactCopy frame(wrapped_by(far, far.route_to_group(1, path), path, 100));
+      const auto parsed = parse_frame(frame.span(), FrameStart::Ethernet);
+      ASSERT_TRUE(parsed);
+      EXPECT_EQ(parsed->address.target_mac, ours.mac);
+      EXPECT_EQ(parsed->address.hop_limit, 4);
+      EXPECT_EQ(parsed->address.target_udp_port, ours.udp_port);
+      PeerFrame read;
+      ASSERT_EQ(near.read(frame.span(), read), Kind::Right);
+      EXPECT_EQ(read.peer, 1);
+      EXPECT_EQ(read.path, path);
+      const ExactCopy foreign(wrapped_by(far, far.route_to_group(0, path), path, 100));
+      EXPECT_EQ(near.read(foreign.span(), read), Kind::Elsewhere);
+      ASSERT_EQ(far.read(wrapped_by(far, far.route_to_group(1, path), path, 100), read),
+                Kind::Unknown);
     }
   }
 }
