@@ -7,6 +7,7 @@
 
 #include "control/json/json.h"
 #include "control/perf/collective/collective.h"
+#include "control/perf/collective/options.h"
 #include "control/perf/measure.h"
 #include "control/perf/options.h"
 #include "control/perf/report/figures.h"

@@ -13,12 +13,29 @@ constexpr uint32_t silent_tries = 8;
 constexpr Duration silent_time = Duration::from_s(3);
 
 const char* name_of(Operation operation) {
-  return operation == Operation::Broadcast ? "broadcast" : "allgather";
+  switch (operation) {
+    case Operation::Broadcast:
+      return "broadcast";
+    case Operation::Allgather:
+      return "allgather";
+    case Operation::ReduceScatter:
+      return "reduce-scatter";
+    case Operation::Pair:
+      return "allgather and reduce-scatter";
+    case Operation::AllToAll:
+      break;
+  }
+  return "all-to-all";
+}
+
+const char* name_of(ElementType element) {
+  return element == ElementType::F32 ? " in f32" : element == ElementType::Bf16 ? " in bf16" : "";
 }
 
 std::string text_of(const Ready& ready) {
   return std::string(name_of(ready.operation)) + " of " + std::to_string(ready.bytes) + " bytes" +
-         (ready.operation == Operation::Broadcast ? " from " + std::to_string(ready.root) : "");
+         (ready.operation == Operation::Broadcast ? " from " + std::to_string(ready.root) : "") +
+         name_of(ready.element);
 }
 
 }  // namespace
@@ -39,6 +56,7 @@ Duration Group::repeat_first(uint16_t to) const {
 Ready Group::ready_of(const State& op) const {
   Ready ready{.step = op.step,
               .operation = op.posting.operation,
+              .element = op.posting.element,
               .root = op.posting.root,
               .bytes = op.posting.bytes,
               .members = 1};
@@ -73,11 +91,9 @@ void Group::add_up(State& op, Instant now) {
   const auto all_of = [&](const auto& row) {
     return std::all_of(row.begin(), row.begin() + children, [](uint32_t each) { return each > 0; });
   };
-  if (op.stage == Stage::Open && op.posting.bytes > 0) {
-    op.is_here = landing_of(op).missing_count() == 0;
-  } else {
-    op.is_here = op.stage == Stage::Open;
-  }
+  op.is_here = op.stage == Stage::Open &&
+               (!op.posting.has_landing() || landing_of(op).missing_count() == 0) &&
+               (!op.posting.is_added_up() || reducing_.is_complete());
   const bool is_ready = op.stage == Stage::Posted && all_of(op.ready);
   const bool is_done = op.is_here && all_of(op.done);
   if (!is_ready && !is_done) return;

@@ -57,13 +57,22 @@ typedef struct cw_group_attr {
                              holds. 0: the device's own */
   uint64_t deadline_ns;   /* by when what one member posts is posted by all; 0: 30 s */
   uint64_t seed;          /* 0: keys that nobody can guess; else as cw_device_attr has it */
+  uint64_t sum_bytes_max; /* of a part that is added up; 0: no operation adds up */
   uint32_t payload_bytes; /* of one slot, the lowest of all members holds; 0: the most that the
                              device takes */
-  uint32_t reserved;      /* 0 */
+  uint32_t algorithm;     /* enum cw_group_algorithm */
 } cw_group_attr;
 
-/* Opens `device` ("kind:rest") as one member of a group. Members, sites, bytes_max and chains must
- * be the same at all members. Returns null on error. */
+/* How what all come to have spreads. All but multicast are for networks without it. */
+enum cw_group_algorithm {
+  CW_GROUP_MULTICAST = 0,
+  CW_GROUP_UNICAST = 1, /* a tree for a broadcast of 64 KiB at most, else what a ring is */
+  CW_GROUP_RING = 2,    /* each to the next rank */
+  CW_GROUP_TREE = 3     /* binomial, of a broadcast */
+};
+
+/* Opens `device` ("kind:rest") as one member of a group. Addresses, sites, chains, algorithm and
+ * both bounds of bytes must be the same at all members. Returns null on error. */
 CW_API cw_group* cw_group_create(const char* device, const cw_group_attr* attr);
 /* Frees the group and its requests at once; others find it silent. Null is fine. */
 CW_API void cw_group_destroy(cw_group*);
@@ -83,22 +92,33 @@ CW_API const char* cw_group_why(cw_group*);
 /* Of a full slot, once the group is up; before that 0. */
 CW_API uint32_t cw_group_payload_bytes(const cw_group*);
 
+enum cw_element { CW_ELEMENT_NONE = 0, CW_ELEMENT_F32 = 1, CW_ELEMENT_BF16 = 2 };
+
 typedef struct cw_coll_wr {
-  uint32_t size;  /* sizeof(cw_coll_wr) */
-  uint32_t root;  /* the source of a broadcast; else 0 */
-  void* address;  /* the memory that comes to be the same at all members */
-  uint64_t bytes; /* of one source; 0: nothing is sent, and all wait for each other */
+  uint32_t size;     /* sizeof(cw_coll_wr) */
+  uint32_t root;     /* the source of a broadcast; else 0 */
+  uint32_t element;  /* enum cw_element, of what is added up; else none */
+  uint32_t reserved; /* 0 */
+  uint64_t bytes;    /* of one part; 0: nothing is sent, and all wait for each other */
+  void* address;     /* the memory that comes to be the same at all members */
+  const void* input; /* what we have for each member, by rank; of what is added up */
+  void* output;      /* where the sum of what all have for us comes to lie */
 } cw_coll_wr;
 
 /* All members post the same operations in the same order; what differs fails at both ends, with a
  * sentence. The memory is the group's until the request has been released. CW_RETRY before the
  * group is up and while CW_GROUP_OPERATIONS are posted.
  *
- * broadcast   `bytes` of memory: the root's at all members
- * allgather   members x `bytes` of memory: each one's part by rank, of which the own one is there
- * barrier     no memory: over when all have posted it */
+ * broadcast       address: `bytes`, the root's at all members
+ * allgather       address: members x `bytes`, each one's part by rank; the own one is there
+ * reduce-scatter  input: members x `bytes`; output: `bytes`. Sums are made in f32 and in one order,
+ *                 so that they are the same to the bit in every run; bf16 is rounded once
+ * both at once    all of these, as sharded training does them side by side
+ * barrier         nothing: over when all have posted it */
 CW_API int cw_broadcast(cw_group*, const cw_coll_wr*, cw_request**);
 CW_API int cw_allgather(cw_group*, const cw_coll_wr*, cw_request**);
+CW_API int cw_reduce_scatter(cw_group*, const cw_coll_wr*, cw_request**);
+CW_API int cw_allgather_reduce_scatter(cw_group*, const cw_coll_wr*, cw_request**);
 CW_API int cw_barrier(cw_group*, cw_request**);
 
 enum cw_request_status {
@@ -120,7 +140,7 @@ CW_API int cw_request_poll(cw_request*, cw_request_info*);
 
 /* Bit s of byte s / 8 (lowest first) is set when slot s is in place. A part has ceil(bytes /
  * payload) slots, parts follow each other by rank. Live until the request is released; empty where
- * nothing is sent. */
+ * nothing comes to be the same at all members. */
 CW_API int cw_request_bitmap_get(cw_request*, const uint8_t** bitmap, size_t* bytes);
 
 /* Gives the request back once it is done or has failed, and its memory with it: CW_RETRY before

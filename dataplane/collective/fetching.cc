@@ -42,6 +42,7 @@ Ask* Group::free_ask(State& op) {
 uint16_t Group::candidate(const State& op, const Ask& ask) const {
   const auto near = tree_.neighbours();
   const uint16_t source = landing_of(op).slots().source_of(ask.runs[0].first.host());
+  if (const auto before = previous_hop(op, source); before && ask.tries == 0) return *before;
   if (near.size() == 1 || (ask.tries >= candidates && ask.tries % 2 == 0)) return source;
   for (uint32_t k = op.next_candidate + ask.tries;; ++k) {
     uint16_t who = near[(rank() + k) % near.size()];
@@ -191,9 +192,11 @@ void Group::on_timeout(State& op, Ask& each, Instant now) {
 
 void Group::on_fetch(uint16_t from, const Fetch& fetch, Instant now) {
   State* const op = find(fetch.step);
-  if (op == nullptr || fetch.message != 0 || op->posting.bytes == 0) return;
+  if (op == nullptr || op->posting.bytes == 0) return;
   if (op->stage == Stage::Posted) open(*op, now);
   if (op->stage != Stage::Open || membership().row(from).key == 0) return;
+  if (fetch.message != 0) return on_message_fetch(*op, from, fetch, now);
+  if (!op->posting.has_landing()) return;
   const auto it = std::ranges::find(op->lacks, false, &Lack::is_open);
   Lack* const lack = it == op->lacks.end() ? nullptr : &*it;
   if (lack != nullptr) {
@@ -210,6 +213,13 @@ void Group::on_fetch(uint16_t from, const Fetch& fetch, Instant now) {
   if (!endpoint_.try_say({RecordType::Miss, from, index_of(*op) * 8u + index}, now)) {
     lack->is_open = false;
   }
+}
+
+/// A part of ours is asked for by the member for which it is.
+void Group::on_message_fetch(State& op, uint16_t from, const Fetch& fetch, Instant now) {
+  const uint32_t message = (from + uint32_t{members()} - rank()) % members();
+  const bool is_ours = fetch.source == rank() && fetch.message == message;
+  if (is_ours && op.posting.is_added_up()) reducing_.answer(from, fetch, now);
 }
 
 /// What is here leaves in rows; what is not is told.

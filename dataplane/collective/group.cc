@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/collective/sum/elements.h"
 
 namespace cw::group {
 namespace {
@@ -15,6 +16,8 @@ DatagramOptions with_landings(const GroupOptions& options) {
   const uint64_t payload = datagrams.membership.payload_bytes;
   const uint64_t slots = options.bytes_max / payload + datagrams.membership.peers.size() + 1;
   datagrams.landings = Group::operations_max;
+  datagrams.message_slots_max =
+      static_cast<uint32_t>(options.sum_bytes_max / limits::group_payload_bytes_min + 1);
   datagrams.slots_max =
       static_cast<uint32_t>(std::min<uint64_t>(slots, limits::slots_per_message_max));
   return datagrams;
@@ -30,7 +33,8 @@ Group::Group(WanPort& port, Counters& counters, Drops& drops, const GroupOptions
     : options_(options),
       sites_(with_landings(options).membership.sites),
       tree_(options.datagrams.membership.rank, sites_),
-      endpoint_(port, *this, counters, drops, with_landings(options)) {
+      endpoint_(port, *this, counters, drops, with_landings(options)),
+      reducing_(endpoint_, {.part_bytes_max = options.sum_bytes_max, .reorder = options.reorder}) {
   CW_ASSERT(tree_.children().size() <= State::children_max);
   options_.datagrams = with_landings(options);
   ops_.reserve(operations_max);
@@ -64,19 +68,28 @@ std::expected<Step, Group::Refusal> Group::post(const Posting& posting, Instant 
   if (!is_up()) return refuse(true, "not all members have joined yet");
   State& op = ops_[next_step_.value() % operations_max];
   if (op.stage != Stage::Free) return refuse(true, "as many operations as may be are open");
-  const bool is_known =
-      posting.operation == Operation::Broadcast || posting.operation == Operation::Allgather;
-  if (!is_known) return refuse(false, "only Broadcast and Allgather are operations of this group");
-  if (posting.operation == Operation::Broadcast && posting.root >= members()) {
-    return refuse(false, "root " + std::to_string(posting.root) + " is no rank: there are " +
-                             std::to_string(members()) + " members");
-  }
-  if (posting.bytes > 0 && !shape_of(posting)) {
-    return refuse(false, std::to_string(posting.bytes) + " bytes are more than bytes_max allows");
-  }
+  if (const std::string why = refusal_of(posting); !why.empty()) return refuse(false, why);
   begin(op, posting, now);
   add_up(op, now);
   return op.step;
+}
+
+/// Why it can never be; empty: it can.
+std::string Group::refusal_of(const Posting& posting) const {
+  const std::string bytes = std::to_string(posting.bytes) + " bytes ";
+  if (posting.operation == Operation::AllToAll) return "all-to-all is no operation of this group";
+  if (posting.operation == Operation::Broadcast && posting.root >= members()) {
+    return "root " + std::to_string(posting.root) + " is no rank: there are " +
+           std::to_string(members()) + " members";
+  }
+  if (posting.bytes > 0 && !shape_of(posting)) return bytes + "are more than bytes_max allows";
+  if (!posting.is_added_up()) {
+    return posting.element == ElementType::Bytes ? "" : "nothing of this operation is added up";
+  }
+  if (posting.element == ElementType::Bytes) return "what is added up must be f32 or bf16";
+  if (posting.bytes % bytes_of(posting.element) != 0) return bytes + "are no whole elements";
+  return posting.bytes <= options_.sum_bytes_max ? ""
+                                                 : bytes + "are more than sum_bytes_max allows";
 }
 
 void Group::begin(State& op, const Posting& posting, Instant now) {
@@ -89,7 +102,7 @@ void Group::begin(State& op, const Posting& posting, Instant now) {
   op.ready = op.done = {};
   op.probes = {};
   op.up = {};
-  op.is_here = op.is_turn = op.is_sent = false;
+  op.is_here = op.is_turn = op.is_sent = op.is_line_ours = false;
   op.fetched = op.fetched_all = op.fetched_most = op.next = op.next_candidate = 0;
   op.fetched_most_rank = rank();
   op.fetch_due = Instant::never();
@@ -98,10 +111,14 @@ void Group::begin(State& op, const Posting& posting, Instant now) {
   std::ranges::fill(op.ended, Instant());
   for (size_t i = 0; i < tree_.children().size(); ++i) take_early(op, i, now);
   if (posting.bytes == 0) return;
+  plan(op);
+  if (!posting.has_landing()) return;
   const Slots slots(*shape_of(posting));
   endpoint_.open(index_of(op), op.step, slots, posting.memory);
   op.asked.clear(slots.count());
-  plan(op);
+  op.forwarded.clear(slots.count());
+  greet_previous(op, now);
+  op.forward_next = slots.slot_of(is_source(op, rank()) ? rank() : posting.root, 0);
   if (!is_source(op, rank())) return;
   const uint32_t first = slots.slot_of(rank(), 0);
   for (uint32_t i = 0; i < slots.part_slots(); ++i) landing_of(op).claim(first + i);
@@ -110,6 +127,8 @@ void Group::begin(State& op, const Posting& posting, Instant now) {
 /// All are ready, or something of the step has come, so they are.
 void Group::open(State& op, Instant now) {
   if (op.stage != Stage::Posted) return;
+  // None begins before all have all of the one before it.
+  if (State* const before = find(op.step - 1)) end(*before, now);
   op.stage = Stage::Open;
   op.opened = now;
   op.up = {};
@@ -117,9 +136,20 @@ void Group::open(State& op, Instant now) {
   for (size_t i = 0; i < tree_.children().size(); ++i) {
     op.probes[i].begin(probe_interval_min, last_cutoff(op) + slack());
   }
-  if (op.posting.bytes > 0) {
+  if (op.posting.has_landing()) {
     op.fetch_due = now;
     take_turn(op, now);
+  }
+  if (op.posting.is_added_up()) {
+    reducing_.begin({.index = index_of(op),
+                     .step = op.step,
+                     .element = op.posting.element,
+                     .shape = *shape_of(op.posting),
+                     .input = op.posting.input,
+                     .output = op.posting.output,
+                     .rate = rate()});
+    if (!op.posting.has_landing()) set_line(op);
+    reducing_.open(now);
   }
   add_up(op, now);
 }
@@ -131,8 +161,17 @@ void Group::end(State& op, Instant now) {
   op.up.end();
   op.fetch_due = Instant::never();
   for (Repeat& each : op.probes) each.end();
-  if (op.posting.bytes > 0) endpoint_.close(index_of(op));
+  close(op);
   say_to_children(op, RecordType::AllDone, now);
+}
+
+/// Nothing of it is placed or answered any more.
+void Group::close(State& op) {
+  if (op.posting.has_landing()) endpoint_.close(index_of(op));
+  if (reducing_.is_begun() && reducing_.step() == op.step) {
+    op.fetched += reducing_.fetched();
+    reducing_.end();
+  }
 }
 
 OperationView Group::view(Step step) const {
@@ -144,7 +183,7 @@ OperationView Group::view(Step step) const {
                      .posted = op->posted,
                      .opened = op->opened,
                      .failure = op->failure};
-  if (op->posting.bytes == 0) return view;
+  if (!op->posting.has_landing()) return view;
   view.slots = landing_of(*op).slots().count();
   view.placed = landing_of(*op).placed_count();
   return view;
@@ -154,7 +193,7 @@ bool Group::try_release(Step step) {
   State* const op = find(step);
   if (op == nullptr) return true;
   const bool is_over = op->stage == Stage::Done || op->stage == Stage::Failed;
-  if (!is_over || landing_of(*op).under_way_count() > 0) return false;
+  if (!is_over || endpoint_.under_way_count(index_of(*op)) > 0) return false;
   op->stage = Stage::Free;
   while (oldest_ != next_step_ && find(oldest_) == nullptr) oldest_ = oldest_ + 1;
   return true;
@@ -189,11 +228,18 @@ void Group::on_record(uint16_t from, const RecordView& view, Instant now) {
 
 void Group::on_placed(std::span<const Placed> placed, Instant now) {
   uint32_t touched = 0, asked = 0;
+  reducing_.on_placed(placed, now);
   for (const Placed& each : placed) {
+    if (each.is_message) {
+      State* const op = reducing_.is_begun() ? find(reducing_.step()) : nullptr;
+      if (op != nullptr) touched |= 1u << index_of(*op);
+      continue;
+    }
     State& op = ops_[each.landing];
     touched |= 1u << each.landing;
     if (op.stage == Stage::Posted) open(op, now);
     if (each.is_first) note_part(op, each, now);
+    if (each.is_new && is_forwarded(op)) note_forwarded(op, each, now);
     if (each.is_new && op.asked.has(each.slot)) asked |= 1u << each.landing;
     if (each.is_new && each.kind == Kind::Fetched) ++op.fetched;
   }
@@ -218,7 +264,7 @@ void Group::fail(uint16_t whose, const std::string& why, Instant now) {
     op.up.end();
     op.fetch_due = Instant::never();
     for (Repeat& each : op.probes) each.end();
-    if (op.posting.bytes > 0) endpoint_.close(index_of(op));
+    close(op);
   }
   failure_said_.begin(fail_interval, now);
   tell_failure(now);
@@ -259,6 +305,9 @@ bool Group::write(const Word& word, EnvelopeWriter& writer, Instant) {
     return writer.try_add(done);
   }
   const bool is_of_ask = word.type == RecordType::Fetch || word.type == RecordType::Miss;
+  if (is_of_ask && (word.about & Reducing::about_bit) != 0) {
+    return reducing_.write(word.about, writer);
+  }
   State& op = ops_[is_of_ask ? word.about / 8 % operations_max : step.value() % operations_max];
   if (op.stage == Stage::Free || (!is_of_ask && op.step != step)) return false;
   switch (word.type) {
@@ -278,7 +327,7 @@ bool Group::write(const Word& word, EnvelopeWriter& writer, Instant) {
       return writer.try_add(turn);
     }
     case RecordType::Status: {
-      const uint32_t slots = op.posting.bytes > 0 ? landing_of(op).placed_count() : 0;
+      const uint32_t slots = op.posting.has_landing() ? landing_of(op).placed_count() : 0;
       return writer.try_add(Status{.step = step, .slots = slots, .held_us = Status::held_unknown});
     }
     case RecordType::Fetch: {
@@ -324,12 +373,28 @@ bool Group::on_time(Instant now) {
       return true;
     }
     say_again(op, now);
-    if (op.stage != Stage::Open || op.posting.bytes == 0) continue;
-    send(op, now);
+    if (op.stage == Stage::Open && op.posting.is_added_up()) sum(op, now);
+    if (op.stage != Stage::Open || !op.posting.has_landing()) continue;
+    is_forwarded(op) ? forward(op, now) : send(op, now);
     if (now >= op.fetch_due) look_for_holes(op, now);
     if (now >= asks_due(op)) settle_asks(op, now);
   }
   return has_worked;
+}
+
+/// Goes on with what is added up.
+void Group::sum(State& op, Instant now) {
+  reducing_.on_time(now);
+  if (const auto asked = reducing_.longest_unanswered()) {
+    Repeat repeat;
+    repeat.first = asked->since;
+    repeat.tries = asked->tries;
+    if (is_silent(repeat, asked->rank, now)) return fail_silent(op, asked->rank, now);
+  }
+  if (op.is_line_ours || !op.posting.has_landing()) return;
+  if (landing_of(op).missing_count() > 0 || !op.is_sent) return;
+  op.is_line_ours = true;
+  set_line(op);
 }
 
 Instant Group::next_wakeup() const {
@@ -338,9 +403,11 @@ Instant Group::next_wakeup() const {
     if (op.stage != Stage::Posted && op.stage != Stage::Open) continue;
     due = earliest(due, deadline_of(op), op.up.due, op.fetch_due);
     for (const Repeat& each : op.probes) due = std::min(due, each.due);
-    if (op.stage != Stage::Open || op.posting.bytes == 0) continue;
+    if (op.stage != Stage::Open) continue;
+    if (op.posting.is_added_up()) due = std::min(due, reducing_.due());
+    if (!op.posting.has_landing()) continue;
     due = std::min(due, asks_due(op));
-    if (is_source(op, rank())) due = std::min(due, send_due(op));
+    if (is_source(op, rank()) || is_forwarded(op)) due = std::min(due, send_due(op));
   }
   return due;
 }
@@ -349,6 +416,7 @@ void Group::on_gap(Duration gap) {
   const auto move = [gap](Instant& at) {
     if (at != Instant::never() && at != Instant()) at += gap;
   };
+  reducing_.on_gap(gap);
   for (State& op : ops_) {
     move(op.posted);
     move(op.opened);

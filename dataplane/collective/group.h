@@ -5,7 +5,9 @@
 //   group.cc      posts, opens and ends operations; what becomes of records
 //   adding_up.cc  READY and DONE up the tree, GO and ALL_DONE down; who is silent for too long
 //   sending.cc    the fast path: whose turn it is, and rows to the line
+//   forwarding.cc where nothing is multicast: who passes slots on to whom
 //   fetching.cc   which slots are missing, whom to ask, and what to answer
+//   sum/          parts of all members, added up
 #pragma once
 
 #include <cstddef>
@@ -18,15 +20,27 @@
 #include <vector>
 
 #include "dataplane/collective/operation.h"
+#include "dataplane/collective/sum/reducing.h"
 #include "dataplane/collective/tree.h"
 #include "dataplane/datagram/datagram_endpoint.h"
 
 namespace cw::group {
 
+/// How what all come to have spreads. All but the first are what there is without multicast, and
+/// what it is measured against.
+enum class Algorithm : uint8_t {
+  Multicast,
+  Unicast,  ///< a tree for a Broadcast of 64 KiB at most, else what Ring is
+  Ring,     ///< each to the next rank; a Broadcast ends at the last one, which is a chain
+  Tree,     ///< binomial, of a Broadcast; an Allgather by the ring
+};
+
 struct GroupOptions {
   DatagramOptions datagrams;
   /// Of the memory that one operation fills, at most; what is kept by slot goes by it.
   uint64_t bytes_max = 0;
+  uint64_t sum_bytes_max = 0;  ///< of a part that is added up; 0: none is
+  Algorithm algorithm = Algorithm::Multicast;
   uint32_t chains = 0;  ///< of sources that send at the same time; 0: as many as hide a turn
   Duration reorder;     ///< Q: by how much a packet may overtake another
   Duration deadline = Duration::from_s(30);  ///< from posting to opening
@@ -97,8 +111,11 @@ class Group final : public DatagramUser {
   void begin(State& op, const Posting& posting, Instant now);
   void open(State& op, Instant now);
   void end(State& op, Instant now);
+  void close(State& op);
+  std::string refusal_of(const Posting& posting) const;
   void fail(uint16_t whose, const std::string& why, Instant now);
   void tell_failure(Instant now);
+  void sum(State& op, Instant now);
   Instant deadline_of(const State& op) const;
   Duration rtt() const;  // the assumed, or longest to whom we speak
   Rate rate() const { return Rate::from_bps(uint64_t{membership().epoch().rate_kbps} * 1000); }
@@ -139,7 +156,23 @@ class Group final : public DatagramUser {
   Duration slack() const;  // J
   void take_turn(State& op, Instant now);
   void send(State& op, Instant now);
+  void set_line(const State& op);
   void note_part(State& op, const Placed& placed, Instant now);
+
+  // forwarding.cc
+  bool is_forwarded(const State& op) const {
+    return options_.algorithm != Algorithm::Multicast && op.posting.has_landing();
+  }
+  bool is_tree(const State& op) const;
+  uint32_t distance_from(uint16_t root) const;
+  size_t next_hops(const State& op, uint16_t source, std::span<uint16_t> hops) const;
+  std::optional<uint16_t> previous_hop(const State& op, uint16_t source) const;
+  Instant forwarded_by(const State& op, uint16_t source) const;
+  void greet_previous(const State& op, Instant now);
+  void forward(State& op, Instant now);
+  bool try_forward(State& op, uint32_t first, uint32_t end, Instant now);
+  Instant forward_due(const State& op) const;
+  void note_forwarded(State& op, const Placed& placed, Instant now);
 
   // fetching.cc
   void look_for_holes(State& op, Instant now);
@@ -154,6 +187,7 @@ class Group final : public DatagramUser {
   uint16_t candidate(const State& op, const Ask& ask) const;
   uint32_t window() const;
   void on_fetch(uint16_t from, const Fetch& fetch, Instant now);
+  void on_message_fetch(State& op, uint16_t from, const Fetch& fetch, Instant now);
   void on_miss(uint16_t from, const Miss& miss, Instant now);
   uint32_t missing_in(const State& op, const Ask& ask) const;
 
@@ -167,6 +201,7 @@ class Group final : public DatagramUser {
   Step failure_step_;
   Repeat failure_said_;
   DatagramEndpoint endpoint_;
+  Reducing reducing_;
 };
 
 }  // namespace cw::group

@@ -21,12 +21,23 @@ namespace cw::group {
 /// What all members post alike, but for the memory.
 struct Posting {
   Operation operation = Operation::Broadcast;
-  uint16_t root = 0;  ///< of a Broadcast
+  uint16_t root = 0;                         ///< of a Broadcast
+  ElementType element = ElementType::Bytes;  ///< of what is added up
   /// Of one source. 0: nothing is sent, and all wait for each other.
   uint64_t bytes = 0;
   /// Where what all come to have lies, the caller's until the operation is over: the bytes of a
   /// Broadcast, or the parts of an Allgather by rank, of which the own one is there already.
   uint8_t* memory = nullptr;
+  /// Of a Reduce-Scatter: what we have for each rank, a part behind the other; and where the sum of
+  /// what all have for us comes to lie. Likewise the caller's.
+  const uint8_t* input = nullptr;
+  uint8_t* output = nullptr;
+
+  /// Parts come to lie in `memory`.
+  bool has_landing() const { return bytes > 0 && operation != Operation::ReduceScatter; }
+  bool is_added_up() const {
+    return bytes > 0 && (operation == Operation::ReduceScatter || operation == Operation::Pair);
+  }
 };
 
 enum class Stage : uint8_t { Free, Posted, Open, Done, Failed };
@@ -77,8 +88,8 @@ struct Lack {
 struct OperationState {
   static constexpr size_t children_max = 16;  // of a leader: in its site, and leaders
 
-  explicit OperationState(uint32_t slots_max, uint16_t members)
-      : asked(slots_max), ended(members) {}
+  OperationState(uint32_t slots_max, uint16_t members)
+      : forwarded(slots_max), asked(slots_max), ended(members) {}
 
   Stage stage = Stage::Free;
   Posting posting;
@@ -106,8 +117,14 @@ struct OperationState {
   // The fast path.
   uint32_t next = 0;  // of our part: to be handed to the line
   bool is_turn = false, is_sent = false;
+  bool is_line_ours = false;  // of a pair: no more is multicast
   uint32_t chains = 1;
   Duration part_time;  // of one source on its chain
+
+  // Where nothing is multicast: slots that those behind us have been sent, and the first that they
+  // may not.
+  SlotBits forwarded;
+  uint32_t forward_next = 0;
 
   // Fetching.
   SlotBits asked;

@@ -6,7 +6,8 @@ namespace cw::group {
 namespace {
 
 constexpr uint32_t row_slots = 64, queued_slots_min = 256;
-constexpr uint32_t answers_beside_ppm = 125'000, answers_alone_ppm = 1'000'000;
+constexpr uint32_t answers_beside_ppm = 125'000;
+constexpr uint32_t answers_as_all = DatagramEndpoint::answers_as_all;
 constexpr uint32_t chains_max = 8;
 constexpr Duration slack_min = Duration::from_us(200);
 
@@ -39,13 +40,16 @@ std::optional<uint16_t> Group::successor_of(const State& op, uint16_t who) const
 Duration Group::slack() const { return std::max({rtt() * 2, options_.reorder * 4, slack_min}); }
 
 /// How long a source takes, and how many send at a time: as many as send while a turn is passed on.
+/// A pair has half the line for what is multicast.
 void Group::plan(State& op) {
   const uint64_t part_bytes =
-      uint64_t{landing_of(op).slots().part_slots()} * endpoint_.packet_bytes();
-  const Duration alone = rate().time_for(Bytes(part_bytes));
+      uint64_t{Slots(*shape_of(op.posting)).part_slots()} * endpoint_.packet_bytes();
+  const Rate share = op.posting.operation == Operation::Pair ? rate().scaled(0.5) : rate();
+  const Duration alone = share.time_for(Bytes(part_bytes));
   const uint32_t sources = op.posting.operation == Operation::Broadcast ? 1 : members();
   const auto hiding = static_cast<uint32_t>(1 + (rtt().ns() + alone.ns() - 1) / alone.ns());
   op.chains = std::min({options_.chains > 0 ? options_.chains : hiding, chains_max, sources});
+  if (is_forwarded(op) || !op.posting.has_landing()) op.chains = 1;
   op.part_time = alone * op.chains;
 }
 
@@ -57,6 +61,7 @@ Instant Group::start_of(const State& op, uint16_t source) const {
 }
 
 Instant Group::cutoff_of(const State& op, uint16_t source) const {
+  if (is_forwarded(op)) return forwarded_by(op, source);
   return op.opened + with_margin(op.part_time) * (place_of(op, source) + 1) + slack();
 }
 
@@ -68,12 +73,15 @@ Instant Group::last_cutoff(const State& op) const {
 }
 
 void Group::take_turn(State& op, Instant now) {
+  set_line(op);
+  if (is_forwarded(op)) return forward(op, now);
   if (!is_source(op, rank())) return;
   op.is_turn |= place_of(op, rank()) == 0;
   send(op, now);
 }
 
 Instant Group::send_due(const State& op) const {
+  if (is_forwarded(op)) return forward_due(op);
   if (op.is_sent) return Instant::never();
   if (!op.is_turn) return start_of(op, rank());
   const size_t queued = endpoint_.queued_slots();
@@ -82,15 +90,26 @@ Instant Group::send_due(const State& op) const {
   return queued == 0 || (is_left && queued < queued_slots_min) ? Instant() : Instant::never();
 }
 
+/// What the line is for now. Beside what is multicast a pair answers at half the rate, else an
+/// eighth is for answers.
+void Group::set_line(const State& op) {
+  const uint64_t all = rate().bps(), half = all / 2;
+  const bool is_pair = op.posting.operation == Operation::Pair && !op.is_line_ours;
+  if (is_forwarded(op)) return endpoint_.set_line(rate(), answers_beside_ppm);
+  if (op.is_sent || !op.posting.has_landing() || op.is_line_ours) {
+    return endpoint_.set_line(Rate::from_bps(is_pair ? half : all), answers_as_all);
+  }
+  if (!is_pair) return endpoint_.set_line(Rate::from_bps(all / op.chains), answers_beside_ppm);
+  endpoint_.set_line(Rate::from_bps(half + half / op.chains), answers_as_all);
+}
+
 /// Hands rows of our part to the line, which lets them go at our share of the rate.
 void Group::send(State& op, Instant now) {
   if (op.is_sent || !is_source(op, rank())) return;
   if (now >= start_of(op, rank())) op.is_turn = true;
   if (!op.is_turn) return;
   const Slots& slots = landing_of(op).slots();
-  if (op.next == 0) {
-    endpoint_.set_line(Rate::from_bps(rate().bps() / op.chains), answers_beside_ppm);
-  }
+  if (op.next == 0) set_line(op);
   while (op.next < slots.part_slots() && endpoint_.queued_slots() < queued_slots_min) {
     const uint32_t count = std::min(row_slots, slots.part_slots() - op.next);
     const SlotRow row{
@@ -100,7 +119,7 @@ void Group::send(State& op, Instant now) {
   }
   if (op.next < slots.part_slots() || endpoint_.queued_slots() > 0) return;
   op.is_sent = true;
-  endpoint_.set_line(rate(), answers_alone_ppm);
+  set_line(op);
   if (const auto next = successor_of(op, rank())) say(*next, RecordType::Turn, op.step, now);
 }
 

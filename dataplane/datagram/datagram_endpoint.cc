@@ -13,14 +13,14 @@ constexpr uint8_t no_landing = UINT8_MAX;
 
 // What waits at the pacer:
 //
-//   slot   | 0 | landing 3 | kind 2 | again 1 | mark 8 | to 16 | 0 | slot 24 |
-//   word   | 1 | type 15             | to 16         | about 32            |
-constexpr uint64_t word_bit = uint64_t{1} << 63;
+//   slot   | 0 | landing 3 | kind 2 | again 1 | mark 8 | to 16 | 0 7 | message 1 | slot 24 |
+//   word   | 1 | type 15             | to 16               | about 32             |
+constexpr uint64_t word_bit = uint64_t{1} << 63, message_bit = uint64_t{1} << 24;
 
 uint64_t cookie_of(const SlotRow& row, Step step) {
   return uint64_t{row.landing} << 60 | uint64_t{static_cast<uint8_t>(row.kind)} << 58 |
          uint64_t{row.is_again} << 57 | uint64_t{mark_of(step)} << 48 | uint64_t{row.to} << 32 |
-         row.first;
+         (row.is_message ? message_bit : 0) | row.first;
 }
 uint64_t cookie_of(const Word& word) {
   return word_bit | uint64_t{static_cast<uint8_t>(word.type)} << 48 | uint64_t{word.to} << 32 |
@@ -44,10 +44,12 @@ DatagramEndpoint::DatagramEndpoint(WanPort& port, DatagramUser& user, Counters& 
       drops_(drops),
       options_(options),
       membership_(options.membership),
-      pacer_(pacer_options(options.membership.rate, 1'000'000)) {
+      pacer_(pacer_options(options.membership.rate, answers_as_all)) {
   CW_ASSERT(options.landings > 0 && options.landings <= landings_max);
   landings_.reserve(options.landings);
   for (size_t i = 0; i < options.landings; ++i) landings_.emplace_back(options.slots_max);
+  outboxes_.resize(options.landings);
+  for (size_t i = 0; i < inboxes; ++i) inboxes_.push_back({Landing(options.message_slots_max)});
   by_mark_.fill(no_landing);
 }
 
@@ -65,6 +67,7 @@ PacerOptions DatagramEndpoint::pacer_options(Rate rate, uint32_t answers_ppm) co
 
 void DatagramEndpoint::set_line(Rate rate, uint32_t answers_ppm) {
   pacer_.change(pacer_options(rate, answers_ppm));
+  are_answers_alike_ = answers_ppm == answers_as_all;
 }
 
 uint32_t DatagramEndpoint::packet_bytes() const {
@@ -80,6 +83,30 @@ void DatagramEndpoint::open(uint8_t landing, Step step, const Slots& slots, uint
 void DatagramEndpoint::close(uint8_t landing) {
   landings_[landing].close();
   by_mark_[mark_of(landings_[landing].step())] = no_landing;
+}
+
+void DatagramEndpoint::open_outbox(uint8_t index, Step step, const Slots& slots,
+                                   const uint8_t* memory) {
+  Outbox& outbox = outboxes_[index];
+  CW_ASSERT(!outbox.is_open && outbox.under_way == 0);
+  outbox.step = step;
+  outbox.slots = slots;
+  outbox.memory = memory;
+  outbox.is_open = true;
+}
+
+void DatagramEndpoint::open_inbox(size_t index, Step step, uint16_t source, const Slots& slots,
+                                  uint8_t* memory) {
+  Inbox& inbox = inboxes_[index];
+  inbox.source = source;
+  const uint32_t members = membership_.members();
+  inbox.message = (membership_.rank() + members - source) % members;
+  inbox.landing.open(step, slots, memory);
+}
+
+uint32_t DatagramEndpoint::message_to(uint16_t rank) const {
+  const uint32_t members = membership_.members();
+  return (rank + members - membership_.rank()) % members;
 }
 
 Duration DatagramEndpoint::rtt(uint16_t rank) const {
@@ -116,12 +143,11 @@ void DatagramEndpoint::on_datagram(const Arrival& arrival, Instant now) {
     return drops_.add(DropReason::qpn_unknown);
   }
   if (!membership_.is_in_force()) return drops_.add(DropReason::link_down);
-  uint8_t landing = no_landing;
+  uint8_t index = no_landing;
+  Landing* landing = nullptr;
   const auto slots_of = [&](const Header& header) -> const Slots* {
-    landing = by_mark_[mark_of(header.step)];
-    const bool is_open =
-        landing != no_landing && landings_[landing].step() == header.step && header.message == 0;
-    return is_open ? &landings_[landing].slots() : nullptr;
+    landing = landing_for(header, index);
+    return landing == nullptr ? nullptr : &landing->slots();
   };
   Header header;
   const size_t prefix_bytes = arrival.prefix == nullptr ? 0 : header_bytes;
@@ -131,17 +157,35 @@ void DatagramEndpoint::on_datagram(const Arrival& arrival, Instant now) {
   if (is_multicast != (header.kind == Kind::Multicast)) {
     return drops_.add(DropReason::group_kind);
   }
-  const bool is_new = landings_[landing].try_place(header.slot, arrival.payload);
+  const bool is_new = landing->try_place(header.slot, arrival.payload);
   if (!is_new) drops_.add(DropReason::packet_duplicate);
   membership_.row(header.source).heard = now;
   note_placed({.slot = header.slot,
                .source = header.source,
-               .landing = landing,
+               .landing = index,
+               .is_message = header.message != 0,
                .kind = header.kind,
                .is_last = header.is_last_slot,
                .is_first = is_multicast && header.resends == 0,
                .is_new = is_new},
               now);
+}
+
+/// Null: nothing is open of its step, or of its message.
+Landing* DatagramEndpoint::landing_for(const Header& header, uint8_t& index) {
+  if (header.message == 0) {
+    index = by_mark_[mark_of(header.step)];
+    const bool is_open = index != no_landing && landings_[index].step() == header.step;
+    return is_open ? &landings_[index] : nullptr;
+  }
+  for (index = 0; index < inboxes; ++index) {
+    Inbox& inbox = inboxes_[index];
+    if (inbox.landing.is_open() && inbox.landing.step() == header.step &&
+        inbox.source == header.source && inbox.message == header.message) {
+      return &inbox.landing;
+    }
+  }
+  return nullptr;
 }
 
 void DatagramEndpoint::note_placed(const Placed& placed, Instant now) {
@@ -161,7 +205,7 @@ void DatagramEndpoint::on_envelope(const Arrival& arrival, Instant now) {
   if (!opened) return drops_.add(opened.error());
   counters_.add(Counter::controls_received);
   if (opened->has_begun) {
-    set_line(Rate::from_bps(uint64_t{membership_.epoch().rate_kbps} * 1000), 1'000'000);
+    set_line(Rate::from_bps(uint64_t{membership_.epoch().rate_kbps} * 1000), answers_as_all);
     user_.on_begun(now);
   }
   if (opened->wants_word) (void)try_say({.to = opened->rank}, now);
@@ -175,7 +219,8 @@ void DatagramEndpoint::on_envelope(const Arrival& arrival, Instant now) {
 
 bool DatagramEndpoint::try_push(const SlotRow& row, Instant now) {
   // Rows at the pacer are of packets alike: the last slot of a part is one of its own.
-  const Slots& slots = landings_[row.landing].slots();
+  const Slots& slots =
+      row.is_message ? *outboxes_[row.landing].slots : landings_[row.landing].slots();
   SlotRow rest = row;
   while (rest.count > 0) {
     const uint32_t before_last = slots.part_slots() - 1 - slots.nth_of(rest.first);
@@ -189,14 +234,17 @@ bool DatagramEndpoint::try_push(const SlotRow& row, Instant now) {
 }
 
 bool DatagramEndpoint::try_push_part(const SlotRow& row, uint32_t bytes, Instant now) {
-  const bool is_first = row.kind == Kind::Multicast && !row.is_again;
+  const Step step = row.is_message ? outboxes_[row.landing].step : landings_[row.landing].step();
   const auto packet = static_cast<uint32_t>(datagram_header_bytes + header_bytes) + bytes;
-  return pacer_.try_push({.cookie = cookie_of(row, landings_[row.landing].step()),
-                          .cookie_step = 1,
-                          .count = row.count,
-                          .bytes = packet + static_cast<uint32_t>(pad_bytes_for(bytes)),
-                          .priority = is_first ? Priority::Data : Priority::Resend},
-                         now);
+  Departure departure{.cookie = cookie_of(row, step),
+                      .cookie_step = 1,
+                      .count = row.count,
+                      .bytes = packet + static_cast<uint32_t>(pad_bytes_for(bytes)),
+                      .priority = Priority::Data};
+  const bool is_first = row.kind != Kind::Fetched && !row.is_again;
+  if ((is_first || are_answers_alike_) && pacer_.try_push(departure, now)) return true;
+  departure.priority = Priority::Resend;
+  return !is_first && pacer_.try_push(departure, now);
 }
 
 bool DatagramEndpoint::try_say(const Word& word, Instant now) {
@@ -226,24 +274,51 @@ uint8_t* DatagramEndpoint::next_prefix() {
   return prefixes_[prefix_next_].data();
 }
 
-/// False: its step is over.
+/// Nothing: its step is over.
+std::optional<DatagramEndpoint::Origin> DatagramEndpoint::origin_of(uint64_t cookie) const {
+  const size_t index = cookie >> 60 & 7;
+  const auto slot = static_cast<uint32_t>(cookie & 0xffffff);
+  const uint64_t mark = cookie >> 48 & 0xff;
+  if ((cookie & message_bit) == 0) {
+    const Landing& landing = landings_[index];
+    if (!landing.is_open() || mark_of(landing.step()) != mark) return std::nullopt;
+    return Origin{.step = landing.step(),
+                  .message_slots = landing.slots().part_slots(),
+                  .bytes = landing.slots().bytes_of(slot),
+                  .memory = landing.at(slot),
+                  .is_last = landing.slots().is_last(slot)};
+  }
+  const Outbox& outbox = outboxes_[index];
+  if (!outbox.is_open || mark_of(outbox.step) != mark) return std::nullopt;
+  const auto to = static_cast<uint16_t>(cookie >> 32);
+  const Slots& slots = *outbox.slots;
+  const uint32_t in_memory = slots.slot_of(to, slot);
+  return Origin{.step = outbox.step,
+                .message = message_to(to),
+                .message_slots = slots.part_slots(),
+                .bytes = slots.bytes_of(in_memory),
+                .memory = outbox.memory + slots.offset_of(in_memory),
+                .is_last = slots.is_last(in_memory)};
+}
+
 bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Send& send) {
+  const std::optional<Origin> origin = origin_of(cookie);
+  if (!origin) return false;
   const auto index = static_cast<uint8_t>(cookie >> 60 & 7);
   const auto kind = static_cast<Kind>(cookie >> 58 & 3);
-  const bool is_again = (cookie >> 57 & 1) != 0 || kind != Kind::Multicast;
+  // A message is sent when it is asked for, and so for the first time.
+  const bool is_again = (cookie >> 57 & 1) != 0 || (kind == Kind::Fetched && origin->message == 0);
   const auto to = static_cast<uint16_t>(cookie >> 32);
-  const auto slot = static_cast<uint32_t>(cookie & 0xffffff);
-  Landing& landing = landings_[index];
-  if (!landing.is_open() || mark_of(landing.step()) != (cookie >> 48 & 0xff)) return false;
   const bool is_multicast = kind == Kind::Multicast;
   const MemberRow& row = membership_.row(is_multicast ? membership_.rank() : to);
   const Header header{.kind = kind,
-                      .is_last_slot = landing.slots().is_last(slot),
+                      .is_last_slot = origin->is_last,
                       .source = membership_.rank(),
                       .key = is_multicast ? membership_.epoch().key : row.key,
-                      .step = landing.step(),
-                      .slot = slot,
-                      .message_slots = landing.slots().part_slots(),
+                      .step = origin->step,
+                      .message = origin->message,
+                      .slot = static_cast<uint32_t>(cookie & 0xffffff),
+                      .message_slots = origin->message_slots,
                       .clock_us = static_cast<uint32_t>(at.ns() / 1000),
                       .resends = is_again ? uint8_t{1} : uint8_t{0}};
   uint8_t* const prefix = next_prefix();
@@ -254,13 +329,17 @@ bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Send& send) {
   psn_ = psn_ + 1;
   send.head.key = control_qkey;
   send.head.immediate = header.immediate();
-  send.head.payload_bytes = landing.slots().bytes_of(slot);
-  send.payload = landing.at(slot);
+  send.head.payload_bytes = origin->bytes;
+  send.payload = origin->memory;
   set_prefix(send, prefix);
-  send.cookie = index + uint64_t{1};
+  send.cookie = index + 1 + (origin->message == 0 ? 0 : landings_max);
   send.source_qp = membership_.qpn();
   send.peer = is_multicast ? options_.group_peer : row.peer;
-  landing.lend();
+  if (origin->message == 0) {
+    landings_[index].lend();
+  } else {
+    ++outboxes_[index].under_way;
+  }
   counters_.add(is_again ? Counter::resends_sent : Counter::data_sent);
   return true;
 }
@@ -294,7 +373,13 @@ bool DatagramEndpoint::try_make_word(const Word& word, Instant now, Send& send) 
 }
 
 void DatagramEndpoint::on_done(std::span<const uint64_t> cookies) {
-  for (const uint64_t cookie : cookies) landings_[cookie - 1].take_back();
+  for (const uint64_t cookie : cookies) {
+    if (cookie <= landings_max) {
+      landings_[cookie - 1].take_back();
+    } else {
+      --outboxes_[cookie - 1 - landings_max].under_way;
+    }
+  }
 }
 
 // ---- time ----

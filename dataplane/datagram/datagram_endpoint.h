@@ -5,6 +5,9 @@
 //   in    datagram -> check (SPEC.md 18.2) -> claim, copy -> DatagramUser::on_placed(), a burst
 //         envelope -> membership.h -> DatagramUser::on_record()
 //   out   rows of slots and words -> pacer -> Sends, headers and envelopes made as they leave
+//
+// What all come to have lies in landings. A message from one member to another leaves from an
+// outbox and comes to lie in an inbox; message i of rank r is for rank r + i (SPEC.md 18.1).
 #pragma once
 
 #include <array>
@@ -30,6 +33,7 @@ struct DatagramOptions {
   uint16_t group_peer = 0xf000;           ///< what the port calls the group
   size_t landings = 4;                    ///< open at a time, at most 8
   uint32_t slots_max = 0;                 ///< of a landing
+  uint32_t message_slots_max = 0;         ///< of an inbox
   uint32_t overhead_bytes = 0;            ///< on the wire around each packet
   Duration horizon;                       ///< how far ahead of now packets are handed out
   Duration rtt = Duration::from_us(200);  ///< until it is measured
@@ -37,7 +41,8 @@ struct DatagramOptions {
 
 /// Slots that are to leave in a row.
 struct SlotRow {
-  uint8_t landing = 0;
+  uint8_t landing = 0;      ///< or outbox
+  bool is_message = false;  ///< of an outbox: `first` counts in the message to `to`
   Kind kind = Kind::Multicast;
   bool is_again = false;  ///< multicast, though not for the first time
   uint16_t to = 0;        ///< not of multicast
@@ -47,7 +52,7 @@ struct SlotRow {
 /// Thread: one worker. Nothing allocates once it is made.
 class DatagramEndpoint final : public WanStation {
  public:
-  static constexpr size_t landings_max = 8;
+  static constexpr size_t landings_max = 8, inboxes = 2;
 
   /// Port, user and counters outlive it.
   DatagramEndpoint(WanPort& port, DatagramUser& user, Counters& counters, Drops& drops,
@@ -61,12 +66,27 @@ class DatagramEndpoint final : public WanStation {
   void open(uint8_t landing, Step step, const Slots& slots, uint8_t* memory);
   void close(uint8_t landing);
 
+  /// What each member is to get of us in a step: a part for each rank, in `memory`. Beside a
+  /// landing of the same number.
+  void open_outbox(uint8_t index, Step step, const Slots& slots, const uint8_t* memory);
+  void close_outbox(uint8_t index) { outboxes_[index].is_open = false; }
+  Landing& inbox(size_t index) { return inboxes_[index].landing; }
+  const Landing& inbox(size_t index) const { return inboxes_[index].landing; }
+  /// A message that this source has for us is placed from now on.
+  void open_inbox(size_t index, Step step, uint16_t source, const Slots& slots, uint8_t* memory);
+  void close_inbox(size_t index) { inboxes_[index].landing.close(); }
+  /// Packets that name memory of a landing, or of the outbox of the same number.
+  uint32_t under_way_count(uint8_t index) const {
+    return landings_[index].under_way_count() + outboxes_[index].under_way;
+  }
+
   // False: there is no room at the pacer.
   bool try_push(const SlotRow& row, Instant now);
   bool try_say(const Word& word, Instant now);
   size_t queued_slots() const { return pacer_.queued_packets(Priority::Data); }
-  /// Of all that leaves; and what answers may take of it while slots of ours leave for the first
-  /// time, in millionths.
+  /// Of all that leaves; and what answers may take of it beside slots of ours that leave for the
+  /// first time, in millionths: all of them means as they come, like those.
+  static constexpr uint32_t answers_as_all = 1'000'000;
   void set_line(Rate rate, uint32_t answers_ppm);
   /// Bytes of a full slot's packet on the wire.
   uint32_t packet_bytes() const;
@@ -83,6 +103,29 @@ class DatagramEndpoint final : public WanStation {
   Instant next_wakeup() const override;
 
  private:
+  struct Outbox {
+    Step step;
+    std::optional<Slots> slots;
+    const uint8_t* memory = nullptr;
+    uint32_t under_way = 0;
+    bool is_open = false;
+  };
+  struct Inbox {
+    Landing landing;
+    uint16_t source = 0;
+    uint32_t message = 0;
+  };
+  /// Where a slot that leaves is read.
+  struct Origin {
+    Step step;
+    uint32_t message = 0, message_slots = 0;
+    uint32_t bytes = 0;
+    const uint8_t* memory = nullptr;
+    bool is_last = false;
+  };
+  Landing* landing_for(const Header& header, uint8_t& index);
+  std::optional<Origin> origin_of(uint64_t cookie) const;
+  uint32_t message_to(uint16_t rank) const;
   void on_datagram(const Arrival& arrival, Instant now);
   void on_envelope(const Arrival& arrival, Instant now);
   void note_placed(const Placed& placed, Instant now);
@@ -100,8 +143,11 @@ class DatagramEndpoint final : public WanStation {
   DatagramOptions options_;
   Membership membership_;
   std::vector<Landing> landings_;
+  std::vector<Outbox> outboxes_;
+  std::vector<Inbox> inboxes_;
   std::array<uint8_t, 256> by_mark_;  // landing of the step with this mark
   Pacer pacer_;
+  bool are_answers_alike_ = true;
   Psn psn_;
   std::array<Placed, limits::burst_packets_max> placed_;
   size_t placed_count_ = 0;

@@ -14,8 +14,9 @@ namespace cw::group {
 /// A slot that has come and lies in its place.
 struct Placed {
   uint32_t slot = 0;
-  uint16_t source = 0;  ///< who sent it
-  uint8_t landing = 0;
+  uint16_t source = 0;      ///< who sent it
+  uint8_t landing = 0;      ///< or inbox
+  bool is_message = false;  ///< of an inbox
   Kind kind = Kind::Multicast;
   bool is_last = false;  ///< of its part
   bool is_first = true;  ///< multicast for the first time, so its source's own

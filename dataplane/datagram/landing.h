@@ -47,6 +47,17 @@ class SlotBits {
     }
     return end;
   }
+  /// Likewise, the first that one has and the other has not.
+  static uint32_t first_of_first_alone(const SlotBits& one, const SlotBits& other, uint32_t from,
+                                       uint32_t end) {
+    while (from < end) {
+      const size_t at = from / word_bits;
+      const uint64_t alone = (one.words_[at] & ~other.words_[at]) >> from % word_bits;
+      if (alone != 0) return std::min(end, from + static_cast<uint32_t>(std::countr_zero(alone)));
+      from = static_cast<uint32_t>((at + 1) * word_bits);
+    }
+    return end;
+  }
   /// Of `count` from `first` on.
   uint32_t count_unset(uint32_t first, uint32_t count) const {
     uint32_t unset = 0;

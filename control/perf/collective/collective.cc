@@ -7,6 +7,7 @@
 
 #include "control/json/json.h"
 #include "control/perf/collective/fabric_world.h"
+#include "control/perf/collective/operation_memory.h"
 #include "control/perf/collective/options.h"
 
 namespace cw::perf {
@@ -20,8 +21,7 @@ using group::Stage;
 using group::Step;
 
 constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3, exit_interrupted = 130;
-/// Above, members share the memory of what all come to have: a slot that one of them puts into a
-/// wrong place is wrong for all, and is found.
+/// Above, members share theirs.
 constexpr uint64_t own_memory_max = uint64_t{1} << 30;
 // Ethernet with preamble and gap, IPv4, UDP, ICRC.
 constexpr uint32_t overhead_bytes = 8 + 14 + 4 + 12 + 20 + 8 + 4;
@@ -31,27 +31,53 @@ void say(const std::string& sentence) {
   std::fprintf(stderr, "causeway-perf: %s\n", sentence.c_str());
 }
 
+const char* name_of(Operation operation) {
+  switch (operation) {
+    case Operation::Broadcast:
+      return "broadcast";
+    case Operation::Allgather:
+      return "allgather";
+    case Operation::ReduceScatter:
+      return "reduce-scatter";
+    default:
+      return "fsdp";
+  }
+}
+
+const char* name_of(group::Algorithm algorithm) {
+  switch (algorithm) {
+    case group::Algorithm::Multicast:
+      return "multicast";
+    case group::Algorithm::Unicast:
+      return "unicast";
+    case group::Algorithm::Ring:
+      return "ring";
+    default:
+      return "tree";
+  }
+}
+
 class Measurement {
  public:
   explicit Measurement(const CollectiveOptions& options)
       : options_(options),
-        parts_(options.operation == Operation::Broadcast ? 1 : options.hosts),
+        posting_{.operation = options.operation,
+                 .element = options.element,
+                 .bytes = options.size.count()},
         world_({.seed = options.seed,
                 .hosts = options.hosts,
                 .rate = options.rate,
                 .delay = options.delay,
                 .payload_bytes = options.payload_bytes,
                 .overhead_bytes = overhead_bytes,
-                .bytes_max = parts_ * options.size.count(),
-                .chains = options.chains}) {
-    const uint64_t all = parts_ * options.size.count();
-    is_shared_ = options.hosts * all > own_memory_max;
-    memory_.resize(is_shared_ ? 1 : options.hosts);
-    for (auto& each : memory_) each.resize(all);
-    wanted_.resize(all);
-    Prng prng(options.seed);
-    for (uint8_t& byte : wanted_) byte = static_cast<uint8_t>(prng.next());
-  }
+                .bytes_max = options.size.count() *
+                             (options.operation == Operation::Broadcast ? 1 : options.hosts),
+                .sum_bytes_max = posting_.is_added_up() ? options.size.count() : 0,
+                .algorithm = options.algorithm,
+                .chains = options.chains,
+                .is_shuffled = options.is_shuffled}),
+        is_shared_(OperationMemory::bytes_of(posting_, options.hosts) > own_memory_max),
+        memory_(posting_, options.hosts, is_shared_, options.seed) {}
 
   /// What hindered it; empty: nothing.
   std::string run(const StopFlag& stop) {
@@ -77,11 +103,12 @@ class Measurement {
     const auto each_round = [rounds](uint64_t count) {
       return static_cast<double>(count) / rounds;
     };
-    return {{"operation", options_.operation == Operation::Broadcast ? "broadcast" : "allgather"},
-            {"algorithm", "multicast"},
+    return {{"operation", name_of(options_.operation)},
+            {"algorithm", name_of(options_.algorithm)},
             {"hosts", options_.hosts},
             {"bytes", options_.size.count()},
             {"rounds", sorted.size()},
+            {"placement", options_.is_shuffled ? "shuffled" : "in order"},
             {"loss", options_.loss},
             {"completion_us",
              {{"mean", sum / rounds}, {"p50", at(0.5)}, {"p99", at(0.99)}, {"max", at(1)}}},
@@ -95,8 +122,6 @@ class Measurement {
   uint64_t wrong() const { return wrong_; }
 
  private:
-  std::vector<uint8_t>& memory_of(size_t rank) { return memory_[is_shared_ ? 0 : rank]; }
-
   std::string obstacle() const {
     for (size_t rank = 0; rank < world_.members(); ++rank) {
       const auto& membership = world_.group(rank).membership();
@@ -105,26 +130,13 @@ class Measurement {
     return "too much is lost";
   }
 
-  /// Each source's part is where it belongs, nothing else is.
-  void prepare() {
-    const auto bytes = static_cast<ptrdiff_t>(options_.size.count());
-    for (auto& each : memory_) std::ranges::fill(each, uint8_t{0});
-    for (size_t part = 0; part < parts_; ++part) {
-      const ptrdiff_t from = static_cast<ptrdiff_t>(part) * bytes;
-      std::copy_n(wanted_.begin() + from, bytes, memory_of(part).begin() + from);
-    }
-  }
-
   std::string run_round() {
-    prepare();
+    memory_.prepare();
     const Instant begin = world_.now();
     const uint64_t hops = bytes_at_cables(), injected = bytes_injected();
     Step step;
-    for (size_t rank = 0; rank < world_.members(); ++rank) {
-      const auto posted = world_.group(rank).post({.operation = options_.operation,
-                                                   .bytes = options_.size.count(),
-                                                   .memory = memory_of(rank).data()},
-                                                  begin);
+    for (uint16_t rank = 0; rank < world_.members(); ++rank) {
+      const auto posted = world_.group(rank).post(memory_.posting_of(rank), begin);
       if (!posted) return posted.error().why;
       step = *posted;
       world_.touch(rank);
@@ -156,9 +168,7 @@ class Measurement {
         return "rank " + std::to_string(rank) + " does not get its memory back";
       }
     }
-    for (const auto& each : memory_) {
-      for (size_t i = 0; i < each.size(); ++i) wrong_ += each[i] != wanted_[i];
-    }
+    wrong_ += memory_.wrong();
     return {};
   }
 
@@ -177,7 +187,7 @@ class Measurement {
     return bytes;
   }
 
-  /// Of an Allgather by a ring in the order of ranks, in packets as long as ours.
+  /// Of the same by a ring in the order of ranks, or a chain, in packets as long as ours.
   double ring_bytes_hops() const {
     const group::Slots slots({.part_bytes = options_.size.count(),
                               .payload_bytes = options_.payload_bytes,
@@ -185,30 +195,32 @@ class Measurement {
     const double part = static_cast<double>(slots.part_slots()) * (24 + 32 + overhead_bytes) +
                         static_cast<double>(options_.size.count());
     double hops = 0;
-    for (uint16_t host = 0; host < options_.hosts; ++host) {
-      const auto next = static_cast<uint16_t>((host + 1) % options_.hosts);
+    const bool is_broadcast = options_.operation == Operation::Broadcast;
+    for (uint16_t rank = 0; rank + (is_broadcast ? 1 : 0) < options_.hosts; ++rank) {
+      const uint16_t host = world_.host_of(rank);
+      const uint16_t next = world_.host_of((rank + 1u) % options_.hosts);
       hops += static_cast<double>(
           world_.network().routes().way(host, next, fabric_flow(host, next, 0)).size());
     }
-    const double rounds = parts_ == 1 ? 1 : static_cast<double>(options_.hosts - 1);
-    return hops * part * rounds;
+    if (is_broadcast) return hops * part;
+    const double operations = options_.operation == Operation::Pair ? 2 : 1;
+    return hops * part * static_cast<double>(options_.hosts - 1) * operations;
   }
 
   CollectiveOptions options_;
-  size_t parts_;
+  Posting posting_;
   FabricWorld world_;
-  bool is_shared_ = false;
-  std::vector<std::vector<uint8_t>> memory_;
-  std::vector<uint8_t> wanted_;
+  bool is_shared_;
+  OperationMemory memory_;
   std::vector<double> times_us_;
   uint64_t injected_bytes_ = 0, bytes_hops_ = 0, fetched_ = 0, wrong_ = 0;
 };
 
 void print(const Json& report) {
   const Json& time = report.at("completion_us");
-  std::printf("# Causeway %s, multicast, %u hosts, simulated\n",
-              report.at("operation").get<std::string>().c_str(),
-              report.at("hosts").get<unsigned>());
+  std::printf(
+      "# Causeway %s, %s, %u hosts, simulated\n", report.at("operation").get<std::string>().c_str(),
+      report.at("algorithm").get<std::string>().c_str(), report.at("hosts").get<unsigned>());
   std::printf("# %-12s %14s %14s %14s %10s %14s %14s\n", "Size", "Avg Latency(us)", "Min..p50(us)",
               "Max Latency(us)", "Iterations", "injected", "fetched slots");
   std::printf("%-14llu %14.2f %14.2f %14.2f %10llu %14.0f %14.1f\n",
@@ -226,10 +238,6 @@ void print(const Json& report) {
 }
 
 }  // namespace
-
-bool is_collective(std::string_view subcommand) {
-  return subcommand == "broadcast" || subcommand == "allgather";
-}
 
 int run_collective(std::span<char* const> arguments, const StopFlag& stop) {
   const auto options = parse_collective(arguments);

@@ -1,4 +1,5 @@
-// `causeway-perf broadcast | allgather`: operations of a group, timed, counted and compared.
+// `causeway-perf broadcast | allgather | reduce-scatter | fsdp`: operations of a group, timed,
+// counted and compared.
 #pragma once
 
 #include <span>
@@ -8,7 +9,6 @@
 
 namespace cw::perf {
 
-bool is_collective(std::string_view subcommand);
 /// Runs it and prints; returns the exit status that --help tells.
 int run_collective(std::span<char* const> arguments, const StopFlag& stop);
 

@@ -21,12 +21,12 @@ Topology topology_of(const WorldOptions& options) {
                            .spine_cable = cable});
 }
 
-GroupOptions options_of(const WorldOptions& world, uint16_t rank, const cw_mac& secret,
-                        Prng& prng) {
+GroupOptions options_of(const WorldOptions& world, uint16_t rank,
+                        const std::vector<uint16_t>& hosts, const cw_mac& secret, Prng& prng) {
   GroupOptions options;
   MembershipOptions& member = options.datagrams.membership;
   member.rank = rank;
-  for (uint16_t each = 0; each < world.hosts; ++each) member.peers.push_back(each);
+  member.peers = hosts;
   member.sites = world.sites;
   member.secret = {.state = &secret, .compute = cw_mac_compute, .number = 0};
   member.mac.prepare = [](MacMaker::State& state, const void* key, size_t bytes) {
@@ -42,6 +42,8 @@ GroupOptions options_of(const WorldOptions& world, uint16_t rank, const cw_mac& 
   options.datagrams.horizon = Duration::from_us(1);
   options.datagrams.overhead_bytes = world.overhead_bytes;
   options.bytes_max = world.bytes_max;
+  options.sum_bytes_max = world.sum_bytes_max;
+  options.algorithm = world.algorithm;
   options.chains = world.chains;
   options.reorder = Duration::from_us(20);
   options.deadline = world.deadline;
@@ -61,41 +63,52 @@ FabricWorld::FabricWorld(const WorldOptions& options) : options_(options), prng_
   fabric.rx_packets = 4096;
   fabric.frames = size_t{1} << 17;
   network_ = std::make_unique<FabricNetwork>(topology_of(options), fabric);
+  place_ranks();
   for (uint16_t rank = 0; rank < options.hosts; ++rank) {
     (void)network_->join(rank, group_peer);
-    members_.push_back(
-        std::make_unique<Member>(network_->port(rank), options_of(options, rank, secret_, prng_)));
+    members_.push_back(std::make_unique<Member>(network_->port(hosts_[rank]),
+                                                options_of(options, rank, hosts_, secret_, prng_)));
     wake(rank, now());
   }
 }
 
 FabricWorld::~FabricWorld() = default;
 
+void FabricWorld::place_ranks() {
+  hosts_.resize(options_.hosts);
+  ranks_.resize(options_.hosts);
+  for (uint16_t rank = 0; rank < options_.hosts; ++rank) hosts_[rank] = rank;
+  for (uint16_t rank = options_.hosts; options_.is_shuffled && rank > 1; --rank) {
+    std::swap(hosts_[rank - 1], hosts_[prng_.below(rank)]);
+  }
+  for (uint16_t rank = 0; rank < options_.hosts; ++rank) ranks_[hosts_[rank]] = rank;
+}
+
 void FabricWorld::restart(uint16_t rank) {
   members_[rank].reset();
-  members_[rank] =
-      std::make_unique<Member>(network_->port(rank), options_of(options_, rank, secret_, prng_));
+  members_[rank] = std::make_unique<Member>(network_->port(hosts_[rank]),
+                                            options_of(options_, rank, hosts_, secret_, prng_));
   wake(rank, now());
 }
 
-void FabricWorld::wake(uint16_t host, Instant at) {
-  Member& member = *members_[host];
+void FabricWorld::wake(uint16_t rank, Instant at) {
+  Member& member = *members_[rank];
   if (at >= member.due) return;
   member.due = at;
-  wakes_.push({at, host});
+  wakes_.push({at, rank});
 }
 
-void FabricWorld::turn(uint16_t host) {
-  Member& member = *members_[host];
+void FabricWorld::turn(uint16_t rank) {
+  Member& member = *members_[rank];
   member.due = Instant::never();
   if (member.is_stopped) return;
   member.worker.sleeps_until(now());
   (void)member.worker.turn(now());
-  const FabricPort& port = network_->port(host);
+  const FabricPort& port = network_->port(hosts_[rank]);
   const bool has_more = port.waiting_count() > 0;  // of which it is not told again
   const Instant next =
       has_more ? now() : earliest(member.worker.next_wakeup(), port.next_due(), Instant::never());
-  if (next != Instant::never()) wake(host, std::max(next, now() + Duration::from_ns(1)));
+  if (next != Instant::never()) wake(rank, std::max(next, now() + Duration::from_ns(1)));
 }
 
 bool FabricWorld::run(Duration limit, const std::function<bool()>& is_over) {
@@ -103,15 +116,15 @@ bool FabricWorld::run(Duration limit, const std::function<bool()>& is_over) {
   std::array<uint16_t, 256> ready;
   while (!is_over()) {
     if (now() >= end) return false;
-    while (!wakes_.empty() && wakes_.top().at > members_[wakes_.top().host]->due) wakes_.pop();
+    while (!wakes_.empty() && wakes_.top().at > members_[wakes_.top().rank]->due) wakes_.pop();
     const Instant due = wakes_.empty() ? end : std::min(end, wakes_.top().at);
     network_->run_until(std::max(due, now()));
     const size_t count = network_->take_ready(ready);
-    for (const uint16_t host : std::span(ready).first(count)) turn(host);
+    for (const uint16_t host : std::span(ready).first(count)) turn(ranks_[host]);
     while (!wakes_.empty() && wakes_.top().at <= now()) {
       const Wake first = wakes_.top();
       wakes_.pop();
-      if (first.at == members_[first.host]->due) turn(first.host);
+      if (first.at == members_[first.rank]->due) turn(first.rank);
     }
   }
   return true;

@@ -26,10 +26,12 @@ struct WorldOptions {
   Duration delay = Duration::from_us(1);
   uint32_t payload_bytes = 4096;
   uint32_t overhead_bytes = 0;  ///< of the layers below, on each packet
-  uint64_t bytes_max = 1 << 20;
+  uint64_t bytes_max = 1 << 20, sum_bytes_max = 0;
+  Algorithm algorithm = Algorithm::Multicast;
   uint32_t chains = 0;
   Duration deadline = Duration::from_s(30);
   std::vector<uint16_t> sites;
+  bool is_shuffled = false;  ///< ranks sit on hosts by chance, not in order
 };
 
 /// Thread: one.
@@ -45,6 +47,7 @@ class FabricWorld {
   const Drops& drops(size_t rank) const { return members_[rank]->drops; }
   const Counters& counters(size_t rank) const { return members_[rank]->counters; }
   size_t members() const { return members_.size(); }
+  uint16_t host_of(size_t rank) const { return hosts_[rank]; }
   Instant now() const { return network_->now(); }
 
   /// What this member does is not done any more, until it is woken.
@@ -74,16 +77,18 @@ class FabricWorld {
   };
   struct Wake {
     Instant at;
-    uint16_t host;
+    uint16_t rank;
     bool operator>(const Wake& other) const { return at > other.at; }
   };
-  void wake(uint16_t host, Instant at);
-  void turn(uint16_t host);
+  void wake(uint16_t rank, Instant at);
+  void turn(uint16_t rank);
+  void place_ranks();
 
   WorldOptions options_;
   Prng prng_;
   cw_mac secret_;
   std::unique_ptr<FabricNetwork> network_;
+  std::vector<uint16_t> hosts_, ranks_;  // by rank; by host
   std::vector<std::unique_ptr<Member>> members_;
   std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
 };

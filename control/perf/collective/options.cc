@@ -1,5 +1,7 @@
 #include "control/perf/collective/options.h"
 
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "control/command_line/command_line.h"
@@ -20,12 +22,36 @@ constexpr const char* lesson =
     "\n"
     "  causeway-perf allgather --port sim --hosts 188 --size 256KiB --json\n"
     "  causeway-perf broadcast --port sim --hosts 8 --size 16MiB --loss 1%\n"
+    "  causeway-perf allgather --port sim --algorithm ring --hosts 188 --size 16KiB\n"
+    "  causeway-perf fsdp --port sim --hosts 188 --size 16KiB --type bf16\n"
     "\n"
     "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it did not end;\n"
     "130 ended by Ctrl-C.\n";
 
+struct Subcommand {
+  const char* name;
+  group::Operation operation;
+  const char* lesson;
+};
+constexpr Subcommand subcommands[] = {
+    {"broadcast", group::Operation::Broadcast, "Rank 0's bytes to all members of a group."},
+    {"allgather", group::Operation::Allgather, "All members' bytes to all members of a group."},
+    {"reduce-scatter", group::Operation::ReduceScatter,
+     "To each member of a group the sum of what all have for it."},
+    {"fsdp", group::Operation::Pair,
+     "Allgather and Reduce-Scatter of the same size at once, as sharded training does them."},
+};
+const Subcommand* find_collective(std::string_view name) {
+  const auto it = std::ranges::find(subcommands, name, &Subcommand::name);
+  return it == std::end(subcommands) ? nullptr : it;
+}
+bool is_added_up(group::Operation operation) {
+  return operation == group::Operation::ReduceScatter || operation == group::Operation::Pair;
+}
+
 struct Texts {
-  std::string port = "sim", size = "256KiB", rate = "100Gbit/s", delay = "500ns", loss = "0%";
+  std::string port = "sim", algorithm = "multicast", type = "f32", size = "256KiB",
+              rate = "100Gbit/s", delay = "500ns", loss = "0%";
   uint32_t hosts = 8, rounds = 5, chains = 0, payload = 4096;
   uint64_t seed = 1;
 };
@@ -43,6 +69,14 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
   if (auto done = read("--rate", parse_rate(texts.rate), options.rate); !done) return done;
   if (auto done = read("--delay", parse_duration(texts.delay), options.delay); !done) return done;
   if (auto done = read("--loss", parse_share(texts.loss), options.loss); !done) return done;
+  options.algorithm = texts.algorithm == "ring"      ? group::Algorithm::Ring
+                      : texts.algorithm == "tree"    ? group::Algorithm::Tree
+                      : texts.algorithm == "unicast" ? group::Algorithm::Unicast
+                                                     : group::Algorithm::Multicast;
+  if (is_added_up(options.operation)) {
+    options.element = texts.type == "f32" ? group::ElementType::F32 : group::ElementType::Bf16;
+    if (options.size.count() % 4 != 0) return failure("--size: it must be a multiple of 4");
+  }
   options.hosts = static_cast<uint16_t>(texts.hosts);
   options.rounds = texts.rounds;
   options.chains = texts.chains;
@@ -60,17 +94,26 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
 
 }  // namespace
 
+bool is_collective(std::string_view subcommand) { return find_collective(subcommand) != nullptr; }
+
 Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
   CollectiveOptions options;
-  const std::string name = arguments[1];
-  options.operation =
-      name == "broadcast" ? group::Operation::Broadcast : group::Operation::Allgather;
+  const Subcommand& command = *find_collective(arguments[1]);
+  options.operation = command.operation;
   Texts texts;
-  CommandLine app(name == "broadcast" ? "Rank 0's bytes to all members of a group."
-                                      : "All members' bytes to all members of a group.",
-                  "causeway-perf " + name);
+  CommandLine app(command.lesson, std::string("causeway-perf ") + command.name);
   app.footer(lesson);
   app.add_option("--port", texts.port, "what is between hosts").one_of({"sim"}).shows_default();
+  app.add_option("--algorithm", texts.algorithm,
+                 "multicast; ring: each to the next rank, which for a broadcast is a chain; tree: "
+                 "binomial, of a broadcast; unicast: a tree up to 64 KiB, else the ring")
+      .one_of({"multicast", "ring", "tree", "unicast"})
+      .shows_default();
+  if (is_added_up(options.operation)) {
+    app.add_option("--type", texts.type, "of what is added up")
+        .one_of({"f32", "bf16"})
+        .shows_default();
+  }
   app.add_option("--hosts", texts.hosts, "members").between(2, 16384).shows_default();
   app.add_option("--size", texts.size, "bytes of one source").type_name("BYTES").shows_default();
   app.add_option("--rounds", texts.rounds, "operations, one after the other")
@@ -86,6 +129,7 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
       .shows_default();
   app.add_option("--payload", texts.payload, "bytes of a slot").between(224, 8160).shows_default();
   app.add_option("--seed", texts.seed, "of all that is drawn").shows_default();
+  app.add_flag("--shuffle", options.is_shuffled, "ranks sit on hosts by chance, not in order");
   app.add_flag("--json", options.is_json, "one JSON object");
   std::vector<const char*> rest = {arguments[0]};
   rest.insert(rest.end(), arguments.begin() + 2, arguments.end());

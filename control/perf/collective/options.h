@@ -4,15 +4,19 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
+#include "dataplane/collective/group.h"
 #include "dataplane/wire/group/records.h"
 
 namespace cw::perf {
 
 struct CollectiveOptions {
   group::Operation operation = group::Operation::Allgather;
+  group::ElementType element = group::ElementType::Bytes;  ///< of what is added up
+  group::Algorithm algorithm = group::Algorithm::Multicast;
   uint16_t hosts = 8;
   Bytes size = Bytes(256 << 10);  ///< of one source
   uint32_t rounds = 5;
@@ -22,10 +26,12 @@ struct CollectiveOptions {
   uint32_t chains = 0;
   uint32_t payload_bytes = 4096;
   uint64_t seed = 1;
+  bool is_shuffled = false;  ///< ranks sit on hosts by chance
   bool is_json = false;
   std::string help;  ///< to be shown instead
 };
 
+bool is_collective(std::string_view subcommand);
 /// Errors: a sentence for people.
 Result<CollectiveOptions> parse_collective(std::span<char* const> arguments);
 

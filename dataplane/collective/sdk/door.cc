@@ -11,6 +11,10 @@ using namespace cw;
 using namespace cw::sdk;
 
 static_assert(CW_GROUP_OPERATIONS == group::Group::operations_max);
+static_assert(CW_GROUP_MULTICAST == static_cast<int>(group::Algorithm::Multicast) &&
+              CW_GROUP_UNICAST == static_cast<int>(group::Algorithm::Unicast) &&
+              CW_GROUP_RING == static_cast<int>(group::Algorithm::Ring) &&
+              CW_GROUP_TREE == static_cast<int>(group::Algorithm::Tree));
 
 namespace {
 
@@ -63,7 +67,14 @@ Result<void> check(const cw_group_attr& attr) {
     return failure("deadline_ns is " + number(attr.deadline_ns) + " and may be " +
                    number(deadline_ns_max));
   }
-  if (attr.reserved != 0) return failure("reserved is " + number(attr.reserved) + " and must be 0");
+  if (attr.sum_bytes_max > attr.bytes_max) {
+    return failure("sum_bytes_max is " + number(attr.sum_bytes_max) + " and may be bytes_max, " +
+                   number(attr.bytes_max));
+  }
+  if (attr.algorithm > CW_GROUP_TREE) {
+    return failure("algorithm is " + number(attr.algorithm) +
+                   " and must be one of cw_group_algorithm");
+  }
   return {};
 }
 
@@ -127,6 +138,8 @@ Result<void> cw_group::open() {
   options.rate = attr.rate_bps == 0 ? device->rate() : Rate::from_bps(attr.rate_bps);
   options.payload_bytes = attr.payload_bytes;
   options.bytes_max = attr.bytes_max;
+  options.sum_bytes_max = attr.sum_bytes_max;
+  options.algorithm = static_cast<group::Algorithm>(attr.algorithm);
   options.chains = attr.chains;
   options.deadline = attr.deadline_ns == 0
                          ? deadline_default

@@ -21,7 +21,11 @@ cw_mac mac_of(std::span<const uint8_t> key) {
 
 /// Of what all members must have alike.
 uint32_t digest_of(const GroupEndOptions& options) {
-  std::string text = std::to_string(options.bytes_max) + ";" + std::to_string(options.chains);
+  std::string text;
+  for (const uint64_t number : {options.bytes_max, options.sum_bytes_max, uint64_t{options.chains},
+                                static_cast<uint64_t>(options.algorithm)}) {
+    text += ";" + std::to_string(number);
+  }
   for (const std::string& address : options.addresses) text += ";" + address;
   for (const uint16_t site : options.sites) text += ";" + std::to_string(site);
   return cw_crc32(0, text.data(), text.size());
@@ -49,6 +53,8 @@ GroupOptions options_of(const GroupEndOptions& options, const PortFacts& facts,
   group.datagrams.horizon = options.horizon;
   group.datagrams.overhead_bytes = options.overhead_bytes;
   group.bytes_max = options.bytes_max;
+  group.sum_bytes_max = options.sum_bytes_max;
+  group.algorithm = options.algorithm;
   group.chains = options.chains;
   group.reorder = options.reorder;
   group.deadline = options.deadline;

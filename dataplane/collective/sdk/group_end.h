@@ -33,6 +33,8 @@ struct GroupEndOptions {
   Rate rate;
   uint32_t payload_bytes = 0;  ///< of a slot; 0: payload_max()
   uint64_t bytes_max = 0;      ///< of the memory that one operation fills
+  uint64_t sum_bytes_max = 0;  ///< of a part that is added up
+  Algorithm algorithm = Algorithm::Multicast;
   uint32_t chains = 0;
   Duration deadline = Duration::from_s(30);
 

@@ -11,6 +11,9 @@ using group::OperationView;
 using group::Posting;
 using group::Stage;
 
+static_assert(CW_ELEMENT_NONE == static_cast<int>(group::ElementType::Bytes) &&
+              CW_ELEMENT_F32 == static_cast<int>(group::ElementType::F32) &&
+              CW_ELEMENT_BF16 == static_cast<int>(group::ElementType::Bf16));
 static_assert(std::endian::native == std::endian::little, "bits of words are bits of bytes");
 
 namespace {
@@ -30,26 +33,41 @@ int post(cw_group* group, const Posting& posting, cw_request** request) {
   return CW_SUCCESS;
 }
 
+/// What the operation needs of it is there. False: the sentence is kept.
+bool check(const cw_coll_wr& wr, const Posting& posting, uint32_t members) {
+  if (wr.root >= members) {
+    return misuse("root is %u and must be below members, %u", wr.root, members), false;
+  }
+  if (wr.root != 0 && posting.operation != group::Operation::Broadcast) {
+    return misuse("root is %u and must be 0: only a broadcast has one", wr.root), false;
+  }
+  if (wr.element > CW_ELEMENT_BF16 || wr.reserved != 0) {
+    return misuse("element is %u and must be one of cw_element; reserved is %u and must be 0",
+                  wr.element, wr.reserved),
+           false;
+  }
+  if (posting.has_landing() && wr.address == nullptr) return misuse("the address is null"), false;
+  if (posting.is_added_up() && (wr.input == nullptr || wr.output == nullptr)) {
+    return misuse("input or output is null"), false;
+  }
+  return true;
+}
+
 int post(cw_group* group, group::Operation operation, const cw_coll_wr* given,
          cw_request** request) {
   if (group == nullptr) return misuse("the group is null");
   if (request == nullptr) return misuse("the place for the request is null");
   const auto wr = copy_attributes(given, sizeof(cw_coll_wr), "cw_coll_wr");
   if (!wr) return CW_ERROR;
-  if (wr->address == nullptr && wr->bytes > 0) return misuse("the address is null");
-  const uint32_t members = group->wishes.attr.members;
-  if (wr->root >= members) {
-    return misuse("root is %u and must be below members, %u", wr->root, members);
-  }
-  if (operation != group::Operation::Broadcast && wr->root != 0) {
-    return misuse("root is %u and must be 0: only a broadcast has one", wr->root);
-  }
-  return post(group,
-              {.operation = operation,
-               .root = static_cast<uint16_t>(wr->root),
-               .bytes = wr->bytes,
-               .memory = static_cast<uint8_t*>(wr->address)},
-              request);
+  const Posting posting{.operation = operation,
+                        .root = static_cast<uint16_t>(wr->root),
+                        .element = static_cast<group::ElementType>(wr->element),
+                        .bytes = wr->bytes,
+                        .memory = static_cast<uint8_t*>(wr->address),
+                        .input = static_cast<const uint8_t*>(wr->input),
+                        .output = static_cast<uint8_t*>(wr->output)};
+  if (!check(*wr, posting, group->wishes.attr.members)) return CW_ERROR;
+  return post(group, posting, request);
 }
 
 int32_t status_of(const OperationView& view) {
@@ -68,8 +86,17 @@ int cw_allgather(cw_group* group, const cw_coll_wr* wr, cw_request** request) {
   return post(group, group::Operation::Allgather, wr, request);
 }
 
+int cw_reduce_scatter(cw_group* group, const cw_coll_wr* wr, cw_request** request) {
+  return post(group, group::Operation::ReduceScatter, wr, request);
+}
+
+int cw_allgather_reduce_scatter(cw_group* group, const cw_coll_wr* wr, cw_request** request) {
+  return post(group, group::Operation::Pair, wr, request);
+}
+
 int cw_barrier(cw_group* group, cw_request** request) {
-  const cw_coll_wr nothing{.size = sizeof(nothing), .root = 0, .address = nullptr, .bytes = 0};
+  cw_coll_wr nothing{};
+  nothing.size = sizeof(nothing);
   return post(group, group::Operation::Broadcast, &nothing, request);
 }
 

@@ -7,38 +7,24 @@
 #include <vector>
 
 #include "control/perf/collective/fabric_world.h"
+#include "control/perf/collective/operation_memory.h"
+#include "dataplane/collective/sum/elements.h"
 
 namespace cw::group {
 namespace {
 
 using namespace literals;
 
-std::vector<uint8_t> bytes_of(uint16_t rank, uint64_t count) {
-  std::vector<uint8_t> bytes(count);
-  uint32_t state = 0x9e3779b9u * (rank + 1);
-  for (uint8_t& each : bytes)
-    each = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
-  return bytes;
-}
-
 /// One operation at all members, and its memory.
 class Round {
  public:
-  Round(FabricWorld& world, const Posting& posting) : world_(world), posting_(posting) {
-    const bool is_broadcast = posting.operation == Operation::Broadcast;
-    const size_t parts = is_broadcast ? 1 : world.members();
-    memory_.assign(world.members(), std::vector<uint8_t>(parts * posting.bytes));
-    for (size_t part = 0; part < parts; ++part) {
-      const auto source = static_cast<uint16_t>(is_broadcast ? posting.root : part);
-      const auto bytes = bytes_of(source, posting.bytes);
-      wanted_.insert(wanted_.end(), bytes.begin(), bytes.end());
-      std::ranges::copy(bytes,
-                        memory_[source].begin() + static_cast<ptrdiff_t>(part * posting.bytes));
-    }
+  Round(FabricWorld& world, const Posting& posting)
+      : world_(world),
+        memory_(posting, static_cast<uint16_t>(world.members()), false, posting.bytes + 1) {
+    memory_.prepare();
   }
   void post(size_t rank) {
-    Posting posting = posting_;
-    posting.memory = memory_[rank].data();
+    const Posting posting = memory_.posting_of(static_cast<uint16_t>(rank));
     const auto posted = world_.group(rank).post(posting, world_.now());
     ASSERT_TRUE(posted) << posted.error().why;
     step_ = *posted;
@@ -62,9 +48,9 @@ class Round {
     for (size_t rank = 0; rank < world_.members(); ++rank) {
       const OperationView view = world_.group(rank).view(step_);
       EXPECT_EQ(view.stage, Stage::Done) << rank << ": " << view.failure;
-      EXPECT_EQ(memory_[rank], wanted_) << rank;
       EXPECT_TRUE(world_.group(rank).try_release(step_));
     }
+    EXPECT_EQ(memory_.wrong(), 0u);
   }
   uint64_t fetched() const {
     uint64_t all = 0;
@@ -76,9 +62,7 @@ class Round {
 
  private:
   FabricWorld& world_;
-  Posting posting_;
-  std::vector<std::vector<uint8_t>> memory_;
-  std::vector<uint8_t> wanted_;
+  perf::OperationMemory memory_;
   Step step_;
   Instant begun_;
 };
@@ -156,15 +140,21 @@ void run_faulty(uint64_t seed) {
   options.payload_bytes = static_cast<uint32_t>(prng.between(56, 1024) * 4);
   options.chains = static_cast<uint32_t>(prng.below(4));
   options.bytes_max = uint64_t{hosts} * 60'000;
+  options.sum_bytes_max = 60'000;
+  if (prng.chance(0.3)) options.algorithm = static_cast<Algorithm>(prng.between(1, 3));
   FabricWorld world(options);
   world.network().set_all_impairments(some_faults(prng));
   ASSERT_TRUE(world.join(60_s));
   for (int i = 0; i < 3; ++i) {
     world.network().set_all_impairments(some_faults(prng));
-    Posting posting{.operation = prng.chance(0.5) ? Operation::Broadcast : Operation::Allgather,
+    Posting posting{.operation = static_cast<Operation>(prng.between(1, 4)),
                     .bytes = prng.below(60'000)};
     if (posting.operation == Operation::Broadcast)
       posting.root = static_cast<uint16_t>(prng.below(hosts));
+    if (posting.is_added_up()) {
+      posting.element = prng.chance(0.5) ? ElementType::F32 : ElementType::Bf16;
+      posting.bytes -= posting.bytes % group::bytes_of(posting.element);
+    }
     Round round(world, posting);
     round.post_all();
     ASSERT_TRUE(round.run(60_s));
@@ -181,6 +171,96 @@ uint64_t worlds() {
 
 TEST(GroupOnFabric, has_no_byte_wrong_whatever_the_network_does) {
   for (uint64_t seed = 1; seed <= worlds() && !HasFailure(); ++seed) run_faulty(seed);
+}
+
+constexpr WorldOptions adding_up{.sum_bytes_max = 120'000};
+
+// [C-75]
+TEST(GroupOnFabric, adds_up_in_one_order) {
+  FabricWorld world(adding_up);
+  ASSERT_TRUE(world.join());
+  for (const Operation operation : {Operation::ReduceScatter, Operation::Pair}) {
+    for (const ElementType element : {ElementType::F32, ElementType::Bf16}) {
+      for (const uint64_t bytes : {4, 4096, 4100, 120'000}) {
+        Round round(world, {.operation = operation, .element = element, .bytes = bytes});
+        round.post_all();
+        ASSERT_TRUE(round.run());
+        round.expect_right();
+        EXPECT_EQ(round.fetched(), 0u);
+      }
+    }
+  }
+}
+
+TEST(GroupOnFabric, adds_up_what_is_lost_and_fetched) {
+  FabricWorld world(adding_up);
+  ASSERT_TRUE(world.join());
+  world.network().set_all_impairments({.loss = 0.02});
+  Round round(world, {.operation = Operation::Pair, .element = ElementType::F32, .bytes = 120'000});
+  round.post_all();
+  ASSERT_TRUE(round.run());
+  EXPECT_GT(round.fetched(), 0u);
+  round.expect_right();
+}
+
+TEST(GroupOnFabric, says_who_has_died_while_it_adds_up) {
+  FabricWorld world(adding_up);
+  ASSERT_TRUE(world.join());
+  Round round(
+      world,
+      {.operation = Operation::ReduceScatter, .element = ElementType::F32, .bytes = 120'000});
+  round.post_all();
+  EXPECT_FALSE(round.run(30_us));
+  world.stop(5);
+  EXPECT_FALSE(round.run(5_s));
+  for (size_t rank = 0; rank < world.members(); ++rank) {
+    if (rank == 5) continue;
+    EXPECT_EQ(world.group(rank).failure(), "rank 5 silent for 3.0 s in reduce-scatter 0");
+  }
+}
+
+TEST(GroupOnFabric, refuses_what_cannot_be_added_up) {
+  FabricWorld world(adding_up);
+  ASSERT_TRUE(world.join());
+  const auto refusal_of = [&](Operation operation, ElementType element, uint64_t bytes) {
+    const auto posted = world.group(0).post(
+        {.operation = operation, .element = element, .bytes = bytes}, world.now());
+    return posted ? std::string() : posted.error().why;
+  };
+  EXPECT_EQ(refusal_of(Operation::ReduceScatter, ElementType::Bytes, 8),
+            "what is added up must be f32 or bf16");
+  EXPECT_EQ(refusal_of(Operation::Allgather, ElementType::F32, 8),
+            "nothing of this operation is added up");
+  EXPECT_EQ(refusal_of(Operation::Pair, ElementType::F32, 10), "10 bytes are no whole elements");
+  EXPECT_EQ(refusal_of(Operation::Pair, ElementType::F32, 120'004),
+            "120004 bytes are more than sum_bytes_max allows");
+  EXPECT_EQ(refusal_of(Operation::AllToAll, ElementType::Bytes, 8),
+            "all-to-all is no operation of this group");
+}
+
+/// Without multicast, over what else there is.
+TEST(GroupOnFabric, passes_on_what_comes_where_nothing_is_multicast) {
+  for (const Algorithm algorithm : {Algorithm::Ring, Algorithm::Tree, Algorithm::Unicast}) {
+    for (const uint16_t hosts : {2, 3, 8, 13}) {
+      FabricWorld world({.hosts = hosts, .algorithm = algorithm});
+      ASSERT_TRUE(world.join());
+      for (const uint64_t bytes : {1, 50'000, 70'000}) {
+        for (uint16_t root = 0; root < hosts; root += 4) {
+          Round round(world, {.operation = Operation::Broadcast, .root = root, .bytes = bytes});
+          round.post_all();
+          ASSERT_TRUE(round.run());
+          round.expect_right();
+          EXPECT_EQ(round.fetched(), 0u);
+        }
+        Round round(world, {.operation = Operation::Allgather, .bytes = bytes});
+        round.post_all();
+        ASSERT_TRUE(round.run());
+        round.expect_right();
+        EXPECT_EQ(round.fetched(), 0u);
+      }
+      EXPECT_EQ(world.counters(0).read_any_thread(Counter::resends_sent), 0u);
+    }
+  }
 }
 
 TEST(GroupOnFabric, says_who_has_died) {

@@ -33,6 +33,7 @@ static cw_group_attr attr_of(uint32_t rank) {
                          .key = "a secret of this group",
                          .key_bytes = 22,
                          .bytes_max = all,
+                         .sum_bytes_max = part - 1,
                          .seed = 7 + rank,
                          .payload_bytes = 1024};
 }
@@ -189,6 +190,44 @@ static void a_bitmap_tells_slot_by_slot(void) {
   end_world(&w);
 }
 
+static void sums_are_right_beside_a_gathering(void) {
+  enum { numbers = 5000 };
+  static float input[members][members][numbers], output[members][numbers];
+  world w = new_world();
+  come_up(&w);
+  group_sim_lose(0.01);
+  for (int is_pair = 0; is_pair < 2; ++is_pair) {
+    for (int rank = 0; rank < members; ++rank) {
+      for (int to = 0; to < members; ++to) {
+        for (int i = 0; i < numbers; ++i) input[rank][to][i] = (float)(i % 97 + rank + 10 * to);
+      }
+      fill(w.memory[rank] + rank * sizeof(output[0]), sizeof(output[0]), rank);
+    }
+    memset(output, 0, sizeof(output));
+    for (int rank = 0; rank < members; ++rank) {
+      const cw_coll_wr wr = {.size = sizeof(wr),
+                             .element = CW_ELEMENT_F32,
+                             .bytes = sizeof(output[0]),
+                             .address = is_pair ? w.memory[rank] : NULL,
+                             .input = input[rank],
+                             .output = output[rank]};
+      post_call* const call = is_pair ? cw_allgather_reduce_scatter : cw_reduce_scatter;
+      CHECK_OK(call(w.group[rank], &wr, &w.request[rank]));
+    }
+    run(&w, 700 * ms);
+    finish(&w);
+    for (int rank = 0; rank < members; ++rank) {
+      for (int i = 0; i < numbers; ++i) {
+        CHECK(output[rank][i] == (float)(members * (i % 97 + 10 * rank) + 0 + 1 + 2 + 3));
+      }
+      for (int source = 0; source < members * is_pair; ++source) {
+        CHECK(is_of(w.memory[rank] + source * sizeof(output[0]), sizeof(output[0]), source));
+      }
+    }
+  }
+  end_world(&w);
+}
+
 static void a_barrier_waits_for_the_last(void) {
   world w = new_world();
   come_up(&w);
@@ -285,6 +324,7 @@ int main(int count, char** names) {
       STORY(a_broadcast_reaches_all_from_any_root),
       STORY(an_allgather_gathers_while_packets_are_lost),
       STORY(a_bitmap_tells_slot_by_slot),
+      STORY(sums_are_right_beside_a_gathering),
       STORY(a_barrier_waits_for_the_last),
       STORY(requests_run_out_and_come_back),
       STORY(unlike_posts_fail_everywhere_with_a_sentence),

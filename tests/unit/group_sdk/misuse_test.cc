@@ -59,7 +59,11 @@ class GroupSdk : public testing::Test {
   }
   void run(int64_t ns) { group_sim_run(groups.data(), groups.size(), ns); }
   cw_coll_wr wr_of(uint64_t bytes) {
-    return {.size = sizeof(cw_coll_wr), .root = 0, .address = memory.data(), .bytes = bytes};
+    cw_coll_wr wr{};
+    wr.size = sizeof(wr);
+    wr.bytes = bytes;
+    wr.address = memory.data();
+    return wr;
   }
 
   std::array<cw_group*, members> groups{};
@@ -92,7 +96,8 @@ TEST_F(GroupSdk, refuses_attributes_that_cannot_be) {
   refused([](auto& a) { a.payload_bytes = 100; }, "payload_bytes is 100 and must be a multiple");
   refused([](auto& a) { a.payload_bytes = 1022; }, "payload_bytes is 1022");
   refused([](auto& a) { a.payload_bytes = 8192; }, "payload_bytes is 8192");
-  refused([](auto& a) { a.reserved = 1; }, "reserved is 1");
+  refused([](auto& a) { a.sum_bytes_max = a.bytes_max + 1; }, "sum_bytes_max is 1048577");
+  refused([](auto& a) { a.algorithm = 4; }, "algorithm is 4 and must be one of");
   refused([](auto& a) { a.members = 4; }, "sim: \"3\" is no host");
   static const char* const one_is_missing[] = {"0", nullptr, "2"};
   refused([](auto& a) { a.addresses = one_is_missing; }, "the address of rank 1 is null");
@@ -148,6 +153,16 @@ TEST_F(GroupSdk, operations_refuse_what_cannot_be) {
   EXPECT_MISUSE(cw_broadcast(group, &wr, &request), "root is 3 and must be below members, 3");
   wr.root = 1;
   EXPECT_MISUSE(cw_allgather(group, &wr, &request), "root is 1 and must be 0");
+  wr = sound;
+  wr.element = 3;
+  EXPECT_MISUSE(cw_allgather(group, &wr, &request), "element is 3 and must be one of cw_element");
+  wr.element = CW_ELEMENT_F32;
+  EXPECT_MISUSE(cw_allgather(group, &wr, &request), "nothing of this operation is added up");
+  EXPECT_MISUSE(cw_reduce_scatter(group, &wr, &request), "input or output is null");
+  wr.input = wr.output = memory.data();
+  EXPECT_MISUSE(cw_reduce_scatter(group, &wr, &request), "more than sum_bytes_max allows");
+  wr.element = CW_ELEMENT_NONE;
+  EXPECT_MISUSE(cw_allgather_reduce_scatter(group, &wr, &request), "must be f32 or bf16");
   wr = wr_of(uint64_t{1} << 30);
   EXPECT_MISUSE(cw_allgather(group, &wr, &request), "more than bytes_max allows");
   EXPECT_NO_OBJECT(cw_group_shrink(group, 3), "rank 3 cannot be left out");

@@ -29,20 +29,15 @@ class OnSockets : public testing::Test {
     }
     for (size_t rank = 0; rank < members; ++rank) texts_[rank] = addresses_[rank].c_str();
     for (uint32_t rank = 0; rank < members; ++rank) {
-      const cw_group_attr attr{.size = sizeof(attr),
-                               .rank = rank,
-                               .members = members,
-                               .chains = 0,
-                               .addresses = texts_.data(),
-                               .sites = nullptr,
-                               .key = "a secret of this group",
-                               .key_bytes = 22,
-                               .bytes_max = 8 << 20,
-                               .rate_bps = 1'000'000'000,
-                               .deadline_ns = 0,
-                               .seed = 0,
-                               .payload_bytes = 0,
-                               .reserved = 0};
+      cw_group_attr attr{};
+      attr.size = sizeof(attr);
+      attr.rank = rank;
+      attr.members = members;
+      attr.addresses = texts_.data();
+      attr.key = "a secret of this group";
+      attr.key_bytes = 22;
+      attr.bytes_max = 8 << 20;
+      attr.rate_bps = 1'000'000'000;
       groups_[rank] = cw_group_create(("udp:239.100." + own).c_str(), &attr);
       EXPECT_NE(groups_[rank], nullptr) << cw_last_error();
     }
@@ -94,10 +89,11 @@ TEST_F(OnSockets, gather_and_broadcast_to_the_byte) {
       if (!is_broadcast) {
         for (size_t i = 0; i < part; ++i) memory[rank][rank * part + i] = byte_of(i, rank);
       }
-      const cw_coll_wr wr{.size = sizeof(wr),
-                          .root = is_broadcast ? 1u : 0u,
-                          .address = memory[rank].data(),
-                          .bytes = part};
+      cw_coll_wr wr{};
+      wr.size = sizeof(wr);
+      wr.root = is_broadcast ? 1 : 0;
+      wr.bytes = part;
+      wr.address = memory[rank].data();
       ASSERT_EQ((is_broadcast ? cw_broadcast : cw_allgather)(groups_[rank], &wr, &requests[rank]),
                 CW_SUCCESS)
           << cw_last_error();
