@@ -33,6 +33,8 @@ class SlotBits {
     word |= bit;
     return true;
   }
+  /// Bit s of word s / 64 is slot s; as long as these live.
+  std::span<const uint64_t> words() const { return words_; }
   void reset(uint32_t slot) { words_[slot / word_bits] &= ~(uint64_t{1} << slot % word_bits); }
   /// The first slot from `from` on, below `end`, that neither of two has; `end`: there is none.
   static uint32_t first_of_neither(const SlotBits& a, const SlotBits& b, uint32_t from,

@@ -33,9 +33,13 @@
 extern "C" {
 #endif
 
+/* As collective.h has it. */
+#ifndef CW_API
 #define CW_API __attribute__((visibility("default")))
-
 enum { CW_SUCCESS = 0, CW_ERROR = 1, CW_RETRY = 2 };
+/* The sentence that goes with the last CW_ERROR (or null) of this thread; never null. */
+CW_API const char* cw_last_error(void);
+#endif
 
 typedef struct cw_context cw_context;
 typedef struct cw_qp cw_qp;
@@ -43,9 +47,6 @@ typedef struct cw_mr cw_mr;
 typedef struct cw_send_handle cw_send_handle;
 typedef struct cw_recv_handle cw_recv_handle;
 struct cw_policy_ops; /* policy.h */
-
-/* The sentence that goes with the last CW_ERROR (or null) of this thread; never null. */
-CW_API const char* cw_last_error(void);
 
 /* ---- set-up ---- */
 
@@ -61,9 +62,9 @@ typedef struct cw_device_attr {
                     different at the two ends */
 
   /* Behind here since version 2 of this struct. */
-  uint32_t offload;         /* enum cw_offload */
-  uint32_t offload_count;   /* cores, or threads of the DPA, at most 16; 0: 1 */
-  const int* offload_cores; /* offload_count of them, by number; null: wherever the system likes */
+  uint32_t offload;          /* enum cw_offload */
+  uint32_t offload_count;    /* cores, or threads of the DPA, at most 16; 0: 1 */
+  const int* offload_cores;  /* offload_count of them, by number; null: wherever the system likes */
   uint64_t offload_stall_ns; /* who takes nothing for so long is left; 0: 50 ms */
 } cw_device_attr;
 

@@ -12,6 +12,9 @@
 #include <optional>
 #include <span>
 
+#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/opcode.h"
+
 namespace cw {
 namespace {
 
@@ -22,7 +25,7 @@ struct RouteQuestion {
   rtmsg route{};
   rtattr target{};
   uint8_t ip[16] = {};
-  rtattr interface {};
+  rtattr interface{};
   uint32_t interface_index = 0;
 };
 static_assert(offsetof(RouteQuestion, target) == NLMSG_LENGTH(sizeof(rtmsg)));
@@ -78,6 +81,8 @@ std::span<const uint8_t> ask(int fd, const RouteQuestion& question, Answer& answ
   return std::span(answer).first(header.nlmsg_len).subspan(NLMSG_LENGTH(sizeof(rtmsg)));
 }
 
+}  // namespace
+
 uint32_t interface_mtu(uint32_t index) {
   ifreq request{};
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -86,8 +91,6 @@ uint32_t interface_mtu(uint32_t index) {
   if (fd >= 0) close(fd);
   return is_told ? static_cast<uint32_t>(std::max(request.ifr_mtu, 0)) : 0;
 }
-
-}  // namespace
 
 uint32_t route_mtu(const UdpAddress& peer) {
   const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -101,6 +104,12 @@ uint32_t route_mtu(const UdpAddress& peer) {
   if (wanted != 0) mtu = std::min(mtu, wanted);
   close(fd);
   return mtu;
+}
+
+uint32_t payload_for(uint32_t mtu, bool is_v4) {
+  const uint32_t overhead = (is_v4 ? 20 : 40) + 8 +
+                            opcode_table[opcode_uc_write_only_immediate].header_bytes + icrc_bytes;
+  return mtu > overhead ? (mtu - overhead) / 4 * 4 : 0;
 }
 
 }  // namespace cw

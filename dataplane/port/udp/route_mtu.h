@@ -12,4 +12,11 @@ namespace cw {
 /// In bytes of an IP packet; 0 when there is no route now, or the kernel does not tell.
 uint32_t route_mtu(const UdpAddress& peer);
 
+/// The same of an interface, by its number.
+uint32_t interface_mtu(uint32_t index);
+
+/// PortFacts::payload_max for a route of this MTU: what the headers below the transport packet, its
+/// own, and the ICRC leave.
+uint32_t payload_for(uint32_t mtu, bool is_v4);
+
 }  // namespace cw

@@ -89,6 +89,10 @@ struct UdpArrival {
 
 class UdpRecvBatch {
  public:
+  /// For sockets with GRO: no UDP packet is longer, nor what the kernel joins.
+  static constexpr size_t joined_bytes = 65536;
+  static constexpr size_t joined_messages = 32;
+
   UdpRecvBatch(size_t messages, size_t message_bytes);
 
   /// Takes what has arrived. Returns the count of messages, or a negative errno. One system call.

@@ -16,8 +16,6 @@
 namespace cw {
 namespace {
 
-constexpr size_t gro_message_bytes = 65536;  // no UDP packet is longer, nor what the kernel joins
-constexpr size_t gro_messages = 32;
 /// Of sockets that only send: enough for complaints of the network.
 constexpr uint32_t stray_buffer_bytes = 64 << 10;
 /// Some bursts: the other paths go on for as long as a full one has room for its share of them.
@@ -118,13 +116,6 @@ bool is_any(const UdpAddress& address) {
 /// What packets leave from, where that is given; else nobody asks.
 UdpAddress own_address(const UdpPortOptions& options) {
   return local_address(options, AF_INET).value_or(UdpAddress());
-}
-
-/// What the headers below the transport packet, its own, and the ICRC leave of a route's MTU.
-uint32_t payload_for(uint32_t mtu, bool is_v4) {
-  const uint32_t overhead = (is_v4 ? 20 : 40) + 8 +
-                            opcode_table[opcode_uc_write_only_immediate].header_bytes + icrc_bytes;
-  return mtu > overhead ? (mtu - overhead) / 4 * 4 : 0;
 }
 
 }  // namespace
@@ -248,8 +239,8 @@ UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
       done_(options.packets),
       buffers_(options.packets, frame_bytes_ + limits::trailer_bytes_max),
       has_one_sender_(options.paths == 1 && links_of(options).size() == 1),
-      recvs_(options.gro ? gro_messages : limits::burst_packets_max,
-             options.gro ? gro_message_bytes : frame_bytes_ + limits::trailer_bytes_max) {
+      recvs_(options.gro ? UdpRecvBatch::joined_messages : limits::burst_packets_max,
+             options.gro ? UdpRecvBatch::joined_bytes : frame_bytes_ + limits::trailer_bytes_max) {
   kept_.reserve(sockets_.size());
   for (size_t i = 0; i < sockets_.size(); ++i) kept_.emplace_back(kept_packets_max);
   overflow_drops_ = sockets_.front().overflow_drops();

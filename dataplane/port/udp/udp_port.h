@@ -35,7 +35,9 @@
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
 #include "dataplane/port/done_row.h"
+#include "dataplane/port/udp/socket/udp_sender.h"
 #include "dataplane/port/udp/socket/udp_socket.h"
+#include "dataplane/port/udp/socket/udp_status.h"
 #include "dataplane/port/udp/udp_batch.h"
 #include "dataplane/port/udp/udp_icrc.h"
 #include "dataplane/wire/icrc.h"
@@ -71,25 +73,6 @@ struct UdpPortOptions {
 
   bool gso = true;  ///< several packets in one message where the kernel can
   bool gro = true;
-};
-
-/// What a person should know about the port and PortCounters do not say. Counts only grow.
-struct UdpPortStatus {
-  bool has_gso = false, has_gro = false;
-  uint32_t rx_buffer_bytes = 0, tx_buffer_bytes = 0;
-  /// The kernel granted less than socket_buffer_bytes: raise net.core.rmem_max and wmem_max, or
-  /// grant CAP_NET_ADMIN.
-  bool has_capped_buffers = false;
-
-  // These two are part of PortCounters::rx_malformed.
-  uint64_t rx_unknown = 0;    ///< packets from nobody in the list of peers
-  uint64_t rx_truncated = 0;  ///< packets longer than any of ours
-  uint64_t tx_messages = 0;   ///< what the kernel was given; one may carry many packets
-  uint64_t tx_unrouted = 0;   ///< packets for a link or path that does not exist
-  uint64_t tx_too_big = 0;    ///< packets that the interface's MTU has become too small for
-  uint64_t tx_lost = 0;       ///< packets that the kernel would not send: no route, say
-  uint64_t tx_kept = 0;       ///< packets that waited in the port for their socket
-  uint64_t icmp_errors = 0;   ///< complaints of the network, or of who forges them
 };
 
 class UdpPeerTable;
@@ -135,12 +118,6 @@ class UdpPort final : public Port {
     SocketName name;
     socklen_t name_bytes;  // 0: nobody
   };
-  enum class SendEnd { All, Again, Full, OneByOne };
-  /// Of one message.
-  struct SendTries {
-    int count = 0;
-    int unexplained = 0;  ///< that no complaint of the network was found for
-  };
 
   UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets, std::vector<Peer> peers);
 
@@ -163,7 +140,6 @@ class UdpPort final : public Port {
   bool find_control(std::span<const uint8_t> datagram);
   bool has_right_icrc(std::span<const uint8_t> datagram);
   void look_at_other_sockets();
-  size_t drain_errors(const UdpSocket& socket);
 
   void send_kept();
   size_t send_some(std::span<Packet* const> packets);
@@ -172,13 +148,11 @@ class UdpPort final : public Port {
   size_t take_of_socket(size_t socket, std::span<Packet*> rest, std::span<Packet*> chosen) const;
   void keep(size_t socket, std::span<Packet* const> packets);
   size_t send_from(size_t socket, std::span<Packet* const> packets);
-  SendEnd send_batch(const UdpSocket& socket, std::span<Packet* const> packets, size_t& sent);
-  SendEnd on_send_error(const UdpSocket& socket, int error, size_t message, SendTries& tries);
   void settle(std::span<Packet* const> packets, bool has_left);
   bool has_route(const Packet& packet) const;
   size_t socket_of(const Packet& packet) const;
   size_t way_number(size_t peer, uint16_t path) const { return peer * facts_.paths + path; }
-  void append(Packet& packet, bool may_join);
+  void append(Packet& packet, UdpSendBatch& batch, bool may_join);
   UdpDatagram datagram_of(const Packet& packet, std::span<const uint8_t> own,
                           std::span<const uint8_t> payload) const;
 
@@ -198,7 +172,7 @@ class UdpPort final : public Port {
   DoneRow done_;
   Buffers buffers_;
 
-  UdpSendBatch sends_;
+  UdpSender sender_{counters_, status_};
   std::vector<Ring<Packet*>> kept_;  // by socket: taken, and not yet by it
   size_t kept_count_ = 0;            // in all of them
   bool has_one_sender_;              // the last of sockets_

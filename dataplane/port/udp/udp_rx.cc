@@ -1,8 +1,4 @@
 // UdpPort on the way in: messages to packets.
-#include <ctime>  // for the next, which does not say so
-
-#include <linux/errqueue.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -12,9 +8,8 @@
 namespace cw {
 namespace {
 
-constexpr int strays_max = 64;        // looked at in one call
-constexpr int complaints_max = 4096;  // the same; more are told the next time
-constexpr int tries_max = 4;          // to receive, as often as a complaint comes between
+constexpr int strays_max = 64;  // looked at in one call
+constexpr int tries_max = 4;    // to receive, as often as a complaint comes between
 
 }  // namespace
 
@@ -36,7 +31,7 @@ bool UdpPort::try_receive() {
       return true;
     }
     if (count == -EAGAIN) break;
-    drain_errors(sockets_.front());
+    drain_complaints(sockets_.front(), counters_, status_);
   }
   if (sockets_.size() > 1) look_at_other_sockets();
   return false;
@@ -152,33 +147,9 @@ void UdpPort::look_at_other_sockets() {
       ++counters_.rx_malformed;
       continue;
     }
-    if (errno != EAGAIN) drain_errors(socket);
+    if (errno != EAGAIN) drain_complaints(socket, counters_, status_);
     return;
   }
-}
-
-/// Counts what the network has complained about; returns how often. While something is left the
-/// socket stays marked, so that the next call on it fails and leads here.
-size_t UdpPort::drain_errors(const UdpSocket& socket) {
-  alignas(cmsghdr) uint8_t control[256];
-  size_t complaints = 0;
-  for (int i = 0; i < complaints_max; ++i) {
-    msghdr header{};
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
-    ++counters_.system_calls;
-    if (recvmsg(socket.fd(), &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) break;
-    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
-      const bool is_error = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
-                            (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
-      if (!is_error) continue;
-      sock_extended_err error;
-      std::memcpy(&error, CMSG_DATA(c), sizeof error);
-      complaints += error.ee_origin != SO_EE_ORIGIN_LOCAL;
-    }
-  }
-  status_.icmp_errors += complaints;
-  return complaints;
 }
 
 }  // namespace cw

@@ -1,7 +1,6 @@
 // UdpPort on the way out: packets to messages.
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
 #include "dataplane/base/assert.h"
@@ -130,72 +129,12 @@ size_t UdpPort::socket_of(const Packet& packet) const {
 /// Returns how many packets, from the front, have left or are lost for a reason that is counted;
 /// for the others the socket has no room.
 size_t UdpPort::send_from(size_t socket, std::span<Packet* const> packets) {
-  size_t done = 0;
-  bool may_join = status_.has_gso;
-  while (done < packets.size()) {
-    const auto rest = packets.subspan(done);
-    sends_.clear();
-    for (Packet* packet : rest) append(*packet, may_join);
-    size_t sent = 0;
-    const SendEnd end = send_batch(sockets_[socket], rest, sent);
-    done += sent;
-    if (end == SendEnd::OneByOne) may_join = false;
-    if (end == SendEnd::Full) break;
-  }
-  return done;
-}
-
-/// Sends the batch that was made from `packets`, and adds to `sent` those that are done with.
-UdpPort::SendEnd UdpPort::send_batch(const UdpSocket& socket, std::span<Packet* const> packets,
-                                     size_t& sent) {
-  const auto settle_message = [&](size_t message, bool has_left) {
-    const size_t count = sends_.packet_count(message);
-    settle(packets.subspan(sent, count), has_left);
-    sent += count;
-  };
-  SendTries tries;
-  for (size_t message = 0; message < sends_.message_count();) {
-    const auto messages = sends_.messages_from(message);
-    ++counters_.system_calls;
-    const int count =
-        sendmmsg(socket.fd(), messages.data(), static_cast<unsigned>(messages.size()), 0);
-    if (count > 0) {
-      for (int i = 0; i < count; ++i) settle_message(message++, true);
-      status_.tx_messages += static_cast<uint64_t>(count);
-      tries = {};
-      // The kernel forgets the error that ended a row; it may have been one of the network.
-      if (message < sends_.message_count()) drain_errors(socket);
-      continue;
-    }
-    const SendEnd end = on_send_error(socket, errno, message, tries);
-    if (end == SendEnd::Again) continue;
-    if (end != SendEnd::All) return end;
-    settle_message(message++, false);
-    tries = {};
-  }
-  return SendEnd::All;
-}
-
-/// Judges why the kernel did not take `message`. All: it is lost, which has been counted.
-///
-/// What the network, or who plays it, has complained of stops the next send, whatever that is; so a
-/// message is meant only when nobody has complained. Errors without a complaint come twice, since
-/// one may have been read before the socket was marked with it.
-UdpPort::SendEnd UdpPort::on_send_error(const UdpSocket& socket, int error, size_t message,
-                                        SendTries& tries) {
-  constexpr int tries_max = 64, unexplained_max = 2;
-  if (error == EAGAIN || error == ENOBUFS) return SendEnd::Full;
-  if (drain_errors(socket) == 0) ++tries.unexplained;
-  if (++tries.count < tries_max && tries.unexplained < unexplained_max) return SendEnd::Again;
-  const size_t packets = sends_.packet_count(message);
-  if (packets > 1 && (error == EIO || error == EMSGSIZE || error == EINVAL)) {
-    // EIO: the device cannot cut messages, nor will it learn to. The others: a segment is too big
-    // (EINVAL in older kernels); the shorter one that may be the last must not be lost with it.
-    if (error == EIO) status_.has_gso = false;
-    return SendEnd::OneByOne;
-  }
-  (error == EMSGSIZE ? status_.tx_too_big : status_.tx_lost) += packets;
-  return SendEnd::All;
+  return sender_.send(
+      sockets_[socket], packets,
+      [this](Packet& packet, UdpSendBatch& batch, bool may_join) {
+        append(packet, batch, may_join);
+      },
+      [this](std::span<Packet* const> done, bool has_left) { settle(done, has_left); });
 }
 
 void UdpPort::settle(std::span<Packet* const> packets, bool has_left) {
@@ -210,7 +149,7 @@ void UdpPort::settle(std::span<Packet* const> packets, bool has_left) {
 
 /// Pad, where the payload is elsewhere, and ICRC are written behind the packet's own bytes. The
 /// ICRC comes last, since an exact one depends on the packet's place in its message.
-void UdpPort::append(Packet& packet, bool may_join) {
+void UdpPort::append(Packet& packet, UdpSendBatch& batch, bool may_join) {
   CW_ASSERT(packet.bytes >= sizeof(Bth) && packet.bytes <= packet.bytes_max);
   const std::span<const uint8_t> own(packet.data, packet.bytes);
   const std::span<const uint8_t> payload(packet.payload,
@@ -218,7 +157,7 @@ void UdpPort::append(Packet& packet, bool may_join) {
   const size_t pad_bytes = pad_bytes_for(payload.size());
   uint8_t* const pad = packet.data + packet.bytes;
   std::memset(pad, 0, pad_bytes);
-  const size_t place = sends_.append(datagram_of(packet, own, payload), may_join);
+  const size_t place = batch.append(datagram_of(packet, own, payload), may_join);
   const Peer& peer = peers_[packet.peer];
   const UdpWay way = {.number = way_number(packet.peer, packet.path),
                       .far = peer.address,

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "dataplane/base/result.h"
@@ -45,6 +46,26 @@ struct DeviceKind {
   Result<std::unique_ptr<Device>> (*open)(std::string_view rest);
 };
 
+/// What a group's member opens its device for.
+struct GroupPlace {
+  uint16_t rank = 0;
+  std::span<const std::string> members;  ///< by rank: their addresses, as the kind has them
+};
+
+/// One member of a group, open.
+class GroupDevice : public Device {
+ public:
+  /// The port's number for a member, and the one for all of them.
+  virtual uint16_t peer_of(uint16_t rank) const { return rank; }
+  virtual uint16_t group_peer() const { return 0xf000; }
+};
+
+/// A kind of device for groups. As DeviceKind.
+struct GroupDeviceKind {
+  std::string_view kind;
+  Result<std::unique_ptr<GroupDevice>> (*open)(std::string_view rest, const GroupPlace& place);
+};
+
 struct Platform {
   std::span<const DeviceKind> devices;
   /// The first is the fallback: the policy of QPs that name none, and of those whose own
@@ -54,6 +75,7 @@ struct Platform {
   std::span<const cw_codec_ops* const> codecs = {};
   /// A DPA with so many threads; null: this program has none.
   Result<std::unique_ptr<RowRunner>> (*open_dpa)(uint32_t threads) = nullptr;
+  std::span<const GroupDeviceKind> group_devices = {};
 };
 
 /// Defined by whoever links the SDK; the same at every call.

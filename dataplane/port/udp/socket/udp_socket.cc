@@ -157,6 +157,7 @@ Result<void> UdpSocket::bind_to(const UdpSocketOptions& options) const {
   SocketName name;
   const socklen_t bytes = write_socket_name(options.local, options.family, name);
   if (auto done = prepare_share(fd_, options.share); !done) return done;
+  if (options.shares_address) set_option(fd_, SOL_SOCKET, SO_REUSEADDR, 1);
   if (bind(fd_, &name.any, bytes) != 0) return failure(bind_sentence(options, errno));
   return begin_share(fd_, options.share);
 }

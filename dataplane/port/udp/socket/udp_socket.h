@@ -19,7 +19,8 @@ struct UdpSocketOptions {
   /// IPv6 packets without a UDP checksum are taken, as RNICs send them [SPEC 2.4]: an exact ICRC
   /// guards the same bytes. What is sent has one.
   bool zero_checksums = false;
-  UdpShare share;  ///< with whom of this process it shares the UDP port
+  UdpShare share;               ///< with whom of this process it shares the UDP port
+  bool shares_address = false;  ///< with any program: of a multicast group each has its copy
   /// Where the sockets of an earlier life may be that receive, and this one goes.
   DescriptorStore* store = nullptr;
 };

@@ -1,0 +1,83 @@
+#include "dataplane/collective/sdk/group_end.h"
+
+#include <algorithm>
+
+#include "dataplane/base/assert.h"
+#include "dataplane/wire/group/datagram_inline.h"
+#include "offload/crc32.h"
+
+namespace cw::group {
+namespace {
+
+std::unique_ptr<RawPort> raw_of(AnyWanPort port) {
+  return port.bytes() == nullptr ? nullptr : std::make_unique<RawPort>(*port.bytes());
+}
+
+cw_mac mac_of(std::span<const uint8_t> key) {
+  cw_mac mac;
+  cw_mac_init(&mac, key.data(), key.size());
+  return mac;
+}
+
+/// Of what all members must have alike.
+uint32_t digest_of(const GroupEndOptions& options) {
+  std::string text;
+  for (const uint64_t number : {options.bytes_max, options.sum_bytes_max, uint64_t{options.chains},
+                                static_cast<uint64_t>(options.algorithm)}) {
+    text += ";" + std::to_string(number);
+  }
+  for (const std::string& address : options.addresses) text += ";" + address;
+  for (const uint16_t site : options.sites) text += ";" + std::to_string(site);
+  return cw_crc32(0, text.data(), text.size());
+}
+
+GroupOptions options_of(const GroupEndOptions& options, const PortFacts& facts,
+                        const cw_mac& secret) {
+  GroupOptions group;
+  MembershipOptions& member = group.datagrams.membership;
+  member.rank = options.rank;
+  member.peers = options.peers;
+  member.sites = options.sites;
+  member.secret = {.state = &secret, .compute = cw_mac_compute, .number = 0};
+  member.mac.prepare = [](MacMaker::State& state, const void* key, size_t bytes) {
+    static_assert(sizeof(state) == sizeof(cw_mac));
+    cw_mac_init(reinterpret_cast<cw_mac*>(&state), key, bytes);
+  };
+  member.random = options.random;
+  member.rate = options.rate;
+  member.payload_bytes =
+      options.payload_bytes == 0 ? GroupEnd::payload_max(facts) : options.payload_bytes;
+  member.digest = digest_of(options);
+  group.datagrams.group_peer = options.group_peer;
+  group.datagrams.rtt = options.rtt;
+  group.datagrams.horizon = options.horizon;
+  group.datagrams.overhead_bytes = options.overhead_bytes;
+  group.bytes_max = options.bytes_max;
+  group.sum_bytes_max = options.sum_bytes_max;
+  group.algorithm = options.algorithm;
+  group.chains = options.chains;
+  group.reorder = options.reorder;
+  group.deadline = options.deadline;
+  return group;
+}
+
+}  // namespace
+
+uint32_t GroupEnd::payload_max(const PortFacts& facts) {
+  constexpr uint32_t write = opcode_table[opcode_uc_write_only_immediate].header_bytes;
+  constexpr uint32_t datagram = datagram_header_bytes;
+  const uint32_t most = facts.datagram_max != 0
+                            ? facts.datagram_max - static_cast<uint32_t>(sizeof(be32))
+                            : facts.payload_max + write - datagram;
+  const uint32_t slot = most - std::min(most, static_cast<uint32_t>(header_bytes));
+  return std::min<uint32_t>(slot, limits::group_payload_bytes_max) / 4 * 4;
+}
+
+GroupEnd::GroupEnd(AnyWanPort port, const GroupEndOptions& options)
+    : raw_(raw_of(port)),
+      port_(raw_ == nullptr ? *port.posts() : *raw_),
+      secret_(mac_of(options.key)),
+      group_(port_, counters_, drops_, options_of(options, port.facts(), secret_)),
+      worker_({}, {&port_, &group_.station()}) {}
+
+}  // namespace cw::group
