@@ -57,6 +57,7 @@ PacerOptions DatagramEndpoint::pacer_options(Rate rate, uint32_t answers_ppm) co
   pacer.packet_overhead_bytes = options_.overhead_bytes;
   pacer.horizon = options_.horizon;
   pacer.overhead_ppm = answers_ppm;
+  pacer.resend_slack = Duration::max();  // who asks has waited already
   const auto words =
       static_cast<uint32_t>(std::max(words_min, 2 * options_.membership.peers.size()));
   pacer.capacity_packets = {words, answers_max, rows_max, 1};
@@ -65,6 +66,12 @@ PacerOptions DatagramEndpoint::pacer_options(Rate rate, uint32_t answers_ppm) co
 
 void DatagramEndpoint::set_line(Rate rate, uint32_t answers_ppm) {
   pacer_.change(pacer_options(rate, answers_ppm));
+  answers_ppm_ = answers_ppm;
+}
+
+Duration DatagramEndpoint::answers_time() const {
+  const Duration alone = pacer_.rate().time_for(pacer_.queued_bytes(Priority::Resend));
+  return alone * 1'000'000 / int64_t{answers_ppm_};
 }
 
 uint32_t DatagramEndpoint::packet_bytes() const {

@@ -68,6 +68,8 @@ class DatagramEndpoint final : public WanStation {
   /// Of all that leaves; and what answers may take of it while slots of ours leave for the first
   /// time, in millionths.
   void set_line(Rate rate, uint32_t answers_ppm);
+  /// How long those that wait will take, beside what leaves for the first time.
+  Duration answers_time() const;
   /// Bytes of a full slot's packet on the wire.
   uint32_t packet_bytes() const;
 
@@ -102,6 +104,7 @@ class DatagramEndpoint final : public WanStation {
   std::vector<Landing> landings_;
   std::array<uint8_t, 256> by_mark_;  // landing of the step with this mark
   Pacer pacer_;
+  uint32_t answers_ppm_ = 1'000'000;
   Psn psn_;
   std::array<Placed, limits::burst_packets_max> placed_;
   size_t placed_count_ = 0;
