@@ -8,19 +8,17 @@
 namespace cw::group {
 namespace {
 
-DatagramOptions with_landings(const GroupOptions& options) {
-  DatagramOptions datagrams = options.datagrams;
-  if (datagrams.membership.sites.empty()) {
-    datagrams.membership.sites.resize(datagrams.membership.peers.size());
-  }
-  const uint64_t payload = datagrams.membership.payload_bytes;
-  const uint64_t slots = options.bytes_max / payload + datagrams.membership.peers.size() + 1;
+GroupOptions completed(GroupOptions options) {
+  DatagramOptions& datagrams = options.datagrams;
+  MembershipOptions& membership = datagrams.membership;
+  membership.sites.resize(membership.peers.size());
+  const uint64_t slots = options.bytes_max / membership.payload_bytes + membership.peers.size() + 1;
   datagrams.landings = Group::operations_max;
-  datagrams.message_slots_max =
-      static_cast<uint32_t>(options.sum_bytes_max / limits::group_payload_bytes_min + 1);
   datagrams.slots_max =
       static_cast<uint32_t>(std::min<uint64_t>(slots, limits::slots_per_message_max));
-  return datagrams;
+  datagrams.message_slots_max =
+      static_cast<uint32_t>(options.sum_bytes_max / limits::group_payload_bytes_min + 1);
+  return options;
 }
 
 /// FAIL is said a few times, since nobody answers for the last of them.
@@ -30,13 +28,12 @@ constexpr Duration fail_interval = Duration::from_ms(10);
 }  // namespace
 
 Group::Group(WanPort& port, Counters& counters, Drops& drops, const GroupOptions& options)
-    : options_(options),
-      sites_(with_landings(options).membership.sites),
-      tree_(options.datagrams.membership.rank, sites_),
-      endpoint_(port, *this, counters, drops, with_landings(options)),
+    : options_(completed(options)),
+      tree_(options_.datagrams.membership.rank, options_.datagrams.membership.sites),
+      endpoint_(port, *this, counters, drops, options_.datagrams),
       reducing_(endpoint_, {.part_bytes_max = options.sum_bytes_max, .reorder = options.reorder}) {
   CW_ASSERT(tree_.children().size() <= State::children_max);
-  options_.datagrams = with_landings(options);
+  options_.reorder = std::min(options.reorder, options.datagrams.rtt);
   ops_.reserve(operations_max);
   for (size_t i = 0; i < operations_max; ++i) {
     ops_.emplace_back(options_.datagrams.slots_max, members());
@@ -103,11 +100,13 @@ void Group::begin(State& op, const Posting& posting, Instant now) {
   op.probes = {};
   op.up = {};
   op.is_here = op.is_turn = op.is_sent = op.is_line_ours = false;
-  op.fetched = op.fetched_all = op.fetched_most = op.next = op.next_candidate = 0;
+  op.fetched = op.fetched_all = op.fetched_most = op.next = 0;
   op.fetched_most_rank = rank();
   op.fetch_due = Instant::never();
   for (Ask& ask : op.asks) ask.is_open = false;
   for (Lack& lack : op.lacks) lack.is_open = false;
+  for (Watch& watch : op.watches) watch.end();
+  op.demand.clear();
   std::ranges::fill(op.ended, Instant());
   for (size_t i = 0; i < tree_.children().size(); ++i) take_early(op, i, now);
   if (posting.bytes == 0) return;
@@ -432,6 +431,7 @@ void Group::on_gap(Duration gap) {
       move(ask.due);
     }
     for (Instant& each : op.ended) move(each);
+    for (Watch& each : op.watches) each.on_gap(gap);
   }
 }
 

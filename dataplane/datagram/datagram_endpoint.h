@@ -19,6 +19,7 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/lazy_memory.h"
 #include "dataplane/core/rate/pacer.h"
 #include "dataplane/core/turn/station.h"
 #include "dataplane/datagram/datagram_user.h"
@@ -88,6 +89,8 @@ class DatagramEndpoint final : public WanStation {
   /// first time, in millionths: all of them means as they come, like those.
   static constexpr uint32_t answers_as_all = 1'000'000;
   void set_line(Rate rate, uint32_t answers_ppm);
+  /// How long those that wait will take, beside what leaves for the first time.
+  Duration answers_time() const;
   /// Bytes of a full slot's packet on the wire.
   uint32_t packet_bytes() const;
 
@@ -103,6 +106,7 @@ class DatagramEndpoint final : public WanStation {
   Instant next_wakeup() const override;
 
  private:
+  bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }
   struct Outbox {
     Step step;
     std::optional<Slots> slots;
@@ -146,8 +150,9 @@ class DatagramEndpoint final : public WanStation {
   std::vector<Outbox> outboxes_;
   std::vector<Inbox> inboxes_;
   std::array<uint8_t, 256> by_mark_;  // landing of the step with this mark
+  LazyMemory queues_;                 // of the pacer, long enough for the busiest member
   Pacer pacer_;
-  bool are_answers_alike_ = true;
+  uint32_t answers_ppm_ = answers_as_all;
   Psn psn_;
   std::array<Placed, limits::burst_packets_max> placed_;
   size_t placed_count_ = 0;

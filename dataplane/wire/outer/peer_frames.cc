@@ -1,8 +1,16 @@
 #include "dataplane/wire/outer/peer_frames.h"
 
+#include <algorithm>
+
 #include "dataplane/wire/outer/ip_layout.h"
 
 namespace cw {
+namespace {
+
+/// What gateways send in circles ends [SPEC.md 18.1].
+constexpr uint8_t group_hop_limit = 4;
+
+}  // namespace
 
 std::vector<SourceIndex::Source> sources_of(std::span<const FramePeer> peers) {
   std::vector<SourceIndex::Source> sources;
@@ -24,7 +32,7 @@ PeerFrames::PeerFrames(const PeerFramesOptions& options, const Icrc& icrc)
       icrc_(icrc),
       sources_(sources_of(options.peers), options.paths),
       controls_(links_of(options.peers)),
-      routes_(options.peers.size() * options.paths) {
+      routes_((options.peers.size() + options.groups.size()) * options.paths) {
   for (const FramePeer& peer : options.peers) {
     peers_.push_back({.address = peer,
                       .form = FrameForm({.ip_version = options.ip_version,
@@ -103,10 +111,7 @@ PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame&
     return is_foreign ? Kind::Foreign : Kind::Malformed;
   }
   const FrameAddress& address = parsed->address;
-  if (address.ip_version != options_.ip_version || address.target_ip != options_.ip ||
-      address.target_udp_port != options_.udp_port) {
-    return Kind::Elsewhere;
-  }
+  if (address.ip_version != options_.ip_version || !is_for_us(address)) return Kind::Elsewhere;
   if (!find_source(*parsed, bytes, frame)) return Kind::Unknown;
   if (parsed->transport_bytes < sizeof(Bth)) return Kind::Malformed;
   frame.dscp = address.dscp;
@@ -115,6 +120,13 @@ PeerFrames::Kind PeerFrames::read_any(std::span<const uint8_t> bytes, PeerFrame&
   frame.transport_offset = parsed->transport_offset;
   frame.transport_bytes = parsed->transport_bytes;
   return Kind::Right;
+}
+
+bool PeerFrames::is_for_us(const FrameAddress& address) const {
+  if (address.target_ip == options_.ip) return address.target_udp_port == options_.udp_port;
+  return std::ranges::any_of(options_.groups, [&](const FrameGroup& group) {
+    return address.target_ip == group.ip && address.target_udp_port == group.udp_port;
+  });
 }
 
 bool PeerFrames::find_source(const Frame& parsed, std::span<const uint8_t> bytes,
@@ -137,16 +149,27 @@ bool PeerFrames::find_source(const Frame& parsed, std::span<const uint8_t> bytes
 PeerFrames::Route& PeerFrames::route_to(size_t peer, uint16_t path, const MacAddress& hop) {
   Route& route = routes_[peer * options_.paths + path];
   if (!route.is_made || route.hop_mac != hop) {
-    route = {.headers = make_headers(peer, path, hop), .hop_mac = hop, .is_made = true};
+    const FramePeer& to = peers_[peer].address;
+    route = {.headers = OuterHeaders(headers_to(to, path, hop)), .hop_mac = hop, .is_made = true};
   }
   return route;
 }
 
-OuterHeaders PeerFrames::make_headers(size_t peer, uint16_t path, const MacAddress& hop) const {
-  const FramePeer& to = peers_[peer].address;
+PeerFrames::Route& PeerFrames::route_to_group(size_t index, uint16_t path) {
+  Route& route = routes_[(peers_.size() + index) * options_.paths + path];
+  if (route.is_made) return route;
+  const FrameGroup& group = options_.groups[index];
+  FrameAddress headers = headers_to({.ip = group.ip, .udp_port = group.udp_port}, path, group.mac);
+  headers.hop_limit = group_hop_limit;
+  route = {.headers = OuterHeaders(headers), .hop_mac = group.mac, .is_made = true};
+  return route;
+}
+
+FrameAddress PeerFrames::headers_to(const FramePeer& to, uint16_t path,
+                                    const MacAddress& hop) const {
   const auto source_port =
       static_cast<uint16_t>(first_source_port(options_.udp_port, to.link) + path);
-  return OuterHeaders({
+  return {
       .target_mac = hop,
       .source_mac = options_.mac,
       .ip_version = options_.ip_version,
@@ -155,7 +178,7 @@ OuterHeaders PeerFrames::make_headers(size_t peer, uint16_t path, const MacAddre
       .flow_label = source_port,  // SPEC 2.3
       .source_udp_port = source_port,
       .target_udp_port = to.udp_port,
-  });
+  };
 }
 
 size_t PeerFrames::wrap(Route& route, std::span<uint8_t> transport, uint8_t dscp,

@@ -34,6 +34,13 @@ struct FramePeer {
 std::vector<SourceIndex::Source> sources_of(std::span<const FramePeer> peers);
 std::vector<std::optional<ControlSources::Link>> links_of(std::span<const FramePeer> peers);
 
+/// A group of multicast, to which ours and the peers' frames go as well.
+struct FrameGroup {
+  IpAddress ip{};
+  MacAddress mac{};  ///< that follows from the address
+  uint16_t udp_port = roce_udp_port;
+};
+
 struct PeerFramesOptions {
   IpVersion ip_version = IpVersion::V4;  ///< ours and of all peers
   IpAddress ip{};                        ///< ours
@@ -41,6 +48,7 @@ struct PeerFramesOptions {
   uint16_t udp_port = roce_udp_port;
   uint16_t paths = 1;  ///< to each peer
   std::vector<FramePeer> peers;
+  std::vector<FrameGroup> groups;
 };
 
 /// A frame that has come.
@@ -86,6 +94,8 @@ class PeerFrames {
 
   /// By way of `hop`, whose MAC may change. It stays until the next call for the same path.
   Route& route_to(size_t peer, uint16_t path, const MacAddress& hop);
+  /// Likewise, to all of a group, by its place among the options'.
+  Route& route_to_group(size_t group, uint16_t path);
   /// Puts everything around a transport packet: headers that end where it begins, and the ICRC
   /// behind it. Returns how long the headers are. Cost: hot.
   size_t wrap(Route& route, std::span<uint8_t> transport, uint8_t dscp, uint8_t ecn) const;
@@ -102,14 +112,15 @@ class PeerFrames {
   bool try_note_source(size_t peer, uint16_t source_port, PeerFrame& frame);
   void note_source(SourceIndex::Found found, PeerFrame& frame);
   std::optional<SourceIndex::Found> source_at(std::span<const uint8_t> bytes) const;
-  OuterHeaders make_headers(size_t peer, uint16_t path, const MacAddress& hop) const;
+  bool is_for_us(const FrameAddress& address) const;
+  FrameAddress headers_to(const FramePeer& to, uint16_t path, const MacAddress& hop) const;
 
   PeerFramesOptions options_;
   Icrc icrc_;
   std::vector<Peer> peers_;
   SourceIndex sources_;        // of what they send
   ControlSources controls_;    // and of control packets from other ports
-  std::vector<Route> routes_;  // by peer * paths + path
+  std::vector<Route> routes_;  // by peer * paths + path; of groups behind those of peers
   size_t last_source_ = 0;     // of peers_
   Stranger unknown_;
 };
