@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "control/json/json.h"
 #include "control/perf/collective/fabric_world.h"
 #include "control/perf/collective/operation_memory.h"
 #include "control/perf/collective/options.h"
+#include "control/perf/collective/over_udp.h"
+#include "control/perf/collective/tally.h"
 
 namespace cw::perf {
 namespace {
@@ -29,32 +32,6 @@ constexpr Duration patience = Duration::from_s(60);
 
 void say(const std::string& sentence) {
   std::fprintf(stderr, "causeway-perf: %s\n", sentence.c_str());
-}
-
-const char* name_of(Operation operation) {
-  switch (operation) {
-    case Operation::Broadcast:
-      return "broadcast";
-    case Operation::Allgather:
-      return "allgather";
-    case Operation::ReduceScatter:
-      return "reduce-scatter";
-    default:
-      return "fsdp";
-  }
-}
-
-const char* name_of(group::Algorithm algorithm) {
-  switch (algorithm) {
-    case group::Algorithm::Multicast:
-      return "multicast";
-    case group::Algorithm::Unicast:
-      return "unicast";
-    case group::Algorithm::Ring:
-      return "ring";
-    default:
-      return "tree";
-  }
 }
 
 class Measurement {
@@ -90,36 +67,13 @@ class Measurement {
   }
 
   Json report() const {
-    std::vector<double> sorted = times_us_;
-    std::ranges::sort(sorted);
-    const auto at = [&](double share) {
-      return sorted.empty()
-                 ? 0.0
-                 : sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
-    };
-    const auto rounds = static_cast<double>(std::max<size_t>(sorted.size(), 1));
-    double sum = 0;
-    for (const double each : sorted) sum += each;
-    const auto each_round = [rounds](uint64_t count) {
-      return static_cast<double>(count) / rounds;
-    };
-    return {{"operation", name_of(options_.operation)},
-            {"algorithm", name_of(options_.algorithm)},
-            {"hosts", options_.hosts},
-            {"bytes", options_.size.count()},
-            {"rounds", sorted.size()},
-            {"placement", options_.is_shuffled ? "shuffled" : "in order"},
-            {"loss", options_.loss},
-            {"completion_us",
-             {{"mean", sum / rounds}, {"p50", at(0.5)}, {"p99", at(0.99)}, {"max", at(1)}}},
-            {"injected_bytes", each_round(injected_bytes_)},
-            {"fetched_slots", each_round(fetched_)},
-            {"bytes_hops", each_round(bytes_hops_)},
-            {"ring_bytes_hops", ring_bytes_hops()},
-            {"bytes_wrong", wrong_},
-            {"memory", is_shared_ ? "shared by all members" : "of each member"}};
+    Json report = report_of(options_, tally_);
+    report["placement"] = options_.is_shuffled ? "shuffled" : "in order";
+    report["bytes_hops"] = tally_.each_round(bytes_hops_);
+    report["ring_bytes_hops"] = ring_bytes_hops();
+    report["memory"] = is_shared_ ? "shared by all members" : "of each member";
+    return report;
   }
-  uint64_t wrong() const { return wrong_; }
 
  private:
   std::string obstacle() const {
@@ -148,9 +102,9 @@ class Measurement {
       return next == world_.members();
     });
     if (!is_over) return "an operation did not end within a minute";
-    times_us_.push_back((world_.now() - begin).us());
+    tally_.times_us.push_back((world_.now() - begin).us());
     bytes_hops_ += bytes_at_cables() - hops;
-    injected_bytes_ += bytes_injected() - injected;
+    tally_.injected_bytes += bytes_injected() - injected;
     return finish(step);
   }
 
@@ -163,12 +117,12 @@ class Measurement {
     for (size_t rank = 0; rank < world_.members(); ++rank) {
       const OperationView view = world_.group(rank).view(step);
       if (view.stage != Stage::Done) return "rank " + std::to_string(rank) + ": " + view.failure;
-      fetched_ += view.fetched;
+      tally_.fetched_slots += view.fetched;
       if (!world_.run(patience, [&] { return world_.group(rank).try_release(step); })) {
         return "rank " + std::to_string(rank) + " does not get its memory back";
       }
     }
-    wrong_ += memory_.wrong();
+    tally_.bytes_wrong += memory_.wrong();
     return {};
   }
 
@@ -212,29 +166,27 @@ class Measurement {
   FabricWorld world_;
   bool is_shared_;
   OperationMemory memory_;
-  std::vector<double> times_us_;
-  uint64_t injected_bytes_ = 0, bytes_hops_ = 0, fetched_ = 0, wrong_ = 0;
+  Tally tally_;
+  uint64_t bytes_hops_ = 0;
 };
 
-void print(const Json& report) {
-  const Json& time = report.at("completion_us");
-  std::printf(
-      "# Causeway %s, %s, %u hosts, simulated\n", report.at("operation").get<std::string>().c_str(),
-      report.at("algorithm").get<std::string>().c_str(), report.at("hosts").get<unsigned>());
-  std::printf("# %-12s %14s %14s %14s %10s %14s %14s\n", "Size", "Avg Latency(us)", "Min..p50(us)",
-              "Max Latency(us)", "Iterations", "injected", "fetched slots");
-  std::printf("%-14llu %14.2f %14.2f %14.2f %10llu %14.0f %14.1f\n",
-              static_cast<unsigned long long>(report.at("bytes").get<uint64_t>()),
-              time.at("mean").get<double>(), time.at("p50").get<double>(),
-              time.at("max").get<double>(),
-              static_cast<unsigned long long>(report.at("rounds").get<uint64_t>()),
-              report.at("injected_bytes").get<double>(), report.at("fetched_slots").get<double>());
-  const double hops = report.at("bytes_hops").get<double>();
-  std::printf(
-      "bytes x hops: %.4g, of a ring %.4g (computed): %.3f times fewer; bytes wrong: %llu\n", hops,
-      report.at("ring_bytes_hops").get<double>(),
-      hops > 0 ? report.at("ring_bytes_hops").get<double>() / hops : 0,
-      static_cast<unsigned long long>(report.at("bytes_wrong").get<uint64_t>()));
+/// What there is to tell, and what hindered it; empty: nothing.
+struct Ending {
+  std::optional<Json> report;
+  std::string why;
+};
+
+Ending simulate(const CollectiveOptions& options, const StopFlag& stop) {
+  Measurement measurement(options);
+  std::string why = measurement.run(stop);
+  return {measurement.report(), std::move(why)};
+}
+
+Ending measure(const CollectiveOptions& options, const StopFlag& stop) {
+  if (!options.is_udp) return simulate(options, stop);
+  auto report = run_over_udp(options, stop);
+  if (!report) return {std::nullopt, report.error().sentence};
+  return {std::move(*report), {}};
 }
 
 }  // namespace
@@ -243,18 +195,14 @@ int run_collective(std::span<char* const> arguments, const StopFlag& stop) {
   const auto options = parse_collective(arguments);
   if (!options) return say(options.error().sentence), exit_refused;
   if (!options->help.empty()) return std::printf("%s", options->help.c_str()), 0;
-  Measurement measurement(*options);
-  const std::string why = measurement.run(stop);
-  const Json report = measurement.report();
-  if (options->is_json) {
-    std::printf("%s\n", report.dump().c_str());
-  } else {
-    print(report);
-  }
-  if (measurement.wrong() > 0) return exit_wrong;
+  const Ending outcome = measure(*options, stop);
+  const bool is_told = outcome.report && (!options->is_udp || options->rank == 0);
+  if (is_told && options->is_json) std::printf("%s\n", outcome.report->dump().c_str());
+  if (is_told && !options->is_json) print(*outcome.report);
+  if (outcome.report && outcome.report->at("bytes_wrong") != 0) return exit_wrong;
   if (stop) return exit_interrupted;
-  if (why.empty()) return 0;
-  say(why);
+  if (outcome.why.empty()) return 0;
+  say(outcome.why);
   return exit_failed;
 }
 

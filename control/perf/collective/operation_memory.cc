@@ -47,6 +47,12 @@ OperationMemory::OperationMemory(const Posting& posting, uint16_t members, bool 
   for (auto& each : outputs_) each.resize(posting.bytes);
 }
 
+OperationMemory::OperationMemory(const Posting& posting, uint16_t members, uint16_t rank,
+                                 uint64_t seed)
+    : OperationMemory(posting, members, /*is_shared=*/true, seed) {
+  only_ = rank;
+}
+
 uint64_t OperationMemory::bytes_of(const Posting& posting, uint16_t members) {
   const uint64_t all = uint64_t{members} * posting.bytes * sources_of(posting, members);
   return all * (posting.has_landing() + posting.is_added_up());
@@ -72,6 +78,7 @@ void OperationMemory::prepare() {
   for (uint16_t part = 0; part < sources_of(posting_, members_); ++part) {
     const uint16_t source =
         posting_.operation == group::Operation::Broadcast ? posting_.root : part;
+    if (only_ && source != *only_) continue;
     std::copy_n(wanted_.begin() + part * bytes, bytes, of(source).landing.begin() + part * bytes);
   }
 }
@@ -110,6 +117,7 @@ uint64_t OperationMemory::wrong() const {
   uint64_t wrong = 0;
   for (const Memory& each : memories_) wrong += differing(each.landing, wanted_);
   for (uint16_t rank = 0; rank < outputs_.size(); ++rank) {
+    if (only_ && rank != *only_) continue;
     wrong += differing(outputs_[rank], sum_of(rank));
   }
   return wrong;

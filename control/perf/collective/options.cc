@@ -1,12 +1,15 @@
 #include "control/perf/collective/options.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <vector>
 
 #include "control/command_line/command_line.h"
+#include "control/config/text/file.h"
 #include "control/units/units.h"
 #include "dataplane/port/sim/fabric/way/topology.h"
+#include "dataplane/wire/roce.h"
 
 namespace cw::perf {
 namespace {
@@ -24,6 +27,14 @@ constexpr const char* lesson =
     "  causeway-perf broadcast --port sim --hosts 8 --size 16MiB --loss 1%\n"
     "  causeway-perf allgather --port sim --algorithm ring --hosts 188 --size 16KiB\n"
     "  causeway-perf fsdp --port sim --hosts 188 --size 16KiB --type bf16\n"
+    "\n"
+    "With --port udp each process is one member, at its place in --members; all are told the same "
+    "but\n"
+    "their --rank, wait for each other, and rank 0 prints. --loss is of what comes to each "
+    "member.\n"
+    "\n"
+    "  causeway-perf broadcast --port udp --group 239.7.7.7 --members 192.0.2.1,192.0.2.2 --rank "
+    "0\n"
     "\n"
     "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it did not end;\n"
     "130 ended by Ctrl-C.\n";
@@ -49,10 +60,15 @@ bool is_added_up(group::Operation operation) {
   return operation == group::Operation::ReduceScatter || operation == group::Operation::Pair;
 }
 
+// As the rest of causeway-perf has it.
+constexpr const char* key_default = "causeway-perf measures in the open";
+constexpr size_t key_bytes_min = 16;
+
 struct Texts {
-  std::string port = "sim", algorithm = "multicast", type = "f32", size = "256KiB",
-              rate = "100Gbit/s", delay = "500ns", loss = "0%";
-  uint32_t hosts = 8, rounds = 5, chains = 0, payload = 4096;
+  std::string port = "sim", algorithm = "multicast", type = "f32", size = "256KiB", rate,
+              delay = "500ns", loss = "0%", members, group, interface, key_file;
+  uint32_t hosts = 8, rounds = 5, chains = 0, payload = 4096, rank = 0, udp_port = roce_udp_port,
+           ttl = 1;
   uint64_t seed = 1;
 };
 
@@ -64,9 +80,59 @@ Result<void> read(const char* option, Result<T> value, T& target) {
   return {};
 }
 
+/// One a line of a file, or between commas.
+Result<std::vector<std::string>> read_members(const std::string& text) {
+  std::string all = text;
+  if (std::filesystem::exists(text)) {
+    auto read = config::text_of_file(text);
+    if (!read) return failure("--members: " + read.error().sentence);
+    all = std::move(*read);
+  }
+  std::vector<std::string> members;
+  std::string member;
+  for (const char each : all + "\n") {
+    if (each != ',' && each != '\n') {
+      member += each;
+    } else if (!member.empty()) {
+      members.push_back(std::move(member));
+      member.clear();
+    }
+  }
+  return members;
+}
+
+Result<void> read_place(const Texts& texts, CollectiveOptions& options) {
+  auto members = read_members(texts.members);
+  if (!members) return std::unexpected(members.error());
+  options.members = std::move(*members);
+  if (options.members.size() < 2 || options.members.size() > limits::group_members_max) {
+    return failure("--members: " + std::to_string(options.members.size()) + " named, 2 to " +
+                   std::to_string(limits::group_members_max) + " accepted");
+  }
+  if (texts.rank >= options.members.size()) return failure("--rank: there are not so many members");
+  options.hosts = static_cast<uint16_t>(options.members.size());
+  options.rank = static_cast<uint16_t>(texts.rank);
+  if (texts.group.empty()) return failure("--group: name the multicast address of the group");
+  options.group = texts.group;
+  options.interface = texts.interface;
+  options.udp_port = static_cast<uint16_t>(texts.udp_port);
+  options.hops = static_cast<uint8_t>(texts.ttl);
+  options.key = key_default;
+  if (texts.key_file.empty()) return {};
+  auto key = config::text_of_file(texts.key_file);
+  if (!key) return failure("--key-file: " + key.error().sentence);
+  if (key->size() < key_bytes_min) return failure("--key-file: a secret has 16 bytes or more");
+  options.key = std::move(*key);
+  return {};
+}
+
 Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
   if (auto done = read("--size", parse_bytes(texts.size), options.size); !done) return done;
-  if (auto done = read("--rate", parse_rate(texts.rate), options.rate); !done) return done;
+  options.is_udp = texts.port == "udp";
+  const std::string rate = !texts.rate.empty() ? texts.rate
+                           : options.is_udp    ? "1Gbit/s"
+                                               : "100Gbit/s";
+  if (auto done = read("--rate", parse_rate(rate), options.rate); !done) return done;
   if (auto done = read("--delay", parse_duration(texts.delay), options.delay); !done) return done;
   if (auto done = read("--loss", parse_share(texts.loss), options.loss); !done) return done;
   options.algorithm = texts.algorithm == "ring"      ? group::Algorithm::Ring
@@ -78,6 +144,9 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
     if (options.size.count() % 4 != 0) return failure("--size: it must be a multiple of 4");
   }
   options.hosts = static_cast<uint16_t>(texts.hosts);
+  if (options.is_udp) {
+    if (auto done = read_place(texts, options); !done) return done;
+  }
   options.rounds = texts.rounds;
   options.chains = texts.chains;
   options.payload_bytes = texts.payload;
@@ -92,6 +161,22 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
   return {};
 }
 
+void add_place(CommandLine& app, Texts& texts) {
+  app.add_option("--rank", texts.rank, "over sockets: which member this is");
+  app.add_option(
+         "--members", texts.members,
+         "addresses by rank, between commas, or a file of one a line; ADDRESS:PORT where it "
+         "is not --udp-port")
+      .type_name("LIST");
+  app.add_option("--group", texts.group, "their multicast address").type_name("ADDRESS");
+  app.add_option("--interface", texts.interface, "of multicast; else the one that has the address")
+      .type_name("NAME");
+  app.add_option("--udp-port", texts.udp_port, "of members and group").between(1, 65535);
+  app.add_option("--ttl", texts.ttl, "hops that multicast may go").between(1, 4).shows_default();
+  app.add_option("--key-file", texts.key_file, "a secret of 16 bytes or more; else a public one")
+      .type_name("FILE");
+}
+
 }  // namespace
 
 bool is_collective(std::string_view subcommand) { return find_collective(subcommand) != nullptr; }
@@ -103,7 +188,9 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
   Texts texts;
   CommandLine app(command.lesson, std::string("causeway-perf ") + command.name);
   app.footer(lesson);
-  app.add_option("--port", texts.port, "what is between hosts").one_of({"sim"}).shows_default();
+  app.add_option("--port", texts.port, "what is between hosts")
+      .one_of({"sim", "udp"})
+      .shows_default();
   app.add_option("--algorithm", texts.algorithm,
                  "multicast; ring: each to the next rank, which for a broadcast is a chain; tree: "
                  "binomial, of a broadcast; unicast: a tree up to 64 KiB, else the ring")
@@ -119,7 +206,10 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
   app.add_option("--rounds", texts.rounds, "operations, one after the other")
       .between(1, 1'000'000)
       .shows_default();
-  app.add_option("--rate", texts.rate, "of each cable").type_name("RATE").shows_default();
+  app.add_option("--rate", texts.rate,
+                 "of each cable, else 100Gbit/s; over sockets what a member sends and receives, "
+                 "else 1Gbit/s")
+      .type_name("RATE");
   app.add_option("--delay", texts.delay, "of each cable").type_name("TIME").shows_default();
   app.add_option("--loss", texts.loss, "on each cable").type_name("SHARE").shows_default();
   app.add_option("--chains", texts.chains,
@@ -129,6 +219,7 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
       .shows_default();
   app.add_option("--payload", texts.payload, "bytes of a slot").between(224, 8160).shows_default();
   app.add_option("--seed", texts.seed, "of all that is drawn").shows_default();
+  add_place(app, texts);
   app.add_flag("--shuffle", options.is_shuffled, "ranks sit on hosts by chance, not in order");
   app.add_flag("--json", options.is_json, "one JSON object");
   std::vector<const char*> rest = {arguments[0]};

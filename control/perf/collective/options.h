@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
@@ -22,10 +23,20 @@ struct CollectiveOptions {
   uint32_t rounds = 5;
   Rate rate = Rate::from_gbps(100);
   Duration delay = Duration::from_ns(500);  ///< of a cable
-  double loss = 0;                          ///< on each cable
+  double loss = 0;  ///< on each cable; over sockets of what comes to each member
   uint32_t chains = 0;
-  uint32_t payload_bytes = 4096;
+  uint32_t payload_bytes = 4096;  ///< over sockets as many as the network carries, at most these
   uint64_t seed = 1;
+
+  // Over sockets, where this process is one member.
+  bool is_udp = false;
+  uint16_t rank = 0;
+  std::vector<std::string> members;  ///< as UdpGroupPortOptions has them, as what follows
+  std::string group, interface;
+  uint16_t udp_port = 0;
+  uint8_t hops = 1;
+  std::string key;
+
   bool is_shuffled = false;  ///< ranks sit on hosts by chance
   bool is_json = false;
   std::string help;  ///< to be shown instead

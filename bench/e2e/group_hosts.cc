@@ -1,0 +1,157 @@
+// Groups over real sockets: members as processes in network namespaces around one bridge, each size
+// without loss and with some, of what comes to each member. What is timed is at rank 0, from its
+// post until all members have all.
+//
+//   member 0 [10.9.0.1] --- veth --- bridge --- veth --- [10.9.0.2] member 1 ...
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "control/command_line/command_line.h"
+#include "control/json/json.h"
+#include "control/units/units.h"
+#include "tests/lab/program.h"
+#include "tests/lab/space.h"
+
+namespace {
+
+using namespace cw;
+using lab::Arguments;
+using lab::Program;
+using lab::Space;
+
+constexpr int exit_refused = 2, exit_failed = 3, exit_skipped = 77;
+
+struct Asked {
+  std::vector<std::string> operations{"broadcast"}, losses{"0%", "1%", "5%"};
+  std::vector<std::string> sizes{"4KiB", "64KiB", "1MiB", "16MiB", "64MiB"};
+  std::string rate = "1Gbit/s", algorithm = "multicast", mtu = "9000";
+  uint32_t members = 8, rounds = 5;
+};
+
+class Bridge {
+ public:
+  explicit Bridge(const Asked& asked) : switch_(Space::make()) {
+    switch_.must(
+        "ip link add name middle type bridge mcast_snooping 0; ip link set dev middle mtu " +
+        asked.mtu + " up");
+    for (uint32_t rank = 0; rank < asked.members; ++rank) add_member(rank, asked.mtu);
+  }
+
+  const std::string& addresses() const { return addresses_; }
+  /// Starts rank's process; it ends by itself.
+  std::unique_ptr<Program> start(uint32_t rank, const Arguments& arguments) const {
+    return std::make_unique<Program>(members_[rank].fd(), arguments);
+  }
+
+ private:
+  void add_member(uint32_t rank, const std::string& mtu) {
+    members_.push_back(Space::make());
+    const std::string cable = "m" + std::to_string(rank);
+    const std::string address = "10.9.0." + std::to_string(rank + 1);
+    addresses_ += (addresses_.empty() ? "" : ",") + address;
+    switch_.must("ip link add name " + cable + " mtu " + mtu + " type veth peer name eth mtu " +
+                 mtu + " netns " + members_.back().path() + "; ip link set dev " + cable +
+                 " master middle; ip link set dev " + cable + " up");
+    members_.back().must("ip addr add " + address + "/24 dev eth; ip link set dev eth up");
+  }
+
+  Space switch_;
+  std::vector<Space> members_;
+  std::string addresses_;
+};
+
+Json measure(const Bridge& bridge, const Asked& asked, const Arguments& what) {
+  Arguments common{CW_PERF_PROGRAM};
+  common.insert(common.end(), what.begin(), what.end());
+  for (const std::string& more :
+       {std::string("--port"), std::string("udp"), std::string("--group"), std::string("239.7.7.7"),
+        std::string("--members"), bridge.addresses(), std::string("--rate"), asked.rate,
+        std::string("--rounds"), std::to_string(asked.rounds), std::string("--algorithm"),
+        asked.algorithm, std::string("--payload"), std::string("8160"), std::string("--json"),
+        std::string("--rank")}) {
+    common.push_back(more);
+  }
+  std::vector<std::unique_ptr<Program>> programs;
+  for (uint32_t rank = 0; rank < asked.members; ++rank) {
+    Arguments own = common;
+    own.push_back(std::to_string(rank));
+    programs.push_back(bridge.start(rank, own));
+  }
+  std::string out;
+  for (uint32_t rank = 0; rank < asked.members; ++rank) {
+    const lab::Outcome outcome = programs[rank]->finish();
+    if (outcome.status != 0) throw std::runtime_error(outcome.err);
+    if (rank == 0) out = outcome.out;
+  }
+  return Json::parse(out);
+}
+
+/// `lossless_us` is of the same operation and size; 0: this is it.
+void print(const Json& report, double lossless_us) {
+  const double mean = report.at("completion_us").at("mean").get<double>();
+  const double bytes = report.at("bytes").get<double>();
+  const bool is_broadcast = report.at("operation") == "broadcast";
+  const double sources = is_broadcast ? 1 : report.at("hosts").get<double>();
+  std::printf("| %s, %.0f KiB | %g %% | %.0f | %.0f | %.2f | %.3f | %.2f | %.1f | %llu | %llu |\n",
+              report.at("operation").get<std::string>().c_str(), bytes / 1024,
+              report.at("loss").get<double>() * 100, mean,
+              report.at("completion_us").at("max").get<double>(),
+              lossless_us > 0 ? mean / lossless_us : 1, bytes * sources * 8 / mean / 1000,
+              report.at("injected_bytes").get<double>() / (bytes * sources),
+              report.at("fetched_slots").get<double>(),
+              static_cast<unsigned long long>(report.at("rx_dropped").get<uint64_t>()),
+              static_cast<unsigned long long>(report.at("bytes_wrong").get<uint64_t>()));
+  std::fflush(stdout);
+}
+
+void run(const Asked& asked) {
+  const Bridge bridge(asked);
+  std::printf("%u members, %s at %s, MTU %s, %u rounds each\n\n", asked.members,
+              asked.algorithm.c_str(), asked.rate.c_str(), asked.mtu.c_str(), asked.rounds);
+  std::printf(
+      "| operation, bytes of a source | lost | mean, us | max, us | of lossless | Gbit/s | "
+      "injected,"
+      " of payload | fetched slots | lost at full sockets, all rounds | bytes wrong |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n");
+  for (const std::string& operation : asked.operations) {
+    for (const std::string& size : asked.sizes) {
+      double lossless_us = 0;
+      for (const std::string& loss : asked.losses) {
+        const Json report = measure(bridge, asked, {operation, "--size", size, "--loss", loss});
+        print(report, lossless_us);
+        if (lossless_us == 0) lossless_us = report.at("completion_us").at("mean").get<double>();
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  Asked asked;
+  CommandLine app("What groups take over real sockets, between network namespaces.", "group_hosts");
+  app.add_option("--operations", asked.operations, "broadcast, allgather").delimiter(',');
+  app.add_option("--sizes", asked.sizes, "bytes of a source").delimiter(',');
+  app.add_option("--losses", asked.losses, "of what comes to each member; none first")
+      .delimiter(',');
+  app.add_option("--rate", asked.rate, "that a member sends and receives").shows_default();
+  app.add_option("--algorithm", asked.algorithm, "as causeway-perf has it").shows_default();
+  app.add_option("--mtu", asked.mtu, "of all cables").shows_default();
+  app.add_option("--members", asked.members, "processes").between(2, 250).shows_default();
+  app.add_option("--rounds", asked.rounds, "of each").between(1, 1000).shows_default();
+  const auto parsed = app.parse(std::vector<const char*>(words, words + count));
+  if (!parsed) return std::fprintf(stderr, "%s\n", parsed.error().sentence.c_str()), exit_refused;
+  if (!parsed->empty()) return std::printf("%s", parsed->c_str()), 0;
+  if (const std::string why = lab::obstacle(); !why.empty()) {
+    return std::printf("skipped: %s\n", why.c_str()), exit_skipped;
+  }
+  try {
+    run(asked);
+  } catch (const std::exception& error) {
+    return std::fprintf(stderr, "group_hosts: %s\n", error.what()), exit_failed;
+  }
+  return 0;
+}
