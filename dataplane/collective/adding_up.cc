@@ -6,7 +6,9 @@
 namespace cw::group {
 namespace {
 
-constexpr Duration repeat_min = Duration::from_us(200), repeat_max = Duration::from_ms(64);
+constexpr Duration repeat_max = Duration::from_ms(64);
+/// Below it, what a member measures is the time between its own turns.
+constexpr Duration patience_min = Duration::from_us(20);
 constexpr Duration probe_interval_max = Duration::from_ms(500);
 /// When a member that is asked and does not answer is taken for dead.
 constexpr uint32_t silent_tries = 8;
@@ -47,8 +49,14 @@ std::optional<size_t> Group::child_of(uint16_t who) const {
   return static_cast<size_t>(it - children.begin());
 }
 
+/// How long an answer to a record is waited for.
+Duration Group::patience_with(uint16_t who) const {
+  return std::max(patience_min, endpoint_.rtt(who) + endpoint_.deviation(who) * 4);
+}
+
+/// What is added up goes all the way up, and comes back, before there is an answer.
 Duration Group::repeat_first(uint16_t to) const {
-  return std::max(repeat_min, endpoint_.rtt(to) + endpoint_.deviation(to) * 4);
+  return patience_with(to) * static_cast<int64_t>(tree_.levels());
 }
 
 // ---- what is said ----

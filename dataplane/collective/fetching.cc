@@ -7,12 +7,16 @@ namespace cw::group {
 namespace {
 
 constexpr uint32_t window_slots_min = 64, window_slots_max = 32768;
-constexpr Duration ask_time_min = Duration::from_us(200), ask_time_max = Duration::from_ms(64);
-/// Two of the site by chance, its leader, the source.
+constexpr Duration ask_time_max = Duration::from_ms(64);
+/// One for the slots around by chance, the source, one for us by chance, the source.
 constexpr uint32_t candidates = 4;
+/// Slots that are asked of the same member by all.
+constexpr uint32_t block_slots = 64;
+/// Of the members, that have to ask for a slot for it to be multicast: these, or an eighth.
+constexpr uint32_t many_min = 2;
 
-uint32_t mix(uint32_t step, uint32_t rank, uint32_t nth) {
-  uint64_t bits = (uint64_t{step} << 32 | rank) * 0x9e3779b97f4a7c15 + nth * 0xbf58476d1ce4e5b9;
+uint32_t mix(uint32_t step, uint32_t what, uint32_t nth) {
+  uint64_t bits = (uint64_t{step} << 32 | what) * 0x9e3779b97f4a7c15 + nth * 0xbf58476d1ce4e5b9;
   bits = (bits ^ bits >> 31) * 0x94d049bb133111eb;
   return static_cast<uint32_t>(bits >> 32);
 }
@@ -37,29 +41,34 @@ Ask* Group::free_ask(State& op) {
   return it == op.asks.end() ? nullptr : &*it;
 }
 
-/// At first two of the site by chance, its leader and the source, in turn; then the source, which
-/// has it, and those around, one after the other, who may be nearer or alive.
+/// At first one whom all ask for these slots, so that it sees how many lack them; then the source,
+/// which has them, and those around, one after the other, who may be nearer or alive.
 uint16_t Group::candidate(const State& op, const Ask& ask) const {
   const auto near = tree_.neighbours();
-  const uint16_t source = landing_of(op).slots().source_of(ask.runs[0].first.host());
+  const uint32_t slot = ask.runs[0].first.host();
+  const uint16_t source = landing_of(op).slots().source_of(slot);
   if (const auto before = previous_hop(op, source); before && ask.tries == 0) return *before;
-  if (near.size() == 1 || (ask.tries >= candidates && ask.tries % 2 == 0)) return source;
-  for (uint32_t k = op.next_candidate + ask.tries;; ++k) {
-    uint16_t who = near[(rank() + k) % near.size()];
-    if (ask.tries < candidates && k % candidates < 2) {
-      who = near[mix(op.step.value(), rank(), k) % near.size()];
-    } else if (ask.tries < candidates) {
-      who = k % candidates == 2 ? tree_.leader() : source;
-    }
-    if (who != rank()) return who;
-  }
+  if (ask.tries % 2 == 1 || near.size() == 1) return source;
+  size_t place = mix(op.step.value(), rank(), ask.tries);
+  if (ask.tries >= candidates) place = size_t{rank()} + ask.tries / 2;
+  const uint16_t who = ask.tries == 0 ? asked_first(op, slot) : near[place % near.size()];
+  return who == rank() ? source : who;
+}
+
+/// By all of a site, if it has a slot.
+uint16_t Group::asked_first(const State& op, uint32_t slot) const {
+  const auto near = tree_.neighbours();
+  return near[mix(op.step.value(), slot / block_slots, 0) % near.size()];
 }
 
 // ---- asking ----
 
 /// Adds what is missing from `from` on to the ask's runs; false: it is full.
 bool Group::try_gather(State& op, Ask& ask, uint32_t& from, uint32_t end) const {
-  const uint32_t most = window();
+  uint32_t most = window();
+  for (const Ask& each : op.asks) {
+    if (each.is_open && &each != &ask) most -= std::min(most, each.slots);
+  }
   const SlotBits& bits = landing_of(op).bits();
   while ((from = SlotBits::first_of_neither(bits, op.asked, from, end)) < end) {
     const bool goes_on =
@@ -76,6 +85,25 @@ bool Group::try_gather(State& op, Ask& ask, uint32_t& from, uint32_t end) const 
   return true;
 }
 
+/// Of how many slots of a part, from its first on, those that are missing are lost; and when there
+/// will be more of them.
+uint32_t Group::settled_of(State& op, uint32_t part, Instant now) {
+  const uint32_t slots = landing_of(op).slots().part_slots();
+  const uint16_t source = landing_of(op).slots().source_of(part * slots);
+  Watch& watch = op.watches[chain_of(op, source)];
+  Instant due = op.ended[part] + options_.reorder;
+  uint32_t settled = 0;
+  if (op.ended[part] == Instant()) {
+    const bool is_heard = watch.is_of(source);
+    if (is_heard) settled = watch.settle(options_.reorder, now);
+    due = is_heard ? silent_at(op, watch) : cutoff_of(op, source);
+    if (is_heard && due > now) due = watch_due(op, watch);
+  }
+  if (due <= now) return slots;
+  op.fetch_due = std::min(op.fetch_due, due);
+  return settled;
+}
+
 void Group::look_for_holes(State& op, Instant now) {
   op.fetch_due = Instant::never();
   const Landing& landing = landing_of(op);
@@ -83,32 +111,25 @@ void Group::look_for_holes(State& op, Instant now) {
   const Slots& slots = landing.slots();
   Ask* open = nullptr;
   for (uint32_t first = 0; first < slots.count(); first += slots.part_slots()) {
-    const uint32_t end = first + slots.part_slots();
-    uint32_t from = SlotBits::first_of_neither(landing.bits(), op.asked, first, end);
-    if (from == end) continue;
-    const Instant ended = op.ended[first / slots.part_slots()];
-    const Instant due =
-        ended != Instant() ? ended + options_.reorder : cutoff_of(op, slots.source_of(first));
-    if (due > now) {
-      op.fetch_due = std::min(op.fetch_due, due);
-      continue;
-    }
-    while (from < end) {
+    const uint32_t part_end = first + slots.part_slots();
+    uint32_t from = SlotBits::first_of_neither(landing.bits(), op.asked, first, part_end);
+    if (from == part_end) continue;
+    const uint32_t end = first + settled_of(op, first / slots.part_slots(), now);
+    while ((from = SlotBits::first_of_neither(landing.bits(), op.asked, from, end)) < end) {
       if (open == nullptr) {
         open = free_ask(op);
-        if (open == nullptr) return;  // looked for again when one of them is answered
+        if (open == nullptr) return;  // looked for again when one of them is over
         *open = {.is_open = true, .sent = {}, .due = {}, .runs = open->runs};
       }
       if (!try_gather(op, *open, from, end)) {
+        open->is_open = open->run_count > 0;
+        if (!open->is_open) return;  // as many as may be are asked for: likewise
         ask(op, *open, now);
-        ++op.next_candidate;
         open = nullptr;
       }
     }
   }
-  if (open == nullptr) return;
-  ask(op, *open, now);
-  ++op.next_candidate;
+  if (open != nullptr) ask(op, *open, now);
 }
 
 /// After a round trip, and as long as the answer may take at an eighth of the rate.
@@ -116,9 +137,9 @@ void Group::ask(State& op, Ask& ask, Instant now) {
   ask.to = candidate(op, ask);
   const Duration answer =
       rate().time_for(Bytes(uint64_t{ask.slots} * endpoint_.packet_bytes())) * 8;
-  Duration time =
-      std::max(ask_time_min, endpoint_.rtt(ask.to) + endpoint_.deviation(ask.to) * 4 + answer);
-  for (uint32_t i = 0; i < ask.tries && time < ask_time_max; ++i) time = time * 2;
+  Duration time = patience_with(ask.to) + answer;
+  // Each second time, as it is another one who is asked.
+  for (uint32_t i = 1; i < ask.in_vain && time < ask_time_max; i += 2) time = time * 2;
   if (ask.tries == 0) ask.first = now;
   ask.is_answered = false;
   ask.sent = now;
@@ -184,8 +205,10 @@ void Group::on_timeout(State& op, Ask& each, Instant now) {
     (void)try_gather(op, each, from, run.first.host() + run.count.host());
   }
   ++each.tries;
+  each.in_vain = each.is_answered ? 0 : each.in_vain + 1;
   op.fetch_due = now;  // for what found no room in its runs
-  ask(op, each, now);
+  each.is_open = each.run_count > 0;
+  if (each.is_open) ask(op, each, now);
 }
 
 // ---- answering ----
@@ -222,22 +245,43 @@ void Group::on_message_fetch(State& op, uint16_t from, const Fetch& fetch, Insta
   if (is_ours && op.posting.is_added_up()) reducing_.answer(from, fetch, now);
 }
 
+/// Slots of our own part that still wait for the line come to all soon.
+bool Group::has_sent(const State& op, uint32_t slot) const {
+  const Slots& slots = landing_of(op).slots();
+  if (slots.source_of(slot) != rank() || op.is_sent || is_forwarded(op)) return true;
+  return slots.nth_of(slot) + endpoint_.queued_slots() < op.next;
+}
+
+Demand::Answer Group::answer_to(State& op, uint16_t to, uint32_t slot, Instant now) {
+  using enum Demand::Answer;
+  if (!landing_of(op).has(slot)) return Lacking;
+  if (!has_sent(op, slot)) return OnItsWay;
+  if (is_forwarded(op)) return Alone;
+  // The source learns from whom all others ask that these will have to come here too.
+  const bool is_told =
+      landing_of(op).slots().source_of(slot) == rank() && asked_first(op, slot) == to;
+  const uint32_t many = is_told ? 1 : std::max(many_min, members() / 8u);
+  return op.demand.note(slot, to, {many, rtt() + options_.reorder, endpoint_.answers_time()}, now);
+}
+
 /// What is here leaves in rows; what is not is told.
 void Group::answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant now) {
-  const Landing& landing = landing_of(op);
+  using enum Demand::Answer;
   const uint32_t end = run.first.host() + run.count.host();
-  for (uint32_t at = run.first.host(); at < end;) {
-    const bool is_here = landing.has(at);
+  uint32_t at = run.first.host();
+  auto next = answer_to(op, to, at, now);
+  while (at < end) {
     const uint32_t first = at;
-    while (at < end && landing.has(at) == is_here) ++at;
-    if (is_here) {
-      const SlotRow row{.landing = index_of(op),
-                        .kind = Kind::Fetched,
-                        .to = to,
-                        .first = first,
-                        .count = at - first};
+    const auto how = next;
+    while (++at < end && (next = answer_to(op, to, at, now)) == how) {
+    }
+    if (how == Alone || how == Again) {
+      SlotRow row{.landing = index_of(op), .first = first, .count = at - first};
+      row.is_again = how == Again;
+      row.kind = how == Again ? Kind::Multicast : Kind::Fetched;
+      row.to = how == Again ? uint16_t{0} : to;
       if (!endpoint_.try_push(row, now)) return;
-    } else if (lack != nullptr && lack->run_count < runs_max()) {
+    } else if (how == Lacking && lack != nullptr && lack->run_count < runs_max()) {
       lack->runs[lack->run_count++] = {be32(first), be32(at - first)};
     }
   }
@@ -247,28 +291,37 @@ void Group::answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant n
 void Group::on_miss(uint16_t from, const Miss& miss, Instant now) {
   State* const op = find(miss.step);
   if (op == nullptr || op->stage != Stage::Open || miss.message != 0) return;
-  const auto it = std::ranges::find_if(
-      op->asks, [from](const Ask& each) { return each.is_open && each.to == from; });
-  if (it == op->asks.end() || it->tries + 1 >= candidates) return;
-  Ask& asked = *it;
-  Ask* const next = free_ask(*op);
+  const auto it = std::ranges::find_if(op->asks, [&](const Ask& each) {
+    return each.is_open && each.to == from && each.has(miss.runs[0].first.host());
+  });
+  if (it == op->asks.end()) return;
+  if (!it->is_answered) endpoint_.membership().row(from).note_rtt(now - it->sent);
+  it->is_answered = true;
+  if (it->tries + 1 >= candidates) return;
+  uint32_t missed = 0;
+  for (const Run& run : miss.runs) missed += run.count.host();
+  if (missed < missing_in(*op, *it)) return split(*op, *it, miss, now);
+  ++it->tries;
+  ask(*op, *it, now);
+}
+
+/// What is missed is an ask of its own, the rest is still to come.
+void Group::split(State& op, const Ask& asked, const Miss& miss, Instant now) {
+  Ask* const next = free_ask(op);
   if (next == nullptr) return;
-  const Landing& landing = landing_of(*op);
   *next = {.is_open = true, .tries = asked.tries + 1, .first = asked.first, .runs = next->runs};
   for (const Run& run : miss.runs) {
-    const uint32_t first = run.first.host(), end = first + run.count.host();
-    if (end > landing.slots().count()) break;
-    for (uint32_t slot = first; slot < end; ++slot) {
-      if (op->asked.has(slot)) op->asked.reset(slot);
+    for (const Run& of : std::span(asked.runs).first(asked.run_count)) {
+      const uint32_t first = std::max(run.first.host(), of.first.host());
+      const uint32_t end =
+          std::min(run.first.host() + run.count.host(), of.first.host() + of.count.host());
+      for (uint32_t slot = first; slot < end; ++slot) op.asked.reset(slot);
+      uint32_t from = first;
+      if (from < end) (void)try_gather(op, *next, from, end);
     }
-    uint32_t gathered = first;
-    if (!try_gather(*op, *next, gathered, end)) break;
   }
   next->is_open = next->run_count > 0;
-  if (!next->is_open) return;
-  ask(*op, *next, now);
-  if (!endpoint_.membership().row(from).rtt_us)
-    endpoint_.membership().row(from).note_rtt(now - asked.sent);
+  if (next->is_open) ask(op, *next, now);
 }
 
 }  // namespace cw::group

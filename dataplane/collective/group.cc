@@ -37,6 +37,7 @@ Group::Group(WanPort& port, Counters& counters, Drops& drops, const GroupOptions
       reducing_(endpoint_, {.part_bytes_max = options.sum_bytes_max, .reorder = options.reorder}) {
   CW_ASSERT(tree_.children().size() <= State::children_max);
   options_.datagrams = with_landings(options);
+  options_.reorder = std::min(options.reorder, options.datagrams.rtt);
   ops_.reserve(operations_max);
   for (size_t i = 0; i < operations_max; ++i) {
     ops_.emplace_back(options_.datagrams.slots_max, members());
@@ -103,11 +104,13 @@ void Group::begin(State& op, const Posting& posting, Instant now) {
   op.probes = {};
   op.up = {};
   op.is_here = op.is_turn = op.is_sent = op.is_line_ours = false;
-  op.fetched = op.fetched_all = op.fetched_most = op.next = op.next_candidate = 0;
+  op.fetched = op.fetched_all = op.fetched_most = op.next = 0;
   op.fetched_most_rank = rank();
   op.fetch_due = Instant::never();
   for (Ask& ask : op.asks) ask.is_open = false;
   for (Lack& lack : op.lacks) lack.is_open = false;
+  for (Watch& watch : op.watches) watch.end();
+  op.demand.clear();
   std::ranges::fill(op.ended, Instant());
   for (size_t i = 0; i < tree_.children().size(); ++i) take_early(op, i, now);
   if (posting.bytes == 0) return;
@@ -432,6 +435,7 @@ void Group::on_gap(Duration gap) {
       move(ask.due);
     }
     for (Instant& each : op.ended) move(each);
+    for (Watch& each : op.watches) each.on_gap(gap);
   }
 }
 

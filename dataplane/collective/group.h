@@ -42,7 +42,7 @@ struct GroupOptions {
   uint64_t sum_bytes_max = 0;  ///< of a part that is added up; 0: none is
   Algorithm algorithm = Algorithm::Multicast;
   uint32_t chains = 0;  ///< of sources that send at the same time; 0: as many as hide a turn
-  Duration reorder;     ///< Q: by how much a packet may overtake another
+  Duration reorder;     ///< Q: by how much a packet may overtake another; at most a round trip
   Duration deadline = Duration::from_s(30);  ///< from posting to opening
 };
 
@@ -139,6 +139,7 @@ class Group final : public DatagramUser {
   void probe(State& op, size_t child, Instant now);
   bool is_silent(const Repeat& repeat, uint16_t rank, Instant now) const;
   void fail_silent(const State& op, uint16_t who, Instant now);
+  Duration patience_with(uint16_t rank) const;
   Duration repeat_first(uint16_t to) const;
   Ready ready_of(const State& op) const;
   Done done_of(const State& op) const;
@@ -158,6 +159,8 @@ class Group final : public DatagramUser {
   void send(State& op, Instant now);
   void set_line(const State& op);
   void note_part(State& op, const Placed& placed, Instant now);
+  Instant silent_at(const State& op, const Watch& watch) const;
+  Instant watch_due(const State& op, const Watch& watch) const;
 
   // forwarding.cc
   bool is_forwarded(const State& op) const {
@@ -175,6 +178,7 @@ class Group final : public DatagramUser {
   void note_forwarded(State& op, const Placed& placed, Instant now);
 
   // fetching.cc
+  uint32_t settled_of(State& op, uint32_t part, Instant now);
   void look_for_holes(State& op, Instant now);
   bool try_gather(State& op, Ask& ask, uint32_t& from, uint32_t end) const;
   void ask(State& op, Ask& ask, Instant now);
@@ -184,11 +188,15 @@ class Group final : public DatagramUser {
   static Ask* free_ask(State& op);
   size_t runs_max() const;
   void answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant now);
+  Demand::Answer answer_to(State& op, uint16_t to, uint32_t slot, Instant now);
+  bool has_sent(const State& op, uint32_t slot) const;
   uint16_t candidate(const State& op, const Ask& ask) const;
+  uint16_t asked_first(const State& op, uint32_t slot) const;
   uint32_t window() const;
   void on_fetch(uint16_t from, const Fetch& fetch, Instant now);
   void on_message_fetch(State& op, uint16_t from, const Fetch& fetch, Instant now);
   void on_miss(uint16_t from, const Miss& miss, Instant now);
+  void split(State& op, const Ask& asked, const Miss& miss, Instant now);
   uint32_t missing_in(const State& op, const Ask& ask) const;
 
   GroupOptions options_;

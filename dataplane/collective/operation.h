@@ -5,6 +5,7 @@
 //             \________\____> Failed
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,8 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
+#include "dataplane/collective/demand.h"
+#include "dataplane/collective/watch.h"
 #include "dataplane/datagram/landing.h"
 #include "dataplane/wire/group/records.h"
 
@@ -66,11 +69,17 @@ struct Ask {
   bool is_open = false, is_answered = false;
   uint16_t to = 0;
   uint32_t tries = 0;
+  uint32_t in_vain = 0;  // of them, the last ones
   uint32_t slots = 0;
   Instant first, sent, due;
   size_t run_count = 0;
   std::array<Run, runs_max> runs;
 
+  bool has(uint32_t slot) const {
+    return std::any_of(runs.begin(), runs.begin() + run_count, [slot](const Run& run) {
+      return slot - run.first.host() < run.count.host();
+    });
+  }
   uint32_t last_slot() const {
     const Run& last = runs[run_count - 1];
     return last.first.host() + last.count.host() - 1;
@@ -87,6 +96,7 @@ struct Lack {
 
 struct OperationState {
   static constexpr size_t children_max = 16;  // of a leader: in its site, and leaders
+  static constexpr uint32_t chains_max = 8;
 
   OperationState(uint32_t slots_max, uint16_t members)
       : forwarded(slots_max), asked(slots_max), ended(members) {}
@@ -120,6 +130,7 @@ struct OperationState {
   bool is_line_ours = false;  // of a pair: no more is multicast
   uint32_t chains = 1;
   Duration part_time;  // of one source on its chain
+  Duration slot_time;  // likewise
 
   // Where nothing is multicast: slots that those behind us have been sent, and the first that they
   // may not.
@@ -129,9 +140,10 @@ struct OperationState {
   // Fetching.
   SlotBits asked;
   std::vector<Instant> ended;  // by part: when its end was heard, or its successor; zero: not
+  std::array<Watch, chains_max> watches;  // by chain
   std::array<Ask, 8> asks;
   std::array<Lack, 8> lacks;
-  uint32_t next_candidate = 0;
+  Demand demand;
   Instant fetch_due = Instant::never();
 };
 

@@ -8,7 +8,6 @@ namespace {
 constexpr uint32_t row_slots = 64, queued_slots_min = 256;
 constexpr uint32_t answers_beside_ppm = 125'000;
 constexpr uint32_t answers_as_all = DatagramEndpoint::answers_as_all;
-constexpr uint32_t chains_max = 8;
 constexpr Duration slack_min = Duration::from_us(200);
 
 /// What a source is given: an eighth more than it takes.
@@ -42,15 +41,17 @@ Duration Group::slack() const { return std::max({rtt() * 2, options_.reorder * 4
 /// How long a source takes, and how many send at a time: as many as send while a turn is passed on.
 /// A pair has half the line for what is multicast.
 void Group::plan(State& op) {
-  const uint64_t part_bytes =
-      uint64_t{Slots(*shape_of(op.posting)).part_slots()} * endpoint_.packet_bytes();
+  const uint32_t part_slots = Slots(*shape_of(op.posting)).part_slots();
+  const uint64_t part_bytes = uint64_t{part_slots} * endpoint_.packet_bytes();
   const Rate share = op.posting.operation == Operation::Pair ? rate().scaled(0.5) : rate();
   const Duration alone = share.time_for(Bytes(part_bytes));
   const uint32_t sources = op.posting.operation == Operation::Broadcast ? 1 : members();
   const auto hiding = static_cast<uint32_t>(1 + (rtt().ns() + alone.ns() - 1) / alone.ns());
-  op.chains = std::min({options_.chains > 0 ? options_.chains : hiding, chains_max, sources});
+  op.chains =
+      std::min({options_.chains > 0 ? options_.chains : hiding, State::chains_max, sources});
   if (is_forwarded(op) || !op.posting.has_landing()) op.chains = 1;
   op.part_time = alone * op.chains;
+  op.slot_time = op.part_time / part_slots + Duration::from_ns(1);
 }
 
 /// When it sends, at the latest: a dead one before it stalls nobody.
@@ -123,6 +124,16 @@ void Group::send(State& op, Instant now) {
   if (const auto next = successor_of(op, rank())) say(*next, RecordType::Turn, op.step, now);
 }
 
+/// When the rest of what a source sends should have come, had it gone on as it does.
+Instant Group::silent_at(const State& op, const Watch& watch) const {
+  const uint32_t left = landing_of(op).slots().part_slots() - watch.next();
+  return watch.heard() + with_margin(op.slot_time * left) + options_.reorder;
+}
+
+Instant Group::watch_due(const State& op, const Watch& watch) const {
+  return std::min(silent_at(op, watch), watch.due(options_.reorder));
+}
+
 /// What a source's own packets tell of it, of those before it and of whose turn it is.
 void Group::note_part(State& op, const Placed& placed, Instant now) {
   if (op.stage != Stage::Open) return;
@@ -141,6 +152,14 @@ void Group::note_part(State& op, const Placed& placed, Instant now) {
     if (op.ended[before - first_source] != Instant()) break;
     end_part(before);
   }
+  Watch& watch = op.watches[chain_of(op, placed.source)];
+  if (!watch.is_of(placed.source)) {
+    // A late one of a source that others have followed.
+    if (op.ended[placed.source - first_source] != Instant() && !placed.is_last) return;
+    watch.begin(placed.source);
+  }
+  watch.note(landing_of(op).slots().nth_of(placed.slot), now);
+  op.fetch_due = std::min(op.fetch_due, watch_due(op, watch));
 }
 
 }  // namespace cw::group

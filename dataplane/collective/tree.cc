@@ -5,6 +5,16 @@
 #include "dataplane/base/assert.h"
 
 namespace cw::group {
+namespace {
+
+/// Between the first of a row and its last.
+uint32_t levels_of(size_t members) {
+  uint32_t levels = 0;
+  for (size_t place = members - 1; place > 0; place = (place - 1) / Tree::fan_out) ++levels;
+  return levels;
+}
+
+}  // namespace
 
 Tree::Tree(uint16_t rank, const std::vector<uint16_t>& sites) {
   CW_ASSERT(rank < sites.size());
@@ -18,6 +28,7 @@ Tree::Tree(uint16_t rank, const std::vector<uint16_t>& sites) {
     leaders.push_back(number);
   }
   leader_ = neighbours_.front();
+  levels_ = std::max(1u, levels_of(sites.size()) + levels_of(leaders.size()));
   hang(rank, neighbours_);
   if (rank == leader_) hang(rank, leaders);
 }

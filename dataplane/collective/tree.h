@@ -20,6 +20,8 @@ class Tree {
 
   std::optional<uint16_t> parent() const { return parent_; }  ///< nothing: of rank 0
   std::span<const uint16_t> children() const { return children_; }
+  /// From the lowest member to rank 0, or more.
+  uint32_t levels() const { return levels_; }
   /// The first of its site.
   uint16_t leader() const { return leader_; }
   /// All of its own site, itself included.
@@ -31,6 +33,7 @@ class Tree {
   std::optional<uint16_t> parent_;
   std::vector<uint16_t> children_, neighbours_;
   uint16_t leader_ = 0;
+  uint32_t levels_ = 1;
 };
 
 }  // namespace cw::group

@@ -59,6 +59,7 @@ PacerOptions DatagramEndpoint::pacer_options(Rate rate, uint32_t answers_ppm) co
   pacer.packet_overhead_bytes = options_.overhead_bytes;
   pacer.horizon = options_.horizon;
   pacer.overhead_ppm = answers_ppm;
+  pacer.resend_slack = Duration::max();  // who asks has waited already
   const auto words =
       static_cast<uint32_t>(std::max(words_min, 2 * options_.membership.peers.size()));
   pacer.capacity_packets = {words, answers_max, rows_max, 1};
@@ -67,7 +68,14 @@ PacerOptions DatagramEndpoint::pacer_options(Rate rate, uint32_t answers_ppm) co
 
 void DatagramEndpoint::set_line(Rate rate, uint32_t answers_ppm) {
   pacer_.change(pacer_options(rate, answers_ppm));
-  are_answers_alike_ = answers_ppm == answers_as_all;
+  answers_ppm_ = answers_ppm;
+}
+
+Duration DatagramEndpoint::answers_time() const {
+  const Rate rate = pacer_.rate();
+  if (are_answers_alike()) return rate.time_for(pacer_.queued_bytes(Priority::Data));
+  const Duration alone = rate.time_for(pacer_.queued_bytes(Priority::Resend));
+  return alone * 1'000'000 / int64_t{answers_ppm_};
 }
 
 uint32_t DatagramEndpoint::packet_bytes() const {
@@ -242,7 +250,7 @@ bool DatagramEndpoint::try_push_part(const SlotRow& row, uint32_t bytes, Instant
                       .bytes = packet + static_cast<uint32_t>(pad_bytes_for(bytes)),
                       .priority = Priority::Data};
   const bool is_first = row.kind != Kind::Fetched && !row.is_again;
-  if ((is_first || are_answers_alike_) && pacer_.try_push(departure, now)) return true;
+  if ((is_first || are_answers_alike()) && pacer_.try_push(departure, now)) return true;
   departure.priority = Priority::Resend;
   return !is_first && pacer_.try_push(departure, now);
 }

@@ -88,6 +88,8 @@ class DatagramEndpoint final : public WanStation {
   /// first time, in millionths: all of them means as they come, like those.
   static constexpr uint32_t answers_as_all = 1'000'000;
   void set_line(Rate rate, uint32_t answers_ppm);
+  /// How long those that wait will take, beside what leaves for the first time.
+  Duration answers_time() const;
   /// Bytes of a full slot's packet on the wire.
   uint32_t packet_bytes() const;
 
@@ -134,6 +136,7 @@ class DatagramEndpoint final : public WanStation {
   bool try_make_slot(uint64_t cookie, Instant at, Send& send);
   bool try_make_word(const Word& word, Instant now, Send& send);
   uint8_t* next_prefix();
+  bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }
   PacerOptions pacer_options(Rate rate, uint32_t answers_ppm) const;
 
   WanPort& port_;
@@ -147,7 +150,7 @@ class DatagramEndpoint final : public WanStation {
   std::vector<Inbox> inboxes_;
   std::array<uint8_t, 256> by_mark_;  // landing of the step with this mark
   Pacer pacer_;
-  bool are_answers_alike_ = true;
+  uint32_t answers_ppm_ = answers_as_all;
   Psn psn_;
   std::array<Placed, limits::burst_packets_max> placed_;
   size_t placed_count_ = 0;
