@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/collective/digest.h"
 #include "dataplane/collective/sum/elements.h"
 
 namespace cw::group {
@@ -13,6 +14,7 @@ DatagramOptions with_landings(const GroupOptions& options) {
   if (datagrams.membership.sites.empty()) {
     datagrams.membership.sites.resize(datagrams.membership.peers.size());
   }
+  datagrams.membership.digest = digest_of(options);
   const uint64_t payload = datagrams.membership.payload_bytes;
   const uint64_t slots = options.bytes_max / payload + datagrams.membership.peers.size() + 1;
   datagrams.landings = Group::operations_max;

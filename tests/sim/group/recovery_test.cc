@@ -1,8 +1,8 @@
 // What is lost is found soon, asked for once, and said to all where many lack it.
 #include <gtest/gtest.h>
 
-#include "dataplane/collective/demand.h"
-#include "dataplane/collective/watch.h"
+#include "dataplane/collective/recovery/demand.h"
+#include "dataplane/collective/recovery/watch.h"
 #include "tests/sim/group/round.h"
 
 namespace cw::group {
