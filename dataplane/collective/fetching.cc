@@ -248,15 +248,15 @@ void Group::on_message_fetch(State& op, uint16_t from, const Fetch& fetch, Insta
 /// Slots of our own part that still wait for the line come to all soon.
 bool Group::has_sent(const State& op, uint32_t slot) const {
   const Slots& slots = landing_of(op).slots();
-  if (slots.source_of(slot) != rank() || op.is_sent) return true;
+  if (slots.source_of(slot) != rank() || op.is_sent || is_forwarded(op)) return true;
   return slots.nth_of(slot) + endpoint_.queued_slots() < op.next;
 }
 
 Demand::Answer Group::answer_to(State& op, uint16_t to, uint32_t slot, Instant now) {
   using enum Demand::Answer;
   if (!landing_of(op).has(slot)) return Lacking;
-  if (is_forwarded(op)) return Alone;
   if (!has_sent(op, slot)) return OnItsWay;
+  if (is_forwarded(op)) return Alone;
   // The source learns from whom all others ask that these will have to come here too.
   const bool is_told =
       landing_of(op).slots().source_of(slot) == rank() && asked_first(op, slot) == to;

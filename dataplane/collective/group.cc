@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/collective/digest.h"
 #include "dataplane/collective/sum/elements.h"
 
 namespace cw::group {
@@ -12,6 +13,7 @@ GroupOptions completed(GroupOptions options) {
   DatagramOptions& datagrams = options.datagrams;
   MembershipOptions& membership = datagrams.membership;
   membership.sites.resize(membership.peers.size());
+  membership.digest = digest_of(options);
   const uint64_t slots = options.bytes_max / membership.payload_bytes + membership.peers.size() + 1;
   datagrams.landings = Group::operations_max;
   datagrams.slots_max =

@@ -36,7 +36,8 @@ enum class Algorithm : uint8_t {
 };
 
 struct GroupOptions {
-  DatagramOptions datagrams;
+  DatagramOptions datagrams;  ///< but for landings and digest, which follow from the rest
+  std::string address;        ///< whom the group is at, as people write it; only compared
   /// Of the memory that one operation fills, at most; what is kept by slot goes by it.
   uint64_t bytes_max = 0;
   uint64_t sum_bytes_max = 0;  ///< of a part that is added up; 0: none is

@@ -14,8 +14,8 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
-#include "dataplane/collective/demand.h"
-#include "dataplane/collective/watch.h"
+#include "dataplane/collective/recovery/demand.h"
+#include "dataplane/collective/recovery/watch.h"
 #include "dataplane/datagram/landing.h"
 #include "dataplane/wire/group/records.h"
 

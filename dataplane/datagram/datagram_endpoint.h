@@ -32,13 +32,13 @@ namespace cw::group {
 
 struct DatagramOptions {
   MembershipOptions membership;
-  uint16_t group_peer = 0xf000;           ///< what the port calls the group
-  size_t landings = 4;                    ///< open at a time, at most 8
-  uint32_t slots_max = 0;                 ///< of a landing
-  uint32_t message_slots_max = 0;         ///< of an inbox
-  uint32_t overhead_bytes = 0;            ///< on the wire around each packet
-  Duration horizon;                       ///< how far ahead of now packets are handed out
-  Duration rtt = Duration::from_us(200);  ///< until it is measured
+  uint16_t group_peer = group_peer_first;  ///< what the port calls the group
+  size_t landings = 4;                     ///< open at a time, at most 8
+  uint32_t slots_max = 0;                  ///< of a landing
+  uint32_t message_slots_max = 0;          ///< of an inbox
+  uint32_t overhead_bytes = 0;             ///< on the wire around each packet
+  Duration horizon;                        ///< how far ahead of now packets are handed out
+  Duration rtt = Duration::from_us(200);   ///< until it is measured
 };
 
 /// Of the longest slot that a port carries, and with it the JOIN that is padded to its length; less
@@ -117,7 +117,6 @@ class DatagramEndpoint final : public WanStation {
   Instant next_wakeup() const override;
 
  private:
-  bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }
   struct Outbox {
     Step step;
     std::optional<Slots> slots;
@@ -149,6 +148,7 @@ class DatagramEndpoint final : public WanStation {
   bool try_make_slot(uint64_t cookie, Instant at, Send& send);
   bool try_make_word(const Word& word, Instant now, Send& send);
   uint8_t* next_prefix();
+  bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }
   PacerOptions pacer_options(Rate rate, uint32_t answers_ppm) const;
 
   WanPort& port_;

@@ -6,7 +6,7 @@
 namespace cw::group {
 namespace {
 
-constexpr uint16_t group_peer = fabric_group_first;
+constexpr uint16_t group_peer = group_peer_first;
 
 /// Two levels, sixteen hosts at a leaf or less and half as many spines as leaves: with 188 hosts
 /// the twelve and six of the paper's machine. More than 512 hosts are a fat tree of radix 32.
@@ -36,7 +36,6 @@ GroupOptions options_of(const WorldOptions& world, uint16_t rank,
   member.random = RandomSource::of(prng);
   member.rate = world.rate.scaled(world.share);
   member.payload_bytes = world.payload_bytes;
-  member.digest = 7;
   options.datagrams.group_peer = group_peer;
   options.datagrams.rtt = world.delay * 8 + Duration::from_us(5);
   options.datagrams.horizon = Duration::from_us(1);
@@ -47,6 +46,7 @@ GroupOptions options_of(const WorldOptions& world, uint16_t rank,
   options.chains = world.chains;
   options.reorder = Duration::from_us(20);
   options.deadline = world.deadline;
+  if (world.alter) world.alter(rank, options);
   return options;
 }
 

@@ -32,6 +32,8 @@ struct WorldOptions {
   Duration deadline = Duration::from_s(30);
   std::vector<uint16_t> sites;
   bool is_shuffled = false;  ///< ranks sit on hosts by chance, not in order
+  /// What one member is told otherwise.
+  std::function<void(uint16_t rank, GroupOptions& options)> alter;
 };
 
 /// Thread: one.

@@ -6,71 +6,48 @@
 #include <string>
 #include <vector>
 
-#include "control/perf/collective/fabric_world.h"
-#include "control/perf/collective/operation_memory.h"
+#include "dataplane/collective/digest.h"
 #include "dataplane/collective/sum/elements.h"
+#include "tests/sim/group/round.h"
 
 namespace cw::group {
 namespace {
 
 using namespace literals;
 
-/// One operation at all members, and its memory.
-class Round {
- public:
-  Round(FabricWorld& world, const Posting& posting)
-      : world_(world),
-        memory_(posting, static_cast<uint16_t>(world.members()), false, posting.bytes + 1) {
-    memory_.prepare();
-  }
-  void post(size_t rank) {
-    const Posting posting = memory_.posting_of(static_cast<uint16_t>(rank));
-    const auto posted = world_.group(rank).post(posting, world_.now());
-    ASSERT_TRUE(posted) << posted.error().why;
-    step_ = *posted;
-    world_.touch(rank);
-  }
-  void post_all() {
-    for (size_t rank = 0; rank < world_.members(); ++rank) post(rank);
-    begun_ = world_.now();
-  }
-  bool run(Duration limit = 10_s) {
-    return world_.run(limit, [&] {
-      for (size_t rank = 0; rank < world_.members(); ++rank) {
-        const Stage stage = world_.group(rank).view(step_).stage;
-        if (stage != Stage::Done && stage != Stage::Failed) return false;
-      }
-      return true;
-    });
-  }
-  Duration time() const { return world_.now() - begun_; }
-  void expect_right() {
-    for (size_t rank = 0; rank < world_.members(); ++rank) {
-      const OperationView view = world_.group(rank).view(step_);
-      EXPECT_EQ(view.stage, Stage::Done) << rank << ": " << view.failure;
-      EXPECT_TRUE(world_.group(rank).try_release(step_));
-    }
-    EXPECT_EQ(memory_.wrong(), 0u);
-  }
-  uint64_t fetched() const {
-    uint64_t all = 0;
-    for (size_t rank = 0; rank < world_.members(); ++rank)
-      all += world_.group(rank).view(step_).fetched;
-    return all;
-  }
-  Step step() const { return step_; }
-
- private:
-  FabricWorld& world_;
-  perf::OperationMemory memory_;
-  Step step_;
-  Instant begun_;
-};
-
 TEST(GroupOnFabric, members_join) {
   FabricWorld world({});
   ASSERT_TRUE(world.join());
   EXPECT_LT(world.now() - Instant(), 300_ms);
+}
+
+TEST(GroupOnFabric, says_who_is_of_another_group) {
+  const auto differ = [](uint16_t rank, GroupOptions& options) {
+    if (rank == 5) options.chains = 3;
+  };
+  FabricWorld world({.alter = differ});
+  EXPECT_FALSE(world.join(1_s));
+  EXPECT_EQ(world.group(0).membership().obstacle(),
+            "rank 5 and rank 0 are not of one group: members, sites, sizes or chains differ");
+  EXPECT_EQ(world.group(5).membership().obstacle(),
+            "rank 0 and rank 5 are not of one group: members, sites, sizes or chains differ");
+}
+
+TEST(GroupDigest, is_of_what_all_have_alike) {
+  GroupOptions options;
+  options.datagrams.membership.peers = {0, 1, 2};
+  const uint32_t digest = digest_of(options);
+  options.datagrams.membership.sites = {0, 0, 0};
+  options.datagrams.membership.rank = 2;
+  EXPECT_EQ(digest_of(options), digest);
+  options.datagrams.membership.sites = {0, 0, 1};
+  EXPECT_NE(digest_of(options), digest);
+  options.datagrams.membership.sites = {};
+  options.bytes_max = 1;
+  EXPECT_NE(digest_of(options), digest);
+  options.bytes_max = 0;
+  options.address = "239.1.2.3";
+  EXPECT_NE(digest_of(options), digest);
 }
 
 TEST(GroupOnFabric, broadcasts_from_any_rank) {
@@ -173,7 +150,7 @@ TEST(GroupOnFabric, has_no_byte_wrong_whatever_the_network_does) {
   for (uint64_t seed = 1; seed <= worlds() && !HasFailure(); ++seed) run_faulty(seed);
 }
 
-constexpr WorldOptions adding_up{.sum_bytes_max = 120'000};
+const WorldOptions adding_up{.sum_bytes_max = 120'000};
 
 // [C-75]
 TEST(GroupOnFabric, adds_up_in_one_order) {
