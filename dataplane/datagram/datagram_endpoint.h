@@ -31,12 +31,13 @@ namespace cw::group {
 
 struct DatagramOptions {
   MembershipOptions membership;
-  uint16_t group_peer = 0xf000;           ///< what the port calls the group
-  size_t landings = 4;                    ///< open at a time, at most 8
-  uint32_t slots_max = 0;                 ///< of a landing
-  uint32_t message_slots_max = 0;         ///< of an inbox
-  uint32_t overhead_bytes = 0;            ///< on the wire around each packet
-  Duration horizon;                       ///< how far ahead of now packets are handed out
+  uint16_t group_peer = 0xf000;    ///< what the port calls the group
+  size_t landings = 4;             ///< open at a time, at most 8
+  uint32_t slots_max = 0;          ///< of a landing
+  uint32_t message_slots_max = 0;  ///< of an inbox
+  uint32_t overhead_bytes = 0;     ///< on the wire around each packet
+  Duration horizon;                ///< how far ahead of now packets are handed out
+  Duration lag;  ///< how late a turn may come besides before time of the line is lost
   Duration rtt = Duration::from_us(200);  ///< until it is measured
 };
 
