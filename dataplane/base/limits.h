@@ -30,6 +30,7 @@ static_assert((generations_max & (generations_max - 1)) == 0);
 inline constexpr size_t neighbours_max = 4096;  // hosts, of which it knows the MAC
 inline constexpr size_t lan_addresses_max = 16;
 inline constexpr uint32_t questions_per_second_max = 200;  // for MAC addresses
+inline constexpr size_t groups_max = 32;                   // of multicast, whose frames cross
 static_assert((neighbours_max & (neighbours_max - 1)) == 0);
 
 // Messages.

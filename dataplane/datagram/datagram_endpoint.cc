@@ -35,6 +35,12 @@ Word word_of(uint64_t cookie) {
 constexpr uint64_t lag_bytes_max = 1 << 20;
 constexpr size_t words_min = 256, rows_max = 1024, answers_max = 16384;
 
+/// With the number by which its QP goes on the wire, which may be the port's.
+MembershipOptions numbered_by(const WanPort& port, MembershipOptions options) {
+  options.qpn_on_wire = port.control_queue(options.qpn);
+  return options;
+}
+
 }  // namespace
 
 DatagramEndpoint::DatagramEndpoint(WanPort& port, DatagramUser& user, Counters& counters,
@@ -44,7 +50,7 @@ DatagramEndpoint::DatagramEndpoint(WanPort& port, DatagramUser& user, Counters& 
       counters_(counters),
       drops_(drops),
       options_(options),
-      membership_(options.membership),
+      membership_(numbered_by(port, options.membership)),
       pacer_(pacer_options(options.membership.rate, answers_as_all), &queues_) {
   CW_ASSERT(options.landings > 0 && options.landings <= landings_max);
   landings_.reserve(options.landings);

@@ -10,6 +10,7 @@
 // outbox and comes to lie in an inbox; message i of rank r is for rank r + i (SPEC.md 18.1).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,16 @@ struct DatagramOptions {
   Duration lag;  ///< how late a turn may come besides before time of the line is lost
   Duration rtt = Duration::from_us(200);  ///< until it is measured
 };
+
+/// Of the longest slot that a port carries, and with it the JOIN that is padded to its length; less
+/// than limits::group_payload_bytes_min: it is a port for no groups.
+inline uint32_t slot_bytes_max(const PortFacts& facts) {
+  uint32_t bytes = facts.payload_max - std::min<uint32_t>(facts.payload_max, header_bytes);
+  if (facts.datagram_max != 0) {
+    bytes = facts.datagram_max - std::min(facts.datagram_max, envelope_bytes_beyond_slot);
+  }
+  return std::min<uint32_t>(bytes, limits::group_payload_bytes_max) & ~3u;
+}
 
 /// Slots that are to leave in a row.
 struct SlotRow {

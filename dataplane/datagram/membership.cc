@@ -242,7 +242,7 @@ bool Membership::add_join(uint16_t to, EnvelopeWriter& writer) {
   if (is_in_epoch(to) && row.has_our_join) return false;
   const Join join{.heard_nonce = is_in_epoch(to) ? row.nonce : nonce_for(to),
                   .key = own_key_,
-                  .qpn = options_.qpn,
+                  .qpn = options_.qpn_on_wire != 0 ? options_.qpn_on_wire : options_.qpn,
                   .rate_bps = options_.rate.bps(),
                   .payload_bytes = static_cast<uint16_t>(options_.payload_bytes),
                   .site = rows_[rank()].site,

@@ -22,6 +22,7 @@
 #include "dataplane/datagram/member_row.h"
 #include "dataplane/wire/control/envelope.h"
 #include "dataplane/wire/group/check.h"
+#include "dataplane/wire/group/datagram_inline.h"
 #include "dataplane/wire/group/records.h"
 
 namespace cw::group {
@@ -40,7 +41,8 @@ struct MembershipOptions {
   MacKey secret;
   MacMaker mac;
   RandomSource random;
-  uint32_t qpn = 0x00ca15;     ///< ours, and theirs before they say
+  uint32_t qpn = qpn_default;  ///< ours, and theirs before they say
+  uint32_t qpn_on_wire = 0;    ///< what they are to call ours; 0: the same
   Rate rate;                   ///< that we can receive
   uint32_t payload_bytes = 0;  ///< of the largest slot that the port carries
   uint32_t digest = 0;         ///< of what all must have alike
@@ -87,9 +89,9 @@ class Membership {
 
   /// Of an envelope: a packet as long as a full slot's at most (SPEC.md 18.4).
   size_t envelope_bytes_max() const {
-    constexpr size_t beyond_slot = 36;
-    if (!is_in_force()) return options_.payload_bytes + beyond_slot;
-    return std::min(limits::group_control_bytes_max, epoch_.payload_bytes + beyond_slot);
+    constexpr size_t beyond = envelope_bytes_beyond_slot;
+    if (!is_in_force()) return options_.payload_bytes + beyond;
+    return std::min(limits::group_control_bytes_max, epoch_.payload_bytes + beyond);
   }
   /// An envelope to a member, with JOIN or EPOCH first where it wants them. `add` adds records and
   /// returns whether there were any. Returns its bytes; 0: nothing to say.

@@ -166,6 +166,7 @@ Result<GatewayChange> GatewayChange::make(const GatewayOptions& options) {
 }
 
 void Gateway::exchange(GatewayChange& change) {
+  change.ingress_.groups().take_counts(ingress_.groups());
   std::swap(ingress_, change.ingress_);
   if (change.release_rate_ > Rate()) release_.set_rate(change.release_rate_);
   release_.set_queue(change.lan_queue_);
@@ -200,11 +201,17 @@ void Gateway::on_rx(std::span<Packet* const> packets, Instant now) {
 void Gateway::take(std::span<Packet* const> packets, Instant now) {
   for (std::span<const Offer> rest = admit(packets, now); !rest.empty();) {
     const auto is_elsewhere = [&first = rest.front().how](const Offer& other) {
-      return other.how.peer != first.peer || other.how.class_index != first.class_index;
+      return other.how.peer != first.peer || other.how.class_index != first.class_index ||
+             other.how.is_group != first.is_group;
     };
     const auto end = std::ranges::find_if(rest, is_elsewhere);
     const auto count = static_cast<size_t>(end - rest.begin());
-    offer_row(rest.first(count), now);
+    const auto row = rest.first(count);
+    if (row.front().how.is_group) {
+      offer_to_group(row, now);
+    } else {
+      offer_row(row, now);
+    }
     rest = rest.subspan(count);
   }
 }
@@ -224,15 +231,33 @@ std::span<Gateway::Offer> Gateway::admit(std::span<Packet* const> packets, Insta
   return {offers_.data(), count};
 }
 
-void Gateway::offer_row(std::span<const Offer> row, Instant now) {
+/// Returns how many were taken.
+size_t Gateway::offer_row(std::span<const Offer> row, Instant now) {
   Lane& lane = lane_of(row.front().how);
   rows_.wake(row_of_peer_[row.front().how.peer]);
   follow_epoch(lane, now);
   lane.has_sent = true;
+  size_t taken = 0;
   for (const Offer& offer : row) {
     DropReason why{};
-    if (!lane.out->try_offer(offer.how, offer.packet, now, why)) drops_.add(why);
+    const bool is_taken = lane.out->try_offer(offer.how, offer.packet, now, why);
+    if (!is_taken) drops_.add(why);
+    taken += is_taken ? 1 : 0;
   }
+  return taken;
+}
+
+/// Where they lie, to one site after the other: a lane copies what it takes.
+void Gateway::offer_to_group(std::span<const Offer> row, Instant now) {
+  const uint16_t group = row.front().how.peer;
+  const std::vector<uint16_t>& sites = ingress_.groups()[group].sites;
+  for (const uint16_t site : sites) {
+    for (const Offer& each : row) {
+      const Offer one{each.packet, ingress_.to_site(each.how, site)};
+      if (offer_row({&one, 1}, now) == 1) ingress_.groups().note_sent(group, one.how.bytes);
+    }
+  }
+  counters_.add(Counter::lan_copied, (sites.size() - 1) * row.size());
 }
 
 Gateway::Lane& Gateway::lane_of(const Admitted& admitted) {

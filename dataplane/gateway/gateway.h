@@ -120,6 +120,7 @@ class Gateway final : public Station {
   bool is_drained(size_t link) const;
   size_t lane_count() const { return lanes_.size(); }
   LaneView view(size_t lane) const;
+  const Groups& groups() const { return ingress_.groups(); }
 
  private:
   struct Lane {
@@ -178,7 +179,8 @@ class Gateway final : public Station {
   }
   void take(std::span<Packet* const> packets, Instant now);
   std::span<Offer> admit(std::span<Packet* const> packets, Instant now);
-  void offer_row(std::span<const Offer> row, Instant now);
+  size_t offer_row(std::span<const Offer> row, Instant now);
+  void offer_to_group(std::span<const Offer> row, Instant now);
   void refuse(DropReason reason, std::span<const uint8_t> packet, Instant now);
   void follow_epoch(Lane& lane, Instant now);
   Rate share_of(const Lane& lane) const;

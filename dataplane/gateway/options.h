@@ -104,9 +104,22 @@ struct PeerRoutes {
   }
 };
 
+/// A multicast group whose frames cross, each once to every one of its sites.
+struct GroupOptions {
+  std::array<uint8_t, 16> address{};  ///< IPv4: the first four bytes
+  bool is_v6 = false;
+  std::vector<std::string> peers;  ///< whose hosts get them; empty: of all
+  std::optional<uint16_t>
+      class_index;            ///< in GatewayOptions::classes; none: the first that matches
+  uint8_t ttl = ttl_default;  ///< with which they leave at most; 2 at least
+  static constexpr uint8_t ttl_default = 4;
+};
+
 struct GatewayOptions {
   std::vector<ClassOptions> classes;  ///< the first that matches; the last should match everything
   std::vector<PeerRoutes> peers;
+  std::vector<GroupOptions> groups;
+  std::vector<Prefix> own_prefixes;  ///< of this side's hosts, who alone may send to groups
   size_t links() const {
     size_t all = 0;
     for (const PeerRoutes& each : peers) all += each.links;

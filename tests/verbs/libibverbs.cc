@@ -13,6 +13,8 @@ using namespace cw::stand_in;
 
 extern "C" {
 
+static ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted);
+
 ibv_device** ibv_get_device_list(int* count) {
   const Lock lock(world().lock);
   auto** list = new ibv_device*[world().devices.size() + 1]();
@@ -29,20 +31,24 @@ ibv_context* ibv_open_device(ibv_device* device) {
   const Lock lock(world().lock);
   auto* context = new Context{};
   context->of = static_cast<Device*>(device);
-  context->device = device;
-  context->async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  context->ops.post_send = post_send;
-  context->ops.post_recv = post_recv;
-  context->ops.poll_cq = poll_cq;
-  context->ops.req_notify_cq = req_notify_cq;
+  context->sz = sizeof(verbs_context);
+  context->create_qp_ex = create_qp_ex;
+  ibv_context& plain = context->context;
+  plain.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  plain.device = device;
+  plain.async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  plain.ops.post_send = post_send;
+  plain.ops.post_recv = post_recv;
+  plain.ops.poll_cq = poll_cq;
+  plain.ops.req_notify_cq = req_notify_cq;
   world().contexts.insert(context);
-  return context;
+  return &plain;
 }
 int ibv_close_device(ibv_context* context) {
   const Lock lock(world().lock);
-  world().contexts.erase(static_cast<Context*>(context));
+  world().contexts.erase(&context_of(context));
   close(context->async_fd);
-  delete static_cast<Context*>(context);
+  delete &context_of(context);
   return 0;
 }
 int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
@@ -51,12 +57,14 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
   attributes->max_qp_wr = 16384;
   attributes->max_qp = 1 << 20;
   attributes->max_mr = 1 << 19;
+  attributes->max_mcast_grp = world().groups_max;
+  attributes->max_mcast_qp_attach = 56;
   return 0;
 }
 #undef ibv_query_port
 int ibv_query_port(ibv_context* context, uint8_t, _compat_ibv_port_attr* out) {
   const Lock lock(world().lock);
-  const Device& device = *static_cast<Context*>(context)->of;
+  const Device& device = *context_of(context).of;
   auto* attributes = reinterpret_cast<ibv_port_attr*>(out);
   attributes->state = device.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   attributes->active_mtu = device.mtu;
@@ -67,7 +75,7 @@ int ibv_query_port(ibv_context* context, uint8_t, _compat_ibv_port_attr* out) {
 int _ibv_query_gid_ex(ibv_context* context, uint32_t, uint32_t index, ibv_gid_entry* entry,
                       uint32_t, size_t) {
   const Lock lock(world().lock);
-  const Device& device = *static_cast<Context*>(context)->of;
+  const Device& device = *context_of(context).of;
   if (index != 1 || !device.has_address) return ENODATA;
   *entry = {};
   entry->gid = device.gid;
@@ -77,7 +85,7 @@ int _ibv_query_gid_ex(ibv_context* context, uint32_t, uint32_t index, ibv_gid_en
 }
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
   const Lock lock(world().lock);
-  auto& events = static_cast<Context*>(context)->events;
+  auto& events = context_of(context).events;
   if (events.empty()) {
     uint64_t rings = 0;
     (void)!read(context->async_fd, &rings, sizeof rings);
@@ -165,7 +173,7 @@ ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
   const Lock lock(world().lock);
   if (world().refuses_queues) return errno = ENOMEM, nullptr;
   auto* qp = new Qp{};
-  qp->at = static_cast<Context*>(domain->context);
+  qp->at = &context_of(domain->context);
   qp->context = domain->context;
   qp->pd = domain;
   qp->send_cq = wanted->send_cq;
@@ -177,8 +185,38 @@ ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
   world().queues.insert(qp);
   return qp;
 }
+/// What ibv_create_qp_ex() calls.
+static ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* wanted) {
+  const Lock lock(world().lock);
+  const bool is_known =
+      world().keeps_own_back && wanted->create_flags == IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+  if (!is_known) return errno = EOPNOTSUPP, nullptr;
+  ibv_qp_init_attr plain{.send_cq = wanted->send_cq,
+                         .recv_cq = wanted->recv_cq,
+                         .cap = wanted->cap,
+                         .qp_type = wanted->qp_type};
+  ibv_qp* const made = ibv_create_qp(wanted->pd, &plain);
+  if (made != nullptr) static_cast<Qp*>(made)->keeps_own_back = true;
+  return made;
+}
+int ibv_attach_mcast(ibv_qp* pair, const ibv_gid* gid, uint16_t) {
+  const Lock lock(world().lock);
+  if (world().refuses_attachments) return ENOMEM;
+  world().attachments.push_back({*gid, static_cast<Qp*>(pair)});
+  return 0;
+}
+int ibv_detach_mcast(ibv_qp* pair, const ibv_gid* gid, uint16_t) {
+  const Lock lock(world().lock);
+  const size_t count = std::erase_if(world().attachments, [&](const Attachment& each) {
+    return each.queue == pair && are_same(each.gid, *gid);
+  });
+  return count == 1 ? 0 : EINVAL;
+}
 int ibv_destroy_qp(ibv_qp* pair) {
   const Lock lock(world().lock);
+  for (const Attachment& each : world().attachments) {
+    if (each.queue == pair) return EBUSY;
+  }
   world().queues.erase(static_cast<Qp*>(pair));
   delete static_cast<Qp*>(pair);
   return 0;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <span>
 
 #include "tests/verbs/world.h"
 
@@ -41,20 +43,25 @@ void ring(int bell) {
   (void)!write(bell, &one, sizeof one);
 }
 
+Context& context_of(ibv_context* context) {
+  auto* const begin = reinterpret_cast<uint8_t*>(context) - offsetof(verbs_context, context);
+  return *static_cast<Context*>(reinterpret_cast<verbs_context*>(begin));
+}
+
 namespace {
 
 void tell(const Device& device, ibv_event_type type) {
   for (Context* each : world().contexts) {
     if (each->of != &device) continue;
     each->events.push_back(type);
-    ring(each->async_fd);
+    ring(each->context.async_fd);
   }
 }
 
 void complete(ibv_cq* queue, const ibv_wc& entry) {
   Cq& it = *static_cast<Cq*>(queue);
   if (it.entries.size() == it.most) {
-    static_cast<Context*>(it.context)->events.push_back(IBV_EVENT_CQ_ERR);
+    context_of(it.context).events.push_back(IBV_EVENT_CQ_ERR);
     return;
   }
   it.entries.push_back(entry);
@@ -74,9 +81,10 @@ uint8_t* memory_at(uint32_t key, uint64_t address, size_t bytes, int access) {
                                                  : nullptr;
 }
 
-Qp* find_queue(const Crossing& crossing, const Device& device) {
+Qp* find_queue(const Crossing& crossing) {
+  const Device* const device = device_at(gid_of(crossing.to));
   for (Qp* each : world().queues) {
-    if (each->at->of == &device && each->qp_num == crossing.target_qp) return each;
+    if (each->at->of == device && each->qp_num == crossing.target_qp) return each;
   }
   return nullptr;
 }
@@ -97,35 +105,54 @@ bool try_write(Qp& qp, const Crossing& crossing, ibv_wc& entry) {
   return true;
 }
 
-/// Behind forty bytes that hold the IP header.
+/// Forty bytes that hold the IP header.
+std::vector<uint8_t> outer_of(const Crossing& crossing) {
+  std::vector<uint8_t> outer(40);
+  const ibv_gid source = gid_of(crossing.from), target = gid_of(crossing.to);
+  if (source.raw[10] == 0xff && source.raw[0] == 0) {
+    outer[20] = 0x45;
+    std::memcpy(&outer[32], &source.raw[12], 4);
+    std::memcpy(&outer[36], &target.raw[12], 4);
+  } else {
+    outer[0] = 0x60;
+    std::memcpy(&outer[8], source.raw, sizeof source.raw);
+    std::memcpy(&outer[24], target.raw, sizeof target.raw);
+  }
+  return outer;
+}
+
+/// Over the pieces of a request; false: they are too short, or no memory of the device's.
+bool try_scatter(const Request& request, std::span<const uint8_t> bytes) {
+  for (size_t i = 0; i < request.piece_count && !bytes.empty(); ++i) {
+    const ibv_sge& piece = request.pieces[i];
+    uint8_t* const to = memory_at(piece.lkey, piece.addr, piece.length, 0);
+    if (to == nullptr) return false;
+    const size_t here = std::min<size_t>(bytes.size(), piece.length);
+    std::memcpy(to, bytes.data(), here);
+    bytes = bytes.subspan(here);
+  }
+  return bytes.empty();
+}
+
 bool try_receive(Qp& qp, const Crossing& crossing, ibv_wc& entry) {
-  const ibv_sge& piece = qp.receives.front().second;
-  const size_t bytes = crossing.payload.size() + 40;
-  uint8_t* const to = memory_at(piece.lkey, piece.addr, piece.length, 0);
-  if (to == nullptr || bytes > piece.length) {
+  std::vector<uint8_t> bytes = outer_of(crossing);
+  bytes.insert(bytes.end(), crossing.payload.begin(), crossing.payload.end());
+  if (!try_scatter(qp.receives.front(), bytes)) {
     entry.status = IBV_WC_LOC_LEN_ERR;
     return true;
   }
-  std::memset(to, 0, 40);
-  const ibv_gid source = gid_of(crossing.from);
-  if (source.raw[10] == 0xff && source.raw[0] == 0) {
-    to[20] = 0x45;
-    std::memcpy(&to[32], &source.raw[12], 4);
-  } else {
-    to[0] = 0x60;
-    std::memcpy(&to[8], source.raw, sizeof source.raw);
-  }
-  std::memcpy(&to[40], crossing.payload.data(), crossing.payload.size());
   entry.opcode = IBV_WC_RECV;
   entry.wc_flags = IBV_WC_GRH;
-  entry.byte_len = static_cast<uint32_t>(bytes);
-  entry.src_qp = 1;
+  if (crossing.request.opcode == IBV_WR_SEND_WITH_IMM) {
+    entry.wc_flags |= IBV_WC_WITH_IMM;
+    entry.imm_data = crossing.request.imm_data;
+  }
+  entry.byte_len = static_cast<uint32_t>(bytes.size());
+  entry.src_qp = crossing.source_qp;
   return true;
 }
 
-bool try_arrive(const Crossing& crossing) {
-  Device* const device = device_at(gid_of(crossing.to));
-  Qp* const qp = device == nullptr ? nullptr : find_queue(crossing, *device);
+bool try_arrive_at(Qp* qp, const Crossing& crossing) {
   if (qp == nullptr || (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS)) return false;
   const bool is_uc = qp->qp_type == IBV_QPT_UC;
   if (is_uc != crossing.is_write || qp->receives.empty()) return false;
@@ -134,13 +161,31 @@ bool try_arrive(const Crossing& crossing) {
   const bool is_key_right = is_uc || qp->attributes.qkey == crossing.request.wr.ud.remote_qkey;
   if (!is_from_peer || !is_key_right) return false;
   ibv_wc entry{};
-  entry.wr_id = qp->receives.front().first;
+  entry.wr_id = qp->receives.front().id;
   entry.qp_num = qp->qp_num;
   if (is_uc ? !try_write(*qp, crossing, entry) : !try_receive(*qp, crossing, entry)) return false;
   qp->receives.pop_front();
   complete(qp->recv_cq, entry);
   if (entry.status != IBV_WC_SUCCESS) begin_error(*qp);
   return true;
+}
+
+/// To all who hear it, the sender among them, as soft-RoCE and NICs have it.
+bool try_multicast(const Crossing& crossing) {
+  const ibv_gid gid = gid_of(crossing.to);
+  bool has_arrived = false;
+  for (const Attachment& each : world().attachments) {
+    const bool is_own = each.queue->keeps_own_back && each.queue->qp_num == crossing.source_qp &&
+                        each.queue->at->of->address == crossing.from;
+    if (!are_same(each.gid, gid) || is_own || !each.queue->at->of->has_address) continue;
+    has_arrived |= try_arrive_at(each.queue, crossing);
+  }
+  return has_arrived;
+}
+
+bool try_arrive(const Crossing& crossing) {
+  if (crossing.target_qp == 0xffffff) return try_multicast(crossing);
+  return try_arrive_at(find_queue(crossing), crossing);
 }
 
 std::string text_of(const ibv_gid& gid) {
@@ -164,6 +209,7 @@ bool try_send(Qp& qp, const ibv_send_wr& request) {
   crossing.to = text_of(way.grh.dgid);
   crossing.target_qp =
       qp.qp_type == IBV_QPT_UC ? qp.attributes.dest_qp_num : request.wr.ud.remote_qpn;
+  crossing.source_qp = qp.qp_num;
   crossing.source_port = source_port_of(way.grh.flow_label);
   crossing.is_write = qp.qp_type == IBV_QPT_UC;
   crossing.request = request;
@@ -187,8 +233,8 @@ bool try_send(Qp& qp, const ibv_send_wr& request) {
 
 void begin_error(Qp& qp) {
   qp.state = IBV_QPS_ERR;
-  for (const auto& [id, piece] : qp.receives) {
-    complete(qp.recv_cq, {.wr_id = id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp.qp_num});
+  for (const Request& each : qp.receives) {
+    complete(qp.recv_cq, {.wr_id = each.id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = qp.qp_num});
   }
   qp.receives.clear();
   for (const ibv_send_wr& each : qp.unread) {
@@ -205,7 +251,9 @@ int post_send(ibv_qp* pair, ibv_send_wr* first, ibv_send_wr** refused) {
   Qp& qp = *static_cast<Qp*>(pair);
   ++world().posts;
   for (ibv_send_wr* each = first; each != nullptr; each = each->next) {
-    if (qp.state != IBV_QPS_RTS && qp.state != IBV_QPS_ERR) return *refused = each, EINVAL;
+    const bool is_too_long = static_cast<uint32_t>(each->num_sge) > qp.room.max_send_sge;
+    const bool can_send = qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_ERR;
+    if (!can_send || is_too_long) return *refused = each, EINVAL;
     ibv_wc entry{};
     entry.wr_id = each->wr_id;
     entry.qp_num = qp.qp_num;
@@ -233,7 +281,10 @@ int post_recv(ibv_qp* pair, ibv_recv_wr* first, ibv_recv_wr** refused) {
     const bool is_refused = qp.state == IBV_QPS_RESET || qp.receives.size() == qp.room.max_recv_wr;
     if (is_refused) return *refused = each, ENOMEM;
     if (qp.state == IBV_QPS_ERR) continue;  // nobody hears of it again
-    qp.receives.emplace_back(each->wr_id, each->num_sge > 0 ? each->sg_list[0] : ibv_sge{});
+    Request request{.id = each->wr_id, .piece_count = static_cast<size_t>(each->num_sge)};
+    if (request.piece_count > qp.room.max_recv_sge) return *refused = each, EINVAL;
+    std::copy_n(each->sg_list, request.piece_count, request.pieces.begin());
+    qp.receives.push_back(request);
   }
   return 0;
 }
@@ -269,6 +320,8 @@ void Fabric::reset() {
   it.filter = nullptr;
   it.posts = it.dropped = 0;
   it.refuses_queues = it.is_silent = it.takes_dmabufs = false;
+  it.refuses_attachments = it.keeps_own_back = false;
+  it.groups_max = 8192;
 }
 
 void Fabric::add_device(const std::string& name, const std::string& address, ibv_mtu mtu) {
@@ -366,6 +419,22 @@ void Fabric::refuse_queues(bool are_refused) {
 void Fabric::silence_contacts(bool are_silent) {
   const Lock lock(world().lock);
   world().is_silent = are_silent;
+}
+void Fabric::limit_groups(int most) {
+  const Lock lock(world().lock);
+  world().groups_max = most;
+}
+void Fabric::refuse_attachments(bool are_refused) {
+  const Lock lock(world().lock);
+  world().refuses_attachments = are_refused;
+}
+void Fabric::keep_own_back(bool is_kept) {
+  const Lock lock(world().lock);
+  world().keeps_own_back = is_kept;
+}
+size_t Fabric::attachments() const {
+  const Lock lock(world().lock);
+  return world().attachments.size();
 }
 size_t Fabric::registrations() const {
   const Lock lock(world().lock);

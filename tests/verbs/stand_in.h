@@ -15,7 +15,7 @@ namespace cw::stand_in {
 /// A packet on its way, as the wire would show it.
 struct Crossing {
   std::string from, to;  ///< addresses
-  uint32_t target_qp = 0;
+  uint32_t target_qp = 0, source_qp = 0;
   uint16_t source_port = 0;
   bool is_write = false;
   ibv_send_wr request{};  ///< without its pieces
@@ -53,6 +53,12 @@ class Fabric {
 
   /// Devices take dmabufs; at first they do not, as soft-RoCE.
   void accept_dmabufs(bool are_accepted);
+
+  // Multicast: of soft-RoCE, at first.
+  void limit_groups(int most);  ///< that a device hears
+  void refuse_attachments(bool are_refused);
+  void keep_own_back(bool is_kept);  ///< what a pair multicasts, where it asks for that
+  size_t attachments() const;        ///< of queue pairs to groups
 
   size_t registrations() const;
   size_t dmabuf_registrations() const;  ///< of those

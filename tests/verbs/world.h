@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -10,7 +11,6 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/verbs/stand_in.h"
@@ -27,11 +27,12 @@ struct Device : ibv_device {
   uint32_t qp_next = 17;
 };
 
-struct Context : ibv_context {
+struct Context : verbs_context {
   Device* of = nullptr;
   std::deque<ibv_event_type> events;
-  int event_bell = -1;
 };
+/// That of these devices which programs know as `context`.
+Context& context_of(ibv_context* context);
 
 struct Channel : ibv_comp_channel {
   std::deque<ibv_cq*> told;
@@ -52,13 +53,26 @@ struct Ah : ibv_ah {
   ibv_ah_attr way{};
 };
 
+/// A receive request.
+struct Request {
+  uint64_t id = 0;
+  std::array<ibv_sge, 2> pieces{};
+  size_t piece_count = 0;
+};
+
 struct Qp : ibv_qp {
   Context* at = nullptr;
   ibv_qp_attr attributes{};
   ibv_qp_cap room{};
-  std::deque<std::pair<uint64_t, ibv_sge>> receives;
+  std::deque<Request> receives;
   std::deque<ibv_send_wr> unread;  // of a stalled one
-  bool is_stalled = false;
+  bool is_stalled = false, keeps_own_back = false;
+};
+
+/// A queue pair hears a multicast address.
+struct Attachment {
+  ibv_gid gid{};
+  Qp* queue = nullptr;
 };
 
 struct World {
@@ -67,10 +81,13 @@ struct World {
   std::set<Context*> contexts;
   std::map<uint32_t, Mr*> registrations;  // by key
   std::set<Qp*> queues;
+  std::vector<Attachment> attachments;
+  int groups_max = 8192;  // that a device hears
   std::function<bool(const Crossing&)> filter;
   uint32_t key_next = 0x100;
   uint64_t posts = 0, dropped = 0;
   bool refuses_queues = false, is_silent = false, takes_dmabufs = false;
+  bool refuses_attachments = false, keeps_own_back = false;
 };
 
 /// All there is; whoever looks holds its lock.

@@ -20,6 +20,11 @@ inline bool is_one_host(const IpAddress& address, bool is_v6) {
   return address[0] != 0xff && !is_unspecified_or_loopback;
 }
 
+/// Multicast of any scope.
+inline bool is_group(const IpAddress& address, bool is_v6) {
+  return is_v6 ? address[0] == 0xff : address[0] >= 224 && address[0] < 240;
+}
+
 /// Means something only on its own link, where no router may take it from.
 inline bool is_link_local(const IpAddress& address, bool is_v6) {
   if (is_v6) {
@@ -36,10 +41,8 @@ inline bool is_link_local(const IpAddress& address, bool is_v6) {
 
 /// A router may carry packets from `source` to `target`: a host to a host or to a group.
 inline bool is_routable(const IpAddress& source, const IpAddress& target, bool is_v6) {
-  const uint8_t first = target[0];
-  const bool is_group = is_v6 ? first == 0xff : first >= 224 && first < 240;
   return is_one_host(source, is_v6) && !is_link_local(source, is_v6) &&
-         !is_link_local(target, is_v6) && (is_group || is_one_host(target, is_v6));
+         !is_link_local(target, is_v6) && (is_group(target, is_v6) || is_one_host(target, is_v6));
 }
 
 }  // namespace cw::gateway

@@ -29,12 +29,15 @@ Result<Ingress> Ingress::make(const GatewayOptions& options) {
   if (!classes) return std::unexpected(classes.error());
   auto routes = Routes::make(options.peers);
   if (!routes) return std::unexpected(routes.error());
-  return Ingress(options, std::move(*classes), std::move(*routes));
+  auto groups = Groups::make(options);
+  if (!groups) return std::unexpected(groups.error());
+  return Ingress(options, std::move(*classes), std::move(*routes), std::move(*groups));
 }
 
-Ingress::Ingress(const GatewayOptions& options, Classes classes, Routes routes)
+Ingress::Ingress(const GatewayOptions& options, Classes classes, Routes routes, Groups groups)
     : classes_(std::move(classes)),
       routes_(std::move(routes)),
+      groups_(std::move(groups)),
       hash_(options.hash_key),
       lan_mtu_(options.lan_mtu),
       decrement_ttl_(options.decrement_ttl) {
@@ -62,7 +65,7 @@ inline bool Ingress::try_recall(const Known<Plain>& known, std::span<uint8_t> pa
     return false;
   }
   const FlowRoute* const route = known.find(plain.name());
-  if (route == nullptr || (decrement_ttl_ && !try_decrement_ttl(packet))) return false;
+  if (route == nullptr || !try_take_hop(packet, route->is_group, route->peer)) return false;
   static_cast<FlowRoute&>(admitted) = *route;
   admitted.bytes = static_cast<uint16_t>(bytes);
   admitted.ecn = plain.ecn();
@@ -85,16 +88,18 @@ bool Ingress::try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropR
   if (!is_routable(parsed->source, parsed->target, parsed->is_v6)) {
     return refuse(DropReason::lan_unroutable);
   }
-  const auto peer = routes_.find(parsed->target, parsed->is_v6);
-  if (!peer) return refuse(DropReason::no_route);
+  const bool is_to_group = is_group(parsed->target, parsed->is_v6);
+  const auto target = target_of(*parsed, is_to_group, why);
+  if (!target) return false;
   if (parsed->bytes > lan_mtu_) return refuse(DropReason::lan_too_big);
-  const uint16_t index = classes_.class_of(*parsed);
+  const uint16_t index = class_of(*parsed, is_to_group, *target);
   if (index == Classes::none) return refuse(DropReason::no_class);
-  if (decrement_ttl_ && !try_decrement_ttl(packet)) return refuse(DropReason::ttl_expired);
+  if (!try_take_hop(packet, is_to_group, *target)) return refuse(DropReason::ttl_expired);
   admitted.class_index = index;
   admitted.bytes = parsed->bytes;
   admitted.bucket = hash_.bucket_of(*parsed);
-  admitted.peer = link_of(*peer, admitted.bucket);
+  admitted.peer = is_to_group ? *target : link_of(*target, admitted.bucket);
+  admitted.is_group = is_to_group;
   admitted.order = classes_.order_of(index, *parsed);
   admitted.ecn = parsed->ecn;
   admitted.dscp = parsed->dscp & 63;
@@ -102,9 +107,42 @@ bool Ingress::try_admit_any(std::span<uint8_t> packet, Admitted& admitted, DropR
   return true;
 }
 
+/// The number of a peer, or of a group.
+std::optional<uint16_t> Ingress::target_of(const IpPacket& packet, bool is_to_group,
+                                           DropReason& why) const {
+  why = DropReason::no_route;
+  if (!is_to_group) return routes_.find(packet.target, packet.is_v6);
+  const uint16_t group = groups_.find(packet.target, packet.is_v6);
+  const auto refuse = [&why](DropReason reason) { return why = reason, std::nullopt; };
+  if (group == Groups::none) return refuse(DropReason::multicast_unknown);
+  const Groups::Side side = groups_.side_of(packet.source, packet.is_v6);
+  if (side == Groups::Side::Remote) return refuse(DropReason::multicast_looped);
+  if (side == Groups::Side::Unknown) return refuse(DropReason::multicast_source);
+  if (groups_[group].sites.empty()) return std::nullopt;
+  return group;
+}
+
+uint16_t Ingress::class_of(const IpPacket& packet, bool is_to_group, uint16_t target) const {
+  const uint16_t given = is_to_group ? groups_[target].class_index : Groups::none;
+  return given != Groups::none ? given : classes_.class_of(packet);
+}
+
+/// Of a group's packet one is taken wherever it comes from: a way in circles ends there.
+inline bool Ingress::try_take_hop(std::span<uint8_t> packet, bool is_to_group,
+                                  uint16_t target) const {
+  if (is_to_group) return try_limit_ttl(packet, groups_[target].ttl);
+  return !decrement_ttl_ || try_decrement_ttl(packet);
+}
+
 std::optional<uint16_t> Ingress::peer_of(std::span<const uint8_t> packet) const {
   const auto parsed = parse_ip_packet(packet);
-  return parsed ? routes_.find(parsed->target, parsed->is_v6) : std::nullopt;
+  if (!parsed) return std::nullopt;
+  if (!is_group(parsed->target, parsed->is_v6)) {
+    return routes_.find(parsed->target, parsed->is_v6);
+  }
+  const uint16_t group = groups_.find(parsed->target, parsed->is_v6);
+  if (group == Groups::none || groups_[group].sites.empty()) return std::nullopt;
+  return groups_[group].sites.front();
 }
 
 std::optional<IcmpError> icmp_error_of(DropReason reason) {

@@ -166,15 +166,18 @@ std::optional<IpPacket> parse_ip_packet(Bytes bytes) {
   return parsed;
 }
 
-bool try_decrement_ttl(std::span<uint8_t> packet) {
+bool try_decrement_ttl(std::span<uint8_t> packet) { return try_limit_ttl(packet, UINT8_MAX); }
+
+bool try_limit_ttl(std::span<uint8_t> packet, uint8_t most) {
   CW_DCHECK(packet.size() >= v4::bytes);
   const bool is_v4 = packet[0] >> 4 == 4;
   const size_t at = is_v4 ? v4::ttl : 7;
   if (packet[at] <= 1) return false;
+  const auto ttl = static_cast<uint8_t>(std::min<unsigned>(packet[at] - 1u, most));
   if (is_v4) {
-    set_word_v4(packet, at, static_cast<uint16_t>(load16(packet, at) - 0x100));
+    set_word_v4(packet, at, static_cast<uint16_t>(ttl << 8 | packet[at + 1]));
   } else {
-    --packet[at];
+    packet[at] = ttl;
   }
   return true;
 }

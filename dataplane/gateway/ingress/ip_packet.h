@@ -61,6 +61,8 @@ std::optional<IpPacket> parse_ip_packet(std::span<const uint8_t> bytes);
 
 /// One hop. False, and nothing changed, when the packet may not travel another.
 bool try_decrement_ttl(std::span<uint8_t> packet);
+/// One hop, and as many as it takes until `most` are left. False, and nothing changed, as above.
+bool try_limit_ttl(std::span<uint8_t> packet, uint8_t most);
 void set_ecn(std::span<uint8_t> packet, uint8_t ecn);
 void set_dscp(std::span<uint8_t> packet, uint8_t dscp);
 /// Marks congestion. False, and nothing changed, when the sender would not understand.

@@ -68,6 +68,9 @@ RangeTable<Key> cut(const std::vector<Route>& routes) {
 }
 
 std::unexpected<Error> alike(const Route& route, const Route& other) {
+  if (route.peer->peer == Routes::own_side || other.peer->peer == Routes::own_side) {
+    return failure("the prefix " + text_of(route.prefix) + " is this side's and a route of a peer");
+  }
   return failure("the route " + text_of(route.prefix) + " is given to peer \"" + route.peer->name +
                  "\" and to peer \"" + other.peer->name + "\", which are preferred alike");
 }
@@ -94,7 +97,8 @@ Result<std::vector<Route>> chosen(std::vector<Route> routes) {
     }
     const Route& before = routes[i - 1];
     if (before.peer->peer == route.peer->peer) continue;
-    if (before.peer->prefer == route.peer->prefer) return alike(before, route);
+    const bool is_own = before.peer->peer == Routes::own_side;  // before all others
+    if (is_own || before.peer->prefer == route.peer->prefer) return alike(before, route);
     if (route.peer->is_before(*row.back().peer)) row.back() = route;
   }
   return row;
@@ -102,7 +106,7 @@ Result<std::vector<Route>> chosen(std::vector<Route> routes) {
 
 }  // namespace
 
-Result<Routes> Routes::make(const std::vector<PeerRoutes>& peers) {
+Result<Routes> Routes::make(const std::vector<PeerRoutes>& peers, const std::vector<Prefix>& own) {
   if (peers.size() > limits::peers_max) {
     return failure("there are " + std::to_string(peers.size()) + " peers: at most " +
                    std::to_string(limits::peers_max));
@@ -115,6 +119,9 @@ Result<Routes> Routes::make(const std::vector<PeerRoutes>& peers) {
     }
     for (const Prefix& prefix : peer.routes) routes.push_back({prefix, &peer});
   }
+  const PeerRoutes side = {
+      .peer = own_side, .name = "this side", .routes = {}, .prefer = UINT16_MAX};
+  for (const Prefix& prefix : own) routes.push_back({prefix, &side});
   const auto row = chosen(std::move(routes));
   if (!row) return std::unexpected(row.error());
   Routes made;

@@ -41,8 +41,11 @@ struct RangeTable {
 class Routes {
  public:
   /// Errors: more than limits::peers_max peers; a wrong prefix; one prefix at two peers that are
-  /// preferred alike.
-  static Result<Routes> make(const std::vector<PeerRoutes>& peers);
+  /// preferred alike, or at a peer and in `own`.
+  static Result<Routes> make(const std::vector<PeerRoutes>& peers,
+                             const std::vector<Prefix>& own = {});
+  /// The peer of what lies in `own`.
+  static constexpr uint16_t own_side = RangeTable<Key32>::none - 1;
 
   /// The number of the peer, as PeerRoutes has it; nothing when no prefix covers the address.
   /// Cost: hot; no allocation.

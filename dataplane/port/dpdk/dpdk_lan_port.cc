@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/kernel/kernel_groups.h"
 #include "dataplane/kernel/kernel_ingress.h"
 #include "dataplane/neighbour/echo.h"
 #include "dataplane/neighbour/lan_frame.h"
@@ -78,6 +79,8 @@ Result<std::unique_ptr<DpdkLanPort>> DpdkLanPort::make_over(std::unique_ptr<Dpdk
   std::unique_ptr<DpdkLanPort> port(new DpdkLanPort(options, std::move(device)));
   if (port->device_->is_heard_by_kernel()) {
     if (auto done = port->leave_to_kernel(options); !done) return std::unexpected(done.error());
+  } else {
+    port->join(options);
   }
   return port;
 }
@@ -86,7 +89,8 @@ DpdkLanPort::DpdkLanPort(const DpdkLanOptions& options, std::unique_ptr<DpdkDevi
     : DpdkPort(std::move(device)),
       vlan_(options.vlan),
       has_open_checksums_(!device_->interface().empty()),
-      neighbours_(options.addresses, random_key().words) {
+      neighbours_(options.addresses, random_key().words),
+      groups_(options.groups) {
   facts_.payload_max = options.mtu;
   facts_.icrc = IcrcMode::None;
   facts_.sees_psns = false;
@@ -104,7 +108,8 @@ Result<void> DpdkLanPort::leave_to_kernel(const DpdkLanOptions& options) {
                    "; `ip address add " + text + " dev " + interface + "` gives it one");
   }
   neighbours_.join_kernel(kernel_addresses());
-  if (!options.silences_kernel || device_->shard() > 0) return {};
+  if (device_->shard() > 0) return {};
+  if (auto joined = join_by_kernel(options); !joined || !options.silences_kernel) return joined;
   auto silence = silence_forwarding(interface);
   if (!silence) return std::unexpected(std::move(silence.error()));
   silence_ = std::move(*silence);
@@ -190,7 +195,7 @@ inline DpdkLanPort::Fate DpdkLanPort::accept(Packet& packet, From from, Instant 
 /// Whose flow it is, if it is one and not ours.
 std::optional<uint16_t> DpdkLanPort::other_shard_of(const Packet& packet) const {
   const std::span<const uint8_t> frame(packet.data, packet.bytes);
-  if (may_be_neighbour_message(frame)) return std::nullopt;
+  if (may_be_neighbour_message(frame) || may_be_group_query(frame)) return std::nullopt;
   const auto flow = flow_of(frame.subspan(header_bytes));
   if (!flow || *flow % device_->shards() == device_->shard()) return std::nullopt;
   return static_cast<uint16_t>(*flow % device_->shards());
@@ -201,6 +206,7 @@ size_t DpdkLanPort::rx_burst(std::span<Packet*> out, Instant now) {
   static_assert(look_every == Duration::from_s(1) / 10);
   if (seen != Look::NotDue) neighbours_.allow_questions(device_->shards());
   if (seen == Look::CameUp) neighbours_.doubt_all();
+  if (seen != Look::NotDue) speak_of_groups(seen, now);
   return rx_accepted(out, [&](Packet& packet, From from) { return accept(packet, from, now); });
 }
 
@@ -224,12 +230,13 @@ DpdkLanPort::Fate DpdkLanPort::accept_new(Packet& packet, From from, Instant now
     }
   }
   const uint16_t type = type_of(frame);
-  if (type == type_ipv4 || type == type_ipv6) return accept_ip(packet, is_for_group, now);
+  if (type == type_ipv4 || type == type_ipv6) {
+    return is_for_group ? accept_to_group(packet, from, now) : accept_ip(packet, now);
+  }
   return ++status_.rx_other, Fate::Dropped;
 }
 
-DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, bool is_for_group, Instant now) {
-  if (is_for_group) return ++status_.rx_group, Fate::Dropped;
+DpdkLanPort::Fate DpdkLanPort::accept_ip(Packet& packet, Instant now) {
   const std::span<uint8_t> ip(packet.data + header_bytes, packet.bytes - header_bytes);
   const auto ends = ends_of(ip);
   if (!ends) return ++counters_.rx_malformed, Fate::Dropped;
@@ -308,6 +315,67 @@ void DpdkLanPort::on_word_of_shard(const NeighbourMessage& word, Instant now) {
   }
   neighbours_.hear(word, now);
   if (!word.is_question) neighbours_.learn(word.sender, word.sender_mac, now);
+}
+
+// ---- groups of multicast
+// -------------------------------------------------------------------------
+
+/// A kernel on the same interface answers what routers and switches ask.
+Result<void> DpdkLanPort::join_by_kernel(const DpdkLanOptions& options) {
+  for (const HostAddress& each : options.groups) {
+    auto joined = join_group(device_->interface(), each);
+    if (!joined) return std::unexpected(std::move(joined.error()));
+    joined_.push_back(std::move(*joined));
+  }
+  return {};
+}
+
+void DpdkLanPort::join(const DpdkLanOptions& options) {
+  if (options.groups.empty() || device_->shard() > 0) return;
+  NeighbourSelf v4{.ip = {}, .mac = mac_};
+  const NeighbourSelf v6{.ip = {{}, IpVersion::V6}, .mac = mac_};
+  const auto own = std::ranges::find_if(options.addresses,
+                                        [](const LanAddress& each) { return each.ip.is_v4(); });
+  if (own != options.addresses.end()) v4.ip = own->ip;
+  membership_.emplace(options.groups, v4, v6, number_of(mac_));
+}
+
+DpdkLanPort::~DpdkLanPort() {
+  if (!membership_ || !is_up_ || spoken_at_ == Instant::never()) return;
+  uint8_t report[group_message_bytes_max];
+  while (const size_t bytes = membership_->next_leave(spoken_at_, report)) {
+    send_message({report, bytes});
+  }
+}
+
+bool DpdkLanPort::is_joined(const HostAddress& group) const {
+  return std::ranges::find(groups_, group) != groups_.end();
+}
+
+/// Of the groups that share a MAC, and of all that come where nothing filters, few are ours.
+DpdkLanPort::Fate DpdkLanPort::accept_to_group(Packet& packet, From from, Instant now) {
+  const std::span<const uint8_t> frame(packet.data, packet.bytes);
+  if (const auto query = kernel_ ? std::nullopt : parse_group_query(frame)) {
+    ++status_.rx_query;
+    if (from == From::Wire) tell_others(frame);
+    if (membership_) membership_->hear(*query, now);
+    return Fate::Dropped;
+  }
+  const auto ends = ends_of(frame.subspan(header_bytes));
+  const bool is_ours = ends && is_joined(ends->target) &&
+                       is_mac_at(frame, target_offset, mac_of_group(ends->target));
+  return is_ours ? accept_ip(packet, now) : (++status_.rx_group, Fate::Dropped);
+}
+
+void DpdkLanPort::speak_of_groups(Look seen, Instant now) {
+  if (!membership_ || seen == Look::Down) return;
+  if (seen == Look::CameUp || spoken_at_ == Instant::never()) membership_->begin(now);
+  spoken_at_ = now;
+  uint8_t report[group_message_bytes_max];
+  const size_t bytes = membership_->next_report(now, report);
+  if (bytes == 0) return;
+  send_message({report, bytes});
+  ++status_.reports;
 }
 
 }  // namespace cw

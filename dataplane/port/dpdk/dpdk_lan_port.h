@@ -8,6 +8,10 @@
 // where a kernel sees the same frames (net_af_packet), of its routes and neighbours. A packet whose
 // next hop is not known yet is lost and counted.
 //
+// Frames to the groups of multicast that it belongs to are taken as those to its MAC, and leave for
+// the group's; of others nothing is known here. It says that it belongs to them, by IGMP and MLD
+// (membership.h), or has the kernel say so.
+//
 // Where a kernel sees them, it answers ARP, ND and pings for our addresses, which it must have, and
 // is kept from forwarding the rest (kernel_ingress.h). Elsewhere the port answers.
 //
@@ -18,6 +22,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +30,8 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memory/memo.h"
 #include "dataplane/base/result.h"
+#include "dataplane/kernel/owned_fd.h"
+#include "dataplane/neighbour/membership/membership.h"
 #include "dataplane/neighbour/table/lan_neighbours.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
 
@@ -36,6 +43,7 @@ struct DpdkLanOptions {
   uint16_t queues = 0;                ///< to receive by; 0: as attachment.h has it
   uint16_t descriptors = 1024;        ///< of each queue
   std::vector<LanAddress> addresses;  ///< one at least
+  std::vector<HostAddress> groups;    ///< of multicast, to belong to; limits::groups_max
   uint32_t mtu = 1500;                ///< the device's must not be less
   uint16_t vlan = 0;                  ///< of the hosts' frames; 0: they have no tag
   /// Where a kernel sees the frames: keep it from forwarding them. False: the user has.
@@ -50,14 +58,16 @@ struct DpdkLanStatus {
   size_t neighbours = 0;         ///< whose MAC is known now
   uint64_t rx_not_ours = 0;      ///< for another machine, or sent from here
   uint64_t rx_vlan = 0;          ///< with another tag, or without ours
-  uint64_t rx_group = 0;         ///< IP to a broadcast or multicast address
+  uint64_t rx_group = 0;         ///< IP to a broadcast address, or to a group that is not ours
   uint64_t rx_other = 0;         ///< neither IP nor ARP
   uint64_t rx_neighbour = 0;     ///< ARP and ND
+  uint64_t rx_query = 0;         ///< IGMP and MLD: who belongs to a group?
   uint64_t rx_local = 0;         ///< for an address of ours, or of the kernel's at start
   uint64_t rx_joined = 0;        ///< of several segments: offloads at the host or here are on
   uint64_t rx_finished = 0;      ///< whose open checksum was finished; they went on
   uint64_t echoes_answered = 0;  ///< of rx_local
   uint64_t questions = 0;        ///< for a MAC
+  uint64_t reports = 0;          ///< that we do, or no longer
   uint64_t tx_link_down = 0;     ///< packets that had no link to leave by
   uint64_t tx_unresolved = 0;    ///< packets whose next hop was not known
   uint64_t tx_unrouted = 0;      ///< packets for nobody who was heard of or could be asked for
@@ -72,6 +82,8 @@ class DpdkLanPort final : public DpdkPort {
   static Result<std::unique_ptr<DpdkLanPort>> make_beside(const DpdkLanPort& first,
                                                           const DpdkLanOptions& options,
                                                           uint16_t shard);
+  /// Says that it leaves its groups, as far as the device still sends.
+  ~DpdkLanPort() override;
   DpdkLanStatus status() const;
 
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
@@ -98,10 +110,16 @@ class DpdkLanPort final : public DpdkPort {
   std::optional<uint16_t> other_shard_of(const Packet& packet) const;
   bool try_untag(Packet& packet);
   bool try_accept_known(Packet& packet, Instant now);
-  Fate accept_ip(Packet& packet, bool is_for_group, Instant now);
+  Fate accept_ip(Packet& packet, Instant now);
   void deliver(Packet& packet, uint32_t bytes, Instant now);
   Fate on_local(Packet& packet);
   void on_neighbour(std::span<const uint8_t> frame, const NeighbourMessage& message, Instant now);
+
+  Result<void> join_by_kernel(const DpdkLanOptions& options);
+  void join(const DpdkLanOptions& options);
+  bool is_joined(const HostAddress& group) const;
+  Fate accept_to_group(Packet& packet, From from, Instant now);
+  void speak_of_groups(Look seen, Instant now);
 
   void tell_of(const Neighbour& it);
   void ask_others(const HostAddress& host);
@@ -117,6 +135,8 @@ class DpdkLanPort final : public DpdkPort {
   };
   uint64_t* wrap(Packet& packet, Hop& hop, Instant now);
   uint64_t* find_way(const HostAddress& target, Hop& hop, Instant now);
+  uint64_t* find_way_to_group(const HostAddress& group, Hop& hop);
+  void set_hop(const HostAddress& target, const MacAddress& mac, Hop& hop);
   void resolve(Neighbour& hop, Instant now);
   void send_message(std::span<const uint8_t> message);
   uint8_t* put_link_header(uint8_t* ip, const MacAddress& target, uint16_t type) const;
@@ -126,6 +146,10 @@ class DpdkLanPort final : public DpdkPort {
   uint16_t vlan_;
   bool has_open_checksums_;
   LanNeighbours neighbours_;
+  std::vector<HostAddress> groups_;
+  std::optional<Membership> membership_;  // of shard 0 where no kernel speaks
+  Instant spoken_at_ = Instant::never();
+  std::vector<OwnedFd> joined_;  // where one does
   /// Of pairs of hosts whose frames were taken: where the sender is learned, if it is. It is asked
   /// whose place that is now; all else follows from what never changes.
   Memo<3, Neighbour*> ipv4_pairs_{pairs_max};

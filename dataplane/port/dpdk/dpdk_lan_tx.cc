@@ -81,6 +81,7 @@ uint64_t* DpdkLanPort::wrap(Packet& packet, Hop& hop, Instant now) {
 /// Fills `hop` when there is a way; as wrap().
 uint64_t* DpdkLanPort::find_way(const HostAddress& target, Hop& hop, Instant now) {
   if (!is_up_) return &status_.tx_link_down;
+  if (is_group(target)) return find_way_to_group(target, hop);
   if (!is_routable_host(target)) return &status_.tx_unrouted;
   const auto next = neighbours_.hop_to(target, now);
   if (next.is_to_be_asked_for) resolve(*next.neighbour, now);
@@ -89,11 +90,21 @@ uint64_t* DpdkLanPort::find_way(const HostAddress& target, Hop& hop, Instant now
     ask_others(target);
     return &status_.tx_unrouted;
   }
-  put_link_header(hop.header.data() + hop.header.size(), next.neighbour->mac,
+  set_hop(target, next.neighbour->mac, hop);
+  return nullptr;
+}
+
+uint64_t* DpdkLanPort::find_way_to_group(const HostAddress& group, Hop& hop) {
+  if (!is_joined(group)) return &status_.tx_unrouted;
+  set_hop(group, mac_of_group(group), hop);
+  return nullptr;
+}
+
+void DpdkLanPort::set_hop(const HostAddress& target, const MacAddress& mac, Hop& hop) {
+  put_link_header(hop.header.data() + hop.header.size(), mac,
                   target.is_v4() ? type_ipv4 : type_ipv6);
   hop.target = target;
   hop.is_known = true;
-  return nullptr;
 }
 
 void DpdkLanPort::resolve(Neighbour& hop, Instant now) {
@@ -109,9 +120,10 @@ void DpdkLanPort::resolve(Neighbour& hop, Instant now) {
   send_message({question, encode_neighbour_question(self, hop.ip, question)});
 }
 
-/// An untagged frame of ARP or ND, tagged like all others. It is asked again when it is lost.
+/// An untagged frame of ARP, ND, IGMP or MLD, tagged like all others. What is lost is said again.
 void DpdkLanPort::send_message(std::span<const uint8_t> message) {
-  std::array<uint8_t, tag_bytes + neighbour_message_bytes_max> frame;
+  static_assert(group_message_bytes_max > neighbour_message_bytes_max);
+  std::array<uint8_t, tag_bytes + group_message_bytes_max> frame;
   uint8_t* const content = frame.data() + link_bytes();
   std::ranges::copy(message.subspan(header_bytes), content);
   put_link_header(content, mac_at(message, target_offset), type_of(message));

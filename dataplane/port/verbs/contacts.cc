@@ -22,7 +22,7 @@ constexpr int backlog = 64;
 /// What peers tell each other besides: so it shows who is no gateway, and who numbers otherwise.
 struct Said {
   std::array<char, 4> magic;
-  std::array<be32, limits::links_max> numbers;
+  std::array<be32, limits::links_max + 1> numbers;  // the last is of groups
 };
 constexpr std::array<char, 4> magic = {'C', 'W', 'Y', '1'};
 constexpr size_t said_max = 136;  // that an answer has room for

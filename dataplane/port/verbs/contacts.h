@@ -26,7 +26,8 @@ class Contacts {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `numbers`: of our control queues, by link, limits::links_max of them. The others live longer.
+  /// `numbers`: of our control queues, by link, limits::links_max of them, and of that of groups.
+  /// The others live longer.
   /// Errors: rdma_cm cannot be had, or another program is asked at this address already.
   static Result<std::unique_ptr<Contacts>> make(const Device& device, Peers& peers,
                                                 std::span<const uint32_t> numbers,

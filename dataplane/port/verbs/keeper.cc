@@ -81,6 +81,7 @@ void Keeper::run() {
       if (control.sender.health.load(std::memory_order_acquire) != Health::Broken) continue;
       are_all_done &= note(mend(control));
     }
+    are_all_done &= look_at_groups();
     wait(!are_all_done);
   }
 }
@@ -131,6 +132,7 @@ void Keeper::on_addresses() {
   has_address_ = index.has_value();
   if (!index) return;
   contacts_->forget_ways(Contacts::Clock::now());
+  if (rooms_.multicast != nullptr) rooms_.multicast->expire();
   has_lost_ways_ = true;
 }
 
@@ -180,7 +182,7 @@ uint16_t Keeper::source_port_of(uint16_t peer, uint16_t path) const {
 }
 
 Result<void> Keeper::receive_at(const Epoch& epoch, Receiver& receiver) {
-  receiver.posted = 0;
+  receiver.posted = {};
   if (!receiver.fill(row_)) {
     return failure("queue pair " + std::to_string(receiver.pair->qp_num) +
                    " takes no receive requests");
@@ -308,8 +310,33 @@ Result<void> Keeper::mend(ControlQueue& control) {
   if (!renewed) return renewed;
   begin_life(control.sender.tag);
   if (!control.post_all()) return failure("the control queue takes no receive requests");
+  end_mending(control.sender);
+  return {};
+}
+
+void Keeper::end_mending(Sender& sender) {
   ++counts_.mended;
-  control.sender.health.store(Health::Mended, std::memory_order_release);
+  sender.health.store(Health::Mended, std::memory_order_release);
+}
+
+// ---- groups ----
+
+/// False: something could not be done, and is to be tried again.
+bool Keeper::look_at_groups() {
+  if (rooms_.groups == nullptr) return true;
+  Sender& sender = rooms_.groups->sender;
+  const bool is_broken = sender.health.load(std::memory_order_acquire) == Health::Broken;
+  if (is_broken && !note(mend(*rooms_.groups))) return false;
+  return rooms_.multicast->is_current() || note(rooms_.multicast->renew());
+}
+
+Result<void> Keeper::mend(GroupQueue& groups) {
+  const auto renewed = renew_ud(*groups.sender.pair, control_qkey);
+  if (!renewed) return renewed;
+  begin_life(groups.sender.tag);
+  if (!groups.post_all()) return failure("the queue pair of groups takes no receive requests");
+  rooms_.multicast->expire();
+  end_mending(groups.sender);
   return {};
 }
 

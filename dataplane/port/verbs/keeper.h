@@ -18,6 +18,8 @@
 #include "dataplane/port/verbs/contacts.h"
 #include "dataplane/port/verbs/device/device.h"
 #include "dataplane/port/verbs/device/queue_pair.h"
+#include "dataplane/port/verbs/groups/group_queue.h"
+#include "dataplane/port/verbs/groups/multicast.h"
 #include "dataplane/port/verbs/peers.h"
 #include "dataplane/port/verbs/queues/control_queue.h"
 #include "dataplane/port/verbs/queues/epoch.h"
@@ -32,11 +34,13 @@ struct KeeperRooms {
   ibv_cq& receives;
   std::span<Epoch> epochs;
   std::span<ControlQueue> controls;
+  GroupQueue* groups = nullptr;  ///< null: there are none, and no multicast
+  Multicast* multicast = nullptr;
   Peers& peers;
   Depth epoch_room;  ///< requests that the data queues of an epoch may hold together, each way
   Depth depth_max;   ///< of each of them
   uint16_t source_port = rnic_source_port_min, paths = 1;
-  std::span<const uint32_t> control_numbers;  ///< by link; 0: there is none
+  std::span<const uint32_t> control_numbers;  ///< by link, and that of groups; 0: there is none
 };
 
 /// Only grow.
@@ -85,6 +89,10 @@ class Keeper {
   Result<void> mend(const Epoch& epoch, Receiver& receiver);
   Result<void> mend(const Epoch& epoch, Sender& sender, const SendQueue& way);
   Result<void> mend(ControlQueue& control);
+  bool look_at_groups();
+  Result<void> mend(GroupQueue& groups);
+  /// Of a pair that receives, too, once it is begun anew.
+  void end_mending(Sender& sender);
   Result<ibv_ah_attr> way_to(uint16_t peer, uint16_t path) const;
   uint16_t source_port_of(uint16_t peer, uint16_t path) const;
   ibv_mtu path_mtu() const { return path_mtu_of(rooms_.device.payload_max()); }

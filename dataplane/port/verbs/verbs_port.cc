@@ -20,18 +20,42 @@ constexpr uint32_t sends_max = 1024;
 constexpr size_t completions_wanted = 65536;
 /// What an interface of unknown MTU may bring.
 constexpr uint32_t frame_max = 9216;
+/// As their requests are numbered.
+constexpr size_t group_receives_max = 65536;
 
 uint32_t payload_max_of(const VerbsPortOptions& options, const Device& device) {
   return std::min(options.payload_bytes_max, device.payload_max());
 }
 
+/// The longest slot that fits into a datagram, and a JOIN that is padded to the length of its
+/// packet (SPEC.md 18.4).
+uint32_t slot_max_of(const Device& device) {
+  return device.payload_max() - group::envelope_bytes_beyond_slot;
+}
+
+bool has_groups(const VerbsPortOptions& options) { return !options.groups.members.empty(); }
+
+/// Of the memory of one packet.
+uint32_t packet_bytes_of(const VerbsPortOptions& options, const Device& device) {
+  const uint32_t payload = payload_max_of(options, device);
+  const uint32_t longest = has_groups(options) ? std::max(payload, device.payload_max()) : payload;
+  return longest + static_cast<uint32_t>(slot_write_header_bytes);
+}
+
 Result<Peers> read_peers(const VerbsPortOptions& options) {
-  Peers peers(options.peers.size());
+  const size_t links = options.peers.size();
+  Peers peers(links + options.groups.members.size());
   for (size_t i = 0; i < options.peers.size(); ++i) {
     const auto gid = parse_gid(options.peers[i].address, "the address of a peer");
     if (!gid) return std::unexpected(gid.error());
     peers.at(i).gid = *gid;
     peers.at(i).link = options.peers[i].link;
+  }
+  for (size_t i = 0; i < options.groups.members.size(); ++i) {
+    const auto gid = parse_gid(options.groups.members[i], "the address of a member");
+    if (!gid) return std::unexpected(gid.error());
+    peers.at(links + i).gid = *gid;
+    peers.at(links + i).link = group_link;
   }
   peers.index();
   return peers;
@@ -48,7 +72,22 @@ Result<void> check(const VerbsPortOptions& options) {
                    std::to_string(rnic_source_port_min) + " to " +
                    std::to_string(UINT16_MAX - ports + 1) + ": an RNIC sends from no other");
   }
+  const size_t peers = options.peers.size() + options.groups.members.size();
+  if (peers > group_peer_first) {
+    return failure("there are " + std::to_string(peers) + " peers and members, and must be " +
+                   std::to_string(group_peer_first) + " at most");
+  }
   return {};
+}
+
+Result<void> check_slots(const VerbsPortOptions& options, const Device& device) {
+  const uint32_t most = slot_max_of(device);
+  if (!has_groups(options) || options.groups.slot_bytes <= most) return {};
+  return failure("slots of " + std::to_string(options.groups.slot_bytes) +
+                 " bytes are longer than " + std::to_string(most) + ", which is what device \"" +
+                 device.name() + "\" carries at a path MTU of " +
+                 std::to_string(device.payload_max()) +
+                 ": raise the MTU of its interface, or have shorter slots");
 }
 
 }  // namespace
@@ -57,8 +96,7 @@ VerbsPort::VerbsPort(const VerbsPortOptions& options, std::unique_ptr<Device> de
     : device_(std::move(device)),
       memory_(*device_),
       windows_(memory_, options.windows),
-      packets_(options.packets,
-               payload_max_of(options, *device_) + static_cast<uint32_t>(slot_write_header_bytes)),
+      packets_(options.packets, packet_bytes_of(options, *device_)),
       peers_(std::move(peers)),
       epochs_(std::max<size_t>(options.peers.size(), 1) * epochs_per_link) {
   note_facts(options);
@@ -71,7 +109,7 @@ void VerbsPort::note_facts(const VerbsPortOptions& options) {
   facts_.name = "verbs";
   facts_.payload_max = payload_max_of(options, *device_);
   facts_.datagram_max = device_->payload_max();
-  facts_.peers = static_cast<uint16_t>(options.peers.size());
+  facts_.peers = static_cast<uint16_t>(peers_.count());
   facts_.paths = options.paths;
   facts_.packets = options.packets;
   facts_.icrc = IcrcMode::Exact;
@@ -84,17 +122,22 @@ void VerbsPort::note_facts(const VerbsPortOptions& options) {
 /// One completion queue each way has room for all that is posted, and for what a mended queue has
 /// left there; so each epoch has its part, which its queues deal out.
 void VerbsPort::choose_depth(const VerbsPortOptions& options) {
+  const auto requests = static_cast<size_t>(device_->limits().max_qp_wr);
+  if (has_groups(options)) {
+    const size_t receives = std::min({options.turn_packets, requests, group_receives_max});
+    group_depth_ = {.sends = static_cast<uint32_t>(std::min<size_t>(sends_max, requests)),
+                    .receives = static_cast<uint32_t>(receives)};
+  }
   completions_max_ = std::min<size_t>(static_cast<size_t>(device_->limits().max_cqe),
                                       completions_wanted * epochs_.size());
-  const auto requests = static_cast<size_t>(device_->limits().max_qp_wr);
   const size_t controls = options.peers.empty() ? 0 : limits::links_max;
-  const auto part_of = [&](size_t control_depth) {
-    const size_t taken = controls * control_depth;
+  const auto part_of = [&](size_t control_depth, size_t group_depth) {
+    const size_t taken = controls * control_depth + 2 * group_depth;
     const size_t left = completions_max_ > taken ? completions_max_ - taken : 0;
     return static_cast<uint32_t>(left / epochs_.size() * 9 / 10);
   };
-  epoch_room_ = {.sends = part_of(ControlQueue::sends),
-                 .receives = part_of(ControlQueue::receives)};
+  epoch_room_ = {.sends = part_of(ControlQueue::sends, group_depth_.sends),
+                 .receives = part_of(ControlQueue::receives, group_depth_.receives)};
   depth_max_ = {.sends = static_cast<uint32_t>(std::min<size_t>(sends_max, requests)),
                 .receives = static_cast<uint32_t>(std::min(options.turn_packets, requests))};
 }
@@ -105,10 +148,12 @@ Result<std::unique_ptr<VerbsPort>> VerbsPort::make(const VerbsPortOptions& optio
   if (!peers) return std::unexpected(peers.error());
   auto device = Device::open(options.device, options.address);
   if (!device) return std::unexpected(device.error());
+  if (const auto fit = check_slots(options, **device); !fit) return std::unexpected(fit.error());
   std::unique_ptr<VerbsPort> port(new VerbsPort(options, std::move(*device), std::move(*peers)));
   if (const auto made = port->make_completions(); !made) return std::unexpected(made.error());
   if (const auto made = port->register_packets(); !made) return std::unexpected(made.error());
   if (const auto made = port->make_controls(); !made) return std::unexpected(made.error());
+  if (const auto made = port->make_groups(options); !made) return std::unexpected(made.error());
   if (const auto begun = port->begin(options); !begun) return std::unexpected(begun.error());
   return port;
 }
@@ -138,9 +183,11 @@ Result<void> VerbsPort::register_packets() {
 
 /// Buffers hold whatever the interface may bring: what is longer than its buffer kills its queue.
 Result<void> VerbsPort::make_controls() {
-  const uint32_t frame = device_->interface_mtu() > 0 ? device_->interface_mtu() : frame_max;
+  const uint32_t frame = longest_frame();
   size_t count = 0;
-  for (const Peer& peer : peers_.all()) count = std::max(count, size_t{peer.link} + 1);
+  for (const Peer& peer : peers_.all()) {
+    if (peer.link != group_link) count = std::max(count, size_t{peer.link} + 1);
+  }
   controls_ = std::vector<ControlQueue>(count);
   for (size_t link = 0; link < count; ++link) {
     ControlQueue& control = controls_[link];
@@ -161,16 +208,38 @@ Result<void> VerbsPort::make_controls() {
   return {};
 }
 
+uint32_t VerbsPort::longest_frame() const {
+  return device_->interface_mtu() > 0 ? device_->interface_mtu() : frame_max;
+}
+
+Result<void> VerbsPort::make_groups(const VerbsPortOptions& options) {
+  if (!has_groups(options)) return {};
+  groups_.emplace(*device_, peers_, group_depth_, longest_frame());
+  if (const auto made = groups_->make(memory_, *sends_, *receives_); !made) return made;
+  control_numbers_[group_link] = groups_->sender.pair->qp_num;
+  auto multicast = Multicast::make(*device_, *groups_->sender.pair,
+                                   {.addresses = options.groups.addresses,
+                                    .source_port = options.source_port,
+                                    .paths = options.paths});
+  if (!multicast) return std::unexpected(multicast.error());
+  multicast_ = std::move(*multicast);
+  return {};
+}
+
 Result<void> VerbsPort::begin(const VerbsPortOptions& options) {
-  outgoing_ = std::make_unique<Outgoing>(*sends_, packets_, memory_, peers_, epochs_, controls_,
-                                         index_, completions_max_);
-  incoming_ =
-      std::make_unique<Incoming>(*receives_, *channel_, *device_, peers_, epochs_, controls_);
+  GroupQueue* const groups = groups_ ? &*groups_ : nullptr;
+  outgoing_ =
+      std::make_unique<Outgoing>(*sends_, packets_, memory_, peers_, epochs_, controls_,
+                                 Groups{groups, multicast_.get()}, index_, completions_max_);
+  incoming_ = std::make_unique<Incoming>(*receives_, *channel_, *device_, peers_, epochs_,
+                                         controls_, groups);
   auto keeper = Keeper::make({.device = *device_,
                               .sends = *sends_,
                               .receives = *receives_,
                               .epochs = epochs_,
                               .controls = controls_,
+                              .groups = groups,
+                              .multicast = multicast_.get(),
                               .peers = peers_,
                               .epoch_room = epoch_room_,
                               .depth_max = depth_max_,
@@ -179,7 +248,8 @@ Result<void> VerbsPort::begin(const VerbsPortOptions& options) {
                               .control_numbers = control_numbers_});
   if (!keeper) return std::unexpected(keeper.error());
   keeper_ = std::move(*keeper);
-  epochs_of_turn_ = std::make_unique<Epochs>(epochs_, controls_, index_, *outgoing_, *keeper_);
+  epochs_of_turn_ =
+      std::make_unique<Epochs>(epochs_, controls_, groups, index_, *outgoing_, *keeper_);
   return {};
 }
 
@@ -220,7 +290,8 @@ Result<void> VerbsPort::register_dmabuf(std::span<uint8_t> memory, const Dmabuf&
 
 uint32_t VerbsPort::control_queue(uint32_t ours) const {
   const size_t link = ours - control_qpn_default;
-  return link < controls_.size() ? control_numbers_[link] : ours;
+  const bool is_made = link < control_numbers_.size() && control_numbers_[link] != 0;
+  return is_made ? control_numbers_[link] : ours;
 }
 
 PortCounters VerbsPort::counters() const {
@@ -229,7 +300,8 @@ PortCounters VerbsPort::counters() const {
   PortCounters counters;
   counters.rx_packets = in.packets;
   counters.rx_bytes = in.bytes;
-  counters.rx_malformed = in.malformed + in.unknown;
+  counters.rx_malformed =
+      in.malformed + in.unknown + group_counts().malformed + group_counts().unknown;
   counters.tx_packets = out.packets;
   counters.tx_bytes = out.bytes;
   counters.tx_refused = out.refused;
@@ -237,24 +309,38 @@ PortCounters VerbsPort::counters() const {
   return counters;
 }
 
+GroupCounts VerbsPort::group_counts() const { return groups_ ? groups_->counts() : GroupCounts(); }
+
+/// What is wrong and lasts.
+std::string VerbsPort::trouble() const {
+  const std::string trouble = keeper_->trouble();
+  if (!trouble.empty() || outgoing_->counts().slots_copied == 0) return trouble;
+  return "slots of groups lie in memory that is not registered with the port, and each is copied: "
+         "register_memory() before an operation is posted";
+}
+
 VerbsPortStatus VerbsPort::status() const {
+  const GroupCounts groups = group_counts();
   const OutgoingCounts& out = outgoing_->counts();
   const IncomingCounts& in = incoming_->counts();
   const KeeperCounts& kept = keeper_->counts();
   return {.device = device_->name(),
           .address = device_->address(),
-          .trouble = keeper_->trouble(),
+          .trouble = trouble(),
           .is_port_up = keeper_->is_port_up(),
           .has_address = keeper_->has_address(),
           .path_mtu = device_->payload_max(),
           .epochs = epochs_of_turn_->count(),
           .windows = static_cast<uint32_t>(windows_.count()),
-          .rx_unknown = in.unknown,
-          .rx_starved = in.starved,
+          .keeps_own_multicast_back = groups_ && groups_->keeps_own_back(),
+          .rx_own = groups.own,
+          .rx_unknown = in.unknown + groups.unknown,
+          .rx_starved = in.starved + groups.starved,
           .tx_unresolved = out.unresolved,
           .send_posts = out.posts,
           .completions = in.completions + out.completions,
           .tx_copied = out.copied,
+          .slots_copied = out.slots_copied,
           .tx_lost = out.lost,
           .windows_refused = windows_.refused_count(),
           .queues_made = kept.made,

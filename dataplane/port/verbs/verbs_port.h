@@ -3,6 +3,7 @@
 //   data      UC queue pairs, one way each: of a link's epoch those at which its peer's writes
 //             arrive, and those by which ours leave, one for each of the peer's numbers and path
 //   control   a UD queue pair for each number of a link, for all peers
+//   groups    one UD queue pair, for all members and multicast addresses (groups/)
 //   windows   a registration for each message, whose end is the fence before late packets
 //
 //   out   queues/outgoing.h    rows of requests, and what the device holds
@@ -18,12 +19,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port/verbs/device/memory.h"
+#include "dataplane/port/verbs/groups/group_queue.h"
+#include "dataplane/port/verbs/groups/multicast.h"
 #include "dataplane/port/verbs/keeper.h"
 #include "dataplane/port/verbs/packet_store.h"
 #include "dataplane/port/verbs/queues/epochs.h"
@@ -82,6 +87,10 @@ class VerbsPort final : public WanPort {
   Result<void> make_completions();
   Result<void> register_packets();
   Result<void> make_controls();
+  Result<void> make_groups(const VerbsPortOptions& options);
+  uint32_t longest_frame() const;
+  verbs::GroupCounts group_counts() const;
+  std::string trouble() const;
   Result<void> begin(const VerbsPortOptions& options);
 
   PortFacts facts_;
@@ -90,12 +99,14 @@ class VerbsPort final : public WanPort {
   verbs::Windows windows_;
   verbs::PacketStore packets_;
   verbs::Peers peers_;
-  verbs::Depth epoch_room_, depth_max_;
+  verbs::Depth epoch_room_, depth_max_, group_depth_;
   size_t completions_max_ = 0;  // of each completion queue
   verbs::Channel channel_;
   verbs::CompletionQueue receives_, sends_;
   std::vector<verbs::ControlQueue> controls_;  // by the link's number, up to the highest
-  std::array<uint32_t, limits::links_max> control_numbers_{};
+  std::array<uint32_t, limits::links_max + 1> control_numbers_{};
+  std::optional<verbs::GroupQueue> groups_;
+  std::unique_ptr<verbs::Multicast> multicast_;
   std::vector<verbs::Epoch> epochs_;
   verbs::SenderIndex index_;
   std::unique_ptr<verbs::Outgoing> outgoing_;

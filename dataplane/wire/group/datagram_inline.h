@@ -24,6 +24,10 @@ inline constexpr uint32_t multicast_qp = 0xffffff;
 /// Of members whose config says no other: the first behind those of links [C-2].
 inline constexpr uint32_t qpn_default = 0x00ca15;
 
+/// How much longer an envelope is than a slot when both packets are equally long: the slot's has a
+/// group header and an immediate more [18.4].
+inline constexpr uint32_t envelope_bytes_beyond_slot = limits::group_header_bytes + 4;
+
 /// One packet's transport headers. P_Key, acknowledge request and congestion bits are not told: on
 /// receipt they decide nothing, and are written as default_partition_key and zeros.
 struct Datagram {

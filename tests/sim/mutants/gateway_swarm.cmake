@@ -33,8 +33,8 @@ cw_swarm_mutant(a_list_grows SWARM gateway_swarm FOUND_BY memory
 
 cw_swarm_mutant(a_refusal_is_not_counted SWARM gateway_swarm FOUND_BY conservation
   SOURCE dataplane/gateway/gateway.cc
-  FROM "if (!lane.out->try_offer(offer.how, offer.packet, now, why)) drops_.add(why);"
-  TO "(void)lane.out->try_offer(offer.how, offer.packet, now, why);")
+  FROM "if (!is_taken) drops_.add(why);"
+  TO "")
 
 cw_swarm_mutant(what_is_given_up_is_not_counted SWARM gateway_swarm FOUND_BY conservation
   SOURCE dataplane/gateway/to_lan/slot_reader.cc

@@ -163,7 +163,7 @@ GatewayOptions options_of_two_peers() {
   rest.matches = {{.kind = PacketKind::Tcp}, {.kind = PacketKind::RoceRc}};
   options.classes = {datagrams, rest};
   options.peers = {{4, "b", {prefix(v4(10, 2, 0, 0), 16), prefix(v6({0xfd00, 2}), 32, true)}},
-                   {5, "c", {prefix(v4(10, 3, 0, 0), 16), prefix(v4(224, 0, 0, 0), 4)}}};
+                   {5, "c", {prefix(v4(10, 3, 0, 0), 16)}}};
   return options;
 }
 Ingress made(const GatewayOptions& options = options_of_two_peers()) {
@@ -237,8 +237,6 @@ TEST(Ingress, refuses_what_no_router_may_carry) {
     EXPECT_EQ(reason_for({.is_v6 = true, .source = host, .target = target}),
               DropReason::lan_unroutable);
   }
-  ByteVector to_group = make_packet({.target = v4(239, 1, 1, 1)});
-  EXPECT_EQ(admit(made(), to_group)->peer, 5) << "a group of more than a link may have a route";
 }
 
 TEST(Ingress, refuses_what_nobody_has_a_route_for) {

@@ -87,6 +87,44 @@ TEST(DpdkStrangers, tshark_reads_roce_in_every_frame_and_finds_nothing_malformed
   std::filesystem::remove(file);
 }
 
+/// What a port that belongs to two groups says within three seconds of its life, and at its end.
+std::string capture_of_reports() {
+  start_small_eal();
+  const std::string in = own_path("in.pcap"), out = own_path("out.pcap");
+  write_capture(in, {});
+  DpdkLanOptions options;
+  options.device = "net_pcap0,rx_pcap=" + in + ",tx_pcap=" + out;
+  options.addresses = {{*parse_host_address("10.1.0.1", ""), 24}};
+  options.groups = {*parse_host_address("239.1.2.3", ""), *parse_host_address("ff05::1:2", "")};
+  options.descriptors = 256;
+  options.packets = 512;
+  const auto port = DpdkLanPort::make(options);
+  EXPECT_TRUE(port.has_value()) << port.error().sentence;
+  for (Instant now; now < Instant() + Duration::from_s(3); now += Duration::from_ms(10)) {
+    Packet* packet = nullptr;
+    EXPECT_EQ((*port)->rx_burst({&packet, 1}, now), 0u);
+  }
+  std::filesystem::remove(in);
+  return out;
+}
+
+TEST(DpdkStrangers, tshark_reads_who_joins_and_who_leaves_in_igmp_and_mld) {
+  const std::string file = capture_of_reports();
+  const auto lines =
+      output_of("tshark -r " + file +
+                " -T fields -E separator=, -e ip.src -e igmp.type -e igmp.maddr"
+                " -e igmp.record_type -e igmp.checksum.status -e icmpv6.type"
+                " -e icmpv6.mldr.mar.multicast_address -e icmpv6.mldr.mar.record_type"
+                " -e icmpv6.checksum.status -e _ws.malformed 2>/dev/null");
+  const std::string igmp = "10.1.0.1,0x22,239.1.2.3,", mld = ",143,ff05::1:2,";
+  EXPECT_EQ(std::ranges::count(lines, igmp + "4,1,,,,,"), 2) << "joins, said twice";
+  EXPECT_EQ(std::ranges::count(lines, igmp + "3,1,,,,,"), 1) << "leaves";
+  EXPECT_EQ(std::ranges::count(lines, ",,,,," + mld.substr(1) + "4,1,"), 2);
+  EXPECT_EQ(std::ranges::count(lines, ",,,,," + mld.substr(1) + "3,1,"), 1);
+  EXPECT_EQ(lines.size(), 6u);
+  std::filesystem::remove(file);
+}
+
 ByteVector answer_of(const HostAddress& who, const MacAddress& mac, const HostAddress& asked_by) {
   ByteVector frame(neighbour_message_bytes_max);
   const NeighbourMessage question{.is_question = true, .sender = asked_by, .target = who};

@@ -121,7 +121,7 @@ Result<void> Device::read_port() {
                    ": does its interface have this address (ip address show)?");
   }
   payload_max_ = 128u << port.active_mtu;
-  interface_mtu_ = read_interface_mtu(*gid_index);
+  interface_mtu_ = read_interface_mtu();
   return {};
 }
 
@@ -144,12 +144,17 @@ bool Device::is_port_up() const {
   return ibv_query_port(context(), port_number, &port) == 0 && port.state == IBV_PORT_ACTIVE;
 }
 
-/// Zero: unknown.
-uint32_t Device::read_interface_mtu(uint8_t gid_index) const {
+uint32_t Device::find_interface() const {
+  const auto gid_index = find_gid();
   ibv_gid_entry entry;
-  if (ibv_query_gid_ex(context(), port_number, gid_index, &entry, 0) != 0) return 0;
+  if (!gid_index || ibv_query_gid_ex(context(), port_number, *gid_index, &entry, 0) != 0) return 0;
+  return entry.ndev_ifindex;
+}
+
+/// Zero: unknown.
+uint32_t Device::read_interface_mtu() const {
   ifreq request{};
-  if (if_indextoname(entry.ndev_ifindex, request.ifr_name) == nullptr) return 0;
+  if (if_indextoname(find_interface(), request.ifr_name) == nullptr) return 0;
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return 0;
   const bool is_known = ioctl(fd, SIOCGIFMTU, &request) == 0;

@@ -48,6 +48,9 @@ class Device {
 
   /// Which place of the table the address has at present; it moves when addresses come and go.
   std::optional<uint8_t> find_gid() const;
+  /// The network interface that has the address, as the kernel numbers them; 0: none that is seen
+  /// from here.
+  uint32_t find_interface() const;
   bool is_port_up() const;
   /// The way to a peer, by a UDP source port from rnic_source_port_min on where the device lets it
   /// be chosen.
@@ -62,7 +65,7 @@ class Device {
   Device() = default;
   Result<void> read_limits();
   Result<void> read_port();
-  uint32_t read_interface_mtu(uint8_t gid_index) const;
+  uint32_t read_interface_mtu() const;
 
   std::string name_, address_;
   ibv_gid gid_{};

@@ -16,16 +16,20 @@ Result<void> change(ibv_qp& pair, ibv_qp_attr& attributes, int mask, const char*
                  std::strerror(error));
 }
 
+ibv_qp_cap room_for(Depth depth, uint32_t pieces) {
+  return {.max_send_wr = depth.sends,
+          .max_recv_wr = depth.receives,
+          .max_send_sge = pieces,
+          .max_recv_sge = pieces,
+          .max_inline_data = 0};
+}
+
 Result<QueuePair> make(const Device& device, ibv_cq& sends, ibv_cq& receives, Depth depth,
-                       ibv_qp_type type) {
+                       ibv_qp_type type, uint32_t pieces = 1) {
   ibv_qp_init_attr wanted{};
   wanted.send_cq = &sends;
   wanted.recv_cq = &receives;
-  wanted.cap = {.max_send_wr = depth.sends,
-                .max_recv_wr = depth.receives,
-                .max_send_sge = 1,
-                .max_recv_sge = 1,
-                .max_inline_data = 0};
+  wanted.cap = room_for(depth, pieces);
   wanted.qp_type = type;
   QueuePair pair(ibv_create_qp(device.domain(), &wanted));
   if (pair != nullptr) return pair;
@@ -79,6 +83,20 @@ Result<void> reset(ibv_qp& pair) {
   return change(pair, attributes, IBV_QP_STATE, "be reset");
 }
 
+/// Null: the device does not know this, or makes no pair at all.
+QueuePair make_without_own(const Device& device, ibv_cq& sends, ibv_cq& receives, Depth depth,
+                           uint32_t pieces) {
+  ibv_qp_init_attr_ex wanted{};
+  wanted.send_cq = &sends;
+  wanted.recv_cq = &receives;
+  wanted.cap = room_for(depth, pieces);
+  wanted.qp_type = IBV_QPT_UD;
+  wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  wanted.pd = device.domain();
+  wanted.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+  return QueuePair(ibv_create_qp_ex(device.context(), &wanted));
+}
+
 }  // namespace
 
 Result<QueuePair> make_uc(const Device& device, ibv_cq& sends, ibv_cq& receives, Depth depth) {
@@ -96,6 +114,21 @@ Result<QueuePair> make_ud(const Device& device, ibv_cq& sends, ibv_cq& receives,
     return std::unexpected(begun.error());
   }
   return pair;
+}
+
+Result<GroupPair> make_group_ud(const Device& device, ibv_cq& sends, ibv_cq& receives, Depth depth,
+                                uint32_t queue_key) {
+  constexpr uint32_t pieces = 2;
+  GroupPair made{make_without_own(device, sends, receives, depth, pieces), true};
+  if (made.pair == nullptr) {
+    auto plain = make(device, sends, receives, depth, IBV_QPT_UD, pieces);
+    if (!plain) return std::unexpected(plain.error());
+    made = {std::move(*plain), false};
+  }
+  if (const auto begun = begin_ud(*made.pair, queue_key); !begun) {
+    return std::unexpected(begun.error());
+  }
+  return made;
 }
 
 Result<void> begin_receiving(ibv_qp& uc, const ibv_ah_attr& way, ibv_mtu path_mtu) {

@@ -14,11 +14,20 @@ struct Depth {
   uint32_t sends = 1, receives = 1;
 };
 
+/// A UD pair whose requests have two pieces of memory each.
+struct GroupPair {
+  QueuePair pair;
+  bool keeps_own_back = false;  ///< what it multicasts does not come back to it
+};
+
 /// In state INIT. Errors: the device's, with the step that failed.
 Result<QueuePair> make_uc(const Device& device, ibv_cq& sends, ibv_cq& receives, Depth depth);
 /// The same, ready to send and receive.
 Result<QueuePair> make_ud(const Device& device, ibv_cq& sends, ibv_cq& receives, Depth depth,
                           uint32_t queue_key);
+/// The same for groups. Whether own multicast is kept back is the device's to say.
+Result<GroupPair> make_group_ud(const Device& device, ibv_cq& sends, ibv_cq& receives, Depth depth,
+                                uint32_t queue_key);
 
 /// Takes writes that come this way. Waits for the neighbour's address, a second at most.
 Result<void> begin_receiving(ibv_qp& uc, const ibv_ah_attr& way, ibv_mtu path_mtu);

@@ -9,14 +9,12 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/memory/buffers.h"
+#include "dataplane/port/verbs/device/outer_header.h"
 #include "dataplane/port/verbs/queues/receiver.h"
 #include "dataplane/port/verbs/queues/sender.h"
 #include "dataplane/port/verbs/queues/tag.h"
 
 namespace cw::verbs {
-
-/// In front of what a datagram brings: a global routing header, or an IPv4 header in its last part.
-inline constexpr uint32_t routing_header_bytes = 40;
 
 struct ControlQueue {
   static constexpr uint32_t receives = 256;

@@ -101,7 +101,8 @@ void Epochs::look_after(bool has_broken, Instant now) {
       hand_over_broken(epoch, now);
     }
   }
-  look_after_controls(now);
+  for (ControlQueue& control : controls_) look_after_datagrams(control.sender, now);
+  if (groups_ != nullptr) look_after_datagrams(groups_->sender, now);
 }
 
 bool Epochs::is_stuck(const Sender& sender, Instant now) const {
@@ -146,17 +147,15 @@ void Epochs::take_back_mended(Epoch& epoch) {
   }
 }
 
-void Epochs::look_after_controls(Instant now) {
-  for (ControlQueue& control : controls_) {
-    Sender& sender = control.sender;
-    if (sender.pair == nullptr) continue;
-    if (sender.health.load(std::memory_order_acquire) == Health::Mended) {
-      outgoing_.give_up(sender);
-      sender.health.store(Health::Whole, std::memory_order_release);
-    }
-    if (sender.is_whole()) sender.is_found_broken |= is_stuck(sender, now);
-    (void)try_hand_over(sender);
+/// Of a pair that receives, too.
+void Epochs::look_after_datagrams(Sender& sender, Instant now) {
+  if (sender.pair == nullptr) return;
+  if (sender.health.load(std::memory_order_acquire) == Health::Mended) {
+    outgoing_.give_up(sender);
+    sender.health.store(Health::Whole, std::memory_order_release);
   }
+  if (sender.is_whole()) sender.is_found_broken |= is_stuck(sender, now);
+  (void)try_hand_over(sender);
 }
 
 uint32_t Epochs::count() const {

@@ -16,9 +16,15 @@ namespace cw::verbs {
 /// Thread: the turn's.
 class Epochs {
  public:
-  Epochs(std::span<Epoch> epochs, std::span<ControlQueue> controls, SenderIndex& index,
-         Outgoing& outgoing, Keeper& keeper)
-      : epochs_(epochs), controls_(controls), index_(index), outgoing_(outgoing), keeper_(keeper) {}
+  /// `groups` may be null.
+  Epochs(std::span<Epoch> epochs, std::span<ControlQueue> controls, GroupQueue* groups,
+         SenderIndex& index, Outgoing& outgoing, Keeper& keeper)
+      : epochs_(epochs),
+        controls_(controls),
+        groups_(groups),
+        index_(index),
+        outgoing_(outgoing),
+        keeper_(keeper) {}
 
   // As the functions of WanPort that are called so.
   bool try_open(uint16_t peer, uint32_t first, std::span<uint32_t> numbers);
@@ -34,7 +40,7 @@ class Epochs {
   Epoch* find(uint16_t peer, uint32_t first);
   void hand_over_broken(Epoch& epoch, Instant now);
   void take_back_mended(Epoch& epoch);
-  void look_after_controls(Instant now);
+  void look_after_datagrams(Sender& sender, Instant now);
   void begin_closing(Epoch& epoch);
   void end(Epoch& epoch);
   bool is_stuck(const Sender& sender, Instant now) const;
@@ -43,6 +49,7 @@ class Epochs {
 
   std::span<Epoch> epochs_;
   std::span<ControlQueue> controls_;
+  GroupQueue* groups_;
   SenderIndex& index_;
   Outgoing& outgoing_;
   Keeper& keeper_;

@@ -3,7 +3,6 @@
 #include <endian.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "dataplane/base/assert.h"
@@ -11,22 +10,17 @@
 #include "dataplane/wire/control/envelope.h"
 
 namespace cw::verbs {
-namespace {
-
-// Of the forty bytes in front of a datagram: an IPv6 header, or an IPv4 one at the end.
-constexpr size_t v4_at = 20, v4_tos_at = v4_at + 1, v4_source_at = v4_at + 12;
-constexpr size_t v6_source_at = 8;
-
-}  // namespace
 
 Incoming::Incoming(ibv_cq& completions, ibv_comp_channel& channel, const Device& device,
-                   Peers& peers, std::span<Epoch> epochs, std::span<ControlQueue> controls)
+                   Peers& peers, std::span<Epoch> epochs, std::span<ControlQueue> controls,
+                   GroupQueue* groups)
     : completions_(completions),
       channel_(channel),
       is_v4_(is_v4(device.gid())),
       peers_(peers),
       epochs_(epochs),
-      controls_(controls) {}
+      controls_(controls),
+      groups_(groups) {}
 
 Incoming::~Incoming() { ibv_ack_cq_events(&completions_, events_unacknowledged_); }
 
@@ -82,8 +76,15 @@ size_t Incoming::poll(std::span<Arrival> out, Instant now) {
 bool Incoming::try_take(const ibv_wc& completion, Arrival& arrival) {
   const Tag tag = Tag::of(completion.wr_id);
   if (tag.epoch == Tag::control) return try_take_datagram(completion, arrival);
+  if (tag.epoch == Tag::group) return try_take_of_group(completion, arrival);
   Epoch& epoch = epochs_[tag.epoch];
   return epoch.receives() && try_take_write(completion, epoch, arrival);
+}
+
+bool Incoming::try_take_of_group(const ibv_wc& completion, Arrival& arrival) {
+  const bool is_shown = groups_->try_take(completion, lulls_, arrival);
+  has_broken_ |= groups_->sender.is_found_broken;
+  return is_shown;
 }
 
 bool Incoming::try_take_write(const ibv_wc& completion, Epoch& epoch, Arrival& arrival) {
@@ -94,7 +95,7 @@ bool Incoming::try_take_write(const ibv_wc& completion, Epoch& epoch, Arrival& a
     receiver.is_found_broken = has_broken_ = true;
     return false;
   }
-  counts_.starved += receiver.take_one(lulls_);
+  counts_.starved += receiver.posted.take_one(lulls_);
   if (!receiver.fill(row_)) receiver.is_found_broken = has_broken_ = true;
   arrival.head = {};
   arrival.head.target_qp = epoch.first + tag.queue;
@@ -123,7 +124,7 @@ bool Incoming::try_take_datagram(const ibv_wc& completion, Arrival& arrival) {
   shown_[shown_count_++] = {tag.queue, tag.count};
   const uint8_t* const buffer = control.buffers->at(tag.count);
   if (completion.byte_len < routing_header_bytes) return ++counts_.malformed, false;
-  if (!try_read_outer(buffer, tag.queue, arrival)) return ++counts_.unknown, false;
+  if (!try_tell(buffer, tag.queue, arrival)) return ++counts_.unknown, false;
   const uint32_t bytes = completion.byte_len - routing_header_bytes;
   arrival.head = {};
   arrival.head.target_qp = control_qpn_default + tag.queue;
@@ -138,22 +139,13 @@ bool Incoming::try_take_datagram(const ibv_wc& completion, Arrival& arrival) {
 }
 
 /// From whom, and with which marks; false: from nobody we know.
-bool Incoming::try_read_outer(const uint8_t* header, uint16_t link, Arrival& arrival) {
-  ibv_gid source{};
-  uint8_t traffic_class = 0;
-  if (is_v4_) {
-    source.raw[10] = source.raw[11] = 0xff;
-    std::memcpy(&source.raw[12], header + v4_source_at, 4);
-    traffic_class = header[v4_tos_at];
-  } else {
-    std::memcpy(source.raw, header + v6_source_at, sizeof source.raw);
-    traffic_class = static_cast<uint8_t>(header[0] << 4 | header[1] >> 4);
-  }
-  const auto peer = peers_.find(source, link);
+bool Incoming::try_tell(const uint8_t* header, uint16_t link, Arrival& arrival) {
+  const OuterHeader outer = read_outer(header, is_v4_);
+  const auto peer = peers_.find(outer.source, link);
   if (!peer) return false;
   arrival.peer = *peer;
-  arrival.ecn = traffic_class & 3;
-  arrival.dscp = traffic_class >> 2;
+  arrival.ecn = outer.traffic_class & 3;
+  arrival.dscp = outer.traffic_class >> 2;
   return true;
 }
 
@@ -173,6 +165,7 @@ void Incoming::end_arrivals() {
     }
   }
   shown_count_ = 0;
+  if (groups_ != nullptr) groups_->end_arrivals();
 }
 
 }  // namespace cw::verbs

@@ -10,6 +10,7 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/port/verbs/device/device.h"
+#include "dataplane/port/verbs/groups/group_queue.h"
 #include "dataplane/port/verbs/peers.h"
 #include "dataplane/port/verbs/queues/control_queue.h"
 #include "dataplane/port/verbs/queues/epoch.h"
@@ -30,9 +31,10 @@ struct IncomingCounts {
 /// Thread: the turn's.
 class Incoming {
  public:
-  /// All of these live longer. `channel` is where `completions` tells of what has come.
+  /// All of these live longer; `groups` may be null. `channel` is where `completions` tells of what
+  /// has come.
   Incoming(ibv_cq& completions, ibv_comp_channel& channel, const Device& device, Peers& peers,
-           std::span<Epoch> epochs, std::span<ControlQueue> controls);
+           std::span<Epoch> epochs, std::span<ControlQueue> controls, GroupQueue* groups);
   ~Incoming();
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
@@ -54,7 +56,8 @@ class Incoming {
   bool try_take(const ibv_wc& completion, Arrival& arrival);
   bool try_take_write(const ibv_wc& completion, Epoch& epoch, Arrival& arrival);
   bool try_take_datagram(const ibv_wc& completion, Arrival& arrival);
-  bool try_read_outer(const uint8_t* header, uint16_t link, Arrival& arrival);
+  bool try_take_of_group(const ibv_wc& completion, Arrival& arrival);
+  bool try_tell(const uint8_t* header, uint16_t link, Arrival& arrival);
   bool try_take_event();
   bool try_arm();
 
@@ -64,6 +67,7 @@ class Incoming {
   Peers& peers_;
   std::span<Epoch> epochs_;
   std::span<ControlQueue> controls_;
+  GroupQueue* groups_;
   ReceiveRow row_;
   bool is_armed_ = false, has_broken_ = false;
   uint32_t events_unacknowledged_ = 0;

@@ -16,25 +16,26 @@ namespace {
 /// Both leave by one queue.
 bool is_same_way(const Send& a, const Send& b) {
   if (a.form != b.form) return false;
-  if (a.form == Form::Datagram) return a.source_qp == b.source_qp;
+  if (a.form != Form::Write) return a.source_qp == b.source_qp;
   return a.head.target_qp == b.head.target_qp && a.peer == b.peer && a.path == b.path;
 }
 
 }  // namespace
 
 Outgoing::Outgoing(ibv_cq& completions, PacketStore& packets, Memory& memory, Peers& peers,
-                   std::span<Epoch> epochs, std::span<ControlQueue> controls, SenderIndex& index,
-                   size_t held_max)
+                   std::span<Epoch> epochs, std::span<ControlQueue> controls, const Groups& groups,
+                   SenderIndex& index, size_t held_max)
     : completions_(completions),
       packets_(packets),
       memory_(memory),
       peers_(peers),
       epochs_(epochs),
       controls_(controls),
+      groups_(groups),
       index_(index),
       done_(held_max + limits::burst_packets_max) {
   for (size_t i = 0; i < row_.requests.size(); ++i) {
-    row_.requests[i].sg_list = &row_.pieces[i];
+    row_.requests[i].sg_list = row_.pieces[i].data();
     if (i > 0) row_.requests[i - 1].next = &row_.requests[i];
   }
 }
@@ -81,6 +82,10 @@ Sender* Outgoing::sender_of(const Send& send) {
     Sender* const sender = index_.find(send.peer, {send.head.target_qp, send.path});
     return sender != nullptr && sender->is_whole() ? sender : nullptr;
   }
+  if (send.source_qp == group::qpn_default && groups_.queue != nullptr) {
+    Sender& sender = groups_.queue->sender;
+    return sender.is_whole() ? &sender : nullptr;
+  }
   if (send.form != Form::Datagram) return nullptr;
   const size_t place = send.source_qp - control_qpn_default;
   if (place >= controls_.size() || controls_[place].sender.pair == nullptr) return nullptr;
@@ -90,12 +95,32 @@ Sender* Outgoing::sender_of(const Send& send) {
 
 Outgoing::Fit Outgoing::add(const Send& send) {
   ibv_send_wr& request = row_.requests[row_.count];
+  if (send.form == Form::DatagramImmediate) return add_slot(send, request);
   if (!try_address(send, request)) return Fit::Lost;
-  if (!try_locate(send, row_.pieces[row_.count])) return Fit::Full;
+  if (!try_locate(send, row_.pieces[row_.count][0])) return Fit::Full;
   request.num_sge = send.head.payload_bytes > 0;
   request.send_flags = send.head.is_solicited ? IBV_SEND_SOLICITED : 0;
   ++row_.count;
   row_.bytes += send.head.payload_bytes + pad_bytes_for(send.head.payload_bytes);
+  return Fit::Taken;
+}
+
+/// Of a group, behind its header.
+Outgoing::Fit Outgoing::add_slot(const Send& send, ibv_send_wr& request) {
+  auto& [prefix, payload] = row_.pieces[row_.count];
+  const size_t group = send.peer - size_t{group_peer_first};
+  const bool is_addressed = send.peer < group_peer_first ? try_address(send, request)
+                                                         : try_address_group(send, group, request);
+  if (!is_addressed) return Fit::Lost;
+  if (!try_locate(send, payload)) return Fit::Full;
+  prefix = groups_.queue->put_prefix(prefix_of(send));
+  request.opcode = IBV_WR_SEND_WITH_IMM;
+  request.imm_data = htobe32(send.head.immediate);
+  request.num_sge = 1 + (send.head.payload_bytes > 0);
+  request.send_flags = 0;
+  ++row_.count;
+  const uint32_t bytes = payload_bytes_of(send);
+  row_.bytes += bytes + pad_bytes_for(bytes);
   return Fit::Taken;
 }
 
@@ -106,15 +131,24 @@ bool Outgoing::try_address(const Send& send, ibv_send_wr& request) {
     request.wr.rdma = {send.head.address, send.head.key};
     return true;
   }
+  CW_DCHECK(send.peer < peers_.count());
   Peer& peer = peers_.at(send.peer);
   const size_t place = send.head.target_qp - control_qpn_default;
-  const bool is_well_known = place < limits::links_max;
+  const bool is_well_known = place <= group_link;
   const uint32_t told = is_well_known ? peer.control_qp.load(std::memory_order_relaxed) : 0;
   ibv_ah* const way = peer.ways[send.path].load(std::memory_order_acquire);
   if (is_well_known || way == nullptr) peer.is_wanted.store(true, std::memory_order_relaxed);
   if (way == nullptr) return ++counts_.unresolved, false;
   request.opcode = IBV_WR_SEND;
   request.wr.ud = {way, told != 0 ? told : send.head.target_qp, send.head.key};
+  return true;
+}
+
+bool Outgoing::try_address_group(const Send& send, size_t group, ibv_send_wr& request) {
+  const bool is_known = groups_.multicast != nullptr && group < groups_.multicast->count();
+  ibv_ah* const way = is_known ? groups_.multicast->way(group, send.path) : nullptr;
+  if (way == nullptr) return ++counts_.unresolved, false;
+  request.wr.ud = {way, send.head.target_qp, send.head.key};
   return true;
 }
 
@@ -139,6 +173,7 @@ bool Outgoing::try_copy(const Send& send, ibv_sge& piece) {
   piece.addr = reinterpret_cast<uintptr_t>(copy->data);
   row_.copies[row_.count] = copy;
   ++counts_.copied;
+  counts_.slots_copied += send.form == Form::DatagramImmediate;
   return true;
 }
 
@@ -189,6 +224,8 @@ bool Outgoing::on_completion(const ibv_wc& completion, Instant now) {
   Sender* sender = nullptr;
   if (tag.epoch == Tag::control) {
     sender = &controls_[tag.queue].sender;
+  } else if (tag.epoch == Tag::group) {
+    sender = &groups_.queue->sender;
   } else if (epochs_[tag.epoch].at() == Stage::Connected) {
     sender = epochs_[tag.epoch].senders[tag.queue].get();
   }

@@ -34,14 +34,27 @@ class ReceiveRow {
   std::array<ibv_recv_wr, requests_max> requests_{};
 };
 
-struct Receiver {
-  QueuePair pair;
-  uint64_t tag = 0;     ///< of its receive requests: another one after each repair
-  uint32_t depth = 0;   ///< how many it holds
-  uint32_t posted = 0;  ///< and not completed
+/// How many requests the device has.
+struct Posted {
+  uint32_t count = 0;  ///< and not completed
   // Of these, how many are left of those that were there when nothing waited to be read: once none
   // is, the device may have had none.
   uint32_t lull = 0, left = 0;
+
+  /// One has been completed, after as many lulls; true: it may have been the last.
+  bool take_one(uint32_t lulls) {
+    if (lull != lulls) left = count;
+    lull = lulls;
+    --count;
+    return --left == 0;
+  }
+};
+
+struct Receiver {
+  QueuePair pair;
+  uint64_t tag = 0;    ///< of its receive requests: another one after each repair
+  uint32_t depth = 0;  ///< how many it holds
+  Posted posted;
   std::atomic<Health> health{Health::Whole};
   bool is_found_broken = false;  ///< the turn's: it gives it to the keeper when it looks next
 
@@ -49,20 +62,13 @@ struct Receiver {
   bool is_ours() const {
     return !is_found_broken && health.load(std::memory_order_acquire) != Health::Broken;
   }
-  /// One has been completed, after as many lulls; true: it may have been the last.
-  bool take_one(uint32_t lulls) {
-    if (lull != lulls) left = posted;
-    lull = lulls;
-    --posted;
-    return --left == 0;
-  }
   /// Once there is room for a row, or for a quarter of all. False: it is broken.
   bool fill(ReceiveRow& row) {
     const uint32_t least = std::clamp(depth / 4, 1u, ReceiveRow::requests_max);
-    while (depth - posted >= least) {
-      const uint32_t count = std::min(depth - posted, ReceiveRow::requests_max);
+    while (depth - posted.count >= least) {
+      const uint32_t count = std::min(depth - posted.count, ReceiveRow::requests_max);
       if (!row.post(*pair, tag, count)) return false;
-      posted += count;
+      posted.count += count;
     }
     return true;
   }

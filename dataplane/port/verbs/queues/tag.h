@@ -10,6 +10,8 @@ namespace cw::verbs {
 struct Tag {
   /// Not an epoch's queue but a control queue.
   static constexpr uint16_t control = 0xffff;
+  /// Nor that, but the queue of groups.
+  static constexpr uint16_t group = 0xfffe;
 
   uint16_t epoch = 0, queue = 0, life = 0;
   uint16_t count = 0;  ///< of a send: how many it stands for; of a control receive: its buffer

@@ -13,6 +13,7 @@ uint64_t turned_away(const Drops::Snapshot& drops) {
   uint64_t total = 0;
   for (const DropReason reason :
        {DropReason::lan_malformed, DropReason::lan_unroutable, DropReason::no_route,
+        DropReason::multicast_unknown, DropReason::multicast_looped, DropReason::multicast_source,
         DropReason::lan_too_big, DropReason::no_class, DropReason::ttl_expired,
         DropReason::peer_down, DropReason::wan_queue_full, DropReason::wan_queue_codel,
         DropReason::wan_queue_old, DropReason::wan_places_full, DropReason::stream_broken}) {
