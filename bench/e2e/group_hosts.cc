@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/e2e/group_strangers.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "control/units/units.h"
@@ -29,6 +30,7 @@ struct Asked {
   std::vector<std::string> sizes{"4KiB", "64KiB", "1MiB", "16MiB", "64MiB"};
   std::string rate = "1Gbit/s", algorithm = "multicast", mtu = "9000";
   uint32_t members = 8, rounds = 5;
+  bool has_strangers = false;
 };
 
 class Bridge {
@@ -41,6 +43,18 @@ class Bridge {
   }
 
   const std::string& addresses() const { return addresses_; }
+  /// Of what comes to each member but rank 0; for programs that lose nothing by themselves.
+  void lose(const std::string& percent) const {
+    for (size_t rank = 1; rank < members_.size(); ++rank) {
+      members_[rank].must("nft flush ruleset");
+      if (percent == "0%") continue;
+      members_[rank].must(
+          "nft add table inet t; nft 'add chain inet t i { type filter hook input "
+          "priority 0; }'; nft add rule inet t i ip protocol udp numgen random mod "
+          "100 lt " +
+          percent.substr(0, percent.size() - 1) + " drop");
+    }
+  }
   /// Starts rank's process; it ends by itself.
   std::unique_ptr<Program> start(uint32_t rank, const Arguments& arguments) const {
     return std::make_unique<Program>(members_[rank].fd(), arguments);
@@ -107,6 +121,30 @@ void print(const Json& report, double lossless_us) {
   std::fflush(stdout);
 }
 
+/// A file from rank 0 to all others, by programs that do that.
+void run_strangers(const Bridge& bridge, const Asked& asked) {
+  const auto rate = parse_rate(asked.rate);
+  if (!rate) throw std::runtime_error("--rate: " + rate.error().sentence);
+  std::printf(
+      "\n| program, bytes | lost | whole run of the sender, ms | receivers with all |\n"
+      "|---|---|---|---|\n");
+  for (const bench::Stranger& stranger : bench::strangers_here()) {
+    for (const std::string& size : asked.sizes) {
+      const auto bytes = parse_bytes(size);
+      if (!bytes) throw std::runtime_error("--sizes: " + bytes.error().sentence);
+      for (const std::string& loss : asked.losses) {
+        bridge.lose(loss);
+        const bench::StrangerRun run = bench::run_stranger(
+            stranger, asked.members, bytes->count(), static_cast<uint32_t>(rate->bps() / 1'000'000),
+            [&](uint32_t rank, const Arguments& what) { return bridge.start(rank, what); });
+        std::printf("| %s, %s | %s | %.0f | %u of %u %s |\n", stranger.name, size.c_str(),
+                    loss.c_str(), run.ms, run.right, asked.members - 1, run.why.c_str());
+        std::fflush(stdout);
+      }
+    }
+  }
+}
+
 void run(const Asked& asked) {
   const Bridge bridge(asked);
   std::printf("%u members, %s at %s, MTU %s, %u rounds each\n\n", asked.members,
@@ -126,6 +164,7 @@ void run(const Asked& asked) {
       }
     }
   }
+  if (asked.has_strangers) run_strangers(bridge, asked);
 }
 
 }  // namespace
@@ -142,6 +181,8 @@ int main(int count, char** words) {
   app.add_option("--mtu", asked.mtu, "of all cables").shows_default();
   app.add_option("--members", asked.members, "processes").between(2, 250).shows_default();
   app.add_option("--rounds", asked.rounds, "of each").between(1, 1000).shows_default();
+  app.add_flag("--strangers", asked.has_strangers,
+               "then the same by udpcast and uftp, whole percents of it lost by nft");
   const auto parsed = app.parse(std::vector<const char*>(words, words + count));
   if (!parsed) return std::fprintf(stderr, "%s\n", parsed.error().sentence.c_str()), exit_refused;
   if (!parsed->empty()) return std::printf("%s", parsed->c_str()), 0;

@@ -32,6 +32,7 @@ Word word_of(uint64_t cookie) {
           .about = static_cast<uint32_t>(cookie)};
 }
 
+constexpr uint64_t lag_bytes_max = 1 << 20;
 constexpr size_t words_min = 256, rows_max = 1024, answers_max = 16384;
 
 /// With the number by which its QP goes on the wire, which may be the port's.
@@ -64,10 +65,13 @@ PacerOptions DatagramEndpoint::pacer_options(Rate rate, uint32_t answers_ppm) co
   pacer.rate = rate;
   pacer.packet_overhead_bytes = options_.overhead_bytes;
   pacer.horizon = options_.horizon;
+  pacer.burst_bytes =
+      static_cast<uint32_t>(std::min<uint64_t>(rate.bytes_in(options_.lag).count(), lag_bytes_max));
   pacer.overhead_ppm = answers_ppm;
   pacer.resend_slack = Duration::max();  // who asks has waited already
   const auto words =
       static_cast<uint32_t>(std::max(words_min, 2 * options_.membership.peers.size()));
+  pacer.pause_bytes = pacer.burst_bytes;
   pacer.capacity_packets = {words, answers_max, rows_max, 1};
   return pacer;
 }

@@ -38,7 +38,8 @@ struct DatagramOptions {
   uint32_t message_slots_max = 0;          ///< of an inbox
   uint32_t overhead_bytes = 0;             ///< on the wire around each packet
   Duration horizon;                        ///< how far ahead of now packets are handed out
-  Duration rtt = Duration::from_us(200);   ///< until it is measured
+  Duration lag;  ///< how late a turn may come besides before time of the line is lost
+  Duration rtt = Duration::from_us(200);  ///< until it is measured
 };
 
 /// Of the longest slot that a port carries, and with it the JOIN that is padded to its length; less

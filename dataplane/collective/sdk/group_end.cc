@@ -44,6 +44,7 @@ GroupOptions options_of(const GroupEndOptions& options, const PortFacts& facts,
   group.datagrams.group_peer = options.group_peer;
   group.datagrams.rtt = options.rtt;
   group.datagrams.horizon = options.horizon;
+  group.datagrams.lag = options.lag;
   group.datagrams.overhead_bytes = options.overhead_bytes;
   group.bytes_max = options.bytes_max;
   group.sum_bytes_max = options.sum_bytes_max;

@@ -41,7 +41,7 @@ struct GroupEndOptions {
   // What networks of a datacenter are like, until it is measured.
   Duration rtt = Duration::from_us(200);
   Duration reorder = Duration::from_us(100);
-  Duration horizon = Duration::from_us(50);                ///< as PacerOptions has it
+  Duration horizon = Duration::from_us(50), lag = Duration::from_ms(1);  ///< as DatagramOptions
   uint32_t overhead_bytes = 8 + 14 + 4 + 12 + 20 + 8 + 4;  ///< Ethernet, IPv4, UDP, ICRC
 };
 
