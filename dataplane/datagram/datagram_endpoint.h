@@ -31,12 +31,14 @@ namespace cw::group {
 struct DatagramOptions {
   MembershipOptions membership;
   uint16_t group_peer = 0xf000;           ///< what the port calls the group
+  uint16_t site_peer = 0xf000;            ///< and those of it that are of our site
   size_t landings = 4;                    ///< open at a time, at most 8
   uint32_t slots_max = 0;                 ///< of a landing
   uint32_t message_slots_max = 0;         ///< of an inbox
   uint32_t overhead_bytes = 0;            ///< on the wire around each packet
   Duration horizon;                       ///< how far ahead of now packets are handed out
   Duration rtt = Duration::from_us(200);  ///< until it is measured
+  Duration rtt_far;                       ///< to other sites, likewise
 };
 
 /// Slots that are to leave in a row.
@@ -44,8 +46,9 @@ struct SlotRow {
   uint8_t landing = 0;      ///< or outbox
   bool is_message = false;  ///< of an outbox: `first` counts in the message to `to`
   Kind kind = Kind::Multicast;
-  bool is_again = false;  ///< multicast, though not for the first time
-  uint16_t to = 0;        ///< not of multicast
+  bool is_again = false;     ///< multicast, though not for the first time
+  bool is_for_site = false;  ///< multicast to our site alone
+  uint16_t to = 0;           ///< not of multicast
   uint32_t first = 0, count = 0;
 };
 
@@ -137,6 +140,7 @@ class DatagramEndpoint final : public WanStation {
   bool try_make_word(const Word& word, Instant now, Send& send);
   uint8_t* next_prefix();
   bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }
+  Duration assumed_rtt(uint16_t rank) const;
   PacerOptions pacer_options(Rate rate, uint32_t answers_ppm) const;
 
   WanPort& port_;
