@@ -32,13 +32,14 @@ constexpr Duration fail_interval = Duration::from_ms(10);
 Group::Group(WanPort& port, Counters& counters, Drops& drops, const GroupOptions& options)
     : options_(completed(options)),
       tree_(options_.datagrams.membership.rank, options_.datagrams.membership.sites),
+      chains_(options_.datagrams.membership.sites),
       endpoint_(port, *this, counters, drops, options_.datagrams),
       reducing_(endpoint_, {.part_bytes_max = options.sum_bytes_max, .reorder = options.reorder}) {
   CW_ASSERT(tree_.children().size() <= State::children_max);
   options_.reorder = std::min(options.reorder, options.datagrams.rtt);
   ops_.reserve(operations_max);
   for (size_t i = 0; i < operations_max; ++i) {
-    ops_.emplace_back(options_.datagrams.slots_max, members());
+    ops_.emplace_back(options_.datagrams.slots_max, members(), chains_.count_max());
   }
 }
 
@@ -242,6 +243,7 @@ void Group::on_placed(std::span<const Placed> placed, Instant now) {
     if (each.is_first) note_part(op, each, now);
     if (each.is_new && is_forwarded(op)) note_forwarded(op, each, now);
     if (each.is_new && op.asked.has(each.slot)) asked |= 1u << each.landing;
+    if (each.is_new && op.demand.has_wanted()) answer_wanted(op, each.slot, now);
     if (each.is_new && each.kind == Kind::Fetched) ++op.fetched;
   }
   for (size_t i = 0; i < ops_.size(); ++i) {
@@ -283,10 +285,8 @@ Instant Group::deadline_of(const State& op) const {
   if (op.stage == Stage::Posted) return op.posted + options_.deadline;
   if (op.stage != Stage::Open) return Instant::never();
   // Four times what it takes, and a pause that people notice.
-  const auto sources =
-      static_cast<int64_t>(op.posting.operation == Operation::Broadcast ? 1 : members());
-  return op.opened + op.part_time * (4 * sources) / static_cast<int64_t>(op.chains) +
-         Duration::from_s(10);
+  return op.opened + op.part_time * (4 * longest_chain(op)) + Duration::from_s(10) +
+         (has_sites() ? Duration::from_s(40) : Duration());
 }
 
 // ---- what leaves ----

@@ -109,6 +109,25 @@ Impairment some_faults(Prng& prng) {
   return faults;
 }
 
+/// Ranks of up to three sites, in whatever order, some way apart.
+void draw_sites(WorldOptions& options, Prng& prng) {
+  if (prng.chance(0.6)) return;
+  const uint64_t sites = std::min<uint64_t>(prng.between(2, 3), options.hosts);
+  for (uint16_t rank = 0; rank < options.hosts; ++rank) {
+    options.sites.push_back(static_cast<uint16_t>(rank < sites ? rank : prng.below(sites)));
+  }
+  options.far_delay = Duration::from_us(static_cast<int64_t>(prng.between(10, 3000)));
+  if (prng.chance(0.5)) options.recovery_worst = options.far_delay;
+}
+
+/// One that loses much more than others of what comes to it.
+void draw_slow(FabricWorld& world, Prng& prng) {
+  if (prng.chance(0.7)) return;
+  const auto host = static_cast<uint16_t>(prng.below(world.members()));
+  const uint32_t link = Topology::back(world.network().routes().link_from(host));
+  world.network().set_impairment(link, {.loss = 0.1 + prng.uniform() * 0.3});
+}
+
 void run_faulty(uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Prng prng(seed);
@@ -119,11 +138,13 @@ void run_faulty(uint64_t seed) {
   options.bytes_max = uint64_t{hosts} * 60'000;
   options.sum_bytes_max = 60'000;
   if (prng.chance(0.3)) options.algorithm = static_cast<Algorithm>(prng.between(1, 3));
+  draw_sites(options, prng);
   FabricWorld world(options);
   world.network().set_all_impairments(some_faults(prng));
   ASSERT_TRUE(world.join(60_s));
   for (int i = 0; i < 3; ++i) {
     world.network().set_all_impairments(some_faults(prng));
+    draw_slow(world, prng);
     Posting posting{.operation = static_cast<Operation>(prng.between(1, 4)),
                     .bytes = prng.below(60'000)};
     if (posting.operation == Operation::Broadcast)
