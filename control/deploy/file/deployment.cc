@@ -15,9 +15,12 @@ using config::Section;
 
 namespace {
 
-/// What [[site.class]] and [[site.peer]] are read into; the rows themselves are what is used.
+/// What [[site.class]], [[site.peer]] and [[site.group]] are read into; the rows themselves are
+/// what is used.
 struct Other {
   std::string name, text, next_hop;
+  std::vector<std::string> names;
+  uint8_t ttl = gateway::GroupOptions::ttl_default;
   uint16_t udp_port = 4791, source_port = 0, prefer = gateway::PeerRoutes::prefer_default;
   Rate rate;
   uint32_t weight = 1;
@@ -97,6 +100,13 @@ void declare_site_peer(Section& row, Other& it) {
       .or_none();
 }
 
+void declare_site_group(Section& row, Other& it) {
+  row.key("address", it.text, "As in a gateway's file.").required();
+  row.key("class", it.name, "Which [[class]]; empty: the first that matches.");
+  row.key("sites", it.names, "Whose hosts get its frames, by name; none: all.");
+  row.key("ttl", it.ttl, "As in a gateway's file.").range(2, 255);
+}
+
 void declare_site(Section& row, SiteRow& it, const Words& words) {
   row.key("name", it.name, "What it is called; the file is NAME.toml.").required();
   row.key("address", it.address,
@@ -117,6 +127,9 @@ void declare_site(Section& row, SiteRow& it, const Words& words) {
   row.rows("peer", "What this site has otherwise of another one.", [words](Section& inner, size_t) {
     declare_site_peer(inner, words->others.emplace_back());
   });
+  row.rows(
+      "group", "A multicast group whose frames this site's hosts send to others.",
+      [words](Section& inner, size_t) { declare_site_group(inner, words->others.emplace_back()); });
 }
 
 void declare_link(Section& row, LinkRow& it) {

@@ -10,8 +10,9 @@ namespace cw::deploy {
 namespace {
 
 constexpr std::array tables = {"lan", "wan", "offload", "api"};
-const std::set<std::string, std::less<>> own_keys = {
-    "name", "address", "routes", "prefer", "ask", "class", "peer", "lan", "wan", "api", "offload"};
+const std::set<std::string, std::less<>> own_keys = {"name", "address", "routes", "prefer",
+                                                     "ask",  "class",   "peer",   "group",
+                                                     "lan",  "wan",     "api",    "offload"};
 
 const Node nothing;
 
@@ -254,6 +255,7 @@ std::vector<SiteTree> site_trees(const Deployment& deployment, const CommonPair&
       put(tree, "class", std::move(rows));
     }
     put(tree, "peer", peers_of(deployment, site));
+    if (const Node* const groups = find(site.row, {"group"})) put(tree, "group", *groups);
     trees.push_back({site.name, std::move(tree)});
   }
   return trees;

@@ -127,6 +127,21 @@ TEST(Rendered, only_listed_links_where_not_all_are_meant) {
   EXPECT_EQ(file(files, "s3").plan.peer_count(), 1u);
 }
 
+TEST(Rendered, groups_are_the_site_s_that_has_them) {
+  const auto files = files_of(deployment_text(2) +
+                              "lan.prefixes = [\"10.2.0.0/16\"]\n[[site.group]]\naddress = "
+                              "\"239.1.2.3\"\nsites = [\"s1\"]\nttl = 7\n");
+  EXPECT_TRUE(file(files, "s1").plan.gateway.groups.empty());
+  const auto& groups = file(files, "s2").plan.gateway.groups;
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].peers, std::vector<std::string>{"s1"});
+  EXPECT_EQ(groups[0].ttl, 7);
+  EXPECT_EQ(
+      mistakes_of(deployment_text(2) + "[[site.group]]\naddress = \"239.1.2.3\"\n"),
+      "file:15:11: site \"s2\": group.address \"239.1.2.3\" has nobody here who may send to it: "
+      "lan.prefixes names no IPv4 prefix, such as \"10.1.0.0/16\"");
+}
+
 TEST(Rendered, names_with_quotes_and_letters_of_the_world_come_back) {
   const auto files = files_of(deployment_text(1) +
                               "[[site]]\nname = 'zu\"rich é'\naddress = \"192.0.2.7\"\n"
