@@ -106,7 +106,9 @@ class Group final : public DatagramUser {
   // group.cc
   uint16_t rank() const { return membership().rank(); }
   uint16_t members() const { return membership().members(); }
-  bool is_far(uint16_t who) const { return sites_[who] != sites_[rank()]; }
+  bool is_far(uint16_t who) const {
+    return membership().site_of(who) != membership().site_of(rank());
+  }
   bool has_sites() const { return tree_.neighbours().size() < members(); }
   State* find(Step step);
   const State* find(Step step) const { return const_cast<Group*>(this)->find(step); }

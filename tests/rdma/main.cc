@@ -38,7 +38,8 @@ void parse(Options& options, cw::CommandLine& app) {
   app.add_option("--on-a", options.on_a, "What host A runs, by bash.").required();
   app.add_option("--on-b", options.on_b, "What host B runs meanwhile.");
   app.add_option("--policy", options.policy,
-                 "Of the gateways; default: as they choose; plain: no gateways.");
+                 "Of the gateways; default: as they choose; plain: no gateways; bridge: none, and "
+                 "one LAN.");
   app.add_option("--rtt", options.line.rtt, "Of the link.");
   app.add_option("--loss", options.line.loss, "Of all packets.");
   app.add_option("--burst", options.line.burst, "Packets lost in a row, on average.");
@@ -63,7 +64,10 @@ int run(const Options& options, const std::filesystem::path& programs) {
   sites.set_line(options.line);
   std::fprintf(stderr, "two machines start...\n");
   sites.wait_ready();
-  if (options.policy == "plain") {
+  const bool has_gateways = options.policy != "plain" && options.policy != "bridge";
+  if (options.policy == "bridge") {
+    sites.bridge();
+  } else if (!has_gateways) {
     sites.route_plainly();
   } else {
     sites.route_by_gateways(options.policy, options.line);
@@ -77,7 +81,7 @@ int run(const Options& options, const std::filesystem::path& programs) {
   std::printf("---- retransmissions of the hosts: %llu and %llu\n",
               static_cast<unsigned long long>(sites.host_a().retransmits()),
               static_cast<unsigned long long>(sites.host_b().retransmits()));
-  if (options.policy != "plain") {
+  if (has_gateways) {
     std::printf("%s\n%s\n", sites.gateway_a().status().dump().c_str(),
                 sites.gateway_b().status().dump().c_str());
   }

@@ -83,6 +83,11 @@ void RdmaSites::unroute() {
     b_rnic_.stop();
   }
   if (route_ == Route::Plain || route_ == Route::Rnics) sites_.unroute();
+  if (route_ == Route::Bridged) {
+    for (const At place : {At::GatewayA, At::GatewayB}) {
+      sites_.space(place).must("ip link del dev joined");
+    }
+  }
   if (route_ == Route::Gateways) {
     a_.stop();
     b_.stop();
@@ -95,6 +100,21 @@ void RdmaSites::route_plainly() {
   unroute();
   sites_.route_plainly();
   route_ = Route::Plain;
+}
+
+void RdmaSites::bridge() {
+  if (route_ == Route::Bridged) return;
+  unroute();
+  const auto join = [&](At place, const SiteAddresses& site) {
+    const std::string to = " master joined; ";
+    sites_.space(place).must("ip link add name joined mtu " + std::to_string(mtu_) +
+                             " type bridge forward_delay 0 mcast_snooping 0; ip link set dev " +
+                             site.lan_interface + to + "ip link set dev " + site.wan_interface +
+                             to + "ip link set dev joined up");
+  };
+  join(At::GatewayA, site_a);
+  join(At::GatewayB, site_b);
+  route_ = Route::Bridged;
 }
 
 void RdmaSites::route_by_gateways(const std::string& policy, const RdmaLine& line) {

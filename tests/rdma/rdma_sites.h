@@ -52,6 +52,8 @@ class RdmaSites {
   void set_line(const RdmaLine& line);
   /// The gateways' kernels route; nobody repairs anything.
   void route_plainly();
+  /// The gateways' kernels join the LANs into one, the line in its middle.
+  void bridge();
   /// Gateways of ours, whose policy for everything is `policy`; fresh ones.
   void route_by_gateways(const std::string& policy, const RdmaLine& line);
   /// The same with a file's other keys; its MTUs and what it says of the line do not count.
@@ -66,7 +68,7 @@ class RdmaSites {
  private:
   void unroute();
 
-  enum class Route { None, Plain, Gateways, Rnics };
+  enum class Route { None, Plain, Bridged, Gateways, Rnics };
   RdmaPrograms programs_;
   uint32_t mtu_;
   Sites sites_;
