@@ -28,6 +28,9 @@
 
 namespace cw {
 
+/// As Packet::peer: from here on they are groups of multicast.
+inline constexpr uint16_t group_peer_first = 0xf000;
+
 /// One packet and its buffer, one segment, plus an optional external payload behind it.
 ///
 /// The buffer belongs to the port that made the packet and lives as long as the port. Between

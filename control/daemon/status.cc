@@ -63,11 +63,13 @@ Json lan_over_dpdk_json(const DpdkLanStatus& lan) {
                {"rx_group", lan.rx_group},
                {"rx_other", lan.rx_other},
                {"rx_neighbour", lan.rx_neighbour},
+               {"rx_query", lan.rx_query},
                {"rx_local", lan.rx_local},
                {"rx_joined", lan.rx_joined},
                {"rx_finished", lan.rx_finished},
                {"echoes_answered", lan.echoes_answered},
                {"questions", lan.questions},
+               {"reports", lan.reports},
                {"tx_link_down", lan.tx_link_down},
                {"tx_unresolved", lan.tx_unresolved},
                {"tx_unrouted", lan.tx_unrouted}};
@@ -290,6 +292,15 @@ Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links) {
           {"received", inbound_json(lane.inbound)}};
 }
 
+/// What is on its way to the group's sites, once for each.
+Json group_json(const gateway::Groups::Group& group) {
+  const IpVersion version = group.is_v6 ? IpVersion::V6 : IpVersion::V4;
+  return {{"address", text_of(HostAddress{group.address, version})},
+          {"sites", group.sites.size()},
+          {"frames", group.frames},
+          {"bytes", group.bytes}};
+}
+
 std::string_view name_of(SwapStatus status) {
   constexpr std::string_view names[] = {
       "ready", "unknown policy", "wire version", "parameters", "beyond the reserve",
@@ -385,6 +396,8 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
     if (!plan.has_peer(state.lanes[i].peer)) continue;
     json["classes"].push_back(lane_json(plan, std::span(state.lanes).subspan(i, plan.links)));
   }
+  json["groups"] = Json::array();
+  for (const auto& each : state.groups) json["groups"].push_back(group_json(each));
   json["swaps"] = Json::array();
   for (const site::SwapView& each : state.swaps) json["swaps"].push_back(swap_json(plan, each));
   if (state.shards.size() > 1) json["shards"] = shards_json(state);

@@ -79,6 +79,10 @@ DpdkLanOptions lan_over_dpdk_options(const Config& config) {
   options.vlan = config.lan.vlan;
   options.silences_kernel = config.lan.routes;
   options.packets = lan_packets(config);
+  for (const auto& each : config.groups) {
+    const IpVersion version = each->options.is_v6 ? IpVersion::V6 : IpVersion::V4;
+    options.groups.push_back({each->options.address, version});
+  }
   for (const gateway::Prefix& it : config.lan_addresses) {
     const IpVersion version = it.is_v6 ? IpVersion::V6 : IpVersion::V4;
     options.addresses.push_back({.ip = {it.address, version}, .bits = it.bits});
@@ -264,6 +268,8 @@ gateway::GatewayOptions gateway_options(const Config& config) {
   for (size_t i = config.peers.size(); i < config.places(); ++i) {
     options.peers.push_back({.peer = static_cast<uint16_t>(i), .name = "", .routes = {}});
   }
+  for (const auto& each : config.groups) options.groups.push_back(each->options);
+  options.own_prefixes = config.own_prefixes;
   options.full_links = full_links(config);
   options.queue_memory = queue_memory_of(config);
   options.lan_mtu = config.lan.mtu;

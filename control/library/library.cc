@@ -74,7 +74,7 @@ class SimMember final : public GroupDevice {
  public:
   SimMember(SimFabric& fabric, std::vector<uint16_t> hosts, uint16_t rank)
       : fabric_(fabric), hosts_(std::move(hosts)), rank_(rank) {
-    (void)fabric_.network.join(hosts_[rank], fabric_group_first);  // or has, in an earlier life
+    (void)fabric_.network.join(hosts_[rank], group_peer_first);  // or has, in an earlier life
   }
   AnyWanPort port() override { return fabric_.network.port(hosts_[rank_]); }
   Rate rate() const override { return 10_Gbps; }
@@ -89,7 +89,7 @@ class SimMember final : public GroupDevice {
   }
   uint64_t fresh_bits() override { return fresh_bits_of_system(); }
   uint16_t peer_of(uint16_t rank) const override { return hosts_[rank]; }
-  uint16_t group_peer() const override { return fabric_group_first; }
+  uint16_t group_peer() const override { return group_peer_first; }
 
  private:
   SimFabric& fabric_;

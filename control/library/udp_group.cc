@@ -21,7 +21,7 @@ class UdpGroupDevice final : public GroupDevice {
   Rate rate() const override { return rate_default; }
   Instant now() override { return clock_.read(); }
   uint64_t fresh_bits() override { return fresh_bits_of_system(); }
-  uint16_t group_peer() const override { return UdpGroupPort::first_group; }
+  uint16_t group_peer() const override { return group_peer_first; }
 
  private:
   MonotonicClock clock_;

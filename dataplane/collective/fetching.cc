@@ -25,7 +25,9 @@ uint32_t mix(uint32_t step, uint32_t what, uint32_t nth) {
 
 /// W: a quarter of what the line carries in a round trip.
 uint32_t Group::window() const {
-  const uint64_t bytes = rate().bytes_in(rtt()).count() / 4;
+  const bool asks_far = has_sites() && tree_.leader() == rank();
+  const Duration longest = asks_far ? options_.datagrams.rtt_far : rtt();
+  const uint64_t bytes = rate().bytes_in(longest).count() / 4;
   const uint64_t slots = bytes / endpoint_.packet_bytes();
   return static_cast<uint32_t>(std::clamp<uint64_t>(slots, window_slots_min, window_slots_max));
 }
@@ -41,18 +43,25 @@ Ask* Group::free_ask(State& op) {
   return it == op.asks.end() ? nullptr : &*it;
 }
 
-/// At first one whom all ask for these slots, so that it sees how many lack them; then the source,
-/// which has them, and those around, one after the other, who may be nearer or alive.
+/// At first one whom all ask for these slots, so that it sees how many lack them; then their owner
+/// and those around, one after the other, who may be nearer or alive.
 uint16_t Group::candidate(const State& op, const Ask& ask) const {
   const auto near = tree_.neighbours();
   const uint32_t slot = ask.runs[0].first.host();
   const uint16_t source = landing_of(op).slots().source_of(slot);
   if (const auto before = previous_hop(op, source); before && ask.tries == 0) return *before;
-  if (ask.tries % 2 == 1 || near.size() == 1) return source;
+  const uint16_t owner = owner_of(op, slot);
+  if (ask.tries % 2 == 1 || near.size() == 1) return owner;
   size_t place = mix(op.step.value(), rank(), ask.tries);
   if (ask.tries >= candidates) place = size_t{rank()} + ask.tries / 2;
   const uint16_t who = ask.tries == 0 ? asked_first(op, slot) : near[place % near.size()];
-  return who == rank() ? source : who;
+  return who == rank() ? owner : who;
+}
+
+/// Who has it for sure or, of what is of another site, is the only one to fetch it from there.
+uint16_t Group::owner_of(const State& op, uint32_t slot) const {
+  const uint16_t source = landing_of(op).slots().source_of(slot);
+  return is_far(source) && tree_.leader() != rank() ? tree_.leader() : source;
 }
 
 /// By all of a site, if it has a slot.
@@ -91,11 +100,11 @@ uint32_t Group::settled_of(State& op, uint32_t part, Instant now) {
   const uint32_t slots = landing_of(op).slots().part_slots();
   const uint16_t source = landing_of(op).slots().source_of(part * slots);
   Watch& watch = op.watches[chain_of(op, source)];
-  Instant due = op.ended[part] + options_.reorder;
+  Instant due = op.ended[part] + reorder_of(source);
   uint32_t settled = 0;
   if (op.ended[part] == Instant()) {
     const bool is_heard = watch.is_of(source);
-    if (is_heard) settled = watch.settle(options_.reorder, now);
+    if (is_heard) settled = watch.settle(reorder_of(source), now);
     due = is_heard ? silent_at(op, watch) : cutoff_of(op, source);
     if (is_heard && due > now) due = watch_due(op, watch);
   }
@@ -138,6 +147,9 @@ void Group::ask(State& op, Ask& ask, Instant now) {
   const Duration answer =
       rate().time_for(Bytes(uint64_t{ask.slots} * endpoint_.packet_bytes())) * 8;
   Duration time = patience_with(ask.to) + answer;
+  const bool fetches = ask.to == tree_.leader() &&
+                       is_far(landing_of(op).slots().source_of(ask.runs[0].first.host()));
+  if (fetches) time += options_.datagrams.rtt_far;  // which has to ask itself
   // Each second time, as it is another one who is asked.
   for (uint32_t i = 1; i < ask.in_vain && time < ask_time_max; i += 2) time = time * 2;
   if (ask.tries == 0) ask.first = now;
@@ -190,11 +202,12 @@ void Group::settle_asks(State& op, Instant now) {
 
 /// What is still missing is asked of another.
 void Group::on_timeout(State& op, Ask& each, Instant now) {
-  const uint16_t source = landing_of(op).slots().source_of(each.runs[0].first.host());
+  const uint16_t owner = owner_of(op, each.runs[0].first.host());
   Repeat asked;
   asked.first = each.first;
   asked.tries = each.tries + 1;
-  if (is_silent(asked, source, now)) return fail_silent(op, source, now);
+  if (is_silent(asked, owner, now)) return fail_silent(op, owner, now);
+  each.in_vain = missing_in(op, each) < each.slots ? 0 : each.in_vain + 1;
   const auto runs = each.runs;
   const size_t count = each.run_count;
   each.run_count = 0;
@@ -205,7 +218,6 @@ void Group::on_timeout(State& op, Ask& each, Instant now) {
     (void)try_gather(op, each, from, run.first.host() + run.count.host());
   }
   ++each.tries;
-  each.in_vain = each.is_answered ? 0 : each.in_vain + 1;
   op.fetch_due = now;  // for what found no room in its runs
   each.is_open = each.run_count > 0;
   if (each.is_open) ask(op, each, now);
@@ -248,20 +260,43 @@ void Group::on_message_fetch(State& op, uint16_t from, const Fetch& fetch, Insta
 /// Slots of our own part that still wait for the line come to all soon.
 bool Group::has_sent(const State& op, uint32_t slot) const {
   const Slots& slots = landing_of(op).slots();
-  if (slots.source_of(slot) != rank() || op.is_sent) return true;
+  if (slots.source_of(slot) != rank() || op.is_sent || is_forwarded(op)) return true;
   return slots.nth_of(slot) + endpoint_.queued_slots() < op.next;
 }
 
 Demand::Answer Group::answer_to(State& op, uint16_t to, uint32_t slot, Instant now) {
   using enum Demand::Answer;
-  if (!landing_of(op).has(slot)) return Lacking;
-  if (is_forwarded(op)) return Alone;
+  const uint16_t source = landing_of(op).slots().source_of(slot);
+  if (!landing_of(op).has(slot)) {
+    if (!is_far(source) || tree_.leader() != rank() || is_forwarded(op)) return Lacking;
+    op.demand.want(slot, to);
+    return OnItsWay;
+  }
   if (!has_sent(op, slot)) return OnItsWay;
+  if (is_forwarded(op) || is_far(to)) return Alone;
   // The source learns from whom all others ask that these will have to come here too.
-  const bool is_told =
-      landing_of(op).slots().source_of(slot) == rank() && asked_first(op, slot) == to;
-  const uint32_t many = is_told ? 1 : std::max(many_min, members() / 8u);
+  const bool is_told = source == rank() && asked_first(op, slot) == to;
+  const auto near = static_cast<uint32_t>(tree_.neighbours().size());
+  const uint32_t many = is_told ? 1 : std::max(many_min, near / 8);
   return op.demand.note(slot, to, {many, rtt() + options_.reorder, endpoint_.answers_time()}, now);
+}
+
+/// To a member, or to all of the site.
+bool Group::try_answer(State& op, std::optional<uint16_t> to, uint32_t first, uint32_t count,
+                       Instant now) {
+  SlotRow row{.landing = index_of(op), .first = first, .count = count};
+  row.is_again = row.is_for_site = !to;
+  row.kind = to ? Kind::Fetched : Kind::Multicast;
+  row.to = to.value_or(0);
+  return endpoint_.try_push(row, now);
+}
+
+/// Others of the site wait for what a leader has fetched.
+void Group::answer_wanted(State& op, uint32_t slot, Instant now) {
+  const Demand::Wanted wanted = op.demand.take(slot);
+  if (wanted.askers == 0) return;
+  const bool is_alone = wanted.askers < many_min;
+  (void)try_answer(op, is_alone ? std::optional(wanted.last) : std::nullopt, slot, 1, now);
 }
 
 /// What is here leaves in rows; what is not is told.
@@ -276,11 +311,10 @@ void Group::answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant n
     while (++at < end && (next = answer_to(op, to, at, now)) == how) {
     }
     if (how == Alone || how == Again) {
-      SlotRow row{.landing = index_of(op), .first = first, .count = at - first};
-      row.is_again = how == Again;
-      row.kind = how == Again ? Kind::Multicast : Kind::Fetched;
-      row.to = how == Again ? uint16_t{0} : to;
-      if (!endpoint_.try_push(row, now)) return;
+      if (!try_answer(op, how == Again ? std::nullopt : std::optional(to), first, at - first,
+                      now)) {
+        return;
+      }
     } else if (how == Lacking && lack != nullptr && lack->run_count < runs_max()) {
       lack->runs[lack->run_count++] = {be32(first), be32(at - first)};
     }

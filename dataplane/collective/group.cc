@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/collective/digest.h"
 #include "dataplane/collective/sum/elements.h"
 
 namespace cw::group {
@@ -12,6 +13,7 @@ GroupOptions completed(GroupOptions options) {
   DatagramOptions& datagrams = options.datagrams;
   MembershipOptions& membership = datagrams.membership;
   membership.sites.resize(membership.peers.size());
+  membership.digest = digest_of(options);
   const uint64_t slots = options.bytes_max / membership.payload_bytes + membership.peers.size() + 1;
   datagrams.landings = Group::operations_max;
   datagrams.slots_max =
@@ -30,13 +32,14 @@ constexpr Duration fail_interval = Duration::from_ms(10);
 Group::Group(WanPort& port, Counters& counters, Drops& drops, const GroupOptions& options)
     : options_(completed(options)),
       tree_(options_.datagrams.membership.rank, options_.datagrams.membership.sites),
+      chains_(options_.datagrams.membership.sites),
       endpoint_(port, *this, counters, drops, options_.datagrams),
       reducing_(endpoint_, {.part_bytes_max = options.sum_bytes_max, .reorder = options.reorder}) {
   CW_ASSERT(tree_.children().size() <= State::children_max);
   options_.reorder = std::min(options.reorder, options.datagrams.rtt);
   ops_.reserve(operations_max);
   for (size_t i = 0; i < operations_max; ++i) {
-    ops_.emplace_back(options_.datagrams.slots_max, members());
+    ops_.emplace_back(options_.datagrams.slots_max, members(), chains_.count_max());
   }
 }
 
@@ -240,6 +243,7 @@ void Group::on_placed(std::span<const Placed> placed, Instant now) {
     if (each.is_first) note_part(op, each, now);
     if (each.is_new && is_forwarded(op)) note_forwarded(op, each, now);
     if (each.is_new && op.asked.has(each.slot)) asked |= 1u << each.landing;
+    if (each.is_new && op.demand.has_wanted()) answer_wanted(op, each.slot, now);
     if (each.is_new && each.kind == Kind::Fetched) ++op.fetched;
   }
   for (size_t i = 0; i < ops_.size(); ++i) {
@@ -281,10 +285,8 @@ Instant Group::deadline_of(const State& op) const {
   if (op.stage == Stage::Posted) return op.posted + options_.deadline;
   if (op.stage != Stage::Open) return Instant::never();
   // Four times what it takes, and a pause that people notice.
-  const auto sources =
-      static_cast<int64_t>(op.posting.operation == Operation::Broadcast ? 1 : members());
-  return op.opened + op.part_time * (4 * sources) / static_cast<int64_t>(op.chains) +
-         Duration::from_s(10);
+  return op.opened + op.part_time * (4 * longest_chain(op)) + Duration::from_s(10) +
+         (has_sites() ? Duration::from_s(40) : Duration());
 }
 
 // ---- what leaves ----

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/collective/chains.h"
 #include "dataplane/collective/operation.h"
 #include "dataplane/collective/sum/reducing.h"
 #include "dataplane/collective/tree.h"
@@ -36,7 +37,8 @@ enum class Algorithm : uint8_t {
 };
 
 struct GroupOptions {
-  DatagramOptions datagrams;
+  DatagramOptions datagrams;  ///< but for landings and digest, which follow from the rest
+  std::string address;        ///< whom the group is at, as people write it; only compared
   /// Of the memory that one operation fills, at most; what is kept by slot goes by it.
   uint64_t bytes_max = 0;
   uint64_t sum_bytes_max = 0;  ///< of a part that is added up; 0: none is
@@ -44,6 +46,8 @@ struct GroupOptions {
   uint32_t chains = 0;  ///< of sources that send at the same time; 0: as many as hide a turn
   Duration reorder;     ///< Q: by how much a packet may overtake another; at most a round trip
   Duration deadline = Duration::from_s(30);  ///< from posting to opening
+  /// How much longer what comes from another site may take, as gateways recover what they lose.
+  Duration recovery_worst;
 };
 
 /// How an operation is.
@@ -102,6 +106,8 @@ class Group final : public DatagramUser {
   // group.cc
   uint16_t rank() const { return membership().rank(); }
   uint16_t members() const { return membership().members(); }
+  bool is_far(uint16_t who) const { return sites_[who] != sites_[rank()]; }
+  bool has_sites() const { return tree_.neighbours().size() < members(); }
   State* find(Step step);
   const State* find(Step step) const { return const_cast<Group*>(this)->find(step); }
   uint8_t index_of(const State& op) const { return static_cast<uint8_t>(&op - ops_.data()); }
@@ -154,7 +160,10 @@ class Group final : public DatagramUser {
   Instant cutoff_of(const State& op, uint16_t source) const;
   Instant last_cutoff(const State& op) const;
   Instant send_due(const State& op) const;
+  uint32_t longest_chain(const State& op) const;
   Duration slack() const;  // J
+  Duration far_slack() const;
+  Duration reorder_of(uint16_t source) const;
   void take_turn(State& op, Instant now);
   void send(State& op, Instant now);
   void set_line(const State& op);
@@ -190,6 +199,10 @@ class Group final : public DatagramUser {
   void answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant now);
   Demand::Answer answer_to(State& op, uint16_t to, uint32_t slot, Instant now);
   bool has_sent(const State& op, uint32_t slot) const;
+  bool try_answer(State& op, std::optional<uint16_t> to, uint32_t first, uint32_t count,
+                  Instant now);
+  void answer_wanted(State& op, uint32_t slot, Instant now);
+  uint16_t owner_of(const State& op, uint32_t slot) const;
   uint16_t candidate(const State& op, const Ask& ask) const;
   uint16_t asked_first(const State& op, uint32_t slot) const;
   uint32_t window() const;
@@ -201,6 +214,7 @@ class Group final : public DatagramUser {
 
   GroupOptions options_;
   Tree tree_;
+  Chains chains_;
   std::vector<State> ops_;
   Step next_step_, oldest_;  // to be posted; not yet released
   std::string failure_;

@@ -14,8 +14,8 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
-#include "dataplane/collective/demand.h"
-#include "dataplane/collective/watch.h"
+#include "dataplane/collective/recovery/demand.h"
+#include "dataplane/collective/recovery/watch.h"
 #include "dataplane/datagram/landing.h"
 #include "dataplane/wire/group/records.h"
 
@@ -96,10 +96,9 @@ struct Lack {
 
 struct OperationState {
   static constexpr size_t children_max = 16;  // of a leader: in its site, and leaders
-  static constexpr uint32_t chains_max = 8;
 
-  OperationState(uint32_t slots_max, uint16_t members)
-      : forwarded(slots_max), asked(slots_max), ended(members) {}
+  OperationState(uint32_t slots_max, uint16_t members, uint32_t chains_max)
+      : forwarded(slots_max), asked(slots_max), ended(members), watches(chains_max) {}
 
   Stage stage = Stage::Free;
   Posting posting;
@@ -127,10 +126,10 @@ struct OperationState {
   // The fast path.
   uint32_t next = 0;  // of our part: to be handed to the line
   bool is_turn = false, is_sent = false;
-  bool is_line_ours = false;  // of a pair: no more is multicast
-  uint32_t chains = 1;
-  Duration part_time;  // of one source on its chain
-  Duration slot_time;  // likewise
+  bool is_line_ours = false;        // of a pair: no more is multicast
+  uint32_t wanted = 1, chains = 1;  // at least as many as are wanted
+  Duration part_time;               // of one source on its chain
+  Duration slot_time;               // likewise
 
   // Where nothing is multicast: slots that those behind us have been sent, and the first that they
   // may not.
@@ -140,7 +139,7 @@ struct OperationState {
   // Fetching.
   SlotBits asked;
   std::vector<Instant> ended;  // by part: when its end was heard, or its successor; zero: not
-  std::array<Watch, chains_max> watches;  // by chain
+  std::vector<Watch> watches;  // by chain
   std::array<Ask, 8> asks;
   std::array<Lack, 8> lacks;
   Demand demand;

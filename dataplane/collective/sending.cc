@@ -19,24 +19,32 @@ bool Group::is_source(const State& op, uint16_t who) const {
   return op.posting.operation != Operation::Broadcast || op.posting.root == who;
 }
 
-// Chain c of M has the sources from floor(c P / M) on.
 uint32_t Group::chain_of(const State& op, uint16_t who) const {
-  if (op.posting.operation == Operation::Broadcast) return 0;
-  return ((who + 1u) * op.chains - 1) / members();
+  return op.posting.operation == Operation::Broadcast ? 0 : chains_.chain_of(who, op.wanted);
 }
 
 uint32_t Group::place_of(const State& op, uint16_t who) const {
-  if (op.posting.operation == Operation::Broadcast) return 0;
-  return who - chain_of(op, who) * members() / op.chains;
+  return op.posting.operation == Operation::Broadcast ? 0 : chains_.place_of(who, op.wanted);
 }
 
 std::optional<uint16_t> Group::successor_of(const State& op, uint16_t who) const {
-  if (op.posting.operation == Operation::Broadcast || who + 1 >= members()) return std::nullopt;
-  const auto next = static_cast<uint16_t>(who + 1);
-  return chain_of(op, next) == chain_of(op, who) ? std::optional(next) : std::nullopt;
+  if (op.posting.operation == Operation::Broadcast) return std::nullopt;
+  return chains_.successor_of(who, op.wanted);
+}
+
+uint32_t Group::longest_chain(const State& op) const {
+  return op.posting.operation == Operation::Broadcast ? 1 : chains_.longest(op.wanted);
 }
 
 Duration Group::slack() const { return std::max({rtt() * 2, options_.reorder * 4, slack_min}); }
+
+/// Another site begins when GO has come there, and what it sends has to come here.
+Duration Group::far_slack() const { return options_.datagrams.rtt_far + options_.recovery_worst; }
+
+/// How much later than others of its source a slot may come.
+Duration Group::reorder_of(uint16_t source) const {
+  return options_.reorder + (is_far(source) ? options_.recovery_worst : Duration());
+}
 
 /// How long a source takes, and how many send at a time: as many as send while a turn is passed on.
 /// A pair has half the line for what is multicast.
@@ -47,9 +55,11 @@ void Group::plan(State& op) {
   const Duration alone = share.time_for(Bytes(part_bytes));
   const uint32_t sources = op.posting.operation == Operation::Broadcast ? 1 : members();
   const auto hiding = static_cast<uint32_t>(1 + (rtt().ns() + alone.ns() - 1) / alone.ns());
-  op.chains =
-      std::min({options_.chains > 0 ? options_.chains : hiding, State::chains_max, sources});
-  if (is_forwarded(op) || !op.posting.has_landing()) op.chains = 1;
+  const bool is_multicast = !is_forwarded(op) && op.posting.has_landing();
+  op.wanted =
+      std::min({options_.chains > 0 ? options_.chains : hiding, Chains::wanted_max, sources});
+  if (!is_multicast) op.wanted = 1;
+  op.chains = sources == 1 || !is_multicast ? 1 : chains_.count(op.wanted);
   op.part_time = alone * op.chains;
   op.slot_time = op.part_time / part_slots + Duration::from_ns(1);
 }
@@ -63,14 +73,14 @@ Instant Group::start_of(const State& op, uint16_t source) const {
 
 Instant Group::cutoff_of(const State& op, uint16_t source) const {
   if (is_forwarded(op)) return forwarded_by(op, source);
-  return op.opened + with_margin(op.part_time) * (place_of(op, source) + 1) + slack();
+  return op.opened + with_margin(op.part_time) * (place_of(op, source) + 1) + slack() +
+         (is_far(source) ? far_slack() : Duration());
 }
 
 Instant Group::last_cutoff(const State& op) const {
   if (op.posting.bytes == 0) return op.opened;
-  const uint32_t sources = op.posting.operation == Operation::Broadcast ? 1 : members();
-  const uint32_t longest = (sources + op.chains - 1) / op.chains;
-  return op.opened + with_margin(op.part_time) * longest + slack();
+  return op.opened + with_margin(op.part_time) * longest_chain(op) + slack() +
+         (has_sites() ? far_slack() : Duration());
 }
 
 void Group::take_turn(State& op, Instant now) {
@@ -127,11 +137,11 @@ void Group::send(State& op, Instant now) {
 /// When the rest of what a source sends should have come, had it gone on as it does.
 Instant Group::silent_at(const State& op, const Watch& watch) const {
   const uint32_t left = landing_of(op).slots().part_slots() - watch.next();
-  return watch.heard() + with_margin(op.slot_time * left) + options_.reorder;
+  return watch.heard() + with_margin(op.slot_time * left) + reorder_of(watch.source());
 }
 
 Instant Group::watch_due(const State& op, const Watch& watch) const {
-  return std::min(silent_at(op, watch), watch.due(options_.reorder));
+  return std::min(silent_at(op, watch), watch.due(reorder_of(watch.source())));
 }
 
 /// What a source's own packets tell of it, of those before it and of whose turn it is.
@@ -140,7 +150,7 @@ void Group::note_part(State& op, const Placed& placed, Instant now) {
   const uint16_t first_source = op.posting.operation == Operation::Broadcast ? op.posting.root : 0;
   const auto end_part = [&](uint16_t source) {
     op.ended[source - first_source] = now;
-    op.fetch_due = std::min(op.fetch_due, now + options_.reorder);
+    op.fetch_due = std::min(op.fetch_due, now + reorder_of(source));
   };
   if (placed.is_last && op.ended[placed.source - first_source] == Instant()) {
     end_part(placed.source);
@@ -148,7 +158,7 @@ void Group::note_part(State& op, const Placed& placed, Instant now) {
   }
   uint32_t place = place_of(op, placed.source);
   for (uint16_t before = placed.source; place > 0; --place) {
-    --before;
+    before = chains_.predecessor_of(before);
     if (op.ended[before - first_source] != Instant()) break;
     end_part(before);
   }

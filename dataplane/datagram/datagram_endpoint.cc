@@ -15,11 +15,14 @@ constexpr uint8_t no_landing = UINT8_MAX;
 //
 //   slot   | 0 | landing 3 | kind 2 | again 1 | mark 8 | to 16 | 0 7 | message 1 | slot 24 |
 //   word   | 1 | type 15             | to 16               | about 32             |
+//
+// To whom a multicast slot goes is 0, or 1: those of our site.
 constexpr uint64_t word_bit = uint64_t{1} << 63, message_bit = uint64_t{1} << 24;
 
 uint64_t cookie_of(const SlotRow& row, Step step) {
   return uint64_t{row.landing} << 60 | uint64_t{static_cast<uint8_t>(row.kind)} << 58 |
-         uint64_t{row.is_again} << 57 | uint64_t{mark_of(step)} << 48 | uint64_t{row.to} << 32 |
+         uint64_t{row.is_again} << 57 | uint64_t{mark_of(step)} << 48 |
+         uint64_t{row.is_for_site ? uint16_t{1} : row.to} << 32 |
          (row.is_message ? message_bit : 0) | row.first;
 }
 uint64_t cookie_of(const Word& word) {
@@ -126,14 +129,19 @@ uint32_t DatagramEndpoint::message_to(uint16_t rank) const {
   return (rank + members - membership_.rank()) % members;
 }
 
+Duration DatagramEndpoint::assumed_rtt(uint16_t rank) const {
+  const bool is_far = membership_.site_of(rank) != membership_.site_of(membership_.rank());
+  return is_far ? std::max(options_.rtt, options_.rtt_far) : options_.rtt;
+}
+
 Duration DatagramEndpoint::rtt(uint16_t rank) const {
   const uint32_t us = membership_.row(rank).rtt_us;
-  return us == 0 ? options_.rtt : Duration::from_us(us);
+  return us == 0 ? assumed_rtt(rank) : Duration::from_us(us);
 }
 
 Duration DatagramEndpoint::deviation(uint16_t rank) const {
   const MemberRow& row = membership_.row(rank);
-  return row.rtt_us == 0 ? options_.rtt / 2 : Duration::from_us(row.rtt_deviation_us);
+  return row.rtt_us == 0 ? assumed_rtt(rank) / 2 : Duration::from_us(row.rtt_deviation_us);
 }
 
 // ---- in ----
@@ -351,7 +359,7 @@ bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Send& send) {
   set_prefix(send, prefix);
   send.cookie = index + 1 + (origin->message == 0 ? 0 : landings_max);
   send.source_qp = membership_.qpn();
-  send.peer = is_multicast ? options_.group_peer : row.peer;
+  send.peer = !is_multicast ? row.peer : to == 0 ? options_.group_peer : options_.site_peer;
   if (origin->message == 0) {
     landings_[index].lend();
   } else {

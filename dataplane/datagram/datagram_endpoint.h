@@ -32,14 +32,16 @@ namespace cw::group {
 
 struct DatagramOptions {
   MembershipOptions membership;
-  uint16_t group_peer = 0xf000;    ///< what the port calls the group
-  size_t landings = 4;             ///< open at a time, at most 8
-  uint32_t slots_max = 0;          ///< of a landing
-  uint32_t message_slots_max = 0;  ///< of an inbox
-  uint32_t overhead_bytes = 0;     ///< on the wire around each packet
-  Duration horizon;                ///< how far ahead of now packets are handed out
+  uint16_t group_peer = group_peer_first;  ///< what the port calls the group
+  uint16_t site_peer = group_peer_first;   ///< and those of it that are of our site
+  size_t landings = 4;                     ///< open at a time, at most 8
+  uint32_t slots_max = 0;                  ///< of a landing
+  uint32_t message_slots_max = 0;          ///< of an inbox
+  uint32_t overhead_bytes = 0;             ///< on the wire around each packet
+  Duration horizon;                        ///< how far ahead of now packets are handed out
   Duration lag;  ///< how late a turn may come besides before time of the line is lost
   Duration rtt = Duration::from_us(200);  ///< until it is measured
+  Duration rtt_far;                       ///< to other sites, likewise
 };
 
 /// Of the longest slot that a port carries, and with it the JOIN that is padded to its length; less
@@ -57,8 +59,9 @@ struct SlotRow {
   uint8_t landing = 0;      ///< or outbox
   bool is_message = false;  ///< of an outbox: `first` counts in the message to `to`
   Kind kind = Kind::Multicast;
-  bool is_again = false;  ///< multicast, though not for the first time
-  uint16_t to = 0;        ///< not of multicast
+  bool is_again = false;     ///< multicast, though not for the first time
+  bool is_for_site = false;  ///< multicast to our site alone
+  uint16_t to = 0;           ///< not of multicast
   uint32_t first = 0, count = 0;
 };
 
@@ -118,7 +121,6 @@ class DatagramEndpoint final : public WanStation {
   Instant next_wakeup() const override;
 
  private:
-  bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }
   struct Outbox {
     Step step;
     std::optional<Slots> slots;
@@ -150,6 +152,8 @@ class DatagramEndpoint final : public WanStation {
   bool try_make_slot(uint64_t cookie, Instant at, Send& send);
   bool try_make_word(const Word& word, Instant now, Send& send);
   uint8_t* next_prefix();
+  bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }
+  Duration assumed_rtt(uint16_t rank) const;
   PacerOptions pacer_options(Rate rate, uint32_t answers_ppm) const;
 
   WanPort& port_;

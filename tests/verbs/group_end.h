@@ -16,7 +16,7 @@
 
 namespace cw::stand_in {
 
-inline constexpr uint16_t group_peer = 0xf000;
+inline constexpr uint16_t group_peer = group_peer_first;
 
 class GroupEnd {
  public:

@@ -105,6 +105,24 @@ TEST_F(GroupsOfRnic, one_packet_reaches_all_but_its_sender) {
   EXPECT_EQ(a->port->status().slots_copied, 0u);
 }
 
+TEST_F(GroupsOfRnic, of_ipv6_go_to_their_address_as_it_is) {
+  const std::vector<std::string> two = {"fd00::a", "fd00::b"};
+  Fabric::the().add_device("rnic3", two[0], IBV_MTU_4096);
+  Fabric::the().add_device("rnic4", two[1], IBV_MTU_4096);
+  GroupEnd d("rnic3", two[0], two, "ff15::7"), e("rnic4", two[1], two, "ff15::7");
+  payload.resize(4060);
+  ASSERT_TRUE(d.port->register_memory(payload));
+  std::string to;
+  Fabric::the().set_filter([&](const Crossing& crossing) { return to = crossing.to, true; });
+  ASSERT_TRUE(d.multicast(prefix.data(), payload, 1));
+  ASSERT_TRUE(turn_until([&] { return d.turn(), e.turn(), e.got.size() == 1 && !d.done.empty(); }));
+  EXPECT_EQ(to, "ff15::7");
+  EXPECT_EQ(e.got[0].arrival.head.target_qp, group::multicast_qp);
+  EXPECT_EQ(e.got[0].arrival.peer, 0u);
+  EXPECT_EQ(e.got[0].payload, payload);
+  EXPECT_EQ(d.port->status().rx_own, 1u);
+}
+
 TEST_F(GroupsOfRnic, a_device_that_keeps_own_multicast_back_is_asked_to) {
   EXPECT_FALSE(a->port->status().keeps_own_multicast_back);
   a.reset();

@@ -7,6 +7,7 @@
 #include "control/gateway/keys/config.h"
 #include "control/gateway/keys/prefix.h"
 #include "dataplane/device/device_text.h"
+#include "dataplane/gateway/ingress/addresses.h"
 #include "dataplane/port/udp/udp_address.h"
 #include "dataplane/wire/outer/source_index.h"
 
@@ -96,6 +97,16 @@ void check_own_side(Section& row, const PeerConfig& it, const Config& config) {
   }
 }
 
+/// No route leads there: a group's frames go to all of its sites.
+void check_no_group(Section& row, const PeerConfig& it) {
+  for (const gateway::Prefix& route : it.routes) {
+    const bool is_wide = route.bits < (route.is_v6 ? 8 : 4);
+    if (is_wide || !gateway::is_group(route.address, route.is_v6)) continue;
+    row.complain("routes", named(it) + ": route " + prefix_text(route) +
+                               " is multicast, whose frames cross by a [[group]]");
+  }
+}
+
 void check_rates(Section& file, const Config& config) {
   uint64_t sum = 0;
   for (const auto& peer : config.peers) sum += peer->rate.bps();
@@ -123,6 +134,7 @@ void check_peer(Section& row, const PeerConfig& it, const Config& config) {
     if (config.lan.routes) check_loop(row, *other, it);
   }
   check_own_side(row, it, config);
+  check_no_group(row, it);
   if (!config.wan.address.empty() &&
       is_v6(it) != (config.wan.address.find(':') != std::string::npos)) {
     row.complain("address", named(it) + ": " + it.address + " and wan.address " +

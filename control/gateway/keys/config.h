@@ -11,6 +11,7 @@
 
 #include "control/api/sockets.h"
 #include "control/config/section.h"
+#include "control/gateway/keys/groups/group_config.h"
 #include "control/gateway/keys/key_file.h"
 #include "control/gateway/plan.h"
 #include "dataplane/gateway/options.h"
@@ -51,7 +52,7 @@ struct LanConfig {
   DpdkConfig dpdk;
   uint16_t vlan = 0;
   uint32_t mtu = 1500;
-  std::vector<std::string> addresses;
+  std::vector<std::string> addresses, prefix_texts;
   bool routes = true, offload = true;
   Duration queue = Duration::from_ms(10);
   Rate release_rate;  // zero: from pair.rate
@@ -155,7 +156,9 @@ struct Config {
   PairConfig pair;
   std::vector<std::unique_ptr<PeerConfig>> peers;
   std::vector<std::unique_ptr<ClassConfig>> classes;
+  std::vector<std::unique_ptr<GroupConfig>> groups;
   std::vector<gateway::Prefix> lan_addresses;
+  std::vector<gateway::Prefix> own_prefixes;  ///< of this side's hosts
 
   std::unique_ptr<PairKey> key = std::make_unique<PairKey>();
   Known known;  ///< in place of what the file says
@@ -197,6 +200,10 @@ void declare_site(config::Section& section, const ConfigPtr& config);
 void declare_api(config::Section& section, const ConfigPtr& config);
 void declare_offload(config::Section& section, const ConfigPtr& config);
 void declare_class(config::Section& row, ClassConfig& it, const ConfigPtr& config);
+/// `prefixes` of [lan], once its addresses are known.
+void declare_lan_prefixes(config::Section& lan, const ConfigPtr& config);
+/// [[group]], once classes and peers are known.
+void declare_groups(config::Section& file, const ConfigPtr& config);
 /// The class that a file without any has.
 std::unique_ptr<ClassConfig> class_for_all();
 

@@ -62,6 +62,8 @@ Result<Prefix> parse_prefix(const std::string& text) {
                  "\" has none");
 }
 
+Prefix network_of(const Prefix& address) { return cut(address, address.bits); }
+
 std::string prefix_text(const Prefix& prefix) {
   char text[INET6_ADDRSTRLEN] = "";
   inet_ntop(prefix.is_v6 ? AF_INET6 : AF_INET, prefix.address.data(), text, sizeof(text));

@@ -13,6 +13,8 @@ namespace cw::site {
 Result<gateway::Prefix> parse_prefix(const std::string& text);
 /// An interface's own address: bits behind the prefix are what it is about.
 Result<gateway::Prefix> parse_interface_address(const std::string& text);
+/// That it lies in.
+gateway::Prefix network_of(const gateway::Prefix& address);
 std::string prefix_text(const gateway::Prefix& prefix);
 /// Whether some address is in both.
 bool is_overlapping(const gateway::Prefix& a, const gateway::Prefix& b);

@@ -125,6 +125,7 @@ void declare_lan(Section& section, const ConfigPtr& config) {
       .or_none()
       .kind(KeyKind::Live);
   section.then([config](Section& here) { check_lan(here, *config); });
+  declare_lan_prefixes(section, config);
 }
 
 // ---- [wan]
@@ -482,6 +483,7 @@ void declare(Section& file, const ConfigPtr& config) {
       config->classes.push_back(class_for_all());
       settle_class(here, *config->classes.front(), *config);
     }
+    declare_groups(here, config);
     check_device_mtus(here, *config);
     check_cores(here, *config);
     check_offload(here, *config);

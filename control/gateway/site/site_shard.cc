@@ -188,6 +188,8 @@ void SiteShard::fill(SiteState& state, Instant now) {
     gateway::LaneView& lane = state.lanes.emplace_back(rooms_.gateway->view(i));
     lane.peer = peer_of(lane.peer);
   }
+  const gateway::Groups& groups = rooms_.gateway->groups();
+  for (size_t i = 0; i < groups.count(); ++i) state.groups.push_back(groups[i]);
   for (const auto& link : sdr_->endpoint().links()) {
     PeerView& view = state.peers.emplace_back(view_of(*link, now));
     if (beside_ && view.is_drain_wanted && has_moved_there(view, *state.beside)) {

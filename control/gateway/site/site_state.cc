@@ -55,9 +55,9 @@ void add(DpdkDeviceStatus& sum, const DpdkDeviceStatus& other) {
 void add(DpdkLanStatus& sum, const DpdkLanStatus& other) {
   using C = DpdkLanStatus;
   add(sum, other,
-      {&C::rx_not_ours, &C::rx_vlan, &C::rx_group, &C::rx_other, &C::rx_neighbour, &C::rx_local,
-       &C::rx_joined, &C::rx_finished, &C::echoes_answered, &C::questions, &C::tx_link_down,
-       &C::tx_unresolved, &C::tx_unrouted});
+      {&C::rx_not_ours, &C::rx_vlan, &C::rx_group, &C::rx_other, &C::rx_neighbour, &C::rx_query,
+       &C::rx_local, &C::rx_joined, &C::rx_finished, &C::echoes_answered, &C::questions,
+       &C::reports, &C::tx_link_down, &C::tx_unresolved, &C::tx_unrouted});
   add(sum.device, other.device);
   sum.neighbours = std::max(sum.neighbours, other.neighbours);
 }
@@ -70,6 +70,22 @@ void add(DpdkWanStatus& sum, const DpdkWanStatus& other) {
   for (const std::string& hop : other.unresolved) {
     if (std::ranges::find(sum.unresolved, hop) == sum.unresolved.end()) {
       sum.unresolved.push_back(hop);
+    }
+  }
+}
+
+/// Between two turns one shard may have others than another.
+void add(std::vector<gateway::Groups::Group>& sum,
+         const std::vector<gateway::Groups::Group>& others) {
+  for (const gateway::Groups::Group& each : others) {
+    const auto found = std::ranges::find_if(sum, [&each](const gateway::Groups::Group& it) {
+      return it.address == each.address && it.is_v6 == each.is_v6;
+    });
+    if (found == sum.end()) {
+      sum.push_back(each);
+    } else {
+      found->frames += each.frames;
+      found->bytes += each.bytes;
     }
   }
 }
@@ -96,6 +112,7 @@ void SiteState::add(const SiteState& other) {
   impaired.insert(impaired.end(), other.impaired.begin(), other.impaired.end());
   peers.insert(peers.end(), other.peers.begin(), other.peers.end());
   lanes.insert(lanes.end(), other.lanes.begin(), other.lanes.end());
+  site::add(groups, other.groups);
   swaps.insert(swaps.end(), other.swaps.begin(), other.swaps.end());
   sort();
   has_open_swaps |= other.has_open_swaps;

@@ -12,10 +12,10 @@
 #include "dataplane/gateway/gateway.h"
 #include "dataplane/port/dpdk/dpdk_lan_port.h"
 #include "dataplane/port/dpdk/dpdk_wan_port.h"
-#include "dataplane/port/verbs/verbs_options.h"
 #include "dataplane/port/impair/model.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
+#include "dataplane/port/verbs/verbs_options.h"
 #include "dataplane/sdr/link/stream_view.h"
 
 namespace cw::site {
@@ -92,6 +92,7 @@ struct SiteState {
   std::vector<ImpairmentCounters> impaired;    ///< by shard and path; empty without [wan.impair]
   std::vector<PeerView> peers;                 ///< in the order of the file, then of links
   std::vector<gateway::LaneView> lanes;        ///< of each class and link, by peer, then class
+  std::vector<gateway::Groups::Group> groups;  ///< by address
   std::vector<SwapView> swaps;  ///< by peer, link and class; none was ever wanted: empty
   bool has_open_swaps = false;  ///< wanted, and to be pursued: pursue_swaps()
   bool wants_policies = false;  ///< made or destroyed: care_for_policies()

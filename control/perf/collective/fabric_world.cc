@@ -2,16 +2,33 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace cw::group {
 namespace {
 
-constexpr uint16_t group_peer = fabric_group_first;
+constexpr uint16_t group_peer = group_peer_first;
+
+/// Hosts of a site follow each other.
+Topology topology_of_sites(const WorldOptions& options, const CableOptions& cable) {
+  Topology topology;
+  const uint16_t middle = topology.add_switch();
+  const CableOptions far{.rate = options.rate, .delay = options.far_delay / 2};
+  for (uint16_t site = 0; site <= std::ranges::max(options.sites); ++site) {
+    const uint16_t leaf = topology.add_switch();
+    topology.join(FabricNode::at_switch(leaf), FabricNode::at_switch(middle), far);
+    for (auto count = std::ranges::count(options.sites, site); count > 0; --count) {
+      topology.join(FabricNode::host(topology.add_host()), FabricNode::at_switch(leaf), cable);
+    }
+  }
+  return topology;
+}
 
 /// Two levels, sixteen hosts at a leaf or less and half as many spines as leaves: with 188 hosts
 /// the twelve and six of the paper's machine. More than 512 hosts are a fat tree of radix 32.
 Topology topology_of(const WorldOptions& options) {
   const CableOptions cable{.rate = options.rate, .delay = options.delay};
+  if (!options.sites.empty()) return topology_of_sites(options, cable);
   if (options.hosts > 512) return *make_fat_tree({.hosts = options.hosts, .cable = cable});
   const size_t leaves = std::max<size_t>((options.hosts + 15) / 16, 2);
   return *make_leaf_spine({.hosts = options.hosts,
@@ -19,6 +36,11 @@ Topology topology_of(const WorldOptions& options) {
                            .spines = std::max<size_t>(leaves / 2, 1),
                            .host_cable = cable,
                            .spine_cable = cable});
+}
+
+uint16_t site_peer_of(const WorldOptions& world, uint16_t rank) {
+  return world.sites.empty() ? group_peer
+                             : static_cast<uint16_t>(group_peer + 1 + world.sites[rank]);
 }
 
 GroupOptions options_of(const WorldOptions& world, uint16_t rank,
@@ -36,9 +58,11 @@ GroupOptions options_of(const WorldOptions& world, uint16_t rank,
   member.random = RandomSource::of(prng);
   member.rate = world.rate.scaled(world.share);
   member.payload_bytes = world.payload_bytes;
-  member.digest = 7;
   options.datagrams.group_peer = group_peer;
+  options.datagrams.site_peer = site_peer_of(world, rank);
   options.datagrams.rtt = world.delay * 8 + Duration::from_us(5);
+  options.datagrams.rtt_far = options.datagrams.rtt + world.far_delay * 2;
+  options.recovery_worst = world.recovery_worst;
   options.datagrams.horizon = Duration::from_us(1);
   options.datagrams.overhead_bytes = world.overhead_bytes;
   options.bytes_max = world.bytes_max;
@@ -47,6 +71,7 @@ GroupOptions options_of(const WorldOptions& world, uint16_t rank,
   options.chains = world.chains;
   options.reorder = Duration::from_us(20);
   options.deadline = world.deadline;
+  if (world.alter) world.alter(rank, options);
   return options;
 }
 
@@ -65,7 +90,8 @@ FabricWorld::FabricWorld(const WorldOptions& options) : options_(options), prng_
   network_ = std::make_unique<FabricNetwork>(topology_of(options), fabric);
   place_ranks();
   for (uint16_t rank = 0; rank < options.hosts; ++rank) {
-    (void)network_->join(rank, group_peer);
+    (void)network_->join(hosts_[rank], group_peer);
+    (void)network_->join(hosts_[rank], site_peer_of(options, rank));
     members_.push_back(std::make_unique<Member>(network_->port(hosts_[rank]),
                                                 options_of(options, rank, hosts_, secret_, prng_)));
     wake(rank, now());
@@ -77,7 +103,11 @@ FabricWorld::~FabricWorld() = default;
 void FabricWorld::place_ranks() {
   hosts_.resize(options_.hosts);
   ranks_.resize(options_.hosts);
-  for (uint16_t rank = 0; rank < options_.hosts; ++rank) hosts_[rank] = rank;
+  std::vector<uint16_t> order(options_.hosts);
+  std::iota(order.begin(), order.end(), uint16_t{0});
+  if (!options_.sites.empty())
+    std::ranges::stable_sort(order, {}, [&](uint16_t rank) { return options_.sites[rank]; });
+  for (uint16_t host = 0; host < options_.hosts; ++host) hosts_[order[host]] = host;
   for (uint16_t rank = options_.hosts; options_.is_shuffled && rank > 1; --rank) {
     std::swap(hosts_[rank - 1], hosts_[prng_.below(rank)]);
   }

@@ -31,7 +31,13 @@ struct WorldOptions {
   uint32_t chains = 0;
   Duration deadline = Duration::from_s(30);
   std::vector<uint16_t> sites;
+  /// Between sites, each way, if there are several: each has one switch then, and all are joined by
+  /// one more.
+  Duration far_delay;
+  Duration recovery_worst;
   bool is_shuffled = false;  ///< ranks sit on hosts by chance, not in order
+  /// What one member is told otherwise.
+  std::function<void(uint16_t rank, GroupOptions& options)> alter;
 };
 
 /// Thread: one.

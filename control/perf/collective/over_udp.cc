@@ -72,11 +72,11 @@ class UdpMember {
     end.rank = options_.rank;
     end.addresses = options_.members;
     for (uint16_t rank = 0; rank < options_.hosts; ++rank) end.peers.push_back(rank);
-    end.group_peer = UdpGroupPort::first_group;
+    end.group_peer = group_peer_first;
     end.key = {reinterpret_cast<const uint8_t*>(options_.key.data()), options_.key.size()};
     end.random = {nullptr, fresh_bits};
     end.rate = options_.rate;
-    end.payload_bytes = std::min(options_.payload_bytes, GroupEnd::payload_max(port_->facts()));
+    end.payload_bytes = std::min(options_.payload_bytes, group::slot_bytes_max(port_->facts()));
     const bool is_broadcast = options_.operation == group::Operation::Broadcast;
     const uint64_t bytes = options_.size.count() * (is_broadcast ? 1 : options_.hosts);
     end.bytes_max = std::max<uint64_t>(bytes, sizeof(Share) * options_.hosts);

@@ -117,7 +117,7 @@ Result<void> cw_group::open() {
   auto opened = open_device(wishes.device, {.rank = rank, .members = wishes.addresses});
   if (!opened) return std::unexpected(opened.error());
   device = std::move(*opened);
-  const uint32_t most = group::GroupEnd::payload_max(device->port().facts());
+  const uint32_t most = group::slot_bytes_max(device->port().facts());
   if (attr.payload_bytes != 0 && (attr.payload_bytes < limits::group_payload_bytes_min ||
                                   attr.payload_bytes > most || attr.payload_bytes % 4 != 0)) {
     return cw::failure("payload_bytes is " + std::to_string(attr.payload_bytes) +

@@ -19,16 +19,10 @@ cw_mac mac_of(std::span<const uint8_t> key) {
   return mac;
 }
 
-/// Of what all members must have alike.
-uint32_t digest_of(const GroupEndOptions& options) {
+std::string joined(const std::vector<std::string>& addresses) {
   std::string text;
-  for (const uint64_t number : {options.bytes_max, options.sum_bytes_max, uint64_t{options.chains},
-                                static_cast<uint64_t>(options.algorithm)}) {
-    text += ";" + std::to_string(number);
-  }
-  for (const std::string& address : options.addresses) text += ";" + address;
-  for (const uint16_t site : options.sites) text += ";" + std::to_string(site);
-  return cw_crc32(0, text.data(), text.size());
+  for (const std::string& each : addresses) text += text.empty() ? each : "," + each;
+  return text;
 }
 
 GroupOptions options_of(const GroupEndOptions& options, const PortFacts& facts,
@@ -45,9 +39,8 @@ GroupOptions options_of(const GroupEndOptions& options, const PortFacts& facts,
   };
   member.random = options.random;
   member.rate = options.rate;
-  member.payload_bytes =
-      options.payload_bytes == 0 ? GroupEnd::payload_max(facts) : options.payload_bytes;
-  member.digest = digest_of(options);
+  member.payload_bytes = options.payload_bytes == 0 ? slot_bytes_max(facts) : options.payload_bytes;
+  group.address = joined(options.addresses);
   group.datagrams.group_peer = options.group_peer;
   group.datagrams.rtt = options.rtt;
   group.datagrams.horizon = options.horizon;
@@ -63,16 +56,6 @@ GroupOptions options_of(const GroupEndOptions& options, const PortFacts& facts,
 }
 
 }  // namespace
-
-uint32_t GroupEnd::payload_max(const PortFacts& facts) {
-  constexpr uint32_t write = opcode_table[opcode_uc_write_only_immediate].header_bytes;
-  constexpr uint32_t datagram = datagram_header_bytes;
-  const uint32_t most = facts.datagram_max != 0
-                            ? facts.datagram_max - static_cast<uint32_t>(sizeof(be32))
-                            : facts.payload_max + write - datagram;
-  const uint32_t slot = most - std::min(most, static_cast<uint32_t>(header_bytes));
-  return std::min<uint32_t>(slot, limits::group_payload_bytes_max) / 4 * 4;
-}
 
 GroupEnd::GroupEnd(AnyWanPort port, const GroupEndOptions& options)
     : raw_(raw_of(port)),

@@ -27,11 +27,11 @@ struct GroupEndOptions {
   std::vector<std::string> addresses;  ///< by rank; only compared with those of others
   std::vector<uint16_t> peers;         ///< by rank: what the port calls it
   std::vector<uint16_t> sites;         ///< by rank; empty: all are of one
-  uint16_t group_peer = 0xf000;
+  uint16_t group_peer = group_peer_first;
   std::span<const uint8_t> key;  ///< that all share; copied
   RandomSource random;
   Rate rate;
-  uint32_t payload_bytes = 0;  ///< of a slot; 0: payload_max()
+  uint32_t payload_bytes = 0;  ///< of a slot; 0: the largest that the port carries
   uint64_t bytes_max = 0;      ///< of the memory that one operation fills
   uint64_t sum_bytes_max = 0;  ///< of a part that is added up
   Algorithm algorithm = Algorithm::Multicast;
@@ -48,9 +48,6 @@ struct GroupEndOptions {
 /// Thread: one. Nothing allocates after it is made, save the sentence of a failure.
 class GroupEnd {
  public:
-  /// Of the largest slot that the port carries.
-  static uint32_t payload_max(const PortFacts& facts);
-
   /// `port` outlives it; random's state too.
   GroupEnd(AnyWanPort port, const GroupEndOptions& options);
   GroupEnd(const GroupEnd&) = delete;

@@ -37,6 +37,7 @@ std::optional<Error> complaint_about(const DpdkWanOptions& options) {
   };
   CW_ASSERT(options.crc32 != nullptr && options.packets > 0);
   if (auto e = between("peers", options.peers.size(), 1, limits::peers_max)) return e;
+  if (auto e = between("groups", options.groups.size(), 0, limits::groups_max)) return e;
   if (auto e = between("paths", options.paths, 1, limits::paths_max)) return e;
   const auto last = std::ranges::max_element(options.peers, {}, &DpdkPeerOptions::link);
   const auto ports = static_cast<size_t>(first_source_port(0, last->link)) + options.paths;
@@ -75,6 +76,15 @@ Result<DpdkWanPort::Addresses> DpdkWanPort::parse_addresses(const DpdkWanOptions
     if (!hop) return std::unexpected(hop.error());
     addresses.peers.push_back(frame_peer);
     addresses.hops.push_back(*hop);
+  }
+  for (const DpdkGroupOptions& group : options.groups) {
+    const auto address = parse_host_address(group.address, "groups");
+    if (!address) return std::unexpected(address.error());
+    if (!is_group(*address) || address->version != own->version) {
+      return failure("groups: " + group.address + " is no multicast address of the IP version of " +
+                     options.address);
+    }
+    addresses.groups.push_back(*address);
   }
   for (const DpdkLinkElsewhere& link : options.elsewhere) {
     const auto address = parse_host_address(link.address, "peers");
@@ -170,8 +180,11 @@ DpdkWanPort::DpdkWanPort(const DpdkWanOptions& options, const Addresses& address
                .mac = mac_,
                .udp_port = options.udp_port,
                .paths = options.paths,
-               .peers = addresses.peers},
+               .peers = addresses.peers,
+               .groups = frame_groups(options, addresses.groups)},
               Icrc(options.icrc, options.crc32, options.payload_bytes_max)),
+      groups_(addresses.groups),
+      group_count_(addresses.groups.size()),
       elsewhere_(sources_of(addresses.elsewhere), options.paths),
       controls_elsewhere_(links_of(addresses.elsewhere)) {
   for (const DpdkLinkElsewhere& link : options.elsewhere) shard_of_elsewhere_.push_back(link.shard);
@@ -181,6 +194,25 @@ DpdkWanPort::DpdkWanPort(const DpdkWanOptions& options, const Addresses& address
   facts_.paths = options.paths;
   facts_.packets = options.packets;
   facts_.icrc = options.icrc;
+}
+
+std::vector<FrameGroup> DpdkWanPort::frame_groups(const DpdkWanOptions& options,
+                                                  std::span<const HostAddress> groups) {
+  std::vector<FrameGroup> frames;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    frames.push_back({.ip = groups[i].ip,
+                      .mac = mac_of_group(groups[i]),
+                      .udp_port = options.groups[i].udp_port});
+  }
+  return frames;
+}
+
+Result<void> DpdkWanPort::join_groups() {
+  if (kernel_answers_) return groups_.join_by_kernel(device_->interface());
+  const NeighbourSelf nobody{.ip = {{}, IpVersion::V6}, .mac = mac_};
+  groups_.join(self_.ip.is_v4() ? self_ : NeighbourSelf{.ip = {}, .mac = mac_}, nobody,
+               number_of(mac_));
+  return {};
 }
 
 /// Where the kernel owns the interface, it knows the routes. Where it hears the frames too, it
@@ -193,6 +225,9 @@ Result<void> DpdkWanPort::join(const DpdkWanOptions& options, std::span<const Ne
     auto silence = silence_udp_port(self_.ip, options.udp_port);
     if (!silence) return std::unexpected(std::move(silence.error()));
     silence_ = std::move(*silence);
+  }
+  if (device_->shard() == 0) {
+    if (auto joined = join_groups(); !joined) return joined;
   }
   for (size_t peer = 0; peer < hops.size(); ++peer) {
     Neighbour hop = hops[peer];
@@ -269,7 +304,12 @@ void DpdkWanPort::on_other(PeerFrames::Kind kind, std::span<const uint8_t> frame
 /// Where no kernel hears the frames, neighbours are listened to; who has them from the wire answers
 /// and tells the other shards.
 void DpdkWanPort::on_foreign(std::span<const uint8_t> frame, From from, Instant now) {
-  if (kernel_answers_ || !may_be_neighbour_message(frame)) return;
+  if (kernel_answers_) return;
+  if (const auto query = may_be_group_query(frame) ? parse_group_query(frame) : std::nullopt) {
+    ++status_.rx_query;
+    return groups_.hear(*query, now);
+  }
+  if (!may_be_neighbour_message(frame)) return;
   const auto message = parse_neighbour_message(frame);
   if (!message) return;
   if (from == From::Wire) tell_others(frame);
@@ -282,7 +322,16 @@ void DpdkWanPort::on_foreign(std::span<const uint8_t> frame, From from, Instant 
 void DpdkWanPort::look_after(Look seen, Instant now) {
   if (seen == Look::Down) return drop_frames();
   if (seen == Look::CameUp) neighbours_.doubt_all();
+  speak_of_groups(seen == Look::CameUp, now);
   while (Neighbour* const hop = neighbours_.next_to_ask(now)) resolve(*hop, now);
+}
+
+void DpdkWanPort::speak_of_groups(bool is_new, Instant now) {
+  uint8_t report[group_message_bytes_max];
+  const size_t bytes = groups_.next_report(is_new, now, report);
+  if (bytes == 0) return;
+  send_frame({report, bytes});
+  ++status_.reports;
 }
 
 void DpdkWanPort::resolve(Neighbour& hop, Instant now) {

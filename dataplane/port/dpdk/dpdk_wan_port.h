@@ -24,6 +24,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/neighbour/table/wan_neighbours.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
+#include "dataplane/port/dpdk/groups/port_groups.h"
 #include "dataplane/wire/outer/peer_frames.h"
 
 namespace cw {
@@ -44,6 +45,12 @@ struct DpdkLinkElsewhere {
   uint16_t source_port = 0;  ///< as of DpdkPeerOptions
 };
 
+/// A multicast group; Packet::peer is group_peer_first + its place in the list.
+struct DpdkGroupOptions {
+  std::string address;  ///< of the same IP version as ours
+  uint16_t udp_port = roce_udp_port;
+};
+
 struct DpdkWanOptions {
   std::string device;           ///< as DPDK writes it (device.h)
   uint16_t shards = 1;          ///< that use the device, each by a port of its own
@@ -54,6 +61,7 @@ struct DpdkWanOptions {
   uint16_t paths = 1;  ///< of each link: as many UDP ports from udp_port + 16 link upwards
   std::vector<DpdkPeerOptions> peers;
   std::vector<DpdkLinkElsewhere> elsewhere;
+  std::vector<DpdkGroupOptions> groups;  ///< of a port alone: limits::groups_max
 
   uint32_t payload_bytes_max = limits::payload_bytes_max;  ///< the device's MTU may allow less
   size_t packets = 4096;                                   ///< of a shard, lent or free
@@ -69,6 +77,8 @@ struct DpdkWanStatus {
   uint64_t tx_unrouted = 0;    ///< packets for a peer or path that does not exist
   uint64_t tx_link_down = 0;   ///< packets that had no link to leave by
   uint64_t tx_unresolved = 0;  ///< packets whose next hop was not known
+  uint64_t rx_query = 0;       ///< IGMP and MLD: who belongs to a group?
+  uint64_t reports = 0;        ///< that we do, or no longer
   std::vector<std::string> unresolved;  ///< the next hops that do not answer
 };
 
@@ -100,6 +110,7 @@ class DpdkWanPort final : public DpdkPort {
     std::vector<FramePeer> peers;
     std::vector<Neighbour> hops;  // of each peer
     std::vector<FramePeer> elsewhere;
+    std::vector<HostAddress> groups;
   };
 
   DpdkWanPort(const DpdkWanOptions& options, const Addresses& addresses,
@@ -110,6 +121,9 @@ class DpdkWanPort final : public DpdkPort {
                                                         const DpdkWanOptions& options,
                                                         const Addresses& addresses);
   Result<void> join(const DpdkWanOptions& options, std::span<const Neighbour> hops);
+  Result<void> join_groups();
+  static std::vector<FrameGroup> frame_groups(const DpdkWanOptions& options,
+                                              std::span<const HostAddress> groups);
 
   Fate accept(Packet& packet, From from, Instant now);
   std::optional<uint16_t> link_elsewhere() const;
@@ -118,6 +132,7 @@ class DpdkWanPort final : public DpdkPort {
   void on_foreign(std::span<const uint8_t> frame, From from, Instant now);
   void look_after(Look seen, Instant now);
   void resolve(Neighbour& hop, Instant now);
+  void speak_of_groups(bool is_new, Instant now);
 
   uint64_t* obstacle_to(const Packet& packet);
   bool try_flush();
@@ -131,6 +146,8 @@ class DpdkWanPort final : public DpdkPort {
   bool kernel_answers_;  // ARP and ND, and it resolves next hops
   WanNeighbours neighbours_;
   PeerFrames frames_;
+  PortGroups groups_;
+  size_t group_count_;
   SourceIndex elsewhere_;  // of other shards' links
   ControlSources controls_elsewhere_;
   std::vector<uint16_t> shard_of_elsewhere_;  // by number there

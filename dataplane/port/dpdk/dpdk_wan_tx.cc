@@ -20,8 +20,14 @@ std::span<Packet* const> row_at_front(std::span<Packet* const> packets) {
 
 }  // namespace
 
+/// Says that it leaves its groups, as far as the device still sends.
 DpdkWanPort::~DpdkWanPort() {
-  if (device_) device_->give_back(made());
+  if (!device_) return;
+  device_->give_back(made());
+  uint8_t report[group_message_bytes_max];
+  while (const size_t bytes = is_up_ ? groups_.next_leave(report) : 0) {
+    send_frame({report, bytes});
+  }
 }
 
 size_t DpdkWanPort::tx_burst(std::span<Packet* const> packets, Instant) {
@@ -50,8 +56,11 @@ void DpdkWanPort::drop_frames() {
 
 /// The count of those that are lost for the same reason; null for a packet that has a way.
 uint64_t* DpdkWanPort::obstacle_to(const Packet& packet) {
-  if (packet.peer >= facts_.peers || packet.path >= facts_.paths) return &status_.tx_unrouted;
+  const bool is_to_group = packet.peer >= group_peer_first;
+  const size_t places = is_to_group ? group_peer_first + group_count_ : facts_.peers;
+  if (packet.peer >= places || packet.path >= facts_.paths) return &status_.tx_unrouted;
   if (!is_up_) return &status_.tx_link_down;
+  if (is_to_group) return nullptr;
   if (neighbours_.hop_of(packet.peer).is_known) return nullptr;
   return &status_.tx_unresolved;
 }
@@ -77,7 +86,9 @@ size_t DpdkWanPort::make_frames(std::span<Packet* const> packets) {
 
 void DpdkWanPort::make_row(std::span<Packet* const> row) {
   const Packet& first = *row.front();
-  auto& route = frames_.route_to(first.peer, first.path, neighbours_.hop_of(first.peer).mac);
+  auto& route = first.peer >= group_peer_first
+                    ? frames_.route_to_group(first.peer - group_peer_first, first.path)
+                    : frames_.route_to(first.peer, first.path, neighbours_.hop_of(first.peer).mac);
   for (Packet* const packet : row) {
     CW_ASSERT(packet->bytes >= sizeof(Bth) && packet->bytes <= packet->bytes_max &&
               packet->payload == nullptr);

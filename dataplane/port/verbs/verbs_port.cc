@@ -123,13 +123,14 @@ void VerbsPort::note_facts(const VerbsPortOptions& options) {
 /// left there; so each epoch has its part, which its queues deal out.
 void VerbsPort::choose_depth(const VerbsPortOptions& options) {
   const auto requests = static_cast<size_t>(device_->limits().max_qp_wr);
-  if (has_groups(options)) {
-    const size_t receives = std::min({options.turn_packets, requests, group_receives_max});
-    group_depth_ = {.sends = static_cast<uint32_t>(std::min<size_t>(sends_max, requests)),
-                    .receives = static_cast<uint32_t>(receives)};
-  }
   completions_max_ = std::min<size_t>(static_cast<size_t>(device_->limits().max_cqe),
                                       completions_wanted * epochs_.size());
+  if (has_groups(options)) {
+    const size_t most = std::min(requests, completions_max_ / 4);
+    const size_t receives = std::min({options.turn_packets, most, group_receives_max});
+    group_depth_ = {.sends = static_cast<uint32_t>(std::min<size_t>(sends_max, most)),
+                    .receives = static_cast<uint32_t>(receives)};
+  }
   const size_t controls = options.peers.empty() ? 0 : limits::links_max;
   const auto part_of = [&](size_t control_depth, size_t group_depth) {
     const size_t taken = controls * control_depth + 2 * group_depth;

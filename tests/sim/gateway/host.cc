@@ -53,6 +53,7 @@ void write_v4(const FlowOptions& flow, uint64_t number, uint8_t* ip) {
   ip[9] = flow.kind == PacketKind::Tcp ? 6 : 17;
   ip[12] = 10, ip[13] = flow.from, ip[15] = 1;
   ip[16] = 10, ip[17] = flow.to, ip[19] = 1;
+  if (flow.group != 0) ip[16] = 239, ip[17] = 1, ip[18] = 2, ip[19] = flow.group;
   put16(ip + 10, header_checksum(ip));
 }
 
@@ -63,6 +64,7 @@ void write_v6(const FlowOptions& flow, uint8_t* ip) {
   ip[7] = flow.ttl;
   ip[8] = 0xfd, ip[11] = flow.from, ip[23] = 1;
   ip[24] = 0xfd, ip[27] = flow.to, ip[39] = 1;
+  if (flow.group != 0) ip[24] = 0xff, ip[25] = 5, ip[27] = 0, ip[39] = flow.group;
 }
 
 /// Whether the IP header is one of its packet.

@@ -23,6 +23,7 @@ struct FlowOptions {
   Instant begin;
   uint8_t dscp = 0, ecn = 0, ttl = 64;
   uint8_t from = 1, to = 2;  ///< sites: addresses 10.<site>.0.1, fd00:<site>::1
+  uint8_t group = 0;         ///< not 0: to 239.1.2.<group>, ff05::<group>, whatever `to` is
   bool is_v6 = false;        ///< then at least 104 bytes
   uint8_t opcode = 0;        ///< of RoCE; zero: as the kind is usually
   uint16_t target_qp = 0;    ///< of RoCE; zero: the flow's number

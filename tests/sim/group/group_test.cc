@@ -6,71 +6,48 @@
 #include <string>
 #include <vector>
 
-#include "control/perf/collective/fabric_world.h"
-#include "control/perf/collective/operation_memory.h"
+#include "dataplane/collective/digest.h"
 #include "dataplane/collective/sum/elements.h"
+#include "tests/sim/group/round.h"
 
 namespace cw::group {
 namespace {
 
 using namespace literals;
 
-/// One operation at all members, and its memory.
-class Round {
- public:
-  Round(FabricWorld& world, const Posting& posting)
-      : world_(world),
-        memory_(posting, static_cast<uint16_t>(world.members()), false, posting.bytes + 1) {
-    memory_.prepare();
-  }
-  void post(size_t rank) {
-    const Posting posting = memory_.posting_of(static_cast<uint16_t>(rank));
-    const auto posted = world_.group(rank).post(posting, world_.now());
-    ASSERT_TRUE(posted) << posted.error().why;
-    step_ = *posted;
-    world_.touch(rank);
-  }
-  void post_all() {
-    for (size_t rank = 0; rank < world_.members(); ++rank) post(rank);
-    begun_ = world_.now();
-  }
-  bool run(Duration limit = 10_s) {
-    return world_.run(limit, [&] {
-      for (size_t rank = 0; rank < world_.members(); ++rank) {
-        const Stage stage = world_.group(rank).view(step_).stage;
-        if (stage != Stage::Done && stage != Stage::Failed) return false;
-      }
-      return true;
-    });
-  }
-  Duration time() const { return world_.now() - begun_; }
-  void expect_right() {
-    for (size_t rank = 0; rank < world_.members(); ++rank) {
-      const OperationView view = world_.group(rank).view(step_);
-      EXPECT_EQ(view.stage, Stage::Done) << rank << ": " << view.failure;
-      EXPECT_TRUE(world_.group(rank).try_release(step_));
-    }
-    EXPECT_EQ(memory_.wrong(), 0u);
-  }
-  uint64_t fetched() const {
-    uint64_t all = 0;
-    for (size_t rank = 0; rank < world_.members(); ++rank)
-      all += world_.group(rank).view(step_).fetched;
-    return all;
-  }
-  Step step() const { return step_; }
-
- private:
-  FabricWorld& world_;
-  perf::OperationMemory memory_;
-  Step step_;
-  Instant begun_;
-};
-
 TEST(GroupOnFabric, members_join) {
   FabricWorld world({});
   ASSERT_TRUE(world.join());
   EXPECT_LT(world.now() - Instant(), 300_ms);
+}
+
+TEST(GroupOnFabric, says_who_is_of_another_group) {
+  const auto differ = [](uint16_t rank, GroupOptions& options) {
+    if (rank == 5) options.chains = 3;
+  };
+  FabricWorld world({.alter = differ});
+  EXPECT_FALSE(world.join(1_s));
+  EXPECT_EQ(world.group(0).membership().obstacle(),
+            "rank 5 and rank 0 are not of one group: members, sites, sizes or chains differ");
+  EXPECT_EQ(world.group(5).membership().obstacle(),
+            "rank 0 and rank 5 are not of one group: members, sites, sizes or chains differ");
+}
+
+TEST(GroupDigest, is_of_what_all_have_alike) {
+  GroupOptions options;
+  options.datagrams.membership.peers = {0, 1, 2};
+  const uint32_t digest = digest_of(options);
+  options.datagrams.membership.sites = {0, 0, 0};
+  options.datagrams.membership.rank = 2;
+  EXPECT_EQ(digest_of(options), digest);
+  options.datagrams.membership.sites = {0, 0, 1};
+  EXPECT_NE(digest_of(options), digest);
+  options.datagrams.membership.sites = {};
+  options.bytes_max = 1;
+  EXPECT_NE(digest_of(options), digest);
+  options.bytes_max = 0;
+  options.address = "239.1.2.3";
+  EXPECT_NE(digest_of(options), digest);
 }
 
 TEST(GroupOnFabric, broadcasts_from_any_rank) {
@@ -132,6 +109,25 @@ Impairment some_faults(Prng& prng) {
   return faults;
 }
 
+/// Ranks of up to three sites, in whatever order, some way apart.
+void draw_sites(WorldOptions& options, Prng& prng) {
+  if (prng.chance(0.6)) return;
+  const uint64_t sites = std::min<uint64_t>(prng.between(2, 3), options.hosts);
+  for (uint16_t rank = 0; rank < options.hosts; ++rank) {
+    options.sites.push_back(static_cast<uint16_t>(rank < sites ? rank : prng.below(sites)));
+  }
+  options.far_delay = Duration::from_us(static_cast<int64_t>(prng.between(10, 3000)));
+  if (prng.chance(0.5)) options.recovery_worst = options.far_delay;
+}
+
+/// One that loses much more than others of what comes to it.
+void draw_slow(FabricWorld& world, Prng& prng) {
+  if (prng.chance(0.7)) return;
+  const auto host = static_cast<uint16_t>(prng.below(world.members()));
+  const uint32_t link = Topology::back(world.network().routes().link_from(host));
+  world.network().set_impairment(link, {.loss = 0.1 + prng.uniform() * 0.3});
+}
+
 void run_faulty(uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Prng prng(seed);
@@ -142,11 +138,13 @@ void run_faulty(uint64_t seed) {
   options.bytes_max = uint64_t{hosts} * 60'000;
   options.sum_bytes_max = 60'000;
   if (prng.chance(0.3)) options.algorithm = static_cast<Algorithm>(prng.between(1, 3));
+  draw_sites(options, prng);
   FabricWorld world(options);
   world.network().set_all_impairments(some_faults(prng));
   ASSERT_TRUE(world.join(60_s));
   for (int i = 0; i < 3; ++i) {
     world.network().set_all_impairments(some_faults(prng));
+    draw_slow(world, prng);
     Posting posting{.operation = static_cast<Operation>(prng.between(1, 4)),
                     .bytes = prng.below(60'000)};
     if (posting.operation == Operation::Broadcast)
@@ -173,7 +171,7 @@ TEST(GroupOnFabric, has_no_byte_wrong_whatever_the_network_does) {
   for (uint64_t seed = 1; seed <= worlds() && !HasFailure(); ++seed) run_faulty(seed);
 }
 
-constexpr WorldOptions adding_up{.sum_bytes_max = 120'000};
+const WorldOptions adding_up{.sum_bytes_max = 120'000};
 
 // [C-75]
 TEST(GroupOnFabric, adds_up_in_one_order) {

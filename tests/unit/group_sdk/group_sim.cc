@@ -24,14 +24,14 @@ std::unique_ptr<FabricNetwork> fabric;
 class SimMember final : public GroupDevice {
  public:
   SimMember(std::vector<uint16_t> hosts, uint16_t rank) : hosts_(std::move(hosts)), rank_(rank) {
-    (void)fabric->join(hosts_[rank], fabric_group_first);
+    (void)fabric->join(hosts_[rank], group_peer_first);
   }
   AnyWanPort port() override { return fabric->port(hosts_[rank_]); }
   Rate rate() const override { return 10_Gbps; }
   Instant now() override { return fabric->now(); }
   uint64_t fresh_bits() override { return ++bits_ * 0x9e3779b97f4a7c15; }
   uint16_t peer_of(uint16_t rank) const override { return hosts_[rank]; }
-  uint16_t group_peer() const override { return fabric_group_first; }
+  uint16_t group_peer() const override { return group_peer_first; }
 
  private:
   std::vector<uint16_t> hosts_;

@@ -12,7 +12,7 @@
 namespace cw::test {
 namespace {
 
-constexpr uint16_t to_group = UdpGroupPort::first_group;
+constexpr uint16_t to_group = group_peer_first;
 
 /// A group that no other process of tests has.
 std::string own_group() { return "239." + own_address(1).substr(4); }

@@ -22,7 +22,7 @@ constexpr size_t vnet_header_bytes = 10;
 Send slot_to(uint16_t peer, const uint8_t* prefix, std::span<const uint8_t> payload) {
   Send send;
   send.form = Form::DatagramImmediate;
-  send.head.target_qp = peer >= UdpGroupPort::first_group ? group::multicast_qp : 0xca15;
+  send.head.target_qp = peer >= group_peer_first ? group::multicast_qp : 0xca15;
   send.head.psn = Psn(5);
   send.head.key = control_qkey;
   send.head.immediate = 0x07000009;
@@ -81,7 +81,7 @@ TEST_P(UdpGroupWire, slots_leave_as_ud_sends_of_roce_with_exact_icrcs) {
   std::vector<Send> sends;
   for (int i = 0; i < 40; ++i) {  // in rows, which the kernel cuts
     const size_t bytes = i < 38 ? payload.size() : 223;
-    sends.push_back(slot_to(i % 20 == 19 ? 2 : UdpGroupPort::first_group, prefix.data(),
+    sends.push_back(slot_to(i % 20 == 19 ? 2 : group_peer_first, prefix.data(),
                             std::span(payload).first(bytes)));
   }
   ASSERT_EQ(wire.send(sends, Instant()), sends.size());
@@ -91,7 +91,7 @@ TEST_P(UdpGroupWire, slots_leave_as_ud_sends_of_roce_with_exact_icrcs) {
 
   std::vector<ByteVector> frames;
   for (size_t i = 0; i < packets.size(); ++i) {
-    const bool is_to_all = sends[i].peer >= UdpGroupPort::first_group;
+    const bool is_to_all = sends[i].peer >= group_peer_first;
     const Decoded decoded = decode(packets[i], FrameStart::Ip);
     ASSERT_EQ(decoded.error, std::nullopt);
     EXPECT_TRUE(decoded.has_right_icrc) << i;
@@ -112,7 +112,7 @@ TEST_P(UdpGroupWire, slots_leave_as_ud_sends_of_roce_with_exact_icrcs) {
   ASSERT_EQ(tshark.status, 0) << "tshark is missing or failed: install the package tshark";
   ASSERT_EQ(tshark.lines.size(), frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {
-    const bool is_to_all = sends[i].peer >= UdpGroupPort::first_group;
+    const bool is_to_all = sends[i].peer >= group_peer_first;
     EXPECT_EQ(tshark.lines[i], is_to_all ? "101|0xffffff|07000009" : "101|0x00ca15|07000009");
   }
   std::remove(path.c_str());

@@ -47,7 +47,7 @@ const GroupTree& join_all(FabricGroups& groups, const Topology& topology,
 TEST(FabricGroups, who_never_joined_is_no_member) {
   const Topology topology = *make_leaf_spine({.hosts = 4, .leaves = 2, .spines = 1});
   FabricGroups groups(topology);
-  EXPECT_EQ(groups.find(fabric_group_first), nullptr);
+  EXPECT_EQ(groups.find(group_peer_first), nullptr);
   EXPECT_TRUE(groups.join(topology, 1, 0xf002));
   EXPECT_FALSE(groups.join(topology, 1, 0xf002)) << "it is one";
   EXPECT_EQ(groups.find(0xf001), nullptr);
@@ -118,7 +118,7 @@ RC_GTEST_PROP(FabricGroups, a_packet_crosses_a_link_at_most_once_and_reaches_all
                                            .spines = prng.between(1, 4),
                                            .cables = prng.between(1, 2)});
   FabricGroups groups(topology);
-  const auto number = static_cast<uint16_t>(fabric_group_first + prng.below(40));
+  const auto number = static_cast<uint16_t>(group_peer_first + prng.below(40));
   std::set<uint16_t> members;
   for (uint64_t i = 0; i < prng.between(1, hosts); ++i) {
     const auto host = static_cast<uint16_t>(prng.below(hosts));

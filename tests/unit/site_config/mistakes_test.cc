@@ -36,7 +36,7 @@ TEST(GatewayFile, names_what_is_wrong_with_this_site) {
   expect_all({
       {"[site]", "[sight]", "",
        "f:1:2: sight is not known; known here: site, lan, wan, offload, api, pair, peer, "
-       "class"},
+       "class, group"},
       {"[site]", "[site]\nidel = 'poll'", "", "f:2:1: site.idel is not known; did you mean idle?"},
       {"[site]", "[site]\nidle = 'adaptiv'", "",
        "f:2:8: site.idle is \"adaptiv\"; it must be \"poll\" or \"adaptive\": did you mean "

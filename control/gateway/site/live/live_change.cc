@@ -30,6 +30,7 @@ LiveBounds LiveBounds::of(const Plan& plan) {
                     .started = {},
                     .holds = {},
                     .streams = {},
+                    .joined = {},
                     .impaired = {}};
   for (const sdr::LinkOptions& each : plan.peers) {
     bounds.started.push_back(each.control.is_vacant ? Rate() : each.pacer.rate);
@@ -38,6 +39,7 @@ LiveBounds LiveBounds::of(const Plan& plan) {
     bounds.holds.push_back(each.hold);
     bounds.streams.push_back(each.stream);
   }
+  if (plan.lan_kind == LanKind::Dpdk) bounds.joined = plan.lan_over_dpdk.groups;
   if (plan.impair) bounds.impaired = plan.impair->held_packets_max;
   return bounds;
 }
@@ -99,11 +101,18 @@ static void check_room(const LiveBounds& bounds, const Plan& next, std::vector<B
   }
 }
 
+static bool are_joined(const std::vector<HostAddress>& joined, const Plan& next) {
+  return std::ranges::is_permutation(joined, next.lan_over_dpdk.groups);
+}
+
 std::vector<Beyond> beyond(const LiveBounds& bounds, const Plan& next) {
   std::vector<Beyond> found;
   check_rates(bounds, next, found);
   check_holds(bounds, next, found);
   check_room(bounds, next, found);
+  if (bounds.joined && !are_joined(*bounds.joined, next)) {
+    found.push_back({"group", "lan.port \"dpdk\" has joined the groups of the start"});
+  }
   if (next.impair && !bounds.impaired) {
     found.push_back({"wan.impair", "the gateway was started without [wan.impair]"});
   } else if (next.impair && next.impair->held_packets_max > *bounds.impaired) {

@@ -39,7 +39,9 @@ struct LiveBounds {
   std::vector<Rate> started;               ///< by peer: what it was sent at, should that be more
   std::vector<Duration> holds;             ///< by class
   std::vector<sdr::StreamConfig> streams;  ///< likewise: what messages have room for
-  std::optional<size_t> impaired;          ///< packets that may be delayed; nothing: no such port
+  /// The LAN's port is over DPDK and has joined these; nothing: joining is others' business.
+  std::optional<std::vector<HostAddress>> joined;
+  std::optional<size_t> impaired;  ///< packets that may be delayed; nothing: no such port
 
   static LiveBounds of(const Plan& plan);
 };

@@ -97,14 +97,14 @@ void FabricNetwork::look_ahead(Instant limit) {
     if (!at.is_switch) {
       ports_[at.number]->prefetch();
       frames_.prefetch(due.number);
-    } else if (head.target < fabric_group_first) {
+    } else if (head.target < group_peer_first) {
       head.next = routes_.next(at.number, head.target, head.flow);
       queues_.prefetch(head.next);
     }
   }
   for (const Calendar::Due& due : dues) {
     const FabricHead& head = frames_.head(due.number);
-    const bool is_going_on = targets_[head.link].is_switch && head.target < fabric_group_first;
+    const bool is_going_on = targets_[head.link].is_switch && head.target < group_peer_first;
     if (is_going_on) queues_.prefetch_more(head.next);
   }
 }
@@ -121,7 +121,7 @@ size_t FabricNetwork::take_ready(std::span<uint16_t> hosts) {
 
 bool FabricNetwork::is_routed(uint16_t host, const Packet& packet) const {
   if (packet.path >= options_.paths) return false;
-  if (packet.peer < fabric_group_first) {
+  if (packet.peer < group_peer_first) {
     return packet.peer < ports_.size() && packet.peer != host;
   }
   const GroupTree* const tree = groups_.find(packet.peer);
@@ -174,7 +174,7 @@ void FabricNetwork::arrive(uint32_t place) {
   if (head.is_lost) return end(place, counters_.lost);
   const FabricNode at = targets_[head.link];
   if (!at.is_switch) return deliver(place, at.number);
-  if (head.target < fabric_group_first) return put(place, head.next, now_);
+  if (head.target < group_peer_first) return put(place, head.next, now_);
   spread(place, *groups_.find(head.target), at.number);
 }
 

@@ -17,7 +17,7 @@ struct FabricOptions;
 
 /// Made by FabricNetwork. The instants that it is given are those of the network's clock.
 ///
-/// Peers are hosts, by their numbers; from fabric_group_first on they are multicast groups, to
+/// Peers are hosts, by their numbers; from group_peer_first on they are multicast groups, to
 /// which members send. A path is the entropy of the source port. Received packets name their sender
 /// and its path.
 ///

@@ -374,8 +374,8 @@ size_t UdpGroupPort::tx_burst(std::span<Packet* const> packets, Instant) {
 
 /// Null: nobody is there, or no such path.
 const UdpGroupPort::Target* UdpGroupPort::target_of(const Packet& packet) const {
-  const bool is_group = packet.peer >= first_group;
-  const size_t index = is_group ? members_ + (packet.peer - first_group) : packet.peer;
+  const bool is_group = packet.peer >= group_peer_first;
+  const size_t index = is_group ? members_ + (packet.peer - group_peer_first) : packet.peer;
   const bool is_there = index < targets_.size() && (is_group || index < members_);
   return is_there && packet.path == 0 ? &targets_[index] : nullptr;
 }

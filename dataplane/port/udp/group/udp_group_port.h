@@ -4,10 +4,11 @@
 //   socket bound to our address, udp_port     all that leaves, and what comes to us alone
 //   a socket bound to each group's address    what comes to the group, our own copies included
 //
-// Peers are members by rank; from first_group on they are groups, to which members send. Several
-// members may be on one machine, each with an address or a UDP port of its own: a group's sockets
-// there share its address, and each has its copy. The kernel speaks IGMP and MLD. Our own copies,
-// where the machine makes some for others, come as from us: who reads them drops them by rank.
+// Peers are members by rank; from group_peer_first on they are groups, to which members send.
+// Several members may be on one machine, each with an address or a UDP port of its own: a group's
+// sockets there share its address, and each has its copy. The kernel speaks IGMP and MLD. Our own
+// copies, where the machine makes some for others, come as from us: who reads them drops them by
+// rank.
 //
 // What is said of ICRCs, joined messages, fragments and ICMP in udp_port.h holds here.
 #pragma once
@@ -60,7 +61,6 @@ struct UdpGroupPortOptions {
 /// Thread: one.
 class UdpGroupPort final : public Port {
  public:
-  static constexpr uint16_t first_group = 0xf000;
   static constexpr size_t groups_max = 16;
   static constexpr uint8_t hops_max = 4;
 

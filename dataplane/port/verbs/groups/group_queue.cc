@@ -17,6 +17,17 @@ bool are_same(const ibv_gid& a, const ibv_gid& b) {
          a.global.subnet_prefix == b.global.subnet_prefix;
 }
 
+/// What is too short for a group header has none.
+void show(const uint8_t* datagram, uint32_t bytes, bool has_immediate, Arrival& arrival) {
+  arrival.form = has_immediate ? Form::DatagramImmediate : Form::Datagram;
+  arrival.bytes = header_bytes_of(arrival.form) + bytes;
+  const bool has_prefix = has_immediate && bytes >= limits::group_header_bytes;
+  const uint32_t prefix_bytes = has_prefix ? limits::group_header_bytes : 0;
+  arrival.prefix = has_prefix ? datagram : nullptr;
+  arrival.payload = datagram + prefix_bytes;
+  arrival.head.payload_bytes = bytes - prefix_bytes;
+}
+
 }  // namespace
 
 GroupQueue::GroupQueue(const Device& device, const Peers& peers, Depth depth, uint32_t frame_bytes)
@@ -47,36 +58,9 @@ Result<void> GroupQueue::make(Memory& memory, ibv_cq& sends, ibv_cq& receives) {
   return failure("the queue pair of groups takes no receive requests");
 }
 
-bool GroupQueue::try_take(const ibv_wc& completion, uint32_t lulls, Arrival& arrival) {
-  const bool is_live = sender.is_ours() && Tag::are_of_one_life(sender.tag, completion.wr_id);
-  if (!is_live) return false;
-  bool may_be_last = false;
-  const bool is_right = completion.status == IBV_WC_SUCCESS &&
-                        receives_.try_take(Tag::of(completion.wr_id).count, lulls, may_be_last);
-  if (!is_right) {
-    sender.is_found_broken = true;
-    return false;
-  }
-  counts_.starved += may_be_last;
-  return try_read(completion, arrival);
-}
-
-bool GroupQueue::try_read(const ibv_wc& completion, Arrival& arrival) {
-  const bool is_whole =
-      completion.byte_len >= routing_header_bytes && (completion.wc_flags & IBV_WC_GRH) != 0;
-  if (!is_whole) return ++counts_.malformed, false;
-  const uint16_t index = Tag::of(completion.wr_id).count;
-  if (!try_tell(read_outer(receives_.outer(index), is_v4_), completion, arrival)) return false;
-  const bool has_immediate = (completion.wc_flags & IBV_WC_WITH_IMM) != 0;
-  arrival.head.immediate = has_immediate ? be32toh(completion.imm_data) : 0;
-  arrival.source_qp = completion.src_qp;
-  show(receives_.datagram(index), completion.byte_len - routing_header_bytes, has_immediate,
-       arrival);
-  return true;
-}
-
 /// From whom, to whom and with which marks; false: it is ours, or from nobody we know.
-bool GroupQueue::try_tell(const OuterHeader& outer, const ibv_wc& completion, Arrival& arrival) {
+inline bool GroupQueue::try_tell(const OuterHeader& outer, const ibv_wc& completion,
+                                 Arrival& arrival) {
   const bool is_own = completion.src_qp == sender.pair->qp_num && outer.is_multicast &&
                       are_same(outer.source, device_.gid());
   if (is_own) return ++counts_.own, false;
@@ -95,16 +79,32 @@ bool GroupQueue::try_tell(const OuterHeader& outer, const ibv_wc& completion, Ar
   return true;
 }
 
-/// What is too short for a group header has none.
-void GroupQueue::show(const uint8_t* datagram, uint32_t bytes, bool has_immediate,
-                      Arrival& arrival) {
-  arrival.form = has_immediate ? Form::DatagramImmediate : Form::Datagram;
-  arrival.bytes = header_bytes_of(arrival.form) + bytes;
-  const bool has_prefix = has_immediate && bytes >= limits::group_header_bytes;
-  const uint32_t prefix_bytes = has_prefix ? limits::group_header_bytes : 0;
-  arrival.prefix = has_prefix ? datagram : nullptr;
-  arrival.payload = datagram + prefix_bytes;
-  arrival.head.payload_bytes = bytes - prefix_bytes;
+inline bool GroupQueue::try_read(const ibv_wc& completion, Arrival& arrival) {
+  const bool is_whole =
+      completion.byte_len >= routing_header_bytes && (completion.wc_flags & IBV_WC_GRH) != 0;
+  if (!is_whole) return ++counts_.malformed, false;
+  const uint16_t index = Tag::of(completion.wr_id).count;
+  if (!try_tell(read_outer(receives_.outer(index), is_v4_), completion, arrival)) return false;
+  const bool has_immediate = (completion.wc_flags & IBV_WC_WITH_IMM) != 0;
+  arrival.head.immediate = has_immediate ? be32toh(completion.imm_data) : 0;
+  arrival.source_qp = completion.src_qp;
+  show(receives_.datagram(index), completion.byte_len - routing_header_bytes, has_immediate,
+       arrival);
+  return true;
+}
+
+bool GroupQueue::try_take(const ibv_wc& completion, uint32_t lulls, Arrival& arrival) {
+  const bool is_live = sender.is_ours() && Tag::are_of_one_life(sender.tag, completion.wr_id);
+  if (!is_live) return false;
+  bool may_be_last = false;
+  const bool is_right = completion.status == IBV_WC_SUCCESS &&
+                        receives_.try_take(Tag::of(completion.wr_id).count, lulls, may_be_last);
+  if (!is_right) {
+    sender.is_found_broken = true;
+    return false;
+  }
+  counts_.starved += may_be_last;
+  return try_read(completion, arrival);
 }
 
 void GroupQueue::end_arrivals() {

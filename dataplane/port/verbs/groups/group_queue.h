@@ -65,7 +65,6 @@ class GroupQueue {
  private:
   bool try_read(const ibv_wc& completion, Arrival& arrival);
   bool try_tell(const OuterHeader& outer, const ibv_wc& completion, Arrival& arrival);
-  static void show(const uint8_t* datagram, uint32_t bytes, bool has_immediate, Arrival& arrival);
 
   const Device& device_;
   const Peers& peers_;

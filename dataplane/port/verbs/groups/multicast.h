@@ -18,12 +18,10 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/result.h"
 #include "dataplane/kernel/owned_fd.h"
+#include "dataplane/port.h"
 #include "dataplane/port/verbs/device/device.h"
 
 namespace cw::verbs {
-
-/// What the port calls the first group; hosts are below.
-inline constexpr uint16_t group_peer_first = 0xf000;
 
 struct MulticastOptions {
   std::vector<std::string> addresses;

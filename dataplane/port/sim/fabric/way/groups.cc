@@ -78,8 +78,8 @@ void GroupTree::add_branch(uint16_t at_switch, uint32_t link) {
 FabricGroups::FabricGroups(const Topology& topology) : roots_(top_switches(topology)) {}
 
 bool FabricGroups::join(const Topology& topology, uint16_t host, uint16_t number) {
-  CW_ASSERT(number >= fabric_group_first);
-  const size_t index = size_t{number} - fabric_group_first;
+  CW_ASSERT(number >= group_peer_first);
+  const size_t index = size_t{number} - group_peer_first;
   if (trees_.size() <= index) trees_.resize(index + 1);
   if (trees_[index] == nullptr) {
     trees_[index] = std::make_unique<GroupTree>(topology, roots_[index % roots_.size()],

@@ -10,11 +10,10 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/port.h"
 #include "dataplane/port/sim/fabric/way/topology.h"
 
 namespace cw {
-
-inline constexpr uint16_t fabric_group_first = 0xf000;  ///< as Packet::peer; hosts are below
 
 /// Thread: one. Memory of a group: 10 bytes for each switch, 16 for each link of its tree.
 class GroupTree {
@@ -52,11 +51,11 @@ class FabricGroups {
  public:
   explicit FabricGroups(const Topology& topology);
 
-  /// `number` is fabric_group_first or above. False: `host` is a member already. Allocates.
+  /// `number` is group_peer_first or above. False: `host` is a member already. Allocates.
   bool join(const Topology& topology, uint16_t host, uint16_t number);
   /// Null: nobody has joined it.
   const GroupTree* find(uint16_t number) const {
-    const size_t index = size_t{number} - fabric_group_first;
+    const size_t index = size_t{number} - group_peer_first;
     return index < trees_.size() ? trees_[index].get() : nullptr;
   }
 

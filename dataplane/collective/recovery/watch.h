@@ -21,6 +21,7 @@ class Watch {
     is_begun_ = true;
   }
   void end() { is_begun_ = false; }
+  uint16_t source() const { return source_; }
   bool is_of(uint16_t source) const { return is_begun_ && source_ == source; }
 
   /// The nth slot of its part has come, from its source itself.

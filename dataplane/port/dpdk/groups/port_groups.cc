@@ -1,0 +1,39 @@
+#include "dataplane/port/dpdk/groups/port_groups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dataplane/kernel/kernel_groups.h"
+
+namespace cw {
+
+Result<void> PortGroups::join_by_kernel(const std::string& interface) {
+  for (const HostAddress& each : groups_) {
+    auto joined = join_group(interface, each);
+    if (!joined) return std::unexpected(std::move(joined.error()));
+    joined_.push_back(std::move(*joined));
+  }
+  return {};
+}
+
+void PortGroups::join(const NeighbourSelf& v4, const NeighbourSelf& v6, uint64_t seed) {
+  if (!groups_.empty()) membership_.emplace(groups_, v4, v6, seed);
+}
+
+bool PortGroups::has(const HostAddress& group) const {
+  return std::ranges::find(groups_, group) != groups_.end();
+}
+
+size_t PortGroups::next_report(bool is_new, Instant now, std::span<uint8_t> out) {
+  if (!membership_) return 0;
+  if (is_new || spoken_at_ == Instant::never()) membership_->begin(now);
+  spoken_at_ = now;
+  return membership_->next_report(now, out);
+}
+
+size_t PortGroups::next_leave(std::span<uint8_t> out) {
+  if (!membership_ || spoken_at_ == Instant::never()) return 0;
+  return membership_->next_leave(spoken_at_, out);
+}
+
+}  // namespace cw
