@@ -70,11 +70,11 @@ PacerOptions DatagramEndpoint::pacer_options(Rate rate, uint32_t answers_ppm) co
   pacer.horizon = options_.horizon;
   pacer.burst_bytes =
       static_cast<uint32_t>(std::min<uint64_t>(rate.bytes_in(options_.lag).count(), lag_bytes_max));
+  pacer.pause_bytes = pacer.burst_bytes;
   pacer.overhead_ppm = answers_ppm;
   pacer.resend_slack = Duration::max();  // who asks has waited already
   const auto words =
       static_cast<uint32_t>(std::max(words_min, 2 * options_.membership.peers.size()));
-  pacer.pause_bytes = pacer.burst_bytes;
   pacer.capacity_packets = {words, answers_max, rows_max, 1};
   return pacer;
 }

@@ -100,7 +100,7 @@ const std::vector<Room>& rooms() {
       {"dataplane/sdr", below_sdr},
       {"dataplane/gateway", below_sdr + doors_of_streams},
       {"dataplane/datagram", below_core + Paths{"dataplane/wan.h", "dataplane/core"}},
-      {"dataplane/collective/collective.h", {}, Outside::Integers},
+      {"dataplane/collective/sdk/collective.h", {}, Outside::Integers},
       {"dataplane/collective/sdk",
        below_core + Paths{"dataplane/wan.h", "dataplane/pass", "dataplane/core",
                           "dataplane/datagram", "dataplane/collective",

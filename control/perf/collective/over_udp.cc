@@ -28,6 +28,8 @@ using group::Step;
 constexpr Duration join_patience = Duration::from_s(60), patience = Duration::from_s(120);
 /// Members that are done are asked by those that have not heard it, who say so ten times a second.
 constexpr Duration linger = Duration::from_ms(500);
+/// Several members may share a processor: who waits leaves it to others, and packets gather.
+constexpr Duration spin = Duration::from_us(10), pause = Duration::from_us(100);
 constexpr uint32_t overhead_bytes = group::GroupEndOptions().overhead_bytes;
 
 uint64_t fresh_bits(void*) {
@@ -83,7 +85,7 @@ class UdpMember {
     end.chains = options_.chains;
     end_.emplace(*wire_, end);
     PortBase* const ports[] = {&*wire_};
-    idle_.emplace(IdleOptions{}, ports);
+    idle_.emplace(IdleOptions{.spin = spin, .pause = pause}, ports);
     return {};
   }
 
@@ -109,20 +111,23 @@ class UdpMember {
     return why.empty() ? "not all have begun, or multicast does not reach them" : why;
   }
 
+  /// `is_over` is asked once after each turn.
   template <class IsOver>
   bool turn_until(const IsOver& is_over, Duration most) {
     const Instant end = clock_.read() + most;
-    while (!is_over()) {
+    while (!stop_) {
       const Instant now = clock_.read();
-      if (now > end || stop_) return false;
       const bool has_worked = end_->turn(now);
+      if (is_over()) return true;
+      if (now > end) return false;
+      if (end_->worker().is_behind()) continue;
       const Instant next = earliest(end_->worker().next_wakeup(), wire_->next_due(), end);
       const Instant wake = idle_->plan(has_worked, now, next);
       if (wake <= now) continue;
       end_->worker().sleeps_until(wake);
       idle_->wait(wake - now);
     }
-    return true;
+    return false;
   }
 
   /// Until it is over at all members, and its memory ours again.

@@ -185,6 +185,7 @@ int cw_group_turn(cw_group* group) {
 int64_t cw_group_idle_ns(cw_group* group) {
   if (group == nullptr) return misuse("the group is null"), 0;
   Worker& worker = group->end->worker();
+  if (worker.is_behind()) return 0;
   const Instant wake = worker.next_wakeup();
   worker.sleeps_until(wake);
   if (wake == Instant::never()) return INT64_MAX;

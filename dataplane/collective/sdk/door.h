@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/collective/collective.h"
+#include "dataplane/collective/sdk/collective.h"
 #include "dataplane/collective/sdk/group_end.h"
 #include "dataplane/sdr/sdk/handles.h"
 #include "dataplane/sdr/sdk/platform.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/collective/collective.h" /* installed: <causeway/collective.h> */
+#include "dataplane/collective/sdk/collective.h" /* installed: <causeway/collective.h> */
 
 enum { part = 1 << 20 };
 

@@ -3,7 +3,7 @@
 #ifndef CW_TESTS_GROUP_SIM_H
 #define CW_TESTS_GROUP_SIM_H
 
-#include "dataplane/collective/collective.h"
+#include "dataplane/collective/sdk/collective.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/collective/collective.h"
+#include "dataplane/collective/sdk/collective.h"
 #include "dataplane/sdr/sdr.h"  // both define what they share, in either order
 #include "tests/sim/checkers/heap_watch.h"
 #include "tests/unit/group_sdk/group_sim.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/collective/collective.h"
+#include "dataplane/collective/sdk/collective.h"
 
 namespace cw::group_sdk_test {
 namespace {
