@@ -139,6 +139,10 @@ Instant FabricNetwork::try_send(uint16_t host, const Packet& packet, Instant now
     ++counters_.unrouted;
     return Instant::never();
   }
+  if (lost_ && lost_(host, packet)) {
+    ++counters_.lost;
+    return Instant::never();
+  }
   const uint32_t place = frames_.try_write(packet, options_.carry_bytes);
   if (place == FabricFrames::none) {
     ++counters_.no_frame;

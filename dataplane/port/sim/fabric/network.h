@@ -17,8 +17,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/memory/ring.h"
@@ -96,6 +98,10 @@ class FabricNetwork {
   /// fate. Allocates when the link had none before.
   void set_impairment(uint32_t link, const Impairment& impairment);
   void set_all_impairments(const Impairment& impairment);
+  /// Packets for which it is true are lost before their first cable, in place of earlier ones;
+  /// null: none. It is asked of each packet that a host sends.
+  using Lost = std::function<bool(uint16_t host, const Packet& packet)>;
+  void set_lost(Lost lost) { lost_ = std::move(lost); }
 
   Instant now() const { return now_; }
   /// Moves the clock to `t`; never back.
@@ -154,6 +160,7 @@ class FabricNetwork {
   std::vector<std::unique_ptr<ImpairmentModel>> models_;  // [link], or none; null: a perfect line
   std::vector<std::unique_ptr<FabricPort>> ports_;
   Ring<uint16_t> ready_;
+  Lost lost_;
   FabricCounters counters_;
   TraceHash trace_;
 };
