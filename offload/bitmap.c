@@ -182,6 +182,7 @@ static inline serving serving_of(cw_bits_row* row) {
 }
 
 uint32_t cw_bits_serve(cw_bits_row* row) {
+  if (row->landings != 0) return cw_datagrams_serve(row);
   const uint32_t head = row->records_head;
   const uint32_t waiting = __atomic_load_n(&row->records_tail, __ATOMIC_ACQUIRE) - head;
   if (waiting == 0) return 0;

@@ -100,6 +100,10 @@ typedef struct cw_bits_row {
   uint32_t events_capacity;
   uint32_t streams_max;
   uint32_t records_offset, events_offset; /* from the row's first byte */
+  /* Of a stripe's row of datagrams (offload/stage/datagrams.h); no landings: of packets. */
+  uint32_t landings, stripe;
+  uint32_t buffers_stride;
+  int64_t buffers_offset;
 } cw_bits_row;
 
 /* Bytes of a row: streams [0, streams_max), capacities that are powers of two. */
@@ -119,6 +123,8 @@ enum { CW_BITS_BURST = 64 };
  * how many. Thread: the partition's. Hot: bounded by the burst, a close also by its message's
  * words. */
 uint32_t cw_bits_serve(cw_bits_row* row);
+/* What it does of a row of datagrams. */
+uint32_t cw_datagrams_serve(cw_bits_row* row);
 
 #ifdef __cplusplus
 }
