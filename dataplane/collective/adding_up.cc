@@ -74,11 +74,31 @@ Ready Group::ready_of(const State& op) const {
 
 Done Group::done_of(const State& op) const {
   Done done{.step = op.step,
-            .rank = op.fetched_most > op.fetched ? op.fetched_most_rank : rank(),
+            .rank = op.fetched_most > share_fetched(op) ? op.fetched_most_rank : rank(),
+            .share = std::max(op.fetched_most, share_fetched(op)),
             .members = 1,
             .fetched_slots = op.fetched_all + op.fetched};
   for (const uint32_t below : op.done) done.members += below;
   return done;
+}
+
+/// By us, in thousandths of what is to come.
+uint16_t Group::share_fetched(const State& op) const {
+  if (!op.posting.has_landing() || is_forwarded(op)) return 0;
+  const uint32_t slots = landing_of(op).slots().count();
+  return static_cast<uint16_t>(std::min<uint64_t>(uint64_t{op.fetched} * 1000 / slots, 1000));
+}
+
+/// Of rank 0, once all have told what they fetched.
+void Group::choose_pace(State& op) {
+  const Done all = done_of(op);
+  op.fetched_most_rank = all.rank;
+  if (!op.posting.has_landing() || is_forwarded(op)) return;
+  const uint64_t slots = landing_of(op).slots().count();
+  pace_.note(
+      {.most = all.share,
+       .mean = static_cast<uint32_t>(uint64_t{all.fetched_slots} * 1000 / (slots * members())),
+       .slots = slots * all.share / 1000});
 }
 
 void Group::say_to_children(const State& op, RecordType type, Instant now) {
@@ -112,6 +132,7 @@ void Group::add_up(State& op, Instant now) {
   if (is_ready && may_go(op)) return open(op, now);
   if (!is_done) return;
   const Step next = op.step + 1;
+  choose_pace(op);
   end(op, now);
   if (State* const after = find(next)) add_up(*after, now);
 }
@@ -159,7 +180,10 @@ void Group::on_ready(uint16_t from, const Ready& ready, Instant now) {
 void Group::on_go(uint16_t from, const Go& go, Instant now) {
   State* const op = find(go.step);
   if (op == nullptr || tree_.parent() != from) return;
-  if (op->stage == Stage::Posted) return open(*op, now);
+  if (op->stage == Stage::Posted) {
+    if (go.pace > 0) pace_.set(go.pace);
+    return open(*op, now);
+  }
   if (op->stage != Stage::Open) return;
   if (op->up.has_begun()) {
     op->up.due = now;
@@ -179,8 +203,8 @@ void Group::on_done(uint16_t from, const Done& done, Instant now) {
   op->done[*child] = done.members;
   op->probes[*child].end();
   op->fetched_all += done.fetched_slots;
-  if (done.fetched_slots > op->fetched_most) {
-    op->fetched_most = done.fetched_slots;
+  if (done.share > op->fetched_most) {
+    op->fetched_most = done.share;
     op->fetched_most_rank = done.rank;
   }
   add_up(*op, now);
@@ -190,6 +214,7 @@ void Group::on_all_done(const AllDone& done, Instant now) {
   State* const op = find(done.step);
   if (op == nullptr || op->stage != Stage::Open || !op->is_here) return;
   op->fetched_most_rank = done.rank;
+  if (done.pace > 0) pace_.set(done.pace);
   end(*op, now);
 }
 

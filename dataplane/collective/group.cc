@@ -133,6 +133,7 @@ void Group::open(State& op, Instant now) {
   if (State* const before = find(op.step - 1)) end(*before, now);
   op.stage = Stage::Open;
   op.opened = now;
+  if (op.posting.bytes > 0) plan(op);  // by the pace of now
   op.up = {};
   say_to_children(op, RecordType::Go, now);
   for (size_t i = 0; i < tree_.children().size(); ++i) {
@@ -244,7 +245,8 @@ void Group::on_placed(std::span<const Placed> placed, Instant now) {
     if (each.is_new && is_forwarded(op)) note_forwarded(op, each, now);
     if (each.is_new && op.asked.has(each.slot)) asked |= 1u << each.landing;
     if (each.is_new && op.demand.has_wanted()) answer_wanted(op, each.slot, now);
-    if (each.is_new && each.kind == Kind::Fetched) ++op.fetched;
+    const bool is_asked = each.kind == Kind::Fetched || (!each.is_first && op.asked.has(each.slot));
+    if (each.is_new && is_asked) ++op.fetched;
   }
   for (size_t i = 0; i < ops_.size(); ++i) {
     if ((asked >> i & 1) != 0) settle_asks(ops_[i], now);
@@ -303,6 +305,7 @@ bool Group::write(const Word& word, EnvelopeWriter& writer, Instant) {
     AllDone done;
     done.step = step;
     if (const State* const op = find(step)) done.rank = op->fetched_most_rank;
+    done.pace = pace_.value();
     return writer.try_add(done);
   }
   const bool is_of_ask = word.type == RecordType::Fetch || word.type == RecordType::Miss;
@@ -319,6 +322,7 @@ bool Group::write(const Word& word, EnvelopeWriter& writer, Instant) {
     case RecordType::Go: {
       Go go;
       go.step = step;
+      go.pace = pace_.value();
       return writer.try_add(go);
     }
     case RecordType::Turn: {

@@ -21,6 +21,7 @@
 
 #include "dataplane/collective/chains.h"
 #include "dataplane/collective/operation.h"
+#include "dataplane/collective/recovery/pace.h"
 #include "dataplane/collective/sum/reducing.h"
 #include "dataplane/collective/tree.h"
 #include "dataplane/datagram/datagram_endpoint.h"
@@ -90,6 +91,8 @@ class Group final : public DatagramUser {
   /// caller's again. False: not yet.
   bool try_release(Step step);
   const std::string& failure() const { return failure_; }
+  /// What is used of the rate, in thousandths: less than all while a member cannot follow.
+  uint16_t pace() const { return pace_.value(); }
 
   void on_begun(Instant now) override;
   void on_anew(uint16_t rank, Instant now) override;
@@ -126,7 +129,10 @@ class Group final : public DatagramUser {
   void sum(State& op, Instant now);
   Instant deadline_of(const State& op) const;
   Duration rtt() const;  // the assumed, or longest to whom we speak
-  Rate rate() const { return Rate::from_bps(uint64_t{membership().epoch().rate_kbps} * 1000); }
+  Rate whole_rate() const {
+    return Rate::from_bps(uint64_t{membership().epoch().rate_kbps} * 1000);
+  }
+  Rate rate() const { return Rate::from_bps(whole_rate().bps() / Pace::whole * pace_.value()); }
 
   // adding_up.cc
   static constexpr Duration probe_interval_min = Duration::from_ms(64);
@@ -149,6 +155,8 @@ class Group final : public DatagramUser {
   void fail_silent(const State& op, uint16_t who, Instant now);
   Duration patience_with(uint16_t rank) const;
   Duration repeat_first(uint16_t to) const;
+  uint16_t share_fetched(const State& op) const;
+  void choose_pace(State& op);
   Ready ready_of(const State& op) const;
   Done done_of(const State& op) const;
 
@@ -217,6 +225,7 @@ class Group final : public DatagramUser {
   GroupOptions options_;
   Tree tree_;
   Chains chains_;
+  Pace pace_;
   std::vector<State> ops_;
   Step next_step_, oldest_;  // to be posted; not yet released
   std::string failure_;

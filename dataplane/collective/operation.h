@@ -117,11 +117,11 @@ struct OperationState {
   // Adding up. By place among the children.
   std::array<uint32_t, children_max> ready{}, done{};  // members, itself included; 0: not yet
   std::array<Repeat, children_max> probes;
-  Repeat up;                 // READY, then DONE
-  bool is_here = false;      // all that it brings has come
-  uint32_t fetched = 0;      // slots, here
-  uint32_t fetched_all = 0;  // and below
-  uint32_t fetched_most = 0;
+  Repeat up;                  // READY, then DONE
+  bool is_here = false;       // all that it brings has come
+  uint32_t fetched = 0;       // slots, here
+  uint32_t fetched_all = 0;   // and below
+  uint16_t fetched_most = 0;  // by the one that fetched most, in thousandths of the slots
   uint16_t fetched_most_rank = 0;
 
   // The fast path.

@@ -51,8 +51,12 @@ Duration Group::reorder_of(uint16_t source) const {
 void Group::plan(State& op) {
   const uint32_t part_slots = Slots(*shape_of(op.posting)).part_slots();
   const uint64_t part_bytes = uint64_t{part_slots} * endpoint_.packet_bytes();
-  const Rate share = op.posting.operation == Operation::Pair ? rate().scaled(0.5) : rate();
-  const Duration alone = share.time_for(Bytes(part_bytes));
+  const bool is_pair = op.posting.operation == Operation::Pair;
+  const auto time_at = [&](Rate of) {
+    return (is_pair ? of.scaled(0.5) : of).time_for(Bytes(part_bytes));
+  };
+  // As many chains at all members, whatever each has heard of the pace.
+  const Duration alone = time_at(whole_rate());
   const uint32_t sources = op.posting.operation == Operation::Broadcast ? 1 : members();
   const auto hiding = static_cast<uint32_t>(1 + (rtt().ns() + alone.ns() - 1) / alone.ns());
   const bool is_multicast = !is_forwarded(op) && op.posting.has_landing();
@@ -60,7 +64,7 @@ void Group::plan(State& op) {
       std::min({options_.chains > 0 ? options_.chains : hiding, Chains::wanted_max, sources});
   if (!is_multicast) op.wanted = 1;
   op.chains = sources == 1 || !is_multicast ? 1 : chains_.count(op.wanted);
-  op.part_time = alone * op.chains;
+  op.part_time = time_at(rate()) * op.chains;
   op.slot_time = op.part_time / part_slots + Duration::from_ns(1);
 }
 

@@ -107,13 +107,14 @@ struct Ready {
   bool operator==(const Ready&) const = default;
 };
 
-/// A step and a rank, which is all that GO, TURN and ALL_DONE say.
+/// A step and a rank, which is all that GO, TURN and ALL_DONE say, but for the pace.
 struct StepRank {
   Step step;
   uint16_t rank = 0;
+  uint16_t pace = 0;  ///< what all use of R from now on, in thousandths; 0: not said
 
-  static void fields(auto& each, auto& wire) { wire(each.step, each.rank, zeros<2>); }
-  bool is_valid() const { return is_rank(rank); }
+  static void fields(auto& each, auto& wire) { wire(each.step, each.rank, each.pace); }
+  bool is_valid() const { return is_rank(rank) && pace <= 1000; }
   bool operator==(const StepRank&) const = default;
 };
 
@@ -141,14 +142,15 @@ struct Done {
   static constexpr const char* name = "group_done";
 
   Step step;
-  uint16_t rank = 0;  ///< of them, who has fetched most slots; of several the lowest
+  uint16_t rank = 0;   ///< of them, who has fetched most slots; of several the lowest
+  uint16_t share = 0;  ///< of the step's slots that this one has fetched, in thousandths
   uint32_t members = 0;
   uint32_t fetched_slots = 0;  ///< of all of them
 
   static void fields(auto& done, auto& wire) {
-    wire(done.step, done.rank, zeros<2>, done.members, done.fetched_slots);
+    wire(done.step, done.rank, done.share, done.members, done.fetched_slots);
   }
-  bool is_valid() const { return is_rank(rank) && is_member_count(members); }
+  bool is_valid() const { return is_rank(rank) && share <= 1000 && is_member_count(members); }
   bool operator==(const Done&) const = default;
 };
 

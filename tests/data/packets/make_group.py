@@ -45,7 +45,7 @@ def runs(step, source, message, *pairs):
 
 JOIN = struct.pack(">QIIQHHI", HEARD, 0x03115EED, SENDER_QP, 100_000_000_000, 4096, 2, 0xC0DEF00D)
 READY = struct.pack(">IBBHQI", STEP, 1, 2, 6, 0x0000000300000001, 5)
-DONE = struct.pack(">IHHII", STEP, 4, 0, 5, 12)
+DONE = struct.pack(">IHHII", STEP, 4, 60, 5, 12)
 
 CONTROL = [
     ("group_join", "who I am, to a member whose nonce is known", envelope(record(20, JOIN))),
@@ -55,9 +55,9 @@ CONTROL = [
     ("group_ready", "five are ready for a broadcast of bf16 from rank 6", envelope(record(22, READY))),
     ("group_go", "rank 0 is the first that sends", envelope(record(23, struct.pack(">IHH", STEP, 0, 0)))),
     ("group_turn", "it is the turn of rank 4", envelope(record(24, struct.pack(">IHH", STEP, 4, 0)))),
-    ("group_all_done", "all have all; rank 7 fetched most",
-     envelope(record(25, struct.pack(">IHH", STEP, 7, 0)))),
-    ("group_done", "five have all; they fetched twelve slots, rank 4 most of them",
+    ("group_all_done", "all have all; rank 7 fetched most; four fifths of R are used",
+     envelope(record(25, struct.pack(">IHH", STEP, 7, 800)))),
+    ("group_done", "five have all; they fetched twelve slots, rank 4 most of them, 60 of a thousand",
      envelope(record(26, DONE))),
     ("group_fetch", "one slot, and the last sixteen that there can be",
      envelope(record(27, runs(STEP, 0, 0, (9, 1), (0xFFFFF0, 16))))),

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dataplane/collective/recovery/demand.h"
+#include "dataplane/collective/recovery/pace.h"
 #include "dataplane/collective/recovery/watch.h"
 #include "tests/sim/group/round.h"
 
@@ -63,6 +64,49 @@ TEST(GroupDemand, queues_nothing_twice_for_the_same_member) {
   EXPECT_EQ(demand.note(5, 1, terms, at(0)), Alone);
   EXPECT_EQ(demand.note(5, 1, terms, at(99)), OnItsWay);
   EXPECT_EQ(demand.note(5, 1, terms, at(100)), Alone);
+}
+
+TEST(GroupPace, gives_way_to_one_that_is_slow_and_comes_back) {
+  Pace pace;
+  const Pace::Fetched slow{.most = 60, .mean = 8, .slots = 100};
+  pace.note(slow);
+  EXPECT_EQ(pace.value(), 800);
+  for (int i = 0; i < 20; ++i) pace.note(slow);
+  EXPECT_EQ(pace.value(), Pace::least);
+  const Pace::Fetched clean{.most = 10, .mean = 8, .slots = 100};
+  for (int i = 0; i < 7; ++i) pace.note(clean);
+  EXPECT_EQ(pace.value(), Pace::least);
+  pace.note(clean);
+  EXPECT_EQ(pace.value(), 132);
+  for (int i = 0; i < 8 * 50; ++i) pace.note(clean);
+  EXPECT_EQ(pace.value(), Pace::whole);
+}
+
+TEST(GroupPace, is_whole_where_all_lose_alike_or_next_to_nothing) {
+  Pace pace;
+  pace.note({.most = 90, .mean = 70, .slots = 100});
+  pace.note({.most = 90, .mean = 10, .slots = 15});
+  pace.note({.most = 50, .mean = 10, .slots = 100});
+  EXPECT_EQ(pace.value(), Pace::whole);
+}
+
+TEST(GroupRecovery, gives_way_to_a_member_that_cannot_follow) {
+  FabricWorld world({});
+  ASSERT_TRUE(world.join());
+  const auto gather = [&] {
+    Round round(world, {.operation = Operation::Allgather, .bytes = 120'000});
+    round.post_all();
+    ASSERT_TRUE(round.run());
+    round.expect_right();
+  };
+  const uint32_t link = Topology::back(world.network().routes().link_from(5));
+  world.network().set_impairment(link, {.loss = 0.2});
+  for (int i = 0; i < 3; ++i) gather();
+  // What is told with the end of an operation holds from the next one on.
+  for (size_t rank = 0; rank < world.members(); ++rank) EXPECT_EQ(world.group(rank).pace(), 512);
+  world.network().set_impairment(link, {});
+  for (int i = 0; i < 8; ++i) gather();
+  for (size_t rank = 0; rank < world.members(); ++rank) EXPECT_EQ(world.group(rank).pace(), 538);
 }
 
 Duration time_of_broadcast(FabricWorld& world) {

@@ -158,11 +158,16 @@ inline void mend(group::Ready& ready) {
   ready.root %= ready.operation == group::Operation::Broadcast ? ranks : 1;
   ready.members = 1 + ready.members % ranks;
 }
-inline void mend(group::Go& go) { go.rank %= ranks; }
-inline void mend(group::Turn& turn) { turn.rank %= ranks; }
-inline void mend(group::AllDone& done) { done.rank %= ranks; }
+inline void mend_step(group::StepRank& each) {
+  each.rank %= ranks;
+  each.pace %= 1001;
+}
+inline void mend(group::Go& go) { mend_step(go); }
+inline void mend(group::Turn& turn) { mend_step(turn); }
+inline void mend(group::AllDone& done) { mend_step(done); }
 inline void mend(group::Done& done) {
   done.rank %= ranks;
+  done.share %= 1001;
   done.members = 1 + done.members % ranks;
 }
 /// Any step and message; of the runs their number is random.

@@ -174,9 +174,11 @@ inline group::Ready example(group::Ready) {
 }
 inline group::Go example(group::Go) { return {{.step = example_step, .rank = 0}}; }
 inline group::Turn example(group::Turn) { return {{.step = example_step, .rank = 4}}; }
-inline group::AllDone example(group::AllDone) { return {{.step = example_step, .rank = 7}}; }
+inline group::AllDone example(group::AllDone) {
+  return {{.step = example_step, .rank = 7, .pace = 800}};
+}
 inline group::Done example(group::Done) {
-  return {.step = example_step, .rank = 4, .members = 5, .fetched_slots = 12};
+  return {.step = example_step, .rank = 4, .share = 60, .members = 5, .fetched_slots = 12};
 }
 inline group::Fetch example(group::Fetch) {
   return {{.step = example_step, .source = 0, .message = 0, .runs = example_fetched}};

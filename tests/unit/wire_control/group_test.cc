@@ -307,11 +307,13 @@ TEST(GroupRecords, a_step_is_of_a_known_operation_and_of_members_that_can_be) {
   EXPECT_FALSE(is_refused_if<group::Ready>(16, {0, 0, 0x40, 0}));
   EXPECT_TRUE(is_refused_if<group::Ready>(16, {0, 0, 0x40, 1}));
   EXPECT_TRUE(is_refused_if<group::Go>(4, {0x40, 0}));
-  EXPECT_TRUE(is_refused_if<group::Go>(6, {1}));  // reserved
+  EXPECT_TRUE(is_refused_if<group::Go>(6, {0x03, 0xe9}));
   EXPECT_TRUE(is_refused_if<group::Turn>(4, {0x40, 0}));
-  EXPECT_TRUE(is_refused_if<group::AllDone>(7, {1}));
+  EXPECT_FALSE(is_refused_if<group::AllDone>(6, {0x03, 0xe8}));
+  EXPECT_TRUE(is_refused_if<group::AllDone>(6, {0x03, 0xe9}));
   EXPECT_TRUE(is_refused_if<group::Done>(4, {0x40, 0}));
-  EXPECT_TRUE(is_refused_if<group::Done>(6, {1}));
+  EXPECT_FALSE(is_refused_if<group::Done>(6, {0x03, 0xe8}));
+  EXPECT_TRUE(is_refused_if<group::Done>(6, {0x03, 0xe9}));
   EXPECT_TRUE(is_refused_if<group::Done>(8, {0, 0, 0, 0}));
   EXPECT_FALSE(is_refused_if<group::Done>(12, {0xff, 0xff, 0xff, 0xff}));
 }
