@@ -164,7 +164,7 @@ void Group::on_ready(uint16_t from, const Ready& ready, Instant now) {
   if (!child) return;
   State* const op = find(ready.step);
   if (op == nullptr) {
-    if (ready.step.is_before(next_step_)) return say(from, RecordType::AllDone, ready.step, now);
+    if (ready.step.is_before(next_step_)) return answer_of_old(from, ready.step, now);
     ops_[ready.step.value() % operations_max].early[*child] = {ready, true};
     return;
   }
@@ -192,12 +192,19 @@ void Group::on_go(uint16_t from, const Go& go, Instant now) {
   }
 }
 
+/// Of a step that is over here. All of those before the failure were done.
+void Group::answer_of_old(uint16_t from, Step step, Instant now) {
+  const State* const op = find(step);
+  const bool is_done = op != nullptr || failure_.empty() || step.is_before(failure_step_);
+  say(from, is_done ? RecordType::AllDone : RecordType::Fail, step, now);
+}
+
 void Group::on_done(uint16_t from, const Done& done, Instant now) {
   const auto child = child_of(from);
   if (!child) return;
   State* const op = find(done.step);
   const bool is_over = op == nullptr ? done.step.is_before(next_step_) : op->stage == Stage::Done;
-  if (is_over) return say(from, RecordType::AllDone, done.step, now);
+  if (is_over) return answer_of_old(from, done.step, now);
   if (op == nullptr || op->stage != Stage::Open) return;
   if (op->done[*child] > 0) return say(from, RecordType::Status, op->step, now);
   op->done[*child] = done.members;

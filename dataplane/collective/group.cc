@@ -112,7 +112,8 @@ void Group::begin(State& op, const Posting& posting, Instant now) {
   op.demand.clear();
   std::ranges::fill(op.ended, Instant());
   for (size_t i = 0; i < tree_.children().size(); ++i) take_early(op, i, now);
-  if (posting.bytes == 0) return;
+  // What a child has posted may be something else.
+  if (op.stage != Stage::Posted || posting.bytes == 0) return;
   plan(op);
   if (!posting.has_landing()) return;
   const Slots slots(*shape_of(posting));

@@ -143,6 +143,7 @@ class Group final : public DatagramUser {
   void on_ready(uint16_t from, const Ready& ready, Instant now);
   void on_go(uint16_t from, const Go& go, Instant now);
   void on_done(uint16_t from, const Done& done, Instant now);
+  void answer_of_old(uint16_t from, Step step, Instant now);
   void on_all_done(const AllDone& done, Instant now);
   void say(uint16_t to, RecordType type, Step step, Instant now) {
     (void)endpoint_.try_say({type, to, step.value()}, now);

@@ -261,6 +261,29 @@ TEST(GroupOnFabric, passes_on_what_comes_where_nothing_is_multicast) {
   }
 }
 
+/// Who has all of it, and asks whether all have, learns that it failed.
+TEST(GroupOnFabric, says_that_it_has_failed_to_who_did_not_hear_it) {
+  FabricWorld world({});
+  ASSERT_TRUE(world.join());
+  Round round(world, {.operation = Operation::Broadcast, .bytes = 100'000});
+  round.post_all();
+  EXPECT_FALSE(round.run(10_us));
+  world.stop(5);
+  EXPECT_FALSE(round.run(2_s));
+  ASSERT_TRUE(world.group(3).view(round.step()).is_readable);
+  const uint32_t to_three = Topology::back(world.network().routes().link_from(3));
+  world.network().set_impairment(to_three, {.loss = 1});
+  const auto has_failed = [&] { return !world.group(0).failure().empty(); };
+  ASSERT_TRUE(world.run(2_s, has_failed));
+  EXPECT_FALSE(round.run(100_ms));
+  ASSERT_TRUE(world.group(0).try_release(round.step()));
+  world.network().set_impairment(to_three, {});
+  const auto knows = [&] { return world.group(3).stage(round.step()) != Stage::Open; };
+  ASSERT_TRUE(world.run(1_s, knows));
+  EXPECT_EQ(world.group(3).stage(round.step()), Stage::Failed);
+  EXPECT_EQ(world.group(3).failure(), "rank 5 silent for 3.0 s in broadcast 0");
+}
+
 TEST(GroupOnFabric, says_who_has_died) {
   FabricWorld world({});
   ASSERT_TRUE(world.join());
