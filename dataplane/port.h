@@ -28,8 +28,7 @@
 
 namespace cw {
 
-/// As Packet::peer: from here on they are groups of multicast.
-inline constexpr uint16_t group_peer_first = 0xf000;
+inline constexpr uint16_t group_peer_first = 0xf000;  ///< Packet::peer: of multicast groups
 
 /// One packet and its buffer, one segment, plus an optional external payload behind it.
 ///

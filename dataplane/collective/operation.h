@@ -29,8 +29,8 @@ struct Posting {
   /// Of one source. 0: nothing is sent, and all wait for each other.
   uint64_t bytes = 0;
   /// Where what all come to have lies, the caller's until the operation is over: the bytes of a
-  /// Broadcast, or the parts of an Allgather by rank, of which the own one is there already. Over an
-  /// RNIC it is registered with the port before (WanPort::register_memory), or each slot is copied.
+  /// Broadcast, or the parts of an Allgather by rank, of which the own one is there already. Over
+  /// an RNIC it is registered before (WanPort::register_memory), or each slot is copied.
   uint8_t* memory = nullptr;
   /// Of a Reduce-Scatter: what we have for each rank, a part behind the other; and where the sum of
   /// what all have for us comes to lie. Likewise the caller's.
