@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "dataplane/base/assert.h"
-#include "dataplane/kernel/kernel_groups.h"
 #include "dataplane/kernel/kernel_ingress.h"
 #include "dataplane/neighbour/echo.h"
 #include "dataplane/neighbour/lan_frame.h"
@@ -109,7 +108,8 @@ Result<void> DpdkLanPort::leave_to_kernel(const DpdkLanOptions& options) {
   }
   neighbours_.join_kernel(kernel_addresses());
   if (device_->shard() > 0) return {};
-  if (auto joined = join_by_kernel(options); !joined || !options.silences_kernel) return joined;
+  auto joined = groups_.join_by_kernel(interface);
+  if (!joined || !options.silences_kernel) return joined;
   auto silence = silence_forwarding(interface);
   if (!silence) return std::unexpected(std::move(silence.error()));
   silence_ = std::move(*silence);
@@ -317,39 +317,23 @@ void DpdkLanPort::on_word_of_shard(const NeighbourMessage& word, Instant now) {
   if (!word.is_question) neighbours_.learn(word.sender, word.sender_mac, now);
 }
 
-// ---- groups of multicast
-// -------------------------------------------------------------------------
-
-/// A kernel on the same interface answers what routers and switches ask.
-Result<void> DpdkLanPort::join_by_kernel(const DpdkLanOptions& options) {
-  for (const HostAddress& each : options.groups) {
-    auto joined = join_group(device_->interface(), each);
-    if (!joined) return std::unexpected(std::move(joined.error()));
-    joined_.push_back(std::move(*joined));
-  }
-  return {};
-}
+// ---- groups of multicast ------------------------------------------------------------------------
 
 void DpdkLanPort::join(const DpdkLanOptions& options) {
-  if (options.groups.empty() || device_->shard() > 0) return;
+  if (device_->shard() > 0) return;
   NeighbourSelf v4{.ip = {}, .mac = mac_};
   const NeighbourSelf v6{.ip = {{}, IpVersion::V6}, .mac = mac_};
   const auto own = std::ranges::find_if(options.addresses,
                                         [](const LanAddress& each) { return each.ip.is_v4(); });
   if (own != options.addresses.end()) v4.ip = own->ip;
-  membership_.emplace(options.groups, v4, v6, number_of(mac_));
+  groups_.join(v4, v6, number_of(mac_));
 }
 
 DpdkLanPort::~DpdkLanPort() {
-  if (!membership_ || !is_up_ || spoken_at_ == Instant::never()) return;
   uint8_t report[group_message_bytes_max];
-  while (const size_t bytes = membership_->next_leave(spoken_at_, report)) {
+  while (const size_t bytes = is_up_ ? groups_.next_leave(report) : 0) {
     send_message({report, bytes});
   }
-}
-
-bool DpdkLanPort::is_joined(const HostAddress& group) const {
-  return std::ranges::find(groups_, group) != groups_.end();
 }
 
 /// Of the groups that share a MAC, and of all that come where nothing filters, few are ours.
@@ -358,21 +342,19 @@ DpdkLanPort::Fate DpdkLanPort::accept_to_group(Packet& packet, From from, Instan
   if (const auto query = kernel_ ? std::nullopt : parse_group_query(frame)) {
     ++status_.rx_query;
     if (from == From::Wire) tell_others(frame);
-    if (membership_) membership_->hear(*query, now);
+    groups_.hear(*query, now);
     return Fate::Dropped;
   }
   const auto ends = ends_of(frame.subspan(header_bytes));
-  const bool is_ours = ends && is_joined(ends->target) &&
+  const bool is_ours = ends && groups_.has(ends->target) &&
                        is_mac_at(frame, target_offset, mac_of_group(ends->target));
   return is_ours ? accept_ip(packet, now) : (++status_.rx_group, Fate::Dropped);
 }
 
 void DpdkLanPort::speak_of_groups(Look seen, Instant now) {
-  if (!membership_ || seen == Look::Down) return;
-  if (seen == Look::CameUp || spoken_at_ == Instant::never()) membership_->begin(now);
-  spoken_at_ = now;
+  if (seen == Look::Down) return;
   uint8_t report[group_message_bytes_max];
-  const size_t bytes = membership_->next_report(now, report);
+  const size_t bytes = groups_.next_report(seen == Look::CameUp, now, report);
   if (bytes == 0) return;
   send_message({report, bytes});
   ++status_.reports;

@@ -31,9 +31,9 @@
 #include "dataplane/base/memory/memo.h"
 #include "dataplane/base/result.h"
 #include "dataplane/kernel/owned_fd.h"
-#include "dataplane/neighbour/membership/membership.h"
 #include "dataplane/neighbour/table/lan_neighbours.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
+#include "dataplane/port/dpdk/groups/port_groups.h"
 
 namespace cw {
 
@@ -115,9 +115,7 @@ class DpdkLanPort final : public DpdkPort {
   Fate on_local(Packet& packet);
   void on_neighbour(std::span<const uint8_t> frame, const NeighbourMessage& message, Instant now);
 
-  Result<void> join_by_kernel(const DpdkLanOptions& options);
   void join(const DpdkLanOptions& options);
-  bool is_joined(const HostAddress& group) const;
   Fate accept_to_group(Packet& packet, From from, Instant now);
   void speak_of_groups(Look seen, Instant now);
 
@@ -146,10 +144,7 @@ class DpdkLanPort final : public DpdkPort {
   uint16_t vlan_;
   bool has_open_checksums_;
   LanNeighbours neighbours_;
-  std::vector<HostAddress> groups_;
-  std::optional<Membership> membership_;  // of shard 0 where no kernel speaks
-  Instant spoken_at_ = Instant::never();
-  std::vector<OwnedFd> joined_;  // where one does
+  PortGroups groups_;
   /// Of pairs of hosts whose frames were taken: where the sender is learned, if it is. It is asked
   /// whose place that is now; all else follows from what never changes.
   Memo<3, Neighbour*> ipv4_pairs_{pairs_max};

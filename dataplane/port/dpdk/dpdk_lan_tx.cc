@@ -95,7 +95,7 @@ uint64_t* DpdkLanPort::find_way(const HostAddress& target, Hop& hop, Instant now
 }
 
 uint64_t* DpdkLanPort::find_way_to_group(const HostAddress& group, Hop& hop) {
-  if (!is_joined(group)) return &status_.tx_unrouted;
+  if (!groups_.has(group)) return &status_.tx_unrouted;
   set_hop(group, mac_of_group(group), hop);
   return nullptr;
 }
