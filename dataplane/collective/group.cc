@@ -102,7 +102,7 @@ void Group::begin(State& op, const Posting& posting, Instant now) {
   op.ready = op.done = {};
   op.probes = {};
   op.up = {};
-  op.is_here = op.is_turn = op.is_sent = op.is_line_ours = false;
+  op.is_here = op.is_heard = op.is_turn = op.is_sent = op.is_line_ours = false;
   op.fetched = op.fetched_all = op.fetched_most = op.next = 0;
   op.fetched_most_rank = rank();
   op.fetch_due = Instant::never();
@@ -165,8 +165,26 @@ void Group::end(State& op, Instant now) {
   op.up.end();
   op.fetch_due = Instant::never();
   for (Repeat& each : op.probes) each.end();
+  note_deafness(op);
   close(op);
   say_to_children(op, RecordType::AllDone, now);
+}
+
+/// Members that hear unicast alone have all in the end, as they fetch it: late, and at the cost of
+/// those who answer.
+void Group::note_deafness(const State& op) {
+  const bool is_to_be_heard =
+      op.posting.has_landing() && !is_forwarded(op) && members() > 1 &&
+      (op.posting.operation != Operation::Broadcast || op.posting.root != rank());
+  if (!is_to_be_heard) return;
+  deaf_operations_ = op.is_heard ? 0 : deaf_operations_ + 1;
+}
+
+std::string Group::trouble() const {
+  if (deaf_operations_ == 0) return "";
+  return "nothing of the last " + std::to_string(deaf_operations_) +
+         " operations came by multicast, all was fetched: is the group's address forwarded to "
+         "this host (IGMP or MLD at its switch, the interface)?";
 }
 
 /// Nothing of it is placed or answered any more.
@@ -242,6 +260,7 @@ void Group::on_placed(std::span<const Placed> placed, Instant now) {
     State& op = ops_[each.landing];
     touched |= 1u << each.landing;
     if (op.stage == Stage::Posted) open(op, now);
+    op.is_heard |= each.kind == Kind::Multicast;
     if (each.is_first) note_part(op, each, now);
     if (each.is_new && is_forwarded(op)) note_forwarded(op, each, now);
     if (each.is_new && op.asked.has(each.slot)) asked |= 1u << each.landing;

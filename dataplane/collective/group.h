@@ -91,6 +91,8 @@ class Group final : public DatagramUser {
   /// caller's again. False: not yet.
   bool try_release(Step step);
   const std::string& failure() const { return failure_; }
+  /// What a person should look after, though operations end; empty: nothing.
+  std::string trouble() const;
   /// What is used of the rate, in thousandths: less than all while a member cannot follow.
   uint16_t pace() const { return pace_.value(); }
 
@@ -123,6 +125,7 @@ class Group final : public DatagramUser {
   void open(State& op, Instant now);
   void end(State& op, Instant now);
   void close(State& op);
+  void note_deafness(const State& op);
   std::string refusal_of(const Posting& posting) const;
   void fail(uint16_t whose, const std::string& why, Instant now);
   void tell_failure(Instant now);
@@ -230,6 +233,7 @@ class Group final : public DatagramUser {
   std::vector<State> ops_;
   Step next_step_, oldest_;  // to be posted; not yet released
   std::string failure_;
+  uint32_t deaf_operations_ = 0;  // in a row, of which nothing came by multicast
   uint16_t failure_rank_ = 0;
   Step failure_step_;
   Repeat failure_said_;

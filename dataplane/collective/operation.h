@@ -119,6 +119,7 @@ struct OperationState {
   std::array<Repeat, children_max> probes;
   Repeat up;                  // READY, then DONE
   bool is_here = false;       // all that it brings has come
+  bool is_heard = false;      // something multicast has
   uint32_t fetched = 0;       // slots, here
   uint32_t fetched_all = 0;   // and below
   uint16_t fetched_most = 0;  // by the one that fetched most, in thousandths of the slots

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "control/json/json.h"
 #include "control/perf/collective/fabric_world.h"
@@ -34,6 +35,15 @@ void say(const std::string& sentence) {
   std::fprintf(stderr, "causeway-perf: %s\n", sentence.c_str());
 }
 
+/// By rank; none where all are of one.
+std::vector<uint16_t> sites_of(const CollectiveOptions& options) {
+  std::vector<uint16_t> sites;
+  for (uint32_t rank = 0; options.sites > 1 && rank < options.hosts; ++rank) {
+    sites.push_back(static_cast<uint16_t>(rank / (options.hosts / options.sites)));
+  }
+  return sites;
+}
+
 class Measurement {
  public:
   explicit Measurement(const CollectiveOptions& options)
@@ -52,6 +62,8 @@ class Measurement {
                 .sum_bytes_max = posting_.is_added_up() ? options.size.count() : 0,
                 .algorithm = options.algorithm,
                 .chains = options.chains,
+                .sites = sites_of(options),
+                .far_delay = options.far_delay,
                 .is_shuffled = options.is_shuffled}),
         is_shared_(OperationMemory::bytes_of(posting_, options.hosts) > own_memory_max),
         memory_(posting_, options.hosts, is_shared_, options.seed) {}
@@ -60,6 +72,9 @@ class Measurement {
   std::string run(const StopFlag& stop) {
     if (!world_.join(patience)) return "the members did not come together: " + obstacle();
     world_.network().set_all_impairments({.loss = options_.loss});
+    for (uint16_t site = 0; options_.sites > 1 && site < options_.sites; ++site) {
+      world_.network().set_impairment(world_.long_line_from(site), {.loss = options_.far_loss});
+    }
     for (uint32_t round = 0; round < options_.rounds && !stop; ++round) {
       if (const std::string why = run_round(); !why.empty()) return why;
     }
@@ -68,6 +83,11 @@ class Measurement {
 
   Json report() const {
     Json report = report_of(options_, tally_);
+    if (options_.sites > 1) {
+      report["sites"] = options_.sites;
+      report["far_bytes"] = tally_.each_round(far_bytes_);
+      report["far_bytes_once"] = far_bytes_once();
+    }
     report["placement"] = options_.is_shuffled ? "shuffled" : "in order";
     report["bytes_hops"] = tally_.each_round(bytes_hops_);
     report["ring_bytes_hops"] = ring_bytes_hops();
@@ -87,7 +107,7 @@ class Measurement {
   std::string run_round() {
     memory_.prepare();
     const Instant begin = world_.now();
-    const uint64_t hops = bytes_at_cables(), injected = bytes_injected();
+    const uint64_t hops = bytes_at_cables(), injected = bytes_injected(), far = bytes_far();
     Step step;
     for (uint16_t rank = 0; rank < world_.members(); ++rank) {
       const auto posted = world_.group(rank).post(memory_.posting_of(rank), begin);
@@ -104,6 +124,7 @@ class Measurement {
     if (!is_over) return "an operation did not end within a minute";
     tally_.times_us.push_back((world_.now() - begin).us());
     bytes_hops_ += bytes_at_cables() - hops;
+    far_bytes_ += bytes_far() - far;
     tally_.injected_bytes += bytes_injected() - injected;
     return finish(step);
   }
@@ -133,6 +154,14 @@ class Measurement {
     }
     return bytes;
   }
+  /// Out of all sites.
+  uint64_t bytes_far() const {
+    uint64_t bytes = 0;
+    for (uint16_t site = 0; options_.sites > 1 && site < options_.sites; ++site) {
+      bytes += world_.network().counters_of(world_.long_line_from(site)).bytes;
+    }
+    return bytes;
+  }
   uint64_t bytes_injected() const {
     uint64_t bytes = 0;
     for (uint16_t host = 0; host < options_.hosts; ++host) {
@@ -141,13 +170,23 @@ class Measurement {
     return bytes;
   }
 
-  /// Of the same by a ring in the order of ranks, or a chain, in packets as long as ours.
-  double ring_bytes_hops() const {
+  /// Of the slots of a part, with what stands around them.
+  double part_bytes() const {
     const group::Slots slots({.part_bytes = options_.size.count(),
                               .payload_bytes = options_.payload_bytes,
                               .sources = options_.hosts});
-    const double part = static_cast<double>(slots.part_slots()) * (24 + 32 + overhead_bytes) +
-                        static_cast<double>(options_.size.count());
+    return static_cast<double>(slots.part_slots()) * (24 + 32 + overhead_bytes) +
+           static_cast<double>(options_.size.count());
+  }
+
+  /// Were each part to leave its site once.
+  double far_bytes_once() const {
+    const bool is_broadcast = options_.operation == Operation::Broadcast;
+    return part_bytes() * (is_broadcast ? 1.0 : options_.hosts);
+  }
+
+  /// Of the same by a ring in the order of ranks, or a chain, in packets as long as ours.
+  double ring_bytes_hops() const {
     double hops = 0;
     const bool is_broadcast = options_.operation == Operation::Broadcast;
     for (uint16_t rank = 0; rank + (is_broadcast ? 1 : 0) < options_.hosts; ++rank) {
@@ -156,9 +195,9 @@ class Measurement {
       hops += static_cast<double>(
           world_.network().routes().way(host, next, fabric_flow(host, next, 0)).size());
     }
-    if (is_broadcast) return hops * part;
+    if (is_broadcast) return hops * part_bytes();
     const double operations = options_.operation == Operation::Pair ? 2 : 1;
-    return hops * part * static_cast<double>(options_.hosts - 1) * operations;
+    return hops * part_bytes() * static_cast<double>(options_.hosts - 1) * operations;
   }
 
   CollectiveOptions options_;
@@ -167,7 +206,7 @@ class Measurement {
   bool is_shared_;
   OperationMemory memory_;
   Tally tally_;
-  uint64_t bytes_hops_ = 0;
+  uint64_t bytes_hops_ = 0, far_bytes_ = 0;
 };
 
 /// What there is to tell, and what hindered it; empty: nothing.

@@ -90,8 +90,10 @@ FabricWorld::FabricWorld(const WorldOptions& options) : options_(options), prng_
   network_ = std::make_unique<FabricNetwork>(topology_of(options), fabric);
   place_ranks();
   for (uint16_t rank = 0; rank < options.hosts; ++rank) {
-    (void)network_->join(hosts_[rank], group_peer);
-    (void)network_->join(hosts_[rank], site_peer_of(options, rank));
+    if (options.deaf != rank) {
+      (void)network_->join(hosts_[rank], group_peer);
+      (void)network_->join(hosts_[rank], site_peer_of(options, rank));
+    }
     members_.push_back(std::make_unique<Member>(network_->port(hosts_[rank]),
                                                 options_of(options, rank, hosts_, secret_, prng_)));
     wake(rank, now());
@@ -99,6 +101,11 @@ FabricWorld::FabricWorld(const WorldOptions& options) : options_(options), prng_
 }
 
 FabricWorld::~FabricWorld() = default;
+
+uint32_t FabricWorld::long_line_from(uint16_t site) const {
+  const auto leaf = FabricNode::at_switch(static_cast<uint16_t>(1 + site));
+  return *network_->topology().find_link(leaf, FabricNode::at_switch(0));
+}
 
 void FabricWorld::place_ranks() {
   hosts_.resize(options_.hosts);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct WorldOptions {
   /// one more.
   Duration far_delay;
   Duration recovery_worst;
-  bool is_shuffled = false;  ///< ranks sit on hosts by chance, not in order
+  std::optional<uint16_t> deaf;  ///< a rank to whom nothing is multicast
+  bool is_shuffled = false;      ///< ranks sit on hosts by chance, not in order
   /// What one member is told otherwise.
   std::function<void(uint16_t rank, GroupOptions& options)> alter;
 };
@@ -54,6 +56,8 @@ class FabricWorld {
   const Counters& counters(size_t rank) const { return members_[rank]->counters; }
   size_t members() const { return members_.size(); }
   uint16_t host_of(size_t rank) const { return hosts_[rank]; }
+  /// Of several sites: the link by which all leaves one of them that goes to others.
+  uint32_t long_line_from(uint16_t site) const;
   Instant now() const { return network_->now(); }
 
   /// What this member does is not done any more, until it is woken.

@@ -66,9 +66,10 @@ constexpr size_t key_bytes_min = 16;
 
 struct Texts {
   std::string port = "sim", algorithm = "multicast", type = "f32", size = "256KiB", rate,
-              delay = "500ns", loss = "0%", members, group, interface, key_file;
-  uint32_t hosts = 8, rounds = 5, chains = 0, payload = 4096, rank = 0, udp_port = roce_udp_port,
-           ttl = 1;
+              delay = "500ns", loss = "0%", far_delay = "25ms", far_loss = "0%", members, group,
+              interface, key_file;
+  uint32_t hosts = 8, rounds = 5, chains = 0, payload = 4096, sites = 1, rank = 0,
+           udp_port = roce_udp_port, ttl = 1;
   uint64_t seed = 1;
 };
 
@@ -126,6 +127,21 @@ Result<void> read_place(const Texts& texts, CollectiveOptions& options) {
   return {};
 }
 
+Result<void> read_sites(const Texts& texts, CollectiveOptions& options) {
+  if (auto done = read("--far-delay", parse_duration(texts.far_delay), options.far_delay); !done) {
+    return done;
+  }
+  if (auto done = read("--far-loss", parse_share(texts.far_loss), options.far_loss); !done) {
+    return done;
+  }
+  options.sites = static_cast<uint16_t>(texts.sites);
+  if (texts.sites > 1 && texts.hosts % texts.sites != 0) {
+    return failure("--sites: " + std::to_string(texts.hosts) +
+                   " hosts cannot be divided evenly among " + std::to_string(texts.sites));
+  }
+  return {};
+}
+
 Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
   if (auto done = read("--size", parse_bytes(texts.size), options.size); !done) return done;
   options.is_udp = texts.port == "udp";
@@ -144,6 +160,7 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
     if (options.size.count() % 4 != 0) return failure("--size: it must be a multiple of 4");
   }
   options.hosts = static_cast<uint16_t>(texts.hosts);
+  if (auto done = read_sites(texts, options); !done) return done;
   if (options.is_udp) {
     if (auto done = read_place(texts, options); !done) return done;
   }
@@ -220,6 +237,13 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
   app.add_option("--payload", texts.payload, "bytes of a slot").between(224, 8160).shows_default();
   app.add_option("--seed", texts.seed, "of all that is drawn").shows_default();
   add_place(app, texts);
+  app.add_option("--sites", texts.sites, "simulated: of as many hosts each, in order of ranks")
+      .between(1, 64)
+      .shows_default();
+  app.add_option("--far-delay", texts.far_delay, "between sites").type_name("TIME").shows_default();
+  app.add_option("--far-loss", texts.far_loss, "of what leaves a site, once")
+      .type_name("SHARE")
+      .shows_default();
   app.add_flag("--shuffle", options.is_shuffled, "ranks sit on hosts by chance, not in order");
   app.add_flag("--json", options.is_json, "one JSON object");
   std::vector<const char*> rest = {arguments[0]};

@@ -37,6 +37,11 @@ struct CollectiveOptions {
   uint8_t hops = 1;
   std::string key;
 
+  // Simulated: of which as many hosts each, in the order of ranks, and what is between them.
+  uint16_t sites = 1;
+  Duration far_delay;
+  double far_loss = 0;
+
   bool is_shuffled = false;  ///< ranks sit on hosts by chance
   bool is_json = false;
   std::string help;  ///< to be shown instead

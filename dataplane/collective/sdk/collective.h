@@ -86,7 +86,8 @@ CW_API int cw_group_turn(cw_group*);
 CW_API int64_t cw_group_idle_ns(cw_group*);
 CW_API int cw_group_fd(const cw_group*);
 /* 1 once all members have joined, until the group fails; else 0, and cw_group_why() says what is
- * missing or has happened. The sentence stays until the next call. */
+ * missing or has happened. Of a group that is up it says what a person should look after, such as
+ * that nothing comes by multicast; empty: nothing. The sentence stays until the next call. */
 CW_API int cw_group_is_up(const cw_group*);
 CW_API const char* cw_group_why(cw_group*);
 /* Of a full slot, once the group is up; before that 0. */

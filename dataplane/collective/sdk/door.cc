@@ -207,7 +207,7 @@ const char* cw_group_why(cw_group* group) {
   const group::Membership& membership = group->end->group().membership();
   group->why = !group->failure().empty()        ? group->failure()
                : !membership.obstacle().empty() ? membership.obstacle()
-               : membership.is_in_force()       ? ""
+               : membership.is_in_force()       ? group->end->group().trouble()
                                                 : "not all members have joined yet";
   return group->why.c_str();
 }

@@ -126,6 +126,21 @@ TEST(GroupLoses, all_that_is_multicast_and_fetches_it) {
   expect_right(outcome);
 }
 
+TEST(GroupLoses, what_is_multicast_at_a_member_whom_no_switch_knows_and_who_says_so) {
+  FabricWorld world({.deaf = 3});
+  ASSERT_TRUE(world.join());
+  for (const bool is_deaf : {true, true, false}) {
+    if (!is_deaf) world.network().join(world.host_of(3), group_peer_first);
+    Round round(world, {.operation = Operation::Allgather, .bytes = 10'000});
+    round.post_all();
+    ASSERT_TRUE(round.run());
+    round.expect_right();
+    for (size_t rank = 0; rank < world.members(); ++rank) {
+      EXPECT_EQ(world.group(rank).trouble().empty(), !is_deaf || rank != 3) << rank;
+    }
+  }
+}
+
 TEST(GroupLoses, all_that_is_passed_on_and_fetches_it) {
   const Outcome outcome = lose(of(Kind::Unicast), UINT64_MAX, Algorithm::Ring);
   EXPECT_GT(outcome.lost, 0u);

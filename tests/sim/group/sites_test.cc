@@ -48,14 +48,9 @@ WorldOptions two_sites() {
   return options;
 }
 
-uint32_t long_line_from(const FabricWorld& world, uint16_t site) {
-  const auto leaf = FabricNode::at_switch(static_cast<uint16_t>(1 + site));
-  return *world.network().topology().find_link(leaf, FabricNode::at_switch(0));
-}
-
 uint64_t bytes_between(const FabricWorld& world) {
-  return world.network().counters_of(long_line_from(world, 0)).bytes +
-         world.network().counters_of(long_line_from(world, 1)).bytes;
+  return world.network().counters_of(world.long_line_from(0)).bytes +
+         world.network().counters_of(world.long_line_from(1)).bytes;
 }
 
 TEST(GroupOfSites, sends_each_part_once_over_the_long_line) {
@@ -76,7 +71,7 @@ TEST(GroupOfSites, fetches_over_the_long_line_once_for_all) {
   FabricWorld world(two_sites());
   ASSERT_TRUE(world.join());
   for (uint16_t site = 0; site < 2; ++site) {
-    world.network().set_impairment(long_line_from(world, site), {.loss = 0.05});
+    world.network().set_impairment(world.long_line_from(site), {.loss = 0.05});
   }
   const uint64_t before = bytes_between(world);
   Round round(world, {.operation = Operation::Allgather, .bytes = 400'000 / 8});
@@ -108,7 +103,7 @@ TEST(GroupOfSites, waits_for_what_gateways_recover) {
   ASSERT_TRUE(world.join());
   // Late by less than a recovery takes.
   for (uint16_t site = 0; site < 2; ++site) {
-    world.network().set_impairment(long_line_from(world, site),
+    world.network().set_impairment(world.long_line_from(site),
                                    {.reorder = 0.05, .reorder_delay = 10_ms});
   }
   Round round(world, {.operation = Operation::Allgather, .bytes = 100'000});
