@@ -2,11 +2,8 @@
 // routes the group, and over an Ethernet of DPDK's, where the gateway itself is on the hosts' wire.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <linux/mroute.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +17,7 @@
 #include <vector>
 
 #include "tests/integration/two_gateways.h"
+#include "tests/lab/multicast_routes.h"
 
 namespace cw::lab {
 namespace {
@@ -86,51 +84,6 @@ class Member {
   template <class Value>
   void set(int option, const Value& value) {
     EXPECT_EQ(setsockopt(fd_, IPPROTO_IP, option, &value, sizeof value), 0) << strerror(errno);
-  }
-  int fd_;
-};
-
-/// What a multicast routing daemon, such as smcrouted, does at a gateway over TUN: from the hosts'
-/// interface into the device, and from it to the hosts. As long as this lives.
-class MulticastRoutes {
- public:
-  MulticastRoutes(const Space& space, const char* lan, const char* own_host, const char* far_host)
-      : fd_(space.raw_socket(AF_INET, IPPROTO_IGMP)) {
-    const int on = 1;
-    set(MRT_INIT, on);
-    constexpr vifi_t hosts = 0, device = 1;
-    add_interface(hosts, lan);
-    add_interface(device, "causeway0");
-    add_route(own_host, hosts, device);
-    add_route(far_host, device, hosts);
-  }
-  ~MulticastRoutes() { close(fd_); }
-  MulticastRoutes(const MulticastRoutes&) = delete;
-  MulticastRoutes& operator=(const MulticastRoutes&) = delete;
-
- private:
-  template <class Value>
-  void set(int option, const Value& value) {
-    EXPECT_EQ(setsockopt(fd_, IPPROTO_IP, option, &value, sizeof value), 0) << strerror(errno);
-  }
-  void add_interface(vifi_t number, const char* name) {
-    ifreq found{};
-    std::strncpy(found.ifr_name, name, sizeof found.ifr_name - 1);
-    EXPECT_EQ(ioctl(fd_, SIOCGIFINDEX, &found), 0) << name << ": " << strerror(errno);
-    vifctl it{};
-    it.vifc_vifi = number;
-    it.vifc_flags = VIFF_USE_IFINDEX;
-    it.vifc_threshold = 1;
-    it.vifc_lcl_ifindex = found.ifr_ifindex;
-    set(MRT_ADD_VIF, it);
-  }
-  void add_route(const char* source, vifi_t from, vifi_t to) {
-    mfcctl it{};
-    it.mfcc_origin = address_of(source);
-    it.mfcc_mcastgrp = address_of(group);
-    it.mfcc_parent = from;
-    it.mfcc_ttls[to] = 1;
-    set(MRT_ADD_MFC, it);
   }
   int fd_;
 };
@@ -246,8 +199,10 @@ class Multicast : public TwoGateways {
 
 TEST_F(Multicast, crosses_over_tun_by_the_kernels_multicast_routing) {
   begin([](const SiteAddresses&) { return std::string("device = \"causeway0\"\n"); });
-  const MulticastRoutes near(sites().space(At::GatewayA), "la", site_a.host, site_b.host);
-  const MulticastRoutes far(sites().space(At::GatewayB), "lb", site_b.host, site_a.host);
+  MulticastRoutes near(sites().space(At::GatewayA), "la", "causeway0");
+  MulticastRoutes far(sites().space(At::GatewayB), "lb", "causeway0");
+  near.add(group, site_a.host, site_b.host);
+  far.add(group, site_b.host, site_a.host);
   exchange_once(/*far_ttl=*/3);  // four on the long line; the far kernel takes one
 }
 

@@ -35,15 +35,6 @@ void say(const std::string& sentence) {
   std::fprintf(stderr, "causeway-perf: %s\n", sentence.c_str());
 }
 
-/// By rank; none where all are of one.
-std::vector<uint16_t> sites_of(const CollectiveOptions& options) {
-  std::vector<uint16_t> sites;
-  for (uint32_t rank = 0; options.sites > 1 && rank < options.hosts; ++rank) {
-    sites.push_back(static_cast<uint16_t>(rank / (options.hosts / options.sites)));
-  }
-  return sites;
-}
-
 class Measurement {
  public:
   explicit Measurement(const CollectiveOptions& options)

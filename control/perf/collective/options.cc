@@ -67,7 +67,7 @@ constexpr size_t key_bytes_min = 16;
 struct Texts {
   std::string port = "sim", algorithm = "multicast", type = "f32", size = "256KiB", rate,
               delay = "500ns", loss = "0%", far_delay = "25ms", far_loss = "0%", members, group,
-              interface, key_file;
+              site_group, interface, key_file;
   uint32_t hosts = 8, rounds = 5, chains = 0, payload = 4096, sites = 1, rank = 0,
            udp_port = roce_udp_port, ttl = 1;
   uint64_t seed = 1;
@@ -116,6 +116,10 @@ Result<void> read_place(const Texts& texts, CollectiveOptions& options) {
   if (texts.group.empty()) return failure("--group: name the multicast address of the group");
   options.group = texts.group;
   options.interface = texts.interface;
+  options.site_group = texts.site_group;
+  if (texts.sites > 1 && texts.site_group.empty()) {
+    return failure("--site-group: name the multicast address of this site's members");
+  }
   options.udp_port = static_cast<uint16_t>(texts.udp_port);
   options.hops = static_cast<uint8_t>(texts.ttl);
   options.key = key_default;
@@ -135,8 +139,8 @@ Result<void> read_sites(const Texts& texts, CollectiveOptions& options) {
     return done;
   }
   options.sites = static_cast<uint16_t>(texts.sites);
-  if (texts.sites > 1 && texts.hosts % texts.sites != 0) {
-    return failure("--sites: " + std::to_string(texts.hosts) +
+  if (options.hosts % options.sites != 0) {
+    return failure("--sites: " + std::to_string(options.hosts) +
                    " hosts cannot be divided evenly among " + std::to_string(texts.sites));
   }
   return {};
@@ -160,10 +164,10 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
     if (options.size.count() % 4 != 0) return failure("--size: it must be a multiple of 4");
   }
   options.hosts = static_cast<uint16_t>(texts.hosts);
-  if (auto done = read_sites(texts, options); !done) return done;
   if (options.is_udp) {
     if (auto done = read_place(texts, options); !done) return done;
   }
+  if (auto done = read_sites(texts, options); !done) return done;
   options.rounds = texts.rounds;
   options.chains = texts.chains;
   options.payload_bytes = texts.payload;
@@ -186,6 +190,9 @@ void add_place(CommandLine& app, Texts& texts) {
          "is not --udp-port")
       .type_name("LIST");
   app.add_option("--group", texts.group, "their multicast address").type_name("ADDRESS");
+  app.add_option("--site-group", texts.site_group,
+                 "of several sites: that of the members of this one, which no gateway forwards")
+      .type_name("ADDRESS");
   app.add_option("--interface", texts.interface, "of multicast; else the one that has the address")
       .type_name("NAME");
   app.add_option("--udp-port", texts.udp_port, "of members and group").between(1, 65535);
@@ -195,6 +202,14 @@ void add_place(CommandLine& app, Texts& texts) {
 }
 
 }  // namespace
+
+std::vector<uint16_t> sites_of(const CollectiveOptions& options) {
+  std::vector<uint16_t> sites;
+  for (uint32_t rank = 0; options.sites > 1 && rank < options.hosts; ++rank) {
+    sites.push_back(static_cast<uint16_t>(rank / (options.hosts / options.sites)));
+  }
+  return sites;
+}
 
 bool is_collective(std::string_view subcommand) { return find_collective(subcommand) != nullptr; }
 
@@ -237,11 +252,11 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
   app.add_option("--payload", texts.payload, "bytes of a slot").between(224, 8160).shows_default();
   app.add_option("--seed", texts.seed, "of all that is drawn").shows_default();
   add_place(app, texts);
-  app.add_option("--sites", texts.sites, "simulated: of as many hosts each, in order of ranks")
+  app.add_option("--sites", texts.sites, "of as many members each, in order of ranks")
       .between(1, 64)
       .shows_default();
   app.add_option("--far-delay", texts.far_delay, "between sites").type_name("TIME").shows_default();
-  app.add_option("--far-loss", texts.far_loss, "of what leaves a site, once")
+  app.add_option("--far-loss", texts.far_loss, "simulated: of what leaves a site, once")
       .type_name("SHARE")
       .shows_default();
   app.add_flag("--shuffle", options.is_shuffled, "ranks sit on hosts by chance, not in order");

@@ -33,11 +33,12 @@ struct CollectiveOptions {
   uint16_t rank = 0;
   std::vector<std::string> members;  ///< as UdpGroupPortOptions has them, as what follows
   std::string group, interface;
+  std::string site_group;  ///< of the members of this one's site, where there are several
   uint16_t udp_port = 0;
   uint8_t hops = 1;
   std::string key;
 
-  // Simulated: of which as many hosts each, in the order of ranks, and what is between them.
+  // As many members each, in the order of ranks, and what is between them; loss: simulated alone.
   uint16_t sites = 1;
   Duration far_delay;
   double far_loss = 0;
@@ -46,6 +47,9 @@ struct CollectiveOptions {
   bool is_json = false;
   std::string help;  ///< to be shown instead
 };
+
+/// By rank; none where all are of one.
+std::vector<uint16_t> sites_of(const CollectiveOptions& options);
 
 bool is_collective(std::string_view subcommand);
 /// Errors: a sentence for people.

@@ -60,6 +60,7 @@ class UdpMember {
     port.rank = options_.rank;
     port.members = options_.members;
     port.groups = {options_.group};
+    if (options_.sites > 1) port.groups.push_back(options_.site_group);
     port.interface = options_.interface;
     port.udp_port = options_.udp_port;
     port.hops = options_.hops;
@@ -72,7 +73,13 @@ class UdpMember {
     end.rank = options_.rank;
     end.addresses = options_.members;
     for (uint16_t rank = 0; rank < options_.hosts; ++rank) end.peers.push_back(rank);
-    end.group_peer = group_peer_first;
+    if (options_.sites > 1) {
+      end.sites = sites_of(options_);
+      end.site_peer = group_peer_first + 1;
+      end.rtt_far = end.rtt + options_.far_delay * 2;
+      // Gateways ask for what is lost once more, and once more in vain.
+      end.recovery_worst = options_.far_delay * 6;
+    }
     end.key = {reinterpret_cast<const uint8_t*>(options_.key.data()), options_.key.size()};
     end.random = {nullptr, fresh_bits};
     end.rate = options_.rate;

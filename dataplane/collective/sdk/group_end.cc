@@ -42,6 +42,9 @@ GroupOptions options_of(const GroupEndOptions& options, const PortFacts& facts,
   member.payload_bytes = options.payload_bytes == 0 ? slot_bytes_max(facts) : options.payload_bytes;
   group.address = joined(options.addresses);
   group.datagrams.group_peer = options.group_peer;
+  group.datagrams.site_peer = options.site_peer;
+  group.datagrams.rtt_far = options.rtt_far;
+  group.recovery_worst = options.recovery_worst;
   group.datagrams.rtt = options.rtt;
   group.datagrams.horizon = options.horizon;
   group.datagrams.lag = options.lag;

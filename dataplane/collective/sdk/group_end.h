@@ -28,7 +28,8 @@ struct GroupEndOptions {
   std::vector<uint16_t> peers;         ///< by rank: what the port calls it
   std::vector<uint16_t> sites;         ///< by rank; empty: all are of one
   uint16_t group_peer = group_peer_first;
-  std::span<const uint8_t> key;  ///< that all share; copied
+  uint16_t site_peer = group_peer_first;  ///< the members of our own site, where there are several
+  std::span<const uint8_t> key;           ///< that all share; copied
   RandomSource random;
   Rate rate;
   uint32_t payload_bytes = 0;  ///< of a slot; 0: the largest that the port carries
@@ -40,6 +41,8 @@ struct GroupEndOptions {
 
   // What networks of a datacenter are like, until it is measured.
   Duration rtt = Duration::from_us(200);
+  Duration rtt_far;         ///< to other sites
+  Duration recovery_worst;  ///< of the gateways between them
   Duration reorder = Duration::from_us(100);
   Duration horizon = Duration::from_us(50), lag = Duration::from_ms(1);  ///< as DatagramOptions
   uint32_t overhead_bytes = 8 + 14 + 4 + 12 + 20 + 8 + 4;  ///< Ethernet, IPv4, UDP, ICRC
