@@ -63,7 +63,8 @@ Instant Group::forwarded_by(const State& op, uint16_t source) const {
     times = std::max(distance, 1u);
   }
   const Duration alone = op.part_time + op.part_time / 8;
-  return op.opened + alone * times + rtt() * distance + slack();
+  return op.opened + alone * times + rtt() * distance + slack() +
+         (has_sites() ? far_slack() * 2 : Duration());  // a ring crosses once each way
 }
 
 /// Who sends to us needs our key, which a first word of ours has with it.
