@@ -9,7 +9,7 @@ namespace {
 
 /// Of a Broadcast, up to which a tree is sooner over than a chain.
 constexpr uint64_t tree_bytes_max = 64 << 10;
-constexpr uint32_t forwarded_slots = 64, queued_slots_min = 256;
+constexpr uint32_t forwarded_slots = 64, line_slots_min = 256;
 constexpr size_t hops_max = 16;
 static_assert(limits::group_members_max <= 1u << hops_max);
 
@@ -81,7 +81,7 @@ void Group::greet_previous(const State& op, Instant now) {
 void Group::forward(State& op, Instant now) {
   const Landing& landing = landing_of(op);
   const uint32_t count = landing.slots().count();
-  while (op.forward_next < count && endpoint_.queued_slots() < queued_slots_min) {
+  while (op.forward_next < count && endpoint_.queued_slots() < line_slots_min) {
     const uint32_t first =
         SlotBits::first_of_first_alone(landing.bits(), op.forwarded, op.forward_next, count);
     op.forward_next = first;
@@ -116,7 +116,7 @@ bool Group::try_forward(State& op, uint32_t first, uint32_t end, Instant now) {
 Instant Group::forward_due(const State& op) const {
   const bool is_left = op.forward_next < landing_of(op).slots().count();
   // Else the line's own departures bring the next turn.
-  return is_left && endpoint_.queued_slots() < queued_slots_min ? Instant() : Instant::never();
+  return is_left && endpoint_.queued_slots() < line_slots_min ? Instant() : Instant::never();
 }
 
 void Group::note_forwarded(State& op, const Placed& placed, Instant now) {

@@ -242,7 +242,9 @@ static void copy(char* to, const char* from, uint32_t bytes) {
   typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
   uint32_t at = 0;
   if ((uintptr_t)to % 8 == 0) {
-    for (; at + 8 <= bytes; at += 8) *(wire64*)(void*)(to + at) = *(const wire64*)(from + at);
+    for (; at + 8 <= bytes; at += 8) {
+      *(wire64*)(void*)(to + at) = *(const wire64*)(const void*)(from + at);
+    }
   } else {
     for (; at + 8 <= bytes; at += 8) *(any64*)(void*)(to + at) = *(const any64*)(from + at);
   }

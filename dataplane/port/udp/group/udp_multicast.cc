@@ -13,7 +13,7 @@
 namespace cw {
 namespace {
 
-constexpr size_t v4_offset = 12;
+constexpr size_t v4_in_v6 = 12;
 #ifndef IPV6_MULTICAST_ALL
 constexpr int ipv6_multicast_all = 29;  // Linux 4.20
 #else
@@ -49,21 +49,21 @@ bool any_interface(const See& see) {
 
 bool is_in_network(const UdpAddress& address, const UdpAddress& own, const UdpAddress& mask) {
   if (address.is_v4() != own.is_v4()) return false;
-  for (size_t i = own.is_v4() ? v4_offset : 0; i < address.ip.size(); ++i) {
+  for (size_t i = own.is_v4() ? v4_in_v6 : 0; i < address.ip.size(); ++i) {
     if (((address.ip[i] ^ own.ip[i]) & mask.ip[i]) != 0) return false;
   }
   return true;
 }
 
 bool is_loopback(const UdpAddress& address) {
-  return address.is_v4() ? address.ip[v4_offset] == 127
+  return address.is_v4() ? address.ip[v4_in_v6] == 127
                          : IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(&address.ip));
 }
 
 }  // namespace
 
 bool is_multicast(const UdpAddress& address) {
-  return address.is_v4() ? address.ip[v4_offset] >> 4 == 0xe : address.ip[0] == 0xff;
+  return address.is_v4() ? address.ip[v4_in_v6] >> 4 == 0xe : address.ip[0] == 0xff;
 }
 
 Result<uint32_t> find_interface(const std::string& name, const UdpAddress& own) {

@@ -11,7 +11,7 @@ namespace cw::verbs {
 namespace {
 
 /// What gateways send in circles ends (SPEC.md 18.1).
-constexpr uint8_t hop_limit = 4;
+constexpr uint8_t group_hops = 4;
 
 bool is_group(const ibv_gid& gid) {
   return is_v4(gid) ? gid.raw[12] >> 4 == 0xe : gid.raw[0] == 0xff;
@@ -131,7 +131,7 @@ Result<void> Multicast::make_ways(Group& group) {
   for (uint16_t path = 0; path < options_.paths; ++path) {
     ibv_ah_attr way =
         device_.way_to(group.gid, *gid_index, source_port_of(options_.source_port, 0, path));
-    way.grh.hop_limit = hop_limit;
+    way.grh.hop_limit = group_hops;
     AddressHandle handle(ibv_create_ah(device_.domain(), &way));
     if (handle == nullptr) {
       return failure("device \"" + device_.name() + "\" has no way to group " + text_of(group.gid) +
