@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 namespace cw::group {
 namespace {
@@ -112,8 +113,8 @@ void FabricWorld::place_ranks() {
   ranks_.resize(options_.hosts);
   std::vector<uint16_t> order(options_.hosts);
   std::iota(order.begin(), order.end(), uint16_t{0});
-  if (!options_.sites.empty())
-    std::ranges::stable_sort(order, {}, [&](uint16_t rank) { return options_.sites[rank]; });
+  const auto site_first = [&](uint16_t rank) { return std::pair(options_.sites[rank], rank); };
+  if (!options_.sites.empty()) std::ranges::sort(order, {}, site_first);
   for (uint16_t host = 0; host < options_.hosts; ++host) hosts_[order[host]] = host;
   for (uint16_t rank = options_.hosts; options_.is_shuffled && rank > 1; --rank) {
     std::swap(hosts_[rank - 1], hosts_[prng_.below(rank)]);

@@ -8,10 +8,10 @@
 namespace cw {
 namespace {
 
-constexpr uint32_t slots = 2048;
+constexpr uint32_t slot_count = 2048;
 
 StripedStep staged_step() {
-  return {.part_bytes = uint64_t{slots} * 64, .sources = 1, .first_source = 3};
+  return {.part_bytes = uint64_t{slot_count} * 64, .sources = 1, .first_source = 3};
 }
 
 /// What hart 0 has counted, once it has counted all that it has run.
@@ -39,11 +39,11 @@ void put_all(EmulatedDpa& dpa, Stripes& stripes, const DpaDatagrams& kind) {
 }  // namespace
 
 std::vector<DpaDatagrams> dpa_datagrams() {
-  std::vector<uint32_t> in_order(slots);
+  std::vector<uint32_t> in_order(slot_count);
   std::iota(in_order.begin(), in_order.end(), 0);
   std::vector<uint32_t> shuffled = in_order;
   Prng prng(1);
-  for (size_t first = 0; first < slots; first += 256) {
+  for (size_t first = 0; first < slot_count; first += 256) {
     for (size_t i = 255; i > 0; --i) {
       std::swap(shuffled[first + i], shuffled[first + prng.below(i + 1)]);
     }
@@ -61,7 +61,7 @@ Result<double> dpa_datagram_cost(const EmulatedDpaOptions& options, const DpaDat
   auto made = EmulatedDpa::make(counting);
   if (!made) return std::unexpected(made.error());
   EmulatedDpa& dpa = **made;
-  Stripes stripes({.stripes = 1, .buffers = 2 * slots},
+  Stripes stripes({.stripes = 1, .buffers = 2 * slot_count},
                   [&](size_t bytes) { return dpa.allocate(bytes); });
   if (const auto started = dpa.start(stripes.rows()); !started) {
     return std::unexpected(started.error());
