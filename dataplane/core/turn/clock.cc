@@ -84,7 +84,8 @@ void VirtualClock::advance_to(Instant now) {
 }
 
 Duration GapDetector::observe(Instant now) {
-  const Duration over = now - expected_ - turn_max;
+  // A sleep without an end is one that anything may end.
+  const Duration over = now > expected_ ? now - expected_ - turn_max : Duration();
   const bool is_gap = has_reading_ && over > Duration();
   has_reading_ = true;
   expected_ = now;
