@@ -17,11 +17,9 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/collective/group.h"
+#include "dataplane/collective/sdk/group_end.h"
 #include "dataplane/core/turn/clock.h"
-#include "dataplane/core/turn/worker.h"
 #include "dataplane/port/verbs/verbs_port.h"
-#include "offload/mac.h"
 
 namespace cw::group {
 namespace {
@@ -52,24 +50,21 @@ uint64_t random_bits(void*) {
   return getentropy(&bits, sizeof bits) == 0 ? bits : 1;
 }
 
-GroupOptions options_of(const Order& order, const VerbsPort& port, const cw_mac& secret) {
-  GroupOptions options;
-  MembershipOptions& member = options.datagrams.membership;
-  member.rank = order.rank;
-  for (uint16_t i = 0; i < order.addresses.size(); ++i) member.peers.push_back(i);
-  member.secret = {.state = &secret, .compute = cw_mac_compute, .number = 0};
-  member.mac.prepare = [](MacMaker::State& state, const void* key, size_t bytes) {
-    static_assert(sizeof(state) == sizeof(cw_mac));
-    cw_mac_init(reinterpret_cast<cw_mac*>(&state), key, bytes);
-  };
-  member.random = {nullptr, random_bits};
-  member.rate = order.rate;
-  member.payload_bytes = slot_bytes_max(port.facts());
-  options.datagrams.rtt = 20_ms;
-  options.datagrams.horizon = 1_ms;
-  options.datagrams.overhead_bytes = 14 + 20 + 8 + 4;
+GroupEndOptions options_of(const Order& order) {
+  static constexpr uint8_t key[] = "a secret that all members share";
+  GroupEndOptions options;
+  options.rank = order.rank;
+  options.addresses = order.addresses;
+  for (uint16_t i = 0; i < order.addresses.size(); ++i) options.peers.push_back(i);
+  options.key = key;
+  options.random = {nullptr, random_bits};
+  options.rate = order.rate;
   options.bytes_max = order.bytes * order.addresses.size();
+  options.rtt = 20_ms;
   options.reorder = 10_ms;
+  options.horizon = 1_ms;
+  options.lag = {};
+  options.overhead_bytes = 14 + 20 + 8 + 4;
   options.deadline = 60_s;
   return options;
 }
@@ -85,16 +80,13 @@ class Member {
   Member(const Order& order, VerbsPort& port)
       : order_(order),
         port_(port),
-        memory_(order.bytes * (is_allgather() ? order.addresses.size() : 1)) {
-    static constexpr char key[] = "a secret that all members share";
-    cw_mac_init(&secret_, key, sizeof(key));
-    group_.emplace(port, counters_, drops_, options_of(order, port, secret_));
-    worker_.emplace(std::span<const Worker::Side>(), Worker::WanSide{&port, &group_->station()});
-  }
+        end_(port, options_of(order)),
+        group_(end_.group()),
+        memory_(order.bytes * (is_allgather() ? order.addresses.size() : 1)) {}
 
   bool join() {
     if (!port_.register_memory(memory_)) return false;
-    return turn_until([&] { return group_->is_up(); }, 60_s);
+    return turn_until([&] { return group_.is_up(); }, 60_s);
   }
   /// One operation; false: it failed, or brought wrong bytes.
   bool run(int round) {
@@ -107,13 +99,13 @@ class Member {
                           .bytes = order_.bytes,
                           .memory = memory_.data()};
     const Instant begin = clock_.read();
-    const auto step = group_->post(posting, begin);
+    const auto step = group_.post(posting, begin);
     if (!step) return std::printf("why=%s\n", step.error().why.c_str()), false;
-    const auto is_over = [&] { return group_->stage(*step) >= Stage::Done; };
+    const auto is_over = [&] { return group_.stage(*step) >= Stage::Done; };
     const bool has_ended = turn_until(is_over, 90_s);
-    const OperationView view = group_->view(*step);
+    const OperationView view = group_.view(*step);
     const Duration time = clock_.read() - begin;
-    turn_until([&] { return group_->try_release(*step); }, 10_s);
+    turn_until([&] { return group_.try_release(*step); }, 10_s);
     if (!has_ended || view.stage == Stage::Failed) {
       return std::printf("why=%s\n", view.failure.c_str()), false;
     }
@@ -144,7 +136,7 @@ class Member {
                 status.tx_lost, status.tx_unresolved, status.queues_broken, status.path_mtu,
                 status.keeps_own_multicast_back);
     std::printf("trouble=%s\n", status.trouble.c_str());
-    const auto drops = drops_.snapshot_any_thread();
+    const auto drops = end_.drops().snapshot_any_thread();
     for (size_t i = 0; i < drop_reason_count; ++i) {
       if (drops.values[i] == 0) continue;
       std::printf("drop_%s=%" PRIu64 "\n", std::string(name_of(static_cast<DropReason>(i))).c_str(),
@@ -163,9 +155,9 @@ class Member {
     while (!is_over()) {
       const Instant now = clock_.read();
       if (now >= end) return false;
-      const bool has_worked = worker_->turn(now);
+      const bool has_worked = end_.turn(now);
       // An emulated machine oversleeps by far: not where a packet is due soon.
-      if (!has_worked && worker_->next_wakeup() > now + 2_ms) usleep(50);
+      if (!has_worked && end_.worker().next_wakeup() > now + 2_ms) usleep(50);
     }
     return true;
   }
@@ -173,12 +165,9 @@ class Member {
   const Order& order_;
   VerbsPort& port_;
   MonotonicClock clock_;
-  Counters counters_;
-  Drops drops_;
-  cw_mac secret_;
+  GroupEnd end_;
+  Group& group_;
   std::vector<uint8_t> memory_;
-  std::optional<Group> group_;
-  std::optional<Worker> worker_;
 };
 
 int run(const Order& order) {

@@ -9,9 +9,7 @@
 #include <thread>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/collective/group.h"
-#include "dataplane/core/turn/worker.h"
-#include "offload/mac.h"
+#include "dataplane/collective/sdk/group_end.h"
 #include "tests/verbs/group_end.h"
 
 namespace cw::stand_in {
@@ -311,44 +309,40 @@ TEST(GroupsOfRnicOptions, name_what_is_lacking) {
 
 /// A member with all that is above its port.
 struct Member {
-  Member(uint16_t rank, Prng& prng, const cw_mac& secret)
+  Member(uint16_t rank, Prng& prng)
       : end("rnic" + std::to_string(rank), three[rank], three),
-        group(*end.port, counters, drops, options_of(rank, prng, secret)),
-        worker({}, {end.port.get(), &group.station()}) {}
+        whole(*end.port, options_of(rank, prng)),
+        group(whole.group()) {}
 
-  static group::GroupOptions options_of(uint16_t rank, Prng& prng, const cw_mac& secret) {
-    group::GroupOptions options;
-    group::MembershipOptions& member = options.datagrams.membership;
-    member.rank = rank;
-    member.peers = {0, 1, 2};
-    member.secret = {.state = &secret, .compute = cw_mac_compute, .number = 0};
-    member.mac.prepare = [](group::MacMaker::State& state, const void* key, size_t bytes) {
-      cw_mac_init(reinterpret_cast<cw_mac*>(&state), key, bytes);
-    };
-    member.random = RandomSource::of(prng);
-    member.rate = Rate::from_mbps(400);
-    member.payload_bytes = 988;
-    options.datagrams.rtt = Duration::from_ms(1);
-    options.datagrams.horizon = Duration::from_us(50);
+  static group::GroupEndOptions options_of(uint16_t rank, Prng& prng) {
+    static constexpr uint8_t key[] = "all know it";
+    group::GroupEndOptions options;
+    options.rank = rank;
+    options.peers = {0, 1, 2};
+    options.key = key;
+    options.random = RandomSource::of(prng);
+    options.rate = Rate::from_mbps(400);
+    options.payload_bytes = 988;
     options.bytes_max = 1 << 20;
+    options.rtt = Duration::from_ms(1);
     options.reorder = Duration::from_us(200);
+    options.horizon = Duration::from_us(50);
+    options.lag = {};
+    options.overhead_bytes = 0;
     return options;
   }
 
   GroupEnd end;
-  Counters counters;
-  Drops drops;
-  group::Group group;
-  Worker worker;
+  group::GroupEnd whole;
+  group::Group& group;
 };
 
 class WholeGroup : public ::testing::Test {
  protected:
   WholeGroup() {
     add_devices(3);
-    cw_mac_init(&secret_, "all know it", 11);
     for (uint16_t rank = 0; rank < 3; ++rank) {
-      members_.push_back(std::make_unique<Member>(rank, prng_, secret_));
+      members_.push_back(std::make_unique<Member>(rank, prng_));
       memory_.emplace_back(3 * part_bytes);
     }
   }
@@ -358,7 +352,7 @@ class WholeGroup : public ::testing::Test {
     while (!is_done()) {
       if (std::chrono::steady_clock::now() > end) return false;
       bool has_worked = false;
-      for (const auto& each : members_) has_worked |= each->worker.turn(clock_.read());
+      for (const auto& each : members_) has_worked |= each->whole.turn(clock_.read());
       if (!has_worked) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     return true;
@@ -407,7 +401,6 @@ class WholeGroup : public ::testing::Test {
 
   static constexpr size_t part_bytes = 100'000;
   Prng prng_{20};
-  cw_mac secret_{};
   MonotonicClock clock_;
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::vector<uint8_t>> memory_;
@@ -422,7 +415,8 @@ TEST_F(WholeGroup, has_every_byte_of_all_also_where_packets_are_lost) {
   for (int round = 0; round < 3; ++round) fetched += expect_gathered();
   EXPECT_GT(fetched, 0u);
   for (const auto& each : members_) {
-    EXPECT_EQ(each->drops.read_any_thread(DropReason::group_own), 0u) << "the port has them";
+    EXPECT_EQ(each->whole.drops().read_any_thread(DropReason::group_own), 0u)
+        << "the port has them";
     EXPECT_GT(each->end.port->status().rx_own, 0u);
   }
 }

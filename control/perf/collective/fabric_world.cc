@@ -44,34 +44,32 @@ uint16_t site_peer_of(const WorldOptions& world, uint16_t rank) {
                              : static_cast<uint16_t>(group_peer + 1 + world.sites[rank]);
 }
 
-GroupOptions options_of(const WorldOptions& world, uint16_t rank,
-                        const std::vector<uint16_t>& hosts, const cw_mac& secret, Prng& prng) {
-  GroupOptions options;
-  MembershipOptions& member = options.datagrams.membership;
-  member.rank = rank;
-  member.peers = hosts;
-  member.sites = world.sites;
-  member.secret = {.state = &secret, .compute = cw_mac_compute, .number = 0};
-  member.mac.prepare = [](MacMaker::State& state, const void* key, size_t bytes) {
-    static_assert(sizeof(state) == sizeof(cw_mac));
-    cw_mac_init(reinterpret_cast<cw_mac*>(&state), key, bytes);
-  };
-  member.random = RandomSource::of(prng);
-  member.rate = world.rate.scaled(world.share);
-  member.payload_bytes = world.payload_bytes;
-  options.datagrams.group_peer = group_peer;
-  options.datagrams.site_peer = site_peer_of(world, rank);
-  options.datagrams.rtt = world.delay * 8 + Duration::from_us(5);
-  options.datagrams.rtt_far = options.datagrams.rtt + world.far_delay * 2;
-  options.recovery_worst = world.recovery_worst;
-  options.datagrams.horizon = Duration::from_us(1);
-  options.datagrams.overhead_bytes = world.overhead_bytes;
+constexpr uint8_t key[] = "a secret that all members share";
+
+GroupEndOptions options_of(const WorldOptions& world, uint16_t rank,
+                           const std::vector<uint16_t>& hosts, Prng& prng) {
+  GroupEndOptions options;
+  options.rank = rank;
+  options.peers = hosts;
+  options.sites = world.sites;
+  options.group_peer = group_peer;
+  options.site_peer = site_peer_of(world, rank);
+  options.key = key;
+  options.random = RandomSource::of(prng);
+  options.rate = world.rate.scaled(world.share);
+  options.payload_bytes = world.payload_bytes;
   options.bytes_max = world.bytes_max;
   options.sum_bytes_max = world.sum_bytes_max;
   options.algorithm = world.algorithm;
   options.chains = world.chains;
-  options.reorder = Duration::from_us(20);
   options.deadline = world.deadline;
+  options.rtt = world.delay * 8 + Duration::from_us(5);
+  options.rtt_far = options.rtt + world.far_delay * 2;
+  options.recovery_worst = world.recovery_worst;
+  options.reorder = Duration::from_us(20);
+  options.horizon = Duration::from_us(1);
+  options.lag = {};  // turns come when they are due
+  options.overhead_bytes = world.overhead_bytes;
   if (world.alter) world.alter(rank, options);
   return options;
 }
@@ -79,8 +77,6 @@ GroupOptions options_of(const WorldOptions& world, uint16_t rank,
 }  // namespace
 
 FabricWorld::FabricWorld(const WorldOptions& options) : options_(options), prng_(options.seed) {
-  static constexpr char key[] = "a secret that all members share";
-  cw_mac_init(&secret_, key, sizeof(key));
   FabricOptions fabric;
   fabric.seed = prng_.next();
   fabric.payload_max = options.payload_bytes + static_cast<uint32_t>(header_bytes) + 64;
@@ -96,7 +92,7 @@ FabricWorld::FabricWorld(const WorldOptions& options) : options_(options), prng_
       (void)network_->join(hosts_[rank], site_peer_of(options, rank));
     }
     members_.push_back(std::make_unique<Member>(network_->port(hosts_[rank]),
-                                                options_of(options, rank, hosts_, secret_, prng_)));
+                                                options_of(options, rank, hosts_, prng_)));
     wake(rank, now());
   }
 }
@@ -125,7 +121,7 @@ void FabricWorld::place_ranks() {
 void FabricWorld::restart(uint16_t rank) {
   members_[rank].reset();
   members_[rank] = std::make_unique<Member>(network_->port(hosts_[rank]),
-                                            options_of(options_, rank, hosts_, secret_, prng_));
+                                            options_of(options_, rank, hosts_, prng_));
   wake(rank, now());
 }
 
@@ -140,12 +136,13 @@ void FabricWorld::turn(uint16_t rank) {
   Member& member = *members_[rank];
   member.due = Instant::never();
   if (member.is_stopped) return;
-  member.worker.sleeps_until(now());
-  (void)member.worker.turn(now());
+  member.end.worker().sleeps_until(now());
+  (void)member.end.worker().turn(now());
   const FabricPort& port = network_->port(hosts_[rank]);
   const bool has_more = port.waiting_count() > 0;  // of which it is not told again
   const Instant next =
-      has_more ? now() : earliest(member.worker.next_wakeup(), port.next_due(), Instant::never());
+      has_more ? now()
+               : earliest(member.end.worker().next_wakeup(), port.next_due(), Instant::never());
   if (next != Instant::never()) wake(rank, std::max(next, now() + Duration::from_ns(1)));
 }
 
@@ -170,7 +167,8 @@ bool FabricWorld::run(Duration limit, const std::function<bool()>& is_over) {
 
 bool FabricWorld::join(Duration limit) {
   return run(limit, [&] {
-    return std::ranges::all_of(members_, [](const auto& each) { return each->group.is_up(); });
+    return std::ranges::all_of(members_,
+                               [](const auto& each) { return each->end.group().is_up(); });
   });
 }
 

@@ -11,11 +11,8 @@
 #include <vector>
 
 #include "dataplane/base/prng.h"
-#include "dataplane/collective/group.h"
-#include "dataplane/core/turn/worker.h"
-#include "dataplane/pass/raw_port.h"
+#include "dataplane/collective/sdk/group_end.h"
 #include "dataplane/port/sim/fabric/network.h"
-#include "offload/mac.h"
 
 namespace cw::group {
 
@@ -39,7 +36,7 @@ struct WorldOptions {
   std::optional<uint16_t> deaf;  ///< a rank to whom nothing is multicast
   bool is_shuffled = false;      ///< ranks sit on hosts by chance, not in order
   /// What one member is told otherwise.
-  std::function<void(uint16_t rank, GroupOptions& options)> alter;
+  std::function<void(uint16_t rank, GroupEndOptions& options)> alter;
 };
 
 /// Thread: one.
@@ -50,10 +47,10 @@ class FabricWorld {
 
   FabricNetwork& network() { return *network_; }
   const FabricNetwork& network() const { return *network_; }
-  Group& group(size_t rank) { return members_[rank]->group; }
-  const Group& group(size_t rank) const { return members_[rank]->group; }
-  const Drops& drops(size_t rank) const { return members_[rank]->drops; }
-  const Counters& counters(size_t rank) const { return members_[rank]->counters; }
+  Group& group(size_t rank) { return members_[rank]->end.group(); }
+  const Group& group(size_t rank) const { return members_[rank]->end.group(); }
+  const Drops& drops(size_t rank) const { return members_[rank]->end.drops(); }
+  const Counters& counters(size_t rank) const { return members_[rank]->end.counters(); }
   size_t members() const { return members_.size(); }
   uint16_t host_of(size_t rank) const { return hosts_[rank]; }
   /// Of several sites: the link by which all leaves one of them that goes to others.
@@ -73,15 +70,8 @@ class FabricWorld {
 
  private:
   struct Member {
-    Member(FabricPort& port, const GroupOptions& options)
-        : wire(port),
-          group(wire, counters, drops, options),
-          worker({}, {&wire, &group.station()}) {}
-    Counters counters;
-    Drops drops;
-    RawPort wire;
-    Group group;
-    Worker worker;
+    Member(FabricPort& port, const GroupEndOptions& options) : end(port, options) {}
+    GroupEnd end;
     Instant due = Instant::never();
     bool is_stopped = false;
   };
@@ -96,7 +86,6 @@ class FabricWorld {
 
   WorldOptions options_;
   Prng prng_;
-  cw_mac secret_;
   std::unique_ptr<FabricNetwork> network_;
   std::vector<uint16_t> hosts_, ranks_;  // by rank; by host
   std::vector<std::unique_ptr<Member>> members_;

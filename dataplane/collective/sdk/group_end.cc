@@ -1,11 +1,5 @@
 #include "dataplane/collective/sdk/group_end.h"
 
-#include <algorithm>
-
-#include "dataplane/base/assert.h"
-#include "dataplane/wire/group/datagram_inline.h"
-#include "offload/crc32.h"
-
 namespace cw::group {
 namespace {
 

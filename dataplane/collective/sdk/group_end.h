@@ -1,5 +1,5 @@
 // What a process has of a group: the member behind its port, what it counts, and the worker that
-// gives it turns. The one way to put a group on a real port: the SDK and perf stand on it.
+// gives it turns. The one way to put a group on a port, real or simulated.
 //
 //     GroupEnd end(port, options);
 //     while (...) end.turn(clock.read());
@@ -61,6 +61,7 @@ class GroupEnd {
   WanPort& port() { return port_; }
   const WanPort& port() const { return port_; }
   Worker& worker() { return worker_; }
+  const Counters& counters() const { return counters_; }
   const Drops& drops() const { return drops_; }
   bool turn(Instant now) { return worker_.turn(now); }
 

@@ -22,7 +22,7 @@ TEST(GroupOnFabric, members_join) {
 }
 
 TEST(GroupOnFabric, says_who_is_of_another_group) {
-  const auto differ = [](uint16_t rank, GroupOptions& options) {
+  const auto differ = [](uint16_t rank, GroupEndOptions& options) {
     if (rank == 5) options.chains = 3;
   };
   FabricWorld world({.alter = differ});
