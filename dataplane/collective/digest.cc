@@ -8,20 +8,6 @@
 namespace cw::group {
 namespace {
 
-const char* name_of(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::Multicast:
-      return "multicast";
-    case Algorithm::Unicast:
-      return "unicast";
-    case Algorithm::Ring:
-      return "ring";
-    case Algorithm::Tree:
-      break;
-  }
-  return "tree";
-}
-
 /// That of each rank; all are of site 0 where none is named.
 std::string text_of(const MembershipOptions& membership) {
   std::string text;

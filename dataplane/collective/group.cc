@@ -121,9 +121,9 @@ void Group::begin(State& op, const Posting& posting, Instant now) {
   op.asked.clear(slots.count());
   op.forwarded.clear(slots.count());
   greet_previous(op, now);
-  op.forward_next = slots.slot_of(is_source(op, rank()) ? rank() : posting.root, 0);
+  op.forward_next = 0;
   if (!is_source(op, rank())) return;
-  const uint32_t first = slots.slot_of(rank(), 0);
+  const uint32_t first = op.forward_next = slots.slot_of(rank(), 0);
   for (uint32_t i = 0; i < slots.part_slots(); ++i) landing_of(op).claim(first + i);
 }
 
@@ -409,8 +409,8 @@ bool Group::on_time(Instant now) {
 
 /// Goes on with what is added up.
 void Group::sum(State& op, Instant now) {
-  reducing_.on_time(now);
-  if (const auto asked = reducing_.longest_unanswered()) {
+  const bool is_in_vain = reducing_.on_time(now);
+  if (const auto asked = is_in_vain ? reducing_.longest_unanswered() : std::nullopt) {
     Repeat repeat;
     repeat.first = asked->since;
     repeat.tries = asked->tries;

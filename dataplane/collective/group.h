@@ -28,15 +28,6 @@
 
 namespace cw::group {
 
-/// How what all come to have spreads. All but the first are what there is without multicast, and
-/// what it is measured against.
-enum class Algorithm : uint8_t {
-  Multicast,
-  Unicast,  ///< a tree for a Broadcast of 64 KiB at most, else what Ring is
-  Ring,     ///< each to the next rank; a Broadcast ends at the last one, which is a chain
-  Tree,     ///< binomial, of a Broadcast; an Allgather by the ring
-};
-
 struct GroupOptions {
   DatagramOptions datagrams;  ///< but for landings and digest, which follow from the rest
   std::string address;        ///< whom the group is at, as people write it; only compared

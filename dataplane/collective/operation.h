@@ -21,6 +21,21 @@
 
 namespace cw::group {
 
+/// How what all come to have spreads. All but the first are what there is without multicast, and
+/// what it is measured against.
+enum class Algorithm : uint8_t {
+  Multicast,
+  Unicast,  ///< a tree for a Broadcast of 64 KiB at most, else what Ring is
+  Ring,     ///< each to the next rank; a Broadcast ends at the last one, which is a chain
+  Tree,     ///< binomial, of a Broadcast; an Allgather by the ring
+};
+/// By value, as people write them and SPEC.md 18.5 has them.
+inline constexpr std::array<const char*, 4> algorithm_names = {"multicast", "unicast", "ring",
+                                                               "tree"};
+constexpr const char* name_of(Algorithm algorithm) {
+  return algorithm_names[static_cast<size_t>(algorithm)];
+}
+
 /// What all members post alike, but for the memory.
 struct Posting {
   Operation operation = Operation::Broadcast;

@@ -155,10 +155,8 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
   if (auto done = read("--rate", parse_rate(rate), options.rate); !done) return done;
   if (auto done = read("--delay", parse_duration(texts.delay), options.delay); !done) return done;
   if (auto done = read("--loss", parse_share(texts.loss), options.loss); !done) return done;
-  options.algorithm = texts.algorithm == "ring"      ? group::Algorithm::Ring
-                      : texts.algorithm == "tree"    ? group::Algorithm::Tree
-                      : texts.algorithm == "unicast" ? group::Algorithm::Unicast
-                                                     : group::Algorithm::Multicast;
+  const auto named = std::ranges::find(group::algorithm_names, std::string_view(texts.algorithm));
+  options.algorithm = static_cast<group::Algorithm>(named - group::algorithm_names.begin());
   if (is_added_up(options.operation)) {
     options.element = texts.type == "f32" ? group::ElementType::F32 : group::ElementType::Bf16;
     if (options.size.count() % 4 != 0) return failure("--size: it must be a multiple of 4");
@@ -202,6 +200,10 @@ void add_place(CommandLine& app, Texts& texts) {
 }
 
 }  // namespace
+
+const char* name_of_collective(group::Operation operation) {
+  return std::ranges::find(subcommands, operation, &Subcommand::operation)->name;
+}
 
 std::vector<uint16_t> sites_of(const CollectiveOptions& options) {
   std::vector<uint16_t> sites;

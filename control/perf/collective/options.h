@@ -52,6 +52,8 @@ struct CollectiveOptions {
 std::vector<uint16_t> sites_of(const CollectiveOptions& options);
 
 bool is_collective(std::string_view subcommand);
+/// The subcommand of an operation that has one.
+const char* name_of_collective(group::Operation operation);
 /// Errors: a sentence for people.
 Result<CollectiveOptions> parse_collective(std::span<char* const> arguments);
 

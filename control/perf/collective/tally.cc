@@ -6,35 +6,6 @@
 #include <string>
 
 namespace cw::perf {
-namespace {
-
-const char* name_of(group::Operation operation) {
-  switch (operation) {
-    case group::Operation::Broadcast:
-      return "broadcast";
-    case group::Operation::Allgather:
-      return "allgather";
-    case group::Operation::ReduceScatter:
-      return "reduce-scatter";
-    default:
-      return "fsdp";
-  }
-}
-
-const char* name_of(group::Algorithm algorithm) {
-  switch (algorithm) {
-    case group::Algorithm::Multicast:
-      return "multicast";
-    case group::Algorithm::Unicast:
-      return "unicast";
-    case group::Algorithm::Ring:
-      return "ring";
-    default:
-      return "tree";
-  }
-}
-
-}  // namespace
 
 Json report_of(const CollectiveOptions& options, const Tally& tally) {
   std::vector<double> sorted = tally.times_us;
@@ -46,8 +17,8 @@ Json report_of(const CollectiveOptions& options, const Tally& tally) {
   };
   const double sum = std::accumulate(sorted.begin(), sorted.end(), 0.0);
   const double mean = sorted.empty() ? 0 : sum / static_cast<double>(sorted.size());
-  return {{"operation", name_of(options.operation)},
-          {"algorithm", name_of(options.algorithm)},
+  return {{"operation", name_of_collective(options.operation)},
+          {"algorithm", group::name_of(options.algorithm)},
           {"port", options.is_udp ? "udp" : "sim"},
           {"hosts", options.hosts},
           {"bytes", options.size.count()},

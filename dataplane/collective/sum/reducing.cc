@@ -130,8 +130,8 @@ bool Reducing::write(uint32_t about, EnvelopeWriter& writer) const {
   return writer.try_add(fetch);
 }
 
-void Reducing::on_time(Instant now) {
-  if (!is_begun() || !is_open_) return;
+bool Reducing::on_time(Instant now) {
+  if (now < due()) return false;
   for (uint32_t round = round_ + 1; round <= round_ + lanes; ++round) {
     Pull& pull = pulls_[lane_of(round)];
     if (!pull.is_begun()) continue;
@@ -140,7 +140,7 @@ void Reducing::on_time(Instant now) {
       say(round, *late, now);
     }
   }
-  ask(now);
+  return true;
 }
 
 Instant Reducing::due() const {

@@ -56,7 +56,8 @@ class Reducing {
 
   /// Of a burst, what is of messages.
   void on_placed(std::span<const Placed> placed, Instant now);
-  void on_time(Instant now);
+  /// Returns whether something had to be asked for again.
+  bool on_time(Instant now);
   Instant due() const;
   void on_gap(Duration gap);
   /// Whom we have asked in vain, how often and since when; the first of them.
