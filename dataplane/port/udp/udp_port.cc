@@ -1,12 +1,9 @@
 #include "dataplane/port/udp/udp_port.h"
 
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/port/udp/route_mtu.h"
@@ -127,7 +124,9 @@ Result<std::unique_ptr<UdpPort>> UdpPort::make(const UdpPortOptions& options) {
   auto sockets = make_sockets(options, peers->front().name.any.sa_family);
   if (!sockets) return std::unexpected(std::move(sockets.error()));
   std::unique_ptr<UdpPort> port(new UdpPort(options, std::move(*sockets), std::move(*peers)));
-  const auto wait_fd = port->make_wait_fd();
+  std::vector<int> fds;
+  for (const UdpSocket& socket : port->sockets_) fds.push_back(socket.fd());
+  const auto wait_fd = make_wait_fd(fds);
   if (!wait_fd) return std::unexpected(wait_fd.error());
   port->facts_.wait_fd = *wait_fd;
   return port;
@@ -234,18 +233,14 @@ UdpPort::UdpPort(const UdpPortOptions& options, std::vector<UdpSocket> sockets,
       sources_(sources_of(peers_, options.paths)),
       controls_(controls_of(peers_)),
       family_(peers_.front().name.any.sa_family),
-      frame_bytes_(static_cast<uint32_t>(limits::headers_bytes_max) + options.payload_bytes_max),
-      pool_(options.packets),
-      done_(options.packets),
-      buffers_(options.packets, frame_bytes_ + limits::trailer_bytes_max),
+      packets_(options.packets, options.payload_bytes_max, counters_, status_),
       has_one_sender_(options.paths == 1 && links_of(options).size() == 1),
-      recvs_(options.gro ? UdpRecvBatch::joined_messages : limits::burst_packets_max,
-             options.gro ? UdpRecvBatch::joined_bytes : frame_bytes_ + limits::trailer_bytes_max) {
+      receiver_(options.gro, packets_.datagram_bytes_max(), counters_, status_) {
   kept_.reserve(sockets_.size());
   for (size_t i = 0; i < sockets_.size(); ++i) kept_.emplace_back(kept_packets_max);
   overflow_drops_ = sockets_.front().overflow_drops();
   note_facts(options);
-  note_buffers(options);
+  note_socket(sockets_.front(), options.socket_buffer_bytes, options.gso, status_);
 }
 
 void UdpPort::note_facts(const UdpPortOptions& options) {
@@ -292,60 +287,8 @@ void UdpPort::exchange(UdpPeerTable& table) {
   icrc_.forget();
 }
 
-void UdpPort::note_buffers(const UdpPortOptions& options) {
-  status_.has_gso = options.gso && sockets_.front().has_gso();
-  status_.has_gro = sockets_.front().has_gro();
-  status_.rx_buffer_bytes = sockets_.front().rx_buffer_bytes();
-  status_.tx_buffer_bytes = sockets_.front().tx_buffer_bytes();
-  status_.has_capped_buffers =
-      std::min(status_.rx_buffer_bytes, status_.tx_buffer_bytes) < options.socket_buffer_bytes;
-}
-
-/// One descriptor over all sockets, since a worker waits for one per port.
-Result<int> UdpPort::make_wait_fd() const {
-  const int fd = epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0) return failure(std::string("cannot make an epoll descriptor: ") + strerror(errno));
-  for (const UdpSocket& socket : sockets_) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (epoll_ctl(fd, EPOLL_CTL_ADD, socket.fd(), &event) == 0) continue;
-    const int error = errno;
-    close(fd);
-    return failure(std::string("cannot wait for UDP sockets: ") + strerror(error));
-  }
-  return fd;
-}
-
 UdpPort::~UdpPort() {
   if (facts_.wait_fd >= 0) close(facts_.wait_fd);
-}
-
-Packet* UdpPort::try_take() {
-  Packet* packet = pool_.try_take();
-  if (packet == nullptr) return nullptr;
-  *packet = {};
-  packet->data = buffers_.at(pool_.index_of(packet));
-  packet->bytes_max = frame_bytes_;
-  return packet;
-}
-
-size_t UdpPort::take_burst(std::span<Packet*> out) {
-  size_t count = 0;
-  while (count < out.size() && (out[count] = try_take()) != nullptr) ++count;
-  return count;
-}
-
-void UdpPort::give_back(std::span<Packet* const> packets) {
-  for (Packet* packet : packets) release(packet);
-}
-
-size_t UdpPort::take_done(std::span<uint64_t> out) {
-  return done_.take(out, [this](Packet* packet) { pool_.give_back(packet); });
-}
-
-/// By one of its owners.
-void UdpPort::release(Packet* packet) {
-  if (!try_leave(*packet) && !done_.try_keep(*packet)) pool_.give_back(packet);
 }
 
 }  // namespace cw

@@ -29,16 +29,14 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/base/memory/buffers.h"
-#include "dataplane/base/memory/pool.h"
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
-#include "dataplane/port/done_row.h"
+#include "dataplane/port/udp/socket/udp_packets.h"
+#include "dataplane/port/udp/socket/udp_receiver.h"
 #include "dataplane/port/udp/socket/udp_sender.h"
 #include "dataplane/port/udp/socket/udp_socket.h"
 #include "dataplane/port/udp/socket/udp_status.h"
-#include "dataplane/port/udp/udp_batch.h"
 #include "dataplane/port/udp/udp_icrc.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/outer/source_index.h"
@@ -102,9 +100,9 @@ class UdpPort final : public Port {
   /// by socket, and what a full one has no room for waits in the port while the others go on; a
   /// burst stops at the first packet for which there is no room there either.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
-  size_t take_burst(std::span<Packet*> out) override;
-  size_t take_done(std::span<uint64_t> out) override;
-  void give_back(std::span<Packet* const> packets) override;
+  size_t take_burst(std::span<Packet*> out) override { return packets_.take_burst(out); }
+  size_t take_done(std::span<uint64_t> out) override { return packets_.take_done(out); }
+  void give_back(std::span<Packet* const> packets) override { packets_.give_back(packets); }
   Instant next_due() const override;
 
  private:
@@ -127,13 +125,8 @@ class UdpPort final : public Port {
   static Result<std::vector<Peer>> make_peers(const UdpPortOptions& options);
   static Result<std::vector<UdpSocket>> make_sockets(const UdpPortOptions& options, int family);
   void note_facts(const UdpPortOptions& options);
-  void note_buffers(const UdpPortOptions& options);
-  Result<int> make_wait_fd() const;
 
-  Packet* try_take();
-  void release(Packet* packet);
-  bool try_receive();
-  void begin_arrival();
+  bool begin_arrival(const UdpArrival& arrival);
   size_t unpack(std::span<Packet*> out, Instant now);
   Packet* accept(std::span<const uint8_t> datagram, Instant now);
   bool find_source(const SocketName& source);
@@ -148,7 +141,6 @@ class UdpPort final : public Port {
   size_t take_of_socket(size_t socket, std::span<Packet*> rest, std::span<Packet*> chosen) const;
   void keep(size_t socket, std::span<Packet* const> packets);
   size_t send_from(size_t socket, std::span<Packet* const> packets);
-  void settle(std::span<Packet* const> packets, bool has_left);
   bool has_route(const Packet& packet) const;
   size_t socket_of(const Packet& packet) const;
   size_t way_number(size_t peer, uint16_t path) const { return peer * facts_.paths + path; }
@@ -167,19 +159,13 @@ class UdpPort final : public Port {
   ControlSources controls_;  // and of control packets from other ports
   const int family_;         // of all sockets
 
-  uint32_t frame_bytes_;  // of a packet, without the room for pad and ICRC behind it
-  Pool<Packet> pool_;
-  DoneRow done_;
-  Buffers buffers_;
-
+  UdpPackets packets_;
   UdpSender sender_{counters_, status_};
   std::vector<Ring<Packet*>> kept_;  // by socket: taken, and not yet by it
   size_t kept_count_ = 0;            // in all of them
   bool has_one_sender_;              // the last of sockets_
-  UdpRecvBatch recvs_;
-  size_t arrival_count_ = 0, arrival_next_ = 0;  // of recvs_: had, and unpacked so far
-  UdpArrival arrival_;                           // being unpacked; its bytes shrink
-  UdpAddress arrival_source_;
+  UdpReceiver receiver_;
+  UdpAddress arrival_source_;  // of the message that is being unpacked
   uint16_t arrival_peer_ = 0, arrival_path_ = 0;
   bool is_from_any_port_ = false;  // whose each of its packets is, its control QP says
   uint32_t overflow_drops_ = 0;

@@ -1,6 +1,5 @@
 // UdpPort on the way in: messages to packets.
 #include <cerrno>
-#include <cstring>
 
 #include "dataplane/base/assert.h"
 #include "dataplane/port/udp/udp_port.h"
@@ -9,67 +8,29 @@ namespace cw {
 namespace {
 
 constexpr int strays_max = 64;  // looked at in one call
-constexpr int tries_max = 4;    // to receive, as often as a complaint comes between
 
 }  // namespace
 
 size_t UdpPort::rx_burst(std::span<Packet*> out, Instant now) {
   send_kept();
   size_t count = unpack(out, now);
-  if (count < out.size() && try_receive()) count += unpack(out.subspan(count), now);
-  return count;
-}
-
-/// There must be nothing left to unpack. A complaint of the network comes before what has arrived.
-bool UdpPort::try_receive() {
-  arrival_next_ = arrival_count_ = 0;
-  for (int i = 0; i < tries_max; ++i) {
-    ++counters_.system_calls;
-    const int count = recvs_.receive(sockets_.front().fd());
-    if (count > 0) {
-      arrival_count_ = static_cast<size_t>(count);
-      return true;
-    }
-    if (count == -EAGAIN) break;
-    drain_complaints(sockets_.front(), counters_, status_);
-  }
+  if (count == out.size()) return count;
+  if (receiver_.try_receive(sockets_.front())) return count + unpack(out.subspan(count), now);
   if (sockets_.size() > 1) look_at_other_sockets();
-  return false;
+  return count;
 }
 
 size_t UdpPort::unpack(std::span<Packet*> out, Instant now) {
-  size_t count = 0;
-  while (count < out.size()) {
-    if (arrival_.bytes.empty()) {
-      if (arrival_next_ == arrival_count_) break;
-      begin_arrival();
-      continue;
-    }
-    const auto datagram =
-        arrival_.bytes.first(std::min(arrival_.segment_bytes, arrival_.bytes.size()));
-    arrival_.bytes = arrival_.bytes.subspan(datagram.size());
-    if (Packet* packet = accept(datagram, now)) out[count++] = packet;
-  }
-  return count;
+  return receiver_.unpack(
+      out, [this](const UdpArrival& arrival) { return begin_arrival(arrival); },
+      [&](std::span<const uint8_t> datagram) { return accept(datagram, now); });
 }
 
-/// The next message: what holds for all its packets.
-void UdpPort::begin_arrival() {
-  arrival_ = recvs_.arrival(arrival_next_++);
-  counters_.rx_dropped += arrival_.overflow_drops - overflow_drops_;
-  overflow_drops_ = arrival_.overflow_drops;
-  const size_t segment = std::max<size_t>(arrival_.segment_bytes, 1);
-  const size_t packets = std::max<size_t>((arrival_.bytes.size() + segment - 1) / segment, 1);
-  arrival_.segment_bytes = segment;
-  if (arrival_.is_truncated) {
-    status_.rx_truncated += 1;
-  } else if (!find_source(*arrival_.source) || (is_from_any_port_ && arrival_.bytes.empty())) {
-    status_.rx_unknown += packets;
-  } else if (!arrival_.bytes.empty()) {
-    return;
-  }
-  counters_.rx_malformed += packets;
-  arrival_.bytes = {};
+/// False: it is from nobody.
+bool UdpPort::begin_arrival(const UdpArrival& arrival) {
+  counters_.rx_dropped += arrival.overflow_drops - overflow_drops_;
+  overflow_drops_ = arrival.overflow_drops;
+  return find_source(*arrival.source) && !(is_from_any_port_ && arrival.bytes.empty());
 }
 
 /// False: nothing that comes from there is a peer's.
@@ -111,26 +72,11 @@ Packet* UdpPort::accept(std::span<const uint8_t> datagram, Instant now) {
     ++counters_.rx_malformed;
     return nullptr;
   }
-  const bool is_too_long = datagram.size() > frame_bytes_ + icrc_bytes;
-  status_.rx_truncated += is_too_long;
-  if (is_too_long || datagram.size() < sizeof(Bth) + icrc_bytes || !has_right_icrc(datagram)) {
-    ++counters_.rx_malformed;
-    return nullptr;
-  }
-  Packet* packet = try_take();
-  if (packet == nullptr) {
-    ++counters_.rx_dropped;
-    return nullptr;
-  }
-  packet->bytes = static_cast<uint32_t>(datagram.size() - icrc_bytes);
-  std::memcpy(packet->data, datagram.data(), packet->bytes);
-  packet->ecn = arrival_.tos & 3;
-  packet->dscp = arrival_.tos >> 2;
+  Packet* const packet =
+      packets_.accept(datagram, receiver_.tos(), now, [&] { return has_right_icrc(datagram); });
+  if (packet == nullptr) return nullptr;
   packet->peer = arrival_peer_;
   packet->path = arrival_path_;
-  packet->at = now;
-  ++counters_.rx_packets;
-  counters_.rx_bytes += packet->bytes;
   return packet;
 }
 

@@ -81,7 +81,7 @@ size_t UdpPort::send_or_keep(std::span<Packet* const> packets) {
       rest[rest_count++] = packet;
     } else {
       ++status_.tx_unrouted;
-      release(packet);
+      packets_.release(packet);
     }
   }
   while (rest_count > 0) {
@@ -134,17 +134,7 @@ size_t UdpPort::send_from(size_t socket, std::span<Packet* const> packets) {
       [this](Packet& packet, UdpSendBatch& batch, bool may_join) {
         append(packet, batch, may_join);
       },
-      [this](std::span<Packet* const> done, bool has_left) { settle(done, has_left); });
-}
-
-void UdpPort::settle(std::span<Packet* const> packets, bool has_left) {
-  for (Packet* packet : packets) {
-    if (has_left) {
-      ++counters_.tx_packets;
-      counters_.tx_bytes += packet->bytes + packet->payload_bytes;
-    }
-    release(packet);
-  }
+      [this](std::span<Packet* const> done, bool has_left) { packets_.settle(done, has_left); });
 }
 
 /// Pad, where the payload is elsewhere, and ICRC are written behind the packet's own bytes. The

@@ -1,10 +1,8 @@
 #include "dataplane/port/udp/group/udp_group_port.h"
 
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <set>
@@ -16,8 +14,6 @@
 
 namespace cw {
 namespace {
-
-constexpr int tries_max = 4;  // to receive, as often as a complaint comes between
 
 /// "192.0.2.1:5000" or "[2001:db8::1]:5000", or either without a port and its colon.
 Result<UdpAddress> parse_member(const std::string& text, uint16_t udp_port) {
@@ -141,7 +137,9 @@ Result<std::unique_ptr<UdpGroupPort>> UdpGroupPort::make(const UdpGroupPortOptio
   auto sockets = make_sockets(options, *plan);
   if (!sockets) return std::unexpected(sockets.error());
   std::unique_ptr<UdpGroupPort> port(new UdpGroupPort(options, *plan, std::move(*sockets)));
-  const auto wait_fd = port->make_wait_fd();
+  std::vector<int> fds;
+  for (const Inlet& inlet : port->inlets_) fds.push_back(inlet.socket.fd());
+  const auto wait_fd = make_wait_fd(fds);
   if (!wait_fd) return std::unexpected(wait_fd.error());
   port->facts_.wait_fd = *wait_fd;
   return port;
@@ -151,12 +149,8 @@ UdpGroupPort::UdpGroupPort(const UdpGroupPortOptions& options, const Plan& plan,
                            std::vector<UdpSocket> sockets)
     : members_(plan.members.size()),
       sources_(plan.members),
-      frame_bytes_(static_cast<uint32_t>(limits::headers_bytes_max) + options.payload_bytes_max),
-      pool_(options.packets),
-      done_(options.packets),
-      buffers_(options.packets, frame_bytes_ + limits::trailer_bytes_max),
-      recvs_(options.gro ? UdpRecvBatch::joined_messages : limits::burst_packets_max,
-             options.gro ? UdpRecvBatch::joined_bytes : frame_bytes_ + limits::trailer_bytes_max) {
+      packets_(options.packets, options.payload_bytes_max, counters_, status_),
+      receiver_(options.gro, packets_.datagram_bytes_max(), counters_, status_) {
   for (const auto* row : {&plan.members, &plan.groups}) {
     for (const UdpAddress& address : *row) {
       Target& target = targets_.emplace_back(Target{.address = address});
@@ -189,62 +183,11 @@ void UdpGroupPort::note_facts(const UdpGroupPortOptions& options, uint32_t inter
   facts_.packets = options.packets;
   facts_.icrc = options.icrc;
   facts_.external_payload = true;
-  const UdpSocket& socket = inlets_.front().socket;
-  status_.has_gso = options.gso && socket.has_gso();
-  status_.has_gro = socket.has_gro();
-  status_.rx_buffer_bytes = socket.rx_buffer_bytes();
-  status_.tx_buffer_bytes = socket.tx_buffer_bytes();
-  status_.has_capped_buffers =
-      std::min(status_.rx_buffer_bytes, status_.tx_buffer_bytes) < options.socket_buffer_bytes;
-}
-
-/// One descriptor over all sockets, since a worker waits for one per port.
-Result<int> UdpGroupPort::make_wait_fd() const {
-  const int fd = epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0) return failure(std::string("cannot make an epoll descriptor: ") + strerror(errno));
-  for (const Inlet& inlet : inlets_) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (epoll_ctl(fd, EPOLL_CTL_ADD, inlet.socket.fd(), &event) == 0) continue;
-    const int error = errno;
-    close(fd);
-    return failure(std::string("cannot wait for UDP sockets: ") + strerror(error));
-  }
-  return fd;
+  note_socket(inlets_.front().socket, options.socket_buffer_bytes, options.gso, status_);
 }
 
 UdpGroupPort::~UdpGroupPort() {
   if (facts_.wait_fd >= 0) close(facts_.wait_fd);
-}
-
-// ---- packets ----
-
-Packet* UdpGroupPort::try_take() {
-  Packet* packet = pool_.try_take();
-  if (packet == nullptr) return nullptr;
-  *packet = {};
-  packet->data = buffers_.at(pool_.index_of(packet));
-  packet->bytes_max = frame_bytes_;
-  return packet;
-}
-
-size_t UdpGroupPort::take_burst(std::span<Packet*> out) {
-  size_t count = 0;
-  while (count < out.size() && (out[count] = try_take()) != nullptr) ++count;
-  return count;
-}
-
-void UdpGroupPort::give_back(std::span<Packet* const> packets) {
-  for (Packet* packet : packets) release(packet);
-}
-
-size_t UdpGroupPort::take_done(std::span<uint64_t> out) {
-  return done_.take(out, [this](Packet* packet) { pool_.give_back(packet); });
-}
-
-/// By one of its owners.
-void UdpGroupPort::release(Packet* packet) {
-  if (!try_leave(*packet) && !done_.try_keep(*packet)) pool_.give_back(packet);
 }
 
 // ---- in ----
@@ -254,93 +197,38 @@ size_t UdpGroupPort::rx_burst(std::span<Packet*> out, Instant now) {
   size_t count = unpack(out, now);
   for (size_t i = 0; i < inlets_.size() && count < out.size(); ++i) {
     inlet_ = (inlet_ + 1) % inlets_.size();
-    if (try_receive(inlets_[inlet_])) count += unpack(out.subspan(count), now);
+    if (receiver_.try_receive(inlets_[inlet_].socket)) count += unpack(out.subspan(count), now);
   }
   return count;
-}
-
-/// There must be nothing left to unpack. A complaint of the network comes before what has arrived.
-bool UdpGroupPort::try_receive(Inlet& inlet) {
-  arrival_next_ = arrival_count_ = 0;
-  for (int i = 0; i < tries_max; ++i) {
-    ++counters_.system_calls;
-    const int count = recvs_.receive(inlet.socket.fd());
-    if (count > 0) {
-      arrival_count_ = static_cast<size_t>(count);
-      return true;
-    }
-    if (count == -EAGAIN) break;
-    drain_complaints(inlet.socket, counters_, status_);
-  }
-  return false;
 }
 
 size_t UdpGroupPort::unpack(std::span<Packet*> out, Instant now) {
   Inlet& inlet = inlets_[inlet_];
-  size_t count = 0;
-  while (count < out.size()) {
-    if (arrival_.bytes.empty()) {
-      if (arrival_next_ == arrival_count_) break;
-      begin_arrival(inlet);
-      continue;
-    }
-    const auto datagram =
-        arrival_.bytes.first(std::min(arrival_.segment_bytes, arrival_.bytes.size()));
-    arrival_.bytes = arrival_.bytes.subspan(datagram.size());
-    if (Packet* packet = accept(inlet, datagram, now)) out[count++] = packet;
-  }
-  return count;
+  return receiver_.unpack(
+      out, [&](const UdpArrival& arrival) { return begin_arrival(inlet, arrival); },
+      [&](std::span<const uint8_t> datagram) { return accept(inlet, datagram, now); });
 }
 
-/// The next message: what holds for all its packets.
-void UdpGroupPort::begin_arrival(Inlet& inlet) {
-  arrival_ = recvs_.arrival(arrival_next_++);
+/// False: it is from no member.
+bool UdpGroupPort::begin_arrival(Inlet& inlet, const UdpArrival& arrival) {
   // Only once it has dropped something, a socket says so.
-  if (arrival_.overflow_drops != 0) {
-    counters_.rx_dropped += arrival_.overflow_drops - inlet.overflow_drops;
-    inlet.overflow_drops = arrival_.overflow_drops;
+  if (arrival.overflow_drops != 0) {
+    counters_.rx_dropped += arrival.overflow_drops - inlet.overflow_drops;
+    inlet.overflow_drops = arrival.overflow_drops;
   }
-  arrival_.segment_bytes = std::max<size_t>(arrival_.segment_bytes, 1);
-  const size_t packets = std::max<size_t>(
-      (arrival_.bytes.size() + arrival_.segment_bytes - 1) / arrival_.segment_bytes, 1);
-  arrival_source_ = read_socket_name(*arrival_.source);
+  arrival_source_ = read_socket_name(*arrival.source);
   const auto rank = sources_.find(arrival_source_);
   arrival_rank_ = rank.value_or(0);
-  if (arrival_.is_truncated) {
-    status_.rx_truncated += 1;
-  } else if (!rank) {
-    status_.rx_unknown += packets;
-  } else if (!arrival_.bytes.empty()) {
-    return;
-  }
-  counters_.rx_malformed += packets;
-  arrival_.bytes = {};
+  return rank.has_value();
 }
 
 /// A packet with the datagram, or null when it is refused or there is no packet.
 Packet* UdpGroupPort::accept(Inlet& inlet, std::span<const uint8_t> datagram, Instant now) {
-  const bool is_too_long = datagram.size() > frame_bytes_ + icrc_bytes;
-  status_.rx_truncated += is_too_long;
   const UdpWay way = {
       .number = arrival_rank_, .far = arrival_source_, .own_udp_port = inlet.own.udp_port};
-  if (is_too_long || datagram.size() < sizeof(Bth) + icrc_bytes ||
-      !inlet.icrc.is_right(way, datagram)) {
-    ++counters_.rx_malformed;
-    return nullptr;
-  }
-  Packet* packet = try_take();
-  if (packet == nullptr) {
-    ++counters_.rx_dropped;
-    return nullptr;
-  }
-  packet->bytes = static_cast<uint32_t>(datagram.size() - icrc_bytes);
-  std::memcpy(packet->data, datagram.data(), packet->bytes);
-  packet->ecn = arrival_.tos & 3;
-  packet->dscp = arrival_.tos >> 2;
-  packet->peer = arrival_rank_;
-  packet->at = now;
-  ++counters_.rx_packets;
-  counters_.rx_bytes += packet->bytes;
+  Packet* const packet = packets_.accept(datagram, receiver_.tos(), now,
+                                         [&] { return inlet.icrc.is_right(way, datagram); });
+  if (packet != nullptr) packet->peer = arrival_rank_;
   return packet;
 }
 
@@ -352,7 +240,7 @@ size_t UdpGroupPort::tx_burst(std::span<Packet* const> packets, Instant) {
   while (done < packets.size()) {
     if (!has_target(packets[done])) {
       ++status_.tx_unrouted;
-      release(packets[done++]);
+      packets_.release(packets[done++]);
       continue;
     }
     const auto rest =
@@ -364,7 +252,7 @@ size_t UdpGroupPort::tx_burst(std::span<Packet* const> packets, Instant) {
         [this](Packet& packet, UdpSendBatch& batch, bool may_join) {
           append(packet, batch, may_join);
         },
-        [this](std::span<Packet* const> some, bool has_left) { settle(some, has_left); });
+        [this](std::span<Packet* const> some, bool has_left) { packets_.settle(some, has_left); });
     done += sent;
     if (sent < row.size()) break;
   }
@@ -404,16 +292,6 @@ void UdpGroupPort::append(Packet& packet, UdpSendBatch& batch, bool may_join) {
                       .own_udp_port = from.own.udp_port};
   const uint32_t icrc = from.icrc.of(way, place, own, payload);
   Icrc::write(icrc, std::span<uint8_t, icrc_bytes>(pad + pad_bytes, icrc_bytes));
-}
-
-void UdpGroupPort::settle(std::span<Packet* const> packets, bool has_left) {
-  for (Packet* packet : packets) {
-    if (has_left) {
-      ++counters_.tx_packets;
-      counters_.tx_bytes += packet->bytes + packet->payload_bytes;
-    }
-    release(packet);
-  }
 }
 
 }  // namespace cw

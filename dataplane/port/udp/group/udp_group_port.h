@@ -21,16 +21,14 @@
 #include <vector>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/base/memory/buffers.h"
-#include "dataplane/base/memory/pool.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port.h"
-#include "dataplane/port/done_row.h"
 #include "dataplane/port/udp/group/udp_sources.h"
+#include "dataplane/port/udp/socket/udp_packets.h"
+#include "dataplane/port/udp/socket/udp_receiver.h"
 #include "dataplane/port/udp/socket/udp_sender.h"
 #include "dataplane/port/udp/socket/udp_socket.h"
 #include "dataplane/port/udp/socket/udp_status.h"
-#include "dataplane/port/udp/udp_batch.h"
 #include "dataplane/port/udp/udp_icrc.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/roce.h"
@@ -77,9 +75,9 @@ class UdpGroupPort final : public Port {
   size_t rx_burst(std::span<Packet*> out, Instant now) override;
   /// A burst stops where the socket is full.
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
-  size_t take_burst(std::span<Packet*> out) override;
-  size_t take_done(std::span<uint64_t> out) override;
-  void give_back(std::span<Packet* const> packets) override;
+  size_t take_burst(std::span<Packet*> out) override { return packets_.take_burst(out); }
+  size_t take_done(std::span<uint64_t> out) override { return packets_.take_done(out); }
+  void give_back(std::span<Packet* const> packets) override { packets_.give_back(packets); }
 
  private:
   /// Who can be sent to: members by rank, then groups.
@@ -103,17 +101,12 @@ class UdpGroupPort final : public Port {
   static Result<std::vector<UdpSocket>> make_sockets(const UdpGroupPortOptions& options,
                                                      const Plan& plan);
   void note_facts(const UdpGroupPortOptions& options, uint32_t interface_index);
-  Result<int> make_wait_fd() const;
 
-  Packet* try_take();
-  void release(Packet* packet);
-  bool try_receive(Inlet& inlet);
-  void begin_arrival(Inlet& inlet);
+  bool begin_arrival(Inlet& inlet, const UdpArrival& arrival);
   size_t unpack(std::span<Packet*> out, Instant now);
   Packet* accept(Inlet& inlet, std::span<const uint8_t> datagram, Instant now);
   const Target* target_of(const Packet& packet) const;
   void append(Packet& packet, UdpSendBatch& batch, bool may_join);
-  void settle(std::span<Packet* const> packets, bool has_left);
 
   PortFacts facts_;
   PortCounters counters_;
@@ -123,17 +116,11 @@ class UdpGroupPort final : public Port {
   std::vector<Inlet> inlets_;  // the first is our own, and sends
   UdpSources sources_;
 
-  uint32_t frame_bytes_;  // of a packet, without the room for pad and ICRC behind it
-  Pool<Packet> pool_;
-  DoneRow done_;
-  Buffers buffers_;
-
+  UdpPackets packets_;
   UdpSender sender_{counters_, status_};
-  UdpRecvBatch recvs_;
-  size_t arrival_count_ = 0, arrival_next_ = 0;  // of recvs_: had, and unpacked so far
-  size_t inlet_ = 0;                             // where they came in
-  UdpArrival arrival_;                           // and what of the latest is still packed
-  UdpAddress arrival_source_;
+  UdpReceiver receiver_;
+  size_t inlet_ = 0;           // where the messages came in that it has
+  UdpAddress arrival_source_;  // of the one that is being unpacked
   uint16_t arrival_rank_ = 0;
 };
 

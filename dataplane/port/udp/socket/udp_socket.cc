@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <linux/sock_diag.h>
 #include <netinet/udp.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -181,6 +182,28 @@ uint32_t UdpSocket::rx_buffer_bytes() const {
 }
 uint32_t UdpSocket::tx_buffer_bytes() const {
   return static_cast<uint32_t>(option_of(fd_, SOL_SOCKET, SO_SNDBUF)) / 2;
+}
+
+void note_socket(const UdpSocket& socket, uint32_t wanted, bool gso, UdpPortStatus& status) {
+  status.has_gso = gso && socket.has_gso();
+  status.has_gro = socket.has_gro();
+  status.rx_buffer_bytes = socket.rx_buffer_bytes();
+  status.tx_buffer_bytes = socket.tx_buffer_bytes();
+  status.has_capped_buffers = std::min(status.rx_buffer_bytes, status.tx_buffer_bytes) < wanted;
+}
+
+Result<int> make_wait_fd(std::span<const int> fds) {
+  const int fd = epoll_create1(EPOLL_CLOEXEC);
+  if (fd < 0) return failure(std::string("cannot make an epoll descriptor: ") + strerror(errno));
+  for (const int each : fds) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_ctl(fd, EPOLL_CTL_ADD, each, &event) == 0) continue;
+    const int error = errno;
+    close(fd);
+    return failure(std::string("cannot wait for UDP sockets: ") + strerror(error));
+  }
+  return fd;
 }
 
 }  // namespace cw

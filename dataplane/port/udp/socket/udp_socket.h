@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "dataplane/base/result.h"
 #include "dataplane/port/descriptor_store.h"
+#include "dataplane/port/udp/socket/udp_status.h"
 #include "dataplane/port/udp/socket/udp_steering.h"
 #include "dataplane/port/udp/udp_address.h"
 
@@ -56,5 +58,12 @@ class UdpSocket {
 
   int fd_;
 };
+
+/// What a socket's kernel granted, of `wanted` bytes each way. `gso`: it may be used.
+void note_socket(const UdpSocket& socket, uint32_t wanted, bool gso, UdpPortStatus& status);
+
+/// One descriptor over all sockets, since a worker waits for one per port; the caller's. Errors:
+/// what the kernel says.
+Result<int> make_wait_fd(std::span<const int> fds);
 
 }  // namespace cw
