@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/e2e/group_members.h"
 #include "bench/e2e/group_strangers.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
@@ -84,23 +85,12 @@ Json measure(const Bridge& bridge, const Asked& asked, const Arguments& what) {
        {std::string("--port"), std::string("udp"), std::string("--group"), std::string("239.7.7.7"),
         std::string("--members"), bridge.addresses(), std::string("--rate"), asked.rate,
         std::string("--rounds"), std::to_string(asked.rounds), std::string("--algorithm"),
-        asked.algorithm, std::string("--payload"), std::string("8160"), std::string("--json"),
-        std::string("--rank")}) {
+        asked.algorithm, std::string("--payload"), std::string("8160")}) {
     common.push_back(more);
   }
-  std::vector<std::unique_ptr<Program>> programs;
-  for (uint32_t rank = 0; rank < asked.members; ++rank) {
-    Arguments own = common;
-    own.push_back(std::to_string(rank));
-    programs.push_back(bridge.start(rank, own));
-  }
-  std::string out;
-  for (uint32_t rank = 0; rank < asked.members; ++rank) {
-    const lab::Outcome outcome = programs[rank]->finish();
-    if (outcome.status != 0) throw std::runtime_error(outcome.err);
-    if (rank == 0) out = outcome.out;
-  }
-  return Json::parse(out);
+  return bench::run_members(common, asked.members, [&](uint32_t rank, const Arguments& own) {
+    return bridge.start(rank, own);
+  });
 }
 
 /// `lossless_us` is of the same operation and size; 0: this is it.

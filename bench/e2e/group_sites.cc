@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/e2e/group_members.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "control/units/units.h"
@@ -117,8 +118,7 @@ class TwoSites {
 
 Json measure(const TwoSites& sites, const Asked& asked, const std::string& size,
              const std::string& algorithm) {
-  Arguments common{CW_PERF_PROGRAM, "allgather", "--port", "udp", "--sites", "2",
-                   "--ttl",         "4",         "--json"};
+  Arguments common{CW_PERF_PROGRAM, "allgather", "--port", "udp", "--sites", "2", "--ttl", "4"};
   const std::pair<const char*, std::string> options[] = {
       {"--group", group},
       {"--site-group", site_group},
@@ -133,20 +133,10 @@ Json measure(const TwoSites& sites, const Asked& asked, const std::string& size,
     common.emplace_back(name);
     common.push_back(value);
   }
-  std::vector<std::unique_ptr<Program>> programs;
   const uint64_t before = sites.bytes_far();
-  for (uint32_t rank = 0; rank < 2 * asked.members; ++rank) {
-    Arguments own = common;
-    own.insert(own.end(), {"--rank", std::to_string(rank)});
-    programs.push_back(sites.start(rank < asked.members, own));
-  }
-  std::string out;
-  for (size_t rank = 0; rank < programs.size(); ++rank) {
-    const lab::Outcome outcome = programs[rank]->finish();
-    if (outcome.status != 0) throw std::runtime_error(outcome.err);
-    if (rank == 0) out = outcome.out;
-  }
-  Json report = Json::parse(out);
+  Json report = bench::run_members(
+      common, 2 * asked.members,
+      [&](uint32_t rank, const Arguments& own) { return sites.start(rank < asked.members, own); });
   report["far_bytes"] = (sites.bytes_far() - before) / asked.rounds;
   return report;
 }

@@ -1,0 +1,21 @@
+// A group's members as processes of causeway-perf, wherever each is started.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "control/json/json.h"
+#include "tests/lab/program.h"
+
+namespace cw::bench {
+
+/// Starts the process of a rank; it ends by itself.
+using StartMember =
+    std::function<std::unique_ptr<lab::Program>(uint32_t rank, const lab::Arguments& arguments)>;
+
+/// Runs what `common` says at each of `members`, to the end; what rank 0 reports. Throws what any
+/// of them says that fails.
+Json run_members(const lab::Arguments& common, uint32_t members, const StartMember& start);
+
+}  // namespace cw::bench
