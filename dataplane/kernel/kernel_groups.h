@@ -2,16 +2,16 @@
 // tells routers and switches, and the NIC.
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <expected>
 
-#include "dataplane/base/result.h"
 #include "dataplane/kernel/owned_fd.h"
-#include "dataplane/neighbour/address.h"
+#include "dataplane/wire/outer/frame.h"
 
 namespace cw {
 
-/// As long as the descriptor is open, of a socket that receives nothing. Errors: what the kernel
-/// says.
-Result<OwnedFd> join_group(const std::string& interface, const HostAddress& group);
+/// As long as the descriptor is open, of a socket that receives nothing. Errors: errno.
+std::expected<OwnedFd, int> join_group(uint32_t interface_index, IpVersion version,
+                                       const IpAddress& group);
 
 }  // namespace cw

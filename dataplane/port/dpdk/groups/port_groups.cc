@@ -1,6 +1,9 @@
 #include "dataplane/port/dpdk/groups/port_groups.h"
 
+#include <net/if.h>
+
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "dataplane/kernel/kernel_groups.h"
@@ -9,8 +12,11 @@ namespace cw {
 
 Result<void> PortGroups::join_by_kernel(const std::string& interface) {
   for (const HostAddress& each : groups_) {
-    auto joined = join_group(interface, each);
-    if (!joined) return std::unexpected(std::move(joined.error()));
+    auto joined = join_group(if_nametoindex(interface.c_str()), each.version, each.ip);
+    if (!joined) {
+      return failure("group " + text_of(each) + " cannot be joined on " + interface + ": " +
+                     std::strerror(joined.error()));
+    }
     joined_.push_back(std::move(*joined));
   }
   return {};

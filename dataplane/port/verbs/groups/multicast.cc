@@ -1,11 +1,11 @@
 #include "dataplane/port/verbs/groups/multicast.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+
+#include "dataplane/kernel/kernel_groups.h"
 
 namespace cw::verbs {
 namespace {
@@ -15,21 +15,6 @@ constexpr uint8_t group_hops = 4;
 
 bool is_group(const ibv_gid& gid) {
   return is_v4(gid) ? gid.raw[12] >> 4 == 0xe : gid.raw[0] == 0xff;
-}
-
-group_req request_to_join(const ibv_gid& gid, uint32_t interface) {
-  group_req request{};
-  request.gr_interface = interface;
-  if (is_v4(gid)) {
-    auto& name = reinterpret_cast<sockaddr_in&>(request.gr_group);
-    name.sin_family = AF_INET;
-    std::memcpy(&name.sin_addr, &gid.raw[12], sizeof name.sin_addr);
-  } else {
-    auto& name = reinterpret_cast<sockaddr_in6&>(request.gr_group);
-    name.sin6_family = AF_INET6;
-    std::memcpy(&name.sin6_addr, gid.raw, sizeof name.sin6_addr);
-  }
-  return request;
 }
 
 }  // namespace
@@ -108,18 +93,18 @@ void Multicast::detach(Group& group) const {
   group.is_attached = false;
 }
 
-/// A socket each: the kernel lets one be in twenty groups.
 Result<void> Multicast::join(Group& group) const {
   const uint32_t interface = device_.find_interface();
   if (interface == 0) return {};  // none of this namespace: who owns it has to
-  OwnedFd fd(socket(is_v4(group.gid) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const group_req request = request_to_join(group.gid, interface);
-  const int level = is_v4(group.gid) ? IPPROTO_IP : IPPROTO_IPV6;
-  if (setsockopt(fd.get(), level, MCAST_JOIN_GROUP, &request, sizeof request) != 0) {
+  const IpVersion version = is_v4(group.gid) ? IpVersion::V4 : IpVersion::V6;
+  IpAddress ip{};
+  std::copy(group.gid.raw + (is_v4(group.gid) ? 12 : 0), std::end(group.gid.raw), ip.begin());
+  auto joined = join_group(interface, version, ip);
+  if (!joined) {
     return failure("the interface of device \"" + device_.name() + "\" does not join group " +
-                   text_of(group.gid) + ": " + std::strerror(errno));
+                   text_of(group.gid) + ": " + std::strerror(joined.error()));
   }
-  group.membership = std::move(fd);
+  group.membership = std::move(*joined);
   return {};
 }
 
