@@ -250,13 +250,9 @@ void Group::on_record(uint16_t from, const RecordView& view, Instant now) {
 
 void Group::on_placed(std::span<const Placed> placed, Instant now) {
   uint32_t touched = 0, asked = 0;
-  reducing_.on_placed(placed, now);
+  if (reducing_.on_placed(placed, now)) touched |= 1u << index_of(*find(reducing_.step()));
   for (const Placed& each : placed) {
-    if (each.is_message) {
-      State* const op = reducing_.is_begun() ? find(reducing_.step()) : nullptr;
-      if (op != nullptr) touched |= 1u << index_of(*op);
-      continue;
-    }
+    if (each.is_message) continue;
     State& op = ops_[each.landing];
     touched |= 1u << each.landing;
     if (op.stage == Stage::Posted) open(op, now);

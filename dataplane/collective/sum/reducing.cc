@@ -185,8 +185,8 @@ void Reducing::answer(uint16_t from, const Fetch& fetch, Instant now) {
 
 // ---- adding up ----
 
-void Reducing::on_placed(std::span<const Placed> placed, Instant now) {
-  if (!is_begun()) return;
+bool Reducing::on_placed(std::span<const Placed> placed, Instant now) {
+  if (!is_begun()) return false;
   uint32_t touched = 0;
   std::array<uint32_t, lanes> newest{};
   for (const Placed& each : placed) {
@@ -195,7 +195,7 @@ void Reducing::on_placed(std::span<const Placed> placed, Instant now) {
     newest[each.landing] = std::max(newest[each.landing], each.slot);
     add_slot(each.slot);
   }
-  if (touched == 0) return;
+  if (touched == 0) return false;
   for (size_t lane = 0; lane < lanes; ++lane) {
     Pull& pull = pulls_[lane];
     if ((touched >> lane & 1) == 0 || !pull.is_begun()) continue;
@@ -205,6 +205,7 @@ void Reducing::on_placed(std::span<const Placed> placed, Instant now) {
   }
   end_rounds();
   ask(now);
+  return true;
 }
 
 void Reducing::end_rounds() {

@@ -54,8 +54,8 @@ class Reducing {
   /// Slots that were asked for again.
   uint32_t fetched() const { return fetched_; }
 
-  /// Of a burst, what is of messages.
-  void on_placed(std::span<const Placed> placed, Instant now);
+  /// Of a burst, what is of messages; returns whether anything of it is new.
+  bool on_placed(std::span<const Placed> placed, Instant now);
   /// Returns whether something had to be asked for again.
   bool on_time(Instant now);
   Instant due() const;
