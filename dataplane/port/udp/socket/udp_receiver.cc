@@ -6,11 +6,6 @@
 #include "dataplane/port/udp/socket/udp_sender.h"
 
 namespace cw {
-namespace {
-
-constexpr int tries_max = 4;  // as often as a complaint comes between
-
-}  // namespace
 
 UdpReceiver::UdpReceiver(bool gro, uint32_t datagram_bytes_max, PortCounters& counters,
                          UdpPortStatus& status)
@@ -20,6 +15,7 @@ UdpReceiver::UdpReceiver(bool gro, uint32_t datagram_bytes_max, PortCounters& co
              gro ? UdpRecvBatch::joined_bytes : datagram_bytes_max) {}
 
 bool UdpReceiver::try_receive(const UdpSocket& socket) {
+  constexpr int tries_max = 4;  // as often as a complaint comes between
   next_ = count_ = 0;
   for (int i = 0; i < tries_max; ++i) {
     ++counters_.system_calls;
