@@ -11,30 +11,6 @@ namespace {
 
 constexpr uint8_t no_landing = UINT8_MAX;
 
-// What waits at the pacer:
-//
-//   slot   | 0 | landing 3 | kind 2 | again 1 | mark 8 | to 16 | 0 7 | message 1 | slot 24 |
-//   word   | 1 | type 15             | to 16               | about 32             |
-//
-// To whom a multicast slot goes is 0, or 1: those of our site.
-constexpr uint64_t word_bit = uint64_t{1} << 63, message_bit = uint64_t{1} << 24;
-
-uint64_t cookie_of(const SlotRow& row, Step step) {
-  return uint64_t{row.landing} << 60 | uint64_t{static_cast<uint8_t>(row.kind)} << 58 |
-         uint64_t{row.is_again} << 57 | uint64_t{mark_of(step)} << 48 |
-         uint64_t{row.is_for_site ? uint16_t{1} : row.to} << 32 |
-         (row.is_message ? message_bit : 0) | row.first;
-}
-uint64_t cookie_of(const Word& word) {
-  return word_bit | uint64_t{static_cast<uint8_t>(word.type)} << 48 | uint64_t{word.to} << 32 |
-         word.about;
-}
-Word word_of(uint64_t cookie) {
-  return {.type = static_cast<RecordType>(cookie >> 48 & 0xff),
-          .to = static_cast<uint16_t>(cookie >> 32),
-          .about = static_cast<uint32_t>(cookie)};
-}
-
 constexpr uint64_t lag_bytes_max = 1 << 20;
 constexpr size_t words_min = 256, rows_max = 1024, answers_max = 16384;
 
@@ -54,12 +30,18 @@ DatagramEndpoint::DatagramEndpoint(WanPort& port, DatagramUser& user, Counters& 
       drops_(drops),
       options_(options),
       membership_(numbered_by(port, options.membership)),
+      inbox_index_(options.inboxes),
+      spray_(options.membership.peers.size(), options.paths),
       pacer_(pacer_options(options.membership.rate, answers_as_all), &queues_) {
   CW_ASSERT(options.landings > 0 && options.landings <= landings_max);
+  CW_ASSERT(options.outboxes <= outboxes_max && options.paths <= port.facts().paths);
   landings_.reserve(options.landings);
   for (size_t i = 0; i < options.landings; ++i) landings_.emplace_back(options.slots_max);
-  outboxes_.resize(options.landings);
-  for (size_t i = 0; i < inboxes; ++i) inboxes_.push_back({Landing(options.message_slots_max)});
+  outboxes_.resize(options.landings + options.outboxes);
+  inboxes_.reserve(options.inboxes);
+  for (uint32_t i = 0; i < options.inboxes; ++i) {
+    inboxes_.push_back({Landing(options.message_slots_max)});
+  }
   by_mark_.fill(no_landing);
 }
 
@@ -115,13 +97,37 @@ void DatagramEndpoint::open_outbox(uint8_t index, Step step, const Slots& slots,
   outbox.is_open = true;
 }
 
-void DatagramEndpoint::open_inbox(size_t index, Step step, uint16_t source, const Slots& slots,
+void DatagramEndpoint::open_outbox(size_t index, const MessageName& name, const Slots& slots,
+                                   const uint8_t* memory, const MessageMarks& marks) {
+  Outbox& outbox = outboxes_[index];
+  CW_ASSERT(is_single(index) && !outbox.is_open && outbox.under_way == 0);
+  outbox = {.step = name.step,
+            .slots = slots,
+            .memory = memory,
+            .message = name.message,
+            .to = name.peer,
+            .is_open = true,
+            .marks = marks};
+}
+
+void DatagramEndpoint::open_inbox(size_t index, const MessageName& name, const Slots& slots,
                                   uint8_t* memory) {
   Inbox& inbox = inboxes_[index];
-  inbox.source = source;
+  inbox.source = name.peer;
+  inbox.message = name.message;
+  inbox_index_.add(name.peer, name.message, static_cast<uint32_t>(index));
+  inbox.landing.open(name.step, slots, memory);
+}
+
+void DatagramEndpoint::close_inbox(size_t index) {
+  Inbox& inbox = inboxes_[index];
+  inbox_index_.remove(inbox.source, inbox.message);
+  inbox.landing.close();
+}
+
+uint32_t DatagramEndpoint::message_from(uint16_t rank) const {
   const uint32_t members = membership_.members();
-  inbox.message = (membership_.rank() + members - source) % members;
-  inbox.landing.open(step, slots, memory);
+  return (membership_.rank() + members - rank) % members;
 }
 
 uint32_t DatagramEndpoint::message_to(uint16_t rank) const {
@@ -168,10 +174,10 @@ void DatagramEndpoint::on_datagram(const Arrival& arrival, Instant now) {
     return drops_.add(DropReason::qpn_unknown);
   }
   if (!membership_.is_in_force()) return drops_.add(DropReason::link_down);
-  uint8_t index = no_landing;
+  uint32_t index = no_landing;
   Landing* landing = nullptr;
   const auto slots_of = [&](const Header& header) -> const Slots* {
-    landing = landing_for(header, index);
+    landing = landing_for(header, index, now);
     return landing == nullptr ? nullptr : &landing->slots();
   };
   Header header;
@@ -188,29 +194,33 @@ void DatagramEndpoint::on_datagram(const Arrival& arrival, Instant now) {
   note_placed({.slot = header.slot,
                .source = header.source,
                .landing = index,
+               .clock_us = header.clock_us,
                .is_message = header.message != 0,
                .kind = header.kind,
                .is_last = header.is_last_slot,
                .is_first = is_multicast && header.resends == 0,
-               .is_new = is_new},
+               .is_new = is_new,
+               .wants_status = header.wants_status,
+               .path = header.path},
               now);
 }
 
 /// Null: nothing is open of its step, or of its message.
-Landing* DatagramEndpoint::landing_for(const Header& header, uint8_t& index) {
+Landing* DatagramEndpoint::landing_for(const Header& header, uint32_t& index, Instant now) {
   if (header.message == 0) {
     index = by_mark_[mark_of(header.step)];
     const bool is_open = index != no_landing && landings_[index].step() == header.step;
     return is_open ? &landings_[index] : nullptr;
   }
-  for (index = 0; index < inboxes; ++index) {
-    Inbox& inbox = inboxes_[index];
-    if (inbox.landing.is_open() && inbox.landing.step() == header.step &&
-        inbox.source == header.source && inbox.message == header.message) {
-      return &inbox.landing;
-    }
+  index = inbox_index_.find(header.source, header.message);
+  if (index == MessageIndex::none && is_for_pool(header.message)) {
+    flush_placed(now);  // which may give memory back to the pool
+    if (!user_.try_open_pooled(header, now)) return nullptr;
+    index = inbox_index_.find(header.source, header.message);
   }
-  return nullptr;
+  if (index == MessageIndex::none) return nullptr;
+  Landing& landing = inboxes_[index].landing;
+  return landing.step() == header.step ? &landing : nullptr;
 }
 
 void DatagramEndpoint::note_placed(const Placed& placed, Instant now) {
@@ -238,173 +248,6 @@ void DatagramEndpoint::on_envelope(const Arrival& arrival, Instant now) {
   if (!opened->is_of_epoch) return;
   RecordReader records = opened->records;
   while (const auto record = records.next()) user_.on_record(opened->rank, *record, now);
-}
-
-// ---- out ----
-
-bool DatagramEndpoint::try_push(const SlotRow& row, Instant now) {
-  // Rows at the pacer are of packets alike: the last slot of a part is one of its own.
-  const Slots& slots =
-      row.is_message ? *outboxes_[row.landing].slots : landings_[row.landing].slots();
-  SlotRow rest = row;
-  while (rest.count > 0) {
-    const uint32_t before_last = slots.part_slots() - 1 - slots.nth_of(rest.first);
-    SlotRow part = rest;
-    part.count = before_last == 0 ? 1 : std::min(rest.count, before_last);
-    if (!try_push_part(part, slots.bytes_of(part.first), now)) return false;
-    rest.first += part.count;
-    rest.count -= part.count;
-  }
-  return true;
-}
-
-bool DatagramEndpoint::try_push_part(const SlotRow& row, uint32_t bytes, Instant now) {
-  const Step step = row.is_message ? outboxes_[row.landing].step : landings_[row.landing].step();
-  const auto packet = static_cast<uint32_t>(datagram_header_bytes + header_bytes) + bytes;
-  Departure departure{.cookie = cookie_of(row, step),
-                      .cookie_step = 1,
-                      .count = row.count,
-                      .bytes = packet + static_cast<uint32_t>(pad_bytes_for(bytes)),
-                      .priority = Priority::Data};
-  const bool is_first = row.kind != Kind::Fetched && !row.is_again;
-  if ((is_first || are_answers_alike()) && pacer_.try_push(departure, now)) return true;
-  departure.priority = Priority::Resend;
-  return !is_first && pacer_.try_push(departure, now);
-}
-
-bool DatagramEndpoint::try_say(const Word& word, Instant now) {
-  // As long as most envelopes are.
-  constexpr uint32_t envelope_bytes = 160;
-  return pacer_.try_push(
-      {.cookie = cookie_of(word), .bytes = envelope_bytes, .priority = Priority::Control}, now);
-}
-
-size_t DatagramEndpoint::collect(std::span<Send> out, Instant now) {
-  std::array<Departed, limits::burst_packets_max> departed;
-  const size_t most = std::min(out.size(), departed.size());
-  const size_t count = pacer_.depart(now, std::span(departed).first(most), {}).departed;
-  size_t filled = 0;
-  for (const Departed& each : std::span(departed).first(count)) {
-    Send& send = out[filled];
-    send = {};
-    send.at = each.at;
-    filled += (each.cookie & word_bit) != 0 ? try_make_word(word_of(each.cookie), now, send)
-                                            : try_make_slot(each.cookie, each.at, send);
-  }
-  return filled;
-}
-
-uint8_t* DatagramEndpoint::next_prefix() {
-  prefix_next_ = (prefix_next_ + 1) % prefixes_.size();
-  return prefixes_[prefix_next_].data();
-}
-
-/// Nothing: its step is over.
-std::optional<DatagramEndpoint::Origin> DatagramEndpoint::origin_of(uint64_t cookie) const {
-  const size_t index = cookie >> 60 & 7;
-  const auto slot = static_cast<uint32_t>(cookie & 0xffffff);
-  const uint64_t mark = cookie >> 48 & 0xff;
-  if ((cookie & message_bit) == 0) {
-    const Landing& landing = landings_[index];
-    if (!landing.is_open() || mark_of(landing.step()) != mark) return std::nullopt;
-    return Origin{.step = landing.step(),
-                  .message_slots = landing.slots().part_slots(),
-                  .bytes = landing.slots().bytes_of(slot),
-                  .memory = landing.at(slot),
-                  .is_last = landing.slots().is_last(slot)};
-  }
-  const Outbox& outbox = outboxes_[index];
-  if (!outbox.is_open || mark_of(outbox.step) != mark) return std::nullopt;
-  const auto to = static_cast<uint16_t>(cookie >> 32);
-  const Slots& slots = *outbox.slots;
-  const uint32_t in_memory = slots.slot_of(to, slot);
-  return Origin{.step = outbox.step,
-                .message = message_to(to),
-                .message_slots = slots.part_slots(),
-                .bytes = slots.bytes_of(in_memory),
-                .memory = outbox.memory + slots.offset_of(in_memory),
-                .is_last = slots.is_last(in_memory)};
-}
-
-bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Send& send) {
-  const std::optional<Origin> origin = origin_of(cookie);
-  if (!origin) return false;
-  const auto index = static_cast<uint8_t>(cookie >> 60 & 7);
-  const auto kind = static_cast<Kind>(cookie >> 58 & 3);
-  // A message is sent when it is asked for, and so for the first time.
-  const bool is_again = (cookie >> 57 & 1) != 0 || (kind == Kind::Fetched && origin->message == 0);
-  const auto to = static_cast<uint16_t>(cookie >> 32);
-  const bool is_multicast = kind == Kind::Multicast;
-  const MemberRow& row = membership_.row(is_multicast ? membership_.rank() : to);
-  const Header header{.kind = kind,
-                      .is_last_slot = origin->is_last,
-                      .source = membership_.rank(),
-                      .key = is_multicast ? membership_.epoch().key : row.key,
-                      .step = origin->step,
-                      .message = origin->message,
-                      .slot = static_cast<uint32_t>(cookie & 0xffffff),
-                      .message_slots = origin->message_slots,
-                      .clock_us = static_cast<uint32_t>(at.ns() / 1000),
-                      .resends = is_again ? uint8_t{1} : uint8_t{0}};
-  uint8_t* const prefix = next_prefix();
-  encode_header(header, {prefix, header_bytes});
-  send.form = Form::DatagramImmediate;
-  send.head.target_qp = is_multicast ? multicast_qp : membership_.qpn_of(to);
-  send.head.psn = psn_;
-  psn_ = psn_ + 1;
-  send.head.key = control_qkey;
-  send.head.immediate = header.immediate();
-  send.head.payload_bytes = origin->bytes;
-  send.payload = origin->memory;
-  set_prefix(send, prefix);
-  send.cookie = index + 1 + (origin->message == 0 ? 0 : landings_max);
-  send.source_qp = membership_.qpn();
-  send.peer = !is_multicast ? row.peer : to == 0 ? options_.group_peer : options_.site_peer;
-  if (origin->message == 0) {
-    landings_[index].lend();
-  } else {
-    ++outboxes_[index].under_way;
-  }
-  counters_.add(is_again ? Counter::resends_sent : Counter::data_sent);
-  return true;
-}
-
-bool DatagramEndpoint::try_make_word(const Word& word, Instant now, Send& send) {
-  Packet* packet = nullptr;
-  if (port_.take_burst({&packet, 1}) == 0) return false;
-  const size_t header = header_bytes_of(Form::Datagram);
-  const size_t most =
-      std::min<size_t>(packet->bytes_max - header, membership_.envelope_bytes_max());
-  const std::span<uint8_t> body(packet->data + header, most);
-  const size_t bytes = membership_.write(word.to, body, [&](EnvelopeWriter& writer) {
-    if (word.type == RecordType::Pad) return writer.try_add(Pad{});
-    return user_.write(word, writer, now);
-  });
-  if (bytes == 0) {
-    port_.give_back({&packet, 1});
-    return false;
-  }
-  send.form = Form::Datagram;
-  send.head.target_qp = membership_.qpn_of(word.to);
-  send.head.key = control_qkey;
-  send.head.payload_bytes = static_cast<uint32_t>(bytes);
-  send.source_qp = membership_.qpn();
-  send.payload = body.data();
-  send.packet = packet;
-  send.has_packet_alone = true;
-  send.peer = membership_.row(word.to).peer;
-  counters_.add(Counter::controls_sent);
-  return true;
-}
-
-void DatagramEndpoint::on_done(std::span<const uint64_t> cookies) {
-  for (const uint64_t cookie : cookies) {
-    if (cookie <= landings_max) {
-      landings_[cookie - 1].take_back();
-    } else {
-      --outboxes_[cookie - 1 - landings_max].under_way;
-    }
-  }
 }
 
 // ---- time ----

@@ -7,7 +7,8 @@
 //   out   rows of slots and words -> pacer -> Sends, headers and envelopes made as they leave
 //
 // What all come to have lies in landings. A message from one member to another leaves from an
-// outbox and comes to lie in an inbox; message i of rank r is for rank r + i (SPEC.md 18.1).
+// outbox and comes to lie in an inbox. Operations have an outbox beside each landing, with a part
+// for every rank: message i of rank r is for rank r + i (SPEC.md 18.1). Others hold one message.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +27,8 @@
 #include "dataplane/datagram/datagram_user.h"
 #include "dataplane/datagram/landing.h"
 #include "dataplane/datagram/membership.h"
+#include "dataplane/datagram/message_index.h"
+#include "dataplane/datagram/spray.h"
 #include "dataplane/wan.h"
 
 namespace cw::group {
@@ -37,8 +40,11 @@ struct DatagramOptions {
   size_t landings = 4;                     ///< open at a time, at most 8
   uint32_t slots_max = 0;                  ///< of a landing
   uint32_t message_slots_max = 0;          ///< of an inbox
-  uint32_t overhead_bytes = 0;             ///< on the wire around each packet
-  Duration horizon;                        ///< how far ahead of now packets are handed out
+  uint32_t inboxes = 2;
+  uint32_t outboxes = 0;        ///< for one message each, besides one beside each landing
+  uint32_t paths = 1;           ///< at most as many as the port has
+  uint32_t overhead_bytes = 0;  ///< on the wire around each packet
+  Duration horizon;             ///< how far ahead of now packets are handed out
   Duration lag;  ///< how late a turn may come besides before time of the line is lost
   Duration rtt = Duration::from_us(200);  ///< until it is measured
   Duration rtt_far;                       ///< to other sites, likewise
@@ -56,7 +62,7 @@ inline uint32_t slot_bytes_max(const PortFacts& facts) {
 
 /// Slots that are to leave in a row.
 struct SlotRow {
-  uint8_t landing = 0;      ///< or outbox
+  uint16_t landing = 0;     ///< or outbox
   bool is_message = false;  ///< of an outbox: `first` counts in the message to `to`
   Kind kind = Kind::Multicast;
   bool is_again = false;     ///< multicast, though not for the first time
@@ -65,10 +71,24 @@ struct SlotRow {
   uint32_t first = 0, count = 0;
 };
 
+/// A message, as its sender or its receiver calls it.
+struct MessageName {
+  Step step;
+  uint16_t peer = 0;  ///< the rank at the other end
+  uint32_t message = 0;
+};
+
+/// What its packets say of it besides.
+struct MessageMarks {
+  uint32_t status_every = 0;  ///< slots, the last of which asks for STATUS; 0: none does
+  uint32_t source_slots = 0;
+  bool is_last_message = false;
+};
+
 /// Thread: one worker. Nothing allocates once it is made.
 class DatagramEndpoint final : public WanStation {
  public:
-  static constexpr size_t landings_max = 8, inboxes = 2;
+  static constexpr size_t landings_max = 8, outboxes_max = 1 << 16;
 
   /// Port, user and counters outlive it.
   DatagramEndpoint(WanPort& port, DatagramUser& user, Counters& counters, Drops& drops,
@@ -85,16 +105,25 @@ class DatagramEndpoint final : public WanStation {
   /// What each member is to get of us in a step: a part for each rank, in `memory`. Beside a
   /// landing of the same number.
   void open_outbox(uint8_t index, Step step, const Slots& slots, const uint8_t* memory);
-  void close_outbox(uint8_t index) { outboxes_[index].is_open = false; }
+  void close_outbox(size_t index) { outboxes_[index].is_open = false; }
+  /// The number of the outbox for one message that was made as the nth, from 0 on.
+  size_t outbox_of(size_t nth) const { return landings_.size() + nth; }
+  void open_outbox(size_t index, const MessageName& name, const Slots& slots, const uint8_t* memory,
+                   const MessageMarks& marks);
   Landing& inbox(size_t index) { return inboxes_[index].landing; }
   const Landing& inbox(size_t index) const { return inboxes_[index].landing; }
-  /// A message that this source has for us is placed from now on.
-  void open_inbox(size_t index, Step step, uint16_t source, const Slots& slots, uint8_t* memory);
-  void close_inbox(size_t index) { inboxes_[index].landing.close(); }
+  /// A message is placed from now on; no other of this name is.
+  void open_inbox(size_t index, const MessageName& name, const Slots& slots, uint8_t* memory);
+  void close_inbox(size_t index);
+  /// In an operation, the number of the message that this rank has for us.
+  uint32_t message_from(uint16_t rank) const;
   /// Packets that name memory of a landing, or of the outbox of the same number.
   uint32_t under_way_count(uint8_t index) const {
     return landings_[index].under_way_count() + outboxes_[index].under_way;
   }
+  uint32_t outbox_under_way_count(size_t index) const { return outboxes_[index].under_way; }
+  Spray& spray() { return spray_; }
+  const Spray& spray() const { return spray_; }
 
   // False: there is no room at the pacer.
   bool try_push(const SlotRow& row, Instant now);
@@ -126,7 +155,10 @@ class DatagramEndpoint final : public WanStation {
     std::optional<Slots> slots;
     const uint8_t* memory = nullptr;
     uint32_t under_way = 0;
+    uint32_t message = 0;  ///< of one message
+    uint16_t to = 0;
     bool is_open = false;
+    MessageMarks marks;
   };
   struct Inbox {
     Landing landing;
@@ -140,9 +172,17 @@ class DatagramEndpoint final : public WanStation {
     uint32_t bytes = 0;
     const uint8_t* memory = nullptr;
     bool is_last = false;
+    size_t box = 0;  ///< landing, or outbox
+    uint16_t to = 0;
+    uint8_t path = 0;
+    MessageMarks marks;
   };
-  Landing* landing_for(const Header& header, uint8_t& index);
+  Landing* landing_for(const Header& header, uint32_t& index, Instant now);
   std::optional<Origin> origin_of(uint64_t cookie) const;
+  std::optional<Origin> origin_in_landing(uint64_t cookie) const;
+  std::optional<Origin> origin_in_outbox(uint64_t cookie) const;
+  bool is_single(size_t outbox) const { return outbox >= landings_.size(); }
+  uint64_t cookie_of(const SlotRow& row) const;
   uint32_t message_to(uint16_t rank) const;
   void on_datagram(const Arrival& arrival, Instant now);
   void on_envelope(const Arrival& arrival, Instant now);
@@ -150,6 +190,7 @@ class DatagramEndpoint final : public WanStation {
   void flush_placed(Instant now);
   bool try_push_part(const SlotRow& row, uint32_t bytes, Instant now);
   bool try_make_slot(uint64_t cookie, Instant at, Send& send);
+  void lend(const Origin& origin, Send& send);
   bool try_make_word(const Word& word, Instant now, Send& send);
   uint8_t* next_prefix();
   bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }
@@ -165,6 +206,8 @@ class DatagramEndpoint final : public WanStation {
   std::vector<Landing> landings_;
   std::vector<Outbox> outboxes_;
   std::vector<Inbox> inboxes_;
+  MessageIndex inbox_index_;
+  Spray spray_;
   std::array<uint8_t, 256> by_mark_;  // landing of the step with this mark
   LazyMemory queues_;                 // of the pacer, long enough for the busiest member
   Pacer pacer_;

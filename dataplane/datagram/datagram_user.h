@@ -15,12 +15,15 @@ namespace cw::group {
 struct Placed {
   uint32_t slot = 0;
   uint16_t source = 0;      ///< who sent it
-  uint8_t landing = 0;      ///< or inbox
+  uint32_t landing = 0;     ///< or inbox
+  uint32_t clock_us = 0;    ///< of its source, when it left
   bool is_message = false;  ///< of an inbox
   Kind kind = Kind::Multicast;
   bool is_last = false;  ///< of its part
   bool is_first = true;  ///< multicast for the first time, so its source's own
   bool is_new = true;    ///< false: it had come before
+  bool wants_status = false;
+  uint8_t path = 0;
 };
 
 /// What is to be said to a member, when the line has time for it.
@@ -41,6 +44,8 @@ class DatagramUser {
   virtual void on_anew(uint16_t rank, Instant now) = 0;
   /// What a member has said; one record of an envelope that is its own.
   virtual void on_record(uint16_t from, const RecordView& record, Instant now) = 0;
+  /// A message for a pool has begun that is not open: opens an inbox for it, or returns false.
+  virtual bool try_open_pooled(const Header& /*header*/, Instant /*now*/) { return false; }
   /// What has come in one burst.
   virtual void on_placed(std::span<const Placed> placed, Instant now) = 0;
 

@@ -1,18 +1,15 @@
-// Members of a group on a fabric, in virtual time: the real endpoints, turned when something has
-// come for them or is due.
+// Members of a group on a fabric, in virtual time: the real endpoints.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <vector>
 
+#include "control/perf/collective/fabric_runner.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/collective/sdk/group_end.h"
-#include "dataplane/port/sim/fabric/network.h"
 
 namespace cw::group {
 
@@ -45,51 +42,36 @@ class FabricWorld {
   explicit FabricWorld(const WorldOptions& options);
   ~FabricWorld();
 
-  FabricNetwork& network() { return *network_; }
-  const FabricNetwork& network() const { return *network_; }
-  Group& group(size_t rank) { return members_[rank]->end.group(); }
-  const Group& group(size_t rank) const { return members_[rank]->end.group(); }
-  const Drops& drops(size_t rank) const { return members_[rank]->end.drops(); }
-  const Counters& counters(size_t rank) const { return members_[rank]->end.counters(); }
+  FabricNetwork& network() { return runner_.network(); }
+  const FabricNetwork& network() const { return runner_.network(); }
+  Group& group(size_t rank) { return members_[rank]->group(); }
+  const Group& group(size_t rank) const { return members_[rank]->group(); }
+  const Drops& drops(size_t rank) const { return members_[rank]->drops(); }
+  const Counters& counters(size_t rank) const { return members_[rank]->counters(); }
   size_t members() const { return members_.size(); }
-  uint16_t host_of(size_t rank) const { return hosts_[rank]; }
+  uint16_t host_of(size_t rank) const { return runner_.hosts()[rank]; }
   /// Of several sites: the link by which all leaves one of them that goes to others.
   uint32_t long_line_from(uint16_t site) const;
-  Instant now() const { return network_->now(); }
+  Instant now() const { return runner_.now(); }
 
-  /// What this member does is not done any more, until it is woken.
-  void stop(size_t rank) { members_[rank]->is_stopped = true; }
+  /// What this member does is not done any more.
+  void stop(size_t rank) { runner_.stop(static_cast<uint16_t>(rank)); }
   /// Another process takes its place, which knows nothing.
   void restart(uint16_t rank);
   /// Something was posted, outside of a turn.
-  void touch(size_t rank) { wake(static_cast<uint16_t>(rank), now()); }
-  /// Until `is_over`, asked after each instant, or `limit` from now; returns whether it was over.
-  bool run(Duration limit, const std::function<bool()>& is_over);
+  void touch(size_t rank) { runner_.touch(static_cast<uint16_t>(rank)); }
+  /// As FabricRunner::run().
+  bool run(Duration limit, const std::function<bool()>& is_over) {
+    return runner_.run(limit, is_over);
+  }
   /// Until all are up.
   bool join(Duration limit = Duration::from_s(10));
 
  private:
-  struct Member {
-    Member(FabricPort& port, const GroupEndOptions& options) : end(port, options) {}
-    GroupEnd end;
-    Instant due = Instant::never();
-    bool is_stopped = false;
-  };
-  struct Wake {
-    Instant at;
-    uint16_t rank;
-    bool operator>(const Wake& other) const { return at > other.at; }
-  };
-  void wake(uint16_t rank, Instant at);
-  void turn(uint16_t rank);
-  void place_ranks();
-
   WorldOptions options_;
   Prng prng_;
-  std::unique_ptr<FabricNetwork> network_;
-  std::vector<uint16_t> hosts_, ranks_;  // by rank; by host
-  std::vector<std::unique_ptr<Member>> members_;
-  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
+  FabricRunner runner_;
+  std::vector<std::unique_ptr<GroupEnd>> members_;
 };
 
 }  // namespace cw::group

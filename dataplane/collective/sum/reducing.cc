@@ -73,7 +73,9 @@ void Reducing::begin_round(uint32_t round) {
   const auto from = static_cast<uint16_t>((rank + members_ - round) % members_);
   const size_t lane = lane_of(round);
   added_[lane].clear(part_->count());
-  endpoint_.open_inbox(lane, work_->step, from, *part_, staging_[lane].data());
+  endpoint_.open_inbox(lane,
+                       {.step = work_->step, .peer = from, .message = endpoint_.message_from(from)},
+                       *part_, staging_[lane].data());
   pulls_[lane].begin(from, endpoint_.inbox(lane), window_ / 4);
 }
 

@@ -37,7 +37,7 @@ std::optional<RecordView> RecordReader::next() {
       error_ = view.error();
       break;
     }
-    const bool is_known = view->type < 32 && (known_ >> view->type & 1) != 0;
+    const bool is_known = view->type < record_types_max && (known_ >> view->type & 1) != 0;
     const uint8_t flags = is_skippable(view->type) ? record_flag_skippable : 0;
     if (is_known && view->flags == flags) {
       seen_ |= RecordTypes{1} << view->type;

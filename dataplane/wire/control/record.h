@@ -41,8 +41,9 @@ struct RecordView {
   std::span<const uint8_t> bytes;  ///< all of it: header, body and pad
 };
 
-/// The types a reader knows, as bits; types above 31 are unknown to this version.
-using RecordTypes = uint32_t;
+/// The types a reader knows, as bits; those from record_types_max on are unknown to this version.
+using RecordTypes = uint64_t;
+inline constexpr uint32_t record_types_max = 8 * sizeof(RecordTypes);
 template <class... Record>
 constexpr RecordTypes types_of = ((RecordTypes{1} << std::to_underlying(Record::type)) | ...);
 

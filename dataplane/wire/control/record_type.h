@@ -37,6 +37,9 @@ enum class RecordType : uint8_t {
   Miss = 28,
   Status = 29,
   Fail = 30,
+  Offer = 31,
+  Cancel = 32,
+  Refuse = 33,
 };
 
 /// Of an envelope's records: those that go out as what may be skipped, since who does not know them

@@ -5,7 +5,7 @@
 //   | version 4 | kind 4 | flags 8 | source 16 | key 32 |
 //   | step 32                      | message 32         |
 //   | slots of the message 32      | of its source 32   |
-//   | clock 32            | path 8 | resends 8 | 0  16  |
+//   | clock 32            | path 8 | resends 8 | last 16 |
 //
 // Thread: any. Nothing allocates.
 #pragma once
@@ -38,6 +38,7 @@ struct Header {
   Kind kind = Kind::Multicast;
   bool is_last_slot = false;     ///< of its message, or of one source's part
   bool is_last_message = false;  ///< of its source in the step
+  bool wants_status = false;     ///< its source waits for STATUS of this message
   uint16_t source = 0;           ///< rank of who sends this packet, whoever made what is in it
   uint32_t key = 0;
   Step step;
@@ -47,7 +48,8 @@ struct Header {
   uint32_t source_slots = 0;  ///< of this source for this receiver in the step; 0: not known
   uint32_t clock_us = 0;      ///< the sender's own
   uint8_t path = 0;
-  uint8_t resends = 0;  ///< how often the slot was sent before; 255: so often, or more
+  uint8_t resends = 0;      ///< how often the slot was sent before; 255: so often, or more
+  uint16_t last_bytes = 0;  ///< of the last slot of a message for a pool; else 0
 
   bool operator==(const Header&) const = default;
 
@@ -55,7 +57,7 @@ struct Header {
 };
 
 namespace detail {
-inline constexpr uint8_t last_slot = 1, last_message = 2;
+inline constexpr uint8_t last_slot = 1, last_message = 2, wants_status = 4;
 static_assert(header_bytes == 4 * sizeof(be64));
 }  // namespace detail
 
@@ -69,11 +71,13 @@ inline size_t encode_header(const Header& header, std::span<uint8_t> out) {
   };
   const uint32_t first = uint32_t{header_version} << 28 | static_cast<uint32_t>(header.kind) << 24 |
                          (header.is_last_slot ? detail::last_slot << 16 : 0u) |
-                         (header.is_last_message ? detail::last_message << 16 : 0u) | header.source;
+                         (header.is_last_message ? detail::last_message << 16 : 0u) |
+                         (header.wants_status ? detail::wants_status << 16 : 0u) | header.source;
   put(0, first, header.key);
   put(1, header.step.value(), header.message);
   put(2, header.message_slots, header.source_slots);
-  put(3, header.clock_us, uint32_t{header.path} << 24 | uint32_t{header.resends} << 16);
+  put(3, header.clock_us,
+      uint32_t{header.path} << 24 | uint32_t{header.resends} << 16 | header.last_bytes);
   return header_bytes;
 }
 
@@ -91,6 +95,7 @@ inline std::optional<WireError> read_header(uint32_t immediate, std::span<const 
   header.kind = static_cast<Kind>(kind);
   header.is_last_slot = (flags & detail::last_slot) != 0;
   header.is_last_message = (flags & detail::last_message) != 0;
+  header.wants_status = (flags & detail::wants_status) != 0;
   header.source = static_cast<uint16_t>(first >> 32);
   header.key = static_cast<uint32_t>(first);
   header.step = Step(second >> 32);
@@ -101,6 +106,7 @@ inline std::optional<WireError> read_header(uint32_t immediate, std::span<const 
   header.clock_us = static_cast<uint32_t>(last >> 32);
   header.path = static_cast<uint8_t>(last >> 24);
   header.resends = static_cast<uint8_t>(last >> 16);
+  header.last_bytes = static_cast<uint16_t>(last);
   if (first >> 60 != header_version) return WireError::GroupVersion;
   const bool is_known =
       kind >= static_cast<uint8_t>(Kind::Multicast) && kind <= static_cast<uint8_t>(Kind::Fetched);

@@ -1,6 +1,6 @@
-// What members of a group tell each other (SPEC.md 18.5 to 18.12), in the envelopes of links. Every
-// record is absolute and is repeated until it is answered; what is counted is the sum over a member
-// and all that lie below it in its tree.
+// What members of a group tell each other (SPEC.md 18.5 to 18.12, 18.16), in the envelopes of
+// links. Every record is absolute and is repeated until it is answered; what is counted is the sum
+// over a member and all that lie below it in its tree.
 //
 // `fields` is the byte layout; the tables of SPEC.md say the same with offsets. Rows and sentences
 // point into the packet they were parsed from.
@@ -15,6 +15,7 @@
 #include "dataplane/wire/control/record.h"
 #include "dataplane/wire/control/record_type.h"
 #include "dataplane/wire/fields.h"
+#include "dataplane/wire/group/message_number.h"
 #include "dataplane/wire/group/slots.h"
 
 namespace cw::group {
@@ -240,8 +241,63 @@ struct Fail {
   bool operator==(const Fail&) const = default;
 };
 
+/// I have a message for you: what has come of it?
+struct Offer {
+  static constexpr auto type = RecordType::Offer;
+  static constexpr const char* name = "group_offer";
+
+  Step step;
+  uint32_t message = 0;
+  uint64_t bytes = 0;       ///< of the message
+  uint32_t sent_slots = 0;  ///< of it, that have left once
+
+  static void fields(auto& offer, auto& wire) {
+    wire(offer.step, offer.message, offer.bytes, offer.sent_slots);
+  }
+  bool is_valid() const {
+    return is_message_number(message) && bytes > 0 && sent_slots <= limits::slots_per_message_max;
+  }
+  bool operator==(const Offer&) const = default;
+};
+
+/// Why a message is over at one end though it is not whole at the other.
+enum class Reason : uint8_t {
+  Cancelled = 1,   ///< the program there does not want it any more
+  Late = 2,        ///< its deadline is over there
+  Unknown = 3,     ///< it is not known there any more what has become of it
+  UnlikeStep = 4,  ///< its receiver waits for it in another step
+  UnlikeSize = 5,  ///< or for another number of bytes
+};
+
+struct Ending {
+  Step step;
+  uint32_t message = 0;
+  Reason reason = Reason::Cancelled;
+
+  static void fields(auto& ending, auto& wire) {
+    wire(ending.step, ending.message, ending.reason, zeros<3>);
+  }
+  bool is_valid() const {
+    return is_message_number(message) && reason >= Reason::Cancelled &&
+           reason <= Reason::UnlikeSize;
+  }
+  bool operator==(const Ending&) const = default;
+};
+
+/// Nothing more comes of a message of mine.
+struct Cancel : Ending {
+  static constexpr auto type = RecordType::Cancel;
+  static constexpr const char* name = "group_cancel";
+};
+
+/// Send nothing more of a message of yours.
+struct Refuse : Ending {
+  static constexpr auto type = RecordType::Refuse;
+  static constexpr const char* name = "group_refuse";
+};
+
 /// What envelopes between members hold [C-71].
-using Records =
-    RecordList<Pad, Join, Epoch, Ready, Go, Turn, AllDone, Done, Fetch, Miss, Status, Fail>;
+using Records = RecordList<Pad, Join, Epoch, Ready, Go, Turn, AllDone, Done, Fetch, Miss, Status,
+                           Fail, Offer, Cancel, Refuse>;
 
 }  // namespace cw::group

@@ -67,6 +67,12 @@ CONTROL = [
      envelope(record(29, struct.pack(">IIIII", STEP, 0, 2000, 0xFFFFFFF0, 40)))),
     ("group_fail", "a member is silent", envelope(record(30, struct.pack(">IHH", STEP, 5, 0)
                                                          + b"rank 5 silent for 3.0 s"))),
+    ("group_offer", "message 7 of 1 MiB, of which 100 slots have left",
+     envelope(record(31, struct.pack(">IIQI", STEP, 7, 1 << 20, 100)))),
+    ("group_cancel", "message 7 comes no more: its deadline is over",
+     envelope(record(32, struct.pack(">IIBxxx", STEP, 7, 2)))),
+    ("group_refuse", "a message for the pool is not wanted any more",
+     envelope(record(33, struct.pack(">IIBxxx", STEP, 0x80000001, 1)))),
     ("together", "READY of the next step rides on DONE of this one",
      envelope(record(26, DONE) + record(22, READY[:3] + b"\xf8" + READY[4:]))),
 ]
@@ -124,10 +130,10 @@ def content(count):
 
 
 def data(slot, count, version=1, kind=1, flags=0, source=SENDER, key=GROUP_KEY, step=STEP, message=0,
-         slots=3, source_slots=3, clock=0x89ABCDEF, path=2, resends=0, reserved=0, mark=None, cut=None,
+         slots=3, source_slots=3, clock=0x89ABCDEF, path=2, resends=0, last=0, mark=None, cut=None,
          ip=4):
     header = struct.pack(">BBHIIIIIIBBH", version << 4 | kind, flags, source, key, step, message, slots,
-                         source_slots, clock, path, resends, reserved)
+                         source_slots, clock, path, resends, last)
     mark = step & 0xFF if mark is None else mark
     return frame((header + content(count))[:cut], mark << 24 | slot, kind == 1, version=ip)
 
@@ -147,12 +153,15 @@ DATA = [
     ("data_unicast", "message 2 of rank 3, which has one slot",
      "unicast message=2 slot=0 of 1 last bytes=100",
      data(0, 100, flags=1, message=2, slots=1, source_slots=4, **ALONE)),
+    ("data_unicast_status", "of the same, and its source waits for STATUS",
+     "unicast message=2 slot=0 of 1 last status bytes=100",
+     data(0, 100, flags=5, message=2, slots=1, last=100, source_slots=4, **ALONE)),
     ("data_unicast_common", "of what all come to have, down a tree", "unicast slot=23 of 3 last bytes=53",
      data(23, 53, flags=1, source_slots=0, **ALONE)),
     ("data_fetched", "the answer to a FETCH, of what another member made",
      "fetched slot=22 of 3 resends=1 bytes=224", data(22, 224, kind=3, key=OWN_KEY, resends=1)),
-    ("data_reserved", "flags and bytes of no meaning yet are not looked at",
-     "multicast slot=9 of 3 bytes=224", data(9, 224, flags=0xFC, reserved=0xFFFF)),
+    ("data_reserved", "flags of no meaning yet are not looked at, nor bytes of none here",
+     "multicast slot=9 of 3 bytes=224", data(9, 224, flags=0xF8, last=0xFFFF)),
     ("data_short", "one byte less than a header", "group_short", data(9, 0, cut=31)),
     ("data_version", "of version 2", "group_version", data(9, 224, version=2)),
     ("data_kind_0", "there is no such kind", "group_kind", data(9, 224, kind=0)),

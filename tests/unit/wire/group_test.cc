@@ -67,6 +67,7 @@ std::string words_of(const std::expected<Header, WireError>& result) {
   text += " slot=" + std::to_string(result->slot) + " of " + std::to_string(result->message_slots);
   if (result->is_last_slot) text += " last";
   if (result->is_last_message) text += " all";
+  if (result->wants_status) text += " status";
   if (result->resends != 0) text += " resends=" + std::to_string(result->resends);
   return text + " bytes=" + std::to_string(slots_at_receiver(*result)->bytes_of(result->slot));
 }
@@ -118,7 +119,7 @@ TEST(GroupGolden, what_is_taken_is_written_again_as_it_was) {
     EXPECT_TRUE(std::ranges::equal(headers, transport.first(headers.size())));
     ++count;
   }
-  EXPECT_EQ(count, 7u);
+  EXPECT_EQ(count, 8u);
 }
 
 // [C-66]
@@ -126,6 +127,7 @@ TEST(GroupHeader, each_field_has_its_bytes) {
   const Header most = {.kind = group::Kind::Fetched,
                        .is_last_slot = true,
                        .is_last_message = true,
+                       .wants_status = true,
                        .source = 0xffff,
                        .key = 0xffffffff,
                        .step = Step(0xffffffff),
@@ -135,7 +137,8 @@ TEST(GroupHeader, each_field_has_its_bytes) {
                        .source_slots = 0xffffffff,
                        .clock_us = 0xffffffff,
                        .path = 0xff,
-                       .resends = 0xff};
+                       .resends = 0xff,
+                       .last_bytes = 0xffff};
   const Header each = {.kind = group::Kind::Unicast,
                        .is_last_slot = true,
                        .source = 0x0102,
@@ -147,11 +150,12 @@ TEST(GroupHeader, each_field_has_its_bytes) {
                        .source_slots = 0x16171819,
                        .clock_us = 0x1a1b1c1d,
                        .path = 0x1e,
-                       .resends = 0x1f};
+                       .resends = 0x1f,
+                       .last_bytes = 0x2021};
   const std::pair<Header, const char*> rows[] = {
       {{}, "11000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000"},
-      {most, "1303ffff ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff ffff0000"},
-      {each, "12010102 03040506 0708090a 0b0c0d0e 12131415 16171819 1a1b1c1d 1e1f0000"}};
+      {most, "1307ffff ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff"},
+      {each, "12010102 03040506 0708090a 0b0c0d0e 12131415 16171819 1a1b1c1d 1e1f2021"}};
   for (const auto& [header, hex_words] : rows) {
     ByteVector ours(group::header_bytes, 0xaa), expected;
     EXPECT_EQ(encode_header(header, ours), ours.size());
@@ -172,6 +176,8 @@ Header any_header() {
       *rc::gen::element(group::Kind::Multicast, group::Kind::Unicast, group::Kind::Fetched);
   header.is_last_slot = *rc::gen::arbitrary<bool>();
   header.is_last_message = *rc::gen::arbitrary<bool>();
+  header.wants_status = *rc::gen::arbitrary<bool>();
+  header.last_bytes = *rc::gen::arbitrary<uint16_t>();
   header.source = *rc::gen::arbitrary<uint16_t>();
   header.key = *rc::gen::arbitrary<uint32_t>();
   header.step = Step(*rc::gen::arbitrary<uint32_t>());

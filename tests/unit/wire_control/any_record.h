@@ -184,6 +184,17 @@ inline void mend_runs(group::SlotRuns& asked) {
 inline void mend(group::Fetch& fetch) { mend_runs(fetch); }
 inline void mend(group::Miss& miss) { mend_runs(miss); }
 inline void mend(group::Status& status) { status.slots &= 0xffffff; }
+inline void mend(group::Offer& offer) {
+  offer.message |= 1;
+  offer.bytes |= 1;
+  offer.sent_slots &= 0xffffff;
+}
+inline void mend_ending(group::Ending& ending) {
+  ending.message |= 1;
+  ending.reason = static_cast<group::Reason>(1 + std::to_underlying(ending.reason) % 5);
+}
+inline void mend(group::Cancel& cancel) { mend_ending(cancel); }
+inline void mend(group::Refuse& refuse) { mend_ending(refuse); }
 inline void mend(group::Fail& fail) {
   fail.rank %= ranks;
   fail.sentence = fail.sentence.substr(0, limits::group_sentence_bytes_max);

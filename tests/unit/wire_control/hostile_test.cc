@@ -106,7 +106,7 @@ TEST(HostileControl, the_pad_of_a_record_is_zero) {
 TEST(HostileControl, an_unknown_record_that_may_not_be_skipped_refuses_the_packet) {
   EXPECT_EQ(error_of_row({20, 0, 0, 0}), ControlError::RecordUnknown);
   EXPECT_EQ(error_of_row({0, 0, 0, 0}), ControlError::RecordUnknown);
-  EXPECT_EQ(error_of_row({32 + 11, 0, 0, 0}), ControlError::RecordUnknown);
+  EXPECT_EQ(error_of_row({64 + 11, 0, 0, 0}), ControlError::RecordUnknown);
   EXPECT_EQ(error_of_row({2, 0, 0, 0, 255, 0, 0, 0}), ControlError::RecordUnknown);
 }
 

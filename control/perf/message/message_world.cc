@@ -1,0 +1,61 @@
+#include "control/perf/message/message_world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dataplane/base/assert.h"
+
+namespace cw::group {
+namespace {
+
+constexpr uint8_t key[] = "a secret that all members share";
+
+}  // namespace
+
+MessageWorld::MessageWorld(const MessageWorldOptions& options)
+    : options_(options), prng_(options.shape.seed), runner_(options.shape, prng_) {
+  for (uint16_t rank = 0; rank < options.shape.hosts; ++rank) {
+    auto end = MessageEnd::make(runner_.port(rank), options_of(rank));
+    CW_ASSERT(end.has_value());
+    members_.push_back(std::move(*end));
+    runner_.set_worker(rank, &members_.back()->worker());
+  }
+}
+
+MessageWorld::~MessageWorld() = default;
+
+MessageEndOptions MessageWorld::options_of(uint16_t rank) {
+  const FabricShape& shape = options_.shape;
+  MessageEndOptions end;
+  end.rank = rank;
+  end.peers = runner_.hosts();
+  end.sites = shape.sites;
+  end.key = key;
+  end.random = RandomSource::of(prng_);
+  end.rate = shape.rate.scaled(options_.share);
+  end.payload_bytes = shape.payload_bytes;
+  end.rtt = shape.delay * 8 + Duration::from_us(5);
+  end.rtt_far = end.rtt + shape.far_delay * 2;
+  end.reorder = options_.reorder;
+  end.horizon = Duration::from_us(1);
+  end.lag = {};  // turns come when they are due
+  end.overhead_bytes = shape.overhead_bytes;
+  end.bytes_max = options_.bytes_max;
+  end.pool_bytes = options_.pool_bytes;
+  end.sends_max = options_.sends_max;
+  end.receives_max = options_.receives_max;
+  end.paths = shape.paths;
+  end.policy = options_.policy;
+  end.fallback = options_.fallback;
+  end.deadline = options_.deadline;
+  if (options_.alter) options_.alter(rank, end);
+  return end;
+}
+
+bool MessageWorld::join(Duration limit) {
+  return run(limit, [&] {
+    return std::ranges::all_of(members_, [](const auto& each) { return each->messages().is_up(); });
+  });
+}
+
+}  // namespace cw::group

@@ -1,0 +1,95 @@
+// What a member keeps of the messages from and to another one: 64 bytes, whether they ever speak or
+// not.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/wire/group/message_number.h"
+
+namespace cw::group {
+
+/// So many numbers a source is ahead of its oldest open message, at most [C-76].
+inline constexpr uint32_t numbers_open_max = 64;
+
+/// Of the last 64 numbers that were named, or 128 of those that were posted, what became.
+struct PastMessages {
+  uint64_t done[2] = {};  ///< bit d: the number d before `newest` has come whole
+  uint32_t newest = 0;
+
+  /// `count` newer ones are named.
+  void advance(uint32_t number, uint32_t count) {
+    newest = number;
+    if (count >= 128) {
+      done[0] = done[1] = 0;
+    } else if (count >= 64) {
+      done[1] = done[0] << (count - 64), done[0] = 0;
+    } else if (count > 0) {
+      done[1] = done[1] << count | done[0] >> (64 - count);
+      done[0] <<= count;
+    }
+  }
+  bool has_come(uint32_t number) const {
+    const uint32_t before = numbers_between(number, newest);
+    return before < 128 && (done[before / 64] >> before % 64 & 1) != 0;
+  }
+  void note_done(uint32_t number) {
+    const uint32_t before = numbers_between(number, newest);
+    if (before < 128) done[before / 64] |= uint64_t{1} << before % 64;
+  }
+  /// Named so far.
+  bool is_past(uint32_t number) const {
+    return newest != 0 && numbers_between(number, newest) < message_numbers / 2;
+  }
+};
+
+/// Messages that one of the two sends the other, numbered in one of the two rows.
+struct SentNumbers {
+  uint32_t newest = 0;
+  uint32_t oldest = 1;  ///< that is open; none is: the next one
+
+  uint32_t next() const { return next_number(newest); }
+  bool has_room() const { return numbers_between(oldest, next()) < numbers_open_max; }
+  bool is_past(uint32_t number) const {
+    return newest != 0 && numbers_between(number, newest) < message_numbers / 2;
+  }
+};
+
+struct PeerRow {
+  static constexpr uint32_t none = UINT32_MAX;
+
+  SentNumbers sent[2];                      ///< by is_for_pool()
+  PastMessages posted;                      ///< that it is to send us
+  uint64_t pool_done = 0, pool_opened = 0;  ///< bit d: the number d before pool_newest
+  uint32_t pool_newest = 0;
+  uint32_t waiting = none;  ///< the first of our messages that wait for its key
+
+  /// A message for the pool is to be opened; false: it was before, or is not known any more [C-77].
+  bool try_open_pooled(uint32_t number) {
+    const uint32_t ahead = numbers_between(pool_newest, number);
+    if (ahead != 0 && ahead < message_numbers / 2) {
+      pool_opened = ahead < 64 ? pool_opened << ahead : 0;
+      pool_done = ahead < 64 ? pool_done << ahead : 0;
+      pool_newest = number;
+    }
+    const uint32_t before = numbers_between(number, pool_newest);
+    if (before >= 64 || (pool_opened >> before & 1) != 0) return false;
+    pool_opened |= uint64_t{1} << before;
+    return true;
+  }
+  bool is_pooled_past(uint32_t number) const {
+    const uint32_t before = numbers_between(number, pool_newest);
+    if (pool_newest == 0 || before >= message_numbers / 2) return false;
+    return before >= 64 || (pool_opened >> before & 1) != 0;
+  }
+  bool has_pooled_come(uint32_t number) const {
+    const uint32_t before = numbers_between(number, pool_newest);
+    return before < 64 && (pool_done >> before & 1) != 0;
+  }
+  void note_pooled_done(uint32_t number) {
+    const uint32_t before = numbers_between(number, pool_newest);
+    if (before < 64) pool_done |= uint64_t{1} << before;
+  }
+};
+static_assert(sizeof(PeerRow) <= 64 + 8);
+
+}  // namespace cw::group
