@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "control/json/json.h"
-#include "control/perf/collective/fabric_world.h"
+#include "control/perf/fabric/fabric_world.h"
 #include "control/perf/collective/operation_memory.h"
 #include "control/perf/collective/options.h"
 #include "control/perf/collective/over_udp.h"

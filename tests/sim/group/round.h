@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "control/perf/collective/fabric_world.h"
+#include "control/perf/fabric/fabric_world.h"
 #include "control/perf/collective/operation_memory.h"
 
 namespace cw::group {

@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-#include "control/perf/message/message_world.h"
+#include "control/perf/fabric/message_world.h"
 #include "policies/policies.h"
 
 namespace cw::group {
@@ -46,6 +46,7 @@ class Exchange {
   size_t send(uint16_t from, uint16_t to, const Options& options, bool is_for_pool = false) {
     const size_t number = add(options.bytes);
     fill(parts_[number].sent, number);
+    parts_[number].from = from;
     const auto posted = world_.messages(from).post_send({.to = to,
                                                          .step = options.step,
                                                          .memory = parts_[number].sent.data(),
@@ -73,6 +74,12 @@ class Exchange {
     EXPECT_TRUE(posted) << posted.error().why;
     if (posted) part.receive = *posted;
     world_.touch(at);
+  }
+  /// What nobody sends.
+  size_t await(uint16_t at, uint16_t from, const Options& options) {
+    const size_t number = add(options.bytes);
+    receive(at, from, number, options);
+    return number;
   }
   size_t both(uint16_t from, uint16_t to, const Options& options) {
     const size_t number = send(from, to, options);
@@ -115,6 +122,13 @@ class Exchange {
       }
     }
   }
+  /// What this rank has sent of this size, the only one.
+  const std::vector<uint8_t>& sent_of(uint16_t from, uint64_t bytes) const {
+    for (const Part& each : parts_) {
+      if (each.from == from && each.sent.size() == bytes) return each.sent;
+    }
+    return parts_.front().sent;
+  }
   MessageTicket sending(size_t number) const { return parts_[number].send; }
   MessageTicket receiving(size_t number) const { return parts_[number].receive; }
 
@@ -122,6 +136,7 @@ class Exchange {
   struct Part {
     std::vector<uint8_t> sent, received;
     MessageTicket send, receive;
+    uint16_t from = 0;
   };
   size_t add(uint64_t bytes) {
     parts_.emplace_back();

@@ -1,4 +1,4 @@
-#include "control/perf/collective/fabric_world.h"
+#include "control/perf/fabric/fabric_world.h"
 
 #include <algorithm>
 

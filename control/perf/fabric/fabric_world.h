@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "control/perf/collective/fabric_runner.h"
+#include "control/perf/fabric/fabric_runner.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/collective/sdk/group_end.h"
 

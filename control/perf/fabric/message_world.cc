@@ -1,4 +1,4 @@
-#include "control/perf/message/message_world.h"
+#include "control/perf/fabric/message_world.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "control/perf/collective/fabric_runner.h"
+#include "control/perf/fabric/fabric_runner.h"
 
 #include <algorithm>
 #include <array>

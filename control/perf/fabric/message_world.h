@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "control/perf/collective/fabric_runner.h"
+#include "control/perf/fabric/fabric_runner.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/message/end/message_end.h"
 
