@@ -9,6 +9,8 @@
 #include "control/perf/collective/collective.h"
 #include "control/perf/collective/options.h"
 #include "control/perf/measure.h"
+#include "control/perf/message/message_load.h"
+#include "control/perf/message/options.h"
 #include "control/perf/options.h"
 #include "control/perf/report/figures.h"
 #include "policies/policies.h"
@@ -100,6 +102,10 @@ int run_with(int argc, char** argv) {
   if (argc > 1 && is_collective(argv[1])) {
     stop_on_signals();
     return run_collective({argv, static_cast<size_t>(argc)}, stop);
+  }
+  if (argc > 1 && is_message_load(argv[1])) {
+    stop_on_signals();
+    return run_message_load({argv, static_cast<size_t>(argc)}, stop);
   }
   auto options = parse_options({argv, static_cast<size_t>(argc)});
   if (!options) return say(options.error().sentence), exit_refused;

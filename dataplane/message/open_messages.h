@@ -31,7 +31,7 @@ struct Outgoing {
   uint32_t window = 0;    ///< slots that may be ahead of these
   uint32_t next = 0;      ///< that waits for the same key
   uint64_t cookie = 0, bytes = 0;
-  Instant deadline, probe_due;
+  Instant deadline, probe_due, ended_at;
   Duration probe_wait;
   TimerHandle timer;
 };

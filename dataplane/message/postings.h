@@ -41,6 +41,7 @@ struct PoolPosting {
 struct Completion {
   uint64_t cookie = 0;
   uint64_t bytes = 0;  ///< of the message
+  Instant at;          ///< when it ended
   Step step;
   uint32_t message = 0;
   uint16_t peer = 0;

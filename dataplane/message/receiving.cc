@@ -373,6 +373,7 @@ void Messages::end_receive(Incoming& in, const Completion& how, Instant now) {
   Completion completion = how;
   completion.cookie = in.cookie;
   completion.bytes = in.bytes;
+  completion.at = now;
   completion.step = in.step;
   completion.message = in.message;
   completion.peer = in.from;

@@ -237,6 +237,7 @@ void Messages::end_send(Outgoing& out, const Completion& how, Instant now) {
     say(RecordType::Cancel, out.to, out.message, now);
   }
   leaving_.push_back(place_of(out));
+  out.ended_at = now;
   leave_all();
 }
 
@@ -244,6 +245,7 @@ void Messages::end_send(Outgoing& out, const Completion& how, Instant now) {
 void Messages::leave(Outgoing& out) {
   complete({.cookie = out.cookie,
             .bytes = out.bytes,
+            .at = out.ended_at,
             .step = out.step,
             .message = out.message,
             .peer = out.to,

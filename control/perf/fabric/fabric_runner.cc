@@ -25,24 +25,31 @@ Topology topology_of_sites(const FabricShape& shape, const CableOptions& cable) 
   return topology;
 }
 
-/// Two levels, sixteen hosts at a leaf or less and half as many spines as leaves: with 188 hosts
-/// the twelve and six of the paper's machine. More than 512 hosts are a fat tree of radix 32.
+/// Two levels, as is wished; else sixteen hosts at a leaf or less and half as many spines as
+/// leaves: with 188 hosts the twelve and six of the paper's machine. More than 512 are a fat tree
+/// of radix 32.
 Topology topology_of(const FabricShape& shape) {
   const CableOptions cable{.rate = shape.rate, .delay = shape.delay};
   if (!shape.sites.empty()) return topology_of_sites(shape, cable);
-  if (shape.hosts > 512) return *make_fat_tree({.hosts = shape.hosts, .cable = cable});
-  const size_t leaves = std::max<size_t>((shape.hosts + 15) / 16, 2);
-  return *make_leaf_spine({.hosts = shape.hosts,
-                           .leaves = leaves,
-                           .spines = std::max<size_t>(leaves / 2, 1),
-                           .host_cable = cable,
-                           .spine_cable = cable});
+  if (shape.hosts > 512 && shape.spines == 0) {
+    return *make_fat_tree({.hosts = shape.hosts, .cable = cable, .each = shape.switches});
+  }
+  const size_t at_leaf = shape.leaf_hosts == 0 ? 16 : shape.leaf_hosts;
+  const size_t leaves = std::max<size_t>((shape.hosts + at_leaf - 1) / at_leaf, 2);
+  return *make_leaf_spine(
+      {.hosts = shape.hosts,
+       .leaves = leaves,
+       .spines = shape.spines == 0 ? std::max<size_t>(leaves / 2, 1) : shape.spines,
+       .host_cable = cable,
+       .spine_cable = cable,
+       .leaf = shape.switches,
+       .spine = shape.switches});
 }
 
 }  // namespace
 
 FabricRunner::FabricRunner(const FabricShape& shape, Prng& prng) : seats_(shape.hosts) {
-  FabricOptions fabric = shape.fabric;
+  FabricOptions fabric;
   fabric.seed = prng.next();
   fabric.payload_max = shape.payload_bytes + static_cast<uint32_t>(header_bytes) + 64;
   fabric.carry_bytes = false;

@@ -27,7 +27,9 @@ struct FabricShape {
   Duration far_delay;
   bool is_shuffled = false;  ///< ranks sit on hosts by chance, not in order
   uint16_t paths = 1;        ///< source ports by which switches choose
-  FabricOptions fabric;      ///< switches; the rest follows from the above
+  /// So many hosts at a leaf, and as many spines as wished; 0: as topology_of() says.
+  size_t leaf_hosts = 0, spines = 0;
+  SwitchOptions switches;
 };
 
 /// Thread: one.

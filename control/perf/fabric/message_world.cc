@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "dataplane/base/assert.h"
-
 namespace cw::group {
 namespace {
 
@@ -12,17 +10,21 @@ constexpr uint8_t key[] = "a secret that all members share";
 
 }  // namespace
 
-MessageWorld::MessageWorld(const MessageWorldOptions& options)
-    : options_(options), prng_(options.shape.seed), runner_(options.shape, prng_) {
-  for (uint16_t rank = 0; rank < options.shape.hosts; ++rank) {
+Result<std::unique_ptr<MessageWorld>> MessageWorld::make(const MessageWorldOptions& options) {
+  std::unique_ptr<MessageWorld> world(new MessageWorld(options));
+  if (const auto made = world->make_members(); !made) return std::unexpected(made.error());
+  return world;
+}
+
+Result<void> MessageWorld::make_members() {
+  for (uint16_t rank = 0; rank < options_.shape.hosts; ++rank) {
     auto end = MessageEnd::make(runner_.port(rank), options_of(rank));
-    CW_ASSERT(end.has_value());
+    if (!end) return std::unexpected(end.error());
     members_.push_back(std::move(*end));
     runner_.set_worker(rank, &members_.back()->worker());
   }
+  return {};
 }
-
-MessageWorld::~MessageWorld() = default;
 
 MessageEndOptions MessageWorld::options_of(uint16_t rank) {
   const FabricShape& shape = options_.shape;

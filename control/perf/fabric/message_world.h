@@ -27,8 +27,10 @@ struct MessageWorldOptions {
 /// Thread: one.
 class MessageWorld {
  public:
-  explicit MessageWorld(const MessageWorldOptions& options);
-  ~MessageWorld();
+  /// Errors: as MessageEnd::make().
+  static Result<std::unique_ptr<MessageWorld>> make(const MessageWorldOptions& options);
+  MessageWorld(const MessageWorld&) = delete;
+  MessageWorld& operator=(const MessageWorld&) = delete;
 
   FabricNetwork& network() { return runner_.network(); }
   Messages& messages(size_t rank) { return members_[rank]->messages(); }
@@ -49,6 +51,9 @@ class MessageWorld {
   bool join(Duration limit = Duration::from_s(10));
 
  private:
+  explicit MessageWorld(const MessageWorldOptions& options)
+      : options_(options), prng_(options.shape.seed), runner_(options.shape, prng_) {}
+  Result<void> make_members();
   MessageEndOptions options_of(uint16_t rank);
 
   MessageWorldOptions options_;

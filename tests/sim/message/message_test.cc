@@ -20,7 +20,9 @@ MessageWorldOptions calm(uint16_t hosts, const char* policy = "csa_ud") {
 }
 
 TEST(Messages, come_whole_to_those_who_wait_for_them) {
-  MessageWorld world(calm(4, "passthrough"));
+  const auto made = MessageWorld::make(calm(4, "passthrough"));
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   ASSERT_TRUE(world.join());
   Exchange exchange(world);
   size_t count = 0;
@@ -41,7 +43,9 @@ TEST(Messages, come_whole_to_those_who_wait_for_them) {
 TEST(Messages, of_a_window_and_more_leave_at_the_pace_of_the_line) {
   MessageWorldOptions options = calm(2, "passthrough");
   options.bytes_max = 32 << 20;
-  MessageWorld world(options);
+  const auto made = MessageWorld::make(options);
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   ASSERT_TRUE(world.join());
   Exchange exchange(world);
   exchange.both(0, 1, {.bytes = 1000});  // keys are told, and a round trip is measured
@@ -58,7 +62,9 @@ TEST(Messages, of_a_window_and_more_leave_at_the_pace_of_the_line) {
 TEST(Messages, to_a_pool_take_memory_as_they_come) {
   MessageWorldOptions options = calm(3, "passthrough");
   options.pool_bytes = 50'000;
-  MessageWorld world(options);
+  const auto made = MessageWorld::make(options);
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   ASSERT_TRUE(world.join());
   std::vector<std::vector<uint8_t>> memory(6, std::vector<uint8_t>(50'000));
   for (size_t i = 0; i < memory.size(); ++i) {
@@ -85,7 +91,9 @@ TEST(Messages, to_a_pool_take_memory_as_they_come) {
 TEST(Messages, for_a_pool_without_memory_wait_until_there_is_some) {
   MessageWorldOptions options = calm(2, "passthrough");
   options.pool_bytes = 1000;
-  MessageWorld world(options);
+  const auto made = MessageWorld::make(options);
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   ASSERT_TRUE(world.join());
   Exchange exchange(world);
   exchange.send(1, 0, {.bytes = 1000}, true);
@@ -98,7 +106,9 @@ TEST(Messages, for_a_pool_without_memory_wait_until_there_is_some) {
 }
 
 TEST(Messages, given_up_by_one_end_are_over_at_the_other) {
-  MessageWorld world(calm(2, "passthrough"));
+  const auto made = MessageWorld::make(calm(2, "passthrough"));
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   ASSERT_TRUE(world.join());
   Exchange exchange(world);
   exchange.both(0, 1, {});
@@ -120,7 +130,9 @@ TEST(Messages, given_up_by_one_end_are_over_at_the_other) {
 }
 
 TEST(Messages, end_by_their_deadline_when_the_other_end_posts_nothing) {
-  MessageWorld world(calm(2, "passthrough"));
+  const auto made = MessageWorld::make(calm(2, "passthrough"));
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   ASSERT_TRUE(world.join());
   Exchange exchange(world);
   const Instant begun = world.now();
@@ -134,7 +146,9 @@ TEST(Messages, end_by_their_deadline_when_the_other_end_posts_nothing) {
 }
 
 TEST(Messages, that_both_ends_post_otherwise_fail_at_both) {
-  MessageWorld world(calm(2, "passthrough"));
+  const auto made = MessageWorld::make(calm(2, "passthrough"));
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   ASSERT_TRUE(world.join());
   Exchange exchange(world);
   const size_t step = exchange.send(0, 1, {.step = Step(4)});
@@ -149,7 +163,9 @@ TEST(Messages, that_both_ends_post_otherwise_fail_at_both) {
 }
 
 TEST(Messages, more_than_a_pair_may_have_open_are_for_later) {
-  MessageWorld world(calm(2, "passthrough"));
+  const auto made = MessageWorld::make(calm(2, "passthrough"));
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   ASSERT_TRUE(world.join());
   Exchange exchange(world);
   for (size_t i = 0; i < numbers_open_max; ++i) exchange.both(0, 1, {});
@@ -169,7 +185,9 @@ TEST(Messages, more_than_a_pair_may_have_open_are_for_later) {
 }
 
 TEST(Messages, that_cannot_be_are_refused_in_a_sentence) {
-  MessageWorld world(calm(2, "passthrough"));
+  const auto made = MessageWorld::make(calm(2, "passthrough"));
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
   uint8_t byte = 0;
   const auto send = [&](uint16_t to, uint64_t bytes) {
     const auto posted =
