@@ -122,6 +122,8 @@ class DatagramEndpoint final : public WanStation {
     return landings_[index].under_way_count() + outboxes_[index].under_way;
   }
   uint32_t outbox_under_way_count(size_t index) const { return outboxes_[index].under_way; }
+  /// Of one message: up to which slot all have left once, when they are pushed in order.
+  uint32_t outbox_left(size_t index) const { return outboxes_[index].left; }
   Spray& spray() { return spray_; }
   const Spray& spray() const { return spray_; }
 
@@ -156,6 +158,7 @@ class DatagramEndpoint final : public WanStation {
     const uint8_t* memory = nullptr;
     uint32_t under_way = 0;
     uint32_t message = 0;  ///< of one message
+    uint32_t left = 0;     ///< likewise
     uint16_t to = 0;
     bool is_open = false;
     MessageMarks marks;
@@ -173,6 +176,7 @@ class DatagramEndpoint final : public WanStation {
     const uint8_t* memory = nullptr;
     bool is_last = false;
     size_t box = 0;  ///< landing, or outbox
+    uint32_t slot = 0;
     uint16_t to = 0;
     uint8_t path = 0;
     MessageMarks marks;

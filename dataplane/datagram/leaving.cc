@@ -150,6 +150,7 @@ std::optional<DatagramEndpoint::Origin> DatagramEndpoint::origin_in_outbox(uint6
                 .memory = outbox.memory + slots.offset_of(in_memory),
                 .is_last = slots.is_last(in_memory),
                 .box = index,
+                .slot = slot,
                 .to = to,
                 .path = is_again ? spray_.other_path(to, message, slot, psn_.value())
                                  : spray_.path_of(to, message, slot),
@@ -208,7 +209,9 @@ void DatagramEndpoint::lend(const Origin& origin, Send& send) {
     landings_[origin.box].lend();
     send.cookie = origin.box + 1;
   } else {
-    ++outboxes_[origin.box].under_way;
+    Outbox& outbox = outboxes_[origin.box];
+    ++outbox.under_way;
+    outbox.left = std::max(outbox.left, origin.slot + 1);
     send.cookie = origin.box + 1 + landings_max;
   }
 }

@@ -181,7 +181,8 @@ void Messages::on_fetch(uint16_t from, const Fetch& fetch, Instant now) {
 /// Those of the run that have left once.
 void Messages::resend(Outgoing& out, const Run& run, Instant now) {
   const uint32_t first = run.first.host();
-  const uint64_t end = std::min<uint64_t>(uint64_t{first} + run.count.host(), out.sent);
+  const uint32_t left = endpoint_.outbox_left(endpoint_.outbox_of(place_of(out)));
+  const uint64_t end = std::min<uint64_t>(uint64_t{first} + run.count.host(), left);
   if (first >= end) return;
   const auto count = static_cast<uint32_t>(end - first);
   for (uint32_t slot = first; slot < first + std::min(count, told_lost_max); ++slot) {
