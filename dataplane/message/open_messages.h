@@ -26,7 +26,7 @@ struct Outgoing {
   Step step;
   uint32_t message = 0, generation = 0;
   uint32_t slots = 0;
-  uint32_t sent = 0;      ///< slots that left once, or wait to
+  uint32_t sent = 0;      ///< slots that were given to the line
   uint32_t in_place = 0;  ///< as its receiver has told
   uint32_t window = 0;    ///< slots that may be ahead of these
   uint32_t next = 0;      ///< that waits for the same key

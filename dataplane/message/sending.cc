@@ -208,7 +208,10 @@ bool Messages::write_offer(const Word& word, EnvelopeWriter& writer) const {
   if (place == MessageIndex::none) return false;
   const Outgoing& out = sends_[place];
   return writer.try_add(
-      Offer{.step = out.step, .message = out.message, .bytes = out.bytes, .sent_slots = out.sent});
+      Offer{.step = out.step,
+            .message = out.message,
+            .bytes = out.bytes,
+            .sent_slots = endpoint_.outbox_left(endpoint_.outbox_of(place))});
 }
 
 // ---- its end ----

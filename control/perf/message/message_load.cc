@@ -87,12 +87,13 @@ Json times_of(std::vector<double> times) {
 }
 
 Json report_of(const MessageOptions& options, MessageWorld& world, const LoadTally& tally) {
-  uint64_t sent = 0, again = 0, asked = 0, doubled = 0;
+  uint64_t sent = 0, again = 0, asked = 0, doubled = 0, late = 0;
   bool is_quarantined = false;
   for (size_t rank = 0; rank < world.members(); ++rank) {
     sent += world.counters(rank).read_any_thread(Counter::data_sent);
     again += world.counters(rank).read_any_thread(Counter::resends_sent);
     doubled += world.drops(rank).read_any_thread(DropReason::packet_duplicate);
+    late += world.drops(rank).read_any_thread(DropReason::group_closed);
     asked += world.messages(rank).asked_slots();
     is_quarantined |= world.messages(rank).policy().is_quarantined();
   }
@@ -113,6 +114,7 @@ Json report_of(const MessageOptions& options, MessageWorld& world, const LoadTal
           {"slots_sent_again", again},
           {"slots_asked", asked},
           {"slots_doubled", doubled},
+          {"slots_closed", late},
           {"packets_dropped", fabric.dropped},
           {"packets_lost", fabric.lost},
           {"frames_missing", fabric.no_frame},
@@ -141,9 +143,9 @@ void print(const Json& report) {
     return static_cast<unsigned long long>(report.at(key).get<uint64_t>());
   };
   std::printf(
-      "slots sent: %llu, again: %llu, come twice: %llu; packets dropped: %llu, lost: %llu; "
-      "bytes wrong: %llu\n",
-      count("slots_sent"), count("slots_sent_again"), count("slots_doubled"),
+      "slots sent: %llu, again: %llu, come twice: %llu, to what was over: %llu; packets dropped: "
+      "%llu, lost: %llu; bytes wrong: %llu\n",
+      count("slots_sent"), count("slots_sent_again"), count("slots_doubled"), count("slots_closed"),
       count("packets_dropped"), count("packets_lost"), count("bytes_wrong"));
 }
 
