@@ -7,18 +7,6 @@ namespace cw::group {
 namespace {
 using namespace literals;
 
-MessageWorldOptions calm(uint16_t hosts, const char* policy = "csa_ud") {
-  static const ChosenPolicy fallback("passthrough");
-  static std::deque<ChosenPolicy> chosen;
-  chosen.emplace_back(policy);
-  MessageWorldOptions options;
-  options.shape.hosts = hosts;
-  options.shape.payload_bytes = 1024;
-  options.policy = chosen.back().choice();
-  options.fallback = fallback.choice();
-  return options;
-}
-
 TEST(Messages, come_whole_to_those_who_wait_for_them) {
   const auto made = MessageWorld::make(calm(4, "passthrough"));
   ASSERT_TRUE(made);
