@@ -52,6 +52,10 @@ class DatagramUser {
   /// Adds to an envelope what a word stands for as it is now; false: nothing.
   virtual bool write(const Word& word, EnvelopeWriter& writer, Instant now) = 0;
 
+  /// A word came to nothing: there was no packet for it, its member is not in the epoch yet, or
+  /// write() had nothing to add.
+  virtual void on_unsaid(const Word& /*word*/) {}
+
   virtual bool on_time(Instant now) = 0;
   virtual Instant next_wakeup() const = 0;
   virtual void on_gap(Duration gap) = 0;

@@ -218,7 +218,7 @@ void DatagramEndpoint::lend(const Origin& origin, Send& send) {
 
 bool DatagramEndpoint::try_make_word(const Word& word, Instant now, Send& send) {
   Packet* packet = nullptr;
-  if (port_.take_burst({&packet, 1}) == 0) return false;
+  if (port_.take_burst({&packet, 1}) == 0) return user_.on_unsaid(word), false;
   const size_t header = header_bytes_of(Form::Datagram);
   const size_t most =
       std::min<size_t>(packet->bytes_max - header, membership_.envelope_bytes_max());
@@ -229,6 +229,7 @@ bool DatagramEndpoint::try_make_word(const Word& word, Instant now, Send& send) 
   });
   if (bytes == 0) {
     port_.give_back({&packet, 1});
+    user_.on_unsaid(word);
     return false;
   }
   send.form = Form::Datagram;

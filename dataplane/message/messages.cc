@@ -296,6 +296,14 @@ bool Messages::write(const Word& word, EnvelopeWriter& writer, Instant now) {
   }
 }
 
+/// It may be said again.
+void Messages::on_unsaid(const Word& word) {
+  Incoming* const in = find_receive(word.to, word.about);
+  if (in == nullptr) return;
+  if (word.type == RecordType::Status) in->is_status_said = false;
+  if (word.type == RecordType::Fetch) in->is_fetch_said = false;
+}
+
 // ---- time ----
 
 bool Messages::on_time(Instant now) {

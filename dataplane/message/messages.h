@@ -89,6 +89,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   bool try_open_pooled(const Header& header, Instant now) override;
   void on_placed(std::span<const Placed> placed, Instant now) override;
   bool write(const Word& word, EnvelopeWriter& writer, Instant now) override;
+  void on_unsaid(const Word& word) override;
   bool on_time(Instant now) override;
   Instant next_wakeup() const override;
   void on_gap(Duration gap) override;

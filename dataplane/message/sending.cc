@@ -207,11 +207,10 @@ bool Messages::write_offer(const Word& word, EnvelopeWriter& writer) const {
   const uint32_t place = send_index_.find(word.to, word.about);
   if (place == MessageIndex::none) return false;
   const Outgoing& out = sends_[place];
-  return writer.try_add(
-      Offer{.step = out.step,
-            .message = out.message,
-            .bytes = out.bytes,
-            .sent_slots = endpoint_.outbox_left(endpoint_.outbox_of(place))});
+  return writer.try_add(Offer{.step = out.step,
+                              .message = out.message,
+                              .bytes = out.bytes,
+                              .sent_slots = endpoint_.outbox_left(endpoint_.outbox_of(place))});
 }
 
 // ---- its end ----

@@ -203,7 +203,7 @@ TEST(MessageRecords, status_always_lost_leaves_sources_without_an_answer) {
   const Losing losing(of(RecordType::Status), UINT64_MAX);
   EXPECT_TRUE(losing.has_ended) << "by their deadline";
   EXPECT_EQ(losing.whole(true), 0u);
-  EXPECT_EQ(losing.whole(false), 0u) << "their windows are not moved";
+  EXPECT_GT(losing.whole(false), 0u) << "what needs no more than a window comes all the same";
 }
 
 TEST(MessageRecords, fetch_always_lost_ends_what_has_lost_something) {
