@@ -223,13 +223,14 @@ bool DatagramEndpoint::try_make_word(const Word& word, Instant now, Send& send) 
   const size_t most =
       std::min<size_t>(packet->bytes_max - header, membership_.envelope_bytes_max());
   const std::span<uint8_t> body(packet->data + header, most);
+  bool is_said = false;
   const size_t bytes = membership_.write(word.to, body, [&](EnvelopeWriter& writer) {
-    if (word.type == RecordType::Pad) return writer.try_add(Pad{});
-    return user_.write(word, writer, now);
+    is_said = word.type == RecordType::Pad ? writer.try_add(Pad{}) : user_.write(word, writer, now);
+    return is_said;
   });
+  if (!is_said) user_.on_unsaid(word);  // a JOIN may leave all the same
   if (bytes == 0) {
     port_.give_back({&packet, 1});
-    user_.on_unsaid(word);
     return false;
   }
   send.form = Form::Datagram;
