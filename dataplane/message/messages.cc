@@ -11,6 +11,7 @@
 namespace cw::group {
 namespace {
 
+constexpr size_t asked_runs_min = 256;
 constexpr Duration timer_resolution = Duration::from_us(1);
 
 uint32_t slots_max_of(const MessagesOptions& options) {
@@ -73,6 +74,7 @@ Messages::Messages(WanPort& port, Counters& counters, Drops& drops, const Messag
       send_index_(options.sends_max),
       receive_index_(options.receives_max),
       listed_(std::bit_ceil(options.sends_max)),
+      asked_pool_(asked_runs_min + 2 * size_t{options.receives_max}),
       completions_(std::bit_ceil(options.sends_max + options.receives_max)),
       steps_(options.receives_max),
       arrival_rate_(options.datagrams.membership.rate),

@@ -193,6 +193,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   std::vector<uint32_t> leaving_;  // sends whose memory is named by packets
   std::vector<PoolPosting> pool_;
   std::vector<uint32_t> touched_, given_up_, touched_steps_;
+  AskedPool asked_pool_;
   Ring<Completion> completions_;
   uint32_t unpolled_sends_ = 0, unpolled_receives_ = 0;
   Steps steps_;

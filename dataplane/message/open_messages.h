@@ -1,9 +1,14 @@
 // Messages that are not over, at each end.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/timer_wheel.h"
 #include "dataplane/wire/group/records.h"
@@ -41,10 +46,61 @@ struct AskedRun {
   uint32_t first = 0, count = 0;
 };
 
+/// Of one message, in the order of asking; they lie in an AskedPool.
+struct AskedRuns {
+  static constexpr uint32_t none = UINT32_MAX;
+  uint32_t first = none, last = none, count = 0;
+};
+
+/// The runs of all messages. Thread: one. Allocates when made.
+class AskedPool {
+ public:
+  explicit AskedPool(size_t runs_max) : nodes_(runs_max) {
+    for (size_t i = 0; i < runs_max; ++i) {
+      nodes_[i].next = i + 1 < runs_max ? static_cast<uint32_t>(i + 1) : AskedRuns::none;
+    }
+  }
+  /// False: a message has as many as one FETCH holds, or all messages together too many.
+  bool try_add(AskedRuns& runs, const AskedRun& run) {
+    if (runs.count > 0 && run.first == nodes_[runs.last].run.first + nodes_[runs.last].run.count) {
+      nodes_[runs.last].run.count += run.count;
+      return true;
+    }
+    if (runs.count == limits::group_runs_max || free_ == AskedRuns::none) return false;
+    const uint32_t place = free_;
+    free_ = nodes_[place].next;
+    nodes_[place] = {.run = run, .next = AskedRuns::none};
+    (runs.count == 0 ? runs.first : nodes_[runs.last].next) = place;
+    runs.last = place;
+    ++runs.count;
+    return true;
+  }
+  /// Fills `out`, of limits::group_runs_max, in the order of slots; returns how many. None is left.
+  size_t take(AskedRuns& runs, std::span<AskedRun> out) {
+    size_t count = 0;
+    for (uint32_t at = runs.first; at != AskedRuns::none; at = nodes_[at].next) {
+      out[count++] = nodes_[at].run;
+    }
+    drop(runs);
+    std::ranges::sort(out.first(count), {}, &AskedRun::first);
+    return count;
+  }
+  void drop(AskedRuns& runs) {
+    if (runs.count > 0) nodes_[runs.last].next = std::exchange(free_, runs.first);
+    runs = {};
+  }
+
+ private:
+  struct Node {
+    AskedRun run;
+    uint32_t next = AskedRuns::none;
+  };
+  std::vector<Node> nodes_;
+  uint32_t free_ = 0;
+};
+
 /// At its receiver.
 struct Incoming {
-  static constexpr size_t runs_max = 16;
-
   bool is_open = false;
   bool is_touched = false;                             ///< something has come in this burst
   bool wants_status = false;                           ///< and so its source waits to hear of it
@@ -63,8 +119,7 @@ struct Incoming {
   uint64_t cookie = 0, bytes = 0;
   Instant deadline;
   TimerHandle timer;
-  size_t run_count = 0;
-  std::array<AskedRun, runs_max> runs;
+  AskedRuns asked;
 };
 
 }  // namespace cw::group

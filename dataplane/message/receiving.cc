@@ -294,17 +294,9 @@ bool Messages::try_ask(const cw_ask& ask, Instant now) {
   Incoming& in = receives_[ask.message & (numbers_ - 1)];
   if (ask.peer != in.from) return false;  // nobody else has it
   const uint32_t count = std::min(ask.count, in.slots - ask.first);
-  AskedRun* const last = in.run_count == 0 ? nullptr : &in.runs[in.run_count - 1];
-  const bool continues = last != nullptr && ask.first == last->first + last->count;
-  if (!continues && in.run_count == Incoming::runs_max) return false;
+  if (!asked_pool_.try_add(in.asked, {.first = ask.first, .count = count})) return false;
   if (!in.is_fetch_said) {
     in.is_fetch_said = endpoint_.try_say({RecordType::Fetch, in.from, in.message}, now);
-    if (!in.is_fetch_said) return false;
-  }
-  if (continues) {
-    last->count += count;
-  } else {
-    in.runs[in.run_count++] = {.first = ask.first, .count = count};
   }
   return true;
 }
@@ -314,16 +306,13 @@ bool Messages::write_fetch(const Word& word, EnvelopeWriter& writer) {
   Incoming* const in = find_receive(word.to, word.about);
   if (in == nullptr) return false;
   in->is_fetch_said = false;
-  std::sort(in->runs.begin(), in->runs.begin() + in->run_count,
-            [](const AskedRun& a, const AskedRun& b) { return a.first < b.first; });
+  std::array<AskedRun, limits::group_runs_max> all;
+  const size_t count = asked_pool_.take(in->asked, all);
   const Landing& landing = landing_of(*in);
   std::array<Run, limits::group_runs_max> runs;
   const size_t room = std::min(runs.size(), (writer.body_room() - fetch_bytes_min) / sizeof(Run));
   FetchRuns wanted({runs.data(), room});
-  for (const AskedRun& asked : std::span(in->runs).first(in->run_count)) {
-    wanted.add_missing(asked, landing);
-  }
-  in->run_count = 0;
+  for (const AskedRun& asked : std::span(all).first(count)) wanted.add_missing(asked, landing);
   if (wanted.count() == 0) return false;
   asked_slots_ += wanted.slots();
   return writer.try_add(Fetch{{.step = in->step,
@@ -358,6 +347,7 @@ void Messages::on_quarantine(Instant now) {
 void Messages::end_receive(Incoming& in, const Completion& how, Instant now) {
   in.is_open = false;
   timers_.cancel(in.timer);
+  asked_pool_.drop(in.asked);
   const Landing& landing = landing_of(in);
   uint64_t missing = 0;
   if (!how.is_whole) {
