@@ -48,8 +48,8 @@ void check_datagram(uint32_t immediate, Bytes payload) {
   std::vector<uint8_t> again(group::header_bytes);
   encode_header(header, again);
   std::vector<uint8_t> given(copy.begin(), copy.begin() + group::header_bytes);
-  given[1] &= group::detail::last_slot | group::detail::last_message;
-  given[30] = given[31] = 0;
+  given[1] &=
+      group::detail::last_slot | group::detail::last_message | group::detail::wants_status;
   CW_ASSERT(again == given);
 }
 

@@ -161,8 +161,8 @@ int main(int argc, char** argv) {
     // The others start from what is committed.
     for (const char* name :
          {"codec_fuzz", "config_fuzz", "device_text_fuzz", "elf_fuzz", "kernel_answer_fuzz",
-          "group_query_fuzz", "lan_frame_fuzz", "perf_words_fuzz", "policy_fuzz", "scenario_fuzz",
-          "wan_frame_fuzz", "wan_request_fuzz"}) {
+          "group_query_fuzz", "lan_frame_fuzz", "message_fuzz", "perf_words_fuzz", "policy_fuzz",
+          "scenario_fuzz", "wan_frame_fuzz", "wan_request_fuzz"}) {
       fs::create_directories(corpus / name);
     }
   } catch (const std::exception& error) {
