@@ -14,6 +14,7 @@ namespace {
 cw_env plain_env_of(const StreamConfig& stream, const LinkGuess& link, cw_role role) {
   cw_env env{};
   env.size = sizeof(env);
+  env.abi = CW_POLICY_ABI;
   env.seat = CW_SEAT_STREAM;
   env.role = role;
   env.peers = 1;
