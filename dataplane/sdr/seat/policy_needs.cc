@@ -64,6 +64,14 @@ Result<cw_env> env_of(const PolicyChoice& policy, const StreamConfig& stream, co
   return env;
 }
 
+bool serves_endpoints_only(const PolicyChoice& policy) {
+  cw_env env = plain_env_of({}, {}, CW_SINK);
+  env.messages = env.data_slots_max = env.peers = 1;
+  const bool serves_streams = PolicyInstance::make(policy, env).has_value();
+  env.seat = CW_SEAT_ENDPOINT;
+  return !serves_streams && PolicyInstance::make(policy, env).has_value();
+}
+
 cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream,
                           const LinkGuess& guess) {
   cw_policy_limits needs{};
