@@ -1,12 +1,10 @@
-/* DOOR to reliability: the plugin ABI. Plain C; the static and the loaded form of a policy are the
- * same thing.
+/* DOOR to reliability: the plugin ABI. Plain C; a policy is the same, linked in or loaded.
  *
  * A policy is told facts and answers with decisions. One instance serves one end (source or sink)
  * of one stream, or the sink of an endpoint that has no stream: datagrams of many peers. It runs on
  * the worker that owns it, once per burst and message, never once per packet. It sees bitmaps and
  * numbers, never payload; it has no clock, no I/O, no lock and no log, and it allocates in create()
- * only. `now_ns` comes with every call and is the time of the turn; deadlines are absolute on that
- * same clock.
+ * only. `now_ns` comes with every call and is the time of the turn; deadlines are absolute, on it.
  *
  * Words. A *message* is a row of slots with a 32-bit sequence. Its slot index space is cut at
  * `data_slots_max`: data slots lie below, repair slots at and above it. A *range* is
@@ -39,7 +37,7 @@
  * minor version rises, `size` tells the reader what the writer knew, and the loader fills what is
  * missing with defaults. A changed meaning raises the major version, and the loader refuses.
  * Structs that travel in arrays (cw_param, cw_path_facts, cw_decision) keep their size for a whole
- * major. A policy that is newer than its core finds out from cw_env.size which fields it may read.
+ * major. A policy newer than its core reads what cw_env.size covers, of facts what cw_env.abi has.
  * tests/data/abi holds every size and offset, and policies/fields.md a test for every field.
  *
  * Thread: never two calls of an instance at once. create() and destroy() run on another thread than
@@ -58,7 +56,7 @@ extern "C" {
 #endif
 
 #define CW_POLICY_ABI_MAJOR 2u
-#define CW_POLICY_ABI_MINOR 1u
+#define CW_POLICY_ABI_MINOR 2u
 #define CW_POLICY_ABI (CW_POLICY_ABI_MAJOR << 16 | CW_POLICY_ABI_MINOR)
 
 #define CW_UNKNOWN 0xffffffffu /* a count that is not known yet */
@@ -110,10 +108,11 @@ struct cw_env {
   uint32_t codecs;      /* of the stream's configuration, numbered from 0 */
   uint64_t rate_bps;    /* of the link, as configured */
   const double* params; /* one value per declared parameter, checked and in order */
-  /* Since 2.1. For create() alone: zeroed memory, on a cache line, the instance's until destroy()
-   * has returned; it costs nothing until it is written. May be null. */
+  /* Since 2.1. For create() alone: zeroed memory on a cache line, the instance's until destroy()
+   * has returned, which costs nothing until it is written. May be null. */
   void* (*take)(void* memory, size_t bytes);
   void* memory;
+  uint32_t abi, reserved; /* Since 2.2. CW_POLICY_ABI of the core */
 };
 
 /* What a policy needs of the core; asked before create(), so it must be a pure function. */
@@ -129,8 +128,7 @@ struct cw_policy_limits {
 /* ---- facts ---- */
 
 /* Every fact about a message carries its sequence and `state`: message_state_bytes of memory,
- * zeroed at `opened` and kept by the core until `ended` of the message (finish, retired,
- * abandoned). */
+ * zeroed at `opened` and kept by the core until `ended` of it (finish, retired, abandoned). */
 
 enum cw_hint_kind { CW_HINT_NONE = 0, CW_HINT_BULK = 1, CW_HINT_STEP = 2 };
 
@@ -302,9 +300,10 @@ struct cw_fact_step {
   uint32_t sources, sources_done; /* peers of which something has to come, and of which all has */
   uint32_t reserved;
   uint64_t expected_bytes, received_bytes;
-  uint64_t rate_bps;   /* at which it comes in; the line's until that is measured */
-  int64_t deadline_ns; /* of the step; CW_NEVER_NS: none */
-  void* state;         /* of the message; null for the step as a whole */
+  uint64_t rate_bps;          /* at which it comes in; the line's until that is measured */
+  int64_t deadline_ns;        /* of the step; CW_NEVER_NS: none */
+  void* state;                /* of the message; null for the step as a whole */
+  int64_t rtt_ns, rtt_var_ns; /* Since 2.2. To that peer, or the longest; 0: not measured */
 };
 
 /* ---- decisions ---- */
@@ -386,8 +385,9 @@ struct cw_layout {
   uint8_t k, m;
 };
 
-/* Endpoint: `peer` is to send data slots [first, first + count) again, whoever sent them first.
- * Refused: CW_REFUSED_MESSAGE, _PEER, _RANGE (none, or beyond the message's end), _FULL. */
+/* Endpoint: `peer` is to send data slots [first, first + count) again, save what is in place by
+ * then and what has yet to leave. Refused: CW_REFUSED_MESSAGE, _PEER, _RANGE (none, or too far),
+ * _FULL. */
 struct cw_ask {
   uint32_t message;
   uint32_t peer;
@@ -484,7 +484,7 @@ struct cw_policy_ops {
 };
 
 CW_ABI_BYTES(struct cw_param, 64);
-CW_ABI_BYTES(struct cw_env, 96);
+CW_ABI_BYTES(struct cw_env, 104);
 CW_ABI_BYTES(struct cw_policy_limits, 32);
 CW_ABI_BYTES(struct cw_fact_arrived, 56);
 CW_ABI_BYTES(struct cw_path_facts, 80);

@@ -131,7 +131,7 @@ int run_with(int argc, char** argv) {
   if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   if (arguments.lists_keys) return std::printf("%s", site::all_keys().c_str()), exit_done;
   if (arguments.lists_policies && arguments.file.empty()) {
-    return std::printf("%s", config::policies_text(policy::all()).c_str()), exit_done;
+    return std::printf("%s", config::policies_text(policy::for_streams()).c_str()), exit_done;
   }
   if (arguments.file.empty() && arguments.is_preflight) {
     return tell_preflight(nullptr, arguments.is_json);

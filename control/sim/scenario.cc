@@ -197,8 +197,8 @@ Bytes WorkloadScenario::largest() const {
 }
 
 Policies Policies::built_in() {
-  const auto all = policy::all();
-  return {.known = {all.begin(), all.end()}, .initial = cw_policy_selective_repeat()};
+  const auto known = policy::for_streams();
+  return {.known = {known.begin(), known.end()}, .initial = cw_policy_selective_repeat()};
 }
 
 Result<Scenario> read_scenario(std::string_view file, std::string_view text,

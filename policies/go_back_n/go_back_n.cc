@@ -14,7 +14,11 @@
 // slot. Going back: `back_` walks over the row and resends; then steady again. Sink. Whole, or
 // waiting for the slot it has asked for.
 //
-// Parameters: alpha = 2, the timeout as in selective_repeat. Acknowledgements go at once when a
+// Endpoint. Each message is a row of its own: at its first hole everything from there on is asked
+// for, once per round trip as long as there is a hole, and by the same timeouts when nothing comes.
+//
+// Parameters: alpha = 2, the timeout as in selective_repeat; repeat = 1, how many round trips an
+// endpoint waits before it asks for the same again. Acknowledgements go at once when a
 // message is whole, and every RTT/8 otherwise. The sink asks 32 times per RTT at most, and not for
 // what has come while it waited: slots that only overtook each other are no loss. The source goes
 // back once in 7/8 of the fastest RTT, the soonest that an answer can be missed.
@@ -30,6 +34,7 @@
 #include "dataplane/base/serial.h"
 #include "policies/parts/adapt.h"
 #include "policies/parts/array.h"
+#include "policies/parts/endpoint/restart_sink.h"
 #include "policies/parts/messages.h"
 #include "policies/parts/range_fifo.h"
 #include "policies/parts/received.h"
@@ -424,22 +429,31 @@ class Sink : public End {
   Instant ask_not_before_;
 };
 
+struct Endpoint final : RestartSink {
+  explicit Endpoint(const cw_env& env)
+      : RestartSink(env, {.alpha = env.params[0], .is_in_order = true, .repeat = env.params[1]}) {}
+};
+
 struct GoBackN {
   using Source = policy::Source;
   using Sink = policy::Sink;
+  using Endpoint = policy::Endpoint;
   static constexpr const char* name = "go_back_n";
   static constexpr const char* version = "1.0";
   static constexpr const char* summary =
       "Resends everything from the first loss on, as RC hardware does: the baseline.";
-  static constexpr cw_param params[] = {{"alpha", "", nullptr,
-                                         "Timeout: RTT + alpha x RTT without progress.",
-                                         CW_PARAM_REAL, 0, 2, 0.5, 32}};
+  static constexpr cw_param params[] = {
+      {"alpha", "", nullptr, "Timeout: RTT + alpha x RTT without progress.", CW_PARAM_REAL, 0, 2,
+       0.5, 32},
+      {"repeat", "", nullptr, "At an endpoint: round trips until a hole is asked for again.",
+       CW_PARAM_REAL, 0, 1, 0.5, 32},
+  };
   static constexpr uint32_t wire_version = note_version;
-  static constexpr uint32_t message_state_bytes = sizeof(Message);
+  static constexpr uint32_t message_state_bytes = std::max(sizeof(Message), sizeof(RestartMessage));
 
   static const char* refusal(const cw_env& env) {
-    if (env.seat != CW_SEAT_STREAM) return "serves streams only";
-    if (env.note_bytes_max < sizeof(Note)) return "notes of 14 bytes must be allowed";
+    if (env.seat == CW_SEAT_STREAM && env.note_bytes_max < sizeof(Note))
+      return "notes of 14 bytes must be allowed";
     return nullptr;
   }
   static void limits(const cw_env& env, const cw_fact_link& link, cw_policy_limits& limits) {

@@ -1,9 +1,10 @@
-// How a policy is written in C++. A policy is three things: a description, a source and a sink.
+// How a policy is written in C++. A policy is a description and its ends: a source and a sink where
+// it serves streams, an endpoint where it serves those.
 //
 //   class Source { explicit Source(const cw_env&); bool is_ready() const;
 //                  void on_note(const cw_fact_note&, Instant now); ...
 //                  void decide(Instant now, Out&); };
-//   struct Mine  { using Source = ...; using Sink = ...;
+//   struct Mine  { using Source = ...; using Sink = ...;  // and or or: using Endpoint = ...;
 //                  static constexpr const char *name, *version, *summary;
 //                  static constexpr cw_param params[] = {...};
 //                  static constexpr uint32_t wire_version, message_state_bytes;
@@ -16,7 +17,8 @@
 // room: what decide() could not say is still in the state, and is said next time.
 //
 // An end has only the methods it cares about. A method of the right name with the wrong arguments
-// does not compile; a fact that neither end knows is null in the table.
+// does not compile; a fact that no end knows is null in the table. A seat for which there is no end
+// is refused in a sentence.
 #pragma once
 
 #include <cerrno>
@@ -26,56 +28,15 @@
 #include <iterator>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "dataplane/base/units.h"
 #include "dataplane/policy.h"
+#include "policies/parts/instance.h"
 #include "policies/parts/messages.h"
 #include "policies/parts/out.h"
 
 namespace cw::policy {
-
-/// One instance: the source or the sink of a policy, told apart by the role it was made for.
-template <class Policy>
-class Instance {
- public:
-  using Source = typename Policy::Source;
-  using Sink = typename Policy::Sink;
-
-  explicit Instance(const cw_env& env) : is_source_(env.role == CW_SOURCE) {
-    if (is_source_) {
-      new (&source) Source(env);
-    } else {
-      new (&sink) Sink(env);
-    }
-  }
-  ~Instance() {
-    if (is_source_) {
-      source.~Source();
-    } else {
-      sink.~Sink();
-    }
-  }
-  Instance(const Instance&) = delete;
-  Instance& operator=(const Instance&) = delete;
-
-  bool is_ready() const { return is_source_ ? source.is_ready() : sink.is_ready(); }
-
-  template <class Action>
-  void with_end(Action&& action) {
-    if (is_source_) {
-      action(source);
-    } else {
-      action(sink);
-    }
-  }
-
- private:
-  const bool is_source_;
-  union {
-    Source source;
-    Sink sink;
-  };
-};
 
 /// An instance as the core holds it.
 using Handle = struct cw_policy;
@@ -84,12 +45,19 @@ using Handle = struct cw_policy;
 template <class Policy>
 class Table {
   using Own = Instance<Policy>;
-  using Source = typename Policy::Source;
-  using Sink = typename Policy::Sink;
+  using Source = typename Own::Source;
+  using Sink = typename Own::Sink;
+  using Endpoint = typename Own::Endpoint;
   static Own& own(Handle* policy) { return *reinterpret_cast<Own*>(policy); }
 
+  static const char* refusal(const cw_env& env) {
+    const bool is_endpoint = env.seat == CW_SEAT_ENDPOINT;
+    if (is_endpoint && std::is_same_v<Endpoint, NoEnd>) return "serves streams only";
+    if (!is_endpoint && std::is_same_v<Source, NoEnd>) return "serves endpoints only";
+    return Policy::refusal(env);
+  }
   static int create(const cw_env* env, Handle** policy, char* why, size_t capacity) {
-    if (const char* sentence = Policy::refusal(*env); sentence != nullptr) {
+    if (const char* sentence = refusal(*env); sentence != nullptr) {
       std::snprintf(why, capacity, "%s: %s", Policy::name, sentence);
       return -EINVAL;
     }
@@ -116,9 +84,7 @@ class Table {
 // One C function per fact: passes it to the end if the end has the method, then decides.
 #define CW_ADAPT(fact_name)                                                                      \
   template <class End>                                                                           \
-  static constexpr bool knows_##fact_name = requires {                                           \
-    &End::on_##fact_name;                                                                        \
-  };                                                                                             \
+  static constexpr bool knows_##fact_name = requires { &End::on_##fact_name; };                  \
   static void fact_name(Handle* policy, const cw_fact_##fact_name* fact, int64_t now_ns,         \
                         cw_out* out) {                                                           \
     own(policy).with_end([&]<class End>(End& end) {                                              \
@@ -127,7 +93,9 @@ class Table {
     decide(policy, now_ns, out);                                                                 \
   }                                                                                              \
   static constexpr auto fact_name##_or_null =                                                    \
-      knows_##fact_name<Source> || knows_##fact_name<Sink> ? &fact_name : nullptr;
+      knows_##fact_name<Source> || knows_##fact_name<Sink> || knows_##fact_name<Endpoint>        \
+          ? &fact_name                                                                           \
+          : nullptr;
 
   CW_ADAPT(opened)
   CW_ADAPT(appended)

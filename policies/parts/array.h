@@ -17,7 +17,7 @@ namespace cw::policy {
 
 /// Cores before 2.1 do not.
 inline bool gives_memory(const cw_env& env) {
-  return env.size >= sizeof(cw_env) && env.take != nullptr;
+  return env.size >= offsetof(cw_env, abi) && env.take != nullptr;
 }
 
 /// `count` zeroed items, or none when memory is short.

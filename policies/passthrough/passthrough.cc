@@ -50,6 +50,7 @@ class End {
     message.sequence = fact.message;
     message.received.slots = fact.slots;
     messages_.try_add(fact.message, &message);
+    touch(message);  // of no slots, it is over
   }
   void on_closed(const cw_fact_closed& fact, Instant) {
     Message& message = *state_of<Message>(fact);
@@ -177,6 +178,7 @@ class Sink : public End {
 struct Passthrough {
   using Source = policy::Source;
   using Sink = policy::Sink;
+  using Endpoint = policy::Sink;
   static constexpr const char* name = "passthrough";
   static constexpr const char* version = "1.0";
   static constexpr const char* summary = "Sends everything once and repairs nothing.";

@@ -78,7 +78,6 @@ struct SelectiveRepeat {
       std::max(sizeof(SourceMessage), sizeof(SinkMessage));
 
   static const char* refusal(const cw_env& env) {
-    if (env.seat != CW_SEAT_STREAM) return "serves streams only";
     if (env.note_bytes_max < note_layout::bytes_min) return "notes of 31 bytes must be allowed";
     return nullptr;
   }

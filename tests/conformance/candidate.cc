@@ -13,9 +13,9 @@ namespace {
 constexpr double rto = 0, nack = 1;
 
 const Traits table[] = {
-    {.policy = "passthrough", .repairs = false},
+    {.policy = "passthrough", .seats = Seats::Both, .repairs = false},
     // Every packet that overtakes another looks like a loss to it, and costs a window of resends.
-    {.policy = "go_back_n", .spurious_share_max = 12},
+    {.policy = "go_back_n", .seats = Seats::Both, .spurious_share_max = 12},
     {.policy = "selective_repeat", .variant = "_rto", .params = {{"detect", rto}}},
     {.policy = "selective_repeat", .variant = "_nack", .params = {{"detect", nack}}},
     {.policy = "erasure", .codes = true},
@@ -29,6 +29,10 @@ const Traits table[] = {
      .params = {{"k", 8}, {"m", 1}, {"m_max", 2}, {"rows", 1}},
      .codes = true},
     {.policy = "layered_interleave", .codes = true},
+    {.policy = "csa_ud", .seats = Seats::Endpoints},
+    {.policy = "irn", .seats = Seats::Endpoints},
+    {.policy = "nack_fixed", .seats = Seats::Endpoints},
+    {.policy = "rto_only", .seats = Seats::Endpoints},
 };
 
 struct Ends {
@@ -85,10 +89,18 @@ std::vector<Candidate> candidates() {
   std::vector<Candidate> all;
   for (const auto& [ends, source_has_rnic, sink_has_rnic] : pairs_of_ends) {
     for (const Traits& traits : table) {
+      if (traits.seats == Seats::Endpoints) continue;
       all.push_back({std::string(traits.policy) + traits.variant + ends, load(traits.policy),
                      traits, source_has_rnic, sink_has_rnic});
     }
   }
+  return all;
+}
+
+std::vector<Candidate> rows() {
+  std::vector<Candidate> all;
+  for (const Traits& traits : table)
+    all.push_back({std::string(traits.policy) + traits.variant, load(traits.policy), traits});
   return all;
 }
 

@@ -9,11 +9,16 @@
 
 namespace cw::conformance {
 
+/// Where a policy sits. The properties are asked over streams; at endpoints they are asked by
+/// tests/unit/policies/every_endpoint_policy_test.cc.
+enum class Seats { Streams, Endpoints, Both };
+
 /// A row of the suite's table. What a policy does not promise is said here and nowhere else.
 struct Traits {
   const char* policy;
   const char* variant = "";                   ///< tells rows of one policy apart
   std::map<std::string, double> params = {};  ///< by name; the others have their defaults
+  Seats seats = Seats::Streams;
   /// False: what is lost stays lost, by design, and delivery after loss is not asked for.
   bool repairs = true;
   /// True: its stream has blocks, as its limits ask for.
@@ -34,8 +39,10 @@ struct Candidate {
   std::vector<double> params() const;
 };
 
-/// Every policy, as a file, between every pair of ends; or, when CAUSEWAY_PLUGIN names a file, the
-/// policy in it alone, between ends that move bytes.
+/// Every policy that serves streams, as a file, between every pair of ends; or, when
+/// CAUSEWAY_PLUGIN names a file, the policy in it alone, between ends that move bytes.
 std::vector<Candidate> candidates();
+/// Every row of the table, as a file, wherever it sits.
+std::vector<Candidate> rows();
 
 }  // namespace cw::conformance

@@ -66,7 +66,7 @@ constexpr std::array wans{Wan::Udp, Wan::Dpdk, Wan::Verbs};
 
 /// Of each data slot, the most that a policy of this name sends as repair.
 double repair_share(const std::string& name) {
-  for (const cw_policy_ops* each : policy::all()) {
+  for (const cw_policy_ops* each : policy::for_streams()) {
     if (name != each->name) continue;
     std::vector<double> params;
     params.reserve(each->param_count);
@@ -118,7 +118,7 @@ Result<uint32_t> number(const std::string& text, uint32_t min, uint32_t max) {
 /// Whether that is none of the gateways' own; what there is otherwise.
 std::string unknown_policy(const std::string& name) {
   std::string all;
-  for (const cw_policy_ops* each : policy::all()) {
+  for (const cw_policy_ops* each : policy::for_streams()) {
     if (name == each->name) return {};
     all += (all.empty() ? "" : ", ") + std::string(each->name);
   }

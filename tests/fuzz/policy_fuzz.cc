@@ -375,7 +375,7 @@ class Driver {
 };
 
 const cw_policy_ops& policy_of(uint8_t choice) {
-  const auto policies = cw::policy::all();
+  const auto policies = cw::policy::for_streams();
   static const char* const wanted = std::getenv("CW_FUZZ_POLICY");
   if (wanted == nullptr) return *policies[choice % policies.size()];
   const auto found = std::ranges::find_if(

@@ -80,7 +80,7 @@ TEST_F(Ctl, swaps_a_policy_and_waits_for_what_comes_of_it) {
     if (each["order"] != 2) continue;
     ++directions;
     EXPECT_EQ(each["fate"], "done");
-    EXPECT_EQ(each["params"], "alpha=3");
+    EXPECT_EQ(each["params"], "alpha=3 repeat=1");
   }
   EXPECT_EQ(directions, 2);
   EXPECT_TRUE(b_->wait_for("direction=out policy=go_back_n/2")) << b_->err_so_far();

@@ -5,8 +5,10 @@
 #include <set>
 #include <string_view>
 
+#include "control/config/policy_keys.h"
 #include "control/gateway/keys/config.h"
 #include "control/units/text.h"
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "policies/policies.h"
 
 namespace cw::site {
@@ -17,7 +19,7 @@ using config::Section;
 namespace {
 
 void load_plugins(Section& section, Config& config) {
-  for (const cw_policy_ops* each : policy::all()) {
+  for (const cw_policy_ops* each : policy::for_streams()) {
     if (const auto added = config.registry->add(*each); !added) {
       section.complain("plugins", added.error().sentence);
     }
@@ -27,6 +29,11 @@ void load_plugins(Section& section, Config& config) {
     if (!loaded) {
       section.complain("plugins", "site.plugins: " + loaded.error().sentence);
       continue;
+    }
+    const cw_policy_ops& table = loaded->table();
+    if (sdr::serves_endpoints_only({&table, config::default_params(table)})) {
+      section.complain("plugins", "site.plugins: " + std::string(table.name) +
+                                      " serves endpoints only, and what a class has is streams");
     }
   }
   // The newest of each name: a file may replace what is built in.

@@ -69,6 +69,7 @@ PolicyInstance::PolicyInstance(const cw_policy_ops& ops, const PolicyChoice& cho
     return static_cast<LazyMemory*>(memory)->take(bytes);
   };
   env_.memory = &own_;
+  env_.abi = CW_POLICY_ABI;
 }
 
 Result<std::unique_ptr<PolicyInstance>> PolicyInstance::make(const PolicyChoice& choice,

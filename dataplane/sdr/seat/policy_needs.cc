@@ -14,6 +14,7 @@ namespace {
 cw_env plain_env_of(const StreamConfig& stream, const LinkGuess& link, cw_role role) {
   cw_env env{};
   env.size = sizeof(env);
+  env.abi = CW_POLICY_ABI;
   env.seat = CW_SEAT_STREAM;
   env.role = role;
   env.peers = 1;
@@ -61,6 +62,14 @@ Result<cw_env> env_of(const PolicyChoice& policy, const StreamConfig& stream, co
   env.m_cap = needs.m_cap;
   env.repair_slots_max = blocks * needs.m_cap;
   return env;
+}
+
+bool serves_endpoints_only(const PolicyChoice& policy) {
+  cw_env env = plain_env_of({}, {}, CW_SINK);
+  env.messages = env.data_slots_max = env.peers = 1;
+  const bool serves_streams = PolicyInstance::make(policy, env).has_value();
+  env.seat = CW_SEAT_ENDPOINT;
+  return !serves_streams && PolicyInstance::make(policy, env).has_value();
 }
 
 cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream,

@@ -25,6 +25,9 @@ struct LinkGuess {
 Result<cw_env> env_of(const PolicyChoice& policy, const StreamConfig& stream, const LinkGuess& link,
                       cw_role role);
 
+/// Whether it refuses every stream and serves endpoints. Cost: slow, makes instances.
+bool serves_endpoints_only(const PolicyChoice& policy);
+
 /// All zeros for a policy that says nothing. Cost: slow.
 cw_policy_limits needs_of(const PolicyChoice& policy, const StreamConfig& stream,
                           const LinkGuess& link);

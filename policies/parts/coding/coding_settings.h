@@ -38,7 +38,6 @@ inline constexpr uint32_t blocks_per_call = 8'192;
 
 /// Why such a stream cannot be served; null: it can. A stream without blocks can: nothing is coded.
 inline const char* coding_refusal(const CodingSettings& settings, const cw_env& env) {
-  if (env.seat != CW_SEAT_STREAM) return "serves streams only";
   if (env.note_bytes_max < note_layout::bytes_min) return "notes of 31 bytes must be allowed";
   if (uint32_t{settings.k} + std::max(settings.m, settings.m_max) > 255) {
     return "k and the most repair shards together must be 255 at most";

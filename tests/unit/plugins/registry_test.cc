@@ -33,7 +33,8 @@ TEST(Registry, finds_what_is_linked_in_and_what_was_loaded) {
   for (const cw_policy_ops* ops : policy::all()) ASSERT_TRUE(registry.add(*ops));
   ASSERT_TRUE(registry.load(plugin("version_1")));
   EXPECT_EQ(registry.names(), (Names{"passthrough", "go_back_n", "selective_repeat", "erasure",
-                                     "hybrid", "layered_interleave", "tried"}));
+                                     "hybrid", "layered_interleave", "csa_ud", "irn",
+                                     "nack_fixed", "rto_only", "tried"}));
   EXPECT_EQ(&registry.find("go_back_n")->table(), cw_policy_go_back_n());
   EXPECT_STREQ(registry.find("tried")->table().version, "1");
 }
@@ -46,7 +47,7 @@ TEST(Registry, names_the_nearest_policy_when_there_is_none) {
             "no policy is named \"selective_repet\": did you mean \"selective_repeat\"?");
   EXPECT_EQ(sentence(registry.unload("best")),
             "no policy is named \"best\": write passthrough, go_back_n, selective_repeat, "
-            "erasure, hybrid or layered_interleave");
+            "erasure, hybrid, layered_interleave, csa_ud, irn, nack_fixed or rto_only");
 }
 
 TEST(Registry, refuses_to_link_a_policy_twice_or_a_bad_one) {

@@ -46,6 +46,8 @@ TEST(GatewayFile, names_what_is_wrong_with_this_site) {
        "makes it"},
       {"[site]", "[site]\nplugins = ['none.so']", "",
        "f:2:11: site.plugins: plugin none.so cannot be opened: No such file or directory"},
+      {"[site]", "[site]\nplugins = ['" CW_ENDPOINT_PLUGIN "']", "",
+       "f:2:11: site.plugins: csa_ud serves endpoints only, and what a class has is streams"},
       {"name = \"south\"", "name = ''", "", "f:2:8: site.name must have 1 to 63 characters"},
   });
 }
@@ -154,6 +156,9 @@ TEST(GatewayFile, says_nothing_about_parameters_of_a_policy_that_is_not_known) {
   expect_all({
       {"", "", "[[class]]\nname = 'all'\npolicy = 'mine'\nparams = { gap = 4, alpha = 99 }\n",
        "f:16:10: class.policy is \"mine\"; it must be \"passthrough\", \"go_back_n\", "
+       "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\""},
+      {"", "", "[[class]]\nname = 'all'\npolicy = 'csa_ud'\nparams = { patience = 1 }\n",
+       "f:16:10: class.policy is \"csa_ud\"; it must be \"passthrough\", \"go_back_n\", "
        "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\""},
   });
 }
