@@ -5,6 +5,7 @@
 
 #include "dataplane/sdr/sdr.h"
 #include "tests/unit/group_sdk/group_sim.h"
+#include "tests/unit/message_sdk/own_policy.h"
 
 #define CHECK(condition)                                                               \
   do {                                                                                 \
@@ -31,8 +32,7 @@ typedef struct world {
   uint8_t* received[members]; /* and one of each */
 } world;
 
-/* Of a policy that asks for nothing: these stories lose nothing, and it is told what is late by the
- * deadlines alone. */
+/* Of a policy that asks for nothing, for stories in which nothing is lost. */
 static cw_mesh_attr attr_of(uint32_t rank) {
   return (cw_mesh_attr){.size = sizeof(cw_mesh_attr),
                         .rank = rank,
@@ -42,19 +42,19 @@ static cw_mesh_attr attr_of(uint32_t rank) {
                         .key_bytes = 21,
                         .seed = 7 + rank,
                         .bytes_max = large,
-                        .pool_bytes = pool_bytes,
-                        .policy = cw_policy_find("passthrough")};
+                        .pool_bytes = pool_bytes};
 }
 
 static uint8_t byte_of(size_t index, uint32_t from, uint32_t to) {
   return (uint8_t)(index * 7 + index / 251 + (size_t)from * 31 + (size_t)to * 97);
 }
 
-static world new_world(void) {
+static world new_world_of(const struct cw_policy_ops* policy, const double* params) {
   world w = {0};
   group_sim_begin(members, 1);
   for (uint32_t rank = 0; rank < members; ++rank) {
-    const cw_mesh_attr attr = attr_of(rank);
+    cw_mesh_attr attr = attr_of(rank);
+    attr.policy = policy, attr.policy_params = params, attr.policy_param_count = params != NULL;
     CHECK((w.mesh[rank] = cw_mesh_create("sim:", &attr)) != NULL);
     CHECK((w.sent[rank] = malloc(members * part_max)) != NULL);
     CHECK((w.received[rank] = calloc(members, part_max)) != NULL);
@@ -64,6 +64,8 @@ static world new_world(void) {
   }
   return w;
 }
+
+static world new_world(void) { return new_world_of(cw_policy_find("passthrough"), NULL); }
 
 static void end_world(world* w) {
   for (int rank = 0; rank < members; ++rank) {
@@ -76,8 +78,7 @@ static void end_world(world* w) {
 
 static void run(world* w, int64_t ns) { mesh_sim_run(w->mesh, members, ns); }
 
-static world new_world_that_is_up(void) {
-  world w = new_world();
+static world with_all_up(world w) {
   for (int i = 0; i < 100; ++i) {
     int up = 0;
     for (int rank = 0; rank < members; ++rank) up += cw_mesh_is_up(w.mesh[rank]);
@@ -88,6 +89,8 @@ static world new_world_that_is_up(void) {
   CHECK(!"the members come together");
   return w;
 }
+
+static world new_world_that_is_up(void) { return with_all_up(new_world()); }
 
 /* Of the memory that two members have for each other. */
 static cw_mesh_send_wr sending(const world* w, uint32_t from, uint32_t to, uint64_t bytes) {
@@ -194,17 +197,16 @@ static void post_step(const world* w, uint32_t rank, uint32_t step) {
   }
 }
 
-static void an_all_to_all_comes_whole_step_by_step(void) {
-  world w = new_world_that_is_up();
+static void expect_steps(world* w, int64_t step_ns) {
   for (uint32_t step = 1; step <= 3; ++step) {
     for (uint32_t rank = 0; rank < members; ++rank) {
-      memset(w.received[rank], 0, members * part_max);
-      post_step(&w, rank, 70 + step);
+      memset(w->received[rank], 0, members * part_max);
+      post_step(w, rank, 70 + step);
     }
-    run(&w, 20 * ms);
+    run(w, step_ns);
     for (uint32_t rank = 0; rank < members; ++rank) {
       cw_mesh_completion ended[all_posts];
-      const int count = cw_mesh_poll(w.mesh[rank], ended, all_posts);
+      const int count = cw_mesh_poll(w->mesh[rank], ended, all_posts);
       uint64_t sent = 0, received = 0, wanted[2] = {0};
       for (int i = 0; i < count; ++i) {
         CHECK(ended[i].status == CW_MESH_WHOLE && !ended[i].is_of_other_end);
@@ -216,13 +218,42 @@ static void an_all_to_all_comes_whole_step_by_step(void) {
       for (uint32_t peer = 0; peer < members; ++peer) {
         if (peer == rank) continue;
         wanted[0] += part_of(rank, peer), wanted[1] += part_of(peer, rank);
-        CHECK(is_of(w.received[rank] + peer * part_max, part_of(peer, rank), peer, rank));
-        CHECK(w.received[rank][peer * part_max + part_of(peer, rank)] == 0);
+        CHECK(is_of(w->received[rank] + peer * part_max, part_of(peer, rank), peer, rank));
+        CHECK(w->received[rank][peer * part_max + part_of(peer, rank)] == 0);
       }
       CHECK(sent == wanted[0] && received == wanted[1]);
-      expect_none(&w, rank);
+      expect_none(w, rank);
     }
   }
+}
+
+static void an_all_to_all_comes_whole_step_by_step(void) {
+  world w = new_world_that_is_up();
+  expect_steps(&w, 20 * ms);
+  end_world(&w);
+}
+
+static void what_is_lost_is_asked_for_by_the_programs_own_policy(void) {
+  const double interval_ns = 500000;
+  world w = with_all_up(new_world_of(&own_policy, &interval_ns));
+  group_sim_lose(0.02);
+  expect_steps(&w, 1000 * ms);
+  end_world(&w);
+}
+
+static void a_receive_may_be_posted_after_its_message_has_come(void) {
+  world w = with_all_up(new_world_of(&own_policy, NULL));
+  const cw_mesh_send_wr send = sending(&w, 0, 1, 30000);
+  const cw_mesh_recv_wr recv = receiving(&w, 1, 0, 30000);
+  CHECK_OK(cw_mesh_send(w.mesh[0], &send, NULL));
+  run(&w, 10 * ms);
+  CHECK_OK(cw_mesh_recv(w.mesh[1], &recv, NULL));
+  run(&w, 4 * ms);
+  expect_none(&w, 1);
+  run(&w, 2 * ms); /* that policy asks after five milliseconds, where it is not told otherwise */
+  CHECK(the_completion(&w, 1).status == CW_MESH_WHOLE);
+  CHECK(the_completion(&w, 0).status == CW_MESH_WHOLE);
+  CHECK(is_of(w.received[1], 30000, 0, 1));
   end_world(&w);
 }
 
@@ -437,6 +468,8 @@ int main(int count, char** names) {
       STORY(posts_are_for_later_before_all_have_joined),
       STORY(what_is_sent_at_once_waits_for_members_that_are_up_later),
       STORY(an_all_to_all_comes_whole_step_by_step),
+      STORY(what_is_lost_is_asked_for_by_the_programs_own_policy),
+      STORY(a_receive_may_be_posted_after_its_message_has_come),
       STORY(a_pool_gives_memory_to_whoever_comes),
       STORY(what_one_end_cancels_is_over_at_both),
       STORY(what_the_other_end_does_not_post_ends_by_its_deadline),

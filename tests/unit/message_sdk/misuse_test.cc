@@ -268,12 +268,12 @@ TEST_F(MessageSdk, messages_travel_without_an_allocation) {
   come_up();
   constexpr uint64_t bytes = 50'000;
   std::vector<uint8_t> received(members * members * bytes);
-  uint8_t* next = received.data();
+  std::vector<uint8_t> pool(1 << 16);
   const uint64_t before = sim::HeapWatch::allocation_count();
   {
     sim::HeapWatch watch;
     for (int round = 0; round < 10; ++round) {
-      next = received.data();
+      uint8_t* next = received.data();
       for (uint32_t at = 0; at < members; ++at) {
         for (uint32_t from = 0; from < members; ++from, next += bytes) {
           if (from == at) continue;
@@ -289,11 +289,24 @@ TEST_F(MessageSdk, messages_travel_without_an_allocation) {
           ASSERT_EQ(cw_mesh_send(meshes[from], &wr, nullptr), CW_SUCCESS);
         }
       }
+      cw_mesh_send_wr pooled = send_wr(0, 1000), given_up = send_wr(1, 1000);
+      pooled.flags = given_up.flags = CW_MESH_FOR_POOL;
+      cw_mesh_ticket ticket;
+      ASSERT_EQ(cw_mesh_post_pool(meshes[0], pool.data(), 7), CW_SUCCESS);
+      ASSERT_EQ(cw_mesh_send(meshes[1], &pooled, nullptr), CW_SUCCESS);
+      ASSERT_EQ(cw_mesh_send(meshes[0], &given_up, &ticket), CW_SUCCESS);
       run(20 * ms);
-      for (cw_mesh* mesh : meshes) {
+      ASSERT_EQ(cw_mesh_cancel(meshes[0], ticket), CW_SUCCESS);
+      const int counts[members] = {6, 5, 4};
+      for (uint32_t rank = 0; rank < members; ++rank) {
+        cw_mesh* const mesh = meshes[rank];
         cw_mesh_completion ended[8];
-        ASSERT_EQ(cw_mesh_poll(mesh, ended, 8), 4);
-        for (int i = 0; i < 4; ++i) ASSERT_EQ(ended[i].status, CW_MESH_WHOLE);
+        ASSERT_EQ(cw_mesh_poll(mesh, ended, 8), counts[rank]);
+        for (int i = 0; i < counts[rank]; ++i) {
+          const bool is_given_up =
+              ended[i].is_of_pool != 0 && ended[i].peer == 1 && ended[i].is_send;
+          ASSERT_EQ(ended[i].status, is_given_up ? CW_MESH_CANCELLED : CW_MESH_WHOLE);
+        }
         ASSERT_STREQ(cw_mesh_why(mesh), "");
       }
     }
