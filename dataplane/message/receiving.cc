@@ -117,7 +117,9 @@ void Messages::tell_opened(const Incoming& in, Instant now) {
                .expected_bytes = in.bytes,
                .received_bytes = 0,
                .rate_bps = arrival_rate_.rate().bps(),
-               .deadline_ns = (in.deadline + paused_).ns()},
+               .deadline_ns = (in.deadline + paused_).ns(),
+               .rtt_ns = endpoint_.rtt(in.from).ns(),
+               .rtt_var_ns = endpoint_.deviation(in.from).ns()},
               now);
   tell_step(in.step_place, now);
 }
@@ -133,7 +135,9 @@ void Messages::tell_step(uint32_t step_place, Instant now) {
                .expected_bytes = step.expected_bytes,
                .received_bytes = step.received_bytes,
                .rate_bps = arrival_rate_.rate().bps(),
-               .deadline_ns = (step.deadline + paused_).ns()},
+               .deadline_ns = (step.deadline + paused_).ns(),
+               .rtt_ns = link_rtt_.ns(),
+               .rtt_var_ns = link_deviation_.ns()},
               now);
 }
 

@@ -25,7 +25,7 @@ int find(const cw_request* handle, Request*& request) {
 
 /// The lent entry goes with the operation's step: there are as many as may be open.
 int post(cw_group* group, const Posting& posting, cw_request** request) {
-  const auto step = group->end->group().post(posting, group->device->now());
+  const auto step = group->end->group().post(posting, group->member.now());
   if (!step) return step.error().is_for_now ? CW_RETRY : misuse("%s", step.error().why.c_str());
   const size_t place = step->value() % Group::operations_max;
   *request = group->requests.lend(place);
@@ -66,7 +66,7 @@ int post(cw_group* group, group::Operation operation, const cw_coll_wr* given,
                         .memory = static_cast<uint8_t*>(wr->address),
                         .input = static_cast<const uint8_t*>(wr->input),
                         .output = static_cast<uint8_t*>(wr->output)};
-  if (!check(*wr, posting, group->wishes.attr.members)) return CW_ERROR;
+  if (!check(*wr, posting, group->end->group().membership().members())) return CW_ERROR;
   return post(group, posting, request);
 }
 

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
+#include <vector>
 
+#include "dataplane/base/result.h"
+#include "dataplane/policy.h"
 #include "dataplane/sdr/sdk/misuse.h"
 
 namespace cw::sdk {
@@ -30,5 +34,9 @@ std::optional<T> copy_attributes(const T* given, size_t size_of_first_version, c
   std::memcpy(&copy, given, size);
   return copy;
 }
+
+/// The parameters of a policy: those given, then the defaults of the rest. Errors: too many, or out
+/// of range.
+Result<std::vector<double>> params_of(const cw_policy_ops& ops, std::span<const double> given);
 
 }  // namespace cw::sdk

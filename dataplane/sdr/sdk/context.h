@@ -50,10 +50,6 @@ using Regions = Handles<cw_mr, Region>;
 
 namespace cw::sdk {
 
-/// The parameters of a policy: those given, then the defaults of the rest. Errors: too many, or out
-/// of range.
-Result<std::vector<double>> params_of(const cw_policy_ops& ops, std::span<const double> given);
-
 /// Who does the bitmap work, for a device whose port has these facts; null: the device copies, and
 /// the turn has the bits. Errors: what a program may not ask for, threads or a DPA that cannot be
 /// had.

@@ -52,9 +52,25 @@ Result<std::unique_ptr<GroupDevice>> open_sim(std::string_view, const GroupPlace
   return std::make_unique<SimMember>(std::move(hosts), place.rank);
 }
 
-Instant wake_of(cw_group* group, Instant now) {
-  const int64_t idle = cw_group_idle_ns(group);
-  return idle == INT64_MAX ? Instant::never() : now + Duration::from_ns(idle);
+Instant wake_of(int64_t idle_ns, Instant now) {
+  return idle_ns == INT64_MAX ? Instant::never() : now + Duration::from_ns(idle_ns);
+}
+
+/// `turn` gives one its turn and returns how long it may wait.
+template <class Member>
+void run(std::span<Member* const> members, Duration time, int64_t (*turn)(Member*)) {
+  const Instant end = fabric->now() + time;
+  std::array<uint16_t, 64> ready;
+  while (true) {
+    Instant next = end;
+    while (fabric->take_ready(ready) > 0) continue;
+    const Instant now = fabric->now();
+    for (Member* const member : members) {
+      if (member != nullptr) next = std::min(next, wake_of(turn(member), now));
+    }
+    if (now >= end) return;
+    fabric->run_until(std::min(end, std::max(next, now + step_min)));
+  }
 }
 
 }  // namespace
@@ -84,18 +100,15 @@ void group_sim_end() { fabric.reset(); }
 void group_sim_lose(double share) { fabric->set_all_impairments({.loss = share}); }
 
 void group_sim_run(cw_group* const* groups, size_t count, int64_t ns) {
-  const Instant end = fabric->now() + Duration::from_ns(ns);
-  std::array<uint16_t, 64> ready;
-  while (true) {
-    Instant next = end;
-    while (fabric->take_ready(ready) > 0) continue;
-    const Instant now = fabric->now();
-    for (cw_group* const group : std::span(groups, count)) {
-      if (group == nullptr) continue;
-      cw_group_turn(group);
-      next = std::min(next, sdk::wake_of(group, now));
-    }
-    if (now >= end) return;
-    fabric->run_until(std::min(end, std::max(next, now + sdk::step_min)));
-  }
+  sdk::run<cw_group>({groups, count}, Duration::from_ns(ns), [](cw_group* group) {
+    cw_group_turn(group);
+    return cw_group_idle_ns(group);
+  });
+}
+
+void mesh_sim_run(cw_mesh* const* meshes, size_t count, int64_t ns) {
+  sdk::run<cw_mesh>({meshes, count}, Duration::from_ns(ns), [](cw_mesh* mesh) {
+    cw_mesh_turn(mesh);
+    return cw_mesh_idle_ns(mesh);
+  });
 }

@@ -1,9 +1,11 @@
-/* Members of a group over the simulated fabric, for tests in C and C++: the device "sim:" has as
- * many hosts as group_sim_begin() says, and time passes only in group_sim_run(). */
+/* Members of groups and meshes over the simulated fabric, for tests in C and C++: the device "sim:"
+ * has as many hosts as group_sim_begin() says, and time passes only in group_sim_run() and
+ * mesh_sim_run(). */
 #ifndef CW_TESTS_GROUP_SIM_H
 #define CW_TESTS_GROUP_SIM_H
 
 #include "dataplane/collective/sdk/collective.h"
+#include "dataplane/message/sdk/messages.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,6 +18,7 @@ void group_sim_end(void);
 void group_sim_lose(double share);
 /* Lets time pass and gives all their turns; any may be null. */
 void group_sim_run(cw_group* const* groups, size_t count, int64_t ns);
+void mesh_sim_run(cw_mesh* const* meshes, size_t count, int64_t ns);
 
 #ifdef __cplusplus
 }
