@@ -164,7 +164,7 @@ void run_faulty(uint64_t seed) {
 /// How many; the night asks for more.
 uint64_t worlds() {
   const char* const text = std::getenv("CW_WORLDS");
-  return text == nullptr ? 60 : std::stoull(text);
+  return text == nullptr ? 30 : std::stoull(text);
 }
 
 TEST(GroupOnFabric, has_no_byte_wrong_whatever_the_network_does) {
