@@ -463,6 +463,10 @@ TEST(PerfSimulation, what_was_measured_is_told_when_it_is_stopped) {
 TEST(PerfSimulation, a_policy_or_parameter_that_does_not_exist_is_refused) {
   const auto policy = measure("--policy selective_repaet")["error"].get<std::string>();
   EXPECT_NE(policy.find("selective_repeat"), std::string::npos) << policy;
+  const auto seat = measure("--policy csa_ud")["error"].get<std::string>();
+  EXPECT_NE(seat.find("policy csa_ud refused to start: csa_ud: serves endpoints only"),
+            std::string::npos)
+      << seat;
   const auto parameter = measure("--policy-param window=1")["error"].get<std::string>();
   EXPECT_NE(parameter.find("window"), std::string::npos) << parameter;
 }
