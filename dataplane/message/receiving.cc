@@ -298,11 +298,12 @@ bool Messages::try_ask(const cw_ask& ask, Instant now) {
   Incoming& in = receives_[ask.message & (numbers_ - 1)];
   if (ask.peer != in.from) return false;  // nobody else has it
   const uint32_t count = std::min(ask.count, in.slots - ask.first);
-  if (!asked_pool_.try_add(in.asked, {.first = ask.first, .count = count})) return false;
-  if (!in.is_fetch_said) {
+  const bool has_room = asked_pool_.try_add(in.asked, {.first = ask.first, .count = count});
+  // What found no room at the line before may have filled this message's.
+  if (!in.is_fetch_said && in.asked.count > 0) {
     in.is_fetch_said = endpoint_.try_say({RecordType::Fetch, in.from, in.message}, now);
   }
-  return true;
+  return has_room;
 }
 
 /// Of what was asked for, what is missing now.
