@@ -157,6 +157,16 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   void say_status(Incoming& in, Instant now);
   void on_offer(uint16_t from, const Offer& offer, Instant now);
   void on_cancel(uint16_t from, const Cancel& cancel, Instant now);
+  /// Of whom we have sent nothing, what others take: at a busy port queues are most of it.
+  Duration rtt_to(uint16_t peer) const {
+    const bool is_measured = membership().row(peer).rtt_us != 0;
+    return is_measured ? endpoint_.rtt(peer) : std::max(link_rtt_, endpoint_.rtt(peer));
+  }
+  Duration deviation_to(uint16_t peer) const {
+    const bool is_measured = membership().row(peer).rtt_us != 0;
+    return is_measured ? endpoint_.deviation(peer)
+                       : std::max(link_deviation_, endpoint_.deviation(peer));
+  }
   bool has_come(uint16_t from, uint32_t message) const;
   bool is_past(uint16_t from, uint32_t message) const;
   bool write_status(const Word& word, EnvelopeWriter& writer, Instant now);

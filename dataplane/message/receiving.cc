@@ -118,8 +118,8 @@ void Messages::tell_opened(const Incoming& in, Instant now) {
                .received_bytes = 0,
                .rate_bps = arrival_rate_.rate().bps(),
                .deadline_ns = (in.deadline + paused_).ns(),
-               .rtt_ns = endpoint_.rtt(in.from).ns(),
-               .rtt_var_ns = endpoint_.deviation(in.from).ns()},
+               .rtt_ns = rtt_to(in.from).ns(),
+               .rtt_var_ns = deviation_to(in.from).ns()},
               now);
   tell_step(in.step_place, now);
 }
