@@ -76,13 +76,15 @@ TEST(DpdkWanPort, says_which_group_is_none) {
 
 group::GroupEndOptions member(uint16_t rank, Prng& prng) {
   static constexpr uint8_t key[] = "a secret that both members share";
-  return {.rank = rank,
-          .addresses = {"192.0.2.1", "192.0.2.2"},
-          .peers = {0, 0},
-          .key = key,
-          .random = RandomSource::of(prng),
-          .rate = Rate::from_gbps(1),
-          .bytes_max = 200'000};
+  group::GroupEndOptions options;
+  options.rank = rank;
+  options.addresses = {"192.0.2.1", "192.0.2.2"};
+  options.peers = {0, 0};
+  options.key = key;
+  options.random = RandomSource::of(prng);
+  options.rate = Rate::from_gbps(1);
+  options.bytes_max = 200'000;
+  return options;
 }
 
 TEST(DpdkWanPort, carries_a_group_s_operations) {
