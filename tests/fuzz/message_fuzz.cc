@@ -94,29 +94,27 @@ class Member {
 
  private:
   void send(Bytes& bytes) {
-    posted_ += messages_
-                   .post_send({.to = 1,
-                               .step = Step(bytes.byte() % 4),
-                               .memory = memory(),
-                               .bytes = 1 + bytes.pair() % bytes_max,
-                               .cookie = 1,
-                               .is_for_pool = bytes.byte() % 4 == 0},
-                              world_.now())
-                   .transform([&](const MessageTicket& ticket) { tickets_.push_back(ticket); })
-                   .has_value();
-    world_.touch(0);
+    note(messages_.post_send({.to = 1,
+                              .step = Step(bytes.byte() % 4),
+                              .memory = memory(),
+                              .bytes = 1 + bytes.pair() % bytes_max,
+                              .cookie = 1,
+                              .is_for_pool = bytes.byte() % 4 == 0},
+                             world_.now()));
   }
   void receive(Bytes& bytes) {
-    posted_ += messages_
-                   .post_receive({.from = 1,
-                                  .step = Step(bytes.byte() % 4),
-                                  .memory = memory(),
-                                  .bytes = 1 + bytes.pair() % bytes_max,
-                                  .cookie = 1},
-                                 world_.now())
-                   .transform([&](const MessageTicket& ticket) { tickets_.push_back(ticket); })
-                   .has_value();
+    note(messages_.post_receive({.from = 1,
+                                 .step = Step(bytes.byte() % 4),
+                                 .memory = memory(),
+                                 .bytes = 1 + bytes.pair() % bytes_max,
+                                 .cookie = 1},
+                                world_.now()));
+  }
+  void note(const Messages::Posted& posted) {
     world_.touch(0);
+    if (!posted) return;
+    ++posted_;
+    tickets_.push_back(*posted);
   }
   void pool() { (void)messages_.try_post_pool({.memory = memory(), .cookie = 2}); }
   void cancel(Bytes& bytes) {
