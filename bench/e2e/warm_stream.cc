@@ -95,7 +95,7 @@ Json measure(const lab::Lab& lab, const perf::Options& options) {
     throw std::runtime_error("host A cannot be entered");
   }
   plugins::Registry policies;
-  for (const cw_policy_ops* each : policy::all()) {
+  for (const cw_policy_ops* each : policy::for_streams()) {
     if (const auto added = policies.add(*each); !added) {
       throw std::runtime_error(added.error().sentence);
     }

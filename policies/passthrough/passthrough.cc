@@ -50,7 +50,6 @@ class End {
     message.sequence = fact.message;
     message.received.slots = fact.slots;
     messages_.try_add(fact.message, &message);
-    touch(message);  // of no slots, it is over
   }
   void on_closed(const cw_fact_closed& fact, Instant) {
     Message& message = *state_of<Message>(fact);
@@ -175,10 +174,21 @@ class Sink : public End {
   }
 };
 
+/// Nobody says there that a message is closed: one of no slots is over when it opens.
+class Endpoint : public Sink {
+ public:
+  using Sink::Sink;
+
+  void on_opened(const cw_fact_opened& fact, Instant now) {
+    Sink::on_opened(fact, now);
+    touch(*state_of<Message>(fact));
+  }
+};
+
 struct Passthrough {
   using Source = policy::Source;
   using Sink = policy::Sink;
-  using Endpoint = policy::Sink;
+  using Endpoint = policy::Endpoint;
   static constexpr const char* name = "passthrough";
   static constexpr const char* version = "1.0";
   static constexpr const char* summary = "Sends everything once and repairs nothing.";

@@ -124,7 +124,7 @@ struct Pair {
 };
 
 TEST(ThousandSwaps, among_all_policies_move_no_packet) {
-  const auto all = policy::all();
+  const auto all = policy::for_streams();
   const Pair pair({.seed = 1, .policies = {all.begin(), all.end()}});
   expect_unhurt(pair.swapped);
   EXPECT_EQ(pair.swapped.swaps, swaps_wanted);

@@ -87,7 +87,7 @@ class GatewaySite final : public Actor {
 
   Prng prng_;
   std::unique_ptr<gateway::Gateway> gateway_;
-  sdr::ListedPolicies known_{policy::all()};  // by name, for swaps
+  sdr::ListedPolicies known_{policy::for_streams()};  // by name, for swaps
   std::optional<sdr::Shard> sdr_;
   const std::vector<double> params_;  // of the policy; every peer's streams point here
 };

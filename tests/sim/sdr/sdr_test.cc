@@ -84,7 +84,7 @@ TEST(Sdr, every_size_around_a_slot_and_a_chunk_arrives_whole) {
 }
 
 TEST(Sdr, messages_without_bytes_carry_their_immediate_under_every_policy) {
-  for (const cw_policy_ops* policy : policy::all()) {
+  for (const cw_policy_ops* policy : policy::for_streams()) {
     Story story({.site = site_under(policy),
                  .transfer = {.messages = 500, .bytes_of = [](uint64_t) { return uint64_t{0}; }},
                  .wire = rough(2_ms)});
@@ -141,7 +141,7 @@ TEST(Sdr, late_packets_never_touch_a_buffer_that_was_completed_early) {
 // -----------------------------------------------------------------------------
 
 TEST(Sdr, message_sequences_wrap_under_every_policy) {
-  for (const cw_policy_ops* policy : policy::all()) {
+  for (const cw_policy_ops* policy : policy::for_streams()) {
     SiteOptions site = site_under(policy);
     site.stream.first_seq = MessageSeq() - 3;
     const bool repairs = policy != cw_policy_passthrough();

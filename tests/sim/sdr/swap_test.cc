@@ -40,8 +40,8 @@ TEST_P(SwapOfEveryPair, loses_no_slot_and_ends) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, SwapOfEveryPair,
-                         testing::Combine(testing::ValuesIn(policy::all()),
-                                          testing::ValuesIn(policy::all())),
+                         testing::Combine(testing::ValuesIn(policy::for_streams()),
+                                          testing::ValuesIn(policy::for_streams())),
                          [](const auto& pair) {
                            return std::string(std::get<0>(pair.param)->name) + "_to_" +
                                   std::get<1>(pair.param)->name;
@@ -87,7 +87,7 @@ TEST(Swap, may_follow_swap_a_hundred_times) {
 /// Messages of a program land in the receives that it has posted for them, one for one.
 TEST(Swap, fills_nothing_where_receives_are_counted) {
   for (const bool has_rnic : {false, true}) {
-    for (const cw_policy_ops* after : policy::all()) {
+    for (const cw_policy_ops* after : policy::for_streams()) {
       SCOPED_TRACE(after->name);
       SiteOptions site = roomy_site(cw_policy_selective_repeat());
       site.has_rnic = has_rnic;

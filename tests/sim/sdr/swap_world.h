@@ -33,9 +33,9 @@ inline SiteOptions roomy_site(const cw_policy_ops* policy) {
   SiteOptions site = site_under(policy);
   site.stream.messages = 8;
   site.stream.data_slots_max = 1024;
-  const auto all = policy::all();
+  const auto all = policy::for_streams();
   site.knows.assign(all.begin(), all.end());
-  for (const cw_policy_ops* each : policy::all()) {
+  for (const cw_policy_ops* each : policy::for_streams()) {
     const auto needs = sdr::needs_of(choice_of(each), site.stream, {.rtt = Duration::from_ms(20)});
     site.stream = sdr::coded(site.stream, needs, code::all());
   }

@@ -159,7 +159,7 @@ std::vector<Blow> draw_blows(Prng& prng) {
 /// Orders of either end, of what the stream has room for or not. Who was to lose nothing gets
 /// nobody who may.
 void draw_swaps(Prng& prng, WorldOptions& world) {
-  const auto all = policy::all();
+  const auto all = policy::for_streams();
   world.site.knows.assign(all.begin(), all.end());
   for (uint64_t left = prng.between(1, 12); left > 0; --left) {
     Blow blow{.after = between(prng, 1_us, 60_ms), .what = Blow::What::Swap};

@@ -39,7 +39,7 @@ TEST(SwarmSeed, a_hundred_draw_every_policy_and_every_kind_of_fault) {
     swapped.insert(strikes(Blow::What::Swap));
     EXPECT_TRUE(sdr::check(world.site.stream)) << "seed " << seed;
   }
-  EXPECT_EQ(policies.size(), policy::all().size());
+  EXPECT_EQ(policies.size(), policy::for_streams().size());
   for (const auto& each :
        {coded, restarted, paused, strangers, two_generations, streamed, swapped}) {
     EXPECT_EQ(each.size(), 2u) << "once and again, and not always";

@@ -124,7 +124,7 @@ void Life::swap(const Fault& fault) {
   constexpr Duration again = 100_ms;
   const int site = fault.route.from;
   if (!sites_.seat(site).is_alive()) return;
-  const auto all = policy::all();
+  const auto all = policy::for_streams();
   const cw_policy_ops& ops = **std::ranges::find_if(
       all, [&](const cw_policy_ops* each) { return fault.policy == each->name; });
   sites_.seat(site).site().want_policies(
