@@ -137,6 +137,8 @@ class DatagramEndpoint final : public WanStation {
   void set_line(Rate rate, uint32_t answers_ppm);
   /// How long those that wait will take, beside what leaves for the first time.
   Duration answers_time() const;
+  /// How long a slot that is pushed now waits for the line.
+  Duration backlog(Instant now) const { return pacer_.backlog(now); }
   /// Bytes of a full slot's packet on the wire.
   uint32_t packet_bytes() const;
 

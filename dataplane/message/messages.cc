@@ -79,8 +79,6 @@ Messages::Messages(WanPort& port, Counters& counters, Drops& drops, const Messag
       steps_(options.receives_max),
       arrival_rate_(options.datagrams.membership.rate),
       timers_(size_t{options.sends_max} + options.receives_max, Instant(), timer_resolution),
-      link_rtt_(options.datagrams.rtt),
-      link_deviation_(options.datagrams.rtt / 2),
       endpoint_(port, *this, counters, drops, with_boxes(options)) {
   leaving_.reserve(options.sends_max);
   pool_.reserve(options.receives_max);
@@ -137,7 +135,7 @@ Messages::Posted Messages::post_send(const SendPosting& posting, Instant now) {
   if (!membership().is_in_force()) return std::unexpected(Refusal{.is_for_now = true});
   std::string why = refusal_of(posting.to, posting.bytes);
   if (!why.empty()) return std::unexpected(Refusal{.why = std::move(why)});
-  SentNumbers& numbers = peers_[posting.to].sent[posting.is_for_pool ? 1 : 0];
+  OpenNumbers& numbers = peers_[posting.to].sent[posting.is_for_pool ? 1 : 0];
   if (open_sends() + unpolled_sends_ >= sends_.size() || !numbers.has_room()) {
     return std::unexpected(Refusal{.is_for_now = true});
   }
@@ -170,15 +168,14 @@ Messages::Posted Messages::post_receive(const ReceivePosting& posting, Instant n
   if (!membership().is_in_force()) return std::unexpected(Refusal{.is_for_now = true});
   std::string why = refusal_of(posting.from, posting.bytes);
   if (!why.empty()) return std::unexpected(Refusal{.why = std::move(why)});
-  PastMessages& posted = peers_[posting.from].posted;
-  const uint32_t message = next_number(posted.newest);
-  const bool is_far_ahead = find_receive(posting.from, number_before(message, numbers_open_max));
-  if (open_receives() + unpolled_receives_ >= receives_.size() || is_far_ahead) {
+  PostedNumbers& posted = peers_[posting.from].posted;
+  if (open_receives() + unpolled_receives_ >= receives_.size() || !posted.has_room()) {
     return std::unexpected(Refusal{.is_for_now = true});
   }
-  posted.advance(message, 1);
-  Incoming& in = open_incoming({.step = posting.step, .peer = posting.from, .message = message},
-                               posting.memory, posting.bytes, life(posting.deadline), now);
+  posted.post();
+  Incoming& in =
+      open_incoming({.step = posting.step, .peer = posting.from, .message = posted.newest},
+                    posting.memory, posting.bytes, life(posting.deadline), now);
   in.cookie = posting.cookie;
   tell_opened(in, now);
   return MessageTicket{.place = place_of(in), .generation = in.generation};

@@ -25,6 +25,7 @@
 
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/base/result.h"
+#include "dataplane/core/path/paths.h"
 #include "dataplane/datagram/datagram_endpoint.h"
 #include "dataplane/message/open_messages.h"
 #include "dataplane/message/peer_row.h"
@@ -121,7 +122,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   void begin_sending(Outgoing& out, Instant now);
   uint32_t window_of(uint16_t to) const;
   MessageMarks marks_of(const SendPosting& posting, uint32_t slots) const;
-  Duration probe_first(const Outgoing& out) const;
+  Duration probe_first(const Outgoing& out, Instant now) const;
   uint32_t allowed(const Outgoing& out) const;
   void list(Outgoing& out);
   void send_rows(Instant now);
@@ -150,22 +151,29 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   void tell_step(uint32_t step_place, Instant now);
   void tell_link(Instant now);
   void note_placed(Incoming& in, const Placed& placed, Instant now);
-  void tell_arrived(Incoming& in, Instant now);
+  void end_burst(Incoming& in, Instant now);
+  void tell_arrived(const Incoming& in, const SlotSpan& changed, Instant now);
+  void note_past(const Incoming& in, bool is_whole);
+  uint64_t missing_bytes(const Incoming& in) const;
   void end_receive(Incoming& in, const Completion& how, Instant now);
   void end_given_up(Instant now);
   bool try_open_offered(uint16_t from, uint32_t message, Step step, uint64_t bytes, Instant now);
   void say_status(Incoming& in, Instant now);
   void on_offer(uint16_t from, const Offer& offer, Instant now);
   void on_cancel(uint16_t from, const Cancel& cancel, Instant now);
+  Duration link_rtt() const { return rtt_.has_sample() ? rtt_.smoothed() : options_.datagrams.rtt; }
+  Duration link_deviation() const {
+    return rtt_.has_sample() ? rtt_.variance() : options_.datagrams.rtt / 2;
+  }
   /// Of whom we have sent nothing, what others take: at a busy port queues are most of it.
   Duration rtt_to(uint16_t peer) const {
     const bool is_measured = membership().row(peer).rtt_us != 0;
-    return is_measured ? endpoint_.rtt(peer) : std::max(link_rtt_, endpoint_.rtt(peer));
+    return is_measured ? endpoint_.rtt(peer) : std::max(link_rtt(), endpoint_.rtt(peer));
   }
   Duration deviation_to(uint16_t peer) const {
     const bool is_measured = membership().row(peer).rtt_us != 0;
     return is_measured ? endpoint_.deviation(peer)
-                       : std::max(link_deviation_, endpoint_.deviation(peer));
+                       : std::max(link_deviation(), endpoint_.deviation(peer));
   }
   bool has_come(uint16_t from, uint32_t message) const;
   bool is_past(uint16_t from, uint32_t message) const;
@@ -180,6 +188,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
     return in.generation * numbers_ + place_of(in);
   }
   Landing& landing_of(const Incoming& in) { return endpoint_.inbox(place_of(in)); }
+  const Landing& landing_of(const Incoming& in) const { return endpoint_.inbox(place_of(in)); }
   bool try_ask(const cw_ask& ask, Instant now) override;
   void on_finish(const cw_finish& finish, Instant now) override;
   void on_quarantine(Instant now) override;
@@ -212,7 +221,8 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   std::array<Ending, 64> endings_;
   size_t ending_next_ = 0;
   Duration paused_;
-  Duration link_rtt_, link_deviation_, told_rtt_;
+  RttEstimator rtt_;  // over all peers
+  Duration told_rtt_;
   uint64_t asked_slots_ = 0;
   std::string failure_;
   DatagramEndpoint endpoint_;

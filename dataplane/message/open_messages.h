@@ -99,6 +99,17 @@ class AskedPool {
   uint32_t free_ = 0;
 };
 
+/// All slots from `first` on, below `end`.
+struct SlotSpan {
+  uint32_t first = UINT32_MAX, end = 0;
+
+  bool is_empty() const { return first >= end; }
+  void add(uint32_t slot) {
+    first = std::min(first, slot);
+    end = std::max(end, slot + 1);
+  }
+};
+
 /// At its receiver.
 struct Incoming {
   bool is_open = false;
@@ -113,9 +124,10 @@ struct Incoming {
   uint32_t step_place = 0;
   uint32_t slots = 0;
   uint32_t first_missing = 0, highest = 0;
-  uint32_t placed = 0, duplicates = 0, lowest = 0, most = 0;  ///< of this burst
-  uint32_t clock_us = 0;                                      ///< of the datagram that came last
-  Instant clock_at;                                           ///< zero: none has
+  SlotSpan changed;         ///< in this burst
+  uint32_t duplicates = 0;  ///< likewise
+  uint32_t clock_us = 0;    ///< of the datagram that came last
+  Instant clock_at;         ///< zero: none has
   uint64_t cookie = 0, bytes = 0;
   Instant deadline;
   TimerHandle timer;

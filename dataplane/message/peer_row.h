@@ -8,25 +8,34 @@
 
 namespace cw::group {
 
-/// So many numbers a source is ahead of its oldest open message, at most [C-76].
+/// So many numbers there are from the oldest open message of a row on, at most [C-76].
 inline constexpr uint32_t numbers_open_max = 64;
 
-/// Of the last 64 numbers that were named, or 128 of those that were posted, what became.
-struct PastMessages {
-  uint64_t done[2] = {};  ///< bit d: the number d before `newest` has come whole
+/// Of the messages of one row from one of the two to the other.
+struct OpenNumbers {
   uint32_t newest = 0;
+  uint32_t oldest = 1;  ///< that is open; none is: the next one
 
-  /// `count` newer ones are named.
-  void advance(uint32_t number, uint32_t count) {
-    newest = number;
-    if (count >= 128) {
-      done[0] = done[1] = 0;
-    } else if (count >= 64) {
-      done[1] = done[0] << (count - 64), done[0] = 0;
-    } else if (count > 0) {
-      done[1] = done[1] << count | done[0] >> (64 - count);
-      done[0] <<= count;
-    }
+  uint32_t next() const { return next_number(newest); }
+  bool has_room() const { return numbers_between(oldest, next()) < numbers_open_max; }
+  bool is_past(uint32_t number) const {
+    return newest != 0 && numbers_between(number, newest) < message_numbers / 2;
+  }
+  /// One has ended: `is_open(number)` says which have not.
+  void settle(auto&& is_open) {
+    while (oldest != next() && !is_open(oldest)) oldest = next_number(oldest);
+  }
+};
+
+/// Of messages whose memory is posted here, and of the last 128 of them, which have come whole: as
+/// many as their source, which may be 64 behind, can still ask about.
+struct PostedNumbers : OpenNumbers {
+  uint64_t done[2] = {};  ///< bit d: the number d before `newest`
+
+  void post() {
+    newest = next();
+    done[1] = done[1] << 1 | done[0] >> 63;
+    done[0] <<= 1;
   }
   bool has_come(uint32_t number) const {
     const uint32_t before = numbers_between(number, newest);
@@ -36,29 +45,13 @@ struct PastMessages {
     const uint32_t before = numbers_between(number, newest);
     if (before < 128) done[before / 64] |= uint64_t{1} << before % 64;
   }
-  /// Named so far.
-  bool is_past(uint32_t number) const {
-    return newest != 0 && numbers_between(number, newest) < message_numbers / 2;
-  }
-};
-
-/// Messages that one of the two sends the other, numbered in one of the two rows.
-struct SentNumbers {
-  uint32_t newest = 0;
-  uint32_t oldest = 1;  ///< that is open; none is: the next one
-
-  uint32_t next() const { return next_number(newest); }
-  bool has_room() const { return numbers_between(oldest, next()) < numbers_open_max; }
-  bool is_past(uint32_t number) const {
-    return newest != 0 && numbers_between(number, newest) < message_numbers / 2;
-  }
 };
 
 struct PeerRow {
   static constexpr uint32_t none = UINT32_MAX;
 
-  SentNumbers sent[2];                      ///< by is_for_pool()
-  PastMessages posted;                      ///< that it is to send us
+  OpenNumbers sent[2];                      ///< by is_for_pool()
+  PostedNumbers posted;                     ///< that it is to send us
   uint64_t pool_done = 0, pool_opened = 0;  ///< bit d: the number d before pool_newest
   uint32_t pool_newest = 0;
   uint32_t waiting = none;  ///< the first of our messages that wait for its key
@@ -90,6 +83,6 @@ struct PeerRow {
     if (before < 64) pool_done |= uint64_t{1} << before;
   }
 };
-static_assert(sizeof(PeerRow) <= 64 + 8);
+static_assert(sizeof(PeerRow) == 64);
 
 }  // namespace cw::group

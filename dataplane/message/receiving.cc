@@ -115,7 +115,7 @@ void Messages::tell_opened(const Incoming& in, Instant now) {
                .sources = step.sources,
                .sources_done = step.sources_done,
                .expected_bytes = in.bytes,
-               .received_bytes = 0,
+               .received_bytes = in.bytes - missing_bytes(in),
                .rate_bps = arrival_rate_.rate().bps(),
                .deadline_ns = (in.deadline + paused_).ns(),
                .rtt_ns = rtt_to(in.from).ns(),
@@ -136,8 +136,8 @@ void Messages::tell_step(uint32_t step_place, Instant now) {
                .received_bytes = step.received_bytes,
                .rate_bps = arrival_rate_.rate().bps(),
                .deadline_ns = (step.deadline + paused_).ns(),
-               .rtt_ns = link_rtt_.ns(),
-               .rtt_var_ns = link_deviation_.ns()},
+               .rtt_ns = link_rtt().ns(),
+               .rtt_var_ns = link_deviation().ns()},
               now);
 }
 
@@ -145,17 +145,18 @@ void Messages::tell_link(Instant now) {
   std::array<cw_path_facts, Spray::paths_max> paths{};
   const uint32_t count = endpoint_.spray().paths();
   for (cw_path_facts& path : std::span(paths).first(count)) {
-    path.rtt_min_ns = path.rtt_smooth_ns = link_rtt_.ns();
-    path.rtt_var_ns = link_deviation_.ns();
+    path.rtt_min_ns = rtt_.has_sample() ? rtt_.min().ns() : options_.datagrams.rtt.ns();
+    path.rtt_smooth_ns = link_rtt().ns();
+    path.rtt_var_ns = link_deviation().ns();
     path.burst_mean = 1;
     path.reorder_ns = options_.reorder.ns();
     path.mtu = payload_bytes();
     path.is_up = 1;
   }
-  told_rtt_ = link_rtt_;
+  told_rtt_ = link_rtt();
   seat_->link({.paths = count,
                .rate_bps = line_rate().bps(),
-               .rtt_ns = std::max<int64_t>(link_rtt_.ns(), 1),
+               .rtt_ns = std::max<int64_t>(link_rtt().ns(), 1),
                .path = paths.data()},
               now);
 }
@@ -163,14 +164,10 @@ void Messages::tell_link(Instant now) {
 // ---- what comes ----
 
 void Messages::on_placed(std::span<const Placed> placed, Instant now) {
-  uint64_t bytes = 0;
-  for (const Placed& each : placed) {
-    if (!each.is_message) continue;
-    bytes += endpoint_.packet_bytes();
-    note_placed(receives_[each.landing], each, now);
-  }
-  arrival_rate_.note(bytes, std::max(link_rtt_ / 2, options_.reorder), now);
-  for (const uint32_t place : touched_) tell_arrived(receives_[place], now);
+  for (const Placed& each : placed) note_placed(receives_[each.landing], each, now);
+  arrival_rate_.note(placed.size() * endpoint_.packet_bytes(),
+                     std::max(link_rtt() / 2, options_.reorder), now);
+  for (const uint32_t place : touched_) end_burst(receives_[place], now);
   for (const uint32_t place : touched_steps_) {
     if (!steps_.row(place).is_touched) continue;  // over meanwhile
     steps_.row(place).is_touched = false;
@@ -184,9 +181,8 @@ void Messages::on_placed(std::span<const Placed> placed, Instant now) {
 void Messages::note_placed(Incoming& in, const Placed& placed, Instant now) {
   if (!in.is_touched) {
     in.is_touched = true;
-    in.placed = in.duplicates = 0;
-    in.lowest = UINT32_MAX;
-    in.most = 0;
+    in.changed = {};
+    in.duplicates = 0;
     touched_.push_back(place_of(in));
   }
   in.clock_us = placed.clock_us;
@@ -197,9 +193,7 @@ void Messages::note_placed(Incoming& in, const Placed& placed, Instant now) {
     ++in.duplicates;
     return;
   }
-  ++in.placed;
-  in.lowest = std::min(in.lowest, placed.slot);
-  in.most = std::max(in.most, placed.slot);
+  in.changed.add(placed.slot);
   in.highest = std::max(in.highest, placed.slot + 1);
   StepRow& step = steps_.row(in.step_place);
   step.received_bytes += landing_of(in).slots().bytes_of(placed.slot);
@@ -209,26 +203,30 @@ void Messages::note_placed(Incoming& in, const Placed& placed, Instant now) {
 }
 
 /// All that has come of it in one burst.
-void Messages::tell_arrived(Incoming& in, Instant now) {
+void Messages::end_burst(Incoming& in, Instant now) {
   in.is_touched = false;
   const Landing& landing = landing_of(in);
   const SlotBits& bits = landing.bits();
   in.first_missing = SlotBits::first_of_neither(bits, bits, in.first_missing, in.slots);
-  const bool has_new = in.placed > 0;
-  const uint32_t word = has_new ? in.lowest / word_bits : in.first_missing / word_bits;
+  tell_arrived(in, in.changed, now);
+  if (landing.missing_count() == 0) return end_receive(in, {.is_whole = true}, now);
+  if (in.wants_status) say_status(in, now);
+}
+
+void Messages::tell_arrived(const Incoming& in, const SlotSpan& changed, Instant now) {
+  const bool has_new = !changed.is_empty();
+  const uint32_t word = (has_new ? changed.first : in.first_missing) / word_bits;
   seat_->arrived(
       {.message = policy_number(in),
        .word_first = word,
-       .word_count = has_new ? in.most / word_bits - word + 1 : 0,
+       .word_count = has_new ? (changed.end - 1) / word_bits - word + 1 : 0,
        .first_missing = in.first_missing,
        .highest = in.highest,
        .slots = in.slots,
        .duplicates = static_cast<uint16_t>(std::min<uint32_t>(in.duplicates, UINT16_MAX)),
        .path = in.path,
-       .data = bits.words().data()},
+       .data = landing_of(in).bits().words().data()},
       now);
-  if (landing.missing_count() == 0) return end_receive(in, {.is_whole = true}, now);
-  if (in.wants_status) say_status(in, now);
 }
 
 void Messages::say_status(Incoming& in, Instant now) {
@@ -343,28 +341,39 @@ void Messages::end_given_up(Instant now) {
 
 void Messages::on_quarantine(Instant now) {
   for (const Incoming& in : receives_) {
-    if (in.is_open) tell_opened(in, now);
+    if (!in.is_open) continue;
+    tell_opened(in, now);
+    if (in.highest > 0) tell_arrived(in, {.first = 0, .end = in.highest}, now);
   }
 }
 
 // ---- its end ----
 
+/// Of slots, each as long as a full one, but no more than there are.
+uint64_t Messages::missing_bytes(const Incoming& in) const {
+  return std::min<uint64_t>(in.bytes, uint64_t{landing_of(in).missing_count()} * payload_bytes());
+}
+
+/// For its source, should it ask.
+void Messages::note_past(const Incoming& in, bool is_whole) {
+  PeerRow& peer = peers_[in.from];
+  const uint32_t number = number_of(in.message);
+  if (is_for_pool(in.message)) {
+    if (is_whole) peer.note_pooled_done(number);
+    return;
+  }
+  if (is_whole) peer.posted.note_done(number);
+  peer.posted.settle([&](uint32_t each) { return find_receive(in.from, each) != nullptr; });
+}
+
 void Messages::end_receive(Incoming& in, const Completion& how, Instant now) {
   in.is_open = false;
   timers_.cancel(in.timer);
   asked_pool_.drop(in.asked);
-  const Landing& landing = landing_of(in);
-  uint64_t missing = 0;
-  if (!how.is_whole) {
-    missing = std::min<uint64_t>(in.bytes, uint64_t{landing.missing_count()} * payload_bytes());
-  }
+  const uint64_t missing = missing_bytes(in);
   receive_index_.remove(in.from, in.message);
   endpoint_.close_inbox(place_of(in));
-  const uint32_t number = number_of(in.message);
-  if (how.is_whole) {
-    PeerRow& peer = peers_[in.from];
-    is_for_pool(in.message) ? peer.note_pooled_done(number) : peer.posted.note_done(number);
-  }
+  note_past(in, how.is_whole);
   Completion completion = how;
   completion.cookie = in.cookie;
   completion.bytes = in.bytes;

@@ -40,7 +40,7 @@ void Messages::begin_sending(Outgoing& out, Instant now) {
     out.stage = Outgoing::Stage::Sending;
     list(out);
     send_rows(now);
-    out.probe_wait = probe_first(out);
+    out.probe_wait = probe_first(out, now);
   } else {
     out.stage = Outgoing::Stage::Waiting;
     out.next = peers_[out.to].waiting;
@@ -71,12 +71,9 @@ void Messages::forget_waiting(const Outgoing& out) {
 }
 
 /// What is ahead of an answer: our own line, the way there and back, and what may be late.
-Duration Messages::probe_first(const Outgoing& out) const {
-  const Duration line =
-      endpoint_.answers_time() + line_rate().time_for(Bytes(endpoint_.packet_bytes())) *
-                                     static_cast<int64_t>(endpoint_.queued_slots());
+Duration Messages::probe_first(const Outgoing& out, Instant now) const {
   const Duration trip = endpoint_.rtt(out.to) + endpoint_.deviation(out.to) * 4;
-  return line + trip * 2 + options_.reorder;
+  return endpoint_.backlog(now) + trip * 2 + options_.reorder;
 }
 
 void Messages::arm(Outgoing& out) {
@@ -138,7 +135,7 @@ void Messages::on_status(uint16_t from, const Status& status, Instant now) {
   if (status.slots >= out->slots) return end_send(*out, {.is_whole = true}, now);
   if (status.slots > out->in_place) {
     out->in_place = status.slots;
-    out->probe_wait = probe_first(*out);
+    out->probe_wait = probe_first(*out, now);
   }
   out->probe_due = local(now) + out->probe_wait;
   if (out->stage != Outgoing::Stage::Sending) return;
@@ -154,10 +151,8 @@ void Messages::note_rtt(uint16_t from, const Status& status, Instant now) {
   if (sample_us > sample_max_us) return;  // hostile, or a datagram handed out ahead of its time
   const Duration sample = Duration::from_us(sample_us);
   endpoint_.membership().row(from).note_rtt(sample);
-  const Duration apart = sample > link_rtt_ ? sample - link_rtt_ : link_rtt_ - sample;
-  link_deviation_ = (link_deviation_ * 3 + apart) / 4;
-  link_rtt_ = (link_rtt_ * 7 + sample) / 8;
-  const Duration change = link_rtt_ > told_rtt_ ? link_rtt_ - told_rtt_ : told_rtt_ - link_rtt_;
+  rtt_.add(sample, now);
+  const Duration change = link_rtt() > told_rtt_ ? link_rtt() - told_rtt_ : told_rtt_ - link_rtt();
   if (change * 4 > told_rtt_) tell_link(now);
 }
 
@@ -165,7 +160,7 @@ void Messages::on_fetch(uint16_t from, const Fetch& fetch, Instant now) {
   if (fetch.source != rank() || fetch.message == 0) return;
   Outgoing* const out = find_send(from, fetch.message);
   if (out == nullptr) {
-    const SentNumbers& numbers = peers_[from].sent[is_for_pool(fetch.message) ? 1 : 0];
+    const OpenNumbers& numbers = peers_[from].sent[is_for_pool(fetch.message) ? 1 : 0];
     if (numbers.is_past(number_of(fetch.message))) {
       say(RecordType::Cancel, from, fetch.message, now);
     }
@@ -226,12 +221,9 @@ void Messages::end_send(Outgoing& out, const Completion& how, Instant now) {
   out.is_whole = how.is_whole;
   out.is_of_other_end = how.is_of_other_end;
   out.reason = how.reason;
-  SentNumbers& numbers = peers_[out.to].sent[is_for_pool(out.message) ? 1 : 0];
-  const uint32_t row_bit = out.message & pool_bit;
-  while (numbers.oldest != numbers.next() &&
-         find_send(out.to, numbers.oldest | row_bit) == nullptr) {
-    numbers.oldest = next_number(numbers.oldest);
-  }
+  const uint32_t row = out.message & pool_bit;
+  peers_[out.to].sent[is_for_pool(out.message) ? 1 : 0].settle(
+      [&](uint32_t number) { return find_send(out.to, number | row) != nullptr; });
   Completion noted = how;
   noted.message = out.message;
   noted.peer = out.to;

@@ -130,6 +130,46 @@ TEST(MessagesOnFabric, go_round_a_path_that_loses_all) {
   EXPECT_FALSE(spray.is_down(31, 5)) << "it is back";
 }
 
+// ---- a policy that goes on and on ----
+
+int create_insatiable(const cw_env*, cw_policy** policy, char*, size_t) {
+  static int nothing;
+  *policy = reinterpret_cast<cw_policy*>(&nothing);
+  return 0;
+}
+void destroy_insatiable(cw_policy*) {}
+/// Not before half of a message has come, which its successor has to be told.
+void arrive_insatiable(cw_policy*, const cw_fact_arrived* fact, int64_t, cw_out* out) {
+  out->more = fact->highest > fact->slots / 2;
+}
+void resume_insatiable(cw_policy*, int64_t, cw_out* out) { out->more = 1; }
+
+constexpr cw_policy_ops insatiable = {.abi = CW_POLICY_ABI,
+                                      .size = sizeof(cw_policy_ops),
+                                      .name = "insatiable",
+                                      .create = create_insatiable,
+                                      .destroy = destroy_insatiable,
+                                      .arrived = arrive_insatiable,
+                                      .resume = resume_insatiable};
+
+TEST(MessagesOnFabric, whose_policy_is_relieved_end_as_its_successor_has_it) {
+  const ChosenPolicy successor("csa_ud");
+  MessageWorldOptions options = calm(2);
+  options.policy = {&insatiable, {}};
+  options.fallback = successor.choice();
+  const auto made = MessageWorld::make(options);
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
+  ASSERT_TRUE(world.join());
+  world.network().set_all_impairments({.loss = 0.05});
+  Exchange exchange(world);
+  exchange.both(0, 1, {.bytes = 300'000});
+  ASSERT_TRUE(exchange.run(2));
+  exchange.expect_whole();
+  EXPECT_TRUE(world.messages(1).policy().is_quarantined());
+  EXPECT_GT(world.messages(1).asked_slots(), 0u) << "by it";
+}
+
 // ---- records that do not arrive ----
 
 constexpr size_t datagram_bytes = 20;

@@ -172,6 +172,28 @@ TEST(Messages, more_than_a_pair_may_have_open_are_for_later) {
   EXPECT_TRUE(receive());
 }
 
+// [C-76]
+TEST(Messages, of_which_an_old_one_does_not_come_are_not_posted_without_end) {
+  MessageWorldOptions options = calm(2, "passthrough");
+  const auto made = MessageWorld::make(options);
+  ASSERT_TRUE(made);
+  MessageWorld& world = **made;
+  ASSERT_TRUE(world.join());
+  Exchange exchange(world);
+  std::vector<size_t> awaited;
+  for (size_t i = 0; i < numbers_open_max; ++i) awaited.push_back(exchange.await(1, 0, {}));
+  for (size_t i = 1; i < numbers_open_max; ++i) {
+    world.messages(1).cancel(exchange.receiving(awaited[i]), world.now());
+  }
+  uint8_t place = 0;
+  const auto posted =
+      world.messages(1).post_receive({.from = 0, .memory = &place, .bytes = 1}, world.now());
+  EXPECT_TRUE(!posted && posted.error().is_for_now) << "its source might still ask about those";
+  world.messages(1).cancel(exchange.receiving(awaited[0]), world.now());
+  EXPECT_TRUE(
+      world.messages(1).post_receive({.from = 0, .memory = &place, .bytes = 1}, world.now()));
+}
+
 TEST(Messages, that_cannot_be_are_refused_in_a_sentence) {
   const auto made = MessageWorld::make(calm(2, "passthrough"));
   ASSERT_TRUE(made);

@@ -43,25 +43,42 @@ RC_GTEST_PROP(MessageNumbers, as_many_steps_lead_from_one_to_another_as_lie_betw
 
 // ---- what has become of them ----
 
-TEST(PastMessages, the_last_128_are_known_and_no_others) {
-  PastMessages past;
+TEST(PostedNumbers, the_last_128_are_known_and_no_others) {
+  PostedNumbers past;
   EXPECT_FALSE(past.is_past(1));
-  uint32_t number = number_before(1, 70);  // across the wrap
-  past.advance(number, 1);
-  const uint32_t first = number;
+  past.newest = number_before(1, 71);  // across the wrap
+  past.post();
+  const uint32_t first = past.newest;
   past.note_done(first);
   for (uint32_t i = 1; i < 200; ++i) {
-    number = next_number(number);
-    past.advance(number, 1);
+    past.post();
     EXPECT_EQ(past.has_come(first), i < 128) << i;
     EXPECT_TRUE(past.is_past(first));
-    EXPECT_FALSE(past.has_come(number));
-    if (i % 3 == 0) past.note_done(number);
+    EXPECT_FALSE(past.has_come(past.newest));
+    if (i % 3 == 0) past.note_done(past.newest);
   }
   for (uint32_t i = 0; i < 128; ++i) {
-    EXPECT_EQ(past.has_come(number_before(number, i)), (199 - i) % 3 == 0) << i;
+    EXPECT_EQ(past.has_come(number_before(past.newest, i)), (199 - i) % 3 == 0) << i;
   }
-  EXPECT_FALSE(past.is_past(next_number(number)));
+  EXPECT_FALSE(past.is_past(past.next()));
+}
+
+// [C-76]
+TEST(OpenNumbers, have_room_for_64_from_the_oldest_open_one_on) {
+  OpenNumbers numbers;
+  numbers.newest = message_numbers - 10;
+  numbers.oldest = numbers.next();
+  const uint32_t first = numbers.oldest;
+  for (uint32_t i = 0; i < numbers_open_max; ++i) {
+    ASSERT_TRUE(numbers.has_room()) << i;
+    numbers.newest = numbers.next();
+  }
+  EXPECT_FALSE(numbers.has_room());
+  numbers.settle([&](uint32_t number) { return number == first; });
+  EXPECT_FALSE(numbers.has_room()) << "all others have ended";
+  numbers.settle([](uint32_t) { return false; });
+  EXPECT_TRUE(numbers.has_room());
+  EXPECT_EQ(numbers.oldest, numbers.next());
 }
 
 // [C-77]
