@@ -154,6 +154,14 @@ class Parser {
 
 }  // namespace
 
+Result<Setting> parse_setting(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == text.npos) {
+    return failure("\"" + std::string(text) + "\" is not of the form NAME=VALUE");
+  }
+  return Setting(text.substr(0, equals), text.substr(equals + 1));
+}
+
 Result<std::vector<double>> parse_params(const cw_policy_ops& table,
                                          std::span<const Setting> settings) {
   Parser parser(table);

@@ -21,6 +21,9 @@ namespace cw::plugins {
 /// A parameter's name and its value as written.
 using Setting = std::pair<std::string, std::string>;
 
+/// From "NAME=VALUE". Errors: a sentence that says so.
+Result<Setting> parse_setting(std::string_view text);
+
 /// One value per declared parameter, in order; the default where no setting names it. The table
 /// must have passed check_table().
 ///

@@ -13,41 +13,21 @@
 #include "control/perf/message/options.h"
 #include "control/perf/options.h"
 #include "control/perf/report/figures.h"
-#include "policies/policies.h"
+#include "control/perf/shared/exits.h"
+#include "control/perf/shared/policies.h"
 
 namespace {
 
 using namespace cw;
 using namespace cw::perf;
 
-constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3, exit_interrupted = 130;
-
 StopFlag stop = false;
 static_assert(StopFlag::is_always_lock_free, "a signal handler sets it");
-
-void say(const std::string& sentence) {
-  std::fprintf(stderr, "causeway-perf: %s\n", sentence.c_str());
-}
 
 void stop_on_signals() {
   struct sigaction action{};
   action.sa_handler = [](int) { stop = true; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
-}
-
-/// Those that are built in and the plugin; the client's default among them.
-Result<void> gather(plugins::Registry& policies, Options& options) {
-  for (const cw_policy_ops* each : policy::all()) {
-    if (const auto added = policies.add(*each); !added) return added;
-  }
-  std::string own = "selective_repeat";
-  if (!options.plugin.empty()) {
-    const auto loaded = policies.load(options.plugin);
-    if (!loaded) return failure("--plugin: " + loaded.error().sentence);
-    own = loaded->table().name;
-  }
-  if (options.parameters.policy.empty()) options.parameters.policy = own;
-  return {};
 }
 
 int print(const perf::Outcome& outcome, const Options& options) {
@@ -80,9 +60,9 @@ int run_server(const Options& options, plugins::Registry& policies) {
 
 int run(Options& options) {
   plugins::Registry policies;
-  if (const auto gathered = gather(policies, options); !gathered) {
-    return say(gathered.error().sentence), exit_refused;
-  }
+  const auto own = gather(policies, options.plugin, "selective_repeat");
+  if (!own) return say(own.error().sentence), exit_refused;
+  if (options.parameters.policy.empty()) options.parameters.policy = *own;
   if (const auto known = policies.find(options.parameters.policy); !known) {
     return say("--policy: " + known.error().sentence), exit_refused;
   }

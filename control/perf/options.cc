@@ -176,14 +176,6 @@ Result<T> narrowed(const std::string& text) {
   return static_cast<T>(*count);
 }
 
-Result<plugins::Setting> setting_of(const std::string& text) {
-  const size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string::npos) {
-    return failure("\"" + text + "\" is not of the form NAME=VALUE");
-  }
-  return plugins::Setting(text.substr(0, equals), text.substr(equals + 1));
-}
-
 Result<std::string> key_of(const std::string& file) {
   if (file.empty()) return key_default;
   auto key = config::text_of_file(file);
@@ -211,7 +203,7 @@ void read_parameters(const Texts& texts, Parameters& it, std::string& mistake) {
     it.payload_bytes = static_cast<uint32_t>(std::min<uint64_t>(payload.count(), UINT32_MAX));
   }
   for (const std::string& text : texts.settings) {
-    read(it.settings.emplace_back(), "--policy-param", setting_of(text), mistake);
+    read(it.settings.emplace_back(), "--policy-param", plugins::parse_setting(text), mistake);
   }
 }
 

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "control/json/json.h"
-#include "control/perf/fabric/fabric_world.h"
 #include "control/perf/collective/operation_memory.h"
 #include "control/perf/collective/options.h"
 #include "control/perf/collective/over_udp.h"
 #include "control/perf/collective/tally.h"
+#include "control/perf/fabric/fabric_world.h"
+#include "control/perf/shared/exits.h"
 
 namespace cw::perf {
 namespace {
@@ -24,16 +25,11 @@ using group::Posting;
 using group::Stage;
 using group::Step;
 
-constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3, exit_interrupted = 130;
 /// Above, members share theirs.
 constexpr uint64_t own_memory_max = uint64_t{1} << 30;
 // Ethernet with preamble and gap, IPv4, UDP, ICRC.
 constexpr uint32_t overhead_bytes = 8 + 14 + 4 + 12 + 20 + 8 + 4;
 constexpr Duration patience = Duration::from_s(60);
-
-void say(const std::string& sentence) {
-  std::fprintf(stderr, "causeway-perf: %s\n", sentence.c_str());
-}
 
 class Measurement {
  public:

@@ -7,6 +7,7 @@
 
 #include "control/command_line/command_line.h"
 #include "control/config/text/file.h"
+#include "control/perf/shared/subcommand.h"
 #include "control/units/units.h"
 #include "dataplane/port/sim/fabric/way/topology.h"
 #include "dataplane/wire/roce.h"
@@ -72,14 +73,6 @@ struct Texts {
            udp_port = roce_udp_port, ttl = 1;
   uint64_t seed = 1;
 };
-
-/// Fills `target` from a text with a unit; names the option where it cannot.
-template <class T>
-Result<void> read(const char* option, Result<T> value, T& target) {
-  if (!value) return failure(std::string(option) + ": " + value.error().sentence);
-  target = *value;
-  return {};
-}
 
 /// One a line of a file, or between commas.
 Result<std::vector<std::string>> read_members(const std::string& text) {
@@ -263,9 +256,7 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
       .shows_default();
   app.add_flag("--shuffle", options.is_shuffled, "ranks sit on hosts by chance, not in order");
   app.add_flag("--json", options.is_json, "one JSON object");
-  std::vector<const char*> rest = {arguments[0]};
-  rest.insert(rest.end(), arguments.begin() + 2, arguments.end());
-  auto parsed = app.parse(rest);
+  auto parsed = parse_rest(app, arguments);
   if (!parsed) return std::unexpected(parsed.error());
   options.help = std::move(*parsed);
   if (!options.help.empty()) return options;

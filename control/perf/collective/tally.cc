@@ -1,30 +1,26 @@
 #include "control/perf/collective/tally.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <numeric>
 #include <string>
+
+#include "control/perf/shared/times.h"
 
 namespace cw::perf {
 
 Json report_of(const CollectiveOptions& options, const Tally& tally) {
-  std::vector<double> sorted = tally.times_us;
-  std::ranges::sort(sorted);
-  const auto at = [&](double share) {
-    return sorted.empty()
-               ? 0.0
-               : sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
-  };
-  const double sum = std::accumulate(sorted.begin(), sorted.end(), 0.0);
-  const double mean = sorted.empty() ? 0 : sum / static_cast<double>(sorted.size());
+  const SortedTimes times(tally.times_us);
   return {{"operation", name_of_collective(options.operation)},
           {"algorithm", group::name_of(options.algorithm)},
           {"port", options.is_udp ? "udp" : "sim"},
           {"hosts", options.hosts},
           {"bytes", options.size.count()},
-          {"rounds", sorted.size()},
+          {"rounds", times.count()},
           {"loss", options.loss},
-          {"completion_us", {{"mean", mean}, {"p50", at(0.5)}, {"p99", at(0.99)}, {"max", at(1)}}},
+          {"completion_us",
+           {{"mean", times.mean()},
+            {"p50", times.at(0.5)},
+            {"p99", times.at(0.99)},
+            {"max", times.at(1)}}},
           {"injected_bytes", tally.each_round(tally.injected_bytes)},
           {"fetched_slots", tally.each_round(tally.fetched_slots)},
           {"bytes_wrong", tally.bytes_wrong}};

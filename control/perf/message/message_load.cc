@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,8 +9,9 @@
 #include "control/json/json.h"
 #include "control/perf/message/loads.h"
 #include "control/perf/message/options.h"
-#include "plugins/registry.h"
-#include "policies/policies.h"
+#include "control/perf/shared/exits.h"
+#include "control/perf/shared/policies.h"
+#include "control/perf/shared/times.h"
 
 namespace cw::perf {
 namespace {
@@ -19,12 +19,7 @@ namespace {
 using group::MessageWorld;
 using group::MessageWorldOptions;
 
-constexpr int exit_wrong = 1, exit_refused = 2, exit_failed = 3, exit_interrupted = 130;
 constexpr Duration patience = Duration::from_s(60);
-
-void say(const std::string& sentence) {
-  std::fprintf(stderr, "causeway-perf: %s\n", sentence.c_str());
-}
 
 /// The policies, and the parameters of the one that is used.
 struct Recovery {
@@ -34,16 +29,9 @@ struct Recovery {
 };
 
 Result<void> choose(const MessageOptions& options, Recovery& recovery) {
-  for (const cw_policy_ops* each : policy::all()) {
-    if (const auto added = recovery.registry.add(*each); !added) return added;
-  }
-  std::string name = options.policy;
-  if (!options.plugin.empty()) {
-    const auto loaded = recovery.registry.load(options.plugin);
-    if (!loaded) return failure("--plugin: " + loaded.error().sentence);
-    name = loaded->table().name;
-  }
-  const auto found = recovery.registry.find(name);
+  const auto own = gather(recovery.registry, options.plugin, "csa_ud");
+  if (!own) return std::unexpected(own.error());
+  const auto found = recovery.registry.find(options.policy.empty() ? *own : options.policy);
   if (!found) return failure("--policy: " + found.error().sentence);
   auto params = plugins::parse_params(found->table(), options.settings);
   if (!params) return failure("--policy-param: " + params.error().sentence);
@@ -73,20 +61,14 @@ MessageWorldOptions world_of(const MessageOptions& options, const Recovery& reco
   return world;
 }
 
-Json times_of(std::vector<double> times) {
-  std::ranges::sort(times);
-  const auto at = [&](double share) {
-    return times.empty()
-               ? 0.0
-               : times[static_cast<size_t>(share * static_cast<double>(times.size() - 1))];
-  };
-  const double sum = std::accumulate(times.begin(), times.end(), 0.0);
-  const double mean = times.empty() ? 0 : sum / static_cast<double>(times.size());
-  return {{"count", times.size()}, {"mean", mean},      {"p50", at(0.5)},
-          {"p99", at(0.99)},       {"p999", at(0.999)}, {"max", at(1)}};
+Json times_of(const std::vector<double>& unsorted) {
+  const SortedTimes times(unsorted);
+  return {{"count", times.count()}, {"mean", times.mean()},    {"p50", times.at(0.5)},
+          {"p99", times.at(0.99)},  {"p999", times.at(0.999)}, {"max", times.at(1)}};
 }
 
-Json report_of(const MessageOptions& options, MessageWorld& world, const LoadTally& tally) {
+Json report_of(const MessageOptions& options, const Recovery& recovery, MessageWorld& world,
+               const LoadTally& tally) {
   uint64_t sent = 0, again = 0, asked = 0, doubled = 0, late = 0;
   bool is_quarantined = false;
   for (size_t rank = 0; rank < world.members(); ++rank) {
@@ -99,7 +81,7 @@ Json report_of(const MessageOptions& options, MessageWorld& world, const LoadTal
   }
   const FabricCounters fabric = world.network().counters();
   return {{"operation", name_of(options.kind)},
-          {"policy", options.policy},
+          {"policy", recovery.choice.ops->name},
           {"port", "sim"},
           {"hosts", options.hosts},
           {"bytes", options.size.count()},
@@ -170,7 +152,7 @@ int run_message_load(std::span<char* const> arguments, const StopFlag& stop) {
   auto world = MessageWorld::make(world_of(*options, recovery));
   if (!world) return say("--policy: " + world.error().sentence), exit_refused;
   const LoadTally tally = run(**world, *options, stop);
-  const Json report = report_of(*options, **world, tally);
+  const Json report = report_of(*options, recovery, **world, tally);
   if (options->is_json) {
     std::printf("%s\n", report.dump().c_str());
   } else {

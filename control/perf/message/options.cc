@@ -4,6 +4,7 @@
 #include <array>
 
 #include "control/command_line/command_line.h"
+#include "control/perf/shared/subcommand.h"
 #include "control/units/units.h"
 
 namespace cw::perf {
@@ -37,21 +38,11 @@ struct Texts {
   std::vector<std::string> settings;
 };
 
-/// Fills `target` from a text with a unit; names the option where it cannot.
-template <class T>
-Result<void> read(const char* option, Result<T> value, T& target) {
-  if (!value) return failure(std::string(option) + ": " + value.error().sentence);
-  target = *value;
-  return {};
-}
-
 Result<void> read_settings(const Texts& texts, MessageOptions& options) {
   for (const std::string& text : texts.settings) {
-    const size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return failure("--policy-param: \"" + text + "\" is not of the form NAME=VALUE");
-    }
-    options.settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    auto setting = plugins::parse_setting(text);
+    if (!setting) return failure("--policy-param: " + setting.error().sentence);
+    options.settings.push_back(std::move(*setting));
   }
   return {};
 }
@@ -139,18 +130,16 @@ Result<MessageOptions> parse_message_load(std::span<char* const> arguments) {
                   std::string("causeway-perf ") + names[static_cast<size_t>(place)]);
   app.footer(lesson);
   add_load(app, texts, options);
-  app.add_option("--policy", options.policy, "who decides what is asked for again")
-      .type_name("NAME")
-      .shows_default();
+  app.add_option("--policy", options.policy,
+                 "who decides what is asked for again (csa_ud, or that of --plugin)")
+      .type_name("NAME");
   app.add_option("--policy-param", texts.settings, "a parameter of the policy; may be repeated")
       .type_name("NAME=VALUE");
   app.add_option("--plugin", options.plugin, "a policy as a shared object").type_name("FILE");
   add_fabric(app, texts, options);
   app.add_option("--seed", options.seed, "of all that is drawn").shows_default();
   app.add_flag("--json", options.is_json, "one JSON object");
-  std::vector<const char*> rest = {arguments[0]};
-  rest.insert(rest.end(), arguments.begin() + 2, arguments.end());
-  auto parsed = app.parse(rest);
+  auto parsed = parse_rest(app, arguments);
   if (!parsed) return std::unexpected(parsed.error());
   options.help = std::move(*parsed);
   if (!options.help.empty()) return options;

@@ -17,7 +17,7 @@ enum class MessageKind : uint8_t { AllToAll, AllReduce };
 
 struct MessageOptions {
   MessageKind kind = MessageKind::AllToAll;
-  std::string policy = "csa_ud", plugin;
+  std::string policy, plugin;  ///< no policy: that of the plugin, else csa_ud
   std::vector<plugins::Setting> settings;
   uint32_t hosts = 128;
   uint32_t paths = 16;           ///< source ports that slots go over; 1: each pair has one way
