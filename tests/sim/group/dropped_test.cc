@@ -2,38 +2,13 @@
 // deadline with a sentence.
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "dataplane/wire/control/record.h"
-#include "dataplane/wire/group/records.h"
+#include "tests/sim/fabric/faults.h"
 #include "tests/sim/group/round.h"
 
 namespace cw::group {
 namespace {
 
 using namespace literals;
-
-constexpr size_t datagram_bytes = 20, immediate_bytes = 4;
-constexpr uint8_t send_only = 0x64, send_only_with_immediate = 0x65;
-
-bool has_record(const Packet& packet, RecordType type) {
-  if (packet.data[0] != send_only) return false;
-  const std::span<const uint8_t> all(packet.data, packet.bytes);
-  RecordReader records(all.subspan(datagram_bytes + envelope_header_bytes,
-                                   all.size() - datagram_bytes - envelope_bytes_min),
-                       Records::types);
-  while (const auto record = records.next()) {
-    if (record->type == std::to_underlying(type)) return true;
-  }
-  return false;
-}
-
-bool is_of_kind(const Packet& packet, Kind kind) {
-  if (packet.data[0] != send_only_with_immediate) return false;
-  return (packet.data[datagram_bytes + immediate_bytes] & 15) == static_cast<uint8_t>(kind);
-}
-
-using IsIt = std::function<bool(const Packet&)>;
 
 struct Outcome {
   uint64_t lost = 0;
@@ -72,13 +47,6 @@ const RecordType record_types[] = {RecordType::Join,   RecordType::Epoch, Record
                                    RecordType::Go,     RecordType::Turn,  RecordType::Done,
                                    RecordType::Fetch,  RecordType::Miss,  RecordType::Status,
                                    RecordType::AllDone};
-
-IsIt of(RecordType type) {
-  return [type](const Packet& packet) { return has_record(packet, type); };
-}
-IsIt of(Kind kind) {
-  return [kind](const Packet& packet) { return is_of_kind(packet, kind); };
-}
 
 void expect_right(const Outcome& outcome) {
   EXPECT_TRUE(outcome.has_ended);

@@ -8,6 +8,7 @@
 
 #include "dataplane/collective/digest.h"
 #include "dataplane/collective/sum/elements.h"
+#include "tests/sim/fabric/faults.h"
 #include "tests/sim/group/round.h"
 
 namespace cw::group {
@@ -99,16 +100,6 @@ TEST(GroupOnFabric, fetches_what_is_lost) {
   EXPECT_GT(fetched, 0u);
 }
 
-/// Whatever a network does to packets.
-Impairment some_faults(Prng& prng) {
-  Impairment faults;
-  faults.loss = prng.chance(0.3) ? 0 : prng.uniform() * 0.1;
-  faults.duplicate = prng.chance(0.5) ? 0 : prng.uniform() * 0.05;
-  faults.reorder = prng.chance(0.5) ? 0 : prng.uniform() * 0.05;
-  faults.reorder_delay = Duration::from_us(static_cast<int64_t>(prng.between(1, 100)));
-  return faults;
-}
-
 /// Ranks of up to three sites, in whatever order, some way apart.
 void draw_sites(WorldOptions& options, Prng& prng) {
   if (prng.chance(0.6)) return;
@@ -161,14 +152,8 @@ void run_faulty(uint64_t seed) {
   }
 }
 
-/// How many; the night asks for more.
-uint64_t worlds() {
-  const char* const text = std::getenv("CW_WORLDS");
-  return text == nullptr ? 30 : std::stoull(text);
-}
-
 TEST(GroupOnFabric, has_no_byte_wrong_whatever_the_network_does) {
-  for (uint64_t seed = 1; seed <= worlds() && !HasFailure(); ++seed) run_faulty(seed);
+  for (uint64_t seed = 1; seed <= worlds(30) && !HasFailure(); ++seed) run_faulty(seed);
 }
 
 const WorldOptions adding_up{.sum_bytes_max = 120'000};

@@ -1,11 +1,9 @@
 // Messages over networks that lose, copy and reorder: each comes whole, or ends by its deadline.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 
-#include "dataplane/wire/control/record.h"
-#include "dataplane/wire/group/records.h"
+#include "tests/sim/fabric/faults.h"
 #include "tests/sim/message/exchange.h"
 
 namespace cw::group {
@@ -16,15 +14,6 @@ using namespace literals;
 // ---- whatever happens ----
 
 const char* const recoveries[] = {"csa_ud", "go_back_n", "irn", "nack_fixed", "rto_only"};
-
-Impairment some_faults(Prng& prng) {
-  Impairment faults;
-  faults.loss = prng.chance(0.2) ? 0 : prng.uniform() * 0.1;
-  faults.duplicate = prng.chance(0.5) ? 0 : prng.uniform() * 0.05;
-  faults.reorder = prng.chance(0.5) ? 0 : prng.uniform() * 0.05;
-  faults.reorder_delay = Duration::from_us(static_cast<int64_t>(prng.between(1, 100)));
-  return faults;
-}
 
 /// Messages between members by chance, of which each end is posted first, or both at once.
 void post_some(MessageWorld& world, Exchange& exchange, Prng& prng, size_t count) {
@@ -70,15 +59,10 @@ void run_faulty(uint64_t seed) {
   }
 }
 
-/// How many; the night asks for more. CW_WORLD is one of them, to be looked at.
-uint64_t worlds() {
-  const char* const text = std::getenv("CW_WORLDS");
-  return text == nullptr ? 60 : std::stoull(text);
-}
-
 TEST(MessagesOnFabric, have_no_byte_wrong_whatever_the_network_does) {
+  // One of them, to be looked at.
   if (const char* const one = std::getenv("CW_WORLD")) return run_faulty(std::stoull(one));
-  for (uint64_t seed = 1; seed <= worlds() && !testing::Test::HasFailure(); ++seed)
+  for (uint64_t seed = 1; seed <= worlds(60) && !testing::Test::HasFailure(); ++seed)
     run_faulty(seed);
 }
 
@@ -172,23 +156,6 @@ TEST(MessagesOnFabric, whose_policy_is_relieved_end_as_its_successor_has_it) {
 
 // ---- records that do not arrive ----
 
-constexpr size_t datagram_bytes = 20;
-constexpr uint8_t send_only = 0x64, send_only_with_immediate = 0x65;
-
-bool has_record(const Packet& packet, RecordType type) {
-  if (packet.data[0] != send_only) return false;
-  const std::span<const uint8_t> all(packet.data, packet.bytes);
-  RecordReader records(all.subspan(datagram_bytes + envelope_header_bytes,
-                                   all.size() - datagram_bytes - envelope_bytes_min),
-                       Records::types);
-  while (const auto record = records.next()) {
-    if (record->type == std::to_underlying(type)) return true;
-  }
-  return false;
-}
-
-using IsIt = std::function<bool(const Packet&)>;
-
 /// Messages of which a little is lost anyway, and of packets of one sort the first, or all.
 struct Losing {
   explicit Losing(const IsIt& is_it, uint64_t most) {
@@ -224,9 +191,6 @@ struct Losing {
   std::optional<Exchange> exchange;
 };
 
-IsIt of(RecordType type) {
-  return [type](const Packet& packet) { return has_record(packet, type); };
-}
 bool is_data(const Packet& packet) { return packet.data[0] == send_only_with_immediate; }
 
 TEST(MessageRecords, lost_once_hinder_nothing) {
