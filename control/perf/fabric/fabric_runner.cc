@@ -10,6 +10,8 @@
 namespace cw::group {
 namespace {
 
+constexpr uint8_t key[] = "a secret that all members share";
+
 /// Hosts of a site follow each other.
 Topology topology_of_sites(const FabricShape& shape, const CableOptions& cable) {
   Topology topology;
@@ -48,7 +50,8 @@ Topology topology_of(const FabricShape& shape) {
 
 }  // namespace
 
-FabricRunner::FabricRunner(const FabricShape& shape, Prng& prng) : seats_(shape.hosts) {
+FabricRunner::FabricRunner(const FabricShape& shape, Prng& prng)
+    : shape_(shape), seats_(shape.hosts) {
   FabricOptions fabric;
   fabric.seed = prng.next();
   fabric.payload_max = shape.payload_bytes + static_cast<uint32_t>(header_bytes) + 64;
@@ -58,21 +61,39 @@ FabricRunner::FabricRunner(const FabricShape& shape, Prng& prng) : seats_(shape.
   fabric.frames = size_t{1} << 17;
   fabric.paths = shape.paths;
   network_ = std::make_unique<FabricNetwork>(topology_of(shape), fabric);
-  place_ranks(shape, prng);
+  place_ranks(prng);
 }
 
-void FabricRunner::place_ranks(const FabricShape& shape, Prng& prng) {
-  hosts_.resize(shape.hosts);
-  ranks_.resize(shape.hosts);
-  std::vector<uint16_t> order(shape.hosts);
+void FabricRunner::place_ranks(Prng& prng) {
+  hosts_.resize(shape_.hosts);
+  ranks_.resize(shape_.hosts);
+  std::vector<uint16_t> order(shape_.hosts);
   std::iota(order.begin(), order.end(), uint16_t{0});
-  const auto site_first = [&](uint16_t rank) { return std::pair(shape.sites[rank], rank); };
-  if (!shape.sites.empty()) std::ranges::sort(order, {}, site_first);
-  for (uint16_t host = 0; host < shape.hosts; ++host) hosts_[order[host]] = host;
-  for (uint16_t rank = shape.hosts; shape.is_shuffled && rank > 1; --rank) {
+  const auto site_first = [&](uint16_t rank) { return std::pair(shape_.sites[rank], rank); };
+  if (!shape_.sites.empty()) std::ranges::sort(order, {}, site_first);
+  for (uint16_t host = 0; host < shape_.hosts; ++host) hosts_[order[host]] = host;
+  for (uint16_t rank = shape_.hosts; shape_.is_shuffled && rank > 1; --rank) {
     std::swap(hosts_[rank - 1], hosts_[prng.below(rank)]);
   }
-  for (uint16_t rank = 0; rank < shape.hosts; ++rank) ranks_[hosts_[rank]] = rank;
+  for (uint16_t rank = 0; rank < shape_.hosts; ++rank) ranks_[hosts_[rank]] = rank;
+}
+
+MemberOptions FabricRunner::member(uint16_t rank, Prng& prng) const {
+  MemberOptions member;
+  member.rank = rank;
+  member.peers = hosts_;
+  member.sites = shape_.sites;
+  member.key = key;
+  member.random = RandomSource::of(prng);
+  member.rate = shape_.rate.scaled(shape_.share);
+  member.payload_bytes = shape_.payload_bytes;
+  member.rtt = shape_.delay * 8 + Duration::from_us(5);
+  member.rtt_far = member.rtt + shape_.far_delay * 2;
+  member.reorder = Duration::from_us(20);
+  member.horizon = Duration::from_us(1);
+  member.lag = {};  // turns come when they are due
+  member.overhead_bytes = shape_.overhead_bytes;
+  return member;
 }
 
 void FabricRunner::set_worker(uint16_t rank, Worker* worker) {

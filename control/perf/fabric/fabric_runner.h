@@ -10,6 +10,7 @@
 
 #include "dataplane/base/prng.h"
 #include "dataplane/core/turn/worker.h"
+#include "dataplane/datagram/end/member_port.h"
 #include "dataplane/port/sim/fabric/network.h"
 
 namespace cw::group {
@@ -18,6 +19,7 @@ struct FabricShape {
   uint64_t seed = 1;
   uint16_t hosts = 8;
   Rate rate = Rate::from_gbps(100);  ///< of cables
+  double share = 0.95;               ///< of it that members take
   Duration delay = Duration::from_us(1);
   uint32_t payload_bytes = 4096;
   uint32_t overhead_bytes = 0;  ///< of the layers below, on each packet
@@ -40,6 +42,8 @@ class FabricRunner {
   FabricNetwork& network() { return *network_; }
   const FabricNetwork& network() const { return *network_; }
   const std::vector<uint16_t>& hosts() const { return hosts_; }  ///< by rank
+  /// What a member is there, whatever group it is of. Its random numbers are `prng`'s.
+  MemberOptions member(uint16_t rank, Prng& prng) const;
   FabricPort& port(uint16_t rank) { return network_->port(hosts_[rank]); }
   Instant now() const { return network_->now(); }
 
@@ -65,8 +69,9 @@ class FabricRunner {
   };
   void wake(uint16_t rank, Instant at);
   void turn(uint16_t rank);
-  void place_ranks(const FabricShape& shape, Prng& prng);
+  void place_ranks(Prng& prng);
 
+  FabricShape shape_;
   std::unique_ptr<FabricNetwork> network_;
   std::vector<uint16_t> hosts_, ranks_;  // by rank; by host
   std::vector<Seat> seats_;

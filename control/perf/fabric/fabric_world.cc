@@ -11,6 +11,7 @@ FabricShape shape_of(const WorldOptions& world) {
   return {.seed = world.seed,
           .hosts = world.hosts,
           .rate = world.rate,
+          .share = world.share,
           .delay = world.delay,
           .payload_bytes = world.payload_bytes,
           .overhead_bytes = world.overhead_bytes,
@@ -24,33 +25,17 @@ uint16_t site_peer_of(const WorldOptions& world, uint16_t rank) {
                              : static_cast<uint16_t>(group_peer + 1 + world.sites[rank]);
 }
 
-constexpr uint8_t key[] = "a secret that all members share";
-
-GroupEndOptions options_of(const WorldOptions& world, uint16_t rank,
-                           const std::vector<uint16_t>& hosts, Prng& prng) {
-  GroupEndOptions options;
-  options.rank = rank;
-  options.peers = hosts;
-  options.sites = world.sites;
+GroupEndOptions options_of(const WorldOptions& world, const MemberOptions& member) {
+  GroupEndOptions options{member};
   options.group_peer = group_peer;
-  options.site_peer = site_peer_of(world, rank);
-  options.key = key;
-  options.random = RandomSource::of(prng);
-  options.rate = world.rate.scaled(world.share);
-  options.payload_bytes = world.payload_bytes;
+  options.site_peer = site_peer_of(world, member.rank);
   options.bytes_max = world.bytes_max;
   options.sum_bytes_max = world.sum_bytes_max;
   options.algorithm = world.algorithm;
   options.chains = world.chains;
   options.deadline = world.deadline;
-  options.rtt = world.delay * 8 + Duration::from_us(5);
-  options.rtt_far = options.rtt + world.far_delay * 2;
   options.recovery_worst = world.recovery_worst;
-  options.reorder = Duration::from_us(20);
-  options.horizon = Duration::from_us(1);
-  options.lag = {};  // turns come when they are due
-  options.overhead_bytes = world.overhead_bytes;
-  if (world.alter) world.alter(rank, options);
+  if (world.alter) world.alter(member.rank, options);
   return options;
 }
 
@@ -79,7 +64,7 @@ void FabricWorld::restart(uint16_t rank) {
   runner_.set_worker(rank, nullptr);
   members_[rank].reset();
   members_[rank] = std::make_unique<GroupEnd>(runner_.port(rank),
-                                              options_of(options_, rank, runner_.hosts(), prng_));
+                                              options_of(options_, runner_.member(rank, prng_)));
   runner_.set_worker(rank, &members_[rank]->worker());
 }
 

@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace cw::group {
-namespace {
-
-constexpr uint8_t key[] = "a secret that all members share";
-
-}  // namespace
-
 Result<std::unique_ptr<MessageWorld>> MessageWorld::make(const MessageWorldOptions& options) {
   std::unique_ptr<MessageWorld> world(new MessageWorld(options));
   if (const auto made = world->make_members(); !made) return std::unexpected(made.error());
@@ -27,26 +21,13 @@ Result<void> MessageWorld::make_members() {
 }
 
 MessageEndOptions MessageWorld::options_of(uint16_t rank) {
-  const FabricShape& shape = options_.shape;
-  MessageEndOptions end;
-  end.rank = rank;
-  end.peers = runner_.hosts();
-  end.sites = shape.sites;
-  end.key = key;
-  end.random = RandomSource::of(prng_);
-  end.rate = shape.rate.scaled(options_.share);
-  end.payload_bytes = shape.payload_bytes;
-  end.rtt = shape.delay * 8 + Duration::from_us(5);
-  end.rtt_far = end.rtt + shape.far_delay * 2;
-  end.reorder = options_.reorder;
-  end.horizon = Duration::from_us(1);
-  end.lag = {};  // turns come when they are due
-  end.overhead_bytes = shape.overhead_bytes;
+  MessageEndOptions end{runner_.member(rank, prng_)};
   end.bytes_max = options_.bytes_max;
   end.pool_bytes = options_.pool_bytes;
   end.sends_max = options_.sends_max;
   end.receives_max = options_.receives_max;
-  end.paths = shape.paths;
+  end.paths = options_.shape.paths;
+  end.reorder = options_.reorder;
   end.policy = options_.policy;
   end.fallback = options_.fallback;
   end.deadline = options_.deadline;

@@ -14,7 +14,6 @@ namespace cw::group {
 
 struct MessageWorldOptions {
   FabricShape shape;
-  double share = 0.95;  ///< of the cables' rate that messages take
   uint64_t bytes_max = 1 << 20, pool_bytes = 0;
   uint32_t sends_max = 256, receives_max = 256;
   sdr::PolicyChoice policy, fallback;  ///< their parameters outlive the world

@@ -52,7 +52,7 @@ MessageWorldOptions world_of(const MessageOptions& options, const Recovery& reco
   world.shape.paths = static_cast<uint16_t>(options.paths);
   world.shape.leaf_hosts = world.shape.spines = options.hosts > 512 ? 32 : 16;
   world.shape.switches.buffer = options.buffer;
-  world.share = 1;
+  world.shape.share = 1;
   world.bytes_max = std::max<uint64_t>(options.size.count(), 64 << 10);
   world.sends_max = world.receives_max = options.hosts > 512 ? 1024 : 2048;
   world.policy = recovery.choice;
