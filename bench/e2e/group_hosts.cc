@@ -4,25 +4,22 @@
 //
 //   member 0 [10.9.0.1] --- veth --- bridge --- veth --- [10.9.0.2] member 1 ...
 #include <cstdio>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/e2e/bridge.h"
 #include "bench/e2e/group_members.h"
 #include "bench/e2e/group_strangers.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "control/units/units.h"
-#include "tests/lab/program.h"
 #include "tests/lab/space.h"
 
 namespace {
 
 using namespace cw;
 using lab::Arguments;
-using lab::Program;
-using lab::Space;
 
 constexpr int exit_refused = 2, exit_failed = 3, exit_skipped = 77;
 
@@ -34,51 +31,7 @@ struct Asked {
   bool has_strangers = false;
 };
 
-class Bridge {
- public:
-  explicit Bridge(const Asked& asked) : switch_(Space::make()) {
-    switch_.must(
-        "ip link add name middle type bridge mcast_snooping 0; ip link set dev middle mtu " +
-        asked.mtu + " up");
-    for (uint32_t rank = 0; rank < asked.members; ++rank) add_member(rank, asked.mtu);
-  }
-
-  const std::string& addresses() const { return addresses_; }
-  /// Of what comes to each member but rank 0; for programs that lose nothing by themselves.
-  void lose(const std::string& percent) const {
-    for (size_t rank = 1; rank < members_.size(); ++rank) {
-      members_[rank].must("nft flush ruleset");
-      if (percent == "0%") continue;
-      members_[rank].must(
-          "nft add table inet t; nft 'add chain inet t i { type filter hook input "
-          "priority 0; }'; nft add rule inet t i ip protocol udp numgen random mod "
-          "100 lt " +
-          percent.substr(0, percent.size() - 1) + " drop");
-    }
-  }
-  /// Starts rank's process; it ends by itself.
-  std::unique_ptr<Program> start(uint32_t rank, const Arguments& arguments) const {
-    return std::make_unique<Program>(members_[rank].fd(), arguments);
-  }
-
- private:
-  void add_member(uint32_t rank, const std::string& mtu) {
-    members_.push_back(Space::make());
-    const std::string cable = "m" + std::to_string(rank);
-    const std::string address = "10.9.0." + std::to_string(rank + 1);
-    addresses_ += (addresses_.empty() ? "" : ",") + address;
-    switch_.must("ip link add name " + cable + " mtu " + mtu + " type veth peer name eth mtu " +
-                 mtu + " netns " + members_.back().path() + "; ip link set dev " + cable +
-                 " master middle; ip link set dev " + cable + " up");
-    members_.back().must("ip addr add " + address + "/24 dev eth; ip link set dev eth up");
-  }
-
-  Space switch_;
-  std::vector<Space> members_;
-  std::string addresses_;
-};
-
-Json measure(const Bridge& bridge, const Asked& asked, const Arguments& what) {
+Json measure(const bench::Bridge& bridge, const Asked& asked, const Arguments& what) {
   Arguments common{CW_PERF_PROGRAM};
   common.insert(common.end(), what.begin(), what.end());
   for (const std::string& more :
@@ -112,7 +65,7 @@ void print(const Json& report, double lossless_us) {
 }
 
 /// A file from rank 0 to all others, by programs that do that.
-void run_strangers(const Bridge& bridge, const Asked& asked) {
+void run_strangers(const bench::Bridge& bridge, const Asked& asked) {
   const auto rate = parse_rate(asked.rate);
   if (!rate) throw std::runtime_error("--rate: " + rate.error().sentence);
   std::printf(
@@ -136,7 +89,7 @@ void run_strangers(const Bridge& bridge, const Asked& asked) {
 }
 
 void run(const Asked& asked) {
-  const Bridge bridge(asked);
+  const bench::Bridge bridge(asked.members, asked.mtu);
   std::printf("%u members, %s at %s, MTU %s, %u rounds each\n\n", asked.members,
               asked.algorithm.c_str(), asked.rate.c_str(), asked.mtu.c_str(), asked.rounds);
   std::printf(

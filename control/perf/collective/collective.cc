@@ -222,7 +222,7 @@ int run_collective(std::span<char* const> arguments, const StopFlag& stop) {
   if (!options) return say(options.error().sentence), exit_refused;
   if (!options->help.empty()) return std::printf("%s", options->help.c_str()), 0;
   const Ending outcome = measure(*options, stop);
-  const bool is_told = outcome.report && (!options->is_udp || options->rank == 0);
+  const bool is_told = outcome.report && (!options->is_udp || options->place.rank == 0);
   if (is_told && options->is_json) std::printf("%s\n", outcome.report->dump().c_str());
   if (is_told && !options->is_json) print(*outcome.report);
   if (outcome.report && outcome.report->at("bytes_wrong") != 0) return exit_wrong;

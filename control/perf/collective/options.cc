@@ -1,16 +1,12 @@
 #include "control/perf/collective/options.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
-#include "control/command_line/command_line.h"
-#include "control/config/text/file.h"
 #include "control/perf/shared/subcommand.h"
 #include "control/units/units.h"
 #include "dataplane/port/sim/fabric/way/topology.h"
-#include "dataplane/wire/roce.h"
 
 namespace cw::perf {
 namespace {
@@ -61,66 +57,23 @@ bool is_added_up(group::Operation operation) {
   return operation == group::Operation::ReduceScatter || operation == group::Operation::Pair;
 }
 
-// As the rest of causeway-perf has it.
-constexpr const char* key_default = "causeway-perf measures in the open";
-constexpr size_t key_bytes_min = 16;
-
 struct Texts {
   std::string port = "sim", algorithm = "multicast", type = "f32", size = "256KiB", rate,
-              delay = "500ns", loss = "0%", far_delay = "25ms", far_loss = "0%", members, group,
-              site_group, interface, key_file;
-  uint32_t hosts = 8, rounds = 5, chains = 0, payload = 4096, sites = 1, rank = 0,
-           udp_port = roce_udp_port, ttl = 1;
+              delay = "500ns", loss = "0%", far_delay = "25ms", far_loss = "0%", site_group;
+  uint32_t hosts = 8, rounds = 5, chains = 0, payload = 4096, sites = 1;
   uint64_t seed = 1;
+  PlaceTexts place;
 };
 
-/// One a line of a file, or between commas.
-Result<std::vector<std::string>> read_members(const std::string& text) {
-  std::string all = text;
-  if (std::filesystem::exists(text)) {
-    auto read = config::text_of_file(text);
-    if (!read) return failure("--members: " + read.error().sentence);
-    all = std::move(*read);
-  }
-  std::vector<std::string> members;
-  std::string member;
-  for (const char each : all + "\n") {
-    if (each != ',' && each != '\n') {
-      member += each;
-    } else if (!member.empty()) {
-      members.push_back(std::move(member));
-      member.clear();
-    }
-  }
-  return members;
-}
-
-Result<void> read_place(const Texts& texts, CollectiveOptions& options) {
-  auto members = read_members(texts.members);
-  if (!members) return std::unexpected(members.error());
-  options.members = std::move(*members);
-  if (options.members.size() < 2 || options.members.size() > limits::group_members_max) {
-    return failure("--members: " + std::to_string(options.members.size()) + " named, 2 to " +
-                   std::to_string(limits::group_members_max) + " accepted");
-  }
-  if (texts.rank >= options.members.size()) return failure("--rank: there are not so many members");
-  options.hosts = static_cast<uint16_t>(options.members.size());
-  options.rank = static_cast<uint16_t>(texts.rank);
-  if (texts.group.empty()) return failure("--group: name the multicast address of the group");
-  options.group = texts.group;
-  options.interface = texts.interface;
+Result<void> read_members(const Texts& texts, CollectiveOptions& options) {
+  auto place = read_place(texts.place);
+  if (!place) return std::unexpected(place.error());
+  options.place = std::move(*place);
+  options.hosts = static_cast<uint16_t>(options.place.members.size());
   options.site_group = texts.site_group;
   if (texts.sites > 1 && texts.site_group.empty()) {
     return failure("--site-group: name the multicast address of this site's members");
   }
-  options.udp_port = static_cast<uint16_t>(texts.udp_port);
-  options.hops = static_cast<uint8_t>(texts.ttl);
-  options.key = key_default;
-  if (texts.key_file.empty()) return {};
-  auto key = config::text_of_file(texts.key_file);
-  if (!key) return failure("--key-file: " + key.error().sentence);
-  if (key->size() < key_bytes_min) return failure("--key-file: a secret has 16 bytes or more");
-  options.key = std::move(*key);
   return {};
 }
 
@@ -156,7 +109,7 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
   }
   options.hosts = static_cast<uint16_t>(texts.hosts);
   if (options.is_udp) {
-    if (auto done = read_place(texts, options); !done) return done;
+    if (auto done = read_members(texts, options); !done) return done;
   }
   if (auto done = read_sites(texts, options); !done) return done;
   options.rounds = texts.rounds;
@@ -171,25 +124,6 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
     return failure("--size: the slots of all hosts must be 16,777,216 at most, and not none");
   }
   return {};
-}
-
-void add_place(CommandLine& app, Texts& texts) {
-  app.add_option("--rank", texts.rank, "over sockets: which member this is");
-  app.add_option(
-         "--members", texts.members,
-         "addresses by rank, between commas, or a file of one a line; ADDRESS:PORT where it "
-         "is not --udp-port")
-      .type_name("LIST");
-  app.add_option("--group", texts.group, "their multicast address").type_name("ADDRESS");
-  app.add_option("--site-group", texts.site_group,
-                 "of several sites: that of the members of this one, which no gateway forwards")
-      .type_name("ADDRESS");
-  app.add_option("--interface", texts.interface, "of multicast; else the one that has the address")
-      .type_name("NAME");
-  app.add_option("--udp-port", texts.udp_port, "of members and group").between(1, 65535);
-  app.add_option("--ttl", texts.ttl, "hops that multicast may go").between(1, 4).shows_default();
-  app.add_option("--key-file", texts.key_file, "a secret of 16 bytes or more; else a public one")
-      .type_name("FILE");
 }
 
 }  // namespace
@@ -246,7 +180,10 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
       .shows_default();
   app.add_option("--payload", texts.payload, "bytes of a slot").between(224, 8160).shows_default();
   app.add_option("--seed", texts.seed, "of all that is drawn").shows_default();
-  add_place(app, texts);
+  add_place(app, texts.place);
+  app.add_option("--site-group", texts.site_group,
+                 "of several sites: that of the members of this one, which no gateway forwards")
+      .type_name("ADDRESS");
   app.add_option("--sites", texts.sites, "of as many members each, in order of ranks")
       .between(1, 64)
       .shows_default();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/perf/shared/place.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "dataplane/collective/group.h"
@@ -30,13 +31,8 @@ struct CollectiveOptions {
 
   // Over sockets, where this process is one member.
   bool is_udp = false;
-  uint16_t rank = 0;
-  std::vector<std::string> members;  ///< as UdpGroupPortOptions has them, as what follows
-  std::string group, interface;
+  Place place;
   std::string site_group;  ///< of the members of this one's site, where there are several
-  uint16_t udp_port = 0;
-  uint8_t hops = 1;
-  std::string key;
 
   // As many members each, in the order of ranks, and what is between them; loss: simulated alone.
   uint16_t sites = 1;

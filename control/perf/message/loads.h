@@ -9,19 +9,12 @@
 #include <vector>
 
 #include "control/perf/measure.h"
+#include "control/perf/message/load_report.h"
 #include "control/perf/message/options.h"
 #include "control/perf/message/traffic.h"
 #include "dataplane/base/prng.h"
 
 namespace cw::perf {
-
-/// What was seen.
-struct LoadTally {
-  std::vector<double> message_us;  ///< of each message by chance, from its post until it is there
-  std::vector<double> step_us;     ///< of each step, or reduction
-  uint64_t bytes_wrong = 0;
-  std::string why;  ///< what hindered it; empty: nothing
-};
 
 /// Memory for messages of one size, whose bytes follow from their numbers. Thread: one.
 class MessageMemory {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/perf/shared/place.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "plugins/params.h"
@@ -34,6 +35,11 @@ struct MessageOptions {
   Duration reorder = Duration::from_us(20);
   uint32_t payload_bytes = 4096;
   uint64_t seed = 1;
+
+  // Over sockets, where this process is one member; `delay` and `loss` are of what comes to it.
+  bool is_udp = false;
+  Place place;
+
   bool is_json = false;
   std::string help;  ///< to be shown instead
 };

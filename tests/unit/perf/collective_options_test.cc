@@ -27,13 +27,13 @@ TEST(CollectiveOptions, members_come_from_a_list) {
       parse_member({"--members", "192.0.2.1,192.0.2.2:5000,192.0.2.3", "--group", "239.1.1.1",
                     "--rank", "2", "--interface", "eth7", "--ttl", "3"});
   ASSERT_TRUE(options) << options.error().sentence;
-  EXPECT_EQ(options->members, (Words{"192.0.2.1", "192.0.2.2:5000", "192.0.2.3"}));
+  EXPECT_EQ(options->place.members, (Words{"192.0.2.1", "192.0.2.2:5000", "192.0.2.3"}));
   EXPECT_EQ(options->hosts, 3);
-  EXPECT_EQ(options->rank, 2);
-  EXPECT_EQ(options->group, "239.1.1.1");
-  EXPECT_EQ(options->interface, "eth7");
-  EXPECT_EQ(options->hops, 3);
-  EXPECT_EQ(options->udp_port, 4791);
+  EXPECT_EQ(options->place.rank, 2);
+  EXPECT_EQ(options->place.group, "239.1.1.1");
+  EXPECT_EQ(options->place.interface, "eth7");
+  EXPECT_EQ(options->place.hops, 3);
+  EXPECT_EQ(options->place.udp_port, 4791);
   EXPECT_EQ(options->rate, Rate::from_gbps(1));
 }
 
@@ -62,8 +62,8 @@ TEST(CollectiveOptions, members_and_key_come_from_files) {
       parse_member({"--members", members, "--group", "239.1.1.1", "--key-file", key});
   ASSERT_TRUE(options) << options.error().sentence;
   EXPECT_EQ(options->hosts, 4);
-  EXPECT_EQ(options->members.back(), "192.0.2.4");
-  EXPECT_EQ(options->key, "seventeen bytes !");
+  EXPECT_EQ(options->place.members.back(), "192.0.2.4");
+  EXPECT_EQ(options->place.key, "seventeen bytes !");
   std::ofstream(key) << "short";
   const auto refused =
       parse_member({"--members", members, "--group", "239.1.1.1", "--key-file", key});

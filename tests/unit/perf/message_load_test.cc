@@ -43,6 +43,32 @@ TEST(MessageLoadOptions, have_units_and_are_named_in_mistakes) {
   EXPECT_FALSE(is_message_load("allgather"));
 }
 
+TEST(MessageLoadOptions, over_sockets_are_of_a_member_at_its_place) {
+  const std::vector<std::string> right = {"alltoall",  "--port",    "udp",   "--group",
+                                          "239.7.7.7", "--members", "a,b,c", "--rank",
+                                          "2",         "--delay",   "10ms"};
+  const auto options = parse_load(right);
+  ASSERT_TRUE(options) << options.error().sentence;
+  EXPECT_TRUE(options->is_udp);
+  EXPECT_EQ(options->hosts, 3u);
+  EXPECT_EQ(options->paths, 1u);
+  EXPECT_EQ(options->place.rank, 2u);
+  EXPECT_EQ(options->rate, 1_Gbps);
+  EXPECT_EQ(options->delay, 10_ms);
+  const auto mistake_with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = right;
+    words.insert(words.end(), more.begin(), more.end());
+    return mistake_of_load(words);
+  };
+  EXPECT_EQ(mistake_with({"--load", "10%"}),
+            "--port udp: only for alltoall in steps, without --load");
+  EXPECT_EQ(mistake_of_load({"alltoall", "--port", "udp", "--members", "a,b"}),
+            "--group: name the multicast address of the group");
+  EXPECT_EQ(mistake_of_load({"alltoall", "--port", "udp", "--members", "a"}),
+            "--members: 1 named, 2 to " + std::to_string(limits::group_members_max) + " accepted");
+  EXPECT_FALSE(parse_load({"allreduce", "--port", "udp"}));
+}
+
 /// A small world, in which a little is lost, and what came of a load there.
 template <class Run>
 LoadTally run_small(const Run& run, MessageOptions options) {
