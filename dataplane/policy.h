@@ -306,6 +306,16 @@ struct cw_fact_step {
   int64_t rtt_ns, rtt_var_ns; /* Since 2.2. To that peer, or the longest; 0: not measured */
 };
 
+/* Endpoint, since 2.2: the source of a message has said that its slots below `slots` have left
+ * once, and the answers to all that was asked of it until `answered_ns`, before it said so. What of
+ * these has not come is lost, or later than the reorder budget of the paths allows. */
+struct cw_fact_departed {
+  uint32_t message;
+  uint32_t slots;
+  int64_t answered_ns; /* 0: not known of any */
+  void* state;
+};
+
 /* ---- decisions ---- */
 
 enum cw_decision_kind {
@@ -481,6 +491,9 @@ struct cw_policy_ops {
   void (*resume)(struct cw_policy*, int64_t now_ns, struct cw_out*);
   /* The message is over and its `state` goes back: the last fact about it. */
   void (*ended)(struct cw_policy*, uint32_t message, void* state, int64_t now_ns);
+  /* Since 2.2. */
+  void (*departed)(struct cw_policy*, const struct cw_fact_departed*, int64_t now_ns,
+                   struct cw_out*);
 };
 
 CW_ABI_BYTES(struct cw_param, 64);
@@ -490,7 +503,7 @@ CW_ABI_BYTES(struct cw_fact_arrived, 56);
 CW_ABI_BYTES(struct cw_path_facts, 80);
 CW_ABI_BYTES(struct cw_decision, 48);
 CW_ABI_BYTES(struct cw_out, 40);
-CW_ABI_BYTES(struct cw_policy_ops, 224);
+CW_ABI_BYTES(struct cw_policy_ops, 232);
 #undef CW_ABI_BYTES
 /* The only symbol a plugin exports. */
 const struct cw_policy_ops* cw_policy_table(void);

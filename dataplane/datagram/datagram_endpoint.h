@@ -161,6 +161,7 @@ class DatagramEndpoint final : public WanStation {
     uint32_t under_way = 0;
     uint32_t message = 0;  ///< of one message
     uint32_t left = 0;     ///< likewise
+    uint32_t waiting = 0;  ///< likewise: slots at the pacer
     uint16_t to = 0;
     bool is_open = false;
     MessageMarks marks;
@@ -195,8 +196,9 @@ class DatagramEndpoint final : public WanStation {
   void note_placed(const Placed& placed, Instant now);
   void flush_placed(Instant now);
   bool try_push_part(const SlotRow& row, uint32_t bytes, Instant now);
-  bool try_make_slot(uint64_t cookie, Instant at, Send& send);
+  bool try_make_slot(uint64_t cookie, Instant at, Instant now, Send& send);
   void lend(const Origin& origin, Send& send);
+  void note_left(const Origin& origin, bool is_again, Instant now);
   bool try_make_word(const Word& word, Instant now, Send& send);
   uint8_t* next_prefix();
   bool are_answers_alike() const { return answers_ppm_ == answers_as_all; }

@@ -56,6 +56,10 @@ class DatagramUser {
   /// write() had nothing to add.
   virtual void on_unsaid(const Word& /*word*/) {}
 
+  /// Of the nth outbox for one message no slot waits at the line any more; the last was one that
+  /// had left before. What is said now leaves behind them.
+  virtual void on_all_left(size_t /*nth*/, bool /*is_again*/, Instant /*now*/) {}
+
   virtual bool on_time(Instant now) = 0;
   virtual Instant next_wakeup() const = 0;
   virtual void on_gap(Duration gap) = 0;

@@ -78,9 +78,15 @@ bool DatagramEndpoint::try_push_part(const SlotRow& row, uint32_t bytes, Instant
                       .bytes = packet + static_cast<uint32_t>(pad_bytes_for(bytes)),
                       .priority = Priority::Data};
   const bool is_first = row.kind != Kind::Fetched && !row.is_again;
-  if ((is_first || are_answers_alike()) && pacer_.try_push(departure, now)) return true;
-  departure.priority = Priority::Resend;
-  return !is_first && pacer_.try_push(departure, now);
+  bool is_pushed = (is_first || are_answers_alike()) && pacer_.try_push(departure, now);
+  if (!is_pushed && !is_first) {
+    departure.priority = Priority::Resend;
+    is_pushed = pacer_.try_push(departure, now);
+  }
+  if (is_pushed && row.is_message && is_single(row.landing)) {
+    outboxes_[row.landing].waiting += row.count;
+  }
+  return is_pushed;
 }
 
 bool DatagramEndpoint::try_say(const Word& word, Instant now) {
@@ -100,7 +106,7 @@ size_t DatagramEndpoint::collect(std::span<Send> out, Instant now) {
     send = {};
     send.at = each.at;
     filled += (each.cookie & word_bit) != 0 ? try_make_word(word_of(each.cookie), now, send)
-                                            : try_make_slot(each.cookie, each.at, send);
+                                            : try_make_slot(each.cookie, each.at, now, send);
   }
   return filled;
 }
@@ -157,7 +163,7 @@ std::optional<DatagramEndpoint::Origin> DatagramEndpoint::origin_in_outbox(uint6
                 .marks = outbox.marks};
 }
 
-bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Send& send) {
+bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Instant now, Send& send) {
   const std::optional<Origin> origin = origin_of(cookie);
   if (!origin) return false;
   const auto kind = static_cast<Kind>(cookie >> 58 & 3);
@@ -199,6 +205,7 @@ bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Send& send) {
   send.peer = !is_multicast ? row.peer : to == 0 ? options_.group_peer : options_.site_peer;
   send.path = origin->path;
   lend(*origin, send);
+  note_left(*origin, is_again, now);
   counters_.add(is_again ? Counter::resends_sent : Counter::data_sent);
   return true;
 }
@@ -214,6 +221,13 @@ void DatagramEndpoint::lend(const Origin& origin, Send& send) {
     outbox.left = std::max(outbox.left, origin.slot + 1);
     send.cookie = origin.box + 1 + landings_max;
   }
+}
+
+void DatagramEndpoint::note_left(const Origin& origin, bool is_again, Instant now) {
+  if (origin.message == 0 || !is_single(origin.box)) return;
+  Outbox& outbox = outboxes_[origin.box];
+  if (outbox.waiting == 0 || --outbox.waiting > 0) return;
+  user_.on_all_left(origin.box - landings_.size(), is_again, now);
 }
 
 bool DatagramEndpoint::try_make_word(const Word& word, Instant now, Send& send) {

@@ -281,7 +281,7 @@ bool Messages::write(const Word& word, EnvelopeWriter& writer, Instant now) {
     case RecordType::Status:
       return write_status(word, writer, now);
     case RecordType::Fetch:
-      return write_fetch(word, writer);
+      return write_fetch(word, writer, now);
     case RecordType::Offer:
       return write_offer(word, writer);
     case RecordType::Cancel:

@@ -91,6 +91,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   void on_placed(std::span<const Placed> placed, Instant now) override;
   bool write(const Word& word, EnvelopeWriter& writer, Instant now) override;
   void on_unsaid(const Word& word) override;
+  void on_all_left(size_t nth, bool is_again, Instant now) override;
   bool on_time(Instant now) override;
   Instant next_wakeup() const override;
   void on_gap(Duration gap) override;
@@ -128,6 +129,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   void send_rows(Instant now);
   void on_probe(Outgoing& out, Instant now);
   void arm(Outgoing& out);
+  void expect_answer(Outgoing& out, Instant now);
   void end_send(Outgoing& out, const Completion& how, Instant now);
   void leave(Outgoing& out);
   void leave_all();
@@ -136,7 +138,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   void on_status(uint16_t from, const Status& status, Instant now);
   void note_rtt(uint16_t from, const Status& status, Instant now);
   void on_fetch(uint16_t from, const Fetch& fetch, Instant now);
-  void resend(Outgoing& out, const Run& run, Instant now);
+  bool try_resend(Outgoing& out, const Run& run, Instant now);
   void on_refuse(uint16_t from, const Refuse& refuse, Instant now);
   bool write_offer(const Word& word, EnvelopeWriter& writer) const;
   Outgoing* find_send(uint16_t to, uint32_t message);
@@ -153,6 +155,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   void note_placed(Incoming& in, const Placed& placed, Instant now);
   void end_burst(Incoming& in, Instant now);
   void tell_arrived(const Incoming& in, const SlotSpan& changed, Instant now);
+  void tell_departed(const Incoming& in, const Offer& offer, Instant now);
   void note_past(const Incoming& in, bool is_whole);
   uint64_t missing_bytes(const Incoming& in) const;
   void end_receive(Incoming& in, const Completion& how, Instant now);
@@ -178,7 +181,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   bool has_come(uint16_t from, uint32_t message) const;
   bool is_past(uint16_t from, uint32_t message) const;
   bool write_status(const Word& word, EnvelopeWriter& writer, Instant now);
-  bool write_fetch(const Word& word, EnvelopeWriter& writer);
+  bool write_fetch(const Word& word, EnvelopeWriter& writer, Instant now);
   Incoming* find_receive(uint16_t from, uint32_t message);
   uint32_t place_of(const Incoming& in) const {
     return static_cast<uint32_t>(&in - receives_.data());

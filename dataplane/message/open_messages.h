@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,15 +32,19 @@ struct Outgoing {
   Step step;
   uint32_t message = 0, generation = 0;
   uint32_t slots = 0;
-  uint32_t sent = 0;      ///< slots that were given to the line
-  uint32_t in_place = 0;  ///< as its receiver has told
-  uint32_t window = 0;    ///< slots that may be ahead of these
-  uint32_t next = 0;      ///< that waits for the same key
+  uint32_t sent = 0;           ///< slots that were given to the line
+  uint32_t in_place = 0;       ///< as its receiver has told
+  uint32_t window = 0;         ///< slots that may be ahead of these
+  uint32_t next = 0;           ///< that waits for the same key
+  uint16_t answered = 0;       ///< the last FETCH whose answers are at the line
+  uint16_t answered_left = 0;  ///< and have left
   uint64_t cookie = 0, bytes = 0;
-  Instant deadline, probe_due, ended_at;
+  Instant deadline, probe_due, armed_for, ended_at;
   Duration probe_wait;
   TimerHandle timer;
 };
+
+static_assert(sizeof(Outgoing) == 112);
 
 /// Slots that are to be asked for.
 struct AskedRun {
@@ -132,6 +137,21 @@ struct Incoming {
   Instant deadline;
   TimerHandle timer;
   AskedRuns asked;
+  uint16_t fetches = 0;  ///< the number of the last FETCH; 0: none
+  std::array<Instant, 4> fetched_at;
+
+  uint16_t note_fetch(Instant now) {
+    if (++fetches == 0) ++fetches;
+    fetched_at[fetches % fetched_at.size()] = now;
+    return fetches;
+  }
+  /// Zero: none, or too long ago.
+  Instant fetched_when(uint16_t number) const {
+    const bool is_known =
+        number != 0 && static_cast<uint16_t>(fetches - number) < fetched_at.size();
+    return is_known ? fetched_at[number % fetched_at.size()] : Instant();
+  }
 };
+static_assert(sizeof(Incoming) == 144);
 
 }  // namespace cw::group

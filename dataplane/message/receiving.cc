@@ -229,6 +229,13 @@ void Messages::tell_arrived(const Incoming& in, const SlotSpan& changed, Instant
       now);
 }
 
+void Messages::tell_departed(const Incoming& in, const Offer& offer, Instant now) {
+  seat_->departed({.message = policy_number(in),
+                   .slots = std::min(offer.sent_slots, in.slots),
+                   .answered_ns = in.fetched_when(offer.answered).ns()},
+                  now);
+}
+
 void Messages::say_status(Incoming& in, Instant now) {
   in.wants_status = false;
   if (in.is_status_said) return;
@@ -257,7 +264,10 @@ void Messages::on_offer(uint16_t from, const Offer& offer, Instant now) {
   }
   if (in != nullptr) {
     const bool is_step_alike = offer.step == in->step;
-    if (is_step_alike && offer.bytes == in->bytes) return say_status(*in, now);
+    if (is_step_alike && offer.bytes == in->bytes) {
+      tell_departed(*in, offer, now);
+      return say_status(*in, now);
+    }
     const Reason reason = is_step_alike ? Reason::UnlikeSize : Reason::UnlikeStep;
     return end_receive(*in, {.reason = reason}, now);
   }
@@ -305,7 +315,7 @@ bool Messages::try_ask(const cw_ask& ask, Instant now) {
 }
 
 /// Of what was asked for, what is missing now.
-bool Messages::write_fetch(const Word& word, EnvelopeWriter& writer) {
+bool Messages::write_fetch(const Word& word, EnvelopeWriter& writer, Instant now) {
   Incoming* const in = find_receive(word.to, word.about);
   if (in == nullptr) return false;
   in->is_fetch_said = false;
@@ -320,6 +330,7 @@ bool Messages::write_fetch(const Word& word, EnvelopeWriter& writer) {
   asked_slots_ += wanted.slots();
   return writer.try_add(Fetch{{.step = in->step,
                                .source = in->from,
+                               .number = in->note_fetch(now),
                                .message = in->message,
                                .runs = Row<Run>(runs.data(), wanted.count())}});
 }

@@ -70,14 +70,26 @@ void Messages::forget_waiting(const Outgoing& out) {
   *link = out.next;
 }
 
-/// What is ahead of an answer: our own line, the way there and back, and what may be late.
+/// What is ahead of an answer: slots that wait for our line, and the way there and back.
 Duration Messages::probe_first(const Outgoing& out, Instant now) const {
   const Duration trip = endpoint_.rtt(out.to) + endpoint_.deviation(out.to) * 4;
-  return endpoint_.backlog(now) + trip * 2 + options_.reorder;
+  const bool has_left = endpoint_.outbox_left(endpoint_.outbox_of(place_of(out))) == out.slots;
+  return has_left ? trip : endpoint_.backlog(now) + trip;
 }
 
 void Messages::arm(Outgoing& out) {
-  out.timer = timers_.arm(uint64_t{place_of(out)} << 1 | 1, std::min(out.probe_due, out.deadline));
+  out.armed_for = std::min(out.probe_due, out.deadline);
+  out.timer = timers_.arm(uint64_t{place_of(out)} << 1 | 1, out.armed_for);
+}
+
+/// Its receiver speaks: OFFER is due when it has been silent for long enough again. A timer that
+/// fires earlier is armed anew then.
+void Messages::expect_answer(Outgoing& out, Instant now) {
+  out.probe_wait = probe_first(out, now);
+  out.probe_due = local(now) + out.probe_wait;
+  if (out.armed_for <= out.probe_due) return;
+  timers_.cancel(out.timer);
+  arm(out);
 }
 
 void Messages::on_probe(Outgoing& out, Instant now) {
@@ -133,11 +145,8 @@ void Messages::on_status(uint16_t from, const Status& status, Instant now) {
   if (out == nullptr) return;
   note_rtt(from, status, now);
   if (status.slots >= out->slots) return end_send(*out, {.is_whole = true}, now);
-  if (status.slots > out->in_place) {
-    out->in_place = status.slots;
-    out->probe_wait = probe_first(*out, now);
-  }
-  out->probe_due = local(now) + out->probe_wait;
+  out->in_place = std::max(out->in_place, status.slots);
+  expect_answer(*out, now);
   if (out->stage != Outgoing::Stage::Sending) return;
   list(*out);
   send_rows(now);
@@ -170,16 +179,19 @@ void Messages::on_fetch(uint16_t from, const Fetch& fetch, Instant now) {
     return end_send(*out, {.reason = Reason::UnlikeStep}, now);
   }
   if (out->stage != Outgoing::Stage::Sending) return;
-  out->probe_due = local(now) + out->probe_wait;
-  for (const Run& run : fetch.runs) resend(*out, run, now);
+  expect_answer(*out, now);
+  bool is_answered = true;
+  for (const Run& run : fetch.runs) is_answered &= try_resend(*out, run, now);
+  if (is_answered) out->answered = fetch.number;
 }
 
-/// Those of the run that have left once.
-void Messages::resend(Outgoing& out, const Run& run, Instant now) {
+/// Those of the run that have left once. False: the line is busy with answers, and it will be asked
+/// again.
+bool Messages::try_resend(Outgoing& out, const Run& run, Instant now) {
   const uint32_t first = run.first.host();
   const uint32_t left = endpoint_.outbox_left(endpoint_.outbox_of(place_of(out)));
   const uint64_t end = std::min<uint64_t>(uint64_t{first} + run.count.host(), left);
-  if (first >= end) return;
+  if (first >= end) return true;
   const auto count = static_cast<uint32_t>(end - first);
   for (uint32_t slot = first; slot < first + std::min(count, told_lost_max); ++slot) {
     endpoint_.spray().note_lost(out.to, out.message, slot);
@@ -191,7 +203,15 @@ void Messages::resend(Outgoing& out, const Run& run, Instant now) {
                     .to = out.to,
                     .first = first,
                     .count = count};
-  (void)endpoint_.try_push(row, now);  // else the line is busy with answers: it is asked again
+  return endpoint_.try_push(row, now);
+}
+
+/// What leaves right behind the last slot tells the receiver what it need not wait for.
+void Messages::on_all_left(size_t nth, bool is_again, Instant now) {
+  Outgoing& out = sends_[nth];
+  if (out.stage != Outgoing::Stage::Sending) return;
+  out.answered_left = out.answered;
+  if (is_again || out.sent == out.slots) say(RecordType::Offer, out.to, out.message, now);
 }
 
 void Messages::on_refuse(uint16_t from, const Refuse& refuse, Instant now) {
@@ -206,7 +226,8 @@ bool Messages::write_offer(const Word& word, EnvelopeWriter& writer) const {
   return writer.try_add(Offer{.step = out.step,
                               .message = out.message,
                               .bytes = out.bytes,
-                              .sent_slots = endpoint_.outbox_left(endpoint_.outbox_of(place))});
+                              .sent_slots = endpoint_.outbox_left(endpoint_.outbox_of(place)),
+                              .answered = out.answered_left});
 }
 
 // ---- its end ----

@@ -9,23 +9,26 @@
 //
 //   slack    = min(A / r, D - now) - (S + holes / r)     what is left when they have been fetched
 //   hole     waits clamp(slack / 2, Q, S); Q once the last slot of its message has come
-//   rest     of a message, behind its highest slot: Q after the next slot of it should have come
+//   passed   by its source's word: Q, as behind the last slot, the first time and again
+//   rest     of a message, behind its highest slot: S + 12 V + Q after anything of it came
 //   silent   source: asked for its whole message when the slack is used up or the step stands still
-//   again    after max(S + 4 V, 2 Q) x 2^tries
+//   again    after max(S + 12 V, 2 Q) x 2^tries
 //
 // Early in a step waiting is free, and most of what was only late comes meanwhile; at its end, and
 // in a message that is a step by itself, a hole waits no longer than reordering takes.
 //
-// When should the next slot have come? The sources that are not done share the line, so each is
-// heard every so many slots; one that was heard more seldom is taken at its own pace. And since one
-// slot may be lost: after twice (`gaps`) as long, but no later than S + 4 V.
+// The end of a message, and of an answer, has nothing behind it that would show its loss. But its
+// source says so when the last of it has left (fact `departed`), and that comes through the same
+// queues as the slots before it. What has not come then is lost, however long the queues were, and
+// no timeout has to guess. Timeouts are for such words that are lost; where queues grow, S and V of
+// a message's beginning are low, so they are long.
 //
 // When should a silent source have begun? All may send at once or one after the other, and either
 // way the last to begin does so before the others are done. So nobody is asked as long as what is
 // to come of the others takes longer than a fetch, which is what slack > 0 says with the whole
-// message for `holes`. But when nothing at all has come of the step for S + 4 V + Q, all that are
+// message for `holes`. But when nothing at all has come of the step for S + 12 V + Q, all that are
 // silent are asked: what they sent may have come before the step was posted. Nobody is asked sooner
-// than S + 4 V + Q after his message was opened. A source with nothing to send yet ignores the ask
+// than S + 12 V + Q after his message was opened. A source with nothing to send yet ignores the ask
 // and costs the request; it is asked again at doubling times, up to silent_max.
 //
 // What is asked for and has not come is `outstanding` r S at most, over all messages: recovery does
@@ -35,11 +38,11 @@
 // way, and a copy comes of what was not lost. When of 128 slots that were asked for as holes more
 // than spurious_max were, Q is raised by a quarter, up to S; otherwise it falls back by 1/64. What
 // was asked for as the rest of a message says nothing of reordering: it has a factor of its own,
-// for how long a next slot is waited for.
+// for the deviations after which it is.
 //
 // Parameters and the arithmetic of their defaults: settings.h; those of the rule are the design's.
 //   patience = 1/2        half of the slack: a second ask fits into the rest.
-//   deviations = 4        as TCP's timeout, of which an answer is one.
+//   deviations = 12       three times TCP's timeout: it has to bear what queues add meanwhile.
 //   outstanding = 1/4     answers take a quarter of the line, and the step keeps the rest.
 //   outstanding_least=16  two full requests where the line holds nearly nothing in S.
 //   again_max = 64 ms, silent_max = 1 s   who is dead costs 16 requests a second, and one.
@@ -77,7 +80,6 @@ class Endpoint final : public AskSink {
   Duration budget() const {
     return settings_.reorder_budget < Duration() ? timing_.reorder : settings_.reorder_budget;
   }
-  /// S + 4 V.
   Duration answer(const OpenMessage& message) const {
     return answer_of(message, settings_.deviations);
   }
@@ -96,20 +98,17 @@ class Endpoint final : public AskSink {
 
   Duration hole_wait(const AskedMessage& message, Instant now) const override {
     const Duration least = reorder_of(message);
-    if (message.has_last_slot()) return least;
-    const uint32_t holes = message.missing({message.received.cumulative, message.received.highest});
+    if (message.is_end_passed()) return least;
+    const uint32_t holes = message.missing({message.received.cumulative, message.passed()});
     const Duration wait = slack(message, uint64_t{holes} * env_.payload_bytes, now);
     const Duration most = rtt_of(message).scaled(settings_.hole_wait_max);
     return std::clamp(wait.scaled(settings_.patience), least, std::max(least, most));
   }
 
   Duration quiet_wait(const AskedMessage& message) const override {
-    const OpenStep& step = *message.step;
-    const uint32_t sharers = step.sources - std::min(step.sources_done, step.sources);
-    const Duration turn = time_for(uint64_t{sharers} * env_.slot_wire_bytes, step.rate);
-    const Duration late = std::max(turn, message.gap).scaled(settings_.gaps * rests_.stretch);
-    return reorder_of(message) + std::min(late, answer(message));
+    return reorder_of(message) + answer_of(message, settings_.deviations * rests_.stretch);
   }
+  bool believes_sources() const override { return true; }
 
   Instant silent_due(const OpenStep& step, const OpenMessage& oldest, Instant now) const override {
     const Duration patience = answer(oldest) + reorder_of(oldest);

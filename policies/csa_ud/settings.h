@@ -14,7 +14,6 @@ enum Param {
   ReordersParam,
   AgainMaxParam,
   SilentMaxParam,
-  GapsParam,
   OutstandingParam,
   OutstandingLeastParam,
   SpuriousMaxParam,
@@ -32,16 +31,13 @@ inline constexpr cw_param params[ParamCount] = {
     {"hole_wait_max", "", nullptr, "What a hole waits at most, in round trips to its peer.",
      CW_PARAM_REAL, 0, 1, 0, 64},
     {"deviations", "", nullptr, "An answer is lost after S and so many deviations V.",
-     CW_PARAM_REAL, 0, 4, 0, 64},
+     CW_PARAM_REAL, 0, 12, 0, 64},
     {"reorders", "", nullptr, "And after so many reorder budgets at least.", CW_PARAM_REAL, 0, 2, 1,
      64},
     {"again_max", "ns", nullptr, "To what the time between two asks for one slot doubles.",
      CW_PARAM_DURATION, 0, 64e6, 0, 60e9},
     {"silent_max", "ns", nullptr, "The same, for a source of which nothing has come.",
      CW_PARAM_DURATION, 0, 1e9, 0, 60e9},
-    {"gaps", "", nullptr,
-     "The end of a message is missed after so many of the gaps in which its slots come.",
-     CW_PARAM_REAL, 0, 2, 0, 64},
     {"outstanding", "", nullptr,
      "What may be asked for and not have come, as a share of what the line brings in S.",
      CW_PARAM_REAL, 0, 0.25, 0, 16},
@@ -54,7 +50,7 @@ struct Settings {
   Duration reorder_budget;  // negative: as measured
   double patience, hole_wait_max, deviations, reorders;
   Duration again_max, silent_max;
-  double gaps, outstanding;
+  double outstanding;
   uint32_t outstanding_least;
   double spurious_max;
 };
@@ -71,7 +67,6 @@ inline Settings settings_of(const cw_env& env) {
           .reorders = real(ReordersParam),
           .again_max = duration(AgainMaxParam),
           .silent_max = duration(SilentMaxParam),
-          .gaps = real(GapsParam),
           .outstanding = real(OutstandingParam),
           .outstanding_least = static_cast<uint32_t>(real(OutstandingLeastParam)),
           .spurious_max = real(SpuriousMaxParam)};

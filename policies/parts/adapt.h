@@ -111,6 +111,7 @@ class Table {
   CW_ADAPT(link)
   CW_ADAPT(budget)
   CW_ADAPT(step)
+  CW_ADAPT(departed)
 #undef CW_ADAPT
 
   static void timer(Handle* policy, uint64_t cookie, int64_t now_ns, cw_out* out) {
@@ -168,6 +169,7 @@ class Table {
       .drain = &drain,
       .resume = &decide,
       .ended = &ended,
+      .departed = departed_or_null,
   };
 };
 

@@ -78,6 +78,12 @@ void EndpointSeat::arrived(cw_fact_arrived fact, Instant now) {
   host_->arrived(fact, now);
 }
 
+void EndpointSeat::departed(cw_fact_departed fact, Instant now) {
+  CW_ASSERT(is_open(fact.message));
+  fact.state = state_of(fact.message);
+  host_->departed(fact, now);
+}
+
 void EndpointSeat::lost(cw_fact_lost fact, Instant now) {
   fact.state = is_open(fact.message) ? state_of(fact.message) : nullptr;
   if (fact.state == nullptr) fact.message = CW_UNKNOWN;

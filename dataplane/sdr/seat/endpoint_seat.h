@@ -62,6 +62,7 @@ class EndpointSeat final : private PolicyActions {
   void opened(uint32_t message, uint32_t slots, Instant now);
   void closed(uint32_t message, uint32_t slots, Instant now);
   void arrived(cw_fact_arrived fact, Instant now);
+  void departed(cw_fact_departed fact, Instant now);
   void lost(cw_fact_lost fact, Instant now);
   void expired(cw_fact_expired fact, Instant now);
   void step(cw_fact_step fact, Instant now);

@@ -97,6 +97,11 @@ void PolicyHost::step(cw_fact_step fact, Instant now) {
   tell(ops().step, fact, now);
 }
 
+void PolicyHost::departed(cw_fact_departed fact, Instant now) {
+  if (fact.answered_ns != 0) fact.answered_ns = inside(Instant::from_ns(fact.answered_ns)).ns();
+  tell(ops().departed, fact, now);
+}
+
 void PolicyHost::drain(Instant by, Instant now) {
   CW_ASSERT(!is_acting_);
   {

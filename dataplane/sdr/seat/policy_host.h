@@ -113,6 +113,7 @@ class PolicyHost {
     if (hears_budget()) tell(ops().budget, fact, now);
   }
   void step(cw_fact_step fact, Instant now);
+  void departed(cw_fact_departed fact, Instant now);
   void drain(Instant by, Instant now);
   /// Whether budget() would tell anybody.
   bool hears_budget() const { return has_instance() && ops().budget != nullptr; }

@@ -53,6 +53,7 @@ Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops) {
   fill(table.drain);
   fill(table.resume);
   fill(table.ended);
+  fill(table.departed);
   return table;
 }
 

@@ -27,14 +27,15 @@ static_assert(sizeof(Run) == 8 && alignof(Run) == 1);
 struct SlotRuns {
   Step step;
   uint16_t source = 0;   ///< whose message it is; 0 with message 0
+  uint16_t number = 0;   ///< FETCH: counts those of one message (18.15), from 1 on; else 0
   uint32_t message = 0;  ///< 0: of what all members come to have
   Row<Run> runs;         ///< at least one; they rise, and between two of them lies a slot
 
   static void fields(auto& asked, auto& wire) {
-    wire(asked.step, asked.source, zeros<2>, asked.message, asked.runs);
+    wire(asked.step, asked.source, asked.number, asked.message, asked.runs);
   }
   bool is_valid() const {
-    const bool has_source = message == 0 ? source == 0 : is_rank(source);
+    const bool has_source = message == 0 ? source == 0 && number == 0 : is_rank(source);
     return has_source && !runs.empty() && runs.size() <= limits::group_runs_max && are_in_order();
   }
   bool operator==(const SlotRuns&) const = default;
@@ -63,6 +64,8 @@ struct Fetch : SlotRuns {
 struct Miss : SlotRuns {
   static constexpr auto type = RecordType::Miss;
   static constexpr const char* name = "group_miss";
+
+  bool is_valid() const { return number == 0 && SlotRuns::is_valid(); }
 };
 
 /// What has come of a message, to who sends it.
@@ -93,9 +96,10 @@ struct Offer {
   uint32_t message = 0;
   uint64_t bytes = 0;       ///< of the message
   uint32_t sent_slots = 0;  ///< of it, that have left once
+  uint16_t answered = 0;    ///< the number of the last FETCH whose answers have left; 0: none
 
   static void fields(auto& offer, auto& wire) {
-    wire(offer.step, offer.message, offer.bytes, offer.sent_slots);
+    wire(offer.step, offer.message, offer.bytes, offer.sent_slots, offer.answered, zeros<2>);
   }
   bool is_valid() const {
     return is_message_number(message) && bytes > 0 && sent_slots <= limits::slots_per_message_max;

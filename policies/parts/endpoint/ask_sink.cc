@@ -1,6 +1,7 @@
 #include "policies/parts/endpoint/ask_sink.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cw::policy {
 namespace {
@@ -41,7 +42,7 @@ void AskSink::on_heard(OpenMessage& message, const cw_fact_arrived& fact, uint32
 void AskSink::count_in(AskedMessage& message, Ask& ask, Instant now) {
   const uint32_t missing = message.missing(ask.slots), came = ask.missing - missing;
   // No answer takes less than half of the smoothed round trip: what comes sooner was under way.
-  if (came > 0 && now - ask.asked_at < rtt_of(message) / 2) {
+  if (came > 0 && !ask.is_answered && now - ask.asked_at < rtt_of(message) / 2) {
     message.early = static_cast<uint16_t>(std::min(message.early + came, 65'535u));
     on_spurious(came, ask.is_rest);
   }
@@ -54,6 +55,29 @@ void AskSink::count_copies(AskedMessage& message, uint32_t copies) {
   const uint32_t known = std::min<uint32_t>(copies, message.early);
   message.early = static_cast<uint16_t>(message.early - known);
   if (copies > known) on_spurious(copies - known, message.was_rest_asked);
+}
+
+bool AskSink::hears_departed(OpenMessage& message, const cw_fact_departed& fact, Instant now) {
+  if (!believes_sources()) return false;
+  AskedMessage& it = own(message);
+  it.departed = std::max(it.departed, std::min(fact.slots, it.end(env_)));
+  if (it.departed > it.received.highest) it.wants_rest = false;
+  const Instant answered = Instant::from_ns(fact.answered_ns);
+  for (Ask** at = &it.asks; *at != nullptr;) {
+    Ask& ask = **at;
+    const bool is_news = !ask.is_answered && ask.asked_at <= answered;
+    if (is_news && ask.is_rest) {
+      asks_.drop(*at);  // its holes are like any others
+      continue;
+    }
+    if (is_news) {
+      ask.is_answered = true;
+      ask.asked_at = now;
+      asks_.uncount(ask);
+    }
+    at = &ask.next;
+  }
+  return true;
 }
 
 void AskSink::on_end_known(OpenMessage& message) {
@@ -87,14 +111,14 @@ Instant AskSink::attend(OpenMessage& message, Instant now) {
 }
 
 void AskSink::scan(AskedMessage& message, Instant now) {
-  const Received& received = message.received;
-  if (received.highest > message.scanned) {
-    const uint32_t from = std::max(message.scanned, received.cumulative);
-    const bool has_hole = next_set(missing_in(message), from, received.highest) < received.highest;
-    message.scanned = received.highest;
+  const uint32_t passed = message.passed();
+  if (passed > message.scanned) {
+    const uint32_t from = std::max(message.scanned, message.received.cumulative);
+    const bool has_hole = next_set(missing_in(message), from, passed) < passed;
+    message.scanned = passed;
     if (has_hole) suspect(message, hole_wait(message, now), now);
   }
-  if (message.has_last_slot()) hurry(message, now);
+  if (message.is_end_passed()) hurry(message, now);
 }
 
 void AskSink::suspect(AskedMessage& message, Duration wait, Instant now) {
@@ -136,17 +160,17 @@ Instant AskSink::attend_asks(AskedMessage& message, Instant now) {
   Instant next = Instant::never();
   for (Ask** at = &message.asks; *at != nullptr;) {
     Ask& ask = **at;
-    const Instant lost_at = ask.asked_at + again_wait(message, 0);
-    if (lost_at <= now) {
+    const Instant lost = lost_at(message, ask, now);
+    if (lost <= now) {
       give_up_answer(message, ask);
     } else if (ask.is_counted) {
-      next = std::min(next, lost_at);
+      next = std::min(next, lost);
     }
     if (ask.missing == 0) {
       asks_.drop(*at);
       continue;
     }
-    const Instant due = again_at(message, ask);
+    const Instant due = again_at(message, ask, now);
     message.wants_again |= due <= now;
     if (due > now) next = std::min(next, due);
     at = &ask.next;
@@ -162,7 +186,12 @@ void AskSink::give_up_answer(AskedMessage& message, Ask& ask) {
   asks_.set_missing(ask, ask.slots.count());
 }
 
-Instant AskSink::again_at(const AskedMessage& message, const Ask& ask) const {
+Instant AskSink::lost_at(const AskedMessage& message, const Ask& ask, Instant now) const {
+  return ask.asked_at + (ask.is_answered ? hole_wait(message, now) : again_wait(message, 0));
+}
+
+Instant AskSink::again_at(const AskedMessage& message, const Ask& ask, Instant now) const {
+  if (ask.is_answered) return lost_at(message, ask, now);
   const Instant due = ask.asked_at + again_wait(message, ask.tries);
   // A source that speaks may well be getting there by itself.
   if (!ask.is_rest || !message.is_heard) return due;
@@ -170,7 +199,7 @@ Instant AskSink::again_at(const AskedMessage& message, const Ask& ask) const {
 }
 
 Instant AskSink::attend_rest(AskedMessage& message, Instant now) {
-  const bool has_rest = message.received.highest < message.end(env_);
+  const bool has_rest = message.passed() < message.end(env_);
   const bool is_cared_for = !message.is_heard || message.wants_rest || rest_of(message) != nullptr;
   if (!has_rest || is_cared_for) return Instant::never();
   const Instant due = message.heard_at + quiet_wait(message);
@@ -205,7 +234,7 @@ Receiver::Asked AskSink::ask(OpenMessage& message, Instant now, Out& out) {
 
 Receiver::Asked AskSink::ask_again(AskedMessage& message, Instant now, Out& out) {
   for (Ask* ask = message.wants_again ? message.asks : nullptr; ask != nullptr; ask = ask->next) {
-    if (again_at(message, *ask) > now) continue;
+    if (again_at(message, *ask, now) > now) continue;
     give_up_answer(message, *ask);
     SlotRun slots = ask->is_rest ? ask->slots : message.received.holes(ask->slots);
     if (slots.is_empty()) {  // has just come, and is about to be told
@@ -221,7 +250,9 @@ Receiver::Asked AskSink::ask_again(AskedMessage& message, Instant now, Out& out)
     if (slots != all && !ask->is_rest) leave_over(message, *ask, {slots.end, all.end});
     ask->slots = slots;
     asks_.set_missing(*ask, message.missing(slots));
-    ask->tries = static_cast<uint16_t>(std::min(ask->tries + 1, 63));
+    if (!std::exchange(ask->is_answered, false)) {
+      ask->tries = static_cast<uint8_t>(std::min(ask->tries + 1, 63));
+    }
     asks_.count(*ask, now);
   }
   message.wants_again = false;
@@ -232,6 +263,7 @@ void AskSink::leave_over(AskedMessage& message, Ask& ask, SlotRun slots) {
   Ask& other = asks_.add(ask.next, slots, false);
   other.asked_at = ask.asked_at;
   other.tries = ask.tries;
+  other.is_answered = ask.is_answered;
   asks_.set_missing(other, message.missing(slots));
 }
 
@@ -254,7 +286,7 @@ Receiver::Asked AskSink::ask_holes(AskedMessage& message, Instant now, Out& out)
 }
 
 Receiver::Asked AskSink::ask_rest(AskedMessage& message, Instant now, Out& out) {
-  SlotRun rest{std::max(message.received.highest, message.received.cumulative), message.end(env_)};
+  SlotRun rest{std::max(message.passed(), message.received.cumulative), message.end(env_)};
   if (message.wants_rest && !rest.is_empty()) {
     if (room() == 0 || asks_.is_empty()) return out_of_room(message);
     rest.end = std::min<uint64_t>(rest.end, uint64_t{rest.first} + std::min(room(), turn_max()));

@@ -31,10 +31,15 @@ struct AskedMessage : OpenMessage {
   uint32_t due_end;     // holes below have waited
   uint32_t asked_end;   // and these have been asked for
   uint32_t turn_slots;  // asked for since it had its turn last
+  uint32_t departed;    // slots below have left, says its source
   uint16_t early;       // came sooner after an ask than any answer: their copies will follow
   uint8_t group_count;
   bool wants_rest, wants_again;
   bool was_asked, was_rest_asked;
+
+  /// What is missing below has been passed by something: it is lost, or late.
+  uint32_t passed() const { return std::max(received.highest, departed); }
+  bool is_end_passed() const { return received.slots != CW_UNKNOWN && passed() >= received.slots; }
 };
 static_assert(sizeof(AskedMessage) <= 256);
 
@@ -52,6 +57,8 @@ class AskSink : public Receiver {
   /// After an ask that was the `tries`-th again. What waits longer than the first time is not
   /// outstanding any more.
   virtual Duration again_wait(const AskedMessage& message, uint32_t tries) const = 0;
+  /// Whether what a source says of having left shows holes, as what comes does.
+  virtual bool believes_sources() const { return false; }
   /// Slots that may be outstanding, of all messages.
   virtual uint32_t outstanding_max() const { return CW_UNKNOWN; }
   /// So many slots were asked for, as holes or as the rest of a message.
@@ -62,6 +69,7 @@ class AskSink : public Receiver {
   void on_silence(OpenMessage& message) final;
   void on_heard(OpenMessage& message, const cw_fact_arrived& fact, uint32_t highest_before,
                 Instant now) final;
+  bool hears_departed(OpenMessage& message, const cw_fact_departed& fact, Instant now) final;
   void on_end_known(OpenMessage& message) final;
   Instant attend(OpenMessage& message, Instant now) final;
   Asked ask(OpenMessage& message, Instant now, Out& out) final;
@@ -85,7 +93,8 @@ class AskSink : public Receiver {
   Instant attend_holes(AskedMessage& message, Instant now);
   Instant attend_asks(AskedMessage& message, Instant now);
   void give_up_answer(AskedMessage& message, Ask& ask);
-  Instant again_at(const AskedMessage& message, const Ask& ask) const;
+  Instant lost_at(const AskedMessage& message, const Ask& ask, Instant now) const;
+  Instant again_at(const AskedMessage& message, const Ask& ask, Instant now) const;
   Instant attend_rest(AskedMessage& message, Instant now);
   void count_in(AskedMessage& message, Ask& ask, Instant now);
   void count_copies(AskedMessage& message, uint32_t copies);

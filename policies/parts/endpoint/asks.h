@@ -15,7 +15,8 @@ namespace cw::policy {
 struct Ask {
   SlotRun slots;
   uint32_t missing;  // of them
-  uint16_t tries;    // how often they had been asked for before
+  uint8_t tries;     // how often they had been asked for before, in vain
+  bool is_answered;  // its source says so, since asked_at
   bool is_counted;   // as outstanding
   bool is_rest;      // the end of a message: nothing behind it has come
   Instant asked_at;

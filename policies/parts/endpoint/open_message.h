@@ -51,7 +51,6 @@ struct OpenMessage {
   OpenMessage *next, *before;  // in its row
   uint64_t expected_bytes;
   Instant heard_at;       // something of it came last; before that, when it was opened
-  Duration gap;           // the longest of late between two arrivals
   Duration rtt, rtt_var;  // to its peer; zero: not measured
   Instant due;
   uint32_t heap_at;

@@ -83,6 +83,13 @@ void Receiver::on_arrived(const cw_fact_arrived& fact, Instant now) {
   settle(message, now);
 }
 
+void Receiver::on_departed(const cw_fact_departed& fact, Instant now) {
+  OpenMessage& message = *state_of<OpenMessage>(fact);
+  if (message.is_over || fact.slots == 0 || !hears_departed(message, fact, now)) return;
+  hear(message, now);
+  settle(message, now);
+}
+
 void Receiver::on_closed(const cw_fact_closed& fact, Instant now) {
   OpenMessage& message = *state_of<OpenMessage>(fact);
   if (message.is_over) return;
@@ -126,10 +133,6 @@ void Receiver::on_ended(uint32_t sequence, void* state, Instant) {
 // ---- messages ----
 
 void Receiver::hear(OpenMessage& message, Instant now) {
-  if (message.is_heard) {
-    const Duration faded = message.gap - message.gap / 4;
-    message.gap = std::max(now - message.heard_at, faded);
-  }
   message.is_heard = true;
   message.heard_at = now;
   leave_silent(message);

@@ -34,6 +34,7 @@ class Receiver {
   void on_opened(const cw_fact_opened& fact, Instant now);
   void on_step(const cw_fact_step& fact, Instant now);
   void on_arrived(const cw_fact_arrived& fact, Instant now);
+  void on_departed(const cw_fact_departed& fact, Instant now);
   void on_closed(const cw_fact_closed& fact, Instant now);
   void on_expired(const cw_fact_expired& fact, Instant now);
   void on_refused(const cw_fact_refused& fact, Instant now);
@@ -62,6 +63,10 @@ class Receiver {
   /// Something has come of it. `highest_before`: as it was.
   virtual void on_heard(OpenMessage& message, const cw_fact_arrived& fact, uint32_t highest_before,
                         Instant now) = 0;
+  /// Its source has said that so much of it has left. False: that is not listened to.
+  virtual bool hears_departed(OpenMessage&, const cw_fact_departed&, Instant /*now*/) {
+    return false;
+  }
   /// Its end is known now.
   virtual void on_end_known(OpenMessage&) {}
   /// Its time has come, or something has changed: says when it is due next, and waits if it wants

@@ -67,8 +67,8 @@ CONTROL = [
      envelope(record(29, struct.pack(">IIIII", STEP, 0, 2000, 0xFFFFFFF0, 40)))),
     ("group_fail", "a member is silent", envelope(record(30, struct.pack(">IHH", STEP, 5, 0)
                                                          + b"rank 5 silent for 3.0 s"))),
-    ("group_offer", "message 7 of 1 MiB, of which 100 slots have left",
-     envelope(record(31, struct.pack(">IIQI", STEP, 7, 1 << 20, 100)))),
+    ("group_offer", "message 7 of 1 MiB, of which 100 slots have left, and the answers to 3 FETCHes",
+     envelope(record(31, struct.pack(">IIQIHxx", STEP, 7, 1 << 20, 100, 3)))),
     ("group_cancel", "message 7 comes no more: its deadline is over",
      envelope(record(32, struct.pack(">IIBxxx", STEP, 7, 2)))),
     ("group_refuse", "a message for the pool is not wanted any more",

@@ -154,6 +154,36 @@ TEST(MessagesOnFabric, whose_policy_is_relieved_end_as_its_successor_has_it) {
   EXPECT_GT(world.messages(1).asked_slots(), 0u) << "by it";
 }
 
+/// Time from post to whole of one message of ten slots, of which the last three are lost once.
+Duration time_with_lost_end(const char* policy) {
+  const auto made = MessageWorld::make(calm(2, policy));
+  EXPECT_TRUE(made);
+  MessageWorld& world = **made;
+  EXPECT_TRUE(world.join());
+  Exchange exchange(world);
+  exchange.both(0, 1, {.bytes = 1000});  // keys are told, and a round trip is measured
+  EXPECT_TRUE(exchange.run(2));
+  unsigned data = 0;
+  world.network().set_lost([&](uint16_t, const Packet& packet) {
+    if (packet.data[0] != send_only_with_immediate) return false;
+    ++data;
+    return data > 7 && data <= 10;
+  });
+  const Instant begun = world.now();
+  exchange.both(0, 1, {.bytes = 10 * 1024});
+  EXPECT_TRUE(exchange.run(4));
+  exchange.expect_whole();
+  EXPECT_EQ(world.counters(0).read_any_thread(Counter::resends_sent), 3u) << policy;
+  return world.now() - begun;
+}
+
+TEST(MessagesOnFabric, whose_end_is_lost_are_whole_a_round_trip_after_their_sources_word) {
+  const Duration told = time_with_lost_end("csa_ud"), by_timeout = time_with_lost_end("irn");
+  std::printf("          %.1f us, by timeout %.1f us\n", told.us(), by_timeout.us());
+  EXPECT_LT(told, 40_us) << "two round trips of 6 us, and the reorder budget of 20 us";
+  EXPECT_GT(by_timeout, 100_us);
+}
+
 // ---- records that do not arrive ----
 
 /// Messages of which a little is lost anyway, and of packets of one sort the first, or all.

@@ -33,14 +33,14 @@ struct Value {
   Field { #name, offsetof(type, name), sizeof(type::name) }
 #define STRUCT(type, ...)                       \
   Struct {                                      \
-#type, sizeof(type), false, { __VA_ARGS__ } \
+    #type, sizeof(type), false, { __VA_ARGS__ } \
   }
 #define ARRAY(type, ...)                       \
   Struct {                                     \
-#type, sizeof(type), true, { __VA_ARGS__ } \
+    #type, sizeof(type), true, { __VA_ARGS__ } \
   }
 #define VALUE(name) \
-  Value { #name, static_cast < uint64_t>(name) }
+  Value { #name, static_cast<uint64_t>(name) }
 
 std::vector<Struct> policy_structs() {
   return {
@@ -118,6 +118,8 @@ std::vector<Struct> policy_structs() {
              FIELD(cw_fact_step, rate_bps), FIELD(cw_fact_step, deadline_ns),
              FIELD(cw_fact_step, state), FIELD(cw_fact_step, rtt_ns),
              FIELD(cw_fact_step, rtt_var_ns)),
+      STRUCT(cw_fact_departed, FIELD(cw_fact_departed, message), FIELD(cw_fact_departed, slots),
+             FIELD(cw_fact_departed, answered_ns), FIELD(cw_fact_departed, state)),
       STRUCT(cw_send, FIELD(cw_send, message), FIELD(cw_send, first), FIELD(cw_send, count),
              FIELD(cw_send, stride), FIELD(cw_send, kind), FIELD(cw_send, path_choice),
              FIELD(cw_send, path), FIELD(cw_send, reserved), FIELD(cw_send, not_before_ns),
@@ -153,7 +155,8 @@ std::vector<Struct> policy_structs() {
           FIELD(cw_policy_ops, arrived), FIELD(cw_policy_ops, lost), FIELD(cw_policy_ops, note),
           FIELD(cw_policy_ops, coded), FIELD(cw_policy_ops, timer), FIELD(cw_policy_ops, expired),
           FIELD(cw_policy_ops, link), FIELD(cw_policy_ops, budget), FIELD(cw_policy_ops, step),
-          FIELD(cw_policy_ops, drain), FIELD(cw_policy_ops, resume), FIELD(cw_policy_ops, ended)),
+          FIELD(cw_policy_ops, drain), FIELD(cw_policy_ops, resume), FIELD(cw_policy_ops, ended),
+          FIELD(cw_policy_ops, departed)),
   };
 }
 

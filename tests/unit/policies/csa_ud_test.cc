@@ -1,6 +1,9 @@
 // csa_ud's own: when it asks, how much at once, and what it does when it was hasty.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+
 #include "dataplane/base/prng.h"
 #include "policies/policies.h"
 #include "tests/unit/policies/endpoint_world.h"
@@ -88,22 +91,95 @@ TEST(CsaUd, what_does_not_come_is_asked_for_again_at_doubling_times) {
   it.send(sending);
   it.run_for(300_ms);
   ASSERT_GE(it.asks.size(), 12u);
-  Duration wanted = 120_us;  // S + 4 V
+  Duration wanted = 160_us;  // S + 12 V
   for (size_t i = 1; i < 12; ++i, wanted = std::min(wanted * 2, 64_ms))
     expect_about(it.asks[i].at - it.asks[i - 1].at, wanted);
 }
 
-TEST(CsaUd, the_end_of_a_message_is_asked_for_when_its_next_slot_should_have_come) {
+TEST(CsaUd, the_end_of_a_message_is_asked_for_when_nothing_has_come_for_an_answers_time) {
   EndpointWorld it = world_of(
       {.is_lost = [](const Datagram& d) { return d.attempt == 0 && d.peer == 2 && d.slot >= 30; }});
   it.run_step(1, 4, 40);
   ASSERT_FALSE(it.asks.empty());
   EXPECT_EQ(it.asks[0].ask.first, 30u);
   EXPECT_EQ(it.asks[0].ask.count, 10u);
-  // The next slot is due when the last gap has passed again, and twice that is allowed for.
   const Duration pace = it.slot_time() * 4 * 11 / 10;
   const Instant last = Instant::from_ns(1'000'000) + 50_us + pace * 29 + it.slot_time() * 3;
-  expect_about(it.asks[0].at - last, 10_us + pace * 2);
+  expect_about(it.asks[0].at - last, 170_us);  // S + 12 V + Q
+}
+
+// ---- what sources say has left ----
+
+/// Four slots of one source, all of which leave at once; those of `lost` so many times in vain.
+struct Told {
+  std::function<uint32_t(uint32_t slot)> times_lost;
+  Duration queue = {};  // before all of it, after the round trip was measured
+
+  std::unique_ptr<EndpointWorld> run() {
+    auto made = std::make_unique<EndpointWorld>(
+        *cw_policy_csa_ud(),
+        Surroundings{.is_lost = [times = times_lost](
+                                    const Datagram& d) { return d.attempt < times(d.slot); },
+                     .tells_departed = true},
+        *cw_policy_passthrough());
+    EndpointWorld& it = *made;
+    const Sending sending{.message = 0, .peer = 0, .slots = 4, .begins = it.now + queue};
+    it.open_step(1, {sending});
+    it.send(sending);
+    it.run();
+    EXPECT_TRUE(it.finished.contains(0));
+    return made;
+  }
+};
+/// From when the source began until its word is here, behind the fourth slot.
+Duration word_after(const EndpointWorld& it) { return it.around.rtt / 2 + it.slot_time() * 3; }
+
+TEST(CsaUd, the_end_is_asked_for_as_soon_as_its_source_says_that_it_has_left) {
+  const auto ran = Told{[](uint32_t slot) { return slot >= 2 ? 1u : 0u; }}.run();
+  const EndpointWorld& it = *ran;
+  ASSERT_EQ(it.asks.size(), 1u);
+  EXPECT_EQ(it.asks[0].ask.first, 2u);
+  EXPECT_EQ(it.asks[0].ask.count, 2u);
+  expect_about(it.asks[0].at - Instant::from_ns(1'000'000) - word_after(it), 10_us);
+}
+
+TEST(CsaUd, a_source_of_which_all_is_lost_is_asked_at_its_word) {
+  const auto ran = Told{[](uint32_t) { return 1u; }}.run();
+  const EndpointWorld& it = *ran;
+  ASSERT_EQ(it.asks.size(), 1u);
+  EXPECT_EQ(it.asks[0].ask.first, 0u);
+  EXPECT_EQ(it.asks[0].ask.count, 4u);
+  EXPECT_LT(it.asks[0].at - Instant::from_ns(1'000'000), 100_us) << "and its timeout is 170 us";
+}
+
+TEST(CsaUd, what_is_lost_again_is_asked_for_again_at_the_word_behind_it) {
+  const auto ran = Told{[](uint32_t slot) { return slot == 1 ? 5u : 0u; }}.run();
+  const EndpointWorld& it = *ran;
+  ASSERT_EQ(it.asks.size(), 5u);
+  for (size_t i = 1; i < 5; ++i) {
+    EXPECT_EQ(it.asks[i].ask.first, 1u);
+    EXPECT_EQ(it.asks[i].ask.count, 1u);
+    expect_about(it.asks[i].at - it.asks[i - 1].at, 110_us);  // S + Q, and never doubled
+  }
+}
+
+TEST(CsaUd, a_word_of_what_has_all_come_asks_for_nothing) {
+  const auto ran = Told{[](uint32_t) { return 0u; }, 50_us}.run();
+  const EndpointWorld& it = *ran;
+  EXPECT_TRUE(it.asks.empty());
+}
+
+TEST(CsaUd, words_make_no_difference_to_what_comes_whole_under_loss) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    Prng prng(seed);
+    EndpointWorld it = world_of({.is_lost = [&](auto&) { return prng.chance(0.3); },
+                                 .lateness = [&](auto&) { return prng.chance(0.1) ? 8_us : 0_us; },
+                                 .is_ask_lost = [&](auto&) { return prng.chance(0.2); },
+                                 .tells_departed = true});
+    for (uint32_t step = 0; step < 4; ++step) it.run_step(step, 8, 100);
+    EXPECT_EQ(it.finished.size(), 32u);
+    EXPECT_LE(it.copies, it.asked_slots / 20) << "asked for though it was on its way";
+  }
 }
 
 // ---- how much at once ----
@@ -117,7 +193,7 @@ TEST(CsaUd, what_is_outstanding_is_bounded_over_all_sources) {
                                  .rtt = 1_ms,
                                  .is_lost = [&](auto&) { return prng.chance(0.5); },
                                  .is_ask_lost = [&](auto&) { return prng.chance(0.1); }});
-    it.answer_time = 1_ms + it.around.rtt_var * 4;
+    it.answer_time = 1_ms + it.around.rtt_var * 12;
     it.run_step(1, 64, 40);
     EXPECT_EQ(it.finished.size(), 64u);
     EXPECT_LE(it.outstanding_most, 74u) << "a quarter of 1 ms at 10 Gbit/s, in slots of 4200 bytes";
@@ -155,10 +231,10 @@ TEST(CsaUd, a_dead_source_does_not_hold_up_the_others) {
 TEST(CsaUd, asks_for_what_was_not_lost_raise_the_reorder_budget_and_it_falls_again) {
   Prng prng(6);
   bool is_torn = true;
-  // Holes wait for Q and nothing else, and what is behind the highest slot for longest.
+  // Holes wait for Q and nothing else.
   EndpointWorld it =
       world_of({.lateness = [&](auto&) { return is_torn && prng.chance(0.1) ? 40_us : 0_us; },
-                .params = {{"patience", 0}, {"gaps", 64}}});
+                .params = {{"patience", 0}}});
   uint32_t step = 0;
   const auto copies_of = [&](uint32_t steps) {
     const uint64_t before = it.copies;

@@ -94,6 +94,7 @@ void EndpointWorld::send(const Sending& sending) {
     at(sending.begins + pace * slot, [this, number, slot] {
       messages_[number].sent_end = std::max(messages_[number].sent_end, slot + 1);
       leave(number, slot);
+      if (slot + 1 == messages_[number].slots) say_departed(number, Instant());
     });
   }
 }
@@ -174,7 +175,8 @@ bool EndpointWorld::try_ask(const cw_ask& ask, Instant) {
   asks_for_nothing += asked.missing == 0;
   asks.push_back(asked);
   if (around.is_ask_lost(ask)) return true;
-  at(now + around.rtt / 2, [this, number = ask.message, wanted] { answer(number, wanted); });
+  at(now + around.rtt / 2,
+     [this, number = ask.message, wanted, asked_at = now] { answer(number, wanted, asked_at); });
   return true;
 }
 
@@ -191,10 +193,24 @@ void EndpointWorld::settle_outstanding() {
 }
 
 /// What has not left yet leaves in its turn.
-void EndpointWorld::answer(uint32_t number, const std::vector<uint32_t>& wanted) {
+void EndpointWorld::answer(uint32_t number, const std::vector<uint32_t>& wanted, Instant asked_at) {
   for (const uint32_t slot : wanted) {
     if (slot < messages_[number].sent_end) leave(number, slot);
   }
+  say_departed(number, asked_at);
+}
+
+/// Behind all that is in the queue by now.
+void EndpointWorld::say_departed(uint32_t number, Instant answered) {
+  if (!around.tells_departed) return;
+  const cw_fact_departed fact{.message = number,
+                              .slots = messages_[number].sent_end,
+                              .answered_ns = answered.ns(),
+                              .state = nullptr};
+  at(std::max(line_free_, now + around.rtt / 2), [this, fact] {
+    tell_burst();
+    if (open.contains(fact.message)) seat->departed(fact, now);
+  });
 }
 
 void EndpointWorld::on_finish(const cw_finish& finish, Instant) {

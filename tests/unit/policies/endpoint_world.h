@@ -34,6 +34,8 @@ struct Surroundings {
   std::function<Duration(const Datagram&)> lateness = [](auto&) { return Duration(); };
   std::function<bool(const Datagram&)> is_doubled = [](auto&) { return false; };
   std::function<bool(const cw_ask&)> is_ask_lost = [](auto&) { return false; };
+  /// Sources say what has left, behind the last slot and behind answers.
+  bool tells_departed = false;
   std::function<bool(const cw_ask&)> is_ask_refused = [](auto&) { return false; };
   std::map<std::string, double> params;
   sdr::PolicyQuota quota;
@@ -117,7 +119,8 @@ class EndpointWorld final : public sdr::EndpointActions {
 
   void leave(uint32_t message, uint32_t slot);
   void arrive(uint32_t message, uint32_t slot);
-  void answer(uint32_t number, const std::vector<uint32_t>& wanted);
+  void answer(uint32_t number, const std::vector<uint32_t>& wanted, Instant asked_at);
+  void say_departed(uint32_t number, Instant answered);
   void settle_outstanding();
   void tell_link();
   void tell_burst();

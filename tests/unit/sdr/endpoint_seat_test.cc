@@ -24,6 +24,7 @@ struct cw_policy {
   cw_env env;
   std::vector<State*> open;
   cw_fact_step step;
+  cw_fact_departed departed;
   std::vector<cw_fact_refused> refused;
   std::vector<cw_decision> wanted;
   bool is_insatiable;
@@ -56,6 +57,10 @@ void arrived(cw_policy*, const cw_fact_arrived* fact, int64_t, cw_out*) {
   State& state = *static_cast<State*>(fact->state);
   state.in_place = fact->first_missing;
   state.highest = fact->highest;
+}
+void departed(cw_policy* policy, const cw_fact_departed* fact, int64_t, cw_out*) {
+  EXPECT_EQ(static_cast<State*>(fact->state)->message, fact->message);
+  policy->departed = *fact;
 }
 /// Of a message: who sends it. Of the step: when to look what is missing.
 void step(cw_policy* policy, const cw_fact_step* fact, int64_t now_ns, cw_out* out) {
@@ -116,7 +121,8 @@ constexpr cw_policy_ops asks = {.abi = CW_POLICY_ABI,
                                 .expired = expired,
                                 .step = step,
                                 .resume = resume,
-                                .ended = ended};
+                                .ended = ended,
+                                .departed = departed};
 
 /// An endpoint of four peers, each with a message of eight slots in the step.
 struct Endpoint final : EndpointActions {
@@ -270,6 +276,20 @@ TEST(EndpointSeat, a_pause_of_the_machine_moves_the_deadline_of_a_step) {
   endpoint.seat->rebase(30_ms);
   endpoint.begin_step();
   EXPECT_EQ(instance.step.deadline_ns, (endpoint.deadline - 30_ms).ns());
+}
+
+TEST(EndpointSeat, what_a_source_says_has_left_is_told) {
+  Endpoint endpoint;
+  endpoint.begin_step();
+  endpoint.seat->rebase(30_ms);
+  const Instant answered = endpoint.now + 40_ms;
+  endpoint.now += 50_ms;
+  endpoint.seat->departed({.message = 42, .slots = 5, .answered_ns = answered.ns()}, endpoint.now);
+  EXPECT_EQ(instance.departed.message, 42u);
+  EXPECT_EQ(instance.departed.slots, 5u);
+  EXPECT_EQ(instance.departed.answered_ns, (answered - 30_ms).ns()) << "on the policy's clock";
+  endpoint.seat->departed({.message = 42, .slots = 6}, endpoint.now);
+  EXPECT_EQ(instance.departed.answered_ns, 0) << "of none";
 }
 
 TEST(EndpointSeat, refuses_an_ask_that_names_nothing_there_is) {

@@ -178,11 +178,15 @@ inline void mend_runs(group::SlotRuns& asked) {
                                         {be32(0x10000), be32(0xffff)},
                                         {be32(0xffffff), be32(1)}};
   asked.source %= asked.message == 0 ? 1 : ranks;
+  if (asked.message == 0) asked.number = 0;
   const size_t count = 1 + asked.runs.size() % std::size(runs);
   asked.runs = Row<group::Run>(runs + std::size(runs) - count, count);
 }
 inline void mend(group::Fetch& fetch) { mend_runs(fetch); }
-inline void mend(group::Miss& miss) { mend_runs(miss); }
+inline void mend(group::Miss& miss) {
+  mend_runs(miss);
+  miss.number = 0;
+}
 inline void mend(group::Status& status) { status.slots &= 0xffffff; }
 inline void mend(group::Offer& offer) {
   offer.message |= 1;

@@ -193,7 +193,7 @@ inline group::Fail example(group::Fail) {
   return {.step = example_step, .rank = 5, .sentence = "rank 5 silent for 3.0 s"};
 }
 inline group::Offer example(group::Offer) {
-  return {.step = example_step, .message = 7, .bytes = 1 << 20, .sent_slots = 100};
+  return {.step = example_step, .message = 7, .bytes = 1 << 20, .sent_slots = 100, .answered = 3};
 }
 inline group::Cancel example(group::Cancel) {
   return {{.step = example_step, .message = 7, .reason = group::Reason::Late}};

@@ -321,7 +321,8 @@ TEST(GroupRecords, a_step_is_of_a_known_operation_and_of_members_that_can_be) {
 // [C-73]; the example asks for slot 9 and for the last sixteen.
 TEST(GroupRecords, runs_rise_do_not_touch_and_end_with_the_numbers_of_slots) {
   EXPECT_TRUE(is_refused_if<group::Fetch>(4, {0, 1}));  // of message 0 there is no one source
-  EXPECT_TRUE(is_refused_if<group::Fetch>(6, {1}));     // reserved
+  EXPECT_TRUE(is_refused_if<group::Fetch>(6, {1}));     // nor does anybody count
+  EXPECT_TRUE(is_refused_if<group::Miss>(6, {1}));
   EXPECT_TRUE(is_refused_if<group::Fetch>(16, {0, 0, 0, 0}));
   EXPECT_TRUE(is_refused_if<group::Fetch>(24, {0, 0, 0, 17}));
   EXPECT_TRUE(is_refused_if<group::Fetch>(20, {1, 0, 0, 0}));
