@@ -281,8 +281,8 @@ void print_by_chance(const Size& size, const std::map<std::string, Settings>& se
   std::fflush(stdout);
 }
 
-/// Closed steps in which each host has 16 KiB for each other one, and reductions of 4 MiB beside
-/// messages by chance at 30 % of the line.
+/// Closed steps in which each host has 16 KiB for each other one, and reductions of 8 KiB times the
+/// hosts beside messages by chance at 30 % of the line.
 void print_steps(const Size& size, const std::map<std::string, Settings>& settings,
                  const char* how) {
   std::vector<Cell> cells;
@@ -291,8 +291,8 @@ void print_steps(const Size& size, const std::map<std::string, Settings>& settin
       for (uint64_t seed = 1; seed <= size.seeds; ++seed) {
         MessageOptions options = options_of(size, each.policy, settings.at(each.policy), seed);
         options.kind = kind;
-        options.rounds = 5;
-        options.size = cw::Bytes(kind == MessageKind::AllToAll ? 16 << 10 : size.hosts * 32 << 10);
+        options.rounds = 3;
+        options.size = cw::Bytes(kind == MessageKind::AllToAll ? 16 << 10 : size.hosts * 8 << 10);
         options.background = kind == MessageKind::AllReduce ? 0.3 : 0;
         cells.push_back({options});
       }
