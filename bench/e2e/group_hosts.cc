@@ -11,6 +11,7 @@
 #include "bench/e2e/bridge.h"
 #include "bench/e2e/group_members.h"
 #include "bench/e2e/group_strangers.h"
+#include "bench/e2e/lab_program.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "control/units/units.h"
@@ -20,8 +21,6 @@ namespace {
 
 using namespace cw;
 using lab::Arguments;
-
-constexpr int exit_refused = 2, exit_failed = 3, exit_skipped = 77;
 
 struct Asked {
   std::vector<std::string> operations{"broadcast"}, losses{"0%", "1%", "5%"};
@@ -126,16 +125,6 @@ int main(int count, char** words) {
   app.add_option("--rounds", asked.rounds, "of each").between(1, 1000).shows_default();
   app.add_flag("--strangers", asked.has_strangers,
                "then the same by udpcast and uftp, whole percents of it lost by nft");
-  const auto parsed = app.parse(std::vector<const char*>(words, words + count));
-  if (!parsed) return std::fprintf(stderr, "%s\n", parsed.error().sentence.c_str()), exit_refused;
-  if (!parsed->empty()) return std::printf("%s", parsed->c_str()), 0;
-  if (const std::string why = lab::obstacle(); !why.empty()) {
-    return std::printf("skipped: %s\n", why.c_str()), exit_skipped;
-  }
-  try {
-    run(asked);
-  } catch (const std::exception& error) {
-    return std::fprintf(stderr, "group_hosts: %s\n", error.what()), exit_failed;
-  }
-  return 0;
+  return bench::run_in_lab(app, "group_hosts", {words, static_cast<size_t>(count)},
+                           [&] { run(asked); });
 }

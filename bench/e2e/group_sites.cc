@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/e2e/group_members.h"
+#include "bench/e2e/lab_program.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "control/units/units.h"
@@ -30,7 +31,6 @@ using lab::Gateway;
 using lab::Program;
 using lab::Space;
 
-constexpr int exit_refused = 2, exit_failed = 3, exit_skipped = 77;
 constexpr const char *group = "239.1.2.3", *site_group = "239.1.2.4";
 
 struct Asked {
@@ -186,16 +186,6 @@ int main(int count, char** words) {
   app.add_option("--payload", asked.payload, "bytes of a slot").between(224, 8160).shows_default();
   app.add_option("--members", asked.members, "of each site").between(1, 100).shows_default();
   app.add_option("--rounds", asked.rounds, "of each").between(1, 1000).shows_default();
-  const auto parsed = app.parse(std::vector<const char*>(words, words + count));
-  if (!parsed) return std::fprintf(stderr, "%s\n", parsed.error().sentence.c_str()), exit_refused;
-  if (!parsed->empty()) return std::printf("%s", parsed->c_str()), 0;
-  if (const std::string why = lab::obstacle(); !why.empty()) {
-    return std::printf("skipped: %s\n", why.c_str()), exit_skipped;
-  }
-  try {
-    run(asked);
-  } catch (const std::exception& error) {
-    return std::fprintf(stderr, "group_sites: %s\n", error.what()), exit_failed;
-  }
-  return 0;
+  return bench::run_in_lab(app, "group_sites", {words, static_cast<size_t>(count)},
+                           [&] { run(asked); });
 }

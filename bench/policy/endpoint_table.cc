@@ -250,7 +250,6 @@ void print_by_chance(const Size& size, const std::map<std::string, Settings>& se
       "| load | paths | policy, %s | mean | p99 | of its seeds | sent again | dropped |\n"
       "|---|---|---|---|---|---|---|---|\n",
       how);
-  std::string gains;
   size_t at = 0;
   std::vector<std::pair<std::string, std::map<std::string, double>>> all;
   for (const double load : loads) {

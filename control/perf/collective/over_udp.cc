@@ -17,9 +17,6 @@ using group::Posting;
 using group::Stage;
 using group::Step;
 
-constexpr Duration join_patience = Duration::from_s(60), patience = Duration::from_s(120);
-/// Members that are done are asked by those that have not heard it, who say so ten times a second.
-constexpr Duration linger = Duration::from_ms(500);
 constexpr uint32_t overhead_bytes = group::GroupEndOptions().overhead_bytes;
 
 /// What each member tells all others in the end; of one machine or alike ones.
@@ -44,9 +41,7 @@ class UdpMember {
     auto opened = stand_.open(options_.place, more, options_.seed);
     if (!opened) return opened;
     group::GroupEndOptions end;
-    end.rank = options_.place.rank;
-    end.addresses = options_.place.members;
-    for (uint16_t rank = 0; rank < options_.hosts; ++rank) end.peers.push_back(rank);
+    stand_.describe(options_.place, options_.payload_bytes, end);
     if (options_.sites > 1) {
       end.sites = sites_of(options_);
       end.site_peer = group_peer_first + 1;
@@ -54,12 +49,7 @@ class UdpMember {
       // Gateways ask for what is lost once more, and once more in vain.
       end.recovery_worst = options_.far_delay * 6;
     }
-    end.key = {reinterpret_cast<const uint8_t*>(options_.place.key.data()),
-               options_.place.key.size()};
-    end.random = {nullptr, fresh_bits};
     end.rate = options_.rate;
-    end.payload_bytes =
-        std::min(options_.payload_bytes, group::slot_bytes_max(stand_.port().facts()));
     const bool is_broadcast = options_.operation == group::Operation::Broadcast;
     const uint64_t bytes = options_.size.count() * (is_broadcast ? 1 : options_.hosts);
     end.bytes_max = std::max<uint64_t>(bytes, sizeof(Share) * options_.hosts);
@@ -72,7 +62,7 @@ class UdpMember {
 
   Result<Json> run() {
     const bool is_up = turn_until([&] { return end_->group().is_up(); }, join_patience);
-    if (!is_up) return failure("the members did not come together: " + obstacle());
+    if (!is_up) return failure(why_apart(end_->group().membership()));
     stand_.wire().set_rx_impairment(0, {.loss = options_.loss});
     for (uint32_t round = 0; round < options_.rounds && !stop_; ++round) {
       memory_.prepare();
@@ -87,11 +77,6 @@ class UdpMember {
   }
 
  private:
-  std::string obstacle() const {
-    const std::string& why = end_->group().membership().obstacle();
-    return why.empty() ? "not all have begun, or multicast does not reach them" : why;
-  }
-
   template <class IsOver>
   bool turn_until(const IsOver& is_over, Duration most) {
     return stand_.turn_until(*end_, is_over, most, stop_);

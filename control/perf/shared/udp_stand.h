@@ -11,10 +11,16 @@
 #include "control/perf/shared/place.h"
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/core/turn/idle.h"
+#include "dataplane/datagram/end/member_port.h"
 #include "dataplane/port/impair/impaired_port.h"
 #include "dataplane/port/udp/group/udp_group_port.h"
 
 namespace cw::perf {
+
+/// For all to come; for an operation, or the messages of a step; and for those that have not heard
+/// of the end, who ask the members that are done.
+constexpr Duration join_patience = Duration::from_s(60), patience = Duration::from_s(120),
+                   linger = Duration::from_ms(500);
 
 /// Thread: one.
 class UdpStand {
@@ -24,6 +30,8 @@ class UdpStand {
 
   const UdpGroupPort& port() const { return *port_; }
   ImpairedPort& wire() { return *wire_; }
+  /// What follows for the member from where it is; `place`, whose key it names, outlives it.
+  void describe(const Place& place, uint32_t payload_bytes, group::MemberOptions& member) const;
   Instant now() { return clock_.read(); }
 
   /// Turns of a GroupEnd, or a MessageEnd; `is_over` is asked once after each. False: it was
@@ -53,7 +61,7 @@ class UdpStand {
   std::optional<IdleWait> idle_;
 };
 
-/// Of the kernel.
-uint64_t fresh_bits(void*);
+/// A sentence, where it did not come into force.
+std::string why_apart(const group::Membership& membership);
 
 }  // namespace cw::perf

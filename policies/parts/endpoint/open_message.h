@@ -59,9 +59,6 @@ struct OpenMessage {
   bool is_waiting;  // is in the row of those that ask as soon as there is room
   bool is_over, is_finished;
 
-  bool has_last_slot() const {
-    return received.slots != CW_UNKNOWN && received.highest == received.slots;
-  }
   /// Where it ends, as far as anybody knows.
   uint32_t end(const cw_env& env) const {
     if (received.slots != CW_UNKNOWN) return received.slots;

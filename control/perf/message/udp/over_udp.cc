@@ -18,9 +18,6 @@ using group::Completion;
 using group::MessageEnd;
 using group::Step;
 
-constexpr Duration join_patience = Duration::from_s(60), patience = Duration::from_s(120);
-/// Members that are done are asked by those that have not heard it.
-constexpr Duration linger = Duration::from_ms(500);
 constexpr uint64_t shifts = 1 << 16;    // of a message's bytes in the pattern
 constexpr uint64_t signal_bytes = 8;    // of a message that only says: here
 constexpr uint32_t least_places = 256;  // of messages that are open
@@ -40,15 +37,8 @@ class UdpMember {
   Result<void> open() {
     if (auto opened = stand_.open(options_.place, {}, options_.seed); !opened) return opened;
     group::MessageEndOptions end;
-    end.rank = rank();
-    end.addresses = options_.place.members;
-    for (uint16_t each = 0; each < options_.hosts; ++each) end.peers.push_back(each);
-    const std::string& key = options_.place.key;
-    end.key = {reinterpret_cast<const uint8_t*>(key.data()), key.size()};
-    end.random = {nullptr, fresh_bits};
+    stand_.describe(options_.place, options_.payload_bytes, end);
     end.rate = options_.rate;
-    end.payload_bytes =
-        std::min(options_.payload_bytes, group::slot_bytes_max(stand_.port().facts()));
     end.reorder = options_.reorder;
     end.bytes_max = std::max<uint64_t>(options_.size.count(), share_bytes());
     end.sends_max = end.receives_max = std::max(2 * options_.hosts, least_places);
@@ -63,11 +53,7 @@ class UdpMember {
 
   Result<LoadReport> run() {
     const bool is_up = turn_until([&] { return end_->messages().is_up(); }, join_patience);
-    if (!is_up) {
-      const std::string& why = end_->messages().membership().obstacle();
-      return failure("the members did not come together: " +
-                     (why.empty() ? "not all have begun, or multicast does not reach them" : why));
-    }
+    if (!is_up) return failure(why_apart(end_->messages().membership()));
     stand_.wire().set_rx_impairment(0, {.loss = options_.loss, .delay = options_.delay});
     for (uint32_t round = 0; round < options_.rounds && !stop_; ++round) {
       // So that nobody is waited for in what is timed.
