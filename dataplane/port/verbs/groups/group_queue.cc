@@ -108,8 +108,9 @@ bool GroupQueue::try_take(const ibv_wc& completion, uint32_t lulls, Arrival& arr
 }
 
 void GroupQueue::end_arrivals() {
+  if (!sender.is_ours()) return;
   const uint32_t least = std::min(row_min, receives_.count() / 4);
-  if (receives_.taken_count() <= least || !sender.is_ours()) return;
+  if (receives_.taken_count() <= least) return;
   if (!receives_.post_taken(*sender.pair)) sender.is_found_broken = true;
 }
 
