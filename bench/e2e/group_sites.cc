@@ -4,6 +4,7 @@
 //
 //   members 10.1.0.11.. [host A] --- gateway A --- causeway-wan --- gateway B --- [host
 //   B] 10.2.0.11..
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -39,6 +40,13 @@ struct Asked {
   uint32_t members = 4, rounds = 3, payload = 1024;
 };
 
+/// Out of both gateways, on the long line.
+struct Crossed {
+  double bytes = 0;              ///< on the wire, headers and control included
+  double frames = 0;             ///< of hosts
+  double data = 0, repairs = 0;  ///< slots of gateways
+};
+
 std::string address_of(const char* prefix, uint32_t member) {
   return prefix + std::to_string(11 + member);
 }
@@ -68,15 +76,20 @@ class TwoSites {
   std::unique_ptr<Program> start(bool is_a, const Arguments& arguments) const {
     return std::make_unique<Program>(sites_.namespace_of(is_a ? At::HostA : At::HostB), arguments);
   }
-  /// Out of both gateways, on the long line.
-  uint64_t bytes_far() const {
-    uint64_t bytes = 0;
+  Crossed crossed() const {
+    Crossed all;
     for (const auto& [place, interface] : {std::pair(At::GatewayA, "wa"), {At::GatewayB, "wb"}}) {
       const lab::Outcome told =
           sites_.space(place).run({"ip", "-j", "-s", "link", "show", "dev", interface});
-      bytes += Json::parse(told.out).at(0).at("stats64").at("tx").at("bytes").get<uint64_t>();
+      all.bytes += Json::parse(told.out).at(0).at("stats64").at("tx").at("bytes").get<double>();
     }
-    return bytes;
+    for (const auto& gateway : gateways_) {
+      const Json counters = gateway->status().at("counters");
+      all.frames += counters.at("lan_sent").get<double>();
+      all.data += counters.at("data_sent").get<double>();
+      all.repairs += counters.at("repairs_sent").get<double>();
+    }
+    return all;
   }
 
  private:
@@ -133,11 +146,14 @@ Json measure(const TwoSites& sites, const Asked& asked, const std::string& size,
     common.emplace_back(name);
     common.push_back(value);
   }
-  const uint64_t before = sites.bytes_far();
+  const Crossed before = sites.crossed();
   Json report = bench::run_members(
       common, 2 * asked.members,
       [&](uint32_t rank, const Arguments& own) { return sites.start(rank < asked.members, own); });
-  report["far_bytes"] = (sites.bytes_far() - before) / asked.rounds;
+  const Crossed after = sites.crossed();
+  report["far_bytes"] = (after.bytes - before.bytes) / asked.rounds;
+  report["far_frames"] = (after.frames - before.frames) / asked.rounds;
+  report["repair_per_data"] = (after.repairs - before.repairs) / (after.data - before.data);
   return report;
 }
 
@@ -146,10 +162,13 @@ void print(const Json& report, const Asked& asked) {
   const double bytes = report.at("bytes").get<double>();
   const double far = report.at("far_bytes").get<double>();
   const double parts = 2.0 * asked.members;
-  std::printf("| %s | %.0f KiB | %.0f | %.0f | %.3f | %.1f | %llu |\n",
+  const double slots = std::ceil(bytes / asked.payload) * parts;
+  std::printf("| %s | %.0f KiB | %.0f | %.0f | %.3f | %.3f | %.3f | %.1f | %llu |\n",
               report.at("algorithm").get<std::string>().c_str(), bytes / 1024,
               report.at("completion_us").at("mean").get<double>() / 1000,
-              report.at("completion_us").at("max").get<double>() / 1000, far / (parts * bytes),
+              report.at("completion_us").at("max").get<double>() / 1000,
+              report.at("far_frames").get<double>() / slots,
+              report.at("repair_per_data").get<double>(), far / (parts * bytes),
               report.at("fetched_slots").get<double>(),
               static_cast<unsigned long long>(report.at("bytes_wrong").get<uint64_t>()));
   std::fflush(stdout);
@@ -161,9 +180,10 @@ void run(const Asked& asked) {
               asked.members, asked.rtt.c_str(), asked.loss.c_str(), asked.rate.c_str(),
               asked.policy.c_str(), asked.rounds);
   std::printf(
-      "| allgather by | bytes of a source | mean, ms | max, ms | bytes on the long line, both "
-      "ways, "
-      "of all parts' | fetched slots | bytes wrong |\n|---|---|---|---|---|---|---|\n");
+      "| allgather by | bytes of a source | mean, ms | max, ms | frames over the long line, of all "
+      "parts' slots | repair slots to data slots there | bytes there, of all parts' | fetched "
+      "slots "
+      "| bytes wrong |\n|---|---|---|---|---|---|---|---|---|\n");
   for (const std::string& size : asked.sizes) {
     for (const std::string& algorithm : asked.algorithms) {
       print(measure(sites, asked, size, algorithm), asked);

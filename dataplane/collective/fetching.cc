@@ -14,6 +14,7 @@ constexpr uint32_t candidates = 4;
 constexpr uint32_t block_slots = 64;
 /// Of the members, that have to ask for a slot for it to be multicast: these, or an eighth.
 constexpr uint32_t many_min = 2;
+constexpr uint32_t alone = UINT32_MAX;  // however many ask for it
 
 uint32_t mix(uint32_t step, uint32_t what, uint32_t nth) {
   uint64_t bits = (uint64_t{step} << 32 | what) * 0x9e3779b97f4a7c15 + nth * 0xbf58476d1ce4e5b9;
@@ -238,11 +239,16 @@ void Group::on_fetch(uint16_t from, const Fetch& fetch, Instant now) {
     lack->to = from;
     lack->run_count = 0;
   }
+  bool has_answered = false;
   for (const Run& run : fetch.runs) {
     if (run.first.host() + run.count.host() > landing_of(*op).slots().count()) return;
-    answer(*op, from, run, lack, now);
+    has_answered |= answer(*op, from, run, lack, now);
   }
-  if (lack == nullptr || lack->run_count == 0) return;
+  if (lack == nullptr || lack->run_count == 0) {
+    // Who asks takes nobody for dead whose line is full of what others wait for.
+    if (!has_answered) say(from, RecordType::Status, op->step, now);
+    return;
+  }
   lack->is_open = true;
   const auto index = static_cast<uint32_t>(lack - op->lacks.data());
   if (!endpoint_.try_say({RecordType::Miss, from, index_of(*op) * 8u + index}, now)) {
@@ -257,10 +263,13 @@ void Group::on_message_fetch(State& op, uint16_t from, const Fetch& fetch, Insta
   if (is_ours && op.posting.is_added_up()) reducing_.answer(from, fetch, now);
 }
 
-/// Slots of our own part that still wait for the line come to all soon.
-bool Group::has_sent(const State& op, uint32_t slot) const {
+/// Slots of our own part that still wait for the line come to all soon, and what is passed on to
+/// the next.
+bool Group::has_sent(const State& op, uint16_t to, uint32_t slot) const {
   const Slots& slots = landing_of(op).slots();
-  if (slots.source_of(slot) != rank() || op.is_sent || is_forwarded(op)) return true;
+  const uint16_t source = slots.source_of(slot);
+  if (is_forwarded(op)) return op.forwarded.has(slot) || !is_next_hop(op, source, to);
+  if (source != rank() || op.is_sent) return true;
   return slots.nth_of(slot) + endpoint_.queued_slots() < op.next;
 }
 
@@ -272,8 +281,10 @@ Demand::Answer Group::answer_to(State& op, uint16_t to, uint32_t slot, Instant n
     op.demand.want(slot, to);
     return OnItsWay;
   }
-  if (!has_sent(op, slot)) return OnItsWay;
-  if (is_forwarded(op) || is_far(to)) return Alone;
+  if (!has_sent(op, to, slot)) return OnItsWay;
+  if (is_forwarded(op) || is_far(to)) {
+    return op.demand.note(slot, to, {alone, Duration(), endpoint_.answers_time()}, now);
+  }
   // The source learns from whom all others ask that these will have to come here too.
   const bool is_told = source == rank() && asked_first(op, slot) == to;
   const auto near = static_cast<uint32_t>(tree_.neighbours().size());
@@ -299,12 +310,13 @@ void Group::answer_wanted(State& op, uint32_t slot, Instant now) {
   (void)try_answer(op, is_alone ? std::optional(wanted.last) : std::nullopt, slot, 1, now);
 }
 
-/// What is here leaves in rows; what is not is told.
-void Group::answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant now) {
+/// What is here leaves in rows; what is not is told. False: neither.
+bool Group::answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant now) {
   using enum Demand::Answer;
   const uint32_t end = run.first.host() + run.count.host();
   uint32_t at = run.first.host();
   auto next = answer_to(op, to, at, now);
+  bool has_answered = false;
   while (at < end) {
     const uint32_t first = at;
     const auto how = next;
@@ -313,12 +325,14 @@ void Group::answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant n
     if (how == Alone || how == Again) {
       if (!try_answer(op, how == Again ? std::nullopt : std::optional(to), first, at - first,
                       now)) {
-        return;
+        return has_answered;
       }
+      has_answered = true;
     } else if (how == Lacking && lack != nullptr && lack->run_count < runs_max()) {
       lack->runs[lack->run_count++] = {be32(first), be32(at - first)};
     }
   }
+  return has_answered;
 }
 
 /// Asked of the next one at once, as long as there are some that have not been.

@@ -45,6 +45,13 @@ size_t Group::next_hops(const State& op, uint16_t source, std::span<uint16_t> ho
   return count;
 }
 
+bool Group::is_next_hop(const State& op, uint16_t source, uint16_t to) const {
+  std::array<uint16_t, hops_max> hops;
+  const size_t count = next_hops(op, source, hops);
+  const std::span<const uint16_t> all = std::span(hops).first(count);
+  return std::ranges::find(all, to) != all.end();
+}
+
 std::optional<uint16_t> Group::previous_hop(const State& op, uint16_t source) const {
   const uint32_t distance = distance_from(source);
   if (!is_forwarded(op) || distance == 0) return std::nullopt;

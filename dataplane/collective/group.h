@@ -183,6 +183,7 @@ class Group final : public DatagramUser {
   bool is_tree(const State& op) const;
   uint32_t distance_from(uint16_t root) const;
   size_t next_hops(const State& op, uint16_t source, std::span<uint16_t> hops) const;
+  bool is_next_hop(const State& op, uint16_t source, uint16_t to) const;
   std::optional<uint16_t> previous_hop(const State& op, uint16_t source) const;
   Instant forwarded_by(const State& op, uint16_t source) const;
   void greet_previous(const State& op, Instant now);
@@ -201,9 +202,9 @@ class Group final : public DatagramUser {
   void on_timeout(State& op, Ask& ask, Instant now);
   static Ask* free_ask(State& op);
   size_t runs_max() const;
-  void answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant now);
+  bool answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant now);
   Demand::Answer answer_to(State& op, uint16_t to, uint32_t slot, Instant now);
-  bool has_sent(const State& op, uint32_t slot) const;
+  bool has_sent(const State& op, uint16_t to, uint32_t slot) const;
   bool try_answer(State& op, std::optional<uint16_t> to, uint32_t first, uint32_t count,
                   Instant now);
   void answer_wanted(State& op, uint32_t slot, Instant now);

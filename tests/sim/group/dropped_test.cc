@@ -115,6 +115,21 @@ TEST(GroupLoses, all_that_is_passed_on_and_fetches_it) {
   expect_right(outcome);
 }
 
+/// Who is asked for more than its line carries in the time after which a member is taken for dead
+/// says that it is there.
+TEST(GroupLoses, all_that_is_passed_on_over_slow_lines_and_takes_nobody_for_dead) {
+  FabricWorld world(
+      {.hosts = 4, .rate = Rate::from_mbps(1), .algorithm = Algorithm::Ring, .deadline = 100_s});
+  ASSERT_TRUE(world.join());
+  world.network().set_lost(
+      [&](uint16_t, const Packet& packet) { return of(Kind::Unicast)(packet); });
+  Round round(world, {.operation = Operation::Allgather, .bytes = 150'000});
+  round.post_all();
+  ASSERT_TRUE(round.run(100_s));
+  round.expect_right();
+  EXPECT_LT(round.time(), 40_s);
+}
+
 TEST(GroupLoses, all_that_is_fetched_and_ends_by_its_deadline) {
   const Outcome outcome = lose(of(Kind::Fetched), UINT64_MAX);
   EXPECT_GT(outcome.lost, 0u);
