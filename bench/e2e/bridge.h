@@ -22,17 +22,28 @@ class Bridge {
     for (uint32_t rank = 0; rank < members; ++rank) add_member(rank, mtu);
   }
 
+  uint32_t members() const { return static_cast<uint32_t>(members_.size()); }
   const std::string& addresses() const { return addresses_; }
-  /// Of what comes to each member but rank 0; for programs that lose nothing by themselves.
-  void lose(const std::string& percent) const {
+  std::string address_of(uint32_t rank) const { return "10.9.0." + std::to_string(rank + 1); }
+  /// How nsenter finds its namespace.
+  std::string path_of(uint32_t rank) const { return members_[rank].path(); }
+  /// Of what comes to each member but rank 0 by a protocol, udp or tcp; for programs that lose
+  /// nothing by themselves.
+  void lose(const std::string& percent, const std::string& protocol = "udp") const {
     for (size_t rank = 1; rank < members_.size(); ++rank) {
       members_[rank].must("nft flush ruleset");
       if (percent == "0%") continue;
       members_[rank].must(
           "nft add table inet t; nft 'add chain inet t i { type filter hook input "
-          "priority 0; }'; nft add rule inet t i ip protocol udp numgen random mod "
-          "100 lt " +
-          percent.substr(0, percent.size() - 1) + " drop");
+          "priority 0; }'; nft add rule inet t i ip protocol " +
+          protocol + " numgen random mod 100 lt " + percent.substr(0, percent.size() - 1) +
+          " drop");
+    }
+  }
+  /// Each frame by itself from now on, so that what is lost is of one.
+  void send_frame_by_frame() const {
+    for (const lab::Space& member : members_) {
+      member.must("ethtool -K eth tso off gso off gro off");
     }
   }
   /// Starts rank's process; it ends by itself.
@@ -44,7 +55,7 @@ class Bridge {
   void add_member(uint32_t rank, const std::string& mtu) {
     members_.push_back(lab::Space::make());
     const std::string cable = "m" + std::to_string(rank);
-    const std::string address = "10.9.0." + std::to_string(rank + 1);
+    const std::string address = address_of(rank);
     addresses_ += (addresses_.empty() ? "" : ",") + address;
     switch_.must("ip link add name " + cable + " mtu " + mtu + " type veth peer name eth mtu " +
                  mtu + " netns " + members_.back().path() + "; ip link set dev " + cable +

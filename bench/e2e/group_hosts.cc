@@ -10,6 +10,7 @@
 
 #include "bench/e2e/bridge.h"
 #include "bench/e2e/group_members.h"
+#include "bench/e2e/group_mpi.h"
 #include "bench/e2e/group_strangers.h"
 #include "bench/e2e/lab_program.h"
 #include "control/command_line/command_line.h"
@@ -87,6 +88,31 @@ void run_strangers(const bench::Bridge& bridge, const Asked& asked) {
   }
 }
 
+/// What ours does, by a library that has no multicast here.
+void run_mpi(const bench::Bridge& bridge, const Asked& asked) {
+  const std::string obstacle = bench::mpi_obstacle();
+  if (!obstacle.empty()) return void(std::printf("\nOpenMPI: %s\n", obstacle.c_str()));
+  bridge.send_frame_by_frame();
+  std::printf(
+      "\n| OpenMPI over TCP, bytes | lost | mean, us | max, us | of lossless | bytes wrong |\n"
+      "|---|---|---|---|---|---|\n");
+  for (const std::string& size : asked.sizes) {
+    double lossless_us = 0;
+    for (const std::string& loss : asked.losses) {
+      const auto bytes = parse_bytes(size);
+      if (!bytes) throw std::runtime_error("--sizes: " + bytes.error().sentence);
+      bridge.lose(loss, "tcp");
+      const auto run = bench::run_mpi(bridge, bytes->count(), asked.rounds);
+      if (!run) throw std::runtime_error(run.error().sentence);
+      std::printf("| %s | %s | %.0f | %.0f | %.2f | %llu |\n", size.c_str(), loss.c_str(),
+                  run->mean_us, run->max_us, lossless_us > 0 ? run->mean_us / lossless_us : 1,
+                  static_cast<unsigned long long>(run->bytes_wrong));
+      std::fflush(stdout);
+      if (lossless_us == 0) lossless_us = run->mean_us;
+    }
+  }
+}
+
 void run(const Asked& asked) {
   const bench::Bridge bridge(asked.members, asked.mtu);
   std::printf("%u members, %s at %s, MTU %s, %u rounds each\n\n", asked.members,
@@ -106,7 +132,9 @@ void run(const Asked& asked) {
       }
     }
   }
-  if (asked.has_strangers) run_strangers(bridge, asked);
+  if (!asked.has_strangers) return;
+  run_strangers(bridge, asked);
+  run_mpi(bridge, asked);
 }
 
 }  // namespace
@@ -124,7 +152,7 @@ int main(int count, char** words) {
   app.add_option("--members", asked.members, "processes").between(2, 250).shows_default();
   app.add_option("--rounds", asked.rounds, "of each").between(1, 1000).shows_default();
   app.add_flag("--strangers", asked.has_strangers,
-               "then the same by udpcast and uftp, whole percents of it lost by nft");
+               "then the same by udpcast, uftp and OpenMPI, whole percents of it lost by nft");
   return bench::run_in_lab(app, "group_hosts", {words, static_cast<size_t>(count)},
                            [&] { run(asked); });
 }
