@@ -34,9 +34,9 @@
 
 #include "bench/machine.h"
 #include "bench/micro/offload_records.h"
+#include "bench/micro/race.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
-#include "dataplane/core/turn/clock.h"
 #include "offload/slot_map.h"
 #include "offload/stage/pinned_threads.h"
 #include "offload/stage/stage.h"
@@ -62,11 +62,6 @@ struct Arguments {
 
 void bind_to(unsigned core) {
   if (!try_bind_to(core)) fail("core " + std::to_string(core) + " is not ours");
-}
-
-int64_t now_ns() {
-  static const MonotonicClock clock;
-  return clock.read().ns();
 }
 
 uint64_t cycles_now() {
@@ -252,43 +247,17 @@ class Work {
   size_t count_ = 0;
 };
 
-struct Gate {
-  std::atomic<uint32_t> ready{0}, open{0};
-  std::array<std::atomic<int64_t>, 64> took_ns{};
-};
-
-/// One core's part of a race: nothing begins before all are there.
-void race(Gate& gate, unsigned core, const std::vector<cw_bits_record>& records) {
+void run(Gate& gate, unsigned core, const std::vector<cw_bits_record>& records) {
   bind_to(core);
   Work work(records);
-  gate.ready.fetch_add(1);
-  while (gate.open.load() == 0) {
-    // spin: to wake up takes its time
-  }
-  const int64_t begin = now_ns();
-  work.run();
-  gate.took_ns[core].store(now_ns() - begin);
-}
-
-void start(Gate& gate, uint32_t cores) {
-  while (gate.ready.load() < cores) std::this_thread::yield();
-  gate.open.store(1);
-}
-
-/// Millions of records a second, of all cores together.
-double rate_of(const Gate& gate, uint32_t cores, size_t records) {
-  double rate = 0;
-  for (uint32_t core = 0; core < cores; ++core) {
-    rate += 1e3 * static_cast<double>(records) / static_cast<double>(gate.took_ns[core].load());
-  }
-  return rate;
+  race(gate, core, [&] { work.run(); });
 }
 
 double rate_of_threads(uint32_t cores, const std::vector<cw_bits_record>& records) {
   Gate gate;
   std::vector<std::jthread> threads;
   for (uint32_t core = 0; core < cores; ++core) {
-    threads.emplace_back([&, core] { race(gate, core, records); });
+    threads.emplace_back([&, core] { run(gate, core, records); });
   }
   start(gate, cores);
   threads.clear();
@@ -305,7 +274,7 @@ double rate_of_processes(uint32_t cores, const std::vector<cw_bits_record>& reco
     const pid_t child = fork();
     if (child < 0) fail("a process was refused");
     if (child == 0) {
-      race(gate, core, records);
+      run(gate, core, records);
       _exit(0);
     }
     children.push_back(child);
@@ -376,7 +345,7 @@ int main(int argc, char** argv) {
   CommandLine line("What the offload stage relieves a turn of, and what its cores reach.",
                    "offload_bench --rounds 15");
   line.add_option("--cores", it.cores, "that run the kernel at once")
-      .between(1, 64)
+      .between(1, Gate::cores_max)
       .shows_default();
   line.add_option("--rounds", it.rounds, "of both, in turns; the median counts")
       .between(1, 100)
