@@ -11,7 +11,8 @@
 //   hole     waits clamp(slack / 2, Q, S); Q once the last slot of its message has come
 //   passed   by its source's word: Q, as behind the last slot, the first time and again
 //   rest     of a message, behind its highest slot: S + 12 V + Q after anything of it came
-//   silent   source: asked for its whole message when the slack is used up or the step stands still
+//   silent   source: asked for its whole message when the slack is used up and nothing of the step
+//            has come for S, or the step stands still
 //   again    after max(S + 12 V, 2 Q) x 2^tries
 //
 // Early in a step waiting is free, and most of what was only late comes meanwhile; at its end, and
@@ -26,7 +27,8 @@
 // When should a silent source have begun? All may send at once or one after the other, and either
 // way the last to begin does so before the others are done. So nobody is asked as long as what is
 // to come of the others takes longer than a fetch, which is what slack > 0 says with the whole
-// message for `holes`. But when nothing at all has come of the step for S + 12 V + Q, all that are
+// message for `holes`; nor as long as the line is used, since who begins last begins when the
+// others are done. But when nothing at all has come of the step for S + 12 V + Q, all that are
 // silent are asked: what they sent may have come before the step was posted. Nobody is asked sooner
 // than S + 12 V + Q after his message was opened. A source with nothing to send yet ignores the ask
 // and costs the request; it is asked again at doubling times, up to silent_max.
@@ -114,7 +116,7 @@ class Endpoint final : public AskSink {
     const Duration patience = answer(oldest) + reorder_of(oldest);
     const Instant may_have_begun = oldest.heard_at + patience;
     const Duration left = slack(oldest, oldest.expected_bytes, now);
-    if (left <= Duration()) return may_have_begun;
+    if (left <= Duration()) return std::max(may_have_begun, step.heard_at + rtt_of(oldest));
     const Instant stands_still = step.heard_at + patience;
     return std::max(may_have_begun, std::min(stands_still, now + left));
   }

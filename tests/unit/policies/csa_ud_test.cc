@@ -108,6 +108,44 @@ TEST(CsaUd, the_end_of_a_message_is_asked_for_when_nothing_has_come_for_an_answe
   expect_about(it.asks[0].at - last, 170_us);  // S + 12 V + Q
 }
 
+// ---- who is silent ----
+
+/// Eight sources, one after the other, of which each begins when the one before is done, or a
+/// little later; the last loses all of it so many times.
+std::unique_ptr<EndpointWorld> run_in_turns(Duration late, uint32_t last_lost) {
+  auto made = std::make_unique<EndpointWorld>(
+      *cw_policy_csa_ud(),
+      Surroundings{
+          .is_lost = [=](const Datagram& d) { return d.peer == 7 && d.attempt < last_lost; }},
+      *cw_policy_passthrough());
+  EndpointWorld& it = *made;
+  std::vector<Sending> list;
+  for (uint32_t peer = 0; peer < 8; ++peer) {
+    const Duration before = it.slot_time() * 50 * peer;
+    list.push_back({peer, peer, 50, it.now + before + late * int64_t{peer}, {}});
+  }
+  it.open_step(1, list);
+  for (const Sending& each : list) it.send(each);
+  it.run();
+  EXPECT_EQ(it.finished.size(), 8u);
+  return made;
+}
+
+TEST(CsaUd, nobody_is_asked_as_long_as_the_line_is_used) {
+  for (const Duration late : {0_us, 20_us, 90_us}) {
+    EXPECT_TRUE(run_in_turns(late, 0)->asks.empty()) << late.us();
+  }
+}
+
+TEST(CsaUd, who_is_left_is_asked_when_nothing_has_come_for_a_round_trip) {
+  const auto ran = run_in_turns(0_us, 1);
+  const EndpointWorld& it = *ran;
+  ASSERT_FALSE(it.asks.empty());
+  EXPECT_EQ(it.asks[0].ask.peer, 7u);
+  const Duration before = it.slot_time() * (50 * 7) + it.around.rtt / 2;
+  expect_about(it.asks[0].at - Instant::from_ns(1'000'000) - before, 100_us);
+}
+
 // ---- what sources say has left ----
 
 /// Four slots of one source, all of which leave at once; those of `lost` so many times in vain.
