@@ -129,7 +129,7 @@ class MemoryWire {
       const size_t count = take_burst(out.first(std::min(out.size(), in_->count())));
       for (Packet* packet : out.first(count)) {
         const auto bytes = in_->front();
-        std::ranges::copy(bytes, packet->data);
+        std::memcpy(packet->data, bytes.data(), bytes.size());
         packet->bytes = static_cast<uint32_t>(bytes.size());
         packet->at = now;
         counters_.rx_bytes += bytes.size();
@@ -159,7 +159,7 @@ class MemoryWire {
       void push(std::span<const uint8_t> bytes) {
         Slot& slot = slots_[tail_++ % packets_max];
         slot.bytes = bytes.size();
-        std::ranges::copy(bytes, slot.data.begin());
+        std::memcpy(slot.data.data(), bytes.data(), bytes.size());
       }
       std::span<const uint8_t> front() const {
         const Slot& slot = slots_[head_ % packets_max];
