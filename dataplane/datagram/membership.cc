@@ -4,7 +4,6 @@
 
 #include "dataplane/base/assert.h"
 #include "dataplane/core/wire_drops.h"
-#include "dataplane/wire/group/pair_key.h"
 
 namespace cw::group {
 namespace {
@@ -25,6 +24,7 @@ std::optional<Record> first_of(RecordReader records) {
 
 Membership::Membership(const MembershipOptions& options)
     : options_(options),
+      macs_(options.secret, options.mac, options.rank),
       rows_(options.peers.size()),
       asked_(options.rank == 0 ? options.peers.size() : 0) {
   CW_ASSERT(is_member_count(members()) && options.rank < members());
@@ -40,19 +40,6 @@ Membership::Membership(const MembershipOptions& options)
   if (members() == 1) draw_epoch();
 }
 
-// ---- keys ----
-
-MacKey Membership::key_of(uint16_t rank, uint64_t epoch, MacMaker::State& state) const {
-  const PairKey key = pair_key(options_.secret, epoch, options_.rank, rank);
-  options_.mac.prepare(state, key.data(), key.size());
-  return {.state = &state, .compute = options_.secret.compute, .number = options_.secret.number};
-}
-
-/// EPOCH itself still goes under the key of none.
-MacKey Membership::key_to(uint16_t to, MacMaker::State& state) const {
-  return key_of(to, is_in_epoch(to) ? epoch_.id : 0, state);
-}
-
 // ---- what comes ----
 
 std::expected<Membership::Opened, DropReason> Membership::open(uint16_t peer,
@@ -65,9 +52,8 @@ std::expected<Membership::Opened, DropReason> Membership::open(uint16_t peer,
     return std::unexpected(DropReason::group_source);
   }
   const bool is_of_epoch = is_in_force() && peeked.receiver_nonce == epoch_.id;
-  MacMaker::State state;
   const auto envelope =
-      open_envelope(bytes, key_of(from, is_of_epoch ? epoch_.id : 0, state), Records::types);
+      open_envelope(bytes, macs_.with(from, is_of_epoch ? epoch_.id : 0), Records::types);
   if (!envelope) return std::unexpected(reason_of(envelope.error()));
   return is_of_epoch ? take_of_epoch(from, *envelope, now) : take_stranger(from, *envelope, now);
 }

@@ -23,16 +23,10 @@
 #include "dataplane/wire/control/envelope.h"
 #include "dataplane/wire/group/check.h"
 #include "dataplane/wire/group/datagram_inline.h"
+#include "dataplane/wire/group/pair_macs.h"
 #include "dataplane/wire/group/records.h"
 
 namespace cw::group {
-
-/// Makes a prepared key of 32 bytes; handed in, as MacKey is.
-struct MacMaker {
-  static constexpr size_t state_words = 32;
-  using State = uint64_t[state_words];
-  void (*prepare)(State& state, const void* key, size_t bytes) = nullptr;
-};
 
 struct MembershipOptions {
   uint16_t rank = 0;
@@ -101,8 +95,7 @@ class Membership {
     const bool has_join = add_join(to, writer);
     const bool has_more = is_in_epoch(to) && add(writer);
     if (!has_join && !has_more) return 0;
-    MacMaker::State state;
-    const size_t bytes = writer.seal(key_to(to, state));
+    const size_t bytes = writer.seal(key_to(to));
     if (rank() == 0) asked_[to].nonce = 0;
     return bytes;
   }
@@ -141,8 +134,8 @@ class Membership {
   }
   bool add_join(uint16_t to, EnvelopeWriter& writer);
   EnvelopeHeader next_header(uint16_t to);
-  MacKey key_to(uint16_t rank, MacMaker::State& state) const;
-  MacKey key_of(uint16_t rank, uint64_t epoch, MacMaker::State& state) const;
+  /// EPOCH itself still goes under the key of none.
+  MacKey key_to(uint16_t to) { return macs_.with(to, is_in_epoch(to) ? epoch_.id : 0); }
   /// By which we speak to it before the epoch; 0: not known.
   uint64_t nonce_for(uint16_t to) const {
     return rank() == 0 && asked_[to].nonce != 0 ? asked_[to].nonce : rows_[to].nonce;
@@ -151,6 +144,7 @@ class Membership {
   void want_answer(uint16_t rank, uint64_t nonce, Instant now);
 
   MembershipOptions options_;
+  PairMacs macs_;
   std::vector<MemberRow> rows_;
   std::vector<uint16_t> answers_;  // ranks that rank 0 is to answer
   std::vector<Asked> asked_;       // by rank; of rank 0 alone

@@ -1,6 +1,6 @@
 // The keys of envelopes between members (SPEC.md 18.4): each pair of members has one of its own,
-// which follows from the group's secret, the epoch and the two ranks. So nobody keeps a row of
-// keys, and what was sealed for one pair or epoch is nothing in another.
+// which follows from the group's secret, the epoch and the two ranks. So nobody has to keep them
+// all, and what was sealed for one pair or epoch is nothing in another.
 // Thread: any. Nothing allocates.
 #pragma once
 
