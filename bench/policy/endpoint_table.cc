@@ -2,10 +2,10 @@
 // policies that it is compared with. First each policy's constants are tuned, all by the same
 // budget of runs, over seeds that no table uses; then each is measured as it comes and as tuned.
 //
-//   endpoint_table [--hosts N] [--messages N] [--seeds N] [--tuning N]
+//   endpoint_table [--hosts N] [--messages N] [--seeds N] [--tuning N] [--chance 0]
 //
 // 128 hosts, 60 messages of each, five seeds unless told; --tuning: candidates of each policy that
-// are tried, 8 at most; 0: none, and only what comes is measured.
+// are tried, 8 at most; 0: none, and only what comes is measured. --chance 0: steps alone.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -27,7 +27,7 @@ using cw::perf::MessageKind;
 using cw::perf::MessageOptions;
 
 struct Size {
-  uint32_t hosts = 128, messages = 60, seeds = 5, tuning = 8;
+  uint32_t hosts = 128, messages = 60, seeds = 5, tuning = 8, chance = 1;
 };
 
 struct Setting {
@@ -317,7 +317,8 @@ bool read(std::span<char* const> arguments, Size& size) {
   const std::map<std::string, uint32_t*> all = {{"--hosts", &size.hosts},
                                                 {"--messages", &size.messages},
                                                 {"--seeds", &size.seeds},
-                                                {"--tuning", &size.tuning}};
+                                                {"--tuning", &size.tuning},
+                                                {"--chance", &size.chance}};
   for (size_t i = 0; i < arguments.size(); i += 2) {
     const auto found = all.find(arguments[i]);
     if (found == all.end() || i + 1 == arguments.size()) return false;
@@ -332,12 +333,13 @@ int main(int count, char** arguments) {
   Size size;
   if (!read({arguments + 1, static_cast<size_t>(count - 1)}, size)) {
     std::fprintf(stderr,
-                 "usage: endpoint_table [--hosts N] [--messages N] [--seeds N] [--tuning N]\n");
+                 "usage: endpoint_table [--hosts N] [--messages N] [--seeds N] [--tuning N] "
+                 "[--chance 0]\n");
     return 2;
   }
   std::map<std::string, Settings> as_they_come;
   for (const Contender& each : contenders()) as_they_come[each.policy] = {};
-  print_by_chance(size, as_they_come, "as it comes");
-  if (size.tuning > 0) print_by_chance(size, tune(size), "tuned");
+  if (size.chance > 0) print_by_chance(size, as_they_come, "as it comes");
+  if (size.chance > 0 && size.tuning > 0) print_by_chance(size, tune(size), "tuned");
   print_steps(size, as_they_come, "as it comes");
 }
