@@ -280,37 +280,46 @@ void print_by_chance(const Size& size, const std::map<std::string, Settings>& se
   std::fflush(stdout);
 }
 
-/// Closed steps in which each host has 16 KiB for each other one, and reductions of 8 KiB times the
-/// hosts beside messages by chance at 30 % of the line.
 void print_steps(const Size& size, const std::map<std::string, Settings>& settings,
-                 const char* how) {
+                 const char* what, const MessageOptions& step) {
   std::vector<Cell> cells;
-  for (const MessageKind kind : {MessageKind::AllToAll, MessageKind::AllReduce}) {
-    for (const Contender& each : contenders()) {
-      for (uint64_t seed = 1; seed <= size.seeds; ++seed) {
-        MessageOptions options = options_of(size, each.policy, settings.at(each.policy), seed);
-        options.kind = kind;
-        options.rounds = 3;
-        options.size = cw::Bytes(kind == MessageKind::AllToAll ? 16 << 10 : size.hosts * 8 << 10);
-        options.background = kind == MessageKind::AllReduce ? 0.3 : 0;
-        cells.push_back({options});
-      }
+  for (const Contender& each : contenders()) {
+    for (uint64_t seed = 1; seed <= size.seeds; ++seed) {
+      MessageOptions options = options_of(size, each.policy, settings.at(each.policy), seed);
+      options.kind = step.kind;
+      options.rounds = 3;
+      options.size = step.size;
+      options.background = step.background;
+      cells.push_back({options});
     }
   }
-  measure_all(cells, how);
-  std::printf("| step | policy, %s | mean | longest | sent again |\n|---|---|---|---|---|\n", how);
+  measure_all(cells, what);
+  std::printf(
+      "| step | policy, as it comes | mean | longest | sent again |\n|---|---|---|---|---|\n");
   size_t at = 0;
-  for (const char* what : {"all to all, 16 KiB each", "all-reduce beside 30 %"}) {
-    for (const Contender& each : contenders()) {
-      const std::span<const Cell> seeds(cells.data() + at, size.seeds);
-      at += size.seeds;
-      std::printf("| %s | `%s` | %.1f | %.1f | %.2f %% |\n", what, each.policy,
-                  spread_of(seeds, [](const Cell& cell) { return cell.mean; }).mean,
-                  spread_of(seeds, [](const Cell& cell) { return cell.p99; }).most,
-                  100 * spread_of(seeds, [](const Cell& cell) { return cell.again; }).mean);
-    }
+  for (const Contender& each : contenders()) {
+    const std::span<const Cell> seeds(cells.data() + at, size.seeds);
+    at += size.seeds;
+    std::printf("| %s | `%s` | %.1f | %.1f | %.2f %% |\n", what, each.policy,
+                spread_of(seeds, [](const Cell& cell) { return cell.mean; }).mean,
+                spread_of(seeds, [](const Cell& cell) { return cell.p99; }).most,
+                100 * spread_of(seeds, [](const Cell& cell) { return cell.again; }).mean);
   }
   std::printf("\n");
+  std::fflush(stdout);
+}
+
+/// Closed steps in which each host has 16 KiB for each other one, and reductions of 8 KiB times the
+/// hosts beside messages by chance at 30 % of the line.
+void print_all_steps(const Size& size, const std::map<std::string, Settings>& settings) {
+  MessageOptions step;
+  step.kind = MessageKind::AllToAll;
+  step.size = cw::Bytes(16 << 10);
+  print_steps(size, settings, "all to all, 16 KiB each", step);
+  step.kind = MessageKind::AllReduce;
+  step.size = cw::Bytes(uint64_t{size.hosts} * 8 << 10);
+  step.background = 0.3;
+  print_steps(size, settings, "all-reduce beside 30 %", step);
 }
 
 bool read(std::span<char* const> arguments, Size& size) {
@@ -341,5 +350,5 @@ int main(int count, char** arguments) {
   for (const Contender& each : contenders()) as_they_come[each.policy] = {};
   if (size.chance > 0) print_by_chance(size, as_they_come, "as it comes");
   if (size.chance > 0 && size.tuning > 0) print_by_chance(size, tune(size), "tuned");
-  print_steps(size, as_they_come, "as it comes");
+  print_all_steps(size, as_they_come);
 }
