@@ -14,7 +14,7 @@ constexpr uint32_t candidates = 4;
 constexpr uint32_t block_slots = 64;
 /// Of the members, that have to ask for a slot for it to be multicast: these, or an eighth.
 constexpr uint32_t many_min = 2;
-constexpr uint32_t alone = UINT32_MAX;  // however many ask for it
+constexpr uint32_t many_never = UINT32_MAX;
 
 uint32_t mix(uint32_t step, uint32_t what, uint32_t nth) {
   uint64_t bits = (uint64_t{step} << 32 | what) * 0x9e3779b97f4a7c15 + nth * 0xbf58476d1ce4e5b9;
@@ -283,7 +283,7 @@ Demand::Answer Group::answer_to(State& op, uint16_t to, uint32_t slot, Instant n
   }
   if (!has_sent(op, to, slot)) return OnItsWay;
   if (is_forwarded(op) || is_far(to)) {
-    return op.demand.note(slot, to, {alone, Duration(), endpoint_.answers_time()}, now);
+    return op.demand.note(slot, to, {many_never, Duration(), endpoint_.answers_time()}, now);
   }
   // The source learns from whom all others ask that these will have to come here too.
   const bool is_told = source == rank() && asked_first(op, slot) == to;
