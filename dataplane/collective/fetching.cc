@@ -320,8 +320,9 @@ bool Group::answer(State& op, uint16_t to, const Run& run, Lack* lack, Instant n
   while (at < end) {
     const uint32_t first = at;
     const auto how = next;
-    while (++at < end && (next = answer_to(op, to, at, now)) == how) {
-    }
+    do {
+      if (++at < end) next = answer_to(op, to, at, now);
+    } while (at < end && next == how);
     if (how == Alone || how == Again) {
       if (!try_answer(op, how == Again ? std::nullopt : std::optional(to), first, at - first,
                       now)) {

@@ -226,7 +226,9 @@ void DatagramEndpoint::lend(const Origin& origin, Send& send) {
 void DatagramEndpoint::note_left(const Origin& origin, bool is_again, Instant now) {
   if (origin.message == 0 || !is_single(origin.box)) return;
   Outbox& outbox = outboxes_[origin.box];
-  if (outbox.waiting == 0 || --outbox.waiting > 0) return;
+  if (outbox.waiting == 0) return;
+  --outbox.waiting;
+  if (outbox.waiting > 0) return;
   user_.on_all_left(origin.box - landings_.size(), is_again, now);
 }
 

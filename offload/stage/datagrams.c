@@ -273,7 +273,7 @@ static inline void take(burst* b, raw_record record) {
   }
   if (!try_claim(b, landing, slot)) return tell(b, record, CW_DATAGRAMS_DUPLICATE, 0);
   const int64_t offset = landing->memory_offset + (int64_t)(part * shape->part_bytes) +
-                         (int64_t)((uint64_t)nth * shape->payload_bytes);
+                         (int64_t)(nth * shape->payload_bytes);
   if (shape->is_copied_by_others) return tell(b, record, CW_DATAGRAMS_COPY, (uint64_t)offset);
   copy((char*)landing + offset, (const char*)header + HEADER_BYTES, (uint32_t)bytes - HEADER_BYTES);
   tell(b, record, CW_DATAGRAMS_PLACED, bytes - HEADER_BYTES);

@@ -31,7 +31,9 @@ class Array {
         items_(own_.get()),
         count_(count) {
     static_assert(std::is_trivially_destructible_v<T>);
-    if (gives_memory(env)) items_ = static_cast<T*>(env.take(env.memory, count * sizeof(T)));
+    // T may be a pointer.
+    constexpr size_t each = sizeof(T);  // NOLINT(bugprone-sizeof-expression)
+    if (gives_memory(env)) items_ = static_cast<T*>(env.take(env.memory, count * each));
   }
 
   bool is_ready() const { return items_ != nullptr; }

@@ -81,11 +81,13 @@ class Instance {
   }
 
   const End end_;
+  // NOLINTBEGIN(readability-identifier-naming): members of the instance, and private
   union {
     Source source_;
     Sink sink_;
     Endpoint endpoint_;
   };
+  // NOLINTEND(readability-identifier-naming)
 };
 
 }  // namespace cw::policy
