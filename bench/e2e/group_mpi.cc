@@ -1,11 +1,9 @@
 #include "bench/e2e/group_mpi.h"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 
 #include "control/json/json.h"
+#include "tests/lab/gateway.h"
 
 namespace cw::bench {
 namespace {
@@ -46,13 +44,11 @@ std::string mpi_obstacle() {
 }
 
 Result<MpiRun> run_mpi(const Bridge& bridge, uint64_t bytes, uint32_t rounds) {
-  const std::string folder = "/tmp/causeway_mpi_" + std::to_string(getpid());
-  const std::string agent = folder + "/agent";
-  std::filesystem::create_directory(folder);
-  std::ofstream(agent) << agent_of(bridge);
+  const lab::Folder folder;
+  const std::string agent = folder.path("agent");
+  folder.write("agent", agent_of(bridge));
   std::filesystem::permissions(agent, std::filesystem::perms::owner_all);
   const lab::Outcome outcome = bridge.start(0, command(bridge, agent, bytes, rounds))->finish();
-  std::filesystem::remove_all(folder);
   if (outcome.status != 0) return failure("mpirun: " + outcome.err.substr(0, 500));
   const Json told = Json::parse(outcome.out);
   return MpiRun{.mean_us = told.at("mean_us").get<double>(),

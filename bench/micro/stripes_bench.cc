@@ -234,7 +234,7 @@ int main(int count, char** words) {
       .between(64, 32'768)
       .shows_default();
   line.add_option("--payload", it.payload, "bytes of a slot").between(64, 8160).shows_default();
-  line.add_option("--only", it.only, "copied or told; both without");
+  line.add_option("--only", it.only, "this way; both without").one_of({"copied", "told"});
   line.add_flag("--json", it.is_json, "the same as JSON");
   if (const auto status = line.parse_or_end(count, words, exit_refused)) return *status;
   if (it.slots % 64 != 0) {

@@ -26,7 +26,7 @@ class PairMacs {
       : secret_(secret), maker_(maker), rank_(rank) {}
 
   /// With a member, in an epoch; 0: in none. Valid until the next call. Cost: of one that is not
-  /// kept, five SHA-256 blocks.
+  /// kept, four SHA-256 blocks.
   MacKey with(uint16_t other, uint64_t epoch) {
     Kept& kept = kept_[other % kept_.size()];
     if (!kept.is_there || kept.other != other || kept.epoch != epoch) {
