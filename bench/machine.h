@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <ctime>
 #include <vector>
 
 namespace cw::bench {
@@ -15,6 +16,13 @@ inline bool try_bind_to(unsigned core) {
   CPU_ZERO(&set);
   CPU_SET(core, &set);
   return pthread_setaffinity_np(pthread_self(), sizeof(set), &set) == 0;
+}
+
+/// Time this thread has run, whoever else wants the core.
+inline double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 /// 0 of nothing.

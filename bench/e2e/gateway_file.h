@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "dataplane/seal/keys.h"
+
 namespace cw::bench {
 
 /// How gateways are made.
@@ -13,6 +15,7 @@ struct GatewaySetup {
   std::string hold = "2.6 ms";     ///< with it 64 messages of 1 MiB
   bool polls = true;  ///< else it sleeps when there is nothing to do
   unsigned coding_threads = 0;
+  bool is_sealed = false;
 };
 
 /// DPDK's names of what it is between.
@@ -27,8 +30,11 @@ std::string memif_room(unsigned mtu);
 /// Of the two sites: hosts of A, 10.1.0.0/24, send to hosts of B, 10.2.0.0/24.
 enum class Side { A, B };
 
-/// TOML; it names the secret "pair.key", beside the file, and the status "a.json" or "b.json" in
-/// `folder`.
+/// Who they are, always the same.
+const seal::Identity& identity_of(Side side);
+
+/// TOML; it names the secret beside the file, "pair.key", or "a.key" or "b.key" if it is sealed,
+/// and the status "a.json" or "b.json" in `folder`.
 std::string gateway_file(Side side, const GatewaySetup& setup, const Devices& devices,
                          const std::string& folder);
 

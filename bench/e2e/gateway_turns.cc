@@ -11,18 +11,25 @@
 // Exit codes: 0 done, 2 arguments, 3 it cannot be measured here.
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "bench/e2e/capture.h"
 #include "bench/e2e/gateway_file.h"
 #include "bench/e2e/turns.h"
+#include "bench/machine.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
+#include "control/key/secret_file.h"
+#include "offload/aead/aead.h"
 
 namespace {
 
@@ -37,7 +44,7 @@ struct Arguments {
   unsigned rounds = 5, frame_bytes = 1400, coding_threads = 0, wan_mtu = 1500;
   size_t turns = 10'000;
   std::string counted = "receiver", rate = "40 Gbit/s";
-  bool is_json = false;
+  bool is_json = false, seals = false;
 };
 
 /// Files that are gone when it ends.
@@ -99,9 +106,11 @@ void wait_until_up(site::Site& a, site::Site& b) {
   }
 }
 
-GatewaySetup setup_of(const std::string& policy, const Arguments& arguments) {
-  GatewaySetup setup{
-      .policy = policy, .rate = arguments.rate, .coding_threads = arguments.coding_threads};
+GatewaySetup setup_of(const std::string& policy, const Arguments& arguments, bool is_sealed) {
+  GatewaySetup setup{.policy = policy,
+                     .rate = arguments.rate,
+                     .coding_threads = arguments.coding_threads,
+                     .is_sealed = is_sealed};
   if (policy == "erasure") setup.params = "[class.params]\nk = 32\nm = 4\n";
   return setup;
 }
@@ -113,15 +122,65 @@ void write_captures(unsigned frame_bytes, const Folder& folder) {
   write_capture(folder / "frames.pcap", {.flows = 64, .bytes = frame_bytes, .target = captures++});
 }
 
-Json measure(const std::string& policy, const Arguments& arguments, const Folder& folder) {
+/// Of a site that seals, as causewayd has it; until it ends.
+class KeysThread {
+ public:
+  explicit KeysThread(site::Site& site) {
+    if (site.keys().has_begun()) thread_ = std::thread([this, &site] { site.run_keys(stop_); });
+  }
+  ~KeysThread() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  KeysThread(const KeysThread&) = delete;
+  KeysThread& operator=(const KeysThread&) = delete;
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+/// What the library's own two calls take for the payload of such a frame's slot, in nanoseconds: of
+/// one that is in the first-level cache.
+double library_ns(unsigned bytes) {
+  const cw_aead& aead = *cw_aead_fastest();
+  const auto kind = cw_aead_has_fast_aes() != 0 ? CW_AEAD_AES_128_GCM : CW_AEAD_CHACHA20_POLY1305;
+  const std::array<uint8_t, CW_AEAD_KEY_BYTES_MAX> key{1};
+  const std::array<uint8_t, CW_AEAD_NONCE_BYTES> nonce{};
+  const std::array<uint8_t, 32> associated{};
+  std::array<uint8_t, CW_AEAD_TAG_BYTES> tag{};
+  std::vector<uint8_t> plain(bytes), sealed(bytes);
+  const std::unique_ptr<void, void (*)(void*)> made(aead.make(kind, key.data()), aead.drop);
+  const cw_aead_text out{nonce.data(), associated.data(), associated.size(),
+                         plain.data(), sealed.data(),     bytes};
+  const cw_aead_text back{nonce.data(),  associated.data(), associated.size(),
+                          sealed.data(), plain.data(),      bytes};
+  std::vector<double> rounds;
+  for (int round = 0; round < 51; ++round) {
+    constexpr int calls = 200;
+    const double start = cpu_seconds();
+    for (int i = 0; i < calls; ++i) {
+      aead.seal(made.get(), &out, tag.data());
+      if (aead.open(made.get(), &back, tag.data()) == 0)
+        throw std::runtime_error("it did not open");
+    }
+    rounds.push_back((cpu_seconds() - start) * 1e9 / calls);
+  }
+  std::ranges::nth_element(rounds, rounds.begin() + 25);
+  return rounds[25];
+}
+
+Json measure(const std::string& policy, const Arguments& arguments, const Folder& folder,
+             bool is_sealed) {
   write_captures(arguments.frame_bytes, folder);
-  const GatewaySetup setup = setup_of(policy, arguments);
+  const GatewaySetup setup = setup_of(policy, arguments, is_sealed);
   // Within a process memif wants its server first.
   const auto b = make_site(Side::B, setup, arguments.wan_mtu, folder);
   const auto a = make_site(Side::A, setup, arguments.wan_mtu, folder);
   const unsigned second = arguments.coding_threads > 0 ? 0 : 1;  // else coding has no core
   Turns turns({a.get(), b.get()},
               {.cores = {0, second}, .counted = arguments.counted == "sender" ? 0u : 1u});
+  const KeysThread keys_of_a(*a), keys_of_b(*b);
   wait_until_up(*a, *b);
   (void)turns.measure(std::max<size_t>(arguments.turns / 4, 64));
   const double before = frames_out(*b);
@@ -129,27 +188,65 @@ Json measure(const std::string& policy, const Arguments& arguments, const Folder
   const double frames = (frames_out(*b) - before) / static_cast<double>(arguments.turns);
   if (frames < 1) throw std::runtime_error(policy + ": nothing comes through");
   return {{"policy", policy},
+          {"is_sealed", is_sealed},
           {"frames_per_turn", frames},
           {"sender_ns", ns[0] / frames},
           {"receiver_ns", ns[1] / frames}};
 }
 
 void print(const Json& row) {
-  std::printf("%-18s %8.1f frames a turn, ns each: %8.1f sender, %8.1f receiver\n",
-              row.at("policy").get<std::string>().c_str(), row.at("frames_per_turn").get<double>(),
-              row.at("sender_ns").get<double>(), row.at("receiver_ns").get<double>());
+  std::printf("%-18s %s %8.1f frames a turn, ns each: %8.1f sender, %8.1f receiver\n",
+              row.at("policy").get<std::string>().c_str(),
+              row.at("is_sealed").get<bool>() ? "sealed" : "plain ",
+              row.at("frames_per_turn").get<double>(), row.at("sender_ns").get<double>(),
+              row.at("receiver_ns").get<double>());
   std::fflush(stdout);
+}
+
+void print_beside(const Json& row) {
+  std::printf(
+      "%-18s a sealed frame takes %.0f ns more, both ends together: %.2f of the library's two "
+      "calls (%.0f ns)\n",
+      "", row.at("more_ns").get<double>(), row.at("ratio").get<double>(),
+      row.at("library_ns").get<double>());
+  std::fflush(stdout);
+}
+
+double both_ns(const Json& row) {
+  return row.at("sender_ns").get<double>() + row.at("receiver_ns").get<double>();
+}
+
+/// How much longer the sealed frame takes, beside what the library's two calls do.
+Json beside_library(const Json& plain, const Json& sealed, unsigned frame_bytes) {
+  constexpr unsigned link_bytes = 14;
+  const double library = library_ns(frame_bytes - link_bytes),
+               more = both_ns(sealed) - both_ns(plain);
+  return {{"policy", sealed.at("policy")},
+          {"more_ns", more},
+          {"library_ns", library},
+          {"ratio", more / library}};
 }
 
 void run(const Arguments& arguments) {
   const Folder folder;
   std::ofstream(folder / "pair.key") << "the secret of a pair that is measured\n";
   fs::permissions(folder / "pair.key", fs::perms::owner_read);
+  for (const Side side : {Side::A, Side::B}) {
+    const auto written = key::write_secret_file(folder / (side == Side::A ? "a.key" : "b.key"),
+                                                identity_of(side).private_key);
+    if (!written) throw std::runtime_error(written.error().sentence);
+  }
   Json all = Json::array();
   for (unsigned round = 0; round < arguments.rounds; ++round) {
     for (const std::string& policy : arguments.policies) {
-      all.push_back(measure(policy, arguments, folder));
-      if (!arguments.is_json) print(all.back());
+      const Json plain = measure(policy, arguments, folder, false);
+      all.push_back(plain);
+      if (!arguments.is_json) print(plain);
+      if (!arguments.seals) continue;
+      Json sealed = measure(policy, arguments, folder, true);
+      sealed.update(beside_library(plain, sealed, arguments.frame_bytes));
+      all.push_back(sealed);
+      if (!arguments.is_json) print(sealed), print_beside(sealed);
     }
   }
   if (arguments.is_json) std::printf("%s\n", all.dump().c_str());
@@ -172,6 +269,7 @@ int main(int argc, char** argv) {
   app.add_option("--rate", arguments.rate, "of the line, such as \"2 Gbit/s\"");
   app.add_option("--count", arguments.counted, "whose turns are counted_turn()")
       .one_of({"sender", "receiver"});
+  app.add_flag("--seal", arguments.seals, "each a second time, sealed, beside the library's calls");
   app.add_flag("--json", arguments.is_json, "all of it on one line");
   if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   try {

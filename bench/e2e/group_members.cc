@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "control/units/text.h"
+
 namespace cw::bench {
 
 Json run_members(const lab::Arguments& common, uint32_t members, const StartMember& start) {
@@ -20,6 +22,17 @@ Json run_members(const lab::Arguments& common, uint32_t members, const StartMemb
     if (rank == 0) out = outcome.out;
   }
   return Json::parse(out);
+}
+
+std::string message_cells(const Json& report) {
+  const Json &steps = report.at("step_us"), &messages = report.at("fct_us");
+  const auto ms = [](const Json& times, const char* key) {
+    return text_of("%.1f", times.at(key).get<double>() / 1000);
+  };
+  const double again =
+      report.at("slots_sent_again").get<double>() / report.at("slots_sent").get<double>();
+  return ms(steps, "mean") + " | " + ms(steps, "max") + " | " + ms(messages, "mean") + " | " +
+         ms(messages, "p99") + " | " + text_of("%.2f %%", 100 * again);
 }
 
 }  // namespace cw::bench

@@ -40,15 +40,10 @@ void measure(const bench::Bridge& bridge, const Asked& asked, const std::string&
   const Json report = bench::run_members(
       common, asked.members,
       [&](uint32_t rank, const Arguments& own) { return bridge.start(rank, own); });
-  const Json &steps = report.at("step_us"), &messages = report.at("fct_us");
-  std::printf(
-      "| %s | %s | `%s` | %.1f | %.1f | %.1f | %.1f | %.2f %% | %llu | %llu |\n", delay.c_str(),
-      loss.c_str(), policy.c_str(), steps.at("mean").get<double>() / 1000,
-      steps.at("max").get<double>() / 1000, messages.at("mean").get<double>() / 1000,
-      messages.at("p99").get<double>() / 1000,
-      100 * report.at("slots_sent_again").get<double>() / report.at("slots_sent").get<double>(),
-      static_cast<unsigned long long>(report.at("packets_dropped").get<uint64_t>()),
-      static_cast<unsigned long long>(report.at("bytes_wrong").get<uint64_t>()));
+  std::printf("| %s | %s | `%s` | %s | %llu | %llu |\n", delay.c_str(), loss.c_str(),
+              policy.c_str(), bench::message_cells(report).c_str(),
+              static_cast<unsigned long long>(report.at("packets_dropped").get<uint64_t>()),
+              static_cast<unsigned long long>(report.at("bytes_wrong").get<uint64_t>()));
   std::fflush(stdout);
 }
 
@@ -57,8 +52,9 @@ void run(const Asked& asked) {
   std::printf("%u members, %s to each other one, %s, MTU 9000, %u steps each\n\n", asked.members,
               asked.size.c_str(), asked.rate.c_str(), asked.rounds);
   std::printf(
-      "| delay, one way | lost | policy | step, mean ms | longest | message, mean ms | p99 | sent "
-      "again | lost at full sockets | bytes wrong |\n|---|---|---|---|---|---|---|---|---|---|\n");
+      "| delay, one way | lost | policy | %s | lost at full sockets | bytes wrong |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n",
+      bench::message_columns);
   for (const std::string& delay : asked.delays) {
     for (const std::string& loss : asked.losses) {
       for (const std::string& policy : asked.policies) measure(bridge, asked, policy, delay, loss);

@@ -7,10 +7,10 @@
 #include <benchmark/benchmark.h>
 
 #include <cstring>
-#include <ctime>
 #include <optional>
 #include <vector>
 
+#include "bench/machine.h"
 #include "dataplane/base/assert.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/gateway/ingress/ingress.h"
@@ -26,12 +26,6 @@ using test::ByteVector;
 constexpr size_t buffer_bytes = 2048;
 constexpr size_t buffer_count = 8192;  // 16 MiB
 constexpr Instant now = Instant::from_ns(1'000'000'000);
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 /// Packets of `bytes` from many flows to many addresses, in a circle.
 class Packets {
@@ -95,16 +89,16 @@ void run(benchmark::State& state, Packets& packets, Step step) {
   double step_seconds = 0, copy_seconds = 0;
   size_t count = 0, at = 0;
   for (auto _ : state) {
-    const double start = cpu_seconds();
+    const double start = bench::cpu_seconds();
     for (size_t i = 0; i < burst; ++i) step(packets.next());
-    const double middle = cpu_seconds();
+    const double middle = bench::cpu_seconds();
     for (size_t i = 0; i < burst; ++i) {
       const auto packet = packets.next();
       at = (at + 1) % buffer_count;
       std::memcpy(&target[at * buffer_bytes], packet.data(), packet.size());
       benchmark::ClobberMemory();
     }
-    copy_seconds += cpu_seconds() - middle;
+    copy_seconds += bench::cpu_seconds() - middle;
     step_seconds += middle - start;
     count += burst;
   }

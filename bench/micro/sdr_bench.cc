@@ -14,11 +14,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "bench/machine.h"
 #include "dataplane/pass/pass.h"
 #include "dataplane/port/sim/network.h"
 #include "dataplane/sdr/shard.h"
@@ -37,13 +37,6 @@ constexpr uint32_t message_slots = 1024;
 constexpr uint32_t messages = 4;
 constexpr uint32_t round_packets = messages * message_slots;  // in 17 MiB of buffers
 constexpr size_t ip_and_udp_bytes = 28;
-
-/// Time this thread has run, whoever else wants the core.
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 /// One end of the link.
 struct End {
@@ -111,7 +104,7 @@ class Bench {
   /// Seconds per packet for everything that the ring holds; `before` sees each packet first.
   template <class Before>
   double receive(Before before) {
-    const double start = cpu_seconds();
+    const double start = bench::cpu_seconds();
     for (size_t i = 0; i < round_packets; i += limits::burst_packets_max) {
       for (size_t j = 0; j < arrivals_.size(); ++j) {
         before(packets_[i + j]);
@@ -119,17 +112,17 @@ class Bench {
       }
       b_.sdr.endpoint().on_arrivals(arrivals_, network_.now());
     }
-    const double seconds = (cpu_seconds() - start) / round_packets;
+    const double seconds = (bench::cpu_seconds() - start) / round_packets;
     return seconds;
   }
   /// The same bytes between the same buffers.
   double copy() {
-    const double start = cpu_seconds();
+    const double start = bench::cpu_seconds();
     for (size_t i = 0; i < round_packets; ++i) {
       std::memcpy(&target_[i * slot_bytes], packets_[i].data + slot_write_header_bytes, slot_bytes);
       benchmark::ClobberMemory();
     }
-    return (cpu_seconds() - start) / round_packets;
+    return (bench::cpu_seconds() - start) / round_packets;
   }
 
   /// Ends the round. False when a slot had not arrived.
@@ -149,11 +142,11 @@ class Bench {
   void exchange(bool with_payload = true) {
     network_.advance_to(network_.now() + 10_us);
     const Instant now = network_.now();
-    const double start = cpu_seconds();
+    const double start = bench::cpu_seconds();
     const size_t count = a_.collect(sends_out_, now);
     a_.sdr.port().send(std::span(sends_out_).first(count), now);
     if (count == sends_out_.size()) {
-      bursts_ns_.push_back((cpu_seconds() - start) * 1e9 / double(count));
+      bursts_ns_.push_back((bench::cpu_seconds() - start) * 1e9 / double(count));
     }
     std::array<uint64_t, limits::burst_packets_max> done;
     a_.sdr.endpoint().on_done({done.data(), a_.sdr.port().take_done(done)});

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <vector>
 
+#include "bench/machine.h"
 #include "dataplane/wire/group/check.h"
 #include "dataplane/wire/group/datagram_inline.h"
 #include "dataplane/wire/icrc.h"
@@ -82,34 +82,27 @@ void write_frame(std::span<uint8_t> out, uint32_t nth, std::span<const uint8_t> 
   Icrc::write(value, out.subspan(outer_bytes + transport_bytes).first<icrc_bytes>());
 }
 
-/// Time this thread has run, whoever else wants the core.
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 /// Seconds per memcpy of so many bytes from one ring to the other, measured here and now: the best
 /// of a few rounds, the first of which only brings the pages in.
 double memcpy_seconds(size_t bytes) {
   Buffers from, to;
   double best = 1;
   for (int round = 0; round < 5; ++round) {
-    const double start = cpu_seconds();
+    const double start = bench::cpu_seconds();
     for (size_t i = 0; i < buffer_count; ++i) {
       std::memcpy(to.next().data(), from.next().data(), bytes);
       benchmark::ClobberMemory();
     }
-    best = std::min(best, (cpu_seconds() - start) / buffer_count);
+    best = std::min(best, (bench::cpu_seconds() - start) / buffer_count);
   }
   return best;
 }
 
 template <class Step>
 void run(benchmark::State& state, size_t compared_bytes, Step step) {
-  const double start = cpu_seconds();
+  const double start = bench::cpu_seconds();
   for (auto _ : state) step();
-  const double seconds = (cpu_seconds() - start) / static_cast<double>(state.iterations());
+  const double seconds = (bench::cpu_seconds() - start) / static_cast<double>(state.iterations());
   state.counters["Mpps"] = 1e-6 / seconds;
   if (compared_bytes != 0) state.counters["vs_memcpy"] = seconds / memcpy_seconds(compared_bytes);
 }

@@ -2,10 +2,11 @@
 // policies that it is compared with. First each policy's constants are tuned, all by the same
 // budget of runs, over seeds that no table uses; then each is measured as it comes and as tuned.
 //
-//   endpoint_table [--hosts N] [--messages N] [--seeds N] [--tuning N] [--chance 0]
+//   endpoint_table [--hosts N] [--messages N] [--seeds N] [--tuning N] [--chance 0] [--steps 0]
 //
 // 128 hosts, 60 messages of each, five seeds unless told; --tuning: candidates of each policy that
-// are tried, 8 at most; 0: none, and only what comes is measured. --chance 0: steps alone.
+// are tried, 8 at most; 0: none, and only what comes is measured. --chance 0: steps alone; --steps
+// 0: none.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -27,7 +28,7 @@ using cw::perf::MessageKind;
 using cw::perf::MessageOptions;
 
 struct Size {
-  uint32_t hosts = 128, messages = 60, seeds = 5, tuning = 8, chance = 1;
+  uint32_t hosts = 128, messages = 60, seeds = 5, tuning = 8, chance = 1, steps = 1;
 };
 
 struct Setting {
@@ -325,11 +326,9 @@ void print_all_steps(const Size& size, const std::map<std::string, Settings>& se
 }
 
 bool read(std::span<char* const> arguments, Size& size) {
-  const std::map<std::string, uint32_t*> all = {{"--hosts", &size.hosts},
-                                                {"--messages", &size.messages},
-                                                {"--seeds", &size.seeds},
-                                                {"--tuning", &size.tuning},
-                                                {"--chance", &size.chance}};
+  const std::map<std::string, uint32_t*> all = {
+      {"--hosts", &size.hosts},   {"--messages", &size.messages}, {"--seeds", &size.seeds},
+      {"--tuning", &size.tuning}, {"--chance", &size.chance},     {"--steps", &size.steps}};
   for (size_t i = 0; i < arguments.size(); i += 2) {
     const auto found = all.find(arguments[i]);
     if (found == all.end() || i + 1 == arguments.size()) return false;
@@ -345,12 +344,12 @@ int main(int count, char** arguments) {
   if (!read({arguments + 1, static_cast<size_t>(count - 1)}, size)) {
     std::fprintf(stderr,
                  "usage: endpoint_table [--hosts N] [--messages N] [--seeds N] [--tuning N] "
-                 "[--chance 0]\n");
+                 "[--chance 0] [--steps 0]\n");
     return 2;
   }
   std::map<std::string, Settings> as_they_come;
   for (const Contender& each : contenders()) as_they_come[each.policy] = {};
   if (size.chance > 0) print_by_chance(size, as_they_come, "as it comes");
   if (size.chance > 0 && size.tuning > 0) print_by_chance(size, tune(size), "tuned");
-  print_all_steps(size, as_they_come);
+  if (size.steps > 0) print_all_steps(size, as_they_come);
 }

@@ -153,9 +153,14 @@ class Daemon {
       pthread_setname_np(thread.native_handle(), name.c_str());
       pthread_getcpuclockid(thread.native_handle(), &worker.clock);
     }
-    if (!site_->needs_granting()) return;
-    std::jthread& thread = threads_.emplace_back([this] { site_->run_grants(stop_); });
-    pthread_setname_np(thread.native_handle(), "grants");
+    if (site_->needs_granting()) start_thread("grants", [this] { site_->run_grants(stop_); });
+    if (site_->keys().has_begun()) start_thread("keys", [this] { site_->run_keys(stop_); });
+  }
+
+  template <class Run>
+  void start_thread(const char* name, Run run) {
+    std::jthread& thread = threads_.emplace_back(run);
+    pthread_setname_np(thread.native_handle(), name);
   }
 
   bool wait_for_workers(Duration patience) {
@@ -176,6 +181,7 @@ class Daemon {
   void tell_ready() {
     const site::Plan& plan = site_->plan();
     for (const std::string& warning : plan.warnings) log_.warning("careful", {{"what", warning}});
+    if (!plan.exposure.empty()) log_.warning("exposed", {{"what", plan.exposure}});
     log_.info("ready", {{"site", plan.site},
                         {"lan", site_->lan_device()},
                         {"wan", site_->wan_device()},
@@ -453,6 +459,8 @@ int run(const Source& source, site::Plan plan, const Log& log) {
   (void)setpriority(PRIO_PROCESS, 0, plan.nice);
   dpdk_log = &log;
   plan.eal.log = tell_dpdk;
+  if (plan.seal && !hide_memory())
+    log.warning("careful", {{"what", "a core file would show keys"}});
   std::unique_ptr<Admin> admin;
   const auto settle = [&](const site::Plan& settled) -> Result<void> {
     descriptors.let_go("", "no port of this file wants them");

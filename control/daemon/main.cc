@@ -1,6 +1,7 @@
 // causewayd: a gateway. Exit codes: 0 done; 1 what it needs cannot be had; 2 a mistake in the file
 // or the arguments; 3 ended by force.
 #include <cstdio>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "control/daemon/daemon.h"
 #include "control/daemon/log.h"
 #include "control/daemon/status.h"
+#include "control/dissector/key_log.h"
 #include "control/gateway/plan.h"
 #include "control/json/json.h"
 #include "control/preflight/preflight.h"
@@ -24,24 +26,27 @@ using namespace cw::daemon;
 constexpr const char* teaching = R"(
 The least that a file needs, where this site's name is the machine's:
 
+    [site]
+    private_key_file = "site.key"  # causeway-key generate site.key; says the public key
+
     [wan]
     rate = "500 Mbit/s"          # what this site sends at most
 
     [pair]                       # the same at all sites
-    key_file = "pair.key"        # (umask 077; openssl rand -hex 32 > pair.key)
     rtt = "25 ms"
 
     [[peer]]
     name = "north"               # its own name: that of the machine, or its site.name
     address = "203.0.113.2"
     routes = ["10.2.0.0/16"]     # what lies behind it
+    public_key = "..."           # what causeway-key said there
 
 --list-keys shows every key, --check says whether a file is right and starts nothing, --preflight
 says whether this machine is ready for it, or, without a file, for a gateway.
 A gateway needs CAP_NET_ADMIN to make its TUN device, and gives it up then. SIGTERM drains.)";
 
 struct Arguments {
-  std::string file;
+  std::string file, key_log;
   bool is_check = false, is_preflight = false, is_json = false;
   bool lists_keys = false, lists_policies = false;
 };
@@ -68,6 +73,7 @@ int tell_plan(const site::Plan& plan, const Arguments& arguments) {
     return exit_done;
   }
   for (const std::string& warning : plan.warnings) std::printf("careful: %s\n", warning.c_str());
+  if (!plan.exposure.empty()) std::printf("exposed: %s\n", plan.exposure.c_str());
   for (const site::ClassPlan& each : plan.classes) {
     std::printf("class %s: %s, hold %.1f ms, a loss mended in %.1f ms\n", each.name.c_str(),
                 each.policy.c_str(), each.hold.ms(), each.recovery_worst.ms());
@@ -100,6 +106,24 @@ int tell_policies(plugins::Registry& registry) {
   return exit_done;
 }
 
+/// Null: no keys are written.
+Result<std::unique_ptr<dissector::KeyLogFile>> begin_key_log(const std::string& file,
+                                                             site::Plan& plan, const Log& log) {
+  if (file.empty()) return nullptr;
+  if (!plan.seal) return failure("--seal-key-log: this file's site has no key, and seals nothing");
+  auto opened = dissector::KeyLogFile::open(file);
+  if (!opened) return failure("--seal-key-log: " + opened.error().sentence);
+  plan.seal->log = opened->get();
+  // As an error: no level leaves it out.
+  log.error("KEYS_ARE_WRITTEN",
+            {{"file", file},
+             {"meaning",
+              "WHOEVER READS THAT FILE CAN READ WHAT HOSTS SEND AND FORGE IT, NOW AND "
+              "FROM RECORDINGS; for debugging alone: start without --seal-key-log, and "
+              "destroy the file"}});
+  return opened;
+}
+
 int run(const Arguments& arguments) {
   const auto text = config::text_of_file(arguments.file);
   if (!text) return refuse(text.error().sentence);
@@ -110,6 +134,9 @@ int run(const Arguments& arguments) {
   if (arguments.is_preflight) return tell_preflight(&*plan, arguments.is_json);
   if (arguments.is_check) return tell_plan(*plan, arguments);
   const Log log(plan->log_level, arguments.is_json ? LogFormat::Json : plan->log_format);
+  const auto key_log =
+      begin_key_log(arguments.key_log, *plan, log);  // while this is still its user
+  if (!key_log) return refuse("causewayd: " + key_log.error().sentence);
   return daemon::run({arguments.file, *text}, std::move(*plan), log);
 }
 
@@ -127,6 +154,10 @@ int run_with(int argc, char** argv) {
   app.add_flag("--list-keys", arguments.lists_keys, "every key of a file");
   app.add_flag("--list-policies", arguments.lists_policies,
                "every policy and its parameters; with a file, those of its plugins too");
+  app.add_option("--seal-key-log", arguments.key_log,
+                 "DANGEROUS, for debugging: writes the keys of all sessions there, for "
+                 "`causeway-key open`; who has them reads what hosts send")
+      .type_name("FILE");
   app.set_version(CW_VERSION);
   if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   if (arguments.lists_keys) return std::printf("%s", site::all_keys().c_str()), exit_done;

@@ -126,6 +126,10 @@ void Reload::unload(Loaded& loaded) {
 
 // ---- what a file comes to ----
 
+site::Known Reload::known() const {
+  return {.key = site_.plan().key.get(), .secrets = &site_.plan().secrets};
+}
+
 Reload::Draft Reload::draft() const {
   Draft draft;
   const auto refuse = [&draft](const std::string& sentences) {
@@ -134,7 +138,7 @@ Reload::Draft Reload::draft() const {
   };
   const auto text = config::text_of_file(source_.file);
   if (!text) return refuse(text.error().sentence);
-  auto plan = site::read_plan(source_.file, *text, {.key = site_.plan().key.get()});
+  auto plan = site::read_plan(source_.file, *text, known());
   if (!plan) return refuse(plan.error().sentence);
   draft.report.warnings = plan->warnings;
   draft.file = tree_of(*text);
@@ -160,9 +164,9 @@ void Reload::draw(Draft& draft) const {
       }
       return is_by_what_carries(step);
     });
-    auto plan =
-        site::read_plan(source_.file, draft.next,
-                        {.key = site_.plan().key.get(), .link_rate = site_.plan().link_rate});
+    site::Known memory_of_start = known();
+    memory_of_start.link_rate = site_.plan().link_rate;
+    auto plan = site::read_plan(source_.file, draft.next, memory_of_start);
     if (!plan) return refuse(report, plan.error().sentence);
     draft.plan.emplace(std::move(*plan));
   } while (!is_all_within(draft, refused, relinked));
@@ -180,7 +184,7 @@ void Reload::draw_relink(Draft& draft) const {
     auto tree = site::merged(in_force_, draft.file, [&](const Change& change) {
       return std::ranges::find(steps, change.key, &Step::key)->fate != Step::Fate::NeedsRestart;
     });
-    auto plan = site::read_plan(source_.file, tree, {.key = site_.plan().key.get()});
+    auto plan = site::read_plan(source_.file, tree, known());
     if (!plan) return refuse(draft.report, plan.error().sentence);
     if (!is_all_fit(*plan, steps)) continue;
     warn_of_relink(draft, *plan);
@@ -219,7 +223,7 @@ void Reload::warn_of_relink(Draft& draft, const site::Plan& plan) const {
 /// Where streams would be others, sites that disagree about what they follow from carry nothing,
 /// from the next start of either on.
 void Reload::warn_of_next_start(Draft& draft) const {
-  const auto next = site::read_plan(source_.file, draft.next, {.key = site_.plan().key.get()});
+  const auto next = site::read_plan(source_.file, draft.next, known());
   if (!next) return;
   const site::Plan& running = site_.plan();
   const bool are_alike = std::ranges::equal(

@@ -101,6 +101,8 @@ class Reload {
   };
   using Reasons = std::map<std::string, std::string>;  // by key
   static FileState state_of(const std::string& file);
+  /// What was read at start, with rights that are gone.
+  site::Known known() const;
   Draft draft() const;
   void draw(Draft& draft) const;
   Step step_of(const site::Change& change) const;

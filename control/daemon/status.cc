@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "control/config/text/file.h"
+#include "control/daemon/status_seal.h"
 #include "control/gateway/keys/prefix.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site/site_state.h"
@@ -38,7 +39,9 @@ Json port_json(const PortCounters& port) {
           {"tx_refused", port.tx_refused}, {"system_calls", port.system_calls}};
 }
 
-Json device_json(const DpdkDeviceStatus& device) {
+Json device_json(const FrameDeviceStatus& device) {
+  Json refused = Json::object();
+  for (const auto& [reason, count] : device.refused) refused[reason] = count;
   return {{"device", device.name},
           {"driver", device.driver},
           {"interface", device.interface},
@@ -49,14 +52,16 @@ Json device_json(const DpdkDeviceStatus& device) {
           {"is_isolated", device.is_isolated},
           {"rules", device.rules},
           {"rules_why", device.rules_why},
+          {"trouble", device.trouble},
           {"rx_of_queue", device.rx_of_queue},
           {"rx_missed", device.counters.rx_missed},
           {"rx_no_buffer", device.counters.rx_no_buffer},
           {"rx_errors", device.counters.rx_errors},
-          {"tx_errors", device.counters.tx_errors}};
+          {"tx_errors", device.counters.tx_errors},
+          {"refused", refused}};
 }
 
-Json lan_over_dpdk_json(const DpdkLanStatus& lan) {
+Json lan_over_frames_json(const FrameLanStatus& lan) {
   Json json = {{"neighbours", lan.neighbours},
                {"rx_not_ours", lan.rx_not_ours},
                {"rx_vlan", lan.rx_vlan},
@@ -78,9 +83,9 @@ Json lan_over_dpdk_json(const DpdkLanStatus& lan) {
 }
 
 Json lan_json(const SiteState& state) {
-  if (state.lan_over_dpdk) {
+  if (state.lan_over_frames) {
     Json json = port_json(state.lan_port);
-    json.update(lan_over_dpdk_json(*state.lan_over_dpdk));
+    json.update(lan_over_frames_json(*state.lan_over_frames));
     return json;
   }
   Json json = {{"device", state.lan.name}};
@@ -94,7 +99,7 @@ Json lan_json(const SiteState& state) {
   return json;
 }
 
-Json wan_over_dpdk_json(const DpdkWanStatus& wan) {
+Json wan_over_frames_json(const FrameWanStatus& wan) {
   Json json = {{"unresolved", wan.unresolved},     {"rx_other", wan.rx_other},
                {"rx_unknown", wan.rx_unknown},     {"tx_unrouted", wan.tx_unrouted},
                {"tx_link_down", wan.tx_link_down}, {"tx_unresolved", wan.tx_unresolved}};
@@ -133,8 +138,8 @@ Json wan_by_rnic_json(const VerbsPortStatus& wan) {
 Json wan_json(const SiteState& state) {
   Json json = port_json(state.wan_port);
   json["payload_max"] = state.wan_payload_max;
-  if (state.wan_over_dpdk) {
-    json.update(wan_over_dpdk_json(*state.wan_over_dpdk));
+  if (state.wan_over_frames) {
+    json.update(wan_over_frames_json(*state.wan_over_frames));
     return json;
   }
   if (state.wan_by_rnic) {
@@ -243,7 +248,9 @@ Json peers_json(const Plan& plan, const SiteState& state) {
         std::ranges::find_if(rest, [peer](const PeerView& view) { return view.peer != peer; });
     const auto links = rest.first(static_cast<size_t>(end - rest.begin()));
     if (plan.has_peer(peer)) {
-      json.push_back(peer_json(plan.gateway.peers[peer], plan.wan.peers[peer].address, links));
+      Json row = peer_json(plan.gateway.peers[peer], plan.wan.peers[peer].address, links);
+      if (!state.keys.empty()) row["keys"] = keys_json(state.keys[peer]);
+      json.push_back(row);
     }
     rest = rest.subspan(links.size());
   }
@@ -386,7 +393,8 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
                {"cpu", process.cpu},
                {"drain", {{"is_wanted", process.is_drain_wanted}, {"quiet_s", process.quiet_s}}},
                {"lan", lan_json(state)},
-               {"wan", wan_json(state)}});
+               {"wan", wan_json(state)},
+               {"seal", seal_json(plan, state)}});
   json["alarms"] = process.alarms;
   if (!state.impaired.empty()) json["impair"] = impaired_json(state);
   json["peers"] = peers_json(plan, state);

@@ -21,12 +21,14 @@ The file has a [[site]] for each site (name, address, routes, and what its gatew
 [[link]] where something is known of the way between two:
 
   [pair]
-  key_file = "pair.key"
   rtt = "25 ms"
+  [defaults]
+  private_key_file = "site.key"       # at each site: causeway-key generate site.key
   [[site]]
   name = "north"
   address = "198.51.100.1"
   routes = ["10.1.0.0/16"]
+  public_key = "..."                  # what that says there
   wan.rate = "1 Gbit/s"
   lan.addresses = ["10.1.255.254/32"]
 

@@ -6,6 +6,7 @@
 #include "dataplane/device/device_text.h"
 #include "dataplane/gateway/to_lan/inbound_stock.h"
 #include "dataplane/gateway/to_wan/queue_memory.h"
+#include "dataplane/port/xdp/xdp_frames.h"
 #include "offload/codec/codecs.h"
 
 namespace cw::site {
@@ -30,6 +31,11 @@ uint64_t eal_bytes_of(const std::string& device, const DpdkConfig& port, size_t 
   constexpr uint64_t handed = 1024 + 384, of_a_pool = 1100 << 10;
   const uint64_t each = packets + cached + port.descriptors + (shards - 1) * handed;
   return (shards * each + queues * port.descriptors) * room + shards * of_a_pool;
+}
+
+/// Of a port over AF_XDP whose shard has one queue.
+uint64_t xdp_bytes_of(size_t packets, uint32_t packet_bytes, const DpdkConfig& port) {
+  return (packets + 2 * port.descriptors) * uint64_t{XdpFrames::frame_bytes_for(packet_bytes)};
 }
 
 /// Of the WAN port over sockets, headers and all.
@@ -135,10 +141,18 @@ static uint64_t shard_memory_of(const Config& config) {
     const size_t links = std::max<size_t>(config.places(), 1) * config.links_per_shard();
     tables += links * tables_of(*stream) + slot_tables_of(*stream, links);
   }
+  constexpr uint32_t link_bytes = 18;
   uint64_t ports = 0;
   if (config.lan.port == LanKind::Tun) ports += lan_packets(config) * limits::frame_bytes_max;
-  if (config.wan.port != WanKind::Dpdk) {
-    ports += socket_bytes_of(wan_packets(config), config.payload_bytes());
+  if (config.lan.port == LanKind::Xdp) {
+    ports += xdp_bytes_of(lan_packets(config), config.lan.mtu + link_bytes, config.lan.dpdk);
+  }
+  if (config.wan.port == WanKind::Xdp) {
+    const auto packet_bytes = limits::headers_bytes_max + config.packet_payload_bytes();
+    ports +=
+        xdp_bytes_of(wan_packets(config), static_cast<uint32_t>(packet_bytes), config.wan.dpdk);
+  } else if (config.wan.port != WanKind::Dpdk) {
+    ports += socket_bytes_of(wan_packets(config), config.packet_payload_bytes());
   }
   const Bytes queues = gateway::QueueMemory::bytes(queue_memory_of(config), streams(config));
   return inbound.memory_bytes() + queues.count() + tables + ports;

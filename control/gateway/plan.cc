@@ -57,7 +57,7 @@ UdpPortOptions wan_options(const Config& config) {
   options.address = config.wan.address;
   options.udp_port = config.wan.udp_port;
   options.paths = config.wan.paths;
-  options.payload_bytes_max = config.payload_bytes();
+  options.payload_bytes_max = config.packet_payload_bytes();
   options.packets = wan_packets(config);
   options.crc32 = cw_crc32;
   options.icrc = config.wan.icrc.value_or(config.wan.port == WanKind::Udp ? IcrcMode::Pseudo
@@ -70,8 +70,8 @@ UdpPortOptions wan_options(const Config& config) {
   return options;
 }
 
-DpdkLanOptions lan_over_dpdk_options(const Config& config) {
-  DpdkLanOptions options;
+FrameLanOptions lan_over_frames_options(const Config& config) {
+  FrameLanOptions options;
   options.device = config.lan.device;
   options.queues = config.lan.dpdk.queues;
   options.descriptors = config.lan.dpdk.descriptors;
@@ -87,11 +87,21 @@ DpdkLanOptions lan_over_dpdk_options(const Config& config) {
     const IpVersion version = it.is_v6 ? IpVersion::V6 : IpVersion::V4;
     options.addresses.push_back({.ip = {it.address, version}, .bits = it.bits});
   }
+  for (const HostAddress& group : options.groups) {
+    const uint8_t bits = group.is_v4() ? 32 : 128;
+    options.targets.push_back({.ip_version = group.version, .ip = group.ip, .bits = bits});
+  }
+  for (const auto& peer : config.peers) {
+    for (const gateway::Prefix& route : peer->routes) {
+      const IpVersion version = route.is_v6 ? IpVersion::V6 : IpVersion::V4;
+      options.targets.push_back({.ip_version = version, .ip = route.address, .bits = route.bits});
+    }
+  }
   return options;
 }
 
-DpdkWanOptions wan_over_dpdk_options(const Config& config, const UdpPortOptions& wan) {
-  DpdkWanOptions options;
+FrameWanOptions wan_over_frames_options(const Config& config, const UdpPortOptions& wan) {
+  FrameWanOptions options;
   options.device = config.wan.device;
   options.queues = config.wan.dpdk.queues;
   options.descriptors = config.wan.dpdk.descriptors;
@@ -171,6 +181,7 @@ PacerOptions pacer_options(const PeerConfig& peer, const Config& config) {
   options.rate = rate_of(peer, config);
   options.packet_overhead_bytes =
       ethernet_bytes + udp_and_icrc_bytes + (config.is_wan_v6() ? 40 : 20);
+  if (config.pair.seal && config.is_sealed()) options.packet_overhead_bytes += seal::seal_bytes;
   const auto ahead_bytes = [&](Duration time) {
     const uint64_t bytes = options.rate.bytes_in(time).count();
     return static_cast<uint32_t>(std::clamp(bytes, burst_bytes_min, burst_bytes_max));
@@ -242,19 +253,26 @@ gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
   return options;
 }
 
-/// From the pair's key, so that it outlives the process: what the next one sends of a flow takes
-/// the link of what came before, which the far end may hold yet, and cannot overtake it by another.
-void draw_hash_key(const PairKey& key, uint64_t (&words)[2]) {
+/// From the pair's key, or the site's own, so that it outlives the process: what the next one sends
+/// of a flow takes the link of what came before, which the far end may hold yet, and cannot
+/// overtake it by another.
+void draw_hash_key(const Config& config, uint64_t (&words)[2]) {
   constexpr std::string_view purpose = "flow hash";  // shorter than whatever has a MAC on the wire
+  cw_mac own = config.key->mac;
+  if (config.seal) {
+    const auto secret = config.seal->own.private_key.bytes();
+    cw_mac_init(&own, secret.data(), secret.size());
+  }
   std::array<uint8_t, CW_MAC_BYTES> mac;
-  cw_mac_compute(&key.mac, purpose.data(), purpose.size(), mac.data());
+  cw_mac_compute(&own, purpose.data(), purpose.size(), mac.data());
+  explicit_bzero(&own, sizeof own);
   static_assert(sizeof(words) <= sizeof(mac));
   std::memcpy(words, mac.data(), sizeof(words));
 }
 
 gateway::GatewayOptions gateway_options(const Config& config) {
   gateway::GatewayOptions options;
-  options.decrement_ttl = config.lan.port == LanKind::Dpdk;  // else the kernel has done it
+  options.decrement_ttl = is_over_frames(config.lan.port);  // else the kernel has done it
   for (size_t i = 0; i < config.classes.size(); ++i) {
     options.classes.push_back(class_options(*config.classes[i], static_cast<uint16_t>(i)));
   }
@@ -278,7 +296,7 @@ gateway::GatewayOptions gateway_options(const Config& config) {
       config.lan.release_rate != Rate()
           ? config.lan.release_rate
           : config.link_rate().scaled(release_factor * static_cast<double>(config.peers.size()));
-  draw_hash_key(*config.key, options.hash_key);
+  draw_hash_key(config, options.hash_key);
   return options;
 }
 
@@ -346,6 +364,15 @@ void add_missing(const std::vector<gateway::Prefix>& routes, std::vector<gateway
   }
 }
 
+void put_seal(const Config& config, Plan& plan) {
+  plan.seal = config.seal;
+  plan.secrets = config.secrets;
+  plan.exposure = config.exposure;
+  if (!plan.seal) return;
+  for (const auto& each : config.peers) plan.seal->peers.emplace_back(each->keyring);
+  plan.seal->peers.resize(config.places());
+}
+
 /// Of a config without mistakes.
 Plan plan_of(Config& config) {
   Plan plan;
@@ -369,10 +396,10 @@ Plan plan_of(Config& config) {
   plan.lan_queue_packets = lan_queue_packets(config);
   plan.lan_addresses = config.lan_addresses;
   plan.sets_routes = config.lan.routes && config.lan.port == LanKind::Tun;
-  plan.lan_over_dpdk = lan_over_dpdk_options(config);
+  plan.lan_over_frames = lan_over_frames_options(config);
   plan.wan_kind = config.wan.port;
   plan.wan = wan_options(config);
-  plan.wan_over_dpdk = wan_over_dpdk_options(config, plan.wan);
+  plan.wan_over_frames = wan_over_frames_options(config, plan.wan);
   plan.eal = eal_options(config);
   plan.impair = impair_options(config);
   plan.rtt = config.pair.rtt;
@@ -391,6 +418,7 @@ Plan plan_of(Config& config) {
   plan.plugins = config.site.plugins;
   for (const std::string& each : plan.plugins) plan.plugin_files.push_back(config.path_of(each));
   plan.key = std::move(config.key);
+  put_seal(config, plan);
   plan.registry = std::move(config.registry);
   plan.loaded = std::move(config.loaded);
   plan.warnings = take_warnings(config);

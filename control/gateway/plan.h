@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,23 +18,32 @@
 #include "dataplane/base/result.h"
 #include "dataplane/core/turn/idle.h"
 #include "dataplane/gateway/options.h"
-#include "dataplane/port/dpdk/dpdk_lan_port.h"
-#include "dataplane/port/dpdk/dpdk_wan_port.h"
 #include "dataplane/port/dpdk/eal/eal.h"
+#include "dataplane/port/frame/frame_lan_port.h"
+#include "dataplane/port/frame/frame_wan_port.h"
 #include "dataplane/port/impair/impaired_port.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
 #include "dataplane/port/verbs/verbs_options.h"
 #include "dataplane/sdr/options.h"
+#include "dataplane/seal/keyring.h"
 #include "plugins/registry.h"
 
 namespace cw::site {
 
-enum class LanKind : uint8_t { Tun, Dpdk };
-enum class WanKind : uint8_t { Udp, Dpdk, Verbs };
+enum class LanKind : uint8_t { Tun, Dpdk, Xdp };
+enum class WanKind : uint8_t { Udp, Dpdk, Verbs, Xdp };
 /// As files have it.
+constexpr std::string_view name_of(LanKind kind) {
+  return std::array<std::string_view, 3>{"tun", "dpdk", "xdp"}[static_cast<size_t>(kind)];
+}
 constexpr std::string_view name_of(WanKind kind) {
-  return std::array<std::string_view, 3>{"udp", "dpdk", "verbs"}[static_cast<size_t>(kind)];
+  return std::array<std::string_view, 4>{"udp", "dpdk", "verbs", "xdp"}[static_cast<size_t>(kind)];
+}
+/// Whether packets are Ethernet's, in queues of our own.
+constexpr bool is_over_frames(LanKind kind) { return kind != LanKind::Tun; }
+constexpr bool is_over_frames(WanKind kind) {
+  return kind == WanKind::Dpdk || kind == WanKind::Xdp;
 }
 enum class OffloadExecutor : uint8_t { Turn, Cores, Dpa };
 
@@ -71,6 +81,18 @@ struct ClassPlan {
   sdr::StreamConfig stream;
 };
 
+/// By the path of the file that each is from.
+using Secrets = std::map<std::string, seal::Secret>;
+
+/// Who the site is, and how it seals.
+struct SealPlan {
+  seal::Identity own;
+  bool seals_data = true;
+  std::vector<cw_aead_kind> kinds;                        ///< the best first
+  std::vector<std::optional<seal::KeyringPeer>> peers{};  ///< by place
+  seal::KeyLog* log = nullptr;  ///< no file says one; it outlives the site
+};
+
 /// Moves, and what points into it stays valid.
 struct Plan {
   std::string site;
@@ -90,12 +112,12 @@ struct Plan {
   std::vector<gateway::Prefix> lan_addresses;
   bool sets_routes = true;                  ///< towards the device; as lan.routes says
   std::vector<gateway::Prefix> lan_routes;  ///< these
-  DpdkLanOptions lan_over_dpdk;             ///< when it is that kind
+  FrameLanOptions lan_over_frames;          ///< when it is that kind
   WanKind wan_kind = WanKind::Udp;
-  UdpPortOptions wan;            ///< of any kind: addresses, peers, sizes
-  DpdkWanOptions wan_over_dpdk;  ///< when it is that kind
-  VerbsPortOptions wan_by_rnic;  ///< when it is that kind
-  EalOptions eal;                ///< no devices: DPDK is not started
+  UdpPortOptions wan;               ///< of any kind: addresses, peers, sizes
+  FrameWanOptions wan_over_frames;  ///< when it is that kind
+  VerbsPortOptions wan_by_rnic;     ///< when it is that kind
+  EalOptions eal;                   ///< no devices: DPDK is not started
   std::optional<ImpairedPortOptions> impair;
   Duration rtt, rtt_max;  ///< as the file says
   Rate link_rate;         ///< the fastest from one site to another: what memory is for
@@ -112,6 +134,7 @@ struct Plan {
       memory;  ///< of frames and packets and what DPDK takes: the most, all of it reserved at start
   Bytes idle_links_memory;  ///< of that, what is written while all links rest
   std::vector<std::string> warnings;
+  std::string exposure;  ///< what of all that crosses is not sealed, for people; empty: nothing
   std::vector<std::string> plugins;       ///< the files of further policies, as written,
   std::vector<std::string> plugin_files;  ///< and where they are
 
@@ -120,6 +143,9 @@ struct Plan {
     return static_cast<size_t>(std::ranges::count_if(
         peers, [](const sdr::LinkOptions& each) { return !each.control.is_vacant; }));
   }
+
+  std::optional<SealPlan> seal;  ///< nothing: pair.key_file
+  Secrets secrets;               ///< as they were read, for who reads the plan again
 
   // What the above points into.
   std::unique_ptr<PairKey> key;
@@ -131,6 +157,9 @@ struct Plan {
 struct Known {
   /// Then the key file is not read: who reads a file again may have no right to it any more.
   const PairKey* key = nullptr;
+  const Secrets* secrets = nullptr;  ///< nor are these
+  /// Nor are any, of another site's file: some stand for them.
+  bool has_no_secrets = false;
   /// Then it stands for pair.rate: what follows from it is there already.
   Rate link_rate;
 };

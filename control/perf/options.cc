@@ -49,6 +49,9 @@ constexpr const char* lesson =
     "net_memif0,role=client,socket=/run/wire\n"
     "      --address 192.0.2.2 --peer 192.0.2.1 --rate 20Gbit/s\n"
     "      over a wire in memory; the ends meet by TCP as ever.\n"
+    "  causeway-perf client 192.0.2.1 --port xdp --device eth0\n"
+    "      --address 192.0.2.2 --peer 192.0.2.1\n"
+    "      by AF_XDP on an interface that the kernel keeps; its server says --port xdp, too.\n"
     "  causeway-perf client 192.0.2.1 --port verbs --device rxe0\n"
     "      --address 192.0.2.2 --peer 192.0.2.1\n"
     "      by an RNIC, which places what arrives; its server says --port verbs, too.\n"
@@ -85,10 +88,10 @@ void add_shared_options(CommandLine& app, Texts& texts, Options& options) {
                             const char* what) {
     app.add_option(name, text, what)
         .type_name(value)
-        .group("--port dpdk and verbs, each end its own");
+        .group("--port dpdk, xdp and verbs, each end its own");
   };
   add_line("--device", options.line.device, "DEVICE",
-           "Such as net_memif0,role=client; of verbs, rxe0.");
+           "Such as net_memif0,role=client; of xdp, eth0; of verbs, rxe0.");
   add_line("--address", options.line.address, "IP", "Ours on that line.");
   add_line("--peer", options.line.peer, "IP", "The other end's.");
   add_line("--next-hop", options.line.next_hop, "MAC|IP", "Else the kernel or ARP and ND tell.");
@@ -110,8 +113,9 @@ void add_client_options(CommandLine& app, Texts& texts, Options& options) {
   app.add_option("--policy-param", texts.settings, "A parameter of the policy; may be repeated.")
       .type_name("NAME=VALUE")
       .group("What is measured");
-  add("--port", texts.port, "udp|dpdk|verbs|sim",
-      "Sockets, a NIC's own queues, an RNIC, or both ends in this process (udp).");
+  add("--port", texts.port, "udp|dpdk|xdp|verbs|sim",
+      "Sockets, a NIC's own queues, a kernel's interface by AF_XDP, an RNIC, or both ends in this "
+      "process (udp).");
   add("--rate", texts.rate, "RATE", "Of the sender, Ethernet headers included (1Gbit/s).");
   add("--overhead", texts.overhead, "SHARE", "Resends and repair at most, of the data (100%).");
   add("--payload", texts.payload, "SIZE", "Of a packet, at most (what the route's MTU allows).");
@@ -225,13 +229,14 @@ Result<void> read_link(Texts& texts, Options& options) {
 std::optional<LineKind> kind_of(const std::string& port) {
   if (port == "udp") return LineKind::Udp;
   if (port == "dpdk") return LineKind::Dpdk;
+  if (port == "xdp") return LineKind::Xdp;
   return port == "verbs" ? std::optional(LineKind::Verbs) : std::nullopt;
 }
 
 /// The client's mode, and that what was given fits it.
 Result<void> read_mode(const Texts& texts, Options& options) {
   if (!kind_of(texts.port) && texts.port != "sim") {
-    return failure("--port is \"" + texts.port + "\" and must be udp, dpdk, verbs or sim");
+    return failure("--port is \"" + texts.port + "\" and must be udp, dpdk, xdp, verbs or sim");
   }
   options.mode = texts.port == "sim" ? Mode::Simulation : Mode::Client;
   if (options.mode == Mode::Client && options.host.empty()) {
@@ -255,7 +260,8 @@ Result<void> read_line(const std::string& port, Options& options) {
       return failure("--port " + port + " needs " + name + "; --help shows an example");
     }
     if (!has_line && !text->empty()) {
-      return failure(std::string(name) + " is of --port dpdk and verbs, and --port is " + port);
+      return failure(std::string(name) + " is of --port dpdk, xdp and verbs, and --port is " +
+                     port);
     }
   }
   return {};
@@ -318,7 +324,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   }
   server.add_flag("--keep", options.serves_on, "Serve one client after the other.");
   server.add_option("--port", texts.server_port, "As the client's (udp).")
-      .type_name("udp|dpdk|verbs")
+      .type_name("udp|dpdk|xdp|verbs")
       .group("Both ends alike");
   add_client_options(client, texts, options);
   add_link_options(client, texts);
@@ -332,7 +338,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   if (!client.is_chosen()) {
     if (!kind_of(texts.server_port)) {
       return failure("--port of a server is \"" + texts.server_port +
-                     "\" and must be udp, dpdk or verbs");
+                     "\" and must be udp, dpdk, xdp or verbs");
     }
     if (const auto line = read_line(texts.server_port, options); !line) {
       return std::unexpected(line.error());

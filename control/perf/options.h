@@ -15,15 +15,16 @@ namespace cw::perf {
 
 enum class Mode : uint8_t { Server, Client, Simulation };
 
-enum class LineKind : uint8_t { Udp, Dpdk, Verbs };
+enum class LineKind : uint8_t { Udp, Dpdk, Xdp, Verbs };
 
-/// One end of a line over DPDK or an RNIC. Each end says its own.
+/// One end of a line over a device's frames or an RNIC. Each end says its own.
 struct Line {
-  std::string device;         ///< as DPDK writes it, or libibverbs
+  std::string device;         ///< as DPDK writes it, the kernel, or libibverbs
   std::string address, peer;  ///< IP addresses on the line: ours, the other end's
-  // Of DPDK:
+  // Of DPDK and AF_XDP:
   std::string next_hop;  ///< a MAC or a router's IP; empty: found out
-  std::string eal;       ///< further arguments
+  // Of DPDK:
+  std::string eal;  ///< further arguments
 };
 
 struct Options {
@@ -34,7 +35,7 @@ struct Options {
   std::string plugin;         ///< a policy's file; empty: none
   std::string key;            ///< of the pair
   LineKind line_kind = LineKind::Udp;
-  Line line;  ///< of the other two
+  Line line;              ///< of the others
   Impairment impairment;  ///< of the simulated link, each way
   PhaseOptions phases;    ///< of a client over real packets
   bool is_json = false;

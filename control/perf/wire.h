@@ -1,5 +1,5 @@
 // The port of an end that sends real packets, whichever it is: UDP sockets, NIC queues over DPDK,
-// or an RNIC.
+// a kernel's interface by AF_XDP, or an RNIC.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ struct Wire {
   AnyWanPort any() const { return port ? AnyWanPort(*port) : AnyWanPort(*rnic); }
 };
 
-/// The other end, as the rendezvous knows it; over DPDK the options know better.
+/// The other end, as the rendezvous knows it; over frames the options know better.
 struct OtherEnd {
   std::string address;
   uint16_t udp_port = 0;

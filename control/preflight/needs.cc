@@ -26,6 +26,15 @@ Nic nic_of(const Machine& machine, const std::string& interface) {
   return nic;
 }
 
+void add_xdp(const Machine& machine, const std::string& interface, uint32_t mtu, Needs& needs) {
+  needs.drivers.push_back(af_xdp);
+  Nic nic = nic_of(machine, interface);
+  nic.is_dpdks = true;
+  nic.driver = af_xdp;
+  nic.mtu = mtu;
+  needs.nics.push_back(nic);
+}
+
 void add_dpdk(const Machine& machine, const std::string& device, uint32_t mtu, Needs& needs) {
   const std::string driver = device_driver(device), interface = device_argument(device, "iface");
   const bool is_in_software = !is_pci_device(device);
@@ -91,8 +100,9 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
   needs.has_file = true;
   needs.over_udp = plan->wan_kind == site::WanKind::Udp;
   needs.wan_port = site::name_of(plan->wan_kind);
+  needs.lan_port = site::name_of(plan->lan_kind);
   needs.over_tun = plan->lan_kind == site::LanKind::Tun;
-  needs.over_dpdk = plan->wan_kind == site::WanKind::Dpdk || !needs.over_tun;
+  needs.over_dpdk = plan->wan_kind == site::WanKind::Dpdk || plan->lan_kind == site::LanKind::Dpdk;
   for (const auto& core : plan->cores) {
     if (core) needs.cores.push_back(*core);
   }
@@ -109,15 +119,19 @@ Needs needs_of(const Machine& machine, const site::Plan* plan) {
   const uint32_t mtu = mtu_of(plan->wan);
   if (needs.over_udp) add_routed(machine, plan->wan, mtu, needs);
   if (plan->wan_kind == site::WanKind::Dpdk) {
-    add_dpdk(machine, plan->wan_over_dpdk.device, mtu, needs);
+    add_dpdk(machine, plan->wan_over_frames.device, mtu, needs);
+  }
+  if (plan->wan_kind == site::WanKind::Xdp) {
+    add_xdp(machine, plan->wan_over_frames.device, mtu, needs);
   }
   if (plan->wan_kind == site::WanKind::Verbs) {
     needs.rnic = plan->wan_by_rnic.device;
     needs.registered_bytes = plan->memory.count();
     add_rnic(machine, needs.rnic, mtu, needs);
   }
-  const DpdkLanOptions& lan = plan->lan_over_dpdk;
-  if (!needs.over_tun) add_dpdk(machine, lan.device, lan.mtu, needs);
+  const FrameLanOptions& lan = plan->lan_over_frames;
+  if (plan->lan_kind == site::LanKind::Dpdk) add_dpdk(machine, lan.device, lan.mtu, needs);
+  if (plan->lan_kind == site::LanKind::Xdp) add_xdp(machine, lan.device, lan.mtu, needs);
   return needs;
 }
 

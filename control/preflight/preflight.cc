@@ -29,8 +29,8 @@ std::string padded(std::string text, size_t width) {
 std::vector<Finding> look_over(const Machine& machine, const site::Plan* plan) {
   const Needs needs = needs_of(machine, plan);
   std::vector<Finding> findings;
-  for (const auto& checks :
-       {kernel_checks(), rnic_checks(), nic_checks(), memory_checks(), core_checks()}) {
+  for (const auto& checks : {kernel_checks(), rnic_checks(), nic_checks(), xdp_checks(),
+                             memory_checks(), core_checks()}) {
     for (const Check check : checks) check(machine, needs, findings);
   }
   return findings;

@@ -12,6 +12,9 @@ inline constexpr size_t burst_packets_max = 64;
 inline constexpr size_t frame_bytes_max = 9216;   // a jumbo Ethernet frame without its FCS
 inline constexpr size_t headers_bytes_max = 128;  // Ethernet, 802.1Q, IPv6, UDP, BTH, RETH, ImmDt
 inline constexpr size_t trailer_bytes_max = 8;    // pad and ICRC
+/// Of an interface with an XDP program and sockets: a page less headroom, Ethernet header and what
+/// the kernel keeps at a packet's end.
+inline constexpr uint32_t af_xdp_mtu_max = 3498;
 inline constexpr size_t payload_bytes_min = 256;
 inline constexpr size_t payload_bytes_max = 8192;  // one slot
 static_assert(headers_bytes_max + payload_bytes_max + trailer_bytes_max <= frame_bytes_max);

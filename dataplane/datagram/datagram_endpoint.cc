@@ -141,13 +141,15 @@ Duration DatagramEndpoint::assumed_rtt(uint16_t rank) const {
 }
 
 Duration DatagramEndpoint::rtt(uint16_t rank) const {
-  const uint32_t us = membership_.row(rank).rtt_us;
-  return us == 0 ? assumed_rtt(rank) : Duration::from_us(us);
+  const MemberRow& row = membership_.row(rank);
+  const Duration known = Duration::from_us(row.rtt_us);
+  return row.is_rtt_measured() ? known : std::max(known, assumed_rtt(rank));
 }
 
 Duration DatagramEndpoint::deviation(uint16_t rank) const {
   const MemberRow& row = membership_.row(rank);
-  return row.rtt_us == 0 ? assumed_rtt(rank) / 2 : Duration::from_us(row.rtt_deviation_us);
+  const Duration known = Duration::from_us(row.rtt_deviation_us);
+  return row.is_rtt_measured() ? known : std::max(known, assumed_rtt(rank) / 2);
 }
 
 // ---- in ----
@@ -190,7 +192,7 @@ void DatagramEndpoint::on_datagram(const Arrival& arrival, Instant now) {
   }
   const bool is_new = landing->try_place(header.slot, arrival.payload);
   if (!is_new) drops_.add(DropReason::packet_duplicate);
-  membership_.row(header.source).heard = now;
+  membership_.row(header.source).note_datagram(now);
   note_placed({.slot = header.slot,
                .source = header.source,
                .landing = index,
@@ -218,7 +220,7 @@ Landing* DatagramEndpoint::landing_for(const Header& header, uint32_t& index, In
     if (!user_.try_open_pooled(header, now)) return nullptr;
     index = inbox_index_.find(header.source, header.message);
   }
-  if (index == MessageIndex::none) return nullptr;
+  if (index == MessageIndex::none) return user_.on_closed(header), nullptr;
   Landing& landing = inboxes_[index].landing;
   return landing.step() == header.step ? &landing : nullptr;
 }
@@ -246,8 +248,12 @@ void DatagramEndpoint::on_envelope(const Arrival& arrival, Instant now) {
   if (opened->wants_word) (void)try_say({.to = opened->rank}, now);
   if (opened->is_anew) user_.on_anew(opened->rank, now);
   if (!opened->is_of_epoch) return;
+  if (opened->is_greeted) user_.on_greeted(opened->rank, now);
+  said_to_.reset();
   RecordReader records = opened->records;
   while (const auto record = records.next()) user_.on_record(opened->rank, *record, now);
+  const bool is_answered = said_to_ == opened->rank;
+  if (opened->wants_join && !is_answered) (void)try_say({.to = opened->rank}, now);
 }
 
 // ---- time ----

@@ -124,6 +124,9 @@ class DatagramEndpoint final : public WanStation {
   uint32_t outbox_under_way_count(size_t index) const { return outboxes_[index].under_way; }
   /// Of one message: up to which slot all have left once, when they are pushed in order.
   uint32_t outbox_left(size_t index) const { return outboxes_[index].left; }
+  void want_status_every(size_t index, uint32_t slots) {
+    outboxes_[index].marks.status_every = slots;
+  }
   Spray& spray() { return spray_; }
   const Spray& spray() const { return spray_; }
 
@@ -221,6 +224,7 @@ class DatagramEndpoint final : public WanStation {
   Pacer pacer_;
   uint32_t answers_ppm_ = answers_as_all;
   Psn psn_;
+  std::optional<uint16_t> said_to_;  // since an envelope came
   std::array<Placed, limits::burst_packets_max> placed_;
   size_t placed_count_ = 0;
   // Headers of what the worker may hold, and as many again.

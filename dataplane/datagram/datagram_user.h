@@ -42,10 +42,14 @@ class DatagramUser {
   virtual void on_begun(Instant now) = 0;
   /// A member is another process than it was: the group is over.
   virtual void on_anew(uint16_t rank, Instant now) = 0;
+  /// A member has answered our first word in the epoch, and its row knows what that took.
+  virtual void on_greeted(uint16_t /*rank*/, Instant /*now*/) {}
   /// What a member has said; one record of an envelope that is its own.
   virtual void on_record(uint16_t from, const RecordView& record, Instant now) = 0;
   /// A message for a pool has begun that is not open: opens an inbox for it, or returns false.
   virtual bool try_open_pooled(const Header& /*header*/, Instant /*now*/) { return false; }
+  /// A slot of a message has come that is not open, and is dropped.
+  virtual void on_closed(const Header& /*header*/) {}
   /// What has come in one burst.
   virtual void on_placed(std::span<const Placed> placed, Instant now) = 0;
 

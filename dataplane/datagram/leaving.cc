@@ -92,6 +92,7 @@ bool DatagramEndpoint::try_push_part(const SlotRow& row, uint32_t bytes, Instant
 bool DatagramEndpoint::try_say(const Word& word, Instant now) {
   // As long as most envelopes are.
   constexpr uint32_t envelope_bytes = 160;
+  said_to_ = word.to;
   return pacer_.try_push(
       {.cookie = word_cookie(word), .bytes = envelope_bytes, .priority = Priority::Control}, now);
 }
@@ -186,7 +187,7 @@ bool DatagramEndpoint::try_make_slot(uint64_t cookie, Instant at, Instant now, S
                 .slot = slot,
                 .message_slots = origin->message_slots,
                 .source_slots = marks.source_slots,
-                .clock_us = static_cast<uint32_t>(at.ns() / 1000),
+                .clock_us = clock_us_of(at),
                 .path = origin->path,
                 .resends = is_again ? uint8_t{1} : uint8_t{0}};
   if (is_for_pool(header.message)) header.last_bytes = last_bytes_of(*outboxes_[origin->box].slots);
@@ -240,7 +241,7 @@ bool DatagramEndpoint::try_make_word(const Word& word, Instant now, Send& send) 
       std::min<size_t>(packet->bytes_max - header, membership_.envelope_bytes_max());
   const std::span<uint8_t> body(packet->data + header, most);
   bool is_said = false;
-  const size_t bytes = membership_.write(word.to, body, [&](EnvelopeWriter& writer) {
+  const size_t bytes = membership_.write(word.to, body, now, [&](EnvelopeWriter& writer) {
     is_said = word.type == RecordType::Pad ? writer.try_add(Pad{}) : user_.write(word, writer, now);
     return is_said;
   });

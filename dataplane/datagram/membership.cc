@@ -67,11 +67,20 @@ std::expected<Membership::Opened, DropReason> Membership::take_of_epoch(uint16_t
   if (!row.replay.try_accept(envelope.header.sequence))
     return std::unexpected(DropReason::epoch_replay);
   row.heard = now;
-  row.is_in_epoch = true;
   const auto join = first_of<Join>(envelope.reader());
   if (join) take_join(from, *join);
-  row.has_our_join = row.has_our_join || !join || join->heard_nonce == nonce_;
-  return Opened{.rank = from, .is_of_epoch = true, .records = envelope.reader()};
+  const bool has_ours = !join || join->heard_nonce == nonce_;
+  Opened opened{.rank = from,
+                .is_of_epoch = true,
+                .wants_join = options_.greets && (!row.is_in_epoch || !has_ours),
+                .records = envelope.reader()};
+  if (join) {
+    row.note_clock(join->clock_us, now);
+    opened.is_greeted = row.note_echo(join->echo_us, now);
+  }
+  row.has_our_join = row.has_our_join || has_ours;
+  row.is_in_epoch = true;
+  return opened;
 }
 
 /// SPEC.md 18.13: what is done with an envelope under the key of no epoch.
@@ -143,8 +152,8 @@ void Membership::take_join(uint16_t from, const Join& join) {
   row.qpn = join.qpn;
   row.rate_kbps = static_cast<uint32_t>(std::min<uint64_t>(join.rate_bps / 1000, UINT32_MAX));
   row.payload_bytes = join.payload_bytes;
-  row.digest = join.digest;
-  if (join.digest == options_.digest) return;
+  row.is_alike = join.digest == options_.digest;
+  if (row.is_alike) return;
   obstacle_ = "rank " + std::to_string(from) + " and rank " + std::to_string(rank()) +
               " are not of one group: members, sites, sizes or chains differ";
 }
@@ -163,7 +172,7 @@ void Membership::want_answer(uint16_t to, uint64_t nonce, Instant now) {
 bool Membership::are_all_there() const {
   return proven_count_ == members() &&
          std::all_of(rows_.begin() + 1, rows_.end(),
-                     [&](const MemberRow& row) { return row.digest == options_.digest; });
+                     [](const MemberRow& row) { return row.is_alike; });
 }
 
 void Membership::draw_epoch() {
@@ -210,9 +219,17 @@ std::optional<uint16_t> Membership::next_join(Instant now) {
   }
   if (rank() == 0 || is_in_force()) return join_due_ = Instant::never(), std::nullopt;
   if (now < join_due_) return std::nullopt;
-  join_due_ = now + join_interval;
+  join_due_ = now + join_wait();
   if (++unanswered_ > patience) rows_[0].nonce = 0;
   return 0;
+}
+
+/// Each member's is another, and another each time: else those who say it at once, and of whom a
+/// full switch drops the last, would do so each time, and be the same ones.
+Duration Membership::join_wait() const {
+  const uint64_t drawn = Prng(nonce_ + unanswered_).next();
+  return join_interval / 2 +
+         Duration::from_ns(static_cast<int64_t>(drawn % static_cast<uint64_t>(join_interval.ns())));
 }
 
 EnvelopeHeader Membership::next_header(uint16_t to) {
@@ -222,18 +239,23 @@ EnvelopeHeader Membership::next_header(uint16_t to) {
           .link = rank()};
 }
 
-/// In an epoch one stands first in each envelope to a member of which nothing has come.
-bool Membership::add_join(uint16_t to, EnvelopeWriter& writer) {
-  const MemberRow& row = rows_[to];
-  if (is_in_epoch(to) && row.has_our_join) return false;
+/// In an epoch one stands first in each envelope to a member of which nothing has come, and in
+/// another one to who has said one.
+bool Membership::add_join(uint16_t to, EnvelopeWriter& writer, Instant now) {
+  MemberRow& row = rows_[to];
+  if (is_in_epoch(to) && row.has_our_join && !row.is_echo_due) return false;
   const Join join{.heard_nonce = is_in_epoch(to) ? row.nonce : nonce_for(to),
                   .key = own_key_,
                   .qpn = options_.qpn_on_wire != 0 ? options_.qpn_on_wire : options_.qpn,
                   .rate_bps = options_.rate.bps(),
                   .payload_bytes = static_cast<uint16_t>(options_.payload_bytes),
                   .site = rows_[rank()].site,
-                  .digest = options_.digest};
+                  .digest = options_.digest,
+                  .clock_us = clock_us_of(now),
+                  .echo_us = row.echo(now)};
   if (!writer.try_add(join)) return false;
+  row.has_echo = row.has_echo || row.is_echo_due;
+  row.is_echo_due = false;
   const bool wants_epoch =
       rank() == 0 && is_in_force() && !row.is_in_epoch && nonce_for(to) == row.nonce;
   if (wants_epoch) return writer.try_add(epoch_);

@@ -40,6 +40,7 @@ struct MembershipOptions {
   Rate rate;                   ///< that we can receive
   uint32_t payload_bytes = 0;  ///< of the largest slot that the port carries
   uint32_t digest = 0;         ///< of what all must have alike
+  bool greets = false;         ///< in an epoch, whoever speaks first is answered at once
 };
 
 /// Thread: the turn's. Nothing allocates once it is made.
@@ -70,6 +71,8 @@ class Membership {
     bool has_begun = false;    ///< an epoch is in force that was not
     bool wants_word = false;   ///< rank 0 is to hear something of the epoch
     bool is_anew = false;      ///< `rank` is another process than the one in the epoch
+    bool wants_join = false;   ///< it is to be answered at once: greets
+    bool is_greeted = false;   ///< it has told what a round trip takes, first of all
     RecordReader records{{}, 0};
   };
   /// Opens what came from a peer of the port, and takes JOIN and EPOCH of it. `bytes` is hostile.
@@ -90,9 +93,9 @@ class Membership {
   /// An envelope to a member, with JOIN or EPOCH first where it wants them. `add` adds records and
   /// returns whether there were any. Returns its bytes; 0: nothing to say.
   template <class Add>
-  size_t write(uint16_t to, std::span<uint8_t> buffer, const Add& add) {
+  size_t write(uint16_t to, std::span<uint8_t> buffer, Instant now, const Add& add) {
     EnvelopeWriter writer(buffer, next_header(to));
-    const bool has_join = add_join(to, writer);
+    const bool has_join = add_join(to, writer, now);
     const bool has_more = is_in_epoch(to) && add(writer);
     if (!has_join && !has_more) return 0;
     const size_t bytes = writer.seal(key_to(to));
@@ -132,7 +135,7 @@ class Membership {
     if (rank() != 0) return is_in_force();
     return is_in_force() && rows_[to].is_in_epoch && asked_[to].nonce == 0;
   }
-  bool add_join(uint16_t to, EnvelopeWriter& writer);
+  bool add_join(uint16_t to, EnvelopeWriter& writer, Instant now);
   EnvelopeHeader next_header(uint16_t to);
   /// EPOCH itself still goes under the key of none.
   MacKey key_to(uint16_t to) { return macs_.with(to, is_in_epoch(to) ? epoch_.id : 0); }
@@ -141,6 +144,7 @@ class Membership {
     return rank() == 0 && asked_[to].nonce != 0 ? asked_[to].nonce : rows_[to].nonce;
   }
   void repeat_epoch();
+  Duration join_wait() const;
   void want_answer(uint16_t rank, uint64_t nonce, Instant now);
 
   MembershipOptions options_;

@@ -10,6 +10,11 @@
 
 namespace cw::group {
 
+/// Its upper bits are the better ones.
+constexpr uint64_t message_hash(uint16_t rank, uint32_t message) {
+  return (uint64_t{rank} << 32 | message) * 0x9e3779b97f4a7c15;
+}
+
 /// Open addressing, at most half full; what is removed leaves no trace. Thread: one. Allocates when
 /// made. Cost: O(1).
 class MessageIndex {
@@ -57,8 +62,7 @@ class MessageIndex {
   size_t next(size_t at) const { return (at + 1) & mask(); }
   size_t distance(size_t from, size_t to) const { return (to - from) & mask(); }
   size_t home_of(uint16_t rank, uint32_t message) const {
-    const uint64_t mixed = (uint64_t{rank} << 32 | message) * 0x9e3779b97f4a7c15;
-    return (mixed >> 32) & mask();
+    return (message_hash(rank, message) >> 32) & mask();
   }
   /// Where it stands, or would.
   size_t seek(uint16_t rank, uint32_t message) const {

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/base/limits.h"
 #include "dataplane/device/device_text.h"
 #include "dataplane/kernel/kernel_interface.h"
 #include "dataplane/kernel/owned_fd.h"
@@ -42,7 +43,7 @@ std::string obstacle_to_socket(const std::string& name, int family) {
 
 std::string obstacle_to_xdp(const std::string& device, uint16_t queues) {
   const std::string interface = device_argument(device, "iface");
-  if (const uint32_t mtu = kernel_mtu(interface); mtu > af_xdp_mtu_max) {
+  if (const uint32_t mtu = kernel_mtu(interface); mtu > limits::af_xdp_mtu_max) {
     return interface + " has an MTU of " + std::to_string(mtu) +
            ", and net_af_xdp takes at most 3498; `ip link set dev " + interface +
            " mtu 3498`, at the other end of a veth too, and lower the MTU in the file";

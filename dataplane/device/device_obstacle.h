@@ -7,10 +7,6 @@
 
 namespace cw {
 
-/// What the kernel allows of an interface with an XDP program: a page less headroom, Ethernet
-/// header and what it keeps at a packet's end.
-inline constexpr uint32_t af_xdp_mtu_max = 3498;
-
 /// The MTU of the kernel's interface that the device shares; UINT32_MAX: it shares none.
 uint32_t shared_mtu(const std::string& device);
 

@@ -3,7 +3,6 @@
 #include <ifaddrs.h>
 #include <linux/filter.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -11,6 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+
+#include "dataplane/kernel/kernel_interface.h"
 
 namespace cw {
 namespace {
@@ -69,7 +70,7 @@ static_assert(sizeof(Request<ndmsg>) == NLMSG_LENGTH(sizeof(ndmsg)) + RTA_LENGTH
 }  // namespace
 
 Result<KernelNet> KernelNet::make(const std::string& interface) {
-  const unsigned index = if_nametoindex(interface.c_str());
+  const uint32_t index = kernel_index(interface);
   if (index == 0) return failure("device: the kernel has no interface " + interface);
   OwnedFd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (fd.get() < 0) return failure(std::string("cannot ask for routes: ") + std::strerror(errno));

@@ -36,6 +36,7 @@ DatagramOptions with_boxes(const MessagesOptions& options) {
   datagrams.message_slots_max = slots_max_of(options);
   datagrams.inboxes = options.receives_max;
   datagrams.outboxes = options.sends_max;
+  datagrams.membership.greets = true;
   datagrams.membership.digest = digest_of(options);
   return datagrams;
 }
@@ -178,6 +179,8 @@ Messages::Posted Messages::post_receive(const ReceivePosting& posting, Instant n
                     posting.memory, posting.bytes, life(posting.deadline), now);
   in.cookie = posting.cookie;
   tell_opened(in, now);
+  const uint32_t left = early_.find(in.from, in.message);
+  if (left > 0) tell_departed(in, left, 0, now);
   return MessageTicket{.place = place_of(in), .generation = in.generation};
 }
 

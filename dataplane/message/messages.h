@@ -27,6 +27,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/core/path/paths.h"
 #include "dataplane/datagram/datagram_endpoint.h"
+#include "dataplane/message/early_slots.h"
 #include "dataplane/message/open_messages.h"
 #include "dataplane/message/peer_row.h"
 #include "dataplane/message/postings.h"
@@ -86,8 +87,10 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
 
   void on_begun(Instant now) override;
   void on_anew(uint16_t rank, Instant now) override;
+  void on_greeted(uint16_t from, Instant now) override;
   void on_record(uint16_t from, const RecordView& record, Instant now) override;
   bool try_open_pooled(const Header& header, Instant now) override;
+  void on_closed(const Header& header) override;
   void on_placed(std::span<const Placed> placed, Instant now) override;
   bool write(const Word& word, EnvelopeWriter& writer, Instant now) override;
   void on_unsaid(const Word& word) override;
@@ -150,12 +153,13 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   Incoming& open_incoming(const MessageName& name, uint8_t* memory, uint64_t bytes, Duration time,
                           Instant now);
   void tell_opened(const Incoming& in, Instant now);
+  void tell_source(const Incoming& in, Instant now);
   void tell_step(uint32_t step_place, Instant now);
   void tell_link(Instant now);
   void note_placed(Incoming& in, const Placed& placed, Instant now);
   void end_burst(Incoming& in, Instant now);
   void tell_arrived(const Incoming& in, const SlotSpan& changed, Instant now);
-  void tell_departed(const Incoming& in, const Offer& offer, Instant now);
+  void tell_departed(const Incoming& in, uint32_t slots, uint16_t answered, Instant now);
   void note_past(const Incoming& in, bool is_whole);
   uint64_t missing_bytes(const Incoming& in) const;
   void end_receive(Incoming& in, const Completion& how, Instant now);
@@ -168,13 +172,13 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   Duration link_deviation() const {
     return rtt_.has_sample() ? rtt_.variance() : options_.datagrams.rtt / 2;
   }
-  /// Of whom we have sent nothing, what others take: at a busy port queues are most of it.
+  /// Of whom we have sent nothing, what others take at least: at a busy port queues are most of it.
   Duration rtt_to(uint16_t peer) const {
-    const bool is_measured = membership().row(peer).rtt_us != 0;
+    const bool is_measured = membership().row(peer).is_rtt_measured();
     return is_measured ? endpoint_.rtt(peer) : std::max(link_rtt(), endpoint_.rtt(peer));
   }
   Duration deviation_to(uint16_t peer) const {
-    const bool is_measured = membership().row(peer).rtt_us != 0;
+    const bool is_measured = membership().row(peer).is_rtt_measured();
     return is_measured ? endpoint_.deviation(peer)
                        : std::max(link_deviation(), endpoint_.deviation(peer));
   }
@@ -221,6 +225,7 @@ class Messages final : public DatagramUser, private sdr::EndpointActions {
   Steps steps_;
   ArrivalRate arrival_rate_;
   TimerWheel timers_;
+  EarlySlots early_;
   std::array<Ending, 64> endings_;
   size_t ending_next_ = 0;
   Duration paused_;

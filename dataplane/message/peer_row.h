@@ -56,6 +56,17 @@ struct PeerRow {
   uint32_t pool_newest = 0;
   uint32_t waiting = none;  ///< the first of our messages that wait for its key
 
+  /// The names of all messages from this one that can be open.
+  void for_each_receivable(auto&& look) const {
+    for (uint32_t number = posted.oldest; number != posted.next(); number = next_number(number)) {
+      look(number);
+    }
+    uint32_t number = pool_newest;
+    for (uint64_t bits = pool_opened; bits != 0; bits >>= 1, number = number_before(number, 1)) {
+      if ((bits & 1) != 0) look(number | pool_bit);
+    }
+  }
+
   /// A message for the pool is to be opened; false: it was before, or is not known any more [C-77].
   bool try_open_pooled(uint32_t number) {
     const uint32_t ahead = numbers_between(pool_newest, number);

@@ -106,8 +106,27 @@ bool Messages::try_open_pooled(const Header& header, Instant now) {
   return try_open_offered(header.source, header.message, header.step, bytes, now);
 }
 
+/// Of what nobody has posted memory for yet; who does so later need not wait to learn of it.
+void Messages::on_closed(const Header& header) {
+  if (is_past(header.source, header.message)) return;
+  early_.note(header.source, header.message, header.slot + 1);
+}
+
+/// What is open from a far member was told with a round trip much too short.
+void Messages::on_greeted(uint16_t from, Instant now) {
+  if (endpoint_.rtt(from) <= link_rtt()) return;
+  peers_[from].for_each_receivable([&](uint32_t message) {
+    if (const Incoming* const in = find_receive(from, message)) tell_source(*in, now);
+  });
+}
+
 void Messages::tell_opened(const Incoming& in, Instant now) {
   seat_->opened(policy_number(in), in.slots, now);
+  tell_source(in, now);
+  tell_step(in.step_place, now);
+}
+
+void Messages::tell_source(const Incoming& in, Instant now) {
   const StepRow& step = steps_.row(in.step_place);
   seat_->step({.step = in.step.value(),
                .message = policy_number(in),
@@ -121,7 +140,6 @@ void Messages::tell_opened(const Incoming& in, Instant now) {
                .rtt_ns = rtt_to(in.from).ns(),
                .rtt_var_ns = deviation_to(in.from).ns()},
               now);
-  tell_step(in.step_place, now);
 }
 
 /// Of a step as a whole.
@@ -229,10 +247,10 @@ void Messages::tell_arrived(const Incoming& in, const SlotSpan& changed, Instant
       now);
 }
 
-void Messages::tell_departed(const Incoming& in, const Offer& offer, Instant now) {
+void Messages::tell_departed(const Incoming& in, uint32_t slots, uint16_t answered, Instant now) {
   seat_->departed({.message = policy_number(in),
-                   .slots = std::min(offer.sent_slots, in.slots),
-                   .answered_ns = in.fetched_when(offer.answered).ns()},
+                   .slots = std::min(slots, in.slots),
+                   .answered_ns = in.fetched_when(answered).ns()},
                   now);
 }
 
@@ -257,6 +275,8 @@ bool Messages::is_past(uint16_t from, uint32_t message) const {
 }
 
 void Messages::on_offer(uint16_t from, const Offer& offer, Instant now) {
+  MemberRow& row = endpoint_.membership().row(from);
+  row.has_sent = row.has_sent || offer.sent_slots > 0;
   Incoming* in = find_receive(from, offer.message);
   if (in == nullptr && is_for_pool(offer.message) &&
       try_open_offered(from, offer.message, offer.step, offer.bytes, now)) {
@@ -265,13 +285,13 @@ void Messages::on_offer(uint16_t from, const Offer& offer, Instant now) {
   if (in != nullptr) {
     const bool is_step_alike = offer.step == in->step;
     if (is_step_alike && offer.bytes == in->bytes) {
-      tell_departed(*in, offer, now);
+      tell_departed(*in, offer.sent_slots, offer.answered, now);
       return say_status(*in, now);
     }
     const Reason reason = is_step_alike ? Reason::UnlikeSize : Reason::UnlikeStep;
     return end_receive(*in, {.reason = reason}, now);
   }
-  if (!is_past(from, offer.message)) return;
+  if (!is_past(from, offer.message)) return early_.note(from, offer.message, offer.sent_slots);
   const bool is_whole = has_come(from, offer.message);
   say(is_whole ? RecordType::Status : RecordType::Refuse, from, offer.message, now);
 }
@@ -305,6 +325,13 @@ bool Messages::write_status(const Word& word, EnvelopeWriter& writer, Instant no
 bool Messages::try_ask(const cw_ask& ask, Instant now) {
   Incoming& in = receives_[ask.message & (numbers_ - 1)];
   if (ask.peer != in.from) return false;  // nobody else has it
+  // Who has told neither of slots that have left nor when it heard us may not know us yet, and has
+  // nothing on the way: a word will do.
+  const MemberRow& row = membership().row(in.from);
+  if (!row.has_sent && row.rtt_us == 0) {
+    (void)endpoint_.try_say({.to = in.from}, now);
+    return true;
+  }
   const uint32_t count = std::min(ask.count, in.slots - ask.first);
   const bool has_room = asked_pool_.try_add(in.asked, {.first = ask.first, .count = count});
   // What found no room at the line before may have filled this message's.

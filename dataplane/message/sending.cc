@@ -11,6 +11,8 @@ constexpr uint32_t window_min = 16;
 constexpr Duration probe_max = Duration::from_ms(64);
 constexpr uint32_t told_lost_max = 64;  // slots of a run of which paths are told
 
+uint32_t status_every(uint32_t window) { return std::max(1u, window / 4); }
+
 }  // namespace
 
 Outgoing* Messages::find_send(uint16_t to, uint32_t message) {
@@ -18,9 +20,9 @@ Outgoing* Messages::find_send(uint16_t to, uint32_t message) {
   return place == MessageIndex::none ? nullptr : &sends_[place];
 }
 
-/// What a round trip holds.
+/// What a round trip holds, with what leaves until the next STATUS does.
 uint32_t Messages::window_of(uint16_t to) const {
-  const uint64_t bytes = line_rate().bytes_in(endpoint_.rtt(to)).count();
+  const uint64_t bytes = line_rate().bytes_in(endpoint_.rtt(to) * 4 / 3).count();
   const uint64_t slots = bytes / endpoint_.packet_bytes();
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(slots, window_min, limits::slots_per_message_max));
@@ -28,7 +30,7 @@ uint32_t Messages::window_of(uint16_t to) const {
 
 MessageMarks Messages::marks_of(const SendPosting& posting, uint32_t window) const {
   const uint64_t step_slots = (posting.step_bytes + payload_bytes() - 1) / payload_bytes();
-  return {.status_every = std::max(1u, window / 4),
+  return {.status_every = status_every(window),
           .source_slots = static_cast<uint32_t>(std::min<uint64_t>(step_slots, UINT32_MAX)),
           .is_last_message = posting.is_last};
 }
@@ -38,6 +40,8 @@ void Messages::begin_sending(Outgoing& out, Instant now) {
   // Rank 0 knows keys before their owners know of the epoch.
   if (row.key != 0 && (row.is_in_epoch || out.to == 0)) {
     out.stage = Outgoing::Stage::Sending;
+    out.window = window_of(out.to);
+    endpoint_.want_status_every(endpoint_.outbox_of(place_of(out)), status_every(out.window));
     list(out);
     send_rows(now);
     out.probe_wait = probe_first(out, now);
@@ -145,8 +149,9 @@ void Messages::on_status(uint16_t from, const Status& status, Instant now) {
   if (out == nullptr) return;
   note_rtt(from, status, now);
   if (status.slots >= out->slots) return end_send(*out, {.is_whole = true}, now);
+  // An answer that brings nothing new is no reason to ask as often as before.
+  if (status.slots > out->in_place) expect_answer(*out, now);
   out->in_place = std::max(out->in_place, status.slots);
-  expect_answer(*out, now);
   if (out->stage != Outgoing::Stage::Sending) return;
   list(*out);
   send_rows(now);
@@ -155,8 +160,7 @@ void Messages::on_status(uint16_t from, const Status& status, Instant now) {
 void Messages::note_rtt(uint16_t from, const Status& status, Instant now) {
   constexpr uint32_t sample_max_us = 10'000'000;
   if (status.held_us == Status::held_unknown) return;
-  const auto now_us = static_cast<uint32_t>(now.ns() / 1000);
-  const uint32_t sample_us = now_us - status.clock_us - status.held_us;
+  const uint32_t sample_us = clock_us_of(now) - status.clock_us - status.held_us;
   if (sample_us > sample_max_us) return;  // hostile, or a datagram handed out ahead of its time
   const Duration sample = Duration::from_us(sample_us);
   endpoint_.membership().row(from).note_rtt(sample);

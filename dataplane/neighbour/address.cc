@@ -38,4 +38,11 @@ Result<MacAddress> parse_mac(const std::string& text, const char* key) {
                  "\" is not the MAC address of one machine, such as 02:00:00:00:00:01");
 }
 
+std::string text_of(const MacAddress& mac) {
+  char text[sizeof "02:00:00:00:00:01"];
+  std::snprintf(text, sizeof text, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+                mac[4], mac[5]);
+  return text;
+}
+
 }  // namespace cw

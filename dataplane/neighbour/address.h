@@ -33,5 +33,6 @@ std::string text_of(const HostAddress& address);
 /// Whether it has the form of one, "02:00:00:00:00:01", right or wrong.
 bool looks_like_mac(const std::string& text);
 Result<MacAddress> parse_mac(const std::string& text, const char* key);
+std::string text_of(const MacAddress& mac);
 
 }  // namespace cw

@@ -30,6 +30,7 @@ uint32_t write_headers(const Send& send, std::span<uint8_t> out) {
   transport.opcode = opcode_ud_send_only;
   transport.target_qp = send.head.target_qp;
   transport.psn = send.head.psn;
+  transport.is_solicited = send.head.is_solicited;
   transport.datagram = DatagramSource{.queue_key = send.head.key, .source_qp = send.source_qp};
   transport.payload = {send.payload, send.head.payload_bytes};
   return static_cast<uint32_t>(encode_transport_headers(transport, out));
@@ -84,6 +85,7 @@ void read_other(const Packet& packet, Arrival& arrival) {
   arrival.head = {};
   arrival.head.target_qp = transport->target_qp;
   arrival.head.psn = transport->psn;
+  arrival.head.is_solicited = transport->is_solicited;
   arrival.head.key = transport->datagram->queue_key;
   arrival.head.payload_bytes = static_cast<uint32_t>(transport->payload.size());
   arrival.source_qp = transport->datagram->source_qp;
@@ -115,6 +117,17 @@ bool write(const Send& send, Packet& packet, bool port_gathers) {
   std::memcpy(packet.data + packet.bytes, send.payload, send.head.payload_bytes);
   packet.bytes += send.head.payload_bytes;
   append_pad(send, packet);
+  return true;
+}
+
+bool try_write_sealed(const Send& send, Packet& packet, seal::Sealer& sealer) {
+  Send sealed = send;
+  sealed.head.payload_bytes += seal::seal_bytes;
+  packet.bytes = write_headers(sealed, {packet.data, packet.bytes_max});
+  put_way(send, packet);
+  if (!sealer.try_seal(send, packet.data + packet.bytes)) return false;
+  packet.bytes += sealed.head.payload_bytes;
+  append_pad(sealed, packet);
   return true;
 }
 

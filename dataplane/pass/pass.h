@@ -1,6 +1,6 @@
 // What every raw port does alike: descriptors to the bytes of a transport packet, BTH to pad, and
 // back. The ICRC stays with the port below, since it begins with outer headers that only that one
-// knows; what is to be sealed or opened will be, here.
+// knows.
 //
 // Thread: any; functions of their arguments. Nothing allocates.
 #pragma once
@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "dataplane/port.h"
+#include "dataplane/seal/sealer.h"
 #include "dataplane/wan.h"
 
 namespace cw::pass {
@@ -22,6 +23,10 @@ void write_in_place(const Send& send);
 /// Writes all of it into an empty packet, save for a payload that may be gathered: that is named.
 /// Returns whether the payload has been copied.
 bool write(const Send& send, Packet& packet, bool port_gathers);
+
+/// The same sealed, always with a copy; `sealer` has keys for its peer. False: none are left for
+/// it.
+bool try_write_sealed(const Send& send, Packet& packet, seal::Sealer& sealer);
 
 /// Reads what has come. `packet` is hostile, its bytes are checked here.
 void read(const Packet& packet, Arrival& arrival);

@@ -10,7 +10,19 @@ namespace {
 
 constexpr size_t packets_ahead = 6;
 
+/// What is left for a payload beside its seal.
+PortFacts facts_of(PortFacts facts, const seal::Sealer* sealer) {
+  if (sealer == nullptr) return facts;
+  facts.payload_max -= std::min(facts.payload_max, seal::seal_bytes);
+  facts.datagram_max -= std::min(facts.datagram_max, seal::seal_bytes);
+  facts.external_payload &= !sealer->options().seals_data;  // what is read there is not sealed
+  return facts;
+}
+
 }  // namespace
+
+RawPort::RawPort(Port& wire, seal::Sealer* sealer)
+    : wire_(wire), sealer_(sealer), facts_(facts_of(wire.facts(), sealer)) {}
 
 RawPort::~RawPort() {
   end_arrivals();
@@ -21,13 +33,15 @@ Instant RawPort::next_due() const { return made_count_ > 0 ? Instant() : wire_.n
 
 size_t RawPort::receive(std::span<Arrival> out, Instant now) {
   CW_DCHECK(arrived_count_ == 0);
-  try_flush(now);
+  if (sealer_ != nullptr) sealer_->take_orders();
+  if (try_flush(now) && sealer_ != nullptr) say_own(now);
   const auto room = std::span(arrived_).first(std::min(out.size(), arrived_.size()));
   arrived_count_ = wire_.rx_burst(room, now);
   CW_ASSERT(arrived_count_ <= room.size());
   if (tap_ != nullptr) tap_->saw(room.first(arrived_count_), /*is_outward=*/false, now);
   // Headers lie where a NIC has put them, in a cold line or two: asked for a few packets ahead,
   // their way from memory overlaps with work.
+  size_t count = 0;
   for (size_t i = 0; i < arrived_count_; ++i) {
     if (i + 2 * packets_ahead < arrived_count_) {
       __builtin_prefetch(arrived_[i + 2 * packets_ahead]);
@@ -37,9 +51,13 @@ size_t RawPort::receive(std::span<Arrival> out, Instant now) {
       __builtin_prefetch(headers);
       __builtin_prefetch(headers + slot_write_header_bytes);
     }
-    pass::read(*arrived_[i], out[i]);
+    Arrival& arrival = out[count];
+    pass::read(*arrived_[i], arrival);
+    const bool is_taken =
+        sealer_ != nullptr && sealer_->open(arrival) == seal::Sealer::Opened::Taken;
+    count += is_taken ? 0 : 1;
   }
-  return arrived_count_;
+  return count;
 }
 
 void RawPort::end_arrivals() {
@@ -71,14 +89,19 @@ bool RawPort::try_flush(Instant now) {
   return made_count_ == 0;
 }
 
+bool RawPort::needs_packet(const Send& send) const {
+  return is_sealed(send) ? sealer_->has_keys(send.peer) : !send.has_packet_alone;
+}
+
 /// As many as the sends need, or there are.
 void RawPort::take_empty(std::span<const Send> sends) {
   const auto wanted = static_cast<size_t>(
-      std::ranges::count_if(sends, [](const Send& send) { return !send.has_packet_alone; }));
+      std::ranges::count_if(sends, [this](const Send& send) { return needs_packet(send); }));
   if (wanted > 0) empty_count_ = wire_.take_burst(std::span(empty_).first(wanted));
 }
 
 bool RawPort::try_make(const Send& send) {
+  if (is_sealed(send)) return try_make_sealed(send);
   if (send.has_packet_alone) {
     pass::write_in_place(send);
     made_[made_count_++] = send.packet;
@@ -87,13 +110,63 @@ bool RawPort::try_make(const Send& send) {
   if (empty_count_ == 0) return false;
   Packet* const packet = empty_[--empty_count_];
   made_[made_count_++] = packet;
-  if (!pass::write(send, *packet, wire_.facts().external_payload)) return true;
+  if (pass::write(send, *packet, facts_.external_payload)) release(send);
+  return true;
+}
+
+bool RawPort::try_make_sealed(const Send& send) {
+  if (!sealer_->has_keys(send.peer)) {
+    sealer_->hold(send);
+    release(send);
+    return true;
+  }
+  if (empty_count_ == 0) return false;
+  Packet* const packet = empty_[--empty_count_];
+  if (pass::try_write_sealed(send, *packet, *sealer_)) {
+    made_[made_count_++] = packet;
+  } else {
+    wire_.give_back({&packet, 1});
+    sealer_->hold(send);
+  }
+  release(send);
+  return true;
+}
+
+/// Its payload has been copied.
+void RawPort::release(const Send& send) {
   if (send.packet != nullptr) {
     wire_.give_back({&send.packet, 1});
   } else {
     copied_[copied_count_++] = send.cookie;
   }
-  return true;
+}
+
+/// What nobody above has asked for: handshakes, and what has waited for their end.
+void RawPort::say_own(Instant now) {
+  const auto has_room = [this] { return made_count_ < made_.size(); };
+  while (has_room()) {
+    const Send* const said = sealer_->take_said();
+    if (said == nullptr) break;
+    make_own(*said, /*is_sealed=*/false);
+  }
+  while (has_room()) {
+    const Send* const held = sealer_->take_held();
+    if (held == nullptr) break;
+    make_own(*held, /*is_sealed=*/true);
+  }
+  if (made_count_ == 0) return;
+  if (tap_ != nullptr) tap_->saw({made_.data(), made_count_}, /*is_outward=*/true, now);
+  try_flush(now);
+}
+
+/// Where there is no packet for it, it is lost, as on the way.
+void RawPort::make_own(const Send& send, bool is_sealed) {
+  Packet* packet = nullptr;
+  if (wire_.take_burst({&packet, 1}) == 0) return;
+  const bool is_made = is_sealed ? pass::try_write_sealed(send, *packet, *sealer_)
+                                 : pass::write(send, *packet, /*port_gathers=*/false);
+  if (!is_made) return wire_.give_back({&packet, 1});
+  made_[made_count_++] = packet;
 }
 
 size_t RawPort::take_done(std::span<uint64_t> out) {

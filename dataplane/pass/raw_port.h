@@ -4,6 +4,9 @@
 //           -> by reference, where it lies outside and the port below gathers
 //           -> a copy in a packet of its own otherwise
 //   Arrival <- read from the packets below
+//
+// With a sealer every packet that is sealed is a copy: the plain one may be sent again. What comes
+// is opened where it lies, before anybody sees it.
 #pragma once
 
 #include <array>
@@ -13,6 +16,7 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/port.h"
+#include "dataplane/seal/sealer.h"
 #include "dataplane/wan.h"
 
 namespace cw {
@@ -20,14 +24,14 @@ namespace cw {
 /// Thread: one.
 class RawPort final : public WanPort {
  public:
-  /// `wire` outlives it.
-  explicit RawPort(Port& wire) : wire_(wire) {}
+  /// `wire` outlives it, as does the sealer; null: packets are as they are.
+  explicit RawPort(Port& wire, seal::Sealer* sealer = nullptr);
   /// Gives back what the port below has not taken; nobody hears of what that holds.
   ~RawPort() override;
   RawPort(const RawPort&) = delete;
   RawPort& operator=(const RawPort&) = delete;
 
-  const PortFacts& facts() const override { return wire_.facts(); }
+  const PortFacts& facts() const override { return facts_; }
   PortCounters counters() const override { return wire_.counters(); }
   size_t take_burst(std::span<Packet*> out) override { return wire_.take_burst(out); }
   void give_back(std::span<Packet* const> packets) override { wire_.give_back(packets); }
@@ -48,9 +52,17 @@ class RawPort final : public WanPort {
  private:
   bool try_flush(Instant now);
   void take_empty(std::span<const Send> sends);
+  bool is_sealed(const Send& send) const { return sealer_ != nullptr && sealer_->seals(send.form); }
+  bool needs_packet(const Send& send) const;
   bool try_make(const Send& send);
+  bool try_make_sealed(const Send& send);
+  void release(const Send& send);
+  void say_own(Instant now);
+  void make_own(const Send& send, bool is_sealed);
 
   Port& wire_;
+  seal::Sealer* const sealer_;
+  const PortFacts facts_;
   PacketTap* tap_ = nullptr;
   std::array<Packet*, limits::burst_packets_max> arrived_{};
   size_t arrived_count_ = 0;

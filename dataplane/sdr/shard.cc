@@ -8,8 +8,10 @@
 
 namespace cw::sdr {
 
-Shard::Shard(AnyWanPort port, const RandomSource& random, const CodingOptions& coding)
-    : raw_(port.bytes() == nullptr ? nullptr : std::make_unique<RawPort>(*port.bytes())),
+Shard::Shard(AnyWanPort port, seal::Sealer* sealer, const RandomSource& random,
+             const CodingOptions& coding)
+    : raw_(port.bytes() == nullptr ? nullptr
+                                   : std::make_unique<RawPort>(*port.bytes(), sealer)),
       port_(raw_ ? static_cast<WanPort&>(*raw_) : *port.posts()),
       random_(random),
       endpoint_(make_endpoint(coding)),

@@ -31,7 +31,11 @@ namespace cw::sdr {
 class Shard {
  public:
   /// `port` outlives it. `random` draws the nonces and keys of all links.
-  Shard(AnyWanPort port, const RandomSource& random, const CodingOptions& coding = {});
+  Shard(AnyWanPort port, const RandomSource& random, const CodingOptions& coding = {})
+      : Shard(port, nullptr, random, coding) {}
+  /// What crosses is sealed; of a port that moves bytes. The sealer outlives it.
+  Shard(AnyWanPort port, seal::Sealer* sealer, const RandomSource& random,
+        const CodingOptions& coding);
 
   /// One more link. What the port decides of `options` (ICRC, numbers) it decides here;
   /// `key`, the pair's, is copied. Errors: as Endpoint::add_link().

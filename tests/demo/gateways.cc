@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #include "control/config/quantity.h"
 #include "control/json/json.h"
+#include "dataplane/seal/keys.h"
 #include "tests/lab/enclosure.h"
 
 namespace cw::demo {
@@ -55,6 +57,29 @@ std::string dpdk_keys(const char* interface, uint32_t mtu) {
          ",blocksz=65536,framecnt=2048,framesz=" + (is_small ? "2048" : "16384") + "\"\n";
 }
 
+std::string wan_keys(const lab::SiteAddresses& own, const Options& options) {
+  if (options.wan == Wan::Dpdk) return dpdk_keys(own.wan_interface, options.mtu);
+  if (options.wan == Wan::Xdp) {
+    return std::string("port = \"xdp\"\ndevice = \"") + own.wan_interface + "\"\n";
+  }
+  return {};
+}
+
+std::string lan_keys(const lab::SiteAddresses& own, const Options& options) {
+  if (options.lan == Lan::Tun) return "device = \"causeway0\"\n";
+  return std::string("port = \"xdp\"\ndevice = \"") + own.lan_interface + "\"\naddresses = [\"" +
+         own.gateway + "/24\", \"" + own.gateway_v6 + "/64\"]\n";
+}
+
+/// Over AF_XDP one host: what is beside it goes by the kernel, to be compared with.
+std::string routes_key(const lab::SiteAddresses& other, const Options& options) {
+  const auto row = [](const std::string& v4, const std::string& v6) {
+    return "routes = [\"" + v4 + "\", \"" + v6 + "\"]\n";
+  };
+  if (options.lan == Lan::Tun) return row(other.prefix, other.prefix_v6);
+  return row(std::string(other.host) + "/32", std::string(other.host_v6) + "/128");
+}
+
 std::string eal_memory(uint16_t cores) {
   return "eal_memory = \"" + std::to_string(320 * cores) + " MiB\"\n";
 }
@@ -68,6 +93,12 @@ std::string cores_key(uint16_t cores) {
   return "cores = [" + row + "]\n";
 }
 
+/// Of a site's gateway, as long as this process lives.
+const seal::Identity& identity_of(const std::string& name) {
+  static std::map<std::string, seal::Identity> all;
+  return all.try_emplace(name, seal::Identity::random()).first->second;
+}
+
 }  // namespace
 
 std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& other,
@@ -78,20 +109,21 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
   const Rate rate = options.rate.scaled(share_of_link);
   const std::string mtu = "mtu = " + std::to_string(options.mtu) + "\n";
   std::ostringstream file;
-  file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
+  file << "[site]\nname = \"" << name << "\"\nprivate_key_file = \"" << name
+       << ".key\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
        << (options.wan == Wan::Dpdk ? eal_memory(options.cores) : std::string())
-       << cores_key(options.cores) << "\n[api]\nfolder = \"" << folder
-       << "/api\"\n\n[lan]\ndevice = \"causeway0\"\n"
-       << mtu << "\n[wan]\n"
-       << (options.wan == Wan::Dpdk ? dpdk_keys(own.wan_interface, options.mtu) : "")
-       << "address = \"" << own.wan
+       << cores_key(options.cores) << "\n[api]\nfolder = \"" << folder << "/api\"\n\n[lan]\n"
+       << lan_keys(own, options) << mtu << "\n[wan]\n"
+       << wan_keys(own, options) << "address = \"" << own.wan
        << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))
-       << "\n[pair]\nkey_file = \"pair.key\"\nrtt = "
+       << "\n[pair]\nrtt = "
        << text(config::Quantity::Duration, static_cast<double>(options.rtt.ns())) << mtu
        << "links = " << options.cores << "\n"
-       << "\n[[peer]]\nname = \"" << other_name << "\"\naddress = \"" << other.wan
-       << "\"\nroutes = [\"" << other.prefix << "\", \"" << other.prefix_v6 << "\"]\n"
-       << "\n[[class]]\nname = \"everything\"\npolicy = \"" << options.policy << "\"\npolicies = [";
+       << "\n[[peer]]\nname = \"" << other_name << "\"\naddress = \"" << other.wan << "\"\n"
+       << routes_key(other, options) << "public_key = \""
+       << seal::text_of(identity_of(other_name).public_key)
+       << "\"\n\n[[class]]\nname = \"everything\"\npolicy = \"" << options.policy
+       << "\"\npolicies = [";
   // Room for what it is swapped to while hosts send.
   for (const std::string& each : swap_targets(options)) file << "\"" << each << "\", ";
   file << "]\n";
@@ -121,7 +153,10 @@ GatewayCounts GatewayCounts::since(const GatewayCounts& earlier) const {
 Gateways::Gateways(const lab::Sites& sites, const Options& options, const std::string& program)
     : options_(options) {
   umask(077);
-  write_file("pair.key", "the secret of a pair that lives for three minutes");
+  for (const char* name : {"a", "b"}) {
+    write_file(std::string(name) + ".key",
+               seal::text_of(identity_of(name).private_key.bytes()) + "\n");
+  }
   write_file("a.toml", config_of(lab::site_a, lab::site_b, "a", "b", options));
   write_file("b.toml", config_of(lab::site_b, lab::site_a, "b", "a", options));
   a_.emplace(sites.namespace_of(lab::At::GatewayA),

@@ -36,7 +36,10 @@ std::string rate_text(double mbps) {
 class Demo {
  public:
   Demo(const Options& options, const std::filesystem::path& programs)
-      : programs_(programs), sites_({.lan_mtu = options.mtu, .wan_mtu = options.mtu}) {
+      : programs_(programs),
+        sites_({.lan_mtu = options.mtu,
+                .wan_mtu = options.mtu,
+                .lan_offloads = options.lan == Lan::Tun}) {
     report_.options = options;
   }
 

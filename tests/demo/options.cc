@@ -8,6 +8,7 @@
 
 #include "control/command_line/command_line.h"
 #include "control/units/units.h"
+#include "dataplane/base/limits.h"
 #include "dataplane/sdr/seat/policy_needs.h"
 #include "policies/policies.h"
 
@@ -35,6 +36,7 @@ constexpr const char* lesson =
     "  ./demo --rtt 20ms --policy hybrid       # repair that is sent before anybody asks\n"
     "  ./demo --wan dpdk                   whole RoCEv2 frames, through DPDK and a ring that is\n"
     "                                      shared with the kernel (net_af_packet): any --mtu\n"
+    "  ./demo --wan xdp --lan xdp          on interfaces that the kernel keeps (AF_XDP)\n"
     "  ./demo --cores 2                    two packets' threads in each gateway, on two cores\n"
     "  ./demo --loss 0% --seconds 10       what the gateways cost when nothing is lost\n"
     "  ./demo --loss 1% --burst 8 --json   loss in bursts of eight; one JSON object\n"
@@ -58,11 +60,12 @@ constexpr const char* lesson =
 
 struct Texts {
   std::string rtt = "25ms", loss = "1%", burst = "1", rate = "500Mbit/s", mtu = "1500", seed = "1";
-  std::string wan = "udp", cores = "1", seconds = "30", warm_up = "2", udp_rate, file = "64MiB",
-              rounds = "3";
+  std::string wan = "udp", lan = "tun", cores = "1", seconds = "30", warm_up = "2", udp_rate,
+              file = "64MiB", rounds = "3";
 };
 
-constexpr std::array wans{Wan::Udp, Wan::Dpdk, Wan::Verbs};
+constexpr std::array wans{Wan::Udp, Wan::Dpdk, Wan::Verbs, Wan::Xdp};
+constexpr std::array lans{Lan::Tun, Lan::Xdp};
 
 /// Of each data slot, the most that a policy of this name sends as repair.
 double repair_share(const std::string& name) {
@@ -87,7 +90,8 @@ void take_defaults_of_rdma(const CommandLine& app, Texts& texts, Options& option
 
 /// An option of the other demo; empty when there is none.
 std::string misplaced(const CommandLine& app, bool is_rdma) {
-  for (const char* const each : {"--cores", "--seed", "--warm-up", "--udp-rate", "--file"}) {
+  for (const char* const each :
+       {"--lan", "--cores", "--seed", "--warm-up", "--udp-rate", "--file"}) {
     if (is_rdma && app.has(each)) {
       return std::string(each) + " has no meaning with --rdma; leave one of them out";
     }
@@ -125,6 +129,14 @@ std::string unknown_policy(const std::string& name) {
   return "--policy: \"" + name + "\" is none; there are " + all;
 }
 
+/// Over AF_XDP; empty: nothing.
+std::string too_much_for_xdp(const Options& options) {
+  if (options.wan != Wan::Xdp && options.lan != Lan::Xdp) return {};
+  if (options.is_rdma) return "--wan xdp has no meaning with --rdma; leave one of them out";
+  if (options.cores > 1) return "--cores: the demo's cables have one queue each, for one core";
+  return {};
+}
+
 Result<Options> read_texts(const Texts& texts, Options options) {
   std::string mistake;
   read(options.rtt, "--rtt", parse_duration(texts.rtt), mistake);
@@ -142,12 +154,18 @@ Result<Options> read_texts(const Texts& texts, Options options) {
   }
   read(options.file, "--file", parse_bytes(texts.file), mistake);
   read(options.rounds, "--rounds", number(texts.rounds, 1, 100), mistake);
-  const auto wan = std::ranges::find(wans, texts.wan, name_of);
+  const auto wan = std::ranges::find(wans, texts.wan, [](Wan it) { return name_of(it); });
   if (!mistake.empty()) return failure(mistake);
   if (wan == wans.end()) {
-    return failure("--wan: \"" + texts.wan + "\" is no port; udp, dpdk and verbs are");
+    return failure("--wan: \"" + texts.wan + "\" is no port; udp, dpdk, xdp and verbs are");
   }
   options.wan = *wan;
+  const auto lan = std::ranges::find(lans, texts.lan, [](Lan it) { return name_of(it); });
+  if (lan == lans.end()) {
+    return failure("--lan: \"" + texts.lan + "\" is no port; tun and xdp are");
+  }
+  options.lan = *lan;
+  if (const std::string why = too_much_for_xdp(options); !why.empty()) return failure(why);
   if (options.wan == Wan::Verbs && !options.is_rdma) {
     return failure("--wan verbs is for --rdma only, whose machines have RNICs; add it");
   }
@@ -172,9 +190,13 @@ const char* name_of(Wan wan) {
       return "dpdk";
     case Wan::Verbs:
       return "verbs";
+    case Wan::Xdp:
+      return "xdp";
   }
   return "";
 }
+
+const char* name_of(Lan lan) { return lan == Lan::Xdp ? "xdp" : "tun"; }
 
 Rate Options::offered_udp() const {
   constexpr double share = 0.8;
@@ -199,7 +221,8 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--seed", texts.seed, "NUMBER", "Decides which packets are lost (1).", link);
   add("--policy", options.policy, "NAME", "Of the gateways (selective_repeat; hybrid with --rdma).",
       run);
-  add("--wan", texts.wan, "udp|dpdk|verbs", "The gateways' port to the link (udp).", run);
+  add("--wan", texts.wan, "udp|dpdk|xdp|verbs", "The gateways' port to the link (udp).", run);
+  add("--lan", texts.lan, "tun|xdp", "And to the hosts (tun).", run);
   add("--cores", texts.cores, "NUMBER", "Of each gateway, each with links of its own (1).", run);
   add("--seconds", texts.seconds, "NUMBER", "Of each measurement of bandwidth (30; 3 with --rdma).",
       run);

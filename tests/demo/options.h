@@ -10,9 +10,11 @@
 
 namespace cw::demo {
 
-enum class Wan { Udp, Dpdk, Verbs };
+enum class Wan { Udp, Dpdk, Verbs, Xdp };
+enum class Lan { Tun, Xdp };
 /// As it is written.
 const char* name_of(Wan wan);
+const char* name_of(Lan lan);
 
 struct Options {
   // The link, each way alike.
@@ -25,6 +27,7 @@ struct Options {
 
   std::string policy = "selective_repeat";
   Wan wan = Wan::Udp;     ///< the gateways' port to the link
+  Lan lan = Lan::Tun;     ///< and to the hosts
   uint16_t cores = 1;     ///< of each gateway, from core 0 on
   uint32_t seconds = 30;  ///< of each measurement of TCP and UDP
   uint32_t warm_up = 2;   ///< of TCP, not counted

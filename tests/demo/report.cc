@@ -129,6 +129,7 @@ std::string to_json(const Report& report) {
   Json with;
   with["policy"] = report.options.policy;
   with["wan"] = name_of(report.options.wan);
+  with["lan"] = name_of(report.options.lan);
   with.update(half_json(report.with));
   with["added_us_p50"] = report.gateways.probes.added_us(0.5);
   with["added_us_p99"] = report.gateways.probes.added_us(0.99);

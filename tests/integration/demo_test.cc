@@ -91,13 +91,28 @@ TEST_F(DemoRun, measures_gateways_over_dpdk_and_every_byte_is_right) {
 }
 #endif
 
+#ifdef CW_HAVE_XDP
+TEST_F(DemoRun, measures_gateways_over_xdp_and_every_byte_is_right) {
+  const lab::Outcome outcome = run({"--wan", "xdp", "--lan", "xdp", "--seconds", "3", "--warm-up",
+                                    "1", "--file", "4MiB", "--rate", "50Mbit/s", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_EQ(it["with"]["wan"], "xdp");
+  EXPECT_EQ(it["with"]["lan"], "xdp");
+  EXPECT_EQ(it["with"]["file_whole"], true);
+  EXPECT_GT(it["with"]["repaired"], 0);
+}
+#endif
+
 TEST_F(DemoRun, says_what_is_wrong_with_its_options_and_its_gateways) {
   const lab::Outcome options = run({"--loss", "much"});
   EXPECT_EQ(options.status, 2);
   EXPECT_NE(options.err.find("--loss: \"much\" is not a share"), std::string::npos) << options.err;
   const lab::Outcome wan = run({"--wan", "tin"});
   EXPECT_EQ(wan.status, 2);
-  EXPECT_NE(wan.err.find("--wan: \"tin\" is no port; udp, dpdk and verbs are"), std::string::npos)
+  EXPECT_NE(wan.err.find("--wan: \"tin\" is no port; udp, dpdk, xdp and verbs are"),
+            std::string::npos)
       << wan.err;
   const lab::Outcome rdma = run({"--rdma", "--file", "1kB"});
   EXPECT_EQ(rdma.status, 2);

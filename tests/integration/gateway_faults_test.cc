@@ -57,12 +57,11 @@ constexpr DatagramsOptions from_b{.from = At::HostB,
                                   .target = site_a.host,
                                   .udp_port = 7001};
 
-class GatewayKills : public GatewayFaults, public testing::WithParamInterface<Wan> {};
+class GatewayKills : public GatewayFaults, public testing::WithParamInterface<Ports> {};
 
 // Both ways, since a gateway that was killed leaves what it had received as well.
 TEST_P(GatewayKills, either_gateway_may_be_killed_and_started_again) {
-  build({}, {.is_over_dpdk = GetParam() == Wan::Dpdk},
-        {"--rtt", "25ms", "--loss", "1%", "--rate", "200Mbit/s"});
+  build_over(GetParam(), {}, {"--rtt", "25ms", "--loss", "1%", "--rate", "200Mbit/s"});
   Datagrams there(sites(), {}), back(sites(), from_b);
   there.start();
   back.start();
@@ -89,11 +88,13 @@ TEST_P(GatewayKills, either_gateway_may_be_killed_and_started_again) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, GatewayKills, testing::ValuesIn(every_wan()),
+INSTANTIATE_TEST_SUITE_P(Over, GatewayKills, testing::ValuesIn(every_port()),
                          [](const auto& each) { return name_of(each.param); });
 
-TEST_F(GatewayFaults, a_gateway_that_is_asked_to_end_first_delivers_what_it_has) {
-  build({}, {}, good_line);
+class GatewayEnds : public GatewayFaults, public testing::WithParamInterface<Ports> {};
+
+TEST_P(GatewayEnds, deliver_first_what_they_have_when_they_are_asked_to_end) {
+  build_over(GetParam(), {}, good_line);
   Datagrams there(sites(), {.per_second = 8000}), back(sites(), from_b);
   there.start();
   back.start();
@@ -114,25 +115,26 @@ TEST_F(GatewayFaults, a_gateway_that_is_asked_to_end_first_delivers_what_it_has)
   expect_all_between(back, Time::time_point::min(), asked);
 }
 
+INSTANTIATE_TEST_SUITE_P(Over, GatewayEnds, testing::ValuesIn(every_port()),
+                         [](const auto& each) { return name_of(each.param); });
+
 struct Blackout {
   const char* name;
   milliseconds length;
-  Wan wan = Wan::Sockets;
+  Ports ports = Ports::Sockets;
   friend void PrintTo(const Blackout& it, std::ostream* out) { *out << it.name; }
 };
 class GatewayBlackouts : public GatewayFaults, public testing::WithParamInterface<Blackout> {};
 
-std::vector<Blackout> blackouts() {
-  std::vector<Blackout> all = {{"100_ms", milliseconds(100)}, {"1_s", milliseconds(1000)}};
-#ifdef CW_HAVE_DPDK
-  all.push_back({"1_s_over_dpdk", milliseconds(1000), Wan::Dpdk});
-#endif
-  return all;
-}
+const std::vector<Blackout> blackouts = {{"100_ms", milliseconds(100)},
+                                         {"1_s", milliseconds(1000)},
+                                         {"1_s_over_dpdk", milliseconds(1000), Ports::Dpdk},
+                                         {"100_ms_over_xdp", milliseconds(100), Ports::Xdp},
+                                         {"1_s_over_xdp", milliseconds(1000), Ports::Xdp}};
 
 TEST_P(GatewayBlackouts, are_survived) {
   const milliseconds length = GetParam().length;
-  build({}, {.is_over_dpdk = GetParam().wan == Wan::Dpdk}, good_line);
+  build_over(GetParam().ports, {}, good_line);
   Datagrams there(sites(), {}), back(sites(), from_b);
   there.start();
   back.start();
@@ -163,7 +165,7 @@ TEST_P(GatewayBlackouts, are_survived) {
   EXPECT_EQ(status["counters"]["epochs"], 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, GatewayBlackouts, testing::ValuesIn(blackouts()),
+INSTANTIATE_TEST_SUITE_P(Of, GatewayBlackouts, testing::ValuesIn(built_in(blackouts)),
                          [](const auto& each) { return std::string(each.param.name); });
 
 // ---- gateway hostile ----
@@ -220,23 +222,19 @@ class GatewayHostile : public TwoGateways {
 struct Flooded {
   const char* name;
   bool is_v6 = false;
-  Wan wan = Wan::Sockets;
+  Ports ports = Ports::Sockets;
   friend void PrintTo(const Flooded& it, std::ostream* out) { *out << it.name; }
 };
 class GatewayFlood : public GatewayHostile, public testing::WithParamInterface<Flooded> {};
 
-std::vector<Flooded> floods() {
-  std::vector<Flooded> all = {{"ipv4"}, {"ipv6", true}};
-#ifdef CW_HAVE_DPDK
-  all.push_back({"dpdk", false, Wan::Dpdk});
-#endif
-  return all;
-}
+const std::vector<Flooded> floods = {{"ipv4"},
+                                     {"ipv6", true},
+                                     {"dpdk", false, Ports::Dpdk},
+                                     {"xdp", false, Ports::Xdp},
+                                     {"xdp_ipv6", true, Ports::Xdp}};
 
 TEST_P(GatewayFlood, of_strangers_neither_gets_anything_in_nor_keeps_others_out) {
-  const bool is_over_dpdk = GetParam().wan == Wan::Dpdk;
-  build({}, {.is_wan_v6 = GetParam().is_v6, .is_over_dpdk = is_over_dpdk},
-        {"--rtt", "25ms", "--rate", "200Mbit/s"});
+  build_over(GetParam().ports, {.is_wan_v6 = GetParam().is_v6}, good_line);
   Recorder recorder(sites().space(At::Between), "ma");
   const Phase quiet = run_phase(nullptr, seconds(2));
   std::vector<Frame> heard = recorder.take();
@@ -265,14 +263,14 @@ TEST_P(GatewayFlood, of_strangers_neither_gets_anything_in_nor_keeps_others_out)
   expect_all(exchange({}, milliseconds(500)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, GatewayFlood, testing::ValuesIn(floods()),
+INSTANTIATE_TEST_SUITE_P(Over, GatewayFlood, testing::ValuesIn(built_in(floods)),
                          [](const auto& each) { return std::string(each.param.name); });
 
-class GatewayReplay : public GatewayHostile, public testing::WithParamInterface<Wan> {};
+class GatewayReplay : public GatewayHostile, public testing::WithParamInterface<Ports> {};
 
 // Of the epoch before, every packet as it was, from the first moment of the next one on.
 TEST_P(GatewayReplay, of_an_earlier_life_is_worth_nothing) {
-  build({}, {.is_over_dpdk = GetParam() == Wan::Dpdk}, {"--rtt", "25ms", "--rate", "200Mbit/s"});
+  build_over(GetParam(), {}, good_line);
   Recorder recorder(sites().space(At::Between), "ma");
   expect_all(exchange({}, milliseconds(600)));
   std::vector<Frame> heard = make_replay(recorder.take());
@@ -300,7 +298,7 @@ TEST_P(GatewayReplay, of_an_earlier_life_is_worth_nothing) {
   EXPECT_GT(drops["qpn_unknown"]["count"].get<uint64_t>(), count);
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, GatewayReplay, testing::ValuesIn(every_wan()),
+INSTANTIATE_TEST_SUITE_P(Over, GatewayReplay, testing::ValuesIn(every_port()),
                          [](const auto& each) { return name_of(each.param); });
 
 // ---- gateway icmp ----

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/json/json.h"
+#include "dataplane/base/limits.h"
 #include "dataplane/wire/opcode.h"
 #include "tests/integration/two_gateways.h"
 #include "tests/lab/connections.h"
@@ -149,14 +150,15 @@ TEST_F(Gateways, talk_to_each_other_over_ipv6) {
 
 struct Lengths {
   uint32_t lan_mtu, wan_mtu;
+  Ports ports = Ports::Sockets;
   friend void PrintTo(const Lengths& it, std::ostream* out) { *out << it.lan_mtu; }
 };
 class GatewayLengths : public Gateways, public testing::WithParamInterface<Lengths> {};
 
 TEST_P(GatewayLengths, carry_packets_of_every_length_that_the_lan_allows) {
-  const auto [lan_mtu, wan_mtu] = GetParam();
-  build({.lan_mtu = lan_mtu, .wan_mtu = wan_mtu}, {.lan_mtu = lan_mtu, .wan_mtu = wan_mtu},
-        bad_line);
+  const auto [lan_mtu, wan_mtu, ports] = GetParam();
+  build_over(ports, {.lan_mtu = lan_mtu, .wan_mtu = wan_mtu}, bad_line,
+             {.lan_mtu = lan_mtu, .wan_mtu = wan_mtu});
   for (const size_t bytes : {size_t{24}, size_t{lan_mtu / 2}, size_t{lan_mtu - 28}}) {
     expect_all(exchange({.bytes = bytes, .per_second = 500}, milliseconds(400)));
   }
@@ -168,50 +170,23 @@ TEST_P(GatewayLengths, carry_packets_of_every_length_that_the_lan_allows) {
   EXPECT_GE(run_tcp(site_a.host, site_b.host, "8M").bytes, 1e6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mtu, GatewayLengths,
-                         testing::Values(Lengths{1280, 1280}, Lengths{9000, 9000},
-                                         Lengths{9000, 1500}),
+/// The most that AF_XDP has in one piece.
+constexpr uint32_t page = limits::af_xdp_mtu_max;
+const std::vector<Lengths> lengths = {{1280, 1280},
+                                      {9000, 9000},
+                                      {9000, 1500},
+                                      {1280, 1280, Ports::Xdp},
+                                      {page, page, Ports::Xdp},
+                                      {page, 1500, Ports::Xdp},
+                                      {9000, 9000, Ports::Xdp}};
+
+INSTANTIATE_TEST_SUITE_P(Mtu, GatewayLengths, testing::ValuesIn(built_in(lengths)),
                          [](const auto& each) {
-                           return "lan_" + std::to_string(each.param.lan_mtu) + "_wan_" +
-                                  std::to_string(each.param.wan_mtu);
+                           const Lengths& it = each.param;
+                           return "lan_" + std::to_string(it.lan_mtu) + "_wan_" +
+                                  std::to_string(it.wan_mtu) +
+                                  (it.ports == Ports::Xdp ? "_over_xdp" : "");
                          });
-
-struct Line {
-  const char* name;
-  const char* policy;
-  Arguments options;
-  friend void PrintTo(const Line& it, std::ostream* out) { *out << it.name; }
-};
-class GatewayLines : public Gateways, public testing::WithParamInterface<Line> {};
-
-TEST_P(GatewayLines, lose_nothing) {
-  const std::string classes = std::string("[[class]]\nname = \"all\"\npolicy = \"") +
-                              GetParam().policy + "\"\n" + patient_class;
-  build({}, {.classes = classes}, GetParam().options);
-  expect_all(exchange({.per_second = 6000}, seconds(2)));
-  const Json line = Json::parse(sites().part());
-  const Json& one_way = line["a_to_b"];
-  tell("the line lost " + one_way["lost"]["total"].dump() + " of " + one_way["received"].dump());
-  EXPECT_GT(one_way["lost"]["total"].get<uint64_t>() + one_way.value("reordered", uint64_t{0}), 0u);
-}
-
-const Arguments bursts{"--rtt", "25ms", "--gilbert", "8,1%", "--rate", "200Mbit/s"};
-const Arguments one_percent{"--rtt", "25ms", "--loss", "1%"};
-
-INSTANTIATE_TEST_SUITE_P(
-    All, GatewayLines,
-    testing::Values(Line{"bursts", "selective_repeat", bursts},
-                    Line{
-                        "a_cloud", "selective_repeat", {"--rtt", "25ms", "--profile", "google:1%"}},
-                    Line{"reordering",
-                         "selective_repeat",
-                         {"--rtt", "25ms", "--loss", "0.5%", "--reorder", "5%,3ms"}},
-                    Line{"jitter",
-                         "selective_repeat",
-                         {"--rtt", "25ms", "--loss", "0.5%", "--jitter", "2ms,1ms,reorders"}},
-                    Line{"erasure", "erasure", one_percent}, Line{"hybrid", "hybrid", one_percent},
-                    Line{"layered_bursts", "layered_interleave", bursts}),
-    [](const auto& each) { return std::string(each.param.name); });
 
 // ---- gateway paths ----
 // One of several paths dies in the middle of what hosts send, or loses long packets alone, and
@@ -319,43 +294,13 @@ TEST_F(GatewayPaths, of_which_one_loses_long_packets_do_the_same) {
 }
 
 // ---- gateway state ----
-// What gateways say and take: accounts that add up, how little they need when idle, and what they
-// say when the way or the files are wrong.
+// What gateways say and take: how little they need when idle, and what they say when the way or the
+// files are wrong.
 
 constexpr double turns_per_second_idle = 2500;
 
 class GatewayState : public TwoGateways {
  protected:
-  static uint64_t dropped(const Json& status, std::initializer_list<const char*> reasons) {
-    uint64_t sum = 0;
-    for (const char* reason : reasons) {
-      if (status["drops"].contains(reason)) sum += number(status["drops"][reason], "count");
-    }
-    return sum;
-  }
-
-  /// Every packet from the hosts has one fate, and so has every frame from the peer.
-  static void expect_balanced(const Json& status) {
-    const Json &counters = status["counters"], &lane = status["classes"][0];
-    EXPECT_EQ(number(status["lan"], "rx_packets"), number(counters, "lan_in"));
-    EXPECT_EQ(
-        number(counters, "lan_in"),
-        number(counters, "lan_sent") +
-            dropped(status, {"lan_malformed", "lan_unroutable", "no_route", "multicast_unknown",
-                             "multicast_looped", "multicast_source", "lan_too_big", "no_class",
-                             "ttl_expired", "peer_down", "wan_queue_full", "wan_queue_codel",
-                             "wan_queue_old", "wan_places_full", "stream_broken"}) +
-            number(lane, "waiting"));
-    EXPECT_EQ(number(lane, "sent"), number(counters, "lan_sent"));
-    const Json& in = lane["received"];
-    EXPECT_EQ(number(in, "seen"), number(in, "out") + number(in, "held") + number(in, "queued") +
-                                      number(in, "dropped"));
-    EXPECT_GE(number(in, "dropped"), number(in, "late") + number(in, "duplicate"));
-    EXPECT_EQ(number(in, "out"), number(counters, "frames_out"));
-    EXPECT_EQ(number(in, "out") + number(counters, "icmp_sent"),
-              number(status["lan"], "tx_packets") + number(status["lan"], "tx_lost"));
-  }
-
   /// With nothing to do they take few turns: how much of a core that is depends on the processor.
   static void expect_idle(std::initializer_list<Gateway*> gateways) {
     const auto turns_of = [](Gateway& each) { return number(each.status()["counters"], "turns"); };
@@ -371,35 +316,6 @@ class GatewayState : public TwoGateways {
     }
   }
 };
-
-TEST_F(GatewayState, accounts_add_up_when_there_is_too_much) {
-  build({}, {.rate = "20 Mbit/s", .classes = "[[class]]\nname = \"all\"\n"},
-        {"--rtt", "25ms", "--loss", "1%"});
-  Datagrams stream(sites(), {.per_second = 4000});
-  stream.start();
-  for (int i = 0; i < 10; ++i) {  // in the middle of it as well
-    std::this_thread::sleep_for(milliseconds(150));
-    expect_balanced(a().status());
-    expect_balanced(b().status());
-  }
-  stream.stop();
-  stream.settle();
-  const DatagramCounts counts = stream.counts();
-  tell(text_of(counts));
-  expect_sound(counts);
-  const Json at_a = a().status(), at_b = b().status();
-  expect_balanced(at_a);
-  expect_balanced(at_b);
-  const uint64_t full = dropped(at_a, {"wan_queue_full", "wan_queue_codel"});
-  tell(std::to_string(full) + " refused by A's queue");
-  EXPECT_GT(full, 0u);
-  const Json &sent = at_a["classes"][0], &received = at_b["classes"][0]["received"];
-  // None are given up but when this machine keeps a gateway waiting for longer than `hold`.
-  const uint64_t given_up = number(received, "given_up");
-  EXPECT_EQ(number(sent, "sent"), number(received, "out") + given_up);
-  EXPECT_EQ(number(received, "out"), counts.arrived);
-  EXPECT_EQ(counts.lost(), full + number(at_a["lan"], "rx_dropped") + given_up);
-}
 
 TEST_F(GatewayState, a_burst_of_the_hosts_waits_for_its_turn) {
   build({}, {.lan_more = ""}, {"--rtt", "25ms"});

@@ -19,15 +19,6 @@ class HostsOfTwoGateways : public TwoGateways {
     prepare({.lan_offloads = false}, {}, {"--rtt", "10ms", "--rate", "200Mbit/s"});
   }
 
-  /// The first packets to a host are lost while its gateway asks where it is.
-  bool meet(const char* target) {
-    Pings pings(sites().space(At::HostA), target);
-    for (int i = 0; i < 20; ++i) {
-      if (pings.ping(100, std::chrono::seconds(1))) return true;
-    }
-    return false;
-  }
-
   void expect_pings(const char* target) {
     Pings pings(sites().space(At::HostA), target);
     for (int i = 0; i < 20; ++i)

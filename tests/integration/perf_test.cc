@@ -43,6 +43,18 @@ class Perf : public testing::Test {
         "sleep 0.03; done; exit 1";
     ASSERT_EQ(lab_->run(place, {"sh", "-c", wait}).status, 0);
   }
+  /// From one host to the other, with an address at each end; of 32 bits: without a route.
+  void lay_cable(int bits) const {
+    const std::string near =
+        "ip link add xa address 02:00:00:00:01:01 numrxqueues 1 numtxqueues 1 type veth "
+        "peer name xb address 02:00:00:00:01:02 numrxqueues 1 numtxqueues 1 netns " +
+        lab_->path_of(HostB) + "; ip addr add 192.0.2.1/" + std::to_string(bits) +
+        " dev xa; ip link set xa up";
+    const std::string far =
+        "ip addr add 192.0.2.2/" + std::to_string(bits) + " dev xb; ip link set xb up";
+    ASSERT_EQ(lab_->run(HostA, {"sh", "-ec", near}).status, 0);
+    ASSERT_EQ(lab_->run(HostB, {"sh", "-ec", far}).status, 0);
+  }
   void serve(Place place, const Arguments& arguments = server) {
     server_.emplace(lab_->namespace_of(place), arguments);
     ASSERT_TRUE(server_->wait_for("ready")) << server_->finish().err;
@@ -100,13 +112,7 @@ TEST_F(Perf, crosses_a_wire_in_memory_over_dpdk) {
 // A cable that the hosts' kernels have no route over. Each end is in a namespace of its own: within
 // one, two processes whose number XOR interface is the same would ask for one fanout group.
 TEST_F(Perf, crosses_a_cable_of_the_kernels_over_dpdk) {
-  const std::string cable =
-      "ip link add xa address 02:00:00:00:01:01 numrxqueues 1 numtxqueues 1 type veth "
-      "peer name xb address 02:00:00:00:01:02 numrxqueues 1 numtxqueues 1 netns " +
-      lab_->path_of(HostB) + "; ip addr add 192.0.2.1/32 dev xa; ip link set xa up";
-  ASSERT_EQ(lab_->run(HostA, {"sh", "-ec", cable}).status, 0);
-  const char* const far_end = "ip addr add 192.0.2.2/32 dev xb; ip link set xb up";
-  ASSERT_EQ(lab_->run(HostB, {"sh", "-ec", far_end}).status, 0);
+  lay_cable(32);
   impair({});  // what the two say to each other beforehand goes the other way
   const auto end = [](const std::string& driver, bool is_a) {
     return Arguments{"--port",     "dpdk",
@@ -126,6 +132,28 @@ TEST_F(Perf, crosses_a_cable_of_the_kernels_over_dpdk) {
     EXPECT_EQ(it["bytes_wrong"], 0);
     EXPECT_EQ(server_->finish().status, 0);
   }
+}
+#endif
+
+#ifdef CW_HAVE_XDP
+// One interface for what is measured and for what the ends say to each other by the kernel's TCP.
+TEST_F(Perf, crosses_an_interface_that_the_kernel_keeps_over_xdp) {
+  lay_cable(24);
+  const auto end = [](bool is_a) {
+    return Arguments{"--port",    "xdp",
+                     "--device",  is_a ? "xa" : "xb",
+                     "--address", is_a ? "192.0.2.1" : "192.0.2.2",
+                     "--peer",    is_a ? "192.0.2.2" : "192.0.2.1"};
+  };
+  serve(HostA, server + end(true));
+  const Outcome outcome =
+      lab_->run(HostB, client("192.0.2.1") + end(false) +
+                           Arguments{"--size", "64KiB", "--count", "500", "--verify"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["arrived_whole"], 500);
+  EXPECT_EQ(it["bytes_wrong"], 0);
+  EXPECT_EQ(server_->finish().status, 0);
 }
 #endif
 

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "control/json/json.h"
+#include "tests/integration/two_gateways.h"
 #include "tests/lab/datagrams.h"
 #include "tests/lab/gateway.h"
+#include "tests/lab/pings.h"
 #include "tests/lab/triangle.h"
 
 namespace cw::lab {
@@ -31,6 +33,7 @@ struct Way {
 /// Three sites, configured, none of them running.
 class ThreeSites : public testing::Test {
  protected:
+  explicit ThreeSites(Ports ports = Ports::Sockets) : ports_(ports) {}
   void SetUp() override {
     const std::string why_not = obstacle();
     if (!why_not.empty()) GTEST_SKIP() << why_not;
@@ -62,7 +65,10 @@ class ThreeSites : public testing::Test {
     file << "[site]\nname = \"" << site << "\"\nstatus = \"" << folder_.path(std::to_string(site))
          << ".json\"\n[wan]\naddress = \"" << Triangle::wan_address(site)
          << "\"\nrate = \"100 Mbit/s\"\n"
-         << "[lan]\nqueue = \"100 ms\"\n"
+         << (ports_ == Ports::Xdp ? xdp_keys("wan") : "") << "[lan]\nqueue = \"100 ms\"\n"
+         << (ports_ == Ports::Xdp ? xdp_keys("lan") + "addresses = [\"" +
+                                        Triangle::gateway_address(site) + "/24\"]\n"
+                                  : "")
          << "[pair]\nkey_file = \"pair.key\"\nrtt = \"25 ms\"\nrate = \"50 Mbit/s\"\n"
          << "[[class]]\nname = \"all\"\n"
          << patient_class;
@@ -73,6 +79,22 @@ class ThreeSites : public testing::Test {
            << "\"\nroutes = [\"" << Triangle::prefix(far) << "\"]\n";
     }
     return file.str();
+  }
+
+  static std::string xdp_keys(const std::string& interface) {
+    return "port = \"xdp\"\ndevice = \"" + interface + "\"\n";
+  }
+  /// Kernels that know their neighbours have an answer for whoever asks them.
+  void acquaint_kernels() {
+    for (int site = 1; site <= Triangle::site_count; ++site) {
+      std::vector<std::string> others = {Triangle::host_address(site)};
+      for (int far = 1; far <= Triangle::site_count; ++far) {
+        if (far != site) others.push_back(Triangle::wan_address(far));
+      }
+      for (const std::string& each : others) {
+        EXPECT_TRUE(Pings(lab_->gateway(site), each.c_str()).ping(100, seconds(10))) << each;
+      }
+    }
   }
 
   /// One stream of datagrams for each of the six ways, running.
@@ -116,17 +138,20 @@ class ThreeSites : public testing::Test {
   }
 
  private:
+  const Ports ports_;
   Folder folder_;
   std::optional<Triangle> lab_;
   std::vector<std::unique_ptr<Gateway>> gateways_;
 };
 
 /// The same, running, with all links up.
-class ThreeGateways : public ThreeSites {
+class ThreeGateways : public ThreeSites, public testing::WithParamInterface<Ports> {
  protected:
+  ThreeGateways() : ThreeSites(GetParam()) {}
   void SetUp() override {
     ThreeSites::SetUp();
     if (IsSkipped()) return;
+    acquaint_kernels();
     start_all();
     wait_all_up();
   }
@@ -158,7 +183,7 @@ TEST_F(ThreeSites, whose_addresses_one_has_swapped_stay_apart_and_both_ends_say_
   }
 }
 
-TEST_F(ThreeGateways, carry_all_six_ways_at_once_and_account_for_each_peer) {
+TEST_P(ThreeGateways, carry_all_six_ways_at_once_and_account_for_each_peer) {
   std::vector<Way> ways = send_all_ways();
   std::this_thread::sleep_for(seconds(2));
   end(ways);
@@ -192,7 +217,7 @@ TEST_F(ThreeGateways, carry_all_six_ways_at_once_and_account_for_each_peer) {
   }
 }
 
-TEST_F(ThreeGateways, go_on_in_pairs_while_one_of_them_is_killed_and_started_again) {
+TEST_P(ThreeGateways, go_on_in_pairs_while_one_of_them_is_killed_and_started_again) {
   std::vector<Way> ways = send_all_ways();
   std::this_thread::sleep_for(milliseconds(700));
   gateway(3).kill();
@@ -220,6 +245,16 @@ TEST_F(ThreeGateways, go_on_in_pairs_while_one_of_them_is_killed_and_started_aga
     }
   }
 }
+
+/// AF_XDP's program has to tell peers apart itself; the others leave that to code of ours.
+std::vector<Ports> ports_of_three() {
+  std::vector<Ports> all = every_port();
+  std::erase(all, Ports::Dpdk);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, ThreeGateways, testing::ValuesIn(ports_of_three()),
+                         [](const auto& each) { return name_of(each.param); });
 
 }  // namespace
 }  // namespace cw::lab

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,21 +15,42 @@
 
 #include "tests/lab/datagrams.h"
 #include "tests/lab/gateway.h"
+#include "tests/lab/kernel_talk.h"
+#include "tests/lab/pings.h"
 #include "tests/lab/sites.h"
 
 namespace cw::lab {
 
-/// Of a test with parameters: the WAN ports that are built in.
-enum class Wan { Sockets, Dpdk };
-inline std::vector<Wan> every_wan() {
+/// Of a test with parameters: the ports that are built in. Sockets with a tun device on the LAN,
+/// DPDK with one too, AF_XDP on both sides.
+enum class Ports { Sockets, Dpdk, Xdp };
+inline std::vector<Ports> every_port() {
+  std::vector<Ports> all = {Ports::Sockets};
 #ifdef CW_HAVE_DPDK
-  return {Wan::Sockets, Wan::Dpdk};
-#else
-  return {Wan::Sockets};
+  all.push_back(Ports::Dpdk);
 #endif
+#ifdef CW_HAVE_XDP
+  all.push_back(Ports::Xdp);
+#endif
+  return all;
 }
-inline std::string name_of(Wan wan) { return wan == Wan::Dpdk ? "dpdk" : "sockets"; }
-inline void PrintTo(Wan wan, std::ostream* out) { *out << name_of(wan); }
+/// Of cases that say `ports`, those whose ports are built in.
+template <class Case>
+std::vector<Case> built_in(std::vector<Case> cases) {
+  const std::vector<Ports> all = every_port();
+  std::erase_if(cases, [&](const Case& it) { return !std::ranges::count(all, it.ports); });
+  return cases;
+}
+inline std::string name_of(Ports ports) {
+  if (ports == Ports::Xdp) return "xdp";
+  return ports == Ports::Dpdk ? "dpdk" : "sockets";
+}
+inline void PrintTo(Ports ports, std::ostream* out) { *out << name_of(ports); }
+inline GatewayFile over(Ports ports, GatewayFile file) {
+  file.is_over_dpdk = ports == Ports::Dpdk;
+  file.is_over_xdp = file.is_lan_over_xdp = ports == Ports::Xdp;
+  return file;
+}
 
 class TwoGateways : public testing::Test {
  protected:
@@ -37,6 +60,7 @@ class TwoGateways : public testing::Test {
   }
 
   void TearDown() override {
+    expect_kernels_undisturbed();
     if (!HasFailure()) return;
     for (std::optional<Gateway>* each : {&a_, &b_}) {
       if (*each && (*each)->is_running()) std::cerr << (*each)->status().dump() << "\n";
@@ -59,6 +83,50 @@ class TwoGateways : public testing::Test {
     prepare(sites, file, line);
     for (Gateway* each : {&*a_, &*b_}) each->start();
     for (Gateway* each : {&*a_, &*b_}) ASSERT_TRUE(each->wait_up()) << each->program().err_so_far();
+  }
+
+  /// The same over these ports. Beside AF_XDP's frames the kernels have the same cables, and talk
+  /// on them from then on until the test is over, which asks how they fared.
+  void build_over(Ports ports, const GatewayFile& file, const Arguments& line,
+                  SitesOptions sites = {}) {
+    sites.lan_offloads &= ports != Ports::Xdp;
+    build(sites, over(ports, file), line);
+    if (ports == Ports::Xdp && !HasFatalFailure()) let_kernels_talk();
+  }
+  void let_kernels_talk() {
+    meet();
+    const Space &host = sites_->space(At::HostA), &near = sites_->space(At::GatewayA),
+                &far = sites_->space(At::GatewayB);
+    // An address that no packet of the hosts goes by: what waits for ARP is lost when it is
+    // forgotten again.
+    constexpr const char* aside = "10.1.0.5";
+    near.must(std::string("ip addr add ") + aside + "/24 dev la");
+    talks_.push_back(std::make_unique<KernelTalk>(KernelTalker{host, site_a.host, "va"},
+                                                  KernelTalker{near, aside, "la"}));
+    talks_.push_back(std::make_unique<KernelTalk>(KernelTalker{near, site_a.wan, "wa"},
+                                                  KernelTalker{far, site_b.wan, "wb"}));
+  }
+
+  /// And so they were; while there still is a line. They say no more then.
+  void expect_kernels_undisturbed() {
+    for (const char* cable : {"LAN", "WAN"}) {
+      if (talks_.empty()) return;
+      const KernelTalkCounts counts = talks_.front()->finish(std::chrono::seconds(30));
+      tell(std::string("kernels on the ") + cable + ": " + text_of(counts));
+      EXPECT_GT(counts.answers, 0u);
+      EXPECT_TRUE(counts.is_whole()) << cable << ": " << text_of(counts);
+      talks_.erase(talks_.begin());
+    }
+  }
+
+  /// Until both gateways know both hosts: the first packets to a host may be lost while its
+  /// gateway asks where it is. False: they do not meet.
+  bool meet(const char* target = site_b.host) {
+    Pings pings(sites_->space(At::HostA), target);
+    for (int i = 0; i < 20; ++i) {
+      if (pings.ping(100, std::chrono::seconds(1))) return true;
+    }
+    return false;
   }
 
   static uint64_t number(const Json& json, const char* key) { return json.at(key).get<uint64_t>(); }
@@ -100,6 +168,7 @@ class TwoGateways : public testing::Test {
   Folder folder_;
   std::optional<Sites> sites_;
   std::optional<Gateway> a_, b_;
+  std::vector<std::unique_ptr<KernelTalk>> talks_;
 };
 
 }  // namespace cw::lab

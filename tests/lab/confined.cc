@@ -41,9 +41,10 @@ constexpr uid_t nobody = 65534;
 // What takes no right away that a gateway's process could miss here, or is about the unit's life.
 const std::set<std::string> left_alone = {
     "Type", "ExecStartPre", "ExecStart", "ExecReload", "Restart", "RestartPreventExitStatus",
-    "RestartSec", "FileDescriptorStoreMax", "TimeoutStopSec", "WatchdogSec", "User", "Nice",
-    "RuntimeDirectory", "StateDirectory", "ProtectHome", "ProtectControlGroups", "ProtectHostname",
-    "ProtectProc", "RestrictSUIDSGID", "SystemCallArchitectures", "LockPersonality",
+    "MemorySwapMax", "RestartSec", "FileDescriptorStoreMax", "TimeoutStopSec", "WatchdogSec",
+    "User", "Nice", "RuntimeDirectory", "StateDirectory", "ProtectHome", "ProtectControlGroups",
+    "ProtectHostname", "ProtectProc", "RestrictSUIDSGID", "SystemCallArchitectures",
+    "LockPersonality",
     // These remove capabilities that the bounding set does not have, and calls of groups that the
     // filter does not allow.
     "ProtectKernelModules", "ProtectKernelLogs", "ProtectClock"};
@@ -208,6 +209,10 @@ void set_limits(Unit& unit) {
   const rlim_t locked = is_free ? RLIM_INFINITY : locked_default;
   const rlimit limit{.rlim_cur = locked, .rlim_max = locked};
   must(setrlimit(RLIMIT_MEMLOCK, &limit) == 0, "LimitMEMLOCK");
+  if (unit.take("LimitCORE") == Words{"0"}) {
+    constexpr rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    must(setrlimit(RLIMIT_CORE, &none) == 0, "LimitCORE");
+  }
   const Words mask = unit.take("UMask");
   if (!mask.empty()) umask(static_cast<mode_t>(std::stoul(mask.back(), nullptr, 8)));
 }

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "control/json/json.h"
+#include "tests/made_identity.h"
 
 namespace cw::lab {
 namespace {
@@ -46,15 +47,23 @@ std::string device_keys(const std::string& device) {
   return "port = \"dpdk\"\ndevice = \"" + device + "\"\n";
 }
 
+std::string xdp_keys(const std::string& interface) {
+  return "port = \"xdp\"\ndevice = \"" + interface + "\"\n";
+}
+
 std::string lan_keys(const GatewayFile& file, const SiteAddresses& own) {
   const bool is_over_dpdk = file.is_lan_over_dpdk || !file.lan_device.empty();
-  if (!is_over_dpdk) return "device = \"causeway0\"\n";
-  return (file.lan_device.empty() ? dpdk_keys("net_af_packet1", own.lan_interface, file.lan_mtu)
-                                  : device_keys(file.lan_device)) +
-         "addresses = [\"" + own.gateway + "/24\", \"" + own.gateway_v6 + "/64\"]\n";
+  if (!is_over_dpdk && !file.is_lan_over_xdp) return "device = \"causeway0\"\n";
+  const auto port = [&] {
+    if (file.is_lan_over_xdp) return xdp_keys(own.lan_interface);
+    return file.lan_device.empty() ? dpdk_keys("net_af_packet1", own.lan_interface, file.lan_mtu)
+                                   : device_keys(file.lan_device);
+  };
+  return port() + "addresses = [\"" + own.gateway + "/24\", \"" + own.gateway_v6 + "/64\"]\n";
 }
 
 std::string wan_keys(const GatewayFile& file, const SiteAddresses& own) {
+  if (file.is_over_xdp) return xdp_keys(own.wan_interface);
   if (!file.wan_device.empty()) return device_keys(file.wan_device);
   if (!file.is_over_dpdk) return {};
   return dpdk_keys("net_af_packet0", own.wan_interface, file.wan_mtu);
@@ -87,21 +96,33 @@ void Folder::write(const std::string& name, const std::string& text) const {
   chmod(path(name).c_str(), 0600);
 }
 
+/// Of the two sites, always the same.
+seal::Identity identity_of(bool is_a) { return test::made_identity(is_a ? 1 : 2); }
+
 std::string GatewayFile::text(bool is_a, const Folder& folder) const {
   const SiteAddresses &own = is_a ? site_a : site_b, &other = is_a ? site_b : site_a;
   const std::string name = is_a ? "a" : "b", other_name = is_a ? "b" : "a";
+  const std::string own_key = "private_key_file = \"" + name + ".key\"\n";
+  const std::string other_key =
+      "public_key = \"" + seal::text_of(identity_of(!is_a).public_key) + "\"\n";
+  const std::string shared_key = "key_file = \"" + key_file + "\"\n";
+  if (is_sealed) {
+    folder.write(name + ".key", seal::text_of(identity_of(is_a).private_key.bytes()) + "\n");
+  }
   std::ostringstream file;
-  file << "[site]\nname = \"" << name << "\"\nstatus = \"" << folder.path(name) << ".json\"\n"
+  file << "[site]\nname = \"" << name << "\"\n"
+       << (is_sealed ? own_key : "") << "status = \"" << folder.path(name) << ".json\"\n"
        << cores_key(shards) << site_more << "\n[api]\nfolder = \"" << folder.path("api") << "\"\n"
        << "[lan]\n"
        << lan_keys(*this, own) << "mtu = " << lan_mtu << "\n"
        << lan_more << "\n[wan]\naddress = \"" << (is_wan_v6 ? own.wan_v6 : own.wan)
        << "\"\nrate = \"" << rate << "\"\n"
-       << wan_keys(*this, own) << wan_more << "\n[pair]\nkey_file = \"" << key_file
-       << "\"\nrtt = \"" << rtt << "\"\nmtu = " << wan_mtu << "\nlinks = " << links
-       << "\n\n[[peer]]\nname = \"" << other_name << "\"\naddress = \""
+       << wan_keys(*this, own) << wan_more << "\n[pair]\n"
+       << (is_sealed ? "" : shared_key) << "rtt = \"" << rtt << "\"\nmtu = " << wan_mtu
+       << "\nlinks = " << links << "\n\n[[peer]]\nname = \"" << other_name << "\"\naddress = \""
        << (is_wan_v6 ? other.wan_v6 : other.wan) << "\"\nroutes = [\"" << other.prefix << "\", \""
-       << other.prefix_v6 << "\"]\n\n"
+       << other.prefix_v6 << "\"]\n"
+       << (is_sealed ? other_key : "") << "\n"
        << classes;
   return file.str();
 }
@@ -121,6 +142,7 @@ void Gateway::configure(const std::string& text) const { folder_.write(name_ + "
 
 void Gateway::start_in_vain() {
   Arguments arguments{program_path_, "--config", folder_.path(name_ + ".toml")};
+  arguments.insert(arguments.end(), told_.begin(), told_.end());
   if (is_urgent_) arguments.insert(arguments.begin(), {"chrt", "--fifo", "1"});
   program_.reset();
   program_.emplace(space_.fd(), arguments, store_ == nullptr ? Handed{} : store_->handed());

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "control/json/json.h"
 #include "tests/lab/program.h"
@@ -38,8 +39,10 @@ struct GatewayFile {
   size_t shards = 1;  ///< threads of the gateway, on two cores at most
   int links = 1;      ///< of the pair
   bool is_wan_v6 = false;
-  bool is_over_dpdk = false;           ///< the WAN port, by net_af_packet; else sockets
-  bool is_lan_over_dpdk = false;       ///< the same of the LAN port; else tun
+  bool is_sealed = false;  ///< each has a key of its own in the folder; else both share one
+  bool is_over_dpdk = false;      ///< the WAN port, by net_af_packet; else sockets
+  bool is_lan_over_dpdk = false;  ///< the same of the LAN port; else tun
+  bool is_over_xdp = false, is_lan_over_xdp = false;  ///< instead
   std::string wan_device, lan_device;  ///< other devices of DPDK; then these ports are over it
   /// Further lines of these tables. What a test calls lost is lost by the line: where a busy
   /// machine keeps everybody waiting, packets are neither too old nor too many for a while.
@@ -70,6 +73,8 @@ class Gateway {
   /// From the next start on it goes before every program that is not real-time, as one that has
   /// cores to itself.
   void be_urgent() { is_urgent_ = true; }
+  /// From the next start on its command line has these besides.
+  void is_told(Arguments more) { told_ = std::move(more); }
   /// From the next start on its service manager is this one, which outlives it; null: nobody.
   void be_kept_by(FdStore* store) { store_ = store; }
   bool is_running() { return program_ && !program_->has_ended(); }
@@ -96,6 +101,7 @@ class Gateway {
   std::string program_path_, name_;
   bool is_urgent_ = false;
   FdStore* store_ = nullptr;
+  Arguments told_;
   std::optional<Program> program_;
   Time::time_point ready_at_;
 };

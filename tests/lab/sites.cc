@@ -74,12 +74,17 @@ struct GatewayNames {
   std::string lan, host, wan, other_wan;
 };
 
+/// What a gateway's interface of the LAN needs, also when it is another than before.
+std::string lan_lines(const GatewayNames& names, const SiteAddresses& site) {
+  return up(names.lan, site.gateway, site.gateway_v6) +
+         knows(names.lan, names.host, site.host, site.host_v6) +
+         knows(names.lan, names.host, site.beside, site.beside_v6);
+}
+
 std::string gateway_lines(const GatewayNames& names, const SiteAddresses& site,
                           const SiteAddresses& other, bool has_offloads) {
   return (has_offloads ? "" : single_frames(names.lan)) + single_frames(names.wan) +
-         up(names.lan, site.gateway, site.gateway_v6) + up(names.wan, site.wan, site.wan_v6) +
-         knows(names.lan, names.host, site.host, site.host_v6) +
-         knows(names.lan, names.host, site.beside, site.beside_v6) +
+         lan_lines(names, site) + up(names.wan, site.wan, site.wan_v6) +
          knows(names.wan, names.other_wan, other.wan, other.wan_v6) +
          "echo 1 > /proc/sys/net/ipv4/ip_forward; "
          "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding";
@@ -110,6 +115,15 @@ Sites::Sites(const SitesOptions& options)
   gateway_b.must(gateway_lines({"lb", "vb", "wb", "wa"}, site_b, site_a, trains));
   space(At::HostA).must(host_lines("va", "la", site_a, trains));
   space(At::HostB).must(host_lines("vb", "lb", site_b, trains));
+}
+
+void Sites::take_lan_away() const { space(At::GatewayA).must("ip link del dev la"); }
+
+void Sites::bring_lan_back() const {
+  const Space& gateway = space(At::GatewayA);
+  gateway.must(cable("la", "va", space(At::HostA), 1500) + single_frames("la"));
+  gateway.must(lan_lines({"la", "va", "wa", "wb"}, site_a));
+  space(At::HostA).must(host_lines("va", "la", site_a, false));
 }
 
 void Sites::route_plainly() const {

@@ -54,6 +54,10 @@ class Sites {
   const Space& space(At place) const { return spaces_[static_cast<size_t>(place)]; }
   int namespace_of(At place) const { return space(place).fd(); }
 
+  /// Site A's cable to its host is gone, with the interfaces at both its ends; another is there.
+  void take_lan_away() const;
+  void bring_lan_back() const;
+
   /// The gateways' kernels route between the LANs, over the bare link.
   void route_plainly() const;
   /// They no longer do.

@@ -27,6 +27,8 @@ class Triangle {
   const Space& host(int site) const { return hosts_[static_cast<size_t>(site - 1)]; }
   const Space& gateway(int site) const { return gateways_[static_cast<size_t>(site - 1)]; }
   static std::string host_address(int site) { return "10." + std::to_string(site) + ".0.2"; }
+  /// In its LAN.
+  static std::string gateway_address(int site) { return "10." + std::to_string(site) + ".0.1"; }
   static std::string prefix(int site) { return "10." + std::to_string(site) + ".0.0/24"; }
   static std::string wan_address(int site) { return "192.0.2." + std::to_string(site); }
 

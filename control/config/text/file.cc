@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -17,7 +18,14 @@ std::unexpected<Error> unreadable(const std::string& file, int error) {
   return failure(file + " cannot be read (" + std::strerror(error) + ")");
 }
 
-/// Fills `room` as far as there are bytes; -1 and errno as read() has them.
+/// What a folder has is on the disk.
+bool try_sync_folder(const std::string& folder) {
+  const OwnedFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return fd.get() >= 0 && fsync(fd.get()) == 0;
+}
+
+}  // namespace
+
 ssize_t fill(int fd, std::span<char> room) {
   size_t have = 0;
   while (have < room.size()) {
@@ -30,7 +38,6 @@ ssize_t fill(int fd, std::span<char> room) {
   return static_cast<ssize_t>(have);
 }
 
-/// A full disk takes a part first and says why with the rest.
 bool try_write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write(fd, text.data(), text.size());
@@ -41,13 +48,11 @@ bool try_write_all(int fd, std::string_view text) {
   return true;
 }
 
-/// What a folder has is on the disk.
-bool try_sync_folder(const std::string& folder) {
-  const OwnedFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return fd.get() >= 0 && fsync(fd.get()) == 0;
+std::string mode_text(mode_t mode) {
+  std::array<char, 8> text;
+  std::snprintf(text.data(), text.size(), "%04o", mode & 07777u);
+  return text.data();
 }
-
-}  // namespace
 
 Result<size_t> read_file(const std::string& file, std::span<char> room) {
   const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);

@@ -1,6 +1,9 @@
 // Files that a user names, read whole, each with the reason when that cannot be.
 #pragma once
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -14,6 +17,15 @@ namespace cw::config {
 
 /// A configuration or scenario is a few kilobytes.
 inline constexpr size_t text_bytes_max = 1 << 20;
+
+/// Fills `room` as far as the descriptor has bytes; how many those are. -1: errno.
+ssize_t fill(int fd, std::span<char> room);
+/// All of it. False: errno; a full disk takes a part first and says why with the rest.
+bool try_write_all(int fd, std::string_view text);
+/// What a file's mode has none of that is its owner's alone.
+inline constexpr mode_t of_others = S_IRWXG | S_IRWXO;
+/// "0640", as chmod takes it.
+std::string mode_text(mode_t mode);
 
 /// Reads a file, or what a pipe gives until it ends, into `room`; how many bytes it has. Errors:
 /// "FILE cannot be read (why)", or that it holds more than `room`.

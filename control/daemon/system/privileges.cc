@@ -1,5 +1,6 @@
 #include "control/daemon/system/privileges.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
@@ -10,6 +11,8 @@
 
 #include <cerrno>
 #include <cstring>
+
+#include "dataplane/kernel/owned_fd.h"
 
 namespace cw::daemon {
 namespace {
@@ -55,6 +58,14 @@ Result<void> keep_net_admin_alone(const std::string& user) {
   }
   const auto kept = have_no_capabilities_but(1u << CAP_NET_ADMIN);
   return kept ? kept : give_capabilities_up();
+}
+
+bool hide_memory() {
+  constexpr rlimit none = {0, 0};
+  const bool is_without_files = setrlimit(RLIMIT_CORE, &none) == 0;
+  // A program that the kernel hands cores to is no file, and gets one without any memory.
+  const OwnedFd filter(open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC));
+  return filter.get() >= 0 && write(filter.get(), "0", 1) == 1 && is_without_files;
 }
 
 void allow_locked_memory() {

@@ -11,6 +11,10 @@ namespace cw::daemon {
 /// say so.
 void allow_locked_memory();
 
+/// What keys are in goes into no core file: neither into one of the kernel's nor to a program that
+/// it starts for that. Says false where the kernel does not let itself be told.
+bool hide_memory();
+
 /// Becomes `user`, if that is not empty, and gives every capability up, for good. Before other
 /// threads are made: a thread's capabilities are its own. Errors: no such user; no right to become
 /// it.

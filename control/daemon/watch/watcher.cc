@@ -48,7 +48,12 @@ uint64_t lost_of(const SiteState& state) {
 }  // namespace
 
 Watcher::Watcher(const site::Plan& plan, const Log& log)
-    : plan_(plan), log_(log), rnic_(log), peers_(plan.peers.size() * plan.links) {}
+    : plan_(plan),
+      log_(log),
+      rnic_(log),
+      wan_device_("wan", log),
+      lan_device_("lan", log),
+      peers_(plan.peers.size() * plan.links) {}
 
 std::string Watcher::link_name(size_t index) const {
   const std::string& peer = plan_.gateway.peers[index / plan_.links].name;
@@ -75,6 +80,8 @@ void Watcher::look(const SiteState& state) {
   }
   look_at_interface(state);
   if (state.wan_by_rnic) rnic_.look(*state.wan_by_rnic, state.at);
+  if (state.wan_over_frames) wan_device_.look(state.wan_over_frames->device);
+  if (state.lan_over_frames) lan_device_.look(state.lan_over_frames->device);
   if (!has_last_) {
     has_last_ = true;
     last_ = state;
@@ -174,6 +181,9 @@ void Watcher::look_at_interface(const SiteState& state) {
 
 std::vector<std::string> Watcher::alarms() const {
   std::vector<std::string> all = rnic_.alarms();
+  for (const DeviceWatch* each : {&wan_device_, &lan_device_}) {
+    for (std::string& alarm : each->alarms()) all.push_back(std::move(alarm));
+  }
   for (size_t i = 0; i < peers_.size(); ++i) {
     for (size_t path = 0; path < limits::paths_max; ++path) {
       const PathTrouble trouble = peers_[i].paths[path];
@@ -245,18 +255,18 @@ void Watcher::summarize(const SiteState& state) {
                           {"meaning", "this machine stood still"}});
 }
 
-/// Frames of several segments, which a LAN over DPDK cannot take: a mistake that looks like a very
-/// slow TCP.
+/// Frames of several segments, which a LAN port over frames cannot take: a mistake that looks like
+/// a very slow TCP.
 void Watcher::tell_joined(const SiteState& state) {
-  if (!state.lan_over_dpdk || !last_.lan_over_dpdk) return;
-  const uint64_t joined = state.lan_over_dpdk->rx_joined - last_.lan_over_dpdk->rx_joined;
+  if (!state.lan_over_frames || !last_.lan_over_frames) return;
+  const uint64_t joined = state.lan_over_frames->rx_joined - last_.lan_over_frames->rx_joined;
   if (joined == 0) return;
   log_.warning("joined", {{"frames", joined},
                           {"meaning", "hosts hand over several segments as one, which are lost"},
                           {"advice",
                            "ethtool -K: tso off gso off at a host behind a veth, gro off lro off "
                            "for " +
-                               state.lan_over_dpdk->device.interface}});
+                               state.lan_over_frames->device.interface}});
 }
 
 }  // namespace cw::daemon

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/daemon/log.h"
+#include "control/daemon/watch/device_watch.h"
 #include "control/daemon/watch/rnic_watch.h"
 #include "control/gateway/site/site_state.h"
 #include "dataplane/base/limits.h"
@@ -65,6 +66,7 @@ class Watcher {
   const site::Plan& plan_;
   const Log& log_;
   RnicWatch rnic_;
+  DeviceWatch wan_device_, lan_device_;
   std::vector<Peer> peers_;     // by peer, then link
   uint64_t too_big_count_ = 0;  // as of the last look
   Instant too_big_at_;          // when it last grew

@@ -199,11 +199,12 @@ class Between {
 
   void check_mesh() {
     for (const SiteRow& site : it_.sites) {
-      bool is_alone = true;
+      bool is_alone = true, is_behind = false;
       for (const SiteRow& far : it_.sites) {
+        is_behind |= &far == &site;
         if (!it_.are_linked(site.name, far.name)) continue;
         is_alone = false;
-        if (it_.rtt_of(site.name, far.name) != Duration() || &far < &site) continue;
+        if (it_.rtt_of(site.name, far.name) != Duration() || !is_behind) continue;
         const bool is_said = find(it_.tree, {"pair", "rtt"}) != nullptr;  // and wrong
         if (!is_said && !has_rtt_mistake_) {
           has_rtt_mistake_ = true;

@@ -98,6 +98,7 @@ void declare_site_peer(Section& row, Other& it) {
       .range(0, UINT16_MAX);
   row.key("rate", it.rate, "What it is sent at most; none: the link's, or an equal share.")
       .or_none();
+  row.key("preshared_key_file", it.text, "A secret of these two sites besides; empty: none.");
 }
 
 void declare_site_group(Section& row, Other& it) {
@@ -117,6 +118,10 @@ void declare_site(Section& row, SiteRow& it, const Words& words) {
           "Of twins, gateways with a route alike, packets go by the one that is up, does not drain "
           "and has the highest.")
       .range(0, UINT16_MAX);
+  row.key("public_key", it.public_key,
+          "Who it is: what `causeway-key public` says of its private_key_file.");
+  row.key("next_public_key", it.next_public_key,
+          "Taken for it as well, while it changes its key; empty: there is none.");
   row.key("ask", it.ask,
           "Where its API is asked, https://HOST:PORT; empty: by api.listen, or its sockets.");
   copy_keys(*words->table("site"), row, {"name"});

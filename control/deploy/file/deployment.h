@@ -23,6 +23,7 @@ struct SiteRow {
   std::vector<std::string> routes;  ///< what lies behind it
   uint16_t prefer =
       gateway::PeerRoutes::prefer_default;  ///< of those with a route alike, its twins
+  std::string public_key, next_public_key;
   std::string ask;  ///< "https://192.0.2.1:9443"; empty: by its sockets, or api.listen
   Node row;         ///< all that was written
 };

@@ -10,9 +10,9 @@ namespace cw::deploy {
 namespace {
 
 constexpr std::array tables = {"lan", "wan", "offload", "api"};
-const std::set<std::string, std::less<>> own_keys = {"name", "address", "routes", "prefer",
-                                                     "ask",  "class",   "peer",   "group",
-                                                     "lan",  "wan",     "api",    "offload"};
+const std::set<std::string, std::less<>> own_keys = {
+    "name",  "address", "routes", "prefer", "ask",     "class",      "peer",
+    "group", "lan",     "wan",    "api",    "offload", "public_key", "next_public_key"};
 
 const Node nothing;
 
@@ -42,7 +42,7 @@ Node peer_tree(const Deployment& deployment, const SiteRow& site, const SiteRow&
   if (const uint16_t port = udp_port_of(deployment, far); port != udp_port) {
     put(made, "udp_port", integer_node(port, far.row.place));
   }
-  for (const char* const key : {"routes", "prefer"}) {
+  for (const char* const key : {"routes", "prefer", "public_key", "next_public_key"}) {
     if (const Node* const value = find(far.row, {key})) put(made, key, *value);
   }
   const LinkRow* const link = deployment.link(site.name, far.name);

@@ -11,6 +11,7 @@
 
 #include "control/api/sockets.h"
 #include "control/config/section.h"
+#include "control/gateway/keys/classes/class_config.h"
 #include "control/gateway/keys/groups/group_config.h"
 #include "control/gateway/keys/key_file.h"
 #include "control/gateway/plan.h"
@@ -31,7 +32,7 @@ struct SiteConfig {
   int nice = -10;
   LogLevel log = LogLevel::Info;
   LogFormat log_format = LogFormat::Text;
-  std::string user, status, state_folder;
+  std::string user, status, state_folder, private_key_file;
   Bytes memory = Bytes(uint64_t{4} << 30);
   uint16_t spare_peers = 0;  // places for peers that come later
   uint8_t coding_threads = 0;
@@ -91,8 +92,12 @@ struct OffloadConfig {
   Duration stall = Duration::from_ms(50);
 };
 
+enum class Cipher : uint8_t { Fastest, Aes128, Aes256, ChaCha20 };
+
 struct PairConfig {
   std::string key_file;
+  bool seal = true;
+  Cipher cipher = Cipher::Fastest;
   uint32_t mtu = 1500;
   Duration rtt;
   Duration rtt_max = Duration::max();  // known when [pair] has been read
@@ -108,40 +113,8 @@ struct PeerConfig {
   uint16_t prefer = gateway::PeerRoutes::prefer_default;
   std::vector<std::string> route_texts;
   std::vector<gateway::Prefix> routes;
-};
-
-/// What a class's messages have room for.
-struct ClassPolicy {
-  const cw_policy_ops* ops = nullptr;
-  std::vector<double> params;  // one per declared parameter
-  cw_policy_limits needs{};
-};
-
-struct ClassConfig {
-  std::string name;
-  std::vector<gateway::ClassMatch> matches;
-  bool is_for_all = true;  // no match was written
-  const cw_policy_ops* policy = nullptr;
-  bool has_policy = false;        // one was written
-  bool holds_by_default = false;  // hold is hold_of()
-  std::vector<double> params;
-  std::vector<const cw_policy_ops*> others;  // that `policies` names
-  bool has_others = false;                   // it was written
-  const cw_policy_ops* fallback = nullptr;   // after a quarantine
-  uint32_t weight = 1;
-  gateway::OrderRule order = gateway::OrderRule::ByKind;
-  Duration hold = Duration::max(), host_timeout = Duration::max(), queue = Duration::max();
-  Duration block_age = Duration::max();
-  bool mark = true, fair = false;
-  /// The most that may wait when the RTT has grown to pair.rtt_max.
-  Duration queue_worst(Duration rtt_max) const {
-    return queue != Duration::max() ? queue : gateway::queue_by_rtt(rtt_max, hold);
-  }
-  // Known when the class has been read; then none of the above is at its max() either, save queue.
-  std::vector<ClassPolicy> policies;  // first the one by which it sends
-  Duration recovery_worst() const {
-    return Duration::from_ns(policies.front().needs.recovery_worst_ns);
-  }
+  std::string public_key, next_public_key, preshared_key_file;
+  seal::KeyringPeer keyring;  // known when the peer has been read
 };
 
 /// Everything at once; lives while the file is read. Rows are stored by pointer, since keys are
@@ -161,11 +134,15 @@ struct Config {
   std::vector<gateway::Prefix> own_prefixes;  ///< of this side's hosts
 
   std::unique_ptr<PairKey> key = std::make_unique<PairKey>();
-  Known known;  ///< in place of what the file says
+  std::optional<SealPlan> seal;  ///< known when all has been read; nothing: it does not
+  std::optional<seal::Secret> private_key;
+  Secrets secrets;  ///< of files, as they were read now or before
+  Known known;      ///< in place of what the file says
   std::unique_ptr<plugins::Registry> registry = std::make_unique<plugins::Registry>();
   std::vector<plugins::PolicyRef> loaded;
   std::vector<const cw_policy_ops*> policies;  ///< that `policy` may name
   std::vector<std::string> warnings;
+  std::string exposure;  ///< as Plan has it
 
   /// The newest of this name, which is built in.
   const cw_policy_ops* policy_called(std::string_view name) const;
@@ -184,8 +161,14 @@ struct Config {
   }
   /// Resends and repair per byte of data: as written, or what resends need and codes may take.
   double overhead_limit() const;
-  /// Of a full slot: what pair.mtu leaves.
-  uint32_t payload_bytes() const;
+  /// Whether the ports carry what is sealed.
+  bool is_sealed() const { return !site.private_key_file.empty(); }
+  /// Of a full packet: what pair.mtu leaves.
+  uint32_t packet_payload_bytes() const;
+  /// Of a full slot: the same, and what a seal leaves.
+  uint32_t payload_bytes() const {
+    return packet_payload_bytes() - (is_sealed() ? seal::seal_bytes : 0);
+  }
   /// What the named file is, from where we stand.
   std::string path_of(const std::string& file) const;
 };

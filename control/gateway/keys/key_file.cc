@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
 
@@ -23,12 +22,6 @@ std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-std::string mode_text(mode_t mode) {
-  std::array<char, 8> text;
-  std::snprintf(text.data(), text.size(), "%04o", mode & 07777);
-  return text.data();
 }
 
 }  // namespace
@@ -55,7 +48,7 @@ Result<PairKey> read_key_file(const std::string& path) {
   cw_mac_init(&made.mac, key.data(), key.size());
   explicit_bzero(bytes.data(), bytes.size());
   if (is_known && (about.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    made.warning = path + " has mode " + mode_text(about.st_mode) +
+    made.warning = path + " has mode " + config::mode_text(about.st_mode) +
                    ": everybody on this machine can read the key; chmod 600 " + path;
   }
   return made;

@@ -6,7 +6,9 @@
 #include "control/config/impairment_keys.h"
 #include "control/config/quantity.h"
 #include "control/gateway/keys/config.h"
+#include "control/gateway/keys/ports/port_checks.h"
 #include "control/gateway/keys/prefix.h"
+#include "control/gateway/keys/seal/seal_keys.h"
 #include "dataplane/base/assert.h"
 #include "dataplane/device/device_text.h"
 #include "dataplane/neighbour/address.h"
@@ -31,54 +33,16 @@ void declare_dpdk(Section& section, DpdkConfig& port) {
       .key(
           "queues", port.queues,
           "Of port dpdk, to receive by. 0: one for each core, as far as the device has them (cores "
-          "without one are handed theirs by others), and one of a memif.")
+          "without one are handed theirs by others), and one of a memif. Of port xdp: the "
+          "interface "
+          "has so many while the gateway runs; 0: those it has.")
       .range(0, 64);
-  section.key("descriptors", port.descriptors, "Of port dpdk, of each queue.").range(64, 8192);
+  section.key("descriptors", port.descriptors, "Of ports dpdk and xdp, of each queue.")
+      .range(64, 8192);
 }
 
 /// What is wrong with the text itself; what the machine lacks for it, the port says at its start.
-void check_device(Section& section, const std::string& table, const std::string& device) {
-  const std::string mistake = mistake_in_device(device);
-  if (!mistake.empty()) section.complain("device", table + ".device: " + mistake);
-}
-
-std::string device_missing(const std::string& table) {
-  return table + ".port is \"dpdk\" and " + table +
-         ".device is missing; such as \"0000:3b:00.0\" or \"net_memif0,role=client\"";
-}
-
 // ---- [lan]
-
-void check_lan_port(Section& section, const LanConfig& lan) {
-  if (lan.port == LanKind::Dpdk) {
-    if (lan.device.empty() || lan.device == LanConfig::tun_device) {
-      section.complain("port", device_missing("lan"));
-    } else {
-      check_device(section, "lan", lan.device);
-    }
-    if (lan.addresses.empty()) {
-      section.complain("port",
-                       "lan.port is \"dpdk\" and lan.addresses is missing: hosts need an address "
-                       "to send their packets to");
-    } else if (lan.addresses.size() > limits::lan_addresses_max) {
-      section.complain("addresses", std::to_string(lan.addresses.size()) +
-                                        " lan.addresses are too many for lan.port \"dpdk\"; at "
-                                        "most " +
-                                        std::to_string(limits::lan_addresses_max) +
-                                        " are accepted");
-    }
-    return;
-  }
-  if (lan.device.empty() || lan.device.size() > 15 ||
-      lan.device.find_first_of(" /%") != std::string::npos) {
-    section.complain("device", "lan.device \"" + lan.device +
-                                   "\" is no name for an interface: 1 to 15 characters without "
-                                   "space, / and %");
-  }
-  if (lan.vlan != 0) {
-    section.complain("vlan", "lan.vlan is of lan.port \"dpdk\", and lan.port is \"tun\"");
-  }
-}
 
 void check_lan(Section& section, Config& config) {
   const LanConfig& lan = config.lan;
@@ -101,12 +65,15 @@ void declare_lan(Section& section, const ConfigPtr& config) {
   LanConfig& lan = config->lan;
   section.all_are(KeyKind::Restart);
   section.choice(
-      "port", lan.port, {"tun", "dpdk"},
-      "How packets of the hosts come in: by the kernel's routing, or a NIC's own queues.");
-  section.key("device", lan.device,
-              "The TUN device: made, or taken when it exists; of port dpdk, as DPDK writes it.");
+      "port", lan.port, {"tun", "dpdk", "xdp"},
+      "How packets of the hosts come in: by the kernel's routing, a NIC's own queues, or those of "
+      "an interface that the kernel keeps.");
+  section.key(
+      "device", lan.device,
+      "The TUN device: made, or taken when it exists; of port dpdk, as DPDK writes it; of port "
+      "xdp, the interface.");
   declare_dpdk(section, lan.dpdk);
-  section.key("vlan", lan.vlan, "Of port dpdk: the tag of the hosts' frames; 0: none.")
+  section.key("vlan", lan.vlan, "Of ports dpdk and xdp: the tag of the hosts' frames; 0: none.")
       .range(0, 4094);
   section.key("mtu", lan.mtu, "The largest IP packet of a host.").range(68, mtu_max);
   section.key("addresses", lan.addresses,
@@ -144,95 +111,15 @@ void declare_icrc(Section& section, WanConfig& wan) {
       [&wan](size_t choice) { wan.icrc = static_cast<IcrcMode>(choice); });
 }
 
-void check_icrc(Section& section, const WanConfig& wan) {
-  if (!wan.icrc) return;
-  if (wan.port != WanKind::Udp && *wan.icrc == IcrcMode::Pseudo) {
-    section.complain("icrc",
-                     "wan.icrc \"pseudo\" is of wan.port \"udp\", and wan.port is \"" +
-                         std::string(name_of(wan.port)) +
-                         "\", whose ICRCs are exact; set wan.icrc = \"exact\" at sites with "
-                         "sockets");
-  }
-  const bool has_address = !wan.address.empty() && wan.address != "0.0.0.0" && wan.address != "::";
-  if (wan.port == WanKind::Udp && *wan.icrc == IcrcMode::Exact && !has_address) {
-    section.complain("icrc",
-                     "wan.icrc is \"exact\" and wan.address is missing: an exact ICRC covers the "
-                     "address that packets leave from");
-  }
-}
-
-/// Of port verbs.
-void check_rnic(Section& section, const WanConfig& wan) {
-  const auto complain = [&](const char* key, const std::string& what) {
-    section.complain(key, "wan.port is \"verbs\" and " + what);
-  };
-  if (wan.device.empty()) {
-    complain("port", "wan.device is missing; such as \"mlx5_0\" (rdma link show)");
-  }
-  if (wan.address.empty()) {
-    complain("port", "wan.address is missing: an RNIC is found by an address of its interface");
-  }
-  if (wan.udp_port != roce_udp_port) {
-    complain("udp_port", "wan.udp_port is " + std::to_string(wan.udp_port) +
-                             ": an RNIC hears no port but 4791; leave it out");
-  }
-  constexpr int ports = limits::links_max * limits::paths_max;
-  if (wan.source_port + ports - 1 > UINT16_MAX) {
-    complain("source_port", "wan.source_port is " + std::to_string(wan.source_port) +
-                                ": it must leave room for " + std::to_string(ports) +
-                                " ports; the last is 65535");
-  }
-  if (wan.is_impaired) {
-    complain("impair", "wan.impair is for ports that move bytes: an RNIC's packets are not seen");
-  }
-}
-
-void check_wan_port(Section& section, const WanConfig& wan) {
-  check_icrc(section, wan);
-  if (wan.port == WanKind::Verbs) return check_rnic(section, wan);
-  if (wan.port == WanKind::Udp) {
-    if (wan.device.empty()) return;
-    return section.complain(
-        "device", "wan.device is of wan.port \"dpdk\" or \"verbs\", and wan.port is \"udp\"");
-  }
-  if (wan.device.empty()) {
-    section.complain("port", device_missing("wan"));
-  } else {
-    check_device(section, "wan", wan.device);
-  }
-  if (wan.address.empty()) {
-    section.complain("port",
-                     "wan.port is \"dpdk\" and wan.address is missing: a NIC's own queues "
-                     "have no address but this");
-  }
-}
-
-/// What stands before a device's arguments is its name, and DPDK has one of each.
-void check_devices(Section& section, const Config& config) {
-  if (config.lan.port != LanKind::Dpdk || config.wan.port != WanKind::Dpdk) return;
-  const std::string name = device_name(config.wan.device);
-  const std::string interface = device_argument(config.wan.device, "iface");
-  const bool is_xdp = device_driver(config.wan.device) == "net_af_xdp" ||
-                      device_driver(config.lan.device) == "net_af_xdp";
-  if (!name.empty() && name == device_name(config.lan.device)) {
-    section.complain(
-        "device", "wan.device and lan.device are both called " + name +
-                      (is_pci_device(name) ? "; one NIC is one device, and each side needs its own"
-                                           : "; two devices of DPDK need two names, such as "
-                                             "net_af_packet0 and net_af_packet1"));
-  } else if (is_xdp && interface == device_argument(config.lan.device, "iface")) {
-    section.complain("device", "wan.device and lan.device both take " + interface +
-                                   ", of which net_af_xdp takes every packet; give each side an "
-                                   "interface of its own");
-  }
-}
-
 void declare_wan_port(Section& section, WanConfig& wan) {
-  section.choice("port", wan.port, {"udp", "dpdk", "verbs"},
-                 "How packets reach the other sites: sockets, a NIC's own queues, or an RNIC.");
+  section.choice(
+      "port", wan.port, {"udp", "dpdk", "verbs", "xdp"},
+      "How packets reach the other sites: sockets, a NIC's own queues, an RNIC, or queues of "
+      "an interface that the kernel keeps.");
   section.key("device", wan.device,
               "Of port dpdk, as DPDK writes it, such as \"0000:3b:00.0\" or "
-              "\"net_memif0,role=client\"; of port verbs, such as \"mlx5_0\".");
+              "\"net_memif0,role=client\"; of port xdp, such as \"eth0\"; of port verbs, such as "
+              "\"mlx5_0\".");
   declare_dpdk(section, wan.dpdk);
   section.key("address", wan.address, "Ours, where this machine has several; empty: any.");
   section.key("udp_port", wan.udp_port, "The first one; path p sends from udp_port + p.")
@@ -312,9 +199,7 @@ constexpr int64_t rtt_max_factor = 4;
 void declare_pair(Section& section, const ConfigPtr& config) {
   PairConfig& pair = config->pair;
   section.all_are(KeyKind::Relink);
-  section.key("key_file", pair.key_file, "The secret: 32 bytes or more, the same at all sites.")
-      .required()
-      .kind(KeyKind::Keys);
+  declare_sealing(section, config);
   section.key("rtt", pair.rtt, "The longest round trip between sites, as ping says it.")
       .range("10 us", "2 s")
       .required();
@@ -337,14 +222,6 @@ void declare_pair(Section& section, const ConfigPtr& config) {
     here.complain("rtt_max", "pair.rtt_max is " + about(pair.rtt_max) + " and pair.rtt " +
                                  about(pair.rtt) + "; rtt_max must be at least as long");
     pair.rtt_max = pair.rtt;
-  });
-  section.then([config](Section& here) {
-    if (config->pair.key_file.empty()) return;
-    if (config->known.key != nullptr) return void(*config->key = *config->known.key);
-    const auto key = read_key_file(config->path_of(config->pair.key_file));
-    if (!key) return here.complain("key_file", "pair.key_file: " + key.error().sentence);
-    *config->key = *key;
-    if (!key->warning.empty()) config->warnings.push_back("pair.key_file: " + key->warning);
   });
 }
 
@@ -373,10 +250,10 @@ void check_next_hop(Section& row, const PeerConfig& peer, const WanConfig& wan) 
   const auto router = is_mac ? HostAddress{} : parse_host_address(peer.next_hop, "peer.next_hop");
   if (!mac) row.complain("next_hop", mac.error().sentence);
   if (!router) row.complain("next_hop", router.error().sentence);
-  if (wan.port != WanKind::Dpdk) {
+  if (!is_over_frames(wan.port)) {
     row.complain("next_hop",
-                 "peer.next_hop is for wan.port \"dpdk\"; the kernel routes what goes by "
-                 "sockets and RNICs");
+                 "peer.next_hop is for wan.port \"dpdk\" and \"xdp\"; the kernel routes what goes "
+                 "by sockets and RNICs");
   }
 }
 
@@ -403,6 +280,7 @@ void declare_peer(Section& row, PeerConfig& peer, const ConfigPtr& config) {
   row.key("rate", peer.rate, "What it is sent at most; none: an equal share of wan.rate.")
       .or_none()
       .kind(KeyKind::Live);
+  declare_peer_keys(row, peer, config);
   row.then([config, &peer](Section& here) {
     if (!here.is_wrong("name") && (peer.name.empty() || peer.name.size() > site_name_bytes_max)) {
       here.complain("name", "peer.name must have 1 to 63 characters, as that site's site.name");
@@ -426,7 +304,7 @@ bool Config::is_wan_v6() const {
   return !peers.empty() && peers.front()->address.find(':') != std::string::npos;
 }
 
-uint32_t Config::payload_bytes() const {
+uint32_t Config::packet_payload_bytes() const {
   constexpr uint32_t udp_bytes = 8, icrc_bytes = 4;
   const uint32_t ip_bytes = is_wan_v6() ? 40 : 20;
   const auto around =
@@ -484,6 +362,7 @@ void declare(Section& file, const ConfigPtr& config) {
       settle_class(here, *config->classes.front(), *config);
     }
     declare_groups(here, config);
+    check_sealing(here, config);
     check_device_mtus(here, *config);
     check_cores(here, *config);
     check_offload(here, *config);

@@ -7,6 +7,7 @@
 
 #include "control/config/policy_keys.h"
 #include "control/gateway/keys/config.h"
+#include "control/gateway/keys/seal/seal_keys.h"
 #include "control/units/text.h"
 #include "dataplane/sdr/seat/policy_needs.h"
 #include "policies/policies.h"
@@ -118,6 +119,7 @@ void declare_site(Section& section, const ConfigPtr& config) {
   site.name = host_name();
   section.all_are(KeyKind::Restart);
   section.key("name", site.name, "What the other sites call this one, as their peer.name.");
+  declare_site_key(section, config);
   declare_cores(section, site);
   section.choice("log", site.log, {"debug", "info", "warning", "error"}, "The least that is told.")
       .kind(KeyKind::Live);

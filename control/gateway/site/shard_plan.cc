@@ -43,19 +43,19 @@ UdpPortOptions wan_of(const Plan& plan, size_t shard) {
   return options;
 }
 
-DpdkLanOptions lan_over_dpdk_of(const Plan& plan) {
-  DpdkLanOptions options = plan.lan_over_dpdk;
+FrameLanOptions lan_over_frames_of(const Plan& plan) {
+  FrameLanOptions options = plan.lan_over_frames;
   options.shards = static_cast<uint16_t>(plan.cores.size());
   return options;
 }
 
-DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard) {
-  DpdkWanOptions options = plan.wan_over_dpdk;
+FrameWanOptions wan_over_frames_of(const Plan& plan, size_t shard) {
+  FrameWanOptions options = plan.wan_over_frames;
   options.shards = static_cast<uint16_t>(plan.cores.size());
-  options.peers = by_link(plan.wan_over_dpdk.peers, links_in(plan, shard));
+  options.peers = by_link(plan.wan_over_frames.peers, links_in(plan, shard));
   for (uint16_t other = 0; other < options.shards; ++other) {
     if (other == shard) continue;
-    for (const auto& peer : by_link(plan.wan_over_dpdk.peers, links_in(plan, other))) {
+    for (const auto& peer : by_link(plan.wan_over_frames.peers, links_in(plan, other))) {
       options.elsewhere.push_back({.address = peer.address,
                                    .udp_port = peer.udp_port,
                                    .link = peer.link,

@@ -14,9 +14,9 @@ namespace cw::site {
 std::vector<uint16_t> links_in(const Plan& plan, size_t shard);
 
 TunPortOptions lan_of(const Plan& plan, size_t shard);
-DpdkLanOptions lan_over_dpdk_of(const Plan& plan);
+FrameLanOptions lan_over_frames_of(const Plan& plan);
 UdpPortOptions wan_of(const Plan& plan, size_t shard);
-DpdkWanOptions wan_over_dpdk_of(const Plan& plan, size_t shard);
+FrameWanOptions wan_over_frames_of(const Plan& plan, size_t shard);
 VerbsPortOptions wan_by_rnic_of(const Plan& plan, size_t shard);
 /// `lan_mtu` is what its LAN port takes.
 gateway::GatewayOptions gateway_of(const Plan& plan, size_t shard, uint32_t lan_mtu);

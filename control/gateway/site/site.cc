@@ -134,11 +134,15 @@ void Site::add_grants() {
 
 Result<void> Site::add_shard(LanPort lan, WanPort wan, Instant now,
                              const sdr::RandomSource& random) {
-  auto made =
-      SiteShard::make(plan_, shards_.size(), std::move(lan), std::move(wan), grants_, now, random);
+  auto made = SiteShard::make(plan_, shards_.size(), std::move(lan), std::move(wan), grants_,
+                              keys_.heard_fd(), now, random);
   if (!made) return std::unexpected(made.error());
   (*made)->set_care(finder_, bell_);
   shards_.push_back(std::move(*made));
+  if (!plan_.seal || shards_.size() < plan_.cores.size()) return {};
+  std::vector<seal::Sealer*> sealers;
+  for (const auto& shard : shards_) sealers.push_back(shard->sealer());
+  keys_.begin(plan_, std::move(sealers), now);
   return {};
 }
 
@@ -163,6 +167,10 @@ void Site::turn_both(Instant now) {
   }
 }
 
+void Site::run_keys(const std::atomic<bool>& stop) {
+  keys_.run(*clock_, stop, [this] { wake(); });
+}
+
 void Site::run_grants(const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
     turn_grants(clock_->read());
@@ -184,6 +192,7 @@ bool Site::turn(Instant now) {
 
 Instant Site::next_wakeup() const {
   Instant next = needs_granting() ? grants_due_ : Instant::never();
+  if (keys_.has_begun()) next = std::min(next, keys_.next_wakeup());
   for (const auto& shard : shards_) next = std::min(next, shard->next_wakeup());
   return next;
 }
@@ -195,6 +204,7 @@ void Site::sleeps_until(Instant wake) {
 SiteState Site::state(Instant now) {
   SiteState state = shards_.front()->state(now);
   for (size_t i = 1; i < shards_.size(); ++i) state.add(shards_[i]->state(now));
+  if (keys_.has_begun()) state.take(keys_.views(now));
   return state;
 }
 
@@ -234,7 +244,11 @@ void Site::apply(Plan& next, Instant now) {
 }
 
 void Site::take_live(const Plan& next) {
+  if (keys_.has_begun() && next.seal) keys_.take(plan_, next);
   site::take_live(next, plan_);
+  // What the kernel refuses here it has given before, and the packets' way is changed by then.
+  const FrameLanPort* const lan = shards_.front()->lan().frames;
+  if (lan != nullptr) (void)lan->want(plan_.lan_over_frames.targets);
   for (size_t peer = 0; peer < grants_.size(); ++peer) grants_[peer].change(plan_, peer);
 }
 
@@ -304,6 +318,7 @@ std::optional<SiteState> Site::state(Duration patience) {
       state = std::move(of_shard);
     }
   }
+  if (keys_.has_begun()) state->take(keys_.views(state->at));
   return state;
 }
 

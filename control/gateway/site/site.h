@@ -21,6 +21,7 @@
 #include "control/gateway/site/live/steering.h"
 #include "control/gateway/site/pair_grants.h"
 #include "control/gateway/site/relink/relink.h"
+#include "control/gateway/site/seal/site_keys.h"
 #include "control/gateway/site/site_shard.h"
 #include "control/gateway/site/site_state.h"
 #include "dataplane/base/result.h"
@@ -67,10 +68,11 @@ class Site {
 
   /// Turns one shard until `stop` is set. Thread: this becomes its worker's, bound to its core.
   void run(size_t shard, const std::atomic<bool>& stop) { shards_[shard]->run(*clock_, stop); }
-  /// Shards need somebody to divide what they share: a thread of its own, so that none of them
-  /// waits for another.
-  bool needs_granting() const { return has_grants_; }
+  bool needs_granting() const { return has_grants_; }  ///< by a thread that divides what they share
   void run_grants(const std::atomic<bool>& stop);
+  /// Keys of peers: turned by run_keys(), on a thread of its own, or before a turn that has them.
+  SiteKeys& keys() { return keys_; }
+  void run_keys(const std::atomic<bool>& stop);
 
   /// Or turned by whoever calls, whose time need not be the clock's; `now` never goes back.
   bool turn(Instant now);
@@ -237,6 +239,7 @@ class Site {
   Instant grants_due_;
   std::unique_ptr<Beside> beside_;  // null: most of the time
   Relink relink_;
+  SiteKeys keys_;  // outlives shards: they ring its bell
   std::vector<std::unique_ptr<SiteShard>> shards_;
   bool is_drain_wanted_ = false;
   size_t silent_ = 0;

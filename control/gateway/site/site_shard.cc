@@ -26,9 +26,10 @@ constexpr Duration link_patience = Duration::from_s(1);
 
 Result<std::unique_ptr<SiteShard>> SiteShard::make(const Plan& plan, size_t number, LanPort lan,
                                                    WanPort wan, std::deque<PairGrants>& grants,
-                                                   Instant now, const sdr::RandomSource& random) {
+                                                   int heard_fd, Instant now,
+                                                   const sdr::RandomSource& random) {
   std::unique_ptr<SiteShard> shard(new SiteShard(plan, number, std::move(lan), std::move(wan)));
-  const auto begun = shard->begin(grants, now, random);
+  const auto begun = shard->begin(grants, heard_fd, now, random);
   if (!begun) return std::unexpected(begun.error());
   return shard;
 }
@@ -43,9 +44,13 @@ SiteShard::SiteShard(const Plan& plan, size_t number, LanPort lan, WanPort wan)
   if (plan_.impair) impaired_.emplace(*wan_.port, impair_of(plan_, number_));
 }
 
-Result<void> SiteShard::begin(std::deque<PairGrants>& grants, Instant now,
+Result<void> SiteShard::begin(std::deque<PairGrants>& grants, int heard_fd, Instant now,
                               const sdr::RandomSource& random) {
-  sdr_.emplace(wan_queue(), random, plan_.coding);
+  if (plan_.seal) {
+    sealer_.emplace(
+        sealer_options(plan_, number_, links_here_, wan_queue().facts().payload_max, heard_fd));
+  }
+  sdr_.emplace(wan_queue(), sealer(), random, plan_.coding);
   sdr::Endpoint& endpoint = sdr_->endpoint();
   if (wan_queue().facts().places_payload) {
     auto stage = make_bit_stage(plan_.offload, number_, plan_.cores.size());
@@ -171,6 +176,7 @@ void SiteShard::fill(SiteState& state, Instant now) {
   state.worker = sdr_->worker().counters().snapshot_any_thread();
   lan_.fill(state);
   wan_.fill(state);
+  if (sealer_) state.seals.add(sealer_->counts());
   if (impaired_) {
     for (uint16_t path = 0; path < wan_.facts().paths; ++path) {
       state.impaired.push_back(impaired_->tx_counters(path));

@@ -21,6 +21,7 @@
 #include "control/gateway/site/ports/lan_port.h"
 #include "control/gateway/site/ports/wan_port.h"
 #include "control/gateway/site/relink/rooms.h"
+#include "control/gateway/site/seal/site_keys.h"
 #include "control/gateway/site/site_state.h"
 #include "control/gateway/site/swaps/shard_swaps.h"
 #include "control/gateway/site/valve.h"
@@ -38,10 +39,12 @@ namespace cw::site {
 class SiteShard {
  public:
   /// Between ports that are there already. `plan` and `grants`, one for each peer where links share
-  /// a rate, outlive the shard, as does what `random` draws from. Errors: one sentence.
+  /// a rate, outlive the shard, as does what `random` draws from; `heard_fd` is the keyring's.
+  /// Errors: one sentence.
   static Result<std::unique_ptr<SiteShard>> make(const Plan& plan, size_t number, LanPort lan,
                                                  WanPort wan, std::deque<PairGrants>& grants,
-                                                 Instant now, const sdr::RandomSource& random);
+                                                 int heard_fd, Instant now,
+                                                 const sdr::RandomSource& random);
   SiteShard(const SiteShard&) = delete;
   SiteShard& operator=(const SiteShard&) = delete;
 
@@ -58,6 +61,8 @@ class SiteShard {
   bool turn(Instant now) { return sdr_->turn(now); }
   Instant next_wakeup() const { return sdr_->worker().next_wakeup(); }
   void sleeps_until(Instant wake) { sdr_->worker().sleeps_until(wake); }
+  /// Null: what crosses is not sealed.
+  seal::Sealer* sealer() { return sealer_ ? &*sealer_ : nullptr; }
   /// Between two turns.
   SiteState state(Instant now);
   void want_policies(std::span<const WantedPolicy> wanted, Instant now) {
@@ -148,7 +153,8 @@ class SiteShard {
   Result<void> add_links(const Plan& plan, std::deque<PairGrants>& grants, uint16_t first_number,
                          sdr::Endpoint& endpoint, Instant now);
   Result<void> add_rooms(const Plan& plan, sdr::Endpoint& endpoint, Rooms& rooms, Instant now);
-  Result<void> begin(std::deque<PairGrants>& grants, Instant now, const sdr::RandomSource& random);
+  Result<void> begin(std::deque<PairGrants>& grants, int heard_fd, Instant now,
+                     const sdr::RandomSource& random);
   void set_mute();
   void tell_links();
   BesideState beside_state(Instant now) const;
@@ -193,6 +199,7 @@ class SiteShard {
   bool has_given_up_ = false;      // the newer of both
   uint64_t out_before_ = 0;        // frames that rooms which are gone have let out
   std::optional<gateway::GatewayPair> gateways_;
+  std::optional<seal::Sealer> sealer_;               // nothing: what crosses is not sealed
   std::optional<sdr::Shard> sdr_;                    // goes first: its worker gives packets back
   std::optional<std::vector<WantedPolicy>> wanted_;  // not asked for yet
   std::vector<SwapOrder> orders_;                    // likewise, of what came after

@@ -1,9 +1,11 @@
 #include "control/gateway/site/site_state.h"
 
 #include <algorithm>
+#include <atomic>
 #include <initializer_list>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "control/gateway/site/live/steering.h"
 
@@ -46,14 +48,17 @@ void add(UdpPortStatus& sum, const UdpPortStatus& other) {
   sum.has_capped_buffers |= other.has_capped_buffers;
 }
 
-/// Of the device the first has told all.
-void add(DpdkDeviceStatus& sum, const DpdkDeviceStatus& other) {
-  sum.counters.rx_errors += other.counters.rx_errors;
-  sum.counters.tx_errors += other.counters.tx_errors;
+/// What is not of a shard the first has told. A device that does not count by queue has none.
+void add(FrameDeviceStatus& sum, const FrameDeviceStatus& other) {
+  sum.counters += other.counters;
+  if (sum.trouble.empty()) sum.trouble = other.trouble;
+  const size_t queues = std::max(sum.rx_of_queue.size(), other.rx_of_queue.size());
+  sum.rx_of_queue.resize(queues);
+  for (size_t i = 0; i < other.rx_of_queue.size(); ++i) sum.rx_of_queue[i] += other.rx_of_queue[i];
 }
 
-void add(DpdkLanStatus& sum, const DpdkLanStatus& other) {
-  using C = DpdkLanStatus;
+void add(FrameLanStatus& sum, const FrameLanStatus& other) {
+  using C = FrameLanStatus;
   add(sum, other,
       {&C::rx_not_ours, &C::rx_vlan, &C::rx_group, &C::rx_other, &C::rx_neighbour, &C::rx_query,
        &C::rx_local, &C::rx_joined, &C::rx_finished, &C::echoes_answered, &C::questions,
@@ -62,8 +67,8 @@ void add(DpdkLanStatus& sum, const DpdkLanStatus& other) {
   sum.neighbours = std::max(sum.neighbours, other.neighbours);
 }
 
-void add(DpdkWanStatus& sum, const DpdkWanStatus& other) {
-  using C = DpdkWanStatus;
+void add(FrameWanStatus& sum, const FrameWanStatus& other) {
+  using C = FrameWanStatus;
   add(sum, other,
       {&C::rx_other, &C::rx_unknown, &C::tx_unrouted, &C::tx_link_down, &C::tx_unresolved});
   add(sum.device, other.device);
@@ -92,6 +97,35 @@ void add(std::vector<gateway::Groups::Group>& sum,
 
 }  // namespace
 
+void SealTotals::add(const seal::SealerCounts& counts) {
+  const auto now = [](const std::atomic<uint64_t>& count) {
+    return count.load(std::memory_order_relaxed);
+  };
+  add({.sealed = now(counts.sealed),
+       .opened = now(counts.opened),
+       .unsent = now(counts.no_keys),
+       .handshakes = now(counts.handshakes),
+       .handshakes_full = now(counts.handshakes_full),
+       .handshakes_wrong = now(counts.handshakes_wrong)});
+}
+
+void SealTotals::add(const SealTotals& other) {
+  using C = SealTotals;
+  site::add(*this, other,
+            {&C::sealed, &C::opened, &C::unsent, &C::handshakes, &C::handshakes_full,
+             &C::handshakes_wrong});
+}
+
+void SiteState::take(std::vector<seal::KeyringView> views) {
+  keys = std::move(views);
+  for (PeerView& peer : peers) {
+    if (peer.is_up || keys[peer.peer].has_keys) continue;
+    const std::string& trouble = keys[peer.peer].trouble;
+    peer.why =
+        trouble.empty() ? "no keys yet: nobody has answered a handshake" : "no keys: " + trouble;
+  }
+}
+
 bool PeerView::may_carry() const { return silence <= Steering::silence_max + rtt() * 4; }
 
 Duration PeerView::rtt() const { return shortest(paths, &PathState::rtt_smoothed); }
@@ -99,6 +133,7 @@ Duration PeerView::rtt() const { return shortest(paths, &PathState::rtt_smoothed
 Duration PeerView::rtt_min() const { return shortest(paths, &PathState::rtt_min); }
 
 void SiteState::add(const SiteState& other) {
+  seals.add(other.seals);
   at = std::max(at, other.at);
   drops.add(other.drops);
   worker.add(other.worker);
@@ -107,8 +142,8 @@ void SiteState::add(const SiteState& other) {
   site::add(wan_port, other.wan_port);
   site::add(lan, other.lan);
   site::add(wan, other.wan);
-  if (lan_over_dpdk) site::add(*lan_over_dpdk, *other.lan_over_dpdk);
-  if (wan_over_dpdk) site::add(*wan_over_dpdk, *other.wan_over_dpdk);
+  if (lan_over_frames) site::add(*lan_over_frames, *other.lan_over_frames);
+  if (wan_over_frames) site::add(*wan_over_frames, *other.wan_over_frames);
   impaired.insert(impaired.end(), other.impaired.begin(), other.impaired.end());
   peers.insert(peers.end(), other.peers.begin(), other.peers.end());
   lanes.insert(lanes.end(), other.lanes.begin(), other.lanes.end());

@@ -10,13 +10,14 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/core/path/paths.h"
 #include "dataplane/gateway/gateway.h"
-#include "dataplane/port/dpdk/dpdk_lan_port.h"
-#include "dataplane/port/dpdk/dpdk_wan_port.h"
+#include "dataplane/port/frame/frame_lan_port.h"
+#include "dataplane/port/frame/frame_wan_port.h"
 #include "dataplane/port/impair/model.h"
 #include "dataplane/port/tun/tun_port.h"
 #include "dataplane/port/udp/udp_port.h"
 #include "dataplane/port/verbs/verbs_options.h"
 #include "dataplane/sdr/link/stream_view.h"
+#include "dataplane/seal/keyring.h"
 
 namespace cw::site {
 
@@ -77,6 +78,17 @@ struct BesideState {
   void add(const BesideState& other);
 };
 
+/// Packets of links, since the start.
+struct SealTotals {
+  uint64_t sealed = 0, opened = 0;
+  uint64_t unsent = 0;  ///< for want of keys
+  /// Of handshakes: handed on, for which there was no room, and not for us.
+  uint64_t handshakes = 0, handshakes_full = 0, handshakes_wrong = 0;
+
+  void add(const seal::SealerCounts& counts);
+  void add(const SealTotals& other);
+};
+
 /// Of a shard, or of all of a site's together.
 struct SiteState {
   Instant at;
@@ -85,14 +97,16 @@ struct SiteState {
   PortCounters lan_port, wan_port;
   uint32_t wan_payload_max = 0;  ///< that the WAN port's packets have room for, for its life
   TunPortStatus lan;
-  std::optional<DpdkLanStatus> lan_over_dpdk;  ///< then `lan` is empty
+  std::optional<FrameLanStatus> lan_over_frames;  ///< then `lan` is empty
   UdpPortStatus wan;
-  std::optional<DpdkWanStatus> wan_over_dpdk;  ///< then `wan` is empty
-  std::optional<VerbsPortStatus> wan_by_rnic;  ///< likewise
-  std::vector<ImpairmentCounters> impaired;    ///< by shard and path; empty without [wan.impair]
-  std::vector<PeerView> peers;                 ///< in the order of the file, then of links
-  std::vector<gateway::LaneView> lanes;        ///< of each class and link, by peer, then class
-  std::vector<gateway::Groups::Group> groups;  ///< by address
+  std::optional<FrameWanStatus> wan_over_frames;  ///< then `wan` is empty
+  std::optional<VerbsPortStatus> wan_by_rnic;     ///< likewise
+  std::vector<ImpairmentCounters> impaired;       ///< by shard and path; empty without [wan.impair]
+  std::vector<PeerView> peers;                    ///< in the order of the file, then of links
+  std::vector<seal::KeyringView> keys;            ///< by place; empty: nothing is sealed
+  SealTotals seals;                               ///< of all shards
+  std::vector<gateway::LaneView> lanes;           ///< of each class and link, by peer, then class
+  std::vector<gateway::Groups::Group> groups;     ///< by address
   std::vector<SwapView> swaps;  ///< by peer, link and class; none was ever wanted: empty
   bool has_open_swaps = false;  ///< wanted, and to be pursued: pursue_swaps()
   bool wants_policies = false;  ///< made or destroyed: care_for_policies()
@@ -106,6 +120,8 @@ struct SiteState {
   void add(const SiteState& other);
   /// Peers and lanes into their orders.
   void sort();
+  /// What the site's keyring says; of a peer without keys that is why its links are down.
+  void take(std::vector<seal::KeyringView> views);
 };
 
 }  // namespace cw::site

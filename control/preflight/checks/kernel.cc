@@ -21,7 +21,8 @@ bool has_driver(const Needs& needs, const char* driver) {
 
 void check_tun(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   if (!needs.over_tun && !has_driver(needs, "net_tap")) {
-    findings.push_back({"tun", Status::Ok, "not needed: lan.port is \"dpdk\"", ""});
+    findings.push_back(
+        {"tun", Status::Ok, "not needed: lan.port is \"" + needs.lan_port + "\"", ""});
     return;
   }
   if (machine.has("dev/net/tun")) {
@@ -39,7 +40,7 @@ struct Wanted {
 };
 
 void check_rights(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
-  const bool shares_by_xdp = has_driver(needs, "net_af_xdp");
+  const bool shares_by_xdp = has_driver(needs, "net_af_xdp") || has_driver(needs, af_xdp);
   const bool shares = shares_by_xdp || has_driver(needs, "net_af_packet");
   const bool has_device = needs.over_tun && has_lan_device(machine, needs);
   const Wanted all[] = {
@@ -47,9 +48,12 @@ void check_rights(const Machine& machine, const Needs& needs, std::vector<Findin
        needs.over_tun ? "make the LAN device and its routes" : "have an interface for the hosts",
        true},
       {Right::Bpf, "CAP_BPF",
-       shares_by_xdp ? "load net_af_xdp's program" : "keep flows on one core each (site.cores)",
+       shares_by_xdp ? "load a program for XDP" : "keep flows on one core each (site.cores)",
        shares_by_xdp || (needs.over_tun && needs.cores.size() > 1)},
-      {Right::NetRaw, "CAP_NET_RAW", "share the interface with DPDK", shares},
+      {Right::SysAdmin, "CAP_SYS_ADMIN", "get an XDP program by its number, as libxdp does",
+       has_driver(needs, af_xdp)},
+      {Right::IpcLock, "CAP_IPC_LOCK", "lock the memory of packets", has_driver(needs, af_xdp)},
+      {Right::NetRaw, "CAP_NET_RAW", "share an interface with the kernel", shares},
       {Right::SysNice, "CAP_SYS_NICE", "go before other programs (site.nice)", needs.nice < 0}};
   size_t missing = 0;
   for (const Wanted& each : all) {
@@ -129,7 +133,8 @@ void check_buffers(const Machine& machine, const Needs& needs, std::vector<Findi
 
 void check_lan_queue(const Machine& machine, const Needs& needs, std::vector<Finding>& findings) {
   if (!needs.over_tun) {
-    findings.push_back({"lan queue", Status::Ok, "not needed: lan.port is \"dpdk\"", ""});
+    findings.push_back(
+        {"lan queue", Status::Ok, "not needed: lan.port is \"" + needs.lan_port + "\"", ""});
     return;
   }
   const auto length = machine.number("sys/class/net/" + needs.lan_device + "/tx_queue_len");

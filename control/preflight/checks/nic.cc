@@ -3,7 +3,7 @@
 #include <string>
 
 #include "control/preflight/checks/checks.h"
-#include "dataplane/device/device_obstacle.h"
+#include "dataplane/base/limits.h"
 #include "dataplane/wire/roce.h"
 
 namespace cw::preflight {
@@ -60,8 +60,11 @@ Finding shared_finding(const Machine& machine, const Nic& nic) {
     return {"nic", Status::Problem, "there is no interface " + nic.interface,
             "`ip link` lists those there are"};
   }
-  return {"nic", Status::Ok,
-          nic.interface + " stays the kernel's, and DPDK shares it by " + nic.driver, ""};
+  const std::string kept = nic.interface + " stays the kernel's, and ";
+  if (nic.driver == af_xdp) {
+    return {"nic", Status::Ok, kept + "a program of ours takes what is the gateway's", ""};
+  }
+  return {"nic", Status::Ok, kept + "DPDK shares it by " + nic.driver, ""};
 }
 
 /// Without a file: what could be done with it.
@@ -108,8 +111,8 @@ void check_mtu(const Machine& machine, const Needs& needs, std::vector<Finding>&
     if (*mtu < nic.mtu) {
       findings.push_back({"mtu", needs.has_file ? Status::Problem : Status::Note, found,
                           set + std::to_string(nic.mtu) + "`, or lower pair.mtu at all sites"});
-    } else if (nic.driver == "net_af_xdp" && *mtu > int64_t{af_xdp_mtu_max}) {
-      findings.push_back({"mtu", Status::Problem, found + "; net_af_xdp takes at most 3498",
+    } else if (nic.driver == "net_af_xdp" && *mtu > int64_t{limits::af_xdp_mtu_max}) {
+      findings.push_back({"mtu", Status::Problem, found + "; " + nic.driver + " takes at most 3498",
                           set + "3498`, at the other end of a veth too"});
     } else {
       findings.push_back({"mtu", Status::Ok, found, ""});

@@ -37,11 +37,13 @@ struct Join {
   uint64_t rate_bps = 0;       ///< that it can receive
   uint16_t payload_bytes = 0;  ///< of the largest slot it can send and receive
   uint16_t site = 0;
-  uint32_t digest = 0;  ///< of what all members must have alike
+  uint32_t digest = 0;    ///< of what all members must have alike
+  uint32_t clock_us = 0;  ///< of the sender, now
+  uint32_t echo_us = 0;   ///< of the receiver, by its last JOIN and the time since; 0: not known
 
   static void fields(auto& join, auto& wire) {
     wire(join.heard_nonce, join.key, join.qpn, join.rate_bps);
-    wire(join.payload_bytes, join.site, join.digest);
+    wire(join.payload_bytes, join.site, join.digest, join.clock_us, join.echo_us);
   }
   bool is_valid() const {
     return qpn < 1u << 24 && rate_bps > 0 && payload_bytes % 4 == 0 &&

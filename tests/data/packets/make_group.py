@@ -43,7 +43,8 @@ def runs(step, source, message, *pairs):
     return struct.pack(">IHHI", step, source, 0, message) + rows
 
 
-JOIN = struct.pack(">QIIQHHI", HEARD, 0x03115EED, SENDER_QP, 100_000_000_000, 4096, 2, 0xC0DEF00D)
+JOIN = struct.pack(">QIIQHHIII", HEARD, 0x03115EED, SENDER_QP, 100_000_000_000, 4096, 2, 0xC0DEF00D,
+                   0x0F4240F0, 0x0F424005)
 READY = struct.pack(">IBBHQI", STEP, 1, 2, 6, 0x0000000300000001, 5)
 DONE = struct.pack(">IHHII", STEP, 4, 60, 5, 12)
 

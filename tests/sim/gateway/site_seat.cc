@@ -10,10 +10,13 @@
 #include <fstream>
 
 #include "dataplane/base/assert.h"
+#include "tests/made_identity.h"
 #include "tests/sim/tally_port.h"
 
 namespace cw::sim {
 namespace {
+
+constexpr uint8_t sites_with_keys = 16;
 
 template <class T>
 T must(Result<T> result) {
@@ -96,8 +99,27 @@ class TappedPort final : public SitePort {
 
 }  // namespace
 
-site::Plan plan_of(const std::string& file, const site::Known& known) {
+const seal::Identity& identity_of(int number) {
+  static const auto all = [] {
+    std::vector<seal::Identity> made;
+    for (uint8_t i = 1; i <= sites_with_keys; ++i) made.push_back(test::made_identity(i));
+    return made;
+  }();
+  return all.at(static_cast<size_t>(number));
+}
+
+site::Plan plan_of(const std::string& file, const site::Known& before) {
   static const Folder folder;
+  static const site::Secrets secrets = [] {
+    site::Secrets all;
+    const auto path = std::filesystem::path(folder.file()).parent_path();
+    for (int i = 0; i < sites_with_keys; ++i) {
+      all.emplace(path / (std::to_string(i) + ".key"), identity_of(i).private_key);
+    }
+    return all;
+  }();
+  site::Known known = before;
+  if (known.secrets == nullptr) known.secrets = &secrets;
   return must(site::read_plan(folder.file(), file, known));
 }
 
@@ -107,6 +129,8 @@ void SiteSeat::start(uint64_t seed, Instant now) {
   CW_ASSERT(!is_alive());
   prng_ = Prng(seed);
   site::Plan plan = plan_of(options_.file);
+  if (plan.seal && options_.keys != nullptr)
+    plan.seal->log = &options_.keys->log_of(options_.number);
   lans_at_start_.clear();
   for (const Ports& each : options_.ports) lans_at_start_.push_back(each.lan->counters());
   const site::SiteGround ground{
@@ -186,6 +210,7 @@ void SiteSeat::turn(Instant now) {
   // What was waited for on purpose is no pause; the rest of the time is.
   site_->sleeps_until(std::min({now, waits_until(), pause_began_}));
   pause_began_ = Instant::never();
+  site_->keys().turn(now);  // a thread's of its own
   if (options_.turns != nullptr) options_.turns->before_turn(options_.number);
   const bool has_worked = site_->turn(now);
   if (options_.turns != nullptr) options_.turns->after_turn(options_.number);

@@ -41,6 +41,14 @@ class TurnWatch {
   virtual void after_turn(int site) = 0;
 };
 
+/// Is told of the keys that sites agree on.
+class KeyLogs {
+ public:
+  virtual ~KeyLogs() = default;
+  /// What the site tells them to; lives as long as all of its processes.
+  virtual seal::KeyLog& log_of(int site) = 0;
+};
+
 class SiteSeat {
  public:
   /// One shard's.
@@ -55,6 +63,7 @@ class SiteSeat {
     WanTap* tap = nullptr;
     TurnWatch* turns = nullptr;
     bool serves_relinks = false;  ///< that peers ask for; else those that are begun here alone
+    KeyLogs* keys = nullptr;      ///< of sites that seal
   };
   explicit SiteSeat(const Options& options);
 
@@ -101,8 +110,10 @@ class SiteSeat {
   Instant pause_began_ = Instant::never(), paused_until_;
 };
 
-/// Reads a site's file as the daemon does, beside the key that all sites share; aborts with the
-/// sentence of one that is wrong.
+/// Who site `number` is, where sites have keys of their own: its private_key_file is "1.key" for 1.
+const seal::Identity& identity_of(int number);
+/// Reads a site's file as the daemon does, beside the key that all sites share, and those of each;
+/// aborts with the sentence of one that is wrong.
 site::Plan plan_of(const std::string& file, const site::Known& known = {});
 
 }  // namespace cw::sim

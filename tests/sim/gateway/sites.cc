@@ -8,19 +8,23 @@
 namespace cw::sim {
 namespace {
 
-std::string peer_text(int site) {
+std::string peer_text(int site, bool is_sealed) {
   const std::string s = std::to_string(site);
   return "[[peer]]\nname = \"site " + s + "\"\naddress = \"192.0.2." + s + "\"\nroutes = [\"10." +
-         s + ".0.0/16\", \"fd00:" + s + "::/32\"]\n";
+         s + ".0.0/16\", \"fd00:" + s + "::/32\"]\n" +
+         (is_sealed ? "public_key = \"" + seal::text_of(identity_of(site).public_key) + "\"\n"
+                    : "");
 }
 
 std::string file_of(int site, int count, const SiteText& text) {
-  std::string file = "[site]\nname = \"site " + std::to_string(site) + "\"\n" + text.site +
-                     "\n[lan]\n" + text.lan + "\n[wan]\nrate = \"" + text.rate + "\"\n" + text.wan +
-                     "\n[pair]\nkey_file = \"key\"\nrtt = \"" + text.rtt + "\"\n" + text.pair +
-                     "\n";
+  const std::string own = "private_key_file = \"" + std::to_string(site) + ".key\"\n";
+  std::string file = "[site]\nname = \"site " + std::to_string(site) + "\"\n" +
+                     (text.is_sealed ? own : "") + text.site + "\n[lan]\n" + text.lan +
+                     "\n[wan]\nrate = \"" + text.rate + "\"\n" + text.wan + "\n[pair]\n" +
+                     (text.is_sealed ? "" : "key_file = \"key\"\n") + "rtt = \"" + text.rtt +
+                     "\"\n" + text.pair + "\n";
   for (int other = 1; other <= count; ++other) {
-    if (other != site) file += peer_text(other);
+    if (other != site) file += peer_text(other, text.is_sealed);
   }
   return file + text.classes;
 }
@@ -77,7 +81,8 @@ void Sites::add_site(int site) {
                          .ports = {},
                          .tap = options_.tap,
                          .turns = options_.turns,
-                         .serves_relinks = options_.serves_relinks};
+                         .serves_relinks = options_.serves_relinks,
+                         .keys = options_.keys};
   SimPort& hosts = network_.add_port();
   const size_t shards = plan_of(seat.file).cores.size();
   for (size_t i = 0; i < shards; ++i) {

@@ -33,7 +33,8 @@ struct SiteText {
   std::string rate = "500 Mbit/s";  ///< wan.rate
   std::string rtt = "20 ms";        ///< pair.rtt
   std::string site, lan, wan, pair;
-  std::string classes;  ///< whole tables; empty: the one that takes everything
+  std::string classes;     ///< whole tables; empty: the one that takes everything
+  bool is_sealed = false;  ///< each site has a key of its own; else all share one
 };
 
 /// Sites 1 to `count`, alike: site s has the hosts 10.s.0.0/16 and fd00:s::/32.
@@ -49,6 +50,7 @@ struct SitesOptions {
   WanTap* tap = nullptr;
   TurnWatch* turns = nullptr;
   bool serves_relinks = false;  ///< as SiteSeat::Options
+  KeyLogs* keys = nullptr;
 };
 
 /// One direction of one path between two sites, of all their links.

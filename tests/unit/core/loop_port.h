@@ -15,15 +15,15 @@ class LoopPort final : public Port {
  public:
   static constexpr uint32_t buffer_bytes = 256;
 
-  explicit LoopPort(size_t packets = 256, int wait_fd = -1)
+  explicit LoopPort(size_t packets = 256, int wait_fd = -1, bool gathers = false)
       : pool_(packets), wire_(packets), buffers_(new uint8_t[packets * buffer_bytes]()) {
     facts_.name = "loop";
     facts_.wait_fd = wait_fd;
+    facts_.external_payload = gathers;
   }
 
   /// How many packets one tx_burst() takes at most.
   size_t tx_packets_max = SIZE_MAX;
-  void says_it_gathers() { facts_.external_payload = true; }
   size_t lent_count() const { return pool_.lent_count(); }
 
   const PortFacts& facts() const override { return facts_; }

@@ -202,6 +202,26 @@ TEST_F(Watching, says_once_that_the_interface_has_become_too_small) {
   EXPECT_TRUE(watcher_.alarms().empty());
 }
 
+TEST_F(Watching, says_once_that_a_device_has_no_link_or_a_trouble_and_once_that_it_has_none) {
+  FrameDeviceStatus& device = state_.wan_over_frames.emplace().device;
+  device.name = "eth1";
+  device.is_link_up = true;
+  EXPECT_EQ(after(200_ms), "");
+  device.is_link_up = false;
+  const std::string down = after(200_ms);
+  EXPECT_TRUE(down.starts_with("warning device_down port=wan device=eth1 meaning=")) << down;
+  ASSERT_EQ(watcher_.alarms().size(), 1u);
+  EXPECT_TRUE(watcher_.alarms()[0].starts_with("eth1: it has no link"));
+  device.trouble = "eth1 is gone";
+  EXPECT_EQ(after(200_ms), "warning device_trouble port=wan device=eth1 why=\"eth1 is gone\"\n");
+  EXPECT_EQ(watcher_.alarms(), std::vector<std::string>{"eth1 is gone"});
+  device.is_link_up = true;
+  device.trouble.clear();
+  EXPECT_EQ(after(200_ms),
+            "info device_up port=wan device=eth1\ninfo device_well port=wan device=eth1\n");
+  EXPECT_TRUE(watcher_.alarms().empty());
+}
+
 TEST_F(Watching, says_once_what_an_rnic_cannot_do_and_once_that_it_can) {
   set_up(20_ms);
   VerbsPortStatus& rnic = state_.wan_by_rnic.emplace();
@@ -267,9 +287,9 @@ TEST_F(Watching, says_that_an_rnic_is_lost) {
 
 TEST_F(Watching, says_what_to_do_about_frames_of_several_segments) {
   set_up(20_ms);
-  state_.lan_over_dpdk = DpdkLanStatus{.device = {.interface = "eth1"}};
+  state_.lan_over_frames = FrameLanStatus{.device = {.interface = "eth1"}};
   after(0_ms);
-  state_.lan_over_dpdk->rx_joined = 7;
+  state_.lan_over_frames->rx_joined = 7;
   const std::string told = after(Watcher::summary_interval);
   EXPECT_TRUE(told.starts_with("warning joined frames=7 meaning=\"hosts hand over several "))
       << told;

@@ -70,7 +70,13 @@ TEST(DemoOptions, gateways_have_a_port_that_there_is) {
   EXPECT_EQ(parsed({"--rdma", "--wan", "dpdk"})->wan, Wan::Dpdk);
   EXPECT_EQ(parsed({"--rdma", "--wan", "verbs"})->wan, Wan::Verbs);
   EXPECT_EQ(parsed({"--wan", "tin"}).error().sentence,
-            "--wan: \"tin\" is no port; udp, dpdk and verbs are");
+            "--wan: \"tin\" is no port; udp, dpdk, xdp and verbs are");
+  EXPECT_EQ(parsed({"--wan", "xdp", "--lan", "xdp"})->lan, Lan::Xdp);
+  EXPECT_EQ(parsed({"--lan", "tan"}).error().sentence,
+            "--lan: \"tan\" is no port; tun and xdp are");
+  EXPECT_EQ(parsed({"--wan", "xdp", "--mtu", "9000"})->mtu, 9000u);
+  EXPECT_EQ(parsed({"--lan", "xdp", "--cores", "2"}).error().sentence,
+            "--cores: the demo's cables have one queue each, for one core");
   EXPECT_EQ(parsed({"--wan", "verbs"}).error().sentence,
             "--wan verbs is for --rdma only, whose machines have RNICs; add it");
 }

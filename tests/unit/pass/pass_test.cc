@@ -137,6 +137,7 @@ TEST(Pass, a_datagram_is_read_as_it_was_written) {
   EXPECT_EQ(arrival.head.target_qp, send.head.target_qp);
   EXPECT_EQ(arrival.head.psn, send.head.psn);
   EXPECT_EQ(arrival.head.key, send.head.key);
+  EXPECT_EQ(arrival.head.is_solicited, send.head.is_solicited);
   EXPECT_EQ(arrival.source_qp, 0x654321u);
   ASSERT_EQ(arrival.head.payload_bytes, 6u);
   EXPECT_EQ(std::memcmp(arrival.payload, payload.data(), 6), 0);
@@ -240,7 +241,7 @@ Send lent(uint32_t number) {
 }
 
 struct Looped {
-  explicit Looped(size_t packets = 256) : wire(packets) {}
+  explicit Looped(size_t packets = 256, bool gathers = false) : wire(packets, -1, gathers) {}
   LoopPort wire;
   RawPort port{wire};
 
@@ -299,8 +300,7 @@ TEST(RawPort, memory_that_it_copies_is_done_at_once_and_once) {
 }
 
 TEST(RawPort, memory_that_a_port_gathers_is_done_when_that_says_so) {
-  Looped looped;
-  looped.wire.says_it_gathers();
+  Looped looped(256, /*gathers=*/true);
   EXPECT_EQ(looped.send(lent_row(0, 3)), 3u);
   EXPECT_EQ(looped.done(), std::vector<uint64_t>());
   looped.wire.done = {2, 1, 3};

@@ -96,6 +96,16 @@ TEST(PerfOptions, each_end_of_a_line_by_rnics_says_its_own) {
   }
 }
 
+TEST(PerfOptions, each_end_of_a_line_by_af_xdp_says_its_own) {
+  for (const char* line : {"client h", "server"}) {
+    const auto options =
+        parse(std::string(line) + " --port xdp --device eth0 --address 192.0.2.2 --peer 192.0.2.1");
+    ASSERT_TRUE(options) << options.error().sentence;
+    EXPECT_EQ(options->line_kind, LineKind::Xdp);
+    EXPECT_EQ(options->line.device, "eth0");
+  }
+}
+
 TEST(PerfOptions, each_end_of_a_line_over_dpdk_says_its_own) {
   for (const char* line : {"client h", "server"}) {
     const auto options = parse(std::string(line) +
@@ -128,13 +138,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{"", "subcommand"}, Mistake{"client", "where does the server run?"},
         Mistake{"client h --port sim", "leave \"h\" out"},
-        Mistake{"client h --port rdma", "--port is \"rdma\" and must be udp, dpdk, verbs or sim"},
+        Mistake{"client h --port rdma",
+                "--port is \"rdma\" and must be udp, dpdk, xdp, verbs or sim"},
         Mistake{"client h --port dpdk", "--port dpdk needs --device"},
+        Mistake{"client h --port xdp", "--port xdp needs --device"},
         Mistake{"client h --port verbs --device rxe0", "--port verbs needs --address"},
         Mistake{"server --port dpdk --device net_null0", "--port dpdk needs --address"},
         Mistake{"client h --device net_null0",
-                "--device is of --port dpdk and verbs, and --port is udp"},
-        Mistake{"server --port sim", "must be udp, dpdk or verbs"},
+                "--device is of --port dpdk, xdp and verbs, and --port is udp"},
+        Mistake{"server --port sim", "must be udp, dpdk, xdp or verbs"},
         Mistake{"client h --loss 1%", "--loss describes the simulated link"},
         Mistake{"client h --rtt 1ms", "--rtt describes the simulated link"},
         Mistake{"client --port sim --rtt 1ms --delay 1ms", "give --rtt or --delay, not both"},

@@ -1,4 +1,4 @@
-#include "dataplane/port/dpdk/flow.h"
+#include "dataplane/port/frame/flow.h"
 
 #include <gtest/gtest.h>
 

@@ -90,18 +90,6 @@ UdpPair::UdpPair(const char* address, const Change& change) {
   a = std::move(*a_made), b = std::move(*b_made);
 }
 
-std::vector<Packet*> receive(Port& port, size_t count) {
-  std::vector<Packet*> all;
-  read_into(all, port, patience, [&] { return all.size() >= count; });
-  return all;
-}
-
-std::vector<Packet*> receive_until(Port& port, const std::function<bool()>& is_over) {
-  std::vector<Packet*> all;
-  read_into(all, port, patience, is_over);
-  return all;
-}
-
 std::vector<Packet*> receive_in_vain(Port& port) {
   std::vector<Packet*> all;
   read_into(all, port, milliseconds(500), [] { return false; });

@@ -13,6 +13,7 @@
 #include "dataplane/port/udp/udp_port.h"
 #include "offload/crc32.h"
 #include "tests/unit/port/made_packet.h"
+#include "tests/unit/port/polling.h"
 
 namespace cw::test {
 
@@ -41,10 +42,6 @@ struct UdpPair {
   std::unique_ptr<UdpPort> a, b;
 };
 
-/// Waits on wait_fd until `count` packets have come; ten seconds at most.
-std::vector<Packet*> receive(Port& port, size_t count);
-/// The same, until `is_over`: for what leaves a count behind and no packet.
-std::vector<Packet*> receive_until(Port& port, const std::function<bool()>& is_over);
 /// Reads for half a second in which nothing should come.
 std::vector<Packet*> receive_in_vain(Port& port);
 

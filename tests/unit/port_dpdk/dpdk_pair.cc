@@ -3,32 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 
 #include "dataplane/base/limits.h"
-#include "dataplane/core/turn/clock.h"
 
 namespace cw::test {
 namespace {
-using namespace literals;
-
-constexpr Duration patience = 20_s;
-
-void read_into(std::vector<Packet*>& all, Port& port, const std::function<bool()>& is_over) {
-  std::array<Packet*, limits::burst_packets_max> burst;
-  const Instant start = clock_now();
-  while (!is_over() && clock_now() - start < patience) {
-    const size_t got = port.rx_burst(burst, clock_now());
-    all.insert(all.end(), burst.begin(), burst.begin() + static_cast<ptrdiff_t>(got));
-    if (got == 0) usleep(100);
-  }
-}
-
 /// Ends the process of a death test, in which GoogleTest itself prints no failure.
 [[noreturn]] void exit_with_failures() {
   const auto& result = *testing::UnitTest::GetInstance()->current_test_info()->result();
@@ -39,11 +22,6 @@ void read_into(std::vector<Packet*>& all, Port& port, const std::function<bool()
 }
 
 }  // namespace
-
-Instant clock_now() {
-  static const MonotonicClock clock;
-  return clock.read();
-}
 
 EalChoice start_small_eal() {
   const auto started = start_eal({.memory_mib = 192});
@@ -57,9 +35,9 @@ std::string own_path(const std::string& name) {
       .string();
 }
 
-DpdkWanOptions wan_options(const std::string& device, const std::string& own,
-                           const std::string& peer) {
-  DpdkWanOptions options;
+FrameWanOptions wan_options(const std::string& device, const std::string& own,
+                            const std::string& peer) {
+  FrameWanOptions options;
   options.device = device;
   options.address = own;
   options.peers = {{.address = peer}};
@@ -69,8 +47,8 @@ DpdkWanOptions wan_options(const std::string& device, const std::string& own,
   return options;
 }
 
-std::unique_ptr<DpdkWanPort> make_wan_port(const DpdkWanOptions& options) {
-  auto port = DpdkWanPort::make(options);
+std::unique_ptr<FrameWanPort> make_wan_port(const FrameWanOptions& options) {
+  auto port = FrameWanPort::make(dpdk_driver(), options);
   if (!port) throw std::runtime_error(port.error().sentence);
   return std::move(*port);
 }
@@ -93,7 +71,7 @@ bool DpdkPair::meet(Duration most) {
   while (clock_now() - start < most) {
     a->rx_burst({&none, 1}, clock_now());
     b->rx_burst({&none, 1}, clock_now());
-    const DpdkWanStatus near = a->status(), far = b->status();
+    const FrameWanStatus near = a->status(), far = b->status();
     const bool is_joined = near.device.is_link_up && far.device.is_link_up;
     if (is_joined && near.unresolved.empty() && far.unresolved.empty()) return true;
     usleep(1000);
@@ -104,18 +82,6 @@ bool DpdkPair::meet(Duration most) {
 void expect_in_own_process(void (*test)()) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT((test(), exit_with_failures()), testing::ExitedWithCode(0), "");
-}
-
-std::vector<Packet*> receive(Port& port, size_t count) {
-  std::vector<Packet*> all;
-  read_into(all, port, [&] { return all.size() >= count; });
-  return all;
-}
-
-std::vector<Packet*> receive_until(Port& port, const std::function<bool()>& is_over) {
-  std::vector<Packet*> all;
-  read_into(all, port, is_over);
-  return all;
 }
 
 }  // namespace cw::test

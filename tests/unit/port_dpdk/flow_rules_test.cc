@@ -25,8 +25,8 @@ struct Layout {
 class FlowRules : public testing::TestWithParam<Layout> {};
 
 /// As the site deals links out, of shard 0.
-DpdkWanOptions options_of(const Layout& it) {
-  DpdkWanOptions options = wan_options("0000:3b:00.0", it.own, it.peers.front());
+FrameWanOptions options_of(const Layout& it) {
+  FrameWanOptions options = wan_options("0000:3b:00.0", it.own, it.peers.front());
   options.peers.clear();
   options.shards = it.shards;
   options.paths = it.paths;
@@ -47,7 +47,7 @@ DpdkWanOptions options_of(const Layout& it) {
 /// What it says is beside the file, for whoever changes a rule on purpose.
 TEST_P(FlowRules, of_each_layout_are_those_of_the_golden_file) {
   const Layout& it = GetParam();
-  const auto flows = DpdkWanPort::flows_of(options_of(it));
+  const auto flows = FrameWanPort::flows_of(options_of(it));
   ASSERT_TRUE(flows) << flows.error().sentence;
   const size_t of_any_port = it.source_port == 0 ? 0 : it.peers.size();
   EXPECT_EQ(flows->size(), it.peers.size() * it.links * it.paths + of_any_port);
@@ -76,7 +76,7 @@ TEST(FlowRule, that_a_device_has_no_place_for_is_refused_with_its_reason) {
   const auto device = DpdkDevice::make({.device = "net_null0", .packet_bytes = 1500});
   ASSERT_TRUE(device) << device.error().sentence;
   EXPECT_FALSE(create_rule(0, {}, 0).empty());
-  const DpdkDeviceStatus status = (*device)->status();
+  const FrameDeviceStatus status = (*device)->status();
   EXPECT_FALSE(status.is_isolated);
   EXPECT_EQ(status.rules, 0u);
 }

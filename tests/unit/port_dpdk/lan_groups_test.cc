@@ -15,7 +15,7 @@ const char* const groups[] = {"239.1.2.3", "ff05::1:2"};
 const char* const senders[] = {"10.1.0.2", "2001:db8::2"};
 const char* const far_senders[] = {"10.2.0.2", "2001:db8:2::2"};
 
-void join_both(DpdkLanOptions& options) {
+void join_both(FrameLanOptions& options) {
   for (const char* each : groups) options.groups.push_back(host(each));
 }
 

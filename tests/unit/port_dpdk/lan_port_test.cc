@@ -1,5 +1,5 @@
 // The LAN port over DPDK, against a wire that whole frames are put on and read from.
-#include "dataplane/port/dpdk/dpdk_lan_port.h"
+#include "dataplane/port/frame/frame_lan_port.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -51,9 +51,9 @@ void expect_carried_both_ways(uint16_t vlan) {
   EXPECT_EQ(wire.status().questions, 0u);
 }
 
-TEST(DpdkLanPort, carries_ip_packets_both_ways_byte_by_byte) { expect_carried_both_ways(0); }
+TEST(FrameLanPort, carries_ip_packets_both_ways_byte_by_byte) { expect_carried_both_ways(0); }
 
-TEST(DpdkLanPort, speaks_with_the_tag_of_its_vlan_and_hears_no_other) {
+TEST(FrameLanPort, speaks_with_the_tag_of_its_vlan_and_hears_no_other) {
   expect_carried_both_ways(100);
   Wire wire([](auto& options) { options.vlan = 100; });
   const Bytes ip = ip_packet(host(hosts[0]), host(remotes[0]), {1});
@@ -63,7 +63,7 @@ TEST(DpdkLanPort, speaks_with_the_tag_of_its_vlan_and_hears_no_other) {
   EXPECT_TRUE(wire.taken.empty());
 }
 
-TEST(DpdkLanPort, answers_who_has_our_address_and_pings) {
+TEST(FrameLanPort, answers_who_has_our_address_and_pings) {
   Wire wire;
   for (const size_t version : {0, 1}) {
     const NeighbourSelf self = {host(hosts[version]), host_mac};
@@ -91,7 +91,7 @@ TEST(DpdkLanPort, answers_who_has_our_address_and_pings) {
   EXPECT_TRUE(wire.taken.empty());
 }
 
-TEST(DpdkLanPort, loses_what_has_no_known_next_hop_and_asks_once_a_second) {
+TEST(FrameLanPort, loses_what_has_no_known_next_hop_and_asks_once_a_second) {
   Wire wire;
   for (const size_t version : {0, 1}) {
     const Bytes ip = ip_packet(host(remotes[version]), host(hosts[version]), {1, 2, 3});
@@ -117,19 +117,19 @@ TEST(DpdkLanPort, loses_what_has_no_known_next_hop_and_asks_once_a_second) {
   EXPECT_EQ(wire.status().tx_unrouted, 1u);  // behind a router that nobody has heard of
 }
 
-TEST(DpdkLanPort, asks_for_a_bounded_number_of_hosts_in_a_second) {
+TEST(FrameLanPort, asks_for_a_bounded_number_of_hosts_in_a_second) {
   Wire wire;
   for (int i = 2; i < 202; ++i) {
     const std::string target = "10.1.0." + std::to_string(i);
     ASSERT_TRUE(wire.send(ip_packet(host(remotes[0]), host(target.c_str()), {})));
   }
-  const DpdkLanStatus status = wire.status();
+  const FrameLanStatus status = wire.status();
   EXPECT_EQ(status.tx_unresolved, 200u);
   // Nobody turned meanwhile: what one look allows.
   EXPECT_EQ(status.questions, limits::questions_per_second_max / 10);
 }
 
-TEST(DpdkLanPort, sends_the_others_of_a_burst_and_counts_who_was_lost_once) {
+TEST(FrameLanPort, sends_the_others_of_a_burst_and_counts_who_was_lost_once) {
   Wire wire;
   wire.put_and_pass(
       frame_of(wire.mac(), host_mac, ip_packet(host(hosts[0]), host(remotes[0]), {})));
@@ -158,7 +158,7 @@ TEST(DpdkLanPort, sends_the_others_of_a_burst_and_counts_who_was_lost_once) {
   EXPECT_EQ(wire.port->counters().tx_packets, 3u);
 }
 
-TEST(DpdkLanPort, sends_each_of_a_burst_to_its_own_host) {
+TEST(FrameLanPort, sends_each_of_a_burst_to_its_own_host) {
   Wire wire;
   const auto mac_of = [](size_t i) { return MacAddress{2, 0, 0, 0, 1, uint8_t(i)}; };
   const char* const targets[] = {"10.1.0.5", "10.1.0.5", "10.1.0.6", "2001:db8::5", "10.1.0.5"};
@@ -185,7 +185,7 @@ TEST(DpdkLanPort, sends_each_of_a_burst_to_its_own_host) {
   EXPECT_EQ(wire.sent, expected);
 }
 
-TEST(DpdkLanPort, reaches_who_is_behind_a_router_by_whom_it_heard_it_from) {
+TEST(FrameLanPort, reaches_who_is_behind_a_router_by_whom_it_heard_it_from) {
   Wire wire;
   wire.put_and_pass(
       frame_of(wire.mac(), host_mac, ip_packet(host("10.5.5.5"), host(remotes[0]), {})));
@@ -195,7 +195,7 @@ TEST(DpdkLanPort, reaches_who_is_behind_a_router_by_whom_it_heard_it_from) {
   EXPECT_EQ(wire.sent[0], frame_of(host_mac, wire.mac(), ip));
 }
 
-TEST(DpdkLanPort, does_not_believe_a_packet_against_what_was_heard_lately) {
+TEST(FrameLanPort, does_not_believe_a_packet_against_what_was_heard_lately) {
   Wire wire;
   const Bytes ip = ip_packet(host(hosts[0]), host(remotes[0]), {});
   wire.put_and_pass(frame_of(wire.mac(), host_mac, ip));
@@ -206,7 +206,7 @@ TEST(DpdkLanPort, does_not_believe_a_packet_against_what_was_heard_lately) {
   EXPECT_EQ(wire.sent[0], frame_of(host_mac, wire.mac(), back));
 }
 
-TEST(DpdkLanPort, counts_by_name_what_is_not_for_it) {
+TEST(FrameLanPort, counts_by_name_what_is_not_for_it) {
   Wire wire;
   const Bytes ip = ip_packet(host(hosts[0]), host(remotes[0]), {1});
   const auto frame = [&](const MacAddress& target, const MacAddress& source) {
@@ -251,7 +251,7 @@ Bytes any_frame(const MacAddress& mac) {
 }
 
 std::vector<uint64_t> fates_of(const Wire& wire) {
-  const DpdkLanStatus s = wire.status();
+  const FrameLanStatus s = wire.status();
   const PortCounters c = wire.port->counters();
   return {c.rx_packets, c.rx_malformed, s.rx_not_ours, s.rx_vlan,  s.rx_group,
           s.rx_other,   s.rx_neighbour, s.rx_local,    s.rx_joined};
@@ -273,7 +273,7 @@ std::pair<size_t, Bytes> fate_of(Wire& wire, const Bytes& frame) {
   return {fate, packet};
 }
 
-TEST(DpdkLanPort, gives_each_hostile_frame_one_fate_the_second_time_as_the_first) {
+TEST(FrameLanPort, gives_each_hostile_frame_one_fate_the_second_time_as_the_first) {
   Wire wire;
   EXPECT_TRUE(rc::check("one fate", [&] {
     const Bytes frame = any_frame(wire.mac());
@@ -284,7 +284,7 @@ TEST(DpdkLanPort, gives_each_hostile_frame_one_fate_the_second_time_as_the_first
 }
 
 // An untagged frame of zeros is what a free place of a table of zeros would hold.
-TEST(DpdkLanPort, knows_no_pair_that_it_has_not_heard) {
+TEST(FrameLanPort, knows_no_pair_that_it_has_not_heard) {
   Wire wire;
   Bytes frame(60);
   for (const uint8_t version : {0x40, 0x60}) {
@@ -295,7 +295,7 @@ TEST(DpdkLanPort, knows_no_pair_that_it_has_not_heard) {
 }
 
 // More hosts than there is room for, and then one of the first again.
-TEST(DpdkLanPort, learns_anew_who_has_lost_its_place) {
+TEST(FrameLanPort, learns_anew_who_has_lost_its_place) {
   Wire wire;
   const Bytes hello =
       frame_of(wire.mac(), host_mac, ip_packet(host(hosts[0]), host(remotes[0]), {}));
@@ -321,12 +321,12 @@ TEST(DpdkLanPort, learns_anew_who_has_lost_its_place) {
   EXPECT_EQ(wire.sent[0], frame_of(host_mac, wire.mac(), back));
 }
 
-TEST(DpdkLanPort, says_in_a_sentence_what_it_cannot_have) {
+TEST(FrameLanPort, says_in_a_sentence_what_it_cannot_have) {
   start_small_eal();
   const auto sentence = [](const Wire::Change& change) {
     auto options = lan_options("net_null0");
     change(options);
-    const auto made = DpdkLanPort::make(options);
+    const auto made = FrameLanPort::make(dpdk_driver(), options);
     return made ? "" : made.error().sentence;
   };
   EXPECT_EQ(sentence([](auto& o) { o.device = ""; }),

@@ -15,7 +15,9 @@
 
 #include "dataplane/base/limits.h"
 #include "dataplane/neighbour/lan_frame.h"
-#include "dataplane/port/dpdk/dpdk_lan_port.h"
+#include "dataplane/port/dpdk/dpdk_driver.h"
+#include "dataplane/port/dpdk/eal/device.h"
+#include "dataplane/port/frame/frame_lan_port.h"
 #include "dataplane/wire/outer/checksum.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
@@ -28,8 +30,8 @@ inline constexpr Duration patience = Duration::from_s(5);
 
 inline HostAddress host(const char* text) { return *parse_host_address(text, "test"); }
 
-inline DpdkLanOptions lan_options(const std::string& device) {
-  DpdkLanOptions options;
+inline FrameLanOptions lan_options(const std::string& device) {
+  FrameLanOptions options;
   options.device = device;
   options.addresses = {{host("10.1.0.1"), 24}, {host("2001:db8::1"), 64}};
   options.descriptors = 256;
@@ -73,13 +75,13 @@ inline Bytes frame_of(const MacAddress& target, const MacAddress& source, const 
 
 /// A port and the far end of its wire, a memif.
 struct Wire {
-  using Change = std::function<void(DpdkLanOptions&)>;
+  using Change = std::function<void(FrameLanOptions&)>;
   explicit Wire(const Change& change = [](auto&) {}) {
     start_small_eal();
     const std::string wire = ",bsize=4096,rsize=9,socket-abstract=no,socket=" + own_path("lan");
     auto options = lan_options("net_memif0,role=server" + wire);
     change(options);
-    auto made = DpdkLanPort::make(options);
+    auto made = FrameLanPort::make(dpdk_driver(), options);
     if (!made) throw std::runtime_error(made.error().sentence);
     port = std::move(*made);
     auto device = DpdkDevice::make({.device = "net_memif1,role=client" + wire,
@@ -147,9 +149,9 @@ struct Wire {
   }
   Bytes taken_bytes(size_t i) const { return {taken[i]->data, taken[i]->data + taken[i]->bytes}; }
   MacAddress mac() const { return port->status().device.mac; }
-  DpdkLanStatus status() const { return port->status(); }
+  FrameLanStatus status() const { return port->status(); }
 
-  std::unique_ptr<DpdkLanPort> port;
+  std::unique_ptr<FrameLanPort> port;
   std::unique_ptr<DpdkDevice> far;
   std::vector<Packet*> taken;
   std::vector<Bytes> sent;

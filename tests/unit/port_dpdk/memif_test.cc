@@ -14,8 +14,8 @@ namespace cw::test {
 namespace {
 using namespace literals;
 
-DpdkDeviceOptions memif(const std::string& name, const std::string& role,
-                        const std::string& wire = own_path("memif")) {
+FrameDeviceOptions memif(const std::string& name, const std::string& role,
+                         const std::string& wire = own_path("memif")) {
   return {.device = name + ",role=" + role + ",socket-abstract=no,socket=" + wire,
           .descriptors = 256,
           .ip_bytes_max = 1500,

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "dataplane/port/dpdk/dpdk_lan_port.h"
+#include "dataplane/port/dpdk/dpdk_driver.h"
+#include "dataplane/port/dpdk/eal/device.h"
+#include "dataplane/port/frame/frame_lan_port.h"
 #include "dataplane/wire/control/envelope.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
@@ -40,7 +42,7 @@ struct ShardedPair {
     shards[0] = make_wan_port(options);
     options.peers.front().link = 1;
     options.elsewhere.front().link = options.elsewhere.front().shard = 0;
-    auto beside = DpdkWanPort::make_beside(*shards[0], options, 1);
+    auto beside = FrameWanPort::make_beside(*shards[0], options, 1);
     if (!beside) throw std::runtime_error(beside.error().sentence);
     shards[1] = std::move(*beside);
     far = make_wan_port(far_options);
@@ -52,9 +54,9 @@ struct ShardedPair {
     Packet* none = nullptr;
     while (clock_now() - start < 20_s) {
       bool is_met = true;
-      for (DpdkWanPort* port : {shards[0].get(), shards[1].get(), far.get()}) {
+      for (FrameWanPort* port : {shards[0].get(), shards[1].get(), far.get()}) {
         port->rx_burst({&none, 1}, clock_now());
-        const DpdkWanStatus now = port->status();
+        const FrameWanStatus now = port->status();
         is_met &= now.device.is_link_up && now.unresolved.empty();
       }
       if (is_met) return true;
@@ -72,11 +74,11 @@ struct ShardedPair {
     EXPECT_EQ(far->tx_burst(packets, clock_now()), count);
     return turn_until(*shards[link], count);
   }
-  std::vector<Packet*> turn_until(DpdkWanPort& port, size_t count) {
+  std::vector<Packet*> turn_until(FrameWanPort& port, size_t count) {
     std::vector<Packet*> all;
     const Instant start = clock_now();
     while (all.size() < count && clock_now() - start < 20_s) {
-      for (DpdkWanPort* each : {shards[0].get(), shards[1].get(), far.get()}) {
+      for (FrameWanPort* each : {shards[0].get(), shards[1].get(), far.get()}) {
         std::array<Packet*, limits::burst_packets_max> burst;
         const size_t got = each->rx_burst(burst, clock_now());
         const std::span came(burst.data(), got);
@@ -87,8 +89,8 @@ struct ShardedPair {
     return all;
   }
 
-  std::array<std::unique_ptr<DpdkWanPort>, 2> shards;
-  std::unique_ptr<DpdkWanPort> far;
+  std::array<std::unique_ptr<FrameWanPort>, 2> shards;
+  std::unique_ptr<FrameWanPort> far;
 };
 
 TEST(DpdkShards, have_what_is_for_their_links_and_send_what_is_theirs) {
@@ -194,16 +196,16 @@ struct ShardedLan {
   ShardedLan() {
     start_small_eal();
     const std::string wire = ",bsize=4096,rsize=9,socket-abstract=no,socket=" + own_path("lans");
-    DpdkLanOptions options;
+    FrameLanOptions options;
     options.device = "net_memif0,role=server" + wire;
     options.addresses = {{*parse_host_address("10.1.0.1", "test"), 24}};
     options.descriptors = 256;
     options.packets = 512;
     options.shards = 2;
-    auto made = DpdkLanPort::make(options);
+    auto made = FrameLanPort::make(dpdk_driver(), options);
     if (!made) throw std::runtime_error(made.error().sentence);
     shards[0] = std::move(*made);
-    shards[1] = std::move(*DpdkLanPort::make_beside(*shards[0], options, 1));
+    shards[1] = std::move(*FrameLanPort::make_beside(*shards[0], options, 1));
     auto device = DpdkDevice::make({.device = "net_memif1,role=client" + wire,
                                     .descriptors = 256,
                                     .packet_bytes = 2000,
@@ -259,7 +261,7 @@ struct ShardedLan {
     return shards[shard]->counters().tx_packets > before;
   }
 
-  std::array<std::unique_ptr<DpdkLanPort>, 2> shards;
+  std::array<std::unique_ptr<FrameLanPort>, 2> shards;
   std::unique_ptr<DpdkDevice> far;
   std::array<size_t, 2> taken{};
   std::vector<std::vector<uint8_t>> sent;

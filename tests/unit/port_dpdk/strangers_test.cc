@@ -10,7 +10,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "dataplane/port/dpdk/dpdk_lan_port.h"
+#include "dataplane/port/dpdk/dpdk_driver.h"
+#include "dataplane/port/dpdk/eal/device.h"
+#include "dataplane/port/frame/frame_lan_port.h"
 #include "dataplane/port/udp/udp_port.h"
 #include "tests/unit/port/network_space.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
@@ -92,13 +94,13 @@ std::string capture_of_reports() {
   start_small_eal();
   const std::string in = own_path("in.pcap"), out = own_path("out.pcap");
   write_capture(in, {});
-  DpdkLanOptions options;
+  FrameLanOptions options;
   options.device = "net_pcap0,rx_pcap=" + in + ",tx_pcap=" + out;
   options.addresses = {{*parse_host_address("10.1.0.1", ""), 24}};
   options.groups = {*parse_host_address("239.1.2.3", ""), *parse_host_address("ff05::1:2", "")};
   options.descriptors = 256;
   options.packets = 512;
-  const auto port = DpdkLanPort::make(options);
+  const auto port = FrameLanPort::make(dpdk_driver(), options);
   EXPECT_TRUE(port.has_value()) << port.error().sentence;
   for (Instant now; now < Instant() + Duration::from_s(3); now += Duration::from_ms(10)) {
     Packet* packet = nullptr;
@@ -173,7 +175,7 @@ std::string af_packet(int number, const std::string& interface) {
          ",blocksz=65536,framesz=2048,framecnt=512";
 }
 
-DpdkWanOptions kernel_options(int number, const std::string& own, const std::string& peer) {
+FrameWanOptions kernel_options(int number, const std::string& own, const std::string& peer) {
   auto options = wan_options(af_packet(number, "v" + std::to_string(number)), own, peer);
   options.payload_bytes_max = 1024;
   return options;
@@ -276,7 +278,7 @@ TEST(DpdkStrangers, af_packet_frames_too_small_for_the_interface_are_refused_wit
   NetworkSpace space;
   run("ip link add v0 mtu 9000 type veth peer name v1 && ip addr add 192.0.2.1/24 dev v0");
   auto options = wan_options("net_af_packet0,iface=v0,framesz=4096", "192.0.2.1", "192.0.2.2");
-  const auto made = DpdkWanPort::make(options);
+  const auto made = FrameWanPort::make(dpdk_driver(), options);
   ASSERT_FALSE(made.has_value());
   EXPECT_NE(made.error().sentence.find("framesz=16384"), std::string::npos)
       << made.error().sentence;
@@ -289,12 +291,12 @@ TEST(DpdkStrangers, a_tag_that_the_kernel_took_out_is_in_its_place_again) {
   NetworkSpace space;
   run("ip link add v0 type veth peer name v1 && ip addr add 10.1.0.1/24 dev v0 && "
       "ip link set v0 up && ip link set v1 up");
-  DpdkLanOptions options;
+  FrameLanOptions options;
   options.device = af_packet(0, "v0");
   options.addresses = {{*parse_host_address("10.1.0.1", "test"), 24}};
   options.vlan = 7;
   options.packets = 512;
-  auto port = DpdkLanPort::make(options);
+  auto port = FrameLanPort::make(dpdk_driver(), options);
   ASSERT_TRUE(port.has_value()) << port.error().sentence;
   auto far = DpdkDevice::make({.device = af_packet(1, "v1"), .packet_bytes = 1500, .packets = 512});
   ASSERT_TRUE(far.has_value()) << far.error().sentence;
@@ -368,10 +370,11 @@ TEST(DpdkStrangers, a_udp_port_that_another_program_has_is_not_taken_from_it) {
   run("ip link add v0 mtu 1400 type veth peer name v1 && ip addr add 192.0.2.1/24 dev v0");
   const auto first = silence_udp_port(*parse_host_address("192.0.2.1", "address"), roce_udp_port);
   ASSERT_TRUE(first.has_value()) << first.error().sentence;
-  const auto made = DpdkWanPort::make(kernel_options(0, "192.0.2.1", "192.0.2.2"));
+  const auto made = FrameWanPort::make(dpdk_driver(), kernel_options(0, "192.0.2.1", "192.0.2.2"));
   ASSERT_FALSE(made.has_value());
   EXPECT_TRUE(made.error().sentence.starts_with("udp_port: ")) << made.error().sentence;
-  const auto absent = DpdkWanPort::make(kernel_options(0, "192.0.2.9", "192.0.2.2"));
+  const auto absent =
+      FrameWanPort::make(dpdk_driver(), kernel_options(0, "192.0.2.9", "192.0.2.2"));
   ASSERT_FALSE(absent.has_value());
   EXPECT_TRUE(absent.error().sentence.starts_with("address: ")) << absent.error().sentence;
 }

@@ -6,6 +6,7 @@
 
 #include "dataplane/base/prng.h"
 #include "dataplane/collective/sdk/group_end.h"
+#include "dataplane/port/dpdk/dpdk_driver.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 
 namespace cw::test {
@@ -13,7 +14,7 @@ namespace {
 
 using namespace literals;
 
-void belong(DpdkWanOptions& options, const std::string& group) {
+void belong(FrameWanOptions& options, const std::string& group) {
   options.groups = {{.address = group, .udp_port = 4800}};
 }
 
@@ -33,7 +34,7 @@ void expect_heard_by_all_of_the_group(DpdkPair& pair) {
   EXPECT_EQ(pair.a->status().tx_unrouted, 1u);
 }
 
-TEST(DpdkWanPort, sends_to_all_of_a_group_over_ipv4) {
+TEST(FrameWanPort, sends_to_all_of_a_group_over_ipv4) {
   DpdkPair pair("192.0.2.1", "192.0.2.2", [](auto& options) { belong(options, "239.1.2.3"); });
   expect_heard_by_all_of_the_group(pair);
   // Twice unasked, one after the other.
@@ -42,12 +43,12 @@ TEST(DpdkWanPort, sends_to_all_of_a_group_over_ipv4) {
   EXPECT_TRUE(has_said());
 }
 
-TEST(DpdkWanPort, sends_to_all_of_a_group_over_ipv6) {
+TEST(FrameWanPort, sends_to_all_of_a_group_over_ipv6) {
   DpdkPair pair("2001:db8::1", "2001:db8::2", [](auto& options) { belong(options, "ff15::4"); });
   expect_heard_by_all_of_the_group(pair);
 }
 
-TEST(DpdkWanPort, does_not_hear_a_group_that_it_does_not_belong_to) {
+TEST(FrameWanPort, does_not_hear_a_group_that_it_does_not_belong_to) {
   bool is_first = true;
   DpdkPair pair("192.0.2.1", "192.0.2.2", [&](auto& options) {
     if (is_first) belong(options, "239.1.2.3");
@@ -62,12 +63,12 @@ TEST(DpdkWanPort, does_not_hear_a_group_that_it_does_not_belong_to) {
   EXPECT_TRUE(receive_until(*pair.b, other).empty());
 }
 
-TEST(DpdkWanPort, says_which_group_is_none) {
+TEST(FrameWanPort, says_which_group_is_none) {
   start_small_eal();
   auto options = wan_options("net_null0", "192.0.2.1", "192.0.2.2");
   for (const char* address : {"192.0.2.9", "ff15::4"}) {
     belong(options, address);
-    const auto made = DpdkWanPort::make(options);
+    const auto made = FrameWanPort::make(dpdk_driver(), options);
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().sentence, std::string("groups: ") + address +
                                          " is no multicast address of the IP version of 192.0.2.1");
@@ -87,7 +88,7 @@ group::GroupEndOptions member(uint16_t rank, Prng& prng) {
   return options;
 }
 
-TEST(DpdkWanPort, carries_a_group_s_operations) {
+TEST(FrameWanPort, carries_a_group_s_operations) {
   DpdkPair pair("192.0.2.1", "192.0.2.2", [](auto& options) { belong(options, "239.1.2.3"); });
   ASSERT_TRUE(pair.meet());
   Prng prngs[] = {Prng(1), Prng(2)};

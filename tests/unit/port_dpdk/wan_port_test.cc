@@ -8,9 +8,10 @@
 #include <filesystem>
 #include <span>
 
-#include "dataplane/port/dpdk/dpdk_wan_port.h"
+#include "dataplane/port/dpdk/dpdk_driver.h"
 #include "dataplane/port/dpdk/eal/device.h"
 #include "dataplane/port/dpdk/eal/eal.h"
+#include "dataplane/port/frame/frame_wan_port.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 #include "tests/unit/port_dpdk/other_process.h"
 
@@ -61,7 +62,7 @@ TEST(Eal, says_what_it_was_started_with_and_what_is_wrong) {
 
 TEST(DpdkDevice, is_refused_with_the_reason) {
   start_small_eal();
-  const auto refused = [](DpdkDeviceOptions options) {
+  const auto refused = [](FrameDeviceOptions options) {
     options.packet_bytes = 2048;
     const auto made = DpdkDevice::make(options);
     return made ? std::string() : made.error().sentence;
@@ -131,7 +132,7 @@ TEST(DpdkDevice, lends_every_packet_once_and_gets_short_when_they_run_out) {
 // ---- wan port ----
 // The WAN port over DPDK: what one end sends, the other must have, in frames that strangers read.
 
-void expect_carried(DpdkWanPort& from, DpdkWanPort& to, size_t count, size_t payload_bytes) {
+void expect_carried(FrameWanPort& from, FrameWanPort& to, size_t count, size_t payload_bytes) {
   std::vector<Packet*> packets;
   for (size_t i = 0; i < count; ++i) {
     packets.push_back(make_packet(from, payload_bytes, static_cast<uint8_t>(i)));
@@ -164,17 +165,17 @@ void expect_every_size_both_ways(DpdkPair& pair) {
   EXPECT_EQ(pair.b->counters().system_calls, 0u);
 }
 
-TEST(DpdkWanPort, carries_packets_of_every_size_both_ways_over_ipv4) {
+TEST(FrameWanPort, carries_packets_of_every_size_both_ways_over_ipv4) {
   DpdkPair pair;
   expect_every_size_both_ways(pair);
 }
 
-TEST(DpdkWanPort, carries_packets_of_every_size_both_ways_over_ipv6) {
+TEST(FrameWanPort, carries_packets_of_every_size_both_ways_over_ipv6) {
   DpdkPair pair("2001:db8::1", "2001:db8::2");
   expect_every_size_both_ways(pair);
 }
 
-TEST(DpdkWanPort, a_received_packet_may_be_sent_back) {
+TEST(FrameWanPort, a_received_packet_may_be_sent_back) {
   DpdkPair pair;
   ASSERT_TRUE(pair.meet());
   Packet* packet = make_packet(*pair.a, 1000, 7);
@@ -188,7 +189,7 @@ TEST(DpdkWanPort, a_received_packet_may_be_sent_back) {
   pair.a->give_back(back);
 }
 
-TEST(DpdkWanPort, a_packet_may_be_kept_and_sent_again) {
+TEST(FrameWanPort, a_packet_may_be_kept_and_sent_again) {
   DpdkPair pair;
   ASSERT_TRUE(pair.meet());
   expect_kept_and_given_back(*pair.a, [&](Packet& packet) {
@@ -201,8 +202,8 @@ TEST(DpdkWanPort, a_packet_may_be_kept_and_sent_again) {
   });
 }
 
-TEST(DpdkWanPort, tells_paths_apart_by_their_udp_port) {
-  DpdkPair pair("192.0.2.1", "192.0.2.2", [](DpdkWanOptions& o) { o.paths = 4; });
+TEST(FrameWanPort, tells_paths_apart_by_their_udp_port) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", [](FrameWanOptions& o) { o.paths = 4; });
   ASSERT_TRUE(pair.meet());
   for (uint16_t path = 0; path < 4; ++path) {
     Packet* packet = make_packet(*pair.a, 100, 1);
@@ -215,7 +216,7 @@ TEST(DpdkWanPort, tells_paths_apart_by_their_udp_port) {
   }
 }
 
-TEST(DpdkWanPort, a_memif_carries_no_more_than_one_of_its_buffers_holds) {
+TEST(FrameWanPort, a_memif_carries_no_more_than_one_of_its_buffers_holds) {
   start_small_eal();
   const auto port = make_wan_port(wan_options(
       "net_memif0,role=server,bsize=2048,socket-abstract=no,socket=" + own_path("memif"),
@@ -225,7 +226,7 @@ TEST(DpdkWanPort, a_memif_carries_no_more_than_one_of_its_buffers_holds) {
   std::filesystem::remove(own_path("memif"));
 }
 
-DpdkWanOptions end_of_wire(const std::string& file, bool is_server) {
+FrameWanOptions end_of_wire(const std::string& file, bool is_server) {
   const std::string wire = ",socket-abstract=no,socket=" + file;
   return is_server ? wan_options("net_memif0,role=server" + wire, "192.0.2.1", "192.0.2.2")
                    : wan_options("net_memif0,role=client" + wire, "192.0.2.2", "192.0.2.1");
@@ -242,7 +243,7 @@ DpdkWanOptions end_of_wire(const std::string& file, bool is_server) {
   }
 }
 
-size_t echoed_by(DpdkWanPort& port) {
+size_t echoed_by(FrameWanPort& port) {
   const Instant start = clock_now();
   std::vector<Packet*> back;
   while (back.size() < 32 && clock_now() - start < Duration::from_s(30)) {
@@ -256,13 +257,13 @@ size_t echoed_by(DpdkWanPort& port) {
   return back.size();
 }
 
-bool wait_for_link_down(DpdkWanPort& port) {
+bool wait_for_link_down(FrameWanPort& port) {
   const auto is_down = [&port] { return !port.status().device.is_link_up; };
   port.give_back(receive_until(port, is_down));
   return is_down();
 }
 
-TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
+TEST(FrameWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
   expect_in_own_process([] {
     const std::string file = own_path("memif");
     OtherProcess server([&file] { echo(file); });
@@ -282,7 +283,7 @@ TEST(DpdkWanPort, finds_a_memif_that_comes_later_and_one_that_comes_again) {
   });
 }
 
-TEST(DpdkWanPort, a_packet_without_a_way_behind_others_is_counted_once) {
+TEST(FrameWanPort, a_packet_without_a_way_behind_others_is_counted_once) {
   start_small_eal();
   auto options = wan_options("net_null0", "192.0.2.1", "192.0.2.2");
   options.peers[0].next_hop = "02:00:00:00:00:02";
@@ -295,7 +296,7 @@ TEST(DpdkWanPort, a_packet_without_a_way_behind_others_is_counted_once) {
   EXPECT_EQ(port->counters().tx_packets, 2u);
 }
 
-TEST(DpdkWanPort, packets_without_a_next_hop_are_lost_and_counted) {
+TEST(FrameWanPort, packets_without_a_next_hop_are_lost_and_counted) {
   start_small_eal();
   const auto port = make_wan_port(wan_options("net_null0", "192.0.2.1", "192.0.2.2"));
   Packet* packets[] = {make_packet(*port, 10, 1), make_packet(*port, 10, 2)};
@@ -313,7 +314,7 @@ uint32_t counted_crc32(uint32_t crc, const void* bytes, size_t count) {
   return cw_crc32(crc, bytes, count);
 }
 
-TEST(DpdkWanPort, what_a_full_queue_does_not_take_stays_the_callers_unharmed) {
+TEST(FrameWanPort, what_a_full_queue_does_not_take_stays_the_callers_unharmed) {
   DpdkPair pair("192.0.2.1", "192.0.2.2", [](auto& o) { o.crc32 = counted_crc32; });
   ASSERT_TRUE(pair.meet());
   std::vector<Packet*> taken;
@@ -349,8 +350,8 @@ TEST(DpdkWanPort, what_a_full_queue_does_not_take_stays_the_callers_unharmed) {
   EXPECT_EQ(pair.a->tx_burst(left, clock_now()), left.size());  // there is room again
 }
 
-TEST(DpdkWanPort, hostile_frames_are_counted_and_go_no_further) {
-  DpdkPair pair("192.0.2.1", "192.0.2.2", [](DpdkWanOptions& o) {
+TEST(FrameWanPort, hostile_frames_are_counted_and_go_no_further) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", [](FrameWanOptions& o) {
     if (o.address == "192.0.2.2") o.icrc = IcrcMode::Pseudo;  // wrong in the eyes of the other
   });
   ASSERT_TRUE(pair.meet());
@@ -362,8 +363,8 @@ TEST(DpdkWanPort, hostile_frames_are_counted_and_go_no_further) {
   EXPECT_EQ(pair.a->status().rx_unknown, 0u);
 }
 
-TEST(DpdkWanPort, packets_from_strangers_are_counted) {
-  DpdkPair pair("192.0.2.1", "192.0.2.2", [](DpdkWanOptions& o) {
+TEST(FrameWanPort, packets_from_strangers_are_counted) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", [](FrameWanOptions& o) {
     if (o.address == "192.0.2.1") o.peers[0].udp_port = 9000;  // it waits for another source port
   });
   ASSERT_TRUE(pair.meet());
@@ -374,12 +375,12 @@ TEST(DpdkWanPort, packets_from_strangers_are_counted) {
   EXPECT_EQ(pair.a->status().rx_unknown, 1u);
 }
 
-TEST(DpdkWanPort, is_refused_with_the_key_that_is_wrong) {
+TEST(FrameWanPort, is_refused_with_the_key_that_is_wrong) {
   start_small_eal();
-  const auto refused = [](const std::function<void(DpdkWanOptions&)>& change) {
+  const auto refused = [](const std::function<void(FrameWanOptions&)>& change) {
     auto options = wan_options("net_null0", "192.0.2.1", "192.0.2.2");
     change(options);
-    const auto made = DpdkWanPort::make(options);
+    const auto made = FrameWanPort::make(dpdk_driver(), options);
     return made ? std::string("accepted")
                 : made.error().sentence.substr(0, made.error().sentence.find(':'));
   };

@@ -17,7 +17,7 @@ sim::SiteOptions site_options(uint32_t payload_bytes, uint16_t paths) {
   return options;
 }
 
-void give_packets(DpdkWanOptions& options) { options.packets = 4096; }
+void give_packets(FrameWanOptions& options) { options.packets = 4096; }
 
 TEST(DpdkSdr, a_thousand_messages_cross_unharmed_over_ipv4) {
   DpdkPair pair("192.0.2.1", "192.0.2.2", give_packets);
@@ -26,7 +26,7 @@ TEST(DpdkSdr, a_thousand_messages_cross_unharmed_over_ipv4) {
 }
 
 TEST(DpdkSdr, a_thousand_messages_cross_unharmed_in_jumbo_frames_over_ipv6_and_three_paths) {
-  DpdkPair pair("2001:db8::1", "2001:db8::2", [](DpdkWanOptions& o) {
+  DpdkPair pair("2001:db8::1", "2001:db8::2", [](FrameWanOptions& o) {
     give_packets(o);
     o.paths = 3;
   });

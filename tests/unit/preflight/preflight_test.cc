@@ -186,6 +186,33 @@ TEST(Preflight, looks_at_a_lan_over_dpdk_too) {
   expect(look_with_lan(laid, "net_af_xdp0,iface=eth2"), "rights", Status::Problem, "CAP_NET_ADMIN");
 }
 
+TEST(Preflight, says_what_af_xdp_can_do_here) {
+  const Laid laid;
+  const char* const over_xdp =
+      "rate = \"1 Gbit/s\"\nport = \"xdp\"\naddress = \"192.0.2.1\"\ndevice = \"eth1\"";
+  laid.put("proc/self/mounts", "bpf /sys/fs/bpf bpf rw 0 0\n");
+  laid.drive("ice");
+  laid.put("sys/class/net/eth1/queues/rx-0/rps_cpus", "0\n");
+  expect(look(laid, over_xdp), "xdp", Status::Ok, "in the driver, without copies");
+  expect(look(laid, over_xdp), "nic", Status::Ok, "a program of ours takes what is the gateway's");
+  expect(look(laid, over_xdp), "hugepages", Status::Ok, "not needed");
+  laid.drive("ena");
+  expect(look(laid, over_xdp), "xdp", Status::Ok, "frames copied once");
+  laid.put("proc/self/mounts", "\n");
+  expect(look(laid, over_xdp), "xdp", Status::Note, "mount -t bpf bpf /sys/fs/bpf");
+  laid.drive("e1000");
+  laid.put("proc/self/mounts", "bpf /sys/fs/bpf bpf rw 0 0\n");
+  expect(look(laid, over_xdp), "xdp", Status::Note, "generic place");
+  laid.put("sys/class/net/eth1/mtu", "9000\n");
+  laid.put("proc/sys/kernel/osrelease", "6.1.0-28-amd64\n");
+  expect(look(laid, over_xdp), "xdp", Status::Problem, "before Linux 6.6");
+  laid.drive("ena");
+  laid.put("proc/sys/kernel/osrelease", "6.12.1\n");
+  expect(look(laid, over_xdp), "xdp", Status::Note, "come in pieces");
+  laid.put("proc/self/status", no_rights);
+  expect(look(laid, over_xdp), "rights", Status::Problem, "CAP_NET_ADMIN");
+}
+
 TEST(Preflight, counts_free_hugepages_where_the_nic_is) {
   const Laid laid;
   expect(look(laid, over_udp), "hugepages", Status::Ok, "not needed");

@@ -32,7 +32,7 @@ TEST(Configs, are_without_a_mistake) {
     EXPECT_TRUE(plan) << plan.error().sentence;
     EXPECT_TRUE(plan && plan->warnings.empty());
   }
-  EXPECT_EQ(count, 14u);
+  EXPECT_EQ(count, 15u);
 }
 
 /// What a line of the list of keys is about; empty: not a key.

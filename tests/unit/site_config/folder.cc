@@ -18,6 +18,10 @@ Folder::Folder() : before_(fs::current_path()) {
   path_ = name;
   fs::current_path(path_);
   write("pair.key", std::string(64, 'k') + "\n");
+  // 32 times 1.
+  for (const char* key : {"site.key", "a.key", "b.key", "lab-a.key", "lab-b.key"}) {
+    write(key, "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n");
+  }
 }
 
 Folder::~Folder() {

@@ -5,7 +5,7 @@
 
 namespace cw::site {
 
-/// A new folder with `pair.key` in it, and the current one; gone with the object.
+/// A new folder, and the current one, with `pair.key` and private keys in it; gone with the object.
 class Folder {
  public:
   Folder();

@@ -39,8 +39,8 @@ TEST(GroupKeys, come_to_what_a_gateway_and_its_port_are_made_from) {
   EXPECT_EQ(groups[1].class_index, std::nullopt);
   EXPECT_EQ(groups[1].ttl, 4);
   EXPECT_EQ(plan->gateway.own_prefixes.size(), 2u);
-  ASSERT_EQ(plan->lan_over_dpdk.groups.size(), 2u);
-  EXPECT_EQ(text_of(plan->lan_over_dpdk.groups[1]), "ff05::1:2");
+  ASSERT_EQ(plan->lan_over_frames.groups.size(), 2u);
+  EXPECT_EQ(text_of(plan->lan_over_frames.groups[1]), "ff05::1:2");
 }
 
 TEST(GroupKeys, take_the_hosts_of_our_addresses_where_nothing_is_said) {

@@ -64,7 +64,7 @@ TEST(Plan, has_pseudo_icrcs_over_sockets_unless_the_file_says_exact) {
   EXPECT_EQ(icrc_of("icrc = 'exact'"), IcrcMode::Exact);
   for (const std::string& wan : {dpdk, dpdk + "icrc = 'exact'"}) {
     const Plan plan = plan_of(file_with("[wan]", "[wan]\naddress = '192.0.2.1'\n" + wan));
-    EXPECT_EQ(plan.wan_over_dpdk.icrc, IcrcMode::Exact);
+    EXPECT_EQ(plan.wan_over_frames.icrc, IcrcMode::Exact);
   }
 }
 
@@ -78,7 +78,7 @@ TEST(Plan, knows_from_which_ports_a_peer_sends) {
   const Plan of_cores = plan_of(
       file_with("[wan]", "[wan]\naddress = '192.0.2.1'\nport = 'dpdk'\ndevice = 'net_null0'\n",
                 "source_port = 49152\n"));
-  EXPECT_EQ(of_cores.wan_over_dpdk.peers[0].source_port, 49152);
+  EXPECT_EQ(of_cores.wan_over_frames.peers[0].source_port, 49152);
 }
 
 TEST(Plan, finds_the_files_that_it_names_beside_itself) {
@@ -233,11 +233,11 @@ TEST(Plan, starts_dpdk_with_the_devices_of_both_sides_and_counts_its_memory) {
   EXPECT_EQ(one.eal.devices, std::vector<std::string>{"net_memif0,role=server"});
   EXPECT_EQ(one.eal.memory_mib, 96u);
   EXPECT_EQ(one.lan_kind, LanKind::Dpdk);
-  EXPECT_EQ(one.lan_over_dpdk.vlan, 7);
-  EXPECT_EQ(one.lan_over_dpdk.descriptors, 256);
-  ASSERT_EQ(one.lan_over_dpdk.addresses.size(), 1u);
-  EXPECT_EQ(text_of(one.lan_over_dpdk.addresses[0].ip), "10.1.0.1");
-  EXPECT_EQ(one.lan_over_dpdk.addresses[0].bits, 24);
+  EXPECT_EQ(one.lan_over_frames.vlan, 7);
+  EXPECT_EQ(one.lan_over_frames.descriptors, 256);
+  ASSERT_EQ(one.lan_over_frames.addresses.size(), 1u);
+  EXPECT_EQ(text_of(one.lan_over_frames.addresses[0].ip), "10.1.0.1");
+  EXPECT_EQ(one.lan_over_frames.addresses[0].bits, 24);
   // The LAN port's packets are in there, and no longer beside it.
   const uint64_t beside = 4096 * limits::frame_bytes_max;
   EXPECT_EQ(one.memory.count(), none.memory.count() - beside + (96 << 20));

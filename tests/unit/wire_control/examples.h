@@ -155,7 +155,9 @@ inline group::Join example(group::Join) {
           .rate_bps = 100'000'000'000,
           .payload_bytes = 4096,
           .site = 2,
-          .digest = 0xc0def00d};
+          .digest = 0xc0def00d,
+          .clock_us = 0x0f4240f0,
+          .echo_us = 0x0f424005};
 }
 inline group::Epoch example(group::Epoch) {
   return {.id = 0x3132333435363738,

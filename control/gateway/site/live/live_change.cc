@@ -39,7 +39,7 @@ LiveBounds LiveBounds::of(const Plan& plan) {
     bounds.holds.push_back(each.hold);
     bounds.streams.push_back(each.stream);
   }
-  if (plan.lan_kind == LanKind::Dpdk) bounds.joined = plan.lan_over_dpdk.groups;
+  if (is_over_frames(plan.lan_kind)) bounds.joined = plan.lan_over_frames.groups;
   if (plan.impair) bounds.impaired = plan.impair->held_packets_max;
   return bounds;
 }
@@ -102,7 +102,7 @@ static void check_room(const LiveBounds& bounds, const Plan& next, std::vector<B
 }
 
 static bool are_joined(const std::vector<HostAddress>& joined, const Plan& next) {
-  return std::ranges::is_permutation(joined, next.lan_over_dpdk.groups);
+  return std::ranges::is_permutation(joined, next.lan_over_frames.groups);
 }
 
 std::vector<Beyond> beyond(const LiveBounds& bounds, const Plan& next) {
@@ -111,7 +111,8 @@ std::vector<Beyond> beyond(const LiveBounds& bounds, const Plan& next) {
   check_holds(bounds, next, found);
   check_room(bounds, next, found);
   if (bounds.joined && !are_joined(*bounds.joined, next)) {
-    found.push_back({"group", "lan.port \"dpdk\" has joined the groups of the start"});
+    found.push_back({"group", "lan.port \"" + std::string(name_of(next.lan_kind)) +
+                                  "\" has joined the groups of the start"});
   }
   if (next.impair && !bounds.impaired) {
     found.push_back({"wan.impair", "the gateway was started without [wan.impair]"});
@@ -141,7 +142,10 @@ void take_live(const Plan& next, Plan& running) {
   running.status_file = next.status_file;
   running.lan_routes = next.lan_routes;
   running.gateway = next.gateway;
+  running.lan_over_frames.targets = next.lan_over_frames.targets;
   running.wan.peers = next.wan.peers;
+  if (running.seal && next.seal) running.seal->peers = next.seal->peers;
+  running.secrets = next.secrets;
   if (running.impair) running.impair->tx = next.impair ? next.impair->tx : Impairment();
   for (size_t i = 0; i < running.classes.size(); ++i)
     running.classes[i].hold = next.classes[i].hold;

@@ -55,6 +55,7 @@ bool try_arrange(const Plan& running, Plan& next) {
   std::vector<sdr::LinkOptions> links;
   std::vector<gateway::PeerRoutes> routes;
   std::vector<UdpPeerOptions> addresses;
+  std::vector<std::optional<seal::KeyringPeer>> keys;
   for (size_t i = 0; i < places->size(); ++i) {
     const auto peer = (*places)[i];
     links.push_back(next.peers[peer.value_or(0)]);
@@ -65,22 +66,25 @@ bool try_arrange(const Plan& running, Plan& next) {
     routes.push_back(peer ? next.gateway.peers[*peer] : gateway::PeerRoutes());
     // Who leaves is told so, where he was.
     addresses.push_back(peer ? next.wan.peers[*peer] : running.wan.peers[i]);
+    if (next.seal) keys.push_back(peer ? next.seal->peers[*peer] : std::nullopt);
     links.back().peer = routes.back().peer = static_cast<uint16_t>(i);
     links.back().control.is_vacant = !peer;
   }
   next.peers = std::move(links);
   next.gateway.peers = std::move(routes);
   next.wan.peers = std::move(addresses);
+  if (next.seal) next.seal->peers = std::move(keys);
   return true;
 }
 
 std::vector<Beyond> beyond_places(const Plan& running, const Plan& next) {
   const bool is_over_sockets = running.wan_kind == WanKind::Udp;
   if (is_over_sockets && places_of(running, next)) return {};
-  const std::string why = is_over_sockets ? "there are places for " +
-                                                std::to_string(running.gateway.peers.size()) +
-                                                " peers, and site.spare_peers makes more at a start"
-                                          : "over DPDK peers are those of the start";
+  const std::string why =
+      is_over_sockets ? "there are places for " + std::to_string(running.gateway.peers.size()) +
+                            " peers, and site.spare_peers makes more at a start"
+                      : "over wan.port \"" + std::string(name_of(running.wan_kind)) +
+                            "\" peers are those of the start";
   std::vector<Beyond> found;
   const auto add_missing = [&](const Plan& from, const Plan& in) {
     for (const gateway::PeerRoutes& each : from.gateway.peers) {

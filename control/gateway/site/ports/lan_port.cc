@@ -1,6 +1,6 @@
 #include "control/gateway/site/ports/lan_port.h"
 
-#include "control/gateway/dpdk.h"
+#include "control/gateway/site/ports/frame_driver.h"
 #include "control/gateway/site/shard_plan.h"
 
 namespace cw::site {
@@ -13,39 +13,36 @@ Result<LanPort> make_tun(const Plan& plan, size_t shard) {
   return LanPort{.port = std::move(*made), .tun = tun};
 }
 
-#ifdef CW_HAVE_DPDK
-Result<LanPort> make_dpdk(const Plan& plan, size_t shard, const LanPort* first) {
-  const DpdkLanOptions options = lan_over_dpdk_of(plan);
-  auto made = first == nullptr
-                  ? DpdkLanPort::make(options)
-                  : DpdkLanPort::make_beside(*first->dpdk, options, static_cast<uint16_t>(shard));
+Result<LanPort> make_over_frames(const Plan& plan, size_t shard, const LanPort* first) {
+  const auto driver = frame_driver(name_of(plan.lan_kind), "tun");
+  if (!driver) return std::unexpected(driver.error());
+  const FrameLanOptions options = lan_over_frames_of(plan);
+  auto made = first == nullptr ? FrameLanPort::make(**driver, options)
+                               : FrameLanPort::make_beside(*first->frames, options,
+                                                           static_cast<uint16_t>(shard));
   if (!made) return std::unexpected(std::move(made.error()));
-  const DpdkLanPort* const dpdk = made->get();
-  return LanPort{.port = std::move(*made), .dpdk = dpdk};
+  const FrameLanPort* const frames = made->get();
+  return LanPort{.port = std::move(*made), .frames = frames};
 }
-#else
-Result<LanPort> make_dpdk(const Plan&, size_t, const LanPort*) { return without_dpdk("tun"); }
-#endif
 
 }  // namespace
 
 std::string LanPort::device() const {
-#ifdef CW_HAVE_DPDK
-  if (dpdk != nullptr) return "dpdk:" + dpdk->status().device.text;
-#endif
+  if (frames != nullptr) {
+    return std::string(frames->facts().name) + ":" + frames->status().device.text;
+  }
   return tun->status().name;
 }
 
 void LanPort::fill(SiteState& state) const {
   state.lan_port = port->counters();
   if (tun != nullptr) state.lan = tun->status();
-#ifdef CW_HAVE_DPDK
-  if (dpdk != nullptr) state.lan_over_dpdk = dpdk->status();
-#endif
+  if (frames != nullptr) state.lan_over_frames = frames->status();
 }
 
 Result<LanPort> make_lan_port(const Plan& plan, size_t shard, const LanPort* first) {
-  return plan.lan_kind == LanKind::Dpdk ? make_dpdk(plan, shard, first) : make_tun(plan, shard);
+  return is_over_frames(plan.lan_kind) ? make_over_frames(plan, shard, first)
+                                       : make_tun(plan, shard);
 }
 
 }  // namespace cw::site

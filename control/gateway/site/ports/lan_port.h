@@ -15,7 +15,7 @@ struct LanPort {
   std::unique_ptr<Port> port;
   // What it is, too; one of the two.
   const TunPort* tun = nullptr;
-  const DpdkLanPort* dpdk = nullptr;
+  const FrameLanPort* frames = nullptr;
 
   /// As the kernel has chosen, or "dpdk:" and the device with what was chosen for the user.
   std::string device() const;

@@ -39,8 +39,7 @@ Result<void> Site::begin_eal() const {
 
 std::optional<EalChoice> Site::eal() const {
 #ifdef CW_HAVE_DPDK
-  const SiteShard& first = *shards_.front();
-  if (first.wan().dpdk == nullptr && first.lan().dpdk == nullptr) return std::nullopt;
+  if (plan_.lan_kind != LanKind::Dpdk && plan_.wan_kind != WanKind::Dpdk) return std::nullopt;
   return start_eal(plan_.eal).value();  // it runs, or there would be no port
 #else
   return std::nullopt;

@@ -1,6 +1,6 @@
 #include "control/gateway/site/ports/wan_port.h"
 
-#include "control/gateway/dpdk.h"
+#include "control/gateway/site/ports/frame_driver.h"
 #include "control/gateway/site/shard_plan.h"
 #ifdef CW_HAVE_VERBS
 #include "dataplane/port/verbs/verbs_port.h"
@@ -16,19 +16,17 @@ Result<WanPort> make_udp(const Plan& plan, size_t shard) {
   return WanPort{.port = std::move(*made), .rnic = nullptr, .udp = udp};
 }
 
-#ifdef CW_HAVE_DPDK
-Result<WanPort> make_dpdk(const Plan& plan, size_t shard, const WanPort* first) {
-  const DpdkWanOptions options = wan_over_dpdk_of(plan, shard);
-  auto made = first == nullptr
-                  ? DpdkWanPort::make(options)
-                  : DpdkWanPort::make_beside(*first->dpdk, options, static_cast<uint16_t>(shard));
+Result<WanPort> make_over_frames(const Plan& plan, size_t shard, const WanPort* first) {
+  const auto driver = frame_driver(name_of(plan.wan_kind), "udp");
+  if (!driver) return std::unexpected(driver.error());
+  const FrameWanOptions options = wan_over_frames_of(plan, shard);
+  auto made = first == nullptr ? FrameWanPort::make(**driver, options)
+                               : FrameWanPort::make_beside(*first->frames, options,
+                                                           static_cast<uint16_t>(shard));
   if (!made) return std::unexpected(std::move(made.error()));
-  const DpdkWanPort* const dpdk = made->get();
-  return WanPort{.port = std::move(*made), .rnic = nullptr, .dpdk = dpdk};
+  const FrameWanPort* const frames = made->get();
+  return WanPort{.port = std::move(*made), .rnic = nullptr, .frames = frames};
 }
-#else
-Result<WanPort> make_dpdk(const Plan&, size_t, const WanPort*) { return without_dpdk("udp"); }
-#endif
 
 #ifdef CW_HAVE_VERBS
 Result<WanPort> make_verbs(const Plan& plan, size_t shard) {
@@ -48,9 +46,9 @@ Result<WanPort> make_verbs(const Plan&, size_t) {
 }  // namespace
 
 std::string WanPort::device(const Plan& plan) const {
-#ifdef CW_HAVE_DPDK
-  if (dpdk != nullptr) return "dpdk:" + dpdk->status().device.text;
-#endif
+  if (frames != nullptr) {
+    return std::string(frames->facts().name) + ":" + frames->status().device.text;
+  }
 #ifdef CW_HAVE_VERBS
   if (verbs != nullptr) return "verbs:" + plan.wan_by_rnic.device;
 #endif
@@ -61,9 +59,7 @@ void WanPort::fill(SiteState& state) const {
   state.wan_port = any().base().counters();
   state.wan_payload_max = facts().payload_max;
   if (udp != nullptr) state.wan = udp->status();
-#ifdef CW_HAVE_DPDK
-  if (dpdk != nullptr) state.wan_over_dpdk = dpdk->status();
-#endif
+  if (frames != nullptr) state.wan_over_frames = frames->status();
 #ifdef CW_HAVE_VERBS
   if (verbs != nullptr) state.wan_by_rnic = verbs->status();
 #endif
@@ -71,7 +67,8 @@ void WanPort::fill(SiteState& state) const {
 
 Result<WanPort> make_wan_port(const Plan& plan, size_t shard, const WanPort* first) {
   if (plan.wan_kind == WanKind::Verbs) return make_verbs(plan, shard);
-  return plan.wan_kind == WanKind::Dpdk ? make_dpdk(plan, shard, first) : make_udp(plan, shard);
+  return is_over_frames(plan.wan_kind) ? make_over_frames(plan, shard, first)
+                                       : make_udp(plan, shard);
 }
 
 }  // namespace cw::site

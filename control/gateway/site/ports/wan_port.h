@@ -22,12 +22,13 @@ struct WanPort {
   std::unique_ptr<cw::WanPort> rnic;
   // What it is, too; one of the three.
   UdpPort* udp = nullptr;
-  const DpdkWanPort* dpdk = nullptr;
+  const FrameWanPort* frames = nullptr;
   const VerbsPort* verbs = nullptr;
 
   AnyWanPort any() const { return port ? AnyWanPort(*port) : AnyWanPort(*rnic); }
   const PortFacts& facts() const { return any().facts(); }
-  /// "udp:" and its port, "dpdk:" and the device with what was chosen for the user, or "verbs:".
+  /// "udp:" and its port, "dpdk:" or "xdp:" and the device with what was chosen for the user, or
+  /// "verbs:".
   std::string device(const Plan& plan) const;
   void fill(SiteState& state) const;
 };

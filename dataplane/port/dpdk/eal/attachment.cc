@@ -55,7 +55,7 @@ uint32_t queues_in_text(const std::string& device) {
 }
 
 /// Queues that do not go together with the device's text.
-std::string complaint_about_queues(const DpdkDeviceOptions& options) {
+std::string complaint_about_queues(const FrameDeviceOptions& options) {
   const uint32_t said = queues_in_text(options.device);
   const std::string given = "queues: " + std::to_string(options.queues) + " given, and ";
   if (said > 0 && options.queues > 0 && said != options.queues) {
@@ -69,7 +69,7 @@ std::string complaint_about_queues(const DpdkDeviceOptions& options) {
 }
 
 /// Before the device is asked how many it has.
-uint16_t queues_wanted(const DpdkDeviceOptions& options) {
+uint16_t queues_wanted(const FrameDeviceOptions& options) {
   if (options.queues > 0) return options.queues;
   if (const uint32_t said = queues_in_text(options.device)) return static_cast<uint16_t>(said);
   const std::string driver = device_driver(options.device);
@@ -112,7 +112,7 @@ std::unexpected<Error> refusal(const std::string& device, const std::string& wha
 
 }  // namespace
 
-Result<std::shared_ptr<DpdkAttachment>> DpdkAttachment::make(const DpdkDeviceOptions& asked) {
+Result<std::shared_ptr<DpdkAttachment>> DpdkAttachment::make(const FrameDeviceOptions& asked) {
   if (auto mistake = mistake_in_device(asked.device); !mistake.empty()) {
     return failure("device: " + mistake);
   }
@@ -121,7 +121,7 @@ Result<std::shared_ptr<DpdkAttachment>> DpdkAttachment::make(const DpdkDeviceOpt
   if (auto obstacle = obstacle_to_device(asked.device, queues); !obstacle.empty()) {
     return failure("device: " + obstacle);
   }
-  DpdkDeviceOptions options = asked;
+  FrameDeviceOptions options = asked;
   options.device = complete_device(asked.device, asked.ip_bytes_max, queues);
   std::shared_ptr<DpdkAttachment> device(new DpdkAttachment);
   eal_log::clear_error();
@@ -148,7 +148,7 @@ Result<void> DpdkAttachment::start() {
 }
 
 /// Finds the device, which the EAL has probed when it is a PCI one, or has it made.
-Result<void> DpdkAttachment::attach(const DpdkDeviceOptions& options) {
+Result<void> DpdkAttachment::attach(const FrameDeviceOptions& options) {
   name_ = device_name(options.device);
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &id_) != 0) {
     if (is_pci_device(options.device)) {
@@ -170,7 +170,7 @@ Result<void> DpdkAttachment::attach(const DpdkDeviceOptions& options) {
     return refusal(text_, "says nothing of itself", error);
   }
   driver_ = info.driver_name;
-  std::array<char, IF_NAMESIZE> interface {};
+  std::array<char, IF_NAMESIZE> interface{};
   // A tap's interface is not this device but the other end of its cable.
   if (info.if_index != 0 && driver_ != "net_tap" &&
       if_indextoname(info.if_index, interface.data()) != nullptr) {
@@ -185,7 +185,7 @@ Result<void> DpdkAttachment::attach(const DpdkDeviceOptions& options) {
   return {};
 }
 
-Result<void> DpdkAttachment::settle_mtu(const DpdkDeviceOptions& options) {
+Result<void> DpdkAttachment::settle_mtu(const FrameDeviceOptions& options) {
   rte_eth_dev_info info;
   rte_eth_dev_info_get(id_, &info);
   mtu_ = options.ip_bytes_max;
@@ -214,13 +214,13 @@ Result<void> DpdkAttachment::tell_mtu() const {
 }
 
 /// Of an interface that stays the kernel's we take what is ours and no more.
-void DpdkAttachment::isolate(const DpdkDeviceOptions& options) {
+void DpdkAttachment::isolate(const FrameDeviceOptions& options) {
   if (options.flows.empty() || driver_ != "mlx5_pci") return;
   is_isolated_ = rte_flow_isolate(id_, 1, nullptr) == 0;
 }
 
 /// Without them an isolated device hears nothing; others spread packets as they do.
-Result<void> DpdkAttachment::create_rules(const DpdkDeviceOptions& options) {
+Result<void> DpdkAttachment::create_rules(const FrameDeviceOptions& options) {
   const bool is_needed = shards_ > 1 && queues_ > 1 && !is_virtual(driver_);
   if (!is_isolated_ && !is_needed) return {};
   for (const PathFlow& flow : options.flows) {
@@ -240,7 +240,7 @@ Result<void> DpdkAttachment::create_rules(const DpdkDeviceOptions& options) {
   return {};
 }
 
-Result<void> DpdkAttachment::choose_queues(const DpdkDeviceOptions& options) {
+Result<void> DpdkAttachment::choose_queues(const FrameDeviceOptions& options) {
   rte_eth_dev_info info;
   rte_eth_dev_info_get(id_, &info);
   queues_max_ = info.max_rx_queues;
@@ -255,7 +255,7 @@ Result<void> DpdkAttachment::choose_queues(const DpdkDeviceOptions& options) {
   return {};
 }
 
-Result<void> DpdkAttachment::configure(const DpdkDeviceOptions& options) {
+Result<void> DpdkAttachment::configure(const FrameDeviceOptions& options) {
   if (auto chosen = choose_queues(options); !chosen) return chosen;
   isolate(options);
   rte_eth_dev_info info;
@@ -285,7 +285,7 @@ Result<void> DpdkAttachment::configure(const DpdkDeviceOptions& options) {
 }
 
 /// Of each shard one, so that none takes from what another gives back to.
-Result<void> DpdkAttachment::make_pools(const DpdkDeviceOptions& options) {
+Result<void> DpdkAttachment::make_pools(const FrameDeviceOptions& options) {
   for (uint16_t shard = 0; shard < shards_; ++shard) {
     const size_t queues = queues_of(shard);
     size_t packets =
@@ -301,7 +301,7 @@ Result<void> DpdkAttachment::make_pools(const DpdkDeviceOptions& options) {
   return {};
 }
 
-Result<void> DpdkAttachment::make_pool(const DpdkDeviceOptions& options, size_t packets) {
+Result<void> DpdkAttachment::make_pool(const FrameDeviceOptions& options, size_t packets) {
   const uint32_t slot_bytes = slot_bytes_of(options.device);
   const uint32_t data_bytes = std::max({options.packet_bytes + uint32_t{limits::trailer_bytes_max},
                                         options.ip_bytes_max + link_bytes_max, slot_bytes});
@@ -389,7 +389,7 @@ bool DpdkAttachment::has_link() const {
   return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
-DpdkDeviceStatus DpdkAttachment::status(bool has_counts) const {
+FrameDeviceStatus DpdkAttachment::status(bool has_counts) const {
   return {.name = name_,
           .text = text_,
           .driver = driver_,
@@ -411,7 +411,7 @@ std::vector<uint64_t> DpdkAttachment::rx_of_queue() const {
   return {stats.q_ipackets, stats.q_ipackets + queues_};
 }
 
-DpdkDeviceCounters DpdkAttachment::counters() const {
+FrameDeviceCounters DpdkAttachment::counters() const {
   rte_eth_stats stats{};
   if (rte_eth_stats_get(id_, &stats) != 0) return {};
   return {.rx_missed = stats.imissed,

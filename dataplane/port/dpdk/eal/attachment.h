@@ -1,6 +1,10 @@
 // One Ethernet device of DPDK, attached to this process: what a NIC, a memif and an af_packet
 // socket have in common. Shards use it by a DpdkDevice each (device.h).
 //
+// A device is written as in device_text.h, "net_memif0,role=client,socket=/run/x.sock", or is a PCI
+// address that start_eal() was told of. Unless told, it has a queue for each shard, as far as it
+// can; a memif one, since its other end must have as many.
+//
 // Queue q is polled by shard q modulo the shards, and packets lie in a pool of the shard that
 // receives or sends them. A shard without a queue to send by sends by another's.
 #pragma once
@@ -16,6 +20,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/dpdk/eal/flow_rules.h"
+#include "dataplane/port/frame/frame_device.h"
 #include "dataplane/port/hand_over.h"
 #include "dataplane/wire/outer/frame.h"
 
@@ -23,54 +28,12 @@ struct rte_mempool;
 
 namespace cw {
 
-struct DpdkDeviceOptions {
-  /// As people write it (device_text.h), "net_memif0,role=client,socket=/run/x.sock", or a PCI
-  /// address that start_eal() was told of.
-  std::string device;
-  uint16_t shards = 1;
-  /// Each way; packets spread over those that receive by their flow. 0: one for each shard, as far
-  /// as the device has them; a memif one, since its other end must have as many.
-  uint16_t queues = 0;
-  uint16_t descriptors = 1024;   ///< of each queue, as far as the device allows
-  uint32_t ip_bytes_max = 1500;  ///< the longest IP packet to be carried
-  uint32_t packet_bytes = 0;     ///< room in a packet from Packet::data on
-  size_t packets = 4096;         ///< of a shard, lent or free, besides those that fill the queues
-  bool shares = false;           ///< packets may be share()d
-  /// What alone is wanted, and by which shard; empty: everything, by whichever.
-  std::vector<PathFlow> flows;
-};
-
-/// Counts since start; each only grows. Told by the device a few times a second.
-struct DpdkDeviceCounters {
-  uint64_t rx_missed = 0;     ///< no free descriptor: the worker was too slow
-  uint64_t rx_no_buffer = 0;  ///< no free packet: too many are held above
-  uint64_t rx_errors = 0;     ///< wrong on the wire, or too long
-  uint64_t tx_errors = 0;     ///< taken by the device and not sent
-};
-
-/// What a person should know of a device.
-struct DpdkDeviceStatus {
-  std::string name;       ///< "net_memif0"
-  std::string text;       ///< as DPDK was told of it, with what was chosen for the user
-  std::string driver;     ///< "net_memif"
-  std::string interface;  ///< of the kernel, shared with it; empty: the device is all ours
-  MacAddress mac{};
-  bool is_link_up = false;
-  uint16_t queues = 1, queues_max = 1;  ///< to receive by: in use, and offered
-  bool has_rss = false;      ///< spreads packets over its queues by addresses or UDP ports
-  bool is_isolated = false;  ///< nothing comes but what is wanted; the kernel has the rest
-  size_t rules = 0;          ///< that take what is wanted to its shard's queue
-  std::string rules_why;     ///< why there are not more; empty: each has one, or none is needed
-  std::vector<uint64_t> rx_of_queue;  ///< frames that came by each; empty: the device does not say
-  DpdkDeviceCounters counters;
-};
-
 /// Thread: made and ended on one at a time. The device is stopped, closed and detached with the
 /// object; packets that come from it must not outlive it.
 class DpdkAttachment {
  public:
   /// Errors: no such device or driver, arguments it refuses, queues or MTU it does not have.
-  static Result<std::shared_ptr<DpdkAttachment>> make(const DpdkDeviceOptions& options);
+  static Result<std::shared_ptr<DpdkAttachment>> make(const FrameDeviceOptions& options);
   ~DpdkAttachment();
   DpdkAttachment(const DpdkAttachment&) = delete;
   DpdkAttachment& operator=(const DpdkAttachment&) = delete;
@@ -104,20 +67,20 @@ class DpdkAttachment {
   /// shard's.
   bool is_link_up(uint16_t shard);
   /// With counts of its queues or without: one shard asks for them.
-  DpdkDeviceStatus status(bool has_counts) const;
-  DpdkDeviceCounters counters() const;
+  FrameDeviceStatus status(bool has_counts) const;
+  FrameDeviceCounters counters() const;
 
  private:
   DpdkAttachment() = default;
-  Result<void> attach(const DpdkDeviceOptions& options);
-  void isolate(const DpdkDeviceOptions& options);
-  Result<void> create_rules(const DpdkDeviceOptions& options);
-  Result<void> choose_queues(const DpdkDeviceOptions& options);
-  Result<void> configure(const DpdkDeviceOptions& options);
+  Result<void> attach(const FrameDeviceOptions& options);
+  void isolate(const FrameDeviceOptions& options);
+  Result<void> create_rules(const FrameDeviceOptions& options);
+  Result<void> choose_queues(const FrameDeviceOptions& options);
+  Result<void> configure(const FrameDeviceOptions& options);
   Result<void> set_up_queues();
-  Result<void> make_pools(const DpdkDeviceOptions& options);
-  Result<void> make_pool(const DpdkDeviceOptions& options, size_t packets);
-  Result<void> settle_mtu(const DpdkDeviceOptions& options);
+  Result<void> make_pools(const FrameDeviceOptions& options);
+  Result<void> make_pool(const FrameDeviceOptions& options, size_t packets);
+  Result<void> settle_mtu(const FrameDeviceOptions& options);
   Result<void> tell_mtu() const;
   Result<void> start();
   void detach();

@@ -20,6 +20,27 @@ bool try_restore(rte_mbuf** mbuf) {
   return ((*mbuf)->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0 || rte_vlan_insert(mbuf) == 0;
 }
 
+/// The kernel gets all frames besides us, of a packet socket, or all that is not ours, of an
+/// isolated NIC.
+KernelPart kernel_part_of(const DpdkAttachment& own) {
+  if (own.is_isolated()) return KernelPart::Rest;
+  const bool is_copied = own.driver() == "net_af_packet" && !own.interface().empty();
+  return is_copied ? KernelPart::All : KernelPart::None;
+}
+
+FrameDeviceFacts facts_of(const DpdkAttachment& own, uint16_t shard) {
+  return {.port = "dpdk",
+          .name = own.name(),
+          .driver = own.driver(),
+          .interface = own.interface(),
+          .mac = own.mac(),
+          .mtu = own.mtu(),
+          .queues = own.queues(),
+          .shard = shard,
+          .shards = own.shards(),
+          .kernel = kernel_part_of(own)};
+}
+
 constexpr size_t mbufs_ahead = 8;
 
 /// All that is written when a packet is made of an mbuf. Its lines are elsewhere mostly, and stores
@@ -33,19 +54,20 @@ void prefetch_to_make(const rte_mbuf* mbuf) {
 
 }  // namespace
 
-Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const DpdkDeviceOptions& options) {
+Result<std::unique_ptr<DpdkDevice>> DpdkDevice::make(const FrameDeviceOptions& options) {
   auto own = DpdkAttachment::make(options);
   if (!own) return std::unexpected(std::move(own.error()));
   return std::unique_ptr<DpdkDevice>(new DpdkDevice(std::move(*own), 0));
 }
 
-std::unique_ptr<DpdkDevice> DpdkDevice::beside(uint16_t shard) const {
+std::unique_ptr<FrameDevice> DpdkDevice::beside(uint16_t shard) const {
   CW_ASSERT(shard < shards());
-  return std::unique_ptr<DpdkDevice>(new DpdkDevice(own_, shard));
+  return std::unique_ptr<FrameDevice>(new DpdkDevice(own_, shard));
 }
 
 DpdkDevice::DpdkDevice(std::shared_ptr<DpdkAttachment> own, uint16_t shard)
-    : own_(std::move(own)),
+    : FrameDevice(facts_of(*own, shard), own->arrivals()),
+      own_(std::move(own)),
       id_(own_->id()),
       shard_(shard),
       next_queue_(shard),
@@ -56,8 +78,9 @@ DpdkDevice::DpdkDevice(std::shared_ptr<DpdkAttachment> own, uint16_t shard)
   if (own_->is_memif()) gate_ = std::make_unique<MemifGate>();
 }
 
-void DpdkDevice::look_after(Instant now) {
+bool DpdkDevice::look_after(Instant now) {
   if (shard_ == 0) own_->look_after(now);
+  return false;
 }
 
 // ---- packets ------------------------------------------------------------------------------------
@@ -205,38 +228,17 @@ bool DpdkDevice::is_shared(const Packet& packet) const {
   return rte_mbuf_refcnt_read(mbuf_of(&packet)) > 1;
 }
 
-// ---- other shards -------------------------------------------------------------------------------
-
-bool DpdkDevice::try_hand_over(Packet* packet, uint16_t shard) {
-  return own_->arrivals()->push(shard_, shard, {&packet, 1}) == 1;
-}
-
-void DpdkDevice::tell_others(std::span<const uint8_t> frame) {
-  if (own_->arrivals() == nullptr || frame.size() > packet_bytes_) return;
-  for (uint16_t other = 0; other < shards(); ++other) {
-    Packet* copy = nullptr;
-    if (other == shard_ || take_burst({&copy, 1}) == 0) continue;
-    std::ranges::copy(frame, copy->data);
-    copy->bytes = static_cast<uint32_t>(frame.size());
-    if (!try_hand_over(copy, other)) give_back({&copy, 1});
-  }
-}
-
-size_t DpdkDevice::rx_handed(std::span<Packet*> out) {
-  return own_->arrivals() == nullptr ? 0 : own_->arrivals()->pop(shard_, out);
-}
-
 // ---- how it is ----------------------------------------------------------------------------------
 
-DpdkDeviceStatus DpdkDevice::status() const {
-  DpdkDeviceStatus now = own_->status(shard_ == 0);
+FrameDeviceStatus DpdkDevice::status() const {
+  FrameDeviceStatus now = own_->status(shard_ == 0);
   now.is_link_up = is_link_up();
   now.counters = counters();
   return now;
 }
 
-DpdkDeviceCounters DpdkDevice::counters() const {
-  DpdkDeviceCounters now = shard_ == 0 ? own_->counters() : DpdkDeviceCounters();
+FrameDeviceCounters DpdkDevice::counters() const {
+  FrameDeviceCounters now = shard_ == 0 ? own_->counters() : FrameDeviceCounters();
   now.rx_errors += rx_in_pieces_;
   now.tx_errors += others_dropped_;
   return now;

@@ -11,18 +11,9 @@
 #include <cstdint>
 #include <string>
 
-#include "dataplane/wire/outer/frame.h"
+#include "dataplane/port/frame/path_flow.h"
 
 namespace cw {
-
-/// What one path of a link brings.
-struct PathFlow {
-  IpVersion ip_version = IpVersion::V4;
-  IpAddress source{}, target{};
-  uint16_t source_udp_port = 0;  ///< 0: any that no other flow has
-  uint16_t target_udp_port = 0;
-  uint16_t shard = 0;  ///< by whose queue it is to come
-};
 
 /// Asks device `id` for the rule. Returns why not, or nothing. Thread: one; at start.
 std::string create_rule(uint16_t id, const PathFlow& flow, uint16_t queue);

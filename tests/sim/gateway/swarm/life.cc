@@ -33,7 +33,7 @@ TalkStyle style_of(const std::string& class_name) {
 Life::Life(const SwarmWorld& world)
     : world_(world),
       ledger_(rules_of(world), verdicts_),
-      wan_(verdicts_),
+      wan_(verdicts_, seals_),
       watch_(wan_, verdicts_),
       intruder_(world.intruder, world.seed + 17),
       sites_(options()) {
@@ -60,12 +60,15 @@ SitesOptions Life::options() {
           .has_hosts = false,
           .tap = this,
           .turns = &watch_,
-          .serves_relinks = world_.has(FaultKind::Relink)};
+          .serves_relinks = world_.has(FaultKind::Relink),
+          .keys = &seals_};
 }
 
 void Life::on_sent(const WanEnd& end, const Packet& packet, Instant now) {
   wan_.on_sent(end, packet, now);
   const uint64_t before = HeapWatch::allocation_count();
+  if (world_.text.is_sealed) seals_.on_sent(end, packet, now);
+  if (!seals_.complaint().empty()) verdicts_.complain_of("seal", seals_.complaint());
   intruder_.hear({end.site, end.other(), packet.path}, end.link, packet);
   watch_.forgive(HeapWatch::allocation_count() - before);
 }

@@ -51,6 +51,7 @@ class Life final : private WanTap {
   SwarmWorld world_;
   Verdicts verdicts_;
   FrameLedger ledger_;
+  SealWatch seals_;
   WanWatch wan_;
   SiteWatch watch_;
   Intruder intruder_;

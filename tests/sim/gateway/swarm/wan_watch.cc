@@ -94,6 +94,7 @@ std::string SlotWatch::overdraft() const {
 
 void WanWatch::begin(Sites& sites, uint64_t bursts) {
   mac_ = sites.seat(1).plan().key->mac;
+  are_sealed_ = sites.seat(1).plan().seal.has_value();
   for (int from = 1; from <= sites.count(); ++from) {
     for (const sdr::LinkOptions& peer : sites.seat(from).plan().peers) {
       const int to = WanEnd{.site = from, .peer = peer.peer}.other();
@@ -144,7 +145,11 @@ void WanWatch::on_received(const WanEnd& end, const Packet& packet, Instant) {
 void WanWatch::on_control(const WanEnd& end, const Packet& packet) {
   const auto transport = parse_transport({packet.data, packet.bytes});
   if (!transport) return complain("wire", end, "a packet that is none");
-  const auto envelope = open_envelope(transport->payload, {&mac_, cw_mac_compute});
+  if (are_sealed_ && seal::MessageCheck::is_handshake(transport->payload)) return;
+  const auto opened = are_sealed_ ? seals_.open(end, packet) : std::nullopt;
+  if (are_sealed_ && !opened) return complain("wire", end, "a datagram that nobody can open");
+  const std::span<const uint8_t> text = opened ? std::span(*opened) : transport->payload;
+  const auto envelope = open_envelope(text, {&mac_, cw_mac_compute});
   if (!envelope) return complain("wire", end, "an envelope that is none");
   Parts& parts = parts_[envelope->header.sender_nonce];
   RecordReader reader = envelope->reader();
@@ -193,7 +198,9 @@ void WanWatch::on_crash(int site) {
 void WanWatch::check_line(const WanEnd& end, const Packet& packet, bool is_overhead, Instant now) {
   Road& here = roads_.at(key_of(end.site, end.other(), 0));
   const PacerOptions& pacer = here.pacer;
-  const uint64_t bytes = packet.bytes + packet.payload_bytes + pacer.packet_overhead_bytes;
+  // What a seal adds is among the pacer's.
+  const uint64_t bytes = packet.bytes + packet.payload_bytes + pacer.packet_overhead_bytes -
+                         (are_sealed_ ? seal::seal_bytes : 0);
   const uint64_t slack = 2 * (pacer.packet_overhead_bytes + limits::frame_bytes_max);
   const Instant at = std::max(now, packet.at);
   here.line.pour(bytes, pacer.rate, at);

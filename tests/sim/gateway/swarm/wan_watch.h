@@ -11,6 +11,7 @@
 
 #include "dataplane/sdr/endpoint.h"
 #include "dataplane/wire/control/envelope.h"
+#include "tests/sim/gateway/seal_watch.h"
 #include "tests/sim/gateway/sites.h"
 #include "tests/sim/gateway/swarm/verdicts.h"
 
@@ -70,7 +71,8 @@ class WanWatch final : public WanTap {
     uint64_t sent = 0, resent = 0, lost = 0, arrived_again = 0;
     uint64_t links = 0;  ///< that have carried any, each way
   };
-  explicit WanWatch(Verdicts& verdicts) : verdicts_(verdicts) {}
+  /// `seals` knows the keys of sites that seal.
+  WanWatch(Verdicts& verdicts, const SealWatch& seals) : verdicts_(verdicts), seals_(seals) {}
   /// `sites` are those that it taps; before their first turn. So many bursts may be ahead of the
   /// rate: one of each set of links, and what an older one resends beside the newer.
   void begin(Sites& sites, uint64_t bursts);
@@ -119,6 +121,8 @@ class WanWatch final : public WanTap {
   void complain(const char* checker, const WanEnd& end, const std::string& what);
 
   Verdicts& verdicts_;
+  const SealWatch& seals_;
+  bool are_sealed_ = false;
   cw_mac mac_{};
   std::map<int, Way> ways_;
   std::map<uint64_t, Parts> parts_;  // by the nonce of who says it

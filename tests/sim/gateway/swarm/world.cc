@@ -285,6 +285,14 @@ const char* name_of(FaultKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
+/// Who sits on the wire is busier where all is sealed: nothing of it may be believed.
+void draw_seals(Prng prng, SwarmWorld& world) {
+  world.text.is_sealed = prng.chance(0.4);
+  if (!world.text.is_sealed || prng.chance(0.5)) return;
+  world.intruder.replays = 0.001 + prng.uniform() * 0.05;
+  world.intruder.forges = 0.001 + prng.uniform() * 0.05;
+}
+
 }  // namespace
 
 bool SwarmWorld::has(FaultKind kind) const {
@@ -344,6 +352,7 @@ SwarmWorld draw_world(uint64_t seed) {
   draw_text(prng, world);
   draw_faults(prng, world);
   draw_talks(prng, world);
+  draw_seals(Prng(seed + 0x5eb1), world);
   draw_shards(Prng(seed + 0x5ead), world);
   draw_swaps(Prng(seed + 0x5a9), world);
   draw_reloads(Prng(seed + 0x4e10ad), world);
@@ -386,6 +395,7 @@ std::string describe(const SwarmWorld& world) {
   }
   if (world.intruder.replays > 0) text << ", replays";
   if (world.intruder.forges > 0) text << ", forges";
+  if (world.text.is_sealed) text << ", sealed";
   return text.str();
 }
 

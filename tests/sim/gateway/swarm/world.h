@@ -68,9 +68,9 @@ struct SwarmWorld {
   /// The sites' files.
   std::vector<std::string> files() const { return files(text); }
   std::vector<std::string> files(const SiteText& said) const;
-  /// Nobody forges, and what is damaged on its way is found out: then every frame is exactly what
-  /// its host sent.
-  bool is_exact() const { return !delivers_damage && intruder.forges == 0; }
+  /// Nobody forges, and what is damaged on its way is found out, or all is sealed: then every frame
+  /// is exactly what its host sent.
+  bool is_exact() const { return text.is_sealed || (!delivers_damage && intruder.forges == 0); }
   /// Jitter, pauses and ways are such that resends are bounded.
   bool promises_few_resends() const;
   /// How old a frame may become.
