@@ -116,7 +116,7 @@ class WanPort : public PortBase {
   /// Fills `out` from the front with what has arrived; returns how many. What was received before
   /// has been ended. `now` as rx_burst()'s.
   virtual size_t receive(std::span<Arrival> out, Instant now) = 0;
-  /// What the last receive() gave has been read.
+  /// What the last receive() gave has been read. Where it gave none, there is nothing to end.
   virtual void end_arrivals() = 0;
 
   /// Posts from the front of `sends`; returns how many. With those the port holds what they hold;

@@ -57,6 +57,7 @@ size_t RawPort::receive(std::span<Arrival> out, Instant now) {
         sealer_ != nullptr && sealer_->open(arrival) == seal::Sealer::Opened::Taken;
     count += is_taken ? 0 : 1;
   }
+  if (count == 0) end_arrivals();  // nobody sees those that were taken
   return count;
 }
 

@@ -52,7 +52,7 @@ class End {
         one.payload.assign(each.payload, each.payload + each.head.payload_bytes);
       }
     }
-    port->end_arrivals();
+    if (count > 0) port->end_arrivals();
     std::array<uint64_t, 64> cookies;
     const size_t done_count = port->take_done(cookies);
     done.insert(done.end(), cookies.begin(), cookies.begin() + static_cast<ptrdiff_t>(done_count));

@@ -51,7 +51,7 @@ class GroupEnd {
       const bool has_prefix = each.form == Form::DatagramImmediate && each.prefix != nullptr;
       if (has_prefix) one.prefix.assign(each.prefix, each.prefix + limits::group_header_bytes);
     }
-    port->end_arrivals();
+    if (count > 0) port->end_arrivals();
     std::array<uint64_t, 64> cookies;
     const size_t done_count = port->take_done(cookies);
     done.insert(done.end(), cookies.begin(), cookies.begin() + static_cast<ptrdiff_t>(done_count));

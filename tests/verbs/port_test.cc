@@ -363,6 +363,26 @@ TEST_F(PortOfRnic, a_datagram_longer_than_any_buffer_harms_nobody_for_long) {
   EXPECT_TRUE(turn_until([&] { return say(), !b->got.empty(); }));
 }
 
+TEST_F(PortOfRnic, datagrams_of_strangers_alone_keep_no_buffer) {
+  const auto say = [&] {
+    const auto hello = a->datagram(control_qpn_default, "hello");
+    if (hello) (void)a->send(*hello);
+  };
+  Crossing strange;
+  Fabric::the().set_filter([&](const Crossing& crossing) {
+    if (!crossing.is_write) strange = crossing;
+    return true;
+  });
+  ASSERT_TRUE(turn_until([&] { return say(), !b->got.empty(); }));
+  strange.from = "10.66.6.6";
+  for (uint64_t i = 1; i <= 1000; ++i) {
+    Fabric::the().deliver(strange);
+    ASSERT_TRUE(turn_until([&] { return b->port->status().rx_unknown == i; }));
+  }
+  b->got.clear();
+  EXPECT_TRUE(turn_until([&] { return say(), !b->got.empty(); }));
+}
+
 TEST_F(PortOfRnic, an_address_that_goes_and_comes_costs_no_restart) {
   connect();
   std::vector<uint8_t> from = some_bytes(16 * slot_bytes), to(16 * slot_bytes);

@@ -221,7 +221,7 @@ ByteVector damaged(ByteVector bytes, size_t keep, std::mt19937& random) {
     bytes[keep + below(bytes.size() - keep)] = values[below(4)];
   }
   if (below(2) == 0 && bytes.size() > keep) bytes.resize(keep + below(bytes.size() - keep));
-  if (bytes[0] == 0xca && bytes.size() >= 6) {
+  if (bytes.size() >= 8 && bytes[0] == 0xca) {
     bytes.resize(bytes.size() & ~size_t{3});
     bytes[4] = static_cast<uint8_t>(bytes.size() >> 8);
     bytes[5] = static_cast<uint8_t>(bytes.size());

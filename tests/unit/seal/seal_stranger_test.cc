@@ -95,6 +95,7 @@ struct SealMeeting {
 
 Bytes counting(size_t count) {
   Bytes bytes;
+  bytes.reserve(count + 1);  // a payload points somewhere, even if it is empty
   for (size_t i = 0; i < count; ++i) bytes.push_back(static_cast<uint8_t>(i * 7 + 1));
   return bytes;
 }

@@ -5,7 +5,9 @@
 #include <set>
 
 #include "dataplane/base/prng.h"
+#include "dataplane/pass/raw_port.h"
 #include "tests/property/property.h"
+#include "tests/unit/core/loop_port.h"
 #include "tests/unit/seal/sites.h"
 
 namespace cw::seal {
@@ -178,6 +180,24 @@ TEST(Sealer, control_alone_leaves_data_as_it_is) {
   EXPECT_EQ(pair.b->open(hello)->form, Form::Other) << "not sealed";
   OnWire sealed = *pair.a->seal(OnWire{.form = Form::Datagram, .payload = Bytes(40, 1)});
   EXPECT_EQ(pair.b->open(sealed)->form, Form::Datagram);
+}
+
+TEST(Sealer, bursts_of_nothing_but_handshakes_keep_no_packets_of_the_port) {
+  SealedPair pair;
+  pair.make_a();
+  pair.make_b();
+  const std::vector<OnWire> first = pair.a->turn(pair.now);
+  ASSERT_EQ(first.size(), 1u);
+  LoopPort wire(32);
+  RawPort stranger(wire), port(wire, &pair.b->sealer);
+  std::array<Arrival, 8> arrived;
+  std::array<uint64_t, 8> cookies;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(stranger.send(std::array{SealedSite::send_of(first[0])}, pair.now), 1u);
+    ASSERT_EQ(stranger.take_done(cookies), 1u);
+    ASSERT_EQ(port.receive(arrived, pair.now), 0u);
+  }
+  EXPECT_EQ(wire.lent_count(), 0u);
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ class SealedSite {
     send.head = packet.head;
     send.form = packet.form;
     send.source_qp = packet.source_qp;
-    send.payload = packet.payload.data();
+    static constexpr uint8_t nothing = 0;  // an empty vector need not point anywhere
+    send.payload = packet.payload.empty() ? &nothing : packet.payload.data();
     send.head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
     return send;
   }

@@ -32,6 +32,7 @@ size_t Incoming::receive(std::span<Arrival> out, Instant now) {
     return count;
   }
   if (try_arm()) count = poll(out, now);
+  if (count == 0) end_arrivals();  // nobody sees what came from strangers
   return count;
 }
 
