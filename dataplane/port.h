@@ -82,6 +82,7 @@ struct PortFacts {
   IcrcMode icrc = IcrcMode::Exact;  ///< which ICRC it writes and checks
   bool external_payload = false;    ///< tx takes Packet::payload; rx may return it
   bool places_payload = false;      ///< received payload is already at its RETH address
+  uint32_t slot_seal_bytes = 0;     ///< a slot is so much longer on the wire: it is sealed there
   bool sees_psns = true;            ///< received packets carry the PSN of the wire, and their path
   bool numbers_by_qp = false;       ///< it draws PSNs itself, of each target QP and path
 };

@@ -131,6 +131,10 @@ class WanPort : public PortBase {
   virtual Window open_window(std::span<uint8_t> /*memory*/) { return {}; }
   /// Nothing is written by this key any more when the call returns.
   virtual void close_window(uint32_t /*key*/) {}
+  /// What has landed in a window and is sealed (`slot_seal_bytes`): the head says what its packet
+  /// must have said, its length is that of the seal too, `payload` where it lies. True: payload and
+  /// length are what was sealed, until the next call. False: it is no more, and `error` says why.
+  virtual bool try_open_landed(Arrival& /*arrival*/) { return false; }
 
   /// Payload outside packets may lie in `memory` until it is forgotten, as often as it was
   /// registered. Errors: the device's. Cost: slow.

@@ -25,20 +25,22 @@ bool may_be_sealed(const Transport& packet) {
   return packet.opcode == opcode_ud_send_only && packet.datagram->queue_key == control_qkey;
 }
 
-seal::Associated associated_of(const Transport& packet, uint32_t bytes, bool covers_psns) {
+/// `link`: of a datagram, whose QPs RNICs call what they like.
+seal::Associated associated_of(const Transport& packet, uint16_t link, uint32_t bytes,
+                               bool covers_psns) {
   SlotWrite head;
-  head.target_qp = packet.target_qp;
+  head.target_qp = packet.rdma ? packet.target_qp : control_qpn_of(link);
   head.psn = packet.psn;
   head.payload_bytes = bytes;
   head.is_solicited = packet.is_solicited;
   head.immediate = packet.immediate.value_or(0);
   if (!packet.rdma) {
     head.key = packet.datagram->queue_key;
-    return seal::associated_of(head, Form::Datagram, packet.datagram->source_qp, covers_psns);
+    return seal::associated_of(head, Form::Datagram, covers_psns);
   }
   head.key = packet.rdma->key;
   head.address = packet.rdma->address;
-  return seal::associated_of(head, Form::Write, 0, covers_psns);
+  return seal::associated_of(head, Form::Write, covers_psns);
 }
 
 uint64_t number_of(const Transport& packet) {
@@ -77,9 +79,12 @@ const Opener::Key* Opener::try_open(const Transport& packet, std::vector<uint8_t
   const uint64_t number = number_of(packet);
   const seal::Nonce nonce{.number = be64(number)};
   payload.resize(bytes);
-  for (const Key& each : keys_) {
+  const size_t links = packet.rdma ? 1 : limits::links_max;
+  for (size_t i = 0; i < keys_.size() * links; ++i) {
+    const Key& each = keys_[i / links];
     if (each.index != number >> seal::index_shift) continue;
-    const auto associated = associated_of(packet, static_cast<uint32_t>(bytes), each.covers_psns);
+    const auto associated = associated_of(packet, static_cast<uint16_t>(i % links),
+                                          static_cast<uint32_t>(bytes), each.covers_psns);
     const cw_aead_text text = {.nonce = nonce.bytes(),
                                .associated = &associated,
                                .associated_bytes = sizeof associated,

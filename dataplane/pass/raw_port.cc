@@ -15,7 +15,9 @@ PortFacts facts_of(PortFacts facts, const seal::Sealer* sealer) {
   if (sealer == nullptr) return facts;
   facts.payload_max -= std::min(facts.payload_max, seal::seal_bytes);
   facts.datagram_max -= std::min(facts.datagram_max, seal::seal_bytes);
-  facts.external_payload &= !sealer->options().seals_data;  // what is read there is not sealed
+  if (!sealer->options().seals_data) return facts;
+  facts.slot_seal_bytes = seal::seal_bytes;
+  facts.external_payload = false;  // what is read there is not sealed
   return facts;
 }
 

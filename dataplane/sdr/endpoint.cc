@@ -25,11 +25,17 @@ EnvelopePeek peek_of(const Arrival& arrival) {
 
 Endpoint::Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding)
     : port_(port), counters_(counters), drops_(drops), desk_(coding), stock_(port) {
-  if (port.facts().places_payload) set_stage(*BitStage::make(nullptr, {}));
+  if (has_stage()) set_stage(*BitStage::make(nullptr, {}));
+}
+
+/// What lands sealed sets no bit before it is opened.
+bool Endpoint::has_stage() const {
+  const PortFacts& facts = port_.facts();
+  return facts.places_payload && facts.slot_seal_bytes == 0;
 }
 
 void Endpoint::set_stage(std::unique_ptr<BitStage> stage) {
-  CW_ASSERT(links_.empty() && port_.facts().places_payload);
+  CW_ASSERT(links_.empty() && has_stage());
   stage_ = std::move(stage);
 }
 

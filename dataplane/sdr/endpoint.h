@@ -24,9 +24,11 @@ class Endpoint final : public WanStation {
  public:
   /// `port` and the counters outlive the endpoint.
   Endpoint(WanPort& port, Counters& counters, Drops& drops, const CodingOptions& coding = {});
-  /// Before the first link, and only on a port that places payload: who turns what it has placed
-  /// into bits. Without, the turn does.
+  /// Before the first link, and only on a port that places payload, not sealed: who turns what it
+  /// has placed into bits. Without, the turn does.
   void set_stage(std::unique_ptr<BitStage> stage);
+  /// Whether the port is one of those.
+  bool has_stage() const;
   /// Waits for what its threads are coding.
   ~Endpoint() override { desk_.stop(); }
 

@@ -10,9 +10,13 @@ namespace cw::sdr {
 
 Shard::Shard(AnyWanPort port, seal::Sealer* sealer, const RandomSource& random,
              const CodingOptions& coding)
-    : raw_(port.bytes() == nullptr ? nullptr
-                                   : std::make_unique<RawPort>(*port.bytes(), sealer)),
-      port_(raw_ ? static_cast<WanPort&>(*raw_) : *port.posts()),
+    : raw_(port.bytes() == nullptr ? nullptr : std::make_unique<RawPort>(*port.bytes(), sealer)),
+      sealed_(port.posts() == nullptr || sealer == nullptr
+                  ? nullptr
+                  : std::make_unique<SealedPort>(*port.posts(), *sealer)),
+      port_(raw_      ? static_cast<WanPort&>(*raw_)
+            : sealed_ ? static_cast<WanPort&>(*sealed_)
+                      : *port.posts()),
       random_(random),
       endpoint_(make_endpoint(coding)),
       pair_(*endpoint_) {}

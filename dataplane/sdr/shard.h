@@ -21,6 +21,7 @@
 #include "dataplane/core/counters.h"
 #include "dataplane/core/turn/worker.h"
 #include "dataplane/pass/raw_port.h"
+#include "dataplane/pass/sealed_port.h"
 #include "dataplane/sdr/beside/endpoint_pair.h"
 #include "dataplane/sdr/endpoint.h"
 #include "offload/mac.h"
@@ -33,7 +34,7 @@ class Shard {
   /// `port` outlives it. `random` draws the nonces and keys of all links.
   Shard(AnyWanPort port, const RandomSource& random, const CodingOptions& coding = {})
       : Shard(port, nullptr, random, coding) {}
-  /// What crosses is sealed; of a port that moves bytes. The sealer outlives it.
+  /// What crosses is sealed. The sealer outlives it.
   Shard(AnyWanPort port, seal::Sealer* sealer, const RandomSource& random,
         const CodingOptions& coding);
 
@@ -96,7 +97,8 @@ class Shard {
   const Drops& drops() const { return drops_; }
 
  private:
-  std::unique_ptr<RawPort> raw_;  // where the port is one
+  std::unique_ptr<RawPort> raw_;        // where the port moves bytes
+  std::unique_ptr<SealedPort> sealed_;  // where it posts, and there is a sealer
   WanPort& port_;
   RandomSource random_;
   std::deque<cw_mac> keys_;  // links point at them

@@ -93,8 +93,9 @@ bool Sealer::try_seal(const Send& send, uint8_t* out) {
   keys.sealed.store(number + 1, std::memory_order_relaxed);
   const Nonce nonce{.number = be64(uint64_t{keys.send_index} << index_shift |
                                    uint64_t{keys.shard} << shard_shift | number)};
-  const Associated associated =
-      associated_of(send.head, send.form, send.source_qp, keys.covers_psns);
+  SlotWrite head = send.head;
+  if (send.form == Form::Datagram) head.target_qp = send.source_qp;  // of the same link
+  const Associated associated = associated_of(head, send.form, keys.covers_psns);
   const uint32_t bytes = send.head.payload_bytes;
   const cw_aead_text text = {.nonce = nonce.bytes(),
                              .associated = &associated,
@@ -176,8 +177,7 @@ Sealer::Opened Sealer::open(Arrival& arrival) {
   if (keys == nullptr || keys->receive_index != index) return refuse(WireError::SealKey);
   SlotWrite head = arrival.head;
   head.payload_bytes = bytes;
-  const Associated associated =
-      associated_of(head, arrival.form, arrival.source_qp, keys->covers_psns);
+  const Associated associated = associated_of(head, arrival.form, keys->covers_psns);
   const cw_aead_text text = {.nonce = nonce.bytes(),
                              .associated = &associated,
                              .associated_bytes = sizeof associated,
@@ -188,6 +188,7 @@ Sealer::Opened Sealer::open(Arrival& arrival) {
     return refuse(WireError::SealForged);
   }
   arrival.head.payload_bytes = bytes;
+  arrival.head.is_solicited &= keys->covers_psns;  // or nobody vouches for it
   use(keys);  // the other has it: what answers this packet is to be opened by it
   count(keys->opened);
   count(counts_.opened);

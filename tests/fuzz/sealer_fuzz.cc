@@ -90,7 +90,7 @@ OnWire packet_of(Orders& orders) {
     it.head.address = 9;
     it.head.immediate = 11;
   } else {
-    it.source_qp = 13;
+    it.source_qp = it.head.target_qp;  // of the same link
   }
   it.payload = orders.row(what >> 2);
   return it;
@@ -336,10 +336,10 @@ bool change(OnWire& packet, bool covers_psns, uint8_t what, uint8_t where, uint8
       return is_write;
     case 5:
       packet.source_qp ^= mask;
-      return !is_write;
+      return false;
     case 6:
       packet.head.is_solicited = !packet.head.is_solicited;
-      return true;
+      return covers_psns;
     case 7:
       packet.payload.resize(packet.payload.size() - 1 - where % packet.payload.size());
       return true;

@@ -64,7 +64,12 @@ void check_offload(Section& file, const Config& config) {
   const OffloadConfig& offload = config.offload;
   const bool is_whole = offload.executor != OffloadExecutor::Cores || !offload.cores.empty();
   if (offload.executor == OffloadExecutor::Turn || !is_whole) return;
-  if (config.wan.port == WanKind::Verbs) return;
+  if (config.wan.port == WanKind::Verbs) {
+    if (!config.is_sealed() || !config.pair.seal) return;
+    return file.complain("offload", named(offload.executor) +
+                                        ", and what crosses is sealed: the worker opens it and "
+                                        "has the bits as well; set it to \"turn\"");
+  }
   file.complain("offload", named(offload.executor) + ", and wan.port \"" +
                                std::string(name_of(config.wan.port)) +
                                "\" moves bytes: the worker copies them and has the bits as well; "

@@ -52,7 +52,7 @@ Result<void> SiteShard::begin(std::deque<PairGrants>& grants, int heard_fd, Inst
   }
   sdr_.emplace(wan_queue(), sealer(), random, plan_.coding);
   sdr::Endpoint& endpoint = sdr_->endpoint();
-  if (wan_queue().facts().places_payload) {
+  if (endpoint.has_stage()) {
     auto stage = make_bit_stage(plan_.offload, number_, plan_.cores.size());
     if (!stage) return std::unexpected(stage.error());
     endpoint.set_stage(std::move(*stage));

@@ -127,6 +127,7 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
   Qp made{.config = qp.stream, .policies = {qp.policy}, .send = nullptr, .recv = nullptr};
   made.policies.insert(made.policies.end(), qp.policies.begin(), qp.policies.end());
   made.config.payload_bytes = payload_bytes_;
+  made.config.seal_bytes = port_.facts().slot_seal_bytes;
   if (const auto reserved = desk_.reserve(made.config); !reserved) return reserved;
   if (qp.send_enable) {
     auto seat = make_seat(qp.policy, made.config, CW_SOURCE, now);
@@ -139,7 +140,7 @@ Result<void> Link::add_qp(const QpOptions& qp, Instant now) {
     if (!seat) return std::unexpected(seat.error());
     made.recv = std::make_unique<RecvStream>(made.config, std::move(*seat), desk_, tables_,
                                              counters_, drops_);
-    if (const auto staged = set_stage(*made.recv); !staged) return staged;
+    if (const auto placed = set_placer(*made.recv); !placed) return placed;
   }
   add_targets(made);
   if (made.send) made.send->set_wake(wake_, care_);
@@ -176,8 +177,11 @@ void Link::change(LinkChange& change, Instant now) {
   }
 }
 
-/// Where the port places payload: who turns what has come into bits.
-Result<void> Link::set_stage(RecvStream& stream) {
+/// Where the port places payload: who turns what has come into bits. Where it lands sealed the
+/// stream does, once it is opened.
+Result<void> Link::set_placer(RecvStream& stream) {
+  if (!port_.facts().places_payload) return {};
+  stream.set_placer(port_, peer_);
   if (stage_ == nullptr) return {};
   const StreamConfig& config = stream.config();
   const auto number = stage_->add(*this, static_cast<uint16_t>(qps_.size()),
@@ -186,7 +190,7 @@ Result<void> Link::set_stage(RecvStream& stream) {
                                    .slot_bits = static_cast<uint8_t>(config.split.slot_bits()),
                                    .user_bits = static_cast<uint8_t>(config.split.user_bits())});
   if (!number) return std::unexpected(number.error());
-  stream.set_placer(port_, *stage_, *number);
+  stream.set_stage(*stage_, *number);
   return {};
 }
 
@@ -335,20 +339,17 @@ void Link::on_data(const Arrival& arrival, Instant now) {
   RecvStream* const stream = target.recv;
   if (stream == nullptr) return drops_.add(DropReason::qpn_unknown);
   const ImmediateSplit::Parts parts = stream->config().split.unpack(slot.immediate);
-  if (!sees_psns_) {
-    watch_.on_unnumbered(path, now);
-  } else if (stream->has_key(slot.key)) {
-    watch(slot, parts, target, path, now);
-  }
-  has_arrivals_ = true;
+  if (sees_psns_ && stream->has_key(slot.key)) watch(slot, parts, target, path, now);
   wake_();
-  stream->on_slot({.slot = slot,
-                   .parts = parts,
-                   .payload = arrival.payload,
-                   .channel = target.channel,
-                   .path = path,
-                   .generation = target.generation,
-                   .is_marked = arrival.ecn == ecn_congestion});
+  const bool is_believed = stream->on_slot({.slot = slot,
+                                            .parts = parts,
+                                            .payload = arrival.payload,
+                                            .channel = target.channel,
+                                            .path = path,
+                                            .generation = target.generation,
+                                            .is_marked = arrival.ecn == ecn_congestion});
+  has_arrivals_ |= is_believed;
+  if (!sees_psns_ && is_believed) watch_.on_unnumbered(path, now);
 }
 
 bool Link::on_bits(uint16_t qp_index, std::span<const cw_bits_event> events) {

@@ -159,7 +159,7 @@ class Link final : private LinkEvents, private BitStageClient {
 
   Link(const LinkOptions& options, const LinkRooms& rooms, Instant now);
   Result<void> check_qp(const QpOptions& qp) const;
-  Result<void> set_stage(RecvStream& stream);
+  Result<void> set_placer(RecvStream& stream);
   void add_targets(const Qp& made);
   Result<std::unique_ptr<Seat>> make_seat(const PolicyChoice& policy, const StreamConfig& stream,
                                           cw_role role, Instant now) const;

@@ -41,6 +41,7 @@ struct StreamConfig {
   uint8_t generations = 4;
   uint8_t channels = 1;
   uint32_t payload_bytes = 1024;  ///< of a full slot; settled by the hello
+  uint32_t seal_bytes = 0;        ///< by which it is longer on the wire, as PortFacts say
   /// Of an epoch's first message. Zero, save where a test begins near the wrap; equal at both ends.
   MessageSeq first_seq;
 
@@ -70,12 +71,16 @@ struct StreamConfig {
   uint32_t block_slots_max() const { return uint32_t{rows} * k; }
   /// What one message's repair slots take, each in whole cache lines.
   uint32_t shard_bytes() const { return (payload_bytes + 63) / 64 * 64; }
+  /// From one slot to the next where hardware places them.
+  uint32_t landing_bytes() const { return payload_bytes + seal_bytes; }
   uint32_t slots_for(uint64_t bytes) const {
     return static_cast<uint32_t>((bytes + payload_bytes - 1) / payload_bytes);
   }
   uint64_t message_bytes_max() const { return uint64_t{data_slots_max} * payload_bytes; }
   uint64_t data_window_bytes() const { return message_bytes_max(); }
   uint64_t repair_window_bytes() const { return uint64_t{repair_slots_max} * payload_bytes; }
+  uint64_t data_landing_bytes() const { return uint64_t{data_slots_max} * landing_bytes(); }
+  uint64_t repair_landing_bytes() const { return uint64_t{repair_slots_max} * landing_bytes(); }
 };
 
 /// Repair chunks of a block of this shape that m_cap repair slots have room for.

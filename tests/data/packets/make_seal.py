@@ -62,7 +62,7 @@ def write():
 def datagram():
     packet = seal.Packet(bytes([seal.SEND, 0x40]) + bytes(18))
     packet.target_qp, packet.psn, packet.key = 0x00CA06, 0x00ABCD, seal.CONTROL_KEY
-    packet.address, packet.payload = 0xFEDCBA, counting(0x80, 48)
+    packet.address, packet.payload = 0x00CA06, counting(0x80, 48)
     return packet
 
 

@@ -61,11 +61,13 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
     link_options.qps.push_back(qp);
   }
 
+  if (options.identity) set_keys(options, now);
+  seal::Sealer* const sealer = sealer_ ? &*sealer_ : nullptr;
   const auto random = sdr::RandomSource::of(prng_);
   if (options.has_rnic) {
-    sdr_.emplace(rnic_.emplace(port_, options.seed), random, options.coding);
+    sdr_.emplace(rnic_.emplace(port_, options.seed), sealer, random, options.coding);
   } else {
-    sdr_.emplace(port_, random, options.coding);
+    sdr_.emplace(port_, sealer, random, options.coding);
   }
   if (options.has_rnic && options.offload > 0) set_stage(options);
   for (size_t i = 0; i < options.links.size(); ++i) {
@@ -80,6 +82,21 @@ Site::Site(Port& port, uint16_t peer, const SiteOptions& options, Instant now)
   known_.emplace(known);
   sdr_->endpoint().set_finder(*known_);
   sdr_->begin();
+}
+
+void Site::set_keys(const SiteOptions& options, Instant now) {
+  sealer_.emplace(seal::SealerOptions{.payload_max = port_.facts().payload_max,
+                                      .seals_data = options.seals_data,
+                                      .own = options.identity->public_key});
+  seal::KeyringOptions keys;
+  keys.own = *options.identity;
+  keys.aead = cw_aead_openssl();
+  keys.kinds = {CW_AEAD_AES_128_GCM};
+  keys.has_psns = !options.has_rnic;
+  keys.seals_data = options.seals_data;
+  keyring_ = std::make_unique<seal::Keyring>(std::move(keys), std::array{&*sealer_}, now);
+  keyring_->set_peer(0,
+                     seal::KeyringPeer{.key = options.other_key, .next_key = {}, .preshared = {}});
 }
 
 void Site::care(Instant now) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dataplane/sdr/shard.h"
+#include "dataplane/seal/keyring.h"
 #include "policies/policies.h"
 #include "tests/sim/checkers/exactly_once.h"
 #include "tests/sim/checkers/no_wrong_byte.h"
@@ -50,6 +51,10 @@ struct SiteOptions {
   uint32_t offload = 0;            ///< partitions that turn what it places into bits; 0: the turn
   std::vector<uint16_t> links{0};  ///< numbers of those that the site has to its peer, all alike
   std::span<GrantLine> grants;     ///< of the rate, one for each; none: each has all of it
+  /// What crosses is sealed, between this and the other's public key; of one link.
+  std::optional<seal::Identity> identity;
+  seal::PublicKey other_key{};
+  bool seals_data = true;  ///< false: control alone
 };
 
 /// The machine behind a port: turns when the stage says so.
@@ -65,6 +70,7 @@ class Site final : public Actor {
   /// Time has passed and nobody knew that it would.
   void turn_after_pause(Instant now) {
     if (runner_ != nullptr) runner_->step();
+    if (keyring_ != nullptr) keyring_->turn(now);
     sdr_->worker().turn(now);
     if (!is_neglected_) care(now);
     for (const auto& each : after_turns_) each(now);
@@ -73,7 +79,10 @@ class Site final : public Actor {
   void neglect(bool is_neglected) { is_neglected_ = is_neglected; }
   /// Who looks what each turn has brought.
   void after_turns(std::function<void(Instant)> what) { after_turns_.push_back(std::move(what)); }
-  Instant next_deadline() const override { return sdr_->worker().next_wakeup(); }
+  Instant next_deadline() const override {
+    const Instant next = sdr_->worker().next_wakeup();
+    return keyring_ == nullptr ? next : std::min(next, keyring_->next_wakeup());
+  }
 
   /// One more link, in an endpoint of its own on the same port, which joins the first one. It is
   /// like the others but for its number and its keys, and behind them in their row.
@@ -105,9 +114,12 @@ class Site final : public Actor {
   Drops& drops() { return sdr_->drops(); }
   const TallyPort& port() const { return port_; }
   Rnic& rnic() { return *rnic_; }
+  /// Null: nothing is sealed.
+  const seal::Sealer* sealer() const { return sealer_ ? &*sealer_ : nullptr; }
 
  private:
   void set_stage(const SiteOptions& options);
+  void set_keys(const SiteOptions& options, Instant now);
   void care(Instant now);
 
   bool in_real_time_, is_neglected_ = false;
@@ -119,6 +131,8 @@ class Site final : public Actor {
   cw_mac key_;
   sdr::LinkOptions like_;  // all links are, but for numbers, keys and grants
   sdr::CodingOptions coding_;
+  std::optional<seal::Sealer> sealer_;
+  std::unique_ptr<seal::Keyring> keyring_;
   std::optional<sdr::Shard> sdr_;
   LateRunner* runner_ = nullptr;  // the stage's
   std::vector<sdr::Link*> links_;

@@ -223,7 +223,10 @@ WorldOptions swarm_world(uint64_t seed) {
   world.sender_has_rnic = prng.chance(0.25);
   world.receiver_has_rnic = prng.chance(0.25);
   world.offload = static_cast<uint32_t>(world.seed % 4);  // no draw: other worlds stay as they are
-  Prng of_swaps(seed ^ 0x5a9);                            // other worlds stay as they are
+  Prng of_seals(seed ^ 0x5ea1);                           // nor of this
+  const bool has_rnic = world.sender_has_rnic || world.receiver_has_rnic;
+  world.is_sealed = of_seals.chance(has_rnic ? 0.4 : 0.1);
+  Prng of_swaps(seed ^ 0x5a9);  // other worlds stay as they are
   if (of_swaps.chance(0.3)) draw_swaps(of_swaps, world);
   world.calm_from = world.courier.messages * 3 / 4;
   world.calm_max = calm_needed(world);
@@ -237,7 +240,9 @@ std::string describe(const WorldOptions& world) {
   if (world.sender_has_rnic) text << "from an RNIC, ";
   if (world.receiver_has_rnic) text << "to an RNIC, ";
   const bool has_rnic = world.sender_has_rnic || world.receiver_has_rnic;
-  if (has_rnic && world.offload > 0) text << "bits by " << world.offload << " others, ";
+  if (world.is_sealed) text << "sealed, ";
+  if (has_rnic && world.offload > 0 && !world.is_sealed)
+    text << "bits by " << world.offload << " others, ";
   text << world.site.policy->name << ", " << world.site.paths << " paths of "
        << world.back.delay.us() << " us, " << world.site.rate.bps() / 1'000'000 << " Mbit/s, "
        << courier.messages << " messages up to " << stream.data_slots_max << " x "

@@ -6,6 +6,7 @@
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 #include "dataplane/sdr/stream/send/send_stream.h"
 #include "dataplane/sdr/swap/swap_end.h"
+#include "tests/made_identity.h"
 
 namespace cw::sim {
 namespace {
@@ -77,7 +78,12 @@ void World::start(End& end) {
   SiteOptions site = options_.site;
   site.seed = options_.seed * 1'000'003 + ++lives_;
   site.has_rnic = &end == &a_ ? options_.sender_has_rnic : options_.receiver_has_rnic;
-  site.offload = options_.offload;
+  site.offload = options_.is_sealed ? 0 : options_.offload;
+  if (options_.is_sealed) {
+    const auto own = static_cast<uint8_t>(&end == &a_ ? 1 : 2);
+    site.identity = test::made_identity(own);
+    site.other_key = test::made_identity(static_cast<uint8_t>(3 - own)).public_key;
+  }
   end.site = std::make_unique<Site>(end.tap, end.peer, site, network_.now());
 }
 

@@ -41,6 +41,7 @@ struct WorldOptions {
   uint64_t seed = 1;
   SiteOptions site;  ///< of both; their seeds follow from the world's
   bool sender_has_rnic = false, receiver_has_rnic = false;
+  bool is_sealed = false;
   uint32_t offload = 0;  ///< of those: partitions that turn what they place into bits
   CourierOptions courier;
   std::vector<Impairment> wires;  ///< there, by path

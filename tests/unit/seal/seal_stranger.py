@@ -135,8 +135,10 @@ class Session:
 
     def associated(self, packet, length):
         psn = packet.psn if self.covers_psns else 0xFFFFFFFF
-        return struct.pack(">BBHIIIQII", packet.opcode, packet.solicited, 0, packet.target_qp, psn,
-                           packet.key, packet.address, length, packet.immediate)
+        solicited = packet.solicited if self.covers_psns else 0
+        address = packet.address if packet.opcode == WRITE else 0
+        return struct.pack(">BBHIIIQII", packet.opcode, solicited, 0, packet.target_qp, psn,
+                           packet.key, address, length, packet.immediate)
 
     def seal(self, packet, shard=0):
         number = struct.pack(">Q", self.other_index << 56 | shard << 48 | self.sent)

@@ -51,7 +51,7 @@ Send datagram_of_vectors(const Bytes& payload) {
                .psn = Psn(0x00abcd),
                .key = control_qkey,
                .payload_bytes = static_cast<uint32_t>(payload.size())};
-  send.source_qp = 0xfedcba;
+  send.source_qp = 0x00ca06;
   send.form = Form::Datagram;
   send.payload = payload.data();
   return send;

@@ -166,10 +166,6 @@ void check_sealing(Section& here, const ConfigPtr& config) {
     here.complain("pair",
                   "pair.key_file and site.private_key_file are there both; a site that has "
                   "a key of its own does not need the other");
-  } else if (has_own && config->wan.port == WanKind::Verbs) {
-    here.complain("site",
-                  "site.private_key_file: what an RNIC places cannot be sealed yet; over "
-                  "wan.port \"verbs\" a site has pair.key_file, or takes another port");
   } else if (has_own) {
     put_seal(*config);
   } else if (has_pair) {

@@ -23,6 +23,7 @@ void SiteKeys::begin(const Plan& plan, std::vector<seal::Sealer*> sealers, Insta
   options.own = plan.seal->own;
   options.aead = cw_aead_fastest();
   options.kinds = plan.seal->kinds;
+  options.has_psns = plan.wan_kind != WanKind::Verbs;
   options.seals_data = plan.seal->seals_data;
   options.log = plan.seal->log;
   ring_ = std::make_unique<seal::Keyring>(std::move(options), sealers, now);

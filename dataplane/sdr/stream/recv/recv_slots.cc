@@ -16,7 +16,7 @@ namespace cw::sdr {
 /// The address names one message of all: where ids have come round, it is that of another [C-56].
 inline bool RecvStream::is_misplaced(const SlotArrival& arrival, uint32_t key, uint64_t expected,
                                      uint64_t window_bytes, DropReason& reason) const {
-  const bool is_placed = placer_ != nullptr;  // where key and address said, and neither is told
+  const bool is_placed = placing_.has_begun();  // where key and address said, and neither is told
   reason = DropReason::key_stale;
   if (!is_placed && arrival.slot.key != key) return true;
   reason = DropReason::window_misaligned;
@@ -59,7 +59,20 @@ bool RecvStream::is_repair_misfit(const SlotArrival& arrival, const ImmediateSpl
   return !message.is_posted || message.is_lost;
 }
 
-void RecvStream::on_slot(const SlotArrival& arrival) {
+bool RecvStream::on_slot(const SlotArrival& arrival) {
+  if (!placing_.is_landing()) return put(arrival), true;
+  Arrival landed;
+  if (!try_open_landed(arrival, landed)) return false;
+  SlotArrival opened{.slot = landed.head, .parts = arrival.parts};
+  opened.payload = landed.payload;
+  opened.channel = arrival.channel;
+  opened.path = arrival.path;
+  opened.generation = arrival.generation;
+  opened.is_marked = arrival.is_marked;
+  return put(opened), true;
+}
+
+inline void RecvStream::put(const SlotArrival& arrival) {
   const ImmediateSplit::Parts& parts = arrival.parts;
   if (parts.slot >= config_.data_slots_max) return on_repair(arrival);
   DropReason reason;
@@ -95,7 +108,7 @@ void RecvStream::on_repair(const SlotArrival& arrival) {
   }
   const uint32_t bytes = arrival.slot.payload_bytes;
   uint8_t* const to = repairs_.at(parts.id, slot);
-  std::memcpy(to, arrival.payload ? arrival.payload : placed_repair(parts.id, slot), bytes);
+  std::memcpy(to, arrival.payload ? arrival.payload : placing_.repair(parts.id, slot), bytes);
   std::memset(to + bytes, 0, config_.shard_bytes() - bytes);
   touch(message);
   message.path = arrival.path;

@@ -36,6 +36,7 @@ RecvStream::RecvStream(const StreamConfig& config, std::unique_ptr<Seat> seat, C
       news_(config.messages),
       blocks_(config.messages, config.blocks_max(), tables),
       repairs_(config, tables),
+      placing_(config_),
       codes_(codes_capacity, tables),
       notes_(notes_for(config), tables) {
   seat_->set_actions(this);
@@ -70,7 +71,7 @@ bool RecvStream::is_at_rest() const {
 RecvHandle RecvStream::post(Message& message) {
   message.seq = next_seq_;
   message.is_posted = true;
-  if (placer_ != nullptr) open_windows(message);
+  if (placing_.has_begun()) open_windows(message);
   arm(message);
   if (stage_ != nullptr) {
     stage_->arm(stage_stream_, place_of(message), config_.generation_of(message.seq));
@@ -133,7 +134,7 @@ bool RecvStream::complete(RecvHandle handle, Instant now) {
     --open_count_;
   }
   if (!message->is_lost) end_life(*message);
-  close_windows(*message);
+  placing_.close(*message);
   give_back_memory(*message);
   if (is_read_along()) promises_.end();
   const MessageSeq seq = message->seq;
@@ -208,7 +209,7 @@ void RecvStream::reset(Instant now) {
       --open_count_;
     }
     end_life(message);
-    close_windows(message);
+    placing_.close(message);
     message.is_lost = true;
     message.is_opened = message.is_touched = false;
     end_with(message, MessageStatus::PeerLost);
@@ -455,7 +456,7 @@ bool RecvStream::offer(EnvelopeWriter& writer, Instant now) {
     clear_repeats_ = 0;
   }
   std::array<Placement, placements_said_max> placements;
-  if (placer_ != nullptr) {
+  if (placing_.has_begun()) {
     const size_t room =
         (writer.body_room() - std::min(writer.body_room(), clear_bytes)) / sizeof(Placement);
     const size_t count =

@@ -19,7 +19,6 @@
 #include <optional>
 #include <span>
 
-#include "dataplane/base/memory/buffers.h"
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/base/memory/table.h"
 #include "dataplane/core/counters.h"
@@ -33,6 +32,7 @@
 #include "dataplane/sdr/seat/seat.h"
 #include "dataplane/sdr/sink.h"
 #include "dataplane/sdr/stream/note_queue.h"
+#include "dataplane/sdr/stream/recv/placing.h"
 #include "dataplane/sdr/stream/recv/promises.h"
 #include "dataplane/sdr/stream/recv/recv_message.h"
 #include "dataplane/sdr/stream/recv/slot_arrival.h"
@@ -57,9 +57,11 @@ class RecvStream final : public PolicyActions, private CodeClient {
     wake_ = wake;
     seat_->set_care(care);
   }
-  /// Once, before anything is posted: `port` places payload, and `stage`, where this is stream
-  /// `number`, turns what is placed into bits. Both outlive the stream.
-  void set_placer(WanPort& port, BitStage& stage, uint16_t number);
+  /// Once, before anything is posted: `port`, to which it is `peer`'s, places payload, and where
+  /// none is sealed `stage`, in which this is stream `number`, turns it into bits. Both outlive the
+  /// stream.
+  void set_placer(WanPort& port, uint16_t peer);
+  void set_stage(BitStage& stage, uint16_t number);
   /// As BitStageClient says.
   bool on_bits(std::span<const cw_bits_event> events);
 
@@ -89,7 +91,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void start(uint32_t payload_bytes, Instant now);
   /// The epoch is over: every receive fails as PeerLost, sequences begin anew.
   void reset(Instant now);
-  void on_slot(const SlotArrival& arrival);
+  /// False: it has landed sealed, and is not to be believed; that is all that happens then.
+  bool on_slot(const SlotArrival& arrival);
   void on_opened(const Opened& opened, Instant now);
   void on_block_closed(const BlockClosed& closed, Instant now);
   void on_closed(const Closed& closed, Instant now);
@@ -170,6 +173,8 @@ class RecvStream final : public PolicyActions, private CodeClient {
   bool is_of_its_life(const Message& message, const SlotArrival& arrival) const {
     return arrival.generation == config_.generation_of(message.seq);
   }
+  void put(const SlotArrival& arrival);
+  bool try_open_landed(const SlotArrival& slot, Arrival& landed);
   void on_placed(const SlotArrival& arrival, Message& message);
   bool take_event(const cw_bits_event& event);
   bool take_bits(Message& message, uint32_t first_slot, uint64_t bits);
@@ -190,11 +195,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   void give_back_memory(const Message& message);
   // Payload that the port places (recv_windows.cc).
   void open_windows(Message& message);
-  void close_windows(Message& message);
   size_t take_placements(std::span<Placement> row) const;
-  uint8_t* placed_repair(uint32_t place, uint32_t slot) const {
-    return placed_repairs_.at(place) + size_t{slot} * config_.payload_bytes;
-  }
   void forget_rows(const Message& message);
   void end_receives();
   void take_fragment(Message& message, uint32_t slot, uint32_t bits);
@@ -227,10 +228,9 @@ class RecvStream final : public PolicyActions, private CodeClient {
   Ring<uint32_t> news_;     // and with something that who reads along has not asked for
   KnownBlocks blocks_;
   RepairSlots repairs_;
-  WanPort* placer_ = nullptr;
-  BitStage* stage_ = nullptr;     // of what it places
-  uint16_t stage_stream_ = 0;     // which of its streams this is
-  Buffers placed_repairs_{0, 0};  // one for each place: where the port puts its repair slots
+  Placing placing_;
+  BitStage* stage_ = nullptr;  // of what the port places
+  uint16_t stage_stream_ = 0;  // which of its streams this is
   CodeQueue codes_;
   Table<uint64_t> gone_{0}, marked_{0};  // for who reads along
   Table<uint16_t> short_by_{0};          // bytes that a slot's packet was shorter than a slot

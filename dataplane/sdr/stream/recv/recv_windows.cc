@@ -1,44 +1,50 @@
-// Where the port places payload itself: windows for it, open as long as a message may be written
-// to.
+// Where the port places payload itself: which messages it may write to, and what of it lands
+// sealed.
 #include <algorithm>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/core/wire_drops.h"
 #include "dataplane/sdr/stream/recv/recv_stream.h"
 
 namespace cw::sdr {
 
-void RecvStream::set_placer(WanPort& port, BitStage& stage, uint16_t number) {
+void RecvStream::set_placer(WanPort& port, uint16_t peer) {
   CW_ASSERT(posted_count_ == 0);
-  placer_ = &port;
+  placing_.begin(port, peer);
+}
+
+void RecvStream::set_stage(BitStage& stage, uint16_t number) {
+  CW_ASSERT(placing_.has_begun() && !placing_.is_landing());
   stage_ = &stage;
   stage_stream_ = number;
-  if (config_.repair_slots_max > 0) {
-    placed_repairs_ = Buffers(config_.messages, config_.repair_window_bytes());
-  }
 }
 
 RecvStream::~RecvStream() {
-  for (uint32_t place = 0; place < config_.messages; ++place) close_windows(messages_[place]);
+  for (uint32_t place = 0; place < config_.messages; ++place) placing_.close(messages_[place]);
 }
 
-// What is late for a message finds its window closed: it cannot say for whom it was [C-56].
 void RecvStream::open_windows(Message& message) {
-  if (is_read_along()) {
+  if (is_read_along() && !placing_.is_landing()) {
     message.memory = buffers_->take();
     message.is_lent = true;
   }
-  message.data = placer_->open_window({message.memory, message.memory_bytes});
-  if (config_.repair_slots_max == 0) return;
-  const uint32_t place = place_of(message);
-  message.repairs =
-      placer_->open_window({placed_repairs_.at(place), config_.repair_window_bytes()});
+  placing_.open(message, place_of(message));
 }
 
-void RecvStream::close_windows(Message& message) {
-  for (Window* window : {&message.data, &message.repairs}) {
-    if (window->key != 0) placer_->close_window(window->key);
-    *window = {};
-  }
+bool RecvStream::try_open_landed(const SlotArrival& slot, Arrival& landed) {
+  const ImmediateSplit::Parts& parts = slot.parts;
+  const uint32_t slots_end = config_.data_slots_max + config_.repair_slots_max;
+  DropReason reason = DropReason::slot_range;
+  if (parts.id >= config_.messages || parts.slot >= slots_end) return drops_.add(reason), false;
+  const Message& message = messages_[parts.id];
+  reason = DropReason::message_not_open;
+  if (message.data.key == 0) return drops_.add(reason), false;
+  reason = DropReason::window_misaligned;
+  if (slot.slot.payload_bytes > config_.landing_bytes()) return drops_.add(reason), false;
+  landed.head = slot.slot;
+  landed.head.target_qp = address_.qpn_of(config_, slot.generation, slot.channel, slot.path);
+  if (placing_.try_open(landed, message, parts)) return true;
+  return drops_.add(reason_of(landed.error)), false;
 }
 
 /// Of the first messages that have not begun, as far as `row` reaches; returns how many.

@@ -120,12 +120,13 @@ bool SendStream::try_make(const SendTicket& ticket, Instant departed, Instant no
 Window SendStream::window_of(const Message& message, const SendTicket& ticket) const {
   const bool is_repair = ticket.is_repair();
   const uint32_t first = is_repair ? config_.data_slots_max : 0;
-  const uint64_t offset = uint64_t{ticket.slot - first} * config_.payload_bytes;
   if (address_.has_placements) {
     const Placement& at = placements_[ticket.place];
+    const uint64_t offset = uint64_t{ticket.slot - first} * config_.landing_bytes();
     return is_repair ? Window{at.repair_address.host() + offset, at.repair_key.host()}
                      : Window{at.data_address.host() + offset, at.data_key.host()};
   }
+  const uint64_t offset = uint64_t{ticket.slot - first} * config_.payload_bytes;
   return is_repair ? Window{address_.repair_at(message.seq, offset), address_.repair_key}  // [C-55]
                    : Window{address_.data_at(message.seq, offset), address_.data_key};
 }

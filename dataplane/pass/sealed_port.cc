@@ -1,0 +1,162 @@
+#include "dataplane/pass/sealed_port.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dataplane/base/assert.h"
+
+namespace cw {
+namespace {
+
+PortFacts sealed_facts_of(PortFacts facts, const seal::Sealer& sealer) {
+  facts.payload_max -= std::min(facts.payload_max, seal::seal_bytes);
+  facts.datagram_max -= std::min(facts.datagram_max, seal::seal_bytes);
+  if (!sealer.options().seals_data) return facts;
+  facts.slot_seal_bytes = seal::seal_bytes;
+  facts.external_payload = false;  // what is read there is not sealed
+  return facts;
+}
+
+}  // namespace
+
+SealedPort::SealedPort(WanPort& device, seal::Sealer& sealer)
+    : device_(device),
+      sealer_(sealer),
+      facts_(sealed_facts_of(device.facts(), sealer)),
+      opening_(new uint8_t[device.facts().payload_max]) {}
+
+SealedPort::~SealedPort() {
+  for (size_t i = made_first_; i < made_first_ + made_count_; ++i) {
+    if (made_[i].packet != nullptr) device_.give_back({&made_[i].packet, 1});
+  }
+}
+
+Instant SealedPort::next_due() const { return made_count_ > 0 ? Instant() : device_.next_due(); }
+
+size_t SealedPort::receive(std::span<Arrival> out, Instant now) {
+  sealer_.take_orders();
+  if (try_flush(now)) say_own(now);
+  const size_t came = device_.receive(out, now);
+  size_t count = 0;
+  for (size_t i = 0; i < came; ++i) {
+    Arrival& arrival = out[i];
+    const bool is_taken =
+        arrival.form == Form::Datagram && sealer_.open(arrival) == seal::Sealer::Opened::Taken;
+    if (is_taken) continue;
+    if (count != i) out[count] = arrival;
+    ++count;
+  }
+  if (came > 0 && count == 0) device_.end_arrivals();  // nobody sees those that were taken
+  return count;
+}
+
+/// Whoever could write there still can: what is checked must be what is read.
+bool SealedPort::try_open_landed(Arrival& arrival) {
+  if (arrival.head.payload_bytes > device_.facts().payload_max) {
+    arrival.error = WireError::SealShort;
+    return false;
+  }
+  std::memcpy(opening_.get(), arrival.payload, arrival.head.payload_bytes);
+  arrival.payload = opening_.get();
+  return sealer_.open(arrival) == seal::Sealer::Opened::Yes;
+}
+
+size_t SealedPort::send(std::span<const Send> sends, Instant now) {
+  if (!try_flush(now)) return 0;
+  const size_t room = std::min(made_.size(), copied_.size() - copied_count_);
+  const auto burst = sends.first(std::min(sends.size(), room));
+  size_t done = 0;
+  while (done < burst.size() && try_make(burst[done])) ++done;
+  try_flush(now);
+  return done;
+}
+
+/// Whether the device has taken all that was made.
+bool SealedPort::try_flush(Instant now) {
+  if (made_count_ > 0) {
+    const size_t taken = device_.send({made_.data() + made_first_, made_count_}, now);
+    made_first_ += taken;
+    made_count_ -= taken;
+  }
+  if (made_count_ == 0) made_first_ = 0;
+  return made_count_ == 0;
+}
+
+bool SealedPort::try_make(const Send& send) {
+  if (!sealer_.seals(send.form)) {
+    made_[made_count_++] = send;
+    return true;
+  }
+  if (!sealer_.has_keys(send.peer)) {
+    sealer_.hold(send);
+  } else if (!try_seal(send)) {
+    return false;
+  }
+  release(send);
+  return true;
+}
+
+/// False: there is no packet for it.
+bool SealedPort::try_seal(const Send& send) {
+  Packet* packet = nullptr;
+  if (device_.take_burst({&packet, 1}) == 0) return false;
+  CW_DCHECK(packet->bytes_max >= send.head.payload_bytes + seal::seal_bytes);
+  if (!sealer_.try_seal(send, packet->data)) {
+    device_.give_back({&packet, 1});
+    sealer_.hold(send);
+    return true;
+  }
+  Send& sealed = made_[made_count_++] = send;
+  sealed.payload = packet->data;
+  sealed.head.payload_bytes += seal::seal_bytes;
+  sealed.packet = packet;
+  sealed.has_packet_alone = true;
+  sealed.cookie = 0;
+  return true;
+}
+
+/// Its payload has been copied.
+void SealedPort::release(const Send& send) {
+  if (send.packet != nullptr) {
+    device_.give_back({&send.packet, 1});
+  } else {
+    copied_[copied_count_++] = send.cookie;
+  }
+}
+
+/// What nobody above has asked for: handshakes, and what has waited for their end. Where there is
+/// no packet for it, it is lost, as on the way.
+void SealedPort::say_own(Instant now) {
+  const auto has_room = [this] { return made_count_ < made_.size(); };
+  while (has_room()) {
+    const Send* const said = sealer_.take_said();
+    if (said == nullptr) break;
+    say_plain(*said);
+  }
+  while (has_room()) {
+    const Send* const held = sealer_.take_held();
+    if (held == nullptr) break;
+    (void)try_seal(*held);
+  }
+  try_flush(now);
+}
+
+void SealedPort::say_plain(const Send& said) {
+  Packet* packet = nullptr;
+  if (device_.take_burst({&packet, 1}) == 0) return;
+  std::memcpy(packet->data, said.payload, said.head.payload_bytes);
+  Send& send = made_[made_count_++] = said;
+  send.payload = packet->data;
+  send.packet = packet;
+  send.has_packet_alone = true;
+}
+
+size_t SealedPort::take_done(std::span<uint64_t> out) {
+  const size_t count = std::min(out.size(), copied_count_);
+  std::copy_n(copied_.begin(), count, out.begin());
+  std::copy(copied_.begin() + count, copied_.begin() + copied_count_, copied_.begin());
+  copied_count_ -= count;
+  return count + device_.take_done(out.subspan(count));
+}
+
+}  // namespace cw
