@@ -67,7 +67,7 @@ cw_swarm_mutant(wants_turns_while_a_message_is_open SWARM sdr_swarm
 # World 26 may be written where no memory is any more, which ends the program before 30 is asked.
 cw_swarm_mutant(leaves_windows_open SWARM sdr_swarm SEED 30
   SOURCE dataplane/sdr/stream/recv/recv_stream.cc
-  FROM "  close_windows(*message);"
+  FROM "  placing_.close(*message);"
   TO ""
   FOUND_BY "memory given back")
 cw_swarm_mutant(sends_to_the_window_before SWARM sdr_swarm
