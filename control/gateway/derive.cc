@@ -120,6 +120,13 @@ static uint64_t tables_of(const sdr::StreamConfig& stream) {
          (stream.k > 0 ? of_codes : 0);
 }
 
+/// Where an RNIC puts what is sealed, of one link's stream: all of it, since the device has it.
+static uint64_t landing_of(const Config& config, sdr::StreamConfig stream) {
+  if (config.wan.port != WanKind::Verbs || !config.is_sealed() || !config.pair.seal) return 0;
+  stream.seal_bytes = seal::seal_bytes;
+  return stream.messages * (stream.data_landing_bytes() + stream.repair_landing_bytes());
+}
+
 /// Of all messages that one class has under way, sixteen bytes a slot (sdr's SlotTableStock).
 static uint64_t slot_tables_of(const sdr::StreamConfig& stream, size_t links) {
   constexpr uint64_t of_a_slot = 16, few = 8;
@@ -139,7 +146,8 @@ static uint64_t shard_memory_of(const Config& config) {
     inbound.messages = stream->messages * full_links(config);
     inbound.data_slots_max = std::max(inbound.data_slots_max, stream->data_slots_max);
     const size_t links = std::max<size_t>(config.places(), 1) * config.links_per_shard();
-    tables += links * tables_of(*stream) + slot_tables_of(*stream, links);
+    tables += links * (tables_of(*stream) + landing_of(config, *stream)) +
+              slot_tables_of(*stream, links);
   }
   constexpr uint32_t link_bytes = 18;
   uint64_t ports = 0;

@@ -1,7 +1,11 @@
 #include "tests/rdma/machine_gateway.h"
 
 #include <stdexcept>
+#include <string_view>
 #include <thread>
+
+#include "dataplane/seal/keys.h"
+#include "tests/made_identity.h"
 
 namespace cw::lab {
 namespace {
@@ -27,15 +31,24 @@ std::string wait_for(const std::string& word) {
          "' gw.log; do kill -0 $gateway || { cat gw.log >&2; exit 9; }; sleep 0.1; done\n";
 }
 
+seal::Identity identity_of(const Inside& own) {
+  return test::made_identity(own.name == std::string_view("a") ? 1 : 2);
+}
+
 }  // namespace
 
+std::string private_key_of(const Inside& own) {
+  return seal::text_of(identity_of(own).private_key.bytes());
+}
+
 std::string InsideFile::text(const Inside& own, const Inside& other) const {
-  return std::string("[site]\nname = \"") + own.name + "\"\n" + site +
-         "[lan]\ndevice = \"inside\"\n" + lan + "[wan]\n" + wan + "address = \"" + own.wan +
-         "\"\nrate = \"" + rate + "\"\n[pair]\nkey_file = \"pair.key\"\nrtt = \"" + rtt +
+  const std::string public_key = seal::text_of(identity_of(other).public_key);
+  return std::string("[site]\nname = \"") + own.name + "\"\nprivate_key_file = \"" + own.name +
+         ".key\"\n" + site + "[lan]\ndevice = \"inside\"\n" + lan + "[wan]\n" + wan +
+         "address = \"" + own.wan + "\"\nrate = \"" + rate + "\"\n[pair]\nrtt = \"" + rtt +
          "\"\nmtu = " + std::to_string(mtu) + "\n[[peer]]\nname = \"" + other.name +
-         "\"\naddress = \"" + other.wan + "\"\n" + peer + "routes = [\"" + other.prefix + "\"]\n" +
-         classes;
+         "\"\npublic_key = \"" + public_key + "\"\naddress = \"" + other.wan + "\"\n" + peer +
+         "routes = [\"" + other.prefix + "\"]\n" + classes;
 }
 
 std::string rnic_options(const Inside& own, const Inside& other) {
@@ -44,9 +57,10 @@ std::string rnic_options(const Inside& own, const Inside& other) {
 
 std::string start_lines(const std::string& daemon, const std::string& file) {
   return "modprobe tun; mkdir -p /dev/net; [[ -e /dev/net/tun ]] || mknod /dev/net/tun c 10 200\n"
-         "cd /tmp; rm -f gw.log status.json; printf %s \"" +
-         std::string(pair_key) + "\" >pair.key; chmod 600 pair.key\ncat >gw.toml <<'END'\n" + file +
-         "END\n" + daemon + " --config gw.toml >gw.log 2>&1 &\ngateway=$!; echo $gateway >gw.pid\n";
+         "cd /tmp; rm -f gw.log status.json; umask 077; echo " +
+         private_key_of(inside_a) + " >a.key; echo " + private_key_of(inside_b) +
+         " >b.key; umask 022\ncat >gw.toml <<'END'\n" + file + "END\n" + daemon +
+         " --config gw.toml >gw.log 2>&1 &\ngateway=$!; echo $gateway >gw.pid\n";
 }
 
 // The host's own routes lead to the gateway, and the gateway's begin behind it.

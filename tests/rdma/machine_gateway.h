@@ -24,14 +24,14 @@ struct Inside {
 inline constexpr Inside inside_a{"a", site_a.host, "10.50.1.1", "10.50.1.0/24", "10.50.1.2"};
 inline constexpr Inside inside_b{"b", site_b.host, "10.50.2.1", "10.50.2.0/24", "10.50.2.2"};
 
-/// Of every such pair.
-inline constexpr const char* pair_key = "a secret of thirty-two bytes or more, and nobody else's";
+/// What is to stand in `a.key`, and in `b.key`: always the same.
+std::string private_key_of(const Inside& own);
 
 /// What a line of this MTU carries for an RNIC: its path MTU is the next power of two that fits, up
 /// to 4096, and more is of no use.
 constexpr uint32_t rnic_mtu(uint32_t mtu) { return std::min(mtu, 4200u); }
 
-/// A gateway's file; its TUN device is `inside`.
+/// A gateway's file; its TUN device is `inside`. What crosses is sealed.
 struct InsideFile {
   std::string rtt, rate;
   uint32_t mtu = 0;                       ///< of the line
@@ -51,7 +51,7 @@ inline constexpr const char* site_rows =
 std::string rnic_options(const Inside& own, const Inside& other);
 
 /// Lines of bash that start `daemon`, a causewayd, with this file in /tmp of a machine: gw.log has
-/// what it says, gw.pid and $gateway its number.
+/// what it says, gw.pid and $gateway its number, a.key and b.key both private keys.
 std::string start_lines(const std::string& daemon, const std::string& file);
 
 /// Thread: one.

@@ -43,7 +43,7 @@ class OneWire : public RnicWan {
 
   /// Both gateways, that of site B with these rows of its WAN; waits until they are up.
   void begin(const std::string& wan) {
-    folder_.write("pair.key", pair_key);
+    folder_.write("b.key", private_key_of(edge_b) + "\n");
     const std::string site = "status = \"" + folder_.path("b.json") + "\"\n[api]\nfolder = \"" +
                              folder_.path("api") + "\"\n";
     edge_.be_urgent();
