@@ -1,5 +1,8 @@
 // Two gateways of one process that turn in turns: while one turns the other waits, so that each
-// one's time is its own. Each has a thread, and a core, as two processes have.
+// one's time is its own. Each has a thread, and a core, as two processes have. The second turns
+// until it has nothing to do: as many packets as it takes at once, and what ends tell each other
+// besides, would else leave a few behind each time, and soon every frame of the first would come
+// out of a queue, and cold.
 //
 // Both are told the same time, which goes on by one step whenever both have turned. What they do by
 // the clock they do as often as if a pair of turns took as long, whatever this machine's speed is,
@@ -39,6 +42,7 @@ class Turns {
   void run(unsigned self);
   bool wait_for_turn(unsigned self) const;
   void turn(unsigned self);
+  bool try_turn(unsigned self);
 
   std::array<site::Site*, 2> sites_;
   const Setup setup_;
