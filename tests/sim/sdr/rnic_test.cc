@@ -142,6 +142,7 @@ TEST(RnicEnds, a_sender_knows_what_each_path_loses) {
   ASSERT_TRUE(
       pair.run_until([&] { return pair.a->link().path_report_there(1).lost >= lost[1]; }, 5_s))
       << pair.a->link().path_report_there(1).lost << " of " << lost[1];
+  pair.run_for(1_s);  // what is still on its way, and reports of it
   for (uint16_t path = 0; path < 2; ++path) {
     const PathReport& told = pair.a->link().path_report_there(path);
     EXPECT_EQ(told.lost, lost[path]) << "of " << sent[path] << " by path " << path;
