@@ -238,8 +238,9 @@ sdr::PairKeys told_keys(const Config& config, const Plan& plan) {
   return keys;
 }
 
-gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp) {
+gateway::ClassOptions class_options(const ClassConfig& it, uint16_t qp, bool pads) {
   gateway::ClassOptions options;
+  options.pads = pads;
   options.name = it.name;
   options.matches = it.matches;
   options.qp = qp;
@@ -274,7 +275,8 @@ gateway::GatewayOptions gateway_options(const Config& config) {
   gateway::GatewayOptions options;
   options.decrement_ttl = is_over_frames(config.lan.port);  // else the kernel has done it
   for (size_t i = 0; i < config.classes.size(); ++i) {
-    options.classes.push_back(class_options(*config.classes[i], static_cast<uint16_t>(i)));
+    options.classes.push_back(
+        class_options(*config.classes[i], static_cast<uint16_t>(i), config.pair.pad));
   }
   for (size_t i = 0; i < config.peers.size(); ++i) {
     const PeerConfig& peer = *config.peers[i];
@@ -311,6 +313,7 @@ sdr::LinkOptions link_options(size_t index, const Config& config, const Plan& pl
   options.control.payload_bytes = config.payload_bytes();
   options.control.paths = config.wan.paths;
   options.control.qps = static_cast<uint16_t>(plan.classes.size());
+  options.control.pads = config.pair.pad;
   options.path_weights = config.wan.path_weights;
   options.pacer = pacer_options(*config.peers[index], config);
   options.rate_control.adapt = config.wan.adapt;

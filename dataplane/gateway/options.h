@@ -68,7 +68,8 @@ struct ClassOptions {
   bool fair = false;              ///< flows take turns
   /// Where the policy codes: a block closes when its oldest slot is this old.
   Duration block_age = Duration::from_ms(2);
-  bool mark = true;  ///< CE in place of an early drop, for those who can
+  bool mark = true;   ///< CE in place of an early drop, for those who can
+  bool pads = false;  ///< slots leave full, with zeros where there are no frames
 };
 
 /// What may wait for the link where a class does not say. Who is told by loss gives up three tenths

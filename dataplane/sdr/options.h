@@ -44,6 +44,7 @@ struct ControlOptions {
   bool sees_psns = true, numbers_by_qp = false, places_payload = false;  ///< as PortFacts say
   uint32_t control_qpn = control_qpn_default;  ///< as the peer is to call the link's control QP
   uint32_t datagram_max = 0;                   ///< as PortFacts say
+  bool pads = false;  ///< every envelope is filled up to the longest that the peer takes
   PathOptions path;
   Duration hello_interval_min = Duration::from_ms(20);  ///< while not up, doubling up to ...
   Duration hello_interval_max = Duration::from_ms(500);

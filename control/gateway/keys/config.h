@@ -97,6 +97,7 @@ enum class Cipher : uint8_t { Fastest, Aes128, Aes256, ChaCha20 };
 struct PairConfig {
   std::string key_file;
   bool seal = true;
+  bool pad = false;
   Cipher cipher = Cipher::Fastest;
   uint32_t mtu = 1500;
   Duration rtt;

@@ -24,7 +24,7 @@ QueueTimes QueueTimes::of(const ClassOptions& options, Duration rtt) {
 
 Result<SendLane> SendLane::make(const ClassOptions& options, sdr::Source stream,
                                 QueueMemory& memory, Counters& counters, Drops& drops) {
-  auto writer = SlotWriter::make(stream);
+  auto writer = SlotWriter::make(stream, options.pads);
   if (!writer) return failure("class \"" + options.name + "\": " + writer.error().sentence);
   stream.set_block_age(options.block_age);
   return SendLane(options, *writer, memory, counters, drops);

@@ -26,18 +26,18 @@ uint8_t joint_ecn(uint8_t a, uint8_t b) {
 
 }  // namespace
 
-Result<SlotWriter> SlotWriter::make(sdr::Source stream) {
+Result<SlotWriter> SlotWriter::make(sdr::Source stream, bool pads) {
   const sdr::StreamConfig& config = stream.config();
   if (config.data_slots_max < slots_min) {
     return failure("a message has " + std::to_string(config.data_slots_max) +
                    " slots: a frame of " + std::to_string(limits::frame_bytes_max) +
                    " bytes needs " + std::to_string(slots_min) + " of the smallest");
   }
-  return SlotWriter(stream);
+  return SlotWriter(stream, pads);
 }
 
-SlotWriter::SlotWriter(sdr::Source stream)
-    : stream_(stream), slots_max_(stream.config().data_slots_max) {}
+SlotWriter::SlotWriter(sdr::Source stream, bool pads)
+    : stream_(stream), pads_(pads), slots_max_(stream.config().data_slots_max) {}
 
 void SlotWriter::restart(Instant now) {
   abandon();
@@ -130,7 +130,8 @@ uint8_t* SlotWriter::put_at() {
 
 bool SlotWriter::try_flush(Instant now) {
   encode_slot_header({handle_->seq, static_cast<uint16_t>(used_), first_frame_}, memory_);
-  const sdr::SlotPiece piece{static_cast<uint16_t>(slot_header_bytes + used_), marks_.ecn,
+  const uint32_t bytes = pads_ ? fill_up() : used_;
+  const sdr::SlotPiece piece{static_cast<uint16_t>(slot_header_bytes + bytes), marks_.ecn,
                              marks_.dscp};
   if (!stream_.append_slot(*handle_, piece, marks_.since)) {
     abandon();
@@ -141,6 +142,12 @@ bool SlotWriter::try_flush(Instant now) {
   begin_slot();
   if (++slot_ >= slots_end_) close(now);
   return true;
+}
+
+/// Its header says where the zeros begin.
+uint32_t SlotWriter::fill_up() {
+  std::memset(memory_ + slot_header_bytes + used_, 0, room_ - used_);
+  return room_;
 }
 
 void SlotWriter::touch(FrameMarks marks) {

@@ -41,8 +41,9 @@ struct FrameMarks {
 class SlotWriter {
  public:
   /// For a stream that is appended slot by slot; it outlives the writer. No epoch need be in force.
-  /// Errors: messages too small for the largest frame in the smallest slots.
-  static Result<SlotWriter> make(sdr::Source stream);
+  /// `pads`: slots that leave short are filled up with zeros. Errors: messages too small for the
+  /// largest frame in the smallest slots.
+  static Result<SlotWriter> make(sdr::Source stream, bool pads = false);
 
   sdr::Source stream() const { return stream_; }
   /// A new epoch: begins anew with what both ends agreed on. What was in an unfinished slot is
@@ -75,7 +76,7 @@ class SlotWriter {
   uint64_t queued_count() const { return ends_in_slot_; }
 
  private:
-  explicit SlotWriter(sdr::Source stream);
+  SlotWriter(sdr::Source stream, bool pads);
 
   bool try_open();
   bool has_packets(size_t bytes) const;
@@ -84,6 +85,7 @@ class SlotWriter {
   void begin_slot();
   uint8_t* put_at();
   bool try_flush(Instant now);
+  uint32_t fill_up();
   bool try_write(const FrameHeader& header, std::span<const uint8_t> packet, FrameMarks marks,
                  Instant now);
   bool try_put_header(const FrameHeader& header, FrameMarks marks, Instant now);
@@ -94,6 +96,7 @@ class SlotWriter {
   }
 
   sdr::Source stream_;
+  bool pads_;
   std::optional<sdr::SendHandle> handle_;  // of the message under way
   uint32_t slots_max_ = 0;
   uint32_t slots_end_ = 0;     // of the message under way: blocks that end early make it shorter

@@ -352,9 +352,7 @@ bool LinkControl::offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant
   if (!writer.try_add(said)) return false;
   if (kind == EnvelopeKind::Hello) {
     if (is_up_ && !offer_long_question(writer, now)) return false;
-    if (writer.body_room() > 0) {
-      (void)writer.try_add(Pad{{static_cast<uint16_t>(writer.body_room())}});
-    }
+    pad(writer, /*is_probe=*/true);
     hello_path_ = static_cast<uint16_t>((hello_path_ + 1) % options_.paths);
   }
   counters_.add(Counter::hellos_sent);
@@ -362,6 +360,13 @@ bool LinkControl::offer_hello(EnvelopeKind kind, EnvelopeWriter& writer, Instant
   if (!is_leaving_) hello_interval_ = std::min(hello_interval_ * 2, options_.hello_interval_max);
   if (is_leaving_ && ++goodbyes_ == goodbyes_max) hello_due_ = Instant::never();
   return true;
+}
+
+/// What asks whether long packets arrive is one.
+void LinkControl::pad(EnvelopeWriter& writer, bool is_probe) const {
+  const size_t room = writer.body_room();
+  const bool is_wanted = is_probe || options_.pads;
+  if (is_wanted && room > 0) (void)writer.try_add(Pad{{static_cast<uint16_t>(room)}});
 }
 
 /// Whoever answers has had a packet of full size by this path.

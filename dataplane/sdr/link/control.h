@@ -92,6 +92,7 @@ class LinkControl {
   EnvelopeHeader next_header(EnvelopeKind kind, Instant now);
   /// Writes the link's own records; false when `writer` was too full for one of them.
   bool offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
+  void pad(EnvelopeWriter& writer, bool is_probe = false) const;
 
   /// Comes up if nothing is missing any more.
   void try_come_up(Instant now);
@@ -234,14 +235,13 @@ class LinkControl {
   std::string parting_;                   // how the last epoch ended
 
   PathHealth health_;
-  Instant hello_due_, echo_due_;
+  Instant hello_due_, echo_due_, data_sent_;
   Instant dead_due_ = Instant::never();
   Duration hello_interval_, unconfirmed_time_;
   Duration rtt_ = Duration::from_ms(100), guess_;  // the latter: see begin_epoch(); zero: none
   Instant awake_since_, offered_at_;  // the end of the last pause; when our offer was drawn
   uint32_t echoes_waited_ = 0;
   uint16_t echo_path_ = 0, hello_path_ = 0;
-  Instant data_sent_;
   bool has_data_ = false;     // since the last question
   uint8_t quiet_echoes_ = 0;  // questions in a row without any, as far as they count
   Ring<PendingEcho> echoes_{echoes_max};

@@ -247,6 +247,7 @@ bool Link::try_write_envelope(Instant now) {
     port_.give_back({&packet, 1});
     return false;
   }
+  control_.pad(writer);
   send.form = Form::Datagram;
   send.head.target_qp = control_.control_qpn(kind);
   send.head.key = control_qkey;

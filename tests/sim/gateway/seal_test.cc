@@ -4,9 +4,12 @@
 
 #include <array>
 #include <cstring>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "dataplane/base/prng.h"
+#include "dataplane/pass/pass.h"
 #include "dataplane/wire/control/envelope.h"
 #include "dataplane/wire/roce.h"
 #include "tests/sim/gateway/seal_watch.h"
@@ -93,6 +96,41 @@ TEST(SealedSites, that_begin_anew_have_traffic_after_three_round_trips_and_other
   const Duration plain = time_to_traffic({}), sealed = time_to_traffic(sealed_text());
   EXPECT_LE(plain.ms(), 260);
   EXPECT_LE(sealed.ms(), 360);
+}
+
+/// How long packets are, by their opcode, once sites have keys.
+struct Lengths final : WanTap {
+  void on_sent(const WanEnd&, const Packet& packet, Instant) override {
+    Arrival arrival;
+    pass::read(packet, arrival);
+    const std::span payload(arrival.payload, arrival.head.payload_bytes);
+    if (seal::MessageCheck::is_handshake(payload)) return;
+    of[arrival.form].insert(packet.bytes);
+  }
+  void on_received(const WanEnd&, const Packet&, Instant) override {}
+  std::map<Form, std::set<uint32_t>> of;
+};
+
+TEST(SealedSites, that_pad_show_no_length_but_those_of_what_asks_for_long_packets) {
+  for (const bool pads : {false, true}) {
+    Lengths lengths;
+    Sites sites({.seed = 9,
+                 .files = site_files(2, sealed_text(pads ? "pad = true\n" : "")),
+                 .wan = {.loss = 0.005, .delay = one_way},
+                 .tap = &lengths});
+    ASSERT_TRUE(sites.come_up());
+    add_flows(sites, 2000);
+    FlowOptions others;
+    others.kind = PacketKind::Udp;
+    others.number = 2;
+    others.bytes = 300;
+    others.begin = sites.now();
+    sites.host(1).add_flow(others);
+    sites.run_for(2_s);
+    expect_all(sites, 2000);
+    EXPECT_EQ(lengths.of[Form::Write].size() == 1, pads);
+    EXPECT_EQ(lengths.of[Form::Datagram].size() <= 2, pads);
+  }
 }
 
 TEST(SealedSites, of_two_shards_with_three_links_use_no_number_twice) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+
 #include "dataplane/base/limits.h"
 #include "dataplane/base/prng.h"
 #include "tests/property/property.h"
@@ -25,8 +28,8 @@ WireFrame frame_of(size_t bytes, uint32_t number = 0) {
 
 /// A wire and its writer.
 struct Way {
-  explicit Way(const SlotWire::Shape& shape)
-      : wire(shape), writer(SlotWriter::make(wire.source()).value()) {
+  explicit Way(const SlotWire::Shape& shape, bool pads = false)
+      : wire(shape), writer(SlotWriter::make(wire.source(), pads).value()) {
     wire.start(shape.payload_bytes, start);
     writer.restart(start);
   }
@@ -61,6 +64,16 @@ TEST(SlotWriter, a_frame_leaves_with_its_turn_in_a_short_slot) {
   way.writer.end_turn(start);
   way.wire.cross(start);
   EXPECT_EQ(way.slots_of(0), 1u) << "an empty turn sends nothing";
+  EXPECT_EQ(way.wire.complaint(), "");
+}
+
+TEST(SlotWriter, a_short_slot_is_filled_up_with_zeros_where_it_pads) {
+  Way way({.payload_bytes = 1024}, /*pads=*/true);
+  EXPECT_EQ(way.append(frame_of(100, 1)), Appended::Taken);
+  EXPECT_EQ(way.arrived(), (std::vector{frame_of(100, 1)}));
+  const std::span slot(way.wire.slots().at(0).at(0).bytes);
+  ASSERT_EQ(slot.size(), 1024u);
+  EXPECT_EQ(std::ranges::count(slot.subspan(8 + 108), 0), 1024 - 8 - 108);
   EXPECT_EQ(way.wire.complaint(), "");
 }
 

@@ -146,6 +146,11 @@ void declare_sealing(Section& pair, const ConfigPtr& config) {
   pair.choice("cipher", it.cipher, {"fastest", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"},
               "By what; both ends must have one in common. Fastest: as processors are.")
       .kind(KeyKind::Restart);
+  pair.key("pad", it.pad,
+           "Whether all packets are as long as the longest, filled up with zeros: a rate on the "
+           "line "
+           "for what their lengths tell.")
+      .kind(KeyKind::Restart);
   pair.then([config](Section& here) { read_pair_key(here, *config); });
 }
 
@@ -170,6 +175,11 @@ void check_sealing(Section& here, const ConfigPtr& config) {
     put_seal(*config);
   } else if (has_pair) {
     config->exposure = nothing_sealed;
+    if (config->pair.pad) {
+      here.complain("pair",
+                    "pair.pad is true and nothing is sealed: whoever sits on the line sees what "
+                    "is filled up; leave it out, or give the site a private_key_file");
+    }
   } else {
     here.complain("site",
                   "site.private_key_file is missing; `causeway-key generate FILE` makes a "

@@ -17,9 +17,7 @@ void LinkControl::on_stranger(const EnvelopePeek& peek, Instant now) {
 bool LinkControl::offer_answer(EnvelopeWriter& writer, Instant now) {
   // It brings nothing of the epoch in force: that is another peer's, or another life's [C-26].
   if (!writer.try_add(hello(HelloState::Trying))) return false;
-  if (writer.body_room() > 0) {
-    (void)writer.try_add(Pad{{static_cast<uint16_t>(writer.body_room())}});
-  }
+  pad(writer, /*is_probe=*/true);
   counters_.add(Counter::hellos_sent);
   strangers_.on_answered(now);
   return true;
