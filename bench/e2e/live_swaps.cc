@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/e2e/steady_flow.h"
-#include "bench/policy/svg_chart.h"
+#include "control/chart/svg_chart.h"
 #include "control/command_line/command_line.h"
 #include "control/json/json.h"
 #include "tests/demo/gateways.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "bench/policy/scenario_run.h"
 #include "dataplane/base/assert.h"
@@ -10,7 +11,8 @@
 namespace cw {
 namespace {
 
-constexpr double rtt_ms = 25, slot_bits = 4096 * 8;
+constexpr int rtt_ms = 25;
+constexpr double slot_bits = 4096 * 8;
 
 std::string policy_text(const CodingCell& cell) {
   const std::string m = std::to_string(cell.m);
@@ -32,20 +34,24 @@ std::string text_of(const CodingCell& cell) {
 
 }  // namespace
 
-CodingSetting coding_setting(const CodingCell& cell) {
-  return {.line = {.chunks = cell.slots,
-                   .loss = cell.loss,
-                   .inject_ms = slot_bits / (cell.gbps * 1e6),
-                   .rtt_ms = rtt_ms,
-                   .rto_ms = rtt_ms},
-          .code = cell.code,
-          .k = cell.k,
-          .m = cell.m};
+model::Prediction predict_coding(const CodingCell& cell, model::FallbackLaw law) {
+  model::Link link{.bandwidth = Rate::from_bps(static_cast<uint64_t>(cell.gbps * 1e9)),
+                   .rtt = Duration::from_ms(int64_t{rtt_ms})};
+  link.loss.independent = cell.loss;
+  const auto scene = model::make_scene(link, {.size = Bytes(uint64_t{cell.slots} * 4096)});
+  const std::string m = std::to_string(cell.m);
+  const auto plan = model::parse_plan("erasure:k=" + std::to_string(cell.k) + ",m=" + m +
+                                      ",m_max=" + m + ",rows=" + std::to_string(cell.rows) +
+                                      ",codec=" + (cell.code == PaperCode::Mds ? "rs" : "xor"));
+  CW_ASSERT(scene && plan);
+  auto prediction = model::predict(*scene, *plan, law);
+  CW_ASSERT(prediction);
+  return std::move(*prediction);
 }
 
 CodingReport run_coding_cell(const CodingCell& cell) {
-  const CodingSetting it = coding_setting(cell);
-  CW_ASSERT(it.line.inject_ms * cell.slots * (cell.k + cell.m) / cell.k < rtt_ms / 2);
+  const double slot_ms = slot_bits / (cell.gbps * 1e6);
+  CW_ASSERT(slot_ms * cell.slots * (cell.k + cell.m) / cell.k < rtt_ms / 2);
   CodingReport result{.report = run_scenario(text_of(cell))};
   const auto& times = result.report.completion_times;
   result.settled = times.size();

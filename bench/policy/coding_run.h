@@ -1,13 +1,18 @@
-// One point of the coding model (coding_model.h) as a simulation: real endpoints under `erasure`,
+// One point of the model of coding (control/model) as a simulation: real endpoints under `erasure`,
 // RTT 25 ms, loss on the way there only, one message in flight, receives posted before.
 #pragma once
 
 #include <cstdint>
 
-#include "bench/policy/coding_model.h"
+#include "control/model/predict.h"
 #include "control/sim/report.h"
 
 namespace cw {
+
+enum class PaperCode : uint8_t {
+  Mds,  ///< any k of k + m chunks rebuild the block
+  Xor,  ///< m groups; in each, one chunk of data and repair together may be lost
+};
 
 struct CodingCell {
   PaperCode code = PaperCode::Mds;
@@ -30,8 +35,9 @@ struct CodingReport {
 /// The cell has to leave the wire within half a round trip: then nothing but a fallback takes two.
 CodingReport run_coding_cell(const CodingCell& cell);
 
-/// The same point for the formulas. What a fallback resends is asked for again after one RTT.
-CodingSetting coding_setting(const CodingCell& cell);
+/// The same point by the formulas, of which `law` is one.
+model::Prediction predict_coding(const CodingCell& cell,
+                                 model::FallbackLaw law = model::FallbackLaw::Keeping);
 
 /// Where the true share lies when `hits` of `tries` were hit, by Wilson's interval: z = 1.96 for
 /// 95 % confidence.

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "bench/policy/coding_model.h"
 #include "bench/policy/coding_run.h"
+#include "bench/policy/paper_run.h"
 #include "bench/policy/run_size.h"
 
 namespace {
@@ -15,11 +15,11 @@ namespace {
 const char* name_of(cw::PaperCode code) { return code == cw::PaperCode::Mds ? "MDS" : "XOR"; }
 
 void print_model_row(const cw::CodingCell& cell) {
-  const cw::CodingSetting setting = cw::coding_setting(cell);
+  const cw::model::Prediction model = cw::predict_coding(cell);
   const cw::CodingReport ours = cw::run_coding_cell(cell);
   const cw::CompletionTimes& times = ours.report.completion;
-  const double paper = cw::coding_mean_ms(setting), keeping = cw::keeping_mean_ms(setting);
-  const double fallback = cw::fallback_probability(setting);
+  const double paper = cw::predict_coding(cell, cw::model::FallbackLaw::Paper).mean_ms;
+  const double keeping = model.mean_ms, fallback = model.fallback_probability;
   const cw::Interval interval = cw::share_interval(ours.fell_back, ours.settled);
   std::printf("| %s | %u | %g | %.2f | %.2f | %.2f ± %.2f | %+.1f %% | %+.1f %% | %.2g | ",
               name_of(cell.code), cell.slots, cell.loss, paper, keeping, times.mean,
@@ -62,10 +62,9 @@ constexpr Headline headlines[] = {
 };
 
 void print_headline(const Headline& it, const cw::RunSize& size) {
-  const double loss = it.packet_loss > 0 ? cw::chunk_loss(it.packet_loss, 16) : it.loss;
-  const cw::PaperSetting repeat{.chunks = it.chunks, .loss = loss};
-  const double mean = cw::paper_moments(repeat).mean_ms;
-  const double tail = cw::paper_quantile_ms(repeat, 0.999);
+  const double loss = it.packet_loss > 0 ? cw::model::chunk_loss(it.packet_loss, 16) : it.loss;
+  const cw::model::Law repeat = cw::paper_law_of({.chunks = it.chunks, .loss = loss});
+  const double mean = repeat.mean_ms(), tail = repeat.quantile_ms(0.999);
   const cw::CodingReport coded = cw::run_coding_cell(
       {.slots = it.chunks, .loss = loss, .messages = size.messages, .seed = size.seed});
   const cw::CompletionTimes& ours = coded.report.completion;
@@ -90,7 +89,7 @@ void print_unit(const char* name, double packet_loss, const cw::CodingCell& cell
   const cw::CompletionTimes& times = ours.report.completion;
   const double data = double(cell.slots) * double(cell.messages + 8);  // 8 warm up
   std::printf("| %g | %s | %.2g | %.4f | %.2f ± %.2f | %.2f | %.3f %% |\n", packet_loss, name,
-              cw::fallback_probability(cw::coding_setting(cell)), ours.fallback(), times.mean,
+              cw::predict_coding(cell).fallback_probability, ours.fallback(), times.mean,
               1.96 * times.mean_error, times.p99, 100 * double(ours.report.resent_packets) / data);
   std::fflush(stdout);
 }
@@ -105,7 +104,7 @@ void print_units(const cw::RunSize& size) {
   const uint64_t messages = size.messages / 10 + 1;
   for (const double loss : {1e-3, 1e-2}) {
     print_unit("whole chunks", loss,
-               {.loss = cw::chunk_loss(loss, 16), .messages = messages, .seed = size.seed});
+               {.loss = cw::model::chunk_loss(loss, 16), .messages = messages, .seed = size.seed});
     print_unit("rows", loss,
                {.slots = 32768,
                 .rows = 16,

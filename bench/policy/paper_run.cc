@@ -3,6 +3,8 @@
 #include <string>
 
 #include "bench/policy/scenario_run.h"
+#include "control/model/policy/repeat.h"
+#include "dataplane/base/assert.h"
 
 namespace cw {
 namespace {
@@ -31,5 +33,17 @@ std::string text_of(const PaperCell& cell) {
 }  // namespace
 
 Report run_paper_cell(const PaperCell& cell) { return run_scenario(text_of(cell)); }
+
+model::Law paper_law_of(const PaperCell& cell) {
+  CW_ASSERT(cell.policy != PaperPolicy::GoBackN);
+  constexpr double rtt_ms = 25, slot_ms = 4096 * 8 / 25e6;
+  const double rto_ms = cell.policy == PaperPolicy::Sr3 ? 3 * rtt_ms : rtt_ms;
+  return model::repeat_law({.slots = cell.chunks,
+                            .slot_ms = slot_ms,
+                            .rtt_ms = rtt_ms,
+                            .found_ms = rto_ms,
+                            .again_ms = rto_ms},
+                           model::LossChain::independent(cell.loss));
+}
 
 }  // namespace cw

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "control/model/law/law.h"
 #include "control/sim/report.h"
 
 namespace cw {
@@ -19,5 +20,8 @@ struct PaperCell {
 };
 
 Report run_paper_cell(const PaperCell& cell);
+
+/// The paper's law for selective repeat at this point, acknowledged without a loss.
+model::Law paper_law_of(const PaperCell& cell);
 
 }  // namespace cw

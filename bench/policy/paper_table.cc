@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <string>
 
-#include "bench/policy/paper_model.h"
 #include "bench/policy/paper_run.h"
 #include "bench/policy/run_size.h"
 
@@ -17,20 +16,16 @@ std::string percent(double ours, double model) {
   return text;
 }
 
-void print_row(const char* name, const cw::PaperCell& cell, const cw::PaperMoments& model,
-               double tail) {
+void print_selective(const char* name, cw::PaperPolicy policy, cw::PaperCell cell) {
+  cell.policy = policy;
+  const cw::model::Law law = cw::paper_law_of(cell);
+  const double mean = law.mean_ms(), tail = law.quantile_ms(0.999);
   const cw::CompletionTimes ours = cw::run_paper_cell(cell).completion;
   std::printf("| %s | %u | %g | %.3f | %.3f ± %.3f | %s | %.2f | %.2f (%.2f to %.2f) | %s |\n",
-              name, cell.chunks, cell.loss, model.mean_ms, ours.mean, 1.96 * ours.mean_error,
-              percent(ours.mean, model.mean_ms).c_str(), tail, ours.p999, ours.p999_low,
-              ours.p999_high, percent(ours.p999, tail).c_str());
+              name, cell.chunks, cell.loss, mean, ours.mean, 1.96 * ours.mean_error,
+              percent(ours.mean, mean).c_str(), tail, ours.p999, ours.p999_low, ours.p999_high,
+              percent(ours.p999, tail).c_str());
   std::fflush(stdout);
-}
-
-void print_selective(const char* name, cw::PaperPolicy policy, double rto_ms, cw::PaperCell cell) {
-  const cw::PaperSetting setting{.chunks = cell.chunks, .loss = cell.loss, .rto_ms = rto_ms};
-  cell.policy = policy;
-  print_row(name, cell, cw::paper_moments(setting), cw::paper_quantile_ms(setting, 0.999));
 }
 
 void print_go_back_n(cw::PaperCell cell) {
@@ -57,8 +52,8 @@ int main(int argc, char** argv) {
     for (const double loss : {1e-5, 1e-4, 1e-3, 1e-2}) {
       const cw::PaperCell cell{
           .chunks = chunks, .loss = loss, .messages = size.messages, .seed = size.seed};
-      print_selective("SR3", cw::PaperPolicy::Sr3, 75, cell);
-      print_selective("SR1", cw::PaperPolicy::Sr1, 25, cell);
+      print_selective("SR3", cw::PaperPolicy::Sr3, cell);
+      print_selective("SR1", cw::PaperPolicy::Sr1, cell);
       print_go_back_n(cell);
     }
   }

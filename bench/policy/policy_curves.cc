@@ -10,7 +10,7 @@
 
 #include "bench/policy/curve_run.h"
 #include "bench/policy/run_size.h"
-#include "bench/policy/svg_chart.h"
+#include "control/chart/svg_chart.h"
 
 namespace {
 

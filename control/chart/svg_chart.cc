@@ -1,4 +1,4 @@
-#include "bench/policy/svg_chart.h"
+#include "control/chart/svg_chart.h"
 
 #include <algorithm>
 #include <array>
