@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "control/config/policy_keys.h"
 #include "control/model/policy/announce.h"
@@ -178,12 +179,24 @@ Result<void> share_line(const Scene& scene, Prediction& result) {
   return {};
 }
 
+/// A law has steps, as waiting for a resend has: where p99.9 is at the edge of one, a little more
+/// or less of whatever makes messages late moves it by all of the step.
+void note_edge(Prediction& result) {
+  constexpr double late = 1e-3, doubt = 0.25, step_least = 1.1;
+  const double low = result.law.quantile_ms(1 - late * (1 + doubt));
+  const double high = result.law.quantile_ms(1 - late * (1 - doubt));
+  if (high < low * step_least) return;
+  result.notes.push_back(text_of(
+      "p99.9 stands at a step: %.4g ms or %.4g ms, as a quarter fewer or more messages are late",
+      low, high));
+}
+
 std::string params_text(const Plan& plan, bool is_short) {
   std::string text;
   for (uint32_t i = 0; i < plan.policy->param_count; ++i) {
     const cw_param& each = plan.policy->params[i];
     if (is_short && plan.params[i] == each.initial) continue;
-    std::string value = config::param_text(each, plan.params[i]);
+    std::string value = param_value_text(each, plan.params[i]);
     std::erase(value, ' ');
     text += (text.empty() ? ":" : ",") + std::string(each.name) + "=" + value;
   }
@@ -220,6 +233,15 @@ Result<Plan> parse_plan(const std::string& text) {
   return plan;
 }
 
+std::string param_value_text(const cw_param& param, double value) {
+  if (param.type != CW_PARAM_DURATION) return config::param_text(param, value);
+  constexpr std::pair<double, const char*> units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+  for (const auto& [ns, name] : units) {
+    if (value != 0 && std::fmod(value, ns) == 0) return text_of("%.17g %s", value / ns, name);
+  }
+  return text_of("%.17g ns", value);
+}
+
 std::string plan_text(const Plan& plan) { return params_text(plan, false); }
 std::string plan_short_text(const Plan& plan) { return params_text(plan, true); }
 
@@ -232,6 +254,7 @@ Result<Prediction> predict(const Scene& scene, const Plan& plan, FallbackLaw fal
   result->p50_ms = law.quantile_ms(0.5);
   result->p99_ms = law.quantile_ms(0.99);
   result->p999_ms = law.quantile_ms(0.999);
+  note_edge(*result);
   if (scene.transfer.in_flight > 1) {
     if (const auto shared = share_line(scene, *result); !shared) {
       return std::unexpected(shared.error());

@@ -26,6 +26,8 @@ struct Plan {
 /// From "NAME" or "NAME:PARAM=VALUE,PARAM=VALUE"; what is not named has its declared default.
 /// Errors: all mistakes in it, one sentence a line.
 Result<Plan> parse_plan(const std::string& text);
+/// A parameter's value as parse_plan() takes it.
+std::string param_value_text(const cw_param& param, double value);
 /// "selective_repeat:detect=rto,alpha=2,...", all of them.
 std::string plan_text(const Plan& plan);
 /// Only those that differ from their defaults.
@@ -33,6 +35,7 @@ std::string plan_short_text(const Plan& plan);
 
 struct Prediction {
   Plan plan;
+  size_t index = 0;  ///< for whoever asks for several: of the plan
   Law law;
   double mean_ms = 0, p50_ms = 0, p99_ms = 0, p999_ms = 0;
   double fallback_probability = 0;  ///< that a code alone does not do; 0 where there is none
