@@ -21,8 +21,6 @@ namespace {
 /// Packets of control per round trip, towards the receiver, while a message is open: counted in
 /// the simulator. They move a chain of losses on between two tries.
 constexpr double control_per_rtt = 2.5;
-/// Entries of blocks in an envelope of 4 KiB.
-constexpr uint64_t blocks_per_envelope = 240;
 /// How much later than a round trip a resend is taken for lost (policies/parts/timing.h, margin).
 constexpr double margin_rtts = 1.0 / 32;
 /// One row in a hundred thousand may need a resend (policies/parts/coding/coded_source.cc).
@@ -36,11 +34,14 @@ double param(const Plan& plan, std::string_view name) {
   return 0;
 }
 
-Law announced(const Scene& scene, const Law& law, uint64_t blocks) {
-  const auto envelopes = static_cast<uint32_t>(1 + blocks / blocks_per_envelope);
-  if (scene.loss.loss() <= 0) return law;
-  return both_of(law,
-                 announce_law(scene.loss, scene.rtt_ms, scene.slot_ms, scene.slots, envelopes));
+/// Where slots were lost what is sent again is later than what is said again, so `lost` is meant of
+/// messages without.
+Law announced(const Scene& scene, const Law& law, double lost, uint32_t envelopes) {
+  return both_of(law, announce_law({.rtt_ms = scene.rtt_ms,
+                                    .sent_ms = double(scene.slots) * scene.slot_ms,
+                                    .lost = lost,
+                                    .loss = scene.loss.loss(),
+                                    .envelopes = envelopes}));
 }
 
 Result<Prediction> selective_repeat(const Scene& scene, const Plan& plan) {
@@ -52,7 +53,8 @@ Result<Prediction> selective_repeat(const Scene& scene, const Plan& plan) {
   const auto control = static_cast<uint64_t>(control_per_rtt * times.found_ms / rtt);
   times.between = {.found = control,
                    .again = asks ? 1 : control};  // who asks again says nothing else
-  Prediction result{.law = announced(scene, repeat_law(times, scene.loss), 0),
+  Prediction result{.law = announced(scene, repeat_law(times, scene.loss),
+                                     lost_behind(scene.loss, scene.slots), 1),
                     .overhead = 1 / (1 - scene.loss.loss())};
   if (times.is_bound()) {
     result.is_bound = true;
@@ -86,7 +88,8 @@ Result<Prediction> go_back_n(const Scene& scene, const Plan& plan) {
         "again; --in-flight 1 has one");
   }
   GoBackN found = go_back_n_law(times, scene.loss);
-  return Prediction{.law = announced(scene, found.law, 0), .overhead = found.sent};
+  return Prediction{.law = announced(scene, found.law, lost_behind(scene.loss, scene.slots), 1),
+                    .overhead = found.sent};
 }
 
 Result<Prediction> coded_by_paper(const Scene& scene, const Plan& plan, const Code& code) {
@@ -140,8 +143,9 @@ Result<Prediction> erasure(const Scene& scene, const Plan& plan, FallbackLaw fal
                 std::ceil(double(scene.slots) * scene.slot_ms / rtt * 10) / 10));
   }
   Coding found = keeping_law(times, code, scene.loss);
-  const uint64_t blocks = scene.slots / (uint64_t{code.k} * code.rows) + 1;
-  Prediction result{.law = announced(scene, found.law, blocks),
+  // Blocks are told as they are cut: those of the first turn, and the rest with the end.
+  const uint32_t envelopes = scene.slots > uint64_t{code.k} * code.rows ? 2 : 1;
+  Prediction result{.law = announced(scene, found.law, scene.loss.loss(), envelopes),
                     .fallback_probability = found.fallback,
                     .overhead = found.sent};
   if (code.m != named) {

@@ -18,23 +18,28 @@ double wait_ms_after(unsigned said, double rtt_ms) {
 
 }  // namespace
 
-Law announce_law(const LossChain& chain, double rtt_ms, double slot_ms, uint64_t slots,
-                 uint32_t envelopes) {
+double lost_behind(const LossChain& chain, uint64_t slots) {
+  // Whoever has forgotten is asked no further.
+  constexpr uint64_t remembered = 4096;
+  States kept = chain.begin();
+  for (uint64_t i = 0; i < std::min(slots, remembered); ++i) {
+    kept = chain.after_one(kept, false);
+    const double all = sum_of(kept);
+    for (double& each : kept) each /= all;
+  }
+  return sum_of(chain.after_one(kept, true));
+}
+
+Law announce_law(const Announcing& it) {
   constexpr double seen_least = 1e-10;
   constexpr unsigned sayings_max = 200;
   std::vector<LawStep> steps;
-  States lost = chain.begin();
-  double left = double(slots), at_ms = 0;
+  double at_ms = it.sent_ms + it.rtt_ms, unheard = it.lost;
   for (unsigned said = 0; said < sayings_max; ++said) {
-    lost = chain.after_one(lost, true);
-    const double unheard = sum_of(lost);
-    steps.push_back({at_ms + rtt_ms, std::pow(1 - unheard, envelopes)});
+    steps.push_back({at_ms, std::pow(1 - unheard, it.envelopes)});
     if (unheard < seen_least) break;
-    const double wait_ms = wait_ms_after(said, rtt_ms);
-    const double between = std::min(left, slot_ms > 0 ? wait_ms / slot_ms : left);
-    lost = chain.after(lost, static_cast<uint64_t>(between));
-    left -= between;
-    at_ms += wait_ms;
+    at_ms += wait_ms_after(said, it.rtt_ms);
+    unheard *= it.loss;
   }
   return Law::of_steps(std::move(steps));
 }

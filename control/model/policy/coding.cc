@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint64_t rows_max = 4096;
 constexpr uint64_t rows_of_fallback = 64;
+/// Of a busy worker. What is due within one leaves block by block, what is not shard by shard.
+constexpr double turn_ms = 0.02;
 
 /// How a message is cut.
 struct Blocks {
@@ -38,7 +40,7 @@ BlockLosses message_losses(const CodingTimes& it, const Blocks& blocks, const Lo
   // Of the block in the middle.
   const uint64_t behind = it.slots - std::min(it.slots, (count + 1) / 2 * all);
   const Gaps gaps{.repair = behind + (count - 1) / 2 * code.m * code.rows,
-                  .shards = it.spacing_ms > 0 ? (count - 1) * code.rows : 0,
+                  .shards = it.spacing_ms > turn_ms ? (count - 1) * code.rows : 0,
                   .resends = it.between};
   BlockLosses sum;
   const auto add = [&](const Code& each, uint64_t times) {
@@ -135,7 +137,7 @@ Coding paper_law(const CodingTimes& it, const Code& code, double loss) {
     double before = 0;
     for (const LawStep& step : again.steps()) {
       outcomes.push_back(
-          {first_ms + it.fallback * it.rtt_ms + step.ms, share * (step.share - before)});
+          {first_ms + (1 + it.fallback) * it.rtt_ms + step.ms, share * (step.share - before)});
       before = step.share;
     }
   }

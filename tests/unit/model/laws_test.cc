@@ -138,14 +138,20 @@ TEST(Tries, meet_the_burst_again_that_stands_behind_them) {
 
 TEST(Announce, comes_when_the_stream_says_it_again) {
   const double loss = 0.1, rtt_ms = 25;
-  const Law law = announce_law(LossChain::independent(loss), rtt_ms, 1e-3, 10, 1);
-  Duration at;
+  const Law law = announce_law({.rtt_ms = rtt_ms, .sent_ms = 3, .lost = loss, .loss = loss});
+  Duration at = Duration::from_ms(3);
   double unheard = 1;
   for (uint8_t said = 0; said < 8; ++said) {
     unheard *= loss;
     EXPECT_NEAR(law.share_at(at.ms() + rtt_ms + 1e-6), 1 - unheard, 1e-9) << int(said);
     at += sdr::repeat_after(Duration::from_ms(25), said);
   }
+}
+
+TEST(Announce, is_seldom_lost_behind_a_message_that_was_not) {
+  EXPECT_NEAR(lost_behind(LossChain::independent(0.01), 100), 0.01, 1e-12);
+  const auto bursts = GilbertElliott::from_burst(10, 0.01);
+  EXPECT_NEAR(lost_behind(LossChain::gilbert_elliott(bursts), 5), bursts.to_bad, 1e-12);
 }
 
 // ---- Policies, by dice ----
@@ -209,6 +215,44 @@ TEST(CodingLaw, finishes_as_dice_do) {
   expect_share(coding.fallback, fell_back, throws);
   expect_share(1 - coding.law.share_at(20), fell_back, throws);
   expect_share(1 - coding.law.share_at(30), twice, throws);
+}
+
+// All chunks of a row that failed leave again, each until it comes, a timeout apart.
+TEST(CodingLaw, of_the_paper_agrees_with_dice) {
+  const CodingTimes it{.slots = 128, .slot_ms = 0.01, .rtt_ms = 10, .again_ms = 20};
+  for (const Code& code :
+       {Code{.k = 16, .m = 2, .rows = 1}, Code{.is_xor = true, .k = 16, .m = 4}}) {
+    const double loss = 0.05, first_ms = 128 * (1 + double(code.m) / code.k) * it.slot_ms + 10;
+    const uint32_t groups = code.is_xor ? code.m : 1, repair = code.m / groups;
+    Prng prng(seed);
+    double sum = 0, squares = 0;
+    constexpr int throws = 20'000;
+    for (int i = 0; i < throws; ++i) {
+      uint32_t failed = 0;
+      for (int row = 0; row < 8; ++row) {
+        bool has_failed = false;
+        for (uint32_t group = 0; group < groups; ++group) {
+          uint32_t lost = 0, data = 0;
+          for (uint32_t slot = 0; slot < code.k / groups; ++slot) data += prng.chance(loss);
+          for (uint32_t slot = 0; slot < repair; ++slot) lost += prng.chance(loss);
+          has_failed |= data > 0 && data + lost > repair;
+        }
+        failed += has_failed;
+      }
+      double latest = 0;
+      for (uint32_t slot = 1; slot <= failed * code.k; ++slot) {
+        double at = slot * it.slot_ms;
+        while (prng.chance(loss)) at += it.again_ms + it.slot_ms;
+        latest = std::max(latest, at);
+      }
+      const double ms = first_ms + (failed > 0 ? (it.fallback + 1) * it.rtt_ms + latest : 0);
+      sum += ms;
+      squares += ms * ms;
+    }
+    const double mean = sum / throws, error = std::sqrt((squares / throws - mean * mean) / throws);
+    EXPECT_NEAR(paper_law(it, code, loss).law.mean_ms(), mean,
+                5 * error + 0.01 * it.slots * it.slot_ms);
+  }
 }
 
 // One state or two of one kind: the same code paths would not be compared else.
