@@ -139,8 +139,7 @@ class Port : public PortBase {
   /// idle, which is not an error. `now` stamps packets of ports without a clock of their own.
   virtual size_t rx_burst(std::span<Packet*> out, Instant now) = 0;
 
-  /// Sends packets from the front of `packets`; returns how many were taken. Those are the port's;
-  /// the rest stay the caller's, and the caller decides whether to try again next turn.
+  /// Sends from the front of `packets`; returns how many. Those are the port's, the rest stay here.
   virtual size_t tx_burst(std::span<Packet* const> packets, Instant now) = 0;
 
   /// Fills `out` from the front with the cookies of packets that are sent or lost and whose payload

@@ -50,7 +50,7 @@ size_t SealedPort::receive(std::span<Arrival> out, Instant now) {
   return count;
 }
 
-/// Whoever could write there still can: what is checked must be what is read.
+/// Whoever could write there still can: what is checked must be what is read [C-86].
 bool SealedPort::try_open_landed(Arrival& arrival) {
   if (arrival.head.payload_bytes > device_.facts().payload_max) {
     arrival.error = WireError::SealShort;

@@ -2,7 +2,7 @@
 // message may be written to.
 //
 // Slots that are sealed land in memory of the stream's own, `landing_bytes()` apart, and are opened
-// before anything is believed of them: nobody could check them when they were written.
+// before anything is believed of them: nobody could check them when they were written [C-86].
 #pragma once
 
 #include <cstdint>
