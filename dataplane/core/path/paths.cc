@@ -2,22 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "dataplane/base/assert.h"
 
 namespace cw {
 
-void RttEstimator::expect(Duration guess) {
-  if (has_sample() || guess.ns() <= 0) return;
-  smoothed_ = guess;
-  variance_ = guess / 2;
-  is_guess_ = true;
-}
-
 void RttEstimator::add(Duration sample, Instant now) {
   if (sample.ns() <= 0) return;
-  if (std::exchange(is_guess_, false) || !has_sample()) {
+  if (!has_sample()) {
     smoothed_ = sample;
     variance_ = sample / 2;
     window_start_ = now;
@@ -37,7 +29,6 @@ void RttEstimator::add(Duration sample, Instant now) {
 }
 
 Duration RttEstimator::min() const {
-  if (is_guess_) return smoothed_;
   return has_sample() ? std::min(min_now_, min_before_) : Duration();
 }
 

@@ -25,10 +25,8 @@ class RttEstimator {
 
   /// One echo sample; samples that are not positive are ignored.
   void add(Duration sample, Instant now);
-  /// Before the first: to go by until then.
-  void expect(Duration guess);
 
-  bool has_sample() const { return smoothed_.ns() > 0; }  ///< or something to go by
+  bool has_sample() const { return smoothed_.ns() > 0; }
   Duration min() const;
   Duration smoothed() const { return smoothed_; }
   Duration variance() const { return variance_; }  ///< mean deviation
@@ -40,7 +38,6 @@ class RttEstimator {
   std::array<Duration, 2> before_{};  // the last samples, the youngest first
   Duration min_now_ = Duration::max(), min_before_ = Duration::max();
   Instant window_start_;
-  bool is_guess_ = false;
 };
 
 /// A share with its 95 % confidence interval.
@@ -145,7 +142,6 @@ class PathEstimates {
  public:
   explicit PathEstimates(const PathOptions& options = {});
 
-  void expect_rtt(Duration guess) { rtt_.expect(guess); }
   void on_rtt(Duration sample, Instant now) {
     rtt_.add(sample, now);
     const Duration longest = rtt_.smoothed() + rtt_.smoothed() / 2;

@@ -12,7 +12,6 @@ namespace {
 
 constexpr Duration goodbye_interval = Duration::from_ms(10);
 constexpr Duration queues_interval = Duration::from_ms(1);
-constexpr Duration guess_max = Duration::from_s(1);
 
 }  // namespace
 
@@ -31,8 +30,7 @@ LinkControl::LinkControl(const ControlOptions& options, const std::vector<Stream
       hello_due_(options.is_vacant ? Instant::never() : now),
       echo_due_(Instant::never()),
       hello_interval_(options.hello_interval_min),
-      unconfirmed_time_(options.unconfirmed_time),
-      offered_at_(now) {
+      unconfirmed_time_(options.unconfirmed_time) {
   is_leaving_ = options.is_vacant;
 }
 
@@ -59,9 +57,6 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
 void LinkControl::begin_epoch(Instant now) {
   counters_.add(Counter::epochs);
   is_up_ = has_hello_ = has_rtt_ = is_description_read_ = false;
-  // Who names what was offered has heard of it, so no round trip is longer: enough to begin by,
-  // unless it was offered long ago.
-  guess_ = now - offered_at_ <= guess_max ? now - offered_at_ : Duration();
   strangers_.forget();
   parts_heard_ = peer_parts_ = peer_part_bytes_ = peer_parts_received_ = 0;
   peer_description_bytes_ = 0;
@@ -93,13 +88,11 @@ void LinkControl::try_describe(Instant now) {
   hello_interval_ = options_.hello_interval_min;
   hello_due_ = echo_due_ = now;
   parts_due_ = true;  // and the hello says state 1 from now on, until the end [C-28]
-  try_come_up(now);
 }
 
 void LinkControl::end_epoch(Instant now) {
   is_up_ = has_hello_ = false;
   exchange_.leave(options_.random.fresh());
-  offered_at_ = now;
   echoes_.clear();
   strangers_.forget();
   dead_due_ = queues_due_ = Instant::never();
@@ -195,10 +188,9 @@ void LinkControl::on_hello(const Hello& hello, Instant now) {
 
 void LinkControl::try_come_up(Instant now) {
   if (is_up_ || is_leaving_ || !exchange_.is_in_force()) return;
-  if (!has_hello_ || !is_description_read_ || !is_described_) return;
+  if (!has_hello_ || !is_description_read_) return;
   if (mismatch_.empty()) mismatch_ = paths_misfit();
-  if (!mismatch_.empty() || !events_.has_policies()) return;
-  if (!has_rtt_ && guess_ <= Duration()) return;
+  if (!mismatch_.empty() || !has_rtt_ || !events_.has_policies()) return;
   const uint16_t paths = std::min(options_.paths, peer_paths_);  // [C-57]
   const bool is_connected = events_.try_connect_queues(peer_addresses_, paths);
   queues_due_ = is_connected ? Instant::never() : now + queues_interval;
@@ -206,13 +198,12 @@ void LinkControl::try_come_up(Instant now) {
   is_up_ = true;
   peer_memory_.rest();
   health_.restart(paths, now);
-  if (!has_rtt_) rtt_ = guess_;
   echo_path_ %= health_.paths();
   hello_due_ = now;
   for (StreamAddress& address : peer_addresses_) {
     address.has_placements = peer_has(Hello::places_payload);
   }
-  events_.on_up(peer_addresses_, std::min(options_.payload_bytes, peer_payload_bytes_), rtt_, now);
+  events_.on_up(peer_addresses_, std::min(options_.payload_bytes, peer_payload_bytes_), now);
 }
 
 /// The time of an echo that comes right after a pause says how long this thread stood still. Where
@@ -296,14 +287,11 @@ std::optional<uint16_t> LinkControl::next_path(Instant now) const {
   return echo_due_ <= now ? std::optional(echo_path_) : std::nullopt;
 }
 
-EnvelopeHeader LinkControl::next_header(EnvelopeKind kind, Instant now) {
+EnvelopeHeader LinkControl::next_header(EnvelopeKind kind) {
   ++sequence_;  // never one twice, whatever the nonces [C-8]
   const bool is_answer = kind == EnvelopeKind::Answer;
   const bool is_in_force = !is_answer && exchange_.is_in_force();
-  if (!is_in_force && exchange_.needs_offer()) {
-    exchange_.offer(options_.random.fresh());
-    offered_at_ = now;
-  }
+  if (!is_in_force && exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
   const auto nonces = is_in_force ? exchange_.current()
                                   : exchange_.answer_to(is_answer ? strangers_.next().nonce : 0);
   return {nonces.mine, nonces.peer, sequence_, wire_link_of(options_.number)};
@@ -449,7 +437,6 @@ void LinkControl::change_peer(LinkChange& change, Instant now) {
   if (is_same) return;
   if (!is_leaving_) end_epoch(now);
   exchange_.leave(options_.random.fresh());
-  offered_at_ = now;
   std::swap(options_.peer_site, change.peer_site);
   std::swap(options_.peer_address, change.peer_address);
   options_.is_vacant = is_leaving_ = false;

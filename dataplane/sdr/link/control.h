@@ -89,7 +89,7 @@ class LinkControl {
   /// The path it must take, when what it carries belongs to one.
   std::optional<uint16_t> next_path(Instant now) const;
   /// Each call takes a sequence.
-  EnvelopeHeader next_header(EnvelopeKind kind, Instant now);
+  EnvelopeHeader next_header(EnvelopeKind kind);
   /// Writes the link's own records; false when `writer` was too full for one of them.
   bool offer(EnvelopeKind kind, EnvelopeWriter& writer, Instant now);
   void pad(EnvelopeWriter& writer, bool is_probe = false) const;
@@ -214,9 +214,9 @@ class LinkControl {
   // Ours, as bytes to be sent in parts; and which of them the peer has.
   std::vector<uint8_t> description_;
   size_t part_bytes_ = part_bytes_max;
-  uint32_t parts_heard_ = 0;                       // by the peer, one bit each
+  uint32_t parts_heard_ = 0;  // by the peer, one bit each
   bool parts_due_ = false, is_described_ = false;  // which takes the queues of the epoch
-  Instant queues_due_ = Instant::never();          // when the port is asked again for what it lacks
+  Instant queues_due_ = Instant::never();  // when the port is asked again for what it lacks
   // The peer's.
   uint32_t peer_control_qpn_;
   uint32_t peer_payload_bytes_ = 0, peer_capabilities_ = 0;
@@ -238,8 +238,8 @@ class LinkControl {
   Instant hello_due_, echo_due_, data_sent_;
   Instant dead_due_ = Instant::never();
   Duration hello_interval_, unconfirmed_time_;
-  Duration rtt_ = Duration::from_ms(100), guess_;  // the latter: see begin_epoch(); zero: none
-  Instant awake_since_, offered_at_;  // the end of the last pause; when our offer was drawn
+  Duration rtt_ = Duration::from_ms(100);
+  Instant awake_since_;  // the end of the last pause
   uint32_t echoes_waited_ = 0;
   uint16_t echo_path_ = 0, hello_path_ = 0;
   bool has_data_ = false;     // since the last question

@@ -178,7 +178,7 @@ class Link final : private LinkEvents, private BitStageClient {
   bool try_open_queues(std::vector<StreamAddress>& addresses) override;
   bool try_connect_queues(std::span<const StreamAddress> addresses, uint16_t paths) override;
   void on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes,
-             Duration rtt_guess, Instant now) override;
+             Instant now) override;
   void on_down(Instant now) override;
   void on_record(const ClearToSend& record, Instant now) override;
   void on_record(const Probe& record, Instant now) override;

@@ -32,9 +32,8 @@ class LinkEvents {
   /// The same for what leaves on these paths, to where the peer receives.
   virtual bool try_connect_queues(std::span<const StreamAddress> addresses, uint16_t paths) = 0;
   /// The link is up: start all streams. `addresses` is where the peer receives, one per QP.
-  /// `rtt_guess`: what to go by where nothing has been measured.
   virtual void on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes,
-                     Duration rtt_guess, Instant now) = 0;
+                     Instant now) = 0;
   /// The epoch is over and no other has begun.
   virtual void on_down(Instant now) = 0;
   virtual void on_record(const ClearToSend& record, Instant now) = 0;

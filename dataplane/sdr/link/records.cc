@@ -88,10 +88,8 @@ bool Link::try_connect_queues(std::span<const StreamAddress> addresses, uint16_t
   return port_.try_connect_queues(peer_, qpn_base_, queues);
 }
 
-void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes,
-                 Duration rtt_guess, Instant now) {
+void Link::on_up(const std::vector<StreamAddress>& addresses, uint32_t payload_bytes, Instant now) {
   is_used_ = true;
-  watch_.expect_rtt(rtt_guess);
   payload_bytes_ = payload_bytes;
   const bool has_numbers_by_qp = control_.peer_has(Hello::numbers_by_qp);
   size_t rows = 1;
@@ -241,7 +239,7 @@ bool Link::try_write_envelope(Instant now) {
                                 std::min<size_t>(bytes_max, packet->bytes_max - header));
   Send send;
   send.path = choose_path(control_.next_path(now));
-  EnvelopeWriter writer(body, control_.next_header(kind, now));
+  EnvelopeWriter writer(body, control_.next_header(kind));
   fill_envelope(kind, writer, now);
   if (writer.is_empty()) {
     port_.give_back({&packet, 1});

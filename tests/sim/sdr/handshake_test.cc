@@ -98,30 +98,6 @@ Complaints why_down(const PairOptions& options) {
   return {pair.a->link().why(), pair.b->link().why()};
 }
 
-// The peer of who begins anew comes up as soon as it knows all of it, going by how long its answer
-// took to be named, and so its credit is there when the other is up.
-TEST(Handshake, who_begins_anew_sends_after_two_round_trips) {
-  PairOptions options = reliable_pair();
-  options.wire.delay = 50_ms;
-  Instant first_data = Instant::never();
-  WireScript script;
-  Pair* watched = nullptr;
-  script.data = [&](const Packet&) {
-    if (watched != nullptr) first_data = std::min(first_data, watched->network().now());
-    return Fate::Pass;
-  };
-  Pair pair(options, script);
-  ASSERT_TRUE(pair.delivers(5, 3_s));
-  pair.run_for(1_s);
-  pair.restart_sender();
-  watched = &pair;
-  const Instant begun = pair.network().now();
-  ASSERT_TRUE(pair.delivers(5, 3_s));
-  EXPECT_LE((first_data - begun).ms(), 205);
-  pair.run_for(1_s);
-  EXPECT_NEAR(pair.b->link().path_state(0, pair.network().now()).rtt_smoothed.ms(), 100, 5);
-}
-
 TEST(Handshake, a_differing_pair_key_keeps_the_link_down_and_is_named_with_both_values) {
   PairOptions options = reliable_pair();
   options.a.pair_keys = {{"code", "mds 8+2"}, {"message_bytes", "1 MiB"}};

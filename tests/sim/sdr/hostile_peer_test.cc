@@ -161,7 +161,6 @@ TEST(HostilePeer, numbers_for_other_paths_than_its_hello_says_keep_the_link_down
 
 TEST(HostilePeer, an_answer_to_what_was_never_asked_measures_nothing) {
   Liar liar;
-  liar.pair.run_for(100_ms);  // it came up by a guess
   const Duration rtt = liar.pair.b->link().path_state(0, {}).rtt_smoothed;
   for (const uint64_t token : {uint64_t{1} << 63, UINT64_MAX, uint64_t{INT64_MAX}, uint64_t{0}}) {
     for (const uint64_t held : {uint64_t{0}, uint64_t{1} << 63, UINT64_MAX}) {

@@ -28,20 +28,6 @@ TEST(RttEstimator, the_first_sample_counts_whole_and_half_as_variance) {
   EXPECT_EQ(rtt.timeout(1_ms, 1_s, 300_ms), 60_ms);
 }
 
-TEST(RttEstimator, what_was_expected_holds_until_something_is_measured) {
-  RttEstimator rtt;
-  rtt.expect(80_ms);
-  EXPECT_EQ(rtt.smoothed(), 80_ms);
-  EXPECT_EQ(rtt.min(), 80_ms);
-  EXPECT_EQ(rtt.timeout(1_ms, 1_s, 300_ms), 240_ms);
-  rtt.add(20_ms, at(0_s));
-  EXPECT_EQ(rtt.smoothed(), 20_ms);
-  EXPECT_EQ(rtt.variance(), 10_ms);
-  EXPECT_EQ(rtt.min(), 20_ms);
-  rtt.expect(80_ms);
-  EXPECT_EQ(rtt.smoothed(), 20_ms) << "it is known by now";
-}
-
 TEST(RttEstimator, further_samples_count_an_eighth_and_a_quarter) {
   RttEstimator rtt;
   rtt.add(20_ms, at(0_s));

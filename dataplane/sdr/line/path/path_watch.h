@@ -52,9 +52,6 @@ class PathWatch {
     for (PathEstimates& path : paths_) path.on_time(now);
   }
   void on_rtt(uint16_t path, Duration sample, Instant now) { paths_[path].on_rtt(sample, now); }
-  void expect_rtt(Duration guess) {
-    for (PathEstimates& path : paths_) path.expect_rtt(guess);
-  }
 
   /// Whether transmissions have become overdue; take_lost() tells which.
   bool settle(Instant now);

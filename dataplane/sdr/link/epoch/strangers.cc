@@ -6,10 +6,7 @@
 namespace cw::sdr {
 
 void LinkControl::on_stranger(const EnvelopePeek& peek, Instant now) {
-  if (exchange_.needs_offer()) {
-    exchange_.offer(options_.random.fresh());
-    offered_at_ = now;
-  }
+  if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
   const uint32_t hears_at = peek.hello ? peek.hello->control_qpn : control_qpn_of(options_.number);
   strangers_.on_hello({peek.header.sender_nonce, hears_at}, now);
 }
