@@ -11,7 +11,8 @@
 namespace cw::model {
 namespace {
 
-constexpr double alike = 0.01;  // such a share of a cost decides nothing
+constexpr double alike = 0.01;        // such a share of a cost decides nothing
+constexpr double alike_sent = 0.001;  // nor of what is sent
 
 std::string aim_text(const Prediction& it, Aim aim) {
   switch (aim) {
@@ -28,7 +29,7 @@ std::string aim_text(const Prediction& it, Aim aim) {
 bool is_better(const Prediction& one, const Prediction& other, Aim aim) {
   const double a = cost_of(one, aim), b = cost_of(other, aim);
   if (std::abs(a - b) > alike * std::max(a, b)) return a < b;
-  return one.overhead < other.overhead;
+  return one.overhead < other.overhead * (1 - alike_sent);
 }
 
 /// What the winner does about a loss.

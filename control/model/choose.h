@@ -31,7 +31,8 @@ struct Choice {
 /// What is aimed at: less is better.
 double cost_of(const Prediction& prediction, Aim aim);
 
-/// The best of those that keep to the limit; of those within 1 % of it, one that sends less.
+/// The best of those that keep to the limit; of those within 1 % of it, one that sends less,
+/// and else the first.
 /// Nothing where none does.
 std::optional<Choice> choose(const Scene& scene, std::span<const Prediction> predictions,
                              const Wish& wish);

@@ -20,7 +20,7 @@ namespace {
 
 /// Packets of control per round trip, towards the receiver, while a message is open: counted in
 /// the simulator. They move a chain of losses on between two tries.
-constexpr double control_per_rtt = 2.5;
+constexpr double control_per_rtt = 2.5, control_per_rtt_later = 1.4;
 /// How much later than a round trip a resend is taken for lost (policies/parts/timing.h, margin).
 constexpr double margin_rtts = 1.0 / 32;
 /// One row in a hundred thousand may need a resend (policies/parts/coding/coded_source.cc).
@@ -50,9 +50,8 @@ Result<Prediction> selective_repeat(const Scene& scene, const Plan& plan) {
   RepeatTimes times{.slots = scene.slots, .slot_ms = scene.slot_ms, .rtt_ms = rtt};
   times.found_ms = asks ? rtt + budget : (1 + param(plan, "alpha")) * rtt;
   times.again_ms = asks ? rtt * (1 + margin_rtts) + budget : times.found_ms;
-  const auto control = static_cast<uint64_t>(control_per_rtt * times.found_ms / rtt);
-  times.between = {.found = control,
-                   .again = asks ? 1 : control};  // who asks again says nothing else
+  times.between = {.found = static_cast<uint64_t>(control_per_rtt * times.found_ms / rtt),
+                   .again = static_cast<uint64_t>(control_per_rtt_later * times.found_ms / rtt)};
   Prediction result{.law = announced(scene, repeat_law(times, scene.loss),
                                      lost_behind(scene.loss, scene.slots), 1),
                     .overhead = 1 / (1 - scene.loss.loss())};
@@ -135,13 +134,6 @@ Result<Prediction> erasure(const Scene& scene, const Plan& plan, FallbackLaw fal
                     .between = 1};
   const double apart = scene.loss.burst() - code.rows;
   if (apart >= 1) times.spacing_ms = std::min(apart * scene.slot_ms, rtt / 16 / (code.m + 1));
-  if (!times.holds()) {
-    return failure(
-        text_of("erasure: no law: the message takes %.4g ms to leave and a fallback of "
-                "%.4g RTT begins before its repair has come; fallback=%.2g has one",
-                double(scene.slots) * scene.slot_ms, times.fallback,
-                std::ceil(double(scene.slots) * scene.slot_ms / rtt * 10) / 10));
-  }
   Coding found = keeping_law(times, code, scene.loss);
   // Blocks are told as they are cut: those of the first turn, and the rest with the end.
   const uint32_t envelopes = scene.slots > uint64_t{code.k} * code.rows ? 2 : 1;
@@ -151,6 +143,13 @@ Result<Prediction> erasure(const Scene& scene, const Plan& plan, FallbackLaw fal
   if (code.m != named) {
     result.notes.push_back(
         text_of("m rises from %u to %u at this loss, as m_max allows", named, code.m));
+  }
+  if (times.is_hasty() && scene.loss.loss() > 0) {
+    result.notes.push_back(
+        text_of("the message takes %.4g ms to leave and its fallback begins after %.4g ms: what is "
+                "lost is sent again beside its repair, in vain; fallback=%.2g would not",
+                double(scene.slots) * scene.slot_ms, times.fallback * rtt + times.block_ms,
+                std::ceil(double(scene.slots) * scene.slot_ms / rtt * 10) / 10));
   }
   return result;
 }

@@ -112,9 +112,10 @@ Coding keeping_law(const CodingTimes& it, const Code& code, const LossChain& cha
   std::vector<LawStep> steps;
   add_first_try(it, blocks, chain, losses.log_whole[0], steps);
   add_fallbacks(it, losses.log_whole, steps);
+  const double again = it.is_hasty() ? chain.loss() * double(it.slots) : losses.asked;
   return {.law = Law::of_steps(std::move(steps)),
           .fallback = -std::expm1(losses.log_whole[0]),
-          .sent = 1 + (double(blocks.repair_slots()) + losses.asked) / double(it.slots)};
+          .sent = 1 + (double(blocks.repair_slots()) + again) / double(it.slots)};
 }
 
 Coding paper_law(const CodingTimes& it, const Code& code, double loss) {

@@ -32,8 +32,9 @@ struct CodingTimes {
   double spacing_ms = 0;  ///< between two repair slots of a row
   uint64_t between = 0;   ///< slots of control between two resends
 
-  /// Else a fallback begins while repair is still leaving, and sends again what nobody needs.
-  bool holds() const { return double(slots) * slot_ms <= fallback * rtt_ms; }
+  /// A fallback begins before all repair has come: what is lost of the first blocks is sent again,
+  /// too, in vain.
+  bool is_hasty() const { return double(slots) * slot_ms > fallback * rtt_ms + block_ms; }
 };
 
 struct Coding {

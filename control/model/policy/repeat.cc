@@ -18,7 +18,7 @@ Law repeat_law(const RepeatTimes& it, std::span<const double> whole) {
   const uint64_t rows = std::min(it.slots, it.rows_max);
   const double row_ms = double(it.slots) * it.slot_ms / double(rows);
   const double first_ms = double(it.slots) * it.slot_ms;
-  std::vector<Event> events{{first_ms, std::log(whole[0])}};
+  std::vector<Event> events;
   double begin_ms = it.found_ms + it.slot_ms;
   for (size_t tries = 1; tries < whole.size(); ++tries) {
     const double gain = std::log(whole[tries] / whole[tries - 1]) / double(rows);
@@ -29,9 +29,9 @@ Law repeat_law(const RepeatTimes& it, std::span<const double> whole) {
     begin_ms += it.again_ms + it.slot_ms;
   }
   if (it.is_bound()) std::ranges::sort(events, {}, &Event::ms);
-  std::vector<LawStep> steps;
-  steps.reserve(events.size());
-  double log_share = 0;
+  double log_share = std::log(whole[0]);
+  std::vector<LawStep> steps{{first_ms + it.rtt_ms, whole[0]}};
+  steps.reserve(events.size() + 1);
   for (const Event& event : events) {
     log_share += event.log_gain;
     steps.push_back({event.ms + it.rtt_ms, std::min(1.0, std::exp(log_share))});

@@ -156,9 +156,8 @@ TEST(Announce, is_seldom_lost_behind_a_message_that_was_not) {
 
 // ---- Policies, by dice ----
 
-TEST(RepeatLaw, agrees_with_dice) {
-  const RepeatTimes it{.slots = 300, .slot_ms = 0.01, .rtt_ms = 10, .found_ms = 10, .again_ms = 12};
-  const double loss = 0.01;
+/// The latest of slots that are tried until they come, as if they did not meet on the line.
+void expect_repeat(const RepeatTimes& it, double loss, std::initializer_list<double> at_ms) {
   Prng prng(seed);
   std::vector<double> times(20'000);
   for (double& time : times) {
@@ -170,10 +169,24 @@ TEST(RepeatLaw, agrees_with_dice) {
     }
   }
   const Law law = repeat_law(it, LossChain::independent(loss));
-  for (const double ms : {13.0, 14.0, 22.0, 23.01, 23.1, 34.0, 36.0}) {
+  for (const double ms : at_ms) {
     const auto done = std::ranges::count_if(times, [&](double time) { return time <= ms; });
     expect_share(law.share_at(ms), static_cast<uint64_t>(done), times.size());
   }
+}
+
+TEST(RepeatLaw, agrees_with_dice) {
+  expect_repeat({.slots = 300, .slot_ms = 0.01, .rtt_ms = 10, .found_ms = 10, .again_ms = 12}, 0.01,
+                {13.0, 14.0, 22.0, 23.01, 23.1, 34.0, 36.0});
+}
+
+// Where losses are found before all has left, later tries of first slots and first tries of later
+// ones are in the same times; and in a long message no first try of all is ever whole.
+TEST(RepeatLaw, agrees_with_dice_where_tries_overlap) {
+  expect_repeat({.slots = 300, .slot_ms = 0.01, .rtt_ms = 10, .found_ms = 1, .again_ms = 1.2}, 0.01,
+                {13.0, 13.3, 13.7, 14.02, 14.5, 15.3});
+  expect_repeat({.slots = 500, .slot_ms = 0.01, .rtt_ms = 10, .found_ms = 1, .again_ms = 1}, 0.2,
+                {15.5, 16.0, 17.0, 18.0, 19.0});
 }
 
 TEST(RepeatLaw, is_a_bound_where_a_loss_is_found_before_all_has_left) {

@@ -137,6 +137,14 @@ TEST(Predict, says_where_it_has_a_bound_only) {
   EXPECT_FALSE(prediction_of(scene_of(1e-4, 2048), "selective_repeat:detect=rto").is_bound);
 }
 
+TEST(Predict, says_where_a_fallback_begins_too_early) {
+  const Prediction hasty = prediction_of(scene_of(1e-3, 2048), "erasure:k=32,m=8,m_max=8");
+  ASSERT_FALSE(hasty.notes.empty());
+  EXPECT_NE(hasty.notes[0].find("fallback=1.8 would not"), std::string::npos) << hasty.notes[0];
+  EXPECT_NEAR(hasty.overhead, 1.25 + 1e-3, 1e-4);
+  EXPECT_TRUE(prediction_of(scene_of(1e-3, 2048), "erasure:m_max=8,fallback=1.8").notes.empty());
+}
+
 TEST(Predict, says_where_p999_stands_at_a_step) {
   // Two chunks, of which one message in a thousand loses one.
   const Prediction it = prediction_of(scene_of(5e-4, 0.125), "selective_repeat:detect=rto");
@@ -148,7 +156,6 @@ TEST(Predict, refuses_in_a_sentence_where_no_law_holds) {
   EXPECT_NE(refusal_of(scene_of(1e-3), "passthrough").find("repairs nothing"), std::string::npos);
   EXPECT_NE(refusal_of(scene_of(1e-3), "hybrid").find("causeway-sim"), std::string::npos);
   EXPECT_NE(refusal_of(scene_of(1e-3, 2048), "go_back_n").find("7/8"), std::string::npos);
-  EXPECT_NE(refusal_of(scene_of(1e-3, 2048), "erasure").find("fallback=1.8"), std::string::npos);
   EXPECT_NE(refusal_of(scene_of(1e-3, 1, 4), "go_back_n").find("in flight"), std::string::npos);
   EXPECT_NE(refusal_of(scene_of(1e-3, 128, 64), "selective_repeat").find("line is full"),
             std::string::npos);
