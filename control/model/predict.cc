@@ -182,16 +182,14 @@ Result<void> share_line(const Scene& scene, Prediction& result) {
   return {};
 }
 
-/// A law has steps, as waiting for a resend has: where p99.9 is at the edge of one, a little more
-/// or less of whatever makes messages late moves it by all of the step.
-void note_edge(Prediction& result) {
+void note_edge(Prediction& it) {
   constexpr double late = 1e-3, doubt = 0.25, step_least = 1.1;
-  const double low = result.law.quantile_ms(1 - late * (1 + doubt));
-  const double high = result.law.quantile_ms(1 - late * (1 - doubt));
-  if (high < low * step_least) return;
-  result.notes.push_back(text_of(
+  it.p999_low_ms = it.law.quantile_ms(1 - late * (1 + doubt));
+  it.p999_high_ms = it.law.quantile_ms(1 - late * (1 - doubt));
+  if (it.p999_high_ms < it.p999_low_ms * step_least) return;
+  it.notes.push_back(text_of(
       "p99.9 stands at a step: %.4g ms or %.4g ms, as a quarter fewer or more messages are late",
-      low, high));
+      it.p999_low_ms, it.p999_high_ms));
 }
 
 std::string params_text(const Plan& plan, bool is_short) {

@@ -38,6 +38,9 @@ struct Prediction {
   size_t index = 0;  ///< for whoever asks for several: of the plan
   Law law;
   double mean_ms = 0, p50_ms = 0, p99_ms = 0, p999_ms = 0;
+  /// p99.9, if a quarter fewer or more messages were late than the law says. A law has steps, as
+  /// waiting for a resend has: where p99.9 is at the edge of one, so little moves it by all of it.
+  double p999_low_ms = 0, p999_high_ms = 0;
   double fallback_probability = 0;  ///< that a code alone does not do; 0 where there is none
   double goodput_gbps = 0;
   double overhead = 1;  ///< bytes on the wire per byte of the message, headers left out

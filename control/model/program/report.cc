@@ -50,6 +50,8 @@ Json json_of(const Prediction& it) {
                {"p50_ms", it.p50_ms},
                {"p99_ms", it.p99_ms},
                {"p999_ms", it.p999_ms},
+               {"p999_low_ms", it.p999_low_ms},
+               {"p999_high_ms", it.p999_high_ms},
                {"fallback_probability", it.fallback_probability},
                {"goodput_gbps", it.goodput_gbps},
                {"overhead", it.overhead},
