@@ -129,6 +129,19 @@ TEST(Tries, of_a_chain_without_memory_are_those_of_none) {
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(whole[i], expected[i], 1e-9);
 }
 
+// By which longer ones are told from those that are followed.
+TEST(Tries, of_long_messages_grow_by_the_same_for_each_part) {
+  const LossChain chain = LossChain::gilbert_elliott(GilbertElliott::from_burst(4, 1e-3));
+  const auto log_at = [&](uint64_t slots, size_t tries) {
+    return std::log(whole_after(chain, slots, {.found = 2, .again = 1})[tries]);
+  };
+  for (size_t tries = 0; tries < 2; ++tries) {
+    const double first = log_at(4096, tries), second = log_at(8192, tries) - first;
+    EXPECT_NEAR(first + 3 * second, log_at(4 * 4096, tries), 1e-6);
+    EXPECT_NEAR(second / (2 * (first - log_at(2048, tries))), 1, 0.1) << tries;
+  }
+}
+
 TEST(Tries, meet_the_burst_again_that_stands_behind_them) {
   const LossChain chain = LossChain::gilbert_elliott(GilbertElliott::from_burst(10, 0.01));
   EXPECT_LT(whole_after(chain, 4, {.found = 0})[1], whole_after(chain, 4, {.found = 50})[1]);
