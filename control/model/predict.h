@@ -1,6 +1,6 @@
 // What a policy makes of a scene. Pure; below a millisecond where losses are independent, some tens
-// at most where they are Gilbert-Elliott's, so that who runs a link may ask it whenever the link has
-// changed. With a cloud profile up to a second.
+// at most where they are Gilbert-Elliott's, so that who runs a link may ask whenever that changes.
+// With a cloud profile up to a second.
 #pragma once
 
 #include <string>
