@@ -66,6 +66,7 @@ bool SealWatch::try_open(const Session& session, const Sealed& sealed, Bytes& pa
   CW_ASSERT(sealer.try_order({.what = seal::SealerOrder::What::Add, .keys = &keys, .note = {}}));
   sealer.take_orders();
   Arrival arrival = sealed.arrival;
+  arrival.peer = keys.peer;  // the only one here, whatever the port calls it
   payload.assign(arrival.payload, arrival.payload + arrival.head.payload_bytes);
   arrival.payload = payload.data();  // where it may be opened
   sealer.open(arrival);
