@@ -31,13 +31,13 @@ double lost_behind(const LossChain& chain, uint64_t slots) {
 }
 
 Law announce_law(const Announcing& it) {
-  constexpr double seen_least = 1e-10;
+  constexpr double unheard_least = 1e-10;
   constexpr unsigned sayings_max = 200;
   std::vector<LawStep> steps;
   double at_ms = it.sent_ms + it.rtt_ms, unheard = it.lost;
   for (unsigned said = 0; said < sayings_max; ++said) {
     steps.push_back({at_ms, std::pow(1 - unheard, it.envelopes)});
-    if (unheard < seen_least) break;
+    if (unheard < unheard_least) break;
     at_ms += wait_ms_after(said, it.rtt_ms);
     unheard *= it.loss;
   }
