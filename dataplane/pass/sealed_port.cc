@@ -87,32 +87,30 @@ bool SealedPort::try_make(const Send& send) {
     made_[made_count_++] = send;
     return true;
   }
-  if (!sealer_.has_keys(send.peer)) {
-    sealer_.hold(send);
-  } else if (!try_seal(send)) {
-    return false;
-  }
+  Packet* packet = nullptr;
+  const bool has_keys = sealer_.has_keys(send.peer);
+  if (has_keys && device_.take_burst({&packet, 1}) == 0) return false;
+  if (!has_keys || !try_seal(send, packet)) sealer_.hold(send);
   release(send);
   return true;
 }
 
-/// False: there is no packet for it.
-bool SealedPort::try_seal(const Send& send) {
-  Packet* packet = nullptr;
-  if (device_.take_burst({&packet, 1}) == 0) return false;
+/// False: its key has no numbers left.
+bool SealedPort::try_seal(const Send& send, Packet* packet) {
   CW_DCHECK(packet->bytes_max >= send.head.payload_bytes + seal::seal_bytes);
-  if (!sealer_.try_seal(send, packet->data)) {
-    device_.give_back({&packet, 1});
-    sealer_.hold(send);
-    return true;
-  }
-  Send& sealed = made_[made_count_++] = send;
-  sealed.payload = packet->data;
-  sealed.head.payload_bytes += seal::seal_bytes;
-  sealed.packet = packet;
-  sealed.has_packet_alone = true;
-  sealed.cookie = 0;
+  if (!sealer_.try_seal(send, packet->data)) return device_.give_back({&packet, 1}), false;
+  put(send, packet).head.payload_bytes += seal::seal_bytes;
   return true;
+}
+
+/// Its payload lies in `packet` now.
+Send& SealedPort::put(const Send& send, Packet* packet) {
+  Send& made = made_[made_count_++] = send;
+  made.payload = packet->data;
+  made.packet = packet;
+  made.has_packet_alone = true;
+  made.cookie = 0;
+  return made;
 }
 
 /// Its payload has been copied.
@@ -125,30 +123,24 @@ void SealedPort::release(const Send& send) {
 }
 
 /// What nobody above has asked for: handshakes, and what has waited for their end. Where there is
-/// no packet for it, it is lost, as on the way.
+/// no packet for it, or no number, it is lost, as on the way.
 void SealedPort::say_own(Instant now) {
   const auto has_room = [this] { return made_count_ < made_.size(); };
   while (has_room()) {
     const Send* const said = sealer_.take_said();
     if (said == nullptr) break;
-    say_plain(*said);
+    Packet* packet = nullptr;
+    if (device_.take_burst({&packet, 1}) == 0) continue;
+    std::memcpy(packet->data, said->payload, said->head.payload_bytes);
+    put(*said, packet);
   }
   while (has_room()) {
     const Send* const held = sealer_.take_held();
     if (held == nullptr) break;
-    (void)try_seal(*held);
+    Packet* packet = nullptr;
+    if (device_.take_burst({&packet, 1}) > 0) (void)try_seal(*held, packet);
   }
   try_flush(now);
-}
-
-void SealedPort::say_plain(const Send& said) {
-  Packet* packet = nullptr;
-  if (device_.take_burst({&packet, 1}) == 0) return;
-  std::memcpy(packet->data, said.payload, said.head.payload_bytes);
-  Send& send = made_[made_count_++] = said;
-  send.payload = packet->data;
-  send.packet = packet;
-  send.has_packet_alone = true;
 }
 
 size_t SealedPort::take_done(std::span<uint64_t> out) {

@@ -67,10 +67,10 @@ class SealedPort final : public WanPort {
  private:
   bool try_flush(Instant now);
   bool try_make(const Send& send);
-  bool try_seal(const Send& send);
+  bool try_seal(const Send& send, Packet* packet);
+  Send& put(const Send& send, Packet* packet);
   void release(const Send& send);
   void say_own(Instant now);
-  void say_plain(const Send& said);
 
   WanPort& device_;
   seal::Sealer& sealer_;

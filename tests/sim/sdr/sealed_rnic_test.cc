@@ -3,15 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <string>
 #include <vector>
 
+#include "dataplane/pass/sealed_port.h"
 #include "dataplane/sdr/seat/policy_needs.h"
 #include "dataplane/wire/roce_inline.h"
 #include "offload/codec/codecs.h"
 #include "tests/made_identity.h"
 #include "tests/sim/sdr/pair.h"
+#include "tests/unit/core/loop_port.h"
 
 namespace cw::sim {
 namespace {
@@ -150,6 +153,30 @@ TEST(SealedRnics, what_is_written_again_later_is_nowhere_that_anybody_reads) {
   options.a.identity.reset();
   options.b.identity.reset();
   EXPECT_NE(overwritten(options), "") << "or this finds nothing";
+}
+
+TEST(SealedRnics, what_was_held_for_a_key_that_has_no_numbers_is_lost_and_holds_nobody_up) {
+  LoopPort wire(32);
+  Rnic rnic(wire, 1);
+  seal::Sealer sealer({.payload_max = 64});
+  SealedPort port(rnic, sealer);
+  constexpr std::array<uint8_t, CW_AEAD_KEY_BYTES_MAX> key{1};
+  seal::ShardKeys keys(*cw_aead_openssl(), CW_AEAD_AES_128_GCM, key.data(), key.data());
+  keys.sealed = seal::packets_max;
+  const std::array<uint8_t, 32> envelope{};
+  Send send;
+  send.form = Form::Datagram;
+  send.payload = envelope.data();
+  send.head.payload_bytes = envelope.size();
+  send.cookie = 1;
+  ASSERT_EQ(port.send(std::array{send}, {}), 1u);
+  for (const auto what : {seal::SealerOrder::What::Add, seal::SealerOrder::What::Use}) {
+    ASSERT_TRUE(sealer.try_order({.what = what, .keys = &keys, .note = {}}));
+  }
+  std::array<Arrival, 8> arrived;
+  EXPECT_EQ(port.receive(arrived, {}), 0u);
+  EXPECT_EQ(sealer.take_held(), nullptr);
+  EXPECT_EQ(wire.lent_count(), 0u);
 }
 
 TEST(SealedRnics, write_to_the_receiver_itself_where_control_alone_is_sealed) {
