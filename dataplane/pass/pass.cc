@@ -1,5 +1,6 @@
 #include "dataplane/pass/pass.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "dataplane/base/assert.h"
@@ -129,6 +130,15 @@ bool try_write_sealed(const Send& send, Packet& packet, seal::Sealer& sealer) {
   packet.bytes += sealed.head.payload_bytes;
   append_pad(sealed, packet);
   return true;
+}
+
+PortFacts sealed_facts(PortFacts facts, const seal::Sealer& sealer) {
+  facts.payload_max -= std::min(facts.payload_max, seal::seal_bytes);
+  facts.datagram_max -= std::min(facts.datagram_max, seal::seal_bytes);
+  if (!sealer.options().seals_data) return facts;
+  facts.slot_seal_bytes = seal::seal_bytes;
+  facts.external_payload = false;  // what is read there is not sealed
+  return facts;
 }
 
 void read(const Packet& packet, Arrival& arrival) {

@@ -28,6 +28,9 @@ bool write(const Send& send, Packet& packet, bool port_gathers);
 /// it.
 bool try_write_sealed(const Send& send, Packet& packet, seal::Sealer& sealer);
 
+/// What a port can do once this stands before it: a payload is shorter by its seal.
+PortFacts sealed_facts(PortFacts facts, const seal::Sealer& sealer);
+
 /// Reads what has come. `packet` is hostile, its bytes are checked here.
 void read(const Packet& packet, Arrival& arrival);
 

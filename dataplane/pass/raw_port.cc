@@ -10,21 +10,12 @@ namespace {
 
 constexpr size_t packets_ahead = 6;
 
-/// What is left for a payload beside its seal.
-PortFacts facts_of(PortFacts facts, const seal::Sealer* sealer) {
-  if (sealer == nullptr) return facts;
-  facts.payload_max -= std::min(facts.payload_max, seal::seal_bytes);
-  facts.datagram_max -= std::min(facts.datagram_max, seal::seal_bytes);
-  if (!sealer->options().seals_data) return facts;
-  facts.slot_seal_bytes = seal::seal_bytes;
-  facts.external_payload = false;  // what is read there is not sealed
-  return facts;
-}
-
 }  // namespace
 
 RawPort::RawPort(Port& wire, seal::Sealer* sealer)
-    : wire_(wire), sealer_(sealer), facts_(facts_of(wire.facts(), sealer)) {}
+    : wire_(wire),
+      sealer_(sealer),
+      facts_(sealer == nullptr ? wire.facts() : pass::sealed_facts(wire.facts(), *sealer)) {}
 
 RawPort::~RawPort() {
   end_arrivals();

@@ -4,25 +4,14 @@
 #include <cstring>
 
 #include "dataplane/base/assert.h"
+#include "dataplane/pass/pass.h"
 
 namespace cw {
-namespace {
-
-PortFacts sealed_facts_of(PortFacts facts, const seal::Sealer& sealer) {
-  facts.payload_max -= std::min(facts.payload_max, seal::seal_bytes);
-  facts.datagram_max -= std::min(facts.datagram_max, seal::seal_bytes);
-  if (!sealer.options().seals_data) return facts;
-  facts.slot_seal_bytes = seal::seal_bytes;
-  facts.external_payload = false;  // what is read there is not sealed
-  return facts;
-}
-
-}  // namespace
 
 SealedPort::SealedPort(WanPort& device, seal::Sealer& sealer)
     : device_(device),
       sealer_(sealer),
-      facts_(sealed_facts_of(device.facts(), sealer)),
+      facts_(pass::sealed_facts(device.facts(), sealer)),
       opening_(new uint8_t[device.facts().payload_max]) {}
 
 SealedPort::~SealedPort() {

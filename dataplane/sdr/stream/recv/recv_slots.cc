@@ -63,13 +63,14 @@ bool RecvStream::on_slot(const SlotArrival& arrival) {
   if (!placing_.is_landing()) return put(arrival), true;
   Arrival landed;
   if (!try_open_landed(arrival, landed)) return false;
-  SlotArrival opened{.slot = landed.head, .parts = arrival.parts};
-  opened.payload = landed.payload;
-  opened.channel = arrival.channel;
-  opened.path = arrival.path;
-  opened.generation = arrival.generation;
-  opened.is_marked = arrival.is_marked;
-  return put(opened), true;
+  put({.slot = landed.head,
+       .parts = arrival.parts,
+       .payload = landed.payload,
+       .channel = arrival.channel,
+       .path = arrival.path,
+       .generation = arrival.generation,
+       .is_marked = arrival.is_marked});
+  return true;
 }
 
 inline void RecvStream::put(const SlotArrival& arrival) {
