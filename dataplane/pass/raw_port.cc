@@ -61,7 +61,7 @@ void RawPort::end_arrivals() {
 
 size_t RawPort::send(std::span<const Send> sends, Instant now) {
   if (!try_flush(now)) return 0;
-  const size_t room = std::min(made_.size(), copied_.size() - copied_count_);
+  const size_t room = std::min(made_.size(), copied_.room());
   const auto burst = sends.first(std::min(sends.size(), room));
   take_empty(burst);
   size_t done = 0;
@@ -104,14 +104,14 @@ bool RawPort::try_make(const Send& send) {
   if (empty_count_ == 0) return false;
   Packet* const packet = empty_[--empty_count_];
   made_[made_count_++] = packet;
-  if (pass::write(send, *packet, facts_.external_payload)) release(send);
+  if (pass::write(send, *packet, facts_.external_payload)) copied_.release(send, wire_);
   return true;
 }
 
 bool RawPort::try_make_sealed(const Send& send) {
   if (!sealer_->has_keys(send.peer)) {
     sealer_->hold(send);
-    release(send);
+    copied_.release(send, wire_);
     return true;
   }
   if (empty_count_ == 0) return false;
@@ -122,17 +122,8 @@ bool RawPort::try_make_sealed(const Send& send) {
     wire_.give_back({&packet, 1});
     sealer_->hold(send);
   }
-  release(send);
+  copied_.release(send, wire_);
   return true;
-}
-
-/// Its payload has been copied.
-void RawPort::release(const Send& send) {
-  if (send.packet != nullptr) {
-    wire_.give_back({&send.packet, 1});
-  } else {
-    copied_[copied_count_++] = send.cookie;
-  }
 }
 
 /// What nobody above has asked for: handshakes, and what has waited for their end.
@@ -164,10 +155,7 @@ void RawPort::make_own(const Send& send, bool is_sealed) {
 }
 
 size_t RawPort::take_done(std::span<uint64_t> out) {
-  const size_t count = std::min(out.size(), copied_count_);
-  std::copy_n(copied_.begin(), count, out.begin());
-  std::copy(copied_.begin() + count, copied_.begin() + copied_count_, copied_.begin());
-  copied_count_ -= count;
+  const size_t count = copied_.take(out);
   return count + wire_.take_done(out.subspan(count));
 }
 

@@ -15,6 +15,7 @@
 #include <span>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/pass/copied.h"
 #include "dataplane/port.h"
 #include "dataplane/seal/sealer.h"
 #include "dataplane/wan.h"
@@ -56,7 +57,6 @@ class RawPort final : public WanPort {
   bool needs_packet(const Send& send) const;
   bool try_make(const Send& send);
   bool try_make_sealed(const Send& send);
-  void release(const Send& send);
   void say_own(Instant now);
   void make_own(const Send& send, bool is_sealed);
 
@@ -70,8 +70,7 @@ class RawPort final : public WanPort {
   size_t empty_count_ = 0;
   std::array<Packet*, limits::burst_packets_max> made_{};  // and not yet taken below
   size_t made_first_ = 0, made_count_ = 0;
-  std::array<uint64_t, limits::burst_packets_max> copied_{};  // cookies of payload
-  size_t copied_count_ = 0;
+  pass::Copied copied_;
 };
 
 }  // namespace cw

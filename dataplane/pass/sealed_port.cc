@@ -52,7 +52,7 @@ bool SealedPort::try_open_landed(Arrival& arrival) {
 
 size_t SealedPort::send(std::span<const Send> sends, Instant now) {
   if (!try_flush(now)) return 0;
-  const size_t room = std::min(made_.size(), copied_.size() - copied_count_);
+  const size_t room = std::min(made_.size(), copied_.room());
   const auto burst = sends.first(std::min(sends.size(), room));
   size_t done = 0;
   while (done < burst.size() && try_make(burst[done])) ++done;
@@ -80,7 +80,7 @@ bool SealedPort::try_make(const Send& send) {
   const bool has_keys = sealer_.has_keys(send.peer);
   if (has_keys && device_.take_burst({&packet, 1}) == 0) return false;
   if (!has_keys || !try_seal(send, packet)) sealer_.hold(send);
-  release(send);
+  copied_.release(send, device_);
   return true;
 }
 
@@ -100,15 +100,6 @@ Send& SealedPort::put(const Send& send, Packet* packet) {
   made.has_packet_alone = true;
   made.cookie = 0;
   return made;
-}
-
-/// Its payload has been copied.
-void SealedPort::release(const Send& send) {
-  if (send.packet != nullptr) {
-    device_.give_back({&send.packet, 1});
-  } else {
-    copied_[copied_count_++] = send.cookie;
-  }
 }
 
 /// What nobody above has asked for: handshakes, and what has waited for their end. Where there is
@@ -133,10 +124,7 @@ void SealedPort::say_own(Instant now) {
 }
 
 size_t SealedPort::take_done(std::span<uint64_t> out) {
-  const size_t count = std::min(out.size(), copied_count_);
-  std::copy_n(copied_.begin(), count, out.begin());
-  std::copy(copied_.begin() + count, copied_.begin() + copied_count_, copied_.begin());
-  copied_count_ -= count;
+  const size_t count = copied_.take(out);
   return count + device_.take_done(out.subspan(count));
 }
 

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/pass/copied.h"
 #include "dataplane/seal/sealer.h"
 #include "dataplane/wan.h"
 
@@ -69,7 +70,6 @@ class SealedPort final : public WanPort {
   bool try_make(const Send& send);
   bool try_seal(const Send& send, Packet* packet);
   Send& put(const Send& send, Packet* packet);
-  void release(const Send& send);
   void say_own(Instant now);
 
   WanPort& device_;
@@ -77,8 +77,7 @@ class SealedPort final : public WanPort {
   PortFacts facts_;
   std::array<Send, limits::burst_packets_max> made_{};  // not yet taken by the device
   size_t made_first_ = 0, made_count_ = 0;
-  std::array<uint64_t, 2 * limits::burst_packets_max> copied_{};  // cookies of what was sealed
-  size_t copied_count_ = 0;
+  pass::Copied copied_;
   std::unique_ptr<uint8_t[]> opening_;  // what has landed, while it is opened
 };
 

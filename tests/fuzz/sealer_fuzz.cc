@@ -107,6 +107,16 @@ Send send_of(const OnWire& packet, uint16_t port_peer) {
   return send;
 }
 
+Arrival arrival_of(const OnWire& packet) {
+  Arrival arrival;
+  arrival.head = packet.head;
+  arrival.head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
+  arrival.form = packet.form;
+  arrival.source_qp = packet.source_qp;
+  arrival.payload = bytes_of(packet);
+  return arrival;
+}
+
 class World {
  public:
   explicit World(bool seals_data) : sealer_(options_of(seals_data)) {}
@@ -283,11 +293,7 @@ OnWire World::sealed_by_other(Life& life, const OnWire& plain) {
 }
 
 Sealer::Opened World::open(OnWire& packet, uint16_t port_peer, Arrival& arrival) {
-  arrival.head = packet.head;
-  arrival.head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
-  arrival.form = packet.form;
-  arrival.source_qp = packet.source_qp;
-  arrival.payload = bytes_of(packet);
+  arrival = arrival_of(packet);
   arrival.peer = port_peer;
   const Sealer::Opened how = sealer_.open(arrival);
   CW_ASSERT((how == Sealer::Opened::No) ==
@@ -421,12 +427,7 @@ void World::leave(Orders& orders) {
   const Bytes number(packet.payload.end() - seal_bytes, packet.payload.end() - CW_AEAD_TAG_BYTES);
   CW_ASSERT(life->numbers.insert(number).second);
   CW_ASSERT(number[0] == life->ours->send_index && number[1] == own_shard);
-  Arrival arrival;
-  arrival.head = packet.head;
-  arrival.head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
-  arrival.form = packet.form;
-  arrival.source_qp = packet.source_qp;
-  arrival.payload = bytes_of(packet);
+  Arrival arrival = arrival_of(packet);
   if (life->other_end->open(arrival) == Sealer::Opened::Taken) return;
   CW_ASSERT(arrival.form == plain.form);
   CW_ASSERT(

@@ -55,8 +55,8 @@ cw_swarm_mutant(loses_a_packet_of_a_long_burst SWARM sdr_swarm
   TO "wire_.give_back({arrived_.data(), arrived_count_ - (arrived_count_ > 2)});"
   FOUND_BY "bounded memory")
 cw_swarm_mutant(forgets_who_lent_what_it_copied SWARM sdr_swarm
-  SOURCE dataplane/pass/raw_port.cc
-  FROM "copied_[copied_count_++] = send.cookie;"
+  SOURCE dataplane/pass/copied.cc
+  FROM "cookies_[count_++] = send.cookie;"
   TO ""
   FOUND_BY "nothing starves")
 cw_swarm_mutant(wants_turns_while_a_message_is_open SWARM sdr_swarm

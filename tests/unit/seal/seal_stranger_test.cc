@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/pass/pass.h"
+#include "tests/unit/seal/golden_sends.h"
 #include "tests/unit/seal/sites.h"
 #include "tests/unit/seal/stranger.h"
 
@@ -101,31 +102,6 @@ Bytes counting(size_t count) {
   return bytes;
 }
 
-Send write_of(const Bytes& payload) {
-  Send send;
-  send.head = {.target_qp = 0x123456,
-               .psn = Psn(0xfffffe),
-               .address = 0x1122334455667788,
-               .key = 0xabcdef01,
-               .payload_bytes = static_cast<uint32_t>(payload.size()),
-               .immediate = 0x8000'0001,
-               .is_solicited = true};
-  send.payload = payload.data();
-  return send;
-}
-
-Send datagram_of(const Bytes& payload) {
-  Send send;
-  send.head = {.target_qp = 0x00ca06,
-               .psn = Psn(0x00abcd),
-               .key = 0x1ca05e0a,
-               .payload_bytes = static_cast<uint32_t>(payload.size())};
-  send.source_qp = 0x00ca06;
-  send.form = Form::Datagram;
-  send.payload = payload.data();
-  return send;
-}
-
 void expect_same(const Arrival& arrival, const Send& sent, bool covers_psns) {
   ASSERT_EQ(arrival.form, sent.form) << static_cast<int>(arrival.error);
   EXPECT_EQ(Bytes(arrival.payload, arrival.payload + arrival.head.payload_bytes),
@@ -138,9 +114,9 @@ void expect_same(const Arrival& arrival, const Send& sent, bool covers_psns) {
 void expect_sealed_packets_cross(SealMeeting& it) {
   for (const size_t bytes : {0u, 1u, 15u, 16u, 48u, 1022u}) {
     const Bytes payload = counting(bytes);
-    Send solicited = datagram_of(payload);
+    Send solicited = golden_datagram(payload);
     solicited.head.is_solicited = true;
-    for (const Send& send : {write_of(payload), datagram_of(payload), solicited}) {
+    for (const Send& send : {golden_slot(payload), golden_datagram(payload), solicited}) {
       const Bytes plain = written(send);
       const auto arrival = it.we_open(plain);
       ASSERT_TRUE(arrival) << it.stranger.refusal();
@@ -216,7 +192,7 @@ TEST(SealWithAStranger, psns_are_covered_where_both_write_them) {
     it.begin({CW_AEAD_AES_256_GCM}, static_cast<uint8_t>(flags));
     it.run(2);
     const Bytes payload = counting(64);
-    Bytes sealed = it.stranger.ask("seal", {written(write_of(payload))}).at(0);
+    Bytes sealed = it.stranger.ask("seal", {written(golden_slot(payload))}).at(0);
     sealed[11] ^= 1;  // of the PSN
     const auto arrival = it.ours_gets(sealed);
     ASSERT_TRUE(arrival);
@@ -229,11 +205,11 @@ TEST(SealWithAStranger, control_alone_is_sealed_where_both_say_so) {
   SealMeeting it({CW_AEAD_AES_128_GCM}, offers_psns);
   it.run(2);
   const Bytes payload = counting(64);
-  const auto arrival = it.we_open(written(datagram_of(payload)));
+  const auto arrival = it.we_open(written(golden_datagram(payload)));
   ASSERT_TRUE(arrival);
   EXPECT_EQ(arrival->form, Form::Datagram);
-  EXPECT_EQ(it.he_opens(datagram_of(payload)), written(datagram_of(payload)));
-  const auto open = it.ours_gets(written(write_of(payload)));
+  EXPECT_EQ(it.he_opens(golden_datagram(payload)), written(golden_datagram(payload)));
+  const auto open = it.ours_gets(written(golden_slot(payload)));
   ASSERT_TRUE(open);
   EXPECT_EQ(open->form, Form::Write) << "as it is";
 }
@@ -264,7 +240,7 @@ TEST(SealWithAStranger, what_is_changed_is_opened_by_neither) {
   SealMeeting it({CW_AEAD_CHACHA20_POLY1305}, offers_psns | offers_data);
   it.run(2);
   const Bytes payload = counting(33);
-  const Bytes plain = written(write_of(payload));
+  const Bytes plain = written(golden_slot(payload));
   for (size_t at = 0; at < plain.size() + seal_bytes; ++at) {
     Bytes sealed = it.stranger.ask("seal", {plain}).at(0);
     sealed[at] ^= 0x80;

@@ -9,6 +9,7 @@
 #include "dataplane/pass/pass.h"
 #include "dataplane/wire/control/envelope.h"
 #include "tests/golden_packets.h"
+#include "tests/unit/seal/golden_sends.h"
 #include "tests/unit/seal/hex.h"
 
 namespace cw::seal {
@@ -32,31 +33,6 @@ constexpr uint8_t index_a = 0x2a, index_b = 0x51, vector_shard = 3;
 constexpr uint64_t sealed_before = 0x01020304;
 constexpr std::string_view vector_prologue = "causeway seal 1";
 
-Send slot_of_vectors(const Bytes& payload) {
-  Send send;
-  send.head = {.target_qp = 0x123456,
-               .psn = Psn(0xfffffe),
-               .address = 0x1122334455667788,
-               .key = 0xabcdef01,
-               .payload_bytes = static_cast<uint32_t>(payload.size()),
-               .immediate = 0x8000'0001,
-               .is_solicited = true};
-  send.payload = payload.data();
-  return send;
-}
-
-Send datagram_of_vectors(const Bytes& payload) {
-  Send send;
-  send.head = {.target_qp = 0x00ca06,
-               .psn = Psn(0x00abcd),
-               .key = control_qkey,
-               .payload_bytes = static_cast<uint32_t>(payload.size())};
-  send.source_qp = 0x00ca06;
-  send.form = Form::Datagram;
-  send.payload = payload.data();
-  return send;
-}
-
 /// A packet as its port would be handed it.
 struct Buffer {
   Bytes bytes = Bytes(512);
@@ -66,7 +42,7 @@ struct Buffer {
 
 /// As a sealer says it.
 Bytes said(const Bytes& handshake) {
-  Send send = datagram_of_vectors(handshake);
+  Send send = golden_datagram(handshake);
   send.head.target_qp = send.source_qp = control_qpn_default;
   send.head.psn = Psn(0);
   Buffer buffer;
@@ -166,17 +142,15 @@ void add_sealed(Vectors& made, const cw_aead& aead, const SessionKeys& keys) {
   const Bytes payload = upwards(0, 50), text = upwards(0x80, 48);
   for (const auto& [name, kind] : named_kinds) {
     End a(aead, kind, keys, true, true), b(aead, kind, keys, false, true);
-    const Bytes write = made[std::string("write_") + name] = a.seal(slot_of_vectors(payload));
-    const Bytes datagram = made[std::string("datagram_") + name] =
-        a.seal(datagram_of_vectors(text));
-    const Bytes back = made[std::string("back_") + name] = b.seal(slot_of_vectors(payload));
+    const Bytes write = made[std::string("write_") + name] = a.seal(golden_slot(payload));
+    const Bytes datagram = made[std::string("datagram_") + name] = a.seal(golden_datagram(text));
+    const Bytes back = made[std::string("back_") + name] = b.seal(golden_slot(payload));
     EXPECT_EQ(b.open(write), payload) << name;
     EXPECT_EQ(b.open(datagram), text) << name;
     EXPECT_EQ(a.open(back), payload) << name;
     EXPECT_EQ(a.open(write), Bytes()) << name;
   }
-  made["psn_free"] =
-      End(aead, CW_AEAD_AES_128_GCM, keys, true, false).seal(slot_of_vectors(payload));
+  made["psn_free"] = End(aead, CW_AEAD_AES_128_GCM, keys, true, false).seal(golden_slot(payload));
 }
 
 TEST(SealVectors, are_what_these_keys_make_here_too) {
