@@ -15,7 +15,8 @@
 namespace cw::ctl {
 namespace {
 
-constexpr const char* parts[] = {"status", "policies", "swaps", "bars", "config", "log"};
+constexpr const char* parts[] = {"status", "policies", "swaps", "adaptive",
+                                 "bars",   "config",   "log"};
 
 std::string stamp() { return utc_text("%Y%m%dT%H%M%SZ", std::time(nullptr)); }
 

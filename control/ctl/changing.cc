@@ -204,6 +204,16 @@ int swap(Client& client, const Options& options) {
   return over.json["swaps"].empty() ? exit_waiting : exit_of(over.json["swaps"]);
 }
 
+int adapt(Client& client, const Options& options) {
+  Json order = {{"class", options.swap.class_name}};
+  if (!options.swap.peer.empty()) order["peer"] = options.swap.peer;
+  const Answer answer = client.post("/v1/adapt", order);
+  if (!answer.is_good()) return tell_failure(answer, options);
+  const std::string text = "class " + options.swap.class_name + " chooses by itself again\n";
+  std::fputs(options.is_json ? answer.body.c_str() : text.c_str(), stdout);
+  return exit_done;
+}
+
 int drain(Client& client, const Options& options) {
   const auto deadline = deadline_of(options, wait_default_drain);
   if (!deadline) return exit_usage;

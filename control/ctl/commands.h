@@ -49,10 +49,12 @@ int flows(Client& client, const Options& options);
 int drops(Client& client, const Options& options);
 int policies(Client& client, const Options& options);
 int swaps(Client& client, const Options& options);
+int adaptive(Client& client, const Options& options);
 int bars(Client& client, const Options& options);
 int config(Client& client, const Options& options);
 
 int swap(Client& client, const Options& options);
+int adapt(Client& client, const Options& options);
 int reload(Client& client, const Options& options);
 int plan(Client& client, const Options& options);
 int forgive(Client& client, const Options& options);

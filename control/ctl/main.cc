@@ -44,10 +44,12 @@ constexpr Entry entries[] = {
     {"drops", "What was dropped here, and what each reason means.", drops},
     {"policies", "The policies there are, with their parameters.", policies},
     {"swaps", "The latest swap of each class, and what became of it.", swaps},
+    {"adaptive", "Classes that adapt: their lines, and what was decided last and why.", adaptive},
     {"bars", "Policies that were put in quarantine, which no swap brings again.", bars},
     {"config", "What is in force, as a gateway's file; takes the right to control.", config},
     {"forgive", "Let swaps bring a barred policy again.", forgive},
     {"swap", "Replace the policy of a class while traffic flows.", swap},
+    {"adapt", "Let a class that adapts choose by itself again, after a swap.", adapt},
     {"plan", "What a reload of the file would do.", plan},
     {"reload", "Read the file again and take what can be taken.", reload},
     {"drain", "Let other gateways take over, before this one is stopped.", drain},
@@ -68,6 +70,10 @@ void add_own(CommandLine& command, const std::string& name, Options& options) {
         .one_of({"out", "in", "both"})
         .shows_default();
     command.add_flag("--guard", swap.is_guarded, "swap back what makes things worse");
+  }
+  if (name == "adapt") {
+    command.add_option("CLASS", options.swap.class_name, "of the gateway's file").required();
+    command.add_option("--peer", options.swap.peer, "with this site alone; else with all");
   }
   if (name == "drain") {
     command.add_flag("--undo", options.is_undone, "peers may send by this one again");

@@ -147,6 +147,27 @@ int policies(Client& client, const Options& options) {
   return exit_done;
 }
 
+int adaptive(Client& client, const Options& options) {
+  const Answer answer = client.get("/v1/adaptive");
+  if (!answer.is_good()) return tell_failure(answer, options);
+  if (options.is_json) return std::fputs(answer.body.c_str(), stdout), exit_done;
+  const Json& rows = answer.json["adaptive"];
+  std::string text =
+      table(rows, {text_column("peer", "peer"), text_column("class", "class"),
+                   text_column("state", "state"), percent_column("loss", "loss"),
+                   percent_column("to", "loss_high"), number_column("burst", "burst", 1),
+                   number_column("rtt ms", "rtt_ms", 2), number_column("raised", "raised"),
+                   number_column("lowered", "lowered"), text_column("present", "present")});
+  for (const Json& each : rows) {
+    if (each["last"] == Json("")) continue;
+    text += text_of("%.0f s ago, ", each["last_s_ago"].get<double>()) +
+            each["class"].get<std::string>() + " to " + each["peer"].get<std::string>() + ": " +
+            each["last"].get<std::string>() + "\n";
+  }
+  std::fputs(text.c_str(), stdout);
+  return exit_done;
+}
+
 int bars(Client& client, const Options& options) {
   return show(client, options, "bars",
               {text_column("policy", "policy"), text_column("params", "params"),

@@ -12,18 +12,19 @@
 #include <cmath>
 #include <cstdio>
 #include <deque>
-#include <fstream>
 #include <future>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "control/daemon/adapt/adapting.h"
 #include "control/daemon/admin/admin.h"
 #include "control/daemon/live/drain.h"
 #include "control/daemon/live/route_helper.h"
 #include "control/daemon/status.h"
 #include "control/daemon/system/descriptors.h"
+#include "control/daemon/system/forwarding.h"
 #include "control/daemon/system/notify.h"
 #include "control/daemon/system/privileges.h"
 #include "control/daemon/system/signals.h"
@@ -64,14 +65,6 @@ Duration cpu_time(clockid_t clock) {
   return Duration::from_s(time.tv_sec) + Duration::from_ns(time.tv_nsec);
 }
 
-/// Whether this machine passes packets of others on: else a gateway carries its own alone.
-bool is_forwarding() {
-  std::ifstream file("/proc/sys/net/ipv4/ip_forward");
-  int value = 1;
-  file >> value;
-  return value != 0;
-}
-
 /// DPDK logs from threads of its own until the process ends.
 const Log* dpdk_log = nullptr;
 void tell_dpdk(int level, const char* line) {
@@ -96,10 +89,12 @@ class Daemon {
         log_(log),
         routes_(routes),
         watcher_(site_->plan(), log),
-        reload_(*site_, source, log,
-                {.routes = routes,
-                 .on_status_file =
-                     [&signals](const std::string& file) { signals.leaves_behind(file); }}),
+        reload_(
+            *site_, source, log,
+            {.routes = routes,
+             .on_status_file = [&signals](const std::string& file) { signals.leaves_behind(file); },
+             .on_reloaded = [this] { adapting_.places().resume_all(); }}),
+        adapting_(*site_, log, [&signals] { signals.interrupt(); }),
         drain_(*site_, log),
         admin_(std::move(admin)) {}
 
@@ -113,6 +108,7 @@ class Daemon {
       const Doors doors = {.site = *site_,
                            .reload = reload_,
                            .drain = drain_,
+                           .adapting = adapting_,
                            .log = log_,
                            .status = [this] { return status(); },
                            .look = [this] { look(/*is_asked=*/false); }};
@@ -227,6 +223,7 @@ class Daemon {
       const Duration left = next - clock_.read();
       number = signals_.wait(is_capturing() ? std::min(left, capture_look_interval) : left);
       if (is_called()) site_->care_for_policies(answer_patience);
+      if (adapting_.carry_out(clock_.read(), answer_patience)) look(false);
       answer();
     } while (number == 0 && clock_.read() < next);
     return number;
@@ -262,6 +259,7 @@ class Daemon {
       watcher_.look(last_);
       drain_.look(last_, answer_patience);
       is_swapping_ = reload_.look(last_, answer_patience);
+      adapting_.look(last_);
       if (last_.wants_policies) site_->care_for_policies(answer_patience);
       tell_bars_trouble();
     }
@@ -354,6 +352,7 @@ class Daemon {
     process.uptime_s = (clock_.read() - started_).seconds();
     process.is_drain_wanted = drain_.is_wanted();
     process.quiet_s = drain_.quiet().seconds();
+    process.adaptive = adapting_.places().views();
     if (is_stuck()) process.state = "worker stuck";
     return status_of(site_->plan(), last_, process);
   }
@@ -392,6 +391,7 @@ class Daemon {
   bool drain() {
     if (is_stuck()) return false;
     reload_.stop();
+    adapting_.stop();
     Duration longest;
     for (const auto& each : site_->plan().classes) longest = std::max(longest, each.hold);
     const Instant start = clock_.read();
@@ -421,6 +421,7 @@ class Daemon {
   RouteSetter* const routes_;
   Watcher watcher_;
   Reload reload_;
+  Adapting adapting_;
   Drain drain_;
   std::unique_ptr<Admin> admin_;
   bool is_swapping_ = false;

@@ -22,7 +22,8 @@ using site::SwapView;
 using site::WantedPolicy;
 using Fate = SwapView::Fate;
 
-/// By the running gateway's number of the class; classes of the file that it has not are left out.
+/// By the running gateway's number of the class; classes of the file that it has not are left out,
+/// and those that adapt, which choose for themselves.
 std::vector<WantedPolicy> wanted_by(const site::Plan& next, site::Site& site) {
   const site::Plan& running = site.plan();
   const sdr::LinkOptions& first = *std::ranges::find_if(
@@ -30,7 +31,7 @@ std::vector<WantedPolicy> wanted_by(const site::Plan& next, site::Site& site) {
   std::vector<WantedPolicy> wanted;
   for (size_t i = 0; i < next.classes.size(); ++i) {
     const auto there = std::ranges::find(running.classes, next.classes[i].name, &ClassPlan::name);
-    if (there == running.classes.end()) continue;
+    if (there == running.classes.end() || next.classes[i].adapt) continue;
     const auto index = static_cast<uint16_t>(there - running.classes.begin());
     const sdr::PolicyChoice& policy = first.qps[i].policy;
     wanted.push_back({index, sdr::named(policy), site.newest_policy(policy.ops->name)});
@@ -346,6 +347,7 @@ ReloadReport Reload::run(Duration patience) {
   in_force_ = std::move(draft.next);
   site_.want_policies(wanted_by(*draft.plan, site_), patience);
   relinking_.want(std::move(draft.relinked), in_force_, patience);
+  if (around_.on_reloaded) around_.on_reloaded();
   return report;
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "control/config/text/file.h"
+#include "control/daemon/adapt/adaptive_json.h"
 #include "control/daemon/status_seal.h"
 #include "control/gateway/keys/prefix.h"
 #include "control/gateway/plan.h"
@@ -408,6 +409,7 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
   for (const auto& each : state.groups) json["groups"].push_back(group_json(each));
   json["swaps"] = Json::array();
   for (const site::SwapView& each : state.swaps) json["swaps"].push_back(swap_json(plan, each));
+  json["adaptive"] = adaptive_json(plan, process.adaptive, state.at);
   if (state.shards.size() > 1) json["shards"] = shards_json(state);
   json["counters"] = counters_json(state);
   json["drops"] = drops_json(state.drops);

@@ -4,13 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "control/gateway/site/adapt/site_adapt.h"
 #include "control/json/json.h"
 #include "dataplane/base/result.h"
-
-namespace cw::site {
-struct Plan;
-struct SiteState;
-}  // namespace cw::site
 
 namespace cw::daemon {
 
@@ -23,6 +19,7 @@ struct ProcessView {
   double quiet_s = 0;               ///< since a frame of a host was seen to cross
   double cpu = 0;                   ///< of one core, the packets' threads, since the last status
   std::vector<std::string> alarms;  ///< what is wrong now and needs a person; see Watcher
+  std::vector<site::AdaptView> adaptive;  ///< none: no class adapts
 };
 
 /// "2026-11-22T12:00:00.000Z", now, by this machine's clock.

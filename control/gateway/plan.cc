@@ -376,6 +376,18 @@ void put_seal(const Config& config, Plan& plan) {
   plan.seal->peers.resize(config.places());
 }
 
+ClassPlan class_plan(const ClassConfig& it, uint16_t qp, const Config& config) {
+  return {.name = it.name,
+          .policy = it.policy->name,
+          .params = it.params,
+          .adapt = it.adapts ? std::optional(it.adapt) : std::nullopt,
+          .others = others_of(it),
+          .fallback = {it.fallback, config::default_params(*it.fallback)},
+          .hold = it.hold,
+          .recovery_worst = it.recovery_worst(),
+          .stream = *stream_of(it, qp, config)};
+}
+
 /// Of a config without mistakes.
 Plan plan_of(Config& config) {
   Plan plan;
@@ -426,15 +438,7 @@ Plan plan_of(Config& config) {
   plan.loaded = std::move(config.loaded);
   plan.warnings = take_warnings(config);
   for (size_t i = 0; i < config.classes.size(); ++i) {
-    const ClassConfig& it = *config.classes[i];
-    plan.classes.push_back({.name = it.name,
-                            .policy = it.policy->name,
-                            .params = it.params,
-                            .others = others_of(it),
-                            .fallback = {it.fallback, config::default_params(*it.fallback)},
-                            .hold = it.hold,
-                            .recovery_worst = it.recovery_worst(),
-                            .stream = *stream_of(it, static_cast<uint16_t>(i), config)});
+    plan.classes.push_back(class_plan(*config.classes[i], static_cast<uint16_t>(i), config));
   }
   plan.wan_by_rnic = wan_by_rnic_options(config, plan);
   for (size_t i = 0; i < config.peers.size(); ++i) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/adapt/adapt_plan.h"
 #include "control/config/text/tree.h"
 #include "control/gateway/keys/key_file.h"
 #include "control/gateway/log_choice.h"
@@ -75,6 +76,7 @@ struct OtherPolicy {
 struct ClassPlan {
   std::string name, policy;
   std::vector<double> params;  ///< what PolicyChoice points to
+  std::optional<adapt::AdaptPlan> adapt;  ///< nothing: `policy` stands until somebody swaps it
   std::vector<OtherPolicy> others;
   OtherPolicy fallback;  ///< after a quarantine
   Duration hold, recovery_worst;

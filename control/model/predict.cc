@@ -27,13 +27,6 @@ constexpr double margin_rtts = 1.0 / 32;
 constexpr double row_failures_wanted = 1e-5;
 constexpr double negligible = 0.01;
 
-double param(const Plan& plan, std::string_view name) {
-  for (uint32_t i = 0; i < plan.policy->param_count; ++i) {
-    if (plan.policy->params[i].name == name) return plan.params[i];
-  }
-  return 0;
-}
-
 /// Where slots were lost what is sent again is later than what is said again, so `lost` is meant of
 /// messages without.
 Law announced(const Scene& scene, const Law& law, double lost, uint32_t envelopes) {
@@ -45,10 +38,10 @@ Law announced(const Scene& scene, const Law& law, double lost, uint32_t envelope
 }
 
 Result<Prediction> selective_repeat(const Scene& scene, const Plan& plan) {
-  const bool asks = param(plan, "detect") >= 0.5;
-  const double rtt = scene.rtt_ms, budget = std::max(0.0, param(plan, "reorder_budget")) * 1e-6;
+  const bool asks = param_of(plan, "detect") >= 0.5;
+  const double rtt = scene.rtt_ms, budget = std::max(0.0, param_of(plan, "reorder_budget")) * 1e-6;
   RepeatTimes times{.slots = scene.slots, .slot_ms = scene.slot_ms, .rtt_ms = rtt};
-  times.found_ms = asks ? rtt + budget : (1 + param(plan, "alpha")) * rtt;
+  times.found_ms = asks ? rtt + budget : (1 + param_of(plan, "alpha")) * rtt;
   times.again_ms = asks ? rtt * (1 + margin_rtts) + budget : times.found_ms;
   times.between = {.found = static_cast<uint64_t>(control_per_rtt * times.found_ms / rtt),
                    .again = static_cast<uint64_t>(control_per_rtt_later * times.found_ms / rtt)};
@@ -69,7 +62,7 @@ Result<Prediction> go_back_n(const Scene& scene, const Plan& plan) {
   const GoBackNTimes times{.slots = scene.slots,
                            .slot_ms = scene.slot_ms,
                            .rtt_ms = scene.rtt_ms,
-                           .alpha = param(plan, "alpha")};
+                           .alpha = param_of(plan, "alpha")};
   if (!times.holds()) {
     return failure(
         text_of("go_back_n: no law: the message takes %.4g ms to leave, and it is asked "
@@ -100,7 +93,7 @@ Result<Prediction> coded_by_paper(const Scene& scene, const Plan& plan, const Co
   const CodingTimes times{.slots = scene.slots,
                           .slot_ms = scene.slot_ms,
                           .rtt_ms = scene.rtt_ms,
-                          .fallback = param(plan, "fallback"),
+                          .fallback = param_of(plan, "fallback"),
                           .again_ms = scene.rtt_ms};
   Coding found = paper_law(times, code, scene.loss.loss());
   Prediction result{
@@ -110,25 +103,25 @@ Result<Prediction> coded_by_paper(const Scene& scene, const Plan& plan, const Co
 
 /// More repair than `m` where more is lost, as the policy does it.
 uint32_t shards_of(const Scene& scene, const Plan& plan, const Code& code) {
-  const double most = code.is_xor ? code.m : std::max<double>(code.m, param(plan, "m_max"));
+  const double most = code.is_xor ? code.m : std::max<double>(code.m, param_of(plan, "m_max"));
   return policy::shards_for(scene.loss.loss(), scene.loss.burst(), static_cast<uint16_t>(code.rows),
                             static_cast<uint8_t>(code.k), static_cast<uint8_t>(code.m),
                             static_cast<uint8_t>(most), row_failures_wanted);
 }
 
 Result<Prediction> erasure(const Scene& scene, const Plan& plan, FallbackLaw fallback) {
-  Code code{.is_xor = param(plan, "codec") >= 0.5,
-            .k = static_cast<uint32_t>(param(plan, "k")),
-            .m = static_cast<uint32_t>(param(plan, "m")),
-            .rows = static_cast<uint32_t>(param(plan, "rows"))};
+  Code code{.is_xor = param_of(plan, "codec") >= 0.5,
+            .k = static_cast<uint32_t>(param_of(plan, "k")),
+            .m = static_cast<uint32_t>(param_of(plan, "m")),
+            .rows = static_cast<uint32_t>(param_of(plan, "rows"))};
   if (fallback == FallbackLaw::Paper) return coded_by_paper(scene, plan, code);
-  const double m_max = std::max<double>(code.m, param(plan, "m_max")), rtt = scene.rtt_ms;
+  const double m_max = std::max<double>(code.m, param_of(plan, "m_max")), rtt = scene.rtt_ms;
   const uint32_t named = code.m;
   code.m = shards_of(scene, plan, code);
   CodingTimes times{.slots = scene.slots,
                     .slot_ms = scene.slot_ms,
                     .rtt_ms = rtt,
-                    .fallback = param(plan, "fallback"),
+                    .fallback = param_of(plan, "fallback"),
                     .block_ms = (code.k + m_max) * code.rows * scene.slot_ms,
                     .again_ms = rtt * (1 + margin_rtts),
                     .between = 1};
@@ -154,15 +147,29 @@ Result<Prediction> erasure(const Scene& scene, const Plan& plan, FallbackLaw fal
   return result;
 }
 
+using PolicyLaw = Result<Prediction> (*)(const Scene& scene, const Plan& plan,
+                                         FallbackLaw fallback);
+
+/// Null: none is known.
+PolicyLaw find_law(std::string_view name) {
+  if (name == "selective_repeat") {
+    return [](const Scene& scene, const Plan& plan, FallbackLaw) {
+      return selective_repeat(scene, plan);
+    };
+  }
+  if (name == "go_back_n") {
+    return [](const Scene& scene, const Plan& plan, FallbackLaw) { return go_back_n(scene, plan); };
+  }
+  return name == "erasure" ? erasure : nullptr;
+}
+
 Result<Prediction> law_of(const Scene& scene, const Plan& plan, FallbackLaw fallback) {
-  const std::string_view name = plan.policy->name;
-  if (name == "selective_repeat") return selective_repeat(scene, plan);
-  if (name == "go_back_n") return go_back_n(scene, plan);
-  if (name == "erasure") return erasure(scene, plan, fallback);
+  const std::string name = plan.policy->name;
+  if (const PolicyLaw law = find_law(name); law != nullptr) return law(scene, plan, fallback);
   if (name == "passthrough") {
     return failure("passthrough: no law: it repairs nothing, so a message with a loss never ends");
   }
-  return failure(std::string(name) + ": no law is known; ask causeway-sim");
+  return failure(name + ": no law is known; ask causeway-sim");
 }
 
 /// Other messages leave on the same line.
@@ -232,6 +239,15 @@ Result<Plan> parse_plan(const std::string& text) {
   if (!mistakes.empty()) return failure(mistakes);
   plan.params = std::move(*params);
   return plan;
+}
+
+bool has_law(const cw_policy_ops& policy) { return find_law(policy.name) != nullptr; }
+
+double param_of(const Plan& plan, std::string_view name) {
+  for (uint32_t i = 0; i < plan.policy->param_count; ++i) {
+    if (plan.policy->params[i].name == name) return plan.params[i];
+  }
+  return 0;
 }
 
 std::string param_value_text(const cw_param& param, double value) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/model/law/law.h"
@@ -27,6 +28,10 @@ struct Plan {
 /// From "NAME" or "NAME:PARAM=VALUE,PARAM=VALUE"; what is not named has its declared default.
 /// Errors: all mistakes in it, one sentence a line.
 Result<Plan> parse_plan(const std::string& text);
+/// Whether a law is known for it, in some scenes at least.
+bool has_law(const cw_policy_ops& policy);
+/// The value of a parameter; 0: it has none of that name.
+double param_of(const Plan& plan, std::string_view name);
 /// A parameter's value as parse_plan() takes it.
 std::string param_value_text(const cw_param& param, double value);
 /// "selective_repeat:detect=rto,alpha=2,...", all of them.

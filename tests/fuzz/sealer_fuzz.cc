@@ -447,9 +447,8 @@ void World::hold(Orders& orders) {
 
 void World::take_own() {
   while (const Send* const said = sealer_.take_said()) {
-    CW_ASSERT(!said_.empty());
-    CW_ASSERT(
-        std::ranges::equal(std::span(said->payload, said->head.payload_bytes), said_.front()));
+    const std::span text(said->payload, said->head.payload_bytes);
+    CW_ASSERT(!said_.empty() && std::ranges::equal(text, said_.front()));
     said_.pop_front();
   }
   CW_ASSERT(said_.empty());

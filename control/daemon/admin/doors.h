@@ -12,6 +12,7 @@ class Site;
 
 namespace cw::daemon {
 
+class Adapting;
 class Drain;
 class Log;
 class Reload;
@@ -23,6 +24,7 @@ struct Doors {
   site::Site& site;
   Reload& reload;
   Drain& drain;
+  Adapting& adapting;
   const Log& log;
   /// As the status file has it, at the daemon's last look.
   std::function<Json()> status;

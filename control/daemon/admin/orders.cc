@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "control/config/text/write.h"
+#include "control/daemon/adapt/adapting.h"
 #include "control/daemon/admin/swap_order.h"
 #include "control/daemon/live/drain.h"
 #include "control/daemon/reload.h"
@@ -59,8 +60,18 @@ Response swap(const Doors& doors, const Request& request) {
   const auto order = parse_swap_order(Json::parse_or_null(request.body), doors.site);
   if (!order) return api::error_response(400, "mistakes", order.error().sentence);
   const uint32_t number = doors.site.order_swap(*order, answer_patience);
+  if (order->is_outward) doors.adapting.places().hold(order->class_index, order->peer);
   doors.look();
   return json_response({{"order", number}}, 202);
+}
+
+Response adapt(const Doors& doors, const Request& request) {
+  const Json json = Json::parse_or_null(request.body);
+  const auto order = parse_adapt_order(json, doors.site);
+  if (!order) return api::error_response(400, "mistakes", order.error().sentence);
+  doors.adapting.places().resume(order->class_index, order->peer);
+  doors.look();
+  return json_response(json);
 }
 
 Response drain(const Doors& doors, const Request& request) {

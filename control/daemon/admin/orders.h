@@ -23,6 +23,9 @@ Response reload(const Doors& doors, const Request& request);
 /// "guard"?}. Answers with the order's number; what becomes of it is in /v1/swaps?order=NUMBER.
 Response swap(const Doors& doors, const Request& request);
 
+/// {"class", "peer"?}: what has been ordered of a class that adapts is over, and it chooses again.
+Response adapt(const Doors& doors, const Request& request);
+
 /// {"is_wanted": true}: peers are asked to send by other sites, or no longer.
 Response drain(const Doors& doors, const Request& request);
 

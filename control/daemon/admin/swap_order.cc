@@ -21,7 +21,8 @@ class OrderReader {
   Result<SwapOrder> read() {
     if (!json_.is_object())
       return failure("an order is an object, {\"class\": ..., \"policy\": ...}");
-    check_names();
+    check_names({"class", "policy", "params", "peer", "direction", "guard"},
+                "class, policy, params, peer, direction and guard");
     read_class();
     read_peer();
     read_direction();
@@ -29,6 +30,20 @@ class OrderReader {
     read_guard();
     if (!mistakes_.empty()) return failure(mistakes_);
     return order_;
+  }
+
+  Result<AdaptOrder> read_adapt() {
+    if (!json_.is_object()) return failure("an order is an object, {\"class\": ...}");
+    check_names({"class", "peer"}, "class and peer");
+    read_class();
+    read_peer();
+    const site::ClassPlan& its = site_.plan().classes[order_.class_index];
+    if (mistakes_.empty() && !its.adapt) {
+      complain("class \"" + its.name + "\" does not adapt: its file says policy = \"" + its.policy +
+               "\"");
+    }
+    if (!mistakes_.empty()) return failure(mistakes_);
+    return AdaptOrder{order_.class_index, order_.peer};
   }
 
  private:
@@ -58,14 +73,10 @@ class OrderReader {
     return std::nullopt;
   }
 
-  void check_names() {
-    constexpr std::string_view known[] = {"class", "policy",    "params",
-                                          "peer",  "direction", "guard"};
+  void check_names(std::initializer_list<std::string_view> known, const char* all) {
     for (const auto& [name, value] : json_.items()) {
-      if (std::ranges::find(known, name) == std::end(known)) {
-        complain("\"" + name +
-                 "\" is not known; an order has class, policy, params, peer, "
-                 "direction and guard");
+      if (std::ranges::find(known, name) == known.end()) {
+        complain("\"" + name + "\" is not known; an order has " + all);
       }
     }
   }
@@ -151,6 +162,10 @@ class OrderReader {
 
 Result<SwapOrder> parse_swap_order(const Json& json, Site& site) {
   return OrderReader(json, site).read();
+}
+
+Result<AdaptOrder> parse_adapt_order(const Json& json, Site& site) {
+  return OrderReader(json, site).read_adapt();
 }
 
 }  // namespace cw::daemon

@@ -14,4 +14,11 @@ namespace cw::daemon {
 /// Errors: every mistake, a line each, with the names that there are.
 Result<site::SwapOrder> parse_swap_order(const Json& json, site::Site& site);
 
+/// That one class adapts again, at one peer or all. Errors: the same; it does not adapt.
+struct AdaptOrder {
+  uint16_t class_index = 0;
+  std::optional<uint16_t> peer;
+};
+Result<AdaptOrder> parse_adapt_order(const Json& json, site::Site& site);
+
 }  // namespace cw::daemon

@@ -104,6 +104,11 @@ Response swaps(const Doors& doors, const Request& request) {
   return part(status, "swaps", rows);
 }
 
+Response adaptive(const Doors& doors, const Request&) {
+  const Json status = doors.status();
+  return part(status, "adaptive", status["adaptive"]);
+}
+
 Response policies(const Doors& doors, const Request&) {
   const Json status = doors.status();
   Json rows = Json::array();

@@ -15,6 +15,8 @@ Response paths(const Doors& doors, const Request& request);
 Response classes(const Doors& doors, const Request& request);
 Response drops(const Doors& doors, const Request& request);
 Response swaps(const Doors& doors, const Request& request);
+/// Classes that adapt: what their lines are like, and what that came to.
+Response adaptive(const Doors& doors, const Request& request);
 Response policies(const Doors& doors, const Request& request);
 /// Each end of each stream, as of now.
 Response streams(const Doors& doors, const Request& request);

@@ -23,6 +23,9 @@ struct Surroundings {
   RouteSetter* routes = nullptr;  ///< null: no routes are set here
   /// Called when the status file has another name; empty: there is none any more.
   std::function<void(const std::string& file)> on_status_file;
+  /// Called when the file has been taken: what it says of classes stands again, whatever has been
+  /// ordered of them since.
+  std::function<void()> on_reloaded;
 };
 
 /// `next` is as Site::apply() wants it; site.plan() says the same afterwards. Errors: one sentence,

@@ -191,6 +191,12 @@ void declare_groups(config::Section& file, const ConfigPtr& config);
 /// The class that a file without any has.
 std::unique_ptr<ClassConfig> class_for_all();
 
+/// `policy`, and how it is chosen where that is "adaptive".
+void declare_own_policy(config::Section& row, ClassConfig& it, const ConfigPtr& config);
+/// Of `policy = "adaptive"`: how it chooses.
+void declare_adapt(config::Section& row, ClassConfig& it);
+/// Settles what it chooses from and begins with; policy and policies have been read.
+void settle_adapt(config::Section& row, ClassConfig& it, Config& config);
 /// `policies`, beside the policy by which the class sends.
 void declare_others(config::Section& row, ClassConfig& it, const ConfigPtr& config);
 /// Settles the policies that the file names; pair.rtt and pair.rate are known.

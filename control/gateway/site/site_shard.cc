@@ -22,6 +22,13 @@ constexpr Duration spin = Duration::from_us(20);
 /// the peer is there at all.
 constexpr Duration link_patience = Duration::from_s(1);
 
+/// A peer that sees no numbers of packets knows of no runs either.
+adapt::LineCounts counts_of(const PathReport& report) {
+  return {.arrived = report.received,
+          .lost = report.lost,
+          .bursts = report.bursts > 0 ? report.bursts : report.lost};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SiteShard>> SiteShard::make(const Plan& plan, size_t number, LanPort lan,
@@ -203,6 +210,7 @@ void SiteShard::fill(SiteState& state, Instant now) {
       view.has_gone_over = true;
     }
   }
+  add_sent_by(state.sent_by);
   state.swaps = rooms_.swaps->views();
   state.has_open_swaps = rooms_.swaps->has_open();
   for (SwapView& swap : state.swaps) swap.peer = peer_of(swap.peer);
@@ -214,6 +222,19 @@ void SiteShard::fill(SiteState& state, Instant now) {
                           .from_wan = state.wan_port.rx_packets,
                           .to_wan = state.wan_port.tx_packets,
                           .turns = state.worker[Counter::turns]});
+}
+
+void SiteShard::add_sent_by(std::vector<SentBy>& all) const {
+  for (uint16_t i = 0; i < plan_.classes.size(); ++i) {
+    if (!plan_.classes[i].adapt) continue;
+    for (const auto& link : sdr_->endpoint().links()) {
+      if (!link->is_up()) continue;
+      all.push_back({.peer = peer_of(link->peer()),
+                     .link = wire_link_of(link->number()),
+                     .class_index = i,
+                     .policy = link->swap_desk().policy(i, CW_SOURCE)});
+    }
+  }
 }
 
 /// What a peer does not answer for will not cross.
@@ -248,6 +269,7 @@ PeerView SiteShard::view_of(const sdr::Link& link, Instant now) const {
   for (uint16_t path = 0; path < wan_.facts().paths; ++path) {
     view.paths.push_back(link.path_state(path, now));
     view.path_losses.push_back(link.path_loss_there(path, now).ratio);
+    view.there.add(counts_of(link.path_report_there(path)));
     if (!view.is_up || path >= health.paths()) continue;
     view.down_paths |= uint32_t{health.state(path) == State::Down} << path;
     view.probing_paths |= uint32_t{health.state(path) == State::Probing} << path;

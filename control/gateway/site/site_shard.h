@@ -173,6 +173,7 @@ class SiteShard {
   bool post_capture(Duration patience);
   void fill(SiteState& state, Instant now);
   PeerView view_of(const sdr::Link& link, Instant now) const;
+  void add_sent_by(std::vector<SentBy>& all) const;
   /// The plan's number of the peer that a number at the WAN port belongs to.
   uint16_t peer_of(uint16_t number) const { return static_cast<uint16_t>(number / links_here_); }
 

@@ -149,6 +149,7 @@ void SiteState::add(const SiteState& other) {
   lanes.insert(lanes.end(), other.lanes.begin(), other.lanes.end());
   site::add(groups, other.groups);
   swaps.insert(swaps.end(), other.swaps.begin(), other.swaps.end());
+  sent_by.insert(sent_by.end(), other.sent_by.begin(), other.sent_by.end());
   sort();
   has_open_swaps |= other.has_open_swaps;
   wants_policies |= other.wants_policies;

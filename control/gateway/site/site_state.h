@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "control/adapt/line_history.h"
 #include "control/gateway/site/swaps/shard_swaps.h"
 #include "dataplane/core/counters.h"
 #include "dataplane/core/path/paths.h"
@@ -37,6 +38,8 @@ struct PeerView {
   std::vector<std::string> differences;  ///< between both ends' files, while it is up; sentences
   std::vector<PathState> paths;
   std::vector<double> path_losses;  ///< of what leaves here, by path, as the peer says
+  /// Likewise, all paths together, since the epoch began: as the wire had it, not after repair.
+  adapt::LineCounts there;
   // One bit for each path, while the link is up.
   uint32_t down_paths = 0, probing_paths = 0;
   uint32_t too_small_paths = 0;  ///< packets of full size are lost, short ones are not
@@ -56,6 +59,12 @@ struct StreamRow {
   uint16_t peer = 0, link = 0, class_index = 0;
   bool is_outward = true;
   sdr::StreamView view;
+};
+
+/// By which a class that adapts sends over one link.
+struct SentBy {
+  uint16_t peer = 0, link = 0, class_index = 0;
+  sdr::SwapPolicy policy;
 };
 
 /// What went through one shard: packets, and turns.
@@ -107,6 +116,7 @@ struct SiteState {
   SealTotals seals;                               ///< of all shards
   std::vector<gateway::LaneView> lanes;           ///< of each class and link, by peer, then class
   std::vector<gateway::Groups::Group> groups;     ///< by address
+  std::vector<SentBy> sent_by;  ///< of classes that adapt, of links that are up
   std::vector<SwapView> swaps;  ///< by peer, link and class; none was ever wanted: empty
   bool has_open_swaps = false;  ///< wanted, and to be pursued: pursue_swaps()
   bool wants_policies = false;  ///< made or destroyed: care_for_policies()

@@ -142,6 +142,12 @@ void SiteSeat::start(uint64_t seed, Instant now) {
   gather_ = site_->plan().gather;
   ++lives_;
   relink_due_ = options_.serves_relinks ? now : Instant::never();
+  const bool adapts = std::ranges::any_of(
+      site_->plan().classes, [](const site::ClassPlan& each) { return each.adapt.has_value(); });
+  adapt_due_ = adapts ? now : Instant::never();
+  adapt_.emplace();
+  mind_ = {};
+  decided_.clear();
   last_work_ = not_before_ = paused_until_ = now;
   pause_began_ = Instant::never();
 }
@@ -192,6 +198,19 @@ void SiteSeat::follow_relink(Instant now) {
   }
 }
 
+/// As causewayd looks, and more often while a policy is swapped; thinking takes no time here.
+void SiteSeat::follow_adapt(Instant now) {
+  if (now < adapt_due_) return;
+  const site::SiteState state = site_->state(now);
+  if (state.has_open_swaps) site_->pursue_swaps(now);
+  const auto order = [&](const site::SwapOrder& swap) { return site_->order_swap(swap, now); };
+  for (auto& answer : mind_.think(adapt_->questions(state, site_->plan()))) {
+    const auto carried = adapt_->carry_out(answer, site_->plan(), now, order);
+    decided_.push_back({now, std::move(answer), carried});
+  }
+  adapt_due_ = now + (state.has_open_swaps ? swap_interval : adapt_interval);
+}
+
 void SiteSeat::throw_away(SimPort& port, Instant now) {
   std::array<Packet*, limits::burst_packets_max> burst;
   while (const size_t count = port.rx_burst(burst, now)) {
@@ -218,6 +237,7 @@ void SiteSeat::turn(Instant now) {
   const bool in_a_row = has_worked && now - last_work_ < gather_ * 4;
   if (has_worked) last_work_ = now;
   follow_relink(now);
+  follow_adapt(now);
   not_before_ = in_a_row ? now + gather_ : now;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "control/gateway/site/adapt/site_adapt.h"
 #include "control/gateway/site/site.h"
 #include "dataplane/base/prng.h"
 #include "dataplane/port/sim/sim_port.h"
@@ -76,6 +77,14 @@ class SiteSeat {
   /// Links by this file are to take the place of those of the running process, which follows that
   /// from here on; the next one reads this file. False: it has such already.
   bool relink(const std::string& file, Instant now);
+  /// What classes of the running process that adapt have decided, and when.
+  struct Decided {
+    Instant at;
+    site::AdaptAnswer answer;
+    site::SiteAdapt::Carried carried;
+  };
+  const std::vector<Decided>& decided() const { return decided_; }
+  site::SiteAdapt& adapt() { return *adapt_; }
   bool is_alive() const { return site_ != nullptr; }
   bool is_paused(Instant now) const { return now < paused_until_; }
   site::Site& site() { return *site_; }
@@ -96,6 +105,7 @@ class SiteSeat {
   site::ShardPorts ports_of(const site::Plan& plan, size_t shard) const;
   Instant waits_until() const;
   void follow_relink(Instant now);
+  void follow_adapt(Instant now);
   void throw_away(SimPort& port, Instant now);
 
   Options options_;
@@ -107,6 +117,12 @@ class SiteSeat {
   Duration gather_;  // of its start: a plan may be another's while it turns
   Instant last_work_, not_before_;
   Instant relink_due_ = Instant::never();
+  static constexpr Duration adapt_interval = Duration::from_ms(200);
+  static constexpr Duration swap_interval = Duration::from_ms(10);
+  Instant adapt_due_ = Instant::never();
+  std::optional<site::SiteAdapt> adapt_;
+  site::AdaptMind mind_;
+  std::vector<Decided> decided_;
   Instant pause_began_ = Instant::never(), paused_until_;
 };
 

@@ -138,10 +138,12 @@ TEST(GatewayFile, says_nothing_about_parameters_of_a_policy_that_is_not_known) {
   expect_all({
       {"", "", "[[class]]\nname = 'all'\npolicy = 'mine'\nparams = { gap = 4, alpha = 99 }\n",
        "f:16:10: class.policy is \"mine\"; it must be \"passthrough\", \"go_back_n\", "
-       "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\""},
+       "\"selective_repeat\", \"erasure\", \"hybrid\", \"layered_interleave\" or "
+       "\"adaptive\""},
       {"", "", "[[class]]\nname = 'all'\npolicy = 'csa_ud'\nparams = { patience = 1 }\n",
        "f:16:10: class.policy is \"csa_ud\"; it must be \"passthrough\", \"go_back_n\", "
-       "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\""},
+       "\"selective_repeat\", \"erasure\", \"hybrid\", \"layered_interleave\" or "
+       "\"adaptive\""},
   });
 }
 
@@ -254,7 +256,8 @@ TEST(GatewayFile, names_what_is_wrong_with_classes) {
   expect_all({
       {"", "", unknown.c_str(),
        "f:17:10: class.policy is \"selective_repaet\"; it must be \"passthrough\", \"go_back_n\", "
-       "\"selective_repeat\", \"erasure\", \"hybrid\" or \"layered_interleave\": did you mean "
+       "\"selective_repeat\", \"erasure\", \"hybrid\", \"layered_interleave\" or \"adaptive\": did "
+       "you mean "
        "\"selective_repeat\"?"},
       {"", "", old.c_str(),
        "f:17:13: class \"rdma\": block_age is 3 ms; RC hosts wait in order for what is repaired, "

@@ -1,10 +1,12 @@
 // A [[class]] as it was written, key by key.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "control/adapt/adapt_plan.h"
 #include "dataplane/gateway/options.h"
 #include "dataplane/policy.h"
 
@@ -20,10 +22,12 @@ struct ClassPolicy {
 struct ClassConfig {
   std::string name;
   std::vector<gateway::ClassMatch> matches;
-  bool is_for_all = true;  // no match was written
-  const cw_policy_ops* policy = nullptr;
-  bool has_policy = false;        // one was written
-  bool holds_by_default = false;  // hold is hold_of()
+  bool is_for_all = true;                 // no match was written
+  const cw_policy_ops* policy = nullptr;  // or the one to begin with
+  bool adapts = false;                    // policy was "adaptive"
+  adapt::AdaptPlan adapt;                 // then; its policies are known when it has been read
+  bool has_policy = false;                // one was written
+  bool holds_by_default = false;          // hold is hold_of()
   std::vector<double> params;
   std::vector<const cw_policy_ops*> others;  // that `policies` names
   bool has_others = false;                   // it was written
@@ -39,8 +43,13 @@ struct ClassConfig {
   }
   // Known when the class has been read; then none of the above is at its max() either, save queue.
   std::vector<ClassPolicy> policies;  // first the one by which it sends
+  /// Of whatever may send.
   Duration recovery_worst() const {
-    return Duration::from_ns(policies.front().needs.recovery_worst_ns);
+    int64_t worst = policies.front().needs.recovery_worst_ns;
+    for (const ClassPolicy& each : policies) {
+      if (adapts) worst = std::max(worst, each.needs.recovery_worst_ns);
+    }
+    return Duration::from_ns(worst);
   }
 };
 

@@ -237,16 +237,7 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
              it.is_for_all = false;
              declare_match(match, it);
            });
-  it.policy = config->policy_called("selective_repeat");
-  const auto initial = std::ranges::find(config->policies, it.policy) - config->policies.begin();
-  row.choice("policy", static_cast<size_t>(initial), config::names_of(config->policies),
-             "How losses are mended; site.plugins brings more. Unless one is named, hybrid for a "
-             "class of RoCE only. SIGHUP replaces it, as it does params, while traffic flows.",
-             [&it, config](size_t i) {
-               it.policy = config->policies[i];
-               it.has_policy = true;
-             })
-      .kind(KeyKind::Swap);
+  declare_own_policy(row, it, config);
   declare_others(row, it, config);
   it.fallback = config->policy_called("selective_repeat");
   row.choice("fallback",
@@ -284,13 +275,14 @@ void declare_class(Section& row, ClassConfig& it, const ConfigPtr& config) {
       .or_none();
   row.then([&it, config](Section& here) {
     if (!it.has_policy && has_only_roce(it)) it.policy = config->policy_called("hybrid");
+    settle_adapt(here, it, *config);
     Section& params = here.table("params", "What the policy lets one choose.");
     params.all_are(KeyKind::Swap);
     if (here.is_wrong("policy")) {
       it.params = config::default_params(*it.policy);
       return params.leave_rest();
     }
-    config::declare_params(params, *it.policy, it.params);
+    if (!it.adapts) config::declare_params(params, *it.policy, it.params);
   });
   row.then([&it, config](Section& here) {
     settle_class(here, it, *config);

@@ -36,6 +36,24 @@ cw_policy_limits needs_at(Duration rtt, const ClassPolicy& policy, const Config&
                        {.rate = config.link_rate(), .rtt = rtt});
 }
 
+void declare_own_policy(config::Section& row, ClassConfig& it, const ConfigPtr& config) {
+  it.policy = config->policy_called("selective_repeat");
+  const auto initial = std::ranges::find(config->policies, it.policy) - config->policies.begin();
+  std::vector<std::string> names = config::names_of(config->policies);
+  names.emplace_back("adaptive");
+  row.choice("policy", static_cast<size_t>(initial), std::move(names),
+             "How losses are mended; site.plugins brings more. Unless one is named, hybrid for a "
+             "class of RoCE only. SIGHUP replaces it, as it does params, while traffic flows. "
+             "adaptive chooses from policies, as the line is.",
+             [&it, config](size_t i) {
+               it.adapts = i == config->policies.size();
+               if (!it.adapts) it.policy = config->policies[i];
+               it.has_policy = true;
+             })
+      .kind(config::KeyKind::Swap);
+  declare_adapt(row, it);
+}
+
 void declare_others(config::Section& row, ClassConfig& it, const ConfigPtr& config) {
   row.choices(
          "policies", config::names_of(config->policies),

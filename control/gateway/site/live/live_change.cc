@@ -147,8 +147,10 @@ void take_live(const Plan& next, Plan& running) {
   if (running.seal && next.seal) running.seal->peers = next.seal->peers;
   running.secrets = next.secrets;
   if (running.impair) running.impair->tx = next.impair ? next.impair->tx : Impairment();
-  for (size_t i = 0; i < running.classes.size(); ++i)
+  for (size_t i = 0; i < running.classes.size(); ++i) {
     running.classes[i].hold = next.classes[i].hold;
+    running.classes[i].adapt = next.classes[i].adapt;
+  }
   for (size_t i = 0; i < running.peers.size(); ++i) {
     sdr::LinkOptions& peer = running.peers[i];
     peer.control.peer_site = next.peers[i].control.peer_site;
