@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -11,6 +13,7 @@
 #include <thread>
 
 #include "control/config/quantity.h"
+#include "control/ctl/ask/client.h"
 #include "control/json/json.h"
 #include "dataplane/seal/keys.h"
 #include "tests/lab/enclosure.h"
@@ -99,6 +102,35 @@ const seal::Identity& identity_of(const std::string& name) {
   return all.try_emplace(name, seal::Identity::random()).first->second;
 }
 
+/// Long enough for two repairs over the longest round trip that there is room for, whoever repairs.
+Duration hold_of_wander(Duration rtt) { return std::max(Duration::from_ms(250), rtt * 20); }
+
+/// Room for what it is swapped to while hosts send. Of a line that wanders the fixed policies keep
+/// their frames as long as the one that may change, or they would be others.
+std::string policy_keys(const Options& options) {
+  std::string keys = "policy = \"" + options.policy + "\"\n";
+  if (options.is_wander) {
+    const auto hold = static_cast<double>(hold_of_wander(options.rtt).ns());
+    keys += "hold = \"" + config::quantity_text(config::Quantity::Duration, hold) + "\"\n";
+    if (options.policy != adaptive_policy) return keys;
+    return keys +
+           "policies = [\"selective_repeat\", \"erasure\"]\naim = \"tail\"\n"
+           "transfer = \"64 KiB\"\n";
+  }
+  keys += "policies = [";
+  for (const std::string& each : swap_targets(options)) keys += "\"" + each + "\", ";
+  return keys + "]\n";
+}
+
+/// "2026-11-21T12:00:00.000Z", as a daemon's log tells it.
+std::chrono::system_clock::time_point time_of(const std::string& text) {
+  std::tm utc{};
+  const char* const rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
+  const double fraction = rest == nullptr ? 0 : std::strtod(rest, nullptr);
+  return std::chrono::system_clock::from_time_t(timegm(&utc)) +
+         milliseconds(static_cast<int64_t>(fraction * 1000 + 0.5));
+}
+
 }  // namespace
 
 std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& other,
@@ -112,7 +144,8 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
   file << "[site]\nname = \"" << name << "\"\nprivate_key_file = \"" << name
        << ".key\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
        << (options.wan == Wan::Dpdk ? eal_memory(options.cores) : std::string())
-       << cores_key(options.cores) << "\n[api]\nfolder = \"" << folder << "/api\"\n\n[lan]\n"
+       << cores_key(options.cores) << (options.is_wander ? "log_format = \"json\"\n" : "")
+       << "\n[api]\nfolder = \"" << folder << "/api\"\n\n[lan]\n"
        << lan_keys(own, options) << mtu << "\n[wan]\n"
        << wan_keys(own, options) << "address = \"" << own.wan
        << "\"\nrate = " << text(config::Quantity::Rate, static_cast<double>(rate.bps()))
@@ -122,11 +155,8 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
        << "\n[[peer]]\nname = \"" << other_name << "\"\naddress = \"" << other.wan << "\"\n"
        << routes_key(other, options) << "public_key = \""
        << seal::text_of(identity_of(other_name).public_key)
-       << "\"\n\n[[class]]\nname = \"everything\"\npolicy = \"" << options.policy
-       << "\"\npolicies = [";
-  // Room for what it is swapped to while hosts send.
-  for (const std::string& each : swap_targets(options)) file << "\"" << each << "\", ";
-  file << "]\n";
+       << "\"\n\n[[class]]\nname = \"everything\"\n"
+       << policy_keys(options);
   return file.str();
 }
 
@@ -154,6 +184,8 @@ Gateways::Gateways(const lab::Sites& sites, const Options& options, const std::s
     : options_(options) {
   umask(077);
   for (const char* name : {"a", "b"}) {
+    // What gateways before these have left would say that the link is up.
+    std::filesystem::remove(folder + "/" + name + ".json");
     write_file(std::string(name) + ".key",
                seal::text_of(identity_of(name).private_key.bytes()) + "\n");
   }
@@ -209,6 +241,41 @@ GatewayCounts Gateways::counts() const {
   }
   counts.given_up = sent > arrived ? sent - arrived : 0;
   return counts;
+}
+
+Carried Carried::since(const Carried& earlier) const {
+  return {.host_bytes = host_bytes - earlier.host_bytes,
+          .wan_bytes = wan_bytes - earlier.wan_bytes,
+          .resends = resends - earlier.resends,
+          .repairs = repairs - earlier.repairs};
+}
+
+Carried Gateways::carried() const {
+  Carried all;
+  for (const char* name : {"a", "b"}) {
+    ctl::Client client(ctl::place_of_socket(folder + "/api/" + name + "/read.sock"));
+    const ctl::Answer answer = client.get("/v1/status");
+    if (!answer.is_good()) throw std::runtime_error("a gateway does not answer: " + answer.why);
+    const auto count = [&answer](const char* table, const char* key) {
+      return answer.json.at(table).at(key).get<uint64_t>();
+    };
+    all.host_bytes += count("lan", "rx_bytes");
+    all.wan_bytes += count("wan", "tx_bytes");
+    all.resends += count("counters", "resends_sent");
+    all.repairs += count("counters", "repairs_sent");
+  }
+  return all;
+}
+
+std::vector<Adapted> adapted_in(const std::string& log) {
+  std::vector<Adapted> all;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    const Json event = Json::parse_or_null(line);
+    if (!event.is_object() || event.value("event", "") != "adapted") continue;
+    all.push_back({time_of(event.value("time", "")), event.value("what", "")});
+  }
+  return all;
 }
 
 void Gateways::order(const std::string& policy) {

@@ -22,6 +22,24 @@ struct GatewayCounts {
   GatewayCounts since(const GatewayCounts& earlier) const;
 };
 
+/// Both gateways together, since their start.
+struct Carried {
+  uint64_t host_bytes = 0;  ///< of packets that hosts sent
+  uint64_t wan_bytes = 0;   ///< of packets to the other gateway, whatever they are for
+  uint64_t resends = 0;     ///< slots sent again
+  uint64_t repairs = 0;     ///< slots sent as repair, before anybody asked
+
+  Carried since(const Carried& earlier) const;
+};
+
+/// What a policy that follows the line has decided, as the gateway said it.
+struct Adapted {
+  std::chrono::system_clock::time_point at;
+  std::string what;
+};
+/// Those that a daemon's log tells of, whose lines are JSON; other lines are passed over.
+std::vector<Adapted> adapted_in(const std::string& log);
+
 /// A pair of running gateways; ends with this object.
 class Gateways {
  public:
@@ -32,6 +50,10 @@ class Gateways {
   /// As their status files say; those are written once a second, and this waits for the next. When
   /// hosts are quiet, lest frames under way count as given up.
   GatewayCounts counts() const;
+  /// Asked of both now.
+  Carried carried() const;
+  /// What site A's has decided so far; with --wander.
+  std::vector<Adapted> adapted() const { return adapted_in(a_->err_so_far()); }
   /// Processor time of both since their start.
   std::chrono::nanoseconds processor_time() const;
   /// Has site A read its file again, with this policy in it.

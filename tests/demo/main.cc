@@ -6,6 +6,7 @@
 #include "tests/demo/rdma.h"
 #include "tests/demo/report.h"
 #include "tests/demo/steps.h"
+#include "tests/demo/wander/wander.h"
 #include "tests/lab/enclosure.h"
 
 namespace {
@@ -74,11 +75,7 @@ class Demo {
  private:
   lab::Arguments link() const {
     const Options& it = report_.options;
-    lab::Arguments arguments{"--rtt", std::to_string(it.rtt.ns()) + "ns", "--rate",
-                             std::to_string(it.rate.bps()) + "bit/s", "--seed",
-                             std::to_string(it.seed),
-                             // Two cores carry all of this: nobody may wake for each frame.
-                             "--gather", "100us"};
+    lab::Arguments arguments = it.line_arguments();
     const std::string loss = std::to_string(it.loss * 100) + "%";
     if (it.loss > 0 && it.burst > 1) {
       arguments.insert(arguments.end(), {"--gilbert", std::to_string(it.burst) + "," + loss});
@@ -150,8 +147,19 @@ int run_rdma(const Options& options, const std::filesystem::path& programs) {
   return 0;
 }
 
+int run_wander(const Options& options, const std::filesystem::path& programs) {
+  Steps steps;
+  const WanderReport report = measure_wander(options,
+                                             {.emulator = (programs / "causeway-wan").string(),
+                                              .daemon = (programs / "causewayd").string()},
+                                             steps);
+  std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
+  return report.datagrams_wrong() == 0 ? 0 : exit_wrong;
+}
+
 int run(const Options& options, const std::filesystem::path& programs) {
   if (options.is_rdma) return run_rdma(options, programs);
+  if (options.is_wander) return run_wander(options, programs);
   const Report report = Demo(options, programs).run();
   std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
   return report.bytes_wrong() == 0 ? 0 : exit_wrong;

@@ -42,6 +42,7 @@ constexpr const char* lesson =
     "  ./demo --loss 1% --burst 8 --json   loss in bursts of eight; one JSON object\n"
     "  ./demo --rdma                       two real RDMA hosts instead, in two minutes\n"
     "  ./demo --rdma --wan verbs           whose gateways have RNICs, too, in five\n"
+    "  ./demo --wander                     a line that changes while hosts send, in three minutes\n"
     "\n"
     "With --rdma the hosts are virtual machines with soft-RoCE, Debian's kernel and perftest. "
     "Each\n"
@@ -54,6 +55,13 @@ constexpr const char* lesson =
     "sent again (rcvd_seq_err, out_of_seq_request, duplicate_request, completer_retry_err). Their\n"
     "processors are emulated, so bandwidths are small. With --wan verbs each machine is host and\n"
     "gateway, and the gateways' packets are written by one RNIC into the memory of the other's.\n"
+    "\n"
+    "With --wander the line is calm, loses one in a hundred in bursts of three, then one in ten\n"
+    "thousand, and at last one in a thousand over twice the round trip. Three policies meet the\n"
+    "same, each with gateways of its own: that of --policy, selective_repeat and erasure. Host A\n"
+    "sends 64 KiB in UDP datagrams every 10 ms, once and never again; told is how long each took\n"
+    "until the last of it was there, apart for those that began in a phase's first second, and\n"
+    "what the gateways put on the line for each byte of the hosts; of adaptive what it decided.\n"
     "\n"
     "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it could not be\n"
     "measured; 128 and more: ended by a signal.\n";
@@ -88,18 +96,32 @@ void take_defaults_of_rdma(const CommandLine& app, Texts& texts, Options& option
   if (!app.has("--policy")) options.policy = "hybrid";
 }
 
-/// An option of the other demo; empty when there is none.
-std::string misplaced(const CommandLine& app, bool is_rdma) {
-  for (const char* const each :
-       {"--lan", "--cores", "--seed", "--warm-up", "--udp-rate", "--file"}) {
-    if (is_rdma && app.has(each)) {
-      return std::string(each) + " has no meaning with --rdma; leave one of them out";
-    }
+void take_defaults_of_wander(const CommandLine& app, Texts& texts, Options& options) {
+  if (!app.has("--seconds")) texts.seconds = "12";
+  if (!app.has("--policy")) options.policy = adaptive_policy;
+}
+
+/// An option of another demo; empty when there is none.
+std::string misplaced(const CommandLine& app, const Options& options) {
+  const auto first_of = [&app](std::initializer_list<const char*> names) {
+    const auto found = std::ranges::find_if(names, [&app](const char* it) { return app.has(it); });
+    return found == names.end() ? std::string() : *found;
+  };
+  const auto meaningless = [](const std::string& name, const char* with) {
+    return name + " has no meaning with " + with + "; leave one of them out";
+  };
+  if (options.is_rdma) {
+    const std::string name =
+        first_of({"--lan", "--cores", "--seed", "--warm-up", "--udp-rate", "--file", "--wander"});
+    return name.empty() ? name : meaningless(name, "--rdma");
   }
-  for (const char* const each : {"--rounds", "--guest"}) {
-    if (!is_rdma && app.has(each)) return std::string(each) + " is for --rdma only; add it";
+  if (const std::string name = first_of({"--rounds", "--guest"}); !name.empty()) {
+    return name + " is for --rdma only; add it";
   }
-  return {};
+  if (!options.is_wander) return {};
+  const std::string name =
+      first_of({"--loss", "--burst", "--cores", "--warm-up", "--udp-rate", "--file"});
+  return name.empty() ? name : meaningless(name, "--wander");
 }
 
 /// Stores a parsed value, or keeps the first sentence.
@@ -120,8 +142,9 @@ Result<uint32_t> number(const std::string& text, uint32_t min, uint32_t max) {
 }
 
 /// Whether that is none of the gateways' own; what there is otherwise.
-std::string unknown_policy(const std::string& name) {
-  std::string all;
+std::string unknown_policy(const std::string& name, bool is_wander) {
+  if (is_wander && name == adaptive_policy) return {};
+  std::string all = is_wander ? adaptive_policy : "";
   for (const cw_policy_ops* each : policy::for_streams()) {
     if (name == each->name) return {};
     all += (all.empty() ? "" : ", ") + std::string(each->name);
@@ -169,7 +192,11 @@ Result<Options> read_texts(const Texts& texts, Options options) {
   if (options.wan == Wan::Verbs && !options.is_rdma) {
     return failure("--wan verbs is for --rdma only, whose machines have RNICs; add it");
   }
-  if (const std::string why = unknown_policy(options.policy); !why.empty()) return failure(why);
+  const std::string no_policy = unknown_policy(options.policy, options.is_wander);
+  if (!no_policy.empty()) return failure(no_policy);
+  if (options.is_wander && options.seconds < 2) {
+    return failure("--seconds: at least 2 with --wander, as the first of each phase counts apart");
+  }
   if (options.loss >= 0.5) return failure("--loss: more than half is no link");
   if (options.burst < 1) return failure("--burst: a mean burst has at least 1 packet");
   if (options.rate < Rate::from_mbps(1)) return failure("--rate: at least 1Mbit/s");
@@ -203,6 +230,13 @@ Rate Options::offered_udp() const {
   return udp_rate == Rate() ? rate.scaled(share / (1 + repair_share(policy))) : udp_rate;
 }
 
+std::vector<std::string> Options::line_arguments() const {
+  return {"--rtt", std::to_string(rtt.ns()) + "ns", "--rate", std::to_string(rate.bps()) + "bit/s",
+          "--seed", std::to_string(seed),
+          // Two cores carry all of this: nobody may wake for each frame.
+          "--gather", "100us"};
+}
+
 Result<Options> parse_options(std::span<const char* const> arguments) {
   Options options;
   Texts texts;
@@ -219,13 +253,13 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--rate", texts.rate, "RATE", "What it carries (500Mbit/s).", link);
   add("--mtu", texts.mtu, "NUMBER", "Of the link and of the hosts (1500).", link);
   add("--seed", texts.seed, "NUMBER", "Decides which packets are lost (1).", link);
-  add("--policy", options.policy, "NAME", "Of the gateways (selective_repeat; hybrid with --rdma).",
-      run);
+  add("--policy", options.policy, "NAME",
+      "Of the gateways (selective_repeat; hybrid with --rdma; adaptive with --wander).", run);
   add("--wan", texts.wan, "udp|dpdk|xdp|verbs", "The gateways' port to the link (udp).", run);
   add("--lan", texts.lan, "tun|xdp", "And to the hosts (tun).", run);
   add("--cores", texts.cores, "NUMBER", "Of each gateway, each with links of its own (1).", run);
-  add("--seconds", texts.seconds, "NUMBER", "Of each measurement of bandwidth (30; 3 with --rdma).",
-      run);
+  add("--seconds", texts.seconds, "NUMBER",
+      "Of each measurement of bandwidth (30; 3 with --rdma) or phase (12, --wander).", run);
   add("--warm-up", texts.warm_up, "NUMBER", "Seconds of TCP before it counts (2).", run);
   add("--udp-rate", texts.udp_rate, "RATE", "Of UDP (four fifths of what repair leaves of --rate).",
       run);
@@ -233,13 +267,16 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   app.add_flag("--rdma", options.is_rdma, "Two real RDMA hosts instead of all this.").group(run);
   add("--rounds", texts.rounds, "NUMBER", "With --rdma: of each measurement (3).", run);
   add("--guest", options.guest, "FOLDER", "With --rdma: what make_guest made (build/guest).", run);
+  app.add_flag("--wander", options.is_wander, "A line that changes instead, under three policies.")
+      .group(run);
   app.add_flag("--json", options.is_json, "One JSON object instead of the table.").group(run);
   auto help = app.parse(arguments);
   if (!help) return std::unexpected(help.error());
   options.help = std::move(*help);
   if (!options.help.empty()) return options;
-  if (const std::string why = misplaced(app, options.is_rdma); !why.empty()) return failure(why);
+  if (const std::string why = misplaced(app, options); !why.empty()) return failure(why);
   if (options.is_rdma) take_defaults_of_rdma(app, texts, options);
+  if (options.is_wander) take_defaults_of_wander(app, texts, options);
   return read_texts(texts, options);
 }
 

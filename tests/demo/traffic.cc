@@ -103,10 +103,12 @@ uint64_t udp_count(const lab::Sites& sites, int column) {
   return kernel_number(sites.space(At::HostB), "awk '/^Udp: [0-9]/ { print $" +
                                                    std::to_string(column) + " }' /proc/net/snmp");
 }
-uint64_t socket_drops(const lab::Sites& sites) { return udp_count(sites, 6); }
 uint64_t unheard(const lab::Sites& sites) { return udp_count(sites, 3); }
 
-/// Packets that the interfaces of hosts and gateways have dropped, both directions.
+}  // namespace
+
+uint64_t socket_drops(const lab::Sites& sites) { return udp_count(sites, 6); }
+
 uint64_t interface_drops(const lab::Sites& sites) {
   uint64_t count = 0;
   for (const At place : {At::HostA, At::GatewayA, At::GatewayB, At::HostB}) {
@@ -115,8 +117,6 @@ uint64_t interface_drops(const lab::Sites& sites) {
   }
   return count;
 }
-
-}  // namespace
 
 TcpResult measure_tcp(const lab::Sites& sites, const Options& options, const OnProgress& progress) {
   const seconds time(options.seconds + options.warm_up);

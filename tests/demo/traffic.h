@@ -34,6 +34,11 @@ struct UdpResult {
 };
 UdpResult measure_udp(const lab::Sites& sites, const Options& options, const OnProgress& progress);
 
+/// Packets that host B's sockets had no room for, and those that interfaces of hosts and gateways
+/// have dropped, as kernels count them: whoever asks twice knows what happened in between.
+uint64_t socket_drops(const lab::Sites& sites);
+uint64_t interface_drops(const lab::Sites& sites);
+
 struct FileResult {
   double seconds = 0;
   uint64_t bytes = 0;        ///< that arrived in time

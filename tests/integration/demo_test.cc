@@ -105,6 +105,58 @@ TEST_F(DemoRun, measures_gateways_over_xdp_and_every_byte_is_right) {
 }
 #endif
 
+/// Of all phases, the first second of each included.
+uint64_t sum_of(const Json& run, const char* key) {
+  uint64_t sum = 0;
+  for (const Json& phase : run["phases"]) {
+    sum += phase[key].get<uint64_t>() + phase["settling"][key].get<uint64_t>();
+  }
+  return sum;
+}
+
+/// Packets that a busy machine lost, or made too old.
+uint64_t lost_by_the_machine(const Json& run) {
+  uint64_t lost = 0;
+  for (const char* key : {"given_up", "lost_at_sockets", "lost_at_interfaces"}) {
+    lost += run[key].get<uint64_t>();
+  }
+  for (const char* reason : {"wan_queue_full", "wan_queue_codel", "wan_queue_old",
+                             "wan_places_full", "lan_queue_full", "hold_memory", "frame_late"}) {
+    lost += run["drops"].value(reason, uint64_t{0});
+  }
+  return lost;
+}
+
+TEST_F(DemoRun, a_line_that_changes_is_met_by_three_policies_each_in_all_phases) {
+  const lab::Outcome outcome = run({"--wander", "--policy", "hybrid", "--seconds", "2", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  const Json it = Json::parse(outcome.out);
+  EXPECT_EQ(it["datagrams_wrong"], 0);
+  std::vector<std::string> policies;
+  for (const Json& each : it["runs"]) {
+    policies.push_back(each["policy"].get<std::string>());
+    std::vector<std::string> phases;
+    for (const Json& phase : each["phases"]) {
+      phases.push_back(phase["phase"].get<std::string>());
+      EXPECT_GT(phase["transfers"], 0) << phase;
+      EXPECT_GT(phase["settling"]["transfers"], 0) << phase;
+      EXPECT_GT(phase["wan_per_host_byte"], 0) << phase;
+    }
+    EXPECT_EQ(phases, (std::vector<std::string>{"calm", "bad", "better", "far"}));
+    const Json& calm = each["phases"][0];
+    EXPECT_GE(calm["whole"].get<uint64_t>() + lost_by_the_machine(each),
+              calm["transfers"].get<uint64_t>())
+        << each;
+    EXPECT_TRUE(each["decisions"].is_array() && each["decisions"].empty()) << each;
+  }
+  EXPECT_EQ(policies, (std::vector<std::string>{"hybrid", "selective_repeat", "erasure"}));
+  // The line has lost packets, which one policy asks for and others repair unasked.
+  EXPECT_GT(sum_of(it["runs"][0], "repairs"), 0);
+  EXPECT_GT(sum_of(it["runs"][1], "resends"), 0);
+  EXPECT_EQ(sum_of(it["runs"][1], "repairs"), 0);
+  EXPECT_GT(sum_of(it["runs"][2], "repairs"), 0);
+}
+
 TEST_F(DemoRun, says_what_is_wrong_with_its_options_and_its_gateways) {
   const lab::Outcome options = run({"--loss", "much"});
   EXPECT_EQ(options.status, 2);
