@@ -34,7 +34,7 @@ AdaptMind::Known& AdaptMind::known_of(const AdaptQuestion& question) {
               .overhead_max = question.overhead_max,
               .adapter = {question.plan, question.slot, question.overhead_max},
               .names = {},
-              .imagined = {},
+              .decided = {},
               .begins_at = {}};
   known.names = names_of(known.adapter);
   return known_.insert_or_assign(question.place, std::move(known)).first->second;
@@ -51,7 +51,9 @@ void AdaptMind::note_refusal(Known& known, const AdaptQuestion& question) {
 /// what there is to choose from.
 std::optional<adapt::Decision> AdaptMind::decide(Known& known, const AdaptQuestion& question) {
   auto present = place_of(question.present, known.names);
-  if (question.plan.is_dry && known.imagined) present = known.imagined;
+  if (question.plan.is_dry && known.decided) present = known.decided;
+  if (present != known.decided) known.adapter.forget();
+  known.decided = present;
   if (present) return known.adapter.look(question.facts, *present, question.at);
   if (question.is_peers || question.at < known.begins_at) return std::nullopt;
   const model::Plan first = adapt::first_of(question.plan);
@@ -70,7 +72,7 @@ std::vector<AdaptAnswer> AdaptMind::think(const std::vector<AdaptQuestion>& ques
     note_refusal(known, each);
     auto decision = decide(known, each);
     if (!decision) continue;
-    if (each.plan.is_dry) known.imagined = decision->to;
+    known.decided = decision->to;
     const auto& candidates = known.adapter.candidates();
     answers.push_back(
         {.place = each.place,

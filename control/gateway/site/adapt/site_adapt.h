@@ -59,7 +59,7 @@ class AdaptMind {
     double overhead_max;
     adapt::Adapter adapter;
     std::vector<sdr::SwapPolicy> names;  // by candidate
-    std::optional<size_t> imagined;      // that would send, were this not a dry run
+    std::optional<size_t> decided;       // that sends, or would, were this not a dry run
     Instant begins_at;                   // not before: what it begins with was refused
   };
   Known& known_of(const AdaptQuestion& question);
