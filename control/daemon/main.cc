@@ -75,8 +75,9 @@ int tell_plan(const site::Plan& plan, const Arguments& arguments) {
   for (const std::string& warning : plan.warnings) std::printf("careful: %s\n", warning.c_str());
   if (!plan.exposure.empty()) std::printf("exposed: %s\n", plan.exposure.c_str());
   for (const site::ClassPlan& each : plan.classes) {
+    const std::string policy = each.adapt ? "adaptive, from " + each.policy + " on" : each.policy;
     std::printf("class %s: %s, hold %.1f ms, a loss mended in %.1f ms\n", each.name.c_str(),
-                each.policy.c_str(), each.hold.ms(), each.recovery_worst.ms());
+                policy.c_str(), each.hold.ms(), each.recovery_worst.ms());
     if (each.others.empty()) continue;
     std::string others;
     for (const site::OtherPolicy& other : each.others) others.append(" ").append(other.ops->name);

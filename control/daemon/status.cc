@@ -434,6 +434,7 @@ Json plan_json(const Plan& plan) {
     json["classes"].push_back({{"name", each.name},
                                {"policy", each.policy},
                                {"policies", policies},
+                               {"adapts", each.adapt.has_value()},
                                {"hold_ms", each.hold.ms()},
                                {"recovery_worst_ms", each.recovery_worst.ms()},
                                {"messages", each.stream.messages},
