@@ -81,8 +81,9 @@ TEST(AdaptiveClass, says_what_is_wrong) {
       {"", "", adaptive("aim = 'best'\n").c_str(),
        "f:17:7: class.aim is \"best\"; it must be \"tail\", \"mean\" or \"goodput\""},
       {"", "", adaptive("transfer = '100 B'\n").c_str(),
-       "f:17:12: class.transfer is 100 B; 1 KiB to 1 GiB is accepted"},
-      {"", "", adaptive("params = { k = 32 }\n").c_str(), "f:17:12: class.params.k is not known"},
+       "f:17:12: class.transfer is \"100 B\"; 1 KiB to 1 GiB is accepted"},
+      {"", "", adaptive("params = { k = 32 }\n").c_str(),
+       "f:17:12: class.params.k is not known; there are no keys here"},
       {"", "", "[[class]]\nname = 'all'\npolicy = 'hybrid'\naim = 'mean'\n",
        "f:16:10: class \"all\": aim, transfer and dry_run are for policy = \"adaptive\" alone; "
        "leave them out, or take that"},

@@ -71,6 +71,7 @@ void settle_adapt(config::Section& row, ClassConfig& it, Config& config) {
   }
   it.adapt.policies = policies_of(it, config);
   check_choice(row, it, config);
+  it.params = config::default_params(*it.policy);
   if (!has_choice(it)) return;
   model::Plan first = adapt::first_of(it.adapt);
   it.policy = first.policy;

@@ -269,20 +269,23 @@ void Life::prove_liveness() {
   if (world_.is_exact() && watch_.has_first_epochs()) watch_.check_between_sites();
 }
 
-/// One of several ways that grows looks like loss, as what left later comes by another, until the
-/// first echo is back by it: slots that left by it meanwhile, at both ends. And a line's queue may
-/// fill in less than the echo takes to tell of it: slots that it holds.
+/// One of several ways that grows looks like loss, as what left later comes by another, until three
+/// echoes are back by it, which are asked for four times in a round trip: slots that left by it
+/// meanwhile, at both ends. And a line's queue may fill in less than the echo takes to tell of it:
+/// slots that it holds.
 uint64_t Life::slots_taken_for_lost() {
   const uint64_t slot_bytes = sites_.seat(1).plan().wan.payload_bytes_max;
   uint64_t slots = 0;
   if (world_.wan.rate > Rate()) {
     slots += world_.wan.rate.bytes_in(world_.wan.queue_time).count() / slot_bytes;
   }
+  Duration back = world_.wan.delay;  // by the longest way that there has been
   for (const Fault& fault : world_.faults) {
-    if (fault.kind != FaultKind::Longer || fault.is_all_paths || world_.paths < 2) continue;
-    const Duration rtt = world_.wan.delay * 2;
-    const Duration unknown = rtt + std::max(fault.wan.delay - world_.wan.delay, Duration());
-    slots += 2 * world_.rate.bytes_in(unknown).count() / slot_bytes / world_.paths;
+    if (fault.kind != FaultKind::Longer) continue;
+    back = std::max(back, fault.wan.delay);
+    if (fault.is_all_paths || world_.paths < 2) continue;
+    const Duration rtt = fault.wan.delay + back;
+    slots += 2 * world_.rate.bytes_in(rtt + rtt / 2).count() / slot_bytes / world_.paths;
   }
   return slots;
 }
