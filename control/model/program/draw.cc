@@ -64,18 +64,21 @@ Result<std::string> map(std::span<const SweepPoint> points, const Options& optio
   ChartMap map{.title = std::string(aims[size_t(options.wish.aim)]) + ": " + title_of(options),
                .x_label = x.name,
                .y_label = y.name,
-               .cells = std::vector<std::vector<int>>(y.values.size(),
-                                                      std::vector<int>(x.values.size(), -1))};
-  for (const double value : x.values) map.x_values.push_back(x.value_text(value));
-  for (const double value : y.values) map.y_values.push_back(y.value_text(value));
+               .nothing = "no law",
+               .panels = {{.cells = std::vector<std::vector<int>>(
+                               y.values.size(), std::vector<int>(x.values.size(), -1))}}};
+  MapPanel& panel = map.panels.front();
+  for (const double value : x.values) panel.x_values.push_back(x.value_text(value));
+  for (const double value : y.values) panel.y_values.push_back(y.value_text(value));
   for (size_t i = 0; i < points.size(); ++i) {
     const auto& answer = points[i].answer;
     if (!answer || !answer->best) continue;
-    const size_t winner = answer->predictions[answer->best->index].index;
-    const std::string name = plan_short_text(options.plans[winner]);
-    auto found = std::ranges::find(map.names, name);
-    if (found == map.names.end()) found = map.names.insert(map.names.end(), name);
-    map.cells[i % y.values.size()][i / y.values.size()] = int(found - map.names.begin());
+    const Prediction& winner = answer->predictions[answer->best->index];
+    const std::string name = plan_short_text(options.plans[winner.index]) +
+                             (winner.is_bound ? ", by a lower bound only" : "");
+    auto found = std::ranges::find(map.names, name, &MapName::text);
+    if (found == map.names.end()) found = map.names.insert(map.names.end(), {.text = name});
+    panel.cells[i % y.values.size()][i / y.values.size()] = int(found - map.names.begin());
   }
   if (map.names.empty()) return failure("no law holds anywhere in the sweep");
   if (map.names.size() > names_max) {

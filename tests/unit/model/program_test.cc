@@ -154,6 +154,17 @@ TEST_F(Pictures, of_two_sweeps_are_the_map_of_who_wins) {
   EXPECT_EQ(run("--packet-loss 1e-4 --plot /none/such.svg").status, 1);
 }
 
+// Nobody knows who wins where the least time is one that cannot be less.
+TEST_F(Pictures, tell_a_winner_by_a_lower_bound_from_one_by_a_law) {
+  const Outcome outcome =
+      run("--bandwidth 1Gbit/s --rtt 5ms --packet-loss 1e-4 --sweep size=64KiB..1GiB:4 "
+          "--sweep loss=1e-4..1e-3:2 --plot " +
+          path_);
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_NE(text_of_file(path_).find(">selective_repeat, by a lower bound only<"),
+            std::string::npos);
+}
+
 TEST(Sweep, has_round_values_between_its_ends) {
   const auto sweep = parse_sweep("loss=1e-5..3e-2:6");
   ASSERT_TRUE(sweep);
