@@ -99,11 +99,14 @@ Report run_point(const BoxPoint& point, uint64_t messages, uint64_t seed) {
       text_of("[pacer]\nrate = '%.0f bit/s'\noverhead_burst = '1 GiB'\n", point.gbps * 1e9) +
       policy_table(*plan) +
       text_of(
-          "[workload]\nwarm_up = 8\nin_flight = 1\nposted = 4\nmessages = %llu\n"
+          "[workload]\nwarm_up = 8\nin_flight = %llu\nposted = %llu\nmessages = %llu\n"
           "size_min = '%llu B'\nsize_max = '%llu B'\n",
+          static_cast<unsigned long long>(point.in_flight),
+          static_cast<unsigned long long>(point.in_flight + 3),
           static_cast<unsigned long long>(messages), bytes, bytes) +
       text_of("[run]\nturn = '%.0f ns'\nverify = false\nlimit = '2400 h'\nseed = %llu\n",
-              point.rtt_ms * 1e6 / 2000, static_cast<unsigned long long>(seed));
+              point.turn_us > 0 ? point.turn_us * 1e3 : point.rtt_ms * 1e6 / 2000,
+              static_cast<unsigned long long>(seed));
   const auto scenario = read_scenario("point", text);
   if (!scenario) std::fprintf(stderr, "%s\n%s\n", text.c_str(), scenario.error().sentence.c_str());
   CW_ASSERT(scenario);

@@ -11,12 +11,14 @@
 
 namespace cw {
 
-/// Slots of 4 KiB, lost on the way there only; one message in flight, receives posted before.
+/// Slots of 4 KiB, lost on the way there only; receives are posted before.
 struct BoxPoint {
   std::string policy;  ///< as a plan has it
   uint64_t slots = 1;
   double gbps = 25, rtt_ms = 25;
   double loss = 0, burst = 0;  ///< burst 0: independent
+  uint64_t in_flight = 1;      ///< messages
+  double turn_us = 0;          ///< of the worker; 0: a 2,000th of the round trip
 
   std::string text() const;
 };
