@@ -84,6 +84,7 @@ Run run_both(const Slowdown& at, const Manner& manner, uint64_t messages, uint64
       .gbps = gbps,
       .rtt_ms = 25,
       .loss = unit_loss(is_by_packet ? our_law_of_packets : our_law, at.loss),
+      .in_flight = manner.in_flight,
       .turn_us = slots_a_turn * slot * 8e-3 / gbps};
   Run run{.messages = std::min(messages, slots_max / point.slots)};
   run.repeat = run_one(point, "selective_repeat:detect=rto,alpha=2", run.messages, seed);
