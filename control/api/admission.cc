@@ -55,10 +55,14 @@ Admission::Verdict Admission::judge(MHD_Connection* connection, std::optional<Ro
   }
   Verdict verdict = find(method, request.path);
   if (verdict.route == nullptr) return verdict;
-  if (verdict.route->needs == Role::Control && *role != Role::Control) {
-    verdict.refusal = error_response(403, "not_allowed",
-                                     "this takes the right to control: the socket control.sock, "
-                                     "or a certificate that has it");
+  if (*role < verdict.route->needs) {
+    const bool is_order = verdict.route->needs == Role::Control;
+    verdict.refusal =
+        error_response(403, "not_allowed",
+                       is_order ? "this takes the right to control: the socket control.sock, "
+                                  "or a certificate that has it"
+                                : "metrics alone are told here; read.sock and control.sock, and "
+                                  "api.listen, tell the rest");
     return verdict;
   }
   MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, keep_argument, &request.query);

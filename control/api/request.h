@@ -15,8 +15,8 @@
 namespace cw::api {
 
 enum class Method : uint8_t { Get, Post };
-/// What a client may do; control may read, too.
-enum class Role : uint8_t { Read, Control };
+/// What a client may do; each may what those before it may.
+enum class Role : uint8_t { Scrape, Read, Control };
 
 struct Request {
   std::string path;                          ///< without what follows "?"

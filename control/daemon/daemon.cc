@@ -22,6 +22,7 @@
 #include "control/daemon/admin/admin.h"
 #include "control/daemon/live/drain.h"
 #include "control/daemon/live/route_helper.h"
+#include "control/daemon/metrics/metrics.h"
 #include "control/daemon/status.h"
 #include "control/daemon/system/descriptors.h"
 #include "control/daemon/system/forwarding.h"
@@ -110,7 +111,8 @@ class Daemon {
                            .drain = drain_,
                            .adapting = adapting_,
                            .log = log_,
-                           .status = [this] { return status(); },
+                           .status = [this] { return status_of(site_->plan(), last_, view()); },
+                           .metrics = [this] { return metrics_of(site_->plan(), last_, view()); },
                            .look = [this] { look(/*is_asked=*/false); }};
       admin_->begin(doors, [this] { signals_.interrupt(); });
     }
@@ -257,6 +259,7 @@ class Daemon {
     if (has_answer) {
       last_ = std::move(*state);
       watcher_.look(last_);
+      latency_.look(last_);
       drain_.look(last_, answer_patience);
       is_swapping_ = reload_.look(last_, answer_patience);
       adapting_.look(last_);
@@ -347,14 +350,15 @@ class Daemon {
     _exit(exit_forced);
   }
 
-  Json status() const {
+  ProcessView view() const {
     ProcessView process = process_;
     process.uptime_s = (clock_.read() - started_).seconds();
     process.is_drain_wanted = drain_.is_wanted();
     process.quiet_s = drain_.quiet().seconds();
     process.adaptive = adapting_.places().views();
+    process.latency = &latency_;
     if (is_stuck()) process.state = "worker stuck";
-    return status_of(site_->plan(), last_, process);
+    return process;
   }
 
   void tell_status(bool is_asked) {
@@ -366,7 +370,7 @@ class Daemon {
     status_at_ = now;
     status_cpu_ = cpu;
     if (file.empty() && !is_asked) return;
-    const Json json = status();
+    const Json json = status_of(site_->plan(), last_, view());
     if (file.empty()) return log_.info("status", json);
     const auto written = try_write_atomically(file, json.dump(2) + "\n");
     const bool is_written = written && *written;
@@ -420,6 +424,7 @@ class Daemon {
   const Log& log_;
   RouteSetter* const routes_;
   Watcher watcher_;
+  LatencyWatch latency_;
   Reload reload_;
   Adapting adapting_;
   Drain drain_;
@@ -467,9 +472,7 @@ int run(const Source& source, site::Plan plan, const Log& log) {
     descriptors.let_go("", "no port of this file wants them");
     if (descriptors.taken() > 0) log.info("taken_over", {{"descriptors", descriptors.taken()}});
     auto opened = Admin::open(settled);
-    if (!opened && (settled.api.is_chosen || !settled.api.listen.empty())) {
-      return std::unexpected(opened.error());
-    }
+    if (!opened && settled.api.must_be()) return std::unexpected(opened.error());
     if (!opened) log.info("no_api", {{"why", opened.error().sentence}});
     if (opened) admin = std::move(*opened);
     if (settled.wan_kind == site::WanKind::Verbs) allow_locked_memory();

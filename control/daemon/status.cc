@@ -285,10 +285,16 @@ Json inbound_json(const gateway::InboundAccounts& in) {
           {"missed", in.missed_exactly + in.missed_by_time + in.missed_by_need}};
 }
 
+Json added_json(const AddedTimes& times) {
+  return {{"p50_ms", times.p50.ms()}, {"p99_ms", times.p99.ms()}, {"p999_ms", times.p999.ms()}};
+}
+
 /// Both ways of one class with one peer; frames, unless the name says otherwise.
-Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links) {
+Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links,
+               const LatencyWatch* latency) {
   gateway::LaneView lane = links.front();
   for (const gateway::LaneView& other : links.subspan(1)) lane.add(other);
+  const Added added = latency ? latency->added(lane.peer, lane.class_index) : Added();
   return {{"peer", plan.gateway.peers[lane.peer].name},
           {"class", plan.classes[lane.class_index].name},
           {"policy", {{"out", lane.policy_out}, {"in", lane.policy_in}}},
@@ -297,7 +303,9 @@ Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links) {
           {"waiting", lane.waiting},
           {"waiting_bytes", lane.waiting_bytes},
           {"waiting_bytes_max", lane.queue_bytes_max},
-          {"received", inbound_json(lane.inbound)}};
+          {"received", inbound_json(lane.inbound)},
+          {"waits",
+           {{"sending", added_json(added.sending)}, {"receiving", added_json(added.receiving)}}}};
 }
 
 /// What is on its way to the group's sites, once for each.
@@ -403,7 +411,8 @@ Json status_of(const Plan& plan, const SiteState& state, const ProcessView& proc
   // The lanes of a class and peer lie in a row, one for each link.
   for (size_t i = 0; i < state.lanes.size(); i += plan.links) {
     if (!plan.has_peer(state.lanes[i].peer)) continue;
-    json["classes"].push_back(lane_json(plan, std::span(state.lanes).subspan(i, plan.links)));
+    json["classes"].push_back(
+        lane_json(plan, std::span(state.lanes).subspan(i, plan.links), process.latency));
   }
   json["groups"] = Json::array();
   for (const auto& each : state.groups) json["groups"].push_back(group_json(each));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "control/daemon/watch/latency_watch.h"
 #include "control/gateway/site/adapt/site_adapt.h"
 #include "control/json/json.h"
 #include "dataplane/base/result.h"
@@ -19,6 +20,8 @@ struct ProcessView {
   double quiet_s = 0;               ///< since a frame of a host was seen to cross
   double cpu = 0;                   ///< of one core, the packets' threads, since the last status
   std::vector<std::string> alarms;  ///< what is wrong now and needs a person; see Watcher
+  /// Null: nobody has looked.
+  const LatencyWatch* latency = nullptr;
   std::vector<site::AdaptView> adaptive;  ///< none: no class adapts
 };
 

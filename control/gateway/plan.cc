@@ -341,6 +341,7 @@ ApiPlan api_plan(const Config& config) {
                   .read_group = api.read_group,
                   .control_group = api.control_group,
                   .listen = api.listen,
+                  .metrics = api.metrics,
                   .certificate_file = config.path_of(api.certificate),
                   .key_file = config.path_of(api.certificate_key),
                   .client_ca_file = config.path_of(api.client_ca),

@@ -61,9 +61,13 @@ struct ApiPlan {
   std::string folder;      ///< that gateways share; empty: there is none
   bool is_chosen = false;  ///< it was written: that it cannot be had is a mistake
   std::string read_group, control_group;
-  std::string listen;  ///< "192.0.2.1:9443"; empty: not over TCP
+  std::string listen;   ///< "192.0.2.1:9443"; empty: not over TCP
+  std::string metrics;  ///< "127.0.0.1:9464", in the clear, for scrapers; empty: not there
   std::string certificate_file, key_file, client_ca_file;
   std::vector<std::string> controllers, hosts;
+
+  /// What of it cannot be had is a mistake.
+  bool must_be() const { return is_chosen || !listen.empty() || !metrics.empty(); }
 };
 
 /// A policy beside the one by which a class sends.
@@ -75,7 +79,7 @@ struct OtherPolicy {
 /// What a class came to, for a person.
 struct ClassPlan {
   std::string name, policy;
-  std::vector<double> params;  ///< what PolicyChoice points to
+  std::vector<double> params;             ///< what PolicyChoice points to
   std::optional<adapt::AdaptPlan> adapt;  ///< nothing: `policy` stands until somebody swaps it
   std::vector<OtherPolicy> others;
   OtherPolicy fallback;  ///< after a quarantine

@@ -412,6 +412,9 @@ void LaneView::add(const LaneView& other) {
   waiting_bytes += other.waiting_bytes;
   queue_bytes_max += other.queue_bytes_max;
   inbound.add(other.inbound);
+  sent_slots.add(other.sent_slots);
+  heard_slots.add(other.heard_slots);
+  holds.add(other.holds);
 }
 
 bool Gateway::is_drained(size_t link) const {
@@ -440,7 +443,10 @@ LaneView Gateway::view(size_t index) const {
           .waiting = lane.out->queue().frames() + lane.out->writer().queued_count(),
           .waiting_bytes = lane.out->waiting_bytes(),
           .queue_bytes_max = lane.out->queue_bytes_max(),
-          .inbound = lane.in->accounts()};
+          .inbound = lane.in->accounts(),
+          .sent_slots = lane.source.sent(),
+          .heard_slots = lane.sink.heard(),
+          .holds = lane.in->holes()};
 }
 
 }  // namespace cw::gateway

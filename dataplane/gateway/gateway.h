@@ -44,6 +44,9 @@ struct LaneView {
   uint64_t waiting = 0;               ///< frames that have no whole slot yet
   uint64_t waiting_bytes = 0, queue_bytes_max = 0;
   InboundAccounts inbound;
+  sdr::SentSlots sent_slots;
+  sdr::HeardSlots heard_slots;
+  HoleTimes holds;  ///< frames from there that waited for others
 
   /// Of the same class over another link: what it counts, and open where both are.
   void add(const LaneView& other);

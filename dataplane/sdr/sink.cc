@@ -5,6 +5,7 @@
 namespace cw::sdr {
 
 const StreamConfig& Sink::config() const { return stream_->config(); }
+HeardSlots Sink::heard() const { return stream_->heard(); }
 const char* Sink::policy() const { return stream_->seat().name(); }
 
 std::optional<RecvHandle> Sink::try_post(std::span<uint8_t> memory) const {

@@ -18,6 +18,7 @@
 #include "dataplane/policy.h"
 #include "dataplane/sdr/message.h"
 #include "dataplane/sdr/recv_buffers.h"
+#include "dataplane/sdr/stream/slot_counts.h"
 #include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw::sdr {
@@ -72,6 +73,7 @@ class Sink {
 
   const StreamConfig& config() const;
   const char* policy() const;  ///< who decides about what is new, by name; both ends agree
+  HeardSlots heard() const;    ///< what was missing, since the start; looks at each place
 
   /// Offers memory for the next message; nothing when all places are taken. The memory is written
   /// to until complete() returns.

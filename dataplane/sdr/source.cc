@@ -7,6 +7,7 @@ namespace cw::sdr {
 const StreamConfig& Source::config() const { return stream_->config(); }
 bool Source::is_started() const { return stream_->is_started(); }
 bool Source::is_idle() const { return stream_->live_count() == 0; }
+const SentSlots& Source::sent() const { return stream_->sent(); }
 const char* Source::policy() const { return stream_->seat().name(); }
 
 std::optional<SendHandle> Source::try_open(const MessageHint& hint) const {

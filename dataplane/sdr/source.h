@@ -15,6 +15,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "dataplane/sdr/message.h"
+#include "dataplane/sdr/stream/slot_counts.h"
 #include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw::sdr {
@@ -30,9 +31,10 @@ class Source {
 
   /// Its payload_bytes are, once is_started(), what both ends agreed on.
   const StreamConfig& config() const;
-  bool is_started() const;     ///< the link is up
-  bool is_idle() const;        ///< no message is open, or waits to be forgotten
-  const char* policy() const;  ///< who decides about what is new, by name; both ends agree
+  bool is_started() const;        ///< the link is up
+  bool is_idle() const;           ///< no message is open, or waits to be forgotten
+  const char* policy() const;     ///< who decides about what is new, by name; both ends agree
+  const SentSlots& sent() const;  ///< what has left, since the start
 
   /// Begins the next message; nothing when all places are taken.
   std::optional<SendHandle> try_open(const MessageHint& hint) const;

@@ -17,7 +17,8 @@ def schema_of(document, answer):
     operation = document["paths"][answer["path"]][answer["method"]]
     responses = operation["responses"]
     response = responses.get(str(answer["status"])) or responses["default"]
-    return response["content"]["application/json"]["schema"]
+    content = response["content"]
+    return (content.get("application/json") or content["text/plain"])["schema"]
 
 
 def mistakes_of(document, answer):

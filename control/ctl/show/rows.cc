@@ -26,7 +26,9 @@ std::vector<Column> class_columns() {
           number_column("not sent", "lost"),
           number_column("received", "received.out"),
           number_column("given up", "received.given_up"),
-          number_column("dropped", "received.dropped")};
+          number_column("dropped", "received.dropped"),
+          number_column("wait p99 ms", "waits.sending.p99_ms", 3),
+          number_column("hold p99.9 ms", "waits.receiving.p999_ms", 1)};
 }
 
 std::vector<Column> swap_columns() {

@@ -33,6 +33,12 @@ constexpr uint32_t order_seconds_max = 60;
 
 constexpr const char* flows_path = "/v1/flows";
 
+/// Of a listener that tells nothing else.
+api::Route for_scrapers(api::Route route) {
+  route.needs = Role::Scrape;
+  return route;
+}
+
 /// Looks alone, and shows where on the machine files lie.
 api::Route for_controllers(api::Route route) {
   route.needs = Role::Control;
@@ -73,7 +79,8 @@ void Admin::end_soon() {
 }
 
 Result<std::unique_ptr<Admin>> Admin::open(const site::Plan& plan) {
-  if (plan.api.folder.empty() && plan.api.listen.empty()) return nullptr;
+  const site::ApiPlan& api = plan.api;
+  if (api.folder.empty() && api.listen.empty() && api.metrics.empty()) return nullptr;
   std::unique_ptr<Admin> admin(new Admin(plan));
   if (!plan.api.folder.empty()) {
     if (const auto done = admin->listen(plan); !done) return with_key("api.folder", done.error());
@@ -81,6 +88,10 @@ Result<std::unique_ptr<Admin>> Admin::open(const site::Plan& plan) {
   if (!plan.api.listen.empty()) {
     const auto done = admin->listen_over_tcp(plan);
     if (!done) return with_key("api.listen", done.error());
+  }
+  if (!plan.api.metrics.empty()) {
+    const auto done = admin->listen_for_scrapers(plan);
+    if (!done) return with_key("api.metrics", done.error());
   }
   return admin;
 }
@@ -97,6 +108,13 @@ Result<void> Admin::listen(const site::Plan& plan) {
   auto done = add(api::read_socket_of(folder), plan.api.read_group, Role::Read);
   if (done) done = add(api::control_socket_of(folder), plan.api.control_group, Role::Control);
   return done ? api::give_folder(folder, plan.user) : done;
+}
+
+/// In the clear, to this machine alone.
+Result<void> Admin::listen_for_scrapers(const site::Plan& plan) {
+  auto socket = api::listen_on(plan.api.metrics);
+  if (!socket) return std::unexpected(socket.error());
+  return server_->add({.socket = std::move(*socket), .role = Role::Scrape, .tls = {}});
 }
 
 Result<void> Admin::listen_over_tcp(const site::Plan& plan) {
@@ -144,7 +162,9 @@ api::Route Admin::route(Method method, const char* path, Answer answer) {
 std::vector<api::Route> Admin::routes() {
   return {
       {.path = "/healthz",
+       .needs = Role::Scrape,
        .handle = [this](const Request&, const api::Reply& reply) { healthz(reply); }},
+      for_scrapers(route(Method::Get, "/metrics", views::metrics)),
       {.path = "/v1/openapi.json",
        .handle = [](const Request&,
                     const api::Reply& reply) { reply.send({.body = std::string(openapi_text)}); }},

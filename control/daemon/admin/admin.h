@@ -69,6 +69,7 @@ class Admin {
   explicit Admin(const site::Plan& plan);
   Result<void> listen(const site::Plan& plan);
   Result<void> listen_over_tcp(const site::Plan& plan);
+  Result<void> listen_for_scrapers(const site::Plan& plan);
   /// The route of a question that the daemon's thread answers.
   api::Route route(api::Method method, const char* path, Answer answer);
   std::vector<api::Route> routes();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "control/json/json.h"
 #include "dataplane/base/units.h"
@@ -28,6 +29,8 @@ struct Doors {
   const Log& log;
   /// As the status file has it, at the daemon's last look.
   std::function<Json()> status;
+  /// As scrapers have it, at the same look.
+  std::function<std::string()> metrics;
   /// Another look: what has been ordered is seen in the next status().
   std::function<void()> look;
 };

@@ -64,6 +64,10 @@ Json users_of(std::string_view policy, const Json& status) {
 
 Response status(const Doors& doors, const Request&) { return json_response(doors.status()); }
 
+Response metrics(const Doors& doors, const Request&) {
+  return {.body = doors.metrics(), .type = "text/plain; version=0.0.4; charset=utf-8"};
+}
+
 Response links(const Doors& doors, const Request&) {
   const Json status = doors.status();
   return part(status, "links", status["peers"]);

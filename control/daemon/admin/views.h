@@ -10,6 +10,8 @@ using api::Request;
 using api::Response;
 
 Response status(const Doors& doors, const Request& request);
+/// For scrapers, not JSON.
+Response metrics(const Doors& doors, const Request& request);
 Response links(const Doors& doors, const Request& request);
 Response paths(const Doors& doors, const Request& request);
 Response classes(const Doors& doors, const Request& request);

@@ -9,7 +9,17 @@ using config::Section;
 
 namespace {
 
+/// What is told in the clear stays on this machine.
+void check_metrics(Section& section, const ApiConfig& api) {
+  const std::string host = api::host_of(api.metrics);
+  if (api.metrics.empty() || host == "[::1]" || host == "::1" || host.starts_with("127.")) return;
+  section.complain("metrics", "api.metrics is \"" + api.metrics +
+                                  "\": it is told in the clear, so 127.0.0.1 or [::1] alone; "
+                                  "api.listen tells others, over TLS");
+}
+
 void check_api(Section& section, const ApiConfig& api) {
+  check_metrics(section, api);
   const std::string given[] = {api.certificate, api.certificate_key, api.client_ca};
   const char* const keys[] = {"certificate", "certificate_key", "client_ca"};
   for (size_t i = 0; i < std::size(keys); ++i) {
@@ -44,6 +54,10 @@ void declare_api(Section& section, const ConfigPtr& config) {
   section.key(
       "listen", api.listen,
       "An address and port for the same over TLS, such as \"192.0.2.1:9443\"; empty: none.");
+  section.key("metrics", api.metrics,
+              "An address and port of this machine alone, such as \"127.0.0.1:9464\", where "
+              "scrapers find /metrics in the clear, and nothing else; empty: none. The sockets and "
+              "api.listen have it, too.");
   section.key("certificate", api.certificate, "Of api.listen: this gateway's, a file of PEM.");
   section.key("certificate_key", api.certificate_key, "Its key, a file of PEM.");
   section.key("client_ca", api.client_ca,

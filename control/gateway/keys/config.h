@@ -80,7 +80,7 @@ struct ApiConfig {
   std::string folder = api::default_folder;
   bool has_folder = false;  // it was written
   std::string read_group, control_group;
-  std::string listen, certificate, certificate_key, client_ca;
+  std::string listen, metrics, certificate, certificate_key, client_ca;
   std::vector<std::string> controllers, hosts;
 };
 

@@ -221,7 +221,8 @@ void SiteShard::fill(SiteState& state, Instant now) {
                           .to_lan = state.lan_port.tx_packets,
                           .from_wan = state.wan_port.rx_packets,
                           .to_wan = state.wan_port.tx_packets,
-                          .turns = state.worker[Counter::turns]});
+                          .turns = state.worker[Counter::turns],
+                          .turn_times = sdr_->worker().turn_times()});
 }
 
 void SiteShard::add_sent_by(std::vector<SentBy>& all) const {

@@ -72,6 +72,7 @@ struct ShardView {
   std::optional<uint32_t> core;
   uint64_t from_lan = 0, to_lan = 0, from_wan = 0, to_wan = 0;
   uint64_t turns = 0;
+  OctaveTimes turn_times;
 };
 
 /// Of the links beside those that take what hosts send (relink/relink.h).

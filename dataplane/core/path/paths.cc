@@ -1,6 +1,7 @@
 #include "dataplane/core/path/paths.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "dataplane/base/assert.h"
@@ -179,6 +180,8 @@ void PathEstimates::on_arrival(const PsnArrival& arrival, Instant now) {
 void PathEstimates::on_lost(const LostRange& range, Instant now) {
   totals_.lost += range.count;
   ++totals_.bursts;
+  const auto octave = static_cast<size_t>(std::bit_width(range.count - 1));
+  ++totals_.bursts_by_octave[std::min(octave, PathState::burst_octaves - 1)];
   loss_.add_lost(range.count, 1, now);
 }
 

@@ -127,6 +127,9 @@ struct PathState {
   /// ones.
   uint64_t arrived = 0, lost = 0, bursts = 0, reordered = 0, late = 0;
   uint64_t duplicates = 0, stale = 0;
+  /// Of bursts: those of 1 packet, of up to 2, 4, 8 ..., and of more than 1,024.
+  static constexpr size_t burst_octaves = 12;
+  std::array<uint32_t, burst_octaves> bursts_by_octave{};
 };
 
 /// Bounds of a path's estimators. A gap shorter than `reorder_floor` is never a loss; one open for

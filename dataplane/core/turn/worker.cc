@@ -60,6 +60,7 @@ Worker::~Worker() {
 
 bool Worker::turn(Instant now) {
   size_t work = 0;
+  if (busy_since_ != Instant::never()) turn_times_.add(now - busy_since_);
   is_behind_ = false;
   notice_gap(now);
   for_each([&](auto& lane) { work += receive(lane, now); });               // port -> room above
@@ -68,6 +69,7 @@ bool Worker::turn(Instant now) {
   work += run_change(now);                                                 // between bursts
   counters_.add(Counter::turns);
   if (work == 0) counters_.add(Counter::turns_idle);
+  busy_since_ = work == 0 ? Instant::never() : now;
   return work > 0;
 }
 

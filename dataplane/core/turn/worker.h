@@ -10,6 +10,7 @@
 #include "dataplane/base/limits.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/times/octave_times.h"
 #include "dataplane/core/turn/clock.h"
 #include "dataplane/core/turn/mailbox.h"
 #include "dataplane/core/turn/station.h"
@@ -48,10 +49,15 @@ class Worker {
   Instant next_wakeup() const;
   /// Whoever lets time pass on purpose (a wait, the simulator's jump) says so, lest it count as a
   /// pause of the machine.
-  void sleeps_until(Instant wake) { gaps_.sleeps_until(wake); }
+  void sleeps_until(Instant wake) {
+    gaps_.sleeps_until(wake);
+    busy_since_ = Instant::never();
+  }
 
   Mailbox& mailbox() { return mailbox_; }
   Counters& counters() { return counters_; }
+  /// From one turn that had work to the next turn. Thread: the worker's.
+  const OctaveTimes& turn_times() const { return turn_times_; }
 
  private:
   struct Lane {
@@ -92,6 +98,8 @@ class Worker {
   GapDetector gaps_;
   Mailbox mailbox_;
   Counters counters_;
+  OctaveTimes turn_times_;
+  Instant busy_since_ = Instant::never();  // the last turn, if it had work
 };
 
 }  // namespace cw

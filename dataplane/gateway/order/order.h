@@ -25,7 +25,7 @@
 #include "dataplane/base/memory/table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/core/counters.h"
-#include "dataplane/core/path/hole_times.h"
+#include "dataplane/core/times/hole_times.h"
 #include "dataplane/gateway/order/buckets.h"
 #include "dataplane/gateway/to_lan/frames.h"
 #include "dataplane/gateway/to_lan/slot_rows.h"

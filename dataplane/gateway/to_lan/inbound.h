@@ -64,6 +64,8 @@ class Inbound final : private sdr::FrameTeller {
   void let_go() { release_.let_go(out_); }
 
   InboundAccounts accounts() const;
+  /// How long frames waited for others.
+  const HoleTimes& holes() const { return order_.holes(); }
   size_t frames_lent() const { return frames_.lent_count(); }
   /// Released, and not out yet.
   size_t frames_queued() const { return frames_.lent_count() - order_.counts().held; }

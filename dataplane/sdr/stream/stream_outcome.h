@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "dataplane/base/units.h"
-#include "dataplane/core/path/hole_times.h"
+#include "dataplane/core/times/hole_times.h"
 
 namespace cw::sdr {
 

@@ -119,7 +119,7 @@ void Host::turn(Instant now) {
     }
   }
   for (HostProgram* program : programs_) {
-    while (try_send(*program, now)) {
+    while (writes_ && try_send(*program, now)) {
     }
   }
 }
@@ -205,7 +205,9 @@ Instant Host::next_deadline() const {
   for (const Flow& flow : flows_) {
     if (flow.sent < flow.options.packets) next = std::min(next, flow.due);
   }
-  for (const HostProgram* program : programs_) next = std::min(next, program->next_due());
+  for (const HostProgram* program : programs_) {
+    if (writes_) next = std::min(next, program->next_due());
+  }
   return next;
 }
 

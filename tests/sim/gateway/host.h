@@ -70,6 +70,8 @@ class Host final : public Actor {
   void run(HostProgram& program) { programs_.push_back(&program); }
   /// Ends what has not been sent of all flows.
   void stop() { flows_.clear(); }
+  /// Programs write no more, and take what comes for them.
+  void stop_programs() { writes_ = false; }
 
   void turn(Instant now) override;
   Instant next_deadline() const override;
@@ -99,6 +101,7 @@ class Host final : public Actor {
   std::vector<Flow> flows_;
   std::vector<HostProgram*> programs_;
   std::map<uint16_t, FlowReport> reports_;
+  bool writes_ = true;
   uint64_t sent_ = 0, received_ = 0, foreign_ = 0;
   std::vector<std::vector<uint8_t>> foreign_packets_;
 };

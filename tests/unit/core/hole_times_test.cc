@@ -1,4 +1,4 @@
-#include "dataplane/core/path/hole_times.h"
+#include "dataplane/core/times/hole_times.h"
 
 #include <gtest/gtest.h>
 

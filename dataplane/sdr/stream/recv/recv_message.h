@@ -1,6 +1,7 @@
 // What a receiving stream keeps of each message.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "dataplane/base/serial.h"
@@ -17,6 +18,8 @@ class FrameTeller;
 struct RecvTally {
   uint64_t rebuilt = 0;                 // made of others by a code
   uint64_t behind = 0;                  // came after a later one, and were not rebuilt
+  uint64_t given_up = 0;                // were missing when their message was over
+  uint64_t duplicates = 0;              // came again, repair too
   const FrameTeller* frames = nullptr;  // who knows of what is in them; null: nobody
 };
 
@@ -57,6 +60,11 @@ struct RecvMessage {
   uint64_t bytes = 0;
   Window data, repairs;  // where the port places payload: what is open to it
 
+  /// Slots: where its length is known all that is not there, else what lies below one that is.
+  uint32_t missing() const {
+    const uint32_t end = is_closed ? slots : highest;
+    return end - std::min(end, in_place);
+  }
   /// An empty place: only what waits in rows goes on to wait there.
   RecvMessage emptied() const {
     return {.is_queued = is_queued, .is_in_news = is_in_news, .is_stained = is_stained};

@@ -59,6 +59,11 @@ bool RecvStream::is_repair_misfit(const SlotArrival& arrival, const ImmediateSpl
   return !message.is_posted || message.is_lost;
 }
 
+static void note_duplicates(RecvMessage& message, RecvTally& tally, uint32_t count) {
+  message.duplicates += count;
+  tally.duplicates += count;
+}
+
 bool RecvStream::on_slot(const SlotArrival& arrival) {
   if (!placing_.is_landing()) return put(arrival), true;
   Arrival landed;
@@ -87,7 +92,7 @@ inline void RecvStream::put(const SlotArrival& arrival) {
   if (!is_new) {
     drops_.add(reason);
     if (reason != DropReason::packet_duplicate) return;
-    ++message.duplicates;
+    note_duplicates(message, tally_, 1);
   }
   touch_slot(message, parts.slot);
   message.path = arrival.path;
@@ -104,7 +109,7 @@ void RecvStream::on_repair(const SlotArrival& arrival) {
   if (!is_of_its_life(message, arrival)) return drops_.add(DropReason::generation_late);
   const uint32_t slot = parts.slot - config_.data_slots_max;
   if (!map_.try_claim_repair(parts.id, slot)) {
-    ++message.duplicates;
+    note_duplicates(message, tally_, 1);
     return drops_.add(DropReason::packet_duplicate);
   }
   const uint32_t bytes = arrival.slot.payload_bytes;
@@ -256,9 +261,15 @@ bool RecvStream::take_event(const cw_bits_event& event) {
   if (event.about.kind != CW_BITS_DUPLICATE || parts.slot >= config_.data_slots_max) return false;
   if (stage_->is_rerunning()) return true;
   drops_.add(DropReason::packet_duplicate);
-  ++message.duplicates;
+  note_duplicates(message, tally_, 1);
   touch_slot(message, parts.slot);
   return true;
+}
+
+/// Of the slots that `bits` stand for, from `first_slot` on, those below `end`.
+static uint32_t count_below(uint64_t bits, uint32_t first_slot, uint32_t end) {
+  const uint32_t below = end - std::min(end, first_slot);
+  return ones(below < 64 ? bits & ((uint64_t{1} << below) - 1) : bits);
 }
 
 bool RecvStream::take_bits(Message& message, uint32_t first_slot, uint64_t bits) {
@@ -276,10 +287,11 @@ bool RecvStream::take_bits(Message& message, uint32_t first_slot, uint64_t bits)
   const uint32_t again = ones(wanted) - merged.slots;
   if (again > 0 && !stage_->is_rerunning()) {
     drops_.add(DropReason::packet_duplicate, again);
-    message.duplicates += again;
+    note_duplicates(message, tally_, again);
   }
   counters_.add(Counter::chunks_completed, merged.chunks);
   message.in_place += merged.slots;
+  tally_.behind += std::min(merged.slots, count_below(wanted, first_slot, message.highest));
   const uint32_t top = first_slot + 64 - static_cast<uint32_t>(std::countl_zero(wanted));
   message.highest = std::max(message.highest, top);
   touch_slot(message, first_slot);

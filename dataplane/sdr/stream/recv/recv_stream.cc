@@ -133,6 +133,7 @@ bool RecvStream::complete(RecvHandle handle, Instant now) {
     seat_->of(message->seq).ended(message->seq.value(), handle.place, now);
     --open_count_;
   }
+  if (!message->is_lost) tally_.given_up += message->missing();
   if (!message->is_lost) end_life(*message);
   placing_.close(*message);
   give_back_memory(*message);
@@ -144,6 +145,19 @@ bool RecvStream::complete(RecvHandle handle, Instant now) {
   advance_sequences();  // whole or given up, it is retired [C-35]
   make_clear_due(now);
   return true;
+}
+
+HeardSlots RecvStream::heard() const {
+  HeardSlots slots{.by_code = tally_.rebuilt,
+                   .by_resend = tally_.behind,
+                   .given_up = tally_.given_up,
+                   .needless = tally_.duplicates};
+  for (uint32_t place = 0; place < config_.messages; ++place) {
+    const Message& message = messages_[place];
+    if (!message.is_posted || message.is_lost) continue;
+    slots.open += message.highest - std::min(message.highest, message.in_place);
+  }
+  return slots;
 }
 
 const RecvStream::Message* RecvStream::find(RecvHandle handle) const {
@@ -208,6 +222,7 @@ void RecvStream::reset(Instant now) {
       seat_->of(message.seq).ended(message.seq.value(), place, now);
       --open_count_;
     }
+    tally_.given_up += message.missing();
     end_life(message);
     placing_.close(message);
     message.is_lost = true;

@@ -36,6 +36,7 @@
 #include "dataplane/sdr/stream/recv/promises.h"
 #include "dataplane/sdr/stream/recv/recv_message.h"
 #include "dataplane/sdr/stream/recv/slot_arrival.h"
+#include "dataplane/sdr/stream/slot_counts.h"
 #include "dataplane/sdr/stream/stream_config.h"
 #include "dataplane/wan.h"
 #include "dataplane/wire/control/control.h"
@@ -80,7 +81,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
   size_t take_news(std::span<MessageNews> row);
   MessageView view(RecvHandle handle) const;
   uint32_t reset_count() const { return reset_count_; }
-
   // ---- the link ----
   /// A new epoch: packets to `address` are this stream's.
   void set_address(const StreamAddress& address) { address_ = address; }
@@ -110,7 +110,6 @@ class RecvStream final : public PolicyActions, private CodeClient {
   MessageSeq seq_in(uint32_t place) const { return messages_[place].seq; }
   bool offer(EnvelopeWriter& writer, Instant now);
   Instant offer_due() const { return clear_due_; }
-
   // ---- the policy ----
   void on_send(const cw_send& send, Instant now) override;
   void on_code(const cw_code& code, Instant now) override;
@@ -122,6 +121,7 @@ class RecvStream final : public PolicyActions, private CodeClient {
   const StreamConfig& config() const { return config_; }
   Seat& seat() { return *seat_; }
   RecvTally& tally() { return tally_; }
+  HeardSlots heard() const;
   Duration rtt() const { return rtt_; }
   bool may_begin_at(MessageSeq boundary) const;
   bool try_begin_swap(const Swap& swap, Instant now);

@@ -18,6 +18,11 @@ Counter counter_of(uint8_t kind) {
   return kind == CW_SEND_REPAIR ? Counter::repairs_sent : Counter::resends_sent;
 }
 
+uint64_t& count_of(uint8_t kind, SentSlots& sent) {
+  if (kind == CW_SEND_DATA) return sent.data;
+  return kind == CW_SEND_REPAIR ? sent.repairs : sent.resends;
+}
+
 }  // namespace
 
 // ---- the pacer ----
@@ -100,9 +105,13 @@ bool SendStream::try_make(const SendTicket& ticket, Instant departed, Instant no
   store_.lend(ticket.place, ticket.slot, payload, send);
   describe(ticket, psn, send);
   counters_.add(counter_of(ticket.kind));
+  ++count_of(ticket.kind, sent_);
   bool is_first = ticket.kind == CW_SEND_DATA;
   if (store_.is_by_slot() && !ticket.is_repair()) is_first = try_take_off(*message, ticket.slot);
   if (is_first) ++message->departed;
+  if (is_first && store_.is_by_slot()) {
+    sent_.waits.add(departed - store_.appended(ticket.place, ticket.slot, now));
+  }
   if (is_first && is_close_due(*message)) schedule_state(*message, now);
   const SentRun one{.place = ticket.place,
                     .life = ticket.life,

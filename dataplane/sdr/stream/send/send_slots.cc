@@ -98,6 +98,7 @@ void SendStream::expire(Instant now) {
 
 void SendStream::expire_below(Message& message, uint32_t end, Instant now) {
   counters_.add(Counter::slots_abandoned, end - message.hold_front());
+  sent_.abandoned += end - message.hold_front();
   for (uint32_t slot = message.expired_end; slot < end; ++slot) {
     if (try_take_off(message, slot)) ++message.departed;
   }

@@ -39,6 +39,7 @@
 #include "dataplane/sdr/stream/send/sent_runs.h"
 #include "dataplane/sdr/stream/send/store/packet_stock.h"
 #include "dataplane/sdr/stream/send/store/slot_store.h"
+#include "dataplane/sdr/stream/slot_counts.h"
 #include "dataplane/sdr/stream/stream_config.h"
 #include "dataplane/wire/control/control.h"
 #include "dataplane/wire/control/envelope.h"
@@ -124,6 +125,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   const StreamConfig& config() const { return config_; }
   Seat& seat() { return *seat_; }
   Duration rtt() const { return rtt_; }
+  const SentSlots& sent() const { return sent_; }
   MessageSeq bind();  ///< as SwapSeat
   void unbind();
   bool try_begin_swap(const Swap& swap, Instant now);
@@ -167,7 +169,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   Window window_of(const Message& message, const SendTicket& ticket) const;
   bool try_take_placements(const ClearToSend& clear);
   bool has_place_there(MessageSeq seq) const;
-
   // Slot by slot (send_slots.cc).
   void give_up_slots(Message& message);
   Instant hold_end(const Message& message, uint32_t slot, Instant now) const;
@@ -212,7 +213,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   Instant drop_after(const Message& message, const SendRange& range, Instant now) const;
   void describe(const SendTicket& ticket, Psn psn, Send& send) const;
   void tell_sent(uint16_t path, const SentRun& run, Instant now);
-
   StreamConfig config_;
   Activity::Wake wake_;
   Options options_;
@@ -222,7 +222,6 @@ class SendStream final : public PolicyActions, private CodeClient {
   Counters& counters_;
   StreamAddress address_;
   bool is_started_ = false, needs_telling_ = false;
-
   Table<Message> messages_;
   SlotStore store_;
   Table<CodedSet> blocks_;
@@ -237,6 +236,7 @@ class SendStream final : public PolicyActions, private CodeClient {
   std::vector<Placement> placements_;  // by place, where the receiver's hardware wants them
   MessageSeq heard_seq_;               // state below this needs no repeating
   uint64_t slot_limit_ = 0, slots_used_ = 0, waiting_bytes_ = 0;
+  SentSlots sent_;
   uint32_t live_count_ = 0;
   std::vector<uint32_t> lives_over_;  // of each place: in former epochs, or disowned
   Outbox outbox_;

@@ -24,13 +24,22 @@ struct HoleTimes {
     const int step = 2 * (octave - first_octave) + (is_upper ? 1 : 0);
     return static_cast<size_t>(std::clamp(step, 0, static_cast<int>(steps) - 1));
   }
+  /// What step i is below, and a time in it.
+  static Duration below(size_t i) { return at(static_cast<double>(i) + 1); }
+  static Duration middle(size_t i) { return at(static_cast<double>(i) + 0.5); }
   uint64_t sum() const;
+  void add(const HoleTimes& other) {
+    for (size_t i = 0; i < steps; ++i) counts[i] += other.counts[i];
+  }
   /// Steps are taken for evenly filled, by logarithms; zero where nothing waited.
   Duration quantile(double share) const;
   /// What has come since `before`, of the same counts.
   HoleTimes since(const HoleTimes& before) const;
 
   std::array<uint32_t, steps> counts{};
+
+ private:
+  static Duration at(double step);
 };
 
 }  // namespace cw

@@ -1,9 +1,13 @@
-#include "dataplane/core/path/hole_times.h"
+#include "dataplane/core/times/hole_times.h"
 
 #include <cmath>
 #include <numeric>
 
 namespace cw {
+
+Duration HoleTimes::at(double step) {
+  return Duration::from_ns(static_cast<int64_t>(std::exp2(first_octave + step / 2)));
+}
 
 uint64_t HoleTimes::sum() const {
   return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
@@ -17,8 +21,7 @@ Duration HoleTimes::quantile(double share) const {
     const double here = counts[i];
     if (below + here >= wanted) {
       const double within = std::clamp((wanted - below) / here, 0.0, 1.0);
-      const double octave = first_octave + (static_cast<double>(i) + within) / 2;
-      return Duration::from_ns(static_cast<int64_t>(std::exp2(octave)));
+      return at(static_cast<double>(i) + within);
     }
     below += here;
   }
