@@ -1,4 +1,4 @@
-// Who may ask what: paths, methods, rights, and what keeps pages in browsers out.
+// Who may ask what: paths, methods, rights, and what keeps others' pages in browsers out.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,7 @@ namespace cw::api {
 
 class Admission {
  public:
-  /// `hosts`: what a client may call the server in Host when it orders something, besides
-  /// "localhost".
+  /// `hosts`: what a client may call the server in Host, besides this machine's names for itself.
   Admission(std::vector<Route> routes, std::vector<std::string> hosts);
 
   struct Verdict {
@@ -23,13 +22,13 @@ class Admission {
     std::optional<Response> refusal;
   };
   /// Of a question whose headers are there; fills in what the query says. No role: nobody is let
-  /// in. Thread: the server's.
-  Verdict judge(MHD_Connection* connection, std::optional<Role> role, std::string_view method,
-                Request& request) const;
+  /// in. Over TLS readers may call us as they like. Thread: the server's.
+  Verdict judge(MHD_Connection* connection, std::optional<Role> role, bool is_tls,
+                std::string_view method, Request& request) const;
 
  private:
   Verdict find(std::string_view method, const std::string& path) const;
-  std::optional<Response> refusal_of_order(MHD_Connection* connection) const;
+  bool is_known(const std::string& host) const;
 
   const std::vector<Route> routes_;
   std::vector<std::string> hosts_;

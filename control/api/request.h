@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "control/json/json.h"
@@ -23,12 +24,14 @@ struct Request {
   std::map<std::string, std::string> query;  ///< decoded
   std::string body;                          ///< at most body_bytes_max
   std::string who;                           ///< for the log: "uid 1000", "certificate alice"
+  Role role = Role::Read;                    ///< what they may do
 };
 
 struct Response {
   int status = 200;  ///< of HTTP
   std::string body;
   std::string type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers = {};  ///< more of them
 };
 
 /// With an end of line, for people with curl.

@@ -299,7 +299,9 @@ std::optional<Response> Server::Inside::refusal(const Door& door, Call& call,
   if (stop_) return end_of_all();
   call.request.path = url;
   const std::optional<Role> role = role_of(door, call);
-  auto verdict = admission_.judge(call.connection, role, method, call.request);
+  call.request.role = role.value_or(Role::Read);
+  auto verdict =
+      admission_.judge(call.connection, role, door.tls.has_value(), method, call.request);
   call.route = verdict.route;
   return std::move(verdict.refusal);
 }
@@ -338,6 +340,10 @@ MHD_Result Server::Inside::queue(Call& call) {
   MHD_add_response_header(response, "Content-Type", answer.type.c_str());
   MHD_add_response_header(response, "Cache-Control", "no-store");
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+  MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+  for (const auto& [name, value] : answer.headers) {
+    MHD_add_response_header(response, name.c_str(), value.c_str());
+  }
   if (const auto its = connections_.find(call.connection); its != connections_.end()) {
     // For the way back, of long answers as long as a slow line needs.
     constexpr size_t bytes_per_s = 512 << 10;

@@ -51,8 +51,7 @@ struct ServerCounts {
 
 class Server {
  public:
-  /// `hosts`: what a client may call this server in Host when it orders something, besides
-  /// "localhost".
+  /// `hosts`: what a client may call this server in Host, besides this machine's names for itself.
   Server(std::vector<Route> routes, std::vector<std::string> hosts,
          const ServerLimits& limits = {});
   /// Stops; whoever still waits for a reply is told so.

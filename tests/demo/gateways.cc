@@ -109,7 +109,7 @@ Duration hold_of_wander(Duration rtt) { return std::max(Duration::from_ms(250), 
 /// their frames as long as the one that may change, or they would be others.
 std::string policy_keys(const Options& options) {
   std::string keys = "policy = \"" + options.policy + "\"\n";
-  if (options.is_wander) {
+  if (options.may_adapt()) {
     const auto hold = static_cast<double>(hold_of_wander(options.rtt).ns());
     keys += "hold = \"" + config::quantity_text(config::Quantity::Duration, hold) + "\"\n";
     if (options.policy != adaptive_policy) return keys;
@@ -144,7 +144,7 @@ std::string config_of(const lab::SiteAddresses& own, const lab::SiteAddresses& o
   file << "[site]\nname = \"" << name << "\"\nprivate_key_file = \"" << name
        << ".key\"\nstatus = \"" << folder << "/" << name << ".json\"\n"
        << (options.wan == Wan::Dpdk ? eal_memory(options.cores) : std::string())
-       << cores_key(options.cores) << (options.is_wander ? "log_format = \"json\"\n" : "")
+       << cores_key(options.cores) << (options.may_adapt() ? "log_format = \"json\"\n" : "")
        << "\n[api]\nfolder = \"" << folder << "/api\"\n\n[lan]\n"
        << lan_keys(own, options) << mtu << "\n[wan]\n"
        << wan_keys(own, options) << "address = \"" << own.wan

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "tests/demo/page/page.h"
 #include "tests/demo/rdma.h"
 #include "tests/demo/report.h"
 #include "tests/demo/steps.h"
@@ -147,12 +148,14 @@ int run_rdma(const Options& options, const std::filesystem::path& programs) {
   return 0;
 }
 
+WanderPrograms wander_programs(const std::filesystem::path& folder) {
+  return {.emulator = (folder / "causeway-wan").string(),
+          .daemon = (folder / "causewayd").string()};
+}
+
 int run_wander(const Options& options, const std::filesystem::path& programs) {
   Steps steps;
-  const WanderReport report = measure_wander(options,
-                                             {.emulator = (programs / "causeway-wan").string(),
-                                              .daemon = (programs / "causewayd").string()},
-                                             steps);
+  const WanderReport report = measure_wander(options, wander_programs(programs), steps);
   std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
   return report.datagrams_wrong() == 0 ? 0 : exit_wrong;
 }
@@ -160,6 +163,7 @@ int run_wander(const Options& options, const std::filesystem::path& programs) {
 int run(const Options& options, const std::filesystem::path& programs) {
   if (options.is_rdma) return run_rdma(options, programs);
   if (options.is_wander) return run_wander(options, programs);
+  if (options.is_page) return show_page(options, wander_programs(programs)), 0;
   const Report report = Demo(options, programs).run();
   std::printf("%s", options.is_json ? (to_json(report) + "\n").c_str() : to_table(report).c_str());
   return report.bytes_wrong() == 0 ? 0 : exit_wrong;

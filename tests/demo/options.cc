@@ -43,6 +43,7 @@ constexpr const char* lesson =
     "  ./demo --rdma                       two real RDMA hosts instead, in two minutes\n"
     "  ./demo --rdma --wan verbs           whose gateways have RNICs, too, in five\n"
     "  ./demo --wander                     a line that changes while hosts send, in three minutes\n"
+    "  ./demo --page                       gateways to look at in a browser, until Ctrl-C\n"
     "\n"
     "With --rdma the hosts are virtual machines with soft-RoCE, Debian's kernel and perftest. "
     "Each\n"
@@ -63,13 +64,16 @@ constexpr const char* lesson =
     "until the last of it was there, apart for those that began in a phase's first second, and\n"
     "what the gateways put on the line for each byte of the hosts; of adaptive what it decided.\n"
     "\n"
+    "With --page nothing is measured: host A sends as with --wander, and site A's page is at the\n"
+    "address that is printed, with sliders for what the line loses and how long it is.\n"
+    "\n"
     "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it could not be\n"
     "measured; 128 and more: ended by a signal.\n";
 
 struct Texts {
   std::string rtt = "25ms", loss = "1%", burst = "1", rate = "500Mbit/s", mtu = "1500", seed = "1";
   std::string wan = "udp", lan = "tun", cores = "1", seconds = "30", warm_up = "2", udp_rate,
-              file = "64MiB", rounds = "3";
+              file = "64MiB", rounds = "3", port = "0";
 };
 
 constexpr std::array wans{Wan::Udp, Wan::Dpdk, Wan::Verbs, Wan::Xdp};
@@ -101,6 +105,10 @@ void take_defaults_of_wander(const CommandLine& app, Texts& texts, Options& opti
   if (!app.has("--policy")) options.policy = adaptive_policy;
 }
 
+void take_defaults_of_page(const CommandLine& app, Options& options) {
+  if (!app.has("--policy")) options.policy = adaptive_policy;
+}
+
 /// An option of another demo; empty when there is none.
 std::string misplaced(const CommandLine& app, const Options& options) {
   const auto first_of = [&app](std::initializer_list<const char*> names) {
@@ -111,13 +119,19 @@ std::string misplaced(const CommandLine& app, const Options& options) {
     return name + " has no meaning with " + with + "; leave one of them out";
   };
   if (options.is_rdma) {
-    const std::string name =
-        first_of({"--lan", "--cores", "--seed", "--warm-up", "--udp-rate", "--file", "--wander"});
+    const std::string name = first_of({"--lan", "--cores", "--seed", "--warm-up", "--udp-rate",
+                                       "--file", "--wander", "--page", "--port"});
     return name.empty() ? name : meaningless(name, "--rdma");
   }
   if (const std::string name = first_of({"--rounds", "--guest"}); !name.empty()) {
     return name + " is for --rdma only; add it";
   }
+  if (options.is_page) {
+    const std::string name =
+        first_of({"--cores", "--warm-up", "--udp-rate", "--file", "--wander", "--json"});
+    return name.empty() ? name : meaningless(name, "--page");
+  }
+  if (app.has("--port")) return "--port is for --page only; add it";
   if (!options.is_wander) return {};
   const std::string name =
       first_of({"--loss", "--burst", "--cores", "--warm-up", "--udp-rate", "--file"});
@@ -142,9 +156,9 @@ Result<uint32_t> number(const std::string& text, uint32_t min, uint32_t max) {
 }
 
 /// Whether that is none of the gateways' own; what there is otherwise.
-std::string unknown_policy(const std::string& name, bool is_wander) {
-  if (is_wander && name == adaptive_policy) return {};
-  std::string all = is_wander ? adaptive_policy : "";
+std::string unknown_policy(const std::string& name, bool may_adapt) {
+  if (may_adapt && name == adaptive_policy) return {};
+  std::string all = may_adapt ? adaptive_policy : "";
   for (const cw_policy_ops* each : policy::for_streams()) {
     if (name == each->name) return {};
     all += (all.empty() ? "" : ", ") + std::string(each->name);
@@ -176,6 +190,7 @@ Result<Options> read_texts(const Texts& texts, Options options) {
     read(options.udp_rate, "--udp-rate", parse_rate(texts.udp_rate), mistake);
   }
   read(options.file, "--file", parse_bytes(texts.file), mistake);
+  read(options.port, "--port", number(texts.port, 0, 65535), mistake);
   read(options.rounds, "--rounds", number(texts.rounds, 1, 100), mistake);
   const auto wan = std::ranges::find(wans, texts.wan, [](Wan it) { return name_of(it); });
   if (!mistake.empty()) return failure(mistake);
@@ -192,7 +207,7 @@ Result<Options> read_texts(const Texts& texts, Options options) {
   if (options.wan == Wan::Verbs && !options.is_rdma) {
     return failure("--wan verbs is for --rdma only, whose machines have RNICs; add it");
   }
-  const std::string no_policy = unknown_policy(options.policy, options.is_wander);
+  const std::string no_policy = unknown_policy(options.policy, options.may_adapt());
   if (!no_policy.empty()) return failure(no_policy);
   if (options.is_wander && options.seconds < 2) {
     return failure("--seconds: at least 2 with --wander, as the first of each phase counts apart");
@@ -254,12 +269,15 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--mtu", texts.mtu, "NUMBER", "Of the link and of the hosts (1500).", link);
   add("--seed", texts.seed, "NUMBER", "Decides which packets are lost (1).", link);
   add("--policy", options.policy, "NAME",
-      "Of the gateways (selective_repeat; hybrid with --rdma; adaptive with --wander).", run);
+      "Of the gateways (selective_repeat; hybrid with --rdma; adaptive with --wander, --page).",
+      run);
   add("--wan", texts.wan, "udp|dpdk|xdp|verbs", "The gateways' port to the link (udp).", run);
   add("--lan", texts.lan, "tun|xdp", "And to the hosts (tun).", run);
   add("--cores", texts.cores, "NUMBER", "Of each gateway, each with links of its own (1).", run);
   add("--seconds", texts.seconds, "NUMBER",
-      "Of each measurement of bandwidth (30; 3 with --rdma) or phase (12, --wander).", run);
+      "Of each measurement of bandwidth (30; 3 with --rdma) or phase (12, --wander), or of all "
+      "(no end, --page).",
+      run);
   add("--warm-up", texts.warm_up, "NUMBER", "Seconds of TCP before it counts (2).", run);
   add("--udp-rate", texts.udp_rate, "RATE", "Of UDP (four fifths of what repair leaves of --rate).",
       run);
@@ -269,6 +287,8 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add("--guest", options.guest, "FOLDER", "With --rdma: what make_guest made (build/guest).", run);
   app.add_flag("--wander", options.is_wander, "A line that changes instead, under three policies.")
       .group(run);
+  app.add_flag("--page", options.is_page, "Gateways to look at in a browser instead.").group(run);
+  add("--port", texts.port, "NUMBER", "With --page: where (8080, or any if that is taken).", run);
   app.add_flag("--json", options.is_json, "One JSON object instead of the table.").group(run);
   auto help = app.parse(arguments);
   if (!help) return std::unexpected(help.error());
@@ -277,7 +297,10 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   if (const std::string why = misplaced(app, options); !why.empty()) return failure(why);
   if (options.is_rdma) take_defaults_of_rdma(app, texts, options);
   if (options.is_wander) take_defaults_of_wander(app, texts, options);
-  return read_texts(texts, options);
+  if (options.is_page) take_defaults_of_page(app, options);
+  auto read = read_texts(texts, options);
+  if (read && read->is_page && !app.has("--seconds")) read->seconds = 0;
+  return read;
 }
 
 }  // namespace cw::demo

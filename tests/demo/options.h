@@ -17,7 +17,7 @@ enum class Lan { Tun, Xdp };
 const char* name_of(Wan wan);
 const char* name_of(Lan lan);
 
-/// What --policy says for a class whose policy follows the line; with --wander only.
+/// What --policy says for a class whose policy follows the line; with --wander and --page only.
 inline constexpr const char* adaptive_policy = "adaptive";
 
 struct Options {
@@ -30,24 +30,29 @@ struct Options {
   uint64_t seed = 1;
 
   std::string policy = "selective_repeat";
-  Wan wan = Wan::Udp;     ///< the gateways' port to the link
-  Lan lan = Lan::Tun;     ///< and to the hosts
-  uint16_t cores = 1;     ///< of each gateway, from core 0 on
-  uint32_t seconds = 30;  ///< of each measurement of TCP and UDP, or of each phase of the line
-  uint32_t warm_up = 2;   ///< of TCP, not counted
-  Rate udp_rate;          ///< zero: see offered_udp()
+  Wan wan = Wan::Udp;  ///< the gateways' port to the link
+  Lan lan = Lan::Tun;  ///< and to the hosts
+  uint16_t cores = 1;  ///< of each gateway, from core 0 on
+  /// Of each measurement of TCP and UDP, or of each phase of the line; of the page, 0: for ever.
+  uint32_t seconds = 30;
+  uint32_t warm_up = 2;  ///< of TCP, not counted
+  Rate udp_rate;         ///< zero: see offered_udp()
   Bytes file = Bytes(64 << 20);
 
   bool is_rdma = false;    ///< real RDMA hosts instead of TCP, UDP, a file and messages
   uint32_t rounds = 3;     ///< of RDMA measurements
   std::string guest;       ///< what RDMA hosts start from; empty: beside the programs
   bool is_wander = false;  ///< a line that changes, and one policy after the other
+  bool is_page = false;    ///< nothing is measured; the gateways are there to be looked at
+  uint16_t port = 0;       ///< of the page; 0: 8080, or any
   bool is_json = false;
   std::string help;  ///< not empty: print it and do nothing else
 
   /// Unless it was said: four fifths of what the policy's repair leaves of the link, however much
   /// of it the link's loss calls for.
   Rate offered_udp() const;
+  /// The line changes meanwhile, and a policy may follow it.
+  bool may_adapt() const { return is_wander || is_page; }
   /// Of causeway-wan: all that holds for the whole run, so nothing of loss.
   std::vector<std::string> line_arguments() const;
 };

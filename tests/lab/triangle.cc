@@ -21,7 +21,8 @@ for what in all default; do echo 0 > /proc/sys/net/ipv4/conf/$what/rp_filter; do
 
 }  // namespace
 
-Triangle::Triangle(const std::string& program, const Arguments& line, int sites)
+Triangle::Triangle(const std::string& program, const Arguments& line, int sites,
+                   const std::map<int, Arguments>& more)
     : switch_(Space::make()) {
   for (int site = 1; site <= sites; ++site) {
     hosts_.push_back(Space::make());
@@ -35,6 +36,9 @@ Triangle::Triangle(const std::string& program, const Arguments& line, int sites)
     const std::string number = std::to_string(site);
     Arguments arguments{program, "m" + number, "e" + number, "--json"};
     arguments.insert(arguments.end(), line.begin(), line.end());
+    if (const auto its = more.find(site); its != more.end()) {
+      arguments.insert(arguments.end(), its->second.begin(), its->second.end());
+    }
     Program& emulator = lines_.emplace_back(switch_.fd(), arguments);
     if (!emulator.wait_for("ready")) throw std::runtime_error(emulator.finish().err);
   }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ class Triangle {
   static constexpr int site_count = 3;
 
   /// `program` is causeway-wan, and `line` its options for each cable. Throws when a command fails
-  /// or an emulator does not become ready.
-  Triangle(const std::string& program, const Arguments& line, int sites = site_count);
+  /// or an emulator does not become ready. What `more` has of a site is its cable's besides.
+  Triangle(const std::string& program, const Arguments& line, int sites = site_count,
+           const std::map<int, Arguments>& more = {});
 
   const Space& host(int site) const { return hosts_[static_cast<size_t>(site - 1)]; }
   const Space& gateway(int site) const { return gateways_[static_cast<size_t>(site - 1)]; }

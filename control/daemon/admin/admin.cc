@@ -10,6 +10,7 @@
 #include "control/daemon/admin/orders.h"
 #include "control/daemon/admin/views.h"
 #include "control/daemon/capture/flows.h"
+#include "control/daemon/page/page.h"
 #include "control/gateway/plan.h"
 
 namespace cw::daemon {
@@ -161,6 +162,8 @@ api::Route Admin::route(Method method, const char* path, Answer answer) {
 
 std::vector<api::Route> Admin::routes() {
   return {
+      {.path = "/",
+       .handle = [](const Request&, const api::Reply& reply) { reply.send(page_response()); }},
       {.path = "/healthz",
        .needs = Role::Scrape,
        .handle = [this](const Request&, const api::Reply& reply) { healthz(reply); }},
@@ -168,6 +171,9 @@ std::vector<api::Route> Admin::routes() {
       {.path = "/v1/openapi.json",
        .handle = [](const Request&,
                     const api::Reply& reply) { reply.send({.body = std::string(openapi_text)}); }},
+      {.path = "/v1/who",
+       .handle = [](const Request& request,
+                    const api::Reply& reply) { reply.send(views::who(request)); }},
       route(Method::Get, "/v1/status", views::status),
       route(Method::Get, "/v1/links", views::links),
       route(Method::Get, "/v1/paths", views::paths),

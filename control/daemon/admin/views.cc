@@ -62,6 +62,10 @@ Json users_of(std::string_view policy, const Json& status) {
 
 }  // namespace
 
+Response who(const Request& request) {
+  return json_response({{"who", request.who}, {"may_order", request.role == api::Role::Control}});
+}
+
 Response status(const Doors& doors, const Request&) { return json_response(doors.status()); }
 
 Response metrics(const Doors& doors, const Request&) {

@@ -9,6 +9,8 @@ namespace cw::daemon::views {
 using api::Request;
 using api::Response;
 
+/// Who asks, and what they may do. Thread: any.
+Response who(const Request& request);
 Response status(const Doors& doors, const Request& request);
 /// For scrapers, not JSON.
 Response metrics(const Doors& doors, const Request& request);

@@ -93,7 +93,7 @@ std::vector<uint8_t> Transfers::datagram(uint32_t transfer, uint32_t index) cons
 }
 
 void Transfers::send_one(uint32_t stretch) {
-  const auto number = static_cast<uint32_t>(all_.size());
+  const auto number = forgotten_ + static_cast<uint32_t>(all_.size());
   const auto start = Time::now();
   all_.push_back({.stretch = stretch,
                   .began_ns = realtime_ns(),
@@ -131,6 +131,12 @@ void Transfers::settle(std::chrono::milliseconds quiet) {
   }
 }
 
+void Transfers::forget() {
+  forgotten_ += static_cast<uint32_t>(all_.size());
+  all_.clear();
+  whole_ = 0;
+}
+
 void Transfers::receive() {
   std::vector<uint8_t> words(payload_bytes_ + 1);
   iovec piece{words.data(), words.size()};
@@ -158,12 +164,13 @@ void Transfers::note(std::span<const uint8_t> words, int64_t arrived_ns) {
   uint64_t name = 0;
   if (words.size() >= sizeof(name)) std::memcpy(&name, words.data(), sizeof(name));
   const auto number = static_cast<uint32_t>(name >> 32), index = static_cast<uint32_t>(name);
-  const bool is_known = number < all_.size() && index < pieces_;
+  const bool is_known = number < forgotten_ + all_.size() && index < pieces_;
   if (!is_known || !std::ranges::equal(words, datagram(number, index))) {
     ++wrong_;
     return;
   }
-  One& one = all_[number];
+  if (number < forgotten_) return;
+  One& one = all_[number - forgotten_];
   if (one.has[index]) return;
   one.has[index] = true;
   one.ended_ns = std::max(one.ended_ns, arrived_ns);

@@ -42,6 +42,9 @@ class Transfers {
   /// Waits until all have arrived, or nothing has for so long.
   void settle(std::chrono::milliseconds quiet);
 
+  /// Those begun so far are not asked for any more: whoever sends for hours keeps none of them.
+  void forget();
+
   /// 10 ms, and as long as the line takes for two of them, lest they alone fill it.
   std::chrono::nanoseconds interval() const { return interval_; }
   TransferTimes times(uint32_t stretch) const;
@@ -67,6 +70,7 @@ class Transfers {
   const std::chrono::nanoseconds interval_;
   int from_ = -1, to_ = -1;
   std::vector<One> all_;
+  uint32_t forgotten_ = 0;  // as many were before these
   uint64_t whole_ = 0, wrong_ = 0;
   lab::Time::time_point next_, last_arrival_;
 };

@@ -39,7 +39,10 @@ class ApiServer : public testing::Test {
   std::vector<Route> routes() {
     const auto echo = [this](const Request& request, const Reply& reply) {
       ++asked_;
-      Json json = {{"body", request.body}, {"who", request.who}, {"query", request.query}};
+      Json json = {{"body", request.body},
+                   {"who", request.who},
+                   {"query", request.query},
+                   {"may_order", request.role == Role::Control}};
       reply.send(json_response(json));
     };
     const auto later = [this](const Request&, const Reply& reply) {
@@ -48,6 +51,11 @@ class ApiServer : public testing::Test {
     };
     return {{.path = "/echo", .handle = echo},
             {.method = Method::Post, .path = "/order", .needs = Role::Control, .handle = echo},
+            {.path = "/headers",
+             .handle =
+                 [](const Request&, const Reply& reply) {
+                   reply.send({.body = "{}", .headers = {{"X-Own", "yes"}}});
+                 }},
             {.path = "/later", .handle = later}};
   }
   /// Of those that wait for one, the first.
@@ -101,6 +109,44 @@ TEST_F(ApiServer, lets_nobody_order_who_may_only_read) {
   EXPECT_EQ(status_of(ask(post("/order", "{}", order_headers), Role::Read)), 403);
   EXPECT_EQ(asked_, 0);
   EXPECT_EQ(status_of(ask(post("/order", "{}", order_headers))), 200);
+}
+
+/// A name that a page elsewhere has made mean this machine is in Host; none of ours is such a name.
+TEST_F(ApiServer, answers_nobody_who_calls_it_by_another_name) {
+  start();
+  const auto called = [&](const std::string& host, const std::string& path = "/echo") {
+    return status_of(ask("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n"));
+  };
+  for (const char* const known :
+       {"localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "[::1]", "gateway:1"}) {
+    EXPECT_EQ(called(known), 200) << known;
+  }
+  for (const char* const other : {"evil.example", "evil.example:8080", "localhost.evil.example",
+                                  "127.0.0.2", "[::2]:8080", "127.0.0.1.evil.example"}) {
+    EXPECT_EQ(called(other), 403) << other;
+    EXPECT_EQ(called(other, "/nowhere"), 403) << other;
+  }
+  EXPECT_EQ(asked_, 6);
+}
+
+TEST_F(ApiServer, tells_a_handler_what_the_client_may_do) {
+  start();
+  const auto may = [&](Role role) {
+    const std::string answer = ask(get("/echo"), role);
+    return Json::parse(answer.substr(answer.find("\r\n\r\n")))["may_order"].get<bool>();
+  };
+  EXPECT_FALSE(may(Role::Read));
+  EXPECT_TRUE(may(Role::Control));
+}
+
+TEST_F(ApiServer, sends_the_headers_of_an_answer) {
+  start();
+  const std::string answer = ask(get("/headers"));
+  for (const char* const header :
+       {"X-Own: yes\r\n", "Cache-Control: no-store\r\n", "X-Content-Type-Options: nosniff\r\n",
+        "Cross-Origin-Resource-Policy: same-origin\r\n"}) {
+    EXPECT_NE(answer.find(header), std::string::npos) << header << answer;
+  }
 }
 
 /// A page in a browser can make it send such requests, but not with these headers.
