@@ -347,6 +347,18 @@ TEST_F(Ctl, is_asked_as_its_document_says) {
   EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
 }
 
+TEST_F(Ctl, serves_a_page_and_says_who_may_order) {
+  start_alone();
+  ctl::Client client(*ctl::place_of_config(folder_ / "a.toml"));
+  const ctl::Answer page = client.get("/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_TRUE(page.body.starts_with("<!doctype html>")) << page.body.substr(0, 80);
+  EXPECT_EQ(client.get("/v1/who").json["may_order"], false);
+  const Json who = client.get_as_controller("/v1/who").json;
+  EXPECT_EQ(who["may_order"], true);
+  EXPECT_EQ(who["who"], "uid 0");
+}
+
 /// A script per shell, of which the shell itself says that it is right.
 TEST_F(Ctl, completes_what_is_typed) {
   const Outcome script = ctl({"completion", "bash"});

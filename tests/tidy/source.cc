@@ -26,6 +26,8 @@ File read_file(const fs::path& root, const fs::path& path) {
 
 bool is_generated(const fs::path& path) { return path.filename() == "__pycache__"; }
 
+bool is_picture(const fs::path& path) { return path.extension() == ".png"; }
+
 bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // A cursor that copies code and blanks prose, one literal or comment at a time.
@@ -170,7 +172,8 @@ Files read_tree(const std::string& root) {
       });
       if (is_generated(path)) {
         entry.disable_recursion_pending();
-      } else if (entry->is_regular_file() && (!is_data || path.extension() == ".txt")) {
+      } else if (entry->is_regular_file() && !is_picture(path) &&
+                 (!is_data || path.extension() == ".txt")) {
         files.push_back(read_file(root, path));
       }
     }
