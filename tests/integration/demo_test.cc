@@ -1,7 +1,9 @@
 // causeway-demo from its command line to its figures, and what is left of it.
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include <thread>
 
 #include "control/json/json.h"
+#include "dataplane/kernel/owned_fd.h"
 #include "tests/demo/gateways.h"
 #include "tests/lab/space.h"
 
@@ -155,6 +158,62 @@ TEST_F(DemoRun, a_line_that_changes_is_met_by_three_policies_each_in_all_phases)
   EXPECT_GT(sum_of(it["runs"][1], "resends"), 0);
   EXPECT_EQ(sum_of(it["runs"][1], "repairs"), 0);
   EXPECT_GT(sum_of(it["runs"][2], "repairs"), 0);
+}
+
+/// What a browser of this machine gets there.
+std::string answer_at(const lab::Space& space, uint16_t port, const std::string& question) {
+  const OwnedFd fd(space.socket(AF_INET, SOCK_STREAM));
+  const sockaddr_in name = lab::socket_name("127.0.0.1", port);
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) return {};
+  send(fd.get(), question.data(), question.size(), MSG_NOSIGNAL);
+  std::string answer;
+  char bytes[4096];
+  for (ssize_t count; (count = recv(fd.get(), bytes, sizeof(bytes), 0)) > 0;) {
+    answer.append(bytes, static_cast<size_t>(count));
+  }
+  return answer;
+}
+
+Json json_of(const std::string& answer) {
+  return Json::parse_or_null(answer.substr(std::min(answer.find("\r\n\r\n"), answer.size())));
+}
+
+TEST_F(DemoRun, a_page_is_there_from_which_its_line_is_changed) {
+  constexpr uint16_t port = 8098;
+  lab::Program program(here_->fd(), {CW_DEMO_PROGRAM, "--page", "--port", std::to_string(port),
+                                     "--seconds", "60", "--rate", "100Mbit/s"});
+  ASSERT_TRUE(program.wait_for("the page of site A's gateway is there")) << program.err_so_far();
+  EXPECT_EQ(program.out_so_far(), "http://127.0.0.1:8098/\n");
+  const auto get = [&](const std::string& path, const std::string& host = "127.0.0.1:8098") {
+    return answer_at(*here_, port, "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+  };
+  const auto post = [&](const std::string& body, const std::string& more) {
+    return answer_at(*here_, port,
+                     "POST /demo/line HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                     "application/json\r\nContent-Length: " +
+                         std::to_string(body.size()) + "\r\n" + more + "\r\n" + body);
+  };
+  EXPECT_NE(get("/").find("Location: /?line\r\n"), std::string::npos);
+  EXPECT_NE(get("/?line").find("<!doctype html>"), std::string::npos);
+  EXPECT_EQ(json_of(get("/v1/who"))["may_order"], true);
+  EXPECT_EQ(json_of(get("/v1/who", "evil.example"))["error"]["code"], "unknown_host");
+  EXPECT_EQ(json_of(get("/demo/line", "evil.example"))["error"]["code"], "unknown_host");
+  EXPECT_EQ(json_of(get("/demo/line"))["loss"], 0.01);
+  const std::string worse = R"({"loss": 0.2, "burst": 2, "rtt_ms": 30})";
+  EXPECT_EQ(json_of(post(worse, ""))["error"]["code"], "no_header");
+  EXPECT_EQ(json_of(post(worse, "X-Causeway: 1\r\n"))["loss"], 0.2);
+  const auto end = lab::Time::now() + std::chrono::seconds(30);
+  const auto loss = [&] {
+    const Json paths = json_of(get("/v1/paths"));
+    return paths.is_object() ? paths["paths"][0]["loss_there"].get<double>() : 0;
+  };
+  while (loss() < 0.1 && lab::Time::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_GT(loss(), 0.1) << "of the gateway's own counting";
+  program.signal(SIGINT);
+  const lab::Outcome outcome = program.finish();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
 TEST_F(DemoRun, says_what_is_wrong_with_its_options_and_its_gateways) {
