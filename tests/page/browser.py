@@ -56,6 +56,8 @@ class Browser:
         tab.resize(width, height)
         tab.set_dark(is_dark)
         tab.call("Page.navigate", {"url": url})
+        if not tab.wait("location.href !== 'about:blank' && document.readyState === 'complete'"):
+            raise RuntimeError(f"{url} does not load")
         return tab
 
     def call(self, method, params=None, session=None):
