@@ -155,11 +155,11 @@ class Tab:
                   {"type": "keyDown" if text else "rawKeyDown", "text": text, **its})
         self.call("Input.dispatchKeyEvent", {"type": "keyUp", **its})
 
-    def picture(self, file, height=None):
-        """Of the whole page, or as much of it from above."""
+    def picture(self, file, height=None, scale=1):
+        """Of the whole page, or as much of it from above; smaller by `scale`."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"],
-                "height": min(height or size["height"], size["height"]), "scale": 1}
+                "height": min(height or size["height"], size["height"]), "scale": scale}
         answer = self.call("Page.captureScreenshot",
                            {"format": "png", "captureBeyondViewport": True, "clip": clip})
         with open(file, "wb") as out:

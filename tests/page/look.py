@@ -1,11 +1,12 @@
 """Looks at a gateway's page as people do: at all widths, in light and dark, by keyboard alone.
 
     look.py --browser PROGRAM --order URL --read URL --line SOCKET --gateway PID [--pictures FOLDER]
+    look.py --browser PROGRAM --demo URL [--pictures FOLDER]
 
 ORDER and READ are the page of the same gateway for those who may order and those who may only read;
 SOCKET is where causeway-wan is told to change the way to the peer `west`. Prints what it has seen;
 ends with 1 and a sentence where the page is not as it should be. With --pictures it also leaves the
-pictures of bench/report/page.md there, which takes two minutes.
+pictures of bench/report/page.md there, which takes two minutes. DEMO is the page of ./demo --page.
 """
 
 import argparse
@@ -154,13 +155,17 @@ def check_looks(tab):
     seen("nothing scrolls sideways and all can be read, light and dark, at " + str(WIDTHS))
 
 
-def tab_to(tab, place):
-    """By keyboard."""
+def tab_until(tab, expression):
+    """By keyboard, until this is true of the focus."""
     for _ in range(60):
-        if tab.value("document.activeElement.id") == place:
+        if tab.value(expression):
             return
         tab.press("Tab")
-    raise AssertionError(f"the keyboard does not reach {place}")
+    raise AssertionError(f"the keyboard does not reach {expression}")
+
+
+def tab_to(tab, place):
+    tab_until(tab, f"document.activeElement.id === '{place}'")
 
 
 def choose(tab, place, text):
@@ -188,6 +193,8 @@ def check_order(tab, url):
     choose(tab, "f-peer", "north")
     choose(tab, "f-policy", "go_back_n")
     require(tab.value(rows("#f-params .param")) >= 2, "no parameters are offered")
+    tab_to(tab, "f-params-open")
+    tab.press("Enter")
     tab_to(tab, "param-alpha")
     tab.press("3")
     tab_to(tab, "f-go")
@@ -208,7 +215,7 @@ def check_order(tab, url):
     require(tab.wait(top + ".some((text) => text.includes('storage to north') && "
                      f"text.includes('{before} → go_back_n'))", 10), "the swap is not told")
     require(tab.wait(top + ".some((text) => text.includes('storage to north') && "
-                     "/sent again .* → /.test(text))"), "what it changed is not told")
+                     "/ → .* → /.test(text))"), "what it changed is not told")
     tab_to(tab, "param-alpha")
     tab.press("End")
     for key in "000":
@@ -220,6 +227,34 @@ def check_order(tab, url):
             "a mistake is told as " + tab.value(answer))
     tab.complaints = [each for each in tab.complaints if "status of 400" not in each]
     seen("a swap was ordered by keyboard alone, and told with what it changed")
+
+
+def check_table(tab):
+    """What a chart shows, for who cannot see it."""
+    tab_until(tab, "document.activeElement.matches('.charts summary')")
+    tab.press("Enter")
+    require(tab.wait(rows(".charts details[open] tbody tr") + " >= 1", 5), "a chart has no table")
+    cells = tab.value("[...document.querySelectorAll('.charts details[open] td')]"
+                      ".map((each) => each.textContent)")
+    require(all("bit/s" in each for each in cells), f"its table has {cells}")
+    tab.press("Enter")
+    seen("a chart's numbers are a table")
+
+
+def check_adapt(tab, url):
+    """What somebody has ordered stands, until the model is let choose again, from the page."""
+    body = {"class": "the rest", "peer": "west", "policy": "selective_repeat"}
+    headers = {"Content-Type": "application/json", "X-Causeway": "1"}
+    request = urllib.request.Request(urllib.parse.urljoin(url, "/v1/swap"),
+                                     json.dumps(body).encode(), headers)
+    urllib.request.urlopen(request, timeout=10).close()
+    state = ("[...document.querySelectorAll('#adaptive-list > li')].find((each) => "
+             "each.textContent.startsWith('the rest to west')).querySelector('.chip').textContent")
+    require(tab.wait(state + " === 'held'", 20), "an order does not hold: " + tab.value(state))
+    tab_until(tab, "document.activeElement.textContent === 'Let it choose again'")
+    tab.press("Enter")
+    require(tab.wait(state + " !== 'held'", 20), "it is not let choose again")
+    seen("a class that was held was let choose again by keyboard")
 
 
 def check_reader(tab):
@@ -262,17 +297,47 @@ def take_pictures(tab, line, folder):
     for request in ("loss=0%", "loss=2%", "loss=0.5%"):
         change_line(line, request)
         time.sleep(35)
-    tab.picture(folder / "page-light.png", 1180)
+    tab.picture(folder / "page-light.png", 1480, 0.8)
     tab.resize(390, 844)
     time.sleep(2)
-    tab.picture(folder / "page-phone.png", 1700)
+    tab.picture(folder / "page-phone.png", 1500)
     change_line(line, "hole=4792")
     require(tab.wait("document.getElementById('alarms').checkVisibility()", 60), "no alarm")
     tab.set_dark(True)
     tab.resize(1920, 1080)
     time.sleep(3)
-    tab.picture(folder / "page-dark.png", 1320)
+    tab.picture(folder / "page-dark.png", 1500, 0.65)
     change_line(line, "hole=")
+
+
+def check_line(tab, url):
+    """Turned up by keyboard, until the gateway itself has seen it."""
+    loss = "fetch('/demo/line').then((its) => its.json()).then((its) => its.loss)"
+    require(tab.wait("document.getElementById('line').checkVisibility()"), "there is no line")
+    before = tab.value(loss)
+    tab_to(tab, "line-loss")
+    for _ in range(8):
+        tab.press("ArrowRight")
+    require(tab.wait(loss + f".then((its) => its > {before} * 2)", 10), "the line is as it was")
+    paths = ask(url, "/v1/paths")["paths"]
+    end = time.monotonic() + 30
+    while max(each["loss_there"] for each in paths) < before * 1.5:
+        require(time.monotonic() < end, f"the gateway sees no such loss: {paths}")
+        time.sleep(0.5)
+        paths = ask(url, "/v1/paths")["paths"]
+    seen("the line was turned up by keyboard, and the gateway has seen it")
+
+
+def look_at_demo(browser, options):
+    tab = browser.open(options.demo, 1280, 900)
+    check_line(tab, options.demo)
+    check_looks(tab)
+    if options.pictures:
+        tab.resize(1280, 900)
+        tab.set_dark(True)
+        time.sleep(30)
+        tab.picture(options.pictures / "page-demo.png", 1180, 0.8)
+    check_manners(tab, options.demo)
 
 
 def look(browser, options):
@@ -280,6 +345,8 @@ def look(browser, options):
     check_content(tab)
     check_strange_name(tab)
     check_order(tab, options.order)
+    check_table(tab)
+    check_adapt(tab, options.order)
     check_looks(tab)
     if options.pictures:
         take_pictures(tab, options.line, options.pictures)
@@ -292,14 +359,15 @@ def look(browser, options):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("--browser", "--order", "--read", "--line"):
-        parser.add_argument(name, required=True)
-    parser.add_argument("--gateway", required=True, type=int)
+    parser.add_argument("--browser", required=True)
+    for name in ("--order", "--read", "--line", "--demo"):
+        parser.add_argument(name)
+    parser.add_argument("--gateway", type=int)
     parser.add_argument("--pictures", type=pathlib.Path)
     options = parser.parse_args()
     browser = Browser(options.browser)
     try:
-        look(browser, options)
+        (look_at_demo if options.demo else look)(browser, options)
     except (AssertionError, RuntimeError) as mistake:
         print("the page is not as it should be:", mistake)
         return 1

@@ -2,6 +2,7 @@
 // look.py. CW_PAGE_PICTURES in the environment: a folder for the pictures of bench/report/page.md.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <array>
 #include <atomic>
@@ -34,6 +35,12 @@ constexpr const char* strange_name = "<img src=x onerror=alert(1)> & a name long
 
 const char* name_of(int site) { return names[static_cast<size_t>(site - 1)]; }
 
+std::string why_no_browser() {
+  const std::string why_not = obstacle();
+  if (!why_not.empty() || std::filesystem::exists(CW_BROWSER)) return why_not;
+  return std::string("there is no ") + CW_BROWSER + "; ./packages installs it for the night";
+}
+
 /// A gateway's socket as a browser on this machine finds it.
 class AsPage {
  public:
@@ -59,9 +66,8 @@ class AsPage {
 class Page : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string why_not = obstacle();
+    const std::string why_not = why_no_browser();
     if (!why_not.empty()) GTEST_SKIP() << why_not;
-    if (!std::filesystem::exists(CW_BROWSER)) GTEST_SKIP() << "chromium is not here";
     lab_.emplace(
         CW_WAN_PROGRAM, Arguments{"--rtt", "12ms"}, Triangle::site_count,
         std::map<int, Arguments>{{3, {"--loss", "0.5%", "--control", folder_.path("line")}}});
@@ -129,11 +135,6 @@ class Page : public testing::Test {
     EXPECT_TRUE(forwarder) << forwarder.error().sentence;
     return {std::move(*forwarder), folder_.path(std::string("api/south/") + socket)};
   }
-  /// Where this process is, not in a space.
-  static Outcome run_here(const Arguments& arguments) {
-    const OwnedFd here(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
-    return Program(here.get(), arguments).finish();
-  }
 
   Folder folder_;
   std::optional<Triangle> lab_;
@@ -143,19 +144,36 @@ class Page : public testing::Test {
   std::optional<std::jthread> nobody_;
 };
 
-TEST_F(Page, is_as_it_should_be_in_a_browser) {
-  const AsPage order = page_at("control.sock"), read = page_at("read.sock");
-  Arguments look = {"python3",   CW_LOOK,
-                    "--browser", CW_BROWSER,
-                    "--order",   order.url(),
-                    "--read",    read.url(),
-                    "--line",    folder_.path("line"),
-                    "--gateway", std::to_string(gateways_.front()->program().pid())};
+/// What look.py says of it.
+void expect_right(const Space* where, Arguments arguments) {
+  arguments.insert(arguments.begin(), {"python3", CW_LOOK, "--browser", CW_BROWSER});
   const char* const pictures = getenv("CW_PAGE_PICTURES");
-  if (pictures != nullptr) look.insert(look.end(), {"--pictures", pictures});
-  const Outcome outcome = run_here(look);
+  if (pictures != nullptr) arguments.insert(arguments.end(), {"--pictures", pictures});
+  const OwnedFd here(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+  const Outcome outcome = Program(where ? where->fd() : here.get(), arguments).finish();
   EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
   std::cout << outcome.out;
+}
+
+TEST_F(Page, is_as_it_should_be_in_a_browser) {
+  const AsPage order = page_at("control.sock"), read = page_at("read.sock");
+  expect_right(nullptr,
+               {"--order", order.url(), "--read", read.url(), "--line", folder_.path("line"),
+                "--gateway", std::to_string(gateways_.front()->program().pid())});
+}
+
+TEST(DemoPage, has_a_line_that_the_keyboard_turns_up) {
+  const std::string why_not = why_no_browser();
+  if (!why_not.empty()) GTEST_SKIP() << why_not;
+  const Space here = Space::make();
+  Program demo(here.fd(), {CW_DEMO_PROGRAM, "--page", "--seconds", "400", "--rate", "200Mbit/s"});
+  ASSERT_TRUE(demo.wait_for("the page of site A's gateway is there")) << demo.err_so_far();
+  std::string url = demo.out_so_far();
+  url.erase(url.find('\n'));
+  expect_right(&here, {"--demo", url});
+  demo.signal(SIGINT);
+  const Outcome outcome = demo.finish();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
 }  // namespace

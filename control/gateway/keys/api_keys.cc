@@ -64,8 +64,10 @@ void declare_api(Section& section, const ConfigPtr& config) {
               "Who signs the certificates of those who may come, a file of PEM.");
   section.key("controllers", api.controllers,
               "Common names of those of them who may order; the others read.");
-  section.key("hosts", api.hosts,
-              "What this gateway is called by those who come by api.listen, besides its address.");
+  section.key(
+      "hosts", api.hosts,
+      "What this gateway is called by those who order over api.listen or come by a forwarded "
+      "socket, besides its address and localhost.");
   section.then([&api](Section& here) { check_api(here, api); });
 }
 
