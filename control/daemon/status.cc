@@ -285,6 +285,14 @@ Json inbound_json(const gateway::InboundAccounts& in) {
           {"missed", in.missed_exactly + in.missed_by_time + in.missed_by_need}};
 }
 
+/// What of there was missing here, and what became of it; and what left.
+Json slots_json(const sdr::HeardSlots& heard, const sdr::SentSlots& sent) {
+  return {
+      {"lost", heard.lost()},       {"by_code", heard.by_code},     {"by_resend", heard.by_resend},
+      {"given_up", heard.given_up}, {"missing", heard.open},        {"needless", heard.needless},
+      {"sent_data", sent.data},     {"sent_resends", sent.resends}, {"sent_repairs", sent.repairs}};
+}
+
 Json added_json(const AddedTimes& times) {
   return {{"p50_ms", times.p50.ms()}, {"p99_ms", times.p99.ms()}, {"p999_ms", times.p999.ms()}};
 }
@@ -304,6 +312,7 @@ Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links,
           {"waiting_bytes", lane.waiting_bytes},
           {"waiting_bytes_max", lane.queue_bytes_max},
           {"received", inbound_json(lane.inbound)},
+          {"slots", slots_json(lane.heard_slots, lane.sent_slots)},
           {"waits",
            {{"sending", added_json(added.sending)}, {"receiving", added_json(added.receiving)}}}};
 }
