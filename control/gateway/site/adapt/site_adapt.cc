@@ -7,7 +7,6 @@ namespace cw::site {
 namespace {
 
 using Fate = SwapView::Fate;
-using State = AdaptView::State;
 
 constexpr double million = 1e6;
 
@@ -97,12 +96,13 @@ std::optional<AdaptQuestion> SiteAdapt::question(const SiteState& state, const P
   const ClassPlan& its_class = plan.classes[place.class_index];
   const sdr::SwapPolicy* const present = find_sent_by(state, place);
   row.view.facts = lines_[place.peer].facts(state.at);
-  if (present == nullptr) return row.view.state = State::Down, std::nullopt;
+  if (present == nullptr) return row.view.state = AdaptView::State::Down, std::nullopt;
   row.view.present = text_of(*present);
-  if (row.is_held) return row.view.state = State::Held, std::nullopt;
+  if (row.is_held) return row.view.state = AdaptView::State::Held, std::nullopt;
   bool is_refused = false;
-  if (is_busy(state, row, is_refused)) return row.view.state = State::Changing, std::nullopt;
-  row.view.state = its_class.adapt->is_dry ? State::DryRun : State::Watching;
+  if (is_busy(state, row, is_refused))
+    return row.view.state = AdaptView::State::Changing, std::nullopt;
+  row.view.state = its_class.adapt->is_dry ? AdaptView::State::DryRun : AdaptView::State::Watching;
   row.view.refused += is_refused ? 1 : 0;
   const sdr::LinkOptions& link = plan.peers[place.peer];
   return AdaptQuestion{.place = place,
@@ -134,7 +134,7 @@ SiteAdapt::Carried SiteAdapt::carry_out(const AdaptAnswer& answer, const Plan& p
   swap.policy = answer.wanted.policy;
   row.ordered = swap.policy;
   row.order = order(swap);
-  row.view.state = State::Changing;
+  row.view.state = AdaptView::State::Changing;
   return Carried::Ordered;
 }
 
