@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "control/command_line/told.h"
 #include "dataplane/base/result.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
@@ -42,7 +43,9 @@ class CommandOption {
   CLI::Option* option_;
 };
 
-/// What options fill must outlive parsing. A name without dashes is a place: "HOST".
+/// What options fill must outlive parsing. A name without dashes is a place: "HOST". Two options
+/// are there that help does not show: `--man FILE` prints the manual page, of which FILE has what
+/// people write (manual.h), `--completion SHELL` what a shell needs (completion.h).
 class CommandLine {
  public:
   CommandLine(const std::string& summary, const std::string& program);
@@ -67,11 +70,18 @@ class CommandLine {
 
   /// Below the options in help.
   void footer(const std::string& text);
+  /// How the program may end; help has that last.
+  void ends_with(const std::vector<Ending>& endings);
   /// Of names in help.
   void column_width(size_t characters);
   /// One of those so added must be given. It lives with this one. What this one's own options say
   /// may stand behind its name, too.
   CommandLine add_subcommand(const std::string& name, const std::string& what);
+  /// One that somebody else parses, where the program is called with its name first: help and
+  /// manual know it by `other`, which is given up.
+  void add_foreign(const std::string& name, CommandLine other);
+
+  ToldCommand told() const;
 
   /// Never throws. What --help or --version asks for, to be printed and nothing else done; empty:
   /// go on. Errors: one sentence that names the argument.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "control/command_line/command_line.h"
+#include "control/command_line/completion.h"
 #include "control/ctl/commands.h"
-#include "control/ctl/completion.h"
 #include "control/ctl/exits.h"
 
 namespace {
@@ -24,14 +24,23 @@ A gateway is found by its file, or by one of its sockets:
   causewayctl --config a.toml reload --wait 10s
   causewayctl --config a.toml top
 From another machine, where the file has api.listen:
-  causewayctl --url https://192.0.2.1:9443 --certificate me.pem --key me.key --ca ca.pem links
+  causewayctl --url https://192.0.2.1:9443 --certificate me.pem --key me.key --ca ca.pem links)";
 
-Ends with: 0 done; 1 failed; 2 a mistake in the arguments; 3 no gateway answers; 4 the other site
-refused; 5 busy, try again; 6 not allowed; 7 it waits for a link, a restart, or a drain.)";
+const std::vector<Ending> endings = {
+    {exit_done, "Done."},
+    {exit_failed, "Failed: a mistake in the gateway's file, a step that could not be."},
+    {exit_usage, "A mistake in the arguments."},
+    {exit_no_daemon, "No gateway answers."},
+    {exit_peer_refused, "The other site refused; its sentence says why."},
+    {exit_busy, "Busy: something is under way, try again."},
+    {exit_not_allowed, "Not allowed, for whoever this is."},
+    {exit_waiting,
+     "It waits: for a link that is down, a key for a restart, or frames that still cross."}};
 
 struct Entry {
   const char *name, *what;
   Command run;
+  const char* more = "";  // of what may be asked only once one uses it
 };
 
 constexpr Entry entries[] = {
@@ -46,15 +55,30 @@ constexpr Entry entries[] = {
     {"swaps", "The latest swap of each class, and what became of it.", swaps},
     {"adaptive", "Classes that adapt: their lines, and what was decided last and why.", adaptive},
     {"bars", "Policies that were put in quarantine, which no swap brings again.", bars},
-    {"config", "What is in force, as a gateway's file; takes the right to control.", config},
+    {"config", "What is in force, as a gateway's file; takes the right to control.", config,
+     "The file of its start, and what reloads have taken since. It names files of the machine, so "
+     "this\n"
+     "takes the right to control. Policies that swap has brought are not in it."},
     {"forgive", "Let swaps bring a barred policy again.", forgive},
-    {"swap", "Replace the policy of a class while traffic flows.", swap},
+    {"swap", "Replace the policy of a class while traffic flows.", swap,
+     "Waits for what becomes of it. With --guard it is swapped back, once, when it does worse than "
+     "the\n"
+     "one before. A class that adapts is left to this order until the file is read again, or "
+     "adapt."},
     {"adapt", "Let a class that adapts choose by itself again, after a swap.", adapt},
     {"plan", "What a reload of the file would do.", plan},
-    {"reload", "Read the file again and take what can be taken.", reload},
-    {"drain", "Let other gateways take over, before this one is stopped.", drain},
+    {"reload", "Read the file again and take what can be taken.", reload,
+     "Waits for what the peers must take part in."},
+    {"drain", "Let other gateways take over, before this one is stopped.", drain,
+     "Peers with another way to the same hosts send by that one, and /healthz says 503 to whoever\n"
+     "chooses for the hosts. What still comes is carried. It waits until nothing has crossed for "
+     "two\n"
+     "seconds."},
     {"top", "Rates, losses and queues, drawn anew each second.", top},
-    {"capture", "Packets before and after the gateway, 128 bytes of each, as pcapng.", capture},
+    {"capture", "Packets before and after the gateway, 128 bytes of each, as pcapng.", capture,
+     "60 seconds and 64 MiB at most, one at a time. The long haul's outer headers are made from "
+     "the\n"
+     "gateway's file."},
     {"bundle", "All that a report of a mistake needs, in one file, without secrets.", bundle},
 };
 
@@ -102,12 +126,15 @@ void add_own(CommandLine& command, const std::string& name, Options& options) {
     command.add_option("--side", capture.side, "of hosts, of the long haul")
         .one_of({"lan", "wan", "both"});
     command.add_option("--peer", capture.peer, "of the long haul's, those of this site");
-    command.add_option("--output", options.file, "the file to write; else it goes to a pipe");
+    command.add_option("--output", options.file, "the file to write; else it goes to a pipe")
+        .type_name("FILE");
   }
   if (name == "forgive") {
     command.add_option("POLICY", options.policy, "as `causewayctl bars` has it").required();
   }
-  if (name == "bundle") command.add_option("--output", options.file, "the file to write");
+  if (name == "bundle") {
+    command.add_option("--output", options.file, "the file to write").type_name("FILE");
+  }
 }
 
 int refuse(const char* sentence) {
@@ -139,6 +166,7 @@ int run_with(int argc, char** argv) {
   Options options;
   CommandLine app(summary, "causewayctl");
   app.footer(lesson);
+  app.ends_with(endings);
   app.set_version(CW_VERSION);
   app.add_option("--config", options.config, "the gateway's file").type_name("FILE");
   app.add_option("--socket", options.socket, "its socket").type_name("FILE");
@@ -149,16 +177,16 @@ int run_with(int argc, char** argv) {
   app.add_option("--ca", options.ca, "with --url: who signed the gateway's").type_name("FILE");
   app.add_flag("--json", options.is_json, "for programs");
   std::vector<CommandLine> commands;
-  std::vector<std::string> names;
   for (const Entry& each : entries) {
-    names.emplace_back(each.name);
-    add_own(commands.emplace_back(app.add_subcommand(each.name, each.what)), each.name, options);
+    CommandLine& command = commands.emplace_back(app.add_subcommand(each.name, each.what));
+    if (*each.more != '\0') command.footer(each.more);
+    add_own(command, each.name, options);
   }
   CommandLine completion = app.add_subcommand("completion", "A script that completes commands.");
   completion.add_option("SHELL", options.shell, "whose").one_of({"bash", "zsh"}).required();
   if (const auto end = app.parse_or_end(argc, argv, exit_usage)) return *end;
   if (completion.is_chosen()) {
-    std::fputs(completion_of(options.shell, names).c_str(), stdout);
+    std::fputs(completion_of(app.told(), options.shell).c_str(), stdout);
     return exit_done;
   }
   for (size_t i = 0; i < std::size(entries); ++i) {

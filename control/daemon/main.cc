@@ -45,6 +45,13 @@ The least that a file needs, where this site's name is the machine's:
 says whether this machine is ready for it, or, without a file, for a gateway.
 A gateway needs CAP_NET_ADMIN to make its TUN device, and gives it up then. SIGTERM drains.)";
 
+const std::vector<Ending> endings = {
+    {exit_done, "Ended as asked."},
+    {exit_failed,
+     "Something cannot be had, such as a port, a right or a device; or an RNIC is lost."},
+    {exit_refused, "Mistakes in the file, all of them, or in the arguments."},
+    {exit_forced, "Ended by force."}};
+
 struct Arguments {
   std::string file, key_log;
   bool is_check = false, is_preflight = false, is_json = false;
@@ -147,7 +154,8 @@ int run_with(int argc, char** argv) {
       "A gateway between sites: reliability for RDMA and any IP over a lossy long haul.",
       "causewayd");
   app.footer(teaching);
-  app.add_option("--config", arguments.file, "the gateway's file");
+  app.ends_with(endings);
+  app.add_option("--config", arguments.file, "the gateway's file").type_name("FILE");
   app.add_flag("--check", arguments.is_check, "say whether the file is right, and end");
   app.add_flag("--preflight", arguments.is_preflight,
                "say what of this machine is in the way, and what to do about it, and end");

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "control/command_line/command_line.h"
 #include "control/deploy/commands.h"
@@ -38,12 +39,16 @@ The file has a [[site]] for each site (name, address, routes, and what its gatew
   causeway-deploy --list-keys                           # every key, as a file to edit
 
 A plan compares with what each gateway says that it runs by, where it is reached and lets who asks
-order; else with its file in --out, and with the gateway's name, state, peers, links and policies.
+order; else with its file in --out, and with the gateway's name, state, peers, links and
+policies.)";
 
-Ends with: 0 done; 1 failed; 2 mistakes in the file, all of them, or in the arguments.)";
+const std::vector<Ending> endings = {
+    {exit_done, "Done."},
+    {exit_failed, "A step could not be taken, or a file not be written."},
+    {exit_mistakes, "Mistakes in the file, all of them, or in the arguments."}};
 
 void add_own(CommandLine& command, Options& options, bool writes) {
-  command.add_option("FILE", options.file, "the deployment's").required();
+  command.add_option("FILE", options.file, "the deployment's").type_name("FILE").required();
   command.add_option("--out", options.folder, "the folder of the sites' files")
       .type_name("DIR")
       .shows_default();
@@ -66,6 +71,7 @@ int run(int argc, char** argv) {
   bool lists_keys = false;
   CommandLine app(summary, "causeway-deploy");
   app.footer(lesson);
+  app.ends_with(endings);
   app.set_version(CW_VERSION);
   app.add_flag("--json", options.is_json, "for programs");
   app.add_flag("--list-keys", lists_keys, "every key of the file, and nothing else");

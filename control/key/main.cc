@@ -8,6 +8,7 @@
 #include <exception>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "control/command_line/command_line.h"
 #include "control/dissector/capture_copy.h"
@@ -39,10 +40,12 @@ sees.
 
 Keys are 32 bytes in Base64, as WireGuard writes them, and of the same kind (X25519).
 
-What `causewayd --seal-key-log` wrote opens what was recorded meanwhile.
+What `causewayd --seal-key-log` wrote opens what was recorded meanwhile.)";
 
-Ends with: 0 done; 1 the file is there already, cannot be read or written, or others can read it;
-2 a mistake in the arguments.)";
+const std::vector<Ending> endings = {
+    {exit_done, "Done."},
+    {exit_failed, "The file is there already, cannot be read or written, or others can read it."},
+    {exit_mistakes, "A mistake in the arguments."}};
 
 int fail(const Error& error) {
   std::fprintf(stderr, "causeway-key: %s\n", error.sentence.c_str());
@@ -114,6 +117,7 @@ int run(int argc, char** argv) {
   bool is_json = false;
   CommandLine app(summary, "causeway-key");
   app.footer(lesson);
+  app.ends_with(endings);
   app.set_version(CW_VERSION);
   app.add_flag("--json", is_json, "for programs");
   CommandLine generating =
@@ -121,13 +125,17 @@ int run(int argc, char** argv) {
   CommandLine telling = app.add_subcommand("public", "Says the public key of a private one.");
   CommandLine sharing = app.add_subcommand("preshared", "Makes a secret for two sites.");
   for (CommandLine* each : {&generating, &telling, &sharing}) {
-    each->add_option("FILE", file, "the secret's").required();
+    each->add_option("FILE", file, "the secret's").type_name("FILE").required();
   }
   CommandLine opening =
       app.add_subcommand("open", "Opens what was recorded (pcapng) of gateways that seal.");
-  opening.add_option("CAPTURE", opens.capture, "what was recorded").required();
-  opening.add_option("--key-log", opens.key_log, "what causewayd --seal-key-log wrote").required();
-  opening.add_option("--out", opens.out, "where it is written; no file that is there").required();
+  opening.add_option("CAPTURE", opens.capture, "what was recorded").type_name("FILE").required();
+  opening.add_option("--key-log", opens.key_log, "what causewayd --seal-key-log wrote")
+      .type_name("FILE")
+      .required();
+  opening.add_option("--out", opens.out, "where it is written; no file that is there")
+      .type_name("FILE")
+      .required();
   if (const auto end = app.parse_or_end(argc, argv, exit_mistakes)) return *end;
   if (opening.is_chosen()) return open_capture(opens, is_json);
   if (!telling.is_chosen()) return make(file, generating.is_chosen(), is_json);

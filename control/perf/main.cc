@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <utility>
+#include <vector>
 
 #include "control/json/json.h"
 #include "control/perf/collective/collective.h"
@@ -87,7 +89,9 @@ int run_with(int argc, char** argv) {
     stop_on_signals();
     return run_message_load({argv, static_cast<size_t>(argc)}, stop);
   }
-  auto options = parse_options({argv, static_cast<size_t>(argc)});
+  std::vector<NamedLine> others = lines_of_collectives();
+  for (NamedLine& each : lines_of_message_loads()) others.push_back(std::move(each));
+  auto options = parse_options({argv, static_cast<size_t>(argc)}, others);
   if (!options) return say(options.error().sentence), exit_refused;
   if (!options->help.empty()) {
     std::fputs(options->help.c_str(), stdout);

@@ -7,6 +7,7 @@
 
 #include "control/command_line/command_line.h"
 #include "control/config/text/file.h"
+#include "control/perf/shared/exits.h"
 #include "control/units/units.h"
 #include "control/wan/link/link_options.h"
 
@@ -54,10 +55,7 @@ constexpr const char* lesson =
     "      by AF_XDP on an interface that the kernel keeps; its server says --port xdp, too.\n"
     "  causeway-perf client 192.0.2.1 --port verbs --device rxe0\n"
     "      --address 192.0.2.2 --peer 192.0.2.1\n"
-    "      by an RNIC, which places what arrives; its server says --port verbs, too.\n"
-    "\n"
-    "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it could not be\n"
-    "measured, or not to the end; 130 ended by Ctrl-C, after the report on what was measured.\n";
+    "      by an RNIC, which places what arrives; its server says --port verbs, too.\n";
 
 // Whoever knows it may pretend to be the other end, and everybody does: --key-file is for networks
 // where that matters.
@@ -309,11 +307,13 @@ Result<void> read_shared(const Texts& texts, Options& options) {
 
 }  // namespace
 
-Result<Options> parse_options(std::span<const char* const> arguments) {
+Result<Options> parse_options(std::span<const char* const> arguments,
+                              const std::vector<NamedLine>& others) {
   Options options;
   Texts texts;
   CommandLine app(summary, "causeway-perf");
   app.footer(lesson);
+  app.ends_with(endings());
   app.column_width(34);
   CommandLine server = app.add_subcommand("server", "Waits for a client and takes its messages.");
   CommandLine client = app.add_subcommand("client", "Sends messages and reports.");
@@ -329,6 +329,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   add_client_options(client, texts, options);
   add_link_options(client, texts);
   add_phase_options(client, texts, options);
+  for (const auto& [name, line] : others) app.add_foreign(name, line);
   auto help = app.parse(arguments);
   if (!help) return std::unexpected(help.error());
   options.help = std::move(*help);

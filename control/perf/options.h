@@ -8,6 +8,7 @@
 
 #include "control/perf/end/phases.h"
 #include "control/perf/parameters.h"
+#include "control/perf/shared/subcommand.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port/impair/impairment.h"
 
@@ -44,6 +45,8 @@ struct Options {
 };
 
 /// Never throws. The sentence names the option and what it accepts.
-Result<Options> parse_options(std::span<const char* const> arguments);
+/// `others` are subcommands that others parse; help tells of them, too.
+Result<Options> parse_options(std::span<const char* const> arguments,
+                              const std::vector<NamedLine>& others = {});
 
 }  // namespace cw::perf

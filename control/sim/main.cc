@@ -131,7 +131,10 @@ int serve(int argc, char** argv) {
       "Runs a scenario: real endpoints over a simulated network, under a virtual clock.",
       "causeway-sim");
   app.footer(teaching);
-  app.add_option("scenario", arguments.file, "the scenario, a TOML file");
+  app.ends_with({{0, "Done."},
+                 {1, "A byte was wrong."},
+                 {exit_mistake, "A mistake in the file, all of them, or in the arguments."}});
+  app.add_option("scenario", arguments.file, "the scenario, a TOML file").type_name("FILE");
   app.add_option("--seed", arguments.seed, "instead of the file's");
   app.add_option("--plugin", arguments.plugins,
                  "a policy as a shared object; the default of [policy] name")

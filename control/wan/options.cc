@@ -40,6 +40,10 @@ constexpr const char* lesson =
     "A run in which the emulator itself was late (p99 over 500 us) or failed to carry frames is\n"
     "called void in the report: its figures are about the machine, not about the link.\n";
 
+const std::vector<Ending> endings = {{0, "Done; whether the run is void, the report says."},
+                                     {1, "An interface or a socket cannot be had."},
+                                     {2, "A mistake in the arguments."}};
+
 /// What the command line fills; units are read afterwards, so that mistakes are told in our words.
 struct Texts {
   std::array<std::string, 2> interfaces;
@@ -167,6 +171,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   Texts texts;
   CommandLine app(summary, "causeway-wan");
   app.footer(lesson);
+  app.ends_with(endings);
   app.column_width(38);
   app.add_option("IF_A", options.interfaces[0], "One end of the link.").required();
   app.add_option("IF_B", options.interfaces[1], "The other end.").required();

@@ -39,11 +39,12 @@ constexpr const char* lesson =
     "      --plot map.svg\n"
     "      which policy wins, over message size and loss, as a map.\n"
     "  causeway-model --packet-loss 1e-3 --size 64MiB --ring 8\n"
-    "      an Allreduce of 64 MiB around eight datacenters.\n"
-    "\n"
-    "Exit codes: 0 done; 1 no law holds for any of the policies, or the picture cannot be "
-    "written;\n"
-    "2 a mistake in the arguments.\n";
+    "      an Allreduce of 64 MiB around eight datacenters.\n";
+
+const std::vector<Ending> endings = {
+    {0, "Done."},
+    {1, "No law holds for any of the policies, or the picture cannot be written."},
+    {2, "A mistake in the arguments; all of them are told."}};
 
 /// What the command line fills; units are read afterwards, so that all mistakes are told at once.
 struct Texts {
@@ -66,8 +67,8 @@ void add_link_options(CommandLine& app, Texts& texts) {
   add("--chunk-loss", texts.chunk_loss, "SHARE", "Chunks lost, each by itself.");
   add("--gilbert", texts.gilbert, "MEAN_BURST,SHARE",
       "Packets lost in bursts of this mean length.");
-  add("--profile", texts.profile, "NAME",
-      "With --packet-loss: in events as on cloud paths, amazon, google or microsoft.");
+  add("--profile", texts.profile, "amazon|google|microsoft",
+      "With --packet-loss: in events as on cloud paths.");
 }
 
 void add_message_options(CommandLine& app, Texts& texts) {
@@ -267,6 +268,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   Texts texts;
   CommandLine app(summary, "causeway-model");
   app.footer(lesson);
+  app.ends_with(endings);
   app.set_version(CW_VERSION);
   add_link_options(app, texts);
   add_message_options(app, texts);

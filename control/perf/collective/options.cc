@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/perf/shared/exits.h"
 #include "control/perf/shared/subcommand.h"
 #include "control/units/units.h"
 #include "dataplane/port/sim/fabric/way/topology.h"
@@ -31,10 +32,7 @@ constexpr const char* lesson =
     "member.\n"
     "\n"
     "  causeway-perf broadcast --port udp --group 239.7.7.7 --members 192.0.2.1,192.0.2.2 --rank "
-    "0\n"
-    "\n"
-    "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it did not end;\n"
-    "130 ended by Ctrl-C.\n";
+    "0\n";
 
 struct Subcommand {
   const char* name;
@@ -126,29 +124,10 @@ Result<void> read_all(const Texts& texts, CollectiveOptions& options) {
   return {};
 }
 
-}  // namespace
-
-const char* name_of_collective(group::Operation operation) {
-  return std::ranges::find(subcommands, operation, &Subcommand::operation)->name;
-}
-
-std::vector<uint16_t> sites_of(const CollectiveOptions& options) {
-  std::vector<uint16_t> sites;
-  for (uint32_t rank = 0; options.sites > 1 && rank < options.hosts; ++rank) {
-    sites.push_back(static_cast<uint16_t>(rank / (options.hosts / options.sites)));
-  }
-  return sites;
-}
-
-bool is_collective(std::string_view subcommand) { return find_collective(subcommand) != nullptr; }
-
-Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
-  CollectiveOptions options;
-  const Subcommand& command = *find_collective(arguments[1]);
-  options.operation = command.operation;
-  Texts texts;
+CommandLine command_line(const Subcommand& command, Texts& texts, CollectiveOptions& options) {
   CommandLine app(command.lesson, std::string("causeway-perf ") + command.name);
   app.footer(lesson);
+  app.ends_with(endings());
   app.add_option("--port", texts.port, "what is between hosts")
       .one_of({"sim", "udp"})
       .shows_default();
@@ -157,7 +136,7 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
                  "binomial, of a broadcast; unicast: a tree up to 64 KiB, else the ring")
       .one_of({"multicast", "ring", "tree", "unicast"})
       .shows_default();
-  if (is_added_up(options.operation)) {
+  if (is_added_up(command.operation)) {
     app.add_option("--type", texts.type, "of what is added up")
         .one_of({"f32", "bf16"})
         .shows_default();
@@ -193,6 +172,41 @@ Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
       .shows_default();
   app.add_flag("--shuffle", options.is_shuffled, "ranks sit on hosts by chance, not in order");
   app.add_flag("--json", options.is_json, "one JSON object");
+  return app;
+}
+
+}  // namespace
+
+const char* name_of_collective(group::Operation operation) {
+  return std::ranges::find(subcommands, operation, &Subcommand::operation)->name;
+}
+
+std::vector<uint16_t> sites_of(const CollectiveOptions& options) {
+  std::vector<uint16_t> sites;
+  for (uint32_t rank = 0; options.sites > 1 && rank < options.hosts; ++rank) {
+    sites.push_back(static_cast<uint16_t>(rank / (options.hosts / options.sites)));
+  }
+  return sites;
+}
+
+bool is_collective(std::string_view subcommand) { return find_collective(subcommand) != nullptr; }
+
+std::vector<NamedLine> lines_of_collectives() {
+  std::vector<NamedLine> lines;
+  for (const Subcommand& each : subcommands) {
+    Texts texts;
+    CollectiveOptions options;
+    lines.emplace_back(each.name, command_line(each, texts, options));
+  }
+  return lines;
+}
+
+Result<CollectiveOptions> parse_collective(std::span<char* const> arguments) {
+  CollectiveOptions options;
+  const Subcommand& command = *find_collective(arguments[1]);
+  options.operation = command.operation;
+  Texts texts;
+  CommandLine app = command_line(command, texts, options);
   auto parsed = parse_rest(app, arguments);
   if (!parsed) return std::unexpected(parsed.error());
   options.help = std::move(*parsed);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/perf/shared/place.h"
+#include "control/perf/shared/subcommand.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "dataplane/collective/group.h"
@@ -50,6 +51,7 @@ std::vector<uint16_t> sites_of(const CollectiveOptions& options);
 bool is_collective(std::string_view subcommand);
 /// The subcommand of an operation that has one.
 const char* name_of_collective(group::Operation operation);
+std::vector<NamedLine> lines_of_collectives();
 /// Errors: a sentence for people.
 Result<CollectiveOptions> parse_collective(std::span<char* const> arguments);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "control/perf/shared/exits.h"
 #include "control/perf/shared/subcommand.h"
 #include "control/units/units.h"
 
@@ -23,10 +24,7 @@ constexpr const char* lesson =
     "  causeway-perf alltoall --port udp --group 239.7.7.7 --members 192.0.2.1,192.0.2.2 --rank 0\n"
     "      steps between processes, each of which is one member and is told the same but its rank\n"
     "  causeway-perf allreduce --hosts 32 --size 4MiB --background 30% --policy nack_fixed\n"
-    "      a ring that adds up 32-bit floats, beside messages between hosts by chance\n"
-    "\n"
-    "Exit status: 0 measured; 1 a byte was wrong; 2 a mistake in the arguments; 3 it did not end;\n"
-    "130 ended by Ctrl-C.\n";
+    "      a ring that adds up 32-bit floats, beside messages between hosts by chance\n";
 
 constexpr std::array<const char*, 2> names = {"alltoall", "allreduce"};
 constexpr std::array<const char*, 2> summaries = {
@@ -148,22 +146,11 @@ void add_load(CommandLine& app, Texts& texts, MessageOptions& options) {
       .shows_default();
 }
 
-}  // namespace
-
-bool is_message_load(std::string_view subcommand) {
-  return std::ranges::find(names, subcommand) != names.end();
-}
-
-const char* name_of(MessageKind kind) { return names[static_cast<size_t>(kind)]; }
-
-Result<MessageOptions> parse_message_load(std::span<char* const> arguments) {
-  MessageOptions options;
-  const auto place = std::ranges::find(names, std::string_view(arguments[1])) - names.begin();
-  options.kind = static_cast<MessageKind>(place);
-  Texts texts;
-  CommandLine app(summaries[static_cast<size_t>(place)],
-                  std::string("causeway-perf ") + names[static_cast<size_t>(place)]);
+CommandLine command_line(Texts& texts, MessageOptions& options) {
+  const auto place = static_cast<size_t>(options.kind);
+  CommandLine app(summaries[place], std::string("causeway-perf ") + names[place]);
   app.footer(lesson);
+  app.ends_with(endings());
   add_load(app, texts, options);
   app.add_option("--policy", options.policy,
                  "who decides what is asked for again (csa_ud, or that of --plugin)")
@@ -175,6 +162,34 @@ Result<MessageOptions> parse_message_load(std::span<char* const> arguments) {
   app.add_option("--seed", options.seed, "of all that is drawn").shows_default();
   if (options.kind == MessageKind::AllToAll) add_place(app, texts.place);
   app.add_flag("--json", options.is_json, "one JSON object");
+  return app;
+}
+
+}  // namespace
+
+bool is_message_load(std::string_view subcommand) {
+  return std::ranges::find(names, subcommand) != names.end();
+}
+
+const char* name_of(MessageKind kind) { return names[static_cast<size_t>(kind)]; }
+
+std::vector<NamedLine> lines_of_message_loads() {
+  std::vector<NamedLine> lines;
+  for (size_t kind = 0; kind < names.size(); ++kind) {
+    Texts texts;
+    MessageOptions options;
+    options.kind = static_cast<MessageKind>(kind);
+    lines.emplace_back(names[kind], command_line(texts, options));
+  }
+  return lines;
+}
+
+Result<MessageOptions> parse_message_load(std::span<char* const> arguments) {
+  MessageOptions options;
+  const auto place = std::ranges::find(names, std::string_view(arguments[1])) - names.begin();
+  options.kind = static_cast<MessageKind>(place);
+  Texts texts;
+  CommandLine app = command_line(texts, options);
   auto parsed = parse_rest(app, arguments);
   if (!parsed) return std::unexpected(parsed.error());
   options.help = std::move(*parsed);

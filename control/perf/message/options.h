@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/perf/shared/place.h"
+#include "control/perf/shared/subcommand.h"
 #include "dataplane/base/result.h"
 #include "dataplane/base/units.h"
 #include "plugins/params.h"
@@ -46,6 +47,7 @@ struct MessageOptions {
 
 bool is_message_load(std::string_view subcommand);
 const char* name_of(MessageKind kind);
+std::vector<NamedLine> lines_of_message_loads();
 /// Errors: a sentence for people.
 Result<MessageOptions> parse_message_load(std::span<char* const> arguments);
 
