@@ -173,6 +173,11 @@ static std::string ctl_for(const DraftSite& site) {
          place.key + " --ca " + place.ca;
 }
 
+/// The instance that reads /etc/causeway/NAME.toml.
+std::string unit_of(const DraftSite& site) {
+  return "causewayd@" + std::filesystem::path(site.path).stem().string();
+}
+
 std::string command_of(const Step& step, const DraftSite& site) {
   switch (step.act) {
     case Act::Start:
@@ -180,9 +185,9 @@ std::string command_of(const Step& step, const DraftSite& site) {
     case Act::Reload:
       return ctl_for(site) + " reload --wait 10s" + (step.is_links_later ? " --links-later" : "");
     case Act::Restart:
-      return "systemctl restart causeway";
+      return "systemctl restart " + unit_of(site);
     case Act::Stop:
-      return "systemctl stop causeway";
+      return "systemctl stop " + unit_of(site);
   }
   return {};
 }

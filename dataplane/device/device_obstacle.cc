@@ -35,7 +35,7 @@ std::string obstacle_to_socket(const std::string& name, int family) {
   if (error == EAFNOSUPPORT) {
     return name +
            " may not open its sockets: this kernel lacks them, or the unit that this runs in "
-           "restricts them; configs/causewayd.service.d has a drop-in for it";
+           "restricts them; configs/causewayd@.service.d has a drop-in for it";
   }
   return name + " is not to be had from this kernel: " + std::strerror(error) +
          "; net_af_packet asks for least";

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::seconds;
 
-const std::string unit = CW_SOURCE_DIR "/configs/causewayd.service";
+const std::string unit = CW_SOURCE_DIR "/configs/causewayd@.service";
 constexpr uid_t nobody = 65534;
 
 struct Kind {
@@ -195,7 +195,7 @@ TEST_F(Service, without_the_drop_in_of_its_port_says_so_and_ends) {
   const Outcome outcome = service().finish();
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_TRUE(outcome.err.starts_with("causewayd: wan.device: ")) << outcome.err;
-  EXPECT_NE(outcome.err.find("causewayd.service.d"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("causewayd@.service.d"), std::string::npos) << outcome.err;
 }
 #endif
 

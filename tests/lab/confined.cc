@@ -42,9 +42,9 @@ constexpr uid_t nobody = 65534;
 const std::set<std::string> left_alone = {
     "Type", "ExecStartPre", "ExecStart", "ExecReload", "Restart", "RestartPreventExitStatus",
     "MemorySwapMax", "RestartSec", "FileDescriptorStoreMax", "TimeoutStopSec", "WatchdogSec",
-    "User", "Nice", "RuntimeDirectory", "StateDirectory", "ProtectHome", "ProtectControlGroups",
-    "ProtectHostname", "ProtectProc", "RestrictSUIDSGID", "SystemCallArchitectures",
-    "LockPersonality",
+    "User", "Nice", "RuntimeDirectory", "RuntimeDirectoryPreserve", "StateDirectory", "ProtectHome",
+    "ProtectControlGroups", "ProtectHostname", "ProtectProc", "RestrictSUIDSGID",
+    "SystemCallArchitectures", "LockPersonality",
     // These remove capabilities that the bounding set does not have, and calls of groups that the
     // filter does not allow.
     "ProtectKernelModules", "ProtectKernelLogs", "ProtectClock"};

@@ -9,6 +9,9 @@
 namespace cw::config {
 namespace {
 
+/// Stands in a file to begin with where nobody but its reader knows the value.
+constexpr std::string_view to_edit = "EDIT: ";
+
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -108,6 +111,9 @@ class Reader {
   void read_value(const Key& key, const std::string& path, const Node& node) {
     const bool is_none = key.has_none() && node.kind == Node::Kind::Text && node.text == "none";
     if (is_none) return key.store({.is_none = true});
+    if (node.kind == Node::Kind::Text && node.text.starts_with(to_edit)) {
+      return add(node.place, path + " is yours to say: " + node.text.substr(to_edit.size()));
+    }
     const auto value = value_of(key, node);
     if (value && has_control_character(value->text)) {
       return add(node.place, path + " holds a control character, which no text may");

@@ -262,6 +262,8 @@ TEST(Mistakes, each_is_one_sentence_with_its_place) {
       {"[link]\nhold = 25", "f:3:8: link.hold is 25; it must be a duration such as \"25 ms\""},
       {"[link]\nhold = '25 m'",
        "f:3:8: link.hold is \"25 m\"; it must be a duration such as \"25 ms\""},
+      {"[link]\nhold = 'EDIT: as long as you wait'",
+       "f:3:8: link.hold is yours to say: as long as you wait"},
       {"[link]\nhold = '0 ms'", "f:3:8: link.hold is \"0 ms\"; 1 ms to 1 s is accepted"},
       {"[link]\nhold = 'none'",
        "f:3:8: link.hold is \"none\"; it must be a duration such as \"25 ms\""},

@@ -35,6 +35,21 @@ TEST(Configs, are_without_a_mistake) {
   EXPECT_EQ(count, 15u);
 }
 
+TEST(Configs, that_of_the_packages_is_refused_with_a_sentence_for_each_value_to_write) {
+  const auto plan =
+      read_plan("gateway.toml", text_of(fs::path(CW_SOURCE_DIR) / "control/install/gateway.toml"));
+  ASSERT_FALSE(plan);
+  std::istringstream lines(plan.error().sentence);
+  std::string line;
+  size_t count = 0;
+  for (; std::getline(lines, line); ++count) {
+    EXPECT_TRUE(line.find(" is yours to say: ") != line.npos ||
+                line.find("`causeway-key generate gateway.key` makes one") != line.npos)
+        << line;
+  }
+  EXPECT_EQ(count, 9u) << plan.error().sentence;
+}
+
 /// What a line of the list of keys is about; empty: not a key.
 std::string key_of(const std::string& line) {
   const size_t end = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");

@@ -93,6 +93,7 @@ void check_public_key(Section& here, const PeerConfig& peer, const Config& confi
   const auto is_its = [&](const auto& each) {
     return each.get() != &peer && each->public_key == peer.public_key;
   };
+  if (here.is_wrong("public_key")) return;
   if (peer.public_key.empty()) {
     here.complain("public_key",
                   "peer.public_key of \"" + peer.name +

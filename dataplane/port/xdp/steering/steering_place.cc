@@ -161,7 +161,7 @@ Error SteeringPlace::refusal(int reason) const {
     return {"device: " + interface_ +
             " takes a program of ours only with CAP_NET_ADMIN, CAP_NET_RAW, CAP_IPC_LOCK and "
             "CAP_SYS_ADMIN, as libxdp gets programs by their number; run as root, or see "
-            "configs/causewayd.service.d/af-xdp.conf"};
+            "configs/causewayd@.service.d/af-xdp.conf"};
   }
   if (reason == EBUSY || reason == EEXIST) {
     return {"device: " + interface_ +
