@@ -11,10 +11,12 @@ function(cw_papers component package)
   set(changelog ${CMAKE_CURRENT_BINARY_DIR}/changelog.Debian)
   configure_file(${here}/changelog ${changelog} COPYONLY)
   execute_process(COMMAND gzip -9nkf ${changelog} COMMAND_ERROR_IS_FATAL ANY)
-  install(FILES ${here}/copyright ${changelog}.gz DESTINATION ${folder} COMPONENT ${component})
+  install(FILES ${here}/copyright ${changelog}.gz DESTINATION ${folder}
+    COMPONENT ${component} EXCLUDE_FROM_ALL)
   if(EXISTS ${here}/${package}.lintian-overrides)
     install(FILES ${here}/${package}.lintian-overrides RENAME ${package}
-      DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides COMPONENT ${component})
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+      COMPONENT ${component} EXCLUDE_FROM_ALL)
   endif()
 endfunction()
 cw_papers(programs causeway)
