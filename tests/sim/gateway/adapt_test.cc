@@ -115,8 +115,8 @@ TEST(Adapts, not_where_packets_queue) {
   flow.begin = world.sites().now();
   world.sites().host(1).add_flow(flow);
   world.sites().run_for(30_s);
-  const auto& path = world.sites().state(1).peers[0];
-  EXPECT_GT(path.there.lost, 10u) << "of what overflowed before the rate had been found";
+  const uint64_t lost = world.sites().state(1).peers[0].there.lost;
+  EXPECT_GT(lost, 10u) << "of what overflowed before the rate had been found";
   size_t raised = 0;
   for (const auto& each : world.decided()) raised += each.answer.decision.is_raise ? 1 : 0;
   EXPECT_EQ(raised, 0u) << world.story();
