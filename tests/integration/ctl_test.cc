@@ -368,7 +368,7 @@ TEST_F(Ctl, completes_what_is_typed) {
                             .run({"bash", "-c",
                                   ". ./complete; COMP_WORDS=(causewayctl sw) COMP_CWORD=1; "
                                   "_causewayctl; echo ${COMPREPLY[*]}"});
-  EXPECT_EQ(typed.out, "swaps swap\n") << typed.err;
+  EXPECT_EQ(typed.out, "swap swaps\n") << typed.err;
 }
 
 }  // namespace
