@@ -71,8 +71,13 @@ std::optional<Decision> Adapter::look(const LineFacts& facts, size_t present, In
   if (facts.rtt == Duration() || facts.rate == Rate() || facts.loss.counts.packets() == 0) {
     return std::nullopt;
   }
-  if (is_worse(facts)) {
-    if (auto decision = raise(facts, present, now)) return decision;
+  const bool is_worse = this->is_worse(facts);
+  if (!facts.is_queued && (is_worse || is_known_better(facts))) {
+    for (const double loss : {facts.loss.share.high, facts.loss.share.ratio}) {
+      if (loss > facts.loss.share.ratio && !is_worse) continue;
+      if (auto decision = raise(facts, loss, present, now)) return decision;
+    }
+    accept(facts);
   }
   accepted_.loss_high = std::min(accepted_.loss_high, facts.loss.share.high);
   if (!is_long_enough(facts, now)) return std::nullopt;
@@ -96,6 +101,12 @@ bool Adapter::is_other_line(const LineFacts& facts) const {
 bool Adapter::is_worse(const LineFacts& facts) const {
   if (facts.loss.counts.bursts < bursts_to_raise) return false;
   return facts.loss.share.ratio > accepted_.loss_high || is_other_line(facts);
+}
+
+/// There is as much again to tell from: how long runs are, above all, takes some of them to know.
+bool Adapter::is_known_better(const LineFacts& facts) const {
+  const uint64_t bursts = facts.loss.counts.bursts;
+  return bursts >= bursts_to_raise && bursts >= 2 * accepted_.bursts;
 }
 
 bool Adapter::is_long_enough(const LineFacts& facts, Instant now) const {
@@ -127,18 +138,18 @@ std::optional<size_t> Adapter::best(const Verdicts& verdicts, Instant now) const
   return found;
 }
 
-std::optional<Decision> Adapter::raise(const LineFacts& facts, size_t present, Instant now) {
-  if (facts.is_queued) return std::nullopt;
-  const Verdicts& verdicts = judge_.at(line_at(facts, facts.loss.share.high));
+std::optional<Decision> Adapter::raise(const LineFacts& facts, double loss, size_t present,
+                                       Instant now) {
+  const Verdicts& verdicts = judge_.at(line_at(facts, loss));
   const auto to = best(verdicts, now);
-  if (!to || *to == present) return accept(facts), std::nullopt;
+  if (!to || *to == present) return std::nullopt;
   const model::Prediction& after = *verdicts[*to];
   if (verdicts[present]) {
     const model::Prediction& before = *verdicts[present];
     const bool gains = cost(after) < cost(before) * (1 - gain_min);
     const bool is_over = before.overhead > overhead_max_;
     const bool sends_less = after.overhead < before.overhead;
-    if ((!gains || sends_less) && !is_over) return accept(facts), std::nullopt;
+    if ((!gains || sends_less) && !is_over) return std::nullopt;
   }
   const bool is_back = waited_ != Duration() && now - changed_ < waited_ * soon;
   caution_ = is_back ? std::min(caution_ * 2, caution_max) : 1;
@@ -164,6 +175,7 @@ std::optional<Decision> Adapter::lower(const LineFacts& facts, size_t present, I
 
 void Adapter::accept(const LineFacts& facts) {
   accepted_ = {.loss_high = facts.loss.share.high,
+               .bursts = facts.loss.counts.bursts,
                .burst = facts.loss.burst_packets,
                .rtt = facts.rtt,
                .rate = facts.rate};

@@ -6,8 +6,9 @@
 //
 //   Is the line worse than it was known to be when this was last decided? Then, at once: what is
 //   best should the loss be as high as it may be (the upper end of its interval)? That is taken if
-//   it is better by more than `gain_min`. Not while packets queue: what overflows is no reason to
-//   send more.
+//   it is better by more than `gain_min`, or is for what was measured. Asked again, for what was
+//   measured, once twice as many runs of losses are known. Not while packets queue: what overflows
+//   is no reason to send more.
 //
 //   Has the line been as it is for long enough, ten round trips and twenty losses, or a minute?
 //   Then: what sends least of those that are about as good as the best, at the loss that was
@@ -73,14 +74,16 @@ class Adapter {
   /// What the line was like when it was last decided.
   struct Accepted {
     double loss_high = 0;  // the least that this was known to be since
+    uint64_t bursts = 0;
     double burst = 1;
     Duration rtt;
     Rate rate;
   };
   bool is_worse(const LineFacts& facts) const;
+  bool is_known_better(const LineFacts& facts) const;
   bool is_other_line(const LineFacts& facts) const;
   bool is_long_enough(const LineFacts& facts, Instant now) const;
-  std::optional<Decision> raise(const LineFacts& facts, size_t present, Instant now);
+  std::optional<Decision> raise(const LineFacts& facts, double loss, size_t present, Instant now);
   std::optional<Decision> lower(const LineFacts& facts, size_t present, Instant now);
   bool may_take(size_t candidate, const Verdicts& verdicts, Instant now) const;
   std::optional<size_t> best(const Verdicts& verdicts, Instant now) const;
