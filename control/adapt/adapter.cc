@@ -13,7 +13,7 @@ namespace {
 /// One may be chance.
 constexpr uint64_t bursts_to_raise = 2;
 /// Times as many transfers may be late as the law says: those of hosts are no messages of ours.
-constexpr double doubt = 2;
+constexpr double doubt = 3;
 /// Of RTT, rate and bursts: less is no other line.
 constexpr double line_step = 1.25, burst_step = 2;
 constexpr uint64_t caution_max = 64;

@@ -18,8 +18,8 @@
 // before more is lost than could be lost as far as was known then. Where it had to be taken back
 // soon all the same, the line stands at a border, and twice as many losses are waited for.
 //
-// A tail is p99.9 should twice as many transfers be late as the law has it: what hosts wait for
-// begins and ends anywhere in what we cut into messages and blocks.
+// A tail is p99.9 should three times as many transfers be late as the law has it: what hosts wait
+// for begins and ends anywhere in what we cut into messages and blocks.
 #pragma once
 
 #include <optional>

@@ -80,10 +80,10 @@ TEST(Adapter, sends_more_at_once_where_more_may_be_lost) {
   world.lose(0.01, 3);
   EXPECT_TRUE(world.run(200_ms));
   EXPECT_TRUE(world.last->is_raise);
-  EXPECT_EQ(world.sends(), "erasure (32,12)");
+  EXPECT_EQ(world.sends(), "erasure (32,16)");
   EXPECT_EQ(world.last->what,
-            "loss 1 % (0.34 to 2.9), bursts of 3: selective_repeat -> erasure (32,12), expected "
-            "p99.9 at most 153 ms -> 38.2 ms, sends 1.03 -> 1.51");
+            "loss 1 % (0.34 to 2.9), bursts of 3: selective_repeat -> erasure (32,16), expected "
+            "p99.9 at most 178 ms -> 38.2 ms, sends 1.03 -> 1.68");
 }
 
 TEST(Adapter, takes_less_when_it_knows_better) {
@@ -93,7 +93,7 @@ TEST(Adapter, takes_less_when_it_knows_better) {
   EXPECT_FALSE(world.run(200_ms)) << "ten round trips are 250 ms";
   EXPECT_TRUE(world.run(5_s));
   EXPECT_FALSE(world.last->is_raise);
-  EXPECT_EQ(world.sends(), "erasure (32,8)");
+  EXPECT_EQ(world.sends(), "erasure (32,12)");
   EXPECT_FALSE(world.run(600_s)) << "the line is as it was";
 }
 
@@ -172,11 +172,11 @@ TEST(Adapter, does_not_ask_again_for_what_was_refused) {
   World world;
   world.lose(0.01, 3);
   ASSERT_TRUE(world.run(200_ms));
-  ASSERT_EQ(world.sends(), "erasure (32,12)");
-  world.adapter().refused(world.place_of("erasure (32,12)"), world.now);
+  ASSERT_EQ(world.sends(), "erasure (32,16)");
+  world.adapter().refused(world.place_of("erasure (32,16)"), world.now);
   world.send_by("selective_repeat");
   EXPECT_TRUE(world.run(200_ms));
-  EXPECT_EQ(world.sends(), "erasure (32,16)");
+  EXPECT_EQ(world.sends(), "erasure (32,12)");
 }
 
 /// The step at which a code begins to fail is crossed again and again.
