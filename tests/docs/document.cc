@@ -41,6 +41,7 @@ bool take_of_commands(Block& block, const Word& word) {
   if (word.name == "background") return set(block.is_background);
   if (word.name == "until") return set(block.is_repeated);
   if (word.name == "long") return set(block.is_for_night);
+  if (word.name == "once") return set(block.is_once);
   if (word.name == "not-run-here") return set(block.is_not_run);
   if (word.name == "in") return block.is_in_tree = word.value == "tree";
   if (word.name == "by") return !(block.by = word.value).empty();

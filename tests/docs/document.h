@@ -26,6 +26,7 @@ struct Block {
   bool is_repeated = false;    ///< typed again until it prints what follows
   bool is_in_tree = false;     ///< begins in the project's folder, not at home
   bool is_for_night = false;   ///< takes long
+  bool is_once = false;        ///< not typed again on the way to a document behind this one
   bool is_not_run = false;     ///< takes what no test has, as the text beside says
   int status = 0;              ///< with which they end
   std::string by;              ///< the test that runs them, instead

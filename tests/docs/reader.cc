@@ -45,22 +45,25 @@ std::string not_printed(const std::string& line, const std::string& printed) {
 Reader::Reader(const std::string& tree, const std::string& programs, bool is_night)
     : tree_(tree), is_night_(is_night), machines_(tree, programs) {}
 
-std::string Reader::follow(const std::string& path) {
+std::string Reader::follow(const std::string& path) { return follow(path, /*is_before=*/false); }
+
+std::string Reader::follow(const std::string& path, bool is_before) {
   if (!fs::exists(fs::path(tree_) / path)) return path + " is not there";
   const Document document = read_document(tree_, path);
   if (!document.mistakes.empty()) return document.mistakes.front();
   for (const std::string& before : document.after) {
-    const std::string sentence = follow((fs::path(path).parent_path() / before).lexically_normal());
+    const std::string sentence =
+        follow((fs::path(path).parent_path() / before).lexically_normal(), true);
     if (!sentence.empty()) return sentence;
   }
-  return follow(document);
+  return follow(document, is_before);
 }
 
-std::string Reader::follow(const Document& document) {
+std::string Reader::follow(const Document& document, bool is_before) {
   for (size_t i = 0; i < document.blocks.size(); ++i) {
     const Block& block = document.blocks[i];
-    const bool is_mine =
-        block.by.empty() && !block.is_not_run && (is_night_ || !block.is_for_night);
+    const bool is_mine = block.by.empty() && !block.is_not_run && !(block.is_once && is_before) &&
+                         (is_night_ || !block.is_for_night);
     const bool has_text = i + 1 < document.blocks.size() &&
                           document.blocks[i + 1].kind == Kind::Printed &&
                           !document.blocks[i + 1].is_log;

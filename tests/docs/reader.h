@@ -32,7 +32,8 @@ class Reader {
     size_t mark = 0;
   };
 
-  std::string follow(const Document& document);
+  std::string follow(const std::string& path, bool is_before);
+  std::string follow(const Document& document, bool is_before);
   std::string type(const Block& block, const Block* printed);
   std::string type_once(const Block& block, const Block* printed);
   std::string start(const Block& block, const Block* printed);
