@@ -2,6 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "tests/docs/document.h"
 #include "tests/docs/printed.h"
@@ -9,6 +14,8 @@
 
 namespace cw::docs {
 namespace {
+
+namespace fs = std::filesystem;
 
 Document parse(const std::string& text) { return parse_document("x.md", text); }
 std::string mistake(const std::string& text) {
@@ -98,6 +105,83 @@ TEST(Documents, can_be_run) {
     const Document document = read_document(CW_SOURCE_DIR, path);
     EXPECT_EQ(document.mistakes, std::vector<std::string>{});
     EXPECT_EQ(wrong_runners(CW_SOURCE_DIR, document), std::vector<std::string>{});
+  }
+}
+
+/// Words behind `before`, up to what is not of a name.
+std::set<std::string> names_behind(const std::string& text, const std::string& before) {
+  std::set<std::string> names;
+  for (size_t at = 0; (at = text.find(before, at)) != std::string::npos;) {
+    at += before.size();
+    size_t end = at;
+    while (end < text.size() && (std::isalpha(text[end]) != 0 || text[end] == '_')) ++end;
+    if (end > at) names.insert(text.substr(at, end - at));
+  }
+  return names;
+}
+
+std::string text_here(const std::string& path) {
+  return text_of(std::string(CW_SOURCE_DIR "/") + path);
+}
+
+TEST(Troubleshooting, knows_every_reason_and_every_line_that_warns) {
+  std::set<std::string> names =
+      names_behind(text_here("dataplane/core/drop_reasons.def"), "\nCW_DROP(");
+  names.merge(names_behind(text_here("dataplane/wire/control_errors.def"), "\nCW_CONTROL_ERROR("));
+  for (const std::string& each :
+       names_behind(text_here("dataplane/wire/errors.def"), "\nCW_WIRE_ERROR(")) {
+    const std::string text = text_here("dataplane/wire/errors.def");
+    const std::string row = "\nCW_WIRE_ERROR(" + each + ", ";
+    names.merge(names_behind(text, row));
+  }
+  EXPECT_GT(names.size(), 70u);
+  for (const auto& entry : fs::recursive_directory_iterator(CW_SOURCE_DIR "/control")) {
+    if (entry.path().extension() != ".cc") continue;
+    const std::string text = text_of(entry.path());
+    names.merge(names_behind(text, "log_.warning(\""));
+    names.merge(names_behind(text, "log_.error(\""));
+    names.merge(names_behind(text, "log.warning(\""));
+    names.merge(names_behind(text, "log.error(\""));
+  }
+  EXPECT_TRUE(names.contains("worker_stuck"));
+  const std::string guide = text_here("control/guide/troubleshooting.md");
+  for (const std::string& name : names) {
+    EXPECT_NE(guide.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+/// The anchors that a forge makes of headings.
+std::set<std::string> anchors_of(const std::string& file) {
+  std::set<std::string> anchors;
+  for (const std::string& line : lines_in(text_of(file))) {
+    if (!line.starts_with('#')) continue;
+    std::string anchor;
+    for (const char c : line.substr(line.find_first_not_of('#') + 1)) {
+      if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-') {
+        anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      }
+      if (c == ' ') anchor += '-';
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
+TEST(Documents, have_links_that_lead_somewhere) {
+  for (const std::string& path : documents_of(CW_SOURCE_DIR)) {
+    const std::string text = text_here(path);
+    for (size_t at = 0; (at = text.find("](", at)) != std::string::npos;) {
+      at += 2;
+      const std::string link = text.substr(at, text.find(')', at) - at);
+      if (link.starts_with("http")) continue;
+      const size_t hash = std::min(link.find('#'), link.size());
+      const fs::path folder = (fs::path(CW_SOURCE_DIR) / path).parent_path();
+      const fs::path target = hash == 0 ? fs::path(CW_SOURCE_DIR) / path
+                                        : (folder / link.substr(0, hash)).lexically_normal();
+      EXPECT_TRUE(fs::exists(target)) << path << ": " << link;
+      if (hash == link.size() || !fs::exists(target)) continue;
+      EXPECT_TRUE(anchors_of(target).contains(link.substr(hash + 1))) << path << ": " << link;
+    }
   }
 }
 
