@@ -16,6 +16,9 @@ std::vector<std::string> documents_of(const std::string& tree);
 /// test that is not known or not there, a line that it does not have.
 std::vector<std::string> wrong_runners(const std::string& tree, const Document& document);
 
+/// For such a test: the blocks that a document leaves to it, in their order.
+std::vector<Block> blocks_by(const std::string& test, const Document& document);
+
 /// The lines of a block without comments behind them, and without empty ones.
 std::vector<std::string> commands_of(const Block& block);
 
