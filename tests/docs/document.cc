@@ -52,6 +52,7 @@ bool take_of_commands(Block& block, const Word& word) {
 
 bool take_of_printed(Block& block, const Word& word) {
   if (word.name == "exact") return block.is_exact = word.value.empty();
+  if (word.name == "long") return block.is_for_night = word.value.empty();
   if (word.name == "at") return block.is_log = take_place(block, word.value);
   if (word.name != "picture" || !word.value.empty()) return false;
   block.kind = Kind::Picture;

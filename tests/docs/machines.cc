@@ -1,6 +1,6 @@
 #include "tests/docs/machines.h"
 
-#include <stdlib.h>
+#include <signal.h>
 
 #include <fstream>
 #include <stdexcept>
@@ -32,9 +32,13 @@ Machine::Machine(const lab::Space& space, const fs::path& folder, const std::str
       first_(std::make_unique<lab::Program>(
           space.fd(),
           lab::Arguments{"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-                         "bash", "-c", first_process, "first", folder, tree})) {
+                         "bash", "-c", first_process, "first", folder, tree})) {}
+
+void Machine::wait_ready() const {
   if (!first_->wait_for("ready")) throw std::runtime_error("no machine: " + first_->finish().err);
 }
+
+void Machine::end() const { first_->signal(SIGKILL); }
 
 lab::Arguments Machine::command(const fs::path& script, const std::string& at) const {
   const std::string spaces = "/proc/" + std::to_string(first_->pid()) + "/ns/";
@@ -68,16 +72,30 @@ const lab::Space& Machines::space_of(const std::string& name) {
                                           : lab::At::Between);
 }
 
-Machine& Machines::machine(const std::string& name) {
-  const auto found = machines_.find(name);
-  if (found != machines_.end()) return *found->second;
+/// All at once: what the kernel does for one is mostly waiting.
+Machines::~Machines() {
+  for (const auto& [name, machine] : machines_) machine->end();
+}
+
+void Machines::start(const std::string& name) {
   const fs::path own = folder_.path(name.empty() ? "alone" : name);
   fs::create_directories(own);
-  Machine& made =
-      *machines_.emplace(name, std::make_unique<Machine>(space_of(name), own, tree_)).first->second;
-  if (name.empty() || line_) return made;
-  Machine& between = name == "line" ? made : machine("line");
-  if (line_) return made;
+  machines_.emplace(name, std::make_unique<Machine>(space_of(name), own, tree_));
+}
+
+Machine& Machines::machine(const std::string& name) {
+  if (name.empty() && !machines_.contains(name)) start(name);
+  if (!name.empty() && !line_) {
+    for (const char* const each : {"line", "a", "b", "host-a", "host-b"}) start(each);
+    start_line();
+  }
+  machines_[name]->wait_ready();
+  return *machines_[name];
+}
+
+void Machines::start_line() {
+  const Machine& between = *machines_["line"];
+  between.wait_ready();
   line_ = std::make_unique<lab::Program>(
       between.namespace_fd(), between.command(script(std::string("exec ") + line_command), home()));
   const auto end = lab::Time::now() + std::chrono::seconds(30);
@@ -86,7 +104,6 @@ Machine& Machines::machine(const std::string& name) {
       throw std::runtime_error("no line: " + line_->out_so_far());
     }
   }
-  return made;
 }
 
 fs::path Machines::script(const std::string& lines) {

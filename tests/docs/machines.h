@@ -25,8 +25,13 @@ inline constexpr const char* line_command =
 class Machine {
  public:
   /// `folder` is its own, and there; `tree`, which nobody there can write, is the project's.
+  /// It is started, and not ready then.
   Machine(const lab::Space& space, const std::filesystem::path& folder, const std::string& tree);
 
+  /// Throws what it says when it does not become ready.
+  void wait_ready() const;
+  /// Begins to end it.
+  void end() const;
   /// For lab::Program: runs a file of bash there, below `at`, with what both streams say in one.
   lab::Arguments command(const std::filesystem::path& script, const std::string& at) const;
   int namespace_fd() const { return space_.fd(); }
@@ -41,6 +46,7 @@ class Machines {
  public:
   /// `programs` is the folder of the project's.
   Machines(std::string tree, std::string programs);
+  ~Machines();
 
   /// By a name that a document has; empty: the one alone. Made when it is first asked for.
   Machine& machine(const std::string& name);
@@ -51,6 +57,8 @@ class Machines {
 
  private:
   const lab::Space& space_of(const std::string& name);
+  void start(const std::string& name);
+  void start_line();
 
   lab::Folder folder_;
   std::string tree_, programs_;

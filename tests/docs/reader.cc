@@ -70,7 +70,7 @@ std::string Reader::follow(const Document& document, bool is_before) {
     const Block* const printed = has_text ? &document.blocks[i + 1] : nullptr;
     std::string wrong;
     if (block.kind == Kind::Commands && is_mine) wrong = type(block, printed);
-    if (block.kind == Kind::Printed && block.is_log) wrong = wait_for_log(block);
+    if (block.kind == Kind::Printed && block.is_log && is_mine) wrong = wait_for_log(block);
     if (block.kind == Kind::File) wrong = write(block);
     if (block.kind == Kind::Excerpt) wrong = look_for_excerpt(block);
     if (wrong.empty()) continue;
