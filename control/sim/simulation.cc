@@ -179,6 +179,9 @@ Report Simulation::report() const {
   report.lost_packets = network_.counters().lost;
   report.resent_packets = sender.count_of(Counter::resends_sent);
   report.repair_packets = sender.count_of(Counter::repairs_sent);
+  for (const auto& site : sites_) {
+    report.quarantined += site->count_of(Counter::policies_quarantined);
+  }
   report.trace_hash = network_.trace_hash();
   return report;
 }

@@ -11,11 +11,15 @@
 #include <fstream>
 #include <optional>
 #include <set>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "control/json/json.h"
 #include "dataplane/kernel/owned_fd.h"
 #include "tests/demo/gateways.h"
+#include "tests/docs/document.h"
+#include "tests/docs/runners.h"
 #include "tests/lab/space.h"
 
 namespace cw::demo {
@@ -50,9 +54,25 @@ bool holds_all(const Json& json, const std::set<std::string>& wanted) {
   return std::ranges::includes(keys, wanted);
 }
 
+/// What the readme has one type, without `./demo`, and shorter than that would be.
+lab::Arguments options_of_readme() {
+  const auto blocks = docs::blocks_by("demo_test", docs::read_document(CW_SOURCE_DIR, "README.md"));
+  EXPECT_EQ(blocks.size(), 1u);
+  lab::Arguments options;
+  for (const docs::Block& block : blocks) {
+    std::istringstream words(docs::commands_of(block).at(0));
+    for (std::string word; words >> word;) options.push_back(word);
+  }
+  EXPECT_EQ(options.at(0), "./demo");
+  options.erase(options.begin());
+  const lab::Arguments shorter = {"--seconds", "3",      "--warm-up", "1",     "--file",
+                                  "4MiB",      "--rate", "50Mbit/s",  "--json"};
+  options.insert(options.end(), shorter.begin(), shorter.end());
+  return options;
+}
+
 TEST_F(DemoRun, measures_with_and_without_gateways_and_every_byte_is_right) {
-  const lab::Outcome outcome =
-      run({"--seconds", "3", "--warm-up", "1", "--file", "4MiB", "--rate", "50Mbit/s", "--json"});
+  const lab::Outcome outcome = run(options_of_readme());
   ASSERT_EQ(outcome.status, 0) << outcome.err << outcome.out;
   const Json it = Json::parse(outcome.out);
   EXPECT_EQ(it["bytes_wrong"], 0);

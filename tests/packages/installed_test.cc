@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/docs/document.h"
+#include "tests/docs/runners.h"
 #include "tests/lab/pings.h"
 #include "tests/lab/restarts/tcp_file.h"
 #include "tests/lab/sites.h"
@@ -113,6 +115,21 @@ class Installed : public testing::Test {
     b().must("systemctl enable --now causewayd@b");
     ASSERT_TRUE(meet());
   }
+  /// The same with what the operator's guide has them type behind keys and files.
+  void start_as_the_guide_says() {
+    b_.emplace(sites_->space(At::GatewayB));
+    const std::string make = "causeway-key generate /etc/causeway/gateway.key";
+    const std::string key_a = a().must(make), key_b = b().must(make);
+    a().write("/etc/causeway/gateway.toml", file_of("gateway", site_a, "b", site_b, key_b));
+    b().write("/etc/causeway/gateway.toml", file_of("b", site_b, "gateway", site_a, key_a));
+    b().must("sed -i 's/b.key/gateway.key/' /etc/causeway/gateway.toml");
+    const auto blocks = docs::blocks_by(
+        "installed_test", docs::read_document(CW_SOURCE_DIR, "control/guide/first-pair.md"));
+    ASSERT_FALSE(blocks.empty());
+    for (const docs::Block& block : blocks) {
+      for (Machine* each : {&a(), &b()}) each->must(block.text);
+    }
+  }
   bool meet() {
     Pings pings(sites_->space(At::HostA), site_b.host);
     for (int i = 0; i < 30; ++i) {
@@ -157,6 +174,11 @@ TEST_F(Installed, refuses_the_file_to_begin_with_until_each_value_is_there) {
   EXPECT_NE(a().run("systemctl start causewayd@gateway").status, 0);
   EXPECT_FALSE(holds(a().run("ip link show causeway0").out, "causeway0"));
   EXPECT_EQ(a().run("systemctl is-enabled causewayd@gateway").out, "disabled\n");
+}
+
+TEST_F(Installed, begins_as_the_guide_says) {
+  start_as_the_guide_says();
+  EXPECT_TRUE(meet());
 }
 
 TEST_F(Installed, has_a_page_and_completion_of_each_program) {

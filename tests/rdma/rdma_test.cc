@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "control/json/json.h"
+#include "tests/docs/document.h"
+#include "tests/docs/runners.h"
 #include "tests/lab/enclosure.h"
 #include "tests/lab/restarts/fd_store.h"
 #include "tests/rdma/rdma_suite.h"
@@ -289,6 +291,30 @@ TEST_F(Rdma, share_a_line_with_datagrams_tcp_and_somebody_who_types) {
                    perftest("ib_send_bw", "-c UD -p 18516 -s 1024 -r 600 -n 500"),
                    tcp_file(2'000'000), typing});
   expect_no_host_retransmitted();
+}
+
+// Word by word; but here a host has its RDMA device already.
+TEST_F(Rdma, hosts_do_what_the_guide_says) {
+  constexpr auto most = seconds(60);
+  join("hybrid");
+  ASSERT_EQ(a().run("rdma link delete rx0", patience).status, 0);
+  const docs::Document guide = docs::read_document(CW_SOURCE_DIR, "control/guide/rdma-hosts.md");
+  const std::vector<docs::Block> blocks = docs::blocks_by("rdma_test", guide);
+  EXPECT_GE(blocks.size(), 7u);
+  int server = -1;
+  for (const docs::Block& block : blocks) {
+    const std::string lines = within(most, block.text);
+    if (block.is_background) {
+      server = b().start(lines);
+      ASSERT_TRUE(b().wait_for_listeners(1, most)) << block.text;
+      continue;
+    }
+    const Outcome outcome = a().run(lines, most);
+    EXPECT_EQ(outcome.status, 0) << block.line << ": " << outcome.out << outcome.err;
+    if (server < 0) continue;
+    EXPECT_EQ(b().finish(std::exchange(server, -1), most).status, 0) << block.text;
+  }
+  a().run("rmdir /sys/kernel/config/rdma_cm/rx0; umount /sys/kernel/config", patience);
 }
 
 /// What ./check has no time for.

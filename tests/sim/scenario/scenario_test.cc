@@ -61,10 +61,10 @@ TEST_P(Scenarios, completes_with_every_byte_right) {
   const Json json = run(scenario, 1);
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);
-  EXPECT_EQ(keys, (std::set<std::string>{"policy", "seed", "messages", "completed", "completion_ms",
-                                         "goodput_gbps", "packets", "resent_packets",
-                                         "repair_packets", "lost_packets", "bytes_wrong",
-                                         "trace_hash", "virtual_seconds", "wall_seconds"}));
+  EXPECT_EQ(keys, (std::set<std::string>{
+                      "policy", "seed", "messages", "completed", "completion_ms", "goodput_gbps",
+                      "packets", "resent_packets", "repair_packets", "lost_packets", "quarantined",
+                      "bytes_wrong", "trace_hash", "virtual_seconds", "wall_seconds"}));
   const uint64_t messages = scenario.workload.messages * scenario.receivers;
   EXPECT_EQ(json["messages"], messages);
   EXPECT_EQ(json["bytes_wrong"], 0);
@@ -112,6 +112,38 @@ TEST(Scenario, skew_between_paths_and_reordering_cost_few_resends) {
         json["resent_packets"].get<double>() - json["lost_packets"].get<double>();
     EXPECT_LT(needless, 0.005 * json["packets"].get<double>()) << file;
   }
+}
+
+/// Wants to be asked again for ever.
+cw_policy_ops insatiable() {
+  cw_policy_ops ops{};
+  ops.abi = CW_POLICY_ABI;
+  ops.size = sizeof ops;
+  ops.name = "insatiable";
+  ops.version = "1";
+  ops.summary = "Never has said all.";
+  ops.create = [](const cw_env*, cw_policy** policy, char*, size_t) {
+    static int nothing;
+    *policy = reinterpret_cast<cw_policy*>(&nothing);
+    return 0;
+  };
+  ops.destroy = [](cw_policy*) {};
+  ops.opened = [](cw_policy*, const cw_fact_opened*, int64_t, cw_out* out) { out->more = 1; };
+  ops.resume = [](cw_policy*, int64_t, cw_out* out) { out->more = 1; };
+  return ops;
+}
+
+TEST(Scenario, tells_that_a_policy_was_put_in_quarantine) {
+  static const cw_policy_ops ops = insatiable();
+  Scenario scenario = load(folder / "lossless.toml");
+  scenario.policy = &ops;
+  scenario.policy_params.clear();
+  const auto simulation = Simulation::make(scenario);
+  ASSERT_TRUE(simulation) << simulation.error().sentence;
+  const Report report = (*simulation)->run([](uint64_t) {});
+  EXPECT_EQ(report.quarantined, 2u) << "at both ends";
+  EXPECT_EQ(report.completed, report.messages) << "by whoever took the seats";
+  EXPECT_NE(to_table(report).find("\nquarantined  2 of the policy's instances"), std::string::npos);
 }
 
 TEST(Scenario, go_back_n_collapses_where_selective_repeat_does_not) {
