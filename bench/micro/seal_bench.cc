@@ -33,7 +33,7 @@ struct Ready {
     for (const auto what : {SealerOrder::What::Add, SealerOrder::What::Use}) {
       (void)sealer.try_order({.what = what, .keys = &keys, .note = {}});
     }
-    sealer.take_orders();
+    sealer.take_orders(Instant());
   }
   uint8_t* next() {
     at = at + 1 == buffer_count ? 0 : at + 1;

@@ -26,7 +26,7 @@ Instant RawPort::next_due() const { return made_count_ > 0 ? Instant() : wire_.n
 
 size_t RawPort::receive(std::span<Arrival> out, Instant now) {
   CW_DCHECK(arrived_count_ == 0);
-  if (sealer_ != nullptr) sealer_->take_orders();
+  if (sealer_ != nullptr) sealer_->take_orders(now);
   if (try_flush(now) && sealer_ != nullptr) say_own(now);
   const auto room = std::span(arrived_).first(std::min(out.size(), arrived_.size()));
   arrived_count_ = wire_.rx_burst(room, now);

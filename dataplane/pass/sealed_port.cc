@@ -23,7 +23,7 @@ SealedPort::~SealedPort() {
 Instant SealedPort::next_due() const { return made_count_ > 0 ? Instant() : device_.next_due(); }
 
 size_t SealedPort::receive(std::span<Arrival> out, Instant now) {
-  sealer_.take_orders();
+  sealer_.take_orders(now);
   if (try_flush(now)) say_own(now);
   const size_t came = device_.receive(out, now);
   size_t count = 0;

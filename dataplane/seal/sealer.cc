@@ -26,25 +26,30 @@ Sealer::Sealer(const SealerOptions& options)
     : options_(options),
       check_(options.own),
       peers_(options.peers),
+      sites_(options.peers * options.links_per_peer),
       held_(options.peers * options.links_per_peer),
       held_bytes_(new uint8_t[held_.size() * options.payload_max]),
       orders_(orders_max),
       heard_(heard_max),
       over_(options.peers * sessions_max),
-      said_(said_max) {}
+      said_(said_max) {
+  for (size_t i = 0; i < sites_.size(); ++i) {
+    sites_[i] = static_cast<uint16_t>(i / options_.links_per_peer);
+  }
+}
 
 // ---- from the keyring ---------------------------------------------------------------------------
 
-void Sealer::take_orders() {
+void Sealer::take_orders(Instant now) {
   SealerOrder order;
   // Each may be the end of one session's keys. How many end at once the peer decides, who asks for
   // new ones: the rest waits until the keyring has taken those back, or what is said has left.
   while (over_.count() < over_.capacity() && !said_.is_full() && orders_.try_pop(order)) {
-    carry_out(order);
+    carry_out(order, now);
   }
 }
 
-void Sealer::carry_out(const SealerOrder& order) {
+void Sealer::carry_out(const SealerOrder& order, Instant now) {
   if (order.what == SealerOrder::What::Say) {
     said_.try_push(order.note);
     return;
@@ -55,6 +60,7 @@ void Sealer::carry_out(const SealerOrder& order) {
     case SealerOrder::What::Add:
       if (place != nullptr) drop(place);
       place = order.keys;
+      place->since = now;
       break;
     case SealerOrder::What::Use:
       use(order.keys);
@@ -155,7 +161,7 @@ const Send* Sealer::take_said() {
 /// [C-82]
 Sealer::Opened Sealer::open(Arrival& arrival) {
   const uint32_t sealed_bytes = arrival.head.payload_bytes;
-  arrival.session = 0;
+  arrival.keys_since = {};
   const auto refuse = [&arrival](WireError error) {
     arrival.form = Form::Other;
     arrival.error = error;
@@ -190,7 +196,7 @@ Sealer::Opened Sealer::open(Arrival& arrival) {
   }
   arrival.head.payload_bytes = bytes;
   arrival.head.is_solicited &= keys->covers_psns;  // or nobody vouches for it
-  arrival.session = static_cast<uint32_t>(keys->session);
+  arrival.keys_since = keys->since;
   use(keys);  // the other has it: what answers this packet is to be opened by it
   count(keys->opened);
   count(counts_.opened);
@@ -204,7 +210,7 @@ Sealer::Opened Sealer::hear(Arrival& arrival) {
     return Opened::Taken;
   }
   HandshakeNote note;
-  note.peer = static_cast<uint16_t>(arrival.peer / options_.links_per_peer);
+  note.peer = sites_[arrival.peer];
   note.bytes = static_cast<uint16_t>(packet.size());
   std::ranges::copy(packet, note.message.begin());
   const bool is_told = heard_.try_push(note);

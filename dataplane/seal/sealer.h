@@ -69,7 +69,7 @@ class Sealer {
   explicit Sealer(const SealerOptions& options);
 
   /// Before each burst: what the keyring has ordered.
-  void take_orders();
+  void take_orders(Instant now);
   /// Whether packets to it can be sealed.
   bool has_keys(uint16_t port_peer) const { return peer_of(port_peer).use != nullptr; }
   bool seals(Form form) const { return form != Form::Write || options_.seals_data; }
@@ -111,10 +111,8 @@ class Sealer {
     Send send;
     bool is_there = false;
   };
-  const Peer& peer_of(uint16_t port_peer) const {
-    return peers_[port_peer / options_.links_per_peer];
-  }
-  void carry_out(const SealerOrder& order);
+  const Peer& peer_of(uint16_t port_peer) const { return peers_[sites_[port_peer]]; }
+  void carry_out(const SealerOrder& order, Instant now);
   void use(ShardKeys* keys);
   void drop(ShardKeys* keys);
   Opened hear(Arrival& arrival);
@@ -122,6 +120,7 @@ class Sealer {
   SealerOptions options_;
   MessageCheck check_;
   std::vector<Peer> peers_;
+  std::vector<uint16_t> sites_;            // by the port's number: a division a packet is long
   std::vector<Held> held_;                 // by the port's number
   std::unique_ptr<uint8_t[]> held_bytes_;  // not touched before it is needed
   size_t held_count_ = 0;

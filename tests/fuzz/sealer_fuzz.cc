@@ -61,7 +61,7 @@ Life::Life(uint8_t seed, uint16_t whose, uint8_t number, bool has_psns)
   for (const auto what : {SealerOrder::What::Add, SealerOrder::What::Use}) {
     CW_ASSERT(other_end->try_order({.what = what, .keys = theirs.get(), .note = {}}));
   }
-  other_end->take_orders();
+  other_end->take_orders(Instant());
 }
 
 /// A packet, and what its headers say.
@@ -225,7 +225,7 @@ void World::drop(Life& life) {
 }
 
 void World::take_orders() {
-  sealer_.take_orders();
+  sealer_.take_orders(Instant());
   while (!ordered_.empty() && over_ < peers * sessions_max) {
     apply(ordered_.front());
     ordered_.pop_front();

@@ -23,6 +23,7 @@ LinkControl::LinkControl(const ControlOptions& options, const std::vector<Stream
       counters_(counters),
       drops_(drops),
       exchange_(options.random.fresh()),
+      proven_at_(now),
       shape_(options.pair_keys),
       peer_control_qpn_(control_qpn_of(options_.number)),
       peer_description_(description_bytes_max, &peer_memory_),
@@ -48,22 +49,22 @@ void LinkControl::on_control(const ControlArrival& arrival, Instant now) {
   const auto standing = exchange_.judge(*envelope);
   if (!standing) return drops_.add(reason_of(standing.error()));
   counters_.add(Counter::controls_received);
-  const bool is_proven =
-      *standing == Standing::NewEpoch ||
-      (*standing == Standing::Stranger && try_prove_by_session(*envelope, arrival.session));
-  if (*standing == Standing::Stranger && !is_proven) return on_stranger(peek, now);
-  if (is_proven) {
-    session_ = std::max(session_, arrival.session);
+  const bool has_new_keys =
+      *standing == Standing::Stranger && try_prove_by_keys(*envelope, arrival.keys_since);
+  if (*standing == Standing::Stranger && !has_new_keys) return on_stranger(peek, now);
+  if (*standing == Standing::NewEpoch || has_new_keys) {
+    proven_at_ = now;
+    is_proven_by_keys_ = has_new_keys;
     begin_epoch(now);
   }
   dead_due_ = now + silence_max();
   read_records(*envelope, arrival.path, now);
 }
 
-/// Both ends have made the session's keys from what each drew for it. So whoever seals by one that
-/// is later than those of all epochs so far lives, and need not name a nonce of ours [C-87].
-bool LinkControl::try_prove_by_session(const Envelope& envelope, uint32_t session) {
-  if (session <= session_) return false;
+/// Both ends have made the keys from what each drew for them. So whoever seals by some that are
+/// later than the proof of the last epoch lives, and need not name a nonce of ours [C-87].
+bool LinkControl::try_prove_by_keys(const Envelope& envelope, Instant keys_since) {
+  if (keys_since <= proven_at_) return false;
   if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
   return exchange_.try_prove(envelope);
 }
@@ -116,12 +117,15 @@ void LinkControl::end_epoch(Instant now) {
 // The peer that proved this epoch may have been another life of it: its proof was late, the life
 // that followed holds the same nonce of ours in an epoch of its own, and each end drops what the
 // other says as stale. A living peer asks and answers echoes every few milliseconds; its first
-// answer is one RTT away, which is only guessed, so that the time doubles until there was one.
+// answer is one RTT away, which is only guessed, so that the time doubles until there was one. Who
+// was proven by keys is that life and no other; nothing acceptable comes from it for two round
+// trips.
 Duration LinkControl::silence_max() const {
   // It carries nothing yet, and who waits for it is to know.
   const bool is_next = age_ == LinkAge::Newer && is_beside_;
   if (is_next && has_rtt_) return std::min(options_.dead_time, Duration::from_s(1) + rtt_ * 4);
-  return has_rtt_ ? options_.dead_time : std::min(options_.dead_time, unconfirmed_time_ + rtt_);
+  if (has_rtt_ || is_proven_by_keys_) return options_.dead_time;
+  return std::min(options_.dead_time, unconfirmed_time_ + rtt_);
 }
 
 // Who only receives loses no data with a path, and can take its time.
@@ -134,7 +138,8 @@ void LinkControl::on_time(Instant now) {
   if (health_.judge_due() <= now) judge_paths(now);
   if (queues_due_ <= now) is_described_ ? try_come_up(now) : try_describe(now);
   if (dead_due_ > now) return;
-  if (!has_rtt_) unconfirmed_time_ = std::min(unconfirmed_time_ * 2, options_.dead_time);
+  if (!has_rtt_ && !is_proven_by_keys_)
+    unconfirmed_time_ = std::min(unconfirmed_time_ * 2, options_.dead_time);
   end_epoch(now);
   parting_ = "the peer has fallen silent";
   hello_interval_ = options_.hello_interval_min;

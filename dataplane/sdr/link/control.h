@@ -3,10 +3,10 @@
 //
 //   down --hello(a,0)--> offered --peer proves our nonce--> in force --description, echo--> up
 //
-// An epoch is in force when the peer has named the nonce we drew, and confirmed when an echo of
-// ours has come back in it; it is *up* when, besides, the peer's whole description has arrived and
-// agrees with ours. Only then do streams start. A new epoch begins everything anew: keys, QP
-// numbers, sequences, counters.
+// An epoch is in force when the peer has named the nonce we drew, or said hello by keys that both
+// ends have made since the last one was; and confirmed when an echo of ours has come back in it; it
+// is *up* when, besides, the peer's whole description has arrived and agrees with ours. Only then
+// do streams start. A new epoch begins everything anew: keys, QP numbers, sequences, counters.
 #pragma once
 
 #include <algorithm>
@@ -148,7 +148,7 @@ class LinkControl {
 
   void read_records(const Envelope& envelope, uint16_t path, Instant now);
   void on_stranger(const EnvelopePeek& peek, Instant now);
-  bool try_prove_by_session(const Envelope& envelope, uint32_t session);
+  bool try_prove_by_keys(const Envelope& envelope, Instant keys_since);
   bool is_for_another(const EnvelopePeek& peek, Instant now);
   void begin_epoch(Instant now);
   void try_describe(Instant now);
@@ -202,14 +202,14 @@ class LinkControl {
   Drops& drops_;
 
   EpochExchange exchange_;
-  uint32_t session_ = 0;  // that the latest epoch was proven in; 0: there are none
+  Instant proven_at_;  // the latest epoch; before the first, when this began
   LinkShape shape_;
   Knocks knocks_;
   uint64_t sequence_ = 0;
   Strangers strangers_;
   uint8_t goodbyes_ = 0;  // hellos that said that this end leaves
   bool is_up_ = false, has_hello_ = false, has_rtt_ = false, is_leaving_ = false;
-  bool is_mute_ = false, is_beside_ = false;
+  bool is_mute_ = false, is_beside_ = false, is_proven_by_keys_ = false;
   LinkAge age_ = LinkAge::Only;
   // Ours, as bytes to be sent in parts; and which of them the peer has.
   std::vector<uint8_t> description_;

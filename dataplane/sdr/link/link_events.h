@@ -25,7 +25,7 @@ enum class EnvelopeKind : uint8_t {
 struct ControlArrival {
   std::span<const uint8_t> bytes;
   uint16_t path = 0;
-  uint32_t session = 0;  ///< as Arrival has it
+  Instant keys_since;  ///< as Arrival has it
 };
 
 /// What the records of an envelope mean to the rest of the link. Called while an envelope is read.

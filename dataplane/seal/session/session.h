@@ -47,6 +47,7 @@ class ShardKeys {
   void* receive_key() const { return receive_; }
 
   uint64_t session = 1;  ///< later ones are higher, whoever is at the peer's place
+  Instant since;         ///< the worker's: it opens by them
   uint16_t peer = 0;     ///< the site's
   uint8_t receive_index = 0;
   uint8_t send_index = 0;

@@ -3,9 +3,10 @@
 //
 // An epoch is a pair of nonces, one of each end. A peer proves that it is alive by naming a nonce
 // that we have just drawn; it could not have known that nonce earlier, so nothing recorded can
-// prove anything. A nonce of ours serves ONE epoch: while an epoch is in force, a stranger is
-// offered a fresh nonce beside it. Without that second nonce a recording from the peer's previous
-// life would still name our current one and could bring that life back.
+// prove anything. (On a sealed link keys can, which both ends have just made: try_prove().) A nonce
+// of ours serves ONE epoch: while an epoch is in force, a stranger is offered a fresh nonce beside
+// it. Without that second nonce a recording from the peer's previous life would still name our
+// current one and could bring that life back.
 //
 //   we: in force (a, b1)                 stranger: restarted, drew b2
 //                       <- hello (b2, 0)            Stranger: offer(a2)
@@ -29,7 +30,8 @@ namespace cw {
 enum class Standing : uint8_t {
   Current,   ///< of the epoch in force: act on its records
   NewEpoch,  ///< has just proven a new epoch, now in force: begin anew, then act on its records
-  Stranger,  ///< a hello of someone not yet proven: answer it from answer_to(), change nothing else
+  Stranger,  ///< a hello of someone not yet proven: answer it from answer_to() and change nothing
+             ///< else, unless something besides it proves it: try_prove()
 };
 
 class EpochExchange {

@@ -99,6 +99,20 @@ TEST(SealedSites, that_begin_anew_have_traffic_as_soon_as_others) {
   EXPECT_LE(sealed, round_trip * 7 / 2 + 10_ms) << "three, and half of one until it is there";
 }
 
+/// What first comes after a hello that keys prove is two round trips behind it.
+TEST(SealedSites, that_are_far_apart_come_up_in_one_epoch) {
+  for (const Duration far : {300_ms, 1_s}) {
+    Sites sites({.seed = 13, .files = site_files(2, sealed_text()), .wan = {.delay = far}});
+    ASSERT_TRUE(sites.come_up(far * 20)) << far.ms();
+    sites.run_for(far * 2);
+    sites.restart(2);
+    ASSERT_TRUE(sites.come_up(far * 20)) << far.ms();
+    add_flows(sites, 100);
+    sites.run_for(far * 10);
+    expect_all(sites, 100);
+  }
+}
+
 /// How long packets are, by their opcode, once sites have keys.
 struct Lengths final : WanTap {
   void on_sent(const WanEnd&, const Packet& packet, Instant) override {

@@ -64,7 +64,7 @@ bool SealWatch::try_open(const Session& session, const Sealed& sealed, Bytes& pa
   keys.receive_index = static_cast<uint8_t>(sealed.number >> seal::index_shift);
   keys.covers_psns = session.covers_psns;
   CW_ASSERT(sealer.try_order({.what = seal::SealerOrder::What::Add, .keys = &keys, .note = {}}));
-  sealer.take_orders();
+  sealer.take_orders(Instant());
   Arrival arrival = sealed.arrival;
   arrival.peer = keys.peer;  // the only one here, whatever the port calls it
   payload.assign(arrival.payload, arrival.payload + arrival.head.payload_bytes);

@@ -228,7 +228,7 @@ std::vector<uint8_t> envelope_of(const Packet& packet) {
 
 // [C-87] Sealed by keys that both ends have made since, a hello needs no answer to prove its
 // sender; by keys of before, or said again, it proves nothing.
-TEST(Restart, a_hello_in_a_later_session_proves_who_says_it) {
+TEST(Restart, a_hello_by_keys_made_since_proves_who_says_it) {
   std::vector<std::vector<uint8_t>> hellos;
   bool is_cut = false;
   WireScript from_b;
@@ -239,23 +239,28 @@ TEST(Restart, a_hello_in_a_later_session_proves_who_says_it) {
   };
   Pair pair(reliable_pair(), from_a, from_b);
   ASSERT_TRUE(pair.delivers(5, 1_s));
-  const auto hear = [&](const std::vector<uint8_t>& hello, uint32_t session) {
-    pair.a->link().on_control({hello, 0, session}, pair.network().now());
+  const auto now = [&] { return pair.network().now(); };
+  const auto hear = [&](const std::vector<uint8_t>& hello, Instant keys_since) {
+    pair.a->link().on_control({hello, 0, keys_since}, now());
   };
   const auto epochs = [&] { return pair.a->counters().read_any_thread(Counter::epochs); };
+  Instant proven = now() - 1_s;
   is_cut = true;
-  for (const uint32_t life : {2, 3}) {
+  for (const uint64_t life : {2, 3}) {
     hellos.clear();
     pair.restart_receiver();
+    pair.run_for(1_ms);
+    const Instant keys_since = now();
     ASSERT_TRUE(pair.run_until([&] { return hellos.size() == 2; }, 1_s));
-    for (const uint32_t session : {0, 2}) {
-      if (session < life) hear(hellos[0], session);
+    for (const Instant before : {Instant(), proven}) {
+      if (life > 2 || before == Instant()) hear(hellos[0], before);
     }
-    EXPECT_EQ(epochs(), life - 1) << "without a session, or in that of the life before";
-    hear(hellos[0], life);
+    EXPECT_EQ(epochs(), life - 1) << "without keys, or by some of before";
+    hear(hellos[0], keys_since);
     EXPECT_EQ(epochs(), life);
-    for (const uint32_t session : {0, 1, 2, 3}) hear(hellos[0], session);
-    hear(hellos[1], life);
+    proven = now();
+    for (const Instant any : {Instant(), keys_since, proven}) hear(hellos[0], any);
+    hear(hellos[1], keys_since);
     EXPECT_EQ(epochs(), life) << "said again";
   }
   is_cut = false;

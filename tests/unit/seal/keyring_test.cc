@@ -376,12 +376,12 @@ TEST(Keyring, a_worker_that_stands_still_while_sessions_come_and_go_takes_them_u
       (void)first.open(arrival);
     }
     ring.turn(pair.now);
-    first.take_orders();
+    first.take_orders(Instant());
   }
   EXPECT_EQ(ring.views(pair.now).front().counts.agreed, 40u);
   bool has_more = true;
   for (int i = 0; i < 10; ++i) {
-    second.take_orders();
+    second.take_orders(Instant());
     has_more = ring.turn(pair.now);
   }
   EXPECT_FALSE(has_more) << "nothing is left of what it had to catch up with";

@@ -136,7 +136,7 @@ TEST(Sealer, a_key_without_numbers_seals_nothing) {
   for (const auto what : {SealerOrder::What::Add, SealerOrder::What::Use}) {
     ASSERT_TRUE(sealer.try_order({.what = what, .keys = &keys, .note = {}}));
   }
-  sealer.take_orders();
+  sealer.take_orders(Instant());
   const OnWire plain = slot(64);
   Bytes out(64 + seal_bytes);
   EXPECT_TRUE(sealer.try_seal(SealedSite::send_of(plain), out.data()));

@@ -45,7 +45,7 @@ class SealedSite {
   std::vector<OnWire> turn(Instant now) {
     std::vector<OnWire> out;
     ring->turn(now);
-    sealer.take_orders();
+    sealer.take_orders(Instant());
     while (const Send* const said = sealer.take_said()) {
       out.push_back({said->head,
                      said->form,

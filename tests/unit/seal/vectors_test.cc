@@ -112,7 +112,7 @@ struct End {
     for (const auto what : {SealerOrder::What::Add, SealerOrder::What::Use}) {
       sealer.try_order({.what = what, .keys = &keys, .note = {}});
     }
-    sealer.take_orders();
+    sealer.take_orders(Instant());
   }
   Bytes seal(const Send& send) {
     Buffer buffer;

@@ -8,18 +8,19 @@
 namespace cw::sdr {
 namespace {
 
-constexpr uint32_t messages_max = 1u << 16;  // open at once, far above what a stream may have
-constexpr uint32_t slots_max = limits::slots_per_message_max;
+constexpr uint32_t trace_messages_max = 1u << 16;  // open at once, far above what a stream may have
+constexpr uint32_t trace_slots_max = limits::slots_per_message_max;
 constexpr size_t name_bytes_max = 256;
 
 /// What an instance is made for, as far as others rely on it.
 bool is_sound(const cw_env& env) {
   return env.seat <= CW_SEAT_ENDPOINT && env.role <= CW_SINK && env.peers >= 1 &&
-         env.messages >= 1 && env.messages <= messages_max && env.data_slots_max >= 1 &&
-         env.data_slots_max <= slots_max && env.repair_slots_max <= slots_max &&
+         env.messages >= 1 && env.messages <= trace_messages_max && env.data_slots_max >= 1 &&
+         env.data_slots_max <= trace_slots_max && env.repair_slots_max <= trace_slots_max &&
          env.chunk_slots >= 1 && env.payload_bytes >= 1 && env.paths >= 1 &&
          env.paths <= CW_PATHS_MAX && env.note_bytes_max <= limits::note_bytes_max &&
-         env.k <= limits::shards_per_block_max && env.rows <= slots_max && env.m_cap <= slots_max;
+         env.k <= limits::shards_per_block_max && env.rows <= trace_slots_max &&
+         env.m_cap <= trace_slots_max;
 }
 
 /// A variant of the alternative with that number, all zeros.
