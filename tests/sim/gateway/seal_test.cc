@@ -103,13 +103,10 @@ TEST(SealedSites, that_begin_anew_have_traffic_as_soon_as_others) {
 TEST(SealedSites, that_are_far_apart_come_up_in_one_epoch) {
   for (const Duration far : {300_ms, 1_s}) {
     Sites sites({.seed = 13, .files = site_files(2, sealed_text()), .wan = {.delay = far}});
-    ASSERT_TRUE(sites.come_up(far * 20)) << far.ms();
+    ASSERT_TRUE(sites.come_up(far * 8)) << far.ms();
     sites.run_for(far * 2);
     sites.restart(2);
-    ASSERT_TRUE(sites.come_up(far * 20)) << far.ms();
-    add_flows(sites, 100);
-    sites.run_for(far * 10);
-    expect_all(sites, 100);
+    EXPECT_TRUE(sites.come_up(far * 8)) << far.ms();
   }
 }
 
