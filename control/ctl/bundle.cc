@@ -34,15 +34,16 @@ Json machine() {
 
 int bundle(Client& client, const Options& options) {
   Json all = {{"made", stamp()}, {"causewayctl", CW_VERSION}, {"machine", machine()}};
+  // First, so that what the log says of it is in the log.
+  if (!options.trace.class_name.empty()) {
+    const Answer answer = ask_for_trace(client, options);
+    all["trace"] = answer.is_good() ? answer.json : Json({{"why", answer.why}});
+    if (!answer.is_good()) std::fprintf(stderr, "causewayctl: no trace: %s\n", answer.why.c_str());
+  }
   for (const char* const part : parts) {
     const Answer answer = client.get(std::string("/v1/") + part);
     if (!answer.is_good()) return tell_failure(answer, options);
     all[part] = answer.json;
-  }
-  if (!options.trace.class_name.empty()) {
-    const Answer answer = ask_for_trace(client, options);
-    if (!answer.is_good()) return tell_failure(answer, options);
-    all["trace"] = answer.json;
   }
   // A file names keys and has none in it; what is read here is the file alone.
   if (!options.config.empty()) {

@@ -128,16 +128,20 @@ int run(const Arguments& arguments, const cw::Policies& policies) {
   const auto simulation = cw::Simulation::make(*scenario);
   if (!simulation) return refuse(arguments.file + ": " + simulation.error().sentence);
 
-  if (!arguments.record.empty()) (*simulation)->record(record_bytes_max);
+  std::ofstream recorded;
+  if (!arguments.record.empty()) {
+    recorded.open(arguments.record);
+    if (!recorded) return refuse(arguments.record + " cannot be written");
+    (*simulation)->record(record_bytes_max);
+  }
   Progress progress(scenario->workload.total() * scenario->receivers);
   const cw::Report report =
       (*simulation)->run([&](uint64_t finished) { progress.report(finished); });
   progress.end();
   if (!arguments.record.empty()) {
-    std::ofstream out(arguments.record);
-    out << json_of((*simulation)->recorded()).dump(1) << "\n";
-    out.close();
-    if (!out) return refuse(arguments.record + " cannot be written");
+    recorded << json_of((*simulation)->recorded()).dump(1) << "\n";
+    recorded.close();
+    if (!recorded) return refuse(arguments.record + " cannot be written");
   }
   std::printf("%s\n", (arguments.as_json ? to_json(report) : to_table(report)).c_str());
   return report.bytes_wrong == 0 ? 0 : 1;

@@ -26,8 +26,8 @@ std::vector<double> params_for(const cw_policy_ops& policy, const sdr::TraceHead
 
 bool is_count(uint32_t slots, uint32_t max) { return slots == CW_UNKNOWN || slots <= max; }
 bool is_range(uint64_t first, uint64_t count, uint64_t stride, uint64_t max) {
-  return count == 0 ||
-         (first < max && count <= max && stride <= max && first + (count - 1) * stride < max);
+  return count >= 1 && first < max && count <= max && stride >= 1 && stride <= max &&
+         first + (count - 1) * stride < max;
 }
 
 /// Whether it lies inside its message, where policies have memory.
@@ -49,7 +49,8 @@ bool is_inside(const cw_fact_closed& fact, const cw_env& env) {
 }
 bool is_inside(const cw_fact_sent& fact, const cw_env& env) {
   const uint64_t all = uint64_t{env.data_slots_max} + env.repair_slots_max;
-  return is_range(fact.first, fact.count, fact.stride, all) && fact.path < env.paths;
+  return is_range(fact.first, fact.count, fact.stride, all) && fact.path < env.paths &&
+         fact.kind <= CW_SEND_REPAIR;
 }
 bool is_inside(const cw_fact_arrived& fact, const cw_env& env) {
   return fact.first_missing <= env.data_slots_max && fact.highest <= env.data_slots_max &&
@@ -57,11 +58,20 @@ bool is_inside(const cw_fact_arrived& fact, const cw_env& env) {
 }
 bool is_inside(const cw_fact_lost& fact, const cw_env& env) {
   const uint64_t all = uint64_t{env.data_slots_max} + env.repair_slots_max;
+  if (fact.message == CW_UNKNOWN) return fact.path < env.paths;
   return is_range(fact.first, fact.count, fact.stride, all) && fact.path < env.paths;
 }
 bool is_inside(const cw_fact_expired& fact, const cw_env& env) {
   return is_range(fact.first, fact.count, 1, env.data_slots_max);
 }
+bool is_inside(const cw_fact_coded& fact, const cw_env& env) {
+  return fact.result <= CW_CODED_NEED_MORE && fact.slot_first < env.data_slots_max &&
+         fact.repair_first <= env.repair_slots_max;
+}
+bool is_inside(const cw_fact_note& fact, const cw_env& env) {
+  return fact.count <= env.note_bytes_max;
+}
+bool is_inside(const cw_fact_link& fact, const cw_env& env) { return fact.paths <= env.paths; }
 bool is_inside(const auto&, const cw_env&) { return true; }
 
 /// The function of the table that hears it.

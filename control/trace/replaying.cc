@@ -6,7 +6,6 @@
 
 #include "control/trace/replay.h"
 #include "control/trace/trace_text.h"
-#include "dataplane/sdr/seat/trace/policy_trace.h"
 
 namespace cw::trace {
 namespace {
@@ -52,13 +51,12 @@ Result<ReplayReport> play(const StreamTrace& stream, const ReplayOptions& option
   if (!policy) return std::unexpected(policy.error());
   auto player = Replay::make(head, **policy);
   if (!player) return std::unexpected(player.error());
-  ReplayReport report{.policy = (*policy)->name, .version = (*policy)->version};
+  ReplayReport report{.policy = (*policy)->name};
+  if ((*policy)->version != nullptr) report.version = (*policy)->version;
   if (report.policy != head.policy || report.version != head.version) {
     report.remark = "recorded of " + head.policy + " " + head.version;
   }
   begin(head);
-  // What a trace without room for more ends with may have been decided about and not written.
-  const bool ends_early = stream.state == sdr::name_of(sdr::TraceState::Full);
   auto next = reader->next();
   while (next && *next) {
     const TracedCall call = std::move(**next);
@@ -69,8 +67,9 @@ Result<ReplayReport> play(const StreamTrace& stream, const ReplayOptions& option
     }
     ++report.facts;
     report.decisions += decided->size();
-    const bool is_last = next && !*next;
-    const bool is_same = are_same(call.decided, *decided) || (is_last && ends_early);
+    // What was decided last may not have been written any more.
+    const bool may_lack = next && !*next && call.decided.empty();
+    const bool is_same = may_lack || are_same(call.decided, *decided);
     if (!is_same && report.differences++ == 0) report.first_difference = report.facts;
     const Replayed replayed{call, *decided, is_same, report.facts};
     if (is_shown(replayed, options)) show(replayed);
@@ -102,7 +101,7 @@ Result<ReplayReport> replay(const StreamTrace& stream, const ReplayOptions& opti
   const auto show_call = [&](const Replayed& each) {
     const int64_t now_ns = each.call.now_ns;
     if (!begun_ns) begun_ns = now_ns;
-    const double ms = static_cast<double>(now_ns - *begun_ns) * 1e-6;
+    const double ms = (static_cast<double>(now_ns) - static_cast<double>(*begun_ns)) * 1e-6;
     show(number_text(each.number, ms, each.is_same) + text_of(each.call));
     if (each.is_same) return show_words(each.decided, now_ns, "-> ");
     show_words(each.call.decided, now_ns, "recorded: ");
@@ -111,25 +110,29 @@ Result<ReplayReport> replay(const StreamTrace& stream, const ReplayOptions& opti
   return play(stream, options, find, begin, show_call);
 }
 
-Result<Json> replay_json(const StreamTrace& stream, const ReplayOptions& options,
-                         const FindPolicy& find) {
-  Json head, calls = Json::array();
+Result<ReplayReport> replay_json(const StreamTrace& stream, const ReplayOptions& options,
+                                 const FindPolicy& find,
+                                 const std::function<void(const std::string&)>& write) {
   const auto words_json = [](const std::vector<TracedWord>& words) {
     Json json = Json::array();
     for (const TracedWord& each : words) json.push_back(json_of(each));
     return json;
   };
-  const auto begin = [&](const sdr::TraceHead& its) { head = json_of(its); };
+  bool is_first = true;
+  const auto begin = [&](const sdr::TraceHead& its) {
+    write("{\"head\": " + json_of(its).dump() + ",\n \"calls\": [");
+  };
   const auto add = [&](const Replayed& each) {
     Json json = {{"number", each.number}};
     json.update(json_of(each.call));
     if (!each.is_same) json["recorded"] = words_json(each.call.decided);
     json["replayed"] = words_json(each.decided);
-    calls.push_back(std::move(json));
+    write((is_first ? "\n  " : ",\n  ") + json.dump());
+    is_first = false;
   };
   const auto report = play(stream, options, find, begin, add);
-  if (!report) return std::unexpected(report.error());
-  return Json({{"head", head}, {"calls", calls}, {"report", json_of(*report)}});
+  if (report) write("],\n \"report\": " + json_of(*report).dump() + "}");
+  return report;
 }
 
 Json json_of(const ReplayReport& report) {

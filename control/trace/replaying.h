@@ -37,9 +37,11 @@ Result<ReplayReport> replay(const StreamTrace& stream, const ReplayOptions& opti
                             const FindPolicy& find,
                             const std::function<void(const std::string&)>& show);
 
-/// The same for programs: {"head", "calls": [{"fact", ..., "recorded"?, "replayed"}], "report"}.
-Result<Json> replay_json(const StreamTrace& stream, const ReplayOptions& options,
-                         const FindPolicy& find);
+/// The same for programs, a piece at a time, as one object: {"head", "calls": [{"fact", ...,
+/// "recorded"?, "replayed"}], "report"}.
+Result<ReplayReport> replay_json(const StreamTrace& stream, const ReplayOptions& options,
+                                 const FindPolicy& find,
+                                 const std::function<void(const std::string&)>& write);
 
 Json json_of(const ReplayReport& report);
 std::string text_of(const ReplayReport& report);

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "dataplane/sdr/seat/policy_offer.h"
+
 namespace cw::trace {
 namespace {
 
@@ -142,10 +144,10 @@ std::string text_of(const TracedWord& word, int64_t now_ns) {
 }
 
 std::string text_of(const sdr::TraceHead& head) {
-  std::string text = head.policy + " " + head.version + ", ";
+  std::string text = sdr::printable(head.policy) + " " + sdr::printable(head.version) + ", ";
   text += head.env.role == CW_SOURCE ? "source" : "sink";
   for (const auto& [name, value] : head.params)
-    text += ", " + name + " " + field_text("", value, 0);
+    text += ", " + sdr::printable(name) + " " + field_text("", value, 0);
   return text + "\nmade for " + fields_text(head.env, 0);
 }
 

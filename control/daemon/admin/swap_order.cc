@@ -57,19 +57,27 @@ class OrderReader {
     TraceOrder order;
     order.link = static_cast<uint16_t>(number("link", 0, limits::links_max - 1, 0));
     order.time = Duration::from_s(number("seconds", 1, TraceOrder::seconds_max, 5));
-    const auto& peers = site_.plan().gateway.peers;
-    if (!json_.contains("peer") && peers.size() > 1) {
-      complain("\"peer\" is missing, and there are " + std::to_string(peers.size()));
-    }
+    if (!json_.contains("peer")) order_.peer = only_peer();
     if (!mistakes_.empty()) return failure(mistakes_);
     order.class_index = order_.class_index;
-    order.peer = order_.peer.value_or(0);
+    order.peer = *order_.peer;
     order.is_outward = order_.is_outward;
     order.is_inward = order_.is_inward || !json_.contains("direction");
     return order;
   }
 
  private:
+  /// Places without one do not count.
+  std::optional<uint16_t> only_peer() {
+    const auto& peers = site_.plan().gateway.peers;
+    std::vector<uint16_t> places;
+    for (uint16_t i = 0; i < peers.size(); ++i) {
+      if (!peers[i].name.empty()) places.push_back(i);
+    }
+    if (places.size() == 1) return places[0];
+    complain("\"peer\" is missing, and there are " + std::to_string(places.size()));
+    return std::nullopt;
+  }
   int64_t number(const char* name, int64_t least, int64_t most, int64_t otherwise) {
     if (!json_.contains(name)) return otherwise;
     const Json& given = json_[name];

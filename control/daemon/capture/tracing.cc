@@ -13,7 +13,13 @@ namespace cw::daemon {
 using sdr::TraceState;
 
 Tracing::Tracing(site::Site& site, const TraceOrder& order, Instant now, Duration patience)
-    : site_(site), order_(order), patience_(patience), asked_(now) {
+    : site_(site),
+      order_(order),
+      site_name_(site.plan().site),
+      peer_(site.plan().gateway.peers[order.peer].name),
+      class_(site.plan().classes[order.class_index].name),
+      patience_(patience),
+      asked_(now) {
   for (const cw_role role : {CW_SOURCE, CW_SINK}) {
     if (!(role == CW_SOURCE ? order.is_outward : order.is_inward)) continue;
     ends_.push_back({role, std::make_shared<sdr::PolicyTrace>(TraceOrder::bytes_max), ""});
@@ -31,41 +37,43 @@ Tracing::Tracing(site::Site& site, const TraceOrder& order, Instant now, Duratio
 
 bool Tracing::look(Instant now) {
   if (is_over_) return true;
-  const auto has = [&](auto&& is_so) {
-    return std::ranges::all_of(ends_, [&](const End& each) { return is_so(each.trace->state()); });
-  };
-  if (has([](TraceState state) { return state > TraceState::Running; })) return true;
-  const bool have_begun = has([](TraceState state) { return state != TraceState::Waiting; });
-  if (!begun_ && (have_begun || now - asked_ >= begin_patience)) begun_ = now;
-  const bool has_any = !has([](TraceState state) { return state == TraceState::Waiting; });
-  return begun_ && (!has_any || now - *begun_ >= order_.time);
+  const auto waits = [](const End& each) { return state_of(each) == TraceState::Waiting; };
+  if (std::ranges::all_of(ends_, [](const End& each) { return each.trace->is_over(); }))
+    return true;
+  const auto waiting = std::ranges::count_if(ends_, waits);
+  const bool is_none = waiting == std::ssize(ends_);
+  const Duration patience = is_none ? begin_patience : other_patience;
+  if (!begun_ && (waiting == 0 || now - asked_ >= patience)) begun_ = now;
+  return begun_ && (is_none || now - *begun_ >= order_.time);
 }
 
+/// Whatever has become of the link meanwhile, they hold no more; the stream lets go of them if it
+/// is still there.
 void Tracing::end() {
   if (std::exchange(is_over_, true)) return;
-  const auto end_there = [&](sdr::Link& link, Instant) {
-    for (const End& each : ends_) sdr::end_trace(link, order_.class_index, each.role);
+  for (const End& each : ends_) each.trace->end(TraceState::Asked);
+  const auto forget = [&](sdr::Link& link, Instant) {
+    for (const End& each : ends_) {
+      sdr::forget_trace(link, order_.class_index, each.role, *each.trace);
+    }
   };
-  (void)site_.with_link(order_.peer, order_.link, end_there, patience_);
+  (void)site_.with_link(order_.peer, order_.link, forget, patience_);
 }
 
 api::Response Tracing::finish() {
   end();
-  const site::Plan& plan = site_.plan();
-  trace::TraceDocument document{.site = plan.site, .streams = {}};
+  trace::TraceDocument document{.site = site_name_, .streams = {}};
   for (const End& each : ends_) {
     const auto bytes = each.trace->bytes();
-    const bool has_begun = !bytes.empty();
-    document.streams.push_back({.peer = plan.gateway.peers[order_.peer].name,
-                                .class_name = plan.classes[order_.class_index].name,
+    const char* const why =
+        each.why.empty() ? "its policy was not begun anew; /v1/log may say why" : each.why.c_str();
+    document.streams.push_back({.peer = peer_,
+                                .class_name = class_,
                                 .link = order_.link,
                                 .is_outward = each.role == CW_SOURCE,
-                                .state = name_of(each.trace->state()),
-                                .why = has_begun ? "" : each.why,
+                                .state = name_of(state_of(each)),
+                                .why = bytes.empty() ? why : "",
                                 .bytes = {bytes.begin(), bytes.end()}});
-    if (!has_begun && each.why.empty()) {
-      document.streams.back().why = "its policy was not begun anew; /v1/log may say why";
-    }
   }
   return api::json_response(json_of(document));
 }

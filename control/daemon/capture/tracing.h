@@ -43,21 +43,25 @@ class Tracing final : public Watch {
   api::Response finish() override;
 
  private:
-  /// A change of policy takes some round trips, and a link that is down may come up.
-  static constexpr Duration begin_patience = Duration::from_s(8);
+  /// A change of policy takes some round trips, and a link that is down may come up; where one
+  /// direction has begun, the other is waited for no longer than this.
+  static constexpr Duration begin_patience = Duration::from_s(8),
+                            other_patience = Duration::from_s(2);
 
   struct End {
     cw_role role = CW_SOURCE;
     std::shared_ptr<sdr::PolicyTrace> trace;
     std::string why;  // it has not begun
   };
+  static sdr::TraceState state_of(const End& end) { return end.trace->state(); }
   void end();
 
   site::Site& site_;
   const TraceOrder order_;
+  const std::string site_name_, peer_, class_;  // as they were called when it began
   const Duration patience_;
   const Instant asked_;
-  std::optional<Instant> begun_;  // all of them
+  std::optional<Instant> begun_;  // all that will
   std::vector<End> ends_;
   bool is_over_ = false;
 };

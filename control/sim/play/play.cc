@@ -1,11 +1,12 @@
 #include "control/sim/play/play.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "control/config/text/file.h"
-#include "control/json/json.h"
 #include "control/trace/replaying.h"
 #include "control/trace/trace_document.h"
+#include "dataplane/sdr/seat/policy_offer.h"
 
 namespace cw {
 namespace {
@@ -29,11 +30,14 @@ Result<const cw_policy_ops*> find_policy(const Policies& policies, const std::st
                  ", and those of --plugin");
 }
 
+/// Its texts are somebody's, and a terminal obeys some.
 std::string title_of(const trace::TraceDocument& document, const trace::StreamTrace& stream) {
-  return "site " + document.site + ", class " + stream.class_name + ", " +
-         (stream.is_outward ? "to " : "from ") + stream.peer + ", link " +
-         std::to_string(stream.link) + ": " + std::to_string(stream.bytes.size()) + " bytes, " +
-         stream.state + (stream.why.empty() ? "" : ", " + stream.why);
+  const std::string title = "site " + document.site + ", class " + stream.class_name + ", " +
+                            (stream.is_outward ? "to " : "from ") + stream.peer + ", link " +
+                            std::to_string(stream.link) + ": " +
+                            std::to_string(stream.bytes.size()) + " bytes, " + stream.state +
+                            (stream.why.empty() ? "" : ", " + stream.why);
+  return sdr::printable(title, title.size());
 }
 
 }  // namespace
@@ -48,25 +52,21 @@ int play(const PlayOptions& options, const Policies& policies, bool as_json) {
                                        .shows_differences_only = options.shows_differences_only};
   const auto find = [&](const std::string& name) { return find_policy(policies, name); };
   const auto show = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
-  bool is_same = true;
-  Json streams = Json::array();
+  const auto write = [](const std::string& piece) { std::fputs(piece.c_str(), stdout); };
+  bool is_same = true, is_first = true;
+  if (as_json) write("{\"streams\": [\n");
   for (const trace::StreamTrace& each : document->streams) {
     const std::string title = title_of(*document, each);
     if (!as_json) show(title);
     if (each.bytes.empty()) continue;  // it never began
-    if (as_json) {
-      auto json = trace::replay_json(each, wanted, find);
-      if (!json) return refuse(options.file, title + ": " + json.error().sentence);
-      is_same &= json->at("report").at("differences") == Json(0);
-      streams.push_back(std::move(*json));
-    } else {
-      const auto report = trace::replay(each, wanted, find, show);
-      if (!report) return refuse(options.file, title + ": " + report.error().sentence);
-      is_same &= report->differences == 0;
-      show(trace::text_of(*report) + "\n");
-    }
+    if (as_json && !std::exchange(is_first, false)) write(",\n");
+    const auto report = as_json ? trace::replay_json(each, wanted, find, write)
+                                : trace::replay(each, wanted, find, show);
+    if (!report) return refuse(options.file, title + ": " + report.error().sentence);
+    is_same &= report->differences == 0;
+    if (!as_json) show(trace::text_of(*report) + "\n");
   }
-  if (as_json) show(Json({{"streams", streams}}).dump(1));
+  if (as_json) write("]}\n");
   return is_same ? 0 : exit_different;
 }
 

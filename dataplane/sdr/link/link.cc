@@ -285,11 +285,7 @@ size_t Link::swap_room() const {
 
 Result<void> Link::order_swap(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
                               Instant now) {
-  wake_();
-  if (!is_up()) return failure("the link is down: " + why());
-  if (!control_.peer_has(Hello::swaps)) {
-    return failure("the peer runs a version that cannot change policies while traffic flows");
-  }
+  if (const auto may = may_swap(); !may) return may;
   return swaps_.order(qp, role, policy, control_.text_room(), now);
 }
 

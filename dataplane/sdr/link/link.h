@@ -103,7 +103,8 @@ class Link final : private LinkEvents, private BitStageClient {
   void change(LinkChange& change, Instant now);
 
   // ---- a change of policy (swap/swap_end.h) ----
-  /// As SwapDesk::order(). Errors: besides, the link is down, or its peer cannot swap.
+  /// As SwapDesk has it. Errors: besides, the link is down, or its peer cannot swap.
+  Result<void> renew_policy(uint16_t qp, cw_role role, Instant now);
   Result<void> order_swap(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
                           Instant now);
   const SwapDesk& swap_desk() const { return swaps_; }  ///< by what each end decides
@@ -119,10 +120,8 @@ class Link final : private LinkEvents, private BitStageClient {
   /// Adds those seats that want something of other threads, as far as there is room; false: there
   /// was not enough.
   bool try_ask(std::vector<SeatCare>& cares, Instant now) const;
-  /// Seats have been given what they lacked.
-  void on_care(Instant now);
-  /// A write.
-  void on_data(const Arrival& arrival, Instant now);
+  void on_care(Instant now);                          ///< seats have been given what they lacked
+  void on_data(const Arrival& arrival, Instant now);  ///< a write
   void on_control(const ControlArrival& arrival, Instant now);
   void flush_arrivals(Instant now);  ///< after the last packet of a burst
   /// Due timers, lost transmissions, envelopes. Returns whether anything was due.
@@ -168,6 +167,7 @@ class Link final : private LinkEvents, private BitStageClient {
   size_t swap_room() const;
   template <class Do>
   void each_seat(const Do& act) const;
+  Result<void> may_swap();
 
   // BitStageClient
   bool on_bits(uint16_t qp_index, std::span<const cw_bits_event> events) override;

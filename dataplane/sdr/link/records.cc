@@ -162,6 +162,22 @@ void Link::on_record(const PathReport& record, Instant now) {
 
 void Link::on_record(const Draining& record, Instant) { drain_.on_record(record); }
 
+// ---- a change of policy ----
+
+Result<void> Link::may_swap() {
+  wake_();
+  if (!is_up()) return failure("the link is down: " + why());
+  if (control_.peer_has(Hello::swaps)) return {};
+  return failure("the peer runs a version that cannot change policies while traffic flows");
+}
+
+Result<void> Link::renew_policy(uint16_t qp, cw_role role, Instant now) {
+  if (const auto may = may_swap(); !may) return may;
+  return swaps_.renew(qp, role, control_.text_room(), now);
+}
+
+// ---- what is measured ----
+
 void Link::on_rtt(uint16_t path, Duration sample, Instant now) {
   watch_.on_rtt(path, sample, now);
   line_.on_rtt(path, sample, now);

@@ -87,9 +87,12 @@ class PolicyHost {
   bool has_instance() const { return instance_ != nullptr; }
   /// From here on `trace` is told all that the instance is, which nobody has told anything yet.
   void begin_trace(std::shared_ptr<PolicyTrace> trace);
-  /// What is traced is enough.
   void end_trace(TraceState why) {
     if (trace_ != nullptr) trace_->end(why);
+  }
+  /// If it is this one, whoever else has it keeps it.
+  void forget_trace(const PolicyTrace& trace) {
+    if (trace_.get() == &trace) trace_.reset();
   }
   /// A new epoch for the one that is here, which has been told nothing.
   void restart(Instant now) { clear(now); }

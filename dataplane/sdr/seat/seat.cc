@@ -184,7 +184,10 @@ bool Seat::try_begin(const Swap& swap, Instant now) {
   current_->set_range({.has_first = true, .first = swap.boundary});
   current_->set_actions(actions_);
   current_->set_policy_epoch(swap.policy_epoch);
-  place_ = wish_ = next_->place;
+  // One of the same kind changes nothing about what this end would have.
+  const bool is_renewed = next_->place.is_same(place_);
+  place_ = next_->place;
+  if (!is_renewed) wish_ = place_;
   next_over_ = std::move(next_);
   drain_by_ = swap.drain_by;
   if (next_trace_ != nullptr) begin_trace();
@@ -212,9 +215,9 @@ void Seat::on_quarantine(PolicyHost& host) {
   if (is_current) ++quarantines_;
 }
 
-void Seat::trace_next(std::shared_ptr<PolicyTrace> trace) {
-  each([](PolicyHost& host) { host.end_trace(TraceState::Asked); });
-  next_trace_ = std::move(trace);
+void Seat::forget_trace(const PolicyTrace& trace) {
+  each([&](PolicyHost& host) { host.forget_trace(trace); });
+  if (next_trace_.get() == &trace) next_trace_.reset();
 }
 
 bool Seat::try_list(std::vector<const cw_policy_ops*>& tables) const {

@@ -109,6 +109,9 @@ class Seat {
   /// forgotten or has begun.
   void make_next(const SwapPolicy& policy);
   Making making() const { return making_; }
+  bool makes_the_same() const {
+    return next_ != nullptr && next_->place.is_same(place_) && !current_->is_quarantined();
+  }
   SwapStatus refusal() const { return refusal_; }
   const SwapSentence& refusal_sentence() const { return refusal_sentence_; }
   void forget_next();
@@ -150,9 +153,10 @@ class Seat {
   PolicyChoice wish() const { return wish_.choice(); }
 
   // ---- what it is told and decides, told in turn ----
-  /// The next policy that begins here is traced from its first fact on; that of now no longer is.
-  /// Null: neither is.
-  void trace_next(std::shared_ptr<PolicyTrace> trace);
+  /// The next policy that begins here is traced from its first fact on.
+  void trace_next(std::shared_ptr<PolicyTrace> trace) { next_trace_ = std::move(trace); }
+  /// Which is over; somebody else has it, too, so that nothing is freed here.
+  void forget_trace(const PolicyTrace& trace);
 
   // ---- to both ----
   /// Before all other facts of an epoch.

@@ -30,6 +30,7 @@ class SwapDesk::StreamSeat : public SwapSeat {
 
   void make_next(const SwapPolicy& policy) override { seat_.make_next(policy); }
   Making making() const override { return seat_.making(); }
+  bool makes_the_same() const override { return seat_.makes_the_same(); }
   SwapStatus refusal() const override { return seat_.refusal(); }
   SwapSentence refusal_sentence() const override { return seat_.refusal_sentence(); }
   void forget_next() override { seat_.forget_next(); }
@@ -188,6 +189,12 @@ Result<void> SwapDesk::order(uint16_t qp, std::optional<cw_role> role, const Swa
     return failure("qp " + std::to_string(qp) + " is not configured for this direction");
   }
   return begin(ordered, policy, now);
+}
+
+Result<void> SwapDesk::renew(uint16_t qp, cw_role role, size_t room, Instant now) {
+  const auto ordered = order(qp, role, policy(qp, role), room, now);
+  if (ordered) direction(qp, role_of(role))->end.renews();
+  return ordered;
 }
 
 Result<void> SwapDesk::begin(std::span<Direction* const> ordered, const SwapPolicy& policy,

@@ -39,6 +39,9 @@ class SwapDesk {
   /// which an envelope has.
   Result<void> order(uint16_t qp, std::optional<cw_role> role, const SwapPolicy& policy,
                      size_t room, Instant now);
+  /// From the policy that is there to another instance of the same: no news for who asks how the
+  /// latest swap came out, at either end.
+  Result<void> renew(uint16_t qp, cw_role role, size_t room, Instant now);
   /// Null: not configured for this direction.
   const SwapEnd* find(uint16_t qp, cw_role role) const;
   /// By which this end decides about what is new. Cost: allocates.

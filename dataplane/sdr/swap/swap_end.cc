@@ -49,6 +49,8 @@ bool SwapEnd::try_step(SwapEvent event, Instant now) {
 // ---- from the beginning to the end ----
 
 void SwapEnd::begin(uint32_t id, bool is_ours, const SwapPolicy& policy, Instant now) {
+  if (!is_renewal_) before_ = report_;
+  is_renewal_ = false;
   report_ = {.fate = Fate::UnderWay, .is_ours = is_ours, .id = id, .policy = policy, .begun = now};
   has_heard_ = false;
   seat_.make_next(report_.policy);
@@ -118,6 +120,7 @@ void SwapEnd::on_made(Instant now) {
     return fail(SwapEvent::Failed, status, sentence.view(), now);
   }
   if (seat_.making() != Making::Made) return;
+  if (!report_.is_ours) is_renewal_ = seat_.makes_the_same();
   (void)try_step(report_.is_ours ? SwapEvent::Made : SwapEvent::MadeForPeer, now);
   if (state_ == SwapState::Bound) return bind(now);
   if (!report_.is_ours) return answer_current();

@@ -75,7 +75,13 @@ class SwapEnd {
   Result<void> order(const SwapPolicy& policy, Instant now);
   /// Both have just been ordered: one order from now on.
   static void join(SwapEnd& source, SwapEnd& sink);
-  const SwapReport& report() const { return report_; }
+  /// What has just been ordered is a renewal, which is not reported.
+  void renews() { is_renewal_ = true; }
+  /// Of what a peer wants, once it is there.
+  const SwapReport& report() const {
+    const bool is_told = !is_renewal_ && (report_.is_ours || state_ != SwapState::Preparing);
+    return is_told ? report_ : before_;
+  }
   SwapState state() const { return state_; }
   /// Of who decides here about what is new.
   uint16_t policy_epoch() const { return seat_.policy_epoch(); }
@@ -159,7 +165,8 @@ class SwapEnd {
   SwapSeat& seat_;
   Counters& counters_;
   SwapState state_ = SwapState::Idle;
-  SwapReport report_;
+  SwapReport report_, before_;  // the latter: what was told when the former begun
+  bool is_renewal_ = false;
   MessageSeq boundary_;  // once bound; at a sink, heard of and not begun with yet
   uint16_t policy_epoch_ = 0;
   bool has_heard_ = false;      // what it waits for from the peer; it may wait for its partner, too

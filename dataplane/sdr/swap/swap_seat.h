@@ -45,6 +45,8 @@ class SwapSeat {
   virtual Making making() const = 0;
   virtual SwapStatus refusal() const = 0;
   virtual SwapSentence refusal_sentence() const = 0;
+  /// What was made is another instance of the same, with the same parameters.
+  virtual bool makes_the_same() const = 0;
   /// It is not wanted any more, whether it is there or not.
   virtual void forget_next() = 0;
 

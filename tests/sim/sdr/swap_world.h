@@ -70,7 +70,9 @@ inline bool is_done(const sdr::SwapEnd& end) {
   return end.report().fate == sdr::SwapReport::Fate::Done;
 }
 inline bool has_swapped(Pair& pair) {
-  return is_over(pair) && is_done(source_end(pair)) && is_done(sink_end(pair)) &&
+  // The end that has not ordered it does not report a change to the same.
+  const bool is_undone = sink_end(pair).report().fate == sdr::SwapReport::Fate::NotDone;
+  return is_over(pair) && is_done(source_end(pair)) && !is_undone &&
          !pair.a->send_stream().seat().is_swapping() && !pair.b->recv_stream().seat().is_swapping();
 }
 

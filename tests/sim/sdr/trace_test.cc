@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "control/trace/replaying.h"
 #include "control/trace/trace_document.h"
@@ -62,8 +63,10 @@ struct TracedWorld {
         2_s);
   }
   void end() {
-    sdr::end_trace(world.pair.a->link(), 0, CW_SOURCE);
-    sdr::end_trace(world.pair.b->link(), 0, CW_SINK);
+    source->end(TraceState::Asked);
+    sink->end(TraceState::Asked);
+    sdr::forget_trace(world.pair.a->link(), 0, CW_SOURCE, *source);
+    sdr::forget_trace(world.pair.b->link(), 0, CW_SINK, *sink);
   }
 
   SlotsWorld world;
@@ -122,7 +125,7 @@ TEST(Trace, of_a_policy_that_is_replaced_ends_with_it) {
   ASSERT_TRUE(traced.have_begun());
   Prng prng(1);
   ASSERT_TRUE(world.appends(500, prng, 5_s));
-  ASSERT_TRUE(world.pair.run_until([&] { return has_swapped(world.pair); }, 2_s));
+  ASSERT_TRUE(world.pair.run_until([&] { return is_over(world.pair); }, 2_s));
   swap(world.pair, cw_policy_go_back_n());
   ASSERT_TRUE(world.appends(500, prng, 5_s));
   world.source.close(world.sends());
@@ -162,8 +165,47 @@ TEST(Trace, that_nobody_waits_for_any_more_does_not_begin) {
   ASSERT_TRUE(traced.world.comes_up());
   Prng prng(1);
   ASSERT_TRUE(traced.world.appends(100, prng, 5_s));
-  EXPECT_EQ(traced.source->state(), TraceState::Waiting);
+  EXPECT_EQ(traced.source->state(), TraceState::Asked);
   EXPECT_TRUE(traced.source->bytes().empty());
+  EXPECT_EQ(traced.source.use_count(), 1) << "who is over keeps no memory";
+}
+
+// What was ordered, and who ordered it, is as it was before; at the other end, too.
+TEST(Trace, changes_nothing_about_who_wanted_the_policy) {
+  TracedWorld traced(slots_pair_under(cw_policy_selective_repeat(), 0.01));
+  SlotsWorld& world = traced.world;
+  ASSERT_TRUE(world.comes_up());
+  swap(world.pair, cw_policy_hybrid());
+  ASSERT_TRUE(world.pair.run_until([&] { return has_swapped(world.pair); }, 2_s));
+  const auto told = [&](const sdr::SwapEnd& end) {
+    const sdr::SwapReport& report = end.report();
+    return std::tuple(report.id, report.is_ours, report.fate, report.begun, report.over,
+                      std::string(report.policy.name.view()));
+  };
+  const auto at_source = told(source_end(world.pair)), at_sink = told(sink_end(world.pair));
+  Prng prng(1);
+  for (int round = 0; round < 3; ++round) {
+    (void)traced.begin();
+    ASSERT_TRUE(world.pair.run_until(
+        [&] {
+          EXPECT_EQ(told(source_end(world.pair)), at_source);
+          EXPECT_EQ(told(sink_end(world.pair)), at_sink);
+          return traced.source->state() == TraceState::Running &&
+                 traced.sink->state() == TraceState::Running;
+        },
+        2_s));
+    ASSERT_TRUE(world.appends(300, prng, 5_s));
+    world.source.close(world.sends());
+    ASSERT_TRUE(world.pair.run_until([&] { return is_over(world.pair); }, 2_s));
+    traced.end();
+  }
+  EXPECT_EQ(told(source_end(world.pair)), at_source);
+  EXPECT_EQ(told(sink_end(world.pair)), at_sink);
+  swap(world.pair, cw_policy_erasure());
+  world.source.close(world.sends());
+  ASSERT_TRUE(world.pair.run_until([&] { return has_swapped(world.pair); }, 2_s));
+  EXPECT_NE(told(source_end(world.pair)), at_source);
+  expect_under(world.pair, cw_policy_erasure());
 }
 
 /// selective_repeat, which asks to be called again for ever where a test says so.
@@ -203,6 +245,10 @@ TEST(Trace, of_a_policy_that_is_put_in_quarantine_says_so) {
   Endless::is_mad = false;
   EXPECT_EQ(traced.source->state(), TraceState::Quarantined);
   EXPECT_GT(traced.source->bytes().size(), 1000u) << "and what it did is in it";
+  const auto again =
+      sdr::begin_trace(world.pair.a->link(), 0, CW_SOURCE, new_trace(), world.pair.network().now());
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().sentence.find("its policy is in quarantine"), 0u);
 }
 
 TEST(Trace, with_little_room_is_full_and_whole_as_far_as_it_goes) {

@@ -35,6 +35,7 @@ class TestSeat final : public SwapSeat {
   Making making() const override { return making_; }
   SwapStatus refusal() const override { return SwapStatus::Unknown; }
   SwapSentence refusal_sentence() const override { return std::string_view("not here"); }
+  bool makes_the_same() const override { return false; }
   void forget_next() override { making_ = Making::Nothing; }
   MessageSeq bind() override {
     expect(is_source_ && !bound_, "bound twice");

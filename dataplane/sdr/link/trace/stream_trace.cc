@@ -23,12 +23,15 @@ Result<void> begin_trace(Link& link, uint16_t qp, cw_role role,
                          const std::shared_ptr<PolicyTrace>& trace, Instant now) {
   Seat* const seat = find_seat(link, qp, role);
   if (seat == nullptr) return failure("the stream has no such direction");
+  if (seat->current().is_quarantined()) {
+    return failure("its policy is in quarantine, and what stands in for it decides nothing");
+  }
   seat->trace_next(trace);
-  return link.order_swap(qp, role, link.swap_desk().policy(qp, role), now);
+  return link.renew_policy(qp, role, now);
 }
 
-void end_trace(Link& link, uint16_t qp, cw_role role) {
-  if (Seat* const seat = find_seat(link, qp, role)) seat->trace_next(nullptr);
+void forget_trace(Link& link, uint16_t qp, cw_role role, const PolicyTrace& trace) {
+  if (Seat* const seat = find_seat(link, qp, role)) seat->forget_trace(trace);
 }
 
 }  // namespace cw::sdr

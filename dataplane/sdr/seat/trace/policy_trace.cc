@@ -15,7 +15,8 @@ PolicyTrace::PolicyTrace(size_t bytes_max)
     : memory_(std::make_unique<uint8_t[]>(bytes_max)), writer_({memory_.get(), bytes_max}) {}
 
 void PolicyTrace::begin(const PolicyInstance& its) {
-  CW_ASSERT(state() == TraceState::Waiting);
+  TraceState was = TraceState::Waiting;
+  if (!state_.compare_exchange_strong(was, TraceState::Running)) return;  // nobody waits for it
   const cw_policy_ops& table = its.table();
   const auto params = its.params();
   writer_.put_bytes({reinterpret_cast<const uint8_t*>(trace_magic.data()), trace_magic.size()});
@@ -28,7 +29,6 @@ void PolicyTrace::begin(const PolicyInstance& its) {
     writer_.put(trace_number(params[i]));
   }
   fields_of(its.env(), [&](const char*, auto field) { writer_.put(trace_number(field)); });
-  state_.store(TraceState::Running, std::memory_order_release);
   publish();
 }
 
@@ -39,14 +39,15 @@ void PolicyTrace::publish() {
 }
 
 void PolicyTrace::end(TraceState why) {
-  if (!is_over()) state_.store(why, std::memory_order_release);
+  TraceState was = state();
+  while (was <= TraceState::Running && !state_.compare_exchange_weak(was, why)) continue;
 }
 
 void PolicyTrace::put_rest(const cw_fact_arrived& fact) {
   for (uint32_t i = 0; i < fact.word_count; ++i) {
     writer_.put(folded(cw_word(&fact.data[fact.word_first + i])));
   }
-  for (uint32_t i = 0; fact.repair != nullptr && i < fact.repair_word_count; ++i) {
+  for (uint32_t i = 0; i < fact.repair_word_count; ++i) {
     writer_.put(folded(cw_word(&fact.repair[fact.repair_word_first + i])));
   }
 }

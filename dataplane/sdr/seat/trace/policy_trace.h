@@ -22,14 +22,14 @@ namespace cw::sdr {
 enum class TraceState : uint8_t {
   Waiting,  ///< no policy has begun yet
   Running,
-  Full,         ///< there was no room for more; the last call's decisions may be missing
+  Full,         ///< there was no room for more
   Asked,        ///< whoever asked for it has enough
   Replaced,     ///< another policy decides, or the link has begun anew
   Quarantined,  ///< it exceeded its quotas
 };
 const char* name_of(TraceState state);
 
-/// Thread: what changes it is the stream's owner's, and allocates nothing; the rest is anybody's.
+/// Thread: begin() and add() are the stream's owner's, and allocate nothing; the rest is anybody's.
 class PolicyTrace {
  public:
   /// Of so many bytes at most. Cost: slow, allocates.
@@ -44,7 +44,8 @@ class PolicyTrace {
   void add(const Fact& fact, int64_t now_ns);
   /// After it, of what has not been acted on.
   void add(const cw_out& out);
-  /// The first reason stands.
+  /// It holds no more from here on; of the last call decisions may be missing. The first reason
+  /// stands.
   void end(TraceState why);
 
   TraceState state() const { return state_.load(std::memory_order_acquire); }
@@ -58,6 +59,17 @@ class PolicyTrace {
   bool is_running() const { return state_.load(std::memory_order_relaxed) == TraceState::Running; }
   template <class Fields>
   void put_fields(const Fields& fields, TraceBefore& before);
+  /// As a reader can follow it: without a bitmap nothing of it has changed.
+  template <class Fact>
+  static const Fact& as_written(const Fact& fact) {
+    return fact;
+  }
+  static cw_fact_arrived as_written(cw_fact_arrived fact) {
+    if (fact.repair == nullptr) fact.repair_word_count = 0;
+    if (fact.word_count == 0) fact.word_first = 0;
+    if (fact.repair_word_count == 0) fact.repair_word_first = 0;
+    return fact;
+  }
   void put_rest(const cw_fact_arrived& fact);
   void put_rest(const cw_fact_link& fact);
   void put_rest(const cw_fact_note& fact);
@@ -88,8 +100,9 @@ void PolicyTrace::add(const Fact& fact, int64_t now_ns) {
   writer_.put_byte(kind);
   writer_.put_difference(static_cast<uint64_t>(now_ns), at_ns_);
   if constexpr (HasState<Fact>) writer_.put_byte(fact.state != nullptr ? 1 : 0);
-  put_fields(fact, facts_[kind]);
-  put_rest(fact);
+  const auto& written = as_written(fact);
+  put_fields(written, facts_[kind]);
+  put_rest(written);
   publish();
 }
 

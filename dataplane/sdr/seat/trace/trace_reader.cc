@@ -11,11 +11,15 @@ namespace {
 constexpr uint32_t trace_messages_max = 1u << 16;  // open at once, far above what a stream may have
 constexpr uint32_t trace_slots_max = limits::slots_per_message_max;
 constexpr size_t name_bytes_max = 256;
+constexpr size_t decisions_max = 128;               // of a call, as the core takes them
+constexpr uint64_t places_max = uint64_t{1} << 32;  // an immediate names each slot
 
 /// What an instance is made for, as far as others rely on it.
 bool is_sound(const cw_env& env) {
-  return env.seat <= CW_SEAT_ENDPOINT && env.role <= CW_SINK && env.peers >= 1 &&
-         env.messages >= 1 && env.messages <= trace_messages_max && env.data_slots_max >= 1 &&
+  const uint64_t slots = uint64_t{env.data_slots_max} + env.repair_slots_max;
+  return env.seat == CW_SEAT_STREAM && env.role <= CW_SINK && env.peers == 1 &&
+         env.messages * slots <= places_max && env.messages >= 1 &&
+         env.messages <= trace_messages_max && env.data_slots_max >= 1 &&
          env.data_slots_max <= trace_slots_max && env.repair_slots_max <= trace_slots_max &&
          env.chunk_slots >= 1 && env.payload_bytes >= 1 && env.paths >= 1 &&
          env.paths <= CW_PATHS_MAX && env.note_bytes_max <= limits::note_bytes_max &&
@@ -104,7 +108,7 @@ void TraceReader::take_rest(const cw_fact_arrived& fact, TracedCall& call) {
 void TraceReader::take_words(uint32_t first, uint32_t count, uint32_t slots,
                              std::vector<uint64_t>& words) {
   const uint32_t there = (slots + 63) / 64;
-  if (count == 0) return;
+  if (count == 0 && first == 0) return;
   if (first >= there || count > there - first) return void(bytes_.fail());
   for (uint32_t i = 0; i < count && !bytes_.has_failed(); ++i) {
     words.push_back(unfolded(bytes_.number()));
@@ -122,7 +126,8 @@ void TraceReader::take_rest(const cw_fact_note& fact, TracedCall& call) {
 }
 
 void TraceReader::take_decision(TracedCall& call, uint8_t kind) {
-  if (kind >= std::size(traced_decision_names)) return void(bytes_.fail());
+  const bool is_one = kind < std::size(traced_decision_names);
+  if (!is_one || call.decided.size() == decisions_max) return void(bytes_.fail());
   TracedWord& word = call.decided.emplace_back();
   begin(word.decision, kind);
   std::visit([&](auto& decision) { take_fields(decision, decisions_[kind]); }, word.decision);
