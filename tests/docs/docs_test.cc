@@ -39,7 +39,8 @@ std::string help_of(const std::string& program, const std::string& command) {
   std::string text;
   std::array<char, 4096> bytes;
   while (std::fgets(bytes.data(), bytes.size(), pipe) != nullptr) text += bytes.data();
-  return pclose(pipe) == 0 ? text : "";
+  const std::string usage = "Usage: " + program + " " + command;
+  return pclose(pipe) == 0 && text.find(usage) != std::string::npos ? text : "";
 }
 
 /// What is between backticks within lines, of programs of ours.
