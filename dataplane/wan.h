@@ -69,6 +69,7 @@ struct Arrival {
   Instant at;
   uint32_t bytes = 0;  ///< headers, payload and pad
   uint32_t source_qp = 0;
+  uint32_t session = 0;  ///< that it was sealed by: later ones are higher; 0: by none
   uint16_t peer = 0, path = 0;
   Form form = Form::Other;
   WireError error{};  ///< why it is none of the forms

@@ -14,9 +14,10 @@
 //   Then: what sends least of those that are about as good as the best, at the loss that was
 //   measured? That is taken if it sends less.
 //
-// So it is never asked twice about the same: what was taken at a measured loss is not taken back
-// before more is lost than could be lost as far as was known then. Where it had to be taken back
-// soon all the same, the line stands at a border, and twice as many losses are waited for.
+// So nothing is asked again while nothing more is known: what was taken at a measured loss is not
+// taken back before more is lost than could be lost as far as was known then. Where it had to be
+// taken back soon all the same, the line stands at a border, and twice as many losses are waited
+// for.
 //
 // A tail is p99.9 should three times as many transfers be late as the law has it: what hosts wait
 // for begins and ends anywhere in what we cut into messages and blocks.

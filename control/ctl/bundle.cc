@@ -39,6 +39,11 @@ int bundle(Client& client, const Options& options) {
     if (!answer.is_good()) return tell_failure(answer, options);
     all[part] = answer.json;
   }
+  if (!options.trace.class_name.empty()) {
+    const Answer answer = ask_for_trace(client, options);
+    if (!answer.is_good()) return tell_failure(answer, options);
+    all["trace"] = answer.json;
+  }
   // A file names keys and has none in it; what is read here is the file alone.
   if (!options.config.empty()) {
     const auto text = config::text_of_file(options.config);

@@ -26,6 +26,13 @@ struct Options {
     std::optional<uint64_t> packets;
     std::string side = "both", peer;
   } capture;
+  struct Trace {
+    std::string class_name;  ///< empty: a bundle has none
+    std::string peer;
+    std::optional<uint64_t> link;
+    std::string direction = "both";
+    uint32_t seconds = 5;
+  } trace;
   struct Top {
     uint32_t rounds = 0;  ///< 0: until Ctrl-C
   } top;
@@ -63,6 +70,9 @@ int drain(Client& client, const Options& options);
 int top(Client& client, const Options& options);
 int bundle(Client& client, const Options& options);
 int capture(Client& client, const Options& options);
+int trace(Client& client, const Options& options);
+/// The answer of a trace that was ordered, or why there is none.
+Answer ask_for_trace(Client& client, const Options& options);
 
 /// The sentence of an answer that is none; what the program ends with.
 int tell_failure(const Answer& answer, const Options& options);

@@ -79,8 +79,25 @@ constexpr Entry entries[] = {
      "60 seconds and 64 MiB at most, one at a time. The long haul's outer headers are made from "
      "the\n"
      "gateway's file."},
-    {"bundle", "All that a report of a mistake needs, in one file, without secrets.", bundle},
+    {"trace", "What a stream's policies are told and decide, as a file for causeway-sim.", trace,
+     "Begins with a change from the policy of now to the same, which costs no packet anything, and "
+     "goes\n"
+     "on for 60 seconds and 4 MiB a direction at most, without payload. To see it played again:\n"
+     "  causeway-sim --replay FILE"},
+    {"bundle", "All that a report of a mistake needs, in one file, without secrets.", bundle,
+     "With --trace, what the policies of one stream are told and decide meanwhile is in it, as "
+     "trace has it."},
 };
+
+/// Which stream of a class, and for how long.
+void add_trace(CommandLine& command, Options::Trace& trace) {
+  command.add_option("--peer", trace.peer, "with which site; needed where there are several");
+  command.add_option("--link", trace.link, "which of the pair's links; 0");
+  command.add_option("--direction", trace.direction, "of what this site sends, or receives")
+      .one_of({"out", "in", "both"})
+      .shows_default();
+  command.add_option("--seconds", trace.seconds, "how long at most").between(1, 60);
+}
 
 /// The options of each command besides what all have.
 void add_own(CommandLine& command, const std::string& name, Options& options) {
@@ -132,7 +149,15 @@ void add_own(CommandLine& command, const std::string& name, Options& options) {
   if (name == "forgive") {
     command.add_option("POLICY", options.policy, "as `causewayctl bars` has it").required();
   }
+  if (name == "trace") {
+    command.add_option("CLASS", options.trace.class_name, "of the gateway's file").required();
+    add_trace(command, options.trace);
+    command.add_option("--output", options.file, "the file to write").type_name("FILE");
+  }
   if (name == "bundle") {
+    command.add_option("--trace", options.trace.class_name, "with a trace of this class")
+        .type_name("CLASS");
+    add_trace(command, options.trace);
     command.add_option("--output", options.file, "the file to write").type_name("FILE");
   }
 }

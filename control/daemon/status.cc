@@ -302,7 +302,7 @@ Json lane_json(const Plan& plan, std::span<const gateway::LaneView> links,
                const LatencyWatch* latency) {
   gateway::LaneView lane = links.front();
   for (const gateway::LaneView& other : links.subspan(1)) lane.add(other);
-  const Added added = latency ? latency->added(lane.peer, lane.class_index) : Added();
+  const Added added = latency ? latency->added(lane) : Added();
   return {{"peer", plan.gateway.peers[lane.peer].name},
           {"class", plan.classes[lane.class_index].name},
           {"policy", {{"out", lane.policy_out}, {"in", lane.policy_in}}},

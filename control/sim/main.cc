@@ -1,15 +1,17 @@
-// causeway-sim: runs one scenario file. Exit codes: 0 done; 1 a byte was wrong; 2 a mistake in the
-// file or the arguments.
+// causeway-sim: runs one scenario file, or plays a policy's trace again. Exit codes: 0 done; 1 a
+// byte was wrong, or a decision another one; 2 a mistake in the file or the arguments.
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <optional>
 #include <string>
 
 #include "control/command_line/command_line.h"
 #include "control/config/policy_keys.h"
 #include "control/config/text/file.h"
+#include "control/sim/play/play.h"
 #include "control/sim/scenario.h"
 #include "control/sim/simulation.h"
 #include "plugins/registry.h"
@@ -17,6 +19,7 @@
 namespace {
 
 constexpr int exit_mistake = 2;
+constexpr size_t record_bytes_max = size_t{16} << 20;
 
 constexpr const char* teaching = R"(
 A scenario is a TOML file; every key has a default, so this one is complete:
@@ -37,10 +40,18 @@ A scenario is a TOML file; every key has a default, so this one is complete:
 The same file and seed give the same run, packet for packet: compare trace_hash.
 --list-keys shows every key, --list-policies every policy and its parameters.
 A policy of your own:  causeway-sim --plugin build/mine.so scenario.toml
+
+What a policy was told, and what it decided, call by call: --record keeps it of a scenario, and
+causewayctl trace or bundle --trace of a gateway. --replay plays it again, and marks with ! what is
+decided otherwise now:
+  causeway-sim scenario.toml --record trace.json
+  causeway-sim --replay trace.json --message 7
+  causeway-sim --replay bundle.json --differences --plugin mended.so --policy mended
 More examples: tests/sim/scenarios/.)";
 
 struct Arguments {
-  std::string file;
+  std::string file, record;
+  cw::PlayOptions play;
   std::vector<std::string> plugins;
   std::optional<uint64_t> seed;
   bool as_json = false, lists_policies = false, lists_keys = false;
@@ -117,10 +128,17 @@ int run(const Arguments& arguments, const cw::Policies& policies) {
   const auto simulation = cw::Simulation::make(*scenario);
   if (!simulation) return refuse(arguments.file + ": " + simulation.error().sentence);
 
+  if (!arguments.record.empty()) (*simulation)->record(record_bytes_max);
   Progress progress(scenario->workload.total() * scenario->receivers);
   const cw::Report report =
       (*simulation)->run([&](uint64_t finished) { progress.report(finished); });
   progress.end();
+  if (!arguments.record.empty()) {
+    std::ofstream out(arguments.record);
+    out << json_of((*simulation)->recorded()).dump(1) << "\n";
+    out.close();
+    if (!out) return refuse(arguments.record + " cannot be written");
+  }
   std::printf("%s\n", (arguments.as_json ? to_json(report) : to_table(report)).c_str());
   return report.bytes_wrong == 0 ? 0 : 1;
 }
@@ -132,7 +150,7 @@ int serve(int argc, char** argv) {
       "causeway-sim");
   app.footer(teaching);
   app.ends_with({{0, "Done."},
-                 {1, "A byte was wrong."},
+                 {1, "A byte was wrong; with --replay, a decision was another one."},
                  {exit_mistake, "A mistake in the file, all of them, or in the arguments."}});
   app.add_option("scenario", arguments.file, "the scenario, a TOML file").type_name("FILE");
   app.add_option("--seed", arguments.seed, "instead of the file's");
@@ -140,6 +158,14 @@ int serve(int argc, char** argv) {
                  "a policy as a shared object; the default of [policy] name")
       .type_name("FILE")
       .one_at_a_time();
+  app.add_option("--record", arguments.record, "keep what the policies are told and decide")
+      .type_name("FILE");
+  app.add_option("--replay", arguments.play.file, "play a trace, or that of a bundle")
+      .type_name("FILE");
+  app.add_option("--policy", arguments.play.policy, "with --replay: another than the trace's");
+  app.add_option("--message", arguments.play.message, "with --replay: what is about this one");
+  app.add_flag("--differences", arguments.play.shows_differences_only,
+               "with --replay: what is decided otherwise now");
   app.add_flag("--json", arguments.as_json, "one JSON object instead of a table");
   app.add_flag("--list-policies", arguments.lists_policies, "every policy and its parameters");
   app.add_flag("--list-keys", arguments.lists_keys, "every key of a scenario file");
@@ -153,6 +179,7 @@ int serve(int argc, char** argv) {
     return std::printf("%s", cw::config::policies_text(policies.known).c_str()), 0;
   }
   if (arguments.lists_keys) return std::printf("%s", cw::scenario_keys(policies).c_str()), 0;
+  if (!arguments.play.file.empty()) return play(arguments.play, policies, arguments.as_json);
   if (arguments.file.empty()) return refuse("which scenario? try causeway-sim --help");
   return run(arguments, policies);
 }

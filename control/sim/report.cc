@@ -62,6 +62,7 @@ std::string to_json(const Report& report) {
   json["resent_packets"] = report.resent_packets;
   json["repair_packets"] = report.repair_packets;
   json["lost_packets"] = report.lost_packets;
+  json["quarantined"] = report.quarantined;
   json["bytes_wrong"] = report.bytes_wrong;
   json["trace_hash"] = hexadecimal(report.trace_hash);
   json["virtual_seconds"] = report.virtual_seconds;
@@ -87,7 +88,9 @@ std::string to_table(const Report& report) {
       report.goodput_gbps, count(report.packets), count(report.lost_packets),
       count(report.resent_packets), count(report.repair_packets), count(report.bytes_wrong),
       hexadecimal(report.trace_hash).c_str(), report.virtual_seconds, report.wall_seconds);
-  return text;
+  if (report.quarantined == 0) return text;
+  return text + ("quarantined  " + std::to_string(report.quarantined)) +
+         " of the policy's instances, for too many decisions: passthrough took their seats\n";
 }
 
 }  // namespace cw

@@ -31,6 +31,7 @@ struct Report {
   uint64_t resent_packets = 0;
   uint64_t repair_packets = 0;
   uint64_t lost_packets = 0;  ///< by the wire
+  uint64_t quarantined = 0;   ///< instances of the policy that were replaced
   uint64_t bytes_wrong = 0;
   uint64_t trace_hash = 0;
   double virtual_seconds = 0;

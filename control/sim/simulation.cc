@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "dataplane/sdr/link/trace/stream_trace.h"
 #include "dataplane/wire/roce_inline.h"
 
 namespace cw {
@@ -68,10 +69,34 @@ Result<void> Simulation::join() {
     if (!source) return std::unexpected(source.error());
     const auto sink = sites_.back()->add_peer(peers.of_second, network_.now());
     if (!sink) return std::unexpected(sink.error());
+    if (ends_.empty()) ends_ = {*source, *sink};
     transfers_.push_back(
         std::make_unique<Transfer>(**source, **sink, scenario_, payload_, seeds.next()));
   }
   return {};
+}
+
+void Simulation::record(size_t bytes_max) {
+  for (const cw_role role : {CW_SOURCE, CW_SINK}) {
+    traces_.push_back(std::make_shared<sdr::PolicyTrace>(bytes_max));
+    sdr::Link& link = *ends_[role];
+    // The links are not up yet: it begins with them.
+    (void)sdr::begin_trace(link, scenario_.stream.qp, role, traces_.back(), network_.now());
+  }
+}
+
+trace::TraceDocument Simulation::recorded() const {
+  trace::TraceDocument document{.site = "simulation", .streams = {}};
+  for (size_t end = 0; end < traces_.size(); ++end) {
+    const auto bytes = traces_[end]->bytes();
+    document.streams.push_back({.peer = end == 0 ? "receiver" : "sender",
+                                .class_name = "stream",
+                                .is_outward = end == 0,
+                                .state = name_of(traces_[end]->state()),
+                                .why = {},
+                                .bytes = {bytes.begin(), bytes.end()}});
+  }
+  return document;
 }
 
 void Simulation::shape(SimPort& sender, SimPort& receiver, SimPeers peers) {
@@ -154,6 +179,9 @@ Report Simulation::report() const {
   report.lost_packets = network_.counters().lost;
   report.resent_packets = sender.count_of(Counter::resends_sent);
   report.repair_packets = sender.count_of(Counter::repairs_sent);
+  for (const auto& site : sites_) {
+    report.quarantined += site->count_of(Counter::policies_quarantined);
+  }
   report.trace_hash = network_.trace_hash();
   return report;
 }

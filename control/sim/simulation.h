@@ -11,8 +11,10 @@
 #include "control/sim/scenario.h"
 #include "control/sim/site.h"
 #include "control/sim/transfer.h"
+#include "control/trace/trace_document.h"
 #include "dataplane/base/result.h"
 #include "dataplane/port/sim/network.h"
+#include "dataplane/sdr/seat/trace/policy_trace.h"
 
 namespace cw {
 
@@ -24,6 +26,12 @@ class Simulation {
   /// Runs to the end or to the virtual time limit. `on_progress` is told the messages finished so
   /// far, now and then.
   Report run(const std::function<void(uint64_t)>& on_progress);
+
+  /// Before run(): policies at the sender and at the first receiver are traced from their first
+  /// fact on, each into so many bytes.
+  void record(size_t bytes_max);
+  /// What they were told and decided.
+  trace::TraceDocument recorded() const;
 
  private:
   explicit Simulation(const Scenario& scenario);
@@ -40,6 +48,8 @@ class Simulation {
   Payload payload_;
   std::vector<std::unique_ptr<Site>> sites_;  // the sender first
   std::vector<std::unique_ptr<Transfer>> transfers_;
+  std::vector<sdr::Link*> ends_;                           // of the first of them, the source first
+  std::vector<std::shared_ptr<sdr::PolicyTrace>> traces_;  // of these; none: nothing is recorded
 };
 
 }  // namespace cw

@@ -126,7 +126,7 @@ void Endpoint::on_arrival(const Arrival& arrival, Instant now) {
     // What came before it is known before it, as far as partitions have told.
     settle_bits(now);
     const std::span<const uint8_t> envelope(arrival.payload, arrival.head.payload_bytes);
-    if (link != nullptr) return link->on_control(envelope, arrival.path, now);
+    if (link != nullptr) return link->on_control({envelope, arrival.path, arrival.session}, now);
   }
   drops_.add(why_unwanted(arrival));
 }

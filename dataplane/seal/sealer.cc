@@ -155,6 +155,7 @@ const Send* Sealer::take_said() {
 /// [C-82]
 Sealer::Opened Sealer::open(Arrival& arrival) {
   const uint32_t sealed_bytes = arrival.head.payload_bytes;
+  arrival.session = 0;
   const auto refuse = [&arrival](WireError error) {
     arrival.form = Form::Other;
     arrival.error = error;
@@ -189,6 +190,7 @@ Sealer::Opened Sealer::open(Arrival& arrival) {
   }
   arrival.head.payload_bytes = bytes;
   arrival.head.is_solicited &= keys->covers_psns;  // or nobody vouches for it
+  arrival.session = static_cast<uint32_t>(keys->session);
   use(keys);  // the other has it: what answers this packet is to be opened by it
   count(keys->opened);
   count(counts_.opened);

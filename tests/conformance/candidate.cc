@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "dataplane/sdr/seat/policy_needs.h"
 #include "plugins/loader.h"
 
 namespace cw::conformance {
@@ -61,6 +62,15 @@ const cw_policy_ops* load(const char* policy) {
   return entry();
 }
 
+/// Whether its limits ask for blocks, with the defaults of its parameters.
+bool asks_for_blocks(const cw_policy_ops& ops) {
+  const std::vector<double> params = Candidate{.name = "", .ops = &ops, .traits = {}}.params();
+  sdr::StreamConfig stream;
+  stream.messages = 1;
+  stream.data_slots_max = 1;
+  return sdr::needs_of({&ops, params}, stream, {}).rows > 0;
+}
+
 /// A policy from outside the tree, through the loader that the programs use. It promises
 /// everything.
 Candidate stranger(const char* path) {
@@ -70,7 +80,7 @@ Candidate stranger(const char* path) {
     std::exit(2);
   }
   const cw_policy_ops& ops = loaded->table();
-  return {ops.name, &ops, Traits{.policy = ops.name}};
+  return {ops.name, &ops, Traits{.policy = ops.name, .codes = asks_for_blocks(ops)}};
 }
 
 }  // namespace

@@ -114,7 +114,8 @@ void Machines::start_line() {
 fs::path Machines::script(const std::string& lines) {
   const fs::path file = folder_.path("scripts/" + std::to_string(++script_count_));
   std::ofstream(file) << "export HOME='" << home().string() << "' PATH='" << programs_
-                      << "':\"$PATH\" LANG=C.UTF-8\n"
+                      << "':\"$PATH\" LANG=C.UTF-8 CPATH='" CW_HEADERS "' LIBRARY_PATH='"
+                      << CW_LIBRARIES "' LD_LIBRARY_PATH='" CW_LIBRARIES "'\n"
                       << lines;
   return file;
 }

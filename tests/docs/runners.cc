@@ -52,8 +52,10 @@ std::string wrong_runner(const std::string& tree, const Block& block) {
 }  // namespace
 
 std::vector<std::string> documents_of(const std::string& tree) {
-  std::vector<std::string> paths = {"README.md", "policies/authors-guide.md",
-                                    "dataplane/sdr/sdk-reference.md"};
+  std::vector<std::string> paths = {"README.md", "policies/authors-guide.md"};
+  for (const char* part : {"", "-groups", "-messages", "-plugins"}) {
+    paths.push_back(std::string("dataplane/sdr/sdk-reference") + part + ".md");
+  }
   const fs::path guide = fs::path(tree) / "control/guide";
   if (fs::exists(guide)) {
     for (const auto& entry : fs::directory_iterator(guide)) {

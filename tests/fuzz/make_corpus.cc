@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
          {"codec_fuzz", "config_fuzz", "device_text_fuzz", "elf_fuzz", "exchange_fuzz",
           "kernel_answer_fuzz", "group_query_fuzz", "handshake_fuzz", "lan_frame_fuzz",
           "message_fuzz", "perf_words_fuzz", "policy_fuzz", "scenario_fuzz", "seal_packet_fuzz",
-          "sealer_fuzz", "wan_frame_fuzz", "wan_request_fuzz"}) {
+          "sealer_fuzz", "trace_fuzz", "wan_frame_fuzz", "wan_request_fuzz"}) {
       fs::create_directories(corpus / name);
     }
   } catch (const std::exception& error) {

@@ -96,25 +96,22 @@ OnWire packet_of(Orders& orders) {
   return it;
 }
 
-Send send_of(const OnWire& packet, uint16_t port_peer) {
-  Send send;
-  send.head = packet.head;
-  send.head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
-  send.form = packet.form;
-  send.source_qp = packet.source_qp;
-  send.payload = bytes_of(packet);
-  send.peer = port_peer;
-  return send;
+/// What a Send and an Arrival have alike.
+template <class Descriptor>
+Descriptor descriptor_of(const OnWire& packet) {
+  Descriptor it;
+  it.head = packet.head;
+  it.head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
+  it.form = packet.form;
+  it.source_qp = packet.source_qp;
+  it.payload = bytes_of(packet);
+  return it;
 }
 
-Arrival arrival_of(const OnWire& packet) {
-  Arrival arrival;
-  arrival.head = packet.head;
-  arrival.head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
-  arrival.form = packet.form;
-  arrival.source_qp = packet.source_qp;
-  arrival.payload = bytes_of(packet);
-  return arrival;
+Send send_of(const OnWire& packet, uint16_t port_peer) {
+  Send send = descriptor_of<Send>(packet);
+  send.peer = port_peer;
+  return send;
 }
 
 class World {
@@ -293,7 +290,7 @@ OnWire World::sealed_by_other(Life& life, const OnWire& plain) {
 }
 
 Sealer::Opened World::open(OnWire& packet, uint16_t port_peer, Arrival& arrival) {
-  arrival = arrival_of(packet);
+  arrival = descriptor_of<Arrival>(packet);
   arrival.peer = port_peer;
   const Sealer::Opened how = sealer_.open(arrival);
   CW_ASSERT((how == Sealer::Opened::No) ==
@@ -427,7 +424,7 @@ void World::leave(Orders& orders) {
   const Bytes number(packet.payload.end() - seal_bytes, packet.payload.end() - CW_AEAD_TAG_BYTES);
   CW_ASSERT(life->numbers.insert(number).second);
   CW_ASSERT(number[0] == life->ours->send_index && number[1] == own_shard);
-  Arrival arrival = arrival_of(packet);
+  Arrival arrival = descriptor_of<Arrival>(packet);
   if (life->other_end->open(arrival) == Sealer::Opened::Taken) return;
   CW_ASSERT(arrival.form == plain.form);
   CW_ASSERT(

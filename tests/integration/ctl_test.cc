@@ -266,6 +266,53 @@ TEST_F(Ctl, captures_packets_before_and_after_the_gateway) {
   EXPECT_EQ(capture({"--seconds", "61"}), ctl::exit_usage);
 }
 
+/// What the policies of a gateway are told and decide under loss, played again by the simulator:
+/// the same, call by call.
+TEST_F(Ctl, traces_a_stream_and_the_simulator_plays_it_again) {
+  start_link();
+  const Host from(*sites_, At::HostA, site_a.host), to(*sites_, At::HostB, site_b.host);
+  std::jthread traffic([&](const std::stop_token& stop) {
+    for (uint32_t i = 0; !stop.stop_requested(); ++i) {
+      from.send(to, i);
+      if (i % 16 == 0) std::this_thread::sleep_for(milliseconds(2));
+    }
+  });
+  const auto play = [&](const Arguments& more) {
+    Arguments all = {CW_SIM_PROGRAM, "--json", "--replay"};
+    all.insert(all.end(), more.begin(), more.end());
+    return sites_->space(At::GatewayA).run(all);
+  };
+  for (const char* const policy : {"selective_repeat", "hybrid", "go_back_n"}) {
+    ASSERT_EQ(ctl({"swap", "all", policy, "--direction", "both"}).status, ctl::exit_done);
+    const std::string file = folder_ / (std::string(policy) + ".json");
+    const Outcome traced = ctl({"trace", "all", "--seconds", "2", "--output", file});
+    ASSERT_EQ(traced.status, ctl::exit_done) << traced.out << traced.err;
+    EXPECT_NE(traced.out.find("north"), std::string::npos) << traced.out;
+    const Outcome played = play({file});
+    EXPECT_EQ(played.status, 0) << policy;
+    const Json streams = Json::parse(played.out)["streams"];
+    ASSERT_EQ(streams.size(), 2u);
+    for (const Json& each : streams) {
+      EXPECT_EQ(each["head"]["policy"], policy);
+      EXPECT_EQ(each["report"]["differences"], 0);
+      EXPECT_EQ(each["calls"][0]["fact"], "link");
+    }
+    EXPECT_GT(streams[0]["report"]["facts"], 500);
+    EXPECT_GT(streams[0]["report"]["decisions"], 500);
+  }
+  const std::string bundle = folder_ / "bundle.json";
+  ASSERT_EQ(
+      ctl({"bundle", "--trace", "all", "--direction", "out", "--seconds", "1", "--output", bundle})
+          .status,
+      ctl::exit_done);
+  EXPECT_EQ(Json::parse(play({bundle}).out)["streams"].size(), 1u);
+  EXPECT_EQ(ctl({"trace", "none"}).status, ctl::exit_usage);
+  EXPECT_EQ(ctl({"trace", "all", "--peer", "nobody"}).status, ctl::exit_usage);
+  const Outcome nowhere = ctl({"trace", "all", "--link", "7", "--output", folder_ / "none"});
+  EXPECT_EQ(nowhere.status, ctl::exit_failed);
+  EXPECT_NE(nowhere.out.find("no such link"), std::string::npos) << nowhere.out;
+}
+
 TEST_F(Ctl, shows_streams_and_which_flows_hosts_have) {
   start_link();
   const Json streams = ctl_json({"streams"})["streams"];
@@ -322,6 +369,7 @@ TEST_F(Ctl, is_asked_as_its_document_says) {
       if (operations.contains("get")) note(path, "get", client.get(path));
       if (path == "/v1/config/in_force") note(path, "get", client.get_as_controller(path));
       if (path == "/v1/capture") note(path, "post", client.post(path, {{"seconds", 0}}));
+      if (path == "/v1/trace") note(path, "post", client.post(path, {{"seconds", 0}}));
     }
     for (const char* const path :
          {"/v1/plan", "/v1/reload", "/v1/swap", "/v1/adapt", "/v1/forgive", "/v1/drain"}) {
@@ -333,6 +381,8 @@ TEST_F(Ctl, is_asked_as_its_document_says) {
     }
   };
   ask_all();
+  const Json trace = {{"class", "all"}, {"seconds", 1}};
+  note("/v1/trace", "post", client.post("/v1/trace", trace));
   write(with_class(replaced(config_of(true), "200 Mbit/s", "190 Mbit/s"), "go_back_n"));
   ask_all();
   write("nonsense");

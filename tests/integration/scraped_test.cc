@@ -3,6 +3,7 @@
 
 #include "tests/integration/daemon_lab.h"
 #include "tests/lab/datagrams.h"
+#include "tests/metric_values.h"
 
 namespace cw::lab {
 namespace {
@@ -39,17 +40,10 @@ class Scraped : public Causewayd {
     return outcome.out;
   }
   std::map<std::string, double> values(At place) const {
-    std::map<std::string, double> values;
-    std::istringstream lines(get(place, "/metrics"));
-    std::string line;
-    std::getline(lines, line);
-    EXPECT_EQ(line, "200 text/plain; version=0.0.4; charset=utf-8");
-    while (std::getline(lines, line)) {
-      if (line.empty() || line[0] == '#') continue;
-      const size_t end = line.rfind(' ');
-      values[line.substr(0, end)] = std::stod(line.substr(end + 1));
-    }
-    return values;
+    const std::string answer = get(place, "/metrics");
+    const size_t end = answer.find('\n');
+    EXPECT_EQ(answer.substr(0, end), "200 text/plain; version=0.0.4; charset=utf-8");
+    return test::metric_values(end == std::string::npos ? "" : answer.substr(end + 1));
   }
 };
 

@@ -5,7 +5,9 @@
 // up is measured but that of what lies between.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,14 +25,41 @@ struct Latencies {
   double quantile(double q) const;
 };
 
+/// Sockets for UDP from host A to host B; the receiving kernel says when each datagram has come.
+/// Thread: one.
+class StampedSockets {
+ public:
+  struct Options {
+    const char *source, *target;  ///< addresses of the hosts
+    uint16_t port;
+    int send_room, receive_room = 0;  ///< bytes; 0: as much as any socket has
+  };
+  /// Throws where there are no such sockets.
+  StampedSockets(const Sites& sites, const Options& options);
+  ~StampedSockets();
+  StampedSockets(const StampedSockets&) = delete;
+  StampedSockets& operator=(const StampedSockets&) = delete;
+
+  /// False: the kernel takes none now.
+  bool send(std::span<const uint8_t> bytes) const;
+  struct Stamped {
+    size_t bytes = 0;                   ///< of the datagram; what `room` has not is lost
+    std::optional<int64_t> arrived_ns;  ///< nothing: the kernel does not say
+  };
+  /// The next one, at the front of `room`; nothing: none has come.
+  std::optional<Stamped> receive(std::span<uint8_t> room) const;
+  /// The clock by which the kernel notes arrivals.
+  static int64_t now_ns();
+
+ private:
+  int from_ = -1, to_ = -1;
+};
+
 /// UDP from host A to host B. Thread: one.
 class OneWay {
  public:
   /// By two addresses of the hosts. Throws where there are no such sockets.
   OneWay(const Sites& sites, const char* source, const char* target);
-  ~OneWay();
-  OneWay(const OneWay&) = delete;
-  OneWay& operator=(const OneWay&) = delete;
 
   /// A datagram of 100 bytes that bears the time. One that cannot be sent is one that is lost.
   void send_probe() const;
@@ -42,7 +71,7 @@ class OneWay {
   Latencies latencies() const;
 
  private:
-  int from_ = -1, to_ = -1;
+  StampedSockets sockets_;
   std::vector<double> times_us_;
 };
 

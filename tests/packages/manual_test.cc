@@ -2,7 +2,6 @@
 // help shows.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -10,19 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/command.h"
+
 namespace cw {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-  char part[512];
-  while (std::fgets(part, sizeof part, pipe) != nullptr) text += part;
-  pclose(pipe);
-  return text;
-}
+/// Both streams.
+std::string said_by(const std::string& command) { return test::output_of(command + " 2>&1").out; }
 
 std::string text_of(const fs::path& file) {
   std::ostringstream text;
@@ -80,12 +75,12 @@ TEST_P(Shipped, has_a_manual_page_with_all_that_help_shows) {
   const std::string page = text_of(page_of(GetParam()));
   ASSERT_TRUE(page.starts_with(".Dd ")) << page;
   const std::string zsh = text_of(fs::path(CW_BUILD_DIR "/completions/zsh") / ("_" + GetParam()));
-  std::string help = output_of(program() + " --help");
+  std::string help = said_by(program() + " --help");
   std::set<std::string> options = options_of(help);
   for (const std::string& command : words_below(help, "Subcommands:")) {
     EXPECT_NE(page.find(".Ss " + command.substr(0, command.find('-'))), std::string::npos);
     EXPECT_NE(zsh.find("'" + command + ":"), std::string::npos) << command;
-    options.merge(options_of(output_of(program() + " " + command + " --help")));
+    options.merge(options_of(said_by(program() + " " + command + " --help")));
   }
   for (const std::string& option : options) {
     std::string written = ".Fl ";
@@ -98,12 +93,12 @@ TEST_P(Shipped, has_a_manual_page_with_all_that_help_shows) {
 
 TEST_P(Shipped, has_a_page_without_warnings) {
   const std::string page = page_of(GetParam()).string();
-  EXPECT_EQ(output_of("mandoc -T lint -W warning " + page), "");
+  EXPECT_EQ(said_by("mandoc -T lint -W warning " + page), "");
 }
 
 TEST_P(Shipped, is_known_to_bash) {
   const std::string script = CW_BUILD_DIR "/completions/bash/" + GetParam();
-  EXPECT_EQ(output_of("bash -c '. " + script + " && complete -p " + GetParam() + "' | cut -c-12"),
+  EXPECT_EQ(said_by("bash -c '. " + script + " && complete -p " + GetParam() + "' | cut -c-12"),
             "complete -F \n");
 }
 

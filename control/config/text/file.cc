@@ -68,8 +68,8 @@ Result<size_t> read_file(const std::string& file, std::span<char> room) {
                  " bytes that are accepted");
 }
 
-Result<std::string> text_of_file(const std::string& file) {
-  std::string text(text_bytes_max, '\0');
+Result<std::string> text_of_file(const std::string& file, size_t bytes_max) {
+  std::string text(bytes_max, '\0');
   const auto count = read_file(file, text);
   if (!count) return std::unexpected(count.error());
   text.resize(*count);

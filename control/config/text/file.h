@@ -31,8 +31,8 @@ std::string mode_text(mode_t mode);
 /// "FILE cannot be read (why)", or that it holds more than `room`.
 Result<size_t> read_file(const std::string& file, std::span<char> room);
 
-/// The same as a text, of `text_bytes_max` at most.
-Result<std::string> text_of_file(const std::string& file);
+/// The same as a text.
+Result<std::string> text_of_file(const std::string& file, size_t bytes_max = text_bytes_max);
 
 /// Why a file was not replaced.
 struct ReplaceTrouble {

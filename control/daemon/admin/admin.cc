@@ -8,8 +8,10 @@
 #include "control/config/text/file.h"
 #include "control/daemon/admin/openapi.h"
 #include "control/daemon/admin/orders.h"
+#include "control/daemon/admin/swap_order.h"
 #include "control/daemon/admin/views.h"
 #include "control/daemon/capture/flows.h"
+#include "control/daemon/capture/tracing.h"
 #include "control/daemon/page/page.h"
 #include "control/gateway/plan.h"
 
@@ -33,6 +35,7 @@ constexpr size_t order_bytes_max = 4096;
 constexpr uint32_t order_seconds_max = 60;
 
 constexpr const char* flows_path = "/v1/flows";
+constexpr const char* trace_path = "/v1/trace";
 
 /// Of a listener that tells nothing else.
 api::Route for_scrapers(api::Route route) {
@@ -192,6 +195,7 @@ std::vector<api::Route> Admin::routes() {
       route(Method::Post, "/v1/drain", orders::drain),
       route(Method::Post, "/v1/capture", nullptr),
       route(Method::Get, flows_path, nullptr),
+      route(Method::Post, trace_path, nullptr),
       route(Method::Get, "/v1/streams", views::streams),
       route(Method::Get, "/v1/bars", views::bars),
       route(Method::Post, "/v1/forgive", orders::forgive),
@@ -247,6 +251,11 @@ Result<std::unique_ptr<Watch>> Admin::watch_of(const Request& request) const {
     const auto time = orders::parse_flows(request);
     if (!time) return std::unexpected(time.error());
     return std::make_unique<Flows>(site, *time, clock_.read(), answer_patience);
+  }
+  if (request.path == trace_path) {
+    const auto order = parse_trace_order(Json::parse_or_null(request.body), site);
+    if (!order) return std::unexpected(order.error());
+    return std::make_unique<Tracing>(site, *order, clock_.read(), answer_patience);
   }
   const auto order = orders::parse_capture(*doors_, request);
   if (!order) return std::unexpected(order.error());

@@ -6,6 +6,7 @@
 #include "control/config/policy_keys.h"
 #include "control/config/text/read.h"
 #include "control/gateway/site/site.h"
+#include "dataplane/base/limits.h"
 
 namespace cw::daemon {
 namespace {
@@ -46,7 +47,38 @@ class OrderReader {
     return AdaptOrder{order_.class_index, order_.peer};
   }
 
+  Result<TraceOrder> read_trace() {
+    if (!json_.is_object()) return failure("an order is an object, {\"class\": ...}");
+    check_names({"class", "peer", "link", "direction", "seconds"},
+                "class, peer, link, direction and seconds");
+    read_class();
+    read_peer();
+    read_direction();
+    TraceOrder order;
+    order.link = static_cast<uint16_t>(number("link", 0, limits::links_max - 1, 0));
+    order.time = Duration::from_s(number("seconds", 1, TraceOrder::seconds_max, 5));
+    const auto& peers = site_.plan().gateway.peers;
+    if (!json_.contains("peer") && peers.size() > 1) {
+      complain("\"peer\" is missing, and there are " + std::to_string(peers.size()));
+    }
+    if (!mistakes_.empty()) return failure(mistakes_);
+    order.class_index = order_.class_index;
+    order.peer = order_.peer.value_or(0);
+    order.is_outward = order_.is_outward;
+    order.is_inward = order_.is_inward || !json_.contains("direction");
+    return order;
+  }
+
  private:
+  int64_t number(const char* name, int64_t least, int64_t most, int64_t otherwise) {
+    if (!json_.contains(name)) return otherwise;
+    const Json& given = json_[name];
+    const bool is_right = given.is_number_integer() && given >= Json(least) && given <= Json(most);
+    if (is_right) return given.get<int64_t>();
+    complain(std::string("\"") + name + "\" must be a number from " + std::to_string(least) +
+             " to " + std::to_string(most));
+    return otherwise;
+  }
   void complain(const std::string& sentence) {
     mistakes_ += (mistakes_.empty() ? "" : "\n") + sentence;
   }
@@ -162,6 +194,10 @@ class OrderReader {
 
 Result<SwapOrder> parse_swap_order(const Json& json, Site& site) {
   return OrderReader(json, site).read();
+}
+
+Result<TraceOrder> parse_trace_order(const Json& json, Site& site) {
+  return OrderReader(json, site).read_trace();
 }
 
 Result<AdaptOrder> parse_adapt_order(const Json& json, Site& site) {

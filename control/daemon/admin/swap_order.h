@@ -1,6 +1,7 @@
 // An order for a swap, as JSON has it, read and checked.
 #pragma once
 
+#include "control/daemon/capture/tracing.h"
 #include "control/gateway/site/swaps/shard_swaps.h"
 #include "control/json/json.h"
 #include "dataplane/base/result.h"
@@ -20,5 +21,9 @@ struct AdaptOrder {
   std::optional<uint16_t> peer;
 };
 Result<AdaptOrder> parse_adapt_order(const Json& json, site::Site& site);
+
+/// Which stream is traced: {"class", "peer"?, "link"?, "direction"?, "seconds"?}. Errors: the same;
+/// no peer where there are several.
+Result<TraceOrder> parse_trace_order(const Json& json, site::Site& site);
 
 }  // namespace cw::daemon

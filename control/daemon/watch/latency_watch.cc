@@ -5,14 +5,6 @@
 namespace cw::daemon {
 namespace {
 
-/// What has come since; of a stream that has begun anew, all.
-OctaveTimes since(const OctaveTimes& now, const OctaveTimes& before) {
-  if (now.count() < before.count()) return now;
-  OctaveTimes result = now;
-  for (size_t i = 0; i < OctaveTimes::steps; ++i) result.counts[i] -= before.counts[i];
-  return result;
-}
-
 AddedTimes quantiles_of(const OctaveTimes& times) {
   return {times.quantile(0.5), times.quantile(0.99), times.quantile(0.999)};
 }
@@ -34,24 +26,23 @@ void LatencyWatch::Sums::add(const gateway::LaneView& lane) {
 }
 
 void LatencyWatch::look(const site::SiteState& state) {
-  now_.clear();
-  for (const gateway::LaneView& lane : state.lanes) now_[{lane.peer, lane.class_index}].add(lane);
   if (before_at_ != Instant::never() && state.at - before_at_ < window) return;
-  long_before_ = std::exchange(before_, now_);
+  long_before_ = std::exchange(before_, {});
+  for (const gateway::LaneView& lane : state.lanes) {
+    before_[{lane.peer, lane.class_index}].add(lane);
+  }
   before_at_ = state.at;
 }
 
-LatencyWatch::Sums LatencyWatch::find(const ByLane& sums, uint16_t peer, uint16_t class_index) {
-  const auto found = sums.find({peer, class_index});
-  return found == sums.end() ? Sums() : found->second;
-}
-
-Added LatencyWatch::added(uint16_t peer, uint16_t class_index) const {
-  const Sums now = find(now_, peer, class_index), before = find(long_before_, peer, class_index);
+Added LatencyWatch::added(const gateway::LaneView& lane) const {
+  Sums now, before;
+  now.add(lane);
+  const auto found = long_before_.find({lane.peer, lane.class_index});
+  if (found != long_before_.end()) before = found->second;
   const bool is_anew = now.out < before.out || now.holds.sum() < before.holds.sum();
   const HoleTimes holds = is_anew ? now.holds : now.holds.since(before.holds);
   const uint64_t out = is_anew ? now.out : now.out - before.out;
-  return {.sending = quantiles_of(since(now.waits, before.waits)),
+  return {.sending = quantiles_of(now.waits.since(before.waits)),
           .receiving = {quantile_of(holds, out, 0.5), quantile_of(holds, out, 0.99),
                         quantile_of(holds, out, 0.999)}};
 }

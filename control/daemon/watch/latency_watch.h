@@ -31,8 +31,10 @@ class LatencyWatch {
  public:
   static constexpr Duration window = Duration::from_s(10);
 
+  /// Cost: a comparison, but for once in a window.
   void look(const site::SiteState& state);
-  Added added(uint16_t peer, uint16_t class_index) const;
+  /// As of now; the lanes of a class at a peer, one for each link, are summed in `lane`.
+  Added added(const gateway::LaneView& lane) const;
 
  private:
   struct Sums {
@@ -44,9 +46,7 @@ class LatencyWatch {
   };
   using ByLane = std::map<std::pair<uint16_t, uint16_t>, Sums>;  // by peer and class
 
-  static Sums find(const ByLane& sums, uint16_t peer, uint16_t class_index);
-
-  ByLane now_, before_, long_before_;  // the latter two a window apart
+  ByLane before_, long_before_;  // a window apart
   Instant before_at_ = Instant::never();
 };
 

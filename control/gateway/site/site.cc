@@ -422,6 +422,19 @@ std::vector<StreamRow> Site::streams(Duration patience) {
   return rows;
 }
 
+bool Site::with_link(uint16_t peer, uint16_t link, const LinkAct& act, Duration patience) {
+  for (const auto& shard : shards_) {
+    bool is_found = false;
+    const auto act_there = [&](Instant now) {
+      sdr::Link* const its = shard->find_link(peer, link);
+      is_found = its != nullptr;
+      if (is_found) act(*its, now);
+    };
+    if (shard->between_turns(act_there, patience) && is_found) return true;
+  }
+  return false;
+}
+
 std::vector<std::shared_ptr<ShardCapture>> Site::begin_capture(const CaptureFilter& filter,
                                                                Duration patience) {
   std::vector<std::shared_ptr<ShardCapture>> captures;

@@ -164,16 +164,16 @@ class Site {
   /// else they would be taken for each other, and there is no need.
   bool try_turn_relink();
   const Relink& relink() const { return relink_; }
-  /// Null: none is beside the one in force.
-  const Plan* plan_beside() const { return beside_ ? &beside_->plan : nullptr; }
+  const Plan* plan_beside() const { return beside_ ? &beside_->plan : nullptr; }  ///< null: none
   /// Routes that several peers have go by the one that is fittest as of `state`, and tells which
   /// went by another one before. Once in a while. A shard that had no turn is asked again then.
   std::vector<RouteMove> steer(const SiteState& state, Duration patience);
   /// Asks all peers to send what they can by another site, now and when links come up, or no
   /// longer. What still comes is carried as before. False: there was no turn; ask again.
   bool want_drain(bool is_wanted, Duration patience);
-  /// Of all shards that have a turn, by peer, link and class.
-  std::vector<StreamRow> streams(Duration patience);
+  std::vector<StreamRow> streams(Duration patience);  ///< of shards with a turn, by peer and link
+  /// On one link of those that carry, between two turns. False: no such, or there was no turn.
+  bool with_link(uint16_t peer, uint16_t link, const LinkAct& act, Duration patience);
   /// Begins to show what crosses, one place for each shard. One that has no turn begins with its
   /// next. Nobody else may capture until end_capture().
   std::vector<std::shared_ptr<ShardCapture>> begin_capture(const CaptureFilter& filter,

@@ -456,6 +456,14 @@ bool SiteShard::add_streams(std::vector<StreamRow>& rows, Duration patience) {
   return true;
 }
 
+sdr::Link* SiteShard::find_link(uint16_t peer, uint16_t link) const {
+  const auto links = sdr_->endpoint().links();
+  const auto found = std::ranges::find_if(links, [&](const auto& each) {
+    return peer_of(each->peer()) == peer && wire_link_of(each->number()) == link;
+  });
+  return found == links.end() ? nullptr : found->get();
+}
+
 // The latest takes the place of what a worker that stands still has not heard.
 bool SiteShard::set_capture(std::shared_ptr<ShardCapture> capture, Duration patience) {
   wanted_capture_ = std::move(capture);

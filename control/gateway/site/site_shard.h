@@ -36,6 +36,8 @@
 
 namespace cw::site {
 
+using LinkAct = std::function<void(sdr::Link&, Instant)>;
+
 class SiteShard {
  public:
   /// Between ports that are there already. `plan` and `grants`, one for each peer where links share
@@ -143,6 +145,8 @@ class SiteShard {
   std::shared_ptr<ShardCapture> make_capture(const CaptureFilter& filter) const {
     return std::make_shared<ShardCapture>(filter, links_here_);
   }
+  /// One of those that carry; null: it is not this shard's. Between two turns.
+  sdr::Link* find_link(uint16_t peer, uint16_t link) const;
   bool stop_taking(Duration patience);
   bool leave(Duration patience);
   bool sleeps_in_steps() const { return idle_->sleeps_in_steps(); }

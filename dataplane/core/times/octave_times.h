@@ -30,6 +30,14 @@ struct OctaveTimes {
     for (size_t i = 0; i < steps; ++i) counts[i] += other.counts[i];
     sum_ns += other.sum_ns;
   }
+  /// What has come since; of what has begun anew, all.
+  OctaveTimes since(const OctaveTimes& before) const {
+    OctaveTimes result = *this;
+    if (count() < before.count()) return result;
+    for (size_t i = 0; i < steps; ++i) result.counts[i] -= before.counts[i];
+    result.sum_ns -= before.sum_ns;
+    return result;
+  }
   uint64_t count() const {
     uint64_t all = 0;
     for (const uint64_t each : counts) all += each;

@@ -36,9 +36,9 @@ LinkControl::LinkControl(const ControlOptions& options, const std::vector<Stream
 
 // ---- what arrives ----
 
-void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
+void LinkControl::on_control(const ControlArrival& arrival, Instant now) {
   if (is_leaving_) return drops_.add(DropReason::link_down);
-  const auto envelope = open_envelope(bytes, options_.key);
+  const auto envelope = open_envelope(arrival.bytes, options_.key);
   if (!envelope) return drops_.add(reason_of(envelope.error()));
   if (envelope->header.link != wire_link_of(options_.number)) {  // [C-7]
     return drops_.add(DropReason::control_link);
@@ -48,10 +48,24 @@ void LinkControl::on_control(std::span<const uint8_t> bytes, uint16_t path, Inst
   const auto standing = exchange_.judge(*envelope);
   if (!standing) return drops_.add(reason_of(standing.error()));
   counters_.add(Counter::controls_received);
-  if (*standing == Standing::Stranger) return on_stranger(peek, now);
-  if (*standing == Standing::NewEpoch) begin_epoch(now);
+  const bool is_proven =
+      *standing == Standing::NewEpoch ||
+      (*standing == Standing::Stranger && try_prove_by_session(*envelope, arrival.session));
+  if (*standing == Standing::Stranger && !is_proven) return on_stranger(peek, now);
+  if (is_proven) {
+    session_ = std::max(session_, arrival.session);
+    begin_epoch(now);
+  }
   dead_due_ = now + silence_max();
-  read_records(*envelope, path, now);
+  read_records(*envelope, arrival.path, now);
+}
+
+/// Both ends have made the session's keys from what each drew for it. So whoever seals by one that
+/// is later than those of all epochs so far lives, and need not name a nonce of ours [C-87].
+bool LinkControl::try_prove_by_session(const Envelope& envelope, uint32_t session) {
+  if (session <= session_) return false;
+  if (exchange_.needs_offer()) exchange_.offer(options_.random.fresh());
+  return exchange_.try_prove(envelope);
 }
 
 void LinkControl::begin_epoch(Instant now) {

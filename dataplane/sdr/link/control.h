@@ -54,8 +54,7 @@ class LinkControl {
   /// a nonce of ours, or is a hello of our shape: of a newer or older one for its like, of an only
   /// one for that which carries.
   int claim(const EnvelopePeek& peek) const;
-  /// Takes the UD payload of a control packet.
-  void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
+  void on_control(const ControlArrival& arrival, Instant now);
   /// What the peer has counted on a path by which `sent` packets have left, in 24 bits.
   void on_report(const PathReport& report, uint32_t sent, Instant now) {
     health_.on_report(report.path, report.received, report.lost, sent, now);
@@ -96,8 +95,7 @@ class LinkControl {
 
   /// Comes up if nothing is missing any more.
   void try_come_up(Instant now);
-  /// Ends the epoch here at once, and tells the peer. This link stays down: a later life is
-  /// another one.
+  /// Ends the epoch here at once, tells the peer, and stays down: a later life is another one.
   void leave(Instant now);
   bool has_left() const { return is_leaving_ && hello_due_ == Instant::never(); }
   /// Which it is of two links of its number, and whether the other one carries.
@@ -116,7 +114,7 @@ class LinkControl {
   /// Of the paths that both ends have, once the link is up.
   const PathHealth& health() const { return health_; }
   uint32_t control_qpn(EnvelopeKind kind) const;  ///< where such envelopes go [C-2]
-  /// Of its latest hello.
+  /// Of its latest hello; so is peer_shape().
   bool peer_has(uint32_t capability) const { return (peer_capabilities_ & capability) != 0; }
   uint32_t peer_shape() const { return peer_capabilities_ >> Hello::shape_shift; }
   const MacKey& key() const { return options_.key; }
@@ -150,6 +148,7 @@ class LinkControl {
 
   void read_records(const Envelope& envelope, uint16_t path, Instant now);
   void on_stranger(const EnvelopePeek& peek, Instant now);
+  bool try_prove_by_session(const Envelope& envelope, uint32_t session);
   bool is_for_another(const EnvelopePeek& peek, Instant now);
   void begin_epoch(Instant now);
   void try_describe(Instant now);
@@ -203,6 +202,7 @@ class LinkControl {
   Drops& drops_;
 
   EpochExchange exchange_;
+  uint32_t session_ = 0;  // that the latest epoch was proven in; 0: there are none
   LinkShape shape_;
   Knocks knocks_;
   uint64_t sequence_ = 0;
@@ -214,9 +214,9 @@ class LinkControl {
   // Ours, as bytes to be sent in parts; and which of them the peer has.
   std::vector<uint8_t> description_;
   size_t part_bytes_ = part_bytes_max;
-  uint32_t parts_heard_ = 0;  // by the peer, one bit each
+  uint32_t parts_heard_ = 0;                       // by the peer, one bit each
   bool parts_due_ = false, is_described_ = false;  // which takes the queues of the epoch
-  Instant queues_due_ = Instant::never();  // when the port is asked again for what it lacks
+  Instant queues_due_ = Instant::never();          // when the port is asked again for what it lacks
   // The peer's.
   uint32_t peer_control_qpn_;
   uint32_t peer_payload_bytes_ = 0, peer_capabilities_ = 0;

@@ -319,9 +319,9 @@ RecvStream* Link::recv_stream(uint16_t qp) {
 
 // ---- packets in ----
 
-void Link::on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now) {
+void Link::on_control(const ControlArrival& arrival, Instant now) {
   wake_();
-  control_.on_control(bytes, path, now);
+  control_.on_control(arrival, now);
 }
 
 void Link::on_swap(Instant now) {

@@ -123,7 +123,7 @@ class Link final : private LinkEvents, private BitStageClient {
   void on_care(Instant now);
   /// A write.
   void on_data(const Arrival& arrival, Instant now);
-  void on_control(std::span<const uint8_t> bytes, uint16_t path, Instant now);
+  void on_control(const ControlArrival& arrival, Instant now);
   void flush_arrivals(Instant now);  ///< after the last packet of a burst
   /// Due timers, lost transmissions, envelopes. Returns whether anything was due.
   bool on_time(Instant now);

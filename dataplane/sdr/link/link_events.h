@@ -21,6 +21,13 @@ enum class EnvelopeKind : uint8_t {
   Records,  ///< whatever is due
 };
 
+/// The UD payload of a control packet, and how it came.
+struct ControlArrival {
+  std::span<const uint8_t> bytes;
+  uint16_t path = 0;
+  uint32_t session = 0;  ///< as Arrival has it
+};
+
 /// What the records of an envelope mean to the rest of the link. Called while an envelope is read.
 class LinkEvents {
  public:

@@ -37,10 +37,17 @@ PolicyHost::PolicyHost(std::unique_ptr<PolicyInstance> instance, const PolicyQuo
 std::unique_ptr<PolicyInstance> PolicyHost::begin(std::unique_ptr<PolicyInstance> next,
                                                   Instant now) {
   CW_ASSERT(!is_acting_);
+  end_trace(TraceState::Replaced);
   std::swap(instance_, next);
   is_quarantined_ = false;
   clear(now);
   return next;
+}
+
+void PolicyHost::begin_trace(std::shared_ptr<PolicyTrace> trace) {
+  end_trace(TraceState::Replaced);
+  trace_ = std::move(trace);
+  trace_->begin(*instance_);
 }
 
 void PolicyHost::rest() {
@@ -69,6 +76,7 @@ cw_layout PolicyHost::first_layout() const {
 }
 
 void PolicyHost::ended(uint32_t message, size_t index, Instant now) {
+  tell_trace(EndedFact{message, state_of(index)}, now);
   const PolicyCall call(*instance_);
   ops().ended(instance_->get(), message, state_of(index), inside(now).ns());
 }
@@ -104,6 +112,7 @@ void PolicyHost::departed(cw_fact_departed fact, Instant now) {
 
 void PolicyHost::drain(Instant by, Instant now) {
   CW_ASSERT(!is_acting_);
+  tell_trace(DrainFact{inside(by).ns()}, now);
   {
     const PolicyCall call(*instance_);
     ops().drain(instance_->get(), inside(by).ns(), inside(now).ns(), &out_);
@@ -139,6 +148,7 @@ void PolicyHost::on_time(Instant now) {
   for (size_t fired = 0; fired < timers_per_turn; ++fired) {
     if (timers_.advance(inside(now), {&due, 1}) == 0) return;
     timer_handles_.remove(due);
+    tell_trace(TimerFact{due}, now);
     {
       const PolicyCall call(*instance_);
       ops().timer(instance_->get(), due, inside(now).ns(), &out_);
@@ -159,9 +169,11 @@ void PolicyHost::act(Instant now) {
     if (round == rounds_max) break;
     if (!refusals_.is_empty()) {
       const cw_fact_refused fact = refusals_.pop();
+      tell_trace(fact, now);
       const PolicyCall call(*instance_);
       ops().refused(instance_->get(), &fact, inside(now).ns(), &out_);
     } else if (asks_for_more) {
+      tell_trace(ResumeFact{}, now);
       const PolicyCall call(*instance_);
       ops().resume(instance_->get(), inside(now).ns(), &out_);
     } else {
@@ -173,6 +185,8 @@ void PolicyHost::act(Instant now) {
 }
 
 void PolicyHost::take_decisions(Instant now) {
+  if (trace_ != nullptr) [[unlikely]]
+    trace_->add(out_);
   const uint32_t count = std::min<uint32_t>(out_.decision_count, decisions_capacity);
   for (uint32_t i = 0; i < count; ++i) act_on(decisions_[i], now);
   out_.decision_count = 0;
@@ -301,6 +315,7 @@ void PolicyHost::set_timer(const cw_timer& timer, Instant now) {
 
 void PolicyHost::quarantine(Instant now) {
   if (is_quarantined_ || relief_ == nullptr) return;
+  end_trace(TraceState::Quarantined);
   relieved_ = std::exchange(instance_, std::move(relief_));
   is_quarantined_ = true;
   clear(now);

@@ -28,6 +28,7 @@
 #include "dataplane/sdr/seat/care/policy_call.h"
 #include "dataplane/sdr/seat/code/cookie_map.h"
 #include "dataplane/sdr/seat/policy_instance.h"
+#include "dataplane/sdr/seat/trace/policy_trace.h"
 #include "dataplane/sdr/stream/stream_config.h"
 
 namespace cw::sdr {
@@ -68,6 +69,7 @@ class PolicyHost {
  public:
   /// `now` on the clock of the turns. Cost: slow, allocates.
   PolicyHost(std::unique_ptr<PolicyInstance> instance, const PolicyQuota& quota, Instant now);
+  ~PolicyHost() { end_trace(TraceState::Replaced); }
   PolicyHost(const PolicyHost&) = delete;
   PolicyHost& operator=(const PolicyHost&) = delete;
 
@@ -83,6 +85,12 @@ class PolicyHost {
   /// may be told.
   std::unique_ptr<PolicyInstance> begin(std::unique_ptr<PolicyInstance> next, Instant now);
   bool has_instance() const { return instance_ != nullptr; }
+  /// From here on `trace` is told all that the instance is, which nobody has told anything yet.
+  void begin_trace(std::shared_ptr<PolicyTrace> trace);
+  /// What is traced is enough.
+  void end_trace(TraceState why) {
+    if (trace_ != nullptr) trace_->end(why);
+  }
   /// A new epoch for the one that is here, which has been told nothing.
   void restart(Instant now) { clear(now); }
   /// Who takes over in quarantine.
@@ -161,11 +169,18 @@ class PolicyHost {
   void tell(void (*function)(cw_policy*, const Fact*, int64_t, cw_out*), const Fact& fact,
             Instant now) {
     CW_ASSERT(!is_acting_);
+    tell_trace(fact, now);
     {
       const PolicyCall call(*instance_);
       function(instance_->get(), &fact, inside(now).ns(), &out_);
     }
     act(now);
+  }
+  /// Before the call.
+  template <class Fact>
+  void tell_trace(const Fact& fact, Instant now) {
+    if (trace_ != nullptr) [[unlikely]]
+      trace_->add(fact, inside(now).ns());
   }
   const cw_policy_ops& ops() const { return instance_->table(); }
   /// A time of ours as the instance reads it, and one of the instance's as we do.
@@ -187,6 +202,7 @@ class PolicyHost {
   void quarantine(Instant now);
 
   std::unique_ptr<PolicyInstance> instance_, relief_, relieved_;
+  std::shared_ptr<PolicyTrace> trace_;  // null: most of the time
   PolicyActions* actions_ = nullptr;
   MessageRange range_;
   uint16_t policy_epoch_ = 0;

@@ -187,6 +187,7 @@ bool Seat::try_begin(const Swap& swap, Instant now) {
   place_ = wish_ = next_->place;
   next_over_ = std::move(next_);
   drain_by_ = swap.drain_by;
+  if (next_trace_ != nullptr) begin_trace();
   before_->drain(swap.drain_by, now);
   return true;
 }
@@ -209,6 +210,11 @@ void Seat::on_quarantine(PolicyHost& host) {
   if (is_current && relieved != nullptr) relieved->set_barred();
   retire(std::move(relieved));
   if (is_current) ++quarantines_;
+}
+
+void Seat::trace_next(std::shared_ptr<PolicyTrace> trace) {
+  each([](PolicyHost& host) { host.end_trace(TraceState::Asked); });
+  next_trace_ = std::move(trace);
 }
 
 bool Seat::try_list(std::vector<const cw_policy_ops*>& tables) const {

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/limits.h"
@@ -30,6 +31,7 @@
 #include "dataplane/sdr/seat/policy_host.h"
 #include "dataplane/sdr/seat/policy_instance.h"
 #include "dataplane/sdr/seat/policy_needs.h"
+#include "dataplane/sdr/seat/trace/policy_trace.h"
 #include "dataplane/sdr/swap/swap_seat.h"
 
 namespace cw::sdr {
@@ -147,10 +149,15 @@ class Seat {
   /// for another.
   PolicyChoice wish() const { return wish_.choice(); }
 
+  // ---- what it is told and decides, told in turn ----
+  /// The next policy that begins here is traced from its first fact on; that of now no longer is.
+  /// Null: neither is.
+  void trace_next(std::shared_ptr<PolicyTrace> trace);
+
   // ---- to both ----
   /// Before all other facts of an epoch.
   void link(const cw_fact_link& fact, Instant now) {
-    is_fresh_ = false;
+    if (std::exchange(is_fresh_, false) && next_trace_ != nullptr) begin_trace();
     each([&](PolicyHost& host) { host.link(fact, now); });
   }
   void lost(const cw_fact_lost& fact, Instant now) {
@@ -182,6 +189,7 @@ class Seat {
     act(*current_);
   }
   void take_next(SeatCare& care);
+  void begin_trace() { current_->begin_trace(std::exchange(next_trace_, nullptr)); }
   void retire(std::unique_ptr<PolicyHost> host);
   void retire(std::unique_ptr<PolicyInstance> instance);
 
@@ -192,6 +200,7 @@ class Seat {
   std::unique_ptr<PolicyHost> current_, before_;
   std::unique_ptr<Successor> next_;       // while it is made and has not begun
   std::unique_ptr<Successor> next_over_;  // what is left of it, to be freed elsewhere
+  std::shared_ptr<PolicyTrace> next_trace_;
   const SwapPolicy* next_policy_ = nullptr;
   uint32_t next_number_ = 0;  // of what is being made: what was forgotten may come yet
   Making making_ = Making::Nothing;

@@ -49,10 +49,7 @@ class EpochExchange {
     const auto& [sender, receiver, sequence, link] = envelope.header;
     if (sender == current_.mine || sender == offered_) return refused(ControlError::Reflected);
     if (offered_ != 0 && receiver == offered_) {
-      ReplayWindow fresh;
-      if (!fresh.try_accept(sequence)) return refused(ControlError::Replay);
-      window_ = fresh;
-      current_ = {std::exchange(offered_, 0), sender};
+      if (!try_prove(envelope)) return refused(ControlError::Replay);
       return Standing::NewEpoch;
     }
     if (is_in_force() && sender == current_.peer) {
@@ -67,6 +64,16 @@ class EpochExchange {
                          : refused(ControlError::Unproven);
   }
 
+  /// Its sender lives, as it has named our offer, or for another reason: they are an epoch now.
+  /// needs_offer() is false. False: it has no sequence, and nothing has changed.
+  bool try_prove(const Envelope& envelope) {
+    CW_ASSERT(!needs_offer());
+    ReplayWindow fresh;
+    if (!fresh.try_accept(envelope.header.sequence)) return false;
+    window_ = fresh;
+    current_ = {std::exchange(offered_, 0), envelope.header.sender_nonce};
+    return true;
+  }
   /// Whether `nonce`, which is not zero, is one of ours that still counts.
   bool knows(uint64_t nonce) const { return nonce == current_.mine || nonce == offered_; }
   bool is_in_force() const { return current_.peer != 0; }

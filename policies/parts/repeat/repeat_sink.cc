@@ -296,8 +296,10 @@ bool RepeatSink::write_sections(SinkMessage& message, NoteWriter& writer) {
 
 bool RepeatSink::write_state(SinkMessage& message, NoteWriter& writer) {
   const Received& received = message.received;
-  const uint32_t first = std::max(message.report.first, received.cumulative) / 64;
-  const uint32_t end = (std::max(message.report.end, first * 64) + 63) / 64;
+  // The core's bitmap ends where the message does: of one that is all in place, its last word.
+  const uint32_t last = received.end() == 0 ? 0 : (received.end() - 1) / 64;
+  const uint32_t first = std::min(std::max(message.report.first, received.cumulative) / 64, last);
+  const uint32_t end = std::min((std::max(message.report.end, first * 64 + 1) + 63) / 64, last + 1);
   const uint32_t overdue = names_what_it_wants() ? 0 : message.overdue;
   const Section section{message.sequence, received.cumulative, overdue, first, end - first};
   const auto word_at = [&](uint32_t index) { return received.word(index); };

@@ -1,9 +1,5 @@
 #include "tests/demo/wander/transfers.h"
 
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,12 +7,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "tests/lab/one_way.h"
-
 namespace cw::demo {
 namespace {
 
-using lab::At;
 using lab::Time;
 using std::chrono::nanoseconds;
 
@@ -26,15 +19,6 @@ constexpr int socket_room = 16 << 20;
 constexpr nanoseconds interval_least = std::chrono::milliseconds(10);
 // Between two looks at the clock; two cores carry all of this.
 constexpr size_t train_datagrams = 8;
-
-int64_t ns_of(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
-/// On the clock by which the kernel notes arrivals.
-int64_t realtime_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  return ns_of(time);
-}
 
 nanoseconds line_time(Rate rate, size_t bytes) {
   return nanoseconds(rate.time_for(Bytes(bytes)).ns());
@@ -54,28 +38,11 @@ Transfers::Transfers(const lab::Sites& sites, const Options& options)
       pieces_((bytes + payload_bytes_ - 1) / payload_bytes_),
       rate_(options.rate),
       interval_(std::max(interval_least, 2 * line_time(rate_, pieces_ * options.mtu))),
-      from_(sites.space(At::HostA).socket(AF_INET, SOCK_DGRAM)),
-      to_(sites.space(At::HostB).socket(AF_INET, SOCK_DGRAM)) {
-  const auto own = lab::socket_name(lab::site_a.host, transfers_port),
-             other = lab::socket_name(lab::site_b.host, transfers_port);
-  const int on = 1;
-  setsockopt(from_, SOL_SOCKET, SO_SNDBUFFORCE, &socket_room, sizeof(socket_room));
-  setsockopt(to_, SOL_SOCKET, SO_RCVBUFFORCE, &socket_room, sizeof(socket_room));
-  const bool is_ready =
-      bind(from_, reinterpret_cast<const sockaddr*>(&own), sizeof(own)) == 0 &&
-      bind(to_, reinterpret_cast<const sockaddr*>(&other), sizeof(other)) == 0 &&
-      connect(from_, reinterpret_cast<const sockaddr*>(&other), sizeof(other)) == 0 &&
-      setsockopt(to_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) == 0;
-  if (is_ready) return;
-  close(from_);
-  close(to_);
-  throw std::runtime_error("no sockets for transfers");
-}
-
-Transfers::~Transfers() {
-  close(from_);
-  close(to_);
-}
+      sockets_(sites, {.source = lab::site_a.host,
+                       .target = lab::site_b.host,
+                       .port = transfers_port,
+                       .send_room = socket_room,
+                       .receive_room = socket_room}) {}
 
 size_t Transfers::bytes_of(size_t index) const {
   return std::min(payload_bytes_, bytes - index * payload_bytes_);
@@ -96,7 +63,7 @@ void Transfers::send_one(uint32_t stretch) {
   const auto number = forgotten_ + static_cast<uint32_t>(all_.size());
   const auto start = Time::now();
   all_.push_back({.stretch = stretch,
-                  .began_ns = realtime_ns(),
+                  .began_ns = lab::StampedSockets::now_ns(),
                   .missing = pieces_,
                   .has = std::vector<bool>(pieces_)});
   for (size_t i = 0; i < pieces_; ++i) {
@@ -106,7 +73,7 @@ void Transfers::send_one(uint32_t stretch) {
     }
     const std::vector<uint8_t> words = datagram(number, static_cast<uint32_t>(i));
     // One that the kernel does not take is one that is lost.
-    [[maybe_unused]] const ssize_t count = send(from_, words.data(), words.size(), 0);
+    sockets_.send(words);
   }
 }
 
@@ -139,23 +106,11 @@ void Transfers::forget() {
 
 void Transfers::receive() {
   std::vector<uint8_t> words(payload_bytes_ + 1);
-  iovec piece{words.data(), words.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
-  while (true) {
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    const ssize_t count = recvmsg(to_, &message, MSG_DONTWAIT);
-    if (count < 0) return;
-    timespec arrived{};
-    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    if (header == nullptr || header->cmsg_type != SCM_TIMESTAMPNS) {
+  while (const auto stamped = sockets_.receive(words)) {
+    if (!stamped->arrived_ns) {
       throw std::runtime_error("the kernel does not say when a datagram has come");
     }
-    std::memcpy(&arrived, CMSG_DATA(header), sizeof(arrived));
-    note(std::span(words).first(static_cast<size_t>(count)), ns_of(arrived));
+    note(std::span(words).first(std::min(stamped->bytes, words.size())), *stamped->arrived_ns);
   }
 }
 

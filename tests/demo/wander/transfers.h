@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/demo/options.h"
+#include "tests/lab/one_way.h"
 #include "tests/lab/sites.h"
 
 namespace cw::demo {
@@ -32,9 +33,6 @@ class Transfers {
 
   /// Datagrams fill the LAN's MTU. Throws where there are no such sockets.
   Transfers(const lab::Sites& sites, const Options& options);
-  ~Transfers();
-  Transfers(const Transfers&) = delete;
-  Transfers& operator=(const Transfers&) = delete;
 
   /// Begins one every interval() for so long, and takes what has arrived. What the machine was too
   /// busy for is never sent. `stretch` is the number under which they are asked for.
@@ -68,7 +66,7 @@ class Transfers {
   const size_t payload_bytes_, pieces_;
   const Rate rate_;
   const std::chrono::nanoseconds interval_;
-  int from_ = -1, to_ = -1;
+  lab::StampedSockets sockets_;
   std::vector<One> all_;
   uint32_t forgotten_ = 0;  // as many were before these
   uint64_t whole_ = 0, wrong_ = 0;

@@ -1,7 +1,6 @@
 // Every shipped scenario runs, gives the promised JSON, and the same one for the same seed; and
 // the program says what is wrong with a file.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "control/json/json.h"
 #include "control/sim/scenario.h"
 #include "control/sim/simulation.h"
+#include "tests/command.h"
 
 namespace cw {
 namespace {
@@ -61,10 +61,10 @@ TEST_P(Scenarios, completes_with_every_byte_right) {
   const Json json = run(scenario, 1);
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);
-  EXPECT_EQ(keys, (std::set<std::string>{"policy", "seed", "messages", "completed", "completion_ms",
-                                         "goodput_gbps", "packets", "resent_packets",
-                                         "repair_packets", "lost_packets", "bytes_wrong",
-                                         "trace_hash", "virtual_seconds", "wall_seconds"}));
+  EXPECT_EQ(keys, (std::set<std::string>{
+                      "policy", "seed", "messages", "completed", "completion_ms", "goodput_gbps",
+                      "packets", "resent_packets", "repair_packets", "lost_packets", "quarantined",
+                      "bytes_wrong", "trace_hash", "virtual_seconds", "wall_seconds"}));
   const uint64_t messages = scenario.workload.messages * scenario.receivers;
   EXPECT_EQ(json["messages"], messages);
   EXPECT_EQ(json["bytes_wrong"], 0);
@@ -114,6 +114,38 @@ TEST(Scenario, skew_between_paths_and_reordering_cost_few_resends) {
   }
 }
 
+/// Wants to be asked again for ever.
+cw_policy_ops insatiable() {
+  cw_policy_ops ops{};
+  ops.abi = CW_POLICY_ABI;
+  ops.size = sizeof ops;
+  ops.name = "insatiable";
+  ops.version = "1";
+  ops.summary = "Never has said all.";
+  ops.create = [](const cw_env*, cw_policy** policy, char*, size_t) {
+    static int nothing;
+    *policy = reinterpret_cast<cw_policy*>(&nothing);
+    return 0;
+  };
+  ops.destroy = [](cw_policy*) {};
+  ops.opened = [](cw_policy*, const cw_fact_opened*, int64_t, cw_out* out) { out->more = 1; };
+  ops.resume = [](cw_policy*, int64_t, cw_out* out) { out->more = 1; };
+  return ops;
+}
+
+TEST(Scenario, tells_that_a_policy_was_put_in_quarantine) {
+  static const cw_policy_ops ops = insatiable();
+  Scenario scenario = load(folder / "lossless.toml");
+  scenario.policy = &ops;
+  scenario.policy_params.clear();
+  const auto simulation = Simulation::make(scenario);
+  ASSERT_TRUE(simulation) << simulation.error().sentence;
+  const Report report = (*simulation)->run([](uint64_t) {});
+  EXPECT_EQ(report.quarantined, 2u) << "at both ends";
+  EXPECT_EQ(report.completed, report.messages) << "by whoever took the seats";
+  EXPECT_NE(to_table(report).find("\nquarantined  2 of the policy's instances"), std::string::npos);
+}
+
 TEST(Scenario, go_back_n_collapses_where_selective_repeat_does_not) {
   Scenario scenario = load(folder / "go_back_n_collapse.toml");
   const Json collapsed = run(scenario, 1);
@@ -127,18 +159,8 @@ TEST(Scenario, go_back_n_collapses_where_selective_repeat_does_not) {
 
 // ---- the program
 
-struct Outcome {
-  int code = -1;
-  std::string text;
-};
-
-Outcome program(const std::string& arguments) {
-  Outcome outcome;
-  FILE* pipe = popen((CW_SIM_PROGRAM " " + arguments + " 2>&1").c_str(), "r");
-  char part[4096];
-  while (const size_t count = fread(part, 1, sizeof(part), pipe)) outcome.text.append(part, count);
-  outcome.code = WEXITSTATUS(pclose(pipe));
-  return outcome;
+test::Output program(const std::string& arguments) {
+  return test::output_of(CW_SIM_PROGRAM " " + arguments + " 2>&1");
 }
 
 // Named after the test: several run at once.
@@ -151,54 +173,55 @@ std::string file_of(const std::string& text) {
 
 TEST(CausewaySim, prints_one_json_object_and_obeys_the_seed_it_is_given) {
   const std::string file = file_of("[workload]\nmessages = 3\n[run]\nseed = 5\n");
-  const Outcome outcome = program(file + " --json --seed 9");
-  EXPECT_EQ(outcome.code, 0);
-  const Json json = Json::parse(outcome.text);
+  const test::Output outcome = program(file + " --json --seed 9");
+  EXPECT_EQ(outcome.status, 0);
+  const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["seed"], 9);
   EXPECT_EQ(json["completed"], 3);
-  EXPECT_NE(program(file).text.find("3 of 3 completed"), std::string::npos);
+  EXPECT_NE(program(file).out.find("3 of 3 completed"), std::string::npos);
 }
 
 TEST(CausewaySim, names_every_mistake_of_a_file_and_exits_with_2) {
   const std::string file = file_of("[network]\nlos = 1\n[policy]\nalpha = 99\nalfa = 1\n");
-  const Outcome outcome = program(file);
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.text, file + ":2:1: network.los is not known; did you mean loss?\n" + file +
-                              ":4:9: policy.alpha is 99; 0.5 to 32 is accepted\n" + file +
-                              ":5:1: policy.alfa is not known; did you mean alpha?\n");
-  EXPECT_EQ(program("/does/not/exist.toml").code, 2);
-  EXPECT_EQ(program("--nonsense").code, 2);
-  EXPECT_EQ(program("").code, 2);
+  const test::Output outcome = program(file);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, file + ":2:1: network.los is not known; did you mean loss?\n" + file +
+                             ":4:9: policy.alpha is 99; 0.5 to 32 is accepted\n" + file +
+                             ":5:1: policy.alfa is not known; did you mean alpha?\n");
+  EXPECT_EQ(program("/does/not/exist.toml").status, 2);
+  EXPECT_EQ(program("--nonsense").status, 2);
+  EXPECT_EQ(program("").status, 2);
 }
 
 TEST(CausewaySim, refuses_a_stream_that_does_not_fit) {
-  const Outcome outcome = program(file_of("[workload]\nsizes = ['2 GiB']\n"));
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.text.find("do not fit the split 10|18|4"), std::string::npos) << outcome.text;
+  const test::Output outcome = program(file_of("[workload]\nsizes = ['2 GiB']\n"));
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.out.find("do not fit the split 10|18|4"), std::string::npos) << outcome.out;
 }
 
 const std::string plugin = CW_PLUGIN_DIR "/go_back_n.so";
 
 TEST(CausewaySim, runs_a_policy_from_a_file) {
   const std::string file = file_of("[policy]\nalpha = 3\n[workload]\nmessages = 3\n");
-  const Outcome outcome = program("--plugin " + plugin + " " + file + " --json");
-  EXPECT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_EQ(Json::parse(outcome.text)["policy"], "go_back_n");
-  EXPECT_NE(program("--list-keys --plugin " + plugin).text.find("name = \"go_back_n\""),
+  const test::Output outcome = program("--plugin " + plugin + " " + file + " --json");
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_EQ(Json::parse(outcome.out)["policy"], "go_back_n");
+  EXPECT_NE(program("--list-keys --plugin " + plugin).out.find("name = \"go_back_n\""),
             std::string::npos);
 }
 
 TEST(CausewaySim, says_why_a_policy_is_not_loaded) {
-  const Outcome outcome = program("--plugin none.so");
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.text, "--plugin: plugin none.so cannot be opened: No such file or directory\n");
+  const test::Output outcome = program("--plugin none.so");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "--plugin: plugin none.so cannot be opened: No such file or directory\n");
 }
 
 TEST(CausewaySim, explains_itself) {
-  EXPECT_EQ(program("--help").code, 0);
-  EXPECT_NE(program("--list-policies").text.find("selective_repeat"), std::string::npos);
-  const std::string keys = program("--list-keys").text;
-  EXPECT_EQ(program(file_of(keys) + " --json").code, 0) << "the list of keys is itself a scenario";
+  EXPECT_EQ(program("--help").status, 0);
+  EXPECT_NE(program("--list-policies").out.find("selective_repeat"), std::string::npos);
+  const std::string keys = program("--list-keys").out;
+  EXPECT_EQ(program(file_of(keys) + " --json").status, 0)
+      << "the list of keys is itself a scenario";
 }
 
 }  // namespace

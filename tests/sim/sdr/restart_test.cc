@@ -220,6 +220,50 @@ TEST(Restart, an_epoch_of_a_life_that_is_over_does_not_keep_the_next_life_out) {
   }
 }
 
+/// The UD payload of a control packet.
+std::vector<uint8_t> envelope_of(const Packet& packet) {
+  constexpr size_t transport_bytes = 20;
+  return {packet.data + transport_bytes, packet.data + packet.bytes};
+}
+
+// [C-87] Sealed by keys that both ends have made since, a hello needs no answer to prove its
+// sender; by keys of before, or said again, it proves nothing.
+TEST(Restart, a_hello_in_a_later_session_proves_who_says_it) {
+  std::vector<std::vector<uint8_t>> hellos;
+  bool is_cut = false;
+  WireScript from_b;
+  const WireScript from_a;
+  from_b.control = [&](const Packet& packet) {
+    if (is_cut && receiver_nonce_of(packet) == 0) hellos.push_back(envelope_of(packet));
+    return is_cut ? Fate::Lose : Fate::Pass;
+  };
+  Pair pair(reliable_pair(), from_a, from_b);
+  ASSERT_TRUE(pair.delivers(5, 1_s));
+  const auto hear = [&](const std::vector<uint8_t>& hello, uint32_t session) {
+    pair.a->link().on_control({hello, 0, session}, pair.network().now());
+  };
+  const auto epochs = [&] { return pair.a->counters().read_any_thread(Counter::epochs); };
+  is_cut = true;
+  for (const uint32_t life : {2, 3}) {
+    hellos.clear();
+    pair.restart_receiver();
+    ASSERT_TRUE(pair.run_until([&] { return hellos.size() == 2; }, 1_s));
+    for (const uint32_t session : {0, 2}) {
+      if (session < life) hear(hellos[0], session);
+    }
+    EXPECT_EQ(epochs(), life - 1) << "without a session, or in that of the life before";
+    hear(hellos[0], life);
+    EXPECT_EQ(epochs(), life);
+    for (const uint32_t session : {0, 1, 2, 3}) hear(hellos[0], session);
+    hear(hellos[1], life);
+    EXPECT_EQ(epochs(), life) << "said again";
+  }
+  is_cut = false;
+  EXPECT_TRUE(pair.delivers(20, 5_s));
+  EXPECT_EQ(epochs(), 3u);
+  EXPECT_EQ(pair.courier().complaint(), "");
+}
+
 // [C-29] Who gives an epoch up before its first answer can have come must not do so for ever.
 TEST(Restart, a_round_trip_far_longer_than_guessed_keeps_no_link_down) {
   for (const Duration one_way : {300_ms, 1_s, 2_s}) {

@@ -13,6 +13,7 @@
 #include "control/command_line/command_line.h"
 #include "control/command_line/completion.h"
 #include "control/command_line/mdoc_text.h"
+#include "tests/command.h"
 
 namespace cw {
 namespace {
@@ -124,12 +125,9 @@ std::string offered(const std::vector<std::string>& words) {
   for (const std::string& each : words) command += " \"" + each + "\"";
   command += "); COMP_CWORD=" + std::to_string(words.size()) +
              "; _sampler; echo \"${COMPREPLY[*]}\"' 2>&1";
-  FILE* const pipe = popen(command.c_str(), "r");
-  char text[1024] = "";
-  const size_t length = std::fread(text, 1, sizeof text - 1, pipe);
-  pclose(pipe);
+  const std::string said = test::output_of(command).out;
   std::filesystem::remove(file);
-  return {text, length};
+  return said;
 }
 
 TEST(Completion, offers_commands_options_and_their_values_in_bash) {

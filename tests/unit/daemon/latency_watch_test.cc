@@ -20,7 +20,7 @@ struct Line {
     state.at = state.at + later;
     watch.look(state);
   }
-  Added added() const { return watch.added(0, 0); }
+  Added added() const { return watch.added(state.lanes[0]); }
 
   LatencyWatch watch;
   site::SiteState state = [] {
@@ -33,7 +33,9 @@ struct Line {
 TEST(LatencyWatch, knows_nothing_at_first) {
   const Line line;
   EXPECT_EQ(line.added().sending.p99, Duration());
-  EXPECT_EQ(line.watch.added(7, 7).receiving.p999, Duration());
+  gateway::LaneView other;
+  other.peer = other.class_index = 7;
+  EXPECT_EQ(line.watch.added(other).receiving.p999, Duration());
 }
 
 TEST(LatencyWatch, tells_quantiles_of_what_left) {

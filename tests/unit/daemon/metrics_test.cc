@@ -4,28 +4,27 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 
+#include "control/config/text/file.h"
 #include "control/daemon/metrics/families.h"
+#include "tests/command.h"
+#include "tests/metric_values.h"
 
 namespace cw::daemon {
 namespace {
 
+using test::metric_values;
+using test::output_of;
+
 const std::filesystem::path configs = std::filesystem::path(CW_SOURCE_DIR) / "configs";
 
 std::string text_of(const std::filesystem::path& path) {
-  std::ifstream stream(path);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
+  return config::text_of_file(path).value();
 }
 
 /// A gateway with so many peers and classes, and two paths to each peer.
@@ -61,21 +60,8 @@ struct Scene {
   site::SiteState state;
 };
 
-/// The value of one line, by all that stands before it.
-std::map<std::string, double> values_of(const std::string& text) {
-  std::map<std::string, double> values;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    const size_t end = line.rfind(' ');
-    EXPECT_TRUE(values.emplace(line.substr(0, end), std::stod(line.substr(end + 1))).second)
-        << "twice: " << line;
-  }
-  return values;
-}
-
 TEST(Metrics, tell_whether_a_policy_helped_and_add_up) {
-  const auto values = values_of(Scene(2, 2).text());
+  const auto values = metric_values(Scene(2, 2).text());
   const auto of = [&](const std::string& name, const std::string& more = "") {
     return values.at("causeway_" + name + "{class=\"c1\",peer=\"peer 1\"" + more + "}");
   };
@@ -93,7 +79,7 @@ TEST(Metrics, tell_of_paths_in_seconds_and_of_bursts_by_size) {
   path.lost = 12;
   path.bursts_by_octave = {3, 1, 0, 1};
   scene.state.peers[0].down_paths = 2;
-  const auto values = values_of(scene.text());
+  const auto values = metric_values(scene.text());
   const std::string labels = "{peer=\"peer 0\",link=\"0\",path=\"0\"";
   EXPECT_DOUBLE_EQ(values.at("causeway_path_rtt_seconds" + labels + "}"), 0.026);
   EXPECT_NEAR(values.at("causeway_path_queue_seconds" + labels + "}"), 0.001, 1e-9);
@@ -109,7 +95,7 @@ TEST(Metrics, tell_of_each_drop_and_event_with_its_sentence) {
   scene.state.drops.values[static_cast<size_t>(DropReason::peer_unknown)] = 3;
   scene.state.rooms.values[static_cast<size_t>(Counter::data_sent)] = 5;
   const std::string text = scene.text();
-  const auto values = values_of(text);
+  const auto values = metric_values(text);
   EXPECT_EQ(values.at("causeway_dropped_total{reason=\"peer_unknown\"}"), 3);
   EXPECT_EQ(values.at("causeway_worker_data_sent_total"), 5);
   EXPECT_NE(text.find("# HELP causeway_worker_data_sent_total a data slot sent for the first time"),
@@ -122,7 +108,7 @@ TEST(Metrics, are_bounded) {
        {std::pair(1, 1), std::pair(64, 4), std::pair(65, 4), std::pair(256, 16), std::pair(600, 16),
         std::pair(4000, 8)}) {
     const auto values =
-        values_of(Scene(static_cast<size_t>(peers), static_cast<size_t>(classes)).text());
+        metric_values(Scene(static_cast<size_t>(peers), static_cast<size_t>(classes)).text());
     EXPECT_LE(values.size(), series_max) << peers << " peers, " << classes << " classes";
     double lost = 0;
     for (const auto& [name, value] : values) {
@@ -160,15 +146,6 @@ TEST(Metrics, are_what_rules_and_dashboard_ask_for) {
   EXPECT_GT(asked, 30u);
 }
 
-/// What a program of others says, and how it ended.
-std::pair<std::string, int> run(const std::string& command) {
-  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-  std::string text;
-  std::array<char, 4096> part;
-  while (fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
-  return {text, pclose(pipe)};
-}
-
 class Promtool : public testing::Test {
  protected:
   void SetUp() override {
@@ -187,7 +164,7 @@ TEST_F(Promtool, has_nothing_to_say_of_our_metrics) {
   Scene scene(2, 2);
   scene.state.shards.emplace_back().turn_times.add(Duration::from_us(30));
   const std::string file = write("metrics", scene.text());
-  const auto [said, status] = run("promtool check metrics < " + file);
+  const auto [said, status] = output_of("promtool check metrics < " + file + " 2>&1");
   EXPECT_EQ(status, 0) << said;
   EXPECT_EQ(said, "");
 }
@@ -196,7 +173,8 @@ TEST_F(Promtool, finds_that_each_rule_fires_when_it_should) {
   std::string test =
       text_of(std::filesystem::path(CW_SOURCE_DIR) / "tests/data/metrics/rules_test.yaml");
   test.replace(test.find("RULES"), 5, (configs / "prometheus.rules.yaml").string());
-  const auto [said, status] = run("promtool test rules " + write("rules_test.yaml", test));
+  const auto [said, status] =
+      output_of("promtool test rules " + write("rules_test.yaml", test) + " 2>&1");
   EXPECT_EQ(status, 0) << said;
   const std::string rules = text_of(configs / "prometheus.rules.yaml");
   const std::regex alert("alert: ([A-Za-z]+)");

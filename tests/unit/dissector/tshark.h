@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dataplane/wire/control/envelope.h"
-#include "tests/unit/wire/command.h"
+#include "tests/command.h"
 #include "tests/unit/wire/packets.h"
 
 namespace cw::test {
@@ -22,7 +22,7 @@ inline std::vector<std::string> shown_of_file(const std::string& file, const std
   const Output output =
       output_of("tshark -X lua_script:" + dissector + " -r " + file + " " + more + " 2>/dev/null");
   EXPECT_EQ(output.status, 0) << "tshark is missing or failed: install the package tshark";
-  return output.lines;
+  return output.lines();
 }
 
 inline std::vector<std::string> shown(std::span<const ByteVector> frames, const std::string& more) {

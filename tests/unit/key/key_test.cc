@@ -12,6 +12,7 @@
 #include <string>
 
 #include "control/key/secret_file.h"
+#include "tests/command.h"
 
 namespace cw::key {
 namespace {
@@ -34,18 +35,8 @@ class KeyFiles : public testing::Test {
     const auto secret = read_secret_file(path, "causeway-key generate");
     return secret ? "" : secret.error().sentence;
   }
-  struct Outcome {
-    int status;
-    std::string out;
-  };
-  static Outcome run(const std::string& arguments) {
-    FILE* const pipe =
-        popen((std::string(CW_KEY_PROGRAM) + " " + arguments + " 2>&1").c_str(), "r");
-    Outcome outcome{};
-    char text[4096];
-    while (std::fgets(text, sizeof text, pipe) != nullptr) outcome.out += text;
-    outcome.status = WEXITSTATUS(pclose(pipe));
-    return outcome;
+  static test::Output run(const std::string& arguments) {
+    return test::output_of(std::string(CW_KEY_PROGRAM) + " " + arguments + " 2>&1");
   }
 
   std::string folder_;
@@ -81,7 +72,7 @@ TEST_F(KeyFiles, are_refused_with_what_to_do) {
 }
 
 TEST_F(KeyFiles, are_made_and_told_by_the_program) {
-  const Outcome made = run("generate " + path("s.key"));
+  const test::Output made = run("generate " + path("s.key"));
   EXPECT_EQ(made.status, 0) << made.out;
   const auto secret = read_secret_file(path("s.key"), "");
   ASSERT_TRUE(secret);

@@ -1,11 +1,9 @@
 // causeway-model as it is asked and told, and its manual.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -14,23 +12,14 @@
 
 #include "control/json/json.h"
 #include "control/model/program/inputs.h"
+#include "tests/command.h"
 
 namespace cw::model {
 namespace {
 
-struct Outcome {
-  int status = 0;
-  std::string out;
-};
 /// Both streams.
-Outcome run(const std::string& arguments) {
-  FILE* const pipe =
-      popen((std::string(CW_MODEL_PROGRAM) + " " + arguments + " 2>&1").c_str(), "r");
-  Outcome outcome;
-  char text[4096];
-  while (std::fgets(text, sizeof text, pipe) != nullptr) outcome.out += text;
-  outcome.status = WEXITSTATUS(pclose(pipe));
-  return outcome;
+test::Output run(const std::string& arguments) {
+  return test::output_of(std::string(CW_MODEL_PROGRAM) + " " + arguments + " 2>&1");
 }
 std::string text_of_file(const std::string& path) {
   std::ostringstream text;
@@ -44,7 +33,7 @@ const std::string two_policies =
     "--policy selective_repeat:detect=rto,alpha=2 --policy erasure:codec=rs,k=32,m=8 ";
 
 TEST(Program, answers_with_every_figure_in_json) {
-  const Outcome outcome = run(setting + two_policies + "--json");
+  const test::Output outcome = run(setting + two_policies + "--json");
   ASSERT_EQ(outcome.status, 0) << outcome.out;
   const Json json = Json::parse(outcome.out);
   ASSERT_EQ(json["results"].size(), 2u);
@@ -71,7 +60,7 @@ TEST(Program, takes_packets_chunks_bursts_and_profiles) {
       "--bandwidth 400Gbit/s --size 128MiB --policy selective_repeat:detect=rto "
       "--json ";
   const auto mean = [&](const std::string& loss) {
-    const Outcome outcome = run(with + loss);
+    const test::Output outcome = run(with + loss);
     EXPECT_EQ(outcome.status, 0) << outcome.out;
     return Json::parse(outcome.out)["results"][0]["mean_ms"].get<double>();
   };
@@ -83,7 +72,7 @@ TEST(Program, takes_packets_chunks_bursts_and_profiles) {
 }
 
 TEST(Program, tells_all_mistakes_at_once) {
-  const Outcome outcome =
+  const test::Output outcome =
       run("--rtt 25 --size 0B --policy tcp --aim fast --sweep a=1..2 "
           "--overhead-limit x --fallback-law none --ring 1");
   EXPECT_EQ(outcome.status, 2);
@@ -95,7 +84,7 @@ TEST(Program, tells_all_mistakes_at_once) {
 }
 
 TEST(Program, says_so_where_no_law_holds_at_all) {
-  const Outcome outcome = run(setting + "--policy hybrid");
+  const test::Output outcome = run(setting + "--policy hybrid");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.out.find("no law is known"), std::string::npos) << outcome.out;
   const Json json = Json::parse(run(setting + "--policy hybrid --json").out);
@@ -105,7 +94,7 @@ TEST(Program, says_so_where_no_law_holds_at_all) {
 }
 
 TEST(Program, prints_a_table_with_all_parameters_and_the_best) {
-  const Outcome outcome = run(setting + two_policies + "--overhead-limit 10%");
+  const test::Output outcome = run(setting + two_policies + "--overhead-limit 10%");
   EXPECT_EQ(outcome.status, 0);
   for (const char* text : {"selective_repeat:detect=rto  92.379", "note_bytes=1024",
                            "best: ", "1.25 where 1.1 are the limit"}) {
@@ -134,7 +123,8 @@ class Pictures : public testing::Test {
 };
 
 TEST_F(Pictures, of_one_sweep_are_curves) {
-  const Outcome outcome = run(setting + two_policies + "--sweep loss=1e-5..1e-2:5 --plot " + path_);
+  const test::Output outcome =
+      run(setting + two_policies + "--sweep loss=1e-5..1e-2:5 --plot " + path_);
   EXPECT_EQ(outcome.status, 0) << outcome.out;
   const std::string svg = text_of_file(path_);
   EXPECT_NE(svg.find("<polyline"), std::string::npos);
@@ -143,7 +133,7 @@ TEST_F(Pictures, of_one_sweep_are_curves) {
 }
 
 TEST_F(Pictures, of_two_sweeps_are_the_map_of_who_wins) {
-  const Outcome outcome =
+  const test::Output outcome =
       run("--bandwidth 400Gbit/s --packet-loss 1e-4 --sweep size=128KiB..1GiB:5 "
           "--sweep loss=1e-8..1e-2:3 --plot " +
           path_);
@@ -157,7 +147,7 @@ TEST_F(Pictures, of_two_sweeps_are_the_map_of_who_wins) {
 
 // Nobody knows who wins where the least time is one that cannot be less.
 TEST_F(Pictures, tell_a_winner_by_a_lower_bound_from_one_by_a_law) {
-  const Outcome outcome =
+  const test::Output outcome =
       run("--bandwidth 1Gbit/s --rtt 5ms --packet-loss 1e-4 --sweep size=64KiB..1GiB:4 "
           "--sweep loss=1e-4..1e-3:2 --plot " +
           path_);
@@ -217,7 +207,7 @@ size_t run_examples(const std::string& text) {
     if (at == begun.npos) continue;
     arguments.erase(0, std::string("causeway-model").size());
     arguments.resize(std::min(arguments.size(), arguments.find(" --plot")));
-    const Outcome outcome = run(arguments);
+    const test::Output outcome = run(arguments);
     EXPECT_EQ(outcome.status, 0) << arguments << "\n" << outcome.out;
     ++examples;
   }

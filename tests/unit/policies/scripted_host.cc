@@ -39,7 +39,10 @@ void Host::open(uint32_t message) {
   for (uint32_t role : {CW_SINK, CW_SOURCE}) {
     End& end = ends_[role];
     end.messages[message].state.assign(std::max(ops_.message_state_bytes, 1u), 0);
-    end.messages[message].bits.assign(slots_max_ / 64 + 1, 0);
+    // What lies behind the last slot is somebody else's: no policy has any business there.
+    auto& bits = end.messages[message].bits;
+    bits.assign((slots_max_ + 63) / 64, 0);
+    bits.push_back(0xa5a5'a5a5'a5a5'a5a5);
     end.messages[message].repair.assign(end.env.repair_slots_max / 64 + 1, 0);
     cw_fact_opened fact{};
     fact.message = message;
@@ -384,7 +387,9 @@ void Host::tell_arrived(uint32_t sequence, const std::vector<uint32_t>& slots) {
     fact.word_first = word_first;
     fact.word_count = word_count;
   }
-  while (has_bit(message.bits, fact.first_missing)) ++fact.first_missing;
+  while (fact.first_missing < slots_max_ && has_bit(message.bits, fact.first_missing)) {
+    ++fact.first_missing;
+  }
   fact.highest = message.highest;
   fact.slots = message.slots;
   fact.data = message.bits.data();

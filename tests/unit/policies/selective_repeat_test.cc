@@ -51,6 +51,19 @@ TEST_P(BothDetections, completion_is_acknowledged_in_the_burst_that_completes) {
   EXPECT_EQ(host.finished_at_source[7], Instant::from_ns(1'000'000) + 100_us + 25_ms);
 }
 
+// All that a message may have is in place, and how long it is has yet to be told.
+TEST_P(BothDetections, no_bit_behind_the_last_slot_is_read) {
+  constexpr uint32_t slots_max = 256;
+  Host host(policy(), params(), {}, 16, slots_max);
+  host.open(7);
+  host.append(7, 0, slots_max);
+  host.run(host.now() + 200_ms);
+  ASSERT_GE(host.notes, 1u);
+  // Of the window, one run of words that are full: a byte.
+  constexpr uint32_t note_bytes = policy::note_layout::bytes_min - 8;
+  EXPECT_LE(host.note_bytes_sent, host.notes * note_bytes);
+}
+
 TEST_P(BothDetections, a_lost_tail_is_found) {
   Host host(policy(), params(),
             {.is_lost = [](auto& t) { return t.slot >= 90 && t.attempt == 0; }});

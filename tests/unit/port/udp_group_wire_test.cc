@@ -9,8 +9,8 @@
 #include "dataplane/wire/control/envelope.h"
 #include "dataplane/wire/group/datagram_inline.h"
 #include "dataplane/wire/group/header.h"
+#include "tests/command.h"
 #include "tests/unit/port/network_space.h"
-#include "tests/unit/wire/command.h"
 #include "tests/unit/wire/packets.h"
 
 namespace cw::test {
@@ -110,10 +110,11 @@ TEST_P(UdpGroupWire, slots_leave_as_ud_sends_of_roce_with_exact_icrcs) {
                 " -T fields -E 'separator=|' -E occurrence=f -e infiniband.bth.opcode"
                 " -e infiniband.bth.destqp -e infiniband.immdt 2>/dev/null");
   ASSERT_EQ(tshark.status, 0) << "tshark is missing or failed: install the package tshark";
-  ASSERT_EQ(tshark.lines.size(), frames.size());
+  const auto lines = tshark.lines();
+  ASSERT_EQ(lines.size(), frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {
     const bool is_to_all = sends[i].peer >= group_peer_first;
-    EXPECT_EQ(tshark.lines[i], is_to_all ? "101|0xffffff|07000009" : "101|0x00ca15|07000009");
+    EXPECT_EQ(lines[i], is_to_all ? "101|0xffffff|07000009" : "101|0x00ca15|07000009");
   }
   std::remove(path.c_str());
 }

@@ -14,6 +14,7 @@
 #include "dataplane/port/dpdk/eal/device.h"
 #include "dataplane/port/frame/frame_lan_port.h"
 #include "dataplane/port/udp/udp_port.h"
+#include "tests/command.h"
 #include "tests/unit/port/network_space.h"
 #include "tests/unit/port_dpdk/dpdk_pair.h"
 #include "tests/unit/wire/capture.h"
@@ -21,15 +22,10 @@
 namespace cw::test {
 namespace {
 
-std::vector<std::string> output_of(const std::string& command) {
-  std::vector<std::string> lines;
-  FILE* const pipe = popen(command.c_str(), "r");
-  char line[1024];
-  while (pipe != nullptr && std::fgets(line, sizeof line, pipe) != nullptr) {
-    lines.emplace_back(line, std::string(line).find('\n'));
-  }
-  EXPECT_TRUE(pipe != nullptr && pclose(pipe) == 0) << command;
-  return lines;
+std::vector<std::string> lines_of(const std::string& command) {
+  const Output output = output_of(command);
+  EXPECT_EQ(output.status, 0) << command;
+  return output.lines();
 }
 
 /// Sends one packet of each size through a device that writes a capture; returns its path.
@@ -77,11 +73,11 @@ TEST(DpdkStrangers, every_frame_is_whole_and_its_icrc_is_the_exact_one) {
 
 TEST(DpdkStrangers, tshark_reads_roce_in_every_frame_and_finds_nothing_malformed) {
   const std::string file = capture_of("192.0.2.1", "192.0.2.2", std::span(sizes).subspan(1));
-  const auto lines = output_of("tshark -r " + file +
-                               " -T fields -E separator=, -e ip.src -e ip.dst -e udp.dstport"
-                               " -e infiniband.bth.opcode -e infiniband.reth.dmalen"
-                               " -o ip.check_checksum:TRUE -e ip.checksum.status"
-                               " -e _ws.malformed 2>/dev/null");
+  const auto lines = lines_of("tshark -r " + file +
+                              " -T fields -E separator=, -e ip.src -e ip.dst -e udp.dstport"
+                              " -e infiniband.bth.opcode -e infiniband.reth.dmalen"
+                              " -o ip.check_checksum:TRUE -e ip.checksum.status"
+                              " -e _ws.malformed 2>/dev/null");
   ASSERT_EQ(lines.size(), std::size(sizes) - 1);
   for (size_t i = 0; i < lines.size(); ++i) {
     EXPECT_EQ(lines[i], "192.0.2.1,192.0.2.2,4791,43," + std::to_string(sizes[i + 1]) + ",1,");
@@ -112,12 +108,11 @@ std::string capture_of_reports() {
 
 TEST(DpdkStrangers, tshark_reads_who_joins_and_who_leaves_in_igmp_and_mld) {
   const std::string file = capture_of_reports();
-  const auto lines =
-      output_of("tshark -r " + file +
-                " -T fields -E separator=, -e ip.src -e igmp.type -e igmp.maddr"
-                " -e igmp.record_type -e igmp.checksum.status -e icmpv6.type"
-                " -e icmpv6.mldr.mar.multicast_address -e icmpv6.mldr.mar.record_type"
-                " -e icmpv6.checksum.status -e _ws.malformed 2>/dev/null");
+  const auto lines = lines_of("tshark -r " + file +
+                              " -T fields -E separator=, -e ip.src -e igmp.type -e igmp.maddr"
+                              " -e igmp.record_type -e igmp.checksum.status -e icmpv6.type"
+                              " -e icmpv6.mldr.mar.multicast_address -e icmpv6.mldr.mar.record_type"
+                              " -e icmpv6.checksum.status -e _ws.malformed 2>/dev/null");
   const std::string igmp = "10.1.0.1,0x22,239.1.2.3,", mld = ",143,ff05::1:2,";
   EXPECT_EQ(std::ranges::count(lines, igmp + "4,1,,,,,"), 2) << "joins, said twice";
   EXPECT_EQ(std::ranges::count(lines, igmp + "3,1,,,,,"), 1) << "leaves";
@@ -183,7 +178,7 @@ FrameWanOptions kernel_options(int number, const std::string& own, const std::st
 
 /// Counts of a namespace's kernel, by the name that nstat has for them.
 uint64_t kernel_count(const std::string& name) {
-  const auto lines = output_of("nstat -asz " + name + " | awk '/^" + name + "/{print $2}'");
+  const auto lines = lines_of("nstat -asz " + name + " | awk '/^" + name + "/{print $2}'");
   return lines.empty() ? 0 : std::strtoull(lines[0].c_str(), nullptr, 10);
 }
 

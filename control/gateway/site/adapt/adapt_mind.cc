@@ -73,13 +73,8 @@ std::vector<AdaptAnswer> AdaptMind::think(const std::vector<AdaptQuestion>& ques
     auto decision = decide(known, each);
     if (!decision) continue;
     known.decided = decision->to;
-    const auto& candidates = known.adapter.candidates();
-    answers.push_back(
-        {.place = each.place,
-         .before = adapt::name_of(candidates[decision->from]),
-         .after = adapt::name_of(candidates[decision->to]),
-         .wanted = {.class_index = each.place.class_index, .policy = known.names[decision->to]}});
-    answers.back().decision = std::move(*decision);
+    const sdr::SwapPolicy policy = known.names[decision->to];
+    answers.push_back({each.place, std::move(*decision), policy});
   }
   return answers;
 }

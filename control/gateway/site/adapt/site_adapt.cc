@@ -131,7 +131,7 @@ SiteAdapt::Carried SiteAdapt::carry_out(const AdaptAnswer& answer, const Plan& p
   SwapOrder swap;
   swap.class_index = answer.place.class_index;
   swap.peer = answer.place.peer;
-  swap.policy = answer.wanted.policy;
+  swap.policy = answer.policy;
   row.ordered = swap.policy;
   row.order = order(swap);
   row.view.state = AdaptView::State::Changing;

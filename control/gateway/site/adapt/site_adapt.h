@@ -42,8 +42,7 @@ struct AdaptQuestion {
 struct AdaptAnswer {
   AdaptPlace place;
   adapt::Decision decision;
-  std::string before, after;  ///< "erasure (32,4)"
-  WantedPolicy wanted;
+  sdr::SwapPolicy policy;  ///< that is to send
 };
 
 /// What has been decided so far, and how. Thread: one, which may be another than SiteAdapt's.

@@ -152,6 +152,7 @@ HeardSlots RecvStream::heard() const {
                    .by_resend = tally_.behind,
                    .given_up = tally_.given_up,
                    .needless = tally_.duplicates};
+  if (is_at_rest()) return slots;  // idle links have no business in the cache
   for (uint32_t place = 0; place < config_.messages; ++place) {
     const Message& message = messages_[place];
     if (!message.is_posted || message.is_lost) continue;
