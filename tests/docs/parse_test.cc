@@ -125,7 +125,7 @@ std::string text_here(const std::string& path) {
   return text_of(std::string(CW_SOURCE_DIR "/") + path);
 }
 
-TEST(Troubleshooting, knows_every_reason_and_every_line_that_warns) {
+TEST(Guide, knows_every_reason_and_every_line_that_warns) {
   std::set<std::string> names =
       names_behind(text_here("dataplane/core/drop_reasons.def"), "\nCW_DROP(");
   names.merge(names_behind(text_here("dataplane/wire/control_errors.def"), "\nCW_CONTROL_ERROR("));
@@ -145,7 +145,7 @@ TEST(Troubleshooting, knows_every_reason_and_every_line_that_warns) {
     names.merge(names_behind(text, "log.error(\""));
   }
   EXPECT_TRUE(names.contains("worker_stuck"));
-  const std::string guide = text_here("control/guide/troubleshooting.md");
+  const std::string guide = text_here("control/guide/what-it-says.md");
   for (const std::string& name : names) {
     EXPECT_NE(guide.find("`" + name + "`"), std::string::npos) << name;
   }

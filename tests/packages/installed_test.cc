@@ -120,9 +120,11 @@ class Installed : public testing::Test {
     b_.emplace(sites_->space(At::GatewayB));
     const std::string make = "causeway-key generate /etc/causeway/gateway.key";
     const std::string key_a = a().must(make), key_b = b().must(make);
-    a().write("/etc/causeway/gateway.toml", file_of("gateway", site_a, "b", site_b, key_b));
-    b().write("/etc/causeway/gateway.toml", file_of("b", site_b, "gateway", site_a, key_a));
-    b().must("sed -i 's/b.key/gateway.key/' /etc/causeway/gateway.toml");
+    a().write("/etc/causeway/gateway.toml", file_of("a", site_a, "b", site_b, key_b));
+    b().write("/etc/causeway/gateway.toml", file_of("b", site_b, "a", site_a, key_a));
+    for (Machine* each : {&a(), &b()}) {
+      each->must("sed -i 's/\"[ab].key\"/\"gateway.key\"/' /etc/causeway/gateway.toml");
+    }
     const auto blocks = docs::blocks_by(
         "installed_test", docs::read_document(CW_SOURCE_DIR, "control/guide/first-pair.md"));
     ASSERT_FALSE(blocks.empty());
