@@ -65,13 +65,18 @@ int links(Client& client, const Options& options) {
 }
 
 int paths(Client& client, const Options& options) {
-  return show(client, options, "paths",
-              {text_column("peer", "peer"), number_column("link", "link"),
-               number_column("path", "path"), text_column("state", "state"),
-               number_column("rtt ms", "rtt_ms", 2), number_column("shortest", "rtt_min_ms", 2),
-               number_column("queue ms", "queue_ms", 2), percent_column("loss there", "loss_there"),
-               percent_column("loss here", "loss"), number_column("arrived", "arrived"),
-               number_column("lost", "lost"), number_column("reordered", "reordered")});
+  const Column state = {"state", [](const Json& row) {
+                          const bool loses_long = row.value("is_too_small", Json(false)) == true;
+                          return row["state"].get<std::string>() +
+                                 (loses_long ? ", loses long packets" : "");
+                        }};
+  return show(
+      client, options, "paths",
+      {text_column("peer", "peer"), number_column("link", "link"), number_column("path", "path"),
+       state, number_column("rtt ms", "rtt_ms", 2), number_column("shortest", "rtt_min_ms", 2),
+       number_column("queue ms", "queue_ms", 2), percent_column("loss there", "loss_there"),
+       percent_column("loss here", "loss"), number_column("arrived", "arrived"),
+       number_column("lost", "lost"), number_column("reordered", "reordered")});
 }
 
 int classes(Client& client, const Options& options) {
@@ -139,7 +144,7 @@ int policies(Client& client, const Options& options) {
     for (const Json& user : users) text += "  " + user.get<std::string>() + "\n";
     if (policy["params"].empty()) continue;
     text += table(policy["params"],
-                  {text_column("  parameter", "name"), text_column("default", "default"),
+                  {text_column("parameter", "name"), text_column("default", "default"),
                    text_column("min", "min"), text_column("max", "max"),
                    text_column("choices", "choices"), text_column("", "sentence")});
   }

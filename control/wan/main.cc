@@ -31,7 +31,7 @@ void say(const std::string& sentence) {
 }
 
 void stop_on_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { stop = true; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
 }
@@ -112,6 +112,16 @@ int run(const Options& options) {
 /// `causeway-wan set PATH OPTION=VALUE ...`
 int set(std::span<char* const> words) {
   if (words.empty()) return say("set what? causeway-wan set PATH loss=1%"), exit_refused;
+  if (std::string_view(words[0]) == "--help") {
+    std::fputs(
+        "causeway-wan set PATH OPTION=VALUE ...\n\n"
+        "Changes a link that runs with --control PATH. OPTION is one of those that\n"
+        "`causeway-wan --help` has, without dashes; an empty VALUE takes it back:\n"
+        "  causeway-wan set /run/line loss=1% rtt=40ms\n"
+        "  causeway-wan set /run/line loss=\n",
+        stdout);
+    return 0;
+  }
   std::string request;
   for (const char* word : words.subspan(1)) request += std::string(word) + " ";
   const auto answer = ask(words[0], request);

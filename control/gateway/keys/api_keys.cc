@@ -45,7 +45,7 @@ void declare_api(Section& section, const ConfigPtr& config) {
          api.folder = value.text;
          api.has_folder = true;
        },
-       "\"" + api.folder + "\"",
+       api.folder,
        "Where this gateway has a folder of its name, with read.sock and control.sock; empty: "
        "none. causewayctl finds it by this file."});
   section.key("read_group", api.read_group,

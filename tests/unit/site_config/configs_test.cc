@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/config/text/tree.h"
 #include "control/gateway/plan.h"
 #include "control/gateway/site/valve.h"
 #include "tests/unit/core/loop_port.h"
@@ -33,6 +34,10 @@ TEST(Configs, are_without_a_mistake) {
     EXPECT_TRUE(plan && plan->warnings.empty());
   }
   EXPECT_EQ(count, 15u);
+}
+
+TEST(Configs, all_keys_as_they_are_listed_are_a_file) {
+  EXPECT_TRUE(config::parse_toml(all_keys()));
 }
 
 TEST(Configs, that_of_the_packages_is_refused_with_a_sentence_for_each_value_to_write) {
