@@ -31,6 +31,7 @@ class Replay {
  private:
   static constexpr uint32_t decisions_max = 128;
   static constexpr uint32_t note_bytes_max = 4096;  // the core's, as is the one above
+  static constexpr int64_t now_ns_max = int64_t{1} << 60;
 
   struct Open {
     size_t index = 0;  // of its memory
@@ -52,6 +53,7 @@ class Replay {
   cw_env env_;
   std::map<uint32_t, Open> open_;
   std::vector<size_t> free_;  // places of memory
+  int64_t now_ns_ = 0;
   std::vector<cw_decision> decisions_;
   std::vector<uint8_t> note_bytes_;
   cw_out out_{};
