@@ -42,10 +42,10 @@ StampedSockets::StampedSockets(const Sites& sites, const Options& options)
       to_(sites.space(At::HostB).socket(AF_INET, SOCK_DGRAM)) {
   const auto own = socket_name(options.source, options.port),
              other = socket_name(options.target, options.port);
-  const int on = 1, send_room = options.send_room, receive_room = options.receive_room;
-  setsockopt(from_, SOL_SOCKET, SO_SNDBUFFORCE, &send_room, sizeof(send_room));
-  if (receive_room > 0) {
-    setsockopt(to_, SOL_SOCKET, SO_RCVBUFFORCE, &receive_room, sizeof(receive_room));
+  const int on = 1, for_sends = options.send_room, for_arrivals = options.receive_room;
+  setsockopt(from_, SOL_SOCKET, SO_SNDBUFFORCE, &for_sends, sizeof(for_sends));
+  if (for_arrivals > 0) {
+    setsockopt(to_, SOL_SOCKET, SO_RCVBUFFORCE, &for_arrivals, sizeof(for_arrivals));
   }
   const bool is_ready =
       bind(from_, reinterpret_cast<const sockaddr*>(&own), sizeof(own)) == 0 &&

@@ -1,6 +1,7 @@
 #include "dataplane/sdr/swap/swap_end.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace cw::sdr {
@@ -49,7 +50,8 @@ bool SwapEnd::try_step(SwapEvent event, Instant now) {
 // ---- from the beginning to the end ----
 
 void SwapEnd::begin(uint32_t id, bool is_ours, const SwapPolicy& policy, Instant now) {
-  if (!is_renewal_) before_ = report_;
+  if (before_ == nullptr) before_ = std::make_unique<SwapReport>();
+  if (!is_renewal_) *before_ = report_;
   is_renewal_ = false;
   report_ = {.fate = Fate::UnderWay, .is_ours = is_ours, .id = id, .policy = policy, .begun = now};
   has_heard_ = false;

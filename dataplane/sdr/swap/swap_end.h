@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "dataplane/base/memory/ring.h"
@@ -65,7 +66,7 @@ struct SwapReport {
   Instant begun, over;
 };
 
-/// Thread: the link's owner. Nothing allocates, save order().
+/// Thread: the link's owner. Nothing allocates, save the beginning of the first swap.
 class SwapEnd {
  public:
   /// `seat` and `counters` outlive it.
@@ -80,7 +81,7 @@ class SwapEnd {
   /// Of what a peer wants, once it is there.
   const SwapReport& report() const {
     const bool is_told = !is_renewal_ && (report_.is_ours || state_ != SwapState::Preparing);
-    return is_told ? report_ : before_;
+    return is_told || before_ == nullptr ? report_ : *before_;
   }
   SwapState state() const { return state_; }
   /// Of who decides here about what is new.
@@ -165,7 +166,8 @@ class SwapEnd {
   SwapSeat& seat_;
   Counters& counters_;
   SwapState state_ = SwapState::Idle;
-  SwapReport report_, before_;  // the latter: what was told when the former begun
+  SwapReport report_;
+  std::unique_ptr<SwapReport> before_;  // what was told when that one begun
   bool is_renewal_ = false;
   MessageSeq boundary_;  // once bound; at a sink, heard of and not begun with yet
   uint16_t policy_epoch_ = 0;
