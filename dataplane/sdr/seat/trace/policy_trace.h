@@ -61,7 +61,7 @@ class PolicyTrace {
   void put_fields(const Fields& fields, TraceBefore& before);
   /// As a reader can follow it: without a bitmap nothing of it has changed.
   template <class Fact>
-  static const Fact& as_written(const Fact& fact) {
+  static Fact as_written(const Fact& fact) {
     return fact;
   }
   static cw_fact_arrived as_written(cw_fact_arrived fact) {
@@ -100,7 +100,7 @@ void PolicyTrace::add(const Fact& fact, int64_t now_ns) {
   writer_.put_byte(kind);
   writer_.put_difference(static_cast<uint64_t>(now_ns), at_ns_);
   if constexpr (HasState<Fact>) writer_.put_byte(fact.state != nullptr ? 1 : 0);
-  const auto& written = as_written(fact);
+  const auto written = as_written(fact);
   put_fields(written, facts_[kind]);
   put_rest(written);
   publish();

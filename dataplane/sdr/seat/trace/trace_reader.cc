@@ -1,7 +1,7 @@
 #include "dataplane/sdr/seat/trace/trace_reader.h"
 
 #include <algorithm>
-#include <utility>
+#include <string_view>
 
 #include "dataplane/base/limits.h"
 
@@ -58,8 +58,9 @@ bool TraceReader::try_read_head() {
   const uint64_t params = bytes_.number();
   if (params > limits::policy_params_max) return false;
   for (uint64_t i = 0; i < params; ++i) {
-    std::string name(bytes_.text());
-    head_.params.emplace_back(std::move(name), trace_field<double>(bytes_.number()));
+    const std::string_view name = bytes_.text();
+    const auto value = trace_field<double>(bytes_.number());
+    head_.params.emplace_back(std::string(name), value);
   }
   fields_of(head_.env, [&]<class Field>(const char*, Field& field) {
     field = trace_field<Field>(bytes_.number());
