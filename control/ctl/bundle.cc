@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <fstream>
 
 #include "control/config/text/file.h"
 #include "control/config/text/tree.h"
@@ -55,13 +54,7 @@ int bundle(Client& client, const Options& options) {
   std::ranges::replace(site, '/', '_');
   const std::string file =
       options.file.empty() ? "causeway-" + site + "-" + stamp() + ".json" : options.file;
-  std::ofstream out(file);
-  out << all.dump(2) << "\n";
-  out.close();
-  if (!out) {
-    std::fprintf(stderr, "causewayctl: %s cannot be written\n", file.c_str());
-    return exit_failed;
-  }
+  if (!try_write(file, all.dump(2) + "\n")) return exit_failed;
   std::printf("%s\n", options.is_json ? Json({{"file", file}}).dump().c_str() : file.c_str());
   return exit_done;
 }

@@ -28,12 +28,15 @@ int capture(Client& client, const Options& options) {
     const size_t written = std::fwrite(answer.body.data(), 1, answer.body.size(), stdout);
     return written == answer.body.size() ? exit_done : exit_failed;
   }
-  std::ofstream out(options.file, std::ios::binary);
-  out << answer.body;
+  return try_write(options.file, answer.body) ? exit_done : exit_failed;
+}
+
+bool try_write(const std::string& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
   out.close();
-  if (out) return exit_done;
-  std::fprintf(stderr, "causewayctl: %s cannot be written\n", options.file.c_str());
-  return exit_failed;
+  if (!out) std::fprintf(stderr, "causewayctl: %s cannot be written\n", file.c_str());
+  return bool(out);
 }
 
 }  // namespace cw::ctl

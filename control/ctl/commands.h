@@ -74,6 +74,8 @@ int trace(Client& client, const Options& options);
 /// The answer of a trace that was ordered, or why there is none.
 Answer ask_for_trace(Client& client, const Options& options);
 
+/// False: it cannot be written, which has been said.
+bool try_write(const std::string& file, const std::string& text);
 /// The sentence of an answer that is none; what the program ends with.
 int tell_failure(const Answer& answer, const Options& options);
 

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "control/ctl/commands.h"
 #include "control/ctl/exits.h"
@@ -33,13 +32,7 @@ int trace(Client& client, const Options& options) {
   }
   const std::string file =
       options.file.empty() ? "causeway-trace-" + options.trace.class_name + ".json" : options.file;
-  std::ofstream out(file);
-  out << answer.body;
-  out.close();
-  if (!out) {
-    std::fprintf(stderr, "causewayctl: %s cannot be written\n", file.c_str());
-    return exit_failed;
-  }
+  if (!try_write(file, answer.body)) return exit_failed;
   const std::string text =
       options.is_json
           ? Json({{"file", file}, {"streams", streams}}).dump() + "\n"
