@@ -88,13 +88,11 @@ void Simulation::record(size_t bytes_max) {
 trace::TraceDocument Simulation::recorded() const {
   trace::TraceDocument document{.site = "simulation", .streams = {}};
   for (size_t end = 0; end < traces_.size(); ++end) {
-    const auto bytes = traces_[end]->bytes();
-    document.streams.push_back({.peer = end == 0 ? "receiver" : "sender",
-                                .class_name = "stream",
-                                .is_outward = end == 0,
-                                .state = name_of(traces_[end]->state()),
-                                .why = {},
-                                .bytes = {bytes.begin(), bytes.end()}});
+    trace::StreamTrace& stream =
+        document.streams.emplace_back(trace::stream_trace_of(*traces_[end]));
+    stream.peer = end == 0 ? "receiver" : "sender";
+    stream.class_name = "stream";
+    stream.is_outward = end == 0;
   }
   return document;
 }

@@ -36,6 +36,13 @@ StreamTrace stream_of(const Json& json) {
 
 }  // namespace
 
+StreamTrace stream_trace_of(const sdr::PolicyTrace& trace) {
+  StreamTrace stream{.state = name_of(trace.state())};
+  const auto bytes = trace.bytes();
+  stream.bytes.assign(bytes.begin(), bytes.end());
+  return stream;
+}
+
 std::string base64_of(std::span<const uint8_t> bytes) {
   std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // and a zero behind it
   const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(),

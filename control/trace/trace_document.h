@@ -10,6 +10,7 @@
 
 #include "control/json/json.h"
 #include "dataplane/base/result.h"
+#include "dataplane/sdr/seat/trace/policy_trace.h"
 
 namespace cw::trace {
 
@@ -22,6 +23,9 @@ struct StreamTrace {
   std::string why;         ///< that nothing was traced; else empty
   std::vector<uint8_t> bytes;
 };
+
+/// What there is of it by now, of a stream that is yet to be named.
+StreamTrace stream_trace_of(const sdr::PolicyTrace& trace);
 
 struct TraceDocument {
   std::string site;

@@ -64,16 +64,13 @@ api::Response Tracing::finish() {
   end();
   trace::TraceDocument document{.site = site_name_, .streams = {}};
   for (const End& each : ends_) {
-    const auto bytes = each.trace->bytes();
-    const char* const why =
-        each.why.empty() ? "its policy was not begun anew; /v1/log may say why" : each.why.c_str();
-    document.streams.push_back({.peer = peer_,
-                                .class_name = class_,
-                                .link = order_.link,
-                                .is_outward = each.role == CW_SOURCE,
-                                .state = name_of(state_of(each)),
-                                .why = bytes.empty() ? why : "",
-                                .bytes = {bytes.begin(), bytes.end()}});
+    trace::StreamTrace& stream = document.streams.emplace_back(trace::stream_trace_of(*each.trace));
+    stream.peer = peer_;
+    stream.class_name = class_;
+    stream.link = order_.link;
+    stream.is_outward = each.role == CW_SOURCE;
+    if (!stream.bytes.empty()) continue;
+    stream.why = each.why.empty() ? "its policy was not begun anew; /v1/log may say why" : each.why;
   }
   return api::json_response(json_of(document));
 }

@@ -123,27 +123,6 @@ TEST(SwapRefused, by_a_peer_that_cannot_and_a_link_that_is_down) {
 
 // ---- after a quarantine ----
 
-/// selective_repeat, which loses its wits where a test says so.
-struct Greedy {
-  static inline bool is_mad = false;
-  static const cw_policy_ops* policy() {
-    static const cw_policy_ops ops = [] {
-      cw_policy_ops greedy = *cw_policy_selective_repeat();
-      greedy.name = "greedy";
-      greedy.link = [](cw_policy* self, const cw_fact_link* fact, int64_t now, cw_out* out) {
-        cw_policy_selective_repeat()->link(self, fact, now, out);
-        if (is_mad) out->more = 1;
-      };
-      greedy.resume = [](cw_policy* self, int64_t now, cw_out* out) {
-        cw_policy_selective_repeat()->resume(self, now, out);
-        if (is_mad) out->more = 1;
-      };
-      return greedy;
-    }();
-    return &ops;
-  }
-};
-
 /// What stands in mends nothing: both ends agree on what does, and the culprit does not come back.
 TEST(Swap, follows_a_quarantine_and_bars_who_was_in_it) {
   PairOptions options = slots_pair_under(Greedy::policy(), 0);

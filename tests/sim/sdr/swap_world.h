@@ -82,6 +82,27 @@ inline void expect_under(Pair& pair, const cw_policy_ops* policy) {
   EXPECT_EQ(pair.b->recv_stream().seat().current().table().name, name);
 }
 
+/// selective_repeat, which loses its wits where a test says so.
+struct Greedy {
+  static inline bool is_mad = false;
+  static const cw_policy_ops* policy() {
+    static const cw_policy_ops ops = [] {
+      cw_policy_ops greedy = *cw_policy_selective_repeat();
+      greedy.name = "greedy";
+      greedy.link = [](cw_policy* self, const cw_fact_link* fact, int64_t now, cw_out* out) {
+        cw_policy_selective_repeat()->link(self, fact, now, out);
+        if (is_mad) out->more = 1;
+      };
+      greedy.resume = [](cw_policy* self, int64_t now, cw_out* out) {
+        cw_policy_selective_repeat()->resume(self, now, out);
+        if (is_mad) out->more = 1;
+      };
+      return greedy;
+    }();
+    return &ops;
+  }
+};
+
 inline uint64_t epochs(Site& site) { return count(site, Counter::epochs); }
 
 }  // namespace cw::sim

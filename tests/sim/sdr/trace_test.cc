@@ -9,6 +9,7 @@
 #include "control/trace/replaying.h"
 #include "control/trace/trace_document.h"
 #include "dataplane/sdr/link/trace/stream_trace.h"
+#include "dataplane/sdr/seat/care/policy_finder.h"
 #include "tests/sim/sdr/swap_world.h"
 
 namespace cw::sim {
@@ -25,15 +26,9 @@ std::shared_ptr<PolicyTrace> new_trace(size_t bytes = bytes_max) {
 
 /// As it is, played by the policy that it names.
 Result<trace::ReplayReport> replayed(const PolicyTrace& its) {
-  trace::StreamTrace stream{.state = name_of(its.state())};
-  stream.bytes.assign(its.bytes().begin(), its.bytes().end());
-  const auto find = [](const std::string& name) -> Result<const cw_policy_ops*> {
-    for (const cw_policy_ops* each : policy::for_streams()) {
-      if (name == each->name) return each;
-    }
-    return failure("there is no " + name);
-  };
-  return trace::replay(stream, {}, find, [](const std::string&) {});
+  sdr::ListedPolicies policies(policy::for_streams());
+  const auto find = [&](const std::string& name) { return policies.find(name); };
+  return trace::replay(trace::stream_trace_of(its), {}, find, [](const std::string&) {});
 }
 
 void expect_same(const PolicyTrace& its, uint64_t facts_min) {
@@ -208,30 +203,9 @@ TEST(Trace, changes_nothing_about_who_wanted_the_policy) {
   expect_under(world.pair, cw_policy_erasure());
 }
 
-/// selective_repeat, which asks to be called again for ever where a test says so.
-struct Endless {
-  static inline bool is_mad = false;
-  static const cw_policy_ops* policy() {
-    static const cw_policy_ops ops = [] {
-      cw_policy_ops endless = *cw_policy_selective_repeat();
-      endless.name = "endless";
-      endless.resume = [](cw_policy* self, int64_t now, cw_out* out) {
-        cw_policy_selective_repeat()->resume(self, now, out);
-        if (is_mad) out->more = 1;
-      };
-      endless.link = [](cw_policy* self, const cw_fact_link* fact, int64_t now, cw_out* out) {
-        cw_policy_selective_repeat()->link(self, fact, now, out);
-        if (is_mad) out->more = 1;
-      };
-      return endless;
-    }();
-    return &ops;
-  }
-};
-
 TEST(Trace, of_a_policy_that_is_put_in_quarantine_says_so) {
-  PairOptions options = slots_pair_under(Endless::policy(), 0);
-  for (SiteOptions* site : {&options.a, &options.b}) site->knows.push_back(Endless::policy());
+  PairOptions options = slots_pair_under(Greedy::policy(), 0);
+  for (SiteOptions* site : {&options.a, &options.b}) site->knows.push_back(Greedy::policy());
   TracedWorld traced(options);
   SlotsWorld& world = traced.world;
   ASSERT_TRUE(world.comes_up());
@@ -239,10 +213,10 @@ TEST(Trace, of_a_policy_that_is_put_in_quarantine_says_so) {
   ASSERT_TRUE(traced.have_begun());
   Prng prng(1);
   ASSERT_TRUE(world.appends(100, prng, 5_s));
-  Endless::is_mad = true;
+  Greedy::is_mad = true;
   EXPECT_TRUE(world.pair.run_until(
       [&] { return world.count_at_a(Counter::policies_quarantined) > 0; }, 2_s));
-  Endless::is_mad = false;
+  Greedy::is_mad = false;
   EXPECT_EQ(traced.source->state(), TraceState::Quarantined);
   EXPECT_GT(traced.source->bytes().size(), 1000u) << "and what it did is in it";
   const auto again =
