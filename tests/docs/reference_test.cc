@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdio>
 #include <iterator>
 #include <set>
 #include <string>
 
+#include "tests/command.h"
 #include "tests/docs/document.h"
 
 namespace cw::docs {
@@ -87,16 +87,9 @@ Names documented() {
 
 Names exported() {
   Names all;
-  const std::string command = "nm -D --defined-only --extern-only " CW_LIBRARY;
-  FILE* const output = popen(command.c_str(), "r");
-  if (output == nullptr) return all;
-  std::array<char, 4096> line;
-  while (std::fgets(line.data(), line.size(), output) != nullptr) {
-    std::string symbol = line.data();
-    symbol.resize(symbol.find_last_not_of('\n') + 1);
-    all.insert(symbol.substr(symbol.rfind(' ') + 1));
-  }
-  EXPECT_EQ(pclose(output), 0) << command;
+  const auto output = test::output_of("nm -D --defined-only --extern-only " CW_LIBRARY);
+  EXPECT_EQ(output.status, 0);
+  for (const std::string& line : output.lines()) all.insert(line.substr(line.rfind(' ') + 1));
   return all;
 }
 
