@@ -124,13 +124,13 @@ Result<std::unique_ptr<Replay>> Replay::make(const sdr::TraceHead& head,
 Replay::Replay(std::unique_ptr<sdr::PolicyInstance> instance, const cw_env& env)
     : instance_(std::move(instance)),
       env_(env),
-      decisions_(decisions_max),
-      note_bytes_(note_bytes_max) {
+      decisions_(sdr::decisions_per_call),
+      note_bytes_(sdr::note_bytes_per_call) {
   for (size_t index = env.messages; index > 0; --index) free_.push_back(index - 1);
   out_.decisions = decisions_.data();
-  out_.decision_capacity = decisions_max;
+  out_.decision_capacity = sdr::decisions_per_call;
   out_.note_bytes = note_bytes_.data();
-  out_.note_capacity = note_bytes_max;
+  out_.note_capacity = sdr::note_bytes_per_call;
 }
 
 Replay::Open* Replay::find(uint32_t message) {
@@ -231,17 +231,14 @@ Result<std::vector<TracedWord>> Replay::tell(const TracedCall& call) {
 
 std::vector<TracedWord> Replay::take() {
   std::vector<TracedWord> words;
-  const uint32_t count = std::min(out_.decision_count, decisions_max);
+  const uint32_t count = std::min(out_.decision_count, sdr::decisions_per_call);
   for (uint32_t i = 0; i < count; ++i) {
     TracedWord& word = words.emplace_back();
     sdr::with_decision(decisions_[i], [&](const auto& decision) { word.decision = decision; });
     const auto* const note = std::get_if<cw_note>(&word.decision);
-    if (note == nullptr || note->offset > note_bytes_max ||
-        note->count > note_bytes_max - note->offset) {
-      continue;
-    }
-    const auto begin = note_bytes_.begin() + note->offset;
-    word.note.emplace(begin, begin + note->count);
+    if (note == nullptr) continue;
+    const auto bytes = sdr::note_bytes_of(*note, note_bytes_.data());
+    if (bytes) word.note.emplace(bytes->begin(), bytes->end());
   }
   out_.decision_count = out_.note_count = out_.more = 0;
   return words;

@@ -29,8 +29,6 @@ class Replay {
   Result<std::vector<sdr::TracedWord>> tell(const sdr::TracedCall& call);
 
  private:
-  static constexpr uint32_t decisions_max = 128;
-  static constexpr uint32_t note_bytes_max = 4096;  // the core's, as is the one above
   static constexpr int64_t now_ns_max = int64_t{1} << 60;
 
   struct Open {

@@ -29,9 +29,9 @@ PolicyHost::PolicyHost(std::unique_ptr<PolicyInstance> instance, const PolicyQuo
   shape_ = shape_of(instance_->env());
   layout_ = first_layout();
   out_.decisions = decisions_.get();
-  out_.decision_capacity = decisions_capacity;
+  out_.decision_capacity = decisions_per_call;
   out_.note_bytes = note_bytes_.get();
-  out_.note_capacity = note_capacity;
+  out_.note_capacity = note_bytes_per_call;
 }
 
 std::unique_ptr<PolicyInstance> PolicyHost::begin(std::unique_ptr<PolicyInstance> next,
@@ -76,9 +76,9 @@ cw_layout PolicyHost::first_layout() const {
 }
 
 void PolicyHost::ended(uint32_t message, size_t index, Instant now) {
-  tell_trace(EndedFact{message, state_of(index)}, now);
-  const PolicyCall call(*instance_);
-  ops().ended(instance_->get(), message, state_of(index), inside(now).ns());
+  const EndedFact fact{message, state_of(index)};
+  call(fact, now,
+       [&](cw_policy* its, int64_t now_ns) { ops().ended(its, message, fact.state, now_ns); });
 }
 
 void PolicyHost::opened(cw_fact_opened fact, Instant now) {
@@ -112,11 +112,9 @@ void PolicyHost::departed(cw_fact_departed fact, Instant now) {
 
 void PolicyHost::drain(Instant by, Instant now) {
   CW_ASSERT(!is_acting_);
-  tell_trace(DrainFact{inside(by).ns()}, now);
-  {
-    const PolicyCall call(*instance_);
-    ops().drain(instance_->get(), inside(by).ns(), inside(now).ns(), &out_);
-  }
+  const DrainFact fact{inside(by).ns()};
+  call(fact, now,
+       [&](cw_policy* its, int64_t now_ns) { ops().drain(its, fact.by_ns, now_ns, &out_); });
   act(now);
 }
 
@@ -148,11 +146,8 @@ void PolicyHost::on_time(Instant now) {
   for (size_t fired = 0; fired < timers_per_turn; ++fired) {
     if (timers_.advance(inside(now), {&due, 1}) == 0) return;
     timer_handles_.remove(due);
-    tell_trace(TimerFact{due}, now);
-    {
-      const PolicyCall call(*instance_);
-      ops().timer(instance_->get(), due, inside(now).ns(), &out_);
-    }
+    call(TimerFact{due}, now,
+         [&](cw_policy* its, int64_t now_ns) { ops().timer(its, due, now_ns, &out_); });
     act(now);
   }
 }
@@ -169,13 +164,11 @@ void PolicyHost::act(Instant now) {
     if (round == rounds_max) break;
     if (!refusals_.is_empty()) {
       const cw_fact_refused fact = refusals_.pop();
-      tell_trace(fact, now);
-      const PolicyCall call(*instance_);
-      ops().refused(instance_->get(), &fact, inside(now).ns(), &out_);
+      call(fact, now,
+           [&](cw_policy* its, int64_t now_ns) { ops().refused(its, &fact, now_ns, &out_); });
     } else if (asks_for_more) {
-      tell_trace(ResumeFact{}, now);
-      const PolicyCall call(*instance_);
-      ops().resume(instance_->get(), inside(now).ns(), &out_);
+      call(ResumeFact{}, now,
+           [&](cw_policy* its, int64_t now_ns) { ops().resume(its, now_ns, &out_); });
     } else {
       break;
     }
@@ -185,9 +178,9 @@ void PolicyHost::act(Instant now) {
 }
 
 void PolicyHost::take_decisions(Instant now) {
+  const uint32_t count = std::min(out_.decision_count, decisions_per_call);
   if (trace_ != nullptr) [[unlikely]]
-    trace_->add(out_);
-  const uint32_t count = std::min<uint32_t>(out_.decision_count, decisions_capacity);
+    trace_->add({decisions_.get(), count}, note_bytes_.get());
   for (uint32_t i = 0; i < count; ++i) act_on(decisions_[i], now);
   out_.decision_count = 0;
   out_.note_count = 0;
@@ -202,10 +195,9 @@ void PolicyHost::act_on(const cw_decision& decision, Instant now) {
     case CW_DECIDE_CODE:
       return act_on_code(decision.u.code, now);
     case CW_DECIDE_NOTE: {
-      const cw_note& note = decision.u.note;
-      if (note.offset > note_capacity || note.count > note_capacity - note.offset) return;
-      return actions_->on_note(note, std::span(&note_bytes_[note.offset], note.count),
-                               policy_epoch_);
+      const auto bytes = note_bytes_of(decision.u.note, note_bytes_.get());
+      if (bytes) actions_->on_note(decision.u.note, *bytes, policy_epoch_);
+      return;
     }
     case CW_DECIDE_TIMER:
       return set_timer(decision.u.timer, now);

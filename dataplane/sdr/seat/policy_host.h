@@ -162,8 +162,6 @@ class PolicyHost {
   uint64_t refused_count() const { return refused_count_; }
 
  private:
-  static constexpr size_t decisions_capacity = 128;
-  static constexpr size_t note_capacity = 4096;
   static constexpr size_t refusals_capacity = 256;
   static constexpr size_t timers_per_turn = 256;
   static constexpr size_t rounds_max = 1024;  // of `more` after one fact
@@ -172,18 +170,17 @@ class PolicyHost {
   void tell(void (*function)(cw_policy*, const Fact*, int64_t, cw_out*), const Fact& fact,
             Instant now) {
     CW_ASSERT(!is_acting_);
-    tell_trace(fact, now);
-    {
-      const PolicyCall call(*instance_);
-      function(instance_->get(), &fact, inside(now).ns(), &out_);
-    }
+    call(fact, now, [&](cw_policy* its, int64_t now_ns) { function(its, &fact, now_ns, &out_); });
     act(now);
   }
-  /// Before the call.
-  template <class Fact>
-  void tell_trace(const Fact& fact, Instant now) {
+  /// Every call of an instance after create() and before destroy(), traced where it is.
+  template <class Fact, class Function>
+  void call(const Fact& fact, Instant now, const Function& function) {
+    const int64_t now_ns = inside(now).ns();
     if (trace_ != nullptr) [[unlikely]]
-      trace_->add(fact, inside(now).ns());
+      trace_->add(fact, now_ns);
+    const PolicyCall place(*instance_);
+    function(instance_->get(), now_ns);
   }
   const cw_policy_ops& ops() const { return instance_->table(); }
   /// A time of ours as the instance reads it, and one of the instance's as we do.
@@ -216,8 +213,8 @@ class PolicyHost {
 
   cw_out out_{};
   LazyMemory memory_;  // of what follows, which holds nothing between facts
-  Table<cw_decision> decisions_{decisions_capacity, &memory_};
-  Table<uint8_t> note_bytes_{note_capacity, &memory_};
+  Table<cw_decision> decisions_{decisions_per_call, &memory_};
+  Table<uint8_t> note_bytes_{note_bytes_per_call, &memory_};
   Ring<cw_fact_refused> refusals_{refusals_capacity, &memory_};
   bool is_acting_ = false;
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,18 @@
 #include "dataplane/sdr/options.h"
 
 namespace cw::sdr {
+
+/// What an instance may decide in one call, and bytes of all notes in it: more is asked for again.
+inline constexpr uint32_t decisions_per_call = 128, note_bytes_per_call = 4096;
+
+/// Where a note's bytes lie in `bytes`, which are note_bytes_per_call; nothing: outside of them.
+inline std::optional<std::span<const uint8_t>> note_bytes_of(const cw_note& note,
+                                                             const uint8_t* bytes) {
+  const bool is_inside =
+      note.offset <= note_bytes_per_call && note.count <= note_bytes_per_call - note.offset;
+  if (!is_inside) return std::nullopt;
+  return std::span(bytes + note.offset, note.count);
+}
 
 /// Checks a table's ABI and returns a copy in which every function may be called, save budget.
 Result<cw_policy_ops> complete_policy_table(const cw_policy_ops& ops);

@@ -60,19 +60,17 @@ void PolicyTrace::put_rest(const cw_fact_note& fact) {
   writer_.put_bytes({fact.bytes, fact.count});
 }
 
-void PolicyTrace::add(const cw_out& out) {
-  if (!is_running() || out.decision_count == 0) return;
-  const uint32_t count = std::min(out.decision_count, out.decision_capacity);
-  for (uint32_t i = 0; i < count; ++i) {
-    with_decision(out.decisions[i], [&]<class Decision>(const Decision& decision) {
+void PolicyTrace::add(std::span<const cw_decision> decisions, const uint8_t* note_bytes) {
+  if (!is_running() || decisions.empty()) return;
+  for (const cw_decision& each : decisions) {
+    with_decision(each, [&]<class Decision>(const Decision& decision) {
       constexpr uint8_t kind = PlaceIn<Decision, TracedDecision>::value;
       writer_.put_byte(trace_decision_bit | kind);
       put_fields(decision, decisions_[kind]);
       if constexpr (std::is_same_v<Decision, cw_note>) {
-        const bool is_there = decision.offset <= out.note_capacity &&
-                              decision.count <= out.note_capacity - decision.offset;
-        writer_.put_byte(is_there ? 1 : 0);
-        if (is_there) writer_.put_bytes({&out.note_bytes[decision.offset], decision.count});
+        const auto bytes = note_bytes_of(decision, note_bytes);
+        writer_.put_byte(bytes ? 1 : 0);
+        if (bytes) writer_.put_bytes(*bytes);
       }
     });
   }

@@ -42,8 +42,8 @@ class PolicyTrace {
   /// Before a call: with the time that the policy is told, and the bitmaps as it will see them.
   template <class Fact>
   void add(const Fact& fact, int64_t now_ns);
-  /// After it, of what has not been acted on.
-  void add(const cw_out& out);
+  /// After it, of what has not been acted on; `note_bytes` as note_bytes_of() has them.
+  void add(std::span<const cw_decision> decisions, const uint8_t* note_bytes);
   /// It holds no more from here on; of the last call decisions may be missing. The first reason
   /// stands.
   void end(TraceState why);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "dataplane/base/limits.h"
+#include "dataplane/sdr/seat/policy_instance.h"
 
 namespace cw::sdr {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 constexpr uint32_t trace_messages_max = 1u << 16;  // open at once, far above what a stream may have
 constexpr uint32_t trace_slots_max = limits::slots_per_message_max;
 constexpr size_t name_bytes_max = 256;
-constexpr size_t decisions_max = 128;  // of a call, as the core takes them
 constexpr uint64_t bps_max = uint64_t{1} << 50;
 constexpr uint64_t places_max = uint64_t{1} << 32;  // an immediate names each slot
 
@@ -131,7 +131,7 @@ void TraceReader::take_rest(const cw_fact_note& fact, TracedCall& call) {
 
 void TraceReader::take_decision(TracedCall& call, uint8_t kind) {
   const bool is_one = kind < std::size(traced_decision_names);
-  if (!is_one || call.decided.size() == decisions_max) return void(bytes_.fail());
+  if (!is_one || call.decided.size() == decisions_per_call) return void(bytes_.fail());
   TracedWord& word = call.decided.emplace_back();
   begin(word.decision, kind);
   std::visit([&](auto& decision) { take_fields(decision, decisions_[kind]); }, word.decision);
