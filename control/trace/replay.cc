@@ -31,10 +31,8 @@ bool is_range(uint64_t first, uint64_t count, uint64_t stride, uint64_t max) {
          first + (count - 1) * stride < max;
 }
 
-/// Whether times, shares and rates are some that a core would tell: policies compute with them.
+/// Whether times, shares and rates are some that a core would tell.
 bool are_sound(const auto& fields) {
-  constexpr int64_t ns_max = int64_t{1} << 60;
-  constexpr uint64_t bps_max = uint64_t{1} << 50;
   bool are_all = true;
   sdr::fields_of(fields, [&](std::string_view name, auto field) {
     if constexpr (std::is_same_v<decltype(field), double>) {
@@ -42,9 +40,9 @@ bool are_sound(const auto& fields) {
     } else if (name.ends_with("_ns")) {
       const auto ns = static_cast<int64_t>(field);
       const bool may_be_never = name == "deadline_ns" || name == "by_ns";
-      are_all &= (ns >= 0 && ns <= ns_max) || (may_be_never && ns == CW_NEVER_NS);
+      are_all &= (ns >= 0 && ns <= sdr::trace_ns_max) || (may_be_never && ns == CW_NEVER_NS);
     } else if (name == "rate_bps") {
-      are_all &= sdr::trace_number(field) <= bps_max;
+      are_all &= sdr::trace_number(field) <= sdr::trace_bps_max;
     }
   });
   return are_all;
@@ -162,7 +160,8 @@ Result<void> Replay::place(Fact& fact, const TracedCall& call) {
   if (!is_inside(fact, env_)) return failure("a fact lies outside its message");
   const bool are_paths_sound =
       std::ranges::all_of(call.paths, [](const cw_path_facts& each) { return are_sound(each); });
-  if (!are_sound(fact) || !are_paths_sound || call.now_ns < now_ns_ || call.now_ns > now_ns_max) {
+  if (!are_sound(fact) || !are_paths_sound || call.now_ns < now_ns_ ||
+      call.now_ns > sdr::trace_ns_max) {
     return failure("a fact has a time, a share or a rate that cannot be");
   }
   now_ns_ = call.now_ns;

@@ -29,8 +29,6 @@ class Replay {
   Result<std::vector<sdr::TracedWord>> tell(const sdr::TracedCall& call);
 
  private:
-  static constexpr int64_t now_ns_max = int64_t{1} << 60;
-
   struct Open {
     size_t index = 0;  // of its memory
     std::vector<uint64_t> data, repair;

@@ -6,15 +6,15 @@
 #include "control/trace/replaying.h"
 #include "control/trace/trace_document.h"
 #include "dataplane/base/assert.h"
+#include "dataplane/sdr/seat/care/policy_finder.h"
 #include "policies/policies.h"
 
 namespace {
 
 cw::Result<const cw_policy_ops*> find(const std::string& name) {
-  for (const cw_policy_ops* each : cw::policy::for_streams()) {
-    if (name == each->name) return each;
-  }
-  return cw_policy_passthrough();
+  static cw::sdr::ListedPolicies policies(cw::policy::for_streams());
+  const auto found = policies.find(name);
+  return found ? *found : cw_policy_passthrough();
 }
 
 }  // namespace

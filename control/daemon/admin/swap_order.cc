@@ -56,7 +56,8 @@ class OrderReader {
     read_direction();
     TraceOrder order;
     order.link = static_cast<uint16_t>(number("link", 0, limits::links_max - 1, 0));
-    order.time = Duration::from_s(number("seconds", 1, TraceOrder::seconds_max, 5));
+    order.time =
+        Duration::from_s(number("seconds", 1, TraceOrder::seconds_max, TraceOrder::seconds));
     if (!json_.contains("peer")) order_.peer = only_peer();
     if (!mistakes_.empty()) return failure(mistakes_);
     order.class_index = order_.class_index;

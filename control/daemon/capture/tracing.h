@@ -21,12 +21,12 @@ class Site;
 namespace cw::daemon {
 
 struct TraceOrder {
-  static constexpr int64_t seconds_max = 60;
-  static constexpr size_t bytes_max = 4 << 20;  // of each direction
+  static constexpr int64_t seconds_max = 60, seconds = 5;  // the latter: unless it says so
+  static constexpr size_t bytes_max = 4 << 20;             // of each direction
 
   uint16_t class_index = 0, peer = 0, link = 0;
   bool is_outward = true, is_inward = true;
-  Duration time = Duration::from_s(5);
+  Duration time = Duration::from_s(seconds);
 };
 
 class Tracing final : public Watch {

@@ -15,8 +15,9 @@
 #include "control/trace/replay.h"
 #include "control/trace/replaying.h"
 #include "control/trace/trace_document.h"
-#include "dataplane/sdr/seat/trace/trace_reader.h"
+#include "dataplane/sdr/seat/care/policy_finder.h"
 #include "tests/command.h"
+#include "tests/sim/scenario/scenario_files.h"
 
 namespace cw {
 namespace {
@@ -25,16 +26,10 @@ namespace fs = std::filesystem;
 using trace::StreamTrace;
 
 constexpr size_t bytes_max = size_t{16} << 20;
-const fs::path folder = fs::path(CW_SOURCE_DIR) / "tests/sim/scenarios";
-
-Scenario load(const std::string& name, uint64_t messages = 80) {
-  const fs::path file = folder / name;
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  auto scenario = read_scenario(file.string(), text.str());
-  EXPECT_TRUE(scenario) << scenario.error().sentence;
-  scenario->workload.messages = std::min(scenario->workload.messages, messages);
-  return std::move(*scenario);
+Scenario some_of(const std::string& name, uint64_t messages = 80) {
+  Scenario scenario = load(scenarios / name);
+  scenario.workload.messages = std::min(scenario.workload.messages, messages);
+  return scenario;
 }
 
 trace::TraceDocument record(const Scenario& scenario, size_t bytes = bytes_max) {
@@ -46,11 +41,7 @@ trace::TraceDocument record(const Scenario& scenario, size_t bytes = bytes_max) 
 }
 
 Result<const cw_policy_ops*> find(const std::string& name) {
-  const Policies built_in = Policies::built_in();
-  for (const cw_policy_ops* each : built_in.known) {
-    if (name == each->name) return each;
-  }
-  return failure("there is no " + name);
+  return sdr::ListedPolicies(Policies::built_in().known).find(name);
 }
 
 Result<trace::ReplayReport> replay(const StreamTrace& stream,
@@ -64,7 +55,7 @@ Result<trace::ReplayReport> replay(const StreamTrace& stream,
 class Recorded : public testing::TestWithParam<std::string> {};
 
 TEST_P(Recorded, is_decided_in_the_same_way_again) {
-  const Scenario scenario = load(GetParam());
+  const Scenario scenario = some_of(GetParam());
   const trace::TraceDocument document = record(scenario);
   ASSERT_EQ(document.streams.size(), 2u);
   for (const StreamTrace& each : document.streams) {
@@ -79,7 +70,7 @@ TEST_P(Recorded, is_decided_in_the_same_way_again) {
 }
 
 TEST_P(Recorded, changes_nothing_of_what_it_records) {
-  const Scenario scenario = load(GetParam());
+  const Scenario scenario = some_of(GetParam());
   const auto plain = Simulation::make(scenario), traced = Simulation::make(scenario);
   (*traced)->record(bytes_max);
   const uint64_t hash = (*plain)->run([](uint64_t) {}).trace_hash;
@@ -95,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Recorded,
                          [](const auto& each) { return fs::path(each.param).stem().string(); });
 
 TEST(Replay, of_another_policy_shows_where_it_would_have_decided_otherwise) {
-  const trace::TraceDocument document = record(load("uniform_loss.toml"));
+  const trace::TraceDocument document = record(some_of("uniform_loss.toml"));
   std::vector<std::string> lines;
   const auto report =
       replay(document.streams[0], {.policy = "go_back_n", .shows_differences_only = true}, &lines);
@@ -111,7 +102,7 @@ TEST(Replay, of_another_policy_shows_where_it_would_have_decided_otherwise) {
 }
 
 TEST(Replay, shows_what_was_told_and_decided_in_words) {
-  const trace::TraceDocument document = record(load("uniform_loss.toml"));
+  const trace::TraceDocument document = record(some_of("uniform_loss.toml"));
   std::vector<std::string> lines;
   ASSERT_TRUE(replay(document.streams[0], {.message = 3}, &lines));
   const auto has = [&](const std::string& a, const std::string& b) {
@@ -129,7 +120,7 @@ TEST(Replay, shows_what_was_told_and_decided_in_words) {
 }
 
 TEST(Replay, of_a_trace_without_room_for_more_is_right_as_far_as_it_goes) {
-  const trace::TraceDocument document = record(load("hybrid_bursty.toml"), 20'000);
+  const trace::TraceDocument document = record(some_of("hybrid_bursty.toml"), 20'000);
   for (const StreamTrace& each : document.streams) {
     EXPECT_EQ(each.state, "full");
     EXPECT_LE(each.bytes.size(), 20'000u);
@@ -142,7 +133,7 @@ TEST(Replay, of_a_trace_without_room_for_more_is_right_as_far_as_it_goes) {
 }
 
 TEST(Replay, takes_no_time_to_speak_of_in_bytes) {
-  const trace::TraceDocument document = record(load("uniform_loss.toml"));
+  const trace::TraceDocument document = record(some_of("uniform_loss.toml"));
   for (const StreamTrace& each : document.streams) {
     const auto report = replay(each);
     ASSERT_TRUE(report);
@@ -152,7 +143,7 @@ TEST(Replay, takes_no_time_to_speak_of_in_bytes) {
 }
 
 TEST(Document, comes_back_as_it_was_also_out_of_a_bundle) {
-  const trace::TraceDocument document = record(load("uniform_loss.toml", 5));
+  const trace::TraceDocument document = record(some_of("uniform_loss.toml", 5));
   const Json json = trace::json_of(document);
   for (const Json& whole : {json, Json({{"made", "today"}, {"trace", json}})}) {
     const auto read = trace::read_document(whole.dump());
@@ -184,7 +175,7 @@ TEST(Document, that_is_damaged_is_refused_with_a_reason) {
 
 /// Of any bytes, what is read ends, and what is played holds to its bounds.
 TEST(Reader, takes_no_damaged_trace_for_a_whole_one) {
-  const trace::TraceDocument document = record(load("hybrid_bursty.toml", 3), 30'000);
+  const trace::TraceDocument document = record(some_of("hybrid_bursty.toml", 3), 30'000);
   for (const StreamTrace& each : document.streams) {
     for (size_t cut = 0; cut < each.bytes.size(); cut += 1 + cut / 40) {
       StreamTrace damaged = each;
@@ -204,7 +195,7 @@ TEST(Reader, takes_no_damaged_trace_for_a_whole_one) {
 TEST(Program, records_and_plays_again) {
   const fs::path file = fs::path(testing::TempDir()) / "causeway_sim.replay.json";
   const std::string program = CW_SIM_PROGRAM " ";
-  const std::string scenario = (folder / "erasure_uniform.toml").string();
+  const std::string scenario = (scenarios / "erasure_uniform.toml").string();
   const auto run = test::output_of(program + scenario + " --record " + file.string() + " 2>&1");
   ASSERT_EQ(run.status, 0) << run.out;
   const std::string play = program + "--replay " + file.string();

@@ -15,29 +15,20 @@
 #include "control/sim/scenario.h"
 #include "control/sim/simulation.h"
 #include "tests/command.h"
+#include "tests/sim/scenario/scenario_files.h"
 
 namespace cw {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path folder = fs::path(CW_SOURCE_DIR) / "tests/sim/scenarios";
-
 std::vector<fs::path> files() {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& entry : fs::directory_iterator(scenarios)) {
     if (entry.path().extension() == ".toml") found.push_back(entry.path());
   }
   std::ranges::sort(found);
   return found;
-}
-
-Scenario load(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  const auto scenario = read_scenario(file.string(), text.str());
-  EXPECT_TRUE(scenario) << scenario.error().sentence;
-  return *scenario;
 }
 
 Json run(Scenario scenario, uint64_t seed) {
@@ -91,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Scenarios, testing::ValuesIn(files()),
                          [](const auto& each) { return each.param.stem().string(); });
 
 TEST(Scenario, bytes_that_are_carried_and_bytes_that_are_lent_arrive_alike) {
-  Scenario scenario = load(folder / "uniform_loss.toml");
+  Scenario scenario = load(scenarios / "uniform_loss.toml");
   scenario.workload.messages = 100;
   scenario.run.carry_bytes = true;
   const Json json = run(scenario, 1);
@@ -100,14 +91,14 @@ TEST(Scenario, bytes_that_are_carried_and_bytes_that_are_lent_arrive_alike) {
 }
 
 TEST(Scenario, nothing_is_resent_on_a_perfect_wire) {
-  const Json json = run(load(folder / "lossless.toml"), 3);
+  const Json json = run(load(scenarios / "lossless.toml"), 3);
   EXPECT_EQ(json["resent_packets"], 0);
   EXPECT_EQ(json["lost_packets"], 0);
 }
 
 TEST(Scenario, skew_between_paths_and_reordering_cost_few_resends) {
   for (const char* file : {"two_paths.toml", "reorder_duplicate.toml"}) {
-    const Json json = run(load(folder / file), 1);
+    const Json json = run(load(scenarios / file), 1);
     const double needless =
         json["resent_packets"].get<double>() - json["lost_packets"].get<double>();
     EXPECT_LT(needless, 0.005 * json["packets"].get<double>()) << file;
@@ -135,7 +126,7 @@ cw_policy_ops insatiable() {
 
 TEST(Scenario, tells_that_a_policy_was_put_in_quarantine) {
   static const cw_policy_ops ops = insatiable();
-  Scenario scenario = load(folder / "lossless.toml");
+  Scenario scenario = load(scenarios / "lossless.toml");
   scenario.policy = &ops;
   scenario.policy_params.clear();
   const auto simulation = Simulation::make(scenario);
@@ -147,9 +138,9 @@ TEST(Scenario, tells_that_a_policy_was_put_in_quarantine) {
 }
 
 TEST(Scenario, go_back_n_collapses_where_selective_repeat_does_not) {
-  Scenario scenario = load(folder / "go_back_n_collapse.toml");
+  Scenario scenario = load(scenarios / "go_back_n_collapse.toml");
   const Json collapsed = run(scenario, 1);
-  const Scenario other = load(folder / "uniform_loss.toml");
+  const Scenario other = load(scenarios / "uniform_loss.toml");
   scenario.policy = other.policy;
   scenario.policy_params = other.policy_params;
   const Json kept = run(scenario, 1);

@@ -12,14 +12,13 @@ namespace {
 constexpr uint32_t trace_messages_max = 1u << 16;  // open at once, far above what a stream may have
 constexpr uint32_t trace_slots_max = limits::slots_per_message_max;
 constexpr size_t name_bytes_max = 256;
-constexpr uint64_t bps_max = uint64_t{1} << 50;
 constexpr uint64_t places_max = uint64_t{1} << 32;  // an immediate names each slot
 
 /// What an instance is made for, as far as others rely on it.
 bool is_sound(const cw_env& env) {
   const uint64_t slots = uint64_t{env.data_slots_max} + env.repair_slots_max;
   return env.seat == CW_SEAT_STREAM && env.role <= CW_SINK && env.peers == 1 &&
-         env.messages * slots <= places_max && env.rate_bps <= bps_max &&
+         env.messages * slots <= places_max && env.rate_bps <= trace_bps_max &&
          env.payload_bytes <= limits::payload_bytes_max &&
          env.slot_wire_bytes <= limits::frame_bytes_max && env.messages >= 1 &&
          env.messages <= trace_messages_max && env.data_slots_max >= 1 &&

@@ -18,6 +18,10 @@
 
 namespace cw::sdr {
 
+/// Times and rates beyond these are no core's, and policies compute with them.
+inline constexpr int64_t trace_ns_max = int64_t{1} << 60;
+inline constexpr uint64_t trace_bps_max = uint64_t{1} << 50;
+
 /// Whose it is.
 struct TraceHead {
   std::string policy, version;
