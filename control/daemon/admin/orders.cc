@@ -112,18 +112,12 @@ Result<CaptureOrder> parse_capture(const Doors& doors, const Request& request) {
   const auto complain = [&](const std::string& sentence) {
     mistakes += (mistakes.empty() ? "" : "\n") + sentence;
   };
-  const auto number = [&](const char* name, uint64_t most) -> std::optional<uint64_t> {
-    if (!json.contains(name)) return std::nullopt;
-    const bool is_right = json[name].is_number_unsigned() && json[name].get<uint64_t>() >= 1 &&
-                          json[name].get<uint64_t>() <= most;
-    if (is_right) return json[name].get<uint64_t>();
-    complain(std::string("\"") + name + "\" must be a number from 1 to " + std::to_string(most));
-    return std::nullopt;
-  };
-  if (const auto seconds = number("seconds", CaptureOrder::seconds_max)) {
-    order.time = Duration::from_s(static_cast<int64_t>(*seconds));
+  if (const auto seconds = number_in(json, "seconds", 1, CaptureOrder::seconds_max, complain)) {
+    order.time = Duration::from_s(*seconds);
   }
-  if (const auto packets = number("packets", UINT32_MAX)) order.packets_max = *packets;
+  if (const auto packets = number_in(json, "packets", 1, UINT32_MAX, complain)) {
+    order.packets_max = static_cast<uint64_t>(*packets);
+  }
   const Json side = json.value("side", Json("both"));
   if (side != "lan" && side != "wan" && side != "both") complain("\"side\" is lan, wan or both");
   order.filter.has_lan = side != "wan";

@@ -80,13 +80,8 @@ class OrderReader {
     return std::nullopt;
   }
   int64_t number(const char* name, int64_t least, int64_t most, int64_t otherwise) {
-    if (!json_.contains(name)) return otherwise;
-    const Json& given = json_[name];
-    const bool is_right = given.is_number_integer() && given >= Json(least) && given <= Json(most);
-    if (is_right) return given.get<int64_t>();
-    complain(std::string("\"") + name + "\" must be a number from " + std::to_string(least) +
-             " to " + std::to_string(most));
-    return otherwise;
+    const auto complain_of = [this](const std::string& sentence) { complain(sentence); };
+    return number_in(json_, name, least, most, complain_of).value_or(otherwise);
   }
   void complain(const std::string& sentence) {
     mistakes_ += (mistakes_.empty() ? "" : "\n") + sentence;
@@ -200,6 +195,17 @@ class OrderReader {
 };
 
 }  // namespace
+
+std::optional<int64_t> number_in(const Json& json, const char* name, int64_t least, int64_t most,
+                                 const std::function<void(const std::string&)>& complain) {
+  if (!json.contains(name)) return std::nullopt;
+  const Json& given = json[name];
+  const bool is_right = given.is_number_integer() && given >= Json(least) && given <= Json(most);
+  if (is_right) return given.get<int64_t>();
+  complain(std::string("\"") + name + "\" must be a number from " + std::to_string(least) + " to " +
+           std::to_string(most));
+  return std::nullopt;
+}
 
 Result<SwapOrder> parse_swap_order(const Json& json, Site& site) {
   return OrderReader(json, site).read();

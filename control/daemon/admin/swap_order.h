@@ -1,6 +1,11 @@
 // An order for a swap, as JSON has it, read and checked.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "control/daemon/capture/tracing.h"
 #include "control/gateway/site/swaps/shard_swaps.h"
 #include "control/json/json.h"
@@ -11,6 +16,10 @@ class Site;
 }
 
 namespace cw::daemon {
+
+/// A whole number of an order; nothing: it is not there, or is none of these, and `complain` knows.
+std::optional<int64_t> number_in(const Json& json, const char* name, int64_t least, int64_t most,
+                                 const std::function<void(const std::string&)>& complain);
 
 /// Errors: every mistake, a line each, with the names that there are.
 Result<site::SwapOrder> parse_swap_order(const Json& json, site::Site& site);
