@@ -138,12 +138,12 @@ int run(const Arguments& arguments, const cw::Policies& policies) {
   const cw::Report report =
       (*simulation)->run([&](uint64_t finished) { progress.report(finished); });
   progress.end();
+  std::printf("%s\n", (arguments.as_json ? to_json(report) : to_table(report)).c_str());
   if (!arguments.record.empty()) {
     recorded << json_of((*simulation)->recorded()).dump(1) << "\n";
     recorded.close();
     if (!recorded) return refuse(arguments.record + " cannot be written");
   }
-  std::printf("%s\n", (arguments.as_json ? to_json(report) : to_table(report)).c_str());
   return report.bytes_wrong == 0 ? 0 : 1;
 }
 
