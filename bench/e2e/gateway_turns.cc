@@ -67,19 +67,20 @@ class Folder {
   fs::path path_;
 };
 
+/// `number`: of the pair, whose devices and files are its own.
 std::unique_ptr<site::Site> make_site(Side side, const GatewaySetup& setup, unsigned wan_mtu,
-                                      const Folder& folder) {
-  const std::string memif =
-      ",socket-abstract=no,socket=" + (folder / "memif") + memif_room(wan_mtu);
-  const Devices devices =
-      side == Side::A ? Devices{"net_pcap1,infinite_rx=1,rx_pcap=" + (folder / "frames.pcap"),
-                                "net_memif1,role=client" + memif, wan_mtu}
-                      : Devices{"net_pcap0,rx_pcap=" + (folder / "host.pcap"),
-                                "net_memif0,role=server" + memif, wan_mtu};
-  auto plan =
-      site::read_plan(folder / "gateway.toml", gateway_file(side, setup, devices, folder.string()));
+                                      unsigned number, const Folder& folder) {
+  const bool is_a = side == Side::A;
+  const std::string of_pair = std::to_string(number), device = std::to_string(2 * number + is_a),
+                    memif = "net_memif" + device + ",role=" + (is_a ? "client" : "server") +
+                            ",socket-abstract=no,socket=" + (folder / ("memif" + of_pair)) +
+                            memif_room(wan_mtu),
+                    lan = "net_pcap" + device + (is_a ? ",infinite_rx=1" : "") +
+                          ",rx_pcap=" + (folder / ((is_a ? "frames" : "host") + of_pair));
+  auto plan = site::read_plan(folder / "gateway.toml",
+                              gateway_file(side, setup, {lan, memif, wan_mtu}, folder.string()));
   if (!plan) throw std::runtime_error(plan.error().sentence);
-  plan->eal.memory_mib *= 2;  // DPDK takes what the first of both asks for
+  plan->eal.memory_mib *= 4;  // DPDK takes what the first of all asks for
   auto made = site::Site::make(std::move(*plan));
   if (!made) throw std::runtime_error(made.error().sentence);
   return std::move(*made);
@@ -116,10 +117,12 @@ GatewaySetup setup_of(const std::string& policy, const Arguments& arguments, boo
 }
 
 /// net_pcap's addresses count on over the life of the process.
-void write_captures(unsigned frame_bytes, const Folder& folder) {
+void write_captures(unsigned frame_bytes, unsigned number, const Folder& folder) {
   static char captures = 0;
-  write_capture(folder / "host.pcap", {.from = 2, .target = captures++});
-  write_capture(folder / "frames.pcap", {.flows = 64, .bytes = frame_bytes, .target = captures++});
+  const std::string of_pair = std::to_string(number);
+  write_capture(folder / ("host" + of_pair), {.from = 2, .target = captures++});
+  write_capture(folder / ("frames" + of_pair),
+                {.flows = 64, .bytes = frame_bytes, .target = captures++});
 }
 
 /// Of a site that seals, as causewayd has it; until it ends.
@@ -170,28 +173,76 @@ double library_ns(unsigned bytes) {
   return rounds[25];
 }
 
-Json measure(const std::string& policy, const Arguments& arguments, const Folder& folder,
-             bool is_sealed) {
-  write_captures(arguments.frame_bytes, folder);
-  const GatewaySetup setup = setup_of(policy, arguments, is_sealed);
+/// Two that face each other, with what turns them where keys are theirs.
+struct GatewayPair {
   // Within a process memif wants its server first.
-  const auto b = make_site(Side::B, setup, arguments.wan_mtu, folder);
-  const auto a = make_site(Side::A, setup, arguments.wan_mtu, folder);
+  std::unique_ptr<site::Site> b, a;
+  KeysThread keys_of_a{*a}, keys_of_b{*b};
+};
+
+std::unique_ptr<GatewayPair> make_pair(const std::string& policy, const Arguments& arguments,
+                                       unsigned number, const Folder& folder) {
+  write_captures(arguments.frame_bytes, number, folder);
+  const GatewaySetup setup = setup_of(policy, arguments, /*is_sealed=*/number > 0);
+  auto b = make_site(Side::B, setup, arguments.wan_mtu, number, folder);
+  auto a = make_site(Side::A, setup, arguments.wan_mtu, number, folder);
+  return std::make_unique<GatewayPair>(std::move(b), std::move(a));
+}
+
+/// What a frame costs both ends, of each row.
+std::vector<double> both_ns(const RowsNs& rows, double frames_per_turn) {
+  std::vector<double> both;
+  for (size_t i = 0; i < rows[0].size(); ++i) {
+    both.push_back((rows[0][i] + rows[1][i]) / frames_per_turn);
+  }
+  return both;
+}
+
+/// How much longer the sealed frame takes than the plain one of the same time, and what the
+/// library's two calls do.
+Json beside_library(const std::vector<double>& plain, const std::vector<double>& sealed,
+                    unsigned frame_bytes) {
+  constexpr unsigned link_bytes = 14;
+  std::vector<double> more;
+  for (size_t i = 0; i < plain.size(); ++i) more.push_back(sealed[i] - plain[i]);
+  const double library = library_ns(frame_bytes - link_bytes), more_ns = median(std::move(more));
+  return {{"more_ns", more_ns}, {"library_ns", library}, {"ratio", more_ns / library}};
+}
+
+/// The plain pair, and behind it the sealed one, if that is asked for.
+std::vector<Json> measure(const std::string& policy, const Arguments& arguments,
+                          const Folder& folder) {
+  std::vector<std::unique_ptr<GatewayPair>> pairs;
+  std::vector<SitePair> sites;
+  for (unsigned number = 0; number < (arguments.seals ? 2u : 1u); ++number) {
+    pairs.push_back(make_pair(policy, arguments, number, folder));
+    sites.push_back({pairs.back()->a.get(), pairs.back()->b.get()});
+  }
   const unsigned second = arguments.coding_threads > 0 ? 0 : 1;  // else coding has no core
-  Turns turns({a.get(), b.get()},
-              {.cores = {0, second}, .counted = arguments.counted == "sender" ? 0u : 1u});
-  const KeysThread keys_of_a(*a), keys_of_b(*b);
-  wait_until_up(*a, *b);
-  (void)turns.measure(std::max<size_t>(arguments.turns / 4, 64));
-  const double before = frames_out(*b);
-  const std::array<double, 2> ns = turns.measure(arguments.turns);
-  const double frames = (frames_out(*b) - before) / static_cast<double>(arguments.turns);
-  if (frames < 1) throw std::runtime_error(policy + ": nothing comes through");
-  return {{"policy", policy},
-          {"is_sealed", is_sealed},
-          {"frames_per_turn", frames},
-          {"sender_ns", ns[0] / frames},
-          {"receiver_ns", ns[1] / frames}};
+  Turns turns(sites, {.cores = {0, second}, .counted = arguments.counted == "sender" ? 0u : 1u});
+  for (const auto& pair : pairs) wait_until_up(*pair->a, *pair->b);
+  const size_t rows = arguments.turns / Turns::row_turns;
+  (void)turns.measure(std::max<size_t>(rows / 4, 1));
+  std::vector<double> before;
+  for (const auto& pair : pairs) before.push_back(frames_out(*pair->b));
+  const std::vector<RowsNs> measured = turns.measure(rows);
+  std::vector<Json> figures;
+  std::vector<std::vector<double>> both;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const double frames =
+        (frames_out(*pairs[i]->b) - before[i]) / static_cast<double>(rows * Turns::row_turns);
+    if (frames < 1) throw std::runtime_error(policy + ": nothing comes through");
+    figures.push_back(Json{{"policy", policy},
+                           {"is_sealed", i > 0},
+                           {"frames_per_turn", frames},
+                           {"sender_ns", median(measured[i][0]) / frames},
+                           {"receiver_ns", median(measured[i][1]) / frames}});
+    both.push_back(both_ns(measured[i], frames));
+  }
+  if (arguments.seals) {
+    figures.back().update(beside_library(both[0], both[1], arguments.frame_bytes));
+  }
+  return figures;
 }
 
 void print(const Json& row) {
@@ -200,31 +251,14 @@ void print(const Json& row) {
               row.at("is_sealed").get<bool>() ? "sealed" : "plain ",
               row.at("frames_per_turn").get<double>(), row.at("sender_ns").get<double>(),
               row.at("receiver_ns").get<double>());
+  if (row.contains("ratio")) {
+    std::printf(
+        "%-18s a sealed frame takes %.0f ns more, both ends together: %.2f of the library's two "
+        "calls (%.0f ns)\n",
+        "", row.at("more_ns").get<double>(), row.at("ratio").get<double>(),
+        row.at("library_ns").get<double>());
+  }
   std::fflush(stdout);
-}
-
-void print_beside(const Json& row) {
-  std::printf(
-      "%-18s a sealed frame takes %.0f ns more, both ends together: %.2f of the library's two "
-      "calls (%.0f ns)\n",
-      "", row.at("more_ns").get<double>(), row.at("ratio").get<double>(),
-      row.at("library_ns").get<double>());
-  std::fflush(stdout);
-}
-
-double both_ns(const Json& row) {
-  return row.at("sender_ns").get<double>() + row.at("receiver_ns").get<double>();
-}
-
-/// How much longer the sealed frame takes, beside what the library's two calls do.
-Json beside_library(const Json& plain, const Json& sealed, unsigned frame_bytes) {
-  constexpr unsigned link_bytes = 14;
-  const double library = library_ns(frame_bytes - link_bytes),
-               more = both_ns(sealed) - both_ns(plain);
-  return {{"policy", sealed.at("policy")},
-          {"more_ns", more},
-          {"library_ns", library},
-          {"ratio", more / library}};
 }
 
 void run(const Arguments& arguments) {
@@ -239,14 +273,10 @@ void run(const Arguments& arguments) {
   Json all = Json::array();
   for (unsigned round = 0; round < arguments.rounds; ++round) {
     for (const std::string& policy : arguments.policies) {
-      const Json plain = measure(policy, arguments, folder, false);
-      all.push_back(plain);
-      if (!arguments.is_json) print(plain);
-      if (!arguments.seals) continue;
-      Json sealed = measure(policy, arguments, folder, true);
-      sealed.update(beside_library(plain, sealed, arguments.frame_bytes));
-      all.push_back(sealed);
-      if (!arguments.is_json) print(sealed), print_beside(sealed);
+      for (const Json& row : measure(policy, arguments, folder)) {
+        if (!arguments.is_json) print(row);
+        all.push_back(row);
+      }
     }
   }
   if (arguments.is_json) std::printf("%s\n", all.dump().c_str());
@@ -269,7 +299,8 @@ int main(int argc, char** argv) {
   app.add_option("--rate", arguments.rate, "of the line, such as \"2 Gbit/s\"");
   app.add_option("--count", arguments.counted, "whose turns are counted_turn()")
       .one_of({"sender", "receiver"});
-  app.add_flag("--seal", arguments.seals, "each a second time, sealed, beside the library's calls");
+  app.add_flag("--seal", arguments.seals,
+               "each beside a sealed pair, and that beside the library's calls");
   app.add_flag("--json", arguments.is_json, "all of it on one line");
   if (const auto status = app.parse_or_end(argc, argv, exit_refused)) return *status;
   try {

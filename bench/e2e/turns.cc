@@ -3,34 +3,17 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <utility>
 
 #include "bench/machine.h"
 #include "dataplane/base/assert.h"
 
 namespace cw::bench {
-namespace {
-
-constexpr size_t row_turns = 64;  // work that comes once in many turns, once in all of them
-
-double median_of_rows(const std::vector<double>& turns) {
-  std::vector<double> rows;
-  for (size_t first = 0; first + row_turns <= turns.size(); first += row_turns) {
-    const auto begin = turns.begin() + static_cast<ptrdiff_t>(first);
-    rows.push_back(std::accumulate(begin, begin + row_turns, 0.0) / row_turns);
-  }
-  return median(std::move(rows));
-}
-
-}  // namespace
-
 [[gnu::noinline]] bool counted_turn(site::Site& site, Instant now) { return site.turn(now); }
 
-Turns::Turns(std::array<site::Site*, 2> sites, const Setup& setup)
-    : sites_(sites), setup_(setup), now_(clock_.read()) {
+Turns::Turns(std::vector<SitePair> pairs, const Setup& setup) : setup_(setup) {
+  for (const SitePair& sites : pairs) pairs_.push_back({.sites = sites, .now = clock_.read()});
   for (const unsigned self : {0, 1}) threads_[self] = std::thread([this, self] { run(self); });
 }
 
@@ -44,7 +27,7 @@ void Turns::run(unsigned self) {
   pthread_setname_np(pthread_self(), self == 0 ? "sender" : "receiver");  // for perf
   while (wait_for_turn(self)) {
     turn(self);
-    if (self == 1) now_ += setup_.step;
+    if (self == 1) end_turn();
     whose_.store(1 - self, std::memory_order_release);
   }
 }
@@ -60,33 +43,45 @@ bool Turns::wait_for_turn(unsigned self) const {
 
 /// Whether there was something to do.
 bool Turns::try_turn(unsigned self) {
-  site::Site& site = *sites_[self];
-  return self == setup_.counted ? counted_turn(site, now_) : site.turn(now_);
+  const Pair& pair = pairs_[pair_];
+  site::Site& site = *pair.sites[self];
+  return self == setup_.counted ? counted_turn(site, pair.now) : site.turn(pair.now);
 }
 
 void Turns::turn(unsigned self) {
-  if (self == 0) is_measured_ = left_.load(std::memory_order_acquire) > 0;  // the pair
   const Instant before = clock_.read();
   const size_t turns_max = self == 0 ? 1 : 4;
   for (size_t i = 0; i < turns_max && try_turn(self); ++i) {
   }
-  const Instant after = clock_.read();
-  if (!is_measured_) return;
-  ns_[self].push_back(static_cast<double>((after - before).ns()));
-  if (self == 1) left_.fetch_sub(1, std::memory_order_release);
+  pairs_[pair_].row_ns[self] += static_cast<double>((clock_.read() - before).ns());
 }
 
-std::array<double, 2> Turns::measure(size_t turns) {
-  CW_ASSERT(turns >= row_turns && left_ == 0);
-  for (auto& each : ns_) {
-    each.clear();
-    each.reserve(turns + 1);
+/// Of both.
+void Turns::end_turn() {
+  Pair& pair = pairs_[pair_];
+  pair.now += setup_.step;
+  if (++turns_ < row_turns) return;
+  for (const unsigned self : {0, 1}) {
+    if (is_measured_) pair.rows[self].push_back(pair.row_ns[self] / row_turns);
+    pair.row_ns[self] = 0;
   }
-  left_.store(turns, std::memory_order_release);
+  turns_ = 0;
+  pair_ = (pair_ + 1) % pairs_.size();
+  if (pair_ != 0) return;
+  if (is_measured_) left_.fetch_sub(1, std::memory_order_release);
+  is_measured_ = left_.load(std::memory_order_acquire) > 0;
+}
+
+std::vector<RowsNs> Turns::measure(size_t rows) {
+  CW_ASSERT(rows > 0 && left_ == 0);
+  left_.store(rows, std::memory_order_release);
   while (left_.load(std::memory_order_acquire) > 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return {median_of_rows(ns_[0]), median_of_rows(ns_[1])};
+  // Nobody writes there before more are asked for.
+  std::vector<RowsNs> all;
+  for (Pair& pair : pairs_) all.push_back(std::exchange(pair.rows, {}));
+  return all;
 }
 
 }  // namespace cw::bench

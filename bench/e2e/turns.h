@@ -7,6 +7,9 @@
 // Both are told the same time, which goes on by one step whenever both have turned. What they do by
 // the clock they do as often as if a pair of turns took as long, whatever this machine's speed is,
 // be it an emulated one.
+//
+// Several pairs turn in rows, each a few milliseconds long: what else runs on the machine then
+// takes from all of them alike, and one can be held beside another.
 #pragma once
 
 #include <array>
@@ -19,6 +22,11 @@
 
 namespace cw::bench {
 
+using SitePair = std::array<site::Site*, 2>;
+
+/// What a turn of each took, in nanoseconds, of each row of turns its mean.
+using RowsNs = std::array<std::vector<double>, 2>;
+
 class Turns {
  public:
   struct Setup {
@@ -29,30 +37,38 @@ class Turns {
   };
 
   /// They begin at once. The sites live longer.
-  Turns(std::array<site::Site*, 2> sites, const Setup& setup);
+  Turns(std::vector<SitePair> pairs, const Setup& setup);
   ~Turns();
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
-  /// What turns of each took from now on, in nanoseconds: the median over rows of turns, which
-  /// leaves out what else ran on the machine. Waits until there have been `turns`, 64 at least.
-  std::array<double, 2> measure(size_t turns);
+  /// The next rows of each pair; those of one number lay side by side in time. Waits for them.
+  std::vector<RowsNs> measure(size_t rows);
+
+  static constexpr size_t row_turns = 64;  ///< work that comes once in many turns is in each row
 
  private:
   void run(unsigned self);
   bool wait_for_turn(unsigned self) const;
   void turn(unsigned self);
+  void end_turn();
   bool try_turn(unsigned self);
 
-  std::array<site::Site*, 2> sites_;
+  struct Pair {
+    SitePair sites;
+    Instant now;
+    std::array<double, 2> row_ns{};
+    RowsNs rows;
+  };
+
   const Setup setup_;
   MachineClock clock_;
   // Of whose turn it is, as are the figures.
-  Instant now_;
-  bool is_measured_ = false;
+  std::vector<Pair> pairs_;
+  size_t pair_ = 0, turns_ = 0;  // whose row it is, and how many turns of it there have been
+  bool is_measured_ = false;     // the row
   std::atomic<unsigned> whose_ = 0;
-  std::atomic<size_t> left_ = 0;  // pairs of turns to be measured
-  std::array<std::vector<double>, 2> ns_;
+  std::atomic<size_t> left_ = 0;  // rows of all to be measured
   std::atomic<bool> stop_ = false;
   std::array<std::thread, 2> threads_;
 };
