@@ -51,12 +51,13 @@ struct Packet {
   };
   uint32_t payload_bytes = 0;
 
-  uint8_t ecn = 0;          ///< the two ECN bits of the outer IP header, in and out
-  uint8_t dscp = 0;         ///< the six DSCP bits, in and out
-  uint8_t more_owners = 0;  ///< the port's own: besides the first, where it counts them here
-  uint16_t peer = 0;        ///< which gateway it goes to or came from
-  uint16_t path = 0;        ///< which route of that peer; received: told by the outer addresses
-  Instant at;               ///< received: when it arrived. Sent: when it left the pacer.
+  uint8_t ecn = 0;           ///< the two ECN bits of the outer IP header, in and out
+  uint8_t dscp = 0;          ///< the six DSCP bits, in and out
+  uint8_t more_owners = 0;   ///< the port's own: besides the first, where it counts them here
+  bool is_icrc_due = false;  ///< received: nobody has looked whether its ICRC is right
+  uint16_t peer = 0;         ///< which gateway it goes to or came from
+  uint16_t path = 0;         ///< which route of that peer; received: told by the outer addresses
+  Instant at;                ///< received: when it arrived. Sent: when it left the pacer.
 
   void* port_data = nullptr;  ///< the port's own
 };
@@ -138,6 +139,12 @@ class Port : public PortBase {
   /// caller's until handed to tx_burst() of the same port or to give_back(). Zero when the wire is
   /// idle, which is not an error. `now` stamps packets of ports without a clock of their own.
   virtual size_t rx_burst(std::span<Packet*> out, Instant now) = 0;
+
+  /// From now on the ICRC of what comes may be due: most of it proves by more that it is whole.
+  /// Before the first burst, of a WAN; a port may as well go on looking itself.
+  virtual void leave_icrcs() {}
+  /// Of a packet whose ICRC is due and that is as it came. False: it is counted as malformed.
+  virtual bool is_icrc_right(const Packet&) { return true; }
 
   /// Sends from the front of `packets`; returns how many. Those are the port's, the rest stay here.
   virtual size_t tx_burst(std::span<Packet* const> packets, Instant now) = 0;

@@ -77,7 +77,7 @@ void Opener::add(std::string about, uint8_t index, const seal::Agreement& agreem
 const Opener::Key* Opener::try_open(const Transport& packet, std::vector<uint8_t>& payload) const {
   const size_t bytes = packet.payload.size() - seal::seal_bytes;
   const uint64_t number = number_of(packet);
-  const seal::Nonce nonce{.number = be64(number)};
+  const seal::Nonce nonce(number);
   payload.resize(bytes);
   const size_t links = packet.rdma ? 1 : limits::links_max;
   for (size_t i = 0; i < keys_.size() * links; ++i) {

@@ -4,12 +4,18 @@
 
 namespace cw::pass {
 
-void Copied::release(const Send& send, PortBase& port) {
+void Copied::release(const Send& send) {
   if (send.packet != nullptr) {
-    port.give_back({&send.packet, 1});
+    packets_[packets_count_++] = send.packet;
   } else {
     cookies_[count_++] = send.cookie;
   }
+}
+
+void Copied::give_back(PortBase& port) {
+  if (packets_count_ == 0) return;
+  port.give_back({packets_.data(), packets_count_});
+  packets_count_ = 0;
 }
 
 size_t Copied::take(std::span<uint64_t> out) {

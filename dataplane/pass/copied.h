@@ -17,14 +17,18 @@ class Copied {
  public:
   /// For so many more, of memory outside.
   size_t room() const { return cookies_.size() - count_; }
-  /// `port`: whose packets they are. There is room.
-  void release(const Send& send, PortBase& port);
+  /// There is room.
+  void release(const Send& send);
+  /// Packets that were released; whose they are. Before its send() returns.
+  void give_back(PortBase& port);
   /// As WanPort::take_done().
   size_t take(std::span<uint64_t> out);
 
  private:
   std::array<uint64_t, limits::burst_packets_max> cookies_{};
   size_t count_ = 0;
+  std::array<Packet*, limits::burst_packets_max> packets_{};
+  size_t packets_count_ = 0;
 };
 
 }  // namespace cw::pass

@@ -10,30 +10,31 @@ namespace cw::pass {
 namespace {
 
 /// The prefix as well.
-uint32_t write_prefixed(const Send& send, std::span<uint8_t> out) {
-  const size_t headers = group::encode_datagram({.target_qp = send.head.target_qp,
-                                                 .psn = send.head.psn,
-                                                 .queue_key = send.head.key,
+uint32_t write_prefixed(const Send& send, const SlotWrite& head, std::span<uint8_t> out) {
+  const auto prefix = uint32_t{limits::group_header_bytes};
+  const size_t headers = group::encode_datagram({.target_qp = head.target_qp,
+                                                 .psn = head.psn,
+                                                 .queue_key = head.key,
                                                  .source_qp = send.source_qp,
-                                                 .immediate = send.head.immediate,
-                                                 .payload_bytes = payload_bytes_of(send),
-                                                 .is_solicited = send.head.is_solicited},
+                                                 .immediate = head.immediate,
+                                                 .payload_bytes = prefix + head.payload_bytes,
+                                                 .is_solicited = head.is_solicited},
                                                 out);
   std::memcpy(out.data() + headers, prefix_of(send), limits::group_header_bytes);
   return static_cast<uint32_t>(headers + limits::group_header_bytes);
 }
 
-/// Returns how long they are.
-uint32_t write_headers(const Send& send, std::span<uint8_t> out) {
-  if (send.form == Form::Write) return static_cast<uint32_t>(encode_slot_write(send.head, out));
-  if (send.form == Form::DatagramImmediate) return write_prefixed(send, out);
+/// `head`: the send's, as it is to be on the wire. Returns how long they are.
+uint32_t write_headers(const Send& send, const SlotWrite& head, std::span<uint8_t> out) {
+  if (send.form == Form::Write) return static_cast<uint32_t>(encode_slot_write(head, out));
+  if (send.form == Form::DatagramImmediate) return write_prefixed(send, head, out);
   Transport transport;
   transport.opcode = opcode_ud_send_only;
-  transport.target_qp = send.head.target_qp;
-  transport.psn = send.head.psn;
-  transport.is_solicited = send.head.is_solicited;
-  transport.datagram = DatagramSource{.queue_key = send.head.key, .source_qp = send.source_qp};
-  transport.payload = {send.payload, send.head.payload_bytes};
+  transport.target_qp = head.target_qp;
+  transport.psn = head.psn;
+  transport.is_solicited = head.is_solicited;
+  transport.datagram = DatagramSource{.queue_key = head.key, .source_qp = send.source_qp};
+  transport.payload = {send.payload, head.payload_bytes};
   return static_cast<uint32_t>(encode_transport_headers(transport, out));
 }
 
@@ -46,8 +47,8 @@ void put_way(const Send& send, Packet& packet) {
 }
 
 /// Behind headers and payload.
-void append_pad(const Send& send, Packet& packet) {
-  const auto pad_bytes = static_cast<uint32_t>(pad_bytes_for(send.head.payload_bytes));
+void append_pad(uint32_t payload_bytes, Packet& packet) {
+  const auto pad_bytes = static_cast<uint32_t>(pad_bytes_for(payload_bytes));
   std::memset(packet.data + packet.bytes, 0, pad_bytes);
   packet.bytes += pad_bytes;
 }
@@ -100,14 +101,14 @@ void write_in_place(const Send& send) {
   Packet& packet = *send.packet;
   // It may have been sent before, with other things in front.
   packet.data += send.payload - packet.data - ptrdiff_t{header_bytes_of(send.form)};
-  packet.bytes = write_headers(send, {packet.data, header_bytes_of(send.form)});
+  packet.bytes = write_headers(send, send.head, {packet.data, header_bytes_of(send.form)});
   packet.bytes += send.head.payload_bytes;
-  append_pad(send, packet);
+  append_pad(send.head.payload_bytes, packet);
   put_way(send, packet);
 }
 
 bool write(const Send& send, Packet& packet, bool port_gathers) {
-  packet.bytes = write_headers(send, {packet.data, packet.bytes_max});
+  packet.bytes = write_headers(send, send.head, {packet.data, packet.bytes_max});
   put_way(send, packet);
   if (may_gather(send, port_gathers)) {
     packet.payload = send.payload;
@@ -117,18 +118,18 @@ bool write(const Send& send, Packet& packet, bool port_gathers) {
   }
   std::memcpy(packet.data + packet.bytes, send.payload, send.head.payload_bytes);
   packet.bytes += send.head.payload_bytes;
-  append_pad(send, packet);
+  append_pad(send.head.payload_bytes, packet);
   return true;
 }
 
 bool try_write_sealed(const Send& send, Packet& packet, seal::Sealer& sealer) {
-  Send sealed = send;
-  sealed.head.payload_bytes += seal::seal_bytes;
-  packet.bytes = write_headers(sealed, {packet.data, packet.bytes_max});
+  SlotWrite head = send.head;
+  head.payload_bytes += seal::seal_bytes;
+  packet.bytes = write_headers(send, head, {packet.data, packet.bytes_max});
   put_way(send, packet);
   if (!sealer.try_seal(send, packet.data + packet.bytes)) return false;
-  packet.bytes += sealed.head.payload_bytes;
-  append_pad(sealed, packet);
+  packet.bytes += head.payload_bytes;
+  append_pad(head.payload_bytes, packet);
   return true;
 }
 

@@ -15,7 +15,9 @@ constexpr size_t packets_ahead = 6;
 RawPort::RawPort(Port& wire, seal::Sealer* sealer)
     : wire_(wire),
       sealer_(sealer),
-      facts_(sealer == nullptr ? wire.facts() : pass::sealed_facts(wire.facts(), *sealer)) {}
+      facts_(sealer == nullptr ? wire.facts() : pass::sealed_facts(wire.facts(), *sealer)) {
+  if (sealer != nullptr) wire.leave_icrcs();
+}
 
 RawPort::~RawPort() {
   end_arrivals();
@@ -46,12 +48,16 @@ size_t RawPort::receive(std::span<Arrival> out, Instant now) {
     }
     Arrival& arrival = out[count];
     pass::read(*arrived_[i], arrival);
-    const bool is_taken =
-        sealer_ != nullptr && sealer_->open(arrival) == seal::Sealer::Opened::Taken;
-    count += is_taken ? 0 : 1;
+    count += sealer_ == nullptr || try_open(*arrived_[i], arrival) ? 1 : 0;
   }
   if (count == 0) end_arrivals();  // nobody sees those that were taken
   return count;
+}
+
+/// False: nobody is to see it.
+bool RawPort::try_open(const Packet& packet, Arrival& arrival) {
+  if (packet.is_icrc_due && !sealer_->proves(arrival) && !wire_.is_icrc_right(packet)) return false;
+  return sealer_->open(arrival) != seal::Sealer::Opened::Taken;
 }
 
 void RawPort::end_arrivals() {
@@ -67,6 +73,7 @@ size_t RawPort::send(std::span<const Send> sends, Instant now) {
   size_t done = 0;
   while (done < burst.size() && try_make(burst[done])) ++done;
   CW_ASSERT(empty_count_ == 0);
+  copied_.give_back(wire_);
   if (tap_ != nullptr) tap_->saw({made_.data(), made_count_}, /*is_outward=*/true, now);
   try_flush(now);
   return done;
@@ -104,14 +111,14 @@ bool RawPort::try_make(const Send& send) {
   if (empty_count_ == 0) return false;
   Packet* const packet = empty_[--empty_count_];
   made_[made_count_++] = packet;
-  if (pass::write(send, *packet, facts_.external_payload)) copied_.release(send, wire_);
+  if (pass::write(send, *packet, facts_.external_payload)) copied_.release(send);
   return true;
 }
 
 bool RawPort::try_make_sealed(const Send& send) {
   if (!sealer_->has_keys(send.peer)) {
     sealer_->hold(send);
-    copied_.release(send, wire_);
+    copied_.release(send);
     return true;
   }
   if (empty_count_ == 0) return false;
@@ -122,7 +129,7 @@ bool RawPort::try_make_sealed(const Send& send) {
     wire_.give_back({&packet, 1});
     sealer_->hold(send);
   }
-  copied_.release(send, wire_);
+  copied_.release(send);
   return true;
 }
 

@@ -6,7 +6,8 @@
 //   Arrival <- read from the packets below
 //
 // With a sealer every packet that is sealed is a copy: the plain one may be sent again. What comes
-// is opened where it lies, before anybody sees it.
+// is opened where it lies, before anybody sees it: that proves more than an ICRC, which only other
+// packets are asked for.
 #pragma once
 
 #include <array>
@@ -51,6 +52,7 @@ class RawPort final : public WanPort {
   size_t take_done(std::span<uint64_t> out) override;
 
  private:
+  bool try_open(const Packet& packet, Arrival& arrival);
   bool try_flush(Instant now);
   void take_empty(std::span<const Send> sends);
   bool is_sealed(const Send& send) const { return sealer_ != nullptr && sealer_->seals(send.form); }

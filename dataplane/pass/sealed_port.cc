@@ -56,6 +56,7 @@ size_t SealedPort::send(std::span<const Send> sends, Instant now) {
   const auto burst = sends.first(std::min(sends.size(), room));
   size_t done = 0;
   while (done < burst.size() && try_make(burst[done])) ++done;
+  copied_.give_back(device_);
   try_flush(now);
   return done;
 }
@@ -80,7 +81,7 @@ bool SealedPort::try_make(const Send& send) {
   const bool has_keys = sealer_.has_keys(send.peer);
   if (has_keys && device_.take_burst({&packet, 1}) == 0) return false;
   if (!has_keys || !try_seal(send, packet)) sealer_.hold(send);
-  copied_.release(send, device_);
+  copied_.release(send);
   return true;
 }
 

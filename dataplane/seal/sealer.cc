@@ -94,11 +94,12 @@ void Sealer::drop(ShardKeys* keys) {
 /// [C-83]
 bool Sealer::try_seal(const Send& send, uint8_t* out) {
   ShardKeys& keys = *peer_of(send.peer).use;
-  const uint64_t number = keys.sealed.load(std::memory_order_relaxed);
-  if (number >= packets_max) return false;
-  keys.sealed.store(number + 1, std::memory_order_relaxed);
-  const Nonce nonce{.number = be64(uint64_t{keys.send_index} << index_shift |
-                                   uint64_t{keys.shard} << shard_shift | number)};
+  const uint64_t before = keys.sealed.load(std::memory_order_relaxed);
+  if (before >= packets_max) return false;
+  keys.sealed.store(before + 1, std::memory_order_relaxed);
+  const uint64_t number =
+      uint64_t{keys.send_index} << index_shift | uint64_t{keys.shard} << shard_shift | before;
+  const Nonce nonce(number);
   SlotWrite head = send.head;
   if (send.form == Form::Datagram) head.target_qp = send.source_qp;  // of the same link
   const Associated associated = associated_of(head, send.form, keys.covers_psns);
@@ -110,7 +111,8 @@ bool Sealer::try_seal(const Send& send, uint8_t* out) {
                              .out = out,
                              .bytes = bytes};
   keys.aead().seal(keys.send_key(), &text, out + bytes + number_bytes);
-  std::memcpy(out + bytes, &nonce.number, number_bytes);
+  const be64 told(number);
+  std::memcpy(out + bytes, &told, number_bytes);
   count(counts_.sealed);
   return true;
 }
@@ -167,8 +169,7 @@ Sealer::Opened Sealer::open(Arrival& arrival) {
     arrival.error = error;
     return Opened::No;
   };
-  if (arrival.form == Form::Other || !seals(arrival.form)) return Opened::Yes;
-  if (arrival.peer >= held_.size()) return Opened::Yes;  // of no peer, which is said as ever
+  if (!is_for_keys(arrival)) return Opened::Yes;  // it is said as ever what is wrong with it
   if (arrival.form == Form::Datagram &&
       MessageCheck::is_handshake({arrival.payload, sealed_bytes})) {
     return hear(arrival);
@@ -177,11 +178,9 @@ Sealer::Opened Sealer::open(Arrival& arrival) {
   // Where it has come in, which nobody else reads until it is the port's again.
   auto* const payload = const_cast<uint8_t*>(arrival.payload);
   const uint32_t bytes = sealed_bytes - seal_bytes;
-  Nonce nonce;
-  std::memcpy(&nonce.number, payload + bytes, number_bytes);
-  const auto index = static_cast<uint8_t>(nonce.number.host() >> index_shift);
-  ShardKeys* const keys = peer_of(arrival.peer).open[index % sessions_max];
-  if (keys == nullptr || keys->receive_index != index) return refuse(WireError::SealKey);
+  ShardKeys* const keys = keys_of(arrival);
+  if (keys == nullptr) return refuse(WireError::SealKey);
+  const Nonce nonce(number_of(arrival));
   SlotWrite head = arrival.head;
   head.payload_bytes = bytes;
   const Associated associated = associated_of(head, arrival.form, keys->covers_psns);

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/base/endian.h"
 #include "dataplane/base/memory/ring.h"
 #include "dataplane/seal/handshake/packet.h"
 #include "dataplane/seal/session/session.h"
@@ -84,6 +85,12 @@ class Sealer {
   /// The next packet of a handshake that is to leave, or null. Until the next call.
   const Send* take_said();
 
+  /// Whether open() will find out if anything in it was changed that decides about it.
+  bool proves(const Arrival& arrival) const {
+    if (!is_for_keys(arrival) || arrival.head.payload_bytes < seal_bytes) return false;
+    const ShardKeys* const keys = keys_of(arrival);
+    return keys != nullptr && keys->covers_psns;
+  }
   enum class Opened : uint8_t { Yes, No, Taken };
   /// In place, in the packet. No: the arrival says why. Taken: it was a handshake's.
   Opened open(Arrival& arrival);
@@ -112,6 +119,20 @@ class Sealer {
     bool is_there = false;
   };
   const Peer& peer_of(uint16_t port_peer) const { return peers_[sites_[port_peer]]; }
+  /// What is nothing else, and of a peer.
+  bool is_for_keys(const Arrival& arrival) const {
+    return arrival.form != Form::Other && seals(arrival.form) && arrival.peer < sites_.size();
+  }
+  /// Of a packet as long as a seal.
+  static uint64_t number_of(const Arrival& arrival) {
+    return read_at<be64>(arrival.payload + arrival.head.payload_bytes - seal_bytes).host();
+  }
+  /// That it says it is sealed by; null: there are none.
+  ShardKeys* keys_of(const Arrival& arrival) const {
+    const auto index = static_cast<uint8_t>(number_of(arrival) >> index_shift);
+    ShardKeys* const keys = peer_of(arrival.peer).open[index % sessions_max];
+    return keys != nullptr && keys->receive_index == index ? keys : nullptr;
+  }
   void carry_out(const SealerOrder& order, Instant now);
   void use(ShardKeys* keys);
   void drop(ShardKeys* keys);

@@ -260,7 +260,8 @@ size_t FrameWanPort::rx_burst(std::span<Packet*> out, Instant now) {
 FrameWanPort::Fate FrameWanPort::accept(Packet& packet, From from, Instant now) {
   const std::span<const uint8_t> bytes(packet.data, packet.bytes);
   PeerFrame frame;
-  if (const auto kind = frames_.read(bytes, frame); kind != PeerFrames::Kind::Right) {
+  const auto kind = frames_.read(bytes, frame, leaves_icrcs_);
+  if (kind != PeerFrames::Kind::Right) {
     if (kind == PeerFrames::Kind::Unknown) return on_unknown(packet, from);
     return on_other(kind, bytes, from, now), Fate::Dropped;
   }
@@ -268,6 +269,7 @@ FrameWanPort::Fate FrameWanPort::accept(Packet& packet, From from, Instant now) 
   packet.path = frame.path;
   packet.dscp = frame.dscp;
   packet.ecn = frame.ecn;
+  packet.is_icrc_due = frame.is_icrc_due;
   packet.data += frame.transport_offset;
   packet.bytes_max -= frame.transport_offset;
   packet.bytes = frame.transport_bytes;
@@ -275,6 +277,12 @@ FrameWanPort::Fate FrameWanPort::accept(Packet& packet, From from, Instant now) 
   ++counters_.rx_packets;
   counters_.rx_bytes += packet.bytes;
   return Fate::Taken;
+}
+
+bool FrameWanPort::is_icrc_right(const Packet& packet) {
+  const bool is_right = frames_.is_icrc_right({packet.data, packet.bytes});
+  if (!is_right) ++counters_.rx_malformed;
+  return is_right;
 }
 
 /// Which of another shard's links the frame is of that was just found to be unknown.

@@ -103,6 +103,8 @@ class FrameWanPort final : public FramePort {
   size_t tx_burst(std::span<Packet* const> packets, Instant now) override;
   void share(std::span<Packet* const> packets) override { device_->share(packets); }
   bool is_shared(const Packet& packet) const override { return device_->is_shared(packet); }
+  void leave_icrcs() override { leaves_icrcs_ = true; }
+  bool is_icrc_right(const Packet& packet) override;
   Instant next_due() const override { return made_count_ > 0 ? Instant() : FramePort::next_due(); }
 
  private:
@@ -144,6 +146,7 @@ class FrameWanPort final : public FramePort {
 
   FrameWanStatus status_;
   NeighbourSelf self_;
+  bool leaves_icrcs_ = false;
   bool kernel_answers_;  // ARP and ND, and it resolves next hops
   WanNeighbours neighbours_;
   PeerFrames frames_;

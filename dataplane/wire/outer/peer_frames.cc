@@ -44,13 +44,24 @@ PeerFrames::PeerFrames(const PeerFramesOptions& options, const Icrc& icrc)
 
 // ---- in -----------------------------------------------------------------------------------------
 
-PeerFrames::Kind PeerFrames::read(std::span<const uint8_t> bytes, PeerFrame& frame) {
-  if (!try_read_formed(bytes, frame)) {
-    if (const Kind kind = read_any(bytes, frame); kind != Kind::Right) return kind;
+PeerFrames::Kind PeerFrames::read(std::span<const uint8_t> bytes, PeerFrame& frame,
+                                  bool leaves_icrc) {
+  if (try_read_formed(bytes, frame)) {
+    frame.is_icrc_due = leaves_icrc;
+    if (leaves_icrc) return Kind::Right;
+  } else if (const Kind kind = read_any(bytes, frame); kind != Kind::Right) {
+    return kind;
   }
   const auto outer = bytes.subspan(frame.ip_offset, frame.transport_offset - frame.ip_offset);
   const auto covered = bytes.subspan(frame.transport_offset, frame.transport_bytes + icrc_bytes);
   return icrc_.is_right(outer, covered) ? Kind::Right : Kind::Malformed;
+}
+
+bool PeerFrames::is_icrc_right(std::span<const uint8_t> transport) const {
+  const FrameForm& form = peers_.front().form;
+  const size_t outer_bytes = form.transport_offset() - form.ip_offset();
+  return icrc_.is_right({transport.data() - outer_bytes, outer_bytes},
+                        {transport.data(), transport.size() + icrc_bytes});
 }
 
 /// The same as read_any(), sooner, of what it finds right nearly always. Frames come in rows.

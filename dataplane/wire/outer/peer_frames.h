@@ -57,6 +57,7 @@ struct PeerFrame {
   uint8_t dscp = 0, ecn = 0;
   uint32_t ip_offset = 0, transport_offset = 0;
   uint32_t transport_bytes = 0;  ///< without the ICRC
+  bool is_icrc_due = false;      ///< nobody has looked at it
 };
 
 /// Thread: one. Nothing allocates once it is made.
@@ -82,8 +83,11 @@ class PeerFrames {
 
   PeerFrames(const PeerFramesOptions& options, const Icrc& icrc);
 
-  /// `frame` is filled where it is Right. Cost: hot.
-  Kind read(std::span<const uint8_t> bytes, PeerFrame& frame);
+  /// `frame` is filled where it is Right. Who leaves ICRCs has those of frames that are formed as
+  /// nearly all of them due. Cost: hot.
+  Kind read(std::span<const uint8_t> bytes, PeerFrame& frame, bool leaves_icrc = false);
+  /// Of such a frame, by its transport packet, around which the rest still lies.
+  bool is_icrc_right(std::span<const uint8_t> transport) const;
   /// Of the last frame that was Unknown: where it came from, and the link whose control QP it is
   /// for, where it may come from any port.
   struct Stranger {

@@ -32,6 +32,7 @@ class LoopPort final : public Port {
     size_t count = 0;
     while (count < out.size() && !wire_.is_empty()) {
       out[count] = wire_.pop();
+      out[count]->is_icrc_due = leaves_icrcs_;
       out[count++]->at = now;
     }
     return count;
@@ -53,6 +54,13 @@ class LoopPort final : public Port {
     }
     return count;
   }
+  void leave_icrcs() override { leaves_icrcs_ = true; }
+  bool is_icrc_right(const Packet&) override {
+    ++icrcs_asked;
+    return are_icrcs_right;
+  }
+  bool are_icrcs_right = true;
+  size_t icrcs_asked = 0;
   size_t take_done(std::span<uint64_t> out) override {
     const size_t count = std::min(out.size(), done.size());
     std::copy_n(done.begin(), count, out.begin());
@@ -70,6 +78,7 @@ class LoopPort final : public Port {
 
  private:
   PortFacts facts_;
+  bool leaves_icrcs_ = false;
   Pool<Packet> pool_;
   Ring<Packet*> wire_;
   std::unique_ptr<uint8_t[]> buffers_;

@@ -363,6 +363,41 @@ TEST(FrameWanPort, hostile_frames_are_counted_and_go_no_further) {
   EXPECT_EQ(pair.a->status().rx_unknown, 0u);
 }
 
+TEST(FrameWanPort, a_frame_with_a_wrong_icrc_that_was_left_is_counted_when_it_is_asked_for) {
+  DpdkPair pair("192.0.2.1", "192.0.2.2", [](FrameWanOptions& o) {
+    if (o.address == "192.0.2.2") o.icrc = IcrcMode::Pseudo;  // wrong in the eyes of the other
+  });
+  ASSERT_TRUE(pair.meet());
+  pair.a->leave_icrcs();
+  Packet* packet = make_packet(*pair.b, 100, 1);
+  ASSERT_EQ(pair.b->tx_burst({&packet, 1}, clock_now()), 1u);
+  const auto received = receive(*pair.a, 1);
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_TRUE(received[0]->is_icrc_due);
+  EXPECT_EQ(pair.a->counters().rx_malformed, 0u);
+  EXPECT_FALSE(pair.a->is_icrc_right(*received[0]));
+  EXPECT_EQ(pair.a->counters().rx_malformed, 1u);
+  pair.a->give_back(received);
+}
+
+TEST(FrameWanPort, a_frame_with_a_right_icrc_that_was_left_is_right) {
+  for (const auto& [a, b] : {std::pair("192.0.2.1", "192.0.2.2"), {"2001:db8::1", "2001:db8::2"}}) {
+    DpdkPair pair(a, b);
+    ASSERT_TRUE(pair.meet());
+    pair.a->leave_icrcs();
+    for (const size_t payload_bytes : {0, 1, 1400}) {
+      Packet* packet = make_packet(*pair.b, payload_bytes, 1);
+      ASSERT_EQ(pair.b->tx_burst({&packet, 1}, clock_now()), 1u);
+      const auto received = receive(*pair.a, 1);
+      ASSERT_EQ(received.size(), 1u);
+      EXPECT_TRUE(received[0]->is_icrc_due);
+      EXPECT_TRUE(pair.a->is_icrc_right(*received[0]));
+      pair.a->give_back(received);
+    }
+    EXPECT_EQ(pair.a->counters().rx_malformed, 0u);
+  }
+}
+
 TEST(FrameWanPort, packets_from_strangers_are_counted) {
   DpdkPair pair("192.0.2.1", "192.0.2.2", [](FrameWanOptions& o) {
     if (o.address == "192.0.2.1") o.peers[0].udp_port = 9000;  // it waits for another source port

@@ -182,6 +182,83 @@ TEST(Sealer, control_alone_leaves_data_as_it_is) {
   EXPECT_EQ(pair.b->open(sealed)->form, Form::Datagram);
 }
 
+// ---- behind a port ----
+
+/// A site's port, and a stranger's on the same wire.
+struct Joined {
+  LoopPort wire{32};
+  RawPort stranger{wire}, port;
+  std::array<Arrival, 8> arrived;
+
+  explicit Joined(Sealer& sealer) : port(wire, &sealer) {}
+  size_t take(const OnWire& packet) {
+    port.end_arrivals();
+    std::array<uint64_t, 8> cookies;
+    EXPECT_EQ(stranger.send(std::array{SealedSite::send_of(packet)}, Instant()), 1u);
+    EXPECT_EQ(stranger.take_done(cookies), 1u);
+    return port.receive(arrived, Instant());
+  }
+};
+
+TEST(SealedPort, the_icrc_of_what_a_key_proves_is_asked_for_by_nobody) {
+  Ready pair;
+  Joined b(pair.b->sealer);
+  b.wire.are_icrcs_right = false;
+  ASSERT_EQ(b.take(*pair.a->seal(slot(100))), 1u);
+  EXPECT_EQ(b.arrived[0].form, Form::Write);
+  OnWire damaged = *pair.a->seal(slot(100));
+  damaged.payload[50] ^= 1;
+  ASSERT_EQ(b.take(damaged), 1u);
+  EXPECT_EQ(b.arrived[0].error, WireError::SealForged);
+  EXPECT_EQ(b.wire.icrcs_asked, 0u);
+}
+
+TEST(SealedPort, what_no_key_proves_must_have_a_right_icrc) {
+  Ready pair;
+  Joined b(pair.b->sealer);
+  OnWire keyless = *pair.a->seal(slot(100));
+  keyless.payload[keyless.payload.size() - 24] ^= 0x40;
+  const OnWire odd{.form = Form::Datagram, .payload = Bytes(3, 1)};
+  for (const OnWire& packet : {keyless, slot(10), odd}) {
+    b.wire.are_icrcs_right = true;
+    EXPECT_EQ(b.take(packet), 1u);
+    b.wire.are_icrcs_right = false;
+    EXPECT_EQ(b.take(packet), 0u);
+    EXPECT_EQ(b.wire.lent_count(), 0u);
+  }
+  EXPECT_EQ(b.wire.icrcs_asked, 6u);
+}
+
+TEST(SealedPort, where_no_key_covers_psns_the_icrc_must_do_it) {
+  Sealer sealer({.payload_max = 200});
+  const std::array<uint8_t, 32> key{7};
+  ShardKeys keys(*cw_aead_openssl(), CW_AEAD_AES_128_GCM, key.data(), key.data());
+  for (const auto what : {SealerOrder::What::Add, SealerOrder::What::Use}) {
+    ASSERT_TRUE(sealer.try_order({.what = what, .keys = &keys, .note = {}}));
+  }
+  sealer.take_orders(Instant());
+  Joined joined(sealer);
+  for (const bool is_right : {true, false}) {
+    OnWire sealed = slot(64);
+    sealed.payload.resize(64 + seal_bytes);
+    ASSERT_TRUE(sealer.try_seal(SealedSite::send_of(slot(64)), sealed.payload.data()));
+    joined.wire.are_icrcs_right = is_right;
+    EXPECT_EQ(joined.take(sealed), is_right ? 1u : 0u);
+    EXPECT_EQ(keys.opened, 1u);
+  }
+  EXPECT_EQ(joined.wire.icrcs_asked, 2u);
+}
+
+TEST(SealedPort, where_data_is_not_sealed_its_icrc_is_looked_at) {
+  SealedPair pair;
+  Joined b((pair.b = std::make_unique<SealedSite>(
+                pair.key_b, KeyringPeer{pair.key_a.public_key, {}, {}}, pair.now, false))
+               ->sealer);
+  EXPECT_EQ(b.take(slot(100)), 1u);
+  b.wire.are_icrcs_right = false;
+  EXPECT_EQ(b.take(slot(100)), 0u);
+}
+
 TEST(Sealer, bursts_of_nothing_but_handshakes_keep_no_packets_of_the_port) {
   SealedPair pair;
   pair.make_a();

@@ -153,6 +153,36 @@ TEST(PeerFrames, may_bear_a_tag) {
   EXPECT_EQ(read.peer, 1);
   EXPECT_EQ(read.path, 3);
   EXPECT_EQ(read.transport_bytes, 64u);
+  ASSERT_EQ(near.read(ExactCopy(frame).span(), read, /*leaves_icrc=*/true), Kind::Right);
+  EXPECT_FALSE(read.is_icrc_due) << "where its IP header begins would have to be kept";
+  frame.back() ^= 1;
+  EXPECT_EQ(near.read(ExactCopy(frame).span(), read, /*leaves_icrc=*/true), Kind::Malformed);
+}
+
+TEST(PeerFrames, may_be_asked_for_their_icrc_later) {
+  for (const IpVersion version : both_versions) {
+    PeerFrames near = near_end(version), far = far_end(version);
+    const ByteVector right = wrapped_by(far, 1, 64);
+    for (size_t at = 0; at < 70; ++at) {
+      ByteVector frame = right;
+      if (at > 0) frame[frame.size() - at] ^= 1;
+      const ExactCopy copy(frame);
+      PeerFrame read;
+      const Kind kind = near.read(copy.span(), read, /*leaves_icrc=*/true);
+      if (at > 68) {  // the UDP checksum: of the fast way it must be zero, of the other covered
+        EXPECT_TRUE(kind == Kind::Malformed || read.is_icrc_due);
+        continue;
+      }
+      ASSERT_EQ(kind, Kind::Right);
+      EXPECT_TRUE(read.is_icrc_due);
+      const auto transport = copy.span().subspan(read.transport_offset, read.transport_bytes);
+      // The fifth byte of a BTH is the network's.
+      EXPECT_EQ(near.is_icrc_right(transport), at == 0 || at == 64) << at;
+    }
+    PeerFrame read;
+    ASSERT_EQ(near.read(ExactCopy(right).span(), read), Kind::Right);
+    EXPECT_FALSE(read.is_icrc_due) << "nobody said that it could wait";
+  }
 }
 
 TEST(PeerFrames, of_others_have_a_name) {
