@@ -129,6 +129,14 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& error) {
   return what;
 }
 
+/// Help is of commands that there are: the word where one is to stand, when it is none.
+std::optional<std::string> stray_word(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining();
+  const bool has_commands = !app.get_subcommands({}).empty();
+  if (!has_commands || !app.get_subcommands().empty() || words.empty()) return std::nullopt;
+  return "\"" + words.front() + "\" is no command; --help shows all of them";
+}
+
 }  // namespace
 
 CommandOption CommandOption::type_name(const std::string& name) const {
@@ -253,6 +261,7 @@ Result<std::string> CommandLine::parse(std::span<const char* const> arguments) {
   } catch (const Written& written) {
     return written.text;
   } catch (const CLI::CallForHelp&) {
+    if (const auto word = stray_word(*app_)) return failure(*word);
     return app_->help();
   } catch (const CLI::CallForVersion& version) {
     return version.what() + std::string("\n");
@@ -268,6 +277,11 @@ std::optional<int> CommandLine::parse_or_end(int argc, char** argv, int exit_mis
   } catch (const Written& written) {
     if (written.text) return std::fputs(written.text->c_str(), stdout), 0;
     return std::fprintf(stderr, "%s\n", written.text.error().sentence.c_str()), exit_mistake;
+  } catch (const CLI::CallForHelp& help) {
+    if (const auto word = stray_word(*app_)) {
+      return std::fprintf(stderr, "%s\n", word->c_str()), exit_mistake;
+    }
+    return app_->exit(help);
   } catch (const CLI::ParseError& error) {
     return app_->exit(error) == 0 ? 0 : exit_mistake;
   }

@@ -25,6 +25,8 @@ constexpr const char* path_down_meaning =
     "questions on it find no answer while those on others do; data takes the others";
 constexpr const char* path_down_advice =
     "find what has become of its way; it is asked twice a second, and used when it answers";
+constexpr const char* began_anew_meaning =
+    "the peer was started again, or its way was gone for a moment: what was on its way is over";
 constexpr const char* too_big_meaning =
     "packets are lost here because the MTU of the WAN interface has become smaller than they are";
 constexpr const char* too_big_advice =
@@ -103,7 +105,10 @@ void Watcher::look_at(size_t index, const PeerView& view, Instant now) {
     for (const std::string& each : view.differences) {
       log_.warning("careful", about(index, {{"what", each}}));
     }
+  } else if (view.epoch > peer.epoch) {
+    log_.info("began_anew", about(index, {{"meaning", began_anew_meaning}}));
   }
+  peer.epoch = view.epoch;
   if (std::exchange(peer.drains, view.is_drain_wanted) != view.is_drain_wanted) {
     log_.info(peer.drains ? "peer_drains" : "peer_drains_no_more", about(index, Fields::object()));
   }

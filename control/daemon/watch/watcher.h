@@ -45,6 +45,7 @@ class Watcher {
   struct Peer {  // or one link to it
     bool is_up = false, was_up = false, is_rtt_told = false, is_rtt_max_told = false;
     bool drains = false;
+    uint32_t epoch = 0;  // the last that was seen
     std::array<PathTrouble, limits::paths_max> paths{};
     std::string why, told;
     Instant why_since;

@@ -27,6 +27,7 @@ struct PeerView {
   uint16_t peer = 0;  ///< in the order of the file
   uint16_t link = 0;
   bool is_up = false;
+  uint32_t epoch = 0;                    ///< how many it has begun: one more, and the peer was new
   bool answers = false;                  ///< it is up, and has just done so
   bool is_drain_wanted = false;          ///< by the peer: another one, where there is one
   bool has_gone_over = false;            ///< the peer, to the one beside it
@@ -117,7 +118,7 @@ struct SiteState {
   SealTotals seals;                               ///< of all shards
   std::vector<gateway::LaneView> lanes;           ///< of each class and link, by peer, then class
   std::vector<gateway::Groups::Group> groups;     ///< by address
-  std::vector<SentBy> sent_by;  ///< of classes that adapt, of links that are up
+  std::vector<SentBy> sent_by;                    ///< of classes that adapt, of links that are up
   std::vector<SwapView> swaps;  ///< by peer, link and class; none was ever wanted: empty
   bool has_open_swaps = false;  ///< wanted, and to be pursued: pursue_swaps()
   bool wants_policies = false;  ///< made or destroyed: care_for_policies()

@@ -97,5 +97,20 @@ TEST(CommandLine, wants_one_of_its_subcommands) {
   EXPECT_EQ(port, 7u);
 }
 
+TEST(CommandLine, has_no_help_for_a_command_that_there_is_not) {
+  const auto parse = [](std::vector<const char*> words) {
+    CommandLine line("Samples things.", "sample");
+    (void)line.add_subcommand("server", "Waits.");
+    return line.parse(words);
+  };
+  EXPECT_TRUE(parse({"sample", "--help"}));
+  EXPECT_TRUE(parse({"sample", "server", "--help"}));
+  for (const auto& words : {std::vector{"sample", "dance", "--help"}, {"sample", "-h", "dance"}}) {
+    const auto parsed = parse(words);
+    ASSERT_FALSE(parsed);
+    EXPECT_TRUE(parsed.error().sentence.starts_with("\"dance\" is no command"));
+  }
+}
+
 }  // namespace
 }  // namespace cw

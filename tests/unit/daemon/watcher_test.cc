@@ -85,6 +85,22 @@ TEST_F(Watching, says_once_that_a_link_is_up_and_once_that_it_is_down) {
   EXPECT_EQ(after(3_s), "");
 }
 
+TEST_F(Watching, says_that_a_link_began_anew_that_was_never_seen_to_be_down) {
+  set_up(19_ms);
+  state_.peers[0].epoch = 1;
+  (void)after(200_ms);
+  state_.peers[0].epoch = 2;
+  EXPECT_TRUE(after(200_ms).starts_with("info began_anew peer=north meaning="));
+  EXPECT_EQ(after(200_ms), "");
+  state_.peers[0].epoch = 1;
+  EXPECT_EQ(after(200_ms), "") << "of a link that took its place";
+  state_.peers[0].is_up = false;
+  (void)after(200_ms);
+  state_.peers[0].epoch = 2;
+  state_.peers[0].is_up = true;
+  EXPECT_EQ(after(200_ms), "info up peer=north rtt_ms=19.0 rate_mbps=500.0\n");
+}
+
 TEST(WatchingSeveralLinks, says_which_of_them_it_means) {
   site::Plan plan = watched_plan();
   plan.links = 2;
